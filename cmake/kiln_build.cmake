@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# How a room, a test and a benchmark are built.
+
+add_library(kiln_flags INTERFACE)
+target_compile_options(kiln_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  -Wundef -Wvla -Wwrite-strings -Wpointer-arith -Wcast-qual
+  -ffp-contract=off -fno-math-errno -fno-strict-aliasing)
+if(KILN_WERROR)
+  target_compile_options(kiln_flags INTERFACE -Werror)
+endif()
+target_include_directories(kiln_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+if(KILN_SANITIZE)
+  target_compile_options(kiln_flags INTERFACE
+    -fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -O1 -g)
+  target_link_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE})
+  add_compile_definitions(KILNI_SANITIZED=1)
+endif()
+
+# kiln_room(NAME SOURCES...): one room of src/ as an object library, and its
+# objects a part of libkiln.
+function(kiln_room name)
+  add_library(kiln_room_${name} OBJECT ${ARGN})
+  target_link_libraries(kiln_room_${name} PRIVATE kiln_flags)
+  target_include_directories(kiln_room_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(kiln_room_${name}
+    PRIVATE KILN_BUILD_SHARED=1 KILNI_ROOM="${name}")
+  set_property(GLOBAL APPEND PROPERTY KILN_ROOM_OBJECTS
+    $<TARGET_OBJECTS:kiln_room_${name}>)
+endfunction()
+
+# kiln_test(NAME LABELS ... SOURCES ... [LIBS ...]): a cmocka program that sees
+# the inside of the library (it links the static one).
+function(kiln_test name)
+  cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
+  add_executable(${name} ${T_SOURCES})
+  target_link_libraries(${name} PRIVATE kiln_flags kiln_static ${T_LIBS}
+    cmocka)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
+    ${PROJECT_SOURCE_DIR}/tests/support)
+  target_compile_definitions(${name} PRIVATE
+    KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
+  add_test(NAME ${name} COMMAND ${name} ${T_ARGS})
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT}
+    SKIP_RETURN_CODE 77 LABELS "${T_LABELS}")
+endfunction()

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: the environment, read once into a snapshot. The only room that may
+// call getenv, and env.c the only file.
+#ifndef KILN_SRC_BASE_ENV_H_
+#define KILN_SRC_BASE_ENV_H_
+
+#include "kiln/allocator.h"
+#include "kiln/status.h"
+
+typedef enum kilni_env_id_t {
+#define KILNI_ENV_VAR(name, room, type, fallback, text) KILNI_ENV_##name,
+#include "base/env_vars.inc"
+#undef KILNI_ENV_VAR
+  KILNI_ENV_COUNT
+} kilni_env_id_t;
+
+// One row of env_vars.inc. thread-safe
+typedef struct kilni_env_row_t {
+  const char* name;
+  const char* room;
+  const char* type;
+  const char* fallback;
+  const char* text;
+} kilni_env_row_t;
+
+// A snapshot. thread-safe
+typedef struct kilni_env_t {
+  kiln_allocator_t allocator;
+  char* values[KILNI_ENV_COUNT];  // NULL where unset
+} kilni_env_t;
+
+const kilni_env_row_t* kilni_env_row(kilni_env_id_t id);
+// Reads every row. In a privileged process (set-user-id) all are unset.
+kiln_status_t kilni_env_init(kilni_env_t* env, kiln_allocator_t allocator);
+void kilni_env_deinit(kilni_env_t* env);
+// Sets a value in the snapshot only (tests, options). NULL unsets.
+kiln_status_t kilni_env_set(kilni_env_t* env, kilni_env_id_t id,
+                            const char* value);
+const char* kilni_env_text(const kilni_env_t* env,
+                           kilni_env_id_t id);  // or NULL
+// A number; the row's default when unset. INVALID_ARGUMENT naming the variable
+// when it is none.
+kiln_status_t kilni_env_u64(const kilni_env_t* env, kilni_env_id_t id,
+                            uint64_t* out_value);
+kiln_status_t kilni_env_switch(const kilni_env_t* env, kilni_env_id_t id,
+                               bool* out_on);
+
+#endif  // KILN_SRC_BASE_ENV_H_

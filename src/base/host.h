@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: what travels down from the runtime into every room.
+#ifndef KILN_SRC_BASE_HOST_H_
+#define KILN_SRC_BASE_HOST_H_
+
+#include "base/env.h"
+#include "kiln/allocator.h"
+#include "kiln/log.h"
+
+// Owned by the runtime, which outlives everything below it. thread-safe
+typedef struct kiln_host_t {
+  kiln_allocator_t allocator;
+  kiln_log_sink_t log;
+  const kilni_env_t* env;
+  uint32_t worker_count;  // threads a room may start for its own work
+  uint32_t reserved;
+  uint64_t seed;        // of every order that is free to choose
+  uint64_t process_id;  // the process it was made in: a fork is refused
+} kiln_host_t;
+
+// INVALID_STATE in a forked child.
+kiln_status_t kilni_host_check_fork(const kiln_host_t* host);
+
+#endif  // KILN_SRC_BASE_HOST_H_

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: making and passing on error values inside the library.
+//
+// A message is one line: what happened and to which thing, names quoted, no
+// "failed to" that restates the call. A `Fix:` line says what the user can do.
+// KILNI_ROOM is defined by the build for each room.
+#ifndef KILN_SRC_BASE_STATUS_MAKE_H_
+#define KILN_SRC_BASE_STATUS_MAKE_H_
+
+#include <stdarg.h>
+
+#include "kiln/allocator.h"
+#include "kiln/status.h"
+
+#ifndef KILNI_ROOM
+#define KILNI_ROOM "test"
+#endif
+
+// A bare code: no payload, no allocation. For out of memory, not-ready,
+// timeouts and the end of an iteration.
+kiln_status_t kilni_status_bare(kiln_status_code_t code);
+
+// A status with a payload from the C library's allocator (a status may outlive
+// every object of its runtime, and so every allocator that a user lent).
+// Without memory it is the bare code.
+kiln_status_t kilni_status_make(kiln_status_code_t code, const char* room,
+                                const char* file, int line, const char* format,
+                                ...) KILN_PRINTF(5, 6);
+
+// The same with an allocator of the caller's, which must outlive the status.
+kiln_status_t kilni_status_make_with(kiln_allocator_t allocator,
+                                     kiln_status_code_t code, const char* room,
+                                     const char* file, int line,
+                                     const char* format, va_list args);
+
+// Each takes `status` and gives it back with more said; OK stays OK and a bare
+// code stays bare. Annotations read from the inside out, newest last.
+kiln_status_t kilni_status_annotate(kiln_status_t status, const char* room,
+                                    const char* file, int line,
+                                    const char* format, ...) KILN_PRINTF(5, 6);
+kiln_status_t kilni_status_with_fix(kiln_status_t status, const char* format,
+                                    ...) KILN_PRINTF(2, 3);
+kiln_status_t kilni_status_with_native(kiln_status_t status, const char* domain,
+                                       int64_t number, const char* name);
+
+// The operation's own error wins: if both failed, `second` becomes an
+// annotation of `first` and is ended.
+kiln_status_t kilni_status_join(kiln_status_t first, kiln_status_t second);
+
+// Live payloads in this process are not counted (no globals): leak checkers
+// see them through the allocator.
+
+#define KILNI_FAIL(code, ...)                                           \
+  kilni_status_make(KILN_STATUS_##code, KILNI_ROOM, __FILE__, __LINE__, \
+                    __VA_ARGS__)
+
+#define KILNI_ANNOTATE(status, ...) \
+  kilni_status_annotate((status), KILNI_ROOM, __FILE__, __LINE__, __VA_ARGS__)
+
+#define KILNI_RETURN_IF_ERROR(expr)                              \
+  do {                                                           \
+    kiln_status_t kilni_status_ = (expr);                        \
+    if (!kiln_status_is_ok(kilni_status_)) return kilni_status_; \
+  } while (0)
+
+// INVALID_ARGUMENT naming the parameter unless `condition` holds: for public
+// doors, which forgive their callers more than the inside forgives itself.
+#define KILNI_CHECK_ARGUMENT(condition, name)                             \
+  do {                                                                    \
+    if (!(condition)) {                                                   \
+      return KILNI_FAIL(INVALID_ARGUMENT, "`%s` breaks its contract: %s", \
+                        (name), #condition);                              \
+    }                                                                     \
+  } while (0)
+
+#endif  // KILN_SRC_BASE_STATUS_MAKE_H_
