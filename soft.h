@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: the software device, a provider of the CUDA driver table.
+//
+// A thunk with the driver's own signature carries no user pointer, so there is
+// one software driver in a process; starts are counted. Only runtime/ and
+// tests include this door.
+#ifndef KILN_SRC_SOFT_SOFT_H_
+#define KILN_SRC_SOFT_SOFT_H_
+
+#include "base/host.h"
+#include "table/table.h"
+
+// How the device behaves; zero is the default of every field. The environment
+// snapshot's KILN_SOFT_* fill what is zero.
+typedef struct kilni_soft_options_t {
+  uint32_t struct_size;
+  uint32_t worker_count;  // 0: the host's
+  uint64_t seed;
+  const char* lanes;    // NULL: "auto"
+  uint32_t page_check;  // a kiln_switch: ON checks by page
+  uint32_t reserved;
+  // Receives what kernels print; NULL: nothing is printed.
+  void (*print)(const char* text, size_t size, void* user);
+  void* print_user;
+} kilni_soft_options_t;
+
+// Starts the driver (or counts one more user of it, whose options must then
+// agree or be zero) and fills the rows it implements; the others are absent.
+kiln_status_t kilni_soft_start(const kiln_host_t* host,
+                               const kilni_soft_options_t* options,
+                               kiln_cuda_table_t* out_table);
+// The last stop ends the workers. A kernel that still runs is cancelled.
+void kilni_soft_stop(void);
+
+// What the driver API has no call for. The text of the first fault since the
+// start (empty if none): kernel, PTX line, thread, block, address.
+void kilni_soft_fault_text(char* buffer, size_t capacity);
+
+// The name of the lane set in use ("avx512"), NULL when not started.
+const char* kilni_soft_lanes_name(void);
+
+// Thread-instructions executed by all kernels that have ended.
+uint64_t kilni_soft_executed(void);
+
+#endif  // KILN_SRC_SOFT_SOFT_H_
