@@ -16,8 +16,9 @@ kiln_status_t kilni_file_read(kiln_allocator_t allocator, const char* path,
                               size_t* out_size);
 void kilni_file_free(kiln_allocator_t allocator, uint8_t* data, size_t size);
 
-// Writes a file whole or not at all: a temporary file beside it, flushed and
-// synced, then renamed over `path`.
+// Writes a file whole or not at all: a temporary file beside it, synced, then
+// renamed over `path`; removed again on every failure. A link is followed. A
+// device or pipe is written through, since it cannot be replaced.
 kiln_status_t kilni_file_write(kiln_allocator_t allocator, const char* path,
                                const void* data, size_t size);
 
@@ -30,7 +31,7 @@ typedef bool (*kilni_dir_fn_t)(const char* name, void* user);
 kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
                              kilni_dir_fn_t fn, void* user);
 
-// The path with links resolved.
+// The path with links resolved, freed by kilni_strfree.
 kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
                               char** out_path);
 

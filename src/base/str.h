@@ -18,10 +18,12 @@ bool kilni_sv_equal_cstr(kiln_string_view_t a, const char* b);
 bool kilni_sv_starts_with(kiln_string_view_t text, const char* prefix);
 bool kilni_sv_ends_with(kiln_string_view_t text, const char* suffix);
 // Cuts off the part before the first `separator` and moves `*inout` behind it;
-// false once nothing is left.
+// false once nothing is left. Parts may be empty, but a separator at the very
+// end opens no empty last part.
 bool kilni_sv_split(kiln_string_view_t* inout, char separator,
                     kiln_string_view_t* out_part);
-// Whole decimal or 0x number; false on anything else or on overflow.
+// The whole of `text` as a decimal or 0x number; false, with 0, on anything
+// else or on overflow.
 bool kilni_sv_to_u64(kiln_string_view_t text, uint64_t* out_value);
 
 // For printf's "%.*s".
@@ -31,8 +33,8 @@ bool kilni_sv_to_u64(kiln_string_view_t text, uint64_t* out_value);
 //
 // `init`, then any number of adds, then `take` or `deinit`. A failed
 // allocation is remembered and reported by `status`, so that adds can be
-// written without a check each. A builder larger than `limit` fails the same
-// way with LIMIT_EXCEEDED.
+// written without a check each; later adds do nothing. A builder that would
+// grow over `limit` bytes fails the same way with LIMIT_EXCEEDED.
 typedef struct kilni_str_t {
   kiln_allocator_t allocator;
   char* data;  // NUL-terminated; NULL while empty
@@ -53,7 +55,11 @@ void kilni_str_addv(kilni_str_t* str, const char* format, va_list args);
 kiln_status_t kilni_str_status(const kilni_str_t* str);
 const char* kilni_str_cstr(const kilni_str_t* str);  // "" while empty
 
-// A NUL-terminated copy; freed with kilni_free(allocator, s, strlen(s) + 1).
+// The text as a copy of exact size, which kilni_strfree frees; the builder is
+// ended either way. Only for texts without NUL inside.
+kiln_status_t kilni_str_take(kilni_str_t* str, char** out_text);
+
+// A NUL-terminated copy of a text without NUL inside, freed by kilni_strfree.
 kiln_status_t kilni_strdup(kiln_allocator_t allocator, kiln_string_view_t text,
                            char** out_text);
 void kilni_strfree(kiln_allocator_t allocator, char* text);

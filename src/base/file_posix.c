@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: files.
+#define _XOPEN_SOURCE 700
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/status_make.h"
+#include "base/str.h"
+#include "base/thread.h"
+
+enum {
+  FIRST_READ_BYTES = 4096,
+  TEMP_NAME_TRIES = 1000,
+  DIR_MAX_ENTRIES = 1000000,
+  ERROR_TEXT_BYTES = 256
+};
+
+static kiln_status_code_t code_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return KILN_STATUS_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return KILN_STATUS_PERMISSION_DENIED;
+    case ENOMEM:
+      return KILN_STATUS_OUT_OF_MEMORY;
+    default:
+      return KILN_STATUS_IO_ERROR;
+  }
+}
+
+static const char* fix_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return "check the path's spelling, and that its folder exists";
+    case EACCES:
+    case EPERM:
+      return "check the permissions of the file and of its folder";
+    case EROFS:
+      return "choose a path on a file system that can be written";
+    case ENOSPC:
+    case EDQUOT:
+      return "free some disk space or choose a path on another disk";
+    case EFBIG:
+      return "raise the limit on file sizes (ulimit -f)";
+    case EISDIR:
+      return "name a file, not a folder";
+    case EMFILE:
+    case ENFILE:
+      return "raise the limit on open files (ulimit -n)";
+    default:
+      return "check the disk and the path";
+  }
+}
+
+// `verb` completes "the file ... cannot be".
+static kiln_status_t file_error(int error, const char* verb, const char* path) {
+  kiln_status_code_t code = code_of(error);
+  if (code == KILN_STATUS_OUT_OF_MEMORY) return kilni_status_bare(code);
+  char text[ERROR_TEXT_BYTES];
+  if (strerror_r(error, text, sizeof(text)) != 0) {
+    snprintf(text, sizeof(text), "error %d", error);
+  }
+  kiln_status_t status =
+      kilni_status_make(code, KILNI_ROOM, __FILE__, __LINE__,
+                        "\"%s\" cannot be %s: %s", path, verb, text);
+  status = kilni_status_with_native(status, "errno", error, text);
+  return kilni_status_with_fix(status, "%s", fix_of(error));
+}
+
+static int open_retry(const char* path, int flags, mode_t mode) {
+  int fd;
+  do {
+    fd = open(path, flags | O_CLOEXEC, mode);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+static kiln_status_t over_limit(const char* path, size_t limit) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is larger than the limit of %zu bytes",
+                 path, limit),
+      "check that it is the file you meant");
+}
+
+// Reads to the end, whatever size the system claims: pipes and /proc claim 0.
+static kiln_status_t read_all(kiln_allocator_t allocator, int fd,
+                              const char* path, size_t limit, size_t hint,
+                              void** inout_data, size_t* inout_capacity,
+                              size_t* inout_size) {
+  size_t wanted = hint < limit ? hint : limit;
+  if (wanted > SIZE_MAX - 2) return over_limit(path, limit);
+  wanted += 2;
+  for (;;) {
+    if (*inout_size + 1 >= *inout_capacity) {
+      KILNI_RETURN_IF_ERROR(
+          kilni_grow(allocator, wanted, 1, inout_capacity, inout_data));
+    }
+    // One byte stays free for the NUL.
+    size_t room = *inout_capacity - *inout_size - 1;
+    ssize_t got = read(fd, (char*)*inout_data + *inout_size, room);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error(errno, "read", path);
+    if (got == 0) return NULL;
+    *inout_size += (size_t)got;
+    if (*inout_size > limit) return over_limit(path, limit);
+    wanted = *inout_size + FIRST_READ_BYTES;
+  }
+}
+
+static kiln_status_t read_open(kiln_allocator_t allocator, int fd,
+                               const char* path, size_t limit,
+                               uint8_t** out_data, size_t* out_size) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return file_error(errno, "read", path);
+  if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "read", path);
+  bool regular = S_ISREG(info.st_mode);
+  if (regular && (uint64_t)info.st_size > limit) return over_limit(path, limit);
+
+  void* data = NULL;
+  size_t capacity = 0;
+  size_t size = 0;
+  size_t hint = regular ? (size_t)info.st_size : FIRST_READ_BYTES;
+  kiln_status_t status =
+      read_all(allocator, fd, path, limit, hint, &data, &capacity, &size);
+  if (kiln_status_is_ok(status)) {
+    // The caller knows the size only, so the block takes exactly that.
+    void* exact = allocator.fn(data, capacity, size + 1, 16, allocator.user);
+    if (exact == NULL) {
+      status = kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+    } else {
+      *out_data = exact;
+      (*out_data)[size] = 0;
+      *out_size = size;
+      return NULL;
+    }
+  }
+  kilni_free(allocator, data, capacity);
+  return status;
+}
+
+kiln_status_t kilni_file_read(kiln_allocator_t allocator, const char* path,
+                              size_t limit, uint8_t** out_data,
+                              size_t* out_size) {
+  *out_data = NULL;
+  *out_size = 0;
+  int fd = open_retry(path, O_RDONLY, 0);
+  if (fd < 0) return file_error(errno, "opened", path);
+  kiln_status_t status =
+      read_open(allocator, fd, path, limit, out_data, out_size);
+  close(fd);
+  return status;
+}
+
+void kilni_file_free(kiln_allocator_t allocator, uint8_t* data, size_t size) {
+  kilni_free(allocator, data, size + 1);
+}
+
+static int write_all(int fd, const void* data, size_t size) {
+  const char* from = data;
+  while (size > 0) {
+    ssize_t written = write(fd, from, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    from += written;
+    size -= (size_t)written;
+  }
+  return 0;
+}
+
+// A device or pipe (/dev/stdout) has no "beside it" and cannot be replaced.
+static kiln_status_t write_through(const char* path, const void* data,
+                                   size_t size) {
+  int fd = open_retry(path, O_WRONLY, 0);
+  if (fd < 0) return file_error(errno, "opened", path);
+  int error = write_all(fd, data, size);
+  if (close(fd) != 0 && error == 0) error = errno;
+  return error ? file_error(error, "written", path) : NULL;
+}
+
+// Opens a new file in the folder of `path`; `*out_temp` is its path. The name
+// owes nothing to `path`, whose own may already be as long as names can be.
+static kiln_status_t open_temp(kiln_allocator_t allocator, const char* path,
+                               char** out_temp, int* out_fd) {
+  *out_temp = NULL;
+  *out_fd = -1;
+  const char* slash = strrchr(path, '/');
+  size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+  for (int i = 0; i < TEMP_NAME_TRIES; i++) {
+    kilni_str_t name;
+    kilni_str_init(&name, allocator, SIZE_MAX - 1);
+    kilni_str_add(&name, kilni_sv_make(path, folder));
+    kilni_str_addf(&name, ".kiln-%llu-%llx.tmp",
+                   (unsigned long long)kilni_process_id(),
+                   (unsigned long long)kilni_time_ns());
+    KILNI_RETURN_IF_ERROR(kilni_str_take(&name, out_temp));
+    *out_fd = open_retry(*out_temp, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (*out_fd >= 0) return NULL;
+    int error = errno;
+    kilni_strfree(allocator, *out_temp);
+    *out_temp = NULL;
+    if (error != EEXIST) return file_error(error, "created", path);
+  }
+  return file_error(EEXIST, "created", path);
+}
+
+static int write_and_sync(int fd, const void* data, size_t size) {
+  int error = write_all(fd, data, size);
+  if (error == 0 && fsync(fd) != 0) error = errno;
+  if (close(fd) != 0 && error == 0) error = errno;
+  return error;
+}
+
+static kiln_status_t replace(kiln_allocator_t allocator, const char* path,
+                             const struct stat* old, const void* data,
+                             size_t size) {
+  char* temp;
+  int fd;
+  KILNI_RETURN_IF_ERROR(open_temp(allocator, path, &temp, &fd));
+  // A file that is replaced keeps its mode; if that is refused, the new
+  // file's own is as good.
+  if (old != NULL && fchmod(fd, old->st_mode & 0777) != 0) errno = 0;
+  int error = write_and_sync(fd, data, size);
+  if (error == 0 && rename(temp, path) != 0) error = errno;
+  if (error != 0) unlink(temp);
+  kilni_strfree(allocator, temp);
+  return error ? file_error(error, "written", path) : NULL;
+}
+
+kiln_status_t kilni_file_write(kiln_allocator_t allocator, const char* path,
+                               const void* data, size_t size) {
+  struct stat info;
+  bool exists = stat(path, &info) == 0;
+  if (!exists) return replace(allocator, path, NULL, data, size);
+  if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "written", path);
+  if (!S_ISREG(info.st_mode)) return write_through(path, data, size);
+  // Through a link: what it points to is replaced, not the link.
+  char* target;
+  KILNI_RETURN_IF_ERROR(kilni_path_real(allocator, path, &target));
+  kiln_status_t status = replace(allocator, target, &info, data, size);
+  kilni_strfree(allocator, target);
+  return status;
+}
+
+bool kilni_file_exists(const char* path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+bool kilni_dir_exists(const char* path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// The names of a folder's entries.
+typedef struct names_t {
+  char** items;
+  size_t count;
+  size_t capacity;
+} names_t;
+
+static int compare_names(const void* a, const void* b) {
+  return strcmp(*(char* const*)a, *(char* const*)b);
+}
+
+static kiln_status_t names_add(kiln_allocator_t allocator, names_t* names,
+                               const char* name) {
+  void* items = names->items;
+  KILNI_RETURN_IF_ERROR(kilni_grow(allocator, names->count + 1, sizeof(char*),
+                                   &names->capacity, &items));
+  names->items = items;
+  KILNI_RETURN_IF_ERROR(
+      kilni_strdup(allocator, kilni_sv(name), &names->items[names->count]));
+  names->count++;
+  return NULL;
+}
+
+static void names_deinit(kiln_allocator_t allocator, names_t* names) {
+  for (size_t i = 0; i < names->count; i++) {
+    kilni_strfree(allocator, names->items[i]);
+  }
+  kilni_free_array(allocator, names->items, names->capacity, sizeof(char*));
+}
+
+static kiln_status_t names_read(kiln_allocator_t allocator, DIR* folder,
+                                const char* path, names_t* names) {
+  for (;;) {
+    errno = 0;
+    const struct dirent* entry = readdir(folder);
+    if (entry == NULL) {
+      return errno ? file_error(errno, "listed", path) : NULL;
+    }
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+      continue;
+    }
+    if (names->count == DIR_MAX_ENTRIES) {
+      return KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has more than %d entries", path,
+                        (int)DIR_MAX_ENTRIES);
+    }
+    KILNI_RETURN_IF_ERROR(names_add(allocator, names, entry->d_name));
+  }
+}
+
+kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
+                             kilni_dir_fn_t fn, void* user) {
+  DIR* folder = opendir(path);
+  if (folder == NULL) return file_error(errno, "listed", path);
+  names_t names = {NULL, 0, 0};
+  kiln_status_t status = names_read(allocator, folder, path, &names);
+  closedir(folder);
+  if (kiln_status_is_ok(status) && names.count > 0) {
+    qsort(names.items, names.count, sizeof(char*), compare_names);
+    for (size_t i = 0; i < names.count; i++) {
+      if (!fn(names.items[i], user)) break;
+    }
+  }
+  names_deinit(allocator, &names);
+  return status;
+}
+
+kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
+                              char** out_path) {
+  *out_path = NULL;
+  void* buffer;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, PATH_MAX, &buffer));
+  kiln_status_t status = NULL;
+  if (realpath(path, buffer) == NULL) {
+    status = file_error(errno, "resolved", path);
+  } else {
+    status = kilni_strdup(allocator, kilni_sv(buffer), out_path);
+  }
+  kilni_free(allocator, buffer, PATH_MAX);
+  return status;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: what travels down from the runtime into every room.
+#include "base/host.h"
+
+#include "base/status_make.h"
+#include "base/thread.h"
+
+kiln_status_t kilni_host_check_fork(const kiln_host_t* host) {
+  uint64_t here = kilni_process_id();
+  if (here == host->process_id) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE,
+                 "the runtime was made in process %llu and is used in its "
+                 "forked child %llu",
+                 (unsigned long long)host->process_id,
+                 (unsigned long long)here),
+      "create a runtime in the child, or start the child with exec");
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: reading options structs of other versions of the library.
+#include "base/options.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/status_make.h"
+
+static bool is_zero(const uint8_t* data, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    if (data[i] != 0) return false;
+  }
+  return true;
+}
+
+kiln_status_t kilni_options_read(const void* options, const char* name,
+                                 size_t size, void* out) {
+  uint32_t struct_size = (uint32_t)size;
+  memset(out, 0, size);
+  memcpy(out, &struct_size, sizeof(struct_size));
+  if (options == NULL) return NULL;
+
+  uint32_t given;
+  memcpy(&given, options, sizeof(given));
+  if (given < sizeof(given)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`struct_size` of \"%s\" is %u", name,
+                   (unsigned)given),
+        "set it to sizeof(%s), or start from the struct's _default() function",
+        name);
+  }
+  const uint8_t* bytes = options;
+  if (given > size && !is_zero(bytes + size, given - size)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INCOMPATIBLE,
+                   "\"%s\" has %u bytes and sets a field behind the %zu that "
+                   "this library knows",
+                   name, (unsigned)given, size),
+        "use a libkiln at least as new as the headers, or leave the newer "
+        "fields zero");
+  }
+  memcpy(out, options, given < size ? given : size);
+  memcpy(out, &struct_size, sizeof(struct_size));
+  return NULL;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: strings. Views borrow; a builder owns and grows.
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status_make.h"
+
+kiln_string_view_t kilni_sv(const char* text) {
+  return kilni_sv_make(text, text ? strlen(text) : 0);
+}
+
+kiln_string_view_t kilni_sv_make(const char* data, size_t size) {
+  return (kiln_string_view_t){data, size};
+}
+
+bool kilni_sv_equal(kiln_string_view_t a, kiln_string_view_t b) {
+  if (a.size != b.size) return false;
+  return a.size == 0 || memcmp(a.data, b.data, a.size) == 0;
+}
+
+bool kilni_sv_equal_cstr(kiln_string_view_t a, const char* b) {
+  return kilni_sv_equal(a, kilni_sv(b));
+}
+
+bool kilni_sv_starts_with(kiln_string_view_t text, const char* prefix) {
+  size_t size = strlen(prefix);
+  if (text.size < size) return false;
+  return size == 0 || memcmp(text.data, prefix, size) == 0;
+}
+
+bool kilni_sv_ends_with(kiln_string_view_t text, const char* suffix) {
+  size_t size = strlen(suffix);
+  if (text.size < size) return false;
+  return size == 0 || memcmp(text.data + text.size - size, suffix, size) == 0;
+}
+
+bool kilni_sv_split(kiln_string_view_t* inout, char separator,
+                    kiln_string_view_t* out_part) {
+  *out_part = kilni_sv_make(NULL, 0);
+  if (inout->size == 0) return false;
+  const char* end = memchr(inout->data, separator, inout->size);
+  if (end == NULL) {
+    *out_part = *inout;
+    *inout = kilni_sv_make(NULL, 0);
+    return true;
+  }
+  size_t size = (size_t)(end - inout->data);
+  *out_part = kilni_sv_make(inout->data, size);
+  *inout = kilni_sv_make(end + 1, inout->size - size - 1);
+  return true;
+}
+
+static int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool kilni_sv_to_u64(kiln_string_view_t text, uint64_t* out_value) {
+  *out_value = 0;
+  uint64_t base = 10;
+  if (kilni_sv_starts_with(text, "0x") || kilni_sv_starts_with(text, "0X")) {
+    base = 16;
+    text = kilni_sv_make(text.data + 2, text.size - 2);
+  }
+  if (text.size == 0) return false;
+  uint64_t value = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    int digit = digit_of(text.data[i]);
+    if (digit < 0 || (uint64_t)digit >= base) return false;
+    if (value > (UINT64_MAX - (uint64_t)digit) / base) return false;
+    value = value * base + (uint64_t)digit;
+  }
+  *out_value = value;
+  return true;
+}
+
+void kilni_str_init(kilni_str_t* str, kiln_allocator_t allocator,
+                    size_t limit) {
+  memset(str, 0, sizeof(*str));
+  str->allocator = allocator;
+  str->limit = limit;
+  str->failed = KILN_STATUS_OK;
+}
+
+void kilni_str_deinit(kilni_str_t* str) {
+  kilni_free(str->allocator, str->data, str->capacity);
+  kilni_str_init(str, str->allocator, str->limit);
+}
+
+// Makes room for `size` more bytes and a NUL.
+static bool str_reserve(kilni_str_t* str, size_t size) {
+  if (str->failed != KILN_STATUS_OK) return false;
+  if (size > str->limit || str->size > str->limit - size) {
+    str->failed = KILN_STATUS_LIMIT_EXCEEDED;
+    return false;
+  }
+  if (str->size + size == SIZE_MAX) {
+    str->failed = KILN_STATUS_OUT_OF_MEMORY;
+    return false;
+  }
+  void* data = str->data;
+  kiln_status_t status = kilni_grow(str->allocator, str->size + size + 1, 1,
+                                    &str->capacity, &data);
+  str->failed = kiln_status_code(status);
+  str->data = data;
+  return kiln_status_is_ok(status);
+}
+
+void kilni_str_add(kilni_str_t* str, kiln_string_view_t text) {
+  if (text.size == 0 || !str_reserve(str, text.size)) return;
+  memcpy(str->data + str->size, text.data, text.size);
+  str->size += text.size;
+  str->data[str->size] = 0;
+}
+
+void kilni_str_add_cstr(kilni_str_t* str, const char* text) {
+  kilni_str_add(str, kilni_sv(text));
+}
+
+void kilni_str_add_char(kilni_str_t* str, char c) {
+  kilni_str_add(str, kilni_sv_make(&c, 1));
+}
+
+void kilni_str_addv(kilni_str_t* str, const char* format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  if (length < 0) {
+    if (str->failed == KILN_STATUS_OK) str->failed = KILN_STATUS_INTERNAL;
+    return;
+  }
+  size_t size = (size_t)length;
+  if (size == 0 || !str_reserve(str, size)) return;
+  vsnprintf(str->data + str->size, size + 1, format, args);
+  str->size += size;
+}
+
+void kilni_str_addf(kilni_str_t* str, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  kilni_str_addv(str, format, args);
+  va_end(args);
+}
+
+kiln_status_t kilni_str_status(const kilni_str_t* str) {
+  if (str->failed == KILN_STATUS_LIMIT_EXCEEDED) {
+    return KILNI_FAIL(LIMIT_EXCEEDED, "a text grew over its limit of %zu bytes",
+                      str->limit);
+  }
+  return kilni_status_bare(str->failed);
+}
+
+const char* kilni_str_cstr(const kilni_str_t* str) {
+  return str->data ? str->data : "";
+}
+
+kiln_status_t kilni_str_take(kilni_str_t* str, char** out_text) {
+  *out_text = NULL;
+  kiln_status_t status = kilni_str_status(str);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_strdup(str->allocator, kilni_sv_make(str->data, str->size),
+                          out_text);
+  }
+  kilni_str_deinit(str);
+  return status;
+}
+
+kiln_status_t kilni_strdup(kiln_allocator_t allocator, kiln_string_view_t text,
+                           char** out_text) {
+  *out_text = NULL;
+  if (text.size == SIZE_MAX) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  void* block;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, text.size + 1, &block));
+  if (text.size > 0) memcpy(block, text.data, text.size);
+  *out_text = block;
+  return NULL;
+}
+
+void kilni_strfree(kiln_allocator_t allocator, char* text) {
+  if (text != NULL) kilni_free(allocator, text, strlen(text) + 1);
+}
