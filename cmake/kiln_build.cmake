@@ -6,6 +6,7 @@ add_library(kiln_flags INTERFACE)
 target_compile_options(kiln_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wundef -Wvla -Wwrite-strings -Wpointer-arith -Wcast-qual
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
   -ffp-contract=off -fno-math-errno -fno-strict-aliasing)
 if(KILN_WERROR)
   target_compile_options(kiln_flags INTERFACE -Werror)
@@ -37,10 +38,9 @@ endfunction()
 function(kiln_test name)
   cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
-  target_link_libraries(${name} PRIVATE kiln_flags kiln_static ${T_LIBS}
-    cmocka)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
-    ${PROJECT_SOURCE_DIR}/tests/support)
+  target_link_libraries(${name} PRIVATE kiln_flags kiln_test_support kiln_static
+    ${T_LIBS} cmocka)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE
     KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
   add_test(NAME ${name} COMMAND ${name} ${T_ARGS})

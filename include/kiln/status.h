@@ -95,6 +95,10 @@ KILN_API const char* kiln_status_fix(kiln_status_t status);
 // Borrowed. Since 0.1.
 KILN_API const char* kiln_status_origin(kiln_status_t status);
 
+// The source file of the library in which the error was made, and its line,
+// for bug reports; NULL and 0 without a payload. Borrowed. Since 0.1.
+KILN_API const char* kiln_status_source(kiln_status_t status, int* out_line);
+
 // The result behind an error that another library reported. thread-compatible
 //
 // Borrowed from its status: the strings live as long as it does.

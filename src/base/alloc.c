@@ -7,7 +7,7 @@
 
 #include "base/status_make.h"
 
-enum { DEFAULT_ALIGN = 16, FIRST_CAPACITY = 8 };
+enum { FIRST_CAPACITY = 8 };
 
 static bool multiply(size_t a, size_t b, size_t* out) {
   if (b != 0 && a > SIZE_MAX / b) return false;
@@ -32,7 +32,7 @@ void kilni_free_aligned(kiln_allocator_t allocator, void* ptr, size_t size,
 
 kiln_status_t kilni_alloc(kiln_allocator_t allocator, size_t size,
                           void** out_ptr) {
-  return kilni_alloc_aligned(allocator, size, DEFAULT_ALIGN, out_ptr);
+  return kilni_alloc_aligned(allocator, size, KILNI_ALLOC_ALIGN, out_ptr);
 }
 
 kiln_status_t kilni_alloc_array(kiln_allocator_t allocator, size_t count,
@@ -46,7 +46,7 @@ kiln_status_t kilni_alloc_array(kiln_allocator_t allocator, size_t count,
 }
 
 void kilni_free(kiln_allocator_t allocator, void* ptr, size_t size) {
-  kilni_free_aligned(allocator, ptr, size, DEFAULT_ALIGN);
+  kilni_free_aligned(allocator, ptr, size, KILNI_ALLOC_ALIGN);
 }
 
 void kilni_free_array(kiln_allocator_t allocator, void* ptr, size_t count,
@@ -69,8 +69,8 @@ kiln_status_t kilni_grow(kiln_allocator_t allocator, size_t wanted, size_t size,
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
   size_t old_bytes = *inout_capacity * size;
-  void* block =
-      allocator.fn(*inout_ptr, old_bytes, bytes, DEFAULT_ALIGN, allocator.user);
+  void* block = allocator.fn(*inout_ptr, old_bytes, bytes, KILNI_ALLOC_ALIGN,
+                             allocator.user);
   if (block == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   memset((char*)block + old_bytes, 0, bytes - old_bytes);
   *inout_ptr = block;

@@ -10,6 +10,9 @@
 #include "kiln/allocator.h"
 #include "kiln/status.h"
 
+// The alignment of every block but those that ask for another.
+enum { KILNI_ALLOC_ALIGN = 16 };
+
 // `size` bytes of zeroes, never NULL on OK (a size of 0 gives 1 byte).
 // OUT_OF_MEMORY (bare) otherwise, with `*out_ptr` NULL.
 kiln_status_t kilni_alloc(kiln_allocator_t allocator, size_t size,

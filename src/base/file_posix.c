@@ -96,60 +96,68 @@ static kiln_status_t over_limit(const char* path, size_t limit) {
       "check that it is the file you meant");
 }
 
+// What is read so far.
+typedef struct reading_t {
+  kiln_allocator_t allocator;
+  const char* path;
+  size_t limit;
+  int fd;
+  void* data;
+  size_t capacity;
+  size_t size;
+} reading_t;
+
 // Reads to the end, whatever size the system claims: pipes and /proc claim 0.
-static kiln_status_t read_all(kiln_allocator_t allocator, int fd,
-                              const char* path, size_t limit, size_t hint,
-                              void** inout_data, size_t* inout_capacity,
-                              size_t* inout_size) {
-  size_t wanted = hint < limit ? hint : limit;
-  if (wanted > SIZE_MAX - 2) return over_limit(path, limit);
-  wanted += 2;
+static kiln_status_t read_all(reading_t* reading, size_t hint) {
+  size_t wanted = hint + 2;
   for (;;) {
-    if (*inout_size + 1 >= *inout_capacity) {
-      KILNI_RETURN_IF_ERROR(
-          kilni_grow(allocator, wanted, 1, inout_capacity, inout_data));
+    if (reading->size + 1 >= reading->capacity) {
+      KILNI_RETURN_IF_ERROR(kilni_grow(reading->allocator, wanted, 1,
+                                       &reading->capacity, &reading->data));
     }
     // One byte stays free for the NUL.
-    size_t room = *inout_capacity - *inout_size - 1;
-    ssize_t got = read(fd, (char*)*inout_data + *inout_size, room);
+    size_t room = reading->capacity - reading->size - 1;
+    ssize_t got = read(reading->fd, (char*)reading->data + reading->size, room);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return file_error(errno, "read", path);
+    if (got < 0) return file_error(errno, "read", reading->path);
     if (got == 0) return NULL;
-    *inout_size += (size_t)got;
-    if (*inout_size > limit) return over_limit(path, limit);
-    wanted = *inout_size + FIRST_READ_BYTES;
+    reading->size += (size_t)got;
+    if (reading->size > reading->limit) {
+      return over_limit(reading->path, reading->limit);
+    }
+    wanted = reading->size + FIRST_READ_BYTES;
   }
 }
 
-static kiln_status_t read_open(kiln_allocator_t allocator, int fd,
-                               const char* path, size_t limit,
-                               uint8_t** out_data, size_t* out_size) {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return file_error(errno, "read", path);
-  if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "read", path);
-  bool regular = S_ISREG(info.st_mode);
-  if (regular && (uint64_t)info.st_size > limit) return over_limit(path, limit);
+// The caller knows the size only, so the block becomes exactly that.
+static kiln_status_t read_finish(reading_t* reading) {
+  size_t exact = reading->size + 1;
+  kiln_allocator_t allocator = reading->allocator;
+  void* data = allocator.fn(reading->data, reading->capacity, exact,
+                            KILNI_ALLOC_ALIGN, allocator.user);
+  if (data == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  reading->data = data;
+  reading->capacity = exact;
+  ((char*)data)[reading->size] = 0;
+  return NULL;
+}
 
-  void* data = NULL;
-  size_t capacity = 0;
-  size_t size = 0;
-  size_t hint = regular ? (size_t)info.st_size : FIRST_READ_BYTES;
-  kiln_status_t status =
-      read_all(allocator, fd, path, limit, hint, &data, &capacity, &size);
-  if (kiln_status_is_ok(status)) {
-    // The caller knows the size only, so the block takes exactly that.
-    void* exact = allocator.fn(data, capacity, size + 1, 16, allocator.user);
-    if (exact == NULL) {
-      status = kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
-    } else {
-      *out_data = exact;
-      (*out_data)[size] = 0;
-      *out_size = size;
-      return NULL;
-    }
+static kiln_status_t read_open(reading_t* reading) {
+  struct stat info;
+  if (fstat(reading->fd, &info) != 0) {
+    return file_error(errno, "read", reading->path);
   }
-  kilni_free(allocator, data, capacity);
-  return status;
+  if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "read", reading->path);
+  size_t hint = FIRST_READ_BYTES;
+  if (S_ISREG(info.st_mode)) {
+    if ((uint64_t)info.st_size > reading->limit ||
+        (uint64_t)info.st_size > SIZE_MAX / 2) {
+      return over_limit(reading->path, reading->limit);
+    }
+    hint = (size_t)info.st_size;
+  }
+  KILNI_RETURN_IF_ERROR(read_all(reading, hint));
+  return read_finish(reading);
 }
 
 kiln_status_t kilni_file_read(kiln_allocator_t allocator, const char* path,
@@ -157,11 +165,17 @@ kiln_status_t kilni_file_read(kiln_allocator_t allocator, const char* path,
                               size_t* out_size) {
   *out_data = NULL;
   *out_size = 0;
-  int fd = open_retry(path, O_RDONLY, 0);
-  if (fd < 0) return file_error(errno, "opened", path);
-  kiln_status_t status =
-      read_open(allocator, fd, path, limit, out_data, out_size);
-  close(fd);
+  reading_t reading = {.allocator = allocator, .path = path, .limit = limit};
+  reading.fd = open_retry(path, O_RDONLY, 0);
+  if (reading.fd < 0) return file_error(errno, "opened", path);
+  kiln_status_t status = read_open(&reading);
+  close(reading.fd);
+  if (kiln_status_is_ok(status)) {
+    *out_data = reading.data;
+    *out_size = reading.size;
+  } else {
+    kilni_free(allocator, reading.data, reading.capacity);
+  }
   return status;
 }
 

@@ -3,8 +3,9 @@
 // base: the error value.
 //
 // A payload is one block that grows as lines are added: a header and, behind
-// it, NUL-terminated strings addressed by offset, so that growth needs no
-// fix-up and freeing is one call.
+// it, lines. A line is one byte for its kind and a NUL-terminated string. Lines
+// are addressed by offset, so that growth needs no fix-up and freeing is one
+// call. Annotations are found by walking all lines.
 #include "kiln/status.h"
 
 #include <stdarg.h>
@@ -13,15 +14,24 @@
 
 #include "base/status_make.h"
 
-enum { CODE_BITS = 5, CODE_MASK = (1 << CODE_BITS) - 1, LINE_MAX_BYTES = 1024 };
+enum {
+  CODE_BITS = 5,
+  CODE_MASK = (1 << CODE_BITS) - 1,
+  PAYLOAD_ALIGN = 1 << CODE_BITS,  // leaves the low bits to the code
+  LINE_MAX_BYTES = 1024,           // a longer line is cut
+  PAYLOAD_MAX_BYTES = 1 << 20      // beyond it, lines are dropped
+};
+
+_Static_assert(KILN_STATUS_CODE_COUNT <= CODE_MASK + 1,
+               "every code fits into the low bits");
+
+enum { KIND_TEXT = 't', KIND_ANNOTATION = 'a' };
 
 struct kiln_status_payload_t {
   kiln_allocator_t allocator;
-  uint32_t capacity;     // bytes of the whole block
-  uint32_t used;         // bytes in use
-  uint32_t message;      // offsets into the block; 0 is absent
-  uint32_t annotations;  // first of a run of strings
-  uint32_t annotation_count;
+  uint32_t capacity;  // bytes of the whole block
+  uint32_t used;      // bytes in use
+  uint32_t message;   // offsets of strings in the block; 0 is absent
   uint32_t fix;
   uint32_t domain;
   uint32_t native_name;
@@ -83,39 +93,40 @@ static bool payload_reserve(struct kiln_status_payload_t** payload,
                             size_t size) {
   struct kiln_status_payload_t* old = *payload;
   if (old->capacity - old->used >= size) return true;
+  if (old->used + size > PAYLOAD_MAX_BYTES) return false;
   size_t capacity = (size_t)old->capacity * 2;
   while (capacity - old->used < size) capacity *= 2;
   kiln_allocator_t allocator = old->allocator;
-  void* block = allocator.fn(old, old->capacity, capacity, 1 << CODE_BITS,
-                             allocator.user);
+  void* block =
+      allocator.fn(old, old->capacity, capacity, PAYLOAD_ALIGN, allocator.user);
   if (block == NULL) return false;
   *payload = block;
   (*payload)->capacity = (uint32_t)capacity;
   return true;
 }
 
-// Appends a formatted line and returns its offset; 0 without memory.
+// Appends a line and returns the offset of its string; 0 without memory.
 static uint32_t payload_append(struct kiln_status_payload_t** payload,
-                               const char* format, va_list args) {
+                               char kind, const char* format, va_list args) {
   char line[LINE_MAX_BYTES];
   int length = vsnprintf(line, sizeof(line), format, args);
   if (length < 0) return 0;
   size_t size =
       (size_t)length < sizeof(line) ? (size_t)length + 1 : sizeof(line);
-  if (!payload_reserve(payload, size)) return 0;
-  uint32_t offset = (*payload)->used;
+  if (!payload_reserve(payload, 1 + size)) return 0;
+  uint32_t offset = (*payload)->used + 1;
   char* to = (char*)*payload + offset;
+  to[-1] = kind;
   memcpy(to, line, size);
-  to[size - 1] = 0;
-  (*payload)->used += (uint32_t)size;
+  (*payload)->used += (uint32_t)(1 + size);
   return offset;
 }
 
 static uint32_t payload_appendf(struct kiln_status_payload_t** payload,
-                                const char* format, ...) {
+                                char kind, const char* format, ...) {
   va_list args;
   va_start(args, format);
-  uint32_t offset = payload_append(payload, format, args);
+  uint32_t offset = payload_append(payload, kind, format, args);
   va_end(args);
   return offset;
 }
@@ -131,7 +142,7 @@ kiln_status_t kilni_status_make_with(kiln_allocator_t allocator,
                                      const char* format, va_list args) {
   const size_t capacity = sizeof(struct kiln_status_payload_t) + 256;
   struct kiln_status_payload_t* payload =
-      allocator.fn(NULL, 0, capacity, 1 << CODE_BITS, allocator.user);
+      allocator.fn(NULL, 0, capacity, PAYLOAD_ALIGN, allocator.user);
   if (payload == NULL) return kilni_status_bare(code);
   memset(payload, 0, sizeof(*payload));
   payload->allocator = allocator;
@@ -140,7 +151,7 @@ kiln_status_t kilni_status_make_with(kiln_allocator_t allocator,
   payload->room = room;
   payload->file = file;
   payload->line = line;
-  uint32_t message = payload_append(&payload, format, args);
+  uint32_t message = payload_append(&payload, KIND_TEXT, format, args);
   payload->message = message;
   return status_from(payload, code);
 }
@@ -156,26 +167,17 @@ kiln_status_t kilni_status_make(kiln_status_code_t code, const char* room,
   return status;
 }
 
-// Annotations must lie together for the run of strings to be walked, so an
-// annotation is stored with a leading byte of its own kind: each string block
-// after the header is found by walking from `annotations`, which is set by the
-// first one; fix and native strings between them are told apart by offset.
 kiln_status_t kilni_status_annotate(kiln_status_t status, const char* room,
-                                    const char* file, int line,
                                     const char* format, ...) {
   struct kiln_status_payload_t* payload = payload_of(status);
   if (payload == NULL) return status;
-  (void)file;
-  (void)line;
   char text[LINE_MAX_BYTES];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof(text), format, args);
+  int length = vsnprintf(text, sizeof(text), format, args);
   va_end(args);
-  uint32_t offset = payload_appendf(&payload, "%s: %s", room, text);
-  if (offset != 0) {
-    if (payload->annotations == 0) payload->annotations = offset;
-    payload->annotation_count++;
+  if (length >= 0) {
+    payload_appendf(&payload, KIND_ANNOTATION, "%s: %s", room, text);
   }
   return status_from(payload, kiln_status_code(status));
 }
@@ -186,7 +188,7 @@ kiln_status_t kilni_status_with_fix(kiln_status_t status, const char* format,
   if (payload == NULL) return status;
   va_list args;
   va_start(args, format);
-  uint32_t offset = payload_append(&payload, format, args);
+  uint32_t offset = payload_append(&payload, KIND_TEXT, format, args);
   va_end(args);
   if (offset != 0) payload->fix = offset;
   return status_from(payload, kiln_status_code(status));
@@ -196,9 +198,9 @@ kiln_status_t kilni_status_with_native(kiln_status_t status, const char* domain,
                                        int64_t number, const char* name) {
   struct kiln_status_payload_t* payload = payload_of(status);
   if (payload == NULL) return status;
-  uint32_t domain_offset = payload_appendf(&payload, "%s", domain);
+  uint32_t domain_offset = payload_appendf(&payload, KIND_TEXT, "%s", domain);
   uint32_t name_offset =
-      payload_appendf(&payload, "%s", name ? name : "(no name)");
+      payload_appendf(&payload, KIND_TEXT, "%s", name ? name : "(no name)");
   if (domain_offset != 0 && name_offset != 0) {
     payload->domain = domain_offset;
     payload->native_name = name_offset;
@@ -232,6 +234,12 @@ const char* kiln_status_origin(kiln_status_t status) {
   return payload ? payload->room : NULL;
 }
 
+const char* kiln_status_source(kiln_status_t status, int* out_line) {
+  const struct kiln_status_payload_t* payload = payload_of(status);
+  if (out_line != NULL) *out_line = payload ? payload->line : 0;
+  return payload ? payload->file : NULL;
+}
+
 bool kiln_status_native(kiln_status_t status,
                         kiln_status_native_t* out_native) {
   memset(out_native, 0, sizeof(*out_native));
@@ -263,17 +271,12 @@ static void text_add(text_t* text, const char* format, ...) {
 
 static void format_annotations(text_t* text,
                                const struct kiln_status_payload_t* payload) {
-  uint32_t at = payload->annotations;
-  uint32_t left = payload->annotation_count;
-  while (left > 0 && at < payload->used) {
-    const char* line = payload_string(payload, at);
-    bool other = at == payload->fix || at == payload->domain ||
-                 at == payload->native_name;
-    if (!other) {
-      text_add(text, "\n  %s", line);
-      left--;
-    }
-    at += (uint32_t)strlen(line) + 1;
+  const char* at = (const char*)payload + sizeof(*payload);
+  const char* end = (const char*)payload + payload->used;
+  while (at < end) {
+    const char* line = at + 1;
+    if (*at == KIND_ANNOTATION) text_add(text, "\n  %s", line);
+    at = line + strlen(line) + 1;
   }
 }
 
@@ -281,6 +284,7 @@ void kiln_status_format(kiln_status_t status, size_t capacity, char* buffer,
                         size_t* out_length) {
   text_t text = {buffer, capacity, 0};
   const struct kiln_status_payload_t* payload = payload_of(status);
+  if (capacity > 0) buffer[0] = 0;
   if (payload != NULL) text_add(&text, "%s: ", payload->room);
   text_add(&text, "%s", kiln_status_message(status));
   if (payload != NULL) {
@@ -295,7 +299,6 @@ void kiln_status_format(kiln_status_t status, size_t capacity, char* buffer,
       text_add(&text, "\nFix: %s", payload_string(payload, payload->fix));
     }
   }
-  if (capacity > 0 && text.length == 0) buffer[0] = 0;
   if (out_length != NULL) *out_length = text.length;
 }
 
@@ -304,7 +307,7 @@ kiln_status_t kiln_status_clone(kiln_status_t status) {
   if (payload == NULL) return status;
   kiln_allocator_t libc = kiln_allocator_libc();
   struct kiln_status_payload_t* copy =
-      libc.fn(NULL, 0, payload->capacity, 1 << CODE_BITS, libc.user);
+      libc.fn(NULL, 0, payload->capacity, PAYLOAD_ALIGN, libc.user);
   if (copy == NULL) return kilni_status_bare(kiln_status_code(status));
   memcpy(copy, payload, payload->used);
   copy->allocator = libc;
@@ -315,5 +318,5 @@ void kiln_status_free(kiln_status_t status) {
   struct kiln_status_payload_t* payload = payload_of(status);
   if (payload == NULL) return;
   kiln_allocator_t allocator = payload->allocator;
-  allocator.fn(payload, payload->capacity, 0, 1 << CODE_BITS, allocator.user);
+  allocator.fn(payload, payload->capacity, 0, PAYLOAD_ALIGN, allocator.user);
 }

@@ -37,8 +37,7 @@ kiln_status_t kilni_status_make_with(kiln_allocator_t allocator,
 // Each takes `status` and gives it back with more said; OK stays OK and a bare
 // code stays bare. Annotations read from the inside out, newest last.
 kiln_status_t kilni_status_annotate(kiln_status_t status, const char* room,
-                                    const char* file, int line,
-                                    const char* format, ...) KILN_PRINTF(5, 6);
+                                    const char* format, ...) KILN_PRINTF(3, 4);
 kiln_status_t kilni_status_with_fix(kiln_status_t status, const char* format,
                                     ...) KILN_PRINTF(2, 3);
 kiln_status_t kilni_status_with_native(kiln_status_t status, const char* domain,
@@ -48,15 +47,12 @@ kiln_status_t kilni_status_with_native(kiln_status_t status, const char* domain,
 // annotation of `first` and is ended.
 kiln_status_t kilni_status_join(kiln_status_t first, kiln_status_t second);
 
-// Live payloads in this process are not counted (no globals): leak checkers
-// see them through the allocator.
-
 #define KILNI_FAIL(code, ...)                                           \
   kilni_status_make(KILN_STATUS_##code, KILNI_ROOM, __FILE__, __LINE__, \
                     __VA_ARGS__)
 
 #define KILNI_ANNOTATE(status, ...) \
-  kilni_status_annotate((status), KILNI_ROOM, __FILE__, __LINE__, __VA_ARGS__)
+  kilni_status_annotate((status), KILNI_ROOM, __VA_ARGS__)
 
 #define KILNI_RETURN_IF_ERROR(expr)                              \
   do {                                                           \
