@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: the binary interface of the CUDA driver, in our own declarations.
+//
+// A build needs no CUDA toolkit: these declarations are all that Kiln knows of
+// the driver, and a test compiled only where cuda.h exists compares every
+// value, size, offset and signature with it. Both headers may be included in
+// one file: the names here are ours, and the handles are pointers to the same
+// incomplete structs, so that a host program's own CUstream needs no cast.
+//
+// Enumerations of the driver are fixed-size integers here: an enumeration from
+// outside may hold a value that this header has no name for.
+#ifndef KILN_SRC_TABLE_CUDA_ABI_H_
+#define KILN_SRC_TABLE_CUDA_ABI_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Handles. Owned by the driver. thread-safe
+typedef struct CUctx_st* kiln_cu_context_t;
+typedef struct CUstream_st* kiln_cu_stream_t;
+typedef struct CUevent_st* kiln_cu_event_t;
+typedef struct CUmod_st* kiln_cu_module_t;
+typedef struct CUfunc_st* kiln_cu_function_t;
+typedef struct CUlib_st* kiln_cu_library_t;
+typedef struct CUkern_st* kiln_cu_kernel_t;
+typedef struct CUmemPoolHandle_st* kiln_cu_mempool_t;
+typedef int kiln_cu_device_t;
+typedef unsigned long long kiln_cu_deviceptr_t;
+
+// Enumerations, in the driver's own width. thread-safe
+typedef unsigned int kiln_cu_result_t;
+typedef unsigned int kiln_cu_device_attribute_t;
+typedef unsigned int kiln_cu_function_attribute_t;
+typedef unsigned int kiln_cu_pointer_attribute_t;
+typedef unsigned int kiln_cu_limit_t;
+typedef unsigned int kiln_cu_jit_option_t;
+typedef unsigned int kiln_cu_memory_type_t;
+typedef unsigned int kiln_cu_proc_address_query_t;
+typedef unsigned int kiln_cu_launch_attribute_id_t;
+
+// Callbacks of the driver. They must not call the driver. thread-safe
+typedef void (*kiln_cu_host_fn_t)(void* user);
+typedef size_t (*kiln_cu_occupancy_fn_t)(int block_size);
+
+// The identity of a device. thread-compatible
+typedef struct kiln_cu_uuid_t {
+  char bytes[16];
+} kiln_cu_uuid_t;
+
+// KILN_CU_SUCCESS and KILN_CU_ERROR_* (cuda_results.inc).
+enum {
+  KILN_CU_SUCCESS = 0,
+#define KILNI_CUDA_RESULT(name, number, status, sticky, fix) \
+  KILN_CU_ERROR_##name = number,
+#include "table/cuda_results.inc"
+#undef KILNI_CUDA_RESULT
+};
+
+// KILN_CU_DEVICE_ATTRIBUTE_* (cuda_attributes.inc).
+enum {
+#define KILNI_CUDA_ATTRIBUTE(name, number) \
+  KILN_CU_DEVICE_ATTRIBUTE_##name = number,
+#include "table/cuda_attributes.inc"
+#undef KILNI_CUDA_ATTRIBUTE
+};
+
+enum {
+  KILN_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  KILN_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  KILN_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
+  KILN_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  KILN_CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+  KILN_CU_FUNC_ATTRIBUTE_PTX_VERSION = 5,
+  KILN_CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6,
+  KILN_CU_FUNC_ATTRIBUTE_CACHE_MODE_CA = 7,
+  KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  KILN_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
+  KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET = 10,
+  KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH = 11,
+  KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT = 12,
+  KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH = 13,
+  KILN_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
+  KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 15,
+};
+
+enum {
+  KILN_CU_POINTER_ATTRIBUTE_CONTEXT = 1,
+  KILN_CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+  KILN_CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
+  KILN_CU_POINTER_ATTRIBUTE_HOST_POINTER = 4,
+  KILN_CU_POINTER_ATTRIBUTE_P2P_TOKENS = 5,
+  KILN_CU_POINTER_ATTRIBUTE_SYNC_MEMOPS = 6,
+  KILN_CU_POINTER_ATTRIBUTE_BUFFER_ID = 7,
+  KILN_CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+  KILN_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+  KILN_CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE = 10,
+  KILN_CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
+  KILN_CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
+  KILN_CU_POINTER_ATTRIBUTE_MAPPED = 13,
+  KILN_CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES = 14,
+  KILN_CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE = 15,
+  KILN_CU_POINTER_ATTRIBUTE_ACCESS_FLAGS = 16,
+  KILN_CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17,
+  KILN_CU_POINTER_ATTRIBUTE_MAPPING_SIZE = 18,
+  KILN_CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR = 19,
+  KILN_CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID = 20,
+};
+
+enum {
+  KILN_CU_MEMORYTYPE_HOST = 1,
+  KILN_CU_MEMORYTYPE_DEVICE = 2,
+  KILN_CU_MEMORYTYPE_ARRAY = 3,
+  KILN_CU_MEMORYTYPE_UNIFIED = 4,
+};
+
+enum {
+  KILN_CU_LIMIT_STACK_SIZE = 0,
+  KILN_CU_LIMIT_PRINTF_FIFO_SIZE = 1,
+  KILN_CU_LIMIT_MALLOC_HEAP_SIZE = 2,
+  KILN_CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH = 3,
+  KILN_CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT = 4,
+  KILN_CU_LIMIT_MAX_L2_FETCH_GRANULARITY = 5,
+  KILN_CU_LIMIT_PERSISTING_L2_CACHE_SIZE = 6,
+};
+
+enum {
+  KILN_CU_JIT_MAX_REGISTERS = 0,
+  KILN_CU_JIT_THREADS_PER_BLOCK = 1,
+  KILN_CU_JIT_WALL_TIME = 2,
+  KILN_CU_JIT_INFO_LOG_BUFFER = 3,
+  KILN_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
+  KILN_CU_JIT_ERROR_LOG_BUFFER = 5,
+  KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+  KILN_CU_JIT_OPTIMIZATION_LEVEL = 7,
+  KILN_CU_JIT_TARGET_FROM_CUCONTEXT = 8,
+  KILN_CU_JIT_TARGET = 9,
+  KILN_CU_JIT_FALLBACK_STRATEGY = 10,
+  KILN_CU_JIT_GENERATE_DEBUG_INFO = 11,
+  KILN_CU_JIT_LOG_VERBOSE = 12,
+  KILN_CU_JIT_GENERATE_LINE_INFO = 13,
+  KILN_CU_JIT_CACHE_MODE = 14,
+  KILN_CU_JIT_FAST_COMPILE = 16,
+  KILN_CU_JIT_POSITION_INDEPENDENT_CODE = 30,
+};
+
+// Flags of cuDevicePrimaryCtxSetFlags, cuStreamCreate, cuEventCreate,
+// cuMemHostAlloc, cuMemHostRegister and cuGetProcAddress.
+enum {
+  KILN_CU_CTX_SCHED_AUTO = 0x00,
+  KILN_CU_CTX_SCHED_SPIN = 0x01,
+  KILN_CU_CTX_SCHED_YIELD = 0x02,
+  KILN_CU_CTX_SCHED_BLOCKING_SYNC = 0x04,
+  KILN_CU_CTX_SCHED_MASK = 0x07,
+  KILN_CU_CTX_MAP_HOST = 0x08,
+  KILN_CU_CTX_LMEM_RESIZE_TO_MAX = 0x10,
+
+  KILN_CU_STREAM_DEFAULT = 0,
+  KILN_CU_STREAM_NON_BLOCKING = 1,
+
+  KILN_CU_EVENT_DEFAULT = 0,
+  KILN_CU_EVENT_BLOCKING_SYNC = 1,
+  KILN_CU_EVENT_DISABLE_TIMING = 2,
+  KILN_CU_EVENT_INTERPROCESS = 4,
+
+  KILN_CU_MEMHOSTALLOC_PORTABLE = 1,
+  KILN_CU_MEMHOSTALLOC_DEVICEMAP = 2,
+  KILN_CU_MEMHOSTALLOC_WRITECOMBINED = 4,
+  KILN_CU_MEMHOSTREGISTER_PORTABLE = 1,
+  KILN_CU_MEMHOSTREGISTER_DEVICEMAP = 2,
+  KILN_CU_MEMHOSTREGISTER_IOMEMORY = 4,
+  KILN_CU_MEMHOSTREGISTER_READ_ONLY = 8,
+
+  KILN_CU_GET_PROC_ADDRESS_DEFAULT = 0,
+  KILN_CU_GET_PROC_ADDRESS_LEGACY_STREAM = 1,
+  KILN_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2,
+  KILN_CU_GET_PROC_ADDRESS_SUCCESS = 0,
+  KILN_CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
+  KILN_CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
+};
+
+// The two default streams, as handles.
+#define KILN_CU_STREAM_LEGACY     ((kiln_cu_stream_t)(uintptr_t)1)
+#define KILN_CU_STREAM_PER_THREAD ((kiln_cu_stream_t)(uintptr_t)2)
+
+// The words of the `extra` list of cuLaunchKernel.
+#define KILN_CU_LAUNCH_PARAM_END            ((void*)(uintptr_t)0)
+#define KILN_CU_LAUNCH_PARAM_BUFFER_POINTER ((void*)(uintptr_t)1)
+#define KILN_CU_LAUNCH_PARAM_BUFFER_SIZE    ((void*)(uintptr_t)2)
+
+enum {
+  KILN_CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
+  KILN_CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW = 1,
+  KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+  KILN_CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY = 3,
+  KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+  KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 5,
+  KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+  KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
+  KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
+};
+
+// The value of a launch attribute: 64 bytes, whatever it holds.
+// thread-compatible
+typedef union kiln_cu_launch_attribute_value_t {
+  char pad[64];
+  int cooperative;
+  struct {
+    unsigned int x;
+    unsigned int y;
+    unsigned int z;
+  } cluster;
+  int cluster_policy;
+  int programmatic_serialization;
+  struct {
+    kiln_cu_event_t event;
+    int flags;
+    int trigger_at_block_start;
+  } programmatic_event;
+  int priority;
+} kiln_cu_launch_attribute_value_t;
+
+// One launch attribute. thread-compatible
+typedef struct kiln_cu_launch_attribute_t {
+  kiln_cu_launch_attribute_id_t id;
+  char pad[4];
+  kiln_cu_launch_attribute_value_t value;
+} kiln_cu_launch_attribute_t;
+
+// What cuLaunchKernelEx takes (CUDA 11.6). thread-compatible
+typedef struct kiln_cu_launch_config_t {
+  unsigned int grid_x;
+  unsigned int grid_y;
+  unsigned int grid_z;
+  unsigned int block_x;
+  unsigned int block_y;
+  unsigned int block_z;
+  unsigned int shared_bytes;
+  kiln_cu_stream_t stream;
+  kiln_cu_launch_attribute_t* attributes;
+  unsigned int attribute_count;
+} kiln_cu_launch_config_t;
+
+#endif  // KILN_SRC_TABLE_CUDA_ABI_H_
