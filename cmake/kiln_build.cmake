@@ -6,7 +6,7 @@ add_library(kiln_flags INTERFACE)
 target_compile_options(kiln_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wundef -Wvla -Wwrite-strings -Wpointer-arith -Wcast-qual
-  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
   -ffp-contract=off -fno-math-errno -fno-strict-aliasing)
 if(KILN_WERROR)
   target_compile_options(kiln_flags INTERFACE -Werror)

@@ -92,8 +92,8 @@ int kiln_status_code_exit(kiln_status_code_t code) {
 static bool payload_reserve(struct kiln_status_payload_t** payload,
                             size_t size) {
   struct kiln_status_payload_t* old = *payload;
-  if (old->capacity - old->used >= size) return true;
   if (old->used + size > PAYLOAD_MAX_BYTES) return false;
+  if (old->capacity - old->used >= size) return true;
   size_t capacity = (size_t)old->capacity * 2;
   while (capacity - old->used < size) capacity *= 2;
   kiln_allocator_t allocator = old->allocator;
