@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: ranges of the host's address space.
+//
+// For the one user that needs more addresses than memory: the software device
+// reserves its whole address window and commits what is allocated. Sizes and
+// addresses are multiples of kilni_vm_page_bytes.
+#ifndef KILN_SRC_BASE_VM_H_
+#define KILN_SRC_BASE_VM_H_
+
+#include "kiln/status.h"
+
+size_t kilni_vm_page_bytes(void);
+
+// Addresses without memory behind them: any access is a host fault. Bare
+// OUT_OF_MEMORY when the host (or a limit on it) has no such range.
+kiln_status_t kilni_vm_reserve(size_t bytes, void** out_base);
+void kilni_vm_release(void* base, size_t bytes);
+
+// Makes a part of a reserved range readable and writable. Fresh bytes are
+// zero and take memory when they are touched.
+kiln_status_t kilni_vm_commit(void* at, size_t bytes);
+
+// Gives the memory of a committed part back. The part stays accessible and
+// reads as zero, so that a thread which still holds its address cannot crash.
+void kilni_vm_discard(void* at, size_t bytes);
+
+#endif  // KILN_SRC_BASE_VM_H_

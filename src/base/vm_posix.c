@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: ranges of the host's address space, by mmap.
+#define _GNU_SOURCE  // MAP_ANONYMOUS, MAP_NORESERVE, madvise
+#include "base/vm.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/status_make.h"
+
+enum { FALLBACK_PAGE_BYTES = 4096 };
+
+size_t kilni_vm_page_bytes(void) {
+  long bytes = sysconf(_SC_PAGESIZE);
+  return bytes > 0 ? (size_t)bytes : FALLBACK_PAGE_BYTES;
+}
+
+kiln_status_t kilni_vm_reserve(size_t bytes, void** out_base) {
+  *out_base = NULL;
+  void* base = mmap(NULL, bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  *out_base = base;
+  return NULL;
+}
+
+void kilni_vm_release(void* base, size_t bytes) {
+  if (base != NULL) munmap(base, bytes);
+}
+
+kiln_status_t kilni_vm_commit(void* at, size_t bytes) {
+  if (mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  return NULL;
+}
+
+void kilni_vm_discard(void* at, size_t bytes) {
+  madvise(at, bytes, MADV_DONTNEED);
+}
