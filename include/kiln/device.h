@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: an open device: a GPU through its driver, or the software device.
+//
+// Devices are opened by kiln_runtime_open_device. Everything behind one works
+// the same whichever it is. On a GPU a device uses the primary context, which
+// it shares with the CUDA runtime and other libraries of the process; no call
+// changes which context is current for the caller.
+#ifndef KILN_DEVICE_H_
+#define KILN_DEVICE_H_
+
+#include "kiln/api.h"
+#include "kiln/status.h"
+
+KILN_EXTERN_C_BEGIN
+
+// An open device. thread-safe
+//
+// Reference-counted; buffers, streams, events and modules retain theirs.
+//
+// Once a kernel has faulted, or a time limit was reached, the device is lost:
+// every further call that would use it is DEVICE_LOST, releases free what the
+// host holds, and what the device may still use is left alone.
+typedef struct kiln_device_t kiln_device_t;
+
+// One reference more, one less. NULL is accepted. The last release waits for
+// nothing; the objects that retain the device keep it open. Since 0.1.
+KILN_API void kiln_device_retain(kiln_device_t* device);
+KILN_API void kiln_device_release(kiln_device_t* device);
+
+// "cuda:0" or "soft". Borrowed. Since 0.1.
+KILN_API const char* kiln_device_name(const kiln_device_t* device);
+
+// Why "auto" did not take the GPU, as one line; "" where there is nothing to
+// say. Borrowed. Since 0.1.
+KILN_API const char* kiln_device_note(const kiln_device_t* device);
+
+// Values of kiln_device_info_t.kind.
+enum { KILN_DEVICE_KIND_CUDA = 1, KILN_DEVICE_KIND_SOFT = 2 };
+
+// What a device is. Filled when it is opened. thread-safe
+//
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_device_info_t {
+  const char* model;               // "NVIDIA H200"
+  uint32_t kind;                   // KILN_DEVICE_KIND_*
+  uint32_t ordinal;                // the driver's number
+  uint32_t driver_version;         // CUDA version of the driver, 13000 is 13.0
+  uint32_t compute_major;          // 9 of compute capability 9.0
+  uint32_t compute_minor;          // 0 of it
+  uint32_t multiprocessors;        //
+  uint32_t warp_size;              // threads
+  uint32_t max_threads_per_block;  //
+  uint32_t max_block[3];           // threads
+  uint32_t max_grid[3];            // blocks
+  uint32_t shared_bytes;           // of a block, without opting in
+  uint32_t shared_optin_bytes;     // of a block, at most
+  uint32_t memory_pools;           // 1: allocations may be stream-ordered
+  uint32_t reserved;
+  uint64_t memory_bytes;  // device memory in all
+} kiln_device_info_t;
+
+// Borrowed. Since 0.1.
+KILN_API const kiln_device_info_t* kiln_device_info(
+    const kiln_device_t* device);
+
+// Bytes of device memory that are free now. DEVICE_LOST, DRIVER_ERROR.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_device_query_free(kiln_device_t* device, uint64_t* out_free_bytes);
+
+// Waits until all work of the device's context is done, that of other
+// libraries too. A fault of a kernel is DEVICE_LOST. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_device_synchronize(kiln_device_t* device);
+
+// The software device's report of the first fault: kernel, PTX line, thread,
+// block, address; several lines. Empty without a fault, and on a GPU. At most
+// `capacity` bytes with the NUL; `out_length`, if not NULL, receives the whole
+// length without it. Since 0.1.
+KILN_API void kiln_device_fault_text(const kiln_device_t* device,
+                                     size_t capacity, char* buffer,
+                                     size_t* out_length);
+
+// Thread-instructions executed so far: one PTX instruction executed by one
+// thread is one. Counts kernels that have ended, of the whole process. Only
+// the software device counts them; UNSUPPORTED on a GPU. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_device_executed(const kiln_device_t* device, uint64_t* out_instructions);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_DEVICE_H_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runtime: every public header of Kiln.
+#ifndef KILN_KILN_H_
+#define KILN_KILN_H_
+
+#include "kiln/allocator.h"
+#include "kiln/api.h"
+#include "kiln/compile.h"
+#include "kiln/device.h"
+#include "kiln/locate.h"
+#include "kiln/log.h"
+#include "kiln/memory.h"
+#include "kiln/module.h"
+#include "kiln/probe.h"
+#include "kiln/runtime.h"
+#include "kiln/status.h"
+#include "kiln/stream.h"
+#include "kiln/version.h"
+
+#endif  // KILN_KILN_H_

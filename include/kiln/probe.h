@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// probe: the facts about this machine, each with where it came from.
+//
+// Made by kiln_runtime_probe and never changed afterwards. `kiln doctor`
+// prints it. Structs are borrowed from the sheet; only the library makes them,
+// and fields may be appended in later versions.
+#ifndef KILN_PROBE_H_
+#define KILN_PROBE_H_
+
+#include "kiln/api.h"
+#include "kiln/locate.h"
+#include "kiln/status.h"
+
+KILN_EXTERN_C_BEGIN
+
+// What is asked. thread-compatible
+//
+// Zero in any field is its default.
+typedef struct kiln_probe_options_t {
+  uint32_t struct_size;  // sizeof(kiln_probe_options_t)
+
+  // KILN_SWITCH_*: start the driver and ask it for its GPUs (takes up to a
+  // second with several). Off: the driver library is opened, not started.
+  // Default: on.
+  uint32_t devices;
+
+  // The NVRTC to look at. Default: the search of kiln_locate_nvrtc.
+  const char* nvrtc_library;
+} kiln_probe_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_probe_options_t kiln_probe_options_default(void) {
+  kiln_probe_options_t options = {(uint32_t)sizeof(options), 0, NULL};
+  return options;
+}
+
+// The fact sheet. thread-safe
+//
+// Reference-counted.
+typedef struct kiln_probe_t kiln_probe_t;
+
+// One reference more, one less. NULL is accepted. Since 0.1.
+KILN_API void kiln_probe_retain(kiln_probe_t* probe);
+KILN_API void kiln_probe_release(kiln_probe_t* probe);
+
+// The CUDA driver. thread-safe
+typedef struct kiln_probe_driver_t {
+  uint32_t found;    // 1: its library was opened and has all that is required
+  uint32_t works;    // 1: it was started
+  uint32_t version;  // CUDA version, 13000 is 13.0; 0 if not known
+  uint32_t reserved;
+  const char* path;     // the library; "" if not found
+  const char* release;  // "580.159.04", from the kernel module; "" if not known
+  const char* why;      // why it is not found or does not work; "" otherwise
+} kiln_probe_driver_t;
+
+// A GPU. thread-safe
+typedef struct kiln_probe_device_t {
+  const char* name;   // "cuda:0"
+  const char* model;  // "NVIDIA H200"
+  uint32_t compute_major;
+  uint32_t compute_minor;
+  uint32_t multiprocessors;
+  uint32_t reserved;
+  uint64_t memory_bytes;
+} kiln_probe_device_t;
+
+// A CUDA toolkit. thread-safe
+typedef struct kiln_probe_toolkit_t {
+  const char* root;         // its folder
+  const char* include_dir;  // "" if it has none
+  const char* version;      // "13.0"; "" if not known
+  const char* scope;        // kiln_locate_scope_name of how it was found
+} kiln_probe_toolkit_t;
+
+// A CUDA library. thread-safe
+typedef struct kiln_probe_library_t {
+  const char* name;   // "nvrtc"
+  const char* path;   // "" if not found
+  const char* scope;  // kiln_locate_scope_name; "" if not found
+  uint32_t found;     // 1: it was opened and has all that is required
+  uint32_t version;   // 13000 is 13.0; 0 if not known
+  uint32_t tried_count;
+  uint32_t reserved;
+  const kiln_locate_tried_t* tried;  // `tried_count` of them
+} kiln_probe_library_t;
+
+// The software device. thread-safe
+typedef struct kiln_probe_soft_t {
+  const char* lanes;       // lane code it takes: "avx512"
+  const char* lanes_have;  // what this CPU can run: "plain avx2 avx512"
+  uint32_t workers;        // threads
+  uint32_t page_check;     // 1: addresses are checked by page
+  uint64_t seed;
+} kiln_probe_soft_t;
+
+// A variable that Kiln reads. thread-safe
+typedef struct kiln_probe_variable_t {
+  const char* name;
+  const char* value;     // NULL where it is not set
+  const char* type;      // "path", "number", "switch", "text"
+  const char* fallback;  // what holds without it
+  const char* room;      // who reads it
+  const char* text;      // what it does
+} kiln_probe_variable_t;
+
+// How bad a problem is.
+enum {
+  KILN_PROBE_SEVERITY_NOTE = 1,     // worth knowing
+  KILN_PROBE_SEVERITY_WARNING = 2,  // something will not work as wished
+  KILN_PROBE_SEVERITY_ERROR = 3,    // something that was asked for is broken
+};
+
+// Something to know or to mend. thread-safe
+typedef struct kiln_probe_problem_t {
+  const char* id;  // stable word: "driver-not-found"
+  uint32_t severity;
+  uint32_t reserved;
+  const char* message;  // one line
+  const char* fix;      // one line: what to do
+} kiln_probe_problem_t;
+
+// Borrowed; NULL for an index out of range. Since 0.1.
+KILN_API const kiln_probe_driver_t* kiln_probe_driver(
+    const kiln_probe_t* probe);
+KILN_API const kiln_probe_soft_t* kiln_probe_soft(const kiln_probe_t* probe);
+KILN_API uint32_t kiln_probe_device_count(const kiln_probe_t* probe);
+KILN_API const kiln_probe_device_t* kiln_probe_device(const kiln_probe_t* probe,
+                                                      uint32_t index);
+KILN_API uint32_t kiln_probe_toolkit_count(const kiln_probe_t* probe);
+KILN_API const kiln_probe_toolkit_t* kiln_probe_toolkit(
+    const kiln_probe_t* probe, uint32_t index);
+KILN_API uint32_t kiln_probe_library_count(const kiln_probe_t* probe);
+KILN_API const kiln_probe_library_t* kiln_probe_library(
+    const kiln_probe_t* probe, uint32_t index);
+KILN_API uint32_t kiln_probe_variable_count(const kiln_probe_t* probe);
+KILN_API const kiln_probe_variable_t* kiln_probe_variable(
+    const kiln_probe_t* probe, uint32_t index);
+KILN_API uint32_t kiln_probe_problem_count(const kiln_probe_t* probe);
+KILN_API const kiln_probe_problem_t* kiln_probe_problem(
+    const kiln_probe_t* probe, uint32_t index);
+
+// "note", "warning", "error"; "?" for a value that is none. Static. Since 0.1.
+KILN_API const char* kiln_probe_severity_name(uint32_t severity);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_PROBE_H_

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runtime: the root object, from which everything else is opened.
+//
+// A runtime holds what a process decides once: the allocator, the log sink,
+// a snapshot of the environment, which driver library is taken. It starts no
+// driver by itself; opening a device does.
+//
+//   kiln_runtime_t* runtime = NULL;
+//   kiln_device_t* device = NULL;
+//   kiln_status_t status = kiln_runtime_create(NULL, &runtime);
+//   if (kiln_status_is_ok(status)) {
+//     status = kiln_runtime_open_device(runtime, "auto", &device);
+//   }
+//
+// After fork, every call in the child on a runtime of the parent, or on
+// anything opened from it, is INVALID_STATE. A release in the child does
+// nothing at all.
+#ifndef KILN_RUNTIME_H_
+#define KILN_RUNTIME_H_
+
+#include "kiln/allocator.h"
+#include "kiln/compile.h"
+#include "kiln/device.h"
+#include "kiln/log.h"
+#include "kiln/probe.h"
+#include "kiln/status.h"
+
+KILN_EXTERN_C_BEGIN
+
+// The root. thread-safe
+//
+// Reference-counted. Every object opened from a runtime retains it, so it may
+// be released at any time.
+typedef struct kiln_runtime_t kiln_runtime_t;
+
+// Receives what kernels print on the software device: `size` bytes, whole
+// lines or parts of them, not NUL-terminated. Called from Kiln's own threads,
+// one call at a time; must not call back into Kiln. (A GPU's driver writes to
+// file descriptor 1 by itself.) thread-safe
+typedef void (*kiln_print_fn_t)(const char* text, size_t size, void* user);
+
+// What a runtime is made with. thread-compatible
+//
+// Zero in any field is its default. Strings and pointed-to structs are copied.
+typedef struct kiln_runtime_options_t {
+  uint32_t struct_size;  // sizeof(kiln_runtime_options_t)
+
+  // KILN_SWITCH_*: log each driver call with arguments and result, at level
+  // KILN_LOG_TRACE. Default: the variable KILN_TRACE, else off.
+  uint32_t trace;
+
+  // Default: kiln_allocator_libc().
+  const kiln_allocator_t* allocator;
+
+  // Default: silence.
+  const kiln_log_sink_t* log;
+
+  // Worker threads of the software device. Default: the variable
+  // KILN_SOFT_WORKERS, else one for each core that the process may use.
+  uint32_t soft_workers;
+
+  // KILN_SWITCH_*: check addresses by page, as hardware does, and not by byte.
+  // Default: the variable KILN_SOFT_CHECK, else by byte.
+  uint32_t soft_page_check;
+
+  // Seed of every order that CUDA leaves open, on the software device.
+  // Default: the variable KILN_SOFT_SEED, else 0.
+  uint64_t soft_seed;
+
+  // Lane code of the software device: "auto", "plain", "avx2" or "avx512".
+  // Default: the variable KILN_SOFT_LANES, else "auto".
+  const char* soft_lanes;
+
+  // The driver library: a path, or a name for the system loader. Default: the
+  // variable KILN_LIBCUDA, else "libcuda.so.1".
+  const char* cuda_library;
+
+  // What kernels print on the software device. Default: it is dropped.
+  kiln_print_fn_t print;
+  void* print_user;
+} kiln_runtime_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_runtime_options_t kiln_runtime_options_default(void) {
+  kiln_runtime_options_t options = {(uint32_t)sizeof(options),
+                                    0,
+                                    NULL,
+                                    NULL,
+                                    0,
+                                    0,
+                                    0,
+                                    NULL,
+                                    NULL,
+                                    NULL,
+                                    NULL};
+  return options;
+}
+
+// Makes a runtime. `options` may be NULL. Reads the environment; opens no
+// library and starts no thread.
+//
+//   INVALID_ARGUMENT  an option out of its range, or an environment variable
+//                     with a value that cannot be read (it is named)
+//   INCOMPATIBLE      options of a newer Kiln that set an unknown field
+//   OUT_OF_MEMORY
+//
+// The caller owns `*out_runtime`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_create(
+    const kiln_runtime_options_t* options, kiln_runtime_t** out_runtime);
+
+// One reference more, one less. NULL is accepted. Since 0.1.
+KILN_API void kiln_runtime_retain(kiln_runtime_t* runtime);
+KILN_API void kiln_runtime_release(kiln_runtime_t* runtime);
+
+// Opens a device by its label. Each call makes a device of its own, so that
+// two users of one runtime do not share a device's state (on a GPU both use
+// its primary context).
+//
+//   "cuda:N"  the driver's GPU number N (N counts the GPUs that
+//             CUDA_VISIBLE_DEVICES leaves visible)
+//   "soft"    the software device
+//   "auto"    "cuda:0" where that works, else "soft": by this label the caller
+//             allows the software device. kiln_device_note then says why the
+//             GPU was not taken. Kiln never takes the software device
+//             otherwise.
+//
+//   INVALID_ARGUMENT  `label` is none of these
+//   NOT_FOUND         no driver library, or no such GPU
+//   INCOMPATIBLE      the driver is too old (or its kernel part another than
+//                     its library)
+//   UNSUPPORTED       the lane code asked for is not there on this CPU
+//   DRIVER_ERROR      the driver refused; the native part has its number
+//
+// The caller owns `*out_device`. May take long on a GPU (creating a context
+// is about 0.3 s). Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_device(
+    kiln_runtime_t* runtime, const char* label, kiln_device_t** out_device);
+
+// Finds and opens NVRTC, the compiler of CUDA C++. `options` may be NULL.
+//
+//   NOT_FOUND     no usable NVRTC; the annotations list each place that was
+//                 tried and why it was not taken
+//   INCOMPATIBLE  one was named explicitly and it is older than 12.0
+//
+// The caller owns `*out_compiler`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_compiler(
+    kiln_runtime_t* runtime, const kiln_compiler_options_t* options,
+    kiln_compiler_t** out_compiler);
+
+// Collects the facts about this machine: driver, GPUs, toolkits, compiler,
+// software device, environment, and what is wrong with them. What is missing
+// is a fact and a problem in the sheet, not an error. `options` may be NULL.
+// OUT_OF_MEMORY, INVALID_ARGUMENT. The caller owns `*out_probe`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_runtime_probe(kiln_runtime_t* runtime, const kiln_probe_options_t* options,
+                   kiln_probe_t** out_probe);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_RUNTIME_H_
