@@ -181,11 +181,225 @@ def types_header(cuda, nvrtc):
     return ''.join(out)
 
 
+def unused(row, used=()):
+    return ''.join(f'  (void){p.name};\n' for p in row.params
+                   if p.name not in used)
+
+
+def absent_thunks(cuda, nvrtc):
+    out = [head('thunks of absent rows.', 'cuda_rows.inc and nvrtc_rows.inc')]
+    out.append('// clang-format off\n')
+    for row in cuda + nvrtc:
+        answer = 'KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER'
+        if row.says:
+            answer = 'NULL'
+        elif row.api == 'NVRTC':
+            answer = 'KILN_NVRTC_ERROR_INTERNAL_ERROR'
+        out.append(f'static {row.result()} absent_{row.name}'
+                   f'({row.signature()}) {{\n{unused(row)}'
+                   f'  return {answer};\n}}\n')
+    for api, rows in (('cuda', cuda), ('nvrtc', nvrtc)):
+        out.append(f'\nstatic void fill_{api}_absent(kiln_{api}_table_t* table)'
+                   ' {\n')
+        out += [f'  table->{row.name} = absent_{row.name};\n' for row in rows]
+        out.append('}\n')
+    return ''.join(out)
+
+
+# ---- Trace ----
+
+SIGNED = ('int', 'kiln_cu_device_t')
+UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short', 'size_t',
+            'uint64_t', 'kiln_cu_limit_t', 'kiln_cu_function_attribute_t',
+            'kiln_cu_pointer_attribute_t', 'kiln_cu_jit_option_t',
+            'kiln_cu_proc_address_query_t')
+POINTERS = ('void*', 'kiln_cu_context_t', 'kiln_cu_stream_t',
+            'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t')
+FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t')
+
+
+def say(kind, value, name):
+    if kind in SIGNED:
+        return f'trace_signed(&line, "{name}", {value});'
+    if kind in UNSIGNED:
+        return f'trace_unsigned(&line, "{name}", {value});'
+    if kind in POINTERS:
+        return f'trace_address(&line, "{name}", (uintptr_t){value});'
+    if kind in FUNCTIONS:
+        return f'trace_address(&line, "{name}", (uintptr_t){value});'
+    if kind == 'kiln_cu_deviceptr_t':
+        return f'trace_address(&line, "{name}", {value});'
+    if kind == 'kiln_cu_result_t':
+        return f'trace_result(&line, "{name}", {value});'
+    if kind == 'kiln_cu_device_attribute_t':
+        return f'trace_attribute(&line, "{name}", {value});'
+    if kind == 'kiln_cu_uuid_t':
+        return f'trace_uuid(&line, "{name}", &{value});'
+    if kind == 'float':
+        return f'trace_real(&line, "{name}", (double){value});'
+    raise RowError(f'trace does not know how to print the type "{kind}"')
+
+
+def trace_thunk(row):
+    before, after = [], []
+    for p in row.params:
+        if p.way in ('IN', 'ENDED'):
+            before.append(say(p.type, p.name, p.name))
+        elif p.way == 'TEXT':
+            before.append(f'trace_text(&line, "{p.name}", {p.name});')
+        elif p.way in ('FROM_BYTES', 'TO_BYTES', 'POINTER', 'LIST',
+                       'OUT_LIST'):
+            before.append('trace_address(&line, "%s", (uintptr_t)%s);' %
+                          (p.name, p.name))
+        elif p.way in ('MADE', 'OUT'):
+            after.append(f'if ({p.name} != NULL) ' +
+                         say(p.type, f'*{p.name}', p.name))
+        elif p.way == 'OUT_TEXT':
+            after.append(f'if ({p.name} != NULL) '
+                         f'trace_text(&line, "{p.name}", *{p.name});')
+        elif p.way == 'OUT_CHARS':
+            after.append(f'if ({p.count} > 0) '
+                         f'trace_text(&line, "{p.name}", {p.name});')
+    out = [f'static kiln_cu_result_t KILNI_THUNK({row.name})'
+           f'({row.signature()}) {{\n',
+           f'  trace_line_t line = trace_begin(KILNI_SLOT, "{row.name}");\n']
+    out += [f'  {text}\n' for text in before]
+    out.append('  const kiln_cu_result_t result =\n'
+               f'      trace_wrapped(KILNI_SLOT)->{row.name}({row.names()});\n'
+               '  trace_gave(&line, result);\n')
+    if after:
+        out.append('  if (result == KILN_CU_SUCCESS) {\n')
+        out += [f'    {text}\n' for text in after]
+        out.append('  }\n')
+    out.append('  trace_end(&line);\n  return result;\n}\n')
+    return ''.join(out)
+
+
+def set_all(function, rows):
+    """The function that puts the thunks over the rows that are present."""
+    out = [f'\nstatic void KILNI_THUNK({function})(kiln_cuda_table_t* table) '
+           '{\n']
+    for row in rows:
+        out.append(f'  if (kilni_cuda_has(table, KILNI_CUDA_ROW_{row.name})) '
+                   f'table->{row.name} = KILNI_THUNK({row.name});\n')
+    out.append('}\n')
+    return ''.join(out)
+
+
+def trace_thunks(cuda):
+    return (head('thunks of the trace wrapper.', 'cuda_rows.inc') +
+            '// Included once for each KILNI_SLOT.\n// clang-format off\n' +
+            ''.join(trace_thunk(row) for row in cuda) + set_all('cover', cuda))
+
+
+# ---- Fault ----
+
+NOT_COUNTED = ('cuGetErrorName', 'cuGetErrorString')
+
+
+def fault_thunk(row):
+    through = f'      fault_wrapped(KILNI_SLOT)->{row.name}({row.names()});\n'
+    fail = '    return fault_result(KILNI_SLOT);\n'
+    if row.effect == 'DESTROY':
+        fail = f'    (void){through.strip()}\n' + fail
+    return (f'static kiln_cu_result_t KILNI_THUNK({row.name})'
+            f'({row.signature()}) {{\n'
+            f'  if (fault_is_due(KILNI_SLOT, "{row.name}")) {{\n{fail}  }}\n'
+            f'  return {through.strip()}\n}}\n')
+
+
+def fault_thunks(cuda):
+    rows = [row for row in cuda if row.name not in NOT_COUNTED]
+    return (head('thunks of the fault wrapper.', 'cuda_rows.inc') +
+            '// Included once for each KILNI_SLOT.\n// clang-format off\n' +
+            ''.join(fault_thunk(row) for row in rows) + set_all('cover', rows))
+
+
+# ---- Null ----
+
+# Written by hand in cuda_null.c.
+NULL_BY_HAND = (
+    'cuDriverGetVersion', 'cuGetErrorName', 'cuGetErrorString',
+    'cuGetProcAddress', 'cuDeviceGet', 'cuDeviceGetCount', 'cuDeviceGetName',
+    'cuDeviceGetUuid', 'cuDeviceTotalMem', 'cuDeviceGetAttribute',
+    'cuDeviceGetPCIBusId', 'cuDevicePrimaryCtxRetain',
+    'cuDevicePrimaryCtxRelease', 'cuDevicePrimaryCtxGetState',
+    'cuCtxGetCurrent', 'cuCtxSetCurrent', 'cuCtxPushCurrent',
+    'cuCtxPopCurrent', 'cuCtxGetApiVersion', 'cuMemGetInfo', 'cuMemAlloc',
+    'cuMemAllocAsync', 'cuMemHostAlloc', 'cuMemFreeHost',
+    'cuMemHostGetDevicePointer', 'cuMemHostRegister', 'cuPointerGetAttribute',
+    'cuPointerGetAttributes', 'cuStreamGetCtx', 'cuLaunchHostFunc',
+    'cuModuleGetFunction', 'cuModuleGetGlobal', 'cuFuncGetAttribute',
+    'cuFuncGetModule', 'cuFuncGetName', 'cuFuncGetParamInfo',
+    'cuOccupancyMaxActiveBlocksPerMultiprocessor',
+    'cuOccupancyMaxPotentialBlockSize')
+
+
+def null_thunk(row):
+    body, used, answer = [], set(), 'KILN_CU_SUCCESS'
+    for p in row.params:
+        if p.way == 'MADE':
+            used.add(p.name)
+            body.append('uint64_t made = 0;')
+            answer = f'null_create(KILNI_HANDLE_{row.handle}, 0, &made)'
+            body.append(f'if ({p.name} == NULL) '
+                        'return KILN_CU_ERROR_INVALID_VALUE;')
+            body.append(f'const kiln_cu_result_t result = {answer};')
+            body.append(f'*{p.name} = ({p.type})(uintptr_t)made;')
+            answer = 'result'
+        elif p.way == 'ENDED':
+            used.add(p.name)
+            answer = (f'null_destroy(KILNI_HANDLE_{row.handle}, '
+                      f'(uint64_t)(uintptr_t){p.name})')
+        elif p.way == 'OUT':
+            used.add(p.name)
+            body.append(f'if ({p.name} != NULL) '
+                        f'memset({p.name}, 0, sizeof(*{p.name}));')
+        elif p.way == 'OUT_TEXT':
+            used.add(p.name)
+            body.append(f'if ({p.name} != NULL) *{p.name} = "";')
+        elif p.way == 'OUT_CHARS':
+            used |= {p.name, p.count}
+            body.append(f'if ({p.name} != NULL && {p.count} > 0) '
+                        f'{p.name}[0] = 0;')
+        elif p.way == 'TO_BYTES':
+            used |= {p.name, p.count}
+            body.append(f'if ({p.name} != NULL) '
+                        f'memset({p.name}, 0, {p.count});')
+        elif p.way == 'OUT_LIST':
+            used |= {p.name, p.count}
+            body.append(f'if ({p.name} != NULL) '
+                        f'memset({p.name}, 0, {p.count} * sizeof(*{p.name}));')
+    text = unused(row, used) + ''.join(f'  {line}\n' for line in body)
+    return (f'static kiln_cu_result_t null_{row.name}({row.signature()}) {{\n'
+            f'{text}  return {answer};\n}}\n')
+
+
+def null_thunks(cuda):
+    unknown = set(NULL_BY_HAND) - {row.name for row in cuda}
+    if unknown:
+        raise RowError(f'NULL_BY_HAND names no row: {sorted(unknown)}')
+    out = [head('thunks of the null provider.', 'cuda_rows.inc') +
+           '// clang-format off\n']
+    out += [null_thunk(row) for row in cuda if row.name not in NULL_BY_HAND]
+    out.append('\nstatic void fill_null(kiln_cuda_table_t* table) {\n')
+    out += [f'  KILNI_CUDA_SET(table, {row.name}, null_{row.name});\n'
+            for row in cuda]
+    out.append('}\n')
+    return ''.join(out)
+
+
 def outputs():
     table = os.path.join(ROOT, 'src', 'table')
     cuda = read_rows('CUDA', os.path.join(table, 'cuda_rows.inc'))
     nvrtc = read_rows('NVRTC', os.path.join(table, 'nvrtc_rows.inc'))
-    return {'src/table/table_types_gen.h': types_header(cuda, nvrtc)}
+    return {
+        'src/table/table_types_gen.h': types_header(cuda, nvrtc),
+        'src/table/absent_thunks_gen.inc': absent_thunks(cuda, nvrtc),
+        'src/table/null_thunks_gen.inc': null_thunks(cuda),
+        'src/table/trace_thunks_gen.inc': trace_thunks(cuda),
+        'src/table/fault_thunks_gen.inc': fault_thunks(cuda),
+    }
 
 
 def main(argv):

@@ -117,8 +117,7 @@ void kilni_cuda_mark(kiln_cuda_table_t* table, kilni_cuda_row_id_t row,
 
 // OK if every REQUIRED row is there; else INCOMPATIBLE, naming all that are
 // not and the driver version found.
-kiln_status_t kilni_cuda_table_check(const kiln_host_t* host,
-                                     const kiln_cuda_table_t* table);
+kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table);
 
 // ---- Provider: the driver library ----
 
@@ -138,9 +137,8 @@ kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
 // CREATE gives a new handle that is not NULL, page-locked host memory is real
 // memory, host functions are called at once. For tests of what stands above,
 // which read the balance of handles. One in a process; its current context is
-// one for all threads.
-kiln_status_t kilni_cuda_table_null(const kiln_host_t* host,
-                                    kiln_cuda_table_t* out_table);
+// one for all threads. Its own memory is the C library's, as a driver's is.
+void kilni_cuda_table_null(kiln_cuda_table_t* out_table);
 // Handles of `kind` (KILNI_HANDLE_*; NONE is all kinds) not yet destroyed.
 uint64_t kilni_cuda_null_live(uint32_t kind);
 // Destroys of a handle that did not live. 0 unless there is a bug above.

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: the driver's library as a provider.
+//
+// Each row is asked for by its pinned version and for the legacy default
+// stream, so that neither the driver's age nor the headers of a host program
+// decide which signature answers; where the driver cannot be asked so, by the
+// one exported symbol that has exactly the row's signature.
+#include <string.h>
+
+#include "table/table.h"
+
+static const char default_name[] = "libcuda.so.1";
+
+// A row's place in the table. thread-safe
+typedef struct place_t {
+  size_t offset;
+} place_t;
+
+static const place_t places[] = {
+#define KILNI_CUDA_ROW(name, ...) {offsetof(kiln_cuda_table_t, name)},
+#include "table/cuda_rows.inc"
+#undef KILNI_CUDA_ROW
+};
+
+_Static_assert(sizeof(void*) == sizeof(kilni_cuInit_fn_t),
+               "a symbol's address is a function's");
+
+static kiln_status_t stub_error(const char* path) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INCOMPATIBLE,
+                 "\"%s\" is the CUDA toolkit's link-time stand-in for the "
+                 "driver, not a driver",
+                 path),
+      "install the NVIDIA driver, and take the toolkit's `stubs` folder out "
+      "of LD_LIBRARY_PATH and KILN_LIBCUDA");
+}
+
+static bool is_stub_path(const char* path) {
+  return strstr(path, "/stubs/") != NULL;
+}
+
+static void* row_address(const kilni_dynlib_t* library,
+                         kilni_cuGetProcAddress_fn_t ask,
+                         const kilni_table_row_t* row) {
+  if (ask != NULL) {
+    void* address = NULL;
+    kiln_cu_proc_address_query_t found = 0;
+    if (ask(row->name, &address, (int)row->version,
+            KILN_CU_GET_PROC_ADDRESS_LEGACY_STREAM,
+            &found) == KILN_CU_SUCCESS &&
+        found == KILN_CU_GET_PROC_ADDRESS_SUCCESS && address != NULL) {
+      return address;
+    }
+  }
+  return kilni_dynlib_symbol(library, row->symbol);
+}
+
+static kiln_status_t read_version(const kilni_dynlib_t* library,
+                                  const char* path, int* out_version) {
+  void* symbol = kilni_dynlib_symbol(library, "cuDriverGetVersion");
+  if (symbol == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INCOMPATIBLE, "\"%s\" is not a CUDA driver library", path),
+        "name the driver's own libcuda.so.1, or leave KILN_LIBCUDA unset");
+  }
+  kilni_cuDriverGetVersion_fn_t ask;
+  memcpy(&ask, &symbol, sizeof(ask));
+  const kiln_cu_result_t result = ask(out_version);
+  if (result == KILN_CU_ERROR_STUB_LIBRARY) return stub_error(path);
+  return KILNI_CUDA_STATUS(NULL, result, "cuDriverGetVersion");
+}
+
+static void fill(kiln_cuda_table_t* table, const kilni_dynlib_t* library) {
+  void* symbol = kilni_dynlib_symbol(library, "cuGetProcAddress_v2");
+  kilni_cuGetProcAddress_fn_t ask;
+  memcpy(&ask, &symbol, sizeof(ask));
+  for (unsigned row = 0; row < KILNI_CUDA_ROW_COUNT; ++row) {
+    const kilni_cuda_row_id_t id = (kilni_cuda_row_id_t)row;
+    void* address = row_address(library, ask, kilni_cuda_row(id));
+    if (address == NULL) continue;
+    memcpy((char*)table + places[row].offset, &address, sizeof(address));
+    kilni_cuda_mark(table, id, true);
+  }
+}
+
+static kiln_status_t fill_checked(const kilni_dynlib_t* library,
+                                  const char* name, kiln_cuda_table_t* table) {
+  const char* path = kilni_dynlib_path(library);
+  if (path[0] == '\0') path = name;
+  if (is_stub_path(path)) return stub_error(path);
+  int version = 0;
+  KILNI_RETURN_IF_ERROR(read_version(library, path, &version));
+  kilni_cuda_table_init(table, "libcuda", kilni_dynlib_path(library));
+  table->driver_version = version;
+  fill(table, library);
+  return kilni_cuda_table_check(table);
+}
+
+kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
+                                    const char* library,
+                                    kiln_cuda_table_t* out_table,
+                                    kilni_dynlib_t** out_library) {
+  memset(out_table, 0, sizeof(*out_table));
+  *out_library = NULL;
+  const char* name = library;
+  const char* chosen = host->env != NULL
+                           ? kilni_env_text(host->env, KILNI_ENV_KILN_LIBCUDA)
+                           : NULL;
+  if (name == NULL && chosen != NULL && chosen[0] != '\0') name = chosen;
+  if (name == NULL) name = default_name;
+  if (is_stub_path(name)) return stub_error(name);
+
+  kilni_dynlib_t* opened = NULL;
+  kiln_status_t status = kilni_dynlib_open(host->allocator, name, &opened);
+  if (!kiln_status_is_ok(status)) {
+    return kilni_status_with_fix(
+        status,
+        name == default_name
+            ? "install the NVIDIA driver (the CUDA toolkit does not contain "
+              "it), or use the software device `soft`"
+            : "name an existing driver library, or leave KILN_LIBCUDA unset");
+  }
+  status = fill_checked(opened, name, out_table);
+  if (!kiln_status_is_ok(status)) {
+    memset(out_table, 0, sizeof(*out_table));
+    kilni_dynlib_close(opened);
+    return status;
+  }
+  *out_library = opened;
+  return NULL;
+}

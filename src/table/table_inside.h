@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: what the files of this room share.
+//
+// kilni_table_state is the room's one mutable global (src/GLOBALS): a thunk
+// with the driver's own signature carries no user pointer.
+#ifndef KILN_SRC_TABLE_TABLE_INSIDE_H_
+#define KILN_SRC_TABLE_TABLE_INSIDE_H_
+
+#include <stdatomic.h>
+
+#include "table/table.h"
+
+// INCOMPATIBLE naming every REQUIRED row that an NVRTC lacks.
+kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table);
+
+// A place of the trace wrapper. Written at install. thread-compatible
+typedef struct kilni_trace_slot_t {
+  atomic_bool used;
+  kiln_log_sink_t log;
+  kiln_cuda_table_t wrapped;
+} kilni_trace_slot_t;
+
+// A place of the fault wrapper. thread-safe
+//
+// `thread` is 0 or the thread that armed it; every field below it is only
+// touched by that thread.
+typedef struct kilni_fault_slot_t {
+  atomic_bool used;
+  kiln_cuda_table_t wrapped;
+  atomic_uintptr_t thread;
+  uint64_t nth;
+  uint64_t calls;
+  const char* hit;
+  uint32_t mode;
+  kiln_cu_result_t result;
+} kilni_fault_slot_t;
+
+// A live handle of the null provider. thread-compatible
+typedef struct kilni_null_handle_t {
+  uint64_t value;
+  uint64_t bytes;  // of memory
+  uint32_t kind;   // KILNI_HANDLE_*
+  uint32_t reserved;
+} kilni_null_handle_t;
+
+enum { KILNI_NULL_STACK = 64 };
+
+// What the null provider keeps, under `busy`. thread-safe
+typedef struct kilni_null_state_t {
+  atomic_flag busy;
+  kilni_null_handle_t* handles;
+  size_t count;
+  size_t capacity;
+  uint64_t made;  // ever; the next handle comes from it
+  uint64_t next_address;
+  uint64_t bad_destroys;
+  kiln_cu_context_t contexts[KILNI_NULL_STACK];  // the top is current
+  uint32_t depth;
+} kilni_null_state_t;
+
+// All of it. thread-safe
+typedef struct kilni_table_state_t {
+  kilni_trace_slot_t trace[KILNI_WRAP_SLOTS];
+  kilni_fault_slot_t fault[KILNI_WRAP_SLOTS];
+  kilni_null_state_t null;
+} kilni_table_state_t;
+
+extern kilni_table_state_t kilni_table_state;
+
+#endif  // KILN_SRC_TABLE_TABLE_INSIDE_H_

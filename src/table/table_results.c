@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: results of the driver and of NVRTC as statuses.
+#include "table/table.h"
+
+// One row of cuda_results.inc or nvrtc_results.inc. thread-safe
+typedef struct result_row_t {
+  uint32_t number;
+  kiln_status_code_t code;
+  bool sticky;
+  const char* name;
+  const char* fix;
+} result_row_t;
+
+static const result_row_t cuda_results[] = {
+    {0, KILN_STATUS_OK, false, "CUDA_SUCCESS", ""},
+#define KILNI_CUDA_RESULT(name, number, status, sticky, fix) \
+  {number, KILN_STATUS_##status, (sticky) != 0, "CUDA_ERROR_" #name, fix},
+#include "table/cuda_results.inc"
+#undef KILNI_CUDA_RESULT
+};
+
+static const result_row_t nvrtc_results[] = {
+    {0, KILN_STATUS_OK, false, "NVRTC_SUCCESS", ""},
+#define KILNI_NVRTC_RESULT(name, number, status, fix) \
+  {number, KILN_STATUS_##status, false, "NVRTC_ERROR_" #name, fix},
+#include "table/nvrtc_results.inc"
+#undef KILNI_NVRTC_RESULT
+};
+
+static const char* const attribute_names[] = {
+#define KILNI_CUDA_ATTRIBUTE(name, number) [number] = #name,
+#include "table/cuda_attributes.inc"
+#undef KILNI_CUDA_ATTRIBUTE
+};
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static const result_row_t* find(const result_row_t* rows, size_t count,
+                                uint32_t number) {
+  for (size_t i = 0; i < count; ++i) {
+    if (rows[i].number == number) return &rows[i];
+  }
+  return NULL;
+}
+
+static const result_row_t* cuda_result(kiln_cu_result_t result) {
+  return find(cuda_results, LENGTH(cuda_results), result);
+}
+
+const char* kilni_cuda_result_name(kiln_cu_result_t result) {
+  const result_row_t* row = cuda_result(result);
+  return row != NULL ? row->name : NULL;
+}
+
+const char* kilni_cuda_result_text(kiln_cu_result_t result) {
+  const result_row_t* row = cuda_result(result);
+  return row != NULL ? kiln_status_code_text(row->code) : NULL;
+}
+
+bool kilni_cuda_result_is_sticky(kiln_cu_result_t result) {
+  const result_row_t* row = cuda_result(result);
+  return row != NULL && row->sticky;
+}
+
+kiln_status_code_t kilni_cuda_result_code(kiln_cu_result_t result) {
+  const result_row_t* row = cuda_result(result);
+  return row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
+}
+
+const char* kilni_cuda_attribute_name(kiln_cu_device_attribute_t attribute) {
+  if (attribute >= LENGTH(attribute_names)) return NULL;
+  return attribute_names[attribute];
+}
+
+const char* kilni_nvrtc_result_name(kiln_nvrtc_result_t result) {
+  const result_row_t* row = find(nvrtc_results, LENGTH(nvrtc_results), result);
+  return row != NULL ? row->name : NULL;
+}
+
+// The name that the driver itself gives to a result which this list lacks.
+static const char* ask_name(const kiln_cuda_table_t* table,
+                            kiln_cu_result_t result) {
+  const char* name = NULL;
+  if (table != NULL && kilni_cuda_has(table, KILNI_CUDA_ROW_cuGetErrorName) &&
+      table->cuGetErrorName(result, &name) == KILN_CU_SUCCESS && name != NULL) {
+    return name;
+  }
+  return "unknown result";
+}
+
+kiln_status_t kilni_cuda_status(const kiln_cuda_table_t* table,
+                                kiln_cu_result_t result, const char* call,
+                                const char* room, const char* file, int line) {
+  if (result == KILN_CU_SUCCESS) return NULL;
+  if (result == KILN_CU_ERROR_NOT_READY) {
+    return kilni_status_bare(KILN_STATUS_NOT_READY);
+  }
+  const result_row_t* row = cuda_result(result);
+  const char* name = row != NULL ? row->name : ask_name(table, result);
+  const kiln_status_code_t code =
+      row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
+  const char* provider = table != NULL ? table->provider : "the driver";
+  kiln_status_t status = kilni_status_make(
+      code, room, file, line, "the driver call \"%s\" gave %s (%s, by \"%s\")",
+      call, name, kiln_status_code_text(code), provider);
+  status = kilni_status_with_native(status, "cuda", result, name);
+  if (row != NULL && row->fix[0] != '\0') {
+    return kilni_status_with_fix(status, "%s", row->fix);
+  }
+  return kilni_status_with_fix(
+      status, "set KILN_TRACE=on and look at the arguments of \"%s\"", call);
+}
+
+kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
+                                 kiln_nvrtc_result_t result, const char* call,
+                                 const char* room, const char* file, int line) {
+  if (result == KILN_NVRTC_SUCCESS) return NULL;
+  if (result == KILN_NVRTC_ERROR_OUT_OF_MEMORY) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  const result_row_t* row = find(nvrtc_results, LENGTH(nvrtc_results), result);
+  const char* name = row != NULL ? row->name : NULL;
+  if (name == NULL && table != NULL) name = table->nvrtcGetErrorString(result);
+  if (name == NULL) name = "unknown result";
+  const kiln_status_code_t code =
+      row != NULL ? row->code : KILN_STATUS_COMPILE_FAILED;
+  kiln_status_t status = kilni_status_make(
+      code, room, file, line, "the NVRTC call \"%s\" gave %s (%s)", call, name,
+      kiln_status_code_text(code));
+  status = kilni_status_with_native(status, "nvrtc", result, name);
+  if (row != NULL && row->fix[0] != '\0') {
+    return kilni_status_with_fix(status, "%s", row->fix);
+  }
+  if (table == NULL) return status;
+  return kilni_status_with_fix(
+      status, "this is NVRTC %d.%d from \"%s\"; a newer one may do better",
+      table->major, table->minor, table->origin);
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: the columns of the rows, and tables before a provider fills them.
+//
+// An absent row is never NULL: it is a thunk of the right signature that
+// answers that the call needs a newer driver, so that a missing check above is
+// an error and not a crash.
+#include <stdio.h>
+#include <string.h>
+
+#include "table/table.h"
+#include "table/table_inside.h"
+
+enum { NAMES_LINE_BYTES = 900 };  // of missing rows in one line of an error
+
+// ---- Columns ----
+
+#define KILNI_CUDA_ROW(name, suffix, version, need, context, capture, effect, \
+                       handle, feature, ...)                                  \
+  {#name,                                                                     \
+   #name suffix,                                                              \
+   feature,                                                                   \
+   version,                                                                   \
+   KILNI_NEED_##need,                                                         \
+   KILNI_CONTEXT_##context,                                                   \
+   KILNI_CAPTURE_##capture,                                                   \
+   KILNI_EFFECT_##effect,                                                     \
+   KILNI_HANDLE_##handle,                                                     \
+   {0, 0, 0}},
+static const kilni_table_row_t cuda_rows[] = {
+#include "table/cuda_rows.inc"
+};
+#undef KILNI_CUDA_ROW
+
+enum {
+  KILNI_MAKES_QUERY = KILNI_HANDLE_NONE,
+  KILNI_MAKES_ACT = KILNI_HANDLE_NONE,
+  KILNI_MAKES_CREATE = KILNI_HANDLE_PROGRAM,
+  KILNI_MAKES_DESTROY = KILNI_HANDLE_PROGRAM
+};
+#define KILNI_NVRTC_ROW(name, version, need, effect, feature, ...) \
+  {#name,                                                          \
+   #name,                                                          \
+   feature,                                                        \
+   version,                                                        \
+   KILNI_NEED_##need,                                              \
+   KILNI_CONTEXT_NONE,                                             \
+   KILNI_CAPTURE_SAFE,                                             \
+   KILNI_EFFECT_##effect,                                          \
+   KILNI_MAKES_##effect,                                           \
+   {0, 0, 0}},
+static const kilni_table_row_t nvrtc_rows[] = {
+#include "table/nvrtc_rows.inc"
+};
+#undef KILNI_NVRTC_ROW
+
+_Static_assert(KILNI_CUDA_ROW_COUNT <= 128, "the presence bits have room");
+_Static_assert(KILNI_NVRTC_ROW_COUNT <= 64, "the presence bits have room");
+
+const kilni_table_row_t* kilni_cuda_row(kilni_cuda_row_id_t row) {
+  return &cuda_rows[row];
+}
+
+const kilni_table_row_t* kilni_nvrtc_row(kilni_nvrtc_row_id_t row) {
+  return &nvrtc_rows[row];
+}
+
+// ---- Tables ----
+
+#include "table/absent_thunks_gen.inc"
+
+static void set_provider(char* out_provider, size_t size, const char* name) {
+  snprintf(out_provider, size, "%s", name);
+}
+
+void kilni_cuda_table_init(kiln_cuda_table_t* table, const char* provider,
+                           const char* origin) {
+  memset(table, 0, sizeof(*table));
+  set_provider(table->provider, sizeof(table->provider), provider);
+  table->origin = origin;
+  fill_cuda_absent(table);
+}
+
+void kilni_nvrtc_table_init(kiln_nvrtc_table_t* table, const char* provider,
+                            const char* origin) {
+  memset(table, 0, sizeof(*table));
+  set_provider(table->provider, sizeof(table->provider), provider);
+  table->origin = origin;
+  fill_nvrtc_absent(table);
+}
+
+static void mark(uint64_t* words, unsigned bit, bool present) {
+  const uint64_t mask = UINT64_C(1) << (bit % 64);
+  if (present) {
+    words[bit / 64] |= mask;
+  } else {
+    words[bit / 64] &= ~mask;
+  }
+}
+
+void kilni_cuda_mark(kiln_cuda_table_t* table, kilni_cuda_row_id_t row,
+                     bool present) {
+  mark(table->present, (unsigned)row, present);
+}
+
+void kilni_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
+                      bool present) {
+  mark(table->present, (unsigned)row, present);
+}
+
+// ---- What is missing ----
+
+// The first driver release of each CUDA version.
+static const struct {
+  uint32_t cuda;
+  uint32_t release;
+} releases[] = {{12000, 525}, {12010, 530}, {12020, 535}, {12030, 545},
+                {12040, 550}, {12050, 555}, {12060, 560}, {12080, 570},
+                {12090, 575}, {13000, 580}};
+
+static uint32_t release_of(uint32_t cuda) {
+  for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); ++i) {
+    if (releases[i].cuda >= cuda) return releases[i].release;
+  }
+  return releases[sizeof(releases) / sizeof(releases[0]) - 1].release;
+}
+
+kiln_status_t kilni_cuda_need(const kiln_cuda_table_t* table,
+                              kilni_cuda_row_id_t row) {
+  if (kilni_cuda_has(table, row)) return NULL;
+  const kilni_table_row_t* columns = kilni_cuda_row(row);
+  const char* feature =
+      columns->feature[0] != '\0' ? columns->feature : columns->name;
+  const unsigned version = columns->version;
+  if (table->driver_version >= (int)version) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED, "\"%s\" does not offer %s (its table lacks %s)",
+                   table->provider, feature, columns->name),
+        "use another device, or do without it");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "%s needs a driver for CUDA %u.%u; \"%s\" is one for CUDA "
+                 "%d.%d (its table lacks %s)",
+                 feature, version / 1000, version % 1000 / 10, table->provider,
+                 table->driver_version / 1000,
+                 table->driver_version % 1000 / 10, columns->name),
+      "install an NVIDIA driver of release %u or newer", release_of(version));
+}
+
+kiln_status_t kilni_nvrtc_need(const kiln_nvrtc_table_t* table,
+                               kilni_nvrtc_row_id_t row) {
+  if (kilni_nvrtc_has(table, row)) return NULL;
+  const kilni_table_row_t* columns = kilni_nvrtc_row(row);
+  const unsigned version = columns->version;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "%s needs the NVRTC of CUDA %u.%u or newer; \"%s\" is %d.%d "
+                 "(it lacks %s)",
+                 columns->feature[0] != '\0' ? columns->feature : columns->name,
+                 version / 1000, version % 1000 / 10, table->origin,
+                 table->major, table->minor, columns->name),
+      "install a newer NVRTC, e.g. `pip install nvidia-cuda-nvrtc`");
+}
+
+// A table of either kind, to look for what it lacks. thread-compatible
+typedef struct missing_t {
+  const kilni_table_row_t* rows;
+  uint32_t count;
+  bool (*has)(const void* table, uint32_t row);
+  const void* table;
+} missing_t;
+
+// Adds the names, cut into lines that fit into an error, to `status`.
+static kiln_status_t annotate_missing(kiln_status_t status, missing_t missing) {
+  char line[NAMES_LINE_BYTES];
+  size_t used = 0;
+  for (uint32_t row = 0; row < missing.count; ++row) {
+    if (missing.has(missing.table, row)) continue;
+    const kilni_table_row_t* columns = &missing.rows[row];
+    if (columns->need != KILNI_NEED_REQUIRED) continue;
+    if (used + strlen(columns->symbol) + 3 > sizeof(line)) {
+      status = KILNI_ANNOTATE(status, "missing: %s", line);
+      used = 0;
+    }
+    used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
+                             used == 0 ? "" : ", ", columns->symbol);
+  }
+  if (used == 0) return status;
+  return KILNI_ANNOTATE(status, "missing: %s", line);
+}
+
+static uint32_t count_missing(missing_t missing) {
+  uint32_t count = 0;
+  for (uint32_t row = 0; row < missing.count; ++row) {
+    if (missing.rows[row].need == KILNI_NEED_REQUIRED &&
+        !missing.has(missing.table, row)) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+static bool cuda_has(const void* table, uint32_t row) {
+  return kilni_cuda_has(table, (kilni_cuda_row_id_t)row);
+}
+
+kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table) {
+  const missing_t missing = {cuda_rows, KILNI_CUDA_ROW_COUNT, cuda_has, table};
+  const uint32_t count = count_missing(missing);
+  if (count == 0) return NULL;
+  kiln_status_t status = KILNI_FAIL(
+      INCOMPATIBLE,
+      "the driver \"%s\" (%s, for CUDA %d.%d) lacks %u of the entry points "
+      "that Kiln needs",
+      table->provider, table->origin, table->driver_version / 1000,
+      table->driver_version % 1000 / 10, count);
+  status = annotate_missing(status, missing);
+  return kilni_status_with_fix(
+      status,
+      "install an NVIDIA driver of release 525 (CUDA 12.0) or newer, or use "
+      "the software device `soft`");
+}
+
+static bool nvrtc_has(const void* table, uint32_t row) {
+  return kilni_nvrtc_has(table, (kilni_nvrtc_row_id_t)row);
+}
+
+kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table) {
+  const missing_t missing = {nvrtc_rows, KILNI_NVRTC_ROW_COUNT, nvrtc_has,
+                             table};
+  const uint32_t count = count_missing(missing);
+  if (count == 0) return NULL;
+  kiln_status_t status = KILNI_FAIL(
+      INCOMPATIBLE,
+      "the library \"%s\" (NVRTC %d.%d) lacks %u of the entry points that "
+      "Kiln needs",
+      table->origin, table->major, table->minor, count);
+  status = annotate_missing(status, missing);
+  return kilni_status_with_fix(
+      status,
+      "install the NVRTC of CUDA 12.0 or newer, e.g. `pip install "
+      "nvidia-cuda-nvrtc`");
+}
