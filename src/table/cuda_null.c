@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: the null provider. Nothing is executed and nothing fails, but every
+// handle is known: what is created and not destroyed, or destroyed and not
+// created, is counted for the tests of the rooms above.
+//
+// It says what a driver would say wherever a caller has to get an answer to go
+// on: a device with plausible attributes, page-locked host memory that can be
+// written, host functions that are called. Its memory is the C library's, as a
+// driver's is its own, so that allocation faults of a test do not reach it.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "table/table_inside.h"
+
+enum {
+  NULL_DRIVER_VERSION = 13000,
+  NULL_ADDRESS_STEP = 512,  // alignment of device addresses
+  NULL_GLOBAL_BYTES = 256,  // of every module's every global
+  NULL_MAX_FUNCTION_THREADS = 1024,
+  NULL_REGISTERS = 32
+};
+
+static const uint64_t null_memory_bytes = UINT64_C(1) << 34;
+static const uint64_t null_first_address = UINT64_C(0x700000000000);
+static const uint64_t null_first_handle = UINT64_C(0x10000);
+static const uint64_t null_context_value = UINT64_C(0x1000);
+
+static kilni_null_state_t* null_lock(void) {
+  kilni_null_state_t* state = &kilni_table_state.null;
+  while (
+      atomic_flag_test_and_set_explicit(&state->busy, memory_order_acquire)) {
+  }
+  return state;
+}
+
+static void null_unlock(kilni_null_state_t* state) {
+  atomic_flag_clear_explicit(&state->busy, memory_order_release);
+}
+
+// ---- Handles ----
+
+// Adds a live handle. `value` 0 asks for a new one. Under the lock.
+static bool null_add(kilni_null_state_t* state, uint32_t kind, uint64_t bytes,
+                     uint64_t* inout_value) {
+  void* handles = state->handles;
+  kiln_status_t status =
+      kilni_grow(kiln_allocator_libc(), state->count + 1,
+                 sizeof(*state->handles), &state->capacity, &handles);
+  state->handles = handles;
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return false;
+  }
+  if (*inout_value == 0) {
+    *inout_value = null_first_handle + 16 * state->made++;
+  }
+  const kilni_null_handle_t handle = {*inout_value, bytes, kind, 0};
+  state->handles[state->count++] = handle;
+  return true;
+}
+
+static kiln_cu_result_t null_create(uint32_t kind, uint64_t bytes,
+                                    uint64_t* inout_value) {
+  kilni_null_state_t* state = null_lock();
+  const bool added = null_add(state, kind, bytes, inout_value);
+  null_unlock(state);
+  if (added) return KILN_CU_SUCCESS;
+  *inout_value = 0;
+  return KILN_CU_ERROR_OUT_OF_MEMORY;
+}
+
+// Takes a live handle out; `*out_bytes` is what null_create was told.
+static bool null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
+  kilni_null_state_t* state = null_lock();
+  bool found = false;
+  for (size_t i = state->count; i-- > 0 && !found;) {
+    const kilni_null_handle_t handle = state->handles[i];
+    if (handle.kind != kind || handle.value != value) continue;
+    *out_bytes = handle.bytes;
+    state->handles[i] = state->handles[--state->count];
+    found = true;
+  }
+  if (!found) ++state->bad_destroys;
+  if (state->count == 0) {
+    kilni_free_array(kiln_allocator_libc(), state->handles, state->capacity,
+                     sizeof(*state->handles));
+    state->handles = NULL;
+    state->capacity = 0;
+  }
+  null_unlock(state);
+  return found;
+}
+
+static kiln_cu_result_t null_destroy(uint32_t kind, uint64_t value) {
+  uint64_t bytes = 0;
+  if (kind == KILNI_HANDLE_MEMORY && value == 0) return KILN_CU_SUCCESS;
+  return null_take(kind, value, &bytes) ? KILN_CU_SUCCESS
+                                        : KILN_CU_ERROR_INVALID_HANDLE;
+}
+
+uint64_t kilni_cuda_null_live(uint32_t kind) {
+  kilni_null_state_t* state = null_lock();
+  uint64_t live = 0;
+  for (size_t i = 0; i < state->count; ++i) {
+    if (kind == KILNI_HANDLE_NONE || state->handles[i].kind == kind) ++live;
+  }
+  null_unlock(state);
+  return live;
+}
+
+uint64_t kilni_cuda_null_bad_destroys(void) {
+  kilni_null_state_t* state = null_lock();
+  const uint64_t bad = state->bad_destroys;
+  null_unlock(state);
+  return bad;
+}
+
+void kilni_cuda_null_reset(void) {
+  kilni_null_state_t* state = null_lock();
+  for (size_t i = 0; i < state->count; ++i) {
+    const kilni_null_handle_t handle = state->handles[i];
+    if (handle.kind != KILNI_HANDLE_HOST_MEMORY) continue;
+    kilni_free_aligned(kiln_allocator_libc(), (void*)(uintptr_t)handle.value,
+                       (size_t)handle.bytes, NULL_ADDRESS_STEP);
+  }
+  kilni_free_array(kiln_allocator_libc(), state->handles, state->capacity,
+                   sizeof(*state->handles));
+  state->handles = NULL;
+  state->count = 0;
+  state->capacity = 0;
+  state->made = 0;
+  state->next_address = 0;
+  state->bad_destroys = 0;
+  state->depth = 0;
+  null_unlock(state);
+}
+
+// ---- The driver as a whole ----
+
+static kiln_cu_result_t null_cuDriverGetVersion(int* version) {
+  *version = NULL_DRIVER_VERSION;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuGetErrorName(kiln_cu_result_t error,
+                                            const char** text) {
+  *text = kilni_cuda_result_name(error);
+  return *text != NULL ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE;
+}
+
+static kiln_cu_result_t null_cuGetErrorString(kiln_cu_result_t error,
+                                              const char** text) {
+  *text = kilni_cuda_result_text(error);
+  return *text != NULL ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE;
+}
+
+// There is no library behind this table to take a symbol from.
+static kiln_cu_result_t null_cuGetProcAddress(
+    const char* symbol, void** address, int version, uint64_t flags,
+    kiln_cu_proc_address_query_t* found) {
+  (void)symbol;
+  (void)version;
+  (void)flags;
+  *address = NULL;
+  if (found != NULL) *found = KILN_CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return KILN_CU_ERROR_NOT_FOUND;
+}
+
+// ---- The device ----
+
+static kiln_cu_result_t null_cuDeviceGet(kiln_cu_device_t* device,
+                                         int ordinal) {
+  *device = 0;
+  return ordinal == 0 ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_DEVICE;
+}
+
+static kiln_cu_result_t null_cuDeviceGetCount(int* count) {
+  *count = 1;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuDeviceGetName(char* name, int room,
+                                             kiln_cu_device_t device) {
+  (void)device;
+  if (room > 0) snprintf(name, (size_t)room, "Kiln null device");
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuDeviceGetUuid(kiln_cu_uuid_t* uuid,
+                                             kiln_cu_device_t device) {
+  (void)device;
+  memset(uuid, 0, sizeof(*uuid));
+  memcpy(uuid->bytes, "kiln null", sizeof("kiln null") - 1);
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuDeviceTotalMem(size_t* bytes,
+                                              kiln_cu_device_t device) {
+  (void)device;
+  *bytes = (size_t)null_memory_bytes;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuDeviceGetAttribute(
+    int* value, kiln_cu_device_attribute_t attribute, kiln_cu_device_t device) {
+  static const struct {
+    uint32_t attribute;
+    int value;
+  } values[] = {
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
+      {KILN_CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536},
+      {KILN_CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
+      {KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 4},
+      {KILN_CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+      {KILN_CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
+      {KILN_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+      {KILN_CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+      {KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+      {KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+      {KILN_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+      {KILN_CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
+  };
+  (void)device;
+  *value = 0;
+  for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); ++i) {
+    if (values[i].attribute == attribute) *value = values[i].value;
+  }
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuDeviceGetPCIBusId(char* name, int room,
+                                                 kiln_cu_device_t device) {
+  (void)device;
+  if (room > 0) snprintf(name, (size_t)room, "0000:00:00.0");
+  return KILN_CU_SUCCESS;
+}
+
+// ---- Contexts: one, retained any number of times ----
+
+static kiln_cu_context_t null_context(void) {
+  return (kiln_cu_context_t)(uintptr_t)null_context_value;
+}
+
+static kiln_cu_result_t null_cuDevicePrimaryCtxRetain(
+    kiln_cu_context_t* context, kiln_cu_device_t device) {
+  (void)device;
+  uint64_t value = null_context_value;
+  const kiln_cu_result_t result =
+      null_create(KILNI_HANDLE_PRIMARY_CONTEXT, 0, &value);
+  *context = result == KILN_CU_SUCCESS ? null_context() : NULL;
+  return result;
+}
+
+static kiln_cu_result_t null_cuDevicePrimaryCtxRelease(
+    kiln_cu_device_t device) {
+  (void)device;
+  return null_destroy(KILNI_HANDLE_PRIMARY_CONTEXT, null_context_value);
+}
+
+static kiln_cu_result_t null_cuDevicePrimaryCtxGetState(kiln_cu_device_t device,
+                                                        unsigned int* flags,
+                                                        int* active) {
+  (void)device;
+  if (flags != NULL) *flags = 0;
+  if (active != NULL) {
+    *active = kilni_cuda_null_live(KILNI_HANDLE_PRIMARY_CONTEXT) != 0;
+  }
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuCtxGetCurrent(kiln_cu_context_t* context) {
+  kilni_null_state_t* state = null_lock();
+  *context = state->depth != 0 ? state->contexts[state->depth - 1] : NULL;
+  null_unlock(state);
+  return KILN_CU_SUCCESS;
+}
+
+// As the driver: replaces the top of the stack; NULL takes it off.
+static kiln_cu_result_t null_cuCtxSetCurrent(kiln_cu_context_t context) {
+  kilni_null_state_t* state = null_lock();
+  if (context == NULL) {
+    if (state->depth != 0) --state->depth;
+  } else {
+    if (state->depth == 0) ++state->depth;
+    state->contexts[state->depth - 1] = context;
+  }
+  null_unlock(state);
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuCtxPushCurrent(kiln_cu_context_t context) {
+  kilni_null_state_t* state = null_lock();
+  const bool room = state->depth < KILNI_NULL_STACK && context != NULL;
+  if (room) state->contexts[state->depth++] = context;
+  null_unlock(state);
+  return room ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE;
+}
+
+static kiln_cu_result_t null_cuCtxPopCurrent(kiln_cu_context_t* context) {
+  kilni_null_state_t* state = null_lock();
+  const bool any = state->depth != 0;
+  kiln_cu_context_t popped = any ? state->contexts[--state->depth] : NULL;
+  null_unlock(state);
+  if (context != NULL) *context = popped;
+  return any ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_CONTEXT;
+}
+
+static kiln_cu_result_t null_cuCtxGetApiVersion(kiln_cu_context_t context,
+                                                unsigned int* version) {
+  (void)context;
+  *version = 3020;
+  return KILN_CU_SUCCESS;
+}
+
+// ---- Memory ----
+
+static kiln_cu_result_t null_cuMemGetInfo(size_t* available, size_t* total) {
+  *available = (size_t)null_memory_bytes;
+  *total = (size_t)null_memory_bytes;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuMemAlloc(kiln_cu_deviceptr_t* address,
+                                        size_t bytes) {
+  *address = 0;
+  if (bytes == 0) return KILN_CU_ERROR_INVALID_VALUE;
+  if (bytes > null_memory_bytes) return KILN_CU_ERROR_OUT_OF_MEMORY;
+  kilni_null_state_t* state = null_lock();
+  uint64_t value = null_first_address + state->next_address;
+  const uint64_t steps = (bytes + NULL_ADDRESS_STEP - 1) / NULL_ADDRESS_STEP;
+  // One step between two allocations belongs to neither.
+  state->next_address += (steps + 1) * NULL_ADDRESS_STEP;
+  const bool added = null_add(state, KILNI_HANDLE_MEMORY, bytes, &value);
+  null_unlock(state);
+  if (!added) return KILN_CU_ERROR_OUT_OF_MEMORY;
+  *address = value;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuMemAllocAsync(kiln_cu_deviceptr_t* address,
+                                             size_t bytes,
+                                             kiln_cu_stream_t stream) {
+  (void)stream;
+  return null_cuMemAlloc(address, bytes);
+}
+
+static kiln_cu_result_t null_cuMemHostAlloc(void** address, size_t bytes,
+                                            unsigned int flags) {
+  (void)flags;
+  *address = NULL;
+  if (bytes == 0) return KILN_CU_ERROR_INVALID_VALUE;
+  void* block = NULL;
+  kiln_status_t status = kilni_alloc_aligned(kiln_allocator_libc(), bytes,
+                                             NULL_ADDRESS_STEP, &block);
+  kiln_cu_result_t result = KILN_CU_ERROR_OUT_OF_MEMORY;
+  if (kiln_status_is_ok(status)) {
+    uint64_t value = (uint64_t)(uintptr_t)block;
+    result = null_create(KILNI_HANDLE_HOST_MEMORY, bytes, &value);
+  }
+  kiln_status_free(status);
+  if (result != KILN_CU_SUCCESS) {
+    kilni_free_aligned(kiln_allocator_libc(), block, bytes, NULL_ADDRESS_STEP);
+    return result;
+  }
+  *address = block;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuMemFreeHost(void* address) {
+  uint64_t bytes = 0;
+  if (!null_take(KILNI_HANDLE_HOST_MEMORY, (uint64_t)(uintptr_t)address,
+                 &bytes)) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  kilni_free_aligned(kiln_allocator_libc(), address, (size_t)bytes,
+                     NULL_ADDRESS_STEP);
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuMemHostGetDevicePointer(
+    kiln_cu_deviceptr_t* address, void* host, unsigned int flags) {
+  (void)flags;
+  *address = (kiln_cu_deviceptr_t)(uintptr_t)host;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuMemHostRegister(void* host, size_t bytes,
+                                               unsigned int flags) {
+  (void)flags;
+  uint64_t value = (uint64_t)(uintptr_t)host;
+  if (value == 0 || bytes == 0) return KILN_CU_ERROR_INVALID_VALUE;
+  return null_create(KILNI_HANDLE_HOST_REGISTRATION, bytes, &value);
+}
+
+// Kind and range of a live allocation. Anything else is host memory that the
+// driver does not know, which it reports as INVALID_VALUE.
+static kiln_cu_result_t null_cuPointerGetAttribute(
+    void* value, kiln_cu_pointer_attribute_t attribute,
+    kiln_cu_deviceptr_t address) {
+  kilni_null_handle_t found = {0, 0, KILNI_HANDLE_NONE, 0};
+  kilni_null_state_t* state = null_lock();
+  for (size_t i = 0; i < state->count; ++i) {
+    const kilni_null_handle_t handle = state->handles[i];
+    if ((handle.kind == KILNI_HANDLE_MEMORY ||
+         handle.kind == KILNI_HANDLE_HOST_MEMORY ||
+         handle.kind == KILNI_HANDLE_HOST_REGISTRATION) &&
+        address - handle.value < handle.bytes) {
+      found = handle;
+    }
+  }
+  null_unlock(state);
+  if (found.kind == KILNI_HANDLE_NONE) return KILN_CU_ERROR_INVALID_VALUE;
+  const bool device = found.kind == KILNI_HANDLE_MEMORY;
+  const kiln_cu_context_t context = null_context();
+  const kiln_cu_memory_type_t type =
+      device ? KILN_CU_MEMORYTYPE_DEVICE : KILN_CU_MEMORYTYPE_HOST;
+  const int ordinal = 0;
+  void* const host = device ? NULL : (void*)(uintptr_t)address;
+  const size_t bytes = (size_t)found.bytes;
+  switch (attribute) {
+    case KILN_CU_POINTER_ATTRIBUTE_CONTEXT:
+      memcpy(value, &context, sizeof(context));
+      return KILN_CU_SUCCESS;
+    case KILN_CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      memcpy(value, &type, sizeof(type));
+      return KILN_CU_SUCCESS;
+    case KILN_CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      memcpy(value, &address, sizeof(address));
+      return KILN_CU_SUCCESS;
+    case KILN_CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      memcpy(value, &host, sizeof(host));
+      return device ? KILN_CU_ERROR_INVALID_VALUE : KILN_CU_SUCCESS;
+    case KILN_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      memcpy(value, &ordinal, sizeof(ordinal));
+      return KILN_CU_SUCCESS;
+    case KILN_CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      memcpy(value, &found.value, sizeof(found.value));
+      return KILN_CU_SUCCESS;
+    case KILN_CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      memcpy(value, &bytes, sizeof(bytes));
+      return KILN_CU_SUCCESS;
+    default:
+      return KILN_CU_ERROR_NOT_SUPPORTED;
+  }
+}
+
+// As the driver: an attribute that cannot be had leaves its value alone.
+static kiln_cu_result_t null_cuPointerGetAttributes(
+    unsigned int count, kiln_cu_pointer_attribute_t* attributes, void** values,
+    kiln_cu_deviceptr_t address) {
+  for (unsigned int i = 0; i < count; ++i) {
+    null_cuPointerGetAttribute(values[i], attributes[i], address);
+  }
+  return KILN_CU_SUCCESS;
+}
+
+// ---- Streams, modules, functions ----
+
+static kiln_cu_result_t null_cuStreamGetCtx(kiln_cu_stream_t stream,
+                                            kiln_cu_context_t* context) {
+  (void)stream;
+  *context = null_context();
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuLaunchHostFunc(kiln_cu_stream_t stream,
+                                              kiln_cu_host_fn_t fn,
+                                              void* user) {
+  (void)stream;
+  fn(user);
+  return KILN_CU_SUCCESS;
+}
+
+// A function is its module's handle and a number made of its name, so that the
+// same question gets the same answer and the module can be told again.
+static kiln_cu_result_t null_cuModuleGetFunction(kiln_cu_function_t* function,
+                                                 kiln_cu_module_t module,
+                                                 const char* name) {
+  uint64_t sum = 1;
+  for (const char* c = name; *c != '\0'; ++c) {
+    sum = sum * 31 + (unsigned char)*c;
+  }
+  const uint64_t low = (sum % 15) + 1;
+  *function = (kiln_cu_function_t)((uintptr_t)module + (uintptr_t)low);
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuFuncGetModule(kiln_cu_module_t* module,
+                                             kiln_cu_function_t function) {
+  *module = (kiln_cu_module_t)((uintptr_t)function & ~(uintptr_t)15);
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuModuleGetGlobal(kiln_cu_deviceptr_t* address,
+                                               size_t* bytes,
+                                               kiln_cu_module_t module,
+                                               const char* name) {
+  (void)name;
+  if (address != NULL) {
+    *address = null_first_address / 2 +
+               (kiln_cu_deviceptr_t)(uintptr_t)module * NULL_GLOBAL_BYTES;
+  }
+  if (bytes != NULL) *bytes = NULL_GLOBAL_BYTES;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuFuncGetName(const char** name,
+                                           kiln_cu_function_t function) {
+  (void)function;
+  *name = "null";
+  return KILN_CU_SUCCESS;
+}
+
+// Every kernel has no parameters: a caller that counts them ends here.
+static kiln_cu_result_t null_cuFuncGetParamInfo(kiln_cu_function_t function,
+                                                size_t index, size_t* offset,
+                                                size_t* bytes) {
+  (void)function;
+  (void)index;
+  if (offset != NULL) *offset = 0;
+  if (bytes != NULL) *bytes = 0;
+  return KILN_CU_ERROR_INVALID_VALUE;
+}
+
+static kiln_cu_result_t null_cuFuncGetAttribute(
+    int* value, kiln_cu_function_attribute_t attribute,
+    kiln_cu_function_t function) {
+  (void)function;
+  *value = 0;
+  if (attribute == KILN_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) {
+    *value = NULL_MAX_FUNCTION_THREADS;
+  } else if (attribute == KILN_CU_FUNC_ATTRIBUTE_NUM_REGS) {
+    *value = NULL_REGISTERS;
+  }
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    int* blocks, kiln_cu_function_t function, int block_size,
+    size_t dynamic_bytes) {
+  (void)function;
+  (void)block_size;
+  (void)dynamic_bytes;
+  *blocks = 1;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuOccupancyMaxPotentialBlockSize(
+    int* grid_size, int* block_size, kiln_cu_function_t function,
+    kiln_cu_occupancy_fn_t dynamic_bytes_of, size_t dynamic_bytes,
+    int block_limit) {
+  (void)function;
+  (void)dynamic_bytes_of;
+  (void)dynamic_bytes;
+  *grid_size = 1;
+  *block_size = block_limit > 0 && block_limit < 256 ? block_limit : 256;
+  return KILN_CU_SUCCESS;
+}
+
+#include "table/null_thunks_gen.inc"
+
+void kilni_cuda_table_null(kiln_cuda_table_t* out_table) {
+  kilni_cuda_table_init(out_table, "null", "built in");
+  out_table->driver_version = NULL_DRIVER_VERSION;
+  fill_null(out_table);
+}
