@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests: the software device's memory table.
+// soft: the software device's memory table.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Sees each house rule fail: breaches.py RULE --cc CC.
+
+A small tree that keeps every rule is made in a temporary folder. The rule
+must pass it. Then each planted breach of that rule is made in a fresh copy,
+and the rule must fail with the message that the breach names.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+import rules_docs  # noqa: F401
+import rules_layout  # noqa: F401
+import rules_text  # noqa: F401
+from house_tree import RULES, Skip, Tree, run
+from rules_binary import compile_object
+
+TOP = "// SPDX-License-Identifier: Apache-2.0\n//\n// %s: a purpose.\n"
+PY = "# SPDX-License-Identifier: Apache-2.0\n"
+GUARDED = "#ifndef %s\n#define %s\n%s#endif\n"
+
+STATUS_H = TOP % "base" + GUARDED % ("KILN_STATUS_H_", "KILN_STATUS_H_", """
+#include <stdint.h>
+#define KILN_STATUS_CODES(X) \\
+  X(OK, 0, "ok", 0)
+
+// A status. thread-compatible
+typedef struct kiln_status_t kiln_status_t;
+
+// Options. thread-compatible
+typedef struct kiln_open_options_t {
+  uint32_t struct_size;
+  uint32_t count;
+  const char* name;
+} kiln_open_options_t;
+
+static inline kiln_open_options_t kiln_open_options_default(void) {
+  kiln_open_options_t options = {sizeof(options), 0, 0};
+  return options;
+}
+
+int kiln_status_code(const kiln_status_t* status);
+""")
+
+GENERATOR = PY + """import sys
+text = open("docs/reference/made_gen.txt").read()
+sys.exit(0 if "--check" in sys.argv and text == "right" else 1)
+"""
+
+CLEAN = {
+    "src/FLOORS": "0 base: * ; kiln/status.h ;\n1 left: left.h ; ;\n"
+                  "1 right: right.h ; ;\n2 top: top.h ; kiln/top.h ;\n"
+                  "2 guest: guest.h ; kiln/guest.h ; ; other\n"
+                  "3 cli: ; ;\n",
+    "src/GLOBALS": "left/left.c state: the driver carries no pointer\n",
+    "src/base/base.c": TOP % "base" + '#include "kiln/status.h"\n'
+                       '#include "base/str.h"\n'
+                       'int kiln_status_code(const kiln_status_t* s);\n'
+                       'int kiln_status_code(const kiln_status_t* s) {\n'
+                       '  return s != 0;\n}\n',
+    "src/base/str.h": TOP % "base",
+    "src/base/env_vars.inc": TOP % "base" +
+                             'KILNI_ENV_VAR(KILN_X, base, text, "", "x")\n',
+    "src/left/left.h": TOP % "left" + '#include "base/str.h"\n',
+    "src/left/left_inside.h": TOP % "left",
+    "src/left/left.c": TOP % "left" + '#include "left/left_inside.h"\n'
+                       'static int state;\nint kilni_left(void);\n'
+                       'int kilni_left(void) { return ++state; }\n',
+    "src/right/right.h": TOP % "right",
+    "src/top/top.c": TOP % "top" + '#include "left/left.h"\n',
+    "src/guest/guest.h": TOP % "guest",
+    "src/cli/cli_main.c": TOP % "cli" + '#include "kiln/status.h"\n'
+                          '#include <png.h>\n',
+    "include/kiln/status.h": STATUS_H,
+    "tests/unit/left/test_left.c": TOP % "left",
+    "tests/house/GENERATORS":
+        "tools/gen_made.py: docs/reference/made_gen.txt\n",
+    "tools/gen_made.py": GENERATOR,
+    "docs/reference/made_gen.txt": "right",
+    "docs/reference/environment.md": "`KILN_X`\n",
+    "docs/reference/status.md": "`OK`\n",
+    "docs/rooms/base.md": "[house](../house.md)\n",
+    "docs/rooms/left.md": "left\n",
+    "docs/rooms/top.md": "top\n",
+    "docs/rooms/cli.md": "cli\n",
+    "docs/house.md": "    3  cli/        the program\n    2  top/ guest/\n"
+                     "    1  left/  right/    sides\n    0  base/  all\n",
+    "docs/decisions/index.md": "* [one](one.md)\n",
+    "docs/decisions/one.md": "one\n",
+}
+
+# rule: [({file: its text, None to remove, ("+", text) to append}, message)]
+BREACHES = {
+    "floors": [
+        ({"src/base/base.c": ("+", '#include "left/left.h"\n')},
+         'src/base/base.c:10: "left/left.h" lies on floor 1, not below'),
+        ({"src/left/left.c": ("+", '#include "right/right.h"\n')},
+         '"right/right.h" lies on floor 1, not below floor 1'),
+        ({"src/top/top.c": ("+", '#include "left/left_inside.h"\n')},
+         '"left/left_inside.h" is no door of left'),
+        ({"src/top/top.c": ("+", '#include "left.h"\n')},
+         '"left.h" names no room'),
+        ({"src/top/top.c": ("+", '#include "attic/attic.h"\n')},
+         "src/FLOORS has no room attic"),
+        ({"src/top/top.c": ("+", '#include "left/gone.h"\n')},
+         '"left/gone.h" does not exist'),
+        ({"src/left/left.c": ("+", '#include "kiln/top.h"\n')},
+         "kiln/top.h is a header of top, which is not below"),
+        ({"src/cli/cli_main.c": ("+", '#include "guest/guest.h"\n')},
+         '"guest/guest.h" may be included by other only'),
+        ({"src/attic/attic.c": TOP % "attic"},
+         "src/attic/attic.c: its folder is no room"),
+        ({"include/kiln/status.h": ("+", '#include "base/str.h"\n')},
+         "a public header includes kiln/ only"),
+    ],
+    "cli_is_a_user": [
+        ({"src/cli/cli_main.c": ("+", '#include "base/str.h"\n')},
+         "src/cli/cli_main.c:6: the command includes base/str.h"),
+    ],
+    "no_toolkit_headers": [
+        ({"src/left/left.c": ("+", "#include <cuda.h>\n")},
+         "<cuda.h> is a header of the CUDA toolkit"),
+        ({"src/left/left.c": ("+", "#include <png.h>\n")},
+         "<png.h> belongs to the command"),
+    ],
+    "header_cycles": [
+        ({"src/left/left_inside.h": ("+", '#include "left/left.h"\n'),
+          "src/left/left.h": ("+", '#include "left/left_inside.h"\n')},
+         "headers in a circle: src/left/left.h -> src/left/left_inside.h -> "
+         "src/left/left.h"),
+    ],
+    "unique_names": [
+        ({"tests/unit/base/left.c": TOP % "base"},
+         "src/left/left.c and tests/unit/base/left.c have the same name"),
+    ],
+    "no_homeless_names": [
+        ({"src/base/util.c": TOP % "base"}, "src/base/util.c: what is in it"),
+        ({"tests/helpers.c": TOP % "base"}, "tests/helpers.c: what is in it"),
+    ],
+    "public_headers_have_rooms": [
+        ({"include/kiln/lost.h": TOP % "base"},
+         "include/kiln/lost.h belongs to no room"),
+        ({"src/FLOORS": ("+", "4 more: ; kiln/status.h ;\n")},
+         "kiln/status.h belongs to base and to more"),
+    ],
+    "unit_tests_have_rooms": [
+        ({"tests/unit/attic/test_attic.c": TOP % "attic"},
+         "attic is no room"),
+    ],
+    "opening": [
+        ({"src/left/bare.c": "int kiln_x;\n"}, "src/left/bare.c: does not"),
+        ({"src/left/strange.c": TOP % "right"}, "says right, but lies in left"),
+        ({"src/left/mute.c": "// SPDX-License-Identifier: Apache-2.0\n//\n"},
+         "src/left/mute.c:3: is not"),
+        ({"tools/bare.py": "x = 1\n"}, "tools/bare.py: has no SPDX line"),
+        ({"tools/bare": "#!/bin/sh\n"}, "tools/bare: has no SPDX line"),
+    ],
+    "file_size": [
+        ({"src/left/long.c": TOP % "left" + "\n" * 1500},
+         "src/left/long.c: has 1503 lines, over 1500"),
+    ],
+    "function_size": [
+        ({"src/left/long.c": TOP % "left" + "int f(void) {\n" + "\n" * 120 +
+                             "  return 0;\n}\n"},
+         "f has 123 lines, over 120"),
+    ],
+    "columns": [
+        ({"src/left/wide.c": TOP % "left" + "// " + "x" * 78 + "\n"},
+         "src/left/wide.c:4: has 81 columns"),
+        ({"src/left/tab.c": TOP % "left" + "\tint x;\n"},
+         "src/left/tab.c:4: has a tab"),
+        ({"src/left/end.c": TOP % "left" + "int x; \n"},
+         "src/left/end.c:4: ends in a blank"),
+    ],
+    "no_loose_ends": [
+        ({"src/left/left.c": ("+", "// TO" "DO: the rest\n")},
+         "src/left/left.c:8: TO" "DO"),
+    ],
+    "thread_word": [
+        ({"include/kiln/status.h":
+              ("+", "// A thing.\ntypedef struct kiln_a_t kiln_a_t;\n")},
+         "no thread word in the first comment line"),
+        ({"include/kiln/status.h":
+              ("+", "// A thing.\n// thread-safe\ntypedef enum kiln_a_t {\n"
+                    "  KILN_A\n} kiln_a_t;\n")},
+         "no thread word in the first comment line"),
+    ],
+    "prefixes": [
+        ({"include/kiln/status.h":
+              ("+", "// thread-safe\ntypedef struct thing_t thing_t;\n")},
+         "the type thing_t is not kiln_*_t"),
+        ({"include/kiln/status.h": ("+", "#define MAX_THINGS 3\n")},
+         "the macro MAX_THINGS is not KILN_*"),
+    ],
+    "imports": [
+        ({"src/left/left.c": ("+", "void* malloc(unsigned long n);\n"
+                                   "void* kilni_m(void);\n"
+                                   "void* kilni_m(void) "
+                                   "{ return malloc(8); }\n")},
+         "left/left.c: uses malloc, which is for base/alloc_libc.c only"),
+        ({"src/left/left.c": ("+", "char* getenv(const char* n);\n"
+                                   "char* kilni_m(void);\n"
+                                   "char* kilni_m(void) "
+                                   '{ return getenv("X"); }\n')},
+         "left/left.c: uses getenv, which is for base/env.c only"),
+        ({"src/left/left.c": ("+", "void* dlopen(const char* n, int f);\n"
+                                   "void* kilni_m(void);\n"
+                                   "void* kilni_m(void) "
+                                   '{ return dlopen("X", 1); }\n')},
+         "left/left.c: uses dlopen, which is for base/dynlib_posix.c only"),
+        ({"src/left/left.c": ("+", "void abort(void);\nvoid kilni_m(void);\n"
+                                   "void kilni_m(void) { abort(); }\n")},
+         "left/left.c: uses abort, which the library must not"),
+        ({"src/left/left.c": ("+", "int printf(const char* f, ...);\n"
+                                   "void kilni_m(void);\n"
+                                   "void kilni_m(void) "
+                                   '{ printf("%d", 3); }\n')},
+         "left/left.c: uses printf, which the library must not"),
+    ],
+    "symbol_prefixes": [
+        ({"src/left/left.c": ("+", "int other(void);\n"
+                                   "int other(void) { return 3; }\n")},
+         "left/left.c: other is neither kiln_* nor kilni_*"),
+    ],
+    "exports": [
+        ({"include/kiln/status.h": ("+", "int kiln_promised(void);\n")},
+         "kiln_promised is declared, but libkiln.so does not export it"),
+        ({"src/base/base.c": ("+", "int kiln_secret(void);\n"
+                                   "int kiln_secret(void) { return 3; }\n")},
+         "libkiln.so exports kiln_secret, which include/kiln/ does not"),
+        ({"src/base/base.c": ("+", "int kiln_data = 5;\n")},
+         "libkiln.so exports kiln_data, which is no function"),
+    ],
+    "needed_libraries": [
+        ({"link": "cuda"}, "libkiln.so needs libcuda.so"),
+    ],
+    "mutable_globals": [
+        ({"src/base/base.c": ("+", "static int count;\nint kilni_c(void);\n"
+                                   "int kilni_c(void) "
+                                   "{ return ++count; }\n")},
+         "base/base.c: count can change, and src/GLOBALS has it not"),
+        ({"src/base/base.c": ("+", "int kilni_c(void);\nint kilni_c(void) "
+                                   "{ static int n = 4; return ++n; }\n")},
+         "base/base.c: n can change, and src/GLOBALS has it not"),
+        ({"src/base/base.c": ("+", "static _Thread_local int own = 4;\n"
+                                   "int kilni_c(void);\nint kilni_c(void) "
+                                   "{ return ++own; }\n")},
+         "base/base.c: own can change, and src/GLOBALS has it not"),
+        ({"src/GLOBALS": ("+", "left/left.c gone: it was there\n")},
+         "left/left.c has no such variable gone"),
+        ({"src/GLOBALS": ("+", "left/left.c unreasoned\n")},
+         "src/GLOBALS:2: is not `room/file.c name: why`"),
+    ],
+    "headers_alone": [
+        ({"include/kiln/top.h": TOP % "top" + "kiln_status_t* kiln_t;\n"},
+         "include/kiln/top.h: not by itself as -std=c11"),
+        ({"include/kiln/top.h": TOP % "top" + GUARDED % (
+            "K", "K", "static inline int kiln_f(void* class) "
+            "{ return class != 0; }\n")},
+         "include/kiln/top.h: not by itself as -std=c++17"),
+        ({"include/kiln/top.h": TOP % "top" + "enum { KILN_TWICE };\n"},
+         "include/kiln/top.h: not by itself as -std=c11"),
+    ],
+    "options_have_no_padding": [
+        ({"include/kiln/top.h": TOP % "top" + "#include <stdint.h>\n"
+          "// thread-compatible\ntypedef struct kiln_gap_options_t {\n"
+          "  uint32_t struct_size;\n  uint64_t b;\n} kiln_gap_options_t;\n"},
+         "kiln_gap_options_t has padding"),
+        ({"include/kiln/top.h": TOP % "top" + "#include <stdint.h>\n"
+          "// thread-compatible\ntypedef struct kiln_late_options_t {\n"
+          "  uint32_t b;\n  uint32_t struct_size;\n} kiln_late_options_t;\n"},
+         "struct_size is not the first field of kiln_late_options_t"),
+        ({"include/kiln/top.h": TOP % "top" + "#include <stdint.h>\n"
+          "// thread-compatible\ntypedef struct kiln_none_options_t {\n"
+          "  uint32_t struct_size;\n} kiln_none_options_t;\n"},
+         "has no inline kiln_none_options_default()"),
+    ],
+    "compile_flags": [
+        ({"flags": "-std=gnu11 -ffp-contract=off"},
+         "is not compiled with -std=c11"),
+        ({"flags": "-std=c11"}, "is not compiled with -ffp-contract=off"),
+        ({"flags": "-std=c11 -ffp-contract=off -ffp-contract=fast"},
+         "is not compiled with -ffp-contract=off"),
+        ({"flags": "-std=c11 -ffp-contract=off -ffast-math"},
+         "is compiled with -ffast-math"),
+    ],
+    "generated_files": [
+        ({"docs/reference/made_gen.txt": "wrong"},
+         "tools/gen_made.py --check:"),
+        ({"docs/reference/made_gen.txt": None}, "made_gen.txt does not exist"),
+        ({"src/left/stray_gen.h": TOP % "left"},
+         "src/left/stray_gen.h: is named as generated"),
+    ],
+    "reference_is_complete": [
+        ({"src/base/env_vars.inc":
+              ("+", 'KILNI_ENV_VAR(KILN_Y, base, text, "", "y")\n')},
+         "KILN_Y is not in docs/reference/environment.md"),
+        ({"docs/reference/status.md": ""},
+         "OK is not in docs/reference/status.md"),
+    ],
+    "rooms_have_pages": [
+        ({"docs/rooms/left.md": None},
+         "src/left has code and no page docs/rooms/left.md"),
+        ({"docs/rooms/attic.md": "x"}, "attic.md is the page of no room"),
+    ],
+    "house_page": [
+        ({"src/FLOORS": ("+", "4 attic: ; ;\n")},
+         "attic is on floor None there and 4 in src/FLOORS"),
+        ({"docs/house.md": None}, "base is on floor None there and 0"),
+    ],
+    "links": [
+        ({"docs/rooms/left.md": "[x](gone.md)\n"},
+         "docs/rooms/left.md: links to gone.md, which is not there"),
+    ],
+    "decisions": [
+        ({"docs/decisions/two.md": "two\n"},
+         "docs/decisions/two.md: is not in docs/decisions/index.md"),
+    ],
+}
+
+
+def write(root, files):
+    for path, text in files.items():
+        full = os.path.join(root, path)
+        if text is None:
+            os.remove(full)
+            continue
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        if isinstance(text, tuple):
+            with open(full, encoding="utf-8") as file:
+                text = file.read() + text[1]
+        with open(full, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def build(tree, flags, link):
+    """What CMake and Ninja would leave behind, made by hand."""
+    objects = []
+    for path in tree.files("src/base", "src/left", ext=".c"):
+        _, room, name = path.split("/")
+        target = os.path.join(tree.build, "src", room, "CMakeFiles",
+                              "kiln_room_%s.dir" % room, name + ".o")
+        include = "#define KILN_FIXTURE 1\n"
+        text = tree.text(path).replace(
+            '"kiln/', '"%s/include/kiln/' % tree.root)
+        for name in tree.rooms():
+            text = text.replace('"%s/' % name, '"%s/src/%s/' % (tree.root,
+                                                                name))
+        compile_object(tree, include + text, target)
+        objects.append(target)
+    libraries = []
+    if link:
+        stub = os.path.join(tree.build, "lib%s.so" % link)
+        run(tree.cc, "-shared", "-o", stub, "-x", "c", "/dev/null")
+        libraries = ["-Wl,--no-as-needed", "-L" + tree.build, "-l" + link]
+    hide = os.path.join(tree.build, "exports.map")
+    with open(hide, "w", encoding="utf-8") as file:
+        file.write("{ global: kiln_*; local: *; };")
+    run(tree.cc, "-shared", "-Wl,--version-script=" + hide, "-o",
+        os.path.join(tree.build, "src", "libkiln.so"), *objects, *libraries)
+    commands = [{"file": os.path.join(tree.root, "src/base/base.c"),
+                 "directory": tree.build,
+                 "command": "cc %s -c base.c" % flags}]
+    with open(os.path.join(tree.build, "compile_commands.json"), "w",
+              encoding="utf-8") as file:
+        json.dump(commands, file)
+
+
+def problems(name, breach, cc):
+    """What the rule says of the clean tree with a breach planted."""
+    breach = dict(breach)
+    flags = breach.pop("flags", "-std=c11 -ffp-contract=off")
+    link = breach.pop("link", None)
+    root = tempfile.mkdtemp(prefix="kiln-house-")
+    try:
+        write(root, CLEAN)
+        write(root, breach)
+        built = RULES[name].__module__ == "rules_binary"
+        tree = Tree(root, os.path.join(root, "build"), cc)
+        if built:
+            build(tree, flags, link)
+        return list(RULES[name](tree))
+    finally:
+        shutil.rmtree(root)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rule", choices=sorted(RULES))
+    parser.add_argument("--cc", default="cc")
+    options = parser.parse_args()
+    failures = 0
+    try:
+        said = problems(options.rule, {}, options.cc)
+        if said:
+            print("the clean tree breaks %s: %s" % (options.rule, said))
+            failures += 1
+        for breach, message in BREACHES[options.rule]:
+            said = problems(options.rule, breach, options.cc)
+            if not any(message in problem for problem in said):
+                print("planted %s\n  expected: %s\n  said: %s" % (
+                    sorted(breach), message, said))
+                failures += 1
+    except Skip as why:
+        print("skipped: %s" % why)
+        return 77
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree as the house rules see it: files, rooms, includes, exceptions."""
+
+import os
+import re
+import subprocess
+
+SKIP_FOLDERS = {"build", ".git", "__pycache__"}
+RULES = {}
+
+
+class Skip(Exception):
+    """A rule that cannot be tried here; its text says why."""
+
+
+def rule(function):
+    """Registers a rule: a function of a Tree that yields problems."""
+    RULES[function.__name__] = function
+    return function
+
+
+class Room:
+    def __init__(self, line):
+        head, _, rest = line.partition(":")
+        floor, self.name = head.split()
+        self.floor = int(floor)
+        columns = [part.split() for part in rest.split(";")]
+        columns += [[]] * (4 - len(columns))
+        self.doors, self.headers, self.also, self.only_by = columns[:4]
+
+
+class Tree:
+    def __init__(self, root, build=None, cc="cc"):
+        self.root = os.path.abspath(root)
+        self.build = os.path.abspath(build) if build else None
+        self.cc = cc
+        self._files = None
+        self._text = {}
+
+    # Files -----------------------------------------------------------------
+
+    def files(self, *folders, ext=None):
+        """Paths from the root, sorted; below `folders`, ending in `ext`."""
+        if self._files is None:
+            self._files = []
+            for folder, names, files in os.walk(self.root):
+                names[:] = [n for n in names if n not in SKIP_FOLDERS]
+                for name in files:
+                    path = os.path.relpath(os.path.join(folder, name),
+                                           self.root)
+                    self._files.append(path)
+            self._files.sort()
+        return [f for f in self._files
+                if (not folders or f.startswith(tuple(d + "/"
+                                                      for d in folders)))
+                and (ext is None or f.endswith(ext))]
+
+    def exists(self, path):
+        return os.path.exists(os.path.join(self.root, path))
+
+    def text(self, path):
+        if path not in self._text:
+            full = os.path.join(self.root, path)
+            with open(full, encoding="utf-8", errors="replace") as file:
+                self._text[path] = file.read()
+        return self._text[path]
+
+    def lines(self, path):
+        """(number, line) pairs of a data file without comments and blanks."""
+        if not self.exists(path):
+            return []
+        pairs = enumerate(self.text(path).splitlines(), 1)
+        return [(n, line.strip()) for n, line in pairs
+                if line.strip() and not line.lstrip().startswith("#")]
+
+    # Rooms -----------------------------------------------------------------
+
+    def rooms(self):
+        rows = [Room(line) for _, line in self.lines("src/FLOORS")]
+        return {room.name: room for room in rows}
+
+    def header_rooms(self):
+        """Public header ("kiln/status.h") to the room that owns it."""
+        return {header: room for room in self.rooms().values()
+                for header in room.headers}
+
+    def room_name(self, path):
+        """The room of a file in src/ or include/; None elsewhere."""
+        parts = path.split("/")
+        if parts[0] == "src" and len(parts) > 2:
+            return parts[1]
+        if parts[0] == "include":
+            owner = self.header_rooms().get("/".join(parts[1:]))
+            return owner.name if owner else None
+        return None
+
+    def includes(self, path):
+        """(line number, '"' or '<', name) of each include."""
+        pattern = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+        for number, line in enumerate(self.text(path).splitlines(), 1):
+            match = pattern.match(line)
+            if match:
+                yield number, match.group(1), match.group(2)
+
+    # Exceptions ------------------------------------------------------------
+
+    def generated(self):
+        """Path of a generated file to its generator."""
+        found = {}
+        for _, line in self.lines("tests/house/GENERATORS"):
+            tool, _, outputs = line.partition(":")
+            for output in outputs.split():
+                found[output] = tool.strip()
+        return found
+
+    def excepted(self, rule_name):
+        """What tests/house/EXCEPTIONS lists for a rule."""
+        found = set(self.generated())
+        for _, line in self.lines("tests/house/EXCEPTIONS"):
+            name, what = line.split("#")[0].split()
+            if name == rule_name:
+                found.add(what)
+        return found
+
+    # The build -------------------------------------------------------------
+
+    def cache(self, key):
+        path = os.path.join(self.build, "CMakeCache.txt")
+        if not os.path.exists(path):
+            return ""
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                if line.startswith(key + ":"):
+                    return line.partition("=")[2].strip()
+        return ""
+
+    def skip_if_sanitized(self):
+        if self.cache("KILN_SANITIZE"):
+            raise Skip("a sanitizer adds symbols of its own")
+
+    def objects(self):
+        """(room, source file name, object path) of the library."""
+        base = os.path.join(self.build, "src")
+        pattern = re.compile(r"/kiln_room_(\w+)\.dir/(.*)\.o$")
+        found = []
+        for folder, _, files in os.walk(base):
+            for name in sorted(files):
+                path = os.path.join(folder, name)
+                match = pattern.search(path)
+                if match:
+                    found.append((match.group(1), match.group(2), path))
+        if not found:
+            raise AssertionError("no room objects below " + base)
+        return sorted(found)
+
+
+def run(*command):
+    """Standard output of a command that must succeed."""
+    result = subprocess.run(command, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, check=False)
+    if result.returncode != 0:
+        raise AssertionError("%s: %s" % (" ".join(command), result.stderr))
+    return result.stdout
+
+
+def strip_comments(text):
+    """C without comments; strings stay, line numbers stay."""
+    def blank(match):
+        found = match.group(0)
+        if found.startswith(("//", "/*")):
+            return " " + "\n" * found.count("\n")
+        return found
+    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    return re.sub(pattern, blank, text, flags=re.DOTALL)

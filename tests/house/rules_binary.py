@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about what the compiler made: symbols, sections, layouts, flags."""
+
+import glob
+import json
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+
+from house_tree import rule, run, strip_comments
+
+# Imported by nobody but the file named.
+ONE_FILE = {
+    "alloc_libc.c": {"malloc", "calloc", "realloc", "reallocarray", "free",
+                     "aligned_alloc", "posix_memalign", "memalign", "valloc"},
+    "env.c": {"getenv", "secure_getenv", "environ", "__environ"},
+    "dynlib_posix.c": {"dlopen", "dlmopen", "dlsym", "dlvsym", "dlclose",
+                       "dlinfo", "dlerror", "dladdr", "dl_iterate_phdr"},
+}
+# Imported by nobody.
+NOBODY = {
+    # These end or interrupt the host program.
+    "abort", "exit", "_exit", "_Exit", "quick_exit", "raise", "kill",
+    "__assert_fail", "atexit", "on_exit", "__cxa_atexit", "signal",
+    # These write where only the host program may.
+    "printf", "vprintf", "fprintf", "vfprintf", "__printf_chk",
+    "__fprintf_chk", "__vprintf_chk", "__vfprintf_chk", "puts", "putchar",
+    "perror", "psignal", "stderr", "stdout", "syslog", "dprintf",
+    # These change or hang on state that is the host program's.
+    "setenv", "unsetenv", "putenv", "clearenv", "setlocale", "umask", "chdir",
+    "rand", "srand", "random", "srandom", "strtok", "system", "popen",
+    # These allocate behind the allocator's back.
+    "strdup", "strndup", "__strdup", "asprintf", "vasprintf", "getline",
+    "getdelim", "open_memstream",
+}
+NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0",
+          "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def _symbols(path, kind):
+    """Names in an object that nm calls undefined ("U") or defined ("")."""
+    flag = "--undefined-only" if kind == "U" else "--defined-only"
+    names = set()
+    for line in run("nm", flag, "--extern-only", path).splitlines():
+        name = line.split()[-1].split("@")[0]
+        names.add(name.replace("__isoc99_", ""))
+    return names
+
+
+@rule
+def imports(tree):
+    """Memory, environment and loader have one file each; nobody ends the
+    process, prints, or touches the host program's state."""
+    for room, source, path in tree.objects():
+        if room == "cli":
+            continue
+        used = _symbols(path, "U")
+        for owner, names in sorted(ONE_FILE.items()):
+            if room == "base" and source == owner:
+                continue
+            for name in sorted(used & names):
+                yield "%s/%s: uses %s, which is for base/%s only" % (
+                    room, source, name, owner)
+        for name in sorted(used & NOBODY):
+            yield "%s/%s: uses %s, which the library must not" % (room, source,
+                                                                  name)
+
+
+@rule
+def symbol_prefixes(tree):
+    """Two libraries may each carry Kiln: names between files are ours."""
+    tree.skip_if_sanitized()
+    for room, source, path in tree.objects():
+        for name in sorted(_symbols(path, "")):
+            if not name.startswith(("kiln_", "kilni_")):
+                yield "%s/%s: %s is neither kiln_* nor kilni_*" % (
+                    room, source, name)
+
+
+def declared_functions(tree):
+    """Function name to header, for all functions of include/kiln/."""
+    found = {}
+    for path in tree.files("include", ext=".h"):
+        text = strip_comments(tree.text(path))
+        text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
+        text = re.sub(r"KILN_EXTERN_C_(BEGIN|END)", "", text)
+        while True:
+            flat = re.sub(r"\{[^{}]*\}", ";", text)
+            if flat == text:
+                break
+            text = flat
+        for statement in text.split(";"):
+            if re.search(r"\b(typedef|static)\b", statement):
+                continue
+            match = re.search(r"\b(kiln_\w+)\s*\(", statement)
+            if match:
+                found[match.group(1)] = path
+    return found
+
+
+@rule
+def exports(tree):
+    """libkiln.so exports the functions of include/kiln/: all, and no more."""
+    tree.skip_if_sanitized()
+    libraries = glob.glob(os.path.join(tree.build, "src", "libkiln.so"))
+    if not libraries:
+        raise AssertionError("no libkiln.so in " + tree.build)
+    exported = set()
+    for line in run("nm", "-D", "--defined-only", libraries[0]).splitlines():
+        kind, name = line.split()[-2:]
+        exported.add(name.split("@")[0])
+        if kind not in "TW":
+            yield "libkiln.so exports %s, which is no function" % name
+    declared = declared_functions(tree)
+    for name in sorted(set(declared) - exported):
+        yield "%s: %s is declared, but libkiln.so does not export it" % (
+            declared[name], name)
+    for name in sorted(exported - set(declared)):
+        yield "libkiln.so exports %s, which include/kiln/ does not declare" % (
+            name)
+
+
+@rule
+def needed_libraries(tree):
+    """Nothing of CUDA is there at link time, nor any library not named."""
+    tree.skip_if_sanitized()
+    library = os.path.join(tree.build, "src", "libkiln.so")
+    for line in run("readelf", "-d", library).splitlines():
+        match = re.search(r"\(NEEDED\).*\[(.*)\]", line)
+        if match and match.group(1) not in NEEDED:
+            yield "libkiln.so needs %s" % match.group(1)
+
+
+def _mutable(path):
+    for line in run("objdump", "-t", path).splitlines():
+        # address flags section<TAB>size name
+        match = re.match(r"[0-9a-f]+ (.{7}) (\S+)\t[0-9a-f]+ +(?:\.hidden )?"
+                         r"(\S+)$", line)
+        if not match or "d" in match.group(1) or "f" in match.group(1):
+            continue
+        section, name = match.group(2), match.group(3)
+        if section.startswith(".data.rel.ro"):
+            continue
+        if re.match(r"\.(data|bss|tdata|tbss)\b|\*COM\*", section):
+            yield name
+
+
+@rule
+def mutable_globals(tree):
+    """What can change and belongs to no object is listed in src/GLOBALS."""
+    tree.skip_if_sanitized()
+    listed = {}
+    for number, line in tree.lines("src/GLOBALS"):
+        match = re.match(r"(\S+/\S+) (\w+): \S", line)
+        if not match:
+            yield "src/GLOBALS:%d: is not `room/file.c name: why`" % number
+            continue
+        listed[(match.group(1), match.group(2))] = number
+    for room, source, path in tree.objects():
+        for name in _mutable(path):
+            key = ("%s/%s" % (room, source), name.split(".")[0])
+            if key in listed:
+                listed[key] = None
+            else:
+                yield "%s: %s can change, and src/GLOBALS has it not" % key
+    for (where, name), number in sorted(listed.items()):
+        if number is not None:
+            yield "src/GLOBALS:%d: %s has no such variable %s" % (
+                number, where, name)
+
+
+def _compiles(command, source):
+    result = subprocess.run(command, input=source, text=True, check=False,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return result.returncode == 0, result.stderr
+
+
+@rule
+def headers_alone(tree):
+    """Each public header compiles by itself, as C11 and as C++17."""
+    warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
+                "-fsyntax-only"]
+    modes = [["-x", "c", "-std=c11", "-Wstrict-prototypes"],
+             ["-x", "c++", "-std=c++17"]]
+    include = "-I" + os.path.join(tree.root, "include")
+    for path in tree.files("include", ext=".h"):
+        source = '#include "%s"\nint kiln_alone;\n' % path[len("include/"):]
+        # Twice: its guard works.
+        source = source.splitlines()[0] + "\n" + source
+        for mode in modes:
+            ok, said = _compiles(
+                [tree.cc, *mode, *warnings, include, "-"], source)
+            if not ok:
+                first = [l for l in said.splitlines() if "error" in l][:1]
+                yield "%s: not by itself as %s: %s" % (path, mode[2],
+                                                       "".join(first))
+
+
+def options_structs(tree):
+    """(header, type, field names) of each struct with a struct_size."""
+    pattern = re.compile(r"typedef\s+struct\s+(kiln_\w+_t)\s*\{([^{}]*)\}")
+    for path in tree.files("include", ext=".h"):
+        for match in pattern.finditer(strip_comments(tree.text(path))):
+            body = match.group(2)
+            if not re.search(r"\bstruct_size\b", body):
+                continue
+            fields = []
+            for field in body.split(";"):
+                for part in field.split(","):
+                    name = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$",
+                                     part.strip())
+                    pointer = re.search(r"\(\s*\*\s*(\w+)\s*\)", field)
+                    if pointer:
+                        fields.append(pointer.group(1))
+                        break
+                    if name:
+                        fields.append(name.group(1))
+            yield path, match.group(1), fields, body
+
+
+@rule
+def options_have_no_padding(tree):
+    """struct_size comes first, and the fields sum up to the struct."""
+    for path, name, fields, _ in options_structs(tree):
+        if fields[0] != "struct_size":
+            yield "%s: struct_size is not the first field of %s" % (path, name)
+        total = " + ".join("sizeof(((%s*)0)->%s)" % (name, f) for f in fields)
+        source = ('#include "%s"\n_Static_assert(sizeof(%s) == %s, "");\n'
+                  '_Static_assert(sizeof(((%s*)0)->struct_size) == 4, "");\n'
+                  % (path[len("include/"):], name, total, name))
+        ok, said = _compiles(
+            [tree.cc, "-x", "c", "-std=c11", "-fsyntax-only",
+             "-I" + os.path.join(tree.root, "include"), "-"], source)
+        if not ok:
+            why = "has padding" if "assert" in said else said.strip()
+            yield "%s: %s %s" % (path, name, why)
+        default = name[:-2] + "_default"
+        if not re.search(r"static inline %s %s\s*\(\s*void\s*\)"
+                         % (name, default), tree.text(path)):
+            yield "%s: %s has no inline %s()" % (path, name, default)
+
+
+@rule
+def compile_flags(tree):
+    """Every file is C11 without extensions and without contraction."""
+    path = os.path.join(tree.build, "compile_commands.json")
+    with open(path, encoding="utf-8") as file:
+        commands = json.load(file)
+    if not commands:
+        raise AssertionError("no compile commands in " + path)
+    for entry in commands:
+        words = entry.get("arguments") or shlex.split(entry["command"])
+        where = os.path.relpath(entry["file"], tree.root)
+        standards = [w for w in words if w.startswith("-std=")]
+        if standards[-1:] != ["-std=c11"]:
+            yield "%s: is not compiled with -std=c11" % where
+        contract = [w for w in words if w.startswith("-ffp-contract=")]
+        if contract[-1:] != ["-ffp-contract=off"]:
+            yield "%s: is not compiled with -ffp-contract=off" % where
+        for word in words:
+            if word in ("-ffast-math", "-Ofast", "-funsafe-math-optimizations",
+                        "-march=native"):
+                yield "%s: is compiled with %s" % (where, word)
+
+
+def compile_object(tree, source, path):
+    """For planted breaches: an object where a build would put it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
+        file.write(source)
+        file.flush()
+        run(tree.cc, "-std=c11", "-fno-builtin", "-fPIC", "-c", file.name,
+            "-o", path)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that keep the documents true."""
+
+import os
+import re
+import subprocess
+import sys
+
+from house_tree import rule
+
+
+@rule
+def generated_files(tree):
+    """What a tool writes is what the tool would write now."""
+    outputs = tree.generated()
+    for path, tool in sorted(outputs.items()):
+        if not tree.exists(path):
+            yield "tests/house/GENERATORS: %s does not exist" % path
+        if not tree.exists(tool):
+            yield "tests/house/GENERATORS: %s does not exist" % tool
+    for tool in sorted(set(outputs.values())):
+        if not tree.exists(tool):
+            continue
+        result = subprocess.run(
+            [sys.executable, os.path.join(tree.root, tool), "--check"],
+            cwd=tree.root, text=True, check=False, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        if result.returncode != 0:
+            yield "%s --check: %s" % (tool, result.stdout.strip())
+    for path in tree.files():
+        if re.search(r"_gen\.\w+$", path) and path not in outputs:
+            yield "%s: is named as generated, but GENERATORS has it not" % path
+
+
+@rule
+def reference_is_complete(tree):
+    """Each status code and each environment variable is documented."""
+    wanted = [("src/base/env_vars.inc", r"^KILNI_ENV_VAR\((\w+)",
+               "docs/reference/environment.md"),
+              ("include/kiln/status.h", r"^  X\((\w+),",
+               "docs/reference/status.md")]
+    for source, pattern, page in wanted:
+        text = tree.text(page) if tree.exists(page) else ""
+        for name in re.findall(pattern, tree.text(source), re.M):
+            if "`%s`" % name not in text:
+                yield "%s: %s is not in %s" % (source, name, page)
+
+
+@rule
+def rooms_have_pages(tree):
+    """Each room with code has a page in docs/rooms/, and only rooms have."""
+    rooms = tree.rooms()
+    for name in sorted(rooms):
+        if tree.files("src/" + name, ext=".c"):
+            page = "docs/rooms/%s.md" % name
+            if not tree.exists(page):
+                yield "src/%s has code and no page %s" % (name, page)
+    for page in tree.files("docs/rooms", ext=".md"):
+        if os.path.basename(page)[:-3] not in rooms:
+            yield "%s is the page of no room" % page
+
+
+@rule
+def house_page(tree):
+    """The picture in docs/house.md shows the floors of src/FLOORS."""
+    page = "docs/house.md"
+    shown = {}
+    text = tree.text(page) if tree.exists(page) else ""
+    for line in text.splitlines():
+        match = re.match(r"    (\d+) +((?:\w+/ *)+)", line)
+        if match:
+            for name in match.group(2).split():
+                shown[name.rstrip("/")] = int(match.group(1))
+    built = {room.name: room.floor for room in tree.rooms().values()}
+    for name in sorted(set(shown) | set(built)):
+        if shown.get(name) != built.get(name):
+            yield "%s: %s is on floor %s there and %s in src/FLOORS" % (
+                page, name, shown.get(name), built.get(name))
+
+
+@rule
+def links(tree):
+    """A document names no file of the tree that is not there."""
+    pattern = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+    for page in tree.files(ext=".md"):
+        for target in pattern.findall(tree.text(page)):
+            path = os.path.normpath(os.path.join(os.path.dirname(page),
+                                                 target))
+            if not tree.exists(path):
+                yield "%s: links to %s, which is not there" % (page, target)
+
+
+@rule
+def decisions(tree):
+    """Each page of docs/decisions/ is in its index."""
+    index = "docs/decisions/index.md"
+    text = tree.text(index) if tree.exists(index) else ""
+    for page in tree.files("docs/decisions", ext=".md"):
+        name = os.path.basename(page)
+        if page != index and "(%s)" % name not in text:
+            yield "%s: is not in %s" % (page, index)

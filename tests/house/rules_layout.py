@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about where code lives and what it may include."""
+
+import os
+import re
+
+from house_tree import rule
+
+CODE = (".c", ".h", ".inc")
+TOOLKIT = re.compile(r"^(cuda|cuda_runtime|cuda_runtime_api|cuda_fp16|nvrtc|"
+                     r"nvJitLink|nvvm|nvml|nccl|cudnn)(\w*)\.h$")
+CLI_LIBRARIES = {"argp.h", "jansson.h", "png.h"}
+
+
+def _kiln_include_problem(tree, room, name):
+    owner = tree.header_rooms().get(name)
+    if owner is None or owner.name == room.name or owner.name in room.also:
+        return None
+    if owner.floor >= room.floor:
+        return "%s is a header of %s, which is not below" % (name, owner.name)
+    # A room without doors is a user of the library, not a part of it.
+    if owner.only_by and room.doors and room.name not in owner.only_by:
+        return "%s may be included by %s only" % (name,
+                                                  ", ".join(owner.only_by))
+    return None
+
+
+def _room_include_problem(tree, room, name):
+    rooms = tree.rooms()
+    target, slash, header = name.partition("/")
+    if not slash:
+        return '"%s" names no room' % name
+    if target not in rooms:
+        return '"%s": src/FLOORS has no room %s' % (name, target)
+    if not tree.exists("src/" + name):
+        return '"%s" does not exist' % name
+    other = rooms[target]
+    if other.name == room.name:
+        return None
+    if other.floor >= room.floor and other.name not in room.also:
+        return '"%s" lies on floor %d, not below floor %d' % (
+            name, other.floor, room.floor)
+    if other.only_by and room.name not in other.only_by:
+        return '"%s" may be included by %s only' % (name,
+                                                    ", ".join(other.only_by))
+    if "*" not in other.doors and header not in other.doors:
+        return '"%s" is no door of %s' % (name, other.name)
+    return None
+
+
+@rule
+def floors(tree):
+    """A file includes its own room, and lower floors through their doors."""
+    rooms = tree.rooms()
+    for path in tree.files("src", "include", ext=CODE):
+        room = rooms.get(tree.room_name(path))
+        if room is None:
+            if path.startswith("src/"):
+                yield "%s: its folder is no room of src/FLOORS" % path
+            continue
+        for number, kind, name in tree.includes(path):
+            if kind == "<":
+                continue
+            if name.startswith("kiln/"):
+                problem = _kiln_include_problem(tree, room, name)
+            elif path.startswith("include/"):
+                problem = "a public header includes kiln/ only, not " + name
+            else:
+                problem = _room_include_problem(tree, room, name)
+            if problem:
+                yield "%s:%d: %s" % (path, number, problem)
+
+
+@rule
+def cli_is_a_user(tree):
+    """The command includes include/kiln/ and its own files, nothing else."""
+    for path in tree.files("src/cli", ext=CODE):
+        for number, kind, name in tree.includes(path):
+            if kind == '"' and not name.startswith(("kiln/", "cli/")):
+                yield "%s:%d: the command includes %s" % (path, number, name)
+            if kind == "<" and "/" in name and not name.startswith("sys/"):
+                yield "%s:%d: the command includes <%s>" % (path, number, name)
+
+
+@rule
+def no_toolkit_headers(tree):
+    """No CUDA header and no third library is needed to build libkiln."""
+    for path in tree.files("src", "include", ext=CODE):
+        for number, kind, name in tree.includes(path):
+            if kind == "<" and TOOLKIT.match(os.path.basename(name)):
+                yield "%s:%d: <%s> is a header of the CUDA toolkit" % (
+                    path, number, name)
+            if name in CLI_LIBRARIES and not path.startswith("src/cli/"):
+                yield "%s:%d: <%s> belongs to the command" % (path, number,
+                                                              name)
+
+
+@rule
+def header_cycles(tree):
+    """No header includes itself, by whatever way round."""
+    graph = {}
+    for path in tree.files("src", "include", ext=(".h", ".inc")):
+        targets = []
+        for _, kind, name in tree.includes(path):
+            folder = "include/" if name.startswith("kiln/") else "src/"
+            if kind == '"' and tree.exists(folder + name):
+                targets.append(folder + name)
+        graph[path] = targets
+    done = set()
+
+    def visit(path, way):
+        if path in way:
+            yield "headers in a circle: " + " -> ".join(
+                way[way.index(path):] + [path])
+            return
+        if path in done:
+            return
+        for target in graph.get(path, []):
+            yield from visit(target, way + [path])
+        done.add(path)
+
+    for path in sorted(graph):
+        yield from visit(path, [])
+
+
+@rule
+def unique_names(tree):
+    """A file name says which file it is, wherever it is printed."""
+    seen = {}
+    for path in tree.files(ext=CODE):
+        name = os.path.basename(path)
+        if name in seen:
+            yield "%s and %s have the same name" % (seen[name], path)
+        seen[name] = path
+
+
+@rule
+def no_homeless_names(tree):
+    """No file for things that have no room."""
+    for path in tree.files(ext=CODE + (".py",)):
+        stem = os.path.splitext(os.path.basename(path))[0]
+        if stem in ("util", "utils", "common", "misc", "helper", "helpers"):
+            yield "%s: what is in it belongs to a room; find it" % path
+
+
+@rule
+def public_headers_have_rooms(tree):
+    """Each public header is a header of exactly one room in src/FLOORS."""
+    owners = {}
+    for room in tree.rooms().values():
+        for header in room.headers:
+            if header in owners:
+                yield "%s belongs to %s and to %s" % (header, owners[header],
+                                                      room.name)
+            owners[header] = room.name
+    for path in tree.files("include", ext=".h"):
+        if path[len("include/"):] not in owners:
+            yield "%s belongs to no room of src/FLOORS" % path
+
+
+@rule
+def unit_tests_have_rooms(tree):
+    """tests/unit/ has a folder for each room and no others."""
+    rooms = tree.rooms()
+    for path in tree.files("tests/unit", ext=CODE):
+        name = path.split("/")[2]
+        if name not in rooms:
+            yield "%s: %s is no room of src/FLOORS" % (path, name)

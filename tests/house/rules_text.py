@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about what files look like and say."""
+
+import os
+import re
+import shutil
+
+from house_tree import Skip, rule, run, strip_comments
+
+CODE = (".c", ".h", ".inc")
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+FILE_LINES = 1500
+FUNCTION_LINES = 120
+COLUMNS = 80
+THREAD_WORDS = ("thread-safe", "thread-compatible", "one-thread")
+OUTSIDE_SRC = ("tests", "bench", "examples")
+
+
+@rule
+def opening(tree):
+    """A file opens with its licence and `room: one line of purpose.`"""
+    for path in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE):
+        lines = tree.text(path).splitlines()[:3]
+        if lines[:2] != ["// " + SPDX, "//"]:
+            yield "%s: does not open with the SPDX line and `//`" % path
+            continue
+        third = lines[2] if len(lines) > 2 else ""
+        match = re.match(r"// (\w+): \S", third)
+        room = tree.room_name(path)
+        if path.startswith("tests/unit/"):
+            room = path.split("/")[2]
+        if not match:
+            yield "%s:3: is not `// room: purpose`" % path
+        elif room and match.group(1) != room:
+            yield "%s:3: says %s, but lies in %s" % (path, match.group(1),
+                                                     room)
+    for path in tree.files(ext=(".py", ".cmake", "CMakeLists.txt")):
+        if SPDX not in "\n".join(tree.text(path).splitlines()[:3]):
+            yield "%s: has no SPDX line at its top" % path
+    for path in tree.files("tools", ".ci"):
+        text = tree.text(path)
+        if text.startswith("#!") and SPDX not in "\n".join(
+                text.splitlines()[:3]):
+            yield "%s: has no SPDX line at its top" % path
+
+
+@rule
+def file_size(tree):
+    """No file has more than 1500 lines."""
+    excepted = tree.excepted("file_size")
+    for path in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE):
+        count = tree.text(path).count("\n")
+        if count > FILE_LINES and path not in excepted:
+            yield "%s: has %d lines, over %d" % (path, count, FILE_LINES)
+
+
+@rule
+def function_size(tree):
+    """No function has more than 120 lines."""
+    if shutil.which("ctags") is None:
+        raise Skip("ctags is not installed")
+    excepted = tree.excepted("function_size")
+    paths = [p for p in tree.files("src", "include", *OUTSIDE_SRC,
+                                   ext=(".c", ".h", ".inc"))
+             if p not in excepted]
+    if not paths:
+        return
+    full = [os.path.join(tree.root, p) for p in paths]
+    tags = run("ctags", "--fields=+ne", "--kinds-C=f", "--language-force=C",
+               "-o", "-", *full)
+    for tag in tags.splitlines():
+        fields = tag.split("\t")
+        at = dict(f.split(":", 1) for f in fields[3:] if ":" in f)
+        if "line" not in at or "end" not in at:
+            continue
+        length = int(at["end"]) - int(at["line"]) + 1
+        path = os.path.relpath(fields[1], tree.root)
+        if length > FUNCTION_LINES and fields[0] not in excepted:
+            yield "%s:%s: %s has %d lines, over %d" % (
+                path, at["line"], fields[0], length, FUNCTION_LINES)
+
+
+@rule
+def columns(tree):
+    """No tabs, no trailing blanks, no lines over 80 columns."""
+    excepted = tree.excepted("columns")
+    for path in tree.files("src", "include", ext=(".c", ".h")):
+        if path in excepted:
+            continue
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            if "\t" in line:
+                yield "%s:%d: has a tab" % (path, number)
+            if len(line) > COLUMNS:
+                yield "%s:%d: has %d columns" % (path, number, len(line))
+            if line != line.rstrip():
+                yield "%s:%d: ends in a blank" % (path, number)
+
+
+@rule
+def no_loose_ends(tree):
+    """A thing is there, or it is UNSUPPORTED: no notes to do it later."""
+    words = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+    for path in tree.files("src", "include", "tools", *OUTSIDE_SRC,
+                           ext=CODE + (".py",)):
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            match = words.search(line)
+            if match:
+                yield "%s:%d: %s" % (path, number, match.group(1))
+
+
+@rule
+def thread_word(tree):
+    """A public type says in its first comment line who may use it."""
+    start = re.compile(r"^typedef\s+(struct|enum|union)\b")
+    for path in tree.files("include", ext=".h"):
+        lines = tree.text(path).splitlines()
+        for at, line in enumerate(lines):
+            if not start.match(line):
+                continue
+            first = at
+            while first > 0 and lines[first - 1].startswith("//"):
+                first -= 1
+            comment = lines[first] if first < at else ""
+            if not any(word in comment for word in THREAD_WORDS):
+                yield "%s:%d: no thread word in the first comment line" % (
+                    path, at + 1)
+
+
+@rule
+def prefixes(tree):
+    """Types end in _t; public names begin with kiln_, constants KILN_."""
+    for path in tree.files("include", ext=".h"):
+        text = strip_comments(tree.text(path))
+        for match in re.finditer(r"^(?:typedef\s+(?:struct|enum|union)\s+"
+                                 r"(\w+)|#define\s+(\w+))", text, re.M):
+            name = match.group(1) or match.group(2)
+            number = text[:match.start()].count("\n") + 1
+            if match.group(1) and not re.match(r"kiln_\w+_t$", name):
+                yield "%s:%d: the type %s is not kiln_*_t" % (path, number,
+                                                              name)
+            if match.group(2) and not name.startswith("KILN_"):
+                yield "%s:%d: the macro %s is not KILN_*" % (path, number,
+                                                             name)
