@@ -594,6 +594,11 @@ bool kilni_ptx_function(kilni_ptx_reader_t* reader, uint32_t linkage) {
     return false;
   }
   bool has_body = kilni_ptx_is(reader, '{');
+  if (has_body && linkage == KILNI_PTX_LINKAGE_EXTERN) {
+    return kilni_ptx_fail(reader, &at, "define it as .visible",
+                          "\"%.*s\" is .extern and has a body",
+                          KILNI_SV(at.text));
+  }
   if (!settle_function(reader, &at, &fresh, has_body, &index)) return false;
   own_parameters(reader, first_variable, index);
   reader->function = index;

@@ -192,7 +192,7 @@ static bool integer_constant(kilni_ptx_reader_t* reader, uint64_t* out) {
 static bool read_offset(kilni_ptx_reader_t* reader, uint64_t* out) {
   bool there;
   if (!kilni_ptx_accept(reader, '+', &there)) return false;
-  if (kilni_ptx_is(reader, '-')) {
+  if (!there && kilni_ptx_is(reader, '-')) {
     return kilni_ptx_fail(reader, &reader->token, "write `+ -n`",
                           "a negative offset is written with +");
   }
