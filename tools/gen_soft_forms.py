@@ -61,7 +61,7 @@ def collect(ops):
             raise ValueError(f"{op}: bad signature {signature!r}")
         for pattern in patterns.split():
             for form in expand(pattern):
-                if not re.match(r"^[a-z0-9_.:]+$", form):
+                if not re.match(r"^[a-zA-Z0-9_.:]+$", form):
                     raise ValueError(f"{op}: bad form {form!r}")
                 if form in rows:
                     raise ValueError(

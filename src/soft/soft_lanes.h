@@ -170,49 +170,101 @@ KILNI_LANES_INLINE uint32_t kilni_lanes_mask(const int32_t* t) {
 #endif
 }
 
-// The whole of a handler of one, two or three sources and one destination
-// slot: `expr` says what lane `i` becomes, from the sources a, b, c.
-#define KILNI_LANES_UNARY(id, TD, TA, expr)                      \
-  KILNI_SOFT_HANDLER(id) {                                       \
-    const TA* pa = KILNI_LANES_AT(TA, instr->a);                 \
-    TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
-    KILNI_LANES_EACH(i) {                                        \
-      TA a = pa[i];                                              \
-      r[i] = (expr);                                             \
-    }                                                            \
-    kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
-                      kilni_soft_exec(warp, instr), sizeof(TD)); \
-    return instr + 1;                                            \
+// Rounding of a handler's float operations.
+enum {
+  KILNI_LANES_RN,
+  KILNI_LANES_RZ,
+  KILNI_LANES_RM,
+  KILNI_LANES_RP,
+};
+
+#if !defined(__SSE2__)
+#include <fenv.h>
+#endif
+
+// Rounds as `mode` says until kilni_lanes_round_end. What is loaded in between
+// is loaded in between; results must go through `kilni_lanes_round_end`.
+KILNI_LANES_INLINE unsigned kilni_lanes_round_begin(int mode) {
+#if defined(__SSE2__)
+  static const unsigned bits[4] = {0, 0x6000, 0x2000, 0x4000};
+  unsigned old = _mm_getcsr();
+  _mm_setcsr((old & ~0x6000u) | bits[mode]);
+#else
+  static const int bits[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD,
+                              FE_UPWARD};
+  unsigned old = (unsigned)fegetround();
+  fesetround(bits[mode]);
+#endif
+  __asm__ volatile("" ::: "memory");
+  return old;
+}
+
+KILNI_LANES_INLINE void kilni_lanes_round_end(unsigned old,
+                                              const void* results) {
+  // The compiler must have written the results before the mode changes.
+  __asm__ volatile("" : : "r"(results) : "memory");
+#if defined(__SSE2__)
+  _mm_setcsr(old);
+#else
+  fesetround((int)old);
+#endif
+}
+
+// The body of a handler: `load` declares lane `i` of the sources, `expr` says
+// what lane `i` of the destination becomes, rounded as `mode` says.
+#define KILNI_LANES_BODY(TD, mode, load, expr)                 \
+  TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
+  if ((mode) == KILNI_LANES_RN) {                              \
+    KILNI_LANES_EACH(i) {                                      \
+      load;                                                    \
+      r[i] = (expr);                                           \
+    }                                                          \
+  } else {                                                     \
+    unsigned old = kilni_lanes_round_begin(mode);              \
+    KILNI_LANES_EACH(i) {                                      \
+      load;                                                    \
+      r[i] = (expr);                                           \
+    }                                                          \
+    kilni_lanes_round_end(old, r);                             \
+  }                                                            \
+  kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
+                    kilni_soft_exec(warp, instr), sizeof(TD)); \
+  return instr + 1;
+
+// The whole of a handler of one to four sources and one destination slot.
+#define KILNI_LANES_UNARY_ROUNDED(id, mode, TD, TA, expr) \
+  KILNI_SOFT_HANDLER(id) {                                \
+    const TA* pa = KILNI_LANES_AT(TA, instr->a);          \
+    KILNI_LANES_BODY(TD, mode, TA a = pa[i], expr)        \
   }
-#define KILNI_LANES_BINARY(id, TD, TA, TB, expr)                 \
+#define KILNI_LANES_BINARY_ROUNDED(id, mode, TD, TA, TB, expr)   \
   KILNI_SOFT_HANDLER(id) {                                       \
     const TA* pa = KILNI_LANES_AT(TA, instr->a);                 \
     const TB* pb = KILNI_LANES_AT(TB, instr->b);                 \
-    TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
-    KILNI_LANES_EACH(i) {                                        \
-      TA a = pa[i];                                              \
-      TB b = pb[i];                                              \
-      r[i] = (expr);                                             \
-    }                                                            \
-    kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
-                      kilni_soft_exec(warp, instr), sizeof(TD)); \
-    return instr + 1;                                            \
+    KILNI_LANES_BODY(TD, mode, TA a = pa[i]; TB b = pb[i], expr) \
   }
-#define KILNI_LANES_TERNARY(id, TD, TA, TB, TC, expr)            \
-  KILNI_SOFT_HANDLER(id) {                                       \
-    const TA* pa = KILNI_LANES_AT(TA, instr->a);                 \
-    const TB* pb = KILNI_LANES_AT(TB, instr->b);                 \
-    const TC* pc = KILNI_LANES_AT(TC, instr->c);                 \
-    TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
-    KILNI_LANES_EACH(i) {                                        \
-      TA a = pa[i];                                              \
-      TB b = pb[i];                                              \
-      TC c = pc[i];                                              \
-      r[i] = (expr);                                             \
-    }                                                            \
-    kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
-                      kilni_soft_exec(warp, instr), sizeof(TD)); \
-    return instr + 1;                                            \
+#define KILNI_LANES_TERNARY_ROUNDED(id, mode, TD, TA, TB, TC, expr)            \
+  KILNI_SOFT_HANDLER(id) {                                                     \
+    const TA* pa = KILNI_LANES_AT(TA, instr->a);                               \
+    const TB* pb = KILNI_LANES_AT(TB, instr->b);                               \
+    const TC* pc = KILNI_LANES_AT(TC, instr->c);                               \
+    KILNI_LANES_BODY(TD, mode, TA a = pa[i]; TB b = pb[i]; TC c = pc[i], expr) \
+  }
+#define KILNI_LANES_UNARY(id, TD, TA, expr) \
+  KILNI_LANES_UNARY_ROUNDED(id, KILNI_LANES_RN, TD, TA, expr)
+#define KILNI_LANES_BINARY(id, TD, TA, TB, expr) \
+  KILNI_LANES_BINARY_ROUNDED(id, KILNI_LANES_RN, TD, TA, TB, expr)
+#define KILNI_LANES_TERNARY(id, TD, TA, TB, TC, expr) \
+  KILNI_LANES_TERNARY_ROUNDED(id, KILNI_LANES_RN, TD, TA, TB, TC, expr)
+// The fourth source's slot is named by `aux`; its lanes are w.
+#define KILNI_LANES_QUATERNARY(id, TD, TA, TB, TC, TW, expr)         \
+  KILNI_SOFT_HANDLER(id) {                                           \
+    const TA* pa = KILNI_LANES_AT(TA, instr->a);                     \
+    const TB* pb = KILNI_LANES_AT(TB, instr->b);                     \
+    const TC* pc = KILNI_LANES_AT(TC, instr->c);                     \
+    const TW* pw = KILNI_LANES_AT(TW, instr->aux);                   \
+    KILNI_LANES_BODY(TD, KILNI_LANES_RN, TA a = pa[i]; TB b = pb[i]; \
+                     TC c = pc[i]; TW w = pw[i], expr)               \
   }
 
 #endif  // KILN_SRC_SOFT_SOFT_LANES_H_

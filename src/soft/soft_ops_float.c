@@ -1,22 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: f32 arithmetic. Compiled once for each lane set.
-//
-// Every NaN that an instruction makes is 0x7fffffff.
-#include <math.h>
+// soft: f32 add, sub, mul and fma in all roundings. Compiled once for each
+// lane set.
+#include "soft/soft_lanes_float.h"
 
-#include "soft/soft_lanes.h"
+#define KEEP(x) (x)
 
-KILNI_LANES_INLINE float canonical(float x) {
-  union {
-    uint32_t bits;
-    float value;
-  } nan = {0x7fffffffu};
-  return x == x ? x : nan.value;
-}
+// The variants of one operation: `in` and `out` flush or keep, and saturate.
+// Saturation makes +0 of a NaN, so it comes in place of the canonical NaN.
+#define ADD(name, mode, in, out)                              \
+  KILNI_LANES_BINARY_ROUNDED(name, mode, float, float, float, \
+                             out(in(a) + in(b)))
+#define SUB(name, mode, in, out) \
+  KILNI_LANES_BINARY_ROUNDED(name, mode, float, float, float, out(in(a)-in(b)))
+#define MUL(name, mode, in, out) \
+  KILNI_LANES_BINARY_ROUNDED(name, mode, float, float, float, out(in(a)*in(b)))
+#define FMA(name, mode, in, out)                                      \
+  KILNI_LANES_TERNARY_ROUNDED(name, mode, float, float, float, float, \
+                              out(fmaf(in(a), in(b), in(c))))
+#define PLAIN_OUT(x)    canonical32(x)
+#define FLUSH_OUT(x)    flush32(canonical32(x))
+#define SAT_OUT(x)      saturate32(x)
+#define FLUSHSAT_OUT(x) flush32(saturate32(x))
 
-KILNI_LANES_BINARY(add_f32, float, float, float, canonical(a + b))
-KILNI_LANES_BINARY(sub_f32, float, float, float, canonical(a - b))
-KILNI_LANES_BINARY(mul_f32, float, float, float, canonical(a* b))
-KILNI_LANES_TERNARY(fma_f32, float, float, float, float,
-                    canonical(fmaf(a, b, c)))
+#define VARIANTS(OP, name, mode)               \
+  OP(name##_f32, mode, KEEP, PLAIN_OUT)        \
+  OP(name##_sat_f32, mode, KEEP, SAT_OUT)      \
+  OP(name##_ftz_f32, mode, flush32, FLUSH_OUT) \
+  OP(name##_ftz_sat_f32, mode, flush32, FLUSHSAT_OUT)
+#define ROUNDINGS(OP, name)               \
+  VARIANTS(OP, name, KILNI_LANES_RN)      \
+  VARIANTS(OP, name##_rz, KILNI_LANES_RZ) \
+  VARIANTS(OP, name##_rm, KILNI_LANES_RM) \
+  VARIANTS(OP, name##_rp, KILNI_LANES_RP)
+
+ROUNDINGS(ADD, add)
+ROUNDINGS(SUB, sub)
+ROUNDINGS(MUL, mul)
+ROUNDINGS(FMA, fma)
