@@ -14,7 +14,7 @@
     int above = x >= (end);                                   \
     int below = x < (low);                                    \
     int number = x == x;                                      \
-    TI r = (TI)(number & !above & !below ? x : (TF)0);        \
+    TI r = (TI)((number & !above & !below) ? x : (TF)0);      \
     r = above ? (greatest) : r;                               \
     r = below ? (least) : r;                                  \
     return number ? r : (nan);                                \
