@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: how an object of a lower room keeps one of a higher room alive.
+//
+// A compiler must not outlive its runtime, whose allocator and log it uses,
+// but its room may not know what a runtime is.
+#ifndef KILN_SRC_BASE_KEEP_H_
+#define KILN_SRC_BASE_KEEP_H_
+
+#include <stddef.h>
+
+// Who is kept, and how. All NULL keeps nobody. thread-safe
+typedef struct kilni_keep_t {
+  void* object;
+  void (*retain)(void* object);
+  void (*release)(void* object);
+} kilni_keep_t;
+
+static inline void kilni_keep_retain(kilni_keep_t keep) {
+  if (keep.retain != NULL) keep.retain(keep.object);
+}
+
+static inline void kilni_keep_release(kilni_keep_t keep) {
+  if (keep.release != NULL) keep.release(keep.object);
+}
+
+#endif  // KILN_SRC_BASE_KEEP_H_

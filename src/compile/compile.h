@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: the door. What runtime/ opens a compiler with.
+#ifndef KILN_SRC_COMPILE_COMPILE_H_
+#define KILN_SRC_COMPILE_COMPILE_H_
+
+#include "base/host.h"
+#include "base/keep.h"
+#include "kiln/compile.h"
+#include "kiln/locate.h"
+
+// Finds and opens NVRTC. `host` and `keep` outlive or are kept by the
+// compiler. `library` and `system_root` may be NULL. `out_report`, if not NULL,
+// receives the report of the search, with the files that could not be opened
+// among the tried ones, also on failure; NULL only without memory.
+kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
+                                  const char* library, const char* system_root,
+                                  kiln_locate_report_t** out_report,
+                                  kiln_compiler_t** out_compiler);
+
+// How the search came to the library.
+uint32_t kilni_compiler_scope(const kiln_compiler_t* compiler);
+
+#endif  // KILN_SRC_COMPILE_COMPILE_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: the door. What the rooms above ask of the search.
+#ifndef KILN_SRC_LOCATE_LOCATE_H_
+#define KILN_SRC_LOCATE_LOCATE_H_
+
+#include "base/env.h"
+#include "kiln/locate.h"
+
+// As kiln_locate_nvrtc, with the environment of the caller. `explicit_path` and
+// `system_root` may be NULL. The report is made also with NOT_FOUND.
+kiln_status_t kilni_locate_nvrtc(kiln_allocator_t allocator,
+                                 const kilni_env_t* env,
+                                 const char* explicit_path,
+                                 const char* system_root,
+                                 kiln_locate_report_t** out_report);
+
+// The include folder of the toolkit that the library file at `path` belongs
+// to, by where it lies; "" where there is none. Freed by kilni_strfree.
+kiln_status_t kilni_locate_include_dir(kiln_allocator_t allocator,
+                                       const char* path, char** out_dir);
+
+// Adds to a report a place that gave nothing, e.g. a candidate that could not
+// be opened. Only while the caller is the report's only user.
+kiln_status_t kilni_locate_report_reject(kiln_locate_report_t* report,
+                                         const char* path, const char* why);
+
+#endif  // KILN_SRC_LOCATE_LOCATE_H_
