@@ -6,6 +6,10 @@
 #include "base/status_make.h"
 #include "base/thread.h"
 
+bool kilni_host_is_forked(const kiln_host_t* host) {
+  return kilni_process_id() != host->process_id;
+}
+
 kiln_status_t kilni_host_check_fork(const kiln_host_t* host) {
   uint64_t here = kilni_process_id();
   if (here == host->process_id) return NULL;

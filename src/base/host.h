@@ -19,6 +19,9 @@ typedef struct kiln_host_t {
   uint64_t process_id;  // the process it was made in: a fork is refused
 } kiln_host_t;
 
+// True in a forked child: what the parent made is not the child's to release.
+bool kilni_host_is_forked(const kiln_host_t* host);
+
 // INVALID_STATE in a forked child.
 kiln_status_t kilni_host_check_fork(const kiln_host_t* host);
 

@@ -30,7 +30,7 @@ static void destroy(kiln_compiler_t* compiler) {
 }
 
 void kiln_compiler_release(kiln_compiler_t* compiler) {
-  if (compiler == NULL) return;
+  if (compiler == NULL || kilni_host_is_forked(compiler->host)) return;
   if (atomic_fetch_sub_explicit(&compiler->references, 1,
                                 memory_order_acq_rel) == 1) {
     destroy(compiler);
