@@ -13,6 +13,9 @@ if(KILN_WERROR)
 endif()
 target_include_directories(kiln_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+if(KILN_FUZZ)
+  target_compile_options(kiln_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(KILN_SANITIZE)
   target_compile_options(kiln_flags INTERFACE
     -fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all
@@ -47,6 +50,27 @@ function(kiln_test name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 120)
   endif()
+  math(EXPR T_TIMEOUT "${T_TIMEOUT} * ${KILN_TEST_PATIENCE}")
   set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT}
     SKIP_RETURN_CODE 77 LABELS "${T_LABELS}")
+endfunction()
+
+# kiln_fuzz(NAME SOURCE file CORPUS folder): a fuzz target. Its test replays the
+# corpus.
+function(kiln_fuzz name)
+  cmake_parse_arguments(T "" "SOURCE;CORPUS" "" ${ARGN})
+  add_executable(${name} ${T_SOURCE})
+  target_link_libraries(${name} PRIVATE kiln_flags kiln_static)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(${name} PRIVATE KILNI_ROOM="test")
+  if(KILN_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME ${name} COMMAND ${name} -runs=0 ${T_CORPUS})
+  else()
+    target_sources(${name} PRIVATE
+      ${PROJECT_SOURCE_DIR}/tests/support/fuzz_replay.c)
+    add_test(NAME ${name} COMMAND ${name} ${T_CORPUS})
+  endif()
+  math(EXPR timeout "120 * ${KILN_TEST_PATIENCE}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS fuzz)
 endfunction()

@@ -2,3 +2,47 @@
 #
 # What `cmake --install` lays down: headers, both libraries, kiln.pc, a CMake
 # package and the command.
+set(kiln_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
+
+install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+install(TARGETS kiln_shared kiln_static EXPORT kiln_targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The command finds its library beside it, wherever the two are moved.
+if(TARGET kiln_cli)
+  file(RELATIVE_PATH kiln_lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR}
+    ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(kiln_cli PROPERTIES OUTPUT_NAME kiln
+    INSTALL_RPATH "$ORIGIN/${kiln_lib_from_bin}")
+  install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+# find_package(kiln): kiln::kiln is the shared library, kiln::kiln_static the
+# other.
+set_target_properties(kiln_shared PROPERTIES EXPORT_NAME kiln)
+set_target_properties(kiln_static PROPERTIES EXPORT_NAME kiln_static)
+add_library(kiln::kiln ALIAS kiln_shared)
+add_library(kiln::kiln_static ALIAS kiln_static)
+install(EXPORT kiln_targets NAMESPACE kiln:: FILE kiln-targets.cmake
+  DESTINATION ${kiln_cmake_dir})
+configure_package_config_file(cmake/kiln-config.cmake.in
+  ${CMAKE_CURRENT_BINARY_DIR}/kiln-config.cmake
+  INSTALL_DESTINATION ${kiln_cmake_dir})
+write_basic_package_version_file(
+  ${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln-config.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake
+  DESTINATION ${kiln_cmake_dir})
+
+# pkg-config: `--static` adds what the static library needs. The folders are
+# told from where kiln.pc lies, so that an installed tree may be moved.
+file(RELATIVE_PATH kiln_prefix_from_pc
+  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" kiln_prefix_from_pc "${kiln_prefix_from_pc}")
+configure_file(cmake/kiln.pc.in ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

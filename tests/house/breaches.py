@@ -236,6 +236,13 @@ BREACHES = {
         ({"src/base/base.c": ("+", "int kiln_data = 5;\n")},
          "libkiln.so exports kiln_data, which is no function"),
     ],
+    "library_is_whole": [
+        ({"src/left/left.c": ("+", "int kilni_gone(void);\n"
+                                   "int kilni_g(void);\n"
+                                   "int kilni_g(void) "
+                                   "{ return kilni_gone(); }\n")},
+         "libkiln.so calls kilni_gone, which no room has"),
+    ],
     "needed_libraries": [
         ({"link": "cuda"}, "libkiln.so needs libcuda.so"),
     ],

@@ -123,6 +123,16 @@ def exports(tree):
 
 
 @rule
+def library_is_whole(tree):
+    """libkiln.so has every function of its own that it calls."""
+    library = os.path.join(tree.build, "src", "libkiln.so")
+    names = run("nm", "-D", "--undefined-only", library).split()
+    for name in sorted(set(names)):
+        if name.startswith("kiln"):
+            yield "libkiln.so calls %s, which no room has" % name
+
+
+@rule
 def needed_libraries(tree):
     """Nothing of CUDA is there at link time, nor any library not named."""
     tree.skip_if_sanitized()
