@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: our declarations against NVIDIA's headers, where those exist.
+//
+// Nearly everything here is decided by the compiler: that this file compiles
+// is the test. Both headers stand in one file, which also shows that they may.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "table/table.h"
+
+#if defined(TEST_HAVE_CUDA_H)
+#include <cuda.h>
+#include <cudaTypedefs.h>
+#endif
+#if defined(TEST_HAVE_NVRTC_H)
+#include <nvrtc.h>
+#endif
+
+#define SAME_TYPE(ours, theirs)                              \
+  _Static_assert(__builtin_types_compatible_p(ours, theirs), \
+                 #ours " is not " #theirs)
+#define SAME_VALUE(ours, theirs) \
+  _Static_assert((long long)(ours) == (long long)(theirs), #ours)
+
+#include "abi_check_gen.inc"
+
+#if defined(TEST_HAVE_CUDA_H)
+
+SAME_TYPE(kiln_cu_context_t, CUcontext);
+SAME_TYPE(kiln_cu_stream_t, CUstream);
+SAME_TYPE(kiln_cu_event_t, CUevent);
+SAME_TYPE(kiln_cu_module_t, CUmodule);
+SAME_TYPE(kiln_cu_function_t, CUfunction);
+SAME_TYPE(kiln_cu_mempool_t, CUmemoryPool);
+SAME_TYPE(kiln_cu_device_t, CUdevice);
+SAME_TYPE(kiln_cu_deviceptr_t, CUdeviceptr);
+SAME_TYPE(kiln_cu_result_t, CUresult);
+SAME_TYPE(kiln_cu_host_fn_t, CUhostFn);
+SAME_TYPE(kiln_cu_occupancy_fn_t, CUoccupancyB2DSize);
+#if CUDA_VERSION >= 12000
+SAME_TYPE(kiln_cu_library_t, CUlibrary);
+SAME_TYPE(kiln_cu_kernel_t, CUkernel);
+#endif
+
+SAME_VALUE(sizeof(kiln_cu_uuid_t), sizeof(CUuuid));
+SAME_VALUE(sizeof(kiln_cu_launch_attribute_value_t),
+           sizeof(CUlaunchAttributeValue));
+SAME_VALUE(sizeof(kiln_cu_launch_attribute_t), sizeof(CUlaunchAttribute));
+SAME_VALUE(sizeof(kiln_cu_launch_config_t), sizeof(CUlaunchConfig));
+SAME_VALUE(_Alignof(kiln_cu_launch_config_t), _Alignof(CUlaunchConfig));
+SAME_VALUE(_Alignof(kiln_cu_launch_attribute_t), _Alignof(CUlaunchAttribute));
+#define SAME_FIELD(ours, field, theirs, their_field)                \
+  SAME_VALUE(offsetof(ours, field), offsetof(theirs, their_field)); \
+  SAME_VALUE(sizeof(((ours*)0)->field), sizeof(((theirs*)0)->their_field))
+SAME_FIELD(kiln_cu_launch_attribute_t, id, CUlaunchAttribute, id);
+SAME_FIELD(kiln_cu_launch_attribute_t, value, CUlaunchAttribute, value);
+SAME_FIELD(kiln_cu_launch_config_t, grid_x, CUlaunchConfig, gridDimX);
+SAME_FIELD(kiln_cu_launch_config_t, grid_y, CUlaunchConfig, gridDimY);
+SAME_FIELD(kiln_cu_launch_config_t, grid_z, CUlaunchConfig, gridDimZ);
+SAME_FIELD(kiln_cu_launch_config_t, block_x, CUlaunchConfig, blockDimX);
+SAME_FIELD(kiln_cu_launch_config_t, block_y, CUlaunchConfig, blockDimY);
+SAME_FIELD(kiln_cu_launch_config_t, block_z, CUlaunchConfig, blockDimZ);
+SAME_FIELD(kiln_cu_launch_config_t, shared_bytes, CUlaunchConfig,
+           sharedMemBytes);
+SAME_FIELD(kiln_cu_launch_config_t, stream, CUlaunchConfig, hStream);
+SAME_FIELD(kiln_cu_launch_config_t, attributes, CUlaunchConfig, attrs);
+SAME_FIELD(kiln_cu_launch_config_t, attribute_count, CUlaunchConfig, numAttrs);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, cluster.y, CUlaunchAttributeValue,
+           clusterDim.y);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, cluster.z, CUlaunchAttributeValue,
+           clusterDim.z);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, cooperative,
+           CUlaunchAttributeValue, cooperative);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, priority, CUlaunchAttributeValue,
+           priority);
+SAME_FIELD(kiln_cu_launch_attribute_value_t,
+           programmatic_event.trigger_at_block_start, CUlaunchAttributeValue,
+           programmaticEvent.triggerAtBlockStart);
+
+#if CUDA_VERSION >= 13000
+#define KILNI_CUDA_RESULT(name, number, status, sticky, fix) \
+  SAME_VALUE(KILN_CU_ERROR_##name, CUDA_ERROR_##name);
+#include "table/cuda_results.inc"
+#undef KILNI_CUDA_RESULT
+#define KILNI_CUDA_ATTRIBUTE(name, number) \
+  SAME_VALUE(KILN_CU_DEVICE_ATTRIBUTE_##name, CU_DEVICE_ATTRIBUTE_##name);
+#include "table/cuda_attributes.inc"
+#undef KILNI_CUDA_ATTRIBUTE
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX, 148);
+#endif
+
+#define SAME(name) SAME_VALUE(KILN_##name, name)
+SAME(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+SAME(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+SAME(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+SAME(CU_FUNC_ATTRIBUTE_NUM_REGS);
+SAME(CU_FUNC_ATTRIBUTE_PTX_VERSION);
+SAME(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+SAME(CU_FUNC_ATTRIBUTE_CACHE_MODE_CA);
+SAME(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+SAME(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET);
+SAME(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
+SAME(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT);
+SAME(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH);
+SAME(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+SAME(CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+SAME(CU_POINTER_ATTRIBUTE_CONTEXT);
+SAME(CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME(CU_POINTER_ATTRIBUTE_DEVICE_POINTER);
+SAME(CU_POINTER_ATTRIBUTE_HOST_POINTER);
+SAME(CU_POINTER_ATTRIBUTE_P2P_TOKENS);
+SAME(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS);
+SAME(CU_POINTER_ATTRIBUTE_BUFFER_ID);
+SAME(CU_POINTER_ATTRIBUTE_IS_MANAGED);
+SAME(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+SAME(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE);
+SAME(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR);
+SAME(CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+SAME(CU_POINTER_ATTRIBUTE_MAPPED);
+SAME(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES);
+SAME(CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE);
+SAME(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS);
+SAME(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE);
+SAME(CU_POINTER_ATTRIBUTE_MAPPING_SIZE);
+SAME(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR);
+SAME(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID);
+SAME(CU_MEMORYTYPE_HOST);
+SAME(CU_MEMORYTYPE_DEVICE);
+SAME(CU_MEMORYTYPE_ARRAY);
+SAME(CU_MEMORYTYPE_UNIFIED);
+SAME(CU_LIMIT_STACK_SIZE);
+SAME(CU_LIMIT_PRINTF_FIFO_SIZE);
+SAME(CU_LIMIT_MALLOC_HEAP_SIZE);
+SAME(CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH);
+SAME(CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT);
+SAME(CU_LIMIT_MAX_L2_FETCH_GRANULARITY);
+SAME(CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
+SAME(CU_JIT_MAX_REGISTERS);
+SAME(CU_JIT_THREADS_PER_BLOCK);
+SAME(CU_JIT_WALL_TIME);
+SAME(CU_JIT_INFO_LOG_BUFFER);
+SAME(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES);
+SAME(CU_JIT_ERROR_LOG_BUFFER);
+SAME(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+SAME(CU_JIT_OPTIMIZATION_LEVEL);
+SAME(CU_JIT_TARGET_FROM_CUCONTEXT);
+SAME(CU_JIT_TARGET);
+SAME(CU_JIT_FALLBACK_STRATEGY);
+SAME(CU_JIT_GENERATE_DEBUG_INFO);
+SAME(CU_JIT_LOG_VERBOSE);
+SAME(CU_JIT_GENERATE_LINE_INFO);
+SAME(CU_JIT_CACHE_MODE);
+SAME(CU_JIT_FAST_COMPILE);
+SAME(CU_JIT_POSITION_INDEPENDENT_CODE);
+SAME(CU_CTX_SCHED_AUTO);
+SAME(CU_CTX_SCHED_SPIN);
+SAME(CU_CTX_SCHED_YIELD);
+SAME(CU_CTX_SCHED_BLOCKING_SYNC);
+SAME(CU_CTX_SCHED_MASK);
+SAME(CU_CTX_MAP_HOST);
+SAME(CU_CTX_LMEM_RESIZE_TO_MAX);
+SAME(CU_STREAM_DEFAULT);
+SAME(CU_STREAM_NON_BLOCKING);
+SAME(CU_EVENT_DEFAULT);
+SAME(CU_EVENT_BLOCKING_SYNC);
+SAME(CU_EVENT_DISABLE_TIMING);
+SAME(CU_EVENT_INTERPROCESS);
+SAME(CU_MEMHOSTALLOC_PORTABLE);
+SAME(CU_MEMHOSTALLOC_DEVICEMAP);
+SAME(CU_MEMHOSTALLOC_WRITECOMBINED);
+SAME(CU_MEMHOSTREGISTER_PORTABLE);
+SAME(CU_MEMHOSTREGISTER_DEVICEMAP);
+SAME(CU_MEMHOSTREGISTER_IOMEMORY);
+SAME(CU_MEMHOSTREGISTER_READ_ONLY);
+SAME(CU_GET_PROC_ADDRESS_DEFAULT);
+SAME(CU_GET_PROC_ADDRESS_LEGACY_STREAM);
+SAME(CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+SAME(CU_GET_PROC_ADDRESS_SUCCESS);
+SAME(CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+SAME(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+SAME(CU_LAUNCH_ATTRIBUTE_IGNORE);
+SAME(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
+SAME(CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+SAME(CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY);
+SAME(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+SAME(CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+SAME(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+SAME(CU_LAUNCH_ATTRIBUTE_PRIORITY);
+
+#endif  // TEST_HAVE_CUDA_H
+
+#if defined(TEST_HAVE_NVRTC_H)
+SAME_TYPE(kiln_nvrtc_program_t, nvrtcProgram);
+SAME_TYPE(kiln_nvrtc_result_t, nvrtcResult);
+#if TEST_NVRTC_VERSION >= 13000
+#define KILNI_NVRTC_RESULT(name, number, status, fix) \
+  SAME_VALUE(KILN_NVRTC_ERROR_##name, NVRTC_ERROR_##name);
+#include "table/nvrtc_results.inc"
+#undef KILNI_NVRTC_RESULT
+#endif
+#endif  // TEST_HAVE_NVRTC_H
+
+static void signatures_values_and_sizes_are_those_of_cuda_h(void** state) {
+  (void)state;
+#if defined(TEST_HAVE_CUDA_H)
+  // What is a pointer cannot be compared by the compiler.
+  assert_ptr_equal(KILN_CU_STREAM_LEGACY, CU_STREAM_LEGACY);
+  assert_ptr_equal(KILN_CU_STREAM_PER_THREAD, CU_STREAM_PER_THREAD);
+  assert_ptr_equal(KILN_CU_LAUNCH_PARAM_END, CU_LAUNCH_PARAM_END);
+  assert_ptr_equal(KILN_CU_LAUNCH_PARAM_BUFFER_POINTER,
+                   CU_LAUNCH_PARAM_BUFFER_POINTER);
+  assert_ptr_equal(KILN_CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   CU_LAUNCH_PARAM_BUFFER_SIZE);
+#else
+  print_message("no cuda.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda\n");
+  skip();
+#endif
+}
+
+static void signatures_and_values_are_those_of_nvrtc_h(void** state) {
+  (void)state;
+#if !defined(TEST_HAVE_NVRTC_H)
+  print_message("no nvrtc.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda\n");
+  skip();
+#endif
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(signatures_values_and_sizes_are_those_of_cuda_h),
+      cmocka_unit_test(signatures_and_values_are_those_of_nvrtc_h),
+  };
+#if !defined(TEST_HAVE_CUDA_H) && !defined(TEST_HAVE_NVRTC_H)
+  cmocka_run_group_tests(tests, NULL, NULL);
+  return 77;
+#else
+  return cmocka_run_group_tests(tests, NULL, NULL);
+#endif
+}
