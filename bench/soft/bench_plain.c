@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench: the kernels of the benchmarks as plain C.
+#include "bench_plain.h"
+
+#include <stdbool.h>
+
+static void mandelbrot_pixel(uint8_t* pixel, int x, int y, int width,
+                             int height, int limit) {
+  float step = 3.0f / (float)width;
+  float cr = -2.2f + (float)x * step;
+  float ci = (float)(y - height / 2) * step;
+  float zr = 0.0f, zi = 0.0f;
+  int n = 0;
+  for (; n < limit; n++) {
+    float rr = zr * zr;
+    float ii = zi * zi;
+    if (rr + ii > 4.0f) break;
+    zi = (zr + zr) * zi + ci;
+    zr = (rr - ii) + cr;
+  }
+  bool inside = n == limit;
+  pixel[0] = (uint8_t)(inside ? 0 : (n * 9) & 255);
+  pixel[1] = (uint8_t)(inside ? 0 : (n * 5 + 60) & 255);
+  pixel[2] = (uint8_t)(inside ? 0 : (n * 3 + 120) & 255);
+}
+
+void bench_plain_mandelbrot(const uint8_t* in, uint8_t* out,
+                            const int32_t* scalars) {
+  (void)in;
+  int width = scalars[0], height = scalars[1];
+  for (int y = 0; y < height; y++) {
+    for (int x = 0; x < width; x++) {
+      mandelbrot_pixel(out + 3 * (y * width + x), x, y, width, height,
+                       scalars[2]);
+    }
+  }
+}
+
+static int clamp(int value, int most) {
+  return value < 0 ? 0 : value > most ? most : value;
+}
+
+static int blur_row(const uint8_t* in, int x, int y, int width) {
+  static const int weights[5] = {1, 4, 6, 4, 1};
+  int sum = 0;
+  for (int i = 0; i < 5; i++) {
+    sum += weights[i] * in[y * width + clamp(x + i - 2, width - 1)];
+  }
+  return sum;
+}
+
+void bench_plain_blur(const uint8_t* in, uint8_t* out, const int32_t* scalars) {
+  static const int weights[5] = {1, 4, 6, 4, 1};
+  int width = scalars[0], height = scalars[1];
+  for (int y = 0; y < height; y++) {
+    for (int x = 0; x < width; x++) {
+      int sum = 0;
+      for (int i = 0; i < 5; i++) {
+        int row = clamp(y + i - 2, height - 1);
+        sum += weights[i] * blur_row(in, x, row, width);
+      }
+      out[y * width + x] = (uint8_t)((sum + 128) >> 8);
+    }
+  }
+}
