@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "base/thread.h"
 #include "bench_plain.h"
 #include "bench_report.h"
 #include "soft/soft_grid.h"

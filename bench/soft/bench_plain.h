@@ -11,7 +11,10 @@
 // `scalars`: width, height, limit; writes 3 bytes a pixel.
 void bench_plain_mandelbrot(const uint8_t* in, uint8_t* out,
                             const int32_t* scalars);
-// `scalars`: width, height; reads and writes 1 byte a pixel.
+enum { BENCH_PLAIN_MAX_PIXELS = 1 << 20 };
+
+// `scalars`: width, height; at most BENCH_PLAIN_MAX_PIXELS pixels. Reads and
+// writes 1 byte a pixel.
 void bench_plain_blur(const uint8_t* in, uint8_t* out, const int32_t* scalars);
 
 #endif  // KILN_BENCH_SOFT_BENCH_PLAIN_H_
