@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: data files by extension.
+#include "cli/cli_data.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli_npy.h"
+#include "cli/cli_png.h"
+#include "cli/cli_pnm.h"
+
+static bool ends_with(const char* path, const char* end) {
+  size_t a = strlen(path), b = strlen(end);
+  if (a <= b) return false;
+  for (size_t i = 0; i < b; ++i) {
+    char c = path[a - b + i];
+    if (c >= 'A' && c <= 'Z') c = (char)(c - 'A' + 'a');
+    if (c != end[i]) return false;
+  }
+  return true;
+}
+
+kilni_cli_format_t kilni_cli_format_of(const char* path) {
+  return ends_with(path, ".npy")   ? KILNI_CLI_FORMAT_NPY
+         : ends_with(path, ".pgm") ? KILNI_CLI_FORMAT_PGM
+         : ends_with(path, ".ppm") ? KILNI_CLI_FORMAT_PPM
+         : ends_with(path, ".png") ? KILNI_CLI_FORMAT_PNG
+                                   : KILNI_CLI_FORMAT_RAW;
+}
+
+// Raw bytes take the whole file and get their shape from `spec`.
+static bool read_raw(kilni_cli_buffer_t* file, const kilni_cli_spec_t* spec,
+                     kilni_cli_array_t* out, kilni_cli_error_t* error) {
+  kilni_cli_shape_t shape = spec->shape;
+  if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
+    if (shape.bytes != file->size) {
+      char text[256];
+      kilni_cli_shape_text(&shape, text, sizeof(text));
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                            "Give the shape that the file has.",
+                            "%s needs %" PRIu64 " bytes, the file has %zu",
+                            text, shape.bytes, file->size);
+    }
+  } else {
+    if (spec->kind == KILNI_CLI_SPEC_NONE) shape.type = KILNI_CLI_TYPE_U8;
+    const kilni_cli_type_info_t* info = kilni_cli_type_info(shape.type);
+    if (file->size % info->bytes != 0)
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                            "Give another type, or a whole file.",
+                            "%zu bytes are no whole number of %s", file->size,
+                            info->text);
+    shape.rank = 1;
+    shape.dims[0] = file->size / info->bytes;
+    if (!kilni_cli_shape_finish(&shape, error)) return false;
+  }
+  out->shape = shape;
+  out->data = *file;
+  memset(file, 0, sizeof(*file));
+  return true;
+}
+
+static bool check_claim(const kilni_cli_spec_t* spec,
+                        const kilni_cli_shape_t* shape,
+                        kilni_cli_error_t* error) {
+  if (spec->kind == KILNI_CLI_SPEC_NONE) return true;
+  bool same = spec->shape.type == shape->type;
+  if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
+    same = same && spec->shape.rank == shape->rank;
+    for (uint32_t i = 0; same && i < shape->rank; ++i)
+      same = spec->shape.dims[i] == shape->dims[i];
+  }
+  if (same) return true;
+  char text[256];
+  kilni_cli_shape_text(shape, text, sizeof(text));
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "Leave the type away: the file says its own.",
+                        "the file holds %s, which is not what was said", text);
+}
+
+bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,
+                         kilni_cli_array_t* out, kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  if (spec->kind == KILNI_CLI_SPEC_COPY)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "An input has the shape of its file; write :TYPE or "
+                          ":TYPE[N,...] for raw bytes.",
+                          "the input \"%s\" with a shape to copy", path);
+  kilni_cli_buffer_t file = {0};
+  bool ok = kilni_cli_buffer_read(&file, path, (size_t)KILNI_CLI_MAX_DATA_BYTES,
+                                  error);
+  if (ok) {
+    kilni_cli_format_t format = kilni_cli_format_of(path);
+    ok = format == KILNI_CLI_FORMAT_RAW ? read_raw(&file, spec, out, error)
+         : format == KILNI_CLI_FORMAT_NPY
+             ? kilni_cli_npy_read(file.data, file.size, out, error)
+         : format == KILNI_CLI_FORMAT_PNG
+             ? kilni_cli_png_read(file.data, file.size, out, error)
+             : kilni_cli_pnm_read(file.data, file.size, out, error);
+    ok = ok && check_claim(spec, &out->shape, error);
+    if (!ok) kilni_cli_error_prefix(error, "%s", path);
+  }
+  kilni_cli_buffer_deinit(&file);
+  if (!ok) kilni_cli_array_deinit(out);
+  return ok;
+}
+
+bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
+                          kilni_cli_error_t* error) {
+  kilni_cli_format_t format = kilni_cli_format_of(path);
+  bool ok = true;
+  if (format == KILNI_CLI_FORMAT_NPY) {
+    const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
+    ok = info->numpy != NULL ||
+         kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                        "Write raw bytes (.bin), or say :u16[...].",
+                        "numpy has no type for %s", info->text);
+  } else if (format != KILNI_CLI_FORMAT_RAW) {
+    uint32_t h, w, c;
+    ok = kilni_cli_picture_shape(shape, &h, &w, &c, error);
+    uint32_t wanted = format == KILNI_CLI_FORMAT_PGM   ? 1
+                      : format == KILNI_CLI_FORMAT_PPM ? 3
+                                                       : c;
+    if (ok && c != wanted)
+      ok = kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write .pgm for one channel, .ppm for three, .png "
+                          "for any.",
+                          "a picture of %" PRIu32
+                          " channels does not fit the "
+                          "format",
+                          c);
+  }
+  if (!ok) kilni_cli_error_prefix(error, "%s", path);
+  return ok;
+}
+
+bool kilni_cli_data_encode(const char* path, const kilni_cli_array_t* array,
+                           kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
+  kilni_cli_format_t format = kilni_cli_format_of(path);
+  if (format == KILNI_CLI_FORMAT_RAW)
+    return kilni_cli_buffer_add(out, array->data.data, array->data.size, error);
+  if (format == KILNI_CLI_FORMAT_NPY)
+    return kilni_cli_npy_write(array, out, error);
+  if (format == KILNI_CLI_FORMAT_PNG)
+    return kilni_cli_png_write(array, out, error);
+  return kilni_cli_pnm_write(array, format == KILNI_CLI_FORMAT_PGM, out, error);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: one error of the command.
+#include "cli/cli_error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+// The length of the UTF-8 sequence at `s`, 0 if it is none.
+static size_t utf8_length(const unsigned char* s) {
+  size_t n = s[0] < 0x80                   ? 1
+             : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+             : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+             : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                           : 0;
+  for (size_t i = 1; i < n; ++i)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if (n == 3 && s[0] == 0xe0 && s[1] < 0xa0) return 0;
+  if (n == 3 && s[0] == 0xed && s[1] > 0x9f) return 0;  // surrogates
+  if (n == 4 && s[0] == 0xf0 && s[1] < 0x90) return 0;
+  if (n == 4 && s[0] == 0xf4 && s[1] > 0x8f) return 0;
+  return n;
+}
+
+void kilni_cli_copy_text(char* out, size_t capacity, const char* text) {
+  size_t used = 0;
+  const unsigned char* s = (const unsigned char*)text;
+  while (*s != 0) {
+    size_t n = utf8_length(s);
+    bool plain = n > 1 || (n == 1 && (*s == '\n' || (*s >= ' ' && *s != 127)));
+    size_t width = plain ? n : 1;
+    if (used + width + 1 > capacity) break;
+    if (plain) {
+      memcpy(out + used, s, n);
+    } else {
+      out[used] = '?';
+    }
+    used += width;
+    s += n == 0 ? 1 : n;
+  }
+  out[used] = 0;
+}
+
+bool kilni_cli_fail(kilni_cli_error_t* error, kiln_status_code_t code,
+                    const char* fix, const char* format, ...) {
+  char text[sizeof(error->message)];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof(text), format, args);
+  va_end(args);
+  memset(error, 0, sizeof(*error));
+  error->code = code;
+  kilni_cli_copy_text(error->message, sizeof(error->message), text);
+  if (fix != NULL) kilni_cli_copy_text(error->fix, sizeof(error->fix), fix);
+  return false;
+}
+
+void kilni_cli_error_fix(kilni_cli_error_t* error, const char* format, ...) {
+  char text[sizeof(error->fix)];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof(text), format, args);
+  va_end(args);
+  kilni_cli_copy_text(error->fix, sizeof(error->fix), text);
+}
+
+void kilni_cli_error_prefix(kilni_cli_error_t* error, const char* format, ...) {
+  char text[sizeof(error->message)];
+  char prefix[512];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(prefix, sizeof(prefix), format, args);
+  va_end(args);
+  (void)snprintf(text, sizeof(text), "%s: %.480s", prefix, error->message);
+  kilni_cli_copy_text(error->message, sizeof(error->message), text);
+}
+
+// What kiln_status_format writes is the message, the annotations, the native
+// part and the fix; the parts with a field of their own are cut off again.
+static void keep_trail(kilni_cli_error_t* error, kiln_status_t status) {
+  char text[sizeof(error->trail)];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  char* line = strchr(text, '\n');
+  if (line == NULL) return;
+  char* fix = strstr(line, "\nFix: ");
+  if (fix == NULL) fix = strstr(line, "\n  Fix: ");
+  if (fix != NULL) *fix = 0;
+  if (*line == 0) return;
+  kilni_cli_copy_text(error->trail, sizeof(error->trail), line + 1);
+}
+
+bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status) {
+  if (kiln_status_is_ok(status)) return true;
+  memset(error, 0, sizeof(*error));
+  error->code = kiln_status_code(status);
+  kilni_cli_copy_text(error->message, sizeof(error->message),
+                      kiln_status_message(status));
+  const char* fix = kiln_status_fix(status);
+  if (fix != NULL) kilni_cli_copy_text(error->fix, sizeof(error->fix), fix);
+  kiln_status_native_t native;
+  if (kiln_status_native(status, &native)) {
+    kilni_cli_copy_text(error->native_domain, sizeof(error->native_domain),
+                        native.domain);
+    kilni_cli_copy_text(error->native_name, sizeof(error->native_name),
+                        native.name);
+    error->native_number = native.number;
+  }
+  keep_trail(error, status);
+  kiln_status_free(status);
+  return false;
+}

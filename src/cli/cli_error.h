@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: one error of the command.
+//
+// The library's statuses end here: a call fails by filling the caller's error
+// and returning false, so that an error is one value with one way out (text on
+// standard error, or the JSON object on standard output).
+#ifndef KILN_SRC_CLI_CLI_ERROR_H_
+#define KILN_SRC_CLI_CLI_ERROR_H_
+
+#include "kiln/status.h"
+
+// An error with room for its words. one-thread
+typedef struct kilni_cli_error_t {
+  kiln_status_code_t code;
+  char message[1024];
+  char fix[768];           // "" if nothing is known
+  char trail[2048];        // the lines between message and fix, "" if none
+  char native_domain[16];  // "" without a native part
+  char native_name[96];
+  int64_t native_number;
+} kilni_cli_error_t;
+
+// Fills `error` and returns false. `fix` may be NULL.
+bool kilni_cli_fail(kilni_cli_error_t* error, kiln_status_code_t code,
+                    const char* fix, const char* format, ...) KILN_PRINTF(4, 5);
+
+// Ends `status`: true if it is OK, else fills `error` and returns false.
+bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status);
+
+// Replaces the fix line.
+void kilni_cli_error_fix(kilni_cli_error_t* error, const char* format, ...)
+    KILN_PRINTF(2, 3);
+
+// Puts "`prefix`: " before the message.
+void kilni_cli_error_prefix(kilni_cli_error_t* error, const char* format, ...)
+    KILN_PRINTF(2, 3);
+
+// Copies text into a field of `capacity` bytes: cut to fit, control characters
+// but newlines and bytes that are no UTF-8 shown as '?', so that neither a
+// terminal nor JSON meets what a file's name may hold.
+void kilni_cli_copy_text(char* out, size_t capacity, const char* text);
+
+#endif  // KILN_SRC_CLI_CLI_ERROR_H_

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what the table says, as help, as a page and as completion.
+#include <string.h>
+
+#include "cli/cli_command.h"
+#include "kiln/version.h"
+
+#define WIDTH 78
+
+const kilni_cli_command_t* const kilni_cli_commands[] = {
+    &kilni_cli_command_run,        &kilni_cli_command_inspect,
+    &kilni_cli_command_doctor,     &kilni_cli_command_help,
+    &kilni_cli_command_completion,
+};
+const size_t kilni_cli_command_count =
+    sizeof(kilni_cli_commands) / sizeof(kilni_cli_commands[0]);
+
+static const char EXIT_CODES[] =
+    "Exit codes: 0 done, 1 the work failed, 2 usage, 3 not found, 4 "
+    "incompatible, 5 not enough is known, 6 not supported here, 7 compile or "
+    "link failed, 8 device error, 9 out of memory.";
+
+const kilni_cli_command_t* kilni_cli_command_find(const char* name) {
+  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+    if (strcmp(kilni_cli_commands[i]->name, name) == 0)
+      return kilni_cli_commands[i];
+  return NULL;
+}
+
+// Prints `text` in lines of WIDTH, each line but the first indented. A newline
+// in it ends a paragraph.
+static void print_wrapped(FILE* out, const char* text, int indent, int at) {
+  while (*text != 0) {
+    if (*text == '\n') {
+      (void)fprintf(out, "\n%*s", indent, "");
+      at = indent;
+      ++text;
+      continue;
+    }
+    int n = (int)strcspn(text, " \n");
+    if (at + n > WIDTH && at > indent) {
+      (void)fprintf(out, "\n%*s", indent, "");
+      at = indent;
+    }
+    (void)fwrite(text, 1, (size_t)n, out);
+    at += n;
+    text += n;
+    if (*text == ' ') {
+      ++text;
+      if (at + 1 + (int)strcspn(text, " \n") <= WIDTH) {
+        (void)fputc(' ', out);
+        ++at;
+      } else {
+        (void)fprintf(out, "\n%*s", indent, "");
+        at = indent;
+      }
+    }
+  }
+  (void)fputc('\n', out);
+}
+
+static void print_usage(FILE* out, const kilni_cli_command_t* command) {
+  (void)fprintf(out, "kiln %s", command->name);
+  if (command->operands[0] != 0) (void)fprintf(out, " %s", command->operands);
+  int indent = 5 + (int)strlen(command->name) + 1;
+  int at = indent + (int)strlen(command->operands);
+  for (size_t i = 0; i < command->option_count; ++i) {
+    const kilni_cli_option_t* o = &command->options[i];
+    char word[96];
+    int n = snprintf(word, sizeof(word), "[--%s%s%s]%s", o->name,
+                     o->value == NULL ? "" : " ",
+                     o->value == NULL ? "" : o->value, o->repeats ? "..." : "");
+    if (at + 1 + n > WIDTH) {
+      (void)fprintf(out, "\n%*s", indent, "");
+      at = indent;
+    }
+    (void)fprintf(out, " %s", word);
+    at += 1 + n;
+  }
+  (void)fputc('\n', out);
+}
+
+static void print_all(FILE* out) {
+  (void)fprintf(out,
+                "kiln %s, the CUDA host runtime for C\n\n"
+                "Usage: kiln COMMAND [ARGUMENT]...\n\nCommands:\n",
+                kiln_version_string());
+  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+    (void)fprintf(out, "  %-12s%s\n", kilni_cli_commands[i]->name,
+                  kilni_cli_commands[i]->summary);
+  (void)fprintf(
+      out,
+      "\n\"kiln COMMAND --help\" says more of one; \"kiln --version\" "
+      "prints the version.\n");
+}
+
+void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command) {
+  if (command == NULL) {
+    print_all(out);
+    return;
+  }
+  print_usage(out, command);
+  (void)fputc('\n', out);
+  print_wrapped(out, command->summary, 0, 0);
+  (void)fputc('\n', out);
+  print_wrapped(out, command->text, 0, 0);
+  if (command->option_count != 0) (void)fprintf(out, "\nOptions:\n");
+  for (size_t i = 0; i < command->option_count; ++i) {
+    const kilni_cli_option_t* o = &command->options[i];
+    int n = fprintf(out, "  --%s%s%s", o->name, o->value == NULL ? "" : " ",
+                    o->value == NULL ? "" : o->value);
+    if (n > 24) {
+      (void)fprintf(out, "\n%*s", 26, "");
+    } else {
+      (void)fprintf(out, "%*s", 26 - n, "");
+    }
+    print_wrapped(out, o->help, 26, 26);
+  }
+  if (command->example != NULL)
+    (void)fprintf(out, "\nExample:\n  %s\n", command->example);
+  (void)fputc('\n', out);
+  print_wrapped(out, EXIT_CODES, 0, 0);
+}
+
+void kilni_cli_help_markdown(FILE* out, const kilni_cli_command_t* command) {
+  (void)fprintf(out, "```\n");
+  print_usage(out, command);
+  (void)fprintf(out, "```\n\n");
+  print_wrapped(out, command->summary, 0, 0);
+  (void)fputc('\n', out);
+  for (const char* s = command->text; *s != 0;) {
+    size_t n = strcspn(s, "\n");
+    char paragraph[1024];
+    (void)snprintf(paragraph, sizeof(paragraph), "%.*s", (int)n, s);
+    print_wrapped(out, paragraph, 0, 0);
+    (void)fputc('\n', out);
+    s += n;
+    while (*s == '\n') ++s;
+  }
+  if (command->option_count != 0)
+    (void)fprintf(out, "| option | what it does |\n|---|---|\n");
+  for (size_t i = 0; i < command->option_count; ++i) {
+    const kilni_cli_option_t* o = &command->options[i];
+    (void)fprintf(out, "| `--%s%s%s`%s | %s |\n", o->name,
+                  o->value == NULL ? "" : " ", o->value == NULL ? "" : o->value,
+                  o->repeats ? " (may be repeated)" : "", o->help);
+  }
+  if (command->example != NULL)
+    (void)fprintf(out, "\nExample:\n\n```\n%s\n```\n", command->example);
+}
+
+static void print_case(FILE* out, const char* completion) {
+  if (strcmp(completion, "file") == 0) {
+    (void)fprintf(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
+  } else if (strcmp(completion, "command") == 0) {
+    (void)fprintf(out, "COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))");
+  } else {
+    (void)fprintf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))",
+                  completion);
+  }
+}
+
+static void print_command_case(FILE* out, const kilni_cli_command_t* c) {
+  (void)fprintf(out, "    %s)\n      case \"$prev\" in\n", c->name);
+  for (size_t i = 0; i < c->option_count; ++i) {
+    const kilni_cli_option_t* o = &c->options[i];
+    if (o->value == NULL) continue;
+    (void)fprintf(out, "        --%s) ", o->name);
+    if (o->completion != NULL) {
+      print_case(out, o->completion);
+      (void)fprintf(out, "; ");
+    }
+    (void)fprintf(out, "return;;\n");
+  }
+  (void)fprintf(out,
+                "      esac\n      if [[ $cur == -* ]]; then\n"
+                "        COMPREPLY=($(compgen -W \"");
+  for (size_t i = 0; i < c->option_count; ++i)
+    (void)fprintf(out, "%s--%s", i == 0 ? "" : " ", c->options[i].name);
+  (void)fprintf(out, "\" -- \"$cur\"))\n      else\n        ");
+  print_case(out,
+             c->operand_completion == NULL ? "file" : c->operand_completion);
+  (void)fprintf(out, "\n      fi;;\n");
+}
+
+void kilni_cli_completion_print(FILE* out) {
+  (void)fprintf(out,
+                "# bash completion for kiln, made by \"kiln completion "
+                "bash\"\n_kiln() {\n  local cur prev commands\n"
+                "  cur=${COMP_WORDS[COMP_CWORD]}\n"
+                "  prev=${COMP_WORDS[COMP_CWORD-1]}\n  commands=\"");
+  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+    (void)fprintf(out, "%s%s", i == 0 ? "" : " ", kilni_cli_commands[i]->name);
+  (void)fprintf(out,
+                "\"\n  COMPREPLY=()\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+                "    COMPREPLY=($(compgen -W \"$commands --help "
+                "--version\" -- \"$cur\"))\n    return\n  fi\n"
+                "  case \"${COMP_WORDS[1]}\" in\n");
+  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+    print_command_case(out, kilni_cli_commands[i]);
+  (void)fprintf(out, "  esac\n}\ncomplete -F _kiln kiln\n");
+}

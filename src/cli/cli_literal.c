@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what stands in the values of `kiln run`'s options.
+#include "cli/cli_literal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_LITERAL 128
+
+static const char FIX_LITERAL[] =
+    "Write a number with its type, such as 1024i32, 2.5f32, 0x1fu64 or -3i64; "
+    "or true, false, or len(P) for the element count of buffer P.";
+
+bool kilni_cli_u64_parse(const char* text, size_t size, uint64_t* out) {
+  *out = 0;
+  uint64_t base = 10;
+  if (size > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+    base = 16;
+    text += 2;
+    size -= 2;
+  }
+  uint64_t value = 0;
+  for (size_t i = 0; i < size; ++i) {
+    char c = text[i];
+    uint64_t digit = c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
+                     : c >= 'a' && c <= 'f' ? (uint64_t)(c - 'a') + 10
+                     : c >= 'A' && c <= 'F' ? (uint64_t)(c - 'A') + 10
+                                            : 99;
+    if (digit >= base || value > (UINT64_MAX - digit) / base) return false;
+    value = value * base + digit;
+  }
+  if (size == 0) return false;
+  *out = value;
+  return true;
+}
+
+static bool digits_only(const char* text, size_t size) {
+  if (size > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+    for (size_t i = 2; i < size; ++i)
+      if (strchr("0123456789abcdefABCDEF", text[i]) == NULL) return false;
+    return true;
+  }
+  for (size_t i = 0; i < size; ++i)
+    if (text[i] < '0' || text[i] > '9') return false;
+  return size != 0;
+}
+
+static bool fail_range(const char* text, kilni_cli_type_t type,
+                       kilni_cli_error_t* error) {
+  const kilni_cli_type_info_t* info = kilni_cli_type_info(type);
+  uint32_t bits = info->bytes * 8;
+  if (info->kind == 'f')
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write a number that the type can hold, or inf.",
+                          "the value \"%s\" does not fit %s", text, info->text);
+  uint64_t most = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+  if (info->kind == 'u')
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write a value in that range, or a wider type.",
+                          "the value \"%s\" does not fit %s (0 to %" PRIu64 ")",
+                          text, info->text, most);
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "Write a value in that range, or a wider type.",
+                        "the value \"%s\" does not fit %s (-%" PRIu64
+                        " to %" PRIu64 ")",
+                        text, info->text, most / 2 + 1, most / 2);
+}
+
+static bool parse_integer(const char* text, size_t size, kilni_cli_type_t type,
+                          kilni_cli_scalar_t* out, kilni_cli_error_t* error) {
+  const kilni_cli_type_info_t* info = kilni_cli_type_info(type);
+  bool negative = size > 0 && text[0] == '-';
+  size_t sign = size > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  if (!digits_only(text + sign, size - sign))
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+                          "the value \"%s\" is not an integer", text);
+  uint64_t value;
+  if (!kilni_cli_u64_parse(text + sign, size - sign, &value))
+    return fail_range(text, type, error);
+  uint32_t bits = info->bytes * 8;
+  uint64_t mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+  uint64_t most =
+      info->kind == 'u' ? (negative ? 0 : mask) : mask / 2 + (negative ? 1 : 0);
+  if (value > most) return fail_range(text, type, error);
+  out->type = type;
+  out->bytes = info->bytes;
+  out->bits = (negative ? 0 - value : value) & mask;
+  return true;
+}
+
+// strtod's words are more than ours: no hexadecimal, no "nan(...)".
+static bool float_shaped(const char* text, size_t size) {
+  size_t sign = size > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  text += sign;
+  size -= sign;
+  if (size == 3 && (memcmp(text, "inf", 3) == 0 || memcmp(text, "nan", 3) == 0))
+    return true;
+  bool digit = false;
+  for (size_t i = 0; i < size; ++i) {
+    if (text[i] >= '0' && text[i] <= '9') {
+      digit = true;
+    } else if (strchr(".eE+-", text[i]) == NULL) {
+      return false;
+    }
+  }
+  return digit;
+}
+
+static bool parse_float(const char* text, size_t size, kilni_cli_type_t type,
+                        kilni_cli_scalar_t* out, kilni_cli_error_t* error) {
+  char copy[MAX_LITERAL];
+  memcpy(copy, text, size);
+  copy[size] = 0;
+  char* end = copy;
+  double wide = 0;
+  float narrow = 0;
+  if (float_shaped(copy, size)) {
+    if (type == KILNI_CLI_TYPE_F32) {
+      narrow = strtof(copy, &end);
+    } else {
+      wide = strtod(copy, &end);
+    }
+  }
+  if (end == copy || *end != 0)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+                          "the value \"%s\" is not a number", text);
+  bool infinite = type == KILNI_CLI_TYPE_F32 ? isinf(narrow) : isinf(wide);
+  if (infinite && strstr(copy, "inf") == NULL)
+    return fail_range(text, type, error);
+  out->type = type;
+  out->bytes = kilni_cli_type_info(type)->bytes;
+  out->bits = 0;
+  if (type == KILNI_CLI_TYPE_F32) {
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof(bits));
+    out->bits = bits;
+  } else {
+    memcpy(&out->bits, &wide, sizeof(out->bits));
+  }
+  return true;
+}
+
+// The type at the end of `text` and the length of what stands before it. In a
+// hexadecimal number `f32` and `f64` are digits.
+static kilni_cli_type_t split_type(const char* text, size_t size,
+                                   size_t* out_number) {
+  bool hex = strncmp(text, "0x", 2) == 0 || strncmp(text, "-0x", 3) == 0;
+  for (size_t n = 2; n <= 4 && n < size; ++n) {
+    kilni_cli_type_t type = kilni_cli_type_find(text + size - n, n);
+    if (type == KILNI_CLI_TYPE_NONE || type == KILNI_CLI_TYPE_BOOL) continue;
+    if (hex && kilni_cli_type_info(type)->kind == 'f') continue;
+    // f16 is the end of bf16
+    if (n == 3 && size > 4 && text[size - 4] == 'b' &&
+        type == KILNI_CLI_TYPE_F16)
+      continue;
+    *out_number = size - n;
+    return type;
+  }
+  return KILNI_CLI_TYPE_NONE;
+}
+
+static bool parse_length(const char* text, size_t size, kilni_cli_value_t* out,
+                         kilni_cli_error_t* error) {
+  if (size < 6 || text[size - 1] != ')')
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write len(P) with P a buffer's position or name.",
+                          "the value \"%s\" is not complete", text);
+  out->is_length = true;
+  out->parameter = text + 4;
+  out->parameter_size = size - 5;
+  return true;
+}
+
+bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
+                           kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  size_t size = strlen(text);
+  if (strncmp(text, "len(", 4) == 0)
+    return parse_length(text, size, out, error);
+  if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+    out->scalar.type = KILNI_CLI_TYPE_BOOL;
+    out->scalar.bytes = 1;
+    out->scalar.bits = text[0] == 't';
+    return true;
+  }
+  if (size == 0 || size >= MAX_LITERAL)
+    return kilni_cli_fail(
+        error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+        size == 0 ? "a value is empty" : "a value of more than 127 characters");
+  size_t number = 0;
+  kilni_cli_type_t type = split_type(text, size, &number);
+  if (type == KILNI_CLI_TYPE_NONE)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+                          "the value \"%s\" has no type", text);
+  if (type == KILNI_CLI_TYPE_F16 || type == KILNI_CLI_TYPE_BF16)
+    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                          "Write its bits as a u16, such as 0x3c00u16.",
+                          "a value of type %s",
+                          kilni_cli_type_info(type)->text);
+  if (kilni_cli_type_info(type)->kind == 'f')
+    return parse_float(text, number, type, &out->scalar, error);
+  return parse_integer(text, number, type, &out->scalar, error);
+}
+
+bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,
+                             kilni_cli_scalar_t* out,
+                             kilni_cli_error_t* error) {
+  uint64_t most = bytes >= 8 ? UINT64_MAX : ((uint64_t)1 << (bytes * 8)) - 1;
+  if (is_signed) most /= 2;
+  if (count > most)
+    return kilni_cli_fail(
+        error, KILN_STATUS_INVALID_ARGUMENT, "Give a shorter buffer.",
+        "the length %" PRIu64 " does not fit %" PRIu32 " bytes", count, bytes);
+  bool known = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+  out->type = !known       ? KILNI_CLI_TYPE_NONE
+              : bytes == 1 ? KILNI_CLI_TYPE_U8
+              : bytes == 2 ? KILNI_CLI_TYPE_U16
+              : bytes == 4 ? KILNI_CLI_TYPE_U32
+                           : KILNI_CLI_TYPE_U64;
+  out->bytes = bytes;
+  out->bits = count;
+  return true;
+}
+
+bool kilni_cli_split_assignment(const char* option, const char* text,
+                                size_t* out_name_size, const char** out_rest,
+                                kilni_cli_error_t* error) {
+  const char* equals = strchr(text, '=');
+  if (equals == NULL || equals == text || equals[1] == 0) {
+    (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                         "--%s \"%s\" is not of the form P=%s", option, text,
+                         strcmp(option, "arg") == 0 ? "VALUE" : "FILE");
+    kilni_cli_error_fix(error,
+                        "Write --%s P=... with P the parameter's position "
+                        "from 0 or its name.",
+                        option);
+    return false;
+  }
+  *out_name_size = (size_t)(equals - text);
+  *out_rest = equals + 1;
+  return true;
+}
+
+static bool fail_spec(const char* spec, const char* what,
+                      kilni_cli_error_t* error) {
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "the type and shape \":%s\": %s", spec, what);
+  kilni_cli_error_fix(error,
+                      "Write :TYPE[N,...], such as :f32[1024] or :u8[64,48,3], "
+                      "or :@P to copy those of parameter P; types are %s.",
+                      kilni_cli_type_names());
+  return false;
+}
+
+static bool parse_extents(const char* spec, const char* text,
+                          kilni_cli_spec_t* out, kilni_cli_error_t* error) {
+  size_t size = strlen(text);
+  if (size < 2 || text[size - 1] != ']')
+    return fail_spec(spec, "there is no closing bracket at its end", error);
+  const char* at = text + 1;
+  const char* end = text + size - 1;
+  while (at < end) {
+    const char* comma = memchr(at, ',', (size_t)(end - at));
+    const char* stop = comma == NULL ? end : comma;
+    if (out->shape.rank == KILNI_CLI_MAX_RANK)
+      return fail_spec(spec, "more than 8 extents", error);
+    uint64_t value;
+    if (!kilni_cli_u64_parse(at, (size_t)(stop - at), &value))
+      return fail_spec(spec, "an extent is not a whole number", error);
+    out->shape.dims[out->shape.rank++] = value;
+    if (comma != NULL && comma + 1 == end)
+      return fail_spec(spec, "an extent is not a whole number", error);
+    at = stop == end ? end : stop + 1;
+  }
+  out->kind = KILNI_CLI_SPEC_SHAPE;
+  return kilni_cli_shape_finish(&out->shape, error);
+}
+
+// A colon may be part of a file's name: what follows the last one is a shape
+// only if it looks like one.
+bool kilni_cli_spec_parse(const char* text, kilni_cli_spec_t* out,
+                          kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  out->path_size = strlen(text);
+  const char* colon = strrchr(text, ':');
+  if (colon == NULL || strchr(colon, '/') != NULL) return true;
+  const char* spec = colon + 1;
+  size_t word = strcspn(spec, "[");
+  kilni_cli_type_t type = kilni_cli_type_find(spec, word);
+  if (spec[0] != '@' && spec[word] != '[' && type == KILNI_CLI_TYPE_NONE)
+    return true;
+  out->path_size = (size_t)(colon - text);
+  if (out->path_size == 0)
+    return fail_spec(spec, "there is no file before it", error);
+  if (spec[0] == '@') {
+    out->kind = KILNI_CLI_SPEC_COPY;
+    out->copied = spec + 1;
+    return spec[1] != 0 || fail_spec(spec, "no parameter behind the @", error);
+  }
+  if (type == KILNI_CLI_TYPE_NONE)
+    return fail_spec(spec, "there is no such type", error);
+  out->shape.type = type;
+  out->kind = KILNI_CLI_SPEC_TYPE;
+  if (spec[word] == 0) return true;
+  return parse_extents(spec, spec + word, out, error);
+}
+
+bool kilni_cli_dims_parse(const char* option, const char* text, uint32_t out[3],
+                          kilni_cli_error_t* error) {
+  out[0] = out[1] = out[2] = 1;
+  const char* at = text;
+  for (int i = 0; i < 3; ++i) {
+    size_t size = strcspn(at, ",");
+    uint64_t value;
+    if (!kilni_cli_u64_parse(at, size, &value) || value == 0 ||
+        value > UINT32_MAX)
+      break;
+    out[i] = (uint32_t)value;
+    at += size;
+    if (*at == 0) return true;
+    ++at;
+  }
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "--%s \"%s\" is not one to three numbers above 0",
+                       option, text);
+  kilni_cli_error_fix(error, "Write --%s X, --%s X,Y or --%s X,Y,Z.", option,
+                      option, option);
+  return false;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: the command `kiln`.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_buffer.h"
+#include "cli/cli_command.h"
+#include "cli/cli_report.h"
+#include "kiln/version.h"
+
+static bool fail_command(const char* name, kilni_cli_error_t* error) {
+  const char* names[32];
+  for (size_t i = 0; i < kilni_cli_command_count && i < 32; ++i)
+    names[i] = kilni_cli_commands[i]->name;
+  const char* near = kilni_cli_nearest(name, names, kilni_cli_command_count);
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                       "Write \"kiln --help\" for the commands.",
+                       "there is no command \"%s\"", name);
+  if (near != NULL)
+    kilni_cli_error_fix(error,
+                        "Did you mean \"kiln %s\"? \"kiln --help\" lists the "
+                        "commands.",
+                        near);
+  return false;
+}
+
+static bool run_command(const kilni_cli_command_t* command, int argc,
+                        char** argv, kilni_cli_error_t* error) {
+  kilni_cli_buffer_t given = {0}, operands = {0};
+  kilni_cli_call_t call;
+  size_t room = (size_t)argc;
+  bool ok = kilni_cli_buffer_resize(&given, room * sizeof(kilni_cli_given_t),
+                                    error) &&
+            kilni_cli_buffer_resize(&operands, room * sizeof(char*), error) &&
+            kilni_cli_parse(command, argc, argv, (kilni_cli_given_t*)given.data,
+                            (const char**)operands.data, &call, error);
+  if (ok) {
+    call.results = stdout;
+    if (kilni_cli_option_value(&call, "help") != NULL) {
+      kilni_cli_help_print(stdout, command);
+    } else {
+      ok = command->run(&call, error);
+    }
+  }
+  kilni_cli_buffer_deinit(&given);
+  kilni_cli_buffer_deinit(&operands);
+  return ok && kilni_cli_results_flush(stdout, error);
+}
+
+static bool run_main(int argc, char** argv, kilni_cli_error_t* error) {
+  if (argc < 2) {
+    kilni_cli_help_print(stderr, NULL);
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write \"kiln run FILE\", for example.",
+                          "there is no command");
+  }
+  if (strcmp(argv[1], "--help") == 0) {
+    kilni_cli_help_print(stdout, NULL);
+    return kilni_cli_results_flush(stdout, error);
+  }
+  if (strcmp(argv[1], "--version") == 0) {
+    (void)printf("kiln %s\n", kiln_version_string());
+    return kilni_cli_results_flush(stdout, error);
+  }
+  const kilni_cli_command_t* command = kilni_cli_command_find(argv[1]);
+  if (command == NULL) return fail_command(argv[1], error);
+  return run_command(command, argc - 1, argv + 1, error);
+}
+
+int main(int argc, char** argv) {
+  kilni_cli_error_t error;
+  if (run_main(argc, argv, &error)) return EXIT_SUCCESS;
+  bool json = false;  // also where the arguments could not be understood
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i)
+    if (strcmp(argv[i], "--json") == 0) json = true;
+  return kilni_cli_error_report(stdout, json, &error);
+}

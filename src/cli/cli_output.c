@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: output files, all of them whole or none of them.
+#define _XOPEN_SOURCE 700
+#include "cli/cli_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool fail_write(const char* path, int number, kilni_cli_error_t* error) {
+  const char* fix = "Check the folder and the disk it lies on.";
+  kiln_status_code_t code = KILN_STATUS_IO_ERROR;
+  if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+    fix = "Make room, or write to another disk.";
+  if (number == ENOENT || number == ENOTDIR) {
+    code = KILN_STATUS_NOT_FOUND;
+    fix = "Make the folder first.";
+  }
+  if (number == EACCES || number == EPERM || number == EROFS) {
+    code = KILN_STATUS_PERMISSION_DENIED;
+    fix = "Write to a folder of your own.";
+  }
+  return kilni_cli_fail(error, code, fix,
+                        "the file \"%s\" could not be written: %s", path,
+                        strerror(number));
+}
+
+// The folder of `path` into `out`.
+static bool folder_of(const char* path, char out[PATH_MAX]) {
+  size_t size = strlen(path);
+  if (size == 0 || size >= PATH_MAX - 64) return false;
+  memcpy(out, path, size + 1);
+  char* slash = strrchr(out, '/');
+  if (slash == NULL) {
+    memcpy(out, ".", 2);
+  } else {
+    slash[slash == out ? 1 : 0] = 0;
+  }
+  return true;
+}
+
+bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error) {
+  char folder[PATH_MAX];
+  struct stat st;
+  if (!folder_of(path, folder)) return fail_write(path, ENAMETOOLONG, error);
+  if (stat(path, &st) == 0) {
+    if (S_ISDIR(st.st_mode)) return fail_write(path, EISDIR, error);
+    if (!S_ISREG(st.st_mode))
+      return access(path, W_OK) == 0 || fail_write(path, errno, error);
+  }
+  if (stat(folder, &st) != 0) return fail_write(path, errno, error);
+  if (!S_ISDIR(st.st_mode)) return fail_write(path, ENOTDIR, error);
+  if (access(folder, W_OK | X_OK) != 0) return fail_write(path, errno, error);
+  return true;
+}
+
+static int write_bytes(int fd, const kilni_cli_buffer_t* content) {
+  size_t at = 0;
+  while (at < content->size) {
+    ssize_t put = write(fd, content->data + at, content->size - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return errno;
+    at += (size_t)put;
+  }
+  return 0;
+}
+
+// The rights a new file gets, or those of the file that it replaces.
+static mode_t wanted_mode(const char* target) {
+  struct stat st;
+  if (stat(target, &st) == 0) return st.st_mode & 0777;
+  mode_t mask = umask(0);
+  (void)umask(mask);
+  return 0666 & ~mask;
+}
+
+// Sets target (links followed) and the temporary name beside it.
+static bool name_files(kilni_cli_output_t* o, kilni_cli_error_t* error) {
+  char real[PATH_MAX];
+  char name[PATH_MAX + 32];
+  if (realpath(o->path, real) == NULL) {
+    if (errno != ENOENT) return fail_write(o->path, errno, error);
+    if (strlen(o->path) >= PATH_MAX - 64)
+      return fail_write(o->path, ENAMETOOLONG, error);
+    memcpy(real, o->path, strlen(o->path) + 1);
+  }
+  int n = snprintf(name, sizeof(name), "%s.kiln-XXXXXX", real);
+  size_t size = strlen(real) + 1;
+  if (!kilni_cli_buffer_add(&o->names, real, size, error) ||
+      !kilni_cli_buffer_add(&o->names, name, (size_t)n + 1, error))
+    return false;
+  o->target = (char*)o->names.data;
+  return true;
+}
+
+static bool write_temporary(kilni_cli_output_t* o, kilni_cli_error_t* error) {
+  if (!name_files(o, error)) return false;
+  char* name = o->target + strlen(o->target) + 1;
+  int fd = mkstemp(name);
+  if (fd < 0) return fail_write(o->path, errno, error);
+  o->temporary = name;
+  int number = write_bytes(fd, &o->content);
+  if (number == 0 && fchmod(fd, wanted_mode(o->target)) != 0) number = errno;
+  if (number == 0 && fsync(fd) != 0) number = errno;
+  if (close(fd) != 0 && number == 0) number = errno;
+  return number == 0 || fail_write(o->path, number, error);
+}
+
+static bool write_through(kilni_cli_output_t* o, kilni_cli_error_t* error) {
+  int fd = open(o->path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return fail_write(o->path, errno, error);
+  int number = write_bytes(fd, &o->content);
+  if (close(fd) != 0 && number == 0) number = errno;
+  return number == 0 || fail_write(o->path, number, error);
+}
+
+static bool is_special(const char* path) {
+  struct stat st;
+  return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static void sync_folder(const char* path) {
+  char folder[PATH_MAX];
+  if (!folder_of(path, folder)) return;
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)fsync(fd);  // the file's own bytes are safe; this is for its name
+  (void)close(fd);
+}
+
+bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
+                             kilni_cli_error_t* error) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < count; ++i)
+    if (!is_special(outputs[i].path)) ok = write_temporary(&outputs[i], error);
+  for (size_t i = 0; ok && i < count; ++i)
+    if (outputs[i].temporary == NULL) ok = write_through(&outputs[i], error);
+  for (size_t i = 0; ok && i < count; ++i) {
+    if (outputs[i].temporary == NULL) continue;
+    if (rename(outputs[i].temporary, outputs[i].target) != 0) {
+      ok = fail_write(outputs[i].path, errno, error);
+      break;
+    }
+    outputs[i].temporary = NULL;
+    sync_folder(outputs[i].target);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (outputs[i].temporary == NULL) continue;
+    (void)unlink(outputs[i].temporary);
+    outputs[i].temporary = NULL;
+  }
+  return ok;
+}
+
+void kilni_cli_outputs_deinit(kilni_cli_output_t* outputs, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    kilni_cli_buffer_deinit(&outputs[i].content);
+    kilni_cli_buffer_deinit(&outputs[i].names);
+    outputs[i].temporary = outputs[i].target = NULL;
+  }
+}

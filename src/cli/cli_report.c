@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: how results, notes and errors leave the command.
+#include "cli/cli_report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+void kilni_cli_note(const char* format, ...) {
+  char text[1024];
+  char clean[1024];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof(text), format, args);
+  va_end(args);
+  kilni_cli_copy_text(clean, sizeof(clean), text);
+  (void)fprintf(stderr, "kiln: %s\n", clean);
+}
+
+bool kilni_cli_results_flush(FILE* out, kilni_cli_error_t* error) {
+  errno = 0;
+  if (ferror(out) == 0 && fflush(out) == 0) return true;
+  return kilni_cli_fail(
+      error, KILN_STATUS_IO_ERROR, "Check where standard output goes.",
+      "standard output could not be written: %s", strerror(errno));
+}
+
+bool kilni_cli_json_write(FILE* out, json_t* object, kilni_cli_error_t* error) {
+  int rc = -1;
+  if (object != NULL) {
+    rc = json_dumpf(object, out, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    json_decref(object);
+    if (rc != 0 && ferror(out) == 0) object = NULL;
+  }
+  if (object == NULL)
+    return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory for the result as JSON");
+  (void)fputc('\n', out);
+  return kilni_cli_results_flush(out, error);
+}
+
+static json_t* error_object(const kilni_cli_error_t* e) {
+  json_t* native = json_null();
+  if (e->native_domain[0] != 0)
+    native = json_pack("{s:s,s:I,s:s}", "domain", e->native_domain, "number",
+                       (json_int_t)e->native_number, "name", e->native_name);
+  return json_pack("{s:{s:s,s:s,s:o,s:s?}}", "error", "code",
+                   kiln_status_code_name(e->code), "message", e->message,
+                   "native", native, "fix", e->fix[0] == 0 ? NULL : e->fix);
+}
+
+int kilni_cli_error_report(FILE* out, bool json,
+                           const kilni_cli_error_t* error) {
+  if (json) {
+    kilni_cli_error_t ignored;
+    (void)kilni_cli_json_write(out, error_object(error), &ignored);
+  } else {
+    (void)fprintf(stderr, "kiln: error: %s\n", error->message);
+    if (error->trail[0] != 0) (void)fprintf(stderr, "%s\n", error->trail);
+    if (error->fix[0] != 0) (void)fprintf(stderr, "Fix: %s\n", error->fix);
+  }
+  (void)fflush(stderr);
+  int code = kiln_status_code_exit(error->code);
+  return code == 0 ? 1 : code;
+}

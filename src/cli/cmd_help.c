@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: `kiln help` and `kiln completion`.
+#include <string.h>
+
+#include "cli/cli_command.h"
+
+static bool run_help(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+  const kilni_cli_command_t* command = NULL;
+  if (call->operand_count != 0) {
+    command = kilni_cli_command_find(call->operands[0]);
+    if (command == NULL)
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                            "Write \"kiln help\" for the commands.",
+                            "there is no command \"%s\"", call->operands[0]);
+  }
+  if (kilni_cli_option_value(call, "markdown") != NULL) {
+    if (command == NULL)
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                            "Write \"kiln help --markdown COMMAND\".",
+                            "--markdown needs a command");
+    kilni_cli_help_markdown(call->results, command);
+  } else {
+    kilni_cli_help_print(call->results, command);
+  }
+  return true;
+}
+
+static bool run_completion(const kilni_cli_call_t* call,
+                           kilni_cli_error_t* error) {
+  if (strcmp(call->operands[0], "bash") != 0)
+    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                          "Write \"kiln completion bash\".",
+                          "completion for \"%s\"", call->operands[0]);
+  kilni_cli_completion_print(call->results);
+  return true;
+}
+
+static const kilni_cli_option_t HELP_OPTIONS[] = {
+    {"markdown", NULL, "Print the generated part of the command's page.", false,
+     NULL},
+    {"help", NULL, "Print this help.", false, NULL},
+};
+
+const kilni_cli_command_t kilni_cli_command_help = {
+    "help",
+    "[COMMAND]",
+    "Say what there is, or how to use one command.",
+    "Without COMMAND it lists the commands.",
+    HELP_OPTIONS,
+    sizeof(HELP_OPTIONS) / sizeof(HELP_OPTIONS[0]),
+    0,
+    1,
+    "command",
+    "kiln help run",
+    run_help,
+};
+
+static const kilni_cli_option_t COMPLETION_OPTIONS[] = {
+    {"help", NULL, "Print this help.", false, NULL},
+};
+
+const kilni_cli_command_t kilni_cli_command_completion = {
+    "completion",
+    "SHELL",
+    "Print a completion script for a shell.",
+    "SHELL is bash.",
+    COMPLETION_OPTIONS,
+    sizeof(COMPLETION_OPTIONS) / sizeof(COMPLETION_OPTIONS[0]),
+    1,
+    1,
+    "bash",
+    "source <(kiln completion bash)",
+    run_completion,
+};

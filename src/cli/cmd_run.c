@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: `kiln run`: a kernel, from files to files.
+#define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli_command.h"
+#include "cli/cli_data.h"
+#include "cli/cli_output.h"
+#include "cli/cli_report.h"
+#include "cli/run_session.h"
+
+// A GPU's driver writes what kernels print to descriptor 1. While a device is
+// open that is standard error; results have to wait.
+static int hide_results(void) {
+  (void)fflush(stdout);
+  int saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (saved >= 0) (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+  return saved;
+}
+
+static void show_results(int saved) {
+  if (saved < 0) return;
+  (void)fflush(stdout);
+  (void)dup2(saved, STDOUT_FILENO);
+  (void)close(saved);
+}
+
+static json_t* dims_json(const uint32_t dims[3]) {
+  return json_pack("[I,I,I]", (json_int_t)dims[0], (json_int_t)dims[1],
+                   (json_int_t)dims[2]);
+}
+
+static json_t* outputs_json(const kilni_cli_plan_t* plan,
+                            const kilni_cli_output_t* outputs) {
+  json_t* list = json_array();
+  size_t at = 0;
+  for (uint32_t i = 0; i < plan->count; ++i) {
+    if (plan->slots[i].out == NULL) continue;
+    json_t* path = json_string(outputs[at].path);
+    if (path == NULL) path = json_string_nocheck("?");  // a name, no UTF-8
+    (void)json_array_append_new(
+        list, json_pack("{s:I,s:o,s:I}", "param", (json_int_t)i, "file", path,
+                        "bytes", (json_int_t)outputs[at].content.size));
+    ++at;
+  }
+  return list;
+}
+
+static bool report(const kilni_cli_call_t* call,
+                   const kilni_cli_session_t* session,
+                   const kilni_cli_plan_t* plan,
+                   const kilni_cli_output_t* outputs, size_t output_count,
+                   kilni_cli_error_t* error) {
+  const kilni_cli_request_t* request = session->request;
+  if (call->json) {
+    json_t* object =
+        json_pack("{s:s,s:s,s:o,s:o,s:I,s:I,s:o}", "device",
+                  session->device_name, "entry", session->facts.name, "grid",
+                  dims_json(plan->grid), "block", dims_json(plan->block),
+                  "shared_bytes", (json_int_t)request->shared_bytes,
+                  "elapsed_ns", (json_int_t)session->elapsed_ns, "outputs",
+                  outputs_json(plan, outputs));
+    if (request->stats && session->counted)
+      (void)json_object_set_new(
+          object, "thread_instructions",
+          json_integer((json_int_t)session->instructions));
+    return kilni_cli_json_write(call->results, object, error);
+  }
+  for (size_t i = 0; i < output_count; ++i)
+    kilni_cli_note("wrote %s (%zu bytes)", outputs[i].path,
+                   outputs[i].content.size);
+  if (!request->stats) return true;
+  kilni_cli_note("%s on %s: %.3f ms", session->facts.name, session->device_name,
+                 (double)session->elapsed_ns * 1e-6);
+  if (session->counted) {
+    kilni_cli_note("%" PRIu64 " thread-instructions", session->instructions);
+  } else {
+    kilni_cli_note(
+        "thread-instructions are counted on the software device "
+        "only");
+  }
+  return true;
+}
+
+static bool collect(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
+                    kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
+  size_t at = 0;
+  for (uint32_t i = 0; i < plan->count; ++i) {
+    if (plan->slots[i].out == NULL) continue;
+    const char* path = (const char*)plan->slots[i].out->path.data;
+    outputs[at].path = path;
+    kilni_cli_array_t array;
+    bool ok = kilni_cli_session_read(session, plan, i, &array, error) &&
+              kilni_cli_data_encode(path, &array, &outputs[at].content, error);
+    kilni_cli_array_deinit(&array);
+    if (!ok) return false;
+    ++at;
+  }
+  return true;
+}
+
+static void note_grid(const kilni_cli_plan_t* plan) {
+  if (!plan->grid_chosen) return;
+  kilni_cli_note("grid: %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of %" PRIu32
+                 ",%" PRIu32 ",%" PRIu32 " threads, for %" PRIu64
+                 " elements (see --grid)",
+                 plan->grid[0], plan->grid[1], plan->grid[2], plan->block[0],
+                 plan->block[1], plan->block[2], plan->grid_covers);
+}
+
+static bool run_device(kilni_cli_session_t* session,
+                       kilni_cli_request_t* request, kilni_cli_plan_t* plan,
+                       kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
+  if (!kilni_cli_session_open(session, request, error) ||
+      !kilni_cli_session_load(session, error) ||
+      !kilni_cli_plan_make(&session->facts, request, plan, error))
+    return false;
+  note_grid(plan);
+  return kilni_cli_session_run(session, plan, error) &&
+         collect(session, plan, outputs, error);
+}
+
+static bool run_request(const kilni_cli_call_t* call,
+                        kilni_cli_request_t* request,
+                        kilni_cli_error_t* error) {
+  kilni_cli_session_t session;
+  kilni_cli_plan_t plan;
+  kilni_cli_output_t outputs[KILNI_CLI_MAX_PARAMS];
+  memset(outputs, 0, sizeof(outputs));
+  size_t output_count = 0;
+  for (size_t i = 0; i < request->binding_count; ++i)
+    if (request->bindings[i].is_out) ++output_count;
+  if (output_count > KILNI_CLI_MAX_PARAMS)
+    return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, NULL,
+                          "more than %d outputs", KILNI_CLI_MAX_PARAMS);
+  int saved = hide_results();
+  bool ok = run_device(&session, request, &plan, outputs, error);
+  if (session.leave_at_once) {
+    show_results(saved);
+    _exit(kilni_cli_error_report(stdout, call->json, error));
+  }
+  (void)fflush(stderr);
+  show_results(saved);
+  ok = ok && kilni_cli_outputs_write(outputs, output_count, error) &&
+       report(call, &session, &plan, outputs, output_count, error);
+  kilni_cli_outputs_deinit(outputs, output_count);
+  kilni_cli_session_close(&session);
+  return ok;
+}
+
+// A code file that is not there is found out before a device is started.
+static bool check_file(const char* path, kilni_cli_error_t* error) {
+  if (access(path, R_OK) == 0) return true;
+  kilni_cli_buffer_t none = {0};
+  bool ok = kilni_cli_buffer_read(&none, path, 1, error);
+  kilni_cli_buffer_deinit(&none);
+  return ok;
+}
+
+static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+  kilni_cli_request_t request;
+  bool ok = kilni_cli_request_init(&request, call, error) &&
+            check_file(request.file, error) &&
+            kilni_cli_request_read(&request, error) &&
+            run_request(call, &request, error);
+  kilni_cli_request_deinit(&request);
+  return ok;
+}
+
+static const kilni_cli_option_t OPTIONS[] = {
+    {"entry", "NAME",
+     "Name of the kernel; not needed where the file has only one. For C++ the "
+     "name in the source is enough where it is the only one.",
+     false, NULL},
+    {"device", "auto|cuda:N|soft",
+     "Where to run. auto, the default, takes cuda:0 where it works and the "
+     "software device otherwise, and says so. cuda:N is entry N of your own "
+     "CUDA_VISIBLE_DEVICES.",
+     false, "auto cuda:0 soft"},
+    {"grid", "X,Y,Z",
+     "Blocks. Default: the least that cover the longest buffer, one thread an "
+     "element.",
+     false, NULL},
+    {"block", "X,Y,Z",
+     "Threads of a block. Default: what the kernel requires, else 256,1,1.",
+     false, NULL},
+    {"shared", "BYTES", "Dynamic shared memory of a block. Default: 0.", false,
+     NULL},
+    {"time-limit", "S",
+     "Give up with exit code 8 when the kernel has not ended after S seconds.",
+     false, NULL},
+    {"in", "P=FILE[:TYPE[N,...]]",
+     "Parameter P is a buffer that holds what FILE holds. P is the position "
+     "from 0, or the name where the code file has names. The type is for raw "
+     "bytes; without it they are u8.",
+     true, "file"},
+    {"out", "P=FILE[:TYPE[N,...]]",
+     "Parameter P is a buffer of this type and shape that starts at zero and "
+     "is written to FILE. :@Q copies type and shape of parameter Q. With --in "
+     "for the same P it starts as that and has its shape.",
+     true, "file"},
+    {"inout", "P=FILE[:TYPE[N,...]]",
+     "Parameter P is a buffer that holds what FILE holds and is written back "
+     "to it.",
+     true, "file"},
+    {"arg", "P=VALUE",
+     "Parameter P is a number with its type, such as 1024i32, 2.5f32 or "
+     "0x1fu64; or true, false; or len(Q), the element count of buffer Q.",
+     true, NULL},
+    {"seed", "N",
+     "Seed of every order that CUDA leaves open, on the software device.",
+     false, NULL},
+    {"stats", NULL,
+     "Also say what the run took: time, and thread-instructions on the "
+     "software device.",
+     false, NULL},
+    {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
+    {"help", NULL, "Print this help.", false, NULL},
+};
+const kilni_cli_command_t kilni_cli_command_run = {
+    "run",
+    "FILE",
+    "Run a kernel on files, on a GPU or on the software device.",
+    "FILE is CUDA C++ (.cu, compiled by NVRTC), PTX (.ptx) or device code "
+    "(.cubin, on a GPU). Every parameter of the kernel is given by one of "
+    "--in, --out, --inout and --arg.\n"
+    "Data files are .npy arrays, .pgm, .ppm and .png pictures (u8[h,w] or "
+    "u8[h,w,c]) or raw bytes, by the name's end. Output files appear whole "
+    "or not at all. What a kernel prints goes to standard error.",
+    OPTIONS,
+    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    1,
+    1,
+    "file",
+    "kiln run grayscale.ptx --in 0=cat.png --out 1=gray.png:u8[300,451] "
+    "--arg 2=135300i32",
+    run_run,
+};

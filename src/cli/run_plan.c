@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what each parameter of a kernel gets, and the launch's shape.
+#include "cli/run_plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_data.h"
+
+// What the steps below share. one-thread
+typedef struct planner_t {
+  const kilni_cli_kernel_t* kernel;
+  kilni_cli_request_t* request;
+  kilni_cli_plan_t* plan;
+  kilni_cli_error_t* error;
+} planner_t;
+
+static bool is_buffer(const kilni_cli_slot_t* slot) {
+  return slot->in != NULL || slot->out != NULL;
+}
+
+// "2 ("n", an integer of 4 bytes)"
+static void describe(const planner_t* p, uint32_t index, char out[256]) {
+  static const char* const KINDS[] = {"a parameter", "an integer", "a float",
+                                      "a struct", "a pointer"};
+  if (!p->kernel->params_known || index >= p->kernel->param_count) {
+    (void)snprintf(out, 256, "%" PRIu32, index);
+    return;
+  }
+  const kilni_cli_param_t* param = &p->kernel->params[index];
+  (void)snprintf(out, 256, "%" PRIu32 " (%s%.100s%s%s of %" PRIu32 " bytes)",
+                 index, param->name[0] != 0 ? "\"" : "", param->name,
+                 param->name[0] != 0 ? "\", " : "",
+                 KINDS[param->kind <= 4 ? param->kind : 0], param->bytes);
+}
+
+// What to write for a parameter that has no value, or a wrong one.
+static void suggest(const planner_t* p, uint32_t index, char* out,
+                    size_t capacity) {
+  uint32_t bytes = 0, kind = KILN_PARAM_KIND_UNKNOWN;
+  if (p->kernel->params_known) {
+    bytes = p->kernel->params[index].bytes;
+    kind = p->kernel->params[index].kind;
+  }
+  if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT) {
+    (void)snprintf(out, capacity,
+                   "--in %" PRIu32 "=FILE, --out %" PRIu32
+                   "=FILE:TYPE[N], --inout %" PRIu32 "=FILE%s",
+                   index, index, index,
+                   kind == KILN_PARAM_KIND_POINTER ? "" : ", or a u64 or i64");
+    return;
+  }
+  const char* type =
+      kind == KILN_PARAM_KIND_FLOAT ? (bytes == 8   ? "2.5f64"
+                                       : bytes == 4 ? "2.5f32"
+                                                    : "0x3c00u16")
+      : bytes == 8                  ? "1i64"
+      : bytes == 4
+          ? (kind == KILN_PARAM_KIND_INTEGER ? "1i32" : "1i32 or 2.5f32")
+      : bytes == 2 ? "1i16"
+      : bytes == 1 ? "1u8 or true"
+                   : "VALUE";
+  (void)snprintf(out, capacity, "--arg %" PRIu32 "=%s", index, type);
+}
+
+static bool find_parameter(const planner_t* p, const char* text, size_t size,
+                           uint32_t* out) {
+  uint64_t position;
+  uint32_t count =
+      p->kernel->params_known ? p->kernel->param_count : KILNI_CLI_MAX_PARAMS;
+  bool digits = size != 0;
+  for (size_t i = 0; i < size; ++i)
+    digits = digits && text[i] >= '0' && text[i] <= '9';
+  if (digits && kilni_cli_u64_parse(text, size, &position)) {
+    *out = position < count ? (uint32_t)position : 0;
+    return position < count;
+  }
+  for (uint32_t i = 0; i < p->kernel->param_count; ++i) {
+    const char* name = p->kernel->params[i].name;
+    if (name[0] != 0 && strlen(name) == size && memcmp(name, text, size) == 0) {
+      *out = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool fail_parameter(const planner_t* p, const char* text, size_t size) {
+  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "the kernel \"%s\" has no parameter \"%.*s\"",
+                       p->kernel->name, (int)(size > 200 ? 200 : size), text);
+  if (p->kernel->param_count == 0 && p->kernel->params_known) {
+    kilni_cli_error_fix(p->error, "It takes no parameters.");
+  } else if (!p->kernel->params_known) {
+    kilni_cli_error_fix(p->error,
+                        "Write positions from 0 on; this file does "
+                        "not tell names.");
+  } else {
+    const char* name = p->kernel->params[0].name;
+    kilni_cli_error_fix(p->error,
+                        "Write a position from 0 to %" PRIu32 "%s%s%s.",
+                        p->kernel->param_count - 1,
+                        name[0] != 0 ? ", or a name such as \"" : "", name,
+                        name[0] != 0 ? "\"" : "");
+  }
+  return false;
+}
+
+static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
+  uint32_t index;
+  if (!find_parameter(p, b->parameter, b->parameter_size, &index))
+    return fail_parameter(p, b->parameter, b->parameter_size);
+  kilni_cli_slot_t* slot = &p->plan->slots[index];
+  bool twice = slot->arg != NULL || (b->is_arg && is_buffer(slot)) ||
+               (b->is_in && slot->in != NULL) ||
+               (b->is_out && slot->out != NULL);
+  if (twice)
+    return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Give each parameter once (or --in and --out).",
+                          "parameter %" PRIu32 " is given twice", index);
+  if (b->is_arg) slot->arg = b;
+  if (b->is_in) slot->in = b;
+  if (b->is_out) slot->out = b;
+  if (!p->kernel->params_known && index >= p->plan->count)
+    p->plan->count = index + 1;
+  return true;
+}
+
+static bool check_complete(planner_t* p) {
+  char trail[sizeof(p->error->trail)] = "";
+  size_t used = 0;
+  uint32_t missing = 0;
+  for (uint32_t i = 0; i < p->plan->count; ++i) {
+    const kilni_cli_slot_t* slot = &p->plan->slots[i];
+    if (is_buffer(slot) || slot->arg != NULL) continue;
+    char what[256], write[256];
+    describe(p, i, what);
+    suggest(p, i, write, sizeof(write));
+    int n = snprintf(trail + used, sizeof(trail) - used, "%s  parameter %s: %s",
+                     missing == 0 ? "" : "\n", what, write);
+    if (n > 0 && used + (size_t)n < sizeof(trail)) used += (size_t)n;
+    if (missing++ == 0) {
+      (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                           "the kernel \"%s\": parameter %s is not given",
+                           p->kernel->name, what);
+      kilni_cli_error_fix(p->error, "Write %s.", write);
+    }
+  }
+  if (missing > 1) {
+    memcpy(p->error->trail, trail, sizeof(trail));
+    kilni_cli_error_fix(p->error, "Give all %" PRIu32 " of them.", missing);
+  }
+  return missing == 0;
+}
+
+static bool fail_buffer(planner_t* p, uint32_t index) {
+  char what[256], write[256];
+  describe(p, index, what);
+  suggest(p, index, write, sizeof(write));
+  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "parameter %s is no buffer", what);
+  kilni_cli_error_fix(p->error, "Write %s.", write);
+  return false;
+}
+
+// Shape of a buffer that is only written; `depth` ends a circle of copies.
+static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
+  kilni_cli_slot_t* slot = &p->plan->slots[index];
+  if (slot->shape.type != KILNI_CLI_TYPE_NONE) return true;
+  if (slot->in != NULL) {
+    slot->shape = slot->in->array.shape;
+    return true;
+  }
+  const kilni_cli_spec_t* spec = &slot->out->spec;
+  if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
+    slot->shape = spec->shape;
+    return true;
+  }
+  if (spec->kind != KILNI_CLI_SPEC_COPY) {
+    (void)kilni_cli_fail(
+        p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+        "the output of parameter %" PRIu32 " has no type and shape", index);
+    kilni_cli_error_fix(p->error,
+                        "Write --out %" PRIu32
+                        "=%s:TYPE[N,...], or :@P to "
+                        "copy those of parameter P.",
+                        index, (char*)slot->out->path.data);
+    return false;
+  }
+  uint32_t from;
+  size_t size = strlen(spec->copied);
+  if (!find_parameter(p, spec->copied, size, &from))
+    return fail_parameter(p, spec->copied, size);
+  if (depth == 0 || from == index)
+    return kilni_cli_fail(
+        p->error, KILN_STATUS_INVALID_ARGUMENT,
+        "Give one of them a type and shape.",
+        "the shape of parameter %" PRIu32 " is copied in a circle", index);
+  if (from >= p->plan->count || !is_buffer(&p->plan->slots[from]))
+    return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Copy the shape of a buffer.",
+                          "parameter %" PRIu32
+                          ", whose shape is to be copied, "
+                          "is no buffer",
+                          from);
+  if (!resolve_shape(p, from, depth - 1)) return false;
+  slot->shape = p->plan->slots[from].shape;
+  return true;
+}
+
+static bool plan_buffer(planner_t* p, uint32_t index) {
+  kilni_cli_slot_t* slot = &p->plan->slots[index];
+  if (p->kernel->params_known) {
+    const kilni_cli_param_t* param = &p->kernel->params[index];
+    if (param->bytes != 8 || param->kind == KILN_PARAM_KIND_FLOAT ||
+        param->kind == KILN_PARAM_KIND_BYTES)
+      return fail_buffer(p, index);
+  }
+  if (!resolve_shape(p, index, KILNI_CLI_MAX_PARAMS)) return false;
+  // What --out says beside --in of the same parameter must be true.
+  if (slot->in != NULL && slot->out != NULL && slot->in != slot->out &&
+      slot->out->spec.kind != KILNI_CLI_SPEC_NONE) {
+    const kilni_cli_shape_t* a = &slot->out->spec.shape;
+    const kilni_cli_shape_t* b = &slot->shape;
+    if (slot->out->spec.kind != KILNI_CLI_SPEC_SHAPE || a->type != b->type ||
+        a->rank != b->rank ||
+        memcmp(a->dims, b->dims, a->rank * sizeof(a->dims[0])) != 0)
+      return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
+                            "Leave the type and shape of the output away.",
+                            "parameter %" PRIu32
+                            " has the shape of its input, "
+                            "not the one of its output",
+                            index);
+  }
+  return slot->out == NULL || kilni_cli_data_check((char*)slot->out->path.data,
+                                                   &slot->shape, p->error);
+}
+
+static bool fail_scalar(planner_t* p, uint32_t index, const char* type) {
+  char what[256], write[256];
+  describe(p, index, what);
+  suggest(p, index, write, sizeof(write));
+  (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "parameter %s cannot take a value of type %s", what,
+                       type);
+  kilni_cli_error_fix(p->error, "Write %s.", write);
+  return false;
+}
+
+static bool plan_length(planner_t* p, uint32_t index) {
+  kilni_cli_slot_t* slot = &p->plan->slots[index];
+  const kilni_cli_value_t* value = &slot->arg->value;
+  uint32_t of;
+  if (!find_parameter(p, value->parameter, value->parameter_size, &of))
+    return fail_parameter(p, value->parameter, value->parameter_size);
+  if (of >= p->plan->count || !is_buffer(&p->plan->slots[of]))
+    return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write len(P) with P a buffer.",
+                          "parameter %" PRIu32
+                          " is no buffer, so it has no "
+                          "length",
+                          of);
+  if (!p->kernel->params_known)
+    return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write the number with its type.",
+                          "len() needs a parameter whose size is known");
+  const kilni_cli_param_t* param = &p->kernel->params[index];
+  if (param->kind == KILN_PARAM_KIND_FLOAT ||
+      param->kind == KILN_PARAM_KIND_BYTES || param->bytes > 8)
+    return fail_scalar(p, index, "integer");
+  return kilni_cli_scalar_length(p->plan->slots[of].shape.count, param->bytes,
+                                 true, &slot->scalar, p->error);
+}
+
+static bool plan_scalar(planner_t* p, uint32_t index) {
+  kilni_cli_slot_t* slot = &p->plan->slots[index];
+  if (slot->arg->value.is_length) return plan_length(p, index);
+  slot->scalar = slot->arg->value.scalar;
+  if (!p->kernel->params_known) return true;
+  const kilni_cli_param_t* param = &p->kernel->params[index];
+  const kilni_cli_type_info_t* info = kilni_cli_type_info(slot->scalar.type);
+  bool is_float = info->kind == 'f';
+  if (param->bytes != info->bytes || param->kind == KILN_PARAM_KIND_BYTES ||
+      (param->kind == KILN_PARAM_KIND_FLOAT && !is_float && info->bytes != 2) ||
+      (param->kind == KILN_PARAM_KIND_INTEGER && is_float) ||
+      (param->kind == KILN_PARAM_KIND_POINTER && is_float))
+    return fail_scalar(p, index, info->text);
+  return true;
+}
+
+static bool plan_shape(planner_t* p) {
+  kilni_cli_plan_t* plan = p->plan;
+  const kilni_cli_request_t* r = p->request;
+  const uint32_t* required = p->kernel->required_block;
+  for (int i = 0; i < 3; ++i) {
+    plan->block[i] = r->has_block       ? r->block[i]
+                     : required[0] != 0 ? (required[i] == 0 ? 1 : required[i])
+                     : i == 0           ? 256
+                                        : 1;
+    plan->grid[i] = r->has_grid ? r->grid[i] : 1;
+  }
+  if (r->has_grid) return true;
+  uint64_t longest = 0;
+  for (uint32_t i = 0; i < plan->count; ++i)
+    if (is_buffer(&plan->slots[i]) && plan->slots[i].shape.count > longest)
+      longest = plan->slots[i].shape.count;
+  uint64_t threads = plan->block[0];
+  for (int i = 1; i < 3; ++i)
+    if (threads <= UINT32_MAX) threads *= plan->block[i];
+  uint64_t blocks = longest == 0 ? 1 : (longest - 1) / threads + 1;
+  if (blocks > INT32_MAX)
+    return kilni_cli_fail(
+        p->error, KILN_STATUS_INVALID_ARGUMENT, "Give --grid and --block.",
+        "a grid for %" PRIu64 " elements has too many blocks", longest);
+  plan->grid[0] = (uint32_t)blocks;
+  plan->grid_chosen = true;
+  plan->grid_covers = longest;
+  return true;
+}
+
+bool kilni_cli_plan_make(const kilni_cli_kernel_t* kernel,
+                         kilni_cli_request_t* request, kilni_cli_plan_t* out,
+                         kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  planner_t p = {kernel, request, out, error};
+  if (kernel->params_known) out->count = kernel->param_count;
+  for (size_t i = 0; i < request->binding_count; ++i)
+    if (!place_binding(&p, &request->bindings[i])) return false;
+  if (!check_complete(&p)) return false;
+  for (uint32_t i = 0; i < out->count; ++i)
+    if (is_buffer(&out->slots[i]) && !plan_buffer(&p, i)) return false;
+  for (uint32_t i = 0; i < out->count; ++i)
+    if (out->slots[i].arg != NULL && !plan_scalar(&p, i)) return false;
+  return plan_shape(&p);
+}
+
+// True if `mangled` is the C++ function `name`, whatever its parameters and
+// namespaces: _Z4namePf, _ZN2ns4nameEPf.
+static bool is_mangled(const char* mangled, const char* name) {
+  char part[160];
+  int n = snprintf(part, sizeof(part), "%zu%s", strlen(name), name);
+  if (n < 0 || (size_t)n >= sizeof(part) || strncmp(mangled, "_Z", 2) != 0)
+    return false;
+  const char* at = strstr(mangled, part);
+  if (at == NULL || (at[-1] >= '0' && at[-1] <= '9')) return false;
+  return at == mangled + 2 || mangled[2] == 'N' || mangled[2] == 'L';
+}
+
+static void list_names(const char* const* names, uint32_t count,
+                       kilni_cli_error_t* error) {
+  char text[sizeof(error->fix)] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    int n = snprintf(text + used, sizeof(text) - used, "%s%s",
+                     i == 0 ? "" : ", ", names[i]);
+    if (n < 0 || used + (size_t)n + 8 >= sizeof(text)) {
+      memcpy(text + used, ", ...", 6);
+      break;
+    }
+    used += (size_t)n;
+  }
+  kilni_cli_error_fix(error, "Write --entry NAME with one of: %s.", text);
+}
+
+bool kilni_cli_entry_find(const char* const* names, uint32_t count,
+                          const char* entry, const char* file,
+                          uint32_t* out_index, kilni_cli_error_t* error) {
+  *out_index = 0;
+  if (count == 0)
+    return kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
+                          "Give a file with a __global__ function, or PTX with "
+                          "a .visible .entry.",
+                          "the file \"%s\" has no kernels", file);
+  if (entry == NULL && count == 1) return true;
+  uint32_t found = 0;
+  for (uint32_t i = 0; entry != NULL && i < count; ++i)
+    if (strcmp(names[i], entry) == 0) {
+      *out_index = i;
+      return true;
+    }
+  for (uint32_t i = 0; entry != NULL && i < count; ++i)
+    if (is_mangled(names[i], entry)) {
+      *out_index = i;
+      ++found;
+    }
+  if (found == 1) return true;
+  *out_index = 0;
+  if (entry == NULL) {
+    (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                         "the file \"%s\" has %" PRIu32 " kernels", file,
+                         count);
+  } else if (found > 1) {
+    (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                         "the file \"%s\" has %" PRIu32
+                         " kernels that \"%s\" may mean",
+                         file, found, entry);
+  } else {
+    (void)kilni_cli_fail(error, KILN_STATUS_NOT_FOUND, NULL,
+                         "the file \"%s\" has no kernel \"%s\"", file, entry);
+  }
+  list_names(names, count, error);
+  return false;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what `kiln run` was asked for.
+#include "cli/run_request.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_data.h"
+#include "cli/cli_output.h"
+#include "cli/cli_visible.h"
+
+#define MAX_SECONDS 1e9
+
+static bool ends_with(const char* text, const char* end) {
+  size_t a = strlen(text), b = strlen(end);
+  return a > b && strcmp(text + a - b, end) == 0;
+}
+
+static bool find_code_kind(kilni_cli_request_t* r, kilni_cli_error_t* error) {
+  static const char* const LATER[] = {".kiln", ".fatbin", ".ltoir"};
+  if (ends_with(r->file, ".ptx")) {
+    r->code_kind = KILNI_CLI_CODE_PTX;
+    return true;
+  }
+  if (ends_with(r->file, ".cubin")) {
+    r->code_kind = KILNI_CLI_CODE_CUBIN;
+    return true;
+  }
+  if (ends_with(r->file, ".cu")) {
+    r->code_kind = KILNI_CLI_CODE_SOURCE;
+    return true;
+  }
+  for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); ++i)
+    if (ends_with(r->file, LATER[i])) {
+      static const char* const WHAT[] = {
+          "Compile the kernel to .ptx or give it as .cu; this version has no "
+          "program compiler.",
+          "Extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) "
+          "and give that.",
+          "Give the .ptx or .cu that it was made from; it would take a linker "
+          "(nvJitLink), which this version does not drive."};
+      return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, WHAT[i],
+                            "running the %s file \"%s\"", LATER[i] + 1,
+                            r->file);
+    }
+  return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                        "Give CUDA C++ (.cu), PTX (.ptx) or device code "
+                        "(.cubin).",
+                        "running \"%s\": its name does not say what it is",
+                        r->file);
+}
+
+static bool read_device(kilni_cli_request_t* r, const char* text,
+                        kilni_cli_error_t* error) {
+  if (text == NULL || strcmp(text, "auto") == 0) {
+    r->device_kind = KILNI_CLI_DEVICE_AUTO;
+  } else if (strcmp(text, "soft") == 0) {
+    r->device_kind = KILNI_CLI_DEVICE_SOFT;
+  } else if (kilni_cli_cuda_name_parse(text, &r->ordinal)) {
+    r->device_kind = KILNI_CLI_DEVICE_CUDA;
+  } else {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write --device auto, --device cuda:0 or --device "
+                          "soft.",
+                          "there is no device \"%s\"", text);
+  }
+  return true;
+}
+
+static bool read_u64(const char* option, const char* text, uint64_t most,
+                     uint64_t* out, kilni_cli_error_t* error) {
+  *out = 0;
+  if (text == NULL) return true;
+  if (kilni_cli_u64_parse(text, strlen(text), out) && *out <= most) return true;
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "Write a whole number that is not negative.",
+                        "--%s \"%s\" is not a number from 0 to %llu", option,
+                        text, (unsigned long long)most);
+}
+
+static bool read_seconds(const char* text, uint64_t* out,
+                         kilni_cli_error_t* error) {
+  *out = 0;
+  if (text == NULL) return true;
+  char* end = NULL;
+  double seconds = strtod(text, &end);
+  if (end == text || *end != 0 || !(seconds > 0) || seconds > MAX_SECONDS ||
+      strspn(text, "0123456789.eE+-") != strlen(text))
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write seconds, such as 10 or 0.5.",
+                          "--time-limit \"%s\" is not a number above 0", text);
+  double ns = ceil(seconds * 1e9);
+  *out = (uint64_t)ns;
+  return true;
+}
+
+static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
+                         kilni_cli_error_t* error) {
+  const char* name = given->option->name;
+  const char* rest;
+  b->option = name;
+  b->parameter = given->value;
+  b->is_in = strcmp(name, "in") == 0 || strcmp(name, "inout") == 0;
+  b->is_out = strcmp(name, "out") == 0 || strcmp(name, "inout") == 0;
+  b->is_arg = strcmp(name, "arg") == 0;
+  if (!kilni_cli_split_assignment(name, given->value, &b->parameter_size, &rest,
+                                  error))
+    return false;
+  bool ok = b->is_arg ? kilni_cli_value_parse(rest, &b->value, error)
+                      : kilni_cli_spec_parse(rest, &b->spec, error);
+  if (!ok) {
+    kilni_cli_error_prefix(error, "--%s %.*s", name, (int)b->parameter_size,
+                           given->value);
+    return false;
+  }
+  if (b->is_arg) return true;
+  if (b->is_out && !b->is_in && b->spec.kind == KILNI_CLI_SPEC_TYPE)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write the extents too, such as :f32[1024].",
+                          "--%s \"%s\" has a type and no shape", name,
+                          given->value);
+  return kilni_cli_buffer_add(&b->path, rest, b->spec.path_size, error);
+}
+
+static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
+                          kilni_cli_error_t* error) {
+  if (!kilni_cli_buffer_resize(
+          &r->storage, (call->given_count + 1) * sizeof(kilni_cli_binding_t),
+          error))
+    return false;
+  r->bindings = (kilni_cli_binding_t*)(void*)r->storage.data;
+  for (size_t i = 0; i < call->given_count; ++i) {
+    if (!call->given[i].option->repeats) continue;
+    if (!read_binding(&r->bindings[r->binding_count++], &call->given[i], error))
+      return false;
+  }
+  for (size_t i = 0; i < r->binding_count; ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const kilni_cli_binding_t* a = &r->bindings[i];
+      const kilni_cli_binding_t* b = &r->bindings[j];
+      if (a->is_out && b->is_out &&
+          strcmp((char*)a->path.data, (char*)b->path.data) == 0)
+        return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                              "Write each output to a file of its own.",
+                              "two outputs go to the file \"%s\"",
+                              (char*)a->path.data);
+    }
+  return true;
+}
+
+bool kilni_cli_request_init(kilni_cli_request_t* out,
+                            const kilni_cli_call_t* call,
+                            kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  const char* grid = kilni_cli_option_value(call, "grid");
+  const char* block = kilni_cli_option_value(call, "block");
+  const char* seed = kilni_cli_option_value(call, "seed");
+  uint64_t shared = 0;
+  out->file = call->operands[0];
+  out->entry = kilni_cli_option_value(call, "entry");
+  out->has_grid = grid != NULL;
+  out->has_block = block != NULL;
+  out->has_seed = seed != NULL;
+  out->stats = kilni_cli_option_value(call, "stats") != NULL;
+  bool ok =
+      find_code_kind(out, error) &&
+      read_device(out, kilni_cli_option_value(call, "device"), error) &&
+      (grid == NULL || kilni_cli_dims_parse("grid", grid, out->grid, error)) &&
+      (block == NULL ||
+       kilni_cli_dims_parse("block", block, out->block, error)) &&
+      read_u64("shared", kilni_cli_option_value(call, "shared"), UINT32_MAX,
+               &shared, error) &&
+      read_u64("seed", seed, UINT64_MAX, &out->seed, error) &&
+      read_seconds(kilni_cli_option_value(call, "time-limit"),
+                   &out->time_limit_ns, error) &&
+      read_bindings(out, call, error);
+  out->shared_bytes = (uint32_t)shared;
+  return ok;
+}
+
+void kilni_cli_request_deinit(kilni_cli_request_t* request) {
+  for (size_t i = 0; i < request->binding_count; ++i) {
+    kilni_cli_buffer_deinit(&request->bindings[i].path);
+    kilni_cli_array_deinit(&request->bindings[i].array);
+  }
+  kilni_cli_buffer_deinit(&request->storage);
+  request->bindings = NULL;
+  request->binding_count = 0;
+}
+
+bool kilni_cli_request_read(kilni_cli_request_t* request,
+                            kilni_cli_error_t* error) {
+  for (size_t i = 0; i < request->binding_count; ++i) {
+    kilni_cli_binding_t* b = &request->bindings[i];
+    const char* path = (const char*)b->path.data;
+    if (b->is_in && !kilni_cli_data_read(path, &b->spec, &b->array, error))
+      return false;
+    if (b->is_in && b->is_out &&
+        !kilni_cli_data_check(path, &b->array.shape, error))
+      return false;
+    if (b->is_out && !kilni_cli_output_check(path, error)) return false;
+  }
+  return true;
+}

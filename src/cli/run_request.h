@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what `kiln run` was asked for.
+#ifndef KILN_SRC_CLI_RUN_REQUEST_H_
+#define KILN_SRC_CLI_RUN_REQUEST_H_
+
+#include "cli/cli_array.h"
+#include "cli/cli_command.h"
+#include "cli/cli_literal.h"
+
+// One of --in, --out, --inout and --arg. one-thread
+typedef struct kilni_cli_binding_t {
+  bool is_in;   // its file is read
+  bool is_out;  // its file is written
+  bool is_arg;  // a scalar
+  const char* option;
+  const char* parameter;  // P, parameter_size characters
+  size_t parameter_size;
+  kilni_cli_spec_t spec;
+  kilni_cli_value_t value;
+  kilni_cli_buffer_t path;  // NUL-terminated
+  kilni_cli_array_t array;  // of --in and --inout, once read
+} kilni_cli_binding_t;
+
+typedef enum kilni_cli_device_kind_t {
+  KILNI_CLI_DEVICE_AUTO = 0,
+  KILNI_CLI_DEVICE_CUDA,
+  KILNI_CLI_DEVICE_SOFT
+} kilni_cli_device_kind_t;
+
+typedef enum kilni_cli_code_kind_t {
+  KILNI_CLI_CODE_PTX = 0,
+  KILNI_CLI_CODE_CUBIN,
+  KILNI_CLI_CODE_SOURCE
+} kilni_cli_code_kind_t;
+
+// All options of one call, checked for themselves. one-thread
+typedef struct kilni_cli_request_t {
+  const char* file;
+  kilni_cli_code_kind_t code_kind;
+  const char* entry;  // NULL: the only one
+  kilni_cli_device_kind_t device_kind;
+  uint32_t ordinal;  // of KILNI_CLI_DEVICE_CUDA
+  bool has_grid;
+  bool has_block;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  uint64_t time_limit_ns;  // 0: none
+  uint64_t seed;
+  bool has_seed;
+  bool stats;
+  kilni_cli_buffer_t storage;
+  kilni_cli_binding_t* bindings;  // in storage
+  size_t binding_count;
+} kilni_cli_request_t;
+
+// Reads the options; opens no file. Ended by deinit, also after a failure.
+bool kilni_cli_request_init(kilni_cli_request_t* out,
+                            const kilni_cli_call_t* call,
+                            kilni_cli_error_t* error);
+void kilni_cli_request_deinit(kilni_cli_request_t* request);
+
+// Reads the files of --in and --inout and checks that those of --out and
+// --inout can be written.
+bool kilni_cli_request_read(kilni_cli_request_t* request,
+                            kilni_cli_error_t* error);
+
+#endif  // KILN_SRC_CLI_RUN_REQUEST_H_

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: one launch through the library, from code file to results.
+#define _POSIX_C_SOURCE 200809L
+#include "cli/run_session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli_progress.h"
+#include "cli/cli_report.h"
+#include "cli/cli_visible.h"
+
+#define MAX_CODE_BYTES ((size_t)1 << 30)
+#define MAX_KERNELS    4096
+
+// A kernel's own words do not belong among the results.
+static void on_print(const char* text, size_t size, void* user) {
+  (void)user;
+  (void)fwrite(text, 1, size, stderr);
+}
+
+static void note_text(const char* text) {
+  if (text == NULL || text[0] == 0) return;
+  size_t size = strlen(text);
+  (void)fprintf(stderr, "%s%s", text, text[size - 1] == '\n' ? "" : "\n");
+}
+
+static bool make_runtime(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.print = on_print;
+  if (s->request->has_seed) options.soft_seed = s->request->seed;
+  return kilni_cli_check(error, kiln_runtime_create(&options, &s->runtime));
+}
+
+// `auto` falls back, and only it: a GPU that was asked for must be there.
+static const char* choose_device(kilni_cli_session_t* s, bool* out_ok,
+                                 kilni_cli_error_t* error) {
+  *out_ok = true;
+  if (s->request->device_kind == KILNI_CLI_DEVICE_SOFT) return "soft";
+  bool visible = kilni_cli_visible_apply(s->request->ordinal, error);
+  if (s->request->device_kind == KILNI_CLI_DEVICE_AUTO) {
+    if (!visible) kilni_cli_note("no GPU taken: %s", error->message);
+    return visible ? "auto" : "soft";
+  }
+  *out_ok = visible;
+  return "cuda:0";
+}
+
+bool kilni_cli_session_open(kilni_cli_session_t* session,
+                            kilni_cli_request_t* request,
+                            kilni_cli_error_t* error) {
+  memset(session, 0, sizeof(*session));
+  session->request = request;
+  bool ok;
+  const char* label = choose_device(session, &ok, error);
+  if (!ok || !make_runtime(session, error)) return false;
+  kilni_cli_progress_t progress;
+  kilni_cli_progress_start(&progress, "starting %s", label);
+  ok = kilni_cli_check(error, kiln_runtime_open_device(session->runtime, label,
+                                                       &session->device));
+  kilni_cli_progress_stop(&progress);
+  if (!ok) return false;
+  bool soft = kiln_device_info(session->device)->kind == KILN_DEVICE_KIND_SOFT;
+  if (soft) {
+    memcpy(session->device_name, "soft", 5);
+  } else {
+    (void)snprintf(session->device_name, sizeof(session->device_name),
+                   "cuda:%" PRIu32, request->ordinal);
+  }
+  if (request->device_kind == KILNI_CLI_DEVICE_AUTO) {
+    const char* why = kiln_device_note(session->device);
+    kilni_cli_note("device: %s%s%s%s", session->device_name,
+                   why[0] != 0 ? " (" : "", why, why[0] != 0 ? ")" : "");
+  }
+  return true;
+}
+
+static bool compile(kilni_cli_session_t* s, const kilni_cli_buffer_t* source,
+                    uint32_t format, kilni_cli_buffer_t* out,
+                    kilni_cli_error_t* error) {
+  kiln_compiler_t* compiler = NULL;
+  kiln_compile_result_t* result = NULL;
+  if (!kilni_cli_check(error,
+                       kiln_runtime_open_compiler(s->runtime, NULL, &compiler)))
+    return false;
+  const kiln_device_info_t* info = kiln_device_info(s->device);
+  uint32_t number = info->compute_major * 10 + info->compute_minor;
+  char arch[32];
+  (void)snprintf(arch, sizeof(arch), "%s_%" PRIu32,
+                 format == KILN_CODE_FORMAT_CUBIN ? "sm" : "compute", number);
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.output = format;
+  options.file_name = s->request->file;
+  if (kiln_compiler_has_arch(compiler, number)) options.arch = arch;
+  kiln_string_view_t view = {(const char*)source->data, source->size};
+  kilni_cli_progress_t progress;
+  kilni_cli_progress_start(&progress, "compiling %s", s->request->file);
+  kiln_status_t status =
+      kiln_compiler_compile(compiler, view, &options, &result);
+  kilni_cli_progress_stop(&progress);
+  if (result != NULL) note_text(kiln_compile_result_log(result));
+  bool ok = kilni_cli_check(error, status);
+  if (ok) {
+    kiln_bytes_view_t code = kiln_compile_result_code(result);
+    ok = kilni_cli_buffer_add(out, code.data, code.size, error);
+  }
+  kiln_compile_result_release(result);
+  kiln_compiler_release(compiler);
+  return ok;
+}
+
+static bool load_module(kilni_cli_session_t* s, const kilni_cli_buffer_t* code,
+                        kilni_cli_error_t* error) {
+  kiln_module_options_t options = kiln_module_options_default();
+  options.name = s->request->file;
+  kiln_load_log_t* log = NULL;
+  kiln_bytes_view_t image = {code->data, code->size};
+  kilni_cli_progress_t progress;
+  kilni_cli_progress_start(&progress, "loading %s", s->request->file);
+  kiln_status_t status =
+      kiln_module_load(s->device, image, &options, &log, &s->module);
+  kilni_cli_progress_stop(&progress);
+  if (log != NULL) note_text(kiln_load_log_text(log));
+  kiln_load_log_release(log);
+  return kilni_cli_check(error, status);
+}
+
+// A compiler newer than the driver writes PTX that the driver cannot read;
+// code for just this GPU it can still run.
+static bool load_source(kilni_cli_session_t* s,
+                        const kilni_cli_buffer_t* source,
+                        kilni_cli_error_t* error) {
+  kilni_cli_buffer_t code = {0};
+  bool ok = compile(s, source, KILN_CODE_FORMAT_PTX, &code, error);
+  bool compiled = ok;
+  ok = ok && load_module(s, &code, error);
+  if (compiled && !ok && error->code == KILN_STATUS_INCOMPATIBLE &&
+      kiln_device_info(s->device)->kind == KILN_DEVICE_KIND_CUDA) {
+    kilni_cli_buffer_deinit(&code);
+    ok = compile(s, source, KILN_CODE_FORMAT_CUBIN, &code, error) &&
+         load_module(s, &code, error);
+  }
+  kilni_cli_buffer_deinit(&code);
+  return ok;
+}
+
+static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  const char* names[MAX_KERNELS];
+  uint32_t count = kiln_module_kernel_count(s->module);
+  if (count > MAX_KERNELS) count = MAX_KERNELS;
+  for (uint32_t i = 0; i < count; ++i)
+    names[i] = kiln_module_kernel_name(s->module, i);
+  // A format whose kernels cannot be listed can still be asked by name.
+  const char* name = s->request->entry;
+  bool listed = count != 0 || s->request->code_kind != KILNI_CLI_CODE_CUBIN;
+  if (listed) {
+    uint32_t index;
+    if (!kilni_cli_entry_find(names, count, name, s->request->file, &index,
+                              error))
+      return false;
+    name = names[index];
+  }
+  return kilni_cli_check(error,
+                         kiln_kernel_create(s->module, name, &s->kernel));
+}
+
+static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  const kiln_kernel_info_t* info = kiln_kernel_info(s->kernel);
+  kilni_cli_kernel_t* facts = &s->facts;
+  facts->name = info->name;
+  facts->params_known = info->params_known != 0;
+  facts->param_count = info->param_count;
+  memcpy(facts->required_block, info->required_block,
+         sizeof(facts->required_block));
+  if (facts->param_count > KILNI_CLI_MAX_PARAMS)
+    return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
+                          "Pass a struct, or a buffer of them.",
+                          "the kernel \"%s\" has %" PRIu32 " parameters",
+                          facts->name, facts->param_count);
+  for (uint32_t i = 0; i < facts->param_count; ++i) {
+    const kiln_kernel_param_t* param = kiln_kernel_param(s->kernel, i);
+    facts->params[i].name = param->name;
+    facts->params[i].bytes = param->bytes;
+    facts->params[i].kind = param->kind;
+  }
+  return true;
+}
+
+bool kilni_cli_session_load(kilni_cli_session_t* session,
+                            kilni_cli_error_t* error) {
+  kilni_cli_buffer_t file = {0};
+  bool ok = kilni_cli_buffer_read(&file, session->request->file, MAX_CODE_BYTES,
+                                  error);
+  if (ok)
+    ok = session->request->code_kind == KILNI_CLI_CODE_SOURCE
+             ? load_source(session, &file, error)
+             : load_module(session, &file, error);
+  kilni_cli_buffer_deinit(&file);
+  return ok && open_kernel(session, error) && fill_facts(session, error);
+}
+
+static bool make_buffer(kilni_cli_session_t* s, const kilni_cli_slot_t* slot,
+                        uint32_t index, kilni_cli_error_t* error) {
+  if (!kilni_cli_check(error, kiln_buffer_create(s->device, slot->shape.bytes,
+                                                 NULL, &s->buffers[index])))
+    return false;
+  kiln_status_t status =
+      slot->in != NULL
+          ? kiln_buffer_write(s->buffers[index], 0, slot->in->array.data.size,
+                              slot->in->array.data.data)
+          : kiln_buffer_fill(s->buffers[index], 0, slot->shape.bytes, 0, 1);
+  return kilni_cli_check(error, status);
+}
+
+static kiln_argument_t make_argument(const kilni_cli_session_t* s,
+                                     const kilni_cli_slot_t* slot,
+                                     uint32_t index) {
+  if (slot->arg == NULL) return kiln_arg_buffer(s->buffers[index]);
+  const kilni_cli_scalar_t* scalar = &slot->scalar;
+  bool is_float = kilni_cli_type_info(scalar->type)->kind == 'f';
+  if (is_float && scalar->bytes == 4) {
+    uint32_t bits = (uint32_t)scalar->bits;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return kiln_arg_f32(value);
+  }
+  if (is_float && scalar->bytes == 8) {
+    double value;
+    memcpy(&value, &scalar->bits, sizeof(value));
+    return kiln_arg_f64(value);
+  }
+  if (scalar->bytes == 4) return kiln_arg_u32((uint32_t)scalar->bits);
+  if (scalar->bytes == 8 && s->facts.params_known &&
+      s->facts.params[index].kind == KILN_PARAM_KIND_POINTER)
+    return kiln_arg_pointer(scalar->bits);
+  if (scalar->bytes == 8) return kiln_arg_u64(scalar->bits);
+  return kiln_arg_bytes(&scalar->bits, scalar->bytes);
+}
+
+static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
+                   kilni_cli_error_t* error) {
+  kiln_argument_t arguments[KILNI_CLI_MAX_PARAMS];
+  for (uint32_t i = 0; i < plan->count; ++i)
+    arguments[i] = make_argument(s, &plan->slots[i], i);
+  kiln_launch_config_t config = kiln_launch_config_default();
+  memcpy(config.grid, plan->grid, sizeof(config.grid));
+  memcpy(config.block, plan->block, sizeof(config.block));
+  config.shared_bytes = s->request->shared_bytes;
+  return kilni_cli_check(error, kiln_event_record(s->start, s->stream)) &&
+         kilni_cli_check(
+             error, kiln_kernel_launch(s->kernel, s->stream, &config, arguments,
+                                       plan->count)) &&
+         kilni_cli_check(error, kiln_event_record(s->end, s->stream));
+}
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  uint64_t limit = s->request->time_limit_ns;
+  uint64_t began = now_ns();
+  kilni_cli_progress_t progress;
+  kilni_cli_progress_start(&progress, "running %s on %s", s->facts.name,
+                           s->device_name);
+  kiln_status_t status = limit == 0 ? kiln_stream_synchronize(s->stream)
+                                    : kiln_stream_wait(s->stream, limit);
+  kilni_cli_progress_stop(&progress);
+  if (kilni_cli_check(error, status)) return true;
+  bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
+               error->code == KILN_STATUS_TIMED_OUT;
+  if (limit != 0 && timed && now_ns() - began >= limit) {
+    s->leave_at_once = true;
+    return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
+                          "Give it more time, or look for a loop or a wait "
+                          "that never ends.",
+                          "the kernel \"%s\" had not ended after %.3g s",
+                          s->facts.name, (double)limit * 1e-9);
+  }
+  return false;
+}
+
+bool kilni_cli_session_run(kilni_cli_session_t* session,
+                           const kilni_cli_plan_t* plan,
+                           kilni_cli_error_t* error) {
+  for (uint32_t i = 0; i < plan->count; ++i)
+    if (plan->slots[i].arg == NULL &&
+        !make_buffer(session, &plan->slots[i], i, error))
+      return false;
+  kiln_event_options_t timing = kiln_event_options_default();
+  timing.timing = KILN_SWITCH_ON;
+  uint64_t before = 0;
+  kiln_status_t status = kiln_device_executed(session->device, &before);
+  session->counted = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  if (!kilni_cli_check(
+          error, kiln_stream_create(session->device, NULL, &session->stream)) ||
+      !kilni_cli_check(error, kiln_event_create(session->device, &timing,
+                                                &session->start)) ||
+      !kilni_cli_check(
+          error, kiln_event_create(session->device, &timing, &session->end)) ||
+      !launch(session, plan, error) || !wait_for_kernel(session, error) ||
+      !kilni_cli_check(error, kiln_event_elapsed(session->start, session->end,
+                                                 &session->elapsed_ns)))
+    return false;
+  if (session->counted) {
+    status = kiln_device_executed(session->device, &session->instructions);
+    session->instructions -= before;
+    session->counted = kiln_status_is_ok(status);
+    kiln_status_free(status);
+  }
+  return true;
+}
+
+bool kilni_cli_session_read(kilni_cli_session_t* session,
+                            const kilni_cli_plan_t* plan, uint32_t index,
+                            kilni_cli_array_t* out, kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  out->shape = plan->slots[index].shape;
+  size_t bytes = (size_t)out->shape.bytes;
+  return kilni_cli_buffer_resize(&out->data, bytes, error) &&
+         kilni_cli_check(error, kiln_buffer_read(session->buffers[index], 0,
+                                                 bytes, out->data.data));
+}
+
+void kilni_cli_session_close(kilni_cli_session_t* session) {
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i)
+    kiln_buffer_release(session->buffers[i]);
+  kiln_event_release(session->start);
+  kiln_event_release(session->end);
+  kiln_stream_release(session->stream);
+  kiln_kernel_release(session->kernel);
+  kiln_module_release(session->module);
+  kiln_device_release(session->device);
+  kiln_runtime_release(session->runtime);
+  memset(session, 0, sizeof(*session));
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: one launch through the library, from code file to results.
+//
+// The steps of `kiln run` in their order: open, load, upload, launch, read.
+// Each may fail; close is called once, whatever happened.
+#ifndef KILN_SRC_CLI_RUN_SESSION_H_
+#define KILN_SRC_CLI_RUN_SESSION_H_
+
+#include "cli/run_plan.h"
+#include "kiln/kiln.h"
+
+// What is open. one-thread
+typedef struct kilni_cli_session_t {
+  kilni_cli_request_t* request;
+  kiln_runtime_t* runtime;
+  kiln_device_t* device;
+  kiln_module_t* module;
+  kiln_kernel_t* kernel;
+  kiln_stream_t* stream;
+  kiln_event_t* start;
+  kiln_event_t* end;
+  kiln_buffer_t* buffers[KILNI_CLI_MAX_PARAMS];
+  kilni_cli_kernel_t facts;  // names are borrowed from kernel
+  char device_name[32];      // as the user counts
+  uint64_t elapsed_ns;
+  bool counted;  // instructions are known
+  uint64_t instructions;
+  bool leave_at_once;  // a kernel still runs: nothing can be closed
+} kilni_cli_session_t;
+
+// Chooses and opens the device; for a GPU makes it the only visible one.
+bool kilni_cli_session_open(kilni_cli_session_t* session,
+                            kilni_cli_request_t* request,
+                            kilni_cli_error_t* error);
+
+// Compiles where the file is source, loads it, finds the kernel. Fills
+// `session->facts`.
+bool kilni_cli_session_load(kilni_cli_session_t* session,
+                            kilni_cli_error_t* error);
+
+// Makes the buffers, runs the kernel and waits for it.
+bool kilni_cli_session_run(kilni_cli_session_t* session,
+                           const kilni_cli_plan_t* plan,
+                           kilni_cli_error_t* error);
+
+// Reads the buffer of parameter `index` into `out`.
+bool kilni_cli_session_read(kilni_cli_session_t* session,
+                            const kilni_cli_plan_t* plan, uint32_t index,
+                            kilni_cli_array_t* out, kilni_cli_error_t* error);
+
+void kilni_cli_session_close(kilni_cli_session_t* session);
+
+#endif  // KILN_SRC_CLI_RUN_SESSION_H_
