@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: fuzz target: values, shapes, assignments and GPU lists of the command
+// line.
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_literal.h"
+#include "cli/cli_visible.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  char text[512];
+  if (size >= sizeof(text)) return 0;
+  if (size != 0) memcpy(text, data, size);
+  text[size] = 0;
+  kilni_cli_error_t error;
+  kilni_cli_value_t value;
+  kilni_cli_spec_t spec;
+  uint32_t dims[3];
+  size_t name_size;
+  const char* rest;
+  char visible[KILNI_CLI_VISIBLE_MAX];
+  if (kilni_cli_value_parse(text, &value, &error) && !value.is_length &&
+      value.scalar.bytes < 8 && value.scalar.bits >> (value.scalar.bytes * 8))
+    abort();
+  if (kilni_cli_spec_parse(text, &spec, &error) &&
+      (spec.path_size > strlen(text) || spec.shape.rank > KILNI_CLI_MAX_RANK))
+    abort();
+  (void)kilni_cli_dims_parse("grid", text, dims, &error);
+  if (kilni_cli_split_assignment("in", text, &name_size, &rest, &error))
+    (void)kilni_cli_spec_parse(rest, &spec, &error);
+  (void)kilni_cli_visible_compose(text, 1, visible, &error);
+  return 0;
+}
