@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tests: run the kernels of tests/kernels on devices and compare the bytes.
+
+    live_kernels.py --kiln KILN                       soft against cuda:0
+    live_kernels.py --kiln KILN --record FILE         ... and write what the
+                                                      GPU answered
+    live_kernels.py --kiln KILN --recorded FILE       soft against that file:
+                                                      needs no GPU
+    live_kernels.py --kiln KILN --cuda-only           only run on cuda:0
+
+How a kernel is run, and what may differ, stands in its own first comment
+(tests/kernels/README.md). Everything is equal to the bit, any NaN equal to any
+NaN, save the buffers that an `approx` line names. Exit code 77 without a GPU.
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+KERNELS = pathlib.Path(__file__).resolve().parent.parent / "kernels"
+MASK = (1 << 64) - 1
+SKIP = 77
+LIMIT_S = "60"
+FORMAT = {"i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i",
+          "u32": "I", "i64": "q", "u64": "Q", "f32": "f", "f64": "d"}
+
+
+class Run:
+    """One `run` directive and the lines that belong to it."""
+
+    def __init__(self, file, entry, number):
+        self.file, self.entry, self.number = file, entry, number
+        self.grid = self.block = None
+        self.shared, self.parameters = 0, []
+        self.approx, self.fails, self.prints = {}, None, 0
+
+    @property
+    def name(self):
+        return f"{self.file.stem}.{self.entry}.{self.number}"
+
+
+def parse(file):
+    runs = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("//"):
+            break
+        word, colon, rest = line[2:].strip().partition(":")
+        words = rest.split()
+        if word == "run" and colon:
+            runs.append(Run(file, words[0], len(runs)))
+        elif not runs or not colon:
+            continue
+        elif word in ("grid", "block"):
+            setattr(runs[-1], word, ",".join(words))
+        elif word == "shared":
+            runs[-1].shared = int(words[0])
+        elif word in ("buffer", "scalar"):
+            runs[-1].parameters.append([word] + words)
+        elif word == "approx":
+            runs[-1].approx[words[0]] = int(words[1])
+        elif word == "prints":
+            runs[-1].prints = int(words[0])
+        elif word == "fails":
+            runs[-1].fails = words[0]
+    return runs
+
+
+def random_bits(seed, index):
+    x = (seed * 0x9e3779b97f4a7c15 + index + 0x9e3779b97f4a7c15) & MASK
+    x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94d049bb133111eb) & MASK
+    return x ^ (x >> 31)
+
+
+def wide(r, kind):
+    significand = 1 + (r & ((1 << 52) - 1)) * 2.0 ** -52
+    if kind == "f32":
+        significand = int(significand * 2 ** 23) / 2.0 ** 23
+    sign = -1.0 if r >> 63 else 1.0
+    return sign * significand * 2.0 ** ((r >> 52) % 41 - 20)
+
+
+def element(kind, generator, seed, index):
+    bits = struct.calcsize(FORMAT[kind]) * 8
+    r = random_bits(seed, index)
+    if generator == "unit":
+        return (r >> 40) * 2.0 ** -24
+    if generator == "wide":
+        return wide(r, kind)
+    if generator == "zero":
+        value = 0
+    elif generator == "index":
+        value = index
+    elif generator == "small":
+        value = (r >> 33) % 201 - (0 if kind[0] == "u" else 100)
+    elif generator == "bits":
+        value = r
+    elif generator == "edge":
+        top = 1 << (bits - 1)
+        value = (0, 1, MASK, top - 1, top, 2, 0x80, r)[index % 8]
+    else:
+        sys.exit(f"unknown generator {generator}")
+    if kind[0] == "f":
+        return float(value)
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if kind[0] == "i" and value >> (bits - 1) \
+        else value
+
+
+def make_input(path, kind, count, generator, seed):
+    values = [element(kind, generator, seed, i) for i in range(count)]
+    path.write_bytes(struct.pack(f"<{count}{FORMAT[kind]}", *values))
+
+
+def command_of(run, kiln, device, folder):
+    """The command line, and {parameter: (type, file)} of its outputs."""
+    line = [kiln, "run", str(run.file) + ".ptx", "--entry", run.entry,
+            "--device", device, "--grid", run.grid, "--block", run.block,
+            "--time-limit", LIMIT_S]
+    if run.shared:
+        line += ["--shared", str(run.shared)]
+    outputs = {}
+    for i, parameter in enumerate(run.parameters):
+        if parameter[0] == "scalar":
+            line += ["--arg", f"{i}={parameter[3]}{parameter[2]}"]
+            continue
+        _, name, role, kind, count = parameter[:5]
+        path = folder / f"{name}.raw"
+        if role == "out":
+            line += ["--out", f"{i}={path}:{kind}[{count}]"]
+        else:
+            make_input(path, kind, int(count), parameter[5],
+                       int(parameter[6]))
+            line += [f"--{role}", f"{i}={path}"]
+        if role != "in":
+            outputs[name] = (kind, path)
+    return line, outputs
+
+
+def canonical(kind, data):
+    """The bytes with every NaN the same."""
+    if kind not in ("f32", "f64"):
+        return data
+    count = len(data) // struct.calcsize(FORMAT[kind])
+    values = struct.unpack(f"<{count}{FORMAT[kind]}", data)
+    return struct.pack(f"<{count}{FORMAT[kind]}",
+                       *[float("nan") if v != v else v for v in values])
+
+
+class Answer:
+    """What a device did with a run."""
+
+    def __init__(self, run, kiln, device):
+        with tempfile.TemporaryDirectory() as text:
+            folder = pathlib.Path(text)
+            line, outputs = command_of(run, kiln, device, folder)
+            done = subprocess.run(line, capture_output=True, text=True,
+                                  errors="replace", check=False)
+            self.code, self.errors = done.returncode, done.stderr
+            self.lines = (done.stdout + done.stderr).splitlines()
+            self.printed = done.stdout.splitlines()
+            self.data, self.kinds = {}, {}
+            if done.returncode == 0:
+                for name, (kind, path) in outputs.items():
+                    self.data[name] = canonical(kind, path.read_bytes())
+                    self.kinds[name] = kind
+
+    def digests(self, run):
+        return {name: hashlib.sha256(data).hexdigest()
+                for name, data in self.data.items() if name not in run.approx}
+
+
+def ordered(kind, data):
+    """Floats as integers in which neighbours differ by one."""
+    width = struct.calcsize(FORMAT[kind]) * 8
+    code = {32: "i", 64: "q"}[width]
+    values = struct.unpack(f"<{len(data) * 8 // width}{code}", data)
+    return [v if v >= 0 else -(v & ((1 << (width - 1)) - 1)) for v in values]
+
+
+def worst_ulps(kind, left, right):
+    return max((abs(a - b) for a, b in zip(ordered(kind, left),
+                                           ordered(kind, right))), default=0)
+
+
+def own_faults(run, answer, device):
+    """What is wrong with an answer by itself."""
+    if run.fails:
+        if answer.code != 8 or run.fails not in answer.errors:
+            return [f"{device}: exit {answer.code}, wanted 8 and {run.fails}: "
+                    f"{answer.errors[-300:]}"]
+        return []
+    if answer.code != 0:
+        return [f"{device}: exit {answer.code}: {answer.errors[-600:]}"]
+    return []
+
+
+def compare(run, cuda, soft):
+    """(faults, notes) of two answers."""
+    faults, notes = [], []
+    for name, data in cuda.data.items():
+        other = soft.data.get(name, b"")
+        if name in run.approx:
+            ulps = worst_ulps(cuda.kinds[name], data, other)
+            notes.append(f"{name} within {ulps} of {run.approx[name]} ulp")
+            if ulps > run.approx[name] or len(data) != len(other):
+                faults.append(f"{name} differs by {ulps} ulp")
+        elif data != other:
+            first = next((i for i, (a, b) in enumerate(zip(data, other))
+                          if a != b), min(len(data), len(other)))
+            faults.append(f"{name} differs first at byte {first}")
+    if run.prints:
+        # The driver prints to standard output, the software device's text
+        # goes to standard error between the command's own lines.
+        missing = [line for line in cuda.printed if line not in soft.lines]
+        if missing or len(cuda.printed) != run.prints:
+            faults.append(f"{len(cuda.printed)} lines of {run.prints}; soft "
+                          f"lacks {missing[:3]}")
+        else:
+            notes.append(f"{run.prints} printed lines")
+    return faults, notes
+
+
+def all_runs(only):
+    runs = [run for file in sorted(KERNELS.glob("*.cu"))
+            for run in parse(file)]
+    names = [word for word in (only or "").split(",") if word]
+    return [run for run in runs
+            if not names or any(name in run.name for name in names)]
+
+
+def cuda_missing(kiln):
+    """Why cuda:0 cannot be used; empty if it can."""
+    answer = Answer(all_runs("mandelbrot")[0], kiln, "cuda:0")
+    return answer.errors.strip() if answer.code == 3 else ""
+
+
+def check_live(run, arguments, record):
+    cuda = Answer(run, arguments.kiln, "cuda:0")
+    faults = own_faults(run, cuda, "cuda:0")
+    notes = []
+    if not arguments.cuda_only:
+        soft = Answer(run, arguments.kiln, "soft")
+        faults += own_faults(run, soft, "soft")
+        more, notes = compare(run, cuda, soft)
+        faults += more
+    record[run.name] = cuda.digests(run)
+    return faults, notes
+
+
+def check_recorded(run, arguments, recorded):
+    soft = Answer(run, arguments.kiln, "soft")
+    faults = own_faults(run, soft, "soft")
+    wanted = recorded["runs"].get(run.name)
+    if wanted is None:
+        return faults + ["nothing is recorded of this run"], []
+    got = soft.digests(run)
+    for name, digest in wanted.items():
+        if got.get(name) != digest:
+            faults.append(f"{name} is not what {recorded['gpu']} answered")
+    return faults, [f"{len(wanted)} outputs as recorded"]
+
+
+def gpu_name():
+    done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version",
+                           "--format=csv,noheader"], capture_output=True,
+                          text=True, check=False)
+    return done.stdout.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kiln", required=True)
+    parser.add_argument("--only")
+    parser.add_argument("--record", type=pathlib.Path)
+    parser.add_argument("--recorded", type=pathlib.Path)
+    parser.add_argument("--cuda-only", action="store_true")
+    arguments = parser.parse_args()
+    recorded = json.loads(arguments.recorded.read_text()) \
+        if arguments.recorded else None
+    if recorded is None:
+        why = cuda_missing(arguments.kiln)
+        if why:
+            print(f"skipped: {why}")
+            sys.exit(SKIP)
+    passed, failed, record = 0, 0, {}
+    for run in all_runs(arguments.only):
+        faults, notes = check_recorded(run, arguments, recorded) \
+            if recorded else check_live(run, arguments, record)
+        print(f"{'not ok' if faults else 'ok':6} {run.name:32} "
+              f"{'; '.join(faults or notes)}", flush=True)
+        failed += bool(faults)
+        passed += not faults
+    if arguments.record:
+        arguments.record.write_text(json.dumps(
+            {"gpu": gpu_name(), "runs": record}, indent=1, sort_keys=True)
+            + "\n")
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed or not passed else 0)
+
+
+if __name__ == "__main__":
+    main()
