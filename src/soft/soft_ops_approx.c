@@ -163,9 +163,12 @@ SINE(cos_approx_f32, 1u, KEEP, KEEP)
 SINE(cos_approx_ftz_f32, 1u, flush32, flush32)
 UNIT(tanh_approx_f32, KEEP, KEEP, tanh_f32)
 
-// a times the reciprocal of b, which is 0 where b is beyond 2^126.
+// a times the reciprocal of b, which is 0 where b is beyond 2^126. Dividing
+// by a subnormal is not left to overflow on the way.
 KILNI_LANES_INLINE float quotient(float a, float b) {
-  return canonical32(a * flush32(1.0f / b));
+  float r = a * flush32(1.0f / b);
+  r = fabsf(b) < 0x1p-126f ? a / b : r;
+  return canonical32(r);
 }
 KILNI_LANES_BINARY(div_approx_f32, float, float, float, quotient(a, b))
 KILNI_LANES_BINARY(div_approx_ftz_f32, float, float, float,
