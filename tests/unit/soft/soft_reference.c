@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// test: the reference for integer operations, and the reading of forms.
+// soft: the reference for integer operations, and the reading of forms.
 #include "soft_reference.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// test: what one lane must compute, worked out from the text of a PTX form by
+// soft: what one lane must compute, worked out from the text of a PTX form by
 // the manual's pseudo-code and by MPFR, apart from the engine's own code.
 #ifndef KILN_TESTS_UNIT_SOFT_SOFT_REFERENCE_H_
 #define KILN_TESTS_UNIT_SOFT_SOFT_REFERENCE_H_

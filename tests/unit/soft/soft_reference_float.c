@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// test: floats by MPFR: every rounding exact, subnormals as IEEE 754 has them.
+// soft: floats by MPFR: every rounding exact, subnormals as IEEE 754 has them.
 #include "soft_reference_float.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// test: every arithmetic form, through its handler in every lane set of this
+// soft: every arithmetic form, through its handler in every lane set of this
 // CPU, against the reference: edge inputs and seeded ones, all lanes and some,
 // destinations on top of their sources.
 #include <setjmp.h>
