@@ -12,6 +12,7 @@ typedef struct kilni_dynlib_t kilni_dynlib_t;
 
 // Opens a file name (searched by the system loader) or a path. NOT_FOUND with
 // the loader's own sentence where there is none.
+// The code stays mapped until the process ends, also after close.
 kiln_status_t kilni_dynlib_open(kiln_allocator_t allocator, const char* name,
                                 kilni_dynlib_t** out_library);
 void kilni_dynlib_close(kilni_dynlib_t* library);

@@ -34,7 +34,9 @@ kiln_status_t kilni_dynlib_open(kiln_allocator_t allocator, const char* name,
   KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_dynlib_t), &block));
   kilni_dynlib_t* library = block;
   library->allocator = allocator;
-  library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  // NODELETE: libraries of a driver start threads, register handlers and own
+  // static memory that they lose when unloaded. Once in, they stay.
+  library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library->handle == NULL) {
     kiln_status_t status = open_error(name);
     kilni_dynlib_close(library);

@@ -160,6 +160,12 @@ def _mutable(path):
             yield name
 
 
+def _plain(name):
+    """`n` of a function's static: gcc says n.0, clang says function.n."""
+    parts = name.split(".")
+    return parts[0] if parts[-1].isdigit() else parts[-1]
+
+
 @rule
 def mutable_globals(tree):
     """What can change and belongs to no object is listed in src/GLOBALS."""
@@ -173,7 +179,7 @@ def mutable_globals(tree):
         listed[(match.group(1), match.group(2))] = number
     for room, source, path in tree.objects():
         for name in _mutable(path):
-            key = ("%s/%s" % (room, source), name.split(".")[0])
+            key = ("%s/%s" % (room, source), _plain(name))
             if key in listed:
                 listed[key] = None
             else:
