@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: what a code file holds: its format, targets, kernels and parameters.
+//
+// Needs no device and no driver: an image is read, never run. PTX is read
+// whole, with every error at its line and column.
+#ifndef KILN_IMAGE_H_
+#define KILN_IMAGE_H_
+
+#include "kiln/allocator.h"
+#include "kiln/api.h"
+#include "kiln/status.h"
+
+KILN_EXTERN_C_BEGIN
+
+// A code file that was read. thread-safe
+//
+// Reference-counted. Holds nothing of the bytes it was made from.
+typedef struct kiln_image_t kiln_image_t;
+
+// Formats of code files.
+enum {
+  KILN_IMAGE_FORMAT_UNKNOWN = 0,
+  KILN_IMAGE_FORMAT_PTX = 1,
+  KILN_IMAGE_FORMAT_CUBIN = 2,  // an ELF file for a GPU
+  KILN_IMAGE_FORMAT_FATBIN = 3,
+};
+
+// What a parameter is. PTX writes pointers and signed integers as unsigned
+// ones, so an INTEGER of 8 bytes may well be a pointer.
+enum {
+  KILN_IMAGE_PARAM_UNKNOWN = 0,
+  KILN_IMAGE_PARAM_INTEGER = 1,
+  KILN_IMAGE_PARAM_FLOAT = 2,
+  KILN_IMAGE_PARAM_BYTES = 3,    // a struct or array
+  KILN_IMAGE_PARAM_POINTER = 4,  // declared as one
+};
+
+// A parameter of a kernel. thread-safe
+//
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_image_param_t {
+  const char* name;  // "" where the file has none
+  const char* type;  // "u64", "f32", "b8"; "" where it is not known
+  uint32_t offset;   // bytes, in the packed parameters
+  uint32_t bytes;    // of the whole parameter
+  uint32_t align;    // bytes
+  uint32_t kind;     // KILN_IMAGE_PARAM_*
+} kiln_image_param_t;
+
+// A kernel of a code file. thread-safe
+//
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_image_kernel_t {
+  const char* name;
+  uint32_t line;                 // in PTX text; 0 elsewhere
+  uint32_t params_known;         // 0: the file does not tell
+  uint32_t param_count;          //
+  uint32_t param_bytes;          // end of the last parameter
+  uint32_t registers;            // of a thread; 0: the file does not tell
+  uint32_t static_shared_bytes;  // without those of functions that it calls
+  uint32_t required_block[3];    // .reqntid; zeroes if there is none
+  uint32_t maximum_block[3];     // .maxntid; zeroes if there is none
+} kiln_image_kernel_t;
+
+// How an image is read. thread-compatible
+typedef struct kiln_image_options_t {
+  uint32_t struct_size;  // sizeof(kiln_image_options_t)
+  uint32_t reserved;     // 0
+  const char* name;      // what messages call it, e.g. the file. Default: "PTX"
+  const kiln_allocator_t* allocator;  // copied. Default: the C library's
+} kiln_image_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_image_options_t kiln_image_options_default(void) {
+  kiln_image_options_t options = {(uint32_t)sizeof(options), 0, NULL, NULL};
+  return options;
+}
+
+// The format that `bytes` begin like, KILN_IMAGE_FORMAT_*. Since 0.1.
+KILN_API uint32_t kiln_image_format_of(kiln_bytes_view_t bytes);
+
+// "ptx", "cubin", "fatbin" or "unknown". Static. Since 0.1.
+KILN_API const char* kiln_image_format_name(uint32_t format);
+
+// Reads a code file. `options` may be NULL.
+//
+//   BAD_DATA        no code file, or malformed: with line and column for PTX
+//   UNSUPPORTED     a format, or a PTX version, that is not read; it is named
+//   LIMIT_EXCEEDED  larger than a named limit
+//   OUT_OF_MEMORY
+//
+// The caller owns `*out_image`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_image_create(kiln_bytes_view_t bytes, const kiln_image_options_t* options,
+                  kiln_image_t** out_image);
+
+// One reference more, one less. NULL is accepted. Since 0.1.
+KILN_API void kiln_image_retain(kiln_image_t* image);
+KILN_API void kiln_image_release(kiln_image_t* image);
+
+// KILN_IMAGE_FORMAT_*. Since 0.1.
+KILN_API uint32_t kiln_image_format(const kiln_image_t* image);
+
+// The PTX version as 1000 times major plus 10 times minor (9000 is 9.0); 0
+// where the image is no PTX. Since 0.1.
+KILN_API uint32_t kiln_image_ptx_version(const kiln_image_t* image);
+
+// The architectures that the code is for, e.g. "sm_90a". Borrowed; NULL for an
+// index out of range. Since 0.1.
+KILN_API uint32_t kiln_image_target_count(const kiln_image_t* image);
+KILN_API const char* kiln_image_target(const kiln_image_t* image,
+                                       uint32_t index);
+
+// The kernels with code, in the order of the file. Borrowed; NULL for an index
+// out of range. Since 0.1.
+KILN_API uint32_t kiln_image_kernel_count(const kiln_image_t* image);
+KILN_API const kiln_image_kernel_t* kiln_image_kernel(const kiln_image_t* image,
+                                                      uint32_t index);
+
+// The index of a kernel by name. NOT_FOUND names those there are. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_image_kernel_find(
+    const kiln_image_t* image, const char* name, uint32_t* out_index);
+
+// A parameter of the kernel at `kernel_index`. Borrowed; NULL for an index out
+// of range. Since 0.1.
+KILN_API const kiln_image_param_t* kiln_image_kernel_param(
+    const kiln_image_t* image, uint32_t kernel_index, uint32_t param_index);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_IMAGE_H_
