@@ -24,9 +24,8 @@
 
 #define PAGE ((uint64_t)KILNI_SOFT_PAGE_BYTES)
 
-// Four times the device's memory, so that fragments and the delay of reuse
-// have room; less where the host limits addresses.
-#define WINDOW_MOST  (4 * KILNI_SOFT_TOTAL_BYTES)
+// Less than the whole window where the host limits addresses.
+#define WINDOW_MOST  KILNI_SOFT_WINDOW_BYTES
 #define WINDOW_LEAST (64ull << 20)
 
 enum {
@@ -440,6 +439,18 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
   }
   kilni_mutex_unlock(&memory->lock);
   return status;
+}
+
+void kilni_soft_memory_clear(kilni_soft_memory_t* memory) {
+  for (;;) {
+    kilni_mutex_lock(&memory->lock);
+    bool any = memory->count > 0;
+    kilni_soft_alloc_t last = {0};
+    if (any) last = memory->allocs[memory->count - 1];
+    kilni_mutex_unlock(&memory->lock);
+    if (!any) return;
+    kiln_status_free(kilni_soft_memory_free(memory, last.address, last.kind));
+  }
 }
 
 bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,

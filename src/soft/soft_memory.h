@@ -28,6 +28,9 @@
 
 // Device memory as a device attribute: it does not depend on the host.
 #define KILNI_SOFT_TOTAL_BYTES (16ull << 30)
+// Addresses from KILNI_SOFT_GLOBAL_BASE that may be device memory: more than
+// there is memory, so that fragments and the delay of reuse have room.
+#define KILNI_SOFT_WINDOW_BYTES (4 * KILNI_SOFT_TOTAL_BYTES)
 enum { KILNI_SOFT_ALLOC_ALIGN = 512, KILNI_SOFT_PAGE_BYTES = 2 << 20 };
 
 // A stretch of device addresses that may be accessed. thread-compatible
@@ -67,6 +70,8 @@ typedef struct kilni_soft_memory_t kilni_soft_memory_t;
 kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
                                        kilni_soft_memory_t** out_memory);
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory);
+// Ends every allocation and registration.
+void kilni_soft_memory_clear(kilni_soft_memory_t* memory);
 
 // Zeroed? No: fresh bytes are filled with a pattern, as a GPU's are not zero.
 // DEVICE_OUT_OF_MEMORY with requested and available bytes.
