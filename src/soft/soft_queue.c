@@ -132,7 +132,11 @@ static bool fail_context(kilni_soft_driver_t* driver, kiln_cu_result_t result,
   if (driver->context.sticky != KILN_CU_SUCCESS) return false;
   driver->context.sticky = result;
   if (driver->fault_text[0] == '\0') {
-    strncpy(driver->fault_text, text, sizeof(driver->fault_text) - 1);
+    size_t length = strlen(text);
+    if (length > sizeof(driver->fault_text) - 1) {
+      length = sizeof(driver->fault_text) - 1;
+    }
+    memcpy(driver->fault_text, text, length);
   }
   for (kilni_soft_task_t* task = driver->queue.running; task != NULL;
        task = task->next) {

@@ -14,6 +14,7 @@ static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 static kiln_cu_result_t make_stream(kilni_soft_driver_t* driver,
                                     unsigned int flags, int priority,
                                     kilni_soft_stream_t** out_stream) {
+  *out_stream = NULL;
   kilni_soft_stream_t* stream;
   kiln_status_t status =
       kilni_alloc(driver->host.allocator, sizeof(*stream), (void**)&stream);
@@ -96,7 +97,7 @@ static kiln_cu_result_t row_create_with_priority(kiln_cu_stream_t* stream,
   if (priority < KILNI_SOFT_PRIORITY_GREATEST) {
     priority = KILNI_SOFT_PRIORITY_GREATEST;
   }
-  kilni_soft_stream_t* made;
+  kilni_soft_stream_t* made = NULL;
   result = make_stream(driver, flags, priority, &made);
   if (result == KILN_CU_SUCCESS) {
     *stream = (kiln_cu_stream_t)(uintptr_t)made->handle;
