@@ -6,10 +6,19 @@
 #include "soft/soft_engine.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
+
+// What the compiler's own check has no name for in every version.
+static bool has_f16c_and_lzcnt(void) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C)) return false;
+  return __get_cpuid(0x80000001u, &a, &b, &c, &d) && (c & bit_LZCNT);
+}
+
 static bool has_avx2(void) {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("popcnt");
+         __builtin_cpu_supports("popcnt") && has_f16c_and_lzcnt();
 }
 
 static bool has_avx512(void) {

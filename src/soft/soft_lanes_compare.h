@@ -125,24 +125,24 @@ FLUSHED(num, (a == a) & (b == b))
 FLUSHED(nan, (a != a) | (b != b))
 
 // Every compare by name, for macros that make a handler of each.
-// Unformatted, since clang-format 14 never comes to rest on these.
 // clang-format off
 #define KILNI_LANES_ORDERED_COMPARES(X, type) \
   X(lt##type) X(le##type) X(gt##type) X(ge##type)
-#define KILNI_LANES_FLOAT_COMPARES(X, type) \
-  X(eq##type) X(ne##type) \
-  KILNI_LANES_ORDERED_COMPARES(X, type) \
-  X(equ##type) X(neu##type) X(ltu##type) X(leu##type) \
-  X(gtu##type) X(geu##type) X(num##type) X(nan##type)
+#define KILNI_LANES_FLOAT_COMPARES(X, type)                        \
+  X(eq##type)                                                      \
+  X(ne##type)                                                      \
+  KILNI_LANES_ORDERED_COMPARES(X, type)                            \
+  X(equ##type) X(neu##type) X(ltu##type) X(leu##type) X(gtu##type) \
+      X(geu##type) X(num##type) X(nan##type)
 // All but those of 16 bits.
-#define KILNI_LANES_WIDE_COMPARES(X) \
-  X(eq_b32) X(ne_b32) X(eq_b64) X(ne_b64) \
-  KILNI_LANES_ORDERED_COMPARES(X, _s32) \
-  KILNI_LANES_ORDERED_COMPARES(X, _u32) \
-  KILNI_LANES_ORDERED_COMPARES(X, _s64) \
-  KILNI_LANES_ORDERED_COMPARES(X, _u64) \
-  KILNI_LANES_FLOAT_COMPARES(X, _f32) \
-  KILNI_LANES_FLOAT_COMPARES(X, _ftz_f32) \
+#define KILNI_LANES_WIDE_COMPARES(X)       \
+  X(eq_b32) X(ne_b32) X(eq_b64) X(ne_b64)  \
+  KILNI_LANES_ORDERED_COMPARES(X, _s32)    \
+  KILNI_LANES_ORDERED_COMPARES(X, _u32)    \
+  KILNI_LANES_ORDERED_COMPARES(X, _s64)    \
+  KILNI_LANES_ORDERED_COMPARES(X, _u64)    \
+  KILNI_LANES_FLOAT_COMPARES(X, _f32)      \
+  KILNI_LANES_FLOAT_COMPARES(X, _ftz_f32)  \
   KILNI_LANES_FLOAT_COMPARES(X, _f64)
 // clang-format on
 

@@ -14,6 +14,14 @@ KILNI_LANES_INLINE uint32_t popcount64(uint64_t x) {
   return popcount32((uint32_t)x) + popcount32((uint32_t)(x >> 32));
 }
 // Zeros above the highest one; the width for zero.
+#if defined(__LZCNT__)
+KILNI_LANES_INLINE uint32_t leading32(uint32_t x) {
+  return x ? (uint32_t)__builtin_clz(x) : 32;
+}
+KILNI_LANES_INLINE uint32_t leading64(uint64_t x) {
+  return x ? (uint32_t)__builtin_clzll(x) : 64;
+}
+#else
 KILNI_LANES_INLINE uint32_t leading32(uint32_t x) {
   x |= x >> 1;
   x |= x >> 2;
@@ -26,6 +34,7 @@ KILNI_LANES_INLINE uint32_t leading64(uint64_t x) {
   uint32_t high = (uint32_t)(x >> 32);
   return high ? leading32(high) : 32 + leading32((uint32_t)x);
 }
+#endif
 KILNI_LANES_INLINE uint32_t reverse32(uint32_t x) {
   x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
   x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
