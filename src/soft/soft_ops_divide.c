@@ -6,11 +6,13 @@
 // The least number divided by -1 is itself, with remainder 0.
 #include "soft/soft_lanes.h"
 
-// The quotient of 32 bits by way of f64, which vectors have: the nearest f64 to
-// a / b is never beyond an integer that a / b is below, for they are at least
-// 1 / b apart and the rounding moves it by less than 2^-20 / b. Adding 2^52
-// puts the nearest integer into the low bits; one less where that went up.
+// The quotient of 32 bits, anything for b == 0. With wide vectors by way of
+// f64: the nearest f64 to a / b is never beyond an integer that a / b is below,
+// for they are at least 1 / b apart and the rounding moves it by less than
+// 2^-20 / b. Adding 2^52 puts the nearest integer into the low bits; one less
+// where that went up.
 KILNI_LANES_INLINE uint32_t quotient(uint32_t a, uint32_t b) {
+#if defined(__AVX2__)
   double q = (double)a / (double)(b ? b : 1u);
   double sum = q + 0x1p52;
   union {
@@ -19,6 +21,9 @@ KILNI_LANES_INLINE uint32_t quotient(uint32_t a, uint32_t b) {
   } u = {sum};
   uint64_t up = sum - 0x1p52 > q ? 1u : 0u;
   return (uint32_t)(u.bits - up);
+#else
+  return a / (b ? b : 1u);
+#endif
 }
 KILNI_LANES_INLINE uint32_t div_u(uint32_t a, uint32_t b) {
   return b ? quotient(a, b) : UINT32_MAX;
