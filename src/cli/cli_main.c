@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: the command `kiln`.
+#define _XOPEN_SOURCE 700
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +73,10 @@ static bool run_main(int argc, char** argv, kilni_cli_error_t* error) {
 
 int main(int argc, char** argv) {
   kilni_cli_error_t error;
+  // A full disk and a reader that went away are errors of write(), so that
+  // what was begun can be taken back.
+  (void)signal(SIGXFSZ, SIG_IGN);
+  (void)signal(SIGPIPE, SIG_IGN);
   if (run_main(argc, argv, &error)) return EXIT_SUCCESS;
   bool json = false;  // also where the arguments could not be understood
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i)

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: tests of what each parameter gets and the shape of the launch.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/run_plan.h"
+
+// A kernel void f(const T* in, T* out, int n, float s, double d, char c).
+static void make_kernel(kilni_cli_kernel_t* k) {
+  memset(k, 0, sizeof(*k));
+  k->name = "f";
+  k->params_known = true;
+  k->param_count = 6;
+  k->params[0] = (kilni_cli_param_t){"f_0", 8, KILN_PARAM_KIND_INTEGER};
+  k->params[1] = (kilni_cli_param_t){"f_1", 8, KILN_PARAM_KIND_POINTER};
+  k->params[2] = (kilni_cli_param_t){"n", 4, KILN_PARAM_KIND_INTEGER};
+  k->params[3] = (kilni_cli_param_t){"s", 4, KILN_PARAM_KIND_FLOAT};
+  k->params[4] = (kilni_cli_param_t){"d", 8, KILN_PARAM_KIND_FLOAT};
+  k->params[5] = (kilni_cli_param_t){"c", 1, KILN_PARAM_KIND_INTEGER};
+}
+
+// One "option=value" of the request.
+static void bind(kilni_cli_request_t* r, kilni_cli_binding_t* b,
+                 const char* option, const char* text) {
+  kilni_cli_error_t error;
+  const char* rest;
+  memset(b, 0, sizeof(*b));
+  b->option = option;
+  b->parameter = text;
+  b->is_in = strcmp(option, "in") == 0 || strcmp(option, "inout") == 0;
+  b->is_out = strcmp(option, "out") == 0 || strcmp(option, "inout") == 0;
+  b->is_arg = strcmp(option, "arg") == 0;
+  assert_true(kilni_cli_split_assignment(option, text, &b->parameter_size,
+                                         &rest, &error));
+  if (b->is_arg) {
+    assert_true(kilni_cli_value_parse(rest, &b->value, &error));
+  } else {
+    assert_true(kilni_cli_spec_parse(rest, &b->spec, &error));
+    assert_true(
+        kilni_cli_buffer_add(&b->path, rest, b->spec.path_size, &error));
+    if (b->is_in) b->array.shape = b->spec.shape;
+  }
+  ++r->binding_count;
+}
+
+static const char* const GOOD[] = {"in",  "0=x:f32[100]", "out", "1=y:@0",
+                                   "arg", "2=len(0)",     "arg", "s=2.5f32",
+                                   "arg", "4=1f64",       "arg", "c=true"};
+
+// The plan for GOOD with `text` in place of (or behind) binding `index`.
+static bool plan_with(size_t index, const char* option, const char* text,
+                      kilni_cli_plan_t* plan, kilni_cli_error_t* error) {
+  kilni_cli_kernel_t kernel;
+  kilni_cli_request_t r = {0};
+  kilni_cli_binding_t bindings[8];
+  make_kernel(&kernel);
+  r.bindings = bindings;
+  for (size_t i = 0; i < 6; ++i)
+    if (i != index) {
+      bind(&r, &bindings[r.binding_count], GOOD[2 * i], GOOD[2 * i + 1]);
+    } else if (text != NULL) {
+      bind(&r, &bindings[r.binding_count], option, text);
+    }
+  if (index > 6) bind(&r, &bindings[r.binding_count], option, text);
+  bool ok = kilni_cli_plan_make(&kernel, &r, plan, error);
+  for (size_t i = 0; i < r.binding_count; ++i)
+    kilni_cli_buffer_deinit(&bindings[i].path);
+  return ok;
+}
+
+static void a_good_request_is_planned(void** state) {
+  (void)state;
+  kilni_cli_plan_t plan;
+  kilni_cli_error_t error;
+  assert_true(plan_with(6, NULL, NULL, &plan, &error));
+  assert_int_equal(plan.count, 6);
+  assert_int_equal(plan.slots[1].shape.bytes, 400);
+  assert_int_equal(plan.slots[2].scalar.bits, 100);
+  assert_int_equal(plan.slots[2].scalar.bytes, 4);
+  assert_int_equal(plan.block[0], 256);
+  assert_int_equal(plan.grid[0], 1);
+  assert_true(plan.grid_chosen);
+  assert_int_equal(plan.grid_covers, 100);
+}
+
+static void what_is_wrong_names_the_parameter(void** state) {
+  (void)state;
+  static const struct {
+    size_t index;
+    const char* option;
+    const char* text;
+    const char* part;  // of the message
+  } BAD[] = {
+      {0, "in", NULL, "parameter 0"},
+      {1, "arg", "1=1i32", "type i32"},
+            {1, "arg", "1=1.0f64", "type f64"},
+      {1, "out", "1=y:@1", "circle"},
+      {1, "out", "1=y:@2", "no buffer"},
+      {1, "out", "1=y:@9", "no parameter \"9\""},
+      {1, "out", "1=y", "no type and shape"},
+      {1, "out", "1=y.png:f32[2,2]", "picture"},
+      {2, "arg", "n=1i64", "\"n\""},
+      {2, "arg", "2=1f32", "an integer"},
+      {2, "arg", "2=len(3)", "no buffer"},
+      {2, "in", "2=x:u8[4]", "no buffer"},
+      {3, "arg", "s=1i32", "a float"},
+      {3, "arg", "s=1f64", "of 4 bytes"},
+      {3, "arg", "s=len(0)", "a float"},
+      {4, "arg", "d=1i64", "a float"},
+      {5, "arg", "c=1i32", "of 1 bytes"},
+      {9, "arg", "2=1i32", "twice"},
+      {9, "in", "2=x:u8[4]", "twice"},
+      {9, "in", "0=x:u8[4]", "twice"},
+      {9, "arg", "zz=1i32", "no parameter \"zz\""},
+      {9, "arg", "6=1i32", "no parameter \"6\""},
+      {9, "arg", "99999999999=1i32", "no parameter"},
+  };
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+    kilni_cli_plan_t plan;
+    kilni_cli_error_t error;
+    if (plan_with(BAD[i].index, BAD[i].option, BAD[i].text, &plan, &error))
+      fail_msg("case %zu was taken", i);
+    assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
+    if (strstr(error.message, BAD[i].part) == NULL)
+      fail_msg("case %zu: \"%s\" lacks \"%s\"", i, error.message, BAD[i].part);
+    assert_true(error.fix[0] != 0);
+  }
+}
+
+static void an_input_may_be_written_elsewhere(void** state) {
+  (void)state;
+  kilni_cli_plan_t plan;
+  kilni_cli_error_t error;
+  assert_true(plan_with(9, "out", "0=z", &plan, &error));
+  assert_non_null(plan.slots[0].in);
+  assert_non_null(plan.slots[0].out);
+  assert_int_equal(plan.slots[0].shape.count, 100);
+  assert_true(plan_with(9, "out", "0=z:f32[100]", &plan, &error));
+  assert_false(plan_with(9, "out", "0=z:f32[99]", &plan, &error));
+}
+
+static void the_longest_buffer_makes_the_grid(void** state) {
+  (void)state;
+  kilni_cli_plan_t plan;
+  kilni_cli_error_t error;
+  assert_true(plan_with(1, "out", "1=y:u8[256]", &plan, &error));
+  assert_int_equal(plan.grid[0], 1);
+  assert_true(plan_with(1, "out", "1=y:u8[257]", &plan, &error));
+  assert_int_equal(plan.grid[0], 2);
+  assert_true(plan_with(1, "out", "1=y:u8[16,32,3]", &plan, &error));
+  assert_int_equal(plan.grid[0], 6);
+}
+
+static void a_given_or_required_block_is_taken(void** state) {
+  (void)state;
+  kilni_cli_kernel_t kernel;
+  kilni_cli_request_t r = {0};
+  kilni_cli_binding_t b;
+  kilni_cli_plan_t plan;
+  kilni_cli_error_t error;
+  memset(&kernel, 0, sizeof(kernel));
+  kernel.name = "g";
+  kernel.params_known = true;
+  kernel.param_count = 1;
+  kernel.params[0] = (kilni_cli_param_t){"", 8, KILN_PARAM_KIND_UNKNOWN};
+  kernel.required_block[0] = 8;
+  kernel.required_block[1] = 4;
+  r.bindings = &b;
+  bind(&r, &b, "out", "0=y:u8[33]");
+  assert_true(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+  assert_int_equal(plan.block[0], 8);
+  assert_int_equal(plan.block[1], 4);
+  assert_int_equal(plan.block[2], 1);
+  assert_int_equal(plan.grid[0], 2);
+  r.has_block = r.has_grid = true;
+  r.block[0] = r.block[1] = r.block[2] = 1;
+  r.grid[0] = r.grid[1] = r.grid[2] = 3;
+  assert_true(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+  assert_int_equal(plan.block[0], 1);
+  assert_int_equal(plan.grid[2], 3);
+  assert_false(plan.grid_chosen);
+  kilni_cli_buffer_deinit(&b.path);
+}
+
+static void unknown_parameters_go_by_position(void** state) {
+  (void)state;
+  kilni_cli_kernel_t kernel;
+  kilni_cli_request_t r = {0};
+  kilni_cli_binding_t b[2];
+  kilni_cli_plan_t plan;
+  kilni_cli_error_t error;
+  memset(&kernel, 0, sizeof(kernel));
+  kernel.name = "g";
+  r.bindings = b;
+  bind(&r, &b[0], "arg", "1=7u16");
+  assert_false(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+  assert_non_null(strstr(error.message, "parameter 0"));
+  bind(&r, &b[1], "arg", "0=1f64");
+  assert_true(kilni_cli_plan_make(&kernel, &r, &plan, &error));
+  assert_int_equal(plan.count, 2);
+}
+
+static void entries_are_found(void** state) {
+  (void)state;
+  static const char* const NAMES[] = {"_Z5scalePfi", "_ZN2ns4addXEPf",
+                                      "add",         "_Z3addPf",
+                                      "_Z3mulPf",    "_Z3mulPd"};
+  uint32_t at;
+  kilni_cli_error_t error;
+  assert_true(kilni_cli_entry_find(NAMES, 6, "scale", "f", &at, &error));
+  assert_int_equal(at, 0);
+  assert_true(kilni_cli_entry_find(NAMES, 6, "addX", "f", &at, &error));
+  assert_int_equal(at, 1);
+  assert_true(kilni_cli_entry_find(NAMES, 6, "add", "f", &at, &error));
+  assert_int_equal(at, 2);
+  assert_true(kilni_cli_entry_find(NAMES, 6, "_Z3mulPd", "f", &at, &error));
+  assert_int_equal(at, 5);
+  assert_false(kilni_cli_entry_find(NAMES, 6, "mul", "f", &at, &error));
+  assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
+  assert_false(kilni_cli_entry_find(NAMES, 6, "cale", "f", &at, &error));
+  assert_int_equal(error.code, KILN_STATUS_NOT_FOUND);
+  assert_non_null(strstr(error.fix, "_Z5scalePfi"));
+  assert_false(kilni_cli_entry_find(NAMES, 6, NULL, "f", &at, &error));
+  assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
+  assert_true(kilni_cli_entry_find(NAMES, 1, NULL, "f", &at, &error));
+  assert_false(kilni_cli_entry_find(NAMES, 0, NULL, "f", &at, &error));
+  assert_int_equal(error.code, KILN_STATUS_NOT_FOUND);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_good_request_is_planned),
+      cmocka_unit_test(what_is_wrong_names_the_parameter),
+      cmocka_unit_test(an_input_may_be_written_elsewhere),
+      cmocka_unit_test(the_longest_buffer_makes_the_grid),
+      cmocka_unit_test(a_given_or_required_block_is_taken),
+      cmocka_unit_test(unknown_parameters_go_by_position),
+      cmocka_unit_test(entries_are_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
