@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: the door. What runtime/ opens a device with.
+#ifndef KILN_SRC_DEVICE_DEVICE_H_
+#define KILN_SRC_DEVICE_DEVICE_H_
+
+#include "base/host.h"
+#include "base/keep.h"
+#include "kiln/device.h"
+#include "table/table.h"
+
+// What a device is opened over. Everything it points at outlives the device,
+// by `keep` where by nothing else. thread-compatible
+typedef struct kilni_device_source_t {
+  const kiln_host_t* host;
+  kilni_keep_t keep;
+  const kiln_cuda_table_t* table;
+  const char* name;  // "cuda:0"; copied
+  const char* note;  // NULL is ""; copied
+  uint32_t kind;     // KILN_DEVICE_KIND_*
+  uint32_t ordinal;
+  // What the driver API has no call for; NULL where the provider has none.
+  void (*fault_text)(char* buffer, size_t capacity);
+  uint64_t (*executed)(void);
+} kilni_device_source_t;
+
+kiln_status_t kilni_device_open(const kilni_device_source_t* source,
+                                kiln_device_t** out_device);
+
+// True once a fault or a reached time limit has ended the device: its driver
+// must then not be taken down.
+bool kilni_device_is_lost(const kiln_device_t* device);
+
+#endif  // KILN_SRC_DEVICE_DEVICE_H_

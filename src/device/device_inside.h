@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: what the files of this room share. Not a door.
+//
+// Every driver call goes through KILNI_DEVICE_CALL or, in a destructor,
+// through KILNI_DEVICE_END: they switch to the device's context where the row
+// needs it, and back.
+#ifndef KILN_SRC_DEVICE_DEVICE_INSIDE_H_
+#define KILN_SRC_DEVICE_DEVICE_INSIDE_H_
+
+#include <stdatomic.h>
+
+#include "base/status_make.h"
+#include "device/device.h"
+#include "kiln/memory.h"
+#include "kiln/module.h"
+#include "kiln/stream.h"
+
+enum {
+  KILNI_DEVICE_NAME_BYTES = 32,
+  KILNI_DEVICE_MODEL_BYTES = 256,
+  KILNI_DEVICE_NOTE_BYTES = 1024,
+};
+
+struct kiln_device_t {
+  const kiln_host_t* host;
+  kilni_keep_t keep;
+  const kiln_cuda_table_t* table;
+  atomic_uint references;
+  atomic_bool lost;
+  bool has_context;
+  kiln_cu_device_t handle;
+  kiln_cu_context_t context;
+  void (*fault_text)(char* buffer, size_t capacity);
+  uint64_t (*executed)(void);
+  kiln_device_info_t info;
+  char name[KILNI_DEVICE_NAME_BYTES];
+  char model[KILNI_DEVICE_MODEL_BYTES];
+  char note[KILNI_DEVICE_NOTE_BYTES];
+};
+
+struct kiln_stream_t {
+  kiln_device_t* device;
+  atomic_uint references;
+  kiln_cu_stream_t handle;
+};
+
+struct kiln_event_t {
+  kiln_device_t* device;
+  atomic_uint references;
+  atomic_bool recorded;
+  bool timing;
+  kiln_cu_event_t handle;
+};
+
+struct kiln_buffer_t {
+  kiln_device_t* device;
+  kiln_stream_t* stream;  // NULL: freed by cuMemFree
+  atomic_uint references;
+  uint64_t size;
+  kiln_cu_deviceptr_t address;
+};
+
+// What a code file says about a kernel. thread-compatible
+typedef struct kilni_image_kernel_t {
+  char* name;
+  kiln_kernel_param_t* params;  // names owned
+  uint32_t param_count;
+  uint32_t required_block[3];
+} kilni_image_kernel_t;
+
+enum {
+  KILNI_IMAGE_PTX = 1,
+  KILNI_IMAGE_CUBIN = 2,
+  KILNI_IMAGE_FATBIN = 3,
+};
+
+// What a code file says about itself. thread-compatible
+typedef struct kilni_image_t {
+  kiln_allocator_t allocator;
+  uint32_t format;         // KILNI_IMAGE_*
+  bool params_known;       // kernels have their parameters
+  uint32_t version_major;  // of PTX
+  uint32_t version_minor;
+  kilni_image_kernel_t* kernels;
+  size_t kernel_count;
+} kilni_image_t;
+
+struct kiln_module_t {
+  kiln_device_t* device;
+  atomic_uint references;
+  kiln_cu_module_t handle;
+  kilni_image_t image;
+  char* name;
+};
+
+struct kiln_kernel_t {
+  kiln_module_t* module;
+  atomic_uint references;
+  atomic_bool opted_in;  // to more shared memory than the default
+  kiln_cu_function_t handle;
+  kiln_kernel_info_t info;
+  char* name;
+  const kiln_kernel_param_t* params;  // of the image, or `own_params`
+  kiln_kernel_param_t* own_params;    // asked of the driver
+};
+
+// ---- Scope (device_scope.c) ----
+
+// A driver call being made. one-thread
+typedef struct kilni_scope_t {
+  kiln_device_t* device;
+  kiln_cu_context_t previous;
+  bool switched;
+} kilni_scope_t;
+
+// Makes the device's context current if the row needs that and it is not, after
+// asking for a fork and a lost device. A FROM_STREAM row needs nothing: our
+// streams are never a default stream.
+kiln_status_t kilni_scope_enter(kilni_scope_t* scope, kiln_device_t* device,
+                                kilni_cuda_row_id_t row);
+// Puts the previous context back. `status` is the operation's, and wins.
+kiln_status_t kilni_scope_leave(kilni_scope_t* scope, kiln_status_t status);
+
+// The status of a driver call; a sticky result marks the device as lost and
+// carries the fault report.
+kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
+                                 const char* call, const char* file, int line);
+
+#define KILNI_DEVICE_CHECK(device, result, call) \
+  kilni_device_check((device), (result), (call), __FILE__, __LINE__)
+
+// Calls a row of the device's table; `out_status` is the result.
+#define KILNI_DEVICE_CALL(out_status, device_, call, ...)                    \
+  do {                                                                       \
+    kilni_scope_t scope_;                                                    \
+    (out_status) =                                                           \
+        kilni_scope_enter(&scope_, (device_), KILNI_CUDA_ROW_##call);        \
+    if (kiln_status_is_ok(out_status)) {                                     \
+      (out_status) = kilni_scope_leave(                                      \
+          &scope_,                                                           \
+          KILNI_DEVICE_CHECK((device_), (device_)->table->call(__VA_ARGS__), \
+                             #call));                                        \
+    }                                                                        \
+  } while (0)
+
+// In a destructor: false if the handle is to be left alone (a lost device).
+// Never fails: a context that cannot be made current does not keep a handle
+// from being destroyed.
+bool kilni_scope_enter_end(kilni_scope_t* scope, kiln_device_t* device,
+                           kilni_cuda_row_id_t row);
+void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
+                           const char* call);
+
+#define KILNI_DEVICE_END(device_, call, ...)                                \
+  do {                                                                      \
+    kilni_scope_t scope_;                                                   \
+    if (kilni_scope_enter_end(&scope_, (device_), KILNI_CUDA_ROW_##call)) { \
+      kilni_scope_leave_end(&scope_, (device_)->table->call(__VA_ARGS__),   \
+                            #call);                                         \
+    }                                                                       \
+  } while (0)
+
+// True in a forked child, where releases do nothing.
+bool kilni_device_is_forked(const kiln_device_t* device);
+
+// DEVICE_LOST for a device that is.
+kiln_status_t kilni_device_lost_status(const kiln_device_t* device);
+void kilni_device_mark_lost(kiln_device_t* device);
+// The lines of the fault report as annotations.
+kiln_status_t kilni_device_annotate_fault(const kiln_device_t* device,
+                                          kiln_status_t status);
+
+// OK if two devices are one (their context is).
+kiln_status_t kilni_device_check_same(const kiln_device_t* device,
+                                      const kiln_device_t* other,
+                                      const char* what);
+
+// ---- Image (device_image.c) ----
+
+// Reads what `bytes` say. For a file that the reader cannot read but a driver
+// may, `params_known` is false and `*out_doubt` says why.
+kiln_status_t kilni_image_init(kilni_image_t* image, kiln_allocator_t allocator,
+                               kiln_bytes_view_t bytes, const char* name,
+                               kiln_status_t* out_doubt);
+void kilni_image_deinit(kilni_image_t* image);
+// The index of a kernel; kernel_count if there is none.
+size_t kilni_image_find(const kilni_image_t* image, const char* name);
+// Appends a kernel of which only the name is known.
+kiln_status_t kilni_image_add_name(kilni_image_t* image, const char* name);
+
+#endif  // KILN_SRC_DEVICE_DEVICE_INSIDE_H_

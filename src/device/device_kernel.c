@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: kernels: found by name, with what they need and take.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "device/device_inside.h"
+
+enum {
+  MAX_PARAMS = 4096,      // asked of the driver
+  LIST_LIMIT_BYTES = 900  // of names in one message
+};
+
+// ---- Not found ----
+
+// "a", "b", "c" and 4 more.
+static void list_names(const kilni_image_t* image, kilni_str_t* text) {
+  for (size_t i = 0; i < image->kernel_count; i++) {
+    if (text->size > LIST_LIMIT_BYTES) {
+      kilni_str_addf(text, " and %zu more", image->kernel_count - i);
+      return;
+    }
+    kilni_str_addf(text, "%s\"%s\"", i > 0 ? ", " : "", image->kernels[i].name);
+  }
+}
+
+static kiln_status_t with_names(const kiln_module_t* module,
+                                kiln_status_t status) {
+  kilni_str_t names;
+  kilni_str_init(&names, module->device->host->allocator, 16384);
+  list_names(&module->image, &names);
+  if (module->image.kernel_count > 0) {
+    status =
+        kilni_status_with_fix(status, "name one of %s", kilni_str_cstr(&names));
+  } else if (module->image.params_known) {
+    status = kilni_status_with_fix(
+        status,
+        "the module has no kernel: mark one `.entry` (in CUDA C++ "
+        "__global__)");
+  } else {
+    status = kilni_status_with_fix(
+        status,
+        "names of C++ kernels are mangled: declare it extern \"C\", or "
+        "ask the compiler for its lowered name");
+  }
+  kilni_str_deinit(&names);
+  return status;
+}
+
+static kiln_status_t not_found(const kiln_module_t* module, const char* name) {
+  return with_names(
+      module, KILNI_FAIL(NOT_FOUND, "no kernel \"%s\" in module \"%s\"", name,
+                         module->name));
+}
+
+// The name to look for: the given one, or that of the only kernel.
+static kiln_status_t choose_name(const kiln_module_t* module,
+                                 const char** inout_name) {
+  const kilni_image_t* image = &module->image;
+  if (*inout_name != NULL) {
+    bool listed = image->params_known || image->kernel_count > 0;
+    if (listed && kilni_image_find(image, *inout_name) == image->kernel_count) {
+      return not_found(module, *inout_name);
+    }
+    return NULL;
+  }
+  if (image->kernel_count == 1) {
+    *inout_name = image->kernels[0].name;
+    return NULL;
+  }
+  if (image->kernel_count == 0 && image->params_known) {
+    return with_names(
+        module,
+        KILNI_FAIL(NOT_FOUND, "no kernel in module \"%s\"", module->name));
+  }
+  return with_names(
+      module,
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "module \"%s\" has %zu kernels that can be listed, and "
+                 "none was named",
+                 module->name, image->kernel_count));
+}
+
+// ---- Facts ----
+
+static kiln_status_t read_attribute(kiln_kernel_t* kernel,
+                                    kiln_cu_function_attribute_t id,
+                                    uint32_t* out_value) {
+  int value = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, kernel->module->device, cuFuncGetAttribute, &value,
+                    id, kernel->handle);
+  *out_value = value > 0 ? (uint32_t)value : 0;
+  return status;
+}
+
+static kiln_status_t read_attributes(kiln_kernel_t* kernel) {
+  kiln_kernel_info_t* info = &kernel->info;
+  KILNI_RETURN_IF_ERROR(
+      read_attribute(kernel, KILN_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                     &info->max_threads));
+  KILNI_RETURN_IF_ERROR(read_attribute(kernel,
+                                       KILN_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                                       &info->static_shared_bytes));
+  KILNI_RETURN_IF_ERROR(read_attribute(
+      kernel, KILN_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, &info->const_bytes));
+  KILNI_RETURN_IF_ERROR(read_attribute(
+      kernel, KILN_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &info->local_bytes));
+  return read_attribute(kernel, KILN_CU_FUNC_ATTRIBUTE_NUM_REGS,
+                        &info->registers);
+}
+
+// Asks the driver for one parameter; false behind the last.
+static kiln_status_t ask_param(kiln_kernel_t* kernel, size_t index,
+                               kiln_kernel_param_t* out_param, bool* out_more) {
+  size_t offset = 0;
+  size_t bytes = 0;
+  *out_more = false;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, kernel->module->device, cuFuncGetParamInfo,
+                    kernel->handle, index, &offset, &bytes);
+  if (kiln_status_code(status) == KILN_STATUS_INVALID_ARGUMENT) {
+    kiln_status_free(status);  // there is no such parameter
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(status);
+  out_param->name = "";
+  out_param->offset = (uint32_t)offset;
+  out_param->bytes = (uint32_t)bytes;
+  *out_more = true;
+  return NULL;
+}
+
+static kiln_status_t ask_params(kiln_kernel_t* kernel) {
+  kiln_device_t* device = kernel->module->device;
+  if (!kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuFuncGetParamInfo)) {
+    return NULL;
+  }
+  uint32_t count = 0;
+  kiln_kernel_param_t param;
+  bool more = true;
+  while (more && count < MAX_PARAMS) {
+    memset(&param, 0, sizeof(param));
+    KILNI_RETURN_IF_ERROR(ask_param(kernel, count, &param, &more));
+    if (more) count++;
+  }
+  if (count > 0) {
+    void* params = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+        device->host->allocator, count, sizeof(kiln_kernel_param_t), &params));
+    kernel->own_params = params;
+    kernel->info.param_count = count;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    KILNI_RETURN_IF_ERROR(ask_param(kernel, i, &kernel->own_params[i], &more));
+  }
+  kernel->params = kernel->own_params;
+  kernel->info.params_known = 1;
+  return NULL;
+}
+
+static kiln_status_t read_params(kiln_kernel_t* kernel) {
+  const kilni_image_t* image = &kernel->module->image;
+  size_t index = kilni_image_find(image, kernel->name);
+  if (image->params_known && index < image->kernel_count) {
+    const kilni_image_kernel_t* found = &image->kernels[index];
+    kernel->params = found->params;
+    kernel->info.param_count = found->param_count;
+    kernel->info.params_known = 1;
+    memcpy(kernel->info.required_block, found->required_block,
+           sizeof(found->required_block));
+  } else {
+    KILNI_RETURN_IF_ERROR(ask_params(kernel));
+  }
+  if (kernel->info.param_count > 0) {
+    const kiln_kernel_param_t* last =
+        &kernel->params[kernel->info.param_count - 1];
+    kernel->info.param_bytes = last->offset + last->bytes;
+  }
+  return NULL;
+}
+
+// ---- Making and ending ----
+
+static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
+  kiln_module_t* module = kernel->module;
+  KILNI_RETURN_IF_ERROR(kilni_strdup(module->device->host->allocator,
+                                     kilni_sv(name), &kernel->name));
+  kernel->info.name = kernel->name;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, module->device, cuModuleGetFunction,
+                    &kernel->handle, module->handle, name);
+  if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
+    kiln_status_free(status);
+    return not_found(module, name);
+  }
+  KILNI_RETURN_IF_ERROR(status);
+  KILNI_RETURN_IF_ERROR(read_attributes(kernel));
+  return read_params(kernel);
+}
+
+kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
+                                 kiln_kernel_t** out_kernel) {
+  KILNI_CHECK_ARGUMENT(out_kernel != NULL, "out_kernel");
+  *out_kernel = NULL;
+  KILNI_CHECK_ARGUMENT(module != NULL, "module");
+  KILNI_RETURN_IF_ERROR(choose_name(module, &name));
+  kiln_allocator_t allocator = module->device->host->allocator;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kiln_kernel_t), &block));
+  kiln_kernel_t* kernel = block;
+  kernel->module = module;
+  kiln_module_retain(module);
+  atomic_init(&kernel->references, 1);
+  atomic_init(&kernel->opted_in, false);
+  kiln_status_t status = fill(kernel, name);
+  if (!kiln_status_is_ok(status)) {
+    kiln_kernel_release(kernel);
+    return status;
+  }
+  *out_kernel = kernel;
+  return NULL;
+}
+
+void kiln_kernel_retain(kiln_kernel_t* kernel) {
+  if (kernel == NULL) return;
+  atomic_fetch_add_explicit(&kernel->references, 1, memory_order_relaxed);
+}
+
+void kiln_kernel_release(kiln_kernel_t* kernel) {
+  if (kernel == NULL || kilni_device_is_forked(kernel->module->device)) return;
+  if (atomic_fetch_sub_explicit(&kernel->references, 1, memory_order_acq_rel) !=
+      1) {
+    return;
+  }
+  kiln_module_t* module = kernel->module;
+  kiln_allocator_t allocator = module->device->host->allocator;
+  kilni_strfree(allocator, kernel->name);
+  if (kernel->own_params != NULL) {
+    kilni_free_array(allocator, kernel->own_params, kernel->info.param_count,
+                     sizeof(kiln_kernel_param_t));
+  }
+  kilni_free(allocator, kernel, sizeof(*kernel));
+  kiln_module_release(module);
+}
+
+kiln_module_t* kiln_kernel_module(const kiln_kernel_t* kernel) {
+  return kernel->module;
+}
+
+const char* kiln_kernel_name(const kiln_kernel_t* kernel) {
+  return kernel->name;
+}
+
+const kiln_kernel_info_t* kiln_kernel_info(const kiln_kernel_t* kernel) {
+  return &kernel->info;
+}
+
+const kiln_kernel_param_t* kiln_kernel_param(const kiln_kernel_t* kernel,
+                                             uint32_t index) {
+  if (index >= kernel->info.param_count) return NULL;
+  return &kernel->params[index];
+}

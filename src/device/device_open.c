@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: a device opened over a table: its facts, its primary context.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "device/device_inside.h"
+
+void kiln_device_retain(kiln_device_t* device) {
+  if (device == NULL) return;
+  atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
+}
+
+static void destroy(kiln_device_t* device) {
+  if (device->has_context) {
+    KILNI_DEVICE_END(device, cuDevicePrimaryCtxRelease, device->handle);
+  }
+  kilni_keep_t keep = device->keep;
+  kilni_free(device->host->allocator, device, sizeof(*device));
+  kilni_keep_release(keep);
+}
+
+void kiln_device_release(kiln_device_t* device) {
+  if (device == NULL || kilni_device_is_forked(device)) return;
+  if (atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) ==
+      1) {
+    destroy(device);
+  }
+}
+
+const char* kiln_device_name(const kiln_device_t* device) {
+  return device->name;
+}
+
+const char* kiln_device_note(const kiln_device_t* device) {
+  return device->note;
+}
+
+const kiln_device_info_t* kiln_device_info(const kiln_device_t* device) {
+  return &device->info;
+}
+
+// A driver's attribute and where it goes. thread-safe
+typedef struct attribute_t {
+  kiln_cu_device_attribute_t id;
+  size_t offset;
+} attribute_t;
+
+#define FIELD(name) offsetof(kiln_device_info_t, name)
+#define ID(name)    KILN_CU_DEVICE_ATTRIBUTE_##name
+static const attribute_t kAttributes[] = {
+    {ID(COMPUTE_CAPABILITY_MAJOR), FIELD(compute_major)},
+    {ID(COMPUTE_CAPABILITY_MINOR), FIELD(compute_minor)},
+    {ID(MULTIPROCESSOR_COUNT), FIELD(multiprocessors)},
+    {ID(WARP_SIZE), FIELD(warp_size)},
+    {ID(MAX_THREADS_PER_BLOCK), FIELD(max_threads_per_block)},
+    {ID(MAX_BLOCK_DIM_X), FIELD(max_block)},
+    {ID(MAX_BLOCK_DIM_Y), FIELD(max_block) + 4},
+    {ID(MAX_BLOCK_DIM_Z), FIELD(max_block) + 8},
+    {ID(MAX_GRID_DIM_X), FIELD(max_grid)},
+    {ID(MAX_GRID_DIM_Y), FIELD(max_grid) + 4},
+    {ID(MAX_GRID_DIM_Z), FIELD(max_grid) + 8},
+    {ID(MAX_SHARED_MEMORY_PER_BLOCK), FIELD(shared_bytes)},
+    {ID(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), FIELD(shared_optin_bytes)},
+    {ID(MEMORY_POOLS_SUPPORTED), FIELD(memory_pools)},
+};
+#undef FIELD
+#undef ID
+
+static kiln_status_t read_attributes(kiln_device_t* device) {
+  const kiln_cuda_table_t* table = device->table;
+  for (size_t i = 0; i < sizeof(kAttributes) / sizeof(kAttributes[0]); i++) {
+    int value = 0;
+    KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
+        device,
+        table->cuDeviceGetAttribute(&value, kAttributes[i].id, device->handle),
+        "cuDeviceGetAttribute"));
+    uint32_t number = value > 0 ? (uint32_t)value : 0;
+    memcpy((char*)&device->info + kAttributes[i].offset, &number,
+           sizeof(number));
+  }
+  if (!kilni_cuda_has(table, KILNI_CUDA_ROW_cuMemAllocAsync)) {
+    device->info.memory_pools = 0;
+  }
+  return NULL;
+}
+
+static kiln_status_t read_facts(kiln_device_t* device) {
+  const kiln_cuda_table_t* table = device->table;
+  int version = 0;
+  KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
+      device, table->cuDriverGetVersion(&version), "cuDriverGetVersion"));
+  device->info.driver_version = (uint32_t)version;
+  KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
+      device,
+      table->cuDeviceGetName(device->model, (int)sizeof(device->model) - 1,
+                             device->handle),
+      "cuDeviceGetName"));
+  device->info.model = device->model;
+  size_t bytes = 0;
+  KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
+      device, table->cuDeviceTotalMem(&bytes, device->handle),
+      "cuDeviceTotalMem"));
+  device->info.memory_bytes = bytes;
+  return read_attributes(device);
+}
+
+static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
+  const kiln_cuda_table_t* table = device->table;
+  KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(device, table->cuInit(0), "cuInit"));
+  int count = 0;
+  KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
+      device, table->cuDeviceGetCount(&count), "cuDeviceGetCount"));
+  if (count <= 0 || ordinal >= (uint32_t)count) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(NOT_FOUND, "no device \"%s\": the driver shows %d",
+                   device->name, count),
+        "%s",
+        count > 0 ? "choose a lower number; CUDA_VISIBLE_DEVICES decides which "
+                    "GPUs are shown"
+                  : "check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use the "
+                    "software device (`--device soft`)");
+  }
+  device->info.ordinal = ordinal;
+  return KILNI_DEVICE_CHECK(
+      device, table->cuDeviceGet(&device->handle, (int)ordinal), "cuDeviceGet");
+}
+
+static kiln_status_t start(kiln_device_t* device, uint32_t ordinal) {
+  KILNI_RETURN_IF_ERROR(find(device, ordinal));
+  KILNI_RETURN_IF_ERROR(read_facts(device));
+  KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
+      device,
+      device->table->cuDevicePrimaryCtxRetain(&device->context, device->handle),
+      "cuDevicePrimaryCtxRetain"));
+  device->has_context = true;
+  return NULL;
+}
+
+kiln_status_t kilni_device_open(const kilni_device_source_t* source,
+                                kiln_device_t** out_device) {
+  *out_device = NULL;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(source->host->allocator, sizeof(kiln_device_t), &block));
+  kiln_device_t* device = block;
+  device->host = source->host;
+  device->keep = source->keep;
+  kilni_keep_retain(device->keep);
+  device->table = source->table;
+  device->fault_text = source->fault_text;
+  device->executed = source->executed;
+  device->info.kind = source->kind;
+  atomic_init(&device->references, 1);
+  atomic_init(&device->lost, false);
+  snprintf(device->name, sizeof(device->name), "%s", source->name);
+  snprintf(device->note, sizeof(device->note), "%s",
+           source->note ? source->note : "");
+  kiln_status_t status = start(device, source->ordinal);
+  if (!kiln_status_is_ok(status)) {
+    kiln_device_release(device);
+    return status;
+  }
+  *out_device = device;
+  return NULL;
+}
+
+kiln_status_t kiln_device_query_free(kiln_device_t* device,
+                                     uint64_t* out_free_bytes) {
+  KILNI_CHECK_ARGUMENT(out_free_bytes != NULL, "out_free_bytes");
+  *out_free_bytes = 0;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  size_t available = 0;
+  size_t total = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuMemGetInfo, &available, &total);
+  if (kiln_status_is_ok(status)) *out_free_bytes = available;
+  return status;
+}
+
+kiln_status_t kiln_device_synchronize(kiln_device_t* device) {
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  kilni_scope_t scope;
+  KILNI_RETURN_IF_ERROR(
+      kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuCtxSynchronize));
+  return kilni_scope_leave(
+      &scope, KILNI_DEVICE_CHECK(device, device->table->cuCtxSynchronize(),
+                                 "cuCtxSynchronize"));
+}
+
+void kiln_device_fault_text(const kiln_device_t* device, size_t capacity,
+                            char* buffer, size_t* out_length) {
+  char text[4096];
+  text[0] = 0;
+  if (device->fault_text != NULL) device->fault_text(text, sizeof(text));
+  size_t length = strlen(text);
+  if (out_length != NULL) *out_length = length;
+  if (capacity == 0) return;
+  size_t copied = length < capacity ? length : capacity - 1;
+  memcpy(buffer, text, copied);
+  buffer[copied] = 0;
+}
+
+kiln_status_t kiln_device_executed(const kiln_device_t* device,
+                                   uint64_t* out_instructions) {
+  KILNI_CHECK_ARGUMENT(out_instructions != NULL, "out_instructions");
+  *out_instructions = 0;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  if (device->executed == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED, "\"%s\" does not count instructions",
+                   device->name),
+        "use the software device, which does");
+  }
+  *out_instructions = device->executed();
+  return NULL;
+}
