@@ -294,9 +294,9 @@ static inline kiln_launch_config_t kiln_launch_config_default(void) {
 //
 //   INVALID_ARGUMENT  the number of arguments, the size of one, an integer for
 //                     a float or the other way round (index and name of the
-//                     parameter are in the message), a NULL or released
-//                     buffer, a stream or buffer of another device, a block
-//                     that differs from the kernel's required one
+//                     parameter are in the message), a NULL buffer,
+//                     a stream or buffer of another device, a block that
+//                     differs from the kernel's required one
 //   LIMIT_EXCEEDED    a dimension, the threads of a block, or shared memory:
 //                     which, how much, and how much the device has
 //   LAUNCH_FAILED     the driver refused

@@ -36,8 +36,8 @@ typedef struct kiln_runtime_t kiln_runtime_t;
 
 // Receives what kernels print on the software device: `size` bytes, whole
 // lines or parts of them, not NUL-terminated. Called from Kiln's own threads,
-// one call at a time; must not call back into Kiln. (A GPU's driver writes to
-// file descriptor 1 by itself.) thread-safe
+// also from several at once; must not call back into Kiln. (A GPU's driver
+// writes to file descriptor 1 by itself.) thread-safe
 typedef void (*kiln_print_fn_t)(const char* text, size_t size, void* user);
 
 // What a runtime is made with. thread-compatible

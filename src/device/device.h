@@ -4,6 +4,8 @@
 #ifndef KILN_SRC_DEVICE_DEVICE_H_
 #define KILN_SRC_DEVICE_DEVICE_H_
 
+#include <stdatomic.h>
+
 #include "base/host.h"
 #include "base/keep.h"
 #include "kiln/device.h"
@@ -22,13 +24,12 @@ typedef struct kilni_device_source_t {
   // What the driver API has no call for; NULL where the provider has none.
   void (*fault_text)(char* buffer, size_t capacity);
   uint64_t (*executed)(void);
+  // Set once the device is lost: its driver may still run and must not be taken
+  // down. NULL if nobody asks.
+  atomic_bool* lost;
 } kilni_device_source_t;
 
 kiln_status_t kilni_device_open(const kilni_device_source_t* source,
                                 kiln_device_t** out_device);
-
-// True once a fault or a reached time limit has ended the device: its driver
-// must then not be taken down.
-bool kilni_device_is_lost(const kiln_device_t* device);
 
 #endif  // KILN_SRC_DEVICE_DEVICE_H_

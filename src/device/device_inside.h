@@ -28,6 +28,7 @@ struct kiln_device_t {
   const kiln_cuda_table_t* table;
   atomic_uint references;
   atomic_bool lost;
+  atomic_bool* lost_too;  // the source's; may be NULL
   bool has_context;
   kiln_cu_device_t handle;
   kiln_cu_context_t context;
@@ -164,6 +165,7 @@ void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
 // True in a forked child, where releases do nothing.
 bool kilni_device_is_forked(const kiln_device_t* device);
 
+bool kilni_device_is_lost(const kiln_device_t* device);
 // DEVICE_LOST for a device that is.
 kiln_status_t kilni_device_lost_status(const kiln_device_t* device);
 void kilni_device_mark_lost(kiln_device_t* device);

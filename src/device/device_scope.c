@@ -22,6 +22,9 @@ bool kilni_device_is_lost(const kiln_device_t* device) {
 
 void kilni_device_mark_lost(kiln_device_t* device) {
   atomic_store_explicit(&device->lost, true, memory_order_release);
+  if (device->lost_too != NULL) {
+    atomic_store_explicit(device->lost_too, true, memory_order_release);
+  }
 }
 
 kiln_status_t kilni_device_annotate_fault(const kiln_device_t* device,

@@ -3,6 +3,7 @@
 // soft: which lane set this CPU runs.
 #include <string.h>
 
+#include "soft/soft.h"
 #include "soft/soft_engine.h"
 
 #if defined(__x86_64__)
@@ -42,4 +43,9 @@ const kilni_soft_lane_set_t* kilni_soft_lanes_choose(const char* name) {
 #endif
   if (any || strcmp(name, "plain") == 0) return &kilni_soft_lanes_plain;
   return NULL;
+}
+
+const char* kilni_soft_lanes_would(const char* lanes) {
+  const kilni_soft_lane_set_t* set = kilni_soft_lanes_choose(lanes);
+  return set ? set->name : NULL;
 }

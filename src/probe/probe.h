@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// probe: the door. What runtime/ hands to the fact sheet.
+#ifndef KILN_SRC_PROBE_PROBE_H_
+#define KILN_SRC_PROBE_PROBE_H_
+
+#include "base/host.h"
+#include "base/keep.h"
+#include "kiln/probe.h"
+#include "table/table.h"
+
+// What the runtime knows or has tried. All is borrowed during the call and
+// copied, but `host`, which `keep` keeps. thread-compatible
+typedef struct kilni_probe_source_t {
+  const kiln_host_t* host;
+  kilni_keep_t keep;
+  const kiln_cuda_table_t* table;  // NULL where the driver is not there
+  kiln_status_t driver_status;     // why not
+  bool ask_devices;                // start the driver and ask
+  const char* nvrtc_path;          // NULL where NVRTC is not there
+  uint32_t nvrtc_version;
+  uint32_t nvrtc_scope;
+  kiln_status_t nvrtc_status;                // why not
+  const kiln_locate_report_t* nvrtc_report;  // NULL without one
+  kiln_probe_soft_t soft;
+  const char* soft_lanes_wanted;
+} kilni_probe_source_t;
+
+kiln_status_t kilni_probe_create(const kilni_probe_source_t* source,
+                                 kiln_probe_t** out_probe);
+
+#endif  // KILN_SRC_PROBE_PROBE_H_

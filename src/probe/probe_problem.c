@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// probe: what is wrong, drawn from the facts, each with what to do.
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "probe/probe_sheet.h"
+
+enum { MESSAGE_BYTES = 2048 };
+
+kiln_status_t kilni_probe_add_problem(kiln_probe_t* probe, const char* id,
+                                      uint32_t severity, const char* fix,
+                                      const char* format, ...) {
+  char message[MESSAGE_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof(message), format, args);
+  va_end(args);
+  void* item = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->problems, &item));
+  kiln_probe_problem_t* problem = item;
+  problem->id = id;
+  problem->severity = severity;
+  problem->message = "";
+  problem->fix = "";
+  KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, message, &problem->message));
+  return kilni_probe_text(probe, fix, &problem->fix);
+}
+
+static kiln_status_t about_driver(kiln_probe_t* probe,
+                                  const kilni_probe_source_t* source) {
+  if (source->table != NULL) return NULL;
+  kiln_status_t status = source->driver_status;
+  bool absent = kiln_status_code(status) == KILN_STATUS_NOT_FOUND;
+  // No driver is the normal state of a machine without a GPU.
+  return kilni_probe_add_problem(
+      probe, absent ? "driver-not-found" : "driver-not-usable",
+      absent ? KILN_PROBE_SEVERITY_NOTE : KILN_PROBE_SEVERITY_WARNING,
+      kiln_status_fix(status), "%s", kiln_status_message(status));
+}
+
+static bool nvrtc_was_named(const kiln_probe_t* probe) {
+  return kilni_env_text(probe->host->env, KILNI_ENV_KILN_LIBNVRTC) != NULL;
+}
+
+static kiln_status_t about_nvrtc(kiln_probe_t* probe,
+                                 const kilni_probe_source_t* source) {
+  if (source->nvrtc_path == NULL) {
+    kiln_status_t status = source->nvrtc_status;
+    return kilni_probe_add_problem(
+        probe, "nvrtc-not-found",
+        nvrtc_was_named(probe) ? KILN_PROBE_SEVERITY_ERROR
+                               : KILN_PROBE_SEVERITY_WARNING,
+        kiln_status_fix(status), "CUDA C++ (.cu) cannot be compiled: %s",
+        kiln_status_message(status));
+  }
+  uint32_t driver = probe->driver.version;
+  uint32_t nvrtc = source->nvrtc_version;
+  if (driver == 0 || nvrtc <= driver) return NULL;
+  return kilni_probe_add_problem(
+      probe, "nvrtc-newer-than-driver", KILN_PROBE_SEVERITY_WARNING,
+      "use a cubin for the GPU, an older NVRTC (KILN_LIBNVRTC), or a newer "
+      "driver",
+      "NVRTC is %u.%u and the driver CUDA %u.%u: the driver may refuse its PTX",
+      (unsigned)(nvrtc / 1000), (unsigned)(nvrtc % 1000 / 10),
+      (unsigned)(driver / 1000), (unsigned)(driver % 1000 / 10));
+}
+
+static kiln_status_t about_soft(kiln_probe_t* probe,
+                                const kilni_probe_source_t* source) {
+  if (probe->soft.lanes[0] != 0) return NULL;
+  return kilni_probe_add_problem(
+      probe, "lanes-not-available", KILN_PROBE_SEVERITY_ERROR,
+      "unset KILN_SOFT_LANES, or set it to auto",
+      "this CPU cannot run the lane code \"%s\"; it can run %s",
+      source->soft_lanes_wanted ? source->soft_lanes_wanted : "",
+      probe->soft.lanes_have);
+}
+
+kiln_status_t kilni_probe_find_problems(kiln_probe_t* probe,
+                                        const kilni_probe_source_t* source) {
+  KILNI_RETURN_IF_ERROR(about_driver(probe, source));
+  KILNI_RETURN_IF_ERROR(about_nvrtc(probe, source));
+  return about_soft(probe, source);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// probe: the fact sheet as an object: lists, the strings they own, accessors.
+#include "probe/probe_sheet.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+
+static void list_init(kilni_probe_list_t* list, size_t item_bytes) {
+  list->item_bytes = item_bytes;
+}
+
+kiln_status_t kilni_probe_sheet_create(const kilni_probe_source_t* source,
+                                       kiln_probe_t** out_probe) {
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(source->host->allocator, sizeof(kiln_probe_t), &block));
+  kiln_probe_t* probe = block;
+  probe->host = source->host;
+  probe->keep = source->keep;
+  kilni_keep_retain(probe->keep);
+  atomic_init(&probe->references, 1);
+  list_init(&probe->texts, sizeof(char*));
+  list_init(&probe->devices, sizeof(kiln_probe_device_t));
+  list_init(&probe->toolkits, sizeof(kiln_probe_toolkit_t));
+  list_init(&probe->libraries, sizeof(kiln_probe_library_t));
+  list_init(&probe->tried, sizeof(kiln_locate_tried_t));
+  list_init(&probe->variables, sizeof(kiln_probe_variable_t));
+  list_init(&probe->problems, sizeof(kiln_probe_problem_t));
+  *out_probe = probe;
+  return NULL;
+}
+
+void kiln_probe_retain(kiln_probe_t* probe) {
+  if (probe == NULL) return;
+  atomic_fetch_add_explicit(&probe->references, 1, memory_order_relaxed);
+}
+
+static void list_deinit(const kiln_probe_t* probe, kilni_probe_list_t* list) {
+  kilni_free_array(probe->host->allocator, list->items, list->capacity,
+                   list->item_bytes);
+}
+
+void kiln_probe_release(kiln_probe_t* probe) {
+  if (probe == NULL || kilni_host_is_forked(probe->host)) return;
+  if (atomic_fetch_sub_explicit(&probe->references, 1, memory_order_acq_rel) !=
+      1) {
+    return;
+  }
+  char** texts = probe->texts.items;
+  for (size_t i = 0; i < probe->texts.count; i++) {
+    kilni_strfree(probe->host->allocator, texts[i]);
+  }
+  list_deinit(probe, &probe->texts);
+  list_deinit(probe, &probe->devices);
+  list_deinit(probe, &probe->toolkits);
+  list_deinit(probe, &probe->libraries);
+  list_deinit(probe, &probe->tried);
+  list_deinit(probe, &probe->variables);
+  list_deinit(probe, &probe->problems);
+  kilni_keep_t keep = probe->keep;
+  kilni_free(probe->host->allocator, probe, sizeof(*probe));
+  kilni_keep_release(keep);
+}
+
+kiln_status_t kilni_probe_add(kiln_probe_t* probe, kilni_probe_list_t* list,
+                              void** out_item) {
+  if (list->count >= KILNI_PROBE_MAX_ENTRIES) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "more than %u facts of one kind",
+                   (unsigned)KILNI_PROBE_MAX_ENTRIES),
+        "look at the machine with smaller tools first");
+  }
+  KILNI_RETURN_IF_ERROR(kilni_grow(probe->host->allocator, list->count + 1,
+                                   list->item_bytes, &list->capacity,
+                                   &list->items));
+  *out_item = (char*)list->items + list->count * list->item_bytes;
+  list->count++;
+  return NULL;
+}
+
+kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
+                               const char** out_text) {
+  void* slot = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->texts, &slot));
+  char** place = slot;
+  KILNI_RETURN_IF_ERROR(
+      kilni_strdup(probe->host->allocator, kilni_sv(text ? text : ""), place));
+  *out_text = *place;
+  return NULL;
+}
+
+static const void* at(const kilni_probe_list_t* list, uint32_t index) {
+  if (index >= list->count) return NULL;
+  return (const char*)list->items + index * list->item_bytes;
+}
+
+const kiln_probe_driver_t* kiln_probe_driver(const kiln_probe_t* probe) {
+  return &probe->driver;
+}
+
+const kiln_probe_soft_t* kiln_probe_soft(const kiln_probe_t* probe) {
+  return &probe->soft;
+}
+
+uint32_t kiln_probe_device_count(const kiln_probe_t* probe) {
+  return (uint32_t)probe->devices.count;
+}
+
+const kiln_probe_device_t* kiln_probe_device(const kiln_probe_t* probe,
+                                             uint32_t index) {
+  return at(&probe->devices, index);
+}
+
+uint32_t kiln_probe_toolkit_count(const kiln_probe_t* probe) {
+  return (uint32_t)probe->toolkits.count;
+}
+
+const kiln_probe_toolkit_t* kiln_probe_toolkit(const kiln_probe_t* probe,
+                                               uint32_t index) {
+  return at(&probe->toolkits, index);
+}
+
+uint32_t kiln_probe_library_count(const kiln_probe_t* probe) {
+  return (uint32_t)probe->libraries.count;
+}
+
+const kiln_probe_library_t* kiln_probe_library(const kiln_probe_t* probe,
+                                               uint32_t index) {
+  return at(&probe->libraries, index);
+}
+
+uint32_t kiln_probe_variable_count(const kiln_probe_t* probe) {
+  return (uint32_t)probe->variables.count;
+}
+
+const kiln_probe_variable_t* kiln_probe_variable(const kiln_probe_t* probe,
+                                                 uint32_t index) {
+  return at(&probe->variables, index);
+}
+
+uint32_t kiln_probe_problem_count(const kiln_probe_t* probe) {
+  return (uint32_t)probe->problems.count;
+}
+
+const kiln_probe_problem_t* kiln_probe_problem(const kiln_probe_t* probe,
+                                               uint32_t index) {
+  return at(&probe->problems, index);
+}
+
+const char* kiln_probe_severity_name(uint32_t severity) {
+  switch (severity) {
+    case KILN_PROBE_SEVERITY_NOTE:
+      return "note";
+    case KILN_PROBE_SEVERITY_WARNING:
+      return "warning";
+    case KILN_PROBE_SEVERITY_ERROR:
+      return "error";
+    default:
+      return "?";
+  }
+}

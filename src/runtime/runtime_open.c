@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runtime: what is opened from it: devices by label, the compiler, the fact
+// sheet.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "compile/compile.h"
+#include "device/device.h"
+#include "probe/probe.h"
+#include "base/options.h"
+#include "runtime/runtime_inside.h"
+#include "soft/soft.h"
+
+enum { NOTE_BYTES = 1024, MAX_ORDINAL = 4095 };
+
+// ---- Devices ----
+
+static kiln_status_t open_cuda(kiln_runtime_t* runtime, uint32_t ordinal,
+                               kiln_device_t** out_device) {
+  KILNI_RETURN_IF_ERROR(kilni_runtime_start_cuda(runtime));
+  char name[32];
+  snprintf(name, sizeof(name), "cuda:%u", (unsigned)ordinal);
+  kilni_device_source_t source = {0};
+  source.host = &runtime->host;
+  source.keep = kilni_runtime_keep(runtime);
+  source.table = &runtime->cuda.table;
+  source.name = name;
+  source.kind = KILN_DEVICE_KIND_CUDA;
+  source.ordinal = ordinal;
+  source.lost = &runtime->cuda.lost;
+  return kilni_device_open(&source, out_device);
+}
+
+static kiln_status_t open_soft(kiln_runtime_t* runtime, const char* note,
+                               kiln_device_t** out_device) {
+  KILNI_RETURN_IF_ERROR(kilni_runtime_start_soft(runtime));
+  kilni_device_source_t source = {0};
+  source.host = &runtime->host;
+  source.keep = kilni_runtime_keep(runtime);
+  source.table = &runtime->soft.table;
+  source.name = "soft";
+  source.note = note;
+  source.kind = KILN_DEVICE_KIND_SOFT;
+#if KILNI_HAS_SOFT
+  source.fault_text = kilni_soft_fault_text;
+  source.executed = kilni_soft_executed;
+#endif
+  source.lost = &runtime->soft.lost;
+  return kilni_device_open(&source, out_device);
+}
+
+// One line on why the GPU was not taken.
+static void write_note(kiln_status_t status, char* note, size_t capacity) {
+  kiln_status_native_t native;
+  if (kiln_status_native(status, &native)) {
+    snprintf(note, capacity, "cuda:0 does not work: %s (%s)",
+             kiln_status_message(status), native.name);
+  } else {
+    snprintf(note, capacity, "cuda:0 does not work: %s",
+             kiln_status_message(status));
+  }
+}
+
+static kiln_status_t open_auto(kiln_runtime_t* runtime,
+                               kiln_device_t** out_device) {
+  kiln_status_t gpu = open_cuda(runtime, 0, out_device);
+  kiln_status_code_t code = kiln_status_code(gpu);
+  if (code == KILN_STATUS_OK || code == KILN_STATUS_OUT_OF_MEMORY) return gpu;
+  char note[NOTE_BYTES];
+  write_note(gpu, note, sizeof(note));
+  kiln_status_free(gpu);
+  kiln_status_t status = open_soft(runtime, note, out_device);
+  if (kiln_status_is_ok(status)) return NULL;
+  return KILNI_ANNOTATE(status, "%s", note);
+}
+
+// The N of "cuda:N".
+static bool read_ordinal(const char* label, uint32_t* out_ordinal) {
+  static const char prefix[] = "cuda:";
+  if (strncmp(label, prefix, sizeof(prefix) - 1) != 0) return false;
+  const char* digits = label + sizeof(prefix) - 1;
+  uint64_t value = 0;
+  if (digits[0] < '0' || digits[0] > '9' ||
+      !kilni_sv_to_u64(kilni_sv(digits), &value) || value > MAX_ORDINAL) {
+    return false;
+  }
+  *out_ordinal = (uint32_t)value;
+  return true;
+}
+
+kiln_status_t kiln_runtime_open_device(kiln_runtime_t* runtime,
+                                       const char* label,
+                                       kiln_device_t** out_device) {
+  KILNI_CHECK_ARGUMENT(out_device != NULL, "out_device");
+  *out_device = NULL;
+  KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
+  KILNI_CHECK_ARGUMENT(label != NULL, "label");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  uint32_t ordinal = 0;
+  if (strcmp(label, "auto") == 0) return open_auto(runtime, out_device);
+  if (strcmp(label, "soft") == 0) return open_soft(runtime, NULL, out_device);
+  if (read_ordinal(label, &ordinal)) {
+    return open_cuda(runtime, ordinal, out_device);
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "no device is called \"%s\"", label),
+      "use auto, soft, or cuda:N with the GPU's number, e.g. cuda:0");
+}
+
+// ---- The compiler ----
+
+kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
+                                         const kiln_compiler_options_t* options,
+                                         kiln_compiler_t** out_compiler) {
+  KILNI_CHECK_ARGUMENT(out_compiler != NULL, "out_compiler");
+  *out_compiler = NULL;
+  KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  kiln_compiler_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_compiler_options_t",
+                                           sizeof(given), &given));
+  return kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime),
+                             given.library, NULL, NULL, out_compiler);
+}
+
+// ---- The fact sheet ----
+
+static void lanes_have(char* text, size_t capacity) {
+  static const char* const sets[] = {"plain", "avx2", "avx512"};
+  size_t at = 0;
+  text[0] = 0;
+  for (size_t i = 0; i < 3; i++) {
+    if (kilni_soft_lanes_would(sets[i]) == NULL) continue;
+    int wrote =
+        snprintf(text + at, capacity - at, "%s%s", at ? " " : "", sets[i]);
+    if (wrote > 0) at += (size_t)wrote;
+  }
+}
+
+static kiln_status_t probe_with_compiler(kiln_runtime_t* runtime,
+                                         const kiln_probe_options_t* options,
+                                         kilni_probe_source_t* source,
+                                         kiln_probe_t** out_probe) {
+  kiln_compiler_t* compiler = NULL;
+  kiln_locate_report_t* report = NULL;
+  kiln_status_t status =
+      kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime),
+                          options->nvrtc_library, NULL, &report, &compiler);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  source->nvrtc_status = status;
+  source->nvrtc_report = report;
+  if (compiler != NULL) {
+    source->nvrtc_path = kiln_compiler_path(compiler);
+    source->nvrtc_version = kiln_compiler_version(compiler);
+    source->nvrtc_scope = kilni_compiler_scope(compiler);
+  }
+  kiln_status_t made = kilni_probe_create(source, out_probe);
+  kiln_compiler_release(compiler);
+  kiln_locate_report_release(report);
+  kiln_status_free(status);
+  return made;
+}
+
+kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
+                                 const kiln_probe_options_t* options,
+                                 kiln_probe_t** out_probe) {
+  KILNI_CHECK_ARGUMENT(out_probe != NULL, "out_probe");
+  *out_probe = NULL;
+  KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  kiln_probe_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_probe_options_t",
+                                           sizeof(given), &given));
+  KILNI_CHECK_ARGUMENT(given.devices <= KILN_SWITCH_ON, "options.devices");
+  char have[64];
+  lanes_have(have, sizeof(have));
+  kilni_probe_source_t source = {0};
+  source.host = &runtime->host;
+  source.keep = kilni_runtime_keep(runtime);
+  source.ask_devices = given.devices != KILN_SWITCH_OFF;
+  kiln_status_t driver = kilni_runtime_start_cuda(runtime);
+  if (kiln_status_code(driver) == KILN_STATUS_OUT_OF_MEMORY) return driver;
+  source.driver_status = driver;
+  if (kiln_status_is_ok(driver)) source.table = &runtime->cuda.table;
+  const char* lanes = kilni_soft_lanes_would(runtime->soft_lanes);
+  source.soft.lanes = lanes ? lanes : "";
+  source.soft.lanes_have = have;
+  source.soft.workers = runtime->soft_workers;
+  source.soft.page_check = runtime->page_check;
+  source.soft.seed = runtime->host.seed;
+  source.soft_lanes_wanted = runtime->soft_lanes;
+  kiln_status_t status =
+      probe_with_compiler(runtime, &given, &source, out_probe);
+  kiln_status_free(driver);
+  return status;
+}

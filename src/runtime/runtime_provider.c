@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runtime: the two drivers: the GPU's and the software device.
+//
+// Each is started at most once for a runtime, under its lock, and stays until
+// the runtime ends.
+#include <string.h>
+
+#include "base/log_line.h"
+#include "runtime/runtime_inside.h"
+#include "soft/soft.h"
+
+static void unwrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
+  if (provider->wrapped) {
+    if (runtime->hooks.unwrap != NULL) {
+      runtime->hooks.unwrap(runtime->hooks.user, &provider->wrapped_table);
+    }
+    provider->wrapped = false;
+  }
+  if (provider->traced) {
+    kilni_cuda_trace_remove(&provider->traced_table);
+    provider->traced = false;
+  }
+}
+
+static kiln_status_t wrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
+  if (runtime->trace) {
+    KILNI_RETURN_IF_ERROR(kilni_cuda_trace_install(
+        &provider->table, runtime->host.log, &provider->traced_table));
+    provider->traced = true;
+    provider->table = provider->traced_table;
+  }
+  if (runtime->hooks.wrap != NULL) {
+    provider->wrapped_table = provider->table;
+    KILNI_RETURN_IF_ERROR(
+        runtime->hooks.wrap(runtime->hooks.user, &provider->wrapped_table));
+    provider->wrapped = true;
+    provider->table = provider->wrapped_table;
+  }
+  return NULL;
+}
+
+static kiln_status_t fill_cuda(kiln_runtime_t* runtime) {
+  kilni_provider_t* provider = &runtime->cuda;
+  if (runtime->hooks.cuda_table != NULL) {
+    provider->table = *runtime->hooks.cuda_table;
+    return NULL;
+  }
+  return kilni_cuda_table_open(&runtime->host, runtime->cuda_library,
+                               &provider->table, &provider->library);
+}
+
+static kiln_status_t fill_soft(kiln_runtime_t* runtime) {
+#if KILNI_HAS_SOFT
+  kilni_soft_options_t options = {0};
+  options.struct_size = sizeof(options);
+  options.worker_count = runtime->soft_workers;
+  options.seed = runtime->host.seed;
+  options.lanes = runtime->soft_lanes;
+  options.page_check = runtime->page_check ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
+  options.print = runtime->print;
+  options.print_user = runtime->print_user;
+  return kilni_soft_start(&runtime->soft_host, &options, &runtime->soft.table);
+#else
+  (void)runtime;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "this build has no software device"),
+      "build Kiln with it, or use a GPU (`--device cuda:0`)");
+#endif
+}
+
+static void empty(kilni_provider_t* provider) {
+  bool lost = atomic_load(&provider->lost);
+  // A lost device's driver may still have threads inside the library.
+  if (provider->library != NULL && !lost) {
+    kilni_dynlib_close(provider->library);
+  }
+  provider->library = NULL;
+  memset(&provider->table, 0, sizeof(provider->table));
+}
+
+static kiln_status_t start_cuda(kiln_runtime_t* runtime) {
+  KILNI_RETURN_IF_ERROR(fill_cuda(runtime));
+  kiln_status_t status = wrap(runtime, &runtime->cuda);
+  if (!kiln_status_is_ok(status)) {
+    unwrap(runtime, &runtime->cuda);
+    empty(&runtime->cuda);
+    return status;
+  }
+  runtime->cuda.started = true;
+  KILNI_LOG(&runtime->host.log, INFO, "took the driver \"%s\"",
+            runtime->cuda.table.origin ? runtime->cuda.table.origin : "");
+  return NULL;
+}
+
+static kiln_status_t start_soft(kiln_runtime_t* runtime) {
+  KILNI_RETURN_IF_ERROR(fill_soft(runtime));
+  kiln_status_t status = wrap(runtime, &runtime->soft);
+  if (!kiln_status_is_ok(status)) {
+    unwrap(runtime, &runtime->soft);
+#if KILNI_HAS_SOFT
+    kilni_soft_stop();
+#endif
+    empty(&runtime->soft);
+    return status;
+  }
+  runtime->soft.started = true;
+  return NULL;
+}
+
+static kiln_status_t start_once(kiln_runtime_t* runtime,
+                                kilni_provider_t* provider,
+                                kiln_status_t (*start)(kiln_runtime_t*)) {
+  kilni_mutex_lock(&runtime->lock);
+  kiln_status_t status = provider->started ? NULL : start(runtime);
+  kilni_mutex_unlock(&runtime->lock);
+  return status;
+}
+
+kiln_status_t kilni_runtime_start_cuda(kiln_runtime_t* runtime) {
+  return start_once(runtime, &runtime->cuda, start_cuda);
+}
+
+kiln_status_t kilni_runtime_start_soft(kiln_runtime_t* runtime) {
+  return start_once(runtime, &runtime->soft, start_soft);
+}
+
+void kilni_runtime_stop_providers(kiln_runtime_t* runtime) {
+  if (runtime->cuda.started) {
+    unwrap(runtime, &runtime->cuda);
+    empty(&runtime->cuda);
+  }
+  if (runtime->soft.started) {
+    unwrap(runtime, &runtime->soft);
+#if KILNI_HAS_SOFT
+    kilni_soft_stop();
+#endif
+    empty(&runtime->soft);
+  }
+}
