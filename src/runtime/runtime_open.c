@@ -127,12 +127,21 @@ kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
 
 // ---- The fact sheet ----
 
+static const char* lanes_would(const char* lanes) {
+#if KILNI_HAS_SOFT
+  return kilni_soft_lanes_would(lanes);
+#else
+  (void)lanes;
+  return NULL;
+#endif
+}
+
 static void lanes_have(char* text, size_t capacity) {
   static const char* const sets[] = {"plain", "avx2", "avx512"};
   size_t at = 0;
   text[0] = 0;
   for (size_t i = 0; i < 3; i++) {
-    if (kilni_soft_lanes_would(sets[i]) == NULL) continue;
+    if (lanes_would(sets[i]) == NULL) continue;
     int wrote =
         snprintf(text + at, capacity - at, "%s%s", at ? " " : "", sets[i]);
     if (wrote > 0) at += (size_t)wrote;
@@ -184,7 +193,7 @@ kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
   if (kiln_status_code(driver) == KILN_STATUS_OUT_OF_MEMORY) return driver;
   source.driver_status = driver;
   if (kiln_status_is_ok(driver)) source.table = &runtime->cuda.table;
-  const char* lanes = kilni_soft_lanes_would(runtime->soft_lanes);
+  const char* lanes = lanes_would(runtime->soft_lanes);
   source.soft.lanes = lanes ? lanes : "";
   source.soft.lanes_have = have;
   source.soft.workers = runtime->soft_workers;
