@@ -40,8 +40,8 @@ void kilni_soft_fault_text(char* buffer, size_t capacity);
 // The name of the lane set in use ("avx512"), NULL when not started.
 const char* kilni_soft_lanes_name(void);
 
-// The name of the lane set that `lanes` ("auto", "avx2", ...) would take on this
-// CPU; NULL where it cannot run. Starts nothing.
+// The name of the lane set that `lanes` ("auto", "avx2", ...) would take on
+// this CPU; NULL where it cannot run. Starts nothing.
 const char* kilni_soft_lanes_would(const char* lanes);
 
 // Thread-instructions executed by all kernels that have ended.
