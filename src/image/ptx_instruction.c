@@ -209,6 +209,9 @@ static bool read_operands(kilni_ptx_reader_t* reader, draft_t* draft) {
     draft->operand_count++;
     if (!kilni_ptx_accept(reader, ',', &more)) return false;
   }
+  if (!kilni_ptx_is(reader, ';')) {
+    return kilni_ptx_fail_expected(reader, "\";\"");
+  }
   if (draft->operand_count < kilni_ptx_opcode_least(draft->opcode) ||
       draft->operand_count > kilni_ptx_opcode_most(draft->opcode)) {
     return fail_operands(reader, draft);
