@@ -130,6 +130,10 @@ static void a_failed_allocation_leaves_nothing(void** state) {
   assert_true(fault_run_allocations(open_body, path, 0) >= 1);
 }
 
+#if defined(TEST_NVRTC)
+static kilni_dynlib_t* volatile kept;
+#endif
+
 static void the_real_one_compiles_through_the_table(void** state) {
   (void)state;
 #if !defined(TEST_NVRTC)
@@ -185,7 +189,9 @@ static void the_real_one_compiles_through_the_table(void** state) {
   }
 #include "table/nvrtc_results.inc"
 #undef KILNI_NVRTC_RESULT
-  kilni_dynlib_close(library);
+  // It stays open: its C++ runtime holds memory that only it can reach, which
+  // a leak checker would report once it is unloaded.
+  kept = library;
 #endif
 }
 

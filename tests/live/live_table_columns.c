@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// live: does the context column of cuda_rows.inc tell the truth?
+//
+// Every row is called on a real driver by a thread without a current context,
+// on objects that another context made. A row whose column says NONE or
+// FROM_STREAM (with a stream of its own) must do its work; one that says
+// CURRENT must refuse with CUDA_ERROR_INVALID_CONTEXT. Where the driver is more
+// generous than the column, the row is listed and the run fails, so that no
+// switch of contexts is paid that nobody needs; EXCEPTIONS names the rows
+// where the column is kept although this driver would not mind, and why.
+//
+// Exit code 77 where there is no driver or no GPU.
+#include <stdio.h>
+#include <string.h>
+
+#include "table/table.h"
+
+static const char kernel_ptx[] =
+    ".version 7.0\n"
+    ".target sm_50\n"
+    ".address_size 64\n"
+    ".global .u32 counter;\n"
+    ".visible .entry nothing(.param .u64 at) { ret; }\n";
+
+// The table and one object of each kind. one-thread
+typedef struct live_t {
+  kiln_cuda_table_t t;
+  kiln_cu_device_t device;
+  kiln_cu_context_t context;
+  kiln_cu_stream_t stream;
+  kiln_cu_event_t event;
+  kiln_cu_event_t second;
+  kiln_cu_module_t module;
+  kiln_cu_function_t function;
+  kiln_cu_deviceptr_t memory;
+  kiln_cu_deviceptr_t other;
+  void* pinned;
+  char own[8192];
+  bool seen[KILNI_CUDA_ROW_COUNT];
+  int failures;
+} live_t;
+
+// Rows for which a more generous driver is not believed.
+static const struct {
+  kilni_cuda_row_id_t row;
+  const char* why;
+} exceptions[] = {
+    {KILNI_CUDA_ROW_COUNT, "none"},
+};
+
+static bool is_excepted(kilni_cuda_row_id_t row) {
+  for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); ++i) {
+    if (exceptions[i].row == row) return true;
+  }
+  return false;
+}
+
+static void judge(live_t* live, kilni_cuda_row_id_t row,
+                  kiln_cu_result_t result) {
+  const kilni_table_row_t* columns = kilni_cuda_row(row);
+  live->seen[row] = true;
+  const bool worked =
+      result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_NOT_READY;
+  const bool wants_none = columns->context != KILNI_CONTEXT_CURRENT;
+  const char* name = kilni_cuda_result_name(result);
+  if (wants_none ? worked : result == KILN_CU_ERROR_INVALID_CONTEXT) return;
+  if (!wants_none && is_excepted(row)) return;
+  printf("%s: the column says %s, the driver gave %s\n", columns->name,
+         wants_none ? "NONE or FROM_STREAM" : "CURRENT",
+         name != NULL ? name : "an unknown result");
+  ++live->failures;
+}
+
+static void must(kiln_cu_result_t result, const char* what) {
+  if (result == KILN_CU_SUCCESS) return;
+  printf("%s: %s while things were made\n", what,
+         kilni_cuda_result_name(result));
+}
+
+// Makes everything with the context current, then takes it away.
+static void make(live_t* live) {
+  kiln_cuda_table_t* t = &live->t;
+  must(t->cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  must(t->cuStreamCreate(&live->stream, KILN_CU_STREAM_NON_BLOCKING),
+       "cuStreamCreate");
+  must(t->cuEventCreate(&live->event, 0), "cuEventCreate");
+  must(t->cuEventCreate(&live->second, 0), "cuEventCreate");
+  must(t->cuEventRecord(live->event, live->stream), "cuEventRecord");
+  must(t->cuEventRecord(live->second, live->stream), "cuEventRecord");
+  must(t->cuModuleLoadData(&live->module, kernel_ptx), "cuModuleLoadData");
+  must(t->cuModuleGetFunction(&live->function, live->module, "nothing"),
+       "cuModuleGetFunction");
+  must(t->cuMemAlloc(&live->memory, 4096), "cuMemAlloc");
+  must(t->cuMemAlloc(&live->other, 4096), "cuMemAlloc");
+  must(t->cuMemHostAlloc(&live->pinned, 4096, 0), "cuMemHostAlloc");
+  must(t->cuStreamSynchronize(live->stream), "cuStreamSynchronize");
+  must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
+}
+
+#define ASK(name, ...) \
+  judge(live, KILNI_CUDA_ROW_##name, live->t.name(__VA_ARGS__))
+
+static void ask_driver_and_device(live_t* live) {
+  int number = 0;
+  unsigned int flags = 0;
+  size_t bytes = 0;
+  char text[64];
+  const char* words = NULL;
+  void* address = NULL;
+  kiln_cu_uuid_t uuid;
+  kiln_cu_context_t context = NULL;
+  kiln_cu_proc_address_query_t found = 0;
+  ASK(cuInit, 0);
+  ASK(cuDriverGetVersion, &number);
+  ASK(cuGetErrorName, 1, &words);
+  ASK(cuGetErrorString, 1, &words);
+  ASK(cuGetProcAddress, "cuInit", &address, 2000, 0, &found);
+  ASK(cuDeviceGet, &live->device, 0);
+  ASK(cuDeviceGetCount, &number);
+  ASK(cuDeviceGetName, text, (int)sizeof(text), live->device);
+  ASK(cuDeviceGetUuid, &uuid, live->device);
+  ASK(cuDeviceTotalMem, &bytes, live->device);
+  ASK(cuDeviceGetAttribute, &number, KILN_CU_DEVICE_ATTRIBUTE_WARP_SIZE,
+      live->device);
+  ASK(cuDeviceGetPCIBusId, text, (int)sizeof(text), live->device);
+  ASK(cuDevicePrimaryCtxRetain, &context, live->device);
+  ASK(cuDevicePrimaryCtxGetState, live->device, &flags, &number);
+  ASK(cuDevicePrimaryCtxSetFlags, live->device, flags);
+  ASK(cuDevicePrimaryCtxRelease, live->device);
+  ASK(cuCtxGetCurrent, &context);
+  ASK(cuCtxPopCurrent, &context);
+  ASK(cuCtxGetDevice, &number);
+  judge(live, KILNI_CUDA_ROW_cuCtxSynchronize, live->t.cuCtxSynchronize());
+  ASK(cuCtxGetLimit, &bytes, KILN_CU_LIMIT_STACK_SIZE);
+  ASK(cuCtxSetLimit, KILN_CU_LIMIT_STACK_SIZE, 1024);
+  ASK(cuCtxGetApiVersion, live->context, &flags);
+  ASK(cuCtxGetStreamPriorityRange, &number, &number);
+  ASK(cuCtxPushCurrent, live->context);
+  must(live->t.cuCtxPopCurrent(&context), "cuCtxPopCurrent");
+  ASK(cuCtxSetCurrent, live->context);
+  must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
+}
+
+static void ask_memory(live_t* live) {
+  size_t bytes = 0, total = 0;
+  kiln_cu_deviceptr_t memory = 0;
+  void* host = NULL;
+  kiln_cu_memory_type_t type = 0;
+  kiln_cu_pointer_attribute_t attribute = KILN_CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+  void* value = &type;
+  const kiln_cu_deviceptr_t a = live->memory, b = live->other;
+  char* own = live->own;
+  ASK(cuMemGetInfo, &bytes, &total);
+  ASK(cuMemAlloc, &memory, 512);
+  ASK(cuMemAllocAsync, &memory, 512, live->stream);
+  ASK(cuMemFreeAsync, memory, live->stream);
+  ASK(cuMemHostAlloc, &host, 4096, 0);
+  ASK(cuMemHostGetDevicePointer, &memory, live->pinned, 0);
+  ASK(cuMemHostRegister, own, sizeof(live->own), 0);
+  ASK(cuPointerGetAttribute, &type, attribute, a);
+  ASK(cuPointerGetAttributes, 1, &attribute, &value, a);
+  ASK(cuMemcpy, a, b, 64);
+  ASK(cuMemcpyHtoD, a, own, 64);
+  ASK(cuMemcpyDtoH, own, a, 64);
+  ASK(cuMemcpyDtoD, a, b, 64);
+  ASK(cuMemcpyAsync, a, b, 64, live->stream);
+  ASK(cuMemcpyHtoDAsync, a, own, 64, live->stream);
+  ASK(cuMemcpyDtoHAsync, own, a, 64, live->stream);
+  ASK(cuMemcpyDtoDAsync, a, b, 64, live->stream);
+  ASK(cuMemsetD8, a, 1, 64);
+  ASK(cuMemsetD16, a, 1, 32);
+  ASK(cuMemsetD32, a, 1, 16);
+  ASK(cuMemsetD8Async, a, 1, 64, live->stream);
+  ASK(cuMemsetD16Async, a, 1, 32, live->stream);
+  ASK(cuMemsetD32Async, a, 1, 16, live->stream);
+}
+
+static void nothing_on_the_host(void* user) {
+  *(int*)user = 1;
+}
+
+static void ask_streams_and_events(live_t* live) {
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_event_t event = NULL;
+  kiln_cu_context_t context = NULL;
+  unsigned int flags = 0;
+  int number = 0;
+  float elapsed = 0;
+  ASK(cuStreamCreate, &stream, 0);
+  ASK(cuStreamCreateWithPriority, &stream, 0, 0);
+  ASK(cuStreamSynchronize, live->stream);
+  ASK(cuStreamQuery, live->stream);
+  ASK(cuStreamWaitEvent, live->stream, live->event, 0);
+  ASK(cuStreamGetCtx, live->stream, &context);
+  ASK(cuStreamGetFlags, live->stream, &flags);
+  ASK(cuStreamGetPriority, live->stream, &number);
+  ASK(cuLaunchHostFunc, live->stream, nothing_on_the_host, &number);
+  must(live->t.cuStreamSynchronize(live->stream), "cuStreamSynchronize");
+  ASK(cuEventCreate, &event, 0);
+  ASK(cuEventQuery, live->event);
+  ASK(cuEventSynchronize, live->event);
+  ASK(cuEventElapsedTime, &elapsed, live->event, live->second);
+  ASK(cuEventRecord, live->event, live->stream);
+}
+
+static void ask_modules_and_launches(live_t* live) {
+  kiln_cu_module_t module = NULL;
+  kiln_cu_function_t function = NULL;
+  kiln_cu_deviceptr_t memory = 0;
+  const char* name = NULL;
+  size_t offset = 0, bytes = 0;
+  unsigned int count = 1;
+  int number = 0, other = 0;
+  uint64_t argument = live->memory;
+  void* params[] = {&argument};
+  const kiln_cu_launch_config_t config = {1,    1, 1, 1, 1, 1, 0, live->stream,
+                                          NULL, 0};
+  const kiln_cu_function_t f = live->function;
+  ASK(cuModuleLoadData, &module, kernel_ptx);
+  ASK(cuModuleLoadDataEx, &module, kernel_ptx, 0, NULL, NULL);
+  ASK(cuModuleGetFunction, &function, live->module, "nothing");
+  ASK(cuModuleGetGlobal, &memory, &bytes, live->module, "counter");
+  ASK(cuModuleGetFunctionCount, &count, live->module);
+  ASK(cuModuleEnumerateFunctions, &function, 1, live->module);
+  ASK(cuFuncGetAttribute, &number, KILN_CU_FUNC_ATTRIBUTE_NUM_REGS, f);
+  ASK(cuFuncSetAttribute, f,
+      KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024);
+  ASK(cuFuncGetModule, &module, f);
+  ASK(cuFuncGetName, &name, f);
+  ASK(cuFuncGetParamInfo, f, 0, &offset, &bytes);
+  ASK(cuOccupancyMaxActiveBlocksPerMultiprocessor, &number, f, 32, 0);
+  ASK(cuOccupancyMaxPotentialBlockSize, &number, &other, f, NULL, 0, 0);
+  ASK(cuLaunchKernel, f, 1, 1, 1, 1, 1, 1, 0, live->stream, params, NULL);
+  ASK(cuLaunchKernelEx, &config, f, params, NULL);
+  ASK(cuLaunchCooperativeKernel, f, 1, 1, 1, 1, 1, 1, 0, live->stream, params);
+}
+
+// Ends what a refused destroy has left.
+static void ask_destroys(live_t* live) {
+  kiln_cuda_table_t* t = &live->t;
+  must(t->cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  must(t->cuCtxSynchronize(), "cuCtxSynchronize");
+  must(t->cuMemHostRegister(live->own, sizeof(live->own), 0),
+       "cuMemHostRegister");
+  must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
+  ASK(cuMemHostUnregister, live->own);
+  ASK(cuMemFreeHost, live->pinned);
+  ASK(cuMemFree, live->memory);
+  ASK(cuModuleUnload, live->module);
+  ASK(cuEventDestroy, live->event);
+  ASK(cuStreamDestroy, live->stream);
+}
+
+int main(void) {
+  static live_t live;
+  kiln_host_t host;
+  memset(&host, 0, sizeof(host));
+  host.allocator = kiln_allocator_libc();
+  kilni_dynlib_t* library = NULL;
+  kiln_status_t status = kilni_cuda_table_open(&host, NULL, &live.t, &library);
+  if (!kiln_status_is_ok(status)) {
+    printf("skipped: %s\n", kiln_status_message(status));
+    kiln_status_free(status);
+    return 77;
+  }
+  if (live.t.cuInit(0) != KILN_CU_SUCCESS ||
+      live.t.cuDeviceGet(&live.device, 0) != KILN_CU_SUCCESS) {
+    printf("skipped: the driver has no device\n");
+    return 77;
+  }
+  printf("driver for CUDA %d from %s\n", live.t.driver_version, live.t.origin);
+  must(live.t.cuDevicePrimaryCtxRetain(&live.context, live.device),
+       "cuDevicePrimaryCtxRetain");
+  make(&live);
+  ask_driver_and_device(&live);
+  ask_memory(&live);
+  ask_streams_and_events(&live);
+  ask_modules_and_launches(&live);
+  ask_destroys(&live);
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+    const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;
+    if (live.seen[i] || !kilni_cuda_has(&live.t, row)) continue;
+    printf("%s: was not asked\n", kilni_cuda_row(row)->name);
+    ++live.failures;
+  }
+  live.t.cuDevicePrimaryCtxRelease(live.device);
+  printf("%d rows, %d not as their column says\n", (int)KILNI_CUDA_ROW_COUNT,
+         live.failures);
+  return live.failures == 0 ? 0 : 1;
+}
