@@ -61,7 +61,9 @@ def files():
         "not.pgm": b"hello, world",
         "not.ptx": b"hello, world\n",
         "empty.ptx": b"",
-        "cubin.cubin": b"\x7fELF\x02\x01\x01\x33\x07" + bytes(55),
+        # an ELF file for machine 190, a GPU, and nothing in it
+        "cubin.cubin": (b"\x7fELF\x02\x01\x01\x33\x07" + bytes(7) +
+                        b"\x02\x00\xbe\x00" + bytes(44)),
         "image.fatbin": b"\x50\xed\x55\xba\x01\x00\x10\x00" + bytes(56),
         "program.kiln": b"program\n",
     }
