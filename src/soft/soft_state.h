@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: what a module and a grid are made of. Only soft_code.c, soft_grid.c
+// and the engine behind them look inside.
+#ifndef KILN_SRC_SOFT_SOFT_STATE_H_
+#define KILN_SRC_SOFT_SOFT_STATE_H_
+
+#include <stdatomic.h>
+
+#include "soft/soft_warp.h"
+
+// A .global, .const or .shared variable of a module. thread-compatible
+typedef struct kilni_soft_symbol_t {
+  char* name;        // NULL if it cannot be asked for
+  uint64_t address;  // 0 in .shared
+  uint64_t bytes;
+  uint32_t align;
+  uint8_t space;        // kilni_ptx_space_t
+  uint8_t is_dynamic;   // .extern .shared: behind the static ones
+  uint8_t is_constant;  //
+  uint8_t reserved;
+} kilni_soft_symbol_t;
+
+struct kilni_soft_code_t {
+  const kiln_host_t* host;
+  kilni_soft_memory_t* memory;
+  const kilni_soft_lane_set_t* lanes;
+  kilni_soft_function_t* functions;
+  kilni_soft_entry_t* entries;
+  kilni_soft_param_t* params;
+  kilni_soft_symbol_t* symbols;  // as many as the tree has variables
+  uint32_t function_count;
+  uint32_t entry_count;
+  uint32_t param_count;
+  uint32_t symbol_count;
+  uint32_t site_count;  // of memory instructions
+  uint32_t reserved;
+};
+
+struct kilni_soft_grid_t {
+  const kiln_host_t* host;
+  kilni_soft_memory_t* memory;
+  const kilni_soft_code_t* code;
+  const kilni_soft_entry_t* entry;
+  const kilni_soft_function_t* function;
+  kilni_soft_launch_t launch;
+  uint8_t* params;      // a copy
+  uint8_t** constants;  // of each function; NULL where it is not reached
+  uint64_t block_count;
+  uint32_t threads;  // of a block
+  uint32_t warp_count;
+  uint32_t shared_bytes;
+  uint32_t static_shared_bytes;
+  // Of a block's memory: where its parts are.
+  uint64_t block_bytes;
+  uint64_t warps_offset;
+  uint64_t frames_offset;
+  uint64_t frame_stride;
+  uint64_t local_offset;
+  uint64_t local_stride;  // of a lane
+  uint64_t shared_offset;
+  uint64_t stack_bytes;   // of a lane's calls
+  uint64_t order_step;    // of block numbers, by the seed
+  uint64_t order_start;
+  uint64_t start_ns;
+  atomic_uint_fast64_t next_block;
+  atomic_uint_fast64_t executed;
+  atomic_uint stop;
+  atomic_uint fault_claimed;
+  atomic_uint next_worker;
+  atomic_uint fence_word;
+  kilni_soft_fault_t fault;
+};
+
+// soft_reach.c.
+//
+// Sets reached[f] for each function that `entry` can reach.
+void kilni_soft_reach(const kilni_soft_code_t* code, uint32_t entry,
+                      const kilni_soft_function_t** reached);
+// Lays out the .shared variables of those functions: offsets[symbol], or
+// KILNI_SOFT_NONE. Dynamic ones lie behind the others. Returns the bytes.
+uint32_t kilni_soft_shared_bytes(const kilni_soft_code_t* code,
+                                 const kilni_soft_function_t* const* reached,
+                                 uint32_t* offsets);
+
+// soft_block.c.
+kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
+                                     uint64_t linear,
+                                     kilni_soft_block_t** out_block);
+void kilni_soft_block_free_all(kilni_soft_worker_t* worker);
+// Runs every warp once; true while there is more to do.
+bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning);
+
+#endif  // KILN_SRC_SOFT_SOFT_STATE_H_
