@@ -65,7 +65,8 @@ typedef struct kilni_soft_function_t {
   const char* name;
   kilni_soft_instr_t* code;
   uint32_t* lines;       // of the PTX, one an instruction
-  uint32_t instr_count;  //
+  uint32_t instr_count;
+  uint32_t code_capacity;
   uint32_t is_entry;
   uint32_t frame_bytes;  // 32-bit slots, 64-bit slots, parameter words
   uint32_t wide_begin;   // offset of the 64-bit slots
