@@ -90,9 +90,8 @@ bool kilni_soft_access_text(kilni_soft_run_t* run,
                             uint64_t address, size_t capacity, char* out_text) {
   size_t size = 0;
   for (; size + 1 < capacity; size++) {
-    const char* c = kilni_soft_access(run, instr, lane,
-                                      KILNI_SOFT_SPACE_GENERIC, address + size,
-                                      1, false);
+    const char* c = kilni_soft_access(
+        run, instr, lane, KILNI_SOFT_SPACE_GENERIC, address + size, 1, false);
     if (!c) return false;
     if (*c == 0) break;
     out_text[size] = *c;

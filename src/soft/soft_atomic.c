@@ -96,10 +96,9 @@ const kilni_soft_instr_t* kilni_soft_load_sync(
   kilni_soft_spin(run);
   for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    void* host = kilni_soft_access(run, instr, lane,
-                                   KILNI_SOFT_MEM_SPACE(instr->aux),
-                                   lane_value(warp, instr->a, lane, 8), bytes,
-                                   false);
+    void* host =
+        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
+                          lane_value(warp, instr->a, lane, 8), bytes, false);
     if (!host) return NULL;
     set_lane(warp, instr->d, lane, bytes, load_atomic(host, bytes, order));
   }
@@ -114,10 +113,9 @@ const kilni_soft_instr_t* kilni_soft_store_sync(
   kilni_soft_spin(run);
   for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    void* host = kilni_soft_access(run, instr, lane,
-                                   KILNI_SOFT_MEM_SPACE(instr->aux),
-                                   lane_value(warp, instr->a, lane, 8), bytes,
-                                   true);
+    void* host =
+        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
+                          lane_value(warp, instr->a, lane, 8), bytes, true);
     if (!host) return NULL;
     store_atomic(host, lane_value(warp, instr->b, lane, bytes), bytes, order);
   }
@@ -201,10 +199,9 @@ const kilni_soft_instr_t* kilni_soft_atomic(kilni_soft_run_t* run,
   kilni_soft_spin(run);
   for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    void* host = kilni_soft_access(run, instr, lane,
-                                   KILNI_SOFT_MEM_SPACE(instr->aux),
-                                   lane_value(warp, instr->a, lane, 8), bytes,
-                                   true);
+    void* host =
+        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
+                          lane_value(warp, instr->a, lane, 8), bytes, true);
     if (!host) return NULL;
     uint64_t b = lane_value(warp, instr->b, lane, bytes) & mask;
     uint64_t c = cas ? lane_value(warp, instr->c, lane, bytes) & mask : 0;

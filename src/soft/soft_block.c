@@ -54,9 +54,8 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
     worker->idle = block->next;
   } else {
     void* memory;
-    KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(grid->host->allocator,
-                                              grid->block_bytes, BLOCK_ALIGN,
-                                              &memory));
+    KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(
+        grid->host->allocator, grid->block_bytes, BLOCK_ALIGN, &memory));
     block = memory;
     block->memory = memory;
     block->shared = block->memory + grid->shared_offset;

@@ -38,9 +38,9 @@ static KILNI_SOFT_RACY bool read_device(uint64_t address, void* out,
   const reader_t* reader = user;
   uint8_t* to = out;
   for (size_t i = 0; i < bytes; i++) {
-    const uint8_t* host = kilni_soft_access(
-        reader->run, reader->instr, reader->lane, KILNI_SOFT_SPACE_GENERIC,
-        address + i, 1, false);
+    const uint8_t* host =
+        kilni_soft_access(reader->run, reader->instr, reader->lane,
+                          KILNI_SOFT_SPACE_GENERIC, address + i, 1, false);
     if (!host) return false;
     to[i] = *host;
   }
@@ -52,9 +52,9 @@ static void put_result(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
   const kilni_soft_function_t* function = run->frame->function;
   const kilni_soft_call_t* call = &function->calls[instr->aux];
   if (!call->return_count) return;
-  memcpy(run->frame->slots + function->passes[call->first_pass].slot +
-             4u * lane,
-         &value, 4);
+  memcpy(
+      run->frame->slots + function->passes[call->first_pass].slot + 4u * lane,
+      &value, 4);
 }
 
 const kilni_soft_instr_t* kilni_soft_vprintf(kilni_soft_run_t* run,
@@ -66,10 +66,9 @@ const kilni_soft_instr_t* kilni_soft_vprintf(kilni_soft_run_t* run,
     uint32_t lane = (uint32_t)__builtin_ctz(left);
     reader_t reader = {run, instr, lane};
     kilni_soft_print_t print;
-    if (kilni_soft_print_format(read_device, &reader,
-                                argument(run, instr, 0, lane),
-                                argument(run, instr, 1, lane), text,
-                                sizeof(text), &print) != 0) {
+    if (kilni_soft_print_format(
+            read_device, &reader, argument(run, instr, 0, lane),
+            argument(run, instr, 1, lane), text, sizeof(text), &print) != 0) {
       if (run->outcome != KILNI_SOFT_FAULTED) {
         kilni_soft_fault_access(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
                                 lane, KILNI_SOFT_SPACE_GENERIC, print.address,
@@ -104,13 +103,13 @@ const kilni_soft_instr_t* kilni_soft_assertfail(
     uint32_t t[3];
     kilni_soft_thread_of(run, lane, t);
     char text[2048];
-    int size = snprintf(
-        text, sizeof(text),
-        "%s:%" PRIu32 ": %s: block: [%" PRIu32 ",%" PRIu32 ",%" PRIu32
-        "], thread: [%" PRIu32 ",%" PRIu32 ",%" PRIu32
-        "] Assertion `%s` failed.\n",
-        parts[1], (uint32_t)argument(run, instr, 2, lane), parts[2], block[0],
-        block[1], block[2], t[0], t[1], t[2], parts[0]);
+    int size =
+        snprintf(text, sizeof(text),
+                 "%s:%" PRIu32 ": %s: block: [%" PRIu32 ",%" PRIu32 ",%" PRIu32
+                 "], thread: [%" PRIu32 ",%" PRIu32 ",%" PRIu32
+                 "] Assertion `%s` failed.\n",
+                 parts[1], (uint32_t)argument(run, instr, 2, lane), parts[2],
+                 block[0], block[1], block[2], t[0], t[1], t[2], parts[0]);
     if (size > 0 && launch->print) {
       launch->print(text, (size_t)size, launch->print_user);
     }

@@ -97,8 +97,10 @@ static kiln_status_t relocate(kilni_soft_code_t* code,
     uint8_t* host = kilni_soft_memory_host(
         code->memory, symbol->address + r->offset, r->size);
     if (!host) {
-      return KILNI_FAIL(BAD_DATA, "line %u: the initialiser of \"%s\" is too "
-                        "long", variable->line, variable->name);
+      return KILNI_FAIL(BAD_DATA,
+                        "line %u: the initialiser of \"%s\" is too "
+                        "long",
+                        variable->line, variable->name);
     }
     memcpy(host, &value, r->size);
   }
@@ -138,11 +140,10 @@ static void note_refusal(refusal_t* refusal, const kilni_soft_lower_t* lower) {
 
 static kiln_status_t decode(kilni_soft_code_t* code,
                             const kilni_ptx_module_t* module, uint32_t index,
-                            const uint32_t* param_offsets,
-                            refusal_t* refusal) {
+                            const uint32_t* param_offsets, refusal_t* refusal) {
   void* memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(code->host->allocator,
-                                    sizeof(kilni_soft_lower_t), &memory));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(code->host->allocator, sizeof(kilni_soft_lower_t), &memory));
   kilni_soft_lower_t* lower = memory;
   lower->host = code->host;
   lower->module = module;
@@ -250,13 +251,13 @@ static void fill_params(kilni_soft_code_t* code,
   for (uint32_t i = 0; i < source->parameter_count; i++) {
     uint32_t index = source->first_parameter + i;
     const kilni_ptx_variable_t* variable = &module->variables[index];
-    code->params[code->param_count++] = (kilni_soft_param_t){
-        .offset = offsets[index],
-        .bytes = (uint32_t)variable->size_bytes,
-        .align = variable->align,
-        .is_float = variable->dimension_count == 0 &&
-                    kilni_ptx_type_class(variable->type) ==
-                        KILNI_PTX_CLASS_FLOAT};
+    code->params[code->param_count++] =
+        (kilni_soft_param_t){.offset = offsets[index],
+                             .bytes = (uint32_t)variable->size_bytes,
+                             .align = variable->align,
+                             .is_float = variable->dimension_count == 0 &&
+                                         kilni_ptx_type_class(variable->type) ==
+                                             KILNI_PTX_CLASS_FLOAT};
     entry->param_bytes = offsets[index] + (uint32_t)variable->size_bytes;
   }
 }
@@ -285,11 +286,11 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
                                   const uint32_t* offsets) {
   void* memory;
   kiln_allocator_t allocator = code->host->allocator;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
-      allocator, code->function_count, sizeof(kilni_soft_entry_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, code->function_count,
+                                          sizeof(kilni_soft_entry_t), &memory));
   code->entries = memory;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
-      allocator, code->symbol_count, sizeof(kilni_soft_param_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, code->symbol_count,
+                                          sizeof(kilni_soft_param_t), &memory));
   code->params = memory;
   for (uint32_t i = 0; i < module->function_count; i++) {
     const kilni_ptx_function_t* source = &module->functions[i];
@@ -365,10 +366,10 @@ void kilni_soft_code_destroy(kilni_soft_code_t* code) {
     kilni_soft_symbol_t* symbol = &code->symbols[i];
     kilni_strfree(allocator, symbol->name);
     if (!symbol->address) continue;
-    kiln_status_free(kilni_soft_memory_free(
-        code->memory, symbol->address,
-        symbol->is_constant ? KILNI_SOFT_ALLOC_CONSTANT
-                            : KILNI_SOFT_ALLOC_MODULE));
+    kiln_status_free(kilni_soft_memory_free(code->memory, symbol->address,
+                                            symbol->is_constant
+                                                ? KILNI_SOFT_ALLOC_CONSTANT
+                                                : KILNI_SOFT_ALLOC_MODULE));
   }
   for (uint32_t i = 0; code->functions && i < code->function_count; i++) {
     kilni_soft_function_deinit(allocator, &code->functions[i]);

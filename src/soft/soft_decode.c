@@ -54,8 +54,7 @@ static void decode_table_branch(kilni_soft_lower_t* lower,
   const kilni_ptx_table_t* table =
       &lower->source->tables[source->operands[1].index];
   size_t first = lower->target_count;
-  if (!KILNI_SOFT_GROW(lower, targets, first + table->count,
-                       target_capacity)) {
+  if (!KILNI_SOFT_GROW(lower, targets, first + table->count, target_capacity)) {
     return;
   }
   for (uint32_t i = 0; i < table->count; i++) {
@@ -102,44 +101,6 @@ static void decode_fence(kilni_soft_lower_t* lower,
   kilni_soft_low(lower, KILNI_SOFT_OP_fence);
 }
 
-static void decode_pred_logic(kilni_soft_lower_t* lower,
-                              const kilni_soft_source_t* source, uint32_t op) {
-  uint32_t a = kilni_soft_use_pred(lower, &source->operands[1]);
-  uint32_t b = 0;
-  if (source->count > 2) b = kilni_soft_use_pred(lower, &source->operands[2]);
-  kilni_soft_low_t* low = kilni_soft_low(lower, op);
-  if (op == KILNI_SOFT_OP_mov_pred) a ^= KILNI_SOFT_PRED_NEGATED;  // not
-  kilni_soft_low_word(low, KILNI_SOFT_WORD_D,
-                      kilni_soft_def_pred(lower, &source->operands[0]),
-                      KILNI_SOFT_ROLE_DEF_PRED);
-  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, a, KILNI_SOFT_ROLE_USE_PRED);
-  if (source->count > 2) {
-    kilni_soft_low_word(low, KILNI_SOFT_WORD_B, b, KILNI_SOFT_ROLE_USE_PRED);
-  }
-}
-
-// and, or, xor, not: of predicates here, of numbers by the table.
-static void decode_logic(kilni_soft_lower_t* lower,
-                         const kilni_soft_source_t* source) {
-  if (!kilni_soft_form_has(source->form, KILNI_PTX_MOD_PRED)) {
-    kilni_soft_decode_table(lower, source);
-    return;
-  }
-  switch (source->ins->opcode) {
-    case KILNI_PTX_OP_AND:
-      decode_pred_logic(lower, source, KILNI_SOFT_OP_pred_and);
-      return;
-    case KILNI_PTX_OP_OR:
-      decode_pred_logic(lower, source, KILNI_SOFT_OP_pred_or);
-      return;
-    case KILNI_PTX_OP_XOR:
-      decode_pred_logic(lower, source, KILNI_SOFT_OP_pred_xor);
-      return;
-    default:
-      decode_pred_logic(lower, source, KILNI_SOFT_OP_mov_pred);
-  }
-}
-
 static void decode_by_opcode(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source) {
   switch (source->ins->opcode) {
@@ -183,12 +144,6 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_SETP:
     case KILNI_PTX_OP_SET:
       kilni_soft_decode_compare(lower, source);
-      return;
-    case KILNI_PTX_OP_AND:
-    case KILNI_PTX_OP_OR:
-    case KILNI_PTX_OP_XOR:
-    case KILNI_PTX_OP_NOT:
-      decode_logic(lower, source);
       return;
     case KILNI_PTX_OP_SHFL:
     case KILNI_PTX_OP_VOTE:
@@ -384,9 +339,8 @@ static void resolve_targets(kilni_soft_lower_t* lower,
   for (size_t i = 0; i < lower->low_count; i++) {
     kilni_soft_low_t* low = &lower->lows[i];
     if (low->kind != KILNI_SOFT_LOW_BRANCH) continue;
-    low->target = low->target & TARGET_IS_LOW
-                      ? low->target & ~TARGET_IS_LOW
-                      : low_of_instruction[low->target];
+    low->target = low->target & TARGET_IS_LOW ? low->target & ~TARGET_IS_LOW
+                                              : low_of_instruction[low->target];
   }
   for (size_t i = 0; i < lower->target_count; i++) {
     lower->targets[i] = low_of_instruction[lower->targets[i]];

@@ -116,8 +116,7 @@ uint32_t kilni_soft_variable_words(kilni_soft_lower_t* lower,
                                    uint32_t variable) {
   uint32_t* words = &lower->variable_words[variable];
   if (*words != KILNI_SOFT_NONE) return *words;
-  uint64_t count =
-      (lower->module->variables[variable].size_bytes + 3) / 4;
+  uint64_t count = (lower->module->variables[variable].size_bytes + 3) / 4;
   if (count > 1u << 16) {
     kilni_soft_refuse(lower, "a parameter of more than 262144 bytes");
     count = 1;
@@ -153,13 +152,13 @@ void kilni_soft_param_put(kilni_soft_lower_t* lower, uint32_t variable,
   if (bytes == 4) {
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, word, value, 0);
   } else if (bytes == 8) {
-    kilni_soft_low_t* low = kilni_soft_low_unary(
-        lower, KILNI_SOFT_OP_unpack_b64, word, value, 0);
+    kilni_soft_low_t* low =
+        kilni_soft_low_unary(lower, KILNI_SOFT_OP_unpack_b64, word, value, 0);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_B, word + 1, KILNI_SOFT_ROLE_DEF);
   } else {
-    kilni_soft_low_t* low = kilni_soft_low_unary(
-        lower, KILNI_SOFT_OP_insert, word, value,
-        (uint32_t)(offset % 4 * 8) | bytes * 8 << 8);
+    kilni_soft_low_t* low =
+        kilni_soft_low_unary(lower, KILNI_SOFT_OP_insert, word, value,
+                             (uint32_t)(offset % 4 * 8) | bytes * 8 << 8);
     low->role[KILNI_SOFT_WORD_D] = KILNI_SOFT_ROLE_BOTH;
   }
 }
@@ -177,9 +176,9 @@ uint32_t kilni_soft_param_get(kilni_soft_lower_t* lower, uint32_t variable,
   if (bytes == 8) {
     kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64, t, word, word + 1);
   } else {
-    kilni_soft_low_unary(lower, KILNI_SOFT_OP_extract, t, word,
-                         (uint32_t)(offset % 4 * 8) | bytes * 8 << 8 |
-                             32u << 24);
+    kilni_soft_low_unary(
+        lower, KILNI_SOFT_OP_extract, t, word,
+        (uint32_t)(offset % 4 * 8) | bytes * 8 << 8 | 32u << 24);
   }
   return t;
 }
@@ -195,8 +194,7 @@ static bool stretches(const kilni_soft_lower_t* lower, const access_t* access,
 // Gives the loaded `word` to the operand `d`.
 static void finish_load(kilni_soft_lower_t* lower, const access_t* access,
                         const kilni_ptx_operand_t* d, uint32_t word) {
-  bool is_signed =
-      kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED;
+  bool is_signed = kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED;
   if (stretches(lower, access, d)) {
     uint32_t keep = kilni_soft_register_bits(lower, d);
     if (keep > 32) keep = 32;
@@ -228,13 +226,11 @@ static void load_entry_param(kilni_soft_lower_t* lower, const access_t* access,
       .kind = KILNI_SOFT_CONSTANT_PARAM,
       .wide = wide,
       .bytes = (uint8_t)access->bytes,
-      .is_signed =
-          kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED,
+      .is_signed = kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED,
       .to_bytes = (uint8_t)((bits + 7) / 8)};
-  kilni_soft_low_unary(lower,
-                       wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
-                       kilni_soft_def(lower, d, wide),
-                       kilni_soft_constant(lower, &constant), 0);
+  kilni_soft_low_unary(
+      lower, wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
+      kilni_soft_def(lower, d, wide), kilni_soft_constant(lower, &constant), 0);
 }
 
 static void load_param(kilni_soft_lower_t* lower, const access_t* access,
@@ -265,8 +261,8 @@ static void store_param(kilni_soft_lower_t* lower, const access_t* access,
                         const kilni_ptx_operand_t* values, uint32_t count,
                         const kilni_ptx_operand_t* address) {
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t word = kilni_soft_use(lower, &values[i], access->bytes == 8,
-                                   access->type);
+    uint32_t word =
+        kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);
     kilni_soft_param_put(lower, address->index,
                          address->value + (uint64_t)i * access->bytes,
                          access->bytes, word);
@@ -290,9 +286,9 @@ static bool read_address(kilni_soft_lower_t* lower,
   }
   int64_t offset = (int64_t)address->value;
   if (address->base == KILNI_PTX_BASE_VARIABLE) {
-    out->base = kilni_soft_variable_address(
-        lower, address->index, address->value,
-        space == KILNI_SOFT_SPACE_GENERIC);
+    out->base =
+        kilni_soft_variable_address(lower, address->index, address->value,
+                                    space == KILNI_SOFT_SPACE_GENERIC);
     return true;
   }
   if (address->base == KILNI_PTX_BASE_NONE) {
@@ -375,12 +371,10 @@ static kilni_soft_low_t* low_access(kilni_soft_lower_t* lower, uint32_t op,
                                     const access_t* access,
                                     const place_t* place, uint32_t count) {
   kilni_soft_low_t* low = kilni_soft_low(lower, op);
-  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, place->base,
-                      KILNI_SOFT_ROLE_USE);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, place->base, KILNI_SOFT_ROLE_USE);
   low->word[KILNI_SOFT_WORD_B] = (uint32_t)place->offset;
   low->word[KILNI_SOFT_WORD_C] =
-      place->flags |
-      KILNI_SOFT_MEM_MAKE(count, access->bytes, access->space);
+      place->flags | KILNI_SOFT_MEM_MAKE(count, access->bytes, access->space);
   low->word[KILNI_SOFT_WORD_AUX] = lower->code->site_count++;
   return low;
 }
@@ -390,11 +384,11 @@ static void emit_access(kilni_soft_lower_t* lower, const access_t* access,
                         uint32_t count, bool is_store) {
   uint32_t role = is_store ? KILNI_SOFT_ROLE_USE : KILNI_SOFT_ROLE_DEF;
   uint32_t op = vector_op(access, is_store);
-  bool is_private = op == KILNI_SOFT_OP_ld_private ||
-                    op == KILNI_SOFT_OP_st_private;
+  bool is_private =
+      op == KILNI_SOFT_OP_ld_private || op == KILNI_SOFT_OP_st_private;
   if (count == 1 && !is_private) {
-    kilni_soft_low_t* low = low_access(lower, scalar_op(access, is_store),
-                                       access, place, 1);
+    kilni_soft_low_t* low =
+        low_access(lower, scalar_op(access, is_store), access, place, 1);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_D, words[0], role);
     return;
   }
@@ -412,10 +406,9 @@ static void load_sync(kilni_soft_lower_t* lower, const access_t* access,
   if (!read_whole_address(lower, address, access->space, &base)) return;
   bool wide = access->bytes == 8;
   uint32_t word = kilni_soft_def(lower, d, wide);
-  kilni_soft_low_unary(
-      lower, KILNI_SOFT_OP_ld_sync, word, base,
-      KILNI_SOFT_MEM_MAKE(1, access->bytes, access->space) |
-          access->order << 16);
+  kilni_soft_low_unary(lower, KILNI_SOFT_OP_ld_sync, word, base,
+                       KILNI_SOFT_MEM_MAKE(1, access->bytes, access->space) |
+                           access->order << 16);
   finish_load(lower, access, d, word);
 }
 
@@ -430,8 +423,8 @@ static void store_sync(kilni_soft_lower_t* lower, const access_t* access,
   kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
   kilni_soft_low_word(low, KILNI_SOFT_WORD_B, word, KILNI_SOFT_ROLE_USE);
   low->word[KILNI_SOFT_WORD_AUX] =
-      KILNI_SOFT_MEM_MAKE(1, access->bytes, access->space) |
-      access->order << 16;
+      KILNI_SOFT_MEM_MAKE(1, access->bytes, access->space) | access->order
+                                                                 << 16;
 }
 
 static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
@@ -447,7 +440,7 @@ static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
     return;
   }
   place_t place;
-  uint32_t words[4];
+  uint32_t words[4] = {0, 0, 0, 0};
   if (!read_address(lower, address, access->space, &place)) return;
   for (uint32_t i = 0; i < count; i++) {
     words[i] = kilni_soft_def(lower, &d[i], access->bytes == 8);
@@ -478,11 +471,11 @@ static void decode_store(kilni_soft_lower_t* lower, const access_t* access,
     return;
   }
   place_t place;
-  uint32_t words[4];
+  uint32_t words[4] = {0, 0, 0, 0};
   if (!read_address(lower, address, access->space, &place)) return;
   for (uint32_t i = 0; i < count; i++) {
-    words[i] = kilni_soft_use(lower, &values[i], access->bytes == 8,
-                              access->type);
+    words[i] =
+        kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);
   }
   emit_access(lower, access, &place, words, count, true);
 }
@@ -608,8 +601,8 @@ void kilni_soft_decode_atomic(kilni_soft_lower_t* lower,
     kilni_soft_low_word(low, KILNI_SOFT_WORD_C, c, KILNI_SOFT_ROLE_USE);
   }
   low->word[KILNI_SOFT_WORD_AUX] =
-      KILNI_SOFT_MEM_MAKE(1, access.bytes, access.space) |
-      access.order << 16 | action << 20 | number << 25 |
+      KILNI_SOFT_MEM_MAKE(1, access.bytes, access.space) | access.order << 16 |
+      action << 20 | number << 25 |
       (has_result ? 0u : KILNI_SOFT_MEM_NO_RESULT);
   if (has_result) {
     kilni_soft_def_done(lower, &source->operands[0], d, wide, false);

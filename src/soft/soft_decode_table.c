@@ -88,9 +88,9 @@ static bool decode_op(kilni_soft_lower_t* lower,
     }
   }
   if (skip) {
-    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, d,
-                        signature[0] == 'p' ? KILNI_SOFT_ROLE_DEF_PRED
-                                            : KILNI_SOFT_ROLE_DEF);
+    kilni_soft_low_word(
+        low, KILNI_SOFT_WORD_D, d,
+        signature[0] == 'p' ? KILNI_SOFT_ROLE_DEF_PRED : KILNI_SOFT_ROLE_DEF);
   }
   if (skip && signature[0] != 'p') {
     if (!wide) extend_narrow(lower, source, d);
@@ -106,8 +106,7 @@ void kilni_soft_decode_table(kilni_soft_lower_t* lower,
   const char* text = source->form->text;
   kilni_soft_op_t op;
   if (!kilni_soft_form_find(text, strlen(text), &op) ||
-      kilni_soft_op_signature(op)[0] == '*' ||
-      !decode_op(lower, source, op)) {
+      kilni_soft_op_signature(op)[0] == '*' || !decode_op(lower, source, op)) {
     refuse_form(lower, source);
   }
 }
@@ -154,9 +153,9 @@ static void pred_move(kilni_soft_lower_t* lower, uint32_t d, uint32_t a) {
 }
 
 static uint32_t boolean_op(uint32_t modifier) {
-  if (modifier == KILNI_PTX_MOD_AND) return KILNI_SOFT_OP_pred_and;
-  if (modifier == KILNI_PTX_MOD_OR) return KILNI_SOFT_OP_pred_or;
-  return KILNI_SOFT_OP_pred_xor;
+  if (modifier == KILNI_PTX_MOD_AND) return KILNI_SOFT_OP_and_pred;
+  if (modifier == KILNI_PTX_MOD_OR) return KILNI_SOFT_OP_or_pred;
+  return KILNI_SOFT_OP_xor_pred;
 }
 
 // Writes the results of setp from `t`, what the compare gave.
@@ -174,8 +173,8 @@ static void write_compare(kilni_soft_lower_t* lower,
   if (boolean != KILNI_PTX_MOD_NONE) {
     yes = pred_temp(lower, boolean_op(boolean), t, c);
     if (q) {
-      no = pred_temp(lower, boolean_op(boolean), t | KILNI_SOFT_PRED_NEGATED,
-                     c);
+      no =
+          pred_temp(lower, boolean_op(boolean), t | KILNI_SOFT_PRED_NEGATED, c);
     }
   }
   if (p->kind != KILNI_PTX_OPERAND_SINK) {
@@ -196,10 +195,9 @@ static void write_set(kilni_soft_lower_t* lower,
     return;
   }
   uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
-  kilni_soft_low_t* low =
-      kilni_soft_low_binary(lower, KILNI_SOFT_OP_selp_b32, d,
-                            kilni_soft_value(lower, one, false),
-                            kilni_soft_value(lower, 0, false));
+  kilni_soft_low_t* low = kilni_soft_low_binary(
+      lower, KILNI_SOFT_OP_selp_b32, d, kilni_soft_value(lower, one, false),
+      kilni_soft_value(lower, 0, false));
   kilni_soft_low_word(low, KILNI_SOFT_WORD_C, t, KILNI_SOFT_ROLE_USE_PRED);
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);
 }
@@ -210,6 +208,10 @@ void kilni_soft_decode_compare(kilni_soft_lower_t* lower,
   uint32_t boolean;
   kilni_soft_op_t op;
   bool is_set = source->ins->opcode == KILNI_PTX_OP_SET;
+  if (is_set && source->count == 3) {
+    kilni_soft_decode_table(lower, source);
+    return;
+  }
   if (!compare_text(source->form, text, sizeof(text), &boolean) ||
       !kilni_soft_form_find(text, strlen(text), &op) ||
       kilni_soft_op_signature(op)[0] != 'p') {
@@ -281,8 +283,7 @@ static void move_pack(kilni_soft_lower_t* lower,
   bool wide = bits == 64;
   uint32_t d = kilni_soft_def(lower, &source->operands[0], wide);
   if (wide) {
-    kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64, d, words[0],
-                          words[1]);
+    kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64, d, words[0], words[1]);
   } else {
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, d, words[0], 0);
   }
@@ -321,8 +322,7 @@ static void move_unpack(kilni_soft_lower_t* lower,
   for (uint32_t i = 0; i < count; i++) {
     if (part[i].kind == KILNI_PTX_OPERAND_SINK) continue;
     uint32_t d = kilni_soft_def(lower, &part[i], false);
-    kilni_soft_low_unary(lower, KILNI_SOFT_OP_extract, d,
-                         words[i * each / 32],
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_extract, d, words[i * each / 32],
                          i * each % 32 | each << 8 | 32u << 24);
     kilni_soft_def_done(lower, &part[i], d, false, false);
   }
@@ -402,8 +402,8 @@ void kilni_soft_decode_cvta(kilni_soft_lower_t* lower,
       space == KILNI_SOFT_SPACE_CONST) {
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b64, d, word, 0);
   } else {
-    kilni_soft_low_t* low = kilni_soft_low_unary(
-        lower, KILNI_SOFT_OP_add_window, d, word, space);
+    kilni_soft_low_t* low =
+        kilni_soft_low_unary(lower, KILNI_SOFT_OP_add_window, d, word, space);
     low->word[KILNI_SOFT_WORD_B] = leave;
   }
   kilni_soft_def_done(lower, &source->operands[0], d, true, false);

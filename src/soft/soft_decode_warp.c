@@ -89,8 +89,7 @@ static void decode_vote(kilni_soft_lower_t* lower,
 static void decode_match(kilni_soft_lower_t* lower,
                          const kilni_soft_source_t* source) {
   bool all = kilni_soft_form_has(source->form, KILNI_PTX_MOD_ALL);
-  bool wide =
-      kilni_ptx_type_bits(kilni_soft_form_type(source->form, 0)) == 64;
+  bool wide = kilni_ptx_type_bits(kilni_soft_form_type(source->form, 0)) == 64;
   if (source->count != 3) {
     refuse_form(lower, source);
     return;
@@ -114,9 +113,9 @@ static void decode_redux(kilni_soft_lower_t* lower,
   static const uint16_t actions[] = {KILNI_PTX_MOD_ADD, KILNI_PTX_MOD_MIN,
                                      KILNI_PTX_MOD_MAX, KILNI_PTX_MOD_AND,
                                      KILNI_PTX_MOD_OR,  KILNI_PTX_MOD_XOR};
-  static const uint8_t codes[] = {
-      KILNI_SOFT_ACTION_ADD, KILNI_SOFT_ACTION_MIN, KILNI_SOFT_ACTION_MAX,
-      KILNI_SOFT_ACTION_AND, KILNI_SOFT_ACTION_OR,  KILNI_SOFT_ACTION_XOR};
+  static const uint8_t codes[] = {KILNI_SOFT_ACTION_ADD, KILNI_SOFT_ACTION_MIN,
+                                  KILNI_SOFT_ACTION_MAX, KILNI_SOFT_ACTION_AND,
+                                  KILNI_SOFT_ACTION_OR,  KILNI_SOFT_ACTION_XOR};
   uint32_t at = which_of(source->form, actions, 6);
   uint32_t type = kilni_soft_form_type(source->form, 0);
   if (at == KILNI_SOFT_NONE || source->count != 3 ||
@@ -215,9 +214,9 @@ void kilni_soft_decode_barrier(kilni_soft_lower_t* lower,
                       has_count ? KILNI_SOFT_ROLE_USE : KILNI_SOFT_ROLE_RAW);
   if (reduces) {
     kilni_soft_low_word(low, KILNI_SOFT_WORD_C, c, KILNI_SOFT_ROLE_USE_PRED);
-    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, d,
-                        is_pred ? KILNI_SOFT_ROLE_DEF_PRED
-                                : KILNI_SOFT_ROLE_DEF);
+    kilni_soft_low_word(
+        low, KILNI_SOFT_WORD_D, d,
+        is_pred ? KILNI_SOFT_ROLE_DEF_PRED : KILNI_SOFT_ROLE_DEF);
   }
   low->word[KILNI_SOFT_WORD_AUX] = action;
 }
@@ -236,8 +235,7 @@ static void pass_operand(kilni_soft_lower_t* lower,
                          const kilni_ptx_operand_t* operand,
                          const kilni_ptx_variable_t* formal, bool is_result) {
   if (operand->kind == KILNI_PTX_OPERAND_VARIABLE &&
-      lower->module->variables[operand->index].space ==
-          KILNI_PTX_SPACE_PARAM) {
+      lower->module->variables[operand->index].space == KILNI_PTX_SPACE_PARAM) {
     add_pass(lower, kilni_soft_variable_words(lower, operand->index),
              lower->module->variables[operand->index].size_bytes);
     return;
@@ -303,8 +301,8 @@ static bool callee_formals(kilni_soft_lower_t* lower,
   if (callee->kind == KILNI_PTX_OPERAND_FUNCTION) {
     const kilni_ptx_function_t* f = &module->functions[callee->index];
     *out = (formals_t){&module->variables[f->first_return],
-                       &module->variables[f->first_parameter],
-                       f->return_count, f->parameter_count};
+                       &module->variables[f->first_parameter], f->return_count,
+                       f->parameter_count};
     return true;
   }
   if (source->operands[3].kind != KILNI_PTX_OPERAND_TABLE) return false;
@@ -312,13 +310,12 @@ static bool callee_formals(kilni_soft_lower_t* lower,
       &lower->source->tables[source->operands[3].index];
   if (t->kind == KILNI_PTX_TABLE_PROTOTYPE) {
     *out = (formals_t){&module->variables[t->first_return],
-                       &module->variables[t->first_parameter],
-                       t->return_count, t->parameter_count};
+                       &module->variables[t->first_parameter], t->return_count,
+                       t->parameter_count};
     return true;
   }
   if (t->kind != KILNI_PTX_TABLE_CALL_TARGETS || t->count == 0) return false;
-  const kilni_ptx_function_t* f =
-      &module->functions[module->entries[t->first]];
+  const kilni_ptx_function_t* f = &module->functions[module->entries[t->first]];
   *out = (formals_t){&module->variables[f->first_return],
                      &module->variables[f->first_parameter], f->return_count,
                      f->parameter_count};
@@ -390,8 +387,7 @@ void kilni_soft_decode_call(kilni_soft_lower_t* lower,
     kilni_soft_low_word(low, KILNI_SOFT_WORD_A, pointer, KILNI_SOFT_ROLE_USE);
   }
   low->word[KILNI_SOFT_WORD_AUX] = (uint32_t)at;
-  fetch_results(lower,
-                kilni_ptx_operand_children(lower->module, &operands[0]),
+  fetch_results(lower, kilni_ptx_operand_children(lower->module, &operands[0]),
                 operands[0].count, first);
 }
 
@@ -410,8 +406,7 @@ void kilni_soft_decode_prologue(kilni_soft_lower_t* lower) {
     uint32_t index = source->first_parameter + i;
     const kilni_ptx_variable_t* variable = &lower->module->variables[index];
     kilni_soft_variable_words(lower, index);
-    if (!is_register(variable) ||
-        variable->register_index == KILNI_PTX_NONE) {
+    if (!is_register(variable) || variable->register_index == KILNI_PTX_NONE) {
       continue;
     }
     kilni_ptx_operand_t d = {.kind = KILNI_PTX_OPERAND_REGISTER,
@@ -421,8 +416,8 @@ void kilni_soft_decode_prologue(kilni_soft_lower_t* lower) {
     uint32_t from = kilni_soft_param_get(lower, index, 0, bytes);
     uint32_t word = kilni_soft_def(lower, &d, bytes == 8);
     kilni_soft_low_unary(
-        lower, bytes == 8 ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
-        word, from, 0);
+        lower, bytes == 8 ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32, word,
+        from, 0);
   }
 }
 
@@ -431,8 +426,7 @@ void kilni_soft_decode_return(kilni_soft_lower_t* lower) {
   for (uint32_t i = 0; !source->is_entry && i < source->return_count; i++) {
     uint32_t index = source->first_return + i;
     const kilni_ptx_variable_t* variable = &lower->module->variables[index];
-    if (!is_register(variable) ||
-        variable->register_index == KILNI_PTX_NONE) {
+    if (!is_register(variable) || variable->register_index == KILNI_PTX_NONE) {
       continue;
     }
     kilni_ptx_operand_t value = {.kind = KILNI_PTX_OPERAND_REGISTER,

@@ -188,12 +188,11 @@ static void emit_blocks(emit_t* emit) {
   bool falls = false;
   for (uint32_t p = 0; p < lower->order_count; p++) {
     const kilni_soft_flow_block_t* block = &lower->blocks[lower->order[p]];
-    uint32_t next = p + 1 < lower->order_count ? lower->order[p + 1]
-                                               : KILNI_SOFT_NONE;
+    uint32_t next =
+        p + 1 < lower->order_count ? lower->order[p + 1] : KILNI_SOFT_NONE;
     if (block->jumped && falls) {
-      kilni_soft_instr_t* join =
-          add(emit, KILNI_SOFT_OP_join, KILNI_SOFT_NONE,
-              lower->lows[block->first].line);
+      kilni_soft_instr_t* join = add(emit, KILNI_SOFT_OP_join, KILNI_SOFT_NONE,
+                                     lower->lows[block->first].line);
       join->aux = emit->running;
     }
     if (block->jumped) emit->running = 0;
@@ -293,13 +292,11 @@ static kiln_status_t make_code(emit_t* emit) {
   emit->out_capacity = capacity_of(lower);
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator,
                                           emit->out_capacity,
-                                          sizeof(kilni_soft_instr_t),
-                                          &memory));
+                                          sizeof(kilni_soft_instr_t), &memory));
   out->code = memory;
   out->code_capacity = (uint32_t)emit->out_capacity;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator,
-                                          emit->out_capacity, sizeof(uint32_t),
-                                          &memory));
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      lower->host->allocator, emit->out_capacity, sizeof(uint32_t), &memory));
   out->lines = memory;
   mark_jumped(emit);
   emit_blocks(emit);
@@ -309,9 +306,8 @@ static kiln_status_t make_code(emit_t* emit) {
 }
 
 kiln_status_t kilni_soft_emit(kilni_soft_lower_t* lower) {
-  emit_t emit = {.lower = lower,
-                 .out = lower->out,
-                 .lanes = lower->code->lanes};
+  emit_t emit = {
+      .lower = lower, .out = lower->out, .lanes = lower->code->lanes};
   place_constants(lower);
   KILNI_RETURN_IF_ERROR(copy_lists(&emit));
   KILNI_RETURN_IF_ERROR(list_formals(&emit));

@@ -37,7 +37,9 @@ static kilni_soft_fault_t* claim(kilni_soft_grid_t* grid) {
   return &grid->fault;
 }
 
-static void publish(kilni_soft_grid_t* grid) { atomic_store(&grid->stop, 1u); }
+static void publish(kilni_soft_grid_t* grid) {
+  atomic_store(&grid->stop, 1u);
+}
 
 uint32_t kilni_soft_line_of(const kilni_soft_function_t* function,
                             const kilni_soft_instr_t* instr) {
@@ -100,8 +102,8 @@ const kilni_soft_instr_t* kilni_soft_fault(kilni_soft_run_t* run,
 }
 
 static const char* space_name(uint32_t space) {
-  static const char* const names[] = {"",       "global ", "const ",
-                                      "shared ", "local ", "param "};
+  static const char* const names[] = {"",        "global ", "const ",
+                                      "shared ", "local ",  "param "};
   return space < sizeof(names) / sizeof(names[0]) ? names[space] : "";
 }
 
@@ -177,7 +179,8 @@ static void tell_waiting(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
   uint32_t first[3];
   kilni_soft_thread_of(run, (uint32_t)__builtin_ctz(g->mask), first);
   add(fault,
-      "  %" PRIu32 " thread%s from (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") wait",
+      "  %" PRIu32 " thread%s from (%" PRIu32 ", %" PRIu32 ", %" PRIu32
+      ") wait",
       kilni_soft_popcount(g->mask), g->mask & (g->mask - 1) ? "s" : "",
       first[0], first[1], first[2]);
   if (g->state == KILNI_SOFT_AT_BARRIER) {

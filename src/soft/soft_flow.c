@@ -18,7 +18,8 @@ static void count_defs(kilni_soft_lower_t* lower) {
   for (size_t i = 0; i < lower->low_count; i++) {
     const kilni_soft_low_t* low = &lower->lows[i];
     for (int w = 0; w < KILNI_SOFT_WORDS; w++) {
-      if (low->role[w] == KILNI_SOFT_ROLE_DEF) lower->vregs[low->word[w]].defs++;
+      if (low->role[w] == KILNI_SOFT_ROLE_DEF)
+        lower->vregs[low->word[w]].defs++;
       if (low->role[w] == KILNI_SOFT_ROLE_BOTH) {
         lower->vregs[low->word[w]].defs += 2;
       }
@@ -91,9 +92,10 @@ static void make_blocks(kilni_soft_lower_t* lower, uint32_t* block_of) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < lower->low_count; i++) {
     if (block_of[i]) {
-      lower->blocks[at] = (kilni_soft_flow_block_t){
-          .first = i, .branch = KILNI_SOFT_NONE, .fall = KILNI_SOFT_NONE,
-          .place = KILNI_SOFT_NONE};
+      lower->blocks[at] = (kilni_soft_flow_block_t){.first = i,
+                                                    .branch = KILNI_SOFT_NONE,
+                                                    .fall = KILNI_SOFT_NONE,
+                                                    .place = KILNI_SOFT_NONE};
       at++;
     }
     block_of[i] = at - 1;
@@ -107,10 +109,9 @@ static void make_blocks(kilni_soft_lower_t* lower, uint32_t* block_of) {
       block->branch = low->target;
       lower->blocks[low->target].jumped = 1;
     }
-    bool falls = low->kind != KILNI_SOFT_LOW_END &&
-                 low->kind != KILNI_SOFT_LOW_TABLE &&
-                 (low->kind != KILNI_SOFT_LOW_BRANCH ||
-                  low->guard != KILNI_SOFT_NONE);
+    bool falls =
+        low->kind != KILNI_SOFT_LOW_END && low->kind != KILNI_SOFT_LOW_TABLE &&
+        (low->kind != KILNI_SOFT_LOW_BRANCH || low->guard != KILNI_SOFT_NONE);
     if (falls && b + 1 < count) block->fall = b + 1;
   }
   for (size_t i = 0; i < lower->target_count; i++) {

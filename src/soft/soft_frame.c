@@ -22,8 +22,8 @@ static uint64_t frame_round(uint64_t bytes) {
   return (bytes + FRAME_ALIGN - 1) & ~(uint64_t)(FRAME_ALIGN - 1);
 }
 
-static kilni_soft_frame_t* frame_take(
-    kilni_soft_worker_t* worker, const kilni_soft_function_t* function) {
+static kilni_soft_frame_t* frame_take(kilni_soft_worker_t* worker,
+                                      const kilni_soft_function_t* function) {
   uint64_t head = frame_round(sizeof(kilni_soft_frame_t));
   uint64_t preds = frame_round((uint64_t)function->pred_count * 4);
   uint64_t bytes = head + preds + function->frame_bytes;
@@ -36,8 +36,8 @@ static kilni_soft_frame_t* frame_take(
   } else {
     void* memory;
     kiln_status_t status =
-        kilni_alloc_aligned(worker->grid->host->allocator, 1024ull << size_class,
-                            FRAME_ALIGN, &memory);
+        kilni_alloc_aligned(worker->grid->host->allocator,
+                            1024ull << size_class, FRAME_ALIGN, &memory);
     if (!kiln_status_is_ok(status)) {
       kiln_status_free(status);
       return NULL;
@@ -192,7 +192,8 @@ const kilni_soft_instr_t* kilni_soft_call_pointer(
   const kilni_soft_call_t* call = &caller->calls[instr->aux];
   uint32_t first = (uint32_t)__builtin_ctz(run->warp.mask);
   uint64_t pointer = pointers[first];
-  uint64_t at = (pointer - KILNI_SOFT_FUNCTION_BASE) / KILNI_SOFT_FUNCTION_STRIDE;
+  uint64_t at =
+      (pointer - KILNI_SOFT_FUNCTION_BASE) / KILNI_SOFT_FUNCTION_STRIDE;
   const kilni_soft_code_t* code = run->grid->code;
   if (pointer % KILNI_SOFT_FUNCTION_STRIDE || at >= code->function_count ||
       !call_fits(caller, call, &code->functions[at])) {

@@ -64,7 +64,7 @@ typedef struct kilni_soft_call_t {
 typedef struct kilni_soft_function_t {
   const char* name;
   kilni_soft_instr_t* code;
-  uint32_t* lines;       // of the PTX, one an instruction
+  uint32_t* lines;  // of the PTX, one an instruction
   uint32_t instr_count;
   uint32_t code_capacity;
   uint32_t is_entry;
@@ -95,14 +95,14 @@ typedef struct kilni_soft_function_t {
 // (stores); `a`, the address; `b`, a signed offset; `c`, these flags; `aux`,
 // the site of the range cache. Of ld_sync, st_sync and atom: `d` result, `a`
 // address, `b` and `c` values, `aux` flags.
-#define KILNI_SOFT_MEM_BASE32     0x1u     // the address is a 32-bit register
-#define KILNI_SOFT_MEM_COUNT(c)   (((c) >> 4) & 0xfu)
-#define KILNI_SOFT_MEM_BYTES(c)   (((c) >> 8) & 0xfu)
-#define KILNI_SOFT_MEM_SPACE(c)   (((c) >> 12) & 0xfu)
-#define KILNI_SOFT_MEM_ORDER(c)   (((c) >> 16) & 0xfu)
-#define KILNI_SOFT_MEM_ACTION(c)  (((c) >> 20) & 0x1fu)
-#define KILNI_SOFT_MEM_NUMBER(c)  (((c) >> 25) & 0x3u)
-#define KILNI_SOFT_MEM_NO_RESULT  0x8u  // red
+#define KILNI_SOFT_MEM_BASE32    0x1u  // the address is a 32-bit register
+#define KILNI_SOFT_MEM_COUNT(c)  (((c) >> 4) & 0xfu)
+#define KILNI_SOFT_MEM_BYTES(c)  (((c) >> 8) & 0xfu)
+#define KILNI_SOFT_MEM_SPACE(c)  (((c) >> 12) & 0xfu)
+#define KILNI_SOFT_MEM_ORDER(c)  (((c) >> 16) & 0xfu)
+#define KILNI_SOFT_MEM_ACTION(c) (((c) >> 20) & 0x1fu)
+#define KILNI_SOFT_MEM_NUMBER(c) (((c) >> 25) & 0x3u)
+#define KILNI_SOFT_MEM_NO_RESULT 0x8u  // red
 #define KILNI_SOFT_MEM_MAKE(count, bytes, space) \
   ((uint32_t)(count) << 4 | (uint32_t)(bytes) << 8 | (uint32_t)(space) << 12)
 
@@ -167,12 +167,24 @@ typedef enum kilni_soft_sreg_t {
 } kilni_soft_sreg_t;
 
 // shfl: `aux` is the mode; vote: the vote; barrier: the action.
-enum { KILNI_SOFT_SHFL_UP, KILNI_SOFT_SHFL_DOWN, KILNI_SOFT_SHFL_BFLY,
-       KILNI_SOFT_SHFL_IDX };
-enum { KILNI_SOFT_VOTE_ALL, KILNI_SOFT_VOTE_ANY, KILNI_SOFT_VOTE_UNI,
-       KILNI_SOFT_VOTE_BALLOT };
-enum { KILNI_SOFT_BARRIER_SYNC, KILNI_SOFT_BARRIER_ARRIVE,
-       KILNI_SOFT_BARRIER_AND, KILNI_SOFT_BARRIER_OR,
-       KILNI_SOFT_BARRIER_POPC };
+enum {
+  KILNI_SOFT_SHFL_UP,
+  KILNI_SOFT_SHFL_DOWN,
+  KILNI_SOFT_SHFL_BFLY,
+  KILNI_SOFT_SHFL_IDX
+};
+enum {
+  KILNI_SOFT_VOTE_ALL,
+  KILNI_SOFT_VOTE_ANY,
+  KILNI_SOFT_VOTE_UNI,
+  KILNI_SOFT_VOTE_BALLOT
+};
+enum {
+  KILNI_SOFT_BARRIER_SYNC,
+  KILNI_SOFT_BARRIER_ARRIVE,
+  KILNI_SOFT_BARRIER_AND,
+  KILNI_SOFT_BARRIER_OR,
+  KILNI_SOFT_BARRIER_POPC
+};
 
 #endif  // KILN_SRC_SOFT_SOFT_FUNCTION_H_

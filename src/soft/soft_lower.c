@@ -46,11 +46,9 @@ void kilni_soft_lower_deinit(kilni_soft_lower_t* lower) {
   kilni_free_array(a, lower->order, lower->order_capacity,
                    sizeof(*lower->order));
   kilni_free_array(a, lower->register_vregs,
-                   (size_t)lower->source->register_count + 1,
-                   sizeof(uint32_t));
+                   (size_t)lower->source->register_count + 1, sizeof(uint32_t));
   kilni_free_array(a, lower->variable_words,
-                   (size_t)lower->module->variable_count + 1,
-                   sizeof(uint32_t));
+                   (size_t)lower->module->variable_count + 1, sizeof(uint32_t));
 }
 
 uint32_t kilni_soft_vreg_new(kilni_soft_lower_t* lower, uint32_t class_,

@@ -157,8 +157,8 @@ bool kilni_soft_lower_grow(kilni_soft_lower_t* lower, size_t wanted,
                            size_t size, size_t* capacity, void** array);
 void kilni_soft_lower_deinit(kilni_soft_lower_t* lower);
 
-#define KILNI_SOFT_GROW(lower, array, count, capacity)                 \
-  kilni_soft_lower_grow((lower), (count), sizeof(*(lower)->array),     \
+#define KILNI_SOFT_GROW(lower, array, count, capacity)             \
+  kilni_soft_lower_grow((lower), (count), sizeof(*(lower)->array), \
                         &(lower)->capacity, (void**)(void*)&(lower)->array)
 
 // soft_operand.c: operands of the tree as words.

@@ -63,8 +63,7 @@ uint32_t kilni_soft_variable_address(kilni_soft_lower_t* lower, uint32_t index,
   }
   if (variable->space == KILNI_PTX_SPACE_LOCAL) {
     uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
-    kilni_soft_low_t* low =
-        kilni_soft_low(lower, KILNI_SOFT_OP_local_address);
+    kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_local_address);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_D, t, KILNI_SOFT_ROLE_DEF);
     low->word[KILNI_SOFT_WORD_B] = generic;
     low->word[KILNI_SOFT_WORD_AUX] =
@@ -160,9 +159,9 @@ void kilni_soft_special(kilni_soft_lower_t* lower,
   kilni_soft_constant_t constant;
   if (special_constant(operand, &constant)) {
     constant.wide = wide;
-    kilni_soft_low_unary(
-        lower, wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32, d,
-        kilni_soft_constant(lower, &constant), 0);
+    kilni_soft_low_unary(lower,
+                         wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
+                         d, kilni_soft_constant(lower, &constant), 0);
     return;
   }
   for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
@@ -172,9 +171,10 @@ void kilni_soft_special(kilni_soft_lower_t* lower,
       engine += operand->component;
     }
     bool own = kilni_ptx_type_bits(kilni_ptx_sreg_type(operand->index)) == 64;
-    uint32_t to = own == wide ? d
-                              : kilni_soft_temp(lower, own ? KILNI_SOFT_CLASS_64
-                                                           : KILNI_SOFT_CLASS_32);
+    uint32_t to = own == wide
+                      ? d
+                      : kilni_soft_temp(lower, own ? KILNI_SOFT_CLASS_64
+                                                   : KILNI_SOFT_CLASS_32);
     kilni_soft_low_t* low = kilni_soft_low(
         lower, own ? KILNI_SOFT_OP_sreg64 : KILNI_SOFT_OP_sreg32);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_D, to, KILNI_SOFT_ROLE_DEF);

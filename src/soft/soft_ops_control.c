@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: control flow, special registers, addresses of spaces, packing of
-// registers, predicates. Compiled once for each lane set.
+// registers. Compiled once for each lane set.
 #include "base/thread.h"
 #include "soft/soft_lanes.h"
 #include "soft/soft_state.h"
@@ -16,8 +16,8 @@ KILNI_SOFT_HANDLER(join) {
 
 // `aux`: how many instructions under this guard follow.
 KILNI_SOFT_HANDLER(count) {
-  warp->executed += (uint64_t)instr->aux *
-                    kilni_soft_popcount(kilni_soft_exec(warp, instr));
+  warp->executed +=
+      (uint64_t)instr->aux * kilni_soft_popcount(kilni_soft_exec(warp, instr));
   return instr + 1;
 }
 
@@ -146,13 +146,19 @@ KILNI_SOFT_HANDLER(sreg32) {
   if (which <= KILNI_SOFT_SREG_TID_Z) {
     thread_index(run, which, r);
   } else if (which == KILNI_SOFT_SREG_LANEID) {
-    KILNI_LANES_EACH(i) { r[i] = i; }
+    KILNI_LANES_EACH(i) {
+      r[i] = i;
+    }
   } else if (which >= KILNI_SOFT_SREG_LANEMASK_EQ &&
              which <= KILNI_SOFT_SREG_LANEMASK_GT) {
-    KILNI_LANES_EACH(i) { r[i] = lane_mask(which, i); }
+    KILNI_LANES_EACH(i) {
+      r[i] = lane_mask(which, i);
+    }
   } else {
     uint32_t value = warp_value(run, which);
-    KILNI_LANES_EACH(i) { r[i] = value; }
+    KILNI_LANES_EACH(i) {
+      r[i] = value;
+    }
   }
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
                       kilni_soft_exec(warp, instr));
@@ -164,7 +170,9 @@ KILNI_SOFT_HANDLER(sreg64) {
   uint64_t value = instr->aux == KILNI_SOFT_SREG_CLOCK64
                        ? device_clock(kilni_soft_run(warp))
                        : kilni_time_ns();
-  KILNI_LANES_EACH(i) { r[i] = value; }
+  KILNI_LANES_EACH(i) {
+    r[i] = value;
+  }
   kilni_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r,
                       kilni_soft_exec(warp, instr));
   return instr + 1;
@@ -176,7 +184,9 @@ KILNI_SOFT_HANDLER(local_address) {
   uint64_t value =
       (uint64_t)kilni_soft_run(warp)->frame->local_base + instr->aux;
   if (instr->b) value += KILNI_SOFT_LOCAL_BASE;
-  KILNI_LANES_EACH(i) { r[i] = value; }
+  KILNI_LANES_EACH(i) {
+    r[i] = value;
+  }
   kilni_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r,
                       kilni_soft_exec(warp, instr));
   return instr + 1;
@@ -191,18 +201,18 @@ static const uint64_t window_base[] = {
     [KILNI_SOFT_SPACE_PARAM] = KILNI_SOFT_PARAM_BASE,
 };
 
-#define WIDE(id, TD, TA, prepare, expr)                        \
-  KILNI_SOFT_HANDLER(id) {                                     \
-    const TA* pa = KILNI_LANES_AT(TA, instr->a);               \
-    prepare;                                                   \
-    TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                \
-    KILNI_LANES_EACH(i) {                                      \
-      TA a = pa[i];                                            \
-      r[i] = (TD)(expr);                                       \
-    }                                                          \
-    kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), r,         \
+#define WIDE(id, TD, TA, prepare, expr)                          \
+  KILNI_SOFT_HANDLER(id) {                                       \
+    const TA* pa = KILNI_LANES_AT(TA, instr->a);                 \
+    prepare;                                                     \
+    TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
+    KILNI_LANES_EACH(i) {                                        \
+      TA a = pa[i];                                              \
+      r[i] = (TD)(expr);                                         \
+    }                                                            \
+    kilni_lanes_store(KILNI_LANES_AT(TD, instr->d), r,           \
                       kilni_soft_exec(warp, instr), sizeof(TD)); \
-    return instr + 1;                                          \
+    return instr + 1;                                            \
   }
 
 // `aux`: kilni_soft_space_t; `b`: 1 to leave the window.
@@ -218,15 +228,14 @@ WIDE(wide_u32, uint64_t, uint32_t, (void)0, a)
 WIDE(wide_s32, uint64_t, int32_t, (void)0, (int64_t)a)
 
 // `aux`: first bit, bits, whether to extend the sign, bits of the register.
-#define FIELD_SHIFT(aux)  ((aux) & 31u)
+#define FIELD_SHIFT(aux)  ((aux)&31u)
 #define FIELD_BITS(aux)   ((aux) >> 8 & 63u)
 #define FIELD_SIGNED(aux) ((aux) >> 16 & 1u)
 #define FIELD_KEEP(aux)   ((aux) >> 24 & 63u)
 KILNI_LANES_INLINE uint32_t low_bits(uint32_t bits) {
   return bits >= 32 ? 0xffffffffu : (1u << bits) - 1u;
 }
-WIDE(extract, uint32_t, uint32_t,
-     uint32_t shift = FIELD_SHIFT(instr->aux);
+WIDE(extract, uint32_t, uint32_t, uint32_t shift = FIELD_SHIFT(instr->aux);
      uint32_t mask = low_bits(FIELD_BITS(instr->aux));
      uint32_t keep = low_bits(FIELD_KEEP(instr->aux));
      uint32_t sign = FIELD_SIGNED(instr->aux) ? mask ^ (mask >> 1) : 0,
@@ -239,7 +248,9 @@ KILNI_SOFT_HANDLER(insert) {
   uint32_t shift = FIELD_SHIFT(instr->aux);
   uint32_t mask = low_bits(FIELD_BITS(instr->aux)) << shift;
   uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) { r[i] = (pd[i] & ~mask) | ((pa[i] << shift) & mask); }
+  KILNI_LANES_EACH(i) {
+    r[i] = (pd[i] & ~mask) | ((pa[i] << shift) & mask);
+  }
   kilni_lanes_store32(pd, r, kilni_soft_exec(warp, instr));
   return instr + 1;
 }
@@ -248,18 +259,10 @@ KILNI_SOFT_HANDLER(pack_b64) {
   const uint32_t* a = KILNI_LANES_AT(uint32_t, instr->a);
   const uint32_t* b = KILNI_LANES_AT(uint32_t, instr->b);
   uint64_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) { r[i] = a[i] | (uint64_t)b[i] << 32; }
+  KILNI_LANES_EACH(i) {
+    r[i] = a[i] | (uint64_t)b[i] << 32;
+  }
   kilni_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
-  return instr + 1;
-}
-
-KILNI_SOFT_HANDLER(pack_b32) {
-  const uint32_t* a = KILNI_LANES_AT(uint32_t, instr->a);
-  const uint32_t* b = KILNI_LANES_AT(uint32_t, instr->b);
-  uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) { r[i] = (a[i] & 0xffffu) | b[i] << 16; }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
                       kilni_soft_exec(warp, instr));
   return instr + 1;
 }
@@ -272,20 +275,6 @@ KILNI_SOFT_HANDLER(unpack_b64) {
   KILNI_LANES_EACH(i) {
     lo[i] = (uint32_t)a[i];
     hi[i] = (uint32_t)(a[i] >> 32);
-  }
-  uint32_t exec = kilni_soft_exec(warp, instr);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), lo, exec);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->b), hi, exec);
-  return instr + 1;
-}
-
-KILNI_SOFT_HANDLER(unpack_b32) {
-  const uint32_t* a = KILNI_LANES_AT(uint32_t, instr->a);
-  uint32_t lo[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  uint32_t hi[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) {
-    lo[i] = a[i] & 0xffffu;
-    hi[i] = a[i] >> 16;
   }
   uint32_t exec = kilni_soft_exec(warp, instr);
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), lo, exec);
@@ -327,16 +316,3 @@ KILNI_SOFT_HANDLER(isspacep) {
   kilni_soft_set_pred(warp, instr->d, exec, yes);
   return instr + 1;
 }
-
-#define PREDICATES(id, operator)                                   \
-  KILNI_SOFT_HANDLER(id) {                                         \
-    uint32_t value = kilni_soft_pred(warp, instr->a)               \
-        operator kilni_soft_pred(warp, instr->b);                  \
-    kilni_soft_set_pred(warp, instr->d, kilni_soft_exec(warp, instr), \
-                        value);                                    \
-    return instr + 1;                                              \
-  }
-
-PREDICATES(pred_and, &)
-PREDICATES(pred_or, |)
-PREDICATES(pred_xor, ^)

@@ -42,10 +42,14 @@ KILNI_LANES_INLINE void addresses(const kilni_soft_warp_t* warp,
   uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
   if (instr->c & KILNI_SOFT_MEM_BASE32) {
     const uint32_t* base = KILNI_LANES_AT(uint32_t, instr->a);
-    KILNI_LANES_EACH(i) { out[i] = base[i] + offset; }
+    KILNI_LANES_EACH(i) {
+      out[i] = base[i] + offset;
+    }
   } else {
     const uint64_t* base = KILNI_LANES_AT(uint64_t, instr->a);
-    KILNI_LANES_EACH(i) { out[i] = base[i] + offset; }
+    KILNI_LANES_EACH(i) {
+      out[i] = base[i] + offset;
+    }
   }
 }
 
@@ -96,8 +100,8 @@ KILNI_LANES_INLINE bool same_address(const uint64_t* addr, uint32_t exec,
 }
 
 // Looks at the addresses of `exec`; false if one is no multiple of `align`.
-KILNI_LANES_INLINE bool look(const uint64_t* addr, uint32_t exec,
-                             uint32_t size, span_t* span) {
+KILNI_LANES_INLINE bool look(const uint64_t* addr, uint32_t exec, uint32_t size,
+                             span_t* span) {
   uint32_t lane = (uint32_t)__builtin_ctz(exec);
   uint64_t first = addr[lane];
   uint64_t start = first - (uint64_t)lane * size;
@@ -131,11 +135,10 @@ KILNI_LANES_INLINE bool look(const uint64_t* addr, uint32_t exec,
   return ((all | first) & (size - 1)) == 0;
 }
 
-KILNI_LANES_INLINE bool find_shared(const kilni_soft_run_t* run,
-                                    span_t* span, uint64_t window) {
+KILNI_LANES_INLINE bool find_shared(const kilni_soft_run_t* run, span_t* span,
+                                    uint64_t window) {
   uint64_t bytes = run->grid->shared_bytes;
-  if (span->lo < window || span->end < span->lo ||
-      span->end > window + bytes) {
+  if (span->lo < window || span->end < span->lo || span->end > window + bytes) {
     return false;
   }
   span->delta = (int64_t)((uint64_t)(uintptr_t)run->block->shared - window);
@@ -143,9 +146,10 @@ KILNI_LANES_INLINE bool find_shared(const kilni_soft_run_t* run,
 }
 
 // The range of a site anew; false if the span is not in one allocation.
-static __attribute__((noinline)) bool find_range(
-    kilni_soft_run_t* run, kilni_soft_range_t* range, const span_t* span,
-    bool is_store) {
+static __attribute__((noinline)) bool find_range(kilni_soft_run_t* run,
+                                                 kilni_soft_range_t* range,
+                                                 const span_t* span,
+                                                 bool is_store) {
   kilni_soft_range_t found;
   if (!kilni_soft_memory_find(run->grid->memory, span->lo, &found)) {
     return false;
@@ -175,8 +179,8 @@ KILNI_LANES_INLINE bool find(kilni_soft_run_t* run,
   return true;
 }
 
-#define EACH_OF(exec, lane)                               \
-  for (uint32_t left_ = (exec), lane = 0;                 \
+#define EACH_OF(exec, lane)                                 \
+  for (uint32_t left_ = (exec), lane = 0;                   \
        left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
        left_ &= left_ - 1)
 
@@ -235,8 +239,8 @@ KILNI_LANES_INLINE void gather(const uint64_t* addr, uint32_t exec,
       __m256i zero = _mm256_setzero_si256();
       __m512i at = _mm512_add_epi64(_mm512_load_si512(addr + 8 * i),
                                     _mm512_set1_epi64((long long)delta));
-      __m256i v = _mm512_mask_i64gather_epi32(
-          zero, (__mmask8)(exec >> (8 * i)), at, NULL, 1);
+      __m256i v = _mm512_mask_i64gather_epi32(zero, (__mmask8)(exec >> (8 * i)),
+                                              at, NULL, 1);
       _mm256_store_si256((__m256i*)out + i, v);
     }
     return;
@@ -312,7 +316,9 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* load(
   }
   if (span.shape == SHAPE_SAME) {
     uint64_t value = read_any(host_of(span.lo, span.delta), bytes);
-    KILNI_LANES_EACH(i) { put_lane(out, i, value, bytes); }
+    KILNI_LANES_EACH(i) {
+      put_lane(out, i, value, bytes);
+    }
   } else {
     gather(addr, exec, span.delta, bytes, out);
   }
@@ -420,8 +426,7 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
     return instr + 2;
   }
   EACH_OF(exec, lane) {
-    uint8_t* host =
-        (uint8_t*)(uintptr_t)(addr[lane] + (uint64_t)span.delta);
+    uint8_t* host = (uint8_t*)(uintptr_t)(addr[lane] + (uint64_t)span.delta);
     for (uint32_t k = 0; k < count; k++) {
       write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
     }
@@ -429,23 +434,23 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
   return instr + 2;
 }
 
-#define SCALAR(name, space, bits)                            \
-  KILNI_SOFT_RACY KILNI_SOFT_HANDLER(ld_##name##_##bits) {   \
+#define SCALAR(name, space, bits)                                  \
+  KILNI_SOFT_RACY KILNI_SOFT_HANDLER(ld_##name##_##bits) {         \
     return load(warp, instr, KILNI_SOFT_SPACE_##space, bits / 8);  \
-  }                                                          \
-  KILNI_SOFT_RACY KILNI_SOFT_HANDLER(st_##name##_##bits) {   \
+  }                                                                \
+  KILNI_SOFT_RACY KILNI_SOFT_HANDLER(st_##name##_##bits) {         \
     return store(warp, instr, KILNI_SOFT_SPACE_##space, bits / 8); \
   }
-#define SPACE(name, space)                                         \
-  SCALAR(name, space, 8)                                           \
-  SCALAR(name, space, 16)                                          \
-  SCALAR(name, space, 32)                                          \
-  SCALAR(name, space, 64)                                          \
-  KILNI_SOFT_HANDLER(ld_##name##_v) {                              \
-    return load_vector(warp, instr, KILNI_SOFT_SPACE_##space);     \
-  }                                                                \
-  KILNI_SOFT_HANDLER(st_##name##_v) {                              \
-    return store_vector(warp, instr, KILNI_SOFT_SPACE_##space);    \
+#define SPACE(name, space)                                      \
+  SCALAR(name, space, 8)                                        \
+  SCALAR(name, space, 16)                                       \
+  SCALAR(name, space, 32)                                       \
+  SCALAR(name, space, 64)                                       \
+  KILNI_SOFT_HANDLER(ld_##name##_v) {                           \
+    return load_vector(warp, instr, KILNI_SOFT_SPACE_##space);  \
+  }                                                             \
+  KILNI_SOFT_HANDLER(st_##name##_v) {                           \
+    return store_vector(warp, instr, KILNI_SOFT_SPACE_##space); \
   }
 
 SPACE(global, GLOBAL)

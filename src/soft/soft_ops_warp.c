@@ -18,18 +18,20 @@ KILNI_LANES_INLINE uint32_t first_of(const kilni_soft_warp_t* warp,
 }
 
 // Waits for the lanes of the mask in slot `word`, or returns what runs next.
-#define COLLECT(word)                                                     \
-  do {                                                                    \
-    const kilni_soft_instr_t* next_;                                      \
-    if (!kilni_soft_collect(kilni_soft_run(warp), instr,                  \
-                            first_of(warp, (word)), &next_)) {            \
-      return next_;                                                       \
-    }                                                                     \
+#define COLLECT(word)                                          \
+  do {                                                         \
+    const kilni_soft_instr_t* next_;                           \
+    if (!kilni_soft_collect(kilni_soft_run(warp), instr,       \
+                            first_of(warp, (word)), &next_)) { \
+      return next_;                                            \
+    }                                                          \
   } while (0)
 
 KILNI_SOFT_HANDLER(activemask) {
   uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) { r[i] = warp->mask; }
+  KILNI_LANES_EACH(i) {
+    r[i] = warp->mask;
+  }
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
                       kilni_soft_exec(warp, instr));
   return instr + 1;
@@ -93,7 +95,9 @@ KILNI_SOFT_HANDLER(vote) {
   uint32_t yes = kilni_soft_pred(warp, instr->a) & who;
   if (instr->aux == KILNI_SOFT_VOTE_BALLOT) {
     uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-    KILNI_LANES_EACH(i) { r[i] = yes; }
+    KILNI_LANES_EACH(i) {
+      r[i] = yes;
+    }
     kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
     return instr + 1;
   }
@@ -173,15 +177,16 @@ KILNI_SOFT_HANDLER(redux) {
     any = true;
   }
   uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) { r[i] = value; }
+  KILNI_LANES_EACH(i) {
+    r[i] = value;
+  }
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
   return instr + 1;
 }
 
 // `a`: the mask.
 KILNI_SOFT_HANDLER(warp_sync) {
-  return kilni_soft_meet(kilni_soft_run(warp), instr,
-                         first_of(warp, instr->a));
+  return kilni_soft_meet(kilni_soft_run(warp), instr, first_of(warp, instr->a));
 }
 
 KILNI_SOFT_HANDLER(barrier) {

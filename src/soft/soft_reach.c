@@ -32,7 +32,7 @@ static uint64_t shared_place(const kilni_soft_code_t* code,
 
 // The functions that the entry can reach, as pointers by index.
 void kilni_soft_reach(const kilni_soft_code_t* code, uint32_t entry,
-                         const kilni_soft_function_t** reached) {
+                      const kilni_soft_function_t** reached) {
   reached[entry] = &code->functions[entry];
   for (bool again = true; again;) {
     again = false;
@@ -66,4 +66,3 @@ uint32_t kilni_soft_shared_bytes(const kilni_soft_code_t* code,
   }
   return (uint32_t)shared_place(code, reached, offsets);
 }
-

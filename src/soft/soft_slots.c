@@ -190,8 +190,7 @@ static void join_successors(slots_t* slots, uint32_t p) {
   join_successor(slots, p, block->fall);
   if (low->kind != KILNI_SOFT_LOW_TABLE) return;
   for (uint32_t i = 0; i < low->word[KILNI_SOFT_WORD_C]; i++) {
-    join_successor(slots, p,
-                   lower->targets[low->word[KILNI_SOFT_WORD_B] + i]);
+    join_successor(slots, p, lower->targets[low->word[KILNI_SOFT_WORD_B] + i]);
   }
 }
 
@@ -275,7 +274,8 @@ static uint64_t busy_pop(busy_t* busy) {
   for (;;) {
     uint32_t child = 2 * i + 1;
     if (child >= busy->count) break;
-    if (child + 1 < busy->count && busy->items[child + 1] < busy->items[child]) {
+    if (child + 1 < busy->count &&
+        busy->items[child + 1] < busy->items[child]) {
       child++;
     }
     if (busy->items[child] >= item) break;
@@ -331,8 +331,7 @@ static kiln_status_t run(slots_t* slots, uint32_t* words, uint64_t* items) {
       (uint64_t)lower->out->register_count * KILNI_SOFT_SLOT32_BYTES >
           (64u << 20)) {
     return kilni_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED,
-                   "function \"%s\" needs %u registers at once",
+        KILNI_FAIL(LIMIT_EXCEEDED, "function \"%s\" needs %u registers at once",
                    lower->source->name, lower->out->register_count),
         "split the function");
   }

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "base/status_make.h"
 #include "soft/soft_warp.h"
 
 // A .global, .const or .shared variable of a module. thread-compatible
@@ -59,8 +60,8 @@ struct kilni_soft_grid_t {
   uint64_t local_offset;
   uint64_t local_stride;  // of a lane
   uint64_t shared_offset;
-  uint64_t stack_bytes;   // of a lane's calls
-  uint64_t order_step;    // of block numbers, by the seed
+  uint64_t stack_bytes;  // of a lane's calls
+  uint64_t order_step;   // of block numbers, by the seed
   uint64_t order_start;
   uint64_t start_ns;
   atomic_uint_fast64_t next_block;

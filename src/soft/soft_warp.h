@@ -90,14 +90,14 @@ typedef struct kilni_soft_run_t {
   kilni_soft_frame_t* frame;        // of the running group
   uint32_t current;                 // its index
   uint32_t group_count;
-  uint32_t started;   // lanes that exist
-  uint32_t alive;     // lanes that have not ended
-  uint32_t outcome;   // kilni_soft_outcome_t
-  uint32_t spun;      // it has synchronised in this quantum
-  uint32_t rotate;    // the next group to run is the one that waited longest
-  uint32_t index;     // in the block
-  uint64_t clock;     // of stamps
-  uint8_t* local;     // local memory, lane after lane
+  uint32_t started;  // lanes that exist
+  uint32_t alive;    // lanes that have not ended
+  uint32_t outcome;  // kilni_soft_outcome_t
+  uint32_t spun;     // it has synchronised in this quantum
+  uint32_t rotate;   // the next group to run is the one that waited longest
+  uint32_t index;    // in the block
+  uint64_t clock;    // of stamps
+  uint8_t* local;    // local memory, lane after lane
   uint64_t local_stride;
   uint32_t local_top;  // bytes of a lane in use
   uint32_t own_local;  // `local` was grown: free it
@@ -236,9 +236,10 @@ bool kilni_soft_access_text(kilni_soft_run_t* run,
 // soft_fault.c.
 //
 // Ends the grid with a fault of lane `lane`; returns NULL for the handler.
-const kilni_soft_instr_t* kilni_soft_fault(
-    kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
-    kilni_soft_fault_kind_t kind, uint32_t lane);
+const kilni_soft_instr_t* kilni_soft_fault(kilni_soft_run_t* run,
+                                           const kilni_soft_instr_t* instr,
+                                           kilni_soft_fault_kind_t kind,
+                                           uint32_t lane);
 void kilni_soft_fault_access(kilni_soft_run_t* run,
                              const kilni_soft_instr_t* instr,
                              kilni_soft_fault_kind_t kind, uint32_t lane,

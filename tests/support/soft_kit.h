@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// test: PTX text run on the software device's engine, without a driver.
+//
+// A kit holds one device memory, one lane set and one module at a time. It
+// asserts what a test takes for granted, so tests read as what they show.
+#ifndef KILN_TESTS_SUPPORT_SOFT_KIT_H_
+#define KILN_TESTS_SUPPORT_SOFT_KIT_H_
+
+#include "soft/soft_grid.h"
+
+enum { SOFT_KIT_WORKERS_MAX = 8, SOFT_KIT_TEXT_BYTES = 65536 };
+
+// one-thread
+typedef struct soft_kit_t {
+  kiln_host_t host;
+  kilni_soft_memory_t* memory;
+  const kilni_soft_lane_set_t* lanes;
+  kilni_ptx_module_t* module;
+  kilni_soft_code_t* code;
+  uint32_t workers;
+  uint32_t stack_bytes;
+  uint64_t seed;
+  uint64_t cancel_after_ns;  // 0: never
+  // Of the last launch:
+  kilni_soft_fault_t fault;
+  uint64_t executed;
+  size_t text_size;
+  char text[SOFT_KIT_TEXT_BYTES];
+} soft_kit_t;
+
+// A way to run every test: a lane set this machine has, and a worker count.
+typedef struct soft_kit_way_t {
+  const char* lanes;
+  uint32_t workers;
+  uint64_t seed;
+} soft_kit_way_t;
+
+// The ways, one after another; false behind the last.
+bool soft_kit_way(uint32_t index, soft_kit_way_t* out_way);
+
+void soft_kit_open(soft_kit_t* kit, const soft_kit_way_t* way);
+void soft_kit_close(soft_kit_t* kit);
+
+// Loads a module; asserts that it is accepted.
+void soft_kit_load(soft_kit_t* kit, const char* ptx);
+// The same without the assertion.
+kiln_status_t soft_kit_try(soft_kit_t* kit, const char* ptx);
+
+// A buffer with a copy of `data` (zeroes where that is NULL).
+uint64_t soft_kit_buffer(soft_kit_t* kit, const void* data, uint64_t bytes);
+void soft_kit_read(soft_kit_t* kit, uint64_t address, void* out,
+                   uint64_t bytes);
+void soft_kit_global(soft_kit_t* kit, const char* name, uint64_t* out_address,
+                     uint64_t* out_bytes);
+
+// Runs a grid to its end. `params` are the packed parameters.
+kilni_soft_fault_kind_t soft_kit_launch(soft_kit_t* kit, const char* entry,
+                                        const uint32_t grid[3],
+                                        const uint32_t block[3],
+                                        uint32_t shared, const void* params,
+                                        size_t param_bytes);
+// One-dimensional, and every parameter an 8-byte number; asserts no fault.
+void soft_kit_run(soft_kit_t* kit, const char* entry, uint32_t grid,
+                  uint32_t block, uint32_t count, const uint64_t* params);
+
+#endif  // KILN_TESTS_SUPPORT_SOFT_KIT_H_
