@@ -40,14 +40,27 @@ bool kilni_cli_json_write(FILE* out, json_t* object, kilni_cli_error_t* error) {
   return kilni_cli_results_flush(out, error);
 }
 
+// The lines between message and fix, without the indent of the text form.
+static json_t* notes_json(const char* trail) {
+  json_t* list = json_array();
+  while (*trail != 0) {
+    trail += strspn(trail, " \n");
+    size_t n = strcspn(trail, "\n");
+    if (n != 0) (void)json_array_append_new(list, json_stringn(trail, n));
+    trail += n;
+  }
+  return list;
+}
+
 static json_t* error_object(const kilni_cli_error_t* e) {
   json_t* native = json_null();
   if (e->native_domain[0] != 0)
     native = json_pack("{s:s,s:I,s:s}", "domain", e->native_domain, "number",
                        (json_int_t)e->native_number, "name", e->native_name);
-  return json_pack("{s:{s:s,s:s,s:o,s:s?}}", "error", "code",
+  return json_pack("{s:{s:s,s:s,s:o,s:s?,s:o}}", "error", "code",
                    kiln_status_code_name(e->code), "message", e->message,
-                   "native", native, "fix", e->fix[0] == 0 ? NULL : e->fix);
+                   "native", native, "fix", e->fix[0] == 0 ? NULL : e->fix,
+                   "notes", notes_json(e->trail));
 }
 
 int kilni_cli_error_report(FILE* out, bool json,

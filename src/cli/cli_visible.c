@@ -53,8 +53,8 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
       "Unset CUDA_VISIBLE_DEVICES, name a GPU that it lists, or use "
       "--device soft.",
       "there is no GPU cuda:%" PRIu32
-      ": CUDA_VISIBLE_DEVICES=\"%s\" shows %" PRIu32,
-      ordinal, visible, seen);
+      ": CUDA_VISIBLE_DEVICES=\"%s\" shows %" PRIu32 " GPU%s",
+      ordinal, visible, seen, seen == 1 ? "" : "s");
 }
 
 bool kilni_cli_visible_apply(uint32_t ordinal, kilni_cli_error_t* error) {
