@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runtime: the whole way on the software device.
+#define _XOPEN_SOURCE 700
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "base/thread.h"
+#include "kiln/kiln.h"
+
+enum { COUNT = 10000, BYTES = COUNT * 4 };
+
+#define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
+
+// What a thread's index is, in %r4.
+#define INDEX                  \
+  "  .reg .b32 %r<8>;\n"       \
+  "  .reg .b64 %rd<8>;\n"      \
+  "  .reg .pred %p<3>;\n"      \
+  "  mov.u32 %r1, %ctaid.x;\n" \
+  "  mov.u32 %r2, %ntid.x;\n"  \
+  "  mov.u32 %r3, %tid.x;\n"   \
+  "  mad.lo.s32 %r4, %r1, %r2, %r3;\n"
+
+// p[i] = q[i] + p[i] for i < n; then one that spins, one that strays, one
+// that takes dynamic shared memory.
+static const char kPtx[] = HEAD
+    ".extern .shared .align 4 .b8 pool[];\n"
+    ".visible .entry add(.param .u64 p, .param .u64 q, .param .u32 "
+    "n)\n{\n" INDEX
+    "  ld.param.u32 %r5, [n];\n"
+    "  setp.ge.u32 %p1, %r4, %r5;\n"
+    "  @%p1 ret;\n"
+    "  ld.param.u64 %rd1, [p];\n"
+    "  ld.param.u64 %rd2, [q];\n"
+    "  mul.wide.u32 %rd3, %r4, 4;\n"
+    "  add.s64 %rd1, %rd1, %rd3;\n"
+    "  add.s64 %rd2, %rd2, %rd3;\n"
+    "  ld.u32 %r6, [%rd1];\n"
+    "  ld.u32 %r7, [%rd2];\n"
+    "  add.u32 %r6, %r6, %r7;\n"
+    "  st.u32 [%rd1], %r6;\n"
+    "  ret;\n}\n"
+    ".visible .entry spin()\n{\n"
+    "$again:\n"
+    "  bra.uni $again;\n}\n"
+    ".visible .entry stray(.param .u64 p)\n{\n" INDEX
+    "  ld.param.u64 %rd1, [p];\n"
+    "  mul.wide.u32 %rd3, %r4, 4;\n"
+    "  add.s64 %rd1, %rd1, %rd3;\n"
+    "  st.global.u32 [%rd1], %r4;\n"
+    "  ret;\n}\n"
+    ".visible .entry share(.param .u64 p)\n{\n" INDEX
+    "  ld.param.u64 %rd1, [p];\n"
+    "  mov.u32 %r5, 7;\n"
+    "  st.shared.u32 [pool+60000], %r5;\n"
+    "  ld.shared.u32 %r6, [pool+60000];\n"
+    "  st.global.u32 [%rd1], %r6;\n"
+    "  ret;\n}\n";
+
+// A device and everything to run `kPtx` on it. one-thread
+typedef struct world_t {
+  kiln_device_t* device;
+  kiln_module_t* module;
+  kiln_stream_t* stream;
+} world_t;
+
+static kiln_bytes_view_t view(const char* text) {
+  kiln_bytes_view_t bytes = {(const uint8_t*)text, strlen(text)};
+  return bytes;
+}
+
+static void assert_ok(kiln_status_t status) {
+  if (kiln_status_is_ok(status)) return;
+  char text[8192];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  kiln_status_free(status);
+  fail_msg("%s", text);
+}
+
+static void assert_says(kiln_status_t status, kiln_status_code_t code,
+                        const char* word) {
+  char text[8192];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  if (kiln_status_code(status) != code || strstr(text, word) == NULL) {
+    fail_msg("no %s with \"%s\" in: %s", kiln_status_code_name(code), word,
+             text);
+  }
+  assert_non_null(kiln_status_fix(status));
+  kiln_status_free(status);
+}
+
+static int setup(void** state) {
+  static world_t world;
+  kiln_runtime_t* runtime = NULL;
+  assert_ok(kiln_runtime_create(NULL, &runtime));
+  assert_ok(kiln_runtime_open_device(runtime, "soft", &world.device));
+  kiln_runtime_release(runtime);
+  assert_ok(
+      kiln_module_load(world.device, view(kPtx), NULL, NULL, &world.module));
+  assert_ok(kiln_stream_create(world.device, NULL, &world.stream));
+  *state = &world;
+  return 0;
+}
+
+static int teardown(void** state) {
+  world_t* world = *state;
+  kiln_stream_release(world->stream);
+  kiln_module_release(world->module);
+  kiln_device_release(world->device);
+  return 0;
+}
+
+static kiln_kernel_t* kernel_of(world_t* world, const char* name) {
+  kiln_kernel_t* kernel = NULL;
+  assert_ok(kiln_kernel_create(world->module, name, &kernel));
+  return kernel;
+}
+
+static kiln_buffer_t* buffer_of(world_t* world, uint64_t size) {
+  kiln_buffer_t* buffer = NULL;
+  assert_ok(kiln_buffer_create(world->device, size, NULL, &buffer));
+  return buffer;
+}
+
+// ---- Work ----
+
+static void test_vector_add(void** state) {
+  world_t* world = *state;
+  static uint32_t data[COUNT];
+  kiln_buffer_t* p = buffer_of(world, BYTES);
+  kiln_buffer_t* q = buffer_of(world, BYTES);
+  for (uint32_t i = 0; i < COUNT; i++) data[i] = i;
+  assert_ok(kiln_buffer_write(p, 0, BYTES, data));
+  assert_ok(kiln_buffer_fill(q, 0, BYTES, 5, 4));
+  kiln_kernel_t* kernel = kernel_of(world, "add");
+  kiln_argument_t arguments[] = {kiln_arg_buffer(p), kiln_arg_buffer(q),
+                                 kiln_arg_u32(COUNT)};
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = 256;
+  config.grid[0] = (COUNT + 255) / 256;
+  uint64_t before = 0;
+  uint64_t after = 0;
+  assert_ok(kiln_device_executed(world->device, &before));
+  for (int i = 0; i < 3; i++) {
+    assert_ok(kiln_kernel_launch(kernel, world->stream, &config, arguments, 3));
+  }
+  assert_ok(kiln_stream_wait(world->stream, 60000000000u));
+  assert_ok(kiln_buffer_read(p, 0, BYTES, data));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(data[i], i + 15);
+  assert_ok(kiln_device_executed(world->device, &after));
+  assert_true(after - before >= 3u * COUNT * 16);
+  kiln_kernel_release(kernel);
+  kiln_buffer_release(p);
+  kiln_buffer_release(q);
+}
+
+static void test_in_stream_order(void** state) {
+  world_t* world = *state;
+  static uint32_t data[COUNT];
+  static uint32_t back[COUNT];
+  kiln_buffer_options_t options = kiln_buffer_options_default();
+  options.stream = world->stream;
+  kiln_buffer_t* p = NULL;
+  kiln_buffer_t* q = buffer_of(world, BYTES);
+  assert_ok(kiln_buffer_create(world->device, BYTES, &options, &p));
+  for (uint32_t i = 0; i < COUNT; i++) data[i] = 3 * i;
+  kiln_event_options_t timed = kiln_event_options_default();
+  timed.timing = KILN_SWITCH_ON;
+  kiln_event_t* start = NULL;
+  kiln_event_t* end = NULL;
+  assert_ok(kiln_event_create(world->device, &timed, &start));
+  assert_ok(kiln_event_create(world->device, &timed, &end));
+  kiln_kernel_t* kernel = kernel_of(world, "add");
+  kiln_argument_t arguments[] = {kiln_arg_buffer(p), kiln_arg_buffer(q),
+                                 kiln_arg_u32(COUNT)};
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = 128;
+  config.grid[0] = (COUNT + 127) / 128;
+  kiln_stream_t* s = world->stream;
+  assert_ok(kiln_event_record(start, s));
+  assert_ok(kiln_buffer_write_async(p, s, 0, BYTES, data));
+  assert_ok(kiln_buffer_copy_async(q, s, 0, p, 0, BYTES));
+  assert_ok(kiln_kernel_launch(kernel, s, &config, arguments, 3));
+  assert_ok(kiln_buffer_read_async(p, s, 0, BYTES, back));
+  assert_ok(kiln_event_record(end, s));
+  assert_ok(kiln_event_synchronize(end));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(back[i], 6 * i);
+  uint64_t elapsed = 0;
+  assert_ok(kiln_event_elapsed(start, end, &elapsed));
+  assert_true(elapsed > 0);
+  kiln_kernel_release(kernel);
+  kiln_event_release(start);
+  kiln_event_release(end);
+  kiln_buffer_release(p);
+  kiln_buffer_release(q);
+}
+
+static void test_much_shared_memory(void** state) {
+  world_t* world = *state;
+  kiln_kernel_t* kernel = kernel_of(world, "share");
+  kiln_buffer_t* p = buffer_of(world, 4);
+  kiln_argument_t arguments[] = {kiln_arg_buffer(p)};
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.shared_bytes = 64000;
+  assert_ok(kiln_kernel_launch(kernel, world->stream, &config, arguments, 1));
+  assert_ok(kiln_stream_synchronize(world->stream));
+  uint32_t value = 0;
+  assert_ok(kiln_buffer_read(p, 0, 4, &value));
+  assert_int_equal(value, 7);
+  config.shared_bytes = 1u << 20;
+  assert_says(kiln_kernel_launch(kernel, world->stream, &config, arguments, 1),
+              KILN_STATUS_LIMIT_EXCEEDED, "1048576");
+  kiln_buffer_release(p);
+  kiln_kernel_release(kernel);
+}
+
+// ---- What goes wrong ----
+
+static void test_wrong_arguments(void** state) {
+  world_t* world = *state;
+  kiln_kernel_t* kernel = kernel_of(world, "add");
+  kiln_buffer_t* p = buffer_of(world, BYTES);
+  kiln_argument_t a[] = {kiln_arg_buffer(p), kiln_arg_buffer(p),
+                         kiln_arg_f32(1)};
+  const kiln_status_code_t bad = KILN_STATUS_INVALID_ARGUMENT;
+  kiln_stream_t* s = world->stream;
+  assert_says(kiln_kernel_launch(kernel, s, NULL, a, 3), bad,
+              "parameter 2 (\"n\")");
+  assert_says(kiln_kernel_launch(kernel, s, NULL, a, 2), bad, "3 arguments");
+  a[2] = kiln_arg_u64(1);
+  assert_says(kiln_kernel_launch(kernel, s, NULL, a, 3), bad, "8 bytes");
+  // Nothing of it reached the device.
+  assert_ok(kiln_stream_synchronize(s));
+  kiln_buffer_release(p);
+  kiln_kernel_release(kernel);
+}
+
+static void test_modules_that_are_refused(void** state) {
+  world_t* world = *state;
+  kiln_module_t* module = NULL;
+  kiln_load_log_t* log = NULL;
+  kiln_module_options_t options = kiln_module_options_default();
+  options.name = "broken.ptx";
+  assert_says(kiln_module_load(world->device,
+                               view(HEAD ".visible .entry k()\n{\n"
+                                         "  frobnicate.u32 %r1;\n}\n"),
+                               &options, &log, &module),
+              KILN_STATUS_BAD_DATA, "broken.ptx");
+  assert_null(module);
+  assert_non_null(log);
+  kiln_load_log_release(log);
+  assert_says(
+      kiln_module_load(world->device, view("hello"), NULL, NULL, &module),
+      KILN_STATUS_BAD_DATA, "line");
+  // A form that the reader takes and the engine does not.
+  options.name = "textures.ptx";
+  assert_says(kiln_module_load(
+                  world->device,
+                  view(".version 8.0\n.target sm_90\n.address_size 64\n"
+                       ".visible .entry k(.param .u64 t)\n{\n"
+                       "  .reg .f32 %f<5>;\n  .reg .b64 %rd<2>;\n"
+                       "  ld.param.u64 %rd1, [t];\n"
+                       "  tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1}];\n"
+                       "  ret;\n}\n"),
+                  &options, NULL, &module),
+              KILN_STATUS_UNSUPPORTED, "8");
+  assert_null(module);
+}
+
+static void test_the_only_kernel(void** state) {
+  world_t* world = *state;
+  kiln_kernel_t* kernel = NULL;
+  assert_says(kiln_kernel_create(world->module, "missing", &kernel),
+              KILN_STATUS_NOT_FOUND, "\"add\", \"spin\", \"stray\"");
+  assert_null(kernel);
+}
+
+// A fault, its report, and a device that is lost from then on.
+static void test_a_fault(void** state) {
+  world_t* world = *state;
+  kiln_kernel_t* kernel = kernel_of(world, "stray");
+  kiln_buffer_t* p = buffer_of(world, 128);
+  kiln_argument_t arguments[] = {kiln_arg_buffer(p)};
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = 64;
+  assert_ok(kiln_kernel_launch(kernel, world->stream, &config, arguments, 1));
+  kiln_status_t status = kiln_stream_synchronize(world->stream);
+  kiln_status_native_t native;
+  assert_true(kiln_status_native(status, &native));
+  assert_string_equal(native.name, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  char text[8192];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  assert_non_null(strstr(text, "stray"));
+  assert_says(status, KILN_STATUS_DEVICE_LOST, "ILLEGAL_ADDRESS");
+  size_t length = 0;
+  kiln_device_fault_text(world->device, sizeof(text), text, &length);
+  assert_int_equal(strlen(text), length);
+  assert_non_null(strstr(text, "stray"));
+  assert_says(kiln_kernel_launch(kernel, world->stream, &config, arguments, 1),
+              KILN_STATUS_DEVICE_LOST, "is lost");
+  kiln_buffer_release(p);
+  kiln_kernel_release(kernel);
+}
+
+static void test_a_time_limit(void** state) {
+  world_t* world = *state;
+  kiln_kernel_t* kernel = kernel_of(world, "spin");
+  assert_ok(kiln_kernel_launch(kernel, world->stream, NULL, NULL, 0));
+  bool ready = true;
+  assert_ok(kiln_stream_query(world->stream, &ready));
+  assert_false(ready);
+  assert_says(kiln_stream_wait(world->stream, 50000000),
+              KILN_STATUS_DEVICE_LOST, "0.050 s");
+  kiln_kernel_release(kernel);
+}
+
+static void test_auto_says_why(void** state) {
+  (void)state;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.cuda_library = "libcuda-which-is-nowhere.so.1";
+  kiln_runtime_t* runtime = NULL;
+  kiln_device_t* device = NULL;
+  assert_ok(kiln_runtime_create(&options, &runtime));
+  assert_ok(kiln_runtime_open_device(runtime, "auto", &device));
+  kiln_runtime_release(runtime);
+  assert_string_equal(kiln_device_name(device), "soft");
+  assert_non_null(strstr(kiln_device_note(device), "libcuda-which-is-nowhere"));
+  assert_int_equal(kiln_device_info(device)->kind, KILN_DEVICE_KIND_SOFT);
+  assert_int_equal(kiln_device_info(device)->compute_major, 9);
+  uint64_t available = 0;
+  assert_ok(kiln_device_query_free(device, &available));
+  assert_true(available > 0);
+  kiln_device_release(device);
+}
+
+static void test_too_much_memory(void** state) {
+  world_t* world = *state;
+  kiln_buffer_t* buffer = NULL;
+  assert_says(
+      kiln_buffer_create(world->device, (uint64_t)1 << 50, NULL, &buffer),
+      KILN_STATUS_DEVICE_OUT_OF_MEMORY, "1125899906842624");
+  assert_null(buffer);
+}
+
+// ---- Threads ----
+
+// One thread's work on a device that all share. one-thread
+typedef struct worker_t {
+  world_t* world;
+  uint32_t number;
+  bool good;
+} worker_t;
+
+static kiln_status_t one_round(const worker_t* worker, kiln_kernel_t* kernel,
+                               kiln_stream_t* stream, kiln_buffer_t* p) {
+  kiln_argument_t arguments[] = {kiln_arg_buffer(p), kiln_arg_buffer(p),
+                                 kiln_arg_u32(64)};
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = 64;
+  kiln_status_t status =
+      kiln_buffer_fill_async(p, stream, 0, 256, worker->number, 4);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_kernel_launch(kernel, stream, &config, arguments, 3);
+  }
+  if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
+  return status;
+}
+
+static void work_on_thread(void* user) {
+  worker_t* worker = user;
+  kiln_stream_t* stream = NULL;
+  kiln_kernel_t* kernel = NULL;
+  kiln_status_t status =
+      kiln_stream_create(worker->world->device, NULL, &stream);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_kernel_create(worker->world->module, "add", &kernel);
+  }
+  bool good = true;
+  for (int i = 0; kiln_status_is_ok(status) && i < 20; i++) {
+    kiln_buffer_t* p = NULL;
+    uint32_t value = 0;
+    status = kiln_buffer_create(worker->world->device, 256, NULL, &p);
+    if (!kiln_status_is_ok(status)) break;
+    status = one_round(worker, kernel, stream, p);
+    if (kiln_status_is_ok(status)) status = kiln_buffer_read(p, 252, 4, &value);
+    good = good && value == 2 * worker->number;
+    kiln_buffer_release(p);
+  }
+  worker->good = good && kiln_status_is_ok(status);
+  kiln_status_free(status);
+  kiln_kernel_release(kernel);
+  kiln_stream_release(stream);
+}
+
+static void test_threads(void** state) {
+  world_t* world = *state;
+  enum { THREADS = 4 };
+  kilni_thread_t threads[THREADS] = {0};
+  worker_t workers[THREADS];
+  for (uint32_t i = 0; i < THREADS; i++) {
+    workers[i].world = world;
+    workers[i].number = i + 1;
+    workers[i].good = false;
+    assert_ok(
+        kilni_thread_start(&threads[i], "work", work_on_thread, &workers[i]));
+  }
+  for (uint32_t i = 0; i < THREADS; i++) {
+    kilni_thread_join(&threads[i]);
+    assert_true(workers[i].good);
+  }
+}
+
+// ---- Print ----
+
+static char g_printed[1024];
+static size_t g_printed_size;
+
+static void take_print(const char* text, size_t size, void* user) {
+  (void)user;
+  if (g_printed_size + size >= sizeof(g_printed)) return;
+  memcpy(g_printed + g_printed_size, text, size);
+  g_printed_size += size;
+}
+
+static void test_print(void** state) {
+  (void)state;
+  static const char text[] = HEAD
+      ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
+      ".global .align 1 .b8 words[4] = {104, 105, 10, 0};\n"
+      ".visible .entry say()\n{\n"
+      "  .reg .b32 %r<2>;\n  .reg .b64 %rd<4>;\n"
+      "  mov.u64 %rd1, words;\n"
+      "  cvta.global.u64 %rd2, %rd1;\n"
+      "  mov.u64 %rd3, 0;\n"
+      "  {\n"
+      "  .param .b64 a;\n  .param .b64 b;\n  .param .b32 r;\n"
+      "  st.param.b64 [a], %rd2;\n"
+      "  st.param.b64 [b], %rd3;\n"
+      "  call.uni (r), vprintf, (a, b);\n"
+      "  ld.param.b32 %r1, [r];\n"
+      "  }\n"
+      "  ret;\n}\n";
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.print = take_print;
+  kiln_runtime_t* runtime = NULL;
+  world_t world = {NULL, NULL, NULL};
+  assert_ok(kiln_runtime_create(&options, &runtime));
+  assert_ok(kiln_runtime_open_device(runtime, "soft", &world.device));
+  kiln_runtime_release(runtime);
+  assert_ok(
+      kiln_module_load(world.device, view(text), NULL, NULL, &world.module));
+  assert_ok(kiln_stream_create(world.device, NULL, &world.stream));
+  kiln_kernel_t* kernel = kernel_of(&world, NULL);
+  assert_ok(kiln_kernel_launch(kernel, world.stream, NULL, NULL, 0));
+  assert_ok(kiln_stream_synchronize(world.stream));
+  g_printed[g_printed_size] = 0;
+  assert_string_equal(g_printed, "hi\n");
+  kiln_kernel_release(kernel);
+  kiln_stream_release(world.stream);
+  kiln_module_release(world.module);
+  kiln_device_release(world.device);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_vector_add),
+      TEST(test_in_stream_order),
+      TEST(test_much_shared_memory),
+      TEST(test_wrong_arguments),
+      TEST(test_modules_that_are_refused),
+      TEST(test_the_only_kernel),
+      TEST(test_a_fault),
+      TEST(test_a_time_limit),
+      TEST(test_too_much_memory),
+      TEST(test_threads),
+      cmocka_unit_test(test_auto_says_why),
+      cmocka_unit_test(test_print),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
