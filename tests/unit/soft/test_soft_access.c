@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: all memory spaces and widths, faults and what their reports say, and
+// what is refused when a module is loaded.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// After the above, which it needs.
+#include <cmocka.h>
+
+#include "soft_kit.h"
+
+#define EVERY_WAY(kit)                                              \
+  soft_kit_way_t way_;                                              \
+  for (uint32_t w_ = 0;                                             \
+       soft_kit_way(w_, &way_) && (soft_kit_open((kit), &way_), 1); \
+       w_++, soft_kit_close(kit))
+
+#define HEAD ".version 7.8\n.target sm_80\n.address_size 64\n"
+// As in test_soft_schedule.c. The body starts on line 16.
+#define KERNEL(body)                                            \
+  ".visible .entry k(.param .u64 out)\n{\n"                     \
+  ".reg .pred %p<20>;\n.reg .b16 %rs<20>;\n.reg .b32 %r<60>;\n" \
+  ".reg .b64 %rd<40>;\n"                                        \
+  "ld.param.u64 %rd2, [out];\ncvta.to.global.u64 %rd3, %rd2;\n" \
+  "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\n"             \
+  "mov.u32 %r4, %tid.x;\nmad.lo.s32 %r1, %r2, %r3, %r4;\n"      \
+  "mul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd1, %rd3, %rd4;\n" body "}\n"
+enum { BODY_LINE = 18, OUT_BYTES = 4096 };
+
+static soft_kit_t kit;
+static uint32_t out[OUT_BYTES / 4];
+static uint64_t out_address;
+
+static kilni_soft_fault_kind_t run(const char* ptx, uint32_t grid,
+                                   uint32_t block) {
+  soft_kit_load(&kit, ptx);
+  out_address = soft_kit_buffer(&kit, NULL, sizeof(out));
+  uint32_t g[3] = {grid, 1, 1};
+  uint32_t b[3] = {block, 1, 1};
+  kilni_soft_fault_kind_t kind =
+      soft_kit_launch(&kit, "k", g, b, 0, &out_address, 8);
+  soft_kit_read(&kit, out_address, out, sizeof(out));
+  return kind;
+}
+
+static void must_run(const char* ptx, uint32_t grid, uint32_t block) {
+  if (run(ptx, grid, block) != KILNI_SOFT_FAULT_NONE) {
+    fail_msg("%s", kit.fault.report);
+  }
+}
+
+// Each width goes through each space and comes back, by consecutive, equal,
+// strided and scattered addresses.
+static const char spaces_ptx[] = HEAD
+    ".shared .align 16 .b8 pool[4096];\n.const .align 8 .u64 big[2] = "
+    "{0x1122334455667788, 5};\n"
+    ".global .align 4 .u32 seed[4] = {7, 8, 9, 10};\n" KERNEL(
+        ".local .align 16 .b8 mine[64];\n"
+        // shared, through a 32-bit address, 16-bit lanes in reverse
+        "mov.u32 %r10, pool;\nsub.u32 %r11, 63, %r4;\nshl.b32 %r12, %r11, 1;\n"
+        "add.u32 %r13, %r10, %r12;\ncvt.u16.u32 %rs1, %r4;\n"
+        "st.shared.u16 [%r13], %rs1;\nbar.sync 0;\n"
+        "shl.b32 %r14, %r4, 1;\nadd.u32 %r14, %r10, %r14;\n"
+        "ld.shared.u16 %rs2, [%r14];\ncvt.u32.u16 %r15, %rs2;\n"
+        // local, a vector and its parts, through the generic space
+        "mov.u64 %rd10, mine;\ncvta.local.u64 %rd11, %rd10;\n"
+        "st.v4.u32 [%rd11+16], {%r4, %r15, 3, 4};\n"
+        "ld.local.v2.u32 {%r16, %r17}, [mine+16];\nld.u8 %r18, [%rd11+24];\n"
+        // constant and global variables
+        "ld.const.u8 %r19, [big+1];\nld.const.s8 %r20, [big];\n"
+        "and.b32 %r21, %r4, 3;\nmul.wide.u32 %rd12, %r21, 4;\n"
+        "mov.u64 %rd13, seed;\nadd.u64 %rd13, %rd13, %rd12;\n"
+        "ld.global.u32 %r22, [%rd13];\nld.global.u32 %r23, [seed+4];\n"
+        // sum of all
+        "add.u32 %r30, %r15, %r16;\nadd.u32 %r30, %r30, %r17;\n"
+        "add.u32 %r30, %r30, %r18;\nadd.u32 %r30, %r30, %r19;\n"
+        "add.u32 %r30, %r30, %r20;\nadd.u32 %r30, %r30, %r22;\n"
+        "add.u32 %r30, %r30, %r23;\nst.global.u32 [%rd1], %r30;\nret;\n");
+
+static void test_spaces(void** state) {
+  (void)state;
+  EVERY_WAY(&kit) {
+    must_run(spaces_ptx, 1, 64);
+    for (uint32_t i = 0; i < 64; i++) {
+      uint32_t back = 63 - i;
+      uint32_t want =
+          back + i + back + 3 + 0x77 + (uint32_t)-0x78 + (7 + i % 4) + 8;
+      assert_int_equal(out[i], want);
+    }
+  }
+}
+
+// The same register is address and destination, of a load and of an atomic.
+static const char overlap_ptx[] = HEAD KERNEL(
+    "st.global.u64 [%rd3+1024], %rd3;\nadd.s64 %rd5, %rd3, 1024;\n"
+    "ld.global.u64 %rd5, [%rd5];\nsetp.eq.u64 %p1, %rd5, %rd3;\n"
+    "mov.u64 %rd6, %rd3;\nadd.s64 %rd6, %rd6, 2048;\n"
+    "atom.global.add.u64 %rd6, [%rd6], 1;\n"
+    "cvt.u32.u64 %r5, %rd6;\nselp.b32 %r6, %r5, 999, %p1;\n"
+    "st.global.u32 [%rd1], %r6;\nret;\n");
+
+static void test_overlap(void** state) {
+  (void)state;
+  EVERY_WAY(&kit) {
+    must_run(overlap_ptx, 1, 32);
+    for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], i);
+    assert_int_equal(out[512], 32);
+  }
+}
+
+static const char outside_ptx[] = HEAD KERNEL(
+    "setp.eq.u32 %p1, %r1, 37;\nadd.s64 %rd5, %rd1, 4112;\n"
+    "@!%p1 bra OK;\n"
+    "mad.wide.u32 %rd6, %r1, 0, %rd3;\n"
+    "st.global.u32 [%rd6+4112], %r1;\n"
+    "OK:\nst.global.u32 [%rd1], 1;\nret;\n");
+
+static void test_outside(void** state) {
+  (void)state;
+  EVERY_WAY(&kit) {
+    assert_int_equal(run(outside_ptx, 2, 32), KILNI_SOFT_FAULT_ILLEGAL_ADDRESS);
+    assert_int_equal(kit.fault.line, BODY_LINE + 4);
+    assert_int_equal(kit.fault.thread[0], 5);
+    assert_int_equal(kit.fault.block[0], 1);
+    assert_true(kit.fault.address == out_address + 4112);
+    assert_int_equal(kit.fault.bytes, 4);
+    assert_int_equal(kit.fault.is_store, 1);
+    assert_non_null(strstr(kit.fault.report, "kernel \"k\", PTX line 22"));
+    assert_non_null(
+        strstr(kit.fault.report, "16 bytes behind a 4096-byte allocation"));
+  }
+}
+
+// A warp's span that leaves the allocation in its last lanes only.
+static const char edge_ptx[] = HEAD KERNEL(
+    "ld.global.u64 %rd5, [%rd1+4032];\nst.global.u64 [%rd1], %rd5;\nret;\n");
+
+static void test_faults(void** state) {
+  (void)state;
+  static const struct {
+    const char* body;
+    kilni_soft_fault_kind_t kind;
+    uint32_t bytes;
+    uint32_t is_store;
+  } cases[] = {
+      {"ld.global.u32 %r5, [%rd1+2];\nret;\n", KILNI_SOFT_FAULT_MISALIGNED, 4,
+       0},
+      {"ld.global.v4.u32 {%r5,%r6,%r7,%r8}, [%rd3+8];\nret;\n",
+       KILNI_SOFT_FAULT_MISALIGNED, 16, 0},
+      {"mov.u64 %rd5, 0;\nld.u8 %r5, [%rd5];\nret;\n",
+       KILNI_SOFT_FAULT_ILLEGAL_ADDRESS, 1, 0},
+      {"mov.u64 %rd5, 0;\natom.add.u32 %r5, [%rd5], 1;\nret;\n",
+       KILNI_SOFT_FAULT_ILLEGAL_ADDRESS, 4, 1},
+      {"mov.u64 %rd5, -4;\nst.global.u32 [%rd5], 1;\nret;\n",
+       KILNI_SOFT_FAULT_ILLEGAL_ADDRESS, 4, 1},
+      {"ld.shared.u32 %r5, [64];\nret;\n", KILNI_SOFT_FAULT_ILLEGAL_ADDRESS, 4,
+       0},
+      {".local .b8 a[8];\nst.local.u32 [a+8], 1;\nret;\n",
+       KILNI_SOFT_FAULT_ILLEGAL_ADDRESS, 4, 1},
+      {"mov.u64 %rd5, c;\nst.global.u32 [%rd5], 1;\nret;\n",
+       KILNI_SOFT_FAULT_ILLEGAL_ADDRESS, 4, 1},
+      {"trap;\n", KILNI_SOFT_FAULT_TRAP, 0, 0},
+      {"brkpt;\n", KILNI_SOFT_FAULT_TRAP, 0, 0},
+  };
+  EVERY_WAY(&kit) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+      char ptx[4096];
+      snprintf(ptx, sizeof(ptx), "%s.const .u32 c = 5;\n%s%s}\n", HEAD,
+               KERNEL(""), "");
+      char* end = strrchr(ptx, '}');
+      *end = 0;
+      end = strrchr(ptx, '}');
+      snprintf(end, sizeof(ptx) - (size_t)(end - ptx), "%s}\n", cases[i].body);
+      kilni_soft_fault_kind_t kind = run(ptx, 1, 32);
+      if (kind != cases[i].kind) {
+        fail_msg("case %zu: %s", i, kit.fault.report);
+      }
+      assert_int_equal(kit.fault.bytes, cases[i].bytes);
+      assert_int_equal(kit.fault.is_store, cases[i].is_store);
+    }
+    assert_int_equal(run(edge_ptx, 1, 32), KILNI_SOFT_FAULT_MISALIGNED);
+  }
+}
+
+// Thousands of virtual registers that never live together share few places.
+static void test_slots(void** state) {
+  (void)state;
+  enum { COUNT = 5000 };
+  size_t size = COUNT * 40 + 2000;
+  char* ptx = malloc(size);
+  assert_non_null(ptx);
+  size_t at = (size_t)snprintf(
+      ptx, size,
+      HEAD
+      ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %%v<%d>;\n"
+      ".reg .b64 %%rd<9>;\n.reg .pred %%p<9>;\n"
+      "ld.param.u64 %%rd1, [out];\nmov.u32 %%v0, %%tid.x;\n"
+      "mul.wide.u32 %%rd2, %%v0, 4;\nadd.s64 %%rd3, %%rd1, %%rd2;\n",
+      COUNT + 1);
+  uint32_t want = 0;
+  for (int i = 1; i < COUNT; i++) {
+    at += (size_t)snprintf(ptx + at, size - at,
+                           "mad.lo.u32 %%v%d, %%v%d, 3, %d;\n", i, i - 1, i);
+    want = want * 3 + (uint32_t)i;
+  }
+  snprintf(ptx + at, size - at, "st.global.u32 [%%rd3], %%v%d;\nret;\n}\n",
+           COUNT - 1);
+  EVERY_WAY(&kit) {
+    must_run(ptx, 1, 32);
+    assert_int_equal(out[0], want);
+    assert_true(kilni_soft_code_entry(kit.code, 0)->register_count < 16);
+  }
+  free(ptx);
+}
+
+static void expect_refused(const char* ptx, const char* line,
+                           const char* what) {
+  kiln_status_t status = soft_kit_try(&kit, ptx);
+  char text[2048];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
+  kiln_status_free(status);
+  assert_non_null(strstr(text, line));
+  assert_non_null(strstr(text, what));
+  assert_non_null(strstr(text, "Fix: "));
+}
+
+static void test_refused(void** state) {
+  (void)state;
+  soft_kit_way_t way;
+  assert_true(soft_kit_way(0, &way));
+  soft_kit_open(&kit, &way);
+  expect_refused(HEAD KERNEL("mov.b32 %r5, %envreg1;\nret;\n"), "line 18",
+                 "%envreg");
+  expect_refused(HEAD KERNEL("ret;\n") ".extern .func malloc;\n"
+                                       ".visible .entry g()\n{\n"
+                                       "call.uni malloc, ();\nret;\n}\n",
+                 "line 23", "malloc");
+  expect_refused(HEAD KERNEL("fence.proxy.alias;\nfence.proxy.alias;\nret;\n"),
+                 "line 18", "and 1 more");
+  soft_kit_close(&kit);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_spaces),  cmocka_unit_test(test_overlap),
+      cmocka_unit_test(test_outside), cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_slots),   cmocka_unit_test(test_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
