@@ -40,30 +40,48 @@ KILNI_LANES_INLINE uint64_t clamp_u(uint64_t x, uint64_t high) {
   return x > high ? high : x;
 }
 
-#define FROM_SIGNED(s, TA, T)                                                  \
-  TO(sat_u8_##s, uint32_t, TA, (uint32_t)clamp_s((T)a, 0, UINT8_MAX))          \
-  TO(sat_s8_##s, uint32_t, TA, (uint16_t)clamp_s((T)a, INT8_MIN, INT8_MAX))    \
-  TO(sat_u16_##s, uint32_t, TA, (uint32_t)clamp_s((T)a, 0, UINT16_MAX))        \
-  TO(sat_s16_##s, uint32_t, TA, (uint16_t)clamp_s((T)a, INT16_MIN, INT16_MAX)) \
-  TO(sat_u32_##s, uint32_t, TA, (uint32_t)clamp_s((T)a, 0, UINT32_MAX))        \
-  TO(sat_s32_##s, uint32_t, TA, (uint32_t)clamp_s((T)a, INT32_MIN, INT32_MAX)) \
-  TO(sat_u64_##s, uint64_t, TA, (uint64_t)clamp_s((T)a, 0, INT64_MAX))         \
-  TO(sat_s64_##s, uint64_t, TA, (uint64_t)(int64_t)(T)a)
-#define FROM_UNSIGNED(s, TA, T)                                      \
-  TO(sat_u8_##s, uint32_t, TA, (uint32_t)clamp_u((T)a, UINT8_MAX))   \
-  TO(sat_s8_##s, uint32_t, TA, (uint32_t)clamp_u((T)a, INT8_MAX))    \
-  TO(sat_u16_##s, uint32_t, TA, (uint32_t)clamp_u((T)a, UINT16_MAX)) \
-  TO(sat_s16_##s, uint32_t, TA, (uint32_t)clamp_u((T)a, INT16_MAX))  \
-  TO(sat_u32_##s, uint32_t, TA, (uint32_t)clamp_u((T)a, UINT32_MAX)) \
-  TO(sat_s32_##s, uint32_t, TA, (uint32_t)clamp_u((T)a, INT32_MAX))  \
-  TO(sat_u64_##s, uint64_t, TA, (uint64_t)(T)a)                      \
-  TO(sat_s64_##s, uint64_t, TA, clamp_u((T)a, INT64_MAX))
+// The pairs that PTX has: those whose source holds numbers that the destination
+// does not. T is the source's type, M the destination's bits in its register.
+#define SIGNED(d, s, TD, TA, T, M, low, high) \
+  TO(sat_##d##_##s, TD, TA, (M)clamp_s((T)a, low, high))
+#define UNSIGNED(d, s, TD, TA, T, high) \
+  TO(sat_##d##_##s, TD, TA, (TD)clamp_u((T)a, high))
 
-FROM_UNSIGNED(u8, uint32_t, uint8_t)
-FROM_SIGNED(s8, uint32_t, int8_t)
-FROM_UNSIGNED(u16, uint32_t, uint16_t)
-FROM_SIGNED(s16, uint32_t, int16_t)
-FROM_UNSIGNED(u32, uint32_t, uint32_t)
-FROM_SIGNED(s32, uint32_t, int32_t)
-FROM_UNSIGNED(u64, uint64_t, uint64_t)
-FROM_SIGNED(s64, uint64_t, int64_t)
+UNSIGNED(s8, u8, uint32_t, uint32_t, uint8_t, INT8_MAX)
+SIGNED(u8, s8, uint32_t, uint32_t, int8_t, uint32_t, 0, UINT8_MAX)
+SIGNED(u16, s8, uint32_t, uint32_t, int8_t, uint32_t, 0, UINT16_MAX)
+SIGNED(u32, s8, uint32_t, uint32_t, int8_t, uint32_t, 0, UINT32_MAX)
+SIGNED(u64, s8, uint64_t, uint32_t, int8_t, uint64_t, 0, INT64_MAX)
+UNSIGNED(u8, u16, uint32_t, uint32_t, uint16_t, UINT8_MAX)
+UNSIGNED(s8, u16, uint32_t, uint32_t, uint16_t, INT8_MAX)
+UNSIGNED(s16, u16, uint32_t, uint32_t, uint16_t, INT16_MAX)
+SIGNED(u8, s16, uint32_t, uint32_t, int16_t, uint32_t, 0, UINT8_MAX)
+SIGNED(s8, s16, uint32_t, uint32_t, int16_t, uint16_t, INT8_MIN, INT8_MAX)
+SIGNED(u16, s16, uint32_t, uint32_t, int16_t, uint32_t, 0, UINT16_MAX)
+SIGNED(u32, s16, uint32_t, uint32_t, int16_t, uint32_t, 0, UINT32_MAX)
+SIGNED(u64, s16, uint64_t, uint32_t, int16_t, uint64_t, 0, INT64_MAX)
+UNSIGNED(u8, u32, uint32_t, uint32_t, uint32_t, UINT8_MAX)
+UNSIGNED(s8, u32, uint32_t, uint32_t, uint32_t, INT8_MAX)
+UNSIGNED(u16, u32, uint32_t, uint32_t, uint32_t, UINT16_MAX)
+UNSIGNED(s16, u32, uint32_t, uint32_t, uint32_t, INT16_MAX)
+UNSIGNED(s32, u32, uint32_t, uint32_t, uint32_t, INT32_MAX)
+SIGNED(u8, s32, uint32_t, uint32_t, int32_t, uint32_t, 0, UINT8_MAX)
+SIGNED(s8, s32, uint32_t, uint32_t, int32_t, uint16_t, INT8_MIN, INT8_MAX)
+SIGNED(u16, s32, uint32_t, uint32_t, int32_t, uint32_t, 0, UINT16_MAX)
+SIGNED(s16, s32, uint32_t, uint32_t, int32_t, uint16_t, INT16_MIN, INT16_MAX)
+SIGNED(u32, s32, uint32_t, uint32_t, int32_t, uint32_t, 0, UINT32_MAX)
+SIGNED(u64, s32, uint64_t, uint32_t, int32_t, uint64_t, 0, INT64_MAX)
+UNSIGNED(u8, u64, uint32_t, uint64_t, uint64_t, UINT8_MAX)
+UNSIGNED(s8, u64, uint32_t, uint64_t, uint64_t, INT8_MAX)
+UNSIGNED(u16, u64, uint32_t, uint64_t, uint64_t, UINT16_MAX)
+UNSIGNED(s16, u64, uint32_t, uint64_t, uint64_t, INT16_MAX)
+UNSIGNED(u32, u64, uint32_t, uint64_t, uint64_t, UINT32_MAX)
+UNSIGNED(s32, u64, uint32_t, uint64_t, uint64_t, INT32_MAX)
+UNSIGNED(s64, u64, uint64_t, uint64_t, uint64_t, INT64_MAX)
+SIGNED(u8, s64, uint32_t, uint64_t, int64_t, uint32_t, 0, UINT8_MAX)
+SIGNED(s8, s64, uint32_t, uint64_t, int64_t, uint16_t, INT8_MIN, INT8_MAX)
+SIGNED(u16, s64, uint32_t, uint64_t, int64_t, uint32_t, 0, UINT16_MAX)
+SIGNED(s16, s64, uint32_t, uint64_t, int64_t, uint16_t, INT16_MIN, INT16_MAX)
+SIGNED(u32, s64, uint32_t, uint64_t, int64_t, uint32_t, 0, UINT32_MAX)
+SIGNED(s32, s64, uint32_t, uint64_t, int64_t, uint32_t, INT32_MIN, INT32_MAX)
+SIGNED(u64, s64, uint64_t, uint64_t, int64_t, uint64_t, 0, INT64_MAX)
