@@ -54,3 +54,17 @@ ROUNDINGS(float, f32, uint64_t, u64)
 ROUNDINGS(float, f32, int64_t, s64)
 ROUNDINGS(double, f64, uint64_t, u64)
 ROUNDINGS(double, f64, int64_t, s64)
+
+// Saturated to [0, 1]: whether there is anything above zero.
+#define SATURATED(from, TA, T)                                             \
+  KILNI_LANES_UNARY(cvt_sat_f32_##from, float, TA, (T)a > 0 ? 1.0f : 0.0f) \
+  KILNI_LANES_UNARY(cvt_sat_f64_##from, double, TA, (T)a > 0 ? 1.0 : 0.0)
+
+SATURATED(u8, uint32_t, uint8_t)
+SATURATED(s8, uint32_t, int8_t)
+SATURATED(u16, uint32_t, uint16_t)
+SATURATED(s16, uint32_t, int16_t)
+SATURATED(u32, uint32_t, uint32_t)
+SATURATED(s32, int32_t, int32_t)
+SATURATED(u64, uint64_t, uint64_t)
+SATURATED(s64, int64_t, int64_t)

@@ -425,6 +425,7 @@ static bool convert(const soft_form_t* f, const soft_lane_in_t* in,
   if (to.kind == 'f') {
     if (from.kind == 'f') return soft_float_to_float(f, in->s[0], out);
     s128_t x = number(in->s[0], from);
+    if (soft_form_has(f, "sat")) x = clamp(x, 0, 1);
     out->d = soft_float_of_int(f, x < 0, (uint64_t)(x < 0 ? -x : x));
     return true;
   }
