@@ -10,11 +10,11 @@
 #define PTX_HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 
 // Line 4 to 6 are a kernel's header and registers; what follows is in line 7.
-#define PTX_KERNEL_HEAD                                         \
-  PTX_HEAD                                                      \
-      ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"    \
-      ".reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<20>; " \
-      ".reg .f32 %f<9>; .reg .f64 %fd<9>;\n"
+#define PTX_KERNEL_HEAD                                     \
+  PTX_HEAD                                                  \
+  ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"    \
+  ".reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<20>; " \
+  ".reg .f32 %f<9>; .reg .f64 %fd<9>;\n"
 #define PTX_KERNEL_TAIL "\nret;\n}\n"
 
 // A kernel around `body`.
