@@ -270,6 +270,27 @@ static void debug_marks_are_kept_or_skipped(void** state) {
   kilni_ptx_module_release(m);
 }
 
+// Spellings that compilers write and that were once missing.
+static void rare_modifiers_are_words(void** state) {
+  (void)state;
+  kilni_ptx_module_t* m = ptx_read(PTX_KERNEL(
+      "shf.l.wrap.b32 %r1, %r2, %r3, 5;\n"
+      "max.NaN.bf16 %r1, %r2, %r3;\n"
+      "setp.nan.f32 %p1, %f1, %f2;\n"
+      "prmt.b32.f4e %r1, %r2, %r3, %r4;\n"
+      "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd1], "
+      "{%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8}, %r1;\n"
+      "wmma.load.c.sync.aligned.row.m16n16k16.f32 {%f1, %f2}, [%rd1], %r1;\n"
+      "ld.global.L1::no_allocate.L2::128B.v4.f32 {%f1, %f2, %f3, %f4}, "
+      "[%rd1];\n"));
+  const kilni_ptx_form_t* form =
+      kilni_ptx_instruction_form(m, ptx_instruction(m, 1));
+  assert_int_equal(form->modifiers[0], KILNI_PTX_MOD_NAN_RESULT);
+  form = kilni_ptx_instruction_form(m, ptx_instruction(m, 2));
+  assert_int_equal(form->modifiers[0], KILNI_PTX_MOD_NAN);
+  kilni_ptx_module_release(m);
+}
+
 static void a_tree_holds_nothing_of_its_text(void** state) {
   (void)state;
   static const char kText[] = PTX_KERNEL("L1: bra L1;");
@@ -315,6 +336,7 @@ int main(void) {
       cmocka_unit_test(functions_have_parameters_and_directives),
       cmocka_unit_test(declarations_meet_their_definitions),
       cmocka_unit_test(debug_marks_are_kept_or_skipped),
+      cmocka_unit_test(rare_modifiers_are_words),
       cmocka_unit_test(a_tree_holds_nothing_of_its_text),
       cmocka_unit_test(every_kernel_of_the_tree_is_read),
   };
