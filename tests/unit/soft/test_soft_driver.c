@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "fault_alloc.h"
@@ -573,6 +574,38 @@ static void test_attributes_answer(void** state) {
   close_device(&d);
 }
 
+// docs/reference/soft-rows.md says of each row what the table says.
+static void test_rows_page(void** state) {
+  (void)state;
+  device_t d;
+  open_device(&d, 1, 0);
+  uint8_t* page = NULL;
+  size_t size = 0;
+  assert_true(kiln_status_is_ok(kilni_file_read(
+      kiln_allocator_libc(), KILN_SOURCE_DIR "/docs/reference/soft-rows.md",
+      1 << 20, &page, &size)));
+  size_t lines = 0;
+  for (const char* at = (const char*)page; (at = strstr(at, "\n| `")); ++at) {
+    ++lines;
+  }
+  assert_int_equal(lines, KILNI_CUDA_ROW_COUNT);
+  for (int i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+    kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;
+    bool present = kilni_cuda_has(&d.cu, row);
+    char begin[128];
+    snprintf(begin, sizeof(begin), "\n| `%s` | %s | ",
+             kilni_cuda_row(row)->name, present ? "present" : "absent");
+    const char* line = strstr((const char*)page, begin);
+    if (line == NULL) print_error("no line %s\n", begin + 1);
+    assert_non_null(line);
+    // An absent row has a reason.
+    assert_true(present ||
+                strchr(line + strlen(begin), '|') > line + strlen(begin) + 10);
+  }
+  kilni_file_free(kiln_allocator_libc(), page, size);
+  close_device(&d);
+}
+
 static void test_proc_address(void** state) {
   (void)state;
   device_t d;
@@ -729,6 +762,7 @@ int main(void) {
       cmocka_unit_test(test_host_function_may_not_call),
       cmocka_unit_test(test_load_errors),
       cmocka_unit_test(test_attributes_answer),
+      cmocka_unit_test(test_rows_page),
       cmocka_unit_test(test_proc_address),
       cmocka_unit_test(test_allocation_faults),
       cmocka_unit_test(test_crowd),
