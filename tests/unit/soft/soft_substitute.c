@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests: an engine whose kernels are C functions.
+// soft: an engine whose kernels are C functions.
 #include "soft_substitute.h"
 
 #include <sched.h>

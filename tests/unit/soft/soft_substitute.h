@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests: an engine whose kernels are C functions, so that the driver front is
+// soft: an engine whose kernels are C functions, so that the driver front is
 // tested by itself: soft_code.h and soft_grid.h, implemented over names.
 //
 //   .entry put(u64 address, u32 value)     stores the value

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests: the driver front by itself, over the substitute engine: what the
+// soft: the driver front by itself, over the substitute engine: what the
 // contract suite cannot see, because it holds for this provider only: order by
 // seed, stale handles, faults, starts and stops, failing allocations.
 #include <setjmp.h>

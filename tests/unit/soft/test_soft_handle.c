@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests: handles that can be checked.
+// soft: handles that can be checked.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
