@@ -202,16 +202,19 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
   return ok && open_kernel(session, error) && fill_facts(session, error);
 }
 
+// On the kernel's own stream, so that the kernel waits for it: what a driver
+// calls synchronous may still be under way when it returns.
 static bool make_buffer(kilni_cli_session_t* s, const kilni_cli_slot_t* slot,
                         uint32_t index, kilni_cli_error_t* error) {
   if (!kilni_cli_check(error, kiln_buffer_create(s->device, slot->shape.bytes,
                                                  NULL, &s->buffers[index])))
     return false;
   kiln_status_t status =
-      slot->in != NULL
-          ? kiln_buffer_write(s->buffers[index], 0, slot->in->array.data.size,
-                              slot->in->array.data.data)
-          : kiln_buffer_fill(s->buffers[index], 0, slot->shape.bytes, 0, 1);
+      slot->in != NULL ? kiln_buffer_write_async(s->buffers[index], s->stream,
+                                                 0, slot->in->array.data.size,
+                                                 slot->in->array.data.data)
+                       : kiln_buffer_fill_async(s->buffers[index], s->stream, 0,
+                                                slot->shape.bytes, 0, 1);
   return kilni_cli_check(error, status);
 }
 
@@ -300,26 +303,32 @@ static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   return false;
 }
 
+static bool make_objects(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
+                         kilni_cli_error_t* error) {
+  kiln_event_options_t timing = kiln_event_options_default();
+  timing.timing = KILN_SWITCH_ON;
+  if (!kilni_cli_check(error,
+                       kiln_stream_create(s->device, NULL, &s->stream)) ||
+      !kilni_cli_check(error,
+                       kiln_event_create(s->device, &timing, &s->start)) ||
+      !kilni_cli_check(error, kiln_event_create(s->device, &timing, &s->end)))
+    return false;
+  for (uint32_t i = 0; i < plan->count; ++i)
+    if (plan->slots[i].arg == NULL &&
+        !make_buffer(s, &plan->slots[i], i, error))
+      return false;
+  return true;
+}
+
 bool kilni_cli_session_run(kilni_cli_session_t* session,
                            const kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < plan->count; ++i)
-    if (plan->slots[i].arg == NULL &&
-        !make_buffer(session, &plan->slots[i], i, error))
-      return false;
-  kiln_event_options_t timing = kiln_event_options_default();
-  timing.timing = KILN_SWITCH_ON;
   uint64_t before = 0;
   kiln_status_t status = kiln_device_executed(session->device, &before);
   session->counted = kiln_status_is_ok(status);
   kiln_status_free(status);
-  if (!kilni_cli_check(
-          error, kiln_stream_create(session->device, NULL, &session->stream)) ||
-      !kilni_cli_check(error, kiln_event_create(session->device, &timing,
-                                                &session->start)) ||
-      !kilni_cli_check(
-          error, kiln_event_create(session->device, &timing, &session->end)) ||
-      !launch(session, plan, error) || !wait_for_kernel(session, error) ||
+  if (!make_objects(session, plan, error) || !launch(session, plan, error) ||
+      !wait_for_kernel(session, error) ||
       !kilni_cli_check(error, kiln_event_elapsed(session->start, session->end,
                                                  &session->elapsed_ns)))
     return false;
