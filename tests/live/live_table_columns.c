@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// live: does the context column of cuda_rows.inc tell the truth?
+// live: do the columns of cuda_rows.inc tell the truth?
 //
-// Every row is called on a real driver by a thread without a current context,
-// on objects that another context made. A row whose column says NONE or
-// FROM_STREAM (with a stream of its own) must do its work; one that says
+// Context: every row is called on a real driver by a thread without a current
+// context, on objects that another context made. A row whose column says NONE
+// or FROM_STREAM (with a stream of its own) must do its work; one that says
 // CURRENT must refuse with CUDA_ERROR_INVALID_CONTEXT. Where the driver is more
 // generous than the column, the run fails too, so that no switch of contexts is
 // paid that nobody needs, except for the rows of `exceptions`.
+//
+// Capture: every row is called while another stream is captured in global mode.
+// One that says SAFE must do its work and leave the capture whole; one that
+// says UNSAFE is listed when this driver does not mind, which is no failure:
+// what is unsafe may depend on what is loaded already.
 //
 // Exit code 77 where there is no driver or no GPU.
 #include <stdio.h>
@@ -21,6 +26,11 @@ static const char kernel_ptx[] =
     ".address_size 64\n"
     ".global .u32 counter;\n"
     ".visible .entry nothing(.param .u64 at) { ret; }\n";
+
+// Rows of a later room, taken here by hand.
+typedef kiln_cu_result_t (*begin_fn_t)(kiln_cu_stream_t stream, int mode);
+typedef kiln_cu_result_t (*end_fn_t)(kiln_cu_stream_t stream, void** graph);
+typedef kiln_cu_result_t (*destroy_fn_t)(void* graph);
 
 // The table and one object of each kind. one-thread
 typedef struct live_t {
@@ -38,6 +48,12 @@ typedef struct live_t {
   char own[8192];
   bool seen[KILNI_CUDA_ROW_COUNT];
   int failures;
+
+  bool capturing;  // the capture column is asked for, not the context
+  kiln_cu_stream_t captured;
+  begin_fn_t begin;
+  end_fn_t end;
+  destroy_fn_t destroy;
 } live_t;
 
 // Rows for which a more generous driver is not believed.
@@ -90,6 +106,45 @@ static void judge(live_t* live, kilni_cuda_row_id_t row,
   ++live->failures;
 }
 
+static void must(kiln_cu_result_t result, const char* what);
+
+static bool is_capture_error(kiln_cu_result_t result) {
+  return result >= KILN_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+         result <= KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+static void before(live_t* live) {
+  if (!live->capturing) return;
+  must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  must(live->begin(live->captured, 0), "cuStreamBeginCapture");
+}
+
+static void judge_capture(live_t* live, kilni_cuda_row_id_t row,
+                          kiln_cu_result_t result) {
+  void* graph = NULL;
+  must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  const kiln_cu_result_t ended = live->end(live->captured, &graph);
+  if (graph != NULL) must(live->destroy(graph), "cuGraphDestroy");
+  const bool broke = is_capture_error(result) || ended != KILN_CU_SUCCESS;
+  const kilni_table_row_t* columns = kilni_cuda_row(row);
+  const bool safe = columns->capture == KILNI_CAPTURE_SAFE;
+  const bool worked =
+      result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_NOT_READY;
+  live->seen[row] = true;
+  if (safe && broke) {
+    printf("%s: the column says SAFE, the driver gave %s, the capture %s\n",
+           columns->name, kilni_cuda_result_name(result),
+           kilni_cuda_result_name(ended));
+    ++live->failures;
+  } else if (!broke && !worked) {
+    printf("%s: gave %s under capture\n", columns->name,
+           kilni_cuda_result_name(result));
+    ++live->failures;
+  } else if (!safe && !broke) {
+    printf("%s: UNSAFE, and this driver did not mind\n", columns->name);
+  }
+}
+
 static void must(kiln_cu_result_t result, const char* what) {
   if (result == KILN_CU_SUCCESS) return;
   printf("%s: %s while things were made\n", what,
@@ -116,8 +171,14 @@ static void make(live_t* live) {
   must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 }
 
+static void judge_one(live_t* live, kilni_cuda_row_id_t row,
+                      kiln_cu_result_t result) {
+  (live->capturing ? judge_capture : judge)(live, row, result);
+}
+
 #define ASK(name, ...) \
-  judge(live, KILNI_CUDA_ROW_##name, live->t.name(__VA_ARGS__))
+  (before(live),       \
+   judge_one(live, KILNI_CUDA_ROW_##name, live->t.name(__VA_ARGS__)))
 
 static void ask_driver_and_device(live_t* live) {
   int number = 0;
@@ -149,7 +210,8 @@ static void ask_driver_and_device(live_t* live) {
   ASK(cuCtxGetCurrent, &context);
   ASK(cuCtxPopCurrent, &context);
   ASK(cuCtxGetDevice, &number);
-  judge(live, KILNI_CUDA_ROW_cuCtxSynchronize, live->t.cuCtxSynchronize());
+  before(live);
+  judge_one(live, KILNI_CUDA_ROW_cuCtxSynchronize, live->t.cuCtxSynchronize());
   ASK(cuCtxGetLimit, &bytes, KILN_CU_LIMIT_STACK_SIZE);
   ASK(cuCtxSetLimit, KILN_CU_LIMIT_STACK_SIZE, 1024);
   ASK(cuCtxGetApiVersion, live->context, &flags);
@@ -259,6 +321,7 @@ static void ask_destroys(live_t* live) {
   kiln_cuda_table_t* t = &live->t;
   must(t->cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
   must(t->cuCtxSynchronize(), "cuCtxSynchronize");
+  (void)t->cuMemHostUnregister(live->own);  // if it was registered before
   must(t->cuMemHostRegister(live->own, sizeof(live->own), 0),
        "cuMemHostRegister");
   must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
@@ -268,6 +331,35 @@ static void ask_destroys(live_t* live) {
   ASK(cuModuleUnload, live->module);
   ASK(cuEventDestroy, live->event);
   ASK(cuStreamDestroy, live->stream);
+}
+
+static void take(live_t* live, const char* name, int version, void* out) {
+  kiln_cu_proc_address_query_t found = 0;
+  void* address = NULL;
+  must(live->t.cuGetProcAddress(name, &address, version,
+                                KILN_CU_GET_PROC_ADDRESS_LEGACY_STREAM, &found),
+       name);
+  memcpy(out, &address, sizeof(address));
+}
+
+// Every row once, on objects made for it.
+static void ask_all(live_t* live, bool capturing) {
+  memset(live->seen, 0, sizeof(live->seen));
+  live->capturing = capturing;
+  make(live);
+  ask_driver_and_device(live);
+  ask_memory(live);
+  ask_streams_and_events(live);
+  ask_modules_and_launches(live);
+  ask_destroys(live);
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+    const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;
+    if (live->seen[i] || !kilni_cuda_has(&live->t, row)) continue;
+    printf("%s: was not asked\n", kilni_cuda_row(row)->name);
+    ++live->failures;
+  }
+  printf("%s: %d rows, %d failures so far\n", capturing ? "capture" : "context",
+         (int)KILNI_CUDA_ROW_COUNT, live->failures);
 }
 
 int main(void) {
@@ -290,20 +382,14 @@ int main(void) {
   printf("driver for CUDA %d from %s\n", live.t.driver_version, live.t.origin);
   must(live.t.cuDevicePrimaryCtxRetain(&live.context, live.device),
        "cuDevicePrimaryCtxRetain");
-  make(&live);
-  ask_driver_and_device(&live);
-  ask_memory(&live);
-  ask_streams_and_events(&live);
-  ask_modules_and_launches(&live);
-  ask_destroys(&live);
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
-    const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;
-    if (live.seen[i] || !kilni_cuda_has(&live.t, row)) continue;
-    printf("%s: was not asked\n", kilni_cuda_row(row)->name);
-    ++live.failures;
-  }
+  ask_all(&live, false);
+  take(&live, "cuStreamBeginCapture", 10010, &live.begin);
+  take(&live, "cuStreamEndCapture", 10000, &live.end);
+  take(&live, "cuGraphDestroy", 10000, &live.destroy);
+  must(live.t.cuCtxSetCurrent(live.context), "cuCtxSetCurrent");
+  must(live.t.cuStreamCreate(&live.captured, KILN_CU_STREAM_NON_BLOCKING),
+       "cuStreamCreate");
+  ask_all(&live, true);
   live.t.cuDevicePrimaryCtxRelease(live.device);
-  printf("%d rows, %d not as their column says\n", (int)KILNI_CUDA_ROW_COUNT,
-         live.failures);
   return live.failures == 0 ? 0 : 1;
 }

@@ -62,7 +62,7 @@ static void columns_are_those_of_the_list(void** state) {
   const kilni_table_row_t* row = kilni_cuda_row(KILNI_CUDA_ROW_cuMemFreeAsync);
   assert_string_equal(row->name, "cuMemFreeAsync");
   assert_int_equal(row->context, KILNI_CONTEXT_FROM_STREAM);
-  assert_int_equal(row->capture, KILNI_CAPTURE_SAFE);
+  assert_int_equal(row->capture, KILNI_CAPTURE_UNSAFE);
   assert_int_equal(row->effect, KILNI_EFFECT_DESTROY);
   assert_int_equal(row->handle, KILNI_HANDLE_MEMORY);
   row = kilni_cuda_row(KILNI_CUDA_ROW_cuMemAlloc);
