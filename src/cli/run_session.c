@@ -265,20 +265,6 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-// The software device has told where a kernel went wrong; what is left to do is
-// to look there.
-static void point_at_fault(const kilni_cli_session_t* s,
-                           kilni_cli_error_t* error) {
-  if (kiln_device_info(s->device)->kind != KILN_DEVICE_KIND_SOFT) return;
-  size_t length = 0;
-  kiln_device_fault_text(s->device, 0, NULL, &length);
-  if (length != 0)
-    kilni_cli_error_fix(error,
-                        "the lines above name the instruction, the thread and "
-                        "what it did; compare its index with the buffers' "
-                        "sizes");
-}
-
 static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   uint64_t limit = s->request->time_limit_ns;
   uint64_t began = now_ns();
@@ -299,7 +285,6 @@ static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
                           "the kernel \"%s\" had not ended after %.3g s",
                           s->facts.name, (double)limit * 1e-9);
   }
-  point_at_fault(s, error);
   return false;
 }
 
@@ -320,9 +305,22 @@ static bool make_objects(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
   return true;
 }
 
-bool kilni_cli_session_run(kilni_cli_session_t* session,
-                           const kilni_cli_plan_t* plan,
+// The software device has told where a kernel went wrong; what is left to do is
+// to look there.
+static void point_at_fault(const kilni_cli_session_t* s,
                            kilni_cli_error_t* error) {
+  if (kiln_device_info(s->device)->kind != KILN_DEVICE_KIND_SOFT) return;
+  size_t length = 0;
+  kiln_device_fault_text(s->device, 0, NULL, &length);
+  if (length != 0)
+    kilni_cli_error_fix(error,
+                        "the lines above name the instruction, the thread and "
+                        "what it did; compare its index with the buffers' "
+                        "sizes");
+}
+
+static bool run_kernel(kilni_cli_session_t* session,
+                       const kilni_cli_plan_t* plan, kilni_cli_error_t* error) {
   uint64_t before = 0;
   kiln_status_t status = kiln_device_executed(session->device, &before);
   session->counted = kiln_status_is_ok(status);
@@ -339,6 +337,16 @@ bool kilni_cli_session_run(kilni_cli_session_t* session,
     kiln_status_free(status);
   }
   return true;
+}
+
+bool kilni_cli_session_run(kilni_cli_session_t* session,
+                           const kilni_cli_plan_t* plan,
+                           kilni_cli_error_t* error) {
+  bool ok = run_kernel(session, plan, error);
+  // Any call behind the launch may be the one that meets the fault.
+  if (!ok && error->code == KILN_STATUS_DEVICE_LOST && !session->leave_at_once)
+    point_at_fault(session, error);
+  return ok;
 }
 
 bool kilni_cli_session_read(kilni_cli_session_t* session,
