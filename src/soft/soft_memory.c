@@ -81,17 +81,32 @@ static uint64_t mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
-  for (uint64_t bytes = WINDOW_MOST; bytes >= WINDOW_LEAST; bytes /= 2) {
-    if (bytes > SIZE_MAX) continue;
-    void* base;
-    kiln_status_t status = kilni_vm_reserve((size_t)bytes, &base);
-    if (kiln_status_is_ok(status)) {
-      memory->base = base;
-      memory->window_bytes = bytes;
-      return NULL;
-    }
+// True if the host has `bytes` of addresses in one piece.
+static bool try_window(kilni_soft_memory_t* memory, uint64_t bytes) {
+  void* base;
+  if (bytes > SIZE_MAX) return false;
+  kiln_status_t status = kilni_vm_reserve((size_t)bytes, &base);
+  if (!kiln_status_is_ok(status)) {
     kiln_status_free(status);
+    return false;
+  }
+  memory->base = base;
+  memory->window_bytes = bytes;
+  return true;
+}
+
+static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
+  uint64_t bytes = WINDOW_MOST;
+  if (try_window(memory, bytes)) return NULL;
+  while ((bytes /= 2) >= WINDOW_LEAST) {
+    if (!try_window(memory, bytes)) continue;
+    // Threads and the host program need addresses as well: half is enough.
+    kilni_vm_release(memory->base, (size_t)bytes);
+    memory->base = NULL;
+    memory->window_bytes = 0;
+    if (bytes / 2 >= WINDOW_LEAST) bytes /= 2;
+    if (try_window(memory, bytes)) return NULL;
+    break;
   }
   return kilni_status_with_fix(
       KILNI_FAIL(OUT_OF_MEMORY,
