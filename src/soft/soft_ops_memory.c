@@ -230,6 +230,56 @@ KILNI_LANES_INLINE void copy_chunks(void* to, const void* from,
   for (uint32_t i = 0; i < bytes / KILNI_LANES_BYTES; i++) d[i] = s[i];
 }
 
+enum { CHUNK = 8 };
+
+// What eight lanes' addresses have in common: rows of a tile make warps whose
+// parts are simple where the whole is not.
+KILNI_LANES_INLINE shape_t chunk_shape(const uint64_t* addr, uint64_t size) {
+#if defined(__AVX2__)
+  __m256i base = _mm256_set1_epi64x((long long)addr[0]);
+  __m256i a = _mm256_sub_epi64(_mm256_load_si256((const __m256i*)addr), base);
+  __m256i b =
+      _mm256_sub_epi64(_mm256_load_si256((const __m256i*)addr + 1), base);
+  if (_mm256_testz_si256(_mm256_or_si256(a, b), _mm256_or_si256(a, b))) {
+    return SHAPE_SAME;
+  }
+  long long n = (long long)size;
+  __m256i low = _mm256_set_epi64x(3 * n, 2 * n, n, 0);
+  __m256i high = _mm256_set_epi64x(7 * n, 6 * n, 5 * n, 4 * n);
+  a = _mm256_xor_si256(a, low);
+  b = _mm256_xor_si256(b, high);
+  bool next = _mm256_testz_si256(_mm256_or_si256(a, b), _mm256_or_si256(a, b));
+#else
+  uint64_t same = 0;
+  uint64_t steps = 0;
+  for (uint64_t i = 0; i < CHUNK; i++) {
+    uint64_t d = addr[i] - addr[0];
+    same |= d;
+    steps |= d ^ (i * size);
+  }
+  if (same == 0) return SHAPE_SAME;
+  bool next = steps == 0;
+#endif
+  return next ? SHAPE_NEXT : SHAPE_SPREAD;
+}
+
+// Loads eight lanes of 4 bytes, all of which execute.
+KILNI_LANES_INLINE void gather_chunk(const uint64_t* addr, int64_t delta,
+                                     uint32_t* out) {
+  shape_t shape = chunk_shape(addr, 4);
+  if (shape == SHAPE_NEXT) {
+    const any32_t* from = (const any32_t*)(const void*)host_of(addr[0], delta);
+    for (int i = 0; i < CHUNK; i++) out[i] = from[i].v;
+  } else if (shape == SHAPE_SAME) {
+    uint32_t value = (uint32_t)read_any(host_of(addr[0], delta), 4);
+    for (int i = 0; i < CHUNK; i++) out[i] = value;
+  } else {
+    for (int i = 0; i < CHUNK; i++) {
+      out[i] = (uint32_t)read_any(host_of(addr[i], delta), 4);
+    }
+  }
+}
+
 // Loads spread addresses into `out`.
 KILNI_LANES_INLINE void gather(const uint64_t* addr, uint32_t exec,
                                int64_t delta, uint32_t bytes, void* out) {
@@ -255,9 +305,37 @@ KILNI_LANES_INLINE void gather(const uint64_t* addr, uint32_t exec,
     }
     return;
   }
+#else
+  if (bytes == 4 && exec == KILNI_SOFT_FULL_MASK) {
+    for (int i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
+      gather_chunk(addr + i, delta, (uint32_t*)out + i);
+    }
+    return;
+  }
 #endif
   EACH_OF(exec, lane) {
     put_lane(out, lane, read_any(host_of(addr[lane], delta), bytes), bytes);
+  }
+}
+
+// Loads `count` values of 4 bytes for every lane.
+KILNI_LANES_INLINE void gather_words(const uint64_t* addr, int64_t delta,
+                                     uint32_t count,
+                                     uint64_t (*out)[KILNI_SOFT_LANES]) {
+  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
+    bool same = chunk_shape(addr + i, 4) == SHAPE_SAME;
+    for (uint32_t k = 0; k < count; k++) {
+      uint32_t* to = (uint32_t*)(void*)out[k] + i;
+      if (same) {
+        uint32_t value = (uint32_t)read_any(host_of(addr[i], delta) + 4 * k, 4);
+        for (int j = 0; j < CHUNK; j++) to[j] = value;
+        continue;
+      }
+      for (int j = 0; j < CHUNK; j++) {
+        to[j] = (uint32_t)read_any(
+            host_of(addr[i + (uint32_t)j], delta) + 4 * k, 4);
+      }
+    }
   }
 }
 
@@ -390,6 +468,8 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* load_vector(
     if (!load_lanes(run, instr, addr, exec, space, bytes, count, out)) {
       return NULL;
     }
+  } else if (bytes == 4 && exec == KILNI_SOFT_FULL_MASK) {
+    gather_words(addr, span.delta, count, out);
   } else {
     EACH_OF(exec, lane) {
       const uint8_t* host = host_of(addr[lane], span.delta);
