@@ -73,7 +73,17 @@ static const uint32_t kilni_lanes_bit32[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
 static const uint64_t kilni_lanes_bit64[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
     __attribute__((unused)) = KILNI_LANES_BITS;
 
+// Left alone, clang unrolls 32 lanes of 256-bit vectors before it looks for
+// vectors, and half of them stay narrow.
+#if defined(__clang__) && defined(__AVX2__) && !defined(__AVX512F__)
+#define KILNI_LANES_VECTORS \
+  _Pragma("clang loop vectorize(enable) interleave_count(4) unroll(disable)")
+#else
+#define KILNI_LANES_VECTORS
+#endif
+
 #define KILNI_LANES_EACH(i) \
+  KILNI_LANES_VECTORS       \
   for (unsigned i = 0; i < (unsigned)KILNI_SOFT_LANES; i++)
 
 // The slot of operand `word` as an array of `type`.
