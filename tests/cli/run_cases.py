@@ -21,7 +21,7 @@ lines of a block are
   same: A B         the two files hold the same
   made: A B ...     these files are there afterwards, and no others but the data
   within: S         it took at most S seconds
-  skip-without: user   skipped for root, who may write everywhere
+  skip-without: X   X is user (root may write everywhere) or nvrtc
 
 A case that is skipped says so; when all are, the exit code is 77.
 """
@@ -139,11 +139,27 @@ def problems(case, result, took, folder, data):
     yield from check_files(case, folder, data)
 
 
-def skipped(case):
+def has_nvrtc(kiln):
+    facts = json.loads(subprocess.check_output([kiln, "doctor", "--json"],
+                                               env=clean_environment(kiln)))
+    return any(library["name"] == "nvrtc" and library["found"]
+               for library in facts["libraries"])
+
+
+def skipped(case, kiln):
     need = case.get("skip-without")
     if need == "user" and os.geteuid() == 0:
         return "root may write everywhere"
+    if need == "nvrtc" and not has_nvrtc(kiln):
+        return "there is no NVRTC on this machine"
     return None
+
+
+def clean_environment(kiln):
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(DROPPED)}
+    env.update(KILN=kiln, K=os.path.join(HERE, "kernels"), ROOT=ROOT)
+    return env
 
 
 def run_case(case, kiln):
@@ -153,12 +169,10 @@ def run_case(case, kiln):
         for name, content in data.items():
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(content)
-        env = {key: value for key, value in os.environ.items()
-               if not key.startswith(DROPPED)}
-        env.update(KILN=kiln, K=os.path.join(HERE, "kernels"), ROOT=ROOT)
         started = time.monotonic()
-        result = subprocess.run(["sh", "-c", case["run"]], cwd=folder, env=env,
-                                stdin=subprocess.DEVNULL, check=False,
+        result = subprocess.run(["sh", "-c", case["run"]], cwd=folder,
+                                env=clean_environment(kiln), check=False,
+                                stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, timeout=100)
         took = time.monotonic() - started
@@ -174,7 +188,7 @@ def main():
     kiln, path = os.path.abspath(sys.argv[1]), sys.argv[2]
     bad = ran = 0
     for case in read_cases(path):
-        reason = skipped(case)
+        reason = skipped(case, kiln)
         if reason:
             print("skipped: %s: %s" % (case["case"], reason))
             continue

@@ -99,7 +99,7 @@ static void what_is_wrong_names_the_parameter(void** state) {
   } BAD[] = {
       {0, "in", NULL, "parameter 0"},
       {1, "arg", "1=1i32", "type i32"},
-            {1, "arg", "1=1.0f64", "type f64"},
+      {1, "arg", "1=1.0f64", "type f64"},
       {1, "out", "1=y:@1", "circle"},
       {1, "out", "1=y:@2", "no buffer"},
       {1, "out", "1=y:@9", "no parameter \"9\""},
