@@ -300,7 +300,9 @@ static kiln_status_t make_registers(kilni_soft_lower_t* lower) {
       kilni_soft_vreg_new(lower, class_, bits);
     }
   }
-  return NULL;
+  kiln_status_t status = lower->status;
+  lower->status = NULL;
+  return status;
 }
 
 // Places of the function's .local variables; its parameters get theirs when

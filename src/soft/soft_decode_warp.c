@@ -270,6 +270,7 @@ static void pass_operand(kilni_soft_lower_t* lower,
 static void fetch_results(kilni_soft_lower_t* lower,
                           const kilni_ptx_operand_t* results, uint32_t count,
                           size_t first_pass) {
+  if (!kiln_status_is_ok(lower->status)) return;
   for (uint32_t i = 0; i < count; i++) {
     if (results[i].kind != KILNI_PTX_OPERAND_REGISTER) continue;
     const kilni_soft_pass_t pass = lower->passes[first_pass + i];
