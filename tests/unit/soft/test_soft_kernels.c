@@ -559,7 +559,7 @@ static void check_atomics(const uint32_t* in, const uint32_t* words,
     w[7] ^= x;
     w[9] = w[9] >= 99 ? 0 : w[9] + 1;
     w[10] = w[10] == 0 || w[10] > 49 ? 49 : w[10] - 1;
-    w[14] += i + 1;
+    w[14] += 7;
     w[15] = w[15] * 3 + 1;
     sum += (uint64_t)x << 20;
   }
