@@ -21,7 +21,7 @@ lines of a block are
   same: A B         the two files hold the same
   made: A B ...     these files are there afterwards, and no others but the data
   within: S         it took at most S seconds
-  skip-without: X   X is user (root may write everywhere) or nvrtc
+  skip-without: X   X is user (root may write all), nvrtc or gpu
 
 A case that is skipped says so; when all are, the exit code is 77.
 """
@@ -139,11 +139,18 @@ def problems(case, result, took, folder, data):
     yield from check_files(case, folder, data)
 
 
+def facts(kiln):
+    return json.loads(subprocess.check_output([kiln, "doctor", "--json"],
+                                              env=clean_environment(kiln)))
+
+
 def has_nvrtc(kiln):
-    facts = json.loads(subprocess.check_output([kiln, "doctor", "--json"],
-                                               env=clean_environment(kiln)))
     return any(library["name"] == "nvrtc" and library["found"]
-               for library in facts["libraries"])
+               for library in facts(kiln)["libraries"])
+
+
+def has_gpu(kiln):
+    return any(device["kind"] == "cuda" for device in facts(kiln)["devices"])
 
 
 def skipped(case, kiln):
@@ -152,6 +159,8 @@ def skipped(case, kiln):
         return "root may write everywhere"
     if need == "nvrtc" and not has_nvrtc(kiln):
         return "there is no NVRTC on this machine"
+    if need == "gpu" and not has_gpu(kiln):
+        return "there is no GPU that works on this machine"
     return None
 
 
