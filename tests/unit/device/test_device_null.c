@@ -286,6 +286,36 @@ static void test_kernels_are_listed(void** state) {
   release_all(world);
 }
 
+static kiln_cu_result_t too_new(kiln_cu_module_t* module, const void* image,
+                                unsigned int count,
+                                kiln_cu_jit_option_t* options, void** values) {
+  (void)module;
+  (void)image;
+  (void)count;
+  (void)options;
+  (void)values;
+  return KILN_CU_ERROR_UNSUPPORTED_PTX_VERSION;
+}
+
+static void test_ptx_that_is_too_new(void** state) {
+  world_t* world = *state;
+  world->table.cuModuleLoadDataEx = too_new;
+  open_device(world);
+  kiln_module_t* module = NULL;
+  kiln_load_log_t* log = NULL;
+  kiln_module_options_t options = kiln_module_options_default();
+  options.name = "new.ptx";
+  assert_says(
+      kiln_module_load(world->device, ptx(), &options, &log, &module),
+      KILN_STATUS_INCOMPATIBLE,
+      "\"new.ptx\" is PTX 8.0 and the driver of \"cuda:0\" is CUDA 13.0");
+  assert_null(module);
+  assert_string_equal(kiln_load_log_text(log), "");
+  kiln_load_log_release(log);
+  kiln_device_release(world->device);
+  kiln_runtime_release(world->runtime);
+}
+
 // ---- Launches ----
 
 static kiln_status_t launch(world_t* world, const kiln_argument_t* arguments,
@@ -523,6 +553,7 @@ int main(void) {
       TEST(test_ranges_are_checked),
       TEST(test_an_empty_buffer),
       TEST(test_kernels_are_listed),
+      TEST(test_ptx_that_is_too_new),
       TEST(test_arguments_are_checked),
       TEST(test_shapes_are_checked),
       TEST(test_many_arguments),
