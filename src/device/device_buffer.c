@@ -134,6 +134,20 @@ static kiln_status_t check(const kiln_buffer_t* buffer,
   return check_range(buffer, offset, bytes, what);
 }
 
+// What the driver calls synchronous is so only towards the default stream: a
+// fill, a copy on the device and the last part of a copy from pageable memory
+// may still run when it returns, and our streams do not wait for them.
+static kiln_status_t settle(kiln_device_t* device, kiln_status_t status) {
+  if (!kiln_status_is_ok(status)) return status;
+  kilni_scope_t scope;
+  KILNI_RETURN_IF_ERROR(
+      kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuCtxSynchronize));
+  return kilni_scope_leave(
+      &scope,
+      KILNI_DEVICE_CHECK(device, device->table->cuStreamSynchronize(NULL),
+                         "cuStreamSynchronize"));
+}
+
 // ---- Host to device and back ----
 
 kiln_status_t kiln_buffer_write(kiln_buffer_t* buffer, uint64_t offset,
@@ -145,7 +159,7 @@ kiln_status_t kiln_buffer_write(kiln_buffer_t* buffer, uint64_t offset,
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyHtoD,
                     buffer->address + offset, data, bytes);
-  return status;
+  return settle(buffer->device, status);
 }
 
 kiln_status_t kiln_buffer_read(kiln_buffer_t* buffer, uint64_t offset,
@@ -228,7 +242,7 @@ kiln_status_t kiln_buffer_fill(kiln_buffer_t* buffer, uint64_t offset,
     KILNI_DEVICE_CALL(status, buffer->device, cuMemsetD32, to, value,
                       bytes / 4);
   }
-  return status;
+  return settle(buffer->device, status);
 }
 
 kiln_status_t kiln_buffer_fill_async(kiln_buffer_t* buffer,
@@ -294,7 +308,7 @@ kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,
   KILNI_DEVICE_CALL(status, target->device, cuMemcpyDtoD,
                     target->address + target_offset,
                     source->address + source_offset, bytes);
-  return status;
+  return settle(target->device, status);
 }
 
 kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
