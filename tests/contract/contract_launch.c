@@ -53,10 +53,8 @@ static void argument_forms(contract_t* t) {
   CHECK(back[0] == 3 && back[1] == 4 && back[2] == 9);
   IS(INVALID_VALUE,
      t->cu->cuLaunchKernel(mixed, 1, 1, 1, 1, 1, 1, 0, NULL, params, extra));
-  bytes = sizeof(packed) - 8;
-  IS_EITHER(
-      LAUNCH_OUT_OF_RESOURCES, INVALID_VALUE,
-      t->cu->cuLaunchKernel(mixed, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+  // A buffer too short is no case: driver 580 takes it, and reads what it
+  // likes.
   IS(INVALID_VALUE,
      t->cu->cuLaunchKernel(mixed, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
   OK(t->cu->cuMemFree(a));

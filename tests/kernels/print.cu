@@ -34,7 +34,8 @@ extern "C" __global__ void print(const int* in, int* out) {
     printf("%f %10.3f %e %G %a\n", 1.5, -2.25 * in[i], 1e-10, 1e20, 0.75);
     printf("no arguments\n");
     printf("%p\n", (void*)0x1234);
-    printf("%*d|%.*f|%hd|%ld|%lu\n", 7, 42, 2, 3.14159, 70000, -5L, 99UL);
+    // A precision from an argument is not documented, and misread by driver 580.
+    printf("%*d|%.2f|%hd|%ld|%lu\n", 7, 42, 3.14159, 70000, -5L, 99UL);
     printf("%s\n", "");
   }
 }

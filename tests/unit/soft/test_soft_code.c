@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/thread.h"
 #include "soft/soft_grid.h"
+#include "test_tree.h"
 
 // An allocator that fails the n-th call and counts what is live. one-thread
 typedef struct counting_t {
@@ -36,8 +37,7 @@ static void* counting_fn(void* ptr, size_t old_size, size_t new_size,
 
 static kilni_ptx_module_t* read_module(const char* name) {
   char path[512];
-  snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu.ptx", KILN_SOURCE_DIR,
-           name);
+  snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu.ptx", test_tree(), name);
   uint8_t* text;
   size_t size;
   assert_true(kiln_status_is_ok(

@@ -19,6 +19,7 @@
 #include "soft/soft.h"
 #include "soft/soft_memory.h"
 #include "soft_substitute.h"
+#include "test_tree.h"
 
 #define OK(call)    assert_int_equal((call), KILN_CU_SUCCESS)
 #define IS(e, call) assert_int_equal((call), KILN_CU_ERROR_##e)
@@ -581,9 +582,10 @@ static void test_rows_page(void** state) {
   open_device(&d, 1, 0);
   uint8_t* page = NULL;
   size_t size = 0;
-  assert_true(kiln_status_is_ok(kilni_file_read(
-      kiln_allocator_libc(), KILN_SOURCE_DIR "/docs/reference/soft-rows.md",
-      1 << 20, &page, &size)));
+  char path[512];
+  test_tree_path(path, sizeof(path), "docs/reference/soft-rows.md");
+  assert_true(kiln_status_is_ok(
+      kilni_file_read(kiln_allocator_libc(), path, 1 << 20, &page, &size)));
   size_t lines = 0;
   for (const char* at = (const char*)page; (at = strstr(at, "\n| `")); ++at) {
     ++lines;

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "soft_kit.h"
+#include "test_tree.h"
 
 #define EVERY_WAY(kit)                                              \
   soft_kit_way_t way_;                                              \
@@ -27,8 +28,7 @@ static soft_kit_t kit;
 
 static void load(const char* name) {
   char path[512];
-  snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu.ptx", KILN_SOURCE_DIR,
-           name);
+  snprintf(path, sizeof(path), "%s/tests/kernels/%s.cu.ptx", test_tree(), name);
   uint8_t* text;
   size_t size;
   assert_true(kiln_status_is_ok(
