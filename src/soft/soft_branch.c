@@ -25,9 +25,8 @@ static void add_group(kilni_soft_run_t* run, const kilni_soft_instr_t* pc,
                             .state = KILNI_SOFT_READY};
 }
 
-// The turn is over: the warp yields, and goes on at `pc`.
-static const kilni_soft_instr_t* expire(kilni_soft_run_t* run,
-                                        const kilni_soft_instr_t* pc) {
+const kilni_soft_instr_t* kilni_soft_expire(kilni_soft_run_t* run,
+                                            const kilni_soft_instr_t* pc) {
   kilni_soft_flush(run);
   kilni_soft_group_t* g = &run->groups[run->current];
   g->pc = pc;
@@ -43,7 +42,7 @@ static const kilni_soft_instr_t* arrive(kilni_soft_run_t* run,
                                         const kilni_soft_instr_t* from,
                                         const kilni_soft_instr_t* pc) {
   if (pc <= from) {
-    if (--run->warp.budget <= 0) return expire(run, pc);
+    if (--run->warp.budget <= 0) return kilni_soft_expire(run, pc);
     return pc;
   }
   if ((uintptr_t)pc < (uintptr_t)run->limit) return pc;
@@ -101,6 +100,6 @@ const kilni_soft_instr_t* kilni_soft_scatter(
   for (uint32_t lane = 0; lane < KILNI_SOFT_LANES; lane++) {
     if ((left & ~same) >> lane & 1u) add_group(run, targets[lane], 1u << lane);
   }
-  if (--run->warp.budget <= 0) return expire(run, first);
+  if (--run->warp.budget <= 0) return kilni_soft_expire(run, first);
   return kilni_soft_park(run, first, KILNI_SOFT_READY, 0);
 }

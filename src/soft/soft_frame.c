@@ -158,6 +158,8 @@ static const kilni_soft_instr_t* enter_call(kilni_soft_run_t* run,
   }
   run->steps += instr->b;
   run->groups[run->current].frame = frame;
+  // Recursion takes time without a branch backward.
+  if (--run->warp.budget <= 0) return kilni_soft_expire(run, callee->code);
   return kilni_soft_park(run, callee->code, KILNI_SOFT_READY, 0);
 }
 

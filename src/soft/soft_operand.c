@@ -62,6 +62,11 @@ uint32_t kilni_soft_variable_address(kilni_soft_lower_t* lower, uint32_t index,
     return kilni_soft_constant(lower, &constant);
   }
   if (variable->space == KILNI_PTX_SPACE_LOCAL) {
+    if (lower->variable_words[index] == KILNI_SOFT_NONE) {
+      kilni_soft_refuse(lower, "local variable \"%s\" outside a function",
+                        variable->name);
+      return kilni_soft_value(lower, 0, true);
+    }
     uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
     kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_local_address);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_D, t, KILNI_SOFT_ROLE_DEF);

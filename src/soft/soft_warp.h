@@ -196,7 +196,10 @@ static inline void kilni_soft_spin(kilni_soft_run_t* run) {
   }
 }
 
-// soft_branch.c: each lane of the group goes where `targets` says.
+// soft_branch.c: the turn is over; the group goes on at `pc` in the next.
+const kilni_soft_instr_t* kilni_soft_expire(kilni_soft_run_t* run,
+                                            const kilni_soft_instr_t* pc);
+// Each lane of the group goes where `targets` says.
 const kilni_soft_instr_t* kilni_soft_scatter(
     kilni_soft_run_t* run, const kilni_soft_instr_t* branch,
     const kilni_soft_instr_t* const targets[KILNI_SOFT_LANES]);

@@ -193,11 +193,24 @@ static void test_deadlock(void** state) {
 
 static const char forever_ptx[] = HEAD KERNEL("LOOP:\nbra LOOP;\n");
 
+// Two calls of itself at each of 60 depths: it would take for ever, and has no
+// branch backward.
+static const char tree_ptx[] = HEAD
+    ".func f(.param .b32 x)\n{\n.reg .b32 %r<9>;\n.reg .pred %p<2>;\n"
+    "ld.param.b32 %r1, [x];\nsetp.gt.u32 %p1, %r1, 60;\n@%p1 ret;\n"
+    "add.u32 %r1, %r1, 1;\n"
+    "{ .param .b32 a0;\nst.param.b32 [a0], %r1;\ncall.uni f, (a0);\n}\n"
+    "{ .param .b32 a1;\nst.param.b32 [a1], %r1;\ncall.uni f, (a1);\n}\n"
+    "ret;\n}\n" KERNEL(
+        "{ .param .b32 a0;\nst.param.b32 [a0], %r1;\n"
+        "call.uni f, (a0);\n}\nret;\n");
+
 static void test_cancel(void** state) {
   (void)state;
   EVERY_WAY(&kit) {
     kit.cancel_after_ns = 20000000;
     assert_int_equal(run(forever_ptx, 4, 64), KILNI_SOFT_FAULT_CANCELLED);
+    assert_int_equal(run(tree_ptx, 1, 32), KILNI_SOFT_FAULT_CANCELLED);
     kit.cancel_after_ns = 0;
   }
 }
