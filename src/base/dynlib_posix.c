@@ -21,6 +21,11 @@ struct kilni_dynlib_t {
 // The loader leaves its sentence in a slot of the calling thread.
 static kiln_status_t open_error(const char* name) {
   const char* sentence = dlerror();
+  size_t size = strlen(name);
+  if (sentence && strncmp(sentence, name, size) == 0 &&
+      strncmp(sentence + size, ": ", 2) == 0) {
+    sentence += size + 2;  // the name is in our own sentence
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(NOT_FOUND, "the library \"%s\" cannot be opened: %s", name,
                  sentence ? sentence : "the loader gives no reason"),

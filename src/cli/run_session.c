@@ -123,7 +123,11 @@ static bool load_module(kilni_cli_session_t* s, const kilni_cli_buffer_t* code,
   kiln_status_t status =
       kiln_module_load(s->device, image, &options, &log, &s->module);
   kilni_cli_progress_stop(&progress);
-  if (log != NULL) note_text(kiln_load_log_text(log));
+  // What the reader refuses, the error says by itself.
+  kiln_status_code_t code_of = kiln_status_code(status);
+  bool said =
+      code_of == KILN_STATUS_BAD_DATA || code_of == KILN_STATUS_UNSUPPORTED;
+  if (log != NULL && !said) note_text(kiln_load_log_text(log));
   kiln_load_log_release(log);
   return kilni_cli_check(error, status);
 }
