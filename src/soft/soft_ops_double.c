@@ -24,8 +24,13 @@ ROUNDED(_rp, KILNI_LANES_RP)
 
 #define SIGN 0x8000000000000000u
 
-KILNI_LANES_UNARY(abs_f64, uint64_t, uint64_t, a & ~SIGN)
-KILNI_LANES_UNARY(neg_f64, uint64_t, uint64_t, a ^ SIGN)
+#define QUIET        0x0008000000000000u
+#define IS_NAN(bits) (((bits) & ~SIGN) > 0x7ff0000000000000u)
+
+// A NaN keeps its sign and becomes quiet, as an H200 has it.
+KILNI_LANES_UNARY(abs_f64, uint64_t, uint64_t,
+                  IS_NAN(a) ? a | QUIET : a & ~SIGN)
+KILNI_LANES_UNARY(neg_f64, uint64_t, uint64_t, IS_NAN(a) ? a | QUIET : a ^ SIGN)
 KILNI_LANES_BINARY(copysign_f64, uint64_t, uint64_t, uint64_t,
                    (a & SIGN) | (b & ~SIGN))
 

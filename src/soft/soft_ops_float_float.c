@@ -41,14 +41,22 @@ KILNI_LANES_UNARY(cvt_ftz_f64_f32, double, float, widen(flush32(a)))
 KILNI_LANES_UNARY(cvt_ftz_sat_f64_f32, double, float,
                   saturate64((double)flush32(a)))
 
-#define NARROW(r, mode)                                                     \
-  KILNI_LANES_UNARY_ROUNDED(cvt_##r##_f32_f64, mode, float, double,         \
-                            canonical32((float)a))                          \
-  KILNI_LANES_UNARY_ROUNDED(cvt_##r##_sat_f32_f64, mode, float, double,     \
-                            saturate32((float)a))                           \
-  KILNI_LANES_UNARY_ROUNDED(cvt_##r##_ftz_f32_f64, mode, float, double,     \
-                            flush32(canonical32((float)a)))                 \
-  KILNI_LANES_UNARY_ROUNDED(cvt_##r##_ftz_sat_f32_f64, mode, float, double, \
+// A NaN keeps its sign and the upper bits of its payload, and becomes quiet.
+KILNI_LANES_INLINE float narrow(double x) {
+  float r = (float)x;
+  uint64_t u = bits64(x);
+  uint32_t nan = (uint32_t)(u >> 32 & 0x80000000u) | 0x7fc00000u |
+                 (uint32_t)(u >> 29 & 0x7fffffu);
+  return x == x ? r : float32(nan);
+}
+
+#define NARROW(r, mode)                                                        \
+  KILNI_LANES_UNARY_ROUNDED(cvt_##r##_f32_f64, mode, float, double, narrow(a)) \
+  KILNI_LANES_UNARY_ROUNDED(cvt_##r##_sat_f32_f64, mode, float, double,        \
+                            saturate32((float)a))                              \
+  KILNI_LANES_UNARY_ROUNDED(cvt_##r##_ftz_f32_f64, mode, float, double,        \
+                            flush32(narrow(a)))                                \
+  KILNI_LANES_UNARY_ROUNDED(cvt_##r##_ftz_sat_f32_f64, mode, float, double,    \
                             flush32(saturate32((float)a)))
 NARROW(rn, KILNI_LANES_RN)
 NARROW(rz, KILNI_LANES_RZ)

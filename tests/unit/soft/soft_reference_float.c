@@ -237,7 +237,7 @@ bool soft_float_reference(const soft_form_t* f, const soft_lane_in_t* in,
     out->d = extreme(f, in);
   } else if (is(f, "abs") || is(f, "neg")) {
     out->d = flush(f, bits, is(f, "abs") ? a & ~s : a ^ s);
-    if (bits == 32 && is_nan(32, a)) out->d = NAN32;
+    if (is_nan(bits, a)) out->d = bits == 32 ? NAN32 : a | QUIET;
   } else if (is(f, "copysign")) {
     out->d = (a & s) | (b & (s - 1));
   } else if (is(f, "testp")) {
@@ -301,7 +301,13 @@ bool soft_float_to_float(const soft_form_t* f, uint64_t x,
   if (is_nan(from, x)) {
     uint64_t wide =
         (x & 0x80000000u) << 32 | 0x7ff8000000000000u | (x & 0x7fffffu) << 29;
-    out->d = to == 32 ? NAN32 : from == 32 ? wide : x | QUIET;
+    uint32_t upper = (uint32_t)(x >> 32 & 0x80000000u) | 0x7fc00000u |
+                     (uint32_t)(x >> 29 & 0x7fffffu);
+    if (to == 32) {
+      out->d = from == 32 ? NAN32 : upper;
+    } else {
+      out->d = from == 32 ? wide : x | QUIET;
+    }
     out->d = saturate(f, to, out->d);
     return true;
   }
