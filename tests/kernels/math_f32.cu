@@ -11,7 +11,7 @@
 // buffer: b in f32 256 wide 82
 // buffer: exact out f32 4096
 // buffer: near out f32 2048
-// approx: near 8
+// approx: near 2
 extern "C" __global__ void math_f32(const float* a, const float* b,
                                     float* exact, float* near) {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -11,7 +11,7 @@
 // buffer: b in f64 256 wide 92
 // buffer: exact out f64 4096
 // buffer: near out f64 2048
-// approx: near 4
+// approx: near 2
 extern "C" __global__ void math_f64(const double* a, const double* b,
                                     double* exact, double* near) {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
