@@ -152,8 +152,8 @@ void kilni_soft_param_put(kilni_soft_lower_t* lower, uint32_t variable,
   if (bytes == 4) {
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, word, value, 0);
   } else if (bytes == 8) {
-    kilni_soft_low_t* low =
-        kilni_soft_low_unary(lower, KILNI_SOFT_OP_unpack_b64, word, value, 0);
+    kilni_soft_low_t* low = kilni_soft_low_unary(
+        lower, KILNI_SOFT_OP_unpack_b64_b32x2, word, value, 0);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_B, word + 1, KILNI_SOFT_ROLE_DEF);
   } else {
     kilni_soft_low_t* low =
@@ -174,7 +174,8 @@ uint32_t kilni_soft_param_get(kilni_soft_lower_t* lower, uint32_t variable,
   uint32_t t = kilni_soft_temp(
       lower, bytes == 8 ? KILNI_SOFT_CLASS_64 : KILNI_SOFT_CLASS_32);
   if (bytes == 8) {
-    kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64, t, word, word + 1);
+    kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64_b32x2, t, word,
+                          word + 1);
   } else {
     kilni_soft_low_unary(
         lower, KILNI_SOFT_OP_extract, t, word,

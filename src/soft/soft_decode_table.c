@@ -283,11 +283,21 @@ static void move_pack(kilni_soft_lower_t* lower,
   bool wide = bits == 64;
   uint32_t d = kilni_soft_def(lower, &source->operands[0], wide);
   if (wide) {
-    kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64, d, words[0], words[1]);
+    kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64_b32x2, d, words[0],
+                          words[1]);
   } else {
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, d, words[0], 0);
   }
   kilni_soft_def_done(lower, &source->operands[0], d, wide, false);
+}
+
+// Where a half of 64 bits is written: its register, or nowhere that lasts.
+static uint32_t half_of(kilni_soft_lower_t* lower,
+                        const kilni_ptx_operand_t* part) {
+  if (part == NULL || part->kind == KILNI_PTX_OPERAND_SINK) {
+    return kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
+  }
+  return kilni_soft_def(lower, part, false);
 }
 
 // mov of one register into {a, b, ...}.
@@ -306,13 +316,20 @@ static void move_unpack(kilni_soft_lower_t* lower,
   bool wide = bits == 64;
   words[0] = kilni_soft_use(lower, &source->operands[1], wide, 0);
   if (wide) {
-    uint32_t lo = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
-    uint32_t hi = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
-    kilni_soft_low_t* low =
-        kilni_soft_low_unary(lower, KILNI_SOFT_OP_unpack_b64, lo, words[0], 0);
+    // Halves go straight to where they belong.
+    bool halves = each == 32;
+    uint32_t lo = half_of(lower, halves ? &part[0] : NULL);
+    uint32_t hi = half_of(lower, halves ? &part[1] : NULL);
+    kilni_soft_low_t* low = kilni_soft_low_unary(
+        lower, KILNI_SOFT_OP_unpack_b64_b32x2, lo, words[0], 0);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_B, hi, KILNI_SOFT_ROLE_DEF);
     words[0] = lo;
     words[1] = hi;
+    for (uint32_t i = 0; halves && i < 2; i++) {
+      if (part[i].kind == KILNI_PTX_OPERAND_SINK) continue;
+      kilni_soft_def_done(lower, &part[i], words[i], false, false);
+    }
+    if (halves) return;
   } else {
     // The source may be one of the destinations.
     uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);

@@ -261,8 +261,8 @@ static void pass_operand(kilni_soft_lower_t* lower,
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, words, value, 0);
     return;
   }
-  kilni_soft_low_t* low =
-      kilni_soft_low_unary(lower, KILNI_SOFT_OP_unpack_b64, words, value, 0);
+  kilni_soft_low_t* low = kilni_soft_low_unary(
+      lower, KILNI_SOFT_OP_unpack_b64_b32x2, words, value, 0);
   kilni_soft_low_word(low, KILNI_SOFT_WORD_B, words + 1, KILNI_SOFT_ROLE_DEF);
 }
 
@@ -277,7 +277,7 @@ static void fetch_results(kilni_soft_lower_t* lower,
     bool wide = pass.bytes == 8;
     uint32_t d = kilni_soft_def(lower, &results[i], wide);
     if (wide) {
-      kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64, d, pass.slot,
+      kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64_b32x2, d, pass.slot,
                             pass.slot + 1);
     } else {
       kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, d, pass.slot, 0);

@@ -255,33 +255,6 @@ KILNI_SOFT_HANDLER(insert) {
   return instr + 1;
 }
 
-KILNI_SOFT_HANDLER(pack_b64) {
-  const uint32_t* a = KILNI_LANES_AT(uint32_t, instr->a);
-  const uint32_t* b = KILNI_LANES_AT(uint32_t, instr->b);
-  uint64_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) {
-    r[i] = a[i] | (uint64_t)b[i] << 32;
-  }
-  kilni_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r,
-                      kilni_soft_exec(warp, instr));
-  return instr + 1;
-}
-
-// `d` and `b`: the low and the high half.
-KILNI_SOFT_HANDLER(unpack_b64) {
-  const uint64_t* a = KILNI_LANES_AT(uint64_t, instr->a);
-  uint32_t lo[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  uint32_t hi[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) {
-    lo[i] = (uint32_t)a[i];
-    hi[i] = (uint32_t)(a[i] >> 32);
-  }
-  uint32_t exec = kilni_soft_exec(warp, instr);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), lo, exec);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->b), hi, exec);
-  return instr + 1;
-}
-
 // `aux`: kilni_soft_space_t.
 KILNI_SOFT_HANDLER(isspacep) {
   const uint64_t* a = KILNI_LANES_AT(uint64_t, instr->a);

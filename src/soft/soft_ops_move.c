@@ -12,29 +12,8 @@ KILNI_SOFT_HANDLER(mov_pred) {
   return instr + 1;
 }
 
-KILNI_LANES_BINARY(pack_b32_b16x2, uint32_t, uint32_t, uint32_t,
-                   (a & 0xffffu) | b << 16)
 KILNI_LANES_BINARY(pack_b64_b32x2, uint64_t, uint32_t, uint32_t,
                    a | (uint64_t)b << 32)
-KILNI_LANES_QUATERNARY(pack_b64_b16x4, uint64_t, uint32_t, uint32_t, uint32_t,
-                       uint32_t,
-                       ((a & 0xffffu) | b << 16) |
-                           (uint64_t)((c & 0xffffu) | w << 16) << 32)
-
-KILNI_SOFT_HANDLER(unpack_b32_b16x2) {
-  uint32_t exec = kilni_soft_exec(warp, instr);
-  const uint32_t* a = KILNI_LANES_AT(uint32_t, instr->a);
-  uint32_t low[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  uint32_t high[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) {
-    low[i] = a[i] & 0xffffu;
-    high[i] = a[i] >> 16;
-  }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), low, exec);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->b), high, exec);
-  return instr + 1;
-}
-
 KILNI_SOFT_HANDLER(unpack_b64_b32x2) {
   uint32_t exec = kilni_soft_exec(warp, instr);
   const uint64_t* a = KILNI_LANES_AT(uint64_t, instr->a);
@@ -46,23 +25,6 @@ KILNI_SOFT_HANDLER(unpack_b64_b32x2) {
   }
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), low, exec);
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->b), high, exec);
-  return instr + 1;
-}
-
-KILNI_SOFT_HANDLER(unpack_b64_b16x4) {
-  uint32_t exec = kilni_soft_exec(warp, instr);
-  const uint64_t* a = KILNI_LANES_AT(uint64_t, instr->a);
-  uint32_t part[4][KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  KILNI_LANES_EACH(i) {
-    part[0][i] = (uint32_t)a[i] & 0xffffu;
-    part[1][i] = (uint32_t)a[i] >> 16;
-    part[2][i] = (uint32_t)(a[i] >> 32) & 0xffffu;
-    part[3][i] = (uint32_t)(a[i] >> 48);
-  }
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), part[0], exec);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->b), part[1], exec);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->c), part[2], exec);
-  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->aux), part[3], exec);
   return instr + 1;
 }
 
