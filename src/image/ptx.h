@@ -630,15 +630,16 @@ static inline const kilni_ptx_form_t* kilni_ptx_instruction_form(
   return &module->forms[ins->form];
 }
 
-// The operands of an instruction, and the children of an operand.
+// The operands of an instruction, and the children of an operand; NULL where
+// there is none.
 static inline const kilni_ptx_operand_t* kilni_ptx_instruction_operands(
     const kilni_ptx_module_t* module, const kilni_ptx_instruction_t* ins) {
-  return &module->operands[ins->first_operand];
+  return ins->operand_count ? &module->operands[ins->first_operand] : NULL;
 }
 
 static inline const kilni_ptx_operand_t* kilni_ptx_operand_children(
     const kilni_ptx_module_t* module, const kilni_ptx_operand_t* operand) {
-  return &module->operands[operand->first];
+  return operand->count ? &module->operands[operand->first] : NULL;
 }
 
 #endif  // KILN_SRC_IMAGE_PTX_H_

@@ -125,11 +125,9 @@ static kiln_cu_result_t fault_result(kilni_soft_fault_kind_t kind) {
   return KILN_CU_ERROR_LAUNCH_FAILED;
 }
 
-// Makes `result` sticky and stops what runs. True for the first fault, which
-// the caller logs once the lock is gone.
-static bool fail_context(kilni_soft_driver_t* driver, kiln_cu_result_t result,
-                         const char* text) {
-  if (driver->context.sticky != KILN_CU_SUCCESS) return false;
+// Makes `result` sticky and stops what runs.
+static void make_sticky(kilni_soft_driver_t* driver, kiln_cu_result_t result,
+                        const char* text) {
   driver->context.sticky = result;
   if (driver->fault_text[0] == '\0') {
     size_t length = strlen(text);
@@ -142,11 +140,22 @@ static bool fail_context(kilni_soft_driver_t* driver, kiln_cu_result_t result,
        task = task->next) {
     kilni_soft_grid_cancel(task->work.as.grid);
   }
-  return true;
 }
 
-static void log_fault(kilni_soft_driver_t* driver, const char* text) {
+// The first fault is told to the log, without the lock, and only then made
+// known: whoever waits and gets the error finds the story in the log. Others
+// that come meanwhile are the same story's, and are dropped.
+static void fail_context(kilni_soft_driver_t* driver, kiln_cu_result_t result,
+                         const char* text) {
+  if (driver->context.sticky != KILN_CU_SUCCESS || driver->queue.telling) {
+    return;
+  }
+  driver->queue.telling = true;
+  kilni_mutex_unlock(&driver->lock);
   KILNI_LOG(&driver->host.log, WARNING, "%s", text);
+  kilni_mutex_lock(&driver->lock);
+  driver->queue.telling = false;
+  make_sticky(driver, result, text);
 }
 
 // ---- What workers do, unlocked ----
@@ -207,11 +216,7 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
       break;
   }
   kilni_mutex_lock(&driver->lock);
-  if (!good && fail_context(driver, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone)) {
-    kilni_mutex_unlock(&driver->lock);
-    log_fault(driver, kGone);
-    kilni_mutex_lock(&driver->lock);
-  }
+  if (!good) fail_context(driver, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone);
   finish(driver, task);
 }
 
@@ -235,10 +240,8 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   queue->executed += kilni_soft_grid_executed(grid);
   const kilni_soft_fault_t* fault = kilni_soft_grid_fault(grid);
   kiln_cu_result_t result = fault_result(fault->kind);
-  bool first =
-      result != KILN_CU_SUCCESS && fail_context(driver, result, fault->report);
+  if (result != KILN_CU_SUCCESS) fail_context(driver, result, fault->report);
   kilni_mutex_unlock(&driver->lock);
-  if (first) log_fault(driver, fault->report);
   kilni_soft_grid_destroy(grid);
   kilni_mutex_lock(&driver->lock);
   task->work.as.grid = NULL;

@@ -105,6 +105,7 @@ typedef struct kilni_soft_queue_t {
   size_t ready_count;
   size_t ready_capacity;
   kilni_soft_task_t* running;  // kernels with workers inside
+  bool telling;                // the first fault is on its way to the log
   uint64_t executed;           // thread-instructions of kernels that have ended
 } kilni_soft_queue_t;
 
