@@ -7,7 +7,8 @@
                                                       GPU answered
     live_kernels.py --kiln KILN --recorded FILE       soft against that file:
                                                       needs no GPU
-    live_kernels.py --kiln KILN --cuda-only           only run on cuda:0
+    live_kernels.py --kiln KILN --memcheck            cuda:0 under
+                                                      compute-sanitizer
 
 How a kernel is run, and what may differ, stands in its own first comment
 (tests/kernels/README.md). Everything is equal to the bit, any NaN equal to any
@@ -26,6 +27,7 @@ KERNELS = pathlib.Path(__file__).resolve().parent.parent / "kernels"
 MASK = (1 << 64) - 1
 SKIP = 77
 LIMIT_S = "60"
+MEMCHECK = ("compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "99")
 FORMAT = {"i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i",
           "u32": "I", "i64": "q", "u64": "Q", "f32": "f", "f64": "d"}
 
@@ -155,10 +157,11 @@ def canonical(kind, data):
 class Answer:
     """What a device did with a run."""
 
-    def __init__(self, run, kiln, device):
+    def __init__(self, run, kiln, device, wrapper=()):
         with tempfile.TemporaryDirectory() as text:
             folder = pathlib.Path(text)
             line, outputs = command_of(run, kiln, device, folder)
+            line = [*wrapper, *line]
             done = subprocess.run(line, capture_output=True, text=True,
                                   errors="replace", check=False)
             self.code, self.errors = done.returncode, done.stderr
@@ -243,15 +246,21 @@ def cuda_missing(kiln):
 
 def check_live(run, arguments, record):
     cuda = Answer(run, arguments.kiln, "cuda:0")
-    faults = own_faults(run, cuda, "cuda:0")
-    notes = []
-    if not arguments.cuda_only:
-        soft = Answer(run, arguments.kiln, "soft")
-        faults += own_faults(run, soft, "soft")
-        more, notes = compare(run, cuda, soft)
-        faults += more
+    soft = Answer(run, arguments.kiln, "soft")
+    faults = own_faults(run, cuda, "cuda:0") + own_faults(run, soft, "soft")
+    more, notes = compare(run, cuda, soft)
     record[run.name] = cuda.digests(run)
-    return faults, notes
+    return faults + more, notes
+
+
+def check_memory(run, arguments):
+    """Under memcheck, which must say of itself that it looked."""
+    checked = Answer(run, arguments.kiln, "cuda:0", MEMCHECK)
+    faults = own_faults(run, checked, "cuda:0")
+    summary = [line for line in checked.lines if "ERROR SUMMARY" in line]
+    if not any("ERROR SUMMARY: 0 errors" in line for line in summary):
+        faults.append(f"memcheck says {summary or 'nothing'}")
+    return faults, ["0 errors"]
 
 
 def check_recorded(run, arguments, recorded):
@@ -280,7 +289,7 @@ def main():
     parser.add_argument("--only")
     parser.add_argument("--record", type=pathlib.Path)
     parser.add_argument("--recorded", type=pathlib.Path)
-    parser.add_argument("--cuda-only", action="store_true")
+    parser.add_argument("--memcheck", action="store_true")
     arguments = parser.parse_args()
     recorded = json.loads(arguments.recorded.read_text()) \
         if arguments.recorded else None
@@ -291,8 +300,14 @@ def main():
             sys.exit(SKIP)
     passed, failed, record = 0, 0, {}
     for run in all_runs(arguments.only):
-        faults, notes = check_recorded(run, arguments, recorded) \
-            if recorded else check_live(run, arguments, record)
+        if arguments.memcheck and run.fails:
+            continue  # a kernel that shall fail is an error to memcheck, too
+        if recorded:
+            faults, notes = check_recorded(run, arguments, recorded)
+        elif arguments.memcheck:
+            faults, notes = check_memory(run, arguments)
+        else:
+            faults, notes = check_live(run, arguments, record)
         print(f"{'not ok' if faults else 'ok':6} {run.name:32} "
               f"{'; '.join(faults or notes)}", flush=True)
         failed += bool(faults)
