@@ -370,6 +370,15 @@ static bool add_instruction(kilni_ptx_reader_t* reader, const draft_t* draft) {
          kilni_ptx_pend(reader, &draft->target, name, false, first);
 }
 
+static bool check_types(kilni_ptx_reader_t* reader, const draft_t* draft) {
+  const kilni_ptx_form_t* form = form_at(reader, draft->form);
+  if (form->modifier_count == 0) return true;
+  const uint16_t* modifiers =
+      KILNI_PTX_AT(reader->arena->modifiers, uint16_t, form->first_modifier);
+  return kilni_ptx_check_types(reader, &draft->mnemonic, form, modifiers,
+                               draft->operands, draft->operand_count);
+}
+
 static bool read_rest(kilni_ptx_reader_t* reader, draft_t* draft) {
   if (!read_form(reader, draft)) return false;
   bool ok;
@@ -378,7 +387,7 @@ static bool read_rest(kilni_ptx_reader_t* reader, draft_t* draft) {
   } else if (draft->opcode == KILNI_PTX_OP_CALL) {
     ok = read_call(reader, draft);
   } else {
-    ok = read_operands(reader, draft);
+    ok = read_operands(reader, draft) && check_types(reader, draft);
   }
   if (ok && draft->opcode == KILNI_PTX_OP_BRX) ok = check_brx(reader, draft);
   return ok && kilni_ptx_expect(reader, ';') && add_instruction(reader, draft);

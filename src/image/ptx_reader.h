@@ -150,6 +150,14 @@ uint32_t kilni_ptx_type_find(kiln_string_view_t text);
 uint32_t kilni_ptx_space_find(kiln_string_view_t text);
 uint32_t kilni_ptx_sreg_find(kiln_string_view_t text, uint64_t* out_number);
 
+// --- types of operands (ptx_types.c) ---
+// Fails at `at` where an operand is not of the type that the form works on.
+bool kilni_ptx_check_types(kilni_ptx_reader_t* reader,
+                           const kilni_ptx_token_t* at,
+                           const kilni_ptx_form_t* form,
+                           const uint16_t* modifiers,
+                           const kilni_ptx_operand_t* operands, uint32_t count);
+
 // --- errors, tokens, arrays (ptx_reader.c) ---
 bool kilni_ptx_fail(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at,
                     const char* fix, const char* format, ...) KILN_PRINTF(4, 5);

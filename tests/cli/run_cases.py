@@ -21,7 +21,8 @@ lines of a block are
   same: A B         the two files hold the same
   made: A B ...     these files are there afterwards, and no others but the data
   within: S         it took at most S seconds
-  skip-without: X   X is user (root may write all), nvrtc or gpu
+  skip-without: X   X is user (root may write all), nvrtc, gpu
+                    or terminal
 
 A case that is skipped says so; when all are, the exit code is 77.
 """
@@ -153,6 +154,15 @@ def has_gpu(kiln):
     return any(device["kind"] == "cuda" for device in facts(kiln)["devices"])
 
 
+def has_terminal():
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError:
+        return False
+    return True
+
+
 def skipped(case, kiln):
     need = case.get("skip-without")
     if need == "user" and os.geteuid() == 0:
@@ -161,6 +171,8 @@ def skipped(case, kiln):
         return "there is no NVRTC on this machine"
     if need == "gpu" and not has_gpu(kiln):
         return "there is no GPU that works on this machine"
+    if need == "terminal" and not has_terminal():
+        return "this machine hands out no pseudo-terminals"
     return None
 
 

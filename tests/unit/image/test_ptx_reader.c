@@ -275,7 +275,7 @@ static void rare_modifiers_are_words(void** state) {
   (void)state;
   kilni_ptx_module_t* m = ptx_read(PTX_KERNEL(
       "shf.l.wrap.b32 %r1, %r2, %r3, 5;\n"
-      "max.NaN.bf16 %r1, %r2, %r3;\n"
+      "max.NaN.bf16x2 %r1, %r2, %r3;\n"
       "setp.nan.f32 %p1, %f1, %f2;\n"
       "prmt.b32.f4e %r1, %r2, %r3, %r4;\n"
       "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd1], "
