@@ -5,14 +5,14 @@
 //
 //   bench_handlers [--all | ID...]
 //
-// IDs are those of src/soft/soft_ops_alu.inc; without any, the hot ones.
+// IDs are those of src/soft/code/soft_ops_alu.inc; without any, the hot ones.
 // --all goes to standard error as `id set ns` lines, for finding slow ones.
 #include <stdio.h>
 #include <string.h>
 
 #include "bench_report.h"
-#include "soft/soft_engine.h"
-#include "soft/soft_forms.h"
+#include "soft/code/soft_engine.h"
+#include "soft/decode/soft_forms.h"
 
 enum { SLOTS = 8, RUNS = 9, BATCH = 4000 };
 
@@ -110,7 +110,7 @@ static bool is_alu(unsigned op) {
   static const bool ops[KILNI_SOFT_OP_COUNT] = {
 #define KILNI_SOFT_OP(id, family, signature, forms) \
   [KILNI_SOFT_OP_##id] = signature[0] != '*',
-#include "soft/soft_ops_alu.inc"
+#include "soft/code/soft_ops_alu.inc"
 #undef KILNI_SOFT_OP
   };
   return ops[op];

@@ -18,7 +18,7 @@
 #include "base/thread.h"
 #include "bench_plain.h"
 #include "bench_report.h"
-#include "soft/soft_grid.h"
+#include "soft/engine/soft_grid.h"
 
 enum { WIDTH = 512, HEIGHT = 512, LIMIT = 512, REPEATS = 5 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "soft/soft_code.h"
+#include "soft/code/soft_code.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

@@ -56,7 +56,8 @@ CLEAN = {
     "src/FLOORS": "0 base: * ; kiln/status.h ;\n1 left: left.h ; ;\n"
                   "1 right: right.h ; ;\n2 top: top.h ; kiln/top.h ;\n"
                   "2 guest: guest.h ; kiln/guest.h ; ; other\n"
-                  "3 cli: ; ;\n",
+                  "3 cli: ; ;\n"
+                  "part right/low:\npart right/high: low\n",
     "src/GLOBALS": "left/left.c state: the driver carries no pointer\n",
     "src/base/base.c": TOP % "base" + '#include "kiln/status.h"\n'
                        '#include "base/str.h"\n'
@@ -72,6 +73,9 @@ CLEAN = {
                        'static int state;\nint kilni_left(void);\n'
                        'int kilni_left(void) { return ++state; }\n',
     "src/right/right.h": TOP % "right",
+    "src/right/low/right_low.h": TOP % "right",
+    "src/right/high/right_high.h": TOP % "right" +
+                                   '#include "right/low/right_low.h"\n',
     "src/top/top.c": TOP % "top" + '#include "left/left.h"\n',
     "src/guest/guest.h": TOP % "guest",
     "src/cli/cli_main.c": TOP % "cli" + '#include "kiln/status.h"\n'
@@ -117,6 +121,26 @@ BREACHES = {
          "src/attic/attic.c: its folder is no room"),
         ({"include/kiln/status.h": ("+", '#include "base/str.h"\n')},
          "a public header includes kiln/ only"),
+    ],
+    "parts": [
+        ({"src/right/low/right_low.h":
+          ("+", '#include "right/high/right_high.h"\n')},
+         "src/right/low/right_low.h:4: right/low may not include right/high"),
+        ({"src/right/right.h": ("+", '#include "right/low/right_low.h"\n')},
+         "src/right/right.h:4: a door may not include right/low"),
+        ({"src/right/lost/right_lost.h": TOP % "right"},
+         "src/right/lost/right_lost.h: its folder is no part"),
+        ({"src/left/low/left_low.h": TOP % "left"},
+         "src/left/low/left_low.h: its folder is no part"),
+        ({"src/right/right_loose.c": TOP % "right"},
+         "src/right/right_loose.c: belongs to a part"),
+        ({"src/FLOORS": ("+", "part right/gone: low\n")},
+         "there is no folder src/right/gone"),
+        ({"src/FLOORS": ("+", "part attic/low:\n")},
+         "attic/low is in no room"),
+        ({"src/right/mid/right_mid.h": TOP % "right",
+          "src/FLOORS": ("+", "part right/mid: end\n")},
+         "right/end is no part above this line"),
     ],
     "cli_is_a_user": [
         ({"src/cli/cli_main.c": ("+", '#include "base/str.h"\n')},

@@ -76,8 +76,27 @@ class Tree:
     # Rooms -----------------------------------------------------------------
 
     def rooms(self):
-        rows = [Room(line) for _, line in self.lines("src/FLOORS")]
+        rows = [Room(line) for _, line in self.lines("src/FLOORS")
+                if not line.startswith("part ")]
         return {room.name: room for room in rows}
+
+    def parts(self):
+        """"room/part" to (line number, names it may include), in order."""
+        found = {}
+        for number, line in self.lines("src/FLOORS"):
+            if line.startswith("part "):
+                name, _, others = line[len("part "):].partition(":")
+                room = name.strip().partition("/")[0]
+                found[name.strip()] = (number, [room + "/" + other
+                                                for other in others.split()])
+        return found
+
+    def part_name(self, path):
+        """"room/part" of a file below a part's folder; None elsewhere."""
+        names = path.split("/")
+        if names[0] == "src" and len(names) > 3:
+            return "/".join(names[1:3])
+        return None
 
     def header_rooms(self):
         """Public header ("kiln/status.h") to the room that owns it."""
@@ -139,7 +158,8 @@ class Tree:
             raise Skip("a sanitizer adds symbols of its own")
 
     def objects(self):
-        """(room, source file name, object path) of the library."""
+        """(room, source path in it, object path) of the library; a source
+        that has moved leaves an object behind, which no longer counts."""
         base = os.path.join(self.build, "src")
         pattern = re.compile(r"/kiln_room_(\w+)\.dir/(.*)\.o$")
         found = []
@@ -147,7 +167,7 @@ class Tree:
             for name in sorted(files):
                 path = os.path.join(folder, name)
                 match = pattern.search(path)
-                if match:
+                if match and self.exists("src/%s/%s" % match.groups()):
                     found.append((match.group(1), match.group(2), path))
         if not found:
             raise AssertionError("no room objects below " + base)

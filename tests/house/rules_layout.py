@@ -71,6 +71,46 @@ def floors(tree):
                 yield "%s:%d: %s" % (path, number, problem)
 
 
+def _part_lines(tree, parts):
+    """Problems of the `part` lines themselves."""
+    seen = []
+    for part, (number, others) in parts.items():
+        where = "src/FLOORS:%d: " % number
+        if part.partition("/")[0] not in tree.rooms():
+            yield where + "%s is in no room" % part
+        if not tree.files("src/" + part):
+            yield where + "there is no folder src/%s" % part
+        for other in others:
+            if other not in seen:
+                yield where + "%s is no part above this line" % other
+        seen.append(part)
+
+
+@rule
+def parts(tree):
+    """A part of a room includes itself and the parts that src/FLOORS lists
+    for it; beside the parts stands the room's door."""
+    listed = tree.parts()
+    yield from _part_lines(tree, listed)
+    divided = {part.partition("/")[0] for part in listed}
+    for path in tree.files("src", ext=CODE):
+        room, part = tree.room_name(path), tree.part_name(path)
+        if part is not None and part not in listed:
+            yield "%s: its folder is no part of src/FLOORS" % path
+            continue
+        if room not in divided:
+            continue
+        if part is None and path != "src/%s/%s.h" % (room, room):
+            yield "%s: belongs to a part of its room" % path
+        allowed = [part] + listed[part][1] if part else []
+        for number, kind, name in tree.includes(path):
+            other = tree.part_name("src/" + name)
+            if kind == '"' and other in listed and other not in allowed \
+                    and other.partition("/")[0] == room:
+                yield "%s:%d: %s may not include %s" % (
+                    path, number, part or "a door", other)
+
+
 @rule
 def cli_is_a_user(tree):
     """The command includes include/kiln/ and its own files, nothing else."""

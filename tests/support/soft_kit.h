@@ -7,7 +7,7 @@
 #ifndef KILN_TESTS_SUPPORT_SOFT_KIT_H_
 #define KILN_TESTS_SUPPORT_SOFT_KIT_H_
 
-#include "soft/soft_grid.h"
+#include "soft/engine/soft_grid.h"
 
 enum { SOFT_KIT_WORKERS_MAX = 8, SOFT_KIT_TEXT_BYTES = 65536 };
 

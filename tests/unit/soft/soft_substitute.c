@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/status_make.h"
-#include "soft/soft_grid.h"
+#include "soft/engine/soft_grid.h"
 
 #define BODY "{ ret; }\n"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "soft/soft_engine.h"
-#include "soft/soft_forms.h"
+#include "soft/code/soft_engine.h"
+#include "soft/decode/soft_forms.h"
 #include "soft_reference.h"
 
 #if defined(__SSE2__)
@@ -363,7 +363,7 @@ static void check_form(const char* form, kilni_soft_op_t op, uint64_t* seed) {
 static bool is_alu(kilni_soft_op_t op) {
   static const char* const ids[] = {
 #define KILNI_SOFT_OP(id, family, signature, forms) #id,
-#include "soft/soft_ops_alu.inc"
+#include "soft/code/soft_ops_alu.inc"
 #undef KILNI_SOFT_OP
   };
   for (unsigned i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/thread.h"
-#include "soft/soft_grid.h"
+#include "soft/engine/soft_grid.h"
 #include "test_tree.h"
 
 // An allocator that fails the n-th call and counts what is live. one-thread

@@ -17,7 +17,7 @@
 #include "fault_alloc.h"
 #include "fault_run.h"
 #include "soft/soft.h"
-#include "soft/soft_memory.h"
+#include "soft/memory/soft_memory.h"
 #include "soft_substitute.h"
 #include "test_tree.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/status_make.h"
-#include "soft/soft_handle.h"
+#include "soft/driver/soft_handle.h"
 
 static uint64_t add(kilni_soft_handles_t* handles, kilni_soft_kind_t kind,
                     void* object) {

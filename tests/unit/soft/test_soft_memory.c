@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "base/thread.h"
-#include "soft/soft_memory.h"
+#include "soft/memory/soft_memory.h"
 
 // An allocator that fails the n-th call and counts what is live.
 typedef struct counting_t {

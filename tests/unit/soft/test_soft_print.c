@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "soft/soft_print.h"
+#include "soft/engine/soft_print.h"
 
 // A device memory of one page that starts at BASE.
 enum { BASE = 0x10000, MEMORY_BYTES = 8192, ARGUMENTS = 4096 };

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: what a module that is ready to run is made of. The decoder fills it;
+// the engine reads it.
+#ifndef KILN_SRC_SOFT_CODE_SOFT_CODE_INSIDE_H_
+#define KILN_SRC_SOFT_CODE_SOFT_CODE_INSIDE_H_
+
+#include "soft/code/soft_code.h"
+#include "soft/code/soft_function.h"
+
+// A .global, .const or .shared variable of a module. thread-compatible
+typedef struct kilni_soft_symbol_t {
+  char* name;        // NULL if it cannot be asked for
+  uint64_t address;  // 0 in .shared
+  uint64_t bytes;
+  uint32_t align;
+  uint8_t space;        // kilni_ptx_space_t
+  uint8_t is_dynamic;   // .extern .shared: behind the static ones
+  uint8_t is_constant;  //
+  uint8_t reserved;
+} kilni_soft_symbol_t;
+
+struct kilni_soft_code_t {
+  const kiln_host_t* host;
+  kilni_soft_memory_t* memory;
+  const kilni_soft_lane_set_t* lanes;
+  kilni_soft_function_t* functions;
+  kilni_soft_entry_t* entries;
+  kilni_soft_param_t* params;
+  kilni_soft_symbol_t* symbols;  // as many as the tree has variables
+  uint32_t function_count;
+  uint32_t entry_count;
+  uint32_t param_count;
+  uint32_t symbol_count;
+  uint32_t site_count;  // of memory instructions
+  uint32_t reserved;
+};
+
+// soft_reach.c.
+//
+// Sets reached[f] for each function that `entry` can reach.
+void kilni_soft_reach(const kilni_soft_code_t* code, uint32_t entry,
+                      const kilni_soft_function_t** reached);
+// Lays out the .shared variables of those functions: offsets[symbol], or
+// KILNI_SOFT_NONE. Dynamic ones lie behind the others. Returns the bytes.
+uint32_t kilni_soft_shared_bytes(const kilni_soft_code_t* code,
+                                 const kilni_soft_function_t* const* reached,
+                                 uint32_t* offsets);
+
+#endif  // KILN_SRC_SOFT_CODE_SOFT_CODE_INSIDE_H_

@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: loads, stores, atomics and parameters.
+#include <string.h>
+
+#include "soft/decode/soft_lower.h"
+
+// What the modifiers of a memory instruction say. one-thread
+typedef struct access_t {
+  uint32_t space;
+  uint32_t type;
+  uint32_t bytes;
+  uint32_t count;  // registers
+  uint32_t order;
+  bool sync;  // volatile or ordered
+  bool bad;
+} access_t;
+
+static void read_space(access_t* access, uint32_t modifier) {
+  switch (modifier) {
+    case KILNI_PTX_MOD_GLOBAL:
+      access->space = KILNI_SOFT_SPACE_GLOBAL;
+      return;
+    case KILNI_PTX_MOD_CONST:
+      access->space = KILNI_SOFT_SPACE_CONST;
+      return;
+    case KILNI_PTX_MOD_SHARED:
+    case KILNI_PTX_MOD_SHARED_CTA:
+      access->space = KILNI_SOFT_SPACE_SHARED;
+      return;
+    case KILNI_PTX_MOD_LOCAL:
+      access->space = KILNI_SOFT_SPACE_LOCAL;
+      return;
+    case KILNI_PTX_MOD_PARAM:
+    case KILNI_PTX_MOD_PARAM_ENTRY:
+    case KILNI_PTX_MOD_PARAM_FUNC:
+      access->space = KILNI_SOFT_SPACE_PARAM;
+      return;
+    default:
+      access->bad = true;
+  }
+}
+
+static void read_modifier(access_t* access, uint32_t modifier) {
+  switch (modifier) {
+    case KILNI_PTX_MOD_V2:
+      access->count = 2;
+      return;
+    case KILNI_PTX_MOD_V4:
+      access->count = 4;
+      return;
+    case KILNI_PTX_MOD_VOLATILE:
+    case KILNI_PTX_MOD_RELAXED:
+    case KILNI_PTX_MOD_CV:
+    case KILNI_PTX_MOD_MMIO:
+      access->sync = true;
+      return;
+    case KILNI_PTX_MOD_ACQUIRE:
+      access->sync = true;
+      access->order = KILNI_SOFT_ORDER_ACQUIRE;
+      return;
+    case KILNI_PTX_MOD_RELEASE:
+      access->sync = true;
+      access->order = KILNI_SOFT_ORDER_RELEASE;
+      return;
+    case KILNI_PTX_MOD_ACQ_REL:
+      access->order = KILNI_SOFT_ORDER_ACQ_REL;
+      return;
+    case KILNI_PTX_MOD_WEAK:
+    case KILNI_PTX_MOD_CTA:
+    case KILNI_PTX_MOD_CLUSTER:
+    case KILNI_PTX_MOD_GPU:
+    case KILNI_PTX_MOD_SYS:
+    case KILNI_PTX_MOD_CA:
+    case KILNI_PTX_MOD_CG:
+    case KILNI_PTX_MOD_CS:
+    case KILNI_PTX_MOD_LU:
+    case KILNI_PTX_MOD_WB:
+    case KILNI_PTX_MOD_WT:
+    case KILNI_PTX_MOD_NC:
+    case KILNI_PTX_MOD_L1_EVICT_FIRST:
+    case KILNI_PTX_MOD_L1_EVICT_LAST:
+    case KILNI_PTX_MOD_L1_EVICT_NORMAL:
+    case KILNI_PTX_MOD_L1_EVICT_UNCHANGED:
+    case KILNI_PTX_MOD_L1_NO_ALLOCATE:
+    case KILNI_PTX_MOD_L2_64B:
+    case KILNI_PTX_MOD_L2_128B:
+    case KILNI_PTX_MOD_L2_256B:
+      return;
+    default:
+      read_space(access, modifier);
+  }
+}
+
+static bool read_access(kilni_soft_lower_t* lower,
+                        const kilni_soft_source_t* source, access_t* access) {
+  *access = (access_t){.count = 1};
+  for (uint32_t i = 0; i < source->form->modifier_count; i++) {
+    uint32_t m = source->form->modifiers[i];
+    if (kilni_ptx_modifier_is_type(m)) {
+      access->type = m;
+    } else {
+      read_modifier(access, m);
+    }
+  }
+  access->bytes = kilni_ptx_type_bytes(access->type);
+  uint32_t bits = kilni_ptx_type_bits(access->type);
+  if (bits != 8 && bits != 16 && bits != 32 && bits != 64) access->bad = true;
+  if (access->count * access->bytes > 16) access->bad = true;
+  if (access->sync && access->count != 1) access->bad = true;
+  if (access->bad) kilni_soft_refuse(lower, "%s", source->form->text);
+  return !access->bad;
+}
+
+uint32_t kilni_soft_variable_words(kilni_soft_lower_t* lower,
+                                   uint32_t variable) {
+  uint32_t* words = &lower->variable_words[variable];
+  if (*words != KILNI_SOFT_NONE) return *words;
+  uint64_t count = (lower->module->variables[variable].size_bytes + 3) / 4;
+  if (count > 1u << 16) {
+    kilni_soft_refuse(lower, "a parameter of more than 262144 bytes");
+    count = 1;
+  }
+  *words = (uint32_t)lower->vreg_count;
+  for (uint64_t i = 0; i < count || i == 0; i++) {
+    uint32_t vreg = kilni_soft_vreg_new(lower, KILNI_SOFT_CLASS_32, 32);
+    if (!kiln_status_is_ok(lower->status)) return 0;
+    lower->vregs[vreg].is_fixed = 1;
+    lower->vregs[vreg].slot = lower->fixed_words++;
+  }
+  return *words;
+}
+
+// Whether `bytes` at `offset` lie inside a parameter, each in its place.
+static bool param_fits(kilni_soft_lower_t* lower, uint32_t variable,
+                       uint64_t offset, uint32_t bytes) {
+  const kilni_ptx_variable_t* v = &lower->module->variables[variable];
+  if (offset % bytes == 0 && offset <= v->size_bytes &&
+      bytes <= v->size_bytes - offset) {
+    return true;
+  }
+  kilni_soft_refuse(lower, "%u bytes at offset %llu of parameter \"%s\"", bytes,
+                    (unsigned long long)offset, v->name);
+  return false;
+}
+
+void kilni_soft_param_put(kilni_soft_lower_t* lower, uint32_t variable,
+                          uint64_t offset, uint32_t bytes, uint32_t value) {
+  if (!param_fits(lower, variable, offset, bytes)) return;
+  uint32_t word =
+      kilni_soft_variable_words(lower, variable) + (uint32_t)(offset / 4);
+  if (bytes == 4) {
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, word, value, 0);
+  } else if (bytes == 8) {
+    kilni_soft_low_t* low = kilni_soft_low_unary(
+        lower, KILNI_SOFT_OP_unpack_b64_b32x2, word, value, 0);
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_B, word + 1, KILNI_SOFT_ROLE_DEF);
+  } else {
+    kilni_soft_low_t* low =
+        kilni_soft_low_unary(lower, KILNI_SOFT_OP_insert, word, value,
+                             (uint32_t)(offset % 4 * 8) | bytes * 8 << 8);
+    low->role[KILNI_SOFT_WORD_D] = KILNI_SOFT_ROLE_BOTH;
+  }
+}
+
+uint32_t kilni_soft_param_get(kilni_soft_lower_t* lower, uint32_t variable,
+                              uint64_t offset, uint32_t bytes) {
+  if (!param_fits(lower, variable, offset, bytes)) {
+    return kilni_soft_value(lower, 0, bytes == 8);
+  }
+  uint32_t word =
+      kilni_soft_variable_words(lower, variable) + (uint32_t)(offset / 4);
+  if (bytes == 4) return word;
+  uint32_t t = kilni_soft_temp(
+      lower, bytes == 8 ? KILNI_SOFT_CLASS_64 : KILNI_SOFT_CLASS_32);
+  if (bytes == 8) {
+    kilni_soft_low_binary(lower, KILNI_SOFT_OP_pack_b64_b32x2, t, word,
+                          word + 1);
+  } else {
+    kilni_soft_low_unary(
+        lower, KILNI_SOFT_OP_extract, t, word,
+        (uint32_t)(offset % 4 * 8) | bytes * 8 << 8 | 32u << 24);
+  }
+  return t;
+}
+
+// Whether a loaded value must be stretched to its register's width by sign.
+static bool stretches(const kilni_soft_lower_t* lower, const access_t* access,
+                      const kilni_ptx_operand_t* d) {
+  return kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED &&
+         access->bytes < 4 &&
+         kilni_soft_register_bits(lower, d) > access->bytes * 8;
+}
+
+// Gives the loaded `word` to the operand `d`.
+static void finish_load(kilni_soft_lower_t* lower, const access_t* access,
+                        const kilni_ptx_operand_t* d, uint32_t word) {
+  bool is_signed = kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED;
+  if (stretches(lower, access, d)) {
+    uint32_t keep = kilni_soft_register_bits(lower, d);
+    if (keep > 32) keep = 32;
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_extract, word, word,
+                         access->bytes * 8 << 8 | 1u << 16 | keep << 24);
+  }
+  kilni_soft_def_done(lower, d, word, access->bytes == 8, is_signed);
+}
+
+static const kilni_ptx_operand_t* elements(const kilni_soft_lower_t* lower,
+                                           const kilni_ptx_operand_t* operand,
+                                           uint32_t* out_count) {
+  if (operand->kind != KILNI_PTX_OPERAND_VECTOR) {
+    *out_count = 1;
+    return operand;
+  }
+  *out_count = operand->count;
+  return kilni_ptx_operand_children(lower->module, operand);
+}
+
+// ld.param of a kernel parameter at a known place: a constant.
+static void load_entry_param(kilni_soft_lower_t* lower, const access_t* access,
+                             const kilni_ptx_operand_t* d, uint64_t offset) {
+  uint32_t bits = kilni_soft_register_bits(lower, d);
+  if (d->kind == KILNI_PTX_OPERAND_SINK) return;
+  bool wide = bits == 64;
+  kilni_soft_constant_t constant = {
+      .value = offset,
+      .kind = KILNI_SOFT_CONSTANT_PARAM,
+      .wide = wide,
+      .bytes = (uint8_t)access->bytes,
+      .is_signed = kilni_ptx_type_class(access->type) == KILNI_PTX_CLASS_SIGNED,
+      .to_bytes = (uint8_t)((bits + 7) / 8)};
+  kilni_soft_low_unary(
+      lower, wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
+      kilni_soft_def(lower, d, wide), kilni_soft_constant(lower, &constant), 0);
+}
+
+static void load_param(kilni_soft_lower_t* lower, const access_t* access,
+                       const kilni_ptx_operand_t* d, uint32_t count,
+                       const kilni_ptx_operand_t* address) {
+  uint32_t variable = address->index;
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t offset = address->value + (uint64_t)i * access->bytes;
+    if (lower->param_offsets[variable] != KILNI_SOFT_NONE &&
+        lower->source->is_entry) {
+      if (!param_fits(lower, variable, offset, access->bytes)) return;
+      load_entry_param(lower, access, &d[i],
+                       lower->param_offsets[variable] + offset);
+      continue;
+    }
+    bool wide = access->bytes == 8;
+    uint32_t from =
+        kilni_soft_param_get(lower, variable, offset, access->bytes);
+    uint32_t word = kilni_soft_def(lower, &d[i], wide);
+    kilni_soft_low_unary(lower,
+                         wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
+                         word, from, 0);
+    finish_load(lower, access, &d[i], word);
+  }
+}
+
+static void store_param(kilni_soft_lower_t* lower, const access_t* access,
+                        const kilni_ptx_operand_t* values, uint32_t count,
+                        const kilni_ptx_operand_t* address) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t word =
+        kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);
+    kilni_soft_param_put(lower, address->index,
+                         address->value + (uint64_t)i * access->bytes,
+                         access->bytes, word);
+  }
+}
+
+// An address in the words of an access. one-thread
+typedef struct place_t {
+  uint32_t base;
+  uint32_t flags;
+  int32_t offset;
+} place_t;
+
+static bool read_address(kilni_soft_lower_t* lower,
+                         const kilni_ptx_operand_t* address, uint32_t space,
+                         place_t* out) {
+  *out = (place_t){0, 0, 0};
+  if (address->kind != KILNI_PTX_OPERAND_ADDRESS || address->count) {
+    kilni_soft_refuse(lower, "an address of this kind");
+    return false;
+  }
+  int64_t offset = (int64_t)address->value;
+  if (address->base == KILNI_PTX_BASE_VARIABLE) {
+    out->base =
+        kilni_soft_variable_address(lower, address->index, address->value,
+                                    space == KILNI_SOFT_SPACE_GENERIC);
+    return true;
+  }
+  if (address->base == KILNI_PTX_BASE_NONE) {
+    out->base = kilni_soft_value(lower, address->value, true);
+    return true;
+  }
+  if (address->base != KILNI_PTX_BASE_REGISTER || offset != (int32_t)offset) {
+    kilni_soft_refuse(lower, "an address of this kind");
+    return false;
+  }
+  out->base = lower->register_vregs[address->index] +
+              (address->component == KILNI_PTX_WHOLE ? 0 : address->component);
+  out->offset = (int32_t)offset;
+  uint32_t class_ = lower->vregs[out->base].class_;
+  if (class_ == KILNI_SOFT_CLASS_PRED) {
+    kilni_soft_refuse(lower, "a predicate as an address");
+    return false;
+  }
+  if (class_ == KILNI_SOFT_CLASS_32) out->flags = KILNI_SOFT_MEM_BASE32;
+  return true;
+}
+
+// The same as one 64-bit word without an offset.
+static bool read_whole_address(kilni_soft_lower_t* lower,
+                               const kilni_ptx_operand_t* address,
+                               uint32_t space, uint32_t* out_word) {
+  place_t place;
+  if (!read_address(lower, address, space, &place)) return false;
+  if (place.flags & KILNI_SOFT_MEM_BASE32) {
+    uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_wide_u32, t, place.base, 0);
+    place.base = t;
+  }
+  if (place.offset) {
+    uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_add_offset, t, place.base,
+                         (uint32_t)place.offset);
+    place.base = t;
+  }
+  *out_word = place.base;
+  return true;
+}
+
+static uint32_t scalar_op(const access_t* access, bool is_store) {
+  static const uint16_t ops[2][3][4] = {
+      {{KILNI_SOFT_OP_ld_global_8, KILNI_SOFT_OP_ld_global_16,
+        KILNI_SOFT_OP_ld_global_32, KILNI_SOFT_OP_ld_global_64},
+       {KILNI_SOFT_OP_ld_generic_8, KILNI_SOFT_OP_ld_generic_16,
+        KILNI_SOFT_OP_ld_generic_32, KILNI_SOFT_OP_ld_generic_64},
+       {KILNI_SOFT_OP_ld_shared_8, KILNI_SOFT_OP_ld_shared_16,
+        KILNI_SOFT_OP_ld_shared_32, KILNI_SOFT_OP_ld_shared_64}},
+      {{KILNI_SOFT_OP_st_global_8, KILNI_SOFT_OP_st_global_16,
+        KILNI_SOFT_OP_st_global_32, KILNI_SOFT_OP_st_global_64},
+       {KILNI_SOFT_OP_st_generic_8, KILNI_SOFT_OP_st_generic_16,
+        KILNI_SOFT_OP_st_generic_32, KILNI_SOFT_OP_st_generic_64},
+       {KILNI_SOFT_OP_st_shared_8, KILNI_SOFT_OP_st_shared_16,
+        KILNI_SOFT_OP_st_shared_32, KILNI_SOFT_OP_st_shared_64}}};
+  uint32_t size = (uint32_t)__builtin_ctz(access->bytes);
+  uint32_t space = 0;
+  if (access->space == KILNI_SOFT_SPACE_GENERIC) space = 1;
+  if (access->space == KILNI_SOFT_SPACE_SHARED) space = 2;
+  return ops[is_store][space][size];
+}
+
+static uint32_t vector_op(const access_t* access, bool is_store) {
+  switch (access->space) {
+    case KILNI_SOFT_SPACE_GENERIC:
+      return is_store ? KILNI_SOFT_OP_st_generic_v : KILNI_SOFT_OP_ld_generic_v;
+    case KILNI_SOFT_SPACE_SHARED:
+      return is_store ? KILNI_SOFT_OP_st_shared_v : KILNI_SOFT_OP_ld_shared_v;
+    case KILNI_SOFT_SPACE_LOCAL:
+    case KILNI_SOFT_SPACE_PARAM:
+      return is_store ? KILNI_SOFT_OP_st_private : KILNI_SOFT_OP_ld_private;
+    default:
+      return is_store ? KILNI_SOFT_OP_st_global_v : KILNI_SOFT_OP_ld_global_v;
+  }
+}
+
+static kilni_soft_low_t* low_access(kilni_soft_lower_t* lower, uint32_t op,
+                                    const access_t* access,
+                                    const place_t* place, uint32_t count) {
+  kilni_soft_low_t* low = kilni_soft_low(lower, op);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, place->base, KILNI_SOFT_ROLE_USE);
+  low->word[KILNI_SOFT_WORD_B] = (uint32_t)place->offset;
+  low->word[KILNI_SOFT_WORD_C] =
+      place->flags | KILNI_SOFT_MEM_MAKE(count, access->bytes, access->space);
+  low->word[KILNI_SOFT_WORD_AUX] = lower->code->site_count++;
+  return low;
+}
+
+static void emit_access(kilni_soft_lower_t* lower, const access_t* access,
+                        const place_t* place, const uint32_t* words,
+                        uint32_t count, bool is_store) {
+  uint32_t role = is_store ? KILNI_SOFT_ROLE_USE : KILNI_SOFT_ROLE_DEF;
+  uint32_t op = vector_op(access, is_store);
+  bool is_private =
+      op == KILNI_SOFT_OP_ld_private || op == KILNI_SOFT_OP_st_private;
+  if (count == 1 && !is_private) {
+    kilni_soft_low_t* low =
+        low_access(lower, scalar_op(access, is_store), access, place, 1);
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, words[0], role);
+    return;
+  }
+  low_access(lower, op, access, place, count);
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_words);
+  for (uint32_t i = 0; i < count; i++) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_D + i, words[i], role);
+  }
+}
+
+static void load_sync(kilni_soft_lower_t* lower, const access_t* access,
+                      const kilni_ptx_operand_t* d,
+                      const kilni_ptx_operand_t* address) {
+  uint32_t base;
+  if (!read_whole_address(lower, address, access->space, &base)) return;
+  bool wide = access->bytes == 8;
+  uint32_t word = kilni_soft_def(lower, d, wide);
+  kilni_soft_low_unary(lower, KILNI_SOFT_OP_ld_sync, word, base,
+                       KILNI_SOFT_MEM_MAKE(1, access->bytes, access->space) |
+                           access->order << 16);
+  finish_load(lower, access, d, word);
+}
+
+static void store_sync(kilni_soft_lower_t* lower, const access_t* access,
+                       const kilni_ptx_operand_t* value,
+                       const kilni_ptx_operand_t* address) {
+  uint32_t base;
+  if (!read_whole_address(lower, address, access->space, &base)) return;
+  uint32_t word =
+      kilni_soft_use(lower, value, access->bytes == 8, access->type);
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_st_sync);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_B, word, KILNI_SOFT_ROLE_USE);
+  low->word[KILNI_SOFT_WORD_AUX] =
+      KILNI_SOFT_MEM_MAKE(1, access->bytes, access->space) | access->order
+                                                                 << 16;
+}
+
+static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
+                        const kilni_ptx_operand_t* d, uint32_t count,
+                        const kilni_ptx_operand_t* address) {
+  if (access->space == KILNI_SOFT_SPACE_PARAM &&
+      address->base == KILNI_PTX_BASE_VARIABLE) {
+    load_param(lower, access, d, count, address);
+    return;
+  }
+  if (access->sync) {
+    load_sync(lower, access, d, address);
+    return;
+  }
+  place_t place;
+  uint32_t words[4] = {0, 0, 0, 0};
+  if (!read_address(lower, address, access->space, &place)) return;
+  for (uint32_t i = 0; i < count; i++) {
+    words[i] = kilni_soft_def(lower, &d[i], access->bytes == 8);
+  }
+  emit_access(lower, access, &place, words, count, false);
+  for (uint32_t i = 0; i < count; i++) {
+    finish_load(lower, access, &d[i], words[i]);
+  }
+}
+
+static void decode_store(kilni_soft_lower_t* lower, const access_t* access,
+                         const kilni_ptx_operand_t* values, uint32_t count,
+                         const kilni_ptx_operand_t* address) {
+  if (access->space == KILNI_SOFT_SPACE_PARAM) {
+    if (address->base != KILNI_PTX_BASE_VARIABLE || lower->source->is_entry) {
+      bool own = address->base == KILNI_PTX_BASE_VARIABLE &&
+                 lower->param_offsets[address->index] == KILNI_SOFT_NONE;
+      if (!own) {
+        kilni_soft_refuse(lower, "a store to a kernel parameter");
+        return;
+      }
+    }
+    store_param(lower, access, values, count, address);
+    return;
+  }
+  if (access->sync) {
+    store_sync(lower, access, values, address);
+    return;
+  }
+  place_t place;
+  uint32_t words[4] = {0, 0, 0, 0};
+  if (!read_address(lower, address, access->space, &place)) return;
+  for (uint32_t i = 0; i < count; i++) {
+    words[i] =
+        kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);
+  }
+  emit_access(lower, access, &place, words, count, true);
+}
+
+void kilni_soft_decode_memory(kilni_soft_lower_t* lower,
+                              const kilni_soft_source_t* source) {
+  access_t access;
+  if (!read_access(lower, source, &access)) return;
+  bool is_store = source->ins->opcode == KILNI_PTX_OP_ST;
+  const kilni_ptx_operand_t* address = &source->operands[is_store ? 0 : 1];
+  const kilni_ptx_operand_t* data = &source->operands[is_store ? 1 : 0];
+  uint32_t count;
+  data = elements(lower, data, &count);
+  if (source->count != 2 || count != access.count ||
+      address->kind != KILNI_PTX_OPERAND_ADDRESS ||
+      (is_store && access.space == KILNI_SOFT_SPACE_CONST)) {
+    kilni_soft_refuse(lower, "%s", source->form->text);
+    return;
+  }
+  if (is_store) {
+    decode_store(lower, &access, data, count, address);
+  } else {
+    decode_load(lower, &access, data, count, address);
+  }
+}
+
+// The action of an atomic; false if it has none or it does not fit its type.
+static bool read_action(const kilni_ptx_form_t* form, uint32_t type,
+                        uint32_t* out_action) {
+  static const struct {
+    uint16_t modifier;
+    uint16_t action;
+  } actions[] = {
+      {KILNI_PTX_MOD_ADD, KILNI_SOFT_ACTION_ADD},
+      {KILNI_PTX_MOD_MIN, KILNI_SOFT_ACTION_MIN},
+      {KILNI_PTX_MOD_MAX, KILNI_SOFT_ACTION_MAX},
+      {KILNI_PTX_MOD_INC, KILNI_SOFT_ACTION_INC},
+      {KILNI_PTX_MOD_DEC, KILNI_SOFT_ACTION_DEC},
+      {KILNI_PTX_MOD_AND, KILNI_SOFT_ACTION_AND},
+      {KILNI_PTX_MOD_OR, KILNI_SOFT_ACTION_OR},
+      {KILNI_PTX_MOD_XOR, KILNI_SOFT_ACTION_XOR},
+      {KILNI_PTX_MOD_EXCH, KILNI_SOFT_ACTION_EXCH},
+      {KILNI_PTX_MOD_CAS, KILNI_SOFT_ACTION_CAS},
+  };
+  uint32_t class_ = kilni_ptx_type_class(type);
+  uint32_t bits = kilni_ptx_type_bits(type);
+  for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+    if (!kilni_soft_form_has(form, actions[i].modifier)) continue;
+    *out_action = actions[i].action;
+    if (bits == 16) return *out_action == KILNI_SOFT_ACTION_CAS;
+    if (bits != 32 && bits != 64) return false;
+    return class_ != KILNI_PTX_CLASS_FLOAT ||
+           *out_action == KILNI_SOFT_ACTION_ADD;
+  }
+  return false;
+}
+
+// The modifiers that say neither the action nor a type.
+static bool read_atomic(const kilni_soft_source_t* source, access_t* access) {
+  *access = (access_t){.count = 1};
+  for (uint32_t i = 0; i < source->form->modifier_count; i++) {
+    uint32_t m = source->form->modifiers[i];
+    switch (m) {
+      case KILNI_PTX_MOD_ADD:
+      case KILNI_PTX_MOD_MIN:
+      case KILNI_PTX_MOD_MAX:
+      case KILNI_PTX_MOD_INC:
+      case KILNI_PTX_MOD_DEC:
+      case KILNI_PTX_MOD_AND:
+      case KILNI_PTX_MOD_OR:
+      case KILNI_PTX_MOD_XOR:
+      case KILNI_PTX_MOD_EXCH:
+      case KILNI_PTX_MOD_CAS:
+        break;
+      default:
+        if (kilni_ptx_modifier_is_type(m)) {
+          access->type = m;
+        } else {
+          read_modifier(access, m);
+        }
+    }
+  }
+  access->bytes = kilni_ptx_type_bytes(access->type);
+  return !access->bad && access->count == 1 &&
+         (access->space == KILNI_SOFT_SPACE_GENERIC ||
+          access->space == KILNI_SOFT_SPACE_GLOBAL ||
+          access->space == KILNI_SOFT_SPACE_SHARED);
+}
+
+void kilni_soft_decode_atomic(kilni_soft_lower_t* lower,
+                              const kilni_soft_source_t* source) {
+  access_t access;
+  uint32_t action = 0;
+  bool has_result = source->ins->opcode == KILNI_PTX_OP_ATOM;
+  uint32_t first = has_result ? 1 : 0;
+  bool ok = read_atomic(source, &access) &&
+            read_action(source->form, access.type, &action);
+  uint32_t values = action == KILNI_SOFT_ACTION_CAS ? 2 : 1;
+  if (!ok || source->count != first + 1 + values) {
+    kilni_soft_refuse(lower, "%s", source->form->text);
+    return;
+  }
+  const kilni_ptx_operand_t* operands = source->operands + first;
+  uint32_t base;
+  if (!read_whole_address(lower, &operands[0], access.space, &base)) return;
+  bool wide = access.bytes == 8;
+  uint32_t b = kilni_soft_use(lower, &operands[1], wide, access.type);
+  uint32_t c = 0;
+  if (values == 2) c = kilni_soft_use(lower, &operands[2], wide, access.type);
+  uint32_t number = KILNI_SOFT_NUMBER_UNSIGNED;
+  uint32_t class_ = kilni_ptx_type_class(access.type);
+  if (class_ == KILNI_PTX_CLASS_SIGNED) number = KILNI_SOFT_NUMBER_SIGNED;
+  if (class_ == KILNI_PTX_CLASS_FLOAT) number = KILNI_SOFT_NUMBER_FLOAT;
+  uint32_t d = 0;
+  if (has_result) d = kilni_soft_def(lower, &source->operands[0], wide);
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_atom);
+  if (has_result) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, d, KILNI_SOFT_ROLE_DEF);
+  }
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_B, b, KILNI_SOFT_ROLE_USE);
+  if (values == 2) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_C, c, KILNI_SOFT_ROLE_USE);
+  }
+  low->word[KILNI_SOFT_WORD_AUX] =
+      KILNI_SOFT_MEM_MAKE(1, access.bytes, access.space) | access.order << 16 |
+      action << 20 | number << 25 |
+      (has_result ? 0u : KILNI_SOFT_MEM_NO_RESULT);
+  if (has_result) {
+    kilni_soft_def_done(lower, &source->operands[0], d, wide, false);
+  }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: rows that allocate and free.
+//
+// As on a GPU, a free that is not ordered by a stream waits for everything
+// that was issued before it.
+#include "base/alloc.h"
+#include "soft/driver/soft_driver.h"
+
+static const unsigned int kHostAllocFlags = KILN_CU_MEMHOSTALLOC_PORTABLE |
+                                            KILN_CU_MEMHOSTALLOC_DEVICEMAP |
+                                            KILN_CU_MEMHOSTALLOC_WRITECOMBINED;
+static const unsigned int kRegisterFlags =
+    KILN_CU_MEMHOSTREGISTER_PORTABLE | KILN_CU_MEMHOSTREGISTER_DEVICEMAP |
+    KILN_CU_MEMHOSTREGISTER_IOMEMORY | KILN_CU_MEMHOSTREGISTER_READ_ONLY;
+
+static kiln_cu_result_t row_info(size_t* available, size_t* total) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (available == NULL || total == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  *total = (size_t)KILNI_SOFT_TOTAL_BYTES;
+  *available =
+      (size_t)(KILNI_SOFT_TOTAL_BYTES - kilni_soft_memory_used(driver->memory));
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+// Allocates; when there is no room, once more after the frees that are on
+// their way.
+static kiln_cu_result_t allocate(kilni_soft_driver_t* driver, size_t bytes,
+                                 kilni_soft_alloc_kind_t kind,
+                                 uint64_t* out_address) {
+  kiln_status_t status =
+      kilni_soft_memory_alloc(driver->memory, bytes, kind, out_address);
+  if (kiln_status_code(status) == KILN_STATUS_DEVICE_OUT_OF_MEMORY &&
+      driver->context.freeing_count > 0) {
+    kiln_status_free(status);
+    kilni_soft_queue_drain(driver);
+    status = kilni_soft_memory_alloc(driver->memory, bytes, kind, out_address);
+  }
+  return kilni_soft_result(status);
+}
+
+static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (address == NULL || bytes == 0) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  uint64_t made;
+  result = allocate(driver, bytes, KILNI_SOFT_ALLOC_DEVICE, &made);
+  if (result == KILN_CU_SUCCESS) *address = made;
+  return kilni_soft_leave(driver, result);
+}
+
+static bool is_freeing(const kilni_soft_context_t* context, uint64_t address) {
+  for (size_t i = 0; i < context->freeing_count; ++i) {
+    if (context->freeing[i] == address) return true;
+  }
+  return false;
+}
+
+void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address) {
+  kilni_soft_context_t* context = &driver->context;
+  for (size_t i = 0; i < context->freeing_count; ++i) {
+    if (context->freeing[i] != address) continue;
+    context->freeing[i] = context->freeing[--context->freeing_count];
+    return;
+  }
+}
+
+// True if `address` starts an allocation that a free may name.
+static bool may_free(kilni_soft_driver_t* driver, uint64_t address,
+                     kilni_soft_alloc_t* out_alloc) {
+  if (!kilni_soft_memory_query(driver->memory, address, out_alloc)) {
+    return false;
+  }
+  bool own = out_alloc->kind == KILNI_SOFT_ALLOC_DEVICE ||
+             out_alloc->kind == KILNI_SOFT_ALLOC_ASYNC;
+  return own && out_alloc->address == address &&
+         !is_freeing(&driver->context, address);
+}
+
+static kiln_cu_result_t row_free(kiln_cu_deviceptr_t address) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (address == 0) return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  kilni_soft_alloc_t alloc;
+  if (!may_free(driver, address, &alloc)) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  kilni_soft_queue_drain(driver);
+  kiln_status_t status =
+      kilni_soft_memory_free(driver->memory, address, alloc.kind);
+  bool gone = !kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return kilni_soft_leave(
+      driver, gone ? KILN_CU_ERROR_INVALID_VALUE : kilni_soft_sticky(driver));
+}
+
+static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
+                                        size_t bytes, kiln_cu_stream_t stream) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_stream_t* where;
+  result = kilni_soft_stream_resolve(driver, stream, &where);
+  if (result == KILN_CU_SUCCESS && address == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  }
+  // No bytes are the null pointer and a success, as driver 580 has it; it is
+  // cuMemAlloc that refuses them.
+  uint64_t made = 0;
+  if (result == KILN_CU_SUCCESS && bytes > 0) {
+    result = allocate(driver, bytes, KILNI_SOFT_ALLOC_ASYNC, &made);
+  }
+  if (result == KILN_CU_SUCCESS) *address = made;
+  return kilni_soft_leave(driver, result);
+}
+
+// Puts the free at the end of the stream. The address is marked at once, so
+// that a second free of it is refused.
+static kiln_cu_result_t issue_free(kilni_soft_driver_t* driver,
+                                   kilni_soft_stream_t* stream,
+                                   const kilni_soft_alloc_t* alloc) {
+  kilni_soft_context_t* context = &driver->context;
+  void* list = context->freeing;
+  kiln_status_t status =
+      kilni_grow(driver->host.allocator, context->freeing_count + 1,
+                 sizeof(*context->freeing), &context->freeing_capacity, &list);
+  context->freeing = list;
+  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+  context->freeing[context->freeing_count++] = alloc->address;
+  kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_FREE,
+                            .as.release = {alloc->address, alloc->kind}};
+  kiln_cu_result_t result =
+      kilni_soft_queue_issue(driver, stream, &work, NULL, NULL);
+  if (result != KILN_CU_SUCCESS) {
+    kilni_soft_freeing_done(driver, alloc->address);
+  }
+  return result;
+}
+
+static kiln_cu_result_t row_free_async(kiln_cu_deviceptr_t address,
+                                       kiln_cu_stream_t stream) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_queue_room(driver);
+  kilni_soft_stream_t* where;
+  result = kilni_soft_stream_resolve(driver, stream, &where);
+  kilni_soft_alloc_t alloc;
+  if (where == NULL) return kilni_soft_leave(driver, result);
+  if (!may_free(driver, address, &alloc) ||
+      alloc.kind != KILNI_SOFT_ALLOC_ASYNC) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  kiln_cu_result_t freed = issue_free(driver, where, &alloc);
+  if (result == KILN_CU_SUCCESS) result = freed;
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_host_alloc(void** address, size_t bytes,
+                                       unsigned int flags) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (address == NULL || bytes == 0 || (flags & ~kHostAllocFlags) != 0) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  uint64_t made;
+  result = kilni_soft_result(kilni_soft_memory_alloc(
+      driver->memory, bytes, KILNI_SOFT_ALLOC_HOST, &made));
+  if (result == KILN_CU_SUCCESS) *address = (void*)(uintptr_t)made;
+  return kilni_soft_leave(driver, result);
+}
+
+// Ends pinned memory of `kind`; `missing` is the result where there is none.
+static kiln_cu_result_t end_pinned(void* host, kilni_soft_alloc_kind_t kind,
+                                   kiln_cu_result_t missing) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  uint64_t address = (uintptr_t)host;
+  kilni_soft_alloc_t alloc;
+  if (!kilni_soft_memory_query(driver->memory, address, &alloc) ||
+      alloc.kind != kind || alloc.address != address) {
+    return kilni_soft_leave(driver, missing);
+  }
+  kilni_soft_queue_drain(driver);
+  kiln_status_t status = kilni_soft_memory_free(driver->memory, address, kind);
+  bool gone = !kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return kilni_soft_leave(driver, gone ? missing : kilni_soft_sticky(driver));
+}
+
+static kiln_cu_result_t row_host_free(void* address) {
+  return end_pinned(address, KILNI_SOFT_ALLOC_HOST,
+                    KILN_CU_ERROR_INVALID_VALUE);
+}
+
+static kiln_cu_result_t row_register(void* host, size_t bytes,
+                                     unsigned int flags) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const unsigned int absent =
+      KILN_CU_MEMHOSTREGISTER_IOMEMORY | KILN_CU_MEMHOSTREGISTER_READ_ONLY;
+  if (host == NULL || bytes == 0 || (flags & ~kRegisterFlags) != 0) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if ((flags & absent) != 0) {
+    result = KILN_CU_ERROR_NOT_SUPPORTED;
+  } else {
+    kiln_status_t status = kilni_soft_memory_register(
+        driver->memory, host, bytes, KILNI_SOFT_ALLOC_REGISTERED, flags);
+    if (kiln_status_code(status) == KILN_STATUS_ALREADY_EXISTS) {
+      result = KILN_CU_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+      kiln_status_free(status);
+    } else {
+      result = kilni_soft_result(status);
+    }
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_unregister(void* host) {
+  return end_pinned(host, KILNI_SOFT_ALLOC_REGISTERED,
+                    KILN_CU_ERROR_HOST_MEMORY_NOT_REGISTERED);
+}
+
+void kilni_soft_fill_alloc(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuMemGetInfo, row_info);
+  KILNI_CUDA_SET(table, cuMemAlloc, row_alloc);
+  KILNI_CUDA_SET(table, cuMemFree, row_free);
+  KILNI_CUDA_SET(table, cuMemAllocAsync, row_alloc_async);
+  KILNI_CUDA_SET(table, cuMemFreeAsync, row_free_async);
+  KILNI_CUDA_SET(table, cuMemHostAlloc, row_host_alloc);
+  KILNI_CUDA_SET(table, cuMemFreeHost, row_host_free);
+  KILNI_CUDA_SET(table, cuMemHostRegister, row_register);
+  KILNI_CUDA_SET(table, cuMemHostUnregister, row_unregister);
+}

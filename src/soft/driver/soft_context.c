@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: rows about the primary context and each thread's current one.
+//
+// The device has one context, its primary one: no row makes another. The last
+// release ends all that was made in it, and with it a sticky error.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "soft/driver/soft_driver.h"
+
+static const unsigned int kKnownFlags = KILN_CU_CTX_SCHED_MASK |
+                                        KILN_CU_CTX_MAP_HOST |
+                                        KILN_CU_CTX_LMEM_RESIZE_TO_MAX;
+
+static kiln_cu_context_t as_context(uint64_t handle) {
+  return (kiln_cu_context_t)(uintptr_t)handle;
+}
+
+static bool is_live(kilni_soft_driver_t* driver, kiln_cu_context_t context) {
+  return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_CONTEXT,
+                               (uintptr_t)context) != NULL;
+}
+
+// ---- The primary context ----
+
+static kiln_cu_result_t row_retain(kiln_cu_context_t* context,
+                                   kiln_cu_device_t device) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_context_t* primary = &driver->context;
+  if (device != 0) {
+    result = KILN_CU_ERROR_INVALID_DEVICE;
+  } else if (context == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (primary->users == 0) {
+    result = kilni_soft_result(kilni_soft_handle_add(
+        &driver->handles, KILNI_SOFT_KIND_CONTEXT, primary, &primary->handle));
+  }
+  if (result == KILN_CU_SUCCESS) {
+    if (primary->users++ == 0) {
+      primary->sticky = KILN_CU_SUCCESS;
+      primary->stack_bytes = KILNI_SOFT_STACK_DEFAULT;
+      primary->printf_bytes = KILNI_SOFT_PRINTF_DEFAULT;
+    }
+    *context = as_context(primary->handle);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+void kilni_soft_context_clear(kilni_soft_driver_t* driver) {
+  kilni_soft_context_t* context = &driver->context;
+  while (context->events != NULL) {
+    kilni_soft_event_dispose(driver, context->events);
+  }
+  while (context->streams != NULL) {
+    kilni_soft_stream_dispose(driver, context->streams);
+  }
+  while (context->modules != NULL) {
+    kilni_soft_module_t* module = context->modules;
+    context->modules = module->next;
+    kilni_soft_module_unhandle(driver, module);
+    kilni_soft_module_dispose(driver, module);
+  }
+  kilni_soft_memory_clear(driver->memory);
+  kilni_free_array(driver->host.allocator, context->freeing,
+                   context->freeing_capacity, sizeof(*context->freeing));
+  kilni_soft_handle_remove(&driver->handles, context->handle);
+  unsigned int flags = context->flags;
+  memset(context, 0, sizeof(*context));
+  context->flags = flags;
+}
+
+static kiln_cu_result_t row_release(kiln_cu_device_t device) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_context_t* primary = &driver->context;
+  if (device != 0) {
+    result = KILN_CU_ERROR_INVALID_DEVICE;
+  } else if (primary->users == 0) {
+    result = KILN_CU_ERROR_INVALID_CONTEXT;
+  } else if (--primary->users == 0) {
+    kilni_soft_queue_drain(driver);
+    // Another thread may have retained it while this one waited.
+    if (primary->users == 0) kilni_soft_context_clear(driver);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_state(kiln_cu_device_t device, unsigned int* flags,
+                                  int* active) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (device != 0) {
+    result = KILN_CU_ERROR_INVALID_DEVICE;
+  } else if (flags == NULL || active == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else {
+    *flags = driver->context.flags;
+    *active = driver->context.users != 0;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_set_flags(kiln_cu_device_t device,
+                                      unsigned int flags) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  unsigned int schedule = flags & KILN_CU_CTX_SCHED_MASK;
+  bool one = (schedule & (schedule - 1)) == 0;
+  if (device != 0) {
+    result = KILN_CU_ERROR_INVALID_DEVICE;
+  } else if ((flags & ~kKnownFlags) != 0 || !one) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else {
+    driver->context.flags = flags;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+// ---- The current context ----
+
+static kiln_cu_result_t row_get_current(kiln_cu_context_t* context) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (context == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else {
+    *context = as_context(kilni_soft_current_get());
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_set_current(kiln_cu_context_t context) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (context != NULL && !is_live(driver, context)) {
+    result = KILN_CU_ERROR_INVALID_CONTEXT;
+  } else {
+    kilni_soft_current_set((uintptr_t)context);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_push(kiln_cu_context_t context) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (!is_live(driver, context)) {
+    result = KILN_CU_ERROR_INVALID_CONTEXT;
+  } else if (!kilni_soft_current_push((uintptr_t)context)) {
+    result = KILN_CU_ERROR_OUT_OF_MEMORY;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_pop(kiln_cu_context_t* context) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  uint64_t handle = kilni_soft_current_pop();
+  if (handle == 0) {
+    result = KILN_CU_ERROR_INVALID_CONTEXT;
+  } else if (context != NULL) {
+    *context = as_context(handle);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_get_device(kiln_cu_device_t* device) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (device == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else {
+    *device = 0;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_synchronize(void) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_queue_drain(driver);
+  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+}
+
+static kiln_cu_result_t row_get_limit(size_t* value, kiln_cu_limit_t limit) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (value == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (limit == KILN_CU_LIMIT_STACK_SIZE) {
+    *value = driver->context.stack_bytes;
+  } else if (limit == KILN_CU_LIMIT_PRINTF_FIFO_SIZE) {
+    *value = driver->context.printf_bytes;
+  } else {
+    result = KILN_CU_ERROR_UNSUPPORTED_LIMIT;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_set_limit(kiln_cu_limit_t limit, size_t value) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (limit == KILN_CU_LIMIT_STACK_SIZE) {
+    if (value > KILNI_SOFT_STACK_MOST) {
+      result = KILN_CU_ERROR_INVALID_VALUE;
+    } else {
+      driver->context.stack_bytes = (value + 15) & ~(size_t)15;
+    }
+  } else if (limit == KILN_CU_LIMIT_PRINTF_FIFO_SIZE) {
+    // What kernels print is handed on at once; the size is only remembered.
+    driver->context.printf_bytes = value;
+  } else {
+    result = KILN_CU_ERROR_UNSUPPORTED_LIMIT;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_api_version(kiln_cu_context_t context,
+                                        unsigned int* version) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (context == NULL) {
+    result = kilni_soft_current_check(driver);
+  } else if (!is_live(driver, context)) {
+    result = KILN_CU_ERROR_INVALID_CONTEXT;
+  }
+  if (result == KILN_CU_SUCCESS && version == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  }
+  // 3020 is what every driver since CUDA 3.2 says of a context.
+  if (result == KILN_CU_SUCCESS) *version = 3020;
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_priority_range(int* least, int* greatest) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (least != NULL) *least = KILNI_SOFT_PRIORITY_LEAST;
+  if (greatest != NULL) *greatest = KILNI_SOFT_PRIORITY_GREATEST;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+void kilni_soft_fill_context(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuDevicePrimaryCtxRetain, row_retain);
+  KILNI_CUDA_SET(table, cuDevicePrimaryCtxRelease, row_release);
+  KILNI_CUDA_SET(table, cuDevicePrimaryCtxGetState, row_state);
+  KILNI_CUDA_SET(table, cuDevicePrimaryCtxSetFlags, row_set_flags);
+  KILNI_CUDA_SET(table, cuCtxGetCurrent, row_get_current);
+  KILNI_CUDA_SET(table, cuCtxSetCurrent, row_set_current);
+  KILNI_CUDA_SET(table, cuCtxPushCurrent, row_push);
+  KILNI_CUDA_SET(table, cuCtxPopCurrent, row_pop);
+  KILNI_CUDA_SET(table, cuCtxGetDevice, row_get_device);
+  KILNI_CUDA_SET(table, cuCtxSynchronize, row_synchronize);
+  KILNI_CUDA_SET(table, cuCtxGetLimit, row_get_limit);
+  KILNI_CUDA_SET(table, cuCtxSetLimit, row_set_limit);
+  KILNI_CUDA_SET(table, cuCtxGetApiVersion, row_api_version);
+  KILNI_CUDA_SET(table, cuCtxGetStreamPriorityRange, row_priority_range);
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: rows that copy and fill.
+//
+// Plain host memory is handled as a GPU's driver does: an asynchronous copy
+// from it has read it when the call returns, one to it has written it. Between
+// device memory and pinned memory everything is as asynchronous as the name
+// says, and copies within the device never wait.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "soft/driver/soft_driver.h"
+
+// Larger copies from plain host memory wait instead of being staged.
+enum { STAGE_BYTES = 64 << 10 };
+
+typedef enum end_kind_t {
+  END_PLAIN,   // host memory that the device does not know
+  END_PINNED,  // host memory that it knows
+  END_DEVICE,
+} end_kind_t;
+
+// What a row says of an end.
+typedef enum end_must_t { MUST_KNOWN, MUST_HOST, MUST_ANY } end_must_t;
+
+// Finds out what lies at [address, address + bytes).
+static kiln_cu_result_t classify(kilni_soft_driver_t* driver, uint64_t address,
+                                 uint64_t bytes, end_must_t must,
+                                 kilni_soft_end_t* out_end,
+                                 end_kind_t* out_kind) {
+  kilni_soft_alloc_t alloc;
+  *out_end = (kilni_soft_end_t){.address = address};
+  *out_kind = END_PLAIN;
+  if (kilni_soft_memory_query(driver->memory, address, &alloc)) {
+    bool host = alloc.kind == KILNI_SOFT_ALLOC_HOST ||
+                alloc.kind == KILNI_SOFT_ALLOC_REGISTERED;
+    bool inside = bytes <= alloc.bytes - (address - alloc.address);
+    if (inside) {
+      out_end->known = 1;
+      *out_kind = host ? END_PINNED : END_DEVICE;
+      return KILN_CU_SUCCESS;
+    }
+    // Pinned memory may be a part of what the host program copies.
+    if (!host || must == MUST_KNOWN) return KILN_CU_ERROR_INVALID_VALUE;
+    return KILN_CU_SUCCESS;
+  }
+  bool in_window = address - KILNI_SOFT_GLOBAL_BASE < KILNI_SOFT_WINDOW_BYTES;
+  if (must == MUST_KNOWN || address == 0 || in_window) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  return KILN_CU_SUCCESS;
+}
+
+// Copies the source now if it is small plain host memory.
+static kiln_cu_result_t stage(kilni_soft_driver_t* driver,
+                              kilni_soft_work_t* work, end_kind_t from) {
+  uint64_t bytes = work->as.copy.bytes;
+  if (from != END_PLAIN || bytes > STAGE_BYTES) return KILN_CU_SUCCESS;
+  kiln_status_t status =
+      kilni_alloc(driver->host.allocator, (size_t)bytes, &work->as.copy.staged);
+  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+  memcpy(work->as.copy.staged,
+         (const void*)(uintptr_t)work->as.copy.from.address, (size_t)bytes);
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t issue_and_wait(kilni_soft_driver_t* driver,
+                                       kilni_soft_stream_t* stream,
+                                       const kilni_soft_work_t* work,
+                                       bool wait) {
+  kilni_soft_task_t* task = NULL;
+  kiln_cu_result_t result =
+      kilni_soft_queue_issue(driver, stream, work, NULL, wait ? &task : NULL);
+  if (result != KILN_CU_SUCCESS || !wait) return result;
+  kilni_soft_queue_wait(driver, task);
+  kilni_soft_task_release(driver, task);
+  return kilni_soft_sticky(driver);
+}
+
+// What the copy rows differ in.
+typedef struct copy_t {
+  uint64_t to;
+  uint64_t from;
+  uint64_t bytes;
+  end_must_t to_must;
+  end_must_t from_must;
+  bool wait;  // unless both ends are device memory
+} copy_t;
+
+static kiln_cu_result_t copy_locked(kilni_soft_driver_t* driver,
+                                    kilni_soft_stream_t* stream,
+                                    const copy_t* copy) {
+  if (copy->bytes == 0) return KILN_CU_SUCCESS;
+  end_kind_t to;
+  end_kind_t from;
+  kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_COPY,
+                            .as.copy = {.bytes = copy->bytes}};
+  kiln_cu_result_t result = classify(driver, copy->to, copy->bytes,
+                                     copy->to_must, &work.as.copy.to, &to);
+  if (result != KILN_CU_SUCCESS) return result;
+  result = classify(driver, copy->from, copy->bytes, copy->from_must,
+                    &work.as.copy.from, &from);
+  if (result != KILN_CU_SUCCESS) return result;
+  bool inside = to == END_DEVICE && from == END_DEVICE;
+  bool wait = (copy->wait && !inside) || to == END_PLAIN;
+  if (!wait) {
+    result = stage(driver, &work, from);
+    if (result != KILN_CU_SUCCESS) return result;
+    wait = from == END_PLAIN && work.as.copy.staged == NULL;
+  }
+  result = issue_and_wait(driver, stream, &work, wait);
+  if (result != KILN_CU_SUCCESS && !wait) {
+    kilni_free(driver->host.allocator, work.as.copy.staged,
+               (size_t)copy->bytes);
+  }
+  return result;
+}
+
+// A copy in the legacy default stream of the current context.
+static kiln_cu_result_t copy_now(const copy_t* copy) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_queue_room(driver);
+  result = copy_locked(driver, &driver->context.legacy, copy);
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t copy_in(kiln_cu_stream_t stream, const copy_t* copy) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_queue_room(driver);
+  kilni_soft_stream_t* where;
+  result = kilni_soft_stream_resolve(driver, stream, &where);
+  if (result == KILN_CU_SUCCESS) result = copy_locked(driver, where, copy);
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_copy(kiln_cu_deviceptr_t to,
+                                 kiln_cu_deviceptr_t from, size_t bytes) {
+  return copy_now(&(copy_t){to, from, bytes, MUST_ANY, MUST_ANY, true});
+}
+
+static kiln_cu_result_t row_copy_async(kiln_cu_deviceptr_t to,
+                                       kiln_cu_deviceptr_t from, size_t bytes,
+                                       kiln_cu_stream_t stream) {
+  return copy_in(stream, &(copy_t){to, from, bytes, MUST_ANY, MUST_ANY, false});
+}
+
+static kiln_cu_result_t row_htod(kiln_cu_deviceptr_t to, const void* from,
+                                 size_t bytes) {
+  return copy_now(
+      &(copy_t){to, (uintptr_t)from, bytes, MUST_KNOWN, MUST_HOST, true});
+}
+
+static kiln_cu_result_t row_htod_async(kiln_cu_deviceptr_t to, const void* from,
+                                       size_t bytes, kiln_cu_stream_t stream) {
+  return copy_in(stream, &(copy_t){to, (uintptr_t)from, bytes, MUST_KNOWN,
+                                   MUST_HOST, false});
+}
+
+static kiln_cu_result_t row_dtoh(void* to, kiln_cu_deviceptr_t from,
+                                 size_t bytes) {
+  return copy_now(
+      &(copy_t){(uintptr_t)to, from, bytes, MUST_HOST, MUST_KNOWN, true});
+}
+
+static kiln_cu_result_t row_dtoh_async(void* to, kiln_cu_deviceptr_t from,
+                                       size_t bytes, kiln_cu_stream_t stream) {
+  return copy_in(stream, &(copy_t){(uintptr_t)to, from, bytes, MUST_HOST,
+                                   MUST_KNOWN, false});
+}
+
+static kiln_cu_result_t row_dtod(kiln_cu_deviceptr_t to,
+                                 kiln_cu_deviceptr_t from, size_t bytes) {
+  return copy_now(&(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN, false});
+}
+
+static kiln_cu_result_t row_dtod_async(kiln_cu_deviceptr_t to,
+                                       kiln_cu_deviceptr_t from, size_t bytes,
+                                       kiln_cu_stream_t stream) {
+  return copy_in(stream,
+                 &(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN, false});
+}
+
+// ---- Fills ----
+
+// What the fill rows differ in.
+typedef struct fill_t {
+  uint64_t to;
+  uint64_t count;
+  uint32_t value;
+  uint32_t width;
+} fill_t;
+
+static kiln_cu_result_t fill_locked(kilni_soft_driver_t* driver,
+                                    kilni_soft_stream_t* stream,
+                                    const fill_t* fill, bool sync) {
+  if (fill->count == 0) return KILN_CU_SUCCESS;
+  if (fill->to % fill->width != 0 || fill->count > UINT64_MAX / fill->width) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  kilni_soft_end_t end;
+  end_kind_t kind;
+  kiln_cu_result_t result = classify(
+      driver, fill->to, fill->count * fill->width, MUST_KNOWN, &end, &kind);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_work_t work = {
+      .kind = KILNI_SOFT_TASK_FILL,
+      .as.fill = {fill->to, fill->count, fill->value, fill->width}};
+  return issue_and_wait(driver, stream, &work, sync && kind == END_PINNED);
+}
+
+static kiln_cu_result_t fill_now(const fill_t* fill) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_queue_room(driver);
+  result = fill_locked(driver, &driver->context.legacy, fill, true);
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t fill_in(kiln_cu_stream_t stream, const fill_t* fill) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_queue_room(driver);
+  kilni_soft_stream_t* where;
+  result = kilni_soft_stream_resolve(driver, stream, &where);
+  if (result == KILN_CU_SUCCESS) {
+    result = fill_locked(driver, where, fill, false);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_fill8(kiln_cu_deviceptr_t to, unsigned char value,
+                                  size_t count) {
+  return fill_now(&(fill_t){to, count, value, 1});
+}
+
+static kiln_cu_result_t row_fill16(kiln_cu_deviceptr_t to, unsigned short value,
+                                   size_t count) {
+  return fill_now(&(fill_t){to, count, value, 2});
+}
+
+static kiln_cu_result_t row_fill32(kiln_cu_deviceptr_t to, unsigned int value,
+                                   size_t count) {
+  return fill_now(&(fill_t){to, count, value, 4});
+}
+
+static kiln_cu_result_t row_fill8_async(kiln_cu_deviceptr_t to,
+                                        unsigned char value, size_t count,
+                                        kiln_cu_stream_t stream) {
+  return fill_in(stream, &(fill_t){to, count, value, 1});
+}
+
+static kiln_cu_result_t row_fill16_async(kiln_cu_deviceptr_t to,
+                                         unsigned short value, size_t count,
+                                         kiln_cu_stream_t stream) {
+  return fill_in(stream, &(fill_t){to, count, value, 2});
+}
+
+static kiln_cu_result_t row_fill32_async(kiln_cu_deviceptr_t to,
+                                         unsigned int value, size_t count,
+                                         kiln_cu_stream_t stream) {
+  return fill_in(stream, &(fill_t){to, count, value, 4});
+}
+
+void kilni_soft_fill_copy(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuMemcpy, row_copy);
+  KILNI_CUDA_SET(table, cuMemcpyHtoD, row_htod);
+  KILNI_CUDA_SET(table, cuMemcpyDtoH, row_dtoh);
+  KILNI_CUDA_SET(table, cuMemcpyDtoD, row_dtod);
+  KILNI_CUDA_SET(table, cuMemcpyAsync, row_copy_async);
+  KILNI_CUDA_SET(table, cuMemcpyHtoDAsync, row_htod_async);
+  KILNI_CUDA_SET(table, cuMemcpyDtoHAsync, row_dtoh_async);
+  KILNI_CUDA_SET(table, cuMemcpyDtoDAsync, row_dtod_async);
+  KILNI_CUDA_SET(table, cuMemsetD8, row_fill8);
+  KILNI_CUDA_SET(table, cuMemsetD16, row_fill16);
+  KILNI_CUDA_SET(table, cuMemsetD32, row_fill32);
+  KILNI_CUDA_SET(table, cuMemsetD8Async, row_fill8_async);
+  KILNI_CUDA_SET(table, cuMemsetD16Async, row_fill16_async);
+  KILNI_CUDA_SET(table, cuMemsetD32Async, row_fill32_async);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: the process state of the software driver, and nothing else: which
+// driver is running, and each thread's current contexts.
+//
+// A row has the driver's own signature and so no user pointer; this is the one
+// file of the room with mutable globals (src/GLOBALS names them).
+#include <stdatomic.h>
+
+#include "base/status_make.h"
+#include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_global.h"
+
+// The software driver of this process. thread-safe
+static struct {
+  kilni_mutex_t lock;  // of start and stop
+  _Atomic(kilni_soft_driver_t*) driver;
+  uint32_t users;
+  _Atomic uint32_t epoch;  // counts starts
+} kilni_soft_global = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
+
+// What the driver knows of one thread. one-thread
+static _Thread_local struct {
+  uint32_t epoch;  // of the driver that the rest belongs to
+  uint32_t depth;
+  uint32_t in_callback;
+  uint32_t reserved;
+  uint64_t thread_stream;
+  uint64_t stack[KILNI_SOFT_STACK_LIMIT];
+} kilni_soft_thread;
+
+void kilni_soft_global_lock(void) {
+  kilni_mutex_lock(&kilni_soft_global.lock);
+}
+
+void kilni_soft_global_unlock(void) {
+  kilni_mutex_unlock(&kilni_soft_global.lock);
+}
+
+kilni_soft_driver_t* kilni_soft_global_driver(void) {
+  return atomic_load(&kilni_soft_global.driver);
+}
+
+uint32_t kilni_soft_global_next_epoch(void) {
+  return atomic_fetch_add(&kilni_soft_global.epoch, 1) + 1;
+}
+
+void kilni_soft_global_set(kilni_soft_driver_t* driver) {
+  atomic_store(&kilni_soft_global.driver, driver);
+}
+
+uint32_t* kilni_soft_global_users(void) {
+  return &kilni_soft_global.users;
+}
+
+// A thread's stack from before the driver was stopped and started is empty.
+static void refresh_thread(void) {
+  uint32_t epoch = atomic_load(&kilni_soft_global.epoch);
+  if (kilni_soft_thread.epoch == epoch) return;
+  kilni_soft_thread.epoch = epoch;
+  kilni_soft_thread.depth = 0;
+  kilni_soft_thread.thread_stream = 0;
+}
+
+uint64_t kilni_soft_current_get(void) {
+  refresh_thread();
+  if (kilni_soft_thread.depth == 0) return 0;
+  return kilni_soft_thread.stack[kilni_soft_thread.depth - 1];
+}
+
+void kilni_soft_current_set(uint64_t handle) {
+  refresh_thread();
+  if (handle == 0) {
+    if (kilni_soft_thread.depth > 0) kilni_soft_thread.depth--;
+    return;
+  }
+  if (kilni_soft_thread.depth == 0) kilni_soft_thread.depth = 1;
+  kilni_soft_thread.stack[kilni_soft_thread.depth - 1] = handle;
+}
+
+bool kilni_soft_current_push(uint64_t handle) {
+  refresh_thread();
+  if (kilni_soft_thread.depth == KILNI_SOFT_STACK_LIMIT) return false;
+  kilni_soft_thread.stack[kilni_soft_thread.depth++] = handle;
+  return true;
+}
+
+uint64_t kilni_soft_current_pop(void) {
+  uint64_t handle = kilni_soft_current_get();
+  if (handle != 0) kilni_soft_thread.depth--;
+  return handle;
+}
+
+uint64_t kilni_soft_thread_stream_get(void) {
+  refresh_thread();
+  return kilni_soft_thread.thread_stream;
+}
+
+void kilni_soft_thread_stream_set(uint64_t handle) {
+  kilni_soft_thread.thread_stream = handle;
+}
+
+void kilni_soft_callback_begin(void) {
+  kilni_soft_thread.in_callback++;
+}
+
+void kilni_soft_callback_end(void) {
+  kilni_soft_thread.in_callback--;
+}
+
+kiln_cu_result_t kilni_soft_current_check(kilni_soft_driver_t* driver) {
+  uint64_t handle = kilni_soft_current_get();
+  if (handle == 0) return KILN_CU_ERROR_INVALID_CONTEXT;
+  void* live =
+      kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_CONTEXT, handle);
+  return live != NULL ? KILN_CU_SUCCESS : KILN_CU_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+kiln_cu_result_t kilni_soft_sticky(const kilni_soft_driver_t* driver) {
+  return driver->context.sticky;
+}
+
+kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
+                                  kilni_soft_driver_t** out_driver) {
+  kilni_soft_driver_t* driver = atomic_load(&kilni_soft_global.driver);
+  *out_driver = driver;
+  if (driver == NULL || driver->host.process_id != kilni_process_id()) {
+    // A forked child has neither workers nor memory.
+    return KILN_CU_ERROR_NOT_INITIALIZED;
+  }
+  if (kilni_soft_thread.in_callback != 0) return KILN_CU_ERROR_NOT_PERMITTED;
+  kilni_mutex_lock(&driver->lock);
+  kiln_cu_result_t result = KILN_CU_SUCCESS;
+  if (needs >= KILNI_SOFT_NEEDS_START && !driver->started) {
+    result = KILN_CU_ERROR_NOT_INITIALIZED;
+  } else if (needs >= KILNI_SOFT_NEEDS_CURRENT) {
+    result = kilni_soft_current_check(driver);
+  }
+  if (result == KILN_CU_SUCCESS && needs == KILNI_SOFT_NEEDS_HEALTHY) {
+    result = kilni_soft_sticky(driver);
+  }
+  if (result != KILN_CU_SUCCESS) kilni_mutex_unlock(&driver->lock);
+  return result;
+}
+
+kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
+                                  kiln_cu_result_t result) {
+  kilni_mutex_unlock(&driver->lock);
+  return result;
+}
+
+kiln_cu_result_t kilni_soft_result(kiln_status_t status) {
+  kiln_status_code_t code = kiln_status_code(status);
+  kiln_status_free(status);
+  switch (code) {
+    case KILN_STATUS_OK:
+      return KILN_CU_SUCCESS;
+    case KILN_STATUS_OUT_OF_MEMORY:
+    case KILN_STATUS_DEVICE_OUT_OF_MEMORY:
+    case KILN_STATUS_LIMIT_EXCEEDED:
+      return KILN_CU_ERROR_OUT_OF_MEMORY;
+    case KILN_STATUS_UNSUPPORTED:
+      return KILN_CU_ERROR_NOT_SUPPORTED;
+    case KILN_STATUS_NOT_FOUND:
+      return KILN_CU_ERROR_NOT_FOUND;
+    case KILN_STATUS_INVALID_ARGUMENT:
+    case KILN_STATUS_OUT_OF_RANGE:
+      return KILN_CU_ERROR_INVALID_VALUE;
+    default:
+      return KILN_CU_ERROR_UNKNOWN;
+  }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: what the files of the driver front share: the driver's state, its
+// objects, and how a row of the table begins and ends.
+//
+// Every row has the shape
+//
+//   kilni_soft_driver_t* driver;
+//   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_..., &driver);
+//   if (result != KILN_CU_SUCCESS) return result;
+//   ... under the driver's lock ...
+//   return kilni_soft_leave(driver, result);
+#ifndef KILN_SRC_SOFT_DRIVER_SOFT_DRIVER_H_
+#define KILN_SRC_SOFT_DRIVER_SOFT_DRIVER_H_
+
+#include "base/host.h"
+#include "base/thread.h"
+#include "soft/soft.h"
+#include "soft/engine/soft_grid.h"
+#include "soft/driver/soft_handle.h"
+#include "soft/memory/soft_memory.h"
+#include "soft/driver/soft_queue.h"
+#include "table/table.h"
+
+enum {
+  KILNI_SOFT_DRIVER_VERSION = 13000,
+  KILNI_SOFT_PRIORITY_LEAST = 0,
+  KILNI_SOFT_PRIORITY_GREATEST = -5,
+  KILNI_SOFT_MAX_THREADS = 1024,
+  KILNI_SOFT_SHARED_DEFAULT = 48 << 10,
+  KILNI_SOFT_SHARED_MOST = 227 << 10,
+  KILNI_SOFT_STACK_DEFAULT = 1024,
+  KILNI_SOFT_STACK_MOST = 512 << 10,
+  KILNI_SOFT_PRINTF_DEFAULT = 1 << 20,
+};
+
+// A stream. thread-compatible
+struct kilni_soft_stream_t {
+  uint64_t handle;  // 0: a default stream
+  unsigned int flags;
+  int priority;
+  uint64_t pending;         // its tasks that are not done
+  bool destroyed;           // freed with its last task
+  kilni_soft_task_t* last;  // NULL when all is done
+  kilni_soft_stream_t* next;
+};
+
+// An event. thread-compatible
+typedef struct kilni_soft_event_t {
+  uint64_t handle;
+  unsigned int flags;
+  unsigned int reserved;
+  kilni_soft_task_t* recorded;  // NULL: never
+  struct kilni_soft_event_t* next;
+} kilni_soft_event_t;
+
+// A kernel that somebody asked for. thread-compatible
+typedef struct kilni_soft_function_t {
+  uint64_t handle;
+  const kilni_soft_entry_t* entry;
+  struct kilni_soft_module_t* module;
+  int max_dynamic_shared;
+  int carveout;
+  struct kilni_soft_function_t* next;
+} kilni_soft_function_t;
+
+// A loaded module. thread-compatible
+typedef struct kilni_soft_module_t {
+  uint64_t handle;
+  kilni_ptx_module_t* tree;
+  kilni_soft_code_t* code;
+  kilni_soft_function_t* functions;
+  struct kilni_soft_module_t* next;
+} kilni_soft_module_t;
+
+// The primary context, the only one. thread-compatible
+typedef struct kilni_soft_context_t {
+  uint64_t handle;  // 0 while nobody retains it
+  uint32_t users;
+  unsigned int flags;
+  kiln_cu_result_t sticky;
+  uint32_t reserved;
+  size_t stack_bytes;
+  size_t printf_bytes;
+  kilni_soft_stream_t legacy;
+  kilni_soft_stream_t* streams;  // all but `legacy`
+  kilni_soft_event_t* events;
+  kilni_soft_module_t* modules;
+  uint64_t* freeing;  // addresses with a stream-ordered free on the way
+  size_t freeing_count;
+  size_t freeing_capacity;
+} kilni_soft_context_t;
+
+// The software driver. thread-safe
+struct kilni_soft_driver_t {
+  kiln_host_t host;
+  kilni_mutex_t lock;
+  bool started;  // cuInit was called
+  uint32_t worker_count;
+  uint64_t seed;
+  bool exact;
+  void (*print)(const char* text, size_t size, void* user);
+  void* print_user;
+  const kilni_soft_lane_set_t* lanes;
+  kilni_soft_memory_t* memory;
+  kilni_soft_handles_t handles;
+  kilni_soft_queue_t queue;
+  kilni_soft_context_t context;
+  char fault_text[KILNI_SOFT_REPORT_BYTES];
+  kiln_cuda_table_t table;
+};
+
+// What a row needs before it can begin.
+typedef enum kilni_soft_needs_t {
+  KILNI_SOFT_NEEDS_NOTHING,  // a running driver
+  KILNI_SOFT_NEEDS_START,    // and cuInit
+  KILNI_SOFT_NEEDS_CURRENT,  // and a live current context
+  KILNI_SOFT_NEEDS_HEALTHY,  // and no sticky error on it
+} kilni_soft_needs_t;
+
+// Checks and locks. Not locked on failure.
+kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
+                                  kilni_soft_driver_t** out_driver);
+// Unlocks and returns `result`.
+kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
+                                  kiln_cu_result_t result);
+// The result of the context of the calling thread: SUCCESS, INVALID_CONTEXT
+// without one, CONTEXT_IS_DESTROYED for one that is gone. Locked.
+kiln_cu_result_t kilni_soft_current_check(kilni_soft_driver_t* driver);
+// SUCCESS, or the error that the context will never lose. Locked.
+kiln_cu_result_t kilni_soft_sticky(const kilni_soft_driver_t* driver);
+// The result that stands for `status`, which is ended.
+kiln_cu_result_t kilni_soft_result(kiln_status_t status);
+
+// Calls of the driver from a host function are refused (NOT_PERMITTED).
+void kilni_soft_callback_begin(void);
+void kilni_soft_callback_end(void);
+
+// The stack of current contexts of this thread, as handles.
+enum { KILNI_SOFT_STACK_LIMIT = 64 };
+uint64_t kilni_soft_current_get(void);  // 0: none
+void kilni_soft_current_set(uint64_t handle);
+bool kilni_soft_current_push(uint64_t handle);  // false: the stack is full
+uint64_t kilni_soft_current_pop(void);
+// The per-thread default stream of this thread, as a handle.
+uint64_t kilni_soft_thread_stream_get(void);
+void kilni_soft_thread_stream_set(uint64_t handle);
+
+// Ends everything of the context: streams, events, modules, memory. The queue
+// is empty. Locked.
+void kilni_soft_context_clear(kilni_soft_driver_t* driver);
+
+// The stream behind a handle: the default streams need a current context.
+// Also refuses when the context has a sticky error. Locked.
+kiln_cu_result_t kilni_soft_stream_resolve(kilni_soft_driver_t* driver,
+                                           kiln_cu_stream_t handle,
+                                           kilni_soft_stream_t** out_stream);
+// Takes a destroyed stream out and frees it. Locked.
+void kilni_soft_stream_dispose(kilni_soft_driver_t* driver,
+                               kilni_soft_stream_t* stream);
+void kilni_soft_event_dispose(kilni_soft_driver_t* driver,
+                              kilni_soft_event_t* event);
+// Frees a module that is in no list any more and has no handles.
+void kilni_soft_module_dispose(kilni_soft_driver_t* driver,
+                               kilni_soft_module_t* module);
+void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
+                                kilni_soft_module_t* module);
+// A stream-ordered free has happened. Locked.
+void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address);
+kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
+                                      int* out_value);
+
+// Every row the device has; and each file's share of them.
+void kilni_soft_fill(kiln_cuda_table_t* table);
+void kilni_soft_fill_device(kiln_cuda_table_t* table);
+void kilni_soft_fill_context(kiln_cuda_table_t* table);
+void kilni_soft_fill_alloc(kiln_cuda_table_t* table);
+void kilni_soft_fill_pointer(kiln_cuda_table_t* table);
+void kilni_soft_fill_copy(kiln_cuda_table_t* table);
+void kilni_soft_fill_stream(kiln_cuda_table_t* table);
+void kilni_soft_fill_event(kiln_cuda_table_t* table);
+void kilni_soft_fill_module(kiln_cuda_table_t* table);
+void kilni_soft_fill_kernel(kiln_cuda_table_t* table);
+void kilni_soft_fill_launch(kiln_cuda_table_t* table);
+
+#endif  // KILN_SRC_SOFT_DRIVER_SOFT_DRIVER_H_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: the process-wide state of the software driver, for soft_provide.c,
+// which starts and stops it.
+#ifndef KILN_SRC_SOFT_DRIVER_SOFT_GLOBAL_H_
+#define KILN_SRC_SOFT_DRIVER_SOFT_GLOBAL_H_
+
+#include "soft/driver/soft_driver.h"
+
+// Held around start and stop.
+void kilni_soft_global_lock(void);
+void kilni_soft_global_unlock(void);
+// The running driver or NULL.
+kilni_soft_driver_t* kilni_soft_global_driver(void);
+void kilni_soft_global_set(kilni_soft_driver_t* driver);
+// How many starts have no stop yet. Locked.
+uint32_t* kilni_soft_global_users(void);
+// Numbers the next driver; threads then forget the one before.
+uint32_t kilni_soft_global_next_epoch(void);
+
+#endif  // KILN_SRC_SOFT_DRIVER_SOFT_GLOBAL_H_

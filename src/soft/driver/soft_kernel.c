@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: rows that ask about kernels and set what a launch may use.
+#include "soft/driver/soft_driver.h"
+
+enum {
+  SM_NUMBER = 90,
+  SM_THREADS = 2048,
+  SM_REGISTERS = 65536,
+  SM_BLOCKS = 32,
+  SM_SHARED = 228 << 10,
+  BLOCK_SHARED = 1 << 10,  // the system's own, of every block
+  REGISTER_UNIT = 8,       // registers of a thread come in such steps
+  WARP = 32,
+};
+
+static kilni_soft_function_t* find_function(const kilni_soft_driver_t* driver,
+                                            kiln_cu_function_t function) {
+  return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_FUNCTION,
+                               (uintptr_t)function);
+}
+
+static int ptx_version(const kilni_soft_function_t* function) {
+  return (int)function->module->tree->target_sm;
+}
+
+static kiln_cu_result_t read_attribute(const kilni_soft_function_t* function,
+                                       kiln_cu_function_attribute_t attribute,
+                                       int* out_value) {
+  const kilni_soft_entry_t* entry = function->entry;
+  int value = 0;
+  switch (attribute) {
+    case KILN_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      value = (int)entry->max_threads;
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      value = (int)entry->static_shared_bytes;
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      value = (int)entry->local_bytes;
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_NUM_REGS:
+      value = (int)entry->register_count;
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_PTX_VERSION:
+      value = ptx_version(function);
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      value = SM_NUMBER;
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      value = function->max_dynamic_shared;
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      value = function->carveout;
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    case KILN_CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+    case KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+    case KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+    case KILN_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    case KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      break;
+    default:
+      return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  *out_value = value;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t row_get_attribute(
+    int* value, kiln_cu_function_attribute_t attribute,
+    kiln_cu_function_t function) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_function_t* found = find_function(driver, function);
+  if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else if (value == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else {
+    result = read_attribute(found, attribute, value);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_set_attribute(
+    kiln_cu_function_t function, kiln_cu_function_attribute_t attribute,
+    int value) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_function_t* found = find_function(driver, function);
+  if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else if (attribute ==
+             KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+    int most = KILNI_SOFT_SHARED_MOST - (int)found->entry->static_shared_bytes;
+    if (value < 0 || value > most) {
+      result = KILN_CU_ERROR_INVALID_VALUE;
+    } else {
+      found->max_dynamic_shared = value;
+    }
+  } else if (attribute ==
+             KILN_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
+    if (value < -1 || value > 100) {
+      result = KILN_CU_ERROR_INVALID_VALUE;
+    } else {
+      found->carveout = value;
+    }
+  } else {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_get_module(kiln_cu_module_t* module,
+                                       kiln_cu_function_t function) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_function_t* found = find_function(driver, function);
+  if (module == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else {
+    *module = (kiln_cu_module_t)(uintptr_t)found->module->handle;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_get_name(const char** name,
+                                     kiln_cu_function_t function) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_function_t* found = find_function(driver, function);
+  if (name == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else {
+    *name = found->entry->name;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_param_info(kiln_cu_function_t function,
+                                       size_t index, size_t* offset,
+                                       size_t* bytes) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_function_t* found = find_function(driver, function);
+  if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else if (offset == NULL || index >= found->entry->param_count) {
+    // The driver says an index behind the last parameter like this, too.
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else {
+    *offset = found->entry->params[index].offset;
+    if (bytes != NULL) *bytes = found->entry->params[index].bytes;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+// ---- Occupancy ----
+
+static int least(int a, int b) {
+  return a < b ? a : b;
+}
+
+// Blocks of `block_size` threads that one SM holds at once; 0 if one is too
+// large.
+static int blocks_per_sm(const kilni_soft_function_t* function, int block_size,
+                         size_t dynamic_bytes) {
+  const kilni_soft_entry_t* entry = function->entry;
+  if (block_size > (int)entry->max_threads ||
+      dynamic_bytes > (size_t)function->max_dynamic_shared) {
+    return 0;
+  }
+  int warps = (block_size + WARP - 1) / WARP;
+  int registers = (int)entry->register_count;
+  if (registers < 1) registers = 1;
+  registers = (registers + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
+  int blocks = least(SM_BLOCKS, SM_THREADS / (warps * WARP));
+  blocks = least(blocks, SM_REGISTERS / (registers * warps * WARP));
+  int shared = (int)(entry->static_shared_bytes + dynamic_bytes) + BLOCK_SHARED;
+  return least(blocks, SM_SHARED / shared);
+}
+
+static kiln_cu_result_t row_max_blocks(int* blocks, kiln_cu_function_t function,
+                                       int block_size, size_t dynamic_bytes) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_function_t* found = find_function(driver, function);
+  if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else if (blocks == NULL || block_size <= 0) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else {
+    *blocks = blocks_per_sm(found, block_size, dynamic_bytes);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+// The block size with the most threads on an SM, of what one function gives.
+typedef struct choice_t {
+  int block_size;
+  int blocks;
+} choice_t;
+
+static kiln_cu_result_t row_best_block(int* grid_size, int* block_size,
+                                       kiln_cu_function_t function,
+                                       kiln_cu_occupancy_fn_t dynamic_bytes_of,
+                                       size_t dynamic_bytes, int block_limit) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_function_t* found = find_function(driver, function);
+  if (grid_size == NULL || block_size == NULL || block_limit < 0) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  if (found == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
+  }
+  // The callback is called unlocked, from a copy: the function may go.
+  kilni_soft_entry_t entry = *found->entry;
+  kilni_soft_function_t copy = *found;
+  copy.entry = &entry;
+  kilni_mutex_unlock(&driver->lock);
+  int most = (int)entry.max_threads;
+  if (block_limit > 0) most = least(most, block_limit);
+  choice_t best = {0, 0};
+  int size = most < WARP ? most : most / WARP * WARP;
+  for (; size > 0; size -= WARP) {
+    size_t bytes =
+        dynamic_bytes_of != NULL ? dynamic_bytes_of(size) : dynamic_bytes;
+    int blocks = blocks_per_sm(&copy, size, bytes);
+    if (blocks * size > best.blocks * best.block_size) {
+      best = (choice_t){size, blocks};
+    }
+  }
+  int sm_count;
+  kilni_soft_attribute(KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                       &sm_count);
+  *block_size = best.block_size;
+  *grid_size = best.blocks * sm_count;
+  return KILN_CU_SUCCESS;
+}
+
+void kilni_soft_fill_kernel(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuFuncGetAttribute, row_get_attribute);
+  KILNI_CUDA_SET(table, cuFuncSetAttribute, row_set_attribute);
+  KILNI_CUDA_SET(table, cuFuncGetModule, row_get_module);
+  KILNI_CUDA_SET(table, cuFuncGetName, row_get_name);
+  KILNI_CUDA_SET(table, cuFuncGetParamInfo, row_param_info);
+  KILNI_CUDA_SET(table, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                 row_max_blocks);
+  KILNI_CUDA_SET(table, cuOccupancyMaxPotentialBlockSize, row_best_block);
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: rows that launch kernels. What a GPU's driver refuses before the kernel
+// runs is refused here, with the same result.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "soft/driver/soft_driver.h"
+
+// What the launch rows have in common.
+typedef struct launch_t {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  kiln_cu_stream_t stream;
+  kiln_cu_function_t function;
+  void** params;
+  void** extra;
+} launch_t;
+
+static const uint64_t kGridMost[3] = {2147483647, 65535, 65535};
+static const uint64_t kBlockMost[3] = {1024, 1024, 64};
+
+static kiln_cu_result_t check_shape(const launch_t* launch,
+                                    const kilni_soft_function_t* function) {
+  const kilni_soft_entry_t* entry = function->entry;
+  uint64_t threads = 1;
+  bool required = entry->required_block[0] != 0;
+  for (int i = 0; i < 3; ++i) {
+    if (launch->grid[i] == 0 || launch->grid[i] > kGridMost[i] ||
+        launch->block[i] == 0 || launch->block[i] > kBlockMost[i]) {
+      return KILN_CU_ERROR_INVALID_VALUE;
+    }
+    uint32_t wanted = entry->required_block[i] ? entry->required_block[i] : 1;
+    if (required && launch->block[i] != wanted) {
+      return KILN_CU_ERROR_INVALID_VALUE;
+    }
+    threads *= launch->block[i];
+  }
+  if (threads > KILNI_SOFT_MAX_THREADS || threads > entry->max_threads ||
+      launch->shared_bytes > (uint32_t)function->max_dynamic_shared) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  return KILN_CU_SUCCESS;
+}
+
+// Reads the `extra` list: a packed buffer and the address of its size.
+static kiln_cu_result_t read_extra(void** extra, const void** out_buffer,
+                                   size_t* out_bytes) {
+  *out_buffer = NULL;
+  *out_bytes = 0;
+  for (size_t i = 0; extra[i] != KILN_CU_LAUNCH_PARAM_END; i += 2) {
+    if (extra[i] == KILN_CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      *out_buffer = extra[i + 1];
+    } else if (extra[i] == KILN_CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      const size_t* size = extra[i + 1];
+      if (size == NULL) return KILN_CU_ERROR_INVALID_VALUE;
+      *out_bytes = *size;
+    } else {
+      return KILN_CU_ERROR_INVALID_VALUE;
+    }
+  }
+  return KILN_CU_SUCCESS;
+}
+
+// Packs the arguments into `buffer` (entry->param_bytes).
+static kiln_cu_result_t pack(const launch_t* launch,
+                             const kilni_soft_entry_t* entry, uint8_t* buffer) {
+  if (launch->params != NULL && launch->extra != NULL) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  if (launch->extra != NULL) {
+    const void* packed;
+    size_t bytes;
+    kiln_cu_result_t result = read_extra(launch->extra, &packed, &bytes);
+    if (result != KILN_CU_SUCCESS) return result;
+    // The exact end of the last parameter, as a GPU's driver asks for.
+    if (bytes != entry->param_bytes) {
+      return KILN_CU_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    }
+    if (bytes == 0) return KILN_CU_SUCCESS;
+    if (packed == NULL) return KILN_CU_ERROR_INVALID_VALUE;
+    memcpy(buffer, packed, bytes);
+    return KILN_CU_SUCCESS;
+  }
+  if (entry->param_count > 0 && launch->params == NULL) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  for (uint32_t i = 0; i < entry->param_count; ++i) {
+    if (launch->params[i] == NULL) return KILN_CU_ERROR_INVALID_VALUE;
+    memcpy(buffer + entry->params[i].offset, launch->params[i],
+           entry->params[i].bytes);
+  }
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
+                                  const launch_t* launch,
+                                  const kilni_soft_entry_t* entry,
+                                  const void* params,
+                                  kilni_soft_grid_t** out_grid) {
+  uint64_t number = driver->queue.tickets + 1;
+  kilni_soft_launch_t what = {
+      .entry = entry,
+      .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+      .block = {launch->block[0], launch->block[1], launch->block[2]},
+      .dynamic_shared_bytes = launch->shared_bytes,
+      .stack_bytes = (uint32_t)driver->context.stack_bytes,
+      .params = params,
+      .print = driver->print,
+      .print_user = driver->print_user,
+  };
+  // Seed 0 means one fixed order for every launch.
+  if (driver->seed != 0) what.seed = driver->seed ^ (number << 32 | number);
+  return kilni_soft_result(
+      kilni_soft_grid_create(&driver->host, driver->memory, &what, out_grid));
+}
+
+static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
+                                      const launch_t* launch) {
+  kilni_soft_stream_t* stream;
+  kiln_cu_result_t result =
+      kilni_soft_stream_resolve(driver, launch->stream, &stream);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_function_t* function = kilni_soft_handle_get(
+      &driver->handles, KILNI_SOFT_KIND_FUNCTION, (uintptr_t)launch->function);
+  if (function == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
+  const kilni_soft_entry_t* entry = function->entry;
+  result = check_shape(launch, function);
+  if (result != KILN_CU_SUCCESS) return result;
+  uint8_t* params;
+  kiln_allocator_t allocator = driver->host.allocator;
+  result = kilni_soft_result(
+      kilni_alloc(allocator, entry->param_bytes, (void**)&params));
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_KERNEL};
+  result = pack(launch, entry, params);
+  if (result == KILN_CU_SUCCESS) {
+    result = make_grid(driver, launch, entry, params, &work.as.grid);
+  }
+  kilni_free(allocator, params, entry->param_bytes);
+  if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_queue_issue(driver, stream, &work, NULL, NULL);
+  if (result != KILN_CU_SUCCESS) kilni_soft_grid_destroy(work.as.grid);
+  return result;
+}
+
+static kiln_cu_result_t launch_row(const launch_t* launch) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_queue_room(driver);
+  return kilni_soft_leave(driver, launch_locked(driver, launch));
+}
+
+static kiln_cu_result_t row_launch(kiln_cu_function_t function,
+                                   unsigned int grid_x, unsigned int grid_y,
+                                   unsigned int grid_z, unsigned int block_x,
+                                   unsigned int block_y, unsigned int block_z,
+                                   unsigned int shared_bytes,
+                                   kiln_cu_stream_t stream, void** params,
+                                   void** extra) {
+  return launch_row(&(launch_t){.grid = {grid_x, grid_y, grid_z},
+                                .block = {block_x, block_y, block_z},
+                                .shared_bytes = shared_bytes,
+                                .stream = stream,
+                                .function = function,
+                                .params = params,
+                                .extra = extra});
+}
+
+// Hints that change no result are taken; what would change one is not there.
+static kiln_cu_result_t check_attribute(
+    const kiln_cu_launch_attribute_t* attribute) {
+  switch (attribute->id) {
+    case KILN_CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case KILN_CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case KILN_CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      return KILN_CU_SUCCESS;
+    case KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      return attribute->value.cooperative == 0 ? KILN_CU_SUCCESS
+                                               : KILN_CU_ERROR_NOT_SUPPORTED;
+    case KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
+      bool one = attribute->value.cluster.x == 1 &&
+                 attribute->value.cluster.y == 1 &&
+                 attribute->value.cluster.z == 1;
+      return one ? KILN_CU_SUCCESS : KILN_CU_ERROR_NOT_SUPPORTED;
+    }
+    default:
+      return KILN_CU_ERROR_NOT_SUPPORTED;
+  }
+}
+
+static kiln_cu_result_t row_launch_ex(const kiln_cu_launch_config_t* config,
+                                      kiln_cu_function_t function,
+                                      void** params, void** extra) {
+  if (config == NULL ||
+      (config->attribute_count > 0 && config->attributes == NULL)) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_queue_room(driver);
+  for (unsigned int i = 0;
+       i < config->attribute_count && result == KILN_CU_SUCCESS; ++i) {
+    result = check_attribute(&config->attributes[i]);
+  }
+  if (result == KILN_CU_SUCCESS) {
+    launch_t launch = {
+        .grid = {config->grid_x, config->grid_y, config->grid_z},
+        .block = {config->block_x, config->block_y, config->block_z},
+        .shared_bytes = config->shared_bytes,
+        .stream = config->stream,
+        .function = function,
+        .params = params,
+        .extra = extra};
+    result = launch_locked(driver, &launch);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+void kilni_soft_fill_launch(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuLaunchKernel, row_launch);
+  KILNI_CUDA_SET(table, cuLaunchKernelEx, row_launch_ex);
+}

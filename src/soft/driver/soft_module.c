@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: rows that load modules and find what is in them.
+//
+// The device reads PTX text. A cubin or fatbin is refused as a GPU refuses one
+// for another architecture. What the reader or the decoder has to say goes to
+// the error log buffer that cuModuleLoadDataEx may bring.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "image/ptx.h"
+#include "soft/driver/soft_driver.h"
+
+enum {
+  SM_MAJOR_MINOR = 90,
+  // A text without a NUL in so many bytes is no PTX.
+  TEXT_LIMIT = 256 << 20,
+  KNOWN_JIT_OPTIONS = 64,
+  MESSAGE_BYTES = 2048,
+};
+
+static const uint8_t kElf[4] = {0x7f, 'E', 'L', 'F'};
+static const uint8_t kFatbin[4] = {0x50, 0xed, 0x55, 0xba};
+static const uint8_t kFatbinWrapper[4] = {0xb1, 0x43, 0x62, 0x46};
+
+// The log buffers of a load, and where to say how much was written.
+typedef struct logs_t {
+  char* error;
+  size_t error_room;
+  void** error_size;
+  char* info;
+  size_t info_room;
+  void** info_size;
+  void** wall_time;
+} logs_t;
+
+// ---- Options and logs ----
+
+static kiln_cu_result_t read_options(unsigned int count,
+                                     const kiln_cu_jit_option_t* options,
+                                     void** values, logs_t* out_logs) {
+  memset(out_logs, 0, sizeof(*out_logs));
+  if (count > 0 && (options == NULL || values == NULL)) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  for (unsigned int i = 0; i < count; ++i) {
+    switch (options[i]) {
+      case KILN_CU_JIT_ERROR_LOG_BUFFER:
+        out_logs->error = values[i];
+        break;
+      case KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+        out_logs->error_size = &values[i];
+        out_logs->error_room = (unsigned int)(uintptr_t)values[i];
+        break;
+      case KILN_CU_JIT_INFO_LOG_BUFFER:
+        out_logs->info = values[i];
+        break;
+      case KILN_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+        out_logs->info_size = &values[i];
+        out_logs->info_room = (unsigned int)(uintptr_t)values[i];
+        break;
+      case KILN_CU_JIT_WALL_TIME:
+        out_logs->wall_time = &values[i];
+        break;
+      default:
+        // Hints for a compiler that this device has not.
+        if (options[i] >= KNOWN_JIT_OPTIONS) return KILN_CU_ERROR_INVALID_VALUE;
+        break;
+    }
+  }
+  return KILN_CU_SUCCESS;
+}
+
+static void put_log(char* buffer, size_t room, void** size, const char* text) {
+  size_t length = 0;
+  if (buffer != NULL && room > 0) {
+    length = strlen(text);
+    if (length > room - 1) length = room - 1;
+    memcpy(buffer, text, length);
+    buffer[length] = '\0';
+  }
+  if (size != NULL) *size = (void*)(uintptr_t)length;
+}
+
+static void put_logs(const logs_t* logs, const char* error,
+                     uint64_t started_ns) {
+  put_log(logs->error, logs->error_room, logs->error_size, error);
+  put_log(logs->info, logs->info_room, logs->info_size, "");
+  if (logs->wall_time != NULL) {
+    float ms = (float)(kilni_time_ns() - started_ns) / 1e6f;
+    memcpy(logs->wall_time, &ms, sizeof(ms));
+  }
+}
+
+// ---- Loading ----
+
+// What a failure of the reader or the decoder is called. Ends `status`.
+static kiln_cu_result_t load_result(kiln_status_t status, bool reading,
+                                    char* message) {
+  kiln_status_format(status, MESSAGE_BYTES, message, NULL);
+  kiln_status_code_t code = kiln_status_code(status);
+  kiln_status_free(status);
+  switch (code) {
+    case KILN_STATUS_OUT_OF_MEMORY:
+    case KILN_STATUS_DEVICE_OUT_OF_MEMORY:
+      return KILN_CU_ERROR_OUT_OF_MEMORY;
+    case KILN_STATUS_UNSUPPORTED:
+      return reading ? KILN_CU_ERROR_UNSUPPORTED_PTX_VERSION
+                     : KILN_CU_ERROR_NOT_SUPPORTED;
+    default:
+      return KILN_CU_ERROR_INVALID_PTX;
+  }
+}
+
+static kiln_cu_result_t check_target(const kilni_ptx_module_t* tree,
+                                     char* message) {
+  bool fits = tree->target_sm < SM_MAJOR_MINOR && tree->target_suffix == 0;
+  if (tree->target_sm == SM_MAJOR_MINOR) fits = true;
+  if (!fits) {
+    snprintf(message, MESSAGE_BYTES,
+             "the PTX is for %s and the software device is an sm_%d\n"
+             "Fix: compile for compute_%d or lower",
+             tree->target_text, SM_MAJOR_MINOR, SM_MAJOR_MINOR);
+    return KILN_CU_ERROR_INVALID_PTX;
+  }
+  if (tree->address_size != 64) {
+    snprintf(message, MESSAGE_BYTES,
+             "the PTX has %u-bit addresses\nFix: compile for 64 bits",
+             tree->address_size);
+    return KILN_CU_ERROR_INVALID_PTX;
+  }
+  return KILN_CU_SUCCESS;
+}
+
+// The text's length, or the result for what is no text.
+static kiln_cu_result_t check_image(const void* image, size_t* out_size,
+                                    char* message) {
+  const char* text = image;
+  // Compared byte by byte: the image may be shorter than any magic number.
+  if (strncmp(text, (const char*)kElf, sizeof(kElf)) == 0 ||
+      strncmp(text, (const char*)kFatbin, sizeof(kFatbin)) == 0 ||
+      strncmp(text, (const char*)kFatbinWrapper, sizeof(kFatbinWrapper)) == 0) {
+    snprintf(message, MESSAGE_BYTES,
+             "the image is machine code and the software device runs PTX\n"
+             "Fix: load the PTX text that it was made from");
+    return KILN_CU_ERROR_NO_BINARY_FOR_GPU;
+  }
+  *out_size = 0;
+  while (*out_size < TEXT_LIMIT && text[*out_size] != '\0') ++*out_size;
+  if (*out_size == 0 || *out_size == TEXT_LIMIT) {
+    snprintf(message, MESSAGE_BYTES, "the image is %s",
+             *out_size == 0 ? "empty" : "longer than the limit of PTX texts");
+    return KILN_CU_ERROR_INVALID_IMAGE;
+  }
+  return KILN_CU_SUCCESS;
+}
+
+// Reads and decodes. Unlocked: this may take long.
+static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
+                              kilni_soft_module_t* module, char* message) {
+  size_t size;
+  kiln_cu_result_t result = check_image(image, &size, message);
+  if (result != KILN_CU_SUCCESS) return result;
+  kiln_bytes_view_t text = {.data = image, .size = size};
+  kiln_status_t status = kilni_ptx_module_create(
+      text, "PTX", NULL, driver->host.allocator, &module->tree);
+  if (!kiln_status_is_ok(status)) return load_result(status, true, message);
+  result = check_target(module->tree, message);
+  if (result != KILN_CU_SUCCESS) return result;
+  status = kilni_soft_code_create(&driver->host, module->tree, driver->lanes,
+                                  driver->memory, &module->code);
+  return kiln_status_is_ok(status) ? KILN_CU_SUCCESS
+                                   : load_result(status, false, message);
+}
+
+void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
+                                kilni_soft_module_t* module) {
+  kilni_soft_handle_remove(&driver->handles, module->handle);
+  for (kilni_soft_function_t* f = module->functions; f != NULL; f = f->next) {
+    kilni_soft_handle_remove(&driver->handles, f->handle);
+  }
+}
+
+void kilni_soft_module_dispose(kilni_soft_driver_t* driver,
+                               kilni_soft_module_t* module) {
+  while (module->functions != NULL) {
+    kilni_soft_function_t* function = module->functions;
+    module->functions = function->next;
+    kilni_free(driver->host.allocator, function, sizeof(*function));
+  }
+  kilni_soft_code_destroy(module->code);
+  kilni_ptx_module_release(module->tree);
+  kilni_free(driver->host.allocator, module, sizeof(*module));
+}
+
+// Registers a module that is built; locked on entry and on return.
+static kiln_cu_result_t adopt(kilni_soft_driver_t* driver,
+                              kilni_soft_module_t* module) {
+  kiln_cu_result_t result = kilni_soft_current_check(driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_result(kilni_soft_handle_add(
+      &driver->handles, KILNI_SOFT_KIND_MODULE, module, &module->handle));
+  if (result != KILN_CU_SUCCESS) return result;
+  module->next = driver->context.modules;
+  driver->context.modules = module;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t row_load_ex(kiln_cu_module_t* out_module,
+                                    const void* image, unsigned int count,
+                                    kiln_cu_jit_option_t* options,
+                                    void** values) {
+  uint64_t started_ns = kilni_time_ns();
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  logs_t logs;
+  result = read_options(count, options, values, &logs);
+  if (out_module == NULL || image == NULL) result = KILN_CU_ERROR_INVALID_VALUE;
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
+  kilni_soft_module_t* module;
+  result = kilni_soft_result(
+      kilni_alloc(driver->host.allocator, sizeof(*module), (void**)&module));
+  kilni_mutex_unlock(&driver->lock);
+  if (result != KILN_CU_SUCCESS) return result;
+  char message[MESSAGE_BYTES] = "";
+  result = build(driver, image, module, message);
+  put_logs(&logs, message, started_ns);
+  kilni_mutex_lock(&driver->lock);
+  if (result == KILN_CU_SUCCESS) result = adopt(driver, module);
+  if (result == KILN_CU_SUCCESS) {
+    *out_module = (kiln_cu_module_t)(uintptr_t)module->handle;
+  } else {
+    kilni_soft_module_dispose(driver, module);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_load(kiln_cu_module_t* module, const void* image) {
+  return row_load_ex(module, image, 0, NULL, NULL);
+}
+
+static kilni_soft_module_t* find_module(const kilni_soft_driver_t* driver,
+                                        kiln_cu_module_t module) {
+  return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_MODULE,
+                               (uintptr_t)module);
+}
+
+static kiln_cu_result_t row_unload(kiln_cu_module_t module) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_module_t* found = find_module(driver, module);
+  if (found == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
+  }
+  // First nobody finds it any more, then what runs of it ends.
+  kilni_soft_module_unhandle(driver, found);
+  kilni_soft_module_t** link = &driver->context.modules;
+  while (*link != found) link = &(*link)->next;
+  *link = found->next;
+  kilni_soft_queue_drain(driver);
+  kilni_soft_module_dispose(driver, found);
+  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+}
+
+// ---- Looking inside ----
+
+// The function object of an entry: one for each entry, made when asked for.
+static kiln_cu_result_t give_function(kilni_soft_driver_t* driver,
+                                      kilni_soft_module_t* module,
+                                      const kilni_soft_entry_t* entry,
+                                      kiln_cu_function_t* out_function) {
+  kilni_soft_function_t* function = module->functions;
+  while (function != NULL && function->entry != entry)
+    function = function->next;
+  if (function == NULL) {
+    kiln_status_t status = kilni_alloc(driver->host.allocator,
+                                       sizeof(*function), (void**)&function);
+    if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+    status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_FUNCTION,
+                                   function, &function->handle);
+    if (!kiln_status_is_ok(status)) {
+      kilni_free(driver->host.allocator, function, sizeof(*function));
+      return kilni_soft_result(status);
+    }
+    function->entry = entry;
+    function->module = module;
+    function->carveout = -1;
+    function->max_dynamic_shared =
+        KILNI_SOFT_SHARED_DEFAULT - (int)entry->static_shared_bytes;
+    if (function->max_dynamic_shared < 0) function->max_dynamic_shared = 0;
+    function->next = module->functions;
+    module->functions = function;
+  }
+  *out_function = (kiln_cu_function_t)(uintptr_t)function->handle;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t row_get_function(kiln_cu_function_t* function,
+                                         kiln_cu_module_t module,
+                                         const char* name) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_module_t* found = find_module(driver, module);
+  if (function == NULL || name == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else {
+    const kilni_soft_entry_t* entry = kilni_soft_code_find(found->code, name);
+    result = entry == NULL ? KILN_CU_ERROR_NOT_FOUND
+                           : give_function(driver, found, entry, function);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_get_global(kiln_cu_deviceptr_t* address,
+                                       size_t* bytes, kiln_cu_module_t module,
+                                       const char* name) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_module_t* found = find_module(driver, module);
+  uint64_t where;
+  uint64_t size;
+  if (name == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else if (!kilni_soft_code_global(found->code, name, &where, &size)) {
+    result = KILN_CU_ERROR_NOT_FOUND;
+  } else {
+    if (address != NULL) *address = where;
+    if (bytes != NULL) *bytes = (size_t)size;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_count(unsigned int* count,
+                                  kiln_cu_module_t module) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_module_t* found = find_module(driver, module);
+  if (count == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else {
+    *count = kilni_soft_code_entry_count(found->code);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_enumerate(kiln_cu_function_t* functions,
+                                      unsigned int count,
+                                      kiln_cu_module_t module) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_module_t* found = find_module(driver, module);
+  if (functions == NULL || count == 0) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (found == NULL) {
+    result = KILN_CU_ERROR_INVALID_HANDLE;
+  } else {
+    uint32_t have = kilni_soft_code_entry_count(found->code);
+    for (uint32_t i = 0; i < count && i < have && result == KILN_CU_SUCCESS;
+         ++i) {
+      result = give_function(
+          driver, found, kilni_soft_code_entry(found->code, i), &functions[i]);
+    }
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+void kilni_soft_fill_module(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuModuleLoadData, row_load);
+  KILNI_CUDA_SET(table, cuModuleLoadDataEx, row_load_ex);
+  KILNI_CUDA_SET(table, cuModuleUnload, row_unload);
+  KILNI_CUDA_SET(table, cuModuleGetFunction, row_get_function);
+  KILNI_CUDA_SET(table, cuModuleGetGlobal, row_get_global);
+  KILNI_CUDA_SET(table, cuModuleGetFunctionCount, row_count);
+  KILNI_CUDA_SET(table, cuModuleEnumerateFunctions, row_enumerate);
+}

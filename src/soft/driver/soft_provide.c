@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: starting and stopping the software driver, and filling the table.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_global.h"
+
+enum { WORKERS_LIMIT = 1024 };
+
+// What a start asks for, with every default filled in.
+typedef struct wish_t {
+  kilni_soft_options_t given;
+  uint32_t workers;
+  uint64_t seed;
+  bool exact;
+  const char* lanes;
+} wish_t;
+
+// ---- Options ----
+
+static kiln_status_t read_check(const kiln_host_t* host, wish_t* wish) {
+  const char* text = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_CHECK);
+  wish->exact = true;
+  if (wish->given.page_check != KILN_SWITCH_DEFAULT) {
+    wish->exact = wish->given.page_check != KILN_SWITCH_ON;
+  } else if (text != NULL && strcmp(text, "page") == 0) {
+    wish->exact = false;
+  } else if (text != NULL && strcmp(text, "exact") != 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "KILN_SOFT_CHECK is \"%s\", which is no kind of check",
+                   text),
+        "set KILN_SOFT_CHECK to exact or page, or unset it");
+  }
+  return NULL;
+}
+
+static kiln_status_t read_wish(const kiln_host_t* host,
+                               const kilni_soft_options_t* options,
+                               wish_t* wish) {
+  memset(wish, 0, sizeof(*wish));
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kilni_soft_options_t",
+                                           sizeof(wish->given), &wish->given));
+  uint64_t workers = wish->given.worker_count;
+  if (workers == 0) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_env_u64(host->env, KILNI_ENV_KILN_SOFT_WORKERS, &workers));
+  }
+  if (workers == 0) workers = host->worker_count;
+  if (workers == 0) workers = kilni_core_count();
+  if (workers > WORKERS_LIMIT) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED,
+                   "the software device was asked for %llu worker threads and "
+                   "takes at most %d",
+                   (unsigned long long)workers, (int)WORKERS_LIMIT),
+        "ask for fewer workers (KILN_SOFT_WORKERS)");
+  }
+  wish->workers = (uint32_t)workers;
+  wish->seed = wish->given.seed;
+  if (wish->seed == 0) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_env_u64(host->env, KILNI_ENV_KILN_SOFT_SEED, &wish->seed));
+  }
+  if (wish->seed == 0) wish->seed = host->seed;
+  wish->lanes = wish->given.lanes;
+  if (wish->lanes == NULL) {
+    wish->lanes = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_LANES);
+  }
+  if (wish->lanes == NULL) wish->lanes = "auto";
+  return read_check(host, wish);
+}
+
+// ---- Building ----
+
+static void destroy_driver(kilni_soft_driver_t* driver) {
+  kiln_allocator_t allocator = driver->host.allocator;
+  kilni_soft_queue_stop(driver);
+  kilni_mutex_lock(&driver->lock);
+  if (driver->memory != NULL) kilni_soft_context_clear(driver);
+  kilni_mutex_unlock(&driver->lock);
+  kilni_soft_memory_destroy(driver->memory);
+  kilni_soft_handles_deinit(&driver->handles);
+  kilni_cond_deinit(&driver->queue.done);
+  kilni_cond_deinit(&driver->queue.work);
+  kilni_mutex_deinit(&driver->lock);
+  kilni_free(allocator, driver, sizeof(*driver));
+}
+
+static kiln_status_t init_locks(kilni_soft_driver_t* driver) {
+  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&driver->lock));
+  kiln_status_t status = kilni_cond_init(&driver->queue.work);
+  if (!kiln_status_is_ok(status)) {
+    kilni_mutex_deinit(&driver->lock);
+    return status;
+  }
+  status = kilni_cond_init(&driver->queue.done);
+  if (!kiln_status_is_ok(status)) {
+    kilni_cond_deinit(&driver->queue.work);
+    kilni_mutex_deinit(&driver->lock);
+  }
+  return status;
+}
+
+static kiln_status_t choose_lanes(const char* name,
+                                  const kilni_soft_lane_set_t** out_lanes) {
+  *out_lanes = kilni_soft_lanes_choose(name);
+  if (*out_lanes != NULL) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "this machine has no lane code \"%s\" for the software device",
+                 name),
+      "set KILN_SOFT_LANES to auto, plain, avx2 or avx512, as the CPU allows");
+}
+
+void kilni_soft_fill(kiln_cuda_table_t* table) {
+  kilni_cuda_table_init(table, "soft", "the software device");
+  table->driver_version = KILNI_SOFT_DRIVER_VERSION;
+  kilni_soft_fill_device(table);
+  kilni_soft_fill_context(table);
+  kilni_soft_fill_alloc(table);
+  kilni_soft_fill_pointer(table);
+  kilni_soft_fill_copy(table);
+  kilni_soft_fill_stream(table);
+  kilni_soft_fill_event(table);
+  kilni_soft_fill_module(table);
+  kilni_soft_fill_kernel(table);
+  kilni_soft_fill_launch(table);
+}
+
+static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
+                                   kilni_soft_driver_t** out_driver) {
+  kilni_soft_driver_t* driver;
+  const kilni_soft_lane_set_t* lanes;
+  KILNI_RETURN_IF_ERROR(choose_lanes(wish->lanes, &lanes));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(host->allocator, sizeof(*driver), (void**)&driver));
+  driver->host = *host;
+  driver->host.seed = wish->seed;
+  driver->worker_count = wish->workers;
+  driver->seed = wish->seed;
+  driver->exact = wish->exact;
+  driver->lanes = lanes;
+  driver->print = wish->given.print;
+  driver->print_user = wish->given.print_user;
+  kiln_status_t status = init_locks(driver);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(host->allocator, driver, sizeof(*driver));
+    return status;
+  }
+  kilni_soft_handles_init(&driver->handles, host->allocator,
+                          kilni_soft_global_next_epoch());
+  kilni_soft_fill(&driver->table);
+  status =
+      kilni_soft_memory_create(&driver->host, wish->exact, &driver->memory);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_soft_queue_start(driver, wish->workers, wish->seed);
+  }
+  if (!kiln_status_is_ok(status)) {
+    destroy_driver(driver);
+    return status;
+  }
+  *out_driver = driver;
+  return NULL;
+}
+
+// ---- The second user ----
+
+static kiln_status_t disagree(const char* what) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE,
+                 "the software device already runs in this process with "
+                 "another %s",
+                 what),
+      "use the same options for every runtime of the process, or release the "
+      "other one first");
+}
+
+// Whether a further start fits the driver that runs.
+static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
+                                     const kiln_host_t* host,
+                                     const wish_t* wish) {
+  const kilni_soft_options_t* given = &wish->given;
+  if (host->allocator.fn != driver->host.allocator.fn ||
+      host->allocator.user != driver->host.allocator.user) {
+    return disagree("allocator");
+  }
+  if (given->worker_count != 0 && given->worker_count != driver->worker_count) {
+    return disagree("number of workers");
+  }
+  if (given->seed != 0 && given->seed != driver->seed) return disagree("seed");
+  if (given->lanes != NULL && strcmp(given->lanes, "auto") != 0 &&
+      strcmp(given->lanes, driver->lanes->name) != 0) {
+    return disagree("lane code");
+  }
+  if (given->page_check != KILN_SWITCH_DEFAULT &&
+      wish->exact != driver->exact) {
+    return disagree("kind of address check");
+  }
+  if (given->print != NULL && (given->print != driver->print ||
+                               given->print_user != driver->print_user)) {
+    return disagree("receiver of printed text");
+  }
+  return NULL;
+}
+
+// ---- The door ----
+
+kiln_status_t kilni_soft_start(const kiln_host_t* host,
+                               const kilni_soft_options_t* options,
+                               kiln_cuda_table_t* out_table) {
+  memset(out_table, 0, sizeof(*out_table));
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(host));
+  wish_t wish;
+  KILNI_RETURN_IF_ERROR(read_wish(host, options, &wish));
+  kilni_soft_global_lock();
+  kilni_soft_driver_t* driver = kilni_soft_global_driver();
+  kiln_status_t status = NULL;
+  if (driver == NULL) {
+    status = create_driver(host, &wish, &driver);
+    if (kiln_status_is_ok(status)) kilni_soft_global_set(driver);
+  } else {
+    status = kilni_host_check_fork(&driver->host);
+    if (kiln_status_is_ok(status)) {
+      status = check_agreement(driver, host, &wish);
+    }
+  }
+  if (kiln_status_is_ok(status)) {
+    ++*kilni_soft_global_users();
+    *out_table = driver->table;
+  }
+  kilni_soft_global_unlock();
+  return status;
+}
+
+void kilni_soft_stop(void) {
+  kilni_soft_global_lock();
+  kilni_soft_driver_t* driver = kilni_soft_global_driver();
+  uint32_t* users = kilni_soft_global_users();
+  bool last = driver != NULL && *users > 0 && --*users == 0;
+  // In a forked child there are no workers to end and nothing to touch.
+  bool here = driver != NULL && driver->host.process_id == kilni_process_id();
+  if (last) kilni_soft_global_set(NULL);
+  if (last && here) destroy_driver(driver);
+  kilni_soft_global_unlock();
+}
+
+void kilni_soft_fault_text(char* buffer, size_t capacity) {
+  if (capacity == 0) return;
+  buffer[0] = '\0';
+  kilni_soft_global_lock();
+  kilni_soft_driver_t* driver = kilni_soft_global_driver();
+  if (driver != NULL) {
+    kilni_mutex_lock(&driver->lock);
+    size_t length = strlen(driver->fault_text);
+    if (length > capacity - 1) length = capacity - 1;
+    memcpy(buffer, driver->fault_text, length);
+    buffer[length] = '\0';
+    kilni_mutex_unlock(&driver->lock);
+  }
+  kilni_soft_global_unlock();
+}
+
+const char* kilni_soft_lanes_name(void) {
+  kilni_soft_global_lock();
+  const kilni_soft_driver_t* driver = kilni_soft_global_driver();
+  const char* name = driver != NULL ? driver->lanes->name : NULL;
+  kilni_soft_global_unlock();
+  return name;
+}
+
+uint64_t kilni_soft_executed(void) {
+  uint64_t executed = 0;
+  kilni_soft_global_lock();
+  kilni_soft_driver_t* driver = kilni_soft_global_driver();
+  if (driver != NULL) {
+    kilni_mutex_lock(&driver->lock);
+    executed = driver->queue.executed;
+    kilni_mutex_unlock(&driver->lock);
+  }
+  kilni_soft_global_unlock();
+  return executed;
+}

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: tasks, what each waits for, and the threads that do them.
+#include "soft/driver/soft_queue.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log_line.h"
+#include "base/status_make.h"
+#include "soft/driver/soft_driver.h"
+
+// As a GPU's driver, an issuing thread waits while this many tasks are queued.
+enum { QUEUE_LIMIT = 1024 };
+
+static uint64_t next_random(uint64_t* state) {
+  uint64_t value = (*state += 0x9e3779b97f4a7c15ull);
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+  return value ^ (value >> 31);
+}
+
+static void drop_payload(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
+  if (work->kind == KILNI_SOFT_TASK_KERNEL) {
+    kilni_soft_grid_destroy(work->as.grid);
+    work->as.grid = NULL;
+  } else if (work->kind == KILNI_SOFT_TASK_COPY) {
+    kilni_free(driver->host.allocator, work->as.copy.staged,
+               (size_t)work->as.copy.bytes);
+    work->as.copy.staged = NULL;
+  }
+}
+
+void kilni_soft_task_retain(kilni_soft_task_t* task) {
+  task->refs++;
+}
+
+void kilni_soft_task_release(kilni_soft_driver_t* driver,
+                             kilni_soft_task_t* task) {
+  if (task == NULL || --task->refs != 0) return;
+  kilni_free(driver->host.allocator, task,
+             sizeof(*task) + task->edge_count * sizeof(kilni_soft_edge_t));
+}
+
+// ---- The end of a task ----
+
+static void do_free(kilni_soft_driver_t* driver,
+                    const kilni_soft_work_t* work) {
+  uint64_t address = work->as.release.address;
+  kiln_status_free(
+      kilni_soft_memory_free(driver->memory, address, work->as.release.kind));
+  kilni_soft_freeing_done(driver, address);
+}
+
+// `task` waits for nothing any more. What takes no time is done here and put
+// on the list of those to be ended; the rest is for the workers.
+static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
+                       kilni_soft_task_t** list) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  if (task->work.kind == KILNI_SOFT_TASK_MARK ||
+      task->work.kind == KILNI_SOFT_TASK_FREE) {
+    if (task->work.kind == KILNI_SOFT_TASK_FREE) do_free(driver, &task->work);
+    task->next = *list;
+    *list = task;
+    return;
+  }
+  // Room for every pending task was made when it was issued.
+  queue->ready[queue->ready_count++] = task;
+  kilni_cond_signal(&queue->work);
+}
+
+static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  if (list == NULL) return;
+  while (list != NULL) {
+    kilni_soft_task_t* task = list;
+    kilni_soft_stream_t* stream = task->stream;
+    list = task->next;
+    drop_payload(driver, &task->work);
+    task->done = true;
+    task->done_ns = kilni_time_ns();
+    queue->pending--;
+    if (task->wanted) queue->wanted--;
+    for (kilni_soft_edge_t* edge = task->waiters; edge != NULL;
+         edge = edge->next) {
+      if (--edge->owner->blockers == 0) make_ready(driver, edge->owner, &list);
+    }
+    if (stream->last == task) stream->last = NULL;
+    if (--stream->pending == 0 && stream->destroyed) {
+      kilni_soft_stream_dispose(driver, stream);
+    }
+    kilni_soft_task_release(driver, task);
+  }
+  kilni_cond_broadcast(&queue->done);
+}
+
+static void finish(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+  task->next = NULL;
+  finish_list(driver, task);
+}
+
+// ---- Faults ----
+
+static kiln_cu_result_t fault_result(kilni_soft_fault_kind_t kind) {
+  switch (kind) {
+    case KILNI_SOFT_FAULT_NONE:
+    case KILNI_SOFT_FAULT_CANCELLED:
+      return KILN_CU_SUCCESS;
+    case KILNI_SOFT_FAULT_ILLEGAL_ADDRESS:
+      return KILN_CU_ERROR_ILLEGAL_ADDRESS;
+    case KILNI_SOFT_FAULT_MISALIGNED:
+      return KILN_CU_ERROR_MISALIGNED_ADDRESS;
+    case KILNI_SOFT_FAULT_ASSERT:
+      return KILN_CU_ERROR_ASSERT;
+    case KILNI_SOFT_FAULT_DEADLOCK:
+      return KILN_CU_ERROR_LAUNCH_TIMEOUT;
+    case KILNI_SOFT_FAULT_STACK:
+      return KILN_CU_ERROR_HARDWARE_STACK_ERROR;
+    case KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION:
+      return KILN_CU_ERROR_ILLEGAL_INSTRUCTION;
+    case KILNI_SOFT_FAULT_TRAP:
+    case KILNI_SOFT_FAULT_OUT_OF_MEMORY:
+      return KILN_CU_ERROR_LAUNCH_FAILED;
+  }
+  return KILN_CU_ERROR_LAUNCH_FAILED;
+}
+
+// Makes `result` sticky and stops what runs.
+static void make_sticky(kilni_soft_driver_t* driver, kiln_cu_result_t result,
+                        const char* text) {
+  driver->context.sticky = result;
+  if (driver->fault_text[0] == '\0') {
+    size_t length = strlen(text);
+    if (length > sizeof(driver->fault_text) - 1) {
+      length = sizeof(driver->fault_text) - 1;
+    }
+    memcpy(driver->fault_text, text, length);
+  }
+  for (kilni_soft_task_t* task = driver->queue.running; task != NULL;
+       task = task->next) {
+    kilni_soft_grid_cancel(task->work.as.grid);
+  }
+}
+
+// The first fault is told to the log, without the lock, and only then made
+// known: whoever waits and gets the error finds the story in the log. Others
+// that come meanwhile are the same story's, and are dropped.
+static void fail_context(kilni_soft_driver_t* driver, kiln_cu_result_t result,
+                         const char* text) {
+  if (driver->context.sticky != KILN_CU_SUCCESS || driver->queue.telling) {
+    return;
+  }
+  driver->queue.telling = true;
+  kilni_mutex_unlock(&driver->lock);
+  KILNI_LOG(&driver->host.log, WARNING, "%s", text);
+  kilni_mutex_lock(&driver->lock);
+  driver->queue.telling = false;
+  make_sticky(driver, result, text);
+}
+
+// ---- What workers do, unlocked ----
+
+static void* end_pointer(kilni_soft_driver_t* driver,
+                         const kilni_soft_end_t* end, uint64_t bytes) {
+  if (!end->known) return (void*)(uintptr_t)end->address;
+  return kilni_soft_memory_host(driver->memory, end->address, bytes);
+}
+
+// False if an end is gone by now.
+static bool do_copy(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
+  uint64_t bytes = work->as.copy.bytes;
+  void* to = end_pointer(driver, &work->as.copy.to, bytes);
+  const void* from = work->as.copy.staged;
+  if (from == NULL) from = end_pointer(driver, &work->as.copy.from, bytes);
+  if (to == NULL || from == NULL) return false;
+  memmove(to, from, (size_t)bytes);
+  return true;
+}
+
+static bool do_fill(kilni_soft_driver_t* driver,
+                    const kilni_soft_work_t* work) {
+  uint64_t count = work->as.fill.count;
+  uint32_t width = work->as.fill.width;
+  uint32_t value = work->as.fill.value;
+  uint8_t* to = kilni_soft_memory_host(driver->memory, work->as.fill.address,
+                                       count * width);
+  if (to == NULL) return false;
+  if (width == 1) {
+    memset(to, (int)(value & 0xff), (size_t)count);
+    return true;
+  }
+  // Little-endian hosts only, as the device: the low bytes come first.
+  for (uint64_t i = 0; i < count; ++i) memcpy(to + i * width, &value, width);
+  return true;
+}
+
+static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+  static const char kGone[] =
+      "a copy or fill ran after its device memory had been freed: a stream "
+      "that uses memory must wait for nothing later than the free";
+  bool good = true;
+  kilni_mutex_unlock(&driver->lock);
+  switch (task->work.kind) {
+    case KILNI_SOFT_TASK_COPY:
+      good = do_copy(driver, &task->work);
+      break;
+    case KILNI_SOFT_TASK_FILL:
+      good = do_fill(driver, &task->work);
+      break;
+    case KILNI_SOFT_TASK_HOST:
+      kilni_soft_callback_begin();
+      task->work.as.host.fn(task->work.as.host.user);
+      kilni_soft_callback_end();
+      break;
+    default:
+      break;
+  }
+  kilni_mutex_lock(&driver->lock);
+  if (!good) fail_context(driver, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone);
+  finish(driver, task);
+}
+
+static void take_out_running(kilni_soft_queue_t* queue,
+                             const kilni_soft_task_t* task) {
+  kilni_soft_task_t** link = &queue->running;
+  while (*link != task) link = &(*link)->next;
+  *link = task->next;
+}
+
+// Works on a kernel; the last worker to leave it ends it.
+static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  kilni_soft_grid_t* grid = task->work.as.grid;
+  task->inside++;
+  kilni_mutex_unlock(&driver->lock);
+  kilni_soft_grid_work(grid);
+  kilni_mutex_lock(&driver->lock);
+  if (--task->inside != 0) return;
+  take_out_running(queue, task);
+  queue->executed += kilni_soft_grid_executed(grid);
+  const kilni_soft_fault_t* fault = kilni_soft_grid_fault(grid);
+  kiln_cu_result_t result = fault_result(fault->kind);
+  if (result != KILN_CU_SUCCESS) fail_context(driver, result, fault->report);
+  kilni_mutex_unlock(&driver->lock);
+  kilni_soft_grid_destroy(grid);
+  kilni_mutex_lock(&driver->lock);
+  task->work.as.grid = NULL;
+  finish(driver, task);
+}
+
+// ---- Choosing ----
+
+static kilni_soft_task_t* take_ready(kilni_soft_queue_t* queue) {
+  if (queue->ready_count == 0) return NULL;
+  // Removal below keeps no order, so both ways of choosing go by ticket.
+  uint64_t rank = 0;
+  if (queue->seed != 0) rank = next_random(&queue->random) % queue->ready_count;
+  size_t chosen = 0;
+  for (size_t i = 0; i < queue->ready_count; ++i) {
+    uint64_t smaller = 0;
+    for (size_t j = 0; j < queue->ready_count; ++j) {
+      smaller += queue->ready[j]->ticket < queue->ready[i]->ticket;
+    }
+    if (smaller == rank) chosen = i;
+  }
+  kilni_soft_task_t* task = queue->ready[chosen];
+  queue->ready[chosen] = queue->ready[--queue->ready_count];
+  return task;
+}
+
+static kilni_soft_task_t* find_running(const kilni_soft_queue_t* queue) {
+  for (kilni_soft_task_t* task = queue->running; task != NULL;
+       task = task->next) {
+    if (kilni_soft_grid_wants_work(task->work.as.grid)) return task;
+  }
+  return NULL;
+}
+
+static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  bool skipped = driver->context.sticky != KILN_CU_SUCCESS;
+  if (skipped) {
+    finish(driver, task);
+  } else if (task->work.kind == KILNI_SOFT_TASK_KERNEL) {
+    task->next = queue->running;
+    queue->running = task;
+    if (queue->thread_count > 1) kilni_cond_broadcast(&queue->work);
+    run_kernel(driver, task);
+  } else {
+    run_plain(driver, task);
+  }
+}
+
+static void worker_main(void* user) {
+  kilni_soft_driver_t* driver = user;
+  kilni_soft_queue_t* queue = &driver->queue;
+  kilni_mutex_lock(&driver->lock);
+  while (!queue->stopping) {
+    bool may = !queue->lazy || queue->wanted > 0 || queue->drainers > 0;
+    kilni_soft_task_t* task = may ? take_ready(queue) : NULL;
+    if (task != NULL) {
+      start_task(driver, task);
+      continue;
+    }
+    task = find_running(queue);
+    if (task != NULL) {
+      run_kernel(driver, task);
+    } else {
+      kilni_cond_wait(&queue->work, &driver->lock);
+    }
+  }
+  kilni_mutex_unlock(&driver->lock);
+}
+
+// ---- Start and stop ----
+
+kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
+                                     uint32_t workers, uint64_t seed) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  queue->seed = seed;
+  queue->random = seed;
+  queue->lazy = seed != 0 && workers == 1;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(driver->host.allocator, workers,
+                                          sizeof(*queue->threads),
+                                          (void**)&queue->threads));
+  queue->thread_count = workers;
+  for (uint32_t i = 0; i < workers; ++i) {
+    kiln_status_t status = kilni_thread_start(&queue->threads[i], "kiln-soft",
+                                              worker_main, driver);
+    if (!kiln_status_is_ok(status)) {
+      return KILNI_ANNOTATE(status,
+                            "starting worker %u of %u of the software device",
+                            i + 1, workers);
+    }
+  }
+  return NULL;
+}
+
+void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  kilni_mutex_lock(&driver->lock);
+  queue->stopping = true;
+  for (kilni_soft_task_t* task = queue->running; task != NULL;
+       task = task->next) {
+    kilni_soft_grid_cancel(task->work.as.grid);
+  }
+  kilni_cond_broadcast(&queue->work);
+  kilni_mutex_unlock(&driver->lock);
+  for (uint32_t i = 0; queue->threads != NULL && i < queue->thread_count; ++i) {
+    kilni_thread_join(&queue->threads[i]);
+  }
+  kilni_mutex_lock(&driver->lock);
+  kilni_soft_task_t* task;
+  while ((task = take_ready(queue)) != NULL) finish(driver, task);
+  kilni_mutex_unlock(&driver->lock);
+  kilni_free_array(driver->host.allocator, queue->threads, queue->thread_count,
+                   sizeof(*queue->threads));
+  kilni_free_array(driver->host.allocator, queue->ready, queue->ready_capacity,
+                   sizeof(*queue->ready));
+  queue->threads = NULL;
+  queue->ready = NULL;
+}
+
+// ---- Issuing ----
+
+// Counts the tasks that a new one of `stream` waits for; with `task`, links it
+// to each of them.
+static size_t link_blockers(kilni_soft_driver_t* driver,
+                            kilni_soft_stream_t* stream,
+                            kilni_soft_task_t* after, kilni_soft_task_t* task) {
+  kilni_soft_context_t* context = &driver->context;
+  size_t count = 0;
+  bool is_legacy = stream == &context->legacy;
+  bool blocking = (stream->flags & KILN_CU_STREAM_NON_BLOCKING) == 0;
+  kilni_soft_task_t* fixed[3] = {
+      stream->last, after,
+      !is_legacy && blocking ? context->legacy.last : NULL};
+  kilni_soft_stream_t* other = is_legacy ? context->streams : NULL;
+  for (size_t i = 0; i < 3 || other != NULL; ++i) {
+    kilni_soft_task_t* blocker;
+    if (i < 3) {
+      blocker = fixed[i];
+    } else {
+      blocker =
+          (other->flags & KILN_CU_STREAM_NON_BLOCKING) ? NULL : other->last;
+      other = other->next;
+    }
+    if (blocker == NULL || blocker->done) continue;
+    if (task != NULL) {
+      kilni_soft_edge_t* edge = &task->edges[count];
+      edge->owner = task;
+      edge->next = blocker->waiters;
+      blocker->waiters = edge;
+    }
+    ++count;
+  }
+  return count;
+}
+
+void kilni_soft_queue_room(kilni_soft_driver_t* driver) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  if (queue->pending < QUEUE_LIMIT) return;
+  queue->drainers++;
+  kilni_cond_broadcast(&queue->work);
+  while (queue->pending >= (queue->lazy ? 1 : QUEUE_LIMIT)) {
+    kilni_cond_wait(&queue->done, &driver->lock);
+  }
+  queue->drainers--;
+}
+
+kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
+                                        kilni_soft_stream_t* stream,
+                                        const kilni_soft_work_t* work,
+                                        kilni_soft_task_t* after,
+                                        kilni_soft_task_t** out_task) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  if (out_task != NULL) *out_task = NULL;
+  size_t edges = link_blockers(driver, stream, after, NULL);
+  void* ready = queue->ready;
+  kiln_status_t status =
+      kilni_grow(driver->host.allocator, (size_t)queue->pending + 1,
+                 sizeof(*queue->ready), &queue->ready_capacity, &ready);
+  queue->ready = ready;
+  kilni_soft_task_t* task = NULL;
+  if (kiln_status_is_ok(status)) {
+    status = kilni_alloc(driver->host.allocator,
+                         sizeof(*task) + edges * sizeof(kilni_soft_edge_t),
+                         (void**)&task);
+  }
+  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+  task->work = *work;
+  task->stream = stream;
+  task->ticket = ++queue->tickets;
+  task->refs = 1;
+  task->edge_count = edges;
+  task->blockers = (uint32_t)link_blockers(driver, stream, after, task);
+  stream->last = task;
+  stream->pending++;
+  queue->pending++;
+  if (out_task != NULL) {
+    kilni_soft_task_retain(task);
+    *out_task = task;
+  }
+  if (task->blockers == 0) {
+    kilni_soft_task_t* list = NULL;
+    make_ready(driver, task, &list);
+    finish_list(driver, list);
+  }
+  return KILN_CU_SUCCESS;
+}
+
+// ---- Waiting ----
+
+static void want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
+  if (task->wanted) return;
+  task->wanted = true;
+  queue->wanted++;
+  if (queue->lazy) kilni_cond_broadcast(&queue->work);
+}
+
+void kilni_soft_queue_wait(kilni_soft_driver_t* driver,
+                           kilni_soft_task_t* task) {
+  if (task == NULL || task->done) return;
+  kilni_soft_task_retain(task);
+  want(&driver->queue, task);
+  while (!task->done) kilni_cond_wait(&driver->queue.done, &driver->lock);
+  kilni_soft_task_release(driver, task);
+}
+
+void kilni_soft_queue_drain(kilni_soft_driver_t* driver) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  queue->drainers++;
+  if (queue->lazy) kilni_cond_broadcast(&queue->work);
+  while (queue->pending > 0) kilni_cond_wait(&queue->done, &driver->lock);
+  queue->drainers--;
+}
+
+bool kilni_soft_queue_poll(kilni_soft_driver_t* driver,
+                           kilni_soft_task_t* task) {
+  if (task == NULL || task->done) return true;
+  want(&driver->queue, task);
+  return false;
+}

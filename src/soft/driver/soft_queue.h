@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: tasks, what each waits for, and the threads that do them.
+//
+// A stream is a FIFO because each of its tasks waits for the one before it.
+// Events and the legacy default stream are further tasks to wait for. A task
+// that waits for nothing is ready; which ready task a worker takes is the
+// seed's choice. Everything here is guarded by the driver's lock, which is
+// never held while a kernel, a copy or a host function runs.
+#ifndef KILN_SRC_SOFT_DRIVER_SOFT_QUEUE_H_
+#define KILN_SRC_SOFT_DRIVER_SOFT_QUEUE_H_
+
+#include "base/thread.h"
+#include "soft/engine/soft_grid.h"
+#include "table/table.h"
+
+typedef struct kilni_soft_driver_t kilni_soft_driver_t;
+typedef struct kilni_soft_stream_t kilni_soft_stream_t;
+typedef struct kilni_soft_task_t kilni_soft_task_t;
+
+typedef enum kilni_soft_task_kind_t {
+  KILNI_SOFT_TASK_MARK = 0,  // nothing to do: a place in the order
+  KILNI_SOFT_TASK_FREE,
+  KILNI_SOFT_TASK_KERNEL,
+  KILNI_SOFT_TASK_COPY,
+  KILNI_SOFT_TASK_FILL,
+  KILNI_SOFT_TASK_HOST,
+} kilni_soft_task_kind_t;
+
+// One end of a copy. thread-compatible
+typedef struct kilni_soft_end_t {
+  uint64_t address;
+  uint32_t known;  // lies in device memory's table; otherwise plain host bytes
+  uint32_t reserved;
+} kilni_soft_end_t;
+
+// What a task does. thread-compatible
+typedef struct kilni_soft_work_t {
+  kilni_soft_task_kind_t kind;
+  union {
+    struct {
+      uint64_t address;
+      kilni_soft_alloc_kind_t kind;
+    } release;
+    kilni_soft_grid_t* grid;  // owned once issued
+    struct {
+      kilni_soft_end_t to;
+      kilni_soft_end_t from;
+      void* staged;  // owned once issued: the source, if it was copied
+      uint64_t bytes;
+    } copy;
+    struct {
+      uint64_t address;
+      uint64_t count;
+      uint32_t value;
+      uint32_t width;  // 1, 2 or 4
+    } fill;
+    struct {
+      kiln_cu_host_fn_t fn;
+      void* user;
+    } host;
+  } as;
+} kilni_soft_work_t;
+
+// "`owner` waits for the task in whose list this is." thread-compatible
+typedef struct kilni_soft_edge_t {
+  kilni_soft_task_t* owner;
+  struct kilni_soft_edge_t* next;
+} kilni_soft_edge_t;
+
+// A place in the order of a stream. thread-compatible
+struct kilni_soft_task_t {
+  kilni_soft_work_t work;
+  kilni_soft_stream_t* stream;
+  uint64_t ticket;  // counts tasks in the order they were issued
+  uint64_t done_ns;
+  uint32_t refs;      // the queue, events, waiting threads
+  uint32_t blockers;  // tasks it still waits for
+  uint32_t inside;    // workers in its kernel
+  bool done;
+  bool wanted;  // somebody waits for it or asked after it
+  kilni_soft_edge_t* waiters;
+  kilni_soft_task_t* next;  // in the list of running kernels, or of those done
+  size_t edge_count;
+  kilni_soft_edge_t edges[];
+};
+
+// The queue of the device. thread-compatible
+typedef struct kilni_soft_queue_t {
+  kilni_cond_t work;  // for workers: something is ready
+  kilni_cond_t done;  // for callers: a task is done
+  kilni_thread_t* threads;
+  uint32_t thread_count;
+  bool stopping;
+  // One worker and a seed: work starts only when somebody waits for it, so that
+  // the order depends on the calls and the seed alone.
+  bool lazy;
+  uint64_t seed;
+  uint64_t random;
+  uint64_t tickets;
+  uint64_t pending;   // tasks issued and not done
+  uint64_t wanted;    // of those, wanted
+  uint64_t drainers;  // threads that wait for all
+  kilni_soft_task_t** ready;
+  size_t ready_count;
+  size_t ready_capacity;
+  kilni_soft_task_t* running;  // kernels with workers inside
+  bool telling;                // the first fault is on its way to the log
+  uint64_t executed;           // thread-instructions of kernels that have ended
+} kilni_soft_queue_t;
+
+kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
+                                     uint32_t workers, uint64_t seed);
+// Cancels running kernels, ends the workers and everything that is queued.
+void kilni_soft_queue_stop(kilni_soft_driver_t* driver);
+
+// Holds the caller back while the queue is full, as a GPU's driver does;
+// unlocks while it waits, so call it before handles are looked up. A lazy queue
+// does everything first, so that the order stays independent of time.
+void kilni_soft_queue_room(kilni_soft_driver_t* driver);
+
+// Puts `work` at the end of `stream`, to wait also for `after` (may be NULL).
+// On success the queue owns what `work` owns; `out_task`, if not NULL,
+// receives a reference. OUT_OF_MEMORY otherwise. Driver locked.
+kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
+                                        kilni_soft_stream_t* stream,
+                                        const kilni_soft_work_t* work,
+                                        kilni_soft_task_t* after,
+                                        kilni_soft_task_t** out_task);
+void kilni_soft_task_retain(kilni_soft_task_t* task);
+void kilni_soft_task_release(kilni_soft_driver_t* driver,
+                             kilni_soft_task_t* task);
+
+// Waits until `task` is done; NULL returns at once. Unlocks while it waits.
+void kilni_soft_queue_wait(kilni_soft_driver_t* driver,
+                           kilni_soft_task_t* task);
+// Waits until nothing is queued or runs.
+void kilni_soft_queue_drain(kilni_soft_driver_t* driver);
+// True if `task` is done or NULL; otherwise sees to it that it gets done.
+bool kilni_soft_queue_poll(kilni_soft_driver_t* driver,
+                           kilni_soft_task_t* task);
+
+#endif  // KILN_SRC_SOFT_DRIVER_SOFT_QUEUE_H_

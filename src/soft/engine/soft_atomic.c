@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: atomics, volatile and ordered accesses, as C11 atomics of the width of
+// a lane on the host address, lane after lane in ascending order.
+#include <string.h>
+
+#include "soft/engine/soft_state.h"
+
+static uint64_t load_atomic(void* host, uint32_t bytes, memory_order order) {
+  switch (bytes) {
+    case 1:
+      return atomic_load_explicit((_Atomic uint8_t*)host, order);
+    case 2:
+      return atomic_load_explicit((_Atomic uint16_t*)host, order);
+    case 4:
+      return atomic_load_explicit((_Atomic uint32_t*)host, order);
+    default:
+      return atomic_load_explicit((_Atomic uint64_t*)host, order);
+  }
+}
+
+static void store_atomic(void* host, uint64_t value, uint32_t bytes,
+                         memory_order order) {
+  switch (bytes) {
+    case 1:
+      atomic_store_explicit((_Atomic uint8_t*)host, (uint8_t)value, order);
+      return;
+    case 2:
+      atomic_store_explicit((_Atomic uint16_t*)host, (uint16_t)value, order);
+      return;
+    case 4:
+      atomic_store_explicit((_Atomic uint32_t*)host, (uint32_t)value, order);
+      return;
+    default:
+      atomic_store_explicit((_Atomic uint64_t*)host, value, order);
+  }
+}
+
+// If the value at `host` is `*inout_old`, `value` goes there; otherwise
+// `*inout_old` becomes what is there.
+static bool swap_atomic(void* host, uint64_t* inout_old, uint64_t value,
+                        uint32_t bytes) {
+  if (bytes == 2) {
+    uint16_t old = (uint16_t)*inout_old;
+    bool done = atomic_compare_exchange_strong((_Atomic uint16_t*)host, &old,
+                                               (uint16_t)value);
+    *inout_old = old;
+    return done;
+  }
+  if (bytes == 4) {
+    uint32_t old = (uint32_t)*inout_old;
+    bool done = atomic_compare_exchange_strong((_Atomic uint32_t*)host, &old,
+                                               (uint32_t)value);
+    *inout_old = old;
+    return done;
+  }
+  return atomic_compare_exchange_strong((_Atomic uint64_t*)host, inout_old,
+                                        value);
+}
+
+static uint64_t lane_value(const kilni_soft_warp_t* warp, uint32_t word,
+                           uint32_t lane, uint32_t bytes) {
+  const void* slot = kilni_soft_slot(warp, word);
+  return bytes == 8 ? ((const uint64_t*)slot)[lane]
+                    : ((const uint32_t*)slot)[lane];
+}
+
+static void set_lane(const kilni_soft_warp_t* warp, uint32_t word,
+                     uint32_t lane, uint32_t bytes, uint64_t value) {
+  void* slot = kilni_soft_slot(warp, word);
+  if (bytes == 8) {
+    ((uint64_t*)slot)[lane] = value;
+  } else {
+    ((uint32_t*)slot)[lane] = (uint32_t)value;
+  }
+}
+
+static memory_order host_order(uint32_t order) {
+  switch (order) {
+    case KILNI_SOFT_ORDER_ACQUIRE:
+      return memory_order_acquire;
+    case KILNI_SOFT_ORDER_RELEASE:
+      return memory_order_release;
+    case KILNI_SOFT_ORDER_SC:
+      return memory_order_seq_cst;
+    default:
+      return memory_order_relaxed;
+  }
+}
+
+const kilni_soft_instr_t* kilni_soft_load_sync(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
+  kilni_soft_warp_t* warp = &run->warp;
+  uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->aux);
+  memory_order order = host_order(KILNI_SOFT_MEM_ORDER(instr->aux));
+  kilni_soft_spin(run);
+  for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    void* host =
+        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
+                          lane_value(warp, instr->a, lane, 8), bytes, false);
+    if (!host) return NULL;
+    set_lane(warp, instr->d, lane, bytes, load_atomic(host, bytes, order));
+  }
+  return instr + 1;
+}
+
+const kilni_soft_instr_t* kilni_soft_store_sync(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
+  kilni_soft_warp_t* warp = &run->warp;
+  uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->aux);
+  memory_order order = host_order(KILNI_SOFT_MEM_ORDER(instr->aux));
+  kilni_soft_spin(run);
+  for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    void* host =
+        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
+                          lane_value(warp, instr->a, lane, 8), bytes, true);
+    if (!host) return NULL;
+    store_atomic(host, lane_value(warp, instr->b, lane, bytes), bytes, order);
+  }
+  return instr + 1;
+}
+
+static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes) {
+  if (bytes == 4) {
+    uint32_t x = (uint32_t)old;
+    uint32_t y = (uint32_t)value;
+    float a;
+    float b;
+    memcpy(&a, &x, 4);
+    memcpy(&b, &y, 4);
+    a += b;
+    memcpy(&x, &a, 4);
+    return x;
+  }
+  double a;
+  double b;
+  memcpy(&a, &old, 8);
+  memcpy(&b, &value, 8);
+  a += b;
+  memcpy(&old, &a, 8);
+  return old;
+}
+
+static bool is_less(uint64_t a, uint64_t b, uint32_t bytes, bool is_signed) {
+  if (!is_signed) return a < b;
+  if (bytes == 4) return (int32_t)(uint32_t)a < (int32_t)(uint32_t)b;
+  return (int64_t)a < (int64_t)b;
+}
+
+// What an atomic leaves in memory.
+static uint64_t combine(uint32_t flags, uint64_t old, uint64_t b) {
+  uint32_t bytes = KILNI_SOFT_MEM_BYTES(flags);
+  uint32_t number = KILNI_SOFT_MEM_NUMBER(flags);
+  bool less = is_less(old, b, bytes, number == KILNI_SOFT_NUMBER_SIGNED);
+  switch (KILNI_SOFT_MEM_ACTION(flags)) {
+    case KILNI_SOFT_ACTION_ADD:
+      return number == KILNI_SOFT_NUMBER_FLOAT ? add_float(old, b, bytes)
+                                               : old + b;
+    case KILNI_SOFT_ACTION_MIN:
+      return less ? old : b;
+    case KILNI_SOFT_ACTION_MAX:
+      return less ? b : old;
+    case KILNI_SOFT_ACTION_INC:
+      return old >= b ? 0 : old + 1;
+    case KILNI_SOFT_ACTION_DEC:
+      return old == 0 || old > b ? b : old - 1;
+    case KILNI_SOFT_ACTION_AND:
+      return old & b;
+    case KILNI_SOFT_ACTION_OR:
+      return old | b;
+    case KILNI_SOFT_ACTION_XOR:
+      return old ^ b;
+    default:
+      return b;
+  }
+}
+
+static uint64_t act(void* host, uint32_t flags, uint64_t b, uint64_t c) {
+  uint32_t bytes = KILNI_SOFT_MEM_BYTES(flags);
+  if (KILNI_SOFT_MEM_ACTION(flags) == KILNI_SOFT_ACTION_CAS) {
+    uint64_t old = b;
+    swap_atomic(host, &old, c, bytes);
+    return old;
+  }
+  uint64_t old = load_atomic(host, bytes, memory_order_relaxed);
+  while (!swap_atomic(host, &old, combine(flags, old, b), bytes)) {
+  }
+  return old;
+}
+
+const kilni_soft_instr_t* kilni_soft_atomic(kilni_soft_run_t* run,
+                                            const kilni_soft_instr_t* instr) {
+  kilni_soft_warp_t* warp = &run->warp;
+  uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->aux);
+  bool cas = KILNI_SOFT_MEM_ACTION(instr->aux) == KILNI_SOFT_ACTION_CAS;
+  uint64_t mask = bytes == 8 ? UINT64_MAX : (1ull << (8 * bytes)) - 1;
+  kilni_soft_spin(run);
+  for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    void* host =
+        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
+                          lane_value(warp, instr->a, lane, 8), bytes, true);
+    if (!host) return NULL;
+    uint64_t b = lane_value(warp, instr->b, lane, bytes) & mask;
+    uint64_t c = cas ? lane_value(warp, instr->c, lane, bytes) & mask : 0;
+    uint64_t old = act(host, instr->aux, b, c);
+    if (!(instr->aux & KILNI_SOFT_MEM_NO_RESULT)) {
+      set_lane(warp, instr->d, lane, bytes, old);
+    }
+  }
+  return instr + 1;
+}
+
+// The thread sanitizer does not understand fences: in its builds one word
+// orders everything.
+void kilni_soft_fence(kilni_soft_grid_t* grid) {
+#if defined(KILNI_SOFT_TSAN)
+  atomic_exchange(&grid->fence_word, 1u);
+#else
+  (void)grid;
+  atomic_thread_fence(memory_order_seq_cst);
+#endif
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: the first fault of a grid, and the story that its report tells.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "soft/engine/soft_state.h"
+
+static const char* const fault_texts[] = {
+    [KILNI_SOFT_FAULT_NONE] = "no fault",
+    [KILNI_SOFT_FAULT_ILLEGAL_ADDRESS] = "illegal address",
+    [KILNI_SOFT_FAULT_MISALIGNED] = "misaligned address",
+    [KILNI_SOFT_FAULT_TRAP] = "trap",
+    [KILNI_SOFT_FAULT_ASSERT] = "assertion",
+    [KILNI_SOFT_FAULT_DEADLOCK] = "deadlock",
+    [KILNI_SOFT_FAULT_STACK] = "stack overflow",
+    [KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION] = "illegal instruction",
+    [KILNI_SOFT_FAULT_OUT_OF_MEMORY] = "out of host memory",
+    [KILNI_SOFT_FAULT_CANCELLED] = "cancelled",
+};
+
+static void add(kilni_soft_fault_t* fault, const char* format, ...)
+    KILN_PRINTF(2, 3);
+static void add(kilni_soft_fault_t* fault, const char* format, ...) {
+  size_t used = strlen(fault->report);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(fault->report + used, sizeof(fault->report) - used, format, args);
+  va_end(args);
+}
+
+// The fault to fill in, or NULL when the grid already has one.
+static kilni_soft_fault_t* claim(kilni_soft_grid_t* grid) {
+  if (atomic_exchange(&grid->fault_claimed, 1u)) return NULL;
+  return &grid->fault;
+}
+
+static void publish(kilni_soft_grid_t* grid) {
+  atomic_store(&grid->stop, 1u);
+}
+
+uint32_t kilni_soft_line_of(const kilni_soft_function_t* function,
+                            const kilni_soft_instr_t* instr) {
+  ptrdiff_t at = instr - function->code;
+  if (at < 0 || (uint64_t)at >= function->instr_count) return 0;
+  return function->lines[at];
+}
+
+void kilni_soft_thread_of(const kilni_soft_run_t* run, uint32_t lane,
+                          uint32_t out_thread[3]) {
+  const uint32_t* block = run->grid->launch.block;
+  uint32_t t = run->index * KILNI_SOFT_LANES + lane;
+  out_thread[0] = t % block[0];
+  t /= block[0];
+  out_thread[1] = t % block[1];
+  out_thread[2] = t / block[1];
+}
+
+// What is the same in every fault of a lane.
+static void fill_place(kilni_soft_fault_t* fault, const kilni_soft_run_t* run,
+                       const kilni_soft_instr_t* instr,
+                       kilni_soft_fault_kind_t kind, uint32_t lane) {
+  fault->kind = kind;
+  fault->line = kilni_soft_line_of(run->frame->function, instr);
+  kilni_soft_thread_of(run, lane, fault->thread);
+  memcpy(fault->block, run->block->index, sizeof(fault->block));
+}
+
+static void tell_place(kilni_soft_fault_t* fault, const kilni_soft_run_t* run) {
+  add(fault, "  in kernel \"%s\"", run->grid->entry->name);
+  if (run->frame->depth) {
+    add(fault, ", function \"%s\" (call depth %" PRIu32 ")",
+        run->frame->function->name, run->frame->depth);
+  }
+  add(fault, ", PTX line %" PRIu32 "\n", fault->line);
+  add(fault,
+      "  thread (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") of block (%" PRIu32
+      ", %" PRIu32 ", %" PRIu32 ")\n",
+      fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0],
+      fault->block[1], fault->block[2]);
+}
+
+const kilni_soft_instr_t* kilni_soft_fault(kilni_soft_run_t* run,
+                                           const kilni_soft_instr_t* instr,
+                                           kilni_soft_fault_kind_t kind,
+                                           uint32_t lane) {
+  kilni_soft_flush(run);
+  run->outcome = KILNI_SOFT_FAULTED;
+  kilni_soft_fault_t* fault = claim(run->grid);
+  if (!fault) return NULL;
+  fill_place(fault, run, instr, kind, lane);
+  add(fault, "%s\n", fault_texts[kind]);
+  tell_place(fault, run);
+  if (kind == KILNI_SOFT_FAULT_STACK) {
+    add(fault, "  a call would exceed the stack of %" PRIu64 " bytes\n",
+        run->grid->stack_bytes);
+  }
+  publish(run->grid);
+  return NULL;
+}
+
+static const char* space_name(uint32_t space) {
+  static const char* const names[] = {"",        "global ", "const ",
+                                      "shared ", "local ",  "param "};
+  return space < sizeof(names) / sizeof(names[0]) ? names[space] : "";
+}
+
+static void tell_nearest(kilni_soft_fault_t* fault, kilni_soft_grid_t* grid,
+                         uint64_t address) {
+  kilni_soft_alloc_t near;
+  if (!kilni_soft_memory_nearest(grid->memory, address, &near)) {
+    add(fault, "  no allocation lies below it\n");
+    return;
+  }
+  uint64_t end = near.address + near.bytes;
+  if (address < end) {
+    add(fault,
+        "  %" PRIu64 " bytes before the end of a %" PRIu64
+        "-byte allocation at 0x%" PRIx64 "%s\n",
+        end - address, near.bytes, near.address,
+        near.kind == KILNI_SOFT_ALLOC_CONSTANT ? ", which is read-only" : "");
+  } else {
+    add(fault,
+        "  %" PRIu64 " bytes behind a %" PRIu64 "-byte allocation at 0x%" PRIx64
+        "\n",
+        address - end, near.bytes, near.address);
+  }
+}
+
+static void tell_memory(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
+                        uint32_t space, uint64_t address) {
+  if (space == KILNI_SOFT_SPACE_GENERIC) {
+    if (address - KILNI_SOFT_SHARED_BASE < KILNI_SOFT_SHARED_BYTES) {
+      space = KILNI_SOFT_SPACE_SHARED;
+    } else if (address - KILNI_SOFT_LOCAL_BASE < KILNI_SOFT_LOCAL_BYTES) {
+      space = KILNI_SOFT_SPACE_LOCAL;
+    }
+  }
+  if (space == KILNI_SOFT_SPACE_SHARED) {
+    add(fault, "  the block has %" PRIu32 " bytes of shared memory\n",
+        run->grid->shared_bytes);
+  } else if (space == KILNI_SOFT_SPACE_LOCAL) {
+    add(fault, "  the thread has %" PRIu32 " bytes of local memory here\n",
+        run->local_top);
+  } else {
+    tell_nearest(fault, run->grid, address);
+  }
+}
+
+void kilni_soft_fault_access(kilni_soft_run_t* run,
+                             const kilni_soft_instr_t* instr,
+                             kilni_soft_fault_kind_t kind, uint32_t lane,
+                             uint32_t space, uint64_t address, uint32_t bytes,
+                             bool is_store) {
+  kilni_soft_flush(run);
+  run->outcome = KILNI_SOFT_FAULTED;
+  kilni_soft_fault_t* fault = claim(run->grid);
+  if (!fault) return;
+  fill_place(fault, run, instr, kind, lane);
+  fault->address = address;
+  fault->bytes = bytes;
+  fault->is_store = is_store;
+  add(fault, "%s: %s of %" PRIu32 " bytes at %saddress 0x%" PRIx64 "\n",
+      fault_texts[kind], is_store ? "store" : "load", bytes, space_name(space),
+      address);
+  tell_place(fault, run);
+  if (kind == KILNI_SOFT_FAULT_MISALIGNED) {
+    add(fault, "  the address is no multiple of %" PRIu32 "\n", bytes);
+  } else {
+    tell_memory(fault, run, space, address);
+  }
+  publish(run->grid);
+}
+
+static void tell_waiting(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
+                         const kilni_soft_group_t* g) {
+  uint32_t first[3];
+  kilni_soft_thread_of(run, (uint32_t)__builtin_ctz(g->mask), first);
+  add(fault,
+      "  %" PRIu32 " thread%s from (%" PRIu32 ", %" PRIu32 ", %" PRIu32
+      ") wait",
+      kilni_soft_popcount(g->mask), g->mask & (g->mask - 1) ? "s" : "",
+      first[0], first[1], first[2]);
+  if (g->state == KILNI_SOFT_AT_BARRIER) {
+    add(fault, " at barrier %" PRIu32, g->want);
+  } else {
+    add(fault, " for lanes 0x%08" PRIx32, g->want & run->alive & ~g->mask);
+  }
+  add(fault, ", PTX line %" PRIu32 "\n",
+      kilni_soft_line_of(g->frame->function, g->pc));
+}
+
+void kilni_soft_fault_deadlock(kilni_soft_block_t* block) {
+  kilni_soft_grid_t* grid = block->warps[0].grid;
+  kilni_soft_fault_t* fault = claim(grid);
+  if (!fault) return;
+  fault->kind = KILNI_SOFT_FAULT_DEADLOCK;
+  memcpy(fault->block, block->index, sizeof(fault->block));
+  add(fault, "deadlock: every thread of a block waits for another\n");
+  add(fault,
+      "  in kernel \"%s\", block (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ")\n",
+      grid->entry->name, block->index[0], block->index[1], block->index[2]);
+  for (uint32_t w = 0; w < block->warp_count; w++) {
+    kilni_soft_run_t* run = &block->warps[w];
+    for (uint32_t i = 0; i < run->group_count; i++) {
+      const kilni_soft_group_t* g = &run->groups[i];
+      if (!fault->line) {
+        fault->line = kilni_soft_line_of(g->frame->function, g->pc);
+        kilni_soft_thread_of(run, (uint32_t)__builtin_ctz(g->mask),
+                             fault->thread);
+      }
+      tell_waiting(fault, run, g);
+    }
+  }
+  publish(grid);
+}
+
+void kilni_soft_fault_grid(kilni_soft_grid_t* grid,
+                           kilni_soft_fault_kind_t kind, const char* text) {
+  kilni_soft_fault_t* fault = claim(grid);
+  if (!fault) return;
+  fault->kind = kind;
+  add(fault, "%s\n  in kernel \"%s\"\n", text, grid->entry->name);
+  publish(grid);
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: a launched kernel: what its blocks share, and the loop of a worker.
+//
+// Blocks start in index order (in another order by the seed, which CUDA leaves
+// open) and a block that has started keeps being run. A worker holds one block,
+// and starts another only while the first does nothing but wait for somebody.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "soft/engine/soft_state.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+enum {
+  GRID_ALIGN = 64,
+  MAX_THREADS = 1024,
+  RESIDENT_BYTES = 64 << 20,  // of blocks that wait, per worker
+};
+
+static uint64_t grid_round(uint64_t bytes) {
+  return (bytes + GRID_ALIGN - 1) & ~(uint64_t)(GRID_ALIGN - 1);
+}
+
+static uint64_t param_value(const kilni_soft_grid_t* grid,
+                            const kilni_soft_constant_t* constant) {
+  uint64_t value = 0;
+  uint32_t end = grid->entry->param_bytes;
+  if (constant->value + constant->bytes <= end) {
+    memcpy(&value, grid->params + constant->value, constant->bytes);
+  }
+  if (constant->is_signed && constant->bytes < 8) {
+    uint64_t sign = 1ull << (constant->bytes * 8 - 1);
+    value = (value ^ sign) - sign;
+  }
+  if (constant->to_bytes < 8) value &= (1ull << (constant->to_bytes * 8)) - 1;
+  return value;
+}
+
+static uint64_t constant_value(const kilni_soft_grid_t* grid,
+                               const kilni_soft_constant_t* constant,
+                               const uint32_t* shared) {
+  const kilni_soft_launch_t* launch = &grid->launch;
+  switch (constant->kind) {
+    case KILNI_SOFT_CONSTANT_PARAM:
+      return param_value(grid, constant);
+    case KILNI_SOFT_CONSTANT_SHARED:
+      return constant->value + shared[constant->index] +
+             (constant->generic ? KILNI_SOFT_SHARED_BASE : 0);
+    case KILNI_SOFT_CONSTANT_NTID:
+      return launch->block[constant->index];
+    case KILNI_SOFT_CONSTANT_NCTAID:
+      return launch->grid[constant->index];
+    case KILNI_SOFT_CONSTANT_DYNAMIC_BYTES:
+      return launch->dynamic_shared_bytes;
+    case KILNI_SOFT_CONSTANT_TOTAL_BYTES:
+      return grid->shared_bytes;
+    default:
+      return constant->value;
+  }
+}
+
+static void fill_constants(const kilni_soft_grid_t* grid,
+                           const kilni_soft_function_t* function,
+                           const uint32_t* shared, uint8_t* area) {
+  for (uint32_t i = 0; i < function->constant_count; i++) {
+    const kilni_soft_constant_t* constant = &function->constants[i];
+    uint64_t value = constant_value(grid, constant, shared);
+    void* slot = area + constant->offset;
+    for (uint32_t lane = 0; lane < KILNI_SOFT_LANES; lane++) {
+      if (constant->wide) {
+        ((uint64_t*)slot)[lane] = value;
+      } else {
+        ((uint32_t*)slot)[lane] = (uint32_t)value;
+      }
+    }
+  }
+}
+
+static kiln_status_t make_constants(kilni_soft_grid_t* grid,
+                                    const kilni_soft_function_t** reached,
+                                    uint32_t* shared) {
+  const kilni_soft_code_t* code = grid->code;
+  kilni_soft_reach(code, grid->entry->function, reached);
+  grid->static_shared_bytes = kilni_soft_shared_bytes(code, reached, shared);
+  grid->shared_bytes =
+      grid->static_shared_bytes + grid->launch.dynamic_shared_bytes;
+  for (uint32_t f = 0; f < code->function_count; f++) {
+    if (!reached[f]) continue;
+    void* area;
+    KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(
+        grid->host->allocator, (size_t)reached[f]->constant_bytes + GRID_ALIGN,
+        GRID_ALIGN, &area));
+    grid->constants[f] = area;
+    fill_constants(grid, reached[f], shared, area);
+  }
+  return NULL;
+}
+
+static kiln_status_t prepare_constants(kilni_soft_grid_t* grid) {
+  kiln_allocator_t allocator = grid->host->allocator;
+  size_t functions = grid->code->function_count;
+  size_t symbols = grid->code->symbol_count;
+  void* reached = NULL;
+  void* shared = NULL;
+  kiln_status_t status = kilni_alloc_array(
+      allocator, functions, sizeof(kilni_soft_function_t*), &reached);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_alloc_array(allocator, symbols, sizeof(uint32_t), &shared);
+  }
+  if (kiln_status_is_ok(status)) status = make_constants(grid, reached, shared);
+  kilni_free_array(allocator, shared, symbols, sizeof(uint32_t));
+  kilni_free_array(allocator, reached, functions,
+                   sizeof(kilni_soft_function_t*));
+  return status;
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static void choose_order(kilni_soft_grid_t* grid) {
+  grid->order_step = 1;
+  if (!grid->launch.seed || grid->block_count < 2) return;
+  if (grid->block_count > UINT32_MAX) return;  // products would not fit
+  uint64_t x = grid->launch.seed * 0x9e3779b97f4a7c15ull;
+  x ^= x >> 29;
+  grid->order_start = x % grid->block_count;
+  uint64_t step = 1 + (x >> 32) % grid->block_count;
+  while (gcd(step, grid->block_count) != 1) step++;
+  grid->order_step = step % grid->block_count;
+}
+
+static void lay_out_block(kilni_soft_grid_t* grid) {
+  const kilni_soft_function_t* function = grid->function;
+  uint64_t at = grid_round(sizeof(kilni_soft_block_t));
+  grid->warps_offset = at;
+  at += grid_round(sizeof(kilni_soft_run_t) * (uint64_t)grid->warp_count);
+  grid->frames_offset = at;
+  grid->frame_stride =
+      grid_round((uint64_t)function->pred_count * 4) + function->frame_bytes;
+  at += grid->frame_stride * grid->warp_count;
+  grid->local_offset = at;
+  grid->local_stride = ((uint64_t)function->local_bytes + 15) & ~15ull;
+  at += grid_round(grid->local_stride * KILNI_SOFT_LANES * grid->warp_count);
+  grid->shared_offset = at;
+  grid->block_bytes = at + grid_round(grid->shared_bytes);
+}
+
+static kiln_status_t check_launch(const kilni_soft_launch_t* launch) {
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; i++) {
+    if (launch->grid[i] == 0 || launch->block[i] == 0) {
+      return KILNI_FAIL(INVALID_ARGUMENT,
+                        "grid and block need at least 1 in each dimension");
+    }
+    threads *= launch->block[i];
+    if (threads > MAX_THREADS) {
+      return KILNI_FAIL(INVALID_ARGUMENT,
+                        "a block of more than %d threads was asked for",
+                        MAX_THREADS);
+    }
+  }
+  return NULL;
+}
+
+static kiln_status_t grid_init(kilni_soft_grid_t* grid) {
+  const kilni_soft_launch_t* launch = &grid->launch;
+  grid->function = &grid->code->functions[grid->entry->function];
+  grid->threads = launch->block[0] * launch->block[1] * launch->block[2];
+  grid->warp_count = (grid->threads + KILNI_SOFT_LANES - 1) / KILNI_SOFT_LANES;
+  grid->block_count = (uint64_t)launch->grid[0] * launch->grid[1];
+  grid->block_count *= launch->grid[2];
+  grid->stack_bytes = launch->stack_bytes ? launch->stack_bytes : 1024;
+  grid->start_ns = kilni_time_ns();
+  void* memory;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(
+      grid->host->allocator, (size_t)grid->entry->param_bytes + GRID_ALIGN,
+      GRID_ALIGN, &memory));
+  grid->params = memory;
+  if (grid->entry->param_bytes) {
+    memcpy(grid->params, launch->params, grid->entry->param_bytes);
+  }
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(grid->host->allocator,
+                                          grid->code->function_count,
+                                          sizeof(uint8_t*), &memory));
+  grid->constants = memory;
+  KILNI_RETURN_IF_ERROR(prepare_constants(grid));
+  choose_order(grid);
+  lay_out_block(grid);
+  return NULL;
+}
+
+kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
+                                     kilni_soft_memory_t* memory,
+                                     const kilni_soft_launch_t* launch,
+                                     kilni_soft_grid_t** out_grid) {
+  *out_grid = NULL;
+  KILNI_RETURN_IF_ERROR(check_launch(launch));
+  void* block;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(host->allocator, sizeof(kilni_soft_grid_t), &block));
+  kilni_soft_grid_t* grid = block;
+  grid->host = host;
+  grid->memory = memory;
+  grid->launch = *launch;
+  grid->entry = launch->entry;
+  grid->code = launch->entry->code;
+  atomic_init(&grid->next_block, 0);
+  atomic_init(&grid->executed, 0);
+  atomic_init(&grid->stop, 0);
+  atomic_init(&grid->fault_claimed, 0);
+  atomic_init(&grid->next_worker, 0);
+  atomic_init(&grid->fence_word, 0);
+  kiln_status_t status = grid_init(grid);
+  if (!kiln_status_is_ok(status)) {
+    kilni_soft_grid_destroy(grid);
+    return status;
+  }
+  *out_grid = grid;
+  return NULL;
+}
+
+void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
+  if (!grid) return;
+  kiln_allocator_t allocator = grid->host->allocator;
+  uint32_t count = grid->code->function_count;
+  for (uint32_t f = 0; grid->constants && f < count; f++) {
+    if (!grid->constants[f]) continue;
+    kilni_free_aligned(
+        allocator, grid->constants[f],
+        (size_t)grid->code->functions[f].constant_bytes + GRID_ALIGN,
+        GRID_ALIGN);
+  }
+  kilni_free_array(allocator, grid->constants, count, sizeof(uint8_t*));
+  if (grid->params) {
+    kilni_free_aligned(allocator, grid->params,
+                       (size_t)grid->entry->param_bytes + GRID_ALIGN,
+                       GRID_ALIGN);
+  }
+  kilni_free(allocator, grid, sizeof(*grid));
+}
+
+// Starts the next block; false when there is none, or no memory for it.
+static bool start_next(kilni_soft_worker_t* worker) {
+  kilni_soft_grid_t* grid = worker->grid;
+  uint64_t next = atomic_load(&grid->next_block);
+  do {
+    if (next >= grid->block_count) return false;
+  } while (!atomic_compare_exchange_weak(&grid->next_block, &next, next + 1));
+  uint64_t linear =
+      (grid->order_start + next * grid->order_step) % grid->block_count;
+  kilni_soft_block_t* block;
+  kiln_status_t status = kilni_soft_block_start(worker, linear, &block);
+  if (kiln_status_is_ok(status)) return true;
+  kiln_status_free(status);
+  kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_OUT_OF_MEMORY,
+                        "the host has no memory for another block");
+  return false;
+}
+
+static bool may_hold_more(const kilni_soft_worker_t* worker) {
+  if (worker->resident_count >= KILNI_SOFT_RESIDENT_MAX) return false;
+  return worker->resident_count * worker->grid->block_bytes < RESIDENT_BYTES;
+}
+
+// A turn for each resident block; ended blocks become idle.
+static bool run_resident(kilni_soft_worker_t* worker) {
+  bool all_spin = true;
+  kilni_soft_block_t** link = &worker->resident;
+  while (*link) {
+    kilni_soft_block_t* block = *link;
+    bool spinning = false;
+    bool more = kilni_soft_block_round(block, &spinning);
+    if (atomic_load_explicit(&worker->grid->stop, memory_order_relaxed)) {
+      return false;
+    }
+    if (!spinning) all_spin = false;
+    if (more) {
+      link = &block->next;
+      continue;
+    }
+    *link = block->next;
+    block->next = worker->idle;
+    worker->idle = block;
+    worker->resident_count--;
+  }
+  return all_spin;
+}
+
+static void work_loop(kilni_soft_worker_t* worker) {
+  kilni_soft_grid_t* grid = worker->grid;
+  while (!atomic_load_explicit(&grid->stop, memory_order_relaxed)) {
+    if (!worker->resident && !start_next(worker)) break;
+    uint32_t generation = kilni_soft_memory_generation(grid->memory);
+    if (generation != worker->generation) {
+      memset(worker->ranges, 0, sizeof(worker->ranges));
+      worker->generation = generation;
+    }
+    if (run_resident(worker) && worker->resident && may_hold_more(worker)) {
+      start_next(worker);
+    }
+  }
+}
+
+void kilni_soft_grid_work(kilni_soft_grid_t* grid) {
+  kiln_allocator_t allocator = grid->host->allocator;
+  if (atomic_load(&grid->next_block) >= grid->block_count) return;
+#if defined(__x86_64__)
+  unsigned control = _mm_getcsr();
+  _mm_setcsr(0x1f80);  // nearest even, subnormals kept, nothing traps
+#endif
+  void* memory;
+  kiln_status_t status =
+      kilni_alloc(allocator, sizeof(kilni_soft_worker_t), &memory);
+  if (kiln_status_is_ok(status)) {
+    kilni_soft_worker_t* worker = memory;
+    worker->grid = grid;
+    worker->number = atomic_fetch_add(&grid->next_worker, 1);
+    worker->random = grid->launch.seed;
+    work_loop(worker);
+    kilni_soft_block_free_all(worker);
+    kilni_soft_frame_free_all(worker);
+    atomic_fetch_add(&grid->executed, worker->executed);
+    kilni_free(allocator, worker, sizeof(*worker));
+  } else {
+    kiln_status_free(status);
+    kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_OUT_OF_MEMORY,
+                          "the host has no memory for a worker");
+  }
+#if defined(__x86_64__)
+  _mm_setcsr(control);
+#endif
+}
+
+bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid) {
+  return !atomic_load(&grid->stop) &&
+         atomic_load(&grid->next_block) < grid->block_count;
+}
+
+void kilni_soft_grid_cancel(kilni_soft_grid_t* grid) {
+  kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_CANCELLED,
+                        "the kernel was cancelled");
+}
+
+const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid) {
+  return &grid->fault;
+}
+
+uint64_t kilni_soft_grid_executed(const kilni_soft_grid_t* grid) {
+  return atomic_load(&((kilni_soft_grid_t*)(uintptr_t)grid)->executed);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: a launched kernel: blocks handed out to worker threads, warps run to
+// their end, the first fault kept.
+//
+// The driver front makes a grid, lets any number of worker threads call `work`
+// on it, and destroys it when the last has come back.
+#ifndef KILN_SRC_SOFT_ENGINE_SOFT_GRID_H_
+#define KILN_SRC_SOFT_ENGINE_SOFT_GRID_H_
+
+#include "soft/code/soft_code.h"
+
+enum { KILNI_SOFT_REPORT_BYTES = 1024 };
+
+// What ended a kernel early. thread-compatible
+typedef enum kilni_soft_fault_kind_t {
+  KILNI_SOFT_FAULT_NONE = 0,
+  KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
+  KILNI_SOFT_FAULT_MISALIGNED,
+  KILNI_SOFT_FAULT_TRAP,
+  KILNI_SOFT_FAULT_ASSERT,
+  KILNI_SOFT_FAULT_DEADLOCK,             // every thread waits for another
+  KILNI_SOFT_FAULT_STACK,                // calls deeper than the limit
+  KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,  // e.g. a call of no function
+  KILNI_SOFT_FAULT_OUT_OF_MEMORY,        // the host has none for warps
+  KILNI_SOFT_FAULT_CANCELLED,
+} kilni_soft_fault_kind_t;
+
+// The first fault of a grid. thread-compatible
+typedef struct kilni_soft_fault_t {
+  kilni_soft_fault_kind_t kind;
+  uint32_t line;  // of the PTX
+  uint32_t thread[3];
+  uint32_t block[3];
+  uint64_t address;  // device address, where there is one
+  uint32_t bytes;    // of the access
+  uint32_t is_store;
+  char report[KILNI_SOFT_REPORT_BYTES];  // the whole story, several lines
+} kilni_soft_fault_t;
+
+// What to run. thread-compatible
+typedef struct kilni_soft_launch_t {
+  const kilni_soft_entry_t* entry;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t dynamic_shared_bytes;
+  uint32_t stack_bytes;  // local memory of a thread for calls (limit)
+  const void* params;    // packed, entry->param_bytes; copied
+  uint64_t seed;         // of every order that CUDA leaves open
+  // Receives what kernels print, whole lines or parts, from any worker.
+  void (*print)(const char* text, size_t size, void* user);
+  void* print_user;
+} kilni_soft_launch_t;
+
+// A running kernel. thread-safe
+typedef struct kilni_soft_grid_t kilni_soft_grid_t;
+
+kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
+                                     kilni_soft_memory_t* memory,
+                                     const kilni_soft_launch_t* launch,
+                                     kilni_soft_grid_t** out_grid);
+void kilni_soft_grid_destroy(kilni_soft_grid_t* grid);
+
+// Runs blocks until none is left to start and its own are done, or the grid
+// has a fault or is cancelled. Sets and restores the floating-point control
+// register. Several threads call it at once. Allocates once when it starts.
+void kilni_soft_grid_work(kilni_soft_grid_t* grid);
+
+// True while a further worker would find a block to start.
+bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid);
+
+// Makes every worker return soon (a fault of kind CANCELLED).
+void kilni_soft_grid_cancel(kilni_soft_grid_t* grid);
+
+// Valid when no worker is inside: the first fault (kind NONE if there is
+// none) and the thread-instructions executed.
+const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid);
+uint64_t kilni_soft_grid_executed(const kilni_soft_grid_t* grid);
+
+#endif  // KILN_SRC_SOFT_ENGINE_SOFT_GRID_H_

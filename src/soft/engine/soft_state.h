@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: what a grid is made of. Only soft_grid.c and the engine behind it look
+// inside.
+#ifndef KILN_SRC_SOFT_ENGINE_SOFT_STATE_H_
+#define KILN_SRC_SOFT_ENGINE_SOFT_STATE_H_
+
+#include <stdatomic.h>
+
+#include "base/status_make.h"
+#include "soft/code/soft_code_inside.h"
+#include "soft/engine/soft_warp.h"
+
+struct kilni_soft_grid_t {
+  const kiln_host_t* host;
+  kilni_soft_memory_t* memory;
+  const kilni_soft_code_t* code;
+  const kilni_soft_entry_t* entry;
+  const kilni_soft_function_t* function;
+  kilni_soft_launch_t launch;
+  uint8_t* params;      // a copy
+  uint8_t** constants;  // of each function; NULL where it is not reached
+  uint64_t block_count;
+  uint32_t threads;  // of a block
+  uint32_t warp_count;
+  uint32_t shared_bytes;
+  uint32_t static_shared_bytes;
+  // Of a block's memory: where its parts are.
+  uint64_t block_bytes;
+  uint64_t warps_offset;
+  uint64_t frames_offset;
+  uint64_t frame_stride;
+  uint64_t local_offset;
+  uint64_t local_stride;  // of a lane
+  uint64_t shared_offset;
+  uint64_t stack_bytes;  // of a lane's calls
+  uint64_t order_step;   // of block numbers, by the seed
+  uint64_t order_start;
+  uint64_t start_ns;
+  atomic_uint_fast64_t next_block;
+  atomic_uint_fast64_t executed;
+  atomic_uint stop;
+  atomic_uint fault_claimed;
+  atomic_uint next_worker;
+  atomic_uint fence_word;
+  kilni_soft_fault_t fault;
+};
+
+// soft_block.c.
+kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
+                                     uint64_t linear,
+                                     kilni_soft_block_t** out_block);
+void kilni_soft_block_free_all(kilni_soft_worker_t* worker);
+// Runs every warp once; true while there is more to do.
+bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning);
+
+#endif  // KILN_SRC_SOFT_ENGINE_SOFT_STATE_H_

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: device memory: a window of device addresses with host pages behind it,
+// and one sorted table of everything that may be accessed.
+//
+// Window addresses are handed out by a cursor that goes round the whole window,
+// so an address comes back as late as possible and a use after free meets no
+// live allocation. Host pages are committed by the page of
+// KILNI_SOFT_PAGE_BYTES, counted, and given back with the last allocation on
+// them; they stay accessible to the host, so an access that raced with a free
+// reads zero and cannot crash the process.
+//
+// Not here: who waits for whom before a free (the driver front), and what an
+// access outside does (the engine). The lock is a leaf: nothing is called with
+// it held but the system.
+#include "soft/memory/soft_memory.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "base/thread.h"
+#include "base/vm.h"
+
+#define PAGE ((uint64_t)KILNI_SOFT_PAGE_BYTES)
+
+// Less than the whole window where the host limits addresses.
+#define WINDOW_MOST  KILNI_SOFT_WINDOW_BYTES
+#define WINDOW_LEAST (64ull << 20)
+
+enum {
+  // Between two allocations under exact checks: a stray access by less than
+  // this finds no neighbour.
+  GUARD_BYTES = 4096,
+  // Larger allocations are filled up to here and zero behind, since filling
+  // takes the host's memory.
+  FILL_BYTES = 64 << 20,
+  FILL_BLOCK = 4096,
+};
+
+#define PAGE_COMMITTED 0x80000000u  // in `pages`; the rest counts allocations
+
+struct kilni_soft_memory_t {
+  kiln_allocator_t allocator;
+  kilni_mutex_t lock;
+  bool exact;
+  uint64_t fill;  // the pattern word
+  uint8_t* base;  // host address of the window
+  uint64_t window_bytes;
+  uint64_t cursor;             // device address where the next search starts
+  uint32_t* pages;             // of the window
+  kilni_soft_alloc_t* allocs;  // sorted by address
+  size_t count;
+  size_t capacity;
+  uint64_t used;  // bytes of device kinds, rounded up
+  uint64_t next_id;
+  _Atomic uint32_t generation;
+};
+
+static uint64_t round_up(uint64_t value, uint64_t align) {
+  return (value + align - 1) & ~(align - 1);
+}
+
+static bool is_device_kind(kilni_soft_alloc_kind_t kind) {
+  return kind != KILNI_SOFT_ALLOC_HOST && kind != KILNI_SOFT_ALLOC_REGISTERED;
+}
+
+static int64_t window_delta(const kilni_soft_memory_t* memory) {
+  return (int64_t)((uint64_t)(uintptr_t)memory->base - KILNI_SOFT_GLOBAL_BASE);
+}
+
+static void* host_pointer(uint64_t address, int64_t delta) {
+  return (void*)(uintptr_t)(address + (uint64_t)delta);
+}
+
+// splitmix64's finisher: a seed of 0 too gives a word without zero meaning.
+static uint64_t mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15ull;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+  return value ^ (value >> 31);
+}
+
+// True if the host has `bytes` of addresses in one piece.
+static bool try_window(kilni_soft_memory_t* memory, uint64_t bytes) {
+  void* base;
+  if (bytes > SIZE_MAX) return false;
+  kiln_status_t status = kilni_vm_reserve((size_t)bytes, &base);
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return false;
+  }
+  memory->base = base;
+  memory->window_bytes = bytes;
+  return true;
+}
+
+static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
+  uint64_t bytes = WINDOW_MOST;
+  if (try_window(memory, bytes)) return NULL;
+  while ((bytes /= 2) >= WINDOW_LEAST) {
+    if (!try_window(memory, bytes)) continue;
+    // Threads and the host program need addresses as well: half is enough.
+    kilni_vm_release(memory->base, (size_t)bytes);
+    memory->base = NULL;
+    memory->window_bytes = 0;
+    if (bytes / 2 >= WINDOW_LEAST) bytes /= 2;
+    if (try_window(memory, bytes)) return NULL;
+    break;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(OUT_OF_MEMORY,
+                 "the host has no %llu MiB of addresses for the software "
+                 "device's memory",
+                 WINDOW_LEAST >> 20),
+      "raise the limit on address space (ulimit -v) or set it to unlimited");
+}
+
+kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
+                                       kilni_soft_memory_t** out_memory) {
+  *out_memory = NULL;
+  kilni_soft_memory_t* memory;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(host->allocator, sizeof(*memory), (void**)&memory));
+  memory->allocator = host->allocator;
+  memory->exact = exact;
+  memory->fill = mix(host->seed) | 0x0101010101010101ull;
+  memory->cursor = KILNI_SOFT_GLOBAL_BASE;
+  memory->next_id = 1;
+  atomic_init(&memory->generation, 1);
+  kiln_status_t status = kilni_mutex_init(&memory->lock);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(host->allocator, memory, sizeof(*memory));
+    return status;
+  }
+  status = reserve_window(memory);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_alloc_array(host->allocator,
+                               (size_t)(memory->window_bytes / PAGE),
+                               sizeof(uint32_t), (void**)&memory->pages);
+  }
+  if (!kiln_status_is_ok(status)) {
+    kilni_soft_memory_destroy(memory);
+    return status;
+  }
+  *out_memory = memory;
+  return NULL;
+}
+
+void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
+  if (memory == NULL) return;
+  kiln_allocator_t allocator = memory->allocator;
+  for (size_t i = 0; i < memory->count; ++i) {
+    const kilni_soft_alloc_t* alloc = &memory->allocs[i];
+    if (alloc->kind != KILNI_SOFT_ALLOC_HOST) continue;
+    kilni_vm_release(host_pointer(alloc->address, 0),
+                     (size_t)round_up(alloc->bytes, kilni_vm_page_bytes()));
+  }
+  kilni_vm_release(memory->base, (size_t)memory->window_bytes);
+  kilni_free_array(allocator, memory->pages,
+                   (size_t)(memory->window_bytes / PAGE), sizeof(uint32_t));
+  kilni_free_array(allocator, memory->allocs, memory->capacity,
+                   sizeof(*memory->allocs));
+  kilni_mutex_deinit(&memory->lock);
+  kilni_free(allocator, memory, sizeof(*memory));
+}
+
+// The first allocation that starts above `address`, as an index.
+static size_t upper_bound(const kilni_soft_memory_t* memory, uint64_t address) {
+  size_t lo = 0;
+  size_t hi = memory->count;
+  while (lo < hi) {
+    size_t middle = lo + (hi - lo) / 2;
+    if (memory->allocs[middle].address <= address) {
+      lo = middle + 1;
+    } else {
+      hi = middle;
+    }
+  }
+  return lo;
+}
+
+// The live allocation that holds `address`, or NULL.
+static kilni_soft_alloc_t* holder(const kilni_soft_memory_t* memory,
+                                  uint64_t address) {
+  size_t above = upper_bound(memory, address);
+  if (above == 0) return NULL;
+  kilni_soft_alloc_t* alloc = &memory->allocs[above - 1];
+  return address - alloc->address < alloc->bytes ? alloc : NULL;
+}
+
+// Whether any live allocation has a byte in [address, address + bytes).
+static bool overlaps(const kilni_soft_memory_t* memory, uint64_t address,
+                     uint64_t bytes) {
+  size_t above = upper_bound(memory, address + bytes - 1);
+  if (above == 0) return false;
+  const kilni_soft_alloc_t* alloc = &memory->allocs[above - 1];
+  return alloc->address + alloc->bytes > address;
+}
+
+static kiln_status_t insert(kilni_soft_memory_t* memory,
+                            const kilni_soft_alloc_t* alloc) {
+  void* block = memory->allocs;
+  kiln_status_t status = kilni_grow(memory->allocator, memory->count + 1,
+                                    sizeof(*alloc), &memory->capacity, &block);
+  memory->allocs = block;
+  KILNI_RETURN_IF_ERROR(status);
+  size_t at = upper_bound(memory, alloc->address);
+  memmove(&memory->allocs[at + 1], &memory->allocs[at],
+          (memory->count - at) * sizeof(*alloc));
+  memory->allocs[at] = *alloc;
+  memory->allocs[at].id = memory->next_id++;
+  memory->count++;
+  return NULL;
+}
+
+static void take_out(kilni_soft_memory_t* memory, kilni_soft_alloc_t* alloc) {
+  size_t at = (size_t)(alloc - memory->allocs);
+  memmove(alloc, alloc + 1, (memory->count - at - 1) * sizeof(*alloc));
+  memory->count--;
+  atomic_fetch_add(&memory->generation, 1);
+}
+
+// Finds `bytes` free window addresses in [from, end of the window), leaving a
+// guard on both sides.
+static bool find_gap(const kilni_soft_memory_t* memory, uint64_t from,
+                     uint64_t bytes, uint64_t* out_address) {
+  uint64_t guard = memory->exact ? GUARD_BYTES : 0;
+  uint64_t end = KILNI_SOFT_GLOBAL_BASE + memory->window_bytes;
+  uint64_t at = round_up(from, KILNI_SOFT_ALLOC_ALIGN);
+  size_t i = upper_bound(memory, at);
+  if (i > 0) {
+    const kilni_soft_alloc_t* below = &memory->allocs[i - 1];
+    uint64_t stop = below->address + below->bytes + guard;
+    if (stop > at && below->address >= KILNI_SOFT_GLOBAL_BASE) {
+      at = round_up(stop, KILNI_SOFT_ALLOC_ALIGN);
+    }
+  }
+  for (; at < end; ++i) {
+    uint64_t limit = end;
+    if (i < memory->count && memory->allocs[i].address < end) {
+      limit = memory->allocs[i].address;
+    }
+    if (limit > at && limit - at >= bytes + guard) {
+      *out_address = at;
+      return true;
+    }
+    if (limit == end) return false;
+    at = round_up(limit + memory->allocs[i].bytes + guard,
+                  KILNI_SOFT_ALLOC_ALIGN);
+  }
+  return false;
+}
+
+static bool choose_address(kilni_soft_memory_t* memory, uint64_t bytes,
+                           uint64_t* out_address) {
+  return find_gap(memory, memory->cursor, bytes, out_address) ||
+         find_gap(memory, KILNI_SOFT_GLOBAL_BASE, bytes, out_address);
+}
+
+// The window's pages that hold an allocation, as [*out_first, *out_end).
+static void pages_of(uint64_t address, uint64_t bytes, uint64_t* out_first,
+                     uint64_t* out_end) {
+  *out_first = (address - KILNI_SOFT_GLOBAL_BASE) / PAGE;
+  *out_end = (address + bytes - 1 - KILNI_SOFT_GLOBAL_BASE) / PAGE + 1;
+}
+
+// Commits the pages in runs; those already there cost nothing.
+static kiln_status_t commit_pages(kilni_soft_memory_t* memory, uint64_t first,
+                                  uint64_t end) {
+  while (first < end) {
+    if (memory->pages[first] & PAGE_COMMITTED) {
+      ++first;
+      continue;
+    }
+    uint64_t stop = first + 1;
+    while (stop < end && !(memory->pages[stop] & PAGE_COMMITTED)) ++stop;
+    KILNI_RETURN_IF_ERROR(kilni_vm_commit(memory->base + first * PAGE,
+                                          (size_t)((stop - first) * PAGE)));
+    for (; first < stop; ++first) memory->pages[first] |= PAGE_COMMITTED;
+  }
+  return NULL;
+}
+
+static void drop_pages(kilni_soft_memory_t* memory, uint64_t first,
+                       uint64_t end) {
+  for (uint64_t i = first; i < end; ++i) memory->pages[i]--;
+  while (first < end) {
+    if (memory->pages[first] != PAGE_COMMITTED) {
+      ++first;
+      continue;
+    }
+    uint64_t stop = first + 1;
+    while (stop < end && memory->pages[stop] == PAGE_COMMITTED) ++stop;
+    kilni_vm_discard(memory->base + first * PAGE,
+                     (size_t)((stop - first) * PAGE));
+    first = stop;
+  }
+}
+
+static void fill_fresh(const kilni_soft_memory_t* memory, uint8_t* at,
+                       uint64_t bytes) {
+  uint8_t block[FILL_BLOCK];
+  for (size_t i = 0; i < sizeof(block); i += sizeof(memory->fill)) {
+    memcpy(block + i, &memory->fill, sizeof(memory->fill));
+  }
+  if (bytes > FILL_BYTES) {
+    // What lies behind may be left over from an earlier allocation.
+    uint64_t page = kilni_vm_page_bytes();
+    uint64_t start = round_up((uint64_t)(uintptr_t)at + FILL_BYTES, page);
+    uint64_t stop = ((uint64_t)(uintptr_t)at + bytes) & ~(page - 1);
+    if (stop > start) {
+      kilni_vm_discard((void*)(uintptr_t)start, (size_t)(stop - start));
+    }
+    bytes = FILL_BYTES;
+  }
+  for (uint64_t done = 0; done < bytes; done += sizeof(block)) {
+    uint64_t left = bytes - done;
+    memcpy(at + done, block,
+           left < sizeof(block) ? (size_t)left : sizeof(block));
+  }
+}
+
+static kiln_status_t no_device_memory(uint64_t bytes, uint64_t free_bytes) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(DEVICE_OUT_OF_MEMORY,
+                 "%llu bytes of device memory were requested and %llu are "
+                 "available on the software device",
+                 (unsigned long long)bytes, (unsigned long long)free_bytes),
+      "free device memory first or work in smaller pieces");
+}
+
+static kiln_status_t alloc_window(kilni_soft_memory_t* memory, uint64_t bytes,
+                                  kilni_soft_alloc_kind_t kind,
+                                  uint64_t* out_address) {
+  uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
+  uint64_t free_bytes = KILNI_SOFT_TOTAL_BYTES - memory->used;
+  uint64_t address;
+  if (rounded > free_bytes || !choose_address(memory, rounded, &address)) {
+    return no_device_memory(bytes, free_bytes);
+  }
+  uint64_t first;
+  uint64_t end;
+  pages_of(address, bytes, &first, &end);
+  kiln_status_t status = commit_pages(memory, first, end);
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return no_device_memory(bytes, free_bytes);
+  }
+  kilni_soft_alloc_t alloc = {.address = address,
+                              .bytes = bytes,
+                              .delta = window_delta(memory),
+                              .kind = kind};
+  fill_fresh(memory, host_pointer(address, alloc.delta), rounded);
+  KILNI_RETURN_IF_ERROR(insert(memory, &alloc));
+  for (uint64_t i = first; i < end; ++i) memory->pages[i]++;
+  memory->used += rounded;
+  memory->cursor = address + rounded;
+  *out_address = address;
+  return NULL;
+}
+
+static kiln_status_t alloc_host(kilni_soft_memory_t* memory, uint64_t bytes,
+                                uint64_t* out_address) {
+  uint64_t rounded = round_up(bytes, kilni_vm_page_bytes());
+  if (rounded < bytes || rounded > SIZE_MAX) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  void* base;
+  KILNI_RETURN_IF_ERROR(kilni_vm_reserve((size_t)rounded, &base));
+  kiln_status_t status = kilni_vm_commit(base, (size_t)rounded);
+  if (kiln_status_is_ok(status)) {
+    kilni_soft_alloc_t alloc = {.address = (uint64_t)(uintptr_t)base,
+                                .bytes = bytes,
+                                .kind = KILNI_SOFT_ALLOC_HOST};
+    status = insert(memory, &alloc);
+  }
+  if (!kiln_status_is_ok(status)) {
+    kilni_vm_release(base, (size_t)rounded);
+    return status;
+  }
+  *out_address = (uint64_t)(uintptr_t)base;
+  return NULL;
+}
+
+kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
+                                      uint64_t bytes,
+                                      kilni_soft_alloc_kind_t kind,
+                                      uint64_t* out_address) {
+  *out_address = 0;
+  if (bytes == 0 || kind == KILNI_SOFT_ALLOC_REGISTERED) {
+    return KILNI_FAIL(INVALID_ARGUMENT,
+                      "an allocation of %llu bytes and kind %d was requested",
+                      (unsigned long long)bytes, (int)kind);
+  }
+  if (bytes > KILNI_SOFT_TOTAL_BYTES && is_device_kind(kind)) {
+    return no_device_memory(
+        bytes, KILNI_SOFT_TOTAL_BYTES - kilni_soft_memory_used(memory));
+  }
+  kilni_mutex_lock(&memory->lock);
+  kiln_status_t status = is_device_kind(kind)
+                             ? alloc_window(memory, bytes, kind, out_address)
+                             : alloc_host(memory, bytes, out_address);
+  kilni_mutex_unlock(&memory->lock);
+  return status;
+}
+
+kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
+                                     uint64_t address,
+                                     kilni_soft_alloc_kind_t kind) {
+  kilni_mutex_lock(&memory->lock);
+  kilni_soft_alloc_t* found = holder(memory, address);
+  if (found == NULL || found->address != address || found->kind != kind) {
+    kilni_mutex_unlock(&memory->lock);
+    return kilni_status_bare(KILN_STATUS_NOT_FOUND);
+  }
+  kilni_soft_alloc_t alloc = *found;
+  take_out(memory, found);
+  if (is_device_kind(kind)) {
+    uint64_t first;
+    uint64_t end;
+    pages_of(address, alloc.bytes, &first, &end);
+    memory->used -= round_up(alloc.bytes, KILNI_SOFT_ALLOC_ALIGN);
+    drop_pages(memory, first, end);
+  } else if (kind == KILNI_SOFT_ALLOC_HOST) {
+    kilni_vm_release(host_pointer(address, 0),
+                     (size_t)round_up(alloc.bytes, kilni_vm_page_bytes()));
+  }
+  kilni_mutex_unlock(&memory->lock);
+  return NULL;
+}
+
+kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
+                                         void* data, uint64_t bytes,
+                                         kilni_soft_alloc_kind_t kind,
+                                         uint32_t flags) {
+  uint64_t address = (uint64_t)(uintptr_t)data;
+  if (data == NULL || bytes == 0 || address + bytes < address ||
+      kind != KILNI_SOFT_ALLOC_REGISTERED) {
+    return KILNI_FAIL(INVALID_ARGUMENT, "%llu bytes at %p cannot be registered",
+                      (unsigned long long)bytes, data);
+  }
+  // A host address that looks like a device address cannot be told from one.
+  bool clash = address < KILNI_SOFT_GLOBAL_BASE + memory->window_bytes &&
+               address + bytes > KILNI_SOFT_GLOBAL_BASE;
+  kilni_soft_alloc_t alloc = {
+      .address = address, .bytes = bytes, .kind = kind, .flags = flags};
+  kilni_mutex_lock(&memory->lock);
+  kiln_status_t status = NULL;
+  if (clash || overlaps(memory, address, bytes)) {
+    status = kilni_status_bare(KILN_STATUS_ALREADY_EXISTS);
+  } else {
+    status = insert(memory, &alloc);
+  }
+  kilni_mutex_unlock(&memory->lock);
+  return status;
+}
+
+void kilni_soft_memory_clear(kilni_soft_memory_t* memory) {
+  for (;;) {
+    kilni_mutex_lock(&memory->lock);
+    bool any = memory->count > 0;
+    kilni_soft_alloc_t last = {0};
+    if (any) last = memory->allocs[memory->count - 1];
+    kilni_mutex_unlock(&memory->lock);
+    if (!any) return;
+    kiln_status_free(kilni_soft_memory_free(memory, last.address, last.kind));
+  }
+}
+
+bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
+                             kilni_soft_alloc_t* out_alloc) {
+  kilni_mutex_lock(&memory->lock);
+  const kilni_soft_alloc_t* alloc = holder(memory, address);
+  if (alloc != NULL) *out_alloc = *alloc;
+  kilni_mutex_unlock(&memory->lock);
+  return alloc != NULL;
+}
+
+// The pages of the window around `address` on which anything lives.
+static bool find_pages(const kilni_soft_memory_t* memory, uint64_t address,
+                       kilni_soft_range_t* out_range) {
+  uint64_t offset = address - KILNI_SOFT_GLOBAL_BASE;
+  if (offset >= memory->window_bytes) return false;
+  uint64_t page_count = memory->window_bytes / PAGE;
+  uint64_t first = offset / PAGE;
+  if ((memory->pages[first] & ~PAGE_COMMITTED) == 0) return false;
+  uint64_t end = first + 1;
+  while (end < page_count && (memory->pages[end] & ~PAGE_COMMITTED) != 0) {
+    ++end;
+  }
+  while (first > 0 && (memory->pages[first - 1] & ~PAGE_COMMITTED) != 0) {
+    --first;
+  }
+  out_range->lo = KILNI_SOFT_GLOBAL_BASE + first * PAGE;
+  out_range->hi = KILNI_SOFT_GLOBAL_BASE + end * PAGE;
+  out_range->delta = window_delta(memory);
+  out_range->writable = 1;
+  return true;
+}
+
+bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
+                            kilni_soft_range_t* out_range) {
+  kilni_mutex_lock(&memory->lock);
+  memset(out_range, 0, sizeof(*out_range));
+  out_range->generation = atomic_load(&memory->generation);
+  const kilni_soft_alloc_t* alloc = holder(memory, address);
+  bool found = alloc != NULL;
+  bool by_page = !memory->exact &&
+                 (alloc == NULL || (is_device_kind(alloc->kind) &&
+                                    alloc->kind != KILNI_SOFT_ALLOC_CONSTANT));
+  if (by_page) {
+    found = find_pages(memory, address, out_range);
+  } else if (alloc != NULL) {
+    out_range->lo = alloc->address;
+    out_range->hi = alloc->address + alloc->bytes;
+    out_range->delta = alloc->delta;
+    out_range->writable = alloc->kind != KILNI_SOFT_ALLOC_CONSTANT;
+  }
+  kilni_mutex_unlock(&memory->lock);
+  return found;
+}
+
+void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
+                             uint64_t bytes) {
+  void* data = NULL;
+  kilni_mutex_lock(&memory->lock);
+  const kilni_soft_alloc_t* alloc = holder(memory, address);
+  if (alloc != NULL && bytes <= alloc->bytes - (address - alloc->address)) {
+    data = host_pointer(address, alloc->delta);
+  }
+  kilni_mutex_unlock(&memory->lock);
+  return data;
+}
+
+uint64_t kilni_soft_memory_used(kilni_soft_memory_t* memory) {
+  kilni_mutex_lock(&memory->lock);
+  uint64_t used = memory->used;
+  kilni_mutex_unlock(&memory->lock);
+  return used;
+}
+
+uint32_t kilni_soft_memory_generation(const kilni_soft_memory_t* memory) {
+  return atomic_load_explicit(&memory->generation, memory_order_acquire);
+}
+
+bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
+                               kilni_soft_alloc_t* out_alloc) {
+  kilni_mutex_lock(&memory->lock);
+  size_t above = upper_bound(memory, address);
+  if (above > 0) *out_alloc = memory->allocs[above - 1];
+  kilni_mutex_unlock(&memory->lock);
+  return above > 0;
+}

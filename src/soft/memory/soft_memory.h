@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: device memory: a range of device addresses, a table of allocations, and
+// the check that an access lies inside a live one.
+//
+// Device addresses do not depend on the host's address layout: the global
+// window starts at a fixed number and host memory behind it is found by adding
+// a per-allocation delta. Pinned host memory is an allocation whose device
+// address is its host address.
+//
+// The engine asks with `kilni_soft_memory_find` and keeps the answer for as
+// long as `generation` does not change; only a miss takes the lock.
+#ifndef KILN_SRC_SOFT_MEMORY_SOFT_MEMORY_H_
+#define KILN_SRC_SOFT_MEMORY_SOFT_MEMORY_H_
+
+#include <stdatomic.h>
+
+#include "base/host.h"
+#include "kiln/status.h"
+
+// The generic address space: three windows. Addresses in the shared and local
+// windows are the space's own address plus its base.
+#define KILNI_SOFT_SHARED_BASE  0x0000000100000000ull
+#define KILNI_SOFT_SHARED_BYTES 0x0000000001000000ull
+#define KILNI_SOFT_LOCAL_BASE   0x0000000200000000ull
+#define KILNI_SOFT_LOCAL_BYTES  0x0000000100000000ull
+#define KILNI_SOFT_GLOBAL_BASE  0x00007e0000000000ull
+
+// Device memory as a device attribute: it does not depend on the host.
+#define KILNI_SOFT_TOTAL_BYTES (16ull << 30)
+// Addresses from KILNI_SOFT_GLOBAL_BASE that may be device memory: more than
+// there is memory, so that fragments and the delay of reuse have room.
+#define KILNI_SOFT_WINDOW_BYTES (4 * KILNI_SOFT_TOTAL_BYTES)
+enum { KILNI_SOFT_ALLOC_ALIGN = 512, KILNI_SOFT_PAGE_BYTES = 2 << 20 };
+
+// A stretch of device addresses that may be accessed. thread-compatible
+typedef struct kilni_soft_range_t {
+  uint64_t lo;          // first address
+  uint64_t hi;          // one behind the last
+  int64_t delta;        // host address = device address + delta
+  uint32_t generation;  // of the table when this was found
+  uint32_t writable;    // 0 for .const
+} kilni_soft_range_t;
+
+// What an allocation is. thread-compatible
+typedef enum kilni_soft_alloc_kind_t {
+  KILNI_SOFT_ALLOC_DEVICE = 1,      // cuMemAlloc
+  KILNI_SOFT_ALLOC_ASYNC = 2,       // cuMemAllocAsync
+  KILNI_SOFT_ALLOC_MODULE = 3,      // .global of a module
+  KILNI_SOFT_ALLOC_CONSTANT = 4,    // .const of a module, read-only to kernels
+  KILNI_SOFT_ALLOC_HOST = 5,        // pinned by cuMemHostAlloc: ours
+  KILNI_SOFT_ALLOC_REGISTERED = 6,  // cuMemHostRegister: the caller's
+} kilni_soft_alloc_kind_t;
+
+// One allocation, as a query returns it. thread-compatible
+typedef struct kilni_soft_alloc_t {
+  uint64_t address;
+  uint64_t bytes;
+  int64_t delta;
+  kilni_soft_alloc_kind_t kind;
+  uint32_t flags;
+  uint64_t id;  // distinct for each allocation of the device's life
+} kilni_soft_alloc_t;
+
+// Device memory. thread-safe
+typedef struct kilni_soft_memory_t kilni_soft_memory_t;
+
+// `exact`: an access must lie inside the bytes asked for; otherwise inside the
+// pages that hold them, as on hardware.
+kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
+                                       kilni_soft_memory_t** out_memory);
+void kilni_soft_memory_destroy(kilni_soft_memory_t* memory);
+// Ends every allocation and registration.
+void kilni_soft_memory_clear(kilni_soft_memory_t* memory);
+
+// Zeroed? No: fresh bytes are filled with a pattern, as a GPU's are not zero.
+// DEVICE_OUT_OF_MEMORY with requested and available bytes.
+kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
+                                      uint64_t bytes,
+                                      kilni_soft_alloc_kind_t kind,
+                                      uint64_t* out_address);
+// NOT_FOUND (bare) unless `address` is the start of a live allocation of
+// `kind`.
+kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
+                                     uint64_t address,
+                                     kilni_soft_alloc_kind_t kind);
+// Makes a host range known under its own address (pinned memory).
+kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
+                                         void* data, uint64_t bytes,
+                                         kilni_soft_alloc_kind_t kind,
+                                         uint32_t flags);
+// The live allocation that holds `address`; false if none does.
+bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
+                             kilni_soft_alloc_t* out_alloc);
+// The accessible range around `address`; false if there is none.
+bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
+                            kilni_soft_range_t* out_range);
+// The host bytes behind [address, address + bytes), NULL if any is outside.
+void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
+                             uint64_t bytes);
+uint64_t kilni_soft_memory_used(kilni_soft_memory_t* memory);
+
+// Changes with every free; a range of an older generation must be found anew.
+uint32_t kilni_soft_memory_generation(const kilni_soft_memory_t* memory);
+
+// The nearest allocation below `address`, for reports ("16 bytes behind ...").
+bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
+                               kilni_soft_alloc_t* out_alloc);
+
+#endif  // KILN_SRC_SOFT_MEMORY_SOFT_MEMORY_H_

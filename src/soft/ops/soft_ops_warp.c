@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: what lanes of a warp and warps of a block do together. Compiled once
+// for each lane set.
+//
+// The decoder makes a branch of a guard, so the lanes of the group are those
+// that execute. Each waits until every lane that its mask names is here.
+#include "soft/lanes/soft_lanes.h"
+#include "soft/engine/soft_warp.h"
+
+KILNI_LANES_INLINE uint32_t first_lane(const kilni_soft_warp_t* warp) {
+  return (uint32_t)__builtin_ctz(warp->mask);
+}
+
+KILNI_LANES_INLINE uint32_t first_of(const kilni_soft_warp_t* warp,
+                                     uint32_t word) {
+  return KILNI_LANES_AT(const uint32_t, word)[first_lane(warp)];
+}
+
+// Waits for the lanes of the mask in slot `word`, or returns what runs next.
+#define COLLECT(word)                                          \
+  do {                                                         \
+    const kilni_soft_instr_t* next_;                           \
+    if (!kilni_soft_collect(kilni_soft_run(warp), instr,       \
+                            first_of(warp, (word)), &next_)) { \
+      return next_;                                            \
+    }                                                          \
+  } while (0)
+
+KILNI_SOFT_HANDLER(activemask) {
+  uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  KILNI_LANES_EACH(i) {
+    r[i] = warp->mask;
+  }
+  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
+                      kilni_soft_exec(warp, instr));
+  return instr + 1;
+}
+
+// The lane that lane `i` reads, and whether it lies in its segment.
+KILNI_LANES_INLINE bool source_lane(uint32_t mode, uint32_t i, uint32_t b,
+                                    uint32_t c, uint32_t* out_lane) {
+  uint32_t clamp = c & 31u;
+  uint32_t segment = c >> 8 & 31u;
+  uint32_t top = (i & segment) | (clamp & ~segment);
+  uint32_t low = i & segment;
+  uint32_t by = b & 31u;
+  uint32_t j = i;
+  bool inside = true;
+  if (mode == KILNI_SOFT_SHFL_UP) {
+    j = i - by;
+    inside = (int32_t)j >= (int32_t)top;
+  } else if (mode == KILNI_SOFT_SHFL_DOWN) {
+    j = i + by;
+    inside = j <= top;
+  } else if (mode == KILNI_SOFT_SHFL_BFLY) {
+    j = i ^ by;
+    inside = j <= top;
+  } else {
+    j = low | (by & ~segment);
+    inside = j <= top;
+  }
+  *out_lane = inside ? j & 31u : i;
+  return inside;
+}
+
+// `d`, the result; `a`, the value; `b`, the lane; `c`, the clamp. A word
+// instruction follows: `d`, the predicate or KILNI_SOFT_NONE; `a`, the mask.
+// `aux`: the mode.
+KILNI_SOFT_HANDLER(shfl) {
+  COLLECT(instr[1].a);
+  const uint32_t* a = KILNI_LANES_AT(const uint32_t, instr->a);
+  const uint32_t* b = KILNI_LANES_AT(const uint32_t, instr->b);
+  const uint32_t* c = KILNI_LANES_AT(const uint32_t, instr->c);
+  uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  uint32_t inside = 0;
+  KILNI_LANES_EACH(i) {
+    uint32_t lane;
+    bool in = source_lane(instr->aux, i, b[i], c[i], &lane);
+    inside |= (uint32_t)in << i;
+    r[i] = a[lane];
+  }
+  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+  if (instr[1].d != KILNI_SOFT_NONE) {
+    kilni_soft_set_pred(warp, instr[1].d, warp->mask, inside);
+  }
+  return instr + 2;
+}
+
+// `d`, a predicate or (ballot) a slot; `a`, the predicate; `b`, the mask;
+// `aux`, the mode.
+KILNI_SOFT_HANDLER(vote) {
+  COLLECT(instr->b);
+  uint32_t who = first_of(warp, instr->b) & warp->mask;
+  uint32_t yes = kilni_soft_pred(warp, instr->a) & who;
+  if (instr->aux == KILNI_SOFT_VOTE_BALLOT) {
+    uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+    KILNI_LANES_EACH(i) {
+      r[i] = yes;
+    }
+    kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+    return instr + 1;
+  }
+  bool result = yes == who;
+  if (instr->aux == KILNI_SOFT_VOTE_ANY) result = yes != 0;
+  if (instr->aux == KILNI_SOFT_VOTE_UNI) result = yes == who || yes == 0;
+  kilni_soft_set_pred(warp, instr->d, warp->mask, result ? ~0u : 0u);
+  return instr + 1;
+}
+
+KILNI_LANES_INLINE uint64_t lane_value(const kilni_soft_warp_t* warp,
+                                       uint32_t word, uint32_t wide,
+                                       uint32_t lane) {
+  return wide ? KILNI_LANES_AT(const uint64_t, word)[lane]
+              : KILNI_LANES_AT(const uint32_t, word)[lane];
+}
+
+// `d`, the result; `a`, the value; `b`, the mask; `c`, the predicate of .all
+// or KILNI_SOFT_NONE; `aux`: 1 for .all, 2 for 64-bit values.
+KILNI_SOFT_HANDLER(match) {
+  COLLECT(instr->b);
+  uint32_t who = first_of(warp, instr->b) & warp->mask;
+  uint32_t wide = instr->aux & 2u;
+  uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  uint32_t all = 0;
+  KILNI_LANES_EACH(i) {
+    uint64_t mine = lane_value(warp, instr->a, wide, i);
+    uint32_t same = 0;
+    KILNI_LANES_EACH(j) {
+      if (lane_value(warp, instr->a, wide, j) == mine) same |= 1u << j;
+    }
+    r[i] = same & who;
+    if (r[i] == who) {
+      all |= 1u << i;
+    } else if (instr->aux & 1u) {
+      r[i] = 0;
+    }
+  }
+  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+  if (instr->c != KILNI_SOFT_NONE) {
+    kilni_soft_set_pred(warp, instr->c, warp->mask, all);
+  }
+  return instr + 1;
+}
+
+KILNI_LANES_INLINE uint32_t reduce(uint32_t action, bool is_signed, uint32_t x,
+                                   uint32_t y) {
+  bool less = is_signed ? (int32_t)x < (int32_t)y : x < y;
+  switch (action) {
+    case KILNI_SOFT_ACTION_ADD:
+      return x + y;
+    case KILNI_SOFT_ACTION_MIN:
+      return less ? x : y;
+    case KILNI_SOFT_ACTION_MAX:
+      return less ? y : x;
+    case KILNI_SOFT_ACTION_AND:
+      return x & y;
+    case KILNI_SOFT_ACTION_OR:
+      return x | y;
+    default:
+      return x ^ y;
+  }
+}
+
+// `d`, the result; `a`, the value; `b`, the mask; `aux`: kilni_soft_action_t,
+// bit 8 for signed numbers.
+KILNI_SOFT_HANDLER(redux) {
+  COLLECT(instr->b);
+  uint32_t who = first_of(warp, instr->b) & warp->mask;
+  const uint32_t* a = KILNI_LANES_AT(const uint32_t, instr->a);
+  uint32_t value = 0;
+  bool any = false;
+  KILNI_LANES_EACH(i) {
+    if (!(who >> i & 1u)) continue;
+    value = any ? reduce(instr->aux & 0xffu, instr->aux >> 8 & 1u, value, a[i])
+                : a[i];
+    any = true;
+  }
+  uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  KILNI_LANES_EACH(i) {
+    r[i] = value;
+  }
+  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+  return instr + 1;
+}
+
+// `a`: the mask.
+KILNI_SOFT_HANDLER(warp_sync) {
+  return kilni_soft_meet(kilni_soft_run(warp), instr, first_of(warp, instr->a));
+}
+
+KILNI_SOFT_HANDLER(barrier) {
+  return kilni_soft_barrier(kilni_soft_run(warp), instr);
+}
