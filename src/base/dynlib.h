@@ -15,6 +15,18 @@ typedef struct kilni_dynlib_t kilni_dynlib_t;
 // The code stays mapped until the process ends, also after close.
 kiln_status_t kilni_dynlib_open(kiln_allocator_t allocator, const char* name,
                                 kilni_dynlib_t** out_library);
+
+enum {
+  // Later libraries find its symbols too.
+  KILNI_DYNLIB_GLOBAL = 1u << 0,
+  // Its own symbols before those of the process.
+  KILNI_DYNLIB_DEEPBIND = 1u << 1,
+};
+
+// The same with KILNI_DYNLIB_* flags.
+kiln_status_t kilni_dynlib_open_with(kiln_allocator_t allocator,
+                                     const char* name, uint32_t flags,
+                                     kilni_dynlib_t** out_library);
 void kilni_dynlib_close(kilni_dynlib_t* library);
 
 // The address of a symbol; NULL if it is not there.
@@ -22,5 +34,33 @@ void* kilni_dynlib_symbol(const kilni_dynlib_t* library, const char* name);
 
 // The file that the loader took, for messages; "" if it cannot be asked.
 const char* kilni_dynlib_path(const kilni_dynlib_t* library);
+
+// What the system's loader calls it, for other libraries' calls; of no use for
+// a check of what it is.
+void* kilni_dynlib_handle(const kilni_dynlib_t* library);
+
+// ---- What is mapped already ----
+
+// An object of this process, as the loader knows it. thread-compatible
+//
+// Borrowed during the call that hands it out.
+typedef struct kilni_dynlib_mapped_t {
+  const char* path;    // as the loader spells it; "" for the program itself
+  const char* soname;  // "" if it has none
+  const void* inside;
+} kilni_dynlib_mapped_t;
+
+// A library that the object was linked with, by its SONAME, in order from 0;
+// NULL behind the last.
+const char* kilni_dynlib_mapped_need(const kilni_dynlib_mapped_t* mapped,
+                                     uint32_t index);
+
+// Calls `fn` for each object that is mapped into the process, in the order they
+// came, the program first. Reads memory only: no file is touched and nothing is
+// opened. `fn` runs under the loader's lock, so it opens nothing either;
+// it returns false to stop.
+typedef bool (*kilni_dynlib_mapped_fn_t)(const kilni_dynlib_mapped_t* mapped,
+                                         void* user);
+void kilni_dynlib_each_mapped(kilni_dynlib_mapped_fn_t fn, void* user);
 
 #endif  // KILN_SRC_BASE_DYNLIB_H_

@@ -32,16 +32,31 @@ static kiln_status_t open_error(const char* name) {
       "install it, or add its folder to LD_LIBRARY_PATH");
 }
 
+// NODELETE: libraries of a driver start threads, register handlers and own
+// static memory that they lose when unloaded. Once in, they stay.
+static int open_mode(uint32_t flags) {
+  int mode = RTLD_NOW | RTLD_NODELETE;
+  mode |= (flags & KILNI_DYNLIB_GLOBAL) != 0 ? RTLD_GLOBAL : RTLD_LOCAL;
+#if !defined(KILNI_SANITIZED)  // whose own symbols must come first
+  if ((flags & KILNI_DYNLIB_DEEPBIND) != 0) mode |= RTLD_DEEPBIND;
+#endif
+  return mode;
+}
+
 kiln_status_t kilni_dynlib_open(kiln_allocator_t allocator, const char* name,
                                 kilni_dynlib_t** out_library) {
+  return kilni_dynlib_open_with(allocator, name, 0, out_library);
+}
+
+kiln_status_t kilni_dynlib_open_with(kiln_allocator_t allocator,
+                                     const char* name, uint32_t flags,
+                                     kilni_dynlib_t** out_library) {
   *out_library = NULL;
   void* block;
   KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_dynlib_t), &block));
   kilni_dynlib_t* library = block;
   library->allocator = allocator;
-  // NODELETE: libraries of a driver start threads, register handlers and own
-  // static memory that they lose when unloaded. Once in, they stay.
-  library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  library->handle = dlopen(name, open_mode(flags));
   if (library->handle == NULL) {
     kiln_status_t status = open_error(name);
     kilni_dynlib_close(library);
@@ -75,4 +90,83 @@ void* kilni_dynlib_symbol(const kilni_dynlib_t* library, const char* name) {
 
 const char* kilni_dynlib_path(const kilni_dynlib_t* library) {
   return library->path;
+}
+
+void* kilni_dynlib_handle(const kilni_dynlib_t* library) {
+  return library->handle;
+}
+
+// ---- What is mapped already ----
+
+// The dynamic section of a mapped object. one-thread
+typedef struct dynamic_t {
+  const ElfW(Dyn) * entries;
+  const char* strings;
+  size_t string_bytes;
+} dynamic_t;
+
+// glibc writes absolute addresses into most dynamic sections; the kernel's own
+// object and some targets keep them relative.
+static const char* dynamic_address(ElfW(Addr) base, ElfW(Addr) value) {
+  return (const char*)(uintptr_t)(value < base ? value + base : value);
+}
+
+static void dynamic_read(const struct dl_phdr_info* info, dynamic_t* dynamic) {
+  memset(dynamic, 0, sizeof(*dynamic));
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    dynamic->entries = (const ElfW(
+        Dyn)*)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+  }
+  if (dynamic->entries == NULL) return;
+  for (const ElfW(Dyn)* d = dynamic->entries; d->d_tag != DT_NULL; d++) {
+    if (d->d_tag == DT_STRTAB) {
+      dynamic->strings = dynamic_address(info->dlpi_addr, d->d_un.d_ptr);
+    }
+    if (d->d_tag == DT_STRSZ) dynamic->string_bytes = d->d_un.d_val;
+  }
+}
+
+static const char* dynamic_text(const dynamic_t* dynamic, ElfW(Xword) offset) {
+  if (dynamic->strings == NULL || offset >= dynamic->string_bytes) return "";
+  return dynamic->strings + offset;
+}
+
+// The text of the entry number `index` of a tag, or NULL.
+static const char* dynamic_find(const dynamic_t* dynamic, ElfW(Sxword) tag,
+                                uint32_t index) {
+  if (dynamic->entries == NULL) return NULL;
+  for (const ElfW(Dyn)* d = dynamic->entries; d->d_tag != DT_NULL; d++) {
+    if (d->d_tag != tag) continue;
+    if (index-- == 0) return dynamic_text(dynamic, d->d_un.d_val);
+  }
+  return NULL;
+}
+
+const char* kilni_dynlib_mapped_need(const kilni_dynlib_mapped_t* mapped,
+                                     uint32_t index) {
+  return dynamic_find(mapped->inside, DT_NEEDED, index);
+}
+
+// What each_mapped hands to its callback. one-thread
+typedef struct visit_t {
+  kilni_dynlib_mapped_fn_t fn;
+  void* user;
+} visit_t;
+
+static int on_object(struct dl_phdr_info* info, size_t size, void* user) {
+  (void)size;
+  const visit_t* visit = user;
+  dynamic_t dynamic;
+  dynamic_read(info, &dynamic);
+  const char* soname = dynamic_find(&dynamic, DT_SONAME, 0);
+  kilni_dynlib_mapped_t mapped = {
+      info->dlpi_name != NULL ? info->dlpi_name : "",
+      soname != NULL ? soname : "", &dynamic};
+  return visit->fn(&mapped, visit->user) ? 0 : 1;
+}
+
+void kilni_dynlib_each_mapped(kilni_dynlib_mapped_fn_t fn, void* user) {
+  visit_t visit = {fn, user};
+  (void)dl_iterate_phdr(on_object, &visit);
 }
