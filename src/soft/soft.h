@@ -30,7 +30,9 @@ typedef struct kilni_soft_options_t {
 kiln_status_t kilni_soft_start(const kiln_host_t* host,
                                const kilni_soft_options_t* options,
                                kiln_cuda_table_t* out_table);
-// The last stop ends the workers. A kernel that still runs is cancelled.
+// The last stop ends the workers. A kernel that still runs is cancelled. In a
+// forked child nothing runs and there is nothing to stop: this and what follows
+// do and find nothing there.
 void kilni_soft_stop(void);
 
 // What the driver API has no call for. The text of the first fault since the

@@ -186,3 +186,27 @@ void soft_kit_run(soft_kit_t* kit, const char* entry, uint32_t grid,
     fail_msg("%s", kit->fault.report);
   }
 }
+
+kilni_soft_fault_kind_t soft_kit_words(soft_kit_t* kit, const char* ptx,
+                                       uint32_t grid, uint32_t block,
+                                       uint32_t* out, uint32_t count,
+                                       uint64_t* out_address) {
+  soft_kit_load(kit, ptx);
+  uint64_t bytes = (uint64_t)count * sizeof(*out);
+  uint64_t address = soft_kit_buffer(kit, NULL, bytes);
+  const uint32_t g[3] = {grid, 1, 1};
+  const uint32_t b[3] = {block, 1, 1};
+  kilni_soft_fault_kind_t kind =
+      soft_kit_launch(kit, "k", g, b, 0, &address, sizeof(address));
+  soft_kit_read(kit, address, out, bytes);
+  if (out_address) *out_address = address;
+  return kind;
+}
+
+void soft_kit_must_words(soft_kit_t* kit, const char* ptx, uint32_t grid,
+                         uint32_t block, uint32_t* out, uint32_t count) {
+  if (soft_kit_words(kit, ptx, grid, block, out, count, NULL) !=
+      KILNI_SOFT_FAULT_NONE) {
+    fail_msg("%s", kit->fault.report);
+  }
+}

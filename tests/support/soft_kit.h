@@ -39,6 +39,28 @@ typedef struct soft_kit_way_t {
 // The ways, one after another; false behind the last.
 bool soft_kit_way(uint32_t index, soft_kit_way_t* out_way);
 
+// What follows is run once in every way, with the kit open.
+#define SOFT_KIT_EVERY_WAY(kit)                                        \
+  soft_kit_way_t way_;                                                 \
+  for (uint32_t w_ = 0;                                                \
+       soft_kit_way(w_, &way_) && (soft_kit_open((kit), &way_), true); \
+       w_++, soft_kit_close(kit))
+
+#define SOFT_KIT_HEAD ".version 7.8\n.target sm_80\n.address_size 64\n"
+// A kernel `k` of one buffer. The index of the thread in the grid is in %r1,
+// the address of its word of `out` in %rd1, the address of the first word in
+// %rd3, %tid.x in %r4. Behind SOFT_KIT_HEAD the body starts on line
+// SOFT_KIT_BODY_LINE.
+#define SOFT_KIT_KERNEL(body)                                   \
+  ".visible .entry k(.param .u64 out)\n{\n"                     \
+  ".reg .pred %p<20>;\n.reg .b16 %rs<20>;\n.reg .b32 %r<60>;\n" \
+  ".reg .b64 %rd<40>;\n.reg .f32 %f<20>;\n"                     \
+  "ld.param.u64 %rd2, [out];\ncvta.to.global.u64 %rd3, %rd2;\n" \
+  "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\n"             \
+  "mov.u32 %r4, %tid.x;\nmad.lo.s32 %r1, %r2, %r3, %r4;\n"      \
+  "mul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd1, %rd3, %rd4;\n" body "}\n"
+enum { SOFT_KIT_BODY_LINE = 19 };
+
 void soft_kit_open(soft_kit_t* kit, const soft_kit_way_t* way);
 void soft_kit_close(soft_kit_t* kit);
 
@@ -63,5 +85,15 @@ kilni_soft_fault_kind_t soft_kit_launch(soft_kit_t* kit, const char* entry,
 // One-dimensional, and every parameter an 8-byte number; asserts no fault.
 void soft_kit_run(soft_kit_t* kit, const char* entry, uint32_t grid,
                   uint32_t block, uint32_t count, const uint64_t* params);
+
+// Loads `ptx` and runs its `k` on a fresh buffer, which `out` receives
+// afterwards; `out_address`, unless NULL, where it was.
+kilni_soft_fault_kind_t soft_kit_words(soft_kit_t* kit, const char* ptx,
+                                       uint32_t grid, uint32_t block,
+                                       uint32_t* out, uint32_t count,
+                                       uint64_t* out_address);
+// The same; a fault fails the test with its report.
+void soft_kit_must_words(soft_kit_t* kit, const char* ptx, uint32_t grid,
+                         uint32_t block, uint32_t* out, uint32_t count);
 
 #endif  // KILN_TESTS_SUPPORT_SOFT_KIT_H_

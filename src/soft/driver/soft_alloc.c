@@ -105,17 +105,17 @@ static kiln_cu_result_t row_free(kiln_cu_deviceptr_t address) {
 static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
                                         size_t bytes, kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_stream_t* where;
-  result = kilni_soft_stream_resolve(driver, stream, &where);
-  if (result == KILN_CU_SUCCESS && address == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, false, &driver, &where);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (address == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   // No bytes are the null pointer and a success, as driver 580 has it; it is
   // cuMemAlloc that refuses them.
   uint64_t made = 0;
-  if (result == KILN_CU_SUCCESS && bytes > 0) {
+  if (bytes > 0) {
     result = allocate(driver, bytes, KILNI_SOFT_ALLOC_ASYNC, &made);
   }
   if (result == KILN_CU_SUCCESS) *address = made;

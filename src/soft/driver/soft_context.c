@@ -24,6 +24,17 @@ static bool is_live(kilni_soft_driver_t* driver, kiln_cu_context_t context) {
 
 // ---- The primary context ----
 
+static kiln_cu_result_t begin_primary(kilni_soft_driver_t* driver) {
+  kilni_soft_context_t* primary = &driver->context;
+  kiln_status_t status = kilni_soft_handle_add(
+      &driver->handles, KILNI_SOFT_KIND_CONTEXT, primary, &primary->handle);
+  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+  primary->sticky = KILN_CU_SUCCESS;
+  primary->stack_bytes = KILNI_SOFT_STACK_DEFAULT;
+  primary->printf_bytes = KILNI_SOFT_PRINTF_DEFAULT;
+  return KILN_CU_SUCCESS;
+}
+
 static kiln_cu_result_t row_retain(kiln_cu_context_t* context,
                                    kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
@@ -34,16 +45,11 @@ static kiln_cu_result_t row_retain(kiln_cu_context_t* context,
     result = KILN_CU_ERROR_INVALID_DEVICE;
   } else if (context == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (primary->users == 0) {
-    result = kilni_soft_result(kilni_soft_handle_add(
-        &driver->handles, KILNI_SOFT_KIND_CONTEXT, primary, &primary->handle));
+  } else if (primary->handle == 0) {
+    result = begin_primary(driver);
   }
   if (result == KILN_CU_SUCCESS) {
-    if (primary->users++ == 0) {
-      primary->sticky = KILN_CU_SUCCESS;
-      primary->stack_bytes = KILNI_SOFT_STACK_DEFAULT;
-      primary->printf_bytes = KILNI_SOFT_PRINTF_DEFAULT;
-    }
+    primary->users++;
     *context = as_context(primary->handle);
   }
   return kilni_soft_leave(driver, result);
@@ -83,7 +89,8 @@ static kiln_cu_result_t row_release(kiln_cu_device_t device) {
     result = KILN_CU_ERROR_INVALID_CONTEXT;
   } else if (--primary->users == 0) {
     kilni_soft_queue_drain(driver);
-    // Another thread may have retained it while this one waited.
+    // Another thread may have retained it while this one waited: then it
+    // lives on.
     if (primary->users == 0) kilni_soft_context_clear(driver);
   }
   return kilni_soft_leave(driver, result);

@@ -116,25 +116,18 @@ static kiln_cu_result_t copy_locked(kilni_soft_driver_t* driver,
   return result;
 }
 
-// A copy in the legacy default stream of the current context.
-static kiln_cu_result_t copy_now(const copy_t* copy) {
-  kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
-  result = copy_locked(driver, &driver->context.legacy, copy);
-  return kilni_soft_leave(driver, result);
-}
-
 static kiln_cu_result_t copy_in(kiln_cu_stream_t stream, const copy_t* copy) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
   kilni_soft_stream_t* where;
-  result = kilni_soft_stream_resolve(driver, stream, &where);
-  if (result == KILN_CU_SUCCESS) result = copy_locked(driver, where, copy);
-  return kilni_soft_leave(driver, result);
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, true, &driver, &where);
+  if (result != KILN_CU_SUCCESS) return result;
+  return kilni_soft_leave(driver, copy_locked(driver, where, copy));
+}
+
+// A copy in the legacy default stream of the current context.
+static kiln_cu_result_t copy_now(const copy_t* copy) {
+  return copy_in(KILN_CU_STREAM_LEGACY, copy);
 }
 
 static kiln_cu_result_t row_copy(kiln_cu_deviceptr_t to,
@@ -212,59 +205,47 @@ static kiln_cu_result_t fill_locked(kilni_soft_driver_t* driver,
   return issue_and_wait(driver, stream, &work, sync && kind == END_PINNED);
 }
 
-static kiln_cu_result_t fill_now(const fill_t* fill) {
+static kiln_cu_result_t fill_in(kiln_cu_stream_t stream, const fill_t* fill,
+                                bool sync) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
-  result = fill_locked(driver, &driver->context.legacy, fill, true);
-  return kilni_soft_leave(driver, result);
-}
-
-static kiln_cu_result_t fill_in(kiln_cu_stream_t stream, const fill_t* fill) {
-  kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
   kilni_soft_stream_t* where;
-  result = kilni_soft_stream_resolve(driver, stream, &where);
-  if (result == KILN_CU_SUCCESS) {
-    result = fill_locked(driver, where, fill, false);
-  }
-  return kilni_soft_leave(driver, result);
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, true, &driver, &where);
+  if (result != KILN_CU_SUCCESS) return result;
+  return kilni_soft_leave(driver, fill_locked(driver, where, fill, sync));
 }
 
 static kiln_cu_result_t row_fill8(kiln_cu_deviceptr_t to, unsigned char value,
                                   size_t count) {
-  return fill_now(&(fill_t){to, count, value, 1});
+  return fill_in(KILN_CU_STREAM_LEGACY, &(fill_t){to, count, value, 1}, true);
 }
 
 static kiln_cu_result_t row_fill16(kiln_cu_deviceptr_t to, unsigned short value,
                                    size_t count) {
-  return fill_now(&(fill_t){to, count, value, 2});
+  return fill_in(KILN_CU_STREAM_LEGACY, &(fill_t){to, count, value, 2}, true);
 }
 
 static kiln_cu_result_t row_fill32(kiln_cu_deviceptr_t to, unsigned int value,
                                    size_t count) {
-  return fill_now(&(fill_t){to, count, value, 4});
+  return fill_in(KILN_CU_STREAM_LEGACY, &(fill_t){to, count, value, 4}, true);
 }
 
 static kiln_cu_result_t row_fill8_async(kiln_cu_deviceptr_t to,
                                         unsigned char value, size_t count,
                                         kiln_cu_stream_t stream) {
-  return fill_in(stream, &(fill_t){to, count, value, 1});
+  return fill_in(stream, &(fill_t){to, count, value, 1}, false);
 }
 
 static kiln_cu_result_t row_fill16_async(kiln_cu_deviceptr_t to,
                                          unsigned short value, size_t count,
                                          kiln_cu_stream_t stream) {
-  return fill_in(stream, &(fill_t){to, count, value, 2});
+  return fill_in(stream, &(fill_t){to, count, value, 2}, false);
 }
 
 static kiln_cu_result_t row_fill32_async(kiln_cu_deviceptr_t to,
                                          unsigned int value, size_t count,
                                          kiln_cu_stream_t stream) {
-  return fill_in(stream, &(fill_t){to, count, value, 4});
+  return fill_in(stream, &(fill_t){to, count, value, 4}, false);
 }
 
 void kilni_soft_fill_copy(kiln_cuda_table_t* table) {

@@ -15,6 +15,7 @@
 static struct {
   kilni_mutex_t lock;  // of start and stop
   _Atomic(kilni_soft_driver_t*) driver;
+  _Atomic uint64_t process_id;  // of the last start
   uint32_t users;
   _Atomic uint32_t epoch;  // counts starts
 } kilni_soft_global = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
@@ -45,7 +46,15 @@ uint32_t kilni_soft_global_next_epoch(void) {
   return atomic_fetch_add(&kilni_soft_global.epoch, 1) + 1;
 }
 
+bool kilni_soft_global_is_forked(void) {
+  return atomic_load(&kilni_soft_global.driver) != NULL &&
+         atomic_load(&kilni_soft_global.process_id) != kilni_process_id();
+}
+
 void kilni_soft_global_set(kilni_soft_driver_t* driver) {
+  if (driver != NULL) {
+    atomic_store(&kilni_soft_global.process_id, driver->host.process_id);
+  }
   atomic_store(&kilni_soft_global.driver, driver);
 }
 
@@ -141,6 +150,34 @@ kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
   }
   if (result != KILN_CU_SUCCESS) kilni_mutex_unlock(&driver->lock);
   return result;
+}
+
+kiln_cu_result_t kilni_soft_enter_object(kilni_soft_needs_t needs,
+                                         kilni_soft_kind_t kind,
+                                         const void* handle, bool good,
+                                         kilni_soft_driver_t** out_driver,
+                                         void** out_object) {
+  *out_object = NULL;
+  kiln_cu_result_t result = kilni_soft_enter(needs, out_driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (!good) return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_VALUE);
+  *out_object =
+      kilni_soft_handle_get(&(*out_driver)->handles, kind, (uintptr_t)handle);
+  if (*out_object != NULL) return KILN_CU_SUCCESS;
+  return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_HANDLE);
+}
+
+kiln_cu_result_t kilni_soft_enter_stream(kiln_cu_stream_t handle, bool issues,
+                                         kilni_soft_driver_t** out_driver,
+                                         kilni_soft_stream_t** out_stream) {
+  *out_stream = NULL;
+  kiln_cu_result_t result =
+      kilni_soft_enter(KILNI_SOFT_NEEDS_START, out_driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (issues) kilni_soft_queue_room(*out_driver);
+  result = kilni_soft_stream_resolve(*out_driver, handle, out_stream);
+  if (result == KILN_CU_SUCCESS) return result;
+  return kilni_soft_leave(*out_driver, result);
 }
 
 kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,

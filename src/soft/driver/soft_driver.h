@@ -55,28 +55,28 @@ typedef struct kilni_soft_event_t {
 } kilni_soft_event_t;
 
 // A kernel that somebody asked for. thread-compatible
-typedef struct kilni_soft_function_t {
+typedef struct kilni_soft_kernel_t {
   uint64_t handle;
   const kilni_soft_entry_t* entry;
   struct kilni_soft_module_t* module;
   int max_dynamic_shared;
   int carveout;
-  struct kilni_soft_function_t* next;
-} kilni_soft_function_t;
+  struct kilni_soft_kernel_t* next;
+} kilni_soft_kernel_t;
 
 // A loaded module. thread-compatible
 typedef struct kilni_soft_module_t {
   uint64_t handle;
   kilni_ptx_module_t* tree;
   kilni_soft_code_t* code;
-  kilni_soft_function_t* functions;
+  kilni_soft_kernel_t* kernels;
   struct kilni_soft_module_t* next;
 } kilni_soft_module_t;
 
 // The primary context, the only one. thread-compatible
 typedef struct kilni_soft_context_t {
-  uint64_t handle;  // 0 while nobody retains it
-  uint32_t users;
+  uint64_t handle;  // 0 while there is none
+  uint32_t users;   // 0 with a handle: its last release waits for the queue
   unsigned int flags;
   kiln_cu_result_t sticky;
   uint32_t reserved;
@@ -121,6 +121,19 @@ typedef enum kilni_soft_needs_t {
 // Checks and locks. Not locked on failure.
 kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
                                   kilni_soft_driver_t** out_driver);
+// Enters a row that names an object: also INVALID_VALUE unless `good` (what the
+// row asks of its other arguments), then INVALID_HANDLE unless `handle` is a
+// live one of `kind`.
+kiln_cu_result_t kilni_soft_enter_object(kilni_soft_needs_t needs,
+                                         kilni_soft_kind_t kind,
+                                         const void* handle, bool good,
+                                         kilni_soft_driver_t** out_driver,
+                                         void** out_object);
+// Enters a row that names a stream: with `issues`, waits first until the queue
+// has room for a task; the rest as kilni_soft_stream_resolve.
+kiln_cu_result_t kilni_soft_enter_stream(kiln_cu_stream_t handle, bool issues,
+                                         kilni_soft_driver_t** out_driver,
+                                         kilni_soft_stream_t** out_stream);
 // Unlocks and returns `result`.
 kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
                                   kiln_cu_result_t result);

@@ -14,6 +14,18 @@ static kilni_soft_event_t* find_event(const kilni_soft_driver_t* driver,
                                (uintptr_t)event);
 }
 
+// Enters a row that is about one event.
+static kiln_cu_result_t enter_event(kiln_cu_event_t event,
+                                    kilni_soft_driver_t** out_driver,
+                                    kilni_soft_event_t** out_event) {
+  void* found;
+  kiln_cu_result_t result =
+      kilni_soft_enter_object(KILNI_SOFT_NEEDS_START, KILNI_SOFT_KIND_EVENT,
+                              event, true, out_driver, &found);
+  *out_event = found;
+  return result;
+}
+
 void kilni_soft_event_dispose(kilni_soft_driver_t* driver,
                               kilni_soft_event_t* event) {
   kilni_soft_event_t** link = &driver->context.events;
@@ -65,12 +77,9 @@ static kiln_cu_result_t row_create(kiln_cu_event_t* event, unsigned int flags) {
 
 static kiln_cu_result_t row_destroy(kiln_cu_event_t event) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  kilni_soft_event_t* found;
+  kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_event_t* found = find_event(driver, event);
-  if (found == NULL) {
-    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
-  }
   kilni_soft_event_dispose(driver, found);
   return kilni_soft_leave(driver, kilni_soft_sticky(driver));
 }
@@ -78,16 +87,14 @@ static kiln_cu_result_t row_destroy(kiln_cu_event_t event) {
 static kiln_cu_result_t row_record(kiln_cu_event_t event,
                                    kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
   kilni_soft_stream_t* where;
-  result = kilni_soft_stream_resolve(driver, stream, &where);
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, true, &driver, &where);
+  if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_event_t* found = find_event(driver, event);
-  if (result == KILN_CU_SUCCESS && found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
+  if (found == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
   }
-  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   kilni_soft_task_t* task;
   result = kilni_soft_queue_issue(driver, where, &kMark, NULL, &task);
   if (result == KILN_CU_SUCCESS) {
@@ -99,14 +106,12 @@ static kiln_cu_result_t row_record(kiln_cu_event_t event,
 
 static kiln_cu_result_t row_query(kiln_cu_event_t event) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  kilni_soft_event_t* found;
+  kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_event_t* found = find_event(driver, event);
-  if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else if (kilni_soft_sticky(driver) != KILN_CU_SUCCESS) {
-    result = kilni_soft_sticky(driver);
-  } else if (!kilni_soft_queue_poll(driver, found->recorded)) {
+  result = kilni_soft_sticky(driver);
+  if (result == KILN_CU_SUCCESS &&
+      !kilni_soft_queue_poll(driver, found->recorded)) {
     result = KILN_CU_ERROR_NOT_READY;
   }
   return kilni_soft_leave(driver, result);
@@ -114,12 +119,9 @@ static kiln_cu_result_t row_query(kiln_cu_event_t event) {
 
 static kiln_cu_result_t row_synchronize(kiln_cu_event_t event) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  kilni_soft_event_t* found;
+  kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_event_t* found = find_event(driver, event);
-  if (found == NULL) {
-    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
-  }
   kilni_soft_queue_wait(driver, found->recorded);
   return kilni_soft_leave(driver, kilni_soft_sticky(driver));
 }

@@ -10,8 +10,12 @@
 // Held around start and stop.
 void kilni_soft_global_lock(void);
 void kilni_soft_global_unlock(void);
-// The running driver or NULL.
+// True in a child that was forked from a process with a running driver. What
+// its locks guard is then nobody's: take none.
+bool kilni_soft_global_is_forked(void);
+// The running driver or NULL. Locked.
 kilni_soft_driver_t* kilni_soft_global_driver(void);
+// Locked.
 void kilni_soft_global_set(kilni_soft_driver_t* driver);
 // How many starts have no stop yet. Locked.
 uint32_t* kilni_soft_global_users(void);

@@ -10,24 +10,33 @@ enum {
   SM_BLOCKS = 32,
   SM_SHARED = 228 << 10,
   BLOCK_SHARED = 1 << 10,  // the system's own, of every block
+  REGISTERS_MOST = 255,    // of a thread
   REGISTER_UNIT = 8,       // registers of a thread come in such steps
   WARP = 32,
 };
 
-static kilni_soft_function_t* find_function(const kilni_soft_driver_t* driver,
-                                            kiln_cu_function_t function) {
-  return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_FUNCTION,
-                               (uintptr_t)function);
+// Enters a row that asks of or changes a kernel.
+static kiln_cu_result_t enter_kernel(kiln_cu_function_t function, bool good,
+                                     kilni_soft_driver_t** out_driver,
+                                     kilni_soft_kernel_t** out_kernel) {
+  void* found;
+  kiln_cu_result_t result = kilni_soft_enter_object(
+      KILNI_SOFT_NEEDS_HEALTHY, KILNI_SOFT_KIND_FUNCTION, function, good,
+      out_driver, &found);
+  *out_kernel = found;
+  return result;
 }
 
-static int ptx_version(const kilni_soft_function_t* function) {
-  return (int)function->module->tree->target_sm;
+// As a GPU's compiler says it: none takes more, what is over is spilled.
+static int register_count(const kilni_soft_entry_t* entry) {
+  return entry->register_count < REGISTERS_MOST ? (int)entry->register_count
+                                                : REGISTERS_MOST;
 }
 
-static kiln_cu_result_t read_attribute(const kilni_soft_function_t* function,
+static kiln_cu_result_t read_attribute(const kilni_soft_kernel_t* kernel,
                                        kiln_cu_function_attribute_t attribute,
                                        int* out_value) {
-  const kilni_soft_entry_t* entry = function->entry;
+  const kilni_soft_entry_t* entry = kernel->entry;
   int value = 0;
   switch (attribute) {
     case KILN_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -40,19 +49,19 @@ static kiln_cu_result_t read_attribute(const kilni_soft_function_t* function,
       value = (int)entry->local_bytes;
       break;
     case KILN_CU_FUNC_ATTRIBUTE_NUM_REGS:
-      value = (int)entry->register_count;
+      value = register_count(entry);
       break;
     case KILN_CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      value = ptx_version(function);
+      value = (int)kernel->module->tree->target_sm;
       break;
     case KILN_CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       value = SM_NUMBER;
       break;
     case KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      value = function->max_dynamic_shared;
+      value = kernel->max_dynamic_shared;
       break;
     case KILN_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-      value = function->carveout;
+      value = kernel->carveout;
       break;
     case KILN_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
     case KILN_CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
@@ -74,16 +83,11 @@ static kiln_cu_result_t row_get_attribute(
     int* value, kiln_cu_function_attribute_t attribute,
     kiln_cu_function_t function) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result =
+      enter_kernel(function, value != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_function_t* found = find_function(driver, function);
-  if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else if (value == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  } else {
-    result = read_attribute(found, attribute, value);
-  }
+  result = read_attribute(kernel, attribute, value);
   return kilni_soft_leave(driver, result);
 }
 
@@ -91,26 +95,18 @@ static kiln_cu_result_t row_set_attribute(
     kiln_cu_function_t function, kiln_cu_function_attribute_t attribute,
     int value) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result = enter_kernel(function, true, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_function_t* found = find_function(driver, function);
-  if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
+  int shared_most =
+      KILNI_SOFT_SHARED_MOST - (int)kernel->entry->static_shared_bytes;
+  if (attribute == KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+      value >= 0 && value <= shared_most) {
+    kernel->max_dynamic_shared = value;
   } else if (attribute ==
-             KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-    int most = KILNI_SOFT_SHARED_MOST - (int)found->entry->static_shared_bytes;
-    if (value < 0 || value > most) {
-      result = KILN_CU_ERROR_INVALID_VALUE;
-    } else {
-      found->max_dynamic_shared = value;
-    }
-  } else if (attribute ==
-             KILN_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
-    if (value < -1 || value > 100) {
-      result = KILN_CU_ERROR_INVALID_VALUE;
-    } else {
-      found->carveout = value;
-    }
+                 KILN_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
+             value >= -1 && value <= 100) {
+    kernel->carveout = value;
   } else {
     result = KILN_CU_ERROR_INVALID_VALUE;
   }
@@ -120,50 +116,40 @@ static kiln_cu_result_t row_set_attribute(
 static kiln_cu_result_t row_get_module(kiln_cu_module_t* module,
                                        kiln_cu_function_t function) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result =
+      enter_kernel(function, module != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_function_t* found = find_function(driver, function);
-  if (module == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else {
-    *module = (kiln_cu_module_t)(uintptr_t)found->module->handle;
-  }
-  return kilni_soft_leave(driver, result);
+  *module = (kiln_cu_module_t)(uintptr_t)kernel->module->handle;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 static kiln_cu_result_t row_get_name(const char** name,
                                      kiln_cu_function_t function) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result =
+      enter_kernel(function, name != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_function_t* found = find_function(driver, function);
-  if (name == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else {
-    *name = found->entry->name;
-  }
-  return kilni_soft_leave(driver, result);
+  *name = kernel->entry->name;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 static kiln_cu_result_t row_param_info(kiln_cu_function_t function,
                                        size_t index, size_t* offset,
                                        size_t* bytes) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result =
+      enter_kernel(function, offset != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_function_t* found = find_function(driver, function);
-  if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else if (offset == NULL || index >= found->entry->param_count) {
+  const kilni_soft_entry_t* entry = kernel->entry;
+  if (index < entry->param_count) {
+    *offset = entry->params[index].offset;
+    if (bytes != NULL) *bytes = entry->params[index].bytes;
+  } else {
     // The driver says an index behind the last parameter like this, too.
     result = KILN_CU_ERROR_INVALID_VALUE;
-  } else {
-    *offset = found->entry->params[index].offset;
-    if (bytes != NULL) *bytes = found->entry->params[index].bytes;
   }
   return kilni_soft_leave(driver, result);
 }
@@ -176,15 +162,15 @@ static int least(int a, int b) {
 
 // Blocks of `block_size` threads that one SM holds at once; 0 if one is too
 // large.
-static int blocks_per_sm(const kilni_soft_function_t* function, int block_size,
+static int blocks_per_sm(const kilni_soft_kernel_t* kernel, int block_size,
                          size_t dynamic_bytes) {
-  const kilni_soft_entry_t* entry = function->entry;
+  const kilni_soft_entry_t* entry = kernel->entry;
   if (block_size > (int)entry->max_threads ||
-      dynamic_bytes > (size_t)function->max_dynamic_shared) {
+      dynamic_bytes > (size_t)kernel->max_dynamic_shared) {
     return 0;
   }
   int warps = (block_size + WARP - 1) / WARP;
-  int registers = (int)entry->register_count;
+  int registers = register_count(entry);
   if (registers < 1) registers = 1;
   registers = (registers + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
   int blocks = least(SM_BLOCKS, SM_THREADS / (warps * WARP));
@@ -196,17 +182,12 @@ static int blocks_per_sm(const kilni_soft_function_t* function, int block_size,
 static kiln_cu_result_t row_max_blocks(int* blocks, kiln_cu_function_t function,
                                        int block_size, size_t dynamic_bytes) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result = enter_kernel(
+      function, blocks != NULL && block_size > 0, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_function_t* found = find_function(driver, function);
-  if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else if (blocks == NULL || block_size <= 0) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  } else {
-    *blocks = blocks_per_sm(found, block_size, dynamic_bytes);
-  }
-  return kilni_soft_leave(driver, result);
+  *blocks = blocks_per_sm(kernel, block_size, dynamic_bytes);
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 // The block size with the most threads on an SM, of what one function gives.
@@ -220,18 +201,13 @@ static kiln_cu_result_t row_best_block(int* grid_size, int* block_size,
                                        kiln_cu_occupancy_fn_t dynamic_bytes_of,
                                        size_t dynamic_bytes, int block_limit) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_kernel_t* kernel;
+  bool good = grid_size != NULL && block_size != NULL && block_limit >= 0;
+  kiln_cu_result_t result = enter_kernel(function, good, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_function_t* found = find_function(driver, function);
-  if (grid_size == NULL || block_size == NULL || block_limit < 0) {
-    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
-  }
-  if (found == NULL) {
-    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
-  }
   // The callback is called unlocked, from a copy: the function may go.
-  kilni_soft_entry_t entry = *found->entry;
-  kilni_soft_function_t copy = *found;
+  kilni_soft_entry_t entry = *kernel->entry;
+  kilni_soft_kernel_t copy = *kernel;
   copy.entry = &entry;
   kilni_mutex_unlock(&driver->lock);
   int most = (int)entry.max_threads;

@@ -16,14 +16,16 @@ typedef struct launch_t {
   kiln_cu_function_t function;
   void** params;
   void** extra;
+  const kiln_cu_launch_attribute_t* attributes;
+  unsigned int attribute_count;
 } launch_t;
 
 static const uint64_t kGridMost[3] = {2147483647, 65535, 65535};
 static const uint64_t kBlockMost[3] = {1024, 1024, 64};
 
 static kiln_cu_result_t check_shape(const launch_t* launch,
-                                    const kilni_soft_function_t* function) {
-  const kilni_soft_entry_t* entry = function->entry;
+                                    const kilni_soft_kernel_t* kernel) {
+  const kilni_soft_entry_t* entry = kernel->entry;
   uint64_t threads = 1;
   bool required = entry->required_block[0] != 0;
   for (int i = 0; i < 3; ++i) {
@@ -38,7 +40,7 @@ static kiln_cu_result_t check_shape(const launch_t* launch,
     threads *= launch->block[i];
   }
   if (threads > KILNI_SOFT_MAX_THREADS || threads > entry->max_threads ||
-      launch->shared_bytes > (uint32_t)function->max_dynamic_shared) {
+      launch->shared_bytes > (uint32_t)kernel->max_dynamic_shared) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   return KILN_CU_SUCCESS;
@@ -116,59 +118,6 @@ static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
       kilni_soft_grid_create(&driver->host, driver->memory, &what, out_grid));
 }
 
-static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
-                                      const launch_t* launch) {
-  kilni_soft_stream_t* stream;
-  kiln_cu_result_t result =
-      kilni_soft_stream_resolve(driver, launch->stream, &stream);
-  if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_function_t* function = kilni_soft_handle_get(
-      &driver->handles, KILNI_SOFT_KIND_FUNCTION, (uintptr_t)launch->function);
-  if (function == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
-  const kilni_soft_entry_t* entry = function->entry;
-  result = check_shape(launch, function);
-  if (result != KILN_CU_SUCCESS) return result;
-  uint8_t* params;
-  kiln_allocator_t allocator = driver->host.allocator;
-  result = kilni_soft_result(
-      kilni_alloc(allocator, entry->param_bytes, (void**)&params));
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_KERNEL};
-  result = pack(launch, entry, params);
-  if (result == KILN_CU_SUCCESS) {
-    result = make_grid(driver, launch, entry, params, &work.as.grid);
-  }
-  kilni_free(allocator, params, entry->param_bytes);
-  if (result != KILN_CU_SUCCESS) return result;
-  result = kilni_soft_queue_issue(driver, stream, &work, NULL, NULL);
-  if (result != KILN_CU_SUCCESS) kilni_soft_grid_destroy(work.as.grid);
-  return result;
-}
-
-static kiln_cu_result_t launch_row(const launch_t* launch) {
-  kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
-  return kilni_soft_leave(driver, launch_locked(driver, launch));
-}
-
-static kiln_cu_result_t row_launch(kiln_cu_function_t function,
-                                   unsigned int grid_x, unsigned int grid_y,
-                                   unsigned int grid_z, unsigned int block_x,
-                                   unsigned int block_y, unsigned int block_z,
-                                   unsigned int shared_bytes,
-                                   kiln_cu_stream_t stream, void** params,
-                                   void** extra) {
-  return launch_row(&(launch_t){.grid = {grid_x, grid_y, grid_z},
-                                .block = {block_x, block_y, block_z},
-                                .shared_bytes = shared_bytes,
-                                .stream = stream,
-                                .function = function,
-                                .params = params,
-                                .extra = extra});
-}
-
 // Hints that change no result are taken; what would change one is not there.
 static kiln_cu_result_t check_attribute(
     const kiln_cu_launch_attribute_t* attribute) {
@@ -194,6 +143,61 @@ static kiln_cu_result_t check_attribute(
   }
 }
 
+static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
+                                      kilni_soft_stream_t* stream,
+                                      const launch_t* launch) {
+  const kilni_soft_kernel_t* kernel = kilni_soft_handle_get(
+      &driver->handles, KILNI_SOFT_KIND_FUNCTION, (uintptr_t)launch->function);
+  if (kernel == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
+  const kilni_soft_entry_t* entry = kernel->entry;
+  kiln_cu_result_t result = check_shape(launch, kernel);
+  for (unsigned int i = 0;
+       i < launch->attribute_count && result == KILN_CU_SUCCESS; ++i) {
+    result = check_attribute(&launch->attributes[i]);
+  }
+  if (result != KILN_CU_SUCCESS) return result;
+  uint8_t* params;
+  kiln_allocator_t allocator = driver->host.allocator;
+  result = kilni_soft_result(
+      kilni_alloc(allocator, entry->param_bytes, (void**)&params));
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_KERNEL};
+  result = pack(launch, entry, params);
+  if (result == KILN_CU_SUCCESS) {
+    result = make_grid(driver, launch, entry, params, &work.as.grid);
+  }
+  kilni_free(allocator, params, entry->param_bytes);
+  if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_queue_issue(driver, stream, &work, NULL, NULL);
+  if (result != KILN_CU_SUCCESS) kilni_soft_grid_destroy(work.as.grid);
+  return result;
+}
+
+static kiln_cu_result_t launch_row(const launch_t* launch) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_stream_t* stream;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(launch->stream, true, &driver, &stream);
+  if (result != KILN_CU_SUCCESS) return result;
+  return kilni_soft_leave(driver, launch_locked(driver, stream, launch));
+}
+
+static kiln_cu_result_t row_launch(kiln_cu_function_t function,
+                                   unsigned int grid_x, unsigned int grid_y,
+                                   unsigned int grid_z, unsigned int block_x,
+                                   unsigned int block_y, unsigned int block_z,
+                                   unsigned int shared_bytes,
+                                   kiln_cu_stream_t stream, void** params,
+                                   void** extra) {
+  return launch_row(&(launch_t){.grid = {grid_x, grid_y, grid_z},
+                                .block = {block_x, block_y, block_z},
+                                .shared_bytes = shared_bytes,
+                                .stream = stream,
+                                .function = function,
+                                .params = params,
+                                .extra = extra});
+}
+
 static kiln_cu_result_t row_launch_ex(const kiln_cu_launch_config_t* config,
                                       kiln_cu_function_t function,
                                       void** params, void** extra) {
@@ -201,26 +205,16 @@ static kiln_cu_result_t row_launch_ex(const kiln_cu_launch_config_t* config,
       (config->attribute_count > 0 && config->attributes == NULL)) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
-  kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
-  for (unsigned int i = 0;
-       i < config->attribute_count && result == KILN_CU_SUCCESS; ++i) {
-    result = check_attribute(&config->attributes[i]);
-  }
-  if (result == KILN_CU_SUCCESS) {
-    launch_t launch = {
-        .grid = {config->grid_x, config->grid_y, config->grid_z},
-        .block = {config->block_x, config->block_y, config->block_z},
-        .shared_bytes = config->shared_bytes,
-        .stream = config->stream,
-        .function = function,
-        .params = params,
-        .extra = extra};
-    result = launch_locked(driver, &launch);
-  }
-  return kilni_soft_leave(driver, result);
+  return launch_row(
+      &(launch_t){.grid = {config->grid_x, config->grid_y, config->grid_z},
+                  .block = {config->block_x, config->block_y, config->block_z},
+                  .shared_bytes = config->shared_bytes,
+                  .stream = config->stream,
+                  .function = function,
+                  .params = params,
+                  .extra = extra,
+                  .attributes = config->attributes,
+                  .attribute_count = config->attribute_count});
 }
 
 void kilni_soft_fill_launch(kiln_cuda_table_t* table) {

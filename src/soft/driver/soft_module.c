@@ -178,17 +178,17 @@ static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
 void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
                                 kilni_soft_module_t* module) {
   kilni_soft_handle_remove(&driver->handles, module->handle);
-  for (kilni_soft_function_t* f = module->functions; f != NULL; f = f->next) {
-    kilni_soft_handle_remove(&driver->handles, f->handle);
+  for (kilni_soft_kernel_t* k = module->kernels; k != NULL; k = k->next) {
+    kilni_soft_handle_remove(&driver->handles, k->handle);
   }
 }
 
 void kilni_soft_module_dispose(kilni_soft_driver_t* driver,
                                kilni_soft_module_t* module) {
-  while (module->functions != NULL) {
-    kilni_soft_function_t* function = module->functions;
-    module->functions = function->next;
-    kilni_free(driver->host.allocator, function, sizeof(*function));
+  while (module->kernels != NULL) {
+    kilni_soft_kernel_t* kernel = module->kernels;
+    module->kernels = kernel->next;
+    kilni_free(driver->host.allocator, kernel, sizeof(*kernel));
   }
   kilni_soft_code_destroy(module->code);
   kilni_ptx_module_release(module->tree);
@@ -242,20 +242,24 @@ static kiln_cu_result_t row_load(kiln_cu_module_t* module, const void* image) {
   return row_load_ex(module, image, 0, NULL, NULL);
 }
 
-static kilni_soft_module_t* find_module(const kilni_soft_driver_t* driver,
-                                        kiln_cu_module_t module) {
-  return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_MODULE,
-                               (uintptr_t)module);
+// Enters a row that is about one module.
+static kiln_cu_result_t enter_module(kilni_soft_needs_t needs,
+                                     kiln_cu_module_t module, bool good,
+                                     kilni_soft_driver_t** out_driver,
+                                     kilni_soft_module_t** out_module) {
+  void* found;
+  kiln_cu_result_t result = kilni_soft_enter_object(
+      needs, KILNI_SOFT_KIND_MODULE, module, good, out_driver, &found);
+  *out_module = found;
+  return result;
 }
 
 static kiln_cu_result_t row_unload(kiln_cu_module_t module) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
+  kilni_soft_module_t* found;
+  kiln_cu_result_t result =
+      enter_module(KILNI_SOFT_NEEDS_CURRENT, module, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_module_t* found = find_module(driver, module);
-  if (found == NULL) {
-    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
-  }
   // First nobody finds it any more, then what runs of it ends.
   kilni_soft_module_unhandle(driver, found);
   kilni_soft_module_t** link = &driver->context.modules;
@@ -268,34 +272,44 @@ static kiln_cu_result_t row_unload(kiln_cu_module_t module) {
 
 // ---- Looking inside ----
 
-// The function object of an entry: one for each entry, made when asked for.
-static kiln_cu_result_t give_function(kilni_soft_driver_t* driver,
-                                      kilni_soft_module_t* module,
-                                      const kilni_soft_entry_t* entry,
-                                      kiln_cu_function_t* out_function) {
-  kilni_soft_function_t* function = module->functions;
-  while (function != NULL && function->entry != entry)
-    function = function->next;
-  if (function == NULL) {
-    kiln_status_t status = kilni_alloc(driver->host.allocator,
-                                       sizeof(*function), (void**)&function);
-    if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
-    status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_FUNCTION,
-                                   function, &function->handle);
-    if (!kiln_status_is_ok(status)) {
-      kilni_free(driver->host.allocator, function, sizeof(*function));
-      return kilni_soft_result(status);
-    }
-    function->entry = entry;
-    function->module = module;
-    function->carveout = -1;
-    function->max_dynamic_shared =
-        KILNI_SOFT_SHARED_DEFAULT - (int)entry->static_shared_bytes;
-    if (function->max_dynamic_shared < 0) function->max_dynamic_shared = 0;
-    function->next = module->functions;
-    module->functions = function;
+static kiln_cu_result_t make_kernel(kilni_soft_driver_t* driver,
+                                    kilni_soft_module_t* module,
+                                    const kilni_soft_entry_t* entry,
+                                    kilni_soft_kernel_t** out_kernel) {
+  kilni_soft_kernel_t* kernel;
+  kiln_status_t status =
+      kilni_alloc(driver->host.allocator, sizeof(*kernel), (void**)&kernel);
+  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+  status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_FUNCTION,
+                                 kernel, &kernel->handle);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(driver->host.allocator, kernel, sizeof(*kernel));
+    return kilni_soft_result(status);
   }
-  *out_function = (kiln_cu_function_t)(uintptr_t)function->handle;
+  kernel->entry = entry;
+  kernel->module = module;
+  kernel->carveout = -1;
+  kernel->max_dynamic_shared =
+      KILNI_SOFT_SHARED_DEFAULT - (int)entry->static_shared_bytes;
+  if (kernel->max_dynamic_shared < 0) kernel->max_dynamic_shared = 0;
+  kernel->next = module->kernels;
+  module->kernels = kernel;
+  *out_kernel = kernel;
+  return KILN_CU_SUCCESS;
+}
+
+// The kernel object of an entry: one for each entry, made when asked for.
+static kiln_cu_result_t give_kernel(kilni_soft_driver_t* driver,
+                                    kilni_soft_module_t* module,
+                                    const kilni_soft_entry_t* entry,
+                                    kiln_cu_function_t* out_function) {
+  kilni_soft_kernel_t* kernel = module->kernels;
+  while (kernel != NULL && kernel->entry != entry) kernel = kernel->next;
+  if (kernel == NULL) {
+    kiln_cu_result_t result = make_kernel(driver, module, entry, &kernel);
+    if (result != KILN_CU_SUCCESS) return result;
+  }
+  *out_function = (kiln_cu_function_t)(uintptr_t)kernel->handle;
   return KILN_CU_SUCCESS;
 }
 
@@ -303,18 +317,14 @@ static kiln_cu_result_t row_get_function(kiln_cu_function_t* function,
                                          kiln_cu_module_t module,
                                          const char* name) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_module_t* found;
+  kiln_cu_result_t result =
+      enter_module(KILNI_SOFT_NEEDS_HEALTHY, module,
+                   function != NULL && name != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_module_t* found = find_module(driver, module);
-  if (function == NULL || name == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else {
-    const kilni_soft_entry_t* entry = kilni_soft_code_find(found->code, name);
-    result = entry == NULL ? KILN_CU_ERROR_NOT_FOUND
-                           : give_function(driver, found, entry, function);
-  }
+  const kilni_soft_entry_t* entry = kilni_soft_code_find(found->code, name);
+  result = entry == NULL ? KILN_CU_ERROR_NOT_FOUND
+                         : give_kernel(driver, found, entry, function);
   return kilni_soft_leave(driver, result);
 }
 
@@ -322,20 +332,17 @@ static kiln_cu_result_t row_get_global(kiln_cu_deviceptr_t* address,
                                        size_t* bytes, kiln_cu_module_t module,
                                        const char* name) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_module_t* found;
+  kiln_cu_result_t result = enter_module(KILNI_SOFT_NEEDS_HEALTHY, module,
+                                         name != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_module_t* found = find_module(driver, module);
   uint64_t where;
   uint64_t size;
-  if (name == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else if (!kilni_soft_code_global(found->code, name, &where, &size)) {
-    result = KILN_CU_ERROR_NOT_FOUND;
-  } else {
+  if (kilni_soft_code_global(found->code, name, &where, &size)) {
     if (address != NULL) *address = where;
     if (bytes != NULL) *bytes = (size_t)size;
+  } else {
+    result = KILN_CU_ERROR_NOT_FOUND;
   }
   return kilni_soft_leave(driver, result);
 }
@@ -343,37 +350,28 @@ static kiln_cu_result_t row_get_global(kiln_cu_deviceptr_t* address,
 static kiln_cu_result_t row_count(unsigned int* count,
                                   kiln_cu_module_t module) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_module_t* found;
+  kiln_cu_result_t result = enter_module(KILNI_SOFT_NEEDS_HEALTHY, module,
+                                         count != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_module_t* found = find_module(driver, module);
-  if (count == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else {
-    *count = kilni_soft_code_entry_count(found->code);
-  }
-  return kilni_soft_leave(driver, result);
+  *count = kilni_soft_code_entry_count(found->code);
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 static kiln_cu_result_t row_enumerate(kiln_cu_function_t* functions,
                                       unsigned int count,
                                       kiln_cu_module_t module) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  kilni_soft_module_t* found;
+  kiln_cu_result_t result =
+      enter_module(KILNI_SOFT_NEEDS_HEALTHY, module,
+                   functions != NULL && count > 0, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_module_t* found = find_module(driver, module);
-  if (functions == NULL || count == 0) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (found == NULL) {
-    result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else {
-    uint32_t have = kilni_soft_code_entry_count(found->code);
-    for (uint32_t i = 0; i < count && i < have && result == KILN_CU_SUCCESS;
-         ++i) {
-      result = give_function(
-          driver, found, kilni_soft_code_entry(found->code, i), &functions[i]);
-    }
+  uint32_t have = kilni_soft_code_entry_count(found->code);
+  for (uint32_t i = 0; i < count && i < have && result == KILN_CU_SUCCESS;
+       ++i) {
+    result = give_kernel(driver, found, kilni_soft_code_entry(found->code, i),
+                         &functions[i]);
   }
   return kilni_soft_leave(driver, result);
 }

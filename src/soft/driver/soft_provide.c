@@ -238,20 +238,20 @@ kiln_status_t kilni_soft_start(const kiln_host_t* host,
 }
 
 void kilni_soft_stop(void) {
+  if (kilni_soft_global_is_forked()) return;
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   uint32_t* users = kilni_soft_global_users();
   bool last = driver != NULL && *users > 0 && --*users == 0;
-  // In a forked child there are no workers to end and nothing to touch.
-  bool here = driver != NULL && driver->host.process_id == kilni_process_id();
   if (last) kilni_soft_global_set(NULL);
-  if (last && here) destroy_driver(driver);
+  if (last) destroy_driver(driver);
   kilni_soft_global_unlock();
 }
 
 void kilni_soft_fault_text(char* buffer, size_t capacity) {
   if (capacity == 0) return;
   buffer[0] = '\0';
+  if (kilni_soft_global_is_forked()) return;
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   if (driver != NULL) {
@@ -266,6 +266,7 @@ void kilni_soft_fault_text(char* buffer, size_t capacity) {
 }
 
 const char* kilni_soft_lanes_name(void) {
+  if (kilni_soft_global_is_forked()) return NULL;
   kilni_soft_global_lock();
   const kilni_soft_driver_t* driver = kilni_soft_global_driver();
   const char* name = driver != NULL ? driver->lanes->name : NULL;
@@ -275,6 +276,7 @@ const char* kilni_soft_lanes_name(void) {
 
 uint64_t kilni_soft_executed(void) {
   uint64_t executed = 0;
+  if (kilni_soft_global_is_forked()) return 0;
   kilni_soft_global_lock();
   kilni_soft_driver_t* driver = kilni_soft_global_driver();
   if (driver != NULL) {

@@ -64,8 +64,13 @@ static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
     *list = task;
     return;
   }
-  // Room for every pending task was made when it was issued.
-  queue->ready[queue->ready_count++] = task;
+  // Room for every pending task was made when it was issued. The list is kept
+  // in the order of tickets, so that no choice depends on who was done first.
+  size_t at = queue->ready_count++;
+  for (; at > 0 && queue->ready[at - 1]->ticket > task->ticket; --at) {
+    queue->ready[at] = queue->ready[at - 1];
+  }
+  queue->ready[at] = task;
   kilni_cond_signal(&queue->work);
 }
 
@@ -252,19 +257,14 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
 
 static kilni_soft_task_t* take_ready(kilni_soft_queue_t* queue) {
   if (queue->ready_count == 0) return NULL;
-  // Removal below keeps no order, so both ways of choosing go by ticket.
-  uint64_t rank = 0;
-  if (queue->seed != 0) rank = next_random(&queue->random) % queue->ready_count;
-  size_t chosen = 0;
-  for (size_t i = 0; i < queue->ready_count; ++i) {
-    uint64_t smaller = 0;
-    for (size_t j = 0; j < queue->ready_count; ++j) {
-      smaller += queue->ready[j]->ticket < queue->ready[i]->ticket;
-    }
-    if (smaller == rank) chosen = i;
+  uint64_t chosen = 0;
+  if (queue->seed != 0) {
+    chosen = next_random(&queue->random) % queue->ready_count;
   }
   kilni_soft_task_t* task = queue->ready[chosen];
-  queue->ready[chosen] = queue->ready[--queue->ready_count];
+  size_t behind = (size_t)(--queue->ready_count - chosen);
+  memmove(&queue->ready[chosen], &queue->ready[chosen + 1],
+          behind * sizeof(*queue->ready));
   return task;
 }
 

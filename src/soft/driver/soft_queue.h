@@ -98,10 +98,10 @@ typedef struct kilni_soft_queue_t {
   uint64_t seed;
   uint64_t random;
   uint64_t tickets;
-  uint64_t pending;   // tasks issued and not done
-  uint64_t wanted;    // of those, wanted
-  uint64_t drainers;  // threads that wait for all
-  kilni_soft_task_t** ready;
+  uint64_t pending;           // tasks issued and not done
+  uint64_t wanted;            // of those, wanted
+  uint64_t drainers;          // threads that wait for all
+  kilni_soft_task_t** ready;  // by ticket
   size_t ready_count;
   size_t ready_capacity;
   kilni_soft_task_t* running;  // kernels with workers inside

@@ -112,13 +112,12 @@ static kiln_cu_result_t row_create(kiln_cu_stream_t* stream,
 
 static kiln_cu_result_t row_destroy(kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  void* object;
+  kiln_cu_result_t result =
+      kilni_soft_enter_object(KILNI_SOFT_NEEDS_START, KILNI_SOFT_KIND_STREAM,
+                              stream, true, &driver, &object);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_stream_t* found = kilni_soft_handle_get(
-      &driver->handles, KILNI_SOFT_KIND_STREAM, (uintptr_t)stream);
-  if (found == NULL) {
-    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
-  }
+  kilni_soft_stream_t* found = object;
   if (found->pending == 0) {
     kilni_soft_stream_dispose(driver, found);
   } else {
@@ -137,12 +136,10 @@ static bool is_legacy(const kilni_soft_driver_t* driver,
 
 static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
   kilni_soft_stream_t* found;
-  result = kilni_soft_stream_resolve(driver, stream, &found);
-  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, true, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
   if (is_legacy(driver, found)) {
     // A place in its order comes behind the blocking streams too.
     kilni_soft_task_t* mark;
@@ -158,11 +155,10 @@ static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
 
 static kiln_cu_result_t row_query(kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_stream_t* found;
-  result = kilni_soft_stream_resolve(driver, stream, &found);
-  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, false, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
   bool ready = kilni_soft_queue_poll(driver, found->last);
   if (is_legacy(driver, found)) {
     for (kilni_soft_stream_t* other = driver->context.streams; other != NULL;
@@ -179,12 +175,10 @@ static kiln_cu_result_t row_wait_event(kiln_cu_stream_t stream,
                                        kiln_cu_event_t event,
                                        unsigned int flags) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
   kilni_soft_stream_t* found;
-  result = kilni_soft_stream_resolve(driver, stream, &found);
-  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, true, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
   const kilni_soft_event_t* what = kilni_soft_handle_get(
       &driver->handles, KILNI_SOFT_KIND_EVENT, (uintptr_t)event);
   if (what == NULL) {
@@ -201,63 +195,58 @@ static kiln_cu_result_t row_wait_event(kiln_cu_stream_t stream,
 static kiln_cu_result_t row_get_context(kiln_cu_stream_t stream,
                                         kiln_cu_context_t* context) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_stream_t* found;
-  result = kilni_soft_stream_resolve(driver, stream, &found);
-  if (result == KILN_CU_SUCCESS && context == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, false, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (context == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  if (result == KILN_CU_SUCCESS) {
-    *context = (kiln_cu_context_t)(uintptr_t)driver->context.handle;
-  }
-  return kilni_soft_leave(driver, result);
+  *context = (kiln_cu_context_t)(uintptr_t)driver->context.handle;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 static kiln_cu_result_t row_get_flags(kiln_cu_stream_t stream,
                                       unsigned int* flags) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_stream_t* found;
-  result = kilni_soft_stream_resolve(driver, stream, &found);
-  if (result == KILN_CU_SUCCESS && flags == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, false, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (flags == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  if (result == KILN_CU_SUCCESS) *flags = found->flags;
-  return kilni_soft_leave(driver, result);
+  *flags = found->flags;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 static kiln_cu_result_t row_get_priority(kiln_cu_stream_t stream,
                                          int* priority) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_stream_t* found;
-  result = kilni_soft_stream_resolve(driver, stream, &found);
-  if (result == KILN_CU_SUCCESS && priority == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, false, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (priority == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  if (result == KILN_CU_SUCCESS) *priority = found->priority;
-  return kilni_soft_leave(driver, result);
+  *priority = found->priority;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 static kiln_cu_result_t row_host_function(kiln_cu_stream_t stream,
                                           kiln_cu_host_fn_t fn, void* user) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_room(driver);
   kilni_soft_stream_t* found;
-  result = kilni_soft_stream_resolve(driver, stream, &found);
-  if (result == KILN_CU_SUCCESS && fn == NULL) {
-    result = KILN_CU_ERROR_INVALID_VALUE;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, true, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (fn == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  if (result == KILN_CU_SUCCESS) {
-    kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_HOST,
-                              .as.host = {fn, user}};
-    result = kilni_soft_queue_issue(driver, found, &work, NULL, NULL);
-  }
+  kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_HOST,
+                            .as.host = {fn, user}};
+  result = kilni_soft_queue_issue(driver, found, &work, NULL, NULL);
   return kilni_soft_leave(driver, result);
 }
 

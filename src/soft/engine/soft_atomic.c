@@ -75,6 +75,14 @@ static void set_lane(const kilni_soft_warp_t* warp, uint32_t word,
   }
 }
 
+// Where a lane's access goes; NULL after reporting a fault.
+static void* lane_host(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
+                       uint32_t lane, bool is_store) {
+  return kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
+                           lane_value(&run->warp, instr->a, lane, 8),
+                           KILNI_SOFT_MEM_BYTES(instr->aux), is_store);
+}
+
 static memory_order host_order(uint32_t order) {
   switch (order) {
     case KILNI_SOFT_ORDER_ACQUIRE:
@@ -88,38 +96,34 @@ static memory_order host_order(uint32_t order) {
   }
 }
 
-const kilni_soft_instr_t* kilni_soft_load_sync(
-    kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
+static const kilni_soft_instr_t* access_sync(kilni_soft_run_t* run,
+                                             const kilni_soft_instr_t* instr,
+                                             bool is_store) {
   kilni_soft_warp_t* warp = &run->warp;
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->aux);
   memory_order order = host_order(KILNI_SOFT_MEM_ORDER(instr->aux));
   kilni_soft_spin(run);
   for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    void* host =
-        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
-                          lane_value(warp, instr->a, lane, 8), bytes, false);
+    void* host = lane_host(run, instr, lane, is_store);
     if (!host) return NULL;
-    set_lane(warp, instr->d, lane, bytes, load_atomic(host, bytes, order));
+    if (is_store) {
+      store_atomic(host, lane_value(warp, instr->b, lane, bytes), bytes, order);
+    } else {
+      set_lane(warp, instr->d, lane, bytes, load_atomic(host, bytes, order));
+    }
   }
   return instr + 1;
 }
 
+const kilni_soft_instr_t* kilni_soft_load_sync(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
+  return access_sync(run, instr, false);
+}
+
 const kilni_soft_instr_t* kilni_soft_store_sync(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
-  kilni_soft_warp_t* warp = &run->warp;
-  uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->aux);
-  memory_order order = host_order(KILNI_SOFT_MEM_ORDER(instr->aux));
-  kilni_soft_spin(run);
-  for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(m);
-    void* host =
-        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
-                          lane_value(warp, instr->a, lane, 8), bytes, true);
-    if (!host) return NULL;
-    store_atomic(host, lane_value(warp, instr->b, lane, bytes), bytes, order);
-  }
-  return instr + 1;
+  return access_sync(run, instr, true);
 }
 
 static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes) {
@@ -199,9 +203,7 @@ const kilni_soft_instr_t* kilni_soft_atomic(kilni_soft_run_t* run,
   kilni_soft_spin(run);
   for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    void* host =
-        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
-                          lane_value(warp, instr->a, lane, 8), bytes, true);
+    void* host = lane_host(run, instr, lane, true);
     if (!host) return NULL;
     uint64_t b = lane_value(warp, instr->b, lane, bytes) & mask;
     uint64_t c = cas ? lane_value(warp, instr->c, lane, bytes) & mask : 0;

@@ -14,23 +14,7 @@
 
 #include "soft_kit.h"
 
-#define EVERY_WAY(kit)                                              \
-  soft_kit_way_t way_;                                              \
-  for (uint32_t w_ = 0;                                             \
-       soft_kit_way(w_, &way_) && (soft_kit_open((kit), &way_), 1); \
-       w_++, soft_kit_close(kit))
-
-#define HEAD ".version 7.8\n.target sm_80\n.address_size 64\n"
-// As in test_soft_schedule.c. The body starts on line 16.
-#define KERNEL(body)                                            \
-  ".visible .entry k(.param .u64 out)\n{\n"                     \
-  ".reg .pred %p<20>;\n.reg .b16 %rs<20>;\n.reg .b32 %r<60>;\n" \
-  ".reg .b64 %rd<40>;\n"                                        \
-  "ld.param.u64 %rd2, [out];\ncvta.to.global.u64 %rd3, %rd2;\n" \
-  "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\n"             \
-  "mov.u32 %r4, %tid.x;\nmad.lo.s32 %r1, %r2, %r3, %r4;\n"      \
-  "mul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd1, %rd3, %rd4;\n" body "}\n"
-enum { BODY_LINE = 18, OUT_BYTES = 4096 };
+enum { OUT_BYTES = 4096 };
 
 static soft_kit_t kit;
 static uint32_t out[OUT_BYTES / 4];
@@ -38,28 +22,20 @@ static uint64_t out_address;
 
 static kilni_soft_fault_kind_t run(const char* ptx, uint32_t grid,
                                    uint32_t block) {
-  soft_kit_load(&kit, ptx);
-  out_address = soft_kit_buffer(&kit, NULL, sizeof(out));
-  uint32_t g[3] = {grid, 1, 1};
-  uint32_t b[3] = {block, 1, 1};
-  kilni_soft_fault_kind_t kind =
-      soft_kit_launch(&kit, "k", g, b, 0, &out_address, 8);
-  soft_kit_read(&kit, out_address, out, sizeof(out));
-  return kind;
+  return soft_kit_words(&kit, ptx, grid, block, out, OUT_BYTES / 4,
+                        &out_address);
 }
 
 static void must_run(const char* ptx, uint32_t grid, uint32_t block) {
-  if (run(ptx, grid, block) != KILNI_SOFT_FAULT_NONE) {
-    fail_msg("%s", kit.fault.report);
-  }
+  soft_kit_must_words(&kit, ptx, grid, block, out, OUT_BYTES / 4);
 }
 
 // Each width goes through each space and comes back, by consecutive, equal,
 // strided and scattered addresses.
-static const char spaces_ptx[] = HEAD
+static const char spaces_ptx[] = SOFT_KIT_HEAD
     ".shared .align 16 .b8 pool[4096];\n.const .align 8 .u64 big[2] = "
     "{0x1122334455667788, 5};\n"
-    ".global .align 4 .u32 seed[4] = {7, 8, 9, 10};\n" KERNEL(
+    ".global .align 4 .u32 seed[4] = {7, 8, 9, 10};\n" SOFT_KIT_KERNEL(
         ".local .align 16 .b8 mine[64];\n"
         // shared, through a 32-bit address, 16-bit lanes in reverse
         "mov.u32 %r10, pool;\nsub.u32 %r11, 63, %r4;\nshl.b32 %r12, %r11, 1;\n"
@@ -84,7 +60,7 @@ static const char spaces_ptx[] = HEAD
 
 static void test_spaces(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(spaces_ptx, 1, 64);
     for (uint32_t i = 0; i < 64; i++) {
       uint32_t back = 63 - i;
@@ -96,7 +72,7 @@ static void test_spaces(void** state) {
 }
 
 // The same register is address and destination, of a load and of an atomic.
-static const char overlap_ptx[] = HEAD KERNEL(
+static const char overlap_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "st.global.u64 [%rd3+1024], %rd3;\nadd.s64 %rd5, %rd3, 1024;\n"
     "ld.global.u64 %rd5, [%rd5];\nsetp.eq.u64 %p1, %rd5, %rd3;\n"
     "mov.u64 %rd6, %rd3;\nadd.s64 %rd6, %rd6, 2048;\n"
@@ -106,14 +82,14 @@ static const char overlap_ptx[] = HEAD KERNEL(
 
 static void test_overlap(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(overlap_ptx, 1, 32);
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], i);
     assert_int_equal(out[512], 32);
   }
 }
 
-static const char outside_ptx[] = HEAD KERNEL(
+static const char outside_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "setp.eq.u32 %p1, %r1, 37;\nadd.s64 %rd5, %rd1, 4112;\n"
     "@!%p1 bra OK;\n"
     "mad.wide.u32 %rd6, %r1, 0, %rd3;\n"
@@ -122,22 +98,22 @@ static const char outside_ptx[] = HEAD KERNEL(
 
 static void test_outside(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     assert_int_equal(run(outside_ptx, 2, 32), KILNI_SOFT_FAULT_ILLEGAL_ADDRESS);
-    assert_int_equal(kit.fault.line, BODY_LINE + 4);
+    assert_int_equal(kit.fault.line, SOFT_KIT_BODY_LINE + 4);
     assert_int_equal(kit.fault.thread[0], 5);
     assert_int_equal(kit.fault.block[0], 1);
     assert_true(kit.fault.address == out_address + 4112);
     assert_int_equal(kit.fault.bytes, 4);
     assert_int_equal(kit.fault.is_store, 1);
-    assert_non_null(strstr(kit.fault.report, "kernel \"k\", PTX line 22"));
+    assert_non_null(strstr(kit.fault.report, "kernel \"k\", PTX line 23"));
     assert_non_null(
         strstr(kit.fault.report, "16 bytes behind a 4096-byte allocation"));
   }
 }
 
 // A warp's span that leaves the allocation in its last lanes only.
-static const char edge_ptx[] = HEAD KERNEL(
+static const char edge_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "ld.global.u64 %rd5, [%rd1+4032];\nst.global.u64 [%rd1], %rd5;\nret;\n");
 
 static void test_faults(void** state) {
@@ -167,11 +143,11 @@ static void test_faults(void** state) {
       {"trap;\n", KILNI_SOFT_FAULT_TRAP, 0, 0},
       {"brkpt;\n", KILNI_SOFT_FAULT_TRAP, 0, 0},
   };
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
       char ptx[4096];
-      snprintf(ptx, sizeof(ptx), "%s.const .u32 c = 5;\n%s%s}\n", HEAD,
-               KERNEL(""), "");
+      snprintf(ptx, sizeof(ptx), "%s.const .u32 c = 5;\n%s%s}\n", SOFT_KIT_HEAD,
+               SOFT_KIT_KERNEL(""), "");
       char* end = strrchr(ptx, '}');
       *end = 0;
       end = strrchr(ptx, '}');
@@ -196,7 +172,7 @@ static void test_slots(void** state) {
   assert_non_null(ptx);
   size_t at = (size_t)snprintf(
       ptx, size,
-      HEAD
+      SOFT_KIT_HEAD
       ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %%v<%d>;\n"
       ".reg .b64 %%rd<9>;\n.reg .pred %%p<9>;\n"
       "ld.param.u64 %%rd1, [out];\nmov.u32 %%v0, %%tid.x;\n"
@@ -210,7 +186,7 @@ static void test_slots(void** state) {
   }
   snprintf(ptx + at, size - at, "st.global.u32 [%%rd3], %%v%d;\nret;\n}\n",
            COUNT - 1);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(ptx, 1, 32);
     assert_int_equal(out[0], want);
     assert_true(kilni_soft_code_entry(kit.code, 0)->register_count < 16);
@@ -235,14 +211,16 @@ static void test_refused(void** state) {
   soft_kit_way_t way;
   assert_true(soft_kit_way(0, &way));
   soft_kit_open(&kit, &way);
-  expect_refused(HEAD KERNEL("mov.b32 %r5, %envreg1;\nret;\n"), "line 18",
-                 "%envreg");
-  expect_refused(HEAD KERNEL("ret;\n") ".extern .func malloc;\n"
+  expect_refused(
+      SOFT_KIT_HEAD SOFT_KIT_KERNEL("mov.b32 %r5, %envreg1;\nret;\n"),
+      "line 19", "%envreg");
+  expect_refused(SOFT_KIT_HEAD SOFT_KIT_KERNEL("ret;\n") ".extern .func malloc;\n"
                                        ".visible .entry g()\n{\n"
                                        "call.uni malloc, ();\nret;\n}\n",
-                 "line 23", "malloc");
-  expect_refused(HEAD KERNEL("fence.proxy.alias;\nfence.proxy.alias;\nret;\n"),
-                 "line 18", "and 1 more");
+                 "line 24", "malloc");
+  expect_refused(SOFT_KIT_HEAD SOFT_KIT_KERNEL(
+                     "fence.proxy.alias;\nfence.proxy.alias;\nret;\n"),
+                 "line 19", "and 1 more");
   soft_kit_close(&kit);
 }
 

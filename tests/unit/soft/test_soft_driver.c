@@ -3,12 +3,17 @@
 // soft: the driver front by itself, over the substitute engine: what the
 // contract suite cannot see, because it holds for this provider only: order by
 // seed, stale handles, faults, starts and stops, failing allocations.
+#define _POSIX_C_SOURCE 200809L
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/file.h"
@@ -254,6 +259,78 @@ static void test_context_release(void** state) {
   OK(d.cu.cuMemGetInfo(&available, &total));
   assert_int_equal(available, total);
   IS(INVALID_VALUE, d.cu.cuMemFree(address));
+  close_device(&d);
+}
+
+static void hold(void* user) {
+  atomic_int* gate = user;
+  while (atomic_load(gate) == 0) sched_yield();
+}
+
+// A thread that releases the primary context. one-thread
+typedef struct releaser_t {
+  device_t* d;
+  kiln_cu_result_t result;
+} releaser_t;
+
+static void release_main(void* user) {
+  releaser_t* releaser = user;
+  releaser->result = releaser->d->cu.cuDevicePrimaryCtxRelease(0);
+}
+
+// The last release waits for what is queued; who retains the context while it
+// waits keeps that same context, and whoever has it current still has one.
+static void test_retain_while_released(void** state) {
+  (void)state;
+  device_t d;
+  open_device(&d, 1, 0);
+  atomic_int gate;
+  atomic_init(&gate, 0);
+  OK(d.cu.cuLaunchHostFunc(NULL, hold, &gate));
+  releaser_t releaser = {&d, KILN_CU_ERROR_UNKNOWN};
+  kilni_thread_t thread;
+  assert_true(kiln_status_is_ok(
+      kilni_thread_start(&thread, "releaser", release_main, &releaser)));
+  unsigned int flags;
+  int active = 1;
+  while (active != 0) {
+    OK(d.cu.cuDevicePrimaryCtxGetState(0, &flags, &active));
+  }
+  kiln_cu_context_t again = NULL;
+  OK(d.cu.cuDevicePrimaryCtxRetain(&again, 0));
+  atomic_store(&gate, 1);
+  kilni_thread_join(&thread);
+  OK(releaser.result);
+  assert_ptr_equal(again, d.context);
+  OK(d.cu.cuCtxSynchronize());
+  OK(d.cu.cuDevicePrimaryCtxRelease(0));
+  IS(INVALID_CONTEXT, d.cu.cuCtxSetCurrent(d.context));
+  close_device(&d);
+}
+
+// A forked child has none of the driver's threads: the door says that nothing
+// runs and waits for no lock that one of them may hold.
+static void test_forked_child(void** state) {
+  (void)state;
+  device_t d;
+  open_device(&d, 2, 0);
+  assert_non_null(kilni_soft_lanes_name());
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    char text[8] = "before";
+    kilni_soft_fault_text(text, sizeof(text));
+    int count = 0;
+    bool good = kilni_soft_lanes_name() == NULL && kilni_soft_executed() == 0 &&
+                text[0] == '\0' &&
+                d.cu.cuDeviceGetCount(&count) == KILN_CU_ERROR_NOT_INITIALIZED;
+    kilni_soft_stop();
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  OK(d.cu.cuCtxSynchronize());
   close_device(&d);
 }
 
@@ -752,6 +829,8 @@ int main(void) {
       cmocka_unit_test(test_restart_forgets),
       cmocka_unit_test(test_stale_handles),
       cmocka_unit_test(test_context_release),
+      cmocka_unit_test(test_retain_while_released),
+      cmocka_unit_test(test_forked_child),
       cmocka_unit_test(test_seed_decides_order),
       cmocka_unit_test(test_legacy_stream_orders),
       cmocka_unit_test(test_non_blocking_goes_on),

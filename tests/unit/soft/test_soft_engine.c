@@ -12,28 +12,8 @@
 
 #include "soft_kit.h"
 
-#define HEAD ".version 7.8\n.target sm_80\n.address_size 64\n"
-
-#define EVERY_WAY(kit)                                                 \
-  soft_kit_way_t way_;                                                 \
-  for (uint32_t w_ = 0;                                                \
-       soft_kit_way(w_, &way_) && (soft_kit_open((kit), &way_), true); \
-       w_++, soft_kit_close(kit))
-
-// The index of the thread in the grid is in %r1, its element's address in %rd1.
-#define INDEX                                                   \
-  ".reg .pred %p<20>;\n.reg .b32 %r<60>;\n.reg .b64 %rd<40>;\n" \
-  ".reg .f32 %f<20>;\n"                                         \
-  "ld.param.u64 %rd2, [out];\n"                                 \
-  "cvta.to.global.u64 %rd3, %rd2;\n"                            \
-  "mov.u32 %r2, %ctaid.x;\n"                                    \
-  "mov.u32 %r3, %ntid.x;\n"                                     \
-  "mov.u32 %r4, %tid.x;\n"                                      \
-  "mad.lo.s32 %r1, %r2, %r3, %r4;\n"                            \
-  "mul.wide.u32 %rd4, %r1, 4;\n"                                \
-  "add.s64 %rd1, %rd3, %rd4;\n"
-#define KERNEL(body) \
-  HEAD ".visible .entry k(.param .u64 out)\n{\n" INDEX body "}\n"
+#define HEAD         SOFT_KIT_HEAD
+#define KERNEL(body) HEAD SOFT_KIT_KERNEL(body)
 
 enum { LANES = 32 };
 
@@ -42,10 +22,7 @@ static soft_kit_t kit;
 // Runs `k` of `ptx` and gives the words it wrote.
 static void run_words(const char* ptx, uint32_t grid, uint32_t block,
                       uint32_t* out, uint32_t count) {
-  soft_kit_load(&kit, ptx);
-  uint64_t buffer = soft_kit_buffer(&kit, NULL, (uint64_t)count * 4);
-  soft_kit_run(&kit, "k", grid, block, 1, &buffer);
-  soft_kit_read(&kit, buffer, out, (uint64_t)count * 4);
+  soft_kit_must_words(&kit, ptx, grid, block, out, count);
 }
 
 static void test_vector_add(void** state) {
@@ -74,7 +51,7 @@ static void test_vector_add(void** state) {
     a[i] = (float)i * 0.5f;
     b[i] = (float)(N - i) * 3.0f;
   }
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     soft_kit_load(&kit, ptx);
     uint64_t p[4] = {soft_kit_buffer(&kit, a, sizeof(a)),
                      soft_kit_buffer(&kit, b, sizeof(b)),
@@ -104,7 +81,7 @@ static void test_divergence(void** state) {
   (void)state;
   enum { N = 500 };
   uint32_t out[N];
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     run_words(collatz_ptx, N / 100, 100, out, N);
     assert_int_equal(out[0], 0);
     for (uint32_t i = 1; i < N; i++) {
@@ -133,7 +110,7 @@ static const char meeting_ptx[] = KERNEL(
 static void test_meeting(void** state) {
   (void)state;
   uint32_t out[64];
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     run_words(meeting_ptx, 2, 32, out, 64);
     for (uint32_t i = 0; i < 64; i++) {
       assert_int_equal(out[i], 3200 + (i & 3) + 1);
@@ -153,33 +130,33 @@ static const char exit_above_ptx[] = KERNEL(
 static void test_exit_above(void** state) {
   (void)state;
   uint32_t out[32];
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     run_words(exit_above_ptx, 1, 32, out, 32);
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], 3200 + i);
   }
 }
 
 // A tree sum in shared memory with a barrier between the steps.
-static const char tree_ptx[] = HEAD
-    ".shared .align 4 .b8 sums[1024];\n"
-    ".visible .entry k(.param .u64 out)\n{\n" INDEX
-    "mov.u32 %r10, sums;\nshl.b32 %r11, %r4, 2;\nadd.s32 %r12, %r10, %r11;\n"
-    "st.shared.u32 [%r12], %r1;\n"
-    "shr.u32 %r13, %r3, 1;\n"
-    "STEP:\nbar.sync 0;\nsetp.ge.u32 %p1, %r4, %r13;\n@%p1 bra NEXT;\n"
-    "shl.b32 %r14, %r13, 2;\nadd.s32 %r15, %r12, %r14;\n"
-    "ld.shared.u32 %r16, [%r15];\nld.shared.u32 %r17, [%r12];\n"
-    "add.u32 %r18, %r16, %r17;\nst.shared.u32 [%r12], %r18;\n"
-    "NEXT:\nshr.u32 %r13, %r13, 1;\nsetp.ne.u32 %p2, %r13, 0;\n"
-    "@%p2 bra STEP;\n"
-    "bar.sync 0;\nld.shared.u32 %r20, [sums];\n"
-    "st.global.u32 [%rd1], %r20;\nret;\n}\n";
+static const char tree_ptx[] =
+    HEAD ".shared .align 4 .b8 sums[1024];\n" SOFT_KIT_KERNEL(
+        "mov.u32 %r10, sums;\nshl.b32 %r11, %r4, 2;\nadd.s32 %r12, %r10, "
+        "%r11;\n"
+        "st.shared.u32 [%r12], %r1;\n"
+        "shr.u32 %r13, %r3, 1;\n"
+        "STEP:\nbar.sync 0;\nsetp.ge.u32 %p1, %r4, %r13;\n@%p1 bra NEXT;\n"
+        "shl.b32 %r14, %r13, 2;\nadd.s32 %r15, %r12, %r14;\n"
+        "ld.shared.u32 %r16, [%r15];\nld.shared.u32 %r17, [%r12];\n"
+        "add.u32 %r18, %r16, %r17;\nst.shared.u32 [%r12], %r18;\n"
+        "NEXT:\nshr.u32 %r13, %r13, 1;\nsetp.ne.u32 %p2, %r13, 0;\n"
+        "@%p2 bra STEP;\n"
+        "bar.sync 0;\nld.shared.u32 %r20, [sums];\n"
+        "st.global.u32 [%rd1], %r20;\nret;\n");
 
 static void test_barrier(void** state) {
   (void)state;
   enum { BLOCKS = 5, THREADS = 256 };
   uint32_t out[BLOCKS * THREADS];
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     run_words(tree_ptx, BLOCKS, THREADS, out, BLOCKS * THREADS);
     for (uint32_t b = 0; b < BLOCKS; b++) {
       uint32_t sum = 0;

@@ -18,12 +18,6 @@
 #include "soft_kit.h"
 #include "test_tree.h"
 
-#define EVERY_WAY(kit)                                              \
-  soft_kit_way_t way_;                                              \
-  for (uint32_t w_ = 0;                                             \
-       soft_kit_way(w_, &way_) && (soft_kit_open((kit), &way_), 1); \
-       w_++, soft_kit_close(kit))
-
 static soft_kit_t kit;
 
 static void load(const char* name) {
@@ -150,7 +144,7 @@ static void test_divergence(void** state) {
   static uint32_t in[480];
   static int32_t out[480];
   fill_bits(in, 480, 11);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("divergence");
     params_t p = {.size = 0};
     add_buffer(&p, in, sizeof(in));
@@ -196,7 +190,7 @@ static uint8_t mandelbrot_one(int px, int py) {
 static void test_mandelbrot(void** state) {
   (void)state;
   static uint8_t out[128 * 96];
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("mandelbrot");
     params_t p = {.size = 0};
     uint64_t o = add_buffer(&p, NULL, sizeof(out));
@@ -223,7 +217,7 @@ static void test_reduction(void** state) {
   fill_bits(in, 1024, 21);
   fill_unit(values, 1024, 22);
   fill_small(small, 320, 23);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("reduction");
     params_t p = {.size = 0};
     add_buffer(&p, in, sizeof(in));
@@ -300,7 +294,7 @@ static void test_shuffle(void** state) {
   static uint32_t in[128];
   static uint32_t out[1280];
   fill_bits(in, 128, 31);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("shuffle");
     params_t p = {.size = 0};
     add_buffer(&p, in, sizeof(in));
@@ -361,7 +355,7 @@ static void test_votes(void** state) {
   static int32_t in[128];
   static uint32_t out[2048];
   fill_small(in, 128, 41);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("votes");
     params_t p = {.size = 0};
     add_buffer(&p, in, sizeof(in));
@@ -403,7 +397,7 @@ static void test_calls(void** state) {
   static int32_t in[128];
   static double reals[128];
   fill_small(in, 128, 61);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("calls");
     params_t p = {.size = 0};
     uint64_t o = add_buffer(&p, NULL, 192 * 4);
@@ -443,7 +437,7 @@ static void test_dynamic_shared(void** state) {
   fill_bits(in, 1280, 101);
   fill_unit(a, 1024, 102);
   fill_unit(b, 1024, 103);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("dynamic_shared");
     params_t p = {.size = 0};
     add_buffer(&p, in, sizeof(in));
@@ -521,7 +515,7 @@ static void test_local_memory(void** state) {
   int64_t wide[96];
   for (uint32_t i = 0; i < 128; i++) bytes[i] = (uint8_t)random_at(71, i);
   fill_bits(in, 96, 72);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("local_memory");
     params_t p = {.size = 0};
     add_buffer(&p, bytes, sizeof(bytes));
@@ -590,7 +584,7 @@ static void test_atomics(void** state) {
   fill_bits(in, 512, 51);
   float total = 0;
   for (int i = 0; i < 512; i++) total += (float)(in[i] & 15);
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     load("atomics");
     params_t p = {.size = 0};
     add_buffer(&p, in, sizeof(in));
@@ -618,7 +612,7 @@ static void test_print(void** state) {
   int32_t index[32];
   fill_small(in, 8, 111);
   for (int i = 0; i < 32; i++) index[i] = i;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     if (way_.workers != 1) continue;  // the kit's text takes one printer
     load("print");
     params_t p = {.size = 0};

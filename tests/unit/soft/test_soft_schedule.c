@@ -13,47 +13,21 @@
 
 #include "soft_kit.h"
 
-#define EVERY_WAY(kit)                                              \
-  soft_kit_way_t way_;                                              \
-  for (uint32_t w_ = 0;                                             \
-       soft_kit_way(w_, &way_) && (soft_kit_open((kit), &way_), 1); \
-       w_++, soft_kit_close(kit))
-
-#define HEAD ".version 7.8\n.target sm_80\n.address_size 64\n"
-// The index of the thread in the grid is in %r1, the address of its word of
-// `out` in %rd1, the address of the first word in %rd3.
-#define KERNEL(body)                                            \
-  ".visible .entry k(.param .u64 out)\n{\n"                     \
-  ".reg .pred %p<20>;\n.reg .b32 %r<60>;\n.reg .b64 %rd<40>;\n" \
-  "ld.param.u64 %rd2, [out];\ncvta.to.global.u64 %rd3, %rd2;\n" \
-  "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\n"             \
-  "mov.u32 %r4, %tid.x;\nmad.lo.s32 %r1, %r2, %r3, %r4;\n"      \
-  "mul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd1, %rd3, %rd4;\n" body "}\n"
-
 static soft_kit_t kit;
 static uint32_t out[4096];
 
 static kilni_soft_fault_kind_t run(const char* ptx, uint32_t grid,
                                    uint32_t block) {
-  soft_kit_load(&kit, ptx);
-  uint64_t buffer = soft_kit_buffer(&kit, NULL, sizeof(out));
-  uint32_t g[3] = {grid, 1, 1};
-  uint32_t b[3] = {block, 1, 1};
-  kilni_soft_fault_kind_t kind =
-      soft_kit_launch(&kit, "k", g, b, 0, &buffer, 8);
-  soft_kit_read(&kit, buffer, out, sizeof(out));
-  return kind;
+  return soft_kit_words(&kit, ptx, grid, block, out, 4096, NULL);
 }
 
 static void must_run(const char* ptx, uint32_t grid, uint32_t block) {
-  if (run(ptx, grid, block) != KILNI_SOFT_FAULT_NONE) {
-    fail_msg("%s", kit.fault.report);
-  }
+  soft_kit_must_words(&kit, ptx, grid, block, out, 4096);
 }
 
 // Every thread of the grid takes one lock, adds, and gives it back. The naive
 // spin: the winner must run while the losers spin.
-static const char lock_ptx[] = HEAD KERNEL(
+static const char lock_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "SPIN:\natom.global.cas.b32 %r10, [%rd3], 0, 1;\n"
     "setp.ne.u32 %p1, %r10, 0;\n@%p1 bra SPIN;\n"
     "membar.gl;\nld.volatile.global.u32 %r11, [%rd3+4];\n"
@@ -62,7 +36,7 @@ static const char lock_ptx[] = HEAD KERNEL(
 
 static void test_lock(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(lock_ptx, 3, 96);
     assert_int_equal(out[0], 0);
     assert_int_equal(out[1], 288);
@@ -71,7 +45,7 @@ static void test_lock(void** state) {
 
 // Block 0 waits for a flag that the last block sets: with one worker the
 // blocks between must start while it spins.
-static const char blocks_ptx[] = HEAD KERNEL(
+static const char blocks_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "mov.u32 %r6, %nctaid.x;\nsub.u32 %r6, %r6, 1;\n"
     "setp.eq.u32 %p1, %r2, %r6;\n@%p1 bra GIVE;\n"
     "WAIT:\nld.acquire.gpu.global.u32 %r10, [%rd3+1024];\n"
@@ -81,7 +55,7 @@ static const char blocks_ptx[] = HEAD KERNEL(
 
 static void test_blocks_wait(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(blocks_ptx, 6, 32);
     for (int i = 0; i < 160; i++) assert_int_equal(out[i], 7);
   }
@@ -89,12 +63,12 @@ static void test_blocks_wait(void** state) {
 
 // The odd and the even lanes shuffle among themselves, in a function that both
 // halves call: each half is complete by itself.
-static const char halves_ptx[] = HEAD
+static const char halves_ptx[] = SOFT_KIT_HEAD
     ".func (.param .b32 r) f(.param .b32 x, .param .b32 m)\n{\n"
     ".reg .b32 %r<9>;\n"
     "ld.param.b32 %r1, [x];\nld.param.b32 %r2, [m];\n"
     "shfl.sync.bfly.b32 %r3, %r1, 2, 31, %r2;\n"
-    "st.param.b32 [r], %r3;\nret;\n}\n" KERNEL(
+    "st.param.b32 [r], %r3;\nret;\n}\n" SOFT_KIT_KERNEL(
         "and.b32 %r5, %r1, 1;\nsetp.eq.u32 %p1, %r5, 0;\n@%p1 bra EVEN;\n"
         "{ .param .b32 a0; .param .b32 a1; .param .b32 r0;\n"
         "st.param.b32 [a0], %r1;\nst.param.b32 [a1], 0xaaaaaaaa;\n"
@@ -108,7 +82,7 @@ static const char halves_ptx[] = HEAD
 
 static void test_halves(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(halves_ptx, 1, 64);
     for (uint32_t i = 0; i < 64; i++) {
       assert_int_equal(out[i], (i ^ 2) + (i & 1 ? 1000 : 0));
@@ -118,11 +92,11 @@ static void test_halves(void** state) {
 
 // Lanes come to one full-mask shuffle at different times: those that arrive
 // first wait, also inside a call that they entered apart.
-static const char late_ptx[] = HEAD
+static const char late_ptx[] = SOFT_KIT_HEAD
     ".func (.param .b32 r) f(.param .b32 x)\n{\n.reg .b32 %r<9>;\n"
     "ld.param.b32 %r1, [x];\n"
     "shfl.sync.down.b32 %r2, %r1, 1, 31, 0xffffffff;\n"
-    "st.param.b32 [r], %r2;\nret;\n}\n" KERNEL(
+    "st.param.b32 [r], %r2;\nret;\n}\n" SOFT_KIT_KERNEL(
         "mov.u32 %r7, 0;\n"
         "LOOP:\nsetp.ge.u32 %p1, %r7, %r4;\n@%p1 bra OUT;\n"
         "add.u32 %r7, %r7, 1;\nbra LOOP;\n"
@@ -134,7 +108,7 @@ static const char late_ptx[] = HEAD
 
 static void test_late_lanes(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(late_ptx, 1, 32);
     for (uint32_t i = 0; i < 32; i++) {
       assert_int_equal(out[i], i < 31 ? i + 1 : 31);
@@ -143,17 +117,18 @@ static void test_late_lanes(void** state) {
 }
 
 // Producer and consumer warps with named, counted barriers.
-static const char counted_ptx[] = HEAD ".shared .b32 box[64];\n" KERNEL(
-    "mov.u32 %r10, box;\nand.b32 %r11, %r4, 31;\nshl.b32 %r11, %r11, 2;\n"
-    "add.u32 %r12, %r10, %r11;\nsetp.lt.u32 %p1, %r4, 32;\n@%p1 bra MAKE;\n"
-    "barrier.sync 1, 64;\nld.shared.u32 %r13, [%r12];\n"
-    "st.global.u32 [%rd1], %r13;\nret;\n"
-    "MAKE:\nmad.lo.u32 %r14, %r4, 5, 3;\nst.shared.u32 [%r12], %r14;\n"
-    "barrier.arrive 1, 64;\nret;\n");
+static const char counted_ptx[] =
+    SOFT_KIT_HEAD ".shared .b32 box[64];\n" SOFT_KIT_KERNEL(
+        "mov.u32 %r10, box;\nand.b32 %r11, %r4, 31;\nshl.b32 %r11, %r11, 2;\n"
+        "add.u32 %r12, %r10, %r11;\nsetp.lt.u32 %p1, %r4, 32;\n@%p1 bra MAKE;\n"
+        "barrier.sync 1, 64;\nld.shared.u32 %r13, [%r12];\n"
+        "st.global.u32 [%rd1], %r13;\nret;\n"
+        "MAKE:\nmad.lo.u32 %r14, %r4, 5, 3;\nst.shared.u32 [%r12], %r14;\n"
+        "barrier.arrive 1, 64;\nret;\n");
 
 static void test_counted_barrier(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(counted_ptx, 2, 64);
     for (uint32_t i = 32; i < 64; i++) {
       assert_int_equal(out[i], (i - 32) * 5 + 3);
@@ -162,13 +137,13 @@ static void test_counted_barrier(void** state) {
 }
 
 // Threads that have ended are not waited for.
-static const char left_ptx[] = HEAD KERNEL(
+static const char left_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "setp.gt.u32 %p1, %r4, 40;\n@%p1 exit;\n"
     "bar.sync 0;\nst.global.u32 [%rd1], 9;\nret;\n");
 
 static void test_ended_threads(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(left_ptx, 1, 128);
     for (uint32_t i = 0; i < 128; i++) {
       assert_int_equal(out[i], i > 40 ? 0 : 9);
@@ -176,14 +151,14 @@ static void test_ended_threads(void** state) {
   }
 }
 
-static const char deadlock_ptx[] = HEAD KERNEL(
+static const char deadlock_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "setp.lt.u32 %p1, %r4, 16;\n@%p1 bra WAIT;\n"
     "bar.sync 1;\nret;\n"
     "WAIT:\nbar.sync 2;\nret;\n");
 
 static void test_deadlock(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     assert_int_equal(run(deadlock_ptx, 1, 32), KILNI_SOFT_FAULT_DEADLOCK);
     assert_non_null(strstr(kit.fault.report, "at barrier 1"));
     assert_non_null(strstr(kit.fault.report, "at barrier 2"));
@@ -191,23 +166,24 @@ static void test_deadlock(void** state) {
   }
 }
 
-static const char forever_ptx[] = HEAD KERNEL("LOOP:\nbra LOOP;\n");
+static const char forever_ptx[] =
+    SOFT_KIT_HEAD SOFT_KIT_KERNEL("LOOP:\nbra LOOP;\n");
 
 // Two calls of itself at each of 60 depths: it would take for ever, and has no
 // branch backward.
-static const char tree_ptx[] = HEAD
+static const char tree_ptx[] = SOFT_KIT_HEAD
     ".func f(.param .b32 x)\n{\n.reg .b32 %r<9>;\n.reg .pred %p<2>;\n"
     "ld.param.b32 %r1, [x];\nsetp.gt.u32 %p1, %r1, 60;\n@%p1 ret;\n"
     "add.u32 %r1, %r1, 1;\n"
     "{ .param .b32 a0;\nst.param.b32 [a0], %r1;\ncall.uni f, (a0);\n}\n"
     "{ .param .b32 a1;\nst.param.b32 [a1], %r1;\ncall.uni f, (a1);\n}\n"
-    "ret;\n}\n" KERNEL(
+    "ret;\n}\n" SOFT_KIT_KERNEL(
         "{ .param .b32 a0;\nst.param.b32 [a0], %r1;\n"
         "call.uni f, (a0);\n}\nret;\n");
 
 static void test_cancel(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     kit.cancel_after_ns = 20000000;
     assert_int_equal(run(forever_ptx, 4, 64), KILNI_SOFT_FAULT_CANCELLED);
     assert_int_equal(run(tree_ptx, 1, 32), KILNI_SOFT_FAULT_CANCELLED);
@@ -215,37 +191,37 @@ static void test_cancel(void** state) {
   }
 }
 
-static const char recurse_ptx[] = HEAD
+static const char recurse_ptx[] = SOFT_KIT_HEAD
     ".func f(.param .b32 x)\n{\n.reg .b32 %r<9>;\n"
     "ld.param.b32 %r1, [x];\nadd.u32 %r1, %r1, 1;\n"
     "{ .param .b32 a0;\nst.param.b32 [a0], %r1;\ncall.uni f, (a0);\n}\n"
-    "ret;\n}\n" KERNEL(
+    "ret;\n}\n" SOFT_KIT_KERNEL(
         "{ .param .b32 a0;\nst.param.b32 [a0], %r1;\ncall.uni f, "
         "(a0);\n}\nret;\n");
 
 static void test_stack(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     assert_int_equal(run(recurse_ptx, 1, 32), KILNI_SOFT_FAULT_STACK);
     assert_non_null(strstr(kit.fault.report, "function \"f\""));
   }
 }
 
 // A pointer that is no function.
-static const char wild_call_ptx[] = HEAD KERNEL(
+static const char wild_call_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "mov.u64 %rd9, 64;\n"
     "proto: .callprototype _ ();\n"
     "call %rd9, proto;\nret;\n");
 
 static void test_wild_call(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     assert_int_equal(run(wild_call_ptx, 1, 32),
                      KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION);
   }
 }
 
-static const char brx_ptx[] = HEAD KERNEL(
+static const char brx_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "and.b32 %r5, %r1, 3;\n"
     "targets: .branchtargets A, B, C, D;\n"
     "brx.idx %r5, targets;\n"
@@ -256,7 +232,7 @@ static const char brx_ptx[] = HEAD KERNEL(
 
 static void test_branch_table(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(brx_ptx, 1, 64);
     for (uint32_t i = 0; i < 64; i++) {
       assert_int_equal(out[i], (i % 4 + 1) * 10 + 32);
@@ -266,7 +242,7 @@ static void test_branch_table(void** state) {
 
 // A guarded return, a guarded barrier that all take, a guarded trap nobody
 // takes.
-static const char guarded_ptx[] = HEAD KERNEL(
+static const char guarded_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "setp.lt.u32 %p1, %r4, 1000;\nsetp.eq.u32 %p2, %r4, 5;\n@%p2 ret;\n"
     "@!%p1 trap;\n@%p1 bar.sync 0;\n@%p1 st.global.u32 [%rd1], 3;\n"
     "@%p1 add.u32 %r5, %r4, 1;\n@!%p1 add.u32 %r5, %r4, 2;\n"
@@ -274,7 +250,7 @@ static const char guarded_ptx[] = HEAD KERNEL(
 
 static void test_guards(void** state) {
   (void)state;
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     must_run(guarded_ptx, 1, 64);
     for (uint32_t i = 0; i < 64; i++)
       assert_int_equal(out[i], i == 5 ? 0 : i + 1);
