@@ -129,6 +129,11 @@ typedef struct kilni_soft_lane_set_t {
   // For a compare (family `compare`, unguarded) directly followed by a branch
   // on its result: does both and counts as both. NULL where there is none.
   kilni_soft_fn_t compare_branch[KILNI_SOFT_OP_COUNT];
+  // The same with the sum before it, which is the compare's first source:
+  // add_b32 or add_f32, as the compare's type is.
+  kilni_soft_fn_t sum_branch[KILNI_SOFT_OP_COUNT];
+  uint32_t combines;  // the decoder may make one operation of two
+  uint32_t reserved;
 } kilni_soft_lane_set_t;
 
 extern const kilni_soft_lane_set_t kilni_soft_lanes_plain;

@@ -93,8 +93,10 @@ typedef struct kilni_soft_function_t {
 
 // Words of memory instructions. `d`, the register (loads) or the value
 // (stores); `a`, the address; `b`, a signed offset; `c`, these flags; `aux`,
-// the site of the range cache. Of ld_sync, st_sync and atom: `d` result, `a`
-// address, `b` and `c` values, `aux` flags.
+// the site of the range cache. Of the accesses of one register `c` is the slot
+// of an index, with KILNI_SOFT_ADDRESS_* in the bits that a slot leaves free.
+// Of ld_sync, st_sync and atom: `d` result, `a` address, `b` and `c` values,
+// `aux` flags.
 #define KILNI_SOFT_MEM_BASE32    0x1u  // the address is a 32-bit register
 #define KILNI_SOFT_MEM_COUNT(c)  (((c) >> 4) & 0xfu)
 #define KILNI_SOFT_MEM_BYTES(c)  (((c) >> 8) & 0xfu)
@@ -105,6 +107,20 @@ typedef struct kilni_soft_function_t {
 #define KILNI_SOFT_MEM_NO_RESULT 0x8u  // red
 #define KILNI_SOFT_MEM_MAKE(count, bytes, space) \
   ((uint32_t)(count) << 4 | (uint32_t)(bytes) << 8 | (uint32_t)(space) << 12)
+
+// How an access of one register makes its address: `a` as it is, 64 or 32 bits
+// wide, or `a` plus the index in `c`, which is 64 bits wide, or 32 and shifted.
+enum {
+  KILNI_SOFT_ADDRESS_64,
+  KILNI_SOFT_ADDRESS_32,
+  KILNI_SOFT_ADDRESS_SUM,
+  KILNI_SOFT_ADDRESS_S32,
+  KILNI_SOFT_ADDRESS_U32
+};
+#define KILNI_SOFT_ADDRESS_KIND(c)  (((c) >> 1) & 7u)
+#define KILNI_SOFT_ADDRESS_SHIFT(c) (((c) >> 4) & 3u)
+#define KILNI_SOFT_ADDRESS_MAKE(kind, shift) \
+  ((uint32_t)(kind) << 1 | (uint32_t)(shift) << 4)
 
 typedef enum kilni_soft_space_t {
   KILNI_SOFT_SPACE_GENERIC = 0,

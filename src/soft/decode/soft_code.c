@@ -154,6 +154,7 @@ static kiln_status_t decode(kilni_soft_code_t* code,
   kiln_status_t status = kilni_soft_decode_function(lower);
   bool whole = kiln_status_is_ok(status) && !lower->refused_count;
   if (whole) status = kilni_soft_flow(lower);
+  if (whole && kiln_status_is_ok(status)) status = kilni_soft_combine(lower);
   if (whole && kiln_status_is_ok(status)) status = kilni_soft_slots(lower);
   if (whole && kiln_status_is_ok(status)) status = kilni_soft_emit(lower);
   note_refusal(refusal, lower);

@@ -87,7 +87,7 @@ static void add_plain(emit_t* emit, const kilni_soft_low_t* low) {
   instr->d = word_of(emit, low, KILNI_SOFT_WORD_D);
   instr->a = word_of(emit, low, KILNI_SOFT_WORD_A);
   instr->b = word_of(emit, low, KILNI_SOFT_WORD_B);
-  instr->c = word_of(emit, low, KILNI_SOFT_WORD_C);
+  instr->c = word_of(emit, low, KILNI_SOFT_WORD_C) | low->address;
   instr->aux = word_of(emit, low, KILNI_SOFT_WORD_AUX);
   switch (low->op) {
     case KILNI_SOFT_OP_call:
@@ -154,7 +154,26 @@ static void mark_jumped(emit_t* emit) {
   }
 }
 
-// Fuses a compare with the branch behind it where there is a handler for both.
+// The sum that the fused handler of a compare has before it.
+static uint32_t sum_of(uint32_t compare) {
+  switch (compare) {
+    case KILNI_SOFT_OP_setp_lt_f32:
+    case KILNI_SOFT_OP_setp_le_f32:
+    case KILNI_SOFT_OP_setp_gt_f32:
+    case KILNI_SOFT_OP_setp_ge_f32:
+    case KILNI_SOFT_OP_setp_ltu_f32:
+    case KILNI_SOFT_OP_setp_leu_f32:
+    case KILNI_SOFT_OP_setp_gtu_f32:
+    case KILNI_SOFT_OP_setp_geu_f32:
+      return KILNI_SOFT_OP_add_f32;
+    default:
+      return KILNI_SOFT_OP_add_b32;
+  }
+}
+
+// Fuses a compare with the branch behind it where there is a handler for both,
+// and the sum before it where there is one for the three. The instructions stay
+// where they are: what runs them is the first one's handler.
 static void fuse(emit_t* emit) {
   kilni_soft_function_t* out = emit->out;
   for (uint32_t i = 0; i + 1 < out->instr_count; i++) {
@@ -164,6 +183,12 @@ static void fuse(emit_t* emit) {
     if (!both || instr->guard || branch->op != KILNI_SOFT_OP_bra) continue;
     if ((branch->guard & 0x7fffu) != instr->d || !branch->guard) continue;
     instr->fn = both;
+    kilni_soft_fn_t three = emit->lanes->sum_branch[instr->op];
+    if (!three || i == 0 || !emit->lanes->combines) continue;
+    kilni_soft_instr_t* sum = instr - 1;
+    if (sum->op == sum_of(instr->op) && !sum->guard && sum->d == instr->a) {
+      sum->fn = three;
+    }
   }
 }
 

@@ -3,8 +3,8 @@
 // soft: a function between its syntax tree and its decoded form: a list of
 // operations over any number of virtual registers.
 //
-// Made by soft_decode*.c, put in order by soft_flow.c, given slots by
-// soft_slots.c, written out by soft_emit.c.
+// Made by soft_decode*.c, put in order by soft_flow.c, combined by
+// soft_combine.c, given slots by soft_slots.c, written out by soft_emit.c.
 #ifndef KILN_SRC_SOFT_DECODE_SOFT_LOWER_H_
 #define KILN_SRC_SOFT_DECODE_SOFT_LOWER_H_
 
@@ -47,10 +47,11 @@ typedef struct kilni_soft_low_t {
   uint8_t role[KILNI_SOFT_WORDS];
   uint8_t kind;  // kilni_soft_low_kind_t
   uint16_t op;
-  uint32_t guard;   // predicate word, KILNI_SOFT_NONE
-  uint32_t line;    //
-  uint32_t counts;  // PTX instructions that it stands for
-  uint32_t target;  // an operation; after soft_flow.c a block
+  uint32_t guard;    // predicate word, KILNI_SOFT_NONE
+  uint32_t line;     //
+  uint32_t counts;   // PTX instructions that it stands for
+  uint32_t target;   // an operation; after soft_flow.c a block
+  uint32_t address;  // KILNI_SOFT_ADDRESS_*, joined to word C
 } kilni_soft_low_t;
 
 typedef enum kilni_soft_class_t {
@@ -229,6 +230,8 @@ uint32_t kilni_soft_variable_words(kilni_soft_lower_t* lower,
 kiln_status_t kilni_soft_decode_function(kilni_soft_lower_t* lower);
 // soft_flow.c: blocks and their order.
 kiln_status_t kilni_soft_flow(kilni_soft_lower_t* lower);
+// soft_combine.c: two operations as one.
+kiln_status_t kilni_soft_combine(kilni_soft_lower_t* lower);
 // soft_slots.c: places of virtual registers.
 kiln_status_t kilni_soft_slots(kilni_soft_lower_t* lower);
 // soft_emit.c: the decoded function.

@@ -39,8 +39,10 @@
 #include "soft/code/soft_ops_alu.inc"
 #include "soft/code/soft_ops_core.inc"
 #undef KILNI_SOFT_OP
-#define KILNI_SOFT_FUSED(id) KILNI_SOFT_HANDLER(id##_branch);
+#define KILNI_SOFT_FUSED(id)     KILNI_SOFT_HANDLER(id##_branch);
+#define KILNI_SOFT_FUSED_SUM(id) KILNI_SOFT_HANDLER(id##_sum_branch);
 #include "soft/code/soft_ops_fused.inc"
+#undef KILNI_SOFT_FUSED_SUM
 #undef KILNI_SOFT_FUSED
 
 // Bytes of a vector register of this lane set.

@@ -36,6 +36,7 @@ static const uint64_t lane_number[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED = {
     0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
     16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
+// Addresses of accesses of several registers.
 KILNI_LANES_INLINE void addresses(const kilni_soft_warp_t* warp,
                                   const kilni_soft_instr_t* instr,
                                   uint64_t* out) {
@@ -50,6 +51,52 @@ KILNI_LANES_INLINE void addresses(const kilni_soft_warp_t* warp,
     KILNI_LANES_EACH(i) {
       out[i] = base[i] + offset;
     }
+  }
+}
+
+// Addresses of accesses of one register that are not a 64-bit register's.
+static __attribute__((noinline)) void made_addresses(
+    const kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr,
+    uint64_t* restrict out) {
+  uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
+  uint32_t shift = KILNI_SOFT_ADDRESS_SHIFT(instr->c);
+  uint32_t kind = KILNI_SOFT_ADDRESS_KIND(instr->c);
+  const uint64_t* base = KILNI_LANES_AT(const uint64_t, instr->a);
+  if (kind == KILNI_SOFT_ADDRESS_32) {
+    const uint32_t* narrow = KILNI_LANES_AT(const uint32_t, instr->a);
+    KILNI_LANES_EACH(i) {
+      out[i] = narrow[i] + offset;
+    }
+  } else if (kind == KILNI_SOFT_ADDRESS_SUM) {
+    const uint64_t* index = KILNI_LANES_AT(const uint64_t, instr->c);
+    KILNI_LANES_EACH(i) {
+      out[i] = base[i] + index[i] + offset;
+    }
+  } else if (kind == KILNI_SOFT_ADDRESS_S32) {
+    const int32_t* index = KILNI_LANES_AT(const int32_t, instr->c);
+    KILNI_LANES_EACH(i) {
+      out[i] = base[i] + ((uint64_t)(int64_t)index[i] << shift) + offset;
+    }
+  } else {
+    const uint32_t* index = KILNI_LANES_AT(const uint32_t, instr->c);
+    KILNI_LANES_EACH(i) {
+      out[i] = base[i] + ((uint64_t)index[i] << shift) + offset;
+    }
+  }
+}
+
+// Addresses of accesses of one register.
+KILNI_LANES_INLINE void address_each(const kilni_soft_warp_t* warp,
+                                     const kilni_soft_instr_t* instr,
+                                     uint64_t* out) {
+  if (KILNI_SOFT_ADDRESS_KIND(instr->c) != KILNI_SOFT_ADDRESS_64) {
+    made_addresses(warp, instr, out);
+    return;
+  }
+  uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
+  const uint64_t* base = KILNI_LANES_AT(const uint64_t, instr->a);
+  KILNI_LANES_EACH(i) {
+    out[i] = base[i] + offset;
   }
 }
 
@@ -379,7 +426,7 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* load(
   uint64_t addr[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   uint64_t out[1][KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   span_t span;
-  addresses(warp, instr, addr);
+  address_each(warp, instr, addr);
   void* d = kilni_soft_slot(warp, instr->d);
   uint32_t lane_bytes = bytes == 8 ? 8 : 4;
   if (!look(addr, exec, bytes, &span) ||
@@ -421,7 +468,7 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* store(
   kilni_soft_run_t* run = kilni_soft_run(warp);
   uint64_t addr[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   span_t span;
-  addresses(warp, instr, addr);
+  address_each(warp, instr, addr);
   const void* values = kilni_soft_slot(warp, instr->d);
   if (!look(addr, exec, bytes, &span) ||
       !find(run, instr, space, true, &span)) {
