@@ -392,10 +392,10 @@ static void emit_access(kilni_soft_lower_t* lower, const access_t* access,
         low_access(lower, scalar_op(access, is_store), access, place, 1);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_D, words[0], role);
     low->word[KILNI_SOFT_WORD_C] = 0;
-    low->address = KILNI_SOFT_ADDRESS_MAKE(
-        place->flags & KILNI_SOFT_MEM_BASE32 ? KILNI_SOFT_ADDRESS_32
-                                             : KILNI_SOFT_ADDRESS_64,
-        0);
+    low->address = KILNI_SOFT_ADDRESS_MAKE(place->flags & KILNI_SOFT_MEM_BASE32
+                                               ? KILNI_SOFT_ADDRESS_32
+                                               : KILNI_SOFT_ADDRESS_64,
+                                           0);
     return;
   }
   low_access(lower, op, access, place, count);

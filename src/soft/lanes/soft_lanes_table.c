@@ -32,7 +32,7 @@ const kilni_soft_lane_set_t KILNI_LANES_SET(KILNI_LANES) = {
 #define KILNI_SOFT_FUSED(id)
 #define KILNI_SOFT_FUSED_SUM(id) \
   [KILNI_SOFT_OP_##id] = KILNI_LANES_NAME(id##_sum_branch),
-#include "soft/soft_ops_fused.inc"
+#include "soft/code/soft_ops_fused.inc"
 #undef KILNI_SOFT_FUSED
 #undef KILNI_SOFT_FUSED_SUM
         },

@@ -87,6 +87,13 @@ KILNI_LANES_INLINE void thread_index(const kilni_soft_run_t* run, uint32_t axis,
   t[0] = first % size[0];
   t[1] = first / size[0] % size[1];
   t[2] = first / size[0] / size[1];
+  if (t[0] + KILNI_SOFT_LANES <= size[0]) {  // one row
+    uint32_t step = axis == 0;
+    KILNI_LANES_EACH(i) {
+      out[i] = t[axis] + i * step;
+    }
+    return;
+  }
   KILNI_LANES_EACH(i) {
     out[i] = t[axis];
     if (++t[0] < size[0]) continue;
