@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compat: the door. The room is pure functions, and all of them are public.
+#ifndef KILN_SRC_COMPAT_COMPAT_H_
+#define KILN_SRC_COMPAT_COMPAT_H_
+
+#include "kiln/compat.h"
+
+#endif  // KILN_SRC_COMPAT_COMPAT_H_
