@@ -180,8 +180,10 @@ enum {
 // The word of a kind: "lib", "header" ...; "?" for none. Static. Since 0.1.
 KILN_API const char* kiln_compat_kind_word(uint32_t kind);
 
-// A library that a piece needs at least as new as `line`, as its undefined
-// symbols say: cuSPARSE of 13.0 needs nvJitLink 13.0. thread-compatible
+// What a piece needs of another. thread-compatible
+//
+// A library at least as new as `line`, as undefined symbols say: cuSPARSE of
+// 13.0 needs nvJitLink 13.0.
 typedef struct kiln_compat_need_t {
   const char* name;  // a lib of the catalog, e.g. "nvJitLink"
   const char* text;  // "symbol __nvJitLinkCreate_13_0"; may be NULL
