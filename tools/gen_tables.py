@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes everything that follows from src/table/cuda_rows.inc and nvrtc_rows.inc:
-# function types, absent, null, trace and fault thunks, the comparison with
-# NVIDIA's headers and the reference page.
+# Makes everything that follows from src/table/*_rows.inc: function types,
+# absent, null, trace and fault thunks, the comparison with NVIDIA's headers and
+# the reference page. A further library is one more list of rows and one more
+# entry of make_libraries.
 #
 #   tools/gen_tables.py           writes the files
 #   tools/gen_tables.py --check   exit 1 if a committed file differs
@@ -24,11 +25,36 @@ class RowError(Exception):
     pass
 
 
+class Library:
+    """One table: its list of rows and what its thunks answer with."""
+
+    def __init__(self, api, title, result, prefix, absent, handle='NONE',
+                 null_by_hand=(), not_counted=(), fake_by_hand=()):
+        self.api, self.lower, self.title = api, api.lower(), title
+        self.result = result
+        self.success, self.absent = prefix + 'SUCCESS', absent
+        self.invalid = prefix + 'ERROR_INVALID_' + (
+            'VALUE' if api == 'CUDA' else 'INPUT')
+        self.handle = handle  # of every CREATE and DESTROY; the driver's
+        self.null_by_hand = null_by_hand  # rows say it for each
+        self.not_counted = not_counted    # by the fault wrapper
+        self.fake_by_hand = fake_by_hand
+        self.source = f'{self.lower}_rows.inc'
+        self.rows = []
+
+    def names_known(self):
+        names = {row.name for row in self.rows}
+        unknown = set(self.null_by_hand + self.not_counted +
+                      self.fake_by_hand) - names
+        if unknown:
+            raise RowError(f'{self.api} has no row {sorted(unknown)}')
+
+
 class Param:
     """One parameter: its way (IN, OUT ...), its pointee or value type, name."""
 
     ONE = ('TEXT', 'OUT_TEXT')
-    TWO = ('IN', 'MADE', 'ENDED', 'OUT', 'POINTER')
+    TWO = ('IN', 'MADE', 'ENDED', 'ENDED_AT', 'OUT', 'POINTER')
     SIZED = ('OUT_CHARS', 'FROM_BYTES', 'TO_BYTES')
     LISTS = ('LIST', 'OUT_LIST')
 
@@ -51,6 +77,7 @@ class Param:
             'OUT_CHARS': 'char*', 'FROM_BYTES': 'const void*',
             'TO_BYTES': 'void*', 'IN': self.type, 'ENDED': self.type,
             'MADE': f'{self.type}*', 'OUT': f'{self.type}*',
+            'ENDED_AT': f'{self.type}*',
             'POINTER': f'{self.type}*', 'LIST': f'const {self.type}*',
             'OUT_LIST': f'{self.type}*'}[self.way]
 
@@ -59,18 +86,18 @@ class Param:
 
 
 class Row:
-    def __init__(self, api, fields, params):
-        self.api, self.says = api, False
+    def __init__(self, library, fields, params):
+        self.library, self.says = library, False
         self.suffix, self.context, self.capture = '', 'NONE', 'SAFE'
         self.handle = 'NONE'
-        if api == 'CUDA':
+        if library.api == 'CUDA':
             (self.name, self.suffix, self.version, self.need, self.context,
              self.capture, self.effect, self.handle, self.feature) = fields
         else:
             (self.name, self.version, self.need, self.effect,
              self.feature) = fields
             if self.effect in ('CREATE', 'DESTROY'):
-                self.handle = 'PROGRAM'
+                self.handle = library.handle
         self.params = []
         for way, args in params:
             if way == 'SAYS':
@@ -92,7 +119,7 @@ class Row:
         if (self.need == 'OPTIONAL') != bool(self.feature):
             raise RowError(f'{self.name}: an OPTIONAL row, and only such a '
                            'one, names its feature')
-        if self.api == 'CUDA' and self.need == 'OPTIONAL' and \
+        if self.library.api == 'CUDA' and self.need == 'OPTIONAL' and \
                 int(self.version) <= 12000:
             raise RowError(f'{self.name}: CUDA 12.0 has it: REQUIRED')
         if self.need == 'REQUIRED' and int(self.version) > 12000:
@@ -101,25 +128,13 @@ class Row:
     def result(self):
         if self.says:
             return 'const char*'
-        return f'kiln_{"cu" if self.api == "CUDA" else "nvrtc"}_result_t'
+        return self.library.result
 
     def signature(self):
         return ', '.join(p.text() for p in self.params) or 'void'
 
     def names(self):
         return ', '.join(p.name for p in self.params)
-
-    def made(self):
-        for p in self.params:
-            if p.way == 'MADE':
-                return p
-        return None
-
-    def ended(self):
-        for p in self.params:
-            if p.way == 'ENDED':
-                return p
-        return None
 
 
 def split_args(text):
@@ -139,25 +154,27 @@ def split_args(text):
     return parts
 
 
-def read_rows(api, path):
+def read_rows(library, path):
     with open(path, encoding='utf-8') as f:
         text = re.sub(r'^\s*//.*$', '', f.read(), flags=re.M)
-    rows, at, macro = [], 0, f'KILNI_{api}_ROW('
+    at, macro = 0, f'KILNI_{library.api}_ROW('
     while True:
         at = text.find(macro, at)
         if at < 0:
-            return rows
+            library.names_known()
+            return
         at += len(macro)
         end, depth = at, 1
         while depth:
             depth += {'(': 1, ')': -1}.get(text[end], 0)
             end += 1
         fields = split_args(' '.join(text[at:end - 1].split()))
-        count = 9 if api == 'CUDA' else 5
+        count = 9 if library.api == 'CUDA' else 5
         params = re.findall(r'([A-Z_]+)\(([^()]*)\)', ', '.join(fields[count:]))
         fields = [f.strip('"') for f in fields[:count]]
-        rows.append(Row(api, fields, [(w, split_args(a) if a else [])
-                                      for w, a in params]))
+        library.rows.append(Row(library, fields,
+                                [(w, split_args(a) if a else [])
+                                 for w, a in params]))
         at = end
 
 
@@ -167,15 +184,21 @@ def head(file_purpose, source):
             f'// {source}: never edit it.\n')
 
 
-def types_header(cuda, nvrtc):
-    out = [head('the function types.', 'cuda_rows.inc and nvrtc_rows.inc')]
+def sources(libraries):
+    return ', '.join(library.source for library in libraries)
+
+
+def types_header(libraries):
+    out = [head('the function types.', sources(libraries))]
     out.append('#ifndef KILN_SRC_TABLE_TABLE_TYPES_GEN_H_\n'
-               '#define KILN_SRC_TABLE_TABLE_TYPES_GEN_H_\n\n'
-               '#include "table/cuda_abi.h"\n#include "table/nvrtc_abi.h"\n\n'
-               '// clang-format off\n')
-    for row in cuda + nvrtc:
-        out.append(f'typedef {row.result()} (*kilni_{row.name}_fn_t)('
-                   f'{row.signature()});\n')
+               '#define KILN_SRC_TABLE_TABLE_TYPES_GEN_H_\n\n')
+    out += [f'#include "table/{library.lower}_abi.h"\n'
+            for library in libraries]
+    out.append('\n// clang-format off\n')
+    for library in libraries:
+        for row in library.rows:
+            out.append(f'typedef {row.result()} (*kilni_{row.name}_fn_t)('
+                       f'{row.signature()});\n')
     out.append('// clang-format on\n\n'
                '#endif  // KILN_SRC_TABLE_TABLE_TYPES_GEN_H_\n')
     return ''.join(out)
@@ -186,22 +209,19 @@ def unused(row, used=()):
                    if p.name not in used)
 
 
-def absent_thunks(cuda, nvrtc):
-    out = [head('thunks of absent rows.', 'cuda_rows.inc and nvrtc_rows.inc')]
+def absent_thunks(libraries):
+    out = [head('thunks of absent rows.', sources(libraries))]
     out.append('// clang-format off\n')
-    for row in cuda + nvrtc:
-        answer = 'KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER'
-        if row.says:
-            answer = 'NULL'
-        elif row.api == 'NVRTC':
-            answer = 'KILN_NVRTC_ERROR_INTERNAL_ERROR'
-        out.append(f'static {row.result()} absent_{row.name}'
-                   f'({row.signature()}) {{\n{unused(row)}'
-                   f'  return {answer};\n}}\n')
-    for api, rows in (('cuda', cuda), ('nvrtc', nvrtc)):
-        out.append(f'\nstatic void fill_{api}_absent(kiln_{api}_table_t* table)'
-                   ' {\n')
-        out += [f'  table->{row.name} = absent_{row.name};\n' for row in rows]
+    for library in libraries:
+        for row in library.rows:
+            answer = 'NULL' if row.says else library.absent
+            out.append(f'static {row.result()} absent_{row.name}'
+                       f'({row.signature()}) {{\n{unused(row)}'
+                       f'  return {answer};\n}}\n')
+        out.append(f'\nstatic void fill_{library.lower}_absent('
+                   f'kiln_{library.lower}_table_t* table) {{\n')
+        out += [f'  table->{row.name} = absent_{row.name};\n'
+                for row in library.rows]
         out.append('}\n')
     return ''.join(out)
 
@@ -213,30 +233,31 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short', 'size_t',
             'uint64_t', 'kiln_cu_limit_t', 'kiln_cu_function_attribute_t',
             'kiln_cu_pointer_attribute_t', 'kiln_cu_jit_option_t',
             'kiln_cu_proc_address_query_t')
-POINTERS = ('void*', 'kiln_cu_context_t', 'kiln_cu_stream_t',
+POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_cu_context_t', 'kiln_cu_stream_t',
             'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t')
-FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t')
+FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t',
+             'kiln_nvrtc_flow_fn_t')
 
 
 def say(kind, value, name):
     if kind in SIGNED:
-        return f'trace_signed(&line, "{name}", {value});'
+        return f'kilni_trace_signed(&line, "{name}", {value});'
     if kind in UNSIGNED:
-        return f'trace_unsigned(&line, "{name}", {value});'
+        return f'kilni_trace_unsigned(&line, "{name}", {value});'
     if kind in POINTERS:
-        return f'trace_address(&line, "{name}", (uintptr_t){value});'
+        return f'kilni_trace_address(&line, "{name}", (uintptr_t){value});'
     if kind in FUNCTIONS:
-        return f'trace_address(&line, "{name}", (uintptr_t){value});'
+        return f'kilni_trace_address(&line, "{name}", (uintptr_t){value});'
     if kind == 'kiln_cu_deviceptr_t':
-        return f'trace_address(&line, "{name}", {value});'
+        return f'kilni_trace_address(&line, "{name}", {value});'
     if kind == 'kiln_cu_result_t':
-        return f'trace_result(&line, "{name}", {value});'
+        return f'kilni_trace_result(&line, "{name}", {value});'
     if kind == 'kiln_cu_device_attribute_t':
-        return f'trace_attribute(&line, "{name}", {value});'
+        return f'kilni_trace_attribute(&line, "{name}", {value});'
     if kind == 'kiln_cu_uuid_t':
-        return f'trace_uuid(&line, "{name}", &{value});'
+        return f'kilni_trace_uuid(&line, "{name}", &{value});'
     if kind == 'float':
-        return f'trace_real(&line, "{name}", (double){value});'
+        return f'kilni_trace_real(&line, "{name}", (double){value});'
     raise RowError(f'trace does not know how to print the type "{kind}"')
 
 
@@ -245,112 +266,115 @@ def trace_thunk(row):
     for p in row.params:
         if p.way in ('IN', 'ENDED'):
             before.append(say(p.type, p.name, p.name))
+        elif p.way == 'ENDED_AT':
+            before.append(f'if ({p.name} != NULL) ' +
+                          say(p.type, f'*{p.name}', p.name))
         elif p.way == 'TEXT':
-            before.append(f'trace_text(&line, "{p.name}", {p.name});')
+            before.append(f'kilni_trace_text(&line, "{p.name}", {p.name});')
         elif p.way in ('FROM_BYTES', 'TO_BYTES', 'POINTER', 'LIST',
                        'OUT_LIST'):
-            before.append('trace_address(&line, "%s", (uintptr_t)%s);' %
+            before.append('kilni_trace_address(&line, "%s", (uintptr_t)%s);' %
                           (p.name, p.name))
         elif p.way in ('MADE', 'OUT'):
             after.append(f'if ({p.name} != NULL) ' +
                          say(p.type, f'*{p.name}', p.name))
         elif p.way == 'OUT_TEXT':
             after.append(f'if ({p.name} != NULL) '
-                         f'trace_text(&line, "{p.name}", *{p.name});')
+                         f'kilni_trace_text(&line, "{p.name}", *{p.name});')
         elif p.way == 'OUT_CHARS':
             after.append(f'if ({p.count} > 0) '
-                         f'trace_text(&line, "{p.name}", {p.name});')
-    out = [f'static kiln_cu_result_t KILNI_THUNK({row.name})'
+                         f'kilni_trace_text(&line, "{p.name}", {p.name});')
+    library = row.library
+    out = [f'static {row.result()} KILNI_THUNK({row.name})'
            f'({row.signature()}) {{\n',
-           f'  trace_line_t line = trace_begin(KILNI_SLOT, "{row.name}");\n']
+           '  kilni_trace_line_t line = kilni_trace_begin(\n'
+           f'      &kilni_table_state.{library.lower}.trace[KILNI_SLOT], '
+           f'"{row.name}");\n']
     out += [f'  {text}\n' for text in before]
-    out.append('  const kiln_cu_result_t result =\n'
-               f'      trace_wrapped(KILNI_SLOT)->{row.name}({row.names()});\n'
-               '  trace_gave(&line, result);\n')
+    out.append(f'  const {row.result()} result =\n'
+               f'      kilni_table_state.{library.lower}.traced[KILNI_SLOT]'
+               f'.{row.name}({row.names()});\n'
+               '  kilni_trace_gave(&line, '
+               f'kilni_{library.lower}_result_name(result), result);\n')
     if after:
-        out.append('  if (result == KILN_CU_SUCCESS) {\n')
+        out.append(f'  if (result == {library.success}) {{\n')
         out += [f'    {text}\n' for text in after]
         out.append('  }\n')
-    out.append('  trace_end(&line);\n  return result;\n}\n')
+    out.append('  kilni_trace_end(&line);\n  return result;\n}\n')
     return ''.join(out)
 
 
-def set_all(function, rows):
+def set_all(library, function, rows):
     """The function that puts the thunks over the rows that are present."""
-    out = [f'\nstatic void KILNI_THUNK({function})(kiln_cuda_table_t* table) '
-           '{\n']
+    out = [f'\nstatic void KILNI_THUNK({function})'
+           f'(kiln_{library.lower}_table_t* table) {{\n']
     for row in rows:
-        out.append(f'  if (kilni_cuda_has(table, KILNI_CUDA_ROW_{row.name})) '
+        out.append(f'  if (kilni_{library.lower}_has(table, '
+                   f'KILNI_{library.api}_ROW_{row.name})) '
                    f'table->{row.name} = KILNI_THUNK({row.name});\n')
     out.append('}\n')
     return ''.join(out)
 
 
-def trace_thunks(cuda):
-    return (head('thunks of the trace wrapper.', 'cuda_rows.inc') +
+def trace_thunks(library):
+    # What only says a text is asked while an error is made.
+    rows = [row for row in library.rows if not row.says]
+    return (head('thunks of the trace wrapper.', library.source) +
             '// Included once for each KILNI_SLOT.\n// clang-format off\n' +
-            ''.join(trace_thunk(row) for row in cuda) + set_all('cover', cuda))
+            ''.join(trace_thunk(row) for row in rows) +
+            set_all(library, 'cover', rows))
 
 
 # ---- Fault ----
 
-NOT_COUNTED = ('cuGetErrorName', 'cuGetErrorString')
-
-
 def fault_thunk(row):
-    through = f'      fault_wrapped(KILNI_SLOT)->{row.name}({row.names()});\n'
-    fail = '    return fault_result(KILNI_SLOT);\n'
+    state = f'kilni_table_state.{row.library.lower}'
+    through = (f'{state}.faulted[KILNI_SLOT].{row.name}({row.names()});\n')
+    fail = f'    return ({row.result()}){state}.fault[KILNI_SLOT].result;\n'
     if row.effect == 'DESTROY':
-        fail = f'    (void){through.strip()}\n' + fail
-    return (f'static kiln_cu_result_t KILNI_THUNK({row.name})'
+        fail = f'    (void){through}' + fail
+    return (f'static {row.result()} KILNI_THUNK({row.name})'
             f'({row.signature()}) {{\n'
-            f'  if (fault_is_due(KILNI_SLOT, "{row.name}")) {{\n{fail}  }}\n'
-            f'  return {through.strip()}\n}}\n')
+            f'  if (kilni_fault_is_due(&{state}.fault[KILNI_SLOT], '
+            f'"{row.name}")) {{\n{fail}  }}\n'
+            f'  return {through}}}\n')
 
 
-def fault_thunks(cuda):
-    rows = [row for row in cuda if row.name not in NOT_COUNTED]
-    return (head('thunks of the fault wrapper.', 'cuda_rows.inc') +
+def fault_thunks(library):
+    rows = [row for row in library.rows
+            if not row.says and row.name not in library.not_counted]
+    return (head('thunks of the fault wrapper.', library.source) +
             '// Included once for each KILNI_SLOT.\n// clang-format off\n' +
-            ''.join(fault_thunk(row) for row in rows) + set_all('cover', rows))
+            ''.join(fault_thunk(row) for row in rows) +
+            set_all(library, 'cover', rows))
 
 
 # ---- Null ----
 
-# Written by hand in cuda_null.c.
-NULL_BY_HAND = (
-    'cuDriverGetVersion', 'cuGetErrorName', 'cuGetErrorString',
-    'cuGetProcAddress', 'cuDeviceGet', 'cuDeviceGetCount', 'cuDeviceGetName',
-    'cuDeviceGetUuid', 'cuDeviceTotalMem', 'cuDeviceGetAttribute',
-    'cuDeviceGetPCIBusId', 'cuDevicePrimaryCtxRetain',
-    'cuDevicePrimaryCtxRelease', 'cuDevicePrimaryCtxGetState',
-    'cuCtxGetCurrent', 'cuCtxSetCurrent', 'cuCtxPushCurrent',
-    'cuCtxPopCurrent', 'cuCtxGetApiVersion', 'cuMemGetInfo', 'cuMemAlloc',
-    'cuMemAllocAsync', 'cuMemHostAlloc', 'cuMemFreeHost',
-    'cuMemHostGetDevicePointer', 'cuMemHostRegister', 'cuPointerGetAttribute',
-    'cuPointerGetAttributes', 'cuStreamGetCtx', 'cuLaunchHostFunc',
-    'cuModuleGetFunction', 'cuModuleGetGlobal', 'cuFuncGetAttribute',
-    'cuFuncGetModule', 'cuFuncGetName', 'cuFuncGetParamInfo',
-    'cuOccupancyMaxActiveBlocksPerMultiprocessor',
-    'cuOccupancyMaxPotentialBlockSize')
-
-
 def null_thunk(row):
-    body, used, answer = [], set(), 'KILN_CU_SUCCESS'
+    library = row.library
+    body, used, answer = [], set(), library.success
     for p in row.params:
         if p.way == 'MADE':
             used.add(p.name)
             body.append('uint64_t made = 0;')
             answer = f'null_create(KILNI_HANDLE_{row.handle}, 0, &made)'
             body.append(f'if ({p.name} == NULL) '
-                        'return KILN_CU_ERROR_INVALID_VALUE;')
-            body.append(f'const kiln_cu_result_t result = {answer};')
+                        f'return {library.invalid};')
+            body.append(f'const {row.result()} result = {answer};')
             body.append(f'*{p.name} = ({p.type})(uintptr_t)made;')
             answer = 'result'
         elif p.way == 'ENDED':
             used.add(p.name)
             answer = (f'null_destroy(KILNI_HANDLE_{row.handle}, '
                       f'(uint64_t)(uintptr_t){p.name})')
+        elif p.way == 'ENDED_AT':
+            used.add(p.name)
+            body.append(f'if ({p.name} == NULL) return {library.invalid};')
+            body.append(f'const uint64_t ended = '
+                        f'(uint64_t)(uintptr_t)*{p.name};')
+            body.append(f'*{p.name} = NULL;')
+            answer = f'null_destroy(KILNI_HANDLE_{row.handle}, ended)'
         elif p.way == 'OUT':
             used.add(p.name)
             body.append(f'if ({p.name} != NULL) '
@@ -371,20 +395,19 @@ def null_thunk(row):
             body.append(f'if ({p.name} != NULL) '
                         f'memset({p.name}, 0, {p.count} * sizeof(*{p.name}));')
     text = unused(row, used) + ''.join(f'  {line}\n' for line in body)
-    return (f'static kiln_cu_result_t null_{row.name}({row.signature()}) {{\n'
+    return (f'static {row.result()} null_{row.name}({row.signature()}) {{\n'
             f'{text}  return {answer};\n}}\n')
 
 
-def null_thunks(cuda):
-    unknown = set(NULL_BY_HAND) - {row.name for row in cuda}
-    if unknown:
-        raise RowError(f'NULL_BY_HAND names no row: {sorted(unknown)}')
-    out = [head('thunks of the null provider.', 'cuda_rows.inc') +
+def null_thunks(library):
+    out = [head('thunks of the null provider.', library.source) +
            '// clang-format off\n']
-    out += [null_thunk(row) for row in cuda if row.name not in NULL_BY_HAND]
-    out.append('\nstatic void fill_null(kiln_cuda_table_t* table) {\n')
-    out += [f'  KILNI_CUDA_SET(table, {row.name}, null_{row.name});\n'
-            for row in cuda]
+    out += [null_thunk(row) for row in library.rows
+            if row.name not in library.null_by_hand]
+    out.append('\nstatic void fill_null('
+               f'kiln_{library.lower}_table_t* table) {{\n')
+    out += [f'  KILNI_{library.api}_SET(table, {row.name}, '
+            f'null_{row.name});\n' for row in library.rows]
     out.append('}\n')
     return ''.join(out)
 
@@ -397,59 +420,56 @@ STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
            'kiln_cu_launch_config_t': 'CUlaunchConfig'}
 
 
-def abi_check(cuda, nvrtc):
-    out = [head('the comparison of every signature with cuda.h and nvrtc.h.',
-                'cuda_rows.inc and nvrtc_rows.inc')]
-    out.append('// clang-format off\n#if defined(TEST_HAVE_CUDA_H)\n')
-    for row in cuda:
-        ours, text = f'kilni_{row.name}_fn_t', ''
-        signature = row.signature()
-        for mine, theirs in STRUCTS.items():
-            if mine in signature:
-                ours = f'compared_{row.name}_fn_t'
-                signature = signature.replace(mine, theirs)
-                text = (f'typedef {row.result()} (*{ours})({signature});\n')
-        out.append(f'#if CUDA_VERSION >= {row.version}\n{text}'
-                   f'SAME_TYPE({ours}, PFN_{row.name}_v{row.version});\n'
-                   '#endif\n')
-    out.append('#endif\n#if defined(TEST_HAVE_NVRTC_H)\n')
-    for row in nvrtc:
-        guard = int(row.version) > 12000
-        if guard:
-            out.append(f'#if TEST_NVRTC_VERSION >= {row.version}\n')
-        out.append(f'SAME_TYPE(kilni_{row.name}_fn_t, __typeof__(&{row.name})'
-                   ');\n')
-        if guard:
-            out.append('#endif\n')
-    out.append('#endif\n')
+def abi_check_of_driver(row):
+    ours, text = f'kilni_{row.name}_fn_t', ''
+    signature = row.signature()
+    for mine, theirs in STRUCTS.items():
+        if mine in signature:
+            ours = f'compared_{row.name}_fn_t'
+            signature = signature.replace(mine, theirs)
+            text = f'typedef {row.result()} (*{ours})({signature});\n'
+    return (f'#if CUDA_VERSION >= {row.version}\n{text}'
+            f'SAME_TYPE({ours}, PFN_{row.name}_v{row.version});\n#endif\n')
+
+
+def abi_check_of_library(row):
+    text = f'SAME_TYPE(kilni_{row.name}_fn_t, __typeof__(&{row.name}));\n'
+    if int(row.version) <= 12000:
+        return text
+    return (f'#if TEST_{row.library.api}_VERSION >= {row.version}\n{text}'
+            '#endif\n')
+
+
+def abi_check(libraries):
+    out = [head("the comparison of every signature with NVIDIA's headers.",
+                sources(libraries)) + '// clang-format off\n']
+    for library in libraries:
+        one = (abi_check_of_driver if library.api == 'CUDA' else
+               abi_check_of_library)
+        out.append(f'#if defined(TEST_HAVE_{library.api}_H)\n')
+        out += [one(row) for row in library.rows]
+        out.append('#endif\n')
     return ''.join(out)
 
 
-def fakes(cuda, nvrtc):
+def fakes(libraries):
     """Rows for the libraries that tests load in place of the real ones."""
-    out = [head('rows of the fake libraries.',
-                'cuda_rows.inc and nvrtc_rows.inc')]
+    out = [head('rows of the fake libraries.', sources(libraries))]
     out.append('// Included once for each thing that is made of it.\n'
                '// clang-format off\n')
-    own = ('cuDriverGetVersion', 'cuGetProcAddress')
-    out.append('#if defined(FAKE_CUDA_ROW)\n')
-    for row in cuda:
-        if row.name in own:
-            continue
-        unused_names = ' '.join(f'(void){p.name};' for p in row.params)
-        out.append(f'#if {row.version} <= FAKE_VERSION\n'
-                   f'FAKE_CUDA_ROW({row.name}, {row.name}{row.suffix}, '
-                   f'{row.version}, ({row.signature()}), {unused_names})\n'
-                   '#endif\n')
-    out.append('#endif\n#if defined(FAKE_NVRTC_ROW)\n')
-    for row in nvrtc:
-        if row.name == 'nvrtcVersion' or row.says:
-            continue
-        unused_names = ' '.join(f'(void){p.name};' for p in row.params)
-        out.append(f'#if {row.version} <= FAKE_VERSION\n'
-                   f'FAKE_NVRTC_ROW({row.name}, ({row.signature()}), '
-                   f'{unused_names})\n#endif\n')
-    out.append('#endif\n')
+    for library in libraries:
+        out.append(f'#if defined(FAKE_{library.api}_ROW)\n')
+        for row in library.rows:
+            if row.says or row.name in library.fake_by_hand:
+                continue
+            symbol = ''
+            if library.api == 'CUDA':
+                symbol = f'{row.name}{row.suffix}, {row.version}, '
+            unused_names = ' '.join(f'(void){p.name};' for p in row.params)
+            out.append(f'#if {row.version} <= FAKE_VERSION\n'
+                       f'FAKE_{library.api}_ROW({row.name}, {symbol}'
+                       f'({row.signature()}), {unused_names})\n#endif\n')
+        out.append('#endif\n')
     return ''.join(out)
 
 
@@ -459,7 +479,8 @@ def yes(text):
     return text.lower().replace('_', ' ')
 
 
-def reference(cuda, nvrtc):
+def reference(libraries):
+    cuda, others = libraries[0], libraries[1:]
     out = ['<!-- SPDX-License-Identifier: Apache-2.0 -->\n'
            '<!-- Generated by tools/gen_tables.py from src/table/*_rows.inc: '
            'never edit it. -->\n\n'
@@ -476,7 +497,7 @@ def reference(cuda, nvrtc):
            'in\nglobal mode. *Effect*: what the call does to handles.\n\n'
            '| Symbol | Since | Need | Context | Capture | Effect | Handle | '
            'Without it |\n|---|---|---|---|---|---|---|---|\n']
-    for row in cuda:
+    for row in cuda.rows:
         version = int(row.version)
         handle = '' if row.handle == 'NONE' else yes(row.handle)
         out.append(f'| `{row.name}{row.suffix}` | '
@@ -484,31 +505,75 @@ def reference(cuda, nvrtc):
                    f'{yes(row.need)} | {yes(row.context)} | '
                    f'{yes(row.capture)} | {yes(row.effect)} | {handle} | '
                    f'{row.feature and "no " + row.feature} |\n')
-    out.append('\n## NVRTC\n\n| Symbol | Since | Need | Effect | Without it '
-               '|\n|---|---|---|---|---|\n')
-    for row in nvrtc:
-        version = int(row.version)
-        out.append(f'| `{row.name}` | '
-                   f'{version // 1000}.{version % 1000 // 10} | '
-                   f'{yes(row.need)} | {yes(row.effect)} | '
-                   f'{row.feature and "no " + row.feature} |\n')
+    for library in others:
+        out.append(f'\n## {library.title}\n\n| Symbol | Since | Need | '
+                   'Effect | Without it |\n|---|---|---|---|---|\n')
+        for row in library.rows:
+            version = int(row.version)
+            out.append(f'| `{row.name}` | '
+                       f'{version // 1000}.{version % 1000 // 10} | '
+                       f'{yes(row.need)} | {yes(row.effect)} | '
+                       f'{row.feature and "no " + row.feature} |\n')
     return ''.join(out)
+
+
+# ---- The libraries ----
+
+def make_libraries():
+    return [
+        Library(
+            'CUDA', 'The CUDA driver', 'kiln_cu_result_t', 'KILN_CU_',
+            'KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER',
+            null_by_hand=(
+                'cuDriverGetVersion', 'cuGetErrorName', 'cuGetErrorString',
+                'cuGetProcAddress', 'cuDeviceGet', 'cuDeviceGetCount',
+                'cuDeviceGetName', 'cuDeviceGetUuid', 'cuDeviceTotalMem',
+                'cuDeviceGetAttribute', 'cuDeviceGetPCIBusId',
+                'cuDevicePrimaryCtxRetain', 'cuDevicePrimaryCtxRelease',
+                'cuDevicePrimaryCtxGetState', 'cuCtxGetCurrent',
+                'cuCtxSetCurrent', 'cuCtxPushCurrent', 'cuCtxPopCurrent',
+                'cuCtxGetApiVersion', 'cuMemGetInfo', 'cuMemAlloc',
+                'cuMemAllocAsync', 'cuMemHostAlloc', 'cuMemFreeHost',
+                'cuMemHostGetDevicePointer', 'cuMemHostRegister',
+                'cuPointerGetAttribute', 'cuPointerGetAttributes',
+                'cuStreamGetCtx', 'cuLaunchHostFunc', 'cuModuleGetFunction',
+                'cuModuleGetGlobal', 'cuFuncGetAttribute', 'cuFuncGetModule',
+                'cuFuncGetName', 'cuFuncGetParamInfo',
+                'cuOccupancyMaxActiveBlocksPerMultiprocessor',
+                'cuOccupancyMaxPotentialBlockSize'),
+            not_counted=('cuGetErrorName', 'cuGetErrorString'),
+            fake_by_hand=('cuDriverGetVersion', 'cuGetProcAddress')),
+        Library(
+            'NVRTC', 'NVRTC', 'kiln_nvrtc_result_t', 'KILN_NVRTC_',
+            'KILN_NVRTC_ERROR_INTERNAL_ERROR', handle='PROGRAM',
+            null_by_hand=(
+                'nvrtcVersion', 'nvrtcGetErrorString',
+                'nvrtcGetNumSupportedArchs', 'nvrtcGetSupportedArchs',
+                'nvrtcGetPTXSize', 'nvrtcGetPTX', 'nvrtcGetCUBINSize',
+                'nvrtcGetCUBIN', 'nvrtcGetLTOIRSize', 'nvrtcGetLTOIR',
+                'nvrtcGetOptiXIRSize', 'nvrtcGetOptiXIR',
+                'nvrtcGetProgramLogSize', 'nvrtcGetProgramLog',
+                'nvrtcGetLoweredName'),
+            fake_by_hand=('nvrtcVersion',)),
+    ]
 
 
 def outputs():
     table = os.path.join(ROOT, 'src', 'table')
-    cuda = read_rows('CUDA', os.path.join(table, 'cuda_rows.inc'))
-    nvrtc = read_rows('NVRTC', os.path.join(table, 'nvrtc_rows.inc'))
-    return {
-        'src/table/table_types_gen.h': types_header(cuda, nvrtc),
-        'src/table/absent_thunks_gen.inc': absent_thunks(cuda, nvrtc),
-        'src/table/null_thunks_gen.inc': null_thunks(cuda),
-        'src/table/trace_thunks_gen.inc': trace_thunks(cuda),
-        'src/table/fault_thunks_gen.inc': fault_thunks(cuda),
-        'tests/unit/table/abi_check_gen.inc': abi_check(cuda, nvrtc),
-        'tests/support/fake_rows_gen.inc': fakes(cuda, nvrtc),
-        'docs/reference/driver-rows.md': reference(cuda, nvrtc),
-    }
+    libraries = make_libraries()
+    found = {}
+    for library in libraries:
+        read_rows(library, os.path.join(table, library.source))
+        name = f'src/table/{library.lower}_%s_gen.inc'
+        found[name % 'null'] = null_thunks(library)
+        found[name % 'trace'] = trace_thunks(library)
+        found[name % 'fault'] = fault_thunks(library)
+    found['src/table/table_types_gen.h'] = types_header(libraries)
+    found['src/table/absent_thunks_gen.inc'] = absent_thunks(libraries)
+    found['tests/unit/table/abi_check_gen.inc'] = abi_check(libraries)
+    found['tests/support/fake_rows_gen.inc'] = fakes(libraries)
+    found['docs/reference/driver-rows.md'] = reference(libraries)
+    return found
 
 
 def main(argv):

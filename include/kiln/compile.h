@@ -123,11 +123,14 @@ typedef struct kiln_compile_result_t kiln_compile_result_t;
 // Compiles `source`. `options` may be NULL.
 //
 // `*out_result` is made also when compilation failed, so that its log can be
-// read; only INVALID_ARGUMENT, OUT_OF_MEMORY and INVALID_STATE leave it NULL.
+// read; only INVALID_ARGUMENT, LIMIT_EXCEEDED, OUT_OF_MEMORY and INVALID_STATE
+// leave it NULL.
 //
 //   COMPILE_FAILED    the source has errors (the first one is the message), or
 //                     an option is none of NVRTC's
 //   INVALID_ARGUMENT  an option out of its range, source with a NUL in it
+//   LIMIT_EXCEEDED    more than 4,096 entries in a list, an option of more than
+//                     1 MiB, a source of more than 256 MiB
 //   UNSUPPORTED       a feature that this NVRTC lacks, by name
 //
 // The caller owns `*out_result`. Leaves locale, context and environment of the

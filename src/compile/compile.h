@@ -8,15 +8,29 @@
 #include "base/keep.h"
 #include "kiln/compile.h"
 #include "kiln/locate.h"
+#include "table/table.h"
+
+// Which NVRTC is opened, and how. thread-compatible
+typedef struct kilni_compiler_wish_t {
+  const char* library;      // NULL: the search decides
+  const char* system_root;  // where the search begins; NULL: "/"
+  bool trace;               // log every call into it
+} kilni_compiler_wish_t;
 
 // Finds and opens NVRTC. `host` and `keep` outlive or are kept by the
-// compiler. `library` and `system_root` may be NULL. `out_report`, if not NULL,
-// receives the report of the search, with the files that could not be opened
-// among the tried ones, also on failure; NULL only without memory.
+// compiler. `out_report`, if not NULL, receives the report of the search, with
+// the files that could not be opened among the tried ones, also on failure;
+// NULL only without memory.
 kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
-                                  const char* library, const char* system_root,
+                                  const kilni_compiler_wish_t* wish,
                                   kiln_locate_report_t** out_report,
                                   kiln_compiler_t** out_compiler);
+
+// A compiler over a table that somebody else has filled and that needs no
+// library to stay open: the null provider, a wrapper. It has no include folder.
+kiln_status_t kilni_compiler_create(const kiln_host_t* host, kilni_keep_t keep,
+                                    const kiln_nvrtc_table_t* table,
+                                    kiln_compiler_t** out_compiler);
 
 // How the search came to the library.
 uint32_t kilni_compiler_scope(const kiln_compiler_t* compiler);

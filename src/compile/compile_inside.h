@@ -22,7 +22,8 @@ struct kiln_compiler_t {
   atomic_uint references;
   uint32_t scope;
   kiln_nvrtc_table_t table;
-  kilni_dynlib_t* library;
+  kilni_dynlib_t* library;  // NULL: the table is somebody else's
+  bool traced;              // `table` is a trace wrapper of ours
   char* path;
   char* include_dir;
   int* archs;  // ascending

@@ -20,6 +20,7 @@ void kiln_compiler_retain(kiln_compiler_t* compiler) {
 static void destroy(kiln_compiler_t* compiler) {
   kiln_allocator_t allocator = compiler->host->allocator;
   kilni_keep_t keep = compiler->keep;
+  if (compiler->traced) kilni_nvrtc_trace_remove(&compiler->table);
   kilni_dynlib_close(compiler->library);
   kilni_strfree(allocator, compiler->path);
   kilni_strfree(allocator, compiler->include_dir);
@@ -83,10 +84,16 @@ static kiln_status_t read_archs(kiln_compiler_t* compiler) {
 
 // Opens one candidate into `compiler`; on failure `compiler` may hold a part.
 static kiln_status_t open_candidate(kiln_compiler_t* compiler,
-                                    const kiln_locate_candidate_t* candidate) {
+                                    const kiln_locate_candidate_t* candidate,
+                                    bool trace) {
   const kiln_host_t* host = compiler->host;
   KILNI_RETURN_IF_ERROR(kilni_nvrtc_table_open(
       host, candidate->path, &compiler->table, &compiler->library));
+  if (trace) {
+    KILNI_RETURN_IF_ERROR(kilni_nvrtc_trace_install(&compiler->table, host->log,
+                                                    &compiler->table));
+    compiler->traced = true;
+  }
   const char* path = kilni_dynlib_path(compiler->library);
   if (path[0] == 0) path = candidate->path;
   KILNI_RETURN_IF_ERROR(
@@ -119,10 +126,33 @@ static kiln_status_t create(const kiln_host_t* host, kilni_keep_t keep,
 
 static kiln_status_t try_candidate(const kiln_host_t* host, kilni_keep_t keep,
                                    const kiln_locate_candidate_t* candidate,
-                                   kiln_compiler_t** out_compiler) {
+                                   bool trace, kiln_compiler_t** out_compiler) {
   kiln_compiler_t* compiler = NULL;
   KILNI_RETURN_IF_ERROR(create(host, keep, &compiler));
-  kiln_status_t status = open_candidate(compiler, candidate);
+  kiln_status_t status = open_candidate(compiler, candidate, trace);
+  if (!kiln_status_is_ok(status)) {
+    kiln_compiler_release(compiler);
+    return status;
+  }
+  *out_compiler = compiler;
+  return NULL;
+}
+
+kiln_status_t kilni_compiler_create(const kiln_host_t* host, kilni_keep_t keep,
+                                    const kiln_nvrtc_table_t* table,
+                                    kiln_compiler_t** out_compiler) {
+  *out_compiler = NULL;
+  kiln_compiler_t* compiler = NULL;
+  KILNI_RETURN_IF_ERROR(create(host, keep, &compiler));
+  compiler->table = *table;
+  compiler->scope = KILN_LOCATE_SCOPE_EXPLICIT;
+  kiln_status_t status =
+      kilni_strdup(host->allocator, kilni_sv(table->origin), &compiler->path);
+  if (kiln_status_is_ok(status)) {
+    status =
+        kilni_strdup(host->allocator, kilni_sv(""), &compiler->include_dir);
+  }
+  if (kiln_status_is_ok(status)) status = read_archs(compiler);
   if (!kiln_status_is_ok(status)) {
     kiln_compiler_release(compiler);
     return status;
@@ -151,13 +181,14 @@ static kiln_status_t nothing_worked(const kiln_locate_report_t* report) {
 }
 
 static kiln_status_t try_all(const kiln_host_t* host, kilni_keep_t keep,
-                             kiln_locate_report_t* report,
+                             kiln_locate_report_t* report, bool trace,
                              kiln_compiler_t** out_compiler) {
   uint32_t count = kiln_locate_report_candidate_count(report);
   for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_candidate_t* candidate =
         kiln_locate_report_candidate(report, i);
-    kiln_status_t status = try_candidate(host, keep, candidate, out_compiler);
+    kiln_status_t status =
+        try_candidate(host, keep, candidate, trace, out_compiler);
     if (kiln_status_is_ok(status)) {
       KILNI_LOG(&host->log, INFO, "took NVRTC \"%s\" (%s)",
                 kiln_compiler_path(*out_compiler),
@@ -165,7 +196,11 @@ static kiln_status_t try_all(const kiln_host_t* host, kilni_keep_t keep,
       return NULL;
     }
     kiln_status_code_t code = kiln_status_code(status);
-    if (code == KILN_STATUS_OUT_OF_MEMORY) return status;
+    // These are of this process and not of the file.
+    if (code == KILN_STATUS_OUT_OF_MEMORY ||
+        code == KILN_STATUS_LIMIT_EXCEEDED) {
+      return status;
+    }
     kiln_status_t noted = kilni_locate_report_reject(
         report, candidate->path, kiln_status_message(status));
     // Something that was named is taken or is an error.
@@ -179,15 +214,15 @@ static kiln_status_t try_all(const kiln_host_t* host, kilni_keep_t keep,
 }
 
 kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
-                                  const char* library, const char* system_root,
+                                  const kilni_compiler_wish_t* wish,
                                   kiln_locate_report_t** out_report,
                                   kiln_compiler_t** out_compiler) {
   *out_compiler = NULL;
   kiln_locate_report_t* report = NULL;
-  kiln_status_t status = kilni_locate_nvrtc(host->allocator, host->env, library,
-                                            system_root, &report);
+  kiln_status_t status = kilni_locate_nvrtc(
+      host->allocator, host->env, wish->library, wish->system_root, &report);
   if (kiln_status_is_ok(status)) {
-    status = try_all(host, keep, report, out_compiler);
+    status = try_all(host, keep, report, wish->trace, out_compiler);
   }
   if (out_report != NULL) {
     *out_report = report;

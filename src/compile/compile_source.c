@@ -433,7 +433,8 @@ kiln_status_t kiln_compiler_compile(kiln_compiler_t* compiler,
   kiln_status_t status = compile_into(compiler, source, &given, result);
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OUT_OF_MEMORY ||
-      code == KILN_STATUS_INVALID_ARGUMENT) {
+      code == KILN_STATUS_INVALID_ARGUMENT ||
+      code == KILN_STATUS_LIMIT_EXCEEDED) {
     kiln_compile_result_release(result);
     return status;
   }

@@ -121,8 +121,9 @@ kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
   kiln_compiler_options_t given;
   KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_compiler_options_t",
                                            sizeof(given), &given));
-  return kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime),
-                             given.library, NULL, NULL, out_compiler);
+  kilni_compiler_wish_t wish = {given.library, NULL, runtime->trace};
+  return kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime), &wish,
+                             NULL, out_compiler);
 }
 
 // ---- The fact sheet ----
@@ -154,10 +155,13 @@ static kiln_status_t probe_with_compiler(kiln_runtime_t* runtime,
                                          kiln_probe_t** out_probe) {
   kiln_compiler_t* compiler = NULL;
   kiln_locate_report_t* report = NULL;
-  kiln_status_t status =
-      kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime),
-                          options->nvrtc_library, NULL, &report, &compiler);
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  kilni_compiler_wish_t wish = {options->nvrtc_library, NULL, runtime->trace};
+  kiln_status_t status = kilni_compiler_open(
+      &runtime->host, kilni_runtime_keep(runtime), &wish, &report, &compiler);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) {
+    kiln_locate_report_release(report);
+    return status;
+  }
   source->nvrtc_status = status;
   source->nvrtc_report = report;
   if (compiler != NULL) {

@@ -61,18 +61,22 @@ static bool null_add(kilni_null_state_t* state, uint32_t kind, uint64_t bytes,
   return true;
 }
 
-static kiln_cu_result_t null_create(uint32_t kind, uint64_t bytes,
-                                    uint64_t* inout_value) {
+bool kilni_null_create(uint32_t kind, uint64_t bytes, uint64_t* inout_value) {
   kilni_null_state_t* state = null_lock();
   const bool added = null_add(state, kind, bytes, inout_value);
   null_unlock(state);
-  if (added) return KILN_CU_SUCCESS;
-  *inout_value = 0;
-  return KILN_CU_ERROR_OUT_OF_MEMORY;
+  if (!added) *inout_value = 0;
+  return added;
 }
 
-// Takes a live handle out; `*out_bytes` is what null_create was told.
-static bool null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
+static kiln_cu_result_t null_create(uint32_t kind, uint64_t bytes,
+                                    uint64_t* inout_value) {
+  return kilni_null_create(kind, bytes, inout_value)
+             ? KILN_CU_SUCCESS
+             : KILN_CU_ERROR_OUT_OF_MEMORY;
+}
+
+bool kilni_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
   kilni_null_state_t* state = null_lock();
   bool found = false;
   for (size_t i = state->count; i-- > 0 && !found;) {
@@ -96,8 +100,8 @@ static bool null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
 static kiln_cu_result_t null_destroy(uint32_t kind, uint64_t value) {
   uint64_t bytes = 0;
   if (kind == KILNI_HANDLE_MEMORY && value == 0) return KILN_CU_SUCCESS;
-  return null_take(kind, value, &bytes) ? KILN_CU_SUCCESS
-                                        : KILN_CU_ERROR_INVALID_HANDLE;
+  return kilni_null_take(kind, value, &bytes) ? KILN_CU_SUCCESS
+                                              : KILN_CU_ERROR_INVALID_HANDLE;
 }
 
 uint64_t kilni_cuda_null_live(uint32_t kind) {
@@ -380,8 +384,8 @@ static kiln_cu_result_t null_cuMemHostAlloc(void** address, size_t bytes,
 
 static kiln_cu_result_t null_cuMemFreeHost(void* address) {
   uint64_t bytes = 0;
-  if (!null_take(KILNI_HANDLE_HOST_MEMORY, (uint64_t)(uintptr_t)address,
-                 &bytes)) {
+  if (!kilni_null_take(KILNI_HANDLE_HOST_MEMORY, (uint64_t)(uintptr_t)address,
+                       &bytes)) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   kilni_free_aligned(kiln_allocator_libc(), address, (size_t)bytes,
@@ -569,7 +573,7 @@ static kiln_cu_result_t null_cuOccupancyMaxPotentialBlockSize(
   return KILN_CU_SUCCESS;
 }
 
-#include "table/null_thunks_gen.inc"
+#include "table/cuda_null_gen.inc"
 
 void kilni_cuda_table_null(kiln_cuda_table_t* out_table) {
   kilni_cuda_table_init(out_table, "null", "built in");

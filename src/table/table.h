@@ -154,6 +154,9 @@ void kilni_cuda_null_reset(void);
 // software device can both be wrapped. Install wrappers before the first call
 // through the table and remove them after the last.
 enum { KILNI_WRAP_SLOTS = 2 };
+//
+// Every library's table has the same ones; what is said here of the driver's
+// holds for all. `result` of a fault is in the library's own numbers.
 
 // Fills `out_table` (which may be `wrapped` itself: it is copied) with thunks
 // that call `wrapped` and log each call with its arguments, what it gave and
@@ -175,7 +178,7 @@ enum { KILNI_FAULT_ONCE = 0, KILNI_FAULT_FROM = 1 };
 // too. A failed DESTROY calls through first and then reports; any other failed
 // call does not happen. cuGetErrorName and cuGetErrorString are not counted.
 void kilni_cuda_fault_arm(const kiln_cuda_table_t* table, uint64_t nth,
-                          uint32_t mode, kiln_cu_result_t result);
+                          uint32_t mode, uint32_t result);
 // Ends it. Returns the number of calls counted since, failed ones included.
 uint64_t kilni_cuda_fault_disarm(const kiln_cuda_table_t* table);
 // The name of the first call that was made to fail; NULL if none was.
@@ -226,6 +229,8 @@ typedef struct kiln_nvrtc_table_t {
   const char* origin;  // the file; borrowed from the library
   int major;           // of NVRTC's own version
   int minor;
+  uint32_t slot;  // of a wrapper: which of its places it holds
+  uint32_t reserved;
   uint64_t present[1];  // one bit for each row
 #define KILNI_NVRTC_ROW(name, ...) kilni_##name##_fn_t name;
 #include "table/nvrtc_rows.inc"
@@ -254,6 +259,23 @@ kiln_status_t kilni_nvrtc_table_open(const kiln_host_t* host,
                                      const char* library,
                                      kiln_nvrtc_table_t* out_table,
                                      kilni_dynlib_t** out_library);
+
+// A compiler that compiles nothing: every source becomes the same PTX without a
+// kernel. Its programs are among the handles of kilni_cuda_null_live.
+void kilni_nvrtc_table_null(kiln_nvrtc_table_t* out_table);
+
+// Wrappers, as those of the driver. nvrtcGetErrorString is not wrapped.
+kiln_status_t kilni_nvrtc_trace_install(const kiln_nvrtc_table_t* wrapped,
+                                        kiln_log_sink_t log,
+                                        kiln_nvrtc_table_t* out_table);
+void kilni_nvrtc_trace_remove(const kiln_nvrtc_table_t* table);
+kiln_status_t kilni_nvrtc_fault_install(const kiln_nvrtc_table_t* wrapped,
+                                        kiln_nvrtc_table_t* out_table);
+void kilni_nvrtc_fault_remove(const kiln_nvrtc_table_t* table);
+void kilni_nvrtc_fault_arm(const kiln_nvrtc_table_t* table, uint64_t nth,
+                           uint32_t mode, uint32_t result);
+uint64_t kilni_nvrtc_fault_disarm(const kiln_nvrtc_table_t* table);
+const char* kilni_nvrtc_fault_hit(const kiln_nvrtc_table_t* table);
 
 // The status of a call into NVRTC, as kilni_cuda_status.
 kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,

@@ -18,7 +18,6 @@ kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table);
 typedef struct kilni_trace_slot_t {
   atomic_bool used;
   kiln_log_sink_t log;
-  kiln_cuda_table_t wrapped;
 } kilni_trace_slot_t;
 
 // A place of the fault wrapper. thread-safe
@@ -27,13 +26,12 @@ typedef struct kilni_trace_slot_t {
 // touched by that thread.
 typedef struct kilni_fault_slot_t {
   atomic_bool used;
-  kiln_cuda_table_t wrapped;
   atomic_uintptr_t thread;
   uint64_t nth;
   uint64_t calls;
   const char* hit;
   uint32_t mode;
-  kiln_cu_result_t result;
+  uint32_t result;  // in the library's own numbers
 } kilni_fault_slot_t;
 
 // A live handle of the null provider. thread-compatible
@@ -59,13 +57,29 @@ typedef struct kilni_null_state_t {
   uint32_t depth;
 } kilni_null_state_t;
 
+// The places of one library's wrappers, and what each wraps.
+#define KILNI_WRAPPED(library)                          \
+  struct {                                              \
+    kilni_trace_slot_t trace[KILNI_WRAP_SLOTS];         \
+    kiln_##library##_table_t traced[KILNI_WRAP_SLOTS];  \
+    kilni_fault_slot_t fault[KILNI_WRAP_SLOTS];         \
+    kiln_##library##_table_t faulted[KILNI_WRAP_SLOTS]; \
+  } library
+
 // All of it. thread-safe
 typedef struct kilni_table_state_t {
-  kilni_trace_slot_t trace[KILNI_WRAP_SLOTS];
-  kilni_fault_slot_t fault[KILNI_WRAP_SLOTS];
+  KILNI_WRAPPED(cuda);
+  KILNI_WRAPPED(nvrtc);
   kilni_null_state_t null;
 } kilni_table_state_t;
 
 extern kilni_table_state_t kilni_table_state;
+
+// cuda_null.c: the handles of the null providers of all libraries. Adds a live
+// one; `*inout_value` 0 asks for a new number. False without memory.
+bool kilni_null_create(uint32_t kind, uint64_t bytes, uint64_t* inout_value);
+// Takes a live one out; `*out_bytes` is what was said when it was added. False,
+// and counted, if it does not live.
+bool kilni_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes);
 
 #endif  // KILN_SRC_TABLE_TABLE_INSIDE_H_

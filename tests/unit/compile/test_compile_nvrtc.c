@@ -270,8 +270,9 @@ int main(void) {
   g_host.process_id = kilni_process_id();
   if (!kiln_status_is_ok(kilni_env_init(&g_env, g_host.allocator))) return 1;
   kilni_keep_t nobody = {0};
-  kiln_status_t status =
-      kilni_compiler_open(&g_host, nobody, NULL, NULL, NULL, &g_compiler);
+  kiln_status_t status = kilni_compiler_open(
+      &g_host, nobody, &(kilni_compiler_wish_t){NULL, NULL, false}, NULL,
+      &g_compiler);
   if (!kiln_status_is_ok(status)) {
     char text[4096];
     kiln_status_format(status, sizeof(text), text, NULL);

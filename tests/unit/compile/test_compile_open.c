@@ -48,8 +48,9 @@ static void test_a_file_that_is_no_library(void** state) {
   kilni_keep_t nobody = {0};
   kiln_locate_report_t* report = NULL;
   kiln_compiler_t* compiler = NULL;
-  kiln_status_t status =
-      kilni_compiler_open(&g_host, nobody, path, NULL, &report, &compiler);
+  kiln_status_t status = kilni_compiler_open(
+      &g_host, nobody, &(kilni_compiler_wish_t){path, NULL, false}, &report,
+      &compiler);
   unlink(path);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   assert_null(compiler);
@@ -66,8 +67,9 @@ static void test_a_library_that_is_not_nvrtc(void** state) {
   (void)state;
   kilni_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
-  kiln_status_t status =
-      kilni_compiler_open(&g_host, nobody, "libm.so.6", NULL, NULL, &compiler);
+  kiln_status_t status = kilni_compiler_open(
+      &g_host, nobody, &(kilni_compiler_wish_t){"libm.so.6", NULL, false}, NULL,
+      &compiler);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INCOMPATIBLE);
   assert_null(compiler);
   assert_non_null(kiln_status_fix(status));
@@ -91,7 +93,9 @@ static void test_the_places_are_listed(void** state) {
   kilni_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
   kiln_status_t status = kilni_compiler_open(
-      &g_host, nobody, NULL, "/nonexistent-root", NULL, &compiler);
+      &g_host, nobody,
+      &(kilni_compiler_wish_t){NULL, "/nonexistent-root", false}, NULL,
+      &compiler);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   char text[8192];
   kiln_status_format(status, sizeof(text), text, NULL);
