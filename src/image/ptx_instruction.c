@@ -23,6 +23,7 @@ typedef struct draft_t {
   uint32_t opcode;
   uint32_t operand_count;
   kilni_ptx_operand_t operands[OPERANDS];
+  kilni_ptx_place_t places[OPERANDS];
   kilni_ptx_token_t target;  // of bra
 } draft_t;
 
@@ -146,6 +147,13 @@ static bool add_form(kilni_ptx_reader_t* reader, const draft_t* draft,
   form->first_modifier = first;
   form->text_offset = offset;
   form->line = draft->line;
+  kilni_ptx_rule_t* rule =
+      kilni_ptx_push(reader, &reader->rules, 1, "forms", UINT32_MAX);
+  if (rule == NULL ||
+      !kilni_ptx_rule_find(reader, &draft->mnemonic, opcode, modifiers,
+                           draft->modifier_count, rule)) {
+    return false;
+  }
   reader->form_buckets[bucket] = reader->arena->forms.count;
   if ((size_t)reader->arena->forms.count * 2 < reader->form_bucket_count) {
     return true;
@@ -205,6 +213,10 @@ static bool read_operands(kilni_ptx_reader_t* reader, draft_t* draft) {
       return kilni_ptx_fail_limit(reader, "instruction_operands", limit);
     }
     kilni_ptx_operand_t* slot = &draft->operands[draft->operand_count];
+    kilni_ptx_place_t* place = &draft->places[draft->operand_count];
+    place->start = reader->token.start;
+    place->line = reader->token.line;
+    place->column = reader->token.column;
     if (!kilni_ptx_operand(reader, draft->opcode, slot)) return false;
     draft->operand_count++;
     if (!kilni_ptx_accept(reader, ',', &more)) return false;
@@ -370,13 +382,17 @@ static bool add_instruction(kilni_ptx_reader_t* reader, const draft_t* draft) {
          kilni_ptx_pend(reader, &draft->target, name, false, first);
 }
 
-static bool check_types(kilni_ptx_reader_t* reader, const draft_t* draft) {
-  const kilni_ptx_form_t* form = form_at(reader, draft->form);
-  if (form->modifier_count == 0) return true;
-  const uint16_t* modifiers =
-      KILNI_PTX_AT(reader->arena->modifiers, uint16_t, form->first_modifier);
-  return kilni_ptx_check_types(reader, &draft->mnemonic, form, modifiers,
-                               draft->operands, draft->operand_count);
+static bool check_operands(kilni_ptx_reader_t* reader, const draft_t* draft) {
+  const kilni_ptx_rule_t* rule =
+      KILNI_PTX_AT(reader->rules, kilni_ptx_rule_t, draft->form);
+  if (rule->shapes == NULL) return true;
+  const kilni_ptx_judge_t judge = {.reader = reader,
+                                   .rule = rule,
+                                   .operands = draft->operands,
+                                   .places = draft->places,
+                                   .opcode = draft->opcode,
+                                   .count = draft->operand_count};
+  return kilni_ptx_check_operands(&judge);
 }
 
 static bool read_rest(kilni_ptx_reader_t* reader, draft_t* draft) {
@@ -387,7 +403,7 @@ static bool read_rest(kilni_ptx_reader_t* reader, draft_t* draft) {
   } else if (draft->opcode == KILNI_PTX_OP_CALL) {
     ok = read_call(reader, draft);
   } else {
-    ok = read_operands(reader, draft) && check_types(reader, draft);
+    ok = read_operands(reader, draft) && check_operands(reader, draft);
   }
   if (ok && draft->opcode == KILNI_PTX_OP_BRX) ok = check_brx(reader, draft);
   return ok && kilni_ptx_expect(reader, ';') && add_instruction(reader, draft);

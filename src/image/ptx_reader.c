@@ -507,6 +507,7 @@ static void init_elements(kilni_ptx_reader_t* reader) {
   reader->prototypes.element = sizeof(kilni_ptx_variable_t);
   reader->children.element = sizeof(kilni_ptx_operand_t);
   reader->spelling.element = 1;
+  reader->rules.element = sizeof(kilni_ptx_rule_t);
   reader->function = KILNI_PTX_NONE;
   reader->location = KILNI_PTX_NONE;
 }
@@ -555,6 +556,7 @@ static void free_reader(kilni_ptx_reader_t* reader) {
   free_array(allocator, &reader->prototypes);
   free_array(allocator, &reader->children);
   free_array(allocator, &reader->spelling);
+  free_array(allocator, &reader->rules);
 }
 
 kiln_status_t kilni_ptx_module_create(kiln_bytes_view_t text, const char* name,

@@ -130,6 +130,7 @@ typedef struct kilni_ptx_reader_t {
   kilni_ptx_array_t prototypes;  // variables, moved behind the body's
   kilni_ptx_array_t children;    // operands of open brackets
   kilni_ptx_array_t spelling;    // the mnemonic being read
+  kilni_ptx_array_t rules;       // of the forms
   uint32_t function;             // NONE at module scope
   uint32_t depth;                // scopes open
   uint32_t nesting;              // brackets and operators open
@@ -150,13 +151,53 @@ uint32_t kilni_ptx_type_find(kiln_string_view_t text);
 uint32_t kilni_ptx_space_find(kiln_string_view_t text);
 uint32_t kilni_ptx_sreg_find(kiln_string_view_t text, uint64_t* out_number);
 
-// --- types of operands (ptx_types.c) ---
-// Fails at `at` where an operand is not of the type that the form works on.
-bool kilni_ptx_check_types(kilni_ptx_reader_t* reader,
-                           const kilni_ptx_token_t* at,
-                           const kilni_ptx_form_t* form,
-                           const uint16_t* modifiers,
-                           const kilni_ptx_operand_t* operands, uint32_t count);
+// --- what operands must be (ptx_rules.c, ptx_types.c, ptx_address.c) ---
+// What the operands of one spelling must be. thread-compatible
+typedef struct kilni_ptx_rule_t {
+  const char* shapes;  // of ptx_rules.inc; NULL: not judged
+  uint8_t types[2];    // kilni_ptx_type_t, as written
+  uint8_t vector;      // 2, 4 or 8 of `.v2` and so on, else 1
+  uint8_t space;       // kilni_ptx_space_t; NONE is generic
+  uint8_t hint;        // 1: `.L2::cache_hint`, which takes one operand more
+  uint8_t exact;       // 1: no register may be wider than its type
+  uint16_t reserved;
+} kilni_ptx_rule_t;
+
+// Where an operand begins. thread-compatible
+typedef struct kilni_ptx_place_t {
+  const char* start;
+  uint32_t line;
+  uint32_t column;
+} kilni_ptx_place_t;
+
+// The operands of one instruction, being judged. one-thread
+typedef struct kilni_ptx_judge_t {
+  kilni_ptx_reader_t* reader;
+  const kilni_ptx_rule_t* rule;
+  const kilni_ptx_operand_t* operands;
+  const kilni_ptx_place_t* places;
+  uint32_t opcode;
+  uint32_t count;
+} kilni_ptx_judge_t;
+
+// Fails at `at` where the spelling names a type or a space that the
+// instruction does not work on.
+bool kilni_ptx_rule_find(kilni_ptx_reader_t* reader,
+                         const kilni_ptx_token_t* at, uint32_t opcode,
+                         const uint16_t* modifiers, uint32_t count,
+                         kilni_ptx_rule_t* out_rule);
+// Fails at the first operand that is not what the rule wants.
+bool kilni_ptx_check_operands(const kilni_ptx_judge_t* judge);
+bool kilni_ptx_check_address(const kilni_ptx_judge_t* judge, uint32_t index,
+                             bool is_written);
+// "operand n of "x" must be <wanted>, and is <found>"; false.
+bool kilni_ptx_fail_operand(const kilni_ptx_judge_t* judge, uint32_t index,
+                            const char* fix, const char* wanted,
+                            const char* found);
+const kilni_ptx_register_t* kilni_ptx_register(
+    const kilni_ptx_reader_t* reader, const kilni_ptx_operand_t* operand);
+const kilni_ptx_variable_t* kilni_ptx_variable(
+    const kilni_ptx_reader_t* reader, const kilni_ptx_operand_t* operand);
 
 // --- errors, tokens, arrays (ptx_reader.c) ---
 bool kilni_ptx_fail(kilni_ptx_reader_t* reader, const kilni_ptx_token_t* at,

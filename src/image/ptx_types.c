@@ -1,134 +1,594 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// image: whether the registers of an instruction are of the types it works on.
+// image: whether the operands of an instruction are what its rule wants.
 //
-// Only instructions whose operands all follow from their one type are judged;
-// the rules are those of the PTX ISA's section on operand types: the sizes are
-// equal, a `.b` type goes with any class, signed with unsigned, and an integer
-// never with a float. Loads, stores, conversions and moves, which relax sizes
-// or take parts, are left to whoever executes them.
+// The rules are those of the PTX ISA's section on operand types, as ptxas has
+// them: the sizes are equal, or the register is the wider one in loads, stores
+// and conversions; a `.b` type goes with any class, signed with unsigned, and
+// an integer never with a float. Addresses are ptx_address.c's.
 #include "image/ptx_reader.h"
 
-// What an operand must be: `t` the instruction's type, `w` an integer of twice
-// its size, `u` an integer of 32 bits, `p` a predicate.
-static const char* const kShapes[KILNI_PTX_OPCODE_COUNT] = {
-    [KILNI_PTX_OP_ABS] = "tt",       [KILNI_PTX_OP_ADD] = "ttt",
-    [KILNI_PTX_OP_ADDC] = "ttt",     [KILNI_PTX_OP_AND] = "ttt",
-    [KILNI_PTX_OP_BFE] = "ttuu",     [KILNI_PTX_OP_BFI] = "tttuu",
-    [KILNI_PTX_OP_BFIND] = "ut",     [KILNI_PTX_OP_BREV] = "tt",
-    [KILNI_PTX_OP_CLZ] = "ut",       [KILNI_PTX_OP_CNOT] = "tt",
-    [KILNI_PTX_OP_COPYSIGN] = "ttt", [KILNI_PTX_OP_COS] = "tt",
-    [KILNI_PTX_OP_DIV] = "ttt",      [KILNI_PTX_OP_EX2] = "tt",
-    [KILNI_PTX_OP_FMA] = "tttt",     [KILNI_PTX_OP_LG2] = "tt",
-    [KILNI_PTX_OP_LOP3] = "tttt",    [KILNI_PTX_OP_MAD] = "tttt",
-    [KILNI_PTX_OP_MAD24] = "tttt",   [KILNI_PTX_OP_MADC] = "tttt",
-    [KILNI_PTX_OP_MAX] = "tttt",     [KILNI_PTX_OP_MIN] = "tttt",
-    [KILNI_PTX_OP_MUL] = "ttt",      [KILNI_PTX_OP_MUL24] = "ttt",
-    [KILNI_PTX_OP_NEG] = "tt",       [KILNI_PTX_OP_NOT] = "tt",
-    [KILNI_PTX_OP_OR] = "ttt",       [KILNI_PTX_OP_POPC] = "ut",
-    [KILNI_PTX_OP_PRMT] = "tttt",    [KILNI_PTX_OP_RCP] = "tt",
-    [KILNI_PTX_OP_REM] = "ttt",      [KILNI_PTX_OP_RSQRT] = "tt",
-    [KILNI_PTX_OP_SAD] = "tttt",     [KILNI_PTX_OP_SELP] = "tttp",
-    [KILNI_PTX_OP_SETP] = "pttp",    [KILNI_PTX_OP_SHF] = "tttt",
-    [KILNI_PTX_OP_SHL] = "ttu",      [KILNI_PTX_OP_SHR] = "ttu",
-    [KILNI_PTX_OP_SIN] = "tt",       [KILNI_PTX_OP_SQRT] = "tt",
-    [KILNI_PTX_OP_SUB] = "ttt",      [KILNI_PTX_OP_SUBC] = "ttt",
-    [KILNI_PTX_OP_TANH] = "tt",      [KILNI_PTX_OP_XOR] = "ttt",
+#include <stdio.h>
+
+// What a role is about.
+enum {
+  ABOUT_NOTHING = 0,
+  ABOUT_FIRST,   // a value of the spelling's first type
+  ABOUT_SECOND,  //
+  ABOUT_WIDE,    // an integer of twice the size of the first type
+  ABOUT_U32,     // an integer of 32 bits, whatever the spelling says
+  ABOUT_B32,
+  ABOUT_U64,
+  ABOUT_PREDICATE,
+  ABOUT_POINTER,  // an integer of 32 or 64 bits
+  ABOUT_TABLE,    // the constant of lop3
+  ABOUT_BARRIER,  // the number of a barrier
+  ABOUT_THREADS,  // whole warps
+  ABOUT_ADDRESS,
+  ABOUT_WRITTEN  // an address that is no parameter of this function
 };
 
-static const char* shape_of(uint32_t opcode, bool wide) {
-  if (!wide) return kShapes[opcode];
-  if (opcode == KILNI_PTX_OP_MUL) return "wtt";
-  return opcode == KILNI_PTX_OP_MAD ? "wttw" : NULL;
+// What may stand there beside a register of the type.
+enum {
+  TAKES_NUMBER = 1,     // so it is a source
+  TAKES_WIDER = 2,      // a wider register
+  TAKES_SINK = 4,       // `_`
+  TAKES_PAIR = 8,       // `d|p`, p a predicate
+  TAKES_SPECIAL = 16,   // %tid.x
+  TAKES_SYMBOL = 32,    // the address of a variable or a function
+  TAKES_VECTOR = 64,    // `{a, b}`, exactly if the spelling has `.v2`
+  TAKES_IN_SPACE = 128  // a symbol only of the spelling's space
+};
+
+typedef struct role_t {
+  uint8_t about;
+  uint8_t takes;
+} role_t;
+
+// The letters of ptx_rules.inc. In capitals are mostly the destinations and
+// the relaxed ones.
+static const role_t kRoles[128] = {
+    ['d'] = {ABOUT_FIRST, 0},
+    ['e'] = {ABOUT_FIRST, TAKES_SINK | TAKES_VECTOR},
+    ['f'] = {ABOUT_FIRST, TAKES_PAIR},
+    ['g'] = {ABOUT_FIRST, TAKES_VECTOR},
+    ['D'] = {ABOUT_FIRST, TAKES_WIDER | TAKES_VECTOR},
+    ['t'] = {ABOUT_FIRST, TAKES_NUMBER},
+    ['v'] = {ABOUT_FIRST, TAKES_NUMBER | TAKES_VECTOR},
+    ['V'] = {ABOUT_FIRST, TAKES_NUMBER | TAKES_VECTOR | TAKES_WIDER},
+    ['j'] = {ABOUT_FIRST, TAKES_NUMBER | TAKES_SYMBOL},
+    ['k'] = {ABOUT_FIRST,
+             TAKES_NUMBER | TAKES_VECTOR | TAKES_SPECIAL | TAKES_SYMBOL},
+    ['A'] = {ABOUT_FIRST, TAKES_NUMBER | TAKES_SYMBOL | TAKES_IN_SPACE},
+    ['s'] = {ABOUT_SECOND, TAKES_NUMBER},
+    ['S'] = {ABOUT_SECOND, TAKES_NUMBER | TAKES_WIDER | TAKES_SPECIAL},
+    ['R'] = {ABOUT_SECOND, TAKES_NUMBER | TAKES_WIDER},
+    ['L'] = {ABOUT_U32, TAKES_WIDER},
+    ['l'] = {ABOUT_B32, TAKES_NUMBER | TAKES_WIDER},
+    ['w'] = {ABOUT_WIDE, 0},
+    ['W'] = {ABOUT_WIDE, TAKES_NUMBER},
+    ['m'] = {ABOUT_U32, TAKES_NUMBER},
+    ['M'] = {ABOUT_U32, 0},
+    ['N'] = {ABOUT_U32, TAKES_PAIR},
+    ['h'] = {ABOUT_U64, TAKES_NUMBER},
+    ['p'] = {ABOUT_PREDICATE, TAKES_NUMBER},
+    ['P'] = {ABOUT_PREDICATE, TAKES_PAIR},
+    ['o'] = {ABOUT_POINTER, TAKES_NUMBER},
+    ['i'] = {ABOUT_TABLE, TAKES_NUMBER},
+    ['b'] = {ABOUT_BARRIER, TAKES_NUMBER},
+    ['c'] = {ABOUT_THREADS, TAKES_NUMBER},
+    ['a'] = {ABOUT_ADDRESS, 0},
+    ['z'] = {ABOUT_WRITTEN, 0},
+    ['-'] = {ABOUT_NOTHING, 0},
+};
+
+// ---------------------------------------------------------------------------
+// Errors
+// ---------------------------------------------------------------------------
+
+static const char kConvert[] =
+    "use an operand of that type, or convert it with cvt or mov.b";
+
+static const char* found_text(const kilni_ptx_judge_t* judge,
+                              const kilni_ptx_operand_t* operand, size_t size,
+                              char* buffer) {
+  switch (operand->kind) {
+    case KILNI_PTX_OPERAND_REGISTER: {
+      const kilni_ptx_register_t* reg =
+          kilni_ptx_register(judge->reader, operand);
+      bool is_whole = operand->component == KILNI_PTX_WHOLE;
+      snprintf(buffer, size, "%s.%s",
+               reg->vector > 1 && is_whole ? "a vector of " : "",
+               kilni_ptx_modifier_text(reg->type));
+      return buffer;
+    }
+    case KILNI_PTX_OPERAND_SPECIAL:
+      snprintf(buffer, size, "%%%s", kilni_ptx_sreg_text(operand->index));
+      return buffer;
+    case KILNI_PTX_OPERAND_IMMEDIATE:
+      return operand->immediate <= KILNI_PTX_IMMEDIATE_U64 ? "an integer"
+                                                           : "a decimal number";
+    case KILNI_PTX_OPERAND_VARIABLE:
+    case KILNI_PTX_OPERAND_FUNCTION:
+      return "a symbol";
+    case KILNI_PTX_OPERAND_ADDRESS:
+      return "an address";
+    case KILNI_PTX_OPERAND_VECTOR:
+      return "a vector";
+    case KILNI_PTX_OPERAND_PAIR:
+      return "a pair";
+    case KILNI_PTX_OPERAND_SINK:
+      return "\"_\"";
+    default:
+      return "something else";
+  }
 }
 
-static bool is_integer(kilni_ptx_class_t class_) {
+bool kilni_ptx_fail_operand(const kilni_ptx_judge_t* judge, uint32_t index,
+                            const char* fix, const char* wanted,
+                            const char* found) {
+  kilni_ptx_token_t at = {.line = judge->places[index].line,
+                          .column = judge->places[index].column,
+                          .start = judge->places[index].start};
+  return kilni_ptx_fail(judge->reader, &at, fix,
+                        "operand %u of \"%s\" must be %s, and is %s", index + 1,
+                        kilni_ptx_opcode_text(judge->opcode), wanted, found);
+}
+
+static bool fail_type(const kilni_ptx_judge_t* judge, uint32_t index,
+                      const kilni_ptx_operand_t* operand, uint32_t want,
+                      bool wider) {
+  char wanted[64];
+  char found[64];
+  snprintf(wanted, sizeof(wanted), "of type .%s%s",
+           kilni_ptx_modifier_text(want), wider ? " or wider" : "");
+  return kilni_ptx_fail_operand(
+      judge, index, kConvert, wanted,
+      found_text(judge, operand, sizeof(found), found));
+}
+
+static bool fail_kind(const kilni_ptx_judge_t* judge, uint32_t index,
+                      const char* wanted) {
+  char found[64];
+  return kilni_ptx_fail_operand(
+      judge, index, "write such an operand, or move it into a register before",
+      wanted, found_text(judge, &judge->operands[index], sizeof(found), found));
+}
+
+// ---------------------------------------------------------------------------
+// Types
+// ---------------------------------------------------------------------------
+
+const kilni_ptx_register_t* kilni_ptx_register(
+    const kilni_ptx_reader_t* reader, const kilni_ptx_operand_t* operand) {
+  return KILNI_PTX_AT(reader->arena->registers, kilni_ptx_register_t,
+                      reader->first_register + operand->index);
+}
+
+static bool is_integer(uint32_t type) {
+  kilni_ptx_class_t class_ = kilni_ptx_type_class(type);
   return class_ == KILNI_PTX_CLASS_UNSIGNED || class_ == KILNI_PTX_CLASS_SIGNED;
 }
 
+static bool is_bits(uint32_t type) {
+  return kilni_ptx_type_class(type) == KILNI_PTX_CLASS_BITS;
+}
+
+static bool is_predicate(uint32_t type) {
+  return type == KILNI_PTX_TYPE_PRED;
+}
+
+static bool class_fits(uint32_t have, uint32_t want) {
+  if (is_predicate(have) || is_predicate(want)) return have == want;
+  if (is_bits(have) || is_bits(want)) return true;
+  // A pair of halves has always passed for a word.
+  if (is_integer(want)) return is_integer(have) || have == KILNI_PTX_TYPE_F16X2;
+  return have == want;
+}
+
 // True if a register of type `have` may stand where `want` is worked on.
-static bool fits(uint32_t have, uint32_t want) {
-  kilni_ptx_class_t a = kilni_ptx_type_class(have);
-  kilni_ptx_class_t b = kilni_ptx_type_class(want);
-  if (a == KILNI_PTX_CLASS_PREDICATE || b == KILNI_PTX_CLASS_PREDICATE) {
-    return a == b;
-  }
-  if (kilni_ptx_type_bits(have) != kilni_ptx_type_bits(want)) return false;
-  // Half floats and packed ones are often declared as integers.
-  if (kilni_ptx_type_bits(want) < 32 || b == KILNI_PTX_CLASS_PACKED) {
-    return true;
-  }
-  if (a == KILNI_PTX_CLASS_BITS || b == KILNI_PTX_CLASS_BITS) return true;
-  return is_integer(a) == is_integer(b);
+static bool type_fits(uint32_t have, uint32_t want, bool wider) {
+  uint32_t bits = kilni_ptx_type_bits(have);
+  uint32_t wanted = kilni_ptx_type_bits(want);
+  return (bits == wanted || (wider && bits > wanted)) && class_fits(have, want);
 }
 
-static uint32_t wanted_type(char shape, uint32_t type) {
-  switch (shape) {
-    case 'p':
-      return KILNI_PTX_TYPE_PRED;
-    case 'u':
-      return KILNI_PTX_TYPE_U32;
-    case 'w':
-      return kilni_ptx_type_bits(type) == 16 ? KILNI_PTX_TYPE_U32
-                                             : KILNI_PTX_TYPE_U64;
+static bool number_fits(const kilni_ptx_operand_t* operand, uint32_t want) {
+  bool is_f32 = operand->immediate == KILNI_PTX_IMMEDIATE_F32;
+  bool is_f64 = operand->immediate == KILNI_PTX_IMMEDIATE_F64;
+  switch (want) {
+    case KILNI_PTX_TYPE_F32:
+    case KILNI_PTX_TYPE_F64:
+      return is_f32 || is_f64;
+    case KILNI_PTX_TYPE_B32:
+    case KILNI_PTX_TYPE_TF32:
+      return !is_f64;
+    case KILNI_PTX_TYPE_B64:
+      return !is_f32;
     default:
-      return type;
+      // Halves and packed numbers have no way to be written.
+      return !is_f32 && !is_f64 &&
+             (is_integer(want) || is_bits(want) || is_predicate(want));
   }
 }
 
-static bool immediate_fits(const kilni_ptx_operand_t* operand, uint32_t want) {
-  bool is_float = operand->immediate == KILNI_PTX_IMMEDIATE_F32 ||
-                  operand->immediate == KILNI_PTX_IMMEDIATE_F64;
-  kilni_ptx_class_t class_ = kilni_ptx_type_class(want);
-  if (class_ == KILNI_PTX_CLASS_FLOAT) return is_float;
-  return !is_float || !is_integer(class_);
+// The 16 bits that these once had are still read.
+static bool was_short(uint32_t sreg) {
+  return sreg == KILNI_PTX_SREG_TID || sreg == KILNI_PTX_SREG_NTID ||
+         sreg == KILNI_PTX_SREG_CTAID || sreg == KILNI_PTX_SREG_NCTAID ||
+         sreg == KILNI_PTX_SREG_GRIDID;
 }
 
-// `*out_have` is the type of a register that does not fit, else NONE.
-static bool operand_fits(const kilni_ptx_reader_t* reader,
+static bool special_fits(const kilni_ptx_judge_t* judge,
                          const kilni_ptx_operand_t* operand, uint32_t want,
-                         uint32_t* out_have) {
-  *out_have = KILNI_PTX_TYPE_NONE;
-  if (operand->kind == KILNI_PTX_OPERAND_IMMEDIATE) {
-    return immediate_fits(operand, want);
+                         bool wider) {
+  uint32_t have = kilni_ptx_sreg_type(operand->index);
+  // A conversion reads one only where both its types are integers.
+  if (kilni_ptx_type_class(judge->rule->types[0]) == KILNI_PTX_CLASS_FLOAT) {
+    return false;
   }
-  if (operand->kind != KILNI_PTX_OPERAND_REGISTER) return true;
-  if (operand->selector != KILNI_PTX_SELECT_NONE) return true;
-  const kilni_ptx_register_t* r =
-      KILNI_PTX_AT(reader->arena->registers, kilni_ptx_register_t,
-                   reader->first_register + operand->index);
-  if (fits(r->type, want)) return true;
-  *out_have = r->type;
-  return false;
+  if (kilni_ptx_sreg_components(operand->index) > 1 &&
+      operand->component == KILNI_PTX_WHOLE) {
+    return false;
+  }
+  if (is_predicate(have) || is_predicate(want)) return have == want;
+  if (!is_integer(want) && !is_bits(want)) return false;
+  uint32_t bits = kilni_ptx_type_bits(want);
+  if (was_short(operand->index)) {
+    return (wider || bits >= 16) && bits <= kilni_ptx_type_bits(have);
+  }
+  return kilni_ptx_type_bits(have) == bits ||
+         (wider && kilni_ptx_type_bits(have) > bits);
 }
 
-bool kilni_ptx_check_types(kilni_ptx_reader_t* reader,
-                           const kilni_ptx_token_t* at,
-                           const kilni_ptx_form_t* form,
-                           const uint16_t* modifiers,
-                           const kilni_ptx_operand_t* operands,
-                           uint32_t count) {
-  uint32_t type = KILNI_PTX_TYPE_NONE;
-  bool wide = false;
-  for (uint32_t i = 0; i < form->modifier_count; i++) {
-    if (modifiers[i] == KILNI_PTX_MOD_WIDE) wide = true;
-    if (!kilni_ptx_modifier_is_type(modifiers[i])) continue;
-    if (type != KILNI_PTX_TYPE_NONE) return true;  // of two types: no judge
-    type = modifiers[i];
+static bool may_be_wider(const kilni_ptx_judge_t* judge, role_t role) {
+  return (role.takes & TAKES_WIDER) != 0 && judge->rule->exact == 0;
+}
+
+static uint32_t wanted_type(const kilni_ptx_judge_t* judge, uint32_t about) {
+  const uint8_t* types = judge->rule->types;
+  switch (about) {
+    case ABOUT_FIRST:
+      return types[0];
+    case ABOUT_SECOND:
+      return types[1];
+    case ABOUT_B32:
+      return KILNI_PTX_TYPE_B32;
+    case ABOUT_WIDE:
+      return kilni_ptx_type_bits(types[0]) == 16 ? KILNI_PTX_TYPE_U32
+                                                 : KILNI_PTX_TYPE_U64;
+    case ABOUT_U64:
+      return KILNI_PTX_TYPE_U64;
+    case ABOUT_PREDICATE:
+      return KILNI_PTX_TYPE_PRED;
+    default:
+      return KILNI_PTX_TYPE_U32;
   }
-  const char* shape = shape_of(form->opcode, wide);
-  if (shape == NULL || type == KILNI_PTX_TYPE_NONE) return true;
-  for (uint32_t i = 0; i < count && shape[i] != 0; i++) {
-    uint32_t want = wanted_type(shape[i], type);
-    uint32_t have;
-    if (operand_fits(reader, &operands[i], want, &have)) continue;
-    return kilni_ptx_fail(
-        reader, at,
-        "use an operand of that type, or convert it with cvt or mov.b",
-        "operand %u of \"%s\" must be of type .%s, and is %s%s", i + 1,
-        kilni_ptx_opcode_text(form->opcode), kilni_ptx_modifier_text(want),
-        have ? "." : "a number of another kind",
-        have ? kilni_ptx_modifier_text(have) : "");
+}
+
+// ---------------------------------------------------------------------------
+// Vectors
+// ---------------------------------------------------------------------------
+
+static const kilni_ptx_operand_t* children_of(
+    const kilni_ptx_judge_t* judge, const kilni_ptx_operand_t* operand) {
+  return KILNI_PTX_AT(judge->reader->arena->operands, kilni_ptx_operand_t,
+                      operand->first);
+}
+
+// Elements between braces, or those of a vector register; 0 for a scalar.
+static uint32_t vector_length(const kilni_ptx_judge_t* judge,
+                              const kilni_ptx_operand_t* operand) {
+  if (operand->kind == KILNI_PTX_OPERAND_VECTOR) return operand->count;
+  if (operand->component != KILNI_PTX_WHOLE) return 0;
+  if (operand->kind == KILNI_PTX_OPERAND_SPECIAL) {
+    uint32_t components = kilni_ptx_sreg_components(operand->index);
+    return components > 1 ? components : 0;
+  }
+  if (operand->kind != KILNI_PTX_OPERAND_REGISTER) return 0;
+  uint32_t length = kilni_ptx_register(judge->reader, operand)->vector;
+  return length > 1 ? length : 0;
+}
+
+// The type that all elements have; one of class `.b` speaks for all of its
+// size, as it does beside a scalar. NONE if they do not agree or if there is
+// no register among them (then `*out_open` is true).
+static uint32_t element_type(const kilni_ptx_judge_t* judge,
+                             const kilni_ptx_operand_t* vector,
+                             bool* out_open) {
+  uint32_t type = KILNI_PTX_TYPE_NONE;
+  *out_open = true;
+  if (vector->kind != KILNI_PTX_OPERAND_VECTOR) {
+    *out_open = false;
+    return vector->kind == KILNI_PTX_OPERAND_SPECIAL
+               ? kilni_ptx_sreg_type(vector->index)
+               : kilni_ptx_register(judge->reader, vector)->type;
+  }
+  const kilni_ptx_operand_t* children = children_of(judge, vector);
+  for (uint32_t i = 0; i < vector->count; i++) {
+    if (children[i].kind != KILNI_PTX_OPERAND_REGISTER) continue;
+    uint32_t have = kilni_ptx_register(judge->reader, &children[i])->type;
+    *out_open = false;
+    if (type == KILNI_PTX_TYPE_NONE) type = have;
+    if (!type_fits(have, type, false)) return KILNI_PTX_TYPE_NONE;
+    if (is_bits(have)) type = have;
+  }
+  return type;
+}
+
+// What is no register among the elements.
+static bool check_other_elements(const kilni_ptx_judge_t* judge, uint32_t index,
+                                 role_t role, uint32_t want) {
+  const kilni_ptx_operand_t* vector = &judge->operands[index];
+  if (vector->kind != KILNI_PTX_OPERAND_VECTOR) return true;
+  const kilni_ptx_operand_t* children = children_of(judge, vector);
+  bool is_source = (role.takes & TAKES_NUMBER) != 0;
+  for (uint32_t i = 0; i < vector->count; i++) {
+    bool fits = true;
+    switch (children[i].kind) {
+      case KILNI_PTX_OPERAND_REGISTER:
+      case KILNI_PTX_OPERAND_SPECIAL:
+        break;
+      case KILNI_PTX_OPERAND_IMMEDIATE:
+        fits = is_source && number_fits(&children[i], want);
+        break;
+      case KILNI_PTX_OPERAND_SINK:
+        fits = !is_source;
+        break;
+      default:
+        fits = false;
+    }
+    if (!fits) return fail_type(judge, index, &children[i], want, false);
+  }
+  return true;
+}
+
+static bool check_elements(const kilni_ptx_judge_t* judge, uint32_t index,
+                           role_t role, uint32_t want) {
+  const kilni_ptx_operand_t* vector = &judge->operands[index];
+  char wanted[64];
+  char found[64];
+  uint32_t length = vector_length(judge, vector);
+  if (length != judge->rule->vector) {
+    snprintf(wanted, sizeof(wanted), "a vector of %u",
+             (unsigned)judge->rule->vector);
+    snprintf(found, sizeof(found), "one of %u", (unsigned)length);
+    return kilni_ptx_fail_operand(judge, index,
+                                  "write as many elements as the instruction "
+                                  "has",
+                                  wanted, found);
+  }
+  bool open;
+  uint32_t have = element_type(judge, vector, &open);
+  if (have == KILNI_PTX_TYPE_NONE) {
+    if (open && (role.takes & TAKES_NUMBER) != 0) {
+      return check_other_elements(judge, index, role, want);
+    }
+    return kilni_ptx_fail_operand(judge, index, "use registers of one type",
+                                  "a vector of registers of one type",
+                                  open ? "without a register" : "a mixed one");
+  }
+  // ptxas takes integers in a vector of floats, and compilers write them.
+  bool fits = type_fits(have, want, may_be_wider(judge, role)) ||
+              (kilni_ptx_type_class(want) == KILNI_PTX_CLASS_FLOAT &&
+               is_integer(have) &&
+               kilni_ptx_type_bits(have) == kilni_ptx_type_bits(want));
+  if (fits) return check_other_elements(judge, index, role, want);
+  snprintf(wanted, sizeof(wanted), "a vector of .%s",
+           kilni_ptx_modifier_text(want));
+  snprintf(found, sizeof(found), "one of .%s", kilni_ptx_modifier_text(have));
+  return kilni_ptx_fail_operand(judge, index, kConvert, wanted, found);
+}
+
+// mov.b64 d, {a, b} and mov.b64 {a, b}, d: the parts make up the whole.
+static bool check_pack(const kilni_ptx_judge_t* judge) {
+  uint32_t side = vector_length(judge, &judge->operands[0]) > 0 ? 0 : 1;
+  const kilni_ptx_operand_t* vector = &judge->operands[side];
+  const kilni_ptx_operand_t* whole = &judge->operands[1 - side];
+  uint32_t want = judge->rule->types[0];
+  if (!is_bits(want)) return fail_kind(judge, side, "a scalar");
+  if (vector_length(judge, whole) > 0) {
+    return fail_kind(judge, 1 - side, "a scalar beside a vector");
+  }
+  bool open;
+  uint32_t have = element_type(judge, vector, &open);
+  uint32_t bits = kilni_ptx_type_bits(have) * vector_length(judge, vector);
+  bool fits = (open && side == 1) ||
+              (have != KILNI_PTX_TYPE_NONE && !is_predicate(have) &&
+               bits == kilni_ptx_type_bits(want));
+  if (fits) return true;
+  char wanted[64];
+  snprintf(wanted, sizeof(wanted), "parts of one type that make up .%s",
+           kilni_ptx_modifier_text(want));
+  return kilni_ptx_fail_operand(judge, side,
+                                "split into equal parts, or use the type that "
+                                "they make up",
+                                wanted, "a vector of others");
+}
+
+// ---------------------------------------------------------------------------
+// Operands
+// ---------------------------------------------------------------------------
+
+static bool check_symbol(const kilni_ptx_judge_t* judge, uint32_t index,
+                         role_t role, uint32_t want) {
+  const kilni_ptx_operand_t* operand = &judge->operands[index];
+  if ((role.takes & TAKES_SYMBOL) == 0)
+    return fail_kind(judge, index, "a value");
+  if (!is_integer(want) && !is_bits(want)) {
+    return fail_type(judge, index, operand, want, false);
+  }
+  if (operand->kind != KILNI_PTX_OPERAND_VARIABLE) return true;
+  uint32_t space = kilni_ptx_variable(judge->reader, operand)->space;
+  if ((role.takes & TAKES_IN_SPACE) != 0 && space != judge->rule->space) {
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "a variable in .%s",
+             kilni_ptx_space_text(judge->rule->space));
+    return kilni_ptx_fail_operand(judge, index, "name the variable's own space",
+                                  wanted, "one in another space");
+  }
+  if (space == KILNI_PTX_SPACE_GLOBAL && kilni_ptx_type_bits(want) == 32) {
+    return kilni_ptx_fail_operand(judge, index,
+                                  "use .u64 and a 64-bit register",
+                                  "of 32 bits", "an address of 64 bits");
+  }
+  return true;
+}
+
+static bool check_pair(const kilni_ptx_judge_t* judge, uint32_t index,
+                       uint32_t want) {
+  const kilni_ptx_operand_t* operand = &judge->operands[index];
+  const kilni_ptx_operand_t* children = children_of(judge, operand);
+  const uint32_t types[2] = {want, KILNI_PTX_TYPE_PRED};
+  for (uint32_t i = 0; i < 2; i++) {
+    if (children[i].kind != KILNI_PTX_OPERAND_REGISTER) continue;
+    uint32_t have = kilni_ptx_register(judge->reader, &children[i])->type;
+    if (!type_fits(have, types[i], false)) {
+      return fail_type(judge, index, &children[i], types[i], false);
+    }
+  }
+  return true;
+}
+
+static bool check_register(const kilni_ptx_judge_t* judge, uint32_t index,
+                           role_t role, uint32_t want) {
+  const kilni_ptx_operand_t* operand = &judge->operands[index];
+  const kilni_ptx_register_t* reg = kilni_ptx_register(judge->reader, operand);
+  bool wider = may_be_wider(judge, role);
+  bool is_scalar = reg->vector == 1 || operand->component != KILNI_PTX_WHOLE;
+  // The part of a register that a video instruction takes fits by itself.
+  if (operand->selector != KILNI_PTX_SELECT_NONE) return true;
+  if (is_scalar && type_fits(reg->type, want, wider)) return true;
+  return fail_type(judge, index, operand, want, wider);
+}
+
+static bool check_value(const kilni_ptx_judge_t* judge, uint32_t index,
+                        role_t role, uint32_t want) {
+  const kilni_ptx_operand_t* operand = &judge->operands[index];
+  bool wider = may_be_wider(judge, role);
+  switch (operand->kind) {
+    case KILNI_PTX_OPERAND_REGISTER:
+      return check_register(judge, index, role, want);
+    case KILNI_PTX_OPERAND_IMMEDIATE:
+      if ((role.takes & TAKES_NUMBER) == 0) {
+        return fail_kind(judge, index, "a register");
+      }
+      return number_fits(operand, want) ||
+             fail_type(judge, index, operand, want, false);
+    case KILNI_PTX_OPERAND_SPECIAL:
+      if ((role.takes & TAKES_SPECIAL) == 0) {
+        return fail_kind(judge, index, "a register or a number");
+      }
+      return special_fits(judge, operand, want, wider) ||
+             fail_type(judge, index, operand, want, wider);
+    case KILNI_PTX_OPERAND_VARIABLE:
+    case KILNI_PTX_OPERAND_FUNCTION:
+      return check_symbol(judge, index, role, want);
+    case KILNI_PTX_OPERAND_SINK:
+      return (role.takes & TAKES_SINK) != 0 ||
+             fail_kind(judge, index, "a register");
+    case KILNI_PTX_OPERAND_PAIR:
+      if ((role.takes & TAKES_PAIR) != 0) return check_pair(judge, index, want);
+      return fail_kind(judge, index, "a single register");
+    default:
+      return fail_kind(judge, index, "a value");
+  }
+}
+
+static bool check_typed(const kilni_ptx_judge_t* judge, uint32_t index,
+                        role_t role) {
+  uint32_t want = wanted_type(judge, role.about);
+  uint32_t length = vector_length(judge, &judge->operands[index]);
+  if ((role.takes & TAKES_VECTOR) != 0) {
+    // `{a}` is a scalar to ptxas.
+    if (judge->rule->vector > 1 || length == 1) {
+      return check_elements(judge, index, role, want);
+    }
+  }
+  return check_value(judge, index, role, want);
+}
+
+static bool check_pointer(const kilni_ptx_judge_t* judge, uint32_t index,
+                          role_t role) {
+  const kilni_ptx_operand_t* operand = &judge->operands[index];
+  bool is_wide = operand->kind == KILNI_PTX_OPERAND_REGISTER &&
+                 kilni_ptx_type_bits(
+                     kilni_ptx_register(judge->reader, operand)->type) > 32;
+  return check_value(judge, index, role,
+                     is_wide ? KILNI_PTX_TYPE_U64 : KILNI_PTX_TYPE_U32);
+}
+
+static bool check_barrier(const kilni_ptx_judge_t* judge, uint32_t index,
+                          role_t role) {
+  const kilni_ptx_operand_t* operand = &judge->operands[index];
+  if (operand->kind != KILNI_PTX_OPERAND_IMMEDIATE) {
+    return check_value(judge, index, role, KILNI_PTX_TYPE_U32);
+  }
+  bool is_number = role.about == ABOUT_BARRIER;
+  bool is_integer_ = operand->immediate <= KILNI_PTX_IMMEDIATE_U64;
+  bool fits = is_number ? operand->value < 16 : operand->value % 32 == 0;
+  if (is_integer_ && fits) return true;
+  return kilni_ptx_fail_operand(
+      judge, index,
+      is_number ? "use one of the 16 barriers" : "let whole warps take part",
+      is_number ? "a number from 0 to 15" : "a multiple of 32", "another");
+}
+
+static bool check_operand(const kilni_ptx_judge_t* judge, uint32_t index,
+                          char letter) {
+  role_t role = kRoles[letter & 127];
+  switch (role.about) {
+    case ABOUT_NOTHING:
+      return true;
+    case ABOUT_ADDRESS:
+      return kilni_ptx_check_address(judge, index, false);
+    case ABOUT_WRITTEN:
+      return kilni_ptx_check_address(judge, index, true);
+    case ABOUT_POINTER:
+      return check_pointer(judge, index, role);
+    case ABOUT_BARRIER:
+    case ABOUT_THREADS:
+      return check_barrier(judge, index, role);
+    case ABOUT_TABLE:
+      return judge->operands[index].kind == KILNI_PTX_OPERAND_IMMEDIATE ||
+             fail_kind(judge, index, "a number");
+    default:
+      return check_typed(judge, index, role);
+  }
+}
+
+// The shape among "a/b" that has `count` letters; NULL if none has.
+static const char* shape_for(const char* shapes, uint32_t count) {
+  const char* start = shapes;
+  for (const char* at = shapes;; at++) {
+    if (*at != '/' && *at != '\0') continue;
+    if ((size_t)(at - start) == count) return start;
+    if (*at == '\0') return NULL;
+    start = at + 1;
+  }
+}
+
+bool kilni_ptx_check_operands(const kilni_ptx_judge_t* judge) {
+  const kilni_ptx_rule_t* rule = judge->rule;
+  uint32_t count = judge->count;
+  if (rule->hint != 0 && shape_for(rule->shapes, count) == NULL && count > 0) {
+    count--;
+    if (!check_operand(judge, count, 'h')) return false;
+  }
+  const char* shape = shape_for(rule->shapes, count);
+  if (shape == NULL) {
+    kilni_ptx_token_t at = judge->reader->token;
+    return kilni_ptx_fail(judge->reader, &at, "correct the operands",
+                          "this \"%s\" does not take %u operands",
+                          kilni_ptx_opcode_text(judge->opcode), judge->count);
+  }
+  bool is_pack = judge->opcode == KILNI_PTX_OP_MOV && rule->vector == 1 &&
+                 (vector_length(judge, &judge->operands[0]) > 0 ||
+                  vector_length(judge, &judge->operands[1]) > 0);
+  if (is_pack && !check_pack(judge)) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (is_pack && vector_length(judge, &judge->operands[i]) > 0) continue;
+    if (!check_operand(judge, i, shape[i])) return false;
   }
   return true;
 }

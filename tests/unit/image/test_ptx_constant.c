@@ -70,7 +70,7 @@ static void worth_what_c_would_say(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
     char text[1024];
-    snprintf(text, sizeof(text), "%smov.u64 %%rd1, %s;\nret;\n}",
+    snprintf(text, sizeof(text), "%smov.b64 %%rd1, %s;\nret;\n}",
              PTX_KERNEL_HEAD, kCases[i].text);
     kilni_ptx_module_t* m = ptx_read(text);
     const kilni_ptx_operand_t* o = ptx_operand(m, 0, 1);
@@ -108,7 +108,7 @@ static void senseless_ones_are_refused(void** state) {
   };
   for (size_t i = 0; i < sizeof(kBad) / sizeof(kBad[0]); i++) {
     char text[1024];
-    snprintf(text, sizeof(text), "%smov.u64 %%rd1, %s;\nret;\n}",
+    snprintf(text, sizeof(text), "%smov.b64 %%rd1, %s;\nret;\n}",
              PTX_KERNEL_HEAD, kBad[i]);
     kiln_status_t status = ptx_refuse(text, NULL);
     assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
