@@ -96,6 +96,8 @@ def read(path=None):
             if line.startswith("  "):
                 key, _, value = line.strip().partition(": ")
                 read_line(target, key, value, groups)
+            elif words[0] == "ignore":
+                continue  # for tools/check_catalog.py
             elif words[0] == "group":
                 groups[words[1]] = expand(words[2:], groups)
             elif words[0] == "flaw":
@@ -135,6 +137,9 @@ def check(rows):
         for need in row.texts_of("needs") + row.texts_of("wants"):
             if need not in libs or need == row.name:
                 raise Bad(where + "needs what is no other library: " + need)
+            if need in row.texts_of("needs") and \
+                    need in row.texts_of("wants"):
+                raise Bad(where + "needs and wants " + need)
         for name in row.texts_of("files"):
             if files.setdefault((row.kind, name), row) is not row:
                 raise Bad(where + "shares the file " + name)
@@ -298,4 +303,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Bad as error:
+        sys.exit(str(error))

@@ -64,8 +64,9 @@ enum {
   // Environment variables that name a product's root, and the folders below.
   KILN_LOCATE_LIST_VARIABLES = 6,
   KILN_LOCATE_LIST_VARIABLE_DIRS = 7,
-  // Libraries (names of kind LIB) to load before, in order: those without
-  // which it does not load, and those it opens itself when it needs them.
+  // Libraries (names of kind LIB) to load before, in order: those that its
+  // builds ask for (a file's own DT_NEEDED has the last word) or that it cannot
+  // do without, and those that it opens itself when it needs them.
   KILN_LOCATE_LIST_NEEDS = 8,
   KILN_LOCATE_LIST_WANTS = 9,
   // Rows that share a tag must be of one toolkit line.
