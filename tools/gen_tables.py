@@ -554,7 +554,7 @@ def make_libraries():
                 'nvrtcGetOptiXIRSize', 'nvrtcGetOptiXIR',
                 'nvrtcGetProgramLogSize', 'nvrtcGetProgramLog',
                 'nvrtcGetLoweredName'),
-            fake_by_hand=('nvrtcVersion',)),
+            fake_by_hand=('nvrtcVersion', 'nvrtcGetNumSupportedArchs')),
     ]
 
 

@@ -11,6 +11,8 @@
 
 #include "cli/cli_literal.h"
 
+enum { CUDA_NO_DEVICE = 100 };  // the driver's number
+
 // The length of the valid entry at `text`, 0 if there is none.
 static size_t entry_length(const char* text) {
   size_t size = strcspn(text, ",");
@@ -65,6 +67,23 @@ bool kilni_cli_visible_apply(uint32_t ordinal, kilni_cli_error_t* error) {
   if (setenv("CUDA_VISIBLE_DEVICES", value, 1) == 0) return true;
   return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                         "no memory for an environment variable");
+}
+
+void kilni_cli_visible_explain(uint32_t ordinal, kilni_cli_error_t* error) {
+  if (strcmp(error->native_domain, "cuda") != 0 ||
+      error->native_number != CUDA_NO_DEVICE)
+    return;
+  const kilni_cli_error_t native = *error;
+  (void)kilni_cli_fail(
+      error, KILN_STATUS_NOT_FOUND,
+      "Run `kiln doctor` or `nvidia-smi -L` to see which GPUs there are, name "
+      "one of them, or use --device soft.",
+      "there is no GPU cuda:%" PRIu32 ": the driver shows none (%s)", ordinal,
+      native.native_name);
+  memcpy(error->native_domain, native.native_domain,
+         sizeof(error->native_domain));
+  memcpy(error->native_name, native.native_name, sizeof(error->native_name));
+  error->native_number = native.native_number;
 }
 
 bool kilni_cli_cuda_name_parse(const char* name, uint32_t* out_ordinal) {

@@ -23,6 +23,11 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
 // Does it for this process. To be called before any thread and the driver.
 bool kilni_cli_visible_apply(uint32_t ordinal, kilni_cli_error_t* error);
 
+// Says NO_DEVICE, which the driver answers when none of the GPUs that it shall
+// show is there, in the words of the user, who asked for cuda:`ordinal`. Leaves
+// every other error alone.
+void kilni_cli_visible_explain(uint32_t ordinal, kilni_cli_error_t* error);
+
 // "cuda:N" or "cuda": true, with N (0 without one).
 bool kilni_cli_cuda_name_parse(const char* name, uint32_t* out_ordinal);
 

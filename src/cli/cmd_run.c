@@ -192,7 +192,8 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"shared", "BYTES", "Dynamic shared memory of a block. Default: 0.", false,
      NULL},
     {"time-limit", "S",
-     "Give up with exit code 8 when the kernel has not ended after S seconds.",
+     "Give up with exit code 8 when the compilation of FILE, or then the "
+     "kernel, has not ended after S seconds.",
      false, NULL},
     {"in", "P=FILE[:TYPE[N,...]]",
      "Parameter P is a buffer that holds what FILE holds. P is the position "

@@ -6,9 +6,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "cli/cli_limit.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
@@ -62,7 +64,11 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
   ok = kilni_cli_check(error, kiln_runtime_open_device(session->runtime, label,
                                                        &session->device));
   kilni_cli_progress_stop(&progress);
-  if (!ok) return false;
+  if (!ok) {
+    if (request->device_kind == KILNI_CLI_DEVICE_CUDA)
+      kilni_cli_visible_explain(request->ordinal, error);
+    return false;
+  }
   bool soft = kiln_device_info(session->device)->kind == KILN_DEVICE_KIND_SOFT;
   if (soft) {
     memcpy(session->device_name, "soft", 5);
@@ -78,37 +84,75 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
   return true;
 }
 
+// The limit has passed and the step still runs: nothing of it can be freed.
+static bool leave_step(kilni_cli_session_t* s, const char* step,
+                       kilni_cli_error_t* error) {
+  s->leave_at_once = true;
+  return kilni_cli_fail(
+      error, KILN_STATUS_DEVICE_LOST, "Give it more time with --time-limit.",
+      "%s \"%s\" had not ended after %.3g s", step, s->request->file,
+      (double)s->request->time_limit_ns * 1e-9);
+}
+
+// A compilation under way. On the heap, as it may outlive the wait for it.
+typedef struct compile_step_t {
+  kiln_compiler_t* compiler;
+  kiln_string_view_t source;
+  kiln_compile_options_t options;
+  char arch[32];
+  kiln_status_t status;
+  kiln_compile_result_t* result;
+} compile_step_t;
+
+static void do_compile(void* user) {
+  compile_step_t* step = user;
+  step->status = kiln_compiler_compile(step->compiler, step->source,
+                                       &step->options, &step->result);
+}
+
+static bool compile_limited(kilni_cli_session_t* s, compile_step_t* step,
+                            kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
+  kilni_cli_progress_t progress;
+  kilni_cli_progress_start(&progress, "compiling %s", s->request->file);
+  bool done = kilni_cli_limit_run(s->request->time_limit_ns, do_compile, step);
+  kilni_cli_progress_stop(&progress);
+  if (!done) return leave_step(s, "compiling", error);
+  if (step->result != NULL) note_text(kiln_compile_result_log(step->result));
+  bool ok = kilni_cli_check(error, step->status);
+  if (ok) {
+    kiln_bytes_view_t code = kiln_compile_result_code(step->result);
+    ok = kilni_cli_buffer_add(out, code.data, code.size, error);
+  }
+  kiln_compile_result_release(step->result);
+  return ok;
+}
+
 static bool compile(kilni_cli_session_t* s, const kilni_cli_buffer_t* source,
                     uint32_t format, kilni_cli_buffer_t* out,
                     kilni_cli_error_t* error) {
-  kiln_compiler_t* compiler = NULL;
-  kiln_compile_result_t* result = NULL;
-  if (!kilni_cli_check(error,
-                       kiln_runtime_open_compiler(s->runtime, NULL, &compiler)))
+  compile_step_t* step = calloc(1, sizeof(*step));
+  if (step == NULL)
+    return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory to compile \"%s\"", s->request->file);
+  if (!kilni_cli_check(error, kiln_runtime_open_compiler(s->runtime, NULL,
+                                                         &step->compiler))) {
+    free(step);
     return false;
+  }
   const kiln_device_info_t* info = kiln_device_info(s->device);
   uint32_t number = info->compute_major * 10 + info->compute_minor;
-  char arch[32];
-  (void)snprintf(arch, sizeof(arch), "%s_%" PRIu32,
+  (void)snprintf(step->arch, sizeof(step->arch), "%s_%" PRIu32,
                  format == KILN_CODE_FORMAT_CUBIN ? "sm" : "compute", number);
-  kiln_compile_options_t options = kiln_compile_options_default();
-  options.output = format;
-  options.file_name = s->request->file;
-  if (kiln_compiler_has_arch(compiler, number)) options.arch = arch;
-  kiln_string_view_t view = {(const char*)source->data, source->size};
-  kilni_cli_progress_t progress;
-  kilni_cli_progress_start(&progress, "compiling %s", s->request->file);
-  kiln_status_t status =
-      kiln_compiler_compile(compiler, view, &options, &result);
-  kilni_cli_progress_stop(&progress);
-  if (result != NULL) note_text(kiln_compile_result_log(result));
-  bool ok = kilni_cli_check(error, status);
-  if (ok) {
-    kiln_bytes_view_t code = kiln_compile_result_code(result);
-    ok = kilni_cli_buffer_add(out, code.data, code.size, error);
-  }
-  kiln_compile_result_release(result);
-  kiln_compiler_release(compiler);
+  step->options = kiln_compile_options_default();
+  step->options.output = format;
+  step->options.file_name = s->request->file;
+  if (kiln_compiler_has_arch(step->compiler, number))
+    step->options.arch = step->arch;
+  step->source = (kiln_string_view_t){(const char*)source->data, source->size};
+  bool ok = compile_limited(s, step, out, error);
+  if (s->leave_at_once) return false;
+  kiln_compiler_release(step->compiler);
+  free(step);
   return ok;
 }
 
@@ -202,7 +246,8 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
     ok = session->request->code_kind == KILNI_CLI_CODE_SOURCE
              ? load_source(session, &file, error)
              : load_module(session, &file, error);
-  kilni_cli_buffer_deinit(&file);
+  // A compilation that was left behind still reads it.
+  if (!session->leave_at_once) kilni_cli_buffer_deinit(&file);
   return ok && open_kernel(session, error) && fill_facts(session, error);
 }
 

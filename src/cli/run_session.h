@@ -26,7 +26,7 @@ typedef struct kilni_cli_session_t {
   uint64_t elapsed_ns;
   bool counted;  // instructions are known
   uint64_t instructions;
-  bool leave_at_once;  // a kernel still runs: nothing can be closed
+  bool leave_at_once;  // a step still runs: nothing can be closed
 } kilni_cli_session_t;
 
 // Chooses and opens the device; for a GPU makes it the only visible one.

@@ -11,10 +11,20 @@
 //                  own; 2: has one that finds nothing
 //   FAKE_EXPORTS   exports the rows by their exact symbols
 //   FAKE_STUB      answers like the toolkit's link-time stand-in
+//   FAKE_INIT      what cuInit answers instead
 //   FAKE_NOTHING   has no symbol of a driver at all
 #include <string.h>
 
 #include "table/table.h"
+
+#if defined(FAKE_INIT)
+#define FAKE_ANSWER(way, name)                    \
+  (KILNI_CUDA_ROW_##name == KILNI_CUDA_ROW_cuInit \
+       ? (unsigned)FAKE_INIT                      \
+       : (unsigned)(way) + KILNI_CUDA_ROW_##name)
+#else
+#define FAKE_ANSWER(way, name) ((way) + KILNI_CUDA_ROW_##name)
+#endif
 
 #define FAKE_EXPORT __attribute__((visibility("default"), used))
 
@@ -42,7 +52,7 @@ FAKE_EXPORT kiln_cu_result_t cuDriverGetVersion(int* version) {
   FAKE_EXPORT kiln_cu_result_t symbol params;             \
   FAKE_EXPORT kiln_cu_result_t symbol params {            \
     __VA_ARGS__                                           \
-    return 10000 + KILNI_CUDA_ROW_##name;                 \
+    return FAKE_ANSWER(10000, name);                      \
   }
 #include "fake_rows_gen.inc"
 #undef FAKE_CUDA_ROW
@@ -66,7 +76,7 @@ FAKE_TRAP(cuMemcpyHtoD_v2_ptds)
 #define FAKE_CUDA_ROW(name, symbol, version, params, ...) \
   static kiln_cu_result_t asked_##name params {           \
     __VA_ARGS__                                           \
-    return 20000 + KILNI_CUDA_ROW_##name;                 \
+    return FAKE_ANSWER(20000, name);                      \
   }
 #include "fake_rows_gen.inc"
 #undef FAKE_CUDA_ROW
