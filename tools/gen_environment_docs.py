@@ -37,8 +37,9 @@ def page():
     out = TOP
     for name, room, kind, fallback, what in rows:
         shown = "`%s`" % fallback if fallback else ""
-        out += "| `%s` | %s | %s | %s | %s |\n" % (name, kind, shown, room,
-                                                   what.replace("|", "\\|"))
+        star = "..." if kind == "family" else ""
+        out += "| `%s`%s | %s | %s | %s | %s |\n" % (
+            name, star, kind, shown, room, what.replace("|", "\\|"))
     return out
 
 

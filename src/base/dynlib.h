@@ -55,6 +55,11 @@ typedef struct kilni_dynlib_mapped_t {
 const char* kilni_dynlib_mapped_need(const kilni_dynlib_mapped_t* mapped,
                                      uint32_t index);
 
+// Where it has its libraries looked for, as it is written in the file: its
+// DT_RUNPATH, or its older DT_RPATH; "" without.
+const char* kilni_dynlib_mapped_runpath(const kilni_dynlib_mapped_t* mapped);
+const char* kilni_dynlib_mapped_rpath(const kilni_dynlib_mapped_t* mapped);
+
 // Calls `fn` for each object that is mapped into the process, in the order they
 // came, the program first. Reads memory only: no file is touched and nothing is
 // opened. `fn` runs under the loader's lock, so it opens nothing either;

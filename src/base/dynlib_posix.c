@@ -148,6 +148,16 @@ const char* kilni_dynlib_mapped_need(const kilni_dynlib_mapped_t* mapped,
   return dynamic_find(mapped->inside, DT_NEEDED, index);
 }
 
+const char* kilni_dynlib_mapped_runpath(const kilni_dynlib_mapped_t* mapped) {
+  const char* text = dynamic_find(mapped->inside, DT_RUNPATH, 0);
+  return text ? text : "";
+}
+
+const char* kilni_dynlib_mapped_rpath(const kilni_dynlib_mapped_t* mapped) {
+  const char* text = dynamic_find(mapped->inside, DT_RPATH, 0);
+  return text ? text : "";
+}
+
 // What each_mapped hands to its callback. one-thread
 typedef struct visit_t {
   kilni_dynlib_mapped_fn_t fn;

@@ -2,12 +2,15 @@
 //
 // base: the environment, read once into a snapshot. The only file that may
 // call getenv.
-#define _GNU_SOURCE  // secure_getenv
+#define _GNU_SOURCE  // secure_getenv, environ
 #include "base/env.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/status_make.h"
 #include "base/str.h"
 
@@ -39,10 +42,96 @@ static bool counts_as_unset(const kilni_env_row_t* row, const char* value) {
   return value[0] == 0 && strcmp(row->type, "text") != 0;
 }
 
+// ---- Families ----
+
+// The place of `name` among the members, or their count.
+static size_t member_place(const kilni_env_t* env, const char* name) {
+  char* const* members = env->members;
+  size_t length = strlen(name);
+  for (size_t i = 0; i < env->member_count; i++) {
+    if (strncmp(members[i], name, length) == 0 && members[i][length] == '=') {
+      return i;
+    }
+  }
+  return env->member_count;
+}
+
+static void remove_member(kilni_env_t* env, size_t index) {
+  char** members = env->members;
+  kilni_strfree(env->allocator, members[index]);
+  env->member_count--;
+  memmove(members + index, members + index + 1,
+          (env->member_count - index) * sizeof(*members));
+}
+
+kiln_status_t kilni_env_set_member(kilni_env_t* env, const char* name,
+                                   const char* value) {
+  char* text = NULL;
+  if (value != NULL && value[0] != 0) {
+    KILNI_RETURN_IF_ERROR(kilni_grow(env->allocator, env->member_count + 1,
+                                     sizeof(char*), &env->member_capacity,
+                                     &env->members));
+    kilni_str_t builder;
+    kilni_str_init(&builder, env->allocator, SIZE_MAX - 1);
+    kilni_str_addf(&builder, "%s=%s", name, value);
+    KILNI_RETURN_IF_ERROR(kilni_str_take(&builder, &text));
+  }
+  size_t index = member_place(env, name);
+  if (index < env->member_count) remove_member(env, index);
+  if (text != NULL) ((char**)env->members)[env->member_count++] = text;
+  return NULL;
+}
+
+const char* kilni_env_member(const kilni_env_t* env, const char* name) {
+  size_t index = member_place(env, name);
+  if (index == env->member_count) return NULL;
+  return ((char* const*)env->members)[index] + strlen(name) + 1;
+}
+
+const char* kilni_env_member_at(const kilni_env_t* env, size_t index,
+                                kiln_string_view_t* out_name) {
+  *out_name = kilni_sv_make(NULL, 0);
+  if (index >= env->member_count) return NULL;
+  const char* text = ((char* const*)env->members)[index];
+  const char* equals = strchr(text, '=');
+  *out_name = kilni_sv_make(text, (size_t)(equals - text));
+  return equals + 1;
+}
+
+static bool is_member(const char* text) {
+  for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
+    if (strcmp(kRows[i].type, "family") != 0) continue;
+    if (strncmp(text, kRows[i].name, strlen(kRows[i].name)) == 0) return true;
+  }
+  return false;
+}
+
+static kiln_status_t read_members(kilni_env_t* env) {
+  if (environ == NULL || getauxval(AT_SECURE) != 0) return NULL;
+  for (char** at = environ; *at != NULL; at++) {
+    const char* equals = strchr(*at, '=');
+    if (equals == NULL || !is_member(*at)) continue;
+    char* name = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_strdup(
+        env->allocator, kilni_sv_make(*at, (size_t)(equals - *at)), &name));
+    kiln_status_t status = NULL;
+    // Of two with one name the first counts, as for getenv.
+    if (kilni_env_member(env, name) == NULL) {
+      status = kilni_env_set_member(env, name, equals + 1);
+    }
+    kilni_strfree(env->allocator, name);
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  return NULL;
+}
+
+// ---- The snapshot ----
+
 kiln_status_t kilni_env_init(kilni_env_t* env, kiln_allocator_t allocator) {
   memset(env, 0, sizeof(*env));
   env->allocator = allocator;
   for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
+    if (strcmp(kRows[i].type, "family") == 0) continue;
     const char* value = secure_getenv(kRows[i].name);
     if (value == NULL || counts_as_unset(&kRows[i], value)) continue;
     kiln_status_t status = kilni_env_set(env, (kilni_env_id_t)i, value);
@@ -51,7 +140,30 @@ kiln_status_t kilni_env_init(kilni_env_t* env, kiln_allocator_t allocator) {
       return status;
     }
   }
-  return NULL;
+  kiln_status_t status = read_members(env);
+  if (!kiln_status_is_ok(status)) kilni_env_deinit(env);
+  return status;
+}
+
+kiln_status_t kilni_env_copy(const kilni_env_t* from,
+                             kiln_allocator_t allocator, kilni_env_t* out_env) {
+  memset(out_env, 0, sizeof(*out_env));
+  out_env->allocator = allocator;
+  kiln_status_t status = NULL;
+  for (size_t i = 0; i < KILNI_ENV_COUNT && kiln_status_is_ok(status); i++) {
+    status = kilni_env_set(out_env, (kilni_env_id_t)i, from->values[i]);
+  }
+  for (size_t i = 0; i < from->member_count && kiln_status_is_ok(status); i++) {
+    kiln_string_view_t view;
+    const char* value = kilni_env_member_at(from, i, &view);
+    char* name = NULL;
+    status = kilni_strdup(allocator, view, &name);
+    if (!kiln_status_is_ok(status)) break;
+    status = kilni_env_set_member(out_env, name, value);
+    kilni_strfree(allocator, name);
+  }
+  if (!kiln_status_is_ok(status)) kilni_env_deinit(out_env);
+  return status;
 }
 
 void kilni_env_deinit(kilni_env_t* env) {
@@ -59,6 +171,22 @@ void kilni_env_deinit(kilni_env_t* env) {
     kilni_strfree(env->allocator, env->values[i]);
     env->values[i] = NULL;
   }
+  char** members = env->members;
+  for (size_t i = 0; i < env->member_count; i++) {
+    kilni_strfree(env->allocator, members[i]);
+  }
+  kilni_free_array(env->allocator, members, env->member_capacity,
+                   sizeof(char*));
+  env->members = NULL;
+  env->member_count = 0;
+  env->member_capacity = 0;
+}
+
+const char* kilni_env_text_by_name(const kilni_env_t* env, const char* name) {
+  for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
+    if (strcmp(kRows[i].name, name) == 0) return env->values[i];
+  }
+  return NULL;
 }
 
 const char* kilni_env_text(const kilni_env_t* env, kilni_env_id_t id) {

@@ -28,6 +28,9 @@ typedef struct kilni_env_row_t {
 typedef struct kilni_env_t {
   kiln_allocator_t allocator;
   char* values[KILNI_ENV_COUNT];  // NULL where unset
+  void* members;                  // of families, "NAME=VALUE"
+  size_t member_count;
+  size_t member_capacity;
 } kilni_env_t;
 
 const kilni_env_row_t* kilni_env_row(kilni_env_id_t id);
@@ -39,6 +42,23 @@ kiln_status_t kilni_env_set(kilni_env_t* env, kilni_env_id_t id,
                             const char* value);
 const char* kilni_env_text(const kilni_env_t* env,
                            kilni_env_id_t id);  // or NULL
+
+// The value of a row by its name; NULL where it is unset or no row.
+const char* kilni_env_text_by_name(const kilni_env_t* env, const char* name);
+
+// The variables that belong to a family (a row of that type): one by name, or
+// all; NULL where it is unset or out of range. Empty
+// ones are unset.
+const char* kilni_env_member(const kilni_env_t* env, const char* name);
+const char* kilni_env_member_at(const kilni_env_t* env, size_t index,
+                                kiln_string_view_t* out_name);
+// As kilni_env_set, for a member.
+kiln_status_t kilni_env_set_member(kilni_env_t* env, const char* name,
+                                   const char* value);
+// A copy with everything that is set.
+kiln_status_t kilni_env_copy(const kilni_env_t* from,
+                             kiln_allocator_t allocator, kilni_env_t* out_env);
+
 // A number; the row's default when unset. INVALID_ARGUMENT naming the variable
 // when it is none.
 kiln_status_t kilni_env_u64(const kilni_env_t* env, kilni_env_id_t id,

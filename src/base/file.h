@@ -22,12 +22,48 @@ void kilni_file_free(kiln_allocator_t allocator, uint8_t* data, size_t size);
 kiln_status_t kilni_file_write(kiln_allocator_t allocator, const char* path,
                                const void* data, size_t size);
 
+// What a path leads to.
+enum {
+  KILNI_FILE_NONE = 0,     // nothing is there
+  KILNI_FILE_REGULAR = 1,  // a file
+  KILNI_FILE_DIR = 2,      // a folder
+  KILNI_FILE_OTHER = 3,    // a device, a pipe
+  KILNI_FILE_ERROR = 4     // it cannot be told; `error` says why
+};
+
+// What the system says of a path. thread-safe
+typedef struct kilni_file_look_t {
+  uint32_t kind;   // KILNI_FILE_*
+  int error;       // errno, where `kind` is NONE or ERROR
+  uint32_t mode;   // permission bits
+  uint32_t owner;  // user id
+  uint64_t device;
+  uint64_t inode;
+  uint64_t size;
+} kilni_file_look_t;
+
+// One stat, links followed. Never fails: `kind` says it.
+kilni_file_look_t kilni_file_look(const char* path);
+bool kilni_file_can_execute(const char* path);
+uint32_t kilni_file_user(void);  // the user id that files are opened with
+
+// The target of a link, cut to `capacity` with its NUL; false for what is no
+// link or cannot be read.
+bool kilni_link_read(const char* path, size_t capacity, char* out_target);
+
+// Calls `fn` for each entry of a folder except . and .., as the system gives
+// them and with no copy of the list. 0, or errno.
+typedef bool (*kilni_dir_fn_t)(const char* name, void* user);
+int kilni_dir_scan(const char* path, kilni_dir_fn_t fn, void* user);
+
+// The system's words for an errno, in `buffer`.
+const char* kilni_error_text(int error, size_t capacity, char* buffer);
+
 bool kilni_file_exists(const char* path);
 bool kilni_dir_exists(const char* path);
 
 // Calls `fn` for each entry of a folder except . and .., in name order.
 // `fn` returns false to stop.
-typedef bool (*kilni_dir_fn_t)(const char* name, void* user);
 kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
                              kilni_dir_fn_t fn, void* user);
 

@@ -66,14 +66,19 @@ static const char* fix_of(int error) {
   }
 }
 
+const char* kilni_error_text(int error, size_t capacity, char* buffer) {
+  if (strerror_r(error, buffer, capacity) != 0) {
+    snprintf(buffer, capacity, "error %d", error);
+  }
+  return buffer;
+}
+
 // `verb` completes "the file ... cannot be".
 static kiln_status_t file_error(int error, const char* verb, const char* path) {
   kiln_status_code_t code = code_of(error);
   if (code == KILN_STATUS_OUT_OF_MEMORY) return kilni_status_bare(code);
   char text[ERROR_TEXT_BYTES];
-  if (strerror_r(error, text, sizeof(text)) != 0) {
-    snprintf(text, sizeof(text), "error %d", error);
-  }
+  kilni_error_text(error, sizeof(text), text);
   kiln_status_t status =
       kilni_status_make(code, KILNI_ROOM, __FILE__, __LINE__,
                         "\"%s\" cannot be %s: %s", path, verb, text);
@@ -267,6 +272,65 @@ kiln_status_t kilni_file_write(kiln_allocator_t allocator, const char* path,
   kiln_status_t status = replace(allocator, target, &info, data, size);
   kilni_strfree(allocator, target);
   return status;
+}
+
+kilni_file_look_t kilni_file_look(const char* path) {
+  kilni_file_look_t look = {KILNI_FILE_NONE, 0, 0, 0, 0, 0, 0};
+  struct stat info;
+  if (stat(path, &info) != 0) {
+    look.error = errno;
+    bool absent = errno == ENOENT || errno == ENOTDIR;
+    look.kind = absent ? KILNI_FILE_NONE : KILNI_FILE_ERROR;
+    return look;
+  }
+  look.kind = S_ISREG(info.st_mode)   ? KILNI_FILE_REGULAR
+              : S_ISDIR(info.st_mode) ? KILNI_FILE_DIR
+                                      : KILNI_FILE_OTHER;
+  look.mode = (uint32_t)(info.st_mode & 07777);
+  look.owner = (uint32_t)info.st_uid;
+  look.device = (uint64_t)info.st_dev;
+  look.inode = (uint64_t)info.st_ino;
+  look.size = (uint64_t)info.st_size;
+  return look;
+}
+
+bool kilni_file_can_execute(const char* path) {
+  return access(path, X_OK) == 0;
+}
+
+uint32_t kilni_file_user(void) {
+  return (uint32_t)geteuid();
+}
+
+bool kilni_link_read(const char* path, size_t capacity, char* out_target) {
+  out_target[0] = 0;
+  ssize_t size = readlink(path, out_target, capacity);
+  if (size <= 0 || (size_t)size >= capacity) {
+    out_target[0] = 0;
+    return false;
+  }
+  out_target[size] = 0;
+  return true;
+}
+
+int kilni_dir_scan(const char* path, kilni_dir_fn_t fn, void* user) {
+  DIR* folder = opendir(path);
+  if (folder == NULL) return errno;
+  int error = 0;
+  for (;;) {
+    errno = 0;
+    const struct dirent* entry = readdir(folder);
+    if (entry == NULL) {
+      error = errno;
+      break;
+    }
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+      continue;
+    }
+    if (!fn(entry->d_name, user)) break;
+  }
+  closedir(folder);
+  return error;
 }
 
 bool kilni_file_exists(const char* path) {

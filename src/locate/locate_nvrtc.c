@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/options.h"
 #include "base/status_make.h"
 #include "base/str.h"
 #include "locate/locate.h"
@@ -431,22 +430,5 @@ kiln_status_t kilni_locate_nvrtc(kiln_allocator_t allocator,
     kiln_locate_report_release(*out_report);
     *out_report = NULL;
   }
-  return status;
-}
-
-kiln_status_t kiln_locate_nvrtc(const kiln_locate_options_t* options,
-                                kiln_locate_report_t** out_report) {
-  KILNI_CHECK_ARGUMENT(out_report != NULL, "out_report");
-  *out_report = NULL;
-  kiln_locate_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_locate_options_t",
-                                           sizeof(given), &given));
-  kiln_allocator_t allocator =
-      given.allocator ? *given.allocator : kiln_allocator_libc();
-  kilni_env_t env;
-  KILNI_RETURN_IF_ERROR(kilni_env_init(&env, allocator));
-  kiln_status_t status = kilni_locate_nvrtc(
-      allocator, &env, given.explicit_path, given.system_root, out_report);
-  kilni_env_deinit(&env);
   return status;
 }

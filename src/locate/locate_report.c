@@ -36,25 +36,6 @@ struct kiln_locate_report_t {
   void* tried;       // tried_t[tried_capacity]
 };
 
-const char* kiln_locate_scope_name(uint32_t scope) {
-  switch (scope) {
-    case KILN_LOCATE_SCOPE_EXPLICIT:
-      return "explicit";
-    case KILN_LOCATE_SCOPE_CUDA_PATH:
-      return "CUDA_PATH";
-    case KILN_LOCATE_SCOPE_CUDA_HOME:
-      return "CUDA_HOME";
-    case KILN_LOCATE_SCOPE_LOADER:
-      return "loader";
-    case KILN_LOCATE_SCOPE_SYSTEM:
-      return "system";
-    case KILN_LOCATE_SCOPE_WHEEL:
-      return "wheel";
-    default:
-      return "?";
-  }
-}
-
 kiln_status_t kilni_locate_report_create(kiln_allocator_t allocator,
                                          kiln_locate_report_t** out_report) {
   *out_report = NULL;

@@ -21,7 +21,8 @@ static void each_row_is_filled(void** state) {
     assert_true(row->text[0] != 0);
     bool known =
         strcmp(row->type, "path") == 0 || strcmp(row->type, "text") == 0 ||
-        strcmp(row->type, "number") == 0 || strcmp(row->type, "switch") == 0;
+        strcmp(row->type, "number") == 0 || strcmp(row->type, "switch") == 0 ||
+        strcmp(row->type, "family") == 0;
     if (!known) fail_msg("%s has type %s", row->name, row->type);
     for (int j = 0; j < i; j++) {
       assert_string_not_equal(row->name,

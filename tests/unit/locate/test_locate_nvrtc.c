@@ -304,26 +304,6 @@ static void test_memory_may_run_out(void** state) {
   assert_true(fault_run_allocations(search_body, world, 0) > 20);
 }
 
-static void test_the_public_door(void** state) {
-  (void)state;
-  kiln_locate_report_t* report = NULL;
-  kiln_locate_options_t options = kiln_locate_options_default();
-  options.explicit_path = "/nowhere/libnvrtc.so";
-  kiln_status_t status = kiln_locate_nvrtc(&options, &report);
-  assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
-  kiln_status_free(status);
-  kiln_locate_report_retain(report);
-  kiln_locate_report_release(report);
-  assert_int_equal(kiln_locate_report_tried_count(report), 1);
-  kiln_locate_report_release(report);
-  status = kiln_locate_nvrtc(NULL, NULL);
-  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
-  kiln_status_free(status);
-  kiln_locate_report_release(NULL);
-  assert_string_equal(kiln_locate_scope_name(KILN_LOCATE_SCOPE_WHEEL), "wheel");
-  assert_string_equal(kiln_locate_scope_name(99), "?");
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_an_empty_machine, setup, teardown),
@@ -339,7 +319,6 @@ int main(void) {
                                       teardown),
       cmocka_unit_test_setup_teardown(test_include_folders, setup, teardown),
       cmocka_unit_test_setup_teardown(test_memory_may_run_out, setup, teardown),
-      cmocka_unit_test(test_the_public_door),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: search contexts.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "locate/locate_inside.h"
+
+enum { MAX_OPTION_PATHS = 1024 };
+
+#if defined(__x86_64__)
+static const char* const kNativeTargets[] = {"x86_64-linux", NULL};
+#elif defined(__aarch64__)
+static const char* const kNativeTargets[] = {"sbsa-linux", "aarch64-linux"};
+#else
+static const char* const kNativeTargets[] = {"unknown-linux", NULL};
+#endif
+
+// ---- Options ----
+
+static kiln_status_t check_path(const char* path, const char* what) {
+  if (path != NULL && path[0] == '/' &&
+      strlen(path) < KILNI_DISK_PATH_LIMIT - 1) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "%s \"%s\" is not an absolute path", what,
+                 path ? path : ""),
+      "give it from / on: the working directory is never searched");
+}
+
+static kiln_status_t check_scopes(uint32_t mask, const char* what) {
+  uint32_t known = (UINT32_C(1) << KILNI_SCOPE_COUNT) - 2;
+  if ((mask & ~known) == 0) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "`%s` has a bit that is no scope (0x%x)",
+                 what, (unsigned)(mask & ~known)),
+      "build it from KILN_LOCATE_SCOPE_BIT");
+}
+
+static kiln_status_t check_switches(const kiln_locate_options_t* options) {
+  uint32_t values[] = {options->hermetic, options->secure, options->loaded};
+  static const char* const names[] = {"hermetic", "secure", "loaded"};
+  for (size_t i = 0; i < 3; i++) {
+    if (values[i] <= KILN_SWITCH_ON) continue;
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is no switch", names[i],
+                   (unsigned)values[i]),
+        "use one of KILN_SWITCH_*");
+  }
+  KILNI_RETURN_IF_ERROR(
+      check_scopes(options->require_scopes, "require_scopes"));
+  KILNI_RETURN_IF_ERROR(check_scopes(options->prefer_scopes, "prefer_scopes"));
+  return check_scopes(options->forbid_scopes, "forbid_scopes");
+}
+
+static kiln_status_t check_paths(const char* const* paths, uint32_t count,
+                                 const char* what) {
+  KILNI_CHECK_ARGUMENT(count == 0 || paths != NULL, what);
+  KILNI_CHECK_ARGUMENT(count <= MAX_OPTION_PATHS, what);
+  for (uint32_t i = 0; i < count; i++) {
+    KILNI_RETURN_IF_ERROR(check_path(paths[i], what));
+  }
+  return NULL;
+}
+
+static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
+  uint32_t count = options->override_count;
+  KILNI_CHECK_ARGUMENT(count == 0 || options->overrides != NULL, "overrides");
+  KILNI_CHECK_ARGUMENT(count <= MAX_OPTION_PATHS, "overrides");
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_locate_override_t* item = &options->overrides[i];
+    const kiln_locate_entry_t* entry = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_search_entry(item->kind, item->name, &entry));
+    KILNI_RETURN_IF_ERROR(check_path(item->path, "the override"));
+  }
+  return NULL;
+}
+
+static kiln_status_t check_options(const kiln_locate_options_t* options) {
+  KILNI_RETURN_IF_ERROR(check_switches(options));
+  KILNI_RETURN_IF_ERROR(
+      check_paths(options->roots, options->root_count, "the root"));
+  KILNI_RETURN_IF_ERROR(
+      check_paths(options->sites, options->site_count, "the site"));
+  KILNI_RETURN_IF_ERROR(
+      check_paths(options->pythons, options->python_count, "the program"));
+  KILNI_RETURN_IF_ERROR(check_overrides(options));
+  if (options->system_root == NULL) return NULL;
+  return check_path(options->system_root, "the system's root");
+}
+
+// ---- Copies ----
+
+static kiln_status_t copy_paths(kiln_locate_t* locate, const char* const* from,
+                                uint32_t count, char*** out_paths,
+                                uint32_t* out_count) {
+  if (count == 0) return NULL;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(locate->allocator, count, sizeof(char*), &block));
+  *out_paths = block;
+  *out_count = count;
+  for (uint32_t i = 0; i < count; i++) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_strdup(locate->allocator, kilni_sv(from[i]), &(*out_paths)[i]));
+  }
+  return NULL;
+}
+
+static void free_paths(kiln_locate_t* locate, char** paths, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    kilni_strfree(locate->allocator, paths[i]);
+  }
+  kilni_free_array(locate->allocator, paths, count, sizeof(char*));
+}
+
+static kiln_status_t copy_overrides(kiln_locate_t* locate,
+                                    const kiln_locate_options_t* options) {
+  uint32_t count = options->override_count;
+  if (count == 0) return NULL;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      locate->allocator, count, sizeof(kiln_locate_override_t), &block));
+  locate->overrides = block;
+  locate->override_count = count;
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_locate_entry_t* entry = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_search_entry(
+        options->overrides[i].kind, options->overrides[i].name, &entry));
+    char* path = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_strdup(
+        locate->allocator, kilni_sv(options->overrides[i].path), &path));
+    locate->overrides[i].kind = options->overrides[i].kind;
+    locate->overrides[i].name = kiln_locate_entry_name(entry);
+    locate->overrides[i].path = path;
+  }
+  return NULL;
+}
+
+static kiln_status_t copy_target(kiln_locate_t* locate, const char* target) {
+  locate->is_native = target == NULL;
+  for (size_t i = 0; target != NULL && i < 2; i++) {
+    if (kNativeTargets[i] == NULL) continue;
+    locate->is_native |= strcmp(target, kNativeTargets[i]) == 0;
+  }
+  if (target == NULL) {
+    target = kNativeTargets[0];
+    locate->target2 = kNativeTargets[1];
+  }
+  KILNI_RETURN_IF_ERROR(
+      kilni_strdup(locate->allocator, kilni_sv(target), &locate->target));
+  const char* dash = strchr(target, '-');
+  size_t length = dash ? (size_t)(dash - target) : strlen(target);
+  // The toolkit's word for servers is not the system's.
+  bool server = length == 4 && strncmp(target, "sbsa", length) == 0;
+  kilni_str_t text;
+  kilni_str_init(&text, locate->allocator, 256);
+  kilni_str_add(&text,
+                server ? kilni_sv("aarch64") : kilni_sv_make(target, length));
+  kilni_str_add_cstr(&text, "-linux-gnu");
+  return kilni_str_take(&text, &locate->multiarch);
+}
+
+static kiln_status_t copy_system_root(kiln_locate_t* locate, const char* root) {
+  kiln_string_view_t view = kilni_sv(root);
+  while (view.size > 0 && view.data[view.size - 1] == '/') view.size--;
+  locate->is_mounted = view.size > 0;
+  return kilni_strdup(locate->allocator, view, &locate->system_root);
+}
+
+static kiln_status_t copy_options(kiln_locate_t* locate,
+                                  const kiln_locate_options_t* options) {
+  KILNI_RETURN_IF_ERROR(copy_system_root(locate, options->system_root));
+  KILNI_RETURN_IF_ERROR(copy_target(locate, options->target));
+  KILNI_RETURN_IF_ERROR(copy_paths(locate, options->roots, options->root_count,
+                                   &locate->roots, &locate->root_count));
+  KILNI_RETURN_IF_ERROR(copy_paths(locate, options->sites, options->site_count,
+                                   &locate->sites, &locate->site_count));
+  KILNI_RETURN_IF_ERROR(copy_paths(locate, options->pythons,
+                                   options->python_count, &locate->pythons,
+                                   &locate->python_count));
+  KILNI_RETURN_IF_ERROR(copy_overrides(locate, options));
+  locate->secure = options->secure == KILN_SWITCH_ON;
+  locate->hermetic = locate->secure || options->hermetic == KILN_SWITCH_ON;
+  bool may_ask = !locate->secure && locate->is_native;
+  locate->use_loaded =
+      may_ask &&
+      (options->loaded == KILN_SWITCH_ON ||
+       (options->loaded == KILN_SWITCH_DEFAULT && !locate->is_mounted));
+  locate->require = options->require_scopes;
+  locate->prefer = options->prefer_scopes;
+  locate->forbid = options->forbid_scopes;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(locate->allocator,
+                                          kiln_locate_entry_count(),
+                                          sizeof(kiln_locate_item_t*), &block));
+  locate->finds = block;
+  return NULL;
+}
+
+// ---- Life ----
+
+// Drops what has been found out. The lock is held, or nobody else is there.
+static void forget(kiln_locate_t* locate) {
+  for (uint32_t i = 0; locate->finds && i < kiln_locate_entry_count(); i++) {
+    kiln_locate_item_release(locate->finds[i]);
+    locate->finds[i] = NULL;
+  }
+  for (uint32_t i = 0; i < KILNI_SCOPE_COUNT; i++) {
+    kilni_place_deinit(locate, &locate->places[i]);
+  }
+  kilni_loader_deinit(locate);
+  kilni_disk_deinit(&locate->disk);
+}
+
+static void destroy(kiln_locate_t* locate, bool has_lock) {
+  forget(locate);
+  for (uint32_t i = 0; i < locate->override_count; i++) {
+    // The path was copied as a whole, so that it can be freed as one.
+    char* path = NULL;
+    memcpy(&path, &locate->overrides[i].path, sizeof(path));
+    kilni_strfree(locate->allocator, path);
+  }
+  kilni_free_array(locate->allocator, locate->overrides, locate->override_count,
+                   sizeof(kiln_locate_override_t));
+  free_paths(locate, locate->roots, locate->root_count);
+  free_paths(locate, locate->sites, locate->site_count);
+  free_paths(locate, locate->pythons, locate->python_count);
+  kilni_strfree(locate->allocator, locate->system_root);
+  kilni_strfree(locate->allocator, locate->target);
+  kilni_strfree(locate->allocator, locate->multiarch);
+  kilni_free_array(locate->allocator, locate->finds, kiln_locate_entry_count(),
+                   sizeof(kiln_locate_item_t*));
+  kilni_env_deinit(&locate->env);
+  if (has_lock) kilni_mutex_deinit(&locate->lock);
+  kilni_free(locate->allocator, locate, sizeof(*locate));
+}
+
+static kiln_status_t create(const kiln_locate_options_t* options,
+                            const kilni_env_t* env,
+                            kiln_locate_t** out_locate) {
+  kiln_allocator_t allocator =
+      options->allocator ? *options->allocator : kiln_allocator_libc();
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kiln_locate_t), &block));
+  kiln_locate_t* locate = block;
+  atomic_init(&locate->references, 1);
+  locate->allocator = allocator;
+  locate->env.allocator = allocator;
+  kilni_disk_init(&locate->disk, allocator);
+  kiln_status_t status = copy_options(locate, options);
+  if (kiln_status_is_ok(status) && env != NULL && !locate->hermetic) {
+    status = kilni_env_copy(env, allocator, &locate->env);
+  }
+  bool has_lock = false;
+  if (kiln_status_is_ok(status)) {
+    status = kilni_mutex_init(&locate->lock);
+    has_lock = kiln_status_is_ok(status);
+  }
+  if (!kiln_status_is_ok(status)) {
+    destroy(locate, has_lock);
+    return status;
+  }
+  *out_locate = locate;
+  return NULL;
+}
+
+kiln_status_t kilni_locate_create(const kiln_locate_options_t* options,
+                                  const kilni_env_t* env,
+                                  kiln_locate_t** out_locate) {
+  *out_locate = NULL;
+  kiln_locate_options_t read;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_locate_options_t",
+                                           sizeof(read), &read));
+  KILNI_RETURN_IF_ERROR(check_options(&read));
+  return create(&read, env, out_locate);
+}
+
+kiln_status_t kiln_locate_create(const kiln_locate_options_t* options,
+                                 kiln_locate_t** out_locate) {
+  KILNI_CHECK_ARGUMENT(out_locate != NULL, "out_locate");
+  *out_locate = NULL;
+  kilni_env_t env;
+  KILNI_RETURN_IF_ERROR(kilni_env_init(&env, kiln_allocator_libc()));
+  kiln_status_t status = kilni_locate_create(options, &env, out_locate);
+  kilni_env_deinit(&env);
+  return status;
+}
+
+void kiln_locate_retain(kiln_locate_t* locate) {
+  if (locate == NULL) return;
+  atomic_fetch_add_explicit(&locate->references, 1, memory_order_relaxed);
+}
+
+void kiln_locate_release(kiln_locate_t* locate) {
+  if (locate == NULL) return;
+  if (atomic_fetch_sub_explicit(&locate->references, 1, memory_order_acq_rel) ==
+      1) {
+    destroy(locate, true);
+  }
+}
+
+void kiln_locate_refresh(kiln_locate_t* locate) {
+  if (locate == NULL) return;
+  kilni_mutex_lock(&locate->lock);
+  forget(locate);
+  kilni_mutex_unlock(&locate->lock);
+}
+
+// ---- Finding ----
+
+// The answer that stays; the lock is held. Borrowed.
+static kiln_status_t find_locked(kiln_locate_t* locate,
+                                 const kiln_locate_entry_t* entry,
+                                 kiln_locate_item_t** out_item) {
+  kiln_locate_item_t** slot = &locate->finds[kiln_locate_entry_index(entry)];
+  if (*slot == NULL) {
+    kilni_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
+    KILNI_RETURN_IF_ERROR(kilni_search(locate, &plan, slot));
+  }
+  *out_item = *slot;
+  kiln_locate_item_retain(*out_item);
+  return NULL;
+}
+
+kiln_status_t kiln_locate_find(kiln_locate_t* locate, uint32_t kind,
+                               const char* name,
+                               kiln_locate_item_t** out_item) {
+  KILNI_CHECK_ARGUMENT(out_item != NULL, "out_item");
+  *out_item = NULL;
+  KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
+  const kiln_locate_entry_t* entry = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_search_entry(kind, name, &entry));
+  kilni_mutex_lock(&locate->lock);
+  kiln_status_t status = find_locked(locate, entry, out_item);
+  kilni_mutex_unlock(&locate->lock);
+  return status;
+}
+
+kiln_status_t kiln_locate_find_beside(kiln_locate_t* locate,
+                                      const kiln_locate_item_t* item,
+                                      uint32_t kind, const char* name,
+                                      kiln_locate_item_t** out_item) {
+  KILNI_CHECK_ARGUMENT(out_item != NULL, "out_item");
+  *out_item = NULL;
+  KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
+  KILNI_CHECK_ARGUMENT(item != NULL, "item");
+  if (!kiln_locate_item_found(item)) {
+    return KILNI_FAIL(INVALID_STATE,
+                      "\"%s\" was not found, so nothing lies beside it",
+                      kiln_locate_entry_name(kiln_locate_item_entry(item)));
+  }
+  const kiln_locate_entry_t* entry = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_search_entry(kind, name, &entry));
+  const char* root = kiln_locate_item_root(item);
+  kilni_search_plan_t plan = {entry,
+                              kiln_locate_item_major(item),
+                              root[0] ? root : "/",
+                              kiln_locate_item_via(item),
+                              kiln_locate_item_scope(item),
+                              kilni_item_layout(item)};
+  kilni_mutex_lock(&locate->lock);
+  kiln_status_t status = kilni_search(locate, &plan, out_item);
+  kilni_mutex_unlock(&locate->lock);
+  return status;
+}
+
+kiln_status_t kilni_locate_site(kiln_locate_t* locate, uint32_t index,
+                                const char** out_path) {
+  *out_path = NULL;
+  kilni_place_t* place = NULL;
+  kilni_mutex_lock(&locate->lock);
+  kiln_status_t status =
+      kilni_place_get(locate, KILN_LOCATE_SCOPE_WHEEL, &place);
+  if (kiln_status_is_ok(status) && index < place->count) {
+    *out_path = ((const kilni_root_t*)place->roots)[index].path;
+  }
+  kilni_mutex_unlock(&locate->lock);
+  return status;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: the disk, as a context has seen it so far.
+//
+// Not a door. Asks the system about a path once and remembers the answer, and
+// draws conclusions: below a folder that is not there is nothing, and what a
+// folder that was listed does not name is not in it. It lists a folder once
+// several questions about it came to nothing, and never one that may be huge
+// (a root). Serialised by its owner.
+#ifndef KILN_SRC_LOCATE_LOCATE_DISK_H_
+#define KILN_SRC_LOCATE_LOCATE_DISK_H_
+
+#include "base/file.h"
+#include "base/str.h"
+
+enum {
+  KILNI_DISK_PATH_LIMIT = 8192,  // bytes of a path with its NUL
+  KILNI_DISK_LIST_LIMIT = 4096,  // names of a folder that is listed
+  // Questions about a folder that came to nothing before it is listed.
+  KILNI_DISK_PATIENCE = 2,
+};
+
+// A path. one-thread
+typedef struct kilni_disk_node_t {
+  struct kilni_disk_node_t* next;  // in its bucket
+  const char* path;
+  const char* real;    // with links resolved; NULL: not asked yet
+  const char** names;  // sorted, if `listed`
+  uint32_t name_count;
+  uint32_t length;
+  uint32_t hash;
+  uint32_t kind;  // KILNI_FILE_*, if `known`
+  int error;      // errno of it
+  uint32_t misses;
+  bool known;
+  bool listed;
+  bool suspect;   // something in it is missing: look at it before others
+  bool hopeless;  // cannot be listed, or is too long
+} kilni_disk_node_t;
+
+// All paths. one-thread
+typedef struct kilni_disk_t {
+  kiln_allocator_t allocator;
+  struct kilni_disk_chunk_t* chunks;
+  void* buckets;  // kilni_disk_node_t*
+  size_t bucket_count;
+  size_t node_count;
+} kilni_disk_t;
+
+void kilni_disk_init(kilni_disk_t* disk, kiln_allocator_t allocator);
+void kilni_disk_deinit(kilni_disk_t* disk);  // as if nothing was seen
+
+// Memory and copies of texts that live as long as what was seen.
+kiln_status_t kilni_disk_alloc(kilni_disk_t* disk, size_t size, void** out_ptr);
+kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
+                              const char** out_text);
+
+// A folder. `root_length` bytes of its path are the folder above which nothing
+// is asked and which is not listed; the whole length forbids all listing. The
+// answer is in `known` and `kind`: if not `known`, it may be there.
+kiln_status_t kilni_disk_dir(kilni_disk_t* disk, kiln_string_view_t path,
+                             size_t root_length, kilni_disk_node_t** out_node);
+
+// A path in a folder that kilni_disk_dir gave. Known when it returns.
+kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
+                              kiln_string_view_t path, size_t root_length,
+                              kilni_disk_node_t** out_node);
+
+// Any path. Known when it returns.
+kiln_status_t kilni_disk_look(kilni_disk_t* disk, const char* path,
+                              kilni_disk_node_t** out_node);
+
+// The path with links resolved; "" if it leads nowhere.
+kiln_status_t kilni_disk_real(kilni_disk_t* disk, const char* path,
+                              const char** out_real);
+
+// Why a path is not the file or the folder that it should be: words for the
+// trail, in `buffer` or static.
+const char* kilni_disk_why(const kilni_disk_node_t* node, bool wants_folder,
+                           size_t capacity, char* buffer);
+
+#endif  // KILN_SRC_LOCATE_LOCATE_DISK_H_

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: several items at once: every copy of a thing, or one of each from
+// one place.
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "locate/locate_inside.h"
+
+enum { MAX_WANTS = 1024, MAX_MAJORS = 8 };
+
+struct kiln_locate_set_t {
+  atomic_uint references;
+  uint32_t scope;
+  kiln_allocator_t allocator;
+  void* items;  // kiln_locate_item_t*
+  size_t count;
+  size_t capacity;
+  uint32_t missing;
+  uint32_t tried_count;
+  char* root;
+  void* trail;  // tried_count kiln_locate_tried_t and their texts
+  size_t trail_bytes;
+};
+
+// ---- Life ----
+
+static kiln_status_t create(kiln_allocator_t allocator,
+                            kiln_locate_set_t** out_set) {
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(allocator, sizeof(kiln_locate_set_t), &block));
+  kiln_locate_set_t* set = block;
+  atomic_init(&set->references, 1);
+  set->allocator = allocator;
+  *out_set = set;
+  return NULL;
+}
+
+static void drop_items(kiln_locate_set_t* set) {
+  kiln_locate_item_t** items = set->items;
+  for (size_t i = 0; i < set->count; i++) kiln_locate_item_release(items[i]);
+  set->count = 0;
+}
+
+void kiln_locate_set_retain(kiln_locate_set_t* set) {
+  if (set == NULL) return;
+  atomic_fetch_add_explicit(&set->references, 1, memory_order_relaxed);
+}
+
+void kiln_locate_set_release(kiln_locate_set_t* set) {
+  if (set == NULL) return;
+  if (atomic_fetch_sub_explicit(&set->references, 1, memory_order_acq_rel) !=
+      1) {
+    return;
+  }
+  drop_items(set);
+  kilni_free_array(set->allocator, set->items, set->capacity,
+                   sizeof(kiln_locate_item_t*));
+  kilni_strfree(set->allocator, set->root);
+  kilni_free(set->allocator, set->trail, set->trail_bytes);
+  kilni_free(set->allocator, set, sizeof(*set));
+}
+
+static void count_missing(kiln_locate_set_t* set) {
+  kiln_locate_item_t* const* items = set->items;
+  set->missing = 0;
+  for (size_t i = 0; i < set->count; i++) {
+    set->missing += kiln_locate_item_found(items[i]) ? 0 : 1;
+  }
+}
+
+// ---- Every copy ----
+
+kiln_status_t kiln_locate_find_all(kiln_locate_t* locate, uint32_t kind,
+                                   const char* name,
+                                   kiln_locate_set_t** out_set) {
+  KILNI_CHECK_ARGUMENT(out_set != NULL, "out_set");
+  *out_set = NULL;
+  KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
+  const kiln_locate_entry_t* entry = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_search_entry(kind, name, &entry));
+  kiln_locate_set_t* set = NULL;
+  KILNI_RETURN_IF_ERROR(create(locate->allocator, &set));
+  kilni_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
+  kilni_mutex_lock(&locate->lock);
+  kiln_status_t status =
+      kilni_search_all(locate, &plan, &set->items, &set->count, &set->capacity);
+  kilni_mutex_unlock(&locate->lock);
+  if (!kiln_status_is_ok(status)) {
+    kiln_locate_set_release(set);
+    return status;
+  }
+  count_missing(set);
+  *out_set = set;
+  return NULL;
+}
+
+// ---- One place ----
+
+// A set while it is looked for. one-thread
+typedef struct looking_t {
+  kiln_locate_t* locate;
+  const kiln_locate_want_t* wants;
+  uint32_t count;
+  uint32_t majors[MAX_MAJORS];
+  uint32_t major_count;
+  kiln_locate_set_t* best;
+  kilni_trail_t trail;
+} looking_t;
+
+// True if no toolkit has it: it is found on its own.
+static bool stands_alone(const looking_t* looking,
+                         const kiln_locate_entry_t* entry) {
+  return (kiln_locate_entry_class(entry) == KILN_LOCATE_CLASS_DRIVER &&
+          kiln_locate_entry_kind(entry) == KILN_LOCATE_KIND_LIB) ||
+         kilni_override_is_set(looking->locate, entry);
+}
+
+static void add_major(looking_t* looking, uint32_t major) {
+  size_t at = looking->major_count;
+  for (size_t i = 0; i < looking->major_count; i++) {
+    if (looking->majors[i] == major) return;
+  }
+  if (major == 0 || looking->major_count == MAX_MAJORS) return;
+  while (at > 0 && looking->majors[at - 1] < major) {
+    looking->majors[at] = looking->majors[at - 1];
+    at--;
+  }
+  looking->majors[at] = major;
+  looking->major_count++;
+}
+
+static kiln_status_t read_wants(looking_t* looking) {
+  for (uint32_t i = 0; i < looking->count; i++) {
+    const kiln_locate_entry_t* entry = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_search_entry(looking->wants[i].kind,
+                                             looking->wants[i].name, &entry));
+    static const uint32_t lists[] = {KILN_LOCATE_LIST_FILES,
+                                     KILN_LOCATE_LIST_WHEEL_DIRS};
+    for (size_t j = 0; j < 2; j++) {
+      uint32_t count = kiln_locate_entry_list_count(entry, lists[j]);
+      for (uint32_t k = 0; k < count; k++) {
+        add_major(looking, kiln_locate_entry_list_major(entry, lists[j], k));
+      }
+    }
+  }
+  if (looking->major_count == 0) looking->majors[looking->major_count++] = 0;
+  return NULL;
+}
+
+static kiln_status_t find_one(looking_t* looking,
+                              const kiln_locate_entry_t* entry,
+                              const kilni_root_t* root, uint32_t scope,
+                              uint32_t major, kiln_locate_item_t** out_item) {
+  kilni_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
+  if (!stands_alone(looking, entry)) {
+    plan.major = major;
+    plan.root = root->path;
+    plan.via = root->via;
+    plan.scope = scope;
+    plan.layout = root->layout;
+  }
+  return kilni_search(looking->locate, &plan, out_item);
+}
+
+static kiln_status_t fill(looking_t* looking, const kilni_root_t* root,
+                          uint32_t scope, uint32_t major,
+                          kiln_locate_set_t* set, bool* out_any) {
+  *out_any = false;
+  for (uint32_t i = 0; i < looking->count; i++) {
+    const kiln_locate_entry_t* entry =
+        kiln_locate_entry_find(looking->wants[i].kind, looking->wants[i].name);
+    KILNI_RETURN_IF_ERROR(kilni_grow(set->allocator, set->count + 1,
+                                     sizeof(kiln_locate_item_t*),
+                                     &set->capacity, &set->items));
+    kiln_locate_item_t* item = NULL;
+    KILNI_RETURN_IF_ERROR(find_one(looking, entry, root, scope, major, &item));
+    ((kiln_locate_item_t**)set->items)[set->count++] = item;
+    *out_any |= kiln_locate_item_found(item) && !stands_alone(looking, entry);
+  }
+  count_missing(set);
+  return NULL;
+}
+
+// "lib nvrtc, header cudart"; "all of it" if there is nothing.
+static kiln_status_t note_missing(looking_t* looking,
+                                  const kiln_locate_set_t* set,
+                                  const char* root, uint32_t major) {
+  kilni_str_t why;
+  kilni_str_init(&why, set->allocator, 65536);
+  kiln_locate_item_t* const* items = set->items;
+  if (major != 0) kilni_str_addf(&why, "of CUDA %u ", (unsigned)major);
+  kilni_str_add_cstr(&why, "lacks");
+  bool first = true;
+  for (size_t i = 0; i < set->count; i++) {
+    if (kiln_locate_item_found(items[i])) continue;
+    const kiln_locate_entry_t* entry = kiln_locate_item_entry(items[i]);
+    kilni_str_addf(&why, "%s %s %s", first ? "" : ",",
+                   kiln_locate_kind_name(kiln_locate_entry_kind(entry)),
+                   kiln_locate_entry_name(entry));
+    first = false;
+  }
+  kiln_status_t status = kilni_str_status(&why);
+  if (kiln_status_is_ok(status)) {
+    kilni_trail_add(&looking->trail, root, kilni_str_cstr(&why));
+  }
+  kilni_str_deinit(&why);
+  return status;
+}
+
+// Tries one root; `*out_complete` ends the search.
+static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
+                              uint32_t scope, uint32_t major,
+                              bool* out_complete) {
+  kiln_locate_set_t* set = NULL;
+  bool any = false;
+  KILNI_RETURN_IF_ERROR(create(looking->locate->allocator, &set));
+  kiln_status_t status = fill(looking, root, scope, major, set, &any);
+  set->scope = any ? scope : 0;
+  if (kiln_status_is_ok(status)) {
+    status = kilni_strdup(set->allocator, kilni_sv(any ? root->path : ""),
+                          &set->root);
+  }
+  if (kiln_status_is_ok(status) && any && set->missing > 0) {
+    status = note_missing(looking, set, root->path, major);
+  }
+  const kiln_locate_set_t* best = looking->best;
+  bool better =
+      best == NULL || set->missing < best->missing || (any && best->scope == 0);
+  if (!kiln_status_is_ok(status) || !better) {
+    kiln_locate_set_release(set);
+    return status;
+  }
+  kiln_locate_set_release(looking->best);
+  looking->best = set;
+  *out_complete = set->missing == 0;
+  return NULL;
+}
+
+static kiln_status_t try_scope(looking_t* looking, uint32_t scope,
+                               bool* out_complete) {
+  kilni_place_t* place = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_place_get(looking->locate, scope, &place));
+  for (size_t i = 0; i < place->count; i++) {
+    for (uint32_t j = 0; j < looking->major_count; j++) {
+      const kilni_root_t* roots = place->roots;
+      KILNI_RETURN_IF_ERROR(try_root(looking, &roots[i], scope,
+                                     looking->majors[j], out_complete));
+      if (*out_complete) return NULL;
+    }
+  }
+  return NULL;
+}
+
+// The scopes whose roots may hold a toolkit, in their usual order.
+static const uint8_t kScopes[] = {
+    KILN_LOCATE_SCOPE_ROOT,      KILN_LOCATE_SCOPE_WHEEL,
+    KILN_LOCATE_SCOPE_CONDA,     KILN_LOCATE_SCOPE_CUDA_PATH,
+    KILN_LOCATE_SCOPE_CUDA_HOME, KILN_LOCATE_SCOPE_LOADER_ROOT,
+    KILN_LOCATE_SCOPE_SYSTEM,    KILN_LOCATE_SCOPE_DISTRIBUTION,
+    KILN_LOCATE_SCOPE_HPC_SDK};
+
+static kiln_status_t try_scopes(looking_t* looking) {
+  const kiln_locate_t* locate = looking->locate;
+  bool complete = false;
+  for (int liked = 1; liked >= 0 && !complete; liked--) {
+    for (size_t i = 0; i < sizeof(kScopes) && !complete; i++) {
+      bool its = (locate->prefer & KILN_LOCATE_SCOPE_BIT(kScopes[i])) != 0;
+      if (its != (liked == 1) || !kilni_scope_is_allowed(locate, kScopes[i])) {
+        continue;
+      }
+      KILNI_RETURN_IF_ERROR(try_scope(looking, kScopes[i], &complete));
+    }
+  }
+  if (looking->best != NULL) return NULL;
+  // No root at all: everything is missing.
+  kilni_root_t nowhere = {"/nonexistent", "", KILNI_LAYOUT_TOOLKIT, 0};
+  return try_root(looking, &nowhere, 0, 0, &complete);
+}
+
+// The other roots; that of the set itself is told by its items.
+static kiln_status_t keep_trail(looking_t* looking) {
+  kiln_locate_set_t* set = looking->best;
+  KILNI_RETURN_IF_ERROR(kilni_trail_status(&looking->trail));
+  size_t bytes = kilni_trail_bytes(&looking->trail);
+  KILNI_RETURN_IF_ERROR(kilni_alloc(set->allocator, bytes, &set->trail));
+  set->trail_bytes = bytes;
+  (void)kilni_trail_copy(&looking->trail, set->trail);
+  set->tried_count = (uint32_t)looking->trail.count;
+  return NULL;
+}
+
+static kiln_status_t look(looking_t* looking) {
+  KILNI_RETURN_IF_ERROR(read_wants(looking));
+  kilni_mutex_lock(&looking->locate->lock);
+  kiln_status_t status = try_scopes(looking);
+  kilni_mutex_unlock(&looking->locate->lock);
+  return kiln_status_is_ok(status) ? keep_trail(looking) : status;
+}
+
+kiln_status_t kiln_locate_find_set(kiln_locate_t* locate,
+                                   const kiln_locate_want_t* wants,
+                                   uint32_t count,
+                                   kiln_locate_set_t** out_set) {
+  KILNI_CHECK_ARGUMENT(out_set != NULL, "out_set");
+  *out_set = NULL;
+  KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
+  KILNI_CHECK_ARGUMENT(wants != NULL, "wants");
+  KILNI_CHECK_ARGUMENT(count > 0 && count <= MAX_WANTS, "count");
+  looking_t looking;
+  memset(&looking, 0, sizeof(looking));
+  looking.locate = locate;
+  looking.wants = wants;
+  looking.count = count;
+  kilni_trail_init(&looking.trail, locate->allocator);
+  kiln_status_t status = look(&looking);
+  kilni_trail_deinit(&looking.trail);
+  if (!kiln_status_is_ok(status)) {
+    kiln_locate_set_release(looking.best);
+    return status;
+  }
+  *out_set = looking.best;
+  return NULL;
+}
+
+// ---- Reading ----
+
+kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
+  KILNI_CHECK_ARGUMENT(set != NULL, "set");
+  if (set->missing == 0) return NULL;
+  const char* root = kiln_locate_set_root(set);
+  kiln_status_t status =
+      root[0] != 0
+          ? KILNI_FAIL(NOT_FOUND, "%u of %u pieces are not in \"%s\" (%s)",
+                       (unsigned)set->missing, (unsigned)set->count, root,
+                       kiln_locate_scope_name(set->scope))
+          : KILNI_FAIL(NOT_FOUND, "no place has any of the %u pieces",
+                       (unsigned)set->count);
+  const kiln_locate_tried_t* tried = set->trail;
+  for (uint32_t i = 0; i < set->tried_count && i < KILNI_ITEM_LISTED; i++) {
+    status = KILNI_ANNOTATE(status, "\"%s\" %s", tried[i].path, tried[i].why);
+  }
+  return kilni_status_with_fix(
+      status,
+      "install what is missing into one of these places, or allow "
+      "several by asking for each piece by itself");
+}
+
+uint32_t kiln_locate_set_count(const kiln_locate_set_t* set) {
+  return set ? (uint32_t)set->count : 0;
+}
+
+kiln_locate_item_t* kiln_locate_set_item(const kiln_locate_set_t* set,
+                                         uint32_t index) {
+  if (set == NULL || index >= set->count) return NULL;
+  return ((kiln_locate_item_t* const*)set->items)[index];
+}
+
+uint32_t kiln_locate_set_missing_count(const kiln_locate_set_t* set) {
+  return set ? set->missing : 0;
+}
+
+const char* kiln_locate_set_root(const kiln_locate_set_t* set) {
+  return set != NULL && set->root != NULL ? set->root : "";
+}
+
+uint32_t kiln_locate_set_scope(const kiln_locate_set_t* set) {
+  return set ? set->scope : 0;
+}
+
+uint32_t kiln_locate_set_tried_count(const kiln_locate_set_t* set) {
+  return set ? set->tried_count : 0;
+}
+
+const kiln_locate_tried_t* kiln_locate_set_tried(const kiln_locate_set_t* set,
+                                                 uint32_t index) {
+  if (set == NULL || index >= set->tried_count) return NULL;
+  return (const kiln_locate_tried_t*)set->trail + index;
+}

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: which site-packages folders there are, without running Python.
+//
+// The rules are those of Python's own `site` module: where a program's prefix
+// is, what a virtual environment inherits, and the order of the folders.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status_make.h"
+#include "locate/locate_inside.h"
+#include "locate/locate_pyvenv.h"
+
+enum { VERSION_BYTES = 32 };
+
+// What is being worked out. one-thread
+typedef struct sites_t {
+  kiln_locate_t* locate;
+  kilni_place_t* place;
+  const char* via;
+  const char* prefix;           // whose versions are visited
+  char version[VERSION_BYTES];  // "3.11"; "" where it is not known
+  bool user_site;               // the user's own folder counts
+  bool found_version;
+} sites_t;
+
+// "a/b" in a buffer; "" where it does not fit.
+static const char* join(char out[KILNI_DISK_PATH_LIMIT], const char* a,
+                        const char* b) {
+  size_t a_size = strlen(a);
+  size_t b_size = strlen(b);
+  out[0] = 0;
+  if (a_size + b_size + 2 > KILNI_DISK_PATH_LIMIT) return out;
+  if (a_size == 1 && a[0] == '/') a_size = 0;
+  memcpy(out, a, a_size);
+  out[a_size] = '/';
+  memcpy(out + a_size + 1, b, b_size + 1);
+  return out;
+}
+
+// Adds a folder if it is there, and else a note.
+static kiln_status_t add_if_there(sites_t* sites, const char* path,
+                                  const char* via, bool* out_there) {
+  kilni_disk_node_t* node = NULL;
+  if (out_there != NULL) *out_there = false;
+  if (path[0] == 0) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_disk_look(&sites->locate->disk, path, &node));
+  if (node->kind != KILNI_FILE_DIR) {
+    char why[128];
+    kilni_trail_add(&sites->place->notes, path,
+                    kilni_disk_why(node, true, sizeof(why), why));
+    return NULL;
+  }
+  if (out_there != NULL) *out_there = true;
+  return kilni_place_add(sites->locate, sites->place, path, via,
+                         KILNI_LAYOUT_WHEEL);
+}
+
+// The user's own folder for a version of Python.
+static kiln_status_t add_user_site(sites_t* sites, const char* version) {
+  const kiln_locate_t* locate = sites->locate;
+  const char* home = kilni_place_env(locate, KILNI_ENV_HOME);
+  if (!sites->user_site || home == NULL || home[0] != '/' ||
+      kilni_place_env(locate, KILNI_ENV_PYTHONNOUSERSITE) != NULL) {
+    return NULL;
+  }
+  char rest[128];
+  char path[KILNI_DISK_PATH_LIMIT];
+  snprintf(rest, sizeof(rest), ".local/lib/python%s/site-packages", version);
+  return add_if_there(sites, join(path, home, rest), "user site", NULL);
+}
+
+// <prefix>/<lib>/python<version>/<name>
+static kiln_status_t add_library(sites_t* sites, const char* prefix,
+                                 const char* lib, const char* version,
+                                 const char* name, bool* out_there) {
+  char rest[160];
+  char path[KILNI_DISK_PATH_LIMIT];
+  snprintf(rest, sizeof(rest), "%s/python%s/%s", lib, version, name);
+  return add_if_there(sites, join(path, prefix, rest), sites->via, out_there);
+}
+
+// The folders of one version below a prefix.
+static kiln_status_t add_version(sites_t* sites, const char* prefix,
+                                 const char* version, bool* out_there) {
+  bool there = false;
+  KILNI_RETURN_IF_ERROR(
+      add_library(sites, prefix, "lib", version, "site-packages", &there));
+  // lib64 is a folder of its own on some systems and a link to lib on others.
+  char lib64[KILNI_DISK_PATH_LIMIT];
+  char target[8];
+  bool is_link =
+      kilni_link_read(join(lib64, prefix, "lib64"), sizeof(target), target) &&
+      strcmp(target, "lib") == 0;
+  bool there_too = false;
+  if (!is_link) {
+    KILNI_RETURN_IF_ERROR(add_library(sites, prefix, "lib64", version,
+                                      "site-packages", &there_too));
+  }
+  if (out_there != NULL) *out_there = there || there_too;
+  return NULL;
+}
+
+// Debian keeps what its packages install, and what the administrator does,
+// apart, and under another name.
+static kiln_status_t add_debian(sites_t* sites, const char* version) {
+  const char* usr = NULL;
+  const char* local = NULL;
+  kiln_locate_t* locate = sites->locate;
+  KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/usr", &usr));
+  KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/usr/local", &local));
+  KILNI_RETURN_IF_ERROR(
+      add_library(sites, local, "lib", version, "dist-packages", NULL));
+  KILNI_RETURN_IF_ERROR(
+      add_library(sites, usr, "lib", "3", "dist-packages", NULL));
+  return add_library(sites, usr, "lib", version, "dist-packages", NULL);
+}
+
+static bool is_system_prefix(sites_t* sites, const char* prefix) {
+  size_t root = strlen(sites->locate->system_root);
+  return strncmp(prefix, sites->locate->system_root, root) == 0 &&
+         strcmp(prefix + root, "/usr") == 0;
+}
+
+// One version of a Python that is no virtual environment.
+static kiln_status_t add_base_version(sites_t* sites, const char* prefix,
+                                      const char* version) {
+  KILNI_RETURN_IF_ERROR(add_user_site(sites, version));
+  KILNI_RETURN_IF_ERROR(add_version(sites, prefix, version, NULL));
+  if (!is_system_prefix(sites, prefix)) return NULL;
+  return add_debian(sites, version);
+}
+
+static kiln_status_t on_base_version(const char* name, void* user) {
+  sites_t* sites = user;
+  sites->found_version = true;
+  return add_base_version(sites, sites->prefix, name + strlen("python"));
+}
+
+// A Python that is no virtual environment, by its prefix; every version that
+// lies there if none is known.
+static kiln_status_t add_base(sites_t* sites, const char* prefix) {
+  if (sites->version[0] != 0) {
+    return add_base_version(sites, prefix, sites->version);
+  }
+  char lib[KILNI_DISK_PATH_LIMIT];
+  sites->prefix = prefix;
+  sites->found_version = false;
+  KILNI_RETURN_IF_ERROR(
+      kilni_place_each_version(sites->locate, join(lib, prefix, "lib"),
+                               "python3.", "", on_base_version, sites));
+  if (!sites->found_version) {
+    kilni_trail_add(&sites->place->notes, lib, "no python3.* folder");
+  }
+  return NULL;
+}
+
+// ---- Virtual environments ----
+
+static kiln_status_t on_environment_version(const char* name, void* user) {
+  sites_t* sites = user;
+  char path[KILNI_DISK_PATH_LIMIT];
+  char rest[KILNI_DISK_PATH_LIMIT];
+  char below[KILNI_DISK_PATH_LIMIT];
+  join(below, "lib", name);
+  join(rest, below, "site-packages");
+  return add_if_there(sites, join(path, sites->prefix, rest), sites->via,
+                      &sites->found_version);
+}
+
+// The folders of an environment; `sites->version` says which where it can.
+static kiln_status_t add_environment(sites_t* sites, const char* prefix) {
+  bool there = false;
+  if (sites->version[0] != 0) {
+    KILNI_RETURN_IF_ERROR(add_version(sites, prefix, sites->version, &there));
+  }
+  if (there) return NULL;
+  // Another Python has other names: pypy3.10, python3.13t.
+  char lib[KILNI_DISK_PATH_LIMIT];
+  sites->prefix = prefix;
+  sites->found_version = false;
+  KILNI_RETURN_IF_ERROR(
+      kilni_place_each_version(sites->locate, join(lib, prefix, "lib"), "py",
+                               "", on_environment_version, sites));
+  if (!sites->found_version) {
+    kilni_trail_add(&sites->place->notes, lib,
+                    "no folder of a Python with site-packages");
+  }
+  return NULL;
+}
+
+static void set_version(sites_t* sites, kiln_string_view_t version) {
+  sites->version[0] = 0;
+  if (version.size >= sizeof(sites->version)) return;
+  if (version.size > 0) memcpy(sites->version, version.data, version.size);
+  sites->version[version.size] = 0;
+}
+
+// What an environment inherits from the Python it was made with.
+static kiln_status_t add_inherited(sites_t* sites, kiln_string_view_t home) {
+  char prefix[KILNI_DISK_PATH_LIMIT];
+  if (home.size == 0 || home.data[0] != '/' || home.size >= sizeof(prefix)) {
+    return NULL;
+  }
+  memcpy(prefix, home.data, home.size);
+  prefix[home.size] = 0;
+  char* slash = strrchr(prefix, '/');
+  *slash = 0;
+  // `home` is the folder of a program: its prefix is one up.
+  return add_base(sites, slash == prefix ? "/" : prefix);
+}
+
+static kiln_status_t read_config(sites_t* sites, const char* path,
+                                 uint8_t** out_data, size_t* out_size) {
+  kiln_status_t status = kilni_file_read(
+      sites->locate->allocator, path, KILNI_PYVENV_LIMIT, out_data, out_size);
+  kiln_status_code_t code = kiln_status_code(status);
+  if (code == KILN_STATUS_OK || code == KILN_STATUS_OUT_OF_MEMORY) {
+    return status;
+  }
+  if (code != KILN_STATUS_NOT_FOUND) {
+    kilni_trail_add(&sites->place->notes, path,
+                    code == KILN_STATUS_LIMIT_EXCEEDED
+                        ? "too large for what it should be"
+                        : "cannot be read");
+  }
+  kiln_status_free(status);
+  return NULL;
+}
+
+// A virtual environment, or whatever else lies at `prefix`. `out_is_one` may
+// be NULL.
+static kiln_status_t add_prefix(sites_t* sites, const char* prefix,
+                                bool only_environment, bool* out_is_one) {
+  char path[KILNI_DISK_PATH_LIMIT];
+  uint8_t* data = NULL;
+  size_t size = 0;
+  if (out_is_one != NULL) *out_is_one = false;
+  KILNI_RETURN_IF_ERROR(
+      read_config(sites, join(path, prefix, "pyvenv.cfg"), &data, &size));
+  if (data == NULL && only_environment) return NULL;
+  if (out_is_one != NULL) *out_is_one = data != NULL;
+  kilni_pyvenv_t config;
+  kilni_pyvenv_parse(kilni_sv_make((const char*)data, size), &config);
+  set_version(sites, config.version);
+  kiln_status_t status = add_environment(sites, prefix);
+  if (kiln_status_is_ok(status) && config.system_sites) {
+    sites->user_site = true;
+    status = add_inherited(sites, config.home);
+  }
+  if (data != NULL) kilni_file_free(sites->locate->allocator, data, size);
+  return status;
+}
+
+// ---- Programs ----
+
+// "3.11" of a program that is called "python3.11".
+static void version_of_program(sites_t* sites, const char* real) {
+  const char* name = strrchr(real, '/');
+  name = name ? name + 1 : real;
+  kiln_string_view_t version = {NULL, 0};
+  if (strncmp(name, "python3.", 8) == 0) version = kilni_sv(name + 6);
+  set_version(sites, version);
+}
+
+static bool cut_last(char* path) {
+  char* slash = strrchr(path, '/');
+  if (slash == NULL || slash == path) return false;
+  *slash = 0;
+  return true;
+}
+
+static kiln_status_t add_python(sites_t* sites, const char* program) {
+  kilni_disk_node_t* node = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_disk_look(&sites->locate->disk, program, &node));
+  if (node->kind != KILNI_FILE_REGULAR) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(NOT_FOUND, "the Python program \"%s\" is not there",
+                   program),
+        "name a Python program by its absolute path");
+  }
+  // The mark of an environment lies beside the program or one folder up, and
+  // the program itself is a link that leads out of it.
+  char prefix[KILNI_DISK_PATH_LIMIT];
+  join(prefix, program, "");
+  if (!cut_last(prefix) || !cut_last(prefix)) return NULL;
+  bool is_one = false;
+  char above[KILNI_DISK_PATH_LIMIT];
+  memcpy(above, prefix, sizeof(above));
+  KILNI_RETURN_IF_ERROR(add_prefix(sites, prefix, true, &is_one));
+  if (is_one || !cut_last(above)) return NULL;
+  KILNI_RETURN_IF_ERROR(add_prefix(sites, above, true, &is_one));
+  if (is_one) return NULL;
+  const char* real = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_disk_real(&sites->locate->disk, program, &real));
+  version_of_program(sites, real);
+  join(prefix, real, "");
+  if (!cut_last(prefix) || !cut_last(prefix)) return NULL;
+  sites->user_site = true;
+  return add_base(sites, cut_last(prefix) ? prefix : "/");
+}
+
+// ---- All of them ----
+
+// Debian's and everybody's own: without an active environment.
+static kiln_status_t add_system(sites_t* sites) {
+  const char* prefixes[] = {"/usr/local", "/usr"};
+  sites->via = "system Python";
+  sites->user_site = true;
+  for (size_t i = 0; i < 2; i++) {
+    const char* prefix = NULL;
+    KILNI_RETURN_IF_ERROR(
+        kilni_place_below_system(sites->locate, prefixes[i], &prefix));
+    KILNI_RETURN_IF_ERROR(add_base(sites, prefix));
+  }
+  return NULL;
+}
+
+static kiln_status_t add_active(sites_t* sites) {
+  const kiln_locate_t* locate = sites->locate;
+  const char* environment = kilni_place_env(locate, KILNI_ENV_VIRTUAL_ENV);
+  if (environment != NULL && environment[0] == '/') {
+    sites->via = "VIRTUAL_ENV";
+    return add_prefix(sites, environment, false, NULL);
+  }
+  kilni_trail_add(&sites->place->notes,
+                  environment != NULL ? environment : "VIRTUAL_ENV",
+                  environment != NULL ? "not absolute" : "not set");
+  const char* conda = kilni_place_env(locate, KILNI_ENV_CONDA_PREFIX);
+  if (conda != NULL && conda[0] == '/') {
+    sites->via = "CONDA_PREFIX";
+    sites->user_site = true;
+    return add_base(sites, conda);
+  }
+  return add_system(sites);
+}
+
+static kiln_status_t add_python_path(sites_t* sites) {
+  const char* text = kilni_place_env(sites->locate, KILNI_ENV_PYTHONPATH);
+  kiln_string_view_t rest = kilni_sv(text);
+  kiln_string_view_t part;
+  while (kilni_sv_split(&rest, ':', &part)) {
+    char path[KILNI_DISK_PATH_LIMIT];
+    if (part.size >= sizeof(path)) continue;
+    if (part.size > 0) memcpy(path, part.data, part.size);
+    path[part.size] = 0;
+    KILNI_RETURN_IF_ERROR(kilni_place_add(sites->locate, sites->place,
+                                          part.size > 0 ? path : "PYTHONPATH",
+                                          "PYTHONPATH", KILNI_LAYOUT_WHEEL));
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_sites_fill(kiln_locate_t* locate, kilni_place_t* place) {
+  sites_t sites;
+  memset(&sites, 0, sizeof(sites));
+  sites.locate = locate;
+  sites.place = place;
+  sites.via = "";
+  for (uint32_t i = 0; i < locate->site_count; i++) {
+    KILNI_RETURN_IF_ERROR(kilni_place_add(locate, place, locate->sites[i], "",
+                                          KILNI_LAYOUT_WHEEL));
+  }
+  for (uint32_t i = 0; i < locate->python_count; i++) {
+    sites.user_site = false;
+    KILNI_RETURN_IF_ERROR(add_python(&sites, locate->pythons[i]));
+  }
+  if (locate->site_count + locate->python_count > 0) return NULL;
+  KILNI_RETURN_IF_ERROR(add_active(&sites));
+  return add_python_path(&sites);
+}
