@@ -16,12 +16,6 @@
 #include "soft/code/soft_code_inside.h"
 #include "soft_kit.h"
 
-#define EVERY_WAY(kit)                                              \
-  soft_kit_way_t way_;                                              \
-  for (uint32_t w_ = 0;                                             \
-       soft_kit_way(w_, &way_) && (soft_kit_open((kit), &way_), 1); \
-       w_++, soft_kit_close(kit))
-
 enum { BLOCKS = 24, BLOCK = 96, THREADS = BLOCKS * BLOCK, TEXT = 8192 };
 
 static soft_kit_t kit;
@@ -215,7 +209,7 @@ static const pair_t pairs[] = {
 static void pairs_compute_what_the_two_compute(void** state) {
   (void)state;
   fill_inputs();
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
       load(pairs[i].body, false);
       uint32_t before = count_ops(pairs[i].op);
@@ -254,7 +248,7 @@ static const pair_t strangers[] = {
 static void what_is_no_pair_stays_two(void** state) {
   (void)state;
   fill_inputs();
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
       check_same(strangers[i].body);
       assert_int_equal(count_ops(strangers[i].op), 0);
@@ -273,7 +267,7 @@ static void sums_compare_and_branch(void** state) {
   (void)state;
   fill_inputs();
   char body[512];
-  EVERY_WAY(&kit) {
+  SOFT_KIT_EVERY_WAY(&kit) {
     for (size_t i = 0; i < sizeof(compares) / sizeof(compares[0]); i++) {
       bool is_float = strchr(compares[i], 'f') != NULL;
       const char* r = is_float ? "f" : "r";

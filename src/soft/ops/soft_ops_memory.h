@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: what the handlers of loads and stores share: where a warp's addresses
+// lie, one check for all of them, lanes to and from memory.
+//
+// The addresses of a warp are nearly always all the same, one after another,
+// or close together in one allocation: then one check of the whole span is
+// enough. Otherwise each lane asks for itself (soft_access.c).
+//
+// Words: KILNI_SOFT_MEM_* and KILNI_SOFT_ADDRESS_* in soft_function.h.
+#ifndef KILN_SRC_SOFT_OPS_SOFT_OPS_MEMORY_H_
+#define KILN_SRC_SOFT_OPS_SOFT_OPS_MEMORY_H_
+
+#include "soft/engine/soft_state.h"
+#include "soft/lanes/soft_lanes.h"
+
+typedef struct __attribute__((packed, may_alias)) {
+  uint16_t v;
+} any16_t;
+typedef struct __attribute__((packed, may_alias)) {
+  uint32_t v;
+} any32_t;
+typedef struct __attribute__((packed, may_alias)) {
+  uint64_t v;
+} any64_t;
+typedef uint32_t any_chunk_t
+    __attribute__((vector_size(KILNI_LANES_BYTES), may_alias, aligned(1)));
+
+typedef enum shape_t { SHAPE_SAME, SHAPE_NEXT, SHAPE_SPREAD } shape_t;
+
+// What the addresses of a warp's access have in common.
+typedef struct span_t {
+  uint64_t lo;
+  uint64_t end;  // one behind the last byte
+  int64_t delta;
+  shape_t shape;
+} span_t;
+
+static const uint64_t lane_number[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED = {
+    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
+#if defined(__AVX512F__)
+KILNI_LANES_INLINE uint32_t equal_lanes(const uint64_t* addr, __m512i first,
+                                        __m512i step) {
+  uint32_t mask = 0;
+  __m512i want = first;
+  for (int i = 0; i < 4; i++) {
+    __m512i v = _mm512_load_si512(addr + 8 * i);
+    mask |= (uint32_t)_mm512_cmpeq_epi64_mask(v, want) << (8 * i);
+    want = _mm512_add_epi64(want, step);
+  }
+  return mask;
+}
+#endif
+
+// Whether every lane of `exec` lies at `first` plus its number times `size`.
+KILNI_LANES_INLINE bool in_steps(const uint64_t* addr, uint32_t exec,
+                                 uint64_t first, uint64_t size) {
+#if defined(__AVX512F__)
+  __m512i start = _mm512_set1_epi64((long long)first);
+  __m512i number = _mm512_load_si512(lane_number);
+  start = _mm512_add_epi64(
+      start, _mm512_mullo_epi64(number, _mm512_set1_epi64((long long)size)));
+  __m512i step = _mm512_set1_epi64((long long)(8 * size));
+  return (exec & ~equal_lanes(addr, start, step)) == 0;
+#else
+  uint64_t differ = 0;
+  if (exec == KILNI_SOFT_FULL_MASK) {
+    KILNI_LANES_EACH(i) {
+      differ |= addr[i] ^ (first + lane_number[i] * size);
+    }
+  } else {
+    uint64_t mask = exec;
+    KILNI_LANES_EACH(i) {
+      uint64_t d = addr[i] ^ (first + lane_number[i] * size);
+      differ |= mask & kilni_lanes_bit64[i] ? d : 0;
+    }
+  }
+  return differ == 0;
+#endif
+}
+
+KILNI_LANES_INLINE bool same_address(const uint64_t* addr, uint32_t exec,
+                                     uint64_t first) {
+  return in_steps(addr, exec, first, 0);
+}
+
+// Looks at the addresses of `exec`; false if one is no multiple of `align`.
+KILNI_LANES_INLINE bool look(const uint64_t* addr, uint32_t exec, uint32_t size,
+                             span_t* span) {
+  uint32_t lane = (uint32_t)__builtin_ctz(exec);
+  uint64_t first = addr[lane];
+  uint64_t start = first - (uint64_t)lane * size;
+  if (in_steps(addr, exec, start, size)) {
+    uint32_t last = 31u - (uint32_t)__builtin_clz(exec);
+    span->shape = SHAPE_NEXT;
+    span->lo = first;
+    span->end = start + ((uint64_t)last + 1) * size;
+    return (first & (size - 1)) == 0;
+  }
+  if (same_address(addr, exec, first)) {
+    span->shape = SHAPE_SAME;
+    span->lo = first;
+    span->end = first + size;
+    return (first & (size - 1)) == 0;
+  }
+  int64_t lo = 0;
+  int64_t hi = 0;
+  uint64_t all = 0;
+  uint64_t mask = exec;
+  KILNI_LANES_EACH(i) {
+    int64_t d = (int64_t)(addr[i] - first);
+    d = mask & kilni_lanes_bit64[i] ? d : 0;
+    lo = d < lo ? d : lo;
+    hi = d > hi ? d : hi;
+    all |= (uint64_t)d;
+  }
+  span->shape = SHAPE_SPREAD;
+  span->lo = first + (uint64_t)lo;
+  span->end = first + (uint64_t)hi + size;
+  return ((all | first) & (size - 1)) == 0;
+}
+
+KILNI_LANES_INLINE bool find_shared(const kilni_soft_run_t* run, span_t* span,
+                                    uint64_t window) {
+  uint64_t bytes = run->grid->shared_bytes;
+  if (span->lo < window || span->end < span->lo || span->end > window + bytes) {
+    return false;
+  }
+  span->delta = (int64_t)((uint64_t)(uintptr_t)run->block->shared - window);
+  return true;
+}
+
+// The range of a site anew; false if the span is not in one allocation.
+static __attribute__((noinline)) bool find_range(kilni_soft_run_t* run,
+                                                 kilni_soft_range_t* range,
+                                                 const span_t* span,
+                                                 bool is_store) {
+  kilni_soft_range_t found;
+  if (!kilni_soft_memory_find(run->grid->memory, span->lo, &found)) {
+    return false;
+  }
+  *range = found;
+  return span->end > span->lo && span->end <= found.hi &&
+         (!is_store || found.writable);
+}
+
+// Where the span's bytes are on the host; false: each lane must ask.
+KILNI_LANES_INLINE bool find(kilni_soft_run_t* run,
+                             const kilni_soft_instr_t* instr, uint32_t space,
+                             bool is_store, span_t* span) {
+  if (space == KILNI_SOFT_SPACE_SHARED) return find_shared(run, span, 0);
+  kilni_soft_range_t* range =
+      &run->worker->ranges[instr->aux % KILNI_SOFT_RANGE_SITES];
+  bool inside = span->lo >= range->lo && span->end <= range->hi &&
+                span->lo < span->end && (!is_store || range->writable);
+  if (__builtin_expect(!inside, 0)) {
+    if (space == KILNI_SOFT_SPACE_GENERIC) {
+      if (find_shared(run, span, KILNI_SOFT_SHARED_BASE)) return true;
+      if (span->lo - KILNI_SOFT_LOCAL_BASE < KILNI_SOFT_LOCAL_BYTES) {
+        return false;
+      }
+    }
+    if (!find_range(run, range, span, is_store)) return false;
+  }
+  span->delta = range->delta;
+  return true;
+}
+
+#define EACH_OF(exec, lane)                                 \
+  for (uint32_t left_ = (exec), lane = 0;                   \
+       left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
+       left_ &= left_ - 1)
+
+KILNI_LANES_INLINE uint64_t read_any(const uint8_t* host, uint32_t bytes) {
+  if (bytes == 1) return *host;
+  if (bytes == 2) return ((const any16_t*)(const void*)host)->v;
+  if (bytes == 4) return ((const any32_t*)(const void*)host)->v;
+  return ((const any64_t*)(const void*)host)->v;
+}
+
+KILNI_LANES_INLINE void write_any(uint8_t* host, uint64_t value,
+                                  uint32_t bytes) {
+  if (bytes == 1) {
+    *host = (uint8_t)value;
+  } else if (bytes == 2) {
+    ((any16_t*)(void*)host)->v = (uint16_t)value;
+  } else if (bytes == 4) {
+    ((any32_t*)(void*)host)->v = (uint32_t)value;
+  } else {
+    ((any64_t*)(void*)host)->v = value;
+  }
+}
+
+KILNI_LANES_INLINE void put_lane(void* lanes, uint32_t lane, uint64_t value,
+                                 uint32_t bytes) {
+  if (bytes == 8) {
+    ((uint64_t*)lanes)[lane] = value;
+  } else {
+    ((uint32_t*)lanes)[lane] = (uint32_t)value;
+  }
+}
+
+KILNI_LANES_INLINE uint64_t get_lane(const void* lanes, uint32_t lane,
+                                     uint32_t bytes) {
+  return bytes == 8 ? ((const uint64_t*)lanes)[lane]
+                    : ((const uint32_t*)lanes)[lane];
+}
+
+KILNI_LANES_INLINE const uint8_t* host_of(uint64_t address, int64_t delta) {
+  return (const uint8_t*)(uintptr_t)(address + (uint64_t)delta);
+}
+
+KILNI_LANES_INLINE void copy_chunks(void* to, const void* from,
+                                    uint32_t bytes) {
+  any_chunk_t* d = to;
+  const any_chunk_t* s = from;
+  for (uint32_t i = 0; i < bytes / KILNI_LANES_BYTES; i++) d[i] = s[i];
+}
+
+enum { CHUNK = 8 };
+
+// What eight lanes' addresses have in common: rows of a tile make warps whose
+// parts are simple where the whole is not.
+KILNI_LANES_INLINE shape_t chunk_shape(const uint64_t* addr, uint64_t size) {
+#if defined(__AVX2__)
+  __m256i base = _mm256_set1_epi64x((long long)addr[0]);
+  __m256i a = _mm256_sub_epi64(_mm256_load_si256((const __m256i*)addr), base);
+  __m256i b =
+      _mm256_sub_epi64(_mm256_load_si256((const __m256i*)addr + 1), base);
+  if (_mm256_testz_si256(_mm256_or_si256(a, b), _mm256_or_si256(a, b))) {
+    return SHAPE_SAME;
+  }
+  long long n = (long long)size;
+  __m256i low = _mm256_set_epi64x(3 * n, 2 * n, n, 0);
+  __m256i high = _mm256_set_epi64x(7 * n, 6 * n, 5 * n, 4 * n);
+  a = _mm256_xor_si256(a, low);
+  b = _mm256_xor_si256(b, high);
+  bool next = _mm256_testz_si256(_mm256_or_si256(a, b), _mm256_or_si256(a, b));
+#else
+  uint64_t same = 0;
+  uint64_t steps = 0;
+  for (uint64_t i = 0; i < CHUNK; i++) {
+    uint64_t d = addr[i] - addr[0];
+    same |= d;
+    steps |= d ^ (i * size);
+  }
+  if (same == 0) return SHAPE_SAME;
+  bool next = steps == 0;
+#endif
+  return next ? SHAPE_NEXT : SHAPE_SPREAD;
+}
+
+// Where the bytes of local memory are that a lane names by `address` minus
+// `window`, if the addresses of all of `exec` are its own; false if a lane must
+// ask. Each lane's memory lies apart, `local_stride` after the one before.
+KILNI_LANES_INLINE bool find_local(const kilni_soft_run_t* run,
+                                   const uint64_t* addr, uint32_t exec,
+                                   uint32_t space, uint32_t size,
+                                   uint8_t** out_host) {
+  uint64_t window = 0;
+  span_t span;
+  if (space == KILNI_SOFT_SPACE_GENERIC) {
+    window = KILNI_SOFT_LOCAL_BASE;
+  } else if (space != KILNI_SOFT_SPACE_LOCAL) {
+    return false;
+  }
+  if (!look(addr, exec, size, &span) || span.lo < window ||
+      span.end < span.lo || span.end > window + run->local_top) {
+    return false;
+  }
+  *out_host = run->local - window;
+  return true;
+}
+
+// Loads `count` values of every lane from its own local memory.
+KILNI_LANES_INLINE void load_local(const uint8_t* host, uint64_t stride,
+                                   const uint64_t* addr, uint32_t exec,
+                                   uint32_t bytes, uint32_t count,
+                                   uint64_t (*out)[KILNI_SOFT_LANES]) {
+  EACH_OF(exec, lane) {
+    const uint8_t* from = host + lane * stride + addr[lane];
+    for (uint32_t k = 0; k < count; k++) {
+      put_lane(out[k], lane, read_any(from + k * bytes, bytes), bytes);
+    }
+  }
+}
+
+KILNI_LANES_INLINE void store_local(uint8_t* host, uint64_t stride,
+                                    const uint64_t* addr, uint32_t exec,
+                                    uint32_t bytes, uint32_t count,
+                                    const void* const* values) {
+  EACH_OF(exec, lane) {
+    uint8_t* to = host + lane * stride + addr[lane];
+    for (uint32_t k = 0; k < count; k++) {
+      write_any(to + k * bytes, get_lane(values[k], lane, bytes), bytes);
+    }
+  }
+}
+
+// Calls `fn` with `bytes` and `count` as constants for those that are common.
+#define BY_WIDTH(bytes, count, fn)      \
+  do {                                  \
+    if ((bytes) == 4 && (count) == 1) { \
+      fn(4u, 1u);                       \
+    } else if ((bytes) == 4) {          \
+      if ((count) == 2) {               \
+        fn(4u, 2u);                     \
+      } else {                          \
+        fn(4u, 4u);                     \
+      }                                 \
+    } else if ((bytes) == 8) {          \
+      if ((count) == 1) {               \
+        fn(8u, 1u);                     \
+      } else {                          \
+        fn(8u, 2u);                     \
+      }                                 \
+    } else {                            \
+      fn(bytes, count);                 \
+    }                                   \
+  } while (0)
+
+// Local memory, or every lane asks for itself; false after a fault.
+static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
+    const uint64_t* addr, uint32_t exec, uint32_t space, uint32_t bytes,
+    uint32_t count, uint64_t (*out)[KILNI_SOFT_LANES]) {
+  uint8_t* own;
+  if (find_local(run, addr, exec, space, bytes * count, &own)) {
+    uint64_t stride = run->local_stride;
+#define LOAD_LOCAL(b, n) load_local(own, stride, addr, exec, b, n, out)
+    BY_WIDTH(bytes, count, LOAD_LOCAL);
+#undef LOAD_LOCAL
+    return true;
+  }
+  EACH_OF(exec, lane) {
+    const uint8_t* host = kilni_soft_access(run, instr, lane, space, addr[lane],
+                                            bytes * count, false);
+    if (!host) return false;
+    for (uint32_t k = 0; k < count; k++) {
+      put_lane(out[k], lane, read_any(host + k * bytes, bytes), bytes);
+    }
+  }
+  return true;
+}
+
+static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
+    const uint64_t* addr, uint32_t exec, uint32_t space, uint32_t bytes,
+    uint32_t count, const void* const* values) {
+  uint8_t* own;
+  if (find_local(run, addr, exec, space, bytes * count, &own)) {
+    uint64_t stride = run->local_stride;
+#define STORE_LOCAL(b, n) store_local(own, stride, addr, exec, b, n, values)
+    BY_WIDTH(bytes, count, STORE_LOCAL);
+#undef STORE_LOCAL
+    return true;
+  }
+  EACH_OF(exec, lane) {
+    uint8_t* host = kilni_soft_access(run, instr, lane, space, addr[lane],
+                                      bytes * count, true);
+    if (!host) return false;
+    for (uint32_t k = 0; k < count; k++) {
+      write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
+    }
+  }
+  return true;
+}
+
+#endif  // KILN_SRC_SOFT_OPS_SOFT_OPS_MEMORY_H_
