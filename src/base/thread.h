@@ -52,7 +52,12 @@ void kilni_thread_join(kilni_thread_t* thread);
 void kilni_thread_detach(kilni_thread_t* thread);
 bool kilni_thread_is_current(const kilni_thread_t* thread);
 
-uint32_t kilni_core_count(void);  // cores this process may use, at least 1
+// cores_posix.c: cores this process may use, at least 1: its affinity, and the
+// quotas of its control groups, rounded up.
+uint32_t kilni_core_count(void);
+// The quotas alone, read from /proc and where that says under `prefix` ("" for
+// the system's own); 0 if there is none.
+uint32_t kilni_core_quota(const char* prefix);
 uint64_t kilni_time_ns(void);     // monotonic
 uint64_t kilni_process_id(void);  // for fork checks
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // base: threads, locks, condition variables, a monotonic clock.
-#define _GNU_SOURCE  // pthread_setname_np, sched_getaffinity
+#define _GNU_SOURCE  // pthread_setname_np
 #include "base/thread.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
@@ -140,18 +139,6 @@ void kilni_thread_detach(kilni_thread_t* thread) {
 
 bool kilni_thread_is_current(const kilni_thread_t* thread) {
   return thread->started && pthread_equal(thread->handle, pthread_self());
-}
-
-uint32_t kilni_core_count(void) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
-    int count = CPU_COUNT(&cores);
-    if (count > 0) return (uint32_t)count;
-  }
-  // More cores than a cpu_set_t holds.
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (uint32_t)online : 1;
 }
 
 uint64_t kilni_time_ns(void) {

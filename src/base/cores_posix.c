@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: how many cores this process may use: those that it may run on, and no
+// more than its control groups give it time for.
+//
+// Control groups are where /proc says they are, of both kinds: version 2 keeps
+// "quota period" in cpu.max, version 1 each in a file. A limit counts for all
+// groups below it, so every folder from the process's own up to the mount is
+// asked and the tightest one counts. What cannot be read limits nothing.
+#define _GNU_SOURCE  // sched_getaffinity
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+enum { PATH_BYTES = 4096, LINE_BYTES = 8192, CHUNK_BYTES = 4096 };
+
+// Calls `fn` with each line of a file, without its end; a line that is longer
+// than LINE_BYTES is passed over.
+static void each_line(const char* path, void (*fn)(char* line, void* user),
+                      void* user) {
+  char line[LINE_BYTES];
+  char chunk[CHUNK_BYTES];
+  size_t used = 0;
+  bool whole = true;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  for (;;) {
+    ssize_t got = read(file, chunk, sizeof(chunk));
+    if (got <= 0) break;
+    for (ssize_t i = 0; i < got; i++) {
+      if (chunk[i] != '\n') {
+        whole = whole && used + 1 < sizeof(line);
+        if (whole) line[used++] = chunk[i];
+        continue;
+      }
+      line[used] = 0;
+      if (whole) fn(line, user);
+      used = 0;
+      whole = true;
+    }
+  }
+  line[used] = 0;
+  if (used && whole) fn(line, user);
+  close(file);
+}
+
+// Whether `word` is one of the names in a list with commas.
+static bool lists(const char* list, const char* word) {
+  size_t size = strlen(word);
+  for (const char* at = list; at; at = strchr(at, ',')) {
+    if (*at == ',') at++;
+    if (strncmp(at, word, size) == 0 && (at[size] == ',' || at[size] == 0)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A hierarchy of groups: this process's place in it, and where it is mounted.
+// one-thread
+typedef struct groups_t {
+  char path[PATH_BYTES];   // in the hierarchy; empty: not in one
+  char root[PATH_BYTES];   // what of it is mounted
+  char mount[PATH_BYTES];  // where; empty: not mounted
+} groups_t;
+
+// one-thread
+typedef struct search_t {
+  groups_t groups[2];  // version 1, version 2
+} search_t;
+
+static void copy_path(char to[PATH_BYTES], const char* from) {
+  if (strlen(from) < PATH_BYTES) memcpy(to, from, strlen(from) + 1);
+}
+
+// "number:controllers:path" of /proc/self/cgroup.
+static void take_path(char* line, void* user) {
+  search_t* search = user;
+  char* controllers = strchr(line, ':');
+  char* path = controllers ? strchr(controllers + 1, ':') : NULL;
+  if (!path) return;
+  *path++ = 0;
+  controllers++;
+  if (*controllers == 0) {
+    copy_path(search->groups[1].path, path);
+  } else if (lists(controllers, "cpu")) {
+    copy_path(search->groups[0].path, path);
+  }
+}
+
+// The kernel writes blanks in a path as \040, in octal.
+static void unescape(char* text) {
+  char* to = text;
+  for (char* from = text; *from; from++) {
+    if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] &&
+        from[3]) {
+      *to++ =
+          (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + from[3] - '0');
+      from += 3;
+    } else {
+      *to++ = *from;
+    }
+  }
+  *to = 0;
+}
+
+// "id parent device root mount options ... - kind source options".
+static void take_mount(char* line, void* user) {
+  search_t* search = user;
+  char* words[6] = {NULL};
+  char* save = NULL;
+  int count = 0;
+  char* dash = strstr(line, " - ");
+  if (!dash) return;
+  *dash = 0;
+  for (char* w = strtok_r(line, " ", &save); w && count < 6;
+       w = strtok_r(NULL, " ", &save)) {
+    words[count++] = w;
+  }
+  char* kind = strtok_r(dash + 3, " ", &save);
+  char* source = kind ? strtok_r(NULL, " ", &save) : NULL;
+  char* options = source ? strtok_r(NULL, " ", &save) : NULL;
+  if (count < 6 || !options) return;
+  groups_t* groups = NULL;
+  if (strcmp(kind, "cgroup2") == 0) groups = &search->groups[1];
+  if (strcmp(kind, "cgroup") == 0 && lists(options, "cpu")) {
+    groups = &search->groups[0];
+  }
+  if (!groups || groups->mount[0]) return;
+  unescape(words[3]);
+  unescape(words[4]);
+  copy_path(groups->root, words[3]);
+  copy_path(groups->mount, words[4]);
+}
+
+static void take_line(char* line, void* user) {
+  char* first = user;
+  if (!first[0]) snprintf(first, 64, "%s", line);
+}
+
+// The cores that one folder's files allow; 0 if they set no limit.
+static uint32_t limit_of(const char* folder, bool is_second) {
+  char path[PATH_BYTES];
+  char text[2][64] = {"", ""};
+  if (snprintf(path, sizeof(path), "%s/%s", folder,
+               is_second ? "cpu.max" : "cpu.cfs_quota_us") >= PATH_BYTES) {
+    return 0;
+  }
+  each_line(path, take_line, text[0]);
+  if (!is_second) {
+    if (snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder) >=
+        PATH_BYTES) {
+      return 0;
+    }
+    each_line(path, take_line, text[1]);
+  }
+  char* end;
+  long long quota = strtoll(text[0], &end, 10);
+  long long period = strtoll(is_second ? end : text[1], NULL, 10);
+  if (end == text[0] || quota <= 0 || period <= 0) return 0;
+  long long cores = quota / period + (quota % period != 0);
+  return cores < UINT32_MAX ? (uint32_t)cores : UINT32_MAX;
+}
+
+// The tightest limit from the process's own group up to the mount.
+static uint32_t tightest(const groups_t* groups, const char* prefix,
+                         bool is_second) {
+  char folder[PATH_BYTES];
+  uint32_t least = 0;
+  if (!groups->path[0] || !groups->mount[0]) return 0;
+  size_t root = strlen(groups->root);
+  if (root == 1) root = 0;
+  const char* below = groups->path + root;
+  // A group outside of what is mounted shows only the mount itself.
+  bool inside = strncmp(groups->path, groups->root, root) == 0 &&
+                (*below == '/' || *below == 0) && !strstr(groups->path, "/..");
+  int size = snprintf(folder, sizeof(folder), "%s%s", prefix, groups->mount);
+  if (size < 0 || size >= PATH_BYTES) return 0;
+  int whole = snprintf(folder, sizeof(folder), "%s%s%s", prefix, groups->mount,
+                       inside ? below : "");
+  if (whole < 0 || whole >= PATH_BYTES) return 0;
+  for (;;) {
+    uint32_t limit = limit_of(folder, is_second);
+    if (limit && (!least || limit < least)) least = limit;
+    char* slash = strrchr(folder, '/');
+    if (!slash || slash < folder + size) return least;
+    *slash = 0;
+  }
+}
+
+uint32_t kilni_core_quota(const char* prefix) {
+  search_t search;
+  memset(&search, 0, sizeof(search));
+  char path[PATH_BYTES];
+  uint32_t least = 0;
+  if (snprintf(path, sizeof(path), "%s/proc/self/cgroup", prefix) >=
+      PATH_BYTES) {
+    return 0;
+  }
+  each_line(path, take_path, &search);
+  snprintf(path, sizeof(path), "%s/proc/self/mountinfo", prefix);
+  each_line(path, take_mount, &search);
+  for (int i = 0; i < 2; i++) {
+    uint32_t limit = tightest(&search.groups[i], prefix, i == 1);
+    if (limit && (!least || limit < least)) least = limit;
+  }
+  return least;
+}
+
+static uint32_t cores_to_run_on(void) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
+    int count = CPU_COUNT(&cores);
+    if (count > 0) return (uint32_t)count;
+  }
+  // More cores than a cpu_set_t holds.
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? (uint32_t)online : 1;
+}
+
+uint32_t kilni_core_count(void) {
+  uint32_t cores = cores_to_run_on();
+  uint32_t quota = kilni_core_quota("");
+  return quota && quota < cores ? quota : cores;
+}
