@@ -183,6 +183,12 @@ void kilni_soft_block_settle(kilni_soft_block_t* block) {
 const kilni_soft_instr_t* kilni_soft_barrier(kilni_soft_run_t* run,
                                              const kilni_soft_instr_t* instr) {
   kilni_soft_warp_t* warp = &run->warp;
+  // Lanes that name another barrier or count arrive there by themselves.
+  uint32_t same = kilni_soft_same_lanes(warp, instr->a);
+  if (instr->b != KILNI_SOFT_NONE) {
+    same &= kilni_soft_same_lanes(warp, instr->b);
+  }
+  kilni_soft_part(run, instr, same);
   uint32_t first = (uint32_t)__builtin_ctz(warp->mask);
   uint32_t id = ((const uint32_t*)kilni_soft_slot(warp, instr->a))[first];
   uint32_t expected = 0;

@@ -174,6 +174,26 @@ void kilni_soft_fault_access(kilni_soft_run_t* run,
   publish(run->grid);
 }
 
+// What lanes wait for each other at; those of one name and mask would meet.
+static const char* collective_name(const kilni_soft_instr_t* instr) {
+  static const char* const shuffles[] = {"shfl.sync.up", "shfl.sync.down",
+                                         "shfl.sync.bfly", "shfl.sync.idx"};
+  static const char* const votes[] = {"vote.sync.all", "vote.sync.any",
+                                      "vote.sync.uni", "vote.sync.ballot"};
+  switch (instr->op) {
+    case KILNI_SOFT_OP_shfl:
+      return shuffles[instr->aux & 3u];
+    case KILNI_SOFT_OP_vote:
+      return votes[instr->aux & 3u];
+    case KILNI_SOFT_OP_match:
+      return instr->aux & 1u ? "match.all.sync" : "match.any.sync";
+    case KILNI_SOFT_OP_redux:
+      return "redux.sync";
+    default:
+      return "bar.warp.sync";
+  }
+}
+
 static void tell_waiting(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
                          const kilni_soft_group_t* g) {
   uint32_t first[3];
@@ -186,7 +206,8 @@ static void tell_waiting(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
   if (g->state == KILNI_SOFT_AT_BARRIER) {
     add(fault, " at barrier %" PRIu32, g->want);
   } else {
-    add(fault, " for lanes 0x%08" PRIx32, g->want & run->alive & ~g->mask);
+    add(fault, " at %s of mask 0x%08" PRIx32 " for lanes 0x%08" PRIx32,
+        collective_name(g->pc), g->want, g->want & run->alive & ~g->mask);
   }
   add(fault, ", PTX line %" PRIu32 "\n",
       kilni_soft_line_of(g->frame->function, g->pc));

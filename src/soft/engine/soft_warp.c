@@ -148,12 +148,12 @@ static uint32_t gather(kilni_soft_run_t* run, uint32_t index) {
     kilni_soft_group_t* g = &run->groups[i];
     kilni_soft_group_t* into = &run->groups[index];
     if (i == index || g->state != KILNI_SOFT_COLLECTING || g->pc != into->pc ||
+        g->want != into->want ||
         !kilni_soft_frame_merge(run, into->frame, g->frame)) {
       i++;
       continue;
     }
     into->mask |= g->mask;
-    into->want |= g->want;
     uint32_t last = run->group_count - 1;
     group_remove(run, i);
     if (index == last) index = i;
@@ -177,16 +177,29 @@ static void settle_meeting(kilni_soft_run_t* run, uint32_t want) {
   }
 }
 
+// Lets the lanes that wait with group `index` go on if all are there.
+static bool settle_collecting(kilni_soft_run_t* run, uint32_t index) {
+  uint32_t at = gather(run, index);
+  kilni_soft_group_t* g = &run->groups[at];
+  if (g->want & run->alive & ~g->mask) {
+    return kilni_soft_collect_apart(run, at);
+  }
+  g->state = KILNI_SOFT_READY;
+  return true;
+}
+
 void kilni_soft_settle(kilni_soft_run_t* run) {
-  for (uint32_t i = 0; i < run->group_count; i++) {
+  for (uint32_t i = 0; i < run->group_count;) {
     uint32_t state = run->groups[i].state;
+    uint32_t count = run->group_count;
+    bool moved = false;
     if (state == KILNI_SOFT_MEETING) {
       settle_meeting(run, run->groups[i].want);
     } else if (state == KILNI_SOFT_COLLECTING) {
-      uint32_t at = gather(run, i);
-      kilni_soft_group_t* g = &run->groups[at];
-      if ((g->want & run->alive & ~g->mask) == 0) g->state = KILNI_SOFT_READY;
+      moved = settle_collecting(run, i);
     }
+    // Groups that became one have left others in their places.
+    i = moved || run->group_count != count ? 0 : i + 1;
   }
 }
 

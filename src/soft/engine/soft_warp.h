@@ -182,6 +182,15 @@ const kilni_soft_instr_t* kilni_soft_end_lanes(kilni_soft_run_t* run);
 // joined by those that waited here; otherwise parks it and sets `*out_next`.
 bool kilni_soft_collect(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
                         uint32_t want, const kilni_soft_instr_t** out_next);
+// The groups that wait with group `index` at other instructions of its kind
+// are all that its mask names: what they wait for is done, and they go on.
+// False if somebody is still missing. soft_collect.c.
+bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index);
+// The running lanes whose value in slot `word` is that of the first of them.
+uint32_t kilni_soft_same_lanes(const kilni_soft_warp_t* warp, uint32_t word);
+// Makes a group of the running lanes that are not in `same`, to run `instr`.
+void kilni_soft_part(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
+                     uint32_t same);
 // bar.warp.sync.
 const kilni_soft_instr_t* kilni_soft_meet(kilni_soft_run_t* run,
                                           const kilni_soft_instr_t* instr,

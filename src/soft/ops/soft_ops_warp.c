@@ -17,10 +17,20 @@ KILNI_LANES_INLINE uint32_t first_of(const kilni_soft_warp_t* warp,
   return KILNI_LANES_AT(const uint32_t, word)[first_lane(warp)];
 }
 
+// The lanes whose mask is the first lane's run `instr`, the others after them.
+KILNI_LANES_INLINE void part_by(kilni_soft_warp_t* warp,
+                                const kilni_soft_instr_t* instr,
+                                uint32_t word) {
+  if (word & KILNI_SOFT_AREA_CONSTANT) return;
+  kilni_soft_part(kilni_soft_run(warp), instr,
+                  kilni_soft_same_lanes(warp, word));
+}
+
 // Waits for the lanes of the mask in slot `word`, or returns what runs next.
 #define COLLECT(word)                                          \
   do {                                                         \
     const kilni_soft_instr_t* next_;                           \
+    part_by(warp, instr, (word));                              \
     if (!kilni_soft_collect(kilni_soft_run(warp), instr,       \
                             first_of(warp, (word)), &next_)) { \
       return next_;                                            \
@@ -186,6 +196,7 @@ KILNI_SOFT_HANDLER(redux) {
 
 // `a`: the mask.
 KILNI_SOFT_HANDLER(warp_sync) {
+  part_by(warp, instr, instr->a);
   return kilni_soft_meet(kilni_soft_run(warp), instr, first_of(warp, instr->a));
 }
 
