@@ -140,7 +140,7 @@ static void take_mount(char* line, void* user) {
 
 static void take_line(char* line, void* user) {
   char* first = user;
-  if (!first[0]) snprintf(first, 64, "%s", line);
+  if (!first[0]) snprintf(first, 64, "%.63s", line);
 }
 
 // The cores that one folder's files allow; 0 if they set no limit.
