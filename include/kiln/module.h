@@ -52,9 +52,12 @@ static inline kiln_module_options_t kiln_module_options_default(void) {
 // one it is, is seen from the bytes, and those are copied. `options` may be
 // NULL.
 //
-// `out_log`, if not NULL, receives the log, also when loading failed; only
-// OUT_OF_MEMORY leaves it NULL.
+// `out_log`, if not NULL, receives the log, also when loading failed. It stays
+// NULL without memory, and where the bytes are not looked at: INVALID_ARGUMENT,
+// INVALID_STATE after a fork, a device that was lost before.
 //
+//   INVALID_ARGUMENT  `device` or `out_module` is NULL, or `image` has a size
+//                     and no bytes
 //   BAD_DATA          none of the three, or malformed: with line and column for
 //                     PTX
 //   INCOMPATIBLE      PTX newer than the driver, or no code for this device;
@@ -297,10 +300,11 @@ static inline kiln_launch_config_t kiln_launch_config_default(void) {
 //                     parameter are in the message), a NULL buffer,
 //                     a stream or buffer of another device, a block that
 //                     differs from the kernel's required one
-//   LIMIT_EXCEEDED    a dimension, the threads of a block, or shared memory:
-//                     which, how much, and how much the device has
+//   LIMIT_EXCEEDED    a dimension, the threads of a block, shared memory, or
+//                     more than 4,096 arguments: which, how much, and how much
+//                     there may be
 //   LAUNCH_FAILED     the driver refused
-//   DEVICE_LOST, DRIVER_ERROR
+//   DEVICE_LOST, DRIVER_ERROR, and OUT_OF_MEMORY with more than 32 arguments
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t

@@ -46,8 +46,9 @@ typedef void (*kiln_print_fn_t)(const char* text, size_t size, void* user);
 typedef struct kiln_runtime_options_t {
   uint32_t struct_size;  // sizeof(kiln_runtime_options_t)
 
-  // KILN_SWITCH_*: log each driver call with arguments and result, at level
-  // KILN_LOG_TRACE. Default: the variable KILN_TRACE, else off.
+  // KILN_SWITCH_*: log each call into the driver and NVRTC with arguments and
+  // result, at level KILN_LOG_TRACE. Default: the variable KILN_TRACE, else
+  // off. Two drivers and two compilers of a process can be traced at once.
   uint32_t trace;
 
   // Default: kiln_allocator_libc().
@@ -142,6 +143,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_device(
 //   NOT_FOUND     no usable NVRTC; the annotations list each place that was
 //                 tried and why it was not taken
 //   INCOMPATIBLE  one was named explicitly and it is older than 12.0
+//   LIMIT_EXCEEDED  `trace` is on and two compilers are traced already
 //
 // The caller owns `*out_compiler`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_compiler(

@@ -57,8 +57,8 @@ KILN_API kiln_device_t* kiln_stream_device(const kiln_stream_t* stream);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_synchronize(kiln_stream_t* stream);
 
-// The same for at most `timeout_ns` nanoseconds. When they have passed the
-// device is marked lost and the call is DEVICE_LOST: a running kernel cannot
+// The same for at most `timeout_ns` nanoseconds; the stream is asked once at
+// least, so 0 tells a stream that is done. When they have passed the device is marked lost and the call is DEVICE_LOST: a running kernel cannot
 // be ended, so nothing that it may use is freed any more and the process
 // should end. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_stream_wait(kiln_stream_t* stream,
@@ -116,7 +116,8 @@ kiln_event_synchronize(kiln_event_t* event);
 
 // Nanoseconds from `start` to `end`, as fine as the driver tells (about half a
 // microsecond). Both must be of one device, made with timing, recorded
-// (INVALID_STATE) and reached (NOT_READY, bare). Since 0.1.
+// (INVALID_STATE) and reached (NOT_READY, bare). 0 where `end` came first.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_event_elapsed(
     kiln_event_t* start, kiln_event_t* end, uint64_t* out_elapsed_ns);
 

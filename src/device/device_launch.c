@@ -288,7 +288,9 @@ static kiln_status_t launch_with(call_t* call, void** values,
   if (!call->kernel->info.params_known && call->count > 0) {
     return launch_packed(call);
   }
-  return launch(call, values, NULL);
+  // No arguments are no list: a driver that knows of parameters then refuses,
+  // instead of reading what was never written.
+  return launch(call, call->count > 0 ? values : NULL, NULL);
 }
 
 static kiln_status_t launch_many(call_t* call) {

@@ -43,10 +43,8 @@ static kiln_status_t open_soft(kiln_runtime_t* runtime, const char* note,
   source.name = "soft";
   source.note = note;
   source.kind = KILN_DEVICE_KIND_SOFT;
-#if KILNI_HAS_SOFT
   source.fault_text = kilni_soft_fault_text;
   source.executed = kilni_soft_executed;
-#endif
   source.lost = &runtime->soft.lost;
   return kilni_device_open(&source, out_device);
 }
@@ -128,21 +126,12 @@ kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
 
 // ---- The fact sheet ----
 
-static const char* lanes_would(const char* lanes) {
-#if KILNI_HAS_SOFT
-  return kilni_soft_lanes_would(lanes);
-#else
-  (void)lanes;
-  return NULL;
-#endif
-}
-
 static void lanes_have(char* text, size_t capacity) {
   static const char* const sets[] = {"plain", "avx2", "avx512"};
   size_t at = 0;
   text[0] = 0;
   for (size_t i = 0; i < 3; i++) {
-    if (lanes_would(sets[i]) == NULL) continue;
+    if (kilni_soft_lanes_would(sets[i]) == NULL) continue;
     int wrote =
         snprintf(text + at, capacity - at, "%s%s", at ? " " : "", sets[i]);
     if (wrote > 0) at += (size_t)wrote;
@@ -197,7 +186,7 @@ kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
   if (kiln_status_code(driver) == KILN_STATUS_OUT_OF_MEMORY) return driver;
   source.driver_status = driver;
   if (kiln_status_is_ok(driver)) source.table = &runtime->cuda.table;
-  const char* lanes = lanes_would(runtime->soft_lanes);
+  const char* lanes = kilni_soft_lanes_would(runtime->soft_lanes);
   source.soft.lanes = lanes ? lanes : "";
   source.soft.lanes_have = have;
   source.soft.workers = runtime->soft_workers;

@@ -51,7 +51,6 @@ static kiln_status_t fill_cuda(kiln_runtime_t* runtime) {
 }
 
 static kiln_status_t fill_soft(kiln_runtime_t* runtime) {
-#if KILNI_HAS_SOFT
   kilni_soft_options_t options = {0};
   options.struct_size = sizeof(options);
   options.worker_count = runtime->soft_workers;
@@ -61,12 +60,6 @@ static kiln_status_t fill_soft(kiln_runtime_t* runtime) {
   options.print = runtime->print;
   options.print_user = runtime->print_user;
   return kilni_soft_start(&runtime->soft_host, &options, &runtime->soft.table);
-#else
-  (void)runtime;
-  return kilni_status_with_fix(
-      KILNI_FAIL(UNSUPPORTED, "this build has no software device"),
-      "build Kiln with it, or use a GPU (`--device cuda:0`)");
-#endif
 }
 
 static void empty(kilni_provider_t* provider) {
@@ -98,9 +91,7 @@ static kiln_status_t start_soft(kiln_runtime_t* runtime) {
   kiln_status_t status = wrap(runtime, &runtime->soft);
   if (!kiln_status_is_ok(status)) {
     unwrap(runtime, &runtime->soft);
-#if KILNI_HAS_SOFT
     kilni_soft_stop();
-#endif
     empty(&runtime->soft);
     return status;
   }
@@ -132,9 +123,7 @@ void kilni_runtime_stop_providers(kiln_runtime_t* runtime) {
   }
   if (runtime->soft.started) {
     unwrap(runtime, &runtime->soft);
-#if KILNI_HAS_SOFT
     kilni_soft_stop();
-#endif
     empty(&runtime->soft);
   }
 }

@@ -292,27 +292,18 @@ static void test_null_calls_at_the_end(void** state) {
   sweep_calls(false, KILN_CU_ERROR_DEINITIALIZED, true);
 }
 
-static void need_soft(void) {
-  if (KILNI_HAS_SOFT) return;
-  print_message("this build has no software device\n");
-  skip();
-}
-
 static void test_soft_allocations(void** state) {
   (void)state;
-  need_soft();
   sweep_allocations(true);
 }
 
 static void test_soft_calls(void** state) {
   (void)state;
-  need_soft();
   sweep_calls(true, KILN_CU_ERROR_OUT_OF_MEMORY, false);
 }
 
 static void test_soft_calls_sticky(void** state) {
   (void)state;
-  need_soft();
   sweep_calls(true, KILN_CU_ERROR_ILLEGAL_ADDRESS, false);
 }
 

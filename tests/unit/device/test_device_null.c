@@ -369,6 +369,57 @@ static void test_arguments_are_checked(void** state) {
   release_all(world);
 }
 
+static void** handed_params;
+static void** handed_extra;
+
+static kiln_cu_result_t keep_launch(kiln_cu_function_t function,
+                                    unsigned int grid_x, unsigned int grid_y,
+                                    unsigned int grid_z, unsigned int block_x,
+                                    unsigned int block_y, unsigned int block_z,
+                                    unsigned int shared_bytes,
+                                    kiln_cu_stream_t stream, void** params,
+                                    void** extra) {
+  (void)function;
+  (void)grid_x;
+  (void)grid_y;
+  (void)grid_z;
+  (void)block_x;
+  (void)block_y;
+  (void)block_z;
+  (void)shared_bytes;
+  (void)stream;
+  handed_params = params;
+  handed_extra = extra;
+  return KILN_CU_SUCCESS;
+}
+
+// A kernel that nobody describes, launched without arguments: a driver that
+// knows of parameters would read a list that was never written.
+static void test_no_arguments_is_no_list(void** state) {
+  world_t* world = *state;
+  static const char text[] = ".version 12.7\n.target sm_200\n";
+  kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuFuncGetParamInfo, false);
+  kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuModuleGetFunctionCount,
+                  false);
+  world->table.cuLaunchKernel = keep_launch;
+  open_device(world);
+  kiln_bytes_view_t image = {(const uint8_t*)text, sizeof(text) - 1};
+  assert_null(
+      kiln_module_load(world->device, image, NULL, NULL, &world->module));
+  assert_null(kiln_kernel_create(world->module, "k", &world->kernel));
+  assert_false(kiln_kernel_info(world->kernel)->params_known);
+  assert_null(kiln_stream_create(world->device, NULL, &world->stream));
+  handed_params = handed_extra = (void**)&handed_params;
+  assert_null(launch(world, NULL, 0));
+  assert_null(handed_params);
+  assert_null(handed_extra);
+  kiln_argument_t one = kiln_arg_u32(7);
+  assert_null(launch(world, &one, 1));
+  assert_null(handed_params);
+  assert_non_null(handed_extra);
+  release_all(world);
+}
+
 static void test_shapes_are_checked(void** state) {
   world_t* world = *state;
   open_all(world);
@@ -555,6 +606,7 @@ int main(void) {
       TEST(test_kernels_are_listed),
       TEST(test_ptx_that_is_too_new),
       TEST(test_arguments_are_checked),
+      TEST(test_no_arguments_is_no_list),
       TEST(test_shapes_are_checked),
       TEST(test_many_arguments),
       TEST(test_events),

@@ -13,27 +13,9 @@
 
 #include "base/file.h"
 #include "base/thread.h"
+#include "fault_alloc.h"
 #include "soft/engine/soft_grid.h"
 #include "test_tree.h"
-
-// An allocator that fails the n-th call and counts what is live. one-thread
-typedef struct counting_t {
-  kiln_allocator_t inner;
-  int64_t fail_at;  // 0: never
-  int64_t calls;
-  int64_t live;
-} counting_t;
-
-static void* counting_fn(void* ptr, size_t old_size, size_t new_size,
-                         size_t align, void* user) {
-  counting_t* counting = user;
-  if (new_size != 0 && ++counting->calls == counting->fail_at) return NULL;
-  void* out =
-      counting->inner.fn(ptr, old_size, new_size, align, counting->inner.user);
-  if (ptr == NULL && out != NULL) counting->live++;
-  if (new_size == 0 && ptr != NULL) counting->live--;
-  return out;
-}
 
 static kilni_ptx_module_t* read_module(const char* name) {
   char path[512];
@@ -91,9 +73,10 @@ static void test_no_memory(void** state) {
   (void)state;
   kilni_ptx_module_t* module = read_module("calls");
   int64_t failed = 0;
-  for (int64_t n = 1;; n++) {
-    counting_t counting = {.inner = kiln_allocator_libc()};
-    kiln_host_t host = {.allocator = {counting_fn, &counting},
+  for (uint64_t n = 1;; n++) {
+    static fault_alloc_t watch;
+    fault_alloc_init(&watch);
+    kiln_host_t host = {.allocator = fault_alloc_allocator(&watch),
                         .worker_count = 1,
                         .process_id = kilni_process_id()};
     kilni_soft_memory_t* memory = NULL;
@@ -102,10 +85,12 @@ static void test_no_memory(void** state) {
         kiln_status_is_ok(kilni_soft_memory_create(&host, true, &memory)));
     assert_true(kiln_status_is_ok(kilni_soft_memory_alloc(
         memory, 192 * 4, KILNI_SOFT_ALLOC_DEVICE, &buffer)));
-    counting.fail_at = counting.calls + n;
+    fault_alloc_arm(&watch, n, false);
     bool done = load_and_run(&host, memory, module, buffer);
+    fault_alloc_disarm(&watch);
     kilni_soft_memory_destroy(memory);
-    assert_int_equal(counting.live, 0);
+    fault_alloc_assert_clean(&watch);
+    fault_alloc_deinit(&watch);
     if (done) break;
     failed++;
   }

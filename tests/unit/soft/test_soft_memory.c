@@ -11,50 +11,33 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "base/thread.h"
+#include "fault_alloc.h"
 #include "soft/memory/soft_memory.h"
 
-// An allocator that fails the n-th call and counts what is live.
-typedef struct counting_t {
-  kiln_allocator_t inner;
-  int64_t fail_at;  // 0: never
-  int64_t calls;
-  int64_t live;
-} counting_t;
-
-static void* counting_fn(void* ptr, size_t old_size, size_t new_size,
-                         size_t align, void* user) {
-  counting_t* counting = user;
-  if (new_size != 0 && ++counting->calls == counting->fail_at) return NULL;
-  void* out =
-      counting->inner.fn(ptr, old_size, new_size, align, counting->inner.user);
-  if (ptr == NULL && out != NULL) counting->live++;
-  if (new_size == 0) counting->live--;
-  return out;
-}
-
-static kiln_host_t host_make(counting_t* counting) {
-  counting->inner = kiln_allocator_libc();
-  return (kiln_host_t){.allocator = {counting_fn, counting},
+static kiln_host_t host_make(fault_alloc_t* watch) {
+  fault_alloc_init(watch);
+  return (kiln_host_t){.allocator = fault_alloc_allocator(watch),
                        .worker_count = 1,
                        .process_id = kilni_process_id()};
 }
 
 typedef struct fixture_t {
-  counting_t counting;
+  fault_alloc_t watch;
   kiln_host_t host;
   kilni_soft_memory_t* memory;
 } fixture_t;
 
 static void open_memory(fixture_t* f, bool exact) {
   memset(f, 0, sizeof(*f));
-  f->host = host_make(&f->counting);
+  f->host = host_make(&f->watch);
   assert_true(
       kiln_status_is_ok(kilni_soft_memory_create(&f->host, exact, &f->memory)));
 }
 
 static void close_memory(fixture_t* f) {
   kilni_soft_memory_destroy(f->memory);
-  assert_int_equal(f->counting.live, 0);
+  fault_alloc_assert_clean(&f->watch);
+  fault_alloc_deinit(&f->watch);
 }
 
 static uint64_t must_alloc(fixture_t* f, uint64_t bytes,
@@ -249,11 +232,11 @@ static void test_host_memory(void** state) {
 // Fails each allocation of the host in turn.
 static void test_allocation_faults(void** state) {
   (void)state;
-  int64_t fail_at = 1;
+  uint64_t fail_at = 1;
   for (;; ++fail_at) {
-    counting_t counting = {0};
-    kiln_host_t host = host_make(&counting);
-    counting.fail_at = fail_at;
+    static fault_alloc_t watch;
+    kiln_host_t host = host_make(&watch);
+    fault_alloc_arm(&watch, fail_at, false);
     kilni_soft_memory_t* memory;
     kiln_status_t status = kilni_soft_memory_create(&host, true, &memory);
     bool failed = !kiln_status_is_ok(status);
@@ -271,8 +254,10 @@ static void test_allocation_faults(void** state) {
         expect_code(status, KILN_STATUS_OUT_OF_MEMORY);
       }
     }
+    fault_alloc_disarm(&watch);
     kilni_soft_memory_destroy(memory);
-    assert_int_equal(counting.live, 0);
+    fault_alloc_assert_clean(&watch);
+    fault_alloc_deinit(&watch);
     if (!failed) break;
   }
   assert_true(fail_at > 3);
@@ -306,11 +291,7 @@ static void race_thread(void* user) {
 static void test_threads(void** state) {
   (void)state;
   fixture_t f;
-  memset(&f, 0, sizeof(f));
-  // The counting allocator is for one thread.
-  f.host = (kiln_host_t){.allocator = kiln_allocator_libc()};
-  assert_true(
-      kiln_status_is_ok(kilni_soft_memory_create(&f.host, true, &f.memory)));
+  open_memory(&f, true);
   race_t races[3] = {{f.memory, 0}, {f.memory, 0}, {f.memory, 0}};
   kilni_thread_t threads[3];
   for (int i = 0; i < 3; ++i) {
@@ -322,7 +303,7 @@ static void test_threads(void** state) {
     assert_int_equal(races[i].failures, 0);
   }
   assert_int_equal(kilni_soft_memory_used(f.memory), 0);
-  kilni_soft_memory_destroy(f.memory);
+  close_memory(&f);
 }
 
 int main(void) {
