@@ -8,48 +8,6 @@
 
 #define NOT_YET KILNI_FAIL(UNSUPPORTED, "not in this build")
 
-kiln_status_t kiln_compat_version_check(const char* v) {
-  (void)v;
-  return NOT_YET;
-}
-kiln_status_t kiln_compat_version_normalize(const char* v, size_t c, char* b,
-                                            size_t* o) {
-  (void)v;
-  (void)c;
-  (void)b;
-  if (o) *o = 0;
-  return NOT_YET;
-}
-kiln_status_t kiln_compat_version_compare(const char* a, const char* b,
-                                          int32_t* o) {
-  (void)a;
-  (void)b;
-  *o = 0;
-  return NOT_YET;
-}
-kiln_status_t kiln_compat_version_is_prerelease(const char* v, bool* o) {
-  (void)v;
-  *o = false;
-  return NOT_YET;
-}
-kiln_status_t kiln_compat_spec_check(const char* s) {
-  (void)s;
-  return NOT_YET;
-}
-kiln_status_t kiln_compat_spec_admits(const char* s, const char* v, uint32_t p,
-                                      bool* o) {
-  (void)s;
-  (void)v;
-  (void)p;
-  *o = false;
-  return NOT_YET;
-}
-kiln_status_t kiln_compat_spec_admits_line(const char* s, uint32_t l, bool* o) {
-  (void)s;
-  (void)l;
-  *o = false;
-  return NOT_YET;
-}
 kiln_compat_conclusion_t kiln_compat_line_conclude(
     const kiln_compat_evidence_t* e, uint32_t n) {
   (void)e;
