@@ -152,13 +152,14 @@ KILN_API kiln_compat_evidence_t
 kiln_compat_evidence_of_wheel(const char* name, const char* version);
 
 // The evidence in one Requires-Dist line of an installed cuda-toolkit of
-// `toolkit_version`, for a file owned by `name` `version`: EXACT_PIN with the
-// toolkit's line if the requirement is `==`, RANGE_PIN if it is anything else
-// that the version satisfies, line 0 if it is about another name, is not
-// satisfied or cannot be read. Markers and extras are ignored. Since 0.1.
+// `toolkit_version`, which asks for `pin_name` with `specifier` ("<14,>=13.0",
+// "== 13.2.78.*"), for a file owned by `name` `version`: EXACT_PIN with the
+// toolkit's line if an `==` is among the specifiers, RANGE_PIN if there is
+// none, line 0 if it is about another name, is not satisfied or cannot be
+// read. `text` stays NULL. Since 0.1.
 KILN_API kiln_compat_evidence_t kiln_compat_evidence_of_pin(
-    const char* toolkit_version, const char* requirement, const char* name,
-    const char* version);
+    const char* toolkit_version, const char* pin_name, const char* specifier,
+    const char* name, const char* version);
 
 // ---- Facts ----
 
@@ -430,7 +431,7 @@ typedef struct kiln_compat_request_t {
   const kiln_allocator_t* allocator;
 } kiln_compat_request_t;
 
-enum { KILN_COMPAT_MAX_FACTS = 4096, KILN_COMPAT_MAX_USES = 4096 };
+enum { KILN_COMPAT_MAX_FACTS = 1024, KILN_COMPAT_MAX_USES = 1024 };
 
 // Nothing to check. Since 0.1.
 static inline kiln_compat_request_t kiln_compat_request_default(void) {

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compat: from evidence to a line.
+//
+// What a wheel's number proves is in compat_pins_gen.inc.
+#include <string.h>
+
+#include "base/str.h"
+#include "compat/compat.h"
+#include "compat/compat_version.h"
+
+// ---- Wheels ----
+
+// A row of the built-in table.
+typedef struct pin_t {
+  const char* name;
+  const char* version;
+  uint32_t line;
+} pin_t;
+
+static const pin_t pins[] = {
+#define KILNI_COMPAT_PIN(name, version, line) {name, version, line},
+#include "compat/compat_pins_gen.inc"
+#undef KILNI_COMPAT_PIN
+};
+
+static const char* const line_numbered[] = {
+#define KILNI_COMPAT_LINE_NUMBERED(name) name,
+#include "compat/compat_pins_gen.inc"
+#undef KILNI_COMPAT_LINE_NUMBERED
+};
+
+static bool is_dash(char c) {
+  return c == '-' || c == '_' || c == '.';
+}
+
+// Names are equal where only case and runs of dashes, dots and underscores
+// differ. `normal` has neither.
+static bool same_name(const char* name, const char* normal) {
+  while (*name != '\0' && *normal != '\0') {
+    if (is_dash(*name)) {
+      if (*normal != '-') return false;
+      while (is_dash(*name)) name++;
+      normal++;
+      continue;
+    }
+    char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
+    if (c != *normal) return false;
+    name++;
+    normal++;
+  }
+  return *name == *normal;
+}
+
+static bool is_line_numbered(const char* name) {
+  size_t count = sizeof(line_numbered) / sizeof(line_numbered[0]);
+  for (size_t i = 0; i < count; i++) {
+    if (same_name(name, line_numbered[i])) return true;
+  }
+  return false;
+}
+
+// A pin `13.0.96` stands for `==13.0.96.*`.
+static uint32_t line_of_pin(const char* name, const kilni_version_t* version) {
+  for (size_t i = 0; i < sizeof(pins) / sizeof(pins[0]); i++) {
+    if (!same_name(name, pins[i].name)) continue;
+    kilni_version_t pin;
+    if (kilni_version_parse(kilni_sv(pins[i].version), 0, &pin, NULL, NULL) &&
+        kilni_version_same_prefix(version, &pin,
+                                  kilni_version_release_count(&pin))) {
+      return pins[i].line;
+    }
+  }
+  return 0;
+}
+
+static uint32_t line_of_release(const kilni_version_t* version) {
+  char text[32];
+  size_t size = version->release.size;
+  if (size >= sizeof(text)) return 0;
+  memcpy(text, version->release.data, size);
+  text[size] = '\0';
+  uint32_t line = 0;
+  if (strchr(text, '.') == NULL || !kiln_compat_line_parse(text, &line)) {
+    return 0;
+  }
+  return line;
+}
+
+kiln_compat_evidence_t kiln_compat_evidence_of_wheel(const char* name,
+                                                     const char* version) {
+  kiln_compat_evidence_t evidence = {KILN_COMPAT_SOURCE_WHEEL, 0, NULL};
+  kilni_version_t parts;
+  if (name == NULL || version == NULL ||
+      !kilni_version_parse(kilni_sv(version), KILNI_VERSION_LOCAL, &parts, NULL,
+                           NULL)) {
+    return evidence;
+  }
+  evidence.line = is_line_numbered(name) ? line_of_release(&parts)
+                                         : line_of_pin(name, &parts);
+  return evidence;
+}
+
+// ---- Pins of an installed toolkit ----
+
+static bool has_exact(kiln_string_view_t specifier) {
+  kiln_string_view_t part;
+  kilni_clause_t clause;
+  while (kilni_clause_next(&specifier, &part)) {
+    if (kilni_clause_parse(part, &clause) &&
+        (clause.op == KILNI_OP_EQUAL || clause.op == KILNI_OP_ARBITRARY)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether two names as they are written in metadata are the same.
+static bool same_written_name(const char* a, const char* b) {
+  char normal[256];
+  size_t size = 0;
+  for (; *a != '\0' && size + 1 < sizeof(normal); size++) {
+    char c = *a;
+    if (is_dash(c)) {
+      while (is_dash(*a)) a++;
+      normal[size] = '-';
+      continue;
+    }
+    normal[size] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    a++;
+  }
+  normal[size] = '\0';
+  return *a == '\0' && same_name(b, normal);
+}
+
+kiln_compat_evidence_t kiln_compat_evidence_of_pin(const char* toolkit_version,
+                                                   const char* pin_name,
+                                                   const char* specifier,
+                                                   const char* name,
+                                                   const char* version) {
+  kiln_compat_evidence_t evidence = {KILN_COMPAT_SOURCE_RANGE_PIN, 0, NULL};
+  kilni_version_t toolkit;
+  if (toolkit_version == NULL || pin_name == NULL || specifier == NULL ||
+      name == NULL || version == NULL || !same_written_name(pin_name, name) ||
+      !kilni_version_parse(kilni_sv(toolkit_version), KILNI_VERSION_LOCAL,
+                           &toolkit, NULL, NULL)) {
+    return evidence;
+  }
+  kiln_string_view_t spec = kilni_version_trim(kilni_sv(specifier));
+  if (spec.size >= 2 && spec.data[0] == '(' &&
+      spec.data[spec.size - 1] == ')') {
+    spec = kilni_sv_make(spec.data + 1, spec.size - 2);
+  }
+  if (spec.size == 0 || !kilni_spec_admits(spec, kilni_sv(version), true)) {
+    return evidence;
+  }
+  evidence.line = line_of_release(&toolkit);
+  if (has_exact(spec)) evidence.source = KILN_COMPAT_SOURCE_EXACT_PIN;
+  return evidence;
+}
+
+// ---- Conclusion ----
+
+static uint32_t weight(const kiln_compat_evidence_t* evidence) {
+  return evidence->line != 0 ? kiln_compat_source_confidence(evidence->source)
+                             : 0;
+}
+
+// More confidence, then the lower number of its source, then the lower line: so
+// that the order of the evidence decides nothing.
+static bool is_stronger(const kiln_compat_evidence_t* a,
+                        const kiln_compat_evidence_t* b) {
+  if (weight(a) != weight(b)) return weight(a) > weight(b);
+  if (a->source != b->source) return a->source < b->source;
+  return a->line < b->line;
+}
+
+// The strongest that says something, of those that do not say `other_than`.
+static uint32_t find_strongest(const kiln_compat_evidence_t* evidence,
+                               uint32_t count, uint32_t other_than) {
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < count; i++) {
+    if (weight(&evidence[i]) == 0 || evidence[i].line == other_than) continue;
+    if (best == UINT32_MAX || is_stronger(&evidence[i], &evidence[best])) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+kiln_compat_conclusion_t kiln_compat_line_conclude(
+    const kiln_compat_evidence_t* evidence, uint32_t evidence_count) {
+  kiln_compat_conclusion_t out = {0, 0, 0, UINT32_MAX, UINT32_MAX, false};
+  out.strongest = find_strongest(evidence, evidence_count, 0);
+  if (out.strongest == UINT32_MAX) return out;
+  const kiln_compat_evidence_t* first = &evidence[out.strongest];
+  out.line = first->line;
+  out.source = first->source;
+  out.confidence = weight(first);
+  out.against = find_strongest(evidence, evidence_count, first->line);
+  if (out.against != UINT32_MAX &&
+      weight(&evidence[out.against]) == out.confidence) {
+    out.line = 0;
+  }
+  out.sufficient =
+      out.against == UINT32_MAX &&
+      out.confidence >= kiln_compat_source_confidence(KILN_COMPAT_SOURCE_WHEEL);
+  return out;
+}

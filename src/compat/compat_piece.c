@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compat: the rules about one piece and about two.
+#include <string.h>
+
+#include "base/status_make.h"
+#include "compat/compat.h"
+#include "compat/compat_rules.h"
+
+// ---- One piece ----
+
+static kiln_status_t line_unknown(kilni_check_t* check,
+                                  const kiln_compat_fact_t* fact) {
+  bool is_contested = fact->against_line != 0;
+  kilni_finding_t finding;
+  kilni_compat_finding_init(
+      &finding, check->allocator,
+      is_contested ? KILN_COMPAT_RULE_EVIDENCE : KILN_COMPAT_RULE_LINE,
+      KILN_COMPAT_USE_ANY, KILN_COMPAT_VERDICT_UNKNOWN, true);
+  finding.parties[0] = fact;
+  kilni_fact_describe(&finding.message, fact);
+  if (is_contested) {
+    kilni_str_addf(&finding.message,
+                   ": what says its line disagrees; against it says %s: %s",
+                   fact->against, kilni_line_text(fact->against_line).text);
+    kilni_str_add_cstr(&finding.fix,
+                       "install it again from one source: the file was "
+                       "changed behind its installer's back");
+  } else {
+    kilni_str_add_cstr(&finding.message,
+                       ": nothing in the file, its owner or its folder says "
+                       "its line");
+    kilni_str_add_cstr(
+        &finding.fix,
+        "install it as a wheel, or take it from a toolkit with its "
+        "include/cuda.h; `--verify` reads more of the file");
+  }
+  return kilni_compat_report_add(check->report, &finding, NULL);
+}
+
+static kiln_status_t evidence_disagrees(kilni_check_t* check,
+                                        const kiln_compat_fact_t* fact) {
+  kilni_finding_t finding;
+  kilni_compat_finding_init(&finding, check->allocator,
+                            KILN_COMPAT_RULE_EVIDENCE, KILN_COMPAT_USE_ANY,
+                            KILN_COMPAT_VERDICT_COMPATIBLE, false);
+  finding.parties[0] = fact;
+  kilni_fact_describe(&finding.message, fact);
+  kilni_str_addf(&finding.message, "; less sure, and not followed: %s says %s",
+                 fact->against, kilni_line_text(fact->against_line).text);
+  kilni_str_add_cstr(&finding.fix,
+                     "nothing, if the two were installed apart on purpose; "
+                     "`kiln doctor` shows which package owns which file");
+  return kilni_compat_report_add(check->report, &finding, NULL);
+}
+
+static kiln_status_t constraint(kilni_check_t* check,
+                                const kiln_compat_fact_t* fact) {
+  bool admits = true;
+  if (check->constraint == NULL) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      kiln_compat_spec_admits_line(check->constraint, fact->line, &admits));
+  if (admits) return NULL;
+  kilni_finding_t finding;
+  kilni_compat_finding_init(&finding, check->allocator,
+                            KILN_COMPAT_RULE_CONSTRAINT, KILN_COMPAT_USE_ANY,
+                            KILN_COMPAT_VERDICT_INCOMPATIBLE, true);
+  finding.parties[0] = fact;
+  kilni_fact_describe(&finding.message, fact);
+  kilni_str_addf(&finding.message, " does not satisfy ctk_version%s",
+                 check->constraint);
+  kilni_str_addf(&finding.fix,
+                 "name a toolkit that does (`--root DIR`), run `python3 -m "
+                 "pip install \"cuda-toolkit%s\"`, or widen --ctk-version",
+                 check->constraint);
+  return kilni_compat_report_add(check->report, &finding, NULL);
+}
+
+kiln_status_t kilni_rules_piece(kilni_check_t* check,
+                                const kiln_compat_fact_t* fact) {
+  if (fact->class_id != KILN_COMPAT_CLASS_CTK ||
+      !kilni_check_asks(check, fact, NULL)) {
+    return NULL;
+  }
+  if (fact->line == 0) return line_unknown(check, fact);
+  if (fact->against_line != 0 && fact->against_line != fact->line) {
+    KILNI_RETURN_IF_ERROR(evidence_disagrees(check, fact));
+  }
+  return constraint(check, fact);
+}
+
+// ---- Two pieces ----
+
+// What reads headers, and the headers that must be of its line.
+static const struct {
+  uint32_t kind;
+  const char* name;
+} compilers[] = {{KILN_COMPAT_KIND_LIB, "nvrtc"},
+                 {KILN_COMPAT_KIND_BINARY, "nvcc"}};
+
+static const char* const compiled_headers[] = {"cudart", "cccl"};
+
+static bool is_compiler(const kiln_compat_fact_t* fact) {
+  for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); i++) {
+    if (kilni_fact_is(fact, compilers[i].kind, compilers[i].name)) return true;
+  }
+  return false;
+}
+
+static bool is_compiled_header(const kiln_compat_fact_t* fact) {
+  size_t count = sizeof(compiled_headers) / sizeof(compiled_headers[0]);
+  for (size_t i = 0; i < count; i++) {
+    if (kilni_fact_is(fact, KILN_COMPAT_KIND_HEADER, compiled_headers[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_linker(const kiln_compat_fact_t* fact) {
+  return kilni_fact_is(fact, KILN_COMPAT_KIND_LIB, "nvJitLink");
+}
+
+// nvJitLink is newer than its component on purpose: official metas ask for a
+// range of it. What it must be at least as new as is the linker's rule and
+// that of needed symbols.
+static bool same_component(const kiln_compat_fact_t* a,
+                           const kiln_compat_fact_t* b) {
+  if (a->component == NULL || b->component == NULL) return false;
+  if (strcmp(a->component, b->component) != 0) return false;
+  return is_linker(a) == is_linker(b);
+}
+
+// The tags that both carry, in the order of `a`, quoted.
+static uint32_t shared_tags(const kiln_compat_fact_t* a,
+                            const kiln_compat_fact_t* b, kilni_str_t* out) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < a->tag_count; i++) {
+    for (uint32_t j = 0; j < b->tag_count; j++) {
+      if (strcmp(a->tags[i], b->tags[j]) != 0) continue;
+      if (out != NULL) {
+        kilni_str_addf(out, "%s'%s'", count > 0 ? ", " : "", a->tags[i]);
+      }
+      count++;
+      break;
+    }
+  }
+  return count;
+}
+
+// The rule that ties two pieces together; 0: they may be of any lines.
+static uint32_t relation(const kiln_compat_fact_t* a,
+                         const kiln_compat_fact_t* b) {
+  if ((is_compiler(a) && is_compiled_header(b)) ||
+      (is_compiler(b) && is_compiled_header(a))) {
+    return KILN_COMPAT_RULE_HEADER_COMPILER;
+  }
+  if (same_component(a, b)) return KILN_COMPAT_RULE_COMPONENT;
+  if (shared_tags(a, b, NULL) > 0) return KILN_COMPAT_RULE_COMPANION;
+  return 0;
+}
+
+static void explain_pair(kilni_str_t* message, uint32_t rule,
+                         const kiln_compat_fact_t* a,
+                         const kiln_compat_fact_t* b) {
+  kilni_fact_describe(message, a);
+  kilni_str_add_cstr(message, " and ");
+  kilni_fact_describe(message, b);
+  switch (rule) {
+    case KILN_COMPAT_RULE_HEADER_COMPILER:
+      kilni_str_add_cstr(message,
+                         ": a compiler's headers must be of its own line");
+      return;
+    case KILN_COMPAT_RULE_COMPONENT:
+      kilni_str_addf(message,
+                     " are in the same dynamic-link component '%s', whose "
+                     "pieces must be of one line",
+                     a->component);
+      return;
+    default:
+      kilni_str_addf(message, " share the companion tag ");
+      shared_tags(a, b, message);
+      kilni_str_add_cstr(message, ", and must be of one line");
+  }
+}
+
+static void advise_pair(kilni_str_t* fix, uint32_t rule,
+                        const kiln_compat_fact_t* a,
+                        const kiln_compat_fact_t* b) {
+  // The piece to change: the header of a compiler, else the older one.
+  const kiln_compat_fact_t* keep = a->line >= b->line ? a : b;
+  if (rule == KILN_COMPAT_RULE_HEADER_COMPILER) keep = is_compiler(a) ? a : b;
+  const kiln_compat_fact_t* change = keep == a ? b : a;
+  kilni_str_add_cstr(fix, "take both from one toolkit, e.g. ");
+  kilni_fact_install(fix, change, keep->line);
+  if (rule == KILN_COMPAT_RULE_HEADER_COMPILER && keep->line >= 13030 &&
+      kilni_fact_is(keep, KILN_COMPAT_KIND_LIB, "nvrtc")) {
+    kilni_str_add_cstr(fix,
+                       ", or compile with the headers that this NVRTC brings: "
+                       "nvrtcInstallBundledHeaders, then "
+                       "--use-bundled-headers=DIR");
+  }
+}
+
+static kiln_status_t differs(kilni_check_t* check, uint32_t rule,
+                             const kiln_compat_fact_t* a,
+                             const kiln_compat_fact_t* b) {
+  kilni_finding_t finding;
+  kilni_compat_finding_init(&finding, check->allocator, rule,
+                            KILN_COMPAT_USE_ANY,
+                            KILN_COMPAT_VERDICT_INCOMPATIBLE, true);
+  finding.parties[0] = a;
+  finding.parties[1] = b;
+  explain_pair(&finding.message, rule, a, b);
+  advise_pair(&finding.fix, rule, a, b);
+  return kilni_compat_report_add(check->report, &finding, NULL);
+}
+
+// The major that a piece is for; 0: unknown.
+static uint32_t major_of(const kiln_compat_fact_t* fact) {
+  if (fact->class_id == KILN_COMPAT_CLASS_CTK || fact->toolkit_major == 0) {
+    return kiln_compat_line_major(fact->line);
+  }
+  return fact->toolkit_major;
+}
+
+// A product with a number of its own is held to the major that it was built
+// for, where that is known; it may well bring what it needs.
+static kiln_status_t other_majors(kilni_check_t* check,
+                                  const kiln_compat_fact_t* a,
+                                  const kiln_compat_fact_t* b) {
+  uint32_t major_a = major_of(a);
+  uint32_t major_b = major_of(b);
+  if (major_a == 0 || major_b == 0 || major_a == major_b) return NULL;
+  kilni_finding_t finding;
+  kilni_compat_finding_init(&finding, check->allocator,
+                            KILN_COMPAT_RULE_COMPONENT, KILN_COMPAT_USE_ANY,
+                            KILN_COMPAT_VERDICT_UNKNOWN, true);
+  finding.parties[0] = a;
+  finding.parties[1] = b;
+  kilni_fact_describe(&finding.message, a);
+  kilni_str_addf(&finding.message, " is built for CUDA %u and ",
+                 (unsigned)major_a);
+  kilni_fact_describe(&finding.message, b);
+  kilni_str_addf(&finding.message,
+                 " for CUDA %u, in the same dynamic-link component '%s'",
+                 (unsigned)major_b, a->component);
+  kilni_str_addf(&finding.fix,
+                 "install the one of the other's major: wheels of such "
+                 "products end in -cu%u and -cu%u",
+                 (unsigned)major_a, (unsigned)major_b);
+  return kilni_compat_report_add(check->report, &finding, NULL);
+}
+
+kiln_status_t kilni_rules_pair(kilni_check_t* check,
+                               const kiln_compat_fact_t* a,
+                               const kiln_compat_fact_t* b) {
+  if (a->class_id == KILN_COMPAT_CLASS_DRIVER ||
+      b->class_id == KILN_COMPAT_CLASS_DRIVER ||
+      !kilni_check_asks(check, a, b)) {
+    return NULL;
+  }
+  if (a->class_id == KILN_COMPAT_CLASS_OTHER ||
+      b->class_id == KILN_COMPAT_CLASS_OTHER) {
+    return same_component(a, b) ? other_majors(check, a, b) : NULL;
+  }
+  if (a->line == 0 || b->line == 0 || a->line == b->line) return NULL;
+  uint32_t rule = relation(a, b);
+  return rule != 0 ? differs(check, rule, a, b) : NULL;
+}
+
+// ---- Symbols that one needs of another ----
+
+static kiln_status_t lacks_symbols(kilni_check_t* check, uint32_t verdict,
+                                   const kiln_compat_fact_t* fact,
+                                   const kiln_compat_need_t* need,
+                                   const kiln_compat_fact_t* lib) {
+  kilni_finding_t finding;
+  kilni_compat_finding_init(&finding, check->allocator,
+                            KILN_COMPAT_RULE_NEEDED_SYMBOL, KILN_COMPAT_USE_ANY,
+                            verdict, true);
+  finding.parties[0] = fact;
+  finding.parties[1] = lib;
+  kilni_fact_describe(&finding.message, fact);
+  kilni_str_addf(&finding.message, " needs %s of %s or newer", need->name,
+                 kilni_line_text(need->line).text);
+  if (need->text != NULL && need->text[0] != '\0') {
+    kilni_str_addf(&finding.message, " (%s)", need->text);
+  }
+  kilni_str_add_cstr(&finding.message, ", and there is ");
+  kilni_fact_describe(&finding.message, lib);
+  unsigned major = (unsigned)kiln_compat_line_major(need->line);
+  if (is_linker(lib)) {
+    kilni_str_addf(&finding.fix,
+                   "`python3 -m pip install \"nvidia-nvjitlink%s>=%u.%u,<%u\"`",
+                   major < 13 ? "-cu12" : "", major,
+                   (unsigned)kiln_compat_line_minor(need->line), major + 1);
+  } else {
+    kilni_fact_install(&finding.fix, lib, need->line);
+  }
+  return kilni_compat_report_add(check->report, &finding, NULL);
+}
+
+// A library of another major has another soname: it is not the one that is
+// asked for, unless there is no other.
+static kiln_status_t check_need(kilni_check_t* check,
+                                const kiln_compat_fact_t* fact,
+                                const kiln_compat_need_t* need) {
+  const kiln_compat_fact_t* best = NULL;
+  uint32_t major = kiln_compat_line_major(need->line);
+  for (uint32_t i = 0; i < check->fact_count; i++) {
+    const kiln_compat_fact_t* lib = &check->facts[i];
+    if (!kilni_fact_is(lib, KILN_COMPAT_KIND_LIB, need->name)) continue;
+    if (lib->line == 0) continue;
+    bool is_major = kiln_compat_line_major(lib->line) == major;
+    bool best_is = best != NULL && kiln_compat_line_major(best->line) == major;
+    if (is_major && lib->line < need->line) {
+      if (!kilni_check_asks(check, fact, lib)) continue;
+      KILNI_RETURN_IF_ERROR(lacks_symbols(
+          check, KILN_COMPAT_VERDICT_INCOMPATIBLE, fact, need, lib));
+    }
+    if (best == NULL || (is_major && !best_is)) best = lib;
+  }
+  if (best == NULL || kiln_compat_line_major(best->line) == major ||
+      !kilni_check_asks(check, fact, best)) {
+    return NULL;
+  }
+  return lacks_symbols(check, KILN_COMPAT_VERDICT_UNKNOWN, fact, need, best);
+}
+
+// Libraries that link against nvJitLink, by name, for facts that say nothing
+// of what they need: they need it of their own line or a little older.
+static bool links_linker(const kiln_compat_fact_t* fact) {
+  return kilni_fact_is(fact, KILN_COMPAT_KIND_LIB, "cusparse") ||
+         kilni_fact_is(fact, KILN_COMPAT_KIND_LIB, "cusolver");
+}
+
+kiln_status_t kilni_rules_needs(kilni_check_t* check,
+                                const kiln_compat_fact_t* fact) {
+  if (fact->class_id == KILN_COMPAT_CLASS_DRIVER) return NULL;
+  for (uint32_t i = 0; i < fact->need_count; i++) {
+    if (fact->needs[i].name == NULL || fact->needs[i].line == 0) continue;
+    KILNI_RETURN_IF_ERROR(check_need(check, fact, &fact->needs[i]));
+  }
+  if (fact->need_count > 0 || fact->line == 0 || !links_linker(fact)) {
+    return NULL;
+  }
+  kiln_compat_need_t need = {"nvJitLink", NULL, fact->line, 0};
+  for (uint32_t i = 0; i < check->fact_count; i++) {
+    const kiln_compat_fact_t* lib = &check->facts[i];
+    if (!is_linker(lib) || lib->line == 0 || lib->line >= fact->line) continue;
+    if (!kilni_check_asks(check, fact, lib)) continue;
+    KILNI_RETURN_IF_ERROR(
+        lacks_symbols(check, KILN_COMPAT_VERDICT_UNKNOWN, fact, &need, lib));
+  }
+  return NULL;
+}

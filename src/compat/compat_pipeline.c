@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compat: the rules about uses: what one piece makes and another takes.
+//
+// A declared use counts. What nobody declared but the pieces could do together
+// is looked at too, and said without failing anything.
+#include <string.h>
+
+#include "base/status_make.h"
+#include "compat/compat_rules.h"
+
+// A use between two facts, or between a fact and the driver. thread-compatible
+typedef struct pipeline_t {
+  const kiln_compat_fact_t* producer;
+  const kiln_compat_fact_t* consumer;  // NULL: the driver
+  uint32_t artifact;
+  bool declared;
+} pipeline_t;
+
+static uint32_t use_of_artifact(uint32_t artifact) {
+  static const uint32_t uses[] = {KILN_COMPAT_USE_ANY,   KILN_COMPAT_USE_LTO,
+                                  KILN_COMPAT_USE_PTX,   KILN_COMPAT_USE_ELF,
+                                  KILN_COMPAT_USE_CUBIN, KILN_COMPAT_USE_NVVM};
+  return uses[artifact];
+}
+
+static void add_word(kilni_str_t* str, const pipeline_t* pipeline) {
+  static const char* const words[] = {"?",      "LTO-IR",  "PTX",
+                                      "an ELF", "a cubin", "NVVM IR"};
+  kilni_str_add_cstr(str, words[pipeline->artifact]);
+}
+
+// "PTX made by X goes to Y", in one sentence that the rule goes on with.
+static void start(kilni_str_t* message, const kilni_check_t* check,
+                  const pipeline_t* pipeline) {
+  add_word(message, pipeline);
+  kilni_str_add_cstr(message, " from ");
+  kilni_fact_describe(message, pipeline->producer);
+  kilni_str_add_cstr(message, " to ");
+  if (pipeline->consumer != NULL) {
+    kilni_fact_describe(message, pipeline->consumer);
+  } else if (check->driver.state == KILN_COMPAT_DRIVER_KNOWN) {
+    kilni_driver_describe(message, &check->driver);
+  } else {
+    kilni_str_add_cstr(message, "the driver");
+  }
+}
+
+static void init(kilni_finding_t* finding, const kilni_check_t* check,
+                 const pipeline_t* pipeline, uint32_t rule, uint32_t verdict) {
+  kilni_compat_finding_init(finding, check->allocator, rule,
+                            use_of_artifact(pipeline->artifact), verdict,
+                            pipeline->declared);
+  finding->parties[0] = pipeline->producer;
+  finding->parties[1] = pipeline->consumer;
+  finding->names_driver = pipeline->consumer == NULL;
+  start(&finding->message, check, pipeline);
+}
+
+static kiln_status_t add(kilni_check_t* check, kilni_finding_t* finding) {
+  return kilni_compat_report_add(check->report, finding, &check->driver);
+}
+
+// ---- Linking ----
+
+// How the consumer stands to the producer.
+enum { OLDER_MAJOR, OLDER, SAME, NEWER, NEWER_MAJOR, STANDING_COUNT };
+
+static uint32_t standing(uint32_t producer, uint32_t consumer) {
+  if (producer == consumer) return SAME;
+  uint32_t from = kiln_compat_line_major(producer);
+  uint32_t to = kiln_compat_line_major(consumer);
+  if (from == to) return consumer > producer ? NEWER : OLDER;
+  return to > from ? NEWER_MAJOR : OLDER_MAJOR;
+}
+
+#define YES  KILN_COMPAT_VERDICT_COMPATIBLE
+#define OPEN KILN_COMPAT_VERDICT_UNKNOWN
+#define NO   KILN_COMPAT_VERDICT_INCOMPATIBLE
+
+// A linker at least as new as what it is given links it. LTO-IR into a newer
+// major worked where it was tried, and nobody promises it. What an older one
+// does with finished machine code is said nowhere.
+static const uint8_t linker_verdicts[][STANDING_COUNT] = {
+    [KILN_COMPAT_ARTIFACT_LTOIR] = {NO, NO, YES, YES, OPEN},
+    [KILN_COMPAT_ARTIFACT_PTX] = {NO, NO, YES, YES, YES},
+    [KILN_COMPAT_ARTIFACT_ELF] = {OPEN, OPEN, YES, YES, YES},
+    [KILN_COMPAT_ARTIFACT_CUBIN] = {OPEN, OPEN, YES, YES, YES},
+};
+
+// What takes objects and links them, and what it takes.
+static const struct {
+  uint32_t kind;
+  const char* name;
+  bool ptx_only;
+} linkers[] = {
+    {KILN_COMPAT_KIND_LIB, "nvJitLink", false},
+    {KILN_COMPAT_KIND_BINARY, "nvlink", false},
+    {KILN_COMPAT_KIND_BINARY, "ptxas", true},
+    {KILN_COMPAT_KIND_STATIC, "nvptxcompiler", true},
+};
+
+static bool is_linker_of(const kiln_compat_fact_t* fact, uint32_t artifact) {
+  for (size_t i = 0; i < sizeof(linkers) / sizeof(linkers[0]); i++) {
+    if (kilni_fact_is(fact, linkers[i].kind, linkers[i].name)) {
+      return !linkers[i].ptx_only || artifact == KILN_COMPAT_ARTIFACT_PTX;
+    }
+  }
+  return false;
+}
+
+static bool same_isa(uint32_t a, uint32_t b) {
+  uint32_t isa = kiln_compat_line_ptx_isa(a);
+  return isa != 0 && isa == kiln_compat_line_ptx_isa(b);
+}
+
+static void advise_linker(kilni_str_t* fix, const pipeline_t* pipeline,
+                          uint32_t how) {
+  const kiln_compat_fact_t* producer = pipeline->producer;
+  const kiln_compat_fact_t* consumer = pipeline->consumer;
+  unsigned major = (unsigned)kiln_compat_line_major(producer->line);
+  unsigned minor = (unsigned)kiln_compat_line_minor(producer->line);
+  if (how == NEWER_MAJOR) {
+    kilni_str_add_cstr(fix, "take the producer from the linker's toolkit: ");
+    kilni_fact_install(fix, producer, consumer->line);
+    kilni_str_add_cstr(fix, ", or hand over PTX or a cubin instead");
+  } else if (kilni_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink")) {
+    kilni_str_addf(fix,
+                   "`python3 -m pip install \"nvidia-nvjitlink%s>=%u.%u,<%u\"`",
+                   major < 13 ? "-cu12" : "", major, minor, major + 1);
+  } else {
+    kilni_fact_install(fix, consumer, producer->line);
+  }
+}
+
+static kiln_status_t link_range(kilni_check_t* check,
+                                const pipeline_t* pipeline) {
+  uint32_t from = pipeline->producer->line;
+  uint32_t to = pipeline->consumer->line;
+  uint32_t how = standing(from, to);
+  uint32_t verdict = linker_verdicts[pipeline->artifact][how];
+  if (pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX && same_isa(from, to)) {
+    verdict = YES;
+  }
+  if (verdict == YES) return NULL;
+  kilni_finding_t finding;
+  init(&finding, check, pipeline, KILN_COMPAT_RULE_LINKER_RANGE, verdict);
+  if (how == NEWER_MAJOR) {
+    kilni_str_add_cstr(&finding.message,
+                       ": nobody promises that LTO-IR links across majors, "
+                       "also where the linker is the newer one");
+  } else {
+    kilni_str_addf(&finding.message, ": %s must be >= the producer version",
+                   pipeline->consumer->name);
+    if (verdict == OPEN) {
+      kilni_str_add_cstr(&finding.message,
+                         ", and what an older one does is promised nowhere");
+    }
+  }
+  advise_linker(&finding.fix, pipeline, how);
+  return add(check, &finding);
+}
+
+// ---- NVVM IR ----
+
+static bool reads_ir(uint32_t from, uint32_t to) {
+  return from / 1000 == to / 1000 && to % 1000 >= from % 1000;
+}
+
+// The same line, unless both sides say which IR they speak. `out_settled` if
+// nothing more is to be asked about this use.
+static kiln_status_t nvvm_ir(kilni_check_t* check, const pipeline_t* pipeline,
+                             bool* out_settled) {
+  const kiln_compat_fact_t* producer = pipeline->producer;
+  const kiln_compat_fact_t* consumer = pipeline->consumer;
+  bool knows_both = producer->nvvm_ir != 0 && consumer->nvvm_ir != 0;
+  bool carries_ir = pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM ||
+                    pipeline->artifact == KILN_COMPAT_ARTIFACT_LTOIR;
+  *out_settled = true;
+  if (producer->line == consumer->line) return NULL;
+  if (knows_both &&
+      (!carries_ir || reads_ir(producer->nvvm_ir, consumer->nvvm_ir))) {
+    *out_settled = pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM;
+    return NULL;
+  }
+  kilni_finding_t finding;
+  init(&finding, check, pipeline, KILN_COMPAT_RULE_NVVM_IR, NO);
+  if (knows_both) {
+    kilni_str_addf(&finding.message,
+                   ": NVVM IR %u.%u goes to a reader of %u.%u",
+                   (unsigned)(producer->nvvm_ir / 1000),
+                   (unsigned)(producer->nvvm_ir % 1000),
+                   (unsigned)(consumer->nvvm_ir / 1000),
+                   (unsigned)(consumer->nvvm_ir % 1000));
+  } else {
+    kilni_str_add_cstr(&finding.message,
+                       ": a pipeline with NVVM in it needs one line on both "
+                       "sides while the IR versions are not known");
+  }
+  kilni_str_add_cstr(&finding.fix, "take both from one toolkit, e.g. ");
+  kilni_fact_install(
+      &finding.fix, producer->line > consumer->line ? consumer : producer,
+      producer->line > consumer->line ? producer->line : consumer->line);
+  return add(check, &finding);
+}
+
+static bool has_nvvm(const pipeline_t* pipeline) {
+  return pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM ||
+         kilni_fact_is(pipeline->producer, KILN_COMPAT_KIND_LIB, "nvvm") ||
+         kilni_fact_is(pipeline->consumer, KILN_COMPAT_KIND_LIB, "nvvm");
+}
+
+// ---- The driver ----
+
+static kiln_status_t not_for_driver(kilni_check_t* check,
+                                    const pipeline_t* pipeline) {
+  bool is_lto = pipeline->artifact == KILN_COMPAT_ARTIFACT_LTOIR;
+  kilni_finding_t finding;
+  init(&finding, check, pipeline,
+       is_lto ? KILN_COMPAT_RULE_LTO_DRIVER : KILN_COMPAT_RULE_NVVM_IR, NO);
+  kilni_str_add_cstr(&finding.message, ": no driver loads it");
+  kilni_str_add_cstr(&finding.fix,
+                     is_lto ? "link it with nvJitLink first, and load the "
+                              "cubin: `lib:nvrtc>lib:nvJitLink:ltoir` and "
+                              "`lib:nvJitLink>lib:cuda:cubin`"
+                            : "compile it with libNVVM first, and load the "
+                              "PTX: `lib:nvvm>lib:cuda:ptx`");
+  return add(check, &finding);
+}
+
+static kiln_status_t driver_unknown(kilni_check_t* check,
+                                    const pipeline_t* pipeline) {
+  bool is_ptx = pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX;
+  kilni_finding_t finding;
+  init(&finding, check, pipeline,
+       is_ptx ? KILN_COMPAT_RULE_PTX_DRIVER : KILN_COMPAT_RULE_CUBIN_DRIVER,
+       OPEN);
+  kilni_str_add_cstr(&finding.message,
+                     check->driver.state == KILN_COMPAT_DRIVER_NONE
+                         ? ": there is no driver here"
+                         : ": the driver's version is not known");
+  kilni_str_add_cstr(&finding.fix,
+                     "say which driver it is for: `--driver 13.0,580.65.06`");
+  return add(check, &finding);
+}
+
+static kiln_status_t ptx_driver(kilni_check_t* check,
+                                const pipeline_t* pipeline) {
+  uint32_t from = pipeline->producer->line;
+  uint32_t to = check->driver.line;
+  if (to >= from || same_isa(from, to)) return NULL;
+  uint32_t isa = kiln_compat_line_ptx_isa(from);
+  uint32_t known = kiln_compat_line_ptx_isa(to);
+  kilni_finding_t finding;
+  init(&finding, check, pipeline, KILN_COMPAT_RULE_PTX_DRIVER, NO);
+  if (isa != 0 && known != 0) {
+    kilni_str_addf(&finding.message,
+                   ": it is PTX %u.%u, and that driver knows PTX up to %u.%u",
+                   (unsigned)(isa / 10), (unsigned)(isa % 10),
+                   (unsigned)(known / 10), (unsigned)(known % 10));
+  } else {
+    kilni_str_addf(&finding.message, ": PTX needs a driver of %s or newer",
+                   kilni_line_text(from).text);
+  }
+  kilni_str_addf(&finding.fix,
+                 "hand the driver a cubin instead, take the compiler of %s (",
+                 kilni_line_text(to).text);
+  kilni_fact_install(&finding.fix, pipeline->producer, to);
+  kilni_str_addf(&finding.fix, "), or install a driver of %s or newer",
+                 kilni_line_text(from).text);
+  return add(check, &finding);
+}
+
+static kiln_status_t cubin_driver(kilni_check_t* check,
+                                  const pipeline_t* pipeline) {
+  uint32_t from = pipeline->producer->line;
+  uint32_t major = kiln_compat_line_major(from);
+  uint32_t runs = kilni_driver_runs(&check->driver, from);
+  if (runs == KILNI_DRIVER_RUNS) return NULL;
+  kilni_finding_t finding;
+  init(&finding, check, pipeline, KILN_COMPAT_RULE_CUBIN_DRIVER,
+       runs == KILNI_DRIVER_NO_BRANCH ? OPEN : NO);
+  if (runs == KILNI_DRIVER_OLDER_MAJOR) {
+    kilni_str_add_cstr(&finding.message,
+                       ": machine code of a newer major is not loaded");
+  } else {
+    kilni_str_addf(&finding.message,
+                   ": machine code of CUDA %u.x needs branch %u of the display "
+                   "driver",
+                   (unsigned)major, (unsigned)kilni_driver_least_branch(major));
+  }
+  kilni_str_addf(&finding.fix, "install display driver %u or newer, or ",
+                 (unsigned)kilni_driver_least_branch(major));
+  kilni_str_add_cstr(&finding.fix, "compile with an older toolkit: ");
+  kilni_fact_install(&finding.fix, pipeline->producer, check->driver.line);
+  return add(check, &finding);
+}
+
+static kiln_status_t to_driver(kilni_check_t* check,
+                               const pipeline_t* pipeline) {
+  if (pipeline->artifact == KILN_COMPAT_ARTIFACT_LTOIR ||
+      pipeline->artifact == KILN_COMPAT_ARTIFACT_NVVM) {
+    return not_for_driver(check, pipeline);
+  }
+  if (check->driver.state != KILN_COMPAT_DRIVER_KNOWN) {
+    return pipeline->declared ? driver_unknown(check, pipeline) : NULL;
+  }
+  if (pipeline->producer->line == 0) return NULL;
+  return pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX
+             ? ptx_driver(check, pipeline)
+             : cubin_driver(check, pipeline);
+}
+
+// ---- Which uses there are ----
+
+static kiln_status_t check_pipeline(kilni_check_t* check,
+                                    const pipeline_t* pipeline) {
+  const kiln_compat_fact_t* producer = pipeline->producer;
+  const kiln_compat_fact_t* consumer = pipeline->consumer;
+  if (!kilni_check_asks(check, producer, consumer)) return NULL;
+  if (consumer == NULL) return to_driver(check, pipeline);
+  // A line that is not known is a finding of its own.
+  if (producer->line == 0 || consumer->line == 0) return NULL;
+  if (has_nvvm(pipeline)) {
+    bool settled = true;
+    KILNI_RETURN_IF_ERROR(nvvm_ir(check, pipeline, &settled));
+    if (settled) return NULL;
+  }
+  if (!is_linker_of(consumer, pipeline->artifact)) return NULL;
+  return link_range(check, pipeline);
+}
+
+static bool is_driver(const kiln_compat_use_t* use) {
+  return use->consumer_kind == KILN_COMPAT_KIND_LIB &&
+         strcmp(use->consumer, "cuda") == 0;
+}
+
+static kiln_status_t check_declared(kilni_check_t* check,
+                                    const kiln_compat_use_t* use) {
+  for (uint32_t i = 0; i < check->fact_count; i++) {
+    pipeline_t pipeline = {&check->facts[i], NULL, use->artifact, true};
+    if (!kilni_fact_is(pipeline.producer, use->producer_kind, use->producer)) {
+      continue;
+    }
+    if (is_driver(use)) {
+      KILNI_RETURN_IF_ERROR(check_pipeline(check, &pipeline));
+      continue;
+    }
+    for (uint32_t j = 0; j < check->fact_count; j++) {
+      pipeline.consumer = &check->facts[j];
+      if (kilni_fact_is(pipeline.consumer, use->consumer_kind, use->consumer)) {
+        KILNI_RETURN_IF_ERROR(check_pipeline(check, &pipeline));
+      }
+    }
+  }
+  return NULL;
+}
+
+static bool is_declared(const kilni_check_t* check,
+                        const pipeline_t* pipeline) {
+  for (uint32_t i = 0; i < check->use_count; i++) {
+    const kiln_compat_use_t* use = &check->uses[i];
+    if (use->artifact != pipeline->artifact ||
+        !kilni_fact_is(pipeline->producer, use->producer_kind, use->producer)) {
+      continue;
+    }
+    if (pipeline->consumer == NULL
+            ? is_driver(use)
+            : kilni_fact_is(pipeline->consumer, use->consumer_kind,
+                            use->consumer)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What makes what, for uses that nobody declared.
+enum { MAKES_LTO = 1, MAKES_PTX = 2, MAKES_CUBIN = 4 };
+static const struct {
+  uint32_t kind;
+  const char* name;
+  uint32_t to_linker;
+  uint32_t to_driver;
+} makers[] = {
+    {KILN_COMPAT_KIND_LIB, "nvrtc", MAKES_LTO | MAKES_PTX | MAKES_CUBIN,
+     MAKES_PTX | MAKES_CUBIN},
+    {KILN_COMPAT_KIND_BINARY, "nvcc", MAKES_LTO | MAKES_PTX | MAKES_CUBIN,
+     MAKES_PTX | MAKES_CUBIN},
+    {KILN_COMPAT_KIND_LIB, "nvvm", 0, MAKES_PTX},
+    {KILN_COMPAT_KIND_LIB, "nvJitLink", 0, MAKES_PTX | MAKES_CUBIN},
+};
+
+static kiln_status_t check_made(kilni_check_t* check,
+                                const kiln_compat_fact_t* producer,
+                                const kiln_compat_fact_t* consumer,
+                                uint32_t made) {
+  static const struct {
+    uint32_t bit;
+    uint32_t artifact;
+  } kinds[] = {{MAKES_LTO, KILN_COMPAT_ARTIFACT_LTOIR},
+               {MAKES_PTX, KILN_COMPAT_ARTIFACT_PTX},
+               {MAKES_CUBIN, KILN_COMPAT_ARTIFACT_CUBIN}};
+  for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    pipeline_t pipeline = {producer, consumer, kinds[i].artifact, false};
+    if ((made & kinds[i].bit) == 0 || is_declared(check, &pipeline)) continue;
+    KILNI_RETURN_IF_ERROR(check_pipeline(check, &pipeline));
+  }
+  return NULL;
+}
+
+static kiln_status_t check_maker(kilni_check_t* check,
+                                 const kiln_compat_fact_t* producer) {
+  for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+    if (!kilni_fact_is(producer, makers[i].kind, makers[i].name)) continue;
+    KILNI_RETURN_IF_ERROR(
+        check_made(check, producer, NULL, makers[i].to_driver));
+    for (uint32_t j = 0; j < check->fact_count; j++) {
+      const kiln_compat_fact_t* consumer = &check->facts[j];
+      if (!kilni_fact_is(consumer, KILN_COMPAT_KIND_LIB, "nvJitLink")) continue;
+      KILNI_RETURN_IF_ERROR(
+          check_made(check, producer, consumer, makers[i].to_linker));
+    }
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_rules_uses(kilni_check_t* check) {
+  for (uint32_t i = 0; i < check->use_count; i++) {
+    KILNI_RETURN_IF_ERROR(check_declared(check, &check->uses[i]));
+  }
+  for (uint32_t i = 0; i < check->fact_count; i++) {
+    KILNI_RETURN_IF_ERROR(check_maker(check, &check->facts[i]));
+  }
+  return NULL;
+}
