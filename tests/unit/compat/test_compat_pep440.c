@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests: versions and specifiers, as Python's `packaging` understands them.
+// compat: versions and specifiers, as Python's `packaging` understands them.
 //
 // Reads what tools/pep440_cases.py recorded, or the file of the same form that
 // is given as an argument.
