@@ -295,30 +295,36 @@ typedef struct formals_t {
   uint32_t param_count;
 } formals_t;
 
+// A module may have no variables at all.
+static const kilni_ptx_variable_t* variables_at(
+    const kilni_ptx_module_t* module, uint32_t first) {
+  return module->variables ? &module->variables[first] : NULL;
+}
+
 static bool callee_formals(kilni_soft_lower_t* lower,
                            const kilni_soft_source_t* source, formals_t* out) {
   const kilni_ptx_module_t* module = lower->module;
   const kilni_ptx_operand_t* callee = &source->operands[1];
   if (callee->kind == KILNI_PTX_OPERAND_FUNCTION) {
     const kilni_ptx_function_t* f = &module->functions[callee->index];
-    *out = (formals_t){&module->variables[f->first_return],
-                       &module->variables[f->first_parameter], f->return_count,
-                       f->parameter_count};
+    *out = (formals_t){variables_at(module, f->first_return),
+                       variables_at(module, f->first_parameter),
+                       f->return_count, f->parameter_count};
     return true;
   }
   if (source->operands[3].kind != KILNI_PTX_OPERAND_TABLE) return false;
   const kilni_ptx_table_t* t =
       &lower->source->tables[source->operands[3].index];
   if (t->kind == KILNI_PTX_TABLE_PROTOTYPE) {
-    *out = (formals_t){&module->variables[t->first_return],
-                       &module->variables[t->first_parameter], t->return_count,
-                       t->parameter_count};
+    *out = (formals_t){variables_at(module, t->first_return),
+                       variables_at(module, t->first_parameter),
+                       t->return_count, t->parameter_count};
     return true;
   }
   if (t->kind != KILNI_PTX_TABLE_CALL_TARGETS || t->count == 0) return false;
   const kilni_ptx_function_t* f = &module->functions[module->entries[t->first]];
-  *out = (formals_t){&module->variables[f->first_return],
-                     &module->variables[f->first_parameter], f->return_count,
+  *out = (formals_t){variables_at(module, f->first_return),
+                     variables_at(module, f->first_parameter), f->return_count,
                      f->parameter_count};
   return true;
 }

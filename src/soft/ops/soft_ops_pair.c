@@ -33,14 +33,14 @@ THREE(diff_mul_f32, float, canonical32((a - b) * c))
 
 // A sum, the compare that reads it first, and the branch behind that: `instr`,
 // the instructions after it stay as they are.
-#define SUM_BRANCH(id, T, out, expr)                                          \
+#define SUM_BRANCH(id, T, add, expr)                                          \
   KILNI_SOFT_HANDLER(setp_##id##_sum_branch) {                                \
     const T* pa = KILNI_LANES_AT(T, instr->a);                                \
     const T* pb = KILNI_LANES_AT(T, instr->b);                                \
     T r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                                \
     int32_t t[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                          \
     KILNI_LANES_EACH(i) {                                                     \
-      r[i] = out(pa[i] + pb[i]);                                              \
+      r[i] = add(pa[i], pb[i]);                                               \
     }                                                                         \
     kilni_lanes_store(KILNI_LANES_AT(T, instr->d), r, warp->mask, sizeof(T)); \
     const T* other = KILNI_LANES_AT(T, instr[1].b);                           \
@@ -53,8 +53,10 @@ THREE(diff_mul_f32, float, canonical32((a - b) * c))
     return kilni_soft_branch(warp, instr + 2,                                 \
                              kilni_soft_exec(warp, instr + 2));               \
   }
-#define INT_SUM_BRANCH(id, T, op)  SUM_BRANCH(id, T, , a op b)
-#define FLOAT_SUM_BRANCH(id, expr) SUM_BRANCH(id, float, canonical32, expr)
+#define ADD_INT(a, b)              ((uint32_t)(a) + (uint32_t)(b))
+#define ADD_FLOAT(a, b)            canonical32((a) + (b))
+#define INT_SUM_BRANCH(id, T, op)  SUM_BRANCH(id, T, (T)ADD_INT, a op b)
+#define FLOAT_SUM_BRANCH(id, expr) SUM_BRANCH(id, float, ADD_FLOAT, expr)
 INT_SUM_BRANCH(eq_b32, uint32_t, ==)
 INT_SUM_BRANCH(ne_b32, uint32_t, !=)
 INT_SUM_BRANCH(lt_s32, int32_t, <)
