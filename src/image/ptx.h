@@ -219,7 +219,8 @@ typedef enum kilni_ptx_operand_kind_t {
   KILNI_PTX_OPERAND_ADDRESS,
   // {a, b, ...}: `count` operands at module->operands[first].
   KILNI_PTX_OPERAND_VECTOR,
-  // p|q: two operands at `first`; either may be a SINK.
+  // p|q: two operands at `first`; either may be a SINK, and the first a VECTOR
+  // ({a, b, c, d}|p of texture loads).
   KILNI_PTX_OPERAND_PAIR,
   // _ : no destination.
   KILNI_PTX_OPERAND_SINK,

@@ -28,6 +28,10 @@ static bool takes_address(uint32_t opcode) {
   }
 }
 
+static bool takes_residency(uint32_t opcode) {
+  return opcode == KILNI_PTX_OP_TEX || opcode == KILNI_PTX_OP_TLD4;
+}
+
 // ---------------------------------------------------------------------------
 // Children
 // ---------------------------------------------------------------------------
@@ -407,7 +411,13 @@ bool kilni_ptx_operand(kilni_ptx_reader_t* reader, uint32_t opcode,
     }
     return true;
   }
-  if (kilni_ptx_is(reader, '{')) return read_vector(reader, opcode, out);
+  if (kilni_ptx_is(reader, '{')) {
+    if (!read_vector(reader, opcode, out)) return false;
+    // Texture loads say in a predicate whether the texel is resident.
+    return takes_residency(opcode) && kilni_ptx_is(reader, '|')
+               ? read_pair(reader, opcode, out)
+               : true;
+  }
   if (kilni_ptx_is(reader, '[')) return read_address(reader, opcode, out);
   if (kilni_ptx_is(reader, '!') || kilni_ptx_is(reader, '-')) {
     return read_sign(reader, opcode, out);

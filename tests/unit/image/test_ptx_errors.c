@@ -168,6 +168,46 @@ static void refused_at_the_offending_token(void** state) {
   assert_int_equal(wrong, 0);
 }
 
+// The place is the operand's, and the message names both types.
+static void operands_are_named_with_what_they_must_be(void** state) {
+  (void)state;
+  static const struct {
+    const char* body;
+    uint32_t column;
+    const char* says;
+  } kOperands[] = {
+      {"mov.u32 %r1, %f1;", 14, "must be of type .u32, and is .f32"},
+      {"cvt.s64.s32 %r1, %r2;", 13, "must be of type .s64 or wider, and is"},
+      {"ld.global.u32 %r1, [%r2];", 20, "an address of 64 bits, and is .b32"},
+      {"ld.global.u32 %r1, [p];", 20, "address in .global, and is one in .p"},
+      {"ld.shared.u32 %r1, [16];", 20, "of a variable, and is a number"},
+      {"mov.b64 %rd1, {%r1, %rd2};", 15, "parts of one type that make up .b64"},
+      {"ld.global.v2.u32 %r1, [%rd1];", 18, "a vector of 2, and is one of 0"},
+      {"bar.sync 16;", 10, "a number from 0 to 15"},
+      {"bar.sync 0, 33;", 13, "a multiple of 32"},
+      {"add.u32 %r1, %tid.x, 1;", 14, "a register or a number, and is %tid"},
+      {"atom.global.and.u32 %r1, [%rd1], 1;", 1, "does not work on .u32"},
+      {"st.const.u32 [%rd1], 1;", 1, "does not work on .const"},
+      {"st.param.u32 [n], 1;", 14, "a parameter of this function"},
+      {"red.global.add.u32 [%rd1], 1, %rd2;", 35, "does not take 3 operands"},
+  };
+  for (size_t i = 0; i < sizeof(kOperands) / sizeof(kOperands[0]); i++) {
+    char text[1024];
+    char place[64];
+    snprintf(text, sizeof(text), "%s%s%s", PTX_KERNEL_HEAD, kOperands[i].body,
+             PTX_KERNEL_TAIL);
+    snprintf(place, sizeof(place), "line 7, column %u: ", kOperands[i].column);
+    kiln_status_t status = ptx_refuse(text, NULL);
+    const char* message = kiln_status_message(status);
+    if (strstr(message, place) == NULL ||
+        strstr(message, kOperands[i].says) == NULL ||
+        kiln_status_fix(status) == NULL) {
+      fail_msg("%s: %s", kOperands[i].body, message);
+    }
+    kiln_status_free(status);
+  }
+}
+
 static void the_line_and_a_caret_are_shown(void** state) {
   (void)state;
   kiln_status_t status =
@@ -237,6 +277,7 @@ static void truncated_text_is_an_error_at_most(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refused_at_the_offending_token),
+      cmocka_unit_test(operands_are_named_with_what_they_must_be),
       cmocka_unit_test(the_line_and_a_caret_are_shown),
       cmocka_unit_test(long_lines_are_cut_around_the_caret),
       cmocka_unit_test(other_versions_are_named),

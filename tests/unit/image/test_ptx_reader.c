@@ -291,6 +291,46 @@ static void rare_modifiers_are_words(void** state) {
   kilni_ptx_module_release(m);
 }
 
+static void a_texture_load_may_say_what_is_resident(void** state) {
+  (void)state;
+  kilni_ptx_module_t* m = ptx_read(
+      PTX_HEAD
+      ".entry k() { .reg .f32 %f<9>; .reg .pred %p<2>; .reg .b64 %rd<2>;\n"
+      "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}|%p1, [%rd1, {%f5, %f6}];\n"
+      "ret; }\n");
+  const kilni_ptx_operand_t* pair = ptx_operand(m, 0, 0);
+  assert_int_equal(pair->kind, KILNI_PTX_OPERAND_PAIR);
+  const kilni_ptx_operand_t* parts = kilni_ptx_operand_children(m, pair);
+  assert_int_equal(parts[0].kind, KILNI_PTX_OPERAND_VECTOR);
+  assert_int_equal(parts[0].count, 4);
+  assert_int_equal(parts[1].kind, KILNI_PTX_OPERAND_REGISTER);
+  kilni_ptx_module_release(m);
+}
+
+// What needs a version or a target above the oracle's is taken too.
+static void newer_forms_keep_their_operands(void** state) {
+  (void)state;
+  kilni_ptx_module_release(ptx_read(
+      ".version 8.8\n.target sm_100a\n.address_size 64\n"
+      ".entry k() { .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
+      ".reg .b128 %q<9>; .reg .f32 %f<9>; .reg .pred %p<9>; .reg .b8 %c<9>;\n"
+      "mov.b128 %q1, {%rd1, %rd2}; mov.b128 {%rd1, _}, %q1;\n"
+      "ld.relaxed.gpu.global.b128 %q1, [%rd1];\n"
+      "atom.global.cas.b128 %q1, [%rd1], %q2, %q3;\n"
+      "atom.global.add.v2.f32 {%f1, %f2}, [%rd1], {%f3, %f4};\n"
+      "red.global.v4.f16x2.add.noftz [%rd1], {%r1, %r2, %r3, %r4};\n"
+      "ld.global.v8.b32 {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, [%rd1];\n"
+      "ld.global.v4.b64 {%rd1, _, %rd3, %rd4}, [%rd5];\n"
+      "cvt.rn.satfinite.e2m1x2.f32 %c1, %f1, %f2;\n"
+      "cvt.rs.satfinite.e4m3x4.f32 %r1, {%f1, %f2, %f3, %f4}, %r2;\n"
+      "add.f32x2 %rd1, %rd2, %rd3; add.rn.f32.bf16 %f1, %h1, %f2;\n"
+      "min.f32 %f1, %f2, %f3, %f4; lop3.or.b32 _|%p1,%r1,%r2,%r3,0x80,%p2;\n"
+      "st.bulk.weak.shared::cta [%rd1], %rd2, 0;\n"
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r1], %r2, "
+      "[%r3];\n"
+      "ret; }\n"));
+}
+
 static void a_tree_holds_nothing_of_its_text(void** state) {
   (void)state;
   static const char kText[] = PTX_KERNEL("L1: bra L1;");
@@ -337,6 +377,8 @@ int main(void) {
       cmocka_unit_test(declarations_meet_their_definitions),
       cmocka_unit_test(debug_marks_are_kept_or_skipped),
       cmocka_unit_test(rare_modifiers_are_words),
+      cmocka_unit_test(a_texture_load_may_say_what_is_resident),
+      cmocka_unit_test(newer_forms_keep_their_operands),
       cmocka_unit_test(a_tree_holds_nothing_of_its_text),
       cmocka_unit_test(every_kernel_of_the_tree_is_read),
   };
