@@ -42,28 +42,19 @@ static bool spell(kilni_ptx_reader_t* reader, kiln_string_view_t text,
   return true;
 }
 
-static uint32_t hash_spelling(const kilni_ptx_reader_t* reader) {
-  const unsigned char* text = reader->spelling.data;
-  uint32_t hash = 2166136261u;
-  for (uint32_t i = 0; i < reader->spelling.count; i++) {
-    hash = (hash ^ text[i]) * 16777619u;
-  }
-  return hash ^ (hash >> 15);
-}
-
 static kilni_ptx_form_t* form_at(const kilni_ptx_reader_t* reader,
                                  uint32_t index) {
   return KILNI_PTX_AT(reader->arena->forms, kilni_ptx_form_t, index);
 }
 
-static uint32_t hash_form(const kilni_ptx_reader_t* reader, uint32_t index) {
-  const char* text =
-      kilni_ptx_text(reader, form_at(reader, index)->text_offset);
-  uint32_t hash = 2166136261u;
-  for (; *text != '\0'; text++) {
-    hash = (hash ^ (unsigned char)*text) * 16777619u;
-  }
-  return hash ^ (hash >> 15);
+static kiln_string_view_t form_text(const kilni_ptx_reader_t* reader,
+                                    uint32_t index) {
+  return kilni_sv(kilni_ptx_text(reader, form_at(reader, index)->text_offset));
+}
+
+static kiln_string_view_t spelling(const kilni_ptx_reader_t* reader) {
+  kiln_string_view_t text = {reader->spelling.data, reader->spelling.count};
+  return text;
 }
 
 static bool grow_forms(kilni_ptx_reader_t* reader) {
@@ -80,23 +71,21 @@ static bool grow_forms(kilni_ptx_reader_t* reader) {
   reader->form_buckets = block;
   reader->form_bucket_count = count;
   for (uint32_t i = 0; i < reader->arena->forms.count; i++) {
-    size_t at = hash_form(reader, i) & (count - 1);
+    size_t at = kilni_ptx_hash(form_text(reader, i)) & (count - 1);
     while (reader->form_buckets[at] != 0) at = (at + 1) & (count - 1);
     reader->form_buckets[at] = i + 1;
   }
   return true;
 }
 
-static size_t find_form(const kilni_ptx_reader_t* reader, uint32_t hash) {
+// The bucket of the spelling at hand: its form's, or a free one.
+static size_t find_form(const kilni_ptx_reader_t* reader) {
+  kiln_string_view_t text = spelling(reader);
   size_t mask = reader->form_bucket_count - 1;
-  size_t at = hash & mask;
-  while (reader->form_buckets[at] != 0) {
-    const char* text = kilni_ptx_text(
-        reader, form_at(reader, reader->form_buckets[at] - 1)->text_offset);
-    if (strlen(text) == reader->spelling.count &&
-        memcmp(text, reader->spelling.data, reader->spelling.count) == 0) {
-      break;
-    }
+  size_t at = kilni_ptx_hash(text) & mask;
+  while (
+      reader->form_buckets[at] != 0 &&
+      !kilni_sv_equal(form_text(reader, reader->form_buckets[at] - 1), text)) {
     at = (at + 1) & mask;
   }
   return at;
@@ -124,13 +113,12 @@ static bool find_words(kilni_ptx_reader_t* reader, const draft_t* draft,
 }
 
 static bool add_form(kilni_ptx_reader_t* reader, const draft_t* draft,
-                     uint32_t hash, size_t bucket) {
+                     size_t bucket) {
   uint16_t modifiers[MODIFIERS];
   uint32_t opcode;
   uint32_t offset;
   if (!find_words(reader, draft, &opcode, modifiers)) return false;
-  kiln_string_view_t text = {reader->spelling.data, reader->spelling.count};
-  if (!kilni_ptx_add_text(reader, text, &offset)) return false;
+  if (!kilni_ptx_add_text(reader, spelling(reader), &offset)) return false;
   uint32_t first = reader->arena->modifiers.count;
   if (draft->modifier_count > 0) {
     uint16_t* slots =
@@ -158,7 +146,6 @@ static bool add_form(kilni_ptx_reader_t* reader, const draft_t* draft,
   if ((size_t)reader->arena->forms.count * 2 < reader->form_bucket_count) {
     return true;
   }
-  (void)hash;
   return grow_forms(reader);
 }
 
@@ -179,12 +166,11 @@ static bool read_form(kilni_ptx_reader_t* reader, draft_t* draft) {
       return false;
     }
   }
-  uint32_t hash = hash_spelling(reader);
-  size_t bucket = find_form(reader, hash);
+  size_t bucket = find_form(reader);
   if (reader->form_buckets[bucket] != 0) {
     draft->form = reader->form_buckets[bucket] - 1;
   } else {
-    if (!add_form(reader, draft, hash, bucket)) return false;
+    if (!add_form(reader, draft, bucket)) return false;
     draft->form = reader->arena->forms.count - 1;
   }
   draft->opcode = form_at(reader, draft->form)->opcode;
@@ -231,19 +217,12 @@ static bool read_operands(kilni_ptx_reader_t* reader, draft_t* draft) {
   return true;
 }
 
-static void init_operand(kilni_ptx_operand_t* out, uint32_t kind) {
-  memset(out, 0, sizeof(*out));
-  out->kind = (uint8_t)kind;
-  out->index = KILNI_PTX_NONE;
-  out->component = KILNI_PTX_WHOLE;
-}
-
 static bool read_branch(kilni_ptx_reader_t* reader, draft_t* draft) {
   draft->target = reader->token;
   if (draft->target.kind != KILNI_PTX_TOKEN_IDENTIFIER) {
     return kilni_ptx_fail_expected(reader, "a label");
   }
-  init_operand(&draft->operands[0], KILNI_PTX_OPERAND_LABEL);
+  kilni_ptx_operand_init(&draft->operands[0], KILNI_PTX_OPERAND_LABEL);
   draft->operand_count = 1;
   return kilni_ptx_next(reader);
 }
@@ -255,7 +234,7 @@ static bool read_callee(kilni_ptx_reader_t* reader, draft_t* draft) {
     return kilni_ptx_fail_expected(reader, "a function or a register");
   }
   kilni_ptx_operand_t* callee = &draft->operands[1];
-  init_operand(callee, KILNI_PTX_OPERAND_FUNCTION);
+  kilni_ptx_operand_init(callee, KILNI_PTX_OPERAND_FUNCTION);
   if (!kilni_ptx_resolve(reader, at.text, &kind, &callee->index)) return false;
   if (kind == KILNI_PTX_SYMBOL_REGISTER) {
     callee->kind = KILNI_PTX_OPERAND_REGISTER;
@@ -310,9 +289,9 @@ static bool check_call(kilni_ptx_reader_t* reader, const draft_t* draft) {
 // call (results), callee, (arguments), prototype
 static bool read_call(kilni_ptx_reader_t* reader, draft_t* draft) {
   bool more;
-  init_operand(&draft->operands[0], KILNI_PTX_OPERAND_LIST);
-  init_operand(&draft->operands[2], KILNI_PTX_OPERAND_LIST);
-  init_operand(&draft->operands[3], KILNI_PTX_OPERAND_NONE);
+  kilni_ptx_operand_init(&draft->operands[0], KILNI_PTX_OPERAND_LIST);
+  kilni_ptx_operand_init(&draft->operands[2], KILNI_PTX_OPERAND_LIST);
+  kilni_ptx_operand_init(&draft->operands[3], KILNI_PTX_OPERAND_NONE);
   draft->operand_count = 4;
   if (kilni_ptx_is(reader, '(') &&
       (!kilni_ptx_list(reader, &draft->operands[0]) ||

@@ -5,6 +5,13 @@
 
 #include <string.h>
 
+void kilni_ptx_operand_init(kilni_ptx_operand_t* out, uint32_t kind) {
+  memset(out, 0, sizeof(*out));
+  out->kind = (uint8_t)kind;
+  out->index = KILNI_PTX_NONE;
+  out->component = KILNI_PTX_WHOLE;
+}
+
 static bool fail_undeclared(kilni_ptx_reader_t* reader,
                             const kilni_ptx_token_t* at) {
   return kilni_ptx_fail(reader, at, "declare it, or correct the name",
@@ -97,10 +104,7 @@ static bool read_vector(kilni_ptx_reader_t* reader, uint32_t opcode,
 }
 
 bool kilni_ptx_list(kilni_ptx_reader_t* reader, kilni_ptx_operand_t* out) {
-  memset(out, 0, sizeof(*out));
-  out->kind = KILNI_PTX_OPERAND_LIST;
-  out->index = KILNI_PTX_NONE;
-  out->component = KILNI_PTX_WHOLE;
+  kilni_ptx_operand_init(out, KILNI_PTX_OPERAND_LIST);
   return kilni_ptx_next(reader) &&
          read_children(reader, KILNI_PTX_OP_CALL, ')', out);
 }
@@ -160,9 +164,7 @@ static bool read_register(kilni_ptx_reader_t* reader, uint32_t opcode,
                           uint32_t index, kilni_ptx_operand_t* out) {
   out->kind = KILNI_PTX_OPERAND_REGISTER;
   out->index = index;
-  const kilni_ptx_register_t* reg =
-      KILNI_PTX_AT(reader->arena->registers, kilni_ptx_register_t,
-                   reader->first_register + index);
+  const kilni_ptx_register_t* reg = kilni_ptx_register(reader, out);
   // A scalar has no component at all.
   uint32_t components = reg->vector > 1 ? reg->vector : 0;
   return kilni_ptx_next(reader) &&
@@ -206,8 +208,7 @@ static bool read_offset(kilni_ptx_reader_t* reader, uint64_t* out) {
 // `[n]` behind a variable: its n-th element.
 static bool read_index(kilni_ptx_reader_t* reader, uint32_t opcode,
                        kilni_ptx_operand_t* out) {
-  const kilni_ptx_variable_t* variable =
-      KILNI_PTX_AT(reader->arena->variables, kilni_ptx_variable_t, out->index);
+  const kilni_ptx_variable_t* variable = kilni_ptx_variable(reader, out);
   uint64_t element =
       (uint64_t)kilni_ptx_type_bytes(variable->type) * variable->vector;
   uint64_t number;
@@ -314,9 +315,7 @@ static bool read_base(kilni_ptx_reader_t* reader, uint32_t opcode,
   }
   if (!kilni_ptx_next(reader)) return false;
   if (out->base == KILNI_PTX_BASE_REGISTER) {
-    const kilni_ptx_register_t* reg =
-        KILNI_PTX_AT(reader->arena->registers, kilni_ptx_register_t,
-                     reader->first_register + out->index);
+    const kilni_ptx_register_t* reg = kilni_ptx_register(reader, out);
     if (!read_component(reader, opcode, reg->vector > 1 ? reg->vector : 0,
                         out)) {
       return false;
@@ -355,9 +354,7 @@ static bool read_sign(kilni_ptx_reader_t* reader, uint32_t opcode,
     return kilni_ptx_fail(reader, &at, "use a register",
                           "only a register can be negated");
   }
-  uint32_t type = KILNI_PTX_AT(reader->arena->registers, kilni_ptx_register_t,
-                               reader->first_register + out->index)
-                      ->type;
+  uint32_t type = kilni_ptx_register(reader, out)->type;
   bool is_not = at.punctuation == '!';
   if (is_not ? type != KILNI_PTX_TYPE_PRED : !is_video(opcode)) {
     return kilni_ptx_fail(reader, &at, "negate it in an instruction of its own",
@@ -375,9 +372,7 @@ static bool read_pair(kilni_ptx_reader_t* reader, uint32_t opcode,
   kilni_ptx_token_t at;
   if (!kilni_ptx_next(reader)) return false;
   at = reader->token;
-  memset(&second, 0, sizeof(second));
-  second.component = KILNI_PTX_WHOLE;
-  second.index = KILNI_PTX_NONE;
+  kilni_ptx_operand_init(&second, KILNI_PTX_OPERAND_NONE);
   if (at.kind != KILNI_PTX_TOKEN_IDENTIFIER) {
     return kilni_ptx_fail_expected(reader, "a register");
   }
@@ -390,18 +385,13 @@ static bool read_pair(kilni_ptx_reader_t* reader, uint32_t opcode,
   if (!push_child(reader, &first) || !push_child(reader, &second)) {
     return false;
   }
-  memset(out, 0, sizeof(*out));
-  out->kind = KILNI_PTX_OPERAND_PAIR;
-  out->component = KILNI_PTX_WHOLE;
-  out->index = KILNI_PTX_NONE;
+  kilni_ptx_operand_init(out, KILNI_PTX_OPERAND_PAIR);
   return keep_children(reader, mark, out);
 }
 
 bool kilni_ptx_operand(kilni_ptx_reader_t* reader, uint32_t opcode,
                        kilni_ptx_operand_t* out) {
-  memset(out, 0, sizeof(*out));
-  out->component = KILNI_PTX_WHOLE;
-  out->index = KILNI_PTX_NONE;
+  kilni_ptx_operand_init(out, KILNI_PTX_OPERAND_NONE);
   if (reader->token.kind == KILNI_PTX_TOKEN_IDENTIFIER) {
     if (!read_identifier(reader, opcode, out)) return false;
     bool can_pair = out->kind == KILNI_PTX_OPERAND_REGISTER ||

@@ -223,6 +223,8 @@ void kilni_ptx_leave(kilni_ptx_reader_t* reader);
 
 // --- names and scopes (ptx_scope.c) ---
 #define KILNI_PTX_AT(array, type, index) (&((type*)(array).data)[index])
+// FNV-1a, its upper bits folded into those that choose a bucket.
+uint32_t kilni_ptx_hash(kiln_string_view_t text);
 bool kilni_ptx_intern(kilni_ptx_reader_t* reader, kiln_string_view_t text,
                       uint32_t* out_name);
 kilni_ptx_name_t* kilni_ptx_name(const kilni_ptx_reader_t* reader,
@@ -289,6 +291,7 @@ bool kilni_ptx_instruction(kilni_ptx_reader_t* reader,
 bool kilni_ptx_guarded(kilni_ptx_reader_t* reader);
 
 // --- operands (ptx_operand.c) ---
+void kilni_ptx_operand_init(kilni_ptx_operand_t* out, uint32_t kind);
 bool kilni_ptx_operand(kilni_ptx_reader_t* reader, uint32_t opcode,
                        kilni_ptx_operand_t* out);
 // `(a, b)` of a call.

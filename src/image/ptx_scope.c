@@ -11,7 +11,7 @@
 
 enum { RANGE_DIGITS = 8 };  // more cannot number a register
 
-static uint32_t hash_text(kiln_string_view_t text) {
+uint32_t kilni_ptx_hash(kiln_string_view_t text) {
   uint32_t hash = 2166136261u;
   for (size_t i = 0; i < text.size; i++) {
     hash = (hash ^ (unsigned char)text.data[i]) * 16777619u;
@@ -80,7 +80,7 @@ static bool grow_buckets(kilni_ptx_reader_t* reader) {
 
 bool kilni_ptx_intern(kilni_ptx_reader_t* reader, kiln_string_view_t text,
                       uint32_t* out_name) {
-  uint32_t hash = hash_text(text);
+  uint32_t hash = kilni_ptx_hash(text);
   size_t at = find_bucket(reader, text, hash);
   if (reader->buckets[at] != 0) {
     *out_name = reader->buckets[at] - 1;
@@ -129,7 +129,7 @@ static uint32_t find_range(const kilni_ptx_reader_t* reader,
     member += unit * (uint64_t)(c - '0');
     unit *= 10;
     kiln_string_view_t prefix = {text.data, text.size - digits};
-    size_t at = find_bucket(reader, prefix, hash_text(prefix));
+    size_t at = find_bucket(reader, prefix, kilni_ptx_hash(prefix));
     if (reader->buckets[at] == 0) continue;
     uint32_t range = kilni_ptx_name(reader, reader->buckets[at] - 1)->range;
     if (range == KILNI_PTX_NONE) continue;
@@ -265,7 +265,7 @@ bool kilni_ptx_resolve(kilni_ptx_reader_t* reader, kiln_string_view_t text,
                        uint32_t* out_kind, uint32_t* out_index) {
   *out_kind = KILNI_PTX_SYMBOL_NONE;
   *out_index = KILNI_PTX_NONE;
-  size_t at = find_bucket(reader, text, hash_text(text));
+  size_t at = find_bucket(reader, text, kilni_ptx_hash(text));
   uint32_t binding = KILNI_PTX_NONE;
   if (reader->buckets[at] != 0) {
     binding = kilni_ptx_name(reader, reader->buckets[at] - 1)->binding;

@@ -497,8 +497,15 @@ static bool check_value(const kilni_ptx_judge_t* judge, uint32_t index,
 
 static bool check_typed(const kilni_ptx_judge_t* judge, uint32_t index,
                         role_t role) {
+  const kilni_ptx_operand_t* operand = &judge->operands[index];
   uint32_t want = wanted_type(judge, role.about);
-  uint32_t length = vector_length(judge, &judge->operands[index]);
+  // Nearly always: a scalar of just the type.
+  if (operand->kind == KILNI_PTX_OPERAND_REGISTER && judge->rule->vector == 1) {
+    const kilni_ptx_register_t* reg =
+        kilni_ptx_register(judge->reader, operand);
+    if (reg->type == want && reg->vector == 1) return true;
+  }
+  uint32_t length = vector_length(judge, operand);
   if ((role.takes & TAKES_VECTOR) != 0) {
     // `{a}` is a scalar to ptxas.
     if (judge->rule->vector > 1 || length == 1) {
