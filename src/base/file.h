@@ -71,4 +71,30 @@ kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
 kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
                               char** out_path);
 
+// A file, or bytes in its place, read in pieces. one-thread
+//
+// Never mapped: a file that shrinks while it is read is an error, not a fault.
+typedef struct kilni_window_t {
+  const char* name;  // borrowed; for messages
+  int handle;        // -1: bytes
+  uint64_t size;     // when it was opened
+  kiln_bytes_view_t bytes;
+} kilni_window_t;
+
+// Opens an ordinary file; a pipe or device is refused without waiting for it.
+// `path` is borrowed until the window is closed. NOT_FOUND, PERMISSION_DENIED,
+// IO_ERROR, BAD_DATA for what is no ordinary file.
+kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window);
+void kilni_window_of_bytes(kiln_bytes_view_t bytes, const char* name,
+                           kilni_window_t* out_window);
+void kilni_window_close(kilni_window_t* window);
+
+// Reads up to `size` bytes at `offset`; fewer only at the end.
+kiln_status_t kilni_window_read_some(const kilni_window_t* window,
+                                     uint64_t offset, size_t size, void* out,
+                                     size_t* out_size);
+// Reads exactly that; BAD_DATA if the file ends before.
+kiln_status_t kilni_window_read(const kilni_window_t* window, uint64_t offset,
+                                size_t size, void* out);
+
 #endif  // KILN_SRC_BASE_FILE_H_

@@ -423,3 +423,74 @@ kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
   kilni_free(allocator, buffer, PATH_MAX);
   return status;
 }
+
+// ---- Windows ----
+
+kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window) {
+  kilni_window_t window = {path, -1, 0, {NULL, 0}};
+  *out_window = window;
+  // Without waiting: a pipe of that name may never have a writer.
+  window.handle = open_retry(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+  if (window.handle < 0) return file_error(errno, "opened", path);
+  struct stat info;
+  kiln_status_t status = NULL;
+  if (fstat(window.handle, &info) != 0) {
+    status = file_error(errno, "read", path);
+  } else if (!S_ISREG(info.st_mode)) {
+    status = kilni_status_with_fix(
+        KILNI_FAIL(BAD_DATA, "\"%s\" is no ordinary file", path),
+        "name a file, not a folder, a pipe or a device");
+  }
+  if (!kiln_status_is_ok(status)) {
+    close(window.handle);
+    return status;
+  }
+  window.size = (uint64_t)info.st_size;
+  *out_window = window;
+  return NULL;
+}
+
+void kilni_window_of_bytes(kiln_bytes_view_t bytes, const char* name,
+                           kilni_window_t* out_window) {
+  kilni_window_t window = {name, -1, bytes.size, bytes};
+  *out_window = window;
+}
+
+void kilni_window_close(kilni_window_t* window) {
+  if (window->handle >= 0) close(window->handle);
+  window->handle = -1;
+}
+
+kiln_status_t kilni_window_read_some(const kilni_window_t* window,
+                                     uint64_t offset, size_t size, void* out,
+                                     size_t* out_size) {
+  *out_size = 0;
+  if (offset >= window->size) return NULL;
+  if (window->handle < 0) {
+    uint64_t rest = window->size - offset;
+    *out_size = rest < size ? (size_t)rest : size;
+    memcpy(out, window->bytes.data + offset, *out_size);
+    return NULL;
+  }
+  while (*out_size < size) {
+    ssize_t got = pread(window->handle, (char*)out + *out_size,
+                        size - *out_size, (off_t)(offset + *out_size));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error(errno, "read", window->name);
+    if (got == 0) return NULL;
+    *out_size += (size_t)got;
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_window_read(const kilni_window_t* window, uint64_t offset,
+                                size_t size, void* out) {
+  size_t got;
+  KILNI_RETURN_IF_ERROR(
+      kilni_window_read_some(window, offset, size, out, &got));
+  if (got == size) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA, "\"%s\" ends before byte %llu, where more should be",
+                 window->name, (unsigned long long)(offset + size)),
+      "install the package that the file belongs to again");
+}
