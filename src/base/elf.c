@@ -134,7 +134,7 @@ static kiln_status_t check_header(const kilni_elf_t* elf) {
   kiln_bytes_view_t head = {elf->head, elf->head_size};
   if (!kilni_elf_is(head)) {
     return kilni_status_with_fix(
-        KILNI_FAIL(BAD_DATA, "\"%s\" is no ELF file", elf->name),
+        KILNI_FAIL(UNSUPPORTED, "\"%s\" is no ELF file", elf->name),
         "name a shared library or a program");
   }
   if (elf->head_size < 64)

@@ -44,7 +44,8 @@ typedef struct kilni_elf_symbol_t {
 } kilni_elf_symbol_t;
 
 // Opens a file; the path is copied for messages. NOT_FOUND, PERMISSION_DENIED,
-// IO_ERROR; BAD_DATA for what is no ELF file, or a broken one.
+// IO_ERROR; UNSUPPORTED for what is no ELF file (or one of another byte order),
+// BAD_DATA for a broken one.
 kiln_status_t kilni_elf_open(kiln_allocator_t allocator, const char* path,
                              kilni_elf_t** out_elf);
 

@@ -67,6 +67,10 @@ bool kilni_dir_exists(const char* path);
 kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
                              kilni_dir_fn_t fn, void* user);
 
+// The same in whatever order the system has them, without keeping any: for
+// folders of which a caller wants a few entries of very many.
+kiln_status_t kilni_dir_visit(const char* path, kilni_dir_fn_t fn, void* user);
+
 // The path with links resolved, freed by kilni_strfree.
 kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
                               char** out_path);

@@ -409,6 +409,26 @@ kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
   return status;
 }
 
+kiln_status_t kilni_dir_visit(const char* path, kilni_dir_fn_t fn, void* user) {
+  DIR* folder = opendir(path);
+  if (folder == NULL) return file_error(errno, "listed", path);
+  int error = 0;
+  for (;;) {
+    errno = 0;
+    const struct dirent* entry = readdir(folder);
+    if (entry == NULL) {
+      error = errno;
+      break;
+    }
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+      continue;
+    }
+    if (!fn(entry->d_name, user)) break;
+  }
+  closedir(folder);
+  return error ? file_error(error, "listed", path) : NULL;
+}
+
 kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
                               char** out_path) {
   *out_path = NULL;

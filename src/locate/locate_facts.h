@@ -26,12 +26,15 @@ enum {
   KILNI_FACTS_MAX_RECORDS = 512 << 20,     // bytes of all RECORDs of a reader
   KILNI_FACTS_MAX_METADATA = 4 << 20,      // bytes of one METADATA
   KILNI_FACTS_MAX_SITE_ENTRIES = 4 << 20,  // entries of one site-packages
+  // Entries of a site-packages after which CHEAP gives up seeking an owner for
+  // a file that says itself what line it is of.
+  KILNI_FACTS_CHEAP_ENTRIES = 4096,
   KILNI_FACTS_MAX_CLIMB = 8,      // folders above a file that are looked at
   KILNI_FACTS_MAX_TARGETS = 64,   // targets/* folders of a toolkit
   KILNI_FACTS_MAX_MINOR = 20,     // minors tried for a versioned sibling
   KILNI_FACTS_MAX_PROBLEMS = 64,  // problems that are kept; more are counted
-  KILNI_FACTS_TEXT_CHEAP = 256 << 10,  // bytes of .rodata that CHEAP reads
-  KILNI_FACTS_TEXT_VERIFY = 64 << 20   // and VERIFY
+  KILNI_FACTS_TEXT_CHEAP = 64 << 10,  // bytes of .rodata that CHEAP reads
+  KILNI_FACTS_TEXT_VERIFY = 64 << 20  // and VERIFY
 };
 
 // How much is read.

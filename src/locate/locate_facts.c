@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: the reader of facts, and the order in which they are read.
+#include "locate/locate_facts.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/status_make.h"
+#include "base/str.h"
+#include "locate/locate_facts_inside.h"
+
+// ---- The reader ----
+
+kiln_status_t kilni_locate_reader_create(kiln_allocator_t allocator,
+                                         const char* system_root,
+                                         kilni_locate_reader_t** out_reader) {
+  *out_reader = NULL;
+  void* memory;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(allocator, sizeof(kilni_locate_reader_t), &memory));
+  kilni_locate_reader_t* reader = memory;
+  atomic_init(&reader->references, 1);
+  reader->allocator = allocator;
+  reader->store.allocator = allocator;
+  kiln_status_t status = kilni_mutex_init(&reader->mutex);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(allocator, reader, sizeof(*reader));
+    return status;
+  }
+  kiln_string_view_t root = kilni_sv(system_root);
+  while (root.size > 0 && root.data[root.size - 1] == '/') root.size--;
+  status = kilni_facts_text(&reader->store, root, &reader->system_root);
+  if (!kiln_status_is_ok(status)) {
+    kilni_locate_reader_release(reader);
+    return status;
+  }
+  *out_reader = reader;
+  return NULL;
+}
+
+void kilni_locate_reader_retain(kilni_locate_reader_t* reader) {
+  if (reader == NULL) return;
+  atomic_fetch_add_explicit(&reader->references, 1, memory_order_relaxed);
+}
+
+void kilni_locate_reader_release(kilni_locate_reader_t* reader) {
+  if (reader == NULL || atomic_fetch_sub_explicit(&reader->references, 1,
+                                                  memory_order_acq_rel) != 1) {
+    return;
+  }
+  kilni_facts_sites_deinit(reader);
+  kilni_facts_store_deinit(&reader->store);
+  kilni_mutex_deinit(&reader->mutex);
+  kilni_free(reader->allocator, reader, sizeof(*reader));
+}
+
+// ---- One read ----
+
+static kiln_status_t take_paths(kilni_facts_read_t* read) {
+  const kilni_locate_facts_query_t* query = read->query;
+  kilni_locate_facts_t* facts = read->facts;
+  kilni_facts_store_t* store = &read->reader->store;
+  facts->kind = query->kind;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_text(store, kilni_sv(query->path), &facts->path));
+  char* resolved = NULL;
+  const char* real = query->real_path;
+  if (real == NULL || real[0] == 0) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_path_real(read->reader->allocator, query->path, &resolved));
+    real = resolved;
+  }
+  kiln_status_t status =
+      strcmp(real, query->path) == 0
+          ? NULL
+          : kilni_facts_text(store, kilni_sv(real), &facts->real_path);
+  if (facts->real_path == NULL) facts->real_path = facts->path;
+  kilni_strfree(read->reader->allocator, resolved);
+  KILNI_RETURN_IF_ERROR(status);
+  const char* slash = strrchr(facts->real_path, '/');
+  const char* number = strstr(slash != NULL ? slash : facts->real_path, ".so.");
+  if (number == NULL) return NULL;
+  kiln_string_view_t version = kilni_version_at(kilni_sv(number + 4));
+  // "libnvrtc.so.13" says no more than the name that was sought.
+  if (version.size == 0 || memchr(version.data, '.', version.size) == NULL) {
+    return NULL;
+  }
+  return kilni_facts_text(store, version, &facts->name_version);
+}
+
+// True if the file or its owner already says what line it is of, so that CHEAP
+// need not look further.
+static bool is_told(const kilni_locate_facts_t* facts) {
+  return facts->symbol.line != 0 || facts->sibling.line != 0 ||
+         facts->release.line != 0 || facts->owner != NULL;
+}
+
+static kiln_status_t read_parts(kilni_facts_read_t* read) {
+  kilni_locate_facts_t* facts = read->facts;
+  bool verify = read->depth == KILNI_LOCATE_FACTS_VERIFY;
+  KILNI_RETURN_IF_ERROR(take_paths(read));
+  kiln_status_t status = kilni_facts_read_elf(read);
+  // What vanished since it was found is an error: there is nothing to say.
+  if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) return status;
+  KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, facts->path, status));
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_absorb(read, facts->path, kilni_facts_read_owner(read)));
+  if (verify) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_facts_absorb(read, facts->path, kilni_facts_read_pins(read)));
+  }
+  if (!verify && is_told(facts)) return NULL;
+  return kilni_facts_absorb(read, facts->path, kilni_facts_read_folders(read));
+}
+
+static kiln_status_t read_new(kilni_locate_reader_t* reader,
+                              const kilni_locate_facts_query_t* query,
+                              uint32_t depth,
+                              const kilni_locate_facts_t** out_facts) {
+  void* memory;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_alloc(&reader->store, sizeof(kilni_facts_entry_t), &memory));
+  kilni_facts_entry_t* entry = memory;
+  memset(entry, 0, sizeof(*entry));
+  kilni_facts_read_t read;
+  memset(&read, 0, sizeof(read));
+  read.reader = reader;
+  read.query = query;
+  read.facts = &entry->facts;
+  read.depth = depth;
+  entry->facts.depth = depth;
+  KILNI_RETURN_IF_ERROR(read_parts(&read));
+  size_t count = entry->facts.problem_count;
+  if (count > 0) {
+    size_t size = count * sizeof(kilni_locate_problem_t);
+    KILNI_RETURN_IF_ERROR(kilni_facts_alloc(&reader->store, size, &memory));
+    memcpy(memory, read.problems, size);
+    entry->facts.problems = memory;
+  }
+  entry->hash = kilni_facts_hash(kilni_sv(entry->facts.path));
+  entry->next = reader->entries;
+  reader->entries = entry;
+  *out_facts = &entry->facts;
+  return NULL;
+}
+
+// What was read before, deep enough; NULL if nothing was.
+static const kilni_locate_facts_t* recall(
+    const kilni_locate_reader_t* reader,
+    const kilni_locate_facts_query_t* query, uint32_t depth) {
+  uint64_t hash = kilni_facts_hash(kilni_sv(query->path));
+  for (const kilni_facts_entry_t* entry = reader->entries; entry != NULL;
+       entry = entry->next) {
+    if (entry->hash == hash && entry->facts.depth >= depth &&
+        entry->facts.kind == query->kind &&
+        strcmp(entry->facts.path, query->path) == 0) {
+      return &entry->facts;
+    }
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_locate_facts_read(kilni_locate_reader_t* reader,
+                                      const kilni_locate_facts_query_t* query,
+                                      uint32_t depth,
+                                      const kilni_locate_facts_t** out_facts) {
+  *out_facts = NULL;
+  KILNI_CHECK_ARGUMENT(query->path != NULL && query->path[0] == '/',
+                       "query->path");
+  KILNI_CHECK_ARGUMENT(
+      depth == KILNI_LOCATE_FACTS_CHEAP || depth == KILNI_LOCATE_FACTS_VERIFY,
+      "depth");
+  kilni_mutex_lock(&reader->mutex);
+  *out_facts = recall(reader, query, depth);
+  kiln_status_t status =
+      *out_facts != NULL ? NULL : read_new(reader, query, depth, out_facts);
+  kilni_mutex_unlock(&reader->mutex);
+  return status;
+}

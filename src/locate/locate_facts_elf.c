@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: what a library or program says of itself.
+//
+// Symbols and texts are sought only where they are known to be the file's own:
+// libraries with device code carry the release texts of the compilers that
+// made it (CUPTI of 13.0 has one of 13.1 inside).
+#include <string.h>
+
+#include "base/elf.h"
+#include "base/file.h"
+#include "base/status_make.h"
+#include "base/str.h"
+#include "kiln/locate_catalog.h"
+#include "locate/locate_facts_inside.h"
+
+enum { TEXT_BYTES = 256 };
+
+static const char kSymbolPrefix[] = "__nvJitLink";
+static const char kRelease[] = "Cuda compilation tools, release ";
+static const char kBuiltWith[] = "compiled with CUDA ";
+
+// Whose own release text it is. In NVRTC and cicc it lies megabytes deep.
+static const struct {
+  uint32_t kind;
+  bool is_deep;
+  const char* name;
+} kTools[] = {
+    {KILN_LOCATE_KIND_LIB, true, "nvrtc"},
+    {KILN_LOCATE_KIND_LIB, false, "nvJitLink"},
+    {KILN_LOCATE_KIND_LIB, false, "nvvm"},
+    {KILN_LOCATE_KIND_BINARY, false, "nvcc"},
+    {KILN_LOCATE_KIND_BINARY, false, "ptxas"},
+    {KILN_LOCATE_KIND_BINARY, false, "nvlink"},
+    {KILN_LOCATE_KIND_BINARY, false, "fatbinary"},
+    {KILN_LOCATE_KIND_BINARY, true, "cicc"},
+};
+
+static bool is_named(const kilni_facts_read_t* read, const char* name) {
+  const char* given = read->query->name;
+  return given != NULL && strcmp(given, name) == 0;
+}
+
+// A tool by its kind and name; -1 where it is none.
+static int tool_of(const kilni_facts_read_t* read) {
+  for (size_t i = 0; i < sizeof(kTools) / sizeof(kTools[0]); i++) {
+    if (kTools[i].kind == read->query->kind && is_named(read, kTools[i].name)) {
+      return (int)i;
+    }
+  }
+  return -1;
+}
+
+// ---- The dynamic part ----
+
+static kiln_status_t copy_text(kilni_facts_read_t* read, const char* text,
+                               const char** out_text) {
+  if (text == NULL) return NULL;
+  return kilni_facts_text(&read->reader->store, kilni_sv(text), out_text);
+}
+
+static kiln_status_t take_dynamic(kilni_facts_read_t* read, kilni_elf_t* elf) {
+  kilni_locate_facts_t* facts = read->facts;
+  facts->machine = kilni_elf_machine(elf);
+  facts->bits = kilni_elf_bits(elf);
+  facts->size = kilni_elf_file_bytes(elf);
+  KILNI_RETURN_IF_ERROR(copy_text(read, kilni_elf_soname(elf), &facts->soname));
+  KILNI_RETURN_IF_ERROR(copy_text(read, kilni_elf_rpath(elf), &facts->rpath));
+  KILNI_RETURN_IF_ERROR(
+      copy_text(read, kilni_elf_runpath(elf), &facts->runpath));
+  uint32_t count = kilni_elf_needed_count(elf);
+  if (count == 0) return NULL;
+  void* memory;
+  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
+      &read->reader->store, (size_t)count * sizeof(char*), &memory));
+  const char** needed = memory;
+  for (uint32_t i = 0; i < count; i++) {
+    KILNI_RETURN_IF_ERROR(
+        copy_text(read, kilni_elf_needed(elf, i), &needed[i]));
+  }
+  facts->needed = needed;
+  facts->needed_count = count;
+  return NULL;
+}
+
+// ---- Versioned symbols ----
+
+// The highest lines so far.
+typedef struct symbols_t {
+  kilni_facts_read_t* read;
+  kiln_status_t status;
+} symbols_t;
+
+static bool on_symbol(const kilni_elf_symbol_t* symbol, void* user) {
+  symbols_t* symbols = user;
+  kilni_locate_facts_t* facts = symbols->read->facts;
+  uint32_t line = kilni_line_of_symbol(symbol->name);
+  kilni_locate_line_t* highest =
+      symbol->defined ? &facts->symbol : &facts->needs;
+  if (line <= highest->line) return true;
+  symbols->status = kilni_facts_line(&symbols->read->reader->store, line,
+                                     symbol->name, facts->path, highest);
+  return kiln_status_is_ok(symbols->status);
+}
+
+// Only those that define or need them are asked: the names of a large library
+// are hundreds of kilobytes.
+static bool has_versioned_symbols(const kilni_facts_read_t* read) {
+  if (is_named(read, "nvJitLink")) return true;
+  for (uint32_t i = 0; i < read->facts->needed_count; i++) {
+    if (strncmp(read->facts->needed[i], "libnvJitLink.so", 15) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static kiln_status_t take_symbols(kilni_facts_read_t* read, kilni_elf_t* elf) {
+  if (!has_versioned_symbols(read)) return NULL;
+  symbols_t symbols = {read, NULL};
+  KILNI_RETURN_IF_ERROR(
+      kilni_elf_symbols_each(elf, kSymbolPrefix, on_symbol, &symbols));
+  return symbols.status;
+}
+
+// ---- Texts ----
+
+static kiln_status_t take_release(kilni_facts_read_t* read, kilni_elf_t* elf) {
+  int tool = tool_of(read);
+  kilni_locate_facts_t* facts = read->facts;
+  bool verify = read->depth == KILNI_LOCATE_FACTS_VERIFY;
+  if (tool < 0) return NULL;
+  bool is_known = facts->symbol.line != 0 || facts->sibling.line != 0;
+  if (!verify && (is_known || kTools[tool].is_deep)) return NULL;
+  uint64_t limit = verify ? KILNI_FACTS_TEXT_VERIFY : KILNI_FACTS_TEXT_CHEAP;
+  char text[TEXT_BYTES];
+  KILNI_RETURN_IF_ERROR(
+      kilni_elf_text_find(elf, ".rodata", kRelease, limit, sizeof(text), text));
+  if (text[0] == 0) return NULL;
+  const char* version = text + sizeof(kRelease) - 1;
+  kilni_facts_store_t* store = &read->reader->store;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_line(store, kilni_line_of_version(kilni_sv(version)),
+                       kilni_sv(text), facts->path, &facts->release));
+  const char* full = strstr(version, ", V");
+  if (full == NULL || facts->release.line == 0) return NULL;
+  return kilni_facts_text(store, kilni_version_at(kilni_sv(full + 3)),
+                          &facts->release_version);
+}
+
+// NCCL says which toolkit it was made with.
+static kiln_status_t take_built(kilni_facts_read_t* read, kilni_elf_t* elf) {
+  if (!is_named(read, "nccl") || read->query->kind != KILN_LOCATE_KIND_LIB) {
+    return NULL;
+  }
+  bool verify = read->depth == KILNI_LOCATE_FACTS_VERIFY;
+  char text[TEXT_BYTES];
+  KILNI_RETURN_IF_ERROR(kilni_elf_text_find(
+      elf, ".rodata", kBuiltWith,
+      verify ? KILNI_FACTS_TEXT_VERIFY : KILNI_FACTS_TEXT_CHEAP, sizeof(text),
+      text));
+  const char* version = text + (text[0] != 0 ? sizeof(kBuiltWith) - 1 : 0);
+  return kilni_facts_line(
+      &read->reader->store, kilni_line_of_version(kilni_sv(version)),
+      kilni_sv(text), read->facts->path, &read->facts->built);
+}
+
+// ---- The sibling ----
+
+// The line of the newest libnvrtc-builtins.so.M.m in the folder of `path`. Two
+// lines in one folder say nothing about either.
+static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
+                                  uint64_t major) {
+  const char* slash = strrchr(path, '/');
+  if (slash == NULL) return NULL;
+  kilni_facts_store_t* store = &read->reader->store;
+  kilni_locate_line_t* sibling = &read->facts->sibling;
+  const char* found = NULL;
+  uint32_t line = 0;
+  uint32_t count = 0;
+  for (unsigned minor = 0; minor < KILNI_FACTS_MAX_MINOR; minor++) {
+    kilni_str_t name;
+    kilni_str_init(&name, store->allocator, KILNI_FACTS_MAX_PATH);
+    kilni_str_addf(&name, "%.*s/libnvrtc-builtins.so.%llu.%u",
+                   (int)(slash - path), path, (unsigned long long)major, minor);
+    kiln_status_t status = kilni_str_status(&name);
+    if (kiln_status_is_ok(status) && kilni_file_exists(kilni_str_cstr(&name))) {
+      line = (uint32_t)(1000 * major + 10 * minor);
+      count++;
+      status = kilni_facts_text(store, kilni_sv(kilni_str_cstr(&name)), &found);
+    }
+    kilni_str_deinit(&name);
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  if (count != 1) return NULL;
+  return kilni_facts_line(store, line, kilni_sv(strrchr(found, '/') + 1), found,
+                          sibling);
+}
+
+// Beside the file that links lead to: that is where its own lies. Beside the
+// link, where an installer links file by file.
+static kiln_status_t take_sibling(kilni_facts_read_t* read) {
+  kilni_locate_facts_t* facts = read->facts;
+  if (!is_named(read, "nvrtc") || read->query->kind != KILN_LOCATE_KIND_LIB ||
+      facts->soname == NULL) {
+    return NULL;
+  }
+  const char* number = strstr(facts->soname, ".so.");
+  uint64_t major;
+  if (number == NULL ||
+      !kilni_sv_to_u64(kilni_version_at(kilni_sv(number + 4)), &major) ||
+      major > KILNI_PARSE_MAX_MAJOR) {
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(seek_sibling(read, facts->real_path, major));
+  if (facts->sibling.line != 0 || strcmp(facts->real_path, facts->path) == 0) {
+    return NULL;
+  }
+  return seek_sibling(read, facts->path, major);
+}
+
+// ---- The file ----
+
+static kiln_status_t take_build_id(kilni_facts_read_t* read, kilni_elf_t* elf) {
+  if (read->depth != KILNI_LOCATE_FACTS_VERIFY) return NULL;
+  char text[2 * KILNI_ELF_MAX_BUILD_ID + 1];
+  KILNI_RETURN_IF_ERROR(kilni_elf_build_id(elf, text));
+  return text[0] != 0 ? copy_text(read, text, &read->facts->build_id) : NULL;
+}
+
+// Each part is read whatever became of the others.
+static kiln_status_t take_all(kilni_facts_read_t* read, kilni_elf_t* elf) {
+  const char* path = read->facts->path;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_absorb(read, path, take_dynamic(read, elf)));
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_absorb(read, path, take_symbols(read, elf)));
+  KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, path, take_sibling(read)));
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_absorb(read, path, take_release(read, elf)));
+  KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, path, take_built(read, elf)));
+  return kilni_facts_absorb(read, path, take_build_id(read, elf));
+}
+
+kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
+  uint32_t kind = read->query->kind;
+  bool may_be_text =
+      kind != KILN_LOCATE_KIND_LIB && kind != KILN_LOCATE_KIND_STUB;
+  if (kind == KILN_LOCATE_KIND_HEADER || kind == KILN_LOCATE_KIND_STATIC ||
+      kind == KILN_LOCATE_KIND_BITCODE) {
+    kilni_window_t window;
+    KILNI_RETURN_IF_ERROR(kilni_window_open(read->facts->path, &window));
+    read->facts->size = window.size;
+    kilni_window_close(&window);
+    return NULL;
+  }
+  kilni_elf_t* elf;
+  kiln_status_t status =
+      kilni_elf_open(read->reader->allocator, read->facts->path, &elf);
+  if (kiln_status_is_ok(status)) {
+    status = take_all(read, elf);
+    kilni_elf_close(elf);
+  } else if (may_be_text &&
+             kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
+    // A script in a program's place is all right.
+    kiln_status_free(status);
+    status = NULL;
+  }
+  return status;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: what the files that read facts share.
+//
+// Everything a reader gives lives in its store, which only grows and is freed
+// as a whole; the lock of the reader is held during each read.
+#ifndef KILN_SRC_LOCATE_LOCATE_FACTS_INSIDE_H_
+#define KILN_SRC_LOCATE_LOCATE_FACTS_INSIDE_H_
+
+#include <stdatomic.h>
+
+#include "base/thread.h"
+#include "locate/locate_facts.h"
+#include "locate/locate_facts_parse.h"
+
+enum { KILNI_FACTS_BLOCK_BYTES = 16 << 10, KILNI_FACTS_MAX_PATH = 16384 };
+
+// Memory that is freed as a whole.
+typedef struct kilni_facts_store_t {
+  kiln_allocator_t allocator;
+  struct kilni_facts_block_t* blocks;
+} kilni_facts_store_t;
+
+// One installed distribution of a site.
+typedef struct kilni_facts_dist_t {
+  const char* folder;   // path of its dist-info
+  const char* name;     // normalised
+  const char* version;  // as the folder's name has it
+  const char* record;   // path of RECORD
+  uint8_t* text;        // of RECORD; NULL until read
+  size_t size;
+  size_t capacity;
+  uint32_t* rows;       // offset + 1 of rows by the hash of their path; 0: free
+  size_t row_capacity;  // a power of two
+  bool is_read;
+  bool is_detailed;  // METADATA and its kin were read
+  const char* installer;
+  const char* direct_url;
+  const char* problem;  // of its RECORD; NULL: none
+  struct kilni_facts_dist_t* next;
+} kilni_facts_dist_t;
+
+// One site-packages.
+typedef struct kilni_facts_site_t {
+  const char* path;
+  const char* real_path;
+  kilni_facts_dist_t* dists;  // those that are known
+  bool is_listed;             // then all are
+  bool is_large;              // CHEAP listed the front of it and gave up
+  bool has_pins;              // `pins` were read
+  const char* problem;        // of listing it
+  kilni_locate_pin_t* pins;
+  uint32_t pin_count;
+  struct kilni_facts_site_t* next;
+} kilni_facts_site_t;
+
+// What one folder says of a toolkit.
+typedef struct kilni_facts_folder_t {
+  const char* path;
+  kilni_locate_line_t header;
+  kilni_locate_line_t runtime;
+  kilni_locate_line_t version_json;
+  kilni_locate_line_t version_txt;
+  const char* problem_path;
+  const char* problem;
+  struct kilni_facts_folder_t* next;
+} kilni_facts_folder_t;
+
+// Facts that were read.
+typedef struct kilni_facts_entry_t {
+  uint64_t hash;
+  kilni_locate_facts_t facts;
+  struct kilni_facts_entry_t* next;
+} kilni_facts_entry_t;
+
+struct kilni_locate_reader_t {
+  _Atomic uint32_t references;
+  kiln_allocator_t allocator;
+  kilni_mutex_t mutex;
+  kilni_facts_store_t store;
+  const char* system_root;  // without "/" at its end: "" for "/"
+  kilni_facts_site_t* sites;
+  kilni_facts_folder_t* folders;
+  kilni_facts_entry_t* entries;
+  kilni_locate_driver_t* driver;
+  size_t record_bytes;  // of all RECORDs that were read
+};
+
+// One read while it is made.
+typedef struct kilni_facts_read_t {
+  kilni_locate_reader_t* reader;
+  const kilni_locate_facts_query_t* query;
+  kilni_locate_facts_t* facts;
+  uint32_t depth;
+  kilni_locate_problem_t problems[KILNI_FACTS_MAX_PROBLEMS];
+} kilni_facts_read_t;
+
+// ---- The store (locate_facts_store.c) ----
+
+kiln_status_t kilni_facts_alloc(kilni_facts_store_t* store, size_t size,
+                                void** out_ptr);
+kiln_status_t kilni_facts_text(kilni_facts_store_t* store,
+                               kiln_string_view_t text, const char** out_text);
+// printf into the store; LIMIT_EXCEEDED above KILNI_FACTS_MAX_PATH bytes.
+kiln_status_t kilni_facts_print(kilni_facts_store_t* store,
+                                const char** out_text, const char* format, ...)
+    KILN_PRINTF(3, 4);
+void kilni_facts_store_deinit(kilni_facts_store_t* store);
+
+// Adds a problem to the facts.
+kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
+                                  const char* why);
+// Ends a status as a problem with `path`. Bare OUT_OF_MEMORY is given back.
+kiln_status_t kilni_facts_absorb(kilni_facts_read_t* read, const char* path,
+                                 kiln_status_t status);
+
+// Fills a line; text and path are copied.
+kiln_status_t kilni_facts_line(kilni_facts_store_t* store, uint32_t line,
+                               kiln_string_view_t text, const char* path,
+                               kilni_locate_line_t* out_line);
+
+// Reads at most `limit` bytes from the front of an ordinary file. The block is
+// freed by kilni_free with `*out_capacity`.
+kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
+                                size_t limit, uint8_t** out_data,
+                                size_t* out_size, size_t* out_capacity);
+
+uint64_t kilni_facts_hash(kiln_string_view_t text);
+
+// The text behind the folder `base` of a path below it; false otherwise.
+bool kilni_facts_below(const char* path, const char* base, const char** out);
+
+// ---- Parts ----
+
+kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read);
+kiln_status_t kilni_facts_read_owner(kilni_facts_read_t* read);
+kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read);
+kiln_status_t kilni_facts_read_folders(kilni_facts_read_t* read);
+
+// The known site of that path, made where it is new.
+kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
+                               kiln_string_view_t path,
+                               kilni_facts_site_t** out_site);
+// The folder of a path that is a site-packages or dist-packages; false if none
+// of its parts is.
+bool kilni_facts_site_of(const char* path, kiln_string_view_t* out_site);
+// Lists the distributions of a site, once; with `is_cheap` the front of it.
+kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
+                               kilni_facts_site_t* site, bool is_cheap);
+// The distribution of the same site that owns `path`; NULL: none.
+kiln_status_t kilni_facts_owner_of(kilni_facts_read_t* read, const char* path,
+                                   const kilni_facts_dist_t** out_dist);
+// Frees what of the sites is not in the store.
+void kilni_facts_sites_deinit(kilni_locate_reader_t* reader);
+
+#endif  // KILN_SRC_LOCATE_LOCATE_FACTS_INSIDE_H_

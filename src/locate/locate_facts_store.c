@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: where facts live, and small tools for those who read them.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/status_make.h"
+#include "base/str.h"
+#include "locate/locate_facts_inside.h"
+
+// A piece of memory that is cut up from its front.
+typedef struct kilni_facts_block_t {
+  struct kilni_facts_block_t* next;
+  size_t size;
+  size_t used;
+} kilni_facts_block_t;
+
+enum {
+  // The block's own head, rounded up so that what follows is aligned.
+  HEAD = (sizeof(kilni_facts_block_t) + KILNI_ALLOC_ALIGN - 1) /
+         KILNI_ALLOC_ALIGN * KILNI_ALLOC_ALIGN,
+  FIRST_READ = 32 << 10
+};
+
+kiln_status_t kilni_facts_alloc(kilni_facts_store_t* store, size_t size,
+                                void** out_ptr) {
+  *out_ptr = NULL;
+  if (size > SIZE_MAX / 2) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  size = (size + KILNI_ALLOC_ALIGN - 1) & ~(size_t)(KILNI_ALLOC_ALIGN - 1);
+  kilni_facts_block_t* block = store->blocks;
+  if (block == NULL || block->size - block->used < size) {
+    size_t bytes = HEAD + size;
+    if (bytes < KILNI_FACTS_BLOCK_BYTES) bytes = KILNI_FACTS_BLOCK_BYTES;
+    void* memory;
+    KILNI_RETURN_IF_ERROR(kilni_alloc(store->allocator, bytes, &memory));
+    block = memory;
+    block->size = bytes;
+    block->used = HEAD;
+    block->next = store->blocks;
+    store->blocks = block;
+  }
+  *out_ptr = (char*)block + block->used;
+  block->used += size;
+  return NULL;
+}
+
+void kilni_facts_store_deinit(kilni_facts_store_t* store) {
+  while (store->blocks != NULL) {
+    kilni_facts_block_t* block = store->blocks;
+    store->blocks = block->next;
+    kilni_free(store->allocator, block, block->size);
+  }
+}
+
+kiln_status_t kilni_facts_text(kilni_facts_store_t* store,
+                               kiln_string_view_t text, const char** out_text) {
+  *out_text = NULL;
+  void* memory;
+  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(store, text.size + 1, &memory));
+  if (text.size > 0) memcpy(memory, text.data, text.size);
+  *out_text = memory;
+  return NULL;
+}
+
+kiln_status_t kilni_facts_print(kilni_facts_store_t* store,
+                                const char** out_text, const char* format,
+                                ...) {
+  *out_text = NULL;
+  kilni_str_t text;
+  kilni_str_init(&text, store->allocator, KILNI_FACTS_MAX_PATH);
+  va_list args;
+  va_start(args, format);
+  kilni_str_addv(&text, format, args);
+  va_end(args);
+  kiln_status_t status = kilni_str_status(&text);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_facts_text(store, kilni_sv(kilni_str_cstr(&text)), out_text);
+  }
+  kilni_str_deinit(&text);
+  return status;
+}
+
+kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
+                                  const char* why) {
+  kilni_locate_facts_t* facts = read->facts;
+  if (facts->problem_count == KILNI_FACTS_MAX_PROBLEMS) {
+    facts->problems_left_out++;
+    return NULL;
+  }
+  kilni_facts_store_t* store = &read->reader->store;
+  kilni_locate_problem_t* problem = &read->problems[facts->problem_count];
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_text(store, kilni_sv(path), &problem->path));
+  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, kilni_sv(why), &problem->why));
+  facts->problem_count++;
+  return NULL;
+}
+
+kiln_status_t kilni_facts_absorb(kilni_facts_read_t* read, const char* path,
+                                 kiln_status_t status) {
+  if (kiln_status_is_ok(status) ||
+      kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) {
+    return status;
+  }
+  kiln_status_t result =
+      kilni_facts_problem(read, path, kiln_status_message(status));
+  kiln_status_free(status);
+  return result;
+}
+
+kiln_status_t kilni_facts_line(kilni_facts_store_t* store, uint32_t line,
+                               kiln_string_view_t text, const char* path,
+                               kilni_locate_line_t* out_line) {
+  memset(out_line, 0, sizeof(*out_line));
+  if (line == 0) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, text, &out_line->text));
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_text(store, kilni_sv(path), &out_line->path));
+  out_line->line = line;
+  return NULL;
+}
+
+kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
+                                size_t limit, uint8_t** out_data,
+                                size_t* out_size, size_t* out_capacity) {
+  *out_data = NULL;
+  *out_size = *out_capacity = 0;
+  kilni_window_t window;
+  KILNI_RETURN_IF_ERROR(kilni_window_open(path, &window));
+  // /proc claims that its files are empty.
+  uint64_t wanted = window.size > 0 ? window.size : FIRST_READ;
+  size_t capacity = wanted < limit ? (size_t)wanted : limit;
+  void* data = NULL;
+  kiln_status_t status = kilni_alloc(allocator, capacity, &data);
+  if (kiln_status_is_ok(status)) {
+    window.size = window.size > 0 ? window.size : FIRST_READ;
+    status = kilni_window_read_some(&window, 0, capacity, data, out_size);
+  }
+  kilni_window_close(&window);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(allocator, data, capacity);
+    *out_size = 0;
+    return status;
+  }
+  *out_data = data;
+  *out_capacity = capacity;
+  return NULL;
+}
+
+uint64_t kilni_facts_hash(kiln_string_view_t text) {
+  uint64_t hash = 0x9e3779b97f4a7c15u ^ text.size;
+  size_t at = 0;
+  for (; text.size - at >= 8; at += 8) {
+    uint64_t word;
+    memcpy(&word, text.data + at, 8);
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+  }
+  for (; at < text.size; at++) {
+    hash = (hash ^ (uint8_t)text.data[at]) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+bool kilni_facts_below(const char* path, const char* base, const char** out) {
+  size_t size = strlen(base);
+  while (size > 0 && base[size - 1] == '/') size--;
+  if (strncmp(path, base, size) != 0 || path[size] != '/') return false;
+  *out = path + size + 1;
+  return true;
+}
