@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the real cuda-pathfinder and `kiln find` the same questions.
+
+    sidebyside.py --kiln PROGRAM --environments FOLDER [--report FILE]
+
+FOLDER is what tools/wheels.py made. In each environment, for every name that
+cuda-pathfinder knows, both answers are compared: found or not, the path (with
+links resolved) and the scope. Each difference must be explained by a line of
+differences.txt, and each line must explain one; anything else fails. With
+--report, what was compared is written as a page. Exits with 77 where there
+are no environments.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import datetime
+import fnmatch
+import json
+import os
+import platform
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIP = 77
+
+# What cuda-pathfinder calls Kiln's scopes.
+SCOPES = {
+    "site-packages": ("wheel",),
+    "conda": ("conda",),
+    "CUDA_PATH": ("CUDA_PATH", "CUDA_HOME"),
+    "system-search": ("loader",),
+    "system-ctk-root": ("loader-root",),
+    "supported_install_dir": ("distribution",),
+    "CUDNN_PATH": ("product",),
+    "NCCL_HOME": ("product",),
+}
+# Nothing of the caller's own environment may reach the two.
+REMOVED = ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH",
+           "VIRTUAL_ENV", "CUDNN_PATH", "NCCL_HOME", "LD_PRELOAD")
+
+Difference = collections.namedtuple(
+    "Difference", "what kind name environment via scope theirs ours")
+
+
+def variables(environment):
+    out = {key: value for key, value in os.environ.items()
+           if key not in REMOVED and not key.startswith(("PYTHON", "KILN_"))}
+    out.update(environment["variables"])
+    # As its `activate` would.
+    out["VIRTUAL_ENV"] = environment["venv"]
+    return out
+
+
+def run(command, environment):
+    done = subprocess.run(command, env=variables(environment), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False, timeout=300, cwd="/")
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise SystemExit("%s in %s: exit code %d, %s%s" % (
+            command, environment["name"], done.returncode,
+            done.stdout[-500:], done.stderr[-2000:])) from None
+
+
+def ask(environment, kiln):
+    python = os.path.join(environment["venv"], "bin", "python")
+    theirs = run([python, "-I", os.path.join(HERE, "ask_pathfinder.py")],
+                 environment)
+    ours = run([kiln, "find", "--all", "--json"], environment)
+    return theirs, ours
+
+
+def compare(environment, theirs, ours):
+    """The differences of one environment."""
+    answers = {(item["kind"], item["name"]): item for item in ours["items"]}
+    for item in theirs["items"]:
+        key = item["kind"], item["name"]
+        answer = answers.get(key)
+        if answer is None:
+            yield Difference("unknown", *key, environment["name"], "", "",
+                             item["path"], None)
+            continue
+        path = answer["path"] if answer["found"] else None
+        scope = answer["scope"] or "" if answer["found"] else ""
+        via = item["via"] or ""
+        if item["path"] is None and path is None:
+            continue
+        if item["path"] is None:
+            what = "kiln-only"
+        elif path is None:
+            what = "pathfinder-only"
+        elif os.path.realpath(path) != os.path.realpath(item["path"]):
+            what = "path"
+        elif via in SCOPES and scope not in SCOPES[via]:
+            what = "scope"
+        else:
+            continue
+        yield Difference(what, *key, environment["name"], via, scope,
+                         item["path"], path)
+
+
+class Reason:
+    """A line of differences.txt."""
+
+    def __init__(self, line, number):
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) != 8:
+            raise SystemExit("differences.txt:%d: not eight cells" % number)
+        self.condition, self.reason = cells[6], cells[7]
+        self.globs, self.number = cells[:6], number
+        self.used = 0
+
+    def explains(self, difference):
+        return all(any(fnmatch.fnmatchcase(value, glob.strip())
+                       for glob in globs.split(","))
+                   for value, globs in zip(difference[:6], self.globs))
+
+
+def read_reasons():
+    with open(os.path.join(HERE, "differences.txt"),
+              encoding="utf-8") as file:
+        return [Reason(line, number) for number, line in enumerate(file, 1)
+                if line.strip() and not line.startswith("#")]
+
+
+def conditions(made):
+    """What is true of this machine: not all differences show everywhere."""
+    out = {"-"}
+    cache = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, check=False)
+    if "libcudart.so" in cache.stdout:
+        out.add("system-cudart")
+    if os.path.isdir("/usr/local/cuda"):
+        out.add("local")
+    out.add("all" if made["all"] else "small")
+    return out
+
+
+def report(path, made, counts, reasons, version):
+    lines = [
+        "# Side by side with cuda-pathfinder %s" % version, "",
+        "Written by `tests/pathfinder/sidebyside.py --report` on %s, %s, "
+        "CPython %s, %s wheels." % (
+            datetime.date.today(), platform.machine(),
+            platform.python_version(), "all" if made["all"] else "the small"),
+        "", "Every name that cuda-pathfinder knows was asked of both in "
+        "each environment; *same* is the same answer (found or not, the file "
+        "with links resolved, the scope).", "",
+        "| environment | what it is | asked | found by both | same | "
+        "explained |", "|---|---|---|---|---|---|"]
+    for environment in made["environments"]:
+        asked, found, differing = counts[environment["name"]]
+        lines.append("| %s | %s | %d | %d | %d | %d |" % (
+            environment["name"], environment["what"], asked, found,
+            asked - differing, differing))
+    lines += ["", "## What differs, and why", "",
+              "| how often | what | kinds | names | why |",
+              "|---|---|---|---|---|"]
+    for reason in reasons:
+        if reason.used:
+            lines.append("| %d | %s | %s | %s | %s |" % (
+                reason.used, reason.globs[0], reason.globs[1],
+                reason.globs[2].replace("*", "any"), reason.reason))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kiln", required=True)
+    parser.add_argument("--environments", required=True)
+    parser.add_argument("--report")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    listed = os.path.join(options.environments, "environments.json")
+    if not os.path.exists(listed):
+        print("skipped: no environments (tools/wheels.py makes them)")
+        return SKIP
+    with open(listed, encoding="utf-8") as file:
+        made = json.load(file)
+    reasons = read_reasons()
+    kiln = os.path.abspath(options.kiln)
+    counts, unexplained, compared = {}, [], 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda one: ask(one, kiln),
+                                made["environments"]))
+    for environment, (theirs, ours) in zip(made["environments"], answers):
+        differing = list(compare(environment, theirs, ours))
+        found = sum(item["path"] is not None for item in theirs["items"])
+        found -= sum(one.what == "pathfinder-only" for one in differing)
+        compared += len(theirs["items"])
+        counts[environment["name"]] = (len(theirs["items"]), found,
+                                       len(differing))
+        for one in differing:
+            by = [reason for reason in reasons if reason.explains(one)]
+            if by:
+                by[0].used += 1
+            else:
+                unexplained.append(one)
+            if options.verbose:
+                print(by[0].number if by else "-", *one)
+    for one in unexplained:
+        print("unexplained: %s: %s %s in %s: pathfinder %s (%s), kiln %s (%s)"
+              % (one.what, one.kind, one.name, one.environment, one.theirs,
+                 one.via or "-", one.ours, one.scope or "-"))
+    holds = conditions(made)
+    idle = [reason for reason in reasons if not reason.used and
+            reason.condition in holds]
+    for reason in idle:
+        print("differences.txt:%d explains nothing: %s" % (reason.number,
+                                                           reason.reason))
+    if options.report:
+        report(options.report, made, counts, reasons,
+               answers[0][0]["version"])
+    print("%d environments, %d answers compared, %d explained, %d not, "
+          "%d idle lines" % (
+              len(answers), compared, sum(reason.used for reason in reasons),
+              len(unexplained), len(idle)))
+    return 1 if unexplained or idle else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes environments of real wheels to try the search on.
+
+    wheels.py [--all] FOLDER
+
+FOLDER receives the wheels, one virtual environment for each environment (each
+with cuda-pathfinder), toolkits and a conda prefix assembled from the same
+wheels, and environments.json, which says what each is and which variables
+belong to it. Without --all only the small wheels (35 MB). What is there
+already is not fetched again. The package index is pip's own.
+
+Exits with 77, and the reason, where no wheel can be had.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+PATHFINDER = "cuda-pathfinder==1.9.0"
+SKIP = 77
+
+SMALL_13 = """
+cuda-toolkit==13.0.2 nvidia-cuda-runtime==13.0.96 nvidia-nvfatbin==13.0.85
+nvidia-cuda-cccl==13.0.85 nvidia-cuda-nvdisasm==13.2.78
+nvidia-cuda-cuobjdump==13.2.78 nvidia-cuda-crt==13.0.88
+nvidia-cuda-culibos==13.0.85 nvidia-cuda-cuxxfilt==13.0.85
+nvidia-nvtx==13.0.85 nvidia-nvml-dev==13.0.87
+nvidia-cuda-profiler-api==13.0.85 nvidia-cufile==1.15.1.6
+""".split()
+BIG_13 = """
+nvidia-cuda-nvrtc==13.0.88 nvidia-nvjitlink==13.0.88 nvidia-cuda-nvcc==13.0.88
+nvidia-nvvm==13.0.88 nvidia-cuda-cupti==13.0.85
+""".split()
+SMALL_12 = """
+cuda-toolkit==12.9.1 nvidia-cuda-runtime-cu12==12.9.79
+nvidia-nvfatbin-cu12==12.9.82 nvidia-cuda-cccl-cu12==12.9.27
+nvidia-cuda-profiler-api-cu12==12.9.79
+""".split()
+BIG_12 = """
+nvidia-nvjitlink-cu12==12.9.86 nvidia-cuda-nvcc-cu12==12.9.86
+nvidia-cuda-nvrtc-cu12==12.9.86
+""".split()
+# One line says 13.0, another 13.5; numbers that are no line numbers.
+SMALL_LINES = """
+cuda-toolkit==13.0.3.0 nvidia-cuda-runtime==13.5.37 nvidia-nvfatbin==13.0.85
+nvidia-cuda-cccl==13.3.4.3.1
+""".split()
+BIG_LINES = """
+nvidia-nvjitlink==13.5.37 nvidia-cuda-nvrtc==13.0.88
+""".split()
+# In no environment; for the checks of numbers, pins and bundled headers.
+SMALL_OTHER = ["cuda-toolkit==12.9.2.0", "cuda-toolkit==13.4.3"]
+BIG_OTHER = ["nvidia-cuda-nvrtc==13.3.33", "nvidia-cuda-nvrtc==13.5.37"]
+
+
+def pip(*args):
+    return subprocess.run([sys.executable, "-m", "pip", "-q",
+                           "--disable-pip-version-check", *args],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+
+
+def wheel_of(folder, requirement):
+    """The wheel's path in the folder; fetched if it is not there."""
+    name, _, version = requirement.partition("==")
+    start = "%s-%s-" % (name.replace("-", "_"), version)
+    for _ in range(2):
+        for file in os.listdir(folder):
+            if file.startswith(start) and "aarch64" not in file:
+                return os.path.join(folder, file)
+        done = pip("download", "--no-deps", "-d", folder, requirement)
+        if done.returncode:
+            print("skipped: pip cannot fetch %s: %s" % (
+                requirement, done.stdout.strip().split("\n")[-1]))
+            sys.exit(SKIP)
+    raise SystemExit("pip fetched no file for " + requirement)
+
+
+def make_venv(path, wheels):
+    """A virtual environment with these wheels, as pip installs them."""
+    stamp = os.path.join(path, "wheels.txt")
+    names = "\n".join(os.path.basename(wheel) for wheel in wheels)
+    if os.path.exists(stamp):
+        with open(stamp, encoding="utf-8") as file:
+            if file.read() == names:
+                return
+    shutil.rmtree(path, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", path],
+                   check=True)
+    done = pip("--python", os.path.join(path, "bin", "python"), "install",
+               "--no-deps", "--no-index", "--no-compile", *wheels)
+    if done.returncode:
+        raise SystemExit(done.stdout)
+    with open(stamp, "w", encoding="utf-8") as file:
+        file.write(names)
+
+
+def unpack(path, wheels, place):
+    """Files of wheels where `place` puts them; a path or None."""
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    for name in wheels:
+        with zipfile.ZipFile(name) as wheel:
+            for member in wheel.infolist():
+                target = place(member.filename)
+                if target is None or member.is_dir():
+                    continue
+                target = os.path.join(path, target)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                with open(target, "wb") as file:
+                    file.write(wheel.read(member))
+                if "/bin/" in member.filename:
+                    os.chmod(target, 0o755)
+
+
+def in_toolkit(name):
+    """Where a CUDA 13 wheel's file lies in an installed toolkit."""
+    if not name.startswith("nvidia/cu13/"):
+        return None
+    name = name[len("nvidia/cu13/"):]
+    if name.startswith("lib/libnvvm."):
+        return "nvvm/lib64/" + name[4:]
+    if name.startswith("lib/"):
+        return "targets/x86_64-linux/" + name
+    if name.startswith("include/"):
+        return "targets/x86_64-linux/" + name
+    return name
+
+
+def in_conda(name):
+    """Where conda's packages of CUDA 13 have it."""
+    if not name.startswith("nvidia/cu13/"):
+        return None
+    name = name[len("nvidia/cu13/"):]
+    if name.startswith("lib/libnvvm."):
+        return "nvvm/lib64/" + name[4:]
+    return "targets/x86_64-linux/" + name if name.startswith("include/") \
+        else name
+
+
+def make_toolkit(path, wheels):
+    unpack(path, wheels, in_toolkit)
+    os.symlink("targets/x86_64-linux/include", os.path.join(path, "include"))
+    os.symlink("targets/x86_64-linux/lib", os.path.join(path, "lib64"))
+
+
+def environments(folder):
+    """Name, what it is, which wheels, variables."""
+    toolkit = os.path.join(folder, "toolkit")
+    other = os.path.join(folder, "toolkit-lines")
+    conda = os.path.join(folder, "conda")
+    lib = os.path.join(toolkit, "lib64")
+    return [
+        ("empty", "nothing", "none", {}),
+        ("cu13", "wheels of CUDA 13.0", "13", {}),
+        ("cu12", "wheels of CUDA 12.9", "12", {}),
+        ("mixed", "wheels of 12.9 and 13.0", "mixed", {}),
+        ("lines", "wheels of 13.0 and 13.5", "lines", {}),
+        ("toolkit", "CUDA_PATH", "none", {"CUDA_PATH": toolkit}),
+        ("home", "CUDA_HOME; CUDA_PATH is empty", "none",
+         {"CUDA_PATH": "", "CUDA_HOME": toolkit}),
+        ("both", "CUDA_PATH and CUDA_HOME differ", "none",
+         {"CUDA_PATH": toolkit, "CUDA_HOME": other}),
+        ("nowhere", "CUDA_PATH leads nowhere", "none",
+         {"CUDA_PATH": os.path.join(folder, "none"), "CUDA_HOME": toolkit}),
+        ("cu12-toolkit", "wheels of 12.9, CUDA_PATH of 13.0", "12",
+         {"CUDA_PATH": toolkit}),
+        ("cu13-toolkit", "wheels of 13.0, CUDA_PATH of 13.5", "13",
+         {"CUDA_PATH": other}),
+        ("loader", "a toolkit on LD_LIBRARY_PATH", "none",
+         {"LD_LIBRARY_PATH": lib}),
+        ("cu12-loader", "wheels of 12.9, 13.0 on LD_LIBRARY_PATH", "12",
+         {"LD_LIBRARY_PATH": lib}),
+        ("loader-toolkit", "LD_LIBRARY_PATH of 13.0, CUDA_PATH of 13.5",
+         "none", {"LD_LIBRARY_PATH": lib, "CUDA_PATH": other}),
+        ("conda", "a conda prefix", "none", {"CONDA_PREFIX": conda}),
+        ("cu12-conda", "wheels of 12.9, a conda prefix of 13.0", "12",
+         {"CONDA_PREFIX": conda}),
+        ("conda-toolkit", "a conda prefix, CUDA_PATH of 13.5", "none",
+         {"CONDA_PREFIX": conda, "CUDA_PATH": other}),
+        ("local", "CUDA_PATH is this machine's", "none",
+         {"CUDA_PATH": "/usr/local/cuda"}),
+    ]
+
+
+def main():
+    args = [arg for arg in sys.argv[1:] if arg != "--all"]
+    if len(args) != 1 or args[0].startswith("-"):
+        print(__doc__.strip())
+        return 2
+    if sys.version_info < (3, 11):
+        print("skipped: cuda-pathfinder needs Python 3.11")
+        return SKIP
+    every = "--all" in sys.argv[1:]
+    folder = os.path.abspath(args[0])
+    wheels = os.path.join(folder, "wheels")
+    os.makedirs(wheels, exist_ok=True)
+    sets = {"none": []}
+    for name, small, big in (("13", SMALL_13, BIG_13),
+                             ("12", SMALL_12, BIG_12),
+                             ("lines", SMALL_LINES, BIG_LINES),
+                             ("other", SMALL_OTHER, BIG_OTHER)):
+        sets[name] = [wheel_of(wheels, one)
+                      for one in small + (big if every else [])]
+    # Both cannot have the meta wheel.
+    sets["mixed"] = sets["12"][1:] + sets["13"]
+    pathfinder = wheel_of(wheels, PATHFINDER)
+    make_toolkit(os.path.join(folder, "toolkit"), sets["13"])
+    make_toolkit(os.path.join(folder, "toolkit-lines"), sets["lines"])
+    unpack(os.path.join(folder, "conda"), sets["13"], in_conda)
+    out = []
+    for name, what, of, variables in environments(folder):
+        path = os.path.join(folder, "venv-" + of)
+        make_venv(path, sets[of] + [pathfinder])
+        out.append({"name": name, "what": what, "venv": path,
+                    "variables": variables,
+                    "wheels": [os.path.basename(wheel) for wheel in sets[of]]})
+    with open(os.path.join(folder, "environments.json"), "w",
+              encoding="utf-8") as file:
+        json.dump({"all": every, "environments": out}, file, indent=1)
+    print("%d environments in %s" % (len(out), args[0]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
