@@ -16,7 +16,7 @@ toolkit. Says, one finding a line:
 
 With --write, corrects what can be derived (`needs` and `wheels`) in
 src/locate/locate_catalog.txt; run tools/gen_catalog.py afterwards. Exits
-with 1 if anything was found.
+with 1 if anything was found, with 77 if there was nothing to look at.
 """
 
 import fnmatch
@@ -324,6 +324,10 @@ def main():
     if not args or args[0].startswith("-"):
         print(__doc__.strip())
         return 2
+    if not any(os.path.exists(path) and (os.path.isfile(path) or
+                                         os.listdir(path)) for path in args):
+        print("skipped: nothing there (tools/wheels.py fetches wheels)")
+        return 77
     rows, _ = gen_catalog.read()
     check = Check(rows, read_ignored())
     count = 0

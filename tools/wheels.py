@@ -59,7 +59,8 @@ BIG_OTHER = ["nvidia-cuda-nvrtc==13.3.33", "nvidia-cuda-nvrtc==13.5.37"]
 
 def pip(*args):
     return subprocess.run([sys.executable, "-m", "pip", "-q",
-                           "--disable-pip-version-check", *args],
+                           "--disable-pip-version-check", "--retries", "1",
+                           "--timeout", "30", *args],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)
 

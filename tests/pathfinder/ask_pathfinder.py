@@ -3,9 +3,10 @@
 
 Runs in the environment that is asked about. Each library is loaded in a
 process of its own (a fork), since what is loaded already changes the answer.
-Prints {"version", "items": [{"kind", "name", "path", "via", "error"}]}; path
-is null where nothing was found, and the file that was refused where one was
-found and does not load.
+Prints {"version", "items": [{"kind", "name", "path", "via", "error",
+"header"}]}; path is null where nothing was found, and the file that was
+refused where one was found and does not load; header is the file that a folder
+of headers must hold.
 """
 
 import json
@@ -23,9 +24,9 @@ from cuda.pathfinder._headers.header_descriptor import (  # noqa: E402
     HEADER_DESCRIPTORS)
 
 
-def item(kind, name, path=None, via=None, error=None):
+def item(kind, name, path=None, via=None, error=None, header=""):
     return {"kind": kind, "name": name, "path": path, "via": via,
-            "error": error}
+            "error": error, "header": header}
 
 
 def ask_lib(name):
@@ -61,7 +62,8 @@ def ask(kind, name):
     if kind == "header":
         found = pathfinder.locate_nvidia_header_directory(name)
         return item(kind, name, found and found.abs_path,
-                    found and found.found_via)
+                    found and found.found_via,
+                    header=HEADER_DESCRIPTORS[name].header_basename)
     if kind == "binary":
         return item(kind, name, pathfinder.find_nvidia_binary_utility(name))
     locate = (pathfinder.locate_static_lib if kind == "static"

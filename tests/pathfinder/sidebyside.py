@@ -20,6 +20,7 @@ import fnmatch
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 
@@ -74,6 +75,12 @@ def ask(environment, kiln):
     return theirs, ours
 
 
+def same_file(path, other, header):
+    """The same file; of two folders of headers, the same header in both."""
+    return (os.path.realpath(os.path.join(path, header)) ==
+            os.path.realpath(os.path.join(other, header)))
+
+
 def compare(environment, theirs, ours):
     """The differences of one environment."""
     answers = {(item["kind"], item["name"]): item for item in ours["items"]}
@@ -93,7 +100,7 @@ def compare(environment, theirs, ours):
             what = "kiln-only"
         elif path is None:
             what = "pathfinder-only"
-        elif os.path.realpath(path) != os.path.realpath(item["path"]):
+        elif not same_file(path, item["path"], item["header"]):
             what = "path"
         elif via in SCOPES and scope not in SCOPES[via]:
             what = "scope"
@@ -129,14 +136,18 @@ def read_reasons():
 
 def conditions(made):
     """What is true of this machine: not all differences show everywhere."""
-    out = {"-"}
+    out = {"-", "all" if made["all"] else "small"}
     cache = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE,
                            stderr=subprocess.DEVNULL, text=True, check=False)
-    if "libcudart.so" in cache.stdout:
-        out.add("system-cudart")
-    if os.path.isdir("/usr/local/cuda"):
+    found = re.search(r"libcudart\.so\.\S+ .*=> (\S+)", cache.stdout)
+    full = all(os.path.exists(os.path.join("/usr/local/cuda", name)) for name
+               in ("bin/nvcc", "nvvm/libdevice", "include/cublas.h"))
+    if found and full:
+        out.add("loader")
+        if os.path.islink(found.group(1)):
+            out.add("linked")
+    if full:
         out.add("local")
-    out.add("all" if made["all"] else "small")
     return out
 
 
