@@ -128,6 +128,9 @@ kiln_status_t kilni_loader_find(kiln_locate_t* locate, const char* name,
                                 kilni_trail_t* trail, const char** out_path,
                                 const char** out_via);
 void kilni_loader_deinit(kiln_locate_t* locate);
+// The folders that come before the cache, with what was passed over.
+kiln_status_t kilni_loader_folders(kiln_locate_t* locate,
+                                   kilni_place_t** out_place);
 
 // The path of a mapped object that is called `name`, by its file or its
 // SONAME; NULL if there is none. Lives as long as the disk.

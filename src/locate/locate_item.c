@@ -69,6 +69,14 @@ void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why) {
   kilni_str_add(&trail->text, kilni_sv_make("", 1));
 }
 
+void kilni_trail_append(kilni_trail_t* trail, const kilni_trail_t* lines) {
+  const uint32_t* marks = lines->marks;
+  const char* text = lines->text.data;
+  for (size_t i = 0; i < lines->count; i++) {
+    kilni_trail_add(trail, text + marks[2 * i], text + marks[2 * i + 1]);
+  }
+}
+
 kiln_status_t kilni_trail_status(const kilni_trail_t* trail) {
   if (!kiln_status_is_ok(trail->status) ||
       trail->text.failed != KILN_STATUS_OK) {

@@ -106,7 +106,8 @@ static kiln_status_t fill_folders(kiln_locate_t* locate, kilni_place_t* place) {
   return add_folders(locate, place, program.runpath, ":", "RUNPATH");
 }
 
-static kiln_status_t folders(kiln_locate_t* locate, kilni_place_t** out_place) {
+kiln_status_t kilni_loader_folders(kiln_locate_t* locate,
+                                   kilni_place_t** out_place) {
   kilni_place_t* place = &locate->places[KILN_LOCATE_SCOPE_LOADER];
   *out_place = place;
   if (place->ready) return NULL;
@@ -266,7 +267,7 @@ kiln_status_t kilni_loader_find(kiln_locate_t* locate, const char* name,
   *out_path = NULL;
   *out_via = "";
   kilni_place_t* place = NULL;
-  KILNI_RETURN_IF_ERROR(folders(locate, &place));
+  KILNI_RETURN_IF_ERROR(kilni_loader_folders(locate, &place));
   const kilni_root_t* roots = place->roots;
   for (size_t i = 0; i < place->count; i++) {
     KILNI_RETURN_IF_ERROR(

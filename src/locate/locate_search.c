@@ -217,14 +217,6 @@ static void search_init(kilni_search_t* search, kiln_locate_t* locate,
   kilni_trail_init(&search->trail, locate->allocator);
 }
 
-static void add_notes(kilni_search_t* search, const kilni_trail_t* notes) {
-  const uint32_t* marks = notes->marks;
-  for (size_t i = 0; i < notes->count; i++) {
-    kilni_trail_add(&search->trail, notes->text.data + marks[2 * i],
-                    notes->text.data + marks[2 * i + 1]);
-  }
-}
-
 static kiln_status_t run_scope(kilni_search_t* search, uint32_t scope) {
   switch (scope) {
     case KILN_LOCATE_SCOPE_OVERRIDE:
@@ -240,7 +232,7 @@ static kiln_status_t run_scope(kilni_search_t* search, uint32_t scope) {
   }
   kilni_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_place_get(search->locate, scope, &place));
-  add_notes(search, &place->notes);
+  kilni_trail_append(&search->trail, &place->notes);
   warn(search, place->warning);
   if (scope == KILN_LOCATE_SCOPE_WHEEL) {
     return kilni_search_wheels(search, place);
@@ -293,6 +285,7 @@ kiln_status_t kilni_search_all(kiln_locate_t* locate,
   search_init(&search, locate, plan);
   search.collect = &collect;
   kiln_status_t status = run(&search);
+  if (kiln_status_is_ok(status)) status = kilni_trail_status(&search.trail);
   if (kiln_status_is_ok(status) && *inout_count == 0) {
     status = kilni_search_keep(&search, &collect);
   }

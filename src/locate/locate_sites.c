@@ -18,9 +18,9 @@ typedef struct sites_t {
   kiln_locate_t* locate;
   kilni_place_t* place;
   const char* via;
-  const char* prefix;           // whose versions are visited
-  char version[VERSION_BYTES];  // "3.11"; "" where it is not known
-  bool user_site;               // the user's own folder counts
+  const char* prefix;              // whose versions are visited
+  char python[2 * VERSION_BYTES];  // "python3.11"; "" where it is not known
+  bool user_site;                  // the user's own folder counts
   bool found_version;
 } sites_t;
 
@@ -56,36 +56,39 @@ static kiln_status_t add_if_there(sites_t* sites, const char* path,
                          KILNI_LAYOUT_WHEEL);
 }
 
-// The user's own folder for a version of Python.
-static kiln_status_t add_user_site(sites_t* sites, const char* version) {
+// The user's own folder for one Python.
+static kiln_status_t add_user_site(sites_t* sites, const char* python) {
   const kiln_locate_t* locate = sites->locate;
   const char* home = kilni_place_env(locate, KILNI_ENV_HOME);
   if (!sites->user_site || home == NULL || home[0] != '/' ||
       kilni_place_env(locate, KILNI_ENV_PYTHONNOUSERSITE) != NULL) {
     return NULL;
   }
-  char rest[128];
   char path[KILNI_DISK_PATH_LIMIT];
-  snprintf(rest, sizeof(rest), ".local/lib/python%s/site-packages", version);
-  return add_if_there(sites, join(path, home, rest), "user site", NULL);
+  char above[KILNI_DISK_PATH_LIMIT];
+  join(path, home, ".local/lib");
+  join(above, path, python);
+  return add_if_there(sites, join(path, above, "site-packages"), "user site",
+                      NULL);
 }
 
-// <prefix>/<lib>/python<version>/<name>
+// <prefix>/<lib>/<python>/<name>
 static kiln_status_t add_library(sites_t* sites, const char* prefix,
-                                 const char* lib, const char* version,
+                                 const char* lib, const char* python,
                                  const char* name, bool* out_there) {
-  char rest[160];
   char path[KILNI_DISK_PATH_LIMIT];
-  snprintf(rest, sizeof(rest), "%s/python%s/%s", lib, version, name);
-  return add_if_there(sites, join(path, prefix, rest), sites->via, out_there);
+  char above[KILNI_DISK_PATH_LIMIT];
+  join(path, prefix, lib);
+  join(above, path, python);
+  return add_if_there(sites, join(path, above, name), sites->via, out_there);
 }
 
-// The folders of one version below a prefix.
+// The folders of one Python ("python3.11") below a prefix.
 static kiln_status_t add_version(sites_t* sites, const char* prefix,
-                                 const char* version, bool* out_there) {
+                                 const char* python, bool* out_there) {
   bool there = false;
   KILNI_RETURN_IF_ERROR(
-      add_library(sites, prefix, "lib", version, "site-packages", &there));
+      add_library(sites, prefix, "lib", python, "site-packages", &there));
   // lib64 is a folder of its own on some systems and a link to lib on others.
   char lib64[KILNI_DISK_PATH_LIMIT];
   char target[8];
@@ -94,26 +97,26 @@ static kiln_status_t add_version(sites_t* sites, const char* prefix,
       strcmp(target, "lib") == 0;
   bool there_too = false;
   if (!is_link) {
-    KILNI_RETURN_IF_ERROR(add_library(sites, prefix, "lib64", version,
+    KILNI_RETURN_IF_ERROR(add_library(sites, prefix, "lib64", python,
                                       "site-packages", &there_too));
   }
-  if (out_there != NULL) *out_there = there || there_too;
+  if (out_there != NULL) *out_there |= there || there_too;
   return NULL;
 }
 
 // Debian keeps what its packages install, and what the administrator does,
 // apart, and under another name.
-static kiln_status_t add_debian(sites_t* sites, const char* version) {
+static kiln_status_t add_debian(sites_t* sites, const char* python) {
   const char* usr = NULL;
   const char* local = NULL;
   kiln_locate_t* locate = sites->locate;
   KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/usr", &usr));
   KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/usr/local", &local));
   KILNI_RETURN_IF_ERROR(
-      add_library(sites, local, "lib", version, "dist-packages", NULL));
+      add_library(sites, local, "lib", python, "dist-packages", NULL));
   KILNI_RETURN_IF_ERROR(
-      add_library(sites, usr, "lib", "3", "dist-packages", NULL));
-  return add_library(sites, usr, "lib", version, "dist-packages", NULL);
+      add_library(sites, usr, "lib", "python3", "dist-packages", NULL));
+  return add_library(sites, usr, "lib", python, "dist-packages", NULL);
 }
 
 static bool is_system_prefix(sites_t* sites, const char* prefix) {
@@ -122,26 +125,26 @@ static bool is_system_prefix(sites_t* sites, const char* prefix) {
          strcmp(prefix + root, "/usr") == 0;
 }
 
-// One version of a Python that is no virtual environment.
+// One Python ("python3.11") that is no virtual environment.
 static kiln_status_t add_base_version(sites_t* sites, const char* prefix,
-                                      const char* version) {
-  KILNI_RETURN_IF_ERROR(add_user_site(sites, version));
-  KILNI_RETURN_IF_ERROR(add_version(sites, prefix, version, NULL));
+                                      const char* python) {
+  KILNI_RETURN_IF_ERROR(add_user_site(sites, python));
+  KILNI_RETURN_IF_ERROR(add_version(sites, prefix, python, NULL));
   if (!is_system_prefix(sites, prefix)) return NULL;
-  return add_debian(sites, version);
+  return add_debian(sites, python);
 }
 
 static kiln_status_t on_base_version(const char* name, void* user) {
   sites_t* sites = user;
   sites->found_version = true;
-  return add_base_version(sites, sites->prefix, name + strlen("python"));
+  return add_base_version(sites, sites->prefix, name);
 }
 
 // A Python that is no virtual environment, by its prefix; every version that
 // lies there if none is known.
 static kiln_status_t add_base(sites_t* sites, const char* prefix) {
-  if (sites->version[0] != 0) {
-    return add_base_version(sites, prefix, sites->version);
+  if (sites->python[0] != 0) {
+    return add_base_version(sites, prefix, sites->python);
   }
   char lib[KILNI_DISK_PATH_LIMIT];
   sites->prefix = prefix;
@@ -159,20 +162,14 @@ static kiln_status_t add_base(sites_t* sites, const char* prefix) {
 
 static kiln_status_t on_environment_version(const char* name, void* user) {
   sites_t* sites = user;
-  char path[KILNI_DISK_PATH_LIMIT];
-  char rest[KILNI_DISK_PATH_LIMIT];
-  char below[KILNI_DISK_PATH_LIMIT];
-  join(below, "lib", name);
-  join(rest, below, "site-packages");
-  return add_if_there(sites, join(path, sites->prefix, rest), sites->via,
-                      &sites->found_version);
+  return add_version(sites, sites->prefix, name, &sites->found_version);
 }
 
-// The folders of an environment; `sites->version` says which where it can.
+// The folders of an environment; `sites->python` says which where it can.
 static kiln_status_t add_environment(sites_t* sites, const char* prefix) {
   bool there = false;
-  if (sites->version[0] != 0) {
-    KILNI_RETURN_IF_ERROR(add_version(sites, prefix, sites->version, &there));
+  if (sites->python[0] != 0) {
+    KILNI_RETURN_IF_ERROR(add_version(sites, prefix, sites->python, &there));
   }
   if (there) return NULL;
   // Another Python has other names: pypy3.10, python3.13t.
@@ -189,11 +186,12 @@ static kiln_status_t add_environment(sites_t* sites, const char* prefix) {
   return NULL;
 }
 
+// Remembers "python3.11" for the version "3.11".
 static void set_version(sites_t* sites, kiln_string_view_t version) {
-  sites->version[0] = 0;
-  if (version.size >= sizeof(sites->version)) return;
-  if (version.size > 0) memcpy(sites->version, version.data, version.size);
-  sites->version[version.size] = 0;
+  sites->python[0] = 0;
+  if (version.size == 0 || version.size > VERSION_BYTES) return;
+  snprintf(sites->python, sizeof(sites->python), "python%.*s",
+           KILNI_SV(version));
 }
 
 // What an environment inherits from the Python it was made with.

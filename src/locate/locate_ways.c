@@ -265,6 +265,9 @@ static kiln_status_t take_named(kilni_search_t* search, uint32_t scope,
 kiln_status_t kilni_search_loader(kilni_search_t* search) {
   const kiln_locate_entry_t* entry = search->plan->entry;
   if (!search->locate->is_native) return NULL;
+  kilni_place_t* place = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_loader_folders(search->locate, &place));
+  kilni_trail_append(&search->trail, &place->notes);
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t major = 0;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/env.h"
+#include "base/str.h"
 #include "fault_run.h"
 
 static void each_row_is_filled(void** state) {
@@ -82,6 +83,53 @@ static void a_snapshot_holds_what_was_set(void** state) {
   assert_true(fault_run_allocations(snapshot_body, NULL, 0) >= 5);
 }
 
+static void families_have_members(void** state) {
+  (void)state;
+  kilni_env_t env;
+  assert_null(kilni_env_init(&env, kiln_allocator_libc()));
+  // Set by CTest; the empty one is none.
+  assert_string_equal(kilni_env_member(&env, "KILN_LOCATE_LIB_A"), "/a");
+  assert_string_equal(kilni_env_member(&env, "KILN_LOCATE_LIB_A1"), "/a1=x");
+  assert_null(kilni_env_member(&env, "KILN_LOCATE_LIB_B"));
+  assert_null(kilni_env_member(&env, "KILN_LOCATE_LIB_"));
+  assert_null(kilni_env_set_member(&env, "KILN_LOCATE_LIB_B", "/b"));
+  assert_null(kilni_env_set_member(&env, "KILN_LOCATE_LIB_A", "/c"));
+  kilni_env_t copy;
+  assert_null(kilni_env_copy(&env, kiln_allocator_libc(), &copy));
+  kilni_env_deinit(&env);
+  assert_string_equal(kilni_env_member(&copy, "KILN_LOCATE_LIB_A"), "/c");
+  assert_string_equal(kilni_env_text_by_name(&copy, "CUDA_PATH"), "/toolkit");
+  assert_null(kilni_env_text_by_name(&copy, "NO_ROW"));
+  size_t count = 0;
+  kiln_string_view_t name;
+  while (kilni_env_member_at(&copy, count, &name) != NULL) {
+    assert_true(kilni_sv_starts_with(name, "KILN_LOCATE_LIB_"));
+    count++;
+  }
+  assert_int_equal(count, 3);
+  assert_null(kilni_env_set_member(&copy, "KILN_LOCATE_LIB_A", NULL));
+  assert_null(kilni_env_member(&copy, "KILN_LOCATE_LIB_A"));
+  kilni_env_deinit(&copy);
+}
+
+static kiln_status_t copy_body(kiln_allocator_t allocator, void* user) {
+  kilni_env_t env;
+  kiln_status_t status = kilni_env_copy(user, allocator, &env);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_env_set_member(&env, "KILN_LOCATE_LIB_A", "/d");
+  }
+  kilni_env_deinit(&env);
+  return status;
+}
+
+static void a_copy_may_fail(void** state) {
+  (void)state;
+  kilni_env_t env;
+  assert_null(kilni_env_init(&env, kiln_allocator_libc()));
+  assert_true(fault_run_allocations(copy_body, &env, 0) >= 5);
+  kilni_env_deinit(&env);
+}
+
 static void wrong_values_name_their_variable(void** state) {
   (void)state;
   kilni_env_t env = {.allocator = kiln_allocator_libc()};
@@ -109,6 +157,8 @@ int main(void) {
       cmocka_unit_test(each_row_is_filled),
       cmocka_unit_test(every_default_can_be_read),
       cmocka_unit_test(a_snapshot_holds_what_was_set),
+      cmocka_unit_test(families_have_members),
+      cmocka_unit_test(a_copy_may_fail),
       cmocka_unit_test(wrong_values_name_their_variable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,63 @@ void world_remove(const world_t* world, const char* name) {
       nftw(world_path(world, name), remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+static void put_u32(uint8_t* at, uint32_t value) {
+  for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (8 * i));
+}
+
+// The form that glibc writes since 2.33: head, rows, texts, and an extension
+// with the names of the CPU levels 2 to 4.
+uint8_t* world_ldcache_bytes(const world_t* world, const world_library_t* rows,
+                             size_t count, size_t* out_size) {
+  size_t room = 48 + count * 24 + 8 + 16 + 12 + 64;
+  for (size_t i = 0; i < count; i++) {
+    room += strlen(rows[i].name) + WORLD_PATH_BYTES + 2;
+  }
+  uint8_t* data = calloc(1, room);
+  size_t at = 48 + count * 24;
+  memcpy(data, "glibc-ld.so.cache1.1", 20);
+  put_u32(data + 20, (uint32_t)count);
+  data[28] = 2;  // little endian
+  for (size_t i = 0; i < count; i++) {
+    uint8_t* row = data + 48 + i * 24;
+    const char* path = rows[i].path;
+    put_u32(row, rows[i].flags ? rows[i].flags : 0x0303);
+    put_u32(row + 4, (uint32_t)at);
+    at += (size_t)sprintf((char*)data + at, "%s", rows[i].name) + 1;
+    put_u32(row + 8, (uint32_t)at);
+    at += (size_t)sprintf((char*)data + at, "%s%s", path[0] == '/' ? "" : "/",
+                          path) +
+          1;
+    if (rows[i].level == 0) continue;
+    put_u32(row + 16, rows[i].level - 2);
+    put_u32(row + 20, 1u << 30);  // bit 62: an index
+  }
+  (void)world;
+  uint32_t names[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    names[i] = (uint32_t)at;
+    at += (size_t)sprintf((char*)data + at, "x86-64-v%u", i + 2) + 1;
+  }
+  at = (at + 3) & ~(size_t)3;
+  put_u32(data + 32, (uint32_t)at);
+  put_u32(data + at, 0xeaa42174u);
+  put_u32(data + at + 4, 1);
+  put_u32(data + at + 8, 1);
+  put_u32(data + at + 16, (uint32_t)at + 24);
+  put_u32(data + at + 20, 12);
+  for (size_t i = 0; i < 3; i++) put_u32(data + at + 24 + i * 4, names[i]);
+  *out_size = at + 36;
+  return data;
+}
+
+void world_ldcache(const world_t* world, const world_library_t* rows,
+                   size_t count) {
+  size_t size = 0;
+  uint8_t* data = world_ldcache_bytes(world, rows, count, &size);
+  world_write(world, "etc/ld.so.cache", data, size);
+  free(data);
+}
+
 void world_set(world_t* world, kilni_env_id_t id, const char* name) {
   assert_null(kilni_env_set(&world->env, id, world_path(world, name)));
 }

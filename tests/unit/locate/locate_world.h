@@ -11,7 +11,7 @@ enum { WORLD_PATH_BYTES = 4096 };
 // A system whose root is `root`, with nothing on its disk and nothing in its
 // environment. one-thread
 typedef struct world_t {
-  char root[64];
+  char root[256];
   kilni_env_t env;
   kiln_locate_options_t options;  // system_root is the world's
   kiln_locate_t* locate;          // made on first use
@@ -30,6 +30,21 @@ void world_text(const world_t* world, const char* name, const char* text);
 void world_folder(const world_t* world, const char* name);
 void world_link(const world_t* world, const char* name, const char* target);
 void world_remove(const world_t* world, const char* name);
+
+// A row of an ld.so.cache. thread-compatible
+typedef struct world_library_t {
+  const char* name;
+  const char* path;  // in the world, or absolute and then as it is
+  uint32_t flags;    // 0: a 64-bit x86 library
+  uint32_t level;    // 2 to 4: for x86-64-v2 to v4; 0: for any
+} world_library_t;
+
+// Writes etc/ld.so.cache, whose rows must be in its order, greatest first; or
+// only makes its bytes, which the caller frees.
+void world_ldcache(const world_t* world, const world_library_t* rows,
+                   size_t count);
+uint8_t* world_ldcache_bytes(const world_t* world, const world_library_t* rows,
+                             size_t count, size_t* out_size);
 
 // A variable that names a path in the world.
 void world_set(world_t* world, kilni_env_id_t id, const char* name);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: the secure mode: only what nobody else could have put there.
+#define _XOPEN_SOURCE 700
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "locate_world.h"
+
+#define LIB KILN_LOCATE_KIND_LIB
+#define KIT "usr/local/cuda/lib64/libnvrtc.so.13"
+
+// A world in the build's folder: below /tmp, which everybody can write, nothing
+// is trusted.
+static int setup(void** state) {
+  if (world_setup(state) != 0) return 1;
+  world_t* world = *state;
+  if (rmdir(world->root) != 0) return 1;
+  snprintf(world->root, sizeof(world->root), "%s/kiln-trust-XXXXXX",
+           KILN_TEST_BUILD_DIR);
+  return mkdtemp(world->root) == NULL;
+}
+
+// True if the folders above the tests belong to whom they should.
+static bool can_be_trusted(world_t* world) {
+  world_put(world, KIT);
+  world->options.secure = KILN_SWITCH_ON;
+  kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+  bool found = kiln_locate_item_found(item);
+  kiln_locate_item_release(item);
+  return found;
+}
+
+static void what_others_can_write(void** state) {
+  world_t* world = *state;
+  if (!can_be_trusted(world)) {
+    print_message("the build folder lies where others can write\n");
+    skip();
+  }
+  world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM, KIT);
+  static const struct {
+    const char* path;
+    mode_t mode;
+    const char* why;
+  } rows[] = {{KIT, 0666, "can be written by others"},
+              {KIT, 0664, "can be written by others"},
+              {"usr/local/cuda/lib64", 0777, "folder that others can write"},
+              {"usr/local", 01777, "folder that others can write"},
+              {"usr", 0775, "folder that others can write"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    const char* path = world_path(world, rows[i].path);
+    assert_int_equal(chmod(path, rows[i].mode), 0);
+    world_forget(world);
+    kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+    assert_false(kiln_locate_item_found(item));
+    assert_true(world_tried(item, world_path(world, KIT), rows[i].why));
+    kiln_locate_item_release(item);
+    // Nobody asked, nobody minds.
+    world->options.secure = KILN_SWITCH_OFF;
+    world_forget(world);
+    world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM, KIT);
+    world->options.secure = KILN_SWITCH_ON;
+    assert_int_equal(chmod(path, 0755), 0);
+  }
+}
+
+static void what_belongs_to_others(void** state) {
+  world_t* world = *state;
+  if (getuid() != 0 || !can_be_trusted(world)) {
+    print_message("only root can give files away\n");
+    skip();
+  }
+  assert_int_equal(chown(world_path(world, KIT), 12345, 0), 0);
+  world_forget(world);
+  kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+  assert_false(kiln_locate_item_found(item));
+  assert_true(
+      world_tried(item, world_path(world, KIT), "belongs to another user"));
+  kiln_locate_item_release(item);
+  assert_int_equal(chown(world_path(world, KIT), 0, 0), 0);
+  assert_int_equal(chown(world_path(world, "usr/local/cuda"), 12345, 0), 0);
+  world_forget(world);
+  item = world_find(world, LIB, "nvrtc");
+  assert_true(world_tried(item, world_path(world, KIT), "another user"));
+  kiln_locate_item_release(item);
+}
+
+static void links_are_followed_first(void** state) {
+  world_t* world = *state;
+  if (!can_be_trusted(world)) {
+    print_message("the build folder lies where others can write\n");
+    skip();
+  }
+  // A fine name for a file in a bad place.
+  world_put(world, "bad/libnvrtc.so.13");
+  assert_int_equal(chmod(world_path(world, "bad"), 0777), 0);
+  world_remove(world, KIT);
+  world_link(world, KIT, "../../../../bad/libnvrtc.so.13");
+  world_forget(world);
+  world_expect(world, LIB, "nvrtc", 0, NULL);
+  // And what is found has no link in its path that could be turned.
+  assert_int_equal(chmod(world_path(world, "bad"), 0755), 0);
+  world_forget(world);
+  kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+  char* real = NULL;
+  assert_null(kilni_path_real(kiln_allocator_libc(),
+                              world_path(world, "bad/libnvrtc.so.13"), &real));
+  assert_string_equal(kiln_locate_item_path(item), real);
+  kilni_strfree(kiln_allocator_libc(), real);
+  kiln_locate_item_release(item);
+}
+
+static void no_variable_counts(void** state) {
+  world_t* world = *state;
+  if (!can_be_trusted(world)) {
+    print_message("the build folder lies where others can write\n");
+    skip();
+  }
+  world_remove(world, KIT);
+  world_put(world, "kit/lib64/libnvrtc.so.13");
+  world_put(world,
+            "kit/lib/python3.11/site-packages/nvidia/cu13/lib/"
+            "libnvrtc.so.13");
+  static const kilni_env_id_t ids[] = {KILNI_ENV_CUDA_PATH, KILNI_ENV_CUDA_HOME,
+                                       KILNI_ENV_CONDA_PREFIX,
+                                       KILNI_ENV_VIRTUAL_ENV, KILNI_ENV_HOME};
+  for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+    world_set(world, ids[i], "kit");
+  }
+  world_set(world, KILNI_ENV_LD_LIBRARY_PATH, "kit/lib64");
+  world_set(world, KILNI_ENV_PYTHONPATH, "kit/lib/python3.11/site-packages");
+  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_NVRTC",
+                                   world_path(world, "kit/lib64")));
+  world_forget(world);
+  world_expect(world, LIB, "nvrtc", 0, NULL);
+  // What the caller names does.
+  const char* root = world_path(world, "kit");
+  world->options.roots = &root;
+  world->options.root_count = 1;
+  world_forget(world);
+  kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+  assert_int_equal(kiln_locate_item_scope(item), KILN_LOCATE_SCOPE_ROOT);
+  kiln_locate_item_release(item);
+}
+
+#define IN_A_WORLD(test) \
+  cmocka_unit_test_setup_teardown(test, setup, world_teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      IN_A_WORLD(what_others_can_write),
+      IN_A_WORLD(what_belongs_to_others),
+      IN_A_WORLD(links_are_followed_first),
+      IN_A_WORLD(no_variable_counts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
