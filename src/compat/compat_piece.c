@@ -21,8 +21,8 @@ static kiln_status_t line_unknown(kilni_check_t* check,
   kilni_fact_describe(&finding.message, fact);
   if (is_contested) {
     kilni_str_addf(&finding.message,
-                   ": what says its line disagrees; against it says %s: %s",
-                   fact->against, kilni_line_text(fact->against_line).text);
+                   ": what says its line disagrees, %s says %s", fact->against,
+                   kilni_line_text(fact->against_line).text);
     kilni_str_add_cstr(&finding.fix,
                        "install it again from one source: the file was "
                        "changed behind its installer's back");
@@ -243,7 +243,8 @@ static kiln_status_t other_majors(kilni_check_t* check,
                  (unsigned)major_a);
   kilni_fact_describe(&finding.message, b);
   kilni_str_addf(&finding.message,
-                 " for CUDA %u, in the same dynamic-link component '%s'",
+                 " is built for CUDA %u, and both are in the same dynamic-link "
+                 "component '%s'",
                  (unsigned)major_b, a->component);
   kilni_str_addf(&finding.fix,
                  "install the one of the other's major: wheels of such "
@@ -265,6 +266,8 @@ kiln_status_t kilni_rules_pair(kilni_check_t* check,
     return same_component(a, b) ? other_majors(check, a, b) : NULL;
   }
   if (a->line == 0 || b->line == 0 || a->line == b->line) return NULL;
+  // Two nvJitLinks serve two majors side by side; the rest is a use's affair.
+  if (is_linker(a) && is_linker(b)) return NULL;
   uint32_t rule = relation(a, b);
   return rule != 0 ? differs(check, rule, a, b) : NULL;
 }
