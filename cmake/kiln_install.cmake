@@ -11,12 +11,8 @@ install(TARGETS kiln_shared kiln_static EXPORT kiln_targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# The command finds its library beside it, wherever the two are moved.
+# The command has the library inside: it needs none beside it and may be moved.
 if(TARGET kiln_cli)
-  file(RELATIVE_PATH kiln_lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR}
-    ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(kiln_cli PROPERTIES OUTPUT_NAME kiln
-    INSTALL_RPATH "$ORIGIN/${kiln_lib_from_bin}")
   install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
