@@ -17,6 +17,7 @@
 #include "kiln/runtime.h"
 #include "kiln/status.h"
 #include "kiln/stream.h"
+#include "kiln/toolkit.h"
 #include "kiln/version.h"
 
 #endif  // KILN_KILN_H_

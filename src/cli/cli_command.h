@@ -60,13 +60,15 @@ extern const kilni_cli_command_t* const kilni_cli_commands[];
 extern const size_t kilni_cli_command_count;
 
 extern const kilni_cli_command_t kilni_cli_command_run;
+extern const kilni_cli_command_t kilni_cli_command_find;
+extern const kilni_cli_command_t kilni_cli_command_check;
 extern const kilni_cli_command_t kilni_cli_command_inspect;
 extern const kilni_cli_command_t kilni_cli_command_doctor;
 extern const kilni_cli_command_t kilni_cli_command_help;
 extern const kilni_cli_command_t kilni_cli_command_completion;
 
 // The command of that name, or NULL.
-const kilni_cli_command_t* kilni_cli_command_find(const char* name);
+const kilni_cli_command_t* kilni_cli_command_named(const char* name);
 
 // Takes `argv` apart, which starts with the sub-command's name. `given` and
 // `operands` have room for `argc` entries each. A usage error is

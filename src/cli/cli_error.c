@@ -56,6 +56,13 @@ bool kilni_cli_fail(kilni_cli_error_t* error, kiln_status_code_t code,
   return false;
 }
 
+bool kilni_cli_tell(kilni_cli_error_t* error, kiln_status_code_t code) {
+  memset(error, 0, sizeof(*error));
+  error->code = code;
+  error->is_told = true;
+  return false;
+}
+
 void kilni_cli_error_fix(kilni_cli_error_t* error, const char* format, ...) {
   char text[sizeof(error->fix)];
   va_list args;

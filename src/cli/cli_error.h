@@ -19,6 +19,7 @@ typedef struct kilni_cli_error_t {
   char native_domain[16];  // "" without a native part
   char native_name[96];
   int64_t native_number;
+  bool is_told;  // the results say it: only the exit code is left
 } kilni_cli_error_t;
 
 // Fills `error` and returns false. `fix` may be NULL.
@@ -27,6 +28,10 @@ bool kilni_cli_fail(kilni_cli_error_t* error, kiln_status_code_t code,
 
 // Ends `status`: true if it is OK, else fills `error` and returns false.
 bool kilni_cli_check(kilni_cli_error_t* error, kiln_status_t status);
+
+// For results that were written whole and are bad news: the command ends with
+// the exit code of `code` and no error text. Returns false.
+bool kilni_cli_tell(kilni_cli_error_t* error, kiln_status_code_t code);
 
 // Replaces the fix line.
 void kilni_cli_error_fix(kilni_cli_error_t* error, const char* format, ...)

@@ -9,7 +9,8 @@
 #define WIDTH 78
 
 const kilni_cli_command_t* const kilni_cli_commands[] = {
-    &kilni_cli_command_run,        &kilni_cli_command_inspect,
+    &kilni_cli_command_run,        &kilni_cli_command_find,
+    &kilni_cli_command_check,      &kilni_cli_command_inspect,
     &kilni_cli_command_doctor,     &kilni_cli_command_help,
     &kilni_cli_command_completion,
 };
@@ -21,7 +22,7 @@ static const char EXIT_CODES[] =
     "incompatible, 5 not enough is known, 6 not supported here, 7 compile or "
     "link failed, 8 device error, 9 out of memory.";
 
-const kilni_cli_command_t* kilni_cli_command_find(const char* name) {
+const kilni_cli_command_t* kilni_cli_command_named(const char* name) {
   for (size_t i = 0; i < kilni_cli_command_count; ++i)
     if (strcmp(kilni_cli_commands[i]->name, name) == 0)
       return kilni_cli_commands[i];

@@ -66,7 +66,7 @@ static bool run_main(int argc, char** argv, kilni_cli_error_t* error) {
     (void)printf("kiln %s\n", kiln_version_string());
     return kilni_cli_results_flush(stdout, error);
   }
-  const kilni_cli_command_t* command = kilni_cli_command_find(argv[1]);
+  const kilni_cli_command_t* command = kilni_cli_command_named(argv[1]);
   if (command == NULL) return fail_command(argv[1], error);
   return run_command(command, argc - 1, argv + 1, error);
 }

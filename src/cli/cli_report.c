@@ -65,7 +65,9 @@ static json_t* error_object(const kilni_cli_error_t* e) {
 
 int kilni_cli_error_report(FILE* out, bool json,
                            const kilni_cli_error_t* error) {
-  if (json) {
+  if (error->is_told) {
+    (void)fflush(out);
+  } else if (json) {
     kilni_cli_error_t ignored;
     (void)kilni_cli_json_write(out, error_object(error), &ignored);
   } else {

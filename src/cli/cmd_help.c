@@ -8,7 +8,7 @@
 static bool run_help(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   const kilni_cli_command_t* command = NULL;
   if (call->operand_count != 0) {
-    command = kilni_cli_command_find(call->operands[0]);
+    command = kilni_cli_command_named(call->operands[0]);
     if (command == NULL)
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                             "Write \"kiln help\" for the commands.",

@@ -97,33 +97,63 @@ static kiln_status_t fill_checked(const kilni_dynlib_t* library,
   return kilni_cuda_table_check(table);
 }
 
-kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
-                                    const char* library,
-                                    kiln_cuda_table_t* out_table,
-                                    kilni_dynlib_t** out_library) {
-  memset(out_table, 0, sizeof(*out_table));
-  *out_library = NULL;
+// Opens the library that is meant, unless it is the toolkit's stand-in.
+static kiln_status_t open_library(const kiln_host_t* host, const char* library,
+                                  const char** out_name,
+                                  kilni_dynlib_t** out_library) {
   const char* name = library;
   const char* chosen = host->env != NULL
                            ? kilni_env_text(host->env, KILNI_ENV_KILN_LIBCUDA)
                            : NULL;
   if (name == NULL && chosen != NULL && chosen[0] != '\0') name = chosen;
   if (name == NULL) name = default_name;
+  *out_name = name;
   if (is_stub_path(name)) return stub_error(name);
+  kiln_status_t status = kilni_dynlib_open(host->allocator, name, out_library);
+  return kilni_status_with_fix(
+      status,
+      name == default_name
+          ? "install the NVIDIA driver (the CUDA toolkit does not contain "
+            "it), or use the software device `soft`"
+          : "name an existing driver library, or leave KILN_LIBCUDA unset");
+}
 
+kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
+                                    const char* library,
+                                    kiln_cuda_table_t* out_table,
+                                    kilni_dynlib_t** out_library) {
+  memset(out_table, 0, sizeof(*out_table));
+  *out_library = NULL;
   kilni_dynlib_t* opened = NULL;
-  kiln_status_t status = kilni_dynlib_open(host->allocator, name, &opened);
-  if (!kiln_status_is_ok(status)) {
-    return kilni_status_with_fix(
-        status,
-        name == default_name
-            ? "install the NVIDIA driver (the CUDA toolkit does not contain "
-              "it), or use the software device `soft`"
-            : "name an existing driver library, or leave KILN_LIBCUDA unset");
-  }
-  status = fill_checked(opened, name, out_table);
+  const char* name = NULL;
+  KILNI_RETURN_IF_ERROR(open_library(host, library, &name, &opened));
+  kiln_status_t status = fill_checked(opened, name, out_table);
   if (!kiln_status_is_ok(status)) {
     memset(out_table, 0, sizeof(*out_table));
+    kilni_dynlib_close(opened);
+    return status;
+  }
+  *out_library = opened;
+  return NULL;
+}
+
+kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
+                                     const char* library, int* out_version,
+                                     kilni_dynlib_t** out_library) {
+  *out_version = 0;
+  *out_library = NULL;
+  kilni_dynlib_t* opened = NULL;
+  const char* name = NULL;
+  KILNI_RETURN_IF_ERROR(open_library(host, library, &name, &opened));
+  const char* path = kilni_dynlib_path(opened);
+  if (path[0] == '\0') path = name;
+  kiln_status_t status = NULL;
+  if (is_stub_path(path)) status = stub_error(path);
+  if (kiln_status_is_ok(status)) {
+    status = read_version(opened, path, out_version);
+  }
+  if (!kiln_status_is_ok(status)) {
+    *out_version = 0;
     kilni_dynlib_close(opened);
     return status;
   }

@@ -131,6 +131,18 @@ kiln_status_t kilni_cuda_table_open(const kiln_host_t* host,
                                     kiln_cuda_table_t* out_table,
                                     kilni_dynlib_t** out_library);
 
+// Only asks for the driver's CUDA version (13000 is 13.0), which needs neither
+// a table nor a driver that is new enough. NOT_FOUND and INCOMPATIBLE as above.
+// The caller closes `*out_library`.
+kiln_status_t kilni_cuda_version_ask(const kiln_host_t* host,
+                                     const char* library, int* out_version,
+                                     kilni_dynlib_t** out_library);
+
+// The display driver's release as NVML says it ("580.65.06"), with a NUL;
+// "" where there is no NVML, or none that answers. `capacity` above 0.
+kiln_status_t kilni_nvml_release_ask(const kiln_host_t* host, size_t capacity,
+                                     char* out_text);
+
 // ---- Provider: null ----
 
 // A device that does nothing and fails nothing: every row is there, each

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: pieces that were found, as JSON and as lines.
+#ifndef KILN_SRC_CLI_CLI_PIECE_REPORT_H_
+#define KILN_SRC_CLI_CLI_PIECE_REPORT_H_
+
+#include <jansson.h>
+
+#include "cli/cli_pieces.h"
+#include "cli/cli_report.h"
+
+// A string that may hold what is no UTF-8; null for NULL and "".
+json_t* kilni_cli_text_json(const char* text);
+
+// {"kind","name","found","path","scope","version","evidence","tried"...}
+json_t* kilni_cli_item_json(const kiln_toolkit_item_t* item);
+
+// Columns as wide as the widest entry. thread-compatible
+typedef struct kilni_cli_columns_t {
+  int name;
+  int version;
+  int path;
+} kilni_cli_columns_t;
+
+void kilni_cli_columns_fit(kilni_cli_columns_t* columns,
+                           const kiln_toolkit_item_t* item);
+void kilni_cli_item_print(FILE* out, const kilni_cli_columns_t* columns,
+                          const kiln_toolkit_item_t* item);
+// Evidence and every place that was looked at, indented.
+void kilni_cli_trail_print(FILE* out, const kiln_toolkit_item_t* item);
+
+#endif  // KILN_SRC_CLI_CLI_PIECE_REPORT_H_

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: pieces of a toolkit on the command line.
+#define _POSIX_C_SOURCE 200809L
+#include "cli/cli_pieces.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_BYTES 8192
+
+// ---- Folders ----
+
+// Adds a path, made absolute by the working directory that the user sees: the
+// library takes no other.
+static bool add_path(kilni_cli_where_t* where, const char* option,
+                     const char* path, kilni_cli_error_t* error) {
+  char here[PATH_BYTES];
+  if (path[0] == 0)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                          "the option --%s needs a path", option);
+  if (path[0] != '/') {
+    if (getcwd(here, sizeof(here)) == NULL)
+      return kilni_cli_fail(error, KILN_STATUS_IO_ERROR,
+                            "Give an absolute path.",
+                            "the working directory has no name");
+    if (!kilni_cli_buffer_add(&where->texts, here, strlen(here), error) ||
+        !kilni_cli_buffer_add(&where->texts, "/", 1, error))
+      return false;
+  }
+  return kilni_cli_buffer_add(&where->texts, path, strlen(path) + 1, error);
+}
+
+// Adds the values of an option; their count in `*count`.
+static bool add_paths(kilni_cli_where_t* where, const kilni_cli_call_t* call,
+                      const char* option, uint32_t* count,
+                      kilni_cli_error_t* error) {
+  for (size_t i = 0; i < call->given_count; ++i) {
+    if (strcmp(call->given[i].option->name, option) != 0) continue;
+    if (!add_path(where, option, call->given[i].value, error)) return false;
+    ++*count;
+  }
+  return true;
+}
+
+static bool point_at_paths(kilni_cli_where_t* where, kilni_cli_error_t* error) {
+  kiln_locate_options_t* o = &where->options;
+  size_t count = o->root_count + o->site_count + o->python_count;
+  if (count == 0) return true;
+  if (!kilni_cli_buffer_resize(&where->paths, count * sizeof(char*), error))
+    return false;
+  const char** paths = (const char**)(void*)where->paths.data;
+  const char* at = (const char*)where->texts.data;
+  for (size_t i = 0; i < count; ++i) {
+    paths[i] = at;
+    at += strlen(at) + 1;
+  }
+  o->roots = paths;
+  o->sites = paths + o->root_count;
+  o->pythons = paths + o->root_count + o->site_count;
+  return true;
+}
+
+// ---- Scopes ----
+
+static bool fail_scope(const char* text, size_t size,
+                       kilni_cli_error_t* error) {
+  const char* words[32];
+  size_t count = 0;
+  for (uint32_t i = 1; i < 32; ++i) {
+    const char* word = kiln_locate_scope_name(i);
+    if (word[0] != '?') words[count++] = word;
+  }
+  char given[64];
+  (void)snprintf(given, sizeof(given), "%.*s", (int)(size > 60 ? 60 : size),
+                 text);
+  const char* near = kilni_cli_nearest(given, words, count);
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                       "The scopes are: " KILNI_CLI_SCOPES ".",
+                       "there is no scope \"%s\"", given);
+  if (near != NULL)
+    kilni_cli_error_fix(
+        error, "Did you mean \"%s\"? The scopes are: " KILNI_CLI_SCOPES ".",
+        near);
+  return false;
+}
+
+static bool add_scopes(const kilni_cli_call_t* call, const char* option,
+                       uint32_t* mask, kilni_cli_error_t* error) {
+  for (size_t i = 0; i < call->given_count; ++i) {
+    if (strcmp(call->given[i].option->name, option) != 0) continue;
+    const char* text = call->given[i].value;
+    for (;;) {
+      size_t size = strcspn(text, ",");
+      kiln_string_view_t word = {text, size};
+      uint32_t scope = kiln_locate_scope_parse(word);
+      if (scope == 0) return fail_scope(text, size, error);
+      *mask |= KILN_LOCATE_SCOPE_BIT(scope);
+      if (text[size] == 0) break;
+      text += size + 1;
+    }
+  }
+  return true;
+}
+
+bool kilni_cli_where_read(kilni_cli_where_t* where,
+                          const kilni_cli_call_t* call,
+                          kilni_cli_error_t* error) {
+  memset(where, 0, sizeof(*where));
+  kiln_locate_options_t* o = &where->options;
+  *o = kiln_locate_options_default();
+  o->target = kilni_cli_option_value(call, "target");
+  if (kilni_cli_option_value(call, "secure") != NULL)
+    o->secure = KILN_SWITCH_ON;
+  if (kilni_cli_option_value(call, "hermetic") != NULL)
+    o->hermetic = KILN_SWITCH_ON;
+  return add_scopes(call, "scope", &o->require_scopes, error) &&
+         add_scopes(call, "require", &o->require_scopes, error) &&
+         add_scopes(call, "prefer", &o->prefer_scopes, error) &&
+         add_scopes(call, "forbid", &o->forbid_scopes, error) &&
+         add_paths(where, call, "root", &o->root_count, error) &&
+         add_paths(where, call, "site", &o->site_count, error) &&
+         add_paths(where, call, "python", &o->python_count, error) &&
+         point_at_paths(where, error);
+}
+
+void kilni_cli_where_deinit(kilni_cli_where_t* where) {
+  kilni_cli_buffer_deinit(&where->paths);
+  kilni_cli_buffer_deinit(&where->texts);
+}
+
+// ---- Names ----
+
+bool kilni_cli_piece_read(kilni_cli_piece_t* piece, const char* text,
+                          size_t size, uint32_t kind,
+                          kilni_cli_error_t* error) {
+  const char* colon = memchr(text, ':', size);
+  const char* name = text;
+  if (colon != NULL) {
+    kiln_string_view_t word = {text, (size_t)(colon - text)};
+    kind = kiln_locate_kind_parse(word);
+    name = colon + 1;
+  }
+  size_t length = size - (size_t)(name - text);
+  if (kind == 0)
+    return kilni_cli_fail(
+        error, KILN_STATUS_INVALID_ARGUMENT,
+        "Write KIND:NAME, e.g. lib:nvrtc; the kinds are lib, header, static, "
+        "bitcode, binary and stub.",
+        "\"%.*s\" names no kind", (int)(size > 200 ? 200 : size), text);
+  if (length == 0 || length >= sizeof(piece->name))
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "\"kiln find --all\" lists the names.",
+                          "\"%.*s\" has no name that could be found",
+                          (int)(size > 200 ? 200 : size), text);
+  piece->kind = kind;
+  memcpy(piece->name, name, length);
+  piece->name[length] = 0;
+  return true;
+}
+
+void kilni_cli_line_text(uint32_t line, char out[32]) {
+  out[0] = 0;
+  if (line == 0) return;
+  (void)snprintf(out, 32, "%" PRIu32 ".%" PRIu32, kiln_compat_line_major(line),
+                 kiln_compat_line_minor(line));
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// toolkit: the door. What runtime/ makes a context with.
+#ifndef KILN_SRC_TOOLKIT_TOOLKIT_H_
+#define KILN_SRC_TOOLKIT_TOOLKIT_H_
+
+#include "base/env.h"
+#include "kiln/toolkit.h"
+
+// As kiln_toolkit_create, with the environment of the caller, which is copied.
+kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
+                                   const kilni_env_t* env,
+                                   kiln_toolkit_t** out_toolkit);
+
+#endif  // KILN_SRC_TOOLKIT_TOOLKIT_H_

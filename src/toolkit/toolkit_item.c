@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// toolkit: a piece that was located, with everything that says its line.
+//
+// Gathers what locate/ read; compat/ concludes.
+#include <stdio.h>
+#include <string.h>
+
+#include "toolkit/toolkit_inside.h"
+
+// ---- Evidence ----
+
+// Evidence while it is gathered; its texts are offsets until the end, since
+// the buffer moves as it grows. one-thread
+typedef struct gather_t {
+  kiln_toolkit_item_t* item;
+  size_t texts[KILNI_TOOLKIT_MAX_EVIDENCE];
+} gather_t;
+
+// `what` "text", and where it was read.
+static void add(gather_t* gather, uint32_t source, uint32_t line,
+                const char* what, const char* text, const char* where) {
+  kiln_toolkit_item_t* item = gather->item;
+  if (line == 0 || item->evidence_count == KILNI_TOOLKIT_MAX_EVIDENCE) return;
+  uint32_t at = item->evidence_count++;
+  item->evidence[at].source = source;
+  item->evidence[at].line = line;
+  gather->texts[at] = item->texts.size;
+  kilni_str_add_cstr(&item->texts, what);
+  if (text != NULL && text[0] != 0) {
+    if (what[0] != 0) kilni_str_add_char(&item->texts, ' ');
+    kilni_str_add_cstr(&item->texts, text);
+  }
+  if (where != NULL && where[0] != 0) {
+    kilni_str_add_cstr(&item->texts, " (");
+    kilni_str_add_cstr(&item->texts, where);
+    kilni_str_add_char(&item->texts, ')');
+  }
+  kilni_str_add_char(&item->texts, 0);
+}
+
+static void add_wheel(gather_t* gather, const kilni_locate_owner_t* owner) {
+  kiln_compat_evidence_t wheel =
+      kiln_compat_evidence_of_wheel(owner->name, owner->version);
+  char text[512];
+  snprintf(text, sizeof(text), "%s %s", owner->name, owner->version);
+  add(gather, wheel.source, wheel.line, "wheel", text, NULL);
+}
+
+static void add_pins(gather_t* gather, const kilni_locate_facts_t* facts) {
+  for (uint32_t i = 0; i < facts->pin_count; i++) {
+    const kilni_locate_pin_t* pin = &facts->pins[i];
+    char text[640];
+    kiln_compat_evidence_t said = kiln_compat_evidence_of_pin(
+        pin->toolkit_version, pin->name, pin->specifier, facts->owner->name,
+        facts->owner->version);
+    snprintf(text, sizeof(text), "cuda-toolkit %s asks for %s%s",
+             pin->toolkit_version, pin->name, pin->specifier);
+    add(gather, said.source, said.line, text, NULL, NULL);
+  }
+}
+
+static void add_file(gather_t* gather, uint32_t source, const char* what,
+                     const kilni_locate_line_t* line) {
+  add(gather, source, line->line, what, line->text, line->path);
+}
+
+static void gather_all(gather_t* gather, const kilni_locate_facts_t* facts,
+                       const kilni_toolkit_call_t* call) {
+  add(gather, KILN_COMPAT_SOURCE_SYMBOL, facts->symbol.line, "symbol",
+      facts->symbol.text, NULL);
+  add(gather, KILN_COMPAT_SOURCE_TEXT, facts->release.line, "text",
+      facts->release.text, NULL);
+  add(gather, KILN_COMPAT_SOURCE_SIBLING, facts->sibling.line, "sibling",
+      facts->sibling.text, NULL);
+  if (call != NULL && call->name != NULL) {
+    add(gather, KILN_COMPAT_SOURCE_CALL, call->line, "call", call->name, NULL);
+  }
+  if (facts->owner != NULL) {
+    add_wheel(gather, facts->owner);
+    add_pins(gather, facts);
+  }
+  if (facts->header_same_owner) {
+    add_file(gather, KILN_COMPAT_SOURCE_HEADER, "cuda.h", &facts->header);
+  }
+  add_file(gather, KILN_COMPAT_SOURCE_VERSION_FILE, "version.json",
+           &facts->version_json);
+  add_file(gather, KILN_COMPAT_SOURCE_VERSION_FILE, "version.txt",
+           &facts->version_txt);
+}
+
+static kiln_status_t conclude(kiln_toolkit_item_t* item,
+                              const kilni_toolkit_call_t* call) {
+  gather_t gather = {.item = item};
+  item->evidence_count = 0;
+  kilni_str_deinit(&item->texts);
+  kilni_str_init(&item->texts, item->allocator, KILNI_TOOLKIT_TEXT_BYTES);
+  uint32_t class_id =
+      kiln_locate_entry_class(kiln_locate_item_entry(item->located));
+  if (class_id == KILN_LOCATE_CLASS_CTK) {
+    gather_all(&gather, item->facts, call);
+  }
+  KILNI_RETURN_IF_ERROR(kilni_str_status(&item->texts));
+  for (uint32_t i = 0; i < item->evidence_count; i++) {
+    item->evidence[i].text = item->texts.data + gather.texts[i];
+  }
+  item->conclusion =
+      kiln_compat_line_conclude(item->evidence, item->evidence_count);
+  return NULL;
+}
+
+// ---- Facts ----
+
+static kiln_status_t reader_get(kiln_toolkit_t* toolkit,
+                                kilni_locate_reader_t** out_reader) {
+  kilni_mutex_lock(&toolkit->lock);
+  kiln_status_t status = NULL;
+  if (toolkit->reader == NULL) {
+    status = kilni_locate_reader_create(toolkit->host.allocator,
+                                        toolkit->system_root, &toolkit->reader);
+  }
+  *out_reader = toolkit->reader;
+  kilni_locate_reader_retain(toolkit->reader);
+  kilni_mutex_unlock(&toolkit->lock);
+  return status;
+}
+
+static kiln_status_t read_facts(kiln_toolkit_item_t* item, uint32_t depth) {
+  const kiln_locate_entry_t* entry = kiln_locate_item_entry(item->located);
+  const char* root = kiln_locate_item_root(item->located);
+  kilni_locate_facts_query_t query = {0};
+  query.path = kiln_locate_item_file(item->located);
+  query.name = kiln_locate_entry_name(entry);
+  query.kind = kiln_locate_entry_kind(entry);
+  if (root[0] != 0) query.prefix = root;
+  if (root[0] != 0 &&
+      kiln_locate_item_scope(item->located) == KILN_LOCATE_SCOPE_WHEEL) {
+    query.sites = &root;
+    query.site_count = 1;
+  }
+  // Of a folder of headers the real path is the folder's.
+  if (query.kind != KILN_LOCATE_KIND_HEADER) {
+    query.real_path = kiln_locate_item_real_path(item->located);
+  }
+  return kilni_locate_facts_read(item->reader, &query, depth, &item->facts);
+}
+
+static bool needs_more(const kiln_toolkit_item_t* item) {
+  return kiln_locate_entry_class(kiln_locate_item_entry(item->located)) ==
+             KILN_LOCATE_CLASS_CTK &&
+         !item->conclusion.sufficient;
+}
+
+static kiln_status_t read_version(kiln_toolkit_t* toolkit,
+                                  kiln_toolkit_item_t* item,
+                                  const kilni_toolkit_call_t* call) {
+  KILNI_RETURN_IF_ERROR(reader_get(toolkit, &item->reader));
+  uint32_t depth =
+      toolkit->verify ? KILNI_LOCATE_FACTS_VERIFY : KILNI_LOCATE_FACTS_CHEAP;
+  kiln_status_t status = read_facts(item, depth);
+  if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
+    kiln_status_free(status);  // gone since it was found: nothing is known
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(status);
+  KILNI_RETURN_IF_ERROR(conclude(item, call));
+  if (toolkit->verify || !needs_more(item)) return NULL;
+  KILNI_RETURN_IF_ERROR(read_facts(item, KILNI_LOCATE_FACTS_VERIFY));
+  return conclude(item, call);
+}
+
+// ---- The piece as the rules see it ----
+
+static kiln_status_t take_tags(kiln_toolkit_item_t* item,
+                               const kiln_locate_entry_t* entry) {
+  uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_TAGS);
+  if (count == 0) return NULL;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(item->allocator, count, sizeof(char*), &block));
+  item->tags = block;
+  item->tag_count = count;
+  for (uint32_t i = 0; i < count; i++) {
+    item->tags[i] =
+        kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_TAGS, i);
+  }
+  return NULL;
+}
+
+static const char* release_of(const kilni_locate_facts_t* facts) {
+  if (facts->release_version != NULL) return facts->release_version;
+  if (facts->owner != NULL) return facts->owner->version;
+  // "libcudart.so.13.0.96" says more than "libcudart.so.13".
+  const char* text = facts->name_version;
+  return text != NULL && strchr(text, '.') != NULL ? text : "";
+}
+
+static void make_fact(kiln_toolkit_item_t* item,
+                      const kiln_locate_entry_t* entry) {
+  const kilni_locate_facts_t* facts = item->facts;
+  const kiln_compat_conclusion_t* said = &item->conclusion;
+  kiln_compat_fact_t* fact = &item->fact;
+  *fact = kiln_compat_fact_default();
+  fact->kind = kiln_locate_entry_kind(entry);
+  fact->class_id = kiln_locate_entry_class(entry);
+  fact->name = kiln_locate_entry_name(entry);
+  fact->component = kiln_locate_entry_component(entry);
+  fact->tags = item->tags;
+  fact->tag_count = item->tag_count;
+  fact->path = kiln_locate_item_path(item->located);
+  if (facts == NULL) return;
+  fact->line = said->line;
+  if (said->strongest != UINT32_MAX) {
+    fact->source = said->source;
+    fact->evidence = item->evidence[said->strongest].text;
+  }
+  if (said->against != UINT32_MAX) {
+    fact->against_line = item->evidence[said->against].line;
+    fact->against = item->evidence[said->against].text;
+  }
+  if (fact->class_id == KILN_LOCATE_CLASS_OTHER) {
+    fact->toolkit_major = facts->built.line != 0
+                              ? kiln_compat_line_major(facts->built.line)
+                              : kiln_locate_item_major(item->located);
+  }
+  if (facts->needs.line != 0) {
+    item->need.name = "nvJitLink";
+    item->need.line = facts->needs.line;
+    item->need.text = facts->needs.text;
+    fact->needs = &item->need;
+    fact->need_count = 1;
+  }
+}
+
+kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
+                                      kiln_locate_item_t* located,
+                                      const kilni_toolkit_call_t* call,
+                                      kiln_toolkit_item_t** out_item) {
+  *out_item = NULL;
+  kiln_allocator_t allocator = toolkit->host.allocator;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(allocator, sizeof(kiln_toolkit_item_t), &block));
+  kiln_toolkit_item_t* item = block;
+  item->allocator = allocator;
+  atomic_init(&item->references, 1);
+  item->located = located;
+  item->release = "";
+  item->conclusion = kiln_compat_line_conclude(NULL, 0);
+  kiln_locate_item_retain(located);
+  kilni_str_init(&item->texts, allocator, KILNI_TOOLKIT_TEXT_BYTES);
+  const kiln_locate_entry_t* entry = kiln_locate_item_entry(located);
+  kiln_status_t status = take_tags(item, entry);
+  if (kiln_status_is_ok(status) && kiln_locate_item_found(located)) {
+    status = read_version(toolkit, item, call);
+  }
+  if (!kiln_status_is_ok(status)) {
+    kiln_toolkit_item_release(item);
+    return status;
+  }
+  make_fact(item, entry);
+  if (item->facts != NULL) item->release = release_of(item->facts);
+  *out_item = item;
+  return NULL;
+}
+
+bool kilni_toolkit_item_same(const kiln_toolkit_item_t* a,
+                             const kiln_toolkit_item_t* b) {
+  return kiln_locate_item_entry(a->located) ==
+             kiln_locate_item_entry(b->located) &&
+         strcmp(kiln_locate_item_real_path(a->located),
+                kiln_locate_item_real_path(b->located)) == 0;
+}
+
+// ---- Accessors ----
+
+void kiln_toolkit_item_retain(kiln_toolkit_item_t* item) {
+  if (item == NULL) return;
+  atomic_fetch_add_explicit(&item->references, 1, memory_order_relaxed);
+}
+
+void kiln_toolkit_item_release(kiln_toolkit_item_t* item) {
+  if (item == NULL || atomic_fetch_sub_explicit(&item->references, 1,
+                                                memory_order_acq_rel) != 1) {
+    return;
+  }
+  kiln_locate_item_release(item->located);
+  kilni_locate_reader_release(item->reader);
+  kilni_str_deinit(&item->texts);
+  kilni_free_array(item->allocator, item->tags, item->tag_count, sizeof(char*));
+  kilni_free(item->allocator, item, sizeof(*item));
+}
+
+kiln_locate_item_t* kiln_toolkit_item_located(const kiln_toolkit_item_t* item) {
+  return item->located;
+}
+
+uint32_t kiln_toolkit_item_line(const kiln_toolkit_item_t* item) {
+  return item->conclusion.line;
+}
+
+const char* kiln_toolkit_item_release_text(const kiln_toolkit_item_t* item) {
+  return item->release;
+}
+
+kiln_compat_conclusion_t kiln_toolkit_item_conclusion(
+    const kiln_toolkit_item_t* item) {
+  return item->conclusion;
+}
+
+uint32_t kiln_toolkit_item_evidence_count(const kiln_toolkit_item_t* item) {
+  return item->evidence_count;
+}
+
+const kiln_compat_evidence_t* kiln_toolkit_item_evidence(
+    const kiln_toolkit_item_t* item, uint32_t index) {
+  return index < item->evidence_count ? &item->evidence[index] : NULL;
+}
+
+const kiln_compat_fact_t* kiln_toolkit_item_fact(
+    const kiln_toolkit_item_t* item) {
+  return &item->fact;
+}
