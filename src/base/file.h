@@ -51,6 +51,8 @@ uint32_t kilni_file_user(void);  // the user id that files are opened with
 // link or cannot be read.
 bool kilni_link_read(const char* path, size_t capacity, char* out_target);
 
+bool kilni_link_is(const char* path);  // its last part
+
 // Calls `fn` for each entry of a folder except . and .., as the system gives
 // them and with no copy of the list. 0, or errno.
 typedef bool (*kilni_dir_fn_t)(const char* name, void* user);

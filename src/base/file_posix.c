@@ -313,6 +313,11 @@ bool kilni_link_read(const char* path, size_t capacity, char* out_target) {
   return true;
 }
 
+bool kilni_link_is(const char* path) {
+  char target[1];
+  return readlink(path, target, sizeof(target)) > 0;
+}
+
 int kilni_dir_scan(const char* path, kilni_dir_fn_t fn, void* user) {
   DIR* folder = opendir(path);
   if (folder == NULL) return errno;

@@ -307,9 +307,8 @@ kiln_status_t kilni_disk_look(kilni_disk_t* disk, const char* path,
   return NULL;
 }
 
-// The real path of something that exists, by way of its folder's, which is
-// asked once for all that lies in it.
-static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
+static kiln_status_t resolve_whole(kilni_disk_t* disk,
+                                   kilni_disk_node_t* node) {
   char* whole = NULL;
   kiln_status_t status = kilni_path_real(disk->allocator, node->path, &whole);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
@@ -317,6 +316,32 @@ static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
   status = kilni_disk_text(disk, kilni_sv(whole), &node->real);
   kilni_strfree(disk->allocator, whole);
   return status;
+}
+
+// By way of its folder's real path, which is asked once for all that lies in
+// it; whole where the last part is a link itself.
+static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
+  const char* last = last_part(node);
+  size_t above = (size_t)(last - node->path);
+  bool odd = last[0] == 0 || strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
+  char path[KILNI_DISK_PATH_LIMIT];
+  if (above < 2 || odd || node->kind != KILNI_FILE_REGULAR) {
+    return resolve_whole(disk, node);
+  }
+  kilni_disk_node_t* dir = NULL;
+  KILNI_RETURN_IF_ERROR(
+      node_of(disk, kilni_sv_make(node->path, above - 1), &dir));
+  if (dir->real == NULL) KILNI_RETURN_IF_ERROR(resolve_whole(disk, dir));
+  size_t size = strlen(dir->real);
+  size_t name = strlen(last);
+  if (size < 2 || size + name + 2 > sizeof(path)) {
+    return resolve_whole(disk, node);
+  }
+  memcpy(path, dir->real, size);
+  path[size] = '/';
+  memcpy(path + size + 1, last, name + 1);
+  if (kilni_link_is(path)) return resolve_whole(disk, node);
+  return kilni_disk_text(disk, kilni_sv(path), &node->real);
 }
 
 kiln_status_t kilni_disk_real(kilni_disk_t* disk, const char* path,

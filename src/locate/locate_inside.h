@@ -48,6 +48,8 @@ typedef struct kilni_loader_t {
   size_t size;
   const char* why;  // the cache cannot be used: why; else NULL
   const char* path;
+  bool knows_merged;
+  bool merged;  // /lib is a link to /usr/lib
 } kilni_loader_t;
 
 struct kiln_locate_t {

@@ -239,14 +239,17 @@ static kiln_status_t in_default_folders(kiln_locate_t* locate, const char* name,
                                         kilni_trail_t* trail,
                                         const char** out_path) {
   // Where / and /usr are one, the second spelling is enough.
-  const char* lib = NULL;
-  char target[16];
+  kilni_loader_t* loader = &locate->loader;
   *out_path = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/lib", &lib));
-  bool merged = kilni_link_read(lib, sizeof(target), target);
+  if (!loader->knows_merged) {
+    const char* lib = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/lib", &lib));
+    loader->merged = kilni_link_is(lib);
+    loader->knows_merged = true;
+  }
   static const char* const formats[] = {
       "/lib/%s", "/lib64", "/lib", "/usr/lib/%s", "/usr/lib64", "/usr/lib"};
-  for (size_t i = merged ? 3 : 0; *out_path == NULL && i < 6; i++) {
+  for (size_t i = loader->merged ? 3 : 0; *out_path == NULL && i < 6; i++) {
     char text[256];
     const char* folder = NULL;
     if (i % 3 == 0) {

@@ -41,8 +41,9 @@ static size_t put_folder(kilni_search_t* search, const char* root,
   if (dir[0] != 0) search->path[size++] = '/';
   while (dir[0] != 0) {
     const char* text = NULL;
-    if (strncmp(dir, "{target}", 8) == 0) text = target;
-    if (strncmp(dir, "{multiarch}", 11) == 0) text = search->locate->multiarch;
+    if (dir[0] == '{') {
+      text = dir[1] == 't' ? target : search->locate->multiarch;
+    }
     if (text != NULL) {
       size_t length = strlen(text);
       if (size + length >= room) return 0;

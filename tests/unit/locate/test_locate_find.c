@@ -471,6 +471,47 @@ static void every_copy(void** state) {
   kiln_locate_set_release(set);
 }
 
+static void an_answer_stays(void** state) {
+  world_t* world = *state;
+  world_put(world, "kit/lib64/libnvrtc.so.13");
+  world_expect(world, LIB, "nvrtc", 0, NULL);
+  // Neither the environment nor the disk is asked again.
+  world_set(world, KILNI_ENV_CUDA_PATH, "kit");
+  world_expect(world, LIB, "nvrtc", 0, NULL);
+  world_put(world, "usr/local/cuda/lib64/libnvrtc.so.12");
+  world_expect(world, LIB, "nvrtc", 0, NULL);
+  kiln_locate_item_t* first = world_find(world, LIB, "nvrtc");
+  kiln_locate_item_t* again = world_find(world, LIB, "nvrtc");
+  assert_ptr_equal(first, again);
+  kiln_locate_item_release(first);
+  kiln_locate_item_release(again);
+  // The disk is, after a refresh; the environment belongs to the context.
+  kiln_locate_refresh(world->locate);
+  world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM,
+               "usr/local/cuda/lib64/libnvrtc.so.12");
+  world_forget(world);
+  world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_CUDA_PATH,
+               "kit/lib64/libnvrtc.so.13");
+}
+
+static void every_folder_of_a_root(void** state) {
+  world_t* world = *state;
+  // The first folder is there and has it not.
+  world_put(world, "conda/lib/other.a");
+  world_put(world, "conda/targets/x86_64-linux/lib/libcudadevrt.a");
+  world_put(world, "kit/lib64/other.so");
+  world_put(world, "kit/lib/libcufft.so.12");
+  world_put(world, "kit/nvvm/lib64/libnvvm.so.4");
+  world_set(world, KILNI_ENV_CONDA_PREFIX, "conda");
+  world_set(world, KILNI_ENV_CUDA_PATH, "kit");
+  world_expect(world, STATIC, "cudadevrt", KILN_LOCATE_SCOPE_CONDA,
+               "conda/targets/x86_64-linux/lib/libcudadevrt.a");
+  world_expect(world, LIB, "cufft", KILN_LOCATE_SCOPE_CUDA_PATH,
+               "kit/lib/libcufft.so.12");
+  world_expect(world, LIB, "nvvm", KILN_LOCATE_SCOPE_CUDA_PATH,
+               "kit/nvvm/lib64/libnvvm.so.4");
+}
+
 static void names_that_are_none(void** state) {
   world_t* world = *state;
   static const struct {
@@ -604,6 +645,8 @@ int main(void) {
       IN_A_WORLD(another_machines_target),
       IN_A_WORLD(folders_with_versions_in_their_names),
       IN_A_WORLD(every_copy),
+      IN_A_WORLD(an_answer_stays),
+      IN_A_WORLD(every_folder_of_a_root),
       IN_A_WORLD(names_that_are_none),
       IN_A_WORLD(options_that_are_wrong),
       IN_A_WORLD(the_public_door),
