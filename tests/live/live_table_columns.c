@@ -257,7 +257,7 @@ static void ask_memory(live_t* live) {
 }
 
 static void nothing_on_the_host(void* user) {
-  *(int*)user = 1;
+  (void)user;
 }
 
 static void ask_streams_and_events(live_t* live) {
@@ -275,7 +275,7 @@ static void ask_streams_and_events(live_t* live) {
   ASK(cuStreamGetCtx, live->stream, &context);
   ASK(cuStreamGetFlags, live->stream, &flags);
   ASK(cuStreamGetPriority, live->stream, &number);
-  ASK(cuLaunchHostFunc, live->stream, nothing_on_the_host, &number);
+  ASK(cuLaunchHostFunc, live->stream, nothing_on_the_host, NULL);
   must(live->t.cuStreamSynchronize(live->stream), "cuStreamSynchronize");
   ASK(cuEventCreate, &event, 0);
   ASK(cuEventQuery, live->event);
@@ -367,7 +367,7 @@ int main(void) {
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = kiln_allocator_libc();
-  kilni_dynlib_t* library = NULL;
+  static kilni_dynlib_t* library;  // never closed: the driver keeps threads
   kiln_status_t status = kilni_cuda_table_open(&host, NULL, &live.t, &library);
   if (!kiln_status_is_ok(status)) {
     printf("skipped: %s\n", kiln_status_message(status));

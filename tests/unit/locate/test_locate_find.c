@@ -405,8 +405,9 @@ static void both_spellings(void** state) {
   assert_null(
       kiln_locate_find_beside(world->locate, item, HEADER, "cufft", &header));
   assert_false(kiln_locate_item_found(header));
+  kiln_locate_item_t* none = NULL;
   kiln_status_t status =
-      kiln_locate_find_beside(world->locate, header, HEADER, "nvrtc", &item);
+      kiln_locate_find_beside(world->locate, header, HEADER, "nvrtc", &none);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_STATE);
   kiln_status_free(status);
   kiln_locate_item_release(header);
