@@ -99,8 +99,8 @@ kiln_compat_spec_admits_line(const char* spec, uint32_t line, bool* out_admits);
 // What says a line, strongest first: value, enum, word, confidence, what it
 // is. A confidence of 0 proves nothing.
 #define KILN_COMPAT_SOURCES(X)                                             \
-  X(1, SYMBOL, "symbol", 6, "versioned symbols of the file")               \
-  X(2, TEXT, "text", 6, "the release text inside the file")                \
+  X(1, SYMBOL, "symbol", 7, "versioned symbols of the file")               \
+  X(2, TEXT, "text", 7, "the release text inside the file")                \
   X(3, SIBLING, "sibling", 6, "the versioned name of a file beside it")    \
   X(4, CALL, "call", 5, "the version call of the loaded library")          \
   X(5, WHEEL, "wheel", 4, "the version of the owning wheel")               \
@@ -117,7 +117,7 @@ enum { KILN_COMPAT_SOURCES(KILN_COMPAT_SOURCE_ENUM) };
 // The word of a source; "?" for a value that is none. Static. Since 0.1.
 KILN_API const char* kiln_compat_source_word(uint32_t source);
 
-// The confidence of a source, 0 to 6. Since 0.1.
+// The confidence of a source, 0 to 7. Since 0.1.
 KILN_API uint32_t kiln_compat_source_confidence(uint32_t source);
 
 // One thing that says a line. thread-compatible

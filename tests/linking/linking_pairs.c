@@ -268,7 +268,7 @@ static int run_pair(const char* nvrtc_path, const char* linker_path) {
   static const uint32_t artifacts[] = {KILN_COMPAT_ARTIFACT_LTOIR,
                                        KILN_COMPAT_ARTIFACT_PTX,
                                        KILN_COMPAT_ARTIFACT_CUBIN};
-  for (size_t i = 0; agrees && i < 3; i++) {
+  for (size_t i = 0; from != 0 && to != 0 && i < 3; i++) {
     agrees = try_use(nvrtc, from, linker, to, artifacts[i]) && agrees;
   }
   fflush(stdout);

@@ -50,7 +50,8 @@ static void stronger_wins_and_the_rest_is_named(void** state) {
   // In the order of their strength, each saying a line of its own.
   kiln_compat_evidence_t evidence[] = {
       SAYS(VERSION_FILE, 12060), SAYS(HEADER, 12070), SAYS(EXACT_PIN, 12080),
-      SAYS(WHEEL, 12090),        SAYS(CALL, 13000),   SAYS(TEXT, 13010),
+      SAYS(WHEEL, 12090),        SAYS(CALL, 13000),   SAYS(SIBLING, 13010),
+      SAYS(TEXT, 13020),
   };
   for (uint32_t count = 1; count <= COUNT(evidence); count++) {
     kiln_compat_conclusion_t out = kiln_compat_line_conclude(evidence, count);
