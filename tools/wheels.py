@@ -147,10 +147,26 @@ def make_toolkit(path, wheels):
     unpack(path, wheels, in_toolkit)
     os.symlink("targets/x86_64-linux/include", os.path.join(path, "include"))
     os.symlink("targets/x86_64-linux/lib", os.path.join(path, "lib64"))
+    os.makedirs(os.path.join(path, "extras", "CUPTI"))
+    for name, target in (("include", "include"), ("lib64", "lib")):
+        os.symlink("../../targets/x86_64-linux/" + target,
+                   os.path.join(path, "extras", "CUPTI", name))
+
+
+def make_odd(folder):
+    """A root that looks like a pattern, and a product's root."""
+    link = os.path.join(folder, "toolkit[13]")
+    if not os.path.lexists(link):
+        os.symlink("toolkit", link)
+    include = os.path.join(folder, "product", "include")
+    os.makedirs(include, exist_ok=True)
+    for name in ("cudnn.h", "nccl.h"):
+        with open(os.path.join(include, name), "w", encoding="utf-8") as file:
+            file.write("/* only to be found */\n")
 
 
 def environments(folder):
-    """Name, what it is, which wheels, variables."""
+    """Name, what it is, which wheels, variables (PWD: where it is run)."""
     toolkit = os.path.join(folder, "toolkit")
     other = os.path.join(folder, "toolkit-lines")
     conda = os.path.join(folder, "conda")
@@ -185,6 +201,13 @@ def environments(folder):
          {"CONDA_PREFIX": conda, "CUDA_PATH": other}),
         ("local", "CUDA_PATH is this machine's", "none",
          {"CUDA_PATH": "/usr/local/cuda"}),
+        ("glob", "CUDA_PATH has brackets in its name", "none",
+         {"CUDA_PATH": os.path.join(folder, "toolkit[13]")}),
+        ("product", "CUDNN_PATH and NCCL_HOME, headers only", "none",
+         {"CUDNN_PATH": os.path.join(folder, "product"),
+          "NCCL_HOME": os.path.join(folder, "product")}),
+        ("here", "an empty CONDA_PREFIX, a toolkit as working directory",
+         "none", {"CONDA_PREFIX": "", "PWD": toolkit}),
     ]
 
 
@@ -213,6 +236,7 @@ def main():
     make_toolkit(os.path.join(folder, "toolkit"), sets["13"])
     make_toolkit(os.path.join(folder, "toolkit-lines"), sets["lines"])
     unpack(os.path.join(folder, "conda"), sets["13"], in_conda)
+    make_odd(folder)
     out = []
     for name, what, of, variables in environments(folder):
         path = os.path.join(folder, "venv-" + of)

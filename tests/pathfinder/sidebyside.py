@@ -8,8 +8,9 @@ FOLDER is what tools/wheels.py made. In each environment, for every name that
 cuda-pathfinder knows, both answers are compared: found or not, the path (with
 links resolved) and the scope. Each difference must be explained by a line of
 differences.txt, and each line must explain one; anything else fails. With
---report, what was compared is written as a page. Exits with 77 where there
-are no environments.
+--report, what was compared is written as a page. With --clean, this machine's
+own CUDA is hidden first (in a mount namespace, which takes root). Exits with
+77 where there are no environments, or nothing can be hidden.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 
@@ -58,7 +60,8 @@ def variables(environment):
 def run(command, environment):
     done = subprocess.run(command, env=variables(environment), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          check=False, timeout=300, cwd="/")
+                          check=False, timeout=300,
+                          cwd=environment["variables"].get("PWD", "/"))
     try:
         return json.loads(done.stdout)
     except ValueError:
@@ -69,7 +72,7 @@ def run(command, environment):
 
 def ask(environment, kiln):
     python = os.path.join(environment["venv"], "bin", "python")
-    theirs = run([python, "-I", os.path.join(HERE, "ask_pathfinder.py")],
+    theirs = run([python, "-I", "-B", os.path.join(HERE, "ask_pathfinder.py")],
                  environment)
     ours = run([kiln, "find", "--all", "--json"], environment)
     return theirs, ours
@@ -180,17 +183,47 @@ def report(path, made, counts, reasons, version):
         file.write("\n".join(lines) + "\n")
 
 
+# Hides toolkits and gives the loader a cache of its default folders alone.
+CLEAN = """
+mount --make-rprivate / || exit 77
+for folder in /usr/local/cuda-* /opt/cuda /opt/nvidia; do
+  [ -d "$folder" ] && { mount -t tmpfs none "$folder" || exit 77; }
+done
+/sbin/ldconfig -f /dev/null -C "$1" -X || exit 77
+mount --bind "$1" /etc/ld.so.cache || exit 77
+shift
+exec "$@"
+"""
+
+
+def in_clean_machine(environments):
+    """The same command where there is no CUDA; its exit code."""
+    command = [sys.executable, *(arg for arg in sys.argv if arg != "--clean")]
+    cache = os.path.join(environments, "ld.so.cache")
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", CLEAN, "sh",
+                           cache, *command], check=False)
+    if done.returncode == SKIP:
+        print("skipped: nothing can be hidden here")
+    return SKIP if done.returncode == 127 else done.returncode
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kiln", required=True)
     parser.add_argument("--environments", required=True)
     parser.add_argument("--report")
+    parser.add_argument("--clean", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     listed = os.path.join(options.environments, "environments.json")
     if not os.path.exists(listed):
         print("skipped: no environments (tools/wheels.py makes them)")
         return SKIP
+    if options.clean:
+        if os.geteuid() != 0 or shutil.which("unshare") is None:
+            print("skipped: hiding this machine's CUDA takes root and unshare")
+            return SKIP
+        return in_clean_machine(os.path.abspath(options.environments))
     with open(listed, encoding="utf-8") as file:
         made = json.load(file)
     reasons = read_reasons()
