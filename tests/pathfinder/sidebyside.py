@@ -8,7 +8,7 @@ FOLDER is what tools/wheels.py made. In each environment, for every name that
 cuda-pathfinder knows, both answers are compared: found or not, the path (with
 links resolved) and the scope. Each difference must be explained by a line of
 differences.txt, and each line must explain one; anything else fails. With
---report, what was compared is written as a page. With --clean, this machine's
+--report, what was compared is added to a page. With --clean, this machine's
 own CUDA is hidden first (in a mount namespace, which takes root). Exits with
 77 where there are no environments, or nothing can be hidden.
 """
@@ -154,9 +154,12 @@ def conditions(made):
     return out
 
 
-def report(path, made, counts, reasons, version):
-    lines = [
-        "# Side by side with cuda-pathfinder %s" % version, "",
+def report(path, made, counts, reasons, version, hidden):
+    lines = []
+    if not os.path.exists(path):
+        lines = ["# Side by side with cuda-pathfinder %s" % version, ""]
+    lines += [
+        "## This machine" + (", its own CUDA hidden" if hidden else ""), "",
         "Written by `tests/pathfinder/sidebyside.py --report` on %s, %s, "
         "CPython %s, %s wheels." % (
             datetime.date.today(), platform.machine(),
@@ -171,7 +174,7 @@ def report(path, made, counts, reasons, version):
         lines.append("| %s | %s | %d | %d | %d | %d |" % (
             environment["name"], environment["what"], asked, found,
             asked - differing, differing))
-    lines += ["", "## What differs, and why", "",
+    lines += ["", "What differs, and why:", "",
               "| how often | what | kinds | names | why |",
               "|---|---|---|---|---|"]
     for reason in reasons:
@@ -179,8 +182,8 @@ def report(path, made, counts, reasons, version):
             lines.append("| %d | %s | %s | %s | %s |" % (
                 reason.used, reason.globs[0], reason.globs[1],
                 reason.globs[2].replace("*", "any"), reason.reason))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n\n")
 
 
 # Hides toolkits and gives the loader a cache of its default folders alone.
@@ -198,7 +201,8 @@ exec "$@"
 
 def in_clean_machine(environments):
     """The same command where there is no CUDA; its exit code."""
-    command = [sys.executable, *(arg for arg in sys.argv if arg != "--clean")]
+    command = [sys.executable, *(arg for arg in sys.argv if arg != "--clean"),
+               "--hidden"]
     cache = os.path.join(environments, "ld.so.cache")
     done = subprocess.run(["unshare", "--mount", "sh", "-c", CLEAN, "sh",
                            cache, *command], check=False)
@@ -213,6 +217,8 @@ def main():
     parser.add_argument("--environments", required=True)
     parser.add_argument("--report")
     parser.add_argument("--clean", action="store_true")
+    parser.add_argument("--hidden", action="store_true",
+                        help="said by --clean to itself")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     listed = os.path.join(options.environments, "environments.json")
@@ -259,7 +265,7 @@ def main():
                                                            reason.reason))
     if options.report:
         report(options.report, made, counts, reasons,
-               answers[0][0]["version"])
+               answers[0][0]["version"], options.hidden)
     print("%d environments, %d answers compared, %d explained, %d not, "
           "%d idle lines" % (
               len(answers), compared, sum(reason.used for reason in reasons),
