@@ -3,7 +3,8 @@
 // base: the reader of ELF files.
 //
 // The head of the file is read once; what lies in it costs nothing more, which
-// for most libraries is all but .dynamic.
+// for most libraries is all but .dynamic. Small reads elsewhere go through one
+// piece that is kept.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -71,7 +72,27 @@ kiln_status_t kilni_elf_fetch(const kilni_elf_t* elf, uint64_t offset,
   if (offset > elf->window.size || size > elf->window.size - offset) {
     return kilni_elf_broken(elf, "a table lies beyond its end");
   }
-  return kilni_window_read(&elf->window, offset, size, out);
+  if (size > KILNI_ELF_PIECE_SMALL) {
+    return kilni_window_read(&elf->window, offset, size, out);
+  }
+  kilni_elf_piece_t* piece = elf->piece;
+  bool is_in = offset >= piece->offset &&
+               offset - piece->offset <= piece->size &&
+               size <= piece->size - (size_t)(offset - piece->offset);
+  if (!is_in) {
+    uint64_t before =
+        offset < KILNI_ELF_PIECE_BEFORE ? offset : KILNI_ELF_PIECE_BEFORE;
+    piece->offset = offset - before;
+    piece->size = 0;
+    KILNI_RETURN_IF_ERROR(kilni_window_read_some(&elf->window, piece->offset,
+                                                 KILNI_ELF_PIECE_BYTES,
+                                                 piece->data, &piece->size));
+    if (piece->size < before || piece->size - before < size) {
+      return kilni_elf_broken(elf, "it became shorter while it was read");
+    }
+  }
+  memcpy(out, piece->data + (offset - piece->offset), size);
+  return NULL;
 }
 
 // The place in the file of `size` bytes at an address; false if none of the
@@ -364,6 +385,10 @@ static kiln_status_t read_head(kilni_elf_t* elf) {
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(elf->allocator, KILNI_ELF_HEAD_BYTES, &head));
   elf->head = head;
+  void* piece;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(elf->allocator, sizeof(kilni_elf_piece_t), &piece));
+  elf->piece = piece;
   return kilni_window_read_some(&elf->window, 0, KILNI_ELF_HEAD_BYTES, head,
                                 &elf->head_size);
 }
@@ -426,6 +451,7 @@ void kilni_elf_close(kilni_elf_t* elf) {
   kilni_free_array(allocator, elf->segments, elf->segment_count,
                    sizeof(kilni_elf_segment_t));
   kilni_free(allocator, elf->head, KILNI_ELF_HEAD_BYTES);
+  kilni_free(allocator, elf->piece, sizeof(kilni_elf_piece_t));
   kilni_window_close(&elf->window);
   kilni_strfree(allocator, elf->name);
   kilni_free(allocator, elf, sizeof(*elf));

@@ -12,6 +12,12 @@
 // The types of program headers that are looked at.
 enum { KILNI_ELF_PT_LOAD = 1, KILNI_ELF_PT_DYNAMIC = 2, KILNI_ELF_PT_NOTE = 4 };
 
+enum {
+  KILNI_ELF_PIECE_BYTES = 12 << 10,
+  KILNI_ELF_PIECE_BEFORE = 4 << 10,  // of it, in front of what was asked for
+  KILNI_ELF_PIECE_SMALL = 4 << 10    // what is asked for in pieces at most
+};
+
 // One program header.
 typedef struct kilni_elf_segment_t {
   uint32_t type;
@@ -20,12 +26,21 @@ typedef struct kilni_elf_segment_t {
   uint64_t size;  // in the file
 } kilni_elf_segment_t;
 
+// The piece of the file that was read last: names that are asked for one by one
+// lie near each other.
+typedef struct kilni_elf_piece_t {
+  uint64_t offset;
+  size_t size;
+  uint8_t data[KILNI_ELF_PIECE_BYTES];
+} kilni_elf_piece_t;
+
 struct kilni_elf_t {
   kiln_allocator_t allocator;
   kilni_window_t window;
   char* name;
   uint8_t* head;
   size_t head_size;
+  kilni_elf_piece_t* piece;
   uint32_t machine;
   bool wide;  // 64 bits
   bool is_dynamic;

@@ -31,7 +31,7 @@ enum {
   KILNI_FACTS_CHEAP_ENTRIES = 4096,
   KILNI_FACTS_MAX_CLIMB = 8,      // folders above a file that are looked at
   KILNI_FACTS_MAX_TARGETS = 64,   // targets/* folders of a toolkit
-  KILNI_FACTS_MAX_MINOR = 20,     // minors tried for a versioned sibling
+  KILNI_FACTS_MAX_MINOR = 12,     // minors tried for a versioned sibling
   KILNI_FACTS_MAX_PROBLEMS = 64,  // problems that are kept; more are counted
   KILNI_FACTS_TEXT_CHEAP = 64 << 10,  // bytes of .rodata that CHEAP reads
   KILNI_FACTS_TEXT_VERIFY = 64 << 20  // and VERIFY

@@ -5,6 +5,7 @@
 // Symbols and texts are sought only where they are known to be the file's own:
 // libraries with device code carry the release texts of the compilers that
 // made it (CUPTI of 13.0 has one of 13.1 inside).
+#include <stdio.h>
 #include <string.h>
 
 #include "base/elf.h"
@@ -14,7 +15,7 @@
 #include "kiln/locate_catalog.h"
 #include "locate/locate_facts_inside.h"
 
-enum { TEXT_BYTES = 256 };
+enum { TEXT_BYTES = 256, SIBLING_BYTES = 4200 };
 
 static const char kSymbolPrefix[] = "__nvJitLink";
 static const char kRelease[] = "Cuda compilation tools, release ";
@@ -167,34 +168,28 @@ static kiln_status_t take_built(kilni_facts_read_t* read, kilni_elf_t* elf) {
 
 // ---- The sibling ----
 
-// The line of the newest libnvrtc-builtins.so.M.m in the folder of `path`. Two
-// lines in one folder say nothing about either.
+// The line of the libnvrtc-builtins.so.M.m in the folder of `path`. Two lines
+// in one folder say nothing about either.
 static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
                                   uint64_t major) {
   const char* slash = strrchr(path, '/');
-  if (slash == NULL) return NULL;
-  kilni_facts_store_t* store = &read->reader->store;
-  kilni_locate_line_t* sibling = &read->facts->sibling;
-  const char* found = NULL;
-  uint32_t line = 0;
-  uint32_t count = 0;
-  for (unsigned minor = 0; minor < KILNI_FACTS_MAX_MINOR; minor++) {
-    kilni_str_t name;
-    kilni_str_init(&name, store->allocator, KILNI_FACTS_MAX_PATH);
-    kilni_str_addf(&name, "%.*s/libnvrtc-builtins.so.%llu.%u",
-                   (int)(slash - path), path, (unsigned long long)major, minor);
-    kiln_status_t status = kilni_str_status(&name);
-    if (kiln_status_is_ok(status) && kilni_file_exists(kilni_str_cstr(&name))) {
-      line = (uint32_t)(1000 * major + 10 * minor);
-      count++;
-      status = kilni_facts_text(store, kilni_sv(kilni_str_cstr(&name)), &found);
-    }
-    kilni_str_deinit(&name);
-    KILNI_RETURN_IF_ERROR(status);
+  char name[SIBLING_BYTES];
+  int folder = slash != NULL ? (int)(slash - path) : 0;
+  int found = -1;
+  for (int minor = 0; minor < KILNI_FACTS_MAX_MINOR; minor++) {
+    int size = snprintf(name, sizeof(name), "%.*s/libnvrtc-builtins.so.%u.%d",
+                        folder, path, (unsigned)major, minor);
+    if (size < 0 || (size_t)size >= sizeof(name)) return NULL;
+    if (!kilni_file_exists(name)) continue;
+    if (found >= 0) return NULL;
+    found = minor;
   }
-  if (count != 1) return NULL;
-  return kilni_facts_line(store, line, kilni_sv(strrchr(found, '/') + 1), found,
-                          sibling);
+  if (found < 0) return NULL;
+  snprintf(name, sizeof(name), "%.*s/libnvrtc-builtins.so.%u.%d", folder, path,
+           (unsigned)major, found);
+  return kilni_facts_line(
+      &read->reader->store, (uint32_t)(1000 * major + 10 * (uint64_t)found),
+      kilni_sv(strrchr(name, '/') + 1), name, &read->facts->sibling);
 }
 
 // Beside the file that links lead to: that is where its own lies. Beside the

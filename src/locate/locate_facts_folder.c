@@ -42,6 +42,10 @@ static kiln_status_t note(looking_t* looking, const char* path,
 static kiln_status_t read_front(looking_t* looking, const char* path,
                                 size_t limit, uint8_t** out_data,
                                 size_t* out_size, size_t* out_capacity) {
+  *out_data = NULL;
+  *out_size = *out_capacity = 0;
+  // Most are not there, and saying so in words takes longer than asking.
+  if (!kilni_file_exists(path)) return NULL;
   kiln_status_t status =
       kilni_facts_front(looking->reader->allocator, path, limit, out_data,
                         out_size, out_capacity);
@@ -182,9 +186,10 @@ static kiln_status_t list_targets(looking_t* looking, targets_t* targets) {
   const char* path;
   KILNI_RETURN_IF_ERROR(kilni_facts_print(targets->store, &path, "%s/targets",
                                           looking->folder->path));
+  if (!kilni_dir_exists(path)) return NULL;  // most folders have none
   kiln_status_t status = kilni_dir_visit(path, on_target, targets);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  kiln_status_free(status);  // most folders have none
+  kiln_status_free(status);
   qsort(targets->names, targets->count, sizeof(char*), compare_names);
   return targets->status;
 }

@@ -137,9 +137,10 @@ kiln_status_t kilni_facts_read_owner(kilni_facts_read_t* read);
 kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read);
 kiln_status_t kilni_facts_read_folders(kilni_facts_read_t* read);
 
-// The known site of that path, made where it is new.
+// The known site of that path, made where it is new. `is_real`: the caller
+// knows that no part of the path is a link.
 kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
-                               kiln_string_view_t path,
+                               kiln_string_view_t path, bool is_real,
                                kilni_facts_site_t** out_site);
 // The folder of a path that is a site-packages or dist-packages; false if none
 // of its parts is.

@@ -36,8 +36,22 @@ bool kilni_facts_site_of(const char* path, kiln_string_view_t* out_site) {
   return true;
 }
 
+static kiln_status_t resolve_site(kilni_locate_reader_t* reader,
+                                  kilni_facts_site_t* site) {
+  char* real = NULL;
+  kiln_status_t status = kilni_path_real(reader->allocator, site->path, &real);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  kiln_status_free(status);
+  status = NULL;
+  if (real != NULL && strcmp(real, site->path) != 0) {
+    status = kilni_facts_text(&reader->store, kilni_sv(real), &site->real_path);
+  }
+  kilni_strfree(reader->allocator, real);
+  return status;
+}
+
 kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
-                               kiln_string_view_t path,
+                               kiln_string_view_t path, bool is_real,
                                kilni_facts_site_t** out_site) {
   *out_site = NULL;
   while (path.size > 1 && path.data[path.size - 1] == '/') path.size--;
@@ -53,17 +67,8 @@ kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,
   kilni_facts_site_t* site = memory;
   memset(site, 0, sizeof(*site));
   KILNI_RETURN_IF_ERROR(kilni_facts_text(&reader->store, path, &site->path));
-  char* real = NULL;
-  kiln_status_t status = kilni_path_real(reader->allocator, site->path, &real);
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  kiln_status_free(status);
   site->real_path = site->path;
-  status = NULL;
-  if (real != NULL && strcmp(real, site->path) != 0) {
-    status = kilni_facts_text(&reader->store, kilni_sv(real), &site->real_path);
-  }
-  kilni_strfree(reader->allocator, real);
-  KILNI_RETURN_IF_ERROR(status);
+  if (!is_real) KILNI_RETURN_IF_ERROR(resolve_site(reader, site));
   site->next = reader->sites;
   reader->sites = site;
   *out_site = site;
@@ -524,8 +529,13 @@ static kiln_status_t search_site(search_t* search, kiln_string_view_t site,
                                  const char* path, const char* real) {
   if (site.size == 0) return NULL;
   search->count = 0;
+  // A path that is its own resolution has no link in it, nor has its site.
+  const kilni_locate_facts_t* facts = search->read->facts;
+  bool is_real = facts->path == facts->real_path && path == facts->path &&
+                 strncmp(path, site.data, site.size) == 0 &&
+                 path[site.size] == '/';
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_site(search->read->reader, site, &search->site));
+      kilni_facts_site(search->read->reader, site, is_real, &search->site));
   kiln_status_t status = add_spellings(search, path, real);
   if (kiln_status_is_ok(status) && search->count > 0) status = ask_site(search);
   search_deinit(search);

@@ -159,8 +159,8 @@ kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read) {
   if (owner == NULL) return NULL;
   for (uint32_t i = 0; i < query->site_count; i++) {
     kilni_facts_site_t* known;
-    KILNI_RETURN_IF_ERROR(
-        kilni_facts_site(read->reader, kilni_sv(query->sites[i]), &known));
+    KILNI_RETURN_IF_ERROR(kilni_facts_site(
+        read->reader, kilni_sv(query->sites[i]), false, &known));
   }
   for (kilni_facts_site_t* site = read->reader->sites; site != NULL;
        site = site->next) {
@@ -183,7 +183,8 @@ kiln_status_t kilni_locate_pins_read(kilni_locate_reader_t* reader,
   *out_count = 0;
   kilni_mutex_lock(&reader->mutex);
   kilni_facts_site_t* known;
-  kiln_status_t status = kilni_facts_site(reader, kilni_sv(site), &known);
+  kiln_status_t status =
+      kilni_facts_site(reader, kilni_sv(site), false, &known);
   if (kiln_status_is_ok(status)) status = read_site(reader, known);
   if (kiln_status_is_ok(status)) {
     *out_pins = known->pins;
