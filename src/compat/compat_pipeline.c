@@ -79,8 +79,9 @@ static uint32_t standing(uint32_t producer, uint32_t consumer) {
 #define NO   KILN_COMPAT_VERDICT_INCOMPATIBLE
 
 // A linker at least as new as what it is given links it. LTO-IR into a newer
-// major worked where it was tried, and nobody promises it. What an older one
-// does with finished machine code is said nowhere.
+// major worked where it was tried, and nobody promises it. Into an older linker
+// finished machine code went and relocatable code of the same major did not,
+// and what a pipeline hands over is either.
 static const uint8_t linker_verdicts[][STANDING_COUNT] = {
     [KILN_COMPAT_ARTIFACT_LTOIR] = {NO, NO, YES, YES, OPEN},
     [KILN_COMPAT_ARTIFACT_PTX] = {NO, NO, YES, YES, YES},
@@ -133,18 +134,43 @@ static void advise_linker(kilni_str_t* fix, const pipeline_t* pipeline,
   }
 }
 
+// nvJitLink 12.4 refuses finished machine code even of its own line, 12.8 takes
+// it; relocatable code both take.
+enum { TAKES_FINISHED_CODE = 12080 };
+
+static uint32_t verdict_of_link(const pipeline_t* pipeline, uint32_t how) {
+  uint32_t from = pipeline->producer->line;
+  uint32_t to = pipeline->consumer->line;
+  uint32_t verdict = linker_verdicts[pipeline->artifact][how];
+  if (pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX && same_isa(from, to)) {
+    verdict = YES;
+  }
+  if (pipeline->artifact == KILN_COMPAT_ARTIFACT_ELF && verdict == YES &&
+      to < TAKES_FINISHED_CODE) {
+    verdict = OPEN;
+  }
+  return verdict;
+}
+
 static kiln_status_t link_range(kilni_check_t* check,
                                 const pipeline_t* pipeline) {
   uint32_t from = pipeline->producer->line;
   uint32_t to = pipeline->consumer->line;
   uint32_t how = standing(from, to);
-  uint32_t verdict = linker_verdicts[pipeline->artifact][how];
-  if (pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX && same_isa(from, to)) {
-    verdict = YES;
-  }
+  uint32_t verdict = verdict_of_link(pipeline, how);
   if (verdict == YES) return NULL;
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_LINKER_RANGE, verdict);
+  if (how >= SAME && pipeline->artifact == KILN_COMPAT_ARTIFACT_ELF) {
+    kilni_str_add_cstr(&finding.message,
+                       ": a linker before 12.8 takes relocatable code, and "
+                       "finished code perhaps not");
+    kilni_str_add_cstr(&finding.fix,
+                       "declare a cubin and compile it with -rdc=true, or "
+                       "`python3 -m pip install "
+                       "\"nvidia-nvjitlink-cu12>=12.8,<13\"`");
+    return add(check, &finding);
+  }
   if (how == NEWER_MAJOR) {
     kilni_str_add_cstr(&finding.message,
                        ": nobody promises that LTO-IR links across majors, "

@@ -3,11 +3,12 @@
 // tests: what compat says of a pair of libraries against what the pair does.
 //
 // KILN_TEST_NVRTC and KILN_TEST_NVJITLINK (tests only) name real libraries,
-// with colons between them. Each NVRTC compiles a kernel to LTO-IR, PTX and
-// relocatable machine code, each nvJitLink links each of the three, and the
-// verdict on that use is compared: never "compatible" where the link fails,
-// never "incompatible" where it works. No driver is needed. Each pair has a
-// process of its own. Without libraries the test is skipped.
+// with colons between them. Each NVRTC compiles a kernel to LTO-IR, PTX,
+// relocatable machine code (cubin) and finished machine code (elf), each
+// nvJitLink links each of the four, and the verdict on that use is compared:
+// never "compatible" where the link fails, never "incompatible" where it works.
+// No driver is needed. Each pair has a process of its own. Without libraries
+// the test is skipped.
 #define _POSIX_C_SOURCE 200809L  // fork, waitpid
 
 #include <stdint.h>
@@ -66,8 +67,10 @@ static bool compile(const kilni_dynlib_t* nvrtc, uint32_t artifact,
   static const char* const lto[] = {"-arch=compute_80", "-dlto"};
   static const char* const ptx[] = {"-arch=compute_80", "-rdc=true"};
   static const char* const cubin[] = {"-arch=sm_80", "-rdc=true"};
+  static const char* const elf[] = {"-arch=sm_80", "-rdc=false"};
   const char* const* options = artifact == KILN_COMPAT_ARTIFACT_LTOIR ? lto
                                : artifact == KILN_COMPAT_ARTIFACT_PTX ? ptx
+                               : artifact == KILN_COMPAT_ARTIFACT_ELF ? elf
                                                                       : cubin;
   const char* size_name =
       artifact == KILN_COMPAT_ARTIFACT_LTOIR ? "nvrtcGetLTOIRSize"
@@ -133,7 +136,7 @@ static uint32_t link_line(const kilni_dynlib_t* library) {
 static bool link_code(const kilni_dynlib_t* library, uint32_t line,
                       uint32_t artifact, const code_t* in, bool to_ptx,
                       code_t* out, const char** out_step, int* out_result) {
-  static const int inputs[] = {0, 3, 2, 0, 1};
+  static const int inputs[] = {0, 3, 2, 1, 1};
   const char* options[3] = {"-arch=sm_80", NULL, NULL};
   uint32_t count = 1;
   if (artifact == KILN_COMPAT_ARTIFACT_LTOIR) options[count++] = "-lto";
@@ -265,10 +268,10 @@ static int run_pair(const char* nvrtc_path, const char* linker_path) {
   uint32_t from = nvrtc_line(nvrtc);
   uint32_t to = link_line(linker);
   bool agrees = from != 0 && to != 0;
-  static const uint32_t artifacts[] = {KILN_COMPAT_ARTIFACT_LTOIR,
-                                       KILN_COMPAT_ARTIFACT_PTX,
-                                       KILN_COMPAT_ARTIFACT_CUBIN};
-  for (size_t i = 0; from != 0 && to != 0 && i < 3; i++) {
+  static const uint32_t artifacts[] = {
+      KILN_COMPAT_ARTIFACT_LTOIR, KILN_COMPAT_ARTIFACT_PTX,
+      KILN_COMPAT_ARTIFACT_CUBIN, KILN_COMPAT_ARTIFACT_ELF};
+  for (size_t i = 0; from != 0 && to != 0 && i < 4; i++) {
     agrees = try_use(nvrtc, from, linker, to, artifacts[i]) && agrees;
   }
   fflush(stdout);

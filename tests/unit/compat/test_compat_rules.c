@@ -75,6 +75,14 @@ static void ptx_of_the_same_isa(void** state) {
   assert_int_equal(verdict_of_link(12060, 12040, PTX), NO);
 }
 
+// Finished code went into a linker of 12.8, and into one of 12.4 it did not.
+static void finished_code_into_an_old_linker(void** state) {
+  (void)state;
+  assert_int_equal(verdict_of_link(12040, 12040, ELF), OPEN);
+  assert_int_equal(verdict_of_link(12040, 12040, CUBIN), YES);
+  assert_int_equal(verdict_of_link(12040, 12080, ELF), YES);
+}
+
 static void mixed_wheels(const char* driver) {
   kit_deinit(&kit);
   kit_init(&kit);
@@ -456,6 +464,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       CASE(links),
       CASE(ptx_of_the_same_isa),
+      CASE(finished_code_into_an_old_linker),
       CASE(official_mixture),
       CASE(reverse_mixture),
       CASE(two_majors),
