@@ -115,6 +115,22 @@ static kiln_status_t read_parts(kilni_facts_read_t* read) {
   return kilni_facts_absorb(read, facts->path, kilni_facts_read_folders(read));
 }
 
+// What was read before, deep enough; NULL if nothing was.
+static const kilni_locate_facts_t* recall(
+    const kilni_locate_reader_t* reader,
+    const kilni_locate_facts_query_t* query, uint32_t depth) {
+  uint64_t hash = kilni_facts_hash(kilni_sv(query->path));
+  for (const kilni_facts_entry_t* entry = reader->entries; entry != NULL;
+       entry = entry->next) {
+    if (entry->hash == hash && entry->facts.depth >= depth &&
+        entry->facts.kind == query->kind &&
+        strcmp(entry->facts.path, query->path) == 0) {
+      return &entry->facts;
+    }
+  }
+  return NULL;
+}
+
 static kiln_status_t read_new(kilni_locate_reader_t* reader,
                               const kilni_locate_facts_query_t* query,
                               uint32_t depth,
@@ -130,6 +146,7 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
   read.query = query;
   read.facts = &entry->facts;
   read.depth = depth;
+  read.before = recall(reader, query, KILNI_LOCATE_FACTS_CHEAP);
   entry->facts.depth = depth;
   KILNI_RETURN_IF_ERROR(read_parts(&read));
   size_t count = entry->facts.problem_count;
@@ -143,22 +160,6 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
   entry->next = reader->entries;
   reader->entries = entry;
   *out_facts = &entry->facts;
-  return NULL;
-}
-
-// What was read before, deep enough; NULL if nothing was.
-static const kilni_locate_facts_t* recall(
-    const kilni_locate_reader_t* reader,
-    const kilni_locate_facts_query_t* query, uint32_t depth) {
-  uint64_t hash = kilni_facts_hash(kilni_sv(query->path));
-  for (const kilni_facts_entry_t* entry = reader->entries; entry != NULL;
-       entry = entry->next) {
-    if (entry->hash == hash && entry->facts.depth >= depth &&
-        entry->facts.kind == query->kind &&
-        strcmp(entry->facts.path, query->path) == 0) {
-      return &entry->facts;
-    }
-  }
   return NULL;
 }
 

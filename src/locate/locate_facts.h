@@ -28,7 +28,7 @@ enum {
   KILNI_FACTS_MAX_SITE_ENTRIES = 4 << 20,  // entries of one site-packages
   // Entries of a site-packages after which CHEAP gives up seeking an owner for
   // a file that says itself what line it is of.
-  KILNI_FACTS_CHEAP_ENTRIES = 4096,
+  KILNI_FACTS_CHEAP_ENTRIES = 1024,
   KILNI_FACTS_MAX_CLIMB = 8,      // folders above a file that are looked at
   KILNI_FACTS_MAX_TARGETS = 64,   // targets/* folders of a toolkit
   KILNI_FACTS_MAX_MINOR = 12,     // minors tried for a versioned sibling
@@ -39,13 +39,15 @@ enum {
 
 // How much is read.
 enum {
-  // What costs microseconds: the ELF header and its dynamic part, versioned
-  // symbols where the name has some, the sibling, the first part of .rodata,
+  // What costs microseconds: the ELF header, its dynamic part and the build
+  // id, versioned symbols where the name has some, the sibling, the first part
+  // of .rodata,
   // the owner; and, only while none of these names a line, the version files
   // and headers of the folders above.
   KILNI_LOCATE_FACTS_CHEAP = 1,
-  // All of it: all of .rodata, the build id, the headers and version files
-  // above even if they are not needed, METADATA, the pins on the owner.
+  // All of it: all of .rodata, the headers and version files above even if they
+  // are not needed, METADATA, the pins on the owner. What CHEAP read of a file
+  // is not read again.
   KILNI_LOCATE_FACTS_VERIFY = 2
 };
 
@@ -118,7 +120,7 @@ typedef struct kilni_locate_facts_t {
   const char* soname;
   const char* rpath;
   const char* runpath;
-  const char* build_id;  // VERIFY
+  const char* build_id;
   const char* const* needed;
   uint32_t needed_count;
 

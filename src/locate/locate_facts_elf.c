@@ -217,10 +217,16 @@ static kiln_status_t take_sibling(kilni_facts_read_t* read) {
 // ---- The file ----
 
 static kiln_status_t take_build_id(kilni_facts_read_t* read, kilni_elf_t* elf) {
-  if (read->depth != KILNI_LOCATE_FACTS_VERIFY) return NULL;
   char text[2 * KILNI_ELF_MAX_BUILD_ID + 1];
   KILNI_RETURN_IF_ERROR(kilni_elf_build_id(elf, text));
   return text[0] != 0 ? copy_text(read, text, &read->facts->build_id) : NULL;
+}
+
+static kiln_status_t take_texts(kilni_facts_read_t* read, kilni_elf_t* elf) {
+  const char* path = read->facts->path;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_absorb(read, path, take_release(read, elf)));
+  return kilni_facts_absorb(read, path, take_built(read, elf));
 }
 
 // Each part is read whatever became of the others.
@@ -232,13 +238,45 @@ static kiln_status_t take_all(kilni_facts_read_t* read, kilni_elf_t* elf) {
       kilni_facts_absorb(read, path, take_symbols(read, elf)));
   KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, path, take_sibling(read)));
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_absorb(read, path, take_release(read, elf)));
-  KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, path, take_built(read, elf)));
-  return kilni_facts_absorb(read, path, take_build_id(read, elf));
+      kilni_facts_absorb(read, path, take_build_id(read, elf)));
+  return take_texts(read, elf);
+}
+
+// Takes over what a CHEAP read found; false where it had problems or was not
+// made. What it may have missed is text that lies deep.
+static bool take_before(kilni_facts_read_t* read) {
+  const kilni_locate_facts_t* before = read->before;
+  kilni_locate_facts_t* facts = read->facts;
+  if (before == NULL || before->problem_count > 0) return false;
+  facts->size = before->size;
+  facts->machine = before->machine;
+  facts->bits = before->bits;
+  facts->soname = before->soname;
+  facts->rpath = before->rpath;
+  facts->runpath = before->runpath;
+  facts->build_id = before->build_id;
+  facts->needed = before->needed;
+  facts->needed_count = before->needed_count;
+  facts->symbol = before->symbol;
+  facts->needs = before->needs;
+  facts->sibling = before->sibling;
+  facts->release = before->release;
+  facts->built = before->built;
+  facts->release_version = before->release_version;
+  return true;
+}
+
+static bool may_have_text(const kilni_facts_read_t* read) {
+  const kilni_locate_facts_t* facts = read->facts;
+  if (facts->bits == 0) return false;
+  return (tool_of(read) >= 0 && facts->release.line == 0) ||
+         (is_named(read, "nccl") && facts->built.line == 0);
 }
 
 kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
   uint32_t kind = read->query->kind;
+  bool is_known = take_before(read);
+  if (is_known && !may_have_text(read)) return NULL;
   bool may_be_text =
       kind != KILN_LOCATE_KIND_LIB && kind != KILN_LOCATE_KIND_STUB;
   if (kind == KILN_LOCATE_KIND_HEADER || kind == KILN_LOCATE_KIND_STATIC ||
@@ -253,7 +291,7 @@ kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
   kiln_status_t status =
       kilni_elf_open(read->reader->allocator, read->facts->path, &elf);
   if (kiln_status_is_ok(status)) {
-    status = take_all(read, elf);
+    status = is_known ? take_texts(read, elf) : take_all(read, elf);
     kilni_elf_close(elf);
   } else if (may_be_text &&
              kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {

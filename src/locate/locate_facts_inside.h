@@ -91,6 +91,7 @@ typedef struct kilni_facts_read_t {
   kilni_locate_reader_t* reader;
   const kilni_locate_facts_query_t* query;
   kilni_locate_facts_t* facts;
+  const kilni_locate_facts_t* before;  // of the same file, CHEAP; or NULL
   uint32_t depth;
   kilni_locate_problem_t problems[KILNI_FACTS_MAX_PROBLEMS];
 } kilni_facts_read_t;

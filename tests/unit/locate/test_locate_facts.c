@@ -185,7 +185,6 @@ static void test_cheap_is_enough_and_is_kept(void** state) {
       read_in(reader, world, CHEAP, LIB, "nvJitLink", path, SITE);
   assert_int_equal(cheap->symbol.line, 13050);
   assert_false(cheap->walked);
-  assert_null(cheap->build_id);
   assert_string_equal(cheap->owner->version, "13.5.37");
   // Nothing is read again: not even that the file is gone is noticed.
   world_remove(world, path);
@@ -224,6 +223,32 @@ static void test_what_a_consumer_needs(void** state) {
   assert_string_equal(facts->runpath, "$ORIGIN");
   assert_int_equal(facts->needed_count, 2);
   assert_string_equal(facts->needed[0], "libnvJitLink.so.13");
+  kilni_locate_reader_release(reader);
+}
+
+// VERIFY after CHEAP asks the file nothing that CHEAP asked: here it is gone.
+static void test_nothing_is_read_twice(void** state) {
+  world_t* world = *state;
+  put_plain(world, "kit/lib/libcublas.so.13", "libcublas.so.13");
+  world_text(world, "kit/include/cuda.h", "#define CUDA_VERSION 13000\n");
+  char path[WORLD_PATH_BYTES];
+  snprintf(path, sizeof(path), "%s",
+           world_path(world, "kit/lib/libcublas.so.13"));
+  kilni_locate_facts_query_t query = {
+      .path = path, .real_path = path, .name = "cublas", .kind = LIB};
+  kilni_locate_reader_t* reader = new_reader(world);
+  const kilni_locate_facts_t* cheap;
+  const kilni_locate_facts_t* verify;
+  assert_null(kilni_locate_facts_read(reader, &query, CHEAP, &cheap));
+  assert_int_equal(cheap->header.line, 13000);
+  world_remove(world, "kit/lib/libcublas.so.13");
+  world_remove(world, "kit/include/cuda.h");
+  assert_null(kilni_locate_facts_read(reader, &query, VERIFY, &verify));
+  assert_int_equal(verify->depth, VERIFY);
+  assert_string_equal(verify->soname, "libcublas.so.13");
+  assert_int_equal(verify->needed_count, 1);
+  assert_int_equal(verify->size, cheap->size);
+  assert_int_equal(verify->header.line, 13000);
   kilni_locate_reader_release(reader);
 }
 
@@ -725,6 +750,7 @@ int main(void) {
       TEST(test_a_mixed_environment),
       TEST(test_cheap_is_enough_and_is_kept),
       TEST(test_what_a_consumer_needs),
+      TEST(test_nothing_is_read_twice),
       TEST(test_texts),
       TEST(test_siblings),
       TEST(test_both_spellings),
