@@ -22,7 +22,8 @@ typedef struct kiln_compiler_options_t {
   uint32_t struct_size;  // sizeof(kiln_compiler_options_t)
   uint32_t reserved;     // 0
 
-  // The library file. Default: the search of kiln_locate_nvrtc.
+  // The library: a file, or a name for the system loader. Default: what the
+  // runtime's context finds (kiln_runtime_toolkit).
   const char* library;
 } kiln_compiler_options_t;
 
@@ -42,7 +43,7 @@ KILN_API uint32_t kiln_compiler_version(const kiln_compiler_t* compiler);
 // The library file. Borrowed. Since 0.1.
 KILN_API const char* kiln_compiler_path(const kiln_compiler_t* compiler);
 
-// The include folder of its toolkit, "" where there is none. Borrowed.
+// The folder of the headers that go with it, "" where there is none. Borrowed.
 // Since 0.1.
 KILN_API const char* kiln_compiler_include_dir(const kiln_compiler_t* compiler);
 

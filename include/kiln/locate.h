@@ -301,42 +301,6 @@ KILN_API uint32_t kiln_locate_set_tried_count(const kiln_locate_set_t* set);
 KILN_API const kiln_locate_tried_t* kiln_locate_set_tried(
     const kiln_locate_set_t* set, uint32_t index);
 
-// ---- The search for NVRTC alone, which kiln_locate_find replaces ----
-
-enum { KILN_LOCATE_SCOPE_EXPLICIT = KILN_LOCATE_SCOPE_OVERRIDE };
-
-// A library that may be opened. thread-safe
-//
-// Only the library makes one; fields may be appended in later versions.
-typedef struct kiln_locate_candidate_t {
-  const char* path;         // a file; for scope LOADER a name without a folder
-  const char* include_dir;  // of the same toolkit; "" where it has none
-  uint32_t scope;           // KILN_LOCATE_SCOPE_*
-  uint32_t reserved;
-} kiln_locate_candidate_t;
-
-// What a search found, and what it looked at in vain. thread-safe
-//
-// Reference-counted; holds copies of everything.
-typedef struct kiln_locate_report_t kiln_locate_report_t;
-
-// One reference more, one less. NULL is accepted. Since 0.1.
-KILN_API void kiln_locate_report_retain(kiln_locate_report_t* report);
-KILN_API void kiln_locate_report_release(kiln_locate_report_t* report);
-
-// The candidates, best first. Borrowed; NULL out of range. Since 0.1.
-KILN_API uint32_t
-kiln_locate_report_candidate_count(const kiln_locate_report_t* report);
-KILN_API const kiln_locate_candidate_t* kiln_locate_report_candidate(
-    const kiln_locate_report_t* report, uint32_t index);
-
-// What was looked at in vain, in order. Borrowed; NULL out of range.
-// Since 0.1.
-KILN_API uint32_t
-kiln_locate_report_tried_count(const kiln_locate_report_t* report);
-KILN_API const kiln_locate_tried_t* kiln_locate_report_tried(
-    const kiln_locate_report_t* report, uint32_t index);
-
 KILN_EXTERN_C_END
 
 #endif  // KILN_LOCATE_H_

@@ -25,7 +25,7 @@ typedef struct kiln_probe_options_t {
   // Default: on.
   uint32_t devices;
 
-  // The NVRTC to look at. Default: the search of kiln_locate_nvrtc.
+  // The NVRTC to look at. Default: what the runtime's context finds.
   const char* nvrtc_library;
 } kiln_probe_options_t;
 

@@ -25,6 +25,7 @@
 #include "kiln/log.h"
 #include "kiln/probe.h"
 #include "kiln/status.h"
+#include "kiln/toolkit.h"
 
 KILN_EXTERN_C_BEGIN
 
@@ -80,6 +81,11 @@ typedef struct kiln_runtime_options_t {
   // What kernels print on the software device. Default: it is dropped.
   kiln_print_fn_t print;
   void* print_user;
+
+  // How pieces of a toolkit are found, checked and loaded; its allocator and
+  // log are not read, the runtime's are taken. Default: all defaults of
+  // kiln_toolkit_create.
+  const kiln_toolkit_options_t* toolkit;
 } kiln_runtime_options_t;
 
 // All defaults. Since 0.1.
@@ -91,6 +97,7 @@ static inline kiln_runtime_options_t kiln_runtime_options_default(void) {
                                     0,
                                     0,
                                     0,
+                                    NULL,
                                     NULL,
                                     NULL,
                                     NULL,
@@ -113,6 +120,10 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_create(
 // One reference more, one less. NULL is accepted. Since 0.1.
 KILN_API void kiln_runtime_retain(kiln_runtime_t* runtime);
 KILN_API void kiln_runtime_release(kiln_runtime_t* runtime);
+
+// The context of the process: what the runtime itself finds and loads goes
+// through it. Borrowed. Since 0.1.
+KILN_API kiln_toolkit_t* kiln_runtime_toolkit(kiln_runtime_t* runtime);
 
 // Opens a device by its label. Each call makes a device of its own, so that
 // two users of one runtime do not share a device's state (on a GPU both use
@@ -142,7 +153,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_device(
 //
 //   NOT_FOUND     no usable NVRTC; the annotations list each place that was
 //                 tried and why it was not taken
-//   INCOMPATIBLE  one was named explicitly and it is older than 12.0
+//   INCOMPATIBLE  one was named explicitly and it is older than 12.0; or the
+//                 context refuses it, or its headers
+//   INSUFFICIENT_METADATA  the context is strict and cannot decide
 //   LIMIT_EXCEEDED  `trace` is on and two compilers are traced already
 //
 // The caller owns `*out_compiler`. Since 0.1.

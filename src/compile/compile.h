@@ -7,23 +7,23 @@
 #include "base/host.h"
 #include "base/keep.h"
 #include "kiln/compile.h"
-#include "kiln/locate.h"
 #include "table/table.h"
+#include "toolkit/toolkit.h"
 
 // Which NVRTC is opened, and how. thread-compatible
 typedef struct kilni_compiler_wish_t {
-  const char* library;      // NULL: the search decides
-  const char* system_root;  // where the search begins; NULL: "/"
+  kiln_toolkit_t* toolkit;  // that finds, checks and loads it
+  const char* library;      // a file, or a name for the loader; NULL: a search
   bool trace;               // log every call into it
 } kilni_compiler_wish_t;
 
-// Finds and opens NVRTC. `host` and `keep` outlive or are kept by the
-// compiler. `out_report`, if not NULL, receives the report of the search, with
-// the files that could not be opened among the tried ones, also on failure;
-// NULL only without memory.
+// Finds and opens NVRTC: of several, the first that works. `host` and `keep`
+// outlive or are kept by the compiler; they keep the toolkit too. `out_found`,
+// if not NULL, receives every copy that the search met, also on failure; NULL
+// where a library was named, and where the search itself failed.
 kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
                                   const kilni_compiler_wish_t* wish,
-                                  kiln_locate_report_t** out_report,
+                                  kiln_locate_set_t** out_found,
                                   kiln_compiler_t** out_compiler);
 
 // A compiler over a table that somebody else has filled and that needs no

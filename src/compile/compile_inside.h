@@ -25,8 +25,9 @@ struct kiln_compiler_t {
   kilni_dynlib_t* library;  // NULL: the table is somebody else's
   bool traced;              // `table` is a trace wrapper of ours
   char* path;
-  char* include_dir;
-  int* archs;  // ascending
+  char* include_dir;   // "" where there is none
+  char* include_dir2;  // libcu++'s, where it lies elsewhere; ""
+  int* archs;          // ascending
   size_t arch_count;
 };
 

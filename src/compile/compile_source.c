@@ -152,7 +152,7 @@ static kiln_status_t build_line(const kiln_compiler_t* compiler,
                                 const kiln_compile_result_t* result,
                                 line_t* line) {
   size_t wanted = (size_t)options->option_count + options->include_dir_count +
-                  options->define_count + 3;
+                  options->define_count + 4;
   void* items = NULL;
   line->allocator = compiler->host->allocator;
   KILNI_RETURN_IF_ERROR(
@@ -175,6 +175,11 @@ static kiln_status_t build_line(const kiln_compiler_t* compiler,
       compiler->include_dir[0] != 0) {
     KILNI_RETURN_IF_ERROR(
         line_add(line, "--include-path=", compiler->include_dir));
+  }
+  if (options->toolkit_include != KILN_SWITCH_OFF &&
+      compiler->include_dir2[0] != 0) {
+    KILNI_RETURN_IF_ERROR(
+        line_add(line, "--include-path=", compiler->include_dir2));
   }
   return line_add_all(line, "", options->options, options->option_count,
                       "options");

@@ -20,8 +20,8 @@ typedef struct kilni_probe_source_t {
   const char* nvrtc_path;          // NULL where NVRTC is not there
   uint32_t nvrtc_version;
   uint32_t nvrtc_scope;
-  kiln_status_t nvrtc_status;                // why not
-  const kiln_locate_report_t* nvrtc_report;  // NULL without one
+  kiln_status_t nvrtc_status;            // why not
+  const kiln_locate_set_t* nvrtc_found;  // every copy; or NULL
   kiln_probe_soft_t soft;
   const char* soft_lanes_wanted;
 } kilni_probe_source_t;

@@ -231,54 +231,76 @@ static bool has_toolkit(const kiln_probe_t* probe, const char* root,
   return false;
 }
 
+// "root/name" if that is a file, else "".
+static kiln_status_t file_below(kiln_allocator_t allocator, const char* root,
+                                const char* name, char** out_path) {
+  kilni_str_t path;
+  kilni_str_init(&path, allocator, FACT_FILE_BYTES);
+  kilni_str_add_cstr(&path, root);
+  kilni_str_add_cstr(&path, name);
+  bool there = kiln_status_is_ok(kilni_str_status(&path)) &&
+               kilni_file_exists(path.data);
+  if (there) return kilni_str_take(&path, out_path);
+  kiln_status_t status = kilni_str_status(&path);
+  kilni_str_deinit(&path);
+  if (!kiln_status_is_ok(status)) return status;
+  return kilni_strdup(allocator, kilni_sv(""), out_path);
+}
+
+static kiln_status_t fill_toolkit(kiln_probe_t* probe, const char* root,
+                                  const char* include_dir, uint32_t scope) {
+  char version[VERSION_BYTES];
+  KILNI_RETURN_IF_ERROR(read_version(probe, root, version, sizeof(version)));
+  void* item = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->toolkits, &item));
+  kiln_probe_toolkit_t* toolkit = item;
+  toolkit->root = "";
+  toolkit->include_dir = "";
+  toolkit->version = "";
+  toolkit->scope = kiln_locate_scope_name(scope);
+  KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, root, &toolkit->root));
+  KILNI_RETURN_IF_ERROR(
+      kilni_probe_text(probe, include_dir, &toolkit->include_dir));
+  return kilni_probe_text(probe, version, &toolkit->version);
+}
+
+// The toolkit that a copy of NVRTC belongs to, if it is one: it has headers.
 static kiln_status_t add_toolkit(kiln_probe_t* probe,
-                                 const kiln_locate_candidate_t* candidate) {
-  size_t length = root_length(candidate->path);
-  bool of_toolkit = candidate->scope != KILN_LOCATE_SCOPE_LOADER &&
-                    candidate->scope != KILN_LOCATE_SCOPE_WHEEL;
-  if (!of_toolkit || length == 0 ||
-      has_toolkit(probe, candidate->path, length)) {
+                                 const kiln_locate_item_t* item) {
+  const char* path = kiln_locate_item_real_path(item);
+  uint32_t scope = kiln_locate_item_scope(item);
+  size_t length = root_length(path);
+  if (scope == KILN_LOCATE_SCOPE_WHEEL || length == 0 ||
+      has_toolkit(probe, path, length)) {
     return NULL;
   }
-  char* copy = NULL;
   kiln_allocator_t allocator = probe->host->allocator;
+  char* root = NULL;
+  char* mark = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_strdup(allocator, kilni_sv_make(candidate->path, length), &copy));
-  char version[VERSION_BYTES];
-  void* item = NULL;
-  kiln_status_t status = read_version(probe, copy, version, sizeof(version));
-  if (kiln_status_is_ok(status)) {
-    status = kilni_probe_add(probe, &probe->toolkits, &item);
+      kilni_strdup(allocator, kilni_sv_make(path, length), &root));
+  kiln_status_t status = file_below(allocator, root, "/include/cuda.h", &mark);
+  if (kiln_status_is_ok(status) && mark[0] != 0) {
+    size_t whole = strlen(mark);
+    mark[whole - strlen("/cuda.h")] = 0;
+    status = fill_toolkit(probe, root, mark, scope);
+    mark[whole - strlen("/cuda.h")] = '/';  // it is freed with its length
   }
-  if (kiln_status_is_ok(status)) {
-    kiln_probe_toolkit_t* toolkit = item;
-    toolkit->root = "";
-    toolkit->include_dir = "";
-    toolkit->version = "";
-    toolkit->scope = kiln_locate_scope_name(candidate->scope);
-    status = kilni_probe_text(probe, copy, &toolkit->root);
-    if (kiln_status_is_ok(status)) {
-      status = kilni_probe_text(probe, candidate->include_dir,
-                                &toolkit->include_dir);
-    }
-    if (kiln_status_is_ok(status)) {
-      status = kilni_probe_text(probe, version, &toolkit->version);
-    }
-  }
-  kilni_strfree(allocator, copy);
+  kilni_strfree(allocator, mark);
+  kilni_strfree(allocator, root);
   return status;
 }
 
 // ---- Libraries ----
 
 static kiln_status_t collect_tried(kiln_probe_t* probe,
-                                   const kiln_locate_report_t* report) {
-  uint32_t count = kiln_locate_report_tried_count(report);
+                                   const kiln_locate_item_t* item) {
+  uint32_t count = kiln_locate_item_tried_count(item);
   for (uint32_t i = 0; i < count; i++) {
-    const kiln_locate_tried_t* from = kiln_locate_report_tried(report, i);
-    void* item = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->tried, &item));
-    kiln_locate_tried_t* tried = item;
+    const kiln_locate_tried_t* from = kiln_locate_item_tried(item, i);
+    void* added = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->tried, &added));
+    kiln_locate_tried_t* tried = added;
     tried->path = "";
     tried->why = "";
     KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, from->path, &tried->path));
@@ -287,9 +309,23 @@ static kiln_status_t collect_tried(kiln_probe_t* probe,
   return NULL;
 }
 
+static kiln_status_t collect_copies(kiln_probe_t* probe,
+                                    const kiln_locate_set_t* found) {
+  if (found == NULL) return NULL;
+  uint32_t count = kiln_locate_set_count(found);
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_locate_item_t* item = kiln_locate_set_item(found, i);
+    if (i == 0) KILNI_RETURN_IF_ERROR(collect_tried(probe, item));
+    if (kiln_locate_item_found(item)) {
+      KILNI_RETURN_IF_ERROR(add_toolkit(probe, item));
+    }
+  }
+  return NULL;
+}
+
 static kiln_status_t collect_nvrtc(kiln_probe_t* probe,
                                    const kilni_probe_source_t* source) {
-  KILNI_RETURN_IF_ERROR(collect_tried(probe, source->nvrtc_report));
+  KILNI_RETURN_IF_ERROR(collect_copies(probe, source->nvrtc_found));
   void* item = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->libraries, &item));
   kiln_probe_library_t* library = item;
@@ -298,11 +334,6 @@ static kiln_status_t collect_nvrtc(kiln_probe_t* probe,
   library->scope = "";
   library->tried = probe->tried.items;
   library->tried_count = (uint32_t)probe->tried.count;
-  uint32_t count = kiln_locate_report_candidate_count(source->nvrtc_report);
-  for (uint32_t i = 0; i < count; i++) {
-    KILNI_RETURN_IF_ERROR(add_toolkit(
-        probe, kiln_locate_report_candidate(source->nvrtc_report, i)));
-  }
   if (source->nvrtc_path == NULL) return NULL;
   library->found = 1;
   library->version = source->nvrtc_version;

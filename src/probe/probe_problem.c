@@ -40,7 +40,7 @@ static kiln_status_t about_driver(kiln_probe_t* probe,
 }
 
 static bool nvrtc_was_named(const kiln_probe_t* probe) {
-  return kilni_env_text(probe->host->env, KILNI_ENV_KILN_LIBNVRTC) != NULL;
+  return kilni_env_member(probe->host->env, "KILN_LOCATE_LIB_NVRTC") != NULL;
 }
 
 static kiln_status_t about_nvrtc(kiln_probe_t* probe,
@@ -59,7 +59,8 @@ static kiln_status_t about_nvrtc(kiln_probe_t* probe,
   if (driver == 0 || nvrtc <= driver) return NULL;
   return kilni_probe_add_problem(
       probe, "nvrtc-newer-than-driver", KILN_PROBE_SEVERITY_WARNING,
-      "use a cubin for the GPU, an older NVRTC (KILN_LIBNVRTC), or a newer "
+      "use a cubin for the GPU, an older NVRTC (KILN_LOCATE_LIB_NVRTC), or a "
+      "newer "
       "driver",
       "NVRTC is %u.%u and the driver CUDA %u.%u: the driver may refuse its PTX",
       (unsigned)(nvrtc / 1000), (unsigned)(nvrtc % 1000 / 10),

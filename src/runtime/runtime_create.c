@@ -19,6 +19,7 @@ void kiln_runtime_retain(kiln_runtime_t* runtime) {
 static void destroy(kiln_runtime_t* runtime) {
   kiln_allocator_t allocator = runtime->host.allocator;
   kilni_runtime_stop_providers(runtime);
+  kiln_toolkit_release(runtime->toolkit);
   if (runtime->has_lock) kilni_mutex_deinit(&runtime->lock);
   kilni_env_deinit(&runtime->env);
   kilni_strfree(allocator, runtime->soft_lanes);
@@ -115,6 +116,21 @@ static kiln_status_t take_numbers(kiln_runtime_t* runtime,
   return NULL;
 }
 
+static kiln_status_t take_toolkit(kiln_runtime_t* runtime,
+                                  const kiln_runtime_options_t* options) {
+  kiln_toolkit_options_t how;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(
+      options->toolkit, "kiln_toolkit_options_t", sizeof(how), &how));
+  how.allocator = &runtime->host.allocator;
+  how.log = &runtime->host.log;
+  if (how.cuda_library == NULL) how.cuda_library = runtime->cuda_library;
+  return kilni_toolkit_create(&how, &runtime->env, &runtime->toolkit);
+}
+
+kiln_toolkit_t* kiln_runtime_toolkit(kiln_runtime_t* runtime) {
+  return runtime->toolkit;
+}
+
 static kiln_status_t take_options(kiln_runtime_t* runtime,
                                   const kiln_runtime_options_t* options) {
   kiln_allocator_t allocator = runtime->host.allocator;
@@ -134,6 +150,7 @@ static kiln_status_t take_options(kiln_runtime_t* runtime,
     KILNI_RETURN_IF_ERROR(kilni_strdup(
         allocator, kilni_sv(options->cuda_library), &runtime->cuda_library));
   }
+  KILNI_RETURN_IF_ERROR(take_toolkit(runtime, options));
   runtime->soft_host = runtime->host;
   if (runtime->hooks.soft_allocator != NULL) {
     runtime->soft_host.allocator = *runtime->hooks.soft_allocator;

@@ -10,6 +10,7 @@
 #include "base/keep.h"
 #include "base/thread.h"
 #include "runtime/runtime.h"
+#include "toolkit/toolkit.h"
 
 // A driver, once it has been started. Under the runtime's lock while it is
 // started, const afterwards. one-thread
@@ -40,6 +41,7 @@ struct kiln_runtime_t {
   char* cuda_library;
   kiln_print_fn_t print;
   void* print_user;
+  kiln_toolkit_t* toolkit;  // the process's context of finds and loads
   kilni_provider_t cuda;
   kilni_provider_t soft;
 };

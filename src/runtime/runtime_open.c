@@ -119,7 +119,8 @@ kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
   kiln_compiler_options_t given;
   KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_compiler_options_t",
                                            sizeof(given), &given));
-  kilni_compiler_wish_t wish = {given.library, NULL, runtime->trace};
+  kilni_compiler_wish_t wish = {runtime->toolkit, given.library,
+                                runtime->trace};
   return kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime), &wish,
                              NULL, out_compiler);
 }
@@ -143,16 +144,17 @@ static kiln_status_t probe_with_compiler(kiln_runtime_t* runtime,
                                          kilni_probe_source_t* source,
                                          kiln_probe_t** out_probe) {
   kiln_compiler_t* compiler = NULL;
-  kiln_locate_report_t* report = NULL;
-  kilni_compiler_wish_t wish = {options->nvrtc_library, NULL, runtime->trace};
+  kiln_locate_set_t* found = NULL;
+  kilni_compiler_wish_t wish = {runtime->toolkit, options->nvrtc_library,
+                                runtime->trace};
   kiln_status_t status = kilni_compiler_open(
-      &runtime->host, kilni_runtime_keep(runtime), &wish, &report, &compiler);
+      &runtime->host, kilni_runtime_keep(runtime), &wish, &found, &compiler);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) {
-    kiln_locate_report_release(report);
+    kiln_locate_set_release(found);
     return status;
   }
   source->nvrtc_status = status;
-  source->nvrtc_report = report;
+  source->nvrtc_found = found;
   if (compiler != NULL) {
     source->nvrtc_path = kiln_compiler_path(compiler);
     source->nvrtc_version = kiln_compiler_version(compiler);
@@ -160,7 +162,7 @@ static kiln_status_t probe_with_compiler(kiln_runtime_t* runtime,
   }
   kiln_status_t made = kilni_probe_create(source, out_probe);
   kiln_compiler_release(compiler);
-  kiln_locate_report_release(report);
+  kiln_locate_set_release(found);
   kiln_status_free(status);
   return made;
 }

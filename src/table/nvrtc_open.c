@@ -35,7 +35,7 @@ static kiln_status_t fill(const kilni_dynlib_t* library,
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" is not an NVRTC library",
                    table->origin),
         "name the file libnvrtc.so.12 or libnvrtc.so.13 of a CUDA toolkit, or "
-        "leave KILN_LIBNVRTC unset");
+        "leave KILN_LOCATE_LIB_NVRTC unset");
   }
   KILNI_RETURN_IF_ERROR(KILNI_NVRTC_STATUS(
       table, table->nvrtcVersion(&table->major, &table->minor),

@@ -66,7 +66,7 @@ def main():
             expect(said, "100000 values, 0 wrong")
         expect(said, "\"soft\"")
         said = run(program, "soft", cwd=options.example,
-                   KILN_LIBNVRTC="/nonexistent/libnvrtc.so", **lib)
+                   KILN_LOCATE_LIB_NVRTC="/nonexistent/libnvrtc.so", **lib)
         print(said, end="")
         expect(said, "shipped kernel")
         expect(said, "100000 values, 0 wrong")

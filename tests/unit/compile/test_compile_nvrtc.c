@@ -270,8 +270,14 @@ int main(void) {
   g_host.process_id = kilni_process_id();
   if (!kiln_status_is_ok(kilni_env_init(&g_env, g_host.allocator))) return 1;
   kilni_keep_t nobody = {0};
+  kiln_toolkit_t* toolkit = NULL;
+  kiln_toolkit_options_t how = kiln_toolkit_options_default();
+  how.allocator = &g_host.allocator;
+  if (!kiln_status_is_ok(kilni_toolkit_create(&how, &g_env, &toolkit))) {
+    return 1;
+  }
   kiln_status_t status = kilni_compiler_open(
-      &g_host, nobody, &(kilni_compiler_wish_t){NULL, NULL, false}, NULL,
+      &g_host, nobody, &(kilni_compiler_wish_t){toolkit, NULL, false}, NULL,
       &g_compiler);
   if (!kiln_status_is_ok(status)) {
     char text[4096];
@@ -296,6 +302,7 @@ int main(void) {
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   kiln_compiler_release(g_compiler);
+  kiln_toolkit_release(toolkit);
   kilni_env_deinit(&g_env);
   const char* problem = fault_alloc_problem(&g_watch);
   if (problem != NULL) printf("memory: %s\n", problem);
