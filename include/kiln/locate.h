@@ -85,7 +85,11 @@ typedef struct kiln_locate_options_t {
   uint32_t site_count;
   uint32_t python_count;
   uint32_t override_count;
-  uint32_t reserved;  // 0
+
+  // KILN_SWITCH_*: a file in a site-packages folder counts only if the RECORD
+  // of its package has the SHA-256 of what it holds. Reads the whole file.
+  // Default: off.
+  uint32_t records;
 
   // Folders that are looked at first: toolkits, prefixes, site-packages.
   const char* const* roots;

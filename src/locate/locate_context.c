@@ -41,9 +41,11 @@ static kiln_status_t check_scopes(uint32_t mask, const char* what) {
 }
 
 static kiln_status_t check_switches(const kiln_locate_options_t* options) {
-  uint32_t values[] = {options->hermetic, options->secure, options->loaded};
-  static const char* const names[] = {"hermetic", "secure", "loaded"};
-  for (size_t i = 0; i < 3; i++) {
+  uint32_t values[] = {options->hermetic, options->secure, options->loaded,
+                       options->records};
+  static const char* const names[] = {"hermetic", "secure", "loaded",
+                                      "records"};
+  for (size_t i = 0; i < 4; i++) {
     if (values[i] <= KILN_SWITCH_ON) continue;
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is no switch", names[i],
@@ -190,6 +192,7 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
       may_ask &&
       (options->loaded == KILN_SWITCH_ON ||
        (options->loaded == KILN_SWITCH_DEFAULT && !locate->is_mounted));
+  locate->records = options->records == KILN_SWITCH_ON;
   locate->require = options->require_scopes;
   locate->prefer = options->prefer_scopes;
   locate->forbid = options->forbid_scopes;
@@ -213,6 +216,8 @@ static void forget(kiln_locate_t* locate) {
     kilni_place_deinit(locate, &locate->places[i]);
   }
   kilni_loader_deinit(locate);
+  kilni_locate_reader_release(locate->reader);
+  locate->reader = NULL;
   kilni_disk_deinit(&locate->disk);
 }
 

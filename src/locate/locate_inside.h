@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "locate/locate.h"
 #include "locate/locate_disk.h"
+#include "locate/locate_facts.h"
 #include "locate/locate_item.h"
 
 enum {
@@ -56,6 +57,7 @@ struct kiln_locate_t {
   atomic_uint references;
   bool secure;
   bool hermetic;
+  bool records;  // files of packages are compared with their RECORD
   bool use_loaded;
   bool is_mounted;  // the system is not this process's own
   bool is_native;   // the target is this machine's
@@ -81,7 +83,8 @@ struct kiln_locate_t {
   kilni_disk_t disk;
   kilni_place_t places[KILNI_SCOPE_COUNT];
   kilni_loader_t loader;
-  kiln_locate_item_t** finds;  // one for each row of the catalog
+  kilni_locate_reader_t* reader;  // made when a RECORD is first needed
+  kiln_locate_item_t** finds;     // one for each row of the catalog
 };
 
 // ---- Scopes (locate_scope.c) ----
@@ -146,6 +149,11 @@ kiln_status_t kilni_loaded_find(kiln_locate_t* locate, const char* name,
 kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
                                 const char** out_why);
 
+// NULL in `*out_why` if the RECORD of the package that the file belongs to has
+// the hash of what it holds; else why not.
+kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* path,
+                                 const char* real, const char** out_why);
+
 // ---- Search (locate_search.c) ----
 
 // How a row is searched. thread-compatible
@@ -172,6 +180,10 @@ kiln_status_t kilni_search_all(kiln_locate_t* locate,
 // True if something is named for a row: nothing else counts for it.
 bool kilni_override_is_set(const kiln_locate_t* locate,
                            const kiln_locate_entry_t* entry);
+
+// How many characters to change, add or drop to make one name of the other;
+// case does not count. A large number for long names.
+uint32_t kilni_name_distance(const char* a, const char* b);
 
 // The row of that kind and name, or INVALID_ARGUMENT with the nearest names.
 kiln_status_t kilni_search_entry(uint32_t kind, const char* name,

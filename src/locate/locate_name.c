@@ -12,9 +12,7 @@ static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-// How many characters to change, add or drop to make one name of the other;
-// case does not count. FAR for long names.
-static uint32_t distance(const char* a, const char* b) {
+uint32_t kilni_name_distance(const char* a, const char* b) {
   size_t a_size = strlen(a);
   size_t b_size = strlen(b);
   uint32_t row[NAME_LIMIT + 1];
@@ -57,7 +55,7 @@ static void find_nearest(uint32_t kind, const char* name,
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     if (kiln_locate_entry_kind(entry) != kind) continue;
     const char* other = kiln_locate_entry_name(entry);
-    uint32_t far = distance(wanted, other);
+    uint32_t far = kilni_name_distance(wanted, other);
     if (far > limit) continue;
     size_t at = *out_count;
     while (at > 0 && distances[at - 1] > far) at--;

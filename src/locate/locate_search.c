@@ -10,7 +10,7 @@
 
 // ---- Finds ----
 
-static void warn(kilni_search_t* search, const char* warning) {
+void kilni_search_warn(kilni_search_t* search, const char* warning) {
   if (warning == NULL || search->warning_count == KILNI_ITEM_MAX_WARNINGS) {
     return;
   }
@@ -64,7 +64,15 @@ static kiln_status_t root_of(kilni_search_t* search) {
   found->layout = KILNI_LAYOUT_TOOLKIT;
   if (found->root[0] != 0) return NULL;
   found->layout = KILNI_LAYOUT_DISTRIBUTION;
-  return kilni_place_below_system(search->locate, "/", &found->root);
+  const char* system_root = search->locate->system_root;
+  found->root = system_root[0] != 0 ? system_root : "/";
+  return NULL;
+}
+
+static bool is_in_site(const kilni_search_where_t* where, const char* file) {
+  return where->layout == KILNI_LAYOUT_WHEEL ||
+         strstr(file, "/site-packages/") != NULL ||
+         strstr(file, "/dist-packages/") != NULL;
 }
 
 // Takes a regular file, unless something is wrong with it.
@@ -84,6 +92,15 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
   if (search->locate->secure) {
     const char* why = NULL;
     KILNI_RETURN_IF_ERROR(kilni_trust_check(search->locate, real_file, &why));
+    if (why != NULL) {
+      kilni_trail_add(&search->trail, file, why);
+      return NULL;
+    }
+  }
+  if (search->locate->records && is_in_site(where, file)) {
+    const char* why = NULL;
+    KILNI_RETURN_IF_ERROR(
+        kilni_trust_record(search->locate, file, real_file, &why));
     if (why != NULL) {
       kilni_trail_add(&search->trail, file, why);
       return NULL;
@@ -233,7 +250,7 @@ static kiln_status_t run_scope(kilni_search_t* search, uint32_t scope) {
   kilni_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_place_get(search->locate, scope, &place));
   kilni_trail_append(&search->trail, &place->notes);
-  warn(search, place->warning);
+  kilni_search_warn(search, place->warning);
   if (scope == KILN_LOCATE_SCOPE_WHEEL) {
     return kilni_search_wheels(search, place);
   }

@@ -47,6 +47,9 @@ typedef struct kilni_search_where_t {
   size_t listing;  // bytes of the path above which nothing is listed
 } kilni_search_where_t;
 
+// Adds one sentence that lives as long as the disk; NULL is none.
+void kilni_search_warn(kilni_search_t* search, const char* warning);
+
 bool kilni_search_is_done(const kilni_search_t* search);
 
 // Makes an item of what was found and puts it to the others.

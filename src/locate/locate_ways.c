@@ -7,6 +7,8 @@
 #include "base/status_make.h"
 #include "locate/locate_search.h"
 
+enum { MAX_SLIPS = 2 };  // of a misspelled name
+
 // ---- Folders of a root ----
 
 // The list of folders for a layout; KILN_LOCATE_LIST_COUNT: none.
@@ -428,11 +430,44 @@ static kiln_status_t take_override(kilni_search_t* search, const char* file,
   return kilni_search_take(search, &where, file, dir);
 }
 
+static bool is_a_rows_name(const char* variable) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
+    char name[KILNI_OVERRIDE_NAME_BYTES];
+    kilni_override_name(kiln_locate_entry(i), sizeof(name), name);
+    if (strcmp(name, variable) == 0) return true;
+  }
+  return false;
+}
+
+// A variable that is nobody's and looks like this one is most likely meant to
+// be it; that it is passed over must not go unnoticed.
+static kiln_status_t warn_of_misspelled(kilni_search_t* search,
+                                        const char* right) {
+  const kilni_env_t* env = &search->locate->env;
+  kiln_string_view_t view;
+  for (size_t i = 0; kilni_env_member_at(env, i, &view) != NULL; i++) {
+    char name[KILNI_OVERRIDE_NAME_BYTES];
+    if (view.size >= sizeof(name)) continue;
+    memcpy(name, view.data, view.size);
+    name[view.size] = 0;
+    uint32_t far = kilni_name_distance(name, right);
+    if (far == 0 || far > MAX_SLIPS || is_a_rows_name(name)) continue;
+    char text[2 * KILNI_OVERRIDE_NAME_BYTES + 64];
+    snprintf(text, sizeof(text),
+             "the variable %s names nothing; did you mean %s?", name, right);
+    const char* copy = NULL;
+    KILNI_RETURN_IF_ERROR(
+        kilni_disk_text(&search->locate->disk, kilni_sv(text), &copy));
+    kilni_search_warn(search, copy);
+  }
+  return NULL;
+}
+
 kiln_status_t kilni_search_override(kilni_search_t* search) {
   char by[KILNI_OVERRIDE_NAME_BYTES];
   const char* value =
       named(search->locate, search->plan->entry, sizeof(by), by);
-  if (value == NULL || value[0] == 0) return NULL;
+  if (value == NULL || value[0] == 0) return warn_of_misspelled(search, by);
   kilni_disk_t* disk = &search->locate->disk;
   const char* via = NULL;
   KILNI_RETURN_IF_ERROR(kilni_disk_text(disk, kilni_sv(by), &via));

@@ -143,6 +143,26 @@ static void an_option_outdoes_a_variable(void** state) {
   kiln_status_free(status);
 }
 
+static void a_misspelled_name_is_told(void** state) {
+  world_t* world = *state;
+  world_put(world, "usr/local/cuda/lib64/libnvrtc.so.13");
+  name_it(world, "KILN_LOCATE_LIB_NVRCT", "mine");
+  kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+  assert_true(kiln_locate_item_found(item));
+  assert_int_equal(kiln_locate_item_warning_count(item), 1);
+  const char* text = kiln_locate_item_warning(item, 0);
+  assert_non_null(strstr(text, "KILN_LOCATE_LIB_NVRCT"));
+  assert_non_null(strstr(text, "KILN_LOCATE_LIB_NVRTC"));
+  kiln_locate_item_release(item);
+  // Another row's own name is nobody's slip.
+  name_it(world, "KILN_LOCATE_LIB_NVRCT", NULL);
+  world_put(world, "mine/libnppim.so.13");
+  name_it(world, "KILN_LOCATE_LIB_NPPIM", "mine");
+  item = world_find(world, LIB, "nppig");
+  assert_int_equal(kiln_locate_item_warning_count(item), 0);
+  kiln_locate_item_release(item);
+}
+
 static void what_lies_beside(void** state) {
   world_t* world = *state;
   world_put(world, "kit/targets/x86_64-linux/lib/libnvrtc.so.13");
@@ -175,6 +195,7 @@ int main(void) {
       IN_A_WORLD(names_of_the_variables),
       IN_A_WORLD(wrong_is_an_error),
       IN_A_WORLD(an_option_outdoes_a_variable),
+      IN_A_WORLD(a_misspelled_name_is_told),
       IN_A_WORLD(what_lies_beside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,61 @@ static void no_variable_counts(void** state) {
   kiln_locate_item_release(item);
 }
 
+// ---- RECORD ----
+
+#define SITE          "env/lib/python3.11/site-packages/"
+#define FILE_OF_WHEEL SITE "nvidia/cu13/lib/libnvrtc.so.13"
+
+// What RECORD says of the file in the wheel; NULL: it says nothing.
+static void write_record(world_t* world, const char* hash) {
+  char text[512];
+  snprintf(text, sizeof(text),
+           "nvidia_cuda_nvrtc-13.0.88.dist-info/RECORD,,\n%s%s%s",
+           hash ? "nvidia/cu13/lib/libnvrtc.so.13," : "", hash ? hash : "",
+           hash ? ",3\n" : "");
+  world_text(world, SITE "nvidia_cuda_nvrtc-13.0.88.dist-info/RECORD", text);
+  world_text(world, SITE "nvidia_cuda_nvrtc-13.0.88.dist-info/METADATA",
+             "Metadata-Version: 2.1\nName: nvidia-cuda-nvrtc\n"
+             "Version: 13.0.88\n");
+}
+
+static void files_are_what_their_record_says(void** state) {
+  world_t* world = *state;
+  static const struct {
+    const char* hash;
+    const char* why;  // NULL: it is taken
+  } rows[] = {{"sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0", NULL},
+              {"sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa1",
+               "not what its RECORD says"},
+              {"", "no SHA-256"},
+              {NULL, "no RECORD names it"}};
+  world_text(world, FILE_OF_WHEEL, "abc");
+  world_set(world, KILNI_ENV_VIRTUAL_ENV, "env");
+  world->options.records = KILN_SWITCH_ON;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    write_record(world, rows[i].hash);
+    world_forget(world);
+    kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+    assert_true(kiln_locate_item_found(item) == (rows[i].why == NULL));
+    if (rows[i].why != NULL &&
+        !world_tried(item, world_path(world, FILE_OF_WHEEL), rows[i].why)) {
+      fail_msg("row %zu", i);
+    }
+    kiln_locate_item_release(item);
+  }
+  // A later search looks at the disk again.
+  write_record(world, rows[0].hash);
+  kiln_locate_refresh(world->locate);
+  world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_WHEEL, FILE_OF_WHEEL);
+  world_text(world, FILE_OF_WHEEL, "abd");
+  kiln_locate_refresh(world->locate);
+  world_expect(world, LIB, "nvrtc", 0, NULL);
+  // Other places have no RECORD, and need none.
+  world_put(world, KIT);
+  kiln_locate_refresh(world->locate);
+  world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM, KIT);
+}
+
 #define IN_A_WORLD(test) \
   cmocka_unit_test_setup_teardown(test, setup, world_teardown)
 
@@ -164,6 +219,7 @@ int main(void) {
       IN_A_WORLD(what_belongs_to_others),
       IN_A_WORLD(links_are_followed_first),
       IN_A_WORLD(no_variable_counts),
+      IN_A_WORLD(files_are_what_their_record_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
