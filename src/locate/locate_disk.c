@@ -224,10 +224,19 @@ static bool is_gone(const kilni_disk_node_t* node) {
   return node->known && node->kind != KILNI_FILE_DIR;
 }
 
+// True for a folder that is worth a question of its own before those in it are
+// asked about: the root, and what lies in it ("nvidia" in site-packages), since
+// most roots have nothing of what is looked for.
+static bool is_gate(const kilni_disk_node_t* node, size_t root_length) {
+  if (node->length <= root_length) return true;
+  size_t above = (size_t)(last_part(node) - node->path);
+  return above <= root_length + 1;
+}
+
 // What can be said of a folder from those above it, asking as little as
 // possible. The stack is as deep as the path has parts.
 static kiln_status_t conclude(kilni_disk_t* disk, kilni_disk_node_t* node,
-                              size_t root_length) {
+                              size_t root_length, bool is_leaf) {
   if (is_gone(node)) return NULL;
   if (!node->known && node->length > root_length) {
     const char* last = last_part(node);
@@ -237,14 +246,15 @@ static kiln_status_t conclude(kilni_disk_t* disk, kilni_disk_node_t* node,
       kilni_disk_node_t* parent = NULL;
       KILNI_RETURN_IF_ERROR(
           node_of(disk, kilni_sv_make(node->path, above), &parent));
-      KILNI_RETURN_IF_ERROR(conclude(disk, parent, root_length));
+      KILNI_RETURN_IF_ERROR(conclude(disk, parent, root_length, false));
       if (is_gone(parent) || (parent->listed && !names_hold(parent, last))) {
         set_missing(node);
         return NULL;
       }
     }
   }
-  if (!node->known && node->suspect) ask(node);
+  bool asks = node->suspect || (!is_leaf && is_gate(node, root_length));
+  if (!node->known && asks) ask(node);
   if (!is_gone(node) && node->length > root_length &&
       node->misses >= KILNI_DISK_PATIENCE) {
     return list(disk, node);
@@ -271,7 +281,7 @@ static kiln_status_t blame(kilni_disk_t* disk, const kilni_disk_node_t* node,
 kiln_status_t kilni_disk_dir(kilni_disk_t* disk, kiln_string_view_t path,
                              size_t root_length, kilni_disk_node_t** out_node) {
   KILNI_RETURN_IF_ERROR(node_of(disk, path, out_node));
-  return conclude(disk, *out_node, root_length);
+  return conclude(disk, *out_node, root_length, true);
 }
 
 kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
@@ -280,7 +290,7 @@ kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
   KILNI_RETURN_IF_ERROR(node_of(disk, path, out_node));
   kilni_disk_node_t* node = *out_node;
   if (node->known) return NULL;
-  KILNI_RETURN_IF_ERROR(conclude(disk, dir, root_length));
+  KILNI_RETURN_IF_ERROR(conclude(disk, dir, root_length, true));
   if (is_gone(dir)) {
     set_missing(node);
     return NULL;

@@ -91,10 +91,7 @@ static kiln_status_t add_version(sites_t* sites, const char* prefix,
       add_library(sites, prefix, "lib", python, "site-packages", &there));
   // lib64 is a folder of its own on some systems and a link to lib on others.
   char lib64[KILNI_DISK_PATH_LIMIT];
-  char target[8];
-  bool is_link =
-      kilni_link_read(join(lib64, prefix, "lib64"), sizeof(target), target) &&
-      strcmp(target, "lib") == 0;
+  bool is_link = kilni_link_is(join(lib64, prefix, "lib64"));
   bool there_too = false;
   if (!is_link) {
     KILNI_RETURN_IF_ERROR(add_library(sites, prefix, "lib64", python,
@@ -140,9 +137,27 @@ static kiln_status_t on_base_version(const char* name, void* user) {
   return add_base_version(sites, sites->prefix, name);
 }
 
-// A Python that is no virtual environment, by its prefix; every version that
-// lies there if none is known.
+// "python3.11" where <prefix>/bin/python3 is a link to it.
+static void read_default(const char* prefix, char out[2 * VERSION_BYTES]) {
+  char path[KILNI_DISK_PATH_LIMIT];
+  char target[KILNI_DISK_PATH_LIMIT];
+  out[0] = 0;
+  join(path, prefix, "bin/python3");
+  if (!kilni_link_read(path, sizeof(target), target)) return;
+  const char* slash = strrchr(target, '/');
+  const char* name = slash ? slash + 1 : target;
+  if (strncmp(name, "python3.", 8) != 0 || strlen(name) > VERSION_BYTES) return;
+  memcpy(out, name, strlen(name) + 1);
+}
+
+// A Python that is no virtual environment, by its prefix: the version that is
+// known, else the one that `python3` is, else every one that lies there.
 static kiln_status_t add_base(sites_t* sites, const char* prefix) {
+  char python[2 * VERSION_BYTES];
+  if (sites->python[0] == 0) {
+    read_default(prefix, python);
+    if (python[0] != 0) return add_base_version(sites, prefix, python);
+  }
   if (sites->python[0] != 0) {
     return add_base_version(sites, prefix, sites->python);
   }

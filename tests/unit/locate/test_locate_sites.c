@@ -140,6 +140,9 @@ static void the_systems_own(void** state) {
   EXPECT_SITES(world, "usr/lib64/python3.12/site-packages",
                "usr/lib/python3.11/site-packages",
                "usr/lib/python3.9/site-packages");
+  // The one that is called python3, where that can be told.
+  world_link(world, "usr/bin/python3", "python3.11");
+  EXPECT_SITES(world, "usr/lib/python3.11/site-packages");
 }
 
 static void python_path_comes_last(void** state) {
