@@ -85,6 +85,13 @@ kiln_status_t kilni_facts_print(kilni_facts_store_t* store,
 kiln_status_t kilni_facts_problem(kilni_facts_read_t* read, const char* path,
                                   const char* why) {
   kilni_locate_facts_t* facts = read->facts;
+  // One record may be asked more than once.
+  for (uint32_t i = 0; i < facts->problem_count; i++) {
+    if (strcmp(read->problems[i].path, path) == 0 &&
+        strcmp(read->problems[i].why, why) == 0) {
+      return NULL;
+    }
+  }
   if (facts->problem_count == KILNI_FACTS_MAX_PROBLEMS) {
     facts->problems_left_out++;
     return NULL;

@@ -387,6 +387,21 @@ static void test_records_that_own_nothing(void** state) {
       has_problem(facts, "nvidia_cuda_nvrtc-13.0.88", "3 of its lines"));
   assert_true(has_problem(facts, "nvidia_pipe", "no ordinary file"));
   assert_true(has_problem(facts, "nvidia_empty", "No such file"));
+  // A RECORD that is asked first by name and then with all others is named
+  // once.
+  world_text(world, SITE "/nvidia_cuda_runtime-13.0.96.dist-info/RECORD", "x");
+  put_plain(world, SITE "/nvidia/cu13/lib/libother.so.1", "libother.so.1");
+  kilni_locate_reader_release(reader);
+  reader = new_reader(world);
+  read_in(reader, world, VERIFY, LIB, "cudart",
+          SITE "/nvidia/cu13/lib/libcudart.so.13", NULL);
+  facts = read_in(reader, world, VERIFY, LIB, "cudart",
+                  SITE "/nvidia/cu13/lib/libother.so.1", NULL);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < facts->problem_count; i++) {
+    count += strstr(facts->problems[i].path, "nvidia_cuda_runtime-") != NULL;
+  }
+  assert_int_equal(count, 1);
   kilni_locate_reader_release(reader);
 }
 
