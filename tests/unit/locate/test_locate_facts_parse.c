@@ -235,8 +235,8 @@ static void test_json(void** state) {
   (void)state;
   static const char* const good[] = {
       "{\"cuda\":{\"name\":\"CUDA SDK\",\"version\":\"13.0.1\"}}",
-      " {\n \"a\" : [1, {\"b\":\"}\"}, null], \"n\":-1.5e3,\"t\":true,\n"
-      "\"cuda\" : { \"x\":{}, \"version\" : \"13.0.1\" } , \"z\":0}",
+      (" {\n \"a\" : [1, {\"b\":\"}\"}, null], \"n\":-1.5e3,\"t\":true,\n"
+       "\"cuda\" : { \"x\":{}, \"version\" : \"13.0.1\" } , \"z\":0}"),
       "{\"q\\\"\":\"\\\\\",\"cuda\":{\"version\":\"13.0.1\"",
   };
   kiln_string_view_t text;

@@ -409,7 +409,9 @@ static void both_spellings(void** state) {
   kiln_status_t status =
       kiln_locate_find_beside(world->locate, header, HEADER, "nvrtc", &none);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_STATE);
+  assert_null(none);
   kiln_status_free(status);
+  kiln_locate_item_release(item);
   kiln_locate_item_release(header);
 }
 
