@@ -13,6 +13,8 @@ toolkit. Says, one finding a line:
   owner     a file's wheel is not among those that its row names
   needs     the file itself needs another library than its row says
   soname    the file's SONAME is not its name
+  runpath   a wheel's library needs another of these, has no RUNPATH to find it
+            by, and no `flaw` says so
 
 With --write, corrects what can be derived (`needs` and `wheels`) in
 src/locate/locate_catalog.txt; run tools/gen_catalog.py afterwards. Exits
@@ -149,8 +151,9 @@ def places(path):
 # ---- The comparison ----
 
 class Check:
-    def __init__(self, rows, ignored):
+    def __init__(self, rows, flaws, ignored):
         self.rows, self.ignored = rows, ignored
+        self.flaws = {(flaw.distribution, flaw.file) for flaw in flaws}
         self.by_file = {(row.kind, name): row for row in rows
                         for name in row.texts_of("files")}
         self.found = []           # findings
@@ -235,6 +238,19 @@ class Check:
                 name.split(".so")[0]:
             self.say("soname", "%s: %s calls itself %s" % (
                 place, path, elf.soname))
+        self.needed(row, place, path, elf)
+        others = [soname for soname in elf.needed
+                  if self.class_of(soname) in ("ctk", "other")]
+        if place.name and others and not elf.runpath and \
+                (place.name, name) not in self.flaws:
+            self.say("runpath", "%s: %s does not find %s" % (
+                place, path, " ".join(others)))
+
+    def class_of(self, soname):
+        row = self.by_file.get(("lib", soname))
+        return row and row.class_word
+
+    def needed(self, row, place, path, elf):
         for soname in elf.needed:
             other = self.by_file.get(("lib", soname))
             if other is not None:
@@ -328,8 +344,8 @@ def main():
                                          os.listdir(path)) for path in args):
         print("skipped: nothing there (tools/wheels.py fetches wheels)")
         return 77
-    rows, _ = gen_catalog.read()
-    check = Check(rows, read_ignored())
+    rows, flaws = gen_catalog.read()
+    check = Check(rows, flaws, read_ignored())
     count = 0
     for path in args:
         for place in places(path):

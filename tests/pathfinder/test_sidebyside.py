@@ -7,6 +7,7 @@ import io
 import json
 import os
 import stat
+import struct
 import sys
 import tempfile
 import unittest
@@ -170,17 +171,21 @@ lib x ctk
 lib y ctk
   summary: another
   files: liby.so.1
+
+flaw f nvidia-f ==1
+  file: libx.so.1
 """
 
     @staticmethod
-    def elf(soname, needed):
+    def elf(soname, needed, runpath="$ORIGIN"):
         """The least that is an ELF file with a dynamic section."""
-        import struct
         strings, places = b"\0", {}
-        for text in [soname] + needed:
+        for text in [soname, runpath] + needed:
             places[text] = len(strings)
             strings += text.encode() + b"\0"
         pairs = [(14, places[soname])] + [(1, places[one]) for one in needed]
+        if runpath:
+            pairs.append((29, places[runpath]))
         at = 64 + 2 * 56
         size = 16 * (len(pairs) + 2)
         pairs += [(5, at + size), (0, 0)]
@@ -194,7 +199,7 @@ lib y ctk
 
     def check(self, files, extra="tags: a", ignored=(), name="nvidia-x"):
         path = self.write("catalog.txt", self.ROWS % extra)
-        check = check_catalog.Check(gen_catalog.read(path)[0], ignored)
+        check = check_catalog.Check(*gen_catalog.read(path), ignored)
         check.place(check_catalog.Place(name, "1", list(files), files.get))
         check.compare_needs()
         return [line.split()[0] for line in check.found]
@@ -232,6 +237,13 @@ lib y ctk
         files["nvidia/cu13/lib/libx.so.1"] = self.elf("libx.so.1",
                                                       ["libq.so.3"])
         self.assertEqual(self.check(files), ["needs"])
+
+    def test_a_library_that_cannot_find_another(self):
+        files = {"nvidia/cu13/lib/libx.so.1":
+                 self.elf("libx.so.1", ["liby.so.1"], "")}
+        self.assertEqual(self.check(files, "needs: y"), ["runpath"])
+        self.assertEqual(self.check(
+            files, "wheels: 13=nvidia-f\n  needs: y", name="nvidia-f"), [])
 
     def test_the_soname(self):
         self.assertEqual(self.check({
