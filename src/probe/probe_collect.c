@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "probe/probe_sheet.h"
 
-enum { FACT_FILE_BYTES = 256 * 1024, VERSION_BYTES = 64 };
+enum { FACT_FILE_BYTES = 256 * 1024, VERSION_BYTES = 64, MEMBER_BYTES = 128 };
 
 // ---- The driver ----
 
@@ -354,20 +354,45 @@ static kiln_status_t collect_soft(kiln_probe_t* probe,
                           &probe->soft.lanes_have);
 }
 
+static kiln_status_t add_variable(kiln_probe_t* probe,
+                                  const kilni_env_row_t* row, const char* name,
+                                  const char* value) {
+  void* item = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->variables, &item));
+  kiln_probe_variable_t* variable = item;
+  variable->name = name;
+  variable->type = row->type;
+  variable->fallback = row->fallback;
+  variable->room = row->room;
+  variable->text = row->text;
+  if (value == NULL) return NULL;
+  return kilni_probe_text(probe, value, &variable->value);
+}
+
+// The variables that are set of a family, behind the family itself.
+static kiln_status_t add_members(kiln_probe_t* probe,
+                                 const kilni_env_row_t* row) {
+  const kilni_env_t* env = probe->host->env;
+  kiln_string_view_t view;
+  const char* value = NULL;
+  for (size_t i = 0; (value = kilni_env_member_at(env, i, &view)); i++) {
+    if (!kilni_sv_starts_with(view, row->name)) continue;
+    char name[MEMBER_BYTES];
+    const char* copy = NULL;
+    snprintf(name, sizeof(name), "%.*s", KILNI_SV(view));
+    KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, name, &copy));
+    KILNI_RETURN_IF_ERROR(add_variable(probe, row, copy, value));
+  }
+  return NULL;
+}
+
 static kiln_status_t collect_variables(kiln_probe_t* probe) {
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
     const kilni_env_row_t* row = kilni_env_row((kilni_env_id_t)i);
     const char* value = kilni_env_text(probe->host->env, (kilni_env_id_t)i);
-    void* item = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->variables, &item));
-    kiln_probe_variable_t* variable = item;
-    variable->name = row->name;
-    variable->type = row->type;
-    variable->fallback = row->fallback;
-    variable->room = row->room;
-    variable->text = row->text;
-    if (value != NULL) {
-      KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, value, &variable->value));
+    KILNI_RETURN_IF_ERROR(add_variable(probe, row, row->name, value));
+    if (strcmp(row->type, "family") == 0) {
+      KILNI_RETURN_IF_ERROR(add_members(probe, row));
     }
   }
   return NULL;
