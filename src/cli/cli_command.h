@@ -14,7 +14,9 @@
 // One option. thread-safe
 typedef struct kilni_cli_option_t {
   const char* name;   // long name without the dashes; there are no short ones
-  const char* value;  // what stands behind it; NULL: nothing
+  // What stands behind it; NULL: nothing. One in brackets may be left out: it
+  // is taken after "=", or as the next word if that begins with "/" or ".".
+  const char* value;
   const char* help;   // one sentence
   bool repeats;       // may be given more than once
   // What a shell completes: "file", or words separated by spaces; or NULL.
@@ -62,6 +64,7 @@ extern const size_t kilni_cli_command_count;
 extern const kilni_cli_command_t kilni_cli_command_run;
 extern const kilni_cli_command_t kilni_cli_command_find;
 extern const kilni_cli_command_t kilni_cli_command_check;
+extern const kilni_cli_command_t kilni_cli_command_config;
 extern const kilni_cli_command_t kilni_cli_command_inspect;
 extern const kilni_cli_command_t kilni_cli_command_doctor;
 extern const kilni_cli_command_t kilni_cli_command_help;
@@ -80,6 +83,9 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
 // The value of the last option `name`, or NULL. For a switch, "" if given.
 const char* kilni_cli_option_value(const kilni_cli_call_t* call,
                                    const char* name);
+
+// True for an option whose value was left out.
+bool kilni_cli_option_is_bare(const kilni_cli_given_t* given);
 
 // Of `words`, the one that `text` most likely meant, or NULL.
 const char* kilni_cli_nearest(const char* text, const char* const* words,

@@ -11,7 +11,7 @@
 
 #include "cli/cli_command.h"
 
-#define MAX_OPTIONS 24
+#define MAX_OPTIONS 40
 #define FIRST_KEY   1000  // above every character: no short options
 
 // What argp's callback fills. one-thread
@@ -111,7 +111,7 @@ static bool check_arguments(const kilni_cli_command_t* command, int argc,
                            "the option --%s takes no value", option->name);
       return fail_usage(command, error);
     }
-    if (option->value == NULL || attached) continue;
+    if (option->value == NULL || attached || option->value[0] == '[') continue;
     if (++i == argc) {
       (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                            "the option --%s needs a value: --%s %s",
@@ -122,10 +122,24 @@ static bool check_arguments(const kilni_cli_command_t* command, int argc,
   return true;
 }
 
+// True if `arg` is the value of the option before it, which may go without.
+static bool takes_next(const kilni_cli_call_t* call, const char* arg,
+                       const struct argp_state* state) {
+  if (call->given_count == 0 || (arg[0] != '/' && arg[0] != '.')) return false;
+  const kilni_cli_given_t* last = &call->given[call->given_count - 1];
+  const char* before = state->next < 2 ? "" : state->argv[state->next - 2];
+  return kilni_cli_option_is_bare(last) && before[0] == '-' &&
+         strcmp(before + 2, last->option->name) == 0;
+}
+
 static error_t on_argument(int key, char* arg, struct argp_state* state) {
   parse_t* parse = state->input;
   kilni_cli_call_t* call = parse->call;
   if (key == ARGP_KEY_ARG) {
+    if (takes_next(call, arg, state)) {
+      parse->given[call->given_count - 1].value = arg;
+      return 0;
+    }
     parse->operands[call->operand_count++] = arg;
     return 0;
   }
@@ -179,21 +193,29 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   for (size_t i = 0; i < command->option_count && i < MAX_OPTIONS; ++i) {
     options[i].name = command->options[i].name;
     options[i].key = FIRST_KEY + (int)i;
-    options[i].arg = command->options[i].value;
+    const char* value = command->options[i].value;
+    options[i].arg = value;
+    if (value != NULL && value[0] == '[')
+      options[i].flags = OPTION_ARG_OPTIONAL;
   }
   struct argp argp = {0};
   argp.options = options;
   argp.parser = on_argument;
   parse_t parse = {out, given, operands};
-  error_t rc =
-      argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP,
-                 NULL, &parse);
+  error_t rc = argp_parse(
+      &argp, argc, argv,
+      ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &parse);
   if (rc != 0)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                           "the arguments could not be understood: %s",
                           strerror(rc));
   out->json = kilni_cli_option_value(out, "json") != NULL;
   return check_call(out, error);
+}
+
+bool kilni_cli_option_is_bare(const kilni_cli_given_t* given) {
+  const char* value = given->option->value;
+  return value != NULL && value[0] == '[' && given->value[0] == 0;
 }
 
 const char* kilni_cli_option_value(const kilni_cli_call_t* call,

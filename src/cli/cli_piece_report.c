@@ -75,6 +75,19 @@ json_t* kilni_cli_item_json(const kiln_toolkit_item_t* item) {
       tried_json(located));
 }
 
+json_t* kilni_cli_finding_json(const kiln_compat_finding_t* f) {
+  json_t* parties = json_array();
+  for (uint32_t i = 0; i < f->party_count; ++i)
+    (void)json_array_append_new(parties,
+                                kilni_cli_text_json(f->parties[i].item));
+  return json_pack("{s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "rule",
+                   kiln_compat_rule_word(f->rule), "use",
+                   kiln_compat_use_word(f->use), "verdict",
+                   kiln_compat_verdict_word(f->verdict), "counts", f->counts,
+                   "items", parties, "message", kilni_cli_text_json(f->message),
+                   "fix", kilni_cli_text_json(f->fix));
+}
+
 // ---- Lines ----
 
 static const char* version_of(const kiln_toolkit_item_t* item, char text[32]) {

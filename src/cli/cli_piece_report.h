@@ -15,6 +15,9 @@ json_t* kilni_cli_text_json(const char* text);
 // {"kind","name","found","path","scope","version","evidence","tried"...}
 json_t* kilni_cli_item_json(const kiln_toolkit_item_t* item);
 
+// {"rule","use","verdict","counts","items","message","fix"}
+json_t* kilni_cli_finding_json(const kiln_compat_finding_t* finding);
+
 // Columns as wide as the widest entry. thread-compatible
 typedef struct kilni_cli_columns_t {
   int name;

@@ -39,6 +39,7 @@ static bool add_paths(kilni_cli_where_t* where, const kilni_cli_call_t* call,
                       kilni_cli_error_t* error) {
   for (size_t i = 0; i < call->given_count; ++i) {
     if (strcmp(call->given[i].option->name, option) != 0) continue;
+    if (kilni_cli_option_is_bare(&call->given[i])) continue;
     if (!add_path(where, option, call->given[i].value, error)) return false;
     ++*count;
   }

@@ -26,16 +26,19 @@ typedef struct kilni_cli_where_t {
   kilni_cli_buffer_t texts;  // absolute paths
 } kilni_cli_where_t;
 
-// The options that `find` and `check` have for it, for their tables.
-#define KILNI_CLI_WHERE_OPTIONS                                                \
-  {"root", "DIR",                                                              \
-   "Look in this folder first: a toolkit, a prefix, a "                        \
-   "site-packages.",                                                           \
-   true, "file"},                                                              \
-      {"scope", "SCOPE",                                                       \
-       "Look in this scope only; more than one: by "                           \
-       "commas.",                                                              \
-       true, KILNI_CLI_SCOPES},                                                \
+// The options that `find` and `check` have for it, for their tables; `config`
+// has a --root of its own.
+#define KILNI_CLI_WHERE_OPTIONS                         \
+  {"root", "DIR",                                       \
+   "Look in this folder first: a toolkit, a prefix, a " \
+   "site-packages.",                                    \
+   true, "file"},                                       \
+      KILNI_CLI_WHERE_BUT_ROOT
+#define KILNI_CLI_WHERE_BUT_ROOT                                               \
+  {"scope", "SCOPE",                                                           \
+   "Look in this scope only; more than one: by "                               \
+   "commas.",                                                                  \
+   true, KILNI_CLI_SCOPES},                                                    \
       {"require", "SCOPE", "The same as --scope.", true, KILNI_CLI_SCOPES},    \
       {"prefer", "SCOPE", "Look in this scope before the others.", true,       \
        KILNI_CLI_SCOPES},                                                      \

@@ -225,19 +225,6 @@ static uint32_t verdict_of(const check_t* check) {
   return verdict;
 }
 
-static json_t* finding_json(const kiln_compat_finding_t* f) {
-  json_t* parties = json_array();
-  for (uint32_t i = 0; i < f->party_count; ++i)
-    (void)json_array_append_new(parties,
-                                kilni_cli_text_json(f->parties[i].item));
-  return json_pack("{s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "rule",
-                   kiln_compat_rule_word(f->rule), "use",
-                   kiln_compat_use_word(f->use), "verdict",
-                   kiln_compat_verdict_word(f->verdict), "counts", f->counts,
-                   "items", parties, "message", kilni_cli_text_json(f->message),
-                   "fix", kilni_cli_text_json(f->fix));
-}
-
 static json_t* driver_json(const kiln_compat_driver_t* driver) {
   static const char* const states[] = {"unknown", "none", "known"};
   char line[32];
@@ -257,7 +244,8 @@ static bool show_json(check_t* check) {
   uint32_t count = kiln_compat_report_finding_count(check->report);
   for (uint32_t i = 0; i < count; ++i)
     (void)json_array_append_new(
-        findings, finding_json(kiln_compat_report_finding(check->report, i)));
+        findings,
+        kilni_cli_finding_json(kiln_compat_report_finding(check->report, i)));
   kiln_compat_driver_t driver = kiln_compat_driver_default();
   if (kiln_toolkit_mode(check->toolkit) != KILN_COMPAT_MODE_OFF &&
       !kilni_cli_check(check->error,

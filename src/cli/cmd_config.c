@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: `kiln config`: what a build needs of a CUDA toolkit, for build systems.
+//
+// Makes no runtime, opens no library, asks no driver.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_report.h"
+#include "cli/config_form.h"
+
+// What is printed; bits.
+enum {
+  FORM_ROOT = 1 << 0,
+  FORM_VERSION = 1 << 1,
+  FORM_CFLAGS = 1 << 2,
+  FORM_LIBS = 1 << 3,
+  FORM_CMAKE = 1 << 4,
+  FORM_SHELL = 1 << 5,
+  FORM_MAKE = 1 << 6,
+  FORM_JSON = 1 << 7,
+  FORM_FLAGS = FORM_CFLAGS | FORM_LIBS,
+  FORM_LINES = FORM_ROOT | FORM_VERSION | FORM_FLAGS,
+};
+
+// One form. thread-safe
+typedef struct form_t {
+  const char* option;
+  int form;
+} form_t;
+
+static const form_t FORMS[] = {
+    {"version", FORM_VERSION}, {"cflags", FORM_CFLAGS}, {"libs", FORM_LIBS},
+    {"cmake", FORM_CMAKE},     {"shell", FORM_SHELL},   {"make", FORM_MAKE},
+    {"json", FORM_JSON},
+};
+
+static bool read_forms(const kilni_cli_call_t* call, int* forms,
+                       kilni_cli_error_t* error) {
+  *forms = 0;
+  for (size_t i = 0; i < sizeof(FORMS) / sizeof(FORMS[0]); ++i)
+    if (kilni_cli_option_value(call, FORMS[i].option) != NULL)
+      *forms |= FORMS[i].form;
+  for (size_t i = 0; i < call->given_count; ++i)
+    if (kilni_cli_option_is_bare(&call->given[i])) *forms |= FORM_ROOT;
+  int whole = *forms & ~FORM_LINES;
+  if (*forms == 0)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write \"kiln config --cflags --libs nvrtc\", for "
+                          "example.",
+                          "there is nothing to print: give --root, --version, "
+                          "--cflags, --libs, --cmake, --shell, --make or "
+                          "--json");
+  if (whole != 0 && ((whole & (whole - 1)) != 0 || (*forms & FORM_LINES) != 0))
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Ask for one form at a time: only --root, --version, "
+                          "--cflags and --libs go together.",
+                          "--cmake, --shell, --make and --json hold everything "
+                          "and go with no other form");
+  return true;
+}
+
+// ---- Lines ----
+
+static bool add(const kilni_config_t* config, kilni_cli_buffer_t* out,
+                const char* text) {
+  return kilni_cli_buffer_add(out, text, strlen(text), config->error);
+}
+
+static bool add_root(const kilni_config_t* config, kilni_cli_buffer_t* out) {
+  if (config->root[0] != 0)
+    return add(config, out, config->root) && add(config, out, "\n");
+  return kilni_cli_fail(config->error, KILN_STATUS_NOT_FOUND,
+                        "Use --cflags and --libs, or --json, which name all "
+                        "folders.",
+                        "the pieces lie in several folders, so there is no one "
+                        "root");
+}
+
+static bool add_version(const kilni_config_t* config, kilni_cli_buffer_t* out) {
+  if (config->version[0] != 0)
+    return add(config, out, config->version) && add(config, out, "\n");
+  return kilni_cli_fail(config->error, KILN_STATUS_INSUFFICIENT_METADATA,
+                        "\"kiln find --trail\" shows the evidence; headers "
+                        "have the best.",
+                        "nothing tells the version of what was found");
+}
+
+static bool add_lines(const kilni_config_t* config, int forms,
+                      kilni_cli_buffer_t* out) {
+  kilni_cli_error_t* e = config->error;
+  if ((forms & FORM_ROOT) != 0 && !add_root(config, out)) return false;
+  if ((forms & FORM_VERSION) != 0 && !add_version(config, out)) return false;
+  if ((forms & FORM_CFLAGS) != 0 &&
+      !kilni_config_words_text(out, &config->cflags, e))
+    return false;
+  if ((forms & FORM_FLAGS) == FORM_FLAGS && config->cflags.count != 0 &&
+      config->libs.count != 0 && !add(config, out, " "))
+    return false;
+  if ((forms & FORM_LIBS) != 0 &&
+      !kilni_config_words_text(out, &config->libs, e))
+    return false;
+  return (forms & FORM_FLAGS) == 0 || add(config, out, "\n");
+}
+
+static bool show(const kilni_config_t* config, int forms) {
+  kilni_cli_buffer_t out = {0};
+  bool ok = true;
+  FILE* results = config->call->results;
+  if (forms == FORM_JSON)
+    return kilni_cli_json_write(results, kilni_config_json(config),
+                                config->error);
+  if (forms == FORM_CMAKE)
+    ok = kilni_config_cmake_text(config, &out);
+  else if (forms == FORM_SHELL)
+    ok = kilni_config_shell_text(config, &out);
+  else if (forms == FORM_MAKE)
+    ok = kilni_config_make_text(config, &out);
+  else
+    ok = add_lines(config, forms, &out);
+  if (ok && out.size != 0) (void)fwrite(out.data, 1, out.size, results);
+  kilni_cli_buffer_deinit(&out);
+  return ok && kilni_cli_results_flush(results, config->error);
+}
+
+static void show_warnings(const kilni_config_t* config) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+    kiln_locate_item_t* item =
+        kiln_toolkit_item_located(kilni_config_piece(config, i)->item);
+    // The same for every piece: once is enough.
+    if (kiln_locate_item_warning_count(item) == 0) continue;
+    kilni_cli_note("%s", kiln_locate_item_warning(item, 0));
+    return;
+  }
+}
+
+static bool run_config(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+  kilni_config_t config = {.call = call, .error = error};
+  int forms = 0;
+  bool ok = read_forms(call, &forms, error) && kilni_config_make(&config);
+  if (ok) show_warnings(&config);
+  ok = ok && show(&config, forms);
+  kilni_config_deinit(&config);
+  return ok;
+}
+
+static const kilni_cli_option_t OPTIONS[] = {
+    {"root", "[DIR]",
+     "Print the toolkit's folder. With DIR, which begins with / or . or "
+     "follows a =, look in that folder first instead.",
+     true, "file"},
+    {"version", NULL, "Print the CUDA version.", false, NULL},
+    {"cflags", NULL, "Print flags for the compiler.", false, NULL},
+    {"libs", NULL, "Print flags for the linker.", false, NULL},
+    {"cmake", NULL, "Print a CMake script that makes imported targets.", false,
+     NULL},
+    {"shell", NULL, "Print variables for a shell.", false, NULL},
+    {"make", NULL, "Print variables for a makefile.", false, NULL},
+    {"json", NULL, "Write everything, or the error, as JSON.", false, NULL},
+    {"static", NULL, "Take static libraries where a name could be either.",
+     false, NULL},
+    {"rpath", NULL,
+     "Let programs find the shared libraries where they lie now.", false, NULL},
+    {"mode", "MODE",
+     "What pieces that do not fit each other do; best-effort without it, "
+     "unless KILN_COMPAT says otherwise.",
+     false, "strict best-effort warn off"},
+    {"ctk-version", "SPEC",
+     "The CUDA versions that are allowed, as a PEP 440 specifier: "
+     "\">=12.9,<13\".",
+     false, NULL},
+    {"sysroot", "DIR",
+     "The folder under which the system lies, to build for another one.", false,
+     "file"},
+    KILNI_CLI_WHERE_BUT_ROOT,
+    {"help", NULL, "Print this help.", false, NULL},
+};
+
+const kilni_cli_command_t kilni_cli_command_config = {
+    "config",
+    "[ITEM]...",
+    "Say what a build needs of a CUDA toolkit, for build systems.",
+    "ITEM is a library with its headers (nvrtc, cublas, cudart_static), "
+    "\"headers\", \"cuda\" for the driver, a program (nvcc), or KIND:NAME for "
+    "that alone; cudart without it. A toolkit may be a folder, a conda "
+    "prefix, a distribution's packages, or wheels in a site-packages.\n"
+    "All of it is taken from one place and of one CUDA major, and checked to "
+    "fit. No driver and no GPU is needed, and no program is run.\n"
+    "The exit code is 3 if a piece is not found, 4 if pieces do not fit each "
+    "other or --ctk-version, 5 if nothing tells the version that was asked "
+    "for.",
+    OPTIONS,
+    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    0,
+    256,
+    NULL,
+    "cc $(kiln config --cflags nvrtc) main.c $(kiln config --libs nvrtc)",
+    run_config,
+};

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what the components of `kiln config` stand for.
+#define _POSIX_C_SOURCE 200809L
+#include "cli/config_names.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SYSTEM "-lpthread -ldl -lrt -lm"
+
+// A static library and what it needs. thread-safe
+typedef struct needs_t {
+  const char* name;
+  const char* needs;
+} needs_t;
+
+static const needs_t NEEDS[] = {
+    {"cudart_static", "-lpthread -ldl -lrt"},
+    {"cudadevrt", ""},
+    {"culibos", "-lpthread -ldl"},
+    {"nvptxcompiler_static", "-lpthread -lm"},
+    {"nvrtc_static",
+     "nvrtc-builtins_static nvptxcompiler_static -lstdc++ " SYSTEM},
+    {"nvJitLink_static", "nvptxcompiler_static -lstdc++ " SYSTEM},
+    {"nvfatbin_static", "-lstdc++ " SYSTEM},
+    {"cublas_static", "cublasLt_static culibos -lstdc++ " SYSTEM},
+    {"cusparse_static",
+     "nvJitLink_static nvptxcompiler_static culibos "
+     "-lstdc++ " SYSTEM},
+    {"cusolver_static",
+     "cusolver_lapack_static cusolver_metis_static metis_static cublas_static "
+     "cublasLt_static cusparse_static nvJitLink_static nvptxcompiler_static "
+     "culibos -lstdc++ " SYSTEM},
+    {"cufftw_static", "cufft_static culibos -lstdc++ " SYSTEM},
+    {"nppc_static", "culibos -lstdc++ " SYSTEM},
+};
+
+const char* kilni_config_static_needs(const char* name) {
+  for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); ++i)
+    if (strcmp(NEEDS[i].name, name) == 0) return NEEDS[i].needs;
+  if (strncmp(name, "npp", 3) == 0)
+    return "nppc_static culibos -lstdc++ " SYSTEM;
+  return "culibos -lstdc++ " SYSTEM;
+}
+
+// ---- Names ----
+
+// The row of that name, of whatever case: "nvjitlink" is nvJitLink.
+static const char* name_in(uint32_t kind, const char* name) {
+  uint32_t count = kiln_locate_entry_count();
+  const char* near = NULL;
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_locate_entry_t* entry = kiln_locate_entry(i);
+    const char* other = kiln_locate_entry_name(entry);
+    if (kiln_locate_entry_kind(entry) != kind) continue;
+    if (strcmp(other, name) == 0) return other;
+    if (strcasecmp(other, name) == 0) near = other;
+  }
+  return near;
+}
+
+// The header set that a library's headers are in: the one whose name is the
+// longest beginning of its own, as "cublas" is of "cublasLt".
+static const char* headers_of(const char* name) {
+  uint32_t count = kiln_locate_entry_count();
+  const char* best = NULL;
+  size_t size = 2;
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_locate_entry_t* entry = kiln_locate_entry(i);
+    const char* other = kiln_locate_entry_name(entry);
+    if (kiln_locate_entry_kind(entry) != KILN_LOCATE_KIND_HEADER) continue;
+    if (strlen(other) <= size || strncasecmp(other, name, strlen(other)) != 0)
+      continue;
+    best = other;
+    size = strlen(other);
+  }
+  return best;
+}
+
+static void add(kilni_config_component_t* component, uint32_t kind,
+                const char* name) {
+  kilni_cli_piece_t* piece = &component->pieces[component->piece_count++];
+  piece->kind = kind;
+  (void)snprintf(piece->name, sizeof(piece->name), "%s", name);
+}
+
+// Compilers and the driver do without the headers of the runtime.
+static bool wants_runtime_headers(const char* name) {
+  static const char* const alone[] = {"nvrtc",  "nvjitlink",     "nvfatbin",
+                                      "nvvm",   "nvptxcompiler", "nvml",
+                                      "culibos"};
+  for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); ++i)
+    if (strncasecmp(name, alone[i], strlen(alone[i])) == 0) return false;
+  return strcmp(name, "cuda") != 0 && strcmp(name, "cudadevrt") != 0;
+}
+
+static void add_linked(kilni_config_component_t* component, uint32_t kind,
+                       const char* name) {
+  const char* headers = headers_of(name);
+  add(component, kind, name);
+  if (headers != NULL && strcmp(name, "culibos") != 0)
+    add(component, KILN_LOCATE_KIND_HEADER, headers);
+  component->wants_runtime_headers = wants_runtime_headers(name);
+}
+
+static bool fail_name(const char* text, kilni_cli_error_t* error) {
+  bool path = strchr(text, '/') != NULL;
+  return kilni_cli_fail(
+      error, KILN_STATUS_INVALID_ARGUMENT,
+      path ? "To look in a folder first, write --root=DIR."
+           : "\"kiln find --all\" lists the names; write nvrtc, "
+             "cudart_static, headers or KIND:NAME, for example.",
+      "the catalog has nothing called \"%.200s\"", text);
+}
+
+static bool read_static(kilni_config_component_t* component, const char* lib,
+                        kilni_cli_error_t* error) {
+  char name[KILNI_CLI_NAME_BYTES + 8];
+  (void)snprintf(name, sizeof(name), "%s_static", lib);
+  const char* found = name_in(KILN_LOCATE_KIND_STATIC, name);
+  if (found == NULL)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Write it as lib:NAME to take the shared library.",
+                          "there is no static library of \"%s\"", lib);
+  add_linked(component, KILN_LOCATE_KIND_STATIC, found);
+  return true;
+}
+
+static bool read_bare(kilni_config_component_t* component, const char* text,
+                      bool prefer_static, kilni_cli_error_t* error) {
+  const char* name = NULL;
+  if (strcmp(text, "headers") == 0) {
+    add(component, KILN_LOCATE_KIND_HEADER, "cudart");
+    return true;
+  }
+  if ((name = name_in(KILN_LOCATE_KIND_LIB, text)) != NULL) {
+    const kiln_locate_entry_t* entry =
+        kiln_locate_entry_find(KILN_LOCATE_KIND_LIB, name);
+    bool driver = kiln_locate_entry_class(entry) == KILN_LOCATE_CLASS_DRIVER &&
+                  name_in(KILN_LOCATE_KIND_STUB, name) != NULL;
+    if (prefer_static && !driver) return read_static(component, name, error);
+    add_linked(component, driver ? KILN_LOCATE_KIND_STUB : KILN_LOCATE_KIND_LIB,
+               name);
+    return true;
+  }
+  if ((name = name_in(KILN_LOCATE_KIND_STATIC, text)) != NULL) {
+    add_linked(component, KILN_LOCATE_KIND_STATIC, name);
+    return true;
+  }
+  static const uint32_t kinds[] = {KILN_LOCATE_KIND_BINARY,
+                                   KILN_LOCATE_KIND_HEADER,
+                                   KILN_LOCATE_KIND_BITCODE};
+  for (size_t i = 0; i < 3; ++i) {
+    if ((name = name_in(kinds[i], text)) == NULL) continue;
+    add(component, kinds[i], name);
+    return true;
+  }
+  return fail_name(text, error);
+}
+
+bool kilni_config_component_read(kilni_config_component_t* component,
+                                 const char* text, bool prefer_static,
+                                 kilni_cli_error_t* error) {
+  memset(component, 0, sizeof(*component));
+  if (strchr(text, ':') == NULL) {
+    (void)snprintf(component->name, sizeof(component->name), "%s", text);
+    return read_bare(component, text, prefer_static, error);
+  }
+  kilni_cli_piece_t piece;
+  if (!kilni_cli_piece_read(&piece, text, strlen(text), 0, error)) return false;
+  bool headers = piece.kind == KILN_LOCATE_KIND_HEADER;
+  (void)snprintf(component->name, sizeof(component->name), "%.*s%s",
+                 KILNI_CLI_NAME_BYTES - 10, piece.name,
+                 headers ? "_headers" : "");
+  add(component, piece.kind, piece.name);
+  return true;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: paths with any byte in them, in the words of shell, make and CMake.
+#include <string.h>
+
+#include "cli/config_form.h"
+
+static bool add(kilni_cli_buffer_t* out, const char* text,
+                kilni_cli_error_t* error) {
+  return kilni_cli_buffer_add(out, text, strlen(text), error);
+}
+
+static bool quote_shell(kilni_cli_buffer_t* out, const char* text,
+                        kilni_cli_error_t* error) {
+  static const char safe[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "_@%+=:,./-";
+  if (text[0] != 0 && strspn(text, safe) == strlen(text))
+    return add(out, text, error);
+  bool ok = add(out, "'", error);
+  for (; ok && *text != 0; ++text)
+    ok = *text == '\'' ? add(out, "'\\''", error)
+                       : kilni_cli_buffer_add(out, text, 1, error);
+  return ok && add(out, "'", error);
+}
+
+// "#" begins a comment wherever it stands, and what escapes it depends on the
+// backslashes before: a variable says it.
+static bool quote_make(kilni_cli_buffer_t* out, const char* text,
+                       kilni_cli_error_t* error) {
+  bool ok = true;
+  if (strpbrk(text, "\r\n") != NULL)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Use --shell, --cmake or --json, or move it.",
+                          "a makefile cannot name a path with a newline in it");
+  for (; ok && *text != 0; ++text) {
+    if (*text == '$')
+      ok = add(out, "$$", error);
+    else if (*text == '#')
+      ok = add(out, "$(KILN_CUDA_HASH)", error);
+    else
+      ok = kilni_cli_buffer_add(out, text, 1, error);
+  }
+  return ok;
+}
+
+static bool quote_cmake(kilni_cli_buffer_t* out, const char* text, bool list,
+                        kilni_cli_error_t* error) {
+  bool ok = true;
+  for (; ok && *text != 0; ++text) {
+    bool escaped = strchr("\\\"$", *text) != NULL || (*text == ';' && list);
+    ok = (!escaped || add(out, "\\", error)) &&
+         kilni_cli_buffer_add(out, text, 1, error);
+  }
+  return ok;
+}
+
+bool kilni_config_quote(kilni_cli_buffer_t* out, kilni_config_quote_t how,
+                        const char* text, kilni_cli_error_t* error) {
+  switch (how) {
+    case KILNI_CONFIG_SHELL:
+      return quote_shell(out, text, error);
+    case KILNI_CONFIG_MAKE:
+      return quote_make(out, text, error);
+    case KILNI_CONFIG_CMAKE:
+      return quote_cmake(out, text, false, error);
+    case KILNI_CONFIG_CMAKE_LIST:
+      return quote_cmake(out, text, true, error);
+  }
+  return false;
+}
+
+bool kilni_config_words_text(kilni_cli_buffer_t* out,
+                             const kilni_cli_words_t* words,
+                             kilni_cli_error_t* error) {
+  const char* at = NULL;
+  bool first = true;
+  while ((at = kilni_cli_words_next(words, at)) != NULL) {
+    if (!(first || add(out, " ", error)) ||
+        !kilni_config_quote(out, KILNI_CONFIG_SHELL, at, error))
+      return false;
+    first = false;
+  }
+  return true;
+}
