@@ -13,12 +13,12 @@
 
 // One option. thread-safe
 typedef struct kilni_cli_option_t {
-  const char* name;   // long name without the dashes; there are no short ones
+  const char* name;  // long name without the dashes; there are no short ones
   // What stands behind it; NULL: nothing. One in brackets may be left out: it
   // is taken after "=", or as the next word if that begins with "/" or ".".
   const char* value;
-  const char* help;   // one sentence
-  bool repeats;       // may be given more than once
+  const char* help;  // one sentence
+  bool repeats;      // may be given more than once
   // What a shell completes: "file", or words separated by spaces; or NULL.
   const char* completion;
 } kilni_cli_option_t;
