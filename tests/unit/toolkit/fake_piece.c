@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// toolkit: a library that stands in for one of a toolkit when loading is
+// tested. Built several times (CMakeLists.txt):
+//
+//   FAKE_RELEASE   the release text inside it, e.g. "13.0"
+//   FAKE_CALL      the minor of 13 that nvrtcVersion answers
+//   FAKE_BUILTINS  a library that it opens by name when it is used
+//   FAKE_NEEDS     a function of another library that it calls
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+
+#define FAKE_EXPORT __attribute__((visibility("default"), used))
+
+extern const char kiln_fake_release[];
+FAKE_EXPORT const char kiln_fake_release[] =
+    "Cuda compilation tools, release " FAKE_RELEASE ", V" FAKE_RELEASE ".88";
+
+FAKE_EXPORT int FAKE_FUNCTION(void);
+
+#if defined(FAKE_NEEDS)
+int FAKE_NEEDS(void);
+int FAKE_FUNCTION(void) {
+  return 1 + FAKE_NEEDS();
+}
+#else
+int FAKE_FUNCTION(void) {
+  return 1;
+}
+#endif
+
+#if defined(FAKE_CALL)
+FAKE_EXPORT int nvrtcVersion(int* major, int* minor);
+int nvrtcVersion(int* major, int* minor) {
+  *major = 13;
+  *minor = FAKE_CALL;
+  return 0;
+}
+#endif
+
+#if defined(FAKE_BUILTINS)
+FAKE_EXPORT int kiln_fake_compile(void);
+int kiln_fake_compile(void) {
+  return dlopen(FAKE_BUILTINS, RTLD_NOW) != NULL;
+}
+#endif
