@@ -50,7 +50,8 @@ KILNI_LANES_INLINE void gather_words(const uint64_t* addr, int64_t delta,
                                        uint64_t(*out)[32]) {         \
     const any* from = host;                                          \
     for (uint32_t k = 0; k < n; k++) {                               \
-      type* to = __builtin_assume_aligned(out[k], 64);               \
+      void* slot = out[k];                                           \
+      type* to = __builtin_assume_aligned(slot, 64);                 \
       KILNI_LANES_EACH(i) {                                          \
         to[i] = from[i * n + k].v;                                   \
       }                                                              \
