@@ -32,6 +32,7 @@ write_basic_package_version_file(
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln-config.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake
+  cmake/kiln_find_cuda.cmake
   DESTINATION ${kiln_cmake_dir})
 
 # pkg-config: `--static` adds what the static library needs. The folders are

@@ -19,6 +19,7 @@ enum {
   FORM_SHELL = 1 << 5,
   FORM_MAKE = 1 << 6,
   FORM_JSON = 1 << 7,
+  FORM_PC = 1 << 8,
   FORM_FLAGS = FORM_CFLAGS | FORM_LIBS,
   FORM_LINES = FORM_ROOT | FORM_VERSION | FORM_FLAGS,
 };
@@ -32,7 +33,7 @@ typedef struct form_t {
 static const form_t FORMS[] = {
     {"version", FORM_VERSION}, {"cflags", FORM_CFLAGS}, {"libs", FORM_LIBS},
     {"cmake", FORM_CMAKE},     {"shell", FORM_SHELL},   {"make", FORM_MAKE},
-    {"json", FORM_JSON},
+    {"json", FORM_JSON},       {"pc", FORM_PC},
 };
 
 static bool read_forms(const kilni_cli_call_t* call, int* forms,
@@ -49,14 +50,14 @@ static bool read_forms(const kilni_cli_call_t* call, int* forms,
                           "Write \"kiln config --cflags --libs nvrtc\", for "
                           "example.",
                           "there is nothing to print: give --root, --version, "
-                          "--cflags, --libs, --cmake, --shell, --make or "
-                          "--json");
+                          "--cflags, --libs, --cmake, --shell, --make, "
+                          "--pc or --json");
   if (whole != 0 && ((whole & (whole - 1)) != 0 || (*forms & FORM_LINES) != 0))
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "Ask for one form at a time: only --root, --version, "
                           "--cflags and --libs go together.",
-                          "--cmake, --shell, --make and --json hold everything "
-                          "and go with no other form");
+                          "--cmake, --shell, --make, --pc and --json hold "
+                          "everything and go with no other form");
   return true;
 }
 
@@ -86,11 +87,29 @@ static bool add_version(const kilni_config_t* config, kilni_cli_buffer_t* out) {
                         "nothing tells the version of what was found");
 }
 
+// Words as they are, a line each.
+static bool add_words(const kilni_config_t* config,
+                      const kilni_cli_words_t* words, kilni_cli_buffer_t* out) {
+  const char* at = NULL;
+  while ((at = kilni_cli_words_next(words, at)) != NULL) {
+    if (strchr(at, '\n') != NULL)
+      return kilni_cli_fail(config->error, KILN_STATUS_INVALID_ARGUMENT,
+                            "Leave out --lines, or use --json.",
+                            "a path has a newline in it");
+    if (!add(config, out, at) || !add(config, out, "\n")) return false;
+  }
+  return true;
+}
+
 static bool add_lines(const kilni_config_t* config, int forms,
                       kilni_cli_buffer_t* out) {
   kilni_cli_error_t* e = config->error;
   if ((forms & FORM_ROOT) != 0 && !add_root(config, out)) return false;
   if ((forms & FORM_VERSION) != 0 && !add_version(config, out)) return false;
+  if (kilni_cli_option_value(config->call, "lines") != NULL)
+    return ((forms & FORM_CFLAGS) == 0 ||
+            add_words(config, &config->cflags, out)) &&
+           ((forms & FORM_LIBS) == 0 || add_words(config, &config->libs, out));
   if ((forms & FORM_CFLAGS) != 0 &&
       !kilni_config_words_text(out, &config->cflags, e))
     return false;
@@ -114,6 +133,8 @@ static bool show(const kilni_config_t* config, int forms) {
     ok = kilni_config_cmake_text(config, &out);
   else if (forms == FORM_SHELL)
     ok = kilni_config_shell_text(config, &out);
+  else if (forms == FORM_PC)
+    ok = kilni_config_pc_text(config, &out);
   else if (forms == FORM_MAKE)
     ok = kilni_config_make_text(config, &out);
   else
@@ -156,7 +177,11 @@ static const kilni_cli_option_t OPTIONS[] = {
      NULL},
     {"shell", NULL, "Print variables for a shell.", false, NULL},
     {"make", NULL, "Print variables for a makefile.", false, NULL},
+    {"pc", NULL, "Print a file for pkg-config.", false, NULL},
     {"json", NULL, "Write everything, or the error, as JSON.", false, NULL},
+    {"lines", NULL,
+     "With --cflags and --libs: each word on a line of its own, unquoted.",
+     false, NULL},
     {"static", NULL, "Take static libraries where a name could be either.",
      false, NULL},
     {"rpath", NULL,

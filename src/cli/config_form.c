@@ -95,6 +95,32 @@ bool kilni_config_make_text(const kilni_config_t* config,
          add_variables(config, true, out);
 }
 
+// ---- pkg-config ----
+
+bool kilni_config_pc_text(const kilni_config_t* config,
+                          kilni_cli_buffer_t* out) {
+  const kilni_cli_words_t* lists[] = {&config->cflags, &config->libs};
+  static const char* const names[] = {"Cflags: ", "Libs: "};
+  kilni_cli_error_t* e = config->error;
+  bool ok = add(out, "Name: CUDA", e);
+  for (size_t i = 0; ok && i < kilni_config_component_count(config); ++i)
+    ok = add(out, " ", e) &&
+         add(out, kilni_config_component(config, i)->name, e);
+  ok = ok && add(out, "\nDescription: Pieces of a CUDA toolkit, by kiln ", e) &&
+       add(out, kiln_version_string(), e) && add(out, "\nVersion: ", e) &&
+       add(out, config->version[0] == 0 ? "0" : config->version, e) &&
+       add(out, "\n", e);
+  for (size_t i = 0; ok && i < 2; ++i) {
+    kilni_cli_buffer_t text = {0};
+    ok = add(out, names[i], e) && kilni_config_words_text(&text, lists[i], e) &&
+         kilni_config_quote(out, KILNI_CONFIG_PC,
+                            text.size == 0 ? "" : (const char*)text.data, e) &&
+         add(out, "\n", e);
+    kilni_cli_buffer_deinit(&text);
+  }
+  return ok;
+}
+
 // ---- JSON ----
 
 static json_t* words_json(const kilni_cli_words_t* words) {

@@ -12,6 +12,7 @@
 typedef enum kilni_config_quote_t {
   KILNI_CONFIG_SHELL,       // a word of a shell, as it stands if it can
   KILNI_CONFIG_MAKE,        // text of a makefile's variable
+  KILNI_CONFIG_PC,          // text of a .pc file
   KILNI_CONFIG_CMAKE,       // inside "..."
   KILNI_CONFIG_CMAKE_LIST,  // the same, as an element of a list
 } kilni_config_quote_t;
@@ -31,6 +32,8 @@ bool kilni_config_shell_text(const kilni_config_t* config,
                              kilni_cli_buffer_t* out);
 bool kilni_config_make_text(const kilni_config_t* config,
                             kilni_cli_buffer_t* out);
+bool kilni_config_pc_text(const kilni_config_t* config,
+                          kilni_cli_buffer_t* out);
 bool kilni_config_cmake_text(const kilni_config_t* config,
                              kilni_cli_buffer_t* out);
 json_t* kilni_config_json(const kilni_config_t* config);

@@ -27,17 +27,17 @@ static bool quote_shell(kilni_cli_buffer_t* out, const char* text,
 // "#" begins a comment wherever it stands, and what escapes it depends on the
 // backslashes before: a variable says it.
 static bool quote_make(kilni_cli_buffer_t* out, const char* text,
-                       kilni_cli_error_t* error) {
+                       const char* hash, kilni_cli_error_t* error) {
   bool ok = true;
   if (strpbrk(text, "\r\n") != NULL)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "Use --shell, --cmake or --json, or move it.",
-                          "a makefile cannot name a path with a newline in it");
+                          "this form cannot name a path with a newline in it");
   for (; ok && *text != 0; ++text) {
     if (*text == '$')
       ok = add(out, "$$", error);
     else if (*text == '#')
-      ok = add(out, "$(KILN_CUDA_HASH)", error);
+      ok = add(out, hash, error);
     else
       ok = kilni_cli_buffer_add(out, text, 1, error);
   }
@@ -61,7 +61,9 @@ bool kilni_config_quote(kilni_cli_buffer_t* out, kilni_config_quote_t how,
     case KILNI_CONFIG_SHELL:
       return quote_shell(out, text, error);
     case KILNI_CONFIG_MAKE:
-      return quote_make(out, text, error);
+      return quote_make(out, text, "$(KILN_CUDA_HASH)", error);
+    case KILNI_CONFIG_PC:
+      return quote_make(out, text, "\\#", error);
     case KILNI_CONFIG_CMAKE:
       return quote_cmake(out, text, false, error);
     case KILNI_CONFIG_CMAKE_LIST:

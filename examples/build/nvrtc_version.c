@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Prints the version of the NVRTC that it is linked with. No GPU is needed.
+#include <nvrtc.h>
+#include <stdio.h>
+
+int main(void) {
+  int major = 0;
+  int minor = 0;
+  if (nvrtcVersion(&major, &minor) != NVRTC_SUCCESS) return 1;
+  printf("NVRTC %d.%d\n", major, minor);
+  return 0;
+}
