@@ -145,10 +145,12 @@ static kiln_status_t read_facts(kiln_toolkit_item_t* item, uint32_t depth) {
   return kilni_locate_facts_read(item->reader, &query, depth, &item->facts);
 }
 
+// The dear evidence is read where the cheap one says nothing, or two things.
 static bool needs_more(const kiln_toolkit_item_t* item) {
   return kiln_locate_entry_class(kiln_locate_item_entry(item->located)) ==
              KILN_LOCATE_CLASS_CTK &&
-         !item->conclusion.sufficient;
+         (item->conclusion.line == 0 ||
+          item->conclusion.against != UINT32_MAX);
 }
 
 static kiln_status_t read_version(kiln_toolkit_t* toolkit,
