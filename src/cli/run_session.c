@@ -30,8 +30,19 @@ static void note_text(const char* text) {
   (void)fprintf(stderr, "%s%s", text, text[size - 1] == '\n' ? "" : "\n");
 }
 
+// What fits badly among the pieces of a toolkit is worth a line; the rest of
+// the log is the library's own story.
+static void on_log(kiln_log_level_t level, const char* room, const char* line,
+                   void* user) {
+  (void)user;
+  if (level == KILN_LOG_WARNING && strcmp(room, "toolkit") == 0)
+    kilni_cli_note("warning: %s", line);
+}
+
 static bool make_runtime(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   kiln_runtime_options_t options = kiln_runtime_options_default();
+  kiln_log_sink_t log = {on_log, NULL, KILN_LOG_WARNING, 0};
+  options.log = &log;
   options.print = on_print;
   if (s->request->has_seed) options.soft_seed = s->request->seed;
   return kilni_cli_check(error, kiln_runtime_create(&options, &s->runtime));

@@ -125,6 +125,15 @@ static kiln_status_t reader_get(kiln_toolkit_t* toolkit,
   return status;
 }
 
+// True if a root lies above the folder of a file. Where it is that folder
+// itself (somebody named it), what tells the version may lie beside it.
+static bool is_above(const char* root, const char* file) {
+  size_t size = strlen(root);
+  const char* slash = strrchr(file, '/');
+  return size != 0 && slash != NULL && strncmp(file, root, size) == 0 &&
+         (size_t)(slash - file) != size;
+}
+
 static kiln_status_t read_facts(kiln_toolkit_item_t* item, uint32_t depth) {
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(item->located);
   const char* root = kiln_locate_item_root(item->located);
@@ -132,7 +141,7 @@ static kiln_status_t read_facts(kiln_toolkit_item_t* item, uint32_t depth) {
   query.path = kiln_locate_item_file(item->located);
   query.name = kiln_locate_entry_name(entry);
   query.kind = kiln_locate_entry_kind(entry);
-  if (root[0] != 0) query.prefix = root;
+  if (is_above(root, query.path)) query.prefix = root;
   if (root[0] != 0 &&
       kiln_locate_item_scope(item->located) == KILN_LOCATE_SCOPE_WHEEL) {
     query.sites = &root;
@@ -149,8 +158,7 @@ static kiln_status_t read_facts(kiln_toolkit_item_t* item, uint32_t depth) {
 static bool needs_more(const kiln_toolkit_item_t* item) {
   return kiln_locate_entry_class(kiln_locate_item_entry(item->located)) ==
              KILN_LOCATE_CLASS_CTK &&
-         (item->conclusion.line == 0 ||
-          item->conclusion.against != UINT32_MAX);
+         (item->conclusion.line == 0 || item->conclusion.against != UINT32_MAX);
 }
 
 static kiln_status_t read_version(kiln_toolkit_t* toolkit,

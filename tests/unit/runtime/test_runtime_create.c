@@ -59,6 +59,30 @@ static void test_options(void** state) {
   assert_says(kiln_runtime_create(&options, &runtime), bad, "struct_size");
 }
 
+static void test_the_toolkit(void** state) {
+  (void)state;
+  kiln_runtime_t* runtime = make(NULL);
+  assert_int_equal(kiln_toolkit_mode(kiln_runtime_toolkit(runtime)),
+                   KILN_COMPAT_MODE_WARN);
+  kiln_runtime_release(runtime);
+  kiln_toolkit_options_t how = kiln_toolkit_options_default();
+  how.mode = KILN_COMPAT_MODE_STRICT;
+  how.cuda_library = "/nowhere/libcuda.so.1";
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.toolkit = &how;
+  runtime = make(&options);
+  kiln_toolkit_t* toolkit = kiln_runtime_toolkit(runtime);
+  assert_int_equal(kiln_toolkit_mode(toolkit), KILN_COMPAT_MODE_STRICT);
+  kiln_compat_driver_t driver;
+  assert_null(kiln_toolkit_driver(toolkit, &driver));
+  assert_int_equal(driver.state, KILN_COMPAT_DRIVER_NONE);
+  kiln_runtime_release(runtime);
+  how.ctk_version = "13.2";
+  assert_says(kiln_runtime_create(&options, &runtime),
+              KILN_STATUS_INVALID_ARGUMENT, "13.2");
+  assert_null(runtime);
+}
+
 static void test_variables(void** state) {
   (void)state;
   static const char* const bad[][2] = {{"KILN_TRACE", "perhaps"},
@@ -199,6 +223,7 @@ static void test_memory_may_run_out(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_options),
+      cmocka_unit_test(test_the_toolkit),
       cmocka_unit_test(test_variables),
       cmocka_unit_test(test_labels),
       cmocka_unit_test(test_no_driver),
