@@ -8,6 +8,7 @@
 
 #include "cli/cli_report.h"
 #include "cli/config_form.h"
+#include "cli/config_lock.h"
 
 // What is printed; bits.
 enum {
@@ -45,7 +46,9 @@ static bool read_forms(const kilni_cli_call_t* call, int* forms,
   for (size_t i = 0; i < call->given_count; ++i)
     if (kilni_cli_option_is_bare(&call->given[i])) *forms |= FORM_ROOT;
   int whole = *forms & ~FORM_LINES;
-  if (*forms == 0)
+  bool is_lock = kilni_cli_option_value(call, "lock") != NULL ||
+                 kilni_cli_option_value(call, "verify-lock") != NULL;
+  if (*forms == 0 && !is_lock)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "Write \"kiln config --cflags --libs nvrtc\", for "
                           "example.",
@@ -155,13 +158,118 @@ static void show_warnings(const kilni_config_t* config) {
   }
 }
 
-static bool run_config(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
-  kilni_config_t config = {.call = call, .error = error};
+// ---- Lock files ----
+
+static void note_difference(const json_t* difference) {
+  char locked[1024], now[1024];
+  const json_t* values[] = {json_object_get(difference, "locked"),
+                            json_object_get(difference, "now")};
+  char* out[] = {locked, now};
+  for (size_t i = 0; i < 2; ++i) {
+    const char* text = json_string_value(values[i]);
+    if (json_is_integer(values[i]))
+      (void)snprintf(out[i], 1024, "%lld",
+                     (long long)json_integer_value(values[i]));
+    else
+      (void)snprintf(out[i], 1024, "%s", text == NULL ? "nothing" : text);
+  }
+  kilni_cli_note("%s: %s was %s, is %s",
+                 json_string_value(json_object_get(difference, "item")),
+                 json_string_value(json_object_get(difference, "what")), locked,
+                 now);
+}
+
+static bool fail_lock(const kilni_config_t* config, const char* path,
+                      size_t count) {
+  return kilni_cli_fail(config->error, KILN_STATUS_INCOMPATIBLE,
+                        "Undo the change, or make the file anew with --lock if "
+                        "it is meant.",
+                        "%zu thing%s not as \"%s\" has %s", count,
+                        count == 1 ? " is" : "s are", path,
+                        count == 1 ? "it" : "them");
+}
+
+// Holds the plan against the lock; with --json the answer is the result.
+static bool verify_lock(const kilni_config_t* config, const json_t* lock,
+                        const char* path, int forms) {
+  json_t* list = kilni_config_lock_compare(config, lock);
+  size_t i;
+  json_t* difference;
+  if (list == NULL) return false;
+  size_t count = json_array_size(list);
+  if (forms == FORM_JSON) {
+    json_t* object =
+        json_pack("{s:b,s:o}", "holds", count == 0, "differences", list);
+    return kilni_cli_json_write(config->call->results, object, config->error) &&
+           (count == 0 ||
+            kilni_cli_tell(config->error, KILN_STATUS_INCOMPATIBLE));
+  }
+  json_array_foreach(list, i, difference) {
+    note_difference(difference);
+  }
+  json_decref(list);
+  return count == 0 || fail_lock(config, path, count);
+}
+
+// Takes the ITEMs from the lock where the command line has none.
+static bool take_items(kilni_config_t* config, kilni_cli_call_t* call,
+                       const json_t* lock, kilni_cli_buffer_t* operands) {
+  size_t i;
+  json_t* value;
+  const json_t* items = json_object_get(lock, "components");
+  config->prefer_static |= json_is_true(json_object_get(lock, "static"));
+  if (call->operand_count != 0) return true;
+  json_array_foreach(items, i, value) {
+    const char* text = json_string_value(value);
+    if (!kilni_cli_buffer_add(operands, &text, sizeof(text), config->error))
+      return false;
+  }
+  call->operands = (const char* const*)(void*)operands->data;
+  call->operand_count = json_array_size(items);
+  return true;
+}
+
+// What was locked and is not there any more, or fits no more, is a difference.
+static bool make_plan(kilni_config_t* config, const char* lock_path) {
+  kilni_cli_error_t* error = config->error;
+  if (kilni_config_make(config)) return true;
+  if (lock_path == NULL || (error->code != KILN_STATUS_NOT_FOUND &&
+                            error->code != KILN_STATUS_INCOMPATIBLE))
+    return false;
+  error->code = KILN_STATUS_INCOMPATIBLE;
+  kilni_cli_error_prefix(error, "\"%s\" holds no more", lock_path);
+  return false;
+}
+
+static bool run_plan(kilni_config_t* config, kilni_cli_call_t* call, int forms,
+                     kilni_cli_buffer_t* operands, json_t** lock) {
+  const char* verify = kilni_cli_option_value(call, "verify-lock");
+  const char* write = kilni_cli_option_value(call, "lock");
+  if (verify != NULL && !(kilni_config_lock_read(verify, lock, config->error) &&
+                          take_items(config, call, *lock, operands)))
+    return false;
+  if (!make_plan(config, verify)) return false;
+  show_warnings(config);
+  if (verify != NULL && !verify_lock(config, *lock, verify, forms))
+    return false;
+  if (write != NULL && !kilni_config_lock_write(config, write)) return false;
+  if (verify != NULL && forms == FORM_JSON) return true;
+  return forms == 0 || show(config, forms);
+}
+
+static bool run_config(const kilni_cli_call_t* given,
+                       kilni_cli_error_t* error) {
+  kilni_cli_call_t call = *given;
+  kilni_config_t config = {.call = &call, .error = error};
+  kilni_cli_buffer_t operands = {0};
+  json_t* lock = NULL;
   int forms = 0;
-  bool ok = read_forms(call, &forms, error) && kilni_config_make(&config);
-  if (ok) show_warnings(&config);
-  ok = ok && show(&config, forms);
+  config.prefer_static = kilni_cli_option_value(given, "static") != NULL;
+  bool ok = read_forms(given, &forms, error) &&
+            run_plan(&config, &call, forms, &operands, &lock);
   kilni_config_deinit(&config);
+  kilni_cli_buffer_deinit(&operands);
+  json_decref(lock);
   return ok;
 }
 
@@ -186,6 +294,13 @@ static const kilni_cli_option_t OPTIONS[] = {
      false, NULL},
     {"rpath", NULL,
      "Let programs find the shared libraries where they lie now.", false, NULL},
+    {"lock", "FILE",
+     "Write what was found to a file: paths, versions, sizes, SHA-256.", false,
+     "file"},
+    {"verify-lock", "FILE",
+     "Find it again and say what is not as in that file; without ITEM, what "
+     "the file is about.",
+     false, "file"},
     {"mode", "MODE",
      "What pieces that do not fit each other do; best-effort without it, "
      "unless KILN_COMPAT says otherwise.",
@@ -212,7 +327,8 @@ const kilni_cli_command_t kilni_cli_command_config = {
     "All of it is taken from one place and of one CUDA major, and checked to "
     "fit. No driver and no GPU is needed, and no program is run.\n"
     "The exit code is 3 if a piece is not found, 4 if pieces do not fit each "
-    "other or --ctk-version, 5 if nothing tells the version that was asked "
+    "other or --ctk-version or are not as locked, 5 if nothing tells the "
+    "version that was asked "
     "for.",
     OPTIONS,
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),

@@ -67,7 +67,7 @@ static bool read_components(kilni_config_t* config) {
   for (size_t i = 0; i < count; ++i) {
     kilni_config_component_t component;
     if (!kilni_config_component_read(&component, names[i],
-                                     is_on(config, "static"), config->error) ||
+                                     config->prefer_static, config->error) ||
         !kilni_cli_buffer_add(&config->components, &component,
                               sizeof(component), config->error))
       return false;

@@ -29,6 +29,7 @@ typedef struct kilni_config_piece_t {
 typedef struct kilni_config_t {
   const kilni_cli_call_t* call;
   kilni_cli_error_t* error;
+  bool prefer_static;
   kilni_cli_where_t where;
   kiln_toolkit_t* toolkit;
   kiln_compat_report_t* report;

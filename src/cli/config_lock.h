@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: lock files: a plan as it was once, to hold later ones against.
+#ifndef KILN_SRC_CLI_CONFIG_LOCK_H_
+#define KILN_SRC_CLI_CONFIG_LOCK_H_
+
+#include <jansson.h>
+
+#include "cli/config_plan.h"
+
+// Writes the plan to `path`, whole or not at all.
+bool kilni_config_lock_write(const kilni_config_t* config, const char* path);
+
+// Reads a lock file; the caller owns `*out_lock`. NOT_FOUND, IO_ERROR,
+// INVALID_ARGUMENT for what is no lock file.
+bool kilni_config_lock_read(const char* path, json_t** out_lock,
+                            kilni_cli_error_t* error);
+
+// What has changed: [{"item","what","locked","now"}]. The caller owns it; NULL
+// on failure.
+json_t* kilni_config_lock_compare(const kilni_config_t* config,
+                                  const json_t* lock);
+
+#endif  // KILN_SRC_CLI_CONFIG_LOCK_H_
