@@ -81,29 +81,47 @@ def wheel_of(folder, requirement):
     raise SystemExit("pip fetched no file for " + requirement)
 
 
+# Told by what makes a folder: a change here makes all of them anew.
+LAYOUT = "1"
+
+
+def is_made(path, wheels):
+    """Whether the folder was made of just these wheels; else it is gone."""
+    try:
+        with open(os.path.join(path, "made_of.txt"), encoding="utf-8") as file:
+            if file.read() == stamp_of(wheels):
+                return True
+    except OSError:
+        pass
+    shutil.rmtree(path, ignore_errors=True)
+    return False
+
+
+def stamp_of(wheels):
+    return "\n".join([LAYOUT, *map(os.path.basename, wheels), ""])
+
+
+def is_now_made(path, wheels):
+    with open(os.path.join(path, "made_of.txt"), "w",
+              encoding="utf-8") as file:
+        file.write(stamp_of(wheels))
+
+
 def make_venv(path, wheels):
     """A virtual environment with these wheels, as pip installs them."""
-    stamp = os.path.join(path, "wheels.txt")
-    names = "\n".join(os.path.basename(wheel) for wheel in wheels)
-    if os.path.exists(stamp):
-        with open(stamp, encoding="utf-8") as file:
-            if file.read() == names:
-                return
-    shutil.rmtree(path, ignore_errors=True)
+    if is_made(path, wheels):
+        return
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", path],
                    check=True)
     done = pip("--python", os.path.join(path, "bin", "python"), "install",
                "--no-deps", "--no-index", "--no-compile", *wheels)
     if done.returncode:
         raise SystemExit(done.stdout)
-    with open(stamp, "w", encoding="utf-8") as file:
-        file.write(names)
+    is_now_made(path, wheels)
 
 
 def unpack(path, wheels, place):
-    """Files of wheels where `place` puts them; a path or None."""
-    if os.path.isdir(path):
-        shutil.rmtree(path)
+    """Files of wheels where `place` puts them: a path, or None for nowhere."""
     for name in wheels:
         with zipfile.ZipFile(name) as wheel:
             for member in wheel.infolist():
@@ -143,7 +161,16 @@ def in_conda(name):
         else name
 
 
+def make_conda(path, wheels):
+    if is_made(path, wheels):
+        return
+    unpack(path, wheels, in_conda)
+    is_now_made(path, wheels)
+
+
 def make_toolkit(path, wheels):
+    if is_made(path, wheels):
+        return
     unpack(path, wheels, in_toolkit)
     os.symlink("targets/x86_64-linux/include", os.path.join(path, "include"))
     os.symlink("targets/x86_64-linux/lib", os.path.join(path, "lib64"))
@@ -151,6 +178,7 @@ def make_toolkit(path, wheels):
     for name, target in (("include", "include"), ("lib64", "lib")):
         os.symlink("../../targets/x86_64-linux/" + target,
                    os.path.join(path, "extras", "CUPTI", name))
+    is_now_made(path, wheels)
 
 
 def make_odd(folder):
@@ -235,7 +263,7 @@ def main():
     pathfinder = wheel_of(wheels, PATHFINDER)
     make_toolkit(os.path.join(folder, "toolkit"), sets["13"])
     make_toolkit(os.path.join(folder, "toolkit-lines"), sets["lines"])
-    unpack(os.path.join(folder, "conda"), sets["13"], in_conda)
+    make_conda(os.path.join(folder, "conda"), sets["13"])
     make_odd(folder)
     out = []
     for name, what, of, variables in environments(folder):
