@@ -11,6 +11,7 @@
 #include "kiln/api.h"
 #include "kiln/locate.h"
 #include "kiln/status.h"
+#include "kiln/toolkit.h"
 
 KILN_EXTERN_C_BEGIN
 
@@ -51,9 +52,22 @@ typedef struct kiln_probe_driver_t {
   uint32_t version;  // CUDA version, 13000 is 13.0; 0 if not known
   uint32_t reserved;
   const char* path;     // the library; "" if not found
-  const char* release;  // "580.159.04", from the kernel module; "" if not known
+  const char* release;  // "580.159.04", of the display driver; "" if not known
   const char* why;      // why it is not found or does not work; "" otherwise
+  // The library with links resolved, and the release that its file name tells
+  // (with a forward compatibility package another than `release`); "".
+  const char* real_path;
+  const char* library_release;
 } kiln_probe_driver_t;
+
+// The operating system. thread-safe
+typedef struct kiln_probe_system_t {
+  const char* name;     // "Debian GNU/Linux 12 (bookworm)"; "" if not known
+  const char* kernel;   // "6.1.0-13-amd64"
+  const char* machine;  // "x86_64"
+  uint32_t is_wsl;      // 1: Linux inside Windows
+  uint32_t is_container;
+} kiln_probe_system_t;
 
 // A GPU. thread-safe
 typedef struct kiln_probe_device_t {
@@ -70,9 +84,53 @@ typedef struct kiln_probe_device_t {
 typedef struct kiln_probe_toolkit_t {
   const char* root;         // its folder
   const char* include_dir;  // "" if it has none
-  const char* version;      // "13.0"; "" if not known
+  const char* version;      // "13.0.1", "13.0"; "" if not known
   const char* scope;        // kiln_locate_scope_name of how it was found
+  const char* lines;  // of its pieces, most first: "13.0 (41), 12.9 (2)"
+  const char* has;    // the important ones: "nvcc nvrtc headers"
+  uint32_t line;      // of most of its pieces; 0 if not known
+  uint32_t piece_count;
 } kiln_probe_toolkit_t;
+
+// A file that is a piece of a toolkit. thread-safe
+typedef struct kiln_probe_copy_t {
+  const char* path;
+  const char* real_path;  // with links resolved
+  const char* scope;      // kiln_locate_scope_name
+  const char* root;       // inside the scope; "" for none
+  const char* via;        // which way led there; ""
+  const char* version;    // its own, "13.0.88"; "" if not known
+  const char* source;     // what tells `line`: kiln_compat_source_word; ""
+  const char* evidence;   // the same in words; ""
+  uint32_t line;          // 13000 is 13.0; 0 if not known
+  uint32_t scope_id;      // KILN_LOCATE_SCOPE_*
+  kiln_toolkit_item_t* item;  // all of it; borrowed from the sheet
+} kiln_probe_copy_t;
+
+// A row of the catalog, and what there is of it. thread-safe
+typedef struct kiln_probe_piece_t {
+  const kiln_locate_entry_t* entry;
+  const char* kind;  // "lib"
+  const char* name;  // "nvrtc"
+  const char* why;   // why the search failed: a wrong override; ""
+  uint32_t copy_count;
+  uint32_t reserved;
+  const kiln_probe_copy_t* copies;  // the first is the one that is taken
+  kiln_locate_item_t* located;      // with the trail; NULL where it failed
+} kiln_probe_piece_t;
+
+// The driver's cache of what it compiled. thread-safe
+typedef struct kiln_probe_cache_t {
+  const char* path;    // "" if it cannot be told
+  uint64_t bytes;      // of its files; at least, where `complete` is 0
+  uint64_t limit;      // in bytes
+  uint32_t files;      // at least, where `complete` is 0
+  uint32_t exists;     // 1: the folder is there
+  uint32_t writable;   // 1: it can be written, or made
+  uint32_t disabled;   // 1: by CUDA_CACHE_DISABLE
+  uint32_t complete;   // 1: all of it was looked at
+  uint32_t reserved;
+} kiln_probe_cache_t;
 
 // A CUDA library. thread-safe
 typedef struct kiln_probe_library_t {
@@ -125,6 +183,9 @@ typedef struct kiln_probe_problem_t {
 KILN_API const kiln_probe_driver_t* kiln_probe_driver(
     const kiln_probe_t* probe);
 KILN_API const kiln_probe_soft_t* kiln_probe_soft(const kiln_probe_t* probe);
+KILN_API const kiln_probe_system_t* kiln_probe_system(
+    const kiln_probe_t* probe);
+KILN_API const kiln_probe_cache_t* kiln_probe_cache(const kiln_probe_t* probe);
 KILN_API uint32_t kiln_probe_device_count(const kiln_probe_t* probe);
 KILN_API const kiln_probe_device_t* kiln_probe_device(const kiln_probe_t* probe,
                                                       uint32_t index);
@@ -134,12 +195,20 @@ KILN_API const kiln_probe_toolkit_t* kiln_probe_toolkit(
 KILN_API uint32_t kiln_probe_library_count(const kiln_probe_t* probe);
 KILN_API const kiln_probe_library_t* kiln_probe_library(
     const kiln_probe_t* probe, uint32_t index);
+KILN_API uint32_t kiln_probe_piece_count(const kiln_probe_t* probe);
+KILN_API const kiln_probe_piece_t* kiln_probe_piece(const kiln_probe_t* probe,
+                                                    uint32_t index);
 KILN_API uint32_t kiln_probe_variable_count(const kiln_probe_t* probe);
 KILN_API const kiln_probe_variable_t* kiln_probe_variable(
     const kiln_probe_t* probe, uint32_t index);
 KILN_API uint32_t kiln_probe_problem_count(const kiln_probe_t* probe);
 KILN_API const kiln_probe_problem_t* kiln_probe_problem(
     const kiln_probe_t* probe, uint32_t index);
+
+// Whether the pieces that are taken fit each other and the driver, by use; NULL
+// without a search. Borrowed. Since 0.1.
+KILN_API const kiln_compat_report_t* kiln_probe_report(
+    const kiln_probe_t* probe);
 
 // "note", "warning", "error"; "?" for a value that is none. Static. Since 0.1.
 KILN_API const char* kiln_probe_severity_name(uint32_t severity);

@@ -4,10 +4,12 @@
 #ifndef KILN_SRC_PROBE_PROBE_H_
 #define KILN_SRC_PROBE_PROBE_H_
 
+#include "base/dynlib.h"
 #include "base/host.h"
 #include "base/keep.h"
 #include "kiln/probe.h"
 #include "table/table.h"
+#include "toolkit/toolkit.h"
 
 // What the runtime knows or has tried. All is borrowed during the call and
 // copied, but `host`, which `keep` keeps. thread-compatible
@@ -22,6 +24,10 @@ typedef struct kilni_probe_source_t {
   uint32_t nvrtc_scope;
   kiln_status_t nvrtc_status;            // why not
   const kiln_locate_set_t* nvrtc_found;  // every copy; or NULL
+  kiln_toolkit_t* toolkit;  // what is searched with; NULL: nothing is
+  const char* system_root;  // where the system lies; NULL: "/"
+  // What is mapped into the process: kilni_dynlib_each_mapped; NULL: nothing.
+  void (*each_mapped)(kilni_dynlib_mapped_fn_t fn, void* user);
   kiln_probe_soft_t soft;
   const char* soft_lanes_wanted;
 } kilni_probe_source_t;

@@ -3,6 +3,7 @@
 // probe: the fact sheet as an object: lists, the strings they own, accessors.
 #include "probe/probe_sheet.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -29,6 +30,10 @@ kiln_status_t kilni_probe_sheet_create(const kilni_probe_source_t* source,
   list_init(&probe->tried, sizeof(kiln_locate_tried_t));
   list_init(&probe->variables, sizeof(kiln_probe_variable_t));
   list_init(&probe->problems, sizeof(kiln_probe_problem_t));
+  list_init(&probe->pieces, sizeof(kiln_probe_piece_t));
+  list_init(&probe->copies, sizeof(kiln_probe_copy_t));
+  list_init(&probe->items, sizeof(kiln_toolkit_item_t*));
+  list_init(&probe->located, sizeof(kiln_locate_item_t*));
   *out_probe = probe;
   return NULL;
 }
@@ -41,6 +46,22 @@ void kiln_probe_retain(kiln_probe_t* probe) {
 static void list_deinit(const kiln_probe_t* probe, kilni_probe_list_t* list) {
   kilni_free_array(probe->host->allocator, list->items, list->capacity,
                    list->item_bytes);
+}
+
+static void release_pieces(kiln_probe_t* probe) {
+  kiln_toolkit_item_t** items = probe->items.items;
+  for (size_t i = 0; i < probe->items.count; i++) {
+    kiln_toolkit_item_release(items[i]);
+  }
+  kiln_locate_item_t** located = probe->located.items;
+  for (size_t i = 0; i < probe->located.count; i++) {
+    kiln_locate_item_release(located[i]);
+  }
+  kiln_compat_report_release(probe->report);
+  list_deinit(probe, &probe->pieces);
+  list_deinit(probe, &probe->copies);
+  list_deinit(probe, &probe->items);
+  list_deinit(probe, &probe->located);
 }
 
 void kiln_probe_release(kiln_probe_t* probe) {
@@ -60,6 +81,7 @@ void kiln_probe_release(kiln_probe_t* probe) {
   list_deinit(probe, &probe->tried);
   list_deinit(probe, &probe->variables);
   list_deinit(probe, &probe->problems);
+  release_pieces(probe);
   kilni_keep_t keep = probe->keep;
   kilni_free(probe->host->allocator, probe, sizeof(*probe));
   kilni_keep_release(keep);
@@ -92,6 +114,22 @@ kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
   return NULL;
 }
 
+kiln_status_t kilni_probe_textf(kiln_probe_t* probe, const char** out_text,
+                                const char* format, ...) {
+  kilni_str_t text;
+  kilni_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
+  va_list args;
+  va_start(args, format);
+  kilni_str_addv(&text, format, args);
+  va_end(args);
+  kiln_status_t status = kilni_str_status(&text);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_probe_text(probe, kilni_str_cstr(&text), out_text);
+  }
+  kilni_str_deinit(&text);
+  return status;
+}
+
 static const void* at(const kilni_probe_list_t* list, uint32_t index) {
   if (index >= list->count) return NULL;
   return (const char*)list->items + index * list->item_bytes;
@@ -103,6 +141,27 @@ const kiln_probe_driver_t* kiln_probe_driver(const kiln_probe_t* probe) {
 
 const kiln_probe_soft_t* kiln_probe_soft(const kiln_probe_t* probe) {
   return &probe->soft;
+}
+
+const kiln_probe_system_t* kiln_probe_system(const kiln_probe_t* probe) {
+  return &probe->system;
+}
+
+const kiln_probe_cache_t* kiln_probe_cache(const kiln_probe_t* probe) {
+  return &probe->cache;
+}
+
+const kiln_compat_report_t* kiln_probe_report(const kiln_probe_t* probe) {
+  return probe->report;
+}
+
+uint32_t kiln_probe_piece_count(const kiln_probe_t* probe) {
+  return (uint32_t)probe->pieces.count;
+}
+
+const kiln_probe_piece_t* kiln_probe_piece(const kiln_probe_t* probe,
+                                           uint32_t index) {
+  return at(&probe->pieces, index);
 }
 
 uint32_t kiln_probe_device_count(const kiln_probe_t* probe) {

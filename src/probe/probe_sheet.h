@@ -9,7 +9,7 @@
 #include "base/status_make.h"
 #include "probe/probe.h"
 
-enum { KILNI_PROBE_MAX_ENTRIES = 4096 };
+enum { KILNI_PROBE_MAX_ENTRIES = 65536, KILNI_PROBE_TEXT_BYTES = 64 << 10 };
 
 // An array that grows. one-thread
 typedef struct kilni_probe_list_t {
@@ -18,6 +18,15 @@ typedef struct kilni_probe_list_t {
   size_t capacity;
   size_t item_bytes;
 } kilni_probe_list_t;
+
+// How software is installed here.
+typedef enum kilni_probe_packages_t {
+  KILNI_PROBE_PACKAGES_UNKNOWN = 0,
+  KILNI_PROBE_PACKAGES_APT,
+  KILNI_PROBE_PACKAGES_DNF,
+  KILNI_PROBE_PACKAGES_ZYPPER,
+  KILNI_PROBE_PACKAGES_PACMAN,
+} kilni_probe_packages_t;
 
 struct kiln_probe_t {
   const kiln_host_t* host;
@@ -30,6 +39,14 @@ struct kiln_probe_t {
   kilni_probe_list_t tried;  // of the one library
   kilni_probe_list_t variables;
   kilni_probe_list_t problems;
+  kilni_probe_list_t pieces;
+  kilni_probe_list_t copies;   // of all pieces, one behind the other
+  kilni_probe_list_t items;    // kiln_toolkit_item_t*, kept
+  kilni_probe_list_t located;  // kiln_locate_item_t*, kept
+  kiln_compat_report_t* report;
+  kiln_probe_system_t system;
+  kiln_probe_cache_t cache;
+  kilni_probe_packages_t packages;
   kiln_probe_driver_t driver;
   kiln_probe_soft_t soft;
 };
@@ -44,7 +61,34 @@ kiln_status_t kilni_probe_add(kiln_probe_t* probe, kilni_probe_list_t* list,
 kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
                                const char** out_text);
 
-// Problems (probe_problem.c).
+// A text made as by printf.
+kiln_status_t kilni_probe_textf(kiln_probe_t* probe, const char** out_text,
+                                const char* format, ...) KILN_PRINTF(3, 4);
+
+// Facts of the disk (probe_system.c, probe_cache.c).
+kiln_status_t kilni_probe_collect_system(kiln_probe_t* probe,
+                                         const kilni_probe_source_t* source);
+kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe);
+
+// Pieces, toolkits and how they fit (probe_pieces.c, probe_toolkits.c).
+kiln_status_t kilni_probe_collect_pieces(kiln_probe_t* probe,
+                                         const kilni_probe_source_t* source);
+kiln_status_t kilni_probe_collect_toolkits(kiln_probe_t* probe);
+// The piece of that kind and name, or NULL; the copy that is taken, or NULL.
+const kiln_probe_piece_t* kilni_probe_piece_find(const kiln_probe_t* probe,
+                                                 uint32_t kind,
+                                                 const char* name);
+const kiln_probe_copy_t* kilni_probe_copy_taken(const kiln_probe_t* probe,
+                                                uint32_t kind,
+                                                const char* name);
+
+// Problems (probe_problem.c and the files after it).
+kiln_status_t kilni_probe_doubt_driver(kiln_probe_t* probe,
+                                       const kilni_probe_source_t* source);
+kiln_status_t kilni_probe_doubt_pieces(kiln_probe_t* probe,
+                                       const kilni_probe_source_t* source);
+kiln_status_t kilni_probe_doubt_folders(kiln_probe_t* probe);
+kiln_status_t kilni_probe_doubt_fit(kiln_probe_t* probe);
 kiln_status_t kilni_probe_add_problem(kiln_probe_t* probe, const char* id,
                                       uint32_t severity, const char* fix,
                                       const char* format, ...)

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// probe: toolkits: which pieces lie in one root, and of which lines they are.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "probe/probe_sheet.h"
+
+enum { MAX_LINES = 16, VERSION_BYTES = 32 };
+
+// How many pieces of a root are of a line. thread-compatible
+typedef struct tally_t {
+  uint32_t line;
+  uint32_t count;
+} tally_t;
+
+// The pieces that tell a toolkit's users most, and what they are called.
+static const struct {
+  uint32_t kind;
+  const char* name;
+  const char* word;
+} kImportant[] = {
+    {KILN_LOCATE_KIND_BINARY, "nvcc", "nvcc"},
+    {KILN_LOCATE_KIND_BINARY, "ptxas", "ptxas"},
+    {KILN_LOCATE_KIND_HEADER, "cudart", "headers"},
+    {KILN_LOCATE_KIND_LIB, "cudart", "cudart"},
+    {KILN_LOCATE_KIND_LIB, "nvrtc", "nvrtc"},
+    {KILN_LOCATE_KIND_LIB, "nvJitLink", "nvJitLink"},
+    {KILN_LOCATE_KIND_LIB, "nvvm", "nvvm"},
+    {KILN_LOCATE_KIND_BITCODE, "device", "libdevice"},
+    {KILN_LOCATE_KIND_STATIC, "cudadevrt", "cudadevrt"},
+    {KILN_LOCATE_KIND_LIB, "cublas", "cublas"},
+    {KILN_LOCATE_KIND_LIB, "cudnn", "cudnn"},
+    {KILN_LOCATE_KIND_LIB, "nccl", "nccl"},
+};
+
+static bool is_of(const kiln_probe_copy_t* copy,
+                  const kiln_probe_toolkit_t* toolkit) {
+  return strcmp(copy->root, toolkit->root) == 0;
+}
+
+static const kiln_probe_copy_t* copy_in(const kiln_probe_t* probe,
+                                        const kiln_probe_toolkit_t* toolkit,
+                                        uint32_t kind, const char* name) {
+  const kiln_probe_piece_t* piece = kilni_probe_piece_find(probe, kind, name);
+  for (uint32_t i = 0; piece != NULL && i < piece->copy_count; i++) {
+    if (is_of(&piece->copies[i], toolkit)) return &piece->copies[i];
+  }
+  return NULL;
+}
+
+// ---- Which roots there are ----
+
+static kiln_status_t add_root(kiln_probe_t* probe,
+                              const kiln_probe_copy_t* copy) {
+  const kiln_probe_toolkit_t* known = probe->toolkits.items;
+  for (size_t i = 0; i < probe->toolkits.count; i++) {
+    if (is_of(copy, &known[i])) return NULL;
+  }
+  void* slot = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->toolkits, &slot));
+  kiln_probe_toolkit_t* toolkit = slot;
+  toolkit->root = copy->root;
+  toolkit->scope = copy->scope;
+  toolkit->include_dir = "";
+  toolkit->version = "";
+  toolkit->lines = "";
+  toolkit->has = "";
+  return NULL;
+}
+
+// ---- What is in one ----
+
+static void tally(tally_t* lines, size_t* count, uint32_t line) {
+  size_t at = 0;
+  while (at < *count && lines[at].line != line) at++;
+  if (at == MAX_LINES) return;
+  if (at == *count) {
+    lines[at].line = line;
+    lines[at].count = 0;
+    ++*count;
+  }
+  lines[at].count++;
+  while (at > 0 && lines[at - 1].count < lines[at].count) {
+    tally_t other = lines[at - 1];
+    lines[at - 1] = lines[at];
+    lines[at] = other;
+    at--;
+  }
+}
+
+static kiln_status_t count_lines(kiln_probe_t* probe,
+                                 kiln_probe_toolkit_t* toolkit) {
+  tally_t lines[MAX_LINES];
+  size_t count = 0;
+  const kiln_probe_copy_t* copies = probe->copies.items;
+  for (size_t i = 0; i < probe->copies.count; i++) {
+    if (!is_of(&copies[i], toolkit)) continue;
+    toolkit->piece_count++;
+    if (copies[i].line != 0) tally(lines, &count, copies[i].line);
+  }
+  if (count == 0) return NULL;
+  toolkit->line = lines[0].line;
+  kilni_str_t text;
+  kilni_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
+  for (size_t i = 0; i < count; i++) {
+    kilni_str_addf(&text, "%s%u.%u (%u)", i > 0 ? ", " : "",
+                   (unsigned)kiln_compat_line_major(lines[i].line),
+                   (unsigned)kiln_compat_line_minor(lines[i].line),
+                   (unsigned)lines[i].count);
+  }
+  kiln_status_t status = kilni_str_status(&text);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_probe_text(probe, kilni_str_cstr(&text), &toolkit->lines);
+  }
+  kilni_str_deinit(&text);
+  return status;
+}
+
+static kiln_status_t list_important(kiln_probe_t* probe,
+                                    kiln_probe_toolkit_t* toolkit) {
+  kilni_str_t text;
+  kilni_str_init(&text, probe->host->allocator, KILNI_PROBE_TEXT_BYTES);
+  size_t count = sizeof(kImportant) / sizeof(kImportant[0]);
+  for (size_t i = 0; i < count; i++) {
+    if (copy_in(probe, toolkit, kImportant[i].kind, kImportant[i].name) ==
+        NULL) {
+      continue;
+    }
+    if (text.size > 0) kilni_str_add_char(&text, ' ');
+    kilni_str_add_cstr(&text, kImportant[i].word);
+  }
+  kiln_status_t status = kilni_str_status(&text);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_probe_text(probe, kilni_str_cstr(&text), &toolkit->has);
+  }
+  kilni_str_deinit(&text);
+  return status;
+}
+
+// Its own word, if its pieces do not speak against it; else theirs.
+static kiln_status_t name_version(kiln_probe_t* probe,
+                                  kiln_probe_toolkit_t* toolkit) {
+  char version[VERSION_BYTES];
+  uint32_t line = 0;
+  KILNI_RETURN_IF_ERROR(kilni_probe_read_version(probe, toolkit->root, version,
+                                                 sizeof(version)));
+  bool said = kiln_compat_line_parse(version, &line);
+  if (said && toolkit->line == 0) toolkit->line = line;
+  if (said && line == toolkit->line) {
+    return kilni_probe_text(probe, version, &toolkit->version);
+  }
+  if (toolkit->line == 0) return NULL;
+  return kilni_probe_textf(
+      probe, &toolkit->version, "%u.%u",
+      (unsigned)kiln_compat_line_major(toolkit->line),
+      (unsigned)kiln_compat_line_minor(toolkit->line));
+}
+
+kiln_status_t kilni_probe_collect_toolkits(kiln_probe_t* probe) {
+  const kiln_probe_piece_t* pieces = probe->pieces.items;
+  for (size_t i = 0; i < probe->pieces.count; i++) {
+    // The driver is no toolkit, and what has a number of its own makes none.
+    bool own =
+        kiln_locate_entry_class(pieces[i].entry) == KILN_LOCATE_CLASS_CTK;
+    for (uint32_t j = 0; own && j < pieces[i].copy_count; j++) {
+      if (pieces[i].copies[j].root[0] == 0) continue;
+      KILNI_RETURN_IF_ERROR(add_root(probe, &pieces[i].copies[j]));
+    }
+  }
+  kiln_probe_toolkit_t* toolkits = probe->toolkits.items;
+  for (size_t i = 0; i < probe->toolkits.count; i++) {
+    const kiln_probe_copy_t* headers =
+        copy_in(probe, &toolkits[i], KILN_LOCATE_KIND_HEADER, "cudart");
+    if (headers != NULL) toolkits[i].include_dir = headers->path;
+    KILNI_RETURN_IF_ERROR(count_lines(probe, &toolkits[i]));
+    KILNI_RETURN_IF_ERROR(list_important(probe, &toolkits[i]));
+    KILNI_RETURN_IF_ERROR(name_version(probe, &toolkits[i]));
+  }
+  return NULL;
+}
