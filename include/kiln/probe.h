@@ -86,24 +86,24 @@ typedef struct kiln_probe_toolkit_t {
   const char* include_dir;  // "" if it has none
   const char* version;      // "13.0.1", "13.0"; "" if not known
   const char* scope;        // kiln_locate_scope_name of how it was found
-  const char* lines;  // of its pieces, most first: "13.0 (41), 12.9 (2)"
-  const char* has;    // the important ones: "nvcc nvrtc headers"
-  uint32_t line;      // of most of its pieces; 0 if not known
+  const char* lines;        // of its pieces, most first: "13.0 (41), 12.9 (2)"
+  const char* has;          // the important ones: "nvcc nvrtc headers"
+  uint32_t line;            // of most of its pieces; 0 if not known
   uint32_t piece_count;
 } kiln_probe_toolkit_t;
 
 // A file that is a piece of a toolkit. thread-safe
 typedef struct kiln_probe_copy_t {
   const char* path;
-  const char* real_path;  // with links resolved
-  const char* scope;      // kiln_locate_scope_name
-  const char* root;       // inside the scope; "" for none
-  const char* via;        // which way led there; ""
-  const char* version;    // its own, "13.0.88"; "" if not known
-  const char* source;     // what tells `line`: kiln_compat_source_word; ""
-  const char* evidence;   // the same in words; ""
-  uint32_t line;          // 13000 is 13.0; 0 if not known
-  uint32_t scope_id;      // KILN_LOCATE_SCOPE_*
+  const char* real_path;      // with links resolved
+  const char* scope;          // kiln_locate_scope_name
+  const char* root;           // inside the scope; "" for none
+  const char* via;            // which way led there; ""
+  const char* version;        // its own, "13.0.88"; "" if not known
+  const char* source;         // what tells `line`: kiln_compat_source_word; ""
+  const char* evidence;       // the same in words; ""
+  uint32_t line;              // 13000 is 13.0; 0 if not known
+  uint32_t scope_id;          // KILN_LOCATE_SCOPE_*
   kiln_toolkit_item_t* item;  // all of it; borrowed from the sheet
 } kiln_probe_copy_t;
 
@@ -121,14 +121,14 @@ typedef struct kiln_probe_piece_t {
 
 // The driver's cache of what it compiled. thread-safe
 typedef struct kiln_probe_cache_t {
-  const char* path;    // "" if it cannot be told
-  uint64_t bytes;      // of its files; at least, where `complete` is 0
-  uint64_t limit;      // in bytes
-  uint32_t files;      // at least, where `complete` is 0
-  uint32_t exists;     // 1: the folder is there
-  uint32_t writable;   // 1: it can be written, or made
-  uint32_t disabled;   // 1: by CUDA_CACHE_DISABLE
-  uint32_t complete;   // 1: all of it was looked at
+  const char* path;   // "" if it cannot be told
+  uint64_t bytes;     // of its files; at least, where `complete` is 0
+  uint64_t limit;     // in bytes
+  uint32_t files;     // at least, where `complete` is 0
+  uint32_t exists;    // 1: the folder is there
+  uint32_t writable;  // 1: it can be written, or made
+  uint32_t disabled;  // 1: by CUDA_CACHE_DISABLE
+  uint32_t complete;  // 1: all of it was looked at
   uint32_t reserved;
 } kiln_probe_cache_t;
 
@@ -142,6 +142,8 @@ typedef struct kiln_probe_library_t {
   uint32_t tried_count;
   uint32_t reserved;
   const kiln_locate_tried_t* tried;  // `tried_count` of them
+  // Its row and every copy; NULL without a search.
+  const struct kiln_probe_piece_t* piece;
 } kiln_probe_library_t;
 
 // The software device. thread-safe

@@ -4,224 +4,93 @@
 //
 // Prints the library's fact sheet and adds nothing of its own. What is missing
 // is a line in it, never a failure of the command.
-#include <inttypes.h>
-#include <jansson.h>
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli_command.h"
+#include "cli/cli_pieces.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
+#include "cli/doctor_report.h"
 #include "kiln/runtime.h"
 
-// A string that may hold what is no UTF-8.
-static json_t* text_json(const char* text) {
-  char clean[4096];
-  if (text == NULL) return json_null();
-  kilni_cli_copy_text(clean, sizeof(clean), text);
-  return json_string(clean);
+static bool is_on(const kilni_cli_call_t* call, const char* option) {
+  return kilni_cli_option_value(call, option) != NULL;
 }
 
-static void version_text(uint32_t version, char out[32]) {
-  (void)snprintf(out, 32, "%" PRIu32 ".%" PRIu32, version / 1000,
-                 version % 1000 / 10);
-}
-
-static json_t* version_json(uint32_t version) {
-  char text[32];
-  version_text(version, text);
-  return version == 0 ? json_null() : json_string(text);
-}
-
-static json_t* maybe(const char* text) {
-  return text == NULL || text[0] == 0 ? json_null() : text_json(text);
-}
-
-static json_t* driver_json(const kiln_probe_t* probe) {
-  const kiln_probe_driver_t* d = kiln_probe_driver(probe);
-  return json_pack("{s:b,s:b,s:o,s:o,s:o,s:o}", "found", d->found != 0, "works",
-                   d->works != 0, "version", version_json(d->version),
-                   "release", maybe(d->release), "path", maybe(d->path), "why",
-                   maybe(d->why));
-}
-
-static json_t* devices_json(const kiln_probe_t* probe) {
-  json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_device_count(probe); ++i) {
-    const kiln_probe_device_t* d = kiln_probe_device(probe, i);
-    char compute[32];
-    (void)snprintf(compute, sizeof(compute), "%" PRIu32 ".%" PRIu32,
-                   d->compute_major, d->compute_minor);
-    (void)json_array_append_new(
-        list,
-        json_pack("{s:s,s:s,s:o,s:s,s:I,s:I}", "name", d->name, "kind", "cuda",
-                  "model", text_json(d->model), "compute", compute,
-                  "multiprocessors", (json_int_t)d->multiprocessors,
-                  "memory_bytes", (json_int_t)d->memory_bytes));
-  }
-  const kiln_probe_soft_t* soft = kiln_probe_soft(probe);
-  (void)json_array_append_new(
-      list, json_pack("{s:s,s:s,s:o,s:o,s:I,s:b,s:I}", "name", "soft", "kind",
-                      "soft", "lanes", text_json(soft->lanes), "lanes_have",
-                      text_json(soft->lanes_have), "workers",
-                      (json_int_t)soft->workers, "page_check",
-                      soft->page_check != 0, "seed", (json_int_t)soft->seed));
-  return list;
-}
-
-static json_t* toolkits_json(const kiln_probe_t* probe) {
-  json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_toolkit_count(probe); ++i) {
-    const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
-    (void)json_array_append_new(
-        list, json_pack("{s:o,s:o,s:o,s:o}", "root", text_json(t->root),
-                        "include_dir", maybe(t->include_dir), "version",
-                        maybe(t->version), "scope", text_json(t->scope)));
-  }
-  return list;
-}
-
-static json_t* libraries_json(const kiln_probe_t* probe) {
-  json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_library_count(probe); ++i) {
-    const kiln_probe_library_t* l = kiln_probe_library(probe, i);
-    json_t* tried = json_array();
-    for (uint32_t j = 0; j < l->tried_count; ++j)
-      (void)json_array_append_new(
-          tried, json_pack("{s:o,s:o}", "path", text_json(l->tried[j].path),
-                           "why", text_json(l->tried[j].why)));
-    (void)json_array_append_new(
-        list, json_pack("{s:s,s:b,s:o,s:o,s:o,s:o}", "name", l->name, "found",
-                        l->found != 0, "path", maybe(l->path), "scope",
-                        maybe(l->scope), "version", version_json(l->version),
-                        "tried", tried));
-  }
-  return list;
-}
-
-static json_t* environment_json(const kiln_probe_t* probe) {
-  json_t* list = json_array();
+static const char* home_of(const kiln_probe_t* probe) {
   for (uint32_t i = 0; i < kiln_probe_variable_count(probe); ++i) {
     const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
-    (void)json_array_append_new(
-        list, json_pack("{s:s,s:o,s:s,s:o,s:o}", "name", v->name, "value",
-                        text_json(v->value), "type", v->type, "default",
-                        text_json(v->fallback), "text", text_json(v->text)));
+    if (strcmp(v->name, "HOME") == 0) return v->value;
   }
-  return list;
+  return NULL;
 }
 
-static json_t* problems_json(const kiln_probe_t* probe) {
-  json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i) {
-    const kiln_probe_problem_t* p = kiln_probe_problem(probe, i);
-    (void)json_array_append_new(
-        list, json_pack("{s:s,s:s,s:o,s:o}", "id", p->id, "severity",
-                        kiln_probe_severity_name(p->severity), "message",
-                        text_json(p->message), "fix", maybe(p->fix)));
-  }
-  return list;
+static bool write_to(FILE* out, const kilni_cli_call_t* call,
+                     const kiln_probe_t* probe, kilni_cli_error_t* error) {
+  bool all = is_on(call, "all");
+  if (call->json)
+    return kilni_cli_json_write(out, kilni_cli_doctor_json(probe, all), error);
+  kilni_cli_doctor_print(out, probe, all);
+  return true;
 }
 
-static void print_driver(FILE* out, const kiln_probe_t* probe) {
-  const kiln_probe_driver_t* d = kiln_probe_driver(probe);
-  char version[32];
-  version_text(d->version, version);
-  (void)fprintf(out, "driver\n");
-  if (d->found == 0) {
-    (void)fprintf(out, "  none: %s\n", d->why);
-  } else {
-    (void)fprintf(out, "  %s, CUDA %s%s%s\n", d->path,
-                  d->version == 0 ? "?" : version,
-                  d->release[0] != 0 ? ", release " : "", d->release);
-    if (d->works == 0) (void)fprintf(out, "  does not work: %s\n", d->why);
-  }
-  (void)fprintf(out, "devices\n");
-  for (uint32_t i = 0; i < kiln_probe_device_count(probe); ++i) {
-    const kiln_probe_device_t* g = kiln_probe_device(probe, i);
-    (void)fprintf(out,
-                  "  %s: %s, compute capability %" PRIu32 ".%" PRIu32
-                  ", %" PRIu32 " multiprocessors, %" PRIu64 " MiB\n",
-                  g->name, g->model, g->compute_major, g->compute_minor,
-                  g->multiprocessors, g->memory_bytes >> 20);
-  }
-  const kiln_probe_soft_t* s = kiln_probe_soft(probe);
-  (void)fprintf(out,
-                "  soft: the software device, lanes %s (this CPU has %s), "
-                "%" PRIu32 " workers\n",
-                s->lanes, s->lanes_have, s->workers);
+static bool show(const kilni_cli_call_t* call, const kiln_probe_t* probe,
+                 kilni_cli_error_t* error) {
+  if (!is_on(call, "shorten"))
+    return write_to(call->results, call, probe, error);
+  char* text = NULL;
+  size_t size = 0;
+  FILE* memory = open_memstream(&text, &size);
+  if (memory == NULL)
+    return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "out of memory");
+  bool ok = write_to(memory, call, probe, error);
+  if (fclose(memory) != 0 && ok)
+    ok =
+        kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL, "out of memory");
+  if (ok) kilni_cli_shorten(call->results, text, size, home_of(probe));
+  free(text);
+  return ok;
 }
 
-static void print_libraries(FILE* out, const kiln_probe_t* probe) {
-  (void)fprintf(out, "toolkits\n");
-  for (uint32_t i = 0; i < kiln_probe_toolkit_count(probe); ++i) {
-    const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
-    (void)fprintf(out, "  %s%s%s (by %s)\n", t->root,
-                  t->version[0] != 0 ? ", CUDA " : "", t->version, t->scope);
-  }
-  if (kiln_probe_toolkit_count(probe) == 0) (void)fprintf(out, "  none\n");
-  (void)fprintf(out, "libraries\n");
-  for (uint32_t i = 0; i < kiln_probe_library_count(probe); ++i) {
-    const kiln_probe_library_t* l = kiln_probe_library(probe, i);
-    char version[32];
-    version_text(l->version, version);
-    if (l->found != 0) {
-      (void)fprintf(out, "  %s %s: %s (by %s)\n", l->name, version, l->path,
-                    l->scope);
-    } else {
-      (void)fprintf(out, "  %s: not found\n", l->name);
-    }
-    for (uint32_t j = 0; j < l->tried_count; ++j)
-      (void)fprintf(out, "    tried %s: %s\n", l->tried[j].path,
-                    l->tried[j].why);
-  }
-}
-
-static void print_rest(FILE* out, const kiln_probe_t* probe) {
-  (void)fprintf(out, "environment\n");
-  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); ++i) {
-    const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
-    if (v->value != NULL) (void)fprintf(out, "  %s=%s\n", v->name, v->value);
-  }
-  uint32_t count = kiln_probe_problem_count(probe);
-  (void)fprintf(out, "problems\n");
-  if (count == 0) (void)fprintf(out, "  none\n");
-  for (uint32_t i = 0; i < count; ++i) {
-    const kiln_probe_problem_t* p = kiln_probe_problem(probe, i);
-    (void)fprintf(out, "  %s %s: %s\n", kiln_probe_severity_name(p->severity),
-                  p->id, p->message);
-    if (p->fix != NULL && p->fix[0] != 0)
-      (void)fprintf(out, "    Fix: %s\n", p->fix);
-  }
+static bool make_runtime(const kilni_cli_call_t* call,
+                         const kilni_cli_where_t* where,
+                         kiln_runtime_t** out_runtime,
+                         kilni_cli_error_t* error) {
+  kiln_toolkit_options_t toolkit = kiln_toolkit_options_default();
+  toolkit.locate = &where->options;
+  if (is_on(call, "verify")) toolkit.verify = KILN_SWITCH_ON;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.toolkit = &toolkit;
+  return kilni_cli_check(error, kiln_runtime_create(&options, out_runtime));
 }
 
 static bool run_doctor(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+  kilni_cli_where_t where;
   kiln_runtime_t* runtime = NULL;
   kiln_probe_t* probe = NULL;
   kilni_cli_progress_t progress;
+  bool ok = kilni_cli_where_read(&where, call, error);
   kilni_cli_progress_start(&progress, "looking at this machine");
-  bool ok = kilni_cli_check(error, kiln_runtime_create(NULL, &runtime)) &&
-            kilni_cli_check(error, kiln_runtime_probe(runtime, NULL, &probe));
+  ok = ok && make_runtime(call, &where, &runtime, error) &&
+       kilni_cli_check(error, kiln_runtime_probe(runtime, NULL, &probe));
   kilni_cli_progress_stop(&progress);
-  if (ok && call->json) {
-    ok = kilni_cli_json_write(
-        call->results,
-        json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "driver", driver_json(probe),
-                  "devices", devices_json(probe), "toolkits",
-                  toolkits_json(probe), "libraries", libraries_json(probe),
-                  "environment", environment_json(probe), "problems",
-                  problems_json(probe)),
-        error);
-  } else if (ok) {
-    print_driver(call->results, probe);
-    print_libraries(call->results, probe);
-    print_rest(call->results, probe);
-  }
+  ok = ok && show(call, probe, error);
   kiln_probe_release(probe);
   kiln_runtime_release(runtime);
+  kilni_cli_where_deinit(&where);
   return ok;
 }
 
 static const kilni_cli_option_t OPTIONS[] = {
+    {"all", NULL, "Show every piece of the catalog, and all that was tried.",
+     false, NULL},
+    {"shorten", NULL,
+     "Shorten private paths, to show the report to others: the user's folder "
+     "is ~, the user's name USER.",
+     false, NULL},
+    KILNI_CLI_WHERE_OPTIONS,
     {"json", NULL, "Write the facts, or the error, as JSON.", false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
 };
@@ -230,9 +99,10 @@ const kilni_cli_command_t kilni_cli_command_doctor = {
     "doctor",
     "",
     "Say what this machine has for CUDA, what is missing, and what to do.",
-    "It looks at the driver, the GPUs, toolkits, NVRTC, the software device "
-    "and the environment, and says of each where it was found or what was "
-    "tried. Problems come last, each with its fix.\n"
+    "It looks at the system, the driver, the GPUs, toolkits and all their "
+    "pieces, the software device, the driver's cache and the environment, and "
+    "says of each where it was found and what tells its version. Problems come "
+    "last, each with its fix.\n"
     "The exit code is 0 also when there are problems: the report is the work, "
     "and it was done. Scripts read \"severity\" in the JSON.",
     OPTIONS,
@@ -240,6 +110,6 @@ const kilni_cli_command_t kilni_cli_command_doctor = {
     0,
     0,
     NULL,
-    "kiln doctor --json",
+    "kiln doctor --shorten",
     run_doctor,
 };

@@ -22,10 +22,13 @@ typedef struct kilni_probe_source_t {
   const char* nvrtc_path;          // NULL where NVRTC is not there
   uint32_t nvrtc_version;
   uint32_t nvrtc_scope;
-  kiln_status_t nvrtc_status;            // why not
-  const kiln_locate_set_t* nvrtc_found;  // every copy; or NULL
-  kiln_toolkit_t* toolkit;  // what is searched with; NULL: nothing is
-  const char* system_root;  // where the system lies; NULL: "/"
+  kiln_status_t nvrtc_status;  // why not; both NULL: it was not asked for
+  kiln_toolkit_t* toolkit;     // what is searched with; NULL: nothing is
+  const char* system_root;     // where the system lies; NULL: "/"
+  // Called once the disk has been searched, to open the driver and NVRTC and
+  // fill in what came of it: what is open would be found first. May be NULL.
+  kiln_status_t (*open)(struct kilni_probe_source_t* source, void* user);
+  void* open_user;
   // What is mapped into the process: kilni_dynlib_each_mapped; NULL: nothing.
   void (*each_mapped)(kilni_dynlib_mapped_fn_t fn, void* user);
   kiln_probe_soft_t soft;

@@ -17,7 +17,7 @@ enum {
 };
 
 // What the driver takes without CUDA_CACHE_MAXSIZE on a computer.
-#define DEFAULT_LIMIT (UINT64_C(1) << 30)
+#define DEFAULT_LIMIT  (UINT64_C(1) << 30)
 #define GREATEST_LIMIT (UINT64_C(4) << 30)
 
 // One folder of the walk. one-thread

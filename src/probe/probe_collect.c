@@ -8,47 +8,44 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "locate/locate_facts.h"
 #include "probe/probe_sheet.h"
 
 enum { FACT_FILE_BYTES = 256 * 1024, VERSION_BYTES = 64, MEMBER_BYTES = 128 };
 
 // ---- The driver ----
 
-// The first word like "580.159.04" of the kernel module's own line.
-static void find_release(const char* text, char* release, size_t capacity) {
-  kiln_string_view_t rest = kilni_sv(text);
-  kiln_string_view_t word;
-  release[0] = 0;
-  while (kilni_sv_split(&rest, ' ', &word)) {
-    size_t dots = 0;
-    size_t good = 0;
-    for (size_t i = 0; i < word.size; i++) {
-      dots += word.data[i] == '.';
-      good +=
-          word.data[i] == '.' || (word.data[i] >= '0' && word.data[i] <= '9');
-    }
-    if (dots >= 1 && good == word.size && word.size < capacity) {
-      memcpy(release, word.data, word.size);
-      release[word.size] = 0;
-      return;
-    }
+// What the disk says of the library and of the kernel's part.
+static kiln_status_t read_disk(kiln_probe_t* probe,
+                               const kilni_probe_source_t* source,
+                               const char* library) {
+  kiln_probe_driver_t* driver = &probe->driver;
+  kilni_locate_reader_t* reader = NULL;
+  const kilni_locate_driver_t* facts = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_locate_reader_create(
+      probe->host->allocator, source->system_root, &reader));
+  kiln_status_t status = kilni_locate_driver_read(reader, library, &facts);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_probe_text(probe, facts->module_release, &driver->release);
   }
+  if (kiln_status_is_ok(status)) {
+    status = kilni_probe_text(probe, facts->real_path, &driver->real_path);
+  }
+  if (kiln_status_is_ok(status)) {
+    status = kilni_probe_text(probe, facts->library_release,
+                              &driver->library_release);
+  }
+  kilni_locate_reader_release(reader);
+  return status;
 }
 
-static kiln_status_t read_release(kiln_probe_t* probe) {
-  char release[VERSION_BYTES] = "";
-  uint8_t* data = NULL;
-  size_t size = 0;
-  kiln_status_t status =
-      kilni_file_read(probe->host->allocator, "/proc/driver/nvidia/version",
-                      FACT_FILE_BYTES, &data, &size);
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  if (kiln_status_is_ok(status)) {
-    find_release((const char*)data, release, sizeof(release));
-    kilni_file_free(probe->host->allocator, data, size);
-  }
-  kiln_status_free(status);
-  return kilni_probe_text(probe, release, &probe->driver.release);
+// Where the kernel's part does not say its release, NVML or the library does.
+static kiln_status_t ask_release(kiln_probe_t* probe,
+                                 const kilni_probe_source_t* source) {
+  kiln_compat_driver_t said;
+  if (source->toolkit == NULL || probe->driver.release[0] != 0) return NULL;
+  KILNI_RETURN_IF_ERROR(kiln_toolkit_driver(source->toolkit, &said));
+  return kilni_probe_text(probe, said.release, &probe->driver.release);
 }
 
 static kiln_status_t collect_driver(kiln_probe_t* probe,
@@ -57,7 +54,10 @@ static kiln_status_t collect_driver(kiln_probe_t* probe,
   const kiln_cuda_table_t* table = source->table;
   driver->why = "";
   driver->path = "";
-  KILNI_RETURN_IF_ERROR(read_release(probe));
+  const char* path = table != NULL ? table->origin : NULL;
+  KILNI_RETURN_IF_ERROR(
+      read_disk(probe, source, path != NULL && path[0] == '/' ? path : NULL));
+  KILNI_RETURN_IF_ERROR(ask_release(probe, source));
   if (table == NULL) {
     return kilni_probe_text(probe, kiln_status_message(source->driver_status),
                             &driver->why);
@@ -167,8 +167,8 @@ static const char* json_text(const char* from, const char* key) {
 }
 
 // The "version" of "cuda" in a toolkit's version.json.
-static kiln_status_t read_version(kiln_probe_t* probe, const char* root,
-                                  char* version, size_t capacity) {
+kiln_status_t kilni_probe_read_version(kiln_probe_t* probe, const char* root,
+                                       char* version, size_t capacity) {
   version[0] = 0;
   kiln_allocator_t allocator = probe->host->allocator;
   kilni_str_t path;
@@ -199,146 +199,61 @@ static kiln_status_t read_version(kiln_probe_t* probe, const char* root,
   return NULL;
 }
 
-// The root of the toolkit that a library file lies in, as a length of `path`;
-// 0 if that has too few folders.
-static size_t root_length(const char* path) {
-  size_t length = strlen(path);
-  for (int parts = 0; parts < 2; parts++) {
-    while (length > 0 && path[length - 1] != '/') length--;
-    if (length == 0) return 0;
-    length--;
-  }
-  static const char* const targets[] = {"/targets/x86_64-linux",
-                                        "/targets/sbsa-linux"};
-  for (size_t i = 0; i < 2; i++) {
-    size_t tail = strlen(targets[i]);
-    if (length > tail && memcmp(path + length - tail, targets[i], tail) == 0) {
-      return length - tail;
-    }
-  }
-  return length;
-}
-
-static bool has_toolkit(const kiln_probe_t* probe, const char* root,
-                        size_t length) {
-  const kiln_probe_toolkit_t* toolkits = probe->toolkits.items;
-  for (size_t i = 0; i < probe->toolkits.count; i++) {
-    if (strlen(toolkits[i].root) == length &&
-        memcmp(toolkits[i].root, root, length) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// "root/name" if that is a file, else "".
-static kiln_status_t file_below(kiln_allocator_t allocator, const char* root,
-                                const char* name, char** out_path) {
-  kilni_str_t path;
-  kilni_str_init(&path, allocator, FACT_FILE_BYTES);
-  kilni_str_add_cstr(&path, root);
-  kilni_str_add_cstr(&path, name);
-  bool there = kiln_status_is_ok(kilni_str_status(&path)) &&
-               kilni_file_exists(path.data);
-  if (there) return kilni_str_take(&path, out_path);
-  kiln_status_t status = kilni_str_status(&path);
-  kilni_str_deinit(&path);
-  if (!kiln_status_is_ok(status)) return status;
-  return kilni_strdup(allocator, kilni_sv(""), out_path);
-}
-
-static kiln_status_t fill_toolkit(kiln_probe_t* probe, const char* root,
-                                  const char* include_dir, uint32_t scope) {
-  char version[VERSION_BYTES];
-  KILNI_RETURN_IF_ERROR(read_version(probe, root, version, sizeof(version)));
-  void* item = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->toolkits, &item));
-  kiln_probe_toolkit_t* toolkit = item;
-  toolkit->root = "";
-  toolkit->include_dir = "";
-  toolkit->version = "";
-  toolkit->scope = kiln_locate_scope_name(scope);
-  KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, root, &toolkit->root));
-  KILNI_RETURN_IF_ERROR(
-      kilni_probe_text(probe, include_dir, &toolkit->include_dir));
-  return kilni_probe_text(probe, version, &toolkit->version);
-}
-
-// The toolkit that a copy of NVRTC belongs to, if it is one: it has headers.
-static kiln_status_t add_toolkit(kiln_probe_t* probe,
-                                 const kiln_locate_item_t* item) {
-  const char* path = kiln_locate_item_real_path(item);
-  uint32_t scope = kiln_locate_item_scope(item);
-  size_t length = root_length(path);
-  if (scope == KILN_LOCATE_SCOPE_WHEEL || length == 0 ||
-      has_toolkit(probe, path, length)) {
-    return NULL;
-  }
-  kiln_allocator_t allocator = probe->host->allocator;
-  char* root = NULL;
-  char* mark = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_strdup(allocator, kilni_sv_make(path, length), &root));
-  kiln_status_t status = file_below(allocator, root, "/include/cuda.h", &mark);
-  if (kiln_status_is_ok(status) && mark[0] != 0) {
-    size_t whole = strlen(mark);
-    mark[whole - strlen("/cuda.h")] = 0;
-    status = fill_toolkit(probe, root, mark, scope);
-    mark[whole - strlen("/cuda.h")] = '/';  // it is freed with its length
-  }
-  kilni_strfree(allocator, mark);
-  kilni_strfree(allocator, root);
-  return status;
-}
-
 // ---- Libraries ----
 
-static kiln_status_t collect_tried(kiln_probe_t* probe,
-                                   const kiln_locate_item_t* item) {
-  uint32_t count = kiln_locate_item_tried_count(item);
-  for (uint32_t i = 0; i < count; i++) {
-    const kiln_locate_tried_t* from = kiln_locate_item_tried(item, i);
-    void* added = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->tried, &added));
-    kiln_locate_tried_t* tried = added;
-    tried->path = "";
-    tried->why = "";
-    KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, from->path, &tried->path));
-    KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, from->why, &tried->why));
-  }
-  return NULL;
-}
-
-static kiln_status_t collect_copies(kiln_probe_t* probe,
-                                    const kiln_locate_set_t* found) {
-  if (found == NULL) return NULL;
-  uint32_t count = kiln_locate_set_count(found);
-  for (uint32_t i = 0; i < count; i++) {
-    const kiln_locate_item_t* item = kiln_locate_set_item(found, i);
-    if (i == 0) KILNI_RETURN_IF_ERROR(collect_tried(probe, item));
-    if (kiln_locate_item_found(item)) {
-      KILNI_RETURN_IF_ERROR(add_toolkit(probe, item));
-    }
-  }
-  return NULL;
-}
-
-static kiln_status_t collect_nvrtc(kiln_probe_t* probe,
-                                   const kilni_probe_source_t* source) {
-  KILNI_RETURN_IF_ERROR(collect_copies(probe, source->nvrtc_found));
+static kiln_status_t add_library(kiln_probe_t* probe, const char* name,
+                                 kiln_probe_library_t** out_library) {
   void* item = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->libraries, &item));
-  kiln_probe_library_t* library = item;
-  library->name = "nvrtc";
-  library->path = "";
-  library->scope = "";
-  library->tried = probe->tried.items;
-  library->tried_count = (uint32_t)probe->tried.count;
-  if (source->nvrtc_path == NULL) return NULL;
+  *out_library = item;
+  (*out_library)->name = name;
+  (*out_library)->path = "";
+  (*out_library)->scope = "";
+  return NULL;
+}
+
+static void fill_library(kiln_probe_library_t* library,
+                         const kiln_probe_piece_t* piece) {
+  library->piece = piece;
+  library->tried = kiln_locate_item_tried(piece->located, 0);
+  library->tried_count = kiln_locate_item_tried_count(piece->located);
+  if (piece->copy_count == 0) return;
   library->found = 1;
+  library->path = piece->copies[0].path;
+  library->scope = piece->copies[0].scope;
+  library->version = piece->copies[0].line;
+}
+
+// NVRTC has been opened, or could not be: that is more than a search knows.
+static kiln_status_t fill_nvrtc(kiln_probe_t* probe,
+                                const kilni_probe_source_t* source,
+                                kiln_probe_library_t* library) {
+  library->found = source->nvrtc_path != NULL;
+  if (source->nvrtc_path == NULL) return NULL;
   library->version = source->nvrtc_version;
   library->scope = kiln_locate_scope_name(source->nvrtc_scope);
   return kilni_probe_text(probe, source->nvrtc_path, &library->path);
+}
+
+static kiln_status_t collect_libraries(kiln_probe_t* probe,
+                                       const kilni_probe_source_t* source) {
+  bool asked = source->nvrtc_path != NULL || source->nvrtc_status != NULL;
+  kiln_probe_library_t* library = NULL;
+  const kiln_probe_piece_t* pieces = probe->pieces.items;
+  for (size_t i = 0; i < probe->pieces.count; i++) {
+    if (kiln_locate_entry_kind(pieces[i].entry) != KILN_LOCATE_KIND_LIB) {
+      continue;
+    }
+    KILNI_RETURN_IF_ERROR(add_library(probe, pieces[i].name, &library));
+    if (pieces[i].located != NULL) fill_library(library, &pieces[i]);
+    if (asked && strcmp(pieces[i].name, "nvrtc") == 0) {
+      KILNI_RETURN_IF_ERROR(fill_nvrtc(probe, source, library));
+      asked = false;
+    }
+  }
+  if (!asked) return NULL;
+  KILNI_RETURN_IF_ERROR(add_library(probe, "nvrtc", &library));
+  return fill_nvrtc(probe, source, library);
 }
 
 // ---- Software device and environment ----
@@ -398,13 +313,23 @@ static kiln_status_t collect_variables(kiln_probe_t* probe) {
   return NULL;
 }
 
-static kiln_status_t collect(kiln_probe_t* probe,
-                             const kilni_probe_source_t* source) {
+// What needs nothing to be open; what is open would be found before the rest.
+static kiln_status_t search(kiln_probe_t* probe,
+                            const kilni_probe_source_t* source) {
+  KILNI_RETURN_IF_ERROR(kilni_probe_collect_system(probe, source));
+  KILNI_RETURN_IF_ERROR(kilni_probe_collect_cache(probe));
+  KILNI_RETURN_IF_ERROR(kilni_probe_collect_pieces(probe, source));
+  KILNI_RETURN_IF_ERROR(kilni_probe_collect_toolkits(probe));
+  return collect_variables(probe);
+}
+
+static kiln_status_t ask_opened(kiln_probe_t* probe,
+                                const kilni_probe_source_t* source) {
   KILNI_RETURN_IF_ERROR(collect_driver(probe, source));
   KILNI_RETURN_IF_ERROR(collect_devices(probe, source));
-  KILNI_RETURN_IF_ERROR(collect_nvrtc(probe, source));
+  KILNI_RETURN_IF_ERROR(collect_libraries(probe, source));
   KILNI_RETURN_IF_ERROR(collect_soft(probe, source));
-  KILNI_RETURN_IF_ERROR(collect_variables(probe));
+  KILNI_RETURN_IF_ERROR(kilni_probe_check_pieces(probe, source));
   return kilni_probe_find_problems(probe, source);
 }
 
@@ -412,8 +337,13 @@ kiln_status_t kilni_probe_create(const kilni_probe_source_t* source,
                                  kiln_probe_t** out_probe) {
   *out_probe = NULL;
   kiln_probe_t* probe = NULL;
+  kilni_probe_source_t opened = *source;
   KILNI_RETURN_IF_ERROR(kilni_probe_sheet_create(source, &probe));
-  kiln_status_t status = collect(probe, source);
+  kiln_status_t status = search(probe, &opened);
+  if (kiln_status_is_ok(status) && opened.open != NULL) {
+    status = opened.open(&opened, opened.open_user);
+  }
+  if (kiln_status_is_ok(status)) status = ask_opened(probe, &opened);
   if (!kiln_status_is_ok(status)) {
     kiln_probe_release(probe);
     return status;

@@ -131,15 +131,14 @@ static void point_at_copies(kiln_probe_t* probe) {
   }
 }
 
-// How what is taken fits together and to the driver.
-static kiln_status_t check(kiln_probe_t* probe, kiln_toolkit_t* toolkit) {
+kiln_status_t kilni_probe_check_pieces(kiln_probe_t* probe,
+                                       const kilni_probe_source_t* source) {
   void* block = NULL;
   size_t count = 0;
   kiln_allocator_t allocator = probe->host->allocator;
-  if (probe->pieces.count == 0) return NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, probe->pieces.count,
-                                          sizeof(kiln_toolkit_item_t*),
-                                          &block));
+  if (source->toolkit == NULL || probe->pieces.count == 0) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      allocator, probe->pieces.count, sizeof(kiln_toolkit_item_t*), &block));
   kiln_toolkit_item_t** taken = block;
   const kiln_probe_piece_t* pieces = probe->pieces.items;
   for (size_t i = 0; i < probe->pieces.count; i++) {
@@ -148,8 +147,8 @@ static kiln_status_t check(kiln_probe_t* probe, kiln_toolkit_t* toolkit) {
   kiln_status_t status = NULL;
   // Without any items it would check what is in use.
   if (count > 0) {
-    status = kiln_toolkit_check(toolkit, taken, (uint32_t)count, NULL, 0,
-                                &probe->report);
+    status = kiln_toolkit_check(source->toolkit, taken, (uint32_t)count, NULL,
+                                0, &probe->report);
   }
   kilni_free_array(allocator, block, probe->pieces.count,
                    sizeof(kiln_toolkit_item_t*));
@@ -165,5 +164,5 @@ kiln_status_t kilni_probe_collect_pieces(kiln_probe_t* probe,
         collect_piece(probe, source->toolkit, kiln_locate_entry(i)));
   }
   point_at_copies(probe);
-  return check(probe, source->toolkit);
+  return NULL;
 }

@@ -47,6 +47,7 @@ static kiln_status_t about_nvrtc(kiln_probe_t* probe,
                                  const kilni_probe_source_t* source) {
   if (source->nvrtc_path == NULL) {
     kiln_status_t status = source->nvrtc_status;
+    if (kiln_status_is_ok(status)) return NULL;  // nobody asked for it
     return kilni_probe_add_problem(
         probe, "nvrtc-not-found",
         nvrtc_was_named(probe) ? KILN_PROBE_SEVERITY_ERROR
@@ -78,9 +79,28 @@ static kiln_status_t about_soft(kiln_probe_t* probe,
       probe->soft.lanes_have);
 }
 
+// The worst first; otherwise in the order they came.
+static void sort(kiln_probe_t* probe) {
+  kiln_probe_problem_t* problems = probe->problems.items;
+  for (size_t i = 1; i < probe->problems.count; i++) {
+    kiln_probe_problem_t one = problems[i];
+    size_t at = i;
+    for (; at > 0 && problems[at - 1].severity < one.severity; at--) {
+      problems[at] = problems[at - 1];
+    }
+    problems[at] = one;
+  }
+}
+
 kiln_status_t kilni_probe_find_problems(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source) {
   KILNI_RETURN_IF_ERROR(about_driver(probe, source));
+  KILNI_RETURN_IF_ERROR(kilni_probe_doubt_driver(probe, source));
   KILNI_RETURN_IF_ERROR(about_nvrtc(probe, source));
-  return about_soft(probe, source);
+  KILNI_RETURN_IF_ERROR(kilni_probe_doubt_pieces(probe, source));
+  KILNI_RETURN_IF_ERROR(kilni_probe_doubt_fit(probe));
+  KILNI_RETURN_IF_ERROR(kilni_probe_doubt_folders(probe));
+  KILNI_RETURN_IF_ERROR(about_soft(probe, source));
+  sort(probe);
+  return NULL;
 }

@@ -27,10 +27,10 @@ kiln_status_t kilni_probe_sheet_create(const kilni_probe_source_t* source,
   list_init(&probe->devices, sizeof(kiln_probe_device_t));
   list_init(&probe->toolkits, sizeof(kiln_probe_toolkit_t));
   list_init(&probe->libraries, sizeof(kiln_probe_library_t));
-  list_init(&probe->tried, sizeof(kiln_locate_tried_t));
   list_init(&probe->variables, sizeof(kiln_probe_variable_t));
   list_init(&probe->problems, sizeof(kiln_probe_problem_t));
   list_init(&probe->pieces, sizeof(kiln_probe_piece_t));
+  list_init(&probe->roots, sizeof(kilni_probe_root_t));
   list_init(&probe->copies, sizeof(kiln_probe_copy_t));
   list_init(&probe->items, sizeof(kiln_toolkit_item_t*));
   list_init(&probe->located, sizeof(kiln_locate_item_t*));
@@ -59,6 +59,7 @@ static void release_pieces(kiln_probe_t* probe) {
   }
   kiln_compat_report_release(probe->report);
   list_deinit(probe, &probe->pieces);
+  list_deinit(probe, &probe->roots);
   list_deinit(probe, &probe->copies);
   list_deinit(probe, &probe->items);
   list_deinit(probe, &probe->located);
@@ -78,7 +79,6 @@ void kiln_probe_release(kiln_probe_t* probe) {
   list_deinit(probe, &probe->devices);
   list_deinit(probe, &probe->toolkits);
   list_deinit(probe, &probe->libraries);
-  list_deinit(probe, &probe->tried);
   list_deinit(probe, &probe->variables);
   list_deinit(probe, &probe->problems);
   release_pieces(probe);

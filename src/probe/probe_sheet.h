@@ -19,6 +19,14 @@ typedef struct kilni_probe_list_t {
   size_t item_bytes;
 } kilni_probe_list_t;
 
+// A root as it is spelt, and the toolkit that it is. thread-compatible
+typedef struct kilni_probe_root_t {
+  const char* path;
+  uint64_t device;
+  uint64_t inode;
+  size_t toolkit;
+} kilni_probe_root_t;
+
 // How software is installed here.
 typedef enum kilni_probe_packages_t {
   KILNI_PROBE_PACKAGES_UNKNOWN = 0,
@@ -36,10 +44,10 @@ struct kiln_probe_t {
   kilni_probe_list_t devices;
   kilni_probe_list_t toolkits;
   kilni_probe_list_t libraries;
-  kilni_probe_list_t tried;  // of the one library
   kilni_probe_list_t variables;
   kilni_probe_list_t problems;
   kilni_probe_list_t pieces;
+  kilni_probe_list_t roots;    // kilni_probe_root_t
   kilni_probe_list_t copies;   // of all pieces, one behind the other
   kilni_probe_list_t items;    // kiln_toolkit_item_t*, kept
   kilni_probe_list_t located;  // kiln_locate_item_t*, kept
@@ -73,7 +81,15 @@ kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe);
 // Pieces, toolkits and how they fit (probe_pieces.c, probe_toolkits.c).
 kiln_status_t kilni_probe_collect_pieces(kiln_probe_t* probe,
                                          const kilni_probe_source_t* source);
+// How what is taken fits together and to the driver.
+kiln_status_t kilni_probe_check_pieces(kiln_probe_t* probe,
+                                       const kilni_probe_source_t* source);
 kiln_status_t kilni_probe_collect_toolkits(kiln_probe_t* probe);
+// The toolkit that a root is, by how it is spelt; SIZE_MAX: none.
+size_t kilni_probe_toolkit_of(const kiln_probe_t* probe, const char* root);
+// The version in a root's version.json; "" without (probe_collect.c).
+kiln_status_t kilni_probe_read_version(kiln_probe_t* probe, const char* root,
+                                       char* version, size_t capacity);
 // The piece of that kind and name, or NULL; the copy that is taken, or NULL.
 const kiln_probe_piece_t* kilni_probe_piece_find(const kiln_probe_t* probe,
                                                  uint32_t kind,

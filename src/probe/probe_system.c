@@ -122,12 +122,12 @@ kiln_status_t kilni_probe_collect_system(kiln_probe_t* probe,
   read_key(text, "ID_LIKE=", like);
   probe->packages = packages_of(id, like);
   KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, name, &system->name));
-  KILNI_RETURN_IF_ERROR(read_text(probe, root, "/proc/sys/kernel/osrelease",
-                                  text, sizeof(text)));
+  KILNI_RETURN_IF_ERROR(
+      read_text(probe, root, "/proc/sys/kernel/osrelease", text, sizeof(text)));
   cut_line(text);
   KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, text, &system->kernel));
-  system->is_wsl = strstr(text, "icrosoft") != NULL ||
-                   is_there(root, "/usr/lib/wsl/lib");
+  system->is_wsl =
+      strstr(text, "icrosoft") != NULL || is_there(root, "/usr/lib/wsl/lib");
   system->is_container =
       is_there(root, "/.dockerenv") || is_there(root, "/run/.containerenv");
   return NULL;

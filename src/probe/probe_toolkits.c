@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "probe/probe_sheet.h"
 
@@ -36,9 +36,18 @@ static const struct {
     {KILN_LOCATE_KIND_LIB, "nccl", "nccl"},
 };
 
-static bool is_of(const kiln_probe_copy_t* copy,
+size_t kilni_probe_toolkit_of(const kiln_probe_t* probe, const char* root) {
+  const kilni_probe_root_t* roots = probe->roots.items;
+  for (size_t i = 0; i < probe->roots.count; i++) {
+    if (strcmp(roots[i].path, root) == 0) return roots[i].toolkit;
+  }
+  return SIZE_MAX;
+}
+
+static bool is_of(const kiln_probe_t* probe, const kiln_probe_copy_t* copy,
                   const kiln_probe_toolkit_t* toolkit) {
-  return strcmp(copy->root, toolkit->root) == 0;
+  const kiln_probe_toolkit_t* first = probe->toolkits.items;
+  return kilni_probe_toolkit_of(probe, copy->root) == (size_t)(toolkit - first);
 }
 
 static const kiln_probe_copy_t* copy_in(const kiln_probe_t* probe,
@@ -46,19 +55,28 @@ static const kiln_probe_copy_t* copy_in(const kiln_probe_t* probe,
                                         uint32_t kind, const char* name) {
   const kiln_probe_piece_t* piece = kilni_probe_piece_find(probe, kind, name);
   for (uint32_t i = 0; piece != NULL && i < piece->copy_count; i++) {
-    if (is_of(&piece->copies[i], toolkit)) return &piece->copies[i];
+    if (is_of(probe, &piece->copies[i], toolkit)) return &piece->copies[i];
   }
   return NULL;
 }
 
 // ---- Which roots there are ----
 
-static kiln_status_t add_root(kiln_probe_t* probe,
-                              const kiln_probe_copy_t* copy) {
-  const kiln_probe_toolkit_t* known = probe->toolkits.items;
-  for (size_t i = 0; i < probe->toolkits.count; i++) {
-    if (is_of(copy, &known[i])) return NULL;
+// Two spellings of one folder are one toolkit.
+static size_t same_folder(const kiln_probe_t* probe,
+                          const kilni_file_look_t* look) {
+  const kilni_probe_root_t* roots = probe->roots.items;
+  for (size_t i = 0; i < probe->roots.count; i++) {
+    if (look->kind == KILNI_FILE_DIR && roots[i].inode == look->inode &&
+        roots[i].device == look->device) {
+      return roots[i].toolkit;
+    }
   }
+  return SIZE_MAX;
+}
+
+static kiln_status_t add_toolkit(kiln_probe_t* probe,
+                                 const kiln_probe_copy_t* copy) {
   void* slot = NULL;
   KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->toolkits, &slot));
   kiln_probe_toolkit_t* toolkit = slot;
@@ -68,6 +86,25 @@ static kiln_status_t add_root(kiln_probe_t* probe,
   toolkit->version = "";
   toolkit->lines = "";
   toolkit->has = "";
+  return NULL;
+}
+
+static kiln_status_t add_root(kiln_probe_t* probe,
+                              const kiln_probe_copy_t* copy) {
+  if (kilni_probe_toolkit_of(probe, copy->root) != SIZE_MAX) return NULL;
+  kilni_file_look_t look = kilni_file_look(copy->root);
+  size_t toolkit = same_folder(probe, &look);
+  if (toolkit == SIZE_MAX) {
+    toolkit = probe->toolkits.count;
+    KILNI_RETURN_IF_ERROR(add_toolkit(probe, copy));
+  }
+  void* slot = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_probe_add(probe, &probe->roots, &slot));
+  kilni_probe_root_t* root = slot;
+  root->path = copy->root;
+  root->device = look.device;
+  root->inode = look.inode;
+  root->toolkit = toolkit;
   return NULL;
 }
 
@@ -97,7 +134,7 @@ static kiln_status_t count_lines(kiln_probe_t* probe,
   size_t count = 0;
   const kiln_probe_copy_t* copies = probe->copies.items;
   for (size_t i = 0; i < probe->copies.count; i++) {
-    if (!is_of(&copies[i], toolkit)) continue;
+    if (!is_of(probe, &copies[i], toolkit)) continue;
     toolkit->piece_count++;
     if (copies[i].line != 0) tally(lines, &count, copies[i].line);
   }
@@ -145,18 +182,17 @@ static kiln_status_t name_version(kiln_probe_t* probe,
                                   kiln_probe_toolkit_t* toolkit) {
   char version[VERSION_BYTES];
   uint32_t line = 0;
-  KILNI_RETURN_IF_ERROR(kilni_probe_read_version(probe, toolkit->root, version,
-                                                 sizeof(version)));
+  KILNI_RETURN_IF_ERROR(
+      kilni_probe_read_version(probe, toolkit->root, version, sizeof(version)));
   bool said = kiln_compat_line_parse(version, &line);
   if (said && toolkit->line == 0) toolkit->line = line;
   if (said && line == toolkit->line) {
     return kilni_probe_text(probe, version, &toolkit->version);
   }
   if (toolkit->line == 0) return NULL;
-  return kilni_probe_textf(
-      probe, &toolkit->version, "%u.%u",
-      (unsigned)kiln_compat_line_major(toolkit->line),
-      (unsigned)kiln_compat_line_minor(toolkit->line));
+  return kilni_probe_textf(probe, &toolkit->version, "%u.%u",
+                           (unsigned)kiln_compat_line_major(toolkit->line),
+                           (unsigned)kiln_compat_line_minor(toolkit->line));
 }
 
 kiln_status_t kilni_probe_collect_toolkits(kiln_probe_t* probe) {

@@ -139,32 +139,38 @@ static void lanes_have(char* text, size_t capacity) {
   }
 }
 
-static kiln_status_t probe_with_compiler(kiln_runtime_t* runtime,
-                                         const kiln_probe_options_t* options,
-                                         kilni_probe_source_t* source,
-                                         kiln_probe_t** out_probe) {
-  kiln_compiler_t* compiler = NULL;
-  kiln_locate_set_t* found = NULL;
-  kilni_compiler_wish_t wish = {runtime->toolkit, options->nvrtc_library,
-                                runtime->trace};
-  kiln_status_t status = kilni_compiler_open(
-      &runtime->host, kilni_runtime_keep(runtime), &wish, &found, &compiler);
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) {
-    kiln_locate_set_release(found);
-    return status;
+// What a sheet has the runtime open; given back when it is made. one-thread
+typedef struct opened_t {
+  kiln_runtime_t* runtime;
+  const kiln_probe_options_t* options;
+  kiln_compiler_t* compiler;
+  kiln_status_t driver;
+  kiln_status_t nvrtc;
+} opened_t;
+
+static kiln_status_t open_for_probe(kilni_probe_source_t* source, void* user) {
+  opened_t* opened = user;
+  kiln_runtime_t* runtime = opened->runtime;
+  opened->driver = kilni_runtime_start_cuda(runtime);
+  source->driver_status = opened->driver;
+  if (kiln_status_code(opened->driver) == KILN_STATUS_OUT_OF_MEMORY) {
+    return opened->driver;  // a bare code
   }
-  source->nvrtc_status = status;
-  source->nvrtc_found = found;
-  if (compiler != NULL) {
-    source->nvrtc_path = kiln_compiler_path(compiler);
-    source->nvrtc_version = kiln_compiler_version(compiler);
-    source->nvrtc_scope = kilni_compiler_scope(compiler);
+  if (kiln_status_is_ok(opened->driver)) source->table = &runtime->cuda.table;
+  kilni_compiler_wish_t wish = {runtime->toolkit,
+                                opened->options->nvrtc_library, runtime->trace};
+  opened->nvrtc =
+      kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime), &wish,
+                          NULL, &opened->compiler);
+  source->nvrtc_status = opened->nvrtc;
+  if (kiln_status_code(opened->nvrtc) == KILN_STATUS_OUT_OF_MEMORY) {
+    return opened->nvrtc;
   }
-  kiln_status_t made = kilni_probe_create(source, out_probe);
-  kiln_compiler_release(compiler);
-  kiln_locate_set_release(found);
-  kiln_status_free(status);
-  return made;
+  if (opened->compiler == NULL) return NULL;
+  source->nvrtc_path = kiln_compiler_path(opened->compiler);
+  source->nvrtc_version = kiln_compiler_version(opened->compiler);
+  source->nvrtc_scope = kilni_compiler_scope(opened->compiler);
+  return NULL;
 }
 
 kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
@@ -180,23 +186,25 @@ kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
   KILNI_CHECK_ARGUMENT(given.devices <= KILN_SWITCH_ON, "options.devices");
   char have[64];
   lanes_have(have, sizeof(have));
+  opened_t opened = {.runtime = runtime, .options = &given};
   kilni_probe_source_t source = {0};
   source.host = &runtime->host;
   source.keep = kilni_runtime_keep(runtime);
   source.ask_devices = given.devices != KILN_SWITCH_OFF;
-  kiln_status_t driver = kilni_runtime_start_cuda(runtime);
-  if (kiln_status_code(driver) == KILN_STATUS_OUT_OF_MEMORY) return driver;
-  source.driver_status = driver;
-  if (kiln_status_is_ok(driver)) source.table = &runtime->cuda.table;
   const char* lanes = kilni_soft_lanes_would(runtime->soft_lanes);
+  source.open = open_for_probe;
+  source.open_user = &opened;
+  source.toolkit = runtime->toolkit;
+  source.each_mapped = kilni_dynlib_each_mapped;
   source.soft.lanes = lanes ? lanes : "";
   source.soft.lanes_have = have;
   source.soft.workers = runtime->soft_workers;
   source.soft.page_check = runtime->page_check;
   source.soft.seed = runtime->host.seed;
   source.soft_lanes_wanted = runtime->soft_lanes;
-  kiln_status_t status =
-      probe_with_compiler(runtime, &given, &source, out_probe);
-  kiln_status_free(driver);
+  kiln_status_t status = kilni_probe_create(&source, out_probe);
+  kiln_compiler_release(opened.compiler);
+  kiln_status_free(opened.nvrtc);
+  kiln_status_free(opened.driver);
   return status;
 }

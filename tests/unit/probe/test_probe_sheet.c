@@ -65,7 +65,7 @@ static void test_a_good_machine(void** state) {
   (void)state;
   kilni_probe_source_t source = a_machine();
   kiln_probe_t* probe = NULL;
-  assert_null(kilni_env_set(&g_env, KILNI_ENV_CUDA_PATH, "/kit"));
+  assert_null(kilni_env_set(&g_env, KILNI_ENV_CUDA_PATH, "/"));
   assert_null(kilni_probe_create(&source, &probe));
   assert_int_equal(kiln_probe_problem_count(probe), 0);
   const kiln_probe_driver_t* driver = kiln_probe_driver(probe);
@@ -90,7 +90,7 @@ static void test_a_good_machine(void** state) {
   assert_int_equal(kiln_probe_variable_count(probe), KILNI_ENV_COUNT);
   const kiln_probe_variable_t* first = kiln_probe_variable(probe, 0);
   assert_string_equal(first->name, "CUDA_PATH");
-  assert_string_equal(first->value, "/kit");
+  assert_string_equal(first->value, "/");
   assert_null(kiln_probe_variable(probe, 1)->value);
   kiln_probe_retain(probe);
   kiln_probe_release(probe);

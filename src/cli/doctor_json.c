@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: the fact sheet as JSON.
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/doctor_report.h"
+#include "kiln/version.h"
+
+// A string that may hold what is no UTF-8.
+static json_t* text_json(const char* text) {
+  char clean[4096];
+  if (text == NULL) return json_null();
+  kilni_cli_copy_text(clean, sizeof(clean), text);
+  return json_string(clean);
+}
+
+static void version_text(uint32_t version, char out[32]) {
+  (void)snprintf(out, 32, "%" PRIu32 ".%" PRIu32, version / 1000,
+                 version % 1000 / 10);
+}
+
+static json_t* version_json(uint32_t version) {
+  char text[32];
+  version_text(version, text);
+  return version == 0 ? json_null() : json_string(text);
+}
+
+static json_t* maybe(const char* text) {
+  return text == NULL || text[0] == 0 ? json_null() : text_json(text);
+}
+
+static json_t* driver_json(const kiln_probe_t* probe) {
+  const kiln_probe_driver_t* d = kiln_probe_driver(probe);
+  return json_pack("{s:b,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "found", d->found != 0,
+                   "works", d->works != 0, "version", version_json(d->version),
+                   "release", maybe(d->release), "path", maybe(d->path), "why",
+                   maybe(d->why), "real_path", maybe(d->real_path),
+                   "library_release", maybe(d->library_release));
+}
+
+static json_t* devices_json(const kiln_probe_t* probe) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; i < kiln_probe_device_count(probe); ++i) {
+    const kiln_probe_device_t* d = kiln_probe_device(probe, i);
+    char compute[32];
+    (void)snprintf(compute, sizeof(compute), "%" PRIu32 ".%" PRIu32,
+                   d->compute_major, d->compute_minor);
+    (void)json_array_append_new(
+        list,
+        json_pack("{s:s,s:s,s:o,s:s,s:I,s:I}", "name", d->name, "kind", "cuda",
+                  "model", text_json(d->model), "compute", compute,
+                  "multiprocessors", (json_int_t)d->multiprocessors,
+                  "memory_bytes", (json_int_t)d->memory_bytes));
+  }
+  const kiln_probe_soft_t* soft = kiln_probe_soft(probe);
+  (void)json_array_append_new(
+      list, json_pack("{s:s,s:s,s:o,s:o,s:I,s:b,s:I}", "name", "soft", "kind",
+                      "soft", "lanes", text_json(soft->lanes), "lanes_have",
+                      text_json(soft->lanes_have), "workers",
+                      (json_int_t)soft->workers, "page_check",
+                      soft->page_check != 0, "seed", (json_int_t)soft->seed));
+  return list;
+}
+
+// The words of a text, as a list.
+static json_t* words_json(const char* text) {
+  json_t* list = json_array();
+  while (*text != 0) {
+    size_t size = strcspn(text, " ");
+    (void)json_array_append_new(list, json_stringn(text, size));
+    text += size + (text[size] != 0);
+  }
+  return list;
+}
+
+static json_t* toolkits_json(const kiln_probe_t* probe) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; i < kiln_probe_toolkit_count(probe); ++i) {
+    const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
+    (void)json_array_append_new(
+        list,
+        json_pack("{s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:o}", "root",
+                  text_json(t->root), "include_dir", maybe(t->include_dir),
+                  "version", maybe(t->version), "scope", text_json(t->scope),
+                  "line", version_json(t->line), "pieces",
+                  (json_int_t)t->piece_count, "lines", maybe(t->lines), "has",
+                  words_json(t->has)));
+  }
+  return list;
+}
+
+static json_t* tried_json(const kiln_locate_tried_t* tried, uint32_t count) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; i < count; ++i)
+    (void)json_array_append_new(
+        list, json_pack("{s:o,s:o}", "path", text_json(tried[i].path), "why",
+                        text_json(tried[i].why)));
+  return list;
+}
+
+static json_t* copies_json(const kiln_probe_piece_t* piece) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; piece != NULL && i < piece->copy_count; ++i) {
+    const kiln_probe_copy_t* c = &piece->copies[i];
+    (void)json_array_append_new(
+        list, json_pack("{s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "path",
+                        text_json(c->path), "real_path", maybe(c->real_path),
+                        "scope", c->scope, "root", maybe(c->root), "via",
+                        maybe(c->via), "version", version_json(c->line),
+                        "release", maybe(c->version), "source",
+                        maybe(c->source), "evidence", maybe(c->evidence)));
+  }
+  return list;
+}
+
+static json_t* libraries_json(const kiln_probe_t* probe, bool all) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; i < kiln_probe_library_count(probe); ++i) {
+    const kiln_probe_library_t* l = kiln_probe_library(probe, i);
+    uint32_t count = l->found == 0 || all ? l->tried_count : 0;
+    (void)json_array_append_new(
+        list, json_pack("{s:s,s:b,s:o,s:o,s:o,s:o,s:o}", "name", l->name,
+                        "found", l->found != 0, "path", maybe(l->path), "scope",
+                        maybe(l->scope), "version", version_json(l->version),
+                        "tried", tried_json(l->tried, count), "copies",
+                        copies_json(l->piece)));
+  }
+  return list;
+}
+
+// What is no library: headers, programs, bitcode ...
+static json_t* others_json(const kiln_probe_t* probe, bool all) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
+    const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
+    if (kiln_locate_entry_kind(p->entry) == KILN_LOCATE_KIND_LIB) continue;
+    if (p->copy_count == 0 && !all) continue;
+    uint32_t count = p->located != NULL && all
+                         ? kiln_locate_item_tried_count(p->located)
+                         : 0;
+    (void)json_array_append_new(
+        list,
+        json_pack("{s:s,s:s,s:b,s:o,s:o}", "kind", p->kind, "name", p->name,
+                  "found", p->copy_count != 0, "copies", copies_json(p),
+                  "tried",
+                  tried_json(
+                      count == 0 ? NULL : kiln_locate_item_tried(p->located, 0),
+                      count)));
+  }
+  return list;
+}
+
+static json_t* system_json(const kiln_probe_t* probe) {
+  const kiln_probe_system_t* s = kiln_probe_system(probe);
+  return json_pack("{s:o,s:o,s:s,s:b,s:b}", "name", maybe(s->name), "kernel",
+                   maybe(s->kernel), "machine", s->machine, "wsl",
+                   s->is_wsl != 0, "container", s->is_container != 0);
+}
+
+static json_t* cache_json(const kiln_probe_t* probe) {
+  const kiln_probe_cache_t* c = kiln_probe_cache(probe);
+  return json_pack("{s:o,s:b,s:b,s:b,s:I,s:I,s:I,s:b}", "path", maybe(c->path),
+                   "exists", c->exists != 0, "writable", c->writable != 0,
+                   "disabled", c->disabled != 0, "bytes", (json_int_t)c->bytes,
+                   "limit", (json_int_t)c->limit, "files", (json_int_t)c->files,
+                   "complete", c->complete != 0);
+}
+
+// Verdicts by use; null without a search.
+static json_t* fits_json(const kiln_probe_t* probe) {
+  const kiln_compat_report_t* report = kiln_probe_report(probe);
+  if (report == NULL) return json_null();
+  json_t* object = json_object();
+  for (uint32_t use = KILN_COMPAT_USE_ANY; use <= KILN_COMPAT_USE_NVVM; ++use)
+    (void)json_object_set_new(
+        object, kiln_compat_use_word(use),
+        json_string(kiln_compat_verdict_word(
+            kiln_compat_report_verdict_of_use(report, use))));
+  return object;
+}
+
+static json_t* environment_json(const kiln_probe_t* probe) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); ++i) {
+    const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
+    (void)json_array_append_new(
+        list, json_pack("{s:s,s:o,s:s,s:o,s:o}", "name", v->name, "value",
+                        text_json(v->value), "type", v->type, "default",
+                        text_json(v->fallback), "text", text_json(v->text)));
+  }
+  return list;
+}
+
+static json_t* problems_json(const kiln_probe_t* probe) {
+  json_t* list = json_array();
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i) {
+    const kiln_probe_problem_t* p = kiln_probe_problem(probe, i);
+    (void)json_array_append_new(
+        list, json_pack("{s:s,s:s,s:o,s:o}", "id", p->id, "severity",
+                        kiln_probe_severity_name(p->severity), "message",
+                        text_json(p->message), "fix", maybe(p->fix)));
+  }
+  return list;
+}
+
+json_t* kilni_cli_doctor_json(const kiln_probe_t* probe, bool all) {
+  return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
+                   kiln_version_string(), "system", system_json(probe),
+                   "driver", driver_json(probe), "devices", devices_json(probe),
+                   "toolkits", toolkits_json(probe), "libraries",
+                   libraries_json(probe, all), "others",
+                   others_json(probe, all), "fits", fits_json(probe),
+                   "jit_cache", cache_json(probe), "environment",
+                   environment_json(probe), "problems", problems_json(probe));
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: the fact sheet as `kiln doctor` shows it.
+#ifndef KILN_SRC_CLI_DOCTOR_REPORT_H_
+#define KILN_SRC_CLI_DOCTOR_REPORT_H_
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli/cli_error.h"
+#include "kiln/probe.h"
+
+// The whole sheet; with `all`, also what was tried for what was found.
+json_t* kilni_cli_doctor_json(const kiln_probe_t* probe, bool all);
+
+// The sheet for people; with `all`, every piece of the catalog.
+void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe, bool all);
+
+// Writes `text` with the user's folder as ~ and the user's name in any other
+// path as USER. `home` may be NULL or "": then nothing is private.
+void kilni_cli_shorten(FILE* out, const char* text, size_t size,
+                       const char* home);
+
+#endif  // KILN_SRC_CLI_DOCTOR_REPORT_H_

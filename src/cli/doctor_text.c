@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: the fact sheet for people: short enough to paste into a bug report.
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli_pieces.h"
+#include "cli/doctor_report.h"
+#include "kiln/version.h"
+
+#define WIDTH           78
+#define LABEL           13
+#define MAX_PATH_COLUMN 60
+
+// The pieces that most questions are about, in this order.
+static const kilni_cli_piece_t IMPORTANT[] = {
+    {KILN_LOCATE_KIND_LIB, "cuda"},      {KILN_LOCATE_KIND_LIB, "nvml"},
+    {KILN_LOCATE_KIND_LIB, "cudart"},    {KILN_LOCATE_KIND_LIB, "nvrtc"},
+    {KILN_LOCATE_KIND_LIB, "nvJitLink"}, {KILN_LOCATE_KIND_LIB, "nvvm"},
+    {KILN_LOCATE_KIND_BINARY, "nvcc"},   {KILN_LOCATE_KIND_BINARY, "ptxas"},
+    {KILN_LOCATE_KIND_LIB, "cublas"},    {KILN_LOCATE_KIND_LIB, "cudnn"},
+    {KILN_LOCATE_KIND_LIB, "nccl"},
+};
+
+#define IMPORTANT_COUNT (sizeof(IMPORTANT) / sizeof(IMPORTANT[0]))
+
+// The label of a block on its first line, spaces on the others.
+static void label(FILE* out, const char** text) {
+  (void)fprintf(out, "%-*s", LABEL, *text);
+  *text = "";
+}
+
+static void put(FILE* out, const char* text) {
+  char clean[4096];
+  kilni_cli_copy_text(clean, sizeof(clean), text);
+  for (char* c = clean; *c != 0; ++c)
+    if (*c == '\n') *c = ' ';
+  (void)fputs(clean, out);
+}
+
+// `text` in lines of WIDTH, all but the first indented by `indent`.
+static void put_wrapped(FILE* out, const char* text, int indent) {
+  char clean[4096];
+  kilni_cli_copy_text(clean, sizeof(clean), text);
+  int at = indent;
+  const char* word = clean;
+  while (*word != 0) {
+    int size = (int)strcspn(word, " \n");
+    if (at > indent && at + 1 + size > WIDTH) {
+      (void)fprintf(out, "\n%*s", indent, "");
+      at = indent;
+    } else if (at > indent) {
+      (void)fputc(' ', out);
+      ++at;
+    }
+    (void)fwrite(word, 1, (size_t)size, out);
+    at += size;
+    word += size;
+    word += strspn(word, " \n");
+  }
+  (void)fputc('\n', out);
+}
+
+static void print_system(FILE* out, const kiln_probe_t* probe) {
+  const kiln_probe_system_t* s = kiln_probe_system(probe);
+  (void)fprintf(out, "%-*s%s\n", LABEL, "kiln", kiln_version_string());
+  (void)fprintf(out, "%-*s", LABEL, "system");
+  put(out, s->name[0] != 0 ? s->name : "Linux");
+  if (s->kernel[0] != 0) {
+    (void)fputs(", Linux ", out);
+    put(out, s->kernel);
+  }
+  if (s->machine[0] != 0) (void)fprintf(out, ", %s", s->machine);
+  if (s->is_wsl != 0) (void)fputs(", WSL", out);
+  if (s->is_container != 0) (void)fputs(", in a container", out);
+  (void)fputc('\n', out);
+}
+
+static void print_driver(FILE* out, const kiln_probe_t* probe) {
+  const kiln_probe_driver_t* d = kiln_probe_driver(probe);
+  char version[32];
+  (void)fprintf(out, "%-*s", LABEL, "driver");
+  if (d->found == 0) {
+    (void)fputs("none: ", out);
+    put(out, d->why);
+  } else {
+    kilni_cli_line_text(d->version, version);
+    (void)fprintf(out, "CUDA %s", version[0] != 0 ? version : "?");
+    if (d->release[0] != 0) (void)fprintf(out, ", release %s", d->release);
+    (void)fputs(", ", out);
+    put(out, d->path);
+    if (d->works == 0 && d->why[0] != 0) {
+      (void)fprintf(out, "\n%*sdoes not work: ", LABEL, "");
+      put(out, d->why);
+    }
+  }
+  (void)fputc('\n', out);
+}
+
+static void print_devices(FILE* out, const kiln_probe_t* probe) {
+  const char* name = "devices";
+  for (uint32_t i = 0; i < kiln_probe_device_count(probe); ++i) {
+    const kiln_probe_device_t* g = kiln_probe_device(probe, i);
+    label(out, &name);
+    (void)fprintf(out, "%-8s", g->name);
+    put(out, g->model);
+    (void)fprintf(out,
+                  ", compute capability %" PRIu32 ".%" PRIu32 ", %" PRIu32
+                  " multiprocessors, %" PRIu64 " MiB\n",
+                  g->compute_major, g->compute_minor, g->multiprocessors,
+                  g->memory_bytes >> 20);
+  }
+  const kiln_probe_soft_t* s = kiln_probe_soft(probe);
+  label(out, &name);
+  (void)fprintf(
+      out,
+      "%-8ssoftware device, lanes %s (this CPU has %s), %" PRIu32 " workers\n",
+      "soft", s->lanes[0] != 0 ? s->lanes : "?", s->lanes_have, s->workers);
+}
+
+static int fit(int width, const char* text, int most) {
+  int size = (int)strlen(text);
+  if (size > most) size = most;
+  return size > width ? size : width;
+}
+
+static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
+  const char* name = "toolkits";
+  int wide = 0;
+  int root = 0;
+  uint32_t count = kiln_probe_toolkit_count(probe);
+  if (count == 0) {
+    label(out, &name);
+    (void)fputs("none\n", out);
+    return;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
+    wide = fit(wide, t->version[0] != 0 ? t->version : "?", 16);
+    root = fit(root, t->root, MAX_PATH_COLUMN);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
+    label(out, &name);
+    (void)fprintf(out, "%-*s  ", wide, t->version[0] != 0 ? t->version : "?");
+    put(out, t->root);
+    int pad = root - (int)strlen(t->root);
+    (void)fprintf(out, "%*s  %s, %" PRIu32 " piece%s\n", pad > 0 ? pad : 0, "",
+                  t->scope, t->piece_count, t->piece_count == 1 ? "" : "s");
+    if (t->has[0] != 0)
+      (void)fprintf(out, "%*s%s\n", LABEL + wide + 2, "", t->has);
+    if (strchr(t->lines, ',') != NULL)
+      (void)fprintf(out, "%*sof CUDA %s\n", LABEL + wide + 2, "", t->lines);
+  }
+}
+
+// ---- Pieces ----
+
+static const char* version_of(const kiln_probe_copy_t* copy, char out[32]) {
+  if (copy->version[0] != 0) return copy->version;
+  kilni_cli_line_text(copy->line, out);
+  return out[0] != 0 ? out : "?";
+}
+
+static const kiln_probe_piece_t* piece_named(const kiln_probe_t* probe,
+                                             const kilni_cli_piece_t* wanted) {
+  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
+    const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
+    if (kiln_locate_entry_kind(p->entry) == wanted->kind &&
+        strcmp(p->name, wanted->name) == 0)
+      return p;
+  }
+  return NULL;
+}
+
+static void print_copy(FILE* out, const kiln_probe_copy_t* copy, int version,
+                       int path) {
+  char text[32];
+  (void)fprintf(out, "%-*s  ", version, version_of(copy, text));
+  put(out, copy->path);
+  int pad = path - (int)strlen(copy->path);
+  (void)fprintf(out, "%*s  %s\n", pad > 0 ? pad : 0, "", copy->scope);
+}
+
+static void print_missing(FILE* out, const char** name,
+                          const kiln_probe_piece_t* const* pieces,
+                          size_t count) {
+  char text[2048];
+  size_t at = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (pieces[i] == NULL || pieces[i]->copy_count != 0) continue;
+    int wrote = snprintf(text + at, sizeof(text) - at, " %s", pieces[i]->name);
+    if (wrote > 0 && (size_t)wrote < sizeof(text) - at) at += (size_t)wrote;
+  }
+  text[at] = 0;
+  if (at == 0) return;
+  label(out, name);
+  (void)fprintf(out, "not found:%s\n", text);
+}
+
+static void print_libraries(FILE* out, const kiln_probe_t* probe) {
+  const char* name = "libraries";
+  const kiln_probe_piece_t* pieces[IMPORTANT_COUNT];
+  int title = 0;
+  int version = 0;
+  int path = 0;
+  char text[32];
+  for (size_t i = 0; i < IMPORTANT_COUNT; ++i) {
+    pieces[i] = piece_named(probe, &IMPORTANT[i]);
+    if (pieces[i] == NULL || pieces[i]->copy_count == 0) continue;
+    const kiln_probe_copy_t* copy = pieces[i]->copies;
+    title = fit(title, pieces[i]->name, 20);
+    version = fit(version, version_of(copy, text), 16);
+    path = fit(path, copy->path, MAX_PATH_COLUMN);
+  }
+  for (size_t i = 0; i < IMPORTANT_COUNT; ++i) {
+    if (pieces[i] == NULL || pieces[i]->copy_count == 0) continue;
+    label(out, &name);
+    (void)fprintf(out, "%-*s  ", title, pieces[i]->name);
+    print_copy(out, pieces[i]->copies, version, path);
+  }
+  print_missing(out, &name, pieces, IMPORTANT_COUNT);
+}
+
+static void print_pieces(FILE* out, const kiln_probe_t* probe) {
+  const char* name = "pieces";
+  int version = 0;
+  int path = 0;
+  char text[32];
+  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
+    const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
+    for (uint32_t j = 0; j < p->copy_count; ++j) {
+      version = fit(version, version_of(&p->copies[j], text), 16);
+      path = fit(path, p->copies[j].path, MAX_PATH_COLUMN);
+    }
+  }
+  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
+    const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
+    for (uint32_t j = 0; j < p->copy_count; ++j) {
+      label(out, &name);
+      (void)fprintf(out, "%-7s %-20s  ", j == 0 ? p->kind : "",
+                    j == 0 ? p->name : "  hidden:");
+      print_copy(out, &p->copies[j], version, path);
+    }
+    if (p->copy_count != 0) continue;
+    label(out, &name);
+    (void)fprintf(out, "%-7s %-20s  not found\n", p->kind, p->name);
+  }
+}
+
+// ---- The rest ----
+
+static void print_fits(FILE* out, const kiln_probe_t* probe) {
+  static const struct {
+    uint32_t use;
+    const char* text;
+  } uses[] = {{KILN_COMPAT_USE_PTX, "PTX"},
+              {KILN_COMPAT_USE_CUBIN, "cubin"},
+              {KILN_COMPAT_USE_LTO, "LTO"},
+              {KILN_COMPAT_USE_NVVM, "NVVM IR"}};
+  const kiln_compat_report_t* report = kiln_probe_report(probe);
+  if (report == NULL) return;
+  (void)fprintf(out, "%-*s", LABEL, "together");
+  for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); ++i)
+    (void)fprintf(out, "%s%s %s", i != 0 ? ", " : "", uses[i].text,
+                  kiln_compat_verdict_word(
+                      kiln_compat_report_verdict_of_use(report, uses[i].use)));
+  (void)fputc('\n', out);
+}
+
+static void print_cache(FILE* out, const kiln_probe_t* probe) {
+  const kiln_probe_cache_t* c = kiln_probe_cache(probe);
+  if (c->path[0] == 0) return;
+  (void)fprintf(out, "%-*s", LABEL, "JIT cache");
+  put(out, c->path);
+  if (c->disabled != 0) {
+    (void)fputs(", off", out);
+  } else if (c->exists == 0) {
+    (void)fputs(", not there yet", out);
+  } else {
+    (void)fprintf(out, ", %s%.1f of %.0f MiB", c->complete == 0 ? "over " : "",
+                  (double)c->bytes / 1048576.0, (double)c->limit / 1048576.0);
+  }
+  if (c->writable == 0) (void)fputs(", not writable", out);
+  (void)fputc('\n', out);
+}
+
+// Variables that change what is found, as they are set.
+static void print_environment(FILE* out, const kiln_probe_t* probe) {
+  const char* name = "environment";
+  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); ++i) {
+    const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
+    if (v->value == NULL || strcmp(v->name, "HOME") == 0) continue;
+    label(out, &name);
+    (void)fprintf(out, "%s=", v->name);
+    put(out, v->value);
+    (void)fputc('\n', out);
+  }
+  if (name[0] == 0) return;
+  label(out, &name);
+  (void)fputs("nothing set that Kiln reads\n", out);
+}
+
+static void print_problems(FILE* out, const kiln_probe_t* probe) {
+  uint32_t count = kiln_probe_problem_count(probe);
+  if (count == 0) {
+    (void)fprintf(out, "\n%-*snone\n", LABEL, "problems");
+    return;
+  }
+  (void)fprintf(out, "\nproblems\n");
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_probe_problem_t* p = kiln_probe_problem(probe, i);
+    (void)fprintf(out, "  %-8s %s\n", kiln_probe_severity_name(p->severity),
+                  p->id);
+    (void)fprintf(out, "%*s", 11, "");
+    put_wrapped(out, p->message, 11);
+    if (p->fix == NULL || p->fix[0] == 0) continue;
+    (void)fprintf(out, "%*sFix: ", 11, "");
+    put_wrapped(out, p->fix, 16);
+  }
+}
+
+void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe, bool all) {
+  print_system(out, probe);
+  print_driver(out, probe);
+  print_devices(out, probe);
+  print_toolkits(out, probe);
+  if (all)
+    print_pieces(out, probe);
+  else
+    print_libraries(out, probe);
+  print_fits(out, probe);
+  print_cache(out, probe);
+  print_environment(out, probe);
+  print_problems(out, probe);
+}

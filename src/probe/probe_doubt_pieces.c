@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// probe: what is wrong with the pieces: hidden copies, a compiler without its
+// builtins, variables that lead nowhere.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "probe/probe_sheet.h"
+
+enum { PATH_BYTES = 4096, BUILTINS_BYTES = 128, MAX_PAIRS = 8 };
+
+static unsigned major_of(uint32_t line) {
+  return (unsigned)kiln_compat_line_major(line);
+}
+static unsigned minor_of(uint32_t line) {
+  return (unsigned)kiln_compat_line_minor(line);
+}
+
+// ---- Copies that are hidden by others ----
+
+// Two roots, one of which hides the other. thread-compatible
+typedef struct pair_t {
+  const kiln_probe_copy_t* over;
+  const kiln_probe_copy_t* under;
+  const char* name;
+  uint32_t count;
+} pair_t;
+
+static bool is_hidden(const kiln_probe_t* probe, const kiln_probe_copy_t* over,
+                      const kiln_probe_copy_t* under) {
+  return over->root[0] != 0 && under->root[0] != 0 &&
+         strcmp(over->real_path, under->real_path) != 0 &&
+         kilni_probe_toolkit_of(probe, over->root) !=
+             kilni_probe_toolkit_of(probe, under->root);
+}
+
+static void add_pair(pair_t* pairs, size_t* count, const char* name,
+                     const kiln_probe_copy_t* over,
+                     const kiln_probe_copy_t* under) {
+  size_t at = 0;
+  for (; at < *count; at++) {
+    if (strcmp(pairs[at].over->root, over->root) == 0 &&
+        strcmp(pairs[at].under->root, under->root) == 0 &&
+        pairs[at].over->line == over->line &&
+        pairs[at].under->line == under->line) {
+      break;
+    }
+  }
+  if (at == MAX_PAIRS) return;
+  if (at == *count) {
+    pairs[at].over = over;
+    pairs[at].under = under;
+    pairs[at].name = name;
+    pairs[at].count = 0;
+    ++*count;
+  }
+  pairs[at].count++;
+}
+
+static const char* place(const kiln_probe_copy_t* copy) {
+  return copy->root[0] != 0 ? copy->root : copy->path;
+}
+
+static kiln_status_t about_copies(kiln_probe_t* probe) {
+  pair_t pairs[MAX_PAIRS];
+  size_t count = 0;
+  const kiln_probe_piece_t* pieces = probe->pieces.items;
+  for (size_t i = 0; i < probe->pieces.count; i++) {
+    bool lib = kiln_locate_entry_kind(pieces[i].entry) == KILN_LOCATE_KIND_LIB;
+    for (uint32_t j = 1; lib && j < pieces[i].copy_count; j++) {
+      if (!is_hidden(probe, &pieces[i].copies[0], &pieces[i].copies[j]))
+        continue;
+      add_pair(pairs, &count, pieces[i].name, &pieces[i].copies[0],
+               &pieces[i].copies[j]);
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    const pair_t* pair = &pairs[i];
+    bool same = pair->over->line == pair->under->line;
+    char of[64];
+    snprintf(of, sizeof(of), same ? "" : " (CUDA %u.%u before %u.%u)",
+             major_of(pair->over->line), minor_of(pair->over->line),
+             major_of(pair->under->line), minor_of(pair->under->line));
+    if (pair->over->line == 0 || pair->under->line == 0) of[0] = 0;
+    KILNI_RETURN_IF_ERROR(kilni_probe_add_problem(
+        probe, same ? "copies" : "copies-of-two-lines",
+        same ? KILN_PROBE_SEVERITY_NOTE : KILN_PROBE_SEVERITY_WARNING,
+        "keep one of the two, or choose: \"kiln find --prefer SCOPE\" shows "
+        "what another order takes, KILN_LOCATE_LIB_NAME names one file",
+        "%u %s of \"%s\" %s hidden by \"%s\"%s, e.g. %s", (unsigned)pair->count,
+        pair->count == 1 ? "library" : "libraries", place(pair->under),
+        pair->count == 1 ? "is" : "are", place(pair->over), of, pair->name));
+  }
+  return NULL;
+}
+
+// ---- NVRTC's builtins ----
+
+// What a folder has of them. thread-compatible
+typedef struct builtins_t {
+  const char* wanted;
+  char other[BUILTINS_BYTES];
+  bool found;
+} builtins_t;
+
+static bool see_builtins(const char* name, void* user) {
+  builtins_t* builtins = user;
+  if (strncmp(name, "libnvrtc-builtins.so", 20) != 0) return true;
+  if (strncmp(name, builtins->wanted, strlen(builtins->wanted)) == 0) {
+    builtins->found = true;
+    return false;
+  }
+  snprintf(builtins->other, sizeof(builtins->other), "%s", name);
+  return true;
+}
+
+static void nvrtc_fix(const kiln_probe_t* probe, const kiln_probe_copy_t* copy,
+                      char* fix, size_t capacity) {
+  unsigned major = major_of(copy->line);
+  unsigned minor = minor_of(copy->line);
+  bool apt = probe->packages == KILNI_PROBE_PACKAGES_APT;
+  if (copy->scope_id == KILN_LOCATE_SCOPE_WHEEL) {
+    snprintf(fix, capacity, "pip install --force-reinstall nvidia-cuda-nvrtc%s",
+             major == 12 ? "-cu12" : "");
+  } else if (copy->scope_id == KILN_LOCATE_SCOPE_CONDA) {
+    snprintf(fix, capacity, "conda install --force-reinstall cuda-nvrtc");
+  } else if (probe->packages != KILNI_PROBE_PACKAGES_UNKNOWN && major != 0 &&
+             probe->packages != KILNI_PROBE_PACKAGES_PACMAN) {
+    snprintf(fix, capacity, "sudo %s cuda-nvrtc-%u-%u",
+             apt ? "apt install --reinstall"
+                 : (probe->packages == KILNI_PROBE_PACKAGES_DNF
+                        ? "dnf reinstall"
+                        : "zypper install --force"),
+             major, minor);
+  } else {
+    snprintf(fix, capacity, "install NVRTC again, all of its files");
+  }
+}
+
+static kiln_status_t about_builtins(kiln_probe_t* probe) {
+  const kiln_probe_piece_t* piece =
+      kilni_probe_piece_find(probe, KILN_LOCATE_KIND_LIB, "nvrtc");
+  for (uint32_t i = 0; piece != NULL && i < piece->copy_count; i++) {
+    const kiln_probe_copy_t* copy = &piece->copies[i];
+    char folder[PATH_BYTES];
+    char wanted[64] = "libnvrtc-builtins.so";
+    snprintf(folder, sizeof(folder), "%s", copy->real_path);
+    char* slash = strrchr(folder, '/');
+    if (slash == NULL) continue;
+    *slash = 0;
+    if (copy->line != 0) {
+      snprintf(wanted, sizeof(wanted), "libnvrtc-builtins.so.%u.%u",
+               major_of(copy->line), minor_of(copy->line));
+    }
+    builtins_t builtins = {wanted, "", false};
+    if (kilni_dir_scan(folder, see_builtins, &builtins) != 0) continue;
+    if (builtins.found) continue;
+    char fix[256];
+    nvrtc_fix(probe, copy, fix, sizeof(fix));
+    KILNI_RETURN_IF_ERROR(kilni_probe_add_problem(
+        probe, "nvrtc-builtins-missing",
+        i == 0 ? KILN_PROBE_SEVERITY_ERROR : KILN_PROBE_SEVERITY_NOTE, fix,
+        "\"%s\" cannot compile: %s is not beside it%s%s%s", copy->path, wanted,
+        builtins.other[0] != 0 ? " (but " : "", builtins.other,
+        builtins.other[0] != 0 ? ")" : ""));
+  }
+  return NULL;
+}
+
+// ---- CUDA_PATH and CUDA_HOME ----
+
+static kiln_status_t about_root(kiln_probe_t* probe, const char* variable,
+                                const char* id, const char* value) {
+  char fix[128];
+  if (value == NULL || value[0] == 0 || kilni_dir_exists(value)) return NULL;
+  snprintf(fix, sizeof(fix), "unset %s, or set it to a toolkit's folder",
+           variable);
+  return kilni_probe_add_problem(probe, id, KILN_PROBE_SEVERITY_WARNING, fix,
+                                 "%s is \"%s\", which is no folder", variable,
+                                 value);
+}
+
+static kiln_status_t about_roots(kiln_probe_t* probe) {
+  const kilni_env_t* env = probe->host->env;
+  const char* path = kilni_env_text(env, KILNI_ENV_CUDA_PATH);
+  const char* home = kilni_env_text(env, KILNI_ENV_CUDA_HOME);
+  KILNI_RETURN_IF_ERROR(
+      about_root(probe, "CUDA_PATH", "cuda-path-missing", path));
+  KILNI_RETURN_IF_ERROR(
+      about_root(probe, "CUDA_HOME", "cuda-home-missing", home));
+  if (path == NULL || home == NULL || path[0] == 0 || home[0] == 0) return NULL;
+  kilni_file_look_t one = kilni_file_look(path);
+  kilni_file_look_t two = kilni_file_look(home);
+  bool both = one.kind == KILNI_FILE_DIR && two.kind == KILNI_FILE_DIR;
+  if (!both || (one.device == two.device && one.inode == two.inode)) {
+    return NULL;
+  }
+  return kilni_probe_add_problem(probe, "cuda-path-and-home-differ",
+                                 KILN_PROBE_SEVERITY_WARNING,
+                                 "set both to the same folder, or unset one",
+                                 "CUDA_PATH is \"%s\" and CUDA_HOME \"%s\": "
+                                 "CUDA_PATH is taken here, other "
+                                 "programs may take the other",
+                                 path, home);
+}
+
+kiln_status_t kilni_probe_doubt_pieces(kiln_probe_t* probe,
+                                       const kilni_probe_source_t* source) {
+  (void)source;
+  KILNI_RETURN_IF_ERROR(about_roots(probe));
+  KILNI_RETURN_IF_ERROR(about_builtins(probe));
+  return about_copies(probe);
+}
