@@ -85,6 +85,13 @@ static bool read_wants(find_t* find) {
   for (; at < call->operand_count; ++at) {
     kilni_cli_piece_t piece;
     const char* text = call->operands[at];
+    // No piece is called as a kind is: the word goes for those after it.
+    const uint32_t next =
+        kiln_locate_kind_parse((kiln_string_view_t){text, strlen(text)});
+    if (next != 0 && at + 1 < call->operand_count) {
+      kind = next;
+      continue;
+    }
     if (!kilni_cli_piece_read(&piece, text, strlen(text), kind, find->error) ||
         !want(find, &piece))
       return false;
@@ -267,7 +274,8 @@ const kilni_cli_command_t kilni_cli_command_find = {
     "KIND NAME...",
     "Say where the pieces of a CUDA toolkit are, and of which version.",
     "KIND is lib, header, static, bitcode, binary or stub; NAME is the "
-    "catalog's, e.g. nvrtc. Pieces of several kinds are written KIND:NAME. A "
+    "catalog's, e.g. nvrtc. A KIND among the names is that of the names after "
+    "it; KIND:NAME says it for one. A "
     "line shows kind, name, CUDA version (\"?\" if nothing tells it), path "
     "and the scope that it was found in; of headers, the folder for -I.\n"
     "Nothing is loaded and no program is run. The exit code is 3 if a piece "
