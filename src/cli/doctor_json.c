@@ -167,16 +167,25 @@ static json_t* cache_json(const kiln_probe_t* probe) {
                    "complete", c->complete != 0);
 }
 
+uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
+                                  uint32_t use) {
+  uint32_t worst = KILN_COMPAT_VERDICT_COMPATIBLE;
+  for (uint32_t i = 0; i < kiln_compat_report_finding_count(report); ++i) {
+    const kiln_compat_finding_t* f = kiln_compat_report_finding(report, i);
+    if (f->use == use && f->verdict > worst) worst = f->verdict;
+  }
+  return worst;
+}
+
 // Verdicts by use; null without a search.
 static json_t* fits_json(const kiln_probe_t* probe) {
   const kiln_compat_report_t* report = kiln_probe_report(probe);
   if (report == NULL) return json_null();
   json_t* object = json_object();
   for (uint32_t use = KILN_COMPAT_USE_ANY; use <= KILN_COMPAT_USE_NVVM; ++use)
-    (void)json_object_set_new(
-        object, kiln_compat_use_word(use),
-        json_string(kiln_compat_verdict_word(
-            kiln_compat_report_verdict_of_use(report, use))));
+    (void)json_object_set_new(object, kiln_compat_use_word(use),
+                              json_string(kiln_compat_verdict_word(
+                                  kilni_cli_doctor_verdict(report, use))));
   return object;
 }
 

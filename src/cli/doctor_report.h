@@ -16,6 +16,11 @@ json_t* kilni_cli_doctor_json(const kiln_probe_t* probe, bool all);
 // The sheet for people; with `all`, every piece of the catalog.
 void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe, bool all);
 
+// What the findings about a use alone say: KILN_COMPAT_VERDICT_*. Those about
+// the pieces as such have the use ANY and break no other by themselves.
+uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
+                                  uint32_t use);
+
 // Writes `text` with the user's folder as ~ and the user's name in any other
 // path as USER. `home` may be NULL or "": then nothing is private.
 void kilni_cli_shorten(FILE* out, const char* text, size_t size,

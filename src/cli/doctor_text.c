@@ -254,7 +254,8 @@ static void print_fits(FILE* out, const kiln_probe_t* probe) {
   static const struct {
     uint32_t use;
     const char* text;
-  } uses[] = {{KILN_COMPAT_USE_PTX, "PTX"},
+  } uses[] = {{KILN_COMPAT_USE_ANY, "pieces"},
+              {KILN_COMPAT_USE_PTX, "PTX"},
               {KILN_COMPAT_USE_CUBIN, "cubin"},
               {KILN_COMPAT_USE_LTO, "LTO"},
               {KILN_COMPAT_USE_NVVM, "NVVM IR"}};
@@ -264,7 +265,7 @@ static void print_fits(FILE* out, const kiln_probe_t* probe) {
   for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); ++i)
     (void)fprintf(out, "%s%s %s", i != 0 ? ", " : "", uses[i].text,
                   kiln_compat_verdict_word(
-                      kiln_compat_report_verdict_of_use(report, uses[i].use)));
+                      kilni_cli_doctor_verdict(report, uses[i].use)));
   (void)fputc('\n', out);
 }
 

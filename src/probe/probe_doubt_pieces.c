@@ -78,12 +78,12 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
   }
   for (size_t i = 0; i < count; i++) {
     const pair_t* pair = &pairs[i];
-    bool same = pair->over->line == pair->under->line;
+    bool known = pair->over->line != 0 && pair->under->line != 0;
+    bool same = !known || pair->over->line == pair->under->line;
     char of[64];
     snprintf(of, sizeof(of), same ? "" : " (CUDA %u.%u before %u.%u)",
              major_of(pair->over->line), minor_of(pair->over->line),
              major_of(pair->under->line), minor_of(pair->under->line));
-    if (pair->over->line == 0 || pair->under->line == 0) of[0] = 0;
     KILNI_RETURN_IF_ERROR(kilni_probe_add_problem(
         probe, same ? "copies" : "copies-of-two-lines",
         same ? KILN_PROBE_SEVERITY_NOTE : KILN_PROBE_SEVERITY_WARNING,

@@ -252,6 +252,10 @@ static void test_copies(void** state) {
   EXPECT_NONE("copies-of-two-lines");
   kit(world, "b", "13.2.0");
   EXPECT("copies-of-two-lines", WARNING);
+  // A line that nobody knows is no second line.
+  world_remove(world, "b/version.json");
+  EXPECT_NONE("copies-of-two-lines");
+  EXPECT("copies", NOTE);
 }
 
 static void test_mixed(void** state) {
