@@ -3,7 +3,8 @@
 // probe: pieces that do not fit each other or the driver, as compat judges.
 //
 // One problem for each rule and use, with the first pieces that break it: the
-// rest is for `kiln check`. What cannot be decided is no problem here.
+// rest is for `kiln check`. What cannot be decided is no problem here, unless
+// what says a line contradicts itself.
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +49,10 @@ static size_t group_findings(const kiln_compat_report_t* report,
   uint32_t findings = kiln_compat_report_finding_count(report);
   for (uint32_t i = 0; i < findings; i++) {
     const kiln_compat_finding_t* one = kiln_compat_report_finding(report, i);
-    if (one->verdict != KILN_COMPAT_VERDICT_INCOMPATIBLE) continue;
+    bool contradicts = one->rule == KILN_COMPAT_RULE_EVIDENCE;
+    if (one->verdict != KILN_COMPAT_VERDICT_INCOMPATIBLE && !contradicts) {
+      continue;
+    }
     if (id_of(one->rule) == NULL) continue;
     size_t at = 0;
     while (at < count && (groups[at].first->rule != one->rule ||
@@ -79,7 +83,7 @@ kiln_status_t kilni_probe_doubt_fit(kiln_probe_t* probe) {
                (unsigned)groups[i].count - 1);
     }
     // A use that nobody declared may be one that nobody has.
-    if (!one->counts) {
+    if (!one->counts && one->use != KILN_COMPAT_USE_ANY) {
       snprintf(only, sizeof(only),
                "only for %s: ", kiln_compat_use_word(one->use));
     }

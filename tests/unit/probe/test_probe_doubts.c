@@ -27,6 +27,7 @@
 static kiln_host_t g_host;
 static kiln_cuda_table_t g_table;
 static kilni_probe_source_t g_source;
+static uint32_t g_verify;
 static const char* g_driver;  // as --driver takes it
 static const char* g_roots[2];
 
@@ -43,6 +44,7 @@ static int setup(void** state) {
   g_source.soft.lanes = "plain";
   g_source.soft.lanes_have = "plain";
   g_driver = "none";
+  g_verify = KILN_SWITCH_DEFAULT;
   kilni_cuda_null_reset();
   kilni_cuda_table_null(&g_table);
   world_folder(world, "home");
@@ -88,6 +90,7 @@ static kiln_status_t make(const world_t* world, kiln_allocator_t allocator,
   options.locate = &world->options;
   options.allocator = &allocator;
   options.driver = &driver;
+  options.verify = g_verify;
   *out_probe = NULL;
   KILNI_RETURN_IF_ERROR(kiln_compat_driver_parse(g_driver, &driver));
   KILNI_RETURN_IF_ERROR(
@@ -272,6 +275,43 @@ static void test_mixed(void** state) {
   EXPECT("mixed-headers", WARNING);
 }
 
+static void test_mixed_libraries(void** state) {
+  world_t* world = *state;
+  use_roots(world);
+  kit(world, "a", "13.2.0");
+  kit(world, "b", "13.2.0");
+  world_put(world, "a/lib64/libcublas.so.13");
+  world_put(world, "b/lib64/libcudart.so.13");
+  EXPECT_NONE("mixed-component");
+  kit(world, "b", "13.0.1");
+  EXPECT("mixed-component", WARNING);
+}
+
+static void test_mixed_companions(void** state) {
+  world_t* world = *state;
+  use_roots(world);
+  kit(world, "a", "13.0.1");
+  kit(world, "b", "13.0.1");
+  world_text(world, "a/include/cuda.h", "#define CUDA_VERSION 13000\n");
+  world_put(world, "b/bin/nvcc");
+  assert_int_equal(chmod(world_path(world, "b/bin/nvcc"), 0755), 0);
+  EXPECT_NONE("mixed-companions");
+  kit(world, "b", "13.2.0");
+  EXPECT("mixed-companions", WARNING);
+}
+
+static void test_evidence(void** state) {
+  world_t* world = *state;
+  use_roots(world);
+  kit(world, "a", "13.0.1");
+  world_put(world, "a/lib64/libcudart.so.13");
+  world_text(world, "a/include/cuda.h", "#define CUDA_VERSION 13000\n");
+  g_verify = KILN_SWITCH_ON;
+  EXPECT_NONE("evidence-contradicts");
+  kit(world, "a", "13.2.0");
+  EXPECT("evidence-contradicts", NOTE);
+}
+
 static void test_linker(void** state) {
   world_t* world = *state;
   use_roots(world);
@@ -405,14 +445,25 @@ static void test_memory_may_run_out(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_wsl),          TEST(test_stubs),
-      TEST(test_releases),     TEST(test_compat_that_is_not_used),
-      TEST(test_loaded_twice), TEST(test_an_override_that_leads_nowhere),
-      TEST(test_builtins),     TEST(test_variables),
-      TEST(test_copies),       TEST(test_mixed),
-      TEST(test_linker),       TEST(test_an_old_driver),
-      TEST(test_folders),      TEST(test_cache),
-      TEST(test_a_toolkit),    TEST(test_memory_may_run_out),
+      TEST(test_wsl),
+      TEST(test_stubs),
+      TEST(test_releases),
+      TEST(test_compat_that_is_not_used),
+      TEST(test_loaded_twice),
+      TEST(test_an_override_that_leads_nowhere),
+      TEST(test_builtins),
+      TEST(test_variables),
+      TEST(test_copies),
+      TEST(test_mixed),
+      TEST(test_mixed_libraries),
+      TEST(test_mixed_companions),
+      TEST(test_evidence),
+      TEST(test_linker),
+      TEST(test_an_old_driver),
+      TEST(test_folders),
+      TEST(test_cache),
+      TEST(test_a_toolkit),
+      TEST(test_memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
