@@ -26,7 +26,6 @@ static const struct {
     {KILN_COMPAT_RULE_NVVM_IR, "mixed-nvvm"},
     {KILN_COMPAT_RULE_PTX_DRIVER, "ptx-newer-than-driver"},
     {KILN_COMPAT_RULE_CUBIN_DRIVER, "cubin-newer-than-driver"},
-    {KILN_COMPAT_RULE_LTO_DRIVER, "lto-not-linked"},
     {KILN_COMPAT_RULE_DRIVER, "driver-too-old"},
 };
 

@@ -333,6 +333,13 @@ static void test_an_old_driver(void** state) {
   EXPECT_NONE("driver-too-old");
   g_driver = "12.2,535.54.03";
   EXPECT("driver-too-old", WARNING);
+  world_put(world, "a/lib64/libnvrtc.so.13");
+  world_put(world, "a/lib64/libnvJitLink.so.13");
+  EXPECT("ptx-newer-than-driver", NOTE);
+  EXPECT("cubin-newer-than-driver", NOTE);
+  g_driver = "13.0,580.65.06";
+  EXPECT_NONE("ptx-newer-than-driver");
+  EXPECT_NONE("cubin-newer-than-driver");
 }
 
 static void test_folders(void** state) {

@@ -154,6 +154,34 @@ static void test_a_driver_without_gpus(void** state) {
   kiln_probe_release(probe);
 }
 
+static kiln_cu_result_t broken_init(unsigned int flags) {
+  (void)flags;
+  return KILN_CU_ERROR_UNKNOWN;
+}
+
+static kiln_cu_result_t broken_name(char* name, int size,
+                                    kiln_cu_device_t device) {
+  (void)name;
+  (void)size;
+  (void)device;
+  return KILN_CU_ERROR_UNKNOWN;
+}
+
+static void test_a_driver_that_does_not_work(void** state) {
+  (void)state;
+  kilni_probe_source_t source = a_machine();
+  kiln_probe_t* probe = NULL;
+  g_table.cuDeviceGetName = broken_name;
+  assert_null(kilni_probe_create(&source, &probe));
+  assert_non_null(find(probe, "device-not-readable"));
+  assert_null(find(probe, "driver-not-working"));
+  kiln_probe_release(probe);
+  g_table.cuInit = broken_init;
+  assert_null(kilni_probe_create(&source, &probe));
+  assert_non_null(find(probe, "driver-not-working"));
+  kiln_probe_release(probe);
+}
+
 static void test_a_compiler_that_is_too_new(void** state) {
   (void)state;
   kilni_probe_source_t source = a_machine();
@@ -189,8 +217,11 @@ static void test_memory_may_run_out(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_a_good_machine),        TEST(test_an_empty_machine),
-      TEST(test_a_driver_without_gpus), TEST(test_a_compiler_that_is_too_new),
+      TEST(test_a_good_machine),
+      TEST(test_an_empty_machine),
+      TEST(test_a_driver_without_gpus),
+      TEST(test_a_driver_that_does_not_work),
+      TEST(test_a_compiler_that_is_too_new),
       TEST(test_memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
