@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli_own_site.h"
+
 #define PATH_BYTES 8192
 
 // ---- Folders ----
@@ -62,6 +64,19 @@ static bool point_at_paths(kilni_cli_where_t* where, kilni_cli_error_t* error) {
   o->sites = paths + o->root_count;
   o->pythons = paths + o->root_count + o->site_count;
   return true;
+}
+
+// Where neither --site nor --python says which wheels are meant, they are those
+// that the command was installed beside, if there are any.
+static bool add_own_site(kilni_cli_where_t* where, kilni_cli_error_t* error) {
+  char site[PATH_BYTES];
+  kiln_locate_options_t* o = &where->options;
+  if (o->site_count != 0 || o->python_count != 0 ||
+      o->hermetic == KILN_SWITCH_ON || o->secure == KILN_SWITCH_ON ||
+      !kilni_cli_own_site(site, sizeof(site)))
+    return true;
+  ++o->site_count;
+  return add_path(where, "site", site, error);
 }
 
 // ---- Scopes ----
@@ -124,7 +139,7 @@ bool kilni_cli_where_read(kilni_cli_where_t* where,
          add_paths(where, call, "root", &o->root_count, error) &&
          add_paths(where, call, "site", &o->site_count, error) &&
          add_paths(where, call, "python", &o->python_count, error) &&
-         point_at_paths(where, error);
+         add_own_site(where, error) && point_at_paths(where, error);
 }
 
 void kilni_cli_where_deinit(kilni_cli_where_t* where) {
