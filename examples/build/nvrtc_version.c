@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints the version of the NVRTC that it is linked with. No GPU is needed.
+// examples: prints the version of the NVRTC that it is linked with; no GPU.
 #include <nvrtc.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the Python module calls: 13000 for NVRTC 13.0, -1 if it fails.
+// examples: what the Python module calls. 13000 for NVRTC 13.0, -1 if it fails.
 #include <nvrtc.h>
 
 int nvrtc_version_encoded(void);
