@@ -80,10 +80,12 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
     const pair_t* pair = &pairs[i];
     bool known = pair->over->line != 0 && pair->under->line != 0;
     bool same = !known || pair->over->line == pair->under->line;
-    char of[64];
-    snprintf(of, sizeof(of), same ? "" : " (CUDA %u.%u before %u.%u)",
-             major_of(pair->over->line), minor_of(pair->over->line),
-             major_of(pair->under->line), minor_of(pair->under->line));
+    char of[64] = "";
+    if (!same) {
+      snprintf(of, sizeof(of), " (CUDA %u.%u before %u.%u)",
+               major_of(pair->over->line), minor_of(pair->over->line),
+               major_of(pair->under->line), minor_of(pair->under->line));
+    }
     KILNI_RETURN_IF_ERROR(kilni_probe_add_problem(
         probe, same ? "copies" : "copies-of-two-lines",
         same ? KILN_PROBE_SEVERITY_NOTE : KILN_PROBE_SEVERITY_WARNING,
