@@ -164,6 +164,15 @@ static kiln_status_t probe_body(kiln_allocator_t allocator, void* user) {
   (void)user;
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.allocator = &allocator;
+  // A machine with nothing on it: a real one would be searched, and its driver
+  // started, once for each point.
+  kiln_locate_options_t locate = kiln_locate_options_default();
+  locate.hermetic = KILN_SWITCH_ON;
+  locate.system_root = KILN_SOURCE_DIR "/tests/fault";
+  kiln_toolkit_options_t toolkit = kiln_toolkit_options_default();
+  toolkit.locate = &locate;
+  options.toolkit = &toolkit;
+  options.cuda_library = "/nowhere/libcuda.so";
   kiln_runtime_t* runtime = NULL;
   kiln_status_t status = kiln_runtime_create(&options, &runtime);
   if (!kiln_status_is_ok(status)) return status;
