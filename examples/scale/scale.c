@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   kiln_string_view_t read = {text, file ? fread(text, 1, 65536, file) : 0};
   kiln_bytes_view_t code = {(const uint8_t*)text, read.size};
   if (nvrtc) check(kiln_compiler_compile(nvrtc, read, NULL, &result));
-  if (nvrtc) code = kiln_compile_result_code(result);
+  if (nvrtc) code = kiln_code_bytes(kiln_compile_result_code(result));
   kiln_module_t* module;
   kiln_kernel_t* kernel;
   kiln_stream_t* stream;

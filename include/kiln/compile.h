@@ -8,6 +8,7 @@
 #define KILN_COMPILE_H_
 
 #include "kiln/api.h"
+#include "kiln/code.h"
 #include "kiln/status.h"
 
 KILN_EXTERN_C_BEGIN
@@ -50,9 +51,6 @@ KILN_API const char* kiln_compiler_include_dir(const kiln_compiler_t* compiler);
 // True if it can compile for compute capability `arch` (90 is 9.0). Since 0.1.
 KILN_API bool kiln_compiler_has_arch(const kiln_compiler_t* compiler,
                                      uint32_t arch);
-
-// Values of kiln_compile_options_t.output and of kiln_compile_result_format.
-enum { KILN_CODE_FORMAT_PTX = 1, KILN_CODE_FORMAT_CUBIN = 2 };
 
 // How a source is compiled. thread-compatible
 //
@@ -149,23 +147,11 @@ KILN_API void kiln_compile_result_release(kiln_compile_result_t* result);
 KILN_API const char* kiln_compile_result_log(
     const kiln_compile_result_t* result);
 
-// The code; empty where compilation failed. PTX has a NUL behind its last
-// byte that is not counted. Borrowed. Since 0.1.
-KILN_API kiln_bytes_view_t
-kiln_compile_result_code(const kiln_compile_result_t* result);
-
-// KILN_CODE_FORMAT_*. Since 0.1.
-KILN_API uint32_t
-kiln_compile_result_format(const kiln_compile_result_t* result);
-
-// The arch that was compiled for, e.g. "compute_75". Borrowed. Since 0.1.
-KILN_API const char* kiln_compile_result_arch(
+// The code, with its format, the arch it was compiled for and the lowered names
+// of the name expressions, in their order; NULL where compilation failed.
+// Borrowed; retain it to keep it beyond the result. Since 0.1.
+KILN_API kiln_code_t* kiln_compile_result_code(
     const kiln_compile_result_t* result);
-
-// The mangled name of a name expression, by its index in the options; NULL out
-// of range or where compilation failed. Borrowed. Since 0.1.
-KILN_API const char* kiln_compile_result_lowered_name(
-    const kiln_compile_result_t* result, uint32_t index);
 
 KILN_EXTERN_C_END
 

@@ -18,12 +18,17 @@ KILN_EXTERN_C_BEGIN
 // Reference-counted. Holds nothing of the bytes it was made from.
 typedef struct kiln_image_t kiln_image_t;
 
-// Formats of code files.
+// Formats of device code.
 enum {
-  KILN_IMAGE_FORMAT_UNKNOWN = 0,
-  KILN_IMAGE_FORMAT_PTX = 1,
-  KILN_IMAGE_FORMAT_CUBIN = 2,  // an ELF file for a GPU
-  KILN_IMAGE_FORMAT_FATBIN = 3,
+  KILN_CODE_FORMAT_UNKNOWN = 0,
+  KILN_CODE_FORMAT_PTX = 1,          // text
+  KILN_CODE_FORMAT_CUBIN = 2,        // an ELF file for a GPU, linked
+  KILN_CODE_FORMAT_FATBIN = 3,       // several of the others in one file
+  KILN_CODE_FORMAT_LTOIR = 4,        // for link-time optimisation
+  KILN_CODE_FORMAT_OBJECT = 5,       // a host's object file, device code inside
+  KILN_CODE_FORMAT_LIBRARY = 6,      // an archive of object files
+  KILN_CODE_FORMAT_RELOCATABLE = 7,  // an ELF file for a GPU, not yet linked
+  KILN_CODE_FORMAT_NVVM = 8,         // NVVM IR: bitcode, or its text
 };
 
 // What a parameter is. PTX writes pointers and signed integers as unsigned
@@ -77,11 +82,12 @@ static inline kiln_image_options_t kiln_image_options_default(void) {
   return options;
 }
 
-// The format that `bytes` begin like, KILN_IMAGE_FORMAT_*. Since 0.1.
-KILN_API uint32_t kiln_image_format_of(kiln_bytes_view_t bytes);
+// The format that `bytes` begin like, KILN_CODE_FORMAT_*. Since 0.1.
+KILN_API uint32_t kiln_code_format_of(kiln_bytes_view_t bytes);
 
-// "ptx", "cubin", "fatbin" or "unknown". Static. Since 0.1.
-KILN_API const char* kiln_image_format_name(uint32_t format);
+// "ptx", "cubin", "fatbin", "ltoir", "object", "library", "relocatable", "nvvm"
+// or "unknown". Static. Since 0.1.
+KILN_API const char* kiln_code_format_name(uint32_t format);
 
 // Reads a code file. `options` may be NULL.
 //
@@ -99,7 +105,7 @@ kiln_image_create(kiln_bytes_view_t bytes, const kiln_image_options_t* options,
 KILN_API void kiln_image_retain(kiln_image_t* image);
 KILN_API void kiln_image_release(kiln_image_t* image);
 
-// KILN_IMAGE_FORMAT_*. Since 0.1.
+// KILN_CODE_FORMAT_*. Since 0.1.
 KILN_API uint32_t kiln_image_format(const kiln_image_t* image);
 
 // The PTX version as 1000 times major plus 10 times minor (9000 is 9.0); 0

@@ -6,9 +6,11 @@
 
 #include "kiln/allocator.h"
 #include "kiln/api.h"
+#include "kiln/code.h"
 #include "kiln/compat.h"
 #include "kiln/compile.h"
 #include "kiln/device.h"
+#include "kiln/image.h"
 #include "kiln/locate.h"
 #include "kiln/log.h"
 #include "kiln/memory.h"

@@ -71,7 +71,7 @@ static json_t* image_json(const kiln_image_t* image) {
                   block_json(k->maximum_block)));
   }
   return json_pack("{s:s,s:s?,s:o,s:o}", "format",
-                   kiln_image_format_name(kiln_image_format(image)), "version",
+                   kiln_code_format_name(kiln_image_format(image)), "version",
                    kiln_image_ptx_version(image) == 0 ? NULL : version,
                    "targets", targets, "kernels", kernels);
 }
@@ -107,7 +107,7 @@ static void print_image(FILE* out, const kiln_image_t* image,
   char version[32];
   version_text(kiln_image_ptx_version(image), version);
   (void)fprintf(out, "%s: %s", path,
-                kiln_image_format_name(kiln_image_format(image)));
+                kiln_code_format_name(kiln_image_format(image)));
   if (kiln_image_ptx_version(image) != 0) (void)fprintf(out, " %s", version);
   for (uint32_t i = 0; i < kiln_image_target_count(image); ++i)
     (void)fprintf(out, "%s%s", i == 0 ? " for " : ", ",
@@ -126,18 +126,18 @@ static bool ends_with(const char* text, const char* end) {
 static bool check_format(const kilni_cli_buffer_t* file, const char* path,
                          kilni_cli_error_t* error) {
   kiln_bytes_view_t view = {file->data, file->size};
-  uint32_t format = kiln_image_format_of(view);
-  if (format == KILN_IMAGE_FORMAT_CUBIN)
+  uint32_t format = kiln_code_format_of(view);
+  if (format == KILN_CODE_FORMAT_CUBIN)
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "Inspect the PTX that it was made from, or use "
                           "cuobjdump of the CUDA toolkit.",
                           "\"%s\" is a cubin, which is not read yet", path);
-  if (format == KILN_IMAGE_FORMAT_FATBIN)
+  if (format == KILN_CODE_FORMAT_FATBIN)
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "Extract its parts with cuobjdump -xptx all and "
                           "inspect those.",
                           "\"%s\" is a fatbin, which is not read yet", path);
-  if (format == KILN_IMAGE_FORMAT_UNKNOWN && ends_with(path, ".cu"))
+  if (format == KILN_CODE_FORMAT_UNKNOWN && ends_with(path, ".cu"))
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "Compile it to PTX first (nvcc -ptx), or run it: "
                           "kiln run takes .cu.",

@@ -131,7 +131,8 @@ static bool compile_limited(kilni_cli_session_t* s, compile_step_t* step,
   if (step->result != NULL) note_text(kiln_compile_result_log(step->result));
   bool ok = kilni_cli_check(error, step->status);
   if (ok) {
-    kiln_bytes_view_t code = kiln_compile_result_code(step->result);
+    kiln_bytes_view_t code =
+        kiln_code_bytes(kiln_compile_result_code(step->result));
     ok = kilni_cli_buffer_add(out, code.data, code.size, error);
   }
   kiln_compile_result_release(step->result);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "compile/compile.h"
+#include "image/image.h"
 #include "table/table.h"
 
 enum {
@@ -37,10 +38,7 @@ struct kiln_compile_result_t {
   atomic_uint references;
   uint32_t format;
   char* log;
-  uint8_t* code;  // with a NUL behind it
-  size_t code_size;
-  char** lowered;  // lowered_count, each NULL or owned
-  size_t lowered_count;
+  kiln_code_t* code;  // NULL where compilation failed
   char arch[KILNI_COMPILE_ARCH_BYTES];
 };
 

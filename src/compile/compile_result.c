@@ -34,14 +34,7 @@ void kiln_compile_result_release(kiln_compile_result_t* result) {
   kiln_allocator_t allocator = result->allocator;
   kilni_keep_t keep = result->keep;
   kilni_strfree(allocator, result->log);
-  if (result->code != NULL) {
-    kilni_free(allocator, result->code, result->code_size + 1);
-  }
-  for (size_t i = 0; i < result->lowered_count; i++) {
-    kilni_strfree(allocator, result->lowered[i]);
-  }
-  kilni_free_array(allocator, result->lowered, result->lowered_count,
-                   sizeof(char*));
+  kiln_code_release(result->code);
   kilni_free(allocator, result, sizeof(*result));
   kilni_keep_release(keep);
 }
@@ -50,26 +43,6 @@ const char* kiln_compile_result_log(const kiln_compile_result_t* result) {
   return result != NULL && result->log != NULL ? result->log : "";
 }
 
-kiln_bytes_view_t kiln_compile_result_code(
-    const kiln_compile_result_t* result) {
-  kiln_bytes_view_t view = {NULL, 0};
-  if (result != NULL && result->code != NULL) {
-    view.data = result->code;
-    view.size = result->code_size;
-  }
-  return view;
-}
-
-uint32_t kiln_compile_result_format(const kiln_compile_result_t* result) {
-  return result ? result->format : 0;
-}
-
-const char* kiln_compile_result_arch(const kiln_compile_result_t* result) {
-  return result ? result->arch : "";
-}
-
-const char* kiln_compile_result_lowered_name(
-    const kiln_compile_result_t* result, uint32_t index) {
-  if (result == NULL || index >= result->lowered_count) return NULL;
-  return result->lowered[index];
+kiln_code_t* kiln_compile_result_code(const kiln_compile_result_t* result) {
+  return result != NULL ? result->code : NULL;
 }

@@ -205,9 +205,25 @@ static kiln_status_t take_log(const kiln_nvrtc_table_t* table,
   return status;
 }
 
-static kiln_status_t take_code(const kiln_nvrtc_table_t* table,
-                               kiln_nvrtc_program_t program,
-                               kiln_compile_result_t* result) {
+// What is taken out of NVRTC's program on the way to the code. one-thread
+typedef struct taken_t {
+  uint8_t* bytes;
+  size_t size;
+  size_t capacity;
+  kiln_code_name_t* names;
+  uint32_t name_count;
+} taken_t;
+
+static void taken_deinit(kiln_allocator_t allocator, taken_t* taken) {
+  kilni_free(allocator, taken->bytes, taken->capacity);
+  kilni_free_array(allocator, taken->names, taken->name_count,
+                   sizeof(kiln_code_name_t));
+}
+
+static kiln_status_t take_bytes(const kiln_nvrtc_table_t* table,
+                                kiln_nvrtc_program_t program,
+                                const kiln_compile_result_t* result,
+                                taken_t* taken) {
   bool cubin = result->format == KILN_CODE_FORMAT_CUBIN;
   size_t bytes = 0;
   KILNI_RETURN_IF_ERROR(
@@ -222,47 +238,67 @@ static kiln_status_t take_code(const kiln_nvrtc_table_t* table,
         "look at the options: some ask for another kind of output");
   }
   void* code = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(result->allocator, bytes + 1, &code));
-  result->code = code;
-  result->code_size = bytes;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(result->allocator, bytes, &code));
+  taken->bytes = code;
+  taken->capacity = bytes;
   KILNI_RETURN_IF_ERROR(
       KILNI_NVRTC_STATUS(table,
                          cubin ? table->nvrtcGetCUBIN(program, code)
                                : table->nvrtcGetPTX(program, code),
                          cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX"));
   // PTX comes with its NUL counted.
-  if (cubin || result->code[bytes - 1] != 0) return NULL;
-  void* shorter = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(result->allocator, bytes, &shorter));
-  memcpy(shorter, code, bytes);
-  kilni_free(result->allocator, code, bytes + 1);
-  result->code = shorter;
-  result->code_size = bytes - 1;
+  taken->size = cubin || taken->bytes[bytes - 1] != 0 ? bytes : bytes - 1;
   return NULL;
 }
 
+// The names belong to the program and are copied before that is destroyed.
 static kiln_status_t take_names(const kiln_nvrtc_table_t* table,
                                 kiln_nvrtc_program_t program,
                                 const kiln_compile_options_t* options,
-                                kiln_compile_result_t* result) {
+                                kiln_allocator_t allocator, taken_t* taken) {
   uint32_t count = options->name_expression_count;
   if (count == 0) return NULL;
   void* names = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(result->allocator, count, sizeof(char*), &names));
-  result->lowered = names;
-  result->lowered_count = count;
+      kilni_alloc_array(allocator, count, sizeof(kiln_code_name_t), &names));
+  taken->names = names;
+  taken->name_count = count;
   for (uint32_t i = 0; i < count; i++) {
-    const char* lowered = NULL;
-    KILNI_RETURN_IF_ERROR(
-        KILNI_NVRTC_STATUS(table,
-                           table->nvrtcGetLoweredName(
-                               program, options->name_expressions[i], &lowered),
-                           "nvrtcGetLoweredName"));
-    KILNI_RETURN_IF_ERROR(kilni_strdup(result->allocator, kilni_sv(lowered),
-                                       &result->lowered[i]));
+    taken->names[i].expression = options->name_expressions[i];
+    KILNI_RETURN_IF_ERROR(KILNI_NVRTC_STATUS(
+        table,
+        table->nvrtcGetLoweredName(program, options->name_expressions[i],
+                                   &taken->names[i].lowered),
+        "nvrtcGetLoweredName"));
   }
   return NULL;
+}
+
+static kiln_status_t take_code(const kiln_compiler_t* compiler,
+                               kiln_nvrtc_program_t program,
+                               const kiln_compile_options_t* options,
+                               kiln_compile_result_t* result) {
+  const kiln_nvrtc_table_t* table = &compiler->table;
+  taken_t taken = {0};
+  kiln_status_t status =
+      take_names(table, program, options, result->allocator, &taken);
+  if (kiln_status_is_ok(status)) {
+    status = take_bytes(table, program, result, &taken);
+  }
+  if (kiln_status_is_ok(status)) {
+    kiln_code_options_t how = kiln_code_options_default();
+    how.format = result->format;
+    how.name = options->file_name ? options->file_name : "kernel.cu";
+    how.arch = result->arch;
+    how.names = taken.names;
+    how.name_count = taken.name_count;
+    how.producer_line = kiln_compiler_version(compiler);
+    how.allocator = &result->allocator;
+    kiln_bytes_view_t bytes = {taken.bytes, taken.size};
+    status = kilni_code_create(bytes, &how, result->keep, &result->code);
+  }
+  taken_deinit(result->allocator, &taken);
+  return status;
 }
 
 // ---- Errors ----
@@ -357,8 +393,7 @@ static kiln_status_t compile_program(const kiln_compiler_t* compiler,
   if (compiled != KILN_NVRTC_SUCCESS) {
     return compile_failed(compiler, compiled, result->log);
   }
-  KILNI_RETURN_IF_ERROR(take_names(table, program, options, result));
-  return take_code(table, program, result);
+  return take_code(compiler, program, options, result);
 }
 
 static kiln_status_t compile_text(const kiln_compiler_t* compiler,
@@ -443,10 +478,9 @@ kiln_status_t kiln_compiler_compile(kiln_compiler_t* compiler,
     kiln_compile_result_release(result);
     return status;
   }
-  if (!kiln_status_is_ok(status) && result->code != NULL) {
-    kilni_free(result->allocator, result->code, result->code_size + 1);
+  if (!kiln_status_is_ok(status)) {
+    kiln_code_release(result->code);
     result->code = NULL;
-    result->code_size = 0;
   }
   *out_result = result;
   return status;

@@ -24,61 +24,6 @@ struct kiln_image_t {
 };
 
 // ---------------------------------------------------------------------------
-// Formats
-// ---------------------------------------------------------------------------
-
-static bool begins_with(kiln_bytes_view_t bytes, const void* magic,
-                        size_t size) {
-  return bytes.size >= size && memcmp(bytes.data, magic, size) == 0;
-}
-
-static bool is_cubin(kiln_bytes_view_t bytes) {
-  enum { MACHINE_OFFSET = 18, EM_CUDA = 190 };
-  return begins_with(bytes, "\177ELF", 4) && bytes.size >= 20 &&
-         bytes.data[MACHINE_OFFSET] == EM_CUDA &&
-         bytes.data[MACHINE_OFFSET + 1] == 0;
-}
-
-static bool is_fatbin(kiln_bytes_view_t bytes) {
-  static const uint8_t kFile[4] = {0x50, 0xed, 0x55, 0xba};
-  static const uint8_t kWrapper[4] = {0xb1, 0x43, 0x62, 0x46};
-  return begins_with(bytes, kFile, 4) || begins_with(bytes, kWrapper, 4);
-}
-
-// Text whose first word, behind comments, is a directive.
-static bool is_ptx(kiln_bytes_view_t bytes) {
-  const uint8_t* text = bytes.data;
-  size_t size = bytes.size;
-  size_t i = 0;
-  while (i < size) {
-    if (text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r')) {
-      i++;
-    } else if (text[i] == '/' && i + 1 < size && text[i + 1] == '/') {
-      while (i < size && text[i] != '\n') i++;
-    } else if (text[i] == '/' && i + 1 < size && text[i + 1] == '*') {
-      i += 2;
-      while (i + 1 < size && !(text[i] == '*' && text[i + 1] == '/')) i++;
-      i += 2;
-    } else {
-      return size - i > 8 && memcmp(text + i, ".version", 8) == 0;
-    }
-  }
-  return false;
-}
-
-uint32_t kiln_image_format_of(kiln_bytes_view_t bytes) {
-  if (bytes.data == NULL) return KILN_IMAGE_FORMAT_UNKNOWN;
-  if (is_cubin(bytes)) return KILN_IMAGE_FORMAT_CUBIN;
-  if (is_fatbin(bytes)) return KILN_IMAGE_FORMAT_FATBIN;
-  return is_ptx(bytes) ? KILN_IMAGE_FORMAT_PTX : KILN_IMAGE_FORMAT_UNKNOWN;
-}
-
-const char* kiln_image_format_name(uint32_t format) {
-  static const char* const kNames[] = {"unknown", "ptx", "cubin", "fatbin"};
-  return format <= KILN_IMAGE_FORMAT_FATBIN ? kNames[format] : kNames[0];
-}
-
-// ---------------------------------------------------------------------------
 // From the syntax tree
 // ---------------------------------------------------------------------------
 
@@ -259,12 +204,12 @@ static kiln_status_t list_kernels(kiln_image_t* image) {
 
 static kiln_status_t read_bytes(kiln_image_t* image, kiln_bytes_view_t bytes,
                                 const char* name) {
-  if (image->format == KILN_IMAGE_FORMAT_PTX) {
+  if (image->format == KILN_CODE_FORMAT_PTX) {
     KILNI_RETURN_IF_ERROR(kilni_ptx_module_create(
         bytes, name, NULL, image->allocator, &image->ptx));
     return list_kernels(image);
   }
-  if (image->format == KILN_IMAGE_FORMAT_UNKNOWN) {
+  if (image->format == KILN_CODE_FORMAT_UNKNOWN) {
     return kilni_status_with_fix(
         KILNI_FAIL(BAD_DATA, "%s: neither PTX, nor a cubin, nor a fatbin",
                    name != NULL ? name : "the image"),
@@ -275,7 +220,7 @@ static kiln_status_t read_bytes(kiln_image_t* image, kiln_bytes_view_t bytes,
                  "%s: a %s is recognised, but its kernels are "
                  "not read",
                  name != NULL ? name : "the image",
-                 kiln_image_format_name(image->format)),
+                 kiln_code_format_name(image->format)),
       "give the PTX that it was made from");
 }
 
@@ -295,7 +240,7 @@ kiln_status_t kiln_image_create(kiln_bytes_view_t bytes,
   kiln_image_t* image = block;
   atomic_init(&image->references, 1);
   image->allocator = allocator;
-  image->format = kiln_image_format_of(bytes);
+  image->format = kiln_code_format_of(bytes);
   kiln_status_t status = read_bytes(image, bytes, given.name);
   if (!kiln_status_is_ok(status)) {
     kiln_image_release(image);

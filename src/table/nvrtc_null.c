@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // table: NVRTC's null provider. It compiles nothing and fails nothing: every
-// source becomes the same PTX text without a kernel. Its programs are counted
+// source becomes the same PTX text without a kernel, or a file of another form
+// that only begins as one. Its programs are counted
 // with the handles of the driver's null provider.
 #include <string.h>
 
@@ -10,8 +11,12 @@
 enum { NULL_MAJOR = 13, NULL_MINOR = 0, NULL_ARCH = 75 };
 
 // What every source becomes; the NUL is counted, as NVRTC does.
-static const char null_code[] =
+static const char null_PTX[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n";
+static const char null_CUBIN[64] = {
+    0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41, 8, [16] = 2, [18] = (char)190};
+static const char null_LTOIR[32] = {(char)0xed, 0x43, 0x4e, 0x7f};
+static const char null_OptiXIR[32] = {(char)0xed, 0x43, 0x4e, 0x7f};
 
 static kiln_nvrtc_result_t null_create(uint32_t kind, uint64_t bytes,
                                        uint64_t* out_value) {
@@ -52,13 +57,13 @@ static kiln_nvrtc_result_t null_nvrtcGetSupportedArchs(int* archs) {
   static kiln_nvrtc_result_t null_nvrtcGet##kind##Size(                        \
       kiln_nvrtc_program_t program, size_t* bytes) {                           \
     (void)program;                                                             \
-    *bytes = sizeof(null_code);                                                \
+    *bytes = sizeof(null_##kind);                                              \
     return KILN_NVRTC_SUCCESS;                                                 \
   }                                                                            \
   static kiln_nvrtc_result_t null_nvrtcGet##kind(kiln_nvrtc_program_t program, \
                                                  char* data) {                 \
     (void)program;                                                             \
-    memcpy(data, null_code, sizeof(null_code));                                \
+    memcpy(data, null_##kind, sizeof(null_##kind));                            \
     return KILN_NVRTC_SUCCESS;                                                 \
   }
 NULL_OUTPUT(PTX)

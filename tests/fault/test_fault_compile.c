@@ -41,10 +41,12 @@ static kiln_status_t compile(const path_t* path, kiln_compiler_t* compiler) {
   kiln_compile_result_t* result = NULL;
   kiln_status_t status =
       kiln_compiler_compile(compiler, text, &options, &result);
-  kiln_bytes_view_t code = kiln_compile_result_code(result);
+  kiln_bytes_view_t code = kiln_code_bytes(kiln_compile_result_code(result));
   assert_int_equal(code.size > 0, kiln_status_is_ok(status));
   if (kiln_status_is_ok(status)) {
-    assert_string_equal(kiln_compile_result_lowered_name(result, 1), names[1]);
+    assert_string_equal(
+        kiln_code_lowered(kiln_compile_result_code(result), 1)->lowered,
+        names[1]);
   }
   kiln_compile_result_release(result);
   return status;

@@ -45,13 +45,15 @@ static void test_ptx(void** state) {
   (void)state;
   kiln_compile_result_t* result = NULL;
   assert_null(kiln_compiler_compile(g_compiler, view(kScale), NULL, &result));
-  kiln_bytes_view_t code = kiln_compile_result_code(result);
+  kiln_bytes_view_t code = kiln_code_bytes(kiln_compile_result_code(result));
   assert_true(bytes_contain(code, ".visible .entry scale("));
   assert_int_equal(strlen((const char*)code.data), code.size);
-  assert_int_equal(kiln_compile_result_format(result), KILN_CODE_FORMAT_PTX);
-  assert_true(strncmp(kiln_compile_result_arch(result), "compute_", 8) == 0);
+  assert_int_equal(kiln_code_format(kiln_compile_result_code(result)),
+                   KILN_CODE_FORMAT_PTX);
+  assert_true(strncmp(kiln_code_arch(kiln_compile_result_code(result)),
+                      "compute_", 8) == 0);
   assert_string_equal(kiln_compile_result_log(result), "");
-  assert_null(kiln_compile_result_lowered_name(result, 0));
+  assert_null(kiln_code_lowered(kiln_compile_result_code(result), 0));
   kiln_compile_result_release(result);
 }
 
@@ -63,10 +65,11 @@ static void test_cubin(void** state) {
   kiln_compile_result_t* result = NULL;
   assert_null(
       kiln_compiler_compile(g_compiler, view(kScale), &options, &result));
-  kiln_bytes_view_t code = kiln_compile_result_code(result);
+  kiln_bytes_view_t code = kiln_code_bytes(kiln_compile_result_code(result));
   assert_true(code.size > 64);
   assert_memory_equal(code.data, "\177ELF", 4);
-  assert_string_equal(kiln_compile_result_arch(result), "sm_90");
+  assert_string_equal(kiln_code_arch(kiln_compile_result_code(result)),
+                      "sm_90");
   kiln_compile_result_release(result);
   // Without a real architecture there is no cubin.
   options.arch = "compute_90";
@@ -97,7 +100,7 @@ static void test_errors_have_a_log(void** state) {
   kiln_status_free(status);
   assert_non_null(result);
   assert_non_null(strstr(kiln_compile_result_log(result), "undefined_thing"));
-  assert_int_equal(kiln_compile_result_code(result).size, 0);
+  assert_int_equal(kiln_code_bytes(kiln_compile_result_code(result)).size, 0);
   kiln_compile_result_release(result);
 }
 
@@ -108,7 +111,7 @@ static void test_warnings_have_a_log(void** state) {
       g_compiler, view("__global__ void k() { int never_used = 1; }\n"), NULL,
       &result));
   assert_non_null(strstr(kiln_compile_result_log(result), "never_used"));
-  assert_true(kiln_compile_result_code(result).size > 0);
+  assert_true(kiln_code_bytes(kiln_compile_result_code(result)).size > 0);
   kiln_compile_result_release(result);
 }
 
@@ -125,13 +128,15 @@ static void test_lowered_names(void** state) {
            "namespace space {\n"
            "template <class T> __global__ void add(T* x) { *x += 2; }\n}\n"),
       &options, &result));
-  assert_string_equal(kiln_compile_result_lowered_name(result, 0),
-                      "_Z3addIfEvPT_");
-  assert_string_equal(kiln_compile_result_lowered_name(result, 1),
-                      "_ZN5space3addIiEEvPT_");
-  assert_null(kiln_compile_result_lowered_name(result, 2));
-  assert_true(
-      bytes_contain(kiln_compile_result_code(result), "_ZN5space3addIiEEvPT_"));
+  assert_string_equal(
+      kiln_code_lowered(kiln_compile_result_code(result), 0)->lowered,
+      "_Z3addIfEvPT_");
+  assert_string_equal(
+      kiln_code_lowered(kiln_compile_result_code(result), 1)->lowered,
+      "_ZN5space3addIiEEvPT_");
+  assert_null(kiln_code_lowered(kiln_compile_result_code(result), 2));
+  assert_true(bytes_contain(kiln_code_bytes(kiln_compile_result_code(result)),
+                            "_ZN5space3addIiEEvPT_"));
   kiln_compile_result_release(result);
 }
 
@@ -152,10 +157,11 @@ static void test_options_pass_through(void** state) {
            "extern \"C\" __global__ void k(float* x, float a) {\n"
            "  x[0] = x[0] * a + WIDTH;\n}\n"),
       &options, &result));
-  kiln_bytes_view_t code = kiln_compile_result_code(result);
+  kiln_bytes_view_t code = kiln_code_bytes(kiln_compile_result_code(result));
   assert_true(bytes_contain(code, ".target sm_80"));
   assert_false(bytes_contain(code, "fma."));
-  assert_string_equal(kiln_compile_result_arch(result), "compute_80");
+  assert_string_equal(kiln_code_arch(kiln_compile_result_code(result)),
+                      "compute_80");
   kiln_compile_result_release(result);
 }
 

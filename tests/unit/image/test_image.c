@@ -30,7 +30,7 @@ static void kernels_and_parameters_are_listed(void** state) {
   (void)state;
   kiln_image_t* image;
   assert_null(kiln_image_create(bytes_of(kText), NULL, &image));
-  assert_int_equal(kiln_image_format(image), KILN_IMAGE_FORMAT_PTX);
+  assert_int_equal(kiln_image_format(image), KILN_CODE_FORMAT_PTX);
   assert_int_equal(kiln_image_ptx_version(image), 9000);
   assert_int_equal(kiln_image_target_count(image), 1);
   assert_string_equal(kiln_image_target(image, 0), "sm_90a");
@@ -105,23 +105,22 @@ static void formats_are_seen_from_the_bytes(void** state) {
   kiln_bytes_view_t cubin = {elf, sizeof(elf)};
   static const uint8_t kFat[8] = {0x50, 0xed, 0x55, 0xba};
   kiln_bytes_view_t fatbin = {kFat, sizeof(kFat)};
-  assert_int_equal(kiln_image_format_of(cubin), KILN_IMAGE_FORMAT_CUBIN);
-  assert_int_equal(kiln_image_format_of(fatbin), KILN_IMAGE_FORMAT_FATBIN);
+  assert_int_equal(kiln_code_format_of(cubin), KILN_CODE_FORMAT_CUBIN);
+  assert_int_equal(kiln_code_format_of(fatbin), KILN_CODE_FORMAT_FATBIN);
   elf[18] = 62;  // a program of this machine
-  assert_int_equal(kiln_image_format_of(cubin), KILN_IMAGE_FORMAT_UNKNOWN);
-  assert_int_equal(kiln_image_format_of(bytes_of(kText)),
-                   KILN_IMAGE_FORMAT_PTX);
+  assert_int_equal(kiln_code_format_of(cubin), KILN_CODE_FORMAT_UNKNOWN);
+  assert_int_equal(kiln_code_format_of(bytes_of(kText)), KILN_CODE_FORMAT_PTX);
   assert_int_equal(
-      kiln_image_format_of(bytes_of("// c\n /* .x */ \t.version 8.0\n")),
-      KILN_IMAGE_FORMAT_PTX);
+      kiln_code_format_of(bytes_of("// c\n /* .x */ \t.version 8.0\n")),
+      KILN_CODE_FORMAT_PTX);
   static const char* const kOther[] = {"",   ".versio", "text", "/* .version",
                                        "//", "/"};
   for (size_t i = 0; i < sizeof(kOther) / sizeof(kOther[0]); i++) {
-    assert_int_equal(kiln_image_format_of(bytes_of(kOther[i])),
-                     KILN_IMAGE_FORMAT_UNKNOWN);
+    assert_int_equal(kiln_code_format_of(bytes_of(kOther[i])),
+                     KILN_CODE_FORMAT_UNKNOWN);
   }
-  assert_string_equal(kiln_image_format_name(KILN_IMAGE_FORMAT_CUBIN), "cubin");
-  assert_string_equal(kiln_image_format_name(77), "unknown");
+  assert_string_equal(kiln_code_format_name(KILN_CODE_FORMAT_CUBIN), "cubin");
+  assert_string_equal(kiln_code_format_name(77), "unknown");
   elf[18] = 190;
   kiln_image_t* image;
   kiln_status_t status = kiln_image_create(cubin, NULL, &image);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: device code of any form, as one type.
+//
+// What a compiler makes, a linker takes and makes, a cache keeps and a device
+// loads: bytes, their format, and the names that go with them.
+#ifndef KILN_CODE_H_
+#define KILN_CODE_H_
+
+#include "kiln/allocator.h"
+#include "kiln/api.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
+
+KILN_EXTERN_C_BEGIN
+
+// Device code. thread-safe
+//
+// Reference-counted and immutable.
+typedef struct kiln_code_t kiln_code_t;
+
+// A name in the source and its name in the code. thread-compatible
+typedef struct kiln_code_name_t {
+  const char* expression;  // as it was asked for: "add<float>"
+  const char* lowered;     // as the code has it: "_Z3addIfEvPT_"
+} kiln_code_name_t;
+
+// How code is made from bytes. thread-compatible
+//
+// Zero in any field is its default. Everything is copied.
+typedef struct kiln_code_options_t {
+  uint32_t struct_size;  // sizeof(kiln_code_options_t)
+  uint32_t format;       // KILN_CODE_FORMAT_*. Default: seen from the bytes.
+
+  // What messages call it, e.g. the file. Default: "code".
+  const char* name;
+
+  // What it is for: "sm_90", "compute_75". Default: "", not known.
+  const char* arch;
+
+  const kiln_code_name_t* names;
+  uint32_t name_count;
+
+  // The CUDA line of what made it: 13000 is 13.0. Default: 0, not known.
+  uint32_t producer_line;
+
+  const kiln_allocator_t* allocator;  // Default: the C library's.
+} kiln_code_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_code_options_t kiln_code_options_default(void) {
+  kiln_code_options_t options = {
+      (uint32_t)sizeof(options), 0, NULL, NULL, NULL, 0, 0, NULL};
+  return options;
+}
+
+// Makes code from a copy of `bytes`. `options` may be NULL. Only the format is
+// looked at; whether the code is whole is for who reads, links or loads it.
+//
+//   BAD_DATA          the format is not to be seen from the bytes
+//   INVALID_ARGUMENT  no bytes, a format that is none, or one that the bytes
+//                     certainly are not (PTX that begins like an ELF file)
+//   LIMIT_EXCEEDED    more than 4 GiB, or more than 65,536 names
+//   OUT_OF_MEMORY
+//
+// The caller owns `*out_code`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_code_create(kiln_bytes_view_t bytes, const kiln_code_options_t* options,
+                 kiln_code_t** out_code);
+
+// One reference more, one less. NULL is accepted. Since 0.1.
+KILN_API void kiln_code_retain(kiln_code_t* code);
+KILN_API void kiln_code_release(kiln_code_t* code);
+
+// KILN_CODE_FORMAT_*, never UNKNOWN. Since 0.1.
+KILN_API uint32_t kiln_code_format(const kiln_code_t* code);
+
+// The bytes. Behind the last one lies a NUL that is not counted. Borrowed.
+// Since 0.1.
+KILN_API kiln_bytes_view_t kiln_code_bytes(const kiln_code_t* code);
+
+// What messages call it, and what it is for; "" where that is not known.
+// Borrowed. Since 0.1.
+KILN_API const char* kiln_code_name(const kiln_code_t* code);
+KILN_API const char* kiln_code_arch(const kiln_code_t* code);
+
+// The CUDA line of what made it, 13000 is 13.0; 0 where it is not known.
+// Since 0.1.
+KILN_API uint32_t kiln_code_producer_line(const kiln_code_t* code);
+
+// The names that go with it. Borrowed; NULL out of range. Since 0.1.
+KILN_API uint32_t kiln_code_lowered_count(const kiln_code_t* code);
+KILN_API const kiln_code_name_t* kiln_code_lowered(const kiln_code_t* code,
+                                                   uint32_t index);
+
+// The lowered name of `expression`; NULL if it was not asked for when the code
+// was compiled. Borrowed. Since 0.1.
+KILN_API const char* kiln_code_lowered_name(const kiln_code_t* code,
+                                            const char* expression);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_CODE_H_

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: device code as one immutable block: bytes, format and names.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "image/image.h"
+
+enum { MAX_NAMES = 65536 };
+static const uint64_t kMaxBytes = (uint64_t)4 << 30;
+
+// One allocation: this, the names, the bytes and their NUL, then the texts.
+struct kiln_code_t {
+  atomic_uint references;
+  uint32_t format;
+  uint32_t producer_line;
+  uint32_t name_count;
+  kiln_allocator_t allocator;
+  kilni_keep_t keep;
+  size_t block_bytes;
+  kiln_bytes_view_t bytes;
+  const char* name;
+  const char* arch;
+  kiln_code_name_t names[];
+};
+
+static const char* or_else(const char* text, const char* otherwise) {
+  return text != NULL ? text : otherwise;
+}
+
+// ---- Checks ----
+
+static kiln_status_t check_given(kiln_bytes_view_t bytes,
+                                 const kiln_code_options_t* options) {
+  KILNI_CHECK_ARGUMENT(bytes.data != NULL && bytes.size > 0, "bytes");
+  KILNI_CHECK_ARGUMENT(options->names != NULL || options->name_count == 0,
+                       "names");
+  if (bytes.size > kMaxBytes || options->name_count > MAX_NAMES) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has %zu bytes and %u names",
+                   or_else(options->name, "code"), bytes.size,
+                   (unsigned)options->name_count),
+        "code may have 4 GiB and %d names", MAX_NAMES);
+  }
+  for (uint32_t i = 0; i < options->name_count; i++) {
+    KILNI_CHECK_ARGUMENT(options->names[i].expression != NULL &&
+                             options->names[i].lowered != NULL,
+                         "names");
+  }
+  return NULL;
+}
+
+// A relocatable cubin may be called a cubin: the driver's linker knows only
+// that word.
+static bool may_be(uint32_t wanted, uint32_t seen) {
+  return wanted == seen || seen == KILN_CODE_FORMAT_UNKNOWN ||
+         (wanted == KILN_CODE_FORMAT_CUBIN &&
+          seen == KILN_CODE_FORMAT_RELOCATABLE);
+}
+
+static kiln_status_t decide_format(kiln_bytes_view_t bytes,
+                                   const kiln_code_options_t* options,
+                                   uint32_t* out_format) {
+  const char* name = or_else(options->name, "code");
+  uint32_t seen = kiln_code_format_of(bytes);
+  uint32_t wanted = options->format;
+  if (wanted > KILN_CODE_FORMAT_NVVM ||
+      (wanted != KILN_CODE_FORMAT_UNKNOWN && !may_be(wanted, seen))) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is given as %s and begins like %s",
+                   name, kiln_code_format_name(wanted),
+                   kiln_code_format_name(seen)),
+        "leave `format` 0: the bytes say it themselves");
+  }
+  *out_format = seen != KILN_CODE_FORMAT_UNKNOWN ? seen : wanted;
+  if (*out_format != KILN_CODE_FORMAT_UNKNOWN) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA, "\"%s\" begins like no format of device code", name),
+      "give PTX, a cubin, a fatbin, LTO-IR, an object file, an archive of "
+      "those, or NVVM IR");
+}
+
+// ---- The block ----
+
+static size_t text_bytes(const char* text) {
+  return strlen(text) + 1;
+}
+
+// The limits above keep the sum far below SIZE_MAX.
+static size_t block_size(const kiln_code_t* code,
+                         const kiln_code_options_t* options) {
+  size_t sum = sizeof(*code) + options->name_count * sizeof(kiln_code_name_t);
+  sum += code->bytes.size + 1 + text_bytes(code->name) + text_bytes(code->arch);
+  for (uint32_t i = 0; i < options->name_count; i++) {
+    sum += text_bytes(options->names[i].expression) +
+           text_bytes(options->names[i].lowered);
+  }
+  return sum;
+}
+
+static const char* put_text(char** inout_at, const char* text) {
+  size_t size = text_bytes(text);
+  char* copy = *inout_at;
+  memcpy(copy, text, size);
+  *inout_at += size;
+  return copy;
+}
+
+static void fill(kiln_code_t* code, const kiln_code_t* given,
+                 const kiln_code_options_t* options) {
+  char* at = (char*)&code->names[options->name_count];
+  memcpy(at, given->bytes.data, given->bytes.size);
+  code->bytes.data = (const uint8_t*)at;
+  at += given->bytes.size;
+  *at++ = 0;
+  code->name = put_text(&at, given->name);
+  code->arch = put_text(&at, given->arch);
+  for (uint32_t i = 0; i < options->name_count; i++) {
+    code->names[i].expression = put_text(&at, options->names[i].expression);
+    code->names[i].lowered = put_text(&at, options->names[i].lowered);
+  }
+}
+
+kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
+                                const kiln_code_options_t* options,
+                                kilni_keep_t keep, kiln_code_t** out_code) {
+  *out_code = NULL;
+  KILNI_RETURN_IF_ERROR(check_given(bytes, options));
+  kiln_code_t given = {0};
+  KILNI_RETURN_IF_ERROR(decide_format(bytes, options, &given.format));
+  given.bytes = bytes;
+  given.name = or_else(options->name, "code");
+  given.arch = or_else(options->arch, "");
+  given.producer_line = options->producer_line;
+  given.name_count = options->name_count;
+  given.allocator =
+      options->allocator ? *options->allocator : kiln_allocator_libc();
+  given.keep = keep;
+  given.block_bytes = block_size(&given, options);
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(given.allocator, given.block_bytes, &block));
+  kiln_code_t* code = block;
+  memcpy(code, &given, sizeof(given));
+  atomic_init(&code->references, 1);
+  fill(code, &given, options);
+  kilni_keep_retain(keep);
+  *out_code = code;
+  return NULL;
+}
+
+kiln_status_t kiln_code_create(kiln_bytes_view_t bytes,
+                               const kiln_code_options_t* options,
+                               kiln_code_t** out_code) {
+  KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
+  *out_code = NULL;
+  kiln_code_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_code_options_t",
+                                           sizeof(given), &given));
+  kilni_keep_t nobody = {NULL, NULL, NULL};
+  return kilni_code_create(bytes, &given, nobody, out_code);
+}
+
+void kiln_code_retain(kiln_code_t* code) {
+  if (code == NULL) return;
+  atomic_fetch_add_explicit(&code->references, 1, memory_order_relaxed);
+}
+
+void kiln_code_release(kiln_code_t* code) {
+  if (code == NULL) return;
+  if (atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) !=
+      1) {
+    return;
+  }
+  kilni_keep_t keep = code->keep;
+  kilni_free(code->allocator, code, code->block_bytes);
+  kilni_keep_release(keep);
+}
+
+// ---- What it says ----
+
+uint32_t kiln_code_format(const kiln_code_t* code) {
+  return code != NULL ? code->format : KILN_CODE_FORMAT_UNKNOWN;
+}
+
+kiln_bytes_view_t kiln_code_bytes(const kiln_code_t* code) {
+  kiln_bytes_view_t nothing = {NULL, 0};
+  return code != NULL ? code->bytes : nothing;
+}
+
+const char* kiln_code_name(const kiln_code_t* code) {
+  return code != NULL ? code->name : "";
+}
+
+const char* kiln_code_arch(const kiln_code_t* code) {
+  return code != NULL ? code->arch : "";
+}
+
+uint32_t kiln_code_producer_line(const kiln_code_t* code) {
+  return code != NULL ? code->producer_line : 0;
+}
+
+uint32_t kiln_code_lowered_count(const kiln_code_t* code) {
+  return code != NULL ? code->name_count : 0;
+}
+
+const kiln_code_name_t* kiln_code_lowered(const kiln_code_t* code,
+                                          uint32_t index) {
+  if (code == NULL || index >= code->name_count) return NULL;
+  return &code->names[index];
+}
+
+const char* kiln_code_lowered_name(const kiln_code_t* code,
+                                   const char* expression) {
+  if (code == NULL || expression == NULL) return NULL;
+  for (uint32_t i = 0; i < code->name_count; i++) {
+    if (strcmp(code->names[i].expression, expression) == 0) {
+      return code->names[i].lowered;
+    }
+  }
+  return NULL;
+}
