@@ -98,16 +98,17 @@ kiln_compat_spec_admits_line(const char* spec, uint32_t line, bool* out_admits);
 
 // What says a line, strongest first: value, enum, word, confidence, what it
 // is. A confidence of 0 proves nothing.
-#define KILN_COMPAT_SOURCES(X)                                             \
-  X(1, SYMBOL, "symbol", 7, "versioned symbols of the file")               \
-  X(2, TEXT, "text", 7, "the release text inside the file")                \
-  X(3, SIBLING, "sibling", 6, "the versioned name of a file beside it")    \
-  X(4, CALL, "call", 5, "the version call of the loaded library")          \
-  X(5, WHEEL, "wheel", 4, "the version of the owning wheel")               \
-  X(6, EXACT_PIN, "exact_pin", 3, "an exact pin of an installed toolkit")  \
-  X(7, HEADER, "header", 2, "the cuda.h of the same owner")                \
-  X(8, VERSION_FILE, "version_file", 1, "a version file of the same root") \
-  X(9, RANGE_PIN, "range_pin", 0, "a range pin that the version satisfies")
+#define KILN_COMPAT_SOURCES(X)                                              \
+  X(1, SYMBOL, "symbol", 7, "versioned symbols of the file")                \
+  X(2, TEXT, "text", 7, "the release text inside the file")                 \
+  X(3, SIBLING, "sibling", 6, "the versioned name of a file beside it")     \
+  X(4, CALL, "call", 5, "the version call of the loaded library")           \
+  X(5, WHEEL, "wheel", 4, "the version of the owning wheel")                \
+  X(6, EXACT_PIN, "exact_pin", 3, "an exact pin of an installed toolkit")   \
+  X(7, HEADER, "header", 2, "the cuda.h of the same owner")                 \
+  X(8, VERSION_FILE, "version_file", 1, "a version file of the same root")  \
+  X(9, RANGE_PIN, "range_pin", 0, "a range pin that the version satisfies") \
+  X(10, PACKAGE, "package", 4, "the version of the owning package")
 
 #define KILN_COMPAT_SOURCE_ENUM(value, name, word, confidence, text) \
   KILN_COMPAT_SOURCE_##name = value,
@@ -150,6 +151,18 @@ KILN_API kiln_compat_conclusion_t kiln_compat_line_conclude(
 // `text` stays NULL. Since 0.1.
 KILN_API kiln_compat_evidence_t
 kiln_compat_evidence_of_wheel(const char* name, const char* version);
+
+// The evidence in a package of conda or dpkg that owns a file: PACKAGE with the
+// line that its name ends with (NVIDIA's "cuda-nvrtc-12-9"), that stands in the
+// version of a package of Debian's source nvidia-cuda-toolkit
+// ("12.4.5.8~12.4.1-2"), to which what it asks of conda's `cuda-version` leaves
+// no other
+// (">=12.9,<12.10.0a0"), or that the version is where the package has the
+// toolkit's numbers (cuda-nvrtc 12.9.86); line 0 otherwise. `source` and
+// `toolkit` may be NULL or "". `text` stays NULL. Since 0.1.
+KILN_API kiln_compat_evidence_t
+kiln_compat_evidence_of_package(const char* name, const char* version,
+                                const char* source, const char* toolkit);
 
 // The evidence in one Requires-Dist line of an installed cuda-toolkit of
 // `toolkit_version`, which asks for `pin_name` with `specifier` ("<14,>=13.0",

@@ -3,6 +3,7 @@
 // compat: from evidence to a line.
 //
 // What a wheel's number proves is in compat_pins_gen.inc.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -98,6 +99,115 @@ kiln_compat_evidence_t kiln_compat_evidence_of_wheel(const char* name,
   }
   evidence.line = is_line_numbered(name) ? line_of_release(&parts)
                                          : line_of_pin(name, &parts);
+  return evidence;
+}
+
+// ---- Packages of conda and dpkg ----
+
+// "cuda-nvrtc-12-9" is of 12.9.
+static uint32_t line_of_name(const char* name) {
+  const char* dash[2] = {NULL, NULL};
+  for (const char* at = name; *at != '\0'; at++) {
+    if (*at != '-') continue;
+    dash[0] = dash[1];
+    dash[1] = at;
+  }
+  if (dash[0] == NULL) return 0;
+  char text[16];
+  size_t size = strlen(dash[0] + 1);
+  if (size >= sizeof(text)) return 0;
+  memcpy(text, dash[0] + 1, size + 1);
+  size_t at = (size_t)(dash[1] - dash[0] - 1);
+  text[at] = '.';
+  uint32_t line = 0;
+  return kiln_compat_line_parse(text, &line) ? line : 0;
+}
+
+// "11.1.1+~10.3.0.86~11.8.0-5~deb12u1" is of 11.8: what Debian builds of the
+// source nvidia-cuda-toolkit has the toolkit's release last, before its own.
+static uint32_t line_of_debian(const char* version) {
+  const char* end = strrchr(version, '-');
+  if (end == NULL) end = version + strlen(version);
+  const char* begin = end;
+  while (begin > version && begin[-1] != '~') begin--;
+  char text[32];
+  size_t size = (size_t)(end - begin);
+  if (size >= sizeof(text)) return 0;
+  memcpy(text, begin, size);
+  text[size] = '\0';
+  uint32_t line = 0;
+  bool is = strchr(text, '.') != NULL && kiln_compat_line_parse(text, &line);
+  return is ? line : 0;
+}
+
+static bool admits_minor(kiln_string_view_t spec, uint32_t major,
+                         uint32_t minor) {
+  char text[24];
+  snprintf(text, sizeof(text), "%u.%u", (unsigned)major, (unsigned)minor);
+  return kilni_spec_admits(spec, kilni_sv(text), true);
+}
+
+// The only line that a specifier leaves: 12.9 of ">=12.9,<12.10.0a0". conda's
+// bare "12.9.*" is "==12.9.*".
+static uint32_t line_of_toolkit(const char* toolkit) {
+  enum { FIRST_MAJOR = 11, LAST_MAJOR = 20, LAST_MINOR = 12 };
+  char text[128];
+  bool is_bare = toolkit[0] >= '0' && toolkit[0] <= '9';
+  int size = snprintf(text, sizeof(text), "%s%s", is_bare ? "==" : "", toolkit);
+  if (size <= 2 || (size_t)size >= sizeof(text)) return 0;
+  kiln_string_view_t spec = kilni_sv(text);
+  uint32_t line = 0;
+  for (uint32_t major = FIRST_MAJOR; major <= LAST_MAJOR; major++) {
+    for (uint32_t minor = 0; minor <= LAST_MINOR; minor++) {
+      if (!admits_minor(spec, major, minor)) continue;
+      if (line != 0) return 0;
+      line = kiln_compat_line_make(major, minor);
+    }
+  }
+  return line;
+}
+
+// True if a package of conda has the toolkit's numbers: "cuda-nvcc-tools" as
+// "cuda-nvcc".
+static bool is_line_numbered_package(const char* name) {
+  static const char* const names[] = {
+      "cuda-cudart",   "cuda-nvrtc",     "cuda-nvcc",
+      "cuda-nvvm",     "cuda-crt",       "cuda-cupti",
+      "cuda-culibos",  "cuda-cuobjdump", "cuda-nvdisasm",
+      "cuda-cuxxfilt", "cuda-opencl",    "cuda-sanitizer-api",
+      "cuda-nvtx",     "cuda-nvml-dev",  "cuda-profiler-api",
+      "cuda-tileiras", "cuda-nvprune",   "cuda-driver-dev",
+      "libnvjitlink",  "libnvfatbin",    "libnvptxcompiler",
+  };
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    size_t size = strlen(names[i]);
+    if (strncmp(name, names[i], size) == 0 &&
+        (name[size] == '\0' || name[size] == '-' || name[size] == '_')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+kiln_compat_evidence_t kiln_compat_evidence_of_package(const char* name,
+                                                       const char* version,
+                                                       const char* source,
+                                                       const char* toolkit) {
+  kiln_compat_evidence_t evidence = {KILN_COMPAT_SOURCE_PACKAGE, 0, NULL};
+  if (name == NULL || version == NULL) return evidence;
+  evidence.line = line_of_name(name);
+  if (evidence.line != 0) return evidence;
+  if (source != NULL && strcmp(source, "nvidia-cuda-toolkit") == 0) {
+    evidence.line = line_of_debian(version);
+    return evidence;
+  }
+  if (toolkit != NULL) evidence.line = line_of_toolkit(toolkit);
+  if (evidence.line != 0 || !is_line_numbered_package(name)) return evidence;
+  kilni_version_t parts;
+  if (kilni_version_parse(kilni_sv(version), KILNI_VERSION_LOCAL, &parts, NULL,
+                          NULL)) {
+    evidence.line = line_of_release(&parts);
+  }
   return evidence;
 }
 

@@ -51,6 +51,7 @@ void kilni_locate_reader_release(kilni_locate_reader_t* reader) {
     return;
   }
   kilni_facts_sites_deinit(reader);
+  kilni_facts_managers_deinit(reader);
   kilni_facts_store_deinit(&reader->store);
   kilni_mutex_deinit(&reader->mutex);
   kilni_free(reader->allocator, reader, sizeof(*reader));
@@ -94,7 +95,8 @@ static kiln_status_t take_paths(kilni_facts_read_t* read) {
 // need not look further.
 static bool is_told(const kilni_locate_facts_t* facts) {
   return facts->symbol.line != 0 || facts->sibling.line != 0 ||
-         facts->release.line != 0 || facts->owner != NULL;
+         facts->release.line != 0 || facts->owner != NULL ||
+         facts->package != NULL;
 }
 
 static kiln_status_t read_parts(kilni_facts_read_t* read) {
@@ -111,6 +113,9 @@ static kiln_status_t read_parts(kilni_facts_read_t* read) {
     KILNI_RETURN_IF_ERROR(
         kilni_facts_absorb(read, facts->path, kilni_facts_read_pins(read)));
   }
+  if (!verify && is_told(facts)) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_absorb(read, facts->path, kilni_facts_read_package(read)));
   if (!verify && is_told(facts)) return NULL;
   return kilni_facts_absorb(read, facts->path, kilni_facts_read_folders(read));
 }

@@ -25,6 +25,10 @@ enum {
   KILNI_FACTS_MAX_RECORD = 64 << 20,       // bytes of one RECORD
   KILNI_FACTS_MAX_RECORDS = 512 << 20,     // bytes of all RECORDs of a reader
   KILNI_FACTS_MAX_METADATA = 4 << 20,      // bytes of one METADATA
+  KILNI_FACTS_MAX_PACKAGE_RECORD = 16 << 20,  // bytes of one package's record
+  KILNI_FACTS_MAX_DPKG_STATUS = 64 << 20,     // bytes of dpkg's status
+  KILNI_FACTS_MAX_PACKAGE_BYTES = 256 << 20,  // of all those of a reader
+  KILNI_FACTS_MAX_PACKAGES = 1 << 18,  // entries of a folder of such records
   KILNI_FACTS_MAX_SITE_ENTRIES = 4 << 20,  // entries of one site-packages
   // Entries of a site-packages after which CHEAP gives up seeking an owner for
   // a file that says itself what line it is of.
@@ -95,6 +99,22 @@ typedef struct kilni_locate_owner_t {
   bool by_real_path;
 } kilni_locate_owner_t;
 
+enum { KILNI_PACKAGE_CONDA = 1, KILNI_PACKAGE_DPKG = 2 };
+
+// The package of conda or dpkg that a file belongs to. thread-safe
+//
+// A text is "" where the manager says nothing.
+typedef struct kilni_locate_package_t {
+  uint32_t manager;  // KILNI_PACKAGE_*
+  uint32_t reserved;
+  const char* name;            // "cuda-nvrtc", "libcudart12"
+  const char* version;         // "12.9.86", "12.4.127~12.4.1-2"
+  const char* source;          // dpkg: "nvidia-cuda-toolkit"
+  const char* source_version;  // dpkg: "12.4.1-2"
+  const char* toolkit;  // conda: what it asks of cuda-version, ">=12.9,<13"
+  const char* record;   // the file that lists the path
+} kilni_locate_package_t;
+
 // One Requires-Dist line of an installed `cuda-toolkit`. thread-safe
 typedef struct kilni_locate_pin_t {
   const char* toolkit_version;  // of the meta that asks: "13.0.3.0"
@@ -135,6 +155,10 @@ typedef struct kilni_locate_facts_t {
 
   // Who installed it; NULL: nobody who keeps a RECORD.
   const kilni_locate_owner_t* owner;
+  // The package of conda or dpkg that has it; NULL: none, it has an `owner`, or
+  // nobody asked yet. CHEAP asks conda alone, and only while nothing else
+  // tells.
+  const kilni_locate_package_t* package;
   // VERIFY: what the metas of its sites ask of `owner`, by its name.
   const kilni_locate_pin_t* pins;
   uint32_t pin_count;
@@ -142,7 +166,9 @@ typedef struct kilni_locate_facts_t {
   // True if the walk was made, so that no `header` means that there is none.
   bool walked;
   // CUDA_VERSION of the nearest cuda.h belongs to the owner of this file:
-  // both in one RECORD, or both in none and below one root.
+  // both in one RECORD, or both in none and below one root. Where that root is
+  // a distribution's /usr, both in packages of one source and version, if dpkg
+  // knows either.
   bool header_same_owner;
   kilni_locate_line_t header;        // cuda.h, CUDA_VERSION
   kilni_locate_line_t runtime;       // cuda_runtime_api.h, CUDART_VERSION

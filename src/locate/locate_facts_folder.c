@@ -415,6 +415,34 @@ static kiln_status_t is_conda(const kilni_facts_read_t* read, bool* out_is) {
   return NULL;
 }
 
+// In a distribution's /usr each piece has a package of its own, which one
+// source made all of.
+static kiln_status_t compare_packages(kilni_facts_read_t* read) {
+  kilni_locate_facts_t* facts = read->facts;
+  const char* header = facts->header.path;
+  const kilni_locate_package_t* its = NULL;
+  if (facts->package == NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_facts_dpkg_of(
+        read, facts->path, facts->real_path, &facts->package));
+  }
+  KILNI_RETURN_IF_ERROR(kilni_facts_dpkg_of(read, header, header, &its));
+  const kilni_locate_package_t* own = facts->package;
+  if (own == NULL && its == NULL) return NULL;
+  facts->header_same_owner =
+      own != NULL && its != NULL && strcmp(own->source, its->source) == 0 &&
+      strcmp(own->source_version, its->source_version) == 0;
+  if (its != NULL) facts->header_owner = its->name;
+  return NULL;
+}
+
+// True if the walk ended in a distribution's own folder.
+static bool is_in_usr(const kilni_facts_read_t* read) {
+  const char* root = read->facts->root;
+  size_t size = strlen(read->reader->system_root);
+  return root != NULL && strncmp(root, read->reader->system_root, size) == 0 &&
+         strcmp(root + size, "/usr") == 0;
+}
+
 static kiln_status_t compare_owners(kilni_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   if (facts->header.line == 0) return NULL;
@@ -433,7 +461,7 @@ static kiln_status_t compare_owners(kilni_facts_read_t* read) {
   bool conda;
   KILNI_RETURN_IF_ERROR(is_conda(read, &conda));
   facts->header_same_owner = !conda;
-  return NULL;
+  return !conda && is_in_usr(read) ? compare_packages(read) : NULL;
 }
 
 kiln_status_t kilni_facts_read_folders(kilni_facts_read_t* read) {

@@ -66,6 +66,9 @@ typedef struct kilni_facts_folder_t {
   struct kilni_facts_folder_t* next;
 } kilni_facts_folder_t;
 
+typedef struct kilni_facts_manager_t kilni_facts_manager_t;
+typedef struct kilni_facts_package_t kilni_facts_package_t;
+
 // Facts that were read.
 typedef struct kilni_facts_entry_t {
   uint64_t hash;
@@ -83,7 +86,9 @@ struct kilni_locate_reader_t {
   kilni_facts_folder_t* folders;
   kilni_facts_entry_t* entries;
   kilni_locate_driver_t* driver;
-  size_t record_bytes;  // of all RECORDs that were read
+  kilni_facts_manager_t* managers;
+  size_t record_bytes;   // of all RECORDs that were read
+  size_t package_bytes;  // of all records of packages
 };
 
 // One read while it is made.
@@ -135,6 +140,8 @@ bool kilni_facts_below(const char* path, const char* base, const char** out);
 
 kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read);
 kiln_status_t kilni_facts_read_owner(kilni_facts_read_t* read);
+// The package, unless there is an owner or it is known; dpkg's for VERIFY.
+kiln_status_t kilni_facts_read_package(kilni_facts_read_t* read);
 kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read);
 kiln_status_t kilni_facts_read_folders(kilni_facts_read_t* read);
 
@@ -152,6 +159,12 @@ kiln_status_t kilni_facts_list(kilni_locate_reader_t* reader,
 // The distribution of the same site that owns `path`; NULL: none.
 kiln_status_t kilni_facts_owner_of(kilni_facts_read_t* read, const char* path,
                                    const kilni_facts_dist_t** out_dist);
+// The package of dpkg that owns a file in either spelling; NULL: none.
+kiln_status_t kilni_facts_dpkg_of(kilni_facts_read_t* read, const char* path,
+                                  const char* real,
+                                  const kilni_locate_package_t** out_package);
+// Frees what of packages is not in the store.
+void kilni_facts_managers_deinit(kilni_locate_reader_t* reader);
 // Frees what of the sites is not in the store.
 void kilni_facts_sites_deinit(kilni_locate_reader_t* reader);
 

@@ -365,17 +365,16 @@ static kiln_string_view_t json_blanks(kiln_string_view_t text) {
   return text;
 }
 
-// One character that must be next, behind blanks.
-static bool json_cut(kiln_string_view_t* inout, char wanted) {
+bool kilni_json_cut(kiln_string_view_t* inout, char wanted) {
   *inout = json_blanks(*inout);
   if (inout->size == 0 || inout->data[0] != wanted) return false;
   *inout = skip(*inout, 1);
   return true;
 }
 
-static bool json_string(kiln_string_view_t* inout,
-                        kiln_string_view_t* out_text) {
-  if (!json_cut(inout, '"')) return false;
+bool kilni_json_string(kiln_string_view_t* inout,
+                       kiln_string_view_t* out_text) {
+  if (!kilni_json_cut(inout, '"')) return false;
   for (size_t at = 0; at < inout->size; at++) {
     char c = inout->data[at];
     if (c == '\n') return false;
@@ -390,9 +389,9 @@ static bool json_string(kiln_string_view_t* inout,
   return false;
 }
 
-// Skips one value. Brackets are only counted: what is skipped need not be
-// right, but must have an end.
-static bool json_skip(kiln_string_view_t* inout) {
+// Brackets are only counted: what is skipped need not be right, but must have
+// an end.
+bool kilni_json_skip(kiln_string_view_t* inout) {
   size_t depth = 0;
   do {
     *inout = json_blanks(*inout);
@@ -400,7 +399,7 @@ static bool json_skip(kiln_string_view_t* inout) {
     char c = inout->data[0];
     kiln_string_view_t text;
     if (c == '"') {
-      if (!json_string(inout, &text)) return false;
+      if (!kilni_json_string(inout, &text)) return false;
       continue;
     }
     if (c == '{' || c == '[') {
@@ -423,12 +422,13 @@ static bool json_skip(kiln_string_view_t* inout) {
 
 // Leaves `inout` at the value of `key` in the object that begins there.
 static bool json_enter(kiln_string_view_t* inout, const char* key) {
-  if (!json_cut(inout, '{')) return false;
+  if (!kilni_json_cut(inout, '{')) return false;
   for (;;) {
     kiln_string_view_t name;
-    if (!json_string(inout, &name) || !json_cut(inout, ':')) return false;
+    if (!kilni_json_string(inout, &name) || !kilni_json_cut(inout, ':'))
+      return false;
     if (kilni_sv_equal_cstr(name, key)) return true;
-    if (!json_skip(inout) || !json_cut(inout, ',')) return false;
+    if (!kilni_json_skip(inout) || !kilni_json_cut(inout, ',')) return false;
   }
 }
 
@@ -436,5 +436,5 @@ bool kilni_json_find(kiln_string_view_t text, const char* outer,
                      const char* inner, kiln_string_view_t* out_text) {
   *out_text = kilni_sv("");
   return json_enter(&text, outer) && json_enter(&text, inner) &&
-         json_string(&text, out_text);
+         kilni_json_string(&text, out_text);
 }

@@ -97,6 +97,13 @@ size_t kilni_name_normalise(kiln_string_view_t name, size_t capacity,
 
 // ---- JSON ----
 
+// Each cuts its part off the front of `inout`, behind blanks; false where
+// something else is next. A character; a string, with its escapes as they are;
+// any one value.
+bool kilni_json_cut(kiln_string_view_t* inout, char wanted);
+bool kilni_json_string(kiln_string_view_t* inout, kiln_string_view_t* out_text);
+bool kilni_json_skip(kiln_string_view_t* inout);
+
 // The text of the string at `outer`.`inner` of an object of objects, escapes
 // as they are; false where the text has none or is no JSON up to there.
 bool kilni_json_find(kiln_string_view_t text, const char* outer,

@@ -47,6 +47,17 @@ static void add_wheel(gather_t* gather, const kilni_locate_owner_t* owner) {
   add(gather, wheel.source, wheel.line, "wheel", text, NULL);
 }
 
+static void add_package(gather_t* gather,
+                        const kilni_locate_package_t* package) {
+  kiln_compat_evidence_t said = kiln_compat_evidence_of_package(
+      package->name, package->version, package->source, package->toolkit);
+  const char* manager =
+      package->manager == KILNI_PACKAGE_CONDA ? "conda" : "dpkg";
+  char text[512];
+  snprintf(text, sizeof(text), "%s %s", package->name, package->version);
+  add(gather, said.source, said.line, manager, text, NULL);
+}
+
 static void add_pins(gather_t* gather, const kilni_locate_facts_t* facts) {
   for (uint32_t i = 0; i < facts->pin_count; i++) {
     const kilni_locate_pin_t* pin = &facts->pins[i];
@@ -80,6 +91,7 @@ static void gather_all(gather_t* gather, const kilni_locate_facts_t* facts,
     add_wheel(gather, facts->owner);
     add_pins(gather, facts);
   }
+  if (facts->package != NULL) add_package(gather, facts->package);
   if (facts->header_same_owner) {
     add_file(gather, KILN_COMPAT_SOURCE_HEADER, "cuda.h", &facts->header);
   }
@@ -202,7 +214,8 @@ static const char* release_of(const kilni_locate_facts_t* facts) {
   if (facts->owner != NULL) return facts->owner->version;
   // "libcudart.so.13.0.96" says more than "libcudart.so.13".
   const char* text = facts->name_version;
-  return text != NULL && strchr(text, '.') != NULL ? text : "";
+  if (text != NULL && strchr(text, '.') != NULL) return text;
+  return facts->package != NULL ? facts->package->version : "";
 }
 
 static void make_fact(kiln_toolkit_item_t* item,

@@ -94,6 +94,55 @@ static void order_changes_nothing(void** state) {
   }
 }
 
+static void package(const char* name, const char* version, const char* source,
+                    const char* toolkit, uint32_t line) {
+  kiln_compat_evidence_t out =
+      kiln_compat_evidence_of_package(name, version, source, toolkit);
+  assert_int_equal(out.source, KILN_COMPAT_SOURCE_PACKAGE);
+  if (name != NULL && version != NULL && out.line != line) {
+    print_error("%s %s\n", name, version);
+  }
+  assert_int_equal(out.line, line);
+}
+
+static void packages(void** state) {
+  (void)state;
+  // NVIDIA's own have the line at the end of their names.
+  package("cuda-nvrtc-12-9", "12.9.86-1", "cuda-nvrtc", "", 12090);
+  package("libcublas-13-0", "13.1.0.3-1", NULL, NULL, 13000);
+  package("libcublas-dev-12-9", "12.9.1.4-1", "libcublas", "", 12090);
+  package("libcudnn9-cuda-12", "9.1.0-1", NULL, NULL, 0);
+  // Debian's have the toolkit's release in their version.
+  package("libcudart12", "12.4.127~12.4.1-2", "nvidia-cuda-toolkit", "", 12040);
+  package("libcublas11", "11.11.3.6~11.8.0-5~deb12u1", "nvidia-cuda-toolkit",
+          NULL, 11080);
+  package("libcurand10", "11.1.1+~10.3.0.86~11.8.0-5~deb12u1",
+          "nvidia-cuda-toolkit", NULL, 11080);
+  package("nvidia-cuda-toolkit-gcc", "11.8.0-5", "nvidia-cuda-toolkit", NULL,
+          11080);
+  package("libcublas12", "12.0.1.189~12.0.1-4build4", "nvidia-cuda-toolkit",
+          NULL, 12000);
+  package("libcublas11", "11-5", "nvidia-cuda-toolkit", NULL, 0);
+  package("libcublas11", "11.11.3.6~11.8.0-5", "somebody-elses", NULL, 0);
+  // conda's ask for one cuda-version.
+  package("libcublas", "12.9.1.4", "", ">=12.9,<12.10.0a0", 12090);
+  package("libcublas", "12.9.1.4", "", "12.9.*", 12090);
+  package("libcublas", "12.9.1.4", "", "==13.0", 13000);
+  package("libcublas", "12.9.1.4", "", ">=12,<13.0a0", 0);
+  package("libcublas", "12.9.1.4", "", ">=12.9", 0);
+  package("libcublas", "12.9.1.4", "", "12.9.* h1_0", 0);
+  package("libcublas", "12.9.1.4", "", "", 0);
+  // Its number is one where it has the toolkit's.
+  package("cuda-nvrtc", "12.9.86", "", "", 12090);
+  package("cuda-nvcc-tools", "12.9.86", "", ">=12,<13.0a0", 12090);
+  package("cuda-cudart_linux-64", "12.9.79", "", "", 12090);
+  package("cuda-nvrtcx", "12.9.79", "", "", 0);
+  package("cuda-nvrtc", "x", "", "", 0);
+  package("cuda-nvrtc", "12", "", "", 0);
+  package(NULL, "12.9.79", "", "", 0);
+  package("cuda-nvrtc", NULL, "", "", 0);
+}
+
 static void wheel(const char* name, const char* version, uint32_t line) {
   kiln_compat_evidence_t out = kiln_compat_evidence_of_wheel(name, version);
   assert_int_equal(out.source, KILN_COMPAT_SOURCE_WHEEL);
@@ -172,6 +221,7 @@ int main(void) {
       cmocka_unit_test(equals_that_disagree_leave_it_open),
       cmocka_unit_test(order_changes_nothing),
       cmocka_unit_test(wheels),
+      cmocka_unit_test(packages),
       cmocka_unit_test(pins),
       cmocka_unit_test(words),
   };
