@@ -18,7 +18,8 @@ CONTEXTS = ('NONE', 'FROM_STREAM', 'CURRENT')
 CAPTURES = ('SAFE', 'UNSAFE')
 EFFECTS = ('QUERY', 'CREATE', 'DESTROY', 'ACT')
 HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
-           'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM')
+           'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM',
+           'SESSION')
 
 
 class RowError(Exception):
@@ -29,12 +30,17 @@ class Library:
     """One table: its list of rows and what its thunks answer with."""
 
     def __init__(self, api, title, result, prefix, absent, handle='NONE',
-                 null_by_hand=(), not_counted=(), fake_by_hand=()):
+                 null_by_hand=(), not_counted=(), fake_by_hand=(),
+                 invalid='INPUT', null_guard=None, null_check=None):
         self.api, self.lower, self.title = api, api.lower(), title
         self.result = result
         self.success, self.absent = prefix + 'SUCCESS', absent
-        self.invalid = prefix + 'ERROR_INVALID_' + (
-            'VALUE' if api == 'CUDA' else 'INPUT')
+        self.invalid = prefix + 'ERROR_INVALID_' + invalid
+        # (condition, result): what a null thunk answers while that holds.
+        self.null_guard = null_guard
+        # (type, function): what a null thunk asks of each that goes in.
+        self.null_check = null_check
+        self.has_suffix = api in ('CUDA', 'NVML')
         self.handle = handle  # of every CREATE and DESTROY; the driver's
         self.null_by_hand = null_by_hand  # rows say it for each
         self.not_counted = not_counted    # by the fault wrapper
@@ -54,7 +60,7 @@ class Param:
     """One parameter: its way (IN, OUT ...), its pointee or value type, name."""
 
     ONE = ('TEXT', 'OUT_TEXT')
-    TWO = ('IN', 'MADE', 'ENDED', 'ENDED_AT', 'OUT', 'POINTER')
+    TWO = ('IN', 'MADE', 'ENDED', 'ENDED_AT', 'OUT', 'INOUT', 'POINTER')
     SIZED = ('OUT_CHARS', 'FROM_BYTES', 'TO_BYTES')
     LISTS = ('LIST', 'OUT_LIST')
 
@@ -77,6 +83,7 @@ class Param:
             'OUT_CHARS': 'char*', 'FROM_BYTES': 'const void*',
             'TO_BYTES': 'void*', 'IN': self.type, 'ENDED': self.type,
             'MADE': f'{self.type}*', 'OUT': f'{self.type}*',
+            'INOUT': f'{self.type}*',
             'ENDED_AT': f'{self.type}*',
             'POINTER': f'{self.type}*', 'LIST': f'const {self.type}*',
             'OUT_LIST': f'{self.type}*'}[self.way]
@@ -94,8 +101,11 @@ class Row:
             (self.name, self.suffix, self.version, self.need, self.context,
              self.capture, self.effect, self.handle, self.feature) = fields
         else:
-            (self.name, self.version, self.need, self.effect,
-             self.feature) = fields
+            fields = list(fields)
+            self.name = fields.pop(0)
+            if library.has_suffix:
+                self.suffix = fields.pop(0)
+            self.version, self.need, self.effect, self.feature = fields
             if self.effect in ('CREATE', 'DESTROY'):
                 self.handle = library.handle
         self.params = []
@@ -169,7 +179,7 @@ def read_rows(library, path):
             depth += {'(': 1, ')': -1}.get(text[end], 0)
             end += 1
         fields = split_args(' '.join(text[at:end - 1].split()))
-        count = 9 if library.api == 'CUDA' else 5
+        count = 9 if library.api == 'CUDA' else 5 + library.has_suffix
         params = re.findall(r'([A-Z_]+)\(([^()]*)\)', ', '.join(fields[count:]))
         fields = [f.strip('"') for f in fields[:count]]
         library.rows.append(Row(library, fields,
@@ -229,14 +239,42 @@ def absent_thunks(libraries):
 # ---- Trace ----
 
 SIGNED = ('int', 'kiln_cu_device_t')
-UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short', 'size_t',
-            'uint64_t', 'kiln_cu_limit_t', 'kiln_cu_function_attribute_t',
+UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
+            'unsigned long', 'unsigned long long', 'size_t', 'uint64_t', 'kiln_cu_limit_t', 'kiln_cu_function_attribute_t',
             'kiln_cu_pointer_attribute_t', 'kiln_cu_jit_option_t',
             'kiln_cu_proc_address_query_t')
-POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_cu_context_t', 'kiln_cu_stream_t',
+POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvml_device_t',
+            'kiln_cu_context_t', 'kiln_cu_stream_t',
             'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t')
 FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t',
              'kiln_nvrtc_flow_fn_t')
+# Structs of which a line shows members: name, type; 'text' is an array of char.
+FIELDS = {
+    'kiln_nvml_pci_t': (('address', 'text'),),
+    'kiln_nvml_memory_t': (('total', 'size_t'), ('used', 'size_t')),
+    'kiln_nvml_memory_v2_t': (('total', 'size_t'), ('reserved', 'size_t'),
+                              ('used', 'size_t')),
+    'kiln_nvml_temperature_t': (('celsius', 'int'),),
+    'kiln_nvml_bar1_t': (('total', 'size_t'), ('used', 'size_t')),
+    'kiln_nvml_utilization_t': (('gpu', 'unsigned int'),
+                                ('memory', 'unsigned int')),
+    'kiln_nvml_attributes_t': (('multiprocessors', 'unsigned int'),
+                               ('memory_mib', 'size_t')),
+}
+
+
+def say_fields(kind, value):
+    said = [f'kilni_trace_text(&line, "{name}", {value}->{name});'
+            if of == 'text' else say(of, f'{value}->{name}', name)
+            for name, of in FIELDS[kind]]
+    return '{ ' + ' '.join(said) + ' }'
+
+
+def say_at(kind, value, name):
+    """What a pointer leads to, if it is one."""
+    text = (say_fields(kind, value) if kind in FIELDS else
+            say(kind, f'*{value}', name))
+    return f'if ({value} != NULL) {text}'
 
 
 def say(kind, value, name):
@@ -267,17 +305,15 @@ def trace_thunk(row):
         if p.way in ('IN', 'ENDED'):
             before.append(say(p.type, p.name, p.name))
         elif p.way == 'ENDED_AT':
-            before.append(f'if ({p.name} != NULL) ' +
-                          say(p.type, f'*{p.name}', p.name))
+            before.append(say_at(p.type, p.name, p.name))
         elif p.way == 'TEXT':
             before.append(f'kilni_trace_text(&line, "{p.name}", {p.name});')
         elif p.way in ('FROM_BYTES', 'TO_BYTES', 'POINTER', 'LIST',
                        'OUT_LIST'):
             before.append('kilni_trace_address(&line, "%s", (uintptr_t)%s);' %
                           (p.name, p.name))
-        elif p.way in ('MADE', 'OUT'):
-            after.append(f'if ({p.name} != NULL) ' +
-                         say(p.type, f'*{p.name}', p.name))
+        elif p.way in ('MADE', 'OUT', 'INOUT'):
+            after.append(say_at(p.type, p.name, p.name))
         elif p.way == 'OUT_TEXT':
             after.append(f'if ({p.name} != NULL) '
                          f'kilni_trace_text(&line, "{p.name}", *{p.name});')
@@ -354,6 +390,14 @@ def fault_thunks(library):
 def null_thunk(row):
     library = row.library
     body, used, answer = [], set(), library.success
+    if library.null_guard:
+        body.append('if (%s) return %s;' % library.null_guard)
+    for p in row.params:
+        if library.null_check and (p.way, p.type) == ('IN',
+                                                      library.null_check[0]):
+            used.add(p.name)
+            body.append(f'if (!{library.null_check[1]}({p.name})) '
+                        f'return {library.invalid};')
     for p in row.params:
         if p.way == 'MADE':
             used.add(p.name)
@@ -417,10 +461,21 @@ def null_thunks(library):
 # Struct types cannot be the same in two headers: there the signature is
 # compared with our name replaced, and the struct itself field by field.
 STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
-           'kiln_cu_launch_config_t': 'CUlaunchConfig'}
+           'kiln_cu_launch_config_t': 'CUlaunchConfig',
+           'kiln_nvml_pci_t': 'nvmlPciInfo_t',
+           'kiln_nvml_memory_t': 'nvmlMemory_t',
+           'kiln_nvml_memory_v2_t': 'nvmlMemory_v2_t',
+           'kiln_nvml_temperature_t': 'nvmlTemperature_t',
+           'kiln_nvml_bar1_t': 'nvmlBAR1Memory_t',
+           'kiln_nvml_utilization_t': 'nvmlUtilization_t',
+           'kiln_nvml_process_t': 'nvmlProcessInfo_t',
+           'kiln_nvml_process_sample_t': 'nvmlProcessUtilizationSample_t',
+           'kiln_nvml_attributes_t': 'nvmlDeviceAttributes_t',
+           'kiln_nvml_field_t': 'nvmlFieldValue_t'}
 
 
-def abi_check_of_driver(row):
+def compared_type(row):
+    """The name of a row's type with NVIDIA's structs, and its declaration."""
     ours, text = f'kilni_{row.name}_fn_t', ''
     signature = row.signature()
     for mine, theirs in STRUCTS.items():
@@ -428,12 +483,18 @@ def abi_check_of_driver(row):
             ours = f'compared_{row.name}_fn_t'
             signature = signature.replace(mine, theirs)
             text = f'typedef {row.result()} (*{ours})({signature});\n'
+    return ours, text
+
+
+def abi_check_of_driver(row):
+    ours, text = compared_type(row)
     return (f'#if CUDA_VERSION >= {row.version}\n{text}'
             f'SAME_TYPE({ours}, PFN_{row.name}_v{row.version});\n#endif\n')
 
 
 def abi_check_of_library(row):
-    text = f'SAME_TYPE(kilni_{row.name}_fn_t, __typeof__(&{row.name}));\n'
+    ours, text = compared_type(row)
+    text += f'SAME_TYPE({ours}, __typeof__(&{row.name}{row.suffix}));\n'
     if int(row.version) <= 12000:
         return text
     return (f'#if TEST_{row.library.api}_VERSION >= {row.version}\n{text}'
@@ -463,8 +524,10 @@ def fakes(libraries):
             if row.says or row.name in library.fake_by_hand:
                 continue
             symbol = ''
+            if library.has_suffix:
+                symbol = f'{row.name}{row.suffix}, '
             if library.api == 'CUDA':
-                symbol = f'{row.name}{row.suffix}, {row.version}, '
+                symbol += f'{row.version}, '
             unused_names = ' '.join(f'(void){p.name};' for p in row.params)
             out.append(f'#if {row.version} <= FAKE_VERSION\n'
                        f'FAKE_{library.api}_ROW({row.name}, {symbol}'
@@ -485,9 +548,9 @@ def reference(libraries):
            '<!-- Generated by tools/gen_tables.py from src/table/*_rows.inc: '
            'never edit it. -->\n\n'
            '# The entry points that Kiln calls\n\n'
-           'Kiln links no CUDA library. It opens the driver and NVRTC at run '
-           'time and takes\nexactly these entry points from them, each with '
-           'one pinned signature.\n\n'
+           'Kiln links no CUDA library. It opens the driver, NVRTC and NVML at '
+           'run time and\ntakes exactly these entry points from them, each '
+           'with one pinned signature.\n\n'
            '## The CUDA driver\n\n'
            '*Symbol* is the export with the pinned signature, *since* the '
            'CUDA version that\nbrought it. A driver without a *required* row '
@@ -510,7 +573,7 @@ def reference(libraries):
                    'Effect | Without it |\n|---|---|---|---|---|\n')
         for row in library.rows:
             version = int(row.version)
-            out.append(f'| `{row.name}` | '
+            out.append(f'| `{row.name}{row.suffix}` | '
                        f'{version // 1000}.{version % 1000 // 10} | '
                        f'{yes(row.need)} | {yes(row.effect)} | '
                        f'{row.feature and "no " + row.feature} |\n')
@@ -523,7 +586,7 @@ def make_libraries():
     return [
         Library(
             'CUDA', 'The CUDA driver', 'kiln_cu_result_t', 'KILN_CU_',
-            'KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER',
+            'KILN_CU_ERROR_CALL_REQUIRES_NEWER_DRIVER', invalid='VALUE',
             null_by_hand=(
                 'cuDriverGetVersion', 'cuGetErrorName', 'cuGetErrorString',
                 'cuGetProcAddress', 'cuDeviceGet', 'cuDeviceGetCount',
@@ -555,6 +618,32 @@ def make_libraries():
                 'nvrtcGetProgramLogSize', 'nvrtcGetProgramLog',
                 'nvrtcGetLoweredName'),
             fake_by_hand=('nvrtcVersion', 'nvrtcGetNumSupportedArchs')),
+        Library(
+            'NVML', 'NVML, the management library', 'kiln_nvml_result_t',
+            'KILN_NVML_', 'KILN_NVML_ERROR_FUNCTION_NOT_FOUND',
+            handle='SESSION', invalid='ARGUMENT',
+            null_guard=('!null_is_open()',
+                        'KILN_NVML_ERROR_UNINITIALIZED'),
+            null_check=('kiln_nvml_device_t', 'null_is_device'),
+            null_by_hand=(
+                'nvmlInit', 'nvmlShutdown', 'nvmlErrorString',
+                'nvmlSystemGetDriverVersion', 'nvmlSystemGetNVMLVersion',
+                'nvmlSystemGetCudaDriverVersion', 'nvmlDeviceGetCount',
+                'nvmlDeviceGetHandleByIndex', 'nvmlDeviceGetHandleByUUID',
+                'nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetName',
+                'nvmlDeviceGetUUID', 'nvmlDeviceGetPciInfo',
+                'nvmlDeviceGetCudaComputeCapability',
+                'nvmlDeviceGetMemoryInfo', 'nvmlDeviceGetMemoryInfo_v2',
+                'nvmlDeviceGetTemperatureV',
+                'nvmlDeviceGetComputeRunningProcesses',
+                'nvmlDeviceGetGraphicsRunningProcesses',
+                'nvmlDeviceGetMPSComputeRunningProcesses',
+                'nvmlDeviceGetProcessUtilization',
+                'nvmlDeviceGetNvLinkState', 'nvmlDeviceGetFieldValues',
+                'nvmlDeviceGetMigDeviceHandleByIndex',
+                'nvmlDeviceGetDeviceHandleFromMigDeviceHandle'),
+            fake_by_hand=('nvmlInit', 'nvmlShutdown',
+                          'nvmlSystemGetDriverVersion')),
     ]
 
 

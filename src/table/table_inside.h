@@ -13,6 +13,8 @@
 
 // INCOMPATIBLE naming every REQUIRED row that an NVRTC lacks.
 kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table);
+// The same of an NVML.
+kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table);
 
 // A place of the trace wrapper. Written at install. thread-compatible
 typedef struct kilni_trace_slot_t {
@@ -70,6 +72,7 @@ typedef struct kilni_null_state_t {
 typedef struct kilni_table_state_t {
   KILNI_WRAPPED(cuda);
   KILNI_WRAPPED(nvrtc);
+  KILNI_WRAPPED(nvml);
   kilni_null_state_t null;
 } kilni_table_state_t;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: results of the driver and of NVRTC as statuses.
+// table: results of the driver, of NVRTC and of NVML as statuses.
 #include "table/table.h"
 
-// One row of cuda_results.inc or nvrtc_results.inc. thread-safe
+// One row of a file *_results.inc. thread-safe
 typedef struct result_row_t {
   uint32_t number;
   kiln_status_code_t code;
@@ -26,6 +26,14 @@ static const result_row_t nvrtc_results[] = {
   {number, KILN_STATUS_##status, false, "NVRTC_ERROR_" #name, fix},
 #include "table/nvrtc_results.inc"
 #undef KILNI_NVRTC_RESULT
+};
+
+static const result_row_t nvml_results[] = {
+    {0, KILN_STATUS_OK, false, "NVML_SUCCESS", ""},
+#define KILNI_NVML_RESULT(name, number, status, fix) \
+  {number, KILN_STATUS_##status, false, "NVML_ERROR_" #name, fix},
+#include "table/nvml_results.inc"
+#undef KILNI_NVML_RESULT
 };
 
 static const char* const attribute_names[] = {
@@ -75,6 +83,11 @@ const char* kilni_cuda_attribute_name(kiln_cu_device_attribute_t attribute) {
 
 const char* kilni_nvrtc_result_name(kiln_nvrtc_result_t result) {
   const result_row_t* row = find(nvrtc_results, LENGTH(nvrtc_results), result);
+  return row != NULL ? row->name : NULL;
+}
+
+const char* kilni_nvml_result_name(kiln_nvml_result_t result) {
+  const result_row_t* row = find(nvml_results, LENGTH(nvml_results), result);
   return row != NULL ? row->name : NULL;
 }
 
@@ -136,4 +149,28 @@ kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
   return kilni_status_with_fix(
       status, "this is NVRTC %d.%d from \"%s\"; a newer one may do better",
       table->major, table->minor, table->origin);
+}
+
+kiln_status_t kilni_nvml_status(const kiln_nvml_table_t* table,
+                                kiln_nvml_result_t result, const char* call,
+                                const char* room, const char* file, int line) {
+  if (result == KILN_NVML_SUCCESS) return NULL;
+  if (result == KILN_NVML_ERROR_MEMORY) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  const result_row_t* row = find(nvml_results, LENGTH(nvml_results), result);
+  const char* name = row != NULL ? row->name : NULL;
+  if (name == NULL && table != NULL) name = table->nvmlErrorString(result);
+  if (name == NULL) name = "unknown result";
+  const kiln_status_code_t code =
+      row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
+  kiln_status_t status = kilni_status_make(
+      code, room, file, line, "the NVML call \"%s\" gave %s (%s)", call, name,
+      kiln_status_code_text(code));
+  status = kilni_status_with_native(status, "nvml", result, name);
+  if (row != NULL && row->fix[0] != '\0') {
+    return kilni_status_with_fix(status, "%s", row->fix);
+  }
+  return kilni_status_with_fix(
+      status, "see whether `nvidia-smi` says the same; it asks NVML too");
 }

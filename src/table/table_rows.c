@@ -32,30 +32,41 @@ static const kilni_table_row_t cuda_rows[] = {
 };
 #undef KILNI_CUDA_ROW
 
-enum {
-  KILNI_MAKES_QUERY = KILNI_HANDLE_NONE,
-  KILNI_MAKES_ACT = KILNI_HANDLE_NONE,
-  KILNI_MAKES_CREATE = KILNI_HANDLE_PROGRAM,
-  KILNI_MAKES_DESTROY = KILNI_HANDLE_PROGRAM
-};
-#define KILNI_NVRTC_ROW(name, version, need, effect, feature, ...) \
-  {#name,                                                          \
-   #name,                                                          \
-   feature,                                                        \
-   version,                                                        \
-   KILNI_NEED_##need,                                              \
-   KILNI_CONTEXT_NONE,                                             \
-   KILNI_CAPTURE_SAFE,                                             \
-   KILNI_EFFECT_##effect,                                          \
-   KILNI_MAKES_##effect,                                           \
+// A row of a library that makes one kind of handle, and asks for no context.
+#define LIBRARY_ROW(name, symbol, version, need, effect, feature, handle) \
+  {name,                                                                  \
+   symbol,                                                                \
+   feature,                                                               \
+   version,                                                               \
+   KILNI_NEED_##need,                                                     \
+   KILNI_CONTEXT_NONE,                                                    \
+   KILNI_CAPTURE_SAFE,                                                    \
+   KILNI_EFFECT_##effect,                                                 \
+   KILNI_EFFECT_##effect == KILNI_EFFECT_CREATE ||                        \
+           KILNI_EFFECT_##effect == KILNI_EFFECT_DESTROY                  \
+       ? (handle)                                                         \
+       : KILNI_HANDLE_NONE,                                               \
    {0, 0, 0}},
+
+#define KILNI_NVRTC_ROW(name, version, need, effect, feature, ...) \
+  LIBRARY_ROW(#name, #name, version, need, effect, feature,        \
+              KILNI_HANDLE_PROGRAM)
 static const kilni_table_row_t nvrtc_rows[] = {
 #include "table/nvrtc_rows.inc"
 };
 #undef KILNI_NVRTC_ROW
 
+#define KILNI_NVML_ROW(name, suffix, version, need, effect, feature, ...) \
+  LIBRARY_ROW(#name, #name suffix, version, need, effect, feature,        \
+              KILNI_HANDLE_SESSION)
+static const kilni_table_row_t nvml_rows[] = {
+#include "table/nvml_rows.inc"
+};
+#undef KILNI_NVML_ROW
+
 _Static_assert(KILNI_CUDA_ROW_COUNT <= 128, "the presence bits have room");
 _Static_assert(KILNI_NVRTC_ROW_COUNT <= 64, "the presence bits have room");
+_Static_assert(KILNI_NVML_ROW_COUNT <= 128, "the presence bits have room");
 
 const kilni_table_row_t* kilni_cuda_row(kilni_cuda_row_id_t row) {
   return &cuda_rows[row];
@@ -63,6 +74,10 @@ const kilni_table_row_t* kilni_cuda_row(kilni_cuda_row_id_t row) {
 
 const kilni_table_row_t* kilni_nvrtc_row(kilni_nvrtc_row_id_t row) {
   return &nvrtc_rows[row];
+}
+
+const kilni_table_row_t* kilni_nvml_row(kilni_nvml_row_id_t row) {
+  return &nvml_rows[row];
 }
 
 // ---- Tables ----
@@ -89,6 +104,14 @@ void kilni_nvrtc_table_init(kiln_nvrtc_table_t* table, const char* provider,
   fill_nvrtc_absent(table);
 }
 
+void kilni_nvml_table_init(kiln_nvml_table_t* table, const char* provider,
+                           const char* origin) {
+  memset(table, 0, sizeof(*table));
+  set_provider(table->provider, sizeof(table->provider), provider);
+  table->origin = origin;
+  fill_nvml_absent(table);
+}
+
 static void mark(uint64_t* words, unsigned bit, bool present) {
   const uint64_t mask = UINT64_C(1) << (bit % 64);
   if (present) {
@@ -105,6 +128,11 @@ void kilni_cuda_mark(kiln_cuda_table_t* table, kilni_cuda_row_id_t row,
 
 void kilni_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
                       bool present) {
+  mark(table->present, (unsigned)row, present);
+}
+
+void kilni_nvml_mark(kiln_nvml_table_t* table, kilni_nvml_row_id_t row,
+                     bool present) {
   mark(table->present, (unsigned)row, present);
 }
 
@@ -163,7 +191,20 @@ kiln_status_t kilni_nvrtc_need(const kiln_nvrtc_table_t* table,
       "install a newer NVRTC, e.g. `pip install nvidia-cuda-nvrtc`");
 }
 
-// A table of either kind, to look for what it lacks. thread-compatible
+kiln_status_t kilni_nvml_need(const kiln_nvml_table_t* table,
+                              kilni_nvml_row_id_t row) {
+  if (kilni_nvml_has(table, row)) return NULL;
+  const kilni_table_row_t* columns = kilni_nvml_row(row);
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "the NVML \"%s\" does not tell %s (it lacks %s)",
+                 table->origin,
+                 columns->feature[0] != '\0' ? columns->feature : columns->name,
+                 columns->symbol),
+      "install an NVIDIA driver of release %u or newer, where this GPU has one",
+      release_of(columns->version));
+}
+
+// A table of any kind, to look for what it lacks. thread-compatible
 typedef struct missing_t {
   const kilni_table_row_t* rows;
   uint32_t count;
@@ -241,4 +282,21 @@ kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table) {
       status,
       "install the NVRTC of CUDA 12.0 or newer, e.g. `pip install "
       "nvidia-cuda-nvrtc`");
+}
+
+static bool nvml_has(const void* table, uint32_t row) {
+  return kilni_nvml_has(table, (kilni_nvml_row_id_t)row);
+}
+
+kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
+  const missing_t missing = {nvml_rows, KILNI_NVML_ROW_COUNT, nvml_has, table};
+  const uint32_t count = count_missing(missing);
+  if (count == 0) return NULL;
+  kiln_status_t status =
+      KILNI_FAIL(INCOMPATIBLE,
+                 "the NVML \"%s\" lacks %u of the entry points that Kiln needs",
+                 table->origin, count);
+  status = annotate_missing(status, missing);
+  return kilni_status_with_fix(
+      status, "install an NVIDIA driver of release 525 (CUDA 12.0) or newer");
 }

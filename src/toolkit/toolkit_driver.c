@@ -59,7 +59,7 @@ static kiln_status_t take_release(kiln_toolkit_t* toolkit, const char* libcuda,
   }
   char asked[KILNI_TOOLKIT_RELEASE_BYTES];
   KILNI_RETURN_IF_ERROR(
-      kilni_nvml_release_ask(&toolkit->host, sizeof(asked), asked));
+      kilni_nvml_release_ask(&toolkit->host, NULL, sizeof(asked), asked));
   set_release(driver, asked[0] != 0 ? asked : facts->library_release);
   return NULL;
 }

@@ -22,12 +22,24 @@
 #if defined(TEST_HAVE_NVRTC_H)
 #include <nvrtc.h>
 #endif
+#if defined(TEST_HAVE_NVML_H)
+#define NVML_NO_UNVERSIONED_FUNC_DEFS 1
+#include <nvml.h>
+// The header says no more than the major version: of 13, rows as new as 13.0
+// are compared, of 12 those as new as 12.0.
+#define TEST_NVML_VERSION (NVML_API_VERSION * 1000)
+// A row may be one that NVIDIA would rather see replaced.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
 
 #define SAME_TYPE(ours, theirs)                              \
   _Static_assert(__builtin_types_compatible_p(ours, theirs), \
                  #ours " is not " #theirs)
 #define SAME_VALUE(ours, theirs) \
   _Static_assert((long long)(ours) == (long long)(theirs), #ours)
+#define SAME_FIELD(ours, field, theirs, their_field)                \
+  SAME_VALUE(offsetof(ours, field), offsetof(theirs, their_field)); \
+  SAME_VALUE(sizeof(((ours*)0)->field), sizeof(((theirs*)0)->their_field))
 
 #include "abi_check_gen.inc"
 
@@ -56,9 +68,6 @@ SAME_VALUE(sizeof(kiln_cu_launch_attribute_t), sizeof(CUlaunchAttribute));
 SAME_VALUE(sizeof(kiln_cu_launch_config_t), sizeof(CUlaunchConfig));
 SAME_VALUE(_Alignof(kiln_cu_launch_config_t), _Alignof(CUlaunchConfig));
 SAME_VALUE(_Alignof(kiln_cu_launch_attribute_t), _Alignof(CUlaunchAttribute));
-#define SAME_FIELD(ours, field, theirs, their_field)                \
-  SAME_VALUE(offsetof(ours, field), offsetof(theirs, their_field)); \
-  SAME_VALUE(sizeof(((ours*)0)->field), sizeof(((theirs*)0)->their_field))
 SAME_FIELD(kiln_cu_launch_attribute_t, id, CUlaunchAttribute, id);
 SAME_FIELD(kiln_cu_launch_attribute_t, value, CUlaunchAttribute, value);
 SAME_FIELD(kiln_cu_launch_config_t, grid_x, CUlaunchConfig, gridDimX);
@@ -210,6 +219,102 @@ SAME_TYPE(kiln_nvrtc_result_t, nvrtcResult);
 #endif
 #endif  // TEST_HAVE_NVRTC_H
 
+#if defined(TEST_HAVE_NVML_H)
+SAME_TYPE(kiln_nvml_device_t, nvmlDevice_t);
+SAME_TYPE(kiln_nvml_result_t, nvmlReturn_t);
+#define SAME_SIZE(ours, theirs)             \
+  SAME_VALUE(sizeof(ours), sizeof(theirs)); \
+  SAME_VALUE(_Alignof(ours), _Alignof(theirs))
+SAME_SIZE(kiln_nvml_pci_t, nvmlPciInfo_t);
+SAME_FIELD(kiln_nvml_pci_t, legacy_address, nvmlPciInfo_t, busIdLegacy);
+SAME_FIELD(kiln_nvml_pci_t, domain, nvmlPciInfo_t, domain);
+SAME_FIELD(kiln_nvml_pci_t, device_id, nvmlPciInfo_t, pciDeviceId);
+SAME_FIELD(kiln_nvml_pci_t, subsystem_id, nvmlPciInfo_t, pciSubSystemId);
+SAME_FIELD(kiln_nvml_pci_t, address, nvmlPciInfo_t, busId);
+SAME_SIZE(kiln_nvml_memory_t, nvmlMemory_t);
+SAME_FIELD(kiln_nvml_memory_t, free, nvmlMemory_t, free);
+SAME_FIELD(kiln_nvml_memory_t, used, nvmlMemory_t, used);
+SAME_SIZE(kiln_nvml_memory_v2_t, nvmlMemory_v2_t);
+SAME_FIELD(kiln_nvml_memory_v2_t, reserved, nvmlMemory_v2_t, reserved);
+SAME_FIELD(kiln_nvml_memory_v2_t, free, nvmlMemory_v2_t, free);
+SAME_FIELD(kiln_nvml_memory_v2_t, used, nvmlMemory_v2_t, used);
+SAME_VALUE(KILN_NVML_MEMORY_V2, nvmlMemory_v2);
+SAME_SIZE(kiln_nvml_bar1_t, nvmlBAR1Memory_t);
+SAME_FIELD(kiln_nvml_bar1_t, free, nvmlBAR1Memory_t, bar1Free);
+SAME_FIELD(kiln_nvml_bar1_t, used, nvmlBAR1Memory_t, bar1Used);
+SAME_SIZE(kiln_nvml_utilization_t, nvmlUtilization_t);
+SAME_FIELD(kiln_nvml_utilization_t, memory, nvmlUtilization_t, memory);
+SAME_SIZE(kiln_nvml_process_t, nvmlProcessInfo_t);
+SAME_FIELD(kiln_nvml_process_t, used_bytes, nvmlProcessInfo_t, usedGpuMemory);
+SAME_FIELD(kiln_nvml_process_t, gpu_instance, nvmlProcessInfo_t, gpuInstanceId);
+SAME_SIZE(kiln_nvml_process_sample_t, nvmlProcessUtilizationSample_t);
+SAME_FIELD(kiln_nvml_process_sample_t, timestamp,
+           nvmlProcessUtilizationSample_t, timeStamp);
+SAME_FIELD(kiln_nvml_process_sample_t, sm, nvmlProcessUtilizationSample_t,
+           smUtil);
+SAME_FIELD(kiln_nvml_process_sample_t, decoder, nvmlProcessUtilizationSample_t,
+           decUtil);
+SAME_SIZE(kiln_nvml_attributes_t, nvmlDeviceAttributes_t);
+SAME_FIELD(kiln_nvml_attributes_t, gpu_slices, nvmlDeviceAttributes_t,
+           gpuInstanceSliceCount);
+SAME_FIELD(kiln_nvml_attributes_t, memory_mib, nvmlDeviceAttributes_t,
+           memorySizeMB);
+SAME_SIZE(kiln_nvml_field_t, nvmlFieldValue_t);
+SAME_FIELD(kiln_nvml_field_t, scope, nvmlFieldValue_t, scopeId);
+SAME_FIELD(kiln_nvml_field_t, timestamp, nvmlFieldValue_t, timestamp);
+SAME_FIELD(kiln_nvml_field_t, latency, nvmlFieldValue_t, latencyUsec);
+SAME_FIELD(kiln_nvml_field_t, type, nvmlFieldValue_t, valueType);
+SAME_FIELD(kiln_nvml_field_t, result, nvmlFieldValue_t, nvmlReturn);
+SAME_FIELD(kiln_nvml_field_t, value, nvmlFieldValue_t, value);
+#define KILNI_NVML_RESULT(name, number, status, fix) \
+  SAME_VALUE(KILN_NVML_ERROR_##name, NVML_ERROR_##name);
+#if TEST_NVML_VERSION >= 13000
+SAME_SIZE(kiln_nvml_temperature_t, nvmlTemperature_t);
+SAME_FIELD(kiln_nvml_temperature_t, sensor, nvmlTemperature_t, sensorType);
+SAME_FIELD(kiln_nvml_temperature_t, celsius, nvmlTemperature_t, temperature);
+SAME_VALUE(KILN_NVML_TEMPERATURE_V1, nvmlTemperature_v1);
+#include "table/nvml_results.inc"
+#endif
+#undef KILNI_NVML_RESULT
+#define SAME_NVML(name) SAME_VALUE(KILN_NVML_##name, NVML_##name)
+SAME_NVML(TEMPERATURE_GPU);
+SAME_NVML(TEMPERATURE_THRESHOLD_SHUTDOWN);
+SAME_NVML(TEMPERATURE_THRESHOLD_SLOWDOWN);
+SAME_NVML(CLOCK_GRAPHICS);
+SAME_NVML(CLOCK_SM);
+SAME_NVML(CLOCK_MEM);
+SAME_NVML(CLOCK_VIDEO);
+SAME_NVML(PCIE_UTIL_TX_BYTES);
+SAME_NVML(PCIE_UTIL_RX_BYTES);
+SAME_NVML(NVLINK_CAP_P2P_SUPPORTED);
+SAME_NVML(NVLINK_DEVICE_TYPE_GPU);
+SAME_NVML(NVLINK_DEVICE_TYPE_SWITCH);
+SAME_NVML(TOPOLOGY_INTERNAL);
+SAME_NVML(TOPOLOGY_SINGLE);
+SAME_NVML(TOPOLOGY_MULTIPLE);
+SAME_NVML(TOPOLOGY_HOSTBRIDGE);
+SAME_NVML(TOPOLOGY_NODE);
+SAME_NVML(TOPOLOGY_SYSTEM);
+SAME_NVML(MEMORY_ERROR_TYPE_CORRECTED);
+SAME_NVML(MEMORY_ERROR_TYPE_UNCORRECTED);
+SAME_NVML(VOLATILE_ECC);
+SAME_NVML(AGGREGATE_ECC);
+SAME_NVML(COMPUTEMODE_DEFAULT);
+SAME_NVML(COMPUTEMODE_PROHIBITED);
+SAME_NVML(COMPUTEMODE_EXCLUSIVE_PROCESS);
+#define SAME_REASON(ours, theirs) \
+  SAME_VALUE(KILN_NVML_CLOCKS_##ours, nvmlClocksThrottleReason##theirs)
+SAME_REASON(GPU_IDLE, GpuIdle);
+SAME_REASON(APPLICATION_SETTING, ApplicationsClocksSetting);
+SAME_REASON(SW_POWER_CAP, SwPowerCap);
+SAME_REASON(HW_SLOWDOWN, HwSlowdown);
+SAME_REASON(SYNC_BOOST, SyncBoost);
+SAME_REASON(SW_THERMAL_SLOWDOWN, SwThermalSlowdown);
+SAME_REASON(HW_THERMAL_SLOWDOWN, HwThermalSlowdown);
+SAME_REASON(HW_POWER_BRAKE_SLOWDOWN, HwPowerBrakeSlowdown);
+SAME_REASON(DISPLAY_SETTING, DisplayClockSetting);
+#endif  // TEST_HAVE_NVML_H
+
 static void signatures_values_and_sizes_are_those_of_cuda_h(void** state) {
   (void)state;
 #if defined(TEST_HAVE_CUDA_H)
@@ -235,12 +340,22 @@ static void signatures_and_values_are_those_of_nvrtc_h(void** state) {
 #endif
 }
 
+static void signatures_and_values_are_those_of_nvml_h(void** state) {
+  (void)state;
+#if !defined(TEST_HAVE_NVML_H)
+  print_message("no nvml.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda\n");
+  skip();
+#endif
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(signatures_values_and_sizes_are_those_of_cuda_h),
       cmocka_unit_test(signatures_and_values_are_those_of_nvrtc_h),
+      cmocka_unit_test(signatures_and_values_are_those_of_nvml_h),
   };
-#if !defined(TEST_HAVE_CUDA_H) && !defined(TEST_HAVE_NVRTC_H)
+#if !defined(TEST_HAVE_CUDA_H) && !defined(TEST_HAVE_NVRTC_H) && \
+    !defined(TEST_HAVE_NVML_H)
   cmocka_run_group_tests(tests, NULL, NULL);
   return 77;
 #else

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: NVML's library as a provider of its table, and the one question that
+// is asked of it where nothing else is known.
+//
+// The library is the driver's, so that the system loader knows where it is.
+// It counts who initialised it: a host program that uses it too is not
+// disturbed.
+#include <string.h>
+
+#include "table/table_inside.h"
+
+static const char default_name[] = "libnvidia-ml.so.1";
+
+// A row's place in the table. thread-safe
+typedef struct place_t {
+  size_t offset;
+} place_t;
+
+static const place_t places[] = {
+#define KILNI_NVML_ROW(name, ...) {offsetof(kiln_nvml_table_t, name)},
+#include "table/nvml_rows.inc"
+#undef KILNI_NVML_ROW
+};
+
+static kiln_status_t fill(const kilni_dynlib_t* library,
+                          kiln_nvml_table_t* table) {
+  kilni_nvml_table_init(table, "libnvidia-ml", kilni_dynlib_path(library));
+  for (unsigned row = 0; row < KILNI_NVML_ROW_COUNT; ++row) {
+    const kilni_nvml_row_id_t id = (kilni_nvml_row_id_t)row;
+    void* address = kilni_dynlib_symbol(library, kilni_nvml_row(id)->symbol);
+    if (address == NULL) continue;
+    memcpy((char*)table + places[row].offset, &address, sizeof(address));
+    kilni_nvml_mark(table, id, true);
+  }
+  return kilni_nvml_table_check(table);
+}
+
+kiln_status_t kilni_nvml_table_open(const kiln_host_t* host,
+                                    const char* library,
+                                    kiln_nvml_table_t* out_table,
+                                    kilni_dynlib_t** out_library) {
+  memset(out_table, 0, sizeof(*out_table));
+  *out_library = NULL;
+  kilni_dynlib_t* opened = NULL;
+  kiln_status_t status = kilni_dynlib_open(
+      host->allocator, library != NULL ? library : default_name, &opened);
+  if (!kiln_status_is_ok(status)) {
+    return kilni_status_with_fix(
+        status,
+        "install the NVIDIA driver, which NVML is a part of; in a container, "
+        "let it have the driver's utilities "
+        "(NVIDIA_DRIVER_CAPABILITIES=compute,utility)");
+  }
+  status = fill(opened, out_table);
+  if (!kiln_status_is_ok(status)) {
+    memset(out_table, 0, sizeof(*out_table));
+    kilni_dynlib_close(opened);
+    return status;
+  }
+  *out_library = opened;
+  return NULL;
+}
+
+// ---- The release ----
+
+// "580.65.06": two or three numbers.
+static bool is_release(const char* text) {
+  size_t dots = 0;
+  bool digit = false;
+  for (const char* at = text; *at != 0; at++) {
+    if (*at == '.') {
+      if (!digit) return false;
+      dots++;
+      digit = false;
+    } else if (*at >= '0' && *at <= '9') {
+      digit = true;
+    } else {
+      return false;
+    }
+  }
+  return digit && (dots == 1 || dots == 2);
+}
+
+bool kilni_nvml_release_read(const kiln_nvml_table_t* table, size_t capacity,
+                             char* out_text) {
+  char text[KILN_NVML_VERSION_BYTES] = "";
+  out_text[0] = 0;
+  if (table->nvmlInit() != KILN_NVML_SUCCESS) return false;
+  kiln_nvml_result_t result =
+      table->nvmlSystemGetDriverVersion(text, (unsigned int)sizeof(text));
+  (void)table->nvmlShutdown();
+  text[sizeof(text) - 1] = 0;
+  if (result != KILN_NVML_SUCCESS || !is_release(text) ||
+      strlen(text) >= capacity) {
+    return false;
+  }
+  memcpy(out_text, text, strlen(text) + 1);
+  return true;
+}
+
+kiln_status_t kilni_nvml_release_ask(const kiln_host_t* host,
+                                     const char* library, size_t capacity,
+                                     char* out_text) {
+  out_text[0] = 0;
+  kiln_nvml_table_t table;
+  kilni_dynlib_t* opened = NULL;
+  kiln_status_t status = kilni_nvml_table_open(host, library, &table, &opened);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  kiln_status_free(status);
+  if (opened == NULL) return NULL;
+  (void)kilni_nvml_release_read(&table, capacity, out_text);
+  kilni_dynlib_close(opened);
+  return NULL;
+}
