@@ -381,6 +381,23 @@ enum { KILN_COMPAT_VERDICTS(KILN_COMPAT_VERDICT_ENUM) };
 // The word of a verdict; "?" for a value that is none. Static. Since 0.1.
 KILN_API const char* kiln_compat_verdict_word(uint32_t verdict);
 
+// Whether a linker (nvJitLink, nvlink) of `linker_line` takes an artifact that
+// a toolkit of `producer_line` made: LTOIR, PTX, ELF or CUBIN, the last being
+// code that is not linked yet. A KILN_COMPAT_VERDICT_*; UNKNOWN where a line
+// is 0 or nobody promises it, INCOMPATIBLE for another artifact. Source:
+// links of real libraries, and nvJitLink's manual ("Compatibility").
+// Since 0.1.
+KILN_API uint32_t kiln_compat_linker_verdict(uint32_t artifact,
+                                             uint32_t producer_line,
+                                             uint32_t linker_line);
+
+// Whether a driver loads an artifact that a toolkit of `line` made: PTX, ELF or
+// CUBIN. A KILN_COMPAT_VERDICT_*; UNKNOWN where the driver or the line is not
+// known, INCOMPATIBLE for another artifact. Source: CUDA Compatibility, "Minor
+// Version Compatibility". Since 0.1.
+KILN_API uint32_t kiln_compat_driver_verdict(const kiln_compat_driver_t* driver,
+                                             uint32_t artifact, uint32_t line);
+
 // What a finding is about: value, enum, word.
 #define KILN_COMPAT_USES(X) \
   X(1, ANY, "any")          \

@@ -11,6 +11,7 @@
 #include "kiln/compile.h"
 #include "kiln/device.h"
 #include "kiln/image.h"
+#include "kiln/link.h"
 #include "kiln/locate.h"
 #include "kiln/log.h"
 #include "kiln/memory.h"

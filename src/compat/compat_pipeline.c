@@ -138,18 +138,42 @@ static void advise_linker(kilni_str_t* fix, const pipeline_t* pipeline,
 // it; relocatable code both take.
 enum { TAKES_FINISHED_CODE = 12080 };
 
-static uint32_t verdict_of_link(const pipeline_t* pipeline, uint32_t how) {
-  uint32_t from = pipeline->producer->line;
-  uint32_t to = pipeline->consumer->line;
-  uint32_t verdict = linker_verdicts[pipeline->artifact][how];
-  if (pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX && same_isa(from, to)) {
+uint32_t kiln_compat_linker_verdict(uint32_t artifact, uint32_t producer_line,
+                                    uint32_t linker_line) {
+  if (artifact < KILN_COMPAT_ARTIFACT_LTOIR ||
+      artifact > KILN_COMPAT_ARTIFACT_CUBIN) {
+    return NO;
+  }
+  if (producer_line == 0 || linker_line == 0) return OPEN;
+  uint32_t verdict =
+      linker_verdicts[artifact][standing(producer_line, linker_line)];
+  if (artifact == KILN_COMPAT_ARTIFACT_PTX &&
+      same_isa(producer_line, linker_line)) {
     verdict = YES;
   }
-  if (pipeline->artifact == KILN_COMPAT_ARTIFACT_ELF && verdict == YES &&
-      to < TAKES_FINISHED_CODE) {
+  if (artifact == KILN_COMPAT_ARTIFACT_ELF && verdict == YES &&
+      linker_line < TAKES_FINISHED_CODE) {
     verdict = OPEN;
   }
   return verdict;
+}
+
+uint32_t kiln_compat_driver_verdict(const kiln_compat_driver_t* driver,
+                                    uint32_t artifact, uint32_t line) {
+  if (artifact < KILN_COMPAT_ARTIFACT_PTX ||
+      artifact > KILN_COMPAT_ARTIFACT_CUBIN) {
+    return NO;
+  }
+  if (driver == NULL || driver->state != KILN_COMPAT_DRIVER_KNOWN ||
+      line == 0) {
+    return OPEN;
+  }
+  if (artifact == KILN_COMPAT_ARTIFACT_PTX) {
+    return driver->line >= line || same_isa(line, driver->line) ? YES : NO;
+  }
+  uint32_t runs = kilni_driver_runs(driver, line);
+  if (runs == KILNI_DRIVER_RUNS) return YES;
+  return runs == KILNI_DRIVER_NO_BRANCH ? OPEN : NO;
 }
 
 static kiln_status_t link_range(kilni_check_t* check,
@@ -157,7 +181,7 @@ static kiln_status_t link_range(kilni_check_t* check,
   uint32_t from = pipeline->producer->line;
   uint32_t to = pipeline->consumer->line;
   uint32_t how = standing(from, to);
-  uint32_t verdict = verdict_of_link(pipeline, how);
+  uint32_t verdict = kiln_compat_linker_verdict(pipeline->artifact, from, to);
   if (verdict == YES) return NULL;
   kilni_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_LINKER_RANGE, verdict);
@@ -274,7 +298,10 @@ static kiln_status_t ptx_driver(kilni_check_t* check,
                                 const pipeline_t* pipeline) {
   uint32_t from = pipeline->producer->line;
   uint32_t to = check->driver.line;
-  if (to >= from || same_isa(from, to)) return NULL;
+  if (kiln_compat_driver_verdict(&check->driver, pipeline->artifact, from) ==
+      YES) {
+    return NULL;
+  }
   uint32_t isa = kiln_compat_line_ptx_isa(from);
   uint32_t known = kiln_compat_line_ptx_isa(to);
   kilni_finding_t finding;
