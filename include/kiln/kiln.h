@@ -6,6 +6,7 @@
 
 #include "kiln/allocator.h"
 #include "kiln/api.h"
+#include "kiln/cache.h"
 #include "kiln/code.h"
 #include "kiln/compat.h"
 #include "kiln/compile.h"

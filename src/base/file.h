@@ -40,6 +40,8 @@ typedef struct kilni_file_look_t {
   uint64_t device;
   uint64_t inode;
   uint64_t size;
+  int64_t modified_ns;  // when its bytes last changed, since 1970
+  uint64_t links;       // names that it has
 } kilni_file_look_t;
 
 // One stat, links followed. Never fails: `kind` says it.

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/file_look.h"
 #include "base/status_make.h"
 #include "base/str.h"
 #include "base/thread.h"
@@ -274,8 +275,25 @@ kiln_status_t kilni_file_write(kiln_allocator_t allocator, const char* path,
   return status;
 }
 
+void kilni_file_look_fill(const struct stat* info,
+                          kilni_file_look_t* out_look) {
+  out_look->kind = S_ISREG(info->st_mode)   ? KILNI_FILE_REGULAR
+                   : S_ISDIR(info->st_mode) ? KILNI_FILE_DIR
+                                            : KILNI_FILE_OTHER;
+  out_look->error = 0;
+  out_look->mode = (uint32_t)(info->st_mode & 07777);
+  out_look->owner = (uint32_t)info->st_uid;
+  out_look->device = (uint64_t)info->st_dev;
+  out_look->inode = (uint64_t)info->st_ino;
+  out_look->size = (uint64_t)info->st_size;
+  out_look->modified_ns =
+      (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+  out_look->links = (uint64_t)info->st_nlink;
+}
+
 kilni_file_look_t kilni_file_look(const char* path) {
-  kilni_file_look_t look = {KILNI_FILE_NONE, 0, 0, 0, 0, 0, 0};
+  kilni_file_look_t look;
+  memset(&look, 0, sizeof(look));
   struct stat info;
   if (stat(path, &info) != 0) {
     look.error = errno;
@@ -283,14 +301,7 @@ kilni_file_look_t kilni_file_look(const char* path) {
     look.kind = absent ? KILNI_FILE_NONE : KILNI_FILE_ERROR;
     return look;
   }
-  look.kind = S_ISREG(info.st_mode)   ? KILNI_FILE_REGULAR
-              : S_ISDIR(info.st_mode) ? KILNI_FILE_DIR
-                                      : KILNI_FILE_OTHER;
-  look.mode = (uint32_t)(info.st_mode & 07777);
-  look.owner = (uint32_t)info.st_uid;
-  look.device = (uint64_t)info.st_dev;
-  look.inode = (uint64_t)info.st_ino;
-  look.size = (uint64_t)info.st_size;
+  kilni_file_look_fill(&info, &look);
   return look;
 }
 

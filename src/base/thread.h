@@ -58,7 +58,9 @@ uint32_t kilni_core_count(void);
 // The quotas alone, read from /proc and where that says under `prefix` ("" for
 // the system's own); 0 if there is none.
 uint32_t kilni_core_quota(const char* prefix);
-uint64_t kilni_time_ns(void);     // monotonic
-uint64_t kilni_process_id(void);  // for fork checks
+uint64_t kilni_time_ns(void);      // monotonic
+uint64_t kilni_date_ns(void);      // since 1970; may jump
+uint64_t kilni_process_id(void);   // for fork checks
+uint64_t kilni_thread_self(void);  // one number for each living thread
 
 #endif  // KILN_SRC_BASE_THREAD_H_

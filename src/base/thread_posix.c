@@ -147,6 +147,16 @@ uint64_t kilni_time_ns(void) {
   return (uint64_t)now.tv_sec * kNsPerSecond + (uint64_t)now.tv_nsec;
 }
 
+uint64_t kilni_date_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * kNsPerSecond + (uint64_t)now.tv_nsec;
+}
+
+uint64_t kilni_thread_self(void) {
+  return (uint64_t)pthread_self();
+}
+
 uint64_t kilni_process_id(void) {
   return (uint64_t)getpid();
 }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: what the system says of a file, in our words. For the files of base
+// that call the system.
+#ifndef KILN_SRC_BASE_FILE_LOOK_H_
+#define KILN_SRC_BASE_FILE_LOOK_H_
+
+#include "base/file.h"
+
+struct stat;
+
+// Fills every field.
+void kilni_file_look_fill(const struct stat* info, kilni_file_look_t* out_look);
+
+#endif  // KILN_SRC_BASE_FILE_LOOK_H_

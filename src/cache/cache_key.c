@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cache: building keys from named fields, and checking keys.
+//
+// A field is its type (one byte), the length of its name (4 bytes, little end
+// first), the name, the length of its value (8 bytes), the value. A list's
+// value is the count of its texts and each with its length. So the bytes can
+// be read back in one way only.
+#include <string.h>
+
+#include "cache/cache_inside.h"
+
+enum {
+  FIELD_TEXT = 't',
+  FIELD_BYTES = 'b',
+  FIELD_U64 = 'u',
+  FIELD_TEXTS = 'l'
+};
+
+void kilni_cache_key_init(kilni_cache_key_builder_t* builder,
+                          kiln_allocator_t allocator) {
+  kilni_str_init(&builder->bytes, allocator, (size_t)KILN_CACHE_MAX_KEY_BYTES);
+}
+
+void kilni_cache_key_deinit(kilni_cache_key_builder_t* builder) {
+  kilni_str_deinit(&builder->bytes);
+}
+
+static void add_raw(kilni_cache_key_builder_t* builder, const void* data,
+                    size_t size) {
+  kilni_str_add(&builder->bytes, kilni_sv_make(data, size));
+}
+
+static void add_number(kilni_cache_key_builder_t* builder, uint64_t value,
+                       size_t width) {
+  uint8_t bytes[8];
+  for (size_t i = 0; i < width; i++) bytes[i] = (uint8_t)(value >> (8 * i));
+  add_raw(builder, bytes, width);
+}
+
+static void add_head(kilni_cache_key_builder_t* builder, char type,
+                     const char* name, uint64_t size) {
+  size_t length = strlen(name);
+  add_raw(builder, &type, 1);
+  add_number(builder, length, 4);
+  add_raw(builder, name, length);
+  add_number(builder, size, 8);
+}
+
+void kilni_cache_key_add_text(kilni_cache_key_builder_t* builder,
+                              const char* name, kiln_string_view_t text) {
+  add_head(builder, FIELD_TEXT, name, text.size);
+  add_raw(builder, text.data, text.size);
+}
+
+void kilni_cache_key_add_bytes(kilni_cache_key_builder_t* builder,
+                               const char* name, kiln_bytes_view_t bytes) {
+  add_head(builder, FIELD_BYTES, name, bytes.size);
+  add_raw(builder, bytes.data, bytes.size);
+}
+
+void kilni_cache_key_add_u64(kilni_cache_key_builder_t* builder,
+                             const char* name, uint64_t value) {
+  add_head(builder, FIELD_U64, name, 8);
+  add_number(builder, value, 8);
+}
+
+void kilni_cache_key_add_texts(kilni_cache_key_builder_t* builder,
+                               const char* name, const char* const* texts,
+                               size_t count) {
+  uint64_t size = 8;
+  for (size_t i = 0; i < count; i++) size += 8 + (uint64_t)strlen(texts[i]);
+  add_head(builder, FIELD_TEXTS, name, size);
+  add_number(builder, count, 8);
+  for (size_t i = 0; i < count; i++) {
+    size_t length = strlen(texts[i]);
+    add_number(builder, length, 8);
+    add_raw(builder, texts[i], length);
+  }
+}
+
+kiln_status_t kilni_cache_key_status(const kilni_cache_key_builder_t* builder) {
+  return kilni_str_status(&builder->bytes);
+}
+
+kiln_bytes_view_t kilni_cache_key_view(
+    const kilni_cache_key_builder_t* builder) {
+  kiln_bytes_view_t view = {(const uint8_t*)builder->bytes.data,
+                            builder->bytes.size};
+  return view;
+}
+
+// ---- Keys from callers ----
+
+bool kilni_cache_kind_is_good(const char* text) {
+  size_t length = 0;
+  for (; text[length] != 0; length++) {
+    char c = text[length];
+    bool good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+                c == '-';
+    if (!good || length + 1 == KILN_CACHE_KIND_BYTES) return false;
+  }
+  return length > 0;
+}
+
+kiln_status_t kilni_cache_check_key(const kiln_cache_key_t* key) {
+  KILNI_CHECK_ARGUMENT(key != NULL, "key");
+  KILNI_CHECK_ARGUMENT(key->bytes.size == 0 || key->bytes.data != NULL, "key");
+  if (key->kind == NULL || !kilni_cache_kind_is_good(key->kind)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "the kind of a cache key is no word"),
+        "set it to 1 to %d bytes of a-z, 0-9, - and _",
+        (int)KILN_CACHE_KIND_BYTES - 1);
+  }
+  return NULL;
+}
