@@ -267,8 +267,9 @@ kiln_cache_get_or_make(kiln_cache_t* cache, const kiln_cache_request_t* request,
 
 // ---- Looking after it ----
 
-// What happened since the cache was created, and what it holds in memory.
-// thread-compatible
+// What happened so far, and what is in memory. thread-compatible
+//
+// Since the cache was created, by this cache alone.
 typedef struct kiln_cache_stats_t {
   uint64_t memory_hits;
   uint64_t disk_hits;
