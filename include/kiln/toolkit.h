@@ -281,8 +281,8 @@ kiln_toolkit_library_user_count(const kiln_toolkit_library_t* library);
 KILN_API const char* kiln_toolkit_library_user(
     const kiln_toolkit_library_t* library, uint32_t index);
 
-// What the load that opened it had opened before, in order: files. Borrowed;
-// NULL out of range. Since 0.1.
+// What was opened before it for its sake, in order: files. What the same load
+// opened for others is not among them. Borrowed; NULL out of range. Since 0.1.
 KILN_API uint32_t
 kiln_toolkit_library_before_count(const kiln_toolkit_library_t* library);
 KILN_API const char* kiln_toolkit_library_before(

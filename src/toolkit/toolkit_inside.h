@@ -169,13 +169,16 @@ void kilni_toolkit_driver_deinit(kiln_allocator_t allocator,
 
 // ---- Plans (toolkit_plan.c) ----
 
+enum { KILNI_TOOLKIT_NEED_WORDS = (KILNI_TOOLKIT_MAX_STEPS + 63) / 64 };
+
 // One library that a load opens. one-thread
 typedef struct kilni_toolkit_step_t {
   kiln_toolkit_item_t* item;  // NULL: only a file, a sibling
   char* path;                 // that is opened
   uint32_t flags;             // KILNI_DYNLIB_*
   bool retry_librt;
-  bool optional;  // a failure to open it is told, not returned
+  // Which steps before it are there for its sake: one bit for each.
+  uint64_t needs[KILNI_TOOLKIT_NEED_WORDS];
 } kilni_toolkit_step_t;
 
 // The order in which a library and all that it needs is opened. one-thread
@@ -185,6 +188,8 @@ typedef struct kilni_toolkit_plan_t {
   size_t count;
   // Whose needs are being planned, the first asker first; borrowed.
   kiln_toolkit_item_t* open[KILNI_TOOLKIT_MAX_DEPTH];
+  // What each of them was found to need so far.
+  uint64_t open_needs[KILNI_TOOLKIT_MAX_DEPTH][KILNI_TOOLKIT_NEED_WORDS];
   size_t depth;
 } kilni_toolkit_plan_t;
 
@@ -193,6 +198,10 @@ kiln_status_t kilni_toolkit_plan_make(kiln_toolkit_t* toolkit,
                                       kiln_toolkit_item_t* item,
                                       kilni_toolkit_plan_t* plan);
 void kilni_toolkit_plan_deinit(kilni_toolkit_plan_t* plan);
+// True if the step number `at` needs the step number `before`, itself or by
+// way of others.
+bool kilni_toolkit_plan_needs(const kilni_toolkit_plan_t* plan, size_t at,
+                              size_t before);
 
 // ---- Libraries (toolkit_library.c) ----
 

@@ -239,6 +239,7 @@ static kiln_status_t fill(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
   const kilni_toolkit_step_t* step = &plan->steps[at];
   KILNI_RETURN_IF_ERROR(take_census(library, notes));
   for (size_t i = 0; i < at; i++) {
+    if (!kilni_toolkit_plan_needs(plan, at, i)) continue;
     KILNI_RETURN_IF_ERROR(
         add_text(library->allocator, &library->before, plan->steps[i].path));
   }

@@ -34,6 +34,21 @@ static bool is_mapped(const char* soname) {
 
 // ---- Steps ----
 
+// The step number `at`, and all that it needs, are needed by the one whose
+// needs are being planned.
+static void note_need(kilni_toolkit_plan_t* plan, size_t at) {
+  if (plan->depth == 0) return;
+  uint64_t* needs = plan->open_needs[plan->depth - 1];
+  needs[at / 64] |= UINT64_C(1) << (at % 64);
+  for (size_t i = 0; i < KILNI_TOOLKIT_NEED_WORDS; i++)
+    needs[i] |= plan->steps[at].needs[i];
+}
+
+bool kilni_toolkit_plan_needs(const kilni_toolkit_plan_t* plan, size_t at,
+                              size_t before) {
+  return (plan->steps[at].needs[before / 64] >> (before % 64)) & 1;
+}
+
 static kiln_status_t add_step(kilni_toolkit_plan_t* plan,
                               kilni_toolkit_step_t step, const char* path) {
   if (plan->count == KILNI_TOOLKIT_MAX_STEPS) {
@@ -44,26 +59,31 @@ static kiln_status_t add_step(kilni_toolkit_plan_t* plan,
   }
   KILNI_RETURN_IF_ERROR(
       kilni_strdup(plan->toolkit->host.allocator, kilni_sv(path), &step.path));
-  plan->steps[plan->count++] = step;
+  plan->steps[plan->count] = step;
   kiln_toolkit_item_retain(step.item);
+  note_need(plan, plan->count++);
   return NULL;
 }
 
 // A library that only its path is known of: it lies beside one that needs it.
 static kiln_status_t add_sibling(kilni_toolkit_plan_t* plan, const char* path) {
   for (size_t i = 0; i < plan->count; i++) {
-    if (strcmp(plan->steps[i].path, path) == 0) return NULL;
+    if (strcmp(plan->steps[i].path, path) != 0) continue;
+    note_need(plan, i);
+    return NULL;
   }
   kilni_toolkit_step_t step = {0};
-  step.optional = true;
   return add_step(plan, step, path);
 }
 
-static bool is_planned(const kilni_toolkit_plan_t* plan,
+// True if there is nothing more to plan for an item. One that needs itself over
+// others is being planned: who is opened first then is as good as the other.
+static bool is_planned(kilni_toolkit_plan_t* plan,
                        const kiln_toolkit_item_t* item) {
   for (size_t i = 0; i < plan->count; i++) {
     if (plan->steps[i].item != NULL &&
         kilni_toolkit_item_same(plan->steps[i].item, item)) {
+      note_need(plan, i);
       return true;
     }
   }
@@ -269,6 +289,7 @@ static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
                    kiln_locate_item_path(item->located)),
         "refresh the context (kiln_toolkit_refresh) and try again");
   }
+  memset(plan->open_needs[plan->depth], 0, sizeof(plan->open_needs[0]));
   plan->open[plan->depth++] = item;
   kiln_status_t status = plan_needs(plan, item);
   plan->depth--;
@@ -276,6 +297,7 @@ static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(item->located);
   kilni_toolkit_step_t step = {0};
   step.item = item;
+  memcpy(step.needs, plan->open_needs[plan->depth], sizeof(step.needs));
   step.retry_librt = has_workaround(entry, "librt");
   if (kiln_locate_entry_flags(entry) & KILN_LOCATE_FLAG_DEEPBIND) {
     step.flags |= KILNI_DYNLIB_DEEPBIND;

@@ -176,6 +176,92 @@ static void what_it_needs_comes_first(void** state) {
   in_child(*state, needs_body);
 }
 
+// Asserts that what came before a library are the files `names`, in order.
+static void check_before(const world_t* world, kiln_toolkit_t* toolkit,
+                         const char* name, const char* const* names) {
+  const kiln_toolkit_library_t* library = load(toolkit, name);
+  uint32_t count = 0;
+  for (; names[count] != NULL; count++) {
+    char path[256];
+    snprintf(path, sizeof(path), "a/nvidia/cu13/lib/%s", names[count]);
+    const char* before = kiln_toolkit_library_before(library, count);
+    CHECK(before != NULL && strcmp(before, world_path(world, path)) == 0);
+  }
+  CHECK(kiln_toolkit_library_before_count(library) == count);
+}
+
+static void before_body(world_t* world) {
+  put_cublas13(world, "a");
+  put(world, "a/nvidia/cu13/lib/libnvJitLink.so.13", PIECE_NVJITLINK13);
+  put(world, "a/nvidia/cu13/lib/libcusparse.so.12", PIECE_CUSPARSE12);
+  put(world, "a/nvidia/cu13/lib/libcusolver.so.12", PIECE_CUSOLVER12);
+  kiln_toolkit_t* toolkit = context(world, KILN_COMPAT_MODE_OFF, NULL);
+  CHECK(load(toolkit, "cusolver") != NULL);
+  // What was opened for others of the same load is none of its business.
+  static const char* const solver[] = {"libnvJitLink.so.13",
+                                       "libcusparse.so.12", "libcublasLt.so.13",
+                                       "libcublas.so.13", NULL};
+  check_before(world, toolkit, "cusolver", solver);
+  check_before(world, toolkit, "cublas",
+               (const char* const[]){"libcublasLt.so.13", NULL});
+  check_before(world, toolkit, "cusparse",
+               (const char* const[]){"libnvJitLink.so.13", NULL});
+  check_before(world, toolkit, "cublasLt", (const char* const[]){NULL});
+  check_before(world, toolkit, "nvJitLink", (const char* const[]){NULL});
+  kiln_toolkit_release(toolkit);
+}
+
+static void each_has_its_own_needs_before_it(void** state) {
+  in_child(*state, before_body);
+}
+
+static void librt_body(world_t* world) {
+  put(world, "a/nvidia/cu13/lib/libcufile.so.0", PIECE_CUFILE_LOST);
+  put(world, "a/nvidia/cu13/lib/libcufft.so.12", PIECE_CUFFT_LOST);
+  put(world, "c/librt.so.1", PIECE_LIBRT);
+  kiln_toolkit_t* toolkit = context(world, KILN_COMPAT_MODE_OFF, NULL);
+  const kiln_toolkit_library_t* library = NULL;
+  kilni_dynlib_t* librt = NULL;
+  CHECK(kiln_status_is_ok(kilni_dynlib_open(
+      kiln_allocator_libc(), world_path(world, "c/librt.so.1"), &librt)));
+  // It is there, but local to who opened it, so that the loader cannot use it.
+  kilni_dynlib_t* lost = NULL;
+  kiln_status_t status = kilni_dynlib_open(
+      kiln_allocator_libc(),
+      world_path(world, "a/nvidia/cu13/lib/libcufile.so.0"), &lost);
+  CHECK(!kiln_status_is_ok(status) && lost == NULL);
+  CHECK(strstr(kiln_status_message(status), "kiln_fake_shm_open") != NULL);
+  kiln_status_free(status);
+  // Only a library that is known to need the cure gets it.
+  status = kiln_toolkit_load(toolkit, "cufft", &library);
+  CHECK(kiln_status_code(status) == KILN_STATUS_NOT_FOUND && library == NULL);
+  CHECK(strstr(kiln_status_message(status), "kiln_fake_shm_open") != NULL);
+  kiln_status_free(status);
+  CHECK(call(load(toolkit, "cufile"), "kiln_fake_cufile") == 2);
+  kiln_toolkit_release(toolkit);
+  kilni_dynlib_close(librt);
+}
+
+static void a_function_that_librt_has(void** state) {
+  in_child(*state, librt_body);
+}
+
+static void librt_fails_body(world_t* world) {
+  put(world, "a/nvidia/cu13/lib/libcufile.so.0", PIECE_CUFILE_LOST);
+  kiln_toolkit_t* toolkit = context(world, KILN_COMPAT_MODE_OFF, NULL);
+  const kiln_toolkit_library_t* library = NULL;
+  kiln_status_t status = kiln_toolkit_load(toolkit, "cufile", &library);
+  CHECK(kiln_status_code(status) == KILN_STATUS_NOT_FOUND && library == NULL);
+  CHECK(strstr(kiln_status_message(status), "kiln_fake_shm_open") != NULL);
+  kiln_status_free(status);
+  kiln_toolkit_release(toolkit);
+}
+
+// The system's librt has no such function: the first error stands.
+static void a_cure_that_does_not_help(void** state) {
+  in_child(*state, librt_fails_body);
+}
+
 static void missing_body(world_t* world) {
   put(world, "a/nvidia/cu13/lib/libcublas.so.13", PIECE_CUBLAS13);
   kiln_toolkit_t* toolkit = context(world, KILN_COMPAT_MODE_WARN, NULL);
@@ -459,6 +545,9 @@ static void memory_may_run_out(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(what_it_needs_comes_first),
+      TEST(each_has_its_own_needs_before_it),
+      TEST(a_function_that_librt_has),
+      TEST(a_cure_that_does_not_help),
       TEST(something_is_missing),
       TEST(a_refusal_leaves_nothing_behind),
       TEST(a_set_stays_one_set),
