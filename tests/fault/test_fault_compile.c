@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // fault: the path of a compilation, over NVRTC's null provider: every
-// allocation and every call into NVRTC fails in turn, and the look at the
-// machine with every allocation failing.
+// allocation and every call into NVRTC fails in turn.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +13,6 @@
 #include "base/thread.h"
 #include "compile/compile.h"
 #include "fault_run.h"
-#include "kiln/kiln.h"
-#include "runtime/runtime.h"
 
 // What a run goes over, and what is to fail in it. one-thread
 typedef struct path_t {
@@ -162,47 +159,12 @@ static void test_calls_that_refuse_the_source(void** state) {
   sweep_calls(KILN_NVRTC_ERROR_COMPILATION, KILN_CODE_FORMAT_PTX);
 }
 
-static kiln_status_t probe_body(kiln_allocator_t allocator, void* user) {
-  (void)user;
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  options.allocator = &allocator;
-  // A machine with nothing on it: a real one would be searched, and its driver
-  // started, once for each point.
-  kiln_locate_options_t locate = kiln_locate_options_default();
-  locate.hermetic = KILN_SWITCH_ON;
-  locate.system_root = KILN_SOURCE_DIR "/tests/fault";
-  kiln_toolkit_options_t toolkit = kiln_toolkit_options_default();
-  toolkit.locate = &locate;
-  options.toolkit = &toolkit;
-  options.cuda_library = "/nowhere/libcuda.so";
-  kiln_runtime_t* runtime = NULL;
-  kiln_status_t status = kiln_runtime_create(&options, &runtime);
-  if (!kiln_status_is_ok(status)) return status;
-  kiln_probe_options_t probing = kiln_probe_options_default();
-  kiln_probe_t* probe = NULL;
-  status = kiln_runtime_probe(runtime, &probing, &probe);
-  assert_int_equal(probe == NULL, !kiln_status_is_ok(status));
-  kiln_probe_release(probe);
-  kiln_runtime_release(runtime);
-  return status;
-}
-
-// What the machine lacks is a fact of the sheet: a search that fails for want
-// of memory may end as one.
-static void test_probe_allocations(void** state) {
-  (void)state;
-  uint64_t count = fault_run_allocations(probe_body, NULL, FAULT_RUN_MAY_PASS);
-  print_message("%llu allocations\n", (unsigned long long)count);
-  assert_true(count > 10);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_calls),
       cmocka_unit_test(test_calls_without_memory),
       cmocka_unit_test(test_calls_that_refuse_the_source),
-      cmocka_unit_test(test_probe_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

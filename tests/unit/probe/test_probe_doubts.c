@@ -18,7 +18,6 @@
 #include "../locate/locate_world.h"
 #include "base/status_make.h"
 #include "base/thread.h"
-#include "fault_run.h"
 #include "probe/probe.h"
 
 #define OSRELEASE "proc/sys/kernel/osrelease"
@@ -427,27 +426,6 @@ static void test_a_toolkit(void** state) {
   kiln_probe_release(probe);
 }
 
-static kiln_status_t sheet_body(kiln_allocator_t allocator, void* user) {
-  kiln_probe_t* probe = NULL;
-  g_host.allocator = allocator;
-  kiln_status_t status = make(user, allocator, &probe);
-  assert_int_equal(probe == NULL, !kiln_status_is_ok(status));
-  kiln_probe_release(probe);
-  return status;
-}
-
-static void test_memory_may_run_out(void** state) {
-  world_t* world = *state;
-  use_roots(world);
-  kit(world, "a", "13.2.0");
-  kit(world, "b", "13.0.1");
-  world_put(world, "a/lib64/libnvrtc.so.13");
-  world_put(world, "b/lib64/libnvrtc.so.13");
-  world_put(world, "b/lib64/libnvJitLink.so.13");
-  world_write(world, "home/.nv/ComputeCache/1/2/x", "12345678", 8);
-  assert_true(fault_run_allocations(sheet_body, world, 0) > 100);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
 
 int main(void) {
@@ -470,7 +448,6 @@ int main(void) {
       TEST(test_folders),
       TEST(test_cache),
       TEST(test_a_toolkit),
-      TEST(test_memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

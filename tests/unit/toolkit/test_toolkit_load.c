@@ -21,7 +21,6 @@
 #include "base/dynlib.h"
 #include "base/file.h"
 #include "base/thread.h"
-#include "fault_run.h"
 #include "locate_world.h"
 #include "toolkit/toolkit.h"
 
@@ -496,49 +495,6 @@ static void one_handle_for_all_threads(void** state) {
   in_child(*state, threads_body);
 }
 
-// ---- Memory ----
-
-static kiln_status_t sweep_body(kiln_allocator_t allocator, void* user) {
-  world_t* world = user;
-  kiln_toolkit_t* toolkit = NULL;
-  kiln_toolkit_options_t options = kiln_toolkit_options_default();
-  kiln_compat_driver_t none = kiln_compat_driver_default();
-  none.state = KILN_COMPAT_DRIVER_NONE;
-  const char* site = world_path(world, "a");
-  world->options.sites = &site;
-  world->options.site_count = 1;
-  options.locate = &world->options;
-  options.mode = KILN_COMPAT_MODE_STRICT;
-  options.allocator = &allocator;
-  options.driver = &none;
-  const kiln_toolkit_library_t* library = NULL;
-  kiln_toolkit_item_t* item = NULL;
-  kiln_compat_report_t* report = NULL;
-  kiln_status_t status = kilni_toolkit_create(&options, &world->env, &toolkit);
-  assert_int_equal(kiln_status_is_ok(status), toolkit != NULL);
-  if (kiln_status_is_ok(status)) {
-    status =
-        kiln_toolkit_find(toolkit, KILN_LOCATE_KIND_LIB, "cublasLt", &item);
-  }
-  if (kiln_status_is_ok(status)) {
-    status = kiln_toolkit_check(toolkit, &item, 1, NULL, 0, &report);
-  }
-  if (kiln_status_is_ok(status)) {
-    status = kiln_toolkit_load(toolkit, "cublas", &library);
-  }
-  assert_int_equal(kiln_status_is_ok(status), library != NULL);
-  kiln_compat_report_release(report);
-  kiln_toolkit_item_release(item);
-  kiln_toolkit_release(toolkit);
-  return status;
-}
-
-static void memory_may_run_out(void** state) {
-  world_t* world = *state;
-  put_cublas13(world, "a");
-  assert_true(fault_run_allocations(sweep_body, world, 0) > 50);
-}
-
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
@@ -557,7 +513,6 @@ int main(void) {
       TEST(a_library_that_says_otherwise),
       TEST(a_file_that_is_no_library),
       TEST(one_handle_for_all_threads),
-      TEST(memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
