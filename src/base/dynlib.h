@@ -60,6 +60,11 @@ const char* kilni_dynlib_mapped_need(const kilni_dynlib_mapped_t* mapped,
 const char* kilni_dynlib_mapped_runpath(const kilni_dynlib_mapped_t* mapped);
 const char* kilni_dynlib_mapped_rpath(const kilni_dynlib_mapped_t* mapped);
 
+// True if an address lies in the object: of a function, in the object that has
+// its code.
+bool kilni_dynlib_mapped_holds(const kilni_dynlib_mapped_t* mapped,
+                               const void* address);
+
 // Calls `fn` for each object that is mapped into the process, in the order they
 // came, the program first. Reads memory only: no file is touched and nothing is
 // opened. `fn` runs under the loader's lock, so it opens nothing either;

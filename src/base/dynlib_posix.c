@@ -100,6 +100,7 @@ void* kilni_dynlib_handle(const kilni_dynlib_t* library) {
 
 // The dynamic section of a mapped object. one-thread
 typedef struct dynamic_t {
+  const struct dl_phdr_info* info;
   const ElfW(Dyn) * entries;
   const char* strings;
   size_t string_bytes;
@@ -113,6 +114,7 @@ static const char* dynamic_address(ElfW(Addr) base, ElfW(Addr) value) {
 
 static void dynamic_read(const struct dl_phdr_info* info, dynamic_t* dynamic) {
   memset(dynamic, 0, sizeof(*dynamic));
+  dynamic->info = info;
   for (int i = 0; i < info->dlpi_phnum; i++) {
     if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
     dynamic->entries = (const ElfW(
@@ -156,6 +158,21 @@ const char* kilni_dynlib_mapped_runpath(const kilni_dynlib_mapped_t* mapped) {
 const char* kilni_dynlib_mapped_rpath(const kilni_dynlib_mapped_t* mapped) {
   const char* text = dynamic_find(mapped->inside, DT_RPATH, 0);
   return text ? text : "";
+}
+
+bool kilni_dynlib_mapped_holds(const kilni_dynlib_mapped_t* mapped,
+                               const void* address) {
+  const dynamic_t* dynamic = mapped->inside;
+  const struct dl_phdr_info* info = dynamic->info;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr)* part = &info->dlpi_phdr[i];
+    uintptr_t begin = (uintptr_t)(info->dlpi_addr + part->p_vaddr);
+    if (part->p_type == PT_LOAD && (uintptr_t)address >= begin &&
+        (uintptr_t)address - begin < part->p_memsz) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // What each_mapped hands to its callback. one-thread

@@ -49,8 +49,7 @@ typedef struct kilni_loader_t {
   size_t size;
   const char* why;  // the cache cannot be used: why; else NULL
   const char* path;
-  bool knows_merged;
-  bool merged;  // /lib is a link to /usr/lib
+  kilni_place_t defaults;  // the folders that are built into it
 } kilni_loader_t;
 
 struct kiln_locate_t {
@@ -125,8 +124,13 @@ kiln_status_t kilni_place_each_version(kiln_locate_t* locate, const char* dir,
                                        const char* prefix, const char* suffix,
                                        kilni_name_fn_t fn, void* user);
 
-// ---- The system loader (locate_loader.c) ----
+// ---- The system loader (locate_loader.c, locate_loader_path.c) ----
 
+// Adds a folder that the loader searches, behind those of its subfolders that
+// the loader takes first: glibc-hwcaps/* for this CPU.
+kiln_status_t kilni_loader_add_folder(kiln_locate_t* locate,
+                                      kilni_place_t* place, const char* path,
+                                      const char* via);
 // The file that the loader would take for a name, as far as it can be told
 // from the disk; `*out_path` NULL if it would find none. `trail` may be NULL.
 kiln_status_t kilni_loader_find(kiln_locate_t* locate, const char* name,

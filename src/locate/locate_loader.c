@@ -3,121 +3,19 @@
 // locate: where the system's loader would look, and what it has loaded.
 //
 // The loader itself is never asked: it would load. Its order is glibc's:
-// DT_RPATH of the program, LD_LIBRARY_PATH, DT_RUNPATH, ld.so.cache, the
-// folders that are built in.
+// DT_RPATH, LD_LIBRARY_PATH and DT_RUNPATH (locate_loader_path.c), ld.so.cache,
+// the folders that are built in. A library for another machine is passed over,
+// as there; any other file ends the search, also one that cannot be loaded.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/dynlib.h"
+#include "base/elf.h"
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
 #include "locate/locate_ldcache.h"
 
 static const char kCache[] = "ld.so.cache";
-
-// ---- Folders that texts name ----
-
-// The program's own path is $ORIGIN's.
-static bool origin_of_program(char out[KILNI_DISK_PATH_LIMIT]) {
-  if (!kilni_link_read("/proc/self/exe", KILNI_DISK_PATH_LIMIT, out)) {
-    return false;
-  }
-  char* slash = strrchr(out, '/');
-  if (slash == NULL) return false;
-  *slash = 0;
-  return true;
-}
-
-static kiln_status_t add_folder(kiln_locate_t* locate, kilni_place_t* place,
-                                kiln_string_view_t text, const char* via) {
-  char path[KILNI_DISK_PATH_LIMIT];
-  static const char* const tokens[] = {"$ORIGIN", "${ORIGIN}"};
-  size_t start = 0;
-  path[0] = 0;
-  if (text.size == 0) {
-    kilni_trail_add(&place->notes, via,
-                    "an empty part is the working directory, which is never "
-                    "searched");
-    return NULL;
-  }
-  for (size_t i = 0; i < 2; i++) {
-    if (start > 0 || !kilni_sv_starts_with(text, tokens[i])) continue;
-    start = strlen(tokens[i]);
-    if (!origin_of_program(path)) return NULL;
-  }
-  size_t used = strlen(path);
-  size_t rest = text.size - start;
-  if (used + rest >= sizeof(path)) return NULL;
-  memcpy(path + used, text.data + start, rest);
-  path[used + rest] = 0;
-  if (strchr(path, '$') != NULL) {
-    kilni_trail_add(&place->notes, path,
-                    "has a token that only the loader "
-                    "can replace");
-    return NULL;
-  }
-  return kilni_place_add(locate, place, path, via, KILNI_LAYOUT_FLAT);
-}
-
-static kiln_status_t add_folders(kiln_locate_t* locate, kilni_place_t* place,
-                                 const char* text, const char* separators,
-                                 const char* via) {
-  while (text != NULL && text[0] != 0) {
-    size_t size = strcspn(text, separators);
-    KILNI_RETURN_IF_ERROR(
-        add_folder(locate, place, kilni_sv_make(text, size), via));
-    text += size;
-    if (text[0] == 0) break;
-    text++;
-    if (text[0] == 0) {  // an empty part at the end is one, too
-      return add_folder(locate, place, kilni_sv_make("", 0), via);
-    }
-  }
-  return NULL;
-}
-
-// What the program says for itself. one-thread
-typedef struct program_t {
-  char rpath[KILNI_DISK_PATH_LIMIT];
-  char runpath[KILNI_DISK_PATH_LIMIT];
-} program_t;
-
-static bool read_program(const kilni_dynlib_mapped_t* mapped, void* user) {
-  program_t* program = user;
-  const char* rpath = kilni_dynlib_mapped_rpath(mapped);
-  const char* runpath = kilni_dynlib_mapped_runpath(mapped);
-  snprintf(program->rpath, sizeof(program->rpath), "%s", rpath);
-  snprintf(program->runpath, sizeof(program->runpath), "%s", runpath);
-  return false;  // the program comes first
-}
-
-static kiln_status_t fill_folders(kiln_locate_t* locate, kilni_place_t* place) {
-  program_t program = {"", ""};
-  if (!locate->is_mounted && !locate->secure) {
-    kilni_dynlib_each_mapped(read_program, &program);
-  }
-  if (program.runpath[0] == 0) {
-    KILNI_RETURN_IF_ERROR(
-        add_folders(locate, place, program.rpath, ":", "RPATH"));
-  }
-  KILNI_RETURN_IF_ERROR(add_folders(
-      locate, place, kilni_place_env(locate, KILNI_ENV_LD_LIBRARY_PATH), ":;",
-      "LD_LIBRARY_PATH"));
-  return add_folders(locate, place, program.runpath, ":", "RUNPATH");
-}
-
-kiln_status_t kilni_loader_folders(kiln_locate_t* locate,
-                                   kilni_place_t** out_place) {
-  kilni_place_t* place = &locate->places[KILN_LOCATE_SCOPE_LOADER];
-  *out_place = place;
-  if (place->ready) return NULL;
-  kilni_trail_init(&place->notes, locate->allocator);
-  place->ready = true;
-  kiln_status_t status = fill_folders(locate, place);
-  if (kiln_status_is_ok(status)) status = kilni_trail_status(&place->notes);
-  if (!kiln_status_is_ok(status)) kilni_place_deinit(locate, place);
-  return status;
-}
 
 // ---- The cache ----
 
@@ -126,6 +24,7 @@ void kilni_loader_deinit(kiln_locate_t* locate) {
   if (loader->data != NULL) {
     kilni_file_free(locate->allocator, loader->data, loader->size);
   }
+  kilni_place_deinit(locate, &loader->defaults);
   memset(loader, 0, sizeof(*loader));
 }
 
@@ -235,31 +134,81 @@ static kiln_status_t in_folder(kiln_locate_t* locate, const char* folder,
   return NULL;
 }
 
-static kiln_status_t in_default_folders(kiln_locate_t* locate, const char* name,
-                                        kilni_trail_t* trail,
-                                        const char** out_path) {
-  // Where / and /usr are one, the second spelling is enough.
-  kilni_loader_t* loader = &locate->loader;
-  *out_path = NULL;
-  if (!loader->knows_merged) {
-    const char* lib = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/lib", &lib));
-    loader->merged = kilni_link_is(lib);
-    loader->knows_merged = true;
+// True for a library of another word size or machine.
+static bool is_foreign(const kiln_locate_t* locate, const char* path) {
+  uint8_t head[20];
+  size_t size = 0;
+  kilni_window_t window;
+  kiln_status_t status = kilni_window_open(path, &window);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_window_read_some(&window, 0, sizeof(head), head, &size);
+    kilni_window_close(&window);
   }
-  static const char* const formats[] = {
-      "/lib/%s", "/lib64", "/lib", "/usr/lib/%s", "/usr/lib64", "/usr/lib"};
-  for (size_t i = loader->merged ? 3 : 0; *out_path == NULL && i < 6; i++) {
+  bool is_elf = kiln_status_is_ok(status) && size == sizeof(head) &&
+                memcmp(head, "\177ELF", 4) == 0;
+  kiln_status_free(status);
+  if (!is_elf) return false;
+  bool x86 = strncmp(locate->target, "x86_64", 6) == 0;
+  uint32_t machine = (uint32_t)head[18] | (uint32_t)head[19] << 8;
+  return head[4] != 2 ||
+         machine != (x86 ? KILNI_ELF_X86_64 : KILNI_ELF_AARCH64);
+}
+
+// `folder`/`name`, where it is a file that the loader would not pass over.
+static kiln_status_t fitting_in_folder(kiln_locate_t* locate,
+                                       const char* folder, const char* name,
+                                       kilni_trail_t* trail,
+                                       const char** out_path) {
+  KILNI_RETURN_IF_ERROR(in_folder(locate, folder, name, trail, out_path));
+  if (*out_path == NULL || !is_foreign(locate, *out_path)) return NULL;
+  note(trail, *out_path, "a library for another machine");
+  *out_path = NULL;
+  return NULL;
+}
+
+static kiln_status_t add_defaults(kiln_locate_t* locate) {
+  kilni_loader_t* loader = &locate->loader;
+  const char* lib = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, "/lib", &lib));
+  static const char* const starts[] = {"/lib", "/usr/lib"};
+  // Where / and /usr are one, the second spelling is enough.
+  for (size_t i = kilni_link_is(lib) ? 1 : 0; i < 2; i++) {
     char text[256];
-    const char* folder = NULL;
-    if (i % 3 == 0) {
-      snprintf(text, sizeof(text), i == 0 ? "/lib/%s" : "/usr/lib/%s",
-               locate->multiarch);
-    } else {
-      snprintf(text, sizeof(text), "%s", formats[i]);
+    const char* folders[3] = {NULL, NULL, NULL};
+    snprintf(text, sizeof(text), "%s/%s", starts[i], locate->multiarch);
+    KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, text, &folders[0]));
+    snprintf(text, sizeof(text), "%s64", starts[i]);
+    KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, text, &folders[1]));
+    KILNI_RETURN_IF_ERROR(
+        kilni_place_below_system(locate, starts[i], &folders[2]));
+    for (size_t k = 0; k < 3; k++) {
+      KILNI_RETURN_IF_ERROR(kilni_loader_add_folder(
+          locate, &loader->defaults, folders[k], "default folders"));
     }
-    KILNI_RETURN_IF_ERROR(kilni_place_below_system(locate, text, &folder));
-    KILNI_RETURN_IF_ERROR(in_folder(locate, folder, name, trail, out_path));
+  }
+  return NULL;
+}
+
+static kiln_status_t fill_defaults(kiln_locate_t* locate) {
+  kilni_place_t* place = &locate->loader.defaults;
+  if (place->ready) return NULL;
+  kilni_trail_init(&place->notes, locate->allocator);
+  place->ready = true;
+  kiln_status_t status = add_defaults(locate);
+  if (!kiln_status_is_ok(status)) kilni_place_deinit(locate, place);
+  return status;
+}
+
+static kiln_status_t in_place(kiln_locate_t* locate, const kilni_place_t* place,
+                              const char* name, kilni_trail_t* trail,
+                              const char** out_path, const char** out_via) {
+  const kilni_root_t* roots = place->roots;
+  for (size_t i = 0; i < place->count; i++) {
+    KILNI_RETURN_IF_ERROR(
+        fitting_in_folder(locate, roots[i].path, name, trail, out_path));
+    if (*out_path == NULL) continue;
+    *out_via = roots[i].via;
+    return NULL;
   }
   return NULL;
 }
@@ -271,14 +220,9 @@ kiln_status_t kilni_loader_find(kiln_locate_t* locate, const char* name,
   *out_via = "";
   kilni_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_loader_folders(locate, &place));
-  const kilni_root_t* roots = place->roots;
-  for (size_t i = 0; i < place->count; i++) {
-    KILNI_RETURN_IF_ERROR(
-        in_folder(locate, roots[i].path, name, trail, out_path));
-    if (*out_path == NULL) continue;
-    *out_via = roots[i].via;
-    return NULL;
-  }
+  KILNI_RETURN_IF_ERROR(
+      in_place(locate, place, name, trail, out_path, out_via));
+  if (*out_path != NULL) return NULL;
   KILNI_RETURN_IF_ERROR(look_in_cache(locate, name, trail, out_path));
   if (*out_path != NULL) {
     bool is = false;
@@ -286,10 +230,11 @@ kiln_status_t kilni_loader_find(kiln_locate_t* locate, const char* name,
     *out_via = kCache;
     if (is) return NULL;
   }
-  *out_via = "default folders";
-  KILNI_RETURN_IF_ERROR(in_default_folders(locate, name, trail, out_path));
-  if (*out_path == NULL) *out_via = "";
-  return NULL;
+  *out_path = NULL;
+  *out_via = "";
+  KILNI_RETURN_IF_ERROR(fill_defaults(locate));
+  return in_place(locate, &locate->loader.defaults, name, trail, out_path,
+                  out_via);
 }
 
 // ---- What is loaded ----
