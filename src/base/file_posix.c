@@ -508,6 +508,8 @@ kiln_status_t kilni_window_read_some(const kilni_window_t* window,
     memcpy(out, window->bytes.data + offset, *out_size);
     return NULL;
   }
+  // The end that was told when it was opened needs no question.
+  if (size > window->size - offset) size = (size_t)(window->size - offset);
   while (*out_size < size) {
     ssize_t got = pread(window->handle, (char*)out + *out_size,
                         size - *out_size, (off_t)(offset + *out_size));

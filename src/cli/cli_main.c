@@ -2,6 +2,9 @@
 //
 // cli: the command `kiln`.
 #define _XOPEN_SOURCE 700
+#if defined(__linux__)
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +14,8 @@
 #include "cli/cli_command.h"
 #include "cli/cli_report.h"
 #include "kiln/version.h"
+
+enum { HEAP_KEPT_BYTES = 16 << 20, HEAP_STEP_BYTES = 1 << 20 };
 
 static bool fail_command(const char* name, kilni_cli_error_t* error) {
   const char* names[32];
@@ -71,8 +76,18 @@ static bool run_main(int argc, char** argv, kilni_cli_error_t* error) {
   return run_command(command, argc - 1, argv + 1, error);
 }
 
+// The process is short: what was freed is taken again soon, and memory that is
+// handed back to the system comes at the price of new pages.
+static void keep_heap(void) {
+#if defined(M_TRIM_THRESHOLD) && defined(M_TOP_PAD)
+  (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES);
+  (void)mallopt(M_TOP_PAD, HEAP_STEP_BYTES);
+#endif
+}
+
 int main(int argc, char** argv) {
   kilni_cli_error_t error;
+  keep_heap();
   // A full disk and a reader that went away are errors of write(), so that
   // what was begun can be taken back.
   (void)signal(SIGXFSZ, SIG_IGN);

@@ -4,13 +4,16 @@
 #include "locate/locate_disk.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/status_make.h"
 
-enum { CHUNK_BYTES = 16384, FIRST_BUCKETS = 64 };
+enum {
+  CHUNK_BYTES = 16384,
+  FIRST_BUCKETS = 64,
+  MAX_CHAIN = 64,  // folders of a path that are resolved one by one
+};
 
 // ---- Memory ----
 
@@ -73,12 +76,21 @@ kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
 
 // ---- Nodes ----
 
+// Eight bytes at a time: paths are long, and hashed at every question.
 static uint32_t hash_of(kiln_string_view_t path) {
-  uint32_t hash = 2166136261u;
-  for (size_t i = 0; i < path.size; i++) {
-    hash = (hash ^ (uint8_t)path.data[i]) * 16777619u;
+  const uint64_t factor = 0xff51afd7ed558ccdu;
+  uint64_t hash = 0x9e3779b97f4a7c15u ^ path.size;
+  size_t at = 0;
+  for (; path.size - at >= 8; at += 8) {
+    uint64_t word;
+    memcpy(&word, path.data + at, 8);
+    hash = (hash ^ word) * factor;
+    hash ^= hash >> 32;
   }
-  return hash;
+  uint64_t rest = 0;
+  if (path.size > at) memcpy(&rest, path.data + at, path.size - at);
+  hash = (hash ^ rest) * factor;
+  return (uint32_t)(hash ^ (hash >> 32));
 }
 
 static kiln_status_t grow_table(kilni_disk_t* disk) {
@@ -148,6 +160,19 @@ static void ask(kilni_disk_node_t* node) {
   node->known = true;
   node->kind = look.kind;
   node->error = look.error;
+  if (look.kind != KILNI_FILE_DIR || look.size <= KILNI_DISK_SMALL_FOLDER) {
+    return;
+  }
+  uint64_t more =
+      (look.size - KILNI_DISK_SMALL_FOLDER) / KILNI_DISK_BYTES_PER_MISS;
+  node->patience =
+      KILNI_DISK_PATIENCE +
+      (more < KILNI_DISK_LIST_LIMIT ? (uint32_t)more : KILNI_DISK_LIST_LIMIT);
+}
+
+static bool is_worth_listing(const kilni_disk_node_t* node) {
+  return node->misses >=
+         (node->patience != 0 ? node->patience : KILNI_DISK_PATIENCE);
 }
 
 // ---- Listing ----
@@ -155,12 +180,17 @@ static void ask(kilni_disk_node_t* node) {
 // Names while they are read. one-thread
 typedef struct names_t {
   kilni_disk_t* disk;
-  void* items;  // const char*
+  void* items;  // uint32_t, hashes
   size_t count;
   size_t capacity;
   kiln_status_t status;
   bool too_many;
 } names_t;
+
+static uint32_t hash_of_name(const char* name) {
+  uint32_t hash = hash_of(kilni_sv(name));
+  return hash != 0 ? hash : 1;
+}
 
 static bool add_name(const char* name, void* user) {
   names_t* names = user;
@@ -169,18 +199,31 @@ static bool add_name(const char* name, void* user) {
     return false;
   }
   names->status = kilni_grow(names->disk->allocator, names->count + 1,
-                             sizeof(char*), &names->capacity, &names->items);
+                             sizeof(uint32_t), &names->capacity, &names->items);
   if (!kiln_status_is_ok(names->status)) return false;
-  const char** items = names->items;
-  names->status =
-      kilni_disk_text(names->disk, kilni_sv(name), &items[names->count]);
-  if (!kiln_status_is_ok(names->status)) return false;
-  names->count++;
+  ((uint32_t*)names->items)[names->count++] = hash_of_name(name);
   return true;
 }
 
-static int compare_names(const void* a, const void* b) {
-  return strcmp(*(const char* const*)a, *(const char* const*)b);
+// At most half full, so that a search for what is not there ends.
+static kiln_status_t keep_names(kilni_disk_t* disk, kilni_disk_node_t* node,
+                                const names_t* names) {
+  uint32_t capacity = 4;
+  while (capacity < 2 * names->count) capacity *= 2;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_disk_alloc(disk, capacity * sizeof(uint32_t), &block));
+  uint32_t* table = block;
+  const uint32_t* hashes = names->items;
+  for (size_t i = 0; i < names->count; i++) {
+    uint32_t at = hashes[i] & (capacity - 1);
+    while (table[at] != 0) at = (at + 1) & (capacity - 1);
+    table[at] = hashes[i];
+  }
+  node->names = table;
+  node->name_mask = capacity - 1;
+  node->listed = true;
+  return NULL;
 }
 
 static kiln_status_t list(kilni_disk_t* disk, kilni_disk_node_t* node) {
@@ -190,27 +233,22 @@ static kiln_status_t list(kilni_disk_t* disk, kilni_disk_node_t* node) {
   kiln_status_t status = names.status;
   // What cannot be listed may still be entered.
   node->hopeless = error != 0 || names.too_many;
-  void* block = NULL;
   if (kiln_status_is_ok(status) && !node->hopeless) {
-    status = kilni_disk_alloc(disk, (names.count + 1) * sizeof(char*), &block);
+    status = keep_names(disk, node, &names);
   }
-  if (block != NULL) {
-    if (names.count > 0) {
-      qsort(names.items, names.count, sizeof(char*), compare_names);
-      memcpy(block, names.items, names.count * sizeof(char*));
-    }
-    node->names = block;
-    node->name_count = (uint32_t)names.count;
-    node->listed = true;
-  }
-  kilni_free_array(disk->allocator, names.items, names.capacity, sizeof(char*));
+  kilni_free_array(disk->allocator, names.items, names.capacity,
+                   sizeof(uint32_t));
   if (error == ENOENT || error == ENOTDIR) set_missing(node);
   return status;
 }
 
 static bool names_hold(const kilni_disk_node_t* node, const char* name) {
-  return bsearch(&name, node->names, node->name_count, sizeof(char*),
-                 compare_names) != NULL;
+  uint32_t hash = hash_of_name(name);
+  for (uint32_t at = hash & node->name_mask; node->names[at] != 0;
+       at = (at + 1) & node->name_mask) {
+    if (node->names[at] == hash) return true;
+  }
+  return false;
 }
 
 // ---- Questions ----
@@ -255,8 +293,7 @@ static kiln_status_t conclude(kilni_disk_t* disk, kilni_disk_node_t* node,
   }
   bool asks = node->suspect || (!is_leaf && is_gate(node, root_length));
   if (!node->known && asks) ask(node);
-  if (!is_gone(node) && node->length > root_length &&
-      node->misses >= KILNI_DISK_PATIENCE) {
+  if (!is_gone(node) && node->length > root_length && is_worth_listing(node)) {
     return list(disk, node);
   }
   return NULL;
@@ -328,30 +365,70 @@ static kiln_status_t resolve_whole(kilni_disk_t* disk,
   return status;
 }
 
-// By way of its folder's real path, which is asked once for all that lies in
-// it; whole where the last part is a link itself.
-static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
-  const char* last = last_part(node);
-  size_t above = (size_t)(last - node->path);
-  bool odd = last[0] == 0 || strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
+// True for a path whose parts are all names.
+static bool is_plain(const kilni_disk_node_t* node) {
+  const char* at = node->path;
+  if (at[0] != '/') return false;
+  while (at[0] == '/') {
+    at++;
+    size_t size = strcspn(at, "/");
+    bool dots = at[0] == '.' && (size == 1 || (size == 2 && at[1] == '.'));
+    if (size == 0 || dots) return false;
+    at += size;
+  }
+  return true;
+}
+
+// The last part of a path behind the real path of its folder: a question for
+// that part alone, unless it is a link.
+static kiln_status_t resolve_last(kilni_disk_t* disk, kilni_disk_node_t* node,
+                                  const char* above) {
   char path[KILNI_DISK_PATH_LIMIT];
-  if (above < 2 || odd || node->kind != KILNI_FILE_REGULAR) {
-    return resolve_whole(disk, node);
-  }
-  kilni_disk_node_t* dir = NULL;
-  KILNI_RETURN_IF_ERROR(
-      node_of(disk, kilni_sv_make(node->path, above - 1), &dir));
-  if (dir->real == NULL) KILNI_RETURN_IF_ERROR(resolve_whole(disk, dir));
-  size_t size = strlen(dir->real);
+  const char* last = last_part(node);
+  size_t size = strlen(above);
   size_t name = strlen(last);
-  if (size < 2 || size + name + 2 > sizeof(path)) {
+  if (size == 0 || size + name + 2 > sizeof(path)) {
     return resolve_whole(disk, node);
   }
-  memcpy(path, dir->real, size);
+  if (size == 1) size = 0;
+  memcpy(path, above, size);
   path[size] = '/';
   memcpy(path + size + 1, last, name + 1);
   if (kilni_link_is(path)) return resolve_whole(disk, node);
-  return kilni_disk_text(disk, kilni_sv(path), &node->real);
+  return kilni_disk_text(disk, kilni_sv_make(path, size + 1 + name),
+                         &node->real);
+}
+
+// By way of the folders above, each of which is asked about once for all that
+// lies below it. What is known to be there has folders that are.
+static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
+  bool there = node->known && (node->kind == KILNI_FILE_REGULAR ||
+                               node->kind == KILNI_FILE_DIR);
+  if (!there || !is_plain(node)) return resolve_whole(disk, node);
+  kilni_disk_node_t* chain[MAX_CHAIN];
+  size_t count = 0;
+  const char* above = "/";
+  chain[count++] = node;
+  for (;;) {
+    const kilni_disk_node_t* first = chain[count - 1];
+    size_t size = (size_t)(last_part(first) - first->path);
+    if (size < 2) break;
+    if (count == MAX_CHAIN) return resolve_whole(disk, node);
+    kilni_disk_node_t* dir = NULL;
+    KILNI_RETURN_IF_ERROR(
+        node_of(disk, kilni_sv_make(node->path, size - 1), &dir));
+    if (dir->real != NULL) {
+      above = dir->real;
+      break;
+    }
+    chain[count++] = dir;
+  }
+  while (count > 0) {
+    kilni_disk_node_t* next = chain[--count];
+    KILNI_RETURN_IF_ERROR(resolve_last(disk, next, above));
+    above = next->real;
+  }
+  return NULL;
 }
 
 kiln_status_t kilni_disk_real(kilni_disk_t* disk, const char* path,

@@ -16,22 +16,29 @@
 enum {
   KILNI_DISK_PATH_LIMIT = 8192,  // bytes of a path with its NUL
   KILNI_DISK_LIST_LIMIT = 4096,  // names of a folder that is listed
-  // Questions about a folder that came to nothing before it is listed.
+  // Questions about a folder that came to nothing before it is listed, and one
+  // more for so many bytes that the system says it takes beyond a small one:
+  // a name costs about half of what a question does.
   KILNI_DISK_PATIENCE = 2,
+  KILNI_DISK_SMALL_FOLDER = 4096,
+  KILNI_DISK_BYTES_PER_MISS = 64,
 };
 
 // A path. one-thread
 typedef struct kilni_disk_node_t {
   struct kilni_disk_node_t* next;  // in its bucket
   const char* path;
-  const char* real;    // with links resolved; NULL: not asked yet
-  const char** names;  // sorted, if `listed`
-  uint32_t name_count;
+  const char* real;  // with links resolved; NULL: not asked yet
+  // Hashes of the names in it by themselves, if `listed`; 0: a free place. A
+  // name that shares its hash with one is asked about like any other.
+  uint32_t* names;
+  uint32_t name_mask;
   uint32_t length;
   uint32_t hash;
   uint32_t kind;  // KILNI_FILE_*, if `known`
   int error;      // errno of it
   uint32_t misses;
+  uint32_t patience;  // of them before it is listed; 0: not known yet
   bool known;
   bool listed;
   bool suspect;   // something in it is missing: look at it before others

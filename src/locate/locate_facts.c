@@ -59,6 +59,30 @@ void kilni_locate_reader_release(kilni_locate_reader_t* reader) {
 
 // ---- One read ----
 
+// The path with links resolved: by way of its folder, which many share.
+static kiln_status_t resolve(kilni_locate_reader_t* reader, const char* path,
+                             const char** out_real) {
+  const char* folder = NULL;
+  const char* slash = strrchr(path, '/');
+  kiln_string_view_t above = kilni_sv_make(path, (size_t)(slash - path));
+  if (above.size > 0) {
+    KILNI_RETURN_IF_ERROR(kilni_facts_real_folder(reader, above, &folder));
+  }
+  bool dots = strcmp(slash, "/.") == 0 || strcmp(slash, "/..") == 0;
+  if (folder != NULL && slash[1] != 0 && !dots) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_facts_print(&reader->store, out_real, "%s%s",
+                          strcmp(folder, "/") == 0 ? "" : folder, slash));
+    if (!kilni_link_is(*out_real)) return NULL;
+  }
+  char* whole = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_path_real(reader->allocator, path, &whole));
+  kiln_status_t status =
+      kilni_facts_text(&reader->store, kilni_sv(whole), out_real);
+  kilni_strfree(reader->allocator, whole);
+  return status;
+}
+
 static kiln_status_t take_paths(kilni_facts_read_t* read) {
   const kilni_locate_facts_query_t* query = read->query;
   kilni_locate_facts_t* facts = read->facts;
@@ -66,20 +90,15 @@ static kiln_status_t take_paths(kilni_facts_read_t* read) {
   facts->kind = query->kind;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_text(store, kilni_sv(query->path), &facts->path));
-  char* resolved = NULL;
   const char* real = query->real_path;
   if (real == NULL || real[0] == 0) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_path_real(read->reader->allocator, query->path, &resolved));
-    real = resolved;
+    KILNI_RETURN_IF_ERROR(resolve(read->reader, facts->path, &real));
   }
-  kiln_status_t status =
-      strcmp(real, query->path) == 0
-          ? NULL
-          : kilni_facts_text(store, kilni_sv(real), &facts->real_path);
-  if (facts->real_path == NULL) facts->real_path = facts->path;
-  kilni_strfree(read->reader->allocator, resolved);
-  KILNI_RETURN_IF_ERROR(status);
+  facts->real_path = facts->path;
+  if (strcmp(real, facts->path) != 0) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_facts_text(store, kilni_sv(real), &facts->real_path));
+  }
   const char* slash = strrchr(facts->real_path, '/');
   const char* number = strstr(slash != NULL ? slash : facts->real_path, ".so.");
   if (number == NULL) return NULL;

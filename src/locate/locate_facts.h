@@ -130,7 +130,7 @@ typedef struct kilni_locate_facts_t {
   uint32_t kind;   // of the query
   const char* path;
   const char* real_path;
-  uint64_t size;
+  uint64_t size;  // of a library or program
   // Behind ".so." in the name of the file that links lead to: "13.0.88".
   const char* name_version;
 
@@ -205,7 +205,8 @@ kiln_status_t kilni_locate_reader_create(kiln_allocator_t allocator,
 void kilni_locate_reader_retain(kilni_locate_reader_t* reader);
 void kilni_locate_reader_release(kilni_locate_reader_t* reader);
 
-// The facts of one file, borrowed from the reader. NOT_FOUND if it is gone,
+// The facts of one file, borrowed from the reader. NOT_FOUND if it is a library
+// or program and gone (others are not opened),
 // OUT_OF_MEMORY; everything else that is wrong with a file is a problem in the
 // facts. CHEAP gives VERIFY's facts where those were read before.
 kiln_status_t kilni_locate_facts_read(kilni_locate_reader_t* reader,

@@ -279,12 +279,9 @@ kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
   if (is_known && !may_have_text(read)) return NULL;
   bool may_be_text =
       kind != KILN_LOCATE_KIND_LIB && kind != KILN_LOCATE_KIND_STUB;
+  // These say nothing themselves that is worth opening them for.
   if (kind == KILN_LOCATE_KIND_HEADER || kind == KILN_LOCATE_KIND_STATIC ||
       kind == KILN_LOCATE_KIND_BITCODE) {
-    kilni_window_t window;
-    KILNI_RETURN_IF_ERROR(kilni_window_open(read->facts->path, &window));
-    read->facts->size = window.size;
-    kilni_window_close(&window);
     return NULL;
   }
   kilni_elf_t* elf;

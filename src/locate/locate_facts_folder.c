@@ -280,9 +280,9 @@ static kiln_status_t look_at(looking_t* looking) {
 // What a folder says, read once.
 static kiln_status_t folder_of(kilni_locate_reader_t* reader,
                                kiln_string_view_t path,
-                               const kilni_facts_folder_t** out_folder) {
+                               kilni_facts_folder_t** out_folder) {
   *out_folder = NULL;
-  for (const kilni_facts_folder_t* at = reader->folders; at; at = at->next) {
+  for (kilni_facts_folder_t* at = reader->folders; at; at = at->next) {
     if (kilni_sv_equal_cstr(path, at->path)) {
       *out_folder = at;
       return NULL;
@@ -339,7 +339,7 @@ static void cut_last(kiln_string_view_t* folder) {
 // The borders of one walk; "" where there is none.
 typedef struct borders_t {
   kiln_string_view_t site;  // not looked at itself
-  char* prefix;             // the last that is; freed by kilni_strfree
+  const char* prefix;       // the last that is
 } borders_t;
 
 static kiln_status_t find_borders(const kilni_facts_read_t* read,
@@ -358,13 +358,10 @@ static kiln_status_t find_borders(const kilni_facts_read_t* read,
     }
   }
   if (read->query->prefix == NULL) return NULL;
-  kiln_status_t status = kilni_path_real(read->reader->allocator,
-                                         read->query->prefix, &borders->prefix);
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  kiln_status_free(status);
+  KILNI_RETURN_IF_ERROR(kilni_facts_real_folder(
+      read->reader, kilni_sv(read->query->prefix), &borders->prefix));
   if (borders->prefix != NULL &&
       !is_below_or_at(kilni_sv(real), borders->prefix)) {
-    kilni_strfree(read->reader->allocator, borders->prefix);
     borders->prefix = NULL;
   }
   return NULL;
@@ -393,7 +390,7 @@ static kiln_status_t walk(kilni_facts_read_t* read, const borders_t* borders) {
     bool is_prefix =
         borders->prefix != NULL && kilni_sv_equal_cstr(folder, borders->prefix);
     if (!is_prefix && is_beyond_toolkits(read->reader, folder)) return NULL;
-    const kilni_facts_folder_t* found;
+    kilni_facts_folder_t* found;
     KILNI_RETURN_IF_ERROR(folder_of(read->reader, folder, &found));
     KILNI_RETURN_IF_ERROR(take_folder(read, found));
     // The nearest root is the file's own.
@@ -408,10 +405,17 @@ static kiln_status_t walk(kilni_facts_read_t* read, const borders_t* borders) {
 // prefix does not make it of the same line.
 static kiln_status_t is_conda(const kilni_facts_read_t* read, bool* out_is) {
   *out_is = false;
-  const char* path;
-  KILNI_RETURN_IF_ERROR(kilni_facts_print(&read->reader->store, &path,
-                                          "%s/conda-meta", read->facts->root));
-  *out_is = kilni_dir_exists(path);
+  kilni_facts_folder_t* root;
+  KILNI_RETURN_IF_ERROR(
+      folder_of(read->reader, kilni_sv(read->facts->root), &root));
+  if (!root->knows_conda) {
+    const char* path;
+    KILNI_RETURN_IF_ERROR(kilni_facts_print(&read->reader->store, &path,
+                                            "%s/conda-meta", root->path));
+    root->is_conda = kilni_dir_exists(path);
+    root->knows_conda = true;
+  }
+  *out_is = root->is_conda;
   return NULL;
 }
 
@@ -466,10 +470,8 @@ static kiln_status_t compare_owners(kilni_facts_read_t* read) {
 
 kiln_status_t kilni_facts_read_folders(kilni_facts_read_t* read) {
   borders_t borders;
-  kiln_status_t status = find_borders(read, &borders);
-  if (kiln_status_is_ok(status)) status = walk(read, &borders);
-  kilni_strfree(read->reader->allocator, borders.prefix);
-  KILNI_RETURN_IF_ERROR(status);
+  KILNI_RETURN_IF_ERROR(find_borders(read, &borders));
+  KILNI_RETURN_IF_ERROR(walk(read, &borders));
   read->facts->walked = true;
   return compare_owners(read);
 }

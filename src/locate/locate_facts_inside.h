@@ -54,6 +54,14 @@ typedef struct kilni_facts_site_t {
   struct kilni_facts_site_t* next;
 } kilni_facts_site_t;
 
+// A folder's path with links resolved, as it was asked for.
+typedef struct kilni_facts_real_t {
+  uint64_t hash;
+  const char* path;
+  const char* real;  // NULL: it leads nowhere
+  struct kilni_facts_real_t* next;
+} kilni_facts_real_t;
+
 // What one folder says of a toolkit.
 typedef struct kilni_facts_folder_t {
   const char* path;
@@ -63,6 +71,8 @@ typedef struct kilni_facts_folder_t {
   kilni_locate_line_t version_txt;
   const char* problem_path;
   const char* problem;
+  bool knows_conda;  // then `is_conda` says whether it is a conda prefix
+  bool is_conda;
   struct kilni_facts_folder_t* next;
 } kilni_facts_folder_t;
 
@@ -84,6 +94,7 @@ struct kilni_locate_reader_t {
   const char* system_root;  // without "/" at its end: "" for "/"
   kilni_facts_site_t* sites;
   kilni_facts_folder_t* folders;
+  kilni_facts_real_t* reals;
   kilni_facts_entry_t* entries;
   kilni_locate_driver_t* driver;
   kilni_facts_manager_t* managers;
@@ -132,6 +143,11 @@ kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
                                 size_t* out_size, size_t* out_capacity);
 
 uint64_t kilni_facts_hash(kiln_string_view_t text);
+
+// A folder's path with links resolved; NULL if it leads nowhere. Asked once.
+kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
+                                      kiln_string_view_t path,
+                                      const char** out_real);
 
 // The text behind the folder `base` of a path below it; false otherwise.
 bool kilni_facts_below(const char* path, const char* base, const char** out);

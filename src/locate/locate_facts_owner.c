@@ -38,16 +38,11 @@ bool kilni_facts_site_of(const char* path, kiln_string_view_t* out_site) {
 
 static kiln_status_t resolve_site(kilni_locate_reader_t* reader,
                                   kilni_facts_site_t* site) {
-  char* real = NULL;
-  kiln_status_t status = kilni_path_real(reader->allocator, site->path, &real);
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  kiln_status_free(status);
-  status = NULL;
-  if (real != NULL && strcmp(real, site->path) != 0) {
-    status = kilni_facts_text(&reader->store, kilni_sv(real), &site->real_path);
-  }
-  kilni_strfree(reader->allocator, real);
-  return status;
+  const char* real;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_real_folder(reader, kilni_sv(site->path), &real));
+  if (real != NULL) site->real_path = real;
+  return NULL;
 }
 
 kiln_status_t kilni_facts_site(kilni_locate_reader_t* reader,

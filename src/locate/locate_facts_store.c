@@ -172,6 +172,39 @@ uint64_t kilni_facts_hash(kiln_string_view_t text) {
   return hash;
 }
 
+kiln_status_t kilni_facts_real_folder(kilni_locate_reader_t* reader,
+                                      kiln_string_view_t path,
+                                      const char** out_real) {
+  *out_real = NULL;
+  uint64_t hash = kilni_facts_hash(path);
+  for (const kilni_facts_real_t* at = reader->reals; at; at = at->next) {
+    if (at->hash != hash || !kilni_sv_equal_cstr(path, at->path)) continue;
+    *out_real = at->real;
+    return NULL;
+  }
+  void* memory;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_alloc(&reader->store, sizeof(kilni_facts_real_t), &memory));
+  kilni_facts_real_t* entry = memory;
+  memset(entry, 0, sizeof(*entry));
+  KILNI_RETURN_IF_ERROR(kilni_facts_text(&reader->store, path, &entry->path));
+  char* real = NULL;
+  kiln_status_t status = kilni_path_real(reader->allocator, entry->path, &real);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  kiln_status_free(status);
+  status = NULL;
+  if (real != NULL) {
+    status = kilni_facts_text(&reader->store, kilni_sv(real), &entry->real);
+  }
+  kilni_strfree(reader->allocator, real);
+  KILNI_RETURN_IF_ERROR(status);
+  entry->hash = hash;
+  entry->next = reader->reals;
+  reader->reals = entry;
+  *out_real = entry->real;
+  return NULL;
+}
+
 bool kilni_facts_below(const char* path, const char* base, const char** out) {
   size_t size = strlen(base);
   while (size > 0 && base[size - 1] == '/') size--;

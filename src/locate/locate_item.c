@@ -50,9 +50,10 @@ void kilni_trail_deinit(kilni_trail_t* trail) {
 
 void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why) {
   if (!kiln_status_is_ok(trail->status)) return;
-  size_t bytes = strlen(path) + strlen(why) + 2;
+  size_t path_size = strlen(path) + 1;
+  size_t why_size = strlen(why) + 1;
   if (trail->count == KILNI_TRAIL_MAX_LINES ||
-      bytes > KILNI_TRAIL_MAX_BYTES - trail->text.size) {
+      path_size + why_size > KILNI_TRAIL_MAX_BYTES - trail->text.size) {
     trail->dropped++;
     return;
   }
@@ -62,11 +63,15 @@ void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why) {
   if (!kiln_status_is_ok(trail->status)) return;
   uint32_t* mark = (uint32_t*)trail->marks + 2 * trail->count++;
   mark[0] = (uint32_t)trail->text.size;
-  kilni_str_add_cstr(&trail->text, path);
-  kilni_str_add(&trail->text, kilni_sv_make("", 1));
+  kilni_str_add(&trail->text, kilni_sv_make(path, path_size));
+  // Most lines give the reason that the one before gave.
+  mark[1] = trail->count > 1 ? mark[-1] : 0;
+  if (trail->text.failed == KILN_STATUS_OK && mark[1] != 0 &&
+      strcmp(trail->text.data + mark[1], why) == 0) {
+    return;
+  }
   mark[1] = (uint32_t)trail->text.size;
-  kilni_str_add_cstr(&trail->text, why);
-  kilni_str_add(&trail->text, kilni_sv_make("", 1));
+  kilni_str_add(&trail->text, kilni_sv_make(why, why_size));
 }
 
 void kilni_trail_append(kilni_trail_t* trail, const kilni_trail_t* lines) {

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/cpu_features.h"
+
 // Old format: 12 bytes of magic, a count, entries of 12 bytes. New format, by
 // itself or behind an old one: 20 bytes of magic and version, a count, the
 // size of the strings, a byte of flags, padding, the offset of extensions, 12
@@ -198,7 +200,11 @@ kiln_string_view_t kilni_ldcache_find(const kilni_ldcache_t* cache,
     if (strcmp(key.data, name) != 0 || read_u32(entry) != flags) continue;
     uint32_t its_level = level_of(cache, read_u64(entry + 16));
     kiln_string_view_t path = text_at(cache, read_u32(entry + 8));
-    if (its_level > level || path.size == 0) continue;
+    if (path.size == 0) continue;
+    if (its_level > 0 && level == KILNI_LDCACHE_LEVEL_ASK) {
+      level = kilni_ldcache_cpu_level();
+    }
+    if (its_level > level) continue;
     if (best.size == 0 || its_level > best_level) {
       best = path;
       best_level = its_level;
@@ -208,20 +214,8 @@ kiln_string_view_t kilni_ldcache_find(const kilni_ldcache_t* cache,
 }
 
 uint32_t kilni_ldcache_cpu_level(void) {
-#if defined(__x86_64__)
-  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) {
-    return 0;
-  }
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") ||
-      !__builtin_cpu_supports("fma")) {
-    return 2;
-  }
-  bool v4 =
-      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512cd") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return v4 ? 4 : 3;
-#else
-  return 0;
-#endif
+  uint32_t features = kilni_cpu_features();
+  if ((features & KILNI_CPU_V4) != 0) return 4;
+  if ((features & KILNI_CPU_V3) != 0) return 3;
+  return (features & KILNI_CPU_V2) != 0 ? 2 : 0;
 }

@@ -16,6 +16,9 @@ enum {
   KILNI_LDCACHE_MAX_SAME = 64      // entries of one name that are looked at
 };
 
+// This machine's level, which is asked only where an entry has one.
+#define KILNI_LDCACHE_LEVEL_ASK (UINT32_MAX - 1)
+
 // An open cache; borrows its bytes. thread-compatible
 typedef struct kilni_ldcache_t {
   const uint8_t* base;  // of the new format, behind an old one
@@ -31,7 +34,7 @@ bool kilni_ldcache_open(const uint8_t* data, size_t size,
 
 // The path for a name among the entries with those flags: of several the one
 // for the highest CPU level that is at most `level` (0: plain, 2 to 4:
-// x86-64-v2 to v4). Empty if there is none.
+// x86-64-v2 to v4, or KILNI_LDCACHE_LEVEL_ASK). Empty if there is none.
 kiln_string_view_t kilni_ldcache_find(const kilni_ldcache_t* cache,
                                       const char* name, uint32_t flags,
                                       uint32_t level);

@@ -77,7 +77,7 @@ static kiln_status_t look_in_cache(kiln_locate_t* locate, const char* name,
   bool x86 = strncmp(locate->target, "x86_64", 6) == 0;
   kiln_string_view_t path = kilni_ldcache_find(
       &cache, name, x86 ? KILNI_LDCACHE_X86_64 : KILNI_LDCACHE_AARCH64,
-      locate->is_native ? kilni_ldcache_cpu_level() : 0);
+      locate->is_native ? KILNI_LDCACHE_LEVEL_ASK : 0);
   char text[256];
   if (path.size == 0 || path.data[0] != '/') {
     snprintf(text, sizeof(text), "does not name %s", name);
@@ -116,12 +116,14 @@ static kiln_status_t in_folder(kiln_locate_t* locate, const char* folder,
   kilni_disk_node_t* dir = NULL;
   kilni_disk_node_t* file = NULL;
   kiln_string_view_t dir_view = kilni_sv_make(path, folder_size);
-  KILNI_RETURN_IF_ERROR(
-      kilni_disk_dir(&locate->disk, dir_view, folder_size, &dir));
+  // Every library is looked for in each of these: they may be listed, unlike
+  // other roots.
+  size_t root = folder_size - 1;
+  KILNI_RETURN_IF_ERROR(kilni_disk_dir(&locate->disk, dir_view, root, &dir));
   bool was_gone = dir->known && dir->kind != KILNI_FILE_DIR;
   if (!was_gone) {
     KILNI_RETURN_IF_ERROR(kilni_disk_file(
-        &locate->disk, dir, kilni_sv_make(path, size), folder_size, &file));
+        &locate->disk, dir, kilni_sv_make(path, size), root, &file));
     if (file->kind == KILNI_FILE_REGULAR) {
       *out_path = file->path;
       return NULL;

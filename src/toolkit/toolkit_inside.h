@@ -92,7 +92,7 @@ struct kiln_toolkit_item_t {
   uint32_t tag_count;
   const char** tags;
   const char* release;
-  kiln_compat_evidence_t evidence[KILNI_TOOLKIT_MAX_EVIDENCE];
+  kiln_compat_evidence_t* evidence;  // as many as `evidence_count`; or NULL
   kiln_compat_conclusion_t conclusion;
   kiln_compat_need_t need;
   kiln_compat_fact_t fact;

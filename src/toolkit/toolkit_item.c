@@ -14,6 +14,8 @@
 // the buffer moves as it grows. one-thread
 typedef struct gather_t {
   kiln_toolkit_item_t* item;
+  uint32_t count;
+  kiln_compat_evidence_t evidence[KILNI_TOOLKIT_MAX_EVIDENCE];
   size_t texts[KILNI_TOOLKIT_MAX_EVIDENCE];
 } gather_t;
 
@@ -21,10 +23,10 @@ typedef struct gather_t {
 static void add(gather_t* gather, uint32_t source, uint32_t line,
                 const char* what, const char* text, const char* where) {
   kiln_toolkit_item_t* item = gather->item;
-  if (line == 0 || item->evidence_count == KILNI_TOOLKIT_MAX_EVIDENCE) return;
-  uint32_t at = item->evidence_count++;
-  item->evidence[at].source = source;
-  item->evidence[at].line = line;
+  if (line == 0 || gather->count == KILNI_TOOLKIT_MAX_EVIDENCE) return;
+  uint32_t at = gather->count++;
+  gather->evidence[at].source = source;
+  gather->evidence[at].line = line;
   gather->texts[at] = item->texts.size;
   kilni_str_add_cstr(&item->texts, what);
   if (text != NULL && text[0] != 0) {
@@ -101,23 +103,37 @@ static void gather_all(gather_t* gather, const kilni_locate_facts_t* facts,
            &facts->version_txt);
 }
 
-static kiln_status_t conclude(kiln_toolkit_item_t* item,
-                              const kilni_toolkit_call_t* call) {
-  gather_t gather = {.item = item};
+static void drop_evidence(kiln_toolkit_item_t* item) {
+  kilni_free_array(item->allocator, item->evidence, item->evidence_count,
+                   sizeof(kiln_compat_evidence_t));
+  item->evidence = NULL;
   item->evidence_count = 0;
   kilni_str_deinit(&item->texts);
-  kilni_str_init(&item->texts, item->allocator, KILNI_TOOLKIT_TEXT_BYTES);
+}
+
+static kiln_status_t conclude(kiln_toolkit_item_t* item,
+                              const kilni_toolkit_call_t* call) {
+  gather_t gather;
+  gather.item = item;
+  gather.count = 0;
+  drop_evidence(item);
   uint32_t class_id =
       kiln_locate_entry_class(kiln_locate_item_entry(item->located));
   if (class_id == KILN_LOCATE_CLASS_CTK) {
     gather_all(&gather, item->facts, call);
   }
   KILNI_RETURN_IF_ERROR(kilni_str_status(&item->texts));
-  for (uint32_t i = 0; i < item->evidence_count; i++) {
-    item->evidence[i].text = item->texts.data + gather.texts[i];
+  for (uint32_t i = 0; i < gather.count; i++) {
+    gather.evidence[i].text = item->texts.data + gather.texts[i];
   }
-  item->conclusion =
-      kiln_compat_line_conclude(item->evidence, item->evidence_count);
+  item->conclusion = kiln_compat_line_conclude(gather.evidence, gather.count);
+  if (gather.count == 0) return NULL;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      item->allocator, gather.count, sizeof(kiln_compat_evidence_t), &block));
+  memcpy(block, gather.evidence, gather.count * sizeof(kiln_compat_evidence_t));
+  item->evidence = block;
+  item->evidence_count = gather.count;
   return NULL;
 }
 
@@ -309,7 +325,7 @@ void kiln_toolkit_item_release(kiln_toolkit_item_t* item) {
   }
   kiln_locate_item_release(item->located);
   kilni_locate_reader_release(item->reader);
-  kilni_str_deinit(&item->texts);
+  drop_evidence(item);
   kilni_free_array(item->allocator, item->tags, item->tag_count, sizeof(char*));
   kilni_free(item->allocator, item, sizeof(*item));
 }

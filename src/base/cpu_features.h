@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: which instructions this machine's CPU has.
+//
+// Asked only when somebody wants to know. The compiler's own check is no
+// substitute: it asks in a constructor, before main and in every process, and
+// where the CPU is a virtual one each of its questions costs microseconds.
+#ifndef KILN_SRC_BASE_CPU_FEATURES_H_
+#define KILN_SRC_BASE_CPU_FEATURES_H_
+
+#include "kiln/api.h"
+
+// Sets of instructions that the CPU has and the system saves the registers of.
+enum {
+  KILNI_CPU_V2 = 1,  // x86-64-v2
+  KILNI_CPU_V3 = 2,  // x86-64-v3: AVX2, FMA, BMI, F16C, LZCNT
+  KILNI_CPU_V4 = 4,  // x86-64-v4: AVX-512 F, BW, CD, DQ, VL
+};
+
+// Bits KILNI_CPU_*; 0 on other machines than x86-64.
+uint32_t kilni_cpu_features(void);
+
+#endif  // KILN_SRC_BASE_CPU_FEATURES_H_
