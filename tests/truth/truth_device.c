@@ -145,7 +145,7 @@ static void name_device(truth_device_t* device) {
   (void)device->t.cuDeviceGetName(device->name, (int)sizeof(device->name),
                                   device->device);
   kiln_status_free(
-      kilni_nvml_release_ask(&device->host, sizeof(release), release));
+      kilni_nvml_release_ask(&device->host, NULL, sizeof(release), release));
   (void)snprintf(device->driver, sizeof(device->driver), "%s (CUDA %d.%d)",
                  release, device->t.driver_version / 1000,
                  device->t.driver_version % 1000 / 10);
