@@ -144,7 +144,7 @@ static kiln_nvml_result_t null_nvmlDeviceGetPciInfo(kiln_nvml_device_t device,
   pci->bus = 1;
   snprintf(pci->address, sizeof(pci->address), "%s", NULL_ADDRESS);
   snprintf(pci->legacy_address, sizeof(pci->legacy_address), "%s",
-           NULL_ADDRESS + 4);
+           &NULL_ADDRESS[4]);
   return KILN_NVML_SUCCESS;
 }
 
