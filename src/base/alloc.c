@@ -15,6 +15,14 @@ static bool multiply(size_t a, size_t b, size_t* out) {
   return true;
 }
 
+kiln_status_t kilni_alloc_unset(kiln_allocator_t allocator, size_t size,
+                                void** out_ptr) {
+  if (size == 0) size = 1;
+  *out_ptr = allocator.fn(NULL, 0, size, KILNI_ALLOC_ALIGN, allocator.user);
+  if (*out_ptr == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  return NULL;
+}
+
 kiln_status_t kilni_alloc_aligned(kiln_allocator_t allocator, size_t size,
                                   size_t align, void** out_ptr) {
   if (size == 0) size = 1;

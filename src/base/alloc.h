@@ -18,7 +18,12 @@ enum { KILNI_ALLOC_ALIGN = 16 };
 kiln_status_t kilni_alloc(kiln_allocator_t allocator, size_t size,
                           void** out_ptr);
 
-// The same for `count` elements of `size` bytes; overflow is OUT_OF_MEMORY.
+// The same, but with any bytes in it: for what is filled at once.
+kiln_status_t kilni_alloc_unset(kiln_allocator_t allocator, size_t size,
+                                void** out_ptr);
+
+// As kilni_alloc, for `count` elements of `size` bytes; overflow is
+// OUT_OF_MEMORY.
 kiln_status_t kilni_alloc_array(kiln_allocator_t allocator, size_t count,
                                 size_t size, void** out_ptr);
 

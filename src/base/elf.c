@@ -383,12 +383,14 @@ static kiln_status_t read_dynamic(kilni_elf_t* elf) {
 static kiln_status_t read_head(kilni_elf_t* elf) {
   void* head;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(elf->allocator, KILNI_ELF_HEAD_BYTES, &head));
+      kilni_alloc_unset(elf->allocator, KILNI_ELF_HEAD_BYTES, &head));
   elf->head = head;
   void* piece;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(elf->allocator, sizeof(kilni_elf_piece_t), &piece));
+      kilni_alloc_unset(elf->allocator, sizeof(kilni_elf_piece_t), &piece));
   elf->piece = piece;
+  elf->piece->offset = 0;
+  elf->piece->size = 0;
   return kilni_window_read_some(&elf->window, 0, KILNI_ELF_HEAD_BYTES, head,
                                 &elf->head_size);
 }

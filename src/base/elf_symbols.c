@@ -133,9 +133,10 @@ kiln_status_t kilni_elf_symbols_each(kilni_elf_t* elf, const char* prefix,
   }
   void* symbols = NULL;
   void* names = NULL;
-  kiln_status_t status = kilni_alloc(elf->allocator, symbols_size, &symbols);
+  kiln_status_t status =
+      kilni_alloc_unset(elf->allocator, symbols_size, &symbols);
   if (kiln_status_is_ok(status)) {
-    status = kilni_alloc(elf->allocator, names_size, &names);
+    status = kilni_alloc_unset(elf->allocator, names_size, &names);
   }
   if (kiln_status_is_ok(status)) {
     status = kilni_elf_fetch_address(elf, elf->symbols, symbols_size, symbols);

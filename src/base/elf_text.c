@@ -262,12 +262,11 @@ kiln_status_t kilni_elf_text_find(kilni_elf_t* elf, const char* section,
   }
   uint64_t end = found.offset + found.size;
   uint64_t stop = found.size < limit ? end : found.offset + limit;
-  // Blocks come zeroed, so that a short section takes a short one.
   size_t size = stop - found.offset < KILNI_ELF_SCAN_BYTES
                     ? (size_t)(stop - found.offset)
                     : KILNI_ELF_SCAN_BYTES;
   void* piece;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(elf->allocator, size, &piece));
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(elf->allocator, size, &piece));
   uint64_t offset = 0;
   kiln_status_t status =
       find_in_range(elf, &needle, found.offset, stop, piece, &offset);

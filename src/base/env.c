@@ -100,6 +100,8 @@ const char* kilni_env_member_at(const kilni_env_t* env, size_t index,
 
 static bool is_member(const char* text) {
   for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
+    // The first letter rules most out, for every variable there is.
+    if (text[0] != kRows[i].name[0]) continue;
     if (strcmp(kRows[i].type, "family") != 0) continue;
     if (strncmp(text, kRows[i].name, strlen(kRows[i].name)) == 0) return true;
   }

@@ -113,9 +113,13 @@ typedef struct reading_t {
   size_t size;
 } reading_t;
 
-// Reads to the end, whatever size the system claims: pipes and /proc claim 0.
-static kiln_status_t read_all(reading_t* reading, size_t hint) {
-  size_t wanted = hint + 2;
+// Reads to the end, whatever size the system claims: pipes and /proc claim 0,
+// and of what they claim /sys has less.
+static kiln_status_t read_all(reading_t* reading, size_t claimed) {
+  size_t wanted = (claimed > 0 ? claimed : FIRST_READ_BYTES) + 1;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_unset(reading->allocator, wanted, &reading->data));
+  reading->capacity = wanted;
   for (;;) {
     if (reading->size + 1 >= reading->capacity) {
       KILNI_RETURN_IF_ERROR(kilni_grow(reading->allocator, wanted, 1,
@@ -128,6 +132,7 @@ static kiln_status_t read_all(reading_t* reading, size_t hint) {
     if (got < 0) return file_error(errno, "read", reading->path);
     if (got == 0) return NULL;
     reading->size += (size_t)got;
+    if (reading->size == claimed) return NULL;
     if (reading->size > reading->limit) {
       return over_limit(reading->path, reading->limit);
     }
@@ -138,6 +143,10 @@ static kiln_status_t read_all(reading_t* reading, size_t hint) {
 // The caller knows the size only, so the block becomes exactly that.
 static kiln_status_t read_finish(reading_t* reading) {
   size_t exact = reading->size + 1;
+  if (exact == reading->capacity) {
+    ((char*)reading->data)[reading->size] = 0;
+    return NULL;
+  }
   kiln_allocator_t allocator = reading->allocator;
   void* data = allocator.fn(reading->data, reading->capacity, exact,
                             KILNI_ALLOC_ALIGN, allocator.user);
@@ -154,15 +163,15 @@ static kiln_status_t read_open(reading_t* reading) {
     return file_error(errno, "read", reading->path);
   }
   if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "read", reading->path);
-  size_t hint = FIRST_READ_BYTES;
+  size_t claimed = 0;
   if (S_ISREG(info.st_mode)) {
     if ((uint64_t)info.st_size > reading->limit ||
         (uint64_t)info.st_size > SIZE_MAX / 2) {
       return over_limit(reading->path, reading->limit);
     }
-    hint = (size_t)info.st_size;
+    claimed = (size_t)info.st_size;
   }
-  KILNI_RETURN_IF_ERROR(read_all(reading, hint));
+  KILNI_RETURN_IF_ERROR(read_all(reading, claimed));
   return read_finish(reading);
 }
 
@@ -449,7 +458,7 @@ kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
                               char** out_path) {
   *out_path = NULL;
   void* buffer;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, PATH_MAX, &buffer));
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, PATH_MAX, &buffer));
   kiln_status_t status = NULL;
   if (realpath(path, buffer) == NULL) {
     status = file_error(errno, "resolved", path);

@@ -51,7 +51,7 @@ kiln_status_t kilni_disk_alloc(kilni_disk_t* disk, size_t size,
   if (chunk == NULL || chunk->size - chunk->used < size) {
     size_t bytes = head + size < CHUNK_BYTES ? CHUNK_BYTES : head + size;
     void* block = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_alloc(disk->allocator, bytes, &block));
+    KILNI_RETURN_IF_ERROR(kilni_alloc_unset(disk->allocator, bytes, &block));
     chunk = block;
     chunk->size = bytes;
     chunk->used = head;
@@ -59,6 +59,7 @@ kiln_status_t kilni_disk_alloc(kilni_disk_t* disk, size_t size,
     disk->chunks = chunk;
   }
   *out_ptr = (char*)chunk + chunk->used;
+  memset(*out_ptr, 0, size);
   chunk->used += size;
   return NULL;
 }

@@ -34,7 +34,7 @@ kiln_status_t kilni_facts_alloc(kilni_facts_store_t* store, size_t size,
     size_t bytes = HEAD + size;
     if (bytes < KILNI_FACTS_BLOCK_BYTES) bytes = KILNI_FACTS_BLOCK_BYTES;
     void* memory;
-    KILNI_RETURN_IF_ERROR(kilni_alloc(store->allocator, bytes, &memory));
+    KILNI_RETURN_IF_ERROR(kilni_alloc_unset(store->allocator, bytes, &memory));
     block = memory;
     block->size = bytes;
     block->used = HEAD;
@@ -42,6 +42,7 @@ kiln_status_t kilni_facts_alloc(kilni_facts_store_t* store, size_t size,
     store->blocks = block;
   }
   *out_ptr = (char*)block + block->used;
+  memset(*out_ptr, 0, size);
   block->used += size;
   return NULL;
 }
@@ -140,7 +141,7 @@ kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
   uint64_t wanted = window.size > 0 ? window.size : FIRST_READ;
   size_t capacity = wanted < limit ? (size_t)wanted : limit;
   void* data = NULL;
-  kiln_status_t status = kilni_alloc(allocator, capacity, &data);
+  kiln_status_t status = kilni_alloc_unset(allocator, capacity, &data);
   if (kiln_status_is_ok(status)) {
     window.size = window.size > 0 ? window.size : FIRST_READ;
     status = kilni_window_read_some(&window, 0, capacity, data, out_size);

@@ -136,11 +136,12 @@ kiln_status_t kilni_loader_add_folder(kiln_locate_t* locate,
   if (path[0] != '/' || size < 0 || (size_t)size + 16 > sizeof(text)) {
     return kilni_place_add(locate, place, path, via, KILNI_LAYOUT_FLAT);
   }
-  uint32_t level = locate->is_native ? kilni_ldcache_cpu_level() : 0;
+  uint32_t level = 0;
   kilni_disk_node_t* node = NULL;
-  if (level > 0) {
+  if (locate->is_native) {
     KILNI_RETURN_IF_ERROR(kilni_disk_look(&locate->disk, text, &node));
-    if (node->kind != KILNI_FILE_DIR) level = 0;
+    // The CPU is asked last: few folders have any of these.
+    if (node->kind == KILNI_FILE_DIR) level = kilni_ldcache_cpu_level();
   }
   for (; level >= 2; level--) {
     snprintf(text + size, sizeof(text) - (size_t)size, "/x86-64-v%u",
@@ -251,6 +252,14 @@ static bool on_object(const kilni_dynlib_mapped_t* mapped, void* user) {
   return !is;
 }
 
+// Nothing yet; its texts are long, and only their first byte counts.
+static void clear_object(object_t* object) {
+  object->found = object->is_program = false;
+  object->index = 0;
+  object->soname[0] = object->origin[0] = 0;
+  object->rpath[0] = object->runpath[0] = 0;
+}
+
 static void find_object(const void* address, const char* needs, uint32_t before,
                         object_t* out) {
   out->found = false;
@@ -286,19 +295,21 @@ static kiln_status_t add_rpaths(kiln_locate_t* locate, kilni_place_t* place,
 
 static kiln_status_t add_variable(kiln_locate_t* locate, kilni_place_t* place,
                                   tokens_t* tokens) {
+  const char* text = kilni_place_env(locate, KILNI_ENV_LD_LIBRARY_PATH);
+  if (text == NULL || text[0] == 0) return NULL;
   // $ORIGIN in it is the program's.
-  object_t program = {0};
+  object_t program;
+  clear_object(&program);
   find_object(NULL, NULL, 0, &program);
   tokens->origin = program.origin;
-  return add_parts(locate, place, tokens,
-                   kilni_place_env(locate, KILNI_ENV_LD_LIBRARY_PATH), ":;",
-                   "LD_LIBRARY_PATH");
+  return add_parts(locate, place, tokens, text, ":;", "LD_LIBRARY_PATH");
 }
 
 static kiln_status_t fill_folders(kiln_locate_t* locate, kilni_place_t* place) {
   tokens_t tokens;
   find_tokens(locate, &tokens);
-  object_t caller = {0};
+  object_t caller;
+  clear_object(&caller);
   if (!locate->is_mounted && !locate->secure) {
     find_object(&kHere, NULL, 0, &caller);
   }
