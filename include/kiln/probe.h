@@ -158,7 +158,7 @@ typedef struct kiln_probe_soft_t {
 // A variable that Kiln reads. thread-safe
 typedef struct kiln_probe_variable_t {
   const char* name;
-  const char* value;     // NULL where it is not set
+  const char* value;     // NULL where it is not set or does not count
   const char* type;      // "path", "number", "switch", "text"
   const char* fallback;  // what holds without it
   const char* room;      // who reads it

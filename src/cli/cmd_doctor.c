@@ -28,10 +28,10 @@ static const char* home_of(const kiln_probe_t* probe) {
 
 static bool write_to(FILE* out, const kilni_cli_call_t* call,
                      const kiln_probe_t* probe, kilni_cli_error_t* error) {
-  bool all = is_on(call, "all");
+  kilni_cli_doctor_view_t view = {is_on(call, "all"), is_on(call, "trail")};
   if (call->json)
-    return kilni_cli_json_write(out, kilni_cli_doctor_json(probe, all), error);
-  kilni_cli_doctor_print(out, probe, all);
+    return kilni_cli_json_write(out, kilni_cli_doctor_json(probe, view), error);
+  kilni_cli_doctor_print(out, probe, view);
   return true;
 }
 
@@ -84,7 +84,10 @@ static bool run_doctor(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 }
 
 static const kilni_cli_option_t OPTIONS[] = {
-    {"all", NULL, "Show every piece of the catalog, and all that was tried.",
+    {"all", NULL, "Show every piece of the catalog, every copy of each.", false,
+     NULL},
+    {"trail", NULL,
+     "Show of each piece every path that was looked at in vain, and why.",
      false, NULL},
     {"shorten", NULL,
      "Shorten private paths, to show the report to others: the user's folder "
@@ -102,7 +105,8 @@ const kilni_cli_command_t kilni_cli_command_doctor = {
     "It looks at the system, the driver, the GPUs, toolkits and all their "
     "pieces, the software device, the driver's cache and the environment, and "
     "says of each where it was found and what tells its version. Problems come "
-    "last, each with its fix.\n"
+    "last, the worst first, each with its fix.\n"
+    "`kiln doctor --shorten` is made to be pasted into a bug report.\n"
     "The exit code is 0 also when there are problems: the report is the work, "
     "and it was done. Scripts read \"severity\" in the JSON.",
     OPTIONS,

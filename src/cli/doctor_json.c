@@ -114,11 +114,11 @@ static json_t* copies_json(const kiln_probe_piece_t* piece) {
   return list;
 }
 
-static json_t* libraries_json(const kiln_probe_t* probe, bool all) {
+static json_t* libraries_json(const kiln_probe_t* probe, bool trail) {
   json_t* list = json_array();
   for (uint32_t i = 0; i < kiln_probe_library_count(probe); ++i) {
     const kiln_probe_library_t* l = kiln_probe_library(probe, i);
-    uint32_t count = l->found == 0 || all ? l->tried_count : 0;
+    uint32_t count = trail ? l->tried_count : 0;
     (void)json_array_append_new(
         list, json_pack("{s:s,s:b,s:o,s:o,s:o,s:o,s:o}", "name", l->name,
                         "found", l->found != 0, "path", maybe(l->path), "scope",
@@ -130,13 +130,14 @@ static json_t* libraries_json(const kiln_probe_t* probe, bool all) {
 }
 
 // What is no library: headers, programs, bitcode ...
-static json_t* others_json(const kiln_probe_t* probe, bool all) {
+static json_t* others_json(const kiln_probe_t* probe,
+                           kilni_cli_doctor_view_t view) {
   json_t* list = json_array();
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
     if (kiln_locate_entry_kind(p->entry) == KILN_LOCATE_KIND_LIB) continue;
-    if (p->copy_count == 0 && !all) continue;
-    uint32_t count = p->located != NULL && all
+    if (p->copy_count == 0 && !view.all) continue;
+    uint32_t count = p->located != NULL && view.trail
                          ? kiln_locate_item_tried_count(p->located)
                          : 0;
     (void)json_array_append_new(
@@ -213,13 +214,24 @@ static json_t* problems_json(const kiln_probe_t* probe) {
   return list;
 }
 
-json_t* kilni_cli_doctor_json(const kiln_probe_t* probe, bool all) {
-  return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
-                   kiln_version_string(), "system", system_json(probe),
-                   "driver", driver_json(probe), "devices", devices_json(probe),
-                   "toolkits", toolkits_json(probe), "libraries",
-                   libraries_json(probe, all), "others",
-                   others_json(probe, all), "fits", fits_json(probe),
-                   "jit_cache", cache_json(probe), "environment",
-                   environment_json(probe), "problems", problems_json(probe));
+// How many problems there are of each severity.
+static json_t* counts_json(const kiln_probe_t* probe) {
+  json_int_t counts[KILN_PROBE_SEVERITY_ERROR + 1] = {0};
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i)
+    ++counts[kiln_probe_problem(probe, i)->severity];
+  return json_pack("{s:I,s:I,s:I}", "errors", counts[KILN_PROBE_SEVERITY_ERROR],
+                   "warnings", counts[KILN_PROBE_SEVERITY_WARNING], "notes",
+                   counts[KILN_PROBE_SEVERITY_NOTE]);
+}
+
+json_t* kilni_cli_doctor_json(const kiln_probe_t* probe,
+                              kilni_cli_doctor_view_t view) {
+  return json_pack(
+      "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
+      kiln_version_string(), "counts", counts_json(probe), "system",
+      system_json(probe), "driver", driver_json(probe), "devices",
+      devices_json(probe), "toolkits", toolkits_json(probe), "libraries",
+      libraries_json(probe, view.trail), "others", others_json(probe, view),
+      "fits", fits_json(probe), "jit_cache", cache_json(probe), "environment",
+      environment_json(probe), "problems", problems_json(probe));
 }

@@ -10,11 +10,19 @@
 #include "cli/cli_error.h"
 #include "kiln/probe.h"
 
-// The whole sheet; with `all`, also what was tried for what was found.
-json_t* kilni_cli_doctor_json(const kiln_probe_t* probe, bool all);
+// How much of the sheet is shown. thread-compatible
+typedef struct kilni_cli_doctor_view_t {
+  bool all;    // every piece of the catalog, also what was not found
+  bool trail;  // of each, every path that was looked at in vain
+} kilni_cli_doctor_view_t;
 
-// The sheet for people; with `all`, every piece of the catalog.
-void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe, bool all);
+// The whole sheet.
+json_t* kilni_cli_doctor_json(const kiln_probe_t* probe,
+                              kilni_cli_doctor_view_t view);
+
+// The sheet for people.
+void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
+                            kilni_cli_doctor_view_t view);
 
 // What the findings about a use alone say: KILN_COMPAT_VERDICT_*. Those about
 // the pieces as such have the use ANY and break no other by themselves.

@@ -63,7 +63,6 @@ static void put_wrapped(FILE* out, const char* text, int indent) {
 
 static void print_system(FILE* out, const kiln_probe_t* probe) {
   const kiln_probe_system_t* s = kiln_probe_system(probe);
-  (void)fprintf(out, "%-*s%s\n", LABEL, "kiln", kiln_version_string());
   (void)fprintf(out, "%-*s", LABEL, "system");
   put(out, s->name[0] != 0 ? s->name : "Linux");
   if (s->kernel[0] != 0) {
@@ -82,7 +81,8 @@ static void print_driver(FILE* out, const kiln_probe_t* probe) {
   (void)fprintf(out, "%-*s", LABEL, "driver");
   if (d->found == 0) {
     (void)fputs("none: ", out);
-    put(out, d->why);
+    put_wrapped(out, d->why, LABEL + 6);
+    return;
   } else {
     kilni_cli_line_text(d->version, version);
     (void)fprintf(out, "CUDA %s", version[0] != 0 ? version : "?");
@@ -222,7 +222,22 @@ static void print_libraries(FILE* out, const kiln_probe_t* probe) {
   print_missing(out, &name, pieces, IMPORTANT_COUNT);
 }
 
-static void print_pieces(FILE* out, const kiln_probe_t* probe) {
+static void print_trail(FILE* out, const kiln_probe_piece_t* piece) {
+  uint32_t count =
+      piece->located != NULL ? kiln_locate_item_tried_count(piece->located) : 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_locate_tried_t* tried =
+        kiln_locate_item_tried(piece->located, i);
+    (void)fprintf(out, "%*s", LABEL + 2, "");
+    put(out, tried->path);
+    (void)fputs(": ", out);
+    put(out, tried->why);
+    (void)fputc('\n', out);
+  }
+}
+
+static void print_pieces(FILE* out, const kiln_probe_t* probe,
+                         kilni_cli_doctor_view_t view) {
   const char* name = "pieces";
   int version = 0;
   int path = 0;
@@ -242,14 +257,17 @@ static void print_pieces(FILE* out, const kiln_probe_t* probe) {
                     j == 0 ? p->name : "  hidden:");
       print_copy(out, &p->copies[j], version, path);
     }
-    if (p->copy_count != 0) continue;
-    label(out, &name);
-    (void)fprintf(out, "%-7s %-20s  not found\n", p->kind, p->name);
+    if (p->copy_count == 0) {
+      label(out, &name);
+      (void)fprintf(out, "%-7s %-20s  not found\n", p->kind, p->name);
+    }
+    if (view.trail) print_trail(out, p);
   }
 }
 
 // ---- The rest ----
 
+// How what is taken fits together: "fits", or what does not.
 static void print_fits(FILE* out, const kiln_probe_t* probe) {
   static const struct {
     uint32_t use;
@@ -260,13 +278,19 @@ static void print_fits(FILE* out, const kiln_probe_t* probe) {
               {KILN_COMPAT_USE_LTO, "LTO"},
               {KILN_COMPAT_USE_NVVM, "NVVM IR"}};
   const kiln_compat_report_t* report = kiln_probe_report(probe);
+  bool said = false;
   if (report == NULL) return;
   (void)fprintf(out, "%-*s", LABEL, "together");
-  for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); ++i)
-    (void)fprintf(out, "%s%s %s", i != 0 ? ", " : "", uses[i].text,
-                  kiln_compat_verdict_word(
-                      kilni_cli_doctor_verdict(report, uses[i].use)));
-  (void)fputc('\n', out);
+  for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); ++i) {
+    uint32_t verdict = kilni_cli_doctor_verdict(report, uses[i].use);
+    if (verdict == KILN_COMPAT_VERDICT_COMPATIBLE) continue;
+    (void)fprintf(out, "%s%s %s", said ? ", " : "", uses[i].text,
+                  kiln_compat_verdict_word(verdict));
+    said = true;
+  }
+  (void)fputs(said ? "; nothing speaks against the rest\n"
+                   : "nothing speaks against it\n",
+              out);
 }
 
 static void print_cache(FILE* out, const kiln_probe_t* probe) {
@@ -321,13 +345,36 @@ static void print_problems(FILE* out, const kiln_probe_t* probe) {
   }
 }
 
-void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe, bool all) {
+static void print_count(FILE* out, uint32_t count, const char* word,
+                        bool* said) {
+  if (count == 0) return;
+  (void)fprintf(out, "%s%" PRIu32 " %s%s", *said ? ", " : "", count, word,
+                count == 1 ? "" : "s");
+  *said = true;
+}
+
+// What is at the end, for who reads only the first lines.
+static void print_summary(FILE* out, const kiln_probe_t* probe) {
+  uint32_t counts[KILN_PROBE_SEVERITY_ERROR + 1] = {0};
+  bool said = false;
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i)
+    ++counts[kiln_probe_problem(probe, i)->severity];
+  (void)fprintf(out, "%-*s%s: ", LABEL, "kiln", kiln_version_string());
+  print_count(out, counts[KILN_PROBE_SEVERITY_ERROR], "error", &said);
+  print_count(out, counts[KILN_PROBE_SEVERITY_WARNING], "warning", &said);
+  print_count(out, counts[KILN_PROBE_SEVERITY_NOTE], "note", &said);
+  (void)fputs(said ? ", told at the end\n" : "no problem found\n", out);
+}
+
+void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
+                            kilni_cli_doctor_view_t view) {
+  print_summary(out, probe);
   print_system(out, probe);
   print_driver(out, probe);
   print_devices(out, probe);
   print_toolkits(out, probe);
-  if (all)
-    print_pieces(out, probe);
+  if (view.all || view.trail)
+    print_pieces(out, probe, view);
   else
     print_libraries(out, probe);
   print_fits(out, probe);

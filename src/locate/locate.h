@@ -15,6 +15,9 @@ kiln_status_t kilni_locate_create(const kiln_locate_options_t* options,
                                   const kilni_env_t* env,
                                   kiln_locate_t** out_locate);
 
+// True if no variable of the environment counts in its searches.
+bool kilni_locate_is_hermetic(const kiln_locate_t* locate);
+
 // The variable that overrides a row: "KILN_LOCATE_LIB_NVRTC".
 void kilni_override_name(const kiln_locate_entry_t* entry, size_t capacity,
                          char* out_name);

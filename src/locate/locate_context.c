@@ -295,6 +295,10 @@ kiln_status_t kiln_locate_create(const kiln_locate_options_t* options,
   return status;
 }
 
+bool kilni_locate_is_hermetic(const kiln_locate_t* locate) {
+  return locate->hermetic;
+}
+
 void kiln_locate_retain(kiln_locate_t* locate) {
   if (locate == NULL) return;
   atomic_fetch_add_explicit(&locate->references, 1, memory_order_relaxed);

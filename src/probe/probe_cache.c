@@ -4,6 +4,7 @@
 //
 // Only looked at, and only so far: a cache with more entries than the limit is
 // known to be at least so large.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -16,8 +17,11 @@ enum {
   CACHE_PATH_BYTES = 4096,
 };
 
-// What the driver takes without CUDA_CACHE_MAXSIZE on a computer.
+// What CUDA's programming guide says of CUDA_CACHE_MAXSIZE (appendix "CUDA
+// Environment Variables", JIT compilation): without it 1 GiB on desktops and
+// servers and 256 MiB on embedded systems, and never more than 4 GiB.
 #define DEFAULT_LIMIT  (UINT64_C(1) << 30)
+#define EMBEDDED_LIMIT (UINT64_C(256) << 20)
 #define GREATEST_LIMIT (UINT64_C(4) << 30)
 
 // One folder of the walk. one-thread
@@ -85,16 +89,26 @@ static bool can_make(char* path) {
   }
 }
 
-static void read_size(const kiln_probe_t* probe, kiln_probe_cache_t* cache) {
+static bool is_embedded(const kilni_probe_source_t* source) {
+  char path[CACHE_PATH_BYTES];
+  int size = snprintf(path, sizeof(path), "%s/etc/nv_tegra_release",
+                      source->system_root != NULL ? source->system_root : "");
+  return size > 0 && (size_t)size < sizeof(path) && kilni_file_exists(path);
+}
+
+static void read_size(const kiln_probe_t* probe,
+                      const kilni_probe_source_t* source,
+                      kiln_probe_cache_t* cache) {
   uint64_t value = 0;
-  cache->limit = DEFAULT_LIMIT;
+  cache->limit = is_embedded(source) ? EMBEDDED_LIMIT : DEFAULT_LIMIT;
   const char* text =
       kilni_env_text(probe->host->env, KILNI_ENV_CUDA_CACHE_MAXSIZE);
   if (text == NULL || !kilni_sv_to_u64(kilni_sv(text), &value)) return;
   cache->limit = value < GREATEST_LIMIT ? value : GREATEST_LIMIT;
 }
 
-kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe) {
+kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
+                                        const kilni_probe_source_t* source) {
   kiln_probe_cache_t* cache = &probe->cache;
   const kilni_env_t* env = probe->host->env;
   const char* disable = kilni_env_text(env, KILNI_ENV_CUDA_CACHE_DISABLE);
@@ -104,7 +118,7 @@ kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe) {
   cache->path = "";
   cache->complete = 1;
   cache->disabled = disable != NULL && strcmp(disable, "1") == 0;
-  read_size(probe, cache);
+  read_size(probe, source, cache);
   if (named != NULL && named[0] != 0) {
     KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, named, &cache->path));
   } else if (home != NULL && home[0] != 0) {

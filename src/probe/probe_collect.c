@@ -304,9 +304,9 @@ static kiln_status_t add_members(kiln_probe_t* probe,
 static kiln_status_t collect_variables(kiln_probe_t* probe) {
   for (int i = 0; i < KILNI_ENV_COUNT; i++) {
     const kilni_env_row_t* row = kilni_env_row((kilni_env_id_t)i);
-    const char* value = kilni_env_text(probe->host->env, (kilni_env_id_t)i);
+    const char* value = kilni_probe_variable_text(probe, (kilni_env_id_t)i);
     KILNI_RETURN_IF_ERROR(add_variable(probe, row, row->name, value));
-    if (strcmp(row->type, "family") == 0) {
+    if (strcmp(row->type, "family") == 0 && !probe->hermetic) {
       KILNI_RETURN_IF_ERROR(add_members(probe, row));
     }
   }
@@ -317,7 +317,7 @@ static kiln_status_t collect_variables(kiln_probe_t* probe) {
 static kiln_status_t search(kiln_probe_t* probe,
                             const kilni_probe_source_t* source) {
   KILNI_RETURN_IF_ERROR(kilni_probe_collect_system(probe, source));
-  KILNI_RETURN_IF_ERROR(kilni_probe_collect_cache(probe));
+  KILNI_RETURN_IF_ERROR(kilni_probe_collect_cache(probe, source));
   KILNI_RETURN_IF_ERROR(kilni_probe_collect_pieces(probe, source));
   KILNI_RETURN_IF_ERROR(kilni_probe_collect_toolkits(probe));
   return collect_variables(probe);

@@ -67,7 +67,7 @@ static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
 
 static kiln_status_t judge_list(kiln_probe_t* probe, folders_t* seen,
                                 kilni_env_id_t id) {
-  kiln_string_view_t rest = kilni_sv(kilni_env_text(probe->host->env, id));
+  kiln_string_view_t rest = kilni_sv(kilni_probe_variable_text(probe, id));
   kiln_string_view_t part;
   while (kilni_sv_split(&rest, ':', &part)) {
     char folder[PATH_BYTES];
@@ -79,6 +79,25 @@ static kiln_status_t judge_list(kiln_probe_t* probe, folders_t* seen,
     KILNI_RETURN_IF_ERROR(judge(probe, seen, folder));
   }
   return NULL;
+}
+
+// What is no absolute path is one of whatever folder a program is started in.
+static kiln_status_t about_loader_path(kiln_probe_t* probe) {
+  const char* text =
+      kilni_probe_variable_text(probe, KILNI_ENV_LD_LIBRARY_PATH);
+  if (text == NULL || text[0] == 0) return NULL;
+  kiln_string_view_t rest = kilni_sv(text);
+  kiln_string_view_t part;
+  bool relative = text[strlen(text) - 1] == ':';
+  while (kilni_sv_split(&rest, ':', &part))
+    relative = relative || part.size == 0 || part.data[0] != '/';
+  if (!relative) return NULL;
+  return kilni_probe_add_problem(
+      probe, "loader-path-relative", KILN_PROBE_SEVERITY_NOTE,
+      "export LD_LIBRARY_PATH with absolute paths only, and no colon at its "
+      "ends",
+      "LD_LIBRARY_PATH has an entry that is empty or relative: the system's "
+      "loader looks in whatever folder a program is started in");
 }
 
 static kiln_status_t judge_all(kiln_probe_t* probe) {
@@ -141,5 +160,6 @@ static kiln_status_t about_cache(kiln_probe_t* probe) {
 
 kiln_status_t kilni_probe_doubt_folders(kiln_probe_t* probe) {
   KILNI_RETURN_IF_ERROR(judge_all(probe));
+  KILNI_RETURN_IF_ERROR(about_loader_path(probe));
   return about_cache(probe);
 }

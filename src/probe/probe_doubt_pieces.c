@@ -128,7 +128,8 @@ static void nvrtc_fix(const kiln_probe_t* probe, const kiln_probe_copy_t* copy,
              major == 12 ? "-cu12" : "");
   } else if (copy->scope_id == KILN_LOCATE_SCOPE_CONDA) {
     snprintf(fix, capacity, "conda install --force-reinstall cuda-nvrtc");
-  } else if (probe->packages != KILNI_PROBE_PACKAGES_UNKNOWN && major != 0 &&
+  } else if (strncmp(copy->real_path, "/usr/", 5) == 0 &&
+             probe->packages != KILNI_PROBE_PACKAGES_UNKNOWN && major != 0 &&
              probe->packages != KILNI_PROBE_PACKAGES_PACMAN) {
     snprintf(fix, capacity, "sudo %s cuda-nvrtc-%u-%u",
              apt ? "apt install --reinstall"
@@ -137,7 +138,9 @@ static void nvrtc_fix(const kiln_probe_t* probe, const kiln_probe_copy_t* copy,
                         : "zypper install --force"),
              major, minor);
   } else {
-    snprintf(fix, capacity, "install NVRTC again, all of its files");
+    snprintf(fix, capacity,
+             "install NVRTC again, all of its files, from where \"%s\" came",
+             copy->path);
   }
 }
 
@@ -159,7 +162,7 @@ static kiln_status_t about_builtins(kiln_probe_t* probe) {
     builtins_t builtins = {wanted, "", false};
     if (kilni_dir_scan(folder, see_builtins, &builtins) != 0) continue;
     if (builtins.found) continue;
-    char fix[256];
+    char fix[PATH_BYTES + 64];
     nvrtc_fix(probe, copy, fix, sizeof(fix));
     KILNI_RETURN_IF_ERROR(kilni_probe_add_problem(
         probe, "nvrtc-builtins-missing",
@@ -185,9 +188,8 @@ static kiln_status_t about_root(kiln_probe_t* probe, const char* variable,
 }
 
 static kiln_status_t about_roots(kiln_probe_t* probe) {
-  const kilni_env_t* env = probe->host->env;
-  const char* path = kilni_env_text(env, KILNI_ENV_CUDA_PATH);
-  const char* home = kilni_env_text(env, KILNI_ENV_CUDA_HOME);
+  const char* path = kilni_probe_variable_text(probe, KILNI_ENV_CUDA_PATH);
+  const char* home = kilni_probe_variable_text(probe, KILNI_ENV_CUDA_HOME);
   KILNI_RETURN_IF_ERROR(
       about_root(probe, "CUDA_PATH", "cuda-path-missing", path));
   KILNI_RETURN_IF_ERROR(

@@ -145,10 +145,9 @@ kiln_status_t kilni_probe_check_pieces(kiln_probe_t* probe,
     if (pieces[i].copy_count > 0) taken[count++] = pieces[i].copies[0].item;
   }
   kiln_status_t status = NULL;
-  // Without any items it would check what is in use.
   if (count > 0) {
-    status = kiln_toolkit_check(source->toolkit, taken, (uint32_t)count, NULL,
-                                0, &probe->report);
+    status = kilni_toolkit_check_declared(source->toolkit, taken, count,
+                                          &probe->report);
   }
   kilni_free_array(allocator, block, probe->pieces.count,
                    sizeof(kiln_toolkit_item_t*));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // probe: the fact sheet as an object: lists, the strings they own, accessors.
+#include "locate/locate.h"
 #include "probe/probe_sheet.h"
 
 #include <stdarg.h>
@@ -34,6 +35,10 @@ kiln_status_t kilni_probe_sheet_create(const kilni_probe_source_t* source,
   list_init(&probe->copies, sizeof(kiln_probe_copy_t));
   list_init(&probe->items, sizeof(kiln_toolkit_item_t*));
   list_init(&probe->located, sizeof(kiln_locate_item_t*));
+  if (source->toolkit != NULL) {
+    probe->hermetic =
+        kilni_locate_is_hermetic(kiln_toolkit_locate(source->toolkit));
+  }
   *out_probe = probe;
   return NULL;
 }
@@ -112,6 +117,16 @@ kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
       kilni_strdup(probe->host->allocator, kilni_sv(text ? text : ""), place));
   *out_text = *place;
   return NULL;
+}
+
+const char* kilni_probe_variable_text(const kiln_probe_t* probe,
+                                      kilni_env_id_t id) {
+  bool searched = strcmp(kilni_env_row(id)->room, "locate") == 0;
+  if (probe->hermetic && searched && id != KILNI_ENV_HOME &&
+      id != KILNI_ENV_LD_LIBRARY_PATH) {
+    return NULL;
+  }
+  return kilni_env_text(probe->host->env, id);
 }
 
 kiln_status_t kilni_probe_textf(kiln_probe_t* probe, const char** out_text,

@@ -55,6 +55,7 @@ struct kiln_probe_t {
   kiln_probe_system_t system;
   kiln_probe_cache_t cache;
   kilni_probe_packages_t packages;
+  bool hermetic;  // the search heeds no variable
   kiln_probe_driver_t driver;
   kiln_probe_soft_t soft;
 };
@@ -69,6 +70,12 @@ kiln_status_t kilni_probe_add(kiln_probe_t* probe, kilni_probe_list_t* list,
 kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
                                const char** out_text);
 
+// A variable as it counts on this sheet: NULL where it is not set, or is one of
+// the search and the search is hermetic. The user's folder and the system
+// loader's path count always: the driver and the loader heed them.
+const char* kilni_probe_variable_text(const kiln_probe_t* probe,
+                                      kilni_env_id_t id);
+
 // A text made as by printf.
 kiln_status_t kilni_probe_textf(kiln_probe_t* probe, const char** out_text,
                                 const char* format, ...) KILN_PRINTF(3, 4);
@@ -76,7 +83,8 @@ kiln_status_t kilni_probe_textf(kiln_probe_t* probe, const char** out_text,
 // Facts of the disk (probe_system.c, probe_cache.c).
 kiln_status_t kilni_probe_collect_system(kiln_probe_t* probe,
                                          const kilni_probe_source_t* source);
-kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe);
+kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
+                                        const kilni_probe_source_t* source);
 
 // Pieces, toolkits and how they fit (probe_pieces.c, probe_toolkits.c).
 kiln_status_t kilni_probe_collect_pieces(kiln_probe_t* probe,

@@ -12,4 +12,10 @@ kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
                                    const kilni_env_t* env,
                                    kiln_toolkit_t** out_toolkit);
 
+// As kiln_toolkit_check, with the uses that were declared to the context.
+kiln_status_t kilni_toolkit_check_declared(kiln_toolkit_t* toolkit,
+                                           kiln_toolkit_item_t* const* items,
+                                           size_t item_count,
+                                           kiln_compat_report_t** out_report);
+
 #endif  // KILN_SRC_TOOLKIT_TOOLKIT_H_

@@ -361,19 +361,34 @@ kiln_status_t kiln_toolkit_use_declare(kiln_toolkit_t* toolkit,
 
 // ---- Checking ----
 
-static kiln_status_t check_in_use(kiln_toolkit_t* toolkit,
-                                  kiln_compat_report_t** out_report) {
+// Checks items with the declared uses. Under `lock`.
+static kiln_status_t check_declared(kiln_toolkit_t* toolkit,
+                                    kiln_toolkit_item_t* const* items,
+                                    size_t item_count,
+                                    kiln_compat_report_t** out_report) {
   kilni_toolkit_question_t question = {0};
   const kiln_compat_use_t** uses = NULL;
   size_t use_count = 0;
   KILNI_RETURN_IF_ERROR(uses_of(toolkit, NULL, &uses, &use_count));
-  question.items = toolkit->items.items;
-  question.item_count = toolkit->items.count;
+  question.items = items;
+  question.item_count = item_count;
   question.uses = uses;
   question.use_count = use_count;
   question.ask_driver = true;
   kiln_status_t status = kilni_toolkit_ask(toolkit, &question, out_report);
   kilni_free_array(toolkit->host.allocator, uses, use_count, sizeof(void*));
+  return status;
+}
+
+kiln_status_t kilni_toolkit_check_declared(kiln_toolkit_t* toolkit,
+                                           kiln_toolkit_item_t* const* items,
+                                           size_t item_count,
+                                           kiln_compat_report_t** out_report) {
+  *out_report = NULL;
+  KILNI_RETURN_IF_ERROR(check_call(toolkit));
+  kilni_mutex_lock(&toolkit->lock);
+  kiln_status_t status = check_declared(toolkit, items, item_count, out_report);
+  kilni_mutex_unlock(&toolkit->lock);
   return status;
 }
 
@@ -391,7 +406,8 @@ kiln_status_t kiln_toolkit_check(kiln_toolkit_t* toolkit,
   kilni_mutex_lock(&toolkit->lock);
   kiln_status_t status = NULL;
   if (item_count == 0) {
-    status = check_in_use(toolkit, out_report);
+    status = check_declared(toolkit, toolkit->items.items, toolkit->items.count,
+                            out_report);
   } else {
     kilni_toolkit_question_t question = {items,     item_count, uses,
                                          use_count, 0,          true};

@@ -12,12 +12,14 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../locate/locate_world.h"
 #include "base/status_make.h"
 #include "base/thread.h"
+#include "elf_make.h"
 #include "probe/probe.h"
 
 #define OSRELEASE "proc/sys/kernel/osrelease"
@@ -29,6 +31,7 @@ static kilni_probe_source_t g_source;
 static uint32_t g_verify;
 static const char* g_driver;  // as --driver takes it
 static const char* g_roots[2];
+static const kiln_compat_use_t* g_use;  // that a program declared
 
 static int setup(void** state) {
   if (world_setup(state) != 0) return 1;
@@ -43,6 +46,7 @@ static int setup(void** state) {
   g_source.soft.lanes = "plain";
   g_source.soft.lanes_have = "plain";
   g_driver = "none";
+  g_use = NULL;
   g_verify = KILN_SWITCH_DEFAULT;
   kilni_cuda_null_reset();
   kilni_cuda_table_null(&g_table);
@@ -94,7 +98,10 @@ static kiln_status_t make(const world_t* world, kiln_allocator_t allocator,
   KILNI_RETURN_IF_ERROR(kiln_compat_driver_parse(g_driver, &driver));
   KILNI_RETURN_IF_ERROR(
       kilni_toolkit_create(&options, &world->env, &g_source.toolkit));
-  kiln_status_t status = kilni_probe_create(&g_source, out_probe);
+  kiln_status_t status = NULL;
+  if (g_use != NULL) status = kiln_toolkit_use_declare(g_source.toolkit, g_use);
+  if (kiln_status_is_ok(status))
+    status = kilni_probe_create(&g_source, out_probe);
   kiln_toolkit_release(g_source.toolkit);
   g_source.toolkit = NULL;
   return status;
@@ -132,6 +139,28 @@ static void test_wsl(void** state) {
   EXPECT_NONE("wsl-linux-driver");
   use_driver(world, "usr/lib/x86_64-linux-gnu/libcuda.so.1");
   EXPECT("wsl-linux-driver", ERROR);
+}
+
+// Nothing was opened: what the loader would take is what is judged.
+static void test_wsl_by_search(void** state) {
+  world_t* world = *state;
+  world_text(world, OSRELEASE, "5.15.1-microsoft-standard-WSL2\n");
+  world_put(world, "usr/lib/wsl/lib/libcuda.so.1");
+  world_put(world, "usr/lib/x86_64-linux-gnu/libcuda.so.1");
+  const world_library_t wsl = {"libcuda.so.1", "usr/lib/wsl/lib/libcuda.so.1",
+                               0, 0};
+  const world_library_t linux_own = {
+      "libcuda.so.1", "usr/lib/x86_64-linux-gnu/libcuda.so.1", 0, 0};
+  world_ldcache(world, &wsl, 1);
+  EXPECT_NONE("wsl-linux-driver");
+  EXPECT_NONE("wsl-driver-missing");
+  world_ldcache(world, &linux_own, 1);
+  EXPECT("wsl-linux-driver", ERROR);
+  // The same two libraries on a plain Linux are nobody's fault.
+  world_remove(world, "usr/lib/wsl/lib/libcuda.so.1");
+  assert_int_equal(rmdir(world_path(world, "usr/lib/wsl/lib")), 0);
+  world_text(world, OSRELEASE, "6.1.0-13-amd64\n");
+  EXPECT_NONE("wsl-linux-driver");
 }
 
 static void test_stubs(void** state) {
@@ -242,6 +271,29 @@ static void test_variables(void** state) {
   EXPECT("cuda-path-missing", WARNING);
 }
 
+// What the search does not heed is not reported as read, and is no problem.
+static void test_hermetic(void** state) {
+  world_t* world = *state;
+  world_set(world, KILNI_ENV_CUDA_PATH, "nowhere");
+  world_set(world, KILNI_ENV_CUDA_HOME, "elsewhere");
+  assert_null(kilni_env_set_member(&world->env, "KILN_LOCATE_LIB_CUDART",
+                                   world_path(world, "nowhere.so")));
+  EXPECT("cuda-path-missing", WARNING);
+  world->options.hermetic = KILN_SWITCH_ON;
+  EXPECT_NONE("cuda-path-missing");
+  EXPECT_NONE("cuda-home-missing");
+  EXPECT_NONE("cuda-path-and-home-differ");
+  EXPECT_NONE("override-wrong");
+  kiln_probe_t* probe = NULL;
+  assert_null(make(world, kiln_allocator_libc(), &probe));
+  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); i++) {
+    const kiln_probe_variable_t* variable = kiln_probe_variable(probe, i);
+    bool counts = strcmp(variable->name, "HOME") == 0;  // the driver's cache
+    assert_int_equal(variable->value != NULL, counts);
+  }
+  kiln_probe_release(probe);
+}
+
 static void test_copies(void** state) {
   world_t* world = *state;
   use_roots(world);
@@ -323,6 +375,43 @@ static void test_linker(void** state) {
   assert_int_not_equal(severity(world, "linker-too-old"), 0);
 }
 
+static void test_nvvm(void** state) {
+  world_t* world = *state;
+  kiln_compat_use_t use = kiln_compat_use_default();
+  use.producer = "nvvm";
+  use.consumer = "nvJitLink";
+  use.artifact = KILN_COMPAT_ARTIFACT_NVVM;
+  use_roots(world);
+  kit(world, "a", "13.2.0");
+  kit(world, "b", "13.2.0");
+  world_put(world, "a/nvvm/lib64/libnvvm.so.4");
+  world_put(world, "b/lib64/libnvJitLink.so.13");
+  g_use = &use;
+  EXPECT_NONE("mixed-nvvm");
+  kit(world, "b", "13.0.1");
+  EXPECT("mixed-nvvm", WARNING);
+  // Nobody said that NVVM IR goes there: it is nobody's problem.
+  g_use = NULL;
+  EXPECT_NONE("mixed-nvvm");
+}
+
+static void test_needed_symbols(void** state) {
+  world_t* world = *state;
+  use_roots(world);
+  kit(world, "a", "13.2.0");
+  kit(world, "b", "13.2.0");
+  elf_plan_t plan = {.soname = "libcusparse.so.12",
+                     .needed = {"libnvJitLink.so.13"},
+                     .undefined = {"__nvJitLinkCreate_13_2"}};
+  elf_made_t made = elf_make(&plan);
+  world_write(world, "a/lib64/libcusparse.so.12", made.data, made.size);
+  free(made.data);
+  world_put(world, "b/lib64/libnvJitLink.so.13");
+  EXPECT_NONE("needed-symbol-missing");
+  kit(world, "b", "13.0.1");
+  EXPECT("needed-symbol-missing", WARNING);
+}
+
 static void test_an_old_driver(void** state) {
   world_t* world = *state;
   use_roots(world);
@@ -361,6 +450,18 @@ static void test_folders(void** state) {
   assert_int_equal(found, KILN_PROBE_SEVERITY_WARNING);
 }
 
+static void test_loader_path(void** state) {
+  world_t* world = *state;
+  static const char* const bad[] = {"/one:", ":/one", "/one::/two", "one"};
+  EXPECT_NONE("loader-path-relative");
+  assert_null(kilni_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, "/a:/b"));
+  EXPECT_NONE("loader-path-relative");
+  for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    assert_null(kilni_env_set(&world->env, KILNI_ENV_LD_LIBRARY_PATH, bad[i]));
+    EXPECT("loader-path-relative", NOTE);
+  }
+}
+
 static void test_cache(void** state) {
   world_t* world = *state;
   world_write(world, "home/.nv/ComputeCache/1/2/x", "12345678", 8);
@@ -373,6 +474,10 @@ static void test_cache(void** state) {
   assert_int_equal(kiln_probe_cache(probe)->files, 1);
   assert_int_equal(kiln_probe_cache(probe)->complete, 1);
   assert_int_equal(kiln_probe_cache(probe)->limit, 1 << 30);
+  kiln_probe_release(probe);
+  world_put(world, "etc/nv_tegra_release");
+  assert_null(make(world, kiln_allocator_libc(), &probe));
+  assert_int_equal(kiln_probe_cache(probe)->limit, 256 << 20);
   kiln_probe_release(probe);
   assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_CACHE_MAXSIZE, "8"));
   EXPECT("jit-cache-full", NOTE);
@@ -431,6 +536,7 @@ static void test_a_toolkit(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_wsl),
+      TEST(test_wsl_by_search),
       TEST(test_stubs),
       TEST(test_releases),
       TEST(test_compat_that_is_not_used),
@@ -438,14 +544,18 @@ int main(void) {
       TEST(test_an_override_that_leads_nowhere),
       TEST(test_builtins),
       TEST(test_variables),
+      TEST(test_hermetic),
       TEST(test_copies),
       TEST(test_mixed),
       TEST(test_mixed_libraries),
       TEST(test_mixed_companions),
       TEST(test_evidence),
       TEST(test_linker),
+      TEST(test_nvvm),
+      TEST(test_needed_symbols),
       TEST(test_an_old_driver),
       TEST(test_folders),
+      TEST(test_loader_path),
       TEST(test_cache),
       TEST(test_a_toolkit),
   };
