@@ -13,9 +13,10 @@
 
 // ---- Layouts ----
 
-static const truth_layout_t layout_pairs = {256, 64, 126};
+static const truth_layout_t layout_pairs = {256, 64, 63};
 static const truth_layout_t layout_sixteen = {256, 255, 0};
-static const truth_layout_t layout_approx = {2048, 57, 126};
+static const truth_layout_t layout_approx_sixteen = {2048, 248, 0};
+static const truth_layout_t layout_approx = {2048, 57, 63};
 
 uint32_t truth_layout_inputs(const truth_layout_t* layout) {
   return layout->raw + layout->fine * TRUTH_FINE +
@@ -150,6 +151,10 @@ bool truth_list_has(const truth_list_t* list, const char* form) {
 
 // ---- Operands from the form's text ----
 
+static bool opens(const truth_words_t* w, const char* word) {
+  return w->size[0] == strlen(word) && memcmp(w->at[0], word, w->size[0]) == 0;
+}
+
 static truth_kind_t doubled(truth_kind_t kind) {
   return kind == TRUTH_U16 ? TRUTH_U32 : TRUTH_U64;
 }
@@ -160,33 +165,40 @@ static void kinds_of(const truth_words_t* w, truth_kind_t kinds[5]) {
   const truth_kind_t first = w->types[0];
   const truth_kind_t last = w->types[w->type_count ? w->type_count - 1 : 0];
   for (uint32_t i = 0; i < 5; i++) kinds[i] = first;
-#define IS(word) \
-  (w->size[0] == strlen(word) && memcmp(w->at[0], word, w->size[0]) == 0)
-  if (IS("cvt") || IS("set")) {
+  if (opens(w, "cvt") || opens(w, "set")) {
     for (uint32_t i = 1; i < 5; i++) kinds[i] = last;
-  } else if (IS("setp") || IS("testp")) {
+  } else if (opens(w, "setp") || opens(w, "testp")) {
     kinds[0] = TRUTH_PRED;
-  } else if (IS("slct")) {
+  } else if (opens(w, "slct")) {
     kinds[3] = last;
-  } else if (IS("selp")) {
+  } else if (opens(w, "selp")) {
     kinds[3] = TRUTH_PRED;
-  } else if ((IS("mul") || IS("mad")) && truth_words_have(w, "wide")) {
+  } else if ((opens(w, "mul") || opens(w, "mad")) &&
+             truth_words_have(w, "wide")) {
     kinds[0] = kinds[3] = doubled(first);
-  } else if (IS("bfe") || IS("fns")) {
+  } else if (opens(w, "bfe") || opens(w, "fns")) {
     kinds[2] = kinds[3] = TRUTH_SHIFT;
-  } else if (IS("bfi")) {
+  } else if (opens(w, "bfi")) {
     kinds[3] = kinds[4] = TRUTH_SHIFT;
-  } else if (IS("shl") || IS("shr") || IS("szext")) {
+  } else if (opens(w, "shl") || opens(w, "shr") || opens(w, "szext")) {
     kinds[2] = TRUTH_SHIFT;
-  } else if (IS("shf")) {
+  } else if (opens(w, "shf")) {
     kinds[3] = TRUTH_SHIFT;
-  } else if (IS("bmsk")) {
+  } else if (opens(w, "bmsk")) {
     kinds[1] = kinds[2] = TRUTH_SHIFT;
   }
   for (uint32_t i = 0; i < 3; i++) {
-    if (IS(counts[i])) kinds[0] = TRUTH_U32;
+    if (opens(w, counts[i])) kinds[0] = TRUTH_U32;
   }
-#undef IS
+}
+
+static bool is_pair(truth_kind_t kind) {
+  return kind == TRUTH_U16X2 || kind == TRUTH_F16X2 || kind == TRUTH_BF16X2;
+}
+
+static bool is_half(truth_kind_t kind) {
+  return kind == TRUTH_F16 || kind == TRUTH_BF16 || kind == TRUTH_F16X2 ||
+         kind == TRUTH_BF16X2;
 }
 
 static bool letter_fits(char letter, truth_kind_t kind) {
@@ -271,6 +283,12 @@ static void tolerate(truth_entry_t* entry) {
     return;
   }
   entry->layout = layout_approx;
+  if (is_half(entry->result)) {
+    const bool brain =
+        entry->result == TRUTH_BF16 || entry->result == TRUTH_BF16X2;
+    entry->relative = entry->absolute = brain ? 0x1p-7 : 0x1p-9;
+    return;
+  }
   for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
     if (strncmp(entry->name, table[i].form, strlen(table[i].form)) == 0) {
       entry->relative = table[i].relative;
@@ -290,12 +308,14 @@ static const char* family_of(const char* op_family, const truth_words_t* w) {
       {"to_float", "cvt"}, {"float_float", "cvt"}, {"compare", "compare"},
       {"set", "compare"},  {"approx", "approx"},
   };
-  if (strcmp(op_family, "approx") == 0) return "approx";
+  if (truth_words_have(w, "approx") || truth_words_have(w, "full")) {
+    return "approx";
+  }
   for (uint32_t i = 0; i < w->type_count; i++) {
-    if (w->types[i] == TRUTH_F16 || w->types[i] == TRUTH_BF16 ||
-        w->types[i] == TRUTH_F16X2 || w->types[i] == TRUTH_BF16X2) {
-      return "half";
-    }
+    if (!is_half(w->types[i])) continue;
+    if (opens(w, "cvt")) return "half_cvt";
+    if (opens(w, "set") || opens(w, "setp")) return "half_compare";
+    return "half";
   }
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     if (strcmp(names[i][0], op_family) == 0) return names[i][1];
@@ -345,6 +365,52 @@ static bool add_form(truth_list_t* list, const char* form,
     }
     tolerate(entry);
     if (is_sixteen(entry)) entry->layout = layout_sixteen;
+  }
+  return true;
+}
+
+// How many sources an operation has.
+static uint32_t sources_of(const truth_words_t* w) {
+  static const char* const one[] = {"neg", "abs",   "ex2", "tanh", "rcp", "lg2",
+                                    "sin", "rsqrt", "cos", "sqrt", "not"};
+  static const char* const two[] = {"add", "sub", "mul", "min",
+                                    "max", "div", "set", "setp",
+                                    "and", "or",  "xor", "copysign"};
+  for (size_t i = 0; i < sizeof(one) / sizeof(one[0]); i++) {
+    if (opens(w, one[i])) return 1;
+  }
+  for (size_t i = 0; i < sizeof(two) / sizeof(two[0]); i++) {
+    if (opens(w, two[i])) return 2;
+  }
+  if (opens(w, "fma") || opens(w, "mad")) return 3;
+  if (!opens(w, "cvt") || w->type_count < 2) return 0;
+  // Two numbers are packed into one register.
+  const bool packs = is_pair(w->types[0]) || truth_words_have(w, "e4m3x2") ||
+                     truth_words_have(w, "e5m2x2");
+  return packs && w->types[w->type_count - 1] == TRUTH_F32 ? 2 : 1;
+}
+
+bool truth_text_add(truth_list_t* list, const char* form) {
+  truth_words_t w;
+  truth_kind_t kinds[5];
+  truth_words_of(form, &w);
+  const uint32_t sources = sources_of(&w);
+  if (sources == 0 || w.type_count == 0) return true;
+  kinds_of(&w, kinds);
+  truth_entry_t* entry = truth_list_add(list, form, family_of("", &w));
+  if (entry == NULL) return false;
+  entry->result = kinds[0];
+  for (uint32_t i = 0; i < sources; i++) entry->sources[i] = kinds[i + 1];
+  if (kinds[0] == TRUTH_PRED && is_pair(kinds[1])) {
+    entry->outs = 2;
+    append(entry, "%s %%p5|%%p6,%%r1,%%r2;\n", form);
+  } else {
+    exact_body(entry, form, &"www"[3 - sources], NULL);
+  }
+  if (is_sixteen(entry)) entry->layout = layout_sixteen;
+  tolerate(entry);
+  if (is_sixteen(entry) && entry->layout.raw > 256) {
+    entry->layout = layout_approx_sixteen;
   }
   return true;
 }
@@ -431,7 +497,7 @@ char* truth_module_text(const truth_list_t* list, const size_t* which,
                         size_t count) {
   text_t text = {NULL, 0, 0};
   put(&text,
-      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".version 8.6\n.target sm_90\n.address_size 64\n"
       ".const .align 16 .b8 tc[256] = {");
   for (uint32_t i = 0; i < 256; i++) {
     put(&text, "%s%u", i ? "," : "", (i * 167 + 13) & 255);

@@ -19,13 +19,13 @@ enum {
   TRUTH_NAME_BYTES = 80,
   TRUTH_BODY_BYTES = 1300,
   TRUTH_SOURCES = 4,
-  TRUTH_FINE = 256,     // inputs of a digest near the front,
-  TRUTH_COARSE = 8192,  // and behind it
+  TRUTH_FINE = 256,      // inputs of a digest near the front,
+  TRUTH_COARSE = 16384,  // and behind it
 };
 
 // How many inputs, and which part of the answers is one number: the first
 // `raw` are kept as they are, then come `fine` digests of 256 inputs each and
-// `coarse` ones of 8,192.
+// `coarse` ones of 16,384.
 typedef struct truth_layout_t {
   uint32_t raw;
   uint32_t fine;
@@ -81,6 +81,9 @@ truth_entry_t* truth_list_add(truth_list_t* list, const char* name,
 // Entries for a form whose operands the operation list does not describe:
 // memory, atomics, warps. Adds none where it has no way to ask.
 bool truth_special_add(truth_list_t* list, const char* form);
+// The entry of a form that computes, from its text alone: for forms that the
+// decoder takes apart by hand.
+bool truth_text_add(truth_list_t* list, const char* form);
 // Entries for what is no form by itself.
 bool truth_special_extra(truth_list_t* list);
 

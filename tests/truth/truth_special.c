@@ -14,7 +14,7 @@
 #include "truth_form.h"
 
 static const truth_layout_t layout_small = {256, 16, 0};
-static const truth_layout_t layout_pairs = {256, 64, 126};
+static const truth_layout_t layout_pairs = {256, 64, 63};
 
 static void append(truth_entry_t* entry, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -155,16 +155,78 @@ static bool add_store(truth_list_t* list, const char* form,
 
 // ---- Atomics ----
 
+// Elements of global memory; both sources go round through them.
+static bool add_vector_atomic(truth_list_t* list, const char* form,
+                              const truth_words_t* w) {
+  const truth_kind_t kind = w->types[w->type_count - 1];
+  const uint32_t count = truth_words_have(w, "v4") ? 4 : 2;
+  const bool gives = w->size[0] == 4;
+  truth_entry_t* entry = truth_list_add(list, form, "atomic");
+  if (entry == NULL) return false;
+  const char letter = truth_kind_letter(kind);
+  const uint32_t bytes = truth_kind_bytes(kind);
+  entry->layout = layout_small;
+  entry->result = kind;
+  entry->outs = count;
+  sources_are(entry, kind, kind, TRUTH_NONE);
+  for (uint32_t i = 0; i < count; i++) {
+    append(entry, "st.global.b%u [%%d8+%u],%%%c%u;\n", bytes * 8, i * bytes,
+           letter, 1 + (i & 1));
+  }
+  append(entry, "%s ", form);
+  if (gives) {
+    list_registers(entry, letter, 5, count);
+    append(entry, ",");
+  }
+  append(entry, "[%%d8],{");
+  for (uint32_t i = 0; i < count; i++) {
+    append(entry, "%s%%%c%u", i ? "," : "", letter, 2 - (i & 1));
+  }
+  append(entry, "};\n");
+  for (uint32_t i = 0; i < count && !gives; i++) {
+    append(entry, "ld.global.b%u %%%c%u,[%%d8+%u];\n", bytes * 8, letter, 5 + i,
+           i * bytes);
+  }
+  return true;
+}
+
+// What was there and what is there now, of 128 bits.
+static bool add_wide_atomic(truth_list_t* list, const char* form,
+                            const truth_words_t* w) {
+  const bool shared = truth_words_have(w, "shared");
+  const char* space = shared ? "shared" : "global";
+  truth_entry_t* entry = truth_list_add(list, form, "atomic");
+  if (entry == NULL) return false;
+  entry->layout = layout_small;
+  entry->result = TRUTH_U64;
+  entry->outs = 4;
+  sources_are(entry, TRUTH_U64, TRUTH_U64, TRUTH_NONE);
+  if (shared) {
+    put_cell(entry, space);
+  } else {
+    append(entry, "mov.u64 %%d14,%%d8;\n");
+  }
+  append(entry,
+         ".reg .b128 %%q<4>;\nst.%s.v2.b64 [%%d14],{%%d1,%%d2};\n"
+         "mov.b128 %%q1,{%%d1,%%d1};\nmov.b128 %%q2,{%%d2,%%d1};\n"
+         "%s %%q3,[%%d14],%%q1%s;\nmov.b128 {%%d5,%%d6},%%q3;\n"
+         "ld.%s.v2.b64 {%%d7,%%d8},[%%d14];\n",
+         space, form, truth_words_have(w, "cas") ? ",%q2" : "", space);
+  return true;
+}
+
 static bool add_atomic(truth_list_t* list, const char* form,
                        const truth_words_t* w) {
-  if (w->type_count == 0 || truth_words_have(w, "v2") ||
-      truth_words_have(w, "v4") || truth_words_have(w, "v8")) {
-    return true;
-  }
   if (w->size[0] == 3 &&
       (truth_words_have(w, "acquire") || truth_words_have(w, "acq_rel"))) {
     return true;  // ptxas refuses them
   }
+  if (truth_words_have(w, "b128")) return add_wide_atomic(list, form, w);
+  if (w->type_count == 0) return true;
+  if (truth_words_have(w, "v2") || truth_words_have(w, "v4")) {
+    return add_vector_atomic(list, form, w);
+  }
+  if (truth_words_have(w, "v8")) return true;
   const truth_kind_t kind = w->types[w->type_count - 1];
   const bool swaps = truth_words_have(w, "cas");
   const bool gives = w->size[0] == 4;
@@ -367,6 +429,37 @@ static bool add_barrier(truth_list_t* list, const char* form,
   return true;
 }
 
+static bool add_elect(truth_list_t* list, const char* form) {
+  for (uint32_t partial = 0; partial < 2; partial++) {
+    truth_entry_t* entry = add_warp(list, form, partial);
+    if (entry == NULL) return false;
+    entry->outs = 2;
+    append(entry, "%s %%r5|%%p6,%%r13;\nselp.u32 %%r6,1,0,%%p6;\n", form);
+    if (partial) close_partial(entry);
+  }
+  return true;
+}
+
+// A copy into shared memory, and what is there when all copies are done.
+static bool add_async(truth_list_t* list, const char* form,
+                      const truth_words_t* w) {
+  if (!truth_words_have(w, "ca") && !truth_words_have(w, "cg")) return true;
+  truth_entry_t* entry = truth_list_add(list, form, "memory");
+  if (entry == NULL) return false;
+  const bool all = truth_words_have(w, "cg");
+  entry->layout = layout_small;
+  entry->result = TRUTH_U64;
+  entry->outs = 2;
+  sources_are(entry, TRUTH_U64, TRUTH_U64, TRUTH_NONE);
+  put_cell(entry, "shared");
+  append(entry,
+         "and.b64 %%d15,%%d10,-16;\nst.shared.v2.b64 [%%d14],{%%d2,%%d2};\n"
+         "%s [%%d14],[%%d15],%u;\ncp.async.commit_group;\n"
+         "cp.async.wait_group 0;\nld.shared.v2.b64 {%%d5,%%d6},[%%d14];\n",
+         form, all ? 16 : 8);
+  return true;
+}
+
 static bool add_activemask(truth_list_t* list, const char* form) {
   truth_entry_t* entry = add_warp(list, form, false);
   if (entry == NULL) return false;
@@ -389,11 +482,13 @@ bool truth_special_add(truth_list_t* list, const char* form) {
   if (strcmp(first, "vote") == 0) return add_vote(list, form, &w);
   if (strcmp(first, "match") == 0) return add_match(list, form, &w);
   if (strcmp(first, "redux") == 0) return add_redux(list, form, &w);
+  if (strcmp(first, "elect") == 0) return add_elect(list, form);
+  if (strcmp(first, "cp") == 0) return add_async(list, form, &w);
   if (strcmp(first, "activemask") == 0) return add_activemask(list, form);
   if (strcmp(first, "bar") == 0 || strcmp(first, "barrier") == 0) {
     return add_barrier(list, form, &w);
   }
-  return true;
+  return truth_text_add(list, form);
 }
 
 // ---- What is no form by itself ----
