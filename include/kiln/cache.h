@@ -76,10 +76,10 @@ typedef struct kiln_cache_options_t {
   uint32_t lock_wait_ms;
 
   // An absolute path; made, with its parents and mode 0700, when the first
-  // entry is stored. Links on the way are followed; what they lead to must
-  // belong to this user and not be writable by others. Default: the variable
-  // KILN_CACHE_DIR, else `kiln` in XDG_CACHE_HOME, else `.cache/kiln` in HOME,
-  // else memory only.
+  // entry is made (HOME itself is not). Links on the way are followed; what
+  // they lead to must belong to this user and not be writable by others.
+  // Default: the variable KILN_CACHE_DIR, else `kiln` in XDG_CACHE_HOME, else
+  // `.cache/kiln` in HOME, else memory only.
   const char* directory;
 
   // Bytes of entries that are kept in memory; the longest unused one goes
@@ -230,7 +230,7 @@ typedef kiln_status_t (*kiln_cache_make_fn_t)(void* user,
 
 // Whether an entry that was found still holds; false makes it anew, in its
 // place. For what a key cannot tell, such as files that were read. May be
-// called more than once, for different entries, and holds no lock.
+// called more than once, and may use the cache as `make` may.
 typedef bool (*kiln_cache_check_fn_t)(void* user,
                                       const kiln_cache_entry_t* entry);
 

@@ -57,55 +57,70 @@ static void refuse(kiln_cache_t* cache, const char* why) {
 
 // ---- The folder ----
 
-static bool can_be_used(kiln_cache_t* cache, int folder) {
+// 0, or minus an errno.
+static int can_be_used(kiln_cache_t* cache, int folder) {
   kilni_file_look_t look;
   int code = cache->calls.look(cache->calls.user, folder, &look);
   if (code < 0) {
     kilni_cache_disk_trouble(cache, code, "looked at");
-    return false;
+    return code;
   }
   if (look.owner != kilni_file_user()) {
     refuse(cache, "it belongs to another user");
-    return false;
+    return -EPERM;
   }
   if ((look.mode & 022) != 0) {
     refuse(cache, "others may write in it (chmod 700 mends that)");
-    return false;
+    return -EPERM;
   }
-  return true;
+  return 0;
 }
 
 static bool open_folder(kiln_cache_t* cache, bool make) {
+  const kilni_folder_calls_t* calls = &cache->calls;
   int folder;
-  int code = kilni_folder_open(&cache->calls, cache->directory,
+  int code = kilni_folder_open(calls, cache->directory,
                                make ? cache->home_size : SIZE_MAX, &folder);
   if (code == -ENOENT && !make) return false;
-  bool good = false;
   if (code < 0) {
     kilni_cache_disk_trouble(cache, code, "opened");
   } else {
-    good = can_be_used(cache, folder);
+    code = can_be_used(cache, folder);
+    int none = -1;
+    if (code == 0 &&
+        atomic_compare_exchange_strong(&cache->folder, &none, folder)) {
+      return true;
+    }
+    calls->close(calls->user, folder);
   }
-  int none = -1;
-  if (good && atomic_compare_exchange_strong(&cache->folder, &none, folder)) {
-    return true;
-  }
-  if (code >= 0) cache->calls.close(cache->calls.user, folder);
-  if (!good) atomic_store(&cache->folder_refused, true);
-  return good;
+  if (code < 0) atomic_store(&cache->folder_refused, -code);
+  return code == 0;
 }
 
 bool kilni_cache_disk_open(kiln_cache_t* cache, bool make) {
   if (!cache->disk_wanted) return false;
   if (atomic_load(&cache->folder) >= 0) return true;
-  if (atomic_load(&cache->folder_refused)) return false;
+  if (atomic_load(&cache->folder_refused) != 0) return false;
   if (cache->directory != NULL) return open_folder(cache, make);
-  atomic_store(&cache->folder_refused, true);
+  atomic_store(&cache->folder_refused, ENOENT);
   kilni_cache_note_problem(
       cache,
       "there is no folder for the cache (none of KILN_CACHE_DIR, "
       "XDG_CACHE_HOME and HOME is set): what is made is kept in memory only");
   return false;
+}
+
+kiln_status_t kilni_cache_disk_error(const kiln_cache_t* cache) {
+  int error = atomic_load(&cache->folder_refused);
+  if (error == 0 || error == ENOENT) return NULL;
+  const char* problem = kiln_cache_disk_problem(cache);
+  if (problem[0] == 0) problem = "the cache folder cannot be used";
+  const char* fix = "name another folder with KILN_CACHE_DIR";
+  if (error == EPERM || error == EACCES || error == EROFS) {
+    return kilni_status_with_fix(KILNI_FAIL(PERMISSION_DENIED, "%s", problem),
+                                 "%s", fix);
+  }
+  return kilni_status_with_fix(KILNI_FAIL(IO_ERROR, "%s", problem), "%s", fix);
 }
 
 void kilni_cache_disk_close(kiln_cache_t* cache) {
@@ -231,7 +246,7 @@ kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
   return status;
 }
 
-void kilni_cache_disk_remove_bad(kiln_cache_t* cache, const char* name,
+bool kilni_cache_disk_remove_bad(kiln_cache_t* cache, const char* name,
                                  const kilni_cache_read_t* read) {
   kilni_file_look_t now;
   int folder = atomic_load(&cache->folder);
@@ -239,9 +254,9 @@ void kilni_cache_disk_remove_bad(kiln_cache_t* cache, const char* name,
   // Only the file that was read: a good one may stand there by now.
   if (code < 0 || now.inode != read->look.inode ||
       now.device != read->look.device) {
-    return;
+    return false;
   }
-  (void)cache->calls.remove(cache->calls.user, folder, name);
+  return cache->calls.remove(cache->calls.user, folder, name) >= 0;
 }
 
 static void report_bad(kiln_cache_t* cache, const char* name,
@@ -255,7 +270,7 @@ static void report_bad(kiln_cache_t* cache, const char* name,
   kilni_log_line(&cache->log, level, KILNI_ROOM,
                  "the cache entry \"%s/%s\" is not used: %s", cache->directory,
                  name, read->why);
-  if (corrupt) kilni_cache_disk_remove_bad(cache, name, read);
+  if (corrupt) (void)kilni_cache_disk_remove_bad(cache, name, read);
 }
 
 kiln_status_t kilni_cache_disk_get(kiln_cache_t* cache,

@@ -170,8 +170,8 @@ struct kiln_cache_t {
   // The folder, once it is open; -1 before.
   kilni_folder_calls_t calls;
   atomic_int folder;
-  atomic_int locks;  // the file of locks; -1: not open
-  atomic_bool folder_refused;
+  atomic_int locks;           // the file of locks; -1: not open
+  atomic_int folder_refused;  // an errno; 0: not so
   atomic_uint_fast64_t stored_since_tidy;
   atomic_uint_fast32_t temporaries;  // a part of their names
   atomic_bool needs_names;           // a file cannot be written without one
@@ -198,6 +198,8 @@ void kilni_cache_file_name(const kilni_cache_hash_t* hash,
 // is none to be used. Out of memory is none too.
 bool kilni_cache_disk_open(kiln_cache_t* cache, bool make);
 void kilni_cache_disk_close(kiln_cache_t* cache);
+// Why it is not used, as an error; OK if it is not there or not wanted.
+kiln_status_t kilni_cache_disk_error(const kiln_cache_t* cache);
 // Notes what is wrong with the disk: one warning.
 void kilni_cache_disk_trouble(kiln_cache_t* cache, int error, const char* what);
 
@@ -220,7 +222,7 @@ kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
                                     bool whole, bool mark,
                                     kilni_cache_read_t* out_read);
 // Removes it, if it still is the file that was read.
-void kilni_cache_disk_remove_bad(kiln_cache_t* cache, const char* name,
+bool kilni_cache_disk_remove_bad(kiln_cache_t* cache, const char* name,
                                  const kilni_cache_read_t* read);
 
 // Stores an entry. A failure is noted, not told.
@@ -244,6 +246,35 @@ void kilni_cache_lock_release(kiln_cache_t* cache,
                               const kilni_cache_hash_t* hash);
 
 // ---- Tidying (cache_tidy.c) ----
+
+enum { KILNI_CACHE_LISTED_BYTES = 48 };
+
+// A file that is an entry by its name. thread-compatible
+typedef struct kilni_cache_listed_t {
+  char name[KILNI_CACHE_LISTED_BYTES];
+  uint64_t bytes;
+  int64_t used_ns;
+} kilni_cache_listed_t;
+
+// The entries of a folder. one-thread
+typedef struct kilni_cache_listing_t {
+  kiln_cache_t* cache;
+  bool cleans;
+  kiln_status_t status;
+  kilni_cache_listed_t* items;
+  size_t count;
+  size_t capacity;
+  kiln_cache_report_t report;
+} kilni_cache_listing_t;
+
+bool kilni_cache_is_entry(const char* name);
+// Names only, in no order; `cleans` removes temporary files that are left
+// over. To be ended also when it fails.
+kiln_status_t kilni_cache_list(kiln_cache_t* cache, bool cleans,
+                               kilni_cache_listing_t* out_listing);
+void kilni_cache_listing_deinit(kilni_cache_listing_t* listing);
+void kilni_cache_remove_listed(kilni_cache_listing_t* listing,
+                               const kilni_cache_listed_t* item);
 
 // After a file of `bytes` was stored: tidies the folder now and then.
 void kilni_cache_tidy_after(kiln_cache_t* cache, uint64_t bytes);

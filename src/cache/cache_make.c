@@ -143,6 +143,7 @@ typedef struct call_t {
   kilni_cache_hash_t hash;
   uint64_t deadline_ns;
   kiln_cache_entry_t* entry;
+  kiln_cache_entry_t* refused;  // by `check`, the last one
   uint32_t from;
   bool shareable;
 } call_t;
@@ -153,7 +154,9 @@ static bool accept(call_t* call, kiln_cache_entry_t* entry, uint32_t from) {
   if (entry == NULL) return false;
   if (request->check != NULL && !request->check(request->user, entry)) {
     count(&call->cache->counts.stale);
-    kiln_cache_entry_release(entry);
+    // Kept, so that its address is not taken for that of a newer one.
+    kiln_cache_entry_release(call->refused);
+    call->refused = entry;
     return false;
   }
   call->entry = entry;
@@ -329,9 +332,19 @@ static uint32_t find_maker(call_t* call, kilni_cache_flight_t* own) {
     kilni_mutex_unlock(&cache->lock);
     return NEXT_ALONE;
   }
+  // A flight that has ended since memory was asked has left its entry there.
+  kiln_cache_entry_t* entry =
+      kilni_cache_memory_get(&cache->memory, &call->hash, &call->request->key);
+  if (entry != NULL && entry != call->refused) {
+    kilni_mutex_unlock(&cache->lock);
+    if (!accept(call, entry, KILN_CACHE_FROM_OTHER)) return NEXT_AGAIN;
+    count(&cache->counts.shared);
+    return NEXT_DONE;
+  }
   own->next = cache->flights;
   cache->flights = own;
   kilni_mutex_unlock(&cache->lock);
+  kiln_cache_entry_release(entry);
   return NEXT_FLY;
 }
 
@@ -384,7 +397,9 @@ kiln_status_t kiln_cache_get_or_make(kiln_cache_t* cache,
   call_t call = {.cache = cache, .request = &wanted, .shareable = true};
   call.hash = kilni_cache_key_hash(&wanted.key);
   call.deadline_ns = kilni_time_ns() + wait_ms * kNsPerMs;
-  KILNI_RETURN_IF_ERROR(get_or_make(&call));
+  kiln_status_t status = get_or_make(&call);
+  kiln_cache_entry_release(call.refused);
+  KILNI_RETURN_IF_ERROR(status);
   *out_entry = call.entry;
   if (out_from != NULL) *out_from = call.from;
   return NULL;
