@@ -8,9 +8,11 @@
 #include "cli/doctor_report.h"
 #include "kiln/version.h"
 
-#define WIDTH           78
-#define LABEL           13
-#define MAX_PATH_COLUMN 60
+#define WIDTH       78
+#define LABEL       13
+#define MAX_TITLE   20
+#define MAX_VERSION 16
+#define MAX_SCOPE   16
 
 // The pieces that most questions are about, in this order.
 static const kilni_cli_piece_t IMPORTANT[] = {
@@ -124,10 +126,11 @@ static int fit(int width, const char* text, int most) {
   return size > width ? size : width;
 }
 
+// Paths stand last in each line: they are of any length.
 static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
   const char* name = "toolkits";
-  int wide = 0;
-  int root = 0;
+  int version = 0;
+  int scope = 0;
   uint32_t count = kiln_probe_toolkit_count(probe);
   if (count == 0) {
     label(out, &name);
@@ -136,21 +139,24 @@ static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
   }
   for (uint32_t i = 0; i < count; ++i) {
     const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
-    wide = fit(wide, t->version[0] != 0 ? t->version : "?", 16);
-    root = fit(root, t->root, MAX_PATH_COLUMN);
+    version = fit(version, t->version[0] != 0 ? t->version : "?", MAX_VERSION);
+    scope = fit(scope, t->scope, MAX_SCOPE);
   }
   for (uint32_t i = 0; i < count; ++i) {
     const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
+    int indent = LABEL + version + 2;
     label(out, &name);
-    (void)fprintf(out, "%-*s  ", wide, t->version[0] != 0 ? t->version : "?");
+    (void)fprintf(out, "%-*s  %-*s  ", version,
+                  t->version[0] != 0 ? t->version : "?", scope, t->scope);
     put(out, t->root);
-    int pad = root - (int)strlen(t->root);
-    (void)fprintf(out, "%*s  %s, %" PRIu32 " piece%s\n", pad > 0 ? pad : 0, "",
-                  t->scope, t->piece_count, t->piece_count == 1 ? "" : "s");
-    if (t->has[0] != 0)
-      (void)fprintf(out, "%*s%s\n", LABEL + wide + 2, "", t->has);
+    (void)fprintf(out, "\n%*s%" PRIu32 " piece%s", indent, "", t->piece_count,
+                  t->piece_count == 1 ? "" : "s");
     if (strchr(t->lines, ',') != NULL)
-      (void)fprintf(out, "%*sof CUDA %s\n", LABEL + wide + 2, "", t->lines);
+      (void)fprintf(out, " of CUDA %s", t->lines);
+    (void)fputc('\n', out);
+    if (t->has[0] == 0) continue;
+    (void)fprintf(out, "%*s", indent, "");
+    put_wrapped(out, t->has, indent);
   }
 }
 
@@ -173,13 +179,25 @@ static const kiln_probe_piece_t* piece_named(const kiln_probe_t* probe,
   return NULL;
 }
 
-static void print_copy(FILE* out, const kiln_probe_copy_t* copy, int version,
-                       int path) {
+// How wide the columns of copies are. one-thread
+typedef struct columns_t {
+  int version;
+  int scope;
+} columns_t;
+
+static void widen(columns_t* columns, const kiln_probe_copy_t* copy) {
   char text[32];
-  (void)fprintf(out, "%-*s  ", version, version_of(copy, text));
+  columns->version = fit(columns->version, version_of(copy, text), MAX_VERSION);
+  columns->scope = fit(columns->scope, copy->scope, MAX_SCOPE);
+}
+
+static void print_copy(FILE* out, const kiln_probe_copy_t* copy,
+                       const columns_t* columns) {
+  char text[32];
+  (void)fprintf(out, "%-*s  %-*s  ", columns->version, version_of(copy, text),
+                columns->scope, copy->scope);
   put(out, copy->path);
-  int pad = path - (int)strlen(copy->path);
-  (void)fprintf(out, "%*s  %s\n", pad > 0 ? pad : 0, "", copy->scope);
+  (void)fputc('\n', out);
 }
 
 static void print_missing(FILE* out, const char** name,
@@ -202,22 +220,18 @@ static void print_libraries(FILE* out, const kiln_probe_t* probe) {
   const char* name = "libraries";
   const kiln_probe_piece_t* pieces[IMPORTANT_COUNT];
   int title = 0;
-  int version = 0;
-  int path = 0;
-  char text[32];
+  columns_t columns = {0, 0};
   for (size_t i = 0; i < IMPORTANT_COUNT; ++i) {
     pieces[i] = piece_named(probe, &IMPORTANT[i]);
     if (pieces[i] == NULL || pieces[i]->copy_count == 0) continue;
-    const kiln_probe_copy_t* copy = pieces[i]->copies;
-    title = fit(title, pieces[i]->name, 20);
-    version = fit(version, version_of(copy, text), 16);
-    path = fit(path, copy->path, MAX_PATH_COLUMN);
+    title = fit(title, pieces[i]->name, MAX_TITLE);
+    widen(&columns, pieces[i]->copies);
   }
   for (size_t i = 0; i < IMPORTANT_COUNT; ++i) {
     if (pieces[i] == NULL || pieces[i]->copy_count == 0) continue;
     label(out, &name);
     (void)fprintf(out, "%-*s  ", title, pieces[i]->name);
-    print_copy(out, pieces[i]->copies, version, path);
+    print_copy(out, pieces[i]->copies, &columns);
   }
   print_missing(out, &name, pieces, IMPORTANT_COUNT);
 }
@@ -239,15 +253,10 @@ static void print_trail(FILE* out, const kiln_probe_piece_t* piece) {
 static void print_pieces(FILE* out, const kiln_probe_t* probe,
                          kilni_cli_doctor_view_t view) {
   const char* name = "pieces";
-  int version = 0;
-  int path = 0;
-  char text[32];
+  columns_t columns = {0, 0};
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
-    for (uint32_t j = 0; j < p->copy_count; ++j) {
-      version = fit(version, version_of(&p->copies[j], text), 16);
-      path = fit(path, p->copies[j].path, MAX_PATH_COLUMN);
-    }
+    for (uint32_t j = 0; j < p->copy_count; ++j) widen(&columns, &p->copies[j]);
   }
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
@@ -255,7 +264,7 @@ static void print_pieces(FILE* out, const kiln_probe_t* probe,
       label(out, &name);
       (void)fprintf(out, "%-7s %-20s  ", j == 0 ? p->kind : "",
                     j == 0 ? p->name : "  hidden:");
-      print_copy(out, &p->copies[j], version, path);
+      print_copy(out, &p->copies[j], &columns);
     }
     if (p->copy_count == 0) {
       label(out, &name);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "locate/locate.h"
 #include "probe/probe_sheet.h"
 
 enum { PATH_BYTES = 4096, BUILTINS_BYTES = 128, MAX_PAIRS = 8 };
@@ -81,6 +82,15 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
     bool known = pair->over->line != 0 && pair->under->line != 0;
     bool same = !known || pair->over->line == pair->under->line;
     char of[64] = "";
+    char fix[256];
+    char variable[KILNI_OVERRIDE_NAME_BYTES];
+    kilni_override_name(
+        kiln_locate_entry_find(KILN_LOCATE_KIND_LIB, pair->name),
+        sizeof(variable), variable);
+    snprintf(fix, sizeof(fix),
+             "remove one of the two, or choose: \"--prefer %s\" takes the "
+             "other, %s names one file",
+             pair->under->scope, variable);
     if (!same) {
       snprintf(of, sizeof(of), " (CUDA %u.%u before %u.%u)",
                major_of(pair->over->line), minor_of(pair->over->line),
@@ -88,9 +98,7 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
     }
     KILNI_RETURN_IF_ERROR(kilni_probe_add_problem(
         probe, same ? "copies" : "copies-of-two-lines",
-        same ? KILN_PROBE_SEVERITY_NOTE : KILN_PROBE_SEVERITY_WARNING,
-        "keep one of the two, or choose: \"kiln find --prefer SCOPE\" shows "
-        "what another order takes, KILN_LOCATE_LIB_NAME names one file",
+        same ? KILN_PROBE_SEVERITY_NOTE : KILN_PROBE_SEVERITY_WARNING, fix,
         "%u %s of \"%s\" %s hidden by \"%s\"%s, e.g. %s", (unsigned)pair->count,
         pair->count == 1 ? "library" : "libraries", place(pair->under),
         pair->count == 1 ? "is" : "are", place(pair->over), of, pair->name));

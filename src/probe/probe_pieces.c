@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "locate/locate.h"
 #include "probe/probe_sheet.h"
 
 const kiln_probe_piece_t* kilni_probe_piece_find(const kiln_probe_t* probe,
@@ -76,17 +77,37 @@ static kiln_status_t add_copy(kiln_probe_t* probe, kiln_toolkit_t* toolkit,
   return NULL;
 }
 
-// A search that fails is a fact and a problem: an override that leads nowhere.
+static bool has_override(const kiln_probe_t* probe,
+                         const kiln_locate_entry_t* entry) {
+  char name[KILNI_OVERRIDE_NAME_BYTES];
+  kilni_override_name(entry, sizeof(name), name);
+  return !probe->hermetic && kilni_env_member(probe->host->env, name) != NULL;
+}
+
+// True if a search has failed in the same words before: then it is no single
+// piece's fault.
+static bool is_told(const kiln_probe_t* probe, const char* message) {
+  const kiln_probe_problem_t* problems = probe->problems.items;
+  for (size_t i = 0; i < probe->problems.count; i++) {
+    if (strcmp(problems[i].message, message) == 0) return true;
+  }
+  return false;
+}
+
+// A search that fails is a fact and a problem: an override that leads nowhere,
+// or something that it was told to look in.
 static kiln_status_t note_failure(kiln_probe_t* probe,
                                   kiln_probe_piece_t* piece,
                                   kiln_status_t status) {
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_t noted =
       kilni_probe_text(probe, kiln_status_message(status), &piece->why);
-  if (kiln_status_is_ok(noted)) {
+  if (kiln_status_is_ok(noted) && !is_told(probe, piece->why)) {
     noted = kilni_probe_add_problem(
-        probe, "override-wrong", KILN_PROBE_SEVERITY_ERROR,
-        kiln_status_fix(status), "%s", kiln_status_message(status));
+        probe,
+        has_override(probe, piece->entry) ? "override-wrong" : "search-failed",
+        KILN_PROBE_SEVERITY_ERROR, kiln_status_fix(status), "%s",
+        kiln_status_message(status));
   }
   kiln_status_free(status);
   return noted;

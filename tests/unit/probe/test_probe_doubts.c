@@ -241,6 +241,24 @@ static void test_an_override_that_leads_nowhere(void** state) {
   EXPECT("override-wrong", ERROR);
 }
 
+static void test_a_search_that_fails(void** state) {
+  world_t* world = *state;
+  const char* python = world_path(world, "nowhere/python");
+  EXPECT_NONE("search-failed");
+  world->options.pythons = &python;
+  world->options.python_count = 1;
+  EXPECT("search-failed", ERROR);
+  EXPECT_NONE("override-wrong");
+  kiln_probe_t* probe = NULL;
+  uint32_t told = 0;
+  assert_null(make(world, kiln_allocator_libc(), &probe));
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); i++)
+    told += strcmp(kiln_probe_problem(probe, i)->id, "search-failed") == 0;
+  assert_int_equal(told, 1);  // and not once for each piece
+  assert_true(kiln_probe_piece(probe, 0)->why[0] != 0);
+  kiln_probe_release(probe);
+}
+
 static void test_builtins(void** state) {
   world_t* world = *state;
   use_roots(world);
@@ -542,6 +560,7 @@ int main(void) {
       TEST(test_compat_that_is_not_used),
       TEST(test_loaded_twice),
       TEST(test_an_override_that_leads_nowhere),
+      TEST(test_a_search_that_fails),
       TEST(test_builtins),
       TEST(test_variables),
       TEST(test_hermetic),
