@@ -13,8 +13,8 @@
 
 #define FAKE_EXPORT __attribute__((visibility("default"), used))
 
-extern const char kiln_fake_release[];
-FAKE_EXPORT const char kiln_fake_release[] =
+// Each piece's own: it is read from the file and exported by none.
+static const char kiln_fake_release[] __attribute__((used)) =
     "Cuda compilation tools, release " FAKE_RELEASE ", V" FAKE_RELEASE ".88";
 
 FAKE_EXPORT int FAKE_FUNCTION(void);
