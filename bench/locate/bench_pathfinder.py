@@ -3,7 +3,8 @@
 """How long `kiln find` takes beside the real cuda-pathfinder.
 
     bench_pathfinder.py --kiln PROGRAM --environments FOLDER [--runs N]
-                        [--cold] [--clean] [--report FILE]
+                        [--cold] [--clean] [--nothing PROGRAM]
+                        [--report FILE]
 
 FOLDER is what tools/wheels.py made. Whole processes, interleaved, in the
 environments with wheels of CUDA 13 and 12: one library found and versioned
@@ -11,7 +12,9 @@ environments with wheels of CUDA 13 and 12: one library found and versioned
 and the whole catalog without loading (pathfinder: every look-up it has, and
 the same find step for the libraries). With --cold the page cache is dropped
 before each run, of fewer runs (takes root, and slows the whole machine).
-With --clean this machine's own CUDA is hidden first. System calls are counted
+With --clean this machine's own CUDA is hidden first. --nothing is a program
+that does nothing (bench_nothing beside bench_find): how much faster Kiln is, is
+also said without what such a process takes of both. System calls are counted
 where strace is. Prints a table and JSON.
 """
 
@@ -120,6 +123,7 @@ def main():
     parser.add_argument("--cold", action="store_true")
     parser.add_argument("--clean", action="store_true")
     parser.add_argument("--hidden", action="store_true")
+    parser.add_argument("--nothing", default="/bin/true")
     parser.add_argument("--report")
     options = parser.parse_args()
     if options.clean:
@@ -132,7 +136,7 @@ def main():
     name = "nvrtc" if made["all"] else "cudart"
     kiln = os.path.abspath(options.kiln)
     lines, benches = [], []
-    floor = statistics.median(once(["/bin/true"], {}) for _ in range(51))
+    nothing = [os.path.abspath(options.nothing)]
     for environment in made["environments"]:
         if environment["name"] not in ("cu13", "cu12"):
             continue
@@ -144,14 +148,20 @@ def main():
                 ("whole catalog", [kiln, "find", "--all"],
                  [python, "-I", "-c", ALL])):
             runs = min(options.runs, 9) if options.cold else options.runs
-            mine, other = measure([ours, theirs], env, runs, options.cold)
+            mine, other, least = measure([ours, theirs, nothing], env, runs,
+                                         options.cold)
             ratio = statistics.median(other) / statistics.median(mine)
+            floor = statistics.median(least)
+            # What is left where both do nothing but what they are asked.
+            rest = max(statistics.median(mine) - floor, 0.001)
+            beyond = (statistics.median(other) - floor) / rest
+            most = statistics.median(other) / floor
             calls = [system_calls(one, env) for one in (ours, theirs)]
-            lines.append("| %s | %s | %.2f / %.2f | %.0f / %.0f | %.0f | %s |"
-                         " %s |" % (
-                             environment["name"], what, min(mine),
-                             statistics.median(mine), min(other),
-                             statistics.median(other), ratio, *(
+            lines.append("| %s | %s | %.2f / %.2f | %.2f / %.2f | %.0f / %.0f "
+                         "| %.0f | %.0f | %.0f | %s | %s |" % (
+                             environment["name"], what, min(least), floor,
+                             min(mine), statistics.median(mine), min(other),
+                             statistics.median(other), ratio, most, beyond, *(
                                  " ".join(map(str, one)) if one else "-"
                                  for one in calls)))
             benches.append({
@@ -165,11 +175,14 @@ def main():
         "## %s, %s%d runs" % ("Own CUDA hidden" if options.hidden
                               else "This machine",
                               "cold, " if options.cold else "", runs), "",
-        "Milliseconds as least / median; an empty program takes %.2f here. "
-        "System calls as all, stat, openat, execve. Load when it began: %.1f."
-        % (floor, load), "",
-        "| environment | what | kiln | cuda-pathfinder | times faster | "
-        "kiln's calls | pathfinder's calls |", "|---|---|---|---|---|---|---|",
+        "Milliseconds as least / median. `nothing` is a process that does "
+        "nothing (%s): no program could be more than `at most` times faster; "
+        "`without it` leaves it out of both. System calls as all, stat, "
+        "openat, execve. Load when it began: %.1f."
+        % (os.path.basename(nothing[0]), load), "",
+        "| environment | what | nothing | kiln | cuda-pathfinder | "
+        "times faster | at most | without it | kiln's calls | "
+        "pathfinder's calls |", "|---|---|---|---|---|---|---|---|---|---|",
         *lines, ""])
     print(text)
     print(json.dumps({"device": None, "benches": benches}, indent=1))

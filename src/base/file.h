@@ -93,6 +93,10 @@ typedef struct kilni_window_t {
 // `path` is borrowed until the window is closed. NOT_FOUND, PERMISSION_DENIED,
 // IO_ERROR, BAD_DATA for what is no ordinary file.
 kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window);
+// The same for what may well not be there: no status, and no words, for that.
+// `*out_there` says whether it was opened.
+kiln_status_t kilni_window_open_if(const char* path, kilni_window_t* out_window,
+                                   bool* out_there);
 void kilni_window_of_bytes(kiln_bytes_view_t bytes, const char* name,
                            kilni_window_t* out_window);
 void kilni_window_close(kilni_window_t* window);

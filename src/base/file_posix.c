@@ -471,15 +471,19 @@ kiln_status_t kilni_path_real(kiln_allocator_t allocator, const char* path,
 
 // ---- Windows ----
 
-kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window) {
+// Without waiting: a pipe of that name may never have a writer.
+static int open_window(const char* path, kilni_window_t* out_window) {
   kilni_window_t window = {path, -1, 0, {NULL, 0}};
   *out_window = window;
-  // Without waiting: a pipe of that name may never have a writer.
-  window.handle = open_retry(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-  if (window.handle < 0) return file_error(errno, "opened", path);
+  return open_retry(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
+// Takes the handle over, also on failure.
+static kiln_status_t start_window(const char* path, int handle,
+                                  kilni_window_t* window) {
   struct stat info;
   kiln_status_t status = NULL;
-  if (fstat(window.handle, &info) != 0) {
+  if (fstat(handle, &info) != 0) {
     status = file_error(errno, "read", path);
   } else if (!S_ISREG(info.st_mode)) {
     status = kilni_status_with_fix(
@@ -487,11 +491,30 @@ kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window) {
         "name a file, not a folder, a pipe or a device");
   }
   if (!kiln_status_is_ok(status)) {
-    close(window.handle);
+    close(handle);
     return status;
   }
-  window.size = (uint64_t)info.st_size;
-  *out_window = window;
+  window->handle = handle;
+  window->size = (uint64_t)info.st_size;
+  return NULL;
+}
+
+kiln_status_t kilni_window_open(const char* path, kilni_window_t* out_window) {
+  int handle = open_window(path, out_window);
+  if (handle < 0) return file_error(errno, "opened", path);
+  return start_window(path, handle, out_window);
+}
+
+kiln_status_t kilni_window_open_if(const char* path, kilni_window_t* out_window,
+                                   bool* out_there) {
+  *out_there = false;
+  int handle = open_window(path, out_window);
+  if (handle < 0) {
+    bool absent = errno == ENOENT || errno == ENOTDIR;
+    return absent ? NULL : file_error(errno, "opened", path);
+  }
+  KILNI_RETURN_IF_ERROR(start_window(path, handle, out_window));
+  *out_there = true;
   return NULL;
 }
 

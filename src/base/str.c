@@ -128,15 +128,25 @@ void kilni_str_add_char(kilni_str_t* str, char c) {
 }
 
 void kilni_str_addv(kilni_str_t* str, const char* format, va_list args) {
+  // Into what is free already; a second time only where that is too little.
+  size_t room = str->data != NULL ? str->capacity - str->size : 0;
   va_list again;
   va_copy(again, args);
-  int length = vsnprintf(NULL, 0, format, again);
+  int length =
+      vsnprintf(room > 0 ? str->data + str->size : NULL, room, format, again);
   va_end(again);
+  size_t size = length > 0 ? (size_t)length : 0;
+  bool fits = size < room && str->failed == KILN_STATUS_OK &&
+              size <= str->limit && str->size <= str->limit - size;
+  if (fits) {
+    str->size += size;
+    return;
+  }
+  if (room > 0) str->data[str->size] = 0;
   if (length < 0) {
     if (str->failed == KILN_STATUS_OK) str->failed = KILN_STATUS_INTERNAL;
     return;
   }
-  size_t size = (size_t)length;
   if (size == 0 || !str_reserve(str, size)) return;
   vsnprintf(str->data + str->size, size + 1, format, args);
   str->size += size;

@@ -242,12 +242,14 @@ static kiln_status_t take_all(kilni_facts_read_t* read, kilni_elf_t* elf) {
   return take_texts(read, elf);
 }
 
-// Takes over what a CHEAP read found; false where it had problems or was not
-// made. What it may have missed is text that lies deep.
+// Takes over what a CHEAP read found; false where it was not made, or had
+// problems with an ELF file. What it may have missed is text that lies deep.
 static bool take_before(kilni_facts_read_t* read) {
   const kilni_locate_facts_t* before = read->before;
   kilni_locate_facts_t* facts = read->facts;
-  if (before == NULL || before->problem_count > 0) return false;
+  if (before == NULL || (before->problem_count > 0 && before->bits != 0)) {
+    return false;
+  }
   facts->size = before->size;
   facts->machine = before->machine;
   facts->bits = before->bits;
@@ -276,6 +278,10 @@ static bool may_have_text(const kilni_facts_read_t* read) {
 kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
   uint32_t kind = read->query->kind;
   bool is_known = take_before(read);
+  for (uint32_t i = 0; is_known && i < read->before->problem_count; i++) {
+    KILNI_RETURN_IF_ERROR(kilni_facts_problem(
+        read, read->before->problems[i].path, read->before->problems[i].why));
+  }
   if (is_known && !may_have_text(read)) return NULL;
   bool may_be_text =
       kind != KILN_LOCATE_KIND_LIB && kind != KILN_LOCATE_KIND_STUB;

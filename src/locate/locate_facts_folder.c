@@ -44,19 +44,14 @@ static kiln_status_t read_front(looking_t* looking, const char* path,
                                 size_t* out_size, size_t* out_capacity) {
   *out_data = NULL;
   *out_size = *out_capacity = 0;
-  // Most are not there, and saying so in words takes longer than asking.
-  if (!kilni_file_exists(path)) return NULL;
   kiln_status_t status =
-      kilni_facts_front(looking->reader->allocator, path, limit, out_data,
-                        out_size, out_capacity);
+      kilni_facts_front_if(looking->reader->allocator, path, limit, out_data,
+                           out_size, out_capacity);
   kiln_status_code_t code = kiln_status_code(status);
   if (code == KILN_STATUS_OK || code == KILN_STATUS_OUT_OF_MEMORY) {
     return status;
   }
-  kiln_status_t noted = NULL;
-  if (code != KILN_STATUS_NOT_FOUND) {
-    noted = note(looking, path, kiln_status_message(status));
-  }
+  kiln_status_t noted = note(looking, path, kiln_status_message(status));
   kiln_status_free(status);
   return noted;
 }

@@ -142,6 +142,11 @@ kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
                                 size_t limit, uint8_t** out_data,
                                 size_t* out_size, size_t* out_capacity);
 
+// The same of a file that need not be there: then `*out_data` is NULL.
+kiln_status_t kilni_facts_front_if(kiln_allocator_t allocator, const char* path,
+                                   size_t limit, uint8_t** out_data,
+                                   size_t* out_size, size_t* out_capacity);
+
 uint64_t kilni_facts_hash(kiln_string_view_t text);
 
 // A folder's path with links resolved; NULL if it leads nowhere. Asked once.

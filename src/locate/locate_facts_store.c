@@ -130,23 +130,21 @@ kiln_status_t kilni_facts_line(kilni_facts_store_t* store, uint32_t line,
   return NULL;
 }
 
-kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
-                                size_t limit, uint8_t** out_data,
-                                size_t* out_size, size_t* out_capacity) {
-  *out_data = NULL;
-  *out_size = *out_capacity = 0;
-  kilni_window_t window;
-  KILNI_RETURN_IF_ERROR(kilni_window_open(path, &window));
+// Reads the front of a window and closes it.
+static kiln_status_t read_window(kiln_allocator_t allocator,
+                                 kilni_window_t* window, size_t limit,
+                                 uint8_t** out_data, size_t* out_size,
+                                 size_t* out_capacity) {
   // /proc claims that its files are empty.
-  uint64_t wanted = window.size > 0 ? window.size : FIRST_READ;
+  uint64_t wanted = window->size > 0 ? window->size : FIRST_READ;
   size_t capacity = wanted < limit ? (size_t)wanted : limit;
   void* data = NULL;
   kiln_status_t status = kilni_alloc_unset(allocator, capacity, &data);
   if (kiln_status_is_ok(status)) {
-    window.size = window.size > 0 ? window.size : FIRST_READ;
-    status = kilni_window_read_some(&window, 0, capacity, data, out_size);
+    window->size = window->size > 0 ? window->size : FIRST_READ;
+    status = kilni_window_read_some(window, 0, capacity, data, out_size);
   }
-  kilni_window_close(&window);
+  kilni_window_close(window);
   if (!kiln_status_is_ok(status)) {
     kilni_free(allocator, data, capacity);
     *out_size = 0;
@@ -155,6 +153,30 @@ kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
   *out_data = data;
   *out_capacity = capacity;
   return NULL;
+}
+
+kiln_status_t kilni_facts_front(kiln_allocator_t allocator, const char* path,
+                                size_t limit, uint8_t** out_data,
+                                size_t* out_size, size_t* out_capacity) {
+  *out_data = NULL;
+  *out_size = *out_capacity = 0;
+  kilni_window_t window;
+  KILNI_RETURN_IF_ERROR(kilni_window_open(path, &window));
+  return read_window(allocator, &window, limit, out_data, out_size,
+                     out_capacity);
+}
+
+kiln_status_t kilni_facts_front_if(kiln_allocator_t allocator, const char* path,
+                                   size_t limit, uint8_t** out_data,
+                                   size_t* out_size, size_t* out_capacity) {
+  *out_data = NULL;
+  *out_size = *out_capacity = 0;
+  kilni_window_t window;
+  bool there;
+  KILNI_RETURN_IF_ERROR(kilni_window_open_if(path, &window, &there));
+  if (!there) return NULL;
+  return read_window(allocator, &window, limit, out_data, out_size,
+                     out_capacity);
 }
 
 uint64_t kilni_facts_hash(kiln_string_view_t text) {
