@@ -13,6 +13,10 @@
 
 // INCOMPATIBLE naming every REQUIRED row that an NVRTC lacks.
 kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table);
+// The same of nvJitLink.
+kiln_status_t kilni_nvjitlink_table_check(const kiln_nvjitlink_table_t* table);
+// The same of libNVVM.
+kiln_status_t kilni_nvvm_table_check(const kiln_nvvm_table_t* table);
 // The same of an NVML.
 kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table);
 
@@ -72,6 +76,8 @@ typedef struct kilni_null_state_t {
 typedef struct kilni_table_state_t {
   KILNI_WRAPPED(cuda);
   KILNI_WRAPPED(nvrtc);
+  KILNI_WRAPPED(nvvm);
+  KILNI_WRAPPED(nvjitlink);
   KILNI_WRAPPED(nvml);
   kilni_null_state_t null;
 } kilni_table_state_t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: results of the driver, of NVRTC and of NVML as statuses.
+// table: results of the driver and of the toolkit's libraries as statuses.
 #include "table/table.h"
 
 // One row of a file *_results.inc. thread-safe
@@ -26,6 +26,22 @@ static const result_row_t nvrtc_results[] = {
   {number, KILN_STATUS_##status, false, "NVRTC_ERROR_" #name, fix},
 #include "table/nvrtc_results.inc"
 #undef KILNI_NVRTC_RESULT
+};
+
+static const result_row_t nvjitlink_results[] = {
+    {0, KILN_STATUS_OK, false, "NVJITLINK_SUCCESS", ""},
+#define KILNI_NVJITLINK_RESULT(name, number, status, fix) \
+  {number, KILN_STATUS_##status, false, "NVJITLINK_ERROR_" #name, fix},
+#include "table/nvjitlink_results.inc"
+#undef KILNI_NVJITLINK_RESULT
+};
+
+static const result_row_t nvvm_results[] = {
+    {0, KILN_STATUS_OK, false, "NVVM_SUCCESS", ""},
+#define KILNI_NVVM_RESULT(name, number, status, fix) \
+  {number, KILN_STATUS_##status, false, "NVVM_ERROR_" #name, fix},
+#include "table/nvvm_results.inc"
+#undef KILNI_NVVM_RESULT
 };
 
 static const result_row_t nvml_results[] = {
@@ -86,6 +102,17 @@ const char* kilni_nvrtc_result_name(kiln_nvrtc_result_t result) {
   return row != NULL ? row->name : NULL;
 }
 
+const char* kilni_nvjitlink_result_name(kiln_nvjitlink_result_t result) {
+  const result_row_t* row =
+      find(nvjitlink_results, LENGTH(nvjitlink_results), result);
+  return row != NULL ? row->name : NULL;
+}
+
+const char* kilni_nvvm_result_name(kiln_nvvm_result_t result) {
+  const result_row_t* row = find(nvvm_results, LENGTH(nvvm_results), result);
+  return row != NULL ? row->name : NULL;
+}
+
 const char* kilni_nvml_result_name(kiln_nvml_result_t result) {
   const result_row_t* row = find(nvml_results, LENGTH(nvml_results), result);
   return row != NULL ? row->name : NULL;
@@ -125,6 +152,47 @@ kiln_status_t kilni_cuda_status(const kiln_cuda_table_t* table,
       status, "set KILN_TRACE=on and look at the arguments of \"%s\"", call);
 }
 
+// One result of a compiler or linker of the toolkit, and who gave it.
+// thread-compatible
+typedef struct tool_result_t {
+  const char* title;        // "NVRTC"
+  const char* domain;       // of the native part
+  const char* origin;       // the file; NULL where the table is not known
+  const char* said;         // the library's own name for it; may be NULL
+  const result_row_t* row;  // NULL: this list lacks it
+  uint32_t number;
+  int major;
+  int minor;
+  kiln_status_code_t otherwise;
+} tool_result_t;
+
+static kiln_status_t tool_status(const tool_result_t* result, const char* call,
+                                 const char* room, const char* file, int line) {
+  const result_row_t* row = result->row;
+  const char* name = row != NULL ? row->name : result->said;
+  if (name == NULL) name = "unknown result";
+  kiln_status_code_t code = row != NULL ? row->code : result->otherwise;
+  kiln_status_t status = kilni_status_make(
+      code, room, file, line, "the %s call \"%s\" gave %s (%s)", result->title,
+      call, name, kiln_status_code_text(code));
+  status =
+      kilni_status_with_native(status, result->domain, result->number, name);
+  if (row != NULL && row->fix[0] != '\0') {
+    return kilni_status_with_fix(status, "%s", row->fix);
+  }
+  if (result->origin == NULL) return status;
+  return kilni_status_with_fix(
+      status, "this is %s %d.%d from \"%s\"; a newer one may do better",
+      result->title, result->major, result->minor, result->origin);
+}
+
+static void read_table(tool_result_t* result, const char* origin, int major,
+                       int minor) {
+  result->origin = origin;
+  result->major = major;
+  result->minor = minor;
+}
+
 kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
                                  kiln_nvrtc_result_t result, const char* call,
                                  const char* room, const char* file, int line) {
@@ -132,23 +200,48 @@ kiln_status_t kilni_nvrtc_status(const kiln_nvrtc_table_t* table,
   if (result == KILN_NVRTC_ERROR_OUT_OF_MEMORY) {
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }
-  const result_row_t* row = find(nvrtc_results, LENGTH(nvrtc_results), result);
-  const char* name = row != NULL ? row->name : NULL;
-  if (name == NULL && table != NULL) name = table->nvrtcGetErrorString(result);
-  if (name == NULL) name = "unknown result";
-  const kiln_status_code_t code =
-      row != NULL ? row->code : KILN_STATUS_COMPILE_FAILED;
-  kiln_status_t status = kilni_status_make(
-      code, room, file, line, "the NVRTC call \"%s\" gave %s (%s)", call, name,
-      kiln_status_code_text(code));
-  status = kilni_status_with_native(status, "nvrtc", result, name);
-  if (row != NULL && row->fix[0] != '\0') {
-    return kilni_status_with_fix(status, "%s", row->fix);
+  tool_result_t of = {"NVRTC", "nvrtc", NULL,
+                      NULL,    NULL,    result,
+                      0,       0,       KILN_STATUS_COMPILE_FAILED};
+  of.row = find(nvrtc_results, LENGTH(nvrtc_results), result);
+  if (table != NULL) {
+    read_table(&of, table->origin, table->major, table->minor);
+    if (of.row == NULL) of.said = table->nvrtcGetErrorString(result);
   }
-  if (table == NULL) return status;
-  return kilni_status_with_fix(
-      status, "this is NVRTC %d.%d from \"%s\"; a newer one may do better",
-      table->major, table->minor, table->origin);
+  return tool_status(&of, call, room, file, line);
+}
+
+kiln_status_t kilni_nvvm_status(const kiln_nvvm_table_t* table,
+                                kiln_nvvm_result_t result, const char* call,
+                                const char* room, const char* file, int line) {
+  if (result == KILN_NVVM_SUCCESS) return NULL;
+  if (result == KILN_NVVM_ERROR_OUT_OF_MEMORY) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  tool_result_t of = {"libNVVM", "nvvm", NULL,
+                      NULL,      NULL,   result,
+                      0,         0,      KILN_STATUS_COMPILE_FAILED};
+  of.row = find(nvvm_results, LENGTH(nvvm_results), result);
+  if (table != NULL) {
+    read_table(&of, table->origin, table->major, table->minor);
+    if (of.row == NULL) of.said = table->nvvmGetErrorString(result);
+  }
+  return tool_status(&of, call, room, file, line);
+}
+
+kiln_status_t kilni_nvjitlink_status(const kiln_nvjitlink_table_t* table,
+                                     kiln_nvjitlink_result_t result,
+                                     const char* call, const char* room,
+                                     const char* file, int line) {
+  if (result == KILN_NVJITLINK_SUCCESS) return NULL;
+  tool_result_t of = {"nvJitLink", "nvjitlink", NULL,
+                      NULL,        NULL,        result,
+                      0,           0,           KILN_STATUS_LINK_FAILED};
+  of.row = find(nvjitlink_results, LENGTH(nvjitlink_results), result);
+  if (table != NULL) {
+    read_table(&of, table->origin, (int)table->major, (int)table->minor);
+  }
+  return tool_status(&of, call, room, file, line);
 }
 
 kiln_status_t kilni_nvml_status(const kiln_nvml_table_t* table,

@@ -56,6 +56,21 @@ static const kilni_table_row_t nvrtc_rows[] = {
 };
 #undef KILNI_NVRTC_ROW
 
+#define KILNI_NVJITLINK_ROW(name, version, need, effect, feature, ...) \
+  LIBRARY_ROW(#name, #name, version, need, effect, feature, KILNI_HANDLE_LINK)
+static const kilni_table_row_t nvjitlink_rows[] = {
+#include "table/nvjitlink_rows.inc"
+};
+#undef KILNI_NVJITLINK_ROW
+
+#define KILNI_NVVM_ROW(name, version, need, effect, feature, ...) \
+  LIBRARY_ROW(#name, #name, version, need, effect, feature,       \
+              KILNI_HANDLE_PROGRAM)
+static const kilni_table_row_t nvvm_rows[] = {
+#include "table/nvvm_rows.inc"
+};
+#undef KILNI_NVVM_ROW
+
 #define KILNI_NVML_ROW(name, suffix, version, need, effect, feature, ...) \
   LIBRARY_ROW(#name, #name suffix, version, need, effect, feature,        \
               KILNI_HANDLE_SESSION)
@@ -66,6 +81,8 @@ static const kilni_table_row_t nvml_rows[] = {
 
 _Static_assert(KILNI_CUDA_ROW_COUNT <= 128, "the presence bits have room");
 _Static_assert(KILNI_NVRTC_ROW_COUNT <= 64, "the presence bits have room");
+_Static_assert(KILNI_NVJITLINK_ROW_COUNT <= 64, "the presence bits have room");
+_Static_assert(KILNI_NVVM_ROW_COUNT <= 64, "the presence bits have room");
 _Static_assert(KILNI_NVML_ROW_COUNT <= 128, "the presence bits have room");
 
 const kilni_table_row_t* kilni_cuda_row(kilni_cuda_row_id_t row) {
@@ -74,6 +91,14 @@ const kilni_table_row_t* kilni_cuda_row(kilni_cuda_row_id_t row) {
 
 const kilni_table_row_t* kilni_nvrtc_row(kilni_nvrtc_row_id_t row) {
   return &nvrtc_rows[row];
+}
+
+const kilni_table_row_t* kilni_nvjitlink_row(kilni_nvjitlink_row_id_t row) {
+  return &nvjitlink_rows[row];
+}
+
+const kilni_table_row_t* kilni_nvvm_row(kilni_nvvm_row_id_t row) {
+  return &nvvm_rows[row];
 }
 
 const kilni_table_row_t* kilni_nvml_row(kilni_nvml_row_id_t row) {
@@ -104,6 +129,22 @@ void kilni_nvrtc_table_init(kiln_nvrtc_table_t* table, const char* provider,
   fill_nvrtc_absent(table);
 }
 
+void kilni_nvjitlink_table_init(kiln_nvjitlink_table_t* table,
+                                const char* provider, const char* origin) {
+  memset(table, 0, sizeof(*table));
+  set_provider(table->provider, sizeof(table->provider), provider);
+  table->origin = origin;
+  fill_nvjitlink_absent(table);
+}
+
+void kilni_nvvm_table_init(kiln_nvvm_table_t* table, const char* provider,
+                           const char* origin) {
+  memset(table, 0, sizeof(*table));
+  set_provider(table->provider, sizeof(table->provider), provider);
+  table->origin = origin;
+  fill_nvvm_absent(table);
+}
+
 void kilni_nvml_table_init(kiln_nvml_table_t* table, const char* provider,
                            const char* origin) {
   memset(table, 0, sizeof(*table));
@@ -128,6 +169,16 @@ void kilni_cuda_mark(kiln_cuda_table_t* table, kilni_cuda_row_id_t row,
 
 void kilni_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
                       bool present) {
+  mark(table->present, (unsigned)row, present);
+}
+
+void kilni_nvjitlink_mark(kiln_nvjitlink_table_t* table,
+                          kilni_nvjitlink_row_id_t row, bool present) {
+  mark(table->present, (unsigned)row, present);
+}
+
+void kilni_nvvm_mark(kiln_nvvm_table_t* table, kilni_nvvm_row_id_t row,
+                     bool present) {
   mark(table->present, (unsigned)row, present);
 }
 
@@ -189,6 +240,37 @@ kiln_status_t kilni_nvrtc_need(const kiln_nvrtc_table_t* table,
                  version / 1000, version % 1000 / 10, table->origin,
                  table->major, table->minor, columns->name),
       "install a newer NVRTC, e.g. `pip install nvidia-cuda-nvrtc`");
+}
+
+kiln_status_t kilni_nvjitlink_need(const kiln_nvjitlink_table_t* table,
+                                   kilni_nvjitlink_row_id_t row) {
+  if (kilni_nvjitlink_has(table, row)) return NULL;
+  const kilni_table_row_t* columns = kilni_nvjitlink_row(row);
+  const unsigned version = columns->version;
+  return kilni_status_with_fix(
+      KILNI_FAIL(
+          UNSUPPORTED,
+          "%s needs the nvJitLink of CUDA %u.%u or newer; \"%s\" is %u.%u "
+          "(it lacks %s)",
+          columns->feature[0] != '\0' ? columns->feature : columns->name,
+          version / 1000, version % 1000 / 10, table->origin, table->major,
+          table->minor, columns->name),
+      "install a newer nvJitLink, e.g. `pip install nvidia-nvjitlink`");
+}
+
+kiln_status_t kilni_nvvm_need(const kiln_nvvm_table_t* table,
+                              kilni_nvvm_row_id_t row) {
+  if (kilni_nvvm_has(table, row)) return NULL;
+  const kilni_table_row_t* columns = kilni_nvvm_row(row);
+  const unsigned version = columns->version;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "%s needs the libNVVM of CUDA %u.%u or newer; \"%s\" is %d.%d "
+                 "(it lacks %s)",
+                 columns->feature[0] != '\0' ? columns->feature : columns->name,
+                 version / 1000, version % 1000 / 10, table->origin,
+                 table->major, table->minor, columns->name),
+      "install a newer libNVVM, e.g. `pip install nvidia-nvvm`");
 }
 
 kiln_status_t kilni_nvml_need(const kiln_nvml_table_t* table,
@@ -267,6 +349,14 @@ static bool nvrtc_has(const void* table, uint32_t row) {
   return kilni_nvrtc_has(table, (kilni_nvrtc_row_id_t)row);
 }
 
+static bool nvjitlink_has(const void* table, uint32_t row) {
+  return kilni_nvjitlink_has(table, (kilni_nvjitlink_row_id_t)row);
+}
+
+static bool nvvm_has(const void* table, uint32_t row) {
+  return kilni_nvvm_has(table, (kilni_nvvm_row_id_t)row);
+}
+
 kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table) {
   const missing_t missing = {nvrtc_rows, KILNI_NVRTC_ROW_COUNT, nvrtc_has,
                              table};
@@ -282,6 +372,39 @@ kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table) {
       status,
       "install the NVRTC of CUDA 12.0 or newer, e.g. `pip install "
       "nvidia-cuda-nvrtc`");
+}
+
+kiln_status_t kilni_nvjitlink_table_check(const kiln_nvjitlink_table_t* table) {
+  const missing_t missing = {nvjitlink_rows, KILNI_NVJITLINK_ROW_COUNT,
+                             nvjitlink_has, table};
+  const uint32_t count = count_missing(missing);
+  if (count == 0) return NULL;
+  kiln_status_t status = KILNI_FAIL(
+      INCOMPATIBLE,
+      "the library \"%s\" (nvJitLink %u.%u) lacks %u of the entry points that "
+      "Kiln needs",
+      table->origin, table->major, table->minor, count);
+  status = annotate_missing(status, missing);
+  return kilni_status_with_fix(
+      status,
+      "install the nvJitLink of CUDA 12.3 or newer, e.g. `pip install "
+      "nvidia-nvjitlink`");
+}
+
+kiln_status_t kilni_nvvm_table_check(const kiln_nvvm_table_t* table) {
+  const missing_t missing = {nvvm_rows, KILNI_NVVM_ROW_COUNT, nvvm_has, table};
+  const uint32_t count = count_missing(missing);
+  if (count == 0) return NULL;
+  kiln_status_t status = KILNI_FAIL(
+      INCOMPATIBLE,
+      "the library \"%s\" (libNVVM %d.%d) lacks %u of the entry points that "
+      "Kiln needs",
+      table->origin, table->major, table->minor, count);
+  status = annotate_missing(status, missing);
+  return kilni_status_with_fix(
+      status,
+      "install the libNVVM of CUDA 12.0 or newer, e.g. `pip install "
+      "nvidia-nvvm`");
 }
 
 static bool nvml_has(const void* table, uint32_t row) {

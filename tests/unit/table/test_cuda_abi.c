@@ -22,6 +22,13 @@
 #if defined(TEST_HAVE_NVRTC_H)
 #include <nvrtc.h>
 #endif
+#if defined(TEST_HAVE_NVVM_H)
+#include <nvvm.h>
+#endif
+#if defined(TEST_HAVE_NVJITLINK_H)
+#define NVJITLINK_NO_INLINE 1  // declares the names without a version
+#include <nvJitLink.h>
+#endif
 #if defined(TEST_HAVE_NVML_H)
 #define NVML_NO_UNVERSIONED_FUNC_DEFS 1
 #include <nvml.h>
@@ -219,6 +226,41 @@ SAME_TYPE(kiln_nvrtc_result_t, nvrtcResult);
 #endif
 #endif  // TEST_HAVE_NVRTC_H
 
+#if defined(TEST_HAVE_NVVM_H)
+SAME_TYPE(kiln_nvvm_program_t, nvvmProgram);
+SAME_TYPE(kiln_nvvm_result_t, nvvmResult);
+#define KILNI_NVVM_RESULT(name, number, status, fix) \
+  SAME_VALUE(KILN_NVVM_ERROR_##name, NVVM_ERROR_##name);
+#if TEST_NVVM_VERSION >= 13000
+#include "table/nvvm_results.inc"
+#endif
+#undef KILNI_NVVM_RESULT
+#endif  // TEST_HAVE_NVVM_H
+
+#if defined(TEST_HAVE_NVJITLINK_H)
+SAME_TYPE(kiln_nvjitlink_handle_t, nvJitLinkHandle);
+SAME_TYPE(kiln_nvjitlink_result_t, nvJitLinkResult);
+SAME_TYPE(kiln_nvjitlink_input_t, nvJitLinkInputType);
+#define KILNI_NVJITLINK_RESULT(name, number, status, fix) \
+  SAME_VALUE(KILN_NVJITLINK_ERROR_##name, NVJITLINK_ERROR_##name);
+#define SAME_INPUT(name) \
+  SAME_VALUE(KILN_NVJITLINK_INPUT_##name, NVJITLINK_INPUT_##name)
+#if TEST_NVJITLINK_VERSION >= 13000
+#include "table/nvjitlink_results.inc"
+SAME_INPUT(NONE);
+SAME_INPUT(CUBIN);
+SAME_INPUT(PTX);
+SAME_INPUT(LTOIR);
+SAME_INPUT(FATBIN);
+SAME_INPUT(OBJECT);
+SAME_INPUT(LIBRARY);
+SAME_INPUT(INDEX);
+SAME_INPUT(ANY);
+#endif
+#undef SAME_INPUT
+#undef KILNI_NVJITLINK_RESULT
+#endif  // TEST_HAVE_NVJITLINK_H
+
 #if defined(TEST_HAVE_NVML_H)
 SAME_TYPE(kiln_nvml_device_t, nvmlDevice_t);
 SAME_TYPE(kiln_nvml_result_t, nvmlReturn_t);
@@ -340,6 +382,22 @@ static void signatures_and_values_are_those_of_nvrtc_h(void** state) {
 #endif
 }
 
+static void signatures_and_values_are_those_of_nvvm_h(void** state) {
+  (void)state;
+#if !defined(TEST_HAVE_NVVM_H)
+  print_message("no nvvm.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda\n");
+  skip();
+#endif
+}
+
+static void signatures_and_values_are_those_of_nvjitlink_h(void** state) {
+  (void)state;
+#if !defined(TEST_HAVE_NVJITLINK_H)
+  print_message("no nvJitLink.h in CUDA_PATH, CUDA_HOME or /usr/local/cuda\n");
+  skip();
+#endif
+}
+
 static void signatures_and_values_are_those_of_nvml_h(void** state) {
   (void)state;
 #if !defined(TEST_HAVE_NVML_H)
@@ -352,9 +410,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(signatures_values_and_sizes_are_those_of_cuda_h),
       cmocka_unit_test(signatures_and_values_are_those_of_nvrtc_h),
+      cmocka_unit_test(signatures_and_values_are_those_of_nvvm_h),
+      cmocka_unit_test(signatures_and_values_are_those_of_nvjitlink_h),
       cmocka_unit_test(signatures_and_values_are_those_of_nvml_h),
   };
-#if !defined(TEST_HAVE_CUDA_H) && !defined(TEST_HAVE_NVRTC_H) && \
+#if !defined(TEST_HAVE_CUDA_H) && !defined(TEST_HAVE_NVRTC_H) &&     \
+    !defined(TEST_HAVE_NVVM_H) && !defined(TEST_HAVE_NVJITLINK_H) && \
     !defined(TEST_HAVE_NVML_H)
   cmocka_run_group_tests(tests, NULL, NULL);
   return 77;
