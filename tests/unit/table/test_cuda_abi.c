@@ -26,7 +26,6 @@
 #include <nvvm.h>
 #endif
 #if defined(TEST_HAVE_NVJITLINK_H)
-#define NVJITLINK_NO_INLINE 1  // declares the names without a version
 #include <nvJitLink.h>
 #endif
 #if defined(TEST_HAVE_NVML_H)

@@ -185,6 +185,9 @@ static kilni_dynlib_t* volatile kept;  // a leak checker reaches through it
 
 static void use_the_real_one(const kiln_nvvm_table_t* table) {
   static const char ir[] =
+      "target datalayout = \"e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-"
+      "i64:64:64-i128:128:128-f32:32:32-f64:64:64-v16:16:16-v32:32:32-"
+      "v64:64:64-v128:128:128-n16:32:64\"\n"
       "target triple = \"nvptx64-nvidia-cuda\"\n"
       "define void @k() {\n  ret void\n}\n"
       "!nvvm.annotations = !{!0}\n"
