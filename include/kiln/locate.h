@@ -239,6 +239,20 @@ KILN_API uint32_t kiln_locate_item_scope(const kiln_locate_item_t* item);
 KILN_API const char* kiln_locate_item_root(const kiln_locate_item_t* item);
 KILN_API const char* kiln_locate_item_via(const kiln_locate_item_t* item);
 
+enum { KILN_LOCATE_SHA256_BYTES = 32 };
+
+// Size and SHA-256 of `file` as it is on the disk now, to hold it against what
+// was there before or what a package says of it. Reads all of it, every time.
+//
+//   INVALID_STATE        the item was not found
+//   NOT_FOUND            the file is not there any more
+//   PERMISSION_DENIED, IO_ERROR, BAD_DATA  it cannot be read
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_locate_item_sha256(const kiln_locate_item_t* item, uint64_t* out_size,
+                        uint8_t out_sha256[KILN_LOCATE_SHA256_BYTES]);
+
 // What the user should know, one sentence each: two variables that
 // contradict each other. Borrowed; NULL out of range. Since 0.1.
 KILN_API uint32_t

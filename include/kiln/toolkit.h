@@ -117,6 +117,21 @@ KILN_API uint32_t kiln_toolkit_mode(const kiln_toolkit_t* toolkit);
 // The search context inside. Borrowed. Since 0.1.
 KILN_API kiln_locate_t* kiln_toolkit_locate(kiln_toolkit_t* toolkit);
 
+// An environment variable. thread-safe
+//
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_toolkit_variable_t {
+  const char* name;
+  const char* value;  // NULL where it is not set, or empty
+} kiln_toolkit_variable_t;
+
+// The variables that count here: all that a search or the mode may follow, set
+// or not, with the values they had when the context was made. None where the
+// search is hermetic or secure. Borrowed; NULL out of range. Since 0.1.
+KILN_API uint32_t kiln_toolkit_variable_count(const kiln_toolkit_t* toolkit);
+KILN_API const kiln_toolkit_variable_t* kiln_toolkit_variable(
+    const kiln_toolkit_t* toolkit, uint32_t index);
+
 // Forgets which pieces are in use, the declared uses, and what the driver said.
 // Finds stay cached; libraries stay loaded. Since 0.1.
 KILN_API void kiln_toolkit_reset(kiln_toolkit_t* toolkit);

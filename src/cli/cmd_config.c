@@ -160,23 +160,33 @@ static void show_warnings(const kilni_config_t* config) {
 
 // ---- Lock files ----
 
-static void note_difference(const json_t* difference) {
+static void value_text(const json_t* value, char* out, size_t capacity) {
+  const char* text = json_string_value(value);
+  if (json_is_integer(value))
+    (void)snprintf(out, capacity, "%lld", (long long)json_integer_value(value));
+  else
+    (void)snprintf(out, capacity, "%s", text == NULL ? "nothing" : text);
+}
+
+static void note_change(const char* item, const char* what,
+                        const json_t* change) {
   char locked[1024], now[1024];
-  const json_t* values[] = {json_object_get(difference, "locked"),
-                            json_object_get(difference, "now")};
-  char* out[] = {locked, now};
-  for (size_t i = 0; i < 2; ++i) {
-    const char* text = json_string_value(values[i]);
-    if (json_is_integer(values[i]))
-      (void)snprintf(out[i], 1024, "%lld",
-                     (long long)json_integer_value(values[i]));
-    else
-      (void)snprintf(out[i], 1024, "%s", text == NULL ? "nothing" : text);
+  value_text(json_object_get(change, "locked"), locked, sizeof(locked));
+  value_text(json_object_get(change, "now"), now, sizeof(now));
+  kilni_cli_note("%s: %s was %s, is %s", item, what, locked, now);
+}
+
+static void note_changes(const json_t* differences, const json_t* variables) {
+  size_t i;
+  json_t* change;
+  json_array_foreach(differences, i, change) {
+    note_change(json_string_value(json_object_get(change, "item")),
+                json_string_value(json_object_get(change, "what")), change);
   }
-  kilni_cli_note("%s: %s was %s, is %s",
-                 json_string_value(json_object_get(difference, "item")),
-                 json_string_value(json_object_get(difference, "what")), locked,
-                 now);
+  json_array_foreach(variables, i, change) {
+    note_change("environment",
+                json_string_value(json_object_get(change, "name")), change);
+  }
 }
 
 static bool fail_lock(const kilni_config_t* config, const char* path,
@@ -193,21 +203,24 @@ static bool fail_lock(const kilni_config_t* config, const char* path,
 static bool verify_lock(const kilni_config_t* config, const json_t* lock,
                         const char* path, int forms) {
   json_t* list = kilni_config_lock_compare(config, lock);
-  size_t i;
-  json_t* difference;
-  if (list == NULL) return false;
+  json_t* variables =
+      list == NULL ? NULL : kilni_config_lock_environment(config, lock);
+  if (variables == NULL) {
+    json_decref(list);
+    return false;
+  }
   size_t count = json_array_size(list);
   if (forms == FORM_JSON) {
-    json_t* object =
-        json_pack("{s:b,s:o}", "holds", count == 0, "differences", list);
+    json_t* object = json_pack("{s:b,s:o,s:o}", "holds", count == 0,
+                               "differences", list, "environment", variables);
     return kilni_cli_json_write(config->call->results, object, config->error) &&
            (count == 0 ||
             kilni_cli_tell(config->error, KILN_STATUS_INCOMPATIBLE));
   }
-  json_array_foreach(list, i, difference) {
-    note_difference(difference);
-  }
+  // Other variables alone change nothing.
+  if (count != 0) note_changes(list, variables);
   json_decref(list);
+  json_decref(variables);
   return count == 0 || fail_lock(config, path, count);
 }
 

@@ -139,6 +139,17 @@ static json_t* components_json(const kilni_config_t* config) {
   return list;
 }
 
+json_t* kilni_config_environment_json(const kilni_config_t* config) {
+  json_t* object = json_object();
+  uint32_t count = kiln_toolkit_variable_count(config->toolkit);
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_toolkit_variable_t* v =
+        kiln_toolkit_variable(config->toolkit, i);
+    (void)json_object_set_new(object, v->name, kilni_cli_text_json(v->value));
+  }
+  return object;
+}
+
 json_t* kilni_config_json(const kilni_config_t* config) {
   json_t* items = json_array();
   json_t* findings = json_array();
@@ -151,11 +162,13 @@ json_t* kilni_config_json(const kilni_config_t* config) {
         findings,
         kilni_cli_finding_json(kiln_compat_report_finding(config->report, i)));
   return json_pack(
-      "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
+      "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
       kiln_version_string(), "version", kilni_cli_text_json(config->version),
       "root", kilni_cli_text_json(config->root), "components",
       components_json(config), "include_dirs", words_json(&config->includes),
       "library_dirs", words_json(&config->library_dirs), "rpath_dirs",
       words_json(&config->rpaths), "cflags", words_json(&config->cflags),
-      "libs", words_json(&config->libs), "items", items, "findings", findings);
+      "libs", words_json(&config->libs), "environment",
+      kilni_config_environment_json(config), "items", items, "findings",
+      findings);
 }

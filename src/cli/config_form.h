@@ -38,6 +38,9 @@ bool kilni_config_cmake_text(const kilni_config_t* config,
                              kilni_cli_buffer_t* out);
 json_t* kilni_config_json(const kilni_config_t* config);
 
+// The variables that the search or the mode may follow, null where unset.
+json_t* kilni_config_environment_json(const kilni_config_t* config);
+
 // The name of the variable that holds a piece's path:
 // "KILN_CUDA_LIB_NVJITLINK".
 void kilni_config_variable(const kilni_config_piece_t* piece, char* out,

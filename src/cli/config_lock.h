@@ -11,8 +11,8 @@
 // Writes the plan to `path`, whole or not at all.
 bool kilni_config_lock_write(const kilni_config_t* config, const char* path);
 
-// Reads a lock file; the caller owns `*out_lock`. NOT_FOUND, IO_ERROR,
-// INVALID_ARGUMENT for what is no lock file.
+// Reads a lock file; the caller owns `*out_lock`. NOT_FOUND, IO_ERROR, and as
+// kilni_config_lock_parse.
 bool kilni_config_lock_read(const char* path, json_t** out_lock,
                             kilni_cli_error_t* error);
 
@@ -20,5 +20,11 @@ bool kilni_config_lock_read(const char* path, json_t** out_lock,
 // on failure.
 json_t* kilni_config_lock_compare(const kilni_config_t* config,
                                   const json_t* lock);
+
+// Which variables have other values than then: [{"name","locked","now"}]. That
+// is no difference by itself, but may be the reason for one. The caller owns
+// it; NULL on failure.
+json_t* kilni_config_lock_environment(const kilni_config_t* config,
+                                      const json_t* lock);
 
 #endif  // KILN_SRC_CLI_CONFIG_LOCK_H_

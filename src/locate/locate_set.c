@@ -186,7 +186,21 @@ static kiln_status_t fill(looking_t* looking, const kilni_root_t* root,
   return NULL;
 }
 
-// "lib nvrtc, header cudart"; "all of it" if there is nothing.
+// True if the trail has that line: a root may be of two scopes.
+static bool is_in_trail(const kilni_trail_t* trail, const char* path,
+                        const char* why) {
+  const uint32_t* marks = trail->marks;
+  const char* text = trail->text.data;
+  for (size_t i = 0; i < trail->count; i++) {
+    if (strcmp(text + marks[2 * i], path) == 0 &&
+        strcmp(text + marks[2 * i + 1], why) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// "of CUDA 13 lacks lib nvrtc, header cudart"
 static kiln_status_t note_missing(looking_t* looking,
                                   const kiln_locate_set_t* set,
                                   const char* root, uint32_t major) {
@@ -205,16 +219,41 @@ static kiln_status_t note_missing(looking_t* looking,
     first = false;
   }
   kiln_status_t status = kilni_str_status(&why);
-  if (kiln_status_is_ok(status)) {
+  if (kiln_status_is_ok(status) &&
+      !is_in_trail(&looking->trail, root, kilni_str_cstr(&why))) {
     kilni_trail_add(&looking->trail, root, kilni_str_cstr(&why));
   }
   kilni_str_deinit(&why);
   return status;
 }
 
-// Tries one root; `*out_complete` ends the search.
+// True if something there is of that CUDA major and of no other: headers and
+// static libraries have no number in their names and are of any.
+static bool has_of_major(const kiln_locate_set_t* set, uint32_t major) {
+  kiln_locate_item_t* const* items = set->items;
+  for (size_t i = 0; i < set->count; i++) {
+    if (kiln_locate_item_major(items[i]) == major) return true;
+  }
+  return false;
+}
+
+// Says what a root lacks, once, and only of majors that it has something of.
+static kiln_status_t note_root(looking_t* looking, const kiln_locate_set_t* set,
+                               const kilni_root_t* root, uint32_t major,
+                               bool* noted) {
+  if (major != 0 && has_of_major(set, major)) {
+    *noted = true;
+    return note_missing(looking, set, root->path, major);
+  }
+  if (*noted) return NULL;
+  *noted = true;
+  return note_missing(looking, set, root->path, 0);
+}
+
+// Tries one root; `*out_complete` ends the search. `noted`: something was said
+// of it before.
 static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
-                              uint32_t scope, uint32_t major,
+                              uint32_t scope, uint32_t major, bool* noted,
                               bool* out_complete) {
   kiln_locate_set_t* set = NULL;
   bool any = false;
@@ -226,7 +265,7 @@ static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
                           &set->root);
   }
   if (kiln_status_is_ok(status) && any && set->missing > 0) {
-    status = note_missing(looking, set, root->path, major);
+    status = note_root(looking, set, root, major, noted);
   }
   const kiln_locate_set_t* best = looking->best;
   bool better =
@@ -246,10 +285,11 @@ static kiln_status_t try_scope(looking_t* looking, uint32_t scope,
   kilni_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_place_get(looking->locate, scope, &place));
   for (size_t i = 0; i < place->count; i++) {
+    bool noted = false;
     for (uint32_t j = 0; j < looking->major_count; j++) {
       const kilni_root_t* roots = place->roots;
       KILNI_RETURN_IF_ERROR(try_root(looking, &roots[i], scope,
-                                     looking->majors[j], out_complete));
+                                     looking->majors[j], &noted, out_complete));
       if (*out_complete) return NULL;
     }
   }
@@ -279,7 +319,8 @@ static kiln_status_t try_scopes(looking_t* looking) {
   if (looking->best != NULL) return NULL;
   // No root at all: everything is missing.
   kilni_root_t nowhere = {"/nonexistent", "", KILNI_LAYOUT_TOOLKIT, 0};
-  return try_root(looking, &nowhere, 0, 0, &complete);
+  bool noted = false;
+  return try_root(looking, &nowhere, 0, 0, &noted, &complete);
 }
 
 // The other roots; that of the set itself is told by its items.
@@ -333,13 +374,20 @@ kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
   KILNI_CHECK_ARGUMENT(set != NULL, "set");
   if (set->missing == 0) return NULL;
   const char* root = kiln_locate_set_root(set);
+  const kiln_locate_entry_t* first =
+      kiln_locate_item_entry(((kiln_locate_item_t* const*)set->items)[0]);
+  const char* kind = kiln_locate_kind_name(kiln_locate_entry_kind(first));
+  const char* name = kiln_locate_entry_name(first);
+  unsigned count = (unsigned)set->count;
   kiln_status_t status =
-      root[0] != 0
-          ? KILNI_FAIL(NOT_FOUND, "%u of %u pieces are not in \"%s\" (%s)",
-                       (unsigned)set->missing, (unsigned)set->count, root,
-                       kiln_locate_scope_name(set->scope))
-          : KILNI_FAIL(NOT_FOUND, "no place has any of the %u pieces",
-                       (unsigned)set->count);
+      root[0] != 0 ? KILNI_FAIL(NOT_FOUND, "\"%s\" (%s) lacks %u of %u pieces",
+                                root, kiln_locate_scope_name(set->scope),
+                                (unsigned)set->missing, count)
+      : count == 1
+          ? KILNI_FAIL(NOT_FOUND, "no place has %s %s", kind, name)
+          : KILNI_FAIL(NOT_FOUND,
+                       "no place has %s %s or another of the %u pieces", kind,
+                       name, count);
   const kiln_locate_tried_t* tried = set->trail;
   for (uint32_t i = 0; i < set->tried_count && i < KILNI_ITEM_LISTED; i++) {
     status = KILNI_ANNOTATE(status, "\"%s\" %s", tried[i].path, tried[i].why);

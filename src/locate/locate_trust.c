@@ -4,11 +4,11 @@
 // was put there.
 #include <string.h>
 
-#include "base/sha256.h"
 #include "base/status_make.h"
+#include "locate/locate_digest.h"
 #include "locate/locate_inside.h"
 
-enum { WRITABLE_BY_OTHERS = 022, PIECE_BYTES = 16384 };
+enum { WRITABLE_BY_OTHERS = 022 };
 
 static const char* why_not(const kilni_file_look_t* look, uint32_t user) {
   if (look->kind == KILNI_FILE_NONE || look->kind == KILNI_FILE_ERROR) {
@@ -55,46 +55,20 @@ kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
 
 // ---- RECORD ----
 
-// The hash of a file as RECORD writes it; OUT_OF_MEMORY only. "" if it cannot
-// be read to its end.
-static void hash_file(const char* path,
-                      char out_text[KILNI_SHA256_TEXT_BYTES]) {
-  out_text[0] = 0;
-  kilni_window_t window;
-  kiln_status_t status = kilni_window_open(path, &window);
-  if (!kiln_status_is_ok(status)) {
-    kiln_status_free(status);
-    return;
-  }
-  kilni_sha256_t hash;
-  kilni_sha256_init(&hash);
-  uint64_t at = 0;
-  for (;;) {
-    uint8_t piece[PIECE_BYTES];
-    size_t got = 0;
-    status = kilni_window_read_some(&window, at, sizeof(piece), piece, &got);
-    if (!kiln_status_is_ok(status) || got == 0) break;
-    kilni_sha256_add(&hash, piece, got);
-    at += got;
-  }
-  if (kiln_status_is_ok(status)) {
-    uint8_t digest[KILNI_SHA256_BYTES];
-    kilni_sha256_finish(&hash, digest);
-    kilni_sha256_text(digest, out_text);
-  }
-  kiln_status_free(status);
-  kilni_window_close(&window);
-}
-
 static const char* compare_record(const kilni_locate_owner_t* owner,
                                   const char* path) {
   if (owner == NULL || owner->record == NULL) {
     return "no RECORD names it";
   }
   if (owner->sha256 == NULL) return "its RECORD has no SHA-256 for it";
+  uint64_t size = 0;
+  uint8_t digest[KILNI_SHA256_BYTES];
   char text[KILNI_SHA256_TEXT_BYTES];
-  hash_file(path, text);
-  if (text[0] == 0) return "cannot be read";
+  kiln_status_t status = kilni_locate_digest(path, &size, digest);
+  bool is_read = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  if (!is_read) return "cannot be read";
+  kilni_sha256_text(digest, text);
   if (strcmp(text, owner->sha256) == 0) return NULL;
   return "is not what its RECORD says";
 }

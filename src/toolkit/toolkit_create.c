@@ -90,6 +90,7 @@ static void destroy(kiln_toolkit_t* toolkit) {
   kilni_strfree(allocator, toolkit->ctk_version);
   kilni_strfree(allocator, toolkit->cuda_library);
   kilni_strfree(allocator, toolkit->system_root);
+  kilni_toolkit_variables_deinit(toolkit);
   kilni_env_deinit(&toolkit->env);
   kilni_free(allocator, toolkit, sizeof(*toolkit));
 }
@@ -125,9 +126,20 @@ static kiln_status_t copy_text(kiln_toolkit_t* toolkit, const char* text,
   return kilni_strdup(toolkit->host.allocator, kilni_sv(text), out_text);
 }
 
+// True where no variable may say how things are looked for; none may say then
+// what a bad fit does either.
+static bool is_hermetic(const kiln_locate_options_t* locate) {
+  return locate->hermetic == KILN_SWITCH_ON || locate->secure == KILN_SWITCH_ON;
+}
+
+static const char* variable(const kiln_toolkit_t* toolkit, kilni_env_id_t id,
+                            bool hermetic) {
+  return hermetic ? NULL : kilni_env_text(&toolkit->env, id);
+}
+
 static kiln_status_t take_policy(kiln_toolkit_t* toolkit,
-                                 const kiln_toolkit_options_t* options) {
-  const kilni_env_t* env = &toolkit->env;
+                                 const kiln_toolkit_options_t* options,
+                                 bool hermetic) {
   if (options->default_mode > KILN_COMPAT_MODE_STRICT) {
     return bad_option("default_mode", "KILN_COMPAT_MODE_*");
   }
@@ -135,9 +147,11 @@ static kiln_status_t take_policy(kiln_toolkit_t* toolkit,
                           ? options->default_mode
                           : KILN_COMPAT_MODE_WARN;
   KILNI_RETURN_IF_ERROR(kiln_compat_mode_parse(
-      kilni_env_text(env, KILNI_ENV_KILN_COMPAT),
-      kilni_env_text(env, KILNI_ENV_CUDA_PATHFINDER_COMPATIBILITY_GUARD_RAILS),
-      kilni_env_text(env, KILNI_ENV_CUDA_PATHFINDER_DRIVER_COMPATIBILITY),
+      variable(toolkit, KILNI_ENV_KILN_COMPAT, hermetic),
+      variable(toolkit, KILNI_ENV_CUDA_PATHFINDER_COMPATIBILITY_GUARD_RAILS,
+               hermetic),
+      variable(toolkit, KILNI_ENV_CUDA_PATHFINDER_DRIVER_COMPATIBILITY,
+               hermetic),
       fallback, &toolkit->policy));
   if (options->mode > KILN_COMPAT_MODE_STRICT) {
     return bad_option("mode", "KILN_COMPAT_MODE_*");
@@ -159,19 +173,21 @@ static kiln_status_t take_policy(kiln_toolkit_t* toolkit,
 }
 
 static kiln_status_t take_locate(kiln_toolkit_t* toolkit,
-                                 const kiln_toolkit_options_t* options) {
-  kiln_locate_options_t how;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(
-      options->locate, "kiln_locate_options_t", sizeof(how), &how));
-  how.allocator = &toolkit->host.allocator;
+                                 kiln_locate_options_t* how) {
+  how->allocator = &toolkit->host.allocator;
   KILNI_RETURN_IF_ERROR(
-      copy_text(toolkit, how.system_root, &toolkit->system_root));
-  return kilni_locate_create(&how, &toolkit->env, &toolkit->locate);
+      copy_text(toolkit, how->system_root, &toolkit->system_root));
+  return kilni_locate_create(how, &toolkit->env, &toolkit->locate);
 }
 
 static kiln_status_t take_options(kiln_toolkit_t* toolkit,
                                   const kiln_toolkit_options_t* options) {
-  KILNI_RETURN_IF_ERROR(take_policy(toolkit, options));
+  kiln_locate_options_t how;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(
+      options->locate, "kiln_locate_options_t", sizeof(how), &how));
+  bool hermetic = is_hermetic(&how);
+  KILNI_RETURN_IF_ERROR(take_policy(toolkit, options, hermetic));
+  if (!hermetic) KILNI_RETURN_IF_ERROR(kilni_toolkit_variables_list(toolkit));
   if (options->ctk_version != NULL) {
     KILNI_RETURN_IF_ERROR(kiln_compat_spec_check(options->ctk_version));
   }
@@ -184,7 +200,7 @@ static kiln_status_t take_options(kiln_toolkit_t* toolkit,
     KILNI_RETURN_IF_ERROR(kilni_toolkit_driver_copy(
         toolkit->host.allocator, options->driver, &toolkit->given));
   }
-  return take_locate(toolkit, options);
+  return take_locate(toolkit, &how);
 }
 
 static kiln_status_t take_environment(kiln_toolkit_t* toolkit,

@@ -68,6 +68,8 @@ struct kiln_toolkit_t {
   char* cuda_library;
   char* system_root;
   kiln_locate_t* locate;
+  kilni_toolkit_list_t variables;       // kiln_toolkit_variable_t
+  kilni_toolkit_list_t variable_names;  // char*: of members of families
   kilni_mutex_t lock;
   kilni_mutex_t load_lock;
 
@@ -108,6 +110,12 @@ struct kiln_toolkit_library_t {
   kilni_toolkit_list_t users;   // char*
   kilni_toolkit_list_t before;  // char*
 };
+
+// ---- Variables (toolkit_variables.c) ----
+
+// Lists those that count. Values are borrowed from the snapshot.
+kiln_status_t kilni_toolkit_variables_list(kiln_toolkit_t* toolkit);
+void kilni_toolkit_variables_deinit(kiln_toolkit_t* toolkit);
 
 // ---- Items (toolkit_item.c) ----
 

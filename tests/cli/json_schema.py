@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks JSON against the part of JSON Schema that docs/cli uses.
 
-type, properties, required, items, enum, minItems and maxItems. Keys that a
-schema does not name are allowed: the command's JSON is only ever added to.
+type, properties, additionalProperties (a schema), required, items, enum,
+minItems and maxItems. Keys that a schema does not name are allowed: the
+command's JSON is only ever added to.
 """
 
 KEYS = {"$schema", "title", "description", "type", "properties", "required",
-        "items", "enum", "minItems", "maxItems"}
+        "additionalProperties", "items", "enum", "minItems", "maxItems"}
 TYPES = {
     "object": dict, "array": list, "string": str, "boolean": bool,
     "null": type(None),
@@ -37,9 +38,11 @@ def problems(value, schema, where="$"):
         for key in schema.get("required", []):
             if key not in value:
                 yield "%s: %s is missing" % (where, key)
-        for key, inner in schema.get("properties", {}).items():
-            if key in value:
-                yield from problems(value[key], inner, where + "." + key)
+        named = schema.get("properties", {})
+        others = schema.get("additionalProperties", {})
+        for key, inner in value.items():
+            yield from problems(inner, named.get(key, others),
+                                where + "." + key)
     if isinstance(value, list):
         if not (schema.get("minItems", 0) <= len(value) <=
                 schema.get("maxItems", len(value))):

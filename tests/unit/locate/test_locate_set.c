@@ -104,6 +104,31 @@ static void majors_are_not_mixed(void** state) {
   kiln_locate_set_release(set);
 }
 
+// What a toolkit lacks is said once, though two scopes lead to it and it could
+// have been of several majors.
+static void what_is_lacking_is_said_once(void** state) {
+  world_t* world = *state;
+  world_put(world, "usr/local/cuda/lib64/libcudart_static.a");
+  world_put(world, "usr/local/cuda/include/cuda_runtime.h");
+  world_set(world, KILNI_ENV_CUDA_PATH, "usr/local/cuda");
+  kiln_locate_set_t* set = find(world);
+  assert_int_equal(kiln_locate_set_missing_count(set), 2);
+  assert_int_equal(kiln_locate_set_tried_count(set), 1);
+  assert_string_equal(kiln_locate_set_tried(set, 0)->why,
+                      "lacks lib nvrtc, lib nvJitLink");
+  kiln_locate_set_release(set);
+  // Of a major that is there it is said.
+  world_put(world, "usr/local/cuda/lib64/libnvrtc.so.12");
+  world_forget(world);
+  set = find(world);
+  assert_int_equal(kiln_locate_set_missing_count(set), 1);
+  uint32_t count = kiln_locate_set_tried_count(set);
+  assert_true(count >= 1);
+  assert_string_equal(kiln_locate_set_tried(set, count - 1)->why,
+                      "of CUDA 12 lacks lib nvJitLink");
+  kiln_locate_set_release(set);
+}
+
 static void nothing_anywhere(void** state) {
   world_t* world = *state;
   kiln_locate_set_t* set = find(world);
@@ -161,9 +186,14 @@ static void wrong_wants(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      IN_A_WORLD(a_mixture_is_refused), IN_A_WORLD(the_first_complete_place),
-      IN_A_WORLD(majors_are_not_mixed), IN_A_WORLD(nothing_anywhere),
-      IN_A_WORLD(what_stands_alone),    IN_A_WORLD(wrong_wants),
+      IN_A_WORLD(a_mixture_is_refused),
+      IN_A_WORLD(the_first_complete_place),
+      IN_A_WORLD(majors_are_not_mixed),
+      IN_A_WORLD(what_is_lacking_is_said_once),
+      IN_A_WORLD(what_is_lacking_is_said_once),
+      IN_A_WORLD(nothing_anywhere),
+      IN_A_WORLD(what_stands_alone),
+      IN_A_WORLD(wrong_wants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,6 +210,46 @@ static void files_are_what_their_record_says(void** state) {
   world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM, KIT);
 }
 
+static void the_sha256_of_what_was_found(void** state) {
+  world_t* world = *state;
+  // Of "abc", by FIPS 180-4.
+  static const uint8_t wanted[KILN_LOCATE_SHA256_BYTES] = {
+      0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40,
+      0xde, 0x5d, 0xae, 0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17,
+      0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+  static const uint8_t nothing[KILN_LOCATE_SHA256_BYTES] = {0};
+  uint8_t got[KILN_LOCATE_SHA256_BYTES];
+  uint64_t size = 9;
+  kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+  kiln_status_t status = kiln_locate_item_sha256(item, &size, got);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_STATE);
+  kiln_status_free(status);
+  assert_int_equal(size, 0);
+  assert_memory_equal(got, nothing, sizeof(got));
+  kiln_locate_item_release(item);
+
+  world_text(world, KIT, "abc");
+  world_forget(world);
+  item = world_find(world, LIB, "nvrtc");
+  assert_null(kiln_locate_item_sha256(item, &size, got));
+  assert_int_equal(size, 3);
+  assert_memory_equal(got, wanted, sizeof(got));
+  // It is read each time: the item is of then, the digest of now.
+  world_text(world, KIT, "abcd");
+  assert_null(kiln_locate_item_sha256(item, &size, got));
+  assert_int_equal(size, 4);
+  assert_memory_not_equal(got, wanted, sizeof(got));
+  assert_int_equal(remove(kiln_locate_item_file(item)), 0);
+  status = kiln_locate_item_sha256(item, &size, got);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
+  kiln_status_free(status);
+  assert_int_equal(size, 0);
+  kiln_locate_item_release(item);
+  status = kiln_locate_item_sha256(NULL, &size, got);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+}
+
 #define IN_A_WORLD(test) \
   cmocka_unit_test_setup_teardown(test, setup, world_teardown)
 
@@ -220,6 +260,7 @@ int main(void) {
       IN_A_WORLD(links_are_followed_first),
       IN_A_WORLD(no_variable_counts),
       IN_A_WORLD(files_are_what_their_record_says),
+      IN_A_WORLD(the_sha256_of_what_was_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

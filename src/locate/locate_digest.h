@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locate: what a file holds, as a number: its size and SHA-256.
+#ifndef KILN_SRC_LOCATE_LOCATE_DIGEST_H_
+#define KILN_SRC_LOCATE_LOCATE_DIGEST_H_
+
+#include "base/sha256.h"
+#include "kiln/status.h"
+
+// Of the file at `path`, which is read to its end. NOT_FOUND,
+// PERMISSION_DENIED, IO_ERROR, BAD_DATA for what is no ordinary file.
+kiln_status_t kilni_locate_digest(const char* path, uint64_t* out_size,
+                                  uint8_t out_sha256[KILNI_SHA256_BYTES]);
+
+#endif  // KILN_SRC_LOCATE_LOCATE_DIGEST_H_

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// toolkit: the environment variables that count in a context.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "toolkit/toolkit_inside.h"
+
+enum { MAX_VARIABLES = 4096 };
+
+static bool counts(const kilni_env_row_t* row) {
+  return strcmp(row->room, "locate") == 0 || strcmp(row->room, "compat") == 0;
+}
+
+static kiln_status_t add(kiln_toolkit_t* toolkit, const char* name,
+                         const char* value) {
+  kiln_toolkit_variable_t variable = {name, value};
+  return kilni_toolkit_append(toolkit->host.allocator, &toolkit->variables,
+                              MAX_VARIABLES, &variable, sizeof(variable));
+}
+
+// Those of a family that are set; the family itself is no variable.
+static kiln_status_t add_members(kiln_toolkit_t* toolkit,
+                                 const kilni_env_row_t* family) {
+  kiln_allocator_t allocator = toolkit->host.allocator;
+  kiln_string_view_t name;
+  const char* value = NULL;
+  for (size_t i = 0;
+       (value = kilni_env_member_at(&toolkit->env, i, &name)) != NULL; i++) {
+    char* copy = NULL;
+    if (!kilni_sv_starts_with(name, family->name)) continue;
+    KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, name, &copy));
+    kiln_status_t status =
+        kilni_toolkit_append(allocator, &toolkit->variable_names, MAX_VARIABLES,
+                             &copy, sizeof(copy));
+    if (!kiln_status_is_ok(status)) {
+      kilni_strfree(allocator, copy);
+      return status;
+    }
+    KILNI_RETURN_IF_ERROR(add(toolkit, copy, value));
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_toolkit_variables_list(kiln_toolkit_t* toolkit) {
+  for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
+    const kilni_env_row_t* row = kilni_env_row((kilni_env_id_t)i);
+    if (!counts(row)) continue;
+    KILNI_RETURN_IF_ERROR(
+        strcmp(row->type, "family") == 0
+            ? add_members(toolkit, row)
+            : add(toolkit, row->name,
+                  kilni_env_text(&toolkit->env, (kilni_env_id_t)i)));
+  }
+  return NULL;
+}
+
+void kilni_toolkit_variables_deinit(kiln_toolkit_t* toolkit) {
+  kiln_allocator_t allocator = toolkit->host.allocator;
+  char** names = toolkit->variable_names.items;
+  for (size_t i = 0; i < toolkit->variable_names.count; i++) {
+    kilni_strfree(allocator, names[i]);
+  }
+  kilni_toolkit_list_deinit(allocator, &toolkit->variable_names,
+                            sizeof(*names));
+  kilni_toolkit_list_deinit(allocator, &toolkit->variables,
+                            sizeof(kiln_toolkit_variable_t));
+}
+
+uint32_t kiln_toolkit_variable_count(const kiln_toolkit_t* toolkit) {
+  return (uint32_t)toolkit->variables.count;
+}
+
+const kiln_toolkit_variable_t* kiln_toolkit_variable(
+    const kiln_toolkit_t* toolkit, uint32_t index) {
+  const kiln_toolkit_variable_t* all = toolkit->variables.items;
+  return index < toolkit->variables.count ? all + index : NULL;
+}
