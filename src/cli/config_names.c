@@ -10,7 +10,8 @@
 
 #define SYSTEM "-lpthread -ldl -lrt -lm"
 
-// A static library and what it needs. thread-safe
+// A static library and all that it needs, to the last: what is named here is
+// not looked up again. thread-safe
 typedef struct needs_t {
   const char* name;
   const char* needs;
@@ -18,14 +19,15 @@ typedef struct needs_t {
 
 static const needs_t NEEDS[] = {
     {"cudart_static", "-lpthread -ldl -lrt"},
-    {"cudadevrt", ""},
+    {"cudadevrt", "cudart_static -lstdc++ -lpthread -ldl -lrt"},
     {"culibos", "-lpthread -ldl"},
-    {"nvptxcompiler_static", "-lpthread -lm"},
+    {"nvptxcompiler_static", "-lpthread -ldl -lm"},
     {"nvrtc_static",
      "nvrtc-builtins_static nvptxcompiler_static -lstdc++ " SYSTEM},
     {"nvJitLink_static", "nvptxcompiler_static -lstdc++ " SYSTEM},
     {"nvfatbin_static", "-lstdc++ " SYSTEM},
     {"cublas_static", "cublasLt_static culibos -lstdc++ " SYSTEM},
+    {"cufile_rdma_static", "cufile_static culibos -lstdc++ " SYSTEM},
     {"cusparse_static",
      "nvJitLink_static nvptxcompiler_static culibos "
      "-lstdc++ " SYSTEM},

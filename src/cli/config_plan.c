@@ -259,6 +259,10 @@ static bool add_static_needs(kilni_config_t* config, const char* needs,
     (void)snprintf(name, sizeof(name), "%.*s", (int)size, needs);
     needs += size;
     if (name[0] == '-') continue;
+    // One runtime is enough: the shared one does as well.
+    if (strcmp(name, "cudart_static") == 0 &&
+        has(config, KILN_LOCATE_KIND_LIB, "cudart"))
+      continue;
     if (!add_beside(config, KILN_LOCATE_KIND_STATIC, name, component,
                     KILNI_CONFIG_LINKED))
       return false;
