@@ -4,9 +4,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cli/cli_pieces.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli_own_site.h"
@@ -14,6 +16,30 @@
 #define PATH_BYTES 8192
 
 // ---- Folders ----
+
+// A place that the user names is there: else the answer would come from
+// another one, without a word.
+static bool check_place(const char* option, const char* path,
+                        kilni_cli_error_t* error) {
+  struct stat info;
+  bool wants_folder = strcmp(option, "python") != 0;
+  if (stat(path, &info) != 0)
+    return kilni_cli_fail(
+        error,
+        errno == EACCES ? KILN_STATUS_PERMISSION_DENIED : KILN_STATUS_NOT_FOUND,
+        errno == EACCES ? "Ask its owner, or name another one."
+                        : "Look for a slip in the path, or leave the option "
+                          "out to search the usual places.",
+        "--%s names \"%s\", which cannot be looked at: %s", option, path,
+        strerror(errno));
+  if (S_ISDIR(info.st_mode) == wants_folder) return true;
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        wants_folder
+                            ? "Name the folder that it lies in."
+                            : "Name the program in it: DIR/bin/python.",
+                        "--%s names \"%s\", which is no %s", option, path,
+                        wants_folder ? "folder" : "program");
+}
 
 // Adds a path, made absolute by the working directory that the user sees: the
 // library takes no other.
@@ -42,7 +68,12 @@ static bool add_paths(kilni_cli_where_t* where, const kilni_cli_call_t* call,
   for (size_t i = 0; i < call->given_count; ++i) {
     if (strcmp(call->given[i].option->name, option) != 0) continue;
     if (kilni_cli_option_is_bare(&call->given[i])) continue;
-    if (!add_path(where, option, call->given[i].value, error)) return false;
+    const char* path = call->given[i].value;
+    // Below --sysroot the library knows better where that is.
+    if (path[0] != 0 && kilni_cli_option_value(call, "sysroot") == NULL &&
+        !check_place(option, path, error))
+      return false;
+    if (!add_path(where, option, path, error)) return false;
     ++*count;
   }
   return true;

@@ -29,9 +29,9 @@ static bool run_help(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 static bool run_completion(const kilni_cli_call_t* call,
                            kilni_cli_error_t* error) {
   if (strcmp(call->operands[0], "bash") != 0)
-    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "Write \"kiln completion bash\".",
-                          "completion for \"%s\"", call->operands[0]);
+    return kilni_cli_fail(
+        error, KILN_STATUS_UNSUPPORTED, "Write \"kiln completion bash\".",
+        "there is no completion for the shell \"%s\"", call->operands[0]);
   kilni_cli_completion_print(call->results);
   return true;
 }

@@ -8,6 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
+// Rows whose names are compared with one that is none.
+enum { MAX_ROWS = 1024 };
+
 #define SYSTEM "-lpthread -ldl -lrt -lm"
 
 // A static library and all that it needs, to the last: what is named here is
@@ -107,14 +110,31 @@ static void add_linked(kilni_config_component_t* component, uint32_t kind,
   component->wants_runtime_headers = wants_runtime_headers(name);
 }
 
+// What was meant, perhaps; NULL if nothing is near.
+static const char* nearest_name(const char* text) {
+  const char* words[MAX_ROWS];
+  uint32_t count = kiln_locate_entry_count();
+  if (count > MAX_ROWS) count = MAX_ROWS;
+  for (uint32_t i = 0; i < count; ++i)
+    words[i] = kiln_locate_entry_name(kiln_locate_entry(i));
+  return kilni_cli_nearest(text, words, count);
+}
+
 static bool fail_name(const char* text, kilni_cli_error_t* error) {
   bool path = strchr(text, '/') != NULL;
-  return kilni_cli_fail(
+  (void)kilni_cli_fail(
       error, KILN_STATUS_INVALID_ARGUMENT,
       path ? "To look in a folder first, write --root=DIR."
            : "\"kiln find --all\" lists the names; write nvrtc, "
              "cudart_static, headers or KIND:NAME, for example.",
       "the catalog has nothing called \"%.200s\"", text);
+  const char* near = path ? NULL : nearest_name(text);
+  if (near != NULL)
+    kilni_cli_error_fix(error,
+                        "Did you mean \"%s\"? \"kiln find --all\" lists the "
+                        "names.",
+                        near);
+  return false;
 }
 
 static bool read_static(kilni_config_component_t* component, const char* lib,

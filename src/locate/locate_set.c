@@ -191,6 +191,11 @@ static bool is_in_trail(const kilni_trail_t* trail, const char* path,
                         const char* why) {
   const uint32_t* marks = trail->marks;
   const char* text = trail->text.data;
+  // Without memory the texts are not all there.
+  if (!kiln_status_is_ok(trail->status) ||
+      trail->text.failed != KILN_STATUS_OK) {
+    return false;
+  }
   for (size_t i = 0; i < trail->count; i++) {
     if (strcmp(text + marks[2 * i], path) == 0 &&
         strcmp(text + marks[2 * i + 1], why) == 0) {
