@@ -4,8 +4,10 @@
 
     check_catalog.py [--write] PATH...
 
-A PATH is a wheel, a folder of wheels, a site-packages folder or the root of a
-toolkit. Says, one finding a line:
+    check_catalog.py --unseen PATH...
+
+A PATH is a wheel, a folder of wheels, a site-packages folder, the root of a
+toolkit or of a Debian system (tools/debs.py). Says, one finding a line:
 
   unnamed   a library, static library, bitcode or program that no row names
             and no `ignore` line of the catalog explains
@@ -17,7 +19,8 @@ toolkit. Says, one finding a line:
             by, and no `flaw` says so
 
 With --write, corrects what can be derived (`needs` and `wheels`) in
-src/locate/locate_catalog.txt; run tools/gen_catalog.py afterwards. Exits
+src/locate/locate_catalog.txt; run tools/gen_catalog.py afterwards. With
+--unseen, names the rows that no file of these places bears out. Exits
 with 1 if anything was found, with 77 if there was nothing to look at.
 """
 
@@ -85,10 +88,12 @@ class Elf:
 # ---- Where files come from ----
 
 class Place:
-    """Files of one owner: a wheel's name and version, or a toolkit's root."""
+    """Files of one owner: a wheel's name and version, or a toolkit's root.
 
-    def __init__(self, name, version, files, read):
-        self.name, self.version = name, version
+    `layout` is the catalog's list of folders that is meant."""
+
+    def __init__(self, name, version, files, read, layout="wheel_dirs"):
+        self.name, self.version, self.layout = name, version, layout
         self.files, self.read = files, read
 
     def __str__(self):
@@ -130,7 +135,25 @@ def of_toolkit(path):
             files += [os.path.relpath(os.path.join(folder, name), path)
                       for name in names]
     return Place("", path, files,
-                 lambda name: read_file(os.path.join(path, name)))
+                 lambda name: read_file(os.path.join(path, name)),
+                 "toolkit_dirs")
+
+
+DPKG = "var/lib/dpkg/info"
+
+
+def of_debian(root):
+    """All packages of one system, by the lists that dpkg keeps."""
+    paths = set()
+    for listed in glob.glob(os.path.join(root, DPKG, "*.list")):
+        with open(listed, encoding="utf-8") as file:
+            paths.update(line.strip("/\n") for line in file)
+    files = [path for path in sorted(paths)
+             if not os.path.isdir(os.path.join(root, path)) and
+             os.path.lexists(os.path.join(root, path))]
+    return Place("", "Debian " + os.path.basename(os.path.normpath(root)),
+                 files, lambda name: read_file(os.path.join(root, name)),
+                 "distribution_dirs")
 
 
 def places(path):
@@ -141,11 +164,13 @@ def places(path):
             yield of_wheel(name)
     elif glob.glob(os.path.join(path, "*.dist-info")):
         yield from of_site(path)
+    elif os.path.isdir(os.path.join(path, DPKG)):
+        yield of_debian(path)
     elif os.path.isdir(os.path.join(path, "include")):
         yield of_toolkit(path)
     else:
         raise SystemExit(path + " is no wheel, no folder of wheels, no "
-                         "site-packages and no toolkit")
+                         "site-packages, no toolkit and no Debian system")
 
 
 # ---- The comparison ----
@@ -156,6 +181,8 @@ class Check:
         self.flaws = {(flaw.distribution, flaw.file) for flaw in flaws}
         self.by_file = {(row.kind, name): row for row in rows
                         for name in row.texts_of("files")}
+        self.stems = {name.split(".so")[0] for kind, name in self.by_file
+                      if kind == "lib"}
         self.found = []           # findings
         self.seen = {}            # row -> {place: path}
         self.needs = {}           # row -> {name of a row it needs}
@@ -192,12 +219,14 @@ class Check:
                 self.say("missing", "%s has no %s %s" % (
                     place, row.kind, row.name))
 
-    def folders(self, row, place):
-        if place.name:
-            return row.texts_of("wheel_dirs")
-        out = row.texts_of("toolkit_dirs")
-        return [name.replace("{target}", target) for name in out for target
-                in ("x86_64-linux", "sbsa-linux", "aarch64-linux")]
+    @staticmethod
+    def folders(row, place):
+        out = row.texts_of(place.layout)
+        return [name.replace("{target}", target).replace(
+            "{multiarch}", multiarch) for name in out for target, multiarch in (
+                ("x86_64-linux", "x86_64-linux-gnu"),
+                ("sbsa-linux", "aarch64-linux-gnu"),
+                ("aarch64-linux", "aarch64-linux-gnu"))]
 
     def header(self, place, row):
         for folder in self.folders(row, place):
@@ -219,9 +248,8 @@ class Check:
     def file(self, place, path, kind):
         folder, name = os.path.split(path)
         row = self.by_file.get((kind, name))
-        if row is None and kind == "lib" and not place.name and \
-                name.endswith(".so"):
-            return  # a link for the linker; the library is beside it
+        if row is None and kind == "lib" and self.is_spelling(place, name):
+            return
         if row is None or folder not in self.folders(row, place):
             if not any(fnmatch.fnmatch(path, pattern)
                        for pattern in self.ignored):
@@ -230,6 +258,14 @@ class Check:
         self.own(row, place, path)
         if kind == "lib":
             self.library(row, place, path)
+
+    def is_spelling(self, place, name):
+        """Another name of a library that a row has: the linker's, or with more
+        numbers; of Debian's older releases, with another CUDA's."""
+        stem = name.split(".so")[0]
+        return not place.name and (
+            name.endswith(".so") or place.layout == "distribution_dirs" and
+            stem in self.stems)
 
     def library(self, row, place, path):
         elf = Elf(place.read(path))
@@ -255,8 +291,8 @@ class Check:
             other = self.by_file.get(("lib", soname))
             if other is not None:
                 self.needs.setdefault(row, {}).setdefault(other.name, place)
-            elif not any(fnmatch.fnmatch(soname, system)
-                         for system in SYSTEM):
+            elif not self.is_spelling(place, soname) and not any(
+                    fnmatch.fnmatch(soname, system) for system in SYSTEM):
                 self.say("needs", "%s: %s needs %s, which no row has" % (
                     place, path, soname))
 
@@ -267,7 +303,10 @@ class Check:
                 self.say("needs", "%s: %s needs %s, its row does not say so" %
                          (needs[name], row.name, name))
         for row in self.seen:
-            if row.kind != "lib":
+            # Rows say what any release needs; a toolkit and a distribution are
+            # one release.
+            if row.kind != "lib" or not any(
+                    place.name for place in self.seen[row]):
                 continue
             for name in set(row.texts_of("needs")) - set(
                     self.needs.get(row, ())):
@@ -336,7 +375,7 @@ def write(check):
 
 
 def main():
-    args = [arg for arg in sys.argv[1:] if arg != "--write"]
+    args = [arg for arg in sys.argv[1:] if arg not in ("--write", "--unseen")]
     if not args or args[0].startswith("-"):
         print(__doc__.strip())
         return 2
@@ -352,6 +391,11 @@ def main():
             check.place(place)
             count += 1
     check.compare_needs()
+    if "--unseen" in sys.argv[1:]:
+        for row in rows:
+            if row not in check.seen:
+                print("unseen   %s %s" % (row.kind, row.name))
+        check.found.clear()
     for line in sorted(set(check.found)):
         print(line)
     print("%d wheels and toolkits, %d files, %d of %d rows seen, %d findings"

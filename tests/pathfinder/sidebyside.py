@@ -9,8 +9,10 @@ cuda-pathfinder knows, both answers are compared: found or not, the path (with
 links resolved) and the scope. Each difference must be explained by a line of
 differences.txt, and each line must explain one; anything else fails. With
 --report, what was compared is added to a page. With --clean, this machine's
-own CUDA is hidden first (in a mount namespace, which takes root). Exits with
-77 where there are no environments, or nothing can be hidden.
+own CUDA is hidden first (in a mount namespace, which takes root). With --debian
+ROOT, which tools/debs.py made, the packages of ROOT are laid over this system
+as well, and both are asked there without and with wheels. Exits with 77 where
+there are no environments, or nothing can be hidden.
 """
 
 import argparse
@@ -154,12 +156,19 @@ def conditions(made):
     return out
 
 
+def title(hidden):
+    if hidden is True:
+        return "This machine, its own CUDA hidden"
+    return "Debian %s's CUDA packages, laid over this machine" % hidden \
+        if hidden else "This machine"
+
+
 def report(path, made, counts, reasons, version, hidden):
     lines = []
     if not os.path.exists(path):
         lines = ["# Side by side with cuda-pathfinder %s" % version, ""]
     lines += [
-        "## This machine" + (", its own CUDA hidden" if hidden else ""), "",
+        "## " + title(hidden), "",
         "Written by `tests/pathfinder/sidebyside.py --report` on %s, %s, "
         "CPython %s, %s wheels." % (
             datetime.date.today(), platform.machine(),
@@ -186,6 +195,19 @@ def report(path, made, counts, reasons, version, hidden):
         file.write("\n".join(lines) + "\n\n")
 
 
+# Lays another system's packages over this one.
+OVERLAY = """
+root=$1
+shift
+mount --make-rprivate / || exit 77
+for part in usr etc; do
+  [ -d "$root/$part" ] || continue
+  mount -t overlay overlay -o "lowerdir=$root/$part:/$part" "/$part" || exit 77
+done
+mkdir -p /var/lib/dpkg
+mount --bind "$root/var/lib/dpkg" /var/lib/dpkg || exit 77
+"""
+
 # Hides toolkits and gives the loader a cache of its default folders alone.
 CLEAN = """
 mount --make-rprivate / || exit 77
@@ -199,16 +221,33 @@ exec "$@"
 """
 
 
-def in_clean_machine(environments):
-    """The same command where there is no CUDA; its exit code."""
+def in_clean_machine(environments, debian):
+    """The same command where there is no CUDA, or Debian's; its exit code."""
     command = [sys.executable, *(arg for arg in sys.argv if arg != "--clean"),
                "--hidden"]
     cache = os.path.join(environments, "ld.so.cache")
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", CLEAN, "sh",
-                           cache, *command], check=False)
+    script, given = CLEAN, [cache]
+    if debian:
+        script, given = OVERLAY + CLEAN, [os.path.abspath(debian), cache]
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh",
+                           *given, *command], check=False)
     if done.returncode == SKIP:
         print("skipped: nothing can be hidden here")
     return SKIP if done.returncode == 127 else done.returncode
+
+
+def over_debian(made, suite):
+    """The environments to ask about where a system has Debian's packages."""
+    by_name = {one["name"]: one for one in made["environments"]}
+    out = []
+    for name, like, what, variables in (
+            ("packages", "empty", "its CUDA packages", {}),
+            ("cu13", "cu13", "the same and wheels of CUDA 13.0", {}),
+            ("cu12", "cu12", "the same and wheels of CUDA 12.9", {}),
+            ("usr", "empty", "CUDA_PATH is /usr", {"CUDA_PATH": "/usr"})):
+        out.append(dict(by_name[like], name=suite + "-" + name, what="%s: %s" % (
+            suite, what), variables=variables))
+    return out
 
 
 def main():
@@ -217,6 +256,7 @@ def main():
     parser.add_argument("--environments", required=True)
     parser.add_argument("--report")
     parser.add_argument("--clean", action="store_true")
+    parser.add_argument("--debian", metavar="ROOT")
     parser.add_argument("--hidden", action="store_true",
                         help="said by --clean to itself")
     parser.add_argument("--verbose", action="store_true")
@@ -225,13 +265,20 @@ def main():
     if not os.path.exists(listed):
         print("skipped: no environments (tools/wheels.py makes them)")
         return SKIP
-    if options.clean:
+    if options.debian and not os.path.isdir(options.debian):
+        print("skipped: no Debian packages (tools/debs.py unpacks them)")
+        return SKIP
+    if (options.clean or options.debian) and not options.hidden:
         if os.geteuid() != 0 or shutil.which("unshare") is None:
             print("skipped: hiding this machine's CUDA takes root and unshare")
             return SKIP
-        return in_clean_machine(os.path.abspath(options.environments))
+        return in_clean_machine(os.path.abspath(options.environments),
+                                options.debian)
     with open(listed, encoding="utf-8") as file:
         made = json.load(file)
+    suite = os.path.basename(os.path.normpath(options.debian or ""))
+    if options.debian:
+        made["environments"] = over_debian(made, suite)
     reasons = read_reasons()
     kiln = os.path.abspath(options.kiln)
     counts, unexplained, compared = {}, [], 0
@@ -257,7 +304,7 @@ def main():
         print("unexplained: %s: %s %s in %s: pathfinder %s (%s), kiln %s (%s)"
               % (one.what, one.kind, one.name, one.environment, one.theirs,
                  one.via or "-", one.ours, one.scope or "-"))
-    holds = conditions(made)
+    holds = {suite} if options.debian else conditions(made)
     idle = [reason for reason in reasons if not reason.used and
             reason.condition in holds]
     for reason in idle:
@@ -265,7 +312,7 @@ def main():
                                                            reason.reason))
     if options.report:
         report(options.report, made, counts, reasons,
-               answers[0][0]["version"], options.hidden)
+               answers[0][0]["version"], suite or options.hidden)
     print("%d environments, %d answers compared, %d explained, %d not, "
           "%d idle lines" % (
               len(answers), compared, sum(reason.used for reason in reasons),
