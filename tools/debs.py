@@ -8,8 +8,9 @@ For each SUITE (bookworm, trixie) FOLDER/SUITE becomes the root of a system
 that has the packages of Debian's source nvidia-cuda-toolkit, with the records
 that dpkg would keep of them (var/lib/dpkg: status and a list for each). The
 packages are unpacked, not installed: none of their programs is run, and each
-is deleted once it is unpacked. Static libraries above a mebibyte are made of
-the right size and hollow, which saves gigabytes; nothing looks inside them.
+is deleted once it is unpacked. Static libraries and the profilers' files above
+a mebibyte are made of the right size and hollow, which saves gigabytes;
+nothing looks inside them.
 The archive is the one that this machine's apt uses, or --mirror.
 With --packages only packages whose names contain one of the words. What is
 there already is not fetched again.
@@ -34,9 +35,11 @@ import urllib.request
 
 SKIP = 77
 SOURCES = ("nvidia-cuda-toolkit", "nvidia-nccl")
+# The driver's libraries, of its many packages.
+DRIVER = ("libcuda1", "libnvidia-ml1")
 # Big, and with nothing in them that a row of the catalog names.
-LEFT_OUT = re.compile(r"-doc$|^nsight-|^nvidia-(openjdk|visual-profiler|"
-                      r"fs-dkms|cuda-gdb|cuda-toolkit-gcc)|^gds-tools$")
+LEFT_OUT = re.compile(r"-doc$|^nvidia-(openjdk|visual-profiler|fs-dkms|"
+                      r"cuda-toolkit-gcc)|^gds-tools$")
 HOLLOW = 1 << 20
 
 
@@ -80,14 +83,14 @@ def wanted(mirror, suite, words):
             mirror, suite, component))
         for fields, _ in stanzas(lzma.decompress(packed).decode()):
             name = fields["Package"]
-            if source_of(fields) in SOURCES and not LEFT_OUT.search(name) and \
+            if (source_of(fields) in SOURCES or name in DRIVER) and not LEFT_OUT.search(name) and \
                     (not words or any(word in name for word in words)):
                 yield fields
 
 
 # ---- One package ----
 
-def place_file(tar, member, target):
+def place_file(tar, member, target, hollow):
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if os.path.lexists(target):
         os.unlink(target)
@@ -95,14 +98,14 @@ def place_file(tar, member, target):
         os.symlink(member.linkname, target)
         return
     with open(target, "wb") as file:
-        if member.name.endswith(".a") and member.size > HOLLOW:
+        if member.size > HOLLOW and (hollow or member.name.endswith(".a")):
             file.truncate(member.size)
         else:
             shutil.copyfileobj(tar.extractfile(member), file, 1 << 20)
     os.chmod(target, member.mode & 0o755)
 
 
-def unpack(deb, root):
+def unpack(deb, root, hollow):
     """The package's paths, as dpkg lists them."""
     paths = []
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb],
@@ -118,7 +121,7 @@ def unpack(deb, root):
                     os.link(os.path.normpath(root + "/" + member.linkname),
                             target)
                 else:
-                    place_file(tar, member, target)
+                    place_file(tar, member, target, hollow)
     if child.returncode:
         raise SystemExit("dpkg-deb cannot read " + deb)
     return paths
@@ -157,7 +160,8 @@ def have(root, fields, mirror):
         control = subprocess.run(["dpkg-deb", "--field", deb.name],
                                  stdout=subprocess.PIPE, text=True,
                                  check=True).stdout.strip("\n")
-        record(root, fields, control, unpack(deb.name, root))
+        hollow = fields["Package"].startswith("nsight-")
+        record(root, fields, control, unpack(deb.name, root, hollow))
 
 
 def alternatives(root):

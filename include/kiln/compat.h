@@ -51,6 +51,11 @@ KILN_API bool kiln_compat_line_decode(const char* text, uint32_t* out_line);
 // writes 90); 0 for a line that this library does not know. Since 0.1.
 KILN_API uint32_t kiln_compat_line_ptx_isa(uint32_t line);
 
+// The NVVM IR that libNVVM and the linker of a line read and write, as
+// 1000 * major + minor (2.0 is 2000); 0 for a line of which it is not known.
+// Since 0.1.
+KILN_API uint32_t kiln_compat_line_nvvm_ir(uint32_t line);
+
 // ---- Versions and specifiers (PEP 440) ----
 
 // Longer texts are LIMIT_EXCEEDED.

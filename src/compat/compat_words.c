@@ -74,6 +74,13 @@ uint32_t kiln_compat_line_ptx_isa(uint32_t line) {
   return 0;
 }
 
+uint32_t kiln_compat_line_nvvm_ir(uint32_t line) {
+  // What nvvmIRVersion of each line's libNVVM said when it was asked: 1.9 in
+  // 11.8, 2.0 from 12.0 to 13.5.
+  if (line == 11080) return 1009;
+  return line >= 12000 && line <= 13050 ? 2000 : 0;
+}
+
 // ---- Words ----
 
 const char* kiln_compat_source_word(uint32_t source) {

@@ -119,10 +119,11 @@ void kilni_toolkit_variables_deinit(kiln_toolkit_t* toolkit);
 
 // ---- Items (toolkit_item.c) ----
 
-// What the loaded library said of its line. thread-compatible
+// What the loaded library said of itself. thread-compatible
 typedef struct kilni_toolkit_call_t {
   const char* name;  // of the function; NULL: none was asked
   uint32_t line;
+  uint32_t nvvm_ir;  // of libNVVM, 1000 * major + minor; 0: not asked
 } kilni_toolkit_call_t;
 
 // An item with its evidence. `call` may be NULL.

@@ -234,8 +234,22 @@ static const char* release_of(const kilni_locate_facts_t* facts) {
   return facts->package != NULL ? facts->package->version : "";
 }
 
+// What reads or holds NVVM IR: libNVVM, the linker, libdevice. The loaded
+// library is believed before the table.
+static uint32_t nvvm_ir_of(const kiln_compat_fact_t* fact,
+                           const kilni_toolkit_call_t* call) {
+  if (call != NULL && call->nvvm_ir != 0) return call->nvvm_ir;
+  bool is_reader =
+      fact->kind == KILN_COMPAT_KIND_LIB &&
+      (strcmp(fact->name, "nvvm") == 0 || strcmp(fact->name, "nvJitLink") == 0);
+  bool is_held = fact->kind == KILN_COMPAT_KIND_BITCODE &&
+                 strcmp(fact->name, "device") == 0;
+  return is_reader || is_held ? kiln_compat_line_nvvm_ir(fact->line) : 0;
+}
+
 static void make_fact(kiln_toolkit_item_t* item,
-                      const kiln_locate_entry_t* entry) {
+                      const kiln_locate_entry_t* entry,
+                      const kilni_toolkit_call_t* call) {
   const kilni_locate_facts_t* facts = item->facts;
   const kiln_compat_conclusion_t* said = &item->conclusion;
   kiln_compat_fact_t* fact = &item->fact;
@@ -249,6 +263,7 @@ static void make_fact(kiln_toolkit_item_t* item,
   fact->path = kiln_locate_item_path(item->located);
   if (facts == NULL) return;
   fact->line = said->line;
+  fact->nvvm_ir = nvvm_ir_of(fact, call);
   if (said->strongest != UINT32_MAX) {
     fact->source = said->source;
     fact->evidence = item->evidence[said->strongest].text;
@@ -297,7 +312,7 @@ kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
     kiln_toolkit_item_release(item);
     return status;
   }
-  make_fact(item, entry);
+  make_fact(item, entry, call);
   if (item->facts != NULL) item->release = release_of(item->facts);
   *out_item = item;
   return NULL;

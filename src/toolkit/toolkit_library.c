@@ -152,8 +152,24 @@ static const version_call_t kVersionCalls[] = {
 typedef int (*pair_fn_t)(int* major, int* minor);
 typedef int (*number_fn_t)(int* version);
 
+typedef int (*ir_fn_t)(int* major, int* minor, int* debug_major,
+                       int* debug_minor);
+
+// The NVVM IR that a loaded libNVVM reads; 0 for other libraries.
+static uint32_t ask_nvvm_ir(const kiln_toolkit_library_t* library) {
+  if (strcmp(library->item->fact.name, "nvvm") != 0) return 0;
+  void* symbol = kilni_dynlib_symbol(library->library, "nvvmIRVersion");
+  if (symbol == NULL) return 0;
+  int said[4] = {0, 0, 0, 0};
+  ir_fn_t ask;
+  memcpy(&ask, &symbol, sizeof(ask));
+  if (ask(&said[0], &said[1], &said[2], &said[3]) != 0) return 0;
+  bool is_one = said[0] > 0 && said[0] < 1000 && said[1] >= 0 && said[1] < 1000;
+  return is_one ? (uint32_t)(said[0] * 1000 + said[1]) : 0;
+}
+
 static kilni_toolkit_call_t ask_version(const kiln_toolkit_library_t* library) {
-  kilni_toolkit_call_t call = {NULL, 0};
+  kilni_toolkit_call_t call = {NULL, 0, ask_nvvm_ir(library)};
   for (size_t i = 0; i < sizeof(kVersionCalls) / sizeof(kVersionCalls[0]);
        i++) {
     const version_call_t* row = &kVersionCalls[i];
@@ -179,14 +195,14 @@ static kilni_toolkit_call_t ask_version(const kiln_toolkit_library_t* library) {
 static kiln_status_t hear(kiln_toolkit_t* toolkit,
                           kiln_toolkit_library_t* library, kilni_str_t* notes) {
   kilni_toolkit_call_t call = ask_version(library);
-  if (call.name == NULL) return NULL;
+  if (call.name == NULL && call.nvvm_ir == 0) return NULL;
   uint32_t thought = library->item->conclusion.line;
   kiln_toolkit_item_t* item = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_toolkit_item_make(toolkit, library->item->located, &call, &item));
   kiln_toolkit_item_release(library->item);
   library->item = item;
-  if (thought == 0 || thought == call.line) return NULL;
+  if (call.name == NULL || thought == 0 || thought == call.line) return NULL;
   kilni_str_addf(notes,
                  "\"%s\" says by %s that it is %u.%u, its file says "
                  "%u.%u\n",

@@ -328,6 +328,16 @@ static void ptx_isa(void** state) {
   assert_int_equal(kiln_compat_line_ptx_isa(99000), 0);
 }
 
+static void nvvm_ir(void** state) {
+  (void)state;
+  assert_int_equal(kiln_compat_line_nvvm_ir(11080), 1009);
+  assert_int_equal(kiln_compat_line_nvvm_ir(12000), 2000);
+  assert_int_equal(kiln_compat_line_nvvm_ir(13050), 2000);
+  assert_int_equal(kiln_compat_line_nvvm_ir(11070), 0);
+  assert_int_equal(kiln_compat_line_nvvm_ir(13060), 0);
+  assert_int_equal(kiln_compat_line_nvvm_ir(0), 0);
+}
+
 static void drivers(void** state) {
   (void)state;
   kiln_compat_driver_t driver;
@@ -374,6 +384,7 @@ int main(void) {
       cmocka_unit_test(lines),
       cmocka_unit_test(encoded_lines),
       cmocka_unit_test(ptx_isa),
+      cmocka_unit_test(nvvm_ir),
       cmocka_unit_test(drivers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 //
 //   FAKE_RELEASE   the release text inside it, e.g. "13.0"
 //   FAKE_CALL      the minor of 13 that nvrtcVersion answers
+//   FAKE_IR        the major of NVVM IR that nvvmIRVersion answers, with 4
 //   FAKE_BUILTINS  a library that it opens by name when it is used
 //   FAKE_NEEDS     a function of another library that it calls
 #define _GNU_SOURCE
@@ -35,6 +36,18 @@ FAKE_EXPORT int nvrtcVersion(int* major, int* minor);
 int nvrtcVersion(int* major, int* minor) {
   *major = 13;
   *minor = FAKE_CALL;
+  return 0;
+}
+#endif
+
+#if defined(FAKE_IR)
+FAKE_EXPORT int nvvmIRVersion(int* major, int* minor, int* debug_major,
+                              int* debug_minor);
+int nvvmIRVersion(int* major, int* minor, int* debug_major, int* debug_minor) {
+  *major = FAKE_IR;
+  *minor = 4;
+  *debug_major = 3;
+  *debug_minor = 1;
   return 0;
 }
 #endif

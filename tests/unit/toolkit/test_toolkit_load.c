@@ -429,6 +429,29 @@ static void a_library_that_says_otherwise(void** state) {
   in_child(*state, odd_body);
 }
 
+// Unloaded, what libNVVM's line reads; loaded, what it says itself.
+static void nvvm_body(world_t* world) {
+  put(world, "a/nvidia/cu13/lib/libnvvm.so.4", PIECE_NVVM4);
+  kiln_toolkit_t* toolkit = context(world, KILN_COMPAT_MODE_OFF, NULL);
+  kiln_toolkit_item_t* item = NULL;
+  kiln_status_t status =
+      kiln_toolkit_find(toolkit, KILN_LOCATE_KIND_LIB, "nvvm", &item);
+  CHECK(kiln_status_is_ok(status));
+  CHECK(kiln_toolkit_item_line(item) == 13000);
+  CHECK(kiln_toolkit_item_fact(item)->nvvm_ir == 2000);
+  kiln_toolkit_item_release(item);
+  const kiln_toolkit_library_t* library = load(toolkit, "nvvm");
+  CHECK(library != NULL);
+  const kiln_toolkit_item_t* loaded = kiln_toolkit_library_item(library);
+  CHECK(kiln_toolkit_item_fact(loaded)->nvvm_ir == 3004);
+  CHECK(kiln_toolkit_item_line(loaded) == 13000);
+  kiln_toolkit_release(toolkit);
+}
+
+static void the_ir_of_libnvvm(void** state) {
+  in_child(*state, nvvm_body);
+}
+
 static void broken_body(world_t* world) {
   world_text(world, "a/nvidia/cu13/lib/libnvrtc.so.13", "no library");
   kiln_toolkit_t* toolkit = context(world, KILN_COMPAT_MODE_OFF, NULL);
@@ -511,6 +534,7 @@ int main(void) {
       TEST(a_sibling_that_it_cannot_find),
       TEST(what_somebody_else_loaded),
       TEST(a_library_that_says_otherwise),
+      TEST(the_ir_of_libnvvm),
       TEST(a_file_that_is_no_library),
       TEST(one_handle_for_all_threads),
   };
