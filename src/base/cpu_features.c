@@ -13,6 +13,10 @@ enum {
 };
 
 static const unsigned kLeafAmd = 0x80000001u;
+enum {
+  INTEL = 0x756e6547,  // "Genu"
+  AVX512ER = 1 << 27,
+};
 
 // What the system saves of the registers; needs OSXSAVE.
 __attribute__((target("xsave"))) static uint64_t saved_registers(void) {
@@ -34,6 +38,10 @@ uint32_t kilni_cpu_features(void) {
     return 0;
   }
   uint32_t features = KILNI_CPU_V2;
+  unsigned vendor = 0, unused = 0;
+  if (__get_cpuid(0, &a, &vendor, &unused, &d) && vendor == INTEL) {
+    features |= KILNI_CPU_INTEL;
+  }
   unsigned b7 = 0, c7 = 0;
   if (!has_all(c1, bit_OSXSAVE | bit_AVX | bit_F16C | bit_FMA | bit_MOVBE) ||
       !has_all(ca, bit_LZCNT) ||
@@ -44,6 +52,9 @@ uint32_t kilni_cpu_features(void) {
   uint64_t saved = saved_registers();
   if ((saved & XCR0_AVX) != XCR0_AVX) return features;
   features |= KILNI_CPU_V3;
+  if ((saved & XCR0_AVX512) == XCR0_AVX512 && has_all(b7, AVX512ER)) {
+    features |= KILNI_CPU_AVX512ER;
+  }
   if ((saved & XCR0_AVX512) == XCR0_AVX512 &&
       has_all(b7, bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ |
                       bit_AVX512VL)) {

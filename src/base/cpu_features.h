@@ -12,9 +12,11 @@
 
 // Sets of instructions that the CPU has and the system saves the registers of.
 enum {
-  KILNI_CPU_V2 = 1,  // x86-64-v2
-  KILNI_CPU_V3 = 2,  // x86-64-v3: AVX2, FMA, BMI, F16C, LZCNT
-  KILNI_CPU_V4 = 4,  // x86-64-v4: AVX-512 F, BW, CD, DQ, VL
+  KILNI_CPU_V2 = 1,         // x86-64-v2
+  KILNI_CPU_V3 = 2,         // x86-64-v3: AVX2, FMA, BMI, F16C, LZCNT
+  KILNI_CPU_V4 = 4,         // x86-64-v4: AVX-512 F, BW, CD, DQ, VL
+  KILNI_CPU_INTEL = 8,      // made by Intel
+  KILNI_CPU_AVX512ER = 16,  // of the Xeon Phi
 };
 
 // Bits KILNI_CPU_*; 0 on other machines than x86-64.

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cpu_features.h"
 #include "base/dynlib.h"
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
@@ -35,8 +36,10 @@ typedef struct object_t {
 typedef struct tokens_t {
   const char* origin;
   char lib[64];
-  const char* platform;
+  bool has_platform;
 } tokens_t;
+
+static const char* platform(void);
 
 static bool is_identifier(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -62,7 +65,7 @@ static size_t token_size(kiln_string_view_t rest, const char* name) {
 static bool replace_tokens(kiln_string_view_t text, const tokens_t* tokens,
                            char out[KILNI_DISK_PATH_LIMIT]) {
   static const char* const names[] = {"ORIGIN", "LIB", "PLATFORM"};
-  const char* const values[] = {tokens->origin, tokens->lib, tokens->platform};
+  const char* const values[] = {tokens->origin, tokens->lib, ""};
   size_t used = 0;
   for (size_t at = 0; at < text.size;) {
     const char* value = NULL;
@@ -71,6 +74,8 @@ static bool replace_tokens(kiln_string_view_t text, const tokens_t* tokens,
       taken = token_size(kilni_sv_make(text.data + at + 1, text.size - at - 1),
                          names[i]);
       value = values[i];
+      // The CPU is asked only by a text that wants to know.
+      if (i == 2 && taken > 0 && tokens->has_platform) value = platform();
     }
     if (taken > 0 && value[0] == 0) return false;
     size_t size = taken > 0 ? strlen(value) : 1;
@@ -86,12 +91,10 @@ static bool replace_tokens(kiln_string_view_t text, const tokens_t* tokens,
 // What $PLATFORM is to this machine's loader.
 static const char* platform(void) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_is("intel")) {
-    if (__builtin_cpu_supports("avx512er")) return "xeon_phi";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt")) {
-      return "haswell";
-    }
+  uint32_t features = kilni_cpu_features();
+  if ((features & KILNI_CPU_INTEL) != 0) {
+    if ((features & KILNI_CPU_AVX512ER) != 0) return "xeon_phi";
+    if ((features & KILNI_CPU_V3) != 0) return "haswell";
   }
   return "x86_64";
 #elif defined(__aarch64__)
@@ -119,10 +122,10 @@ static bool on_c_library(const kilni_dynlib_mapped_t* mapped, void* user) {
 
 static void find_tokens(const kiln_locate_t* locate, tokens_t* tokens) {
   memset(tokens, 0, sizeof(*tokens));
-  tokens->origin = tokens->platform = "";
+  tokens->origin = "";
   // Another system's loader is another.
   if (locate->is_mounted || !locate->is_native) return;
-  tokens->platform = platform();
+  tokens->has_platform = true;
   kilni_dynlib_each_mapped(on_c_library, tokens);
 }
 
