@@ -1,139 +1,253 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/kernels/NAME.cu.ptx from tests/kernels/NAME.cu.
+"""Makes the PTX beside each tests/kernels/NAME.cu, two files of it:
 
-NVRTC is called through ctypes, so that nothing needs to be compiled first. It
-is looked for in --nvrtc, CUDA_PATH, CUDA_HOME, /usr/local/cuda and the system
-loader. The options are `--gpu-architecture=compute_75` and what the file's
-`// nvrtc:` line says.
+  NAME.cu.ptx        NVRTC 13.0, compute_90
+  NAME.cu.other.ptx  the compiler and architecture of the `// other:` line
+
+NVRTC is called through ctypes, so that nothing needs to be compiled first.
+Compilers with their headers are looked for in the folder that --compilers or
+KILN_KERNEL_COMPILERS names (`tools/wheels.py --compilers` makes it), then in
+CUDA_PATH, CUDA_HOME and /usr/local/cuda. Options are the architecture and what
+the file's `// nvrtc:` line says.
 
   gen_kernel_ptx.py            writes every file
-  gen_kernel_ptx.py --check    compares; exit 77 (skip) without a compiler of
-                               the version that made the files
+  gen_kernel_ptx.py --check    compares; files whose compiler is not here are
+                               counted as skipped; exit 77 (skip) if all are
 """
 import argparse
+import concurrent.futures
 import ctypes
 import glob
+import json
 import os
 import re
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNELS = os.path.join(HERE, "..", "tests", "kernels")
 SKIP = 77
+FIRST = ("13.0", "compute_90")
+OTHERS = {"12.9": ("compute_70", "compute_75"), "13.5": ("compute_80",)}
+LIMIT = 6 << 20
+# NVRTC has no assert.h of its own.
+ASSERT = (
+    "extern \"C\" __device__ void __assertfail(const char*, const char*, "
+    "unsigned, const char*, size_t);\n"
+    "#define assert(e) ((e) ? (void)0 : __assertfail(#e, __FILE__, "
+    "__LINE__, __func__, 1))\n")
 
 
-def find_nvrtc(explicit):
-    names = []
-    if explicit:
-        names.append(explicit)
-    roots = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"),
-             "/usr/local/cuda"]
-    for root in roots:
-        for folder in ("lib64", "lib"):
-            if root:
-                names += sorted(glob.glob(
-                    os.path.join(root, folder, "libnvrtc.so*")))
-    names += ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"]
-    for name in names:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    return None
+# ---- The compiler, in a process for each library ----
+
+def check(nvrtc, program, name, rc):
+    if rc == 0:
+        return
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    raise SystemExit("%s: NVRTC error %d: %s" % (name, rc, log.value.decode()))
 
 
-def version(nvrtc):
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-    return "%d.%d" % (major.value, minor.value)
-
-
-def options_of(text):
-    found = re.search(r"^// nvrtc: *(.*)$", text, re.M)
-    options = found.group(1).split() if found else []
-    if not any(o.startswith("--gpu-architecture") for o in options):
-        options.insert(0, "--gpu-architecture=compute_75")
-    return options
-
-
-def compile_text(nvrtc, name, text):
+def compile_text(nvrtc, name, text, options, expressions):
+    """The PTX, and the lowered name of each expression."""
     program = ctypes.c_void_p()
-    headers = {"assert.h": (
-        "extern \"C\" __device__ void __assertfail(const char*, const char*, "
-        "unsigned, const char*, size_t);\n"
-        "#define assert(e) ((e) ? (void)0 : __assertfail(#e, __FILE__, "
-        "__LINE__, __func__, 1))\n")}
-    count = len(headers)
-    array = ctypes.c_char_p * count
     rc = nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), text.encode(), name.encode(), count,
-        array(*[h.encode() for h in headers.values()]),
-        array(*[h.encode() for h in headers]))
+        ctypes.byref(program), text.encode(), name.encode(), 1,
+        (ctypes.c_char_p * 1)(ASSERT.encode()),
+        (ctypes.c_char_p * 1)(b"assert.h"))
     if rc:
         raise SystemExit("%s: NVRTC error %d" % (name, rc))
-    options = [o.encode() for o in options_of(text)]
-    rc = nvrtc.nvrtcCompileProgram(
-        program, len(options), (ctypes.c_char_p * len(options))(*options))
-    if rc:
-        size = ctypes.c_size_t()
-        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        nvrtc.nvrtcGetProgramLog(program, log)
-        raise SystemExit("%s: %s" % (name, log.value.decode()))
+    for expression in expressions:
+        check(nvrtc, program, name, nvrtc.nvrtcAddNameExpression(
+            program, expression.encode()))
+    encoded = [o.encode() for o in options]
+    check(nvrtc, program, name, nvrtc.nvrtcCompileProgram(
+        program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded)))
+    lowered = {}
+    for expression in expressions:
+        found = ctypes.c_char_p()
+        check(nvrtc, program, name, nvrtc.nvrtcGetLoweredName(
+            program, expression.encode(), ctypes.byref(found)))
+        lowered[expression] = found.value.decode()
     size = ctypes.c_size_t()
     nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
     ptx = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetPTX(program, ptx)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return ptx.value.decode()
+    return ptx.value.decode(), lowered
 
 
-def with_header(nvrtc_version, name, text, ptx):
-    return ("// SPDX-License-Identifier: Apache-2.0\n"
-            "//\n"
-            "// tests: made from %s by tools/gen_kernel_ptx.py with NVRTC %s\n"
-            "// and %s.\n%s" % (name, nvrtc_version,
-                                " ".join(options_of(text)),
-                                ptx.rstrip("\n") + "\n"))
+def version_of(library):
+    nvrtc = ctypes.CDLL(library)
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return "%d.%d" % (major.value, minor.value)
+
+
+def compile_jobs(library, jobs):
+    """As a process of its own: two NVRTCs in one get into each other's way."""
+    nvrtc = ctypes.CDLL(library)
+    return [compile_text(nvrtc, *job) for job in jobs]
+
+
+def worker():
+    library, jobs = json.load(sys.stdin)
+    if jobs is None:
+        answer = version_of(library)
+    else:
+        answer = compile_jobs(library, jobs)
+    json.dump(answer, sys.stdout)
+
+
+def ask(library, jobs):
+    done = subprocess.run([sys.executable, __file__, "--worker"],
+                          input=json.dumps([library, jobs]),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False)
+    if done.returncode == 0:
+        return json.loads(done.stdout)
+    if jobs is None:
+        return None
+    raise SystemExit(done.stderr.strip())
+
+
+# ---- Which compilers are here ----
+
+def find_compilers(folder):
+    """{version: (library, folder of headers)}"""
+    roots = sorted(glob.glob(os.path.join(folder, "nvrtc-*"))) if folder \
+        else []
+    roots += [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"),
+              "/usr/local/cuda"]
+    found, tried = {}, set()
+    for root in filter(None, roots):
+        for library in sorted(glob.glob(os.path.join(
+                root, "lib*", "libnvrtc.so.*"))):
+            library = os.path.realpath(library)
+            if library in tried or ".alt." in library:
+                continue
+            tried.add(library)
+            version = ask(library, None)
+            if version and version not in found:
+                found[version] = (library, os.path.join(root, "include"))
+    return found
+
+
+# ---- What a file wants ----
+
+class Wanted:
+    """One PTX file of one .cu."""
+
+    def __init__(self, path, text, version, architecture, ending):
+        self.name, self.text = os.path.basename(path), text
+        self.version, self.architecture = version, architecture
+        self.out = path + ending
+        found = re.search(r"^// nvrtc: *(.*)$", text, re.M)
+        self.options = ["--gpu-architecture=" + architecture] + (
+            found.group(1).split() if found else [])
+        # A kernel that is not extern "C" is named as C++ names it.
+        self.expressions = sorted({
+            entry for entry in re.findall(r"^// run: *(.+)$", text, re.M)
+            if re.search(r"[<:]", entry)})
+
+    def job(self, headers):
+        return (self.name, self.text,
+                self.options + ["--include-path=" + headers],
+                self.expressions)
+
+    def file(self, ptx, lowered):
+        names = "".join("// entry: %s is %s\n" % (e, lowered[e])
+                        for e in self.expressions)
+        return ("// SPDX-License-Identifier: Apache-2.0\n//\n"
+                "// tests: made from %s by tools/gen_kernel_ptx.py with "
+                "NVRTC %s\n// and %s.\n%s%s\n" % (
+                    self.name, self.version, " ".join(self.options), names,
+                    ptx.rstrip("\n")))
+
+
+def wanted_of(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    other = re.search(r"^// other: *(\S+) (\S+)$", text, re.M)
+    if not other or other.group(2) not in OTHERS.get(other.group(1), ()):
+        raise SystemExit(
+            "%s: needs a line `// other: VERSION ARCHITECTURE`, one of %s"
+            % (path, ", ".join("%s %s" % (v, a) for v in OTHERS
+                               for a in OTHERS[v])))
+    return [Wanted(path, text, *FIRST, ".ptx"),
+            Wanted(path, text, *other.groups(), ".other.ptx")]
+
+
+def parts_of(list_, count):
+    return [list_[i::count] for i in range(count) if list_[i::count]]
+
+
+def make(wanted, compilers):
+    """[(wanted, text)] of those whose compiler is here."""
+    jobs = []
+    for version in sorted({w.version for w in wanted}):
+        if version in compilers:
+            mine = [w for w in wanted if w.version == version]
+            jobs += [(compilers[version], part)
+                     for part in parts_of(mine, os.cpu_count() or 1)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = list(pool.map(lambda job: ask(
+            job[0][0], [w.job(job[0][1]) for w in job[1]]), jobs))
+    return [(w, w.file(*answer)) for job, some in zip(jobs, answers)
+            for w, answer in zip(job[1], some)]
+
+
+def is_as_kept(wanted, text):
+    try:
+        with open(wanted.out, encoding="utf-8") as file:
+            return file.read() == text
+    except OSError:
+        return False
 
 
 def main():
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--nvrtc", help="the library to use")
+    parser.add_argument("--compilers",
+                        default=os.environ.get("KILN_KERNEL_COMPILERS"),
+                        help="a folder made by tools/wheels.py --compilers")
+    parser.add_argument("--worker", action="store_true",
+                        help=argparse.SUPPRESS)
     parser.add_argument("file", nargs="*", help="only these .cu files")
     arguments = parser.parse_args()
-    nvrtc = find_nvrtc(arguments.nvrtc)
-    if nvrtc is None:
-        print("skip: no NVRTC was found")
-        return SKIP
-    have = version(nvrtc)
+    if arguments.worker:
+        worker()
+        return 0
     files = arguments.file or sorted(glob.glob(os.path.join(KERNELS, "*.cu")))
+    wanted = [w for path in files for w in wanted_of(path)]
+    made = make(wanted, find_compilers(arguments.compilers))
     failed = 0
-    for path in files:
-        name = os.path.basename(path)
-        with open(path, encoding="utf-8") as source:
-            text = source.read()
-        out = path + ".ptx"
-        if arguments.check:
-            with open(out, encoding="utf-8") as kept:
-                old = kept.read()
-            made = re.search(r"with NVRTC (\S+)", old).group(1)
-            if made != have:
-                print("skip: %s was made by NVRTC %s, here is %s"
-                      % (name, made, have))
-                return SKIP
-        new = with_header(have, name, text, compile_text(nvrtc, name, text))
-        if not arguments.check:
-            with open(out, "w", encoding="utf-8") as kept:
-                kept.write(new)
-        elif old != new:
-            print("%s.ptx differs from what NVRTC %s makes; run "
-                  "tools/gen_kernel_ptx.py" % (name, have))
+    for one, text in made:
+        if arguments.check and not is_as_kept(one, text):
+            print("%s differs from what NVRTC %s makes; run "
+                  "tools/gen_kernel_ptx.py" % (os.path.basename(one.out),
+                                               one.version))
             failed = 1
-    if arguments.check and not failed:
-        print("%d files are as NVRTC %s makes them" % (len(files), have))
+        elif not arguments.check:
+            with open(one.out, "w", encoding="utf-8") as file:
+                file.write(text)
+    for version in sorted({w.version for w in wanted}):
+        mine = [w for w in wanted if w.version == version]
+        done = sum(w.version == version for w, _ in made)
+        print("NVRTC %s: %s" % (version, "%d files" % done if done else
+                                "%d files skipped, it is not here"
+                                % len(mine)))
+    size = sum(os.path.getsize(path) for path in glob.glob(
+        os.path.join(KERNELS, "*.ptx")))
+    print("%.2f MiB of PTX in all" % (size / (1 << 20)))
+    if size > LIMIT:
+        print("that is more than %d MiB" % (LIMIT >> 20))
+        failed = 1
+    if not made or (not arguments.check and len(made) < len(wanted)):
+        return SKIP
     return failed
 
 

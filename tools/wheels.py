@@ -3,6 +3,7 @@
 """Makes environments of real wheels to try the search on.
 
     wheels.py [--all] FOLDER
+    wheels.py --compilers FOLDER
 
 FOLDER receives the wheels, one virtual environment for each environment (each
 with cuda-pathfinder), toolkits and a conda prefix assembled from the same
@@ -10,11 +11,16 @@ wheels, and environments.json, which says what each is and which variables
 belong to it. Without --all only the small wheels (35 MB). What is there
 already is not fetched again. The package index is pip's own.
 
+With --compilers FOLDER gets the runtime compilers that made the PTX in
+tests/kernels, each with its headers: nvrtc-VERSION/lib and
+nvrtc-VERSION/include (tools/gen_kernel_ptx.py takes such a folder).
+
 Exits with 77, and the reason, where no wheel can be had.
 """
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -55,6 +61,16 @@ nvidia-nvjitlink==13.5.37 nvidia-cuda-nvrtc==13.0.88
 # In no environment; for the checks of numbers, pins and bundled headers.
 SMALL_OTHER = ["cuda-toolkit==12.9.2.0", "cuda-toolkit==13.4.3"]
 BIG_OTHER = ["nvidia-cuda-nvrtc==13.3.33", "nvidia-cuda-nvrtc==13.5.37"]
+# Runtime compilers and the headers that go with them.
+COMPILERS = {
+    "12.9": """nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-cccl-cu12==12.9.27
+               nvidia-cuda-runtime-cu12==12.9.79 nvidia-cuda-nvcc-cu12==12.9.86
+               """.split(),
+    "13.0": """nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96
+               nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85""".split(),
+    "13.5": """nvidia-cuda-nvrtc==13.5.37 nvidia-cuda-runtime==13.5.37
+               nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.3.4.3.1""".split(),
+}
 
 
 def pip(*args):
@@ -181,6 +197,29 @@ def make_toolkit(path, wheels):
     is_now_made(path, wheels)
 
 
+def in_compiler(name):
+    """Where a compiler's folder has a wheel's file: its libraries, headers."""
+    library = re.fullmatch(r"nvidia/[^/]+/lib/(libnvrtc[^/]*\.so[^/]*)", name)
+    if library:
+        return "lib/" + library.group(1)
+    header = re.fullmatch(r"nvidia/[^/]+/include/(.*)", name)
+    if not header or header.group(1).startswith(("cccl/", "cub/", "thrust/",
+                                                 "cuda/", "nvrtc")):
+        return None
+    return "include/" + header.group(1)
+
+
+def make_compilers(folder, wheels):
+    for version, names in COMPILERS.items():
+        path = os.path.join(folder, "nvrtc-" + version)
+        files = [wheel_of(wheels, one) for one in names]
+        if not is_made(path, files):
+            unpack(path, files, in_compiler)
+            is_now_made(path, files)
+    print("%d compilers in %s" % (len(COMPILERS), folder))
+    return 0
+
+
 def make_odd(folder):
     """A root that looks like a pattern, and a product's root."""
     link = os.path.join(folder, "toolkit[13]")
@@ -240,7 +279,8 @@ def environments(folder):
 
 
 def main():
-    args = [arg for arg in sys.argv[1:] if arg != "--all"]
+    args = [arg for arg in sys.argv[1:] if arg not in ("--all",
+                                                       "--compilers")]
     if len(args) != 1 or args[0].startswith("-"):
         print(__doc__.strip())
         return 2
@@ -251,6 +291,8 @@ def main():
     folder = os.path.abspath(args[0])
     wheels = os.path.join(folder, "wheels")
     os.makedirs(wheels, exist_ok=True)
+    if "--compilers" in sys.argv[1:]:
+        return make_compilers(folder, wheels)
     sets = {"none": []}
     for name, small, big in (("13", SMALL_13, BIG_13),
                              ("12", SMALL_12, BIG_12),

@@ -3,6 +3,8 @@
 // tests: atomics on global and shared memory, all operations, and loops on
 // compare-and-swap. What depends on the order of threads is not stored.
 //
+// other: 12.9 compute_70
+//
 // run: atomics
 // grid: 4 1 1
 // block: 128 1 1

@@ -3,6 +3,8 @@
 // tests: recursion, calls through pointers, structs as arguments and results.
 //
 // nvrtc: --fmad=false
+// other: 12.9 compute_75
+//
 // run: recurse
 // grid: 2 1 1
 // block: 48 1 1

@@ -3,6 +3,8 @@
 // tests: loops that lanes leave by break, continue and return at different
 // times, a switch, and loops inside one another.
 //
+// other: 12.9 compute_70
+//
 // run: diverge
 // grid: 5 1 1
 // block: 96 1 1

@@ -3,6 +3,8 @@
 // tests: dynamic shared memory: a tiled transpose and a tiled matrix product.
 //
 // nvrtc: --fmad=false
+// other: 13.5 compute_80
+//
 // run: transpose
 // grid: 3 2 1
 // block: 16 16 1

@@ -5,6 +5,7 @@
 // out of range. Everything is stored as integers, so that a NaN's bits count.
 //
 // nvrtc: --fmad=false
+// other: 12.9 compute_75
 //
 // run: integer_edges
 // grid: 2 1 1

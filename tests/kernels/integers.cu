@@ -3,6 +3,8 @@
 // tests: integer intrinsics, divisions of all widths and carry chains.
 //
 // nvrtc: --device-int128
+// other: 12.9 compute_70
+//
 // run: integers
 // grid: 4 1 1
 // block: 64 1 1

@@ -3,6 +3,8 @@
 // tests: arrays in local memory with computed indices, constant memory, and
 // tables of addresses.
 //
+// other: 13.5 compute_80
+//
 // run: local_arrays
 // grid: 2 1 1
 // block: 64 1 1

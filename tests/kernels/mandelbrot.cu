@@ -3,6 +3,8 @@
 // tests: the Mandelbrot set as a grey picture; divergent loops over floats.
 //
 // nvrtc: --fmad=false
+// other: 12.9 compute_75
+//
 // run: mandelbrot
 // grid: 8 12 1
 // block: 16 8 1

@@ -4,6 +4,8 @@
 // `near` what goes through an approximation of the hardware.
 //
 // nvrtc: --fmad=false
+// other: 12.9 compute_70
+//
 // run: math_f32
 // grid: 4 1 1
 // block: 64 1 1

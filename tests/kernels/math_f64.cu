@@ -4,6 +4,8 @@
 // `near` what goes through an approximation of the hardware.
 //
 // nvrtc: --fmad=false
+// other: 13.5 compute_80
+//
 // run: math_f64
 // grid: 4 1 1
 // block: 64 1 1

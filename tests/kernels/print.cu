@@ -2,6 +2,8 @@
 //
 // tests: printf of every conversion, and assert.
 //
+// other: 12.9 compute_75
+//
 // run: print
 // grid: 2 1 1
 // block: 4 1 1

@@ -4,6 +4,8 @@
 // barriers that count and vote.
 //
 // nvrtc: --fmad=false
+// other: 12.9 compute_70
+//
 // run: reduce
 // grid: 4 1 1
 // block: 256 1 1

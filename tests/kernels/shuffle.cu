@@ -4,6 +4,8 @@
 // bits, and by a part of a warp in divergent code.
 //
 // nvrtc: --fmad=false
+// other: 13.5 compute_80
+//
 // run: shuffle
 // grid: 2 1 1
 // block: 64 1 1

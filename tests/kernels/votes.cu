@@ -2,7 +2,8 @@
 //
 // tests: votes, match, reductions in hardware and the active mask.
 //
-// nvrtc: --gpu-architecture=compute_80
+// other: 13.5 compute_80
+//
 // run: votes
 // grid: 2 1 1
 // block: 64 1 1

@@ -12,12 +12,16 @@
 
 How a kernel is run, and what may differ, stands in its own first comment
 (tests/kernels/README.md). Everything is equal to the bit, any NaN equal to any
-NaN, save the buffers that an `approx` line names. Exit code 77 without a GPU.
+NaN, save the buffers that an `approx` or `open` line names. What the command
+cannot start (cooperative launches, variables set by name, structs) is left to
+live_kernel_suite, which runs every kernel. Runs that are left out are counted
+by reason. Exit code 77 without a GPU.
 """
 import argparse
 import hashlib
 import json
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -40,21 +44,38 @@ class Run:
         self.grid = self.block = None
         self.shared, self.parameters = 0, []
         self.approx, self.fails, self.prints = {}, None, 0
+        self.needs = ""  # what the command cannot say
+        self.awaits = ""  # what the software device has not
 
     @property
     def name(self):
         return f"{self.file.stem}.{self.entry}.{self.number}"
 
 
+    @property
+    def lowered(self):
+        """The name in the PTX, which its head says where it is another."""
+        found = re.search(r"^// entry: %s is (.*)$" % re.escape(self.entry),
+                          self.ptx.read_text(encoding="utf-8"), re.M)
+        return found.group(1) if found else self.entry
+
+    @property
+    def ptx(self):
+        return self.file.with_name(self.file.name + ".ptx")
+
+
 def parse(file):
-    runs = []
+    runs, awaits = [], ""
     for line in file.read_text(encoding="utf-8").splitlines():
         if not line.startswith("//"):
             break
         word, colon, rest = line[2:].strip().partition(":")
         words = rest.split()
         if word == "run" and colon:
-            runs.append(Run(file, words[0], len(runs)))
+            runs.append(Run(file, rest.strip(), len(runs)))
+            runs[-1].awaits = awaits
+        elif word == "awaits" and colon:
+            awaits = rest.strip()
         elif not runs or not colon:
             continue
         elif word in ("grid", "block"):
@@ -65,6 +86,10 @@ def parse(file):
             runs[-1].parameters.append([word] + words)
         elif word == "approx":
             runs[-1].approx[words[0]] = int(words[1])
+        elif word == "open":
+            runs[-1].approx[words[0]] = None
+        elif word in ("cooperative", "constant", "struct"):
+            runs[-1].needs = word
         elif word == "prints":
             runs[-1].prints = int(words[0])
         elif word == "fails":
@@ -121,7 +146,7 @@ def make_input(path, kind, count, generator, seed):
 
 def command_of(run, kiln, device, folder):
     """The command line, and {parameter: (type, file)} of its outputs."""
-    line = [kiln, "run", str(run.file) + ".ptx", "--entry", run.entry,
+    line = [kiln, "run", str(run.ptx), "--entry", run.lowered,
             "--device", device, "--grid", run.grid, "--block", run.block,
             "--time-limit", LIMIT_S]
     if run.shared:
@@ -209,7 +234,9 @@ def compare(run, cuda, soft):
     faults, notes = [], []
     for name, data in cuda.data.items():
         other = soft.data.get(name, b"")
-        if name in run.approx:
+        if name in run.approx and run.approx[name] is None:
+            notes.append(f"{name} is left open")
+        elif name in run.approx:
             ulps = worst_ulps(cuda.kinds[name], data, other)
             notes.append(f"{name} within {ulps} of {run.approx[name]} ulp")
             if ulps > run.approx[name] or len(data) != len(other):
@@ -266,14 +293,25 @@ def check_memory(run, arguments):
 def check_recorded(run, arguments, recorded):
     soft = Answer(run, arguments.kiln, "soft")
     faults = own_faults(run, soft, "soft")
-    wanted = recorded["runs"].get(run.name)
-    if wanted is None:
-        return faults + ["nothing is recorded of this run"], []
+    wanted = recorded["runs"][run.name]
     got = soft.digests(run)
     for name, digest in wanted.items():
         if got.get(name) != digest:
             faults.append(f"{name} is not what {recorded['gpu']} answered")
     return faults, [f"{len(wanted)} outputs as recorded"]
+
+
+def why_not(run, arguments, recorded):
+    """Why this run is left out; empty if it is not."""
+    if arguments.memcheck and run.fails:
+        return "a kernel that shall fail is an error to memcheck, too"
+    if run.needs:
+        return f"the command has no {run.needs} (live_kernel_suite has)"
+    if run.awaits and not arguments.memcheck:
+        return "awaited on the software device (live_kernel_suite says what)"
+    if recorded and run.name not in recorded["runs"]:
+        return "nothing is recorded of it yet (--record on a GPU)"
+    return ""
 
 
 def gpu_name():
@@ -298,10 +336,12 @@ def main():
         if why:
             print(f"skipped: {why}")
             sys.exit(SKIP)
-    passed, failed, record = 0, 0, {}
+    passed, failed, record, skipped = 0, 0, {}, {}
     for run in all_runs(arguments.only):
-        if arguments.memcheck and run.fails:
-            continue  # a kernel that shall fail is an error to memcheck, too
+        reason = why_not(run, arguments, recorded)
+        if reason:
+            skipped.setdefault(reason, []).append(run.name)
+            continue
         if recorded:
             faults, notes = check_recorded(run, arguments, recorded)
         elif arguments.memcheck:
@@ -316,7 +356,10 @@ def main():
         arguments.record.write_text(json.dumps(
             {"gpu": gpu_name(), "runs": record}, indent=1, sort_keys=True)
             + "\n")
-    print(f"{passed} passed, {failed} failed")
+    for reason, names in sorted(skipped.items()):
+        print(f"{len(names)} skipped, {reason}: {' '.join(names)}")
+    print(f"{passed} passed, {failed} failed, "
+          f"{sum(map(len, skipped.values()))} skipped")
     sys.exit(1 if failed or not passed else 0)
 
 
