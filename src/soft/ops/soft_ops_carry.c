@@ -2,7 +2,8 @@
 //
 // soft: carry chains (add.cc and its kin). Compiled once for each lane set.
 //
-// CC.CF of lane i is bit i of warp->carry; a subtraction leaves its borrow.
+// CC.CF of lane i is bit i of warp->carry. As on a GPU, whose subtraction adds
+// the complement, it is the carry of that sum: 0 where a subtraction borrows.
 #include "soft/lanes/soft_lanes_wide.h"
 
 // `term` is what is added to c (a*b, say) or subtracted from; it sees a, b and
@@ -13,7 +14,7 @@
     const T* pb = KILNI_LANES_AT(T, instr->b);                            \
     const T* pc = KILNI_LANES_AT(T, (add) == 2 ? instr->c : instr->b);    \
     uint32_t exec = kilni_soft_exec(warp, instr);                         \
-    uint32_t before = (in) ? warp->carry : 0;                             \
+    uint32_t before = !(in) ? 0 : (add) ? warp->carry : ~warp->carry;     \
     T r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                            \
     uint32_t t[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                     \
     KILNI_LANES_EACH(i) {                                                 \
@@ -28,7 +29,7 @@
       uint32_t over = (add) ? (uint32_t)(sum < x) | (uint32_t)(all < sum) \
                             : (uint32_t)(x < y) | (uint32_t)(sum < cin);  \
       r[i] = all;                                                         \
-      t[i] = 0u - over;                                                   \
+      t[i] = (add) ? 0u - over : over - 1;                                \
       (void)a, (void)b, (void)c;                                          \
     }                                                                     \
     kilni_lanes_store(KILNI_LANES_AT(T, instr->d), r, exec, sizeof(T));   \

@@ -123,8 +123,10 @@ static bool chain(const soft_form_t* f, const soft_lane_in_t* in,
             bits);
     y = low(in->s[2], bits);
   }
-  u128_t carry = takes ? in->carry : 0;
-  u128_t sum = f->token[0][0] == 's' ? x - y - carry : x + y + carry;
+  // A difference is a sum with the complement, and takes and leaves its carry.
+  bool minus = f->token[0][0] == 's';
+  if (minus) y = low((uint64_t)~y, bits);
+  u128_t sum = x + y + (takes ? in->carry : minus);
   out->d = low((uint64_t)sum, bits);
   out->carry = (uint32_t)(sum >> bits & 1);
   out->has_carry = cc;
