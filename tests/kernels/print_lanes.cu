@@ -10,7 +10,7 @@
 // block: 40 1 1
 // buffer: in in i32 80 small 611
 // buffer: out out i32 80
-// prints: 83
+// prints: 93
 extern "C" int printf(const char*, ...);
 
 __device__ __noinline__ int report(const char* what, long long value) {
