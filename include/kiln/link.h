@@ -26,6 +26,12 @@ enum {
 // Since 0.1.
 KILN_API const char* kiln_link_backend_word(uint32_t backend);
 
+// What a linker writes while it links.
+enum {
+  KILN_LINK_LOG_ERROR = 1,
+  KILN_LINK_LOG_INFO = 2,
+};
+
 // ---- The choice ----
 
 // The first nvJitLink that has names without a version in them, 12.3. Older
