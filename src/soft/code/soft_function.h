@@ -28,7 +28,8 @@ typedef enum kilni_soft_constant_kind_t {
   KILNI_SOFT_CONSTANT_NTID,       // component `index`
   KILNI_SOFT_CONSTANT_NCTAID,     // component `index`
   KILNI_SOFT_CONSTANT_DYNAMIC_BYTES,
-  KILNI_SOFT_CONSTANT_TOTAL_BYTES
+  KILNI_SOFT_CONSTANT_TOTAL_BYTES,
+  KILNI_SOFT_CONSTANT_WORKSPACE  // of a cooperative grid: half `index`
 } kilni_soft_constant_kind_t;
 
 // A slot of the constants area. thread-compatible
@@ -96,14 +97,14 @@ typedef struct kilni_soft_function_t {
 // the site of the range cache. Of the accesses of one register `c` is the slot
 // of an index, with KILNI_SOFT_ADDRESS_* in the bits that a slot leaves free.
 // Of ld_sync, st_sync and atom: `d` result, `a` address, `b` and `c` values,
-// `aux` flags.
+// `aux` flags; the count says to how many elements the address is aligned.
 #define KILNI_SOFT_MEM_BASE32    0x1u  // the address is a 32-bit register
 #define KILNI_SOFT_MEM_COUNT(c)  (((c) >> 4) & 0xfu)
 #define KILNI_SOFT_MEM_BYTES(c)  (((c) >> 8) & 0xfu)
 #define KILNI_SOFT_MEM_SPACE(c)  (((c) >> 12) & 0xfu)
 #define KILNI_SOFT_MEM_ORDER(c)  (((c) >> 16) & 0xfu)
 #define KILNI_SOFT_MEM_ACTION(c) (((c) >> 20) & 0x1fu)
-#define KILNI_SOFT_MEM_NUMBER(c) (((c) >> 25) & 0x3u)
+#define KILNI_SOFT_MEM_NUMBER(c) (((c) >> 25) & 0x7u)
 #define KILNI_SOFT_MEM_NO_RESULT 0x8u  // red
 #define KILNI_SOFT_MEM_MAKE(count, bytes, space) \
   ((uint32_t)(count) << 4 | (uint32_t)(bytes) << 8 | (uint32_t)(space) << 12)
@@ -155,7 +156,11 @@ typedef enum kilni_soft_action_t {
 typedef enum kilni_soft_number_t {
   KILNI_SOFT_NUMBER_UNSIGNED = 0,
   KILNI_SOFT_NUMBER_SIGNED,
-  KILNI_SOFT_NUMBER_FLOAT
+  KILNI_SOFT_NUMBER_FLOAT,
+  KILNI_SOFT_NUMBER_F16,
+  KILNI_SOFT_NUMBER_BF16,
+  KILNI_SOFT_NUMBER_F16X2,
+  KILNI_SOFT_NUMBER_BF16X2
 } kilni_soft_number_t;
 
 // Special registers of sreg32 and sreg64, in `aux`.

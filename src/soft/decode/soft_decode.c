@@ -81,6 +81,7 @@ static void decode_nanosleep(kilni_soft_lower_t* lower,
 
 static void decode_fence(kilni_soft_lower_t* lower,
                          const kilni_soft_source_t* source) {
+  bool proxy = kilni_soft_form_has(source->form, KILNI_PTX_MOD_PROXY);
   for (uint32_t i = 0; i < source->form->modifier_count; i++) {
     switch (source->form->modifiers[i]) {
       case KILNI_PTX_MOD_CTA:
@@ -92,7 +93,17 @@ static void decode_fence(kilni_soft_lower_t* lower,
       case KILNI_PTX_MOD_ACQ_REL:
       case KILNI_PTX_MOD_ACQUIRE:
       case KILNI_PTX_MOD_RELEASE:
+      case KILNI_PTX_MOD_PROXY:
+      case KILNI_PTX_MOD_MBARRIER_INIT:
         continue;
+      case KILNI_PTX_MOD_ALIAS:
+      case KILNI_PTX_MOD_ASYNC:
+      case KILNI_PTX_MOD_GLOBAL:
+      case KILNI_PTX_MOD_SHARED_CTA:
+      case KILNI_PTX_MOD_SHARED_CLUSTER:
+        if (proxy) continue;
+        kilni_soft_refuse(lower, "%s", source->form->text);
+        return;
       default:
         kilni_soft_refuse(lower, "%s", source->form->text);
         return;
@@ -103,6 +114,10 @@ static void decode_fence(kilni_soft_lower_t* lower,
 
 static void decode_by_opcode(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source) {
+  if (kilni_soft_form_is_half(source->form)) {
+    kilni_soft_decode_half(lower, source);
+    return;
+  }
   switch (source->ins->opcode) {
     case KILNI_PTX_OP_BRA:
       decode_branch(lower, source);
@@ -150,6 +165,7 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_MATCH:
     case KILNI_PTX_OP_REDUX:
     case KILNI_PTX_OP_ACTIVEMASK:
+    case KILNI_PTX_OP_ELECT:
       kilni_soft_decode_warp(lower, source);
       return;
     case KILNI_PTX_OP_BAR:
@@ -166,7 +182,21 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_PREFETCH:
     case KILNI_PTX_OP_PREFETCHU:
     case KILNI_PTX_OP_PMEVENT:
+    case KILNI_PTX_OP_DISCARD:
+    case KILNI_PTX_OP_APPLYPRIORITY:
+    case KILNI_PTX_OP_GRIDDEPCONTROL:
+    case KILNI_PTX_OP_SETMAXNREG:
       nothing(lower);
+      return;
+    case KILNI_PTX_OP_CP:
+    case KILNI_PTX_OP_MBARRIER:
+      kilni_soft_decode_async(lower, source);
+      return;
+    case KILNI_PTX_OP_CREATEPOLICY:
+    case KILNI_PTX_OP_GETCTARANK:
+    case KILNI_PTX_OP_MAPA:
+    case KILNI_PTX_OP_LOP3:
+      kilni_soft_decode_other(lower, source);
       return;
     default:
       kilni_soft_decode_table(lower, source);
@@ -187,6 +217,7 @@ static bool needs_branch(uint32_t opcode) {
     case KILNI_PTX_OP_VOTE:
     case KILNI_PTX_OP_MATCH:
     case KILNI_PTX_OP_REDUX:
+    case KILNI_PTX_OP_ELECT:
     case KILNI_PTX_OP_BAR:
     case KILNI_PTX_OP_BARRIER:
       return true;
@@ -290,15 +321,17 @@ static kiln_status_t make_registers(kilni_soft_lower_t* lower) {
     uint32_t bits = kilni_ptx_type_bits(reg->type);
     uint32_t class_ = KILNI_SOFT_CLASS_32;
     if (reg->type == KILNI_PTX_TYPE_PRED) class_ = KILNI_SOFT_CLASS_PRED;
-    if (bits == 64) class_ = KILNI_SOFT_CLASS_64;
-    if (bits > 64 || bits == 0) {
+    if (bits >= 64) class_ = KILNI_SOFT_CLASS_64;
+    bool is_128 = bits == 128 && reg->vector <= 1;
+    if ((bits > 64 && !is_128) || bits == 0) {
       lower->line = reg->line;
       kilni_soft_refuse(lower, "a register of %u bits", bits);
     }
     lower->register_vregs[i] = (uint32_t)lower->vreg_count;
     for (uint32_t k = 0; k < reg->vector || k == 0; k++) {
-      kilni_soft_vreg_new(lower, class_, bits);
+      kilni_soft_vreg_new(lower, class_, is_128 ? 64 : bits);
     }
+    if (is_128) kilni_soft_vreg_new(lower, class_, 64);
   }
   kiln_status_t status = lower->status;
   lower->status = NULL;

@@ -12,7 +12,9 @@ typedef struct access_t {
   uint32_t bytes;
   uint32_t count;  // registers
   uint32_t order;
-  bool sync;  // volatile or ordered
+  uint32_t number;  // kilni_soft_number_t, of atomics
+  bool sync;        // volatile or ordered
+  bool is_128;      // .b128: two registers of 64 bits
   bool bad;
 } access_t;
 
@@ -26,6 +28,7 @@ static void read_space(access_t* access, uint32_t modifier) {
       return;
     case KILNI_PTX_MOD_SHARED:
     case KILNI_PTX_MOD_SHARED_CTA:
+    case KILNI_PTX_MOD_SHARED_CLUSTER:  // a cluster is one block
       access->space = KILNI_SOFT_SPACE_SHARED;
       return;
     case KILNI_PTX_MOD_LOCAL:
@@ -86,6 +89,11 @@ static void read_modifier(access_t* access, uint32_t modifier) {
     case KILNI_PTX_MOD_L2_64B:
     case KILNI_PTX_MOD_L2_128B:
     case KILNI_PTX_MOD_L2_256B:
+    case KILNI_PTX_MOD_L2_CACHE_HINT:
+    case KILNI_PTX_MOD_L2_EVICT_FIRST:
+    case KILNI_PTX_MOD_L2_EVICT_LAST:
+    case KILNI_PTX_MOD_L2_EVICT_NORMAL:
+    case KILNI_PTX_MOD_UNIFIED:
       return;
     default:
       read_space(access, modifier);
@@ -103,11 +111,15 @@ static bool read_access(kilni_soft_lower_t* lower,
       read_modifier(access, m);
     }
   }
+  if (access->type == KILNI_PTX_TYPE_B128 && access->count == 1) {
+    access->is_128 = true;
+    access->type = KILNI_PTX_TYPE_B64;
+    access->count = 2;
+  }
   access->bytes = kilni_ptx_type_bytes(access->type);
   uint32_t bits = kilni_ptx_type_bits(access->type);
   if (bits != 8 && bits != 16 && bits != 32 && bits != 64) access->bad = true;
   if (access->count * access->bytes > 16) access->bad = true;
-  if (access->sync && access->count != 1) access->bad = true;
   if (access->bad) kilni_soft_refuse(lower, "%s", source->form->text);
   return !access->bad;
 }
@@ -312,10 +324,9 @@ static bool read_address(kilni_soft_lower_t* lower,
   return true;
 }
 
-// The same as one 64-bit word without an offset.
-static bool read_whole_address(kilni_soft_lower_t* lower,
-                               const kilni_ptx_operand_t* address,
-                               uint32_t space, uint32_t* out_word) {
+bool kilni_soft_address(kilni_soft_lower_t* lower,
+                        const kilni_ptx_operand_t* address, uint32_t space,
+                        uint32_t* out_word) {
   place_t place;
   if (!read_address(lower, address, space, &place)) return false;
   if (place.flags & KILNI_SOFT_MEM_BASE32) {
@@ -405,32 +416,64 @@ static void emit_access(kilni_soft_lower_t* lower, const access_t* access,
   }
 }
 
+// The address of element `i`.
+static uint32_t element_address(kilni_soft_lower_t* lower, uint32_t base,
+                                uint32_t offset) {
+  if (offset == 0) return base;
+  uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
+  kilni_soft_low_unary(lower, KILNI_SOFT_OP_add_offset, t, base, offset);
+  return t;
+}
+
+// The first element carries the count of all, to be aligned as a whole.
+static uint32_t sync_flags(const access_t* access) {
+  return KILNI_SOFT_MEM_MAKE(0, access->bytes, access->space) | access->order
+                                                                    << 16;
+}
+
+// Each element is an access of its own; none is written before all are read.
 static void load_sync(kilni_soft_lower_t* lower, const access_t* access,
-                      const kilni_ptx_operand_t* d,
+                      const kilni_ptx_operand_t* d, uint32_t count,
                       const kilni_ptx_operand_t* address) {
   uint32_t base;
-  if (!read_whole_address(lower, address, access->space, &base)) return;
+  uint32_t words[4] = {0, 0, 0, 0};
+  if (!kilni_soft_address(lower, address, access->space, &base)) return;
   bool wide = access->bytes == 8;
-  uint32_t word = kilni_soft_def(lower, d, wide);
-  kilni_soft_low_unary(lower, KILNI_SOFT_OP_ld_sync, word, base,
-                       KILNI_SOFT_MEM_MAKE(1, access->bytes, access->space) |
-                           access->order << 16);
-  finish_load(lower, access, d, word);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t from = element_address(lower, base, i * access->bytes);
+    words[i] = count == 1 ? kilni_soft_def(lower, &d[i], wide)
+                          : kilni_soft_temp(lower, wide ? KILNI_SOFT_CLASS_64
+                                                        : KILNI_SOFT_CLASS_32);
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_ld_sync, words[i], from,
+                         sync_flags(access) | (i == 0 ? count << 4 : 1u << 4));
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t word = words[i];
+    if (count > 1) {
+      word = kilni_soft_def(lower, &d[i], wide);
+      kilni_soft_low_unary(lower,
+                           wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32,
+                           word, words[i], 0);
+    }
+    finish_load(lower, access, &d[i], word);
+  }
 }
 
 static void store_sync(kilni_soft_lower_t* lower, const access_t* access,
-                       const kilni_ptx_operand_t* value,
+                       const kilni_ptx_operand_t* values, uint32_t count,
                        const kilni_ptx_operand_t* address) {
   uint32_t base;
-  if (!read_whole_address(lower, address, access->space, &base)) return;
-  uint32_t word =
-      kilni_soft_use(lower, value, access->bytes == 8, access->type);
-  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_st_sync);
-  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
-  kilni_soft_low_word(low, KILNI_SOFT_WORD_B, word, KILNI_SOFT_ROLE_USE);
-  low->word[KILNI_SOFT_WORD_AUX] =
-      KILNI_SOFT_MEM_MAKE(1, access->bytes, access->space) | access->order
-                                                                 << 16;
+  if (!kilni_soft_address(lower, address, access->space, &base)) return;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t to = element_address(lower, base, i * access->bytes);
+    uint32_t word =
+        kilni_soft_use(lower, &values[i], access->bytes == 8, access->type);
+    kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_st_sync);
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_A, to, KILNI_SOFT_ROLE_USE);
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_B, word, KILNI_SOFT_ROLE_USE);
+    low->word[KILNI_SOFT_WORD_AUX] =
+        sync_flags(access) | (i == 0 ? count << 4 : 1u << 4);
+  }
 }
 
 static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
@@ -442,7 +485,7 @@ static void decode_load(kilni_soft_lower_t* lower, const access_t* access,
     return;
   }
   if (access->sync) {
-    load_sync(lower, access, d, address);
+    load_sync(lower, access, d, count, address);
     return;
   }
   place_t place;
@@ -473,7 +516,7 @@ static void decode_store(kilni_soft_lower_t* lower, const access_t* access,
     return;
   }
   if (access->sync) {
-    store_sync(lower, access, values, address);
+    store_sync(lower, access, values, count, address);
     return;
   }
   place_t place;
@@ -486,16 +529,32 @@ static void decode_store(kilni_soft_lower_t* lower, const access_t* access,
   emit_access(lower, access, &place, words, count, true);
 }
 
+// The number of operands without the policy of a cache hint.
+static uint32_t operand_count(const kilni_soft_source_t* source) {
+  bool hint = kilni_soft_form_has(source->form, KILNI_PTX_MOD_L2_CACHE_HINT);
+  return source->count - (hint ? 1u : 0u);
+}
+
 void kilni_soft_decode_memory(kilni_soft_lower_t* lower,
                               const kilni_soft_source_t* source) {
   access_t access;
+  kilni_ptx_operand_t halves[2];
   if (!read_access(lower, source, &access)) return;
   bool is_store = source->ins->opcode == KILNI_PTX_OP_ST;
   const kilni_ptx_operand_t* address = &source->operands[is_store ? 0 : 1];
   const kilni_ptx_operand_t* data = &source->operands[is_store ? 1 : 0];
   uint32_t count;
-  data = elements(lower, data, &count);
-  if (source->count != 2 || count != access.count ||
+  if (access.is_128) {
+    if (!kilni_soft_halves(lower, data, halves)) {
+      kilni_soft_refuse(lower, "%s", source->form->text);
+      return;
+    }
+    data = halves;
+    count = 2;
+  } else {
+    data = elements(lower, data, &count);
+  }
+  if (operand_count(source) != 2 || count != access.count ||
       address->kind != KILNI_PTX_OPERAND_ADDRESS ||
       (is_store && access.space == KILNI_SOFT_SPACE_CONST)) {
     kilni_soft_refuse(lower, "%s", source->form->text);
@@ -509,7 +568,7 @@ void kilni_soft_decode_memory(kilni_soft_lower_t* lower,
 }
 
 // The action of an atomic; false if it has none or it does not fit its type.
-static bool read_action(const kilni_ptx_form_t* form, uint32_t type,
+static bool read_action(const kilni_ptx_form_t* form, const access_t* access,
                         uint32_t* out_action) {
   static const struct {
     uint16_t modifier;
@@ -526,20 +585,51 @@ static bool read_action(const kilni_ptx_form_t* form, uint32_t type,
       {KILNI_PTX_MOD_EXCH, KILNI_SOFT_ACTION_EXCH},
       {KILNI_PTX_MOD_CAS, KILNI_SOFT_ACTION_CAS},
   };
-  uint32_t class_ = kilni_ptx_type_class(type);
-  uint32_t bits = kilni_ptx_type_bits(type);
+  uint32_t class_ = kilni_ptx_type_class(access->type);
+  uint32_t bits = kilni_ptx_type_bits(access->type);
   for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
     if (!kilni_soft_form_has(form, actions[i].modifier)) continue;
-    *out_action = actions[i].action;
-    if (bits == 16) return *out_action == KILNI_SOFT_ACTION_CAS;
+    uint32_t action = actions[i].action;
+    *out_action = action;
+    bool swaps =
+        action == KILNI_SOFT_ACTION_EXCH || action == KILNI_SOFT_ACTION_CAS;
+    bool extreme =
+        action == KILNI_SOFT_ACTION_MIN || action == KILNI_SOFT_ACTION_MAX;
+    if (access->is_128) return swaps;
+    if (access->number >= KILNI_SOFT_NUMBER_F16) {
+      return action == KILNI_SOFT_ACTION_ADD || (extreme && access->count > 1);
+    }
+    if (bits == 16) return action == KILNI_SOFT_ACTION_CAS;
     if (bits != 32 && bits != 64) return false;
-    return class_ != KILNI_PTX_CLASS_FLOAT ||
-           *out_action == KILNI_SOFT_ACTION_ADD;
+    return class_ != KILNI_PTX_CLASS_FLOAT || action == KILNI_SOFT_ACTION_ADD;
   }
   return false;
 }
 
-// The modifiers that say neither the action nor a type.
+static uint32_t number_of(uint32_t type) {
+  switch (type) {
+    case KILNI_PTX_TYPE_F16:
+      return KILNI_SOFT_NUMBER_F16;
+    case KILNI_PTX_TYPE_BF16:
+      return KILNI_SOFT_NUMBER_BF16;
+    case KILNI_PTX_TYPE_F16X2:
+      return KILNI_SOFT_NUMBER_F16X2;
+    case KILNI_PTX_TYPE_BF16X2:
+      return KILNI_SOFT_NUMBER_BF16X2;
+    default:
+      break;
+  }
+  switch (kilni_ptx_type_class(type)) {
+    case KILNI_PTX_CLASS_SIGNED:
+      return KILNI_SOFT_NUMBER_SIGNED;
+    case KILNI_PTX_CLASS_FLOAT:
+      return KILNI_SOFT_NUMBER_FLOAT;
+    default:
+      return KILNI_SOFT_NUMBER_UNSIGNED;
+  }
+}
+
+// The modifiers that do not say the action.
 static bool read_atomic(const kilni_soft_source_t* source, access_t* access) {
   *access = (access_t){.count = 1};
   for (uint32_t i = 0; i < source->form->modifier_count; i++) {
@@ -555,6 +645,7 @@ static bool read_atomic(const kilni_soft_source_t* source, access_t* access) {
       case KILNI_PTX_MOD_XOR:
       case KILNI_PTX_MOD_EXCH:
       case KILNI_PTX_MOD_CAS:
+      case KILNI_PTX_MOD_NOFTZ:
         break;
       default:
         if (kilni_ptx_modifier_is_type(m)) {
@@ -564,53 +655,163 @@ static bool read_atomic(const kilni_soft_source_t* source, access_t* access) {
         }
     }
   }
+  access->is_128 = access->type == KILNI_PTX_TYPE_B128;
   access->bytes = kilni_ptx_type_bytes(access->type);
-  return !access->bad && access->count == 1 &&
-         (access->space == KILNI_SOFT_SPACE_GENERIC ||
-          access->space == KILNI_SOFT_SPACE_GLOBAL ||
-          access->space == KILNI_SOFT_SPACE_SHARED);
+  access->number = number_of(access->type);
+  bool vector = access->count > 1;
+  bool far = access->space == KILNI_SOFT_SPACE_GENERIC ||
+             access->space == KILNI_SOFT_SPACE_GLOBAL;
+  if (vector && !(far && access->number >= KILNI_SOFT_NUMBER_FLOAT &&
+                  access->bytes * access->count <= 16)) {
+    return false;
+  }
+  return !access->bad && (far || access->space == KILNI_SOFT_SPACE_SHARED);
+}
+
+// What an atomic is made of. one-thread
+typedef struct atomic_t {
+  access_t access;
+  uint32_t action;
+  bool has_result;
+} atomic_t;
+
+static uint32_t atomic_flags(const atomic_t* atomic) {
+  return KILNI_SOFT_MEM_MAKE(0, atomic->access.bytes & 15u,
+                             atomic->access.space) |
+         atomic->access.order << 16 | atomic->action << 20 |
+         atomic->access.number << 25 |
+         (atomic->has_result ? 0u : KILNI_SOFT_MEM_NO_RESULT);
+}
+
+// One atomic of one register.
+static void emit_atomic(kilni_soft_lower_t* lower, const atomic_t* atomic,
+                        uint32_t d, uint32_t base, uint32_t b, uint32_t c) {
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_atom);
+  if (atomic->has_result) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, d, KILNI_SOFT_ROLE_DEF);
+  }
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_B, b, KILNI_SOFT_ROLE_USE);
+  if (atomic->action == KILNI_SOFT_ACTION_CAS) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_C, c, KILNI_SOFT_ROLE_USE);
+  }
+  low->word[KILNI_SOFT_WORD_AUX] = atomic_flags(atomic) | atomic->access.count
+                                                              << 4;
+}
+
+// A vector is as many atomics. Results are written when all are done.
+static void emit_vector(kilni_soft_lower_t* lower, const atomic_t* atomic,
+                        const kilni_ptx_operand_t* d, uint32_t base,
+                        const kilni_ptx_operand_t* b) {
+  uint32_t results[4] = {0, 0, 0, 0};
+  uint32_t count = atomic->access.count;
+  atomic_t one = *atomic;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t at = element_address(lower, base, i * atomic->access.bytes);
+    uint32_t value = kilni_soft_use(lower, &b[i], false, atomic->access.type);
+    results[i] = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
+    one.access.count = i == 0 ? count : 1;
+    emit_atomic(lower, &one, results[i], at, value, 0);
+  }
+  for (uint32_t i = 0; d && i < count; i++) {
+    if (d[i].kind == KILNI_PTX_OPERAND_SINK) continue;
+    uint32_t word = kilni_soft_def(lower, &d[i], false);
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, word, results[i], 0);
+    kilni_soft_def_done(lower, &d[i], word, false, false);
+  }
+}
+
+// Two words of 64 bits: `d` and, in a word instruction, the upper halves.
+static void emit_128(kilni_soft_lower_t* lower,
+                     const kilni_soft_source_t* source, const atomic_t* atomic,
+                     uint32_t base, const kilni_ptx_operand_t* values) {
+  kilni_ptx_operand_t d[2];
+  kilni_ptx_operand_t b[2];
+  kilni_ptx_operand_t c[2];
+  bool cas = atomic->action == KILNI_SOFT_ACTION_CAS;
+  bool good = kilni_soft_halves(lower, &source->operands[0], d) &&
+              kilni_soft_halves(lower, &values[0], b);
+  if (good && cas) good = kilni_soft_halves(lower, &values[1], c);
+  if (!good || !atomic->has_result) {
+    kilni_soft_refuse(lower, "%s", source->form->text);
+    return;
+  }
+  uint32_t words[3][2];
+  for (uint32_t i = 0; i < 2; i++) {
+    words[0][i] = kilni_soft_def(lower, &d[i], true);
+    words[1][i] = kilni_soft_use(lower, &b[i], true, 0);
+    words[2][i] = cas ? kilni_soft_use(lower, &c[i], true, 0) : words[1][i];
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    kilni_soft_low_t* low = kilni_soft_low(
+        lower, i == 0 ? KILNI_SOFT_OP_atom_b128 : KILNI_SOFT_OP_words);
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, words[0][i],
+                        KILNI_SOFT_ROLE_DEF);
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_A, i == 0 ? base : words[1][0],
+                        KILNI_SOFT_ROLE_USE);
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_B, words[1][i],
+                        KILNI_SOFT_ROLE_USE);
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_C, words[2][i],
+                        KILNI_SOFT_ROLE_USE);
+    if (i == 0) low->word[KILNI_SOFT_WORD_AUX] = atomic_flags(atomic);
+  }
+}
+
+static void emit_scalar(kilni_soft_lower_t* lower,
+                        const kilni_soft_source_t* source,
+                        const atomic_t* atomic, uint32_t base,
+                        const kilni_ptx_operand_t* values) {
+  bool wide = atomic->access.bytes == 8;
+  uint32_t type = atomic->access.type;
+  uint32_t b = kilni_soft_use(lower, &values[0], wide, type);
+  uint32_t c = 0;
+  if (atomic->action == KILNI_SOFT_ACTION_CAS) {
+    c = kilni_soft_use(lower, &values[1], wide, type);
+  }
+  uint32_t d = 0;
+  if (atomic->has_result) d = kilni_soft_def(lower, &source->operands[0], wide);
+  emit_atomic(lower, atomic, d, base, b, c);
+  if (atomic->has_result) {
+    kilni_soft_def_done(lower, &source->operands[0], d, wide, false);
+  }
 }
 
 void kilni_soft_decode_atomic(kilni_soft_lower_t* lower,
                               const kilni_soft_source_t* source) {
-  access_t access;
-  uint32_t action = 0;
-  bool has_result = source->ins->opcode == KILNI_PTX_OP_ATOM;
-  uint32_t first = has_result ? 1 : 0;
-  bool ok = read_atomic(source, &access) &&
-            read_action(source->form, access.type, &action);
-  uint32_t values = action == KILNI_SOFT_ACTION_CAS ? 2 : 1;
-  if (!ok || source->count != first + 1 + values) {
+  atomic_t atomic = {.has_result = source->ins->opcode == KILNI_PTX_OP_ATOM};
+  uint32_t first = atomic.has_result ? 1 : 0;
+  bool ok = read_atomic(source, &atomic.access) &&
+            read_action(source->form, &atomic.access, &atomic.action);
+  uint32_t values = atomic.action == KILNI_SOFT_ACTION_CAS ? 2 : 1;
+  if (!ok || operand_count(source) != first + 1 + values) {
     kilni_soft_refuse(lower, "%s", source->form->text);
     return;
   }
   const kilni_ptx_operand_t* operands = source->operands + first;
   uint32_t base;
-  if (!read_whole_address(lower, &operands[0], access.space, &base)) return;
-  bool wide = access.bytes == 8;
-  uint32_t b = kilni_soft_use(lower, &operands[1], wide, access.type);
-  uint32_t c = 0;
-  if (values == 2) c = kilni_soft_use(lower, &operands[2], wide, access.type);
-  uint32_t number = KILNI_SOFT_NUMBER_UNSIGNED;
-  uint32_t class_ = kilni_ptx_type_class(access.type);
-  if (class_ == KILNI_PTX_CLASS_SIGNED) number = KILNI_SOFT_NUMBER_SIGNED;
-  if (class_ == KILNI_PTX_CLASS_FLOAT) number = KILNI_SOFT_NUMBER_FLOAT;
-  uint32_t d = 0;
-  if (has_result) d = kilni_soft_def(lower, &source->operands[0], wide);
-  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_atom);
-  if (has_result) {
-    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, d, KILNI_SOFT_ROLE_DEF);
+  if (!kilni_soft_address(lower, &operands[0], atomic.access.space, &base)) {
+    return;
   }
-  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
-  kilni_soft_low_word(low, KILNI_SOFT_WORD_B, b, KILNI_SOFT_ROLE_USE);
-  if (values == 2) {
-    kilni_soft_low_word(low, KILNI_SOFT_WORD_C, c, KILNI_SOFT_ROLE_USE);
+  if (atomic.access.is_128) {
+    emit_128(lower, source, &atomic, base, &operands[1]);
+    return;
   }
-  low->word[KILNI_SOFT_WORD_AUX] =
-      KILNI_SOFT_MEM_MAKE(1, access.bytes, access.space) | access.order << 16 |
-      action << 20 | number << 25 |
-      (has_result ? 0u : KILNI_SOFT_MEM_NO_RESULT);
-  if (has_result) {
-    kilni_soft_def_done(lower, &source->operands[0], d, wide, false);
+  if (atomic.access.count == 1) {
+    emit_scalar(lower, source, &atomic, base, &operands[1]);
+    return;
   }
+  uint32_t count;
+  const kilni_ptx_operand_t* b = elements(lower, &operands[1], &count);
+  bool fits = count == atomic.access.count;
+  const kilni_ptx_operand_t* d = NULL;
+  if (fits && atomic.has_result &&
+      source->operands[0].kind != KILNI_PTX_OPERAND_SINK) {
+    d = elements(lower, &source->operands[0], &count);
+    fits = count == atomic.access.count;
+  }
+  if (!fits) {
+    kilni_soft_refuse(lower, "%s", source->form->text);
+    return;
+  }
+  emit_vector(lower, &atomic, d, base, b);
 }

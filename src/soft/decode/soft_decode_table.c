@@ -58,6 +58,15 @@ static void extend_narrow(kilni_soft_lower_t* lower,
                        bits << 8 | 1u << 16 | keep << 24);
 }
 
+void kilni_soft_def_finish(kilni_soft_lower_t* lower,
+                           const kilni_soft_source_t* source, uint32_t word,
+                           bool wide) {
+  if (!wide) extend_narrow(lower, source, word);
+  uint32_t to = kilni_soft_form_type(source->form, 0);
+  kilni_soft_def_done(lower, &source->operands[0], word, wide,
+                      kilni_ptx_type_class(to) == KILNI_PTX_CLASS_SIGNED);
+}
+
 // The operation `op` with the operands of `source`.
 static bool decode_op(kilni_soft_lower_t* lower,
                       const kilni_soft_source_t* source, uint32_t op) {
@@ -93,10 +102,7 @@ static bool decode_op(kilni_soft_lower_t* lower,
         signature[0] == 'p' ? KILNI_SOFT_ROLE_DEF_PRED : KILNI_SOFT_ROLE_DEF);
   }
   if (skip && signature[0] != 'p') {
-    if (!wide) extend_narrow(lower, source, d);
-    uint32_t to = kilni_soft_form_type(source->form, 0);
-    kilni_soft_def_done(lower, &source->operands[0], d, wide,
-                        kilni_ptx_type_class(to) == KILNI_PTX_CLASS_SIGNED);
+    kilni_soft_def_finish(lower, source, d, wide);
   }
   return true;
 }
@@ -158,24 +164,19 @@ static uint32_t boolean_op(uint32_t modifier) {
   return KILNI_SOFT_OP_xor_pred;
 }
 
-// Writes the results of setp from `t`, what the compare gave.
-static void write_compare(kilni_soft_lower_t* lower,
-                          const kilni_ptx_operand_t* d, uint32_t t,
-                          uint32_t boolean, uint32_t c) {
+uint32_t kilni_soft_boolean(kilni_soft_lower_t* lower, uint32_t modifier,
+                            uint32_t a, uint32_t b) {
+  return pred_temp(lower, boolean_op(modifier), a, b);
+}
+
+void kilni_soft_write_preds(kilni_soft_lower_t* lower,
+                            const kilni_ptx_operand_t* d, uint32_t yes,
+                            uint32_t no) {
   const kilni_ptx_operand_t* p = d;
   const kilni_ptx_operand_t* q = NULL;
   if (d->kind == KILNI_PTX_OPERAND_PAIR) {
     p = kilni_ptx_operand_children(lower->module, d);
     q = p + 1;
-  }
-  uint32_t yes = t;
-  uint32_t no = t | KILNI_SOFT_PRED_NEGATED;
-  if (boolean != KILNI_PTX_MOD_NONE) {
-    yes = pred_temp(lower, boolean_op(boolean), t, c);
-    if (q) {
-      no =
-          pred_temp(lower, boolean_op(boolean), t | KILNI_SOFT_PRED_NEGATED, c);
-    }
   }
   if (p->kind != KILNI_PTX_OPERAND_SINK) {
     pred_move(lower, kilni_soft_def_pred(lower, p), yes);
@@ -185,12 +186,28 @@ static void write_compare(kilni_soft_lower_t* lower,
   }
 }
 
+void kilni_soft_write_compare(kilni_soft_lower_t* lower,
+                              const kilni_ptx_operand_t* d, uint32_t t,
+                              uint32_t boolean, uint32_t c) {
+  uint32_t yes = t;
+  uint32_t no = t | KILNI_SOFT_PRED_NEGATED;
+  if (boolean != KILNI_PTX_MOD_NONE) {
+    yes = kilni_soft_boolean(lower, boolean, t, c);
+    if (d->kind == KILNI_PTX_OPERAND_PAIR) {
+      no = kilni_soft_boolean(lower, boolean, t | KILNI_SOFT_PRED_NEGATED, c);
+    }
+  }
+  kilni_soft_write_preds(lower, d, yes, no);
+}
+
 // set: all ones or 1.0 where the compare holds.
 static void write_set(kilni_soft_lower_t* lower,
                       const kilni_soft_source_t* source, uint32_t t) {
   uint32_t type = kilni_soft_form_type(source->form, 0);
   uint32_t one = type == KILNI_PTX_TYPE_F32 ? 0x3f800000u : 0xffffffffu;
-  if (kilni_ptx_type_bits(type) != 32) {
+  if (type == KILNI_PTX_TYPE_F16) one = 0x3c00u;
+  if (type == KILNI_PTX_TYPE_BF16) one = 0x3f80u;
+  if (kilni_ptx_type_bits(type) != 32 && one == 0xffffffffu) {
     refuse_form(lower, source);
     return;
   }
@@ -208,7 +225,9 @@ void kilni_soft_decode_compare(kilni_soft_lower_t* lower,
   uint32_t boolean;
   kilni_soft_op_t op;
   bool is_set = source->ins->opcode == KILNI_PTX_OP_SET;
-  if (is_set && source->count == 3) {
+  uint32_t to = kilni_soft_form_type(source->form, 0);
+  bool half = to == KILNI_PTX_TYPE_F16 || to == KILNI_PTX_TYPE_BF16;
+  if (is_set && source->count == 3 && !half) {
     kilni_soft_decode_table(lower, source);
     return;
   }
@@ -239,7 +258,7 @@ void kilni_soft_decode_compare(kilni_soft_lower_t* lower,
   kilni_soft_low_t* low = kilni_soft_low_binary(lower, op, t, a, b);
   low->role[KILNI_SOFT_WORD_D] = KILNI_SOFT_ROLE_DEF_PRED;
   if (!is_set) {
-    write_compare(lower, d, t, boolean, c);
+    kilni_soft_write_compare(lower, d, t, boolean, c);
     return;
   }
   if (boolean != KILNI_PTX_MOD_NONE) {
@@ -345,12 +364,53 @@ static void move_unpack(kilni_soft_lower_t* lower,
   }
 }
 
+// The 64-bit halves of an operand of mov.b128.
+static bool halves_of(const kilni_soft_lower_t* lower,
+                      const kilni_ptx_operand_t* operand,
+                      kilni_ptx_operand_t out_halves[2]) {
+  if (operand->kind != KILNI_PTX_OPERAND_VECTOR) {
+    return kilni_soft_halves(lower, operand, out_halves);
+  }
+  if (operand->count != 2) return false;
+  const kilni_ptx_operand_t* parts =
+      kilni_ptx_operand_children(lower->module, operand);
+  out_halves[0] = parts[0];
+  out_halves[1] = parts[1];
+  return true;
+}
+
+// Both halves are read before one is written.
+static void move_128(kilni_soft_lower_t* lower,
+                     const kilni_soft_source_t* source) {
+  kilni_ptx_operand_t d[2];
+  kilni_ptx_operand_t a[2];
+  uint32_t words[2];
+  if (!halves_of(lower, &source->operands[0], d) ||
+      !halves_of(lower, &source->operands[1], a)) {
+    refuse_form(lower, source);
+    return;
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    words[i] = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b64, words[i],
+                         kilni_soft_use(lower, &a[i], true, 0), 0);
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    if (d[i].kind == KILNI_PTX_OPERAND_SINK) continue;
+    uint32_t to = kilni_soft_def(lower, &d[i], true);
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b64, to, words[i], 0);
+    kilni_soft_def_done(lower, &d[i], to, true, false);
+  }
+}
+
 void kilni_soft_decode_move(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source) {
   const kilni_ptx_operand_t* d = &source->operands[0];
   const kilni_ptx_operand_t* a = &source->operands[1];
   uint32_t bits = kilni_ptx_type_bits(kilni_soft_form_type(source->form, 0));
-  if (source->count != 2 || bits > 64) {
+  if (source->count == 2 && bits == 128) {
+    move_128(lower, source);
+  } else if (source->count != 2 || bits > 64) {
     refuse_form(lower, source);
   } else if (d->kind == KILNI_PTX_OPERAND_VECTOR) {
     move_unpack(lower, source, bits);
@@ -374,6 +434,7 @@ static uint32_t space_of(const kilni_ptx_form_t* form) {
         return KILNI_SOFT_SPACE_CONST;
       case KILNI_PTX_MOD_SHARED:
       case KILNI_PTX_MOD_SHARED_CTA:
+      case KILNI_PTX_MOD_SHARED_CLUSTER:
         return KILNI_SOFT_SPACE_SHARED;
       case KILNI_PTX_MOD_LOCAL:
         return KILNI_SOFT_SPACE_LOCAL;

@@ -19,18 +19,6 @@ static uint32_t which_of(const kilni_ptx_form_t* form,
   return KILNI_SOFT_NONE;
 }
 
-// The first of a `d|p` pair, and the second if there is one.
-static const kilni_ptx_operand_t* split_pair(
-    const kilni_soft_lower_t* lower, const kilni_ptx_operand_t* operand,
-    const kilni_ptx_operand_t** out_second) {
-  *out_second = NULL;
-  if (operand->kind != KILNI_PTX_OPERAND_PAIR) return operand;
-  const kilni_ptx_operand_t* parts =
-      kilni_ptx_operand_children(lower->module, operand);
-  if (parts[1].kind != KILNI_PTX_OPERAND_SINK) *out_second = &parts[1];
-  return parts;
-}
-
 static void decode_shfl(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source) {
   static const uint16_t modes[] = {KILNI_PTX_MOD_UP, KILNI_PTX_MOD_DOWN,
@@ -42,7 +30,8 @@ static void decode_shfl(kilni_soft_lower_t* lower,
     return;
   }
   const kilni_ptx_operand_t* p;
-  const kilni_ptx_operand_t* d = split_pair(lower, &source->operands[0], &p);
+  const kilni_ptx_operand_t* d =
+      kilni_soft_split(lower, &source->operands[0], &p);
   uint32_t words[4];
   for (uint32_t i = 0; i < 4; i++) {
     words[i] = kilni_soft_use(lower, &source->operands[1 + i], false, 0);
@@ -95,7 +84,8 @@ static void decode_match(kilni_soft_lower_t* lower,
     return;
   }
   const kilni_ptx_operand_t* p;
-  const kilni_ptx_operand_t* d = split_pair(lower, &source->operands[0], &p);
+  const kilni_ptx_operand_t* d =
+      kilni_soft_split(lower, &source->operands[0], &p);
   uint32_t a = kilni_soft_use(lower, &source->operands[1], wide, 0);
   uint32_t mask = kilni_soft_use(lower, &source->operands[2], false, 0);
   uint32_t to = kilni_soft_def(lower, d, false);
@@ -134,6 +124,27 @@ static void decode_redux(kilni_soft_lower_t* lower,
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);
 }
 
+static void decode_elect(kilni_soft_lower_t* lower,
+                         const kilni_soft_source_t* source) {
+  if (source->count != 2 ||
+      source->operands[0].kind != KILNI_PTX_OPERAND_PAIR) {
+    refuse_form(lower, source);
+    return;
+  }
+  const kilni_ptx_operand_t* p;
+  const kilni_ptx_operand_t* d =
+      kilni_soft_split(lower, &source->operands[0], &p);
+  uint32_t mask = kilni_soft_use(lower, &source->operands[1], false, 0);
+  uint32_t to = kilni_soft_def(lower, d, false);
+  uint32_t pred = p ? kilni_soft_def_pred(lower, p) : KILNI_SOFT_NONE;
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_elect);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_D, to, KILNI_SOFT_ROLE_DEF);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_B, mask, KILNI_SOFT_ROLE_USE);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_C, pred,
+                      p ? KILNI_SOFT_ROLE_DEF_PRED : KILNI_SOFT_ROLE_RAW);
+  kilni_soft_def_done(lower, d, to, false, false);
+}
+
 void kilni_soft_decode_warp(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source) {
   switch (source->ins->opcode) {
@@ -148,6 +159,9 @@ void kilni_soft_decode_warp(kilni_soft_lower_t* lower,
       return;
     case KILNI_PTX_OP_REDUX:
       decode_redux(lower, source);
+      return;
+    case KILNI_PTX_OP_ELECT:
+      decode_elect(lower, source);
       return;
     default:
       break;
@@ -185,6 +199,13 @@ void kilni_soft_decode_barrier(kilni_soft_lower_t* lower,
     uint32_t mask = kilni_soft_use(lower, &operands[0], false, 0);
     kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_warp_sync);
     kilni_soft_low_word(low, KILNI_SOFT_WORD_A, mask, KILNI_SOFT_ROLE_USE);
+    return;
+  }
+  if (kilni_soft_form_has(source->form, KILNI_PTX_MOD_CLUSTER)) {
+    bool waits = kilni_soft_form_has(source->form, KILNI_PTX_MOD_WAIT);
+    if (count != 0) refuse_form(lower, source);
+    kilni_soft_low(lower, KILNI_SOFT_OP_cluster_barrier)
+        ->word[KILNI_SOFT_WORD_AUX] = waits;
     return;
   }
   uint32_t action = barrier_action(source->form);
@@ -342,6 +363,12 @@ static uint32_t call_op(kilni_soft_lower_t* lower,
   }
   if (!f->is_defined && strcmp(f->name, "__assertfail") == 0) {
     return KILNI_SOFT_OP_assertfail;
+  }
+  if (!f->is_defined && strcmp(f->name, "malloc") == 0) {
+    return KILNI_SOFT_OP_malloc;
+  }
+  if (!f->is_defined && strcmp(f->name, "free") == 0) {
+    return KILNI_SOFT_OP_free;
   }
   kilni_soft_refuse(lower, "a call of \"%s\", which the device does not have",
                     f->name);

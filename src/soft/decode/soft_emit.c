@@ -94,6 +94,8 @@ static void add_plain(emit_t* emit, const kilni_soft_low_t* low) {
     case KILNI_SOFT_OP_call_indirect:
     case KILNI_SOFT_OP_vprintf:
     case KILNI_SOFT_OP_assertfail:
+    case KILNI_SOFT_OP_malloc:
+    case KILNI_SOFT_OP_free:
       instr->b = emit->running;
       emit->running = 0;
       return;

@@ -189,6 +189,19 @@ void kilni_soft_special(kilni_soft_lower_t* lower,
                         const kilni_ptx_operand_t* operand, uint32_t d,
                         bool wide);
 
+// The halves of a 128-bit register; false if `operand` is none.
+bool kilni_soft_halves(const kilni_soft_lower_t* lower,
+                       const kilni_ptx_operand_t* operand,
+                       kilni_ptx_operand_t out_halves[2]);
+// An address as one 64-bit word; false after refusing it.
+bool kilni_soft_address(kilni_soft_lower_t* lower,
+                        const kilni_ptx_operand_t* address, uint32_t space,
+                        uint32_t* out_word);
+// The first of a `d|p` pair, and the second if there is one.
+const kilni_ptx_operand_t* kilni_soft_split(
+    const kilni_soft_lower_t* lower, const kilni_ptx_operand_t* operand,
+    const kilni_ptx_operand_t** out_second);
+
 // soft_decode*.c: instructions, by kind. Each lowers one instruction.
 typedef struct kilni_soft_source_t {
   const kilni_ptx_instruction_t* ins;
@@ -209,6 +222,27 @@ void kilni_soft_decode_cvta(kilni_soft_lower_t* lower,
 void kilni_soft_decode_compare(kilni_soft_lower_t* lower,
                                const kilni_soft_source_t* source);
 void kilni_soft_decode_table(kilni_soft_lower_t* lower,
+                             const kilni_soft_source_t* source);
+// What a compare does with its result: joined to `c` by a boolean operation
+// (KILNI_PTX_MOD_NONE: not), written to p or to p|q.
+uint32_t kilni_soft_boolean(kilni_soft_lower_t* lower, uint32_t modifier,
+                            uint32_t a, uint32_t b);
+void kilni_soft_write_compare(kilni_soft_lower_t* lower,
+                              const kilni_ptx_operand_t* d, uint32_t t,
+                              uint32_t boolean, uint32_t c);
+void kilni_soft_write_preds(kilni_soft_lower_t* lower,
+                            const kilni_ptx_operand_t* d, uint32_t yes,
+                            uint32_t no);
+// Gives `word` to the destination, stretched as the form's type says.
+void kilni_soft_def_finish(kilni_soft_lower_t* lower,
+                           const kilni_soft_source_t* source, uint32_t word,
+                           bool wide);
+bool kilni_soft_form_is_half(const kilni_ptx_form_t* form);
+void kilni_soft_decode_half(kilni_soft_lower_t* lower,
+                            const kilni_soft_source_t* source);
+void kilni_soft_decode_async(kilni_soft_lower_t* lower,
+                             const kilni_soft_source_t* source);
+void kilni_soft_decode_other(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source);
 void kilni_soft_decode_warp(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source);

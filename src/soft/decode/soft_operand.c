@@ -23,6 +23,33 @@ uint32_t kilni_soft_register_bits(const kilni_soft_lower_t* lower,
   return lower->vregs[kilni_soft_vreg_of(lower, operand)].bits;
 }
 
+const kilni_ptx_operand_t* kilni_soft_split(
+    const kilni_soft_lower_t* lower, const kilni_ptx_operand_t* operand,
+    const kilni_ptx_operand_t** out_second) {
+  *out_second = NULL;
+  if (operand->kind != KILNI_PTX_OPERAND_PAIR) return operand;
+  const kilni_ptx_operand_t* parts =
+      kilni_ptx_operand_children(lower->module, operand);
+  if (parts[1].kind != KILNI_PTX_OPERAND_SINK) *out_second = &parts[1];
+  return parts;
+}
+
+bool kilni_soft_halves(const kilni_soft_lower_t* lower,
+                       const kilni_ptx_operand_t* operand,
+                       kilni_ptx_operand_t out_halves[2]) {
+  out_halves[0] = *operand;
+  out_halves[1] = *operand;
+  if (operand->kind == KILNI_PTX_OPERAND_SINK) return true;
+  if (operand->kind != KILNI_PTX_OPERAND_REGISTER ||
+      operand->component != KILNI_PTX_WHOLE ||
+      lower->source->registers[operand->index].type != KILNI_PTX_TYPE_B128) {
+    return false;
+  }
+  out_halves[0].component = 0;
+  out_halves[1].component = 1;
+  return true;
+}
+
 // An immediate as the bits of `type`.
 static uint64_t immediate_bits(const kilni_ptx_operand_t* operand,
                                uint32_t type) {
@@ -103,6 +130,7 @@ typedef struct special_t {
 static const special_t specials[] = {
     {KILNI_PTX_SREG_TID, KILNI_SOFT_SREG_TID_X},
     {KILNI_PTX_SREG_CTAID, KILNI_SOFT_SREG_CTAID_X},
+    {KILNI_PTX_SREG_CLUSTERID, KILNI_SOFT_SREG_CTAID_X},
     {KILNI_PTX_SREG_LANEID, KILNI_SOFT_SREG_LANEID},
     {KILNI_PTX_SREG_WARPID, KILNI_SOFT_SREG_WARPID},
     {KILNI_PTX_SREG_SMID, KILNI_SOFT_SREG_SMID},
@@ -129,6 +157,7 @@ static bool special_constant(const kilni_ptx_operand_t* operand,
   switch (operand->index) {
     case KILNI_PTX_SREG_NTID:
     case KILNI_PTX_SREG_NCTAID:
+    case KILNI_PTX_SREG_NCLUSTERID:
       out->index = c;
       out->kind = operand->index == KILNI_PTX_SREG_NTID
                       ? KILNI_SOFT_CONSTANT_NTID
@@ -137,7 +166,28 @@ static bool special_constant(const kilni_ptx_operand_t* operand,
       return true;
     case KILNI_PTX_SREG_TID:
     case KILNI_PTX_SREG_CTAID:
+    case KILNI_PTX_SREG_CLUSTERID:
       return c == 3;
+    // Every block is a cluster by itself.
+    case KILNI_PTX_SREG_CLUSTER_CTAID:
+    case KILNI_PTX_SREG_CLUSTER_CTARANK:
+    case KILNI_PTX_SREG_PM:
+    case KILNI_PTX_SREG_PM_64:
+    case KILNI_PTX_SREG_CURRENT_GRAPH_EXEC:
+      return true;
+    case KILNI_PTX_SREG_CLUSTER_NCTAID:
+      out->value = c == 3 ? 0 : 1;
+      return true;
+    case KILNI_PTX_SREG_CLUSTER_NCTARANK:
+      out->value = 1;
+      return true;
+    case KILNI_PTX_SREG_ENVREG:
+      // 1 and 2 are the workspace of a cooperative grid, the upper half first.
+      if (operand->value == 1 || operand->value == 2) {
+        out->kind = KILNI_SOFT_CONSTANT_WORKSPACE;
+        out->index = operand->value == 1;
+      }
+      return true;
     case KILNI_PTX_SREG_NWARPID:
       out->value = DEVICE_WARPS;
       return true;
@@ -151,6 +201,7 @@ static bool special_constant(const kilni_ptx_operand_t* operand,
       out->kind = KILNI_SOFT_CONSTANT_DYNAMIC_BYTES;
       return true;
     case KILNI_PTX_SREG_TOTAL_SMEM_SIZE:
+    case KILNI_PTX_SREG_AGGR_SMEM_SIZE:
       out->kind = KILNI_SOFT_CONSTANT_TOTAL_BYTES;
       return true;
     default:
@@ -257,6 +308,10 @@ uint32_t kilni_soft_use_pred(kilni_soft_lower_t* lower,
                              const kilni_ptx_operand_t* operand) {
   if (operand->kind == KILNI_PTX_OPERAND_IMMEDIATE) {
     return operand->value ? 0u : KILNI_SOFT_PRED_NEGATED;
+  }
+  if (operand->kind == KILNI_PTX_OPERAND_SPECIAL &&
+      operand->index == KILNI_PTX_SREG_IS_EXPLICIT_CLUSTER) {
+    return KILNI_SOFT_PRED_NEGATED;
   }
   if (operand->kind == KILNI_PTX_OPERAND_REGISTER) {
     uint32_t vreg = kilni_soft_vreg_of(lower, operand);

@@ -210,6 +210,8 @@ static kiln_cu_result_t row_get_limit(size_t* value, kiln_cu_limit_t limit) {
     *value = driver->context.stack_bytes;
   } else if (limit == KILN_CU_LIMIT_PRINTF_FIFO_SIZE) {
     *value = driver->context.printf_bytes;
+  } else if (limit == KILN_CU_LIMIT_MALLOC_HEAP_SIZE) {
+    *value = (size_t)kilni_soft_heap_limit(driver->memory);
   } else {
     result = KILN_CU_ERROR_UNSUPPORTED_LIMIT;
   }
@@ -229,6 +231,12 @@ static kiln_cu_result_t row_set_limit(kiln_cu_limit_t limit, size_t value) {
   } else if (limit == KILN_CU_LIMIT_PRINTF_FIFO_SIZE) {
     // What kernels print is handed on at once; the size is only remembered.
     driver->context.printf_bytes = value;
+  } else if (limit == KILN_CU_LIMIT_MALLOC_HEAP_SIZE) {
+    if (value > KILNI_SOFT_TOTAL_BYTES) {
+      result = KILN_CU_ERROR_INVALID_VALUE;
+    } else {
+      kilni_soft_heap_set_limit(driver->memory, value);
+    }
   } else {
     result = KILN_CU_ERROR_UNSUPPORTED_LIMIT;
   }

@@ -196,4 +196,8 @@ void kilni_soft_fill_module(kiln_cuda_table_t* table);
 void kilni_soft_fill_kernel(kiln_cuda_table_t* table);
 void kilni_soft_fill_launch(kiln_cuda_table_t* table);
 
+// soft_kernel.c: blocks of the kernel that the device holds at once.
+uint64_t kilni_soft_resident_blocks(const kilni_soft_kernel_t* kernel,
+                                    uint32_t threads, uint32_t dynamic_bytes);
+
 #endif  // KILN_SRC_SOFT_DRIVER_SOFT_DRIVER_H_

@@ -179,6 +179,15 @@ static int blocks_per_sm(const kilni_soft_kernel_t* kernel, int block_size,
   return least(blocks, SM_SHARED / shared);
 }
 
+uint64_t kilni_soft_resident_blocks(const kilni_soft_kernel_t* kernel,
+                                    uint32_t threads, uint32_t dynamic_bytes) {
+  int sm_count;
+  kilni_soft_attribute(KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                       &sm_count);
+  int blocks = blocks_per_sm(kernel, (int)threads, dynamic_bytes);
+  return (uint64_t)blocks * (uint64_t)sm_count;
+}
+
 static kiln_cu_result_t row_max_blocks(int* blocks, kiln_cu_function_t function,
                                        int block_size, size_t dynamic_bytes) {
   kilni_soft_driver_t* driver;

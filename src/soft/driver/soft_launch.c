@@ -18,6 +18,7 @@ typedef struct launch_t {
   void** extra;
   const kiln_cu_launch_attribute_t* attributes;
   unsigned int attribute_count;
+  bool cooperative;
 } launch_t;
 
 static const uint64_t kGridMost[3] = {2147483647, 65535, 65535};
@@ -108,6 +109,7 @@ static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
       .block = {launch->block[0], launch->block[1], launch->block[2]},
       .dynamic_shared_bytes = launch->shared_bytes,
       .stack_bytes = (uint32_t)driver->context.stack_bytes,
+      .cooperative = launch->cooperative,
       .params = params,
       .print = driver->print,
       .print_user = driver->print_user,
@@ -130,8 +132,7 @@ static kiln_cu_result_t check_attribute(
     case KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY:
       return KILN_CU_SUCCESS;
     case KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-      return attribute->value.cooperative == 0 ? KILN_CU_SUCCESS
-                                               : KILN_CU_ERROR_NOT_SUPPORTED;
+      return KILN_CU_SUCCESS;
     case KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
       bool one = attribute->value.cluster.x == 1 &&
                  attribute->value.cluster.y == 1 &&
@@ -143,6 +144,18 @@ static kiln_cu_result_t check_attribute(
   }
 }
 
+// A cooperative grid is resident as a whole.
+static kiln_cu_result_t check_resident(const launch_t* launch,
+                                       const kilni_soft_kernel_t* kernel) {
+  uint64_t blocks =
+      (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+  uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+  return blocks <= kilni_soft_resident_blocks(kernel, threads,
+                                              launch->shared_bytes)
+             ? KILN_CU_SUCCESS
+             : KILN_CU_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
 static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
                                       kilni_soft_stream_t* stream,
                                       const launch_t* launch) {
@@ -151,9 +164,16 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   if (kernel == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
   const kilni_soft_entry_t* entry = kernel->entry;
   kiln_cu_result_t result = check_shape(launch, kernel);
+  launch_t wanted = *launch;
   for (unsigned int i = 0;
        i < launch->attribute_count && result == KILN_CU_SUCCESS; ++i) {
     result = check_attribute(&launch->attributes[i]);
+    if (launch->attributes[i].id == KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+      wanted.cooperative = launch->attributes[i].value.cooperative != 0;
+    }
+  }
+  if (result == KILN_CU_SUCCESS && wanted.cooperative) {
+    result = check_resident(&wanted, kernel);
   }
   if (result != KILN_CU_SUCCESS) return result;
   uint8_t* params;
@@ -164,7 +184,7 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_KERNEL};
   result = pack(launch, entry, params);
   if (result == KILN_CU_SUCCESS) {
-    result = make_grid(driver, launch, entry, params, &work.as.grid);
+    result = make_grid(driver, &wanted, entry, params, &work.as.grid);
   }
   kilni_free(allocator, params, entry->param_bytes);
   if (result != KILN_CU_SUCCESS) return result;
@@ -217,7 +237,22 @@ static kiln_cu_result_t row_launch_ex(const kiln_cu_launch_config_t* config,
                   .attribute_count = config->attribute_count});
 }
 
+static kiln_cu_result_t row_launch_cooperative(
+    kiln_cu_function_t function, unsigned int grid_x, unsigned int grid_y,
+    unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+    unsigned int block_z, unsigned int shared_bytes, kiln_cu_stream_t stream,
+    void** params) {
+  return launch_row(&(launch_t){.grid = {grid_x, grid_y, grid_z},
+                                .block = {block_x, block_y, block_z},
+                                .shared_bytes = shared_bytes,
+                                .stream = stream,
+                                .function = function,
+                                .params = params,
+                                .cooperative = true});
+}
+
 void kilni_soft_fill_launch(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuLaunchCooperativeKernel, row_launch_cooperative);
   KILNI_CUDA_SET(table, cuLaunchKernel, row_launch);
   KILNI_CUDA_SET(table, cuLaunchKernelEx, row_launch_ex);
 }

@@ -75,12 +75,21 @@ static void set_lane(const kilni_soft_warp_t* warp, uint32_t word,
   }
 }
 
-// Where a lane's access goes; NULL after reporting a fault.
+// Where a lane's access goes; NULL after reporting a fault. The first element
+// of a vector is aligned to the whole of it.
 static void* lane_host(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
                        uint32_t lane, bool is_store) {
+  uint32_t whole =
+      KILNI_SOFT_MEM_COUNT(instr->aux) * KILNI_SOFT_MEM_BYTES(instr->aux);
+  uint64_t address = lane_value(&run->warp, instr->a, lane, 8);
+  if (KILNI_SOFT_MEM_COUNT(instr->aux) > 1 && (address & (whole - 1))) {
+    kilni_soft_fault_access(run, instr, KILNI_SOFT_FAULT_MISALIGNED, lane,
+                            KILNI_SOFT_MEM_SPACE(instr->aux), address, whole,
+                            is_store);
+    return NULL;
+  }
   return kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
-                           lane_value(&run->warp, instr->a, lane, 8),
-                           KILNI_SOFT_MEM_BYTES(instr->aux), is_store);
+                           address, KILNI_SOFT_MEM_BYTES(instr->aux), is_store);
 }
 
 static memory_order host_order(uint32_t order) {
@@ -147,6 +156,21 @@ static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes) {
   return old;
 }
 
+// f16 and bf16, one or two of them, by way of f64 and with one rounding.
+static uint64_t combine_half(uint32_t flags, uint64_t old, uint64_t b) {
+  uint32_t number = KILNI_SOFT_MEM_NUMBER(flags);
+  bool bf16 =
+      number == KILNI_SOFT_NUMBER_BF16 || number == KILNI_SOFT_NUMBER_BF16X2;
+  uint32_t action = KILNI_SOFT_MEM_ACTION(flags);
+  uint64_t result = 0;
+  for (uint32_t at = 0; at < KILNI_SOFT_MEM_BYTES(flags) * 8; at += 16) {
+    uint16_t x = (uint16_t)(old >> at);
+    uint16_t y = (uint16_t)(b >> at);
+    result |= (uint64_t)kilni_soft_half_combine(bf16, action, x, y) << at;
+  }
+  return result;
+}
+
 static bool is_less(uint64_t a, uint64_t b, uint32_t bytes, bool is_signed) {
   if (!is_signed) return a < b;
   if (bytes == 4) return (int32_t)(uint32_t)a < (int32_t)(uint32_t)b;
@@ -157,6 +181,7 @@ static bool is_less(uint64_t a, uint64_t b, uint32_t bytes, bool is_signed) {
 static uint64_t combine(uint32_t flags, uint64_t old, uint64_t b) {
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(flags);
   uint32_t number = KILNI_SOFT_MEM_NUMBER(flags);
+  if (number >= KILNI_SOFT_NUMBER_F16) return combine_half(flags, old, b);
   bool less = is_less(old, b, bytes, number == KILNI_SOFT_NUMBER_SIGNED);
   switch (KILNI_SOFT_MEM_ACTION(flags)) {
     case KILNI_SOFT_ACTION_ADD:
@@ -194,6 +219,77 @@ static uint64_t act(void* host, uint32_t flags, uint64_t b, uint64_t c) {
   return old;
 }
 
+// The next of the lanes in `*inout_left`: in ascending order, or in one that
+// the seed chooses, since CUDA leaves it open.
+static uint32_t next_lane(kilni_soft_run_t* run, uint32_t* inout_left) {
+  uint32_t left = *inout_left;
+  uint32_t lane = (uint32_t)__builtin_ctz(left);
+  if (run->worker->random) {
+    uint32_t turn = kilni_soft_random(run->worker) & 31u;
+    uint32_t turned = left >> turn | left << (31u & (0u - turn));
+    lane = ((uint32_t)__builtin_ctz(turned) + turn) & 31u;
+  }
+  *inout_left = left & ~(1u << lane);
+  return lane;
+}
+
+// 16 bytes: where the CPU cannot swap them at once, one lock of the grid does.
+static bool swap_128(kilni_soft_grid_t* grid, uint64_t* host, uint64_t old[2],
+                     const uint64_t value[2]) {
+#if defined(__x86_64__)
+  (void)grid;
+  bool done;
+  __asm__ volatile("lock cmpxchg16b %1"
+                   : "=@ccz"(done), "+m"(*(uint64_t(*)[2])(void*)host),
+                     "+a"(old[0]), "+d"(old[1])
+                   : "b"(value[0]), "c"(value[1])
+                   : "memory");
+  return done;
+#else
+  while (atomic_exchange(&grid->wide_lock, 1u)) {
+  }
+  bool done = host[0] == old[0] && host[1] == old[1];
+  old[0] = host[0];
+  old[1] = host[1];
+  if (done) host[0] = value[0];
+  if (done) host[1] = value[1];
+  atomic_store(&grid->wide_lock, 0u);
+  return done;
+#endif
+}
+
+// Words: as of atom, of the lower halves; in a word instruction the result's
+// and the values' upper halves.
+const kilni_soft_instr_t* kilni_soft_atomic_128(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
+  kilni_soft_warp_t* warp = &run->warp;
+  const kilni_soft_instr_t* upper = instr + 1;
+  bool cas = KILNI_SOFT_MEM_ACTION(instr->aux) == KILNI_SOFT_ACTION_CAS;
+  kilni_soft_spin(run);
+  for (uint32_t m = kilni_soft_exec(warp, instr); m;) {
+    uint32_t lane = next_lane(run, &m);
+    uint64_t* host =
+        kilni_soft_access(run, instr, lane, KILNI_SOFT_MEM_SPACE(instr->aux),
+                          lane_value(warp, instr->a, lane, 8), 16, true);
+    if (!host) return NULL;
+    uint64_t b[2] = {lane_value(warp, instr->b, lane, 8),
+                     lane_value(warp, upper->b, lane, 8)};
+    uint64_t value[2] = {b[0], b[1]};
+    uint64_t old[2] = {b[0], b[1]};
+    if (cas) {
+      value[0] = lane_value(warp, instr->c, lane, 8);
+      value[1] = lane_value(warp, upper->c, lane, 8);
+      swap_128(run->grid, host, old, value);
+    } else {
+      while (!swap_128(run->grid, host, old, value)) {
+      }
+    }
+    set_lane(warp, instr->d, lane, 8, old[0]);
+    set_lane(warp, upper->d, lane, 8, old[1]);
+  }
+  return instr + 2;
+}
+
 const kilni_soft_instr_t* kilni_soft_atomic(kilni_soft_run_t* run,
                                             const kilni_soft_instr_t* instr) {
   kilni_soft_warp_t* warp = &run->warp;
@@ -201,8 +297,8 @@ const kilni_soft_instr_t* kilni_soft_atomic(kilni_soft_run_t* run,
   bool cas = KILNI_SOFT_MEM_ACTION(instr->aux) == KILNI_SOFT_ACTION_CAS;
   uint64_t mask = bytes == 8 ? UINT64_MAX : (1ull << (8 * bytes)) - 1;
   kilni_soft_spin(run);
-  for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(m);
+  for (uint32_t m = kilni_soft_exec(warp, instr); m;) {
+    uint32_t lane = next_lane(run, &m);
     void* host = lane_host(run, instr, lane, true);
     if (!host) return NULL;
     uint64_t b = lane_value(warp, instr->b, lane, bytes) & mask;

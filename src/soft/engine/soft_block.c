@@ -146,6 +146,7 @@ static void barrier_release(kilni_soft_block_t* block, uint32_t id) {
   kilni_soft_barrier_t* barrier = &block->barriers[id];
   for (uint32_t w = 0; w < block->warp_count; w++) {
     kilni_soft_run_t* run = &block->warps[w];
+    if (id == KILNI_SOFT_CLUSTER_BARRIER) run->arrived = 0;
     for (uint32_t i = 0; i < run->group_count; i++) {
       kilni_soft_group_t* g = &run->groups[i];
       if (g->state != KILNI_SOFT_AT_BARRIER || g->want != id) continue;
@@ -169,7 +170,7 @@ static bool barrier_complete(const kilni_soft_block_t* block,
 }
 
 void kilni_soft_block_settle(kilni_soft_block_t* block) {
-  for (uint32_t id = 0; id < KILNI_SOFT_BARRIERS; id++) {
+  for (uint32_t id = 0; id <= KILNI_SOFT_CLUSTER_BARRIER; id++) {
     const kilni_soft_barrier_t* barrier = &block->barriers[id];
     if (barrier->arrived && barrier_complete(block, barrier)) {
       barrier_release(block, id);
@@ -225,6 +226,26 @@ const kilni_soft_instr_t* kilni_soft_barrier(kilni_soft_run_t* run,
   return kilni_soft_park(run, instr, KILNI_SOFT_AT_BARRIER, id);
 }
 
+// The barrier of a cluster, which is one block: who arrives goes on, who waits
+// does so until everybody has arrived. `aux`: 1 to wait.
+const kilni_soft_instr_t* kilni_soft_cluster_barrier(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
+  kilni_soft_barrier_t* barrier =
+      &run->block->barriers[KILNI_SOFT_CLUSTER_BARRIER];
+  uint32_t mask = run->warp.mask;
+  if (instr->aux) {
+    if (!(run->arrived & mask)) return instr + 1;
+    return kilni_soft_park(run, instr, KILNI_SOFT_AT_BARRIER,
+                           KILNI_SOFT_CLUSTER_BARRIER);
+  }
+  barrier->arrived += kilni_soft_popcount(mask & ~run->arrived);
+  run->arrived |= mask;
+  if (barrier_complete(run->block, barrier)) {
+    barrier_release(run->block, KILNI_SOFT_CLUSTER_BARRIER);
+  }
+  return instr + 1;
+}
+
 static void warp_done(kilni_soft_block_t* block, kilni_soft_run_t* run) {
   block->done++;
   run->worker->executed += run->warp.executed;
@@ -232,18 +253,28 @@ static void warp_done(kilni_soft_block_t* block, kilni_soft_run_t* run) {
   free_local(run);
 }
 
+static bool coprime(uint32_t a, uint32_t b) {
+  while (b) {
+    uint32_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a == 1;
+}
+
 bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning) {
   kilni_soft_worker_t* worker = block->warps[0].worker;
   uint32_t start = 0;
+  uint32_t step = 1;
   if (worker->random) {
-    worker->random = worker->random * 6364136223846793005ull + 1;
-    start = (uint32_t)(worker->random >> 33) % block->warp_count;
+    start = kilni_soft_random(worker) % block->warp_count;
+    step = kilni_soft_random(worker) % block->warp_count;
+    while (!coprime(step, block->warp_count)) step++;
   }
   bool ran = false;
   bool spinning = true;
   for (uint32_t i = 0; i < block->warp_count; i++) {
-    uint32_t w = start + i;
-    if (w >= block->warp_count) w -= block->warp_count;
+    uint32_t w = (start + i * step) % block->warp_count;
     kilni_soft_run_t* run = &block->warps[w];
     if (run->outcome != KILNI_SOFT_YIELDED) continue;
     if (atomic_load_explicit(&worker->grid->stop, memory_order_relaxed)) {

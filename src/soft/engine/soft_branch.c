@@ -67,6 +67,10 @@ static __attribute__((noinline)) const kilni_soft_instr_t* diverge(
   g->pc = low;
   run->warp.mask = g->mask;
   add_group(run, down ? target : fall, down ? taken : rest);
+  if (run->worker->random && kilni_soft_random(run->worker) & 1u) {
+    run->shuffled = 1;  // which side goes first is open
+    return kilni_soft_park(run, low, KILNI_SOFT_READY, 0);
+  }
   kilni_soft_set_limit(run);
   return arrive(run, branch, low);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: the functions that a device supplies: vprintf and __assertfail.
+// soft: the functions that a device supplies: vprintf, __assertfail, malloc and
+// free.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,13 +49,15 @@ static KILNI_SOFT_RACY bool read_device(uint64_t address, void* out,
 }
 
 static void put_result(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
-                       uint32_t lane, int32_t value) {
+                       uint32_t lane, uint64_t value) {
   const kilni_soft_function_t* function = run->frame->function;
   const kilni_soft_call_t* call = &function->calls[instr->aux];
   if (!call->return_count) return;
-  memcpy(
-      run->frame->slots + function->passes[call->first_pass].slot + 4u * lane,
-      &value, 4);
+  const kilni_soft_pass_t* pass = &function->passes[call->first_pass];
+  uint8_t* slots = run->frame->slots + pass->slot + 4u * lane;
+  uint32_t words[2] = {(uint32_t)value, (uint32_t)(value >> 32)};
+  memcpy(slots, &words[0], 4);
+  if (pass->bytes > 4) memcpy(slots + KILNI_SOFT_SLOT32_BYTES, &words[1], 4);
 }
 
 const kilni_soft_instr_t* kilni_soft_vprintf(kilni_soft_run_t* run,
@@ -76,7 +79,7 @@ const kilni_soft_instr_t* kilni_soft_vprintf(kilni_soft_run_t* run,
       }
       return NULL;
     }
-    put_result(run, instr, lane, print.returned);
+    put_result(run, instr, lane, (uint32_t)print.returned);
     if (launch->print && print.size) {
       launch->print(text, print.size, launch->print_user);
     }
@@ -116,4 +119,37 @@ const kilni_soft_instr_t* kilni_soft_assertfail(
   }
   return kilni_soft_fault(run, instr, KILNI_SOFT_FAULT_ASSERT,
                           (uint32_t)__builtin_ctz(run->warp.mask));
+}
+
+// A block of memory that lives until it is freed, also behind the kernel; 0
+// where the heap has no more, or nothing was asked for.
+const kilni_soft_instr_t* kilni_soft_malloc(kilni_soft_run_t* run,
+                                            const kilni_soft_instr_t* instr) {
+  run->steps += instr->b;
+  for (uint32_t left = run->warp.mask; left; left &= left - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(left);
+    uint64_t address = 0;
+    uint64_t bytes = argument(run, instr, 0, lane);
+    kilni_soft_heap_alloc(run->grid->memory, bytes, &address);
+    put_result(run, instr, lane, address);
+  }
+  return instr + 1;
+}
+
+const kilni_soft_instr_t* kilni_soft_free(kilni_soft_run_t* run,
+                                          const kilni_soft_instr_t* instr) {
+  run->steps += instr->b;
+  for (uint32_t left = run->warp.mask; left; left &= left - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(left);
+    uint64_t address = argument(run, instr, 0, lane);
+    if (address == 0) continue;
+    if (!kilni_soft_heap_free(run->grid->memory, address)) {
+      kilni_soft_fault_access(run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS,
+                              lane, KILNI_SOFT_SPACE_GENERIC, address, 1, true);
+      return NULL;
+    }
+  }
+  // What was freed must be found anew.
+  memset(run->worker->ranges, 0, sizeof(run->worker->ranges));
+  return instr + 1;
 }

@@ -63,6 +63,9 @@ static words_t words_of(const kilni_soft_instr_t* instr) {
       w.wide = instr->aux & 2u;
       w.result = instr->c;
       return w;
+    case KILNI_SOFT_OP_elect:
+      w.result = instr->c;
+      return w;
     default:
       w.a = instr->a;
       return w;

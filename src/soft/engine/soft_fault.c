@@ -189,6 +189,8 @@ static const char* collective_name(const kilni_soft_instr_t* instr) {
       return instr->aux & 1u ? "match.all.sync" : "match.any.sync";
     case KILNI_SOFT_OP_redux:
       return "redux.sync";
+    case KILNI_SOFT_OP_elect:
+      return "elect.sync";
     default:
       return "bar.warp.sync";
   }
@@ -203,7 +205,10 @@ static void tell_waiting(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
       ") wait",
       kilni_soft_popcount(g->mask), g->mask & (g->mask - 1) ? "s" : "",
       first[0], first[1], first[2]);
-  if (g->state == KILNI_SOFT_AT_BARRIER) {
+  if (g->state == KILNI_SOFT_AT_BARRIER &&
+      g->want == KILNI_SOFT_CLUSTER_BARRIER) {
+    add(fault, " at the barrier of the cluster");
+  } else if (g->state == KILNI_SOFT_AT_BARRIER) {
     add(fault, " at barrier %" PRIu32, g->want);
   } else {
     add(fault, " at %s of mask 0x%08" PRIx32 " for lanes 0x%08" PRIx32,

@@ -18,7 +18,8 @@
 enum {
   GRID_ALIGN = 64,
   MAX_THREADS = 1024,
-  RESIDENT_BYTES = 64 << 20,  // of blocks that wait, per worker
+  RESIDENT_BYTES = 256 << 20,  // of blocks that wait, per worker
+  WORKSPACE_BYTES = 64,
 };
 
 static uint64_t grid_round(uint64_t bytes) {
@@ -58,6 +59,8 @@ static uint64_t constant_value(const kilni_soft_grid_t* grid,
       return launch->dynamic_shared_bytes;
     case KILNI_SOFT_CONSTANT_TOTAL_BYTES:
       return grid->shared_bytes;
+    case KILNI_SOFT_CONSTANT_WORKSPACE:
+      return (uint32_t)(grid->workspace >> (constant->index ? 32 : 0));
     default:
       return constant->value;
   }
@@ -172,6 +175,18 @@ static kiln_status_t check_launch(const kilni_soft_launch_t* launch) {
   return NULL;
 }
 
+// What grid.sync() counts in: its size, then the barrier's word.
+static kiln_status_t make_workspace(kilni_soft_grid_t* grid) {
+  KILNI_RETURN_IF_ERROR(kilni_soft_memory_alloc(grid->memory, WORKSPACE_BYTES,
+                                                KILNI_SOFT_ALLOC_MODULE,
+                                                &grid->workspace));
+  uint32_t* host =
+      kilni_soft_memory_host(grid->memory, grid->workspace, WORKSPACE_BYTES);
+  memset(host, 0, WORKSPACE_BYTES);
+  host[0] = WORKSPACE_BYTES;
+  return NULL;
+}
+
 static kiln_status_t grid_init(kilni_soft_grid_t* grid) {
   const kilni_soft_launch_t* launch = &grid->launch;
   grid->function = &grid->code->functions[grid->entry->function];
@@ -193,6 +208,7 @@ static kiln_status_t grid_init(kilni_soft_grid_t* grid) {
                                           grid->code->function_count,
                                           sizeof(uint8_t*), &memory));
   grid->constants = memory;
+  if (launch->cooperative) KILNI_RETURN_IF_ERROR(make_workspace(grid));
   KILNI_RETURN_IF_ERROR(prepare_constants(grid));
   choose_order(grid);
   lay_out_block(grid);
@@ -220,6 +236,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   atomic_init(&grid->fault_claimed, 0);
   atomic_init(&grid->next_worker, 0);
   atomic_init(&grid->fence_word, 0);
+  atomic_init(&grid->wide_lock, 0);
   kiln_status_t status = grid_init(grid);
   if (!kiln_status_is_ok(status)) {
     kilni_soft_grid_destroy(grid);
@@ -233,6 +250,10 @@ void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
   if (!grid) return;
   kiln_allocator_t allocator = grid->host->allocator;
   uint32_t count = grid->code->function_count;
+  if (grid->workspace) {
+    kiln_status_free(kilni_soft_memory_free(grid->memory, grid->workspace,
+                                            KILNI_SOFT_ALLOC_MODULE));
+  }
   for (uint32_t f = 0; grid->constants && f < count; f++) {
     if (!grid->constants[f]) continue;
     kilni_free_aligned(
@@ -268,6 +289,7 @@ static bool start_next(kilni_soft_worker_t* worker) {
 }
 
 static bool may_hold_more(const kilni_soft_worker_t* worker) {
+  if (worker->grid->launch.cooperative) return true;
   if (worker->resident_count >= KILNI_SOFT_RESIDENT_MAX) return false;
   return worker->resident_count * worker->grid->block_bytes < RESIDENT_BYTES;
 }
@@ -326,6 +348,10 @@ void kilni_soft_grid_work(kilni_soft_grid_t* grid) {
     worker->grid = grid;
     worker->number = atomic_fetch_add(&grid->next_worker, 1);
     worker->random = grid->launch.seed;
+    if (worker->random) {
+      worker->random ^= (uint64_t)worker->number << 40;
+      if (!worker->random) worker->random = 1;
+    }
     work_loop(worker);
     kilni_soft_block_free_all(worker);
     kilni_soft_frame_free_all(worker);

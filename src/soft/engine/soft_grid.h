@@ -45,8 +45,10 @@ typedef struct kilni_soft_launch_t {
   uint32_t block[3];
   uint32_t dynamic_shared_bytes;
   uint32_t stack_bytes;  // local memory of a thread for calls (limit)
-  const void* params;    // packed, entry->param_bytes; copied
-  uint64_t seed;         // of every order that CUDA leaves open
+  uint32_t cooperative;  // all blocks are resident at once; 0 or 1
+  uint32_t reserved;
+  const void* params;  // packed, entry->param_bytes; copied
+  uint64_t seed;       // of every order that CUDA leaves open
   // Receives what kernels print, whole lines or parts, from any worker.
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;

@@ -37,12 +37,14 @@ struct kilni_soft_grid_t {
   uint64_t order_step;   // of block numbers, by the seed
   uint64_t order_start;
   uint64_t start_ns;
+  uint64_t workspace;  // device address, of a cooperative grid
   atomic_uint_fast64_t next_block;
   atomic_uint_fast64_t executed;
   atomic_uint stop;
   atomic_uint fault_claimed;
   atomic_uint next_worker;
   atomic_uint fence_word;
+  atomic_uint wide_lock;  // of atomics of 16 bytes, where the CPU has none
   kilni_soft_fault_t fault;
 };
 

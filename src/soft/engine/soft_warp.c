@@ -11,6 +11,8 @@
 
 #include "soft/engine/soft_state.h"
 
+enum { SHORT_TURN = 64 };  // backward branches, at most
+
 void kilni_soft_flush(kilni_soft_run_t* run) {
   run->warp.executed += run->steps * kilni_soft_popcount(run->warp.mask);
   run->steps = 0;
@@ -79,6 +81,16 @@ static bool runs_before(const kilni_soft_group_t* a,
   return (uintptr_t)a->pc < (uintptr_t)b->pc;
 }
 
+// A group that can run, any of them.
+static uint32_t any_ready(kilni_soft_run_t* run) {
+  uint32_t start = kilni_soft_random(run->worker) % run->group_count;
+  for (uint32_t i = 0; i < run->group_count; i++) {
+    uint32_t at = (start + i) % run->group_count;
+    if (run->groups[at].state == KILNI_SOFT_READY) return at;
+  }
+  return KILNI_SOFT_NONE;
+}
+
 const kilni_soft_instr_t* kilni_soft_next(kilni_soft_run_t* run) {
   if (run->outcome == KILNI_SOFT_FAULTED) return NULL;
   uint32_t best = KILNI_SOFT_NONE;
@@ -89,6 +101,8 @@ const kilni_soft_instr_t* kilni_soft_next(kilni_soft_run_t* run) {
       best = i;
     }
   }
+  if (run->shuffled && run->group_count) best = any_ready(run);
+  run->shuffled = 0;
   if (best == KILNI_SOFT_NONE) {
     run->outcome = run->group_count ? KILNI_SOFT_BLOCKED : KILNI_SOFT_DONE;
     return NULL;
@@ -221,6 +235,11 @@ void kilni_soft_run_warp(kilni_soft_run_t* run) {
   run->outcome = KILNI_SOFT_RUNNING;
   run->warp.budget = KILNI_SOFT_QUANTUM;
   run->spun = 0;
+  if (run->worker->random && kilni_soft_random(run->worker) & 1u) {
+    // A short turn, and not of who would have it.
+    run->warp.budget = 1 + kilni_soft_random(run->worker) % SHORT_TURN;
+    run->shuffled = 1;
+  }
   const kilni_soft_instr_t* instr = kilni_soft_next(run);
   while (instr) instr = instr->fn(&run->warp, instr);
 }

@@ -15,12 +15,13 @@
 #include "soft/engine/soft_grid.h"
 
 enum {
-  KILNI_SOFT_RANGE_SITES = 256,   // entries of a worker's range cache
-  KILNI_SOFT_BARRIERS = 16,       // of a block
-  KILNI_SOFT_QUANTUM = 1 << 14,   // backward branches before a warp yields
-  KILNI_SOFT_SPIN_QUANTUM = 16,   // the same once it has synchronised
-  KILNI_SOFT_RESIDENT_MAX = 256,  // blocks of one worker
-  KILNI_SOFT_FRAME_CLASSES = 24,  // free lists of frames, by power of two
+  KILNI_SOFT_RANGE_SITES = 256,  // entries of a worker's range cache
+  KILNI_SOFT_BARRIERS = 16,      // of a block
+  KILNI_SOFT_CLUSTER_BARRIER = KILNI_SOFT_BARRIERS,  // and that of its cluster
+  KILNI_SOFT_QUANTUM = 1 << 14,    // backward branches before a warp yields
+  KILNI_SOFT_SPIN_QUANTUM = 16,    // the same once it has synchronised
+  KILNI_SOFT_RESIDENT_MAX = 4096,  // blocks of one worker
+  KILNI_SOFT_FRAME_CLASSES = 24,   // free lists of frames, by power of two
 };
 
 // Plain accesses of racing kernels are races by design.
@@ -101,6 +102,8 @@ typedef struct kilni_soft_run_t {
   uint64_t local_stride;
   uint32_t local_top;  // bytes of a lane in use
   uint32_t own_local;  // `local` was grown: free it
+  uint32_t arrived;    // lanes that wait for the cluster's barrier, or will
+  uint32_t shuffled;   // the next group to run is the seed's choice
   uint64_t frame_bytes_used;
   kilni_soft_block_t* block;
   kilni_soft_worker_t* worker;
@@ -132,7 +135,7 @@ struct kilni_soft_block_t {
   uint32_t done;   // warps
   uint32_t rounds;
   uint32_t resident;  // its number among the blocks of its worker
-  kilni_soft_barrier_t barriers[KILNI_SOFT_BARRIERS];
+  kilni_soft_barrier_t barriers[KILNI_SOFT_BARRIERS + 1];
 };
 
 // A thread that runs blocks of a grid. one-thread
@@ -152,6 +155,14 @@ struct kilni_soft_worker_t {
 
 static inline kilni_soft_run_t* kilni_soft_run(kilni_soft_warp_t* warp) {
   return (kilni_soft_run_t*)warp;
+}
+
+// A number that the seed chooses; only where there is a seed.
+static inline uint32_t kilni_soft_random(kilni_soft_worker_t* worker) {
+  worker->random =
+      worker->random * 6364136223846793005ull + 1442695040888963407ull;
+  if (!worker->random) worker->random = 1;
+  return (uint32_t)(worker->random >> 33);
 }
 
 static inline uint32_t kilni_soft_popcount(uint32_t value) {
@@ -232,6 +243,8 @@ void kilni_soft_frame_free_all(kilni_soft_worker_t* worker);
 const kilni_soft_instr_t* kilni_soft_barrier(kilni_soft_run_t* run,
                                              const kilni_soft_instr_t* instr);
 void kilni_soft_block_settle(kilni_soft_block_t* block);
+const kilni_soft_instr_t* kilni_soft_cluster_barrier(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
 
 // soft_access.c: where bytes are.
 //
@@ -270,6 +283,20 @@ const kilni_soft_instr_t* kilni_soft_vprintf(kilni_soft_run_t* run,
                                              const kilni_soft_instr_t* instr);
 const kilni_soft_instr_t* kilni_soft_assertfail(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_malloc(kilni_soft_run_t* run,
+                                            const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_free(kilni_soft_run_t* run,
+                                          const kilni_soft_instr_t* instr);
+
+// soft_async.c.
+const kilni_soft_instr_t* kilni_soft_copy_async(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_mbarrier(kilni_soft_run_t* run,
+                                              const kilni_soft_instr_t* instr);
+
+// soft_half_value.c: what an atomic of f16 or bf16 leaves.
+uint16_t kilni_soft_half_combine(bool bf16, uint32_t action, uint16_t x,
+                                 uint16_t y);
 
 // soft_atomic.c.
 const kilni_soft_instr_t* kilni_soft_load_sync(kilni_soft_run_t* run,
@@ -278,6 +305,8 @@ const kilni_soft_instr_t* kilni_soft_store_sync(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
 const kilni_soft_instr_t* kilni_soft_atomic(kilni_soft_run_t* run,
                                             const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_atomic_128(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
 void kilni_soft_fence(kilni_soft_grid_t* grid);
 
 #endif  // KILN_SRC_SOFT_ENGINE_SOFT_WARP_H_

@@ -53,6 +53,8 @@ struct kilni_soft_memory_t {
   size_t count;
   size_t capacity;
   uint64_t used;  // bytes of device kinds, rounded up
+  uint64_t heap_used;
+  uint64_t heap_limit;
   uint64_t next_id;
   _Atomic uint32_t generation;
 };
@@ -127,6 +129,7 @@ kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
   memory->fill = mix(host->seed) | 0x0101010101010101ull;
   memory->cursor = KILNI_SOFT_GLOBAL_BASE;
   memory->next_id = 1;
+  memory->heap_limit = KILNI_SOFT_HEAP_BYTES;
   atomic_init(&memory->generation, 1);
   kiln_status_t status = kilni_mutex_init(&memory->lock);
   if (!kiln_status_is_ok(status)) {
@@ -420,7 +423,9 @@ kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
     uint64_t first;
     uint64_t end;
     pages_of(address, alloc.bytes, &first, &end);
-    memory->used -= round_up(alloc.bytes, KILNI_SOFT_ALLOC_ALIGN);
+    uint64_t rounded = round_up(alloc.bytes, KILNI_SOFT_ALLOC_ALIGN);
+    memory->used -= rounded;
+    if (kind == KILNI_SOFT_ALLOC_HEAP) memory->heap_used -= rounded;
     drop_pages(memory, first, end);
   } else if (kind == KILNI_SOFT_ALLOC_HOST) {
     kilni_vm_release(host_pointer(address, 0),
@@ -428,6 +433,46 @@ kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
   }
   kilni_mutex_unlock(&memory->lock);
   return NULL;
+}
+
+void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
+                           uint64_t* out_address) {
+  *out_address = 0;
+  if (bytes == 0 || bytes > KILNI_SOFT_TOTAL_BYTES) return;
+  uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
+  kilni_mutex_lock(&memory->lock);
+  if (memory->heap_used + rounded <= memory->heap_limit) {
+    kiln_status_t status =
+        alloc_window(memory, bytes, KILNI_SOFT_ALLOC_HEAP, out_address);
+    if (kiln_status_is_ok(status)) {
+      memory->heap_used += rounded;
+    } else {
+      kiln_status_free(status);
+      *out_address = 0;
+    }
+  }
+  kilni_mutex_unlock(&memory->lock);
+}
+
+bool kilni_soft_heap_free(kilni_soft_memory_t* memory, uint64_t address) {
+  kiln_status_t status =
+      kilni_soft_memory_free(memory, address, KILNI_SOFT_ALLOC_HEAP);
+  bool good = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return good;
+}
+
+uint64_t kilni_soft_heap_limit(kilni_soft_memory_t* memory) {
+  kilni_mutex_lock(&memory->lock);
+  uint64_t limit = memory->heap_limit;
+  kilni_mutex_unlock(&memory->lock);
+  return limit;
+}
+
+void kilni_soft_heap_set_limit(kilni_soft_memory_t* memory, uint64_t bytes) {
+  kilni_mutex_lock(&memory->lock);
+  memory->heap_limit = bytes;
+  kilni_mutex_unlock(&memory->lock);
 }
 
 kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,

@@ -50,6 +50,7 @@ typedef enum kilni_soft_alloc_kind_t {
   KILNI_SOFT_ALLOC_CONSTANT = 4,    // .const of a module, read-only to kernels
   KILNI_SOFT_ALLOC_HOST = 5,        // pinned by cuMemHostAlloc: ours
   KILNI_SOFT_ALLOC_REGISTERED = 6,  // cuMemHostRegister: the caller's
+  KILNI_SOFT_ALLOC_HEAP = 7,        // malloc in a kernel
 } kilni_soft_alloc_kind_t;
 
 // One allocation, as a query returns it. thread-compatible
@@ -89,6 +90,15 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
                                          void* data, uint64_t bytes,
                                          kilni_soft_alloc_kind_t kind,
                                          uint32_t flags);
+// malloc and free of kernels: up to `limit` bytes in all. An address of 0, and
+// false, say that there is no more, or that nothing of the heap is at
+// `address`.
+enum { KILNI_SOFT_HEAP_BYTES = 8 << 20 };
+void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
+                           uint64_t* out_address);
+bool kilni_soft_heap_free(kilni_soft_memory_t* memory, uint64_t address);
+uint64_t kilni_soft_heap_limit(kilni_soft_memory_t* memory);
+void kilni_soft_heap_set_limit(kilni_soft_memory_t* memory, uint64_t bytes);
 // The live allocation that holds `address`; false if none does.
 bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_alloc_t* out_alloc);

@@ -6,28 +6,7 @@
 // computed in f64 and rounded once, so that they are within half a unit of
 // f32 and a hair, the same on every lane set; the exceptional results follow
 // the tables of the PTX manual.
-#include "soft/lanes/soft_lanes_float.h"
-
-// Adding and taking away this rounds to an integer, which the low bits of the
-// sum hold.
-#define MAGIC 0x1.8p52
-
-// 2^x for |x| <= 1000, no NaN.
-KILNI_LANES_INLINE double exp2_f64(double x) {
-  double sum = x + MAGIC;
-  double f = x - (sum - MAGIC);
-  double p = 0x1.b5253d395e7c4p-24;
-  p = p * f + 0x1.62c0223a5c824p-20;
-  p = p * f + 0x1.ffcbfc588b0c7p-17;
-  p = p * f + 0x1.430912f86c787p-13;
-  p = p * f + 0x1.5d87fe78a6731p-10;
-  p = p * f + 0x1.3b2ab6fba4e77p-7;
-  p = p * f + 0x1.c6b08d704a0c0p-5;
-  p = p * f + 0x1.ebfbdff82c58fp-3;
-  p = p * f + 0x1.62e42fefa39efp-1;
-  p = p * f + 1.0;
-  return float64(bits64(p) + (bits64(sum) << 52));
-}
+#include "soft/lanes/soft_lanes_exp.h"
 
 KILNI_LANES_INLINE float exp2_f32(float a) {
   double x = (double)(a == a ? a : 0.0f);
@@ -89,8 +68,8 @@ KILNI_LANES_INLINE double cosine_of(double z) {
 KILNI_LANES_INLINE float sine_f32(float a, uint64_t turn) {
   int usual = (a > -TURN_LIMIT) & (a < TURN_LIMIT);
   double x = usual ? (double)a : 0.0;
-  double sum = x * 0x1.45f306dc9c883p-1 + MAGIC;
-  double q = sum - MAGIC;
+  double sum = x * 0x1.45f306dc9c883p-1 + KILNI_LANES_MAGIC;
+  double q = sum - KILNI_LANES_MAGIC;
   double r = x - q * 0x1.921fb54400000p+0;
   r = r - q * 0x1.0b4611a600000p-34;
   r = r - q * 0x1.3198a2e037073p-69;
@@ -129,12 +108,7 @@ static __attribute__((noinline)) float sine_far(float a, uint64_t turn) {
   }
 
 KILNI_LANES_INLINE float tanh_f32(float a) {
-  double y = fabs((double)(a == a ? a : 0.0f));
-  double z = y * y;
-  double near = y + y * z * (z * 0x1.1111111111111p-3 - 0x1.5555555555555p-2);
-  double far = y < 40.0 ? y : 40.0;
-  far = 1.0 - 2.0 / (exp2_f64(far * 0x1.71547652b82fep+1) + 1.0);
-  double r = y < 0x1p-6 ? near : far;
+  double r = tanh_f64(fabs((double)(a == a ? a : 0.0f)));
   float magnitude = (float)r;
   float signed_r = float32(bits32(magnitude) | (bits32(a) & 0x80000000u));
   return canonical32(a == a ? signed_r : a);

@@ -16,3 +16,7 @@ KILNI_SOFT_HANDLER(st_sync) {
 KILNI_SOFT_HANDLER(atom) {
   return kilni_soft_atomic(kilni_soft_run(warp), instr);
 }
+
+KILNI_SOFT_HANDLER(atom_b128) {
+  return kilni_soft_atomic_128(kilni_soft_run(warp), instr);
+}

@@ -23,3 +23,11 @@ KILNI_SOFT_HANDLER(vprintf) {
 KILNI_SOFT_HANDLER(assertfail) {
   return kilni_soft_assertfail(kilni_soft_run(warp), instr);
 }
+
+KILNI_SOFT_HANDLER(malloc) {
+  return kilni_soft_malloc(kilni_soft_run(warp), instr);
+}
+
+KILNI_SOFT_HANDLER(free) {
+  return kilni_soft_free(kilni_soft_run(warp), instr);
+}

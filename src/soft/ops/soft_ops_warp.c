@@ -194,6 +194,23 @@ KILNI_SOFT_HANDLER(redux) {
   return instr + 1;
 }
 
+// `d`, the lane that is elected: the first; `b`, the mask; `c`, the predicate
+// that says whether it is this one, or KILNI_SOFT_NONE.
+KILNI_SOFT_HANDLER(elect) {
+  COLLECT(instr->b);
+  uint32_t who = first_of(warp, instr->b) & warp->mask;
+  uint32_t leader = who ? (uint32_t)__builtin_ctz(who) : 0;
+  uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  KILNI_LANES_EACH(i) {
+    r[i] = leader;
+  }
+  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
+  if (instr->c != KILNI_SOFT_NONE) {
+    kilni_soft_set_pred(warp, instr->c, warp->mask, 1u << leader);
+  }
+  return instr + 1;
+}
+
 // `a`: the mask.
 KILNI_SOFT_HANDLER(warp_sync) {
   part_by(warp, instr, instr->a);
@@ -202,4 +219,8 @@ KILNI_SOFT_HANDLER(warp_sync) {
 
 KILNI_SOFT_HANDLER(barrier) {
   return kilni_soft_barrier(kilni_soft_run(warp), instr);
+}
+
+KILNI_SOFT_HANDLER(cluster_barrier) {
+  return kilni_soft_cluster_barrier(kilni_soft_run(warp), instr);
 }

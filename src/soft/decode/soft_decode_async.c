@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: cp.async and mbarrier.
+//
+// A copy is done when it is issued, which PTX allows: nothing says when a copy
+// ends before it is waited for. So groups are nothing.
+#include "soft/code/soft_async.h"
+#include "soft/decode/soft_lower.h"
+
+static void refuse_form(kilni_soft_lower_t* lower,
+                        const kilni_soft_source_t* source) {
+  kilni_soft_refuse(lower, "%s", source->form->text);
+}
+
+static bool has(const kilni_soft_source_t* source, uint32_t modifier) {
+  return kilni_soft_form_has(source->form, modifier);
+}
+
+static bool has_shared(const kilni_soft_source_t* source) {
+  return has(source, KILNI_PTX_MOD_SHARED) ||
+         has(source, KILNI_PTX_MOD_SHARED_CTA) ||
+         has(source, KILNI_PTX_MOD_SHARED_CLUSTER);
+}
+
+static uint32_t space_of(const kilni_soft_source_t* source) {
+  return has_shared(source) ? KILNI_SOFT_SPACE_SHARED
+                            : KILNI_SOFT_SPACE_GENERIC;
+}
+
+// [dst], [src], cp-size{, src-size | ignore-src}{, policy}
+static void decode_copy(kilni_soft_lower_t* lower,
+                        const kilni_soft_source_t* source) {
+  const kilni_ptx_operand_t* operands = source->operands;
+  uint32_t count =
+      source->count - (has(source, KILNI_PTX_MOD_L2_CACHE_HINT) ? 1u : 0u);
+  uint32_t to;
+  uint32_t from;
+  if (count < 3 || count > 4 || !has_shared(source) ||
+      !has(source, KILNI_PTX_MOD_GLOBAL) ||
+      operands[2].kind != KILNI_PTX_OPERAND_IMMEDIATE ||
+      (operands[2].value != 4 && operands[2].value != 8 &&
+       operands[2].value != 16)) {
+    refuse_form(lower, source);
+    return;
+  }
+  if (!kilni_soft_address(lower, &operands[0], KILNI_SOFT_SPACE_SHARED, &to) ||
+      !kilni_soft_address(lower, &operands[1], KILNI_SOFT_SPACE_GLOBAL,
+                          &from)) {
+    return;
+  }
+  uint32_t flags = (uint32_t)operands[2].value;
+  uint32_t size = KILNI_SOFT_NONE;
+  uint32_t ignore = 0;
+  if (count == 4) {
+    bool is_pred = operands[3].kind == KILNI_PTX_OPERAND_REGISTER &&
+                   kilni_soft_register_bits(lower, &operands[3]) == 1;
+    if (is_pred) {
+      ignore = kilni_soft_use_pred(lower, &operands[3]);
+      flags |= KILNI_SOFT_COPY_HAS_IGNORE;
+    } else {
+      size = kilni_soft_use(lower, &operands[3], false, 0);
+      flags |= KILNI_SOFT_COPY_HAS_SIZE;
+    }
+  }
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_cp_async);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_A, to, KILNI_SOFT_ROLE_USE);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_B, from, KILNI_SOFT_ROLE_USE);
+  kilni_soft_low_word(
+      low, KILNI_SOFT_WORD_C, size,
+      size == KILNI_SOFT_NONE ? KILNI_SOFT_ROLE_RAW : KILNI_SOFT_ROLE_USE);
+  if (flags & KILNI_SOFT_COPY_HAS_IGNORE) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, ignore,
+                        KILNI_SOFT_ROLE_USE_PRED);
+  }
+  low->word[KILNI_SOFT_WORD_AUX] = flags;
+}
+
+// What an mbarrier operation is made of. one-thread
+typedef struct mbarrier_t {
+  uint32_t flags;
+  const kilni_ptx_operand_t* result;   // NULL: none
+  const kilni_ptx_operand_t* address;  // NULL: none
+  const kilni_ptx_operand_t* value;    // NULL: none
+  bool result_is_pred;
+  bool result_is_wide;
+  bool value_is_wide;
+} mbarrier_t;
+
+static void emit_mbarrier(kilni_soft_lower_t* lower,
+                          const kilni_soft_source_t* source, mbarrier_t* m) {
+  uint32_t base = 0;
+  uint32_t value = 0;
+  uint32_t d = 0;
+  uint32_t space = space_of(source);
+  if (space == KILNI_SOFT_SPACE_GENERIC) {
+    m->flags |= KILNI_SOFT_MBARRIER_GENERIC;
+  }
+  if (m->address && !kilni_soft_address(lower, m->address, space, &base)) {
+    return;
+  }
+  if (m->value) {
+    value = kilni_soft_use(lower, m->value, m->value_is_wide, 0);
+    m->flags |= KILNI_SOFT_MBARRIER_HAS_VALUE;
+  }
+  if (m->result && m->result->kind == KILNI_PTX_OPERAND_SINK) m->result = NULL;
+  if (m->result) {
+    m->flags |= KILNI_SOFT_MBARRIER_HAS_RESULT;
+    d = m->result_is_pred ? kilni_soft_def_pred(lower, m->result)
+                          : kilni_soft_def(lower, m->result, m->result_is_wide);
+  }
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_mbarrier);
+  if (m->result) {
+    kilni_soft_low_word(
+        low, KILNI_SOFT_WORD_D, d,
+        m->result_is_pred ? KILNI_SOFT_ROLE_DEF_PRED : KILNI_SOFT_ROLE_DEF);
+  }
+  if (m->address) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_A, base, KILNI_SOFT_ROLE_USE);
+  }
+  if (m->value) {
+    kilni_soft_low_word(low, KILNI_SOFT_WORD_B, value, KILNI_SOFT_ROLE_USE);
+  }
+  low->word[KILNI_SOFT_WORD_AUX] = m->flags;
+  if (m->result && !m->result_is_pred) {
+    kilni_soft_def_done(lower, m->result, d, m->result_is_wide, false);
+  }
+}
+
+// state, [addr]{, count}; the count is what is expected with .expect_tx.
+static bool read_arrive(const kilni_soft_source_t* source, mbarrier_t* m) {
+  const kilni_ptx_operand_t* operands = source->operands;
+  bool tx = has(source, KILNI_PTX_MOD_EXPECT_TX);
+  if (tx) m->flags |= KILNI_SOFT_MBARRIER_WITH_TX;
+  m->result = &operands[0];
+  m->result_is_wide = true;
+  m->address = &operands[1];
+  if (source->count == 3) m->value = &operands[2];
+  return source->count >= (tx ? 3u : 2u) && source->count <= 3;
+}
+
+// p, [addr], state or parity{, time}
+static bool read_wait(const kilni_soft_source_t* source, mbarrier_t* m) {
+  bool parity = has(source, KILNI_PTX_MOD_PARITY);
+  bool tries = has(source, KILNI_PTX_MOD_TRY_WAIT);
+  m->flags |=
+      parity ? KILNI_SOFT_MBARRIER_TEST_PARITY : KILNI_SOFT_MBARRIER_TEST;
+  if (tries) m->flags |= KILNI_SOFT_MBARRIER_TRY;
+  m->result = &source->operands[0];
+  m->result_is_pred = true;
+  m->address = &source->operands[1];
+  m->value = &source->operands[2];
+  m->value_is_wide = !parity;
+  return source->count >= 3 && source->count <= (tries ? 4u : 3u);
+}
+
+static bool read_mbarrier(const kilni_soft_source_t* source, mbarrier_t* m) {
+  const kilni_ptx_operand_t* operands = source->operands;
+  if (has(source, KILNI_PTX_MOD_ARRIVE)) {
+    m->flags = KILNI_SOFT_MBARRIER_ARRIVE;
+    return read_arrive(source, m);
+  }
+  if (has(source, KILNI_PTX_MOD_ARRIVE_DROP)) {
+    m->flags = KILNI_SOFT_MBARRIER_ARRIVE_DROP;
+    return read_arrive(source, m);
+  }
+  if (has(source, KILNI_PTX_MOD_TEST_WAIT) ||
+      has(source, KILNI_PTX_MOD_TRY_WAIT)) {
+    return read_wait(source, m);
+  }
+  if (has(source, KILNI_PTX_MOD_PENDING_COUNT)) {
+    m->flags = KILNI_SOFT_MBARRIER_PENDING;
+    m->result = &operands[0];
+    m->value = &operands[1];
+    m->value_is_wide = true;
+    return source->count == 2;
+  }
+  m->address = &operands[0];
+  if (has(source, KILNI_PTX_MOD_INVAL)) {
+    m->flags = KILNI_SOFT_MBARRIER_INVAL;
+    return source->count == 1;
+  }
+  m->value = &operands[1];
+  if (source->count != 2) return false;
+  if (has(source, KILNI_PTX_MOD_INIT)) {
+    m->flags = KILNI_SOFT_MBARRIER_INIT;
+  } else if (has(source, KILNI_PTX_MOD_EXPECT_TX)) {
+    m->flags = KILNI_SOFT_MBARRIER_EXPECT_TX;
+  } else if (has(source, KILNI_PTX_MOD_COMPLETE_TX)) {
+    m->flags = KILNI_SOFT_MBARRIER_COMPLETE_TX;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static void nothing(kilni_soft_lower_t* lower) {
+  kilni_soft_low(lower, 0)->kind = KILNI_SOFT_LOW_NOTHING;
+}
+
+void kilni_soft_decode_async(kilni_soft_lower_t* lower,
+                             const kilni_soft_source_t* source) {
+  mbarrier_t m = {0};
+  if (source->ins->opcode == KILNI_PTX_OP_MBARRIER) {
+    if (read_mbarrier(source, &m)) {
+      emit_mbarrier(lower, source, &m);
+    } else {
+      refuse_form(lower, source);
+    }
+    return;
+  }
+  bool bulk = has(source, KILNI_PTX_MOD_BULK) ||
+              has(source, KILNI_PTX_MOD_TENSOR) ||
+              !has(source, KILNI_PTX_MOD_ASYNC);
+  if (bulk) {
+    refuse_form(lower, source);
+  } else if (has(source, KILNI_PTX_MOD_COMMIT_GROUP) ||
+             has(source, KILNI_PTX_MOD_WAIT_GROUP) ||
+             has(source, KILNI_PTX_MOD_WAIT_ALL)) {
+    nothing(lower);
+  } else if (!has(source, KILNI_PTX_MOD_MBARRIER)) {
+    decode_copy(lower, source);
+  } else if (source->count != 1) {
+    refuse_form(lower, source);
+  } else if (!has(source, KILNI_PTX_MOD_NOINC)) {
+    nothing(lower);  // counted up when it is issued, and down at once
+  } else {
+    m.flags = KILNI_SOFT_MBARRIER_COPIES;
+    m.address = &source->operands[0];
+    emit_mbarrier(lower, source, &m);
+  }
+}

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: f16, bf16, tf32 and fp8: arithmetic and conversions. Compiled once for
+// each lane set.
+//
+// Everything is computed in f64, where sums that are not exact are rounded to
+// odd, and then rounded once to its format: f64 has more than twice the digits
+// of any of them. A NaN that comes out is the format's canonical one.
+#include "soft/code/soft_half.h"
+#include "soft/lanes/soft_lanes_exp.h"
+
+// A small format. one-thread
+typedef struct format_t {
+  uint64_t digits;    // of the fraction
+  int64_t least;      // exponent of the least normal number
+  uint64_t greatest;  // the greatest finite number
+  uint64_t infinity;
+  uint64_t nan;
+  uint64_t sign;  // the bit of the sign
+} format_t;
+
+static const format_t formats[] = {
+    [KILNI_SOFT_HALF_F16] = {10, -14, 0x7bff, 0x7c00, 0x7fff, 15},
+    [KILNI_SOFT_HALF_BF16] = {7, -126, 0x7f7f, 0x7f80, 0x7fff, 15},
+    [KILNI_SOFT_HALF_TF32] = {10, -126, 0x3fbff, 0x3fc00, 0x3ffff, 18},
+    [KILNI_SOFT_HALF_E4M3] = {3, -6, 0x7e, 0x7e, 0x7f, 7},
+    [KILNI_SOFT_HALF_E5M2] = {2, -14, 0x7b, 0x7c, 0x7f, 7},
+};
+
+#define DOUBLES(name) double name[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
+#define FLOATS(name)  float name[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
+#define WORDS(name)   uint32_t name[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
+
+// ---- To wider floats, exactly ----
+
+// A NaN keeps its sign, for .xorsign.
+KILNI_LANES_INLINE float with_sign(float magnitude, uint32_t sign_up) {
+  return float32(bits32(canonical32(magnitude)) | (sign_up & 0x80000000u));
+}
+
+KILNI_LANES_INLINE float widen_f16(uint32_t x) {
+  uint32_t body = x & 0x7fffu;
+  float r = float32(body << 13) * 0x1p112f;
+  r = body >= 0x7c00u ? INFINITY : r;
+  return with_sign(body > 0x7c00u ? NAN : r, x << 16);
+}
+
+KILNI_LANES_INLINE float widen_e4m3(uint32_t x) {
+  uint32_t body = x & 0x7fu;
+  float r = float32(body << 20) * 0x1p120f;
+  return with_sign(body == 0x7fu ? NAN : r, x << 24);
+}
+
+// Lane `i` of the slot `word`, the bits from `shift` upward.
+static void widen_all(const uint32_t* from, uint32_t shift, uint32_t format,
+                      float* to) {
+  switch (format) {
+    case KILNI_SOFT_HALF_F16:
+      KILNI_LANES_EACH(i) {
+        to[i] = widen_f16(from[i] >> shift);
+      }
+      return;
+    case KILNI_SOFT_HALF_BF16:
+      KILNI_LANES_EACH(i) {
+        to[i] = float32((from[i] >> shift) << 16);
+      }
+      return;
+    case KILNI_SOFT_HALF_E4M3:
+      KILNI_LANES_EACH(i) {
+        to[i] = widen_e4m3(from[i] >> shift);
+      }
+      return;
+    default:  // e5m2: the upper half of an f16
+      KILNI_LANES_EACH(i) {
+        to[i] = widen_f16((from[i] >> shift & 0xffu) << 8);
+      }
+  }
+}
+
+// ---- To a small format, with one rounding ----
+
+// What rounds upward: to the nearest, away from zero where the sign says so.
+// one-thread
+typedef struct rounding_t {
+  uint64_t nearest;  // all ones or nothing, as the others
+  uint64_t even;     // ties
+  uint64_t up;       // numbers above zero
+  uint64_t down;     // and below
+} rounding_t;
+
+static rounding_t rounding_of(uint32_t how) {
+  rounding_t r = {0, 0, 0, 0};
+  if (how == KILNI_SOFT_HALF_RN || how == KILNI_SOFT_HALF_RNA)
+    r.nearest = ~0ull;
+  if (how == KILNI_SOFT_HALF_RN) r.even = 1;
+  if (how == KILNI_SOFT_HALF_RP) r.up = ~0ull;
+  if (how == KILNI_SOFT_HALF_RM) r.down = ~0ull;
+  return r;
+}
+
+KILNI_LANES_INLINE uint32_t narrow(double x, const format_t* format,
+                                   const rounding_t* rounding, uint64_t over,
+                                   uint64_t infinity) {
+  uint64_t u = bits64(x);
+  uint64_t negative = 0 - (u >> 63);
+  uint64_t biased = u >> 52 & 0x7ffu;
+  uint64_t usual = biased != 0;
+  uint64_t whole = (u & 0xfffffffffffffull) | usual << 52;
+  int64_t e = (int64_t)biased - 1023;
+  int64_t low = e < format->least ? format->least : e;
+  uint64_t shift = 52 - format->digits + (uint64_t)(low - e);
+  shift = shift > 62 ? 62 : shift;
+  uint64_t kept = whole >> shift;
+  uint64_t rest = whole & ((1ull << shift) - 1);
+  uint64_t half = 1ull << (shift - 1);
+  uint64_t tie = rest == half;
+  uint64_t nearest = (uint64_t)(rest > half) | (tie & (kept | ~rounding->even));
+  uint64_t some = rest != 0;
+  uint64_t away = (negative & rounding->down) | (~negative & rounding->up);
+  uint64_t more = (nearest & rounding->nearest & 1) | (some & away & 1);
+  uint64_t r =
+      ((uint64_t)(low - format->least) << format->digits) + kept + more;
+  // Too large a number goes to `over`, or, rounded away from zero, on.
+  uint64_t large = away & 1 ? format->infinity : over;
+  r = r > format->greatest ? large : r;
+  r = biased == 0x7ffu ? infinity : r;
+  r |= (u >> 63) << format->sign;
+  return (uint32_t)(x == x ? r : format->nan);
+}
+
+static void narrow_all(const double* from, uint32_t flags, uint32_t* to) {
+  const format_t format = formats[flags & KILNI_SOFT_HALF_FORMAT];
+  uint32_t how = KILNI_SOFT_HALF_ROUNDING(flags);
+  const rounding_t rounding = rounding_of(how);
+  bool finite = flags & KILNI_SOFT_HALF_SATFINITE;
+  uint64_t infinity = finite ? format.greatest : format.infinity;
+  format_t used = format;
+  if (finite) used.infinity = format.greatest;
+  uint64_t over = rounding.nearest ? infinity : format.greatest;
+  KILNI_LANES_EACH(i) {
+    to[i] = narrow(from[i], &used, &rounding, over, infinity);
+  }
+}
+
+// The flags that change the number before it is rounded.
+static void adjust(double* x, uint32_t flags) {
+  if (flags & KILNI_SOFT_HALF_SAT) {
+    KILNI_LANES_EACH(i) {
+      x[i] = saturate64(x[i]);
+    }
+  }
+  if (flags & KILNI_SOFT_HALF_RELU) {
+    KILNI_LANES_EACH(i) {
+      x[i] = x[i] > 0.0 || x[i] != x[i] ? x[i] : 0.0;
+    }
+  }
+}
+
+// tf32 rounded away keeps what is no number but its low bits.
+static void away_tf32(const float* from, uint32_t flags, uint32_t* to) {
+  KILNI_LANES_EACH(i) {
+    uint32_t u = bits32(from[i]);
+    uint32_t body = u & 0x7fffffffu;
+    uint32_t r = body < 0x7f800000u ? u + 0x1000u : u;
+    to[i] = r & 0xffffe000u;
+  }
+  if (!(flags & KILNI_SOFT_HALF_SATFINITE)) return;
+  KILNI_LANES_EACH(i) {
+    uint32_t body = to[i] & 0x7fffffffu;
+    uint32_t greatest = 0x7f7fe000u | (to[i] & 0x80000000u);
+    uint32_t r = body == 0x7f800000u ? greatest : to[i];
+    to[i] = from[i] == from[i] ? r : 0x7fffffffu;
+  }
+}
+
+static void place_tf32(uint32_t* r) {
+  KILNI_LANES_EACH(i) {
+    r[i] = r[i] == 0x3ffffu ? 0x7fffffffu : r[i] << 13;
+  }
+}
+
+// A slot of f32 lanes in the format.
+static void narrow_f32(const float* from, uint32_t flags, uint32_t* to) {
+  if ((flags & KILNI_SOFT_HALF_FORMAT) == KILNI_SOFT_HALF_TF32 &&
+      KILNI_SOFT_HALF_ROUNDING(flags) == KILNI_SOFT_HALF_RNA) {
+    away_tf32(from, flags, to);
+    return;
+  }
+  DOUBLES(x);
+  bool ftz = flags & KILNI_SOFT_HALF_FTZ;
+  KILNI_LANES_EACH(i) {
+    x[i] = (double)(ftz ? flush32(from[i]) : from[i]);
+  }
+  adjust(x, flags);
+  narrow_all(x, flags, to);
+  if ((flags & KILNI_SOFT_HALF_FORMAT) == KILNI_SOFT_HALF_TF32) place_tf32(to);
+}
+
+#define STORE32(r)                                             \
+  kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), (r), \
+                      kilni_soft_exec(warp, instr))
+
+// `d`, the number; `a`, f32; `b`, f32 that becomes the lower half, where `aux`
+// says so.
+KILNI_SOFT_HANDLER(half_narrow_f32) {
+  WORDS(r);
+  uint32_t flags = instr->aux;
+  narrow_f32(KILNI_LANES_AT(const float, instr->a), flags, r);
+  if (flags & KILNI_SOFT_HALF_PAIR) {
+    WORDS(low);
+    uint32_t bits = (uint32_t)formats[flags & KILNI_SOFT_HALF_FORMAT].sign + 1;
+    narrow_f32(KILNI_LANES_AT(const float, instr->b), flags, low);
+    KILNI_LANES_EACH(i) {
+      r[i] = r[i] << bits | low[i];
+    }
+  }
+  STORE32(r);
+  return instr + 1;
+}
+
+// `a`: f64.
+KILNI_SOFT_HANDLER(half_narrow_f64) {
+  const double* a = KILNI_LANES_AT(const double, instr->a);
+  DOUBLES(x);
+  WORDS(r);
+  KILNI_LANES_EACH(i) {
+    x[i] = a[i];
+  }
+  adjust(x, instr->aux);
+  narrow_all(x, instr->aux, r);
+  STORE32(r);
+  return instr + 1;
+}
+
+// `d`, f32; `a`, a number that starts at a bit that `aux` says.
+KILNI_SOFT_HANDLER(half_widen) {
+  FLOATS(r);
+  uint32_t flags = instr->aux;
+  widen_all(KILNI_LANES_AT(const uint32_t, instr->a),
+            KILNI_SOFT_HALF_SHIFT(flags), flags & KILNI_SOFT_HALF_FORMAT, r);
+  if (!(flags & KILNI_SOFT_HALF_KEEP)) {
+    KILNI_LANES_EACH(i) {
+      r[i] = canonical32(r[i]);
+    }
+  }
+  if (flags & KILNI_SOFT_HALF_FTZ) {
+    // What is subnormal in the small format.
+    float least = (flags & KILNI_SOFT_HALF_FORMAT) == KILNI_SOFT_HALF_F16
+                      ? 0x1p-14f
+                      : 0x1p-126f;
+    KILNI_LANES_EACH(i) {
+      float zero = float32(bits32(r[i]) & 0x80000000u);
+      r[i] = fabsf(r[i]) < least ? zero : r[i];
+    }
+  }
+  STORE32(r);
+  return instr + 1;
+}
+
+// 64-bit integers as f64, rounded to odd in the last of twelve bits: what is
+// then rounded to a small format is rounded once. `aux`: 1 for signed ones.
+KILNI_SOFT_HANDLER(half_from_int) {
+  const uint64_t* a = KILNI_LANES_AT(const uint64_t, instr->a);
+  DOUBLES(r);
+  uint64_t is_signed = 0 - (uint64_t)(instr->aux & 1u);
+  KILNI_LANES_EACH(i) {
+    uint64_t negative = (0 - (a[i] >> 63)) & is_signed;
+    uint64_t x = (a[i] ^ negative) - negative;
+    uint64_t lost = (x & 0x7ffu) != 0 && x >> 53 != 0;
+    x = x >> 53 ? (x & ~(uint64_t)0x7ff) | lost << 11 : x;
+    double y = (double)(x >> 32) * 0x1p32 + (double)(uint32_t)x;
+    r[i] = negative ? -y : y;
+  }
+  kilni_lanes_store64(KILNI_LANES_AT(double, instr->d), r,
+                      kilni_soft_exec(warp, instr));
+  return instr + 1;
+}
+
+// ---- Arithmetic ----
+
+// p + c, rounded to odd.
+KILNI_LANES_INLINE double odd_sum(double p, double c) {
+  double s = p + c;
+  double back = s - p;
+  double error = (p - (s - back)) + (c - back);
+  uint64_t u = bits64(s);
+  uint64_t away = 1u - ((bits64(error) ^ u) >> 63 << 1);
+  uint64_t odd = u + (away & ((u & 1u) - 1u));
+  return error > 0.0 || error < 0.0 ? float64(odd) : s;
+}
+
+// The number where one is a NaN; -0 below +0.
+KILNI_LANES_INLINE double lesser(double a, double b) {
+  double tie = float64(bits64(a) | bits64(b));
+  double r = a < b ? a : b;
+  r = a == b ? tie : r;
+  r = a == a ? r : b;
+  return b == b ? r : a;
+}
+KILNI_LANES_INLINE double greater(double a, double b) {
+  double tie = float64(bits64(a) & bits64(b));
+  double r = a > b ? a : b;
+  r = a == b ? tie : r;
+  r = a == a ? r : b;
+  return b == b ? r : a;
+}
+
+static void extreme(double* r, const double* a, const double* b,
+                    uint32_t flags) {
+  bool least = KILNI_SOFT_HALF_ACTION(flags) == KILNI_SOFT_HALF_MIN;
+  bool xorsign = flags & KILNI_SOFT_HALF_XORSIGN;
+  bool nan = flags & KILNI_SOFT_HALF_NAN;
+  KILNI_LANES_EACH(i) {
+    double x = xorsign ? fabs(a[i]) : a[i];
+    double y = xorsign ? fabs(b[i]) : b[i];
+    double z = least ? lesser(x, y) : greater(x, y);
+    uint64_t sign = (bits64(a[i]) ^ bits64(b[i])) & 0x8000000000000000ull;
+    z = xorsign ? float64(bits64(z) | sign) : z;
+    r[i] = nan && (x != x || y != y) ? (double)NAN : z;
+  }
+}
+
+static void approximate(double* r, const double* a, uint32_t flags) {
+  bool power = KILNI_SOFT_HALF_ACTION(flags) == KILNI_SOFT_HALF_EX2;
+  KILNI_LANES_EACH(i) {
+    double x = a[i] == a[i] ? a[i] : 0.0;
+    double y = x < -300.0 ? -300.0 : x;
+    y = y > 300.0 ? 300.0 : y;
+    double p = exp2_f64(y);
+    double t = tanh_f64(fabs(x));
+    t = float64(bits64(t) | (bits64(x) & 0x8000000000000000ull));
+    r[i] = a[i] == a[i] ? (power ? p : t) : a[i];
+  }
+}
+
+static void compute(double* r, const double* a, const double* b,
+                    const double* c, uint32_t flags) {
+  switch (KILNI_SOFT_HALF_ACTION(flags)) {
+    case KILNI_SOFT_HALF_ADD:
+      KILNI_LANES_EACH(i) {
+        r[i] = odd_sum(a[i], b[i]);
+      }
+      return;
+    case KILNI_SOFT_HALF_SUB:
+      KILNI_LANES_EACH(i) {
+        r[i] = odd_sum(a[i], -b[i]);
+      }
+      return;
+    case KILNI_SOFT_HALF_MUL:
+      KILNI_LANES_EACH(i) {
+        r[i] = a[i] * b[i];
+      }
+      return;
+    case KILNI_SOFT_HALF_FMA:
+      KILNI_LANES_EACH(i) {
+        r[i] = odd_sum(a[i] * b[i], c[i]);
+      }
+      return;
+    case KILNI_SOFT_HALF_NEG:
+      KILNI_LANES_EACH(i) {
+        r[i] = -a[i];
+      }
+      return;
+    case KILNI_SOFT_HALF_ABS:
+      KILNI_LANES_EACH(i) {
+        r[i] = fabs(a[i]);
+      }
+      return;
+    case KILNI_SOFT_HALF_MIN:
+    case KILNI_SOFT_HALF_MAX:
+      extreme(r, a, b, flags);
+      return;
+    default:
+      approximate(r, a, flags);
+  }
+}
+
+// A source's lanes from bit `shift` upward.
+static void load(kilni_soft_warp_t* warp, uint32_t word, uint32_t shift,
+                 uint32_t flags, double* out) {
+  FLOATS(x);
+  uint32_t format = flags & KILNI_SOFT_HALF_FORMAT;
+  widen_all(KILNI_LANES_AT(const uint32_t, word), shift, format, x);
+  bool ftz = flags & KILNI_SOFT_HALF_FTZ;
+  float least = format == KILNI_SOFT_HALF_F16 ? 0x1p-14f : 0x1p-126f;
+  KILNI_LANES_EACH(i) {
+    float zero = float32(bits32(x[i]) & 0x80000000u);
+    out[i] = (double)(ftz && fabsf(x[i]) < least ? zero : x[i]);
+  }
+}
+
+static void flush_small(uint32_t* r, uint32_t format) {
+  uint32_t exponent = format == KILNI_SOFT_HALF_F16 ? 0x7c00u : 0x7f80u;
+  KILNI_LANES_EACH(i) {
+    r[i] = r[i] & exponent ? r[i] : r[i] & 0x8000u;
+  }
+}
+
+// One half of each lane.
+static void one_half(kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr,
+                     uint32_t shift, uint32_t* out) {
+  uint32_t flags = instr->aux;
+  DOUBLES(a);
+  DOUBLES(b);
+  DOUBLES(c);
+  DOUBLES(r);
+  load(warp, instr->a, shift, flags, a);
+  load(warp, instr->b, shift, flags, b);
+  load(warp, instr->c, shift, flags, c);
+  compute(r, a, b, c, flags);
+  adjust(r, flags);
+  narrow_all(r, flags & KILNI_SOFT_HALF_FORMAT, out);
+  if (flags & KILNI_SOFT_HALF_FTZ) {
+    flush_small(out, flags & KILNI_SOFT_HALF_FORMAT);
+  }
+}
+
+// `d`; `a`, `b`, `c`, those that there are not being `a`; `aux`.
+KILNI_SOFT_HANDLER(half_math) {
+  WORDS(r);
+  one_half(warp, instr, 0, r);
+  if (instr->aux & KILNI_SOFT_HALF_PAIR) {
+    WORDS(high);
+    one_half(warp, instr, 16, high);
+    KILNI_LANES_EACH(i) {
+      r[i] |= high[i] << 16;
+    }
+  }
+  STORE32(r);
+  return instr + 1;
+}
+
+// ---- Pairs of 16-bit integers ----
+
+KILNI_LANES_INLINE int32_t pick(uint32_t action, int32_t a, int32_t b) {
+  if (action == KILNI_SOFT_HALF_ADD) return a + b;
+  if (action == KILNI_SOFT_HALF_MIN) return a < b ? a : b;
+  return a > b ? a : b;
+}
+
+// `aux`: the action; SIGNED, RELU.
+KILNI_SOFT_HANDLER(half_int) {
+  const uint32_t* a = KILNI_LANES_AT(const uint32_t, instr->a);
+  const uint32_t* b = KILNI_LANES_AT(const uint32_t, instr->b);
+  WORDS(r);
+  uint32_t action = KILNI_SOFT_HALF_ACTION(instr->aux);
+  uint32_t sign = instr->aux & KILNI_SOFT_HALF_SIGNED ? 0x8000u : 0;
+  bool relu = instr->aux & KILNI_SOFT_HALF_RELU;
+  KILNI_LANES_EACH(i) {
+    uint32_t out = 0;
+    for (uint32_t shift = 0; shift < 32; shift += 16) {
+      uint32_t x = a[i] >> shift & 0xffffu;
+      uint32_t y = b[i] >> shift & 0xffffu;
+      int32_t z = pick(action, (int32_t)(x ^ sign) - (int32_t)sign,
+                       (int32_t)(y ^ sign) - (int32_t)sign);
+      z = relu && z < 0 ? 0 : z;
+      out |= ((uint32_t)z & 0xffffu) << shift;
+    }
+    r[i] = out;
+  }
+  STORE32(r);
+  return instr + 1;
+}
