@@ -350,6 +350,18 @@ static bool callee_formals(kilni_soft_lower_t* lower,
   return true;
 }
 
+// Whether `f` is the device's function of that name, with one 64-bit parameter
+// and `returns` such results.
+static bool is_heap(const kilni_soft_lower_t* lower,
+                    const kilni_ptx_function_t* f, const char* name,
+                    uint32_t returns) {
+  const kilni_ptx_variable_t* variables = lower->module->variables;
+  return !f->is_defined && strcmp(f->name, name) == 0 &&
+         f->return_count == returns && f->parameter_count == 1 &&
+         variables[f->first_parameter].size_bytes == 8 &&
+         (returns == 0 || variables[f->first_return].size_bytes == 8);
+}
+
 // The operation of a call; KILNI_SOFT_NONE after refusing it.
 static uint32_t call_op(kilni_soft_lower_t* lower,
                         const kilni_ptx_operand_t* callee) {
@@ -364,12 +376,8 @@ static uint32_t call_op(kilni_soft_lower_t* lower,
   if (!f->is_defined && strcmp(f->name, "__assertfail") == 0) {
     return KILNI_SOFT_OP_assertfail;
   }
-  if (!f->is_defined && strcmp(f->name, "malloc") == 0) {
-    return KILNI_SOFT_OP_malloc;
-  }
-  if (!f->is_defined && strcmp(f->name, "free") == 0) {
-    return KILNI_SOFT_OP_free;
-  }
+  if (is_heap(lower, f, "malloc", 1)) return KILNI_SOFT_OP_malloc;
+  if (is_heap(lower, f, "free", 0)) return KILNI_SOFT_OP_free;
   kilni_soft_refuse(lower, "a call of \"%s\", which the device does not have",
                     f->name);
   return KILNI_SOFT_NONE;

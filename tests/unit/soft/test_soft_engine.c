@@ -111,6 +111,7 @@ static void test_meeting(void** state) {
   (void)state;
   uint32_t out[64];
   SOFT_KIT_EVERY_WAY(&kit) {
+    if (way_.seed) continue;  // where lanes meet is open then
     run_words(meeting_ptx, 2, 32, out, 64);
     for (uint32_t i = 0; i < 64; i++) {
       assert_int_equal(out[i], 3200 + (i & 3) + 1);
@@ -131,6 +132,7 @@ static void test_exit_above(void** state) {
   (void)state;
   uint32_t out[32];
   SOFT_KIT_EVERY_WAY(&kit) {
+    if (way_.seed) continue;
     run_words(exit_above_ptx, 1, 32, out, 32);
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], 3200 + i);
   }
