@@ -20,6 +20,7 @@ typedef struct soft_kit_t {
   kilni_soft_code_t* code;
   uint32_t workers;
   uint32_t stack_bytes;
+  uint32_t cooperative;  // launches are, where not 0
   uint64_t seed;
   uint64_t cancel_after_ns;  // 0: never
   // Of the last launch:

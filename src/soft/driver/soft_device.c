@@ -63,7 +63,7 @@ static const unsigned char kUuid[16] = {0x6b, 0x69, 0x6c, 0x6e, 0x73, 0x6f,
   X(MEM_SYNC_DOMAIN_COUNT, 1)                      \
   X(UNIFIED_FUNCTION_POINTERS, 1)                  \
   X(NUMA_ID, -1)                                   \
-  X(COOPERATIVE_LAUNCH, 1)                                                   \
+  X(COOPERATIVE_LAUNCH, 1)                         \
   X(HOST_NUMA_ID, -1)
 
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,

@@ -105,5 +105,6 @@ const kilni_soft_instr_t* kilni_soft_scatter(
     if ((left & ~same) >> lane & 1u) add_group(run, targets[lane], 1u << lane);
   }
   if (--run->warp.budget <= 0) return kilni_soft_expire(run, first);
+  run->shuffled = run->worker->random != 0;
   return kilni_soft_park(run, first, KILNI_SOFT_READY, 0);
 }

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: atomics of every type, width, order and scope; ordered loads and stores
+// of vectors; accesses of 16 bytes.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+// After the above, which it needs.
+#include <cmocka.h>
+
+#include "soft_kit.h"
+
+static soft_kit_t kit;
+static uint32_t out[4096];
+
+static void must_run(const char* ptx, uint32_t grid, uint32_t block) {
+  soft_kit_must_words(&kit, ptx, grid, block, out, 4096);
+}
+
+#define HEAD90 ".version 8.6\n.target sm_90\n.address_size 64\n"
+
+// 96 threads of 3 blocks add to one cell each: exact in every format.
+static const char halves_ptx[] =
+    HEAD90 ".shared .align 4 .b32 box[2];\n" SOFT_KIT_KERNEL(
+        "mov.b16 %rs1, 0x3c00;\nmov.b16 %rs2, 0x3f80;\n"
+        "mov.b32 %r10, 0x40003c00;\nmov.b32 %r11, 0x40003f80;\n"
+        "atom.global.add.noftz.f16 %rs3, [%rd3], %rs1;\n"
+        "atom.add.noftz.bf16 %rs4, [%rd3+4], %rs2;\n"
+        "red.relaxed.gpu.global.add.noftz.f16x2 [%rd3+8], %r10;\n"
+        "atom.acq_rel.sys.global.add.noftz.bf16x2 %r12, [%rd3+12], %r11;\n"
+        "setp.eq.u32 %p1, %r4, 0;\nmov.b32 %r13, box;\n"
+        "@%p1 st.shared.u32 [%r13], 0;\nbar.sync 0;\n"
+        "atom.shared.add.noftz.f16x2 %r14, [%r13], %r10;\nbar.sync 0;\n"
+        "ld.shared.u32 %r15, [%r13];\n"
+        "@%p1 st.global.u32 [%rd1+64], %r15;\nret;\n");
+
+static void test_halves(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    must_run(halves_ptx, 3, 32);
+    assert_int_equal(out[0], 0x5600);      // 96
+    assert_int_equal(out[1], 0x42c0);      // 96
+    assert_int_equal(out[2], 0x5a005600);  // 192, 96
+    assert_int_equal(out[3], 0x434042c0);  // 192, 96
+    for (int b = 0; b < 3; b++) {
+      assert_int_equal(out[16 + 32 * b], 0x54005000);  // 64, 32
+    }
+  }
+}
+
+// What an atomic leaves is what the instruction of registers gives, for seeded
+// bits: `$` is the type, `#` the action.
+static const char same_ptx[] = HEAD90 SOFT_KIT_KERNEL(
+    "mul.lo.u32 %r5, %r1, 0x9e3779b1;\nshr.u32 %r6, %r5, 15;\n"
+    "xor.b32 %r5, %r5, %r6;\nmul.lo.u32 %r5, %r5, 0x85ebca77;\n"
+    "shr.u32 %r6, %r5, 13;\nxor.b32 %r5, %r5, %r6;\n"
+    "mul.lo.u32 %r6, %r5, 0xc2b2ae3d;\nshr.u32 %r7, %r6, 16;\n"
+    "xor.b32 %r6, %r6, %r7;\n"
+    "and.b32 %r20, %r1, 3;\nsetp.eq.u32 %p1, %r20, 0;\n"
+    "@%p1 and.b32 %r5, %r5, 0x83ff83ff;\n"
+    "setp.eq.u32 %p1, %r20, 1;\n@%p1 or.b32 %r6, %r6, 0x7c007f80;\n"
+    "mul.wide.u32 %rd5, %r1, 16;\nadd.s64 %rd6, %rd3, %rd5;\n"
+    "mov.b32 %r8, %r6;\n"
+    "st.global.v4.u32 [%rd6], {%r5, %r6, %r5, %r6};\n"
+    "atom.global.#.noftz.v4.$ {%r10, %r11, %r12, %r13}, [%rd6], "
+    "{%r6, %r5, %r6, %r5};\n"
+    "#.$ %r14, %r5, %r6;\n#.$ %r15, %r6, %r5;\n"
+    "ld.global.v4.u32 {%r16, %r17, %r18, %r19}, [%rd6];\n"
+    "setp.eq.u32 %p2, %r14, %r16;\nsetp.eq.and.u32 %p2, %r15, %r17, "
+    "%p2;\nsetp.eq.and.u32 %p2, %r14, %r18, %p2;\n"
+    "setp.eq.and.u32 %p2, %r10, %r5, %p2;\n"
+    "setp.eq.and.u32 %p2, %r13, %r8, %p2;\n"
+    "selp.u32 %r9, 1, 0, %p2;\n"
+    "bar.sync 0;\nst.global.u32 [%rd6], %r9;\nret;\n");
+
+static void fill(char* to, const char* from, const char* action,
+                 const char* type) {
+  for (; *from; from++) {
+    const char* text = *from == '#' ? action : *from == '$' ? type : NULL;
+    if (text) {
+      to += strlen(strcpy(to, text));
+    } else {
+      *to++ = *from;
+    }
+  }
+  *to = 0;
+}
+
+static void test_same_as_registers(void** state) {
+  (void)state;
+  static const char* const types[] = {"f16x2", "bf16x2"};
+  static const char* const actions[] = {"add", "min", "max"};
+  char ptx[4096];
+  SOFT_KIT_EVERY_WAY(&kit) {
+    for (int t = 0; t < 2; t++) {
+      for (int a = 0; a < 3; a++) {
+        fill(ptx, same_ptx, actions[a], types[t]);
+        must_run(ptx, 4, 256);
+        for (int i = 0; i < 1024; i++) assert_int_equal(out[4 * i], 1);
+      }
+    }
+  }
+}
+
+// Vectors of f32, and their old values; the lanes of one warp one by one.
+static const char vectors_ptx[] = HEAD90 SOFT_KIT_KERNEL(
+    "mov.f32 %f1, 0f3f800000;\nmov.f32 %f2, 0f40000000;\n"
+    "mov.f32 %f3, 0f40400000;\nmov.f32 %f4, 0f40800000;\n"
+    "atom.global.add.v4.f32 {%f4, %f3, %f2, %f1}, [%rd3], "
+    "{%f1, %f2, %f3, %f4};\n"
+    "red.global.add.v2.f32 [%rd3+16], {%f4, %f1};\n"
+    "setp.eq.u32 %p1, %r1, 0;\n@!%p1 ret;\n"
+    "mov.f32 %f5, 0f3f800000;\n"
+    "atom.add.v2.f32 {%f6, _}, [%rd3+32], {%f5, %f5};\n"
+    "atom.global.add.v2.f32 {%f7, %f8}, [%rd3+32], {%f5, %f5};\n"
+    "st.global.v2.f32 [%rd3+40], {%f7, %f8};\nret;\n");
+
+static void test_vectors(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    must_run(vectors_ptx, 1, 8);
+    static const float sums[4] = {8, 16, 24, 32};
+    float f[4096];
+    memcpy(f, out, sizeof(f));
+    for (int i = 0; i < 4; i++) assert_true(f[i] == sums[i]);
+    // The old values were 0..7 of the first and 0, 4, .. 28 of the last.
+    assert_true(f[4] == 28.0f && f[5] == 112.0f);
+    assert_true(f[8] == 2.0f && f[9] == 2.0f);
+    assert_true(f[10] == 1.0f && f[11] == 1.0f);
+  }
+}
+
+// Every order and scope is taken, and adds.
+static void test_orders(void** state) {
+  (void)state;
+  static const char* const orders[] = {"", ".relaxed", ".acquire", ".release",
+                                       ".acq_rel"};
+  static const char* const scopes[] = {"", ".cta", ".cluster", ".gpu", ".sys"};
+  static const char* const spaces[] = {"", ".global"};
+  static char ptx[32768];
+  size_t at = 0;
+  unsigned count = 0;
+  at += (size_t)snprintf(ptx, sizeof(ptx), "%s",
+                         HEAD90
+                         ".visible .entry k(.param .u64 out)\n{\n"
+                         ".reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"
+                         "ld.param.u64 %rd1, [out];\n");
+  for (int o = 0; o < 5; o++) {
+    for (int s = 0; s < 5; s++) {
+      for (int p = 0; p < 2; p++) {
+        at += (size_t)snprintf(ptx + at, sizeof(ptx) - at,
+                               "atom%s%s%s.add.u32 %%r1, [%%rd1], 1;\n"
+                               "atom%s%s%s.inc.u32 %%r1, [%%rd1], 100000;\n",
+                               orders[o], scopes[s], spaces[p], orders[o],
+                               scopes[s], spaces[p]);
+        count += 2;
+        if (o > 1) continue;
+        at += (size_t)snprintf(ptx + at, sizeof(ptx) - at,
+                               "red%s%s%s.add.u32 [%%rd1], 1;\n", orders[o],
+                               scopes[s], spaces[p]);
+        count++;
+      }
+    }
+  }
+  snprintf(ptx + at, sizeof(ptx) - at, "ret;\n}\n");
+  SOFT_KIT_EVERY_WAY(&kit) {
+    must_run(ptx, 2, 64);
+    assert_int_equal(out[0], 128 * count);
+  }
+}
+
+// A number of 128 bits that all threads count up, by compare and swap: the
+// lower half by 1, the upper by 2.
+static const char wide_ptx[] = HEAD90 SOFT_KIT_KERNEL(
+    ".reg .b128 %q<4>;\n.reg .b64 %lo, %hi, %a, %b;\n"
+    "ld.relaxed.gpu.global.u64 %lo, [%rd3];\n"
+    "ld.relaxed.gpu.global.u64 %hi, [%rd3+8];\n"
+    "TRY:\nadd.u64 %a, %lo, 1;\nadd.u64 %b, %hi, 2;\n"
+    "mov.b128 %q1, {%lo, %hi};\nmov.b128 %q2, {%a, %b};\n"
+    "atom.global.cas.b128 %q3, [%rd3], %q1, %q2;\n"
+    "mov.b128 {%a, %b}, %q3;\n"
+    "setp.ne.u64 %p1, %a, %lo;\nsetp.ne.u64 %p2, %b, %hi;\n"
+    "mov.u64 %lo, %a;\nmov.u64 %hi, %b;\nor.pred %p1, %p1, %p2;\n"
+    "@%p1 bra TRY;\n"
+    "setp.eq.u32 %p3, %r1, 0;\n@!%p3 ret;\n"
+    "mov.u64 %a, 0x1111111122222222;\nmov.u64 %b, 0x3333333344444444;\n"
+    "mov.b128 %q1, {%a, %b};\n"
+    "atom.exch.b128 %q2, [%rd3+32], %q1;\n"
+    "st.global.b128 [%rd3+48], %q2;\nld.global.b128 %q3, [%rd3+32];\n"
+    "st.global.b128 [%rd3+64], %q3;\nret;\n");
+
+static void test_128(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    must_run(wide_ptx, 5, 96);
+    assert_int_equal(out[0], 480);
+    assert_int_equal(out[2], 960);
+    for (int i = 12; i < 16; i++) assert_int_equal(out[i], 0);
+    static const uint32_t want[4] = {0x22222222, 0x11111111, 0x44444444,
+                                     0x33333333};
+    assert_memory_equal(&out[8], want, 16);
+    assert_memory_equal(&out[16], want, 16);
+  }
+}
+
+// Vectors that are volatile or ordered; the address is overwritten.
+static const char ordered_ptx[] = HEAD90 SOFT_KIT_KERNEL(
+    "mul.wide.u32 %rd5, %r1, 64;\nadd.s64 %rd6, %rd3, %rd5;\n"
+    "add.u32 %r5, %r1, 1;\nadd.u32 %r6, %r1, 2;\nadd.u32 %r7, %r1, 3;\n"
+    "st.volatile.global.v4.u32 [%rd6], {%r1, %r5, %r6, %r7};\n"
+    "ld.relaxed.gpu.global.v2.b64 {%rd7, %rd8}, [%rd6];\n"
+    "st.release.sys.global.v2.u64 [%rd6+16], {%rd8, %rd7};\n"
+    "mov.u64 %rd9, %rd6;\n"
+    "ld.acquire.cta.v2.u64 {%rd9, %rd10}, [%rd9+16];\n"
+    "st.mmio.relaxed.sys.global.u64 [%rd6+32], %rd9;\n"
+    "ld.mmio.relaxed.sys.u32 %r8, [%rd6+32];\n"
+    "createpolicy.fractional.L2::evict_last.b64 %rd11, 1.0;\n"
+    "ld.global.L2::cache_hint.u32 %r9, [%rd6+36], %rd11;\n"
+    "st.global.L2::cache_hint.v2.u32 [%rd6+40], {%r9, %r8}, %rd11;\n"
+    "ld.volatile.global.v2.f32 {%f1, _}, [%rd6];\n"
+    "st.global.f32 [%rd6+48], %f1;\nret;\n");
+
+static void test_ordered(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    must_run(ordered_ptx, 2, 32);
+    for (uint32_t i = 0; i < 64; i++) {
+      const uint32_t want[13] = {i,     i + 1, i + 2, i + 3, i + 2, i + 3, i,
+                                 i + 1, i + 2, i + 3, i + 3, i + 2, i};
+      assert_memory_equal(&out[16 * i], want, sizeof(want));
+    }
+  }
+}
+
+static kilni_soft_fault_kind_t fault_of(const char* body) {
+  char ptx[4096];
+  snprintf(ptx, sizeof(ptx), "%s", body);
+  return soft_kit_words(&kit, ptx, 1, 32, out, 4096, NULL);
+}
+
+// A vector is aligned as a whole.
+static void test_misaligned(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    assert_int_equal(
+        fault_of(HEAD90 SOFT_KIT_KERNEL(
+            "red.global.add.v4.f32 [%rd3+8], {%f1, %f1, %f1, %f1};\nret;\n")),
+        KILNI_SOFT_FAULT_MISALIGNED);
+    assert_int_equal(fault_of(HEAD90 SOFT_KIT_KERNEL(
+                         "ld.volatile.global.v2.u32 {%r5, %r6}, [%rd3+4];\n"
+                         "ret;\n")),
+                     KILNI_SOFT_FAULT_MISALIGNED);
+    assert_int_equal(fault_of(HEAD90 SOFT_KIT_KERNEL(
+                         ".reg .b128 %q<3>;\n"
+                         "atom.global.exch.b128 %q1, [%rd3+8], %q1;\nret;\n")),
+                     KILNI_SOFT_FAULT_MISALIGNED);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_same_as_registers),
+      cmocka_unit_test(test_vectors),
+      cmocka_unit_test(test_orders),
+      cmocka_unit_test(test_128),
+      cmocka_unit_test(test_ordered),
+      cmocka_unit_test(test_misaligned),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
