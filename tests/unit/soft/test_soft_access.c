@@ -218,10 +218,9 @@ static void test_refused(void** state) {
   soft_kit_way_t way;
   assert_true(soft_kit_way(0, &way));
   soft_kit_open(&kit, &way);
-  expect_refused(
-      SOFT_KIT_HEAD SOFT_KIT_KERNEL(
-          "mov.b32 %r5, %reserved_smem_offset_begin;\nret;\n"),
-      "line 19", "%reserved_smem_offset_begin");
+  expect_refused(SOFT_KIT_HEAD SOFT_KIT_KERNEL(
+                     "mov.b32 %r5, %reserved_smem_offset_begin;\nret;\n"),
+                 "line 19", "%reserved_smem_offset_begin");
   expect_refused(SOFT_KIT_HEAD SOFT_KIT_KERNEL("ret;\n") ".extern .func malloc;\n"
                                        ".visible .entry g()\n{\n"
                                        "call.uni malloc, ();\nret;\n}\n",
