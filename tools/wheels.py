@@ -202,9 +202,8 @@ def in_compiler(name):
     library = re.fullmatch(r"nvidia/[^/]+/lib/(libnvrtc[^/]*\.so[^/]*)", name)
     if library:
         return "lib/" + library.group(1)
-    header = re.fullmatch(r"nvidia/[^/]+/include/(.*)", name)
-    if not header or header.group(1).startswith(("cccl/", "cub/", "thrust/",
-                                                 "cuda/", "nvrtc")):
+    header = re.fullmatch(r"nvidia/[^/]+/include/(?:cccl/)?(.*)", name)
+    if not header or header.group(1).startswith(("cub/", "thrust/")):
         return None
     return "include/" + header.group(1)
 

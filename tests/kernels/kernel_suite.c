@@ -23,7 +23,7 @@
 #include "kernel_device.h"
 #include "test_tree.h"
 
-enum { MAX_FILES = 128, DEVICES = 2, FILES_OF_PTX = 2, LIMIT_S = 240 };
+enum { MAX_FILES = 128, DEVICES = 2, FILES_OF_PTX = 2, LIMIT_S = 240, GPU_LIMIT_S = 30 };
 
 // What is known of a run after all its launches. one-thread
 typedef struct tally_t {
@@ -332,7 +332,7 @@ static void run_file(suite_t* suite, const kernel_file_t* file, int number) {
   loaded_t loaded[FILES_OF_PTX];
   int count = 0;
   snprintf(running, sizeof(running), "%s", file->name);
-  alarm(LIMIT_S);
+  alarm(suite->soft_only ? LIMIT_S : GPU_LIMIT_S);
   for (int p = 0; p < FILES_OF_PTX; p++) {
     if (suite->small && p != number % FILES_OF_PTX) {
       suite->left_out += file->run_count;
@@ -352,7 +352,7 @@ static void run_file(suite_t* suite, const kernel_file_t* file, int number) {
     }
     tally_t tally = {.launches = 0};
     snprintf(running, sizeof(running), "%s.%s.%d", run->file, run->entry, r);
-    alarm(LIMIT_S);
+    alarm(suite->soft_only ? LIMIT_S : GPU_LIMIT_S);
     run_shapes(suite, &tally, run, loaded, count);
     report(suite, run, &tally);
     fflush(stdout);
