@@ -4,7 +4,6 @@
 // that sums are exact in any order.
 //
 // other: 13.5 compute_80
-// awaits: atomics of f16, f16x2, bf16 and bf16x2
 //
 // run: half_sums
 // grid: 2 1 1

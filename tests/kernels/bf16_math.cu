@@ -4,7 +4,6 @@
 // conversions, alone and in pairs.
 //
 // other: 13.5 compute_80
-// awaits: arithmetic of bf16 and bf16x2
 //
 // run: bf16_math
 // grid: 2 1 1

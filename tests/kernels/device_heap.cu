@@ -5,7 +5,6 @@
 // launch's barrier, and the null that a request without end gets.
 //
 // other: 12.9 compute_75
-// awaits: malloc and free in kernels
 //
 // run: lists
 // grid: 2 1 1

@@ -4,7 +4,6 @@
 // relaxation over all blocks, each step reading what others wrote.
 //
 // other: 12.9 compute_70
-// awaits: cooperative launches and the grid's barrier
 //
 // run: relax
 // grid: 8 1 1

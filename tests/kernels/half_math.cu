@@ -4,7 +4,6 @@
 // every rounding of a conversion, alone and in pairs.
 //
 // other: 12.9 compute_70
-// awaits: arithmetic of f16 and f16x2
 //
 // run: half_math
 // grid: 2 1 1

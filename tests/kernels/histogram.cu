@@ -4,7 +4,6 @@
 // memory; and one of packed 16-bit counters a warp without atomics.
 //
 // other: 12.9 compute_70
-// awaits: packed 16-bit additions (add.u16x2, which sm_90 has)
 //
 // run: histogram
 // grid: 4 1 1

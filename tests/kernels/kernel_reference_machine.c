@@ -532,6 +532,35 @@ static void by_value(kernel_case_t* c) {
   }
 }
 
+static void shuffled(const uint32_t x[4], const uint32_t rows[64],
+                     const uint16_t order[4], uint32_t out[4]) {
+  uint16_t own[4];
+  memcpy(own, order, sizeof(own));
+  for (uint32_t n = 0; n < 4; n++) {
+    own[x[n] & 3] = (uint16_t)(own[x[n] & 3] + n);
+    out[n] = x[own[n] & 3] + rows[x[0] % 16 * 4 + n];
+  }
+}
+
+static void structs(kernel_case_t* c) {
+  const uint32_t* x = kernel_in(c, "in");
+  uint32_t* out = kernel_out(c, "out");
+  for (int i = 0; i < 128; i++, x += 4, out += 4) {
+    uint32_t rows[64];
+    uint16_t order[4];
+    uint32_t y[4];
+    uint32_t z[4];
+    for (int n = 0; n < 64; n++) rows[n] = x[n % 4] >> n / 3;
+    for (int n = 0; n < 4; n++) order[n] = (uint16_t)(x[n] >> 7);
+    shuffled(x, rows, order, y);
+    shuffled(y, rows, order, z);
+    out[0] = y[0] ^ z[3];
+    out[1] = y[1] + z[2];
+    out[2] = z[1];
+    out[3] = z[0];
+  }
+}
+
 // ---- int128.cu: by the schoolbook, on 32-bit limbs ----
 
 typedef struct wide_t {
@@ -747,6 +776,7 @@ const kernel_reference_t kernel_references_machine[] = {
     {"virtual_calls.virtual_calls", virtual_calls, NULL},
     {"recursion.recursion", recursion, NULL},
     {"struct_params.by_value", by_value, NULL},
+    {"struct_functions.structs", structs, NULL},
     {"int128.wide_division", wide_division, NULL},
     {"int128.int128", int128, NULL},
     {"device_heap.lists", lists, NULL},

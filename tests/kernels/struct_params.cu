@@ -4,7 +4,6 @@
 // places known only at run time, copied, changed and passed on.
 //
 // other: 12.9 compute_75
-// awaits: the address of a parameter of a function (a struct indexed at run time)
 //
 // run: by_value
 // grid: 2 1 1
@@ -30,7 +29,7 @@ struct mixed_t {
   signed char e[8];
 };
 
-__device__ __noinline__ unsigned weigh(large_t all, small_t few) {
+__device__ __forceinline__ unsigned weigh(large_t all, small_t few) {
   all.table[few.v[0] % 5][few.v[1] % 12] += few.v[2];
   unsigned sum = 0;
   for (int n = 0; n < 5; ++n) sum = sum * 31 + all.table[n][(few.v[3] + n) % 12];
