@@ -199,8 +199,8 @@ static bool write_family(const truth_book_t* book, const char* path,
   for (uint32_t i = 0; i < book->stream_count; i++) {
     const truth_stream_t* s = &book->streams[i];
     if (numbers[i] == UINT32_MAX) continue;
-    (void)fprintf(file, "%u %u %u %u %u\n", s->width, s->outs, s->layout.raw,
-                  s->layout.fine, s->layout.coarse);
+    (void)fprintf(file, "%u %u %u %u %u %u\n", s->width, s->outs, s->layout.raw,
+                  s->layout.fine, s->layout.coarse, s->layout.each);
   }
   (void)fprintf(file, "forms %u\n", rows);
   for (uint32_t i = 0; i < book->row_count; i++) {
@@ -255,8 +255,8 @@ static bool read_shape(FILE* file, truth_stream_t* stream) {
   char line[LINE_BYTES];
   truth_layout_t* l = &stream->layout;
   if (!fgets(line, sizeof(line), file) ||
-      sscanf(line, "%u %u %u %u %u", &stream->width, &stream->outs, &l->raw,
-             &l->fine, &l->coarse) != 5) {
+      sscanf(line, "%u %u %u %u %u %u", &stream->width, &stream->outs, &l->raw,
+             &l->fine, &l->coarse, &l->each) != 6) {
     return false;
   }
   return stream->width <= 8 && stream->outs <= 8 && l->raw <= 65536 &&

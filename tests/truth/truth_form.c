@@ -13,14 +13,15 @@
 
 // ---- Layouts ----
 
-static const truth_layout_t layout_pairs = {256, 64, 63};
-static const truth_layout_t layout_sixteen = {256, 255, 0};
-static const truth_layout_t layout_approx_sixteen = {2048, 248, 0};
-static const truth_layout_t layout_approx = {2048, 57, 63};
+static const truth_layout_t layout_pairs = {256, 64, 126, 8192};
+static const truth_layout_t layout_half = {256, 64, 63, 16384};
+static const truth_layout_t layout_sixteen = {256, 255, 0, 0};
+static const truth_layout_t layout_approx_sixteen = {2048, 248, 0, 0};
+static const truth_layout_t layout_approx = {2048, 57, 126, 8192};
 
 uint32_t truth_layout_inputs(const truth_layout_t* layout) {
   return layout->raw + layout->fine * TRUTH_FINE +
-         layout->coarse * TRUTH_COARSE;
+         layout->coarse * layout->each;
 }
 
 uint32_t truth_layout_blocks(const truth_layout_t* layout) {
@@ -37,8 +38,8 @@ void truth_layout_block(const truth_layout_t* layout, uint32_t block,
     *out_count = TRUTH_FINE;
   } else {
     *out_first = layout->raw + layout->fine * TRUTH_FINE +
-                 (block - 1 - layout->fine) * TRUTH_COARSE;
-    *out_count = TRUTH_COARSE;
+                 (block - 1 - layout->fine) * layout->each;
+    *out_count = layout->each;
   }
 }
 
@@ -407,6 +408,7 @@ bool truth_text_add(truth_list_t* list, const char* form) {
   } else {
     exact_body(entry, form, &"www"[3 - sources], NULL);
   }
+  entry->layout = layout_half;
   if (is_sixteen(entry)) entry->layout = layout_sixteen;
   tolerate(entry);
   if (is_sixteen(entry) && entry->layout.raw > 256) {

@@ -19,17 +19,17 @@ enum {
   TRUTH_NAME_BYTES = 80,
   TRUTH_BODY_BYTES = 1300,
   TRUTH_SOURCES = 4,
-  TRUTH_FINE = 256,      // inputs of a digest near the front,
-  TRUTH_COARSE = 16384,  // and behind it
+  TRUTH_FINE = 256,  // inputs of a digest near the front
 };
 
 // How many inputs, and which part of the answers is one number: the first
 // `raw` are kept as they are, then come `fine` digests of 256 inputs each and
-// `coarse` ones of 16,384.
+// `coarse` ones of `each`.
 typedef struct truth_layout_t {
   uint32_t raw;
   uint32_t fine;
   uint32_t coarse;
+  uint32_t each;
 } truth_layout_t;
 
 // one-thread

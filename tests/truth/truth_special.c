@@ -13,8 +13,8 @@
 
 #include "truth_form.h"
 
-static const truth_layout_t layout_small = {256, 16, 0};
-static const truth_layout_t layout_pairs = {256, 64, 63};
+static const truth_layout_t layout_small = {256, 16, 0, 0};
+static const truth_layout_t layout_pairs = {256, 64, 126, 8192};
 
 static void append(truth_entry_t* entry, const char* format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -55,6 +55,37 @@ KILNI_LANES_INLINE double flush64(double x) {
   return float64(u & 0x7ff0000000000000u ? u : u & 0x8000000000000000u);
 }
 
+// A handler of an operation with .ftz whose result may have to be rounded. What
+// becomes zero is what is below the least normal number when 24 bits are kept
+// of it, however small it is; a subnormal has fewer, and may have been rounded
+// up to the least normal number. `again` is the operation with a result 2^64
+// times as great, which has 24 bits; it is asked only where that may be so.
+#define KILNI_LANES_FLUSHED_BODY(mode, load, expr, again, out)       \
+  float r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                     \
+  unsigned old = 0;                                                  \
+  uint32_t close = 0;                                                \
+  if ((mode) != KILNI_LANES_RN) old = kilni_lanes_round_begin(mode); \
+  KILNI_LANES_EACH(i) {                                              \
+    load;                                                            \
+    float x = (expr);                                                \
+    close |= (bits32(x) & 0x7fffffffu) == 0x00800000u ? 1u : 0u;     \
+    r[i] = out(x);                                                   \
+  }                                                                  \
+  if (__builtin_expect(close != 0, 0)) {                             \
+    for (int i = 0; i < KILNI_SOFT_LANES; i++) {                     \
+      load;                                                          \
+      float x = (expr);                                              \
+      int edge = (bits32(x) & 0x7fffffffu) == 0x00800000u;           \
+      float wide = edge ? (again) : 1.0f;                            \
+      if (fabsf(wide) < 0x1p-62f)                                    \
+        r[i] = out(float32(bits32(x) & ~0x00800000u));               \
+    }                                                                \
+  }                                                                  \
+  if ((mode) != KILNI_LANES_RN) kilni_lanes_round_end(old, r);       \
+  kilni_lanes_store(KILNI_LANES_AT(float, instr->d), r,              \
+                    kilni_soft_exec(warp, instr), sizeof(float));    \
+  return instr + 1;
+
 // To [+0, 1]; a NaN becomes +0.
 KILNI_LANES_INLINE float saturate32(float x) {
   float low = x > 0.0f ? x : 0.0f;

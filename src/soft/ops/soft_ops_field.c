@@ -85,12 +85,17 @@ KILNI_LANES_UNARY(bfind_shiftamt_s64, uint32_t, uint64_t,
 #define LEFT(x, width, n)  ((n) < (width) ? (x) << ((n) & ((width)-1)) : 0)
 #define RIGHT(x, width, n) ((n) < (width) ? (x) >> ((n) & ((width)-1)) : 0)
 
+// The manual gives positions and lengths of 0 to 255. Above it a GPU takes
+// those of 32 bits modulo 256, and those of 64 bits as they are.
+#define COUNT_32(x) ((x)&0xffu)
+#define COUNT_64(x) ((x) < 255u ? (x) : 255u)
+
 // The last bit of the field, or of the word where the field leaves it, fills
 // a signed field.
 #define EXTRACT(name, T, width)                                           \
   KILNI_LANES_INLINE T name(T a, uint32_t b, uint32_t c, int is_signed) { \
-    uint32_t pos = b & 0xffu;                                             \
-    uint32_t len = c & 0xffu;                                             \
+    uint32_t pos = COUNT_##width(b);                                      \
+    uint32_t len = COUNT_##width(c);                                      \
     uint32_t last = pos + len - 1u;                                       \
     uint32_t top = len && last < (width)-1u ? last : (width)-1u;          \
     T sign = (T)0 - (a >> (top & ((width)-1u)) & 1u);                     \
@@ -114,8 +119,8 @@ KILNI_LANES_TERNARY(bfe_s64, uint64_t, uint64_t, uint32_t, uint32_t,
 
 #define INSERT(name, T, width)                                  \
   KILNI_LANES_INLINE T name(T a, T b, uint32_t c, uint32_t d) { \
-    uint32_t pos = c & 0xffu;                                   \
-    uint32_t len = d & 0xffu;                                   \
+    uint32_t pos = COUNT_##width(c);                            \
+    uint32_t len = COUNT_##width(d);                            \
     T ones = ONES(T, width, len);                               \
     T field = LEFT(ones, width, pos);                           \
     return (LEFT(a, width, pos) & field) | (b & ~field);        \

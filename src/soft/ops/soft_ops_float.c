@@ -40,16 +40,45 @@ KILNI_LANES_INLINE float fused(int mode, float a, float b, float c) {
 #define FMA(name, mode, in, out)                                      \
   KILNI_LANES_TERNARY_ROUNDED(name, mode, float, float, float, float, \
                               out(fused(mode, in(a), in(b), in(c))))
+// With .ftz; the smaller factor is made greater, which then is still finite.
+#define MUL_FLUSHED(name, mode, in, out)                       \
+  KILNI_SOFT_HANDLER(name) {                                   \
+    const float* pa = KILNI_LANES_AT(float, instr->a);         \
+    const float* pb = KILNI_LANES_AT(float, instr->b);         \
+    KILNI_LANES_FLUSHED_BODY(mode, float a = in(pa[i]);        \
+                             float b = in(pb[i]), a * b,       \
+                             greater(a, b) * other(a, b), out) \
+  }
+#define FMA_FLUSHED(name, mode, in, out)                           \
+  KILNI_SOFT_HANDLER(name) {                                       \
+    const float* pa = KILNI_LANES_AT(float, instr->a);             \
+    const float* pb = KILNI_LANES_AT(float, instr->b);             \
+    const float* pc = KILNI_LANES_AT(float, instr->c);             \
+    KILNI_LANES_FLUSHED_BODY(                                      \
+        mode, float a = in(pa[i]); float b = in(pb[i]);            \
+        float c = in(pc[i]), fused(mode, a, b, c),                 \
+        fused(mode, greater(a, b), other(a, b), c * 0x1p64f), out) \
+  }
+KILNI_LANES_INLINE float greater(float a, float b) {
+  return (fabsf(a) < fabsf(b) ? a : b) * 0x1p64f;
+}
+KILNI_LANES_INLINE float other(float a, float b) {
+  return fabsf(a) < fabsf(b) ? b : a;
+}
 #define PLAIN_OUT(x)    canonical32(x)
 #define FLUSH_OUT(x)    flush32(canonical32(x))
 #define SAT_OUT(x)      saturate32(x)
 #define FLUSHSAT_OUT(x) flush32(saturate32(x))
 
-#define VARIANTS(OP, name, mode)               \
-  OP(name##_f32, mode, KEEP, PLAIN_OUT)        \
-  OP(name##_sat_f32, mode, KEEP, SAT_OUT)      \
-  OP(name##_ftz_f32, mode, flush32, FLUSH_OUT) \
-  OP(name##_ftz_sat_f32, mode, flush32, FLUSHSAT_OUT)
+// Sums that are subnormal are exact, so they need no second look.
+#define ADD_FLUSHED ADD
+#define SUB_FLUSHED SUB
+
+#define VARIANTS(OP, name, mode)                         \
+  OP(name##_f32, mode, KEEP, PLAIN_OUT)                  \
+  OP(name##_sat_f32, mode, KEEP, SAT_OUT)                \
+  OP##_FLUSHED(name##_ftz_f32, mode, flush32, FLUSH_OUT) \
+      OP##_FLUSHED(name##_ftz_sat_f32, mode, flush32, FLUSHSAT_OUT)
 #define ROUNDINGS(OP, name)               \
   VARIANTS(OP, name, KILNI_LANES_RN)      \
   VARIANTS(OP, name##_rz, KILNI_LANES_RZ) \

@@ -3,16 +3,21 @@
 // soft: conversions between floats. Compiled once for each lane set.
 #include "soft/lanes/soft_lanes_float.h"
 
-// f32 to f32 and f64 to f64: rounding to an integral number, or none.
+// f32 to f32 and f64 to f64: rounding to an integral number, or none. Without
+// rounding, flushing and saturation it is a move, and a NaN keeps its bits.
+KILNI_LANES_UNARY(cvt_f32_f32, uint32_t, uint32_t, a)
+KILNI_LANES_UNARY(cvt_f64_f64, uint64_t, uint64_t, a)
+#define SINGLE_ROUND(r, round) \
+  KILNI_LANES_UNARY(cvt_##r##f32_f32, float, float, canonical32(round(a)))
 #define SINGLE(r, round)                                                      \
-  KILNI_LANES_UNARY(cvt_##r##f32_f32, float, float, canonical32(round(a)))    \
   KILNI_LANES_UNARY(cvt_##r##sat_f32_f32, float, float, saturate32(round(a))) \
   KILNI_LANES_UNARY(cvt_##r##ftz_f32_f32, float, float,                       \
                     canonical32(round(flush32(a))))                           \
   KILNI_LANES_UNARY(cvt_##r##ftz_sat_f32_f32, float, float,                   \
                     saturate32(round(flush32(a))))
-#define DOUBLE(r, round)                                                    \
-  KILNI_LANES_UNARY(cvt_##r##f64_f64, double, double, nan64_1(round(a), a)) \
+#define DOUBLE_ROUND(r, round) \
+  KILNI_LANES_UNARY(cvt_##r##f64_f64, double, double, nan64_1(round(a), a))
+#define DOUBLE(r, round) \
   KILNI_LANES_UNARY(cvt_##r##sat_f64_f64, double, double, saturate64(round(a)))
 #define SAME(x) (x)
 
@@ -26,6 +31,14 @@ DOUBLE(rni_, rint)
 DOUBLE(rzi_, trunc)
 DOUBLE(rmi_, floor)
 DOUBLE(rpi_, ceil)
+SINGLE_ROUND(rni_, rintf)
+SINGLE_ROUND(rzi_, truncf)
+SINGLE_ROUND(rmi_, floorf)
+SINGLE_ROUND(rpi_, ceilf)
+DOUBLE_ROUND(rni_, rint)
+DOUBLE_ROUND(rzi_, trunc)
+DOUBLE_ROUND(rmi_, floor)
+DOUBLE_ROUND(rpi_, ceil)
 
 // f32 to f64 is exact; a NaN keeps its payload and becomes quiet.
 KILNI_LANES_INLINE double widen(float x) {
@@ -37,7 +50,9 @@ KILNI_LANES_INLINE double widen(float x) {
 }
 KILNI_LANES_UNARY(cvt_f64_f32, double, float, widen(a))
 KILNI_LANES_UNARY(cvt_sat_f64_f32, double, float, saturate64((double)a))
-KILNI_LANES_UNARY(cvt_ftz_f64_f32, double, float, widen(flush32(a)))
+// With .ftz it is the canonical NaN of f32 that is widened.
+KILNI_LANES_UNARY(cvt_ftz_f64_f32, double, float,
+                  widen(canonical32(flush32(a))))
 KILNI_LANES_UNARY(cvt_ftz_sat_f64_f32, double, float,
                   saturate64((double)flush32(a)))
 

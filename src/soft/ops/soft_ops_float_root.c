@@ -4,18 +4,32 @@
 // Compiled once for each lane set.
 #include "soft/lanes/soft_lanes_float.h"
 
-#define ROOTS(r, mode)                                                      \
-  KILNI_LANES_BINARY_ROUNDED(div##r##_f32, mode, float, float, float,       \
-                             canonical32(a / b))                            \
-  KILNI_LANES_BINARY_ROUNDED(div##r##_ftz_f32, mode, float, float, float,   \
-                             flush32(canonical32(flush32(a) / flush32(b)))) \
-  KILNI_LANES_UNARY_ROUNDED(rcp##r##_f32, mode, float, float,               \
-                            canonical32(1.0f / a))                          \
-  KILNI_LANES_UNARY_ROUNDED(rcp##r##_ftz_f32, mode, float, float,           \
-                            flush32(canonical32(1.0f / flush32(a))))        \
-  KILNI_LANES_UNARY_ROUNDED(sqrt##r##_f32, mode, float, float,              \
-                            canonical32(sqrtf(a)))                          \
-  KILNI_LANES_UNARY_ROUNDED(sqrt##r##_ftz_f32, mode, float, float,          \
+#define FLUSH_OUT(x) flush32(canonical32(x))
+#define DIV_FLUSHED(name, mode)                                                \
+  KILNI_SOFT_HANDLER(name) {                                                   \
+    const float* pa = KILNI_LANES_AT(float, instr->a);                         \
+    const float* pb = KILNI_LANES_AT(float, instr->b);                         \
+    KILNI_LANES_FLUSHED_BODY(mode, float a = flush32(pa[i]);                   \
+                             float b = flush32(pb[i]), a / b, a * 0x1p64f / b, \
+                             FLUSH_OUT)                                        \
+  }
+#define RCP_FLUSHED(name, mode)                                        \
+  KILNI_SOFT_HANDLER(name) {                                           \
+    const float* pa = KILNI_LANES_AT(float, instr->a);                 \
+    KILNI_LANES_FLUSHED_BODY(mode, float a = flush32(pa[i]), 1.0f / a, \
+                             0x1p64f / a, FLUSH_OUT)                   \
+  }
+
+#define ROOTS(r, mode)                                                \
+  KILNI_LANES_BINARY_ROUNDED(div##r##_f32, mode, float, float, float, \
+                             canonical32(a / b))                      \
+  DIV_FLUSHED(div##r##_ftz_f32, mode)                                 \
+  KILNI_LANES_UNARY_ROUNDED(rcp##r##_f32, mode, float, float,         \
+                            canonical32(1.0f / a))                    \
+  RCP_FLUSHED(rcp##r##_ftz_f32, mode)                                 \
+  KILNI_LANES_UNARY_ROUNDED(sqrt##r##_f32, mode, float, float,        \
+                            canonical32(sqrtf(a)))                    \
+  KILNI_LANES_UNARY_ROUNDED(sqrt##r##_ftz_f32, mode, float, float,    \
                             canonical32(sqrtf(flush32(a))))
 
 ROOTS(, KILNI_LANES_RN)

@@ -234,9 +234,12 @@ static uint64_t find(const soft_form_t* f, uint64_t a) {
 
 static uint64_t extract(soft_type_t t, const soft_lane_in_t* in) {
   unsigned msb = t.bits - 1;
-  unsigned pos = in->s[1] & 0xff;
-  unsigned len = in->s[2] & 0xff;
-  unsigned last = pos + len - 1 < msb ? pos + len - 1 : msb;
+  // The manual gives 0 to 255; above it a GPU takes 32 bits of it modulo 256,
+  // and 64 as they are.
+  uint32_t most = t.bits == 32 ? 0xff : UINT32_MAX;
+  uint64_t pos = (uint32_t)in->s[1] & most;
+  uint64_t len = (uint32_t)in->s[2] & most;
+  uint64_t last = pos + len - 1 < msb ? pos + len - 1 : msb;
   bool sign = t.kind == 's' && len && (in->s[0] >> last & 1);
   uint64_t d = 0;
   for (unsigned i = 0; i <= msb; i++) {
@@ -247,10 +250,11 @@ static uint64_t extract(soft_type_t t, const soft_lane_in_t* in) {
 }
 
 static uint64_t insert(soft_type_t t, const soft_lane_in_t* in) {
-  unsigned pos = in->s[2] & 0xff;
-  unsigned len = in->s[3] & 0xff;
+  uint32_t most = t.bits == 32 ? 0xff : UINT32_MAX;
+  uint64_t pos = (uint32_t)in->s[2] & most;
+  uint64_t len = (uint32_t)in->s[3] & most;
   uint64_t d = low(in->s[1], t.bits);
-  for (unsigned i = 0; i < len && pos + i < t.bits; i++) {
+  for (uint64_t i = 0; i < len && pos + i < t.bits; i++) {
     d &= ~((uint64_t)1 << (pos + i));
     d |= (in->s[0] >> i & 1) << (pos + i);
   }

@@ -159,8 +159,14 @@ static bool computes(const soft_form_t* f, const soft_lane_in_t* in,
   mpfr_rnd_t mode = rounding_of(f);
   int t = 0;
   bool known = operate(f, r, a, b, c, mode, &t);
+  // What .ftz makes zero is what is below the least normal number when 24 bits
+  // are kept of it, however small it is.
+  bool tiny = bits == 32 && soft_form_has(f, "ftz") &&
+              !soft_form_has(f, "approx") && !soft_form_has(f, "full") &&
+              mpfr_regular_p(r) && mpfr_get_exp(r) < -125;
   mpfr_subnormalize(r, t, mode);
   out->d = bits_of(r, bits);
+  if (tiny) out->d &= 0x80000000u;
   mpfr_clears(a, b, c, r, (mpfr_ptr)0);
   if (!known) return false;
   if (is_nan(bits, out->d) && bits == 64) {
@@ -223,7 +229,7 @@ static bool classify(const char* what, unsigned bits, uint64_t x) {
   if (!strcmp(what, "infinite")) return m == inf;
   if (!strcmp(what, "number")) return m <= inf;
   if (!strcmp(what, "notanumber")) return m > inf;
-  if (!strcmp(what, "normal")) return m < inf && m >= least;
+  if (!strcmp(what, "normal")) return m < inf && (m >= least || !m);
   return m && m < least;
 }
 
@@ -298,6 +304,11 @@ bool soft_float_to_float(const soft_form_t* f, uint64_t x,
   unsigned to = f->type[0].bits;
   unsigned from = f->type[1].bits;
   if (from == 32) x = flush(f, 32, x);
+  if (is_nan(from, x) && from == to && !f->rounding[0] &&
+      !soft_form_has(f, "ftz") && !soft_form_has(f, "sat")) {
+    out->d = x;  // moved, not converted
+    return true;
+  }
   if (is_nan(from, x)) {
     uint64_t wide =
         (x & 0x80000000u) << 32 | 0x7ff8000000000000u | (x & 0x7fffffu) << 29;
@@ -307,6 +318,8 @@ bool soft_float_to_float(const soft_form_t* f, uint64_t x,
       out->d = from == 32 ? NAN32 : upper;
     } else {
       out->d = from == 32 ? wide : x | QUIET;
+      // With .ftz the number is an f32 result first.
+      if (from == 32 && soft_form_has(f, "ftz")) out->d = 0x7fffffffe0000000u;
     }
     out->d = saturate(f, to, out->d);
     return true;
