@@ -19,7 +19,7 @@ CAPTURES = ('SAFE', 'UNSAFE')
 EFFECTS = ('QUERY', 'CREATE', 'DESTROY', 'ACT')
 HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
            'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM',
-           'SESSION', 'LINK')
+           'SESSION', 'LINK', 'LIBRARY')
 
 
 class RowError(Exception):
@@ -246,11 +246,13 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'unsigned long', 'unsigned long long', 'size_t', 'uint64_t',
             'uint32_t', 'kiln_cu_limit_t', 'kiln_cu_function_attribute_t',
             'kiln_cu_pointer_attribute_t', 'kiln_cu_jit_option_t',
-            'kiln_cu_proc_address_query_t', 'kiln_nvjitlink_input_t')
+            'kiln_cu_proc_address_query_t', 'kiln_cu_jit_input_t',
+            'kiln_nvjitlink_input_t')
 POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_nvjitlink_handle_t', 'kiln_nvml_device_t',
             'kiln_cu_context_t', 'kiln_cu_stream_t',
-            'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t')
+            'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t',
+            'kiln_cu_library_t', 'kiln_cu_kernel_t', 'kiln_cu_link_state_t')
 FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t',
              'kiln_nvrtc_flow_fn_t')
 # Structs of which a line shows members: name, type; 'text' is an array of char.
@@ -608,7 +610,13 @@ def make_libraries():
                 'cuModuleGetGlobal', 'cuFuncGetAttribute', 'cuFuncGetModule',
                 'cuFuncGetName', 'cuFuncGetParamInfo',
                 'cuOccupancyMaxActiveBlocksPerMultiprocessor',
-                'cuOccupancyMaxPotentialBlockSize'),
+                'cuOccupancyMaxPotentialBlockSize',
+                'cuOccupancyAvailableDynamicSMemPerBlock',
+                'cuLibraryGetKernel', 'cuLibraryGetModule',
+                'cuLibraryGetGlobal', 'cuLibraryGetManaged',
+                'cuLibraryEnumerateKernels', 'cuKernelGetFunction',
+                'cuKernelGetAttribute', 'cuKernelGetName',
+                'cuKernelGetParamInfo', 'cuLinkComplete'),
             not_counted=('cuGetErrorName', 'cuGetErrorString'),
             fake_by_hand=('cuDriverGetVersion', 'cuGetProcAddress')),
         Library(

@@ -24,6 +24,7 @@ typedef struct CUmod_st* kiln_cu_module_t;
 typedef struct CUfunc_st* kiln_cu_function_t;
 typedef struct CUlib_st* kiln_cu_library_t;
 typedef struct CUkern_st* kiln_cu_kernel_t;
+typedef struct CUlinkState_st* kiln_cu_link_state_t;
 typedef struct CUmemPoolHandle_st* kiln_cu_mempool_t;
 typedef int kiln_cu_device_t;
 typedef unsigned long long kiln_cu_deviceptr_t;
@@ -35,6 +36,8 @@ typedef unsigned int kiln_cu_function_attribute_t;
 typedef unsigned int kiln_cu_pointer_attribute_t;
 typedef unsigned int kiln_cu_limit_t;
 typedef unsigned int kiln_cu_jit_option_t;
+typedef unsigned int kiln_cu_jit_input_t;
+typedef unsigned int kiln_cu_library_option_t;
 typedef unsigned int kiln_cu_memory_type_t;
 typedef unsigned int kiln_cu_proc_address_query_t;
 typedef unsigned int kiln_cu_launch_attribute_id_t;
@@ -141,7 +144,33 @@ enum {
   KILN_CU_JIT_GENERATE_LINE_INFO = 13,
   KILN_CU_JIT_CACHE_MODE = 14,
   KILN_CU_JIT_FAST_COMPILE = 16,
+  KILN_CU_JIT_GLOBAL_SYMBOL_NAMES = 17,
+  KILN_CU_JIT_GLOBAL_SYMBOL_ADDRESSES = 18,
+  KILN_CU_JIT_GLOBAL_SYMBOL_COUNT = 19,
+  KILN_CU_JIT_LTO = 20,
   KILN_CU_JIT_POSITION_INDEPENDENT_CODE = 30,
+};
+
+// Values of KILN_CU_JIT_CACHE_MODE.
+enum {
+  KILN_CU_JIT_CACHE_OPTION_NONE = 0,
+  KILN_CU_JIT_CACHE_OPTION_CG = 1,
+  KILN_CU_JIT_CACHE_OPTION_CA = 2,
+};
+
+// What a link takes.
+enum {
+  KILN_CU_JIT_INPUT_CUBIN = 0,
+  KILN_CU_JIT_INPUT_PTX = 1,
+  KILN_CU_JIT_INPUT_FATBINARY = 2,
+  KILN_CU_JIT_INPUT_OBJECT = 3,
+  KILN_CU_JIT_INPUT_LIBRARY = 4,
+  KILN_CU_JIT_INPUT_NVVM = 5,
+};
+
+enum {
+  KILN_CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0,
+  KILN_CU_LIBRARY_BINARY_IS_PRESERVED = 1,
 };
 
 // Flags of cuDevicePrimaryCtxSetFlags, cuStreamCreate, cuEventCreate,

@@ -19,7 +19,8 @@ enum {
   NULL_ADDRESS_STEP = 512,  // alignment of device addresses
   NULL_GLOBAL_BYTES = 256,  // of every module's every global
   NULL_MAX_FUNCTION_THREADS = 1024,
-  NULL_REGISTERS = 32
+  NULL_REGISTERS = 32,
+  NULL_SHARED_BYTES = 49152,
 };
 
 static const uint64_t null_memory_bytes = UINT64_C(1) << 34;
@@ -570,6 +571,105 @@ static kiln_cu_result_t null_cuOccupancyMaxPotentialBlockSize(
   (void)dynamic_bytes;
   *grid_size = 1;
   *block_size = block_limit > 0 && block_limit < 256 ? block_limit : 256;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuOccupancyAvailableDynamicSMemPerBlock(
+    size_t* dynamic_bytes, kiln_cu_function_t function, int blocks,
+    int block_size) {
+  (void)function;
+  (void)blocks;
+  (void)block_size;
+  *dynamic_bytes = NULL_SHARED_BYTES;
+  return KILN_CU_SUCCESS;
+}
+
+// ---- Libraries: a module whose handle is the library's own number ----
+
+static kiln_cu_result_t null_cuLibraryGetModule(kiln_cu_module_t* module,
+                                                kiln_cu_library_t library) {
+  *module = (kiln_cu_module_t)(uintptr_t)library;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuLibraryGetKernel(kiln_cu_kernel_t* kernel,
+                                                kiln_cu_library_t library,
+                                                const char* name) {
+  kiln_cu_function_t function = NULL;
+  null_cuModuleGetFunction(&function, (kiln_cu_module_t)(uintptr_t)library,
+                           name);
+  *kernel = (kiln_cu_kernel_t)(uintptr_t)function;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuLibraryGetGlobal(kiln_cu_deviceptr_t* address,
+                                                size_t* bytes,
+                                                kiln_cu_library_t library,
+                                                const char* name) {
+  return null_cuModuleGetGlobal(address, bytes,
+                                (kiln_cu_module_t)(uintptr_t)library, name);
+}
+
+// No variable is a managed one.
+static kiln_cu_result_t null_cuLibraryGetManaged(kiln_cu_deviceptr_t* address,
+                                                 size_t* bytes,
+                                                 kiln_cu_library_t library,
+                                                 const char* name) {
+  (void)address;
+  (void)bytes;
+  (void)library;
+  (void)name;
+  return KILN_CU_ERROR_NOT_FOUND;
+}
+
+static kiln_cu_result_t null_cuLibraryEnumerateKernels(
+    kiln_cu_kernel_t* kernels, unsigned int count, kiln_cu_library_t library) {
+  for (unsigned int i = 0; i < count; ++i) {
+    null_cuLibraryGetKernel(&kernels[i], library, "null");
+  }
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuKernelGetFunction(kiln_cu_function_t* function,
+                                                 kiln_cu_kernel_t kernel) {
+  *function = (kiln_cu_function_t)(uintptr_t)kernel;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuKernelGetAttribute(
+    int* value, kiln_cu_function_attribute_t attribute, kiln_cu_kernel_t kernel,
+    kiln_cu_device_t device) {
+  (void)device;
+  return null_cuFuncGetAttribute(value, attribute,
+                                 (kiln_cu_function_t)(uintptr_t)kernel);
+}
+
+static kiln_cu_result_t null_cuKernelGetName(const char** name,
+                                             kiln_cu_kernel_t kernel) {
+  (void)kernel;
+  *name = "null";
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuKernelGetParamInfo(kiln_cu_kernel_t kernel,
+                                                  size_t index, size_t* offset,
+                                                  size_t* bytes) {
+  return null_cuFuncGetParamInfo((kiln_cu_function_t)(uintptr_t)kernel, index,
+                                 offset, bytes);
+}
+
+// ---- Links: whatever goes in, a cubin without anything in it comes out ----
+
+static kiln_cu_result_t null_cuLinkComplete(kiln_cu_link_state_t link,
+                                            void** image, size_t* bytes) {
+  // The head of a 64-bit ELF file for CUDA (machine 190).
+  static const uint8_t cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41,
+                                    8,    0,   0,   0,   0, 0, 0, 0,
+                                    2,    0,   190, 0,   1, 0, 0, 0};
+  (void)link;
+  if (image == NULL) return KILN_CU_ERROR_INVALID_VALUE;
+  *image = (void*)(uintptr_t)cubin;
+  if (bytes != NULL) *bytes = sizeof(cubin);
   return KILN_CU_SUCCESS;
 }
 

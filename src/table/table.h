@@ -63,7 +63,8 @@ enum {
   KILNI_HANDLE_PROGRAM = 8,
   KILNI_HANDLE_SESSION = 9,  // of NVML, which counts its users
   KILNI_HANDLE_LINK = 10,
-  KILNI_HANDLE_COUNT = 11,
+  KILNI_HANDLE_LIBRARY = 11,
+  KILNI_HANDLE_COUNT = 12,
 };
 
 // The columns of one row. thread-safe

@@ -25,6 +25,7 @@ static const char kernel_ptx[] =
     ".target sm_50\n"
     ".address_size 64\n"
     ".global .u32 counter;\n"
+    ".visible .global .attribute(.managed) .u32 managed;\n"
     ".visible .entry nothing(.param .u64 at) { ret; }\n";
 
 // Rows of a later room, taken here by hand.
@@ -42,6 +43,9 @@ typedef struct live_t {
   kiln_cu_event_t second;
   kiln_cu_module_t module;
   kiln_cu_function_t function;
+  kiln_cu_library_t library;
+  kiln_cu_kernel_t kernel;
+  kiln_cu_link_state_t link;
   kiln_cu_deviceptr_t memory;
   kiln_cu_deviceptr_t other;
   void* pinned;
@@ -60,6 +64,8 @@ typedef struct live_t {
 static const char lazy[] = "may load code lazily, and into the current context";
 static const char frees[] =
     "an older driver may want it, and no hot path pays for it";
+static const char links[] =
+    "links and libraries are made, used and ended in one context, their own";
 static const struct {
   kilni_cuda_row_id_t row;
   const char* why;
@@ -77,6 +83,25 @@ static const struct {
     {KILNI_CUDA_ROW_cuFuncGetModule, lazy},
     {KILNI_CUDA_ROW_cuFuncGetName, lazy},
     {KILNI_CUDA_ROW_cuFuncGetParamInfo, lazy},
+    {KILNI_CUDA_ROW_cuLibraryLoadData, links},
+    {KILNI_CUDA_ROW_cuLibraryLoadFromFile, links},
+    {KILNI_CUDA_ROW_cuLibraryUnload, links},
+    {KILNI_CUDA_ROW_cuLibraryGetKernel, links},
+    {KILNI_CUDA_ROW_cuLibraryGetModule, links},
+    {KILNI_CUDA_ROW_cuLibraryGetGlobal, links},
+    {KILNI_CUDA_ROW_cuLibraryGetManaged, links},
+    {KILNI_CUDA_ROW_cuLibraryGetKernelCount, links},
+    {KILNI_CUDA_ROW_cuLibraryEnumerateKernels, links},
+    {KILNI_CUDA_ROW_cuKernelGetFunction, links},
+    {KILNI_CUDA_ROW_cuKernelGetAttribute, links},
+    {KILNI_CUDA_ROW_cuKernelSetAttribute, links},
+    {KILNI_CUDA_ROW_cuKernelGetName, links},
+    {KILNI_CUDA_ROW_cuKernelGetParamInfo, links},
+    {KILNI_CUDA_ROW_cuLinkCreate, links},
+    {KILNI_CUDA_ROW_cuLinkAddData, links},
+    {KILNI_CUDA_ROW_cuLinkAddFile, links},
+    {KILNI_CUDA_ROW_cuLinkComplete, links},
+    {KILNI_CUDA_ROW_cuLinkDestroy, links},
 };
 
 static const char* exception_of(kilni_cuda_row_id_t row) {
@@ -164,6 +189,12 @@ static void make(live_t* live) {
   must(t->cuModuleLoadData(&live->module, kernel_ptx), "cuModuleLoadData");
   must(t->cuModuleGetFunction(&live->function, live->module, "nothing"),
        "cuModuleGetFunction");
+  must(t->cuLibraryLoadData(&live->library, kernel_ptx, NULL, NULL, 0, NULL,
+                            NULL, 0),
+       "cuLibraryLoadData");
+  must(t->cuLibraryGetKernel(&live->kernel, live->library, "nothing"),
+       "cuLibraryGetKernel");
+  must(t->cuLinkCreate(0, NULL, NULL, &live->link), "cuLinkCreate");
   must(t->cuMemAlloc(&live->memory, 4096), "cuMemAlloc");
   must(t->cuMemAlloc(&live->other, 4096), "cuMemAlloc");
   must(t->cuMemHostAlloc(&live->pinned, 4096, 0), "cuMemHostAlloc");
@@ -311,9 +342,67 @@ static void ask_modules_and_launches(live_t* live) {
   ASK(cuFuncGetParamInfo, f, 0, &offset, &bytes);
   ASK(cuOccupancyMaxActiveBlocksPerMultiprocessor, &number, f, 32, 0);
   ASK(cuOccupancyMaxPotentialBlockSize, &number, &other, f, NULL, 0, 0);
+  ASK(cuOccupancyAvailableDynamicSMemPerBlock, &bytes, f, 1, 32);
   ASK(cuLaunchKernel, f, 1, 1, 1, 1, 1, 1, 0, live->stream, params, NULL);
   ASK(cuLaunchKernelEx, &config, f, params, NULL);
   ASK(cuLaunchCooperativeKernel, f, 1, 1, 1, 1, 1, 1, 0, live->stream, params);
+}
+
+// The path of the text that cuLibraryLoadFromFile and cuLinkAddFile read.
+static const char* file_of(void) {
+  static const char path[] = "live_table_columns.ptx";
+  FILE* file = fopen(path, "wb");
+  if (file != NULL) {
+    fputs(kernel_ptx, file);
+    fclose(file);
+  }
+  return path;
+}
+
+static void ask_libraries(live_t* live) {
+  kiln_cu_library_t library = NULL;
+  kiln_cu_kernel_t kernel = NULL;
+  kiln_cu_module_t module = NULL;
+  kiln_cu_function_t function = NULL;
+  kiln_cu_deviceptr_t memory = 0;
+  const char* name = NULL;
+  size_t offset = 0, bytes = 0;
+  unsigned int count = 1;
+  int number = 0;
+  const char* path = file_of();
+  ASK(cuLibraryLoadData, &library, kernel_ptx, NULL, NULL, 0, NULL, NULL, 0);
+  ASK(cuLibraryLoadFromFile, &library, path, NULL, NULL, 0, NULL, NULL, 0);
+  ASK(cuLibraryGetKernel, &kernel, live->library, "nothing");
+  ASK(cuLibraryGetModule, &module, live->library);
+  ASK(cuLibraryGetGlobal, &memory, &bytes, live->library, "counter");
+  ASK(cuLibraryGetManaged, &memory, &bytes, live->library, "managed");
+  ASK(cuLibraryGetKernelCount, &count, live->library);
+  ASK(cuLibraryEnumerateKernels, &kernel, 1, live->library);
+  ASK(cuKernelGetFunction, &function, live->kernel);
+  ASK(cuKernelGetAttribute, &number, KILN_CU_FUNC_ATTRIBUTE_NUM_REGS,
+      live->kernel, live->device);
+  ASK(cuKernelSetAttribute,
+      KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024, live->kernel,
+      live->device);
+  ASK(cuKernelGetName, &name, live->kernel);
+  ASK(cuKernelGetParamInfo, live->kernel, 0, &offset, &bytes);
+  remove(path);
+}
+
+static void ask_links(live_t* live) {
+  kiln_cu_link_state_t link = NULL;
+  void* image = NULL;
+  size_t bytes = 0;
+  static char other[] =
+      ".version 7.0\n.target sm_50\n.address_size 64\n"
+      ".visible .entry other() { ret; }\n";
+  const char* path = file_of();
+  ASK(cuLinkCreate, 0, NULL, NULL, &link);
+  ASK(cuLinkAddData, live->link, KILN_CU_JIT_INPUT_PTX, other, sizeof(other),
+      "other", 0, NULL, NULL);
+  ASK(cuLinkAddFile, live->link, KILN_CU_JIT_INPUT_PTX, path, 0, NULL, NULL);
+  ASK(cuLinkComplete, live->link, &image, &bytes);
+  remove(path);
 }
 
 // Ends what a refused destroy has left.
@@ -329,6 +418,8 @@ static void ask_destroys(live_t* live) {
   ASK(cuMemFreeHost, live->pinned);
   ASK(cuMemFree, live->memory);
   ASK(cuModuleUnload, live->module);
+  ASK(cuLibraryUnload, live->library);
+  ASK(cuLinkDestroy, live->link);
   ASK(cuEventDestroy, live->event);
   ASK(cuStreamDestroy, live->stream);
 }
@@ -351,6 +442,8 @@ static void ask_all(live_t* live, bool capturing) {
   ask_memory(live);
   ask_streams_and_events(live);
   ask_modules_and_launches(live);
+  ask_libraries(live);
+  ask_links(live);
   ask_destroys(live);
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
     const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;

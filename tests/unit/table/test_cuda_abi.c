@@ -56,6 +56,8 @@ SAME_TYPE(kiln_cu_stream_t, CUstream);
 SAME_TYPE(kiln_cu_event_t, CUevent);
 SAME_TYPE(kiln_cu_module_t, CUmodule);
 SAME_TYPE(kiln_cu_function_t, CUfunction);
+SAME_TYPE(kiln_cu_link_state_t, CUlinkState);
+SAME_TYPE(kiln_cu_jit_input_t, CUjitInputType);
 SAME_TYPE(kiln_cu_mempool_t, CUmemoryPool);
 SAME_TYPE(kiln_cu_device_t, CUdevice);
 SAME_TYPE(kiln_cu_deviceptr_t, CUdeviceptr);
@@ -65,6 +67,7 @@ SAME_TYPE(kiln_cu_occupancy_fn_t, CUoccupancyB2DSize);
 #if CUDA_VERSION >= 12000
 SAME_TYPE(kiln_cu_library_t, CUlibrary);
 SAME_TYPE(kiln_cu_kernel_t, CUkernel);
+SAME_TYPE(kiln_cu_library_option_t, CUlibraryOption);
 #endif
 
 SAME_VALUE(sizeof(kiln_cu_uuid_t), sizeof(CUuuid));
@@ -176,6 +179,21 @@ SAME(CU_JIT_GENERATE_LINE_INFO);
 SAME(CU_JIT_CACHE_MODE);
 SAME(CU_JIT_FAST_COMPILE);
 SAME(CU_JIT_POSITION_INDEPENDENT_CODE);
+SAME(CU_JIT_GLOBAL_SYMBOL_NAMES);
+SAME(CU_JIT_GLOBAL_SYMBOL_ADDRESSES);
+SAME(CU_JIT_GLOBAL_SYMBOL_COUNT);
+SAME(CU_JIT_LTO);
+SAME(CU_JIT_CACHE_OPTION_NONE);
+SAME(CU_JIT_CACHE_OPTION_CG);
+SAME(CU_JIT_CACHE_OPTION_CA);
+SAME(CU_JIT_INPUT_CUBIN);
+SAME(CU_JIT_INPUT_PTX);
+SAME(CU_JIT_INPUT_FATBINARY);
+SAME(CU_JIT_INPUT_OBJECT);
+SAME(CU_JIT_INPUT_LIBRARY);
+SAME(CU_JIT_INPUT_NVVM);
+SAME(CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE);
+SAME(CU_LIBRARY_BINARY_IS_PRESERVED);
 SAME(CU_CTX_SCHED_AUTO);
 SAME(CU_CTX_SCHED_SPIN);
 SAME(CU_CTX_SCHED_YIELD);
