@@ -13,11 +13,10 @@
 
 // ---- Layouts ----
 
-static const truth_layout_t layout_pairs = {256, 64, 126, 8192};
-static const truth_layout_t layout_half = {256, 64, 63, 16384};
+static const truth_layout_t layout_pairs = {256, 64, 63, 16384};
 static const truth_layout_t layout_sixteen = {256, 255, 0, 0};
 static const truth_layout_t layout_approx_sixteen = {2048, 248, 0, 0};
-static const truth_layout_t layout_approx = {2048, 57, 126, 8192};
+static const truth_layout_t layout_approx = {2048, 57, 63, 16384};
 
 uint32_t truth_layout_inputs(const truth_layout_t* layout) {
   return layout->raw + layout->fine * TRUTH_FINE +
@@ -254,6 +253,29 @@ static void exact_body(truth_entry_t* entry, const char* form,
   append(entry, ";\n");
 }
 
+void truth_one_nan(truth_entry_t* entry, uint32_t sources, uint32_t at) {
+  for (uint32_t i = 1; i <= sources; i++) {
+    append(entry, "testp.notanumber.f64 %%p%u,%%d%u;\n", i, i);
+  }
+  append(entry, "and.pred %%p9,%%p1,%%p2;\n");
+  if (sources == 3) {
+    append(entry,
+           "or.pred %%p1,%%p1,%%p2;\nand.pred %%p1,%%p1,%%p3;\n"
+           "or.pred %%p9,%%p9,%%p1;\n");
+  }
+  append(entry,
+         "testp.notanumber.f64 %%p10,%%d%u;\nand.pred %%p9,%%p9,%%p10;\n"
+         "selp.b64 %%d%u,1,%%d%u,%%p9;\n",
+         at, at, at);
+}
+
+static bool chooses_nan(const truth_entry_t* entry, const truth_words_t* w) {
+  return entry->result == TRUTH_F64 && entry->sources[1] == TRUTH_F64 &&
+         (opens(w, "add") || opens(w, "sub") || opens(w, "mul") ||
+          opens(w, "fma") || opens(w, "mad") || opens(w, "min") ||
+          opens(w, "max"));
+}
+
 // PTX's greatest error of the approximate forms; what rounding the software
 // device does by itself is added to it.
 static void tolerate(truth_entry_t* entry) {
@@ -364,6 +386,7 @@ static bool add_form(truth_list_t* list, const char* form,
     } else {
       exact_body(entry, form, letters, tables[t]);
     }
+    if (chooses_nan(entry, &w)) truth_one_nan(entry, sources, 5);
     tolerate(entry);
     if (is_sixteen(entry)) entry->layout = layout_sixteen;
   }
@@ -408,7 +431,7 @@ bool truth_text_add(truth_list_t* list, const char* form) {
   } else {
     exact_body(entry, form, &"www"[3 - sources], NULL);
   }
-  entry->layout = layout_half;
+  entry->layout = layout_pairs;
   if (is_sixteen(entry)) entry->layout = layout_sixteen;
   tolerate(entry);
   if (is_sixteen(entry) && entry->layout.raw > 256) {
@@ -486,10 +509,10 @@ static void put_stores(text_t* text, const truth_entry_t* entry) {
   const uint32_t bytes = truth_kind_bytes(entry->result);
   for (uint32_t i = 0; i < entry->outs; i++) {
     if (entry->result == TRUTH_PRED) {
-      put(text, "selp.b32 %%r15,1,0,%%p%u;\nst.global.u8 [%%d8+%u],%%r15;\n",
+      put(text, "selp.b32 %%r15,1,0,%%p%u;\nst.global.u8 [%%d20+%u],%%r15;\n",
           i + 5, i);
     } else {
-      put(text, "st.global.b%u [%%d8+%u],%%%c%u;\n", bytes * 8, i * bytes,
+      put(text, "st.global.b%u [%%d20+%u],%%%c%u;\n", bytes * 8, i * bytes,
           truth_kind_letter(entry->result), i + 5);
     }
   }
@@ -513,7 +536,7 @@ char* truth_module_text(const truth_list_t* list, const size_t* which,
         ".reg .b16 %%h<16>;\n.reg .b32 %%r<32>;\n.reg .b64 %%d<32>;\n"
         "mov.u32 %%r10,%%ctaid.x;\nmov.u32 %%r11,%%ntid.x;\n"
         "mov.u32 %%r12,%%tid.x;\nmad.lo.u32 %%r9,%%r10,%%r11,%%r12;\n"
-        "ld.param.u64 %%d9,[to];\nmad.wide.u32 %%d8,%%r9,%u,%%d9;\n",
+        "ld.param.u64 %%d9,[to];\nmad.wide.u32 %%d20,%%r9,%u,%%d9;\n",
         which[i], truth_kind_bytes(entry->result) * entry->outs);
     put_loads(&text, entry);
     put(&text, "{\n%s}\n", entry->body);

@@ -361,16 +361,22 @@ static int replay(const truth_options_t* options, const truth_list_t* list) {
 
 // ---- What is not recorded ----
 
-static bool row_has(const truth_book_t* book, const char* form) {
+// Whether all entries of the form are recorded, and there is one.
+static bool form_recorded(const truth_book_t* book, const truth_list_t* list,
+                          const char* form) {
   const size_t size = strlen(form);
-  for (uint32_t i = 0; i < book->row_count; i++) {
-    const char* name = book->rows[i].name;
-    if (strncmp(name, form, size) == 0 &&
-        (name[size] == '\0' || name[size] == ' ')) {
-      return true;
+  bool all = true, some = false;
+  for (size_t i = 0; i < list->count; i++) {
+    const char* name = list->entries[i].name;
+    if (strncmp(name, form, size) != 0 ||
+        (name[size] != '\0' && name[size] != ' ')) {
+      if (some) break;  // a form's entries stand together
+      continue;
     }
+    some = true;
+    all = all && truth_book_find(book, &list->entries[i]) != NULL;
   }
-  return false;
+  return some && all;
 }
 
 // Whether a line `PATTERN # reason` of the text names the form.
@@ -411,7 +417,7 @@ static int missing(const truth_options_t* options, const truth_list_t* list) {
   const char* form;
   if (text == NULL || !truth_book_read(&book, options->folder)) return 1;
   for (size_t i = 0; (form = kilni_soft_form_at(i, &op)) != NULL; i++) {
-    if (row_has(&book, form)) {
+    if (form_recorded(&book, list, form)) {
       recorded++;
     } else if (excused(text, form)) {
       reasoned++;

@@ -5,7 +5,7 @@
 // makes of several operations.
 //
 // Registers and addresses as truth_form.c loads them: sources in %[hrdp]1..4,
-// their addresses in %d10..%d13, the address of the results in %d8, the index
+// their addresses in %d10..%d13, the address of the results in %d20, the index
 // in %r9, the thread in %r12. %[hrdp]5..8 are stored afterwards.
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "truth_form.h"
 
 static const truth_layout_t layout_small = {256, 16, 0, 0};
-static const truth_layout_t layout_pairs = {256, 64, 126, 8192};
+static const truth_layout_t layout_pairs = {256, 64, 63, 16384};
 
 static void append(truth_entry_t* entry, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -138,7 +138,7 @@ static bool add_store(truth_list_t* list, const char* form,
   if (own) {
     put_cell(entry, access.space);
   } else {
-    append(entry, "mov.u64 %%d14,%%d8;\n");
+    append(entry, "mov.u64 %%d14,%%d20;\n");
   }
   const char* space = own ? access.space : "global";
   append(entry,
@@ -170,7 +170,7 @@ static bool add_vector_atomic(truth_list_t* list, const char* form,
   entry->outs = count;
   sources_are(entry, kind, kind, TRUTH_NONE);
   for (uint32_t i = 0; i < count; i++) {
-    append(entry, "st.global.b%u [%%d8+%u],%%%c%u;\n", bytes * 8, i * bytes,
+    append(entry, "st.global.b%u [%%d20+%u],%%%c%u;\n", bytes * 8, i * bytes,
            letter, 1 + (i & 1));
   }
   append(entry, "%s ", form);
@@ -178,14 +178,14 @@ static bool add_vector_atomic(truth_list_t* list, const char* form,
     list_registers(entry, letter, 5, count);
     append(entry, ",");
   }
-  append(entry, "[%%d8],{");
+  append(entry, "[%%d20],{");
   for (uint32_t i = 0; i < count; i++) {
     append(entry, "%s%%%c%u", i ? "," : "", letter, 2 - (i & 1));
   }
   append(entry, "};\n");
   for (uint32_t i = 0; i < count && !gives; i++) {
-    append(entry, "ld.global.b%u %%%c%u,[%%d8+%u];\n", bytes * 8, letter, 5 + i,
-           i * bytes);
+    append(entry, "ld.global.b%u %%%c%u,[%%d20+%u];\n", bytes * 8, letter,
+           5 + i, i * bytes);
   }
   return true;
 }
@@ -204,7 +204,7 @@ static bool add_wide_atomic(truth_list_t* list, const char* form,
   if (shared) {
     put_cell(entry, space);
   } else {
-    append(entry, "mov.u64 %%d14,%%d8;\n");
+    append(entry, "mov.u64 %%d14,%%d20;\n");
   }
   append(entry,
          ".reg .b128 %%q<4>;\nst.%s.v2.b64 [%%d14],{%%d1,%%d2};\n"
@@ -244,7 +244,7 @@ static bool add_atomic(truth_list_t* list, const char* form,
   if (shared) {
     put_cell(entry, space);
   } else {
-    append(entry, "add.u64 %%d14,%%d8,%u;\n", gives ? bytes : 0);
+    append(entry, "add.u64 %%d14,%%d20,%u;\n", gives ? bytes : 0);
   }
   append(entry, "st.%s.b%u [%%d14],%%%c1;\n%s ", space, bytes * 8, letter,
          form);
@@ -253,6 +253,7 @@ static bool add_atomic(truth_list_t* list, const char* form,
   if (swaps) append(entry, ",%%%c3", letter);
   append(entry, ";\nld.%s.b%u %%%c%u,[%%d14];\n", space, bytes * 8, letter,
          gives ? 6 : 5);
+  if (kind == TRUTH_F64) truth_one_nan(entry, 2, gives ? 6 : 5);
   return true;
 }
 
@@ -286,6 +287,9 @@ static bool add_cvta(truth_list_t* list, const char* form,
 static bool add_isspacep(truth_list_t* list, const char* form,
                          const truth_words_t* w) {
   if (truth_words_have(w, "param")) return true;
+  // On the software device constant variables lie in global memory: what is
+  // global is not asked of them.
+  const bool global = truth_words_have(w, "global");
   truth_entry_t* entry = truth_list_add(list, form, "memory");
   if (entry == NULL) return false;
   entry->layout = layout_small;
@@ -298,9 +302,9 @@ static bool add_isspacep(truth_list_t* list, const char* form,
          "cvta.local.u64 %%d15,%%d15;\nsetp.eq.u32 %%p1,%%r14,1;\n"
          "selp.b64 %%d14,%%d15,%%d14,%%p1;\nmov.u64 %%d15,tc;\n"
          "cvta.const.u64 %%d15,%%d15;\nsetp.eq.u32 %%p1,%%r14,2;\n"
-         "selp.b64 %%d14,%%d15,%%d14,%%p1;\nsetp.eq.u32 %%p1,%%r14,3;\n"
-         "selp.b64 %%d14,%%d8,%%d14,%%p1;\n%s %%p5,%%d14;\n",
-         form);
+         "selp.b64 %%d14,%%d15,%%d14,%%p1;\nsetp.%s.u32 %%p1,%%r14,%u;\n"
+         "selp.b64 %%d14,%%d20,%%d14,%%p1;\n%s %%p5,%%d14;\n",
+         global ? "ge" : "eq", global ? 2 : 3, form);
   return true;
 }
 
@@ -590,6 +594,19 @@ static bool add_chains(truth_list_t* list) {
                   "mov.b64 {%r1,%r2},%d1;\nmov.b64 {%r3,%r4},%d2;\n"
                   "sub.cc.u32 %r5,%r1,%r3;\nsubc.cc.u32 %r6,%r2,%r4;\n"
                   "subc.u32 %r7,%r1,%r4;\n") &&
+         add_text(list, "subc.u32 after add.cc", "integer", TRUTH_U64,
+                  TRUTH_U64, TRUTH_U32, 2,
+                  "mov.b64 {%r1,%r2},%d1;\nmov.b64 {%r3,%r4},%d2;\n"
+                  "add.cc.u32 %r5,%r1,%r3;\nsubc.u32 %r6,%r2,%r4;\n") &&
+         add_text(list, "addc.u32 after sub.cc", "integer", TRUTH_U64,
+                  TRUTH_U64, TRUTH_U32, 2,
+                  "mov.b64 {%r1,%r2},%d1;\nmov.b64 {%r3,%r4},%d2;\n"
+                  "sub.cc.u32 %r5,%r1,%r3;\naddc.u32 %r6,%r2,%r4;\n") &&
+         add_text(list, "madc.hi.cc.u32 after sub.cc", "integer", TRUTH_U64,
+                  TRUTH_U64, TRUTH_U32, 2,
+                  "mov.b64 {%r1,%r2},%d1;\nmov.b64 {%r3,%r4},%d2;\n"
+                  "sub.cc.u32 %r5,%r1,%r3;\n"
+                  "madc.hi.cc.u32 %r5,%r2,%r4,%r1;\nsubc.u32 %r6,%r3,%r2;\n") &&
          add_text(list, "mad.lo.cc.u32 chain", "integer", TRUTH_U64, TRUTH_U64,
                   TRUTH_U32, 4,
                   "mov.b64 {%r1,%r2},%d1;\nmov.b64 {%r3,%r4},%d2;\n"
