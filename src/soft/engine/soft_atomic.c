@@ -135,18 +135,33 @@ const kilni_soft_instr_t* kilni_soft_store_sync(
   return access_sync(run, instr, true);
 }
 
-static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes) {
+static uint32_t flushed(uint32_t x) {
+  return x & 0x7f800000u ? x : x & 0x80000000u;
+}
+
+static bool is_nan64(uint64_t x) {
+  return (x & 0x7fffffffffffffffu) > 0x7ff0000000000000u;
+}
+
+// The units beside the memory add otherwise than the cores: f32 in global
+// memory flushes subnormals (in shared memory it does not), and a NaN goes
+// through an f64 sum with all its bits, the later one first.
+static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes,
+                          bool flushes) {
   if (bytes == 4) {
-    uint32_t x = (uint32_t)old;
-    uint32_t y = (uint32_t)value;
+    uint32_t x = flushes ? flushed((uint32_t)old) : (uint32_t)old;
+    uint32_t y = flushes ? flushed((uint32_t)value) : (uint32_t)value;
     float a;
     float b;
     memcpy(&a, &x, 4);
     memcpy(&b, &y, 4);
     a += b;
     memcpy(&x, &a, 4);
-    return x;
+    if (a != a) x = 0x7fffffffu;
+    return flushes ? flushed(x) : x;
   }
+  if (is_nan64(value)) return value;
+  if (is_nan64(old)) return old;
   double a;
   double b;
   memcpy(&a, &old, 8);
@@ -178,15 +193,17 @@ static bool is_less(uint64_t a, uint64_t b, uint32_t bytes, bool is_signed) {
 }
 
 // What an atomic leaves in memory.
-static uint64_t combine(uint32_t flags, uint64_t old, uint64_t b) {
+static uint64_t combine(uint32_t flags, uint64_t old, uint64_t b,
+                        bool flushes) {
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(flags);
   uint32_t number = KILNI_SOFT_MEM_NUMBER(flags);
   if (number >= KILNI_SOFT_NUMBER_F16) return combine_half(flags, old, b);
   bool less = is_less(old, b, bytes, number == KILNI_SOFT_NUMBER_SIGNED);
   switch (KILNI_SOFT_MEM_ACTION(flags)) {
     case KILNI_SOFT_ACTION_ADD:
-      return number == KILNI_SOFT_NUMBER_FLOAT ? add_float(old, b, bytes)
-                                               : old + b;
+      return number == KILNI_SOFT_NUMBER_FLOAT
+                 ? add_float(old, b, bytes, flushes)
+                 : old + b;
     case KILNI_SOFT_ACTION_MIN:
       return less ? old : b;
     case KILNI_SOFT_ACTION_MAX:
@@ -206,7 +223,8 @@ static uint64_t combine(uint32_t flags, uint64_t old, uint64_t b) {
   }
 }
 
-static uint64_t act(void* host, uint32_t flags, uint64_t b, uint64_t c) {
+static uint64_t act(void* host, uint32_t flags, uint64_t b, uint64_t c,
+                    bool flushes) {
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(flags);
   if (KILNI_SOFT_MEM_ACTION(flags) == KILNI_SOFT_ACTION_CAS) {
     uint64_t old = b;
@@ -214,9 +232,15 @@ static uint64_t act(void* host, uint32_t flags, uint64_t b, uint64_t c) {
     return old;
   }
   uint64_t old = load_atomic(host, bytes, memory_order_relaxed);
-  while (!swap_atomic(host, &old, combine(flags, old, b), bytes)) {
+  while (!swap_atomic(host, &old, combine(flags, old, b, flushes), bytes)) {
   }
   return old;
+}
+
+static bool is_shared(const kilni_soft_run_t* run, const void* host) {
+  const uint8_t* at = host;
+  const uint8_t* shared = run->block->shared;
+  return at >= shared && at < shared + run->grid->shared_bytes;
 }
 
 // The next of the lanes in `*inout_left`: in ascending order, or in one that
@@ -303,7 +327,7 @@ const kilni_soft_instr_t* kilni_soft_atomic(kilni_soft_run_t* run,
     if (!host) return NULL;
     uint64_t b = lane_value(warp, instr->b, lane, bytes) & mask;
     uint64_t c = cas ? lane_value(warp, instr->c, lane, bytes) & mask : 0;
-    uint64_t old = act(host, instr->aux, b, c);
+    uint64_t old = act(host, instr->aux, b, c, !is_shared(run, host));
     if (!(instr->aux & KILNI_SOFT_MEM_NO_RESULT)) {
       set_lane(warp, instr->d, lane, bytes, old);
     }

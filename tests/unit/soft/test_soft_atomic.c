@@ -105,6 +105,33 @@ static void test_same_as_registers(void** state) {
   }
 }
 
+// Words 0 and 1: subnormals in global and in shared memory; 2: a NaN; 4 and 5,
+// 6 and 7: a NaN in memory and one that is added.
+static const char odd_ptx[] = HEAD90 SOFT_KIT_KERNEL(
+    ".shared .align 4 .b32 cell;\n"
+    "mov.b32 %r5, 3;\nmov.b32 %f1, %r5;\n"
+    "st.global.u32 [%rd3], %r5;\nst.shared.u32 [cell], %r5;\n"
+    "red.global.add.f32 [%rd3], %f1;\nred.shared.add.f32 [cell], %f1;\n"
+    "ld.shared.u32 %r6, [cell];\nst.global.u32 [%rd3+4], %r6;\n"
+    "mov.b32 %f2, 0x7fc00035;\nmov.f32 %f3, 0f3f800000;\n"
+    "st.global.f32 [%rd3+8], %f2;\nred.global.add.f32 [%rd3+8], %f3;\n"
+    "mov.b64 %rd5, 0x7ff0000000000001;\nmov.b64 %rd6, 0x3ff0000000000000;\n"
+    "st.global.u64 [%rd3+16], %rd5;\nst.global.u64 [%rd3+24], %rd6;\n"
+    "red.global.add.f64 [%rd3+16], %rd6;\n"
+    "red.global.add.f64 [%rd3+24], %rd5;\nret;\n");
+
+static void test_odd_floats(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    must_run(odd_ptx, 1, 1);
+    static const uint32_t want[8] = {0, 6,          0x7fffffff, 0,
+                                     1, 0x7ff00000, 1,          0x7ff00000};
+    for (int i = 0; i < 8; i++) {
+      if (i != 3) assert_int_equal(out[i], want[i]);
+    }
+  }
+}
+
 // Vectors of f32, and their old values; the lanes of one warp one by one.
 static const char vectors_ptx[] = HEAD90 SOFT_KIT_KERNEL(
     "mov.f32 %f1, 0f3f800000;\nmov.f32 %f2, 0f40000000;\n"
@@ -264,6 +291,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_halves),
       cmocka_unit_test(test_same_as_registers),
+      cmocka_unit_test(test_odd_floats),
       cmocka_unit_test(test_vectors),
       cmocka_unit_test(test_orders),
       cmocka_unit_test(test_128),
