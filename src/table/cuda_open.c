@@ -12,17 +12,6 @@
 
 static const char default_name[] = "libcuda.so.1";
 
-// A row's place in the table. thread-safe
-typedef struct place_t {
-  size_t offset;
-} place_t;
-
-static const place_t places[] = {
-#define KILNI_CUDA_ROW(name, ...) {offsetof(kiln_cuda_table_t, name)},
-#include "table/cuda_rows.inc"
-#undef KILNI_CUDA_ROW
-};
-
 _Static_assert(sizeof(void*) == sizeof(kilni_cuInit_fn_t),
                "a symbol's address is a function's");
 
@@ -79,7 +68,7 @@ static void fill(kiln_cuda_table_t* table, const kilni_dynlib_t* library) {
     const kilni_cuda_row_id_t id = (kilni_cuda_row_id_t)row;
     void* address = row_address(library, ask, kilni_cuda_row(id));
     if (address == NULL) continue;
-    memcpy((char*)table + places[row].offset, &address, sizeof(address));
+    memcpy((char*)table + kilni_cuda_row(id)->place, &address, sizeof(address));
     kilni_cuda_mark(table, id, true);
   }
 }

@@ -12,27 +12,11 @@
 
 static const char default_name[] = "libnvidia-ml.so.1";
 
-// A row's place in the table. thread-safe
-typedef struct place_t {
-  size_t offset;
-} place_t;
-
-static const place_t places[] = {
-#define KILNI_NVML_ROW(name, ...) {offsetof(kiln_nvml_table_t, name)},
-#include "table/nvml_rows.inc"
-#undef KILNI_NVML_ROW
-};
-
 static kiln_status_t fill(const kilni_dynlib_t* library,
                           kiln_nvml_table_t* table) {
   kilni_nvml_table_init(table, "libnvidia-ml", kilni_dynlib_path(library));
-  for (unsigned row = 0; row < KILNI_NVML_ROW_COUNT; ++row) {
-    const kilni_nvml_row_id_t id = (kilni_nvml_row_id_t)row;
-    void* address = kilni_dynlib_symbol(library, kilni_nvml_row(id)->symbol);
-    if (address == NULL) continue;
-    memcpy((char*)table + places[row].offset, &address, sizeof(address));
-    kilni_nvml_mark(table, id, true);
-  }
+  kilni_rows_fill(kilni_nvml_row((kilni_nvml_row_id_t)0), KILNI_NVML_ROW_COUNT,
+                  library, table, table->present);
   return kilni_nvml_table_check(table);
 }
 

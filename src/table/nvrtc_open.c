@@ -9,27 +9,27 @@
 #include "table/table.h"
 #include "table/table_inside.h"
 
-// A row's place in the table. thread-safe
-typedef struct place_t {
-  size_t offset;
-} place_t;
+static kilni_tool_t tool_of(const kiln_nvrtc_table_t* table) {
+  kilni_tool_t tool = {"NVRTC", "12.0", "nvidia-cuda-nvrtc", NULL, 0, 0};
+  if (table == NULL) return tool;
+  tool.origin = table->origin;
+  tool.major = (int)table->major;
+  tool.minor = (int)table->minor;
+  return tool;
+}
 
-static const place_t places[] = {
-#define KILNI_NVRTC_ROW(name, ...) {offsetof(kiln_nvrtc_table_t, name)},
-#include "table/nvrtc_rows.inc"
-#undef KILNI_NVRTC_ROW
-};
+kiln_status_t kilni_nvrtc_need(const kiln_nvrtc_table_t* table,
+                               kilni_nvrtc_row_id_t row) {
+  if (kilni_nvrtc_has(table, row)) return NULL;
+  const kilni_tool_t tool = tool_of(table);
+  return kilni_tool_need(&tool, kilni_nvrtc_row(row));
+}
 
 static kiln_status_t fill(const kilni_dynlib_t* library,
                           kiln_nvrtc_table_t* table) {
+  const kilni_table_row_t* rows = kilni_nvrtc_row((kilni_nvrtc_row_id_t)0);
   kilni_nvrtc_table_init(table, "libnvrtc", kilni_dynlib_path(library));
-  for (unsigned row = 0; row < KILNI_NVRTC_ROW_COUNT; ++row) {
-    const kilni_nvrtc_row_id_t id = (kilni_nvrtc_row_id_t)row;
-    void* address = kilni_dynlib_symbol(library, kilni_nvrtc_row(id)->symbol);
-    if (address == NULL) continue;
-    memcpy((char*)table + places[row].offset, &address, sizeof(address));
-    kilni_nvrtc_mark(table, id, true);
-  }
+  kilni_rows_fill(rows, KILNI_NVRTC_ROW_COUNT, library, table, table->present);
   if (!kilni_nvrtc_has(table, KILNI_NVRTC_ROW_nvrtcVersion)) {
     return kilni_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" is not an NVRTC library",
@@ -40,7 +40,9 @@ static kiln_status_t fill(const kilni_dynlib_t* library,
   KILNI_RETURN_IF_ERROR(KILNI_NVRTC_STATUS(
       table, table->nvrtcVersion(&table->major, &table->minor),
       "nvrtcVersion"));
-  return kilni_nvrtc_table_check(table);
+  const kilni_rows_t all = {rows, table->present, KILNI_NVRTC_ROW_COUNT};
+  const kilni_tool_t tool = tool_of(table);
+  return kilni_tool_check(&tool, &all);
 }
 
 kiln_status_t kilni_nvrtc_table_open(const kiln_host_t* host,
@@ -49,15 +51,10 @@ kiln_status_t kilni_nvrtc_table_open(const kiln_host_t* host,
                                      kilni_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
+  const kilni_tool_t tool = tool_of(NULL);
   kilni_dynlib_t* opened = NULL;
-  kiln_status_t status = kilni_dynlib_open(host->allocator, library, &opened);
-  if (!kiln_status_is_ok(status)) {
-    return kilni_status_with_fix(
-        status,
-        "name an existing NVRTC library, or install one, e.g. `pip install "
-        "nvidia-cuda-nvrtc`");
-  }
-  status = fill(opened, out_table);
+  KILNI_RETURN_IF_ERROR(kilni_tool_open(host, library, &tool, &opened));
+  kiln_status_t status = fill(opened, out_table);
   if (!kiln_status_is_ok(status)) {
     memset(out_table, 0, sizeof(*out_table));
     kilni_dynlib_close(opened);

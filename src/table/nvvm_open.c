@@ -9,36 +9,38 @@
 #include "table/table.h"
 #include "table/table_inside.h"
 
-// A row's place in the table. thread-safe
-typedef struct place_t {
-  size_t offset;
-} place_t;
+static kilni_tool_t tool_of(const kiln_nvvm_table_t* table) {
+  kilni_tool_t tool = {"libNVVM", "12.0", "nvidia-nvvm", NULL, 0, 0};
+  if (table == NULL) return tool;
+  tool.origin = table->origin;
+  tool.major = (int)table->major;
+  tool.minor = (int)table->minor;
+  return tool;
+}
 
-static const place_t places[] = {
-#define KILNI_NVVM_ROW(name, ...) {offsetof(kiln_nvvm_table_t, name)},
-#include "table/nvvm_rows.inc"
-#undef KILNI_NVVM_ROW
-};
+kiln_status_t kilni_nvvm_need(const kiln_nvvm_table_t* table,
+                              kilni_nvvm_row_id_t row) {
+  if (kilni_nvvm_has(table, row)) return NULL;
+  const kilni_tool_t tool = tool_of(table);
+  return kilni_tool_need(&tool, kilni_nvvm_row(row));
+}
 
 static kiln_status_t fill(const kilni_dynlib_t* library,
                           kiln_nvvm_table_t* table) {
+  const kilni_table_row_t* rows = kilni_nvvm_row((kilni_nvvm_row_id_t)0);
   kilni_nvvm_table_init(table, "libnvvm", kilni_dynlib_path(library));
-  for (unsigned row = 0; row < KILNI_NVVM_ROW_COUNT; ++row) {
-    const kilni_nvvm_row_id_t id = (kilni_nvvm_row_id_t)row;
-    void* address = kilni_dynlib_symbol(library, kilni_nvvm_row(id)->symbol);
-    if (address == NULL) continue;
-    memcpy((char*)table + places[row].offset, &address, sizeof(address));
-    kilni_nvvm_mark(table, id, true);
-  }
+  kilni_rows_fill(rows, KILNI_NVVM_ROW_COUNT, library, table, table->present);
   if (!kilni_nvvm_has(table, KILNI_NVVM_ROW_nvvmVersion)) {
     return kilni_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE, "\"%s\" is not a libNVVM", table->origin),
-        "name the file libnvvm.so.4 of a CUDA toolkit, e.g. from `pip install "
-        "nvidia-nvvm`");
+        "name the file libnvvm.so.4 of a CUDA toolkit, or leave "
+        "KILN_LOCATE_LIB_NVVM unset");
   }
   KILNI_RETURN_IF_ERROR(KILNI_NVVM_STATUS(
       table, table->nvvmVersion(&table->major, &table->minor), "nvvmVersion"));
-  return kilni_nvvm_table_check(table);
+  const kilni_rows_t all = {rows, table->present, KILNI_NVVM_ROW_COUNT};
+  const kilni_tool_t tool = tool_of(table);
+  return kilni_tool_check(&tool, &all);
 }
 
 kiln_status_t kilni_nvvm_table_open(const kiln_host_t* host,
@@ -47,15 +49,10 @@ kiln_status_t kilni_nvvm_table_open(const kiln_host_t* host,
                                     kilni_dynlib_t** out_library) {
   memset(out_table, 0, sizeof(*out_table));
   *out_library = NULL;
+  const kilni_tool_t tool = tool_of(NULL);
   kilni_dynlib_t* opened = NULL;
-  kiln_status_t status = kilni_dynlib_open(host->allocator, library, &opened);
-  if (!kiln_status_is_ok(status)) {
-    return kilni_status_with_fix(
-        status,
-        "name an existing libNVVM, or install one, e.g. `pip install "
-        "nvidia-nvvm`");
-  }
-  status = fill(opened, out_table);
+  KILNI_RETURN_IF_ERROR(kilni_tool_open(host, library, &tool, &opened));
+  kiln_status_t status = fill(opened, out_table);
   if (!kiln_status_is_ok(status)) {
     memset(out_table, 0, sizeof(*out_table));
     kilni_dynlib_close(opened);

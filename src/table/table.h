@@ -78,7 +78,8 @@ typedef struct kilni_table_row_t {
   uint8_t capture;      // KILNI_CAPTURE_*
   uint8_t effect;       // KILNI_EFFECT_*
   uint8_t handle;       // KILNI_HANDLE_*: what it creates or destroys
-  uint8_t reserved[3];
+  uint8_t reserved;
+  uint16_t place;  // of its entry point in the table, in bytes
 } kilni_table_row_t;
 
 // The columns of a row; static.

@@ -11,14 +11,43 @@
 
 #include "table/table.h"
 
-// INCOMPATIBLE naming every REQUIRED row that an NVRTC lacks.
-kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table);
-// The same of nvJitLink.
-kiln_status_t kilni_nvjitlink_table_check(const kiln_nvjitlink_table_t* table);
-// The same of libNVVM.
-kiln_status_t kilni_nvvm_table_check(const kiln_nvvm_table_t* table);
-// The same of an NVML.
+// INCOMPATIBLE naming every REQUIRED row that an NVML lacks.
 kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table);
+
+// Takes every row's entry point out of a library, as far as that has it.
+void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
+                     const kilni_dynlib_t* library, void* table,
+                     uint64_t* present);
+
+// ---- Compilers and linkers of the toolkit ----
+
+// The rows of one table, and which of them are there. thread-compatible
+typedef struct kilni_rows_t {
+  const kilni_table_row_t* rows;
+  const uint64_t* present;
+  uint32_t count;
+} kilni_rows_t;
+
+// One such library, for messages. thread-compatible
+typedef struct kilni_tool_t {
+  const char* title;    // "NVRTC"
+  const char* least;    // the oldest CUDA that is taken: "12.0"
+  const char* package;  // of pip: "nvidia-cuda-nvrtc"
+  const char* origin;   // the file
+  int major;            // its own version
+  int minor;
+} kilni_tool_t;
+
+// Opens the file that somebody has found. NOT_FOUND with a Fix.
+kiln_status_t kilni_tool_open(const kiln_host_t* host, const char* library,
+                              const kilni_tool_t* tool,
+                              kilni_dynlib_t** out_library);
+// INCOMPATIBLE naming every REQUIRED row that it lacks.
+kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
+                               const kilni_rows_t* rows);
+// UNSUPPORTED: it lacks the row of a feature.
+kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
+                              const kilni_table_row_t* row);
 
 // A place of the trace wrapper. Written at install. thread-compatible
 typedef struct kilni_trace_slot_t {

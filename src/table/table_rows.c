@@ -5,6 +5,7 @@
 // An absent row is never NULL: it is a thunk of the right signature that
 // answers that the call needs a newer driver, so that a missing check above is
 // an error and not a crash.
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,30 +27,33 @@ enum { NAMES_LINE_BYTES = 900 };  // of missing rows in one line of an error
    KILNI_CAPTURE_##capture,                                                   \
    KILNI_EFFECT_##effect,                                                     \
    KILNI_HANDLE_##handle,                                                     \
-   {0, 0, 0}},
+   0,                                                                         \
+   offsetof(kiln_cuda_table_t, name)},
 static const kilni_table_row_t cuda_rows[] = {
 #include "table/cuda_rows.inc"
 };
 #undef KILNI_CUDA_ROW
 
 // A row of a library that makes one kind of handle, and asks for no context.
-#define LIBRARY_ROW(name, symbol, version, need, effect, feature, handle) \
-  {name,                                                                  \
-   symbol,                                                                \
-   feature,                                                               \
-   version,                                                               \
-   KILNI_NEED_##need,                                                     \
-   KILNI_CONTEXT_NONE,                                                    \
-   KILNI_CAPTURE_SAFE,                                                    \
-   KILNI_EFFECT_##effect,                                                 \
-   KILNI_EFFECT_##effect == KILNI_EFFECT_CREATE ||                        \
-           KILNI_EFFECT_##effect == KILNI_EFFECT_DESTROY                  \
-       ? (handle)                                                         \
-       : KILNI_HANDLE_NONE,                                               \
-   {0, 0, 0}},
+#define LIBRARY_ROW(library, name, symbol, version, need, effect, feature, \
+                    handle)                                                \
+  {#name,                                                                  \
+   symbol,                                                                 \
+   feature,                                                                \
+   version,                                                                \
+   KILNI_NEED_##need,                                                      \
+   KILNI_CONTEXT_NONE,                                                     \
+   KILNI_CAPTURE_SAFE,                                                     \
+   KILNI_EFFECT_##effect,                                                  \
+   KILNI_EFFECT_##effect == KILNI_EFFECT_CREATE ||                         \
+           KILNI_EFFECT_##effect == KILNI_EFFECT_DESTROY                   \
+       ? (handle)                                                          \
+       : KILNI_HANDLE_NONE,                                                \
+   0,                                                                      \
+   offsetof(kiln_##library##_table_t, name)},
 
 #define KILNI_NVRTC_ROW(name, version, need, effect, feature, ...) \
-  LIBRARY_ROW(#name, #name, version, need, effect, feature,        \
+  LIBRARY_ROW(nvrtc, name, #name, version, need, effect, feature,  \
               KILNI_HANDLE_PROGRAM)
 static const kilni_table_row_t nvrtc_rows[] = {
 #include "table/nvrtc_rows.inc"
@@ -57,14 +61,15 @@ static const kilni_table_row_t nvrtc_rows[] = {
 #undef KILNI_NVRTC_ROW
 
 #define KILNI_NVJITLINK_ROW(name, version, need, effect, feature, ...) \
-  LIBRARY_ROW(#name, #name, version, need, effect, feature, KILNI_HANDLE_LINK)
+  LIBRARY_ROW(nvjitlink, name, #name, version, need, effect, feature,  \
+              KILNI_HANDLE_LINK)
 static const kilni_table_row_t nvjitlink_rows[] = {
 #include "table/nvjitlink_rows.inc"
 };
 #undef KILNI_NVJITLINK_ROW
 
 #define KILNI_NVVM_ROW(name, version, need, effect, feature, ...) \
-  LIBRARY_ROW(#name, #name, version, need, effect, feature,       \
+  LIBRARY_ROW(nvvm, name, #name, version, need, effect, feature,  \
               KILNI_HANDLE_PROGRAM)
 static const kilni_table_row_t nvvm_rows[] = {
 #include "table/nvvm_rows.inc"
@@ -72,7 +77,7 @@ static const kilni_table_row_t nvvm_rows[] = {
 #undef KILNI_NVVM_ROW
 
 #define KILNI_NVML_ROW(name, suffix, version, need, effect, feature, ...) \
-  LIBRARY_ROW(#name, #name suffix, version, need, effect, feature,        \
+  LIBRARY_ROW(nvml, name, #name suffix, version, need, effect, feature,   \
               KILNI_HANDLE_SESSION)
 static const kilni_table_row_t nvml_rows[] = {
 #include "table/nvml_rows.inc"
@@ -162,6 +167,10 @@ static void mark(uint64_t* words, unsigned bit, bool present) {
   }
 }
 
+static bool has(const uint64_t* words, unsigned bit) {
+  return (words[bit / 64] >> (bit % 64)) & 1;
+}
+
 void kilni_cuda_mark(kiln_cuda_table_t* table, kilni_cuda_row_id_t row,
                      bool present) {
   mark(table->present, (unsigned)row, present);
@@ -227,50 +236,17 @@ kiln_status_t kilni_cuda_need(const kiln_cuda_table_t* table,
       "install an NVIDIA driver of release %u or newer", release_of(version));
 }
 
-kiln_status_t kilni_nvrtc_need(const kiln_nvrtc_table_t* table,
-                               kilni_nvrtc_row_id_t row) {
-  if (kilni_nvrtc_has(table, row)) return NULL;
-  const kilni_table_row_t* columns = kilni_nvrtc_row(row);
-  const unsigned version = columns->version;
+kiln_status_t kilni_tool_need(const kilni_tool_t* tool,
+                              const kilni_table_row_t* row) {
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
-                 "%s needs the NVRTC of CUDA %u.%u or newer; \"%s\" is %d.%d "
+                 "%s needs the %s of CUDA %u.%u or newer; \"%s\" is %d.%d "
                  "(it lacks %s)",
-                 columns->feature[0] != '\0' ? columns->feature : columns->name,
-                 version / 1000, version % 1000 / 10, table->origin,
-                 table->major, table->minor, columns->name),
-      "install a newer NVRTC, e.g. `pip install nvidia-cuda-nvrtc`");
-}
-
-kiln_status_t kilni_nvjitlink_need(const kiln_nvjitlink_table_t* table,
-                                   kilni_nvjitlink_row_id_t row) {
-  if (kilni_nvjitlink_has(table, row)) return NULL;
-  const kilni_table_row_t* columns = kilni_nvjitlink_row(row);
-  const unsigned version = columns->version;
-  return kilni_status_with_fix(
-      KILNI_FAIL(
-          UNSUPPORTED,
-          "%s needs the nvJitLink of CUDA %u.%u or newer; \"%s\" is %u.%u "
-          "(it lacks %s)",
-          columns->feature[0] != '\0' ? columns->feature : columns->name,
-          version / 1000, version % 1000 / 10, table->origin, table->major,
-          table->minor, columns->name),
-      "install a newer nvJitLink, e.g. `pip install nvidia-nvjitlink`");
-}
-
-kiln_status_t kilni_nvvm_need(const kiln_nvvm_table_t* table,
-                              kilni_nvvm_row_id_t row) {
-  if (kilni_nvvm_has(table, row)) return NULL;
-  const kilni_table_row_t* columns = kilni_nvvm_row(row);
-  const unsigned version = columns->version;
-  return kilni_status_with_fix(
-      KILNI_FAIL(UNSUPPORTED,
-                 "%s needs the libNVVM of CUDA %u.%u or newer; \"%s\" is %d.%d "
-                 "(it lacks %s)",
-                 columns->feature[0] != '\0' ? columns->feature : columns->name,
-                 version / 1000, version % 1000 / 10, table->origin,
-                 table->major, table->minor, columns->name),
-      "install a newer libNVVM, e.g. `pip install nvidia-nvvm`");
+                 row->feature[0] != '\0' ? row->feature : row->name,
+                 tool->title, (unsigned)row->version / 1000,
+                 (unsigned)row->version % 1000 / 10, tool->origin, tool->major,
+                 tool->minor, row->name),
+      "install a newer %s, e.g. `pip install %s`", tool->title, tool->package);
 }
 
 kiln_status_t kilni_nvml_need(const kiln_nvml_table_t* table,
@@ -286,51 +262,38 @@ kiln_status_t kilni_nvml_need(const kiln_nvml_table_t* table,
       release_of(columns->version));
 }
 
-// A table of any kind, to look for what it lacks. thread-compatible
-typedef struct missing_t {
-  const kilni_table_row_t* rows;
-  uint32_t count;
-  bool (*has)(const void* table, uint32_t row);
-  const void* table;
-} missing_t;
-
 // Adds the names, cut into lines that fit into an error, to `status`.
-static kiln_status_t annotate_missing(kiln_status_t status, missing_t missing) {
+static kiln_status_t annotate_missing(kiln_status_t status,
+                                      const kilni_rows_t* rows) {
   char line[NAMES_LINE_BYTES];
   size_t used = 0;
-  for (uint32_t row = 0; row < missing.count; ++row) {
-    if (missing.has(missing.table, row)) continue;
-    const kilni_table_row_t* columns = &missing.rows[row];
-    if (columns->need != KILNI_NEED_REQUIRED) continue;
-    if (used + strlen(columns->symbol) + 3 > sizeof(line)) {
+  for (uint32_t i = 0; i < rows->count; ++i) {
+    const kilni_table_row_t* row = &rows->rows[i];
+    if (row->need != KILNI_NEED_REQUIRED || has(rows->present, i)) continue;
+    if (used + strlen(row->symbol) + 3 > sizeof(line)) {
       status = KILNI_ANNOTATE(status, "missing: %s", line);
       used = 0;
     }
     used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
-                             used == 0 ? "" : ", ", columns->symbol);
+                             used == 0 ? "" : ", ", row->symbol);
   }
   if (used == 0) return status;
   return KILNI_ANNOTATE(status, "missing: %s", line);
 }
 
-static uint32_t count_missing(missing_t missing) {
+static uint32_t count_missing(const kilni_rows_t* rows) {
   uint32_t count = 0;
-  for (uint32_t row = 0; row < missing.count; ++row) {
-    if (missing.rows[row].need == KILNI_NEED_REQUIRED &&
-        !missing.has(missing.table, row)) {
+  for (uint32_t i = 0; i < rows->count; ++i) {
+    if (rows->rows[i].need == KILNI_NEED_REQUIRED && !has(rows->present, i)) {
       ++count;
     }
   }
   return count;
 }
 
-static bool cuda_has(const void* table, uint32_t row) {
-  return kilni_cuda_has(table, (kilni_cuda_row_id_t)row);
-}
-
 kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table) {
-  const missing_t missing = {cuda_rows, KILNI_CUDA_ROW_COUNT, cuda_has, table};
-  const uint32_t count = count_missing(missing);
+  const kilni_rows_t rows = {cuda_rows, table->present, KILNI_CUDA_ROW_COUNT};
+  const uint32_t count = count_missing(&rows);
   if (count == 0) return NULL;
   kiln_status_t status = KILNI_FAIL(
       INCOMPATIBLE,
@@ -338,88 +301,58 @@ kiln_status_t kilni_cuda_table_check(const kiln_cuda_table_t* table) {
       "that Kiln needs",
       table->provider, table->origin, table->driver_version / 1000,
       table->driver_version % 1000 / 10, count);
-  status = annotate_missing(status, missing);
   return kilni_status_with_fix(
-      status,
+      annotate_missing(status, &rows),
       "install an NVIDIA driver of release 525 (CUDA 12.0) or newer, or use "
       "the software device `soft`");
 }
 
-static bool nvrtc_has(const void* table, uint32_t row) {
-  return kilni_nvrtc_has(table, (kilni_nvrtc_row_id_t)row);
-}
-
-static bool nvjitlink_has(const void* table, uint32_t row) {
-  return kilni_nvjitlink_has(table, (kilni_nvjitlink_row_id_t)row);
-}
-
-static bool nvvm_has(const void* table, uint32_t row) {
-  return kilni_nvvm_has(table, (kilni_nvvm_row_id_t)row);
-}
-
-kiln_status_t kilni_nvrtc_table_check(const kiln_nvrtc_table_t* table) {
-  const missing_t missing = {nvrtc_rows, KILNI_NVRTC_ROW_COUNT, nvrtc_has,
-                             table};
-  const uint32_t count = count_missing(missing);
+kiln_status_t kilni_tool_check(const kilni_tool_t* tool,
+                               const kilni_rows_t* rows) {
+  const uint32_t count = count_missing(rows);
   if (count == 0) return NULL;
   kiln_status_t status = KILNI_FAIL(
       INCOMPATIBLE,
-      "the library \"%s\" (NVRTC %d.%d) lacks %u of the entry points that "
-      "Kiln needs",
-      table->origin, table->major, table->minor, count);
-  status = annotate_missing(status, missing);
+      "the library \"%s\" (%s %d.%d) lacks %u of the entry points that Kiln "
+      "needs",
+      tool->origin, tool->title, tool->major, tool->minor, count);
   return kilni_status_with_fix(
-      status,
-      "install the NVRTC of CUDA 12.0 or newer, e.g. `pip install "
-      "nvidia-cuda-nvrtc`");
-}
-
-kiln_status_t kilni_nvjitlink_table_check(const kiln_nvjitlink_table_t* table) {
-  const missing_t missing = {nvjitlink_rows, KILNI_NVJITLINK_ROW_COUNT,
-                             nvjitlink_has, table};
-  const uint32_t count = count_missing(missing);
-  if (count == 0) return NULL;
-  kiln_status_t status = KILNI_FAIL(
-      INCOMPATIBLE,
-      "the library \"%s\" (nvJitLink %u.%u) lacks %u of the entry points that "
-      "Kiln needs",
-      table->origin, table->major, table->minor, count);
-  status = annotate_missing(status, missing);
-  return kilni_status_with_fix(
-      status,
-      "install the nvJitLink of CUDA 12.3 or newer, e.g. `pip install "
-      "nvidia-nvjitlink`");
-}
-
-kiln_status_t kilni_nvvm_table_check(const kiln_nvvm_table_t* table) {
-  const missing_t missing = {nvvm_rows, KILNI_NVVM_ROW_COUNT, nvvm_has, table};
-  const uint32_t count = count_missing(missing);
-  if (count == 0) return NULL;
-  kiln_status_t status = KILNI_FAIL(
-      INCOMPATIBLE,
-      "the library \"%s\" (libNVVM %d.%d) lacks %u of the entry points that "
-      "Kiln needs",
-      table->origin, table->major, table->minor, count);
-  status = annotate_missing(status, missing);
-  return kilni_status_with_fix(
-      status,
-      "install the libNVVM of CUDA 12.0 or newer, e.g. `pip install "
-      "nvidia-nvvm`");
-}
-
-static bool nvml_has(const void* table, uint32_t row) {
-  return kilni_nvml_has(table, (kilni_nvml_row_id_t)row);
+      annotate_missing(status, rows),
+      "install the %s of CUDA %s or newer, e.g. `pip install %s`", tool->title,
+      tool->least, tool->package);
 }
 
 kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
-  const missing_t missing = {nvml_rows, KILNI_NVML_ROW_COUNT, nvml_has, table};
-  const uint32_t count = count_missing(missing);
+  const kilni_rows_t rows = {nvml_rows, table->present, KILNI_NVML_ROW_COUNT};
+  const uint32_t count = count_missing(&rows);
   if (count == 0) return NULL;
   kiln_status_t status =
       KILNI_FAIL(INCOMPATIBLE,
                  "the NVML \"%s\" lacks %u of the entry points that Kiln needs",
                  table->origin, count);
-  status = annotate_missing(status, missing);
   return kilni_status_with_fix(
-      status, "install an NVIDIA driver of release 525 (CUDA 12.0) or newer");
+      annotate_missing(status, &rows),
+      "install an NVIDIA driver of release 525 (CUDA 12.0) or newer");
+}
+
+// ---- Filling from a library ----
+
+void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
+                     const kilni_dynlib_t* library, void* table,
+                     uint64_t* present) {
+  for (uint32_t i = 0; i < count; ++i) {
+    void* address = kilni_dynlib_symbol(library, rows[i].symbol);
+    if (address == NULL) continue;
+    memcpy((char*)table + rows[i].place, &address, sizeof(address));
+    mark(present, i, true);
+  }
+}
+
+kiln_status_t kilni_tool_open(const kiln_host_t* host, const char* library,
+                              const kilni_tool_t* tool,
+                              kilni_dynlib_t** out_library) {
+  return kilni_status_with_fix(
+      kilni_dynlib_open(host->allocator, library, out_library),
+      "name an existing %s library, or install one, e.g. `pip install %s`",
+      tool->title, tool->package);
 }
