@@ -7,6 +7,7 @@
 //   truth replay FOLDER [--lanes NAME] [--stride N] [--phase N] [--only TEXT]
 //   truth missing FOLDER EXCUSES
 //   truth binades FOLDER [--soft] [--only TEXT]
+//   truth summary FOLDER
 //   truth ptx [--only TEXT]
 //
 // `record` asks the driver's GPU (with --soft the software device, to try it
@@ -15,7 +16,8 @@
 // the software device and compares; it exits with 1 if anything differs.
 // `missing` lists the forms that no file has, and fails for those that no line
 // of EXCUSES names. `binades` writes whole binades of the approximate forms
-// (truth_binades.h), `ptx` prints the kernels. Exit code 77: no such device.
+// (truth_binades.h), `summary` prints a table of what is recorded, `ptx` the
+// kernels. Exit code 77: no such device.
 #define _POSIX_C_SOURCE 200809L
 
 #include <fnmatch.h>
@@ -47,7 +49,7 @@ static int usage(void) {
       "truth replay FOLDER [--lanes NAME] [--stride N] [--phase N] "
       "[--only TEXT]\ntruth missing FOLDER EXCUSES\n"
       "truth binades FOLDER [--soft] [--only TEXT]\n"
-      "truth ptx [--only TEXT]\n");
+      "truth summary FOLDER\ntruth ptx [--only TEXT]\n");
   return 2;
 }
 
@@ -379,22 +381,48 @@ static bool form_recorded(const truth_book_t* book, const truth_list_t* list,
   return some && all;
 }
 
-// Whether a line `PATTERN # reason` of the text names the form.
-static bool excused(const char* text, const char* form) {
+// The pattern of the next line `PATTERN # reason`; false at the end.
+static bool next_excuse(const char** inout_text, char* out, size_t capacity) {
+  const char* text = *inout_text;
   while (*text) {
-    char pattern[128];
     const size_t size = strcspn(text, " \n");
     const size_t line = strcspn(text, "\n");
     const bool reason = memchr(text, '#', line) != NULL;
-    if (text[0] != '#' && size > 0 && size < sizeof(pattern) && reason) {
-      memcpy(pattern, text, size);
-      pattern[size] = '\0';
-      if (fnmatch(pattern, form, 0) == 0) return true;
-    }
+    const bool good = text[0] != '#' && size > 0 && size < capacity && reason;
+    if (good) (void)snprintf(out, capacity, "%.*s", (int)size, text);
     text += line;
     if (*text) text++;
+    *inout_text = text;
+    if (good) return true;
   }
   return false;
+}
+
+static bool excused(const char* text, const char* form) {
+  char pattern[128];
+  while (next_excuse(&text, pattern, sizeof(pattern))) {
+    if (fnmatch(pattern, form, 0) == 0) return true;
+  }
+  return false;
+}
+
+// Excuses that name no form any more; prints them.
+static uint32_t stale_excuses(const char* text) {
+  char pattern[128];
+  uint32_t stale = 0;
+  while (next_excuse(&text, pattern, sizeof(pattern))) {
+    bool used = false;
+    kilni_soft_op_t op;
+    const char* form;
+    for (size_t i = 0; !used && (form = kilni_soft_form_at(i, &op)) != NULL;
+         i++) {
+      used = fnmatch(pattern, form, 0) == 0;
+    }
+    if (used) continue;
+    printf("names no form: %s\n", pattern);
+    stale++;
+  }
+  return stale;
 }
 
 static char* read_text(const char* path) {
@@ -427,8 +455,9 @@ static int missing(const truth_options_t* options, const truth_list_t* list) {
       lost++;
     }
   }
-  printf("%u forms recorded, %u excused, %u neither\n", recorded, reasoned,
-         lost);
+  const uint32_t stale = stale_excuses(text);
+  printf("%u forms recorded, %u excused, %u neither; %u excuses are stale\n",
+         recorded, reasoned, lost, stale);
   if (lost > 0) {
     printf(
         "Fix: record them on a GPU (docs/reference/recorded-truth.md) or "
@@ -442,7 +471,52 @@ static int missing(const truth_options_t* options, const truth_list_t* list) {
     printf("skipped: nothing is recorded in %s\n", options->folder);
     return 77;
   }
-  return lost > 0;
+  return lost > 0 || stale > 0;
+}
+
+static void summarise(const truth_book_t* book, const truth_list_t* list,
+                      const char* family) {
+  uint64_t inputs = 0, digests = 0;
+  uint32_t entries = 0, first = UINT32_MAX, last = 0;
+  for (size_t i = 0; i < list->count; i++) {
+    const truth_entry_t* entry = &list->entries[i];
+    if (strcmp(entry->family, family) != 0 ||
+        truth_book_find(book, entry) == NULL) {
+      continue;
+    }
+    entries++;
+    inputs += truth_layout_inputs(&entry->layout);
+    digests += entry->layout.fine + entry->layout.coarse;
+  }
+  // The streams of a family lie side by side.
+  for (uint32_t i = 0; i < book->row_count; i++) {
+    if (strcmp(book->rows[i].family, family) != 0) continue;
+    if (book->rows[i].stream < first) first = book->rows[i].stream;
+    if (book->rows[i].stream > last) last = book->rows[i].stream;
+  }
+  printf("| %s | %u | %u | %llu | %llu |\n", family, entries,
+         entries == 0 ? 0 : last - first + 1, (unsigned long long)inputs,
+         (unsigned long long)digests);
+}
+
+static int summary(const truth_options_t* options, const truth_list_t* list) {
+  truth_book_t book;
+  memset(&book, 0, sizeof(book));
+  if (!truth_book_read(&book, options->folder)) return 1;
+  printf("%s, driver %s, %s, generator %u\n\n", book.device, book.driver,
+         book.date, book.generator);
+  printf(
+      "| family | entries | different | inputs | digests |\n"
+      "|---|--:|--:|--:|--:|\n");
+  for (size_t i = 0; i < list->count; i++) {
+    bool seen = false;
+    for (size_t k = 0; k < i && !seen; k++) {
+      seen = strcmp(list->entries[k].family, list->entries[i].family) == 0;
+    }
+    if (!seen) summarise(&book, list, list->entries[i].family);
+  }
+  truth_book_free(&book);
+  return 0;
 }
 
 static int print_ptx(const truth_options_t* options, const truth_list_t* list) {
@@ -470,6 +544,8 @@ int main(int argc, char** argv) {
     code = replay(&options, &list);
   } else if (strcmp(options.mode, "binades") == 0 && options.folder != NULL) {
     code = truth_binades(options.folder, options.soft, options.only);
+  } else if (strcmp(options.mode, "summary") == 0 && options.folder != NULL) {
+    code = summary(&options, &list);
   } else if (strcmp(options.mode, "missing") == 0 && options.excuses != NULL) {
     code = missing(&options, &list);
   } else {
