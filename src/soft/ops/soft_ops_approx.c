@@ -151,13 +151,20 @@ KILNI_LANES_BINARY(div_full_f32, float, float, float, canonical32(a / b))
 KILNI_LANES_BINARY(div_full_ftz_f32, float, float, float,
                    flush32(canonical32(flush32(a) / flush32(b))))
 
+// A NaN with nothing in the upper word is an infinity: the lower is not looked
+// at.
+KILNI_LANES_INLINE double upper_source(double x) {
+  uint64_t u = bits64(flush64(x));
+  int infinite = (u & 0x7fffffff00000000u) == 0x7ff0000000000000u;
+  return float64(infinite ? u & 0xffffffff00000000u : u);
+}
 // The upper word of the result, rounded; the lower is zero.
 KILNI_LANES_INLINE double upper_word(double x) {
   uint64_t u = (bits64(x) + 0x80000000u) & 0xffffffff00000000u;
   return x == x ? float64(u) : float64(0x7fffffff00000000u);
 }
 KILNI_LANES_UNARY(rcp_approx_ftz_f64, double, double,
-                  upper_word(flush64(1.0 / flush64(a))))
+                  upper_word(flush64(1.0 / upper_source(a))))
 KILNI_LANES_UNARY(rsqrt_approx_ftz_f64, double, double,
-                  upper_word(1.0 / sqrt(flush64(a))))
+                  upper_word(1.0 / sqrt(upper_source(a))))
 KILNI_LANES_UNARY(rsqrt_approx_f64, double, double, nan64_1(1.0 / sqrt(a), a))

@@ -147,6 +147,11 @@ static bool computes(const soft_form_t* f, const soft_lane_in_t* in,
   unsigned bits = f->type[0].bits;
   uint64_t s[3];
   for (int i = 0; i < 3; i++) s[i] = flush(f, bits, in->s[i]);
+  // Only the upper word is looked at: what has no NaN there is an infinity.
+  if (bits == 64 && soft_form_has(f, "ftz") &&
+      (s[0] & 0x7fffffff00000000u) == 0x7ff0000000000000u) {
+    s[0] &= 0xfff0000000000000u;
+  }
   unsigned sources = is(f, "fma") || is(f, "mad")   ? 3
                      : is(f, "add") || is(f, "sub") ? 2
                      : is(f, "mul") || is(f, "div") ? 2
