@@ -165,7 +165,7 @@ static void end_status(kiln_status_t status) {
 
 // ---- What a process does ----
 
-static kiln_cache_t* create(plan_t* plan, bool named) {
+static kiln_cache_t* create(plan_t* plan, bool named, bool tidies) {
   kiln_cache_options_t options = kiln_cache_options_default();
   kilni_env_t env;
   kiln_cache_t* cache = NULL;
@@ -173,9 +173,11 @@ static kiln_cache_t* create(plan_t* plan, bool named) {
   env.allocator = kiln_allocator_libc();
   options.directory = g_folder;
   options.disk = KILN_SWITCH_ON;
-  // Little memory and little disk, so that both evict all the time.
+  // Little memory and little disk, so that both evict all the time; or so much
+  // that nothing is tidied and what the dead left behind stays.
   options.memory_bytes = 2 * MOST_BYTES;
-  options.disk_bytes = (uint64_t)KEYS / 3 * MOST_BYTES;
+  options.disk_bytes =
+      tidies ? (uint64_t)KEYS / 3 * MOST_BYTES : KILN_CACHE_UNLIMITED;
   end_status(kilni_cache_create(&options, &env, &cache));
   if (cache == NULL) return NULL;
   if (plan != NULL) cache->calls = calls_of(plan);
@@ -193,7 +195,8 @@ static void take_stats(kiln_cache_t* cache) {
   atomic_fetch_add(&g_counts->errors, stats.read_failures);
 }
 
-static void operate(kiln_cache_t* cache, uint64_t* random, want_t* want) {
+static void operate(kiln_cache_t* cache, uint64_t* random, want_t* want,
+                    bool tidies) {
   uint64_t choice = next(random) % 100;
   kiln_cache_entry_t* entry = NULL;
   want->number = (uint32_t)(next(random) % KEYS);
@@ -216,7 +219,7 @@ static void operate(kiln_cache_t* cache, uint64_t* random, want_t* want) {
   } else if (choice < 95) {
     end_status(kiln_cache_remove(cache, &key));
   } else if (choice < 98) {
-    end_status(kiln_cache_trim(cache, NULL));
+    if (tidies) end_status(kiln_cache_trim(cache, NULL));
   } else {
     kiln_cache_report_t report;
     end_status(
@@ -233,11 +236,13 @@ static void live(uint64_t seed, plan_t* plan, uint64_t operations) {
   uint64_t random = seed;
   uint64_t done = 0;
   while (operations == 0 || done < operations) {
-    kiln_cache_t* cache = create(plan, next(&random) % 2 == 0);
+    bool named = next(&random) % 2 == 0;
+    bool tidies = next(&random) % 32 == 0;
+    kiln_cache_t* cache = create(plan, named, tidies);
     if (cache == NULL) break;
     uint64_t stay = 1 + next(&random) % 40;
     for (uint64_t i = 0; i < stay; i++, done++) {
-      operate(cache, &random, &want);
+      operate(cache, &random, &want, tidies);
     }
     take_stats(cache);
     kiln_cache_release(cache);
@@ -327,7 +332,7 @@ static bool run_all(uint32_t count, uint32_t kills, uint64_t seed) {
 // ---- Afterwards ----
 
 static bool clean_up(void) {
-  kiln_cache_t* cache = create(NULL, false);
+  kiln_cache_t* cache = create(NULL, false, true);
   kiln_cache_report_t first, second, verified;
   end_status(kiln_cache_trim(cache, &first));
   end_status(kiln_cache_trim(cache, &second));
@@ -381,6 +386,7 @@ int main(int argc, char** argv) {
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (g_counts == MAP_FAILED) return 2;
   bool good = run_all(count, kills, seed << 20);
+  good = clean_up() && good;
   good = good && run_all(count, 0, (seed << 20) + 500);
   good = clean_up() && good;
   (void)nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
