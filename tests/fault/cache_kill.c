@@ -342,6 +342,7 @@ static bool clean_up(void) {
   printf("left over: %" PRIu64 " temporary files, after the clean-up %" PRIu64
          "; entries %" PRIu64 ", bad %" PRIu64 "\n",
          first.temporaries, second.temporaries, verified.entries, verified.bad);
+  (void)fflush(stdout);
   return second.temporaries == 0 && verified.bad == 0 && first.failures == 0;
 }
 
