@@ -352,10 +352,10 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_cache_walk(kiln_cache_t* cache, uint32_t flags, kiln_cache_item_fn_t fn,
                 void* user, kiln_cache_report_t* out_report);
 
-// Opens an entry by the name that kiln_cache_walk shows; OK with NULL if it is
+// Gets an entry by the name that kiln_cache_walk shows; OK with NULL if it is
 // not there or not GOOD. Does not count as a use. The caller owns
 // `*out_entry`. INVALID_ARGUMENT, INVALID_STATE, OUT_OF_MEMORY. Since 0.1.
-KILN_API KILN_MUST_USE kiln_status_t kiln_cache_open_name(
+KILN_API KILN_MUST_USE kiln_status_t kiln_cache_get_named(
     kiln_cache_t* cache, const char* name, kiln_cache_entry_t** out_entry);
 
 // Brings the folder back into its limits: what is too old goes, then what was

@@ -113,7 +113,7 @@ kiln_status_t kiln_cache_walk(kiln_cache_t* cache, uint32_t flags,
   return status;
 }
 
-kiln_status_t kiln_cache_open_name(kiln_cache_t* cache, const char* name,
+kiln_status_t kiln_cache_get_named(kiln_cache_t* cache, const char* name,
                                    kiln_cache_entry_t** out_entry) {
   KILNI_CHECK_ARGUMENT(out_entry != NULL, "out_entry");
   *out_entry = NULL;

@@ -238,7 +238,7 @@ static void test_arguments(void** state) {
   request.struct_size = 0;
   cache_kit_fails(kiln_cache_get_or_make(cache, &request, &entry, NULL),
                   invalid);
-  cache_kit_fails(kiln_cache_open_name(cache, "no name", &entry), invalid);
+  cache_kit_fails(kiln_cache_get_named(cache, "no name", &entry), invalid);
   cache_kit_fails(kiln_cache_walk(cache, 64, NULL, NULL, NULL), invalid);
   kiln_cache_release(NULL);
   kiln_cache_retain(NULL);
@@ -263,7 +263,7 @@ static void use_in_child(kiln_cache_t* cache, kiln_cache_entry_t* entry) {
       kiln_cache_remove(cache, &key),
       kiln_cache_get_or_make(cache, &request, &out, NULL),
       kiln_cache_walk(cache, 0, NULL, NULL, NULL),
-      kiln_cache_open_name(cache, "00000000000000000000000000000000", &out),
+      kiln_cache_get_named(cache, "00000000000000000000000000000000", &out),
       kiln_cache_trim(cache, NULL),
       kiln_cache_clear(cache, NULL),
   };

@@ -320,7 +320,7 @@ static bool see(void* user, const kiln_cache_item_t* item) {
     assert_true(item->created_s >= item->used_s);
     // The cache may be used from here.
     kiln_cache_entry_t* entry = NULL;
-    cache_kit_ok(kiln_cache_open_name(seen->cache, item->name, &entry));
+    cache_kit_ok(kiln_cache_get_named(seen->cache, item->name, &entry));
     if (entry != NULL) {
       assert_string_equal(kiln_cache_entry_name(entry), item->name);
     }
@@ -415,7 +415,7 @@ static void test_verify_and_repair(void** state) {
   cache_kit_deinit(&kit);
 }
 
-static void test_open_name(void** state) {
+static void test_get_named(void** state) {
   (void)state;
   cache_kit_t kit;
   cache_kit_init(&kit);
@@ -426,16 +426,16 @@ static void test_open_name(void** state) {
   kilni_cache_hash_t hash = kilni_cache_key_hash(&key);
   char name[KILN_CACHE_NAME_BYTES];
   kilni_cache_hash_text(&hash, name);
-  cache_kit_ok(kiln_cache_open_name(cache, name, &entry));
+  cache_kit_ok(kiln_cache_get_named(cache, name, &entry));
   assert_memory_equal(kiln_cache_entry_key(entry).data, "a", 1);
   kiln_cache_entry_release(entry);
   name[0] = name[0] == '0' ? '1' : '0';
-  cache_kit_ok(kiln_cache_open_name(cache, name, &entry));
+  cache_kit_ok(kiln_cache_get_named(cache, name, &entry));
   assert_null(entry);
   name[31] = 'G';
-  cache_kit_fails(kiln_cache_open_name(cache, name, &entry),
+  cache_kit_fails(kiln_cache_get_named(cache, name, &entry),
                   KILN_STATUS_INVALID_ARGUMENT);
-  cache_kit_fails(kiln_cache_open_name(cache, "../../../../etc/passwd", &entry),
+  cache_kit_fails(kiln_cache_get_named(cache, "../../../../etc/passwd", &entry),
                   KILN_STATUS_INVALID_ARGUMENT);
   kiln_cache_release(cache);
   cache_kit_deinit(&kit);
@@ -454,7 +454,7 @@ int main(void) {
       cmocka_unit_test(test_by_itself_with_time),
       cmocka_unit_test(test_walk),
       cmocka_unit_test(test_verify_and_repair),
-      cmocka_unit_test(test_open_name),
+      cmocka_unit_test(test_get_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
