@@ -18,15 +18,15 @@
 #include <cmocka.h>
 
 #include "cache/cache_inside.h"
-#include "fault_files.h"
+#include "fault_folder.h"
 
 enum { PATH_BYTES = 256, TEXT_BYTES = 3000 };
 
 // What a run goes over. one-thread
 typedef struct path_t {
   kiln_allocator_t allocator;
-  fault_files_t* files;  // NULL: the system's calls
-  bool named;            // temporary names, not files without one
+  fault_folder_t* files;  // NULL: the system's calls
+  bool named;             // temporary names, not files without one
   char top[PATH_BYTES];
   char folder[PATH_BYTES];
   int warnings;
@@ -234,13 +234,13 @@ static kiln_status_t file_body(void* user) {
 
 static void sweep(int error) {
   for (int named = 0; named < 2; named++) {
-    static fault_files_t files;
+    static fault_folder_t files;
     path_t path;
     memset(&path, 0, sizeof(path));
-    fault_files_init(&files, error);
+    fault_folder_init(&files, error);
     path.files = &files;
     path.named = named == 1;
-    fault_points_t points = fault_files_points(&files);
+    fault_points_t points = fault_folder_points(&files);
     uint64_t count = fault_run(&points, file_body, &path, FAULT_RUN_MAY_PASS);
     print_message("%llu calls on files\n", (unsigned long long)count);
     assert_true(count > 60);
@@ -289,7 +289,7 @@ static void test_interrupted(void** state) {
 
 static void test_half(void** state) {
   (void)state;
-  sweep(FAULT_FILES_HALF);
+  sweep(FAULT_FOLDER_HALF);
 }
 
 int main(void) {

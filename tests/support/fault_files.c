@@ -1,186 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// support: calls on files as points that can fail (fault_run.h).
+// support: operations on files as points that can fail.
+#define _XOPEN_SOURCE 700
 #include "fault_files.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-// Whether this call is to fail.
-static bool hit(fault_files_t* files) {
-  if (!files->armed) return false;
-  files->met++;
-  if (files->nth == 0) return false;
-  // What is interrupted every time is tried for ever: only once, then.
-  bool from_on = files->from_on && files->error != EINTR;
-  return from_on ? files->met >= files->nth : files->met == files->nth;
+// What is armed. The functions below have the system's own signatures.
+static struct {
+  bool armed;
+  bool from_on;
+  int error;
+  pthread_t thread;
+  uint64_t nth;
+  uint64_t met;
+  long open;  // files and folders
+} g_state;
+
+// Counts an operation; true if it is one to fail.
+static bool is_due(void) {
+  if (!g_state.armed || !pthread_equal(pthread_self(), g_state.thread))
+    return false;
+  uint64_t at = ++g_state.met;
+  if (g_state.nth == 0 || at < g_state.nth) return false;
+  if (at > g_state.nth && !g_state.from_on) return false;
+  errno = g_state.error;
+  return true;
 }
 
-static int failure(const fault_files_t* files) {
-  return files->error == FAULT_FILES_HALF ? -EIO : -files->error;
+static void note_open(bool opened) {
+  if (opened && g_state.armed) ++g_state.open;
 }
 
-static bool fails(fault_files_t* files) {
-  return hit(files) && files->error != FAULT_FILES_HALF;
+static void note_close(void) {
+  if (g_state.armed) --g_state.open;
 }
 
-static int opened(fault_files_t* files, int handle) {
-  if (handle < 0) return handle;
-  if (handle >= FAULT_FILES_HANDLES) {
-    files->wrong = "more handles than can be watched";
-  } else {
-    files->open[handle] = true;
-  }
-  return handle;
+#define WRAPPED(result, name, params) \
+  result __real_##name params;        \
+  result __wrap_##name params;        \
+  result __wrap_##name params
+
+int __real_open(const char* path, int flags, ...);
+int __wrap_open(const char* path, int flags, mode_t mode);
+int __wrap_open(const char* path, int flags, mode_t mode) {
+  if (is_due()) return -1;
+  int file = __real_open(path, flags, mode);
+  note_open(file >= 0);
+  return file;
 }
 
-static int f_open_folder(void* user, const char* path) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return opened(files, files->system.open_folder(NULL, path));
+WRAPPED(int, close, (int file)) {
+  note_close();
+  return __real_close(file);
 }
 
-static int f_make_folder(void* user, const char* path) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.make_folder(NULL, path);
+WRAPPED(ssize_t, read, (int file, void* data, size_t size)) {
+  return is_due() ? -1 : __real_read(file, data, size);
 }
 
-static int f_open(void* user, int folder, const char* name, uint32_t how) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return opened(files, files->system.open(NULL, folder, name, how));
+WRAPPED(ssize_t, pread, (int file, void* data, size_t size, off_t at)) {
+  return is_due() ? -1 : __real_pread(file, data, size, at);
 }
 
-static int f_close(void* user, int handle) {
-  fault_files_t* files = user;
-  if (handle < 0 || handle >= FAULT_FILES_HANDLES || !files->open[handle]) {
-    files->wrong = "a handle was closed that was not open";
-    return -EBADF;
-  }
-  files->open[handle] = false;
-  int code = files->system.close(NULL, handle);
-  return fails(files) ? failure(files) : code;
+WRAPPED(int, fstat, (int file, struct stat* info)) {
+  return is_due() ? -1 : __real_fstat(file, info);
 }
 
-static size_t amount(fault_files_t* files, size_t size, bool* out_fails) {
-  *out_fails = false;
-  if (!hit(files)) return size;
-  *out_fails = files->error != FAULT_FILES_HALF;
-  return size > 1 ? size / 2 : size;
+WRAPPED(int, stat, (const char* path, struct stat* info)) {
+  return is_due() ? -1 : __real_stat(path, info);
 }
 
-static int64_t f_read(void* user, int file, uint64_t offset, size_t size,
-                      void* out) {
-  fault_files_t* files = user;
-  bool failed;
-  size = amount(files, size, &failed);
-  if (failed) return failure(files);
-  return files->system.read(NULL, file, offset, size, out);
+WRAPPED(int, access, (const char* path, int mode)) {
+  return is_due() ? -1 : __real_access(path, mode);
 }
 
-static int64_t f_write(void* user, int file, uint64_t offset, size_t size,
-                       const void* data) {
-  fault_files_t* files = user;
-  bool failed;
-  size = amount(files, size, &failed);
-  if (failed) return failure(files);
-  return files->system.write(NULL, file, offset, size, data);
+WRAPPED(ssize_t, readlink, (const char* path, char* target, size_t size)) {
+  return is_due() ? -1 : __real_readlink(path, target, size);
 }
 
-static int f_look(void* user, int handle, kilni_file_look_t* out_look) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.look(NULL, handle, out_look);
+WRAPPED(char*, realpath, (const char* path, char* resolved)) {
+  return is_due() ? NULL : __real_realpath(path, resolved);
 }
 
-static int f_look_at(void* user, int folder, const char* name,
-                     kilni_file_look_t* out_look) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.look_at(NULL, folder, name, out_look);
+WRAPPED(DIR*, opendir, (const char* path)) {
+  if (is_due()) return NULL;
+  DIR* folder = __real_opendir(path);
+  note_open(folder != NULL);
+  return folder;
 }
 
-static int f_link(void* user, int file, int folder, const char* name) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.link(NULL, file, folder, name);
+WRAPPED(struct dirent*, readdir, (DIR * folder)) {
+  return is_due() ? NULL : __real_readdir(folder);
 }
 
-static int f_rename(void* user, int folder, const char* from, const char* to) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.rename(NULL, folder, from, to);
-}
-
-static int f_remove(void* user, int folder, const char* name) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.remove(NULL, folder, name);
-}
-
-static int f_touch(void* user, int file) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.touch(NULL, file);
-}
-
-static int f_touch_at(void* user, int folder, const char* name) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.touch_at(NULL, folder, name);
-}
-
-static int f_lock(void* user, int file, uint64_t offset, uint32_t what) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.lock(NULL, file, offset, what);
-}
-
-static int f_list(void* user, int folder, kilni_dir_fn_t fn, void* fn_user) {
-  fault_files_t* files = user;
-  if (fails(files)) return failure(files);
-  return files->system.list(NULL, folder, fn, fn_user);
-}
-
-void fault_files_init(fault_files_t* files, int error) {
-  memset(files, 0, sizeof(*files));
-  files->system = kilni_folder_calls_system();
-  files->error = error;
-  kilni_folder_calls_t calls = {
-      f_open_folder, f_make_folder, f_open, f_close,  f_read,   f_write,
-      f_look,        f_look_at,     f_link, f_rename, f_remove, f_touch,
-      f_touch_at,    f_lock,        f_list, files};
-  files->calls = calls;
+WRAPPED(int, closedir, (DIR * folder)) {
+  note_close();
+  return __real_closedir(folder);
 }
 
 // ---- Points ----
 
 static void arm(void* user, uint64_t nth, bool from_on) {
-  fault_files_t* files = user;
-  files->nth = nth;
-  files->from_on = from_on;
-  files->met = 0;
-  files->wrong = NULL;
-  files->armed = true;
+  const fault_files_t* files = user;
+  memset(&g_state, 0, sizeof(g_state));
+  g_state.error = files->error;
+  g_state.thread = pthread_self();
+  g_state.nth = nth;
+  g_state.from_on = from_on;
+  g_state.armed = true;
 }
 
 static uint64_t disarm(void* user) {
-  fault_files_t* files = user;
-  files->armed = false;
-  return files->met;
+  (void)user;
+  g_state.armed = false;
+  return g_state.met;
 }
 
 static const char* problem(void* user) {
   fault_files_t* files = user;
-  if (files->wrong != NULL) return files->wrong;
-  for (int i = 0; i < FAULT_FILES_HANDLES; i++) {
-    if (files->open[i]) return "a file was never closed";
-  }
-  return NULL;
+  if (g_state.open == 0) return NULL;
+  snprintf(files->message, sizeof(files->message),
+           "%ld files or folders were opened and not closed", g_state.open);
+  return files->message;
 }
 
 fault_points_t fault_files_points(fault_files_t* files) {
-  fault_points_t points = {"call on a file", arm, disarm, problem, files};
-  return points;
+  return (fault_points_t){"operation on a file", arm, disarm, problem, files};
 }

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// support: calls on files as points that can fail (fault_run.h).
+// support: operations on files as points that can fail (fault_run.h).
 //
-// Goes round the table of a kilni_folder_calls_t. Each run fails another call
-// with an errno, or lets it do half of its work; a failed close closes all the
-// same. Afterwards every handle must have been closed once.
+// Works in a program that is linked with the options of kiln_fault_files
+// (tests/fault/CMakeLists.txt): the linker then leads the library's calls of
+// open, read, stat and so on through here. The calls of the system's own
+// libraries, such as its loader, are not met.
 #ifndef KILN_TESTS_SUPPORT_FAULT_FILES_H_
 #define KILN_TESTS_SUPPORT_FAULT_FILES_H_
 
-#include "base/folder.h"
 #include "fault_run.h"
 
-// In place of an errno: reads and writes do half of what they are asked.
-enum { FAULT_FILES_HALF = -1, FAULT_FILES_HANDLES = 1024 };
-
-// The table and what is to fail in it. one-thread
+// What fails and how. One in a process. one-thread
 typedef struct fault_files_t {
-  kilni_folder_calls_t system;
-  kilni_folder_calls_t calls;  // for what is tested
-  int error;
-  uint64_t nth;
-  bool from_on;
-  bool armed;
-  uint64_t met;
-  bool open[FAULT_FILES_HANDLES];
-  const char* wrong;
+  int error;  // errno of what fails: never EINTR, which is tried again
+  char message[128];
 } fault_files_t;
 
-// `error` is an errno or FAULT_FILES_HALF.
-void fault_files_init(fault_files_t* files, int error);
+// Points of the arming thread. A run is clean when every file and folder that
+// was opened since arming is closed.
 fault_points_t fault_files_points(fault_files_t* files);
 
 #endif  // KILN_TESTS_SUPPORT_FAULT_FILES_H_
