@@ -293,6 +293,7 @@ typedef struct kiln_cache_stats_t {
   uint64_t memory_used_bytes;
   uint64_t memory_limit_bytes;
   uint64_t disk_limit_bytes;
+  uint64_t reserved[10];  // 0
 } kiln_cache_stats_t;
 
 // Since 0.1.
@@ -336,6 +337,7 @@ typedef struct kiln_cache_report_t {
   uint64_t freed_bytes;
   uint64_t temporaries;  // left by writers that died, and removed
   uint64_t failures;     // files that could not be looked at or removed
+  uint64_t reserved[5];  // 0
 } kiln_cache_report_t;
 
 // How deep kiln_cache_walk looks and what it does.

@@ -241,6 +241,30 @@ static void test_what_is_not_shared(void** state) {
   cache_kit_deinit(&kit);
 }
 
+// Two libraries in one process each have a cache of their own on one folder.
+static void test_caches_of_one_process(void** state) {
+  (void)state;
+  cache_kit_t kit;
+  cache_kit_init(&kit);
+  kiln_cache_t* one = create(&kit, true);
+  kiln_cache_t* two = create(&kit, true);
+  gate_t gate = {.maker = {.text = "payload"}};
+  caller_t first, second;
+  start(&first, one, &gate, "a", LONG_MS);
+  while (atomic_load(&gate.inside) == 0) (void)usleep(100);
+  start(&second, two, &gate, "a", LONG_MS);
+  wait_for(&two->counts.lock_waits, 1);
+  atomic_store(&gate.open, true);
+  kilni_thread_join(&first.thread);
+  kilni_thread_join(&second.thread);
+  assert_int_equal(first.from, KILN_CACHE_FROM_MAKE);
+  assert_int_equal(second.from, KILN_CACHE_FROM_DISK);
+  assert_int_equal(gate.maker.calls, 1);
+  kiln_cache_release(one);
+  kiln_cache_release(two);
+  cache_kit_deinit(&kit);
+}
+
 // ---- A make that uses the cache ----
 
 typedef struct nested_t {
@@ -475,6 +499,7 @@ int main(void) {
       cmocka_unit_test(test_the_wait_ends),
       cmocka_unit_test(test_the_next_tries_after_a_failure),
       cmocka_unit_test(test_what_is_not_shared),
+      cmocka_unit_test(test_caches_of_one_process),
       cmocka_unit_test(test_make_may_use_the_cache),
       cmocka_unit_test(test_processes_share_one_make),
       cmocka_unit_test(test_a_maker_that_is_killed_is_not_waited_for),
