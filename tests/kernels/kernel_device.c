@@ -99,6 +99,7 @@ bool kernel_device_load(kernel_device_t* device, char* text, kernel_code_t* out,
   kiln_cu_result_t result =
       device->table.cuModuleLoadDataEx(&out->module, text, 2, options, values);
   if (result == KILN_CU_SUCCESS) return true;
+  out->too_new = result == KILN_CU_ERROR_UNSUPPORTED_PTX_VERSION;
   log[strcspn(log, "\n")] = '\0';
   snprintf(message, KERNEL_MESSAGE, "%s does not load it: %s %s", device->name,
            result_name(result), log);

@@ -34,6 +34,7 @@ typedef struct kernel_device_t {
 typedef struct kernel_code_t {
   char* text;
   kiln_cu_module_t module;
+  bool too_new;  // the driver is older than the compiler
 } kernel_code_t;
 
 // 0, 1 (broken) or KERNEL_SKIPPED (not on this machine); says why.

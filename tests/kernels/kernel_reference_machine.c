@@ -240,6 +240,20 @@ static void machine(kernel_case_t* c) {
   }
 }
 
+static void table(kernel_case_t* c) {
+  const uint32_t* in = kernel_in(c, "in");
+  uint32_t* out = kernel_out(c, "out");
+  for (uint32_t i = 0; i < 128; i++) {
+    uint32_t x = in[i];
+    for (uint32_t n = 0; n < 20 + i % 9; n++) {
+      const uint32_t results[5] = {x + 7, (x * 3) ^ 0x5555, x ^ 0x5555, x >> 3,
+                                   ~x};
+      x = (results[x % 5] + 1) ^ n;
+    }
+    out[i] = x;
+  }
+}
+
 // ---- early_exit.cu ----
 
 static void loops(kernel_case_t* c) {
@@ -764,6 +778,7 @@ const kernel_reference_t kernel_references_machine[] = {
     {"templates.apply<shapes::larger, short>", larger, NULL},
     {"clocks.clocks", clocks, judge_clocks},
     {"switch_machine.machine", machine, NULL},
+    {"switch_machine.table", table, NULL},
     {"early_exit.loops", loops, NULL},
     {"early_exit.search", search, NULL},
     {"barrier_exit.exits", exits, NULL},

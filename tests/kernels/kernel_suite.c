@@ -51,7 +51,8 @@ typedef struct suite_t {
   kernel_options_t options;
   kernel_device_t devices[DEVICES];
   int device_count;
-  int equal, bound, open, failed, elsewhere, awaiting, left_out, launches;
+  int equal, bound, open, failed, elsewhere, awaiting, left_out, too_new,
+      launches;
   char awaiting_names[2000];
 } suite_t;
 
@@ -317,6 +318,11 @@ static bool load_one(suite_t* suite, const kernel_file_t* file,
                                        &out->codes[d], message);
     any = any || out->there[d];
     if (out->there[d]) continue;
+    if (out->codes[d].too_new) {
+      printf("skip   %s%s: %s\n", file->name, ending, message);
+      suite->too_new++;
+      continue;
+    }
     bool awaited = suite->devices[d].soft && file->awaits[0] != '\0';
     printf("%s %s%s %s%s: %s\n", awaited ? "skip  " : "not ok", file->name,
            ending, awaited ? "awaits " : "", awaited ? file->awaits : "",
@@ -426,6 +432,10 @@ static int run_all(suite_t* suite) {
   if (suite->elsewhere > 0) {
     printf("%d runs that must fail are left to live_kernels.py\n",
            suite->elsewhere);
+  }
+  if (suite->too_new > 0) {
+    printf("%d PTX files skipped, of a compiler newer than the driver\n",
+           suite->too_new);
   }
   if (suite->left_out > 0) {
     printf("--small left out %d launches\n", suite->left_out);

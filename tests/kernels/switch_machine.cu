@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests: a machine of sixteen instructions, a switch that becomes a table of
-// branches; each thread runs a program of its own, so lanes part at every step.
+// tests: a machine of sixteen instructions, a switch with falls and a jump out;
+// each thread runs a program of its own, so lanes part at every step. And a
+// branch through a table (brx.idx), which NVRTC makes of no switch here.
 //
 // other: 12.9 compute_70
 //
@@ -13,6 +14,14 @@
 // buffer: programs in u8 4096 bits 521
 // buffer: out out u32 128
 // scalar: steps i32 200
+//
+// run: table
+// grid: 2 1 1
+// block: 64 1 1
+// also: 4 1 1 32 1 1
+// also: 1 1 1 128 1 1
+// buffer: in in u32 128 bits 522
+// buffer: out out u32 128
 
 // A program has 32 bytes; the upper half of a byte is what to do it with.
 extern "C" __global__ void machine(const unsigned char* programs,
@@ -48,4 +57,34 @@ extern "C" __global__ void machine(const unsigned char* programs,
   }
 done:
   out[i] = a + b * 3 + c * 7 + at;
+}
+
+// Case 1 falls into case 2.
+__device__ static unsigned by_table(unsigned x) {
+  unsigned r;
+  asm volatile(
+      "{\n"
+      "cases: .branchtargets c0, c1, c2, c3, c4;\n"
+      "mov.u32 %0, %1;\n"
+      "brx.idx %2, cases;\n"
+      "c0: add.u32 %0, %0, 7;\n"
+      "bra done;\n"
+      "c1: mul.lo.u32 %0, %0, 3;\n"
+      "c2: xor.b32 %0, %0, 21845;\n"
+      "bra done;\n"
+      "c3: shr.u32 %0, %0, 3;\n"
+      "bra done;\n"
+      "c4: not.b32 %0, %0;\n"
+      "done: add.u32 %0, %0, 1;\n"
+      "}"
+      : "=&r"(r)
+      : "r"(x), "r"(x % 5));
+  return r;
+}
+
+extern "C" __global__ void table(const unsigned* in, unsigned* out) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned x = in[i];
+  for (unsigned n = 0; n < 20 + i % 9; ++n) x = by_table(x) ^ n;
+  out[i] = x;
 }
