@@ -3,7 +3,13 @@
 // image: what a code file holds: its format, targets, kernels and parameters.
 //
 // Needs no device and no driver: an image is read, never run. PTX is read
-// whole, with every error at its line and column.
+// whole, with every error at its line and column; of the binary formats, what
+// they tell, with every error at its byte.
+//
+// A file is a list of members, each the code of one compilation for one target:
+// a cubin, PTX, LTO-IR. A file that is no container is its own only member. The
+// calls about kernels, targets and symbols are about all members together;
+// those with `member` in their name about one.
 #ifndef KILN_IMAGE_H_
 #define KILN_IMAGE_H_
 
@@ -41,6 +47,29 @@ enum {
   KILN_IMAGE_PARAM_POINTER = 4,  // declared as one
 };
 
+// What a symbol is.
+enum {
+  KILN_IMAGE_SYMBOL_VARIABLE = 1,  // __device__, __managed__
+  KILN_IMAGE_SYMBOL_CONSTANT = 2,  // __constant__
+  KILN_IMAGE_SYMBOL_FUNCTION = 3,  // a function that is no kernel
+};
+
+// How a member is packed.
+enum {
+  KILN_IMAGE_PACKING_NONE = 0,
+  KILN_IMAGE_PACKING_LZ4 = 1,
+  KILN_IMAGE_PACKING_ZSTD = 2,
+};
+
+// What a member has for a debugger, as bits.
+enum {
+  KILN_IMAGE_DEBUG_LINES = 1,  // lines of the source
+  KILN_IMAGE_DEBUG_FULL = 2,   // variables and types too
+};
+
+// What a field says where the file does not tell and 0 could be meant.
+#define KILN_IMAGE_UNTOLD UINT32_MAX
+
 // A parameter of a kernel. thread-safe
 //
 // Only the library makes one; fields may be appended in later versions.
@@ -49,7 +78,7 @@ typedef struct kiln_image_param_t {
   const char* type;  // "u64", "f32", "b8"; "" where it is not known
   uint32_t offset;   // bytes, in the packed parameters
   uint32_t bytes;    // of the whole parameter
-  uint32_t align;    // bytes
+  uint32_t align;    // bytes; 0: the file does not tell
   uint32_t kind;     // KILN_IMAGE_PARAM_*
 } kiln_image_param_t;
 
@@ -66,7 +95,66 @@ typedef struct kiln_image_kernel_t {
   uint32_t static_shared_bytes;  // without those of functions that it calls
   uint32_t required_block[3];    // .reqntid; zeroes if there is none
   uint32_t maximum_block[3];     // .maxntid; zeroes if there is none
+
+  // The targets that the file has the kernel for: "sm_80, sm_90". Where it has
+  // it for several, the other fields are those of the first.
+  const char* targets;
+
+  // What only machine code tells; KILN_IMAGE_UNTOLD elsewhere.
+  uint32_t frame_bytes;            // of local memory, a thread
+  uint32_t stack_bytes;            // at least, with the functions it calls
+  uint32_t reserved_shared_bytes;  // that the system takes of a block's
+  uint32_t parameter_bank_bytes;   // of constant bank 0
+  uint32_t parameter_offset;       // of the parameters in it
+  uint32_t barriers;               // named barriers
+  uint32_t maximum_registers;      // that the compiler was allowed
+  uint32_t code_bytes;
+
+  uint32_t required_cluster[3];  // in blocks; zeroes if there is none
+  uint32_t blocks_are_clusters;  // 1: a grid is counted in clusters
 } kiln_image_kernel_t;
+
+// A named thing of a code file that is no kernel. thread-safe
+//
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_image_symbol_t {
+  const char* name;
+  uint64_t bytes;     // 0: the file does not tell
+  uint32_t kind;      // KILN_IMAGE_SYMBOL_*
+  uint32_t defined;   // 0: it is to be found elsewhere, by a linker or a driver
+  uint32_t exported;  // 1: others may refer to it
+  uint32_t member;    // that has it
+} kiln_image_symbol_t;
+
+// A member of a code file. thread-safe
+//
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_image_member_t {
+  const char* origin;      // the archive's member that it is in; "" elsewhere
+  const char* identifier;  // that a fatbin has for it; "" where it has none
+  const char* target;      // "sm_90a", "compute_80"; "" where it is not told
+  const char* producer;    // what its compiler calls itself; "" not told
+  const char* options;     // that its compiler was given; "" not told
+
+  // NULL if it was read. Else why not: a newer PTX, a packing that this build
+  // does not know. What the container says of it is there all the same.
+  const char* unread;
+
+  uint64_t offset;  // in the file
+  uint64_t bytes;   // in the file
+  uint64_t unpacked_bytes;
+  uint64_t global_bytes;    // of variables; 0: none, or not told
+  uint64_t constant_bytes;  // of __constant__ ones, with the compiler's own
+
+  uint32_t format;         // KILN_CODE_FORMAT_*; UNKNOWN: of a kind not known
+  uint32_t packing;        // KILN_IMAGE_PACKING_*
+  uint32_t debug;          // KILN_IMAGE_DEBUG_* bits
+  uint32_t ptx_version;    // 9000 is 9.0; 0: no PTX
+  uint32_t producer_line;  // 13000 is CUDA 13.0; 0: not told
+  uint32_t ir_version;     // of LTO-IR or NVVM IR: 3010 is 3.1; 0: not told
+  uint32_t kernel_count;
+  uint32_t symbol_count;
+} kiln_image_member_t;
 
 // How an image is read. thread-compatible
 typedef struct kiln_image_options_t {
@@ -89,10 +177,13 @@ KILN_API uint32_t kiln_code_format_of(kiln_bytes_view_t bytes);
 // or "unknown". Static. Since 0.1.
 KILN_API const char* kiln_code_format_name(uint32_t format);
 
-// Reads a code file. `options` may be NULL.
+// Reads a code file: of any format above, and programs and shared libraries of
+// a host with device code inside. `options` may be NULL.
 //
-//   BAD_DATA        no code file, or malformed: with line and column for PTX
-//   UNSUPPORTED     a format, or a PTX version, that is not read; it is named
+//   BAD_DATA        no code file, or malformed: with line and column for PTX,
+//                   with the byte for others
+//   UNSUPPORTED     a format, or a PTX version, that is not read; it is named.
+//                   A member like that is listed with the reason
 //   LIMIT_EXCEEDED  larger than a named limit
 //   OUT_OF_MEMORY
 //
@@ -105,7 +196,7 @@ kiln_image_create(kiln_bytes_view_t bytes, const kiln_image_options_t* options,
 KILN_API void kiln_image_retain(kiln_image_t* image);
 KILN_API void kiln_image_release(kiln_image_t* image);
 
-// KILN_CODE_FORMAT_*. Since 0.1.
+// KILN_CODE_FORMAT_*; OBJECT for programs and shared libraries too. Since 0.1.
 KILN_API uint32_t kiln_image_format(const kiln_image_t* image);
 
 // The PTX version as 1000 times major plus 10 times minor (9000 is 9.0); 0
@@ -118,8 +209,8 @@ KILN_API uint32_t kiln_image_target_count(const kiln_image_t* image);
 KILN_API const char* kiln_image_target(const kiln_image_t* image,
                                        uint32_t index);
 
-// The kernels with code, in the order of the file. Borrowed; NULL for an index
-// out of range. Since 0.1.
+// The kernels with code, in the order of the file, each name once. Borrowed;
+// NULL for an index out of range. Since 0.1.
 KILN_API uint32_t kiln_image_kernel_count(const kiln_image_t* image);
 KILN_API const kiln_image_kernel_t* kiln_image_kernel(const kiln_image_t* image,
                                                       uint32_t index);
@@ -132,6 +223,29 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_image_kernel_find(
 // of range. Since 0.1.
 KILN_API const kiln_image_param_t* kiln_image_kernel_param(
     const kiln_image_t* image, uint32_t kernel_index, uint32_t param_index);
+
+// The members, in the order of the file. Borrowed; NULL for an index out of
+// range. Since 0.1.
+KILN_API uint32_t kiln_image_member_count(const kiln_image_t* image);
+KILN_API const kiln_image_member_t* kiln_image_member(const kiln_image_t* image,
+                                                      uint32_t index);
+
+// A kernel of a member, 0 to its kernel_count - 1, and a parameter of that.
+// Borrowed; NULL for an index out of range. Since 0.1.
+KILN_API const kiln_image_kernel_t* kiln_image_member_kernel(
+    const kiln_image_t* image, uint32_t member_index, uint32_t kernel_index);
+KILN_API const kiln_image_param_t* kiln_image_member_param(
+    const kiln_image_t* image, uint32_t member_index, uint32_t kernel_index,
+    uint32_t param_index);
+
+// The symbols of all members, in their order. Borrowed; NULL for an index out
+// of range. Since 0.1.
+KILN_API uint32_t kiln_image_symbol_count(const kiln_image_t* image);
+KILN_API const kiln_image_symbol_t* kiln_image_symbol(const kiln_image_t* image,
+                                                      uint32_t index);
+
+// "none", "lz4", "zstd" or "unknown". Static. Since 0.1.
+KILN_API const char* kiln_image_packing_name(uint32_t packing);
 
 KILN_EXTERN_C_END
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: parts of a file, and errors that say at which byte.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "image/image_inside.h"
+
+bool kilni_image_part_has(const kilni_image_part_t* part, uint64_t offset,
+                          uint64_t size) {
+  return offset <= part->size && size <= part->size - offset;
+}
+
+kilni_image_part_t kilni_image_part_at(const kilni_image_part_t* part,
+                                       uint64_t offset, uint64_t size) {
+  kilni_image_part_t inner = {part->data + offset, size, part->base + offset,
+                              part->name};
+  return inner;
+}
+
+kiln_status_t kilni_image_bad(const kilni_image_part_t* part, uint64_t offset,
+                              const char* format, ...) {
+  enum { TEXT_BYTES = 256 };
+  char text[TEXT_BYTES];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof(text), format, args);
+  va_end(args);
+  // Names come from the file, and a message is one line.
+  for (char* c = text; *c != 0; c++) {
+    if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f) *c = '?';
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(BAD_DATA, "%s: at byte %" PRIu64 ": %s", part->name,
+                 part->base + offset, text),
+      "make the file again: it was cut off or damaged");
+}
+
+kiln_status_t kilni_image_over(const char* name, const char* what,
+                               uint64_t limit) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(LIMIT_EXCEEDED, "%s: more than %" PRIu64 " %s", name, limit,
+                 what),
+      "take the file apart (ar x, cuobjdump -xelf) and give its pieces");
+}
