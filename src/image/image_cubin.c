@@ -272,8 +272,10 @@ static kiln_status_t add_member(kilni_cubin_t* cubin,
   kilni_cubin_settle_target(cubin);
   char suffix = cubin->suffix;
   if (suffix == 0 && about->target == cubin->sm) suffix = about->suffix;
-  KILNI_RETURN_IF_ERROR(kilni_image_target_text(cubin->image, "sm_", cubin->sm,
-                                                suffix, &member->target));
+  if (cubin->sm != 0) {
+    KILNI_RETURN_IF_ERROR(kilni_image_target_text(
+        cubin->image, "sm_", cubin->sm, suffix, &member->target));
+  }
   member->producer = cubin->producer;
   if (cubin->options[0] != 0) member->options = cubin->options;
   member->producer_line = cubin->line;
