@@ -118,6 +118,11 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     kilni_soft_decode_half(lower, source);
     return;
   }
+  if (source->ins->opcode == KILNI_PTX_OP_CVT &&
+      kilni_soft_form_has(source->form, KILNI_PTX_MOD_PACK)) {
+    kilni_soft_decode_other(lower, source);
+    return;
+  }
   switch (source->ins->opcode) {
     case KILNI_PTX_OP_BRA:
       decode_branch(lower, source);
@@ -196,7 +201,26 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_GETCTARANK:
     case KILNI_PTX_OP_MAPA:
     case KILNI_PTX_OP_LOP3:
+    case KILNI_PTX_OP_VADD2:
+    case KILNI_PTX_OP_VADD4:
+    case KILNI_PTX_OP_VSUB2:
+    case KILNI_PTX_OP_VSUB4:
+    case KILNI_PTX_OP_VABSDIFF2:
+    case KILNI_PTX_OP_VABSDIFF4:
+    case KILNI_PTX_OP_VMIN2:
+    case KILNI_PTX_OP_VMIN4:
+    case KILNI_PTX_OP_VMAX2:
+    case KILNI_PTX_OP_VMAX4:
+    case KILNI_PTX_OP_VAVRG2:
+    case KILNI_PTX_OP_VAVRG4:
       kilni_soft_decode_other(lower, source);
+      return;
+    case KILNI_PTX_OP_MMA:
+    case KILNI_PTX_OP_WMMA:
+    case KILNI_PTX_OP_LDMATRIX:
+    case KILNI_PTX_OP_STMATRIX:
+    case KILNI_PTX_OP_MOVMATRIX:
+      kilni_soft_decode_matrix(lower, source);
       return;
     default:
       kilni_soft_decode_table(lower, source);
@@ -220,6 +244,11 @@ static bool needs_branch(uint32_t opcode) {
     case KILNI_PTX_OP_ELECT:
     case KILNI_PTX_OP_BAR:
     case KILNI_PTX_OP_BARRIER:
+    case KILNI_PTX_OP_MMA:
+    case KILNI_PTX_OP_WMMA:
+    case KILNI_PTX_OP_LDMATRIX:
+    case KILNI_PTX_OP_STMATRIX:
+    case KILNI_PTX_OP_MOVMATRIX:
       return true;
     default:
       return false;

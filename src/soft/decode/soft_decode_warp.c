@@ -37,6 +37,11 @@ static void decode_shfl(kilni_soft_lower_t* lower,
     words[i] = kilni_soft_use(lower, &source->operands[1 + i], false, 0);
   }
   uint32_t to = kilni_soft_def(lower, d, false);
+  if (to == words[3]) {
+    // The mask is read behind where its register is written.
+    words[3] = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, words[3], to, 0);
+  }
   uint32_t pred = p ? kilni_soft_def_pred(lower, p) : KILNI_SOFT_NONE;
   kilni_soft_low_t* low =
       kilni_soft_low_binary(lower, KILNI_SOFT_OP_shfl, to, words[0], words[1]);

@@ -242,6 +242,8 @@ void kilni_soft_decode_half(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source);
 void kilni_soft_decode_async(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source);
+void kilni_soft_decode_matrix(kilni_soft_lower_t* lower,
+                              const kilni_soft_source_t* source);
 void kilni_soft_decode_other(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source);
 void kilni_soft_decode_warp(kilni_soft_lower_t* lower,

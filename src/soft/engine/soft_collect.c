@@ -146,8 +146,23 @@ static bool fits(const kilni_soft_group_t* a, const kilni_soft_group_t* b) {
          a->pc->op == b->pc->op && a->pc->aux == b->pc->aux;
 }
 
+// Operations on matrices are of one instruction alone, as .aligned says.
+static bool meets_apart(uint32_t op) {
+  switch (op) {
+    case KILNI_SOFT_OP_shfl:
+    case KILNI_SOFT_OP_vote:
+    case KILNI_SOFT_OP_match:
+    case KILNI_SOFT_OP_redux:
+    case KILNI_SOFT_OP_elect:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index) {
   const kilni_soft_group_t like = run->groups[index];
+  if (!meets_apart(like.pc->op)) return false;
   uint32_t there = 0;
   for (uint32_t i = 0; i < run->group_count; i++) {
     if (fits(&like, &run->groups[i])) there |= run->groups[i].mask;

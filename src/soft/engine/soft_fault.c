@@ -191,6 +191,13 @@ static const char* collective_name(const kilni_soft_instr_t* instr) {
       return "redux.sync";
     case KILNI_SOFT_OP_elect:
       return "elect.sync";
+    case KILNI_SOFT_OP_mma:
+    case KILNI_SOFT_OP_wmma_load:
+    case KILNI_SOFT_OP_wmma_store:
+    case KILNI_SOFT_OP_ldmatrix:
+    case KILNI_SOFT_OP_stmatrix:
+    case KILNI_SOFT_OP_movmatrix:
+      return "an operation on matrices";
     default:
       return "bar.warp.sync";
   }

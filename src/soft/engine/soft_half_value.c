@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: one f16 or bf16 at a time, for atomics: the sum, the lesser or the
-// greater of two, as the operations on registers give it (soft_ops_half.c).
+// soft: one f16 or bf16 at a time, for atomics and matrices, as the operations
+// on registers give it (soft_ops_half.c).
 #include <math.h>
 #include <string.h>
 
 #include "soft/engine/soft_warp.h"
 
-static double widen(bool bf16, uint16_t x) {
+double kilni_soft_half_widen(bool bf16, uint16_t x) {
   uint32_t digits = bf16 ? 7 : 10;
   int32_t least = bf16 ? -126 : -14;
   uint32_t exponent = (x & 0x7fffu) >> digits;
@@ -26,7 +26,7 @@ static double widen(bool bf16, uint16_t x) {
 }
 
 // To the nearest even.
-static uint16_t narrow(bool bf16, double x) {
+uint16_t kilni_soft_half_narrow(bool bf16, double x) {
   int32_t digits = bf16 ? 7 : 10;
   int32_t least = bf16 ? -126 : -14;
   uint16_t sign = signbit(x) ? 0x8000u : 0;
@@ -59,12 +59,14 @@ static double odd_sum(double a, double b) {
 
 uint16_t kilni_soft_half_combine(bool bf16, uint32_t action, uint16_t x,
                                  uint16_t y) {
-  double a = widen(bf16, x);
-  double b = widen(bf16, y);
+  double a = kilni_soft_half_widen(bf16, x);
+  double b = kilni_soft_half_widen(bf16, y);
   if (action == KILNI_SOFT_ACTION_ADD) {
-    return narrow(bf16, isinf(a) || isinf(b) ? a + b : odd_sum(a, b));
+    return kilni_soft_half_narrow(bf16,
+                                  isinf(a) || isinf(b) ? a + b : odd_sum(a, b));
   }
-  if (isnan(a) || isnan(b)) return isnan(a) ? narrow(bf16, b) : x;
+  if (isnan(a) || isnan(b))
+    return isnan(a) ? kilni_soft_half_narrow(bf16, b) : x;
   bool less = a < b || (a == b && signbit(a));
   return less == (action == KILNI_SOFT_ACTION_MIN) ? x : y;
 }

@@ -294,7 +294,23 @@ const kilni_soft_instr_t* kilni_soft_copy_async(
 const kilni_soft_instr_t* kilni_soft_mbarrier(kilni_soft_run_t* run,
                                               const kilni_soft_instr_t* instr);
 
-// soft_half_value.c: what an atomic of f16 or bf16 leaves.
+// soft_matrix.c: for the whole warp.
+const kilni_soft_instr_t* kilni_soft_mma(kilni_soft_run_t* run,
+                                         const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_wmma_load(kilni_soft_run_t* run,
+                                               const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_wmma_store(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_ldmatrix(kilni_soft_run_t* run,
+                                              const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_stmatrix(kilni_soft_run_t* run,
+                                              const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_movmatrix(kilni_soft_run_t* run,
+                                               const kilni_soft_instr_t* instr);
+
+// soft_half_value.c: one number; what an atomic of f16 or bf16 leaves.
+double kilni_soft_half_widen(bool bf16, uint16_t x);
+uint16_t kilni_soft_half_narrow(bool bf16, double x);
 uint16_t kilni_soft_half_combine(bool bf16, uint32_t action, uint16_t x,
                                  uint16_t y);
 
