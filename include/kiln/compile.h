@@ -1,36 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: CUDA C++ source to PTX or cubin, by NVRTC.
+// compile: CUDA C++ by NVRTC and NVVM IR by libNVVM, to device code.
 //
-// Needs no GPU, no driver and no device: only NVRTC, which is found by
-// kiln_runtime_open_compiler.
+// Needs no GPU, no driver and no device: only the compiler's library, which is
+// found by kiln_runtime_open_compiler.
 #ifndef KILN_COMPILE_H_
 #define KILN_COMPILE_H_
 
 #include "kiln/api.h"
+#include "kiln/cache.h"
 #include "kiln/code.h"
 #include "kiln/status.h"
 
 KILN_EXTERN_C_BEGIN
 
-// An open NVRTC. thread-safe
+// A compiler. thread-safe
 //
-// Reference-counted. Compilations from several threads run side by side.
+// Reference-counted. Compilations from several threads run side by side, as
+// many as its options let; the others wait, first come, first served.
 typedef struct kiln_compiler_t kiln_compiler_t;
 
-// Which NVRTC is opened. thread-compatible
+// What a compiler reads.
+enum {
+  KILN_COMPILER_KIND_DEFAULT = 0,  // NVRTC
+  KILN_COMPILER_KIND_NVRTC = 1,    // CUDA C++
+  KILN_COMPILER_KIND_NVVM = 2,     // NVVM IR, as text or bitcode
+};
+
+// Which compiler is opened, and how it works. thread-compatible
+//
+// Zero in any field is its default. Everything is copied.
 typedef struct kiln_compiler_options_t {
   uint32_t struct_size;  // sizeof(kiln_compiler_options_t)
-  uint32_t reserved;     // 0
+  uint32_t kind;         // KILN_COMPILER_KIND_*
 
   // The library: a file, or a name for the system loader. Default: what the
   // runtime's context finds (kiln_runtime_toolkit).
   const char* library;
+
+  // KILN_SWITCH_*: the library is found and its version read from its file,
+  // and it is loaded when the first compilation needs it: where everything
+  // comes from a cache, never. What a load would refuse is then told by that
+  // compilation. A name without a folder is loaded at once. Default: off.
+  uint32_t lazy;
+
+  // How many compilations run at one time. Default: one for each core.
+  uint32_t max_concurrent;
+
+  // About how much memory all compilations of this compiler may use together.
+  // What one takes is estimated by its source; one alone always runs. Default:
+  // no limit.
+  uint64_t memory_bytes;
 } kiln_compiler_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_compiler_options_t kiln_compiler_options_default(void) {
-  kiln_compiler_options_t options = {(uint32_t)sizeof(options), 0, NULL};
+  kiln_compiler_options_t options = {
+      (uint32_t)sizeof(options), 0, NULL, 0, 0, 0};
   return options;
 }
 
@@ -38,38 +64,75 @@ static inline kiln_compiler_options_t kiln_compiler_options_default(void) {
 KILN_API void kiln_compiler_retain(kiln_compiler_t* compiler);
 KILN_API void kiln_compiler_release(kiln_compiler_t* compiler);
 
-// NVRTC's version, 13000 is 13.0. Since 0.1.
+// KILN_COMPILER_KIND_*, never DEFAULT. Since 0.1.
+KILN_API uint32_t kiln_compiler_kind(const kiln_compiler_t* compiler);
+
+// The CUDA line of the library, 13000 is 13.0; 0 where it is not known, which
+// happens with a libNVVM only. A lazy compiler says what its file says.
+// Since 0.1.
 KILN_API uint32_t kiln_compiler_version(const kiln_compiler_t* compiler);
+
+// The NVVM IR that a libNVVM reads, 2000 is 2.0; 0 for NVRTC. Loads a lazy
+// one. Since 0.1.
+KILN_API uint32_t kiln_compiler_ir_version(kiln_compiler_t* compiler);
 
 // The library file. Borrowed. Since 0.1.
 KILN_API const char* kiln_compiler_path(const kiln_compiler_t* compiler);
 
-// The folder of the headers that go with it, "" where there is none. Borrowed.
-// Since 0.1.
+// The folder of the headers that go with it, "" where there is none; of a
+// libNVVM the file of its device library. Borrowed. Since 0.1.
 KILN_API const char* kiln_compiler_include_dir(const kiln_compiler_t* compiler);
+KILN_API const char* kiln_compiler_device_library(
+    const kiln_compiler_t* compiler);
 
-// True if it can compile for compute capability `arch` (90 is 9.0). Since 0.1.
-KILN_API bool kiln_compiler_has_arch(const kiln_compiler_t* compiler,
-                                     uint32_t arch);
+// True if it can compile for compute capability `arch` (90 is 9.0). Loads a
+// lazy one; false where it cannot be loaded, and where the library does not
+// tell what it knows (libNVVM). Since 0.1.
+KILN_API bool kiln_compiler_has_arch(kiln_compiler_t* compiler, uint32_t arch);
+
+// True if its library is in the process. Since 0.1.
+KILN_API bool kiln_compiler_is_loaded(const kiln_compiler_t* compiler);
+
+// A file that is not on the disk. thread-compatible
+typedef struct kiln_compile_file_t {
+  const char* name;         // of a header as #include has it, without quotes
+  kiln_bytes_view_t bytes;  // of a header text without NUL
+} kiln_compile_file_t;
+
+// Asked now and then, on the thread that compiles or on one of the compiler's:
+// true ends the compilation with CANCELLED. Must not use the compiler.
+typedef bool (*kiln_compile_cancelled_fn_t)(void* user);
+
+// For `split_compile`: one thread for each core.
+#define KILN_COMPILE_ALL_CORES UINT32_MAX
 
 // How a source is compiled. thread-compatible
 //
-// Zero in any field is its default. Read during the call only.
+// Zero in any field is its default. Read during the call only. Fields that say
+// "since" ask for a newer NVRTC, and are UNSUPPORTED with an older one. A
+// field that libNVVM has nothing for is UNSUPPORTED there, but where the
+// compiler's kind is named beside it. All "switch" fields are KILN_SWITCH_*.
 typedef struct kiln_compile_options_t {
   uint32_t struct_size;  // sizeof(kiln_compile_options_t)
-  uint32_t output;       // KILN_CODE_FORMAT_*. Default: PTX.
 
-  // What messages call the source. Default: "kernel.cu".
+  // KILN_CODE_FORMAT_*: PTX, CUBIN, LTOIR or RELOCATABLE; of libNVVM PTX or
+  // LTOIR. Default: PTX.
+  uint32_t output;
+
+  // What messages call the source; its folder is where #include "..." looks
+  // first. Default: "kernel.cu".
   const char* file_name;
 
-  // "sm_90", "compute_80", "sm_90a". Default: compute capability 7.5 for PTX,
-  // which every later GPU can load (the compiler's oldest where it has left
-  // that behind); for a cubin there is none, and it must be given
-  // (INVALID_ARGUMENT).
+  // "sm_90", "compute_80", "sm_90a". Default: compute capability 7.5 for PTX
+  // and LTO-IR, which every later GPU can load (the compiler's oldest where it
+  // has left that behind); for a cubin there is none, and it must be given
+  // (INVALID_ARGUMENT). One that is newer than the compiler is brought down to
+  // its newest, and kiln_compile_result_note says so; for machine code only
+  // inside one major, as it would not load otherwise (UNSUPPORTED).
   const char* arch;
 
-  // Options as NVRTC takes them, one string each, put behind Kiln's own, so
-  // that they win where NVRTC lets the last one win.
+  // Options as the compiler takes them, one string each, put behind Kiln's
+  // own, so that they win where it lets the last one win.
   const char* const* options;
 
   // Expressions whose mangled names are wanted: "add<float>".
@@ -81,36 +144,118 @@ typedef struct kiln_compile_options_t {
   // "NAME" or "NAME=VALUE".
   const char* const* defines;
 
+  const char* const* undefines;      // --undefine-macro
+  const char* const* pre_includes;   // --pre-include: headers that go first
+  const char* const* ptxas_options;  // --ptxas-options
+  const char* const* diag_error;     // --diag-error: numbers of messages
+  const char* const* diag_suppress;  // --diag-suppress
+  const char* const* diag_warn;      // --diag-warn
+
+  const char* std;                // --std: "c++17"
+  const char* optimization_info;  // --optimization-info: "inline"
+  const char* time_file;          // --time: a table of times; since 12.1
+  const char* time_trace_file;    // --fdevice-time-trace; since 12.8
+  const char* ofast_compile;      // --Ofast-compile: "min"; since 12.8
+  const char* random_seed;        // --frandom-seed; since 12.9
+  const char* create_pch;         // --create-pch: a file; since 12.8
+  const char* use_pch;            // --use-pch: a file; since 12.8
+  const char* pch_dir;            // --pch-dir; since 12.8
+
+  // Headers by name, before any file of that name. NVRTC only.
+  const kiln_compile_file_t* headers;
+
+  // More modules that are linked with the source. libNVVM only.
+  const kiln_compile_file_t* modules;
+
+  // Default: nobody ends it. NVRTC asks while it compiles since 12.8; before,
+  // and of libNVVM, it is asked between the steps.
+  kiln_compile_cancelled_fn_t cancelled;
+  void* cancelled_user;
+
+  // Where the result is looked up and kept. Default: nowhere.
+  kiln_cache_t* cache;
+
   uint32_t option_count;
   uint32_t name_expression_count;
   uint32_t include_dir_count;
   uint32_t define_count;
+  uint32_t undefine_count;
+  uint32_t pre_include_count;
+  uint32_t ptxas_option_count;
+  uint32_t diag_error_count;
+  uint32_t diag_suppress_count;
+  uint32_t diag_warn_count;
+  uint32_t header_count;
+  uint32_t module_count;
 
-  // KILN_SWITCH_*: the include folder of the compiler's toolkit behind all
-  // others. Default: on.
+  // Switch: the include folder of the compiler's toolkit behind all others.
+  // Default: on.
   uint32_t toolkit_include;
 
-  // KILN_SWITCH_*: NVRTC's own cache (13 and later), for which it looks for
-  // the driver and asks it. Default: off.
+  // Switch: NVRTC's own cache (13 and later), for which it looks for the
+  // driver and asks it. Default: off.
   uint32_t nvrtc_cache;
+
+  // Switch: the folder of the source is where #include "..." looks first.
+  // Default: on.
+  uint32_t source_include;
+
+  // Switch: list the headers, kiln_compile_result_header. Default: off.
+  uint32_t list_headers;
+
+  // Switch: a header that a cached result was made with is compared by what it
+  // holds, and not by its size, times and inode. Default: off.
+  uint32_t cache_verify;
+
+  // Switches, in the words of NVRTC. Those with a star are libNVVM's too.
+  uint32_t relocatable_device_code;  // on for RELOCATABLE, whatever it says
+  uint32_t extensible_whole_program;
+  uint32_t debug;      // * --device-debug, -g
+  uint32_t lineinfo;   // --generate-line-info
+  uint32_t optimize;   // * --dopt=on; libNVVM: -opt=3, off -opt=0
+  uint32_t ftz;        // *
+  uint32_t prec_sqrt;  // *
+  uint32_t prec_div;   // *
+  uint32_t fma;        // * --fmad, -fma
+  uint32_t use_fast_math;
+  uint32_t extra_device_vectorization;
+  uint32_t link_time_optimization;  // on for LTOIR, whatever it says
+  uint32_t gen_opt_lto;
+  uint32_t modify_stack_limit;
+  uint32_t stack_protector;  // --device-stack-protector; since 12.8
+  uint32_t builtin_move_forward;
+  uint32_t builtin_initializer_list;
+  uint32_t disable_warnings;
+  uint32_t restrict_pointers;  // --restrict
+  uint32_t default_device;     // --device-as-default-execution-space
+  uint32_t int128;             // --device-int128
+  uint32_t float128;           // --device-float128; since 12.8
+  uint32_t error_numbers;      // --display-error-number, --no-display-...
+  uint32_t brief_diagnostics;  // since 12.1
+  uint32_t syntax_only;        // --fdevice-syntax-only: no code; since 12.4
+  uint32_t minimal;            // since 12.4
+  uint32_t pch;          // --pch: precompiled headers by themselves; since 12.8
+  uint32_t pch_verbose;  // since 12.8
+  uint32_t pch_messages;               // since 12.8
+  uint32_t pch_instantiate_templates;  // since 12.8
+  uint32_t numba_debug;                // since 13.2
+
+  // Switch, libNVVM only: its device library is there for what the modules
+  // lack. Default: on where one was found.
+  uint32_t device_library;
+
+  uint32_t max_registers;  // --maxrregcount
+  uint32_t split_compile;  // --split-compile: threads of one compilation
 } kiln_compile_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_compile_options_t kiln_compile_options_default(void) {
-  kiln_compile_options_t options = {(uint32_t)sizeof(options),
-                                    0,
-                                    NULL,
-                                    NULL,
-                                    NULL,
-                                    NULL,
-                                    NULL,
-                                    NULL,
-                                    0,
-                                    0,
-                                    0,
-                                    0,
-                                    0,
-                                    0};
+#if defined(__cplusplus)
+  kiln_compile_options_t options = {};
+#else
+  kiln_compile_options_t options = {0};
+#endif
+  options.struct_size = (uint32_t)sizeof(options);
   return options;
 }
 
@@ -119,24 +264,40 @@ static inline kiln_compile_options_t kiln_compile_options_default(void) {
 // Reference-counted; holds copies of everything.
 typedef struct kiln_compile_result_t kiln_compile_result_t;
 
-// Compiles `source`. `options` may be NULL.
+// Compiles `source`: CUDA C++, or NVVM IR. `options` may be NULL.
 //
 // `*out_result` is made also when compilation failed, so that its log can be
 // read; only INVALID_ARGUMENT, LIMIT_EXCEEDED, OUT_OF_MEMORY and INVALID_STATE
 // leave it NULL.
 //
 //   COMPILE_FAILED    the source has errors (the first one is the message), or
-//                     an option is none of NVRTC's
+//                     an option is none of the compiler's
 //   INVALID_ARGUMENT  an option out of its range, source with a NUL in it
 //   LIMIT_EXCEEDED    more than 4,096 entries in a list, an option of more than
 //                     1 MiB, a source of more than 256 MiB
-//   UNSUPPORTED       a feature that this NVRTC lacks, by name
+//   UNSUPPORTED       an option or an architecture that this compiler lacks, by
+//                     name, with the first version that has it
+//   CANCELLED         `cancelled` said so
+//   and what kiln_runtime_open_compiler gives, of a lazy compiler
+//
+// With a cache a result is looked up by everything that can change it: source,
+// names, options, defines, headers, architecture, and the compiler by version
+// and identity, wherever it lies. Included files are found by a scan of both
+// sides of every condition, and each must be as it was. A source with an
+// #include that a macro computes, and options that write or read files of their
+// own (--time, precompiled headers), are not cached.
 //
 // The caller owns `*out_result`. Leaves locale, context and environment of the
 // caller as they were. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_compiler_compile(
     kiln_compiler_t* compiler, kiln_string_view_t source,
     const kiln_compile_options_t* options, kiln_compile_result_t** out_result);
+
+// The same as far as before compiling: a result without code, with the options
+// that the compiler would be given. Loads a lazy compiler. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_compiler_plan(
+    kiln_compiler_t* compiler, const kiln_compile_options_t* options,
+    kiln_compile_result_t** out_result);
 
 // One reference more, one less. NULL is accepted. Since 0.1.
 KILN_API void kiln_compile_result_retain(kiln_compile_result_t* result);
@@ -151,6 +312,50 @@ KILN_API const char* kiln_compile_result_log(
 // of the name expressions, in their order; NULL where compilation failed.
 // Borrowed; retain it to keep it beyond the result. Since 0.1.
 KILN_API kiln_code_t* kiln_compile_result_code(
+    const kiln_compile_result_t* result);
+
+// What was done otherwise than asked for, e.g. an architecture that is newer
+// than the compiler; "" if nothing was. Borrowed. Since 0.1.
+KILN_API const char* kiln_compile_result_note(
+    const kiln_compile_result_t* result);
+
+// The options that the compiler was given, in their order. None where the
+// result comes from a cache. Borrowed; NULL out of range. Since 0.1.
+KILN_API uint32_t
+kiln_compile_result_option_count(const kiln_compile_result_t* result);
+KILN_API const char* kiln_compile_result_option(
+    const kiln_compile_result_t* result, uint32_t index);
+
+// The files that the source includes or may include, absolute, of both sides
+// of every condition; only with a cache or `list_headers`. Borrowed; NULL out
+// of range. Since 0.1.
+KILN_API uint32_t
+kiln_compile_result_header_count(const kiln_compile_result_t* result);
+KILN_API const char* kiln_compile_result_header(
+    const kiln_compile_result_t* result, uint32_t index);
+
+// What became of a precompiled header.
+enum {
+  KILN_COMPILE_PCH_NONE = 0,           // nobody asked for one
+  KILN_COMPILE_PCH_CREATED = 1,        // made, or used
+  KILN_COMPILE_PCH_NOT_ATTEMPTED = 2,  // NVRTC saw no use in one
+  KILN_COMPILE_PCH_FAILED = 3,         // the compilation did without
+};
+// KILN_COMPILE_PCH_*. Since 0.1.
+KILN_API uint32_t kiln_compile_result_pch(const kiln_compile_result_t* result);
+
+// What the cache had to do with it.
+enum {
+  KILN_COMPILE_CACHE_NONE = 0,         // there was none
+  KILN_COMPILE_CACHE_HIT = 1,          // it was there; nothing was compiled
+  KILN_COMPILE_CACHE_MISS = 2,         // it was compiled, and kept
+  KILN_COMPILE_CACHE_UNCACHEABLE = 3,  // it was compiled, and not kept
+};
+// KILN_COMPILE_CACHE_*, and why: "memory", "disk", "an included file has
+// changed"; "" where there was no cache. Borrowed. Since 0.1.
+KILN_API uint32_t
+kiln_compile_result_cache(const kiln_compile_result_t* result);
+KILN_API const char* kiln_compile_result_cache_reason(
     const kiln_compile_result_t* result);
 
 KILN_EXTERN_C_END

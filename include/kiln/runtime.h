@@ -149,9 +149,10 @@ KILN_API kiln_toolkit_t* kiln_runtime_toolkit(kiln_runtime_t* runtime);
 KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_device(
     kiln_runtime_t* runtime, const char* label, kiln_device_t** out_device);
 
-// Finds and opens NVRTC, the compiler of CUDA C++. `options` may be NULL.
+// Finds and opens a compiler: NVRTC, or by its options libNVVM. `options` may
+// be NULL.
 //
-//   NOT_FOUND     no usable NVRTC; the annotations list each place that was
+//   NOT_FOUND     no usable one; the annotations list each place that was
 //                 tried and why it was not taken
 //   INCOMPATIBLE  one was named explicitly and it is older than 12.0; or the
 //                 context refuses it, or its headers

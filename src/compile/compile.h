@@ -10,17 +10,21 @@
 #include "table/table.h"
 #include "toolkit/toolkit.h"
 
-// Which NVRTC is opened, and how. thread-compatible
+// Which compiler is opened, and how. thread-compatible
 typedef struct kilni_compiler_wish_t {
   kiln_toolkit_t* toolkit;  // that finds, checks and loads it
   const char* library;      // a file, or a name for the loader; NULL: a search
   bool trace;               // log every call into it
+  bool lazy;                // load it when it is needed
+  uint32_t kind;            // KILN_COMPILER_KIND_*
+  uint32_t max_concurrent;  // as in kiln_compiler_options_t
+  uint64_t memory_bytes;
 } kilni_compiler_wish_t;
 
-// Finds and opens NVRTC: of several, the first that works. `host` and `keep`
-// outlive or are kept by the compiler; they keep the toolkit too. `out_found`,
-// if not NULL, receives every copy that the search met, also on failure; NULL
-// where a library was named, and where the search itself failed.
+// Finds and opens a compiler: of several, the first that works. `host` and
+// `keep` outlive or are kept by the compiler; they keep the toolkit too.
+// `out_found`, if not NULL, receives every copy that the search met, also on
+// failure; NULL where a library was named, and where the search itself failed.
 kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
                                   const kilni_compiler_wish_t* wish,
                                   kiln_locate_set_t** out_found,
@@ -31,6 +35,12 @@ kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
 kiln_status_t kilni_compiler_create(const kiln_host_t* host, kilni_keep_t keep,
                                     const kiln_nvrtc_table_t* table,
                                     kiln_compiler_t** out_compiler);
+
+// The same over a table of libNVVM. It has no device library.
+kiln_status_t kilni_compiler_create_nvvm(const kiln_host_t* host,
+                                         kilni_keep_t keep,
+                                         const kiln_nvvm_table_t* table,
+                                         kiln_compiler_t** out_compiler);
 
 // How the search came to the library.
 uint32_t kilni_compiler_scope(const kiln_compiler_t* compiler);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: NVRTC opened: the first that the search meets and that works, with
-// the headers that belong to it.
+// compile: NVRTC or libNVVM opened: the first that the search meets and that
+// works, with what belongs to it.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,7 +12,12 @@
 #include "locate/locate.h"
 
 // An error lists at most this many places; the report has them all.
-enum { MAX_LISTED = 24 };
+enum { MAX_LISTED = 24, MAX_DEVICE_BYTES = 64 << 20 };
+
+// What the catalog calls the library.
+static const char* name_of(uint32_t kind) {
+  return kind == KILN_COMPILER_KIND_NVVM ? "nvvm" : "nvrtc";
+}
 
 void kiln_compiler_retain(kiln_compiler_t* compiler) {
   if (compiler == NULL) return;
@@ -22,13 +27,23 @@ void kiln_compiler_retain(kiln_compiler_t* compiler) {
 static void destroy(kiln_compiler_t* compiler) {
   kiln_allocator_t allocator = compiler->host->allocator;
   kilni_keep_t keep = compiler->keep;
-  if (compiler->traced) kilni_nvrtc_trace_remove(&compiler->table);
+  kiln_compiler_release(atomic_load(&compiler->instead));
+  if (compiler->traced && compiler->kind == KILN_COMPILER_KIND_NVVM) {
+    kilni_nvvm_trace_remove(&compiler->nvvm);
+  } else if (compiler->traced) {
+    kilni_nvrtc_trace_remove(&compiler->table);
+  }
   kilni_dynlib_close(compiler->library);
+  kiln_locate_item_release(compiler->located);
   kilni_strfree(allocator, compiler->path);
   kilni_strfree(allocator, compiler->include_dir);
   kilni_strfree(allocator, compiler->include_dir2);
+  kilni_strfree(allocator, compiler->device_file);
+  kilni_file_free(allocator, compiler->device_code, compiler->device_bytes);
   kilni_free_array(allocator, compiler->archs, compiler->arch_count,
                    sizeof(int));
+  kilni_gate_deinit(&compiler->gate);
+  if (compiler->has_lock) kilni_mutex_deinit(&compiler->lock);
   kilni_free(allocator, compiler, sizeof(*compiler));
   kilni_keep_release(keep);
 }
@@ -39,29 +54,6 @@ void kiln_compiler_release(kiln_compiler_t* compiler) {
                                 memory_order_acq_rel) == 1) {
     destroy(compiler);
   }
-}
-
-uint32_t kiln_compiler_version(const kiln_compiler_t* compiler) {
-  return (uint32_t)(compiler->table.major * 1000 + compiler->table.minor * 10);
-}
-
-const char* kiln_compiler_path(const kiln_compiler_t* compiler) {
-  return compiler->path;
-}
-
-const char* kiln_compiler_include_dir(const kiln_compiler_t* compiler) {
-  return compiler->include_dir;
-}
-
-uint32_t kilni_compiler_scope(const kiln_compiler_t* compiler) {
-  return compiler->scope;
-}
-
-bool kiln_compiler_has_arch(const kiln_compiler_t* compiler, uint32_t arch) {
-  for (size_t i = 0; i < compiler->arch_count; i++) {
-    if ((uint32_t)compiler->archs[i] == arch) return true;
-  }
-  return false;
 }
 
 static kiln_status_t read_archs(kiln_compiler_t* compiler) {
@@ -85,33 +77,58 @@ static kiln_status_t read_archs(kiln_compiler_t* compiler) {
                             "nvrtcGetSupportedArchs");
 }
 
-// ---- Headers ----
-
-static kiln_status_t no_includes(kiln_compiler_t* compiler) {
-  kiln_allocator_t allocator = compiler->host->allocator;
-  if (compiler->include_dir == NULL) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_strdup(allocator, kilni_sv(""), &compiler->include_dir));
+static kiln_status_t read_ir_version(kiln_compiler_t* compiler) {
+  const kiln_nvvm_table_t* table = &compiler->nvvm;
+  int version[4] = {0};
+  KILNI_RETURN_IF_ERROR(KILNI_NVVM_STATUS(
+      table,
+      table->nvvmIRVersion(&version[0], &version[1], &version[2], &version[3]),
+      "nvvmIRVersion"));
+  if (version[0] > 0 && version[0] < 1000 && version[1] >= 0 &&
+      version[1] < 100) {
+    compiler->ir_version = (uint32_t)(version[0] * 1000 + version[1] * 10);
   }
-  if (compiler->include_dir2 != NULL) return NULL;
-  return kilni_strdup(allocator, kilni_sv(""), &compiler->include_dir2);
+  return NULL;
 }
 
-// The headers of the library's own root, else those that a search finds.
-static kiln_status_t locate_headers(kiln_toolkit_t* toolkit,
-                                    const kiln_locate_item_t* library,
-                                    const char* name,
-                                    kiln_locate_item_t** out_found) {
+// What a library knows, once its table is filled.
+static kiln_status_t read_known(kiln_compiler_t* compiler) {
+  kiln_status_t status = compiler->kind == KILN_COMPILER_KIND_NVVM
+                             ? read_ir_version(compiler)
+                             : read_archs(compiler);
+  if (kiln_status_is_ok(status)) {
+    atomic_store_explicit(&compiler->loaded, true, memory_order_release);
+  }
+  return status;
+}
+
+// ---- Headers ----
+
+static kiln_status_t default_text(kiln_compiler_t* compiler, char** text) {
+  if (*text != NULL) return NULL;
+  return kilni_strdup(compiler->host->allocator, kilni_sv(""), text);
+}
+
+static kiln_status_t no_includes(kiln_compiler_t* compiler) {
+  KILNI_RETURN_IF_ERROR(default_text(compiler, &compiler->include_dir));
+  KILNI_RETURN_IF_ERROR(default_text(compiler, &compiler->include_dir2));
+  return default_text(compiler, &compiler->device_file);
+}
+
+// What the library's own root has, else what a search finds.
+static kiln_status_t locate_beside(kiln_toolkit_t* toolkit,
+                                   const kiln_locate_item_t* library,
+                                   uint32_t kind, const char* name,
+                                   kiln_locate_item_t** out_found) {
   kiln_locate_t* locate = kiln_toolkit_locate(toolkit);
-  KILNI_RETURN_IF_ERROR(
-      kiln_locate_find(locate, KILN_LOCATE_KIND_HEADER, name, out_found));
+  KILNI_RETURN_IF_ERROR(kiln_locate_find(locate, kind, name, out_found));
   if (kiln_locate_item_scope(*out_found) == KILN_LOCATE_SCOPE_OVERRIDE ||
       kiln_locate_item_root(library)[0] == 0) {
     return NULL;
   }
   kiln_locate_item_t* beside = NULL;
-  kiln_status_t status = kiln_locate_find_beside(
-      locate, library, KILN_LOCATE_KIND_HEADER, name, &beside);
+  kiln_status_t status =
+      kiln_locate_find_beside(locate, library, kind, name, &beside);
   if (kiln_status_is_ok(status) && kiln_locate_item_found(beside)) {
     kiln_locate_item_release(*out_found);
     *out_found = beside;
@@ -124,20 +141,22 @@ static kiln_status_t locate_headers(kiln_toolkit_t* toolkit,
   return status;
 }
 
-// Takes a folder of headers into use, which checks it against the compiler.
-static kiln_status_t take_headers(kiln_compiler_t* compiler,
-                                  kiln_toolkit_t* toolkit,
-                                  const kiln_locate_item_t* library,
-                                  const char* name, char** out_dir) {
+// Takes a folder of headers, or a file, into use, which checks it against the
+// compiler.
+static kiln_status_t take_beside(kiln_compiler_t* compiler,
+                                 kiln_toolkit_t* toolkit,
+                                 const kiln_locate_item_t* library,
+                                 uint32_t kind, const char* name,
+                                 char** out_path) {
   kiln_locate_item_t* located = NULL;
-  KILNI_RETURN_IF_ERROR(locate_headers(toolkit, library, name, &located));
+  KILNI_RETURN_IF_ERROR(locate_beside(toolkit, library, kind, name, &located));
   kiln_status_t status = NULL;
   kiln_toolkit_item_t* item = NULL;
   if (kiln_locate_item_found(located)) {
     status = kiln_toolkit_find_located(toolkit, located, &item);
     if (kiln_status_is_ok(status)) {
       status = kilni_strdup(compiler->host->allocator,
-                            kilni_sv(kiln_locate_item_path(located)), out_dir);
+                            kilni_sv(kiln_locate_item_path(located)), out_path);
     }
     kiln_toolkit_item_release(item);
   }
@@ -145,24 +164,50 @@ static kiln_status_t take_headers(kiln_compiler_t* compiler,
   return status;
 }
 
-static kiln_status_t find_includes(kiln_compiler_t* compiler,
-                                   kiln_toolkit_t* toolkit,
-                                   const kiln_locate_item_t* library) {
-  KILNI_RETURN_IF_ERROR(take_headers(compiler, toolkit, library, "cudart",
-                                     &compiler->include_dir));
-  KILNI_RETURN_IF_ERROR(take_headers(compiler, toolkit, library, "cccl",
-                                     &compiler->include_dir2));
+static kiln_status_t find_headers(kiln_compiler_t* compiler,
+                                  kiln_toolkit_t* toolkit,
+                                  const kiln_locate_item_t* library) {
+  KILNI_RETURN_IF_ERROR(take_beside(compiler, toolkit, library,
+                                    KILN_LOCATE_KIND_HEADER, "cudart",
+                                    &compiler->include_dir));
+  KILNI_RETURN_IF_ERROR(take_beside(compiler, toolkit, library,
+                                    KILN_LOCATE_KIND_HEADER, "cccl",
+                                    &compiler->include_dir2));
   if (compiler->include_dir != NULL && compiler->include_dir2 != NULL &&
       strcmp(compiler->include_dir, compiler->include_dir2) == 0) {
     kilni_strfree(compiler->host->allocator, compiler->include_dir2);
     compiler->include_dir2 = NULL;
   }
-  return no_includes(compiler);
+  return NULL;
+}
+
+static kiln_status_t find_device_library(kiln_compiler_t* compiler,
+                                         kiln_toolkit_t* toolkit,
+                                         const kiln_locate_item_t* library) {
+  KILNI_RETURN_IF_ERROR(take_beside(compiler, toolkit, library,
+                                    KILN_LOCATE_KIND_BITCODE, "device",
+                                    &compiler->device_file));
+  if (compiler->device_file == NULL) return NULL;
+  return kilni_file_read(compiler->host->allocator, compiler->device_file,
+                         MAX_DEVICE_BYTES, &compiler->device_code,
+                         &compiler->device_bytes);
+}
+
+// What goes with the library, and which one it is.
+static kiln_status_t find_rest(kiln_compiler_t* compiler,
+                               kiln_toolkit_t* toolkit,
+                               const kiln_locate_item_t* library) {
+  KILNI_RETURN_IF_ERROR(compiler->kind == KILN_COMPILER_KIND_NVVM
+                            ? find_device_library(compiler, toolkit, library)
+                            : find_headers(compiler, toolkit, library));
+  KILNI_RETURN_IF_ERROR(no_includes(compiler));
+  return kilni_compiler_identify(compiler);
 }
 
 // ---- Opening ----
 
 static kiln_status_t create(const kiln_host_t* host, kilni_keep_t keep,
+                            const kilni_compiler_wish_t* wish,
                             kiln_compiler_t** out_compiler) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -170,28 +215,65 @@ static kiln_status_t create(const kiln_host_t* host, kilni_keep_t keep,
   kiln_compiler_t* compiler = block;
   compiler->host = host;
   compiler->keep = keep;
+  compiler->kind =
+      wish->kind != 0 ? wish->kind : (uint32_t)KILN_COMPILER_KIND_NVRTC;
+  compiler->toolkit = wish->toolkit;
+  compiler->trace = wish->trace;
   kilni_keep_retain(keep);
   atomic_init(&compiler->references, 1);
+  atomic_init(&compiler->instead, NULL);
+  atomic_init(&compiler->loaded, false);
+  kiln_status_t status = kilni_mutex_init(&compiler->lock);
+  compiler->has_lock = kiln_status_is_ok(status);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_gate_init(&compiler->gate, wish->max_concurrent,
+                             wish->memory_bytes);
+  }
+  if (!kiln_status_is_ok(status)) {
+    destroy(compiler);
+    return status;
+  }
   *out_compiler = compiler;
+  return NULL;
+}
+
+static kiln_status_t fill_nvrtc(kiln_compiler_t* compiler, const char* path,
+                                bool trace) {
+  const kiln_host_t* host = compiler->host;
+  KILNI_RETURN_IF_ERROR(
+      kilni_nvrtc_table_open(host, path, &compiler->table, &compiler->library));
+  if (!trace) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_nvrtc_trace_install(&compiler->table, host->log, &compiler->table));
+  compiler->traced = true;
+  return NULL;
+}
+
+static kiln_status_t fill_nvvm(kiln_compiler_t* compiler, const char* path,
+                               bool trace) {
+  const kiln_host_t* host = compiler->host;
+  KILNI_RETURN_IF_ERROR(
+      kilni_nvvm_table_open(host, path, &compiler->nvvm, &compiler->library));
+  if (!trace) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_nvvm_trace_install(&compiler->nvvm, host->log, &compiler->nvvm));
+  compiler->traced = true;
   return NULL;
 }
 
 // Fills the table from a library that is loaded, or for the loader to find.
 static kiln_status_t open_table(kiln_compiler_t* compiler, const char* path,
                                 bool trace) {
-  const kiln_host_t* host = compiler->host;
-  KILNI_RETURN_IF_ERROR(
-      kilni_nvrtc_table_open(host, path, &compiler->table, &compiler->library));
-  if (trace) {
-    KILNI_RETURN_IF_ERROR(kilni_nvrtc_trace_install(&compiler->table, host->log,
-                                                    &compiler->table));
-    compiler->traced = true;
+  KILNI_RETURN_IF_ERROR(compiler->kind == KILN_COMPILER_KIND_NVVM
+                            ? fill_nvvm(compiler, path, trace)
+                            : fill_nvrtc(compiler, path, trace));
+  if (compiler->path == NULL) {
+    const char* taken = kilni_dynlib_path(compiler->library);
+    if (taken[0] == 0) taken = path;
+    KILNI_RETURN_IF_ERROR(kilni_strdup(compiler->host->allocator,
+                                       kilni_sv(taken), &compiler->path));
   }
-  const char* taken = kilni_dynlib_path(compiler->library);
-  if (taken[0] == 0) taken = path;
-  KILNI_RETURN_IF_ERROR(
-      kilni_strdup(host->allocator, kilni_sv(taken), &compiler->path));
-  return read_archs(compiler);
+  return read_known(compiler);
 }
 
 static kiln_status_t open_located(kiln_compiler_t* compiler,
@@ -203,7 +285,35 @@ static kiln_status_t open_located(kiln_compiler_t* compiler,
   KILNI_RETURN_IF_ERROR(
       open_table(compiler, kiln_toolkit_library_path(library), wish->trace));
   compiler->scope = kiln_locate_item_scope(located);
-  return find_includes(compiler, wish->toolkit, located);
+  compiler->file_line =
+      kiln_toolkit_item_line(kiln_toolkit_library_item(library));
+  return find_rest(compiler, wish->toolkit, located);
+}
+
+// Only what its file says: the library is loaded by kilni_compiler_ready.
+static kiln_status_t open_lazily(kiln_compiler_t* compiler,
+                                 const kilni_compiler_wish_t* wish,
+                                 kiln_locate_item_t* located) {
+  kiln_toolkit_item_t* item = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kiln_toolkit_find_located(wish->toolkit, located, &item));
+  compiler->file_line = kiln_toolkit_item_line(item);
+  kiln_toolkit_item_release(item);
+  compiler->scope = kiln_locate_item_scope(located);
+  compiler->located = located;
+  kiln_locate_item_retain(located);
+  KILNI_RETURN_IF_ERROR(kilni_strdup(compiler->host->allocator,
+                                     kilni_sv(kiln_locate_item_path(located)),
+                                     &compiler->path));
+  return find_rest(compiler, wish->toolkit, located);
+}
+
+kiln_status_t kilni_compiler_load(kiln_compiler_t* compiler) {
+  const kiln_toolkit_library_t* library = NULL;
+  KILNI_RETURN_IF_ERROR(kiln_toolkit_load_located(compiler->toolkit,
+                                                  compiler->located, &library));
+  return open_table(compiler, kiln_toolkit_library_path(library),
+                    compiler->trace);
 }
 
 static kiln_status_t try_located(const kiln_host_t* host, kilni_keep_t keep,
@@ -211,14 +321,41 @@ static kiln_status_t try_located(const kiln_host_t* host, kilni_keep_t keep,
                                  kiln_locate_item_t* located,
                                  kiln_compiler_t** out_compiler) {
   kiln_compiler_t* compiler = NULL;
-  KILNI_RETURN_IF_ERROR(create(host, keep, &compiler));
-  kiln_status_t status = open_located(compiler, wish, located);
+  KILNI_RETURN_IF_ERROR(create(host, keep, wish, &compiler));
+  // Without a line in its file a library must be asked.
+  bool lazy = wish->lazy;
+  kiln_status_t status = NULL;
+  if (lazy) {
+    status = open_lazily(compiler, wish, located);
+    if (kiln_status_is_ok(status) && compiler->file_line == 0) {
+      status = kilni_compiler_load(compiler);
+    }
+  } else {
+    status = open_located(compiler, wish, located);
+  }
   if (!kiln_status_is_ok(status)) {
     kiln_compiler_release(compiler);
     return status;
   }
-  KILNI_LOG(&host->log, INFO, "took NVRTC \"%s\" (%s)", compiler->path,
+  KILNI_LOG(&host->log, INFO, "took %s \"%s\" (%s)",
+            kilni_compiler_word(compiler), compiler->path,
             kiln_locate_scope_name(compiler->scope));
+  *out_compiler = compiler;
+  return NULL;
+}
+
+static kiln_status_t create_over(kiln_compiler_t* compiler, const char* origin,
+                                 kiln_compiler_t** out_compiler) {
+  compiler->scope = KILN_LOCATE_SCOPE_OVERRIDE;
+  kiln_status_t status = kilni_strdup(compiler->host->allocator,
+                                      kilni_sv(origin), &compiler->path);
+  if (kiln_status_is_ok(status)) status = no_includes(compiler);
+  if (kiln_status_is_ok(status)) status = read_known(compiler);
+  if (kiln_status_is_ok(status)) status = kilni_compiler_identify(compiler);
+  if (!kiln_status_is_ok(status)) {
+    kiln_compiler_release(compiler);
+    return status;
+  }
   *out_compiler = compiler;
   return NULL;
 }
@@ -228,19 +365,22 @@ kiln_status_t kilni_compiler_create(const kiln_host_t* host, kilni_keep_t keep,
                                     kiln_compiler_t** out_compiler) {
   *out_compiler = NULL;
   kiln_compiler_t* compiler = NULL;
-  KILNI_RETURN_IF_ERROR(create(host, keep, &compiler));
+  kilni_compiler_wish_t wish = {.kind = KILN_COMPILER_KIND_NVRTC};
+  KILNI_RETURN_IF_ERROR(create(host, keep, &wish, &compiler));
   compiler->table = *table;
-  compiler->scope = KILN_LOCATE_SCOPE_OVERRIDE;
-  kiln_status_t status =
-      kilni_strdup(host->allocator, kilni_sv(table->origin), &compiler->path);
-  if (kiln_status_is_ok(status)) status = no_includes(compiler);
-  if (kiln_status_is_ok(status)) status = read_archs(compiler);
-  if (!kiln_status_is_ok(status)) {
-    kiln_compiler_release(compiler);
-    return status;
-  }
-  *out_compiler = compiler;
-  return NULL;
+  return create_over(compiler, table->origin, out_compiler);
+}
+
+kiln_status_t kilni_compiler_create_nvvm(const kiln_host_t* host,
+                                         kilni_keep_t keep,
+                                         const kiln_nvvm_table_t* table,
+                                         kiln_compiler_t** out_compiler) {
+  *out_compiler = NULL;
+  kiln_compiler_t* compiler = NULL;
+  kilni_compiler_wish_t wish = {.kind = KILN_COMPILER_KIND_NVVM};
+  KILNI_RETURN_IF_ERROR(create(host, keep, &wish, &compiler));
+  compiler->nvvm = *table;
+  return create_over(compiler, table->origin, out_compiler);
 }
 
 // ---- A library that was named ----
@@ -249,10 +389,11 @@ static kiln_status_t try_name(const kiln_host_t* host, kilni_keep_t keep,
                               const kilni_compiler_wish_t* wish,
                               kiln_compiler_t** out_compiler) {
   kiln_compiler_t* compiler = NULL;
-  KILNI_RETURN_IF_ERROR(create(host, keep, &compiler));
+  KILNI_RETURN_IF_ERROR(create(host, keep, wish, &compiler));
   kiln_status_t status = open_table(compiler, wish->library, wish->trace);
   compiler->scope = KILN_LOCATE_SCOPE_OVERRIDE;
   if (kiln_status_is_ok(status)) status = no_includes(compiler);
+  if (kiln_status_is_ok(status)) status = kilni_compiler_identify(compiler);
   if (!kiln_status_is_ok(status)) {
     kiln_compiler_release(compiler);
     return status;
@@ -262,10 +403,11 @@ static kiln_status_t try_name(const kiln_host_t* host, kilni_keep_t keep,
 }
 
 // The file as a search finds it that is told to take it.
-static kiln_status_t locate_file(const kiln_host_t* host, const char* path,
+static kiln_status_t locate_file(const kiln_host_t* host, const char* name,
+                                 const char* path,
                                  kiln_locate_item_t** out_located) {
   *out_located = NULL;
-  kiln_locate_override_t only = {KILN_LOCATE_KIND_LIB, 0, "nvrtc", path};
+  kiln_locate_override_t only = {KILN_LOCATE_KIND_LIB, 0, name, path};
   kiln_locate_options_t options = kiln_locate_options_default();
   options.allocator = &host->allocator;
   options.overrides = &only;
@@ -273,7 +415,7 @@ static kiln_status_t locate_file(const kiln_host_t* host, const char* path,
   kiln_locate_t* locate = NULL;
   KILNI_RETURN_IF_ERROR(kilni_locate_create(&options, host->env, &locate));
   kiln_status_t status =
-      kiln_locate_find(locate, KILN_LOCATE_KIND_LIB, "nvrtc", out_located);
+      kiln_locate_find(locate, KILN_LOCATE_KIND_LIB, name, out_located);
   kiln_locate_release(locate);
   return status;
 }
@@ -292,7 +434,9 @@ static kiln_status_t open_named(const kiln_host_t* host, kilni_keep_t keep,
     status = kilni_path_real(host->allocator, path, &real);
     path = real;
   }
-  if (kiln_status_is_ok(status)) status = locate_file(host, path, &located);
+  if (kiln_status_is_ok(status)) {
+    status = locate_file(host, name_of(wish->kind), path, &located);
+  }
   if (kiln_status_is_ok(status)) {
     status = try_located(host, keep, wish, located, out_compiler);
   }
@@ -303,11 +447,13 @@ static kiln_status_t open_named(const kiln_host_t* host, kilni_keep_t keep,
 
 // ---- The search ----
 
-static kiln_status_t nothing_worked(const kiln_locate_set_t* found,
+static kiln_status_t nothing_worked(uint32_t kind,
+                                    const kiln_locate_set_t* found,
                                     kiln_status_t why) {
+  bool nvvm = kind == KILN_COMPILER_KIND_NVVM;
   const kiln_locate_item_t* first = kiln_locate_set_item(found, 0);
-  kiln_status_t status =
-      KILNI_FAIL(NOT_FOUND, "no usable NVRTC on this machine");
+  kiln_status_t status = KILNI_FAIL(NOT_FOUND, "no usable %s on this machine",
+                                    nvvm ? "libNVVM" : "NVRTC");
   if (!kiln_status_is_ok(why)) {
     status = KILNI_ANNOTATE(status, "the last that was tried: %s",
                             kiln_status_message(why));
@@ -325,8 +471,9 @@ static kiln_status_t nothing_worked(const kiln_locate_set_t* found,
   }
   return kilni_status_with_fix(
       status,
-      "install it, e.g. with `pip install nvidia-cuda-nvrtc`, or name the "
-      "library in KILN_LOCATE_LIB_NVRTC; PTX needs no compiler");
+      "install it, e.g. with `pip install %s`, or name the library in "
+      "KILN_LOCATE_LIB_%s; PTX needs no compiler",
+      nvvm ? "nvidia-nvvm" : "nvidia-cuda-nvrtc", nvvm ? "NVVM" : "NVRTC");
 }
 
 // True for what is of this process or was decided, and not of the one file.
@@ -355,7 +502,7 @@ static kiln_status_t try_all(const kiln_host_t* host, kilni_keep_t keep,
     kiln_status_free(last);
     last = try_located(host, keep, wish, item, out_compiler);
     if (kiln_status_is_ok(last) || ends_search(last, item)) return last;
-    KILNI_LOG(&host->log, INFO, "NVRTC \"%s\" was not taken: %s",
+    KILNI_LOG(&host->log, INFO, "\"%s\" was not taken: %s",
               kiln_locate_item_path(item), kiln_status_message(last));
     // The context checks before anything is opened: a refusal is the answer.
     if (kiln_status_code(last) == KILN_STATUS_INCOMPATIBLE &&
@@ -363,7 +510,7 @@ static kiln_status_t try_all(const kiln_host_t* host, kilni_keep_t keep,
       return last;
     }
   }
-  return nothing_worked(found, last);
+  return nothing_worked(wish->kind, found, last);
 }
 
 kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
@@ -377,8 +524,8 @@ kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
   }
   kiln_locate_set_t* found = NULL;
   KILNI_RETURN_IF_ERROR(kiln_locate_find_all(kiln_toolkit_locate(wish->toolkit),
-                                             KILN_LOCATE_KIND_LIB, "nvrtc",
-                                             &found));
+                                             KILN_LOCATE_KIND_LIB,
+                                             name_of(wish->kind), &found));
   kiln_status_t status = try_all(host, keep, wish, found, out_compiler);
   if (out_found != NULL) {
     *out_found = found;

@@ -13,6 +13,8 @@ kiln_status_t kilni_compile_result_create(const kiln_compiler_t* compiler,
                                     sizeof(kiln_compile_result_t), &block));
   kiln_compile_result_t* result = block;
   result->allocator = compiler->host->allocator;
+  result->line.allocator = result->allocator;
+  result->headers.allocator = result->allocator;
   result->keep = compiler->keep;
   kilni_keep_retain(result->keep);
   atomic_init(&result->references, 1);
@@ -34,15 +36,62 @@ void kiln_compile_result_release(kiln_compile_result_t* result) {
   kiln_allocator_t allocator = result->allocator;
   kilni_keep_t keep = result->keep;
   kilni_strfree(allocator, result->log);
+  kilni_strfree(allocator, result->note);
+  kilni_strfree(allocator, result->cache_reason);
+  kilni_line_deinit(&result->line);
+  kilni_line_deinit(&result->headers);
   kiln_code_release(result->code);
   kilni_free(allocator, result, sizeof(*result));
   kilni_keep_release(keep);
 }
 
+static const char* text_of(const char* text) {
+  return text != NULL ? text : "";
+}
+
 const char* kiln_compile_result_log(const kiln_compile_result_t* result) {
-  return result != NULL && result->log != NULL ? result->log : "";
+  return result != NULL ? text_of(result->log) : "";
 }
 
 kiln_code_t* kiln_compile_result_code(const kiln_compile_result_t* result) {
   return result != NULL ? result->code : NULL;
+}
+
+const char* kiln_compile_result_note(const kiln_compile_result_t* result) {
+  return result != NULL ? text_of(result->note) : "";
+}
+
+static const char* item_of(const kilni_line_t* line, uint32_t index) {
+  return index < line->count ? line->items[index] : NULL;
+}
+
+uint32_t kiln_compile_result_option_count(const kiln_compile_result_t* result) {
+  return result != NULL ? (uint32_t)result->line.count : 0;
+}
+
+const char* kiln_compile_result_option(const kiln_compile_result_t* result,
+                                       uint32_t index) {
+  return result != NULL ? item_of(&result->line, index) : NULL;
+}
+
+uint32_t kiln_compile_result_header_count(const kiln_compile_result_t* result) {
+  return result != NULL ? (uint32_t)result->headers.count : 0;
+}
+
+const char* kiln_compile_result_header(const kiln_compile_result_t* result,
+                                       uint32_t index) {
+  return result != NULL ? item_of(&result->headers, index) : NULL;
+}
+
+uint32_t kiln_compile_result_pch(const kiln_compile_result_t* result) {
+  return result != NULL ? result->pch : (uint32_t)KILN_COMPILE_PCH_NONE;
+}
+
+uint32_t kiln_compile_result_cache(const kiln_compile_result_t* result) {
+  return result != NULL ? result->cache : (uint32_t)KILN_COMPILE_CACHE_NONE;
+}
+
+const char* kiln_compile_result_cache_reason(
+    const kiln_compile_result_t* result) {
+  return result != NULL ? text_of(result->cache_reason) : "";
 }

@@ -119,8 +119,15 @@ kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
   kiln_compiler_options_t given;
   KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_compiler_options_t",
                                            sizeof(given), &given));
-  kilni_compiler_wish_t wish = {runtime->toolkit, given.library,
-                                runtime->trace};
+  KILNI_CHECK_ARGUMENT(given.kind <= KILN_COMPILER_KIND_NVVM, "options.kind");
+  KILNI_CHECK_ARGUMENT(given.lazy <= KILN_SWITCH_ON, "options.lazy");
+  kilni_compiler_wish_t wish = {.toolkit = runtime->toolkit,
+                                .library = given.library,
+                                .trace = runtime->trace,
+                                .lazy = given.lazy == KILN_SWITCH_ON,
+                                .kind = given.kind,
+                                .max_concurrent = given.max_concurrent,
+                                .memory_bytes = given.memory_bytes};
   return kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime), &wish,
                              NULL, out_compiler);
 }
@@ -157,8 +164,9 @@ static kiln_status_t open_for_probe(kilni_probe_source_t* source, void* user) {
     return opened->driver;  // a bare code
   }
   if (kiln_status_is_ok(opened->driver)) source->table = &runtime->cuda.table;
-  kilni_compiler_wish_t wish = {runtime->toolkit,
-                                opened->options->nvrtc_library, runtime->trace};
+  kilni_compiler_wish_t wish = {.toolkit = runtime->toolkit,
+                                .library = opened->options->nvrtc_library,
+                                .trace = runtime->trace};
   opened->nvrtc =
       kilni_compiler_open(&runtime->host, kilni_runtime_keep(runtime), &wish,
                           NULL, &opened->compiler);

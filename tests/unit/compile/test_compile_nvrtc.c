@@ -283,7 +283,8 @@ int main(void) {
     return 1;
   }
   kiln_status_t status = kilni_compiler_open(
-      &g_host, nobody, &(kilni_compiler_wish_t){toolkit, NULL, false}, NULL,
+      &g_host, nobody,
+      &(kilni_compiler_wish_t){.toolkit = toolkit, .library = NULL}, NULL,
       &g_compiler);
   if (!kiln_status_is_ok(status)) {
     char text[4096];

@@ -53,7 +53,8 @@ static void test_a_file_that_is_no_library(void** state) {
   kilni_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
   kiln_status_t status = kilni_compiler_open(
-      &g_host, nobody, &(kilni_compiler_wish_t){g_toolkit, path, false}, NULL,
+      &g_host, nobody,
+      &(kilni_compiler_wish_t){.toolkit = g_toolkit, .library = path}, NULL,
       &compiler);
   unlink(path);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
@@ -68,7 +69,8 @@ static void test_a_library_that_is_not_nvrtc(void** state) {
   kilni_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
   kiln_status_t status = kilni_compiler_open(
-      &g_host, nobody, &(kilni_compiler_wish_t){g_toolkit, "libm.so.6", false},
+      &g_host, nobody,
+      &(kilni_compiler_wish_t){.toolkit = g_toolkit, .library = "libm.so.6"},
       NULL, &compiler);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INCOMPATIBLE);
   assert_null(compiler);
@@ -81,7 +83,8 @@ static void test_the_places_are_listed(void** state) {
   kilni_keep_t nobody = {0};
   kiln_compiler_t* compiler = NULL;
   kiln_status_t status = kilni_compiler_open(
-      &g_host, nobody, &(kilni_compiler_wish_t){g_toolkit, NULL, false}, NULL,
+      &g_host, nobody,
+      &(kilni_compiler_wish_t){.toolkit = g_toolkit, .library = NULL}, NULL,
       &compiler);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
   char text[8192];

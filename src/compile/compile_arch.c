@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: which architecture a compilation is for.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "compile/compile_inside.h"
+
+const char* kilni_compile_raw_arch(const kiln_compile_options_t* options) {
+  static const char* const names[] = {"--gpu-architecture", "-arch"};
+  for (uint32_t i = 0; i < options->option_count; i++) {
+    const char* text = options->options[i];
+    for (size_t k = 0; k < 2; k++) {
+      size_t length = strlen(names[k]);
+      if (strncmp(text, names[k], length) != 0) continue;
+      if (text[length] == '=') return text + length + 1;
+      if (text[length] != 0 || i + 1 == options->option_count) continue;
+      return options->options[i + 1];
+    }
+  }
+  return NULL;
+}
+
+static bool is_machine_code(uint32_t format) {
+  return format == KILN_CODE_FORMAT_CUBIN ||
+         format == KILN_CODE_FORMAT_RELOCATABLE;
+}
+
+// The number of "sm_90a" or "compute_90"; 0 for what is none.
+static uint32_t number_of(const char* arch) {
+  const char* at = strchr(arch, '_');
+  if (at == NULL) return 0;
+  uint32_t number = 0;
+  for (at++; *at >= '0' && *at <= '9' && number < 100000; at++) {
+    number = number * 10 + (uint32_t)(*at - '0');
+  }
+  return number;
+}
+
+static bool knows(const kiln_compiler_t* compiler, uint32_t number) {
+  for (size_t i = 0; i < compiler->arch_count; i++) {
+    if ((uint32_t)compiler->archs[i] == number) return true;
+  }
+  return false;
+}
+
+// The newest that is not above `number`; 0 if none.
+static uint32_t newest_below(const kiln_compiler_t* compiler, uint32_t number) {
+  uint32_t best = 0;
+  for (size_t i = 0; i < compiler->arch_count; i++) {
+    uint32_t arch = (uint32_t)compiler->archs[i];
+    if (arch <= number && arch > best) best = arch;
+  }
+  return best;
+}
+
+static kiln_status_t note_lowered(const kiln_compiler_t* compiler,
+                                  const char* wanted,
+                                  kiln_compile_result_t* result) {
+  kilni_str_t note;
+  kilni_str_init(&note, result->allocator, 1024);
+  kilni_str_addf(&note,
+                 "%s is newer than NVRTC %u.%u: compiled for %s, the newest "
+                 "that it knows",
+                 wanted, (unsigned)compiler->table.major,
+                 (unsigned)compiler->table.minor, result->arch);
+  return kilni_str_take(&note, &result->note);
+}
+
+// Brings an architecture down that the compiler does not know yet. What is
+// older than all that it knows, or is no architecture, it refuses by itself.
+static kiln_status_t lower(const kiln_compiler_t* compiler,
+                           kiln_compile_result_t* result) {
+  uint32_t number = number_of(result->arch);
+  if (number == 0 || compiler->arch_count == 0 || knows(compiler, number)) {
+    return NULL;
+  }
+  uint32_t best = newest_below(compiler, number);
+  if (best == 0) return NULL;
+  bool machine = is_machine_code(result->format);
+  if (machine && best / 10 != number / 10) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED,
+                   "NVRTC %u.%u knows no %s, and a %s for sm_%u would not load "
+                   "there",
+                   (unsigned)compiler->table.major,
+                   (unsigned)compiler->table.minor, result->arch,
+                   kiln_code_format_name(result->format), (unsigned)best),
+        "take PTX, which newer GPUs load, or a newer NVRTC");
+  }
+  char wanted[KILNI_COMPILE_ARCH_BYTES];
+  memcpy(wanted, result->arch, sizeof(wanted));
+  bool real = strncmp(wanted, "sm_", 3) == 0;
+  snprintf(result->arch, sizeof(result->arch), "%s_%u", real ? "sm" : "compute",
+           (unsigned)best);
+  return note_lowered(compiler, wanted, result);
+}
+
+static void choose_default(const kiln_compiler_t* compiler,
+                           kiln_compile_result_t* result) {
+  // What every GPU can load that this compiler still knows.
+  bool has_75 = compiler->arch_count == 0 || knows(compiler, 75);
+  snprintf(result->arch, sizeof(result->arch), "compute_%d",
+           has_75 ? 75 : compiler->archs[0]);
+}
+
+kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
+                                 const kiln_compile_options_t* options,
+                                 kiln_compile_result_t* result) {
+  const char* raw = kilni_compile_raw_arch(options);
+  const char* arch = raw != NULL ? raw : options->arch;
+  bool machine = is_machine_code(result->format);
+  if (arch == NULL && !machine) {
+    choose_default(compiler, result);
+    return NULL;
+  }
+  if (arch == NULL || (machine && strncmp(arch, "sm_", 3) != 0)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "a %s is made for one real architecture, not for \"%s\"",
+                   kiln_code_format_name(result->format), arch ? arch : ""),
+        "set `arch` to that of the device, e.g. \"sm_90\"");
+  }
+  if (strlen(arch) >= sizeof(result->arch)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "no architecture is called \"%s\"", arch),
+        "use e.g. \"sm_90\" or \"compute_80\"");
+  }
+  memcpy(result->arch, arch, strlen(arch) + 1);
+  if (raw != NULL) return NULL;
+  if (compiler->kind == KILN_COMPILER_KIND_NVVM &&
+      strncmp(arch, "sm_", 3) == 0) {
+    snprintf(result->arch, sizeof(result->arch), "compute_%s", arch + 3);
+    return NULL;
+  }
+  return lower(compiler, result);
+}
