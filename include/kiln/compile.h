@@ -246,6 +246,7 @@ typedef struct kiln_compile_options_t {
 
   uint32_t max_registers;  // --maxrregcount
   uint32_t split_compile;  // --split-compile: threads of one compilation
+  uint32_t reserved;       // 0
 } kiln_compile_options_t;
 
 // All defaults. Since 0.1.
