@@ -192,7 +192,8 @@ static void take_stats(kiln_cache_t* cache) {
                    stats.corrupt + stats.foreign + stats.collisions);
   atomic_fetch_add(&g_counts->hits, stats.disk_hits);
   atomic_fetch_add(&g_counts->timeouts, stats.lock_timeouts);
-  atomic_fetch_add(&g_counts->errors, stats.read_failures);
+  atomic_fetch_add(&g_counts->errors,
+                   stats.read_failures + stats.store_failures);
 }
 
 static void operate(kiln_cache_t* cache, uint64_t* random, want_t* want,

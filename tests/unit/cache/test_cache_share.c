@@ -265,6 +265,30 @@ static void test_caches_of_one_process(void** state) {
   cache_kit_deinit(&kit);
 }
 
+// A make that came to nothing has given its lock back, though its cache lives.
+static void test_the_lock_is_given_back(void** state) {
+  (void)state;
+  cache_kit_t kit;
+  cache_kit_init(&kit);
+  kiln_cache_t* one = create(&kit, true);
+  kiln_cache_t* two = create(&kit, true);
+  cache_maker_t bad = {.text = "x", .fails = KILN_STATUS_COMPILE_FAILED};
+  cache_maker_t unkept = {.text = "x", .store = KILN_SWITCH_OFF};
+  kiln_cache_request_t request = cache_maker_request(&bad, "a");
+  kiln_cache_entry_t* entry = NULL;
+  cache_kit_fails(kiln_cache_get_or_make(one, &request, &entry, NULL),
+                  KILN_STATUS_COMPILE_FAILED);
+  for (int i = 0; i < 2; i++) {
+    kiln_cache_t* cache = i == 0 ? two : one;
+    assert_int_equal(cache_maker_from(&unkept, cache, "a"),
+                     KILN_CACHE_FROM_MAKE);
+    assert_int_equal(cache_kit_stats(cache).lock_waits, 0);
+  }
+  kiln_cache_release(one);
+  kiln_cache_release(two);
+  cache_kit_deinit(&kit);
+}
+
 // ---- A make that uses the cache ----
 
 typedef struct nested_t {
@@ -500,6 +524,7 @@ int main(void) {
       cmocka_unit_test(test_the_next_tries_after_a_failure),
       cmocka_unit_test(test_what_is_not_shared),
       cmocka_unit_test(test_caches_of_one_process),
+      cmocka_unit_test(test_the_lock_is_given_back),
       cmocka_unit_test(test_make_may_use_the_cache),
       cmocka_unit_test(test_processes_share_one_make),
       cmocka_unit_test(test_a_maker_that_is_killed_is_not_waited_for),
