@@ -4,13 +4,14 @@
 // shapes, compares with the references in C, and prints a line for each run.
 //
 //   live_kernel_suite [--soft] [--lanes SET] [--seed N] [--workers N]
-//                     [--small] [--only NAME]
+//                     [--small] [--only NAME] [--spoil]
 //
 // Without --soft on cuda:0 and the software device side by side; exit status
 // 77 without a GPU. --small leaves out shapes, and one of two PTX files by
-// turns, and says how much that was. What a run must answer is settled in this
-// order: its reference; else the first answer (of the GPU where there is one),
-// which all others must repeat.
+// turns, and says how much that was. --spoil changes a bit of every answer and
+// fails for each run that does not notice. What a run must answer is settled in
+// this order: its reference; else the first answer (of the GPU where there is
+// one), which all others must repeat.
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
 #include <signal.h>
@@ -39,6 +40,7 @@ typedef struct tally_t {
   uint64_t between;        // of the two devices
   bool bound;              // an output has a bound
   bool open;               // an output is left open
+  bool spoiled;            // --spoil changed an answer
   bool judged;             // a judge looked at what is left open
   char fault[KERNEL_MESSAGE + 200];
 } tally_t;
@@ -47,6 +49,7 @@ typedef struct tally_t {
 typedef struct suite_t {
   const char* only;
   bool small;
+  bool spoil;
   bool soft_only;
   kernel_options_t options;
   kernel_device_t devices[DEVICES];
@@ -129,6 +132,11 @@ static void look_at(suite_t* suite, tally_t* tally, int d, kernel_case_t* c,
     tally->bound = tally->bound || param->ulps != 0;
     tally->open = tally->open || param->open;
     if (param->open) continue;
+    if (suite->spoil) {
+      // The upper bit of an element in the middle.
+      c->got[i][(param->count / 2 + 1) * param->width - 1] ^= 0x80;
+      tally->spoiled = true;
+    }
     compare_output(tally, d, param, where, c->wanted[i], c->got[i]);
   }
   if (reference != NULL && reference->judge != NULL) {
@@ -262,6 +270,19 @@ static void apart_text(char out[48], uint64_t ulps) {
   }
 }
 
+// With --spoil: whether the run noticed.
+static void report_spoiled(suite_t* suite, const tally_t* tally) {
+  bool bad = tally->spoiled && tally->fault[0] == '\0';
+  printf("%-6s %-36s %3d launches  %s\n", bad ? "not ok" : "ok", running,
+         tally->launches,
+         !tally->spoiled ? "nothing to spoil"
+         : bad           ? "does not notice a wrong bit"
+                         : "notices a wrong bit");
+  suite->launches += tally->launches;
+  suite->failed += bad;
+  suite->equal += !bad;
+}
+
 // One line: verdict, name, launches, what was compared and how it came out.
 static void report(suite_t* suite, const kernel_run_t* run,
                    const tally_t* tally) {
@@ -375,7 +396,11 @@ static void run_file(suite_t* suite, const kernel_file_t* file, int number) {
     snprintf(running, sizeof(running), "%s.%s.%d", run->file, run->entry, r);
     alarm(suite->soft_only ? LIMIT_S : GPU_LIMIT_S);
     run_shapes(suite, &tally, run, loaded, count);
-    report(suite, run, &tally);
+    if (suite->spoil) {
+      report_spoiled(suite, &tally);
+    } else {
+      report(suite, run, &tally);
+    }
     fflush(stdout);
   }
   for (int p = 0; p < count; p++) {
@@ -454,6 +479,10 @@ static bool read_arguments(suite_t* suite, int argc, char** argv) {
       suite->soft_only = true;
       continue;
     }
+    if (strcmp(argv[i], "--spoil") == 0) {
+      suite->spoil = true;
+      continue;
+    }
     if (strcmp(argv[i], "--small") == 0) {
       suite->small = true;
       continue;
@@ -480,7 +509,8 @@ int main(int argc, char** argv) {
   if (!read_arguments(&suite, argc, argv)) {
     fprintf(stderr,
             "usage: live_kernel_suite [--soft] [--lanes SET] "
-            "[--seed N] [--workers N] [--small] [--only NAME]\n");
+            "[--seed N] [--workers N] [--small] [--only NAME] "
+            "[--spoil]\n");
     return 2;
   }
   signal(SIGALRM, too_long);
