@@ -90,7 +90,17 @@ def version_of(library):
 def compile_jobs(library, jobs):
     """As a process of its own: two NVRTCs in one get into each other's way."""
     nvrtc = ctypes.CDLL(library)
-    return [compile_text(nvrtc, *job) for job in jobs]
+    return [unless_headers_lack(nvrtc, job) for job in jobs]
+
+
+def unless_headers_lack(nvrtc, job):
+    """None where the compiler is here without the headers it needs."""
+    try:
+        return compile_text(nvrtc, *job)
+    except SystemExit as why:
+        if "cannot open source file" in str(why):
+            return None
+        raise
 
 
 def worker():
@@ -155,7 +165,8 @@ class Wanted:
 
     def job(self, headers):
         return (self.name, self.text,
-                self.options + ["--include-path=" + headers],
+                self.options + ["--include-path=" + path
+                                for path in (headers, headers + "/cccl")],
                 self.expressions)
 
     def file(self, ptx, lowered):
@@ -197,7 +208,7 @@ def make(wanted, compilers):
         answers = list(pool.map(lambda job: ask(
             job[0][0], [w.job(job[0][1]) for w in job[1]]), jobs))
     return [(w, w.file(*answer)) for job, some in zip(jobs, answers)
-            for w, answer in zip(job[1], some)]
+            for w, answer in zip(job[1], some) if answer]
 
 
 def is_as_kept(wanted, text):
@@ -237,9 +248,10 @@ def main():
     for version in sorted({w.version for w in wanted}):
         mine = [w for w in wanted if w.version == version]
         done = sum(w.version == version for w, _ in made)
-        print("NVRTC %s: %s" % (version, "%d files" % done if done else
-                                "%d files skipped, it is not here"
-                                % len(mine)))
+        print("NVRTC %s: %d files" % (version, done))
+        if done < len(mine):
+            print("NVRTC %s: %d files skipped, it or its headers are not here"
+                  % (version, len(mine) - done))
     size = sum(os.path.getsize(path) for path in glob.glob(
         os.path.join(KERNELS, "*.ptx")))
     print("%.2f MiB of PTX in all" % (size / (1 << 20)))
