@@ -40,6 +40,11 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln-config.cmake
 file(RELATIVE_PATH kiln_prefix_from_pc
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" kiln_prefix_from_pc "${kiln_prefix_from_pc}")
+get_property(unpack_names GLOBAL PROPERTY KILN_UNPACK_NAMES)
+set(kiln_unpack_flags "")
+foreach(name ${unpack_names})
+  string(APPEND kiln_unpack_flags "-l${name} ")
+endforeach()
 configure_file(cmake/kiln.pc.in ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -136,6 +136,8 @@ typedef struct kiln_image_member_t {
   const char* producer;    // what its compiler calls itself; "" not told
   const char* options;     // that its compiler was given; "" not told
 
+  const char* triple;  // of NVVM IR; "" elsewhere
+
   // NULL if it was read. Else why not: a newer PTX, a packing that this build
   // does not know. What the container says of it is there all the same.
   const char* unread;
@@ -151,7 +153,7 @@ typedef struct kiln_image_member_t {
   uint32_t debug;          // KILN_IMAGE_DEBUG_* bits
   uint32_t ptx_version;    // 9000 is 9.0; 0: no PTX
   uint32_t producer_line;  // 13000 is CUDA 13.0; 0: not told
-  uint32_t ir_version;     // of LTO-IR or NVVM IR: 3010 is 3.1; 0: not told
+  uint32_t ir_version;     // NVVM IR inside: 2098 is 2.98; 0: not told
   uint32_t kernel_count;
   uint32_t symbol_count;
 } kiln_image_member_t;

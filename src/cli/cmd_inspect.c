@@ -71,6 +71,11 @@ static json_t* version_or_null(uint32_t version) {
   return version == 0 ? json_null() : json_string(text);
 }
 
+static json_t* ir_or_null(uint32_t version) {
+  if (version == 0) return json_null();
+  return json_sprintf("%" PRIu32 ".%" PRIu32, version / 1000, version % 1000);
+}
+
 // "sm_80, sm_90" as a list.
 static json_t* words_json(const char* words) {
   json_t* list = json_array();
@@ -174,13 +179,13 @@ static json_t* members_json(const kiln_image_t* image) {
         "packing", kiln_image_packing_name(m->packing), "debug_info",
         debug_name(m->debug));
     json_t* more = json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "ptx_version",
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "ptx_version",
         version_or_null(m->ptx_version), "ir_version",
-        version_or_null(m->ir_version), "compiler", text_or_null(m->producer),
+        ir_or_null(m->ir_version), "compiler", text_or_null(m->producer),
         "toolkit", version_or_null(m->producer_line), "options",
-        text_or_null(m->options), "unread", text_or_null(m->unread),
-        "global_bytes", (json_int_t)m->global_bytes, "constant_bytes",
-        (json_int_t)m->constant_bytes, "kernels",
+        text_or_null(m->options), "unread", text_or_null(m->unread), "triple",
+        text_or_null(m->triple), "global_bytes", (json_int_t)m->global_bytes,
+        "constant_bytes", (json_int_t)m->constant_bytes, "kernels",
         member_kernels_json(image, i));
     (void)json_object_update(member, more);
     json_decref(more);
@@ -259,15 +264,16 @@ static void print_kernel(FILE* out, const kiln_image_t* image, uint32_t index) {
   print_line(out, "bytes of shared memory", k->static_shared_bytes);
   print_line(out, "bytes of local memory", k->frame_bytes);
   print_line(out, "bytes of stack", k->stack_bytes);
-  print_line(out, "barriers", k->barriers);
+  print_line(out, k->barriers == 1 ? "barrier" : "barriers", k->barriers);
   print_line(out, "bytes of code", k->code_bytes);
   print_block(out, "blocks of", k->required_block);
   print_block(out, "blocks of at most", k->maximum_block);
   print_block(out, "clusters of", k->required_cluster);
   for (uint32_t i = 0; i < k->param_count; ++i) {
     const kiln_image_param_t* p = kiln_image_kernel_param(image, index, i);
-    (void)fprintf(out, "  %" PRIu32 "  %-8s %-4s %4" PRIu32 " bytes  %s\n", i,
-                  kind_name(p->kind), p->type, p->bytes, p->name);
+    (void)fprintf(out, "  %" PRIu32 "  %-8s %-4s %4" PRIu32 " bytes%s%s\n", i,
+                  kind_name(p->kind), p->type, p->bytes,
+                  p->name[0] == 0 ? "" : "  ", p->name);
   }
   if (k->params_known != 0 && k->param_count == 0)
     (void)fprintf(out, "  no parameters\n");

@@ -37,14 +37,58 @@ kiln_status_t kilni_image_read(kiln_image_t* image,
     case KILN_CODE_FORMAT_CUBIN:
     case KILN_CODE_FORMAT_RELOCATABLE:
       return kilni_image_read_cubin(image, part, about);
+    case KILN_CODE_FORMAT_FATBIN:
+      return kilni_image_read_fatbin(image, part, about);
+    case KILN_CODE_FORMAT_LTOIR:
+      return kilni_image_read_ltoir(image, part, about);
+    case KILN_CODE_FORMAT_LIBRARY:
+      return kilni_image_read_archive(image, part, about);
+    case KILN_CODE_FORMAT_NVVM:
+      return kilni_image_read_nvvm(image, part, about);
     default:
-      return kilni_status_with_fix(
-          KILNI_FAIL(UNSUPPORTED,
-                     "%s: a %s is recognised, but its kernels are not read",
-                     part->name,
-                     kiln_code_format_name(kiln_code_format_of(bytes))),
-          "give the PTX that it was made from");
+      return is_elf(part) ? kilni_image_read_host(image, part, about)
+                          : unknown_format(part);
   }
+}
+
+// Whether a container lists what could not be read, and goes on: what another
+// version would read, and PTX with an error in it.
+static bool is_listed(kiln_status_code_t code, uint32_t format) {
+  return code == KILN_STATUS_UNSUPPORTED ||
+         (format == KILN_CODE_FORMAT_PTX &&
+          (code == KILN_STATUS_BAD_DATA || code == KILN_STATUS_LIMIT_EXCEEDED));
+}
+
+kiln_status_t kilni_image_read_entry(kiln_image_t* image,
+                                     const kilni_image_part_t* part,
+                                     const kilni_image_about_t* about) {
+  if (image->nesting == KILNI_IMAGE_MAX_NESTING) {
+    return kilni_image_over(part->name, "containers in each other",
+                            KILNI_IMAGE_MAX_NESTING);
+  }
+  size_t boxes = image->box_count;
+  size_t rows = image->row_count;
+  size_t params = image->param_count;
+  size_t symbols = image->symbol_count;
+  image->nesting++;
+  kiln_status_t status = kilni_image_read(image, part, about);
+  image->nesting--;
+  kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
+  uint32_t format = kiln_code_format_of(bytes);
+  if (!is_listed(kiln_status_code(status), format)) return status;
+  image->box_count = boxes;
+  image->row_count = rows;
+  image->param_count = params;
+  image->symbol_count = symbols;
+  kiln_image_member_t* member = NULL;
+  kiln_status_t listed =
+      kilni_image_add_member(image, part, about, format, &member);
+  if (kiln_status_is_ok(listed)) {
+    const char* why = kiln_status_message(status);
+    listed = kilni_image_text(image, why, strlen(why), &member->unread);
+  }
+  kiln_status_free(status);
+  return listed;
 }
 
 static kiln_status_t read_file(kiln_image_t* image, kiln_bytes_view_t bytes,

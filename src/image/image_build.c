@@ -105,6 +105,7 @@ kiln_status_t kilni_image_add_member(kiln_image_t* image,
   kiln_image_member_t* member = &box->shown;
   member->target = "";
   member->producer = "";
+  member->triple = "";
   member->format = format;
   KILNI_RETURN_IF_ERROR(copy_about(image, about, format, member));
   member->unpacked_bytes = part->size;

@@ -145,6 +145,28 @@ kiln_status_t kilni_image_read_cubin(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about);
 
+kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
+                                      const kilni_image_part_t* part,
+                                      const kilni_image_about_t* about);
+kiln_status_t kilni_image_read_host(kiln_image_t* image,
+                                    const kilni_image_part_t* part,
+                                    const kilni_image_about_t* about);
+kiln_status_t kilni_image_read_archive(kiln_image_t* image,
+                                       const kilni_image_part_t* part,
+                                       const kilni_image_about_t* about);
+kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
+                                     const kilni_image_part_t* part,
+                                     const kilni_image_about_t* about);
+kiln_status_t kilni_image_read_nvvm(kiln_image_t* image,
+                                    const kilni_image_part_t* part,
+                                    const kilni_image_about_t* about);
+
+// kilni_image_read for what a container holds: where it is not to be read it
+// is listed with the reason.
+kiln_status_t kilni_image_read_entry(kiln_image_t* image,
+                                     const kilni_image_part_t* part,
+                                     const kilni_image_about_t* about);
+
 // ---- Parts and their errors (image_part.c) ----
 
 // The `size` bytes at `offset` of a part, which must be there.

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: fatbins: the code of several compilations in one file.
+//
+// A fatbin is a header and entries; files and sections may hold several, with
+// zeroes between. An entry says its kind, architecture and packing. What is
+// not known of it is listed and not read.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "image/image_unpack.h"
+
+#define FATBIN_MAGIC  0xba55ed50u
+#define WRAPPER_MAGIC 0x466243b1u
+
+enum {
+  FILE_BYTES = 16,
+  WRAPPER_BYTES = 24,
+  ENTRY_BYTES = 64,
+  VERSION = 1,
+
+  KIND_PTX = 1,
+  KIND_ELF = 2,
+  KIND_LTOIR = 8,
+
+  FLAG_DEBUG = 0x2,
+  FLAG_LZ4 = 0x2000,
+  FLAG_ZSTD = 0x8000,
+  FLAG_SCRAMBLED = 0x10000,
+  FLAG_ACCELERATED = 0x100000,
+  FLAG_FAMILY = 0x200000,
+
+  OPTIONS_FIELD = 0x14,
+  TEXT_BYTES = 4096,  // of a name or of options; more is cut off
+};
+
+// An entry's header. thread-compatible
+typedef struct entry_t {
+  kilni_image_part_t head;
+  kilni_image_part_t body;  // without the filling behind it
+  uint64_t unpacked;
+  uint64_t flags;
+  uint32_t kind;
+  uint32_t arch;
+} entry_t;
+
+// Copies a text out of the header: an offset in it and a size.
+static kiln_status_t head_text(const entry_t* entry, uint32_t offset,
+                               uint32_t size, char out[TEXT_BYTES]) {
+  out[0] = 0;
+  if (size == 0) return NULL;
+  if (!kilni_image_part_has(&entry->head, offset, size)) {
+    return kilni_image_bad(&entry->head, 0,
+                           "a text of %u bytes at %u of a header of %" PRIu64,
+                           size, offset, entry->head.size);
+  }
+  if (size >= TEXT_BYTES) size = TEXT_BYTES - 1;
+  const char* text = (const char*)entry->head.data + offset;
+  const char* end = memchr(text, 0, size);
+  if (end != NULL) size = (uint32_t)(end - text);
+  while (size > 0 && text[0] == ' ') {
+    text++;
+    size--;
+  }
+  while (size > 0 && text[size - 1] == ' ') size--;
+  memcpy(out, text, size);
+  out[size] = 0;
+  return NULL;
+}
+
+// The options are described by two numbers, which a field points at.
+static kiln_status_t entry_options(const entry_t* entry, char out[TEXT_BYTES]) {
+  out[0] = 0;
+  uint32_t at = kilni_image_u32(entry->head.data + OPTIONS_FIELD);
+  if (at == 0 || entry->kind == KIND_ELF) return NULL;
+  if (!kilni_image_part_has(&entry->head, at, 8)) {
+    return kilni_image_bad(&entry->head, OPTIONS_FIELD,
+                           "options at %u of a header of %" PRIu64, at,
+                           entry->head.size);
+  }
+  const uint8_t* where = entry->head.data + at;
+  return head_text(entry, kilni_image_u32(where), kilni_image_u32(where + 4),
+                   out);
+}
+
+static uint32_t format_of(uint32_t kind) {
+  switch (kind) {
+    case KIND_PTX:
+      return KILN_CODE_FORMAT_PTX;
+    case KIND_ELF:
+      return KILN_CODE_FORMAT_CUBIN;
+    case KIND_LTOIR:
+      return KILN_CODE_FORMAT_LTOIR;
+    default:
+      return KILN_CODE_FORMAT_UNKNOWN;
+  }
+}
+
+static uint32_t packing_of(const entry_t* entry) {
+  if (entry->flags & FLAG_ZSTD) return KILN_IMAGE_PACKING_ZSTD;
+  return entry->flags & FLAG_LZ4 ? KILN_IMAGE_PACKING_LZ4
+                                 : KILN_IMAGE_PACKING_NONE;
+}
+
+// A member that is listed with the reason why it is not read.
+static kiln_status_t list_unread(kiln_image_t* image, const entry_t* entry,
+                                 const kilni_image_about_t* about,
+                                 const char* why) {
+  kiln_image_member_t* member = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_image_add_member(
+      image, &entry->body, about, format_of(entry->kind), &member));
+  member->unpacked_bytes = entry->unpacked;
+  return kilni_image_text(image, why, strlen(why), &member->unread);
+}
+
+static kiln_status_t unpack_entry(kiln_image_t* image, const entry_t* entry,
+                                  const kilni_image_about_t* about,
+                                  uint8_t* room) {
+  kilni_image_part_t body = entry->body;
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_unpack(&body, about->packing, room, (size_t)entry->unpacked));
+  char name[256];
+  (void)snprintf(name, sizeof(name),
+                 "%.180s, entry at byte %" PRIu64 ", unpacked",
+                 entry->head.name, entry->head.base);
+  kilni_image_part_t plain = {room, entry->unpacked, 0, name};
+  return kilni_image_read_entry(image, &plain, about);
+}
+
+static kiln_status_t read_packed(kiln_image_t* image, const entry_t* entry,
+                                 const kilni_image_about_t* about) {
+  if (!kilni_image_unpack_knows(about->packing)) {
+    char why[128];
+    (void)snprintf(why, sizeof(why),
+                   "packed with %s, which this build of Kiln does not unpack",
+                   kiln_image_packing_name(about->packing));
+    return list_unread(image, entry, about, why);
+  }
+  if (entry->unpacked > KILNI_IMAGE_MAX_UNPACKED) {
+    return kilni_image_over(entry->head.name, "unpacked bytes in an entry",
+                            KILNI_IMAGE_MAX_UNPACKED);
+  }
+  image->unpacked += entry->unpacked;
+  if (image->unpacked > KILNI_IMAGE_MAX_UNPACKED_ALL) {
+    return kilni_image_over(entry->head.name, "unpacked bytes",
+                            KILNI_IMAGE_MAX_UNPACKED_ALL);
+  }
+  void* room = NULL;
+  size_t size = (size_t)entry->unpacked;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(image->allocator, size, &room));
+  kiln_status_t status = unpack_entry(image, entry, about, room);
+  kilni_free(image->allocator, room, size);
+  return status;
+}
+
+static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
+                                const kilni_image_about_t* outer) {
+  char identifier[TEXT_BYTES];
+  char options[TEXT_BYTES];
+  KILNI_RETURN_IF_ERROR(
+      head_text(entry, kilni_image_u32(entry->head.data + 0x20),
+                kilni_image_u32(entry->head.data + 0x24), identifier));
+  KILNI_RETURN_IF_ERROR(entry_options(entry, options));
+  kilni_image_about_t about = *outer;
+  about.identifier = identifier;
+  about.options = options;
+  about.offset = entry->body.base;
+  about.bytes = entry->body.size;
+  about.packing = packing_of(entry);
+  about.target = entry->arch;
+  if (entry->flags & FLAG_ACCELERATED) about.suffix = 'a';
+  if (entry->flags & FLAG_FAMILY) about.suffix = 'f';
+  if (entry->flags & FLAG_DEBUG && entry->kind != KIND_ELF) {
+    about.debug |= KILN_IMAGE_DEBUG_FULL;
+  }
+  if (format_of(entry->kind) == KILN_CODE_FORMAT_UNKNOWN) {
+    char why[64];
+    (void)snprintf(why, sizeof(why), "an entry of kind %u", entry->kind);
+    return list_unread(image, entry, &about, why);
+  }
+  if (entry->flags & FLAG_SCRAMBLED) {
+    return list_unread(image, entry, &about,
+                       "scrambled: only NVIDIA's linkers read it");
+  }
+  if (about.packing != KILN_IMAGE_PACKING_NONE) {
+    return read_packed(image, entry, &about);
+  }
+  return kilni_image_read_entry(image, &entry->body, &about);
+}
+
+// The entry at `at` of a fatbin; `*out_next` is where the one behind begins.
+static kiln_status_t open_entry(const kilni_image_part_t* fatbin, uint64_t at,
+                                entry_t* out, uint64_t* out_next) {
+  memset(out, 0, sizeof(*out));
+  *out_next = at;
+  if (!kilni_image_part_has(fatbin, at, ENTRY_BYTES)) {
+    return kilni_image_bad(fatbin, at, "an entry's header is cut off");
+  }
+  const uint8_t* head = fatbin->data + at;
+  uint32_t head_size = kilni_image_u32(head + 4);
+  uint64_t body = kilni_image_u64(head + 8);
+  if (head_size < ENTRY_BYTES || !kilni_image_part_has(fatbin, at, head_size)) {
+    return kilni_image_bad(fatbin, at, "an entry's header of %u bytes",
+                           head_size);
+  }
+  if (!kilni_image_part_has(fatbin, at + head_size, body)) {
+    return kilni_image_bad(fatbin, at,
+                           "an entry of %" PRIu64 " bytes is cut off", body);
+  }
+  out->head = kilni_image_part_at(fatbin, at, head_size);
+  out->kind = kilni_image_u16(head);
+  out->arch = kilni_image_u32(head + 0x1c);
+  out->flags = kilni_image_u64(head + 0x28);
+  out->unpacked = body;
+  uint64_t stored = body;
+  if (packing_of(out) != KILN_IMAGE_PACKING_NONE) {
+    stored = kilni_image_u32(head + 0x10);
+    out->unpacked = kilni_image_u64(head + 0x38);
+    if (stored > body) {
+      return kilni_image_bad(fatbin, at, "%" PRIu64 " packed bytes in %" PRIu64,
+                             stored, body);
+    }
+  }
+  out->body = kilni_image_part_at(fatbin, at + head_size, stored);
+  *out_next = at + head_size + body;
+  return NULL;
+}
+
+static kiln_status_t read_one(kiln_image_t* image,
+                              const kilni_image_part_t* fatbin,
+                              const kilni_image_about_t* about) {
+  uint64_t at = 0;
+  while (at < fatbin->size) {
+    entry_t entry;
+    uint64_t next = 0;
+    KILNI_RETURN_IF_ERROR(open_entry(fatbin, at, &entry, &next));
+    KILNI_RETURN_IF_ERROR(read_entry(image, &entry, about));
+    at = next;
+  }
+  return NULL;
+}
+
+// The fatbin's header at `at`; gives its entries and where it ends.
+static kiln_status_t open_file(const kilni_image_part_t* part, uint64_t at,
+                               kilni_image_part_t* out_entries,
+                               uint64_t* out_next) {
+  memset(out_entries, 0, sizeof(*out_entries));
+  *out_next = at;
+  if (!kilni_image_part_has(part, at, FILE_BYTES)) {
+    return kilni_image_bad(part, at, "a fatbin's header is cut off");
+  }
+  const uint8_t* head = part->data + at;
+  if (kilni_image_u32(head) != FATBIN_MAGIC) {
+    return kilni_image_bad(part, at, "no fatbin begins here");
+  }
+  uint32_t version = kilni_image_u16(head + 4);
+  uint32_t size = kilni_image_u16(head + 6);
+  uint64_t body = kilni_image_u64(head + 8);
+  if (version != VERSION) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED,
+                   "%s: at byte %" PRIu64 ": a fatbin of version %u; 1 is read",
+                   part->name, part->base + at, version),
+        "use a Kiln that knows it, or extract its parts with cuobjdump");
+  }
+  if (size < FILE_BYTES || !kilni_image_part_has(part, at, size) ||
+      !kilni_image_part_has(part, at + size, body)) {
+    return kilni_image_bad(part, at, "a fatbin of %" PRIu64 " bytes is cut off",
+                           body);
+  }
+  *out_entries = kilni_image_part_at(part, at + size, body);
+  *out_next = at + size + body;
+  return NULL;
+}
+
+kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
+                                      const kilni_image_part_t* part,
+                                      const kilni_image_about_t* about) {
+  uint64_t at = 0;
+  if (part->size >= 4 && kilni_image_u32(part->data) == WRAPPER_MAGIC) {
+    // In memory it has a pointer; a file can only have the code behind it.
+    at = WRAPPER_BYTES;
+    if (!kilni_image_part_has(part, at, 4) ||
+        kilni_image_u32(part->data + at) != FATBIN_MAGIC) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(UNSUPPORTED,
+                     "%s: a fatbin's wrapper, which points at code elsewhere",
+                     part->name),
+          "give the object file or program that it is from");
+    }
+  }
+  while (at < part->size) {
+    kilni_image_part_t entries;
+    uint64_t next = 0;
+    KILNI_RETURN_IF_ERROR(open_file(part, at, &entries, &next));
+    KILNI_RETURN_IF_ERROR(read_one(image, &entries, about));
+    at = next;
+    while (at < part->size && part->data[at] == 0) at++;
+  }
+  return NULL;
+}

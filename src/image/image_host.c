@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: device code inside a host's files: objects, programs, shared
+// libraries, and archives of them.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "image/image_elf.h"
+
+// ---------------------------------------------------------------------------
+// ELF files
+// ---------------------------------------------------------------------------
+
+static bool holds_code(const kilni_image_section_t* section) {
+  static const char* const kNames[] = {".nv_fatbin", "__nv_relfatbin"};
+  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); i++) {
+    if (strcmp(section->name, kNames[i]) == 0) return true;
+  }
+  return false;
+}
+
+kiln_status_t kilni_image_read_host(kiln_image_t* image,
+                                    const kilni_image_part_t* part,
+                                    const kilni_image_about_t* about) {
+  kilni_image_elf_t elf;
+  KILNI_RETURN_IF_ERROR(kilni_image_elf_open(part, &elf));
+  for (uint32_t i = 1; i < elf.count; i++) {
+    kilni_image_section_t section;
+    KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&elf, i, &section));
+    if (!holds_code(&section) || section.type == KILNI_IMAGE_SECTION_NOBITS ||
+        section.size == 0) {
+      continue;
+    }
+    kilni_image_part_t fatbins;
+    KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&elf, &section, &fatbins));
+    KILNI_RETURN_IF_ERROR(kilni_image_read_fatbin(image, &fatbins, about));
+  }
+  return NULL;
+}
+
+// ---------------------------------------------------------------------------
+// Archives
+// ---------------------------------------------------------------------------
+
+enum {
+  ARCHIVE_MAGIC_BYTES = 8,
+  MEMBER_HEAD_BYTES = 60,
+  NAME_BYTES = 16,
+  SIZE_AT = 48,
+  SIZE_DIGITS = 10,
+  SHOWN_NAME_BYTES = 1024,
+};
+
+// A member of an archive. thread-compatible
+typedef struct archive_member_t {
+  kilni_image_part_t body;
+  char name[SHOWN_NAME_BYTES];
+  bool is_index;  // of symbols
+  bool is_names;  // the long names of the others
+} archive_member_t;
+
+// A number of decimal digits and blanks; false for anything else.
+static bool field(const uint8_t* text, size_t size, uint64_t* out_value) {
+  uint64_t value = 0;
+  size_t i = 0;
+  while (i < size && text[i] >= '0' && text[i] <= '9') {
+    value = value * 10 + (uint64_t)(text[i++] - '0');
+  }
+  *out_value = value;
+  bool any = i > 0;
+  while (i < size && text[i] == ' ') i++;
+  return any && i == size;
+}
+
+static void copy_name(const uint8_t* from, size_t size, archive_member_t* out) {
+  if (size >= SHOWN_NAME_BYTES) size = SHOWN_NAME_BYTES - 1;
+  memcpy(out->name, from, size);
+  out->name[size] = 0;
+}
+
+// "/123": at that place of the long names, up to "/" and a new line.
+static kiln_status_t long_name(const kilni_image_part_t* archive, uint64_t at,
+                               const kilni_image_part_t* names,
+                               archive_member_t* out) {
+  uint64_t offset = 0;
+  const uint8_t* text = archive->data + at;
+  if (!field(text + 1, NAME_BYTES - 1, &offset) || offset >= names->size) {
+    return kilni_image_bad(archive, at, "a name that is not in the archive");
+  }
+  uint64_t end = offset;
+  while (end < names->size && names->data[end] != '\n') end++;
+  if (end > offset && names->data[end - 1] == '/') end--;
+  copy_name(names->data + offset, (size_t)(end - offset), out);
+  return NULL;
+}
+
+static kiln_status_t member_name(const kilni_image_part_t* archive, uint64_t at,
+                                 const kilni_image_part_t* names,
+                                 archive_member_t* out) {
+  const uint8_t* text = archive->data + at;
+  if (memcmp(text, "/ ", 2) == 0 || memcmp(text, "/SYM64/ ", 8) == 0 ||
+      memcmp(text, "__.SYMDEF", 9) == 0) {
+    out->is_index = true;
+    return NULL;
+  }
+  if (memcmp(text, "// ", 3) == 0) {
+    out->is_names = true;
+    return NULL;
+  }
+  if (text[0] == '/') return long_name(archive, at, names, out);
+  if (memcmp(text, "#1/", 3) == 0) {
+    // BSD: the name is the beginning of the member.
+    uint64_t size = 0;
+    if (!field(text + 3, NAME_BYTES - 3, &size) || size > out->body.size) {
+      return kilni_image_bad(archive, at, "a name longer than its member");
+    }
+    copy_name(out->body.data, (size_t)size, out);
+    out->body = kilni_image_part_at(&out->body, size, out->body.size - size);
+    return NULL;
+  }
+  size_t size = NAME_BYTES;
+  while (size > 0 && text[size - 1] == ' ') size--;
+  if (size > 0 && text[size - 1] == '/') size--;
+  copy_name(text, size, out);
+  return NULL;
+}
+
+static kiln_status_t open_member(const kilni_image_part_t* archive, uint64_t at,
+                                 const kilni_image_part_t* names,
+                                 archive_member_t* out, uint64_t* out_next) {
+  memset(out, 0, sizeof(*out));
+  *out_next = at;
+  if (!kilni_image_part_has(archive, at, MEMBER_HEAD_BYTES)) {
+    return kilni_image_bad(archive, at, "a member's header is cut off");
+  }
+  const uint8_t* head = archive->data + at;
+  uint64_t size = 0;
+  if (head[58] != '`' || head[59] != '\n' ||
+      !field(head + SIZE_AT, SIZE_DIGITS, &size)) {
+    return kilni_image_bad(archive, at, "no member of an archive begins here");
+  }
+  uint64_t body = at + MEMBER_HEAD_BYTES;
+  if (!kilni_image_part_has(archive, body, size)) {
+    return kilni_image_bad(archive, at,
+                           "a member of %" PRIu64 " bytes is cut off", size);
+  }
+  out->body = kilni_image_part_at(archive, body, size);
+  *out_next = body + size + size % 2;
+  return member_name(archive, at, names, out);
+}
+
+static kiln_status_t read_member(kiln_image_t* image,
+                                 const archive_member_t* member,
+                                 const kilni_image_about_t* outer) {
+  kiln_bytes_view_t bytes = {member->body.data, (size_t)member->body.size};
+  bool is_elf = bytes.size >= 4 && memcmp(bytes.data, "\177ELF", 4) == 0;
+  // What is no code at all is no concern of this reader.
+  if (!is_elf && kiln_code_format_of(bytes) == KILN_CODE_FORMAT_UNKNOWN) {
+    return NULL;
+  }
+  char name[SHOWN_NAME_BYTES + 256];
+  (void)snprintf(name, sizeof(name), "%.200s(%s)", member->body.name,
+                 member->name);
+  kilni_image_part_t part = member->body;
+  part.name = name;
+  kilni_image_about_t about = *outer;
+  about.origin = member->name;
+  about.offset = part.base;
+  about.bytes = part.size;
+  return kilni_image_read_entry(image, &part, &about);
+}
+
+kiln_status_t kilni_image_read_archive(kiln_image_t* image,
+                                       const kilni_image_part_t* part,
+                                       const kilni_image_about_t* about) {
+  kilni_image_part_t names = {0};
+  uint64_t at = ARCHIVE_MAGIC_BYTES;
+  while (at < part->size) {
+    archive_member_t member;
+    uint64_t next = 0;
+    KILNI_RETURN_IF_ERROR(open_member(part, at, &names, &member, &next));
+    at = next;
+    if (member.is_names) names = member.body;
+    if (member.is_names || member.is_index) continue;
+    KILNI_RETURN_IF_ERROR(read_member(image, &member, about));
+  }
+  return NULL;
+}

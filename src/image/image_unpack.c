@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// image: packed bytes to plain ones, through the libraries that this build has.
+//
+// The one file that includes LZ4's and Zstandard's headers. Both write into the
+// room that they are given and not behind it.
+#include "image/image_unpack.h"
+
+#if KILNI_HAS_LZ4
+#include <lz4.h>
+#endif
+#if KILNI_HAS_ZSTD
+#include <zstd.h>
+#include <zstd_errors.h>
+#endif
+
+bool kilni_image_unpack_knows(uint32_t packing) {
+  switch (packing) {
+    case KILN_IMAGE_PACKING_NONE:
+      return true;
+#if KILNI_HAS_LZ4
+    case KILN_IMAGE_PACKING_LZ4:
+      return true;
+#endif
+#if KILNI_HAS_ZSTD
+    case KILN_IMAGE_PACKING_ZSTD:
+      return true;
+#endif
+    default:
+      return false;
+  }
+}
+
+#if KILNI_HAS_LZ4
+static kiln_status_t unpack_lz4(const kilni_image_part_t* packed, uint8_t* out,
+                                size_t size) {
+  if (packed->size <= LZ4_MAX_INPUT_SIZE && size <= LZ4_MAX_INPUT_SIZE) {
+    int got = LZ4_decompress_safe((const char*)packed->data, (char*)out,
+                                  (int)packed->size, (int)size);
+    if (got >= 0 && (size_t)got == size) return NULL;
+  }
+  return kilni_image_bad(packed, 0, "%llu bytes of LZ4 that are not %zu",
+                         (unsigned long long)packed->size, size);
+}
+#endif
+
+#if KILNI_HAS_ZSTD
+static kiln_status_t unpack_zstd(const kilni_image_part_t* packed, uint8_t* out,
+                                 size_t size) {
+  size_t got = ZSTD_decompress(out, size, packed->data, (size_t)packed->size);
+  if (!ZSTD_isError(got) && got == size) return NULL;
+  if (ZSTD_isError(got) &&
+      ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  return kilni_image_bad(packed, 0, "%llu bytes of Zstandard that are not %zu",
+                         (unsigned long long)packed->size, size);
+}
+#endif
+
+kiln_status_t kilni_image_unpack(const kilni_image_part_t* packed,
+                                 uint32_t packing, uint8_t* out, size_t size) {
+#if KILNI_HAS_LZ4
+  if (packing == KILN_IMAGE_PACKING_LZ4) return unpack_lz4(packed, out, size);
+#endif
+#if KILNI_HAS_ZSTD
+  if (packing == KILN_IMAGE_PACKING_ZSTD) {
+    return unpack_zstd(packed, out, size);
+  }
+#endif
+  (void)out;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "%s: %s packing of %zu bytes is not read",
+                 packed->name, kiln_image_packing_name(packing), size),
+      "build Kiln with that library (KILN_UNPACK), or compile with "
+      "--compress-mode=none");
+}
