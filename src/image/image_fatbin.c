@@ -141,6 +141,8 @@ static kiln_status_t read_packed(kiln_image_t* image, const entry_t* entry,
     return kilni_image_over(entry->head.name, "unpacked bytes in an entry",
                             KILNI_IMAGE_MAX_UNPACKED);
   }
+  KILNI_RETURN_IF_ERROR(
+      kilni_image_unpack_check(&entry->body, about->packing, entry->unpacked));
   image->unpacked += entry->unpacked;
   if (image->unpacked > KILNI_IMAGE_MAX_UNPACKED_ALL) {
     return kilni_image_over(entry->head.name, "unpacked bytes",

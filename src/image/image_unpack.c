@@ -6,10 +6,10 @@
 // room that they are given and not behind it.
 #include "image/image_unpack.h"
 
-#if KILNI_HAS_LZ4
+#if defined(KILNI_HAS_LZ4)
 #include <lz4.h>
 #endif
-#if KILNI_HAS_ZSTD
+#if defined(KILNI_HAS_ZSTD)
 #include <zstd.h>
 #include <zstd_errors.h>
 #endif
@@ -18,11 +18,11 @@ bool kilni_image_unpack_knows(uint32_t packing) {
   switch (packing) {
     case KILN_IMAGE_PACKING_NONE:
       return true;
-#if KILNI_HAS_LZ4
+#if defined(KILNI_HAS_LZ4)
     case KILN_IMAGE_PACKING_LZ4:
       return true;
 #endif
-#if KILNI_HAS_ZSTD
+#if defined(KILNI_HAS_ZSTD)
     case KILN_IMAGE_PACKING_ZSTD:
       return true;
 #endif
@@ -31,7 +31,7 @@ bool kilni_image_unpack_knows(uint32_t packing) {
   }
 }
 
-#if KILNI_HAS_LZ4
+#if defined(KILNI_HAS_LZ4)
 static kiln_status_t unpack_lz4(const kilni_image_part_t* packed, uint8_t* out,
                                 size_t size) {
   if (packed->size <= LZ4_MAX_INPUT_SIZE && size <= LZ4_MAX_INPUT_SIZE) {
@@ -44,7 +44,7 @@ static kiln_status_t unpack_lz4(const kilni_image_part_t* packed, uint8_t* out,
 }
 #endif
 
-#if KILNI_HAS_ZSTD
+#if defined(KILNI_HAS_ZSTD)
 static kiln_status_t unpack_zstd(const kilni_image_part_t* packed, uint8_t* out,
                                  size_t size) {
   size_t got = ZSTD_decompress(out, size, packed->data, (size_t)packed->size);
@@ -58,12 +58,34 @@ static kiln_status_t unpack_zstd(const kilni_image_part_t* packed, uint8_t* out,
 }
 #endif
 
+kiln_status_t kilni_image_unpack_check(const kilni_image_part_t* packed,
+                                       uint32_t packing, uint64_t size) {
+  // A byte of LZ4 stands for at most 255.
+  enum { LZ4_MOST = 255 };
+  bool fits = true;
+  if (packing == KILN_IMAGE_PACKING_LZ4) {
+    fits = size / LZ4_MOST <= packed->size;
+  }
+#if defined(KILNI_HAS_ZSTD)
+  if (packing == KILN_IMAGE_PACKING_ZSTD) {
+    unsigned long long told =
+        ZSTD_getFrameContentSize(packed->data, (size_t)packed->size);
+    fits = told == ZSTD_CONTENTSIZE_UNKNOWN || told == size;
+  }
+#endif
+  if (fits) return NULL;
+  return kilni_image_bad(packed, 0, "%llu bytes of %s that cannot become %llu",
+                         (unsigned long long)packed->size,
+                         kiln_image_packing_name(packing),
+                         (unsigned long long)size);
+}
+
 kiln_status_t kilni_image_unpack(const kilni_image_part_t* packed,
                                  uint32_t packing, uint8_t* out, size_t size) {
-#if KILNI_HAS_LZ4
+#if defined(KILNI_HAS_LZ4)
   if (packing == KILN_IMAGE_PACKING_LZ4) return unpack_lz4(packed, out, size);
 #endif
-#if KILNI_HAS_ZSTD
+#if defined(KILNI_HAS_ZSTD)
   if (packing == KILN_IMAGE_PACKING_ZSTD) {
     return unpack_zstd(packed, out, size);
   }

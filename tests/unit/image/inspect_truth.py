@@ -210,6 +210,8 @@ def compare(where, got, truth):
             out += differ(here, "identifier", member["identifier"],
                           wanted["identifier"])
         names = {k["name"]: k for k in member["kernels"]}
+        if "does not unpack" in (member["unread"] or ""):
+            continue  # built without the library
         if "kernels" in wanted:
             out += differ(here, "kernels", sorted(names),
                           sorted(wanted["kernels"]))

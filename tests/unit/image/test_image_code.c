@@ -233,9 +233,10 @@ static size_t add_member(char* out, const char* name, const char* body,
   return all;
 }
 
-#define PTX(name)                                                            \
-  ".version 8.0\n.target sm_80\n.address_size 64\n.entry " name "() { ret; " \
-                                                                "}\n"
+#define PTX(name)                                               \
+  ".version 8.0\n.target sm_80\n.address_size 64\n.entry " name \
+  "() { ret; "                                                  \
+  "}\n"
 
 static void archives_are_read_by_every_kind_of_name(void** state) {
   (void)state;
@@ -334,6 +335,16 @@ static void a_wrong_byte_is_no_surprise(void** state) {
   }
 }
 
+// Built without the library that it needs.
+static bool is_left_packed(kiln_bytes_view_t bytes) {
+  kiln_image_t* image = NULL;
+  assert_null(kiln_image_create(bytes, NULL, &image));
+  const char* unread = kiln_image_member(image, 0)->unread;
+  bool packed = unread != NULL && strstr(unread, "unpack") != NULL;
+  kiln_image_release(image);
+  return packed;
+}
+
 static void errors_say_where(void** state) {
   (void)state;
   static const struct {
@@ -345,11 +356,18 @@ static void errors_say_where(void** state) {
       {"plain.fatbin", 27, 0xff, "at byte 16: an entry of"},
       {"plain.fatbin", 20, 0x01, "at byte 16: an entry's header of 1 bytes"},
       {"externs.cubin", 40 + 7, 0x7f, "at byte 40: no section headers"},
-      {"zstd.fatbin", 80, 0x00, "at byte 80: 794 bytes of Zstandard"},
+      {"zstd.fatbin", 80, 0x00, "at byte 80: 794 bytes of zstd that cannot"},
+      {"zstd.fatbin", 16 + 0x38, 0x29, "at byte 80: 794 bytes of zstd that"},
+      {"zstd.fatbin", 100, 0x77, "at byte 80: 794 bytes of Zstandard"},
+      {"lz4.fatbin", 16 + 0x3b, 0x01, "at byte 80: 1168 bytes of lz4 that"},
       {"archive.library", 8 + 58, 'x', "at byte 8: no member"},
   };
   for (size_t i = 0; i < sizeof(kErrors) / sizeof(kErrors[0]); i++) {
     kiln_bytes_view_t bytes = read_data(kErrors[i].name);
+    if (is_left_packed(bytes)) {
+      free(owned(bytes));
+      continue;
+    }
     owned(bytes)[kErrors[i].at] = kErrors[i].byte;
     kiln_image_t* image = NULL;
     kiln_image_options_t options = kiln_image_options_default();
