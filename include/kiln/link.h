@@ -165,6 +165,269 @@ KILN_API const char* kiln_link_choice_fix(const kiln_link_choice_t* choice);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_link_choice_status(const kiln_link_choice_t* choice);
 
+// ---- Options ----
+
+// How hard the code is optimised.
+enum {
+  KILN_LINK_LEVEL_DEFAULT = 0,
+  KILN_LINK_LEVEL_0 = 1,
+  KILN_LINK_LEVEL_1 = 2,
+  KILN_LINK_LEVEL_2 = 3,
+  KILN_LINK_LEVEL_3 = 4,
+};
+
+// As many threads as there are processors.
+#define KILN_LINK_ALL_THREADS UINT32_MAX
+
+enum {
+  KILN_LINK_MAX_LIST = 65536,            // entries of one list
+  KILN_LINK_MAX_OPTION_BYTES = 1 << 20,  // of one text
+};
+
+// How something is linked. thread-compatible
+//
+// Zero in any field is its default. Everything is copied. What each backend
+// makes of each field is a table: docs/reference/link-options.md.
+typedef struct kiln_link_options_t {
+  uint32_t struct_size;  // sizeof(kiln_link_options_t)
+  uint32_t backend;      // KILN_LINK_BACKEND_*: the one that is wanted
+
+  // KILN_CODE_FORMAT_*: CUBIN, PTX, LTOIR or RELOCATABLE. Default: CUBIN.
+  uint32_t output;
+
+  uint32_t lto;  // KILN_SWITCH_*: link-time optimisation. Default: as needed.
+
+  // What messages call the result. Default: "linked".
+  const char* name;
+
+  // "sm_90", "sm_90a". Default: that of the linker's device; nvJitLink needs
+  // one of the two.
+  const char* arch;
+
+  uint32_t max_registers;       // of a thread
+  uint32_t optimization_level;  // KILN_LINK_LEVEL_*
+
+  // KILN_SWITCH_* all.
+  uint32_t debug;                      // full debug information
+  uint32_t lineinfo;                   // line numbers only
+  uint32_t time;                       // say in the log what took how long
+  uint32_t verbose;                    // say in the log what is used
+  uint32_t ftz;                        // flush denormal numbers to zero
+  uint32_t prec_div;                   // divide as IEEE 754 says
+  uint32_t prec_sqrt;                  // take square roots as it says
+  uint32_t fma;                        // contract a * b + c
+  uint32_t optimize_unused_variables;  // drop those that nobody reads
+  uint32_t no_cache;                   // keep no copy in the driver's cache
+
+  // Threads; KILN_LINK_ALL_THREADS for as many as there are processors. The
+  // second splits more finely, and may cost speed of the result.
+  uint32_t split_compile;
+  uint32_t split_compile_extended;
+
+  // With link-time optimisation: the kernels and the variables that will be
+  // used, so that others may be dropped.
+  const char* const* kernels_used;
+  const char* const* variables_used;
+
+  const char* const* ptxas_options;  // for the assembler, one string each
+
+  // Options as nvJitLink takes them, behind all others. What changes the kind
+  // of the output is refused among them.
+  const char* const* extra;
+
+  uint32_t kernels_used_count;
+  uint32_t variables_used_count;
+  uint32_t ptxas_options_count;
+  uint32_t extra_count;
+} kiln_link_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_link_options_t kiln_link_options_default(void) {
+  kiln_link_options_t options = {(uint32_t)sizeof(options),
+                                 0,
+                                 0,
+                                 0,
+                                 NULL,
+                                 NULL,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 0,
+                                 NULL,
+                                 NULL,
+                                 NULL,
+                                 NULL,
+                                 0,
+                                 0,
+                                 0,
+                                 0};
+  return options;
+}
+
+// The options that a backend gets, as text. thread-safe
+//
+// Reference-counted and immutable.
+typedef struct kiln_link_settings_t kiln_link_settings_t;
+
+// What `options` become for `backend`, NVJITLINK or DRIVER. Pure: links
+// nothing and needs neither. `options` may be NULL.
+//
+//   INVALID_ARGUMENT  an option out of its range; among `extra` one that a
+//                     field is for; no architecture for nvJitLink
+//   UNSUPPORTED       the backend has no such option (it is named), or does
+//                     not make the output
+//   LIMIT_EXCEEDED, OUT_OF_MEMORY
+//
+// `allocator` may be NULL. The caller owns `*out_settings`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_link_settings_create(
+    const kiln_link_options_t* options, uint32_t backend,
+    const kiln_allocator_t* allocator, kiln_link_settings_t** out_settings);
+
+// One reference more, one less. NULL is accepted. Since 0.1.
+KILN_API void kiln_link_settings_retain(kiln_link_settings_t* settings);
+KILN_API void kiln_link_settings_release(kiln_link_settings_t* settings);
+
+// Each option as its backend is told: "-arch=sm_90" to nvJitLink,
+// "CU_JIT_TARGET=90" to the driver (besides those of its log buffers).
+// Borrowed; NULL out of range. Since 0.1.
+KILN_API uint32_t
+kiln_link_settings_count(const kiln_link_settings_t* settings);
+KILN_API const char* kiln_link_settings_option(
+    const kiln_link_settings_t* settings, uint32_t index);
+
+// The options that were set and do nothing in this backend, one sentence each.
+// Borrowed; NULL out of range. Since 0.1.
+KILN_API uint32_t
+kiln_link_settings_warning_count(const kiln_link_settings_t* settings);
+KILN_API const char* kiln_link_settings_warning(
+    const kiln_link_settings_t* settings, uint32_t index);
+
+// ---- Linking ----
+
+// What there is to link with: every nvJitLink of this machine, and with a
+// device its driver. thread-safe
+//
+// Reference-counted; made by kiln_runtime_open_linker. Copies are looked for
+// when the first link needs them, and of those only the chosen ones are loaded.
+// What was found is remembered, and that there is none is logged once.
+typedef struct kiln_linker_t kiln_linker_t;
+
+// One reference more, one less. NULL is accepted. Since 0.1.
+KILN_API void kiln_linker_retain(kiln_linker_t* linker);
+KILN_API void kiln_linker_release(kiln_linker_t* linker);
+
+// The nvJitLinks that were found, in the order of preference; looks for them
+// if nobody has. 12090 is 12.9, KILN_LINK_NVJITLINK_UNKNOWN one that does not
+// tell. `*out_path` is borrowed. NOT_FOUND for an index out of range; errors as
+// of kiln_locate_find_all. `out_line` and `out_path` may be NULL. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_linker_nvjitlink_count(kiln_linker_t* linker, uint32_t* out_count);
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_linker_nvjitlink(kiln_linker_t* linker, uint32_t index, uint32_t* out_line,
+                      const char** out_path);
+
+// The driver that will load what is linked. OUT_OF_MEMORY, INVALID_STATE. Its
+// strings are NULL. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_linker_driver(kiln_linker_t* linker, kiln_compat_driver_t* out_driver);
+
+// One link: inputs in their order, then one result. thread-compatible
+//
+// Reference-counted. Its logs may be read from any thread at any time.
+//
+//   kiln_link_t* link = NULL;
+//   kiln_code_t* code = NULL;
+//   kiln_status_t status = kiln_link_create(linker, &options, &link);
+//   if (kiln_status_is_ok(status)) status = kiln_link_add(link, first);
+//   if (kiln_status_is_ok(status)) status = kiln_link_add(link, second);
+//   if (kiln_status_is_ok(status)) status = kiln_link_finish(link, &code);
+typedef struct kiln_link_t kiln_link_t;
+
+// Begins a link. `options` may be NULL. Errors of options that do not depend
+// on the backend come here: INVALID_ARGUMENT, LIMIT_EXCEEDED. The caller owns
+// `*out_link`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_link_create(kiln_linker_t* linker, const kiln_link_options_t* options,
+                 kiln_link_t** out_link);
+
+// One reference more, one less. The last one closes. NULL is accepted.
+// Since 0.1.
+KILN_API void kiln_link_retain(kiln_link_t* link);
+KILN_API void kiln_link_release(kiln_link_t* link);
+
+// Adds an input behind those there are: PTX, a cubin (relocatable or not), a
+// fatbin, an object file, an archive or LTO-IR. `code` is retained; bytes are
+// copied; a file is read at once. `format` is KILN_CODE_FORMAT_*; 0: seen from
+// the bytes. `name` is for messages and may be NULL.
+//
+//   INVALID_ARGUMENT  a format that no linker takes, no bytes
+//   BAD_DATA          the format is not to be seen from the bytes
+//   NOT_FOUND, PERMISSION_DENIED, IO_ERROR  of a file
+//   INVALID_STATE     the link is finished or closed
+//   LIMIT_EXCEEDED    more than KILN_LINK_MAX_INPUTS
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_link_add(kiln_link_t* link,
+                                                   kiln_code_t* code);
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_link_add_bytes(kiln_link_t* link, kiln_bytes_view_t bytes, uint32_t format,
+                    const char* name);
+KILN_API KILN_MUST_USE kiln_status_t kiln_link_add_file(kiln_link_t* link,
+                                                        const char* path,
+                                                        uint32_t format);
+
+// Says who would link what there is, without linking or loading anything.
+// OK also where that is a refusal, as kiln_link_choose. The caller owns
+// `*out_choice`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_link_explain(kiln_link_t* link, kiln_link_choice_t** out_choice);
+
+// The options that the backend gets; decides who links first. The caller owns
+// `*out_settings`. Errors as of kiln_link_choice_status and
+// kiln_link_settings_create. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
+
+// Links. Once: afterwards the link only holds its logs and the choice.
+//
+//   LINK_FAILED       a name that is not defined, code that cannot be read...:
+//                     the message is the log's first error
+//   INVALID_ARGUMENT  no input, or as of the choice and the settings
+//   INCOMPATIBLE, UNSUPPORTED, NOT_FOUND  the choice is a refusal, or the
+//                     linker refuses what the choice could not know
+//   INVALID_STATE     finished or closed before; the driver was chosen and the
+//                     linker has no device
+//   DRIVER_ERROR, LIMIT_EXCEEDED, OUT_OF_MEMORY
+//
+// The caller owns `*out_code`; it holds the lowered names of its inputs.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_link_finish(kiln_link_t* link,
+                                                      kiln_code_t** out_code);
+
+// Who linked, and what that one ignored; NULL before kiln_link_finish, and
+// where it did not come so far. Borrowed. Since 0.1.
+KILN_API const kiln_link_choice_t* kiln_link_chosen(const kiln_link_t* link);
+KILN_API const kiln_link_settings_t* kiln_link_used(const kiln_link_t* link);
+
+// A log as it stands, KILN_LINK_LOG_*: whole, "" before there is one. From any
+// thread, before, during and after linking, also after kiln_link_close; what
+// was returned once stays as it was until the link is released. Borrowed.
+// Since 0.1.
+KILN_API const char* kiln_link_log(kiln_link_t* link, uint32_t which);
+
+// Lets go of the inputs and of the linker; logs and choice stay. Since 0.1.
+KILN_API void kiln_link_close(kiln_link_t* link);
+
 KILN_EXTERN_C_END
 
 #endif  // KILN_LINK_H_

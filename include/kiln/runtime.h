@@ -22,6 +22,7 @@
 #include "kiln/allocator.h"
 #include "kiln/compile.h"
 #include "kiln/device.h"
+#include "kiln/link.h"
 #include "kiln/log.h"
 #include "kiln/probe.h"
 #include "kiln/status.h"
@@ -163,6 +164,41 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_device(
 KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_compiler(
     kiln_runtime_t* runtime, const kiln_compiler_options_t* options,
     kiln_compiler_t** out_compiler);
+
+// What there is to link with. thread-compatible
+//
+// Zero in any field is its default.
+typedef struct kiln_linker_options_t {
+  uint32_t struct_size;  // sizeof(kiln_linker_options_t)
+  uint32_t reserved;     // 0
+
+  // The device that will load what is linked: its architecture is the default,
+  // its driver is the one that is asked about and that may link. It is kept.
+  // Default: none; nvJitLink alone links, for the driver of this machine.
+  kiln_device_t* device;
+
+  // nvJitLink: a file, or a name for the system loader. Default: every copy
+  // that the runtime's context finds (kiln_runtime_toolkit).
+  const char* nvjitlink;
+
+  // The driver that will load what is linked, where that is another machine's.
+  // Copied. Default: the device's, else the one of this machine.
+  const kiln_compat_driver_t* driver;
+} kiln_linker_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_linker_options_t kiln_linker_options_default(void) {
+  kiln_linker_options_t options = {(uint32_t)sizeof(options), 0, NULL, NULL,
+                                   NULL};
+  return options;
+}
+
+// Makes a linker; it looks for nothing before the first link. `options` may be
+// NULL. INVALID_ARGUMENT, INVALID_STATE, OUT_OF_MEMORY. The caller owns
+// `*out_linker`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_linker(
+    kiln_runtime_t* runtime, const kiln_linker_options_t* options,
+    kiln_linker_t** out_linker);
 
 // Collects the facts about this machine: driver, GPUs, toolkits, compiler,
 // software device, environment, and what is wrong with them. What is missing

@@ -6,7 +6,9 @@
 
 #include "base/host.h"
 #include "base/keep.h"
+#include "compile/link_backend.h"
 #include "kiln/compile.h"
+#include "kiln/link.h"
 #include "table/table.h"
 #include "toolkit/toolkit.h"
 
@@ -44,5 +46,25 @@ kiln_status_t kilni_compiler_create_nvvm(const kiln_host_t* host,
 
 // How the search came to the library.
 uint32_t kilni_compiler_scope(const kiln_compiler_t* compiler);
+
+// What there is to link with. thread-compatible
+typedef struct kilni_linker_wish_t {
+  kiln_toolkit_t* toolkit;  // that finds, checks and loads nvJitLink
+  const char* library;      // a file, or a name for the loader; NULL: a search
+  const char* arch;         // the default architecture; NULL: none
+  const kiln_compat_driver_t* driver;   // that will load; NULL: the device's,
+                                        // else the one that the toolkit asks
+  const kilni_link_backend_t* device;   // the driver's linker; NULL: no device
+  kilni_keep_t device_keep;             // what that belongs to
+  bool trace;                           // log every call into nvJitLink
+  bool is_soft;                         // the device is the software device
+  const kiln_nvjitlink_table_t* table;  // instead of all copies: the null
+                                        // provider, a wrapper; NULL
+} kilni_linker_wish_t;
+
+// A linker; looks for nothing yet. `host` outlives it, `keep` is kept.
+kiln_status_t kilni_linker_create(const kiln_host_t* host, kilni_keep_t keep,
+                                  const kilni_linker_wish_t* wish,
+                                  kiln_linker_t** out_linker);
 
 #endif  // KILN_SRC_COMPILE_COMPILE_H_

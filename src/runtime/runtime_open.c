@@ -132,6 +132,57 @@ kiln_status_t kiln_runtime_open_compiler(kiln_runtime_t* runtime,
                              NULL, out_compiler);
 }
 
+// ---- The linker ----
+
+static void retain_device(void* device) {
+  kiln_device_retain(device);
+}
+static void release_device(void* device) {
+  kiln_device_release(device);
+}
+
+kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
+                                       const kiln_linker_options_t* options,
+                                       kiln_linker_t** out_linker) {
+  KILNI_CHECK_ARGUMENT(out_linker != NULL, "out_linker");
+  *out_linker = NULL;
+  KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  kiln_linker_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_linker_options_t",
+                                           sizeof(given), &given));
+  kiln_compat_driver_t driver;
+  kilni_linker_wish_t wish = {0};
+  wish.toolkit = runtime->toolkit;
+  wish.library = given.nvjitlink;
+  wish.trace = runtime->trace;
+  if (given.driver != NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_options_read(
+        given.driver, "kiln_compat_driver_t", sizeof(driver), &driver));
+    wish.driver = &driver;
+  }
+  if (given.device == NULL) {
+    return kilni_linker_create(&runtime->host, kilni_runtime_keep(runtime),
+                               &wish, out_linker);
+  }
+  const kiln_device_info_t* info = kiln_device_info(given.device);
+  char arch[32];
+  snprintf(arch, sizeof(arch), "sm_%u%u", (unsigned)info->compute_major,
+           (unsigned)info->compute_minor);
+  wish.arch = arch;
+  wish.is_soft = info->kind == KILN_DEVICE_KIND_SOFT;
+  if (wish.driver == NULL) {
+    driver = kiln_compat_driver_default();
+    driver.state = KILN_COMPAT_DRIVER_KNOWN;
+    driver.line = info->driver_version;
+    wish.driver = &driver;
+  }
+  wish.device_keep =
+      (kilni_keep_t){given.device, retain_device, release_device};
+  return kilni_linker_create(&runtime->host, kilni_runtime_keep(runtime), &wish,
+                             out_linker);
+}
+
 // ---- The fact sheet ----
 
 static void lanes_have(char* text, size_t capacity) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: what the files about linking share. Not a door.
+#ifndef KILN_SRC_COMPILE_LINK_INSIDE_H_
+#define KILN_SRC_COMPILE_LINK_INSIDE_H_
+
+#include <stdatomic.h>
+
+#include "compile/compile.h"
+#include "compile/link_backend.h"
+
+// ---- Options ----
+
+// Options with everything that they point to. one-thread
+typedef struct kilni_link_options_copy_t {
+  kiln_link_options_t options;
+  kiln_allocator_t allocator;
+  struct kilni_link_block_t* blocks;
+  size_t block_count;
+  size_t block_capacity;
+} kilni_link_options_copy_t;
+
+// Reads, checks and copies; `given` may be NULL. What depends on the backend
+// is not looked at. On failure nothing is left to free.
+kiln_status_t kilni_link_options_copy(const kiln_link_options_t* given,
+                                      kiln_allocator_t allocator,
+                                      kilni_link_options_copy_t* out_copy);
+void kilni_link_options_free(kilni_link_options_copy_t* copy);
+
+// ---- Settings ----
+
+struct kiln_link_settings_t {
+  atomic_uint references;
+  kiln_allocator_t allocator;
+  kilni_link_setting_t* items;
+  size_t count;
+  size_t capacity;
+  char** texts;  // of `items`, in their order
+  size_t text_capacity;
+  char** warnings;
+  size_t warning_count;
+  size_t warning_capacity;
+};
+
+// What options become. thread-compatible
+typedef struct kilni_link_aim_t {
+  uint32_t backend;
+  uint32_t output;
+  bool lto;
+  const char* arch;  // where the options name none; NULL: not known
+} kilni_link_aim_t;
+
+// `options` were checked.
+kiln_status_t kilni_link_settings_make(const kiln_link_options_t* options,
+                                       const kilni_link_aim_t* aim,
+                                       kiln_allocator_t allocator,
+                                       kiln_link_settings_t** out_settings);
+
+// ---- Backends ----
+
+// nvJitLink over a table. thread-safe
+typedef struct kilni_link_nvjitlink_t {
+  const kiln_host_t* host;
+  kiln_nvjitlink_table_t table;
+} kilni_link_nvjitlink_t;
+
+// `*out_backend` points into `self`, which outlives it.
+void kilni_link_nvjitlink_backend(kilni_link_nvjitlink_t* self,
+                                  kilni_link_backend_t* out_backend);
+
+// ---- The linker ----
+
+const kiln_host_t* kilni_linker_host(const kiln_linker_t* linker);
+kilni_keep_t kilni_linker_keep(const kiln_linker_t* linker);
+const char* kilni_linker_arch(const kiln_linker_t* linker);
+
+// Chooses among what there is; the fields of `facts` about that are filled in.
+kiln_status_t kilni_linker_choose(kiln_linker_t* linker,
+                                  kiln_link_facts_t* facts,
+                                  kiln_link_choice_t** out_choice);
+
+// What was chosen, ready to link; a copy of nvJitLink is loaded, which may
+// show that it is another version than it seemed, or does not work: then
+// `*out_again` is true and the choice is to be made anew.
+kiln_status_t kilni_linker_backend(kiln_linker_t* linker,
+                                   const kiln_link_choice_t* choice,
+                                   bool* out_again,
+                                   kilni_link_backend_t* out_backend);
+
+// Adds what was learnt of copies that do not work to a refusal.
+kiln_status_t kilni_linker_annotate(kiln_linker_t* linker,
+                                    kiln_status_t status);
+
+#endif  // KILN_SRC_COMPILE_LINK_INSIDE_H_

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: the options of a link, checked and copied.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "compile/link_inside.h"
+
+typedef struct kilni_link_block_t block_t;
+struct kilni_link_block_t {
+  void* data;
+  size_t size;
+};
+
+// ---- Checks ----
+
+static kiln_status_t out_of_range(const char* field, uint32_t value,
+                                  const char* fix) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "`%s` of kiln_link_options_t is %u", field,
+                 (unsigned)value),
+      "%s", fix);
+}
+
+static kiln_status_t check_text(const char* field, const char* text) {
+  if (text == NULL) return NULL;
+  if (text[0] == 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`%s` is empty", field),
+        "give a text, or leave it out");
+  }
+  if (strlen(text) > KILN_LINK_MAX_OPTION_BYTES) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "`%s` has %zu bytes", field, strlen(text)),
+        "give at most %d", KILN_LINK_MAX_OPTION_BYTES);
+  }
+  return NULL;
+}
+
+static kiln_status_t check_list(const char* field, const char* const* list,
+                                uint32_t count) {
+  if (count > 0 && list == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`%s` is NULL and its count is %u", field,
+                   (unsigned)count),
+        "set both or neither");
+  }
+  if (count > KILN_LINK_MAX_LIST) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "`%s` has %u entries", field,
+                   (unsigned)count),
+        "give at most %d", KILN_LINK_MAX_LIST);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (list[i] == NULL) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT, "`%s[%u]` is NULL", field, (unsigned)i),
+          "give %u texts, or a smaller count", (unsigned)count);
+    }
+    KILNI_RETURN_IF_ERROR(check_text(field, list[i]));
+  }
+  return NULL;
+}
+
+static kiln_status_t check_switch(const char* field, uint32_t value) {
+  if (value <= KILN_SWITCH_ON) return NULL;
+  return out_of_range(field, value, "use KILN_SWITCH_*");
+}
+
+static kiln_status_t check_level(const char* field, uint32_t value) {
+  if (value <= KILN_LINK_LEVEL_3) return NULL;
+  return out_of_range(field, value, "use KILN_LINK_LEVEL_*");
+}
+
+// What an option among `extra` would change behind the back of a field.
+static kiln_status_t check_extra(const char* text) {
+  static const char* const kFields[][2] = {
+      {"-arch=", "arch"}, {"-lto", "lto"},  {"-ptx", "output"},
+      {"-r", "output"},   {"-dlto", "lto"},
+  };
+  for (size_t i = 0; i < sizeof(kFields) / sizeof(kFields[0]); i++) {
+    const char* name = kFields[i][0];
+    size_t size = strlen(name);
+    bool is_prefix = name[size - 1] == '=';
+    if (is_prefix ? strncmp(text, name, size) != 0 : strcmp(text, name) != 0) {
+      continue;
+    }
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is among the extra options", text),
+        "set `%s` instead, which the choice of linker looks at", kFields[i][1]);
+  }
+  return NULL;
+}
+
+#define CHECK_TEXT(field)    check_text(#field, o->field)
+#define CHECK_NUMBER(field)  NULL
+#define CHECK_THREADS(field) NULL
+#define CHECK_LEVEL(field)   check_level(#field, o->field)
+#define CHECK_FLAG(field)    check_switch(#field, o->field)
+#define CHECK_CHOICE(field)  check_switch(#field, o->field)
+#define CHECK_LIST(field)    check_list(#field, o->field, o->field##_count)
+
+static kiln_status_t check_options(const kiln_link_options_t* o) {
+#define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what) \
+  KILNI_RETURN_IF_ERROR(CHECK_##kind(field));
+#include "compile/link_options.inc"
+#undef KILNI_LINK_OPTION
+  KILNI_RETURN_IF_ERROR(check_text("name", o->name));
+  KILNI_RETURN_IF_ERROR(check_switch("lto", o->lto));
+  for (uint32_t i = 0; i < o->extra_count; i++) {
+    KILNI_RETURN_IF_ERROR(check_extra(o->extra[i]));
+  }
+  if (o->backend > KILN_LINK_BACKEND_DRIVER) {
+    return out_of_range("backend", o->backend, "use KILN_LINK_BACKEND_*");
+  }
+  switch (o->output) {
+    case 0:
+    case KILN_CODE_FORMAT_CUBIN:
+    case KILN_CODE_FORMAT_PTX:
+    case KILN_CODE_FORMAT_LTOIR:
+    case KILN_CODE_FORMAT_RELOCATABLE:
+      return NULL;
+    default:
+      return out_of_range("output", o->output,
+                          "ask for cubin, ptx, ltoir or relocatable");
+  }
+}
+
+// ---- Copies ----
+
+static kiln_status_t new_block(kilni_link_options_copy_t* copy, size_t size,
+                               void** out_data) {
+  void* blocks = copy->blocks;
+  KILNI_RETURN_IF_ERROR(kilni_grow(copy->allocator, copy->block_count + 1,
+                                   sizeof(block_t), &copy->block_capacity,
+                                   &blocks));
+  copy->blocks = blocks;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(copy->allocator, size, out_data));
+  copy->blocks[copy->block_count++] = (block_t){*out_data, size};
+  return NULL;
+}
+
+static kiln_status_t copy_text(kilni_link_options_copy_t* copy,
+                               const char** inout_text) {
+  if (*inout_text == NULL) return NULL;
+  size_t size = strlen(*inout_text) + 1;
+  void* data = NULL;
+  KILNI_RETURN_IF_ERROR(new_block(copy, size, &data));
+  memcpy(data, *inout_text, size);
+  *inout_text = data;
+  return NULL;
+}
+
+static kiln_status_t copy_list(kilni_link_options_copy_t* copy,
+                               const char* const** inout_list, uint32_t count) {
+  void* data = NULL;
+  if (count == 0) {
+    *inout_list = NULL;
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(new_block(copy, count * sizeof(const char*), &data));
+  const char** list = data;
+  for (uint32_t i = 0; i < count; i++) {
+    list[i] = (*inout_list)[i];
+    KILNI_RETURN_IF_ERROR(copy_text(copy, &list[i]));
+  }
+  *inout_list = data;
+  return NULL;
+}
+
+#define COPY_TEXT(field)    copy_text(copy, &o->field)
+#define COPY_NUMBER(field)  NULL
+#define COPY_THREADS(field) NULL
+#define COPY_LEVEL(field)   NULL
+#define COPY_FLAG(field)    NULL
+#define COPY_CHOICE(field)  NULL
+#define COPY_LIST(field)    copy_list(copy, &o->field, o->field##_count)
+
+static kiln_status_t copy_all(kilni_link_options_copy_t* copy) {
+  kiln_link_options_t* o = &copy->options;
+#define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what) \
+  KILNI_RETURN_IF_ERROR(COPY_##kind(field));
+#include "compile/link_options.inc"
+#undef KILNI_LINK_OPTION
+  return copy_text(copy, &o->name);
+}
+
+kiln_status_t kilni_link_options_copy(const kiln_link_options_t* given,
+                                      kiln_allocator_t allocator,
+                                      kilni_link_options_copy_t* out_copy) {
+  memset(out_copy, 0, sizeof(*out_copy));
+  out_copy->allocator = allocator;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(given, "kiln_link_options_t",
+                                           sizeof(out_copy->options),
+                                           &out_copy->options));
+  kiln_status_t status = check_options(&out_copy->options);
+  if (kiln_status_is_ok(status)) status = copy_all(out_copy);
+  if (!kiln_status_is_ok(status)) kilni_link_options_free(out_copy);
+  return status;
+}
+
+void kilni_link_options_free(kilni_link_options_copy_t* copy) {
+  for (size_t i = 0; i < copy->block_count; i++) {
+    kilni_free(copy->allocator, copy->blocks[i].data, copy->blocks[i].size);
+  }
+  kilni_free_array(copy->allocator, copy->blocks, copy->block_capacity,
+                   sizeof(block_t));
+  memset(copy, 0, sizeof(*copy));
+}

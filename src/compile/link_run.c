@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: one link, from its inputs to its code.
+//
+// Who links depends on the inputs, so nothing is begun before the last of them
+// is there: adding only remembers, and kiln_link_finish plays all of it to the
+// backend. Logs are copied out of the backend while it lives.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/thread.h"
+#include "compile/link_inside.h"
+#include "compile/link_text.h"
+#include "image/image.h"
+
+enum {
+  MAX_FILE_BYTES = INT32_MAX,
+  MAX_LOG_BYTES = 1 << 30,
+  LOG_COUNT = 2,
+};
+
+// Where a link stands.
+typedef enum stage_t { OPEN, FINISHED, CLOSED } stage_t;
+
+// A log as it once was; it stays for those who have read it. one-thread
+typedef struct log_t log_t;
+struct log_t {
+  log_t* older;
+  char* text;
+};
+
+struct kiln_link_t {
+  const kiln_host_t* host;
+  kilni_keep_t keep;
+  kiln_linker_t* linker;  // NULL once closed
+  atomic_uint references;
+  stage_t stage;
+  kilni_link_options_copy_t options;
+  kiln_code_t** inputs;
+  size_t input_count;
+  size_t input_capacity;
+  kiln_link_choice_t* chosen;
+  kiln_link_settings_t* used;
+  kilni_mutex_t lock;  // guards `logs`
+  bool has_lock;
+  log_t* logs[LOG_COUNT];
+};
+
+// ---- Creation and end ----
+
+static void drop_inputs(kiln_link_t* link) {
+  for (size_t i = 0; i < link->input_count; i++) {
+    kiln_code_release(link->inputs[i]);
+  }
+  kilni_free_array(link->host->allocator, link->inputs, link->input_capacity,
+                   sizeof(kiln_code_t*));
+  link->inputs = NULL;
+  link->input_count = 0;
+  link->input_capacity = 0;
+}
+
+static void destroy(kiln_link_t* link) {
+  kiln_allocator_t allocator = link->host->allocator;
+  kilni_keep_t keep = link->keep;
+  kiln_link_close(link);
+  kiln_link_choice_release(link->chosen);
+  kiln_link_settings_release(link->used);
+  for (size_t i = 0; i < LOG_COUNT; i++) {
+    while (link->logs[i] != NULL) {
+      log_t* log = link->logs[i];
+      link->logs[i] = log->older;
+      kilni_strfree(allocator, log->text);
+      kilni_free(allocator, log, sizeof(*log));
+    }
+  }
+  kilni_link_options_free(&link->options);
+  if (link->has_lock) kilni_mutex_deinit(&link->lock);
+  kilni_free(allocator, link, sizeof(*link));
+  kilni_keep_release(keep);
+}
+
+kiln_status_t kiln_link_create(kiln_linker_t* linker,
+                               const kiln_link_options_t* options,
+                               kiln_link_t** out_link) {
+  KILNI_CHECK_ARGUMENT(out_link != NULL, "out_link");
+  *out_link = NULL;
+  KILNI_CHECK_ARGUMENT(linker != NULL, "linker");
+  const kiln_host_t* host = kilni_linker_host(linker);
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(host));
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(host->allocator, sizeof(kiln_link_t), &block));
+  kiln_link_t* link = block;
+  link->host = host;
+  link->keep = kilni_linker_keep(linker);
+  link->linker = linker;
+  kilni_keep_retain(link->keep);
+  kiln_linker_retain(linker);
+  atomic_init(&link->references, 1);
+  kiln_status_t status = kilni_mutex_init(&link->lock);
+  link->has_lock = kiln_status_is_ok(status);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_link_options_copy(options, host->allocator, &link->options);
+  }
+  if (!kiln_status_is_ok(status)) {
+    destroy(link);
+    return status;
+  }
+  *out_link = link;
+  return NULL;
+}
+
+void kiln_link_retain(kiln_link_t* link) {
+  if (link == NULL) return;
+  atomic_fetch_add_explicit(&link->references, 1, memory_order_relaxed);
+}
+
+void kiln_link_release(kiln_link_t* link) {
+  if (link == NULL || kilni_host_is_forked(link->host)) return;
+  if (atomic_fetch_sub_explicit(&link->references, 1, memory_order_acq_rel) ==
+      1) {
+    destroy(link);
+  }
+}
+
+void kiln_link_close(kiln_link_t* link) {
+  if (link == NULL || kilni_host_is_forked(link->host)) return;
+  drop_inputs(link);
+  kiln_linker_release(link->linker);
+  link->linker = NULL;
+  link->stage = CLOSED;
+}
+
+// OK while inputs may be added and nothing was linked.
+static kiln_status_t check_open(const kiln_link_t* link) {
+  KILNI_CHECK_ARGUMENT(link != NULL, "link");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(link->host));
+  if (link->stage == OPEN) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE, "the link has been %s",
+                 link->stage == CLOSED ? "closed" : "finished"),
+      "create another link; the logs of this one can still be read");
+}
+
+// ---- Inputs ----
+
+kiln_status_t kiln_link_add(kiln_link_t* link, kiln_code_t* code) {
+  KILNI_RETURN_IF_ERROR(check_open(link));
+  KILNI_CHECK_ARGUMENT(code != NULL, "code");
+  uint32_t format = kiln_code_format(code);
+  if (format == KILN_CODE_FORMAT_NVVM) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "no linker takes \"%s\", of format %s",
+                   kiln_code_name(code), kiln_code_format_name(format)),
+        "compile it first: to PTX, a cubin or LTO-IR");
+  }
+  if (link->input_count == KILN_LINK_MAX_INPUTS) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "a link of more than %d inputs",
+                   KILN_LINK_MAX_INPUTS),
+        "put them into an archive, or link in two steps");
+  }
+  void* inputs = link->inputs;
+  KILNI_RETURN_IF_ERROR(kilni_grow(link->host->allocator, link->input_count + 1,
+                                   sizeof(kiln_code_t*), &link->input_capacity,
+                                   &inputs));
+  link->inputs = inputs;
+  link->inputs[link->input_count++] = code;
+  kiln_code_retain(code);
+  return NULL;
+}
+
+kiln_status_t kiln_link_add_bytes(kiln_link_t* link, kiln_bytes_view_t bytes,
+                                  uint32_t format, const char* name) {
+  KILNI_RETURN_IF_ERROR(check_open(link));
+  kiln_code_options_t options = kiln_code_options_default();
+  options.format = format;
+  options.name = name != NULL ? name : "input";
+  options.allocator = &link->host->allocator;
+  kiln_code_t* code = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_code_create(bytes, &options, link->keep, &code));
+  kiln_status_t status = kiln_link_add(link, code);
+  kiln_code_release(code);
+  return status;
+}
+
+kiln_status_t kiln_link_add_file(kiln_link_t* link, const char* path,
+                                 uint32_t format) {
+  KILNI_RETURN_IF_ERROR(check_open(link));
+  KILNI_CHECK_ARGUMENT(path != NULL, "path");
+  kiln_allocator_t allocator = link->host->allocator;
+  uint8_t* data = NULL;
+  size_t size = 0;
+  KILNI_RETURN_IF_ERROR(
+      kilni_file_read(allocator, path, MAX_FILE_BYTES, &data, &size));
+  kiln_status_t status =
+      kiln_link_add_bytes(link, (kiln_bytes_view_t){data, size}, format, path);
+  kilni_file_free(allocator, data, size);
+  return status;
+}
+
+// ---- The choice ----
+
+static void fill_fact(const kiln_code_t* code, kiln_link_input_fact_t* fact) {
+  memset(fact, 0, sizeof(*fact));
+  fact->format = kiln_code_format(code);
+  fact->line = kiln_code_producer_line(code);
+  fact->name = kiln_code_name(code);
+  if (fact->format == KILN_CODE_FORMAT_PTX) {
+    fact->ptx_isa = kilni_link_ptx_isa(kiln_code_bytes(code));
+  }
+}
+
+static kiln_status_t choose(kiln_link_t* link,
+                            kiln_link_choice_t** out_choice) {
+  kiln_allocator_t allocator = link->host->allocator;
+  const kiln_link_options_t* options = &link->options.options;
+  void* block = NULL;
+  *out_choice = NULL;
+  if (link->input_count == 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "a link without inputs"),
+        "add at least one: PTX, a cubin, a fatbin, an object, an archive or "
+        "LTO-IR");
+  }
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      allocator, link->input_count, sizeof(kiln_link_input_fact_t), &block));
+  kiln_link_input_fact_t* inputs = block;
+  for (size_t i = 0; i < link->input_count; i++) {
+    fill_fact(link->inputs[i], &inputs[i]);
+  }
+  kiln_link_facts_t facts = kiln_link_facts_default();
+  facts.backend = options->backend;
+  facts.output = options->output;
+  facts.lto = options->lto;
+  facts.inputs = inputs;
+  facts.input_count = (uint32_t)link->input_count;
+  kiln_status_t status = kilni_linker_choose(link->linker, &facts, out_choice);
+  kilni_free_array(allocator, block, link->input_count,
+                   sizeof(kiln_link_input_fact_t));
+  return status;
+}
+
+kiln_status_t kiln_link_explain(kiln_link_t* link,
+                                kiln_link_choice_t** out_choice) {
+  KILNI_CHECK_ARGUMENT(out_choice != NULL, "out_choice");
+  *out_choice = NULL;
+  KILNI_RETURN_IF_ERROR(check_open(link));
+  return choose(link, out_choice);
+}
+
+static kiln_status_t make_settings(kiln_link_t* link,
+                                   const kiln_link_choice_t* choice,
+                                   kiln_link_settings_t** out_settings) {
+  kilni_link_aim_t aim = {
+      kiln_link_choice_backend(choice), kiln_link_choice_output(choice),
+      kiln_link_choice_lto(choice), kilni_linker_arch(link->linker)};
+  return kilni_link_settings_make(&link->options.options, &aim,
+                                  link->host->allocator, out_settings);
+}
+
+kiln_status_t kiln_link_settings(kiln_link_t* link,
+                                 kiln_link_settings_t** out_settings) {
+  KILNI_CHECK_ARGUMENT(out_settings != NULL, "out_settings");
+  *out_settings = NULL;
+  KILNI_RETURN_IF_ERROR(check_open(link));
+  kiln_link_choice_t* choice = NULL;
+  KILNI_RETURN_IF_ERROR(choose(link, &choice));
+  kiln_status_t status = kiln_link_choice_status(choice);
+  if (kiln_status_is_ok(status)) {
+    status = make_settings(link, choice, out_settings);
+  }
+  kiln_link_choice_release(choice);
+  return status;
+}
+
+// ---- Logs ----
+
+static const char* log_at(kiln_link_t* link, size_t index) {
+  kilni_mutex_lock(&link->lock);
+  const char* text = link->logs[index] != NULL ? link->logs[index]->text : "";
+  kilni_mutex_unlock(&link->lock);
+  return text;
+}
+
+const char* kiln_link_log(kiln_link_t* link, uint32_t which) {
+  if (link == NULL ||
+      (which != KILN_LINK_LOG_ERROR && which != KILN_LINK_LOG_INFO)) {
+    return "";
+  }
+  return log_at(link, which - KILN_LINK_LOG_ERROR);
+}
+
+static kiln_status_t keep_log(kiln_link_t* link, size_t index,
+                              kilni_str_t* text) {
+  kiln_allocator_t allocator = link->host->allocator;
+  void* block = NULL;
+  kiln_status_t status = kilni_alloc(allocator, sizeof(log_t), &block);
+  log_t* log = block;
+  if (!kiln_status_is_ok(status)) {
+    kilni_str_deinit(text);
+    return status;
+  }
+  status = kilni_str_take(text, &log->text);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(allocator, log, sizeof(*log));
+    return status;
+  }
+  kilni_mutex_lock(&link->lock);
+  log->older = link->logs[index];
+  link->logs[index] = log;
+  kilni_mutex_unlock(&link->lock);
+  return NULL;
+}
+
+// Copies the logs out of the backend, where they say something new.
+static kiln_status_t take_logs(kiln_link_t* link,
+                               const kilni_link_backend_t* backend,
+                               void* session) {
+  for (uint32_t i = 0; i < LOG_COUNT; i++) {
+    kilni_str_t text;
+    kilni_str_init(&text, link->host->allocator, MAX_LOG_BYTES);
+    kiln_status_t status =
+        backend->log(session, i + KILN_LINK_LOG_ERROR, &text);
+    if (!kiln_status_is_ok(status) ||
+        strcmp(kilni_str_cstr(&text), log_at(link, i)) == 0) {
+      kilni_str_deinit(&text);
+    } else {
+      status = keep_log(link, i, &text);
+    }
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  return NULL;
+}
+
+// ---- Linking ----
+
+// What a link is made into. one-thread
+typedef struct made_t {
+  kiln_link_t* link;
+  const kilni_link_backend_t* backend;
+  kiln_code_t* code;
+} made_t;
+
+static uint32_t count_names(const kiln_link_t* link) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < link->input_count; i++) {
+    count += kiln_code_lowered_count(link->inputs[i]);
+  }
+  return count;
+}
+
+static bool has_name(const kiln_code_name_t* names, uint32_t count,
+                     const char* expression) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(names[i].expression, expression) == 0) return true;
+  }
+  return false;
+}
+
+// The lowered names of all inputs, the first of each expression.
+static uint32_t gather_names(const kiln_link_t* link, kiln_code_name_t* names) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < link->input_count; i++) {
+    uint32_t own = kiln_code_lowered_count(link->inputs[i]);
+    for (uint32_t k = 0; k < own; k++) {
+      const kiln_code_name_t* name = kiln_code_lowered(link->inputs[i], k);
+      if (!has_name(names, count, name->expression)) names[count++] = *name;
+    }
+  }
+  return count;
+}
+
+// The driver of the software device gives back PTX; so its format is seen.
+static uint32_t format_of(const made_t* made, kiln_bytes_view_t bytes) {
+  uint32_t asked = kiln_link_choice_output(made->link->chosen);
+  if (made->backend->kind != KILN_LINK_BACKEND_DRIVER) return asked;
+  uint32_t seen = kiln_code_format_of(bytes);
+  return seen != KILN_CODE_FORMAT_UNKNOWN ? seen : asked;
+}
+
+static const char* arch_of(const kiln_link_t* link) {
+  const char* arch = link->options.options.arch;
+  if (arch == NULL) arch = kilni_linker_arch(link->linker);
+  return arch != NULL ? arch : "";
+}
+
+static kiln_status_t make_code(void* user, kiln_bytes_view_t bytes) {
+  made_t* made = user;
+  kiln_link_t* link = made->link;
+  kiln_allocator_t allocator = link->host->allocator;
+  uint32_t room = count_names(link);
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, room, sizeof(kiln_code_name_t), &block));
+  const char* name = link->options.options.name;
+  kiln_code_options_t options = kiln_code_options_default();
+  options.format = format_of(made, bytes);
+  options.name = name != NULL ? name : "linked";
+  options.arch = arch_of(link);
+  options.names = block;
+  options.name_count = gather_names(link, block);
+  options.producer_line = made->backend->line;
+  options.allocator = &allocator;
+  kiln_status_t status =
+      kilni_code_create(bytes, &options, link->keep, &made->code);
+  kilni_free_array(allocator, block, room, sizeof(kiln_code_name_t));
+  return status;
+}
+
+static kiln_status_t add_all(const kiln_link_t* link,
+                             const kilni_link_backend_t* backend,
+                             void* session) {
+  for (size_t i = 0; i < link->input_count; i++) {
+    const kiln_code_t* code = link->inputs[i];
+    kilni_link_input_t input = {kiln_code_format(code), 0, kiln_code_name(code),
+                                kiln_code_bytes(code)};
+    kiln_status_t status = backend->add(session, &input);
+    if (!kiln_status_is_ok(status)) {
+      return KILNI_ANNOTATE(status, "input %zu, \"%s\" (%s)", i + 1, input.name,
+                            kiln_code_format_name(input.format));
+    }
+  }
+  return NULL;
+}
+
+// The log's first error as the message; what the backend said is kept as well.
+static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
+  kiln_string_view_t line =
+      kilni_link_first_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
+  kiln_status_code_t code = kiln_status_code(status);
+  if (line.size == 0 || code == KILN_STATUS_OUT_OF_MEMORY) return status;
+  if (line.size > 1000) line.size = 1000;
+  kiln_status_t better = kilni_status_make(code, KILNI_ROOM, __FILE__, __LINE__,
+                                           "%.*s", KILNI_SV(line));
+  kiln_status_native_t native;
+  if (kiln_status_native(status, &native)) {
+    better = kilni_status_with_native(better, native.domain, native.number,
+                                      native.name);
+  }
+  if (kiln_status_fix(status) != NULL) {
+    better = kilni_status_with_fix(better, "%s", kiln_status_fix(status));
+  }
+  return kilni_status_join(better, status);
+}
+
+static kiln_status_t play(kiln_link_t* link,
+                          const kilni_link_backend_t* backend,
+                          kiln_code_t** out_code) {
+  const char* name = link->options.options.name;
+  kilni_link_plan_t plan = {kiln_link_choice_output(link->chosen),
+                            (uint32_t)link->used->count, link->used->items,
+                            name != NULL ? name : "linked"};
+  made_t made = {link, backend, NULL};
+  kilni_link_sink_t sink = {&made, make_code};
+  void* session = NULL;
+  kiln_status_t status = backend->begin(backend->self, &plan, &session);
+  if (kiln_status_is_ok(status)) status = add_all(link, backend, session);
+  if (kiln_status_is_ok(status)) status = take_logs(link, backend, session);
+  if (kiln_status_is_ok(status)) status = backend->finish(session, &sink);
+  if (session != NULL) {
+    kiln_status_t logs = take_logs(link, backend, session);
+    if (!kiln_status_is_ok(status)) status = with_log(link, status);
+    status = kilni_status_join(status, logs);
+    backend->end(session);
+  }
+  if (!kiln_status_is_ok(status)) {
+    kiln_code_release(made.code);
+    return status;
+  }
+  *out_code = made.code;
+  return NULL;
+}
+
+// Decides who links, until the one that was chosen is what it seemed to be.
+static kiln_status_t decide(kiln_link_t* link,
+                            kilni_link_backend_t* out_backend) {
+  for (uint32_t i = 0; i <= KILN_LINK_MAX_NVJITLINKS; i++) {
+    bool again = false;
+    kiln_link_choice_release(link->chosen);
+    link->chosen = NULL;
+    KILNI_RETURN_IF_ERROR(choose(link, &link->chosen));
+    kiln_status_t status = kiln_link_choice_status(link->chosen);
+    if (!kiln_status_is_ok(status)) {
+      return kilni_linker_annotate(link->linker, status);
+    }
+    KILNI_RETURN_IF_ERROR(
+        kilni_linker_backend(link->linker, link->chosen, &again, out_backend));
+    if (!again) return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(NOT_FOUND, "no nvJitLink of this machine works"),
+      "install one again, e.g. with `python3 -m pip install nvidia-nvjitlink`");
+}
+
+kiln_status_t kiln_link_finish(kiln_link_t* link, kiln_code_t** out_code) {
+  KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
+  *out_code = NULL;
+  KILNI_RETURN_IF_ERROR(check_open(link));
+  kilni_link_backend_t backend;
+  KILNI_RETURN_IF_ERROR(decide(link, &backend));
+  KILNI_RETURN_IF_ERROR(make_settings(link, link->chosen, &link->used));
+  link->stage = FINISHED;
+  return play(link, &backend, out_code);
+}
+
+const kiln_link_choice_t* kiln_link_chosen(const kiln_link_t* link) {
+  return link != NULL ? link->chosen : NULL;
+}
+
+const kiln_link_settings_t* kiln_link_used(const kiln_link_t* link) {
+  return link != NULL ? link->used : NULL;
+}

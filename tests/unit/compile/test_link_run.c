@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: links from input to code, over nvJitLink's null provider and over a
+// backend of the test's own, which stands for the driver's.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "base/thread.h"
+#include "compile/compile.h"
+#include "fault_alloc.h"
+
+static const char kPtx[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() "
+    "{ ret; }\n";
+static const uint8_t kLtoir[32] = {0xed, 0x43, 0x4e, 0x7f};
+static const uint8_t kCubin[64] = {0x7f, 'E',  'L', 'F',      2,         1,
+                                   1,    0x41, 8,   [16] = 2, [18] = 190};
+static const uint8_t kRelocatable[64] = {
+    0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41, 8, [16] = 1, [18] = 190};
+
+// ---- The stand-in for the driver ----
+
+// What the backend met, and where it is to fail. one-thread
+typedef struct fake_t {
+  uint32_t begins;
+  uint32_t ends;
+  char options[1024];
+  char inputs[1024];
+  const char* fail_at;  // "begin", "begin with a log", "add", "finish"
+  const char* output;
+  char log[256];
+} fake_t;
+
+static kiln_status_t refuse(fake_t* fake, const char* log) {
+  snprintf(fake->log, sizeof(fake->log), "%s", log);
+  kiln_status_t status = kilni_status_with_native(
+      KILNI_FAIL(LINK_FAILED, "cuLinkSomething"), "cuda", 218, "CUDA_ERROR");
+  return kilni_status_with_fix(status, "read the log");
+}
+
+static bool fails(const fake_t* fake, const char* where) {
+  return fake->fail_at != NULL && strcmp(fake->fail_at, where) == 0;
+}
+
+static kiln_status_t fake_begin(void* self, const kilni_link_plan_t* plan,
+                                void** out_session) {
+  fake_t* fake = self;
+  *out_session = NULL;
+  assert_int_equal(plan->output, KILN_CODE_FORMAT_CUBIN);
+  for (uint32_t i = 0; i < plan->setting_count; i++) {
+    size_t used = strlen(fake->options);
+    snprintf(fake->options + used, sizeof(fake->options) - used, "%u=%llu ",
+             (unsigned)plan->settings[i].key,
+             (unsigned long long)plan->settings[i].value);
+  }
+  if (fails(fake, "begin")) return refuse(fake, "never seen");
+  fake->begins++;
+  *out_session = fake;
+  if (fails(fake, "begin with a log")) return refuse(fake, "error : no arch\n");
+  return NULL;
+}
+
+static kiln_status_t fake_add(void* session, const kilni_link_input_t* input) {
+  fake_t* fake = session;
+  size_t used = strlen(fake->inputs);
+  assert_int_equal(input->bytes.data[input->bytes.size], 0);
+  snprintf(fake->inputs + used, sizeof(fake->inputs) - used, "%s:%s ",
+           kiln_code_format_name(input->format), input->name);
+  if (fails(fake, "add")) return refuse(fake, "line one\nerror   : bad PTX\n");
+  return NULL;
+}
+
+static kiln_status_t fake_finish(void* session, const kilni_link_sink_t* sink) {
+  fake_t* fake = session;
+  if (fails(fake, "finish")) {
+    return refuse(fake, "error   : Undefined reference to '_Z1Zv' in 'CBA'\n");
+  }
+  const char* out = fake->output;
+  if (out != NULL) {
+    return sink->put(sink->user,
+                     (kiln_bytes_view_t){(const uint8_t*)out, strlen(out)});
+  }
+  return sink->put(sink->user, (kiln_bytes_view_t){kCubin, sizeof(kCubin)});
+}
+
+static kiln_status_t fake_log(void* session, uint32_t which,
+                              kilni_str_t* inout_text) {
+  const fake_t* fake = session;
+  kilni_str_add_cstr(inout_text,
+                     which == KILN_LINK_LOG_ERROR ? fake->log : "linking\n");
+  return NULL;
+}
+
+static void fake_end(void* session) {
+  fake_t* fake = session;
+  if (fake != NULL) fake->ends++;
+}
+
+static kilni_link_backend_t fake_backend(fake_t* fake, uint32_t line) {
+  kilni_link_backend_t backend = {KILN_LINK_BACKEND_DRIVER,
+                                  line,
+                                  fake,
+                                  fake_begin,
+                                  fake_add,
+                                  fake_finish,
+                                  fake_log,
+                                  fake_end};
+  return backend;
+}
+
+// ---- What links are made in ----
+
+// A host, and a linker over what a test wants. one-thread
+typedef struct world_t {
+  fault_alloc_t watch;
+  kilni_env_t env;
+  kiln_host_t host;
+  kiln_nvjitlink_table_t table;
+  kilni_linker_wish_t wish;
+  kilni_link_backend_t backend;
+  kiln_compat_driver_t driver;
+  fake_t fake;
+  kiln_linker_t* linker;
+  uint32_t warnings;
+} world_t;
+
+static void count_warnings(kiln_log_level_t level, const char* room,
+                           const char* line, void* user) {
+  world_t* world = user;
+  (void)line;
+  if (level == KILN_LOG_WARNING && strcmp(room, "compile") == 0) {
+    world->warnings++;
+  }
+}
+
+static int make_world(void** state) {
+  static world_t world;
+  memset(&world, 0, sizeof(world));
+  kilni_cuda_null_reset();
+  fault_alloc_init(&world.watch);
+  world.host.allocator = fault_alloc_allocator(&world.watch);
+  world.env.allocator = world.host.allocator;
+  world.host.env = &world.env;
+  world.host.process_id = kilni_process_id();
+  world.host.log = (kiln_log_sink_t){count_warnings, &world, KILN_LOG_TRACE, 0};
+  kilni_nvjitlink_table_null(&world.table);
+  world.wish.table = &world.table;
+  world.wish.arch = "sm_90";
+  *state = &world;
+  return 0;
+}
+
+static int end_world(void** state) {
+  world_t* world = *state;
+  kiln_linker_release(world->linker);
+  fault_alloc_assert_clean(&world->watch);
+  fault_alloc_deinit(&world->watch);
+  assert_int_equal(world->fake.begins, world->fake.ends);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LINK), 0);
+  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  return 0;
+}
+
+static void with_driver(world_t* world, uint32_t line) {
+  world->backend = fake_backend(&world->fake, line);
+  world->wish.device = &world->backend;
+}
+
+static kiln_link_t* new_link(world_t* world,
+                             const kiln_link_options_t* options) {
+  kilni_keep_t nobody = {0};
+  kiln_link_t* link = NULL;
+  if (world->linker == NULL) {
+    assert_null(kilni_linker_create(&world->host, nobody, &world->wish,
+                                    &world->linker));
+  }
+  assert_null(kiln_link_create(world->linker, options, &link));
+  return link;
+}
+
+static void add_ptx(kiln_link_t* link) {
+  assert_null(kiln_link_add_bytes(
+      link, (kiln_bytes_view_t){(const uint8_t*)kPtx, strlen(kPtx)}, 0,
+      "k.ptx"));
+}
+
+static void expect(kiln_status_t status, kiln_status_code_t code,
+                   const char* word) {
+  if (kiln_status_code(status) != code ||
+      strstr(kiln_status_message(status), word) == NULL) {
+    print_message("got %u: %s\n", (unsigned)kiln_status_code(status),
+                  kiln_status_message(status));
+    assert_true(false);
+  }
+  assert_non_null(kiln_status_fix(status));
+  kiln_status_free(status);
+}
+
+static bool has_reason(const kiln_link_choice_t* choice, const char* word) {
+  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); i++) {
+    if (strstr(kiln_link_choice_reason(choice, i), word) != NULL) return true;
+  }
+  return false;
+}
+
+// ---- One link ----
+
+// Facts 1.7: a PTX program through the linker is a link of one input.
+static void test_ptx_to_cubin(void** state) {
+  world_t* world = *state;
+  kiln_link_t* link = new_link(world, NULL);
+  assert_string_equal(kiln_link_log(link, KILN_LINK_LOG_ERROR), "");
+  assert_null(kiln_link_chosen(link));
+  add_ptx(link);
+  kiln_code_t* code = NULL;
+  assert_null(kiln_link_finish(link, &code));
+  assert_int_equal(kiln_code_format(code), KILN_CODE_FORMAT_CUBIN);
+  assert_int_equal(kiln_code_producer_line(code), 13030);
+  assert_string_equal(kiln_code_arch(code), "sm_90");
+  assert_string_equal(kiln_code_name(code), "linked");
+  assert_int_equal(kiln_link_choice_backend(kiln_link_chosen(link)),
+                   KILN_LINK_BACKEND_NVJITLINK);
+  assert_int_equal(kiln_link_settings_count(kiln_link_used(link)), 1);
+  assert_string_equal(kiln_link_settings_option(kiln_link_used(link), 0),
+                      "-arch=sm_90");
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
+static void test_outputs(void** state) {
+  world_t* world = *state;
+  static const uint32_t outputs[] = {KILN_CODE_FORMAT_PTX,
+                                     KILN_CODE_FORMAT_LTOIR};
+  for (size_t i = 0; i < 2; i++) {
+    kiln_link_options_t options = kiln_link_options_default();
+    options.output = outputs[i];
+    options.name = "both";
+    kiln_link_t* link = new_link(world, &options);
+    assert_null(kiln_link_add_bytes(
+        link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, NULL));
+    kiln_code_t* code = NULL;
+    assert_null(kiln_link_finish(link, &code));
+    assert_int_equal(kiln_code_format(code), outputs[i]);
+    assert_string_equal(kiln_code_name(code), "both");
+    assert_true(kiln_link_choice_lto(kiln_link_chosen(link)));
+    assert_string_equal(kiln_link_settings_option(kiln_link_used(link), 0),
+                        "-lto");
+    if (outputs[i] == KILN_CODE_FORMAT_PTX) {  // no NUL is left in the text
+      kiln_bytes_view_t text = kiln_code_bytes(code);
+      assert_int_equal(strlen((const char*)text.data), text.size);
+    }
+    kiln_code_release(code);
+    kiln_link_release(link);
+  }
+}
+
+// 13.2 and 13.3 brought -r and LTO-IR (L17).
+static void test_gates(void** state) {
+  world_t* world = *state;
+  world->table.minor = 1;
+  kiln_link_options_t options = kiln_link_options_default();
+  options.output = KILN_CODE_FORMAT_RELOCATABLE;
+  kiln_link_t* link = new_link(world, &options);
+  kiln_code_t* code = NULL;
+  add_ptx(link);
+  expect(kiln_link_finish(link, &code), KILN_STATUS_UNSUPPORTED,
+         "nvJitLink 13.1 makes no relocatable: that came with 13.2");
+  assert_null(code);
+  kiln_link_release(link);
+}
+
+static void test_names_go_along(void** state) {
+  world_t* world = *state;
+  static const kiln_code_name_t names[] = {{"add<float>", "_Z3addIfEv"},
+                                           {"add<int>", "_Z3addIiEv"}};
+  kiln_code_options_t made = kiln_code_options_default();
+  kiln_code_t* inputs[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    made.names = names;
+    made.name_count = i + 1;
+    assert_null(kiln_code_create(
+        (kiln_bytes_view_t){(const uint8_t*)kPtx, strlen(kPtx)}, &made,
+        &inputs[i]));
+  }
+  kiln_link_t* link = new_link(world, NULL);
+  assert_null(kiln_link_add(link, inputs[0]));
+  assert_null(kiln_link_add(link, inputs[1]));
+  kiln_code_release(inputs[0]);
+  kiln_code_release(inputs[1]);
+  kiln_code_t* code = NULL;
+  assert_null(kiln_link_finish(link, &code));
+  kiln_link_release(link);
+  assert_int_equal(kiln_code_lowered_count(code), 2);
+  assert_string_equal(kiln_code_lowered_name(code, "add<int>"), "_Z3addIiEv");
+  kiln_code_release(code);
+}
+
+// ---- Refused before anything is linked ----
+
+static void test_bad_inputs(void** state) {
+  world_t* world = *state;
+  kiln_link_t* link = new_link(world, NULL);
+  kiln_link_choice_t* choice = NULL;
+  kiln_code_t* code = NULL;
+  kiln_bytes_view_t noise = {(const uint8_t*)"noise", 5};
+  kiln_bytes_view_t bitcode = {(const uint8_t*)"BC\xc0\xde    ", 8};
+  expect(kiln_link_finish(link, &code), KILN_STATUS_INVALID_ARGUMENT,
+         "without inputs");
+  expect(kiln_link_explain(link, &choice), KILN_STATUS_INVALID_ARGUMENT,
+         "without inputs");
+  expect(kiln_link_add_bytes(link, noise, 0, "x"), KILN_STATUS_BAD_DATA, "x");
+  expect(kiln_link_add_bytes(link, bitcode, 0, "x"),
+         KILN_STATUS_INVALID_ARGUMENT, "no linker takes \"x\"");
+  expect(kiln_link_add_file(link, "/nonexistent/a.ptx", 0),
+         KILN_STATUS_NOT_FOUND, "a.ptx");
+  assert_int_equal(world->fake.begins, 0);
+  kiln_link_release(link);
+  kiln_link_options_t options = kiln_link_options_default();
+  options.output = KILN_CODE_FORMAT_LIBRARY;
+  link = NULL;
+  expect(kiln_link_create(world->linker, &options, &link),
+         KILN_STATUS_INVALID_ARGUMENT, "`output`");
+  assert_null(link);
+}
+
+static void test_explain_is_what_happens(void** state) {
+  world_t* world = *state;
+  with_driver(world, 12090);
+  kiln_link_t* link = new_link(world, NULL);
+  add_ptx(link);
+  kiln_link_choice_t* choice = NULL;
+  kiln_link_settings_t* settings = NULL;
+  assert_null(kiln_link_explain(link, &choice));
+  assert_null(kiln_link_settings(link, &settings));
+  assert_int_equal(world->fake.begins, 0);
+  // nvJitLink 13.3 is of a newer major than this driver, which links itself.
+  assert_int_equal(kiln_link_choice_backend(choice), KILN_LINK_BACKEND_DRIVER);
+  assert_true(has_reason(choice, "the driver of CUDA 12.9"));
+  assert_string_equal(kiln_link_settings_option(settings, 0),
+                      "CU_JIT_TARGET=90");
+  kiln_code_t* code = NULL;
+  assert_null(kiln_link_finish(link, &code));
+  assert_int_equal(kiln_link_choice_backend(kiln_link_chosen(link)),
+                   KILN_LINK_BACKEND_DRIVER);
+  assert_string_equal(world->fake.options, "9=90 ");
+  assert_string_equal(world->fake.inputs, "ptx:k.ptx ");
+  kiln_link_choice_release(choice);
+  kiln_link_settings_release(settings);
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
+// ---- The choice, by a linker (L19, L20) ----
+
+static uint32_t backend_for(world_t* world, uint32_t driver, uint32_t nvjitlink,
+                            const kiln_link_options_t* options, bool ltoir,
+                            kiln_status_code_t* out_code) {
+  kilni_keep_t nobody = {0};
+  kiln_linker_t* linker = NULL;
+  kiln_link_t* link = NULL;
+  kiln_link_choice_t* choice = NULL;
+  with_driver(world, driver);
+  world->table.major = nvjitlink / 1000;
+  world->table.minor = nvjitlink % 1000 / 10;
+  assert_null(kilni_linker_create(&world->host, nobody, &world->wish, &linker));
+  assert_null(kiln_link_create(linker, options, &link));
+  add_ptx(link);
+  if (ltoir) {
+    assert_null(kiln_link_add_bytes(
+        link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, NULL));
+  }
+  assert_null(kiln_link_explain(link, &choice));
+  uint32_t backend = kiln_link_choice_backend(choice);
+  kiln_status_t status = kiln_link_choice_status(choice);
+  *out_code = kiln_status_code(status);
+  kiln_status_free(status);
+  kiln_code_t* code = NULL;
+  status = kiln_link_finish(link, &code);
+  assert_int_equal(kiln_status_code(status), *out_code);
+  kiln_status_free(status);
+  kiln_code_release(code);
+  kiln_link_choice_release(choice);
+  kiln_link_release(link);
+  kiln_linker_release(linker);
+  return backend;
+}
+
+// A row of the matrix. thread-safe
+typedef struct row_t {
+  uint32_t driver;
+  uint32_t nvjitlink;
+  bool ltoir;
+  uint32_t backend;
+  kiln_status_code_t code;
+} row_t;
+
+static void test_rows(void** state) {
+  world_t* world = *state;
+  static const row_t kRows[] = {
+      {0, 12090, false, KILN_LINK_BACKEND_NVJITLINK, KILN_STATUS_OK},
+      {0, 13000, true, KILN_LINK_BACKEND_NVJITLINK, KILN_STATUS_OK},
+      {0, 12020, false, KILN_LINK_BACKEND_DRIVER, KILN_STATUS_OK},
+      {0, 12020, true, KILN_LINK_BACKEND_AUTO, KILN_STATUS_UNSUPPORTED},
+      {12090, 12090, true, KILN_LINK_BACKEND_NVJITLINK, KILN_STATUS_OK},
+      {12040, 12090, true, KILN_LINK_BACKEND_NVJITLINK, KILN_STATUS_OK},
+      {12090, 13000, false, KILN_LINK_BACKEND_DRIVER, KILN_STATUS_OK},
+      {12090, 13000, true, KILN_LINK_BACKEND_AUTO, KILN_STATUS_INCOMPATIBLE},
+      {13000, 12090, false, KILN_LINK_BACKEND_NVJITLINK, KILN_STATUS_OK},
+      {13000, 12090, true, KILN_LINK_BACKEND_NVJITLINK, KILN_STATUS_OK},
+      {13000, 13030, true, KILN_LINK_BACKEND_NVJITLINK, KILN_STATUS_OK},
+  };
+  for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
+    kiln_status_code_t code = KILN_STATUS_OK;
+    uint32_t backend = backend_for(world, kRows[i].driver, kRows[i].nvjitlink,
+                                   NULL, kRows[i].ltoir, &code);
+    assert_int_equal(backend, kRows[i].backend);
+    assert_int_equal(code, kRows[i].code);
+  }
+}
+
+static void test_wanted_backend(void** state) {
+  world_t* world = *state;
+  kiln_link_options_t options = kiln_link_options_default();
+  kiln_status_code_t code = KILN_STATUS_OK;
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  assert_int_equal(backend_for(world, 13000, 13000, &options, false, &code),
+                   KILN_LINK_BACKEND_DRIVER);
+  assert_int_equal(code, KILN_STATUS_OK);
+  options.backend = KILN_LINK_BACKEND_NVJITLINK;
+  assert_int_equal(backend_for(world, 12090, 13000, &options, false, &code),
+                   KILN_LINK_BACKEND_AUTO);
+  assert_int_equal(code, KILN_STATUS_INCOMPATIBLE);
+}
+
+// The software device runs no machine code.
+static void test_soft(void** state) {
+  world_t* world = *state;
+  with_driver(world, 13000);
+  world->wish.is_soft = true;
+  world->fake.output = kPtx;
+  kiln_link_t* link = new_link(world, NULL);
+  kiln_code_t* code = NULL;
+  add_ptx(link);
+  assert_null(kiln_link_finish(link, &code));
+  assert_int_equal(kiln_link_choice_backend(kiln_link_chosen(link)),
+                   KILN_LINK_BACKEND_DRIVER);
+  assert_int_equal(kiln_code_format(code), KILN_CODE_FORMAT_PTX);
+  kiln_code_release(code);
+  kiln_link_release(link);
+  world->table.minor = 0;  // not newer than the driver
+  kiln_linker_release(world->linker);
+  world->linker = NULL;
+  link = new_link(world, NULL);
+  assert_null(kiln_link_add_bytes(
+      link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, NULL));
+  assert_null(kiln_link_finish(link, &code));
+  assert_int_equal(kiln_link_choice_backend(kiln_link_chosen(link)),
+                   KILN_LINK_BACKEND_NVJITLINK);
+  assert_int_equal(kiln_code_format(code), KILN_CODE_FORMAT_PTX);
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
+// A machine without nvJitLink (L15): said once, however many links there are.
+static void test_absent_is_said_once(void** state) {
+  world_t* world = *state;
+  kiln_locate_options_t where = kiln_locate_options_default();
+  where.system_root = "/nonexistent-root";
+  where.allocator = &world->host.allocator;
+  kiln_toolkit_options_t options = kiln_toolkit_options_default();
+  options.locate = &where;
+  options.allocator = &world->host.allocator;
+  kiln_toolkit_t* toolkit = NULL;
+  assert_null(kilni_toolkit_create(&options, &world->env, &toolkit));
+  world->wish.table = NULL;
+  world->wish.toolkit = toolkit;
+  with_driver(world, 13000);
+  for (int i = 0; i < 3; i++) {
+    kiln_link_t* link = new_link(world, NULL);
+    kiln_code_t* code = NULL;
+    add_ptx(link);
+    assert_null(kiln_link_finish(link, &code));
+    assert_int_equal(kiln_link_choice_backend(kiln_link_chosen(link)),
+                     KILN_LINK_BACKEND_DRIVER);
+    assert_true(has_reason(kiln_link_chosen(link), "there is no nvJitLink"));
+    kiln_code_release(code);
+    kiln_link_release(link);
+  }
+  assert_int_equal(world->warnings, 1);
+  kiln_linker_release(world->linker);
+  world->linker = NULL;
+  kiln_toolkit_release(toolkit);
+}
+
+// L13: named, and nothing is begun.
+static void test_options_of_the_driver(void** state) {
+  world_t* world = *state;
+  with_driver(world, 12090);
+  kiln_link_options_t options = kiln_link_options_default();
+  kiln_code_t* code = NULL;
+  options.time = KILN_SWITCH_ON;
+  kiln_link_t* link = new_link(world, &options);
+  add_ptx(link);
+  expect(kiln_link_finish(link, &code), KILN_STATUS_UNSUPPORTED,
+         "no option `time`");
+  assert_int_equal(world->fake.begins, 0);
+  kiln_link_release(link);
+  options.time = KILN_SWITCH_OFF;
+  options.ftz = KILN_SWITCH_ON;
+  link = new_link(world, &options);
+  add_ptx(link);
+  assert_null(kiln_link_finish(link, &code));
+  assert_int_equal(kiln_link_settings_warning_count(kiln_link_used(link)), 1);
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
+static void test_no_device(void** state) {
+  world_t* world = *state;
+  world->driver = kiln_compat_driver_default();
+  world->driver.state = KILN_COMPAT_DRIVER_KNOWN;
+  world->driver.line = 12090;
+  world->wish.driver = &world->driver;
+  kiln_link_t* link = new_link(world, NULL);
+  kiln_code_t* code = NULL;
+  add_ptx(link);
+  expect(kiln_link_finish(link, &code), KILN_STATUS_INVALID_STATE,
+         "without a device");
+  kiln_link_release(link);
+}
+
+// ---- Failures and logs (L7, L8, L9) ----
+
+static void test_failures(void** state) {
+  world_t* world = *state;
+  static const char* const kWhere[][3] = {
+      {"begin", "cuLinkSomething", ""},
+      {"begin with a log", "no arch", "error : no arch\n"},
+      {"add", "bad PTX", "line one\nerror   : bad PTX\n"},
+      {"finish", "Undefined reference to '_Z1Zv' in 'CBA'",
+       "error   : Undefined reference to '_Z1Zv' in 'CBA'\n"},
+  };
+  with_driver(world, 12090);
+  for (size_t i = 0; i < 4; i++) {
+    world->fake.fail_at = kWhere[i][0];
+    world->fake.log[0] = 0;
+    kiln_link_t* link = new_link(world, NULL);
+    kiln_code_t* code = NULL;
+    add_ptx(link);
+    kiln_status_t status = kiln_link_finish(link, &code);
+    kiln_status_native_t native;
+    assert_true(kiln_status_native(status, &native));
+    assert_int_equal(native.number, 218);
+    expect(status, KILN_STATUS_LINK_FAILED, kWhere[i][1]);
+    assert_null(code);
+    const char* log = kiln_link_log(link, KILN_LINK_LOG_ERROR);
+    assert_string_equal(log, kWhere[i][2]);
+    expect(kiln_link_finish(link, &code), KILN_STATUS_INVALID_STATE,
+           "finished");
+    kiln_link_close(link);
+    assert_ptr_equal(kiln_link_log(link, KILN_LINK_LOG_ERROR), log);
+    assert_string_equal(log, kWhere[i][2]);
+    expect(kiln_link_add_file(link, "/x", 0), KILN_STATUS_INVALID_STATE,
+           "closed");
+    assert_non_null(kiln_link_chosen(link));
+    kiln_link_release(link);
+  }
+}
+
+static void test_logs(void** state) {
+  world_t* world = *state;
+  with_driver(world, 12090);
+  kiln_link_t* link = new_link(world, NULL);
+  kiln_code_t* code = NULL;
+  const char* before = kiln_link_log(link, KILN_LINK_LOG_INFO);
+  assert_string_equal(before, "");
+  add_ptx(link);
+  assert_null(kiln_link_finish(link, &code));
+  assert_string_equal(kiln_link_log(link, KILN_LINK_LOG_INFO), "linking\n");
+  assert_string_equal(kiln_link_log(link, KILN_LINK_LOG_ERROR), "");
+  assert_string_equal(kiln_link_log(link, 7), "");
+  assert_string_equal(before, "");
+  kiln_link_close(link);
+  kiln_link_close(link);
+  assert_string_equal(kiln_link_log(link, KILN_LINK_LOG_INFO), "linking\n");
+  kiln_link_choice_t* choice = NULL;
+  expect(kiln_link_explain(link, &choice), KILN_STATUS_INVALID_STATE, "closed");
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
+// Inputs in the order given, each as what it is (facts 2.4).
+static void test_order_and_kinds(void** state) {
+  world_t* world = *state;
+  with_driver(world, 12090);
+  kiln_link_t* link = new_link(world, NULL);
+  kiln_code_t* code = NULL;
+  assert_null(kiln_link_add_bytes(
+      link, (kiln_bytes_view_t){kRelocatable, sizeof(kRelocatable)}, 0, "r"));
+  add_ptx(link);
+  assert_null(kiln_link_add_bytes(
+      link, (kiln_bytes_view_t){kCubin, sizeof(kCubin)}, 0, "c"));
+  assert_null(kiln_link_finish(link, &code));
+  assert_string_equal(world->fake.inputs, "relocatable:r ptx:k.ptx cubin:c ");
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, end_world)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_ptx_to_cubin),
+      TEST(test_outputs),
+      TEST(test_gates),
+      TEST(test_names_go_along),
+      TEST(test_bad_inputs),
+      TEST(test_explain_is_what_happens),
+      TEST(test_rows),
+      TEST(test_wanted_backend),
+      TEST(test_soft),
+      TEST(test_absent_is_said_once),
+      TEST(test_options_of_the_driver),
+      TEST(test_no_device),
+      TEST(test_failures),
+      TEST(test_logs),
+      TEST(test_order_and_kinds),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
