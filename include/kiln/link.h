@@ -55,6 +55,12 @@ typedef struct kiln_link_input_fact_t {
   const char* name;   // for messages; may be NULL
 } kiln_link_input_fact_t;
 
+// What an input says of itself: its format, what made it, and of PTX the
+// version in its first line. `out_fact->name` is borrowed from `code`. Since
+// 0.1.
+KILN_API void kiln_link_input_fact_of(const kiln_code_t* code,
+                                      kiln_link_input_fact_t* out_fact);
+
 // What a choice is made from. thread-compatible
 //
 // Zero in any field is its default. Borrowed during the call.
@@ -201,7 +207,8 @@ typedef struct kiln_link_options_t {
   const char* name;
 
   // "sm_90", "sm_90a". Default: that of the linker's device; nvJitLink needs
-  // one of the two.
+  // one of the two. INVALID_ARGUMENT for what is no architecture at all:
+  // nvJitLink 13 ends the process over some of those.
   const char* arch;
 
   uint32_t max_registers;       // of a thread
@@ -314,9 +321,9 @@ KILN_API const char* kiln_link_settings_warning(
 
 // ---- Linking ----
 
-// What there is to link with: every nvJitLink of this machine, and with a
-// device its driver. thread-safe
+// What there is to link with. thread-safe
 //
+// Every nvJitLink of this machine, and with a device its driver.
 // Reference-counted; made by kiln_runtime_open_linker. Copies are looked for
 // when the first link needs them, and of those only the chosen ones are loaded.
 // What was found is remembered, and that there is none is logged once.

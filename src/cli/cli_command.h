@@ -13,7 +13,8 @@
 
 // One option. thread-safe
 typedef struct kilni_cli_option_t {
-  const char* name;  // long name without the dashes; there are no short ones
+  const char* name;  // long name without the dashes; only out-file has a short
+                     // one, -o
   // What stands behind it; NULL: nothing. One in brackets may be left out: it
   // is taken after "=", or as the next word if that begins with "/" or ".".
   const char* value;
@@ -65,6 +66,7 @@ extern const kilni_cli_command_t kilni_cli_command_run;
 extern const kilni_cli_command_t kilni_cli_command_find;
 extern const kilni_cli_command_t kilni_cli_command_check;
 extern const kilni_cli_command_t kilni_cli_command_config;
+extern const kilni_cli_command_t kilni_cli_command_link;
 extern const kilni_cli_command_t kilni_cli_command_inspect;
 extern const kilni_cli_command_t kilni_cli_command_doctor;
 extern const kilni_cli_command_t kilni_cli_command_help;

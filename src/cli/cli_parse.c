@@ -11,14 +11,17 @@
 
 #include "cli/cli_command.h"
 
-#define MAX_OPTIONS 40
-#define FIRST_KEY   1000  // above every character: no short options
+#define MAX_OPTIONS 64
+#define FIRST_KEY   1000  // above every character
+#define FILE_KEY    'o'   // the one short option, of OUT_FILE
+#define OUT_FILE    "out-file"
 
 // What argp's callback fills. one-thread
 typedef struct parse_t {
   kilni_cli_call_t* call;
   kilni_cli_given_t* given;
   const char** operands;
+  size_t file_index;  // of the option that -o stands for
 } parse_t;
 
 // Edits that turn `a` into `b`, at most `limit`; words are short.
@@ -104,6 +107,8 @@ static bool check_arguments(const kilni_cli_command_t* command, int argc,
     size_t size = strcspn(text, "=");
     const kilni_cli_option_t* option =
         text[1] == '-' ? option_find(command, text + 2, size - 2) : NULL;
+    if (strcmp(text, "-o") == 0)
+      option = option_find(command, OUT_FILE, strlen(OUT_FILE));
     if (option == NULL) return fail_unknown(command, text, size, error);
     bool attached = text[size] == '=';
     if (option->value == NULL && attached) {
@@ -143,10 +148,11 @@ static error_t on_argument(int key, char* arg, struct argp_state* state) {
     parse->operands[call->operand_count++] = arg;
     return 0;
   }
-  if (key < FIRST_KEY ||
-      (size_t)(key - FIRST_KEY) >= call->command->option_count)
+  size_t index = key == FILE_KEY ? parse->file_index : (size_t)key - FIRST_KEY;
+  if ((key < FIRST_KEY && key != FILE_KEY) ||
+      index >= call->command->option_count)
     return ARGP_ERR_UNKNOWN;
-  const kilni_cli_option_t* option = &call->command->options[key - FIRST_KEY];
+  const kilni_cli_option_t* option = &call->command->options[index];
   parse->given[call->given_count].option = option;
   parse->given[call->given_count].value = arg == NULL ? "" : arg;
   ++call->given_count;
@@ -190,9 +196,14 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   out->operands = operands;
   if (!check_arguments(command, argc, argv, error)) return false;
   struct argp_option options[MAX_OPTIONS + 1] = {0};
+  size_t file_index = command->option_count;
   for (size_t i = 0; i < command->option_count && i < MAX_OPTIONS; ++i) {
     options[i].name = command->options[i].name;
     options[i].key = FIRST_KEY + (int)i;
+    if (strcmp(options[i].name, OUT_FILE) == 0) {
+      options[i].key = FILE_KEY;
+      file_index = i;
+    }
     const char* value = command->options[i].value;
     options[i].arg = value;
     if (value != NULL && value[0] == '[')
@@ -201,7 +212,7 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   struct argp argp = {0};
   argp.options = options;
   argp.parser = on_argument;
-  parse_t parse = {out, given, operands};
+  parse_t parse = {out, given, operands, file_index};
   error_t rc = argp_parse(
       &argp, argc, argv,
       ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &parse);

@@ -127,15 +127,19 @@ static kiln_status_t check_lto(const question_t* question, uint32_t ltoir) {
   return kilni_status_with_fix(status, "leave `lto` at its default");
 }
 
-// A linker that makes LTO-IR merges LTO-IR; machine code and PTX are no more.
+// A linker that makes LTO-IR or PTX merges LTO-IR; machine code and PTX are no
+// more. nvJitLink: "-ptx requires that all inputs have LTOIR".
 static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
   uint32_t format = question->facts->inputs[index].format;
-  if (question->output != KILN_CODE_FORMAT_LTOIR ||
-      (format != KILN_CODE_FORMAT_PTX && format != KILN_CODE_FORMAT_CUBIN)) {
+  if ((question->output != KILN_CODE_FORMAT_LTOIR &&
+       question->output != KILN_CODE_FORMAT_PTX) ||
+      (format != KILN_CODE_FORMAT_PTX && format != KILN_CODE_FORMAT_CUBIN &&
+       format != KILN_CODE_FORMAT_RELOCATABLE)) {
     return NULL;
   }
   return kilni_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "LTO-IR cannot be made from \"%s\", a %s",
+      KILNI_FAIL(INVALID_ARGUMENT, "%s cannot be made from \"%s\", a %s",
+                 question->output == KILN_CODE_FORMAT_PTX ? "PTX" : "LTO-IR",
                  input_name(question->facts, index),
                  kiln_code_format_name(format)),
       "give LTO-IR only, or ask for a cubin");

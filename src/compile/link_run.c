@@ -202,13 +202,14 @@ kiln_status_t kiln_link_add_file(kiln_link_t* link, const char* path,
 
 // ---- The choice ----
 
-static void fill_fact(const kiln_code_t* code, kiln_link_input_fact_t* fact) {
-  memset(fact, 0, sizeof(*fact));
-  fact->format = kiln_code_format(code);
-  fact->line = kiln_code_producer_line(code);
-  fact->name = kiln_code_name(code);
-  if (fact->format == KILN_CODE_FORMAT_PTX) {
-    fact->ptx_isa = kilni_link_ptx_isa(kiln_code_bytes(code));
+void kiln_link_input_fact_of(const kiln_code_t* code,
+                             kiln_link_input_fact_t* out_fact) {
+  memset(out_fact, 0, sizeof(*out_fact));
+  out_fact->format = kiln_code_format(code);
+  out_fact->line = kiln_code_producer_line(code);
+  out_fact->name = kiln_code_name(code);
+  if (out_fact->format == KILN_CODE_FORMAT_PTX) {
+    out_fact->ptx_isa = kilni_link_ptx_isa(kiln_code_bytes(code));
   }
 }
 
@@ -228,7 +229,7 @@ static kiln_status_t choose(kiln_link_t* link,
       allocator, link->input_count, sizeof(kiln_link_input_fact_t), &block));
   kiln_link_input_fact_t* inputs = block;
   for (size_t i = 0; i < link->input_count; i++) {
-    fill_fact(link->inputs[i], &inputs[i]);
+    kiln_link_input_fact_of(link->inputs[i], &inputs[i]);
   }
   kiln_link_facts_t facts = kiln_link_facts_default();
   facts.backend = options->backend;
@@ -409,20 +410,28 @@ static kiln_status_t make_code(void* user, kiln_bytes_view_t bytes) {
   return status;
 }
 
+// `*out_input` is the one that failed, counted from 1; 0.
 static kiln_status_t add_all(const kiln_link_t* link,
-                             const kilni_link_backend_t* backend,
-                             void* session) {
+                             const kilni_link_backend_t* backend, void* session,
+                             size_t* out_input) {
   for (size_t i = 0; i < link->input_count; i++) {
     const kiln_code_t* code = link->inputs[i];
     kilni_link_input_t input = {kiln_code_format(code), 0, kiln_code_name(code),
                                 kiln_code_bytes(code)};
-    kiln_status_t status = backend->add(session, &input);
-    if (!kiln_status_is_ok(status)) {
-      return KILNI_ANNOTATE(status, "input %zu, \"%s\" (%s)", i + 1, input.name,
-                            kiln_code_format_name(input.format));
-    }
+    *out_input = i + 1;
+    KILNI_RETURN_IF_ERROR(backend->add(session, &input));
   }
+  *out_input = 0;
   return NULL;
+}
+
+static kiln_status_t name_input(const kiln_link_t* link, size_t input,
+                                kiln_status_t status) {
+  if (input == 0) return status;
+  const kiln_code_t* code = link->inputs[input - 1];
+  return KILNI_ANNOTATE(status, "input %zu, \"%s\" (%s)", input,
+                        kiln_code_name(code),
+                        kiln_code_format_name(kiln_code_format(code)));
 }
 
 // The log's first error as the message; what the backend said is kept as well.
@@ -442,7 +451,9 @@ static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
   if (kiln_status_fix(status) != NULL) {
     better = kilni_status_with_fix(better, "%s", kiln_status_fix(status));
   }
-  return kilni_status_join(better, status);
+  better = KILNI_ANNOTATE(better, "%s", kiln_status_message(status));
+  kiln_status_free(status);
+  return better;
 }
 
 static kiln_status_t play(kiln_link_t* link,
@@ -455,13 +466,18 @@ static kiln_status_t play(kiln_link_t* link,
   made_t made = {link, backend, NULL};
   kilni_link_sink_t sink = {&made, make_code};
   void* session = NULL;
+  size_t input = 0;
   kiln_status_t status = backend->begin(backend->self, &plan, &session);
-  if (kiln_status_is_ok(status)) status = add_all(link, backend, session);
+  if (kiln_status_is_ok(status)) {
+    status = add_all(link, backend, session, &input);
+  }
   if (kiln_status_is_ok(status)) status = take_logs(link, backend, session);
   if (kiln_status_is_ok(status)) status = backend->finish(session, &sink);
   if (session != NULL) {
     kiln_status_t logs = take_logs(link, backend, session);
-    if (!kiln_status_is_ok(status)) status = with_log(link, status);
+    if (!kiln_status_is_ok(status)) {
+      status = name_input(link, input, with_log(link, status));
+    }
     status = kilni_status_join(status, logs);
     backend->end(session);
   }

@@ -200,7 +200,8 @@ static bool read_target(const char* arch, uint64_t* out_target) {
   return last == 0 || ((last == 'a' || last == 'f') && at[digits + 1] == 0);
 }
 
-// The one option of text is the architecture.
+// The one option of text is the architecture. One that is none is not handed
+// on: over "sm_1" nvJitLink 13 ends the process.
 static kiln_status_t add_TEXT(make_t* make, const row_t* row,
                               const char* text) {
   if (text == NULL && make->is_driver) return NULL;  // that of its context
@@ -211,8 +212,10 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
         "set `%s` to that of the device, e.g. \"sm_90\"", row->field);
   }
   uint64_t target = 0;
-  if (!make->is_driver) return add_native(make, row->spelling, text);
-  if (read_target(text, &target)) return add_key(make, row, target);
+  if (read_target(text, &target)) {
+    return make->is_driver ? add_key(make, row, target)
+                           : add_native(make, row->spelling, text);
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no architecture", text),
       "set `%s` to that of the device, e.g. \"sm_90\"", row->field);

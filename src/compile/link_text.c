@@ -66,14 +66,14 @@ uint32_t kilni_link_ptx_isa(kiln_bytes_view_t bytes) {
   return major * 10 + minor;
 }
 
-// "error", "ERROR" or "Error" as a word of its own.
+// "error", "ERROR", "Error" or "fatal" as a word of its own.
 static bool says_error(kiln_string_view_t line) {
-  static const char* const kWords[] = {"error", "ERROR", "Error"};
+  static const char* const kWords[] = {"error", "ERROR", "Error", "fatal"};
   for (size_t i = 0; i + 5 <= line.size; i++) {
     char before = i == 0 ? ' ' : line.data[i - 1];
     bool inside = (before >= 'a' && before <= 'z') ||
                   (before >= 'A' && before <= 'Z') || before == '_';
-    for (size_t k = 0; k < 3 && !inside; k++) {
+    for (size_t k = 0; k < 4 && !inside; k++) {
       if (memcmp(line.data + i, kWords[k], 5) == 0) return true;
     }
   }

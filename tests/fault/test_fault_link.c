@@ -59,7 +59,7 @@ static kiln_status_t link_once(const path_t* path, kiln_linker_t* linker) {
   kiln_status_t status = kiln_link_create(linker, &options, &link);
   assert_int_equal(link == NULL, !kiln_status_is_ok(status));
   if (kiln_status_is_ok(status)) {
-    status = add_inputs(link, path->output == KILN_CODE_FORMAT_LTOIR);
+    status = add_inputs(link, path->output != KILN_CODE_FORMAT_CUBIN);
   }
   if (kiln_status_is_ok(status)) status = kiln_link_explain(link, &choice);
   if (kiln_status_is_ok(status)) status = kiln_link_settings(link, &settings);

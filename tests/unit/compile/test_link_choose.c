@@ -395,6 +395,9 @@ static void what_is_no_link_is_refused(void** state) {
       {13000, {13000}, {LTO}, {0}, {0}, CUB, KILN_SWITCH_OFF, 0},
       {13000, {13000}, {REL}, {0}, {0}, PTX, KILN_SWITCH_OFF, 0},
       {13000, {13030}, {LTO, PTX}, {0}, {0}, LTO, 0, 0},
+      {13000, {13030}, {LTO, PTX}, {0}, {0}, PTX, 0, 0},
+      {13000, {13030}, {CUB}, {0}, {0}, PTX, 0, 0},
+      {13000, {13030}, {REL}, {0}, {0}, PTX, 0, 0},
       {13000, {13000}, {REL}, {0}, {0}, CUB, 3, 0},
       {13000, {13000}, {REL}, {0}, {0}, CUB, 0, 3},
   };
@@ -422,6 +425,7 @@ static void no_choice_breaks_a_rule(void** state) {
     uint32_t format = formats[n / 512 % 5];
     ask_t ask = {(int)driver,           {tool}, {format}, {made}, {0},
                  outputs[n / 2560 % 2], 0,      0};
+    if (ask.output == PTX && format != LTO && format != OBJ) continue;
     uint32_t got = answer(&ask, NULL, NULL);
     asked++;
     if (got == DRV) {
@@ -435,7 +439,7 @@ static void no_choice_breaks_a_rule(void** state) {
       fail_msg("the driver could link this");
     }
   }
-  assert_int_equal(asked, 5120);
+  assert_int_equal(asked, 3584);
 }
 
 int main(void) {

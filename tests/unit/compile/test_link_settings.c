@@ -212,11 +212,14 @@ static void test_architectures(void** state) {
                    KILN_STATUS_INVALID_ARGUMENT);
   options.arch = "sm_90a";
   assert_string_equal(text_of(&options, kDriver), "CU_JIT_TARGET=65626");
-  static const char* const wrong[] = {"90",      "sm_",     "sm_9",  "sm_90b",
-                                      "sm_90aa", "sm_9000", "SM_90", "sm_90 "};
+  static const char* const wrong[] = {"90",     "sm_",     "sm_9",
+                                      "sm_90b", "sm_90aa", "sm_9000",
+                                      "SM_90",  "sm_90 ",  "sm_1"};
   for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
     options.arch = wrong[i];
     assert_int_equal(code_of(&options, kDriver, "no architecture"),
+                     KILN_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(code_of(&options, kNvjitlink, "no architecture"),
                      KILN_STATUS_INVALID_ARGUMENT);
   }
 }
@@ -312,6 +315,8 @@ static void test_first_error(void** state) {
   check_first("warning\nmore\n", "warning");
   check_first("a terror\nERROR 4 in nvvm\n", "ERROR 4 in nvvm");
   check_first("error", "error");
+  check_first("ptxas fatal   : no such arch\nERROR 4\n",
+              "ptxas fatal   : no such arch");
 }
 
 int main(void) {

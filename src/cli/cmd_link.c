@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: `kiln link`: device code linked, by nvJitLink or by the driver.
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_output.h"
+#include "cli/cli_pieces.h"
+#include "cli/cli_report.h"
+#include "kiln/kiln.h"
+
+#define MAX_CODE_BYTES ((size_t)1 << 31)
+
+enum { MAX_FILES = 4096 };
+
+// ---- Options of the table ----
+
+typedef enum kind_t { FLAG, CHOICE, NUMBER, LEVEL, THREADS } kind_t;
+
+// A flag that is one field. thread-safe
+typedef struct field_t {
+  const char* name;
+  kind_t kind;
+  size_t offset;
+} field_t;
+
+#define AT(field) offsetof(kiln_link_options_t, field)
+
+static const field_t FIELDS[] = {
+    {"max-registers", NUMBER, AT(max_registers)},
+    {"optimization-level", LEVEL, AT(optimization_level)},
+    {"debug", FLAG, AT(debug)},
+    {"lineinfo", FLAG, AT(lineinfo)},
+    {"time", FLAG, AT(time)},
+    {"verbose", FLAG, AT(verbose)},
+    {"ftz", CHOICE, AT(ftz)},
+    {"prec-div", CHOICE, AT(prec_div)},
+    {"prec-sqrt", CHOICE, AT(prec_sqrt)},
+    {"fma", CHOICE, AT(fma)},
+    {"optimize-unused-variables", FLAG, AT(optimize_unused_variables)},
+    {"split-compile", THREADS, AT(split_compile)},
+    {"split-compile-extended", THREADS, AT(split_compile_extended)},
+    {"no-cache", FLAG, AT(no_cache)},
+    {"lto", FLAG, AT(lto)},
+};
+
+static bool fail_value(kilni_cli_error_t* error, const char* name,
+                       const char* value, const char* fix) {
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, fix,
+                        "--%s cannot be \"%s\"", name, value);
+}
+
+static bool read_number(const char* text, uint32_t* out) {
+  uint64_t number = 0;
+  size_t length = strlen(text);
+  *out = 0;
+  if (length == 0 || length > 9) return false;
+  for (size_t i = 0; i < length; ++i) {
+    if (text[i] < '0' || text[i] > '9') return false;
+    number = number * 10 + (uint64_t)(text[i] - '0');
+  }
+  *out = (uint32_t)number;
+  return true;
+}
+
+static bool read_field(const field_t* field, const char* value, uint32_t* out,
+                       kilni_cli_error_t* error) {
+  uint32_t number = 0;
+  switch (field->kind) {
+    case FLAG:
+      *out = KILN_SWITCH_ON;
+      return true;
+    case CHOICE:
+      if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+        return fail_value(error, field->name, value, "Say true or false.");
+      *out = value[0] == 't' ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
+      return true;
+    case LEVEL:
+      if (!read_number(value, &number) || number > 3)
+        return fail_value(error, field->name, value, "Give 0, 1, 2 or 3.");
+      *out = KILN_LINK_LEVEL_0 + number;
+      return true;
+    case THREADS:
+      if (!read_number(value, &number))
+        return fail_value(error, field->name, value,
+                          "Give a number of threads; 0 is all processors.");
+      *out = number == 0 ? KILN_LINK_ALL_THREADS : number;
+      return true;
+    default:
+      if (!read_number(value, &number) || number == 0)
+        return fail_value(error, field->name, value, "Give a number from 1.");
+      *out = number;
+      return true;
+  }
+}
+
+// What is linked, with what, and what came of it. one-thread
+typedef struct link_run_t {
+  const kilni_cli_call_t* call;
+  kilni_cli_error_t* error;
+  kiln_link_options_t options;
+  kilni_cli_where_t where;
+  kilni_cli_buffer_t lists[4];  // const char*
+  kilni_cli_buffer_t codes;     // kiln_code_t*
+  kilni_cli_buffer_t facts;     // kiln_link_input_fact_t
+  kilni_cli_buffer_t lines;     // uint32_t, of the nvJitLinks
+  kiln_compat_driver_t driver;
+  bool assumes_driver;
+  bool assumes_nvjitlink;
+  kiln_runtime_t* runtime;
+  kiln_device_t* device;
+  kiln_linker_t* linker;
+  kiln_link_t* link;
+  kiln_link_choice_t* choice;
+  kiln_code_t* code;
+} link_run_t;
+
+static const char* value_of(const link_run_t* run, const char* name) {
+  return kilni_cli_option_value(run->call, name);
+}
+
+static bool read_lists(link_run_t* run) {
+  static const char* const NAMES[] = {"kernels-used", "variables-used",
+                                      "ptxas-options", "extra"};
+  kiln_link_options_t* o = &run->options;
+  const char* const** const places[] = {&o->kernels_used, &o->variables_used,
+                                        &o->ptxas_options, &o->extra};
+  uint32_t* const counts[] = {&o->kernels_used_count, &o->variables_used_count,
+                              &o->ptxas_options_count, &o->extra_count};
+  for (size_t k = 0; k < 4; ++k) {
+    for (size_t i = 0; i < run->call->given_count; ++i) {
+      const kilni_cli_given_t* given = &run->call->given[i];
+      if (strcmp(given->option->name, NAMES[k]) != 0) continue;
+      if (!kilni_cli_buffer_add(&run->lists[k], &given->value,
+                                sizeof(given->value), run->error))
+        return false;
+    }
+    *places[k] = (const char* const*)(const void*)run->lists[k].data;
+    *counts[k] = (uint32_t)(run->lists[k].size / sizeof(char*));
+  }
+  return true;
+}
+
+// The value for one of `words`; they end with a NULL.
+static bool read_word(const link_run_t* run, const char* name,
+                      const char* const* words, const uint32_t* values,
+                      uint32_t* out) {
+  const char* value = value_of(run, name);
+  if (value == NULL) return true;
+  for (size_t i = 0; words[i] != NULL; ++i) {
+    if (strcmp(words[i], value) != 0) continue;
+    *out = values[i];
+    return true;
+  }
+  return fail_value(run->error, name, value,
+                    "\"kiln link --help\" lists what it can be.");
+}
+
+static bool read_options(link_run_t* run) {
+  static const char* const BACKENDS[] = {"auto", "nvjitlink", "driver", NULL};
+  static const uint32_t BACKEND_VALUES[] = {0, 1, 2};
+  static const char* const OUTPUTS[] = {"cubin", "ptx", "ltoir", "relocatable",
+                                        NULL};
+  static const uint32_t OUTPUT_VALUES[] = {
+      KILN_CODE_FORMAT_CUBIN, KILN_CODE_FORMAT_PTX, KILN_CODE_FORMAT_LTOIR,
+      KILN_CODE_FORMAT_RELOCATABLE};
+  kiln_link_options_t* o = &run->options;
+  *o = kiln_link_options_default();
+  for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); ++i) {
+    const char* value = value_of(run, FIELDS[i].name);
+    uint32_t number = 0;
+    if (value == NULL) continue;
+    if (!read_field(&FIELDS[i], value, &number, run->error)) return false;
+    memcpy((char*)o + FIELDS[i].offset, &number, sizeof(number));
+  }
+  o->arch = value_of(run, "arch");
+  o->name = value_of(run, "name");
+  return read_lists(run) &&
+         read_word(run, "backend", BACKENDS, BACKEND_VALUES, &o->backend) &&
+         read_word(run, "output", OUTPUTS, OUTPUT_VALUES, &o->output);
+}
+
+// ---- Assumed facts ----
+
+static bool fail_assume(link_run_t* run, const char* text) {
+  return kilni_cli_fail(
+      run->error, KILN_STATUS_INVALID_ARGUMENT,
+      "Write driver=13.0, nvjitlink=12.9 or both with a comma between them; "
+      "\"none\" is absent and \"unknown\" cannot be asked.",
+      "--assume cannot be \"%s\"", text);
+}
+
+static bool assume_nvjitlink(link_run_t* run, const char* value,
+                             const char* whole) {
+  kiln_compat_driver_t read;
+  uint32_t line = KILN_LINK_NVJITLINK_UNKNOWN;
+  run->assumes_nvjitlink = true;
+  if (strcmp(value, "none") == 0) return true;
+  if (strcmp(value, "unknown") != 0) {
+    kiln_status_t status = kiln_compat_driver_parse(value, &read);
+    bool ok = kiln_status_is_ok(status) &&
+              read.state == KILN_COMPAT_DRIVER_KNOWN && read.branch == 0;
+    kiln_status_free(status);
+    if (!ok) return fail_assume(run, whole);
+    line = read.line;
+  }
+  return kilni_cli_buffer_add(&run->lines, &line, sizeof(line), run->error);
+}
+
+static bool assume_one(link_run_t* run, const char* text, const char* whole) {
+  if (strncmp(text, "nvjitlink=", 10) == 0)
+    return assume_nvjitlink(run, text + 10, whole);
+  if (strncmp(text, "driver=", 7) != 0) return fail_assume(run, whole);
+  kiln_status_t status = kiln_compat_driver_parse(text + 7, &run->driver);
+  bool ok = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  run->driver.release = NULL;  // it points into the text
+  run->assumes_driver = true;
+  return ok || fail_assume(run, whole);
+}
+
+static bool read_assumed(link_run_t* run) {
+  for (size_t i = 0; i < run->call->given_count; ++i) {
+    const kilni_cli_given_t* given = &run->call->given[i];
+    if (strcmp(given->option->name, "assume") != 0) continue;
+    const char* at = given->value;
+    while (true) {
+      char part[64];
+      size_t size = strcspn(at, ",");
+      if (size == 0 || size >= sizeof(part))
+        return fail_assume(run, given->value);
+      memcpy(part, at, size);
+      part[size] = 0;
+      if (!assume_one(run, part, given->value)) return false;
+      if (at[size] == 0) break;
+      at += size + 1;
+    }
+  }
+  if (!run->assumes_nvjitlink || value_of(run, "explain") != NULL) return true;
+  return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
+                        "Add --explain, or name a file with --nvjitlink.",
+                        "an assumed nvJitLink cannot link");
+}
+
+// ---- Inputs ----
+
+static size_t code_count(const link_run_t* run) {
+  return run->codes.size / sizeof(kiln_code_t*);
+}
+
+static kiln_code_t* code_at(const link_run_t* run, size_t index) {
+  return ((kiln_code_t**)(void*)run->codes.data)[index];
+}
+
+static bool read_input(link_run_t* run, const char* path) {
+  kilni_cli_buffer_t file = {0};
+  kiln_code_t* code = NULL;
+  kiln_link_input_fact_t fact;
+  bool ok = kilni_cli_buffer_read(&file, path, MAX_CODE_BYTES, run->error);
+  if (ok) {
+    kiln_code_options_t options = kiln_code_options_default();
+    options.name = path;
+    ok = kilni_cli_check(
+        run->error, kiln_code_create((kiln_bytes_view_t){file.data, file.size},
+                                     &options, &code));
+  }
+  kilni_cli_buffer_deinit(&file);
+  if (!ok) return false;
+  kiln_link_input_fact_of(code, &fact);
+  if (!kilni_cli_buffer_add(&run->codes, &code, sizeof(code), run->error)) {
+    kiln_code_release(code);
+    return false;
+  }
+  return kilni_cli_buffer_add(&run->facts, &fact, sizeof(fact), run->error);
+}
+
+static bool read_inputs(link_run_t* run) {
+  for (size_t i = 0; i < run->call->operand_count; ++i)
+    if (!read_input(run, run->call->operands[i])) return false;
+  return true;
+}
+
+// ---- The linker ----
+
+// What the library has to say of a toolkit, and of a linker that is missing.
+static void on_log(kiln_log_level_t level, const char* room, const char* line,
+                   void* user) {
+  (void)user;
+  if (level == KILN_LOG_WARNING &&
+      (strcmp(room, "toolkit") == 0 || strcmp(room, "compile") == 0))
+    kilni_cli_note("%s", line);
+}
+
+static bool open_linker(link_run_t* run) {
+  kiln_linker_options_t options = kiln_linker_options_default();
+  options.device = run->device;
+  options.nvjitlink = value_of(run, "nvjitlink");
+  if (run->assumes_driver) options.driver = &run->driver;
+  kiln_linker_release(run->linker);
+  run->linker = NULL;
+  return kilni_cli_check(run->error, kiln_runtime_open_linker(
+                                         run->runtime, &options, &run->linker));
+}
+
+static bool open_device(link_run_t* run, const char* label) {
+  return kilni_cli_check(
+      run->error, kiln_runtime_open_device(run->runtime, label, &run->device));
+}
+
+static bool open_runtime(link_run_t* run) {
+  if (!kilni_cli_where_read(&run->where, run->call, run->error)) return false;
+  kiln_log_sink_t log = {on_log, NULL, KILN_LOG_WARNING, 0};
+  kiln_toolkit_options_t toolkit = kiln_toolkit_options_default();
+  toolkit.locate = &run->where.options;
+  if (value_of(run, "verify") != NULL) toolkit.verify = KILN_SWITCH_ON;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.log = &log;
+  options.toolkit = &toolkit;
+  if (!kilni_cli_check(run->error,
+                       kiln_runtime_create(&options, &run->runtime)))
+    return false;
+  const char* label = value_of(run, "device");
+  return (label == NULL || open_device(run, label)) && open_linker(run);
+}
+
+// The nvJitLinks of this machine, unless they were assumed.
+static bool gather_lines(link_run_t* run) {
+  uint32_t count = 0;
+  if (run->assumes_nvjitlink) return true;
+  if (!kilni_cli_check(run->error,
+                       kiln_linker_nvjitlink_count(run->linker, &count)))
+    return false;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t line = 0;
+    if (!kilni_cli_check(run->error,
+                         kiln_linker_nvjitlink(run->linker, i, &line, NULL)) ||
+        !kilni_cli_buffer_add(&run->lines, &line, sizeof(line), run->error))
+      return false;
+  }
+  return true;
+}
+
+static bool choose(link_run_t* run) {
+  kiln_link_facts_t facts = kiln_link_facts_default();
+  facts.backend = run->options.backend;
+  facts.output = run->options.output;
+  facts.lto = run->options.lto;
+  facts.inputs = (const kiln_link_input_fact_t*)(const void*)run->facts.data;
+  facts.input_count = (uint32_t)code_count(run);
+  if (run->assumes_driver) {
+    facts.driver = run->driver;
+  } else if (!kilni_cli_check(run->error,
+                              kiln_linker_driver(run->linker, &facts.driver))) {
+    return false;
+  }
+  if (facts.backend != KILN_LINK_BACKEND_DRIVER && !gather_lines(run))
+    return false;
+  facts.nvjitlinks = (const uint32_t*)(const void*)run->lines.data;
+  facts.nvjitlink_count = (uint32_t)(run->lines.size / sizeof(uint32_t));
+  return kilni_cli_check(run->error,
+                         kiln_link_choose(&facts, NULL, &run->choice));
+}
+
+// ---- Showing ----
+
+static json_t* choice_json(const kiln_link_choice_t* choice) {
+  uint32_t backend = kiln_link_choice_backend(choice);
+  json_t* reasons = json_array();
+  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); ++i)
+    (void)json_array_append_new(
+        reasons, json_string(kiln_link_choice_reason(choice, i)));
+  return json_pack(
+      "{s:s?,s:s,s:o,s:s?,s:b,s:s}", "backend",
+      backend == KILN_LINK_BACKEND_AUTO ? NULL
+                                        : kiln_link_backend_word(backend),
+      "output", kiln_code_format_name(kiln_link_choice_output(choice)),
+      "reasons", reasons, "fix", kiln_link_choice_fix(choice), "lto",
+      (int)kiln_link_choice_lto(choice), "verdict",
+      kiln_compat_verdict_word(kiln_link_choice_verdict(choice)));
+}
+
+static bool explain(link_run_t* run) {
+  FILE* out = run->call->results;
+  const kiln_link_choice_t* choice = run->choice;
+  kiln_status_t status = kiln_link_choice_status(choice);
+  kiln_status_code_t code = kiln_status_code(status);
+  if (run->call->json) {
+    kiln_status_free(status);
+    return kilni_cli_json_write(out, choice_json(choice), run->error) &&
+           (code == KILN_STATUS_OK || kilni_cli_tell(run->error, code));
+  }
+  (void)fprintf(
+      out, "%s: %s%s\n",
+      code != KILN_STATUS_OK
+          ? "nobody"
+          : kiln_link_backend_word(kiln_link_choice_backend(choice)),
+      kiln_code_format_name(kiln_link_choice_output(choice)),
+      kiln_link_choice_lto(choice) ? ", with link-time optimisation" : "");
+  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); ++i)
+    (void)fprintf(out, "  %s\n", kiln_link_choice_reason(choice, i));
+  return kilni_cli_results_flush(out, run->error) &&
+         kilni_cli_check(run->error, status);
+}
+
+static void show_logs(const link_run_t* run) {
+  static const uint32_t LOGS[] = {KILN_LINK_LOG_INFO, KILN_LINK_LOG_ERROR};
+  for (size_t i = 0; i < 2; ++i) {
+    const char* text = kiln_link_log(run->link, LOGS[i]);
+    size_t size = strlen(text);
+    if (size == 0) continue;
+    (void)fprintf(stderr, "%s%s", text, text[size - 1] == '\n' ? "" : "\n");
+  }
+  const kiln_link_settings_t* used = kiln_link_used(run->link);
+  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); ++i)
+    kilni_cli_note("%s", kiln_link_settings_warning(used, i));
+}
+
+// ---- Linking ----
+
+static bool begin_link(link_run_t* run) {
+  kiln_link_release(run->link);
+  run->link = NULL;
+  if (!kilni_cli_check(
+          run->error, kiln_link_create(run->linker, &run->options, &run->link)))
+    return false;
+  for (size_t i = 0; i < code_count(run); ++i)
+    if (!kilni_cli_check(run->error, kiln_link_add(run->link, code_at(run, i))))
+      return false;
+  return true;
+}
+
+// The driver links in a context: without a device there is none yet.
+static bool prepare(link_run_t* run) {
+  kiln_link_choice_t* choice = NULL;
+  if (!begin_link(run) ||
+      !kilni_cli_check(run->error, kiln_link_explain(run->link, &choice)))
+    return false;
+  bool needs = run->device == NULL &&
+               kiln_link_choice_backend(choice) == KILN_LINK_BACKEND_DRIVER;
+  kiln_link_choice_release(choice);
+  return !needs ||
+         (open_device(run, "cuda:0") && open_linker(run) && begin_link(run));
+}
+
+static bool report(link_run_t* run, const char* path, size_t bytes) {
+  const kiln_link_choice_t* chosen = kiln_link_chosen(run->link);
+  if (!run->call->json) {
+    kilni_cli_note("wrote %s (%s, %zu bytes), linked by %s", path,
+                   kiln_code_format_name(kiln_code_format(run->code)), bytes,
+                   kiln_link_backend_word(kiln_link_choice_backend(chosen)));
+    return true;
+  }
+  const kiln_link_settings_t* used = kiln_link_used(run->link);
+  json_t* options = json_array();
+  json_t* warnings = json_array();
+  for (uint32_t i = 0; i < kiln_link_settings_count(used); ++i)
+    (void)json_array_append_new(
+        options, json_string(kiln_link_settings_option(used, i)));
+  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); ++i)
+    (void)json_array_append_new(
+        warnings, json_string(kiln_link_settings_warning(used, i)));
+  json_t* object = choice_json(chosen);
+  json_t* file = json_string(path);
+  (void)json_object_set_new(object, "file",
+                            file != NULL ? file : json_string_nocheck("?"));
+  (void)json_object_set_new(object, "bytes", json_integer((json_int_t)bytes));
+  (void)json_object_set_new(object, "options", options);
+  (void)json_object_set_new(object, "warnings", warnings);
+  return kilni_cli_json_write(run->call->results, object, run->error);
+}
+
+static bool link_all(link_run_t* run) {
+  const char* path = value_of(run, "out-file");
+  if (path == NULL)
+    return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
+                          "Add -o FILE, or --explain to see who would link.",
+                          "there is no file for what is linked");
+  if (!kilni_cli_output_check(path, run->error) || !prepare(run)) return false;
+  bool ok =
+      kilni_cli_check(run->error, kiln_link_finish(run->link, &run->code));
+  show_logs(run);
+  if (!ok) return false;
+  kiln_bytes_view_t bytes = kiln_code_bytes(run->code);
+  kilni_cli_output_t output;
+  memset(&output, 0, sizeof(output));
+  output.path = path;
+  ok = kilni_cli_buffer_add(&output.content, bytes.data, bytes.size,
+                            run->error) &&
+       kilni_cli_outputs_write(&output, 1, run->error) &&
+       report(run, path, bytes.size);
+  kilni_cli_outputs_deinit(&output, 1);
+  return ok;
+}
+
+static bool run_all(link_run_t* run) {
+  if (!read_options(run) || !read_assumed(run) || !read_inputs(run))
+    return false;
+  bool is_pure = value_of(run, "explain") != NULL && run->assumes_driver &&
+                 run->assumes_nvjitlink;
+  if (!is_pure && !open_runtime(run)) return false;
+  if (value_of(run, "explain") == NULL) return link_all(run);
+  return choose(run) && explain(run);
+}
+
+static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+  link_run_t run;
+  memset(&run, 0, sizeof(run));
+  run.call = call;
+  run.error = error;
+  run.driver = kiln_compat_driver_default();
+  bool ok = run_all(&run);
+  kiln_code_release(run.code);
+  kiln_link_choice_release(run.choice);
+  kiln_link_release(run.link);
+  kiln_linker_release(run.linker);
+  kiln_device_release(run.device);
+  kiln_runtime_release(run.runtime);
+  for (size_t i = 0; i < code_count(&run); ++i)
+    kiln_code_release(code_at(&run, i));
+  for (size_t i = 0; i < 4; ++i) kilni_cli_buffer_deinit(&run.lists[i]);
+  kilni_cli_buffer_deinit(&run.codes);
+  kilni_cli_buffer_deinit(&run.facts);
+  kilni_cli_buffer_deinit(&run.lines);
+  kilni_cli_where_deinit(&run.where);
+  return ok;
+}
+
+#define BOOL_HELP "true|false"
+
+static const kilni_cli_option_t OPTIONS[] = {
+    {"out-file", "FILE", "Where the result goes; -o FILE is the same.", false,
+     "file"},
+    {"output", "cubin|ptx|ltoir|relocatable",
+     "What is made. Default: cubin. PTX and LTO-IR come out of link-time "
+     "optimisation only.",
+     false, "cubin ptx ltoir relocatable"},
+    {"arch", "ARCH",
+     "The architecture, e.g. sm_90. Default: that of the device; nvJitLink "
+     "needs one of the two.",
+     false, NULL},
+    {"lto", NULL,
+     "Optimise across inputs. LTO-IR among the inputs turns it on.", false,
+     NULL},
+    {"backend", "auto|nvjitlink|driver",
+     "Who links. auto, the default, decides by the versions there are.", false,
+     "auto nvjitlink driver"},
+    {"explain", NULL, "Say who would link and why; link nothing.", false, NULL},
+    {"assume", "FACT=VERSION",
+     "A fact instead of what this machine has: driver=13.0, nvjitlink=12.9; "
+     "none for absent, unknown for one that cannot be asked. Several: by "
+     "commas. With an assumed nvJitLink only --explain works.",
+     true, NULL},
+    {"nvjitlink", "FILE", "The nvJitLink library to link with.", false, "file"},
+    {"device", "cuda:N|soft",
+     "The device that will load the result: its architecture and its driver "
+     "count.",
+     false, "cuda:0 soft"},
+    {"name", "NAME", "What messages call the result.", false, NULL},
+    {"max-registers", "N", "Registers that a thread may have.", false, NULL},
+    {"optimization-level", "0|1|2|3", "How hard code is optimised.", false,
+     "0 1 2 3"},
+    {"debug", NULL, "Full debug information.", false, NULL},
+    {"lineinfo", NULL, "Line numbers only.", false, NULL},
+    {"time", NULL, "Say in the log what took how long.", false, NULL},
+    {"verbose", NULL, "Say in the log what is used.", false, NULL},
+    {"ftz", BOOL_HELP, "Flush denormal numbers to zero.", false, "true false"},
+    {"prec-div", BOOL_HELP, "Divide as IEEE 754 says.", false, "true false"},
+    {"prec-sqrt", BOOL_HELP, "Take square roots as IEEE 754 says.", false,
+     "true false"},
+    {"fma", BOOL_HELP, "Contract a * b + c into one operation.", false,
+     "true false"},
+    {"kernels-used", "NAME",
+     "A kernel that will be used; others may be dropped.", true, NULL},
+    {"variables-used", "NAME",
+     "A variable that will be used; others may be dropped.", true, NULL},
+    {"optimize-unused-variables", NULL, "Drop variables that nobody reads.",
+     false, NULL},
+    {"ptxas-options", "OPTION", "An option for the assembler.", true, NULL},
+    {"split-compile", "N", "Threads to compile with; 0: all processors.", false,
+     NULL},
+    {"split-compile-extended", "N",
+     "Threads to compile with, splitting more finely; 0: all processors.",
+     false, NULL},
+    {"no-cache", NULL, "Keep no copy in the driver's cache.", false, NULL},
+    {"extra", "OPTION", "An option as nvJitLink takes it.", true, NULL},
+    KILNI_CLI_WHERE_OPTIONS,
+    {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
+    {"help", NULL, "Print this help.", false, NULL},
+};
+
+const kilni_cli_command_t kilni_cli_command_link = {
+    "link",
+    "FILE...",
+    "Link device code, with nvJitLink or with the driver.",
+    "FILE is PTX, a cubin (relocatable or not), a fatbin, an object file, an "
+    "archive or LTO-IR, told by its content; they are linked in the order "
+    "given. Who links is decided for this link, by the versions of the driver, "
+    "of each nvJitLink and of the inputs; --explain shows the decision and its "
+    "reasons. The linker's logs go to standard error; the output appears "
+    "whole or not at all.\n"
+    "What each linker makes of each option: docs/reference/link-options.md.",
+    OPTIONS,
+    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    1,
+    MAX_FILES,
+    "file",
+    "kiln link a.ltoir b.ltoir --arch sm_90 -o ab.cubin",
+    run_link,
+};
