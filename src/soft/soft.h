@@ -19,7 +19,9 @@ typedef struct kilni_soft_options_t {
   uint64_t seed;
   const char* lanes;    // NULL: "auto"
   uint32_t page_check;  // a kiln_switch: ON checks by page
-  uint32_t reserved;
+  // A kiln_switch: ON writes over the log buffers and option values of a link
+  // at every later call and at its end, as a driver may.
+  uint32_t scribble;
   // Receives what kernels print; NULL: nothing is printed.
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;

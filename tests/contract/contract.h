@@ -45,6 +45,7 @@ extern const contract_group_t contract_device;
 extern const contract_group_t contract_memory;
 extern const contract_group_t contract_stream;
 extern const contract_group_t contract_module;
+extern const contract_group_t contract_link;
 extern const contract_group_t contract_launch;
 extern const contract_group_t contract_fault;
 

@@ -63,6 +63,7 @@ void kilni_soft_context_clear(kilni_soft_driver_t* driver) {
   while (context->streams != NULL) {
     kilni_soft_stream_dispose(driver, context->streams);
   }
+  kilni_soft_links_clear(driver);
   while (context->modules != NULL) {
     kilni_soft_module_t* module = context->modules;
     context->modules = module->next;

@@ -57,6 +57,7 @@ typedef struct kilni_soft_event_t {
 // A kernel that somebody asked for. thread-compatible
 typedef struct kilni_soft_kernel_t {
   uint64_t handle;
+  uint64_t of_library;  // its handle as a kernel of a library; 0: none
   const kilni_soft_entry_t* entry;
   struct kilni_soft_module_t* module;
   int max_dynamic_shared;
@@ -67,11 +68,15 @@ typedef struct kilni_soft_kernel_t {
 // A loaded module. thread-compatible
 typedef struct kilni_soft_module_t {
   uint64_t handle;
+  uint64_t library;  // the handle of the library that it is of; 0: none
   kilni_ptx_module_t* tree;
   kilni_soft_code_t* code;
   kilni_soft_kernel_t* kernels;
   struct kilni_soft_module_t* next;
 } kilni_soft_module_t;
+
+typedef struct kilni_soft_jit_t kilni_soft_jit_t;
+typedef struct kilni_soft_link_t kilni_soft_link_t;
 
 // The primary context, the only one. thread-compatible
 typedef struct kilni_soft_context_t {
@@ -86,6 +91,7 @@ typedef struct kilni_soft_context_t {
   kilni_soft_stream_t* streams;  // all but `legacy`
   kilni_soft_event_t* events;
   kilni_soft_module_t* modules;
+  kilni_soft_link_t* links;
   uint64_t* freeing;  // addresses with a stream-ordered free on the way
   size_t freeing_count;
   size_t freeing_capacity;
@@ -99,6 +105,7 @@ struct kilni_soft_driver_t {
   uint32_t worker_count;
   uint64_t seed;
   bool exact;
+  bool scribble;  // over the buffers of links, whenever the driver may
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
   const kilni_soft_lane_set_t* lanes;
@@ -176,6 +183,37 @@ void kilni_soft_event_dispose(kilni_soft_driver_t* driver,
 // Frees a module that is in no list any more and has no handles.
 void kilni_soft_module_dispose(kilni_soft_driver_t* driver,
                                kilni_soft_module_t* module);
+// Loads PTX into the context; locked on entry and on return, unlocked between.
+kiln_cu_result_t kilni_soft_module_load(kilni_soft_driver_t* driver,
+                                        const void* image,
+                                        const kilni_soft_jit_t* jit,
+                                        kilni_soft_module_t** out_module);
+// Takes a module out, waits for what runs of it, and frees it. Locked.
+void kilni_soft_module_end(kilni_soft_driver_t* driver,
+                           kilni_soft_module_t* module);
+// The kernel object of an entry: one for each entry, made when asked for.
+kiln_cu_result_t kilni_soft_module_kernel(kilni_soft_driver_t* driver,
+                                          kilni_soft_module_t* module,
+                                          const kilni_soft_entry_t* entry,
+                                          kilni_soft_kernel_t** out_kernel);
+kiln_cu_result_t kilni_soft_kernel_read(const kilni_soft_kernel_t* kernel,
+                                        kiln_cu_function_attribute_t attribute,
+                                        int* out_value);
+kiln_cu_result_t kilni_soft_kernel_set(kilni_soft_kernel_t* kernel,
+                                       kiln_cu_function_attribute_t attribute,
+                                       int value);
+kiln_cu_result_t kilni_soft_kernel_param(const kilni_soft_kernel_t* kernel,
+                                         size_t index, size_t* offset,
+                                         size_t* bytes);
+// A whole file: FILE_NOT_FOUND where it cannot be read. kilni_file_free.
+kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
+                                      const char* path, size_t limit,
+                                      uint8_t** out_data, size_t* out_size);
+// Ends a link that is in no list any more. Locked.
+void kilni_soft_link_dispose(kilni_soft_driver_t* driver,
+                             kilni_soft_link_t* link);
+// Ends all links of the context. Locked.
+void kilni_soft_links_clear(kilni_soft_driver_t* driver);
 void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
                                 kilni_soft_module_t* module);
 // A stream-ordered free has happened. Locked.
@@ -194,6 +232,8 @@ void kilni_soft_fill_stream(kiln_cuda_table_t* table);
 void kilni_soft_fill_event(kiln_cuda_table_t* table);
 void kilni_soft_fill_module(kiln_cuda_table_t* table);
 void kilni_soft_fill_kernel(kiln_cuda_table_t* table);
+void kilni_soft_fill_library(kiln_cuda_table_t* table);
+void kilni_soft_fill_link(kiln_cuda_table_t* table);
 void kilni_soft_fill_launch(kiln_cuda_table_t* table);
 
 // soft_kernel.c: blocks of the kernel that the device holds at once.

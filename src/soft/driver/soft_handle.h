@@ -19,6 +19,9 @@ typedef enum kilni_soft_kind_t {
   KILNI_SOFT_KIND_EVENT = 3,
   KILNI_SOFT_KIND_MODULE = 4,
   KILNI_SOFT_KIND_FUNCTION = 5,
+  KILNI_SOFT_KIND_LIBRARY = 6,  // a module
+  KILNI_SOFT_KIND_KERNEL = 7,   // a function
+  KILNI_SOFT_KIND_LINK = 8,
 } kilni_soft_kind_t;
 
 // The live handles. thread-compatible

@@ -13,6 +13,7 @@ enum {
   REGISTERS_MOST = 255,    // of a thread
   REGISTER_UNIT = 8,       // registers of a thread come in such steps
   WARP = 32,
+  SHARED_UNIT = 128,  // shared memory of a block comes in such steps
 };
 
 // Enters a row that asks of or changes a kernel.
@@ -33,9 +34,9 @@ static int register_count(const kilni_soft_entry_t* entry) {
                                                 : REGISTERS_MOST;
 }
 
-static kiln_cu_result_t read_attribute(const kilni_soft_kernel_t* kernel,
-                                       kiln_cu_function_attribute_t attribute,
-                                       int* out_value) {
+kiln_cu_result_t kilni_soft_kernel_read(const kilni_soft_kernel_t* kernel,
+                                        kiln_cu_function_attribute_t attribute,
+                                        int* out_value) {
   const kilni_soft_entry_t* entry = kernel->entry;
   int value = 0;
   switch (attribute) {
@@ -87,17 +88,13 @@ static kiln_cu_result_t row_get_attribute(
   kiln_cu_result_t result =
       enter_kernel(function, value != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  result = read_attribute(kernel, attribute, value);
+  result = kilni_soft_kernel_read(kernel, attribute, value);
   return kilni_soft_leave(driver, result);
 }
 
-static kiln_cu_result_t row_set_attribute(
-    kiln_cu_function_t function, kiln_cu_function_attribute_t attribute,
-    int value) {
-  kilni_soft_driver_t* driver;
-  kilni_soft_kernel_t* kernel;
-  kiln_cu_result_t result = enter_kernel(function, true, &driver, &kernel);
-  if (result != KILN_CU_SUCCESS) return result;
+kiln_cu_result_t kilni_soft_kernel_set(kilni_soft_kernel_t* kernel,
+                                       kiln_cu_function_attribute_t attribute,
+                                       int value) {
   int shared_most =
       KILNI_SOFT_SHARED_MOST - (int)kernel->entry->static_shared_bytes;
   if (attribute == KILN_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
@@ -108,8 +105,19 @@ static kiln_cu_result_t row_set_attribute(
              value >= -1 && value <= 100) {
     kernel->carveout = value;
   } else {
-    result = KILN_CU_ERROR_INVALID_VALUE;
+    return KILN_CU_ERROR_INVALID_VALUE;
   }
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t row_set_attribute(
+    kiln_cu_function_t function, kiln_cu_function_attribute_t attribute,
+    int value) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result = enter_kernel(function, true, &driver, &kernel);
+  if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_kernel_set(kernel, attribute, value);
   return kilni_soft_leave(driver, result);
 }
 
@@ -135,6 +143,17 @@ static kiln_cu_result_t row_get_name(const char** name,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
+kiln_cu_result_t kilni_soft_kernel_param(const kilni_soft_kernel_t* kernel,
+                                         size_t index, size_t* offset,
+                                         size_t* bytes) {
+  const kilni_soft_entry_t* entry = kernel->entry;
+  // The driver says an index behind the last parameter like this, too.
+  if (index >= entry->param_count) return KILN_CU_ERROR_INVALID_VALUE;
+  *offset = entry->params[index].offset;
+  if (bytes != NULL) *bytes = entry->params[index].bytes;
+  return KILN_CU_SUCCESS;
+}
+
 static kiln_cu_result_t row_param_info(kiln_cu_function_t function,
                                        size_t index, size_t* offset,
                                        size_t* bytes) {
@@ -143,14 +162,7 @@ static kiln_cu_result_t row_param_info(kiln_cu_function_t function,
   kiln_cu_result_t result =
       enter_kernel(function, offset != NULL, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
-  const kilni_soft_entry_t* entry = kernel->entry;
-  if (index < entry->param_count) {
-    *offset = entry->params[index].offset;
-    if (bytes != NULL) *bytes = entry->params[index].bytes;
-  } else {
-    // The driver says an index behind the last parameter like this, too.
-    result = KILN_CU_ERROR_INVALID_VALUE;
-  }
+  result = kilni_soft_kernel_param(kernel, index, offset, bytes);
   return kilni_soft_leave(driver, result);
 }
 
@@ -196,6 +208,26 @@ static kiln_cu_result_t row_max_blocks(int* blocks, kiln_cu_function_t function,
       function, blocks != NULL && block_size > 0, &driver, &kernel);
   if (result != KILN_CU_SUCCESS) return result;
   *blocks = blocks_per_sm(kernel, block_size, dynamic_bytes);
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+// What is left of an SM's shared memory for each of `blocks` of its blocks.
+static kiln_cu_result_t row_dynamic_bytes(size_t* dynamic_bytes,
+                                          kiln_cu_function_t function,
+                                          int blocks, int block_size) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_kernel_t* kernel;
+  bool good = dynamic_bytes != NULL && blocks > 0 && block_size > 0;
+  kiln_cu_result_t result = enter_kernel(function, good, &driver, &kernel);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (blocks_per_sm(kernel, block_size, 0) < blocks) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  int each = SM_SHARED / blocks / SHARED_UNIT * SHARED_UNIT - BLOCK_SHARED -
+             (int)kernel->entry->static_shared_bytes;
+  int most = KILNI_SOFT_SHARED_MOST - (int)kernel->entry->static_shared_bytes;
+  each = least(each, most);
+  *dynamic_bytes = each > 0 ? (size_t)each : 0;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
@@ -248,4 +280,6 @@ void kilni_soft_fill_kernel(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuOccupancyMaxActiveBlocksPerMultiprocessor,
                  row_max_blocks);
   KILNI_CUDA_SET(table, cuOccupancyMaxPotentialBlockSize, row_best_block);
+  KILNI_CUDA_SET(table, cuOccupancyAvailableDynamicSMemPerBlock,
+                 row_dynamic_bytes);
 }

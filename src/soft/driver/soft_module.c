@@ -12,94 +12,24 @@
 #include "base/thread.h"
 #include "image/ptx.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_jit.h"
 
 enum {
   SM_MAJOR_MINOR = 90,
   // A text without a NUL in so many bytes is no PTX.
   TEXT_LIMIT = 256 << 20,
-  KNOWN_JIT_OPTIONS = 64,
-  MESSAGE_BYTES = 2048,
 };
 
 static const uint8_t kElf[4] = {0x7f, 'E', 'L', 'F'};
 static const uint8_t kFatbin[4] = {0x50, 0xed, 0x55, 0xba};
 static const uint8_t kFatbinWrapper[4] = {0xb1, 0x43, 0x62, 0x46};
 
-// The log buffers of a load, and where to say how much was written.
-typedef struct logs_t {
-  char* error;
-  size_t error_room;
-  void** error_size;
-  char* info;
-  size_t info_room;
-  void** info_size;
-  void** wall_time;
-} logs_t;
-
-// ---- Options and logs ----
-
-static kiln_cu_result_t read_options(unsigned int count,
-                                     const kiln_cu_jit_option_t* options,
-                                     void** values, logs_t* out_logs) {
-  memset(out_logs, 0, sizeof(*out_logs));
-  if (count > 0 && (options == NULL || values == NULL)) {
-    return KILN_CU_ERROR_INVALID_VALUE;
-  }
-  for (unsigned int i = 0; i < count; ++i) {
-    switch (options[i]) {
-      case KILN_CU_JIT_ERROR_LOG_BUFFER:
-        out_logs->error = values[i];
-        break;
-      case KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-        out_logs->error_size = &values[i];
-        out_logs->error_room = (unsigned int)(uintptr_t)values[i];
-        break;
-      case KILN_CU_JIT_INFO_LOG_BUFFER:
-        out_logs->info = values[i];
-        break;
-      case KILN_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-        out_logs->info_size = &values[i];
-        out_logs->info_room = (unsigned int)(uintptr_t)values[i];
-        break;
-      case KILN_CU_JIT_WALL_TIME:
-        out_logs->wall_time = &values[i];
-        break;
-      default:
-        // Hints for a compiler that this device has not.
-        if (options[i] >= KNOWN_JIT_OPTIONS) return KILN_CU_ERROR_INVALID_VALUE;
-        break;
-    }
-  }
-  return KILN_CU_SUCCESS;
-}
-
-static void put_log(char* buffer, size_t room, void** size, const char* text) {
-  size_t length = 0;
-  if (buffer != NULL && room > 0) {
-    length = strlen(text);
-    if (length > room - 1) length = room - 1;
-    memcpy(buffer, text, length);
-    buffer[length] = '\0';
-  }
-  if (size != NULL) *size = (void*)(uintptr_t)length;
-}
-
-static void put_logs(const logs_t* logs, const char* error,
-                     uint64_t started_ns) {
-  put_log(logs->error, logs->error_room, logs->error_size, error);
-  put_log(logs->info, logs->info_room, logs->info_size, "");
-  if (logs->wall_time != NULL) {
-    float ms = (float)(kilni_time_ns() - started_ns) / 1e6f;
-    memcpy(logs->wall_time, &ms, sizeof(ms));
-  }
-}
-
 // ---- Loading ----
 
 // What a failure of the reader or the decoder is called. Ends `status`.
-static kiln_cu_result_t load_result(kiln_status_t status, bool reading,
-                                    char* message) {
-  kiln_status_format(status, MESSAGE_BYTES, message, NULL);
+kiln_cu_result_t kilni_soft_read_result(kiln_status_t status, bool reading,
+                                        char* message) {
+  kiln_status_format(status, KILNI_SOFT_MESSAGE_BYTES, message, NULL);
   kiln_status_code_t code = kiln_status_code(status);
   kiln_status_free(status);
   switch (code) {
@@ -114,19 +44,19 @@ static kiln_cu_result_t load_result(kiln_status_t status, bool reading,
   }
 }
 
-static kiln_cu_result_t check_target(const kilni_ptx_module_t* tree,
-                                     char* message) {
+kiln_cu_result_t kilni_soft_check_target(const kilni_ptx_module_t* tree,
+                                         char* message) {
   bool fits = tree->target_sm < SM_MAJOR_MINOR && tree->target_suffix == 0;
   if (tree->target_sm == SM_MAJOR_MINOR) fits = true;
   if (!fits) {
-    snprintf(message, MESSAGE_BYTES,
+    snprintf(message, KILNI_SOFT_MESSAGE_BYTES,
              "the PTX is for %s and the software device is an sm_%d\n"
              "Fix: compile for compute_%d or lower",
              tree->target_text, SM_MAJOR_MINOR, SM_MAJOR_MINOR);
     return KILN_CU_ERROR_INVALID_PTX;
   }
   if (tree->address_size != 64) {
-    snprintf(message, MESSAGE_BYTES,
+    snprintf(message, KILNI_SOFT_MESSAGE_BYTES,
              "the PTX has %u-bit addresses\nFix: compile for 64 bits",
              tree->address_size);
     return KILN_CU_ERROR_INVALID_PTX;
@@ -142,7 +72,7 @@ static kiln_cu_result_t check_image(const void* image, size_t* out_size,
   if (strncmp(text, (const char*)kElf, sizeof(kElf)) == 0 ||
       strncmp(text, (const char*)kFatbin, sizeof(kFatbin)) == 0 ||
       strncmp(text, (const char*)kFatbinWrapper, sizeof(kFatbinWrapper)) == 0) {
-    snprintf(message, MESSAGE_BYTES,
+    snprintf(message, KILNI_SOFT_MESSAGE_BYTES,
              "the image is machine code and the software device runs PTX\n"
              "Fix: load the PTX text that it was made from");
     return KILN_CU_ERROR_NO_BINARY_FOR_GPU;
@@ -150,7 +80,7 @@ static kiln_cu_result_t check_image(const void* image, size_t* out_size,
   *out_size = 0;
   while (*out_size < TEXT_LIMIT && text[*out_size] != '\0') ++*out_size;
   if (*out_size == 0 || *out_size == TEXT_LIMIT) {
-    snprintf(message, MESSAGE_BYTES, "the image is %s",
+    snprintf(message, KILNI_SOFT_MESSAGE_BYTES, "the image is %s",
              *out_size == 0 ? "empty" : "longer than the limit of PTX texts");
     return KILN_CU_ERROR_INVALID_IMAGE;
   }
@@ -166,20 +96,24 @@ static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
   kiln_bytes_view_t text = {.data = image, .size = size};
   kiln_status_t status = kilni_ptx_module_create(
       text, "PTX", NULL, driver->host.allocator, &module->tree);
-  if (!kiln_status_is_ok(status)) return load_result(status, true, message);
-  result = check_target(module->tree, message);
+  if (!kiln_status_is_ok(status))
+    return kilni_soft_read_result(status, true, message);
+  result = kilni_soft_check_target(module->tree, message);
   if (result != KILN_CU_SUCCESS) return result;
   status = kilni_soft_code_create(&driver->host, module->tree, driver->lanes,
                                   driver->memory, &module->code);
-  return kiln_status_is_ok(status) ? KILN_CU_SUCCESS
-                                   : load_result(status, false, message);
+  return kiln_status_is_ok(status)
+             ? KILN_CU_SUCCESS
+             : kilni_soft_read_result(status, false, message);
 }
 
 void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
                                 kilni_soft_module_t* module) {
   kilni_soft_handle_remove(&driver->handles, module->handle);
+  kilni_soft_handle_remove(&driver->handles, module->library);
   for (kilni_soft_kernel_t* k = module->kernels; k != NULL; k = k->next) {
     kilni_soft_handle_remove(&driver->handles, k->handle);
+    kilni_soft_handle_remove(&driver->handles, k->of_library);
   }
 }
 
@@ -208,32 +142,47 @@ static kiln_cu_result_t adopt(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
+kiln_cu_result_t kilni_soft_module_load(kilni_soft_driver_t* driver,
+                                        const void* image,
+                                        const kilni_soft_jit_t* jit,
+                                        kilni_soft_module_t** out_module) {
+  uint64_t started_ns = kilni_time_ns();
+  kilni_soft_module_t* module;
+  kiln_cu_result_t result = kilni_soft_result(
+      kilni_alloc(driver->host.allocator, sizeof(*module), (void**)&module));
+  kilni_mutex_unlock(&driver->lock);
+  char message[KILNI_SOFT_MESSAGE_BYTES] = "";
+  if (result == KILN_CU_SUCCESS) {
+    result = build(driver, image, module, message);
+    kilni_soft_jit_put(jit, message, "", started_ns);
+  }
+  kilni_mutex_lock(&driver->lock);
+  if (module == NULL) return result;
+  if (result == KILN_CU_SUCCESS) result = adopt(driver, module);
+  if (result == KILN_CU_SUCCESS) {
+    *out_module = module;
+  } else {
+    kilni_soft_module_dispose(driver, module);
+  }
+  return result;
+}
+
 static kiln_cu_result_t row_load_ex(kiln_cu_module_t* out_module,
                                     const void* image, unsigned int count,
                                     kiln_cu_jit_option_t* options,
                                     void** values) {
-  uint64_t started_ns = kilni_time_ns();
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  logs_t logs;
-  result = read_options(count, options, values, &logs);
-  if (out_module == NULL || image == NULL) result = KILN_CU_ERROR_INVALID_VALUE;
-  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
+  kilni_soft_jit_t jit;
   kilni_soft_module_t* module;
-  result = kilni_soft_result(
-      kilni_alloc(driver->host.allocator, sizeof(*module), (void**)&module));
-  kilni_mutex_unlock(&driver->lock);
-  if (result != KILN_CU_SUCCESS) return result;
-  char message[MESSAGE_BYTES] = "";
-  result = build(driver, image, module, message);
-  put_logs(&logs, message, started_ns);
-  kilni_mutex_lock(&driver->lock);
-  if (result == KILN_CU_SUCCESS) result = adopt(driver, module);
+  result = kilni_soft_jit_read(count, options, values, &jit);
+  if (out_module == NULL || image == NULL) result = KILN_CU_ERROR_INVALID_VALUE;
+  if (result == KILN_CU_SUCCESS) {
+    result = kilni_soft_module_load(driver, image, &jit, &module);
+  }
   if (result == KILN_CU_SUCCESS) {
     *out_module = (kiln_cu_module_t)(uintptr_t)module->handle;
-  } else {
-    kilni_soft_module_dispose(driver, module);
   }
   return kilni_soft_leave(driver, result);
 }
@@ -254,19 +203,27 @@ static kiln_cu_result_t enter_module(kilni_soft_needs_t needs,
   return result;
 }
 
+void kilni_soft_module_end(kilni_soft_driver_t* driver,
+                           kilni_soft_module_t* module) {
+  // First nobody finds it any more, then what runs of it ends.
+  kilni_soft_module_unhandle(driver, module);
+  kilni_soft_module_t** link = &driver->context.modules;
+  while (*link != module) link = &(*link)->next;
+  *link = module->next;
+  kilni_soft_queue_drain(driver);
+  kilni_soft_module_dispose(driver, module);
+}
+
 static kiln_cu_result_t row_unload(kiln_cu_module_t module) {
   kilni_soft_driver_t* driver;
   kilni_soft_module_t* found;
   kiln_cu_result_t result =
       enter_module(KILNI_SOFT_NEEDS_CURRENT, module, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  // First nobody finds it any more, then what runs of it ends.
-  kilni_soft_module_unhandle(driver, found);
-  kilni_soft_module_t** link = &driver->context.modules;
-  while (*link != found) link = &(*link)->next;
-  *link = found->next;
-  kilni_soft_queue_drain(driver);
-  kilni_soft_module_dispose(driver, found);
+  if (found->library != 0) {  // the library ends it
+    return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_PERMITTED);
+  }
+  kilni_soft_module_end(driver, found);
   return kilni_soft_leave(driver, kilni_soft_sticky(driver));
 }
 
@@ -298,19 +255,28 @@ static kiln_cu_result_t make_kernel(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-// The kernel object of an entry: one for each entry, made when asked for.
+kiln_cu_result_t kilni_soft_module_kernel(kilni_soft_driver_t* driver,
+                                          kilni_soft_module_t* module,
+                                          const kilni_soft_entry_t* entry,
+                                          kilni_soft_kernel_t** out_kernel) {
+  kilni_soft_kernel_t* kernel = module->kernels;
+  while (kernel != NULL && kernel->entry != entry) kernel = kernel->next;
+  *out_kernel = kernel;
+  if (kernel != NULL) return KILN_CU_SUCCESS;
+  return make_kernel(driver, module, entry, out_kernel);
+}
+
 static kiln_cu_result_t give_kernel(kilni_soft_driver_t* driver,
                                     kilni_soft_module_t* module,
                                     const kilni_soft_entry_t* entry,
                                     kiln_cu_function_t* out_function) {
-  kilni_soft_kernel_t* kernel = module->kernels;
-  while (kernel != NULL && kernel->entry != entry) kernel = kernel->next;
-  if (kernel == NULL) {
-    kiln_cu_result_t result = make_kernel(driver, module, entry, &kernel);
-    if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result =
+      kilni_soft_module_kernel(driver, module, entry, &kernel);
+  if (result == KILN_CU_SUCCESS) {
+    *out_function = (kiln_cu_function_t)(uintptr_t)kernel->handle;
   }
-  *out_function = (kiln_cu_function_t)(uintptr_t)kernel->handle;
-  return KILN_CU_SUCCESS;
+  return result;
 }
 
 static kiln_cu_result_t row_get_function(kiln_cu_function_t* function,

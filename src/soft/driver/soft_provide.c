@@ -129,6 +129,8 @@ void kilni_soft_fill(kiln_cuda_table_t* table) {
   kilni_soft_fill_event(table);
   kilni_soft_fill_module(table);
   kilni_soft_fill_kernel(table);
+  kilni_soft_fill_library(table);
+  kilni_soft_fill_link(table);
   kilni_soft_fill_launch(table);
 }
 
@@ -145,6 +147,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   driver->seed = wish->seed;
   driver->exact = wish->exact;
   driver->lanes = lanes;
+  driver->scribble = wish->given.scribble == KILN_SWITCH_ON;
   driver->print = wish->given.print;
   driver->print_user = wish->given.print_user;
   kiln_status_t status = init_locks(driver);

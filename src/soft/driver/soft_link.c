@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: rows that link: several PTX texts become one, which the device loads
+// like any other.
+//
+// Machine code and host objects are refused as by a driver without code for
+// its device. The logs are written into the caller's buffers at every call.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/thread.h"
+#include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_jit.h"
+#include "soft/driver/soft_merge.h"
+
+enum {
+  FILE_LIMIT = 256 << 20,
+  PARTS_LIMIT = 65536,
+  LOG_LIMIT = 64 << 20,
+};
+
+// A link under way. thread-compatible
+struct kilni_soft_link_t {
+  uint64_t handle;
+  kilni_soft_jit_t jit;
+  kilni_soft_part_t* parts;  // names and texts owned
+  size_t part_count;
+  size_t part_capacity;
+  kilni_str_t text;  // what came out
+  kilni_str_t errors;
+  kilni_str_t infos;
+  uint64_t started_ns;
+  bool failed;
+  bool done;
+  struct kilni_soft_link_t* next;
+};
+
+kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
+                                      const char* path, size_t limit,
+                                      uint8_t** out_data, size_t* out_size) {
+  kiln_status_t status =
+      kilni_file_read(allocator, path, limit, out_data, out_size);
+  kiln_status_code_t code = kiln_status_code(status);
+  kiln_status_free(status);
+  switch (code) {
+    case KILN_STATUS_OK:
+      return KILN_CU_SUCCESS;
+    case KILN_STATUS_OUT_OF_MEMORY:
+      return KILN_CU_ERROR_OUT_OF_MEMORY;
+    default:
+      return KILN_CU_ERROR_FILE_NOT_FOUND;
+  }
+}
+
+// ---- Life ----
+
+static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
+  kiln_allocator_t allocator = driver->host.allocator;
+  for (size_t i = 0; i < link->part_count; ++i) {
+    kilni_soft_part_t* part = &link->parts[i];
+    kilni_ptx_module_release(part->tree);
+    // Owned here, and const only to the merge.
+    kilni_strfree(allocator, (char*)(uintptr_t)part->name);
+    kilni_strfree(allocator, (char*)(uintptr_t)part->text.data);
+  }
+  kilni_free_array(allocator, link->parts, link->part_capacity,
+                   sizeof(*link->parts));
+  link->parts = NULL;
+  link->part_count = 0;
+  link->part_capacity = 0;
+}
+
+void kilni_soft_link_dispose(kilni_soft_driver_t* driver,
+                             kilni_soft_link_t* link) {
+  kilni_soft_handle_remove(&driver->handles, link->handle);
+  end_parts(driver, link);
+  kilni_str_deinit(&link->text);
+  kilni_str_deinit(&link->errors);
+  kilni_str_deinit(&link->infos);
+  kilni_free(driver->host.allocator, link, sizeof(*link));
+}
+
+// The buffers of these links may be gone: nothing is written into them.
+void kilni_soft_links_clear(kilni_soft_driver_t* driver) {
+  while (driver->context.links != NULL) {
+    kilni_soft_link_t* link = driver->context.links;
+    driver->context.links = link->next;
+    kilni_soft_link_dispose(driver, link);
+  }
+}
+
+static void put_logs(const kilni_soft_driver_t* driver,
+                     const kilni_soft_link_t* link) {
+  if (driver->scribble) kilni_soft_jit_scribble(&link->jit);
+  kilni_soft_jit_put(&link->jit, kilni_str_cstr(&link->errors),
+                     kilni_str_cstr(&link->infos), link->started_ns);
+}
+
+static kiln_cu_result_t row_create(unsigned int count,
+                                   kiln_cu_jit_option_t* options, void** values,
+                                   kiln_cu_link_state_t* out_link) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_jit_t jit;
+  result = kilni_soft_jit_read(count, options, values, &jit);
+  if (out_link == NULL) result = KILN_CU_ERROR_INVALID_VALUE;
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
+  kilni_soft_link_t* link;
+  result = kilni_soft_result(
+      kilni_alloc(driver->host.allocator, sizeof(*link), (void**)&link));
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
+  link->jit = jit;
+  link->started_ns = kilni_time_ns();
+  kilni_str_init(&link->text, driver->host.allocator, FILE_LIMIT);
+  kilni_str_init(&link->errors, driver->host.allocator, LOG_LIMIT);
+  kilni_str_init(&link->infos, driver->host.allocator, LOG_LIMIT);
+  result = kilni_soft_result(kilni_soft_handle_add(
+      &driver->handles, KILNI_SOFT_KIND_LINK, link, &link->handle));
+  if (result != KILN_CU_SUCCESS) {
+    kilni_soft_link_dispose(driver, link);
+    return kilni_soft_leave(driver, result);
+  }
+  link->next = driver->context.links;
+  driver->context.links = link;
+  put_logs(driver, link);
+  *out_link = (kiln_cu_link_state_t)(uintptr_t)link->handle;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+static kiln_cu_result_t row_destroy(kiln_cu_link_state_t link) {
+  kilni_soft_driver_t* driver;
+  void* object;
+  kiln_cu_result_t result =
+      kilni_soft_enter_object(KILNI_SOFT_NEEDS_CURRENT, KILNI_SOFT_KIND_LINK,
+                              link, true, &driver, &object);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_link_t* found = object;
+  kilni_soft_link_t** at = &driver->context.links;
+  while (*at != found) at = &(*at)->next;
+  *at = found->next;
+  put_logs(driver, found);
+  if (driver->scribble) kilni_soft_jit_scribble(&found->jit);
+  kilni_soft_link_dispose(driver, found);
+  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+}
+
+// ---- Inputs ----
+
+static kiln_cu_result_t note(kilni_soft_link_t* link, const char* name,
+                             const char* message) {
+  link->failed = true;
+  kilni_str_addf(&link->errors, "error   : %s: %s\n", name, message);
+  return KILN_CU_SUCCESS;
+}
+
+// Reads one text into `part`.
+static kiln_cu_result_t read_part(kilni_soft_driver_t* driver,
+                                  kilni_soft_link_t* link,
+                                  kilni_soft_part_t* part, const char* data,
+                                  size_t size, const char* name) {
+  kiln_allocator_t allocator = driver->host.allocator;
+  const char* end = memchr(data, '\0', size);
+  kiln_bytes_view_t text = {(const uint8_t*)data,
+                            end != NULL ? (size_t)(end - data) : size};
+  char message[KILNI_SOFT_MESSAGE_BYTES] = "the text is empty";
+  if (text.size == 0) {
+    note(link, name, message);
+    return KILN_CU_ERROR_INVALID_IMAGE;
+  }
+  kiln_status_t status =
+      kilni_ptx_module_create(text, name, NULL, allocator, &part->tree);
+  if (!kiln_status_is_ok(status)) {
+    kiln_cu_result_t result = kilni_soft_read_result(status, true, message);
+    note(link, name, message);
+    return result;
+  }
+  kiln_cu_result_t result = kilni_soft_check_target(part->tree, message);
+  if (result != KILN_CU_SUCCESS) {
+    note(link, name, message);
+    return result;
+  }
+  char* copy = NULL;
+  status = kilni_strdup(allocator, kilni_sv(name), &copy);
+  part->name = copy;
+  if (kiln_status_is_ok(status)) {
+    copy = NULL;
+    status = kilni_strdup(allocator, kilni_sv_make(data, text.size), &copy);
+    part->text = kilni_sv_make(copy, copy != NULL ? text.size : 0);
+  }
+  return kilni_soft_result(status);
+}
+
+// Whether the device links this kind at all; says why not.
+static kiln_cu_result_t check_type(kilni_soft_link_t* link,
+                                   kiln_cu_jit_input_t type, const char* name) {
+  if (type == KILN_CU_JIT_INPUT_PTX) return KILN_CU_SUCCESS;
+  if (type > KILN_CU_JIT_INPUT_NVVM) return KILN_CU_ERROR_INVALID_VALUE;
+  note(link, name,
+       type == KILN_CU_JIT_INPUT_NVVM
+           ? "the software device links PTX, and this is NVVM IR"
+           : "the software device links PTX, and this is no PTX");
+  return type == KILN_CU_JIT_INPUT_NVVM ? KILN_CU_ERROR_NOT_SUPPORTED
+                                        : KILN_CU_ERROR_NO_BINARY_FOR_GPU;
+}
+
+static kiln_cu_result_t take(kilni_soft_driver_t* driver,
+                             kilni_soft_link_t* link, const char* data,
+                             size_t size, const char* name) {
+  if (link->part_count == PARTS_LIMIT) return KILN_CU_ERROR_INVALID_VALUE;
+  void* parts = link->parts;
+  kiln_cu_result_t result = kilni_soft_result(
+      kilni_grow(driver->host.allocator, link->part_count + 1,
+                 sizeof(*link->parts), &link->part_capacity, &parts));
+  link->parts = parts;
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_part_t* part = &link->parts[link->part_count];
+  memset(part, 0, sizeof(*part));
+  ++link->part_count;  // so that what it holds is ended with the link
+  part->name = NULL;
+  return read_part(driver, link, part, data, size, name);
+}
+
+// The driver's lock is held throughout: a link is used by one thread, and its
+// end must not come between.
+static kiln_cu_result_t row_add_data(kiln_cu_link_state_t link,
+                                     kiln_cu_jit_input_t type, void* data,
+                                     size_t bytes, const char* name,
+                                     unsigned int count,
+                                     kiln_cu_jit_option_t* options,
+                                     void** values) {
+  kilni_soft_driver_t* driver;
+  void* object;
+  bool good = data != NULL && bytes > 0;
+  kiln_cu_result_t result =
+      kilni_soft_enter_object(KILNI_SOFT_NEEDS_HEALTHY, KILNI_SOFT_KIND_LINK,
+                              link, good, &driver, &object);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_link_t* found = object;
+  kilni_soft_jit_t ignored;
+  result = kilni_soft_jit_read(count, options, values, &ignored);
+  if (found->done) result = KILN_CU_ERROR_INVALID_VALUE;
+  if (name == NULL || name[0] == '\0') name = "<unnamed>";
+  if (result == KILN_CU_SUCCESS) result = check_type(found, type, name);
+  if (result == KILN_CU_SUCCESS) {
+    result = take(driver, found, data, bytes, name);
+    if (result != KILN_CU_SUCCESS) found->failed = true;
+  }
+  put_logs(driver, found);
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_add_file(kiln_cu_link_state_t link,
+                                     kiln_cu_jit_input_t type, const char* path,
+                                     unsigned int count,
+                                     kiln_cu_jit_option_t* options,
+                                     void** values) {
+  kilni_soft_driver_t* driver;
+  void* object;
+  kiln_cu_result_t result =
+      kilni_soft_enter_object(KILNI_SOFT_NEEDS_HEALTHY, KILNI_SOFT_KIND_LINK,
+                              link, path != NULL, &driver, &object);
+  if (result != KILN_CU_SUCCESS) return result;
+  kiln_allocator_t allocator = driver->host.allocator;
+  put_logs(driver, object);
+  kilni_soft_leave(driver, result);
+  uint8_t* data = NULL;
+  size_t size = 0;
+  result = kilni_soft_file_read(allocator, path, FILE_LIMIT, &data, &size);
+  if (result != KILN_CU_SUCCESS) return result;
+  result = row_add_data(link, type, data, size, path, count, options, values);
+  kilni_file_free(allocator, data, size);
+  return result;
+}
+
+// ---- Linking ----
+
+// Whether the one text is PTX after all: the merge does not know types.
+static kiln_cu_result_t check_whole(kilni_soft_driver_t* driver,
+                                    kilni_soft_link_t* link) {
+  kiln_bytes_view_t text = {(const uint8_t*)link->text.data, link->text.size};
+  kilni_ptx_module_t* tree = NULL;
+  kiln_status_t status = kilni_ptx_module_create(text, "the linked PTX", NULL,
+                                                 driver->host.allocator, &tree);
+  kilni_ptx_module_release(tree);
+  if (kiln_status_is_ok(status)) return KILN_CU_SUCCESS;
+  char message[KILNI_SOFT_MESSAGE_BYTES];
+  kiln_cu_result_t result = kilni_soft_read_result(status, true, message);
+  note(link, "the linked PTX", message);
+  return result;
+}
+
+static kiln_cu_result_t complete(kilni_soft_driver_t* driver,
+                                 kilni_soft_link_t* link) {
+  if (link->done) return KILN_CU_SUCCESS;
+  if (link->failed || link->part_count == 0) return KILN_CU_ERROR_INVALID_VALUE;
+  size_t before = link->errors.size;
+  link->text.size = 0;
+  kiln_cu_result_t result = kilni_soft_result(
+      kilni_soft_merge(driver->host.allocator, link->parts, link->part_count,
+                       &link->text, &link->errors));
+  if (result == KILN_CU_SUCCESS && link->errors.size > before) {
+    result = KILN_CU_ERROR_UNKNOWN;  // as NVIDIA's linker
+  }
+  if (result == KILN_CU_SUCCESS) result = check_whole(driver, link);
+  if (result == KILN_CU_SUCCESS) {
+    kilni_str_addf(&link->infos, "info    : %zu PTX texts linked, %zu bytes\n",
+                   link->part_count, link->text.size);
+  }
+  link->failed = result != KILN_CU_SUCCESS;
+  link->done = !link->failed;
+  return result;
+}
+
+static kiln_cu_result_t row_complete(kiln_cu_link_state_t link, void** image,
+                                     size_t* bytes) {
+  kilni_soft_driver_t* driver;
+  void* object;
+  kiln_cu_result_t result =
+      kilni_soft_enter_object(KILNI_SOFT_NEEDS_HEALTHY, KILNI_SOFT_KIND_LINK,
+                              link, image != NULL, &driver, &object);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_link_t* found = object;
+  result = complete(driver, found);
+  put_logs(driver, found);
+  if (result == KILN_CU_SUCCESS) {
+    *image = found->text.data;
+    if (bytes != NULL) *bytes = found->text.size;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+void kilni_soft_fill_link(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuLinkCreate, row_create);
+  KILNI_CUDA_SET(table, cuLinkAddData, row_add_data);
+  KILNI_CUDA_SET(table, cuLinkAddFile, row_add_file);
+  KILNI_CUDA_SET(table, cuLinkComplete, row_complete);
+  KILNI_CUDA_SET(table, cuLinkDestroy, row_destroy);
+}
