@@ -8,6 +8,7 @@
 
 #include "base/host.h"
 #include "base/keep.h"
+#include "compile/link_backend.h"
 #include "kiln/device.h"
 #include "table/table.h"
 
@@ -28,6 +29,12 @@ typedef struct kilni_device_source_t {
   // down. NULL if nobody asks.
   atomic_bool* lost;
 } kilni_device_source_t;
+
+// The device's driver as a way to link. Borrows `device` until its last session
+// has begun; a session retains it. The context is made current for each call
+// and put back behind it.
+void kilni_device_link_backend(kiln_device_t* device,
+                               kilni_link_backend_t* out_backend);
 
 kiln_status_t kilni_device_open(const kilni_device_source_t* source,
                                 kiln_device_t** out_device);
