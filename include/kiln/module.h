@@ -7,6 +7,7 @@
 #ifndef KILN_MODULE_H_
 #define KILN_MODULE_H_
 
+#include "kiln/code.h"
 #include "kiln/device.h"
 #include "kiln/memory.h"
 #include "kiln/status.h"
@@ -73,8 +74,33 @@ kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
                  const kiln_module_options_t* options,
                  kiln_load_log_t** out_log, kiln_module_t** out_module);
 
-// One reference more, one less. NULL is accepted. The last release unloads,
-// which waits for the device's work. Since 0.1.
+// Makes a module of code: PTX, a cubin or a fatbin. Nothing is loaded before
+// the first kernel or variable is asked for; what loading refuses (see
+// kiln_module_load) is refused then, and tried again by the next call. Retains
+// `code`. `options` may be NULL; the default name is the code's.
+//
+// Where the code has lowered names, a kernel or variable is found by its name
+// in the source too: "add<float>".
+//
+//   INVALID_ARGUMENT  an argument is NULL, or code that is to be linked first:
+//                     LTO-IR, an object, a library, a relocatable
+//   INVALID_STATE after a fork, OUT_OF_MEMORY
+//
+// The caller owns `*out_module`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_module_create(
+    kiln_device_t* device, kiln_code_t* code,
+    const kiln_module_options_t* options, kiln_module_t** out_module);
+
+// Loads now what would be loaded later; OK if that was done. The refusals of
+// kiln_module_load. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_module_ready(kiln_module_t* module);
+
+// Whether the code is loaded. Since 0.1.
+KILN_API bool kiln_module_is_loaded(const kiln_module_t* module);
+
+// One reference more, one less. NULL is accepted. The last release unloads, in
+// the device's context whatever is current, which waits for the device's work.
+// A kernel retains its module: nothing in use is unloaded. Since 0.1.
 KILN_API void kiln_module_retain(kiln_module_t* module);
 KILN_API void kiln_module_release(kiln_module_t* module);
 
@@ -82,8 +108,9 @@ KILN_API void kiln_module_release(kiln_module_t* module);
 KILN_API kiln_device_t* kiln_module_device(const kiln_module_t* module);
 
 // The kernels of the module, in the order of the file. 0 where the file's
-// format (a fatbin, a cubin with an old driver) does not let them be listed.
-// Names are borrowed; NULL for an index out of range. Since 0.1.
+// format (a fatbin, a cubin with an old driver) does not let them be listed,
+// and where code is not loaded yet. Names are borrowed; NULL for an index out
+// of range. Since 0.1.
 KILN_API uint32_t kiln_module_kernel_count(const kiln_module_t* module);
 KILN_API const char* kiln_module_kernel_name(const kiln_module_t* module,
                                              uint32_t index);
@@ -158,6 +185,61 @@ KILN_API const kiln_kernel_info_t* kiln_kernel_info(
 // Borrowed; NULL for an index out of range. Since 0.1.
 KILN_API const kiln_kernel_param_t* kiln_kernel_param(
     const kiln_kernel_t* kernel, uint32_t index);
+
+// What kiln_kernel_attribute tells of a kernel on its module's device.
+enum {
+  KILN_KERNEL_ATTRIBUTE_MAX_THREADS = 0,         // of a block
+  KILN_KERNEL_ATTRIBUTE_SHARED_BYTES = 1,        // static, of a block
+  KILN_KERNEL_ATTRIBUTE_CONST_BYTES = 2,         //
+  KILN_KERNEL_ATTRIBUTE_LOCAL_BYTES = 3,         // of a thread
+  KILN_KERNEL_ATTRIBUTE_REGISTERS = 4,           // of a thread
+  KILN_KERNEL_ATTRIBUTE_PTX_VERSION = 5,         // 90 is compute_90
+  KILN_KERNEL_ATTRIBUTE_BINARY_VERSION = 6,      // 90 is sm_90
+  KILN_KERNEL_ATTRIBUTE_CACHE_MODE_CA = 7,       //
+  KILN_KERNEL_ATTRIBUTE_MAX_DYNAMIC_SHARED = 8,  // without opting in further
+  KILN_KERNEL_ATTRIBUTE_SHARED_CARVEOUT = 9,     // percent; -1: the driver's
+  KILN_KERNEL_ATTRIBUTE_CLUSTER_MUST_BE_SET = 10,
+  KILN_KERNEL_ATTRIBUTE_CLUSTER_WIDTH = 11,  // required; 0: none is
+  KILN_KERNEL_ATTRIBUTE_CLUSTER_HEIGHT = 12,
+  KILN_KERNEL_ATTRIBUTE_CLUSTER_DEPTH = 13,
+  KILN_KERNEL_ATTRIBUTE_CLUSTER_NON_PORTABLE = 14,
+  KILN_KERNEL_ATTRIBUTE_CLUSTER_POLICY = 15,
+};
+
+// One attribute. What cannot change is asked of the driver once.
+// INVALID_ARGUMENT: no such attribute; INCOMPATIBLE, DEVICE_LOST, DRIVER_ERROR.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_attribute(
+    kiln_kernel_t* kernel, uint32_t attribute, int32_t* out_value);
+
+// ---- Occupancy ----
+
+// Dynamic shared memory of a block of `threads` threads. Must not call Kiln.
+typedef size_t (*kiln_block_shared_fn_t)(int threads);
+
+// How many blocks of `threads` threads and `dynamic_bytes` of dynamic shared
+// memory one multiprocessor holds at once; 0 if not one.
+// INVALID_ARGUMENT: `threads` is 0. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_kernel_max_blocks(kiln_kernel_t* kernel, uint32_t threads,
+                       uint64_t dynamic_bytes, uint32_t* out_blocks);
+
+// The size of a block with which most threads run at once, and the fewest
+// blocks that fill the device. `shared_of`, if not NULL, says how much dynamic
+// shared memory a block of each size needs; else every block needs
+// `dynamic_bytes`. `limit` is the largest size that is wanted; 0 is any.
+// DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_kernel_best_block(kiln_kernel_t* kernel, kiln_block_shared_fn_t shared_of,
+                       uint64_t dynamic_bytes, uint32_t limit,
+                       uint32_t* out_blocks, uint32_t* out_threads);
+
+// Dynamic shared memory that a block may have if `blocks` of `threads` threads
+// are to run on one multiprocessor at once. INVALID_ARGUMENT: so many do not.
+// DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_kernel_available_shared(kiln_kernel_t* kernel, uint32_t blocks,
+                             uint32_t threads, uint64_t* out_bytes);
 
 // Values of kiln_argument_t.kind.
 enum {

@@ -20,6 +20,7 @@ enum {
   KILNI_DEVICE_NAME_BYTES = 32,
   KILNI_DEVICE_MODEL_BYTES = 256,
   KILNI_DEVICE_NOTE_BYTES = 1024,
+  KILNI_ATTRIBUTES = 16,
 };
 
 struct kiln_device_t {
@@ -87,11 +88,27 @@ typedef struct kilni_image_t {
   size_t kernel_count;
 } kilni_image_t;
 
+enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
+
+// Code that is loaded. thread-compatible
+//
+// The driver may compile a library when it is first used, and write what it has
+// to say into buffers that it was given before: they end behind the library.
+typedef struct kilni_loaded_t {
+  kiln_cu_library_t library;  // NULL: `handle` is a module of its own
+  kiln_cu_module_t handle;    // of the library, where there is one
+  kilni_image_t image;
+  kiln_cu_jit_option_t options[KILNI_LOAD_OPTIONS];
+  void* values[KILNI_LOAD_OPTIONS];
+  char* logs;  // errors, then infos, KILNI_LOAD_LOG_BYTES each
+} kilni_loaded_t;
+
 struct kiln_module_t {
   kiln_device_t* device;
   atomic_uint references;
-  kiln_cu_module_t handle;
-  kilni_image_t image;
+  uint32_t reserved;
+  _Atomic(kilni_loaded_t*) loaded;  // NULL: not yet; set once
+  kiln_code_t* code;                // NULL: loaded when it was made
   char* name;
 };
 
@@ -102,9 +119,21 @@ struct kiln_kernel_t {
   kiln_cu_function_t handle;
   kiln_kernel_info_t info;
   char* name;
-  const kiln_kernel_param_t* params;  // of the image, or `own_params`
-  kiln_kernel_param_t* own_params;    // asked of the driver
+  atomic_uint known;                        // bits of `attributes`
+  atomic_int attributes[KILNI_ATTRIBUTES];  // by their numbers
+  const kiln_kernel_param_t* params;        // of the image, or `own_params`
+  kiln_kernel_param_t* own_params;          // asked of the driver
 };
+
+// ---- Modules (device_module.c) ----
+
+// What is loaded; NULL before a module made from code was used.
+const kilni_loaded_t* kilni_module_loaded(const kiln_module_t* module);
+// Loads, if that was not done yet.
+kiln_status_t kilni_module_need(kiln_module_t* module,
+                                const kilni_loaded_t** out_loaded);
+// The name in the code of what is called `name` in the source.
+const char* kilni_module_lower(const kiln_module_t* module, const char* name);
 
 // ---- Scope (device_scope.c) ----
 

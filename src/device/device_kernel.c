@@ -15,6 +15,10 @@ enum {
 
 // ---- Not found ----
 
+static const kilni_image_t* image_of(const kiln_module_t* module) {
+  return &kilni_module_loaded(module)->image;
+}
+
 // "a", "b", "c" and 4 more.
 static void list_names(const kilni_image_t* image, kilni_str_t* text) {
   for (size_t i = 0; i < image->kernel_count; i++) {
@@ -30,11 +34,11 @@ static kiln_status_t with_names(const kiln_module_t* module,
                                 kiln_status_t status) {
   kilni_str_t names;
   kilni_str_init(&names, module->device->host->allocator, 16384);
-  list_names(&module->image, &names);
-  if (module->image.kernel_count > 0) {
+  list_names(image_of(module), &names);
+  if (image_of(module)->kernel_count > 0) {
     status =
         kilni_status_with_fix(status, "name one of %s", kilni_str_cstr(&names));
-  } else if (module->image.params_known) {
+  } else if (image_of(module)->params_known) {
     status = kilni_status_with_fix(
         status,
         "the module has no kernel: mark one `.entry` (in CUDA C++ "
@@ -58,7 +62,7 @@ static kiln_status_t not_found(const kiln_module_t* module, const char* name) {
 // The name to look for: the given one, or that of the only kernel.
 static kiln_status_t choose_name(const kiln_module_t* module,
                                  const char** inout_name) {
-  const kilni_image_t* image = &module->image;
+  const kilni_image_t* image = image_of(module);
   if (*inout_name != NULL) {
     bool listed = image->params_known || image->kernel_count > 0;
     if (listed && kilni_image_find(image, *inout_name) == image->kernel_count) {
@@ -162,7 +166,7 @@ static kiln_status_t ask_params(kiln_kernel_t* kernel) {
 }
 
 static kiln_status_t read_params(kiln_kernel_t* kernel) {
-  const kilni_image_t* image = &kernel->module->image;
+  const kilni_image_t* image = image_of(kernel->module);
   size_t index = kilni_image_find(image, kernel->name);
   if (image->params_known && index < image->kernel_count) {
     const kilni_image_kernel_t* found = &image->kernels[index];
@@ -191,7 +195,7 @@ static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
   kernel->info.name = kernel->name;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, module->device, cuModuleGetFunction,
-                    &kernel->handle, module->handle, name);
+                    &kernel->handle, kilni_module_loaded(module)->handle, name);
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);
     return not_found(module, name);
@@ -206,6 +210,9 @@ kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
   KILNI_CHECK_ARGUMENT(out_kernel != NULL, "out_kernel");
   *out_kernel = NULL;
   KILNI_CHECK_ARGUMENT(module != NULL, "module");
+  const kilni_loaded_t* loaded;
+  KILNI_RETURN_IF_ERROR(kilni_module_need(module, &loaded));
+  name = kilni_module_lower(module, name);
   KILNI_RETURN_IF_ERROR(choose_name(module, &name));
   kiln_allocator_t allocator = module->device->host->allocator;
   void* block = NULL;
@@ -215,6 +222,7 @@ kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
   kiln_module_retain(module);
   atomic_init(&kernel->references, 1);
   atomic_init(&kernel->opted_in, false);
+  atomic_init(&kernel->known, 0);
   kiln_status_t status = fill(kernel, name);
   if (!kiln_status_is_ok(status)) {
     kiln_kernel_release(kernel);

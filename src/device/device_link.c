@@ -96,12 +96,18 @@ static kiln_status_t alloc_logs(kiln_allocator_t allocator, size_t room,
   return NULL;
 }
 
-// True if the driver had more to say than there was room for.
+// True if the driver had more to say than there was room for. A size that is
+// still the one that was given was not written.
 static bool is_cut(const session_t* session) {
   size_t given = session->room - 1;
   for (int i = 0; i < 2; i++) {
     size_t written = (unsigned int)(uintptr_t)session->values[2 * i + 1];
-    if (written + 1 >= given || session->logs[i][given - 2] != 0) return true;
+    // The driver may have written behind the end of the text as well.
+    const char* end = memchr(session->logs[i], 0, session->room);
+    if (end == NULL || (size_t)(end - session->logs[i]) + 1 >= given) {
+      return true;
+    }
+    if (written != given && written + 1 >= given) return true;
   }
   return false;
 }

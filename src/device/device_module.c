@@ -9,7 +9,6 @@
 #include "device/device_inside.h"
 
 enum {
-  LOG_BYTES = 16384,     // of each of the driver's two logs
   MAX_LISTED = 4096,     // kernels of a cubin that are listed
   LOG_LINE_BYTES = 512,  // of the log's first line in a message
 };
@@ -33,23 +32,22 @@ void kiln_load_log_release(kiln_load_log_t* log) {
 // What one load needs beside the module. one-thread
 typedef struct load_t {
   kiln_device_t* device;
-  kiln_module_t* module;
+  kilni_loaded_t* loaded;
   const char* name;
-  char* logs;           // errors, then infos, LOG_BYTES each
   kiln_status_t doubt;  // of our own reader
 } load_t;
 
 static const char* error_text(const load_t* load) {
-  return load->logs;
+  return load->loaded->logs;
 }
 static const char* info_text(const load_t* load) {
-  return load->logs + LOG_BYTES;
+  return load->loaded->logs + KILNI_LOAD_LOG_BYTES;
 }
 
 // ---- Errors ----
 
 static kiln_status_t ptx_too_new(const load_t* load, kiln_status_t status) {
-  const kilni_image_t* image = &load->module->image;
+  const kilni_image_t* image = &load->loaded->image;
   uint32_t version = load->device->info.driver_version;
   return KILNI_ANNOTATE(
       status, "\"%s\" is PTX %u.%u and the driver of \"%s\" is CUDA %u.%u",
@@ -58,9 +56,9 @@ static kiln_status_t ptx_too_new(const load_t* load, kiln_status_t status) {
       (unsigned)(version / 1000), (unsigned)(version % 1000 / 10));
 }
 
-static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result) {
-  kiln_status_t status =
-      KILNI_DEVICE_CHECK(load->device, result, "cuModuleLoadDataEx");
+static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
+                                 const char* call) {
+  kiln_status_t status = KILNI_DEVICE_CHECK(load->device, result, call);
   if (result == KILN_CU_ERROR_UNSUPPORTED_PTX_VERSION) {
     return ptx_too_new(load, status);
   }
@@ -97,21 +95,56 @@ static kiln_status_t refuse_format(const kiln_device_t* device, uint32_t format,
 
 // ---- Loading ----
 
-// Loads bytes that end with a NUL, which PTX needs.
-static kiln_status_t load_text(load_t* load, const void* data) {
-  kiln_cu_jit_option_t options[] = {
+static void fill_options(kilni_loaded_t* loaded) {
+  static const kiln_cu_jit_option_t kOptions[KILNI_LOAD_OPTIONS] = {
       KILN_CU_JIT_ERROR_LOG_BUFFER, KILN_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
       KILN_CU_JIT_INFO_LOG_BUFFER, KILN_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
-  void* values[] = {load->logs, (void*)(uintptr_t)(LOG_BYTES - 1),
-                    load->logs + LOG_BYTES, (void*)(uintptr_t)(LOG_BYTES - 1)};
+  memcpy(loaded->options, kOptions, sizeof(kOptions));
+  loaded->values[0] = loaded->logs;
+  loaded->values[1] = (void*)(uintptr_t)(KILNI_LOAD_LOG_BYTES - 1);
+  loaded->values[2] = loaded->logs + KILNI_LOAD_LOG_BYTES;
+  loaded->values[3] = (void*)(uintptr_t)(KILNI_LOAD_LOG_BYTES - 1);
+}
+
+// Loads bytes that end with a NUL, which PTX needs.
+static kiln_status_t load_text(load_t* load, const void* data) {
   kiln_device_t* device = load->device;
+  kilni_loaded_t* loaded = load->loaded;
   kilni_scope_t scope;
   KILNI_RETURN_IF_ERROR(
       kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuModuleLoadDataEx));
   kiln_cu_result_t result = device->table->cuModuleLoadDataEx(
-      &load->module->handle, data, 4, options, values);
+      &loaded->handle, data, KILNI_LOAD_OPTIONS, loaded->options,
+      loaded->values);
   kiln_status_t status = NULL;
-  if (result != KILN_CU_SUCCESS) status = load_failed(load, result);
+  if (result != KILN_CU_SUCCESS) {
+    status = load_failed(load, result, "cuModuleLoadDataEx");
+  }
+  return kilni_scope_leave(&scope, status);
+}
+
+// The same as a library, where the driver has them.
+static kiln_status_t load_library(load_t* load, const void* data) {
+  kiln_device_t* device = load->device;
+  kilni_loaded_t* loaded = load->loaded;
+  const kiln_cuda_table_t* table = device->table;
+  if (!kilni_cuda_has(table, KILNI_CUDA_ROW_cuLibraryLoadData) ||
+      !kilni_cuda_has(table, KILNI_CUDA_ROW_cuLibraryGetModule)) {
+    return load_text(load, data);
+  }
+  kilni_scope_t scope;
+  KILNI_RETURN_IF_ERROR(
+      kilni_scope_enter(&scope, device, KILNI_CUDA_ROW_cuLibraryLoadData));
+  const char* call = "cuLibraryLoadData";
+  kiln_cu_result_t result = table->cuLibraryLoadData(
+      &loaded->library, data, loaded->options, loaded->values,
+      KILNI_LOAD_OPTIONS, NULL, NULL, 0);
+  if (result == KILN_CU_SUCCESS) {
+    call = "cuLibraryGetModule";
+    result = table->cuLibraryGetModule(&loaded->handle, loaded->library);
+  }
+  kiln_status_t status = NULL;
+  if (result != KILN_CU_SUCCESS) status = load_failed(load, result, call);
   return kilni_scope_leave(&scope, status);
 }
 
@@ -135,7 +168,7 @@ static kiln_status_t list_functions(load_t* load,
     kiln_status_t status;
     KILNI_DEVICE_CALL(status, load->device, cuFuncGetName, &name, functions[i]);
     if (kiln_status_is_ok(status) && name != NULL) {
-      status = kilni_image_add_name(&load->module->image, name);
+      status = kilni_image_add_name(&load->loaded->image, name);
     }
     KILNI_RETURN_IF_ERROR(status);
   }
@@ -145,7 +178,7 @@ static kiln_status_t list_functions(load_t* load,
 static kiln_status_t list_kernels(load_t* load) {
   kiln_device_t* device = load->device;
   const kiln_cuda_table_t* table = device->table;
-  if (load->module->image.params_known ||
+  if (load->loaded->image.params_known ||
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuModuleGetFunctionCount) ||
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuModuleEnumerateFunctions) ||
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetName)) {
@@ -154,14 +187,14 @@ static kiln_status_t list_kernels(load_t* load) {
   unsigned int count = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, device, cuModuleGetFunctionCount, &count,
-                    load->module->handle);
+                    load->loaded->handle);
   if (!kiln_status_is_ok(status) || count == 0) return status;
   if (count > MAX_LISTED) count = MAX_LISTED;
   void* functions = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       device->host->allocator, count, sizeof(kiln_cu_function_t), &functions));
   KILNI_DEVICE_CALL(status, device, cuModuleEnumerateFunctions, functions,
-                    count, load->module->handle);
+                    count, load->loaded->handle);
   if (kiln_status_is_ok(status)) {
     status = list_functions(load, functions, count);
   }
@@ -178,7 +211,7 @@ static kiln_status_t take_log(const load_t* load, kiln_load_log_t** out_log) {
   kiln_load_log_t* log = block;
   log->allocator = allocator;
   kilni_str_t text;
-  kilni_str_init(&text, allocator, 4 * LOG_BYTES);
+  kilni_str_init(&text, allocator, 4 * KILNI_LOAD_LOG_BYTES);
   kilni_str_add_cstr(&text, error_text(load));
   if (text.size > 0 && text.data[text.size - 1] != '\n' &&
       info_text(load)[0] != 0) {
@@ -194,14 +227,44 @@ static kiln_status_t take_log(const load_t* load, kiln_load_log_t** out_log) {
   return NULL;
 }
 
-static kiln_status_t load_all(load_t* load, kiln_bytes_view_t bytes) {
+static kiln_status_t read_image(load_t* load, kiln_bytes_view_t bytes) {
   kiln_allocator_t allocator = load->device->host->allocator;
-  kilni_image_t* image = &load->module->image;
+  kilni_image_t* image = &load->loaded->image;
   KILNI_RETURN_IF_ERROR(
       kilni_image_init(image, allocator, bytes, load->name, &load->doubt));
-  KILNI_RETURN_IF_ERROR(refuse_format(load->device, image->format, load->name));
-  KILNI_RETURN_IF_ERROR(load_copy(load, bytes));
-  return list_kernels(load);
+  return refuse_format(load->device, image->format, load->name);
+}
+
+// Unloads, then frees what the driver may have written into until then.
+static void loaded_free(kiln_device_t* device, kilni_loaded_t* loaded) {
+  kiln_allocator_t allocator = device->host->allocator;
+  if (loaded->library != NULL) {
+    KILNI_DEVICE_END(device, cuLibraryUnload, loaded->library);
+  } else if (loaded->handle != NULL) {
+    KILNI_DEVICE_END(device, cuModuleUnload, loaded->handle);
+  }
+  kilni_image_deinit(&loaded->image);
+  kilni_free(allocator, loaded->logs, 2 * KILNI_LOAD_LOG_BYTES);
+  kilni_free(allocator, loaded, sizeof(*loaded));
+}
+
+static kiln_status_t loaded_create(kiln_device_t* device,
+                                   kilni_loaded_t** out_loaded) {
+  kiln_allocator_t allocator = device->host->allocator;
+  void* block = NULL;
+  void* logs = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_loaded_t), &block));
+  kiln_status_t status =
+      kilni_alloc(allocator, 2 * KILNI_LOAD_LOG_BYTES, &logs);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(allocator, block, sizeof(kilni_loaded_t));
+    return status;
+  }
+  *out_loaded = block;
+  (*out_loaded)->image.allocator = allocator;
+  (*out_loaded)->logs = logs;
+  fill_options(*out_loaded);
+  return NULL;
 }
 
 static kiln_status_t module_create(kiln_device_t* device, const char* name,
@@ -213,7 +276,7 @@ static kiln_status_t module_create(kiln_device_t* device, const char* name,
   module->device = device;
   kiln_device_retain(device);
   atomic_init(&module->references, 1);
-  module->image.allocator = device->host->allocator;
+  atomic_init(&module->loaded, NULL);
   kiln_status_t status =
       kilni_strdup(device->host->allocator, kilni_sv(name), &module->name);
   if (!kiln_status_is_ok(status)) {
@@ -222,6 +285,20 @@ static kiln_status_t module_create(kiln_device_t* device, const char* name,
   }
   *out_module = module;
   return NULL;
+}
+
+// Loads `image` for `module`; `*out_loaded` belongs to the caller.
+static kiln_status_t load_eagerly(load_t* load, kiln_bytes_view_t image,
+                                  kiln_load_log_t** out_log) {
+  KILNI_RETURN_IF_ERROR(loaded_create(load->device, &load->loaded));
+  kiln_status_t status = read_image(load, image);
+  if (kiln_status_is_ok(status)) status = load_copy(load, image);
+  if (kiln_status_is_ok(status)) status = list_kernels(load);
+  if (out_log != NULL &&
+      kiln_status_code(status) != KILN_STATUS_OUT_OF_MEMORY) {
+    status = kilni_status_join(status, take_log(load, out_log));
+  }
+  return status;
 }
 
 kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
@@ -238,30 +315,109 @@ kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
                                            sizeof(given), &given));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  load_t load = {device, NULL, given.name ? given.name : "the module", NULL,
-                 NULL};
+  kiln_module_t* module = NULL;
   KILNI_RETURN_IF_ERROR(
-      module_create(device, given.name ? given.name : "", &load.module));
-  void* logs = NULL;
-  kiln_status_t status =
-      kilni_alloc(device->host->allocator, 2 * LOG_BYTES, &logs);
-  if (kiln_status_is_ok(status)) {
-    load.logs = logs;
-    status = load_all(&load, image);
-    if (out_log != NULL &&
-        kiln_status_code(status) != KILN_STATUS_OUT_OF_MEMORY) {
-      status = kilni_status_join(status, take_log(&load, out_log));
-    }
-    kilni_free(device->host->allocator, logs, 2 * LOG_BYTES);
-  }
+      module_create(device, given.name ? given.name : "", &module));
+  load_t load = {device, NULL, given.name ? given.name : "the module", NULL};
+  kiln_status_t status = load_eagerly(&load, image, out_log);
   kiln_status_free(load.doubt);
+  atomic_store_explicit(&module->loaded, load.loaded, memory_order_release);
   if (!kiln_status_is_ok(status)) {
-    kiln_module_release(load.module);
+    kiln_module_release(module);
     return status;
   }
-  *out_module = load.module;
+  *out_module = module;
   return NULL;
 }
+
+// ---- Modules from code ----
+
+static kiln_status_t check_format(const kiln_code_t* code) {
+  uint32_t format = kiln_code_format(code);
+  if (format == KILN_CODE_FORMAT_PTX || format == KILN_CODE_FORMAT_CUBIN ||
+      format == KILN_CODE_FORMAT_FATBIN) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "\"%s\" is %s, which is not loaded but linked",
+                 kiln_code_name(code), kiln_code_format_name(format)),
+      "link it first (kiln_link_create, `kiln link`), and load what comes out");
+}
+
+kiln_status_t kiln_module_create(kiln_device_t* device, kiln_code_t* code,
+                                 const kiln_module_options_t* options,
+                                 kiln_module_t** out_module) {
+  KILNI_CHECK_ARGUMENT(out_module != NULL, "out_module");
+  *out_module = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(code != NULL, "code");
+  kiln_module_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_module_options_t",
+                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(check_format(code));
+  const char* name = given.name != NULL ? given.name : kiln_code_name(code);
+  KILNI_RETURN_IF_ERROR(module_create(device, name, out_module));
+  kiln_code_retain(code);
+  (*out_module)->code = code;
+  return NULL;
+}
+
+const kilni_loaded_t* kilni_module_loaded(const kiln_module_t* module) {
+  return atomic_load_explicit(&module->loaded, memory_order_acquire);
+}
+
+bool kiln_module_is_loaded(const kiln_module_t* module) {
+  return kilni_module_loaded(module) != NULL;
+}
+
+// No lock: of two threads that load at once, the second one's is thrown away,
+// so that a log sink may use the module that is being loaded.
+static kiln_status_t load_lazily(kiln_module_t* module) {
+  kiln_device_t* device = module->device;
+  if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
+  load_t load = {device, NULL, module->name, NULL};
+  KILNI_RETURN_IF_ERROR(loaded_create(device, &load.loaded));
+  // Behind the last byte of code lies a NUL, as PTX needs it.
+  kiln_bytes_view_t bytes = kiln_code_bytes(module->code);
+  kiln_status_t status = read_image(&load, bytes);
+  if (kiln_status_is_ok(status)) status = load_library(&load, bytes.data);
+  if (kiln_status_is_ok(status)) status = list_kernels(&load);
+  kiln_status_free(load.doubt);
+  kilni_loaded_t* none = NULL;
+  if (!kiln_status_is_ok(status) ||
+      !atomic_compare_exchange_strong_explicit(
+          &module->loaded, &none, load.loaded, memory_order_acq_rel,
+          memory_order_acquire)) {
+    loaded_free(device, load.loaded);
+  }
+  return status;
+}
+
+kiln_status_t kilni_module_need(kiln_module_t* module,
+                                const kilni_loaded_t** out_loaded) {
+  *out_loaded = kilni_module_loaded(module);
+  if (*out_loaded != NULL) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(module->device->host));
+  KILNI_RETURN_IF_ERROR(load_lazily(module));
+  *out_loaded = kilni_module_loaded(module);
+  return NULL;
+}
+
+kiln_status_t kiln_module_ready(kiln_module_t* module) {
+  KILNI_CHECK_ARGUMENT(module != NULL, "module");
+  const kilni_loaded_t* loaded;
+  return kilni_module_need(module, &loaded);
+}
+
+const char* kilni_module_lower(const kiln_module_t* module, const char* name) {
+  if (module->code == NULL || name == NULL) return name;
+  const char* lowered = kiln_code_lowered_name(module->code, name);
+  return lowered != NULL ? lowered : name;
+}
+
+// ---- Both ----
 
 void kiln_module_retain(kiln_module_t* module) {
   if (module == NULL) return;
@@ -276,10 +432,10 @@ void kiln_module_release(kiln_module_t* module) {
   }
   kiln_device_t* device = module->device;
   kiln_allocator_t allocator = device->host->allocator;
-  if (module->handle != NULL) {
-    KILNI_DEVICE_END(device, cuModuleUnload, module->handle);
-  }
-  kilni_image_deinit(&module->image);
+  kilni_loaded_t* loaded =
+      atomic_load_explicit(&module->loaded, memory_order_acquire);
+  if (loaded != NULL) loaded_free(device, loaded);
+  kiln_code_release(module->code);
   kilni_strfree(allocator, module->name);
   kilni_free(allocator, module, sizeof(*module));
   kiln_device_release(device);
@@ -290,13 +446,14 @@ kiln_device_t* kiln_module_device(const kiln_module_t* module) {
 }
 
 uint32_t kiln_module_kernel_count(const kiln_module_t* module) {
-  return (uint32_t)module->image.kernel_count;
+  const kilni_loaded_t* loaded = kilni_module_loaded(module);
+  return loaded != NULL ? (uint32_t)loaded->image.kernel_count : 0;
 }
 
 const char* kiln_module_kernel_name(const kiln_module_t* module,
                                     uint32_t index) {
-  if (index >= module->image.kernel_count) return NULL;
-  return module->image.kernels[index].name;
+  if (index >= kiln_module_kernel_count(module)) return NULL;
+  return kilni_module_loaded(module)->image.kernels[index].name;
 }
 
 kiln_status_t kiln_module_global(kiln_module_t* module, const char* name,
@@ -307,11 +464,13 @@ kiln_status_t kiln_module_global(kiln_module_t* module, const char* name,
   *out_bytes = 0;
   KILNI_CHECK_ARGUMENT(module != NULL, "module");
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
+  const kilni_loaded_t* loaded;
+  KILNI_RETURN_IF_ERROR(kilni_module_need(module, &loaded));
   kiln_cu_deviceptr_t address = 0;
   size_t bytes = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, module->device, cuModuleGetGlobal, &address, &bytes,
-                    module->handle, name);
+                    loaded->handle, kilni_module_lower(module, name));
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);
     return kilni_status_with_fix(

@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 
+#include "device/device.h"
 #include "fault_run.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
@@ -41,9 +42,50 @@ static const char kPtx[] =
     "  ret;\n"
     "}\n";
 
+// The same in two texts, for the driver's linker.
+static const char kCaller[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".extern .func (.param .b32 out) next(.param .b32 in);\n"
+    ".visible .entry add_one(.param .u64 p)\n"
+    "{\n"
+    "  .reg .b32 %r<6>;\n"
+    "  .reg .b64 %rd<5>;\n"
+    "  ld.param.u64 %rd1, [p];\n"
+    "  cvta.to.global.u64 %rd2, %rd1;\n"
+    "  mov.u32 %r1, %ctaid.x;\n"
+    "  mov.u32 %r2, %ntid.x;\n"
+    "  mov.u32 %r3, %tid.x;\n"
+    "  mad.lo.s32 %r4, %r1, %r2, %r3;\n"
+    "  mul.wide.s32 %rd3, %r4, 4;\n"
+    "  add.s64 %rd4, %rd2, %rd3;\n"
+    "  ld.global.u32 %r5, [%rd4];\n"
+    "  {\n"
+    "  .param .b32 a;\n"
+    "  .param .b32 b;\n"
+    "  st.param.b32 [a], %r5;\n"
+    "  call.uni (b), next, (a);\n"
+    "  ld.param.b32 %r5, [b];\n"
+    "  }\n"
+    "  st.global.u32 [%rd4], %r5;\n"
+    "  ret;\n"
+    "}\n";
+static const char kCalled[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .global .align 4 .u32 step = 1;\n"
+    ".visible .func (.param .b32 out) next(.param .b32 in)\n"
+    "{\n"
+    "  .reg .b32 %r<4>;\n"
+    "  ld.param.u32 %r1, [in];\n"
+    "  ld.global.u32 %r2, [step];\n"
+    "  add.s32 %r3, %r1, %r2;\n"
+    "  st.param.b32 [out], %r3;\n"
+    "  ret;\n"
+    "}\n";
+
 // What a run goes over, and what is to fail in it. one-thread
 typedef struct path_t {
   bool soft;
+  bool linked;  // by the driver, and loaded when it is first used
   kiln_allocator_t allocator;
   kiln_allocator_t own;  // of the software device
   kiln_cuda_table_t null_table;
@@ -58,6 +100,7 @@ typedef struct path_t {
   // Where the failing call was, if the work passed all the same.
   bool work_passed;
   bool hit_in_work;
+  bool hit_in_end;  // of a link: nobody is told
 } path_t;
 
 // ---- The body ----
@@ -74,6 +117,78 @@ static kiln_status_t load(kiln_device_t* device, kiln_module_t** module,
   status = kiln_kernel_create(*module, "add_one", kernel);
   assert_int_equal(*kernel == NULL, !kiln_status_is_ok(status));
   return status;
+}
+
+static kiln_status_t take_code(void* user, kiln_bytes_view_t bytes) {
+  kiln_code_t** code = user;
+  return kiln_code_create(bytes, NULL, code);
+}
+
+static kiln_status_t play(const kilni_link_backend_t* backend, void* session,
+                          kiln_code_t** out_code) {
+  static const char* const kTexts[] = {kCaller, kCalled};
+  for (int i = 0; i < 2; i++) {
+    kilni_link_input_t input = {KILN_CODE_FORMAT_PTX,
+                                0,
+                                i == 0 ? "caller" : "called",
+                                {(const uint8_t*)kTexts[i], strlen(kTexts[i])}};
+    kiln_status_t status = backend->add(session, &input);
+    if (!kiln_status_is_ok(status)) return status;
+  }
+  kilni_link_sink_t sink = {out_code, take_code};
+  kiln_status_t status = backend->finish(session, &sink);
+  assert_int_equal(*out_code == NULL, !kiln_status_is_ok(status));
+  return status;
+}
+
+static bool is_hit(const path_t* path) {
+  return path->wrapped && kilni_cuda_fault_hit(&path->table);
+}
+
+static kiln_status_t link_texts(path_t* path, kiln_device_t* device,
+                                kiln_code_t** out_code) {
+  kilni_link_backend_t backend;
+  kilni_device_link_backend(device, &backend);
+  static const kilni_link_setting_t setting = {KILN_CU_JIT_OPTIMIZATION_LEVEL,
+                                               0, 3, "-O3"};
+  kilni_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 1, &setting, "sum"};
+  void* session = NULL;
+  kiln_status_t status = backend.begin(backend.self, &plan, &session);
+  assert_int_equal(session == NULL, !kiln_status_is_ok(status));
+  if (kiln_status_is_ok(status)) status = play(&backend, session, out_code);
+  bool hit = is_hit(path);
+  backend.end(session);
+  path->hit_in_end = !hit && is_hit(path);
+  return status;
+}
+
+// The null device links to nothing that has a kernel: it takes the one text.
+static kiln_status_t load_linked(path_t* path, kiln_device_t* device,
+                                 kiln_module_t** module,
+                                 kiln_kernel_t** kernel) {
+  kiln_code_t* code = NULL;
+  kiln_status_t status = link_texts(path, device, &code);
+  if (!kiln_status_is_ok(status)) return status;
+  if (!path->soft) {
+    kiln_code_release(code);
+    code = NULL;
+    kiln_bytes_view_t image = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+    kiln_code_options_t options = kiln_code_options_default();
+    options.allocator = &path->allocator;
+    status = kiln_code_create(image, &options, &code);
+    if (!kiln_status_is_ok(status)) return status;
+  }
+  status = kiln_module_create(device, code, NULL, module);
+  kiln_code_release(code);
+  assert_int_equal(*module == NULL, !kiln_status_is_ok(status));
+  if (!kiln_status_is_ok(status)) return status;
+  assert_false(kiln_module_is_loaded(*module));
+  status = kiln_kernel_create(*module, "add_one", kernel);
+  assert_int_equal(*kernel == NULL, !kiln_status_is_ok(status));
+  if (!kiln_status_is_ok(status)) return status;
+  uint64_t address;
+  uint64_t bytes;
+  return kiln_module_global(*module, "step", &address, &bytes);
 }
 
 static kiln_status_t compute(const path_t* path, kiln_kernel_t* kernel,
@@ -110,7 +225,9 @@ static kiln_status_t work(path_t* path, kiln_device_t* device) {
   kiln_buffer_t* buffer = NULL;
   kiln_buffer_t* ordered = NULL;
   kiln_event_t* event = NULL;
-  kiln_status_t status = load(device, &module, &kernel);
+  kiln_status_t status = path->linked
+                             ? load_linked(path, device, &module, &kernel)
+                             : load(device, &module, &kernel);
   if (kiln_status_is_ok(status)) {
     status = kiln_stream_create(device, NULL, &stream);
     assert_int_equal(stream == NULL, !kiln_status_is_ok(status));
@@ -134,7 +251,7 @@ static kiln_status_t work(path_t* path, kiln_device_t* device) {
     status = compute(path, kernel, stream, buffer);
   }
   path->work_passed = kiln_status_is_ok(status);
-  path->hit_in_work = path->wrapped && kilni_cuda_fault_hit(&path->table);
+  path->hit_in_work = is_hit(path) && !path->hit_in_end;
   kiln_kernel_release(kernel);
   kiln_module_release(module);
   kiln_buffer_release(ordered);
@@ -178,6 +295,7 @@ static kiln_status_t run_path(path_t* path) {
   options.soft_lanes = "plain";
   path->work_passed = false;
   path->hit_in_work = false;
+  path->hit_in_end = false;
   kiln_runtime_t* runtime = NULL;
   kiln_device_t* device = NULL;
   kiln_status_t status = kilni_runtime_create_with(&options, &hooks, &runtime);
@@ -249,8 +367,8 @@ static path_t make_path(bool soft) {
   return path;
 }
 
-static void sweep_calls(bool soft, kiln_cu_result_t result, bool balanced) {
-  path_t path = make_path(soft);
+static void sweep_calls_of(path_t path, kiln_cu_result_t result,
+                           bool balanced) {
   path.count_calls = true;
   path.result = result;
   fault_points_t points = {"driver call", arm_calls, disarm_calls,
@@ -263,12 +381,40 @@ static void sweep_calls(bool soft, kiln_cu_result_t result, bool balanced) {
   kilni_cuda_null_reset();
 }
 
-static void sweep_allocations(bool soft) {
+static void sweep_calls(bool soft, kiln_cu_result_t result, bool balanced) {
+  sweep_calls_of(make_path(soft), result, balanced);
+}
+
+static path_t make_linked(bool soft) {
   path_t path = make_path(soft);
+  path.linked = true;
+  return path;
+}
+
+static void sweep_allocations_of(path_t path) {
   uint64_t count = fault_run_allocations(allocation_body, &path, 0);
   print_message("%llu allocations\n", (unsigned long long)count);
   assert_true(count > 10);
   assert_null(null_problem(NULL));
+}
+
+static void sweep_allocations(bool soft) {
+  sweep_allocations_of(make_path(soft));
+}
+
+// Linked by the driver, loaded at the first kernel.
+static void test_linked_allocations(void** state) {
+  (void)state;
+  sweep_allocations_of(make_linked(false));
+  sweep_allocations_of(make_linked(true));
+}
+
+static void test_linked_calls(void** state) {
+  (void)state;
+  sweep_calls_of(make_linked(false), KILN_CU_ERROR_OUT_OF_MEMORY, true);
+  sweep_calls_of(make_linked(false), KILN_CU_ERROR_DEINITIALIZED, true);
+  sweep_calls_of(make_linked(false), KILN_CU_ERROR_ILLEGAL_ADDRESS, false);
+  sweep_calls_of(make_linked(true), KILN_CU_ERROR_OUT_OF_MEMORY, false);
 }
 
 static void test_null_allocations(void** state) {
@@ -316,6 +462,8 @@ int main(void) {
       cmocka_unit_test(test_soft_allocations),
       cmocka_unit_test(test_soft_calls),
       cmocka_unit_test(test_soft_calls_sticky),
+      cmocka_unit_test(test_linked_allocations),
+      cmocka_unit_test(test_linked_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: what a kernel is on its device, and how much of it runs at once.
+#include "device/device_inside.h"
+
+// Those that cuFuncSetAttribute changes, also a launch's or another library's.
+static bool may_change(uint32_t attribute) {
+  return attribute == KILN_KERNEL_ATTRIBUTE_MAX_DYNAMIC_SHARED ||
+         attribute == KILN_KERNEL_ATTRIBUTE_SHARED_CARVEOUT ||
+         attribute >= KILN_KERNEL_ATTRIBUTE_CLUSTER_WIDTH;
+}
+
+kiln_status_t kiln_kernel_attribute(kiln_kernel_t* kernel, uint32_t attribute,
+                                    int32_t* out_value) {
+  KILNI_CHECK_ARGUMENT(out_value != NULL, "out_value");
+  *out_value = 0;
+  KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
+  KILNI_CHECK_ARGUMENT(attribute < KILNI_ATTRIBUTES, "attribute");
+  unsigned int bit = 1u << attribute;
+  if ((atomic_load_explicit(&kernel->known, memory_order_acquire) & bit) != 0) {
+    *out_value = atomic_load_explicit(&kernel->attributes[attribute],
+                                      memory_order_relaxed);
+    return NULL;
+  }
+  int value = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, kernel->module->device, cuFuncGetAttribute, &value,
+                    attribute, kernel->handle);
+  KILNI_RETURN_IF_ERROR(status);
+  *out_value = value;
+  if (!may_change(attribute)) {
+    atomic_store_explicit(&kernel->attributes[attribute], value,
+                          memory_order_relaxed);
+    atomic_fetch_or_explicit(&kernel->known, bit, memory_order_release);
+  }
+  return NULL;
+}
+
+kiln_status_t kiln_kernel_max_blocks(kiln_kernel_t* kernel, uint32_t threads,
+                                     uint64_t dynamic_bytes,
+                                     uint32_t* out_blocks) {
+  KILNI_CHECK_ARGUMENT(out_blocks != NULL, "out_blocks");
+  *out_blocks = 0;
+  KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
+  KILNI_CHECK_ARGUMENT(threads > 0 && threads <= INT32_MAX, "threads");
+  int blocks = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, kernel->module->device,
+                    cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks,
+                    kernel->handle, (int)threads, (size_t)dynamic_bytes);
+  if (kiln_status_is_ok(status)) *out_blocks = (uint32_t)blocks;
+  return status;
+}
+
+kiln_status_t kiln_kernel_best_block(kiln_kernel_t* kernel,
+                                     kiln_block_shared_fn_t shared_of,
+                                     uint64_t dynamic_bytes, uint32_t limit,
+                                     uint32_t* out_blocks,
+                                     uint32_t* out_threads) {
+  KILNI_CHECK_ARGUMENT(out_blocks != NULL, "out_blocks");
+  KILNI_CHECK_ARGUMENT(out_threads != NULL, "out_threads");
+  *out_blocks = 0;
+  *out_threads = 0;
+  KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
+  KILNI_CHECK_ARGUMENT(limit <= INT32_MAX, "limit");
+  int blocks = 0;
+  int threads = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(
+      status, kernel->module->device, cuOccupancyMaxPotentialBlockSize, &blocks,
+      &threads, kernel->handle, shared_of, (size_t)dynamic_bytes, (int)limit);
+  if (kiln_status_is_ok(status)) {
+    *out_blocks = (uint32_t)blocks;
+    *out_threads = (uint32_t)threads;
+  }
+  return status;
+}
+
+kiln_status_t kiln_kernel_available_shared(kiln_kernel_t* kernel,
+                                           uint32_t blocks, uint32_t threads,
+                                           uint64_t* out_bytes) {
+  KILNI_CHECK_ARGUMENT(out_bytes != NULL, "out_bytes");
+  *out_bytes = 0;
+  KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
+  KILNI_CHECK_ARGUMENT(blocks > 0 && blocks <= INT32_MAX, "blocks");
+  KILNI_CHECK_ARGUMENT(threads > 0 && threads <= INT32_MAX, "threads");
+  size_t bytes = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, kernel->module->device,
+                    cuOccupancyAvailableDynamicSMemPerBlock, &bytes,
+                    kernel->handle, (int)blocks, (int)threads);
+  if (kiln_status_is_ok(status)) *out_bytes = bytes;
+  return status;
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: modules made of code: when they are loaded, how things in them are
+// called, and where and when they are unloaded.
+#define _XOPEN_SOURCE 700
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+
+#include "base/thread.h"
+#include "kiln/kiln.h"
+#include "runtime/runtime.h"
+
+static const char kPtx[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .global .align 4 .u32 _Z5countv = 5;\n"
+    ".visible .const .align 8 .b8 table[24];\n"
+    ".visible .entry _Z3addIfEvPT_(.param .u64 x, .param .f32 a) { ret; }\n"
+    ".visible .entry plain() .maxntid 128, 1, 1 { ret; }\n";
+
+// Over the null provider or the software device. one-thread
+typedef struct world_t {
+  kiln_cuda_table_t table;
+  kiln_runtime_t* runtime;
+  kiln_device_t* device;
+  kiln_code_t* code;
+} world_t;
+
+static kiln_cuda_table_t null_table;
+
+static void open_world(world_t* world, const char* name) {
+  memset(world, 0, sizeof(*world));
+  kilni_runtime_hooks_t hooks = {0};
+  hooks.cuda_table = &null_table;
+  assert_null(kilni_runtime_create_with(NULL, &hooks, &world->runtime));
+  assert_null(kiln_runtime_open_device(world->runtime, name, &world->device));
+  static const kiln_code_name_t names[] = {{"add<float>", "_Z3addIfEvPT_"},
+                                           {"&count", "_Z5countv"}};
+  kiln_code_options_t options = kiln_code_options_default();
+  options.names = names;
+  options.name_count = 2;
+  options.name = "math";
+  kiln_bytes_view_t bytes = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+  assert_null(kiln_code_create(bytes, &options, &world->code));
+}
+
+static void close_world(world_t* world) {
+  kiln_code_release(world->code);
+  kiln_device_release(world->device);
+  kiln_runtime_release(world->runtime);
+}
+
+static int setup(void** state) {
+  (void)state;
+  kilni_cuda_null_reset();
+  kilni_cuda_table_null(&null_table);
+  return 0;
+}
+
+static int teardown(void** state) {
+  (void)state;
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  return 0;
+}
+
+// Facts 5.2 P10, P18: loaded at the first kernel, kept by it alone.
+static void test_lazy(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "cuda:0");
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  assert_false(kiln_module_is_loaded(module));
+  assert_int_equal(kiln_module_kernel_count(module), 0);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
+  assert_null(kiln_kernel_create(module, "plain", &kernel));
+  assert_true(kiln_module_is_loaded(module));
+  assert_int_equal(kiln_module_kernel_count(module), 2);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
+  assert_null(kiln_module_ready(module));
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
+  kiln_module_release(module);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
+  kiln_kernel_release(kernel);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
+  close_world(&world);
+}
+
+static void test_never_used(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "cuda:0");
+  kiln_module_t* module = NULL;
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  kiln_module_release(module);
+  close_world(&world);
+}
+
+// Facts 5.2 P7, P12.
+static void test_names(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "soft");
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  assert_null(kiln_kernel_create(module, "add<float>", &kernel));
+  assert_string_equal(kiln_kernel_name(kernel), "_Z3addIfEvPT_");
+  assert_int_equal(kiln_kernel_info(kernel)->param_count, 2);
+  assert_int_equal(kiln_kernel_param(kernel, 1)->offset, 8);
+  kiln_kernel_release(kernel);
+  assert_null(kiln_kernel_create(module, "_Z3addIfEvPT_", &kernel));
+  kiln_kernel_release(kernel);
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  assert_null(kiln_module_global(module, "&count", &address, &bytes));
+  assert_true(address != 0 && bytes == 4);
+  assert_null(kiln_module_global(module, "table", &address, &bytes));
+  assert_int_equal(bytes, 24);
+  kiln_status_t status = kiln_kernel_create(module, "add<int>", &kernel);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
+  kiln_status_free(status);
+  status = kiln_module_global(module, "absent", &address, &bytes);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
+  kiln_status_free(status);
+  kiln_module_release(module);
+  close_world(&world);
+}
+
+// Facts 5.2 P11: what is not linked is not loaded, and told so at once.
+static void test_formats(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "soft");
+  static const uint32_t formats[] = {KILN_CODE_FORMAT_LTOIR,
+                                     KILN_CODE_FORMAT_OBJECT,
+                                     KILN_CODE_FORMAT_LIBRARY};
+  static const char* const bytes[] = {"\355\103\116\177 ir", "\177ELF object",
+                                      "!<arch>\n"};
+  for (int i = 0; i < 3; i++) {
+    kiln_code_options_t options = kiln_code_options_default();
+    options.format = formats[i];
+    options.name = "piece";
+    kiln_bytes_view_t view = {(const uint8_t*)bytes[i], strlen(bytes[i])};
+    kiln_code_t* code = NULL;
+    kiln_module_t* module = NULL;
+    assert_null(kiln_code_create(view, &options, &code));
+    kiln_status_t status =
+        kiln_module_create(world.device, code, NULL, &module);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+    assert_non_null(
+        strstr(kiln_status_message(status), kiln_code_format_name(formats[i])));
+    assert_non_null(strstr(kiln_status_fix(status), "link"));
+    assert_null(module);
+    kiln_status_free(status);
+    kiln_code_release(code);
+  }
+  close_world(&world);
+}
+
+// A refusal is told at the first use, and again at the next.
+static void test_late_refusal(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "soft");
+  static const char text[] =
+      ".version 8.0\n.target sm_75\n.address_size 64\n"
+      ".visible .entry k() { frobnicate; }\n";
+  kiln_bytes_view_t view = {(const uint8_t*)text, sizeof(text) - 1};
+  kiln_code_t* code = NULL;
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_code_create(view, NULL, &code));
+  assert_null(kiln_module_create(world.device, code, NULL, &module));
+  kiln_code_release(code);
+  for (int i = 0; i < 2; i++) {
+    kiln_status_t status = kiln_kernel_create(module, "k", &kernel);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
+    kiln_status_free(status);
+    assert_null(kernel);
+    assert_false(kiln_module_is_loaded(module));
+  }
+  kiln_module_release(module);
+  close_world(&world);
+}
+
+// Facts 5.2 P14.
+static void test_attributes(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "soft");
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  assert_null(kiln_kernel_create(module, "plain", &kernel));
+  kiln_module_release(module);
+  int32_t value = 0;
+  for (int twice = 0; twice < 2; twice++) {
+    assert_null(kiln_kernel_attribute(kernel, KILN_KERNEL_ATTRIBUTE_MAX_THREADS,
+                                      &value));
+    assert_int_equal(value, 128);
+    assert_null(kiln_kernel_attribute(kernel, KILN_KERNEL_ATTRIBUTE_PTX_VERSION,
+                                      &value));
+    assert_int_equal(value, 75);
+    assert_null(kiln_kernel_attribute(
+        kernel, KILN_KERNEL_ATTRIBUTE_SHARED_CARVEOUT, &value));
+    assert_int_equal(value, -1);
+  }
+  for (uint32_t i = 0; i < 16; i++) {
+    assert_null(kiln_kernel_attribute(kernel, i, &value));
+  }
+  kiln_status_t status = kiln_kernel_attribute(kernel, 16, &value);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+  kiln_kernel_release(kernel);
+  close_world(&world);
+}
+
+static size_t same_for_all(int threads) {
+  (void)threads;
+  return 4096;
+}
+
+// Facts 5.2 P16: consistent, and the function equals the number.
+static void test_occupancy(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "soft");
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  assert_null(kiln_kernel_create(module, "plain", &kernel));
+  uint32_t blocks = 0;
+  uint32_t threads = 0;
+  uint32_t more[2] = {0, 0};
+  uint64_t bytes = 0;
+  assert_null(kiln_kernel_max_blocks(kernel, 64, 0, &blocks));
+  assert_true(blocks >= 1);
+  assert_null(kiln_kernel_available_shared(kernel, blocks, 64, &bytes));
+  assert_null(kiln_kernel_max_blocks(kernel, 64, bytes, &more[0]));
+  assert_true(more[0] >= blocks);
+  assert_null(kiln_kernel_best_block(kernel, NULL, 4096, 0, &blocks, &threads));
+  assert_true(blocks >= 1 && threads >= 32 && threads <= 128);
+  assert_null(
+      kiln_kernel_best_block(kernel, same_for_all, 0, 0, &more[0], &more[1]));
+  assert_int_equal(more[0], blocks);
+  assert_int_equal(more[1], threads);
+  assert_null(kiln_kernel_best_block(kernel, NULL, 0, 64, &blocks, &threads));
+  assert_true(threads <= 64);
+  kiln_status_t status = kiln_kernel_max_blocks(kernel, 0, 0, &blocks);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+  kiln_kernel_release(kernel);
+  kiln_module_release(module);
+  close_world(&world);
+}
+
+// ---- Threads ----
+
+enum { THREADS = 4, ROUNDS = 50 };
+
+// Tells where a library ended. one-thread
+static kiln_cu_context_t unloaded_in;
+static kiln_cuda_table_t plain_table;
+
+static kiln_cu_result_t see_unload(kiln_cu_library_t library) {
+  plain_table.cuCtxGetCurrent(&unloaded_in);
+  return plain_table.cuLibraryUnload(library);
+}
+
+// Facts 8.7 and 8.10: another context is current where the last user lets go.
+static void test_unload_context(void** state) {
+  (void)state;
+  kilni_cuda_table_null(&plain_table);
+  null_table.cuLibraryUnload = see_unload;
+  world_t world;
+  open_world(&world, "cuda:0");
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  assert_null(kiln_kernel_create(module, "plain", &kernel));
+  kiln_module_release(module);
+  // The kernel is the last that holds module, device and context.
+  close_world(&world);
+  kiln_cu_context_t other = (kiln_cu_context_t)(uintptr_t)0x4444;
+  null_table.cuCtxSetCurrent(other);
+  unloaded_in = NULL;
+  kiln_kernel_release(kernel);
+  assert_non_null(unloaded_in);
+  assert_ptr_not_equal(unloaded_in, other);
+  kiln_cu_context_t current = NULL;
+  null_table.cuCtxGetCurrent(&current);
+  assert_ptr_equal(current, other);
+  null_table.cuCtxSetCurrent(NULL);
+}
+
+// What the threads share. thread-safe
+typedef struct crowd_t {
+  kiln_module_t* module;
+  atomic_uint failures;
+} crowd_t;
+
+static void use_module(void* user) {
+  crowd_t* crowd = user;
+  for (int i = 0; i < ROUNDS; i++) {
+    kiln_kernel_t* kernel = NULL;
+    kiln_status_t status = kiln_kernel_create(
+        crowd->module, i % 2 ? "plain" : "add<float>", &kernel);
+    if (!kiln_status_is_ok(status)) atomic_fetch_add(&crowd->failures, 1);
+    kiln_status_free(status);
+    kiln_kernel_release(kernel);
+  }
+  kiln_module_release(crowd->module);
+}
+
+// All load at once; the last to let go, on whatever thread, unloads.
+static void test_crowd(void** state) {
+  (void)state;
+  for (int round = 0; round < 10; round++) {
+    world_t world;
+    open_world(&world, "soft");
+    crowd_t crowd = {NULL, 0};
+    assert_null(
+        kiln_module_create(world.device, world.code, NULL, &crowd.module));
+    kilni_thread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+      kiln_module_retain(crowd.module);
+      assert_null(kilni_thread_start(&threads[i], "user", use_module, &crowd));
+    }
+    kiln_module_release(crowd.module);
+    close_world(&world);
+    for (int i = 0; i < THREADS; i++) kilni_thread_join(&threads[i]);
+    assert_int_equal(atomic_load(&crowd.failures), 0);
+  }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(test_lazy),      TEST(test_never_used),     TEST(test_names),
+      TEST(test_formats),   TEST(test_late_refusal),   TEST(test_attributes),
+      TEST(test_occupancy), TEST(test_unload_context), TEST(test_crowd),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
