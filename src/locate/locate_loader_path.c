@@ -278,8 +278,11 @@ static const char kHere = 0;
 // DT_RPATH of an object, of those that brought it, and of the program. Who
 // opened an object that nobody was linked with is not known.
 static kiln_status_t add_rpaths(kiln_locate_t* locate, kilni_place_t* place,
-                                tokens_t* tokens, const object_t* caller) {
+                                const tokens_t* machine,
+                                const object_t* caller) {
   object_t object = *caller;
+  tokens_t of_object = *machine;
+  tokens_t* tokens = &of_object;
   for (int i = 0; i < MAX_BRINGERS && object.found; i++) {
     tokens->origin = object.origin;
     KILNI_RETURN_IF_ERROR(
@@ -297,15 +300,16 @@ static kiln_status_t add_rpaths(kiln_locate_t* locate, kilni_place_t* place,
 }
 
 static kiln_status_t add_variable(kiln_locate_t* locate, kilni_place_t* place,
-                                  tokens_t* tokens) {
+                                  const tokens_t* machine) {
   const char* text = kilni_place_env(locate, KILNI_ENV_LD_LIBRARY_PATH);
   if (text == NULL || text[0] == 0) return NULL;
   // $ORIGIN in it is the program's.
   object_t program;
   clear_object(&program);
   find_object(NULL, NULL, 0, &program);
-  tokens->origin = program.origin;
-  return add_parts(locate, place, tokens, text, ":;", "LD_LIBRARY_PATH");
+  tokens_t tokens = *machine;
+  tokens.origin = program.origin;
+  return add_parts(locate, place, &tokens, text, ":;", "LD_LIBRARY_PATH");
 }
 
 static kiln_status_t fill_folders(kiln_locate_t* locate, kilni_place_t* place) {

@@ -175,7 +175,7 @@ static kiln_nvml_result_t null_nvmlDeviceGetMemoryInfo_v2(
   if (result != KILN_NVML_SUCCESS) return result;
   if (memory == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   if (memory->version != KILN_NVML_MEMORY_V2)
-    return KILN_NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    return KILN_NVML_ERROR_FUNCTION_NOT_FOUND;  // as driver 580
   memory->total = null_bytes;
   memory->free = null_bytes;
   memory->reserved = 0;

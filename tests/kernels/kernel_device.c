@@ -11,8 +11,10 @@
 #include "soft/soft.h"
 
 static void count_lines(const char* text, size_t size, void* user) {
-  kernel_device_t* device = user;
-  for (size_t i = 0; i < size; i++) device->printed += text[i] == '\n';
+  kernel_device_t* device = user;  // several workers print at once
+  for (size_t i = 0; i < size; i++) {
+    if (text[i] == '\n') atomic_fetch_add(&device->printed, 1);
+  }
 }
 
 static kiln_status_t start(kernel_device_t* device,

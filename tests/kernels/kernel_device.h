@@ -4,6 +4,8 @@
 #ifndef KILN_TESTS_KERNELS_KERNEL_DEVICE_H_
 #define KILN_TESTS_KERNELS_KERNEL_DEVICE_H_
 
+#include <stdatomic.h>
+
 #include "base/host.h"
 #include "kernel_reference.h"
 #include "table/table.h"
@@ -27,7 +29,7 @@ typedef struct kernel_device_t {
   kilni_dynlib_t* library;
   kiln_cu_device_t device;
   kiln_cu_context_t context;
-  int printed;  // lines, since the last run began
+  atomic_int printed;  // lines, since the last run began
 } kernel_device_t;
 
 // A loaded PTX file. one-thread

@@ -18,7 +18,12 @@
 #include "soft/decode/soft_forms.h"
 #include "soft_kit.h"
 
+// A sanitizer makes each run many times slower.
+#if defined(KILNI_SANITIZED)
+enum { TOKENS = 8, ROWS = 1024, EXACT = 800 };
+#else
 enum { TOKENS = 8, ROWS = 4096, EXACT = 800 };
+#endif
 
 // A type by what its bits mean. thread-compatible
 typedef struct type_t {
