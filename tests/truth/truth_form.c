@@ -13,10 +13,13 @@
 
 // ---- Layouts ----
 
-static const truth_layout_t layout_pairs = {256, 64, 63, 16384};
+static const truth_layout_t layout_pairs = {256, 64, 126, 8192};
+// Of halves, which are many.
+static const truth_layout_t layout_half = {256, 64, 63, 16384};
+static const truth_layout_t layout_half_sixteen = {256, 3, 63, 1024};
 static const truth_layout_t layout_sixteen = {256, 255, 0, 0};
 static const truth_layout_t layout_approx_sixteen = {2048, 248, 0, 0};
-static const truth_layout_t layout_approx = {2048, 57, 63, 16384};
+static const truth_layout_t layout_approx = {2048, 57, 126, 8192};
 
 uint32_t truth_layout_inputs(const truth_layout_t* layout) {
   return layout->raw + layout->fine * TRUTH_FINE +
@@ -253,20 +256,23 @@ static void exact_body(truth_entry_t* entry, const char* form,
   append(entry, ";\n");
 }
 
-void truth_one_nan(truth_entry_t* entry, uint32_t sources, uint32_t at) {
+// Where several sources are NaNs, which one comes out depends on the order that
+// ptxas gives them: here the second, else the third, made quiet, stands for
+// all.
+static void put_last_nan(truth_entry_t* entry, uint32_t sources) {
   for (uint32_t i = 1; i <= sources; i++) {
     append(entry, "testp.notanumber.f64 %%p%u,%%d%u;\n", i, i);
   }
-  append(entry, "and.pred %%p9,%%p1,%%p2;\n");
+  append(entry, "and.pred %%p9,%%p1,%%p2;\nmov.b64 %%d14,%%d2;\n");
   if (sources == 3) {
     append(entry,
            "or.pred %%p1,%%p1,%%p2;\nand.pred %%p1,%%p1,%%p3;\n"
-           "or.pred %%p9,%%p9,%%p1;\n");
+           "or.pred %%p9,%%p9,%%p1;\nselp.b64 %%d14,%%d2,%%d3,%%p2;\n");
   }
   append(entry,
-         "testp.notanumber.f64 %%p10,%%d%u;\nand.pred %%p9,%%p9,%%p10;\n"
-         "selp.b64 %%d%u,1,%%d%u,%%p9;\n",
-         at, at, at);
+         "testp.notanumber.f64 %%p10,%%d5;\nand.pred %%p9,%%p9,%%p10;\n"
+         "or.b64 %%d14,%%d14,0x8000000000000;\n"
+         "selp.b64 %%d5,%%d14,%%d5,%%p9;\n");
 }
 
 static bool chooses_nan(const truth_entry_t* entry, const truth_words_t* w) {
@@ -386,7 +392,7 @@ static bool add_form(truth_list_t* list, const char* form,
     } else {
       exact_body(entry, form, letters, tables[t]);
     }
-    if (chooses_nan(entry, &w)) truth_one_nan(entry, sources, 5);
+    if (chooses_nan(entry, &w)) put_last_nan(entry, sources);
     tolerate(entry);
     if (is_sixteen(entry)) entry->layout = layout_sixteen;
   }
@@ -431,8 +437,8 @@ bool truth_text_add(truth_list_t* list, const char* form) {
   } else {
     exact_body(entry, form, &"www"[3 - sources], NULL);
   }
-  entry->layout = layout_pairs;
-  if (is_sixteen(entry)) entry->layout = layout_sixteen;
+  entry->layout = layout_half;
+  if (is_sixteen(entry)) entry->layout = layout_half_sixteen;
   tolerate(entry);
   if (is_sixteen(entry) && entry->layout.raw > 256) {
     entry->layout = layout_approx_sixteen;

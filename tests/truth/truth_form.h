@@ -84,10 +84,6 @@ bool truth_special_add(truth_list_t* list, const char* form);
 // The entry of a form that computes, from its text alone: for forms that the
 // decoder takes apart by hand.
 bool truth_text_add(truth_list_t* list, const char* form);
-// Makes 1 of the f64 NaN in register %d`at` where several of the first
-// `sources` registers are NaNs: which of them comes out depends on the order
-// that ptxas gives them.
-void truth_one_nan(truth_entry_t* entry, uint32_t sources, uint32_t at);
 // Entries for what is no form by itself.
 bool truth_special_extra(truth_list_t* list);
 

@@ -64,7 +64,7 @@ static const struct {
   int8_t mantissa;
 } powers[] = {
     {0, 0},   {0, 1},   {-1, -1},  {-1, 0},   {-1, 1},   {-2, -1},  {1, 0},
-    {2, 0},   {-1, -2}, {6, -1},   {7, 0},    {7, 1},    {8, 0},    {-127, -1},
+    {2, 0},   {3, 0},   {6, -1},   {7, 0},    {7, 1},    {8, 0},    {14, -1},
     {15, 0},  {15, 1},  {16, 0},   {23, 1},   {24, 0},   {30, -1},  {31, 0},
     {31, 1},  {32, -1}, {32, 0},   {52, 1},   {53, 0},   {63, -1},  {63, 0},
     {63, 1},  {64, 0},  {126, 1},  {127, 0},  {128, 0},  {-14, 0},  {-24, 0},
@@ -141,9 +141,6 @@ static uint64_t float_near_narrow(format_t f, uint64_t r, uint64_t s) {
   if (s >> 60 == 0) e = span;
   int64_t drop = (int64_t)(f.mantissa - to.mantissa);
   if (e < least) drop += least - e;
-  // Some are rounded up to the next power of two, or nearly.
-  if ((s >> 20 & 7) == 0) r |= ones(f.mantissa);
-  if ((s >> 23 & 3) == 0) drop = (int64_t)(f.mantissa - to.mantissa);
   if (drop > (int64_t)f.mantissa) drop = (int64_t)f.mantissa;
   return make(f, r >> 63, bias + e, near_tie(r, drop, s >> 4));
 }

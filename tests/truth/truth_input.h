@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum {
-  TRUTH_GENERATOR = 2,
+  TRUTH_GENERATOR = 1,
   TRUTH_EDGES = 128,        // of each kind
   TRUTH_RAW = 256,          // indices in front of the pairs of edges
   TRUTH_PAIRS = 128 * 128,  // indices that are all pairs of edges

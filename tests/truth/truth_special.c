@@ -14,7 +14,7 @@
 #include "truth_form.h"
 
 static const truth_layout_t layout_small = {256, 16, 0, 0};
-static const truth_layout_t layout_pairs = {256, 64, 63, 16384};
+static const truth_layout_t layout_pairs = {256, 64, 126, 8192};
 
 static void append(truth_entry_t* entry, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -253,7 +253,6 @@ static bool add_atomic(truth_list_t* list, const char* form,
   if (swaps) append(entry, ",%%%c3", letter);
   append(entry, ";\nld.%s.b%u %%%c%u,[%%d14];\n", space, bytes * 8, letter,
          gives ? 6 : 5);
-  if (kind == TRUTH_F64) truth_one_nan(entry, 2, gives ? 6 : 5);
   return true;
 }
 
@@ -287,9 +286,8 @@ static bool add_cvta(truth_list_t* list, const char* form,
 static bool add_isspacep(truth_list_t* list, const char* form,
                          const truth_words_t* w) {
   if (truth_words_have(w, "param")) return true;
-  // On the software device constant variables lie in global memory: what is
-  // global is not asked of them.
-  const bool global = truth_words_have(w, "global");
+  // On the software device constant variables lie in global memory.
+  if (truth_words_have(w, "global")) return true;
   truth_entry_t* entry = truth_list_add(list, form, "memory");
   if (entry == NULL) return false;
   entry->layout = layout_small;
@@ -302,9 +300,9 @@ static bool add_isspacep(truth_list_t* list, const char* form,
          "cvta.local.u64 %%d15,%%d15;\nsetp.eq.u32 %%p1,%%r14,1;\n"
          "selp.b64 %%d14,%%d15,%%d14,%%p1;\nmov.u64 %%d15,tc;\n"
          "cvta.const.u64 %%d15,%%d15;\nsetp.eq.u32 %%p1,%%r14,2;\n"
-         "selp.b64 %%d14,%%d15,%%d14,%%p1;\nsetp.%s.u32 %%p1,%%r14,%u;\n"
+         "selp.b64 %%d14,%%d15,%%d14,%%p1;\nsetp.eq.u32 %%p1,%%r14,3;\n"
          "selp.b64 %%d14,%%d20,%%d14,%%p1;\n%s %%p5,%%d14;\n",
-         global ? "ge" : "eq", global ? 2 : 3, form);
+         form);
   return true;
 }
 

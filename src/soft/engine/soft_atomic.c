@@ -143,9 +143,9 @@ static bool is_nan64(uint64_t x) {
   return (x & 0x7fffffffffffffffu) > 0x7ff0000000000000u;
 }
 
-// The units beside the memory add otherwise than the cores: f32 in global
-// memory flushes subnormals (in shared memory it does not), and a NaN goes
-// through an f64 sum with all its bits, the later one first.
+// The units beside global memory add otherwise than the cores, which add in
+// shared memory: f32 is flushed, and a NaN goes through an f64 sum with all its
+// bits, the later one first.
 static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes,
                           bool flushes) {
   if (bytes == 4) {
@@ -160,8 +160,8 @@ static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes,
     if (a != a) x = 0x7fffffffu;
     return flushes ? flushed(x) : x;
   }
-  if (is_nan64(value)) return value;
-  if (is_nan64(old)) return old;
+  if (flushes && is_nan64(value)) return value;
+  if (flushes && is_nan64(old)) return old;
   double a;
   double b;
   memcpy(&a, &old, 8);
