@@ -29,7 +29,7 @@ before anything is linked.
 |---|---|---|---|
 """
 VALUES = {"TEXT": "sm_90", "NUMBER": "N", "LEVEL": "0..3", "THREADS": "N",
-          "FLAG": "", "CHOICE": "true\\|false", "LIST": "TEXT"}
+          "FLAG": "", "CHOICE": "1\\|0", "LIST": "TEXT"}
 IGNORED = "ignored, with a warning: the driver does nothing with it"
 REFUSED = "refused: UNSUPPORTED, which names it"
 

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tests: links by real libraries, against what was said before linking.
+//
+// KILN_TEST_NVRTC and KILN_TEST_NVJITLINK (tests only) name real libraries,
+// with colons between them; without them the machine's own are taken. Each
+// NVRTC compiles to LTO-IR, PTX, relocatable and finished machine code; for
+// each, each nvJitLink and each output, kiln_link_choose is asked first, with
+// the driver unknown and with drivers of 12.9, 13.0 and 13.5; then the link is
+// made. A cell that is promised must link, a refused one must fail, PTX must
+// have the version that decided over it; what nobody promises is listed. The
+// PTX that comes out runs on the software device. Then the cases of one link.
+// Each pair has a process of its own. Without libraries the test is skipped.
+#define _POSIX_C_SOURCE 200809L  // fork, waitpid
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "compile/link_inside.h"
+#include "compile/link_text.h"
+#include "kiln/kiln.h"
+
+enum { SKIP = 77, MAX_LIBRARIES = 16, MANY_LINKS = 40 };
+
+static const char kSource[] =
+    "__device__ int twice(int x) { return 2 * x; }\n"
+    "extern \"C\" __global__ void k(int* p) { p[threadIdx.x] = "
+    "twice(threadIdx.x) + 40; }\n";
+static const char kMissing[] =
+    "extern __device__ int Z();\n"
+    "extern \"C\" __global__ void k(int* p) { *p = Z(); }\n";
+
+// The two libraries of a pair. one-thread
+typedef struct pair_t {
+  kiln_runtime_t* runtime;
+  kiln_compiler_t* nvrtc;
+  kiln_linker_t* linker;
+  kilni_link_nvjitlink_t direct;  // the same nvJitLink, asked past the choice
+  kilni_dynlib_t* library;
+  kiln_host_t host;
+  uint32_t from;
+  uint32_t to;
+  uint32_t links;
+  uint32_t wrong;
+} pair_t;
+
+static void check(pair_t* pair, bool holds, const char* what) {
+  if (holds) return;
+  printf("  WRONG: %s\n", what);
+  pair->wrong++;
+}
+
+static bool ok(kiln_status_t status, const char* what) {
+  if (kiln_status_is_ok(status)) return true;
+  char text[2048];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  printf("  %s: %s\n", what, text);
+  kiln_status_free(status);
+  return false;
+}
+
+// ---- Code ----
+
+static kiln_code_t* compile(pair_t* pair, const char* source, uint32_t output) {
+  kiln_compile_options_t options = kiln_compile_options_default();
+  bool is_machine = output == KILN_CODE_FORMAT_CUBIN ||
+                    output == KILN_CODE_FORMAT_RELOCATABLE;
+  options.output = output;
+  options.arch = is_machine ? "sm_80" : "compute_80";
+  if (output == KILN_CODE_FORMAT_PTX) {
+    options.relocatable_device_code = KILN_SWITCH_ON;
+  }
+  kiln_compile_result_t* result = NULL;
+  kiln_code_t* code = NULL;
+  if (ok(kiln_compiler_compile(pair->nvrtc,
+                               (kiln_string_view_t){source, strlen(source)},
+                               &options, &result),
+         "compile")) {
+    code = kiln_compile_result_code(result);
+    kiln_code_retain(code);
+  }
+  kiln_compile_result_release(result);
+  return code;
+}
+
+// ---- A link past the choice ----
+
+static kiln_status_t keep_code(void* user, kiln_bytes_view_t bytes) {
+  kiln_code_t** out = user;
+  return kiln_code_create(bytes, NULL, out);
+}
+
+// Links whatever the choice says; the first line of the log where it fails.
+static bool link_directly(pair_t* pair, const kiln_code_t* input,
+                          uint32_t output, bool lto, kiln_code_t** out_code,
+                          char* why, size_t room) {
+  kiln_link_options_t options = kiln_link_options_default();
+  options.arch = "sm_80";
+  options.output = output;
+  options.lto = lto ? KILN_SWITCH_ON : KILN_SWITCH_DEFAULT;
+  kiln_link_settings_t* settings = NULL;
+  kilni_link_backend_t backend;
+  void* session = NULL;
+  *out_code = NULL;
+  why[0] = 0;
+  if (!ok(kiln_link_settings_create(&options, KILN_LINK_BACKEND_NVJITLINK, NULL,
+                                    &settings),
+          "settings")) {
+    return false;
+  }
+  kilni_link_nvjitlink_backend(&pair->direct, &backend);
+  kilni_link_plan_t plan = {output, (uint32_t)settings->count, settings->items,
+                            "direct"};
+  kilni_link_input_t given = {kiln_code_format(input), 0, "k",
+                              kiln_code_bytes(input)};
+  kilni_link_sink_t sink = {out_code, keep_code};
+  kiln_status_t status = backend.begin(backend.self, &plan, &session);
+  if (kiln_status_is_ok(status)) status = backend.add(session, &given);
+  if (kiln_status_is_ok(status)) status = backend.finish(session, &sink);
+  bool links = kiln_status_is_ok(status);
+  if (!links) {
+    kilni_str_t log;
+    kilni_str_init(&log, kiln_allocator_libc(), 1 << 24);
+    if (session != NULL) {
+      kiln_status_free(backend.log(session, KILN_LINK_LOG_ERROR, &log));
+    }
+    kiln_string_view_t line = kilni_link_first_error(kilni_str_cstr(&log));
+    kiln_status_native_t native = {0};
+    bool known = kiln_status_native(status, &native);
+    snprintf(why, room, "%s: %.*s", known ? native.name : "?",
+             (int)(line.size > 120 ? 120 : line.size),
+             line.size > 0 ? line.data : "");
+    kilni_str_deinit(&log);
+  }
+  kiln_status_free(status);
+  backend.end(session);
+  kiln_link_settings_release(settings);
+  pair->links++;
+  return links;
+}
+
+// ---- What is said, and what happens ----
+
+static bool foretell(const pair_t* pair, const kiln_code_t* input,
+                     uint32_t output, uint32_t driver, uint32_t backend,
+                     kiln_link_choice_t** out_choice) {
+  kiln_link_input_fact_t fact;
+  kiln_link_input_fact_of(input, &fact);
+  kiln_link_facts_t facts = kiln_link_facts_default();
+  facts.backend = backend;
+  facts.output = output;
+  facts.inputs = &fact;
+  facts.input_count = 1;
+  facts.nvjitlinks = &pair->to;
+  facts.nvjitlink_count = 1;
+  if (driver != 0) {
+    facts.driver.state = KILN_COMPAT_DRIVER_KNOWN;
+    facts.driver.line = driver;
+  }
+  return ok(kiln_link_choose(&facts, NULL, out_choice), "choose");
+}
+
+static uint32_t isa_of(const kiln_code_t* code) {
+  return kilni_link_ptx_isa(kiln_code_bytes(code));
+}
+
+// With a known driver: it takes the nvJitLink whose product it loads, and of
+// PTX only such as it knows.
+static void check_driver(pair_t* pair, const kiln_code_t* input,
+                         uint32_t output, uint32_t driver, bool links,
+                         const kiln_code_t* linked) {
+  kiln_link_choice_t* choice = NULL;
+  if (!foretell(pair, input, output, driver, 0, &choice)) return;
+  uint32_t backend = kiln_link_choice_backend(choice);
+  uint32_t verdict = kiln_link_choice_verdict(choice);
+  bool of_major = pair->to / 1000 <= driver / 1000;
+  if (backend == KILN_LINK_BACKEND_NVJITLINK) {
+    check(pair, links || verdict != KILN_COMPAT_VERDICT_COMPATIBLE,
+          "a promised link fails");
+    check(pair, of_major, "an nvJitLink of a newer major than the driver");
+    if (links && output == KILN_CODE_FORMAT_PTX) {
+      check(pair, isa_of(linked) <= kiln_compat_line_ptx_isa(driver),
+            "its PTX is too new for the driver");
+    }
+  } else if (links && output == KILN_CODE_FORMAT_PTX) {
+    check(pair, isa_of(linked) > kiln_compat_line_ptx_isa(driver),
+          "PTX was refused that the driver knows");
+  } else if (links && backend != KILN_LINK_BACKEND_DRIVER) {
+    check(pair, !of_major || verdict == KILN_COMPAT_VERDICT_UNKNOWN,
+          "a link was refused that works");
+  }
+  printf("    driver %5u: %s, %s\n", (unsigned)driver,
+         backend == KILN_LINK_BACKEND_AUTO ? "nobody"
+                                           : kiln_link_backend_word(backend),
+         kiln_compat_verdict_word(verdict));
+  kiln_link_choice_release(choice);
+}
+
+static bool run_on_soft(pair_t* pair, const kiln_code_t* code) {
+  int got[32] = {0};
+  kiln_device_t* device = NULL;
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  kiln_stream_t* stream = NULL;
+  kiln_buffer_t* buffer = NULL;
+  bool done =
+      ok(kiln_runtime_open_device(pair->runtime, "soft", &device), "soft") &&
+      ok(kiln_module_load(device, kiln_code_bytes(code), NULL, NULL, &module),
+         "load") &&
+      ok(kiln_kernel_create(module, "k", &kernel), "kernel") &&
+      ok(kiln_stream_create(device, NULL, &stream), "stream") &&
+      ok(kiln_buffer_create(device, sizeof(got), NULL, &buffer), "buffer");
+  if (done) {
+    kiln_argument_t arguments[] = {kiln_arg_buffer(buffer)};
+    kiln_launch_config_t config = kiln_launch_config_default();
+    config.block[0] = 32;
+    done = ok(kiln_kernel_launch(kernel, stream, &config, arguments, 1),
+              "launch") &&
+           ok(kiln_stream_synchronize(stream), "wait") &&
+           ok(kiln_buffer_read(buffer, 0, sizeof(got), got), "read");
+  }
+  for (int i = 0; i < 32 && done; i++) done = got[i] == 2 * i + 40;
+  kiln_buffer_release(buffer);
+  kiln_stream_release(stream);
+  kiln_kernel_release(kernel);
+  kiln_module_release(module);
+  kiln_device_release(device);
+  return done;
+}
+
+static void try_cell(pair_t* pair, const kiln_code_t* input, uint32_t output) {
+  static const uint32_t drivers[] = {12090, 13000, 13050};
+  char why[512];
+  kiln_link_choice_t* choice = NULL;
+  kiln_code_t* linked = NULL;
+  if (!foretell(pair, input, output, 0, KILN_LINK_BACKEND_NVJITLINK, &choice)) {
+    pair->wrong++;
+    return;
+  }
+  uint32_t verdict = kiln_link_choice_verdict(choice);
+  bool links = link_directly(pair, input, output, kiln_link_choice_lto(choice),
+                             &linked, why, sizeof(why));
+  printf("%5u -> %5u %-11s to %-5s said %-12s %s%s\n", (unsigned)pair->from,
+         (unsigned)pair->to, kiln_code_format_name(kiln_code_format(input)),
+         kiln_code_format_name(output), kiln_compat_verdict_word(verdict),
+         links ? "links" : "fails: ", why);
+  check(pair, links || verdict != KILN_COMPAT_VERDICT_COMPATIBLE,
+        "a promised link fails");
+  check(pair, !links || verdict != KILN_COMPAT_VERDICT_INCOMPATIBLE,
+        "a refused link works");
+  for (size_t i = 0; i < 3; i++) {
+    check_driver(pair, input, output, drivers[i], links, linked);
+  }
+  if (links && output == KILN_CODE_FORMAT_PTX) {
+    check(pair, isa_of(linked) == kiln_compat_line_ptx_isa(pair->to),
+          "its PTX is not of its own version");
+    bool runs = run_on_soft(pair, linked);
+    printf("    its PTX %s on the software device\n",
+           runs ? "runs and equals" : "does NOT run");
+    check(pair, runs, "linked PTX does not run");
+  }
+  kiln_code_release(linked);
+  kiln_link_choice_release(choice);
+}
+
+static void try_all(pair_t* pair) {
+  static const uint32_t inputs[] = {
+      KILN_CODE_FORMAT_LTOIR, KILN_CODE_FORMAT_PTX,
+      KILN_CODE_FORMAT_RELOCATABLE, KILN_CODE_FORMAT_CUBIN};
+  for (size_t i = 0; i < 4; i++) {
+    kiln_code_t* code = compile(pair, kSource, inputs[i]);
+    check(pair, code != NULL, "NVRTC makes no such code");
+    if (code == NULL) continue;
+    try_cell(pair, code, KILN_CODE_FORMAT_CUBIN);
+    if (i == 0) try_cell(pair, code, KILN_CODE_FORMAT_PTX);
+    kiln_code_release(code);
+  }
+}
+
+// ---- Cases of one link ----
+
+static kiln_status_t link_one(pair_t* pair, kiln_code_t* input,
+                              kiln_link_options_t* options,
+                              kiln_link_t** out_link, kiln_code_t** out_code) {
+  *out_code = NULL;
+  *out_link = NULL;
+  if (options->arch == NULL) options->arch = "sm_80";
+  kiln_status_t status = kiln_link_create(pair->linker, options, out_link);
+  if (kiln_status_is_ok(status)) status = kiln_link_add(*out_link, input);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_link_finish(*out_link, out_code);
+  }
+  return status;
+}
+
+static bool links_with(pair_t* pair, kiln_code_t* input,
+                       kiln_link_options_t options, const char* what) {
+  kiln_link_t* link = NULL;
+  kiln_code_t* code = NULL;
+  bool links = ok(link_one(pair, input, &options, &link, &code), what);
+  kiln_code_release(code);
+  kiln_link_release(link);
+  return links;
+}
+
+// L1: each option by itself.
+static void test_each_option(pair_t* pair, kiln_code_t* ltoir) {
+  static const char* const names[] = {"k"};
+  static const char* const ptxas[] = {"-v"};
+  struct {
+    size_t offset;
+    uint32_t value;
+  } ones[] = {{offsetof(kiln_link_options_t, max_registers), 32},
+              {offsetof(kiln_link_options_t, optimization_level), 4},
+              {offsetof(kiln_link_options_t, debug), 2},
+              {offsetof(kiln_link_options_t, lineinfo), 2},
+              {offsetof(kiln_link_options_t, time), 2},
+              {offsetof(kiln_link_options_t, verbose), 2},
+              {offsetof(kiln_link_options_t, ftz), 2},
+              {offsetof(kiln_link_options_t, prec_div), 1},
+              {offsetof(kiln_link_options_t, prec_sqrt), 2},
+              {offsetof(kiln_link_options_t, fma), 1},
+              {offsetof(kiln_link_options_t, optimize_unused_variables), 2},
+              {offsetof(kiln_link_options_t, no_cache), 2},
+              {offsetof(kiln_link_options_t, split_compile), 2},
+              {offsetof(kiln_link_options_t, split_compile_extended), 2}};
+  for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
+    kiln_link_options_t options = kiln_link_options_default();
+    memcpy((char*)&options + ones[i].offset, &ones[i].value, 4);
+    check(pair, links_with(pair, ltoir, options, "an option"), "an option");
+  }
+  kiln_link_options_t options = kiln_link_options_default();
+  options.kernels_used = names;
+  options.kernels_used_count = 1;
+  check(pair, links_with(pair, ltoir, options, "kernels_used"), "kernels_used");
+  options = kiln_link_options_default();
+  options.variables_used = names;
+  options.variables_used_count = 1;
+  check(pair, links_with(pair, ltoir, options, "variables"), "variables_used");
+  options = kiln_link_options_default();
+  options.ptxas_options = ptxas;
+  options.ptxas_options_count = 1;
+  check(pair, links_with(pair, ltoir, options, "ptxas"), "ptxas_options");
+}
+
+// L2, L7: what is wrong is said, and the whole log stays.
+static void test_errors(pair_t* pair, kiln_code_t* ptx) {
+  kiln_link_options_t options = kiln_link_options_default();
+  kiln_link_t* link = NULL;
+  kiln_code_t* code = NULL;
+  options.arch = "sm_95";
+  kiln_status_t status = link_one(pair, ptx, &options, &link, &code);
+  printf("  sm_95: %s\n", kiln_status_message(status));
+  check(pair, !kiln_status_is_ok(status) && code == NULL, "sm_95 links");
+  kiln_status_free(status);
+  kiln_link_release(link);
+  kiln_code_t* missing = compile(pair, kMissing, KILN_CODE_FORMAT_RELOCATABLE);
+  options = kiln_link_options_default();
+  status = link_one(pair, missing, &options, &link, &code);
+  printf("  undefined: %s\n", kiln_status_message(status));
+  check(pair, kiln_status_code(status) == KILN_STATUS_LINK_FAILED,
+        "an undefined name is no LINK_FAILED");
+  check(pair,
+        strstr(kiln_status_message(status), "Undefined reference to '_Z1Zv'") !=
+            NULL,
+        "the name is not said");
+  kiln_link_close(link);
+  check(pair, strstr(kiln_link_log(link, KILN_LINK_LOG_ERROR), "_Z1Zv") != NULL,
+        "the log is gone");
+  kiln_status_free(status);
+  kiln_link_release(link);
+  kiln_code_release(missing);
+}
+
+// L10: the heap is whole behind many links.
+static void test_many_links(pair_t* pair, kiln_code_t* ptx) {
+  for (int i = 0; i < MANY_LINKS; i++) {
+    check(pair, links_with(pair, ptx, kiln_link_options_default(), "many"),
+          "one of many links");
+  }
+  kiln_code_t* after = compile(pair, kSource, KILN_CODE_FORMAT_PTX);
+  check(pair, after != NULL, "a compilation behind many links");
+  kiln_code_release(after);
+}
+
+// L18: relocatable code out of a link goes into another.
+static void test_two_steps(pair_t* pair, kiln_code_t* ptx) {
+  kiln_link_options_t options = kiln_link_options_default();
+  kiln_link_t* link = NULL;
+  kiln_code_t* code = NULL;
+  options.output = KILN_CODE_FORMAT_RELOCATABLE;
+  kiln_status_t status = link_one(pair, ptx, &options, &link, &code);
+  if (pair->to < 13020) {
+    check(pair, kiln_status_code(status) == KILN_STATUS_UNSUPPORTED,
+          "relocatable code of an old nvJitLink");
+    kiln_status_free(status);
+  } else if (ok(status, "relocatable")) {
+    check(pair, links_with(pair, code, kiln_link_options_default(), "two"),
+          "the second step");
+  } else {
+    pair->wrong++;
+  }
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
+static void try_cases(pair_t* pair) {
+  kiln_code_t* ltoir = compile(pair, kSource, KILN_CODE_FORMAT_LTOIR);
+  kiln_code_t* ptx = compile(pair, kSource, KILN_CODE_FORMAT_PTX);
+  if (pair->from <= pair->to && pair->from / 1000 == pair->to / 1000 &&
+      ltoir != NULL && ptx != NULL) {
+    test_each_option(pair, ltoir);
+    test_errors(pair, ptx);
+    test_many_links(pair, ptx);
+    test_two_steps(pair, ptx);
+  }
+  kiln_code_release(ltoir);
+  kiln_code_release(ptx);
+}
+
+// ---- Pairs ----
+
+static bool open_pair(pair_t* pair, const char* nvrtc, const char* nvjitlink) {
+  kiln_compiler_options_t compiler = kiln_compiler_options_default();
+  kiln_linker_options_t linker = kiln_linker_options_default();
+  kiln_compat_driver_t unknown = kiln_compat_driver_default();
+  const char* path = NULL;
+  uint32_t count = 0;
+  compiler.library = nvrtc;
+  linker.nvjitlink = nvjitlink;
+  linker.driver = &unknown;
+  if (!ok(kiln_runtime_create(NULL, &pair->runtime), "runtime") ||
+      !ok(kiln_runtime_open_compiler(pair->runtime, &compiler, &pair->nvrtc),
+          "NVRTC") ||
+      !ok(kiln_runtime_open_linker(pair->runtime, &linker, &pair->linker),
+          "linker") ||
+      !ok(kiln_linker_nvjitlink_count(pair->linker, &count), "count") ||
+      count == 0 ||
+      !ok(kiln_linker_nvjitlink(pair->linker, 0, NULL, &path), "nvJitLink")) {
+    return false;
+  }
+  pair->host.allocator = kiln_allocator_libc();
+  pair->direct.host = &pair->host;
+  if (!ok(kilni_nvjitlink_table_open(&pair->host, path, &pair->direct.table,
+                                     &pair->library),
+          "table")) {
+    return false;
+  }
+  pair->from = kiln_compiler_version(pair->nvrtc);
+  pair->to =
+      kiln_compat_line_make(pair->direct.table.major, pair->direct.table.minor);
+  return true;
+}
+
+static int run_pair(const char* nvrtc, const char* nvjitlink) {
+  static pair_t pair;
+  int rc = SKIP;
+  if (open_pair(&pair, nvrtc, nvjitlink)) {
+    try_all(&pair);
+    try_cases(&pair);
+    printf("%5u with %5u: %u cells, %u wrong\n", (unsigned)pair.from,
+           (unsigned)pair.to, (unsigned)pair.links, (unsigned)pair.wrong);
+    rc = pair.wrong == 0 && pair.links > 0 ? 0 : 1;
+  }
+  kilni_dynlib_close(pair.library);
+  kiln_linker_release(pair.linker);
+  kiln_compiler_release(pair.nvrtc);
+  kiln_runtime_release(pair.runtime);
+  fflush(stdout);
+  return rc;
+}
+
+static size_t split(const char* variable, char* copy, size_t room,
+                    const char** out) {
+  const char* text = getenv(variable);
+  size_t count = 0;
+  out[0] = NULL;
+  if (text == NULL) return 1;  // the machine's own
+  snprintf(copy, room, "%s", text);
+  for (char* part = strtok(copy, ":"); part != NULL && count < MAX_LIBRARIES;
+       part = strtok(NULL, ":")) {
+    out[count++] = part;
+  }
+  return count;
+}
+
+int main(void) {
+  static char copies[2][1 << 14];
+  const char* producers[MAX_LIBRARIES];
+  const char* linkers[MAX_LIBRARIES];
+  size_t producer_count =
+      split("KILN_TEST_NVRTC", copies[0], sizeof(copies[0]), producers);
+  size_t linker_count =
+      split("KILN_TEST_NVJITLINK", copies[1], sizeof(copies[1]), linkers);
+  bool named = getenv("KILN_TEST_NVRTC") != NULL;
+  int failed = 0;
+  int skipped = 0;
+  for (size_t i = 0; i < producer_count; i++) {
+    for (size_t j = 0; j < linker_count; j++) {
+      fflush(stdout);
+      pid_t child = fork();
+      if (child == 0) _exit(run_pair(producers[i], linkers[j]));
+      int state = 0;
+      bool ended = child > 0 && waitpid(child, &state, 0) == child;
+      if (ended && !named && WIFEXITED(state) && WEXITSTATUS(state) == SKIP) {
+        skipped++;
+      } else if (!ended || state != 0) {
+        printf("FAILED: NVRTC %zu with nvJitLink %zu (%d)\n", i, j, state);
+        failed++;
+      }
+    }
+  }
+  if (failed == 0 && skipped > 0) printf("skipped: no NVRTC or nvJitLink\n");
+  return failed != 0 ? 1 : skipped > 0 ? SKIP : 0;
+}
