@@ -171,12 +171,9 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
            (unsigned)info->compute_minor);
   wish.arch = arch;
   wish.is_soft = info->kind == KILN_DEVICE_KIND_SOFT;
-  if (wish.driver == NULL) {
-    driver = kiln_compat_driver_default();
-    driver.state = KILN_COMPAT_DRIVER_KNOWN;
-    driver.line = info->driver_version;
-    wish.driver = &driver;
-  }
+  kilni_link_backend_t backend;
+  kilni_device_link_backend(given.device, &backend);
+  wish.device = &backend;
   wish.device_keep =
       (kilni_keep_t){given.device, retain_device, release_device};
   return kilni_linker_create(&runtime->host, kilni_runtime_keep(runtime), &wish,
