@@ -128,7 +128,7 @@ static kiln_status_t explain(const session_t* session, kiln_status_t status) {
     return status;
   }
   kiln_status_t better = kilni_status_with_fix(
-      KILNI_FAIL(COMPILE_FAILED, "the driver cannot link \"%s\"",
+      KILNI_FAIL(LINK_FAILED, "the driver cannot link \"%s\"",
                  session->plan->name),
       "read the error log of the link");
   kiln_status_native_t native;

@@ -165,7 +165,7 @@ static void test_undefined(void** state) {
   kiln_code_t* code = NULL;
   kilni_link_sink_t sink = {&code, keep_code};
   kiln_status_t status = world->backend.finish(session, &sink);
-  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_LINK_FAILED);
   kiln_status_free(status);
   assert_null(code);
   kilni_str_t log;
@@ -198,7 +198,7 @@ static void test_long_log(void** state) {
       add(world, session, KILN_CODE_FORMAT_PTX, "many", kilni_str_cstr(&text)));
   kilni_link_sink_t sink = {NULL, keep_code};
   kiln_status_t status = world->backend.finish(session, &sink);
-  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_LINK_FAILED);
   kiln_status_free(status);
   kilni_str_t log;
   kilni_str_init(&log, kiln_allocator_libc(), SIZE_MAX);
@@ -224,7 +224,7 @@ static void test_refused_inputs(void** state) {
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INCOMPATIBLE);
   kiln_status_free(status);
   status = add(world, session, KILN_CODE_FORMAT_PTX, "bad", HEAD "oh no");
-  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_LINK_FAILED);
   kiln_status_free(status);
   world->backend.end(session);
 }
