@@ -3,7 +3,7 @@
 // live: two PTX texts linked by the driver and by nvJitLink, loaded, run, and
 // compared.
 //
-//   live_link [cuda:0|soft]
+//   live_backends [cuda:0|soft]
 //
 // Exit code 77 where there is no such device. Where there is no nvJitLink, and
 // on the software device, which runs no cubin, the driver's result is compared
