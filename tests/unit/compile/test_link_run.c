@@ -2,6 +2,7 @@
 //
 // compile: links from input to code, over nvJitLink's null provider and over a
 // backend of the test's own, which stands for the driver's.
+#define _XOPEN_SOURCE 700  // mkdtemp
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,9 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/thread.h"
 #include "compile/compile.h"
@@ -499,6 +503,72 @@ static void test_absent_is_said_once(void** state) {
   kiln_toolkit_release(toolkit);
 }
 
+static void write_file(const char* folder, const char* name, const char* text) {
+  char path[256];
+  snprintf(path, sizeof(path), "%s/%s", folder, name);
+  FILE* file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void remove_file(const char* folder, const char* name) {
+  char path[256];
+  snprintf(path, sizeof(path), "%s/%s", folder, name);
+  assert_int_equal(remove(path), 0);
+}
+
+// Its files say 13.0, and it does not load: the driver links.
+static void test_a_copy_that_does_not_load(void** state) {
+  world_t* world = *state;
+  char root[] = "/tmp/kiln-link-XXXXXX";
+  char lib[64];
+  assert_non_null(mkdtemp(root));
+  snprintf(lib, sizeof(lib), "%s/lib64", root);
+  assert_int_equal(mkdir(lib, 0700), 0);
+  write_file(lib, "libnvJitLink.so.13", "no library");
+  write_file(root, "version.json",
+             "{\"cuda\": {\"name\": \"CUDA SDK\", \"version\": \"13.0.2\"}}");
+  const char* roots[] = {root};
+  kiln_locate_options_t where = kiln_locate_options_default();
+  where.system_root = "/nonexistent-root";
+  where.allocator = &world->host.allocator;
+  where.roots = roots;
+  where.root_count = 1;
+  kiln_toolkit_options_t options = kiln_toolkit_options_default();
+  options.locate = &where;
+  options.allocator = &world->host.allocator;
+  kiln_toolkit_t* toolkit = NULL;
+  assert_null(kilni_toolkit_create(&options, &world->env, &toolkit));
+  world->wish.table = NULL;
+  world->wish.toolkit = toolkit;
+  with_driver(world, 13000);
+  kiln_link_t* link = new_link(world, NULL);
+  uint32_t count = 0;
+  uint32_t line = 0;
+  assert_null(kiln_linker_nvjitlink_count(world->linker, &count));
+  assert_int_equal(count, 1);
+  assert_null(kiln_linker_nvjitlink(world->linker, 0, &line, NULL));
+  assert_int_equal(line, 13000);
+  expect(kiln_linker_nvjitlink(world->linker, 1, &line, NULL),
+         KILN_STATUS_NOT_FOUND, "number 1");
+  kiln_code_t* code = NULL;
+  add_ptx(link);
+  assert_null(kiln_link_finish(link, &code));
+  assert_int_equal(kiln_link_choice_backend(kiln_link_chosen(link)),
+                   KILN_LINK_BACKEND_DRIVER);
+  assert_int_equal(world->warnings, 1);
+  kiln_code_release(code);
+  kiln_link_release(link);
+  kiln_linker_release(world->linker);
+  world->linker = NULL;
+  kiln_toolkit_release(toolkit);
+  remove_file(lib, "libnvJitLink.so.13");
+  remove_file(root, "version.json");
+  assert_int_equal(rmdir(lib), 0);
+  assert_int_equal(rmdir(root), 0);
+}
+
 // L13: named, and nothing is begun.
 static void test_options_of_the_driver(void** state) {
   world_t* world = *state;
@@ -627,6 +697,7 @@ int main(void) {
       TEST(test_wanted_backend),
       TEST(test_soft),
       TEST(test_absent_is_said_once),
+      TEST(test_a_copy_that_does_not_load),
       TEST(test_options_of_the_driver),
       TEST(test_no_device),
       TEST(test_failures),
