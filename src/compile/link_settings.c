@@ -164,8 +164,7 @@ static kiln_status_t add_CHOICE(make_t* make, const row_t* row,
   kiln_status_t status = NULL;
   if (value == KILN_SWITCH_DEFAULT) return NULL;
   if (!make->is_driver) {
-    return add_native(make, row->spelling,
-                      value == KILN_SWITCH_ON ? "1" : "0");
+    return add_native(make, row->spelling, value == KILN_SWITCH_ON ? "1" : "0");
   }
   if (!is_applied(make, row, &status)) return status;
   return add_key(make, row, value == KILN_SWITCH_ON);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -133,6 +134,7 @@ typedef struct world_t {
   fake_t fake;
   kiln_linker_t* linker;
   uint32_t warnings;
+  atomic_uint linked;  // by threads
 } world_t;
 
 static void count_warnings(kiln_log_level_t level, const char* room,
@@ -683,6 +685,39 @@ static void test_order_and_kinds(void** state) {
   kiln_link_release(link);
 }
 
+// One linker, several threads.
+static void link_often(void* user) {
+  world_t* world = user;
+  for (int i = 0; i < 50; i++) {
+    kiln_link_t* link = NULL;
+    kiln_code_t* code = NULL;
+    kiln_status_t status = kiln_link_create(world->linker, NULL, &link);
+    if (kiln_status_is_ok(status)) {
+      status = kiln_link_add_bytes(
+          link, (kiln_bytes_view_t){(const uint8_t*)kPtx, strlen(kPtx)}, 0,
+          "k.ptx");
+    }
+    if (kiln_status_is_ok(status)) status = kiln_link_finish(link, &code);
+    if (kiln_status_is_ok(status)) {
+      atomic_fetch_add(&world->linked, 1);
+    }
+    kiln_status_free(status);
+    kiln_code_release(code);
+    kiln_link_release(link);
+  }
+}
+
+static void test_threads(void** state) {
+  world_t* world = *state;
+  kilni_thread_t threads[4];
+  kiln_link_release(new_link(world, NULL));
+  for (int i = 0; i < 4; i++) {
+    assert_null(kilni_thread_start(&threads[i], "link", link_often, world));
+  }
+  for (int i = 0; i < 4; i++) kilni_thread_join(&threads[i]);
+  assert_int_equal(atomic_load(&world->linked), 200);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, end_world)
 
 int main(void) {
@@ -703,6 +738,7 @@ int main(void) {
       TEST(test_failures),
       TEST(test_logs),
       TEST(test_order_and_kinds),
+      TEST(test_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
