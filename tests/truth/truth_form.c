@@ -13,7 +13,7 @@
 
 // ---- Layouts ----
 
-static const truth_layout_t layout_pairs = {256, 64, 126, 8192};
+static const truth_layout_t layout_pairs = {256, 64, 84, 12288};
 // Of halves, which are many.
 static const truth_layout_t layout_half = {256, 64, 63, 16384};
 static const truth_layout_t layout_half_sixteen = {256, 3, 63, 1024};

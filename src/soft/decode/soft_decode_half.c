@@ -177,9 +177,12 @@ static void from_small(kilni_soft_lower_t* lower,
   bool sat = kilni_soft_form_has(source->form, KILNI_PTX_MOD_SAT);
   bool bf16 = from == KILNI_PTX_TYPE_BF16;
   uint32_t flags = 0;
-  // The bits of a bf16 are moved, not converted, when nothing else is asked.
+  // The bits of a bf16 are moved, not converted, when nothing else is asked; a
+  // NaN keeps its bits on the way to f64.
   if (bf16 && to == KILNI_PTX_TYPE_F32) {
     flags = ftz ? KILNI_SOFT_HALF_FTZ : KILNI_SOFT_HALF_KEEP;
+  } else if (to == KILNI_PTX_TYPE_F64) {
+    flags = KILNI_SOFT_HALF_KEEP;
   }
   uint32_t format = format_of(from);
   bool wide = kilni_ptx_type_bits(to) == 64;

@@ -41,8 +41,9 @@ KILNI_LANES_INLINE float with_sign(float magnitude, uint32_t sign_up) {
 KILNI_LANES_INLINE float widen_f16(uint32_t x) {
   uint32_t body = x & 0x7fffu;
   float r = float32(body << 13) * 0x1p112f;
-  r = body >= 0x7c00u ? INFINITY : r;
-  return with_sign(body > 0x7c00u ? NAN : r, x << 16);
+  // What is no number keeps its bits.
+  uint32_t u = body >= 0x7c00u ? 0x7f800000u | body << 13 : bits32(r);
+  return float32(u | (x << 16 & 0x80000000u));
 }
 
 KILNI_LANES_INLINE float widen_e4m3(uint32_t x) {
@@ -166,16 +167,16 @@ static void away_tf32(const float* from, uint32_t flags, uint32_t* to) {
   }
   if (!(flags & KILNI_SOFT_HALF_SATFINITE)) return;
   KILNI_LANES_EACH(i) {
+    // An infinity becomes the greatest number, and a NaN one less in its last
+    // bit too, as an H200 has it.
     uint32_t body = to[i] & 0x7fffffffu;
-    uint32_t greatest = 0x7f7fe000u | (to[i] & 0x80000000u);
-    uint32_t r = body == 0x7f800000u ? greatest : to[i];
-    to[i] = from[i] == from[i] ? r : 0x7fffffffu;
+    to[i] = body >= 0x7f800000u ? to[i] - 0x2000u : to[i];
   }
 }
 
 static void place_tf32(uint32_t* r) {
   KILNI_LANES_EACH(i) {
-    r[i] = r[i] == 0x3ffffu ? 0x7fffffffu : r[i] << 13;
+    r[i] = r[i] << 13;
   }
 }
 
@@ -186,8 +187,10 @@ static void narrow_f32(const float* from, uint32_t flags, uint32_t* to) {
     away_tf32(from, flags, to);
     return;
   }
+  // To f16, .ftz leaves a subnormal source as it is, as an H200 has it.
   DOUBLES(x);
-  bool ftz = flags & KILNI_SOFT_HALF_FTZ;
+  bool ftz = flags & KILNI_SOFT_HALF_FTZ &&
+             (flags & KILNI_SOFT_HALF_FORMAT) != KILNI_SOFT_HALF_F16;
   KILNI_LANES_EACH(i) {
     x[i] = (double)(ftz ? flush32(from[i]) : from[i]);
   }
@@ -218,6 +221,19 @@ KILNI_SOFT_HANDLER(half_narrow_f32) {
   return instr + 1;
 }
 
+// A NaN keeps its sign and the upper bits of its payload.
+static void keep_nans(const double* from, uint32_t format, uint32_t* r) {
+  bool f16 = format == KILNI_SOFT_HALF_F16;
+  uint32_t quiet = f16 ? 0x7e00u : 0x7fc0u;
+  uint32_t digits = f16 ? 10 : 7;
+  KILNI_LANES_EACH(i) {
+    uint64_t u = bits64(from[i]);
+    uint64_t payload = (u & 0xfffffffffffffull) >> (52 - digits);
+    uint32_t nan = quiet | (uint32_t)payload | (uint32_t)(u >> 48 & 0x8000u);
+    r[i] = from[i] == from[i] ? r[i] : nan;
+  }
+}
+
 // `a`: f64.
 KILNI_SOFT_HANDLER(half_narrow_f64) {
   const double* a = KILNI_LANES_AT(const double, instr->a);
@@ -228,6 +244,7 @@ KILNI_SOFT_HANDLER(half_narrow_f64) {
   }
   adjust(x, instr->aux);
   narrow_all(x, instr->aux, r);
+  keep_nans(x, instr->aux & KILNI_SOFT_HALF_FORMAT, r);
   STORE32(r);
   return instr + 1;
 }
@@ -389,10 +406,14 @@ static void load(kilni_soft_warp_t* warp, uint32_t word, uint32_t shift,
   }
 }
 
-static void flush_small(uint32_t* r, uint32_t format) {
-  uint32_t exponent = format == KILNI_SOFT_HALF_F16 ? 0x7c00u : 0x7f80u;
+// .ftz asks whether the result is below the least normal number once it is
+// rounded to the format's digits, its exponent being free.
+static void flush_small(double* r, uint32_t format) {
+  bool f16 = format == KILNI_SOFT_HALF_F16;
+  double least = f16 ? 0x1p-14 - 0x1p-26 : 0x1p-126 - 0x1p-135;
   KILNI_LANES_EACH(i) {
-    r[i] = r[i] & exponent ? r[i] : r[i] & 0x8000u;
+    double zero = float64(bits64(r[i]) & 0x8000000000000000ull);
+    r[i] = fabs(r[i]) < least ? zero : r[i];
   }
 }
 
@@ -408,11 +429,11 @@ static void one_half(kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr,
   load(warp, instr->b, shift, flags, b);
   load(warp, instr->c, shift, flags, c);
   compute(r, a, b, c, flags);
+  if (flags & KILNI_SOFT_HALF_FTZ) {
+    flush_small(r, flags & KILNI_SOFT_HALF_FORMAT);
+  }
   adjust(r, flags);
   narrow_all(r, flags & KILNI_SOFT_HALF_FORMAT, out);
-  if (flags & KILNI_SOFT_HALF_FTZ) {
-    flush_small(out, flags & KILNI_SOFT_HALF_FORMAT);
-  }
 }
 
 // `d`; `a`, `b`, `c`, those that there are not being `a`; `aux`.

@@ -123,7 +123,7 @@ static uint64_t greatest_of(const type_t* t) {
 }
 static uint64_t nan_of(const type_t* t) {
   if (t->bits == 64) return 0xfff8000000000000u;
-  return low(UINT64_MAX, t->bits - 1);
+  return low(UINT64_MAX, t->bits - 1) >> spare(t) << spare(t);
 }
 
 // The number that the bits say, exactly.
@@ -308,7 +308,13 @@ static want_t arithmetic(const form_t* f, const type_t* t,
   calculate(f, r, s);
   clamp(f, r);
   want_t want = {rounded(f, t, r, MPFR_RNDN), is(f, "ex2") || is(f, "tanh")};
-  if (ftz) want.d = flush(t, want.d);
+  if (ftz) {
+    // What is too small once it has the format's digits, its exponent free.
+    mpfr_prec_round(r, t->digits, MPFR_RNDN);
+    bool small = mpfr_regular_p(r) && mpfr_get_exp(r) <= t->least;
+    uint64_t sign = (uint64_t)1 << (t->bits - 1);
+    want.d = small ? want.d & sign : flush(t, want.d);
+  }
   for (int i = 0; i < 3; i++) mpfr_clear(s[i]);
   mpfr_clear(r);
   return want;
@@ -352,16 +358,25 @@ static uint64_t to_integer(const type_t* t, const mpfr_t x) {
 static uint64_t tf32_away(const form_t* f, uint64_t x) {
   uint32_t body = (uint32_t)x & 0x7fffffffu;
   if (body < 0x7f800000u) x += 0x1000;
-  if (has(f, "satfinite")) {
-    if (body > 0x7f800000u) return 0x7fffffffu;
-    if ((x & 0x7fffffffu) >= 0x7f800000u)
-      return (x & 0x80000000u) | 0x7f7fe000u;
-  }
-  return x & 0xffffe000u;
+  x &= 0xffffe000u;
+  // An infinity becomes the greatest number; so an H200 counts a NaN down too.
+  bool large = (x & 0x7fffffffu) >= 0x7f800000u;
+  return has(f, "satfinite") && large ? x - 0x2000 : x;
 }
 
-// f64 from a canonical f32 NaN.
-#define NAN_F64 0x7fffffffe0000000u
+// Between f64 and the small ones a NaN keeps sign and payload, and is quiet.
+static uint64_t nan_moved(const type_t* to, const type_t* from, uint64_t x) {
+  const type_t* small = to->bits == 64 ? from : to;
+  unsigned fraction = small->digits - 1;
+  uint64_t negative = x >> (from->bits - 1) & 1;
+  if (to->bits == 64) {
+    return negative << 63 | 0x7ff8000000000000u |
+           low(x, fraction) << (52 - fraction);
+  }
+  uint64_t quiet = (uint64_t)1 << (fraction - 1);
+  return negative << 15 | infinity_of(to) | quiet |
+         low(x, 52) >> (52 - fraction);
+}
 
 static uint64_t convert(const form_t* f, const type_t* to, const type_t* from,
                         uint64_t bits) {
@@ -369,7 +384,9 @@ static uint64_t convert(const form_t* f, const type_t* to, const type_t* from,
                     strcmp(to->name, "f32") == 0 && !has(f, "ftz");
   if (bf16_moves) return low(bits, 16) << 16;
   if (has(f, "rna")) return tf32_away(f, bits);
-  if (has(f, "ftz") && from->bits == 32) bits = flush(from, bits);
+  // To f16 a subnormal source stays as it is.
+  bool to_f16 = strncmp(to->name, "f16", 3) == 0;
+  if (has(f, "ftz") && from->bits == 32 && !to_f16) bits = flush(from, bits);
   mpfr_t x;
   mpfr_init2(x, EXACT);
   decode(x, from, bits);
@@ -385,7 +402,9 @@ static uint64_t convert(const form_t* f, const type_t* to, const type_t* from,
   } else {
     clamp(f, x);
     d = rounded(f, to, x, rounding_of(f));
-    if (to->bits == 64 && mpfr_nan_p(x)) d = NAN_F64;
+    bool moved = (to->bits == 64 && from->bits == 16) ||
+                 (from->bits == 64 && to->bits == 16);
+    if (moved && mpfr_nan_p(x)) d = nan_moved(to, from, bits);
     if (has(f, "ftz") && to->bits == 32) d = flush(to, d);
   }
   mpfr_clear(x);
