@@ -330,13 +330,18 @@ static int replay(const truth_options_t* options, const truth_list_t* list) {
   memset(&r, 0, sizeof(r));
   r.list = list;
   r.book = &book;
-  if (!truth_book_read(&book, options->folder)) return 1;
-  if (book.row_count == 0) {
+  int code = truth_book_read(&book, options->folder) ? 0 : 1;
+  if (code == 0 && book.row_count == 0) {
     printf("skipped: nothing is recorded in %s\n", options->folder);
-    return 77;
+    code = 77;
   }
-  int code = truth_device_open(&device, true, options->lanes, options->wish);
-  if (code != 0) return code;
+  if (code == 0) {
+    code = truth_device_open(&device, true, options->lanes, options->wish);
+  }
+  if (code != 0) {
+    truth_book_free(&book);
+    return code;
+  }
   size_t count, known = 0;
   size_t* which = chosen(list, options->only, &count);
   for (size_t i = 0; which != NULL && i < count; i++) {
