@@ -235,12 +235,6 @@ static kiln_status_t read_options(kiln_compiler_t* compiler,
   return kilni_compile_check_options(out_given);
 }
 
-static kiln_status_t run_ready(const kilni_compile_job_t* job) {
-  kilni_compile_job_t ready = *job;
-  KILNI_RETURN_IF_ERROR(kilni_compiler_ready(job->compiler, &ready.compiler));
-  return kilni_compile_run(&ready);
-}
-
 static kiln_status_t plan_ready(const kilni_compile_job_t* job) {
   kilni_compile_job_t ready = *job;
   KILNI_RETURN_IF_ERROR(kilni_compiler_ready(job->compiler, &ready.compiler));
@@ -261,7 +255,7 @@ kiln_status_t kiln_compiler_compile(kiln_compiler_t* compiler,
   if (job.name == NULL) job.name = nvvm ? "module.ll" : "kernel.cu";
   size_t size = source.size;
   if (!nvvm && size > 0 && source.data[size - 1] == 0) job.source.size--;
-  return with_result(&job, run_ready, out_result);
+  return with_result(&job, kilni_compile_cached, out_result);
 }
 
 kiln_status_t kiln_compiler_plan(kiln_compiler_t* compiler,

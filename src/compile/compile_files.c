@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: the files that a compilation depends on.
+//
+// NVRTC's own rules: a header by name that the caller gave goes before all
+// files; "name" is then looked for beside the file that includes it, and both
+// forms in the folders in their order. What is looked for in vain is kept too,
+// as it would be found once it is there. A file that is met is read, whatever
+// condition stands before it.
+#include "compile/compile_files.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/status_make.h"
+#include "base/thread.h"
+#include "compile/compile_scan.h"
+
+// A time in the last two seconds may come again with other bytes.
+static const uint64_t kFreshNs = UINT64_C(2000000000);
+
+void kilni_files_deinit(kilni_files_t* files) {
+  for (size_t i = 0; i < files->count; i++) {
+    kilni_strfree(files->allocator, files->items[i].path);
+  }
+  kilni_free_array(files->allocator, files->items, files->capacity,
+                   sizeof(kilni_file_dep_t));
+  kilni_free_array(files->allocator, files->slots, files->slot_count,
+                   sizeof(uint32_t));
+  kilni_strfree(files->allocator, files->computed);
+  kiln_allocator_t allocator = files->allocator;
+  memset(files, 0, sizeof(*files));
+  files->allocator = allocator;
+}
+
+// A search under way. one-thread
+typedef struct find_t {
+  const kilni_files_how_t* how;
+  kilni_files_t* files;
+  bool* header_seen;       // of each virtual header
+  kiln_status_t status;    // what ended it
+  kiln_string_view_t dir;  // of the text that is scanned; no data: none
+  size_t next_file;        // of files->items, not yet scanned
+} find_t;
+
+// ---- The set of paths ----
+
+static uint64_t hash_of(kiln_string_view_t text) {
+  uint64_t hash = UINT64_C(14695981039346656037);
+  for (size_t i = 0; i < text.size; i++) {
+    hash = (hash ^ (uint8_t)text.data[i]) * UINT64_C(1099511628211);
+  }
+  return hash;
+}
+
+// The slot of a path: empty, or with its index.
+static uint32_t* slot_of(const kilni_files_t* files, kiln_string_view_t path) {
+  size_t mask = files->slot_count - 1;
+  for (size_t at = (size_t)hash_of(path) & mask;; at = (at + 1) & mask) {
+    uint32_t index = files->slots[at];
+    if (index == 0 || kilni_sv_equal_cstr(path, files->items[index - 1].path)) {
+      return &files->slots[at];
+    }
+  }
+}
+
+static kiln_status_t grow_slots(kilni_files_t* files) {
+  if (files->count * 2 < files->slot_count) return NULL;
+  size_t old_count = files->slot_count;
+  uint32_t* old = files->slots;
+  size_t wanted = old_count != 0 ? old_count * 2 : 256;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(files->allocator, wanted, sizeof(uint32_t), &block));
+  files->slots = block;
+  files->slot_count = wanted;
+  for (size_t i = 0; i < files->count; i++) {
+    *slot_of(files, kilni_sv(files->items[i].path)) = (uint32_t)(i + 1);
+  }
+  kilni_free_array(files->allocator, old, old_count, sizeof(uint32_t));
+  return NULL;
+}
+
+static kiln_status_t add_path(kilni_files_t* files, kiln_string_view_t path,
+                              kilni_file_dep_t** out_dep) {
+  KILNI_RETURN_IF_ERROR(grow_slots(files));
+  uint32_t* slot = slot_of(files, path);
+  if (*slot != 0) {
+    *out_dep = &files->items[*slot - 1];
+    return NULL;
+  }
+  if (files->count == KILNI_FILES_MAX) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "the source may include more than %u files",
+                   (unsigned)KILNI_FILES_MAX),
+        "compile it without a cache");
+  }
+  void* items = files->items;
+  kiln_status_t status =
+      kilni_grow(files->allocator, files->count + 1, sizeof(kilni_file_dep_t),
+                 &files->capacity, &items);
+  files->items = items;
+  KILNI_RETURN_IF_ERROR(status);
+  kilni_file_dep_t* dep = &files->items[files->count];
+  KILNI_RETURN_IF_ERROR(kilni_strdup(files->allocator, path, &dep->path));
+  kilni_file_look_t look = kilni_file_look(dep->path);
+  if (look.kind == KILNI_FILE_REGULAR) {
+    dep->state = KILNI_FILE_PRESENT;
+    dep->size = look.size;
+    dep->inode = look.inode;
+    dep->modified_ns = look.modified_ns;
+    uint64_t now = kilni_date_ns();
+    if (look.modified_ns > 0 && (uint64_t)look.modified_ns + kFreshNs > now) {
+      dep->state = KILNI_FILE_FRESH;
+    }
+  }
+  files->count++;
+  *slot = (uint32_t)files->count;
+  *out_dep = dep;
+  return NULL;
+}
+
+// ---- Looking for one name ----
+
+static kiln_status_t look_in(find_t* find, kiln_string_view_t dir,
+                             kiln_string_view_t name, bool* out_there) {
+  kilni_str_t path;
+  kilni_str_init(&path, find->files->allocator, 65536);
+  if (name.data[0] != '/') {
+    kilni_str_add(&path, dir);
+    kilni_str_add_char(&path, '/');
+  }
+  kilni_str_add(&path, name);
+  kiln_status_t status = kilni_str_status(&path);
+  kilni_file_dep_t* dep = NULL;
+  if (kiln_status_is_ok(status)) {
+    status = add_path(find->files,
+                      kilni_sv_make(kilni_str_cstr(&path), path.size), &dep);
+  }
+  *out_there = kiln_status_is_ok(status) && dep->state != KILNI_FILE_ABSENT;
+  kilni_str_deinit(&path);
+  return status;
+}
+
+static bool is_given(find_t* find, kiln_string_view_t name);
+
+static kiln_status_t look_for(find_t* find, const kilni_scan_found_t* found) {
+  kiln_string_view_t name = found->name;
+  bool there = is_given(find, name);
+  if (there && !found->next) return NULL;
+  if (name.data[0] == '/') {
+    return look_in(find, kilni_sv(""), name, &there);
+  }
+  if (found->kind == KILNI_SCAN_QUOTE && find->dir.data != NULL) {
+    KILNI_RETURN_IF_ERROR(look_in(find, find->dir, name, &there));
+    if (there && !found->next) return NULL;
+  }
+  for (size_t i = 0; i < find->how->dir_count; i++) {
+    KILNI_RETURN_IF_ERROR(
+        look_in(find, kilni_sv(find->how->dirs[i]), name, &there));
+    if (there && !found->next) return NULL;
+  }
+  return NULL;
+}
+
+static bool take_found(void* user, const kilni_scan_found_t* found) {
+  find_t* find = user;
+  if (found->kind != KILNI_SCAN_COMPUTED) {
+    find->status = look_for(find, found);
+    return kiln_status_is_ok(find->status);
+  }
+  if (find->files->computed == NULL) {
+    kiln_string_view_t name = found->name;
+    if (name.size > 200) name.size = 200;
+    find->status =
+        kilni_strdup(find->files->allocator, name, &find->files->computed);
+  }
+  return kiln_status_is_ok(find->status);
+}
+
+// ---- Texts ----
+
+static kiln_string_view_t folder_of(kiln_string_view_t path) {
+  while (path.size > 0 && path.data[path.size - 1] != '/') path.size--;
+  if (path.size > 1) path.size--;
+  return path;
+}
+
+static kiln_status_t scan(find_t* find, kiln_string_view_t text,
+                          kiln_string_view_t dir) {
+  find->dir = dir;
+  KILNI_RETURN_IF_ERROR(
+      kilni_scan_text(find->files->allocator, text, take_found, find));
+  return find->status;
+}
+
+// A virtual header: scanned once, from the folder that its name says.
+static bool is_given(find_t* find, kiln_string_view_t name) {
+  const kiln_compile_options_t* options = find->how->options;
+  for (uint32_t i = 0; i < options->header_count; i++) {
+    if (!kilni_sv_equal_cstr(name, options->headers[i].name)) continue;
+    find->header_seen[i] = true;
+    return true;
+  }
+  return false;
+}
+
+static kiln_status_t scan_given(find_t* find, uint32_t index) {
+  const kiln_compile_file_t* file = &find->how->options->headers[index];
+  kiln_string_view_t folder = folder_of(kilni_sv(file->name));
+  kilni_str_t dir;
+  kilni_str_init(&dir, find->files->allocator, 65536);
+  if (folder.size == 0 || folder.data[0] != '/') {
+    kilni_str_add_cstr(&dir, find->how->working_dir);
+    if (folder.size != 0) kilni_str_add_char(&dir, '/');
+  }
+  kilni_str_add(&dir, folder);
+  kiln_status_t status = kilni_str_status(&dir);
+  if (kiln_status_is_ok(status)) {
+    status = scan(
+        find, kilni_sv_make((const char*)file->bytes.data, file->bytes.size),
+        kilni_sv_make(kilni_str_cstr(&dir), dir.size));
+  }
+  kilni_str_deinit(&dir);
+  return status;
+}
+
+// Where a header's own quotes look: its folder, without "..", so that headers
+// which include each other that way do not make ever new names.
+static kiln_status_t real_folder(find_t* find, const char* path,
+                                 char** out_dir) {
+  kiln_allocator_t allocator = find->files->allocator;
+  KILNI_RETURN_IF_ERROR(
+      kilni_strdup(allocator, folder_of(kilni_sv(path)), out_dir));
+  if (strstr(*out_dir, "/..") == NULL) return NULL;
+  char* real = NULL;
+  kiln_status_t status = kilni_path_real(allocator, *out_dir, &real);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return NULL;
+  }
+  kilni_strfree(allocator, *out_dir);
+  *out_dir = real;
+  return NULL;
+}
+
+static kiln_status_t scan_file(find_t* find, size_t index) {
+  kilni_files_t* files = find->files;
+  kilni_file_dep_t* dep = &files->items[index];
+  if (dep->state == KILNI_FILE_ABSENT) return NULL;
+  uint8_t* data = NULL;
+  size_t size = 0;
+  kiln_status_t status = kilni_file_read(files->allocator, dep->path,
+                                         KILNI_FILES_MAX_BYTES, &data, &size);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY ||
+      kiln_status_code(status) == KILN_STATUS_LIMIT_EXCEEDED) {
+    return status;
+  }
+  if (!kiln_status_is_ok(status)) {
+    // What cannot be read NVRTC cannot read either; it counts once it can.
+    kiln_status_free(status);
+    dep->size = UINT64_MAX;
+    return NULL;
+  }
+  kilni_cache_digest((kiln_bytes_view_t){data, size}, dep->digest);
+  files->bytes += size;
+  char* dir = NULL;
+  if (files->bytes > KILNI_FILES_MAX_ALL_BYTES) {
+    status = kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "what the source may include is over 1 GiB"),
+        "compile it without a cache");
+  }
+  if (kiln_status_is_ok(status)) {
+    status = real_folder(find, dep->path, &dir);
+  }
+  if (kiln_status_is_ok(status)) {
+    status = scan(find, kilni_sv_make((const char*)data, size), kilni_sv(dir));
+  }
+  kilni_strfree(files->allocator, dir);
+  kilni_file_free(files->allocator, data, size);
+  return status;
+}
+
+static kiln_status_t scan_rest(find_t* find, bool* done) {
+  uint32_t given = find->how->options->header_count;
+  for (bool more = true; more;) {
+    more = false;
+    for (; find->next_file < find->files->count; find->next_file++) {
+      KILNI_RETURN_IF_ERROR(scan_file(find, find->next_file));
+      more = true;
+    }
+    for (uint32_t i = 0; i < given; i++) {
+      if (!find->header_seen[i] || done[i]) continue;
+      done[i] = true;
+      more = true;
+      KILNI_RETURN_IF_ERROR(scan_given(find, i));
+    }
+  }
+  return NULL;
+}
+
+static kiln_status_t find_all(find_t* find, bool* done) {
+  const kilni_files_how_t* how = find->how;
+  for (uint32_t i = 0; i < how->options->pre_include_count; i++) {
+    kilni_scan_found_t first = {KILNI_SCAN_QUOTE, false,
+                                kilni_sv(how->options->pre_includes[i])};
+    if (first.name.size == 0) continue;
+    find->dir = kilni_sv(how->working_dir);
+    KILNI_RETURN_IF_ERROR(look_for(find, &first));
+  }
+  kiln_string_view_t none = {NULL, 0};
+  KILNI_RETURN_IF_ERROR(
+      scan(find, how->source,
+           how->source_dir != NULL ? kilni_sv(how->source_dir) : none));
+  return scan_rest(find, done);
+}
+
+kiln_status_t kilni_files_find(const kilni_files_how_t* how,
+                               kilni_files_t* files) {
+  find_t find = {how, files, NULL, NULL, {NULL, 0}, 0};
+  uint32_t given = how->options->header_count;
+  void* flags = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(files->allocator, (size_t)given * 2 + 1, &flags));
+  find.header_seen = flags;
+  kiln_status_t status = find_all(&find, find.header_seen + given);
+  kilni_free(files->allocator, flags, (size_t)given * 2 + 1);
+  return status;
+}
+
+// ---- Smaller questions ----
+
+static bool note_quote(void* user, const kilni_scan_found_t* found) {
+  bool* has = user;
+  *has = found->kind != KILNI_SCAN_ANGLE;
+  return !*has;
+}
+
+kiln_status_t kilni_files_has_quotes(kiln_allocator_t allocator,
+                                     kiln_string_view_t text, bool* out_has) {
+  *out_has = false;
+  return kilni_scan_text(allocator, text, note_quote, out_has);
+}
+
+static bool content_holds(kiln_allocator_t allocator,
+                          const kilni_file_dep_t* dep) {
+  uint8_t* data = NULL;
+  size_t size = 0;
+  kiln_status_t status = kilni_file_read(allocator, dep->path,
+                                         KILNI_FILES_MAX_BYTES, &data, &size);
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return false;
+  }
+  char digest[KILN_CACHE_NAME_BYTES];
+  kilni_cache_digest((kiln_bytes_view_t){data, size}, digest);
+  kilni_file_free(allocator, data, size);
+  return strcmp(digest, dep->digest) == 0;
+}
+
+bool kilni_file_dep_holds(kiln_allocator_t allocator,
+                          const kilni_file_dep_t* dep, bool verify) {
+  kilni_file_look_t look = kilni_file_look(dep->path);
+  if (dep->state == KILNI_FILE_ABSENT) {
+    return look.kind != KILNI_FILE_REGULAR;
+  }
+  if (look.kind != KILNI_FILE_REGULAR || look.size != dep->size) return false;
+  if (verify) return content_holds(allocator, dep);
+  if (look.inode != dep->inode || look.modified_ns != dep->modified_ns) {
+    return false;
+  }
+  return dep->state != KILNI_FILE_FRESH || content_holds(allocator, dep);
+}

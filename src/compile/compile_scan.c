@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: what a source includes, or may include.
+#include "compile/compile_scan.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "base/str.h"
+
+// A place in a text without continued lines. one-thread
+typedef struct scan_t {
+  const char* at;
+  const char* end;
+  kilni_scan_fn_t fn;
+  void* user;
+  bool ended;
+} scan_t;
+
+static bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         c == '$' || ((unsigned char)c & 0x80) != 0;
+}
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+static char peek(const scan_t* scan, size_t ahead) {
+  return (size_t)(scan->end - scan->at) > ahead ? scan->at[ahead] : '\n';
+}
+
+static bool at_end(const scan_t* scan) {
+  return scan->at == scan->end || scan->ended;
+}
+
+static void skip_line(scan_t* scan) {
+  const char* end = memchr(scan->at, '\n', (size_t)(scan->end - scan->at));
+  scan->at = end != NULL ? end : scan->end;
+}
+
+// A comment that begins here: true, and behind it.
+static bool skip_comment(scan_t* scan) {
+  if (at_end(scan) || *scan->at != '/') return false;
+  if (peek(scan, 1) == '/') {
+    skip_line(scan);
+    return true;
+  }
+  if (peek(scan, 1) != '*') return false;
+  for (scan->at += 2; scan->at != scan->end; scan->at++) {
+    if (*scan->at == '*' && peek(scan, 1) == '/') {
+      scan->at += 2;
+      return true;
+    }
+  }
+  return true;
+}
+
+// Blanks and comments inside a line.
+static void skip_blanks(scan_t* scan) {
+  while (!at_end(scan)) {
+    char c = *scan->at;
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f') {
+      scan->at++;
+    } else if (!skip_comment(scan)) {
+      return;
+    }
+  }
+}
+
+static kiln_string_view_t read_word(scan_t* scan) {
+  const char* begin = scan->at;
+  while (scan->at != scan->end && (is_word(*scan->at) || is_digit(*scan->at))) {
+    scan->at++;
+  }
+  return kilni_sv_make(begin, (size_t)(scan->at - begin));
+}
+
+// A string or character: to its end, or that of its line.
+static void skip_literal(scan_t* scan) {
+  char mark = *scan->at++;
+  while (scan->at != scan->end && *scan->at != '\n') {
+    char c = *scan->at++;
+    if (c == mark) return;
+    if (c == '\\' && scan->at != scan->end && *scan->at != '\n') scan->at++;
+  }
+}
+
+// R"mark( ... )mark". One without an end is taken for an ordinary one, so that
+// it does not hide the rest of the text.
+static void skip_raw(scan_t* scan) {
+  const char* mark = scan->at + 1;
+  size_t length = 0;
+  while (length <= 16 && mark + length < scan->end && mark[length] != '(' &&
+         mark[length] != '\n') {
+    length++;
+  }
+  if (length > 16 || mark + length >= scan->end || mark[length] != '(') {
+    skip_literal(scan);
+    return;
+  }
+  for (const char* at = mark + length; scan->end - at > (ptrdiff_t)length + 1;
+       at++) {
+    if (*at == ')' && memcmp(at + 1, mark, length) == 0 &&
+        at[length + 1] == '"') {
+      scan->at = at + length + 2;
+      return;
+    }
+  }
+  skip_literal(scan);
+}
+
+static void skip_number(scan_t* scan) {
+  while (scan->at != scan->end) {
+    char c = *scan->at;
+    bool separator =
+        c == '\'' && (is_digit(peek(scan, 1)) || is_word(peek(scan, 1)));
+    if (!is_digit(c) && !is_word(c) && c != '.' && !separator) return;
+    scan->at++;
+  }
+}
+
+static void report(scan_t* scan, uint32_t kind, bool next,
+                   kiln_string_view_t name) {
+  kilni_scan_found_t found = {kind, next, name};
+  if (!scan->fn(scan->user, &found)) scan->ended = true;
+}
+
+// "name" or <name> that begins here; false for anything else.
+static bool take_name(scan_t* scan, bool next) {
+  if (at_end(scan) || (*scan->at != '"' && *scan->at != '<')) return false;
+  char close = *scan->at == '"' ? '"' : '>';
+  const char* begin = scan->at + 1;
+  const char* at = begin;
+  while (at != scan->end && *at != close && *at != '\n') at++;
+  if (at == scan->end || *at != close || at == begin) return false;
+  scan->at = at + 1;
+  report(scan, close == '"' ? KILNI_SCAN_QUOTE : KILNI_SCAN_ANGLE, next,
+         kilni_sv_make(begin, (size_t)(at - begin)));
+  return true;
+}
+
+static void take_include(scan_t* scan, bool next) {
+  skip_blanks(scan);
+  if (take_name(scan, next) || at_end(scan) || *scan->at == '\n') return;
+  const char* begin = scan->at;
+  skip_line(scan);
+  size_t size = (size_t)(scan->at - begin);
+  while (size != 0 && (begin[size - 1] == '\r' || begin[size - 1] == ' ')) {
+    size--;
+  }
+  report(scan, KILNI_SCAN_COMPUTED, next, kilni_sv_make(begin, size));
+}
+
+// What __has_include, or a macro that stands for it, asks for.
+static void take_condition(scan_t* scan) {
+  while (!at_end(scan) && *scan->at != '\n') {
+    skip_blanks(scan);
+    if (at_end(scan) || *scan->at == '\n') return;
+    if (is_digit(*scan->at)) {
+      skip_number(scan);
+    } else if (*scan->at == '\'' || *scan->at == '"') {
+      skip_literal(scan);
+    } else if (!is_word(*scan->at)) {
+      scan->at++;
+    } else {
+      kiln_string_view_t word = read_word(scan);
+      bool next = kilni_sv_equal_cstr(word, "__has_include_next");
+      bool asks = next || kilni_sv_equal_cstr(word, "__has_include");
+      skip_blanks(scan);
+      if (at_end(scan) || *scan->at != '(') continue;
+      scan->at++;
+      skip_blanks(scan);
+      if (take_name(scan, next) || !asks) continue;
+      report(scan, KILNI_SCAN_COMPUTED, next, word);
+    }
+  }
+}
+
+static void take_directive(scan_t* scan) {
+  scan->at += *scan->at == '#' ? 1 : 2;
+  skip_blanks(scan);
+  if (at_end(scan) || !is_word(*scan->at)) return;
+  kiln_string_view_t word = read_word(scan);
+  if (kilni_sv_equal_cstr(word, "include") ||
+      kilni_sv_equal_cstr(word, "import")) {
+    take_include(scan, false);
+  } else if (kilni_sv_equal_cstr(word, "include_next")) {
+    take_include(scan, true);
+  } else if (kilni_sv_equal_cstr(word, "if") ||
+             kilni_sv_equal_cstr(word, "elif")) {
+    take_condition(scan);
+  }
+}
+
+static bool is_raw_prefix(kiln_string_view_t word) {
+  static const char* const prefixes[] = {"R", "u8R", "uR", "UR", "LR"};
+  for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+    if (kilni_sv_equal_cstr(word, prefixes[i])) return true;
+  }
+  return false;
+}
+
+static void scan_lines(scan_t* scan) {
+  bool fresh = true;  // nothing stands before it on its line
+  while (!at_end(scan)) {
+    skip_blanks(scan);
+    if (at_end(scan)) return;
+    char c = *scan->at;
+    if (c == '\n') {
+      scan->at++;
+      fresh = true;
+      continue;
+    }
+    if (fresh && (c == '#' || (c == '%' && peek(scan, 1) == ':'))) {
+      take_directive(scan);
+    } else if (c == '"' || c == '\'') {
+      skip_literal(scan);
+    } else if (is_digit(c)) {
+      skip_number(scan);
+    } else if (is_word(c)) {
+      kiln_string_view_t word = read_word(scan);
+      if (!at_end(scan) && *scan->at == '"' && is_raw_prefix(word)) {
+        skip_raw(scan);
+      }
+    } else {
+      scan->at++;
+    }
+    fresh = false;
+  }
+}
+
+// A copy without backslashes that continue a line.
+static size_t join_lines(kiln_string_view_t text, char* out) {
+  size_t size = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    if (text.data[i] == '\\' && i + 1 < text.size) {
+      size_t more = text.data[i + 1] == '\r' ? 2 : 1;
+      if (i + more < text.size && text.data[i + more] == '\n') {
+        i += more;
+        continue;
+      }
+    }
+    out[size++] = text.data[i];
+  }
+  return size;
+}
+
+kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
+                              kiln_string_view_t text, kilni_scan_fn_t fn,
+                              void* user) {
+  if (text.size == 0) return NULL;
+  void* copy = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, text.size, &copy));
+  size_t size = join_lines(text, copy);
+  const char* begin = copy;
+  scan_t scan = {begin, begin + size, fn, user, false};
+  scan_lines(&scan);
+  kilni_free(allocator, copy, text.size);
+  return NULL;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: what a source includes, or may include.
+//
+// No preprocessor: both sides of every condition count, and macros are not
+// expanded. So what is found is never too little, but may be too much.
+#ifndef KILN_SRC_COMPILE_COMPILE_SCAN_H_
+#define KILN_SRC_COMPILE_COMPILE_SCAN_H_
+
+#include "kiln/allocator.h"
+#include "kiln/api.h"
+#include "kiln/status.h"
+
+enum {
+  KILNI_SCAN_QUOTE = 1,     // #include "name"
+  KILNI_SCAN_ANGLE = 2,     // #include <name>
+  KILNI_SCAN_COMPUTED = 3,  // #include NAME
+};
+
+// Something that is included or asked for. thread-compatible
+typedef struct kilni_scan_found_t {
+  uint32_t kind;  // KILNI_SCAN_*
+  bool next;      // #include_next: the first that is found is not the one
+  kiln_string_view_t name;  // of a computed one what stands there
+} kilni_scan_found_t;
+
+// Takes one; false ends the scan.
+typedef bool (*kilni_scan_fn_t)(void* user, const kilni_scan_found_t* found);
+
+// Calls `fn` for each, in their order. Comments, literals (raw ones too),
+// continued lines and digraphs are seen as such. OUT_OF_MEMORY.
+kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
+                              kiln_string_view_t text, kilni_scan_fn_t fn,
+                              void* user);
+
+#endif  // KILN_SRC_COMPILE_COMPILE_SCAN_H_

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: what a source includes, and the bytes that are kept of it.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "compile/compile_files.h"
+#include "compile/compile_scan.h"
+
+// What was found: "q:a.h a:b.h c:NAME". one-thread
+typedef struct list_t {
+  char text[512];
+} list_t;
+
+static bool note(void* user, const kilni_scan_found_t* found) {
+  list_t* list = user;
+  size_t used = strlen(list->text);
+  snprintf(list->text + used, sizeof(list->text) - used, "%s%c%s:%.*s",
+           used ? " " : "",
+           found->kind == KILNI_SCAN_QUOTE   ? 'q'
+           : found->kind == KILNI_SCAN_ANGLE ? 'a'
+                                             : 'c',
+           found->next ? "n" : "", (int)found->name.size, found->name.data);
+  return true;
+}
+
+static void every_form_is_seen(void** state) {
+  (void)state;
+  static const struct {
+    const char* source;
+    const char* found;
+  } rows[] = {
+      {"", ""},
+      {"#include \"a.h\"\n#include <b/c.h>\n", "q:a.h a:b/c.h"},
+      {"#include \"a.h\"", "q:a.h"},
+      {"  # /* x */ include /* y */ \"a.h\" // z\n", "q:a.h"},
+      {"/* a\n b */ #include \"a.h\"\n", "q:a.h"},
+      {"%:include <a.h>\n", "a:a.h"},
+      {"#inc\\\nlude \\\r\n\"a.h\"\n", "q:a.h"},
+      {"int x; #include \"no.h\"\n", ""},
+      {"// #include \"no.h\"\n// \\\n#include \"no.h\"\n", ""},
+      {"/* #include \"no.h\" */\n", ""},
+      {"const char* s = \"\\\"\\n#include <no>\";\n", ""},
+      {"auto s = R\"x(\n#include \"no.h\"\n)y\" )x\";\n#include \"a.h\"\n",
+       "q:a.h"},
+      {"auto s = u8R\"(\n#include \"no.h\"\n)\";\n", ""},
+      // A raw string without an end hides nothing.
+      {"#if 0\nR\"x(\n#endif\n#include \"a.h\"\n", "q:a.h"},
+      // Both sides of a condition.
+      {"#if A\n#include \"a.h\"\n#else\n#include \"b.h\"\n#endif\n",
+       "q:a.h q:b.h"},
+      {"#ifdef A\n#error don't\n#include \"a.h\"\n#endif\n", "q:a.h"},
+      {"int n = 1'000'000; char c = '\"';\n#include \"a.h\"\n", "q:a.h"},
+      {"#if __has_include(<a.h>) && !__has_include(\"b.h\")\n#endif\n",
+       "a:a.h q:b.h"},
+      {"#elif defined(__has_include) && __has_include ( <a.h> )\n", "a:a.h"},
+      {"#if HAS(<a.h>)\n", "a:a.h"},
+      {"#if (1 < 2) && (3 > 2)\n", ""},
+      {"#define HAS(x) __has_include(x)\n", ""},
+      {"#if __has_include(NAME)\n", "c:__has_include"},
+      {"#include_next <a.h>\n#if __has_include_next(<b.h>)\n", "an:a.h an:b.h"},
+      {"#include NAME\n", "c:NAME"},
+      {"#include\n", ""},
+      {"#include \"\"\n", "c:\"\""},
+      {"#pragma once\n#define X \"a\n#include \"b.h\"\n", "q:b.h"},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    list_t list = {""};
+    kiln_string_view_t text = {rows[i].source, strlen(rows[i].source)};
+    assert_null(kilni_scan_text(kiln_allocator_libc(), text, note, &list));
+    if (strcmp(list.text, rows[i].found) != 0) {
+      print_error("row %u: %s\n", (unsigned)i, rows[i].source);
+    }
+    assert_string_equal(list.text, rows[i].found);
+  }
+}
+
+static void write_one(kilni_str_t* out) {
+  static const char* const names[] = {"add<int>", "_Z3addIiEvv"};
+  char path[] = "/a/b.h";
+  kilni_file_dep_t dep = {path, KILNI_FILE_PRESENT, 0, 7, 8, -9, "0123"};
+  kilni_files_t files = {kiln_allocator_libc(), &dep, 1, 1, NULL, 0, 0, NULL};
+  kilni_kept_t kept = {KILN_CODE_FORMAT_PTX,
+                       13000,
+                       {"a log", 5},
+                       {"", 0},
+                       {"sm_90", 5},
+                       names,
+                       1,
+                       &files};
+  kilni_str_init(out, kiln_allocator_libc(), 1 << 20);
+  kilni_kept_write(out, &kept);
+  assert_null(kilni_str_status(out));
+}
+
+static bool read_one(kiln_bytes_view_t bytes) {
+  kilni_kept_reader_t reader;
+  kiln_code_name_t name;
+  kilni_file_dep_t dep;
+  if (!kilni_kept_open(&reader, bytes)) return false;
+  for (uint32_t i = 0; i < reader.name_count; i++) {
+    if (!kilni_kept_name(&reader, &name)) return false;
+  }
+  for (uint32_t i = 0; i < reader.file_count; i++) {
+    if (!kilni_kept_file(&reader, &dep)) return false;
+  }
+  return true;
+}
+
+static void what_is_kept_comes_back(void** state) {
+  (void)state;
+  kilni_str_t text;
+  write_one(&text);
+  kiln_bytes_view_t bytes = {(const uint8_t*)text.data, text.size};
+  kilni_kept_reader_t reader;
+  kiln_code_name_t name;
+  kilni_file_dep_t dep;
+  assert_true(kilni_kept_open(&reader, bytes));
+  assert_int_equal(reader.line, 13000);
+  assert_string_equal(reader.log.data, "a log");
+  assert_string_equal(reader.arch.data, "sm_90");
+  assert_int_equal(reader.name_count, 1);
+  assert_true(kilni_kept_name(&reader, &name));
+  assert_string_equal(name.lowered, "_Z3addIiEvv");
+  assert_true(kilni_kept_file(&reader, &dep));
+  assert_string_equal(dep.path, "/a/b.h");
+  assert_int_equal(dep.modified_ns, -9);
+  assert_string_equal(dep.digest, "0123");
+  assert_false(kilni_kept_file(&reader, &dep));
+  kilni_str_deinit(&text);
+}
+
+static void what_is_cut_short_is_refused(void** state) {
+  (void)state;
+  kilni_str_t text;
+  write_one(&text);
+  for (size_t size = 0; size < text.size; size++) {
+    kiln_bytes_view_t bytes = {(const uint8_t*)text.data, size};
+    assert_false(read_one(bytes));
+  }
+  kilni_str_deinit(&text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_form_is_seen),
+      cmocka_unit_test(what_is_kept_comes_back),
+      cmocka_unit_test(what_is_cut_short_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
