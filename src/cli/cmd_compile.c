@@ -9,6 +9,7 @@
 #include "cli/cli_command.h"
 #include "cli/cli_output.h"
 #include "cli/cli_report.h"
+#include "kiln/link.h"
 #include "kiln/runtime.h"
 
 #define MAX_SOURCE_BYTES ((size_t)256 << 20)
@@ -28,7 +29,11 @@ typedef struct compile_t {
   kiln_compiler_t* compiler;
   kiln_cache_t* cache;
   kiln_compile_result_t* result;
+  kiln_code_t* code;  // what was made
 } compile_t;
+
+// For find_kind: PTX, which is linked and not compiled.
+enum { KIND_PTX = 99 };
 
 // ---- What was asked for ----
 
@@ -51,12 +56,13 @@ static bool find_kind(compile_t* c, kilni_cli_error_t* error) {
                           "Give CUDA C++ (.cu) or NVVM IR (.ll, .bc); this "
                           "version has no program compiler.",
                           "compiling the kiln file \"%s\"", c->file);
-  if (ends_with(c->file, ".ptx"))
-    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "PTX becomes a cubin by linking it: kiln link.",
-                          "compiling the ptx file \"%s\"", c->file);
+  if (ends_with(c->file, ".ptx")) {
+    c->kind = KIND_PTX;
+    return true;
+  }
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "Name it .cu for CUDA C++, .ll or .bc for NVVM IR.",
+                        "Name it .cu for CUDA C++, .ll or .bc for NVVM IR, "
+                        ".ptx for PTX.",
                         "\"%s\": its name does not say what it is", c->file);
 }
 
@@ -110,11 +116,11 @@ static bool read_lists(compile_t* c, kilni_cli_error_t* error) {
 
 static bool read_call(compile_t* c, kilni_cli_error_t* error) {
   c->file = c->call->operands[0];
-  c->out = kilni_cli_option_value(c->call, "out");
+  c->out = kilni_cli_option_value(c->call, "out-file");
   c->depfile = kilni_cli_option_value(c->call, "depfile");
   if (c->out == NULL)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Say where the code goes: --out FILE.",
+                          "Say where the code goes: -o FILE.",
                           "no output file");
   c->options = kiln_compile_options_default();
   c->options.file_name = c->file;
@@ -154,24 +160,78 @@ static bool open_compiler(compile_t* c, kilni_cli_error_t* error) {
                                                            &c->compiler));
 }
 
-// The log is the compiler's own text and goes out as it is.
+// A log is the compiler's own text and goes out as it is.
+static void show_text(const char* text) {
+  size_t size = strlen(text);
+  if (size == 0) return;
+  (void)fputs(text, stderr);
+  if (text[size - 1] != '\n') (void)fputc('\n', stderr);
+}
+
 static void show_log(const compile_t* c) {
-  const char* log = kiln_compile_result_log(c->result);
-  size_t size = strlen(log);
-  if (size != 0) {
-    (void)fputs(log, stderr);
-    if (log[size - 1] != '\n') (void)fputc('\n', stderr);
-  }
+  show_text(kiln_compile_result_log(c->result));
   if (kiln_compile_result_note(c->result)[0] != 0)
     kilni_cli_note("%s", kiln_compile_result_note(c->result));
 }
 
-static bool compile(compile_t* c, kilni_cli_error_t* error) {
+static bool compile_source(compile_t* c, kilni_cli_error_t* error) {
+  if (!open_compiler(c, error)) return false;
   kiln_string_view_t source = {(const char*)c->source.data, c->source.size};
   kiln_status_t status =
       kiln_compiler_compile(c->compiler, source, &c->options, &c->result);
   if (c->result != NULL) show_log(c);
-  return kilni_cli_check(error, status);
+  if (!kilni_cli_check(error, status)) return false;
+  c->code = kiln_compile_result_code(c->result);
+  kiln_code_retain(c->code);
+  return true;
+}
+
+// What has a meaning for a compiler only.
+static bool check_ptx(const compile_t* c, kilni_cli_error_t* error) {
+  static const char* const WORDS[] = {"define", "include", "pre-include",
+                                      "std",    "name",    "cache-dir"};
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
+    if (kilni_cli_option_value(c->call, WORDS[i]) != NULL)
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                            "Leave it out.", "--%s means nothing for PTX",
+                            WORDS[i]);
+  return true;
+}
+
+static bool link_ptx(compile_t* c, kilni_cli_error_t* error) {
+  kiln_linker_t* linker = NULL;
+  kiln_link_t* link = NULL;
+  kiln_link_options_t options = kiln_link_options_default();
+  options.output = c->options.output != 0 ? c->options.output
+                                          : (uint32_t)KILN_CODE_FORMAT_CUBIN;
+  options.arch = c->options.arch;
+  options.lineinfo = c->options.lineinfo;
+  options.debug = c->options.debug;
+  options.extra = c->options.options;
+  options.extra_count = c->options.option_count;
+  options.name = c->file;
+  kiln_bytes_view_t bytes = {c->source.data, c->source.size};
+  bool ok =
+      check_ptx(c, error) &&
+      kilni_cli_check(error, kiln_runtime_create(NULL, &c->runtime)) &&
+      kilni_cli_check(error,
+                      kiln_runtime_open_linker(c->runtime, NULL, &linker)) &&
+      kilni_cli_check(error, kiln_link_create(linker, &options, &link)) &&
+      kilni_cli_check(error, kiln_link_add_bytes(
+                                 link, bytes, KILN_CODE_FORMAT_PTX, c->file)) &&
+      kilni_cli_check(error, kiln_link_finish(link, &c->code));
+  if (link != NULL) {
+    show_text(kiln_link_log(link, KILN_LINK_LOG_INFO));
+    show_text(kiln_link_log(link, KILN_LINK_LOG_ERROR));
+  }
+  kiln_link_release(link);
+  kiln_linker_release(linker);
+  return ok;
+}
+
+static bool compile(compile_t* c, kilni_cli_error_t* error) {
+  if (c->kind == KIND_PTX) return link_ptx(c, error);
+  return open_cache(c, error) && compile_source(c, error);
 }
 
 // ---- The dependencies ----
@@ -228,7 +288,7 @@ static bool write_outputs(const compile_t* c, kilni_cli_error_t* error) {
     ok = make_depfile(c, &outputs[count].content, error);
     ++count;
   }
-  kiln_bytes_view_t code = kiln_code_bytes(kiln_compile_result_code(c->result));
+  kiln_bytes_view_t code = kiln_code_bytes(c->code);
   outputs[count].path = c->out;
   ok = ok && kilni_cli_buffer_add(&outputs[count].content, code.data, code.size,
                                   error);
@@ -250,7 +310,7 @@ static json_t* text_json(const char* text) {
 
 static bool report(const compile_t* c, kilni_cli_error_t* error) {
   if (!c->call->json) return true;
-  const kiln_code_t* code = kiln_compile_result_code(c->result);
+  const kiln_code_t* code = c->code;
   json_t* names = json_array();
   for (uint32_t i = 0; i < kiln_code_lowered_count(code); ++i)
     (void)json_array_append_new(
@@ -280,9 +340,9 @@ static bool run_compile(const kilni_cli_call_t* call,
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the options");
   c->call = call;
-  bool ok = read_call(c, error) && open_cache(c, error) &&
-            open_compiler(c, error) && compile(c, error) &&
+  bool ok = read_call(c, error) && compile(c, error) &&
             write_outputs(c, error) && report(c, error);
+  kiln_code_release(c->code);
   kiln_compile_result_release(c->result);
   kiln_compiler_release(c->compiler);
   kiln_runtime_release(c->runtime);
@@ -293,7 +353,8 @@ static bool run_compile(const kilni_cli_call_t* call,
 }
 
 static const kilni_cli_option_t OPTIONS[] = {
-    {"out", "FILE", "Where the code goes. Required.", false, "file"},
+    {"out-file", "FILE", "Where the code goes; -o FILE is the same. Required.",
+     false, "file"},
     {"output", "ptx|cubin|ltoir|relocatable",
      "What is made. Default: what the end of the output's name says, else ptx.",
      false, "ptx cubin ltoir relocatable"},
@@ -329,8 +390,9 @@ const kilni_cli_command_t kilni_cli_command_compile = {
     "compile",
     "FILE",
     "Compile a source to device code.",
-    "FILE is CUDA C++ (.cu, by NVRTC) or NVVM IR (.ll or .bc, by libNVVM). No "
-    "GPU and no driver is needed. What the compiler says goes to standard "
+    "FILE is CUDA C++ (.cu, by NVRTC), NVVM IR (.ll or .bc, by libNVVM) or PTX "
+    "(.ptx, by nvJitLink, to a cubin). No GPU and no driver is needed. What "
+    "the compiler says goes to standard "
     "error. The output appears whole or not at all.\n"
     "The result is kept, and taken from there where source, options, every "
     "included file and the compiler are as they were; then no compiler is "
@@ -340,6 +402,6 @@ const kilni_cli_command_t kilni_cli_command_compile = {
     1,
     1,
     "file",
-    "kiln compile saxpy.cu --out saxpy.cubin --arch sm_90 --depfile saxpy.d",
+    "kiln compile saxpy.cu -o saxpy.cubin --arch sm_90 --depfile saxpy.d",
     run_compile,
 };

@@ -186,7 +186,7 @@ static void a_new_header_ahead_is_a_miss(void** state) {
   write_file("late.h", "//\n");
   miss(source, &options);
   hit(source, &options);
-  char made[400];
+  char made[700];
   snprintf(made, sizeof(made), "mkdir -p '%s' && : > '%s/late.h'", ahead,
            ahead);
   assert_int_equal(system(made), 0);
@@ -262,7 +262,7 @@ static void what_cannot_be_cached_says_why(void** state) {
 // Headers that include each other by ever longer names come to an end.
 static void circles_end(void** state) {
   (void)state;
-  char sub[300];
+  char sub[400];
   snprintf(sub, sizeof(sub), "mkdir -p '%s/sub'", g_dir);
   assert_int_equal(system(sub), 0);
   write_file("sub/c.h", "#include \"../sub/c.h\"\n#include \"c.h\"\n");
