@@ -150,6 +150,16 @@ static kiln_status_t open_member(const kilni_image_part_t* archive, uint64_t at,
   return member_name(archive, at, names, out);
 }
 
+// A name as messages have it, which are one line.
+static void show_name(const char* name, char out[SHOWN_NAME_BYTES]) {
+  size_t i = 0;
+  for (; name[i] != 0; i++) {
+    unsigned char c = (unsigned char)name[i];
+    out[i] = c < ' ' || c >= 0x7f ? '?' : name[i];
+  }
+  out[i] = 0;
+}
+
 static kiln_status_t read_member(kiln_image_t* image,
                                  const archive_member_t* member,
                                  const kilni_image_about_t* outer) {
@@ -159,9 +169,10 @@ static kiln_status_t read_member(kiln_image_t* image,
   if (!is_elf && kiln_code_format_of(bytes) == KILN_CODE_FORMAT_UNKNOWN) {
     return NULL;
   }
+  char shown[SHOWN_NAME_BYTES];
+  show_name(member->name, shown);
   char name[SHOWN_NAME_BYTES + 256];
-  (void)snprintf(name, sizeof(name), "%.200s(%s)", member->body.name,
-                 member->name);
+  (void)snprintf(name, sizeof(name), "%.200s(%s)", member->body.name, shown);
   kilni_image_part_t part = member->body;
   part.name = name;
   kilni_image_about_t about = *outer;

@@ -268,6 +268,21 @@ static void archives_are_read_by_every_kind_of_name(void** state) {
   kiln_image_release(image);
 }
 
+// What a name holds goes into messages, and those are one line.
+static void a_name_breaks_no_message(void** state) {
+  (void)state;
+  char text[512] = "!<arch>\n";
+  static const char kBitcode[20] = {'\xde', '\xc0', 0x17, 0x0b, 0, 0, 0, 0, 99};
+  size_t size = 8 + add_member(text + 8, "a\nb\033c/", kBitcode, 20);
+  kiln_bytes_view_t bytes = {(const uint8_t*)text, size};
+  kiln_image_t* image = NULL;
+  kiln_status_t status = kiln_image_create(bytes, NULL, &image);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
+  assert_non_null(strstr(kiln_status_message(status), "(a?b?c): at byte 76: "));
+  assert_null(strchr(kiln_status_message(status), '\n'));
+  kiln_status_free(status);
+}
+
 static void archives_in_archives_end(void** state) {
   (void)state;
   char inner[8192] = "!<arch>\n";
@@ -416,6 +431,7 @@ int main(void) {
       cmocka_unit_test(what_is_not_read_is_listed),
       cmocka_unit_test(ir_tells_its_target),
       cmocka_unit_test(archives_are_read_by_every_kind_of_name),
+      cmocka_unit_test(a_name_breaks_no_message),
       cmocka_unit_test(archives_in_archives_end),
       cmocka_unit_test(a_cut_file_is_no_surprise),
       cmocka_unit_test(a_wrong_byte_is_no_surprise),
