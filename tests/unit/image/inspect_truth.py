@@ -194,6 +194,8 @@ def compare(where, got, truth):
         return out
     seen = set()
     for i, (member, wanted) in enumerate(zip(got["members"], truth)):
+        if "does not unpack" in (member["unread"] or ""):
+            continue  # built without the library
         here = "%s, member %d" % (where, i)
         out += differ(here, "format", member["format"], wanted["format"])
         if "target" in wanted:
@@ -210,8 +212,6 @@ def compare(where, got, truth):
             out += differ(here, "identifier", member["identifier"],
                           wanted["identifier"])
         names = {k["name"]: k for k in member["kernels"]}
-        if "does not unpack" in (member["unread"] or ""):
-            continue  # built without the library
         if "kernels" in wanted:
             out += differ(here, "kernels", sorted(names),
                           sorted(wanted["kernels"]))
