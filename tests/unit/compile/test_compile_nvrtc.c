@@ -12,9 +12,10 @@
 
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/thread.h"
-#include "compile/compile.h"
+#include "compile/compile_inside.h"
 #include "fault_alloc.h"
 
 static fault_alloc_t g_watch;
@@ -269,6 +270,201 @@ static void test_what_is_known(void** state) {
   assert_false(kiln_compiler_has_arch(g_compiler, 1));
 }
 
+// ---- What else NVRTC makes ----
+
+static uint32_t compile_as(uint32_t output, const char* arch) {
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.output = output;
+  options.arch = arch;
+  kiln_compile_result_t* result = NULL;
+  assert_null(
+      kiln_compiler_compile(g_compiler, view(kScale), &options, &result));
+  kiln_code_t* code = kiln_compile_result_code(result);
+  uint32_t format = kiln_code_format_of(kiln_code_bytes(code));
+  assert_int_equal(kiln_code_format(code), output);
+  kiln_compile_result_release(result);
+  return format;
+}
+
+static void test_every_output(void** state) {
+  (void)state;
+  assert_int_equal(compile_as(KILN_CODE_FORMAT_LTOIR, NULL),
+                   KILN_CODE_FORMAT_LTOIR);
+  assert_int_equal(compile_as(KILN_CODE_FORMAT_RELOCATABLE, "sm_90"),
+                   KILN_CODE_FORMAT_RELOCATABLE);
+}
+
+static void test_virtual_headers(void** state) {
+  (void)state;
+  static const kiln_compile_file_t headers[] = {
+      {"v/a.h", {(const uint8_t*)"#include <b.h>\n", 15}},
+      {"b.h", {(const uint8_t*)"#define N 77", 12}}};
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.headers = headers;
+  options.header_count = 2;
+  kiln_compile_result_t* result = NULL;
+  assert_null(kiln_compiler_compile(
+      g_compiler,
+      view("#include \"v/a.h\"\n__global__ void k(int* x) { x[0] = N; }\n"),
+      &options, &result));
+  assert_true(
+      bytes_contain(kiln_code_bytes(kiln_compile_result_code(result)), "77;"));
+  kiln_compile_result_release(result);
+}
+
+// Every typed option is one that this NVRTC takes, or is refused by name.
+static void try_option(kiln_compile_options_t* options, const char* field,
+                       uint32_t since) {
+  // What needs an architecture, a file or other options beside it.
+  bool special = strcmp(field, "float128") == 0;
+  if (special) options->arch = "compute_120";
+  if (strcmp(field, "numba_debug") == 0) options->debug = KILN_SWITCH_ON;
+  kiln_compile_result_t* result = NULL;
+  kiln_status_t status =
+      kiln_compiler_compile(g_compiler, view(kScale), options, &result);
+  bool ok = kiln_status_is_ok(status);
+  if (since > kiln_compiler_version(g_compiler)) {
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
+  } else if (!ok) {
+    fail_msg("%s: %s", field, kiln_status_message(status));
+  }
+  kiln_status_free(status);
+  kiln_compile_result_release(result);
+}
+
+static void test_every_option(void** state) {
+  (void)state;
+  static const char* const numbers[] = {"177"};
+  static const char* const defined[] = {"NOTHING"};
+  static const char* const assembler[] = {"-O1"};
+  kiln_compile_options_t with = kiln_compile_options_default();
+  with.undefines = defined;
+  with.ptxas_options = assembler;
+  with.diag_error = with.diag_suppress = with.diag_warn = numbers;
+  with.std = "c++17";
+  with.optimization_info = "inline";
+  with.ofast_compile = "0";
+  with.random_seed = "7";
+  with.max_registers = 32;
+  with.pch_dir = "/tmp";
+#define BEGIN(field) \
+  do {               \
+    kiln_compile_options_t options = kiln_compile_options_default();
+#define END(field, since)              \
+  try_option(&options, #field, since); \
+  }                                    \
+  while (0)
+#define KILNI_COMPILE_ON(field, nvrtc, nvvm, since) \
+  BEGIN(field) options.field = KILN_SWITCH_ON;      \
+  END(field, since);
+#define KILNI_COMPILE_OFF(field, nvrtc, nvvm, since) \
+  BEGIN(field) options.field = KILN_SWITCH_OFF;      \
+  END(field, since);
+#define KILNI_COMPILE_NUMBER(field, nvrtc, since) \
+  BEGIN(field) options.field = with.field;        \
+  END(field, since);
+#define KILNI_COMPILE_TEXT(field, nvrtc, since) \
+  if (with.field != NULL) {                     \
+    BEGIN(field) options.field = with.field;    \
+    END(field, since);                          \
+  }
+#define KILNI_COMPILE_LIST(field, count, nvrtc, since) \
+  if (with.field != NULL) {                            \
+    BEGIN(field) options.field = with.field;           \
+    options.count = 1;                                 \
+    END(field, since);                                 \
+  }
+#include "compile/compile_options.inc"
+#undef KILNI_COMPILE_ON
+#undef KILNI_COMPILE_OFF
+#undef KILNI_COMPILE_NUMBER
+#undef KILNI_COMPILE_TEXT
+#undef KILNI_COMPILE_LIST
+#undef BEGIN
+#undef END
+}
+
+static bool say_after(void* user) {
+  int* left = user;
+  return --*left < 0;
+}
+
+// Before NVRTC begins, and behind it, it is asked once each; a third time only
+// NVRTC can have asked, which it does since 12.8.
+static void test_cancelled_while_it_runs(void** state) {
+  (void)state;
+  int left = kiln_compiler_version(g_compiler) >= 12080 ? 2 : 1;
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.cancelled = say_after;
+  options.cancelled_user = &left;
+  kiln_compile_result_t* result = NULL;
+  kiln_status_t status =
+      kiln_compiler_compile(g_compiler, view(kScale), &options, &result);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_CANCELLED);
+  assert_null(kiln_compile_result_code(result));
+  kiln_status_free(status);
+  kiln_compile_result_release(result);
+  // And the compiler goes on working.
+  assert_null(kiln_compiler_compile(g_compiler, view(kScale), NULL, &result));
+  kiln_compile_result_release(result);
+}
+
+static void test_precompiled_headers(void** state) {
+  (void)state;
+  if (kiln_compiler_version(g_compiler) < 12080) {
+    print_message("this NVRTC has no precompiled headers\n");
+    skip();
+  }
+  static char text[1 << 20];
+  size_t used = 0;
+  for (int i = 0; i < 6000; i++) {
+    used += (size_t)snprintf(text + used, sizeof(text) - used,
+                             "template <class T> struct S%d { T a; int f() { "
+                             "return %d; } };\n",
+                             i, i);
+  }
+  const kiln_compile_file_t header = {"big.h", {(const uint8_t*)text, used}};
+  char folder[] = "/tmp/kiln-pch-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.headers = &header;
+  options.header_count = 1;
+  options.pch = KILN_SWITCH_ON;
+  options.pch_dir = folder;
+  options.default_device = KILN_SWITCH_ON;
+  // The heap is too small: it grows by itself, and the header is made.
+  const kiln_nvrtc_table_t* table = &g_compiler->table;
+  assert_int_equal(table->nvrtcSetPCHHeapSize(256 << 10), 0);
+  kiln_compile_result_t* result = NULL;
+  kiln_status_t status = kiln_compiler_compile(
+      g_compiler, view("#include \"big.h\"\n__global__ void k() {}\n"),
+      &options, &result);
+  if (!kiln_status_is_ok(status)) {
+    fail_msg("%s\n%s", kiln_status_message(status),
+             kiln_compile_result_log(result));
+  }
+  assert_int_equal(kiln_compile_result_pch(result), KILN_COMPILE_PCH_CREATED);
+  assert_non_null(kiln_compile_result_code(result));
+  kiln_compile_result_release(result);
+  size_t heap = 0;
+  assert_int_equal(table->nvrtcGetPCHHeapSize(&heap), 0);
+  assert_true(heap > 256 << 10);
+  char line[64];
+  snprintf(line, sizeof(line), "rm -rf '%s'", folder);
+  assert_int_equal(system(line), 0);
+}
+
+static void test_newer_architectures(void** state) {
+  (void)state;
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.arch = "compute_990";
+  kiln_compile_result_t* result = NULL;
+  assert_null(
+      kiln_compiler_compile(g_compiler, view(kScale), &options, &result));
+  assert_non_null(strstr(kiln_compile_result_note(result), "compute_990 is "));
+  kiln_compile_result_release(result);
+}
+
 int main(void) {
   fault_alloc_init(&g_watch);
   g_host.allocator = fault_alloc_allocator(&g_watch);
@@ -306,6 +502,12 @@ int main(void) {
       cmocka_unit_test(test_the_locale_stays),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_what_is_known),
+      cmocka_unit_test(test_every_output),
+      cmocka_unit_test(test_virtual_headers),
+      cmocka_unit_test(test_every_option),
+      cmocka_unit_test(test_cancelled_while_it_runs),
+      cmocka_unit_test(test_precompiled_headers),
+      cmocka_unit_test(test_newer_architectures),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   kiln_compiler_release(g_compiler);

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: options, architectures, the queue, virtual headers, libNVVM: over
+// null providers.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/thread.h"
+#include "compile/compile_inside.h"
+#include "fault_alloc.h"
+
+static fault_alloc_t g_watch;
+static kilni_env_t g_env;
+static kiln_host_t g_host;
+static const kilni_keep_t g_nobody;
+
+static kiln_compiler_t* open_null(int major, int minor) {
+  kiln_nvrtc_table_t table;
+  kilni_nvrtc_table_null(&table);
+  table.major = major;
+  table.minor = minor;
+  kiln_compiler_t* compiler = NULL;
+  assert_null(kilni_compiler_create(&g_host, g_nobody, &table, &compiler));
+  return compiler;
+}
+
+static kiln_compiler_t* open_null_nvvm(void) {
+  kiln_nvvm_table_t table;
+  kilni_nvvm_table_null(&table);
+  kiln_compiler_t* compiler = NULL;
+  assert_null(kilni_compiler_create_nvvm(&g_host, g_nobody, &table, &compiler));
+  return compiler;
+}
+
+// The options of a plan, one space between two; or the error's words.
+static void plan(kiln_compiler_t* compiler,
+                 const kiln_compile_options_t* options,
+                 kiln_status_code_t* out_code, char text[1024]) {
+  kiln_compile_result_t* result = NULL;
+  kiln_status_t status = kiln_compiler_plan(compiler, options, &result);
+  *out_code = kiln_status_code(status);
+  text[0] = 0;
+  if (!kiln_status_is_ok(status)) {
+    assert_non_null(kiln_status_fix(status));
+    snprintf(text, 1024, "%s", kiln_status_message(status));
+  }
+  for (uint32_t i = 0; *out_code == KILN_STATUS_OK &&
+                       i < kiln_compile_result_option_count(result);
+       i++) {
+    size_t used = strlen(text);
+    snprintf(text + used, 1024 - used, "%s%s", i ? " " : "",
+             kiln_compile_result_option(result, i));
+  }
+  kiln_status_free(status);
+  kiln_compile_result_release(result);
+}
+
+static void expect(kiln_compiler_t* compiler,
+                   const kiln_compile_options_t* options, const char* wanted) {
+  kiln_status_code_t code;
+  char text[1024];
+  plan(compiler, options, &code, text);
+  assert_int_equal(code, KILN_STATUS_OK);
+  assert_string_equal(text, wanted);
+}
+
+static void refuse(kiln_compiler_t* compiler,
+                   const kiln_compile_options_t* options,
+                   kiln_status_code_t wanted, const char* words) {
+  kiln_status_code_t code;
+  char text[1024];
+  plan(compiler, options, &code, text);
+  assert_int_equal(code, wanted);
+  if (strstr(text, words) == NULL) print_error("%s\n", text);
+  assert_non_null(strstr(text, words));
+}
+
+static void each_field_is_its_option(void** state) {
+  (void)state;
+  static const char* const texts[] = {"a", "b"};
+  kiln_compiler_t* compiler = open_null(13, 2);
+#define KILNI_COMPILE_ON(field, nvrtc, nvvm, since)                  \
+  {                                                                  \
+    kiln_compile_options_t options = kiln_compile_options_default(); \
+    options.field = KILN_SWITCH_ON;                                  \
+    expect(compiler, &options,                                       \
+           "--gpu-architecture=compute_75 --no-cache " nvrtc);       \
+  }
+#define KILNI_COMPILE_OFF(field, nvrtc, nvvm, since)                    \
+  {                                                                     \
+    kiln_compile_options_t options = kiln_compile_options_default();    \
+    options.field = KILN_SWITCH_OFF;                                    \
+    expect(compiler, &options,                                          \
+           nvrtc[0] ? "--gpu-architecture=compute_75 --no-cache " nvrtc \
+                    : "--gpu-architecture=compute_75 --no-cache");      \
+  }
+#define KILNI_COMPILE_NUMBER(field, nvrtc, since)                    \
+  {                                                                  \
+    kiln_compile_options_t options = kiln_compile_options_default(); \
+    options.field = 32;                                              \
+    expect(compiler, &options,                                       \
+           "--gpu-architecture=compute_75 --no-cache " nvrtc "32");  \
+  }
+#define KILNI_COMPILE_TEXT(field, nvrtc, since)                      \
+  {                                                                  \
+    kiln_compile_options_t options = kiln_compile_options_default(); \
+    options.field = "x y";                                           \
+    expect(compiler, &options,                                       \
+           "--gpu-architecture=compute_75 --no-cache " nvrtc "x y"); \
+  }
+#define KILNI_COMPILE_LIST(field, count, nvrtc, since)                        \
+  {                                                                           \
+    kiln_compile_options_t options = kiln_compile_options_default();          \
+    options.field = texts;                                                    \
+    options.count = 2;                                                        \
+    expect(compiler, &options,                                                \
+           "--gpu-architecture=compute_75 --no-cache " nvrtc "a " nvrtc "b"); \
+  }
+#include "compile/compile_options.inc"
+#undef KILNI_COMPILE_ON
+#undef KILNI_COMPILE_OFF
+#undef KILNI_COMPILE_NUMBER
+#undef KILNI_COMPILE_TEXT
+#undef KILNI_COMPILE_LIST
+  kiln_compiler_release(compiler);
+}
+
+static void outputs_ask_for_what_they_need(void** state) {
+  (void)state;
+  kiln_compiler_t* compiler = open_null(12, 9);
+  kiln_compile_options_t options = kiln_compile_options_default();
+  expect(compiler, &options, "--gpu-architecture=compute_75");
+  options.output = KILN_CODE_FORMAT_LTOIR;
+  expect(compiler, &options, "--gpu-architecture=compute_75 --dlink-time-opt");
+  options.output = KILN_CODE_FORMAT_RELOCATABLE;
+  options.arch = "sm_75";
+  expect(compiler, &options,
+         "--gpu-architecture=sm_75 --relocatable-device-code=true");
+  options.output = KILN_CODE_FORMAT_CUBIN;
+  options.split_compile = KILN_COMPILE_ALL_CORES;
+  expect(compiler, &options, "--gpu-architecture=sm_75 --split-compile=0");
+  options.output = KILN_CODE_FORMAT_FATBIN;
+  refuse(compiler, &options, KILN_STATUS_INVALID_ARGUMENT, "fatbin");
+  options = kiln_compile_options_default();
+  options.ftz = 3;
+  refuse(compiler, &options, KILN_STATUS_INVALID_ARGUMENT, "`ftz`");
+  options = kiln_compile_options_default();
+  options.output = KILN_CODE_FORMAT_CUBIN;
+  refuse(compiler, &options, KILN_STATUS_INVALID_ARGUMENT,
+         "one real architecture");
+  kiln_compiler_release(compiler);
+}
+
+static void what_is_too_new_names_its_version(void** state) {
+  (void)state;
+  kiln_compiler_t* compiler = open_null(12, 4);
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.minimal = KILN_SWITCH_ON;
+  expect(compiler, &options, "--gpu-architecture=compute_75 --minimal");
+  options.pch = KILN_SWITCH_ON;
+  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED,
+         "NVRTC 12.4 has no option --pch, which came with 12.8");
+  options = kiln_compile_options_default();
+  options.random_seed = "1";
+  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED, "12.9");
+  options = kiln_compile_options_default();
+  options.device_library = KILN_SWITCH_ON;
+  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED, "device_library");
+  kiln_compiler_release(compiler);
+}
+
+// The null provider knows compute capability 7.5 and nothing else.
+static void an_architecture_is_brought_down(void** state) {
+  (void)state;
+  kiln_compiler_t* compiler = open_null(13, 0);
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.arch = "compute_130a";
+  kiln_compile_result_t* result = NULL;
+  kiln_string_view_t source = {"k", 1};
+  assert_null(kiln_compiler_compile(compiler, source, &options, &result));
+  assert_string_equal(kiln_code_arch(kiln_compile_result_code(result)),
+                      "compute_75");
+  assert_string_equal(kiln_compile_result_note(result),
+                      "compute_130a is newer than NVRTC 13.0: compiled for "
+                      "compute_75, the newest that it knows");
+  kiln_compile_result_release(result);
+  options.output = KILN_CODE_FORMAT_CUBIN;
+  options.arch = "sm_130";
+  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED, "knows no sm_130");
+  options.arch = "sm_79";
+  expect(compiler, &options, "--gpu-architecture=sm_75 --no-cache");
+  options.output = KILN_CODE_FORMAT_PTX;
+  options.arch = "compute_50";  // older than all: the compiler's to refuse
+  expect(compiler, &options, "--gpu-architecture=compute_50 --no-cache");
+  kiln_compiler_release(compiler);
+}
+
+static void nvvm_takes_what_it_has(void** state) {
+  (void)state;
+  kiln_compiler_t* compiler = open_null_nvvm();
+  assert_int_equal(kiln_compiler_kind(compiler), KILN_COMPILER_KIND_NVVM);
+  assert_int_equal(kiln_compiler_ir_version(compiler), 2000);
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.arch = "sm_90a";
+  options.debug = KILN_SWITCH_ON;
+  options.optimize = KILN_SWITCH_OFF;
+  options.ftz = KILN_SWITCH_ON;
+  options.prec_sqrt = KILN_SWITCH_OFF;
+  options.prec_div = KILN_SWITCH_OFF;
+  options.fma = KILN_SWITCH_ON;
+  expect(compiler, &options,
+         "-arch=compute_90a -g -opt=0 -ftz=1 -prec-sqrt=0 -prec-div=0 -fma=1");
+  options = kiln_compile_options_default();
+  options.output = KILN_CODE_FORMAT_LTOIR;
+  expect(compiler, &options, "-arch=compute_75 -gen-lto");
+  options.output = KILN_CODE_FORMAT_CUBIN;
+  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED, "makes no cubin");
+#define REFUSED(statement, word)            \
+  options = kiln_compile_options_default(); \
+  statement;                                \
+  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED, word);
+  static const char* const texts[] = {"a"};
+  REFUSED(options.max_registers = 1, "max_registers")
+  REFUSED(options.std = "c++17", "std")
+  REFUSED(options.use_fast_math = KILN_SWITCH_ON, "use_fast_math")
+  REFUSED(options.defines = texts; options.define_count = 1, "defines")
+  REFUSED(options.name_expressions = texts;
+          options.name_expression_count = 1, "name_expressions")
+  REFUSED(options.diag_warn = texts; options.diag_warn_count = 1, "diag_warn")
+#undef REFUSED
+  kiln_compiler_release(compiler);
+}
+
+static void nvvm_compiles_modules(void** state) {
+  (void)state;
+  kilni_cuda_null_reset();
+  kiln_compiler_t* compiler = open_null_nvvm();
+  const kiln_compile_file_t more[] = {{"m", {(const uint8_t*)"BC\0", 3}}};
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.modules = more;
+  options.module_count = 1;
+  kiln_compile_result_t* result = NULL;
+  kiln_string_view_t source = {"BC\0\0", 4};
+  assert_null(kiln_compiler_compile(compiler, source, &options, &result));
+  assert_int_equal(kiln_code_format(kiln_compile_result_code(result)),
+                   KILN_CODE_FORMAT_PTX);
+  kiln_compile_result_release(result);
+  // No device library was found, and one is asked for.
+  options.device_library = KILN_SWITCH_ON;
+  kiln_status_t status =
+      kiln_compiler_compile(compiler, source, &options, &result);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_NOT_FOUND);
+  kiln_status_free(status);
+  kiln_compile_result_release(result);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+  kiln_compiler_release(compiler);
+}
+
+static bool say_yes(void* user) {
+  ++*(int*)user;
+  return true;
+}
+
+static void a_cancelled_one_is_cancelled(void** state) {
+  (void)state;
+  kilni_cuda_null_reset();
+  kiln_compiler_t* compilers[] = {open_null(13, 0), open_null_nvvm()};
+  for (int i = 0; i < 2; i++) {
+    int asked = 0;
+    kiln_compile_options_t options = kiln_compile_options_default();
+    options.cancelled = say_yes;
+    options.cancelled_user = &asked;
+    kiln_compile_result_t* result = NULL;
+    kiln_string_view_t source = {"k", 1};
+    kiln_status_t status =
+        kiln_compiler_compile(compilers[i], source, &options, &result);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_CANCELLED);
+    assert_non_null(kiln_status_fix(status));
+    assert_true(asked > 0);
+    assert_null(kiln_compile_result_code(result));
+    kiln_status_free(status);
+    kiln_compile_result_release(result);
+    kiln_compiler_release(compilers[i]);
+  }
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+}
+
+// ---- The queue ----
+
+// What threads that go through a gate see. thread-safe
+typedef struct crowd_t {
+  kilni_gate_t gate;
+  uint64_t bytes;
+  atomic_uint inside;
+  atomic_uint most;
+  atomic_uint through;
+} crowd_t;
+
+static void go_through(void* user) {
+  crowd_t* crowd = user;
+  for (int i = 0; i < 50; i++) {
+    assert_true(kilni_gate_enter(&crowd->gate, crowd->bytes, NULL, NULL));
+    unsigned now = atomic_fetch_add(&crowd->inside, 1) + 1;
+    unsigned most = atomic_load(&crowd->most);
+    while (now > most &&
+           !atomic_compare_exchange_weak(&crowd->most, &most, now)) {
+    }
+    atomic_fetch_add(&crowd->through, 1);
+    atomic_fetch_sub(&crowd->inside, 1);
+    kilni_gate_leave(&crowd->gate, crowd->bytes);
+  }
+}
+
+static void run_crowd(uint32_t most_running, uint64_t most_bytes,
+                      uint64_t bytes, unsigned limit) {
+  crowd_t crowd = {.bytes = bytes};
+  assert_null(kilni_gate_init(&crowd.gate, most_running, most_bytes));
+  kilni_thread_t threads[8] = {0};
+  for (int i = 0; i < 8; i++) {
+    assert_null(kilni_thread_start(&threads[i], "gate", go_through, &crowd));
+  }
+  for (int i = 0; i < 8; i++) kilni_thread_join(&threads[i]);
+  assert_int_equal(atomic_load(&crowd.through), 400);
+  assert_true(atomic_load(&crowd.most) <= limit);
+  assert_int_equal(crowd.gate.running, 0);
+  assert_int_equal(crowd.gate.used_bytes, 0);
+  assert_null(crowd.gate.first);
+  kilni_gate_deinit(&crowd.gate);
+}
+
+static void no_more_than_fit_go_in(void** state) {
+  (void)state;
+  run_crowd(3, 0, 100, 3);
+  run_crowd(8, 250, 100, 2);
+  run_crowd(8, 50, 100, 1);  // one alone always goes in
+}
+
+static void who_gives_up_leaves_the_queue(void** state) {
+  (void)state;
+  kilni_gate_t gate;
+  assert_null(kilni_gate_init(&gate, 1, 0));
+  assert_true(kilni_gate_enter(&gate, 1, NULL, NULL));
+  int asked = 0;
+  assert_false(kilni_gate_enter(&gate, 1, say_yes, &asked));
+  assert_int_equal(asked, 1);
+  assert_null(gate.first);
+  kilni_gate_leave(&gate, 1);
+  assert_true(kilni_gate_enter(&gate, 1, say_yes, &asked));
+  assert_int_equal(asked, 1);
+  kilni_gate_leave(&gate, 1);
+  kilni_gate_deinit(&gate);
+}
+
+int main(void) {
+  fault_alloc_init(&g_watch);
+  g_host.allocator = fault_alloc_allocator(&g_watch);
+  g_env.allocator = g_host.allocator;
+  g_host.env = &g_env;
+  g_host.process_id = kilni_process_id();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_field_is_its_option),
+      cmocka_unit_test(outputs_ask_for_what_they_need),
+      cmocka_unit_test(what_is_too_new_names_its_version),
+      cmocka_unit_test(an_architecture_is_brought_down),
+      cmocka_unit_test(nvvm_takes_what_it_has),
+      cmocka_unit_test(nvvm_compiles_modules),
+      cmocka_unit_test(a_cancelled_one_is_cancelled),
+      cmocka_unit_test(no_more_than_fit_go_in),
+      cmocka_unit_test(who_gives_up_leaves_the_queue),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  const char* problem = fault_alloc_problem(&g_watch);
+  if (problem != NULL) printf("memory: %s\n", problem);
+  return failed + (problem != NULL);
+}
