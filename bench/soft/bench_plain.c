@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bench: the kernels of the benchmarks as plain C.
+// bench: the kernels of the benchmarks as plain C: pictures.
 #include "bench_plain.h"
 
 #include <stdbool.h>
@@ -25,9 +25,8 @@ static void mandelbrot_pixel(uint8_t* pixel, int x, int y, int width,
   pixel[2] = (uint8_t)(inside ? 0 : (n * 3 + 120) & 255);
 }
 
-void bench_plain_mandelbrot(const uint8_t* in, uint8_t* out,
-                            const int32_t* scalars) {
-  (void)in;
+void bench_plain_mandelbrot(void* const* buffers, const int32_t* scalars) {
+  uint8_t* out = buffers[0];
   int width = scalars[0], height = scalars[1];
   for (int y = 0; y < height; y++) {
     for (int x = 0; x < width; x++) {
@@ -42,7 +41,9 @@ static int clamp(int value, int most) {
 }
 
 // The rows first, then the columns, as the kernel does.
-void bench_plain_blur(const uint8_t* in, uint8_t* out, const int32_t* scalars) {
+void bench_plain_blur(void* const* buffers, const int32_t* scalars) {
+  const uint8_t* in = buffers[0];
+  uint8_t* out = buffers[1];
   static int rows[BENCH_PLAIN_MAX_PIXELS];
   int width = scalars[0], height = scalars[1];
   for (int y = 0; y < height; y++) {

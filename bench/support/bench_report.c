@@ -26,6 +26,8 @@ static void add(bench_report_t* report, const char* name, const char* unit,
   row->value = value;
   row->baseline_value = baseline_value;
   row->ratio = baseline ? ratio : 0;
+  row->median = 0;
+  row->gflops = 0;
 }
 
 void bench_report_more(bench_report_t* report, const char* name,
@@ -52,6 +54,8 @@ static void print_json(const bench_report_t* report) {
       printf(",\"baseline\":{\"name\":\"%s\",\"value\":%.6g},\"ratio\":%.4g",
              row->baseline, row->baseline_value, row->ratio);
     }
+    if (row->median != 0) printf(",\"median\":%.6g", row->median);
+    if (row->gflops != 0) printf(",\"gflops\":%.6g", row->gflops);
     printf("}");
   }
   printf("]}\n");
@@ -65,6 +69,8 @@ void bench_report_print(const bench_report_t* report) {
       fprintf(stderr, "   %s %.4g   ratio %.4g", row->baseline,
               row->baseline_value, row->ratio);
     }
+    if (row->median != 0) fprintf(stderr, "   median %.4g", row->median);
+    if (row->gflops != 0) fprintf(stderr, "   GFLOP/s %.4g", row->gflops);
     fprintf(stderr, "\n");
   }
   print_json(report);

@@ -11,7 +11,10 @@ enum { BENCH_MAX_ROWS = 512, BENCH_NAME_BYTES = 96 };
 
 // One result. thread-compatible
 //
-// `ratio` above 1 is better than the baseline.
+// `ratio` above 1 is better than the baseline. `median` and `gflops` are what a
+// benchmark may set behind bench_report_more and _less: the median of the runs
+// of which `value` is the best one, and the floating-point operations of that
+// one, in 1e9 a second; 0: not said.
 typedef struct bench_row_t {
   char name[BENCH_NAME_BYTES];
   char baseline[BENCH_NAME_BYTES];
@@ -19,6 +22,8 @@ typedef struct bench_row_t {
   double value;
   double baseline_value;
   double ratio;
+  double median;
+  double gflops;
 } bench_row_t;
 
 // All results of a run. one-thread
