@@ -3,7 +3,8 @@
 // base: making and passing on error values inside the library.
 //
 // A message is one line: what happened and to which thing, names quoted, no
-// "failed to" that restates the call. A `Fix:` line says what the user can do.
+// "failed to" that restates the call. A `Fix:` line says what the user can do:
+// a phrase like the message, "set X; Y needs it", which may be a command.
 // KILNI_ROOM is defined by the build for each room.
 #ifndef KILN_SRC_BASE_STATUS_MAKE_H_
 #define KILN_SRC_BASE_STATUS_MAKE_H_

@@ -41,7 +41,7 @@ bool kilni_cli_shape_finish(kilni_cli_shape_t* shape,
   for (uint32_t i = 0; i < shape->rank && count != 0; ++i) {
     if (shape->dims[i] > limit / count)
       return kilni_cli_fail(
-          error, KILN_STATUS_LIMIT_EXCEEDED, "Work on a part of the data.",
+          error, KILN_STATUS_LIMIT_EXCEEDED, "work on a part of the data",
           "a buffer of more than %" PRIu64 " bytes", KILNI_CLI_MAX_DATA_BYTES);
     count *= shape->dims[i];
   }

@@ -36,7 +36,7 @@ static bool reserve(kilni_cli_buffer_t* buffer, size_t size,
                                   ALIGNMENT, a.user);
   if (data == NULL)
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY,
-                          "Give smaller data, or more memory.",
+                          "give smaller data, or more memory",
                           "no memory for %zu bytes", size);
   buffer->data = data;
   buffer->capacity = wanted;
@@ -68,14 +68,14 @@ bool kilni_cli_buffer_add(kilni_cli_buffer_t* buffer, const void* data,
 static bool fail_open(const char* path, int number, kilni_cli_error_t* error) {
   if (number == ENOENT || number == ENOTDIR)
     return kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
-                          "Check the spelling of the path.",
+                          "check the spelling of the path",
                           "there is no file \"%s\"", path);
   if (number == EACCES || number == EPERM)
     return kilni_cli_fail(error, KILN_STATUS_PERMISSION_DENIED,
-                          "Give yourself the right to read it.",
+                          "give yourself the right to read it",
                           "the file \"%s\" may not be read", path);
   return kilni_cli_fail(
-      error, KILN_STATUS_IO_ERROR, "Check the file and the disk it lies on.",
+      error, KILN_STATUS_IO_ERROR, "check the file and the disk it lies on",
       "the file \"%s\" could not be read: %s", path, strerror(number));
 }
 
@@ -100,7 +100,7 @@ static bool read_all(int fd, kilni_cli_buffer_t* buffer, const char* path,
     buffer->size += (size_t)got;
     if (buffer->size - start > limit)
       return kilni_cli_fail(
-          error, KILN_STATUS_LIMIT_EXCEEDED, "Give a smaller file.",
+          error, KILN_STATUS_LIMIT_EXCEEDED, "give a smaller file",
           "the file \"%s\" is longer than %zu bytes", path, limit);
   }
   buffer->data[buffer->size] = 0;

@@ -38,7 +38,7 @@ static bool read_raw(kilni_cli_buffer_t* file, const kilni_cli_spec_t* spec,
       char text[256];
       kilni_cli_shape_text(&shape, text, sizeof(text));
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Give the shape that the file has.",
+                            "give the shape that the file has",
                             "%s needs %" PRIu64 " bytes, the file has %zu",
                             text, shape.bytes, file->size);
     }
@@ -47,7 +47,7 @@ static bool read_raw(kilni_cli_buffer_t* file, const kilni_cli_spec_t* spec,
     const kilni_cli_type_info_t* info = kilni_cli_type_info(shape.type);
     if (file->size % info->bytes != 0)
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Give another type, or a whole file.",
+                            "give another type, or a whole file",
                             "%zu bytes are no whole number of %s", file->size,
                             info->text);
     shape.rank = 1;
@@ -74,7 +74,7 @@ static bool check_claim(const kilni_cli_spec_t* spec,
   char text[256];
   kilni_cli_shape_text(shape, text, sizeof(text));
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "Leave the type away: the file says its own.",
+                        "leave the type away: the file says its own",
                         "the file holds %s, which is not what was said", text);
 }
 
@@ -83,8 +83,8 @@ bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,
   memset(out, 0, sizeof(*out));
   if (spec->kind == KILNI_CLI_SPEC_COPY)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "An input has the shape of its file; write :TYPE or "
-                          ":TYPE[N,...] for raw bytes.",
+                          "leave it away: an input has the shape of its file; "
+                          "write :TYPE or :TYPE[N,...] for raw bytes",
                           "the input \"%s\" with a shape to copy", path);
   kilni_cli_buffer_t file = {0};
   bool ok = kilni_cli_buffer_read(&file, path, (size_t)KILNI_CLI_MAX_DATA_BYTES,
@@ -113,7 +113,7 @@ bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
     const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
     ok = info->numpy != NULL ||
          kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "Write raw bytes (.bin), or say :u16[...].",
+                        "write raw bytes (.bin), or say :u16[...]",
                         "numpy has no type for %s", info->text);
   } else if (format != KILNI_CLI_FORMAT_RAW) {
     uint32_t h, w, c;
@@ -123,8 +123,8 @@ bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
                                                        : c;
     if (ok && c != wanted)
       ok = kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write .pgm for one channel, .ppm for three, .png "
-                          "for any.",
+                          "write .pgm for one channel, .ppm for three, .png "
+                          "for any",
                           "a picture of %" PRIu32
                           " channels does not fit the "
                           "format",

@@ -13,8 +13,8 @@
 #define MAX_LITERAL 128
 
 static const char FIX_LITERAL[] =
-    "Write a number with its type, such as 1024i32, 2.5f32, 0x1fu64 or -3i64; "
-    "or true, false, or len(P) for the element count of buffer P.";
+    "write a number with its type, such as 1024i32, 2.5f32, 0x1fu64 or -3i64; "
+    "or true, false, or len(P) for the element count of buffer P";
 
 bool kilni_cli_u64_parse(const char* text, size_t size, uint64_t* out) {
   *out = 0;
@@ -56,16 +56,16 @@ static bool fail_range(const char* text, kilni_cli_type_t type,
   uint32_t bits = info->bytes * 8;
   if (info->kind == 'f')
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write a number that the type can hold, or inf.",
+                          "write a number that the type can hold, or inf",
                           "the value \"%s\" does not fit %s", text, info->text);
   uint64_t most = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
   if (info->kind == 'u')
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write a value in that range, or a wider type.",
+                          "write a value in that range, or a wider type",
                           "the value \"%s\" does not fit %s (0 to %" PRIu64 ")",
                           text, info->text, most);
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "Write a value in that range, or a wider type.",
+                        "write a value in that range, or a wider type",
                         "the value \"%s\" does not fit %s (-%" PRIu64
                         " to %" PRIu64 ")",
                         text, info->text, most / 2 + 1, most / 2);
@@ -168,7 +168,7 @@ static bool parse_length(const char* text, size_t size, kilni_cli_value_t* out,
                          kilni_cli_error_t* error) {
   if (size < 6 || text[size - 1] != ')')
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write len(P) with P a buffer's position or name.",
+                          "write len(P) with P a buffer's position or name",
                           "the value \"%s\" is not complete", text);
   out->is_length = true;
   out->parameter = text + 4;
@@ -199,7 +199,7 @@ bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
                           "the value \"%s\" has no type", text);
   if (type == KILNI_CLI_TYPE_F16 || type == KILNI_CLI_TYPE_BF16)
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "Write its bits as a u16, such as 0x3c00u16.",
+                          "write its bits as a u16, such as 0x3c00u16",
                           "a value of type %s",
                           kilni_cli_type_info(type)->text);
   if (kilni_cli_type_info(type)->kind == 'f')
@@ -214,7 +214,7 @@ bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,
   if (is_signed) most /= 2;
   if (count > most)
     return kilni_cli_fail(
-        error, KILN_STATUS_INVALID_ARGUMENT, "Give a shorter buffer.",
+        error, KILN_STATUS_INVALID_ARGUMENT, "give a shorter buffer",
         "the length %" PRIu64 " does not fit %" PRIu32 " bytes", count, bytes);
   bool known = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
   out->type = !known       ? KILNI_CLI_TYPE_NONE
@@ -236,8 +236,8 @@ bool kilni_cli_split_assignment(const char* option, const char* text,
                          "--%s \"%s\" is not of the form P=%s", option, text,
                          strcmp(option, "arg") == 0 ? "VALUE" : "FILE");
     kilni_cli_error_fix(error,
-                        "Write --%s P=... with P the parameter's position "
-                        "from 0 or its name.",
+                        "write --%s P=... with P the parameter's position "
+                        "from 0 or its name",
                         option);
     return false;
   }
@@ -251,8 +251,8 @@ static bool fail_spec(const char* spec, const char* what,
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "the type and shape \":%s\": %s", spec, what);
   kilni_cli_error_fix(error,
-                      "Write :TYPE[N,...], such as :f32[1024] or :u8[64,48,3], "
-                      "or :@P to copy those of parameter P; types are %s.",
+                      "write :TYPE[N,...], such as :f32[1024] or :u8[64,48,3], "
+                      "or :@P to copy those of parameter P; types are %s",
                       kilni_cli_type_names());
   return false;
 }
@@ -328,7 +328,7 @@ bool kilni_cli_dims_parse(const char* option, const char* text, uint32_t out[3],
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "--%s \"%s\" is not one to three numbers above 0",
                        option, text);
-  kilni_cli_error_fix(error, "Write --%s X, --%s X,Y or --%s X,Y,Z.", option,
+  kilni_cli_error_fix(error, "write --%s X, --%s X,Y or --%s X,Y,Z", option,
                       option, option);
   return false;
 }

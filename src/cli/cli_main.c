@@ -23,13 +23,11 @@ static bool fail_command(const char* name, kilni_cli_error_t* error) {
     names[i] = kilni_cli_commands[i]->name;
   const char* near = kilni_cli_nearest(name, names, kilni_cli_command_count);
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                       "Write \"kiln --help\" for the commands.",
+                       "write \"kiln --help\" for the commands",
                        "there is no command \"%s\"", name);
   if (near != NULL)
-    kilni_cli_error_fix(error,
-                        "Did you mean \"kiln %s\"? \"kiln --help\" lists the "
-                        "commands.",
-                        near);
+    kilni_cli_error_fix(
+        error, "write \"kiln %s\"; \"kiln --help\" lists the commands", near);
   return false;
 }
 
@@ -60,7 +58,7 @@ static bool run_main(int argc, char** argv, kilni_cli_error_t* error) {
   if (argc < 2) {
     kilni_cli_help_print(stderr, NULL);
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write \"kiln run FILE\", for example.",
+                          "write \"kiln run FILE\", for example",
                           "there is no command");
   }
   if (strcmp(argv[1], "--help") == 0) {

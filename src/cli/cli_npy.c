@@ -12,9 +12,9 @@
 
 static const char MAGIC[6] = {(char)0x93, 'N', 'U', 'M', 'P', 'Y'};
 static const char FIX_BAD[] =
-    "Write the file again with numpy.save, or give raw bytes (.bin).";
+    "write the file again with numpy.save, or give raw bytes (.bin)";
 static const char FIX_TYPE[] =
-    "Convert it in numpy, such as a.astype('<f4'), and save it again.";
+    "convert it in numpy, such as a.astype('<f4'), and save it again";
 
 // Where the reader is. one-thread
 typedef struct npy_reader_t {
@@ -103,7 +103,7 @@ static bool read_shape(npy_reader_t* r, kilni_cli_shape_t* shape) {
     (void)take(r, 'L');  // Python 2 wrote long integers so
     if (shape->rank == KILNI_CLI_MAX_RANK)
       return kilni_cli_fail(r->error, KILN_STATUS_LIMIT_EXCEEDED,
-                            "Reshape the array and save it again.",
+                            "reshape the array and save it again",
                             "the .npy file has more than %d dimensions",
                             KILNI_CLI_MAX_RANK);
     shape->dims[shape->rank++] = value;
@@ -148,7 +148,7 @@ static bool read_dictionary(npy_reader_t* r, kilni_cli_shape_t* shape) {
   if (seen != 7) return bad(r, "descr, fortran_order or shape is missing");
   if (fortran && shape->rank > 1)
     return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED,
-                          "Save numpy.ascontiguousarray(a) instead.",
+                          "save numpy.ascontiguousarray(a) instead",
                           "the .npy file is in Fortran order");
   return true;
 }
@@ -210,7 +210,7 @@ bool kilni_cli_npy_write(const kilni_cli_array_t* array,
   const kilni_cli_type_info_t* info = kilni_cli_type_info(array->shape.type);
   if (info->numpy == NULL)
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "Write raw bytes (.bin), or say :u16[...].",
+                          "write raw bytes (.bin), or say :u16[...]",
                           "numpy has no type for %s", info->text);
   char text[448];
   int used = snprintf(text, sizeof(text),

@@ -14,17 +14,17 @@
 #include <unistd.h>
 
 static bool fail_write(const char* path, int number, kilni_cli_error_t* error) {
-  const char* fix = "Check the folder and the disk it lies on.";
+  const char* fix = "check the folder and the disk it lies on";
   kiln_status_code_t code = KILN_STATUS_IO_ERROR;
   if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-    fix = "Make room, or write to another disk.";
+    fix = "make room, or write to another disk";
   if (number == ENOENT || number == ENOTDIR) {
     code = KILN_STATUS_NOT_FOUND;
-    fix = "Make the folder first.";
+    fix = "make the folder first";
   }
   if (number == EACCES || number == EPERM || number == EROFS) {
     code = KILN_STATUS_PERMISSION_DENIED;
-    fix = "Write to a folder of your own.";
+    fix = "write to a folder of your own";
   }
   return kilni_cli_fail(error, code, fix,
                         "the file \"%s\" could not be written: %s", path,

@@ -62,7 +62,7 @@ const char* kilni_cli_nearest(const char* text, const char* const* words,
 
 static bool fail_usage(const kilni_cli_command_t* command,
                        kilni_cli_error_t* error) {
-  kilni_cli_error_fix(error, "Write \"kiln %s --help\" for how to use it.",
+  kilni_cli_error_fix(error, "write \"kiln %s --help\" for how to use it",
                       command->name);
   return false;
 }
@@ -82,10 +82,9 @@ static bool fail_unknown(const kilni_cli_command_t* command, const char* text,
   word[size - 2] = 0;
   const char* near = kilni_cli_nearest(word, names, command->option_count);
   if (near == NULL) return fail_usage(command, error);
-  kilni_cli_error_fix(error,
-                      "Did you mean --%s? Options are written in full; see "
-                      "\"kiln %s --help\".",
-                      near, command->name);
+  kilni_cli_error_fix(
+      error, "write --%s; options are written in full, see \"kiln %s --help\"",
+      near, command->name);
   return false;
 }
 

@@ -27,16 +27,15 @@ static bool check_place(const char* option, const char* path,
     return kilni_cli_fail(
         error,
         errno == EACCES ? KILN_STATUS_PERMISSION_DENIED : KILN_STATUS_NOT_FOUND,
-        errno == EACCES ? "Ask its owner, or name another one."
-                        : "Look for a slip in the path, or leave the option "
-                          "out to search the usual places.",
+        errno == EACCES ? "ask its owner, or name another one"
+                        : "look for a slip in the path, or leave the option "
+                          "out to search the usual places",
         "--%s names \"%s\", which cannot be looked at: %s", option, path,
         strerror(errno));
   if (S_ISDIR(info.st_mode) == wants_folder) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        wants_folder
-                            ? "Name the folder that it lies in."
-                            : "Name the program in it: DIR/bin/python.",
+                        wants_folder ? "name the folder that it lies in"
+                                     : "name the program in it: DIR/bin/python",
                         "--%s names \"%s\", which is no %s", option, path,
                         wants_folder ? "folder" : "program");
 }
@@ -52,7 +51,7 @@ static bool add_path(kilni_cli_where_t* where, const char* option,
   if (path[0] != '/') {
     if (getcwd(here, sizeof(here)) == NULL)
       return kilni_cli_fail(error, KILN_STATUS_IO_ERROR,
-                            "Give an absolute path.",
+                            "give an absolute path",
                             "the working directory has no name");
     if (!kilni_cli_buffer_add(&where->texts, here, strlen(here), error) ||
         !kilni_cli_buffer_add(&where->texts, "/", 1, error))
@@ -125,12 +124,11 @@ static bool fail_scope(const char* text, size_t size,
                  text);
   const char* near = kilni_cli_nearest(given, words, count);
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                       "The scopes are: " KILNI_CLI_SCOPES ".",
+                       "write one of the scopes: " KILNI_CLI_SCOPES,
                        "there is no scope \"%s\"", given);
   if (near != NULL)
     kilni_cli_error_fix(
-        error, "Did you mean \"%s\"? The scopes are: " KILNI_CLI_SCOPES ".",
-        near);
+        error, "write \"%s\"; the scopes are: " KILNI_CLI_SCOPES, near);
   return false;
 }
 
@@ -194,12 +192,12 @@ bool kilni_cli_piece_read(kilni_cli_piece_t* piece, const char* text,
   if (kind == 0)
     return kilni_cli_fail(
         error, KILN_STATUS_INVALID_ARGUMENT,
-        "Write KIND:NAME, e.g. lib:nvrtc; the kinds are lib, header, static, "
-        "bitcode, binary and stub.",
+        "write KIND:NAME, e.g. lib:nvrtc; the kinds are lib, header, static, "
+        "bitcode, binary and stub",
         "\"%.*s\" names no kind", (int)(size > 200 ? 200 : size), text);
   if (length == 0 || length >= sizeof(piece->name))
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "\"kiln find --all\" lists the names.",
+                          "take a name that \"kiln find --all\" lists",
                           "\"%.*s\" has no name that could be found",
                           (int)(size > 200 ? 200 : size), text);
   piece->kind = kind;

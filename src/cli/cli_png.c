@@ -17,7 +17,7 @@
 #define MAX_CHUNK_BYTES ((png_alloc_size_t)8 << 20)
 
 static const char FIX_BAD[] =
-    "Save the picture again as an 8-bit PNG, PGM or PPM.";
+    "save the picture again as an 8-bit PNG, PGM or PPM";
 
 // One picture under way. one-thread
 typedef struct png_codec_t {

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char FIX_BAD[] =
-    "Save the picture again as 8-bit PGM, PPM or PNG.";
+static const char FIX_BAD[] = "save the picture again as 8-bit PGM, PPM or PNG";
 
 // Where the reader is. one-thread
 typedef struct pnm_reader_t {
@@ -111,15 +110,15 @@ bool kilni_cli_picture_shape(const kilni_cli_shape_t* shape, uint32_t* out_h,
     char text[256];
     kilni_cli_shape_text(shape, text, sizeof(text));
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Give it as :u8[height,width] or "
-                          ":u8[height,width,channels], or write .npy.",
+                          "give it as :u8[height,width] or "
+                          ":u8[height,width,channels], or write .npy",
                           "%s is not the shape of a picture", text);
   }
   if (shape->dims[0] > KILNI_CLI_PICTURE_MAX_SIDE ||
       shape->dims[1] > KILNI_CLI_PICTURE_MAX_SIDE ||
       shape->bytes > KILNI_CLI_PICTURE_MAX_BYTES)
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
-                          "Use .npy or raw bytes for data of this size.",
+                          "use .npy or raw bytes for data of this size",
                           "a picture of %" PRIu64 " by %" PRIu64 " pixels",
                           shape->dims[1], shape->dims[0]);
   *out_h = (uint32_t)shape->dims[0];
@@ -176,8 +175,8 @@ bool kilni_cli_pnm_write(const kilni_cli_array_t* array, bool gray,
     return false;
   if (channels != (gray ? 1u : 3u))
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write .pgm for one channel, .ppm for three, .png "
-                          "for any.",
+                          "write .pgm for one channel, .ppm for three, .png "
+                          "for any",
                           "a .%s picture of %" PRIu32 " channels",
                           gray ? "pgm" : "ppm", channels);
   char head[64];

@@ -22,7 +22,7 @@ bool kilni_cli_results_flush(FILE* out, kilni_cli_error_t* error) {
   errno = 0;
   if (ferror(out) == 0 && fflush(out) == 0) return true;
   return kilni_cli_fail(
-      error, KILN_STATUS_IO_ERROR, "Check where standard output goes.",
+      error, KILN_STATUS_IO_ERROR, "check where standard output goes",
       "standard output could not be written: %s", strerror(errno));
 }
 

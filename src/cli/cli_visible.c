@@ -52,8 +52,8 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
   }
   return kilni_cli_fail(
       error, KILN_STATUS_NOT_FOUND,
-      "Unset CUDA_VISIBLE_DEVICES, name a GPU that it lists, or use "
-      "--device soft.",
+      "unset CUDA_VISIBLE_DEVICES, name a GPU that it lists, or use "
+      "--device soft",
       "there is no GPU cuda:%" PRIu32
       ": CUDA_VISIBLE_DEVICES=\"%s\" shows %" PRIu32 " GPU%s",
       ordinal, visible, seen, seen == 1 ? "" : "s");
@@ -76,8 +76,8 @@ void kilni_cli_visible_explain(uint32_t ordinal, kilni_cli_error_t* error) {
   const kilni_cli_error_t native = *error;
   (void)kilni_cli_fail(
       error, KILN_STATUS_NOT_FOUND,
-      "Run `kiln doctor` or `nvidia-smi -L` to see which GPUs there are, name "
-      "one of them, or use --device soft.",
+      "run `kiln doctor` or `nvidia-smi -L` to see which GPUs there are, name "
+      "one of them, or use --device soft",
       "there is no GPU cuda:%" PRIu32 ": the driver shows none (%s)", ordinal,
       native.native_name);
   memcpy(error->native_domain, native.native_domain,

@@ -89,8 +89,8 @@ static bool read_use(check_t* check, const char* text, const char* arrow) {
                 strncmp(arrow, ">driver:", 8) == 0);
   if (!whole)
     return kilni_cli_fail(check->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write PRODUCER>CONSUMER:ARTIFACT, e.g. "
-                          "\"lib:nvrtc>lib:nvJitLink:ltoir\".",
+                          "write PRODUCER>CONSUMER:ARTIFACT, e.g. "
+                          "\"lib:nvrtc>lib:nvJitLink:ltoir\"",
                           "\"%s\" is no pipeline", text);
   return kilni_cli_check(check->error,
                          kiln_compat_artifact_parse(last + 1, &use.artifact)) &&
@@ -127,7 +127,7 @@ static bool read_mode(check_t* check, uint32_t* out_mode) {
     if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
   return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
          kilni_cli_fail(check->error, KILN_STATUS_INVALID_ARGUMENT,
-                        "The modes are strict, best-effort, warn and off.",
+                        "write strict, best-effort, warn or off",
                         "there is no mode \"%s\"", text);
 }
 

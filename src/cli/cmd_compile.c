@@ -53,16 +53,16 @@ static bool find_kind(compile_t* c, kilni_cli_error_t* error) {
   }
   if (ends_with(c->file, ".kiln"))
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "Give CUDA C++ (.cu) or NVVM IR (.ll, .bc); this "
-                          "version has no program compiler.",
+                          "give CUDA C++ (.cu) or NVVM IR (.ll, .bc); this "
+                          "version has no program compiler",
                           "compiling the kiln file \"%s\"", c->file);
   if (ends_with(c->file, ".ptx")) {
     c->kind = KIND_PTX;
     return true;
   }
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "Name it .cu for CUDA C++, .ll or .bc for NVVM IR, "
-                        ".ptx for PTX.",
+                        "name it .cu for CUDA C++, .ll or .bc for NVVM IR, "
+                        ".ptx for PTX",
                         "\"%s\": its name does not say what it is", c->file);
 }
 
@@ -82,7 +82,7 @@ static bool find_output(compile_t* c, kilni_cli_error_t* error) {
   }
   if (word == NULL) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "Use ptx, cubin, ltoir or relocatable.",
+                        "use ptx, cubin, ltoir or relocatable",
                         "no output is called \"%s\"", word);
 }
 
@@ -93,7 +93,7 @@ static bool collect(const compile_t* c, const char* name, const char** list,
     if (strcmp(given->option->name, name) != 0) continue;
     if (*out_count == MAX_LIST)
       return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
-                            "Put them into a header.", "more than %d of --%s",
+                            "put them into a header", "more than %d of --%s",
                             MAX_LIST, name);
     list[(*out_count)++] = given->value;
   }
@@ -120,8 +120,7 @@ static bool read_call(compile_t* c, kilni_cli_error_t* error) {
   c->depfile = kilni_cli_option_value(c->call, "depfile");
   if (c->out == NULL)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Say where the code goes: -o FILE.",
-                          "no output file");
+                          "say where the code goes: -o FILE", "no output file");
   c->options = kiln_compile_options_default();
   c->options.file_name = c->file;
   c->options.arch = kilni_cli_option_value(c->call, "arch");
@@ -192,9 +191,8 @@ static bool check_ptx(const compile_t* c, kilni_cli_error_t* error) {
                                       "std",    "name",    "cache-dir"};
   for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
     if (kilni_cli_option_value(c->call, WORDS[i]) != NULL)
-      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Leave it out.", "--%s means nothing for PTX",
-                            WORDS[i]);
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
+                            "--%s means nothing for PTX", WORDS[i]);
   return true;
 }
 
@@ -253,7 +251,7 @@ static bool add_path(kilni_cli_buffer_t* out, const char* path,
                                                   : "";
     if (*at == '\n')
       return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                            "Rename it, or leave --depfile out.",
+                            "rename it, or leave --depfile out",
                             "a path with a line break in a depfile");
     if (!kilni_cli_buffer_add(out, before, strlen(before), error) ||
         !kilni_cli_buffer_add(out, at, 1, error))

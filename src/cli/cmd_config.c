@@ -50,15 +50,15 @@ static bool read_forms(const kilni_cli_call_t* call, int* forms,
                  kilni_cli_option_value(call, "verify-lock") != NULL;
   if (*forms == 0 && !is_lock)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write \"kiln config --cflags --libs nvrtc\", for "
-                          "example.",
+                          "write \"kiln config --cflags --libs nvrtc\", for "
+                          "example",
                           "there is nothing to print: give --root, --version, "
                           "--cflags, --libs, --cmake, --shell, --make, "
                           "--pc or --json");
   if (whole != 0 && ((whole & (whole - 1)) != 0 || (*forms & FORM_LINES) != 0))
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Ask for one form at a time: only --root, --version, "
-                          "--cflags and --libs go together.",
+                          "ask for one form at a time: only --root, --version, "
+                          "--cflags and --libs go together",
                           "--cmake, --shell, --make, --pc and --json hold "
                           "everything and go with no other form");
   return true;
@@ -75,8 +75,8 @@ static bool add_root(const kilni_config_t* config, kilni_cli_buffer_t* out) {
   if (config->root[0] != 0)
     return add(config, out, config->root) && add(config, out, "\n");
   return kilni_cli_fail(config->error, KILN_STATUS_NOT_FOUND,
-                        "Use --cflags and --libs, or --json, which name all "
-                        "folders.",
+                        "use --cflags and --libs, or --json, which name all "
+                        "folders",
                         "the pieces lie in several folders, so there is no one "
                         "root");
 }
@@ -84,10 +84,10 @@ static bool add_root(const kilni_config_t* config, kilni_cli_buffer_t* out) {
 static bool add_version(const kilni_config_t* config, kilni_cli_buffer_t* out) {
   if (config->version[0] != 0)
     return add(config, out, config->version) && add(config, out, "\n");
-  return kilni_cli_fail(config->error, KILN_STATUS_INSUFFICIENT_METADATA,
-                        "\"kiln find --trail\" shows the evidence; headers "
-                        "have the best.",
-                        "nothing tells the version of what was found");
+  return kilni_cli_fail(
+      config->error, KILN_STATUS_INSUFFICIENT_METADATA,
+      "see the evidence with \"kiln find --trail\"; headers have the best",
+      "nothing tells the version of what was found");
 }
 
 // Words as they are, a line each.
@@ -97,7 +97,7 @@ static bool add_words(const kilni_config_t* config,
   while ((at = kilni_cli_words_next(words, at)) != NULL) {
     if (strchr(at, '\n') != NULL)
       return kilni_cli_fail(config->error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Leave out --lines, or use --json.",
+                            "leave out --lines, or use --json",
                             "a path has a newline in it");
     if (!add(config, out, at) || !add(config, out, "\n")) return false;
   }
@@ -192,8 +192,8 @@ static void note_changes(const json_t* differences, const json_t* variables) {
 static bool fail_lock(const kilni_config_t* config, const char* path,
                       size_t count) {
   return kilni_cli_fail(config->error, KILN_STATUS_INCOMPATIBLE,
-                        "Undo the change, or make the file anew with --lock if "
-                        "it is meant.",
+                        "undo the change, or make the file anew with --lock if "
+                        "it is meant",
                         "%zu thing%s not as \"%s\" has %s", count,
                         count == 1 ? " is" : "s are", path,
                         count == 1 ? "it" : "them");

@@ -66,8 +66,8 @@ static bool read_wants(find_t* find) {
     if (kind == 0)
       return kilni_cli_fail(
           find->error, KILN_STATUS_INVALID_ARGUMENT,
-          "Begin with lib, header, static, bitcode, binary or stub, or write "
-          "KIND:NAME for each.",
+          "begin with lib, header, static, bitcode, binary or stub, or write "
+          "KIND:NAME for each",
           "\"%s\" is no kind of a thing to find", call->operands[0]);
     at = 1;
   }
@@ -75,12 +75,12 @@ static bool read_wants(find_t* find) {
     return want_all(find, kind);
   if (is_on(find, "all"))
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Leave out --all, or the names.",
+                          "leave out --all, or the names",
                           "--all is given with a name");
   if (at == call->operand_count)
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write \"kiln find lib nvrtc\", for example, or "
-                          "\"kiln find --all\".",
+                          "write \"kiln find lib nvrtc\", for example, or "
+                          "\"kiln find --all\"",
                           "there is no name of a thing to find");
   for (; at < call->operand_count; ++at) {
     kilni_cli_piece_t piece;

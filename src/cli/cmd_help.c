@@ -11,13 +11,13 @@ static bool run_help(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
     command = kilni_cli_command_named(call->operands[0]);
     if (command == NULL)
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Write \"kiln help\" for the commands.",
+                            "write \"kiln help\" for the commands",
                             "there is no command \"%s\"", call->operands[0]);
   }
   if (kilni_cli_option_value(call, "markdown") != NULL) {
     if (command == NULL)
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Write \"kiln help --markdown COMMAND\".",
+                            "write \"kiln help --markdown COMMAND\"",
                             "--markdown needs a command");
     kilni_cli_help_markdown(call->results, command);
   } else {
@@ -30,7 +30,7 @@ static bool run_completion(const kilni_cli_call_t* call,
                            kilni_cli_error_t* error) {
   if (strcmp(call->operands[0], "bash") != 0)
     return kilni_cli_fail(
-        error, KILN_STATUS_UNSUPPORTED, "Write \"kiln completion bash\".",
+        error, KILN_STATUS_UNSUPPORTED, "write \"kiln completion bash\"",
         "there is no completion for the shell \"%s\"", call->operands[0]);
   kilni_cli_completion_print(call->results);
   return true;

@@ -73,23 +73,23 @@ static bool read_field(const field_t* field, const char* value, uint32_t* out,
       return true;
     case CHOICE:
       if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-        return fail_value(error, field->name, value, "Say true or false.");
+        return fail_value(error, field->name, value, "say true or false");
       *out = value[0] == 't' ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
       return true;
     case LEVEL:
       if (!read_number(value, &number) || number > 3)
-        return fail_value(error, field->name, value, "Give 0, 1, 2 or 3.");
+        return fail_value(error, field->name, value, "give 0, 1, 2 or 3");
       *out = KILN_LINK_LEVEL_0 + number;
       return true;
     case THREADS:
       if (!read_number(value, &number))
         return fail_value(error, field->name, value,
-                          "Give a number of threads; 0 is all processors.");
+                          "give a number of threads; 0 is all processors");
       *out = number == 0 ? KILN_LINK_ALL_THREADS : number;
       return true;
     default:
       if (!read_number(value, &number) || number == 0)
-        return fail_value(error, field->name, value, "Give a number from 1.");
+        return fail_value(error, field->name, value, "give a number from 1");
       *out = number;
       return true;
   }
@@ -154,7 +154,7 @@ static bool read_word(const link_run_t* run, const char* name,
     return true;
   }
   return fail_value(run->error, name, value,
-                    "\"kiln link --help\" lists what it can be.");
+                    "\"kiln link --help\" lists what it can be");
 }
 
 static bool read_options(link_run_t* run) {
@@ -186,8 +186,8 @@ static bool read_options(link_run_t* run) {
 static bool fail_assume(link_run_t* run, const char* text) {
   return kilni_cli_fail(
       run->error, KILN_STATUS_INVALID_ARGUMENT,
-      "Write driver=13.0, nvjitlink=12.9 or both with a comma between them; "
-      "\"none\" is absent and \"unknown\" cannot be asked.",
+      "write driver=13.0, nvjitlink=12.9 or both with a comma between them; "
+      "\"none\" is absent and \"unknown\" cannot be asked",
       "--assume cannot be \"%s\"", text);
 }
 
@@ -239,7 +239,7 @@ static bool read_assumed(link_run_t* run) {
   }
   if (!run->assumes_nvjitlink || value_of(run, "explain") != NULL) return true;
   return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
-                        "Add --explain, or name a file with --nvjitlink.",
+                        "add --explain, or name a file with --nvjitlink",
                         "an assumed nvJitLink cannot link");
 }
 
@@ -474,7 +474,7 @@ static bool link_all(link_run_t* run) {
   const char* path = value_of(run, "out-file");
   if (path == NULL)
     return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Add -o FILE, or --explain to see who would link.",
+                          "add -o FILE, or --explain to see who would link",
                           "there is no file for what is linked");
   if (!kilni_cli_output_check(path, run->error) || !prepare(run)) return false;
   bool ok =

@@ -8,7 +8,8 @@
 
 #define SHA256_DIGITS 64
 
-static const char ANEW[] = "Make it anew with \"kiln config --lock FILE ...\".";
+static const char FIX_ANEW[] =
+    "make it anew with \"kiln config --lock FILE ...\"";
 
 // ---- Reading ----
 
@@ -114,7 +115,7 @@ static bool fail_flaw(const char* name, const flaw_t* flaw,
     (void)snprintf(where, sizeof(where), "%s[%zu]%s%s", flaw->list, flaw->index,
                    flaw->key == NULL ? "" : ".",
                    flaw->key == NULL ? "" : flaw->key);
-  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, ANEW,
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
                         "\"%s\" is a damaged lock file: \"%s\" is not as kiln "
                         "writes it",
                         name, where);
@@ -126,15 +127,15 @@ static bool check_format(const json_t* lock, const char* name,
   const json_t* format = json_object_get(lock, "kiln_lock");
   const char* maker = json_string_value(json_object_get(lock, "kiln"));
   if (!json_is_integer(format))
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, ANEW,
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
                           "\"%s\" is no lock file of kiln: it has no "
                           "\"kiln_lock\"",
                           name);
   if (json_integer_value(format) == KILNI_CONFIG_LOCK_FORMAT) return true;
   return kilni_cli_fail(
       error, KILN_STATUS_UNSUPPORTED,
-      "Use the kiln that made it, or make it anew with \"kiln config --lock "
-      "FILE ...\".",
+      "use the kiln that made it, or make it anew with \"kiln config --lock "
+      "FILE ...\"",
       "\"%s\" is a lock file of format %lld, made by kiln %.40s; this one "
       "reads "
       "format %d",
@@ -148,11 +149,11 @@ bool kilni_config_lock_parse(const char* text, size_t size, const char* name,
   flaw_t flaw;
   *out_lock = NULL;
   if (size > KILNI_CONFIG_LOCK_MAX_BYTES)
-    return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, ANEW,
+    return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, FIX_ANEW,
                           "\"%s\" is larger than any lock file", name);
   json_t* lock = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
   if (lock == NULL)
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, ANEW,
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
                           "\"%s\" is no lock file of kiln, or only part of "
                           "one: line %d, column %d: %s",
                           name, why.line, why.column, why.text);

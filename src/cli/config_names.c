@@ -124,16 +124,14 @@ static bool fail_name(const char* text, kilni_cli_error_t* error) {
   bool path = strchr(text, '/') != NULL;
   (void)kilni_cli_fail(
       error, KILN_STATUS_INVALID_ARGUMENT,
-      path ? "To look in a folder first, write --root=DIR."
-           : "\"kiln find --all\" lists the names; write nvrtc, "
-             "cudart_static, headers or KIND:NAME, for example.",
+      path ? "write --root=DIR to look in a folder first"
+           : "write nvrtc, cudart_static, headers or KIND:NAME, for example; "
+             "\"kiln find --all\" lists the names",
       "the catalog has nothing called \"%.200s\"", text);
   const char* near = path ? NULL : nearest_name(text);
   if (near != NULL)
-    kilni_cli_error_fix(error,
-                        "Did you mean \"%s\"? \"kiln find --all\" lists the "
-                        "names.",
-                        near);
+    kilni_cli_error_fix(
+        error, "write \"%s\"; \"kiln find --all\" lists the names", near);
   return false;
 }
 
@@ -144,7 +142,7 @@ static bool read_static(kilni_config_component_t* component, const char* lib,
   const char* found = name_in(KILN_LOCATE_KIND_STATIC, name);
   if (found == NULL)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write it as lib:NAME to take the shared library.",
+                          "write it as lib:NAME to take the shared library",
                           "there is no static library of \"%s\"", lib);
   add_linked(component, KILN_LOCATE_KIND_STATIC, found);
   return true;

@@ -87,7 +87,7 @@ static bool read_mode(kilni_config_t* config, uint32_t* out_mode) {
     if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
   return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
          kilni_cli_fail(config->error, KILN_STATUS_INVALID_ARGUMENT,
-                        "The modes are strict, best-effort, warn and off.",
+                        "write strict, best-effort, warn or off",
                         "there is no mode \"%s\"", text);
 }
 

@@ -31,7 +31,7 @@ static bool quote_make(kilni_cli_buffer_t* out, const char* text,
   bool ok = true;
   if (strpbrk(text, "\r\n") != NULL)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Use --shell, --cmake or --json, or move it.",
+                          "use --shell, --cmake or --json, or move it",
                           "this form cannot name a path with a newline in it");
   for (; ok && *text != 0; ++text) {
     if (*text == '$')

@@ -13,7 +13,7 @@
 
 static bool fail_long(kilni_config_t* config, const char* path) {
   return kilni_cli_fail(config->error, KILN_STATUS_LIMIT_EXCEEDED,
-                        "Move the toolkit to a shorter path.",
+                        "move the toolkit to a shorter path",
                         "the path \"%.200s...\" is too long", path);
 }
 

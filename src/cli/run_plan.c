@@ -92,15 +92,15 @@ static bool fail_parameter(const planner_t* p, const char* text, size_t size) {
                        "the kernel \"%s\" has no parameter \"%.*s\"",
                        p->kernel->name, (int)(size > 200 ? 200 : size), text);
   if (p->kernel->param_count == 0 && p->kernel->params_known) {
-    kilni_cli_error_fix(p->error, "It takes no parameters.");
+    kilni_cli_error_fix(p->error, "give none: the kernel takes no parameters");
   } else if (!p->kernel->params_known) {
     kilni_cli_error_fix(p->error,
-                        "Write positions from 0 on; this file does "
-                        "not tell names.");
+                        "write positions from 0 on; this file does "
+                        "not tell names");
   } else {
     const char* name = p->kernel->params[0].name;
     kilni_cli_error_fix(p->error,
-                        "Write a position from 0 to %" PRIu32 "%s%s%s.",
+                        "write a position from 0 to %" PRIu32 "%s%s%s",
                         p->kernel->param_count - 1,
                         name[0] != 0 ? ", or a name such as \"" : "", name,
                         name[0] != 0 ? "\"" : "");
@@ -118,7 +118,7 @@ static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
                (b->is_out && slot->out != NULL);
   if (twice)
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Give each parameter once (or --in and --out).",
+                          "give each parameter once (or --in and --out)",
                           "parameter %" PRIu32 " is given twice", index);
   if (b->is_arg) slot->arg = b;
   if (b->is_in) slot->in = b;
@@ -145,12 +145,12 @@ static bool check_complete(planner_t* p) {
       (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                            "the kernel \"%s\": parameter %s is not given",
                            p->kernel->name, what);
-      kilni_cli_error_fix(p->error, "Write %s.", write);
+      kilni_cli_error_fix(p->error, "write %s", write);
     }
   }
   if (missing > 1) {
     memcpy(p->error->trail, trail, sizeof(trail));
-    kilni_cli_error_fix(p->error, "Give all %" PRIu32 " of them.", missing);
+    kilni_cli_error_fix(p->error, "give all %" PRIu32 " of them", missing);
   }
   return missing == 0;
 }
@@ -161,7 +161,7 @@ static bool fail_buffer(planner_t* p, uint32_t index) {
   suggest(p, index, write, sizeof(write));
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "parameter %s is no buffer", what);
-  kilni_cli_error_fix(p->error, "Write %s.", write);
+  kilni_cli_error_fix(p->error, "write %s", write);
   return false;
 }
 
@@ -183,9 +183,9 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
         p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
         "the output of parameter %" PRIu32 " has no type and shape", index);
     kilni_cli_error_fix(p->error,
-                        "Write --out %" PRIu32
+                        "write --out %" PRIu32
                         "=%s:TYPE[N,...], or :@P to "
-                        "copy those of parameter P.",
+                        "copy those of parameter P",
                         index, (char*)slot->out->path.data);
     return false;
   }
@@ -196,11 +196,11 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
   if (depth == 0 || from == index)
     return kilni_cli_fail(
         p->error, KILN_STATUS_INVALID_ARGUMENT,
-        "Give one of them a type and shape.",
+        "give one of them a type and shape",
         "the shape of parameter %" PRIu32 " is copied in a circle", index);
   if (from >= p->plan->count || !is_buffer(&p->plan->slots[from]))
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Copy the shape of a buffer.",
+                          "copy the shape of a buffer",
                           "parameter %" PRIu32
                           ", whose shape is to be copied, "
                           "is no buffer",
@@ -228,7 +228,7 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
         a->rank != b->rank ||
         memcmp(a->dims, b->dims, a->rank * sizeof(a->dims[0])) != 0)
       return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Leave the type and shape of the output away.",
+                            "leave the type and shape of the output away",
                             "parameter %" PRIu32
                             " has the shape of its input, "
                             "not the one of its output",
@@ -245,7 +245,7 @@ static bool fail_scalar(planner_t* p, uint32_t index, const char* type) {
   (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "parameter %s cannot take a value of type %s", what,
                        type);
-  kilni_cli_error_fix(p->error, "Write %s.", write);
+  kilni_cli_error_fix(p->error, "write %s", write);
   return false;
 }
 
@@ -257,14 +257,14 @@ static bool plan_length(planner_t* p, uint32_t index) {
     return fail_parameter(p, value->parameter, value->parameter_size);
   if (of >= p->plan->count || !is_buffer(&p->plan->slots[of]))
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write len(P) with P a buffer.",
+                          "write len(P) with P a buffer",
                           "parameter %" PRIu32
                           " is no buffer, so it has no "
                           "length",
                           of);
   if (!p->kernel->params_known)
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write the number with its type.",
+                          "write the number with its type",
                           "len() needs a parameter whose size is known");
   const kilni_cli_param_t* param = &p->kernel->params[index];
   if (param->kind == KILN_PARAM_KIND_FLOAT ||
@@ -312,7 +312,7 @@ static bool plan_shape(planner_t* p) {
   uint64_t blocks = longest == 0 ? 1 : (longest - 1) / threads + 1;
   if (blocks > INT32_MAX)
     return kilni_cli_fail(
-        p->error, KILN_STATUS_INVALID_ARGUMENT, "Give --grid and --block.",
+        p->error, KILN_STATUS_INVALID_ARGUMENT, "give --grid and --block",
         "a grid for %" PRIu64 " elements has too many blocks", longest);
   plan->grid[0] = (uint32_t)blocks;
   plan->grid_chosen = true;
@@ -361,7 +361,7 @@ static void list_names(const char* const* names, uint32_t count,
     }
     used += (size_t)n;
   }
-  kilni_cli_error_fix(error, "Write --entry NAME with one of: %s.", text);
+  kilni_cli_error_fix(error, "write --entry NAME with one of: %s", text);
 }
 
 bool kilni_cli_entry_find(const char* const* names, uint32_t count,
@@ -370,8 +370,8 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
   *out_index = 0;
   if (count == 0)
     return kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
-                          "Give a file with a __global__ function, or PTX with "
-                          "a .visible .entry.",
+                          "give a file with a __global__ function, or PTX with "
+                          "a .visible .entry",
                           "the file \"%s\" has no kernels", file);
   if (entry == NULL && count == 1) return true;
   uint32_t found = 0;

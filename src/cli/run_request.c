@@ -34,20 +34,20 @@ static bool find_code_kind(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   }
   for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); ++i)
     if (ends_with(r->file, LATER[i])) {
-      static const char* const WHAT[] = {
-          "Compile the kernel to .ptx or give it as .cu; this version has no "
-          "program compiler.",
-          "Extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) "
-          "and give that.",
-          "Give the .ptx or .cu that it was made from; it would take a linker "
-          "(nvJitLink), which this version does not drive."};
-      return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, WHAT[i],
+      static const char* const FIXES[] = {
+          "compile the kernel to .ptx or give it as .cu; this version has no "
+          "program compiler",
+          "extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) "
+          "and give that",
+          "give the .ptx or .cu that it was made from; it would take a linker "
+          "(nvJitLink), which this version does not drive"};
+      return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, FIXES[i],
                             "running the %s file \"%s\"", LATER[i] + 1,
                             r->file);
     }
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "Give CUDA C++ (.cu), PTX (.ptx) or device code "
-                        "(.cubin).",
+                        "give CUDA C++ (.cu), PTX (.ptx) or device code "
+                        "(.cubin)",
                         "running \"%s\": its name does not say what it is",
                         r->file);
 }
@@ -62,8 +62,8 @@ static bool read_device(kilni_cli_request_t* r, const char* text,
     r->device_kind = KILNI_CLI_DEVICE_CUDA;
   } else {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write --device auto, --device cuda:0 or --device "
-                          "soft.",
+                          "write --device auto, --device cuda:0 or --device "
+                          "soft",
                           "there is no device \"%s\"", text);
   }
   return true;
@@ -75,7 +75,7 @@ static bool read_u64(const char* option, const char* text, uint64_t most,
   if (text == NULL) return true;
   if (kilni_cli_u64_parse(text, strlen(text), out) && *out <= most) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "Write a whole number that is not negative.",
+                        "write a whole number that is not negative",
                         "--%s \"%s\" is not a number from 0 to %llu", option,
                         text, (unsigned long long)most);
 }
@@ -89,7 +89,7 @@ static bool read_seconds(const char* text, uint64_t* out,
   if (end == text || *end != 0 || !(seconds > 0) || seconds > MAX_SECONDS ||
       strspn(text, "0123456789.eE+-") != strlen(text))
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write seconds, such as 10 or 0.5.",
+                          "write seconds, such as 10 or 0.5",
                           "--time-limit \"%s\" is not a number above 0", text);
   double ns = ceil(seconds * 1e9);
   *out = (uint64_t)ns;
@@ -118,7 +118,7 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
   if (b->is_arg) return true;
   if (b->is_out && !b->is_in && b->spec.kind == KILNI_CLI_SPEC_TYPE)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Write the extents too, such as :f32[1024].",
+                          "write the extents too, such as :f32[1024]",
                           "--%s \"%s\" has a type and no shape", name,
                           given->value);
   return kilni_cli_buffer_add(&b->path, rest, b->spec.path_size, error);
@@ -143,7 +143,7 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
       if (a->is_out && b->is_out &&
           strcmp((char*)a->path.data, (char*)b->path.data) == 0)
         return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                              "Write each output to a file of its own.",
+                              "write each output to a file of its own",
                               "two outputs go to the file \"%s\"",
                               (char*)a->path.data);
     }

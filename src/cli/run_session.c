@@ -100,7 +100,7 @@ static bool leave_step(kilni_cli_session_t* s, const char* step,
                        kilni_cli_error_t* error) {
   s->leave_at_once = true;
   return kilni_cli_fail(
-      error, KILN_STATUS_DEVICE_LOST, "Give it more time with --time-limit.",
+      error, KILN_STATUS_DEVICE_LOST, "give it more time with --time-limit",
       "%s \"%s\" had not ended after %.3g s", step, s->request->file,
       (double)s->request->time_limit_ns * 1e-9);
 }
@@ -237,7 +237,7 @@ static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
          sizeof(facts->required_block));
   if (facts->param_count > KILNI_CLI_MAX_PARAMS)
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
-                          "Pass a struct, or a buffer of them.",
+                          "pass a struct, or a buffer of them",
                           "the kernel \"%s\" has %" PRIu32 " parameters",
                           facts->name, facts->param_count);
   for (uint32_t i = 0; i < facts->param_count; ++i) {
@@ -341,8 +341,8 @@ static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   if (limit != 0 && timed && now_ns() - began >= limit) {
     s->leave_at_once = true;
     return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                          "Give it more time, or look for a loop or a wait "
-                          "that never ends.",
+                          "give it more time, or look for a loop or a wait "
+                          "that never ends",
                           "the kernel \"%s\" had not ended after %.3g s",
                           s->facts.name, (double)limit * 1e-9);
   }

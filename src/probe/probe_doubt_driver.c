@@ -123,8 +123,8 @@ static kiln_status_t about_releases(kiln_probe_t* probe) {
   }
   return kilni_probe_add_problem(
       probe, "driver-parts-differ", KILN_PROBE_SEVERITY_ERROR,
-      "reboot, or reload the kernel module: the driver was updated while it "
-      "ran. In a container, restart it.",
+      "reboot, or reload the kernel module (in a container: restart it); the "
+      "driver was updated while it ran",
       "the driver's library is of release %s, its kernel module of %s",
       driver->library_release, driver->release);
 }

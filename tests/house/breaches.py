@@ -214,6 +214,22 @@ BREACHES = {
                     "  KILN_A\n} kiln_a_t;\n")},
          "no thread word in the first comment line"),
     ],
+    "fix_lines": [
+        ({"src/left/left.c": ("+", 'int x = kilni_status_with_fix(\n'
+                                   '    f(1, "a, (b"), "Set X");\n')},
+         'src/left/left.c:8: the fix "Set X" begins with a capital'),
+        ({"src/cli/cli_main.c": ("+", 'int x = kilni_cli_fail(\n'
+                                      '    e, 3, "set " PRIu32\n'
+                                      '    "X.", "Not Y.");\n')},
+         'the fix "set X." is written as sentences'),
+        ({"src/left/left.c": ("+", 'char FIX_IT[] = "set X. Then Y";\n')},
+         "is written as sentences"),
+        ({"src/left/left.c": ("+", 'int x = kilni_str_addf(&finding.fix,\n'
+                                   '    "Set X");\n')},
+         "begins with a capital"),
+        ({"src/left/left.c": ("+", 'LEFT_RESULT(A, 3, 0, "Set X")\n')},
+         "begins with a capital"),
+    ],
     "prefixes": [
         ({"include/kiln/status.h":
               ("+", "// thread-safe\ntypedef struct thing_t thing_t;\n")},

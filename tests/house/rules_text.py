@@ -141,3 +141,63 @@ def prefixes(tree):
             if match.group(2) and not name.startswith("KILN_"):
                 yield "%s:%d: the macro %s is not KILN_*" % (path, number,
                                                              name)
+
+
+# Where the text of a `Fix:` line stands: a call and which of its arguments.
+FIX_CALLS = {"kilni_status_with_fix": 1, "kilni_cli_error_fix": 1,
+             "kilni_cli_fail": 2, "fail_value": 3,
+             "kilni_probe_add_problem": 3}
+STRINGS = r'(?:"(?:\\.|[^"\\\n])*"\s*(?:PRI\w+\s*)?)+'
+
+
+def arguments(text, at):
+    """The arguments of the call whose parenthesis opens at `at`."""
+    found, depth, first = [], 0, at + 1
+    for token in re.finditer(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'])+\'|'
+                             r"[()\[\]{},]", text[at:]):
+        word, place = token.group(0), at + token.start()
+        depth += (word in "([{") - (word in ")]}")
+        if depth == 0 or (word == "," and depth == 1):
+            found.append(text[first:place])
+            first = place + 1
+        if depth == 0:
+            break
+    return found
+
+
+def fix_texts(text):
+    """(line number, text) of each `Fix:` line that a C file writes."""
+    pieces = []
+    for match in re.finditer(r"\b(\w+)\(", text):
+        which = FIX_CALLS.get(match.group(1))
+        if match.group(1).endswith("_RESULT"):  # a row of *_results.inc
+            which = -1
+        if which is None:
+            continue
+        given = arguments(text, match.end() - 1)
+        if len(given) > which:
+            pieces.append((match.start(), given[which]))
+    for match in re.finditer(r"\b(?:FIX\w*\[\]|\w*fix) ="
+                             r'((?:[^;"]|' + STRINGS + ")*);", text):
+        pieces.append((match.start(), match.group(1)))
+    for match in re.finditer(r"(?:kilni_str_add(?:f|_cstr)\(\s*&?[\w.>-]*\bfix"
+                             r"|snprintf\(fix, sizeof\(fix\)),\s*(" + STRINGS + ")", text):
+        pieces.append((match.start(), match.group(1)))
+    for start, piece in pieces:
+        number = text[:start].count("\n") + 1
+        for strings in re.findall(STRINGS, piece):
+            yield number, "".join(re.findall(r'"((?:\\.|[^"\\\n])*)"',
+                                             strings))
+
+
+@rule
+def fix_lines(tree):
+    """A `Fix:` line is a phrase: no capital at its head, no full stop."""
+    for path in tree.files("src", ext=(".c", ".h", ".inc")):
+        for number, text in fix_texts(strip_comments(tree.text(path))):
+            if re.match(r"[A-Z][a-z]", text):
+                yield '%s:%d: the fix "%s" begins with a capital' % (
+                    path, number, text)
+            if re.search(r"[^.]\.$|[.?!;] [A-Z][a-z]", text):
+                yield '%s:%d: the fix "%s" is written as sentences' % (
+                    path, number, text)
