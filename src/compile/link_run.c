@@ -209,7 +209,7 @@ void kiln_link_input_fact_of(const kiln_code_t* code,
   out_fact->line = kiln_code_producer_line(code);
   out_fact->name = kiln_code_name(code);
   if (out_fact->format == KILN_CODE_FORMAT_PTX) {
-    out_fact->ptx_isa = kilni_link_ptx_isa(kiln_code_bytes(code));
+    out_fact->ptx_isa = kilni_image_ptx_isa(kiln_code_bytes(code));
   }
 }
 

@@ -1,233 +1,143 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: what a code file says about itself: its format, and for PTX its
-// version, kernels and parameters.
+// device: what a code file says about itself: its format, kernels and
+// parameters, as the readers of image/ find them.
 //
-// A driver reads cubins and fatbins by the sizes in their own headers, so those
-// are compared with what was handed in before it sees them.
+// A driver believes what the headers of a cubin or fatbin say, so a file that
+// is shorter than those is refused before it sees it. What else the readers
+// cannot read is a doubt: the driver may be newer than they are.
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
 #include "device/device_inside.h"
-#include "image/ptx.h"
+#include "image/image.h"
 
-#define FATBIN_MAGIC 0xba55ed50u
-enum { ELF_HEADER_BYTES = 64, FATBIN_HEADER_BYTES = 16, MACHINE_CUDA = 190 };
+// The values of one are those of the other.
+_Static_assert((int)KILN_PARAM_KIND_UNKNOWN == (int)KILN_IMAGE_PARAM_UNKNOWN &&
+                   (int)KILN_PARAM_KIND_INTEGER ==
+                       (int)KILN_IMAGE_PARAM_INTEGER &&
+                   (int)KILN_PARAM_KIND_FLOAT == (int)KILN_IMAGE_PARAM_FLOAT &&
+                   (int)KILN_PARAM_KIND_BYTES == (int)KILN_IMAGE_PARAM_BYTES &&
+                   (int)KILN_PARAM_KIND_POINTER ==
+                       (int)KILN_IMAGE_PARAM_POINTER,
+               "kinds of parameters");
 
-static uint64_t read_le(const uint8_t* data, size_t bytes) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < bytes; i++) value |= (uint64_t)data[i] << (8 * i);
-  return value;
-}
+// ---- Kernels ----
 
-static kiln_status_t cut_short(const char* name, const char* what,
-                               size_t size) {
-  return kilni_status_with_fix(
-      KILNI_FAIL(BAD_DATA,
-                 "\"%s\" says it is %s, and its %zu bytes end too "
-                 "early for what its header promises",
-                 name, what, size),
-      "make the file again: it was cut off or damaged");
-}
-
-static kiln_status_t check_cubin(kiln_bytes_view_t bytes, const char* name) {
-  if (bytes.size < ELF_HEADER_BYTES) {
-    return cut_short(name, "a cubin", bytes.size);
-  }
-  if (read_le(bytes.data + 18, 2) != MACHINE_CUDA) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(BAD_DATA, "\"%s\" is an ELF file, but not one for CUDA",
-                   name),
-        "give a cubin, a fatbin or PTX: host objects and libraries cannot be "
-        "loaded on a device");
-  }
-  uint64_t at[2] = {read_le(bytes.data + 40, 8), read_le(bytes.data + 32, 8)};
-  uint64_t each[2] = {read_le(bytes.data + 58, 2), read_le(bytes.data + 54, 2)};
-  uint64_t count[2] = {read_le(bytes.data + 60, 2),
-                       read_le(bytes.data + 56, 2)};
-  for (int i = 0; i < 2; i++) {
-    uint64_t length = each[i] * count[i];
-    if (at[i] > bytes.size || length > bytes.size - at[i]) {
-      return cut_short(name, "a cubin", bytes.size);
-    }
-  }
-  // Each section's bytes, but of those that take none (SHT_NOBITS is 8).
-  for (uint64_t i = 0; each[0] >= 40 && i < count[0]; i++) {
-    const uint8_t* section = bytes.data + at[0] + i * each[0];
-    uint64_t offset = read_le(section + 24, 8);
-    uint64_t size = read_le(section + 32, 8);
-    if (read_le(section + 4, 4) == 8) continue;
-    if (offset > bytes.size || size > bytes.size - offset) {
-      return cut_short(name, "a cubin", bytes.size);
-    }
-  }
-  return NULL;
-}
-
-static kiln_status_t check_fatbin(kiln_bytes_view_t bytes, const char* name) {
-  if (bytes.size < FATBIN_HEADER_BYTES) {
-    return cut_short(name, "a fatbin", bytes.size);
-  }
-  uint64_t header = read_le(bytes.data + 6, 2);
-  uint64_t body = read_le(bytes.data + 8, 8);
-  if (header > bytes.size || body > bytes.size - header) {
-    return cut_short(name, "a fatbin", bytes.size);
-  }
-  return NULL;
-}
-
-// ---- PTX ----
-
-static uint32_t kind_of(const kilni_ptx_variable_t* variable) {
-  if (variable->dimension_count > 0 || variable->vector > 1) {
-    return KILN_PARAM_KIND_BYTES;
-  }
-  if (variable->is_pointer) return KILN_PARAM_KIND_POINTER;
-  switch (kilni_ptx_type_class(variable->type)) {
-    case KILNI_PTX_CLASS_UNSIGNED:
-    case KILNI_PTX_CLASS_SIGNED:
-      return KILN_PARAM_KIND_INTEGER;
-    case KILNI_PTX_CLASS_FLOAT:
-      return KILN_PARAM_KIND_FLOAT;
-    default:
-      return KILN_PARAM_KIND_UNKNOWN;
-  }
-}
-
-static kiln_status_t add_params(kilni_image_t* image,
-                                kilni_image_kernel_t* kernel,
-                                const kilni_ptx_module_t* module,
-                                const kilni_ptx_function_t* function) {
-  if (function->parameter_count == 0) return NULL;
+static kiln_status_t take_params(kilni_code_facts_t* facts,
+                                 kilni_code_kernel_t* to,
+                                 const kiln_image_t* image, uint32_t index,
+                                 uint32_t count) {
+  if (count == 0) return NULL;
   void* params = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(image->allocator, function->parameter_count,
-                        sizeof(kiln_kernel_param_t), &params));
-  kernel->params = params;
-  kernel->param_count = function->parameter_count;
-  uint64_t at = 0;
-  for (uint32_t i = 0; i < function->parameter_count; i++) {
-    const kilni_ptx_variable_t* variable =
-        &module->variables[function->first_parameter + i];
-    uint64_t align = variable->align ? variable->align : 1;
-    at = (at + align - 1) / align * align;
-    kiln_kernel_param_t* param = &kernel->params[i];
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      facts->allocator, count, sizeof(kiln_kernel_param_t), &params));
+  to->params = params;
+  to->param_count = count;
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_image_param_t* from = kiln_image_kernel_param(image, index, i);
+    kiln_kernel_param_t* param = &to->params[i];
     char* name = NULL;
     KILNI_RETURN_IF_ERROR(
-        kilni_strdup(image->allocator, kilni_sv(variable->name), &name));
+        kilni_strdup(facts->allocator, kilni_sv(from->name), &name));
     param->name = name;
-    param->offset = (uint32_t)at;
-    param->bytes = (uint32_t)variable->size_bytes;
-    param->align = (uint32_t)align;
-    param->kind = kind_of(variable);
-    at += variable->size_bytes;
+    param->offset = from->offset;
+    param->bytes = from->bytes;
+    param->align = from->align;
+    param->kind = from->kind;
   }
   return NULL;
 }
 
-static kiln_status_t take_kernels(kilni_image_t* image,
-                                  const kilni_ptx_module_t* module) {
-  size_t count = 0;
-  for (uint32_t i = 0; i < module->function_count; i++) {
-    const kilni_ptx_function_t* function = &module->functions[i];
-    if (function->is_entry && function->is_defined) count++;
-  }
+static kiln_status_t take_kernels(kilni_code_facts_t* facts,
+                                  const kiln_image_t* image) {
+  uint32_t count = kiln_image_kernel_count(image);
   if (count == 0) return NULL;
   void* kernels = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
-      image->allocator, count, sizeof(kilni_image_kernel_t), &kernels));
-  image->kernels = kernels;
-  image->kernel_count = count;
-  kilni_image_kernel_t* kernel = kernels;
-  for (uint32_t i = 0; i < module->function_count; i++) {
-    const kilni_ptx_function_t* function = &module->functions[i];
-    if (!function->is_entry || !function->is_defined) continue;
-    KILNI_RETURN_IF_ERROR(kilni_strdup(
-        image->allocator, kilni_sv(function->name), &kernel->name));
-    memcpy(kernel->required_block, function->reqntid,
-           sizeof(kernel->required_block));
-    KILNI_RETURN_IF_ERROR(add_params(image, kernel, module, function));
-    kernel++;
+      facts->allocator, count, sizeof(kilni_code_kernel_t), &kernels));
+  facts->kernels = kernels;
+  facts->kernel_count = count;
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_image_kernel_t* from = kiln_image_kernel(image, i);
+    kilni_code_kernel_t* to = &facts->kernels[i];
+    KILNI_RETURN_IF_ERROR(
+        kilni_strdup(facts->allocator, kilni_sv(from->name), &to->name));
+    memcpy(to->required_block, from->required_block,
+           sizeof(to->required_block));
+    to->params_known = from->params_known != 0;
+    KILNI_RETURN_IF_ERROR(take_params(facts, to, image, i, from->param_count));
   }
   return NULL;
 }
 
-// The version that the text states, for a text that cannot be read further.
-static void scan_version(kilni_image_t* image, kiln_bytes_view_t bytes) {
-  kiln_string_view_t rest = kilni_sv_make((const char*)bytes.data, bytes.size);
-  kiln_string_view_t line;
-  for (int i = 0; i < 256 && kilni_sv_split(&rest, '\n', &line); i++) {
-    static const char word[] = ".version ";
-    if (!kilni_sv_starts_with(line, word)) continue;
-    uint32_t* part = &image->version_major;
-    for (size_t k = sizeof(word) - 1; k < line.size; k++) {
-      char c = line.data[k];
-      if (c == '.') {
-        part = &image->version_minor;
-      } else if (c >= '0' && c <= '9' && *part < 1000) {
-        *part = *part * 10 + (uint32_t)(c - '0');
-      } else if (c != ' ') {
-        break;
-      }
-    }
-    return;
-  }
-}
+// ---- The file ----
 
-static kiln_status_t read_ptx(kilni_image_t* image, kiln_bytes_view_t bytes,
-                              const char* name, kiln_status_t* out_doubt) {
-  kilni_ptx_module_t* module = NULL;
-  kiln_status_t status =
-      kilni_ptx_module_create(bytes, name, NULL, image->allocator, &module);
-  kiln_status_code_t code = kiln_status_code(status);
-  if (code == KILN_STATUS_OUT_OF_MEMORY) return status;
-  if (code != KILN_STATUS_OK) {
-    scan_version(image, bytes);
+static kiln_status_t read_kernels(kilni_code_facts_t* facts,
+                                  kiln_bytes_view_t bytes, const char* name,
+                                  kiln_status_t* out_doubt) {
+  kiln_image_options_t options = kiln_image_options_default();
+  options.name = name;
+  options.allocator = &facts->allocator;
+  kiln_image_t* image = NULL;
+  kiln_status_t status = kiln_image_create(bytes, &options, &image);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  if (!kiln_status_is_ok(status)) {
     *out_doubt = status;
     return NULL;
   }
-  image->version_major = module->version_major;
-  image->version_minor = module->version_minor;
-  status = take_kernels(image, module);
-  image->params_known = kiln_status_is_ok(status);
-  kilni_ptx_module_release(module);
+  status = take_kernels(facts, image);
+  facts->is_listed = kiln_status_is_ok(status);
+  kiln_image_release(image);
   return status;
 }
 
-// ---- The image ----
+// BAD_DATA is the file's own fault; all else is a doubt.
+static kiln_status_t check_whole(kiln_bytes_view_t bytes, const char* name,
+                                 kiln_status_t* out_doubt) {
+  kiln_status_t status = kilni_image_check_whole(bytes, name);
+  kiln_status_code_t code = kiln_status_code(status);
+  if (code == KILN_STATUS_OK || code == KILN_STATUS_BAD_DATA) return status;
+  *out_doubt = status;
+  return NULL;
+}
 
-static kiln_status_t read_image(kilni_image_t* image, kiln_bytes_view_t bytes,
-                                const char* name, kiln_status_t* out_doubt) {
+static kiln_status_t read_facts(kilni_code_facts_t* facts,
+                                kiln_bytes_view_t bytes, const char* name,
+                                kiln_status_t* out_doubt) {
   if (bytes.size == 0) {
     return kilni_status_with_fix(KILNI_FAIL(BAD_DATA, "\"%s\" is empty", name),
                                  "give PTX, a cubin or a fatbin");
   }
-  if (bytes.size >= 4 && memcmp(bytes.data, "\177ELF", 4) == 0) {
-    image->format = KILNI_IMAGE_CUBIN;
-    return check_cubin(bytes, name);
+  bool is_elf = bytes.size >= 4 && memcmp(bytes.data, "\177ELF", 4) == 0;
+  bool is_fatbin = kiln_code_format_of(bytes) == KILN_CODE_FORMAT_FATBIN;
+  facts->format = is_elf      ? KILN_CODE_FORMAT_CUBIN
+                  : is_fatbin ? KILN_CODE_FORMAT_FATBIN
+                              : KILN_CODE_FORMAT_PTX;
+  facts->ptx_isa = kilni_image_ptx_isa(bytes);
+  if (is_elf || is_fatbin) {
+    KILNI_RETURN_IF_ERROR(check_whole(bytes, name, out_doubt));
   }
-  if (bytes.size >= 4 && read_le(bytes.data, 4) == FATBIN_MAGIC) {
-    image->format = KILNI_IMAGE_FATBIN;
-    return check_fatbin(bytes, name);
-  }
-  image->format = KILNI_IMAGE_PTX;
-  return read_ptx(image, bytes, name, out_doubt);
+  // A fatbin has kernels for many devices, packed; the driver takes its own.
+  if (is_fatbin || !kiln_status_is_ok(*out_doubt)) return NULL;
+  return read_kernels(facts, bytes, name, out_doubt);
 }
 
-kiln_status_t kilni_image_init(kilni_image_t* image, kiln_allocator_t allocator,
-                               kiln_bytes_view_t bytes, const char* name,
-                               kiln_status_t* out_doubt) {
-  memset(image, 0, sizeof(*image));
-  image->allocator = allocator;
+kiln_status_t kilni_code_facts_init(kilni_code_facts_t* facts,
+                                    kiln_allocator_t allocator,
+                                    kiln_bytes_view_t bytes, const char* name,
+                                    kiln_status_t* out_doubt) {
+  memset(facts, 0, sizeof(*facts));
+  facts->allocator = allocator;
   *out_doubt = NULL;
-  kiln_status_t status = read_image(image, bytes, name, out_doubt);
-  if (!kiln_status_is_ok(status)) kilni_image_deinit(image);
+  kiln_status_t status = read_facts(facts, bytes, name, out_doubt);
+  if (!kiln_status_is_ok(status)) kilni_code_facts_deinit(facts);
   return status;
 }
 
 static void kernel_deinit(kiln_allocator_t allocator,
-                          kilni_image_kernel_t* kernel) {
+                          kilni_code_kernel_t* kernel) {
   for (uint32_t i = 0; i < kernel->param_count; i++) {
     // Owned by the image and const only to its readers.
     char* name = NULL;
@@ -239,42 +149,44 @@ static void kernel_deinit(kiln_allocator_t allocator,
   kilni_strfree(allocator, kernel->name);
 }
 
-void kilni_image_deinit(kilni_image_t* image) {
-  for (size_t i = 0; i < image->kernel_count; i++) {
-    kernel_deinit(image->allocator, &image->kernels[i]);
+void kilni_code_facts_deinit(kilni_code_facts_t* facts) {
+  for (size_t i = 0; i < facts->kernel_count; i++) {
+    kernel_deinit(facts->allocator, &facts->kernels[i]);
   }
-  kilni_free_array(image->allocator, image->kernels, image->kernel_count,
-                   sizeof(kilni_image_kernel_t));
-  image->kernels = NULL;
-  image->kernel_count = 0;
+  kilni_free_array(facts->allocator, facts->kernels, facts->kernel_count,
+                   sizeof(kilni_code_kernel_t));
+  facts->kernels = NULL;
+  facts->kernel_count = 0;
 }
 
-size_t kilni_image_find(const kilni_image_t* image, const char* name) {
-  for (size_t i = 0; i < image->kernel_count; i++) {
-    if (strcmp(image->kernels[i].name, name) == 0) return i;
+size_t kilni_code_facts_find(const kilni_code_facts_t* facts,
+                             const char* name) {
+  for (size_t i = 0; i < facts->kernel_count; i++) {
+    if (strcmp(facts->kernels[i].name, name) == 0) return i;
   }
-  return image->kernel_count;
+  return facts->kernel_count;
 }
 
-kiln_status_t kilni_image_add_name(kilni_image_t* image, const char* name) {
-  size_t count = image->kernel_count;
+kiln_status_t kilni_code_facts_add(kilni_code_facts_t* facts,
+                                   const char* name) {
+  size_t count = facts->kernel_count;
   void* kernels = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
-      image->allocator, count + 1, sizeof(kilni_image_kernel_t), &kernels));
-  kilni_image_kernel_t* items = kernels;
+      facts->allocator, count + 1, sizeof(kilni_code_kernel_t), &kernels));
+  kilni_code_kernel_t* items = kernels;
   kiln_status_t status =
-      kilni_strdup(image->allocator, kilni_sv(name), &items[count].name);
+      kilni_strdup(facts->allocator, kilni_sv(name), &items[count].name);
   if (!kiln_status_is_ok(status)) {
-    kilni_free_array(image->allocator, kernels, count + 1,
-                     sizeof(kilni_image_kernel_t));
+    kilni_free_array(facts->allocator, kernels, count + 1,
+                     sizeof(kilni_code_kernel_t));
     return status;
   }
   if (count > 0) {
-    memcpy(items, image->kernels, count * sizeof(kilni_image_kernel_t));
+    memcpy(items, facts->kernels, count * sizeof(kilni_code_kernel_t));
   }
-  kilni_free_array(image->allocator, image->kernels, count,
-                   sizeof(kilni_image_kernel_t));
-  image->kernels = kernels;
-  image->kernel_count = count + 1;
+  kilni_free_array(facts->allocator, facts->kernels, count,
+                   sizeof(kilni_code_kernel_t));
+  facts->kernels = kernels;
+  facts->kernel_count = count + 1;
   return NULL;
 }

@@ -64,29 +64,23 @@ struct kiln_buffer_t {
 };
 
 // What a code file says about a kernel. thread-compatible
-typedef struct kilni_image_kernel_t {
+typedef struct kilni_code_kernel_t {
   char* name;
   kiln_kernel_param_t* params;  // names owned
   uint32_t param_count;
   uint32_t required_block[3];
-} kilni_image_kernel_t;
-
-enum {
-  KILNI_IMAGE_PTX = 1,
-  KILNI_IMAGE_CUBIN = 2,
-  KILNI_IMAGE_FATBIN = 3,
-};
+  bool params_known;
+} kilni_code_kernel_t;
 
 // What a code file says about itself. thread-compatible
-typedef struct kilni_image_t {
+typedef struct kilni_code_facts_t {
   kiln_allocator_t allocator;
-  uint32_t format;         // KILNI_IMAGE_*
-  bool params_known;       // kernels have their parameters
-  uint32_t version_major;  // of PTX
-  uint32_t version_minor;
-  kilni_image_kernel_t* kernels;
+  uint32_t format;   // KILN_CODE_FORMAT_PTX, _CUBIN or _FATBIN
+  uint32_t ptx_isa;  // of PTX, 90 is 9.0; 0 where it does not say
+  bool is_listed;    // `kernels` are all there are
+  kilni_code_kernel_t* kernels;
   size_t kernel_count;
-} kilni_image_t;
+} kilni_code_facts_t;
 
 enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
 
@@ -97,7 +91,7 @@ enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
 typedef struct kilni_loaded_t {
   kiln_cu_library_t library;  // NULL: `handle` is a module of its own
   kiln_cu_module_t handle;    // of the library, where there is one
-  kilni_image_t image;
+  kilni_code_facts_t facts;
   kiln_cu_jit_option_t options[KILNI_LOAD_OPTIONS];
   void* values[KILNI_LOAD_OPTIONS];
   char* logs;  // errors, then infos, KILNI_LOAD_LOG_BYTES each
@@ -207,17 +201,25 @@ kiln_status_t kilni_device_check_same(const kiln_device_t* device,
                                       const kiln_device_t* other,
                                       const char* what);
 
-// ---- Image (device_image.c) ----
+// ---- Code files (device_image.c) ----
 
 // Reads what `bytes` say. For a file that the reader cannot read but a driver
-// may, `params_known` is false and `*out_doubt` says why.
-kiln_status_t kilni_image_init(kilni_image_t* image, kiln_allocator_t allocator,
-                               kiln_bytes_view_t bytes, const char* name,
-                               kiln_status_t* out_doubt);
-void kilni_image_deinit(kilni_image_t* image);
+// may, `is_listed` is false and `*out_doubt` says why.
+kiln_status_t kilni_code_facts_init(kilni_code_facts_t* facts,
+                                    kiln_allocator_t allocator,
+                                    kiln_bytes_view_t bytes, const char* name,
+                                    kiln_status_t* out_doubt);
+void kilni_code_facts_deinit(kilni_code_facts_t* facts);
 // The index of a kernel; kernel_count if there is none.
-size_t kilni_image_find(const kilni_image_t* image, const char* name);
+size_t kilni_code_facts_find(const kilni_code_facts_t* facts, const char* name);
 // Appends a kernel of which only the name is known.
-kiln_status_t kilni_image_add_name(kilni_image_t* image, const char* name);
+kiln_status_t kilni_code_facts_add(kilni_code_facts_t* facts, const char* name);
+
+// ---- A driver's log (device_log.c) ----
+
+// Whether a line says what to do.
+bool kilni_driver_log_is_fix(kiln_string_view_t line);
+// The first such line of a log as what the status says should be done.
+kiln_status_t kilni_driver_log_fix(kiln_status_t status, const char* log);
 
 #endif  // KILN_SRC_DEVICE_DEVICE_INSIDE_H_

@@ -15,18 +15,18 @@ enum {
 
 // ---- Not found ----
 
-static const kilni_image_t* image_of(const kiln_module_t* module) {
-  return &kilni_module_loaded(module)->image;
+static const kilni_code_facts_t* facts_of(const kiln_module_t* module) {
+  return &kilni_module_loaded(module)->facts;
 }
 
 // "a", "b", "c" and 4 more.
-static void list_names(const kilni_image_t* image, kilni_str_t* text) {
-  for (size_t i = 0; i < image->kernel_count; i++) {
+static void list_names(const kilni_code_facts_t* facts, kilni_str_t* text) {
+  for (size_t i = 0; i < facts->kernel_count; i++) {
     if (text->size > LIST_LIMIT_BYTES) {
-      kilni_str_addf(text, " and %zu more", image->kernel_count - i);
+      kilni_str_addf(text, " and %zu more", facts->kernel_count - i);
       return;
     }
-    kilni_str_addf(text, "%s\"%s\"", i > 0 ? ", " : "", image->kernels[i].name);
+    kilni_str_addf(text, "%s\"%s\"", i > 0 ? ", " : "", facts->kernels[i].name);
   }
 }
 
@@ -34,11 +34,11 @@ static kiln_status_t with_names(const kiln_module_t* module,
                                 kiln_status_t status) {
   kilni_str_t names;
   kilni_str_init(&names, module->device->host->allocator, 16384);
-  list_names(image_of(module), &names);
-  if (image_of(module)->kernel_count > 0) {
+  list_names(facts_of(module), &names);
+  if (facts_of(module)->kernel_count > 0) {
     status =
         kilni_status_with_fix(status, "name one of %s", kilni_str_cstr(&names));
-  } else if (image_of(module)->params_known) {
+  } else if (facts_of(module)->is_listed) {
     status = kilni_status_with_fix(
         status,
         "the module has no kernel: mark one `.entry` (in CUDA C++ "
@@ -62,19 +62,19 @@ static kiln_status_t not_found(const kiln_module_t* module, const char* name) {
 // The name to look for: the given one, or that of the only kernel.
 static kiln_status_t choose_name(const kiln_module_t* module,
                                  const char** inout_name) {
-  const kilni_image_t* image = image_of(module);
+  const kilni_code_facts_t* facts = facts_of(module);
   if (*inout_name != NULL) {
-    bool listed = image->params_known || image->kernel_count > 0;
-    if (listed && kilni_image_find(image, *inout_name) == image->kernel_count) {
+    if (facts->is_listed &&
+        kilni_code_facts_find(facts, *inout_name) == facts->kernel_count) {
       return not_found(module, *inout_name);
     }
     return NULL;
   }
-  if (image->kernel_count == 1) {
-    *inout_name = image->kernels[0].name;
+  if (facts->kernel_count == 1) {
+    *inout_name = facts->kernels[0].name;
     return NULL;
   }
-  if (image->kernel_count == 0 && image->params_known) {
+  if (facts->kernel_count == 0 && facts->is_listed) {
     return with_names(
         module,
         KILNI_FAIL(NOT_FOUND, "no kernel in module \"%s\"", module->name));
@@ -84,7 +84,7 @@ static kiln_status_t choose_name(const kiln_module_t* module,
       KILNI_FAIL(INVALID_ARGUMENT,
                  "module \"%s\" has %zu kernels that can be listed, and "
                  "none was named",
-                 module->name, image->kernel_count));
+                 module->name, facts->kernel_count));
 }
 
 // ---- Facts ----
@@ -166,10 +166,10 @@ static kiln_status_t ask_params(kiln_kernel_t* kernel) {
 }
 
 static kiln_status_t read_params(kiln_kernel_t* kernel) {
-  const kilni_image_t* image = image_of(kernel->module);
-  size_t index = kilni_image_find(image, kernel->name);
-  if (image->params_known && index < image->kernel_count) {
-    const kilni_image_kernel_t* found = &image->kernels[index];
+  const kilni_code_facts_t* facts = facts_of(kernel->module);
+  size_t index = kilni_code_facts_find(facts, kernel->name);
+  if (index < facts->kernel_count && facts->kernels[index].params_known) {
+    const kilni_code_kernel_t* found = &facts->kernels[index];
     kernel->params = found->params;
     kernel->info.param_count = found->param_count;
     kernel->info.params_known = 1;

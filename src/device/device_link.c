@@ -131,6 +131,7 @@ static kiln_status_t explain(const session_t* session, kiln_status_t status) {
       KILNI_FAIL(LINK_FAILED, "the driver cannot link \"%s\"",
                  session->plan->name),
       "read the error log of the link");
+  better = kilni_driver_log_fix(better, session->logs[ERROR]);
   kiln_status_native_t native;
   if (kiln_status_native(status, &native)) {
     better = kilni_status_with_native(better, native.domain, native.number,

@@ -47,13 +47,13 @@ static const char* info_text(const load_t* load) {
 // ---- Errors ----
 
 static kiln_status_t ptx_too_new(const load_t* load, kiln_status_t status) {
-  const kilni_image_t* image = &load->loaded->image;
+  uint32_t isa = load->loaded->facts.ptx_isa;
   uint32_t version = load->device->info.driver_version;
   return KILNI_ANNOTATE(
       status, "\"%s\" is PTX %u.%u and the driver of \"%s\" is CUDA %u.%u",
-      load->name, (unsigned)image->version_major,
-      (unsigned)image->version_minor, load->device->name,
-      (unsigned)(version / 1000), (unsigned)(version % 1000 / 10));
+      load->name, (unsigned)(isa / 10), (unsigned)(isa % 10),
+      load->device->name, (unsigned)(version / 1000),
+      (unsigned)(version % 1000 / 10));
 }
 
 static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
@@ -68,11 +68,14 @@ static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
   while (kilni_sv_split(&rest, '\n', &line)) {
     if (line.size == 0) continue;
     if (line.size > LOG_LINE_BYTES) line.size = LOG_LINE_BYTES;
-    status = KILNI_ANNOTATE(status, "%.*s", KILNI_SV(line));
     said = true;
+    if (kilni_driver_log_is_fix(line)) continue;
+    status = KILNI_ANNOTATE(status, "%.*s", KILNI_SV(line));
   }
-  if (!said)
+  status = kilni_driver_log_fix(status, error_text(load));
+  if (!said) {
     status = KILNI_ANNOTATE(status, "while loading \"%s\"", load->name);
+  }
   // What our reader found names the line; a driver often does not.
   if (!kiln_status_is_ok(load->doubt)) {
     kiln_status_t first = load->doubt;
@@ -85,11 +88,11 @@ static kiln_status_t load_failed(load_t* load, kiln_cu_result_t result,
 static kiln_status_t refuse_format(const kiln_device_t* device, uint32_t format,
                                    const char* name) {
   if (device->info.kind != KILN_DEVICE_KIND_SOFT) return NULL;
-  if (format == KILNI_IMAGE_PTX) return NULL;
+  if (format == KILN_CODE_FORMAT_PTX) return NULL;
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "\"%s\" is a %s: the software device executes PTX only", name,
-                 format == KILNI_IMAGE_CUBIN ? "cubin" : "fatbin"),
+                 kiln_code_format_name(format)),
       "compile the source to PTX, or run it on a GPU (`--device cuda:0`)");
 }
 
@@ -168,7 +171,7 @@ static kiln_status_t list_functions(load_t* load,
     kiln_status_t status;
     KILNI_DEVICE_CALL(status, load->device, cuFuncGetName, &name, functions[i]);
     if (kiln_status_is_ok(status) && name != NULL) {
-      status = kilni_image_add_name(&load->loaded->image, name);
+      status = kilni_code_facts_add(&load->loaded->facts, name);
     }
     KILNI_RETURN_IF_ERROR(status);
   }
@@ -178,7 +181,7 @@ static kiln_status_t list_functions(load_t* load,
 static kiln_status_t list_kernels(load_t* load) {
   kiln_device_t* device = load->device;
   const kiln_cuda_table_t* table = device->table;
-  if (load->loaded->image.params_known ||
+  if (load->loaded->facts.is_listed ||
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuModuleGetFunctionCount) ||
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuModuleEnumerateFunctions) ||
       !kilni_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetName)) {
@@ -189,7 +192,8 @@ static kiln_status_t list_kernels(load_t* load) {
   KILNI_DEVICE_CALL(status, device, cuModuleGetFunctionCount, &count,
                     load->loaded->handle);
   if (!kiln_status_is_ok(status) || count == 0) return status;
-  if (count > MAX_LISTED) count = MAX_LISTED;
+  bool all = count <= MAX_LISTED;
+  if (!all) count = MAX_LISTED;
   void* functions = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       device->host->allocator, count, sizeof(kiln_cu_function_t), &functions));
@@ -197,6 +201,7 @@ static kiln_status_t list_kernels(load_t* load) {
                     count, load->loaded->handle);
   if (kiln_status_is_ok(status)) {
     status = list_functions(load, functions, count);
+    load->loaded->facts.is_listed = all && kiln_status_is_ok(status);
   }
   kilni_free_array(device->host->allocator, functions, count,
                    sizeof(kiln_cu_function_t));
@@ -229,10 +234,10 @@ static kiln_status_t take_log(const load_t* load, kiln_load_log_t** out_log) {
 
 static kiln_status_t read_image(load_t* load, kiln_bytes_view_t bytes) {
   kiln_allocator_t allocator = load->device->host->allocator;
-  kilni_image_t* image = &load->loaded->image;
+  kilni_code_facts_t* facts = &load->loaded->facts;
   KILNI_RETURN_IF_ERROR(
-      kilni_image_init(image, allocator, bytes, load->name, &load->doubt));
-  return refuse_format(load->device, image->format, load->name);
+      kilni_code_facts_init(facts, allocator, bytes, load->name, &load->doubt));
+  return refuse_format(load->device, facts->format, load->name);
 }
 
 // Unloads, then frees what the driver may have written into until then.
@@ -243,7 +248,7 @@ static void loaded_free(kiln_device_t* device, kilni_loaded_t* loaded) {
   } else if (loaded->handle != NULL) {
     KILNI_DEVICE_END(device, cuModuleUnload, loaded->handle);
   }
-  kilni_image_deinit(&loaded->image);
+  kilni_code_facts_deinit(&loaded->facts);
   kilni_free(allocator, loaded->logs, 2 * KILNI_LOAD_LOG_BYTES);
   kilni_free(allocator, loaded, sizeof(*loaded));
 }
@@ -261,7 +266,7 @@ static kiln_status_t loaded_create(kiln_device_t* device,
     return status;
   }
   *out_loaded = block;
-  (*out_loaded)->image.allocator = allocator;
+  (*out_loaded)->facts.allocator = allocator;
   (*out_loaded)->logs = logs;
   fill_options(*out_loaded);
   return NULL;
@@ -447,13 +452,13 @@ kiln_device_t* kiln_module_device(const kiln_module_t* module) {
 
 uint32_t kiln_module_kernel_count(const kiln_module_t* module) {
   const kilni_loaded_t* loaded = kilni_module_loaded(module);
-  return loaded != NULL ? (uint32_t)loaded->image.kernel_count : 0;
+  return loaded != NULL ? (uint32_t)loaded->facts.kernel_count : 0;
 }
 
 const char* kiln_module_kernel_name(const kiln_module_t* module,
                                     uint32_t index) {
   if (index >= kiln_module_kernel_count(module)) return NULL;
-  return kilni_module_loaded(module)->image.kernels[index].name;
+  return kilni_module_loaded(module)->facts.kernels[index].name;
 }
 
 kiln_status_t kiln_module_global(kiln_module_t* module, const char* name,

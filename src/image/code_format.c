@@ -124,6 +124,41 @@ uint32_t kiln_code_format_of(kiln_bytes_view_t bytes) {
   return is_nvvm_text(bytes) ? KILN_CODE_FORMAT_NVVM : KILN_CODE_FORMAT_UNKNOWN;
 }
 
+// A number of at most three digits; false if there is none.
+static bool read_number(kiln_bytes_view_t* inout_rest, uint32_t* out_number) {
+  kiln_bytes_view_t rest = *inout_rest;
+  uint32_t number = 0;
+  size_t digits = 0;
+  while (digits < 3 && digits < rest.size && rest.data[digits] >= '0' &&
+         rest.data[digits] <= '9') {
+    number = number * 10 + (uint32_t)(rest.data[digits++] - '0');
+  }
+  *inout_rest = (kiln_bytes_view_t){rest.data + digits, rest.size - digits};
+  *out_number = number;
+  return digits > 0;
+}
+
+uint32_t kilni_image_ptx_isa(kiln_bytes_view_t bytes) {
+  static const char kWord[] = ".version";
+  if (bytes.data == NULL) return 0;
+  kiln_bytes_view_t rest = behind_comments(bytes);
+  size_t at = sizeof(kWord) - 1;
+  if (rest.size <= at || !begins_with(rest, kWord, at) ||
+      !is_blank(rest.data[at])) {
+    return 0;
+  }
+  while (at < rest.size && is_blank(rest.data[at])) at++;
+  rest = (kiln_bytes_view_t){rest.data + at, rest.size - at};
+  uint32_t major = 0;
+  uint32_t minor = 0;
+  if (!read_number(&rest, &major) || rest.size == 0 || rest.data[0] != '.') {
+    return 0;
+  }
+  rest = (kiln_bytes_view_t){rest.data + 1, rest.size - 1};
+  if (!read_number(&rest, &minor) || minor > 9) return 0;
+  return major * 10 + minor;
+}
+
 const char* kiln_code_format_name(uint32_t format) {
   static const char* const kNames[] = {"unknown", "ptx",         "cubin",
                                        "fatbin",  "ltoir",       "object",

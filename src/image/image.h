@@ -18,6 +18,16 @@ kiln_status_t kilni_code_create(kiln_bytes_view_t bytes,
 // The syntax tree of a PTX image; NULL for other formats. Borrowed.
 const kilni_ptx_module_t* kilni_image_ptx(const kiln_image_t* image);
 
+// The ISA version of PTX by its first directive, 90 is 9.0; 0 if it is not
+// there.
+uint32_t kilni_image_ptx_isa(kiln_bytes_view_t bytes);
+
+// Whether everything is there that the headers of a cubin or a fatbin promise:
+// what a driver believes without looking. BAD_DATA at the byte, a host's ELF
+// file too; UNSUPPORTED and LIMIT_EXCEEDED where that cannot be told.
+kiln_status_t kilni_image_check_whole(kiln_bytes_view_t bytes,
+                                      const char* name);
+
 // What kind of argument a PTX parameter takes, KILN_IMAGE_PARAM_*.
 uint32_t kilni_image_param_kind(const kilni_ptx_variable_t* variable);
 

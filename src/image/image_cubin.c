@@ -52,8 +52,7 @@ uint32_t kilni_cubin_section_of(const kilni_cubin_t* cubin, uint32_t index) {
 // Sections, before the member is added
 // ---------------------------------------------------------------------------
 
-// Kinds of section whose bytes a file must have.
-static bool has_bytes(uint32_t type) {
+bool kilni_cubin_has_bytes(uint32_t type) {
   return type == TYPE_PROGBITS || type == TYPE_RELA || type == TYPE_REL ||
          type == TYPE_INFO || type == TYPE_COMPAT ||
          type == KILNI_IMAGE_SECTION_SYMTAB ||
@@ -88,7 +87,7 @@ static kiln_status_t look_at(kilni_cubin_t* cubin,
                              const kilni_image_section_t* section) {
   const char* name = section->name;
   kilni_image_part_t part = {0};
-  if (has_bytes(section->type)) {
+  if (kilni_cubin_has_bytes(section->type)) {
     KILNI_RETURN_IF_ERROR(kilni_image_elf_bytes(&cubin->elf, section, &part));
   }
   note_debug(cubin, name);

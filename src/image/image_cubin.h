@@ -47,6 +47,10 @@ typedef struct kilni_cubin_attributes_t {
   uint32_t code;
 } kilni_cubin_attributes_t;
 
+// Whether a file must have the bytes of a section of this type. Others may have
+// none: memory that is not set, and what a linker has yet to make.
+bool kilni_cubin_has_bytes(uint32_t type);
+
 // Steps to the next attribute; `*out_more` is false behind the last.
 kiln_status_t kilni_cubin_next_attribute(kilni_cubin_attributes_t* attributes,
                                          bool* out_more);

@@ -276,22 +276,47 @@ static kiln_status_t open_file(const kilni_image_part_t* part, uint64_t at,
   return NULL;
 }
 
+// Where the fatbin begins: behind a wrapper, if there is one.
+static kiln_status_t begin_of(const kilni_image_part_t* part,
+                              uint64_t* out_at) {
+  *out_at = 0;
+  if (part->size < 4 || kilni_image_u32(part->data) != WRAPPER_MAGIC) {
+    return NULL;
+  }
+  // In memory it has a pointer; a file can only have the code behind it.
+  *out_at = WRAPPER_BYTES;
+  if (kilni_image_part_has(part, WRAPPER_BYTES, 4) &&
+      kilni_image_u32(part->data + WRAPPER_BYTES) == FATBIN_MAGIC) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "%s: a fatbin's wrapper, which points at code elsewhere",
+                 part->name),
+      "give the object file or program that it is from");
+}
+
+kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part) {
+  uint64_t at = 0;
+  KILNI_RETURN_IF_ERROR(begin_of(part, &at));
+  while (at < part->size) {
+    kilni_image_part_t entries;
+    KILNI_RETURN_IF_ERROR(open_file(part, at, &entries, &at));
+    uint64_t inner = 0;
+    while (inner < entries.size) {
+      entry_t entry;
+      KILNI_RETURN_IF_ERROR(open_entry(&entries, inner, &entry, &inner));
+    }
+    while (at < part->size && part->data[at] == 0) at++;
+  }
+  return NULL;
+}
+
 kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
                                       const kilni_image_part_t* part,
                                       const kilni_image_about_t* about) {
   uint64_t at = 0;
-  if (part->size >= 4 && kilni_image_u32(part->data) == WRAPPER_MAGIC) {
-    // In memory it has a pointer; a file can only have the code behind it.
-    at = WRAPPER_BYTES;
-    if (!kilni_image_part_has(part, at, 4) ||
-        kilni_image_u32(part->data + at) != FATBIN_MAGIC) {
-      return kilni_status_with_fix(
-          KILNI_FAIL(UNSUPPORTED,
-                     "%s: a fatbin's wrapper, which points at code elsewhere",
-                     part->name),
-          "give the object file or program that it is from");
-    }
-  }
+  KILNI_RETURN_IF_ERROR(begin_of(part, &at));
   while (at < part->size) {
     kilni_image_part_t entries;
     uint64_t next = 0;

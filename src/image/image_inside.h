@@ -148,6 +148,8 @@ kiln_status_t kilni_image_read_cubin(kiln_image_t* image,
 kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
                                       const kilni_image_part_t* part,
                                       const kilni_image_about_t* about);
+// Whether all entries of a fatbin are there; what they hold is not looked at.
+kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part);
 kiln_status_t kilni_image_read_host(kiln_image_t* image,
                                     const kilni_image_part_t* part,
                                     const kilni_image_about_t* about);

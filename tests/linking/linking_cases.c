@@ -21,6 +21,7 @@
 
 #include "compile/link_inside.h"
 #include "compile/link_text.h"
+#include "image/image.h"
 #include "kiln/kiln.h"
 
 enum { SKIP = 77, MAX_LIBRARIES = 16, MANY_LINKS = 40 };
@@ -164,7 +165,7 @@ static bool foretell(const pair_t* pair, const kiln_code_t* input,
 }
 
 static uint32_t isa_of(const kiln_code_t* code) {
-  return kilni_link_ptx_isa(kiln_code_bytes(code));
+  return kilni_image_ptx_isa(kiln_code_bytes(code));
 }
 
 // With a known driver: it takes the nvJitLink whose product it loads, and of

@@ -13,6 +13,7 @@
 
 #include "compile/link_text.h"
 #include "fault_alloc.h"
+#include "image/image.h"
 #include "kiln/link.h"
 
 static const uint32_t kNvjitlink = KILN_LINK_BACKEND_NVJITLINK;
@@ -270,7 +271,7 @@ static void test_refused_values(void** state) {
 // ---- What inputs and logs say ----
 
 static uint32_t isa(const char* text) {
-  return kilni_link_ptx_isa(
+  return kilni_image_ptx_isa(
       (kiln_bytes_view_t){(const uint8_t*)text, strlen(text)});
 }
 
@@ -295,7 +296,7 @@ static void test_ptx_isa(void** state) {
   for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
     assert_int_equal(isa(none[i]), 0);
   }
-  assert_int_equal(kilni_link_ptx_isa((kiln_bytes_view_t){NULL, 0}), 0);
+  assert_int_equal(kilni_image_ptx_isa((kiln_bytes_view_t){NULL, 0}), 0);
 }
 
 static void check_first(const char* log, const char* wanted) {

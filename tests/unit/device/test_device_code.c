@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -192,6 +193,83 @@ static void test_late_refusal(void** state) {
   close_world(&world);
 }
 
+// What the software device cannot do it names, and what to do about it is the
+// status's own Fix, not a line among others.
+static void test_fix_of_the_log(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "soft");
+  static const char text[] =
+      ".version 8.6\n.target sm_100\n.address_size 64\n"
+      ".visible .entry k() { ret; }\n";
+  kiln_bytes_view_t view = {(const uint8_t*)text, sizeof(text) - 1};
+  kiln_module_t* module = NULL;
+  kiln_status_t status =
+      kiln_module_load(world.device, view, NULL, NULL, &module);
+  assert_null(module);
+  assert_string_equal(kiln_status_fix(status),
+                      "compile for compute_90 or lower");
+  char said[4096];
+  kiln_status_format(status, sizeof(said), said, NULL);
+  const char* first = strstr(said, "Fix: ");
+  assert_non_null(first);
+  assert_null(strstr(first + 1, "Fix: "));
+  assert_non_null(strstr(said, "the software device is an sm_90"));
+  kiln_status_free(status);
+  close_world(&world);
+}
+
+// ---- Kernels that a driver lists ----
+
+enum { MANY_KERNELS = 5000 };
+
+static kiln_cu_result_t count_many(unsigned int* count,
+                                   kiln_cu_module_t module) {
+  (void)module;
+  *count = MANY_KERNELS;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t enumerate_many(kiln_cu_function_t* functions,
+                                       unsigned int count,
+                                       kiln_cu_module_t module) {
+  (void)module;
+  for (unsigned int i = 0; i < count; i++) {
+    functions[i] = (kiln_cu_function_t)(uintptr_t)(i + 1);
+  }
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t name_many(const char** name,
+                                  kiln_cu_function_t function) {
+  static char text[32];
+  (void)snprintf(text, sizeof(text), "k%u", (unsigned)(uintptr_t)function);
+  *name = text;
+  return KILN_CU_SUCCESS;
+}
+
+// A list that is cut off says nothing of the kernels behind its end.
+static void test_more_kernels_than_are_listed(void** state) {
+  (void)state;
+  null_table.cuModuleGetFunctionCount = count_many;
+  null_table.cuModuleEnumerateFunctions = enumerate_many;
+  null_table.cuFuncGetName = name_many;
+  world_t world;
+  open_world(&world, "cuda:0");
+  // A fatbin without entries: only the driver lists it.
+  static const uint8_t fatbin[16] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16};
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_load(world.device,
+                               (kiln_bytes_view_t){fatbin, sizeof(fatbin)},
+                               NULL, NULL, &module));
+  assert_true(kiln_module_kernel_count(module) < MANY_KERNELS);
+  assert_null(kiln_kernel_create(module, "k4999", &kernel));
+  kiln_kernel_release(kernel);
+  kiln_module_release(module);
+  close_world(&world);
+}
+
 // Facts 5.2 P14.
 static void test_attributes(void** state) {
   (void)state;
@@ -345,9 +423,17 @@ static void test_crowd(void** state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(test_lazy),      TEST(test_never_used),     TEST(test_names),
-      TEST(test_formats),   TEST(test_late_refusal),   TEST(test_attributes),
-      TEST(test_occupancy), TEST(test_unload_context), TEST(test_crowd),
+      TEST(test_lazy),
+      TEST(test_never_used),
+      TEST(test_names),
+      TEST(test_formats),
+      TEST(test_late_refusal),
+      TEST(test_attributes),
+      TEST(test_occupancy),
+      TEST(test_unload_context),
+      TEST(test_crowd),
+      TEST(test_fix_of_the_log),
+      TEST(test_more_kernels_than_are_listed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

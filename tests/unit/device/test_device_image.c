@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,11 +14,11 @@
 
 static kiln_status_t read_bytes(const void* data, size_t size,
                                 kiln_status_t* out_doubt) {
-  kilni_image_t image;
+  kilni_code_facts_t facts;
   kiln_bytes_view_t bytes = {data, size};
-  kiln_status_t status =
-      kilni_image_init(&image, kiln_allocator_libc(), bytes, "file", out_doubt);
-  if (kiln_status_is_ok(status)) kilni_image_deinit(&image);
+  kiln_status_t status = kilni_code_facts_init(&facts, kiln_allocator_libc(),
+                                               bytes, "file", out_doubt);
+  if (kiln_status_is_ok(status)) kilni_code_facts_deinit(&facts);
   return status;
 }
 
@@ -35,50 +36,113 @@ static void put(uint8_t* data, size_t at, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) data[at + i] = (uint8_t)(value >> (8 * i));
 }
 
-// A cubin of one section of 16 bytes.
-static size_t make_cubin(uint8_t* data) {
-  memset(data, 0, 256);
+enum {
+  FIRST_SECTION = 64 + 64,  // behind the header and section 0
+  NAMES = FIRST_SECTION + 64,
+  CUBIN_BYTES = 272,
+};
+
+// A cubin of a section of 16 bytes, at the end, and the names of sections.
+static void make_cubin(uint8_t* data) {
+  memset(data, 0, CUBIN_BYTES);
   memcpy(data, "\177ELF\2\1\1", 7);
+  put(data, 16, 2, 2);    // linked
   put(data, 18, 190, 2);  // machine
   put(data, 40, 64, 8);   // section headers
   put(data, 58, 64, 2);   // size of one
-  put(data, 60, 1, 2);    // how many
-  put(data, 64 + 4, 1, 4);
-  put(data, 64 + 24, 128, 8);
-  put(data, 64 + 32, 16, 8);
-  return 144;
+  put(data, 60, 3, 2);    // how many
+  put(data, 62, 2, 2);    // which holds names
+  put(data, FIRST_SECTION + 4, 1, 4);
+  put(data, FIRST_SECTION + 24, CUBIN_BYTES - 16, 8);
+  put(data, FIRST_SECTION + 32, 16, 8);
+  put(data, NAMES + 4, 3, 4);
+  put(data, NAMES + 24, NAMES + 64 - 8, 8);
+  put(data, NAMES + 32, 8, 8);
 }
 
 static void test_cubins(void** state) {
   (void)state;
-  uint8_t data[256];
+  uint8_t data[CUBIN_BYTES];
   kiln_status_t doubt = NULL;
-  size_t size = make_cubin(data);
-  assert_null(read_bytes(data, size, &doubt));
-  for (size_t cut = 4; cut < size; cut++) {
-    assert_bad(data, cut, "end too early");
+  make_cubin(data);
+  assert_null(read_bytes(data, sizeof(data), &doubt));
+  assert_null(doubt);
+  for (size_t cut = 4; cut < sizeof(data); cut++) {
+    assert_bad(data, cut, "file: at byte");
   }
   put(data, 18, 62, 2);
-  assert_bad(data, size, "not one for CUDA");
+  assert_bad(data, sizeof(data), "not one for CUDA");
   make_cubin(data);
-  put(data, 64 + 32, UINT64_MAX, 8);
-  assert_bad(data, size, "end too early");
+  put(data, FIRST_SECTION + 32, UINT64_MAX, 8);
+  assert_bad(data, sizeof(data), "is to be");
   make_cubin(data);
   put(data, 40, UINT64_MAX, 8);
-  assert_bad(data, size, "end too early");
+  assert_bad(data, sizeof(data), "no section headers");
+  make_cubin(data);
+  put(data, 32, UINT64_MAX, 8);
+  assert_bad(data, sizeof(data), "segments");
+}
+
+// Memory that is not set has no bytes in the file, and neither has what only a
+// linker will make: CUDA has section types of its own for that.
+static void test_sections_without_bytes(void** state) {
+  (void)state;
+  static const uint32_t types[] = {8, 0x70000007, 0x7000000a, 0x70000015};
+  for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    uint8_t data[CUBIN_BYTES];
+    kiln_status_t doubt = NULL;
+    make_cubin(data);
+    put(data, 16, 1, 2);  // not linked
+    put(data, FIRST_SECTION + 4, types[i], 4);
+    put(data, FIRST_SECTION + 24, CUBIN_BYTES, 8);
+    put(data, FIRST_SECTION + 32, 4096, 8);
+    assert_null(read_bytes(data, sizeof(data), &doubt));
+    assert_null(doubt);
+  }
+}
+
+// What a newer toolkit writes in its own words is a doubt, and no refusal.
+static void test_unknown_attributes(void** state) {
+  (void)state;
+  uint8_t data[CUBIN_BYTES];
+  kiln_status_t doubt = NULL;
+  make_cubin(data);
+  memcpy(data + NAMES + 56, "\0.note", 7);
+  put(data, FIRST_SECTION, 1, 4);
+  put(data, FIRST_SECTION + 4, 7, 4);  // a note, longer than its section
+  put(data, CUBIN_BYTES - 16, 1u << 30, 4);
+  assert_null(read_bytes(data, sizeof(data), &doubt));
+  assert_int_equal(kiln_status_code(doubt), KILN_STATUS_BAD_DATA);
+  kiln_status_free(doubt);
 }
 
 static void test_fatbins(void** state) {
   (void)state;
-  uint8_t data[64] = {0};
+  enum { ENTRY = 16, BODY = 16 + 64, BYTES = BODY + 16 };
+  uint8_t data[BYTES] = {0};
   put(data, 0, 0xba55ed50, 4);
+  put(data, 4, 1, 2);
   put(data, 6, 16, 2);
-  put(data, 8, 48, 8);
+  put(data, 8, BYTES - 16, 8);
+  put(data, ENTRY, 2, 2);
+  put(data, ENTRY + 4, 64, 4);
+  put(data, ENTRY + 8, 16, 8);
   kiln_status_t doubt = NULL;
-  assert_null(read_bytes(data, 64, &doubt));
-  for (size_t cut = 4; cut < 64; cut++) assert_bad(data, cut, "end too early");
+  assert_null(read_bytes(data, sizeof(data), &doubt));
+  assert_null(doubt);
+  for (size_t cut = 4; cut < sizeof(data); cut++) {
+    assert_bad(data, cut, "cut off");
+  }
+  put(data, ENTRY + 8, 17, 8);
+  assert_bad(data, sizeof(data), "cut off");
   put(data, 8, UINT64_MAX, 8);
-  assert_bad(data, 64, "end too early");
+  assert_bad(data, sizeof(data), "cut off");
+  // A wrapper points at code in memory, where a driver finds it.
+  memset(data, 0, sizeof(data));
+  put(data, 0, 0x466243b1, 4);
+  assert_null(read_bytes(data, 24, &doubt));
+  assert_int_equal(kiln_status_code(doubt), KILN_STATUS_UNSUPPORTED);
+  kiln_status_free(doubt);
 }
 
 static void test_what_is_nothing(void** state) {
@@ -94,24 +158,50 @@ static void test_what_is_nothing(void** state) {
 static void test_the_version_of_newer_ptx(void** state) {
   (void)state;
   static const char text[] = "// new\n.version 12.7\n.target sm_200\n";
-  kilni_image_t image;
+  kilni_code_facts_t facts;
   kiln_status_t doubt = NULL;
   kiln_bytes_view_t bytes = {(const uint8_t*)text, sizeof(text) - 1};
-  assert_null(
-      kilni_image_init(&image, kiln_allocator_libc(), bytes, "file", &doubt));
-  assert_int_equal(image.version_major, 12);
-  assert_int_equal(image.version_minor, 7);
-  assert_false(image.params_known);
-  kilni_image_deinit(&image);
+  assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), bytes,
+                                    "file", &doubt));
+  assert_int_equal(facts.ptx_isa, 127);
+  assert_false(facts.is_listed);
+  kilni_code_facts_deinit(&facts);
   kiln_status_free(doubt);
+}
+
+// The kernels of a cubin, and what they take, without a driver.
+static void test_kernels_of_a_cubin(void** state) {
+  (void)state;
+  static uint8_t data[1 << 16];
+  FILE* file = fopen(
+      KILN_SOURCE_DIR "/tests/unit/image/data/nvrtc130_sm90a.cubin", "rb");
+  assert_non_null(file);
+  kiln_bytes_view_t bytes = {data, fread(data, 1, sizeof(data), file)};
+  fclose(file);
+  kilni_code_facts_t facts;
+  kiln_status_t doubt = NULL;
+  assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), bytes,
+                                    "file", &doubt));
+  assert_null(doubt);
+  assert_true(facts.is_listed);
+  assert_int_equal(facts.format, KILN_CODE_FORMAT_CUBIN);
+  assert_true(facts.kernel_count > 1);
+  for (size_t i = 0; i < facts.kernel_count; i++) {
+    assert_true(facts.kernels[i].params_known);
+    assert_int_equal(kilni_code_facts_find(&facts, facts.kernels[i].name), i);
+  }
+  kilni_code_facts_deinit(&facts);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cubins),
+      cmocka_unit_test(test_sections_without_bytes),
+      cmocka_unit_test(test_unknown_attributes),
       cmocka_unit_test(test_fatbins),
       cmocka_unit_test(test_what_is_nothing),
       cmocka_unit_test(test_the_version_of_newer_ptx),
+      cmocka_unit_test(test_kernels_of_a_cubin),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

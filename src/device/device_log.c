@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: what a driver's log says should be done.
+//
+// The software device ends what it has to say with a line "Fix: ...", which is
+// the status's own line of that name. NVIDIA's drivers have none.
+#include "base/str.h"
+#include "device/device_inside.h"
+
+enum { FIX_BYTES = 512 };
+
+static const char kFix[] = "Fix: ";
+
+bool kilni_driver_log_is_fix(kiln_string_view_t line) {
+  return kilni_sv_starts_with(line, kFix);
+}
+
+kiln_status_t kilni_driver_log_fix(kiln_status_t status, const char* log) {
+  kiln_string_view_t rest = kilni_sv(log);
+  kiln_string_view_t line;
+  while (kilni_sv_split(&rest, '\n', &line)) {
+    if (!kilni_driver_log_is_fix(line)) continue;
+    line = kilni_sv_make(line.data + sizeof(kFix) - 1,
+                         line.size - (sizeof(kFix) - 1));
+    if (line.size > FIX_BYTES) line.size = FIX_BYTES;
+    return kilni_status_with_fix(status, "%.*s", KILNI_SV(line));
+  }
+  return status;
+}
