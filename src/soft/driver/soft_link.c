@@ -34,6 +34,7 @@ struct kilni_soft_link_t {
   uint64_t started_ns;
   bool failed;
   bool done;
+  bool busy;  // a call works on it without the driver's lock
   struct kilni_soft_link_t* next;
 };
 
@@ -56,14 +57,17 @@ kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
 
 // ---- Life ----
 
+static void end_part(kiln_allocator_t allocator, kilni_soft_part_t* part) {
+  kilni_ptx_module_release(part->tree);
+  // Owned here, and const only to the merge.
+  kilni_strfree(allocator, (char*)(uintptr_t)part->name);
+  kilni_strfree(allocator, (char*)(uintptr_t)part->text.data);
+}
+
 static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
   kiln_allocator_t allocator = driver->host.allocator;
   for (size_t i = 0; i < link->part_count; ++i) {
-    kilni_soft_part_t* part = &link->parts[i];
-    kilni_ptx_module_release(part->tree);
-    // Owned here, and const only to the merge.
-    kilni_strfree(allocator, (char*)(uintptr_t)part->name);
-    kilni_strfree(allocator, (char*)(uintptr_t)part->text.data);
+    end_part(allocator, &link->parts[i]);
   }
   kilni_free_array(allocator, link->parts, link->part_capacity,
                    sizeof(*link->parts));
@@ -147,21 +151,58 @@ static kiln_cu_result_t row_destroy(kiln_cu_link_state_t link) {
   return kilni_soft_leave(driver, kilni_soft_sticky(driver));
 }
 
+// ---- Work without the lock ----
+
+// Reading and merging texts may take long, and nobody else waits for it: the
+// lock is given up, and what belongs to the link is taken along. A link is
+// used by one thread at a time: another call on it is refused meanwhile. If it
+// is ended meanwhile, what was taken along is ended here.
+
+static void take_along(kilni_soft_driver_t* driver, kilni_soft_link_t* link,
+                       kilni_soft_link_t* out_taken) {
+  *out_taken = *link;
+  link->busy = true;
+  link->parts = NULL;
+  link->part_count = 0;
+  link->part_capacity = 0;
+  kilni_str_init(&link->text, driver->host.allocator, FILE_LIMIT);
+  kilni_str_init(&link->errors, driver->host.allocator, LOG_LIMIT);
+  kilni_str_init(&link->infos, driver->host.allocator, LOG_LIMIT);
+  kilni_mutex_unlock(&driver->lock);
+}
+
+// Locks. NULL: the link is gone, and what was taken along with it.
+static kilni_soft_link_t* put_back(kilni_soft_driver_t* driver,
+                                   kilni_soft_link_t* taken) {
+  kilni_mutex_lock(&driver->lock);
+  kilni_soft_link_t* link = kilni_soft_handle_get(
+      &driver->handles, KILNI_SOFT_KIND_LINK, taken->handle);
+  if (link == NULL) {
+    end_parts(driver, taken);
+    kilni_str_deinit(&taken->text);
+    kilni_str_deinit(&taken->errors);
+    kilni_str_deinit(&taken->infos);
+    return NULL;
+  }
+  taken->next = link->next;
+  *link = *taken;
+  put_logs(driver, link);
+  return link;
+}
+
 // ---- Inputs ----
 
-static kiln_cu_result_t note(kilni_soft_link_t* link, const char* name,
-                             const char* message) {
+static void note(kilni_soft_link_t* link, const char* name,
+                 const char* message) {
   link->failed = true;
   kilni_str_addf(&link->errors, "error   : %s: %s\n", name, message);
-  return KILN_CU_SUCCESS;
 }
 
 // Reads one text into `part`.
-static kiln_cu_result_t read_part(kilni_soft_driver_t* driver,
+static kiln_cu_result_t read_part(kiln_allocator_t allocator,
                                   kilni_soft_link_t* link,
                                   kilni_soft_part_t* part, const char* data,
                                   size_t size, const char* name) {
-  kiln_allocator_t allocator = driver->host.allocator;
   const char* end = memchr(data, '\0', size);
   kiln_bytes_view_t text = {(const uint8_t*)data,
                             end != NULL ? (size_t)(end - data) : size};
@@ -206,25 +247,22 @@ static kiln_cu_result_t check_type(kilni_soft_link_t* link,
                                         : KILN_CU_ERROR_NO_BINARY_FOR_GPU;
 }
 
-static kiln_cu_result_t take(kilni_soft_driver_t* driver,
+static kiln_cu_result_t take(kiln_allocator_t allocator,
                              kilni_soft_link_t* link, const char* data,
                              size_t size, const char* name) {
   if (link->part_count == PARTS_LIMIT) return KILN_CU_ERROR_INVALID_VALUE;
   void* parts = link->parts;
   kiln_cu_result_t result = kilni_soft_result(
-      kilni_grow(driver->host.allocator, link->part_count + 1,
-                 sizeof(*link->parts), &link->part_capacity, &parts));
+      kilni_grow(allocator, link->part_count + 1, sizeof(*link->parts),
+                 &link->part_capacity, &parts));
   link->parts = parts;
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_part_t* part = &link->parts[link->part_count];
   memset(part, 0, sizeof(*part));
   ++link->part_count;  // so that what it holds is ended with the link
-  part->name = NULL;
-  return read_part(driver, link, part, data, size, name);
+  return read_part(allocator, link, part, data, size, name);
 }
 
-// The driver's lock is held throughout: a link is used by one thread, and its
-// end must not come between.
 static kiln_cu_result_t row_add_data(kiln_cu_link_state_t link,
                                      kiln_cu_jit_input_t type, void* data,
                                      size_t bytes, const char* name,
@@ -241,14 +279,19 @@ static kiln_cu_result_t row_add_data(kiln_cu_link_state_t link,
   kilni_soft_link_t* found = object;
   kilni_soft_jit_t ignored;
   result = kilni_soft_jit_read(count, options, values, &ignored);
-  if (found->done) result = KILN_CU_ERROR_INVALID_VALUE;
+  if (found->done || found->busy) result = KILN_CU_ERROR_INVALID_VALUE;
   if (name == NULL || name[0] == '\0') name = "<unnamed>";
   if (result == KILN_CU_SUCCESS) result = check_type(found, type, name);
-  if (result == KILN_CU_SUCCESS) {
-    result = take(driver, found, data, bytes, name);
-    if (result != KILN_CU_SUCCESS) found->failed = true;
+  if (result != KILN_CU_SUCCESS) {
+    if (!found->busy) put_logs(driver, found);
+    return kilni_soft_leave(driver, result);
   }
-  put_logs(driver, found);
+  kilni_soft_link_t taken;
+  take_along(driver, found, &taken);
+  result = take(driver->host.allocator, &taken, data, bytes, name);
+  if (result != KILN_CU_SUCCESS) taken.failed = true;
+  found = put_back(driver, &taken);
+  if (found == NULL) result = KILN_CU_ERROR_INVALID_HANDLE;
   return kilni_soft_leave(driver, result);
 }
 
@@ -264,7 +307,8 @@ static kiln_cu_result_t row_add_file(kiln_cu_link_state_t link,
                               link, path != NULL, &driver, &object);
   if (result != KILN_CU_SUCCESS) return result;
   kiln_allocator_t allocator = driver->host.allocator;
-  put_logs(driver, object);
+  kilni_soft_link_t* found = object;
+  if (!found->busy) put_logs(driver, found);
   kilni_soft_leave(driver, result);
   uint8_t* data = NULL;
   size_t size = 0;
@@ -278,12 +322,12 @@ static kiln_cu_result_t row_add_file(kiln_cu_link_state_t link,
 // ---- Linking ----
 
 // Whether the one text is PTX after all: the merge does not know types.
-static kiln_cu_result_t check_whole(kilni_soft_driver_t* driver,
+static kiln_cu_result_t check_whole(kiln_allocator_t allocator,
                                     kilni_soft_link_t* link) {
   kiln_bytes_view_t text = {(const uint8_t*)link->text.data, link->text.size};
   kilni_ptx_module_t* tree = NULL;
-  kiln_status_t status = kilni_ptx_module_create(text, "the linked PTX", NULL,
-                                                 driver->host.allocator, &tree);
+  kiln_status_t status =
+      kilni_ptx_module_create(text, "the linked PTX", NULL, allocator, &tree);
   kilni_ptx_module_release(tree);
   if (kiln_status_is_ok(status)) return KILN_CU_SUCCESS;
   char message[KILNI_SOFT_MESSAGE_BYTES];
@@ -292,19 +336,17 @@ static kiln_cu_result_t check_whole(kilni_soft_driver_t* driver,
   return result;
 }
 
-static kiln_cu_result_t complete(kilni_soft_driver_t* driver,
+static kiln_cu_result_t complete(kiln_allocator_t allocator,
                                  kilni_soft_link_t* link) {
-  if (link->done) return KILN_CU_SUCCESS;
-  if (link->failed || link->part_count == 0) return KILN_CU_ERROR_INVALID_VALUE;
   size_t before = link->errors.size;
   link->text.size = 0;
   kiln_cu_result_t result = kilni_soft_result(
-      kilni_soft_merge(driver->host.allocator, link->parts, link->part_count,
-                       &link->text, &link->errors));
+      kilni_soft_merge(allocator, link->parts, link->part_count, &link->text,
+                       &link->errors, &link->infos));
   if (result == KILN_CU_SUCCESS && link->errors.size > before) {
     result = KILN_CU_ERROR_UNKNOWN;  // as NVIDIA's linker
   }
-  if (result == KILN_CU_SUCCESS) result = check_whole(driver, link);
+  if (result == KILN_CU_SUCCESS) result = check_whole(allocator, link);
   if (result == KILN_CU_SUCCESS) {
     kilni_str_addf(&link->infos, "info    : %zu PTX texts linked, %zu bytes\n",
                    link->part_count, link->text.size);
@@ -323,8 +365,21 @@ static kiln_cu_result_t row_complete(kiln_cu_link_state_t link, void** image,
                               link, image != NULL, &driver, &object);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_link_t* found = object;
-  result = complete(driver, found);
-  put_logs(driver, found);
+  if (found->busy ||
+      (!found->done && (found->failed || found->part_count == 0))) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  }
+  if (result == KILN_CU_SUCCESS && !found->done) {
+    kilni_soft_link_t taken;
+    take_along(driver, found, &taken);
+    result = complete(driver->host.allocator, &taken);
+    found = put_back(driver, &taken);
+    if (found == NULL) {
+      return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
+    }
+  } else if (!found->busy) {
+    put_logs(driver, found);
+  }
   if (result == KILN_CU_SUCCESS) {
     *image = found->text.data;
     if (bytes != NULL) *bytes = found->text.size;

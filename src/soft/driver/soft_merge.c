@@ -40,6 +40,7 @@ typedef struct merge_t {
   size_t named_count;
   kilni_str_t* text;
   kilni_str_t* errors;
+  kilni_str_t* infos;
 } merge_t;
 
 static bool is_linkage(const item_t* item, const char* word) {
@@ -434,7 +435,7 @@ static void write_item(writer_t* writer, const item_t* item) {
   if (says->kind == KILNI_SOFT_STATEMENT_HEAD ||
       (says->kind == KILNI_SOFT_STATEMENT_SECTION &&
        writer->merge->part_count > 1)) {
-    return;  // one head for all; debug sections name what is elsewhere now
+    return;  // one head for all; debug sections: say_left_out
   }
   if (item->fate == DECLARES && function) {
     write_head(writer, says, says->linkage);
@@ -507,6 +508,23 @@ static void write_top(merge_t* merge) {
 
 // ---- The merge ----
 
+// Only one text alone keeps its debug sections: they name places in the text.
+static void say_left_out(merge_t* merge) {
+  uint32_t last = UINT32_MAX;
+  if (merge->part_count < 2) return;
+  for (size_t i = 0; i < merge->item_count; ++i) {
+    const item_t* item = &merge->items[i];
+    if (item->says.kind != KILNI_SOFT_STATEMENT_SECTION || item->part == last) {
+      continue;
+    }
+    last = item->part;
+    kilni_str_addf(merge->infos,
+                   "info    : the debug sections of '%s' were left out; line "
+                   "numbers stay\n",
+                   merge->parts[last].name);
+  }
+}
+
 static kiln_status_t run(merge_t* merge) {
   for (size_t i = 0; i < merge->part_count; ++i) {
     KILNI_RETURN_IF_ERROR(read_part(merge, (uint32_t)i));
@@ -524,13 +542,16 @@ static kiln_status_t run(merge_t* merge) {
   write_top(merge);
   write_items(merge, true);
   write_items(merge, false);
+  say_left_out(merge);
+  KILNI_RETURN_IF_ERROR(kilni_str_status(merge->infos));
   KILNI_RETURN_IF_ERROR(kilni_str_status(merge->errors));
   return kilni_str_status(merge->text);
 }
 
 kiln_status_t kilni_soft_merge(kiln_allocator_t allocator,
                                const kilni_soft_part_t* parts, size_t count,
-                               kilni_str_t* out_text, kilni_str_t* out_errors) {
+                               kilni_str_t* out_text, kilni_str_t* out_errors,
+                               kilni_str_t* out_infos) {
   merge_t merge;
   memset(&merge, 0, sizeof(merge));
   merge.allocator = allocator;
@@ -538,6 +559,7 @@ kiln_status_t kilni_soft_merge(kiln_allocator_t allocator,
   merge.part_count = count;
   merge.text = out_text;
   merge.errors = out_errors;
+  merge.infos = out_infos;
   kiln_status_t status = run(&merge);
   kilni_free_array(allocator, merge.named, merge.item_count,
                    sizeof(*merge.named));

@@ -17,6 +17,7 @@
 typedef struct merged_t {
   kilni_str_t text;
   kilni_str_t errors;
+  kilni_str_t infos;
   kilni_ptx_module_t* tree;  // NULL with errors
 } merged_t;
 
@@ -41,9 +42,10 @@ static merged_t merge(const char* first, const char* second) {
   merged_t merged;
   kilni_str_init(&merged.text, kiln_allocator_libc(), SIZE_MAX);
   kilni_str_init(&merged.errors, kiln_allocator_libc(), SIZE_MAX);
+  kilni_str_init(&merged.infos, kiln_allocator_libc(), SIZE_MAX);
   merged.tree = NULL;
   assert_null(kilni_soft_merge(kiln_allocator_libc(), parts, 2, &merged.text,
-                               &merged.errors));
+                               &merged.errors, &merged.infos));
   if (merged.errors.size == 0) {
     merged.tree = read_text(merged.text.data, merged.text.size);
   }
@@ -55,6 +57,7 @@ static void drop(merged_t* merged) {
   kilni_ptx_module_release(merged->tree);
   kilni_str_deinit(&merged->text);
   kilni_str_deinit(&merged->errors);
+  kilni_str_deinit(&merged->infos);
 }
 
 static const kilni_ptx_variable_t* variable(const merged_t* merged,
@@ -167,8 +170,28 @@ static void test_undefined(void** state) {
   drop(&m);
 }
 
+// Sections of two texts cannot stay, and that is said of each text once.
+static void test_debug_sections(void** state) {
+  (void)state;
+  static const char with[] = HEAD
+      ".visible .entry a() { ret; }\n"
+      ".section .debug_info {\n.b32 1\n}\n"
+      ".section .debug_abbrev {\n.b8 0\n}\n";
+  static const char without[] = HEAD ".visible .entry b() { ret; }\n";
+  merged_t m = merge(without, with);
+  assert_non_null(m.tree);
+  assert_null(strstr(kilni_str_cstr(&m.text), ".section"));
+  const char* said = strstr(kilni_str_cstr(&m.infos),
+                            "the debug sections of 'two' were left out");
+  assert_non_null(said);
+  assert_null(strstr(said + 16, "debug sections"));
+  assert_null(strstr(kilni_str_cstr(&m.infos), "'one'"));
+  drop(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_debug_sections),
       cmocka_unit_test(test_weak_and_strong),
       cmocka_unit_test(test_common),
       cmocka_unit_test(test_private_names),
