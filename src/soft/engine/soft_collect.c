@@ -190,6 +190,7 @@ bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index) {
 }
 
 uint32_t kilni_soft_same_lanes(const kilni_soft_warp_t* warp, uint32_t word) {
+  if (word & KILNI_SOFT_AREA_CONSTANT) return warp->mask;
   const uint32_t* values = kilni_soft_slot(warp, word);
   uint32_t first = values[__builtin_ctz(warp->mask)];
   uint32_t same = 0;

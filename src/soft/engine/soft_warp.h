@@ -165,8 +165,12 @@ static inline uint32_t kilni_soft_random(kilni_soft_worker_t* worker) {
   return (uint32_t)(worker->random >> 33);
 }
 
-static inline uint32_t kilni_soft_popcount(uint32_t value) {
-  return (uint32_t)__builtin_popcount(value);
+// Not the compiler's own, which is a call where the build names no CPU.
+static inline uint32_t kilni_soft_popcount(uint32_t x) {
+  x -= x >> 1 & 0x55555555u;
+  x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+  x = (x + (x >> 4)) & 0x0f0f0f0fu;
+  return (x * 0x01010101u) >> 24;
 }
 
 // soft_warp.c: schedule.

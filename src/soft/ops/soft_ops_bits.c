@@ -79,9 +79,11 @@ SHIFT(shr_s64, int64_t, a >> (b < 63 ? b : 63))
 
 #define FUNNEL(id, expr) \
   KILNI_LANES_TERNARY(id, uint32_t, uint32_t, uint32_t, uint32_t, expr)
-#define PAIR(high, low) ((uint64_t)(high) << 32 | (low))
+// The shift by 32 less a count is made of two, since one by 32 is none.
+#define BEYOND_LEFT(a, n)  (((a) >> 1) >> (31 - (n)))
+#define BEYOND_RIGHT(b, n) (((b) << 1) << (31 - (n)))
 
-FUNNEL(shf_l_wrap, (uint32_t)((PAIR(b, a) << (c & 31)) >> 32))
-FUNNEL(shf_l_clamp, (uint32_t)((PAIR(b, a) << (c < 32 ? c : 32)) >> 32))
-FUNNEL(shf_r_wrap, (uint32_t)(PAIR(b, a) >> (c & 31)))
-FUNNEL(shf_r_clamp, (uint32_t)(PAIR(b, a) >> (c < 32 ? c : 32)))
+FUNNEL(shf_l_wrap, b << (c & 31) | BEYOND_LEFT(a, c & 31))
+FUNNEL(shf_l_clamp, c < 32 ? b << (c & 31) | BEYOND_LEFT(a, c & 31) : a)
+FUNNEL(shf_r_wrap, a >> (c & 31) | BEYOND_RIGHT(b, c & 31))
+FUNNEL(shf_r_clamp, c < 32 ? a >> (c & 31) | BEYOND_RIGHT(b, c & 31) : b)

@@ -36,39 +36,43 @@ static __attribute__((noinline)) void made_addresses(
 }
 
 // Addresses of accesses of one register.
-KILNI_LANES_INLINE void address_each(const kilni_soft_warp_t* warp,
-                                     const kilni_soft_instr_t* instr,
-                                     uint64_t* out) {
+KILNI_LANES_INLINE addresses_t address_each(const kilni_soft_warp_t* warp,
+                                            const kilni_soft_instr_t* instr,
+                                            uint64_t* space) {
   if (KILNI_SOFT_ADDRESS_KIND(instr->c) != KILNI_SOFT_ADDRESS_64) {
-    made_addresses(warp, instr, out);
-    return;
+    made_addresses(warp, instr, space);
+    return (addresses_t){space, 0};
   }
   uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
-  const uint64_t* base = KILNI_LANES_AT(const uint64_t, instr->a);
-  KILNI_LANES_EACH(i) {
-    out[i] = base[i] + offset;
-  }
+  return (addresses_t){KILNI_LANES_AT(const uint64_t, instr->a), offset};
 }
-// Loads eight lanes of 4 bytes, all of which execute.
-KILNI_LANES_INLINE void gather_chunk(const uint64_t* addr, int64_t delta,
-                                     uint32_t* out) {
-  shape_t shape = chunk_shape(addr, 4);
-  if (shape == SHAPE_NEXT) {
-    const any32_t* from = (const any32_t*)(const void*)host_of(addr[0], delta);
-    for (int i = 0; i < CHUNK; i++) out[i] = from[i].v;
-  } else if (shape == SHAPE_SAME) {
-    uint32_t value = (uint32_t)read_any(host_of(addr[0], delta), 4);
-    for (int i = 0; i < CHUNK; i++) out[i] = value;
-  } else {
-    for (int i = 0; i < CHUNK; i++) {
-      out[i] = (uint32_t)read_any(host_of(addr[i], delta), 4);
-    }
+
+// Loads eight lanes, all of which execute. Where the parts of a warp are rows
+// of a tile, each of them is simple.
+#if !defined(__AVX512F__)
+#define GATHER_CHUNK(bytes, any)                                           \
+  KILNI_LANES_INLINE void gather_chunk_##bytes(const uint64_t* addr,       \
+                                               uint64_t delta, any* out) { \
+    const any* from = (const any*)(const void*)host_of(addr[0], delta);    \
+    shape_t shape = chunk_shape(addr, bytes);                              \
+    if (shape == SHAPE_NEXT) {                                             \
+      for (int i = 0; i < CHUNK; i++) out[i] = from[i];                    \
+    } else if (shape == SHAPE_SAME) {                                      \
+      any value = *from;                                                   \
+      for (int i = 0; i < CHUNK; i++) out[i] = value;                      \
+    } else {                                                               \
+      for (int i = 0; i < CHUNK; i++) {                                    \
+        out[i] = *(const any*)(const void*)host_of(addr[i], delta);        \
+      }                                                                    \
+    }                                                                      \
   }
-}
+GATHER_CHUNK(4, any32_t)
+GATHER_CHUNK(8, any64_t)
+#endif
 
 // Loads spread addresses into `out`.
 KILNI_LANES_INLINE void gather(const uint64_t* addr, uint32_t exec,
-                               int64_t delta, uint32_t bytes, void* out) {
+                               uint64_t delta, uint32_t bytes, void* out) {
 #if defined(__AVX512F__)
   if (bytes == 4) {
     for (int i = 0; i < 4; i++) {
@@ -94,7 +98,13 @@ KILNI_LANES_INLINE void gather(const uint64_t* addr, uint32_t exec,
 #else
   if (bytes == 4 && exec == KILNI_SOFT_FULL_MASK) {
     for (int i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
-      gather_chunk(addr + i, delta, (uint32_t*)out + i);
+      gather_chunk_4(addr + i, delta, (any32_t*)out + i);
+    }
+    return;
+  }
+  if (bytes == 8 && exec == KILNI_SOFT_FULL_MASK) {
+    for (int i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
+      gather_chunk_8(addr + i, delta, (any64_t*)out + i);
     }
     return;
   }
@@ -262,17 +272,18 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* load(
   uint32_t exec = kilni_soft_exec(warp, instr);
   if (__builtin_expect(exec == 0, 0)) return instr + 1;
   kilni_soft_run_t* run = kilni_soft_run(warp);
-  uint64_t addr[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  uint64_t made[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   uint64_t out[1][KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  addresses_t addresses = {NULL, 0};
   span_t span;
   void* d = kilni_soft_slot(warp, instr->d);
   uint32_t lane_bytes = bytes == 8 ? 8 : 4;
   if (!in_row(warp, instr, exec, bytes, &span) ||
-      !find(run, instr, space, false, &span)) {
-    address_each(warp, instr, addr);
-    if (!look(addr, exec, bytes, &span) ||
-        !find(run, instr, space, false, &span)) {
-      if (!load_lanes(run, instr, addr, exec, space, bytes, 1, out)) {
+      !find(run, instr, space, false, &addresses, &span)) {
+    addresses = address_each(warp, instr, made);
+    if (!look(&addresses, exec, bytes, &span) ||
+        !find(run, instr, space, false, &addresses, &span)) {
+      if (!load_lanes(run, instr, &addresses, exec, space, bytes, 1, out)) {
         return NULL;
       }
       kilni_lanes_store(d, out, exec, lane_bytes);
@@ -281,28 +292,28 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* load(
   }
   if (span.shape == SHAPE_NEXT) {
     if (bytes >= 4 && exec == KILNI_SOFT_FULL_MASK) {
-      copy_chunks(d, host_of(span.lo, span.delta), 32 * bytes);
+      copy_chunks(d, span.host, 32 * bytes);
       return instr + 1;
     }
     uint64_t before = (uint64_t)__builtin_ctz(exec) * bytes;
-    load_row(host_of(span.lo - before, span.delta), exec, bytes, out);
+    load_row(span.host - before, exec, bytes, out);
   } else if (span.shape == SHAPE_SAME) {
-    uint64_t value = read_any(host_of(span.lo, span.delta), bytes);
+    uint64_t value = read_any(span.host, bytes);
     KILNI_LANES_EACH(i) {
       put_lane(out, i, value, bytes);
     }
   } else {
-    gather(addr, exec, span.delta, bytes, out);
+    gather(addresses.lane, exec, span.delta, bytes, out);
   }
   kilni_lanes_store(d, out, exec, lane_bytes);
   return instr + 1;
 }
 
 KILNI_LANES_INLINE void scatter(const uint64_t* addr, uint32_t exec,
-                                int64_t delta, uint32_t bytes,
+                                uint64_t delta, uint32_t bytes,
                                 const void* values) {
   EACH_OF(exec, lane) {
-    write_any((uint8_t*)(uintptr_t)(addr[lane] + (uint64_t)delta),
+    write_any((uint8_t*)(uintptr_t)(addr[lane] + delta),
               get_lane(values, lane, bytes), bytes);
   }
 }
@@ -313,29 +324,29 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* store(
   uint32_t exec = kilni_soft_exec(warp, instr);
   if (__builtin_expect(exec == 0, 0)) return instr + 1;
   kilni_soft_run_t* run = kilni_soft_run(warp);
-  uint64_t addr[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  uint64_t made[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  addresses_t addresses = {NULL, 0};
   span_t span;
   const void* values = kilni_soft_slot(warp, instr->d);
   if (!in_row(warp, instr, exec, bytes, &span) ||
-      !find(run, instr, space, true, &span)) {
-    address_each(warp, instr, addr);
-    if (!look(addr, exec, bytes, &span) ||
-        !find(run, instr, space, true, &span)) {
-      return store_lanes(run, instr, addr, exec, space, bytes, 1, &values)
+      !find(run, instr, space, true, &addresses, &span)) {
+    addresses = address_each(warp, instr, made);
+    if (!look(&addresses, exec, bytes, &span) ||
+        !find(run, instr, space, true, &addresses, &span)) {
+      return store_lanes(run, instr, &addresses, exec, space, bytes, 1, &values)
                  ? instr + 1
                  : NULL;
     }
   }
-  uint8_t* host = (uint8_t*)(uintptr_t)(span.lo + (uint64_t)span.delta);
   if (span.shape == SHAPE_NEXT) {
-    store_row(host - (uint64_t)__builtin_ctz(exec) * bytes, exec, bytes,
+    store_row(span.host - (uint64_t)__builtin_ctz(exec) * bytes, exec, bytes,
               values);
   } else if (span.shape == SHAPE_SAME) {
     // As if one lane came after another: the last one's value stays.
     uint32_t last = 31u - (uint32_t)__builtin_clz(exec);
-    write_any(host, get_lane(values, last, bytes), bytes);
+    write_any(span.host, get_lane(values, last, bytes), bytes);
   } else {
-    scatter(addr, exec, span.delta, bytes, values);
+    scatter(addresses.lane, exec, span.delta, bytes, values);
   }
   return instr + 1;
 }

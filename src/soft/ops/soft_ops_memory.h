@@ -28,11 +28,19 @@ typedef uint32_t any_chunk_t
 
 typedef enum shape_t { SHAPE_SAME, SHAPE_NEXT, SHAPE_SPREAD } shape_t;
 
+// The addresses of a warp's access: those of lanes plus an offset that is the
+// same for all, so that a register that holds addresses is used as it is.
+typedef struct addresses_t {
+  const uint64_t* lane;
+  uint64_t offset;
+} addresses_t;
+
 // What the addresses of a warp's access have in common.
 typedef struct span_t {
   uint64_t lo;
-  uint64_t end;  // one behind the last byte
-  int64_t delta;
+  uint64_t end;    // one behind the last byte
+  uint8_t* host;   // of `lo`
+  uint64_t delta;  // of `addresses_t.lane` to the host's addresses
   shape_t shape;
 } span_t;
 
@@ -40,95 +48,142 @@ static const uint64_t lane_number[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED = {
     0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
     16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
+// Whether the addresses of all 32 lanes are `first` plus the lane's number
+// times `size`, or all `first`; neither is SHAPE_SPREAD.
+KILNI_LANES_INLINE shape_t shape_of_all(const uint64_t* addr, uint64_t size) {
+  uint64_t first = addr[0];
 #if defined(__AVX512F__)
-KILNI_LANES_INLINE uint32_t equal_lanes(const uint64_t* addr, __m512i first,
-                                        __m512i step) {
-  uint32_t mask = 0;
-  __m512i want = first;
+  __m512i base = _mm512_set1_epi64((long long)first);
+  __m512i step = _mm512_set1_epi64((long long)(8 * size));
+  __m512i want = _mm512_add_epi64(
+      base, _mm512_mullo_epi64(_mm512_load_si512(lane_number),
+                               _mm512_set1_epi64((long long)size)));
+  __m512i next = _mm512_setzero_si512();
+  __m512i same = next;
   for (int i = 0; i < 4; i++) {
     __m512i v = _mm512_load_si512(addr + 8 * i);
-    mask |= (uint32_t)_mm512_cmpeq_epi64_mask(v, want) << (8 * i);
+    next = _mm512_or_si512(next, _mm512_xor_si512(v, want));
+    same = _mm512_or_si512(same, _mm512_xor_si512(v, base));
     want = _mm512_add_epi64(want, step);
   }
-  return mask;
-}
-#endif
-
-// Whether every lane of `exec` lies at `first` plus its number times `size`.
-KILNI_LANES_INLINE bool in_steps(const uint64_t* addr, uint32_t exec,
-                                 uint64_t first, uint64_t size) {
-#if defined(__AVX512F__)
-  __m512i start = _mm512_set1_epi64((long long)first);
-  __m512i number = _mm512_load_si512(lane_number);
-  start = _mm512_add_epi64(
-      start, _mm512_mullo_epi64(number, _mm512_set1_epi64((long long)size)));
-  __m512i step = _mm512_set1_epi64((long long)(8 * size));
-  return (exec & ~equal_lanes(addr, start, step)) == 0;
+  bool is_next = _mm512_test_epi64_mask(next, next) == 0;
+  bool is_same = _mm512_test_epi64_mask(same, same) == 0;
+#elif defined(__AVX2__)
+  long long n = (long long)size;
+  __m256i base = _mm256_set1_epi64x((long long)first);
+  __m256i step = _mm256_set1_epi64x(4 * n);
+  __m256i want = _mm256_add_epi64(base, _mm256_set_epi64x(3 * n, 2 * n, n, 0));
+  __m256i next = _mm256_setzero_si256();
+  __m256i same = next;
+  for (int i = 0; i < 8; i++) {
+    __m256i v = _mm256_load_si256((const __m256i*)addr + i);
+    next = _mm256_or_si256(next, _mm256_xor_si256(v, want));
+    same = _mm256_or_si256(same, _mm256_xor_si256(v, base));
+    want = _mm256_add_epi64(want, step);
+  }
+  bool is_next = _mm256_testz_si256(next, next);
+  bool is_same = _mm256_testz_si256(same, same);
 #else
-  uint64_t differ = 0;
-  if (exec == KILNI_SOFT_FULL_MASK) {
-    KILNI_LANES_EACH(i) {
-      differ |= addr[i] ^ (first + lane_number[i] * size);
-    }
-  } else {
-    uint64_t mask = exec;
-    KILNI_LANES_EACH(i) {
-      uint64_t d = addr[i] ^ (first + lane_number[i] * size);
-      differ |= mask & kilni_lanes_bit64[i] ? d : 0;
-    }
+  uint64_t next = 0;
+  uint64_t same = 0;
+  KILNI_LANES_EACH(i) {
+    next |= addr[i] ^ (first + lane_number[i] * size);
+    same |= addr[i] ^ first;
   }
-  return differ == 0;
+  bool is_next = next == 0;
+  bool is_same = same == 0;
 #endif
+  return is_next ? SHAPE_NEXT : is_same ? SHAPE_SAME : SHAPE_SPREAD;
 }
 
-KILNI_LANES_INLINE bool same_address(const uint64_t* addr, uint32_t exec,
-                                     uint64_t first) {
-  return in_steps(addr, exec, first, 0);
-}
-
-// Looks at the addresses of `exec`; false if one is no multiple of `align`.
-KILNI_LANES_INLINE bool look(const uint64_t* addr, uint32_t exec, uint32_t size,
-                             span_t* span) {
-  uint32_t lane = (uint32_t)__builtin_ctz(exec);
-  uint64_t first = addr[lane];
-  uint64_t start = first - (uint64_t)lane * size;
-  if (in_steps(addr, exec, start, size)) {
-    uint32_t last = 31u - (uint32_t)__builtin_clz(exec);
-    span->shape = SHAPE_NEXT;
-    span->lo = first;
-    span->end = start + ((uint64_t)last + 1) * size;
-    return (first & (size - 1)) == 0;
-  }
-  if (same_address(addr, exec, first)) {
-    span->shape = SHAPE_SAME;
-    span->lo = first;
-    span->end = first + size;
-    return (first & (size - 1)) == 0;
-  }
-  int64_t lo = 0;
-  int64_t hi = 0;
-  uint64_t all = 0;
+// The same for the lanes of `exec`, of which the first one is `lane`.
+KILNI_LANES_INLINE shape_t shape_of_some(const uint64_t* addr, uint32_t exec,
+                                         uint32_t lane, uint64_t size) {
+  uint64_t start = addr[lane] - lane * size;
+  uint64_t next = 0;
+  uint64_t same = 0;
   uint64_t mask = exec;
   KILNI_LANES_EACH(i) {
-    int64_t d = (int64_t)(addr[i] - first);
-    d = mask & kilni_lanes_bit64[i] ? d : 0;
-    lo = d < lo ? d : lo;
-    hi = d > hi ? d : hi;
-    all |= (uint64_t)d;
+    uint64_t chosen = mask & kilni_lanes_bit64[i];
+    uint64_t n = addr[i] ^ (start + lane_number[i] * size);
+    uint64_t s = addr[i] ^ addr[lane];
+    next |= chosen ? n : 0;
+    same |= chosen ? s : 0;
   }
-  span->shape = SHAPE_SPREAD;
-  span->lo = first + (uint64_t)lo;
-  span->end = first + (uint64_t)hi + size;
-  return ((all | first) & (size - 1)) == 0;
+  return next == 0 ? SHAPE_NEXT : same == 0 ? SHAPE_SAME : SHAPE_SPREAD;
 }
 
-KILNI_LANES_INLINE bool find_shared(const kilni_soft_run_t* run, span_t* span,
+// The least and the greatest distance of the addresses of `exec` from `first`,
+// and the bits of all of them; false where one is too far for 31 bits, so that
+// half as many vectors do.
+KILNI_LANES_INLINE bool reach_of(const uint64_t* addr, uint32_t exec,
+                                 uint64_t first, int64_t* out_lo,
+                                 int64_t* out_hi, uint64_t* out_bits) {
+  int32_t lo = 0;
+  int32_t hi = 0;
+  uint32_t bits = 0;
+  uint64_t far = 0;
+  int32_t near[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  uint64_t mask = exec;
+  KILNI_LANES_EACH(i) {
+    uint64_t d = addr[i] - first;
+    d = mask & kilni_lanes_bit64[i] ? d : 0;
+    far |= (d + 0x40000000u) & ~(uint64_t)0x7fffffffu;
+    near[i] = (int32_t)(uint32_t)d;
+  }
+  if (far) return false;
+  KILNI_LANES_EACH(i) {
+    lo = near[i] < lo ? near[i] : lo;
+    hi = near[i] > hi ? near[i] : hi;
+    bits |= (uint32_t)near[i];
+  }
+  *out_lo = lo;
+  *out_hi = hi;
+  *out_bits = bits;
+  return true;
+}
+
+// Looks at the addresses of `exec`; false if one is no multiple of `size`, or
+// if they are farther apart than an allocation is likely to be.
+KILNI_LANES_INLINE bool look(const addresses_t* addresses, uint32_t exec,
+                             uint32_t size, span_t* span) {
+  const uint64_t* addr = addresses->lane;
+  uint32_t lane = (uint32_t)__builtin_ctz(exec);
+  uint64_t first = addr[lane] + addresses->offset;
+  span->shape = exec == KILNI_SOFT_FULL_MASK
+                    ? shape_of_all(addr, size)
+                    : shape_of_some(addr, exec, lane, size);
+  span->lo = first;
+  span->end = first + size;
+  if (span->shape == SHAPE_NEXT) {
+    uint32_t last = 31u - (uint32_t)__builtin_clz(exec);
+    span->end += (uint64_t)(last - lane) * size;
+  } else if (span->shape == SHAPE_SPREAD) {
+    int64_t lo;
+    int64_t hi;
+    uint64_t bits;
+    if (!reach_of(addr, exec, addr[lane], &lo, &hi, &bits)) return false;
+    span->lo += (uint64_t)lo;
+    span->end += (uint64_t)hi;
+    first |= bits;
+  }
+  return (first & (size - 1)) == 0;
+}
+
+KILNI_LANES_INLINE void place(span_t* span, const addresses_t* addresses,
+                              uint64_t delta) {
+  span->host = (uint8_t*)(uintptr_t)(span->lo + delta);
+  span->delta = addresses->offset + delta;
+}
+
+KILNI_LANES_INLINE bool find_shared(const kilni_soft_run_t* run,
+                                    const addresses_t* addresses, span_t* span,
                                     uint64_t window) {
   uint64_t bytes = run->grid->shared_bytes;
   if (span->lo < window || span->end < span->lo || span->end > window + bytes) {
     return false;
   }
-  span->delta = (int64_t)((uint64_t)(uintptr_t)run->block->shared - window);
+  place(span, addresses, (uint64_t)(uintptr_t)run->block->shared - window);
   return true;
 }
 
@@ -149,22 +204,27 @@ static __attribute__((noinline)) bool find_range(kilni_soft_run_t* run,
 // Where the span's bytes are on the host; false: each lane must ask.
 KILNI_LANES_INLINE bool find(kilni_soft_run_t* run,
                              const kilni_soft_instr_t* instr, uint32_t space,
-                             bool is_store, span_t* span) {
-  if (space == KILNI_SOFT_SPACE_SHARED) return find_shared(run, span, 0);
+                             bool is_store, const addresses_t* addresses,
+                             span_t* span) {
+  if (space == KILNI_SOFT_SPACE_SHARED) {
+    return find_shared(run, addresses, span, 0);
+  }
   kilni_soft_range_t* range =
       &run->worker->ranges[instr->aux % KILNI_SOFT_RANGE_SITES];
   bool inside = span->lo >= range->lo && span->end <= range->hi &&
                 span->lo < span->end && (!is_store || range->writable);
   if (__builtin_expect(!inside, 0)) {
     if (space == KILNI_SOFT_SPACE_GENERIC) {
-      if (find_shared(run, span, KILNI_SOFT_SHARED_BASE)) return true;
+      if (find_shared(run, addresses, span, KILNI_SOFT_SHARED_BASE)) {
+        return true;
+      }
       if (span->lo - KILNI_SOFT_LOCAL_BASE < KILNI_SOFT_LOCAL_BYTES) {
         return false;
       }
     }
     if (!find_range(run, range, span, is_store)) return false;
   }
-  span->delta = range->delta;
+  place(span, addresses, (uint64_t)range->delta);
   return true;
 }
 
@@ -208,8 +268,8 @@ KILNI_LANES_INLINE uint64_t get_lane(const void* lanes, uint32_t lane,
                     : ((const uint32_t*)lanes)[lane];
 }
 
-KILNI_LANES_INLINE const uint8_t* host_of(uint64_t address, int64_t delta) {
-  return (const uint8_t*)(uintptr_t)(address + (uint64_t)delta);
+KILNI_LANES_INLINE const uint8_t* host_of(uint64_t address, uint64_t delta) {
+  return (const uint8_t*)(uintptr_t)(address + delta);
 }
 
 KILNI_LANES_INLINE void copy_chunks(void* to, const void* from,
@@ -256,7 +316,7 @@ KILNI_LANES_INLINE shape_t chunk_shape(const uint64_t* addr, uint64_t size) {
 // `window`, if the addresses of all of `exec` are its own; false if a lane must
 // ask. Each lane's memory lies apart, `local_stride` after the one before.
 KILNI_LANES_INLINE bool find_local(const kilni_soft_run_t* run,
-                                   const uint64_t* addr, uint32_t exec,
+                                   const addresses_t* addresses, uint32_t exec,
                                    uint32_t space, uint32_t size,
                                    uint8_t** out_host) {
   uint64_t window = 0;
@@ -266,11 +326,11 @@ KILNI_LANES_INLINE bool find_local(const kilni_soft_run_t* run,
   } else if (space != KILNI_SOFT_SPACE_LOCAL) {
     return false;
   }
-  if (!look(addr, exec, size, &span) || span.lo < window ||
+  if (!look(addresses, exec, size, &span) || span.lo < window ||
       span.end < span.lo || span.end > window + run->local_top) {
     return false;
   }
-  *out_host = run->local - window;
+  *out_host = run->local - window + addresses->offset;
   return true;
 }
 
@@ -324,10 +384,11 @@ KILNI_LANES_INLINE void store_local(uint8_t* host, uint64_t stride,
 // Local memory, or every lane asks for itself; false after a fault.
 static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
-    const uint64_t* addr, uint32_t exec, uint32_t space, uint32_t bytes,
+    const addresses_t* addresses, uint32_t exec, uint32_t space, uint32_t bytes,
     uint32_t count, uint64_t (*out)[KILNI_SOFT_LANES]) {
+  const uint64_t* addr = addresses->lane;
   uint8_t* own;
-  if (find_local(run, addr, exec, space, bytes * count, &own)) {
+  if (find_local(run, addresses, exec, space, bytes * count, &own)) {
     uint64_t stride = run->local_stride;
 #define LOAD_LOCAL(b, n) load_local(own, stride, addr, exec, b, n, out)
     BY_WIDTH(bytes, count, LOAD_LOCAL);
@@ -335,8 +396,9 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
     return true;
   }
   EACH_OF(exec, lane) {
-    const uint8_t* host = kilni_soft_access(run, instr, lane, space, addr[lane],
-                                            bytes * count, false);
+    const uint8_t* host =
+        kilni_soft_access(run, instr, lane, space,
+                          addr[lane] + addresses->offset, bytes * count, false);
     if (!host) return false;
     for (uint32_t k = 0; k < count; k++) {
       put_lane(out[k], lane, read_any(host + k * bytes, bytes), bytes);
@@ -347,10 +409,11 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
 
 static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
-    const uint64_t* addr, uint32_t exec, uint32_t space, uint32_t bytes,
+    const addresses_t* addresses, uint32_t exec, uint32_t space, uint32_t bytes,
     uint32_t count, const void* const* values) {
+  const uint64_t* addr = addresses->lane;
   uint8_t* own;
-  if (find_local(run, addr, exec, space, bytes * count, &own)) {
+  if (find_local(run, addresses, exec, space, bytes * count, &own)) {
     uint64_t stride = run->local_stride;
 #define STORE_LOCAL(b, n) store_local(own, stride, addr, exec, b, n, values)
     BY_WIDTH(bytes, count, STORE_LOCAL);
@@ -358,8 +421,9 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
     return true;
   }
   EACH_OF(exec, lane) {
-    uint8_t* host = kilni_soft_access(run, instr, lane, space, addr[lane],
-                                      bytes * count, true);
+    uint8_t* host =
+        kilni_soft_access(run, instr, lane, space,
+                          addr[lane] + addresses->offset, bytes * count, true);
     if (!host) return false;
     for (uint32_t k = 0; k < count; k++) {
       write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);

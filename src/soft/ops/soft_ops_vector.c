@@ -5,42 +5,116 @@
 #include "soft/ops/soft_ops_memory.h"
 
 // Addresses of accesses of several registers.
-KILNI_LANES_INLINE void addresses(const kilni_soft_warp_t* warp,
-                                  const kilni_soft_instr_t* instr,
-                                  uint64_t* out) {
+KILNI_LANES_INLINE addresses_t vector_addresses(const kilni_soft_warp_t* warp,
+                                                const kilni_soft_instr_t* instr,
+                                                uint64_t* space) {
   uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
   if (instr->c & KILNI_SOFT_MEM_BASE32) {
     const uint32_t* base = KILNI_LANES_AT(uint32_t, instr->a);
     KILNI_LANES_EACH(i) {
-      out[i] = base[i] + offset;
+      space[i] = base[i];
     }
-  } else {
-    const uint64_t* base = KILNI_LANES_AT(uint64_t, instr->a);
-    KILNI_LANES_EACH(i) {
-      out[i] = base[i] + offset;
+    return (addresses_t){space, offset};
+  }
+  return (addresses_t){KILNI_LANES_AT(const uint64_t, instr->a), offset};
+}
+
+#if defined(__AVX2__)
+KILNI_LANES_INLINE __m128i row_of(const uint64_t* addr, uint64_t delta) {
+  return _mm_loadu_si128((const void*)host_of(*addr, delta));
+}
+
+KILNI_LANES_INLINE __m256i two_rows(__m128i low, __m128i high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
+
+KILNI_LANES_INLINE void put8(void* slot, uint32_t i, __m256i v) {
+  _mm256_store_si256((__m256i*)slot + i, v);
+}
+
+// Four words of eight lanes: rows of 16 bytes become columns, or back.
+typedef struct quad_t {
+  __m256i v[4];
+} quad_t;
+
+KILNI_LANES_INLINE quad_t turn_quad(quad_t q) {
+  __m256i a = _mm256_unpacklo_epi32(q.v[0], q.v[1]);
+  __m256i b = _mm256_unpackhi_epi32(q.v[0], q.v[1]);
+  __m256i c = _mm256_unpacklo_epi32(q.v[2], q.v[3]);
+  __m256i d = _mm256_unpackhi_epi32(q.v[2], q.v[3]);
+  return (quad_t){{_mm256_unpacklo_epi64(a, c), _mm256_unpackhi_epi64(a, c),
+                   _mm256_unpacklo_epi64(b, d), _mm256_unpackhi_epi64(b, d)}};
+}
+
+// Loads four words of each of 32 lanes, wherever they are.
+KILNI_LANES_INLINE void gather_quads(const uint64_t* addr, uint64_t delta,
+                                     uint64_t (*out)[KILNI_SOFT_LANES]) {
+  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
+    const uint64_t* at = addr + i;
+    quad_t q;
+    for (uint32_t k = 0; k < 4; k++) {
+      q.v[k] = two_rows(row_of(at + k, delta), row_of(at + k + 4, delta));
+    }
+    q = turn_quad(q);
+    for (uint32_t k = 0; k < 4; k++) put8(out[k], i / CHUNK, q.v[k]);
+  }
+}
+
+// The same the other way, lane after lane: of those that store to one place
+// the last one's words stay.
+KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
+                                      const void* const* values) {
+  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
+    quad_t q;
+    for (uint32_t k = 0; k < 4; k++) {
+      q.v[k] = _mm256_load_si256((const __m256i*)values[k] + i / CHUNK);
+    }
+    q = turn_quad(q);
+    for (uint32_t k = 0; k < CHUNK; k++) {
+      void* to = (void*)(uintptr_t)(addr[i + k] + delta);
+      __m128i row = k < 4 ? _mm256_castsi256_si128(q.v[k])
+                          : _mm256_extracti128_si256(q.v[k - 4], 1);
+      _mm_storeu_si128(to, row);
     }
   }
 }
 
-// Loads `count` values of 4 bytes for every lane.
-KILNI_LANES_INLINE void gather_words(const uint64_t* addr, int64_t delta,
-                                     uint32_t count,
+// Two words of 8 bytes of each lane.
+KILNI_LANES_INLINE void gather_wide(const uint64_t* addr, uint64_t delta,
+                                    uint64_t (*out)[KILNI_SOFT_LANES]) {
+  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += 4) {
+    const uint64_t* at = addr + i;
+    __m256i a = two_rows(row_of(at, delta), row_of(at + 2, delta));
+    __m256i b = two_rows(row_of(at + 1, delta), row_of(at + 3, delta));
+    put8(out[0], i / 4, _mm256_unpacklo_epi64(a, b));
+    put8(out[1], i / 4, _mm256_unpackhi_epi64(a, b));
+  }
+}
+#endif
+
+// Loads words of every lane, wherever they are; false where there is no path
+// for so many of that size.
+KILNI_LANES_INLINE bool gather_words(const uint64_t* addr, uint64_t delta,
+                                     uint32_t bytes, uint32_t count,
                                      uint64_t (*out)[KILNI_SOFT_LANES]) {
-  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i += CHUNK) {
-    bool same = chunk_shape(addr + i, 4) == SHAPE_SAME;
+#if defined(__AVX2__)
+  if (bytes == 4 && count == 4) {
+    gather_quads(addr, delta, out);
+    return true;
+  }
+  if (bytes == 8 && count == 2) {
+    gather_wide(addr, delta, out);
+    return true;
+  }
+#endif
+  if (bytes != 4) return false;
+  for (uint32_t i = 0; i < KILNI_SOFT_LANES; i++) {
     for (uint32_t k = 0; k < count; k++) {
-      uint32_t* to = (uint32_t*)(void*)out[k] + i;
-      if (same) {
-        uint32_t value = (uint32_t)read_any(host_of(addr[i], delta) + 4 * k, 4);
-        for (int j = 0; j < CHUNK; j++) to[j] = value;
-        continue;
-      }
-      for (int j = 0; j < CHUNK; j++) {
-        to[j] = (uint32_t)read_any(
-            host_of(addr[i + (uint32_t)j], delta) + 4 * k, 4);
-      }
+      ((uint32_t*)(void*)out[k])[i] =
+          (uint32_t)read_any(host_of(addr[i], delta) + 4 * k, 4);
     }
   }
+  return true;
 }
 
 // Words of the lanes of a warp that lie one after another, `count` of a lane,
@@ -122,7 +196,7 @@ KILNI_LANES_INLINE void load_span(const uint64_t* addr, uint32_t exec,
                                   uint32_t count,
                                   uint64_t (*out)[KILNI_SOFT_LANES]) {
   if (span->shape == SHAPE_SAME) {
-    const uint8_t* host = host_of(span->lo, span->delta);
+    const uint8_t* host = span->host;
     for (uint32_t k = 0; k < count; k++) {
       uint64_t value = read_any(host + k * bytes, bytes);
       KILNI_LANES_EACH(i) {
@@ -132,14 +206,10 @@ KILNI_LANES_INLINE void load_span(const uint64_t* addr, uint32_t exec,
     return;
   }
   if (exec == KILNI_SOFT_FULL_MASK) {
-    if (span->shape == SHAPE_NEXT &&
-        load_rows(host_of(span->lo, span->delta), bytes, count, out)) {
+    if (span->shape == SHAPE_NEXT && load_rows(span->host, bytes, count, out)) {
       return;
     }
-    if (bytes == 4) {
-      gather_words(addr, span->delta, count, out);
-      return;
-    }
+    if (gather_words(addr, span->delta, bytes, count, out)) return;
   }
   EACH_OF(exec, lane) {
     const uint8_t* host = host_of(addr[lane], span->delta);
@@ -156,20 +226,20 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* load_vector(
   kilni_soft_run_t* run = kilni_soft_run(warp);
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->c);
   uint32_t count = KILNI_SOFT_MEM_COUNT(instr->c);
-  uint64_t addr[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  uint64_t made[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   uint64_t out[4][KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   span_t span;
   void* d[4];
-  addresses(warp, instr, addr);
+  addresses_t addresses = vector_addresses(warp, instr, made);
   words_of(warp, instr + 1, d);
   if (space == KILNI_SOFT_SPACE_LOCAL || space == KILNI_SOFT_SPACE_PARAM ||
-      !look(addr, exec, bytes * count, &span) ||
-      !find(run, instr, space, false, &span)) {
-    if (!load_lanes(run, instr, addr, exec, space, bytes, count, out)) {
+      !look(&addresses, exec, bytes * count, &span) ||
+      !find(run, instr, space, false, &addresses, &span)) {
+    if (!load_lanes(run, instr, &addresses, exec, space, bytes, count, out)) {
       return NULL;
     }
   } else {
-    load_span(addr, exec, &span, bytes, count, out);
+    load_span(addresses.lane, exec, &span, bytes, count, out);
   }
   for (uint32_t k = 0; k < count; k++) {
     kilni_lanes_store(d[k], out[k], exec, bytes == 8 ? 8 : 4);
@@ -184,27 +254,33 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
   kilni_soft_run_t* run = kilni_soft_run(warp);
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->c);
   uint32_t count = KILNI_SOFT_MEM_COUNT(instr->c);
-  uint64_t addr[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  uint64_t made[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   span_t span;
   void* words[4];
-  addresses(warp, instr, addr);
+  addresses_t addresses = vector_addresses(warp, instr, made);
   words_of(warp, instr + 1, words);
   const void* values[4] = {words[0], words[1], words[2], words[3]};
   if (space == KILNI_SOFT_SPACE_LOCAL || space == KILNI_SOFT_SPACE_PARAM ||
-      !look(addr, exec, bytes * count, &span) ||
-      !find(run, instr, space, true, &span)) {
-    if (!store_lanes(run, instr, addr, exec, space, bytes, count, values)) {
+      !look(&addresses, exec, bytes * count, &span) ||
+      !find(run, instr, space, true, &addresses, &span)) {
+    if (!store_lanes(run, instr, &addresses, exec, space, bytes, count,
+                     values)) {
       return NULL;
     }
     return instr + 2;
   }
   if (span.shape == SHAPE_NEXT && exec == KILNI_SOFT_FULL_MASK &&
-      store_rows((void*)(uintptr_t)(span.lo + (uint64_t)span.delta), bytes,
-                 count, values)) {
+      store_rows(span.host, bytes, count, values)) {
     return instr + 2;
   }
+#if defined(__AVX2__)
+  if (exec == KILNI_SOFT_FULL_MASK && bytes == 4 && count == 4) {
+    scatter_quads(addresses.lane, span.delta, values);
+    return instr + 2;
+  }
+#endif
   EACH_OF(exec, lane) {
-    uint8_t* host = (uint8_t*)(uintptr_t)(addr[lane] + (uint64_t)span.delta);
+    uint8_t* host = (uint8_t*)(uintptr_t)(addresses.lane[lane] + span.delta);
     for (uint32_t k = 0; k < count; k++) {
       write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
     }

@@ -5,6 +5,8 @@
 //
 // The decoder makes a branch of a guard, so the lanes of the group are those
 // that execute. Each waits until every lane that its mask names is here.
+#include <string.h>
+
 #include "soft/lanes/soft_lanes.h"
 #include "soft/engine/soft_warp.h"
 
@@ -47,31 +49,48 @@ KILNI_SOFT_HANDLER(activemask) {
   return instr + 1;
 }
 
-// The lane that lane `i` reads, and whether it lies in its segment.
-KILNI_LANES_INLINE bool source_lane(uint32_t mode, uint32_t i, uint32_t b,
-                                    uint32_t c, uint32_t* out_lane) {
-  uint32_t clamp = c & 31u;
-  uint32_t segment = c >> 8 & 31u;
-  uint32_t top = (i & segment) | (clamp & ~segment);
-  uint32_t low = i & segment;
-  uint32_t by = b & 31u;
-  uint32_t j = i;
-  bool inside = true;
-  if (mode == KILNI_SOFT_SHFL_UP) {
-    j = i - by;
-    inside = (int32_t)j >= (int32_t)top;
-  } else if (mode == KILNI_SOFT_SHFL_DOWN) {
-    j = i + by;
-    inside = j <= top;
-  } else if (mode == KILNI_SOFT_SHFL_BFLY) {
-    j = i ^ by;
-    inside = j <= top;
-  } else {
-    j = low | (by & ~segment);
-    inside = j <= top;
+// The lane that each lane reads: itself where that one lies outside its
+// segment. Returns the lanes for which it lies inside.
+#define SOURCES(name, expr, is_inside)                                     \
+  KILNI_LANES_INLINE uint32_t name(const uint32_t* pb, const uint32_t* pc, \
+                                   uint32_t* out) {                        \
+    int32_t t[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                       \
+    KILNI_LANES_EACH(i) {                                                  \
+      uint32_t clamp = pc[i] & 31u;                                        \
+      uint32_t segment = pc[i] >> 8 & 31u;                                 \
+      uint32_t by = pb[i] & 31u;                                           \
+      int32_t top = (int32_t)((i & segment) | (clamp & ~segment));         \
+      int32_t j = (int32_t)(expr);                                         \
+      t[i] = -(int32_t)(is_inside);                                        \
+      out[i] = (is_inside) ? (uint32_t)j & 31u : i;                        \
+    }                                                                      \
+    return kilni_lanes_mask(t);                                            \
   }
-  *out_lane = inside ? j & 31u : i;
-  return inside;
+SOURCES(sources_up, i - by, j >= top)
+SOURCES(sources_down, i + by, j <= top)
+SOURCES(sources_bfly, i ^ by, j <= top)
+SOURCES(sources_idx, (i & segment) | (by & ~segment), j <= top)
+
+KILNI_LANES_INLINE void permute(const uint32_t* a, const uint32_t* from,
+                                uint32_t* r) {
+#if defined(__AVX512F__)
+  __m512i low = _mm512_load_si512(a);
+  __m512i high = _mm512_load_si512(a + 16);
+  for (int i = 0; i < KILNI_SOFT_LANES; i += 16) {
+    __m512i at = _mm512_load_si512(from + i);
+    _mm512_store_si512(r + i, _mm512_permutex2var_epi32(low, at, high));
+  }
+#elif defined(__AVX2__)
+  for (int i = 0; i < KILNI_SOFT_LANES; i += 8) {
+    __m256i at = _mm256_load_si256((const __m256i*)(const void*)(from + i));
+    __m256i v = _mm256_i32gather_epi32((const int*)(const void*)a, at, 4);
+    _mm256_store_si256((__m256i*)(void*)(r + i), v);
+  }
+#else
+  KILNI_LANES_EACH(i) {
+    r[i] = a[from[i]];
+  }
+#endif
 }
 
 // `d`, the result; `a`, the value; `b`, the lane; `c`, the clamp. A word
@@ -79,17 +98,26 @@ KILNI_LANES_INLINE bool source_lane(uint32_t mode, uint32_t i, uint32_t b,
 // `aux`: the mode.
 KILNI_SOFT_HANDLER(shfl) {
   COLLECT(instr[1].a);
-  const uint32_t* a = KILNI_LANES_AT(const uint32_t, instr->a);
   const uint32_t* b = KILNI_LANES_AT(const uint32_t, instr->b);
   const uint32_t* c = KILNI_LANES_AT(const uint32_t, instr->c);
+  uint32_t from[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
-  uint32_t inside = 0;
-  KILNI_LANES_EACH(i) {
-    uint32_t lane;
-    bool in = source_lane(instr->aux, i, b[i], c[i], &lane);
-    inside |= (uint32_t)in << i;
-    r[i] = a[lane];
+  uint32_t inside;
+  switch (instr->aux) {
+    case KILNI_SOFT_SHFL_UP:
+      inside = sources_up(b, c, from);
+      break;
+    case KILNI_SOFT_SHFL_DOWN:
+      inside = sources_down(b, c, from);
+      break;
+    case KILNI_SOFT_SHFL_BFLY:
+      inside = sources_bfly(b, c, from);
+      break;
+    default:
+      inside = sources_idx(b, c, from);
+      break;
   }
+  permute(KILNI_LANES_AT(const uint32_t, instr->a), from, r);
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
   if (instr[1].d != KILNI_SOFT_NONE) {
     kilni_soft_set_pred(warp, instr[1].d, warp->mask, inside);
@@ -118,34 +146,41 @@ KILNI_SOFT_HANDLER(vote) {
   return instr + 1;
 }
 
-KILNI_LANES_INLINE uint64_t lane_value(const kilni_soft_warp_t* warp,
-                                       uint32_t word, uint32_t wide,
-                                       uint32_t lane) {
-  return wide ? KILNI_LANES_AT(const uint64_t, word)[lane]
-              : KILNI_LANES_AT(const uint32_t, word)[lane];
-}
+// The lanes whose value is `value`, and in them `r` becomes that mask. The
+// values are few where many lanes match, so lanes are asked value by value.
+#define SAME_VALUES(name, T)                                          \
+  KILNI_LANES_INLINE uint32_t name(const T* a, T value, uint32_t who, \
+                                   uint32_t* r) {                     \
+    int32_t t[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                  \
+    KILNI_LANES_EACH(i) {                                             \
+      t[i] = -(int32_t)(a[i] == value);                               \
+    }                                                                 \
+    uint32_t same = kilni_lanes_mask(t) & who;                        \
+    KILNI_LANES_EACH(i) {                                             \
+      r[i] = t[i] ? same : r[i];                                      \
+    }                                                                 \
+    return same;                                                      \
+  }
+SAME_VALUES(same_narrow, uint32_t)
+SAME_VALUES(same_wide, uint64_t)
 
 // `d`, the result; `a`, the value; `b`, the mask; `c`, the predicate of .all
 // or KILNI_SOFT_NONE; `aux`: 1 for .all, 2 for 64-bit values.
 KILNI_SOFT_HANDLER(match) {
   COLLECT(instr->b);
   uint32_t who = first_of(warp, instr->b) & warp->mask;
-  uint32_t wide = instr->aux & 2u;
-  uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  const uint32_t* narrow = KILNI_LANES_AT(const uint32_t, instr->a);
+  const uint64_t* wide = KILNI_LANES_AT(const uint64_t, instr->a);
+  uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED = {0};
   uint32_t all = 0;
-  KILNI_LANES_EACH(i) {
-    uint64_t mine = lane_value(warp, instr->a, wide, i);
-    uint32_t same = 0;
-    KILNI_LANES_EACH(j) {
-      if (lane_value(warp, instr->a, wide, j) == mine) same |= 1u << j;
-    }
-    r[i] = same & who;
-    if (r[i] == who) {
-      all |= 1u << i;
-    } else if (instr->aux & 1u) {
-      r[i] = 0;
-    }
+  for (uint32_t left = who; left;) {
+    uint32_t lane = (uint32_t)__builtin_ctz(left);
+    uint32_t same = instr->aux & 2u ? same_wide(wide, wide[lane], who, r)
+                                    : same_narrow(narrow, narrow[lane], who, r);
+    if (same == who) all = who;
+    left &= ~same;
   }
+  if ((instr->aux & 1u) && !all) memset(r, 0, sizeof(r));
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r, warp->mask);
   if (instr->c != KILNI_SOFT_NONE) {
     kilni_soft_set_pred(warp, instr->c, warp->mask, all);
