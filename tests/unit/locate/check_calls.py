@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a search asks of the system, counted by strace.
 
-usage: check_calls.py PROGRAM [KILN]
+usage: check_calls.py PROGRAM [KILN [--alone]]
 
 No path is asked about twice, no file is read twice, no other program is run,
 and a second search of everything asks nothing. The same of the command KILN,
-which reads versions, too. Exits with 77 without strace.
+which reads versions, too; --alone: it has its libraries inside, so that it
+opens none but the C library. Exits with 77 without strace.
 """
 
 import collections
@@ -72,20 +73,23 @@ def after_start(calls):
     return calls[:1] + calls[start + 1:]
 
 
+def opened(calls):
+    return [path for call, path, rest in calls
+            if call in ("open", "openat") and "= -1" not in rest]
+
+
 def problems_of(what, calls, loaders=""):
     asked = collections.Counter(
         path for call, path, _ in calls
         if call in ("stat", "newfstatat", "lstat", "statx") and path != "")
-    opened = collections.Counter(
-        path for call, path, rest in calls
-        if call in ("open", "openat") and "= -1" not in rest)
+    reads = collections.Counter(opened(calls))
     programs = sum(call == "execve" for call, _, _ in calls)
     for path, count in asked.items():
         if count > (2 if EVIDENCE.search(path) else 1):
             yield "%s: %d stats of %s" % (what, count, path)
     # The loader looks into what it takes by a folder, and so does the search;
     # what that file says of its version is read by somebody else.
-    for path, count in opened.items():
+    for path, count in reads.items():
         if count > (2 if loaders and path.startswith(loaders) else 1):
             yield "%s: %s is opened %d times" % (what, path, count)
     if programs != 1:
@@ -122,6 +126,10 @@ def main():
             calls, counts[what] = result
             found += problems_of(what, after_start(calls),
                                  root + "/kit/lib64/")
+            if sys.argv[3:] == ["--alone"]:
+                found += ["%s: opens %s" % (what, path) for path in opened(
+                    calls[:len(calls) - len(after_start(calls)) + 1])
+                          if "/lib" in path and "/libc.so" not in path]
             print("%-26s %5d calls" % (what, counts[what]))
     for what in ("one", "all", "twice"):
         print("%-6s %5d calls" % (what, counts[what] - counts["nothing"]))

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: functions of the system's libm, which is opened when one is called.
+//
+// The linker puts these in the place of the names without the prefix
+// (src/cli/CMakeLists.txt): most commands call none of them, and a program
+// that is linked with libm pays for it at every start. They are the same
+// functions, so every number is the same.
+#ifndef KILN_SRC_CLI_CLI_MATH_H_
+#define KILN_SRC_CLI_CLI_MATH_H_
+
+double kilni_cli_math_ceil(double x);
+double kilni_cli_math_cos(double x);
+double kilni_cli_math_floor(double x);
+double kilni_cli_math_fma(double x, double y, double z);
+double kilni_cli_math_pow(double x, double y);
+double kilni_cli_math_rint(double x);
+double kilni_cli_math_sin(double x);
+double kilni_cli_math_trunc(double x);
+float kilni_cli_math_ceilf(float x);
+float kilni_cli_math_floorf(float x);
+float kilni_cli_math_fmaf(float x, float y, float z);
+float kilni_cli_math_rintf(float x);
+float kilni_cli_math_truncf(float x);
+
+#endif  // KILN_SRC_CLI_CLI_MATH_H_
