@@ -2,10 +2,9 @@
 //
 // base: the environment, read once into a snapshot. The only file that may
 // call getenv.
-#define _GNU_SOURCE  // secure_getenv, environ
+#define _GNU_SOURCE  // environ
 #include "base/env.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -98,53 +97,57 @@ const char* kilni_env_member_at(const kilni_env_t* env, size_t index,
   return equals + 1;
 }
 
-static bool is_member(const char* text) {
-  for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
-    // The first letter rules most out, for every variable there is.
-    if (text[0] != kRows[i].name[0]) continue;
-    if (strcmp(kRows[i].type, "family") != 0) continue;
-    if (strncmp(text, kRows[i].name, strlen(kRows[i].name)) == 0) return true;
+static kiln_status_t take_member(kilni_env_t* env, const char* text,
+                                 const char* equals) {
+  char* name = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_strdup(
+      env->allocator, kilni_sv_make(text, (size_t)(equals - text)), &name));
+  kiln_status_t status = NULL;
+  if (kilni_env_member(env, name) == NULL) {
+    status = kilni_env_set_member(env, name, equals + 1);
   }
-  return false;
-}
-
-static kiln_status_t read_members(kilni_env_t* env) {
-  if (environ == NULL || getauxval(AT_SECURE) != 0) return NULL;
-  for (char** at = environ; *at != NULL; at++) {
-    const char* equals = strchr(*at, '=');
-    if (equals == NULL || !is_member(*at)) continue;
-    char* name = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_strdup(
-        env->allocator, kilni_sv_make(*at, (size_t)(equals - *at)), &name));
-    kiln_status_t status = NULL;
-    // Of two with one name the first counts, as for getenv.
-    if (kilni_env_member(env, name) == NULL) {
-      status = kilni_env_set_member(env, name, equals + 1);
-    }
-    kilni_strfree(env->allocator, name);
-    KILNI_RETURN_IF_ERROR(status);
-  }
-  return NULL;
+  kilni_strfree(env->allocator, name);
+  return status;
 }
 
 // ---- The snapshot ----
 
+// One "NAME=value". `seen`: which rows have been met.
+static kiln_status_t take_text(kilni_env_t* env, const char* text,
+                               bool seen[KILNI_ENV_COUNT]) {
+  const char* equals = NULL;
+  for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
+    const kilni_env_row_t* row = &kRows[i];
+    // The first letter rules most out, for every variable there is.
+    if (text[0] != row->name[0]) continue;
+    size_t length = strlen(row->name);
+    if (strncmp(text, row->name, length) != 0) continue;
+    if (equals == NULL) equals = strchr(text, '=');
+    if (equals == NULL) return NULL;
+    if (strcmp(row->type, "family") == 0) return take_member(env, text, equals);
+    // Of two with one name the first counts, as for getenv.
+    if (text + length != equals || seen[i]) continue;
+    seen[i] = true;
+    if (counts_as_unset(row, equals + 1)) return NULL;
+    return kilni_env_set(env, (kilni_env_id_t)i, equals + 1);
+  }
+  return NULL;
+}
+
+// Once along the environment, which is long where the list of rows is not.
 kiln_status_t kilni_env_init(kilni_env_t* env, kiln_allocator_t allocator) {
   memset(env, 0, sizeof(*env));
   env->allocator = allocator;
-  for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
-    if (strcmp(kRows[i].type, "family") == 0) continue;
-    const char* value = secure_getenv(kRows[i].name);
-    if (value == NULL || counts_as_unset(&kRows[i], value)) continue;
-    kiln_status_t status = kilni_env_set(env, (kilni_env_id_t)i, value);
-    if (!kiln_status_is_ok(status)) {
-      kilni_env_deinit(env);
-      return status;
-    }
+  // A program with more rights than its caller believes none of it.
+  if (environ == NULL || getauxval(AT_SECURE) != 0) return NULL;
+  bool seen[KILNI_ENV_COUNT] = {false};
+  for (char** at = environ; *at != NULL; at++) {
+    kiln_status_t status = take_text(env, *at, seen);
+    if (kiln_status_is_ok(status)) continue;
+    kilni_env_deinit(env);
+    return status;
   }
-  kiln_status_t status = read_members(env);
-  if (!kiln_status_is_ok(status)) kilni_env_deinit(env);
-  return status;
+  return NULL;
 }
 
 kiln_status_t kilni_env_copy(const kilni_env_t* from,

@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/path.h"
 #include "base/status_make.h"
 
 enum {
   CHUNK_BYTES = 16384,
   FIRST_BUCKETS = 64,
   MAX_CHAIN = 64,  // folders of a path that are resolved one by one
+  LONG_CHAIN = 3   // from here on, one question for all of them comes first
 };
 
 // ---- Memory ----
@@ -400,6 +402,34 @@ static kiln_status_t resolve_last(kilni_disk_t* disk, kilni_disk_node_t* node,
                          &node->real);
 }
 
+// A chain of folders below `above`, the lowest first, none of which is a link:
+// true if one question tells so, and then they are resolved.
+static kiln_status_t resolve_plain(kilni_disk_t* disk,
+                                   kilni_disk_node_t* const* chain,
+                                   size_t count, const char* above,
+                                   bool* out_plain) {
+  char path[KILNI_DISK_PATH_LIMIT];
+  const kilni_disk_node_t* top = chain[count - 1];
+  size_t start = (size_t)(last_part(top) - top->path) - 1;
+  size_t size = strlen(above);
+  if (size == 1) size = 0;
+  *out_plain = false;
+  if (size + chain[0]->length - start >= sizeof(path)) return NULL;
+  memcpy(path, above, size);
+  memcpy(path + size, chain[0]->path + start, chain[0]->length - start + 1);
+  if (!kilni_path_has_no_link(path)) return NULL;
+  bool same = strcmp(path, chain[0]->path) == 0;
+  for (size_t i = 0; i < count; i++) {
+    kilni_disk_node_t* node = chain[i];
+    node->real = node->path;
+    if (same) continue;
+    KILNI_RETURN_IF_ERROR(kilni_disk_text(
+        disk, kilni_sv_make(path, size + node->length - start), &node->real));
+  }
+  *out_plain = true;
+  return NULL;
+}
+
 // By way of the folders above, each of which is asked about once for all that
 // lies below it. What is known to be there has folders that are.
 static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
@@ -424,7 +454,11 @@ static kiln_status_t resolve(kilni_disk_t* disk, kilni_disk_node_t* node) {
     }
     chain[count++] = dir;
   }
-  while (count > 0) {
+  bool plain = false;
+  if (count >= LONG_CHAIN && above[0] != 0) {
+    KILNI_RETURN_IF_ERROR(resolve_plain(disk, chain, count, above, &plain));
+  }
+  while (count > 0 && !plain) {
     kilni_disk_node_t* next = chain[--count];
     KILNI_RETURN_IF_ERROR(resolve_last(disk, next, above));
     above = next->real;

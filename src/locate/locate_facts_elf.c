@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "base/elf.h"
-#include "base/file.h"
+#include "base/path.h"
 #include "base/status_make.h"
 #include "base/str.h"
 #include "kiln/locate_catalog.h"
 #include "locate/locate_facts_inside.h"
 
-enum { TEXT_BYTES = 256, SIBLING_BYTES = 4200 };
+enum { TEXT_BYTES = 256, FOLDER_BYTES = 4096, SIBLING_BYTES = 64 };
 
 static const char kSymbolPrefix[] = "__nvJitLink";
 static const char kRelease[] = "Cuda compilation tools, release ";
@@ -172,24 +172,37 @@ static kiln_status_t take_built(kilni_facts_read_t* read, kilni_elf_t* elf) {
 // in one folder say nothing about either.
 static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
                                   uint64_t major) {
+  char folder[FOLDER_BYTES];
+  char start[SIBLING_BYTES / 2];
+  char texts[KILNI_FACTS_MAX_MINOR][SIBLING_BYTES];
+  const char* names[KILNI_FACTS_MAX_MINOR];
   const char* slash = strrchr(path, '/');
-  char name[SIBLING_BYTES];
-  int folder = slash != NULL ? (int)(slash - path) : 0;
-  int found = -1;
+  size_t size = slash != NULL && slash != path ? (size_t)(slash - path) : 1;
+  if (size >= sizeof(folder)) return NULL;
+  memcpy(folder, path, size);
+  folder[size] = 0;
+  int length = snprintf(start, sizeof(start), "libnvrtc-builtins.so.%u.",
+                        (unsigned)major);
   for (int minor = 0; minor < KILNI_FACTS_MAX_MINOR; minor++) {
-    int size = snprintf(name, sizeof(name), "%.*s/libnvrtc-builtins.so.%u.%d",
-                        folder, path, (unsigned)major, minor);
-    if (size < 0 || (size_t)size >= sizeof(name)) return NULL;
-    if (!kilni_file_exists(name)) continue;
-    if (found >= 0) return NULL;
-    found = minor;
+    char* text = texts[minor];
+    names[minor] = text;
+    memcpy(text, start, (size_t)length);
+    text += length;
+    if (minor >= 10) *text++ = (char)('0' + minor / 10);
+    *text++ = (char)('0' + minor % 10);
+    *text = 0;
   }
-  if (found < 0) return NULL;
-  snprintf(name, sizeof(name), "%.*s/libnvrtc-builtins.so.%u.%d", folder, path,
-           (unsigned)major, found);
-  return kilni_facts_line(
-      &read->reader->store, (uint32_t)(1000 * major + 10 * (uint64_t)found),
-      kilni_sv(strrchr(name, '/') + 1), name, &read->facts->sibling);
+  uint32_t there = kilni_path_files_in(folder, names, KILNI_FACTS_MAX_MINOR);
+  if (there == 0 || (there & (there - 1)) != 0) return NULL;
+  uint32_t minor = 0;
+  while ((there >> minor & 1) == 0) minor++;
+  const char* whole;
+  KILNI_RETURN_IF_ERROR(kilni_facts_print(&read->reader->store, &whole, "%s/%s",
+                                          size > 1 ? folder : "",
+                                          names[minor]));
+  return kilni_facts_line(&read->reader->store,
+                          (uint32_t)(1000 * major + 10 * (uint64_t)minor),
+                          kilni_sv(names[minor]), whole, &read->facts->sibling);
 }
 
 // Beside the file that links lead to: that is where its own lies. Beside the

@@ -23,10 +23,12 @@ typedef struct kilni_facts_store_t {
 
 // One installed distribution of a site.
 typedef struct kilni_facts_dist_t {
-  const char* folder;   // path of its dist-info
+  const struct kilni_facts_site_t* site;
+  const char* folder;   // name of its dist-info
   const char* name;     // normalised
   const char* version;  // as the folder's name has it
-  const char* record;   // path of RECORD
+  const char* record;   // path of RECORD; NULL until it was asked
+  uint32_t rank;        // what it promises to the file that is sought
   uint8_t* text;        // of RECORD; NULL until read
   size_t size;
   size_t capacity;
@@ -184,6 +186,10 @@ kiln_status_t kilni_facts_owner_of(kilni_facts_read_t* read, const char* path,
 kiln_status_t kilni_facts_dpkg_of(kilni_facts_read_t* read, const char* path,
                                   const char* real,
                                   const kilni_locate_package_t** out_package);
+// The path of a file in its dist-info.
+kiln_status_t kilni_facts_dist_path(kilni_locate_reader_t* reader,
+                                    const kilni_facts_dist_t* dist,
+                                    const char* name, const char** out_path);
 // Frees what of packages is not in the store.
 void kilni_facts_managers_deinit(kilni_locate_reader_t* reader);
 // Frees what of the sites is not in the store.

@@ -18,6 +18,9 @@
 
 enum { RANK_NAMED, RANK_IN_PATH, RANK_NVIDIA, RANK_OTHER, RANK_COUNT };
 
+// For what is put behind the path of a dist-info.
+enum { PATH_ROOM = 32 };
+
 static const char kDistInfo[] = ".dist-info";
 
 // ---- Sites ----
@@ -99,24 +102,38 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
                            normal) == 0) {
     return NULL;
   }
-  kilni_facts_store_t* store = &reader->store;
+  // Sites have hundreds, few of which are asked for more than their name: all
+  // of one is one block, and its paths are made when they are needed.
+  size_t whole = strlen(folder) + 1;
+  size_t normal_size = strlen(normal) + 1;
+  size_t version_size = name.size - dash;
+  // A name that is too long for a path is nobody's.
+  if (strlen(site->path) + whole + PATH_ROOM > KILNI_FACTS_MAX_PATH) {
+    return NULL;
+  }
   void* memory;
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_alloc(store, sizeof(kilni_facts_dist_t), &memory));
+  KILNI_RETURN_IF_ERROR(kilni_facts_alloc(
+      &reader->store,
+      sizeof(kilni_facts_dist_t) + whole + normal_size + version_size + 1,
+      &memory));
   kilni_facts_dist_t* dist = memory;
-  memset(dist, 0, sizeof(*dist));
-  KILNI_RETURN_IF_ERROR(kilni_facts_text(store, kilni_sv(normal), &dist->name));
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_text(store, kilni_sv_make(name.data + dash, name.size - dash),
-                       &dist->version));
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_print(store, &dist->folder, "%s/%s", site->path, folder));
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_print(store, &dist->record, "%s/RECORD", dist->folder));
+  char* text = (char*)(dist + 1);
+  dist->site = site;
+  dist->folder = memcpy(text, folder, whole);
+  dist->name = memcpy(text + whole, normal, normal_size);
+  text += whole + normal_size;
+  dist->version = memcpy(text, name.data + dash, version_size);
   dist->next = site->dists;
   site->dists = dist;
   *out_dist = dist;
   return NULL;
+}
+
+kiln_status_t kilni_facts_dist_path(kilni_locate_reader_t* reader,
+                                    const kilni_facts_dist_t* dist,
+                                    const char* name, const char** out_path) {
+  return kilni_facts_print(&reader->store, out_path, "%s/%s/%s",
+                           dist->site->path, dist->folder, name);
 }
 
 // A listing while it is made.
@@ -132,7 +149,7 @@ typedef struct listing_t {
 static bool is_known(const listing_t* listing, const char* folder) {
   for (const kilni_facts_dist_t* dist = listing->guessed; dist != NULL;
        dist = dist->next) {
-    if (strcmp(strrchr(dist->folder, '/') + 1, folder) == 0) return true;
+    if (strcmp(dist->folder, folder) == 0) return true;
   }
   return false;
 }
@@ -144,11 +161,6 @@ static bool on_entry(const char* name, void* user) {
   if (is_known(listing, name)) return true;
   kilni_facts_dist_t* dist;
   listing->status = add_dist(listing->reader, listing->site, name, &dist);
-  // A name that is too long for a path is nobody's.
-  if (kiln_status_code(listing->status) == KILN_STATUS_LIMIT_EXCEEDED) {
-    kiln_status_free(listing->status);
-    listing->status = NULL;
-  }
   return kiln_status_is_ok(listing->status);
 }
 
@@ -246,6 +258,8 @@ static kiln_status_t index_record(kilni_locate_reader_t* reader,
 static kiln_status_t load_record(kilni_locate_reader_t* reader,
                                  kilni_facts_dist_t* dist) {
   if (dist->is_read) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_dist_path(reader, dist, "RECORD", &dist->record));
   size_t limit = KILNI_FACTS_MAX_RECORDS - reader->record_bytes;
   if (limit > KILNI_FACTS_MAX_RECORD) limit = KILNI_FACTS_MAX_RECORD;
   kiln_status_t status =
@@ -289,6 +303,10 @@ static bool find_row(const kilni_facts_dist_t* dist, kiln_string_view_t path,
 typedef struct spelling_t {
   char* text;  // relative to the site; freed by kilni_strfree
   bool is_real;
+  // Its first two parts, normalised as names of distributions are.
+  char first[KILNI_PARSE_MAX_NAME];
+  char second[KILNI_PARSE_MAX_NAME];
+  size_t second_size;
 } spelling_t;
 
 enum { MAX_SPELLINGS = 4, MAX_UP = 5 };
@@ -344,6 +362,18 @@ static void add_relative(kilni_str_t* out, const char* path, const char* site,
   add_parts(out, kilni_sv(path + common));
 }
 
+static void name_parts(spelling_t* spelling) {
+  kiln_string_view_t rest = kilni_sv(spelling->text);
+  kiln_string_view_t part;
+  spelling->first[0] = spelling->second[0] = 0;
+  spelling->second_size = 0;
+  if (!kilni_sv_split(&rest, '/', &part)) return;
+  kilni_name_normalise(part, sizeof(spelling->first), spelling->first);
+  if (!kilni_sv_split(&rest, '/', &part)) return;
+  spelling->second_size =
+      kilni_name_normalise(part, sizeof(spelling->second), spelling->second);
+}
+
 static kiln_status_t add_spelling(search_t* search, const char* path,
                                   const char* site, bool is_real) {
   kiln_allocator_t allocator = search->read->reader->allocator;
@@ -364,6 +394,7 @@ static kiln_status_t add_spelling(search_t* search, const char* path,
   spelling_t* spelling = &search->spellings[search->count];
   KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &spelling->text));
   spelling->is_real = is_real;
+  name_parts(spelling);
   search->count++;
   return NULL;
 }
@@ -379,6 +410,15 @@ static kiln_status_t add_spellings(search_t* search, const char* path,
   return add_spelling(search, real, real_site, true);
 }
 
+static void search_init(search_t* search, kilni_facts_read_t* read) {
+  search->read = read;
+  search->site = NULL;
+  search->entry = NULL;
+  search->count = 0;
+  search->dist = NULL;
+  search->by_real_path = false;
+}
+
 static void search_deinit(search_t* search) {
   for (size_t i = 0; i < search->count; i++) {
     kilni_strfree(search->read->reader->allocator, search->spellings[i].text);
@@ -389,20 +429,15 @@ static void search_deinit(search_t* search) {
 // "nvidia/cuda_nvrtc/lib/x" that of nvidia-cuda-nvrtc-cu12.
 static bool is_in_path(const search_t* search, const char* name) {
   for (size_t i = 0; i < search->count; i++) {
-    kiln_string_view_t rest = kilni_sv(search->spellings[i].text);
-    kiln_string_view_t first;
-    kiln_string_view_t second;
-    char text[KILNI_PARSE_MAX_NAME];
-    if (!kilni_sv_split(&rest, '/', &first)) continue;
-    kilni_name_normalise(first, sizeof(text), text);
-    if (strcmp(text, name) == 0) return true;
-    if (strcmp(text, "nvidia") != 0 || strncmp(name, "nvidia-", 7) != 0 ||
-        !kilni_sv_split(&rest, '/', &second)) {
+    const spelling_t* spelling = &search->spellings[i];
+    if (strcmp(spelling->first, name) == 0) return true;
+    if (strncmp(name, "nvidia-", 7) != 0 ||
+        strcmp(spelling->first, "nvidia") != 0) {
       continue;
     }
-    size_t size = kilni_name_normalise(second, sizeof(text), text);
+    size_t size = spelling->second_size;
     const char* tail = name + 7;
-    if (size > 0 && strncmp(tail, text, size) == 0 &&
+    if (size > 0 && strncmp(tail, spelling->second, size) == 0 &&
         (tail[size] == 0 || strncmp(tail + size, "-cu", 3) == 0)) {
       return true;
     }
@@ -410,7 +445,8 @@ static bool is_in_path(const search_t* search, const char* name) {
   return false;
 }
 
-static int rank_of(const search_t* search, const kilni_facts_dist_t* dist) {
+static uint32_t rank_of(const search_t* search,
+                        const kilni_facts_dist_t* dist) {
   uint32_t count =
       kiln_locate_entry_list_count(search->entry, KILN_LOCATE_LIST_WHEELS);
   for (uint32_t i = 0; i < count; i++) {
@@ -445,11 +481,14 @@ static kiln_status_t ask_dist(search_t* search, kilni_facts_dist_t* dist) {
 }
 
 // Asks all distributions that are known, in the order of their ranks.
-static kiln_status_t ask_known(search_t* search, int last_rank) {
-  for (int rank = 0; rank <= last_rank; rank++) {
-    for (kilni_facts_dist_t* dist = search->site->dists; dist != NULL;
-         dist = dist->next) {
-      if (rank_of(search, dist) != rank) continue;
+static kiln_status_t ask_known(search_t* search, uint32_t last_rank) {
+  kilni_facts_dist_t* first = search->site->dists;
+  for (kilni_facts_dist_t* dist = first; dist != NULL; dist = dist->next) {
+    dist->rank = rank_of(search, dist);
+  }
+  for (uint32_t rank = 0; rank <= last_rank; rank++) {
+    for (kilni_facts_dist_t* dist = first; dist != NULL; dist = dist->next) {
+      if (dist->rank != rank) continue;
       KILNI_RETURN_IF_ERROR(ask_dist(search, dist));
       if (search->dist != NULL) return NULL;
     }
@@ -561,8 +600,7 @@ static kiln_status_t search_sites(search_t* search, const char* path,
 kiln_status_t kilni_facts_owner_of(kilni_facts_read_t* read, const char* path,
                                    const kilni_facts_dist_t** out_dist) {
   search_t search;
-  memset(&search, 0, sizeof(search));
-  search.read = read;
+  search_init(&search, read);
   kiln_status_t status = search_sites(&search, path, NULL);
   *out_dist = kiln_status_is_ok(status) ? search.dist : NULL;
   return status;
@@ -576,8 +614,7 @@ static kiln_status_t read_small(kilni_locate_reader_t* reader,
                                 const char* name, bool first_line,
                                 const char** out_text) {
   const char* path;
-  KILNI_RETURN_IF_ERROR(
-      kilni_facts_print(&reader->store, &path, "%s/%s", dist->folder, name));
+  KILNI_RETURN_IF_ERROR(kilni_facts_dist_path(reader, dist, name, &path));
   uint8_t* data;
   size_t size;
   size_t capacity;
@@ -644,8 +681,7 @@ static kiln_status_t take_owner(search_t* search) {
 kiln_status_t kilni_facts_read_owner(kilni_facts_read_t* read) {
   const kilni_locate_facts_t* facts = read->facts;
   search_t search;
-  memset(&search, 0, sizeof(search));
-  search.read = read;
+  search_init(&search, read);
   if (read->query->name != NULL) {
     search.entry = kiln_locate_entry_find(read->query->kind, read->query->name);
   }

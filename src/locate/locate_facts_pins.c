@@ -69,8 +69,8 @@ static kiln_status_t read_meta(reading_t* reading,
                                const kilni_facts_dist_t* dist) {
   kilni_locate_reader_t* reader = reading->reader;
   const char* metadata;
-  KILNI_RETURN_IF_ERROR(kilni_facts_print(&reader->store, &metadata,
-                                          "%s/METADATA", dist->folder));
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_dist_path(reader, dist, "METADATA", &metadata));
   uint8_t* data;
   size_t size;
   size_t capacity;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // support: operations on files as points that can fail.
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE  // syscall
 #include "fault_files.h"
 
 #include <dirent.h>
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // What is armed. The functions below have the system's own signatures.
@@ -77,6 +78,23 @@ WRAPPED(int, fstat, (int file, struct stat* info)) {
 WRAPPED(int, stat, (const char* path, struct stat* info)) {
   return is_due() ? -1 : __real_stat(path, info);
 }
+
+WRAPPED(int, fstatat,
+        (int folder, const char* path, struct stat* info, int flags)) {
+  return is_due() ? -1 : __real_fstatat(folder, path, info, flags);
+}
+
+#if defined(SYS_openat2)
+// The C library has no name for it.
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d);
+long __wrap_syscall(long number, long a, long b, long c, long d) {
+  if (number == SYS_openat2 && is_due()) return -1;
+  long result = __real_syscall(number, a, b, c, d);
+  if (number == SYS_openat2) note_open(result >= 0);
+  return result;
+}
+#endif
 
 WRAPPED(int, access, (const char* path, int mode)) {
   return is_due() ? -1 : __real_access(path, mode);

@@ -7,7 +7,7 @@ usage: check_calls.py PROGRAM [KILN [--alone]]
 No path is asked about twice, no file is read twice, no other program is run,
 and a second search of everything asks nothing. The same of the command KILN,
 which reads versions, too; --alone: it has its libraries inside, so that it
-opens none but the C library. Exits with 77 without strace.
+starts with the C library alone. Exits with 77 without strace.
 """
 
 import collections
@@ -18,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 
-CALL = re.compile(r'^(?:\d+\s+)?(\w+)\((?:AT_FDCWD, )?"((?:[^"\\]|\\.)*)"(.*)')
+# The call, the folder that the path is relative to, the path, the rest.
+CALL = re.compile(r'^(?:\d+\s+)?(\w+)\((?:(?:AT_FDCWD|\d+)<([^>]*)>, )?'
+                  r'"((?:[^"\\]|\\.)*)"(.*)')
 
 
 # Asked about twice at most: as a piece of the catalog and as what tells the
@@ -27,18 +29,29 @@ EVIDENCE = re.compile(r"/libnvrtc-builtins\.so\.[0-9.]+$|/targets$"
                       r"|/conda-meta$")
 
 
+# What is inside the command, or opened when it is called.
+INSIDE = re.compile(r"/lib(m|z|jansson|png\d*|zstd|lz4)\.so")
+
+
 def trace(program, arguments, environment):
     """The calls of a run that name a path: (call, path, rest)."""
     with tempfile.NamedTemporaryFile("r") as log:
         run = subprocess.run(
-            ["strace", "-f", "-o", log.name, "-s", "4096", program, *arguments],
+            ["strace", "-f", "-y", "-o", log.name, "-s", "4096", program,
+             *arguments],
             env=environment, check=False, stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL)
         if run.returncode != 0:
             print("strace: %s" % run.stderr.decode(errors="replace").strip())
             return None
         lines = log.read().splitlines()
-    calls = [match.groups() for match in map(CALL.match, lines) if match]
+    calls = []
+    for match in map(CALL.match, lines):
+        if match:
+            call, folder, path, rest = match.groups()
+            if path:
+                path = os.path.join(folder or "/", path)
+            calls.append((call, path, rest))
     return calls, len(lines)
 
 
@@ -75,7 +88,8 @@ def after_start(calls):
 
 def opened(calls):
     return [path for call, path, rest in calls
-            if call in ("open", "openat") and "= -1" not in rest]
+            if call in ("open", "openat", "openat2") and "= -1" not in rest
+        and "O_PATH" not in rest]  # which reads nothing
 
 
 def problems_of(what, calls, loaders=""):
@@ -127,9 +141,8 @@ def main():
             found += problems_of(what, after_start(calls),
                                  root + "/kit/lib64/")
             if sys.argv[3:] == ["--alone"]:
-                found += ["%s: opens %s" % (what, path) for path in opened(
-                    calls[:len(calls) - len(after_start(calls)) + 1])
-                          if "/lib" in path and "/libc.so" not in path]
+                found += ["%s: opens %s" % (what, path)
+                          for path in opened(calls) if INSIDE.search(path)]
             print("%-26s %5d calls" % (what, counts[what]))
     for what in ("one", "all", "twice"):
         print("%-6s %5d calls" % (what, counts[what] - counts["nothing"]))
