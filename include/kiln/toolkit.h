@@ -49,8 +49,11 @@ typedef struct kiln_toolkit_options_t {
   // CUDA_PATHFINDER_DRIVER_COMPATIBILITY, else off.
   uint32_t forward_compat;
 
-  // KILN_SWITCH_*: read all evidence of every piece, not only the cheapest
-  // that is sufficient. Default: off.
+  // KILN_SWITCH_*: what is read of a piece to tell its line. On: all evidence.
+  // Default: what the piece says itself and who installed it, and all of it
+  // where that does not tell or where two disagree. Off: of a piece that tells
+  // its line itself nothing more, so that its release and the wheel are not
+  // known either.
   uint32_t verify;
 
   // KILN_COMPAT_MODE_*: the mode where neither `mode` nor a variable says one.

@@ -114,6 +114,8 @@ static bool make_context(find_t* find) {
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
   options.locate = &find->where.options;
   options.mode = KILN_COMPAT_MODE_OFF;  // nothing is taken into use
+  // A line of text has no place for more than what tells the version.
+  if (!is_on(find, "json")) options.verify = KILN_SWITCH_OFF;
   if (is_on(find, "verify")) options.verify = KILN_SWITCH_ON;
   return kilni_cli_check(find->error,
                          kiln_toolkit_create(&options, &find->toolkit));

@@ -110,12 +110,16 @@ static kiln_status_t take_paths(kilni_facts_read_t* read) {
   return kilni_facts_text(store, version, &facts->name_version);
 }
 
+// True if the file itself says what line it is of.
+static bool tells_itself(const kilni_locate_facts_t* facts) {
+  return facts->symbol.line != 0 || facts->sibling.line != 0 ||
+         facts->release.line != 0;
+}
+
 // True if the file or its owner already says what line it is of, so that CHEAP
 // need not look further.
 static bool is_told(const kilni_locate_facts_t* facts) {
-  return facts->symbol.line != 0 || facts->sibling.line != 0 ||
-         facts->release.line != 0 || facts->owner != NULL ||
-         facts->package != NULL;
+  return tells_itself(facts) || facts->owner != NULL || facts->package != NULL;
 }
 
 static kiln_status_t read_parts(kilni_facts_read_t* read) {
@@ -126,6 +130,9 @@ static kiln_status_t read_parts(kilni_facts_read_t* read) {
   // What vanished since it was found is an error: there is nothing to say.
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) return status;
   KILNI_RETURN_IF_ERROR(kilni_facts_absorb(read, facts->path, status));
+  if (read->depth == KILNI_LOCATE_FACTS_LEAST && tells_itself(facts)) {
+    return NULL;
+  }
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, facts->path, kilni_facts_read_owner(read)));
   if (verify) {
@@ -170,7 +177,7 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
   read.query = query;
   read.facts = &entry->facts;
   read.depth = depth;
-  read.before = recall(reader, query, KILNI_LOCATE_FACTS_CHEAP);
+  read.before = recall(reader, query, KILNI_LOCATE_FACTS_LEAST);
   entry->facts.depth = depth;
   KILNI_RETURN_IF_ERROR(read_parts(&read));
   size_t count = entry->facts.problem_count;
@@ -195,7 +202,7 @@ kiln_status_t kilni_locate_facts_read(kilni_locate_reader_t* reader,
   KILNI_CHECK_ARGUMENT(query->path != NULL && query->path[0] == '/',
                        "query->path");
   KILNI_CHECK_ARGUMENT(
-      depth == KILNI_LOCATE_FACTS_CHEAP || depth == KILNI_LOCATE_FACTS_VERIFY,
+      depth >= KILNI_LOCATE_FACTS_LEAST && depth <= KILNI_LOCATE_FACTS_VERIFY,
       "depth");
   kilni_mutex_lock(&reader->mutex);
   *out_facts = recall(reader, query, depth);

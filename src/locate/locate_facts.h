@@ -43,16 +43,19 @@ enum {
 
 // How much is read.
 enum {
+  // The first part of CHEAP that tells the line: of a file that does so itself,
+  // nothing else.
+  KILNI_LOCATE_FACTS_LEAST = 1,
   // What costs microseconds: the ELF header, its dynamic part and the build
   // id, versioned symbols where the name has some, the sibling, the first part
   // of .rodata,
   // the owner; and, only while none of these names a line, the version files
   // and headers of the folders above.
-  KILNI_LOCATE_FACTS_CHEAP = 1,
+  KILNI_LOCATE_FACTS_CHEAP = 2,
   // All of it: all of .rodata, the headers and version files above even if they
   // are not needed, METADATA, the pins on the owner. What CHEAP read of a file
   // is not read again.
-  KILNI_LOCATE_FACTS_VERIFY = 2
+  KILNI_LOCATE_FACTS_VERIFY = 3
 };
 
 // A file that was found, and where it was found. thread-compatible

@@ -168,7 +168,11 @@ static kiln_status_t take_policy(kiln_toolkit_t* toolkit,
   if (options->verify > KILN_SWITCH_ON) {
     return bad_option("verify", "KILN_SWITCH_*");
   }
-  toolkit->verify = options->verify == KILN_SWITCH_ON;
+  static const uint32_t depths[] = {
+      [KILN_SWITCH_DEFAULT] = KILNI_LOCATE_FACTS_CHEAP,
+      [KILN_SWITCH_OFF] = KILNI_LOCATE_FACTS_LEAST,
+      [KILN_SWITCH_ON] = KILNI_LOCATE_FACTS_VERIFY};
+  toolkit->depth = depths[options->verify];
   return NULL;
 }
 

@@ -60,7 +60,7 @@ struct kiln_toolkit_t {
   kilni_env_t env;
   atomic_uint references;
   kiln_compat_policy_t policy;
-  bool verify;
+  uint32_t depth;  // KILNI_LOCATE_FACTS_*: of the first look
   bool driver_given;
   bool has_lock;
   bool has_load_lock;

@@ -193,16 +193,15 @@ static kiln_status_t read_version(kiln_toolkit_t* toolkit,
                                   kiln_toolkit_item_t* item,
                                   const kilni_toolkit_call_t* call) {
   KILNI_RETURN_IF_ERROR(reader_get(toolkit, &item->reader));
-  uint32_t depth =
-      toolkit->verify ? KILNI_LOCATE_FACTS_VERIFY : KILNI_LOCATE_FACTS_CHEAP;
-  kiln_status_t status = read_facts(item, depth);
+  kiln_status_t status = read_facts(item, toolkit->depth);
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);  // gone since it was found: nothing is known
     return NULL;
   }
   KILNI_RETURN_IF_ERROR(status);
   KILNI_RETURN_IF_ERROR(conclude(item, call));
-  if (toolkit->verify || !needs_more(item)) return NULL;
+  bool is_all = toolkit->depth == KILNI_LOCATE_FACTS_VERIFY;
+  if (is_all || !needs_more(item)) return NULL;
   KILNI_RETURN_IF_ERROR(read_facts(item, KILNI_LOCATE_FACTS_VERIFY));
   return conclude(item, call);
 }

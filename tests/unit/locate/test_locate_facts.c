@@ -24,6 +24,7 @@
 #include "locate_world.h"
 
 enum {
+  LEAST = KILNI_LOCATE_FACTS_LEAST,
   CHEAP = KILNI_LOCATE_FACTS_CHEAP,
   VERIFY = KILNI_LOCATE_FACTS_VERIFY,
   LIB = KILN_LOCATE_KIND_LIB,
@@ -312,6 +313,28 @@ static void test_siblings(void** state) {
   facts =
       read_in(reader, world, CHEAP, LIB, "nvrtc", "c/lib/libnvrtc.so.13", "c");
   assert_int_equal(facts->sibling.line, 13050);
+  kilni_locate_reader_release(reader);
+}
+
+// LEAST asks for no owner where the file tells, and then VERIFY for all of it.
+static void test_the_least(void** state) {
+  world_t* world = *state;
+  put_mixed(world);
+  kilni_locate_reader_t* reader = new_reader(world);
+  const char* path = SITE "/nvidia/cu13/lib/libnvJitLink.so.13";
+  const kilni_locate_facts_t* facts =
+      read_in(reader, world, LEAST, LIB, "nvJitLink", path, SITE);
+  assert_int_equal(facts->symbol.line, 13050);
+  assert_string_equal(facts->soname, "libnvJitLink.so.13");
+  assert_null(facts->owner);
+  assert_false(facts->walked);
+  facts = read_in(reader, world, LEAST, LIB, "cudart",
+                  SITE "/nvidia/cu13/lib/libcudart.so.13", SITE);
+  assert_non_null(facts->owner);
+  facts = read_in(reader, world, VERIFY, LIB, "nvJitLink", path, SITE);
+  assert_int_equal(facts->symbol.line, 13050);
+  assert_int_equal(facts->release.line, 13050);
+  assert_non_null(facts->owner);
   kilni_locate_reader_release(reader);
 }
 
@@ -767,6 +790,7 @@ int main(void) {
       TEST(test_what_a_consumer_needs),
       TEST(test_nothing_is_read_twice),
       TEST(test_texts),
+      TEST(test_the_least),
       TEST(test_siblings),
       TEST(test_both_spellings),
       TEST(test_records_that_own_nothing),

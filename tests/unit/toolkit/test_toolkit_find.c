@@ -12,9 +12,11 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/status_make.h"
+#include "elf_make.h"
 #include "locate_world.h"
 #include "toolkit/toolkit.h"
 
@@ -243,6 +245,33 @@ static void pins_of_the_meta_wheel(void** state) {  // case 15
       kiln_toolkit_item_evidence(item, kiln_toolkit_item_evidence_count(item)));
   kiln_toolkit_item_release(item);
   kiln_toolkit_release(toolkit);
+}
+
+static void no_more_than_tells_the_line(void** state) {
+  world_t* world = *state;
+  put_wheel(world, "13.2.78");
+  elf_plan_t plan = {.soname = "libnvrtc.so.13"};
+  elf_made_t made = elf_make(&plan);
+  world_write(world, "site/nvidia/cu13/lib/libnvrtc.so.13", made.data,
+              made.size);
+  free(made.data);
+  world_put(world, "site/nvidia/cu13/lib/libnvrtc-builtins.so.13.2");
+  for (uint32_t i = KILN_SWITCH_DEFAULT; i <= KILN_SWITCH_OFF; i++) {
+    kiln_toolkit_options_t options = kiln_toolkit_options_default();
+    options.locate = &world->options;
+    options.verify = i;
+    kiln_toolkit_t* toolkit = NULL;
+    assert_null(kilni_toolkit_create(&options, &world->env, &toolkit));
+    kiln_toolkit_item_t* item = NULL;
+    assert_null(kiln_toolkit_resolve(toolkit, LIB, "nvrtc", &item));
+    assert_int_equal(kiln_toolkit_item_line(item), 13020);
+    const bool off = i == KILN_SWITCH_OFF;
+    assert_string_equal(kiln_toolkit_item_release_text(item),
+                        off ? "" : "13.2.78");
+    assert_int_equal(kiln_toolkit_item_evidence_count(item), off ? 1 : 2);
+    kiln_toolkit_item_release(item);
+    kiln_toolkit_release(toolkit);
+  }
 }
 
 static void what_is_not_there_is_not_checked(void** state) {  // case 27
@@ -482,6 +511,7 @@ int main(void) {
       TEST(a_wheel_and_headers_of_another_line),
       TEST(what_is_allowed),
       TEST(pins_of_the_meta_wheel),
+      TEST(no_more_than_tells_the_line),
       TEST(what_is_not_there_is_not_checked),
       TEST(the_same_again),
       TEST(a_declared_use),
