@@ -344,6 +344,9 @@ typedef struct kiln_cache_report_t {
 enum {
   KILN_CACHE_WALK_VERIFY = 1,  // read each file whole; else its head only
   KILN_CACHE_WALK_REPAIR = 2,  // remove what is CORRUPT
+  // Open no file: entries and bytes of the report only, and `fn` is not called.
+  // Alone.
+  KILN_CACHE_WALK_COUNT = 4,
 };
 
 // Visits the entries on disk, in the order of their names. `fn` and

@@ -9,6 +9,7 @@
 
 #include "kiln/allocator.h"
 #include "kiln/api.h"
+#include "kiln/cache.h"
 #include "kiln/code.h"
 #include "kiln/compat.h"
 #include "kiln/status.h"
@@ -246,6 +247,10 @@ typedef struct kiln_link_options_t {
   uint32_t variables_used_count;
   uint32_t ptxas_options_count;
   uint32_t extra_count;
+
+  // Where the result is looked up and kept. It is kept by the link. Default:
+  // nowhere.
+  kiln_cache_t* cache;
 } kiln_link_options_t;
 
 // All defaults. Since 0.1.
@@ -277,7 +282,8 @@ static inline kiln_link_options_t kiln_link_options_default(void) {
                                  0,
                                  0,
                                  0,
-                                 0};
+                                 0,
+                                 NULL};
   return options;
 }
 
@@ -416,6 +422,10 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     linker has no device
 //   DRIVER_ERROR, LIMIT_EXCEEDED, OUT_OF_MEMORY
 //
+// With a cache the result is looked up by everything that can change it: who
+// links, by its build, what that one is told, and the inputs. On a hit nothing
+// is linked, no nvJitLink is loaded, and the logs are those of then.
+//
 // The caller owns `*out_code`; it holds the lowered names of its inputs.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_link_finish(kiln_link_t* link,
@@ -431,6 +441,18 @@ KILN_API const kiln_link_settings_t* kiln_link_used(const kiln_link_t* link);
 // was returned once stays as it was until the link is released. Borrowed.
 // Since 0.1.
 KILN_API const char* kiln_link_log(kiln_link_t* link, uint32_t which);
+
+// What the cache had to do with it.
+enum {
+  KILN_LINK_CACHE_NONE = 0,         // there was none
+  KILN_LINK_CACHE_HIT = 1,          // it was there; nothing was linked
+  KILN_LINK_CACHE_MISS = 2,         // it was linked, and kept
+  KILN_LINK_CACHE_UNCACHEABLE = 3,  // it was linked, and not kept
+};
+// KILN_LINK_CACHE_*, and why: "memory", "disk", "it was not there"; "" where
+// there was no cache. Static. Since 0.1.
+KILN_API uint32_t kiln_link_cache(const kiln_link_t* link);
+KILN_API const char* kiln_link_cache_reason(const kiln_link_t* link);
 
 // Lets go of the inputs and of the linker; logs and choice stay. Since 0.1.
 KILN_API void kiln_link_close(kiln_link_t* link);

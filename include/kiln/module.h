@@ -41,11 +41,15 @@ typedef struct kiln_module_options_t {
   uint32_t struct_size;  // sizeof(kiln_module_options_t)
   uint32_t reserved;     // 0
   const char* name;      // what messages call it, e.g. the file. Default: "".
+
+  // PTX that a cubin was made of, by which the kernels' parameters have names
+  // and types, which machine code has not. Default: none; what is loaded tells.
+  kiln_code_t* described_by;
 } kiln_module_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_module_options_t kiln_module_options_default(void) {
-  kiln_module_options_t options = {(uint32_t)sizeof(options), 0, NULL};
+  kiln_module_options_t options = {(uint32_t)sizeof(options), 0, NULL, NULL};
   return options;
 }
 

@@ -20,6 +20,7 @@
 #define KILN_RUNTIME_H_
 
 #include "kiln/allocator.h"
+#include "kiln/cache.h"
 #include "kiln/compile.h"
 #include "kiln/device.h"
 #include "kiln/link.h"
@@ -87,6 +88,11 @@ typedef struct kiln_runtime_options_t {
   // log are not read, the runtime's are taken. Default: all defaults of
   // kiln_toolkit_create.
   const kiln_toolkit_options_t* toolkit;
+
+  // How compiled and linked code is kept, kiln_runtime_cache; its allocator and
+  // log are not read, the runtime's are taken. Default: all defaults of
+  // kiln_cache_create.
+  const kiln_cache_options_t* cache;
 } kiln_runtime_options_t;
 
 // All defaults. Since 0.1.
@@ -98,6 +104,7 @@ static inline kiln_runtime_options_t kiln_runtime_options_default(void) {
                                     0,
                                     0,
                                     0,
+                                    NULL,
                                     NULL,
                                     NULL,
                                     NULL,
@@ -125,6 +132,10 @@ KILN_API void kiln_runtime_release(kiln_runtime_t* runtime);
 // The context of the process: what the runtime itself finds and loads goes
 // through it. Borrowed. Since 0.1.
 KILN_API kiln_toolkit_t* kiln_runtime_toolkit(kiln_runtime_t* runtime);
+
+// The cache of the process: hand it to a compilation or a link, and its result
+// is kept there. Nothing is kept by itself. Borrowed. Since 0.1.
+KILN_API kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime);
 
 // Opens a device by its label. Each call makes a device of its own, so that
 // two users of one runtime do not share a device's state (on a GPU both use

@@ -41,6 +41,24 @@ kiln_status_t kilni_cache_key_status(const kilni_cache_key_builder_t* builder);
 kiln_bytes_view_t kilni_cache_key_view(
     const kilni_cache_key_builder_t* builder);
 
+// Reads back what a builder wrote. one-thread
+//
+// The bytes may be anybody's: what is no field ends the reading.
+typedef struct kilni_cache_key_reader_t {
+  kiln_bytes_view_t rest;
+} kilni_cache_key_reader_t;
+
+// A field, borrowed from the bytes. thread-compatible
+typedef struct kilni_cache_key_field_t {
+  kiln_string_view_t name;
+  kiln_bytes_view_t value;  // of a list: as it is written
+  uint64_t number;          // of add_u64
+} kilni_cache_key_field_t;
+
+// The next field; false at the end, and where no field begins.
+bool kilni_cache_key_next(kilni_cache_key_reader_t* reader,
+                          kilni_cache_key_field_t* out_field);
+
 // The 128-bit hash of bytes, as 32 hexadecimal digits and a NUL: to name what
 // is long (a source, a file) inside a key, where finding is all it has to do
 // and the risk of two alike is accepted by the caller.

@@ -273,6 +273,8 @@ bool kilni_cache_is_entry(const char* name);
 kiln_status_t kilni_cache_list(kiln_cache_t* cache, bool cleans,
                                kilni_cache_listing_t* out_listing);
 void kilni_cache_listing_deinit(kilni_cache_listing_t* listing);
+// Adds sizes and times; what is gone by now drops out.
+void kilni_cache_listing_look(kilni_cache_listing_t* listing);
 void kilni_cache_remove_listed(kilni_cache_listing_t* listing,
                                const kilni_cache_listed_t* item);
 

@@ -90,6 +90,43 @@ kiln_bytes_view_t kilni_cache_key_view(
   return view;
 }
 
+// ---- Reading one back ----
+
+static uint64_t take_number(kiln_bytes_view_t* rest, size_t width) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < width; i++) {
+    value |= (uint64_t)rest->data[i] << (8 * i);
+  }
+  rest->data += width;
+  rest->size -= width;
+  return value;
+}
+
+bool kilni_cache_key_next(kilni_cache_key_reader_t* reader,
+                          kilni_cache_key_field_t* out_field) {
+  kiln_bytes_view_t rest = reader->rest;
+  reader->rest.size = 0;  // whatever is no field is the end
+  memset(out_field, 0, sizeof(*out_field));
+  if (rest.size < 5) return false;
+  uint8_t type = (uint8_t)take_number(&rest, 1);
+  uint64_t name_size = take_number(&rest, 4);
+  if (rest.size < 8 || name_size > rest.size - 8) return false;
+  out_field->name = kilni_sv_make((const char*)rest.data, (size_t)name_size);
+  rest.data += name_size;
+  rest.size -= (size_t)name_size;
+  uint64_t size = take_number(&rest, 8);
+  if (size > rest.size) return false;
+  out_field->value = (kiln_bytes_view_t){rest.data, (size_t)size};
+  if (type == FIELD_U64) {
+    if (size != 8) return false;
+    kiln_bytes_view_t number = out_field->value;
+    out_field->number = take_number(&number, 8);
+  }
+  reader->rest.data = rest.data + size;
+  reader->rest.size = rest.size - (size_t)size;
+  return true;
+}
+
 // ---- Keys from callers ----
 
 bool kilni_cache_kind_is_good(const char* text) {

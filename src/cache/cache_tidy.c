@@ -126,8 +126,7 @@ void kilni_cache_listing_deinit(kilni_cache_listing_t* listing) {
   listing->items = NULL;
 }
 
-// Sizes and times; what is gone by now drops out.
-static void look_at_all(kilni_cache_listing_t* listing) {
+void kilni_cache_listing_look(kilni_cache_listing_t* listing) {
   const kilni_folder_calls_t* calls = &listing->cache->calls;
   int folder = atomic_load(&listing->cache->folder);
   size_t kept = 0;
@@ -195,7 +194,7 @@ static kiln_status_t trim(kiln_cache_t* cache,
   kilni_cache_listing_t listing;
   kiln_status_t status = kilni_cache_list(cache, true, &listing);
   if (kiln_status_is_ok(status) && listing.count > 0) {
-    look_at_all(&listing);
+    kilni_cache_listing_look(&listing);
     qsort(listing.items, listing.count, sizeof(*listing.items), compare_use);
     evict(&listing);
   }
@@ -250,7 +249,7 @@ kiln_status_t kiln_cache_clear(kiln_cache_t* cache,
   kilni_cache_listing_t listing;
   kiln_status_t status = kilni_cache_list(cache, true, &listing);
   if (kiln_status_is_ok(status)) {
-    look_at_all(&listing);
+    kilni_cache_listing_look(&listing);
     for (size_t i = 0; i < listing.count; i++) {
       kilni_cache_remove_listed(&listing, &listing.items[i]);
     }

@@ -92,9 +92,10 @@ kiln_status_t kiln_cache_walk(kiln_cache_t* cache, uint32_t flags,
                               kiln_cache_item_fn_t fn, void* user,
                               kiln_cache_report_t* out_report) {
   const uint32_t known = KILN_CACHE_WALK_VERIFY | KILN_CACHE_WALK_REPAIR;
+  const bool counts = flags == KILN_CACHE_WALK_COUNT;
   if (out_report != NULL) memset(out_report, 0, sizeof(*out_report));
   KILNI_CHECK_ARGUMENT(cache != NULL, "cache");
-  KILNI_CHECK_ARGUMENT((flags & ~known) == 0, "flags");
+  KILNI_CHECK_ARGUMENT(counts || (flags & ~known) == 0, "flags");
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
   walk_t walk = {.flags = flags, .fn = fn, .user = user};
   bool cleans = (flags & KILN_CACHE_WALK_REPAIR) != 0;
@@ -103,7 +104,8 @@ kiln_status_t kiln_cache_walk(kiln_cache_t* cache, uint32_t flags,
     qsort(walk.listing.items, walk.listing.count, sizeof(*walk.listing.items),
           compare_names);
   }
-  bool goes_on = true;
+  if (counts) kilni_cache_listing_look(&walk.listing);
+  bool goes_on = !counts;
   for (size_t i = 0;
        i < walk.listing.count && goes_on && kiln_status_is_ok(status); i++) {
     status = visit(&walk, &walk.listing.items[i], &goes_on);

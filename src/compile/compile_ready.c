@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/elf.h"
-#include "base/file.h"
 #include "base/log_line.h"
-#include "base/str.h"
 #include "cache/cache.h"
+#include "compile/compile_identity.h"
 #include "compile/compile_inside.h"
 
 // The one that works: another where the first could not be loaded.
@@ -119,51 +117,14 @@ kiln_status_t kilni_compiler_ready(kiln_compiler_t* compiler,
 
 // ---- Identity ----
 
-// A build id says it; else the size and what the file holds.
-static kiln_status_t identify_file(kiln_compiler_t* compiler, char* out_text,
-                                   size_t capacity) {
-  kiln_allocator_t allocator = compiler->host->allocator;
-  char build_id[2 * KILNI_ELF_MAX_BUILD_ID + 1] = "";
-  kilni_elf_t* elf = NULL;
-  kiln_status_t status = kilni_elf_open(allocator, compiler->path, &elf);
-  uint64_t bytes = 0;
-  if (kiln_status_is_ok(status)) {
-    bytes = kilni_elf_file_bytes(elf);
-    status = kilni_elf_build_id(elf, build_id);
-  }
-  kilni_elf_close(elf);
-  if (kiln_status_is_ok(status) && build_id[0] != 0) {
-    snprintf(out_text, capacity, "build %s, %llu bytes", build_id,
-             (unsigned long long)bytes);
-    return NULL;
-  }
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  kiln_status_free(status);
-  uint8_t* data = NULL;
-  size_t size = 0;
-  status =
-      kilni_file_read(allocator, compiler->path, SIZE_MAX / 2, &data, &size);
-  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  if (!kiln_status_is_ok(status)) {
-    // What has no file cannot be told from another of its version.
-    kiln_status_free(status);
-    snprintf(out_text, capacity, "%s", "");
-    return NULL;
-  }
-  char digest[KILN_CACHE_NAME_BYTES];
-  kilni_cache_digest((kiln_bytes_view_t){data, size}, digest);
-  kilni_file_free(allocator, data, size);
-  snprintf(out_text, capacity, "file %s, %zu bytes", digest, size);
-  return NULL;
-}
-
 kiln_status_t kilni_compiler_identify(kiln_compiler_t* compiler) {
-  char text[KILNI_COMPILE_IDENTITY_BYTES - 64];
+  char text[KILNI_IDENTITY_BYTES];
   if (compiler->library == NULL && compiler->located == NULL) {
     // A table of somebody else's, which has no file.
     snprintf(text, sizeof(text), "table");
   } else {
-    KILNI_RETURN_IF_ERROR(identify_file(compiler, text, sizeof(text)));
+    KILNI_RETURN_IF_ERROR(kilni_identity_of_file(compiler->host->allocator,
+                                                 compiler->path, text));
   }
   char device[KILN_CACHE_NAME_BYTES] = "";
   if (compiler->device_bytes != 0) {

@@ -18,6 +18,7 @@ typedef struct kilni_link_options_copy_t {
   struct kilni_link_block_t* blocks;
   size_t block_count;
   size_t block_capacity;
+  kiln_cache_t* cache;  // retained; NULL: none
 } kilni_link_options_copy_t;
 
 // Reads, checks and copies; `given` may be NULL. What depends on the backend
@@ -87,8 +88,54 @@ kiln_status_t kilni_linker_backend(kiln_linker_t* linker,
                                    bool* out_again,
                                    kilni_link_backend_t* out_backend);
 
+// Which build of what was chosen will link, wherever it lies, "" where that
+// cannot be told; and its line. Loads nothing. Borrowed from the linker.
+kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
+                                    const kiln_link_choice_t* choice,
+                                    const char** out_identity,
+                                    uint32_t* out_line);
+
 // Adds what was learnt of copies that do not work to a refusal.
 kiln_status_t kilni_linker_annotate(kiln_linker_t* linker,
                                     kiln_status_t status);
+
+// ---- The cache ----
+
+// A link as a cache has it. one-thread
+typedef struct kilni_link_product_t {
+  kiln_bytes_view_t bytes;
+  kiln_string_view_t info;   // the logs; each has a NUL behind it
+  kiln_string_view_t error;  //
+  uint32_t format;
+  uint32_t line;  // of what linked
+} kilni_link_product_t;
+
+// A link that is to be looked up. one-thread
+typedef struct kilni_link_lookup_t {
+  kiln_allocator_t allocator;
+  const kiln_link_options_t* options;  // with a cache
+  const char* identity;                // of who links
+  uint32_t line;
+  uint32_t output;
+  const kiln_link_settings_t* settings;  // what it is told
+  kiln_code_t* const* inputs;
+  size_t input_count;
+
+  // Links where nothing was there. `*out_keep` false: the result is not what
+  // was looked up, and is not kept. What is borrowed lives until the lookup
+  // returns.
+  kiln_status_t (*link)(void* user, kilni_link_product_t* out_product,
+                        bool* out_keep);
+  // Takes what was there. Borrowed during the call.
+  kiln_status_t (*take)(void* user, const kilni_link_product_t* product);
+  void* user;
+} kilni_link_lookup_t;
+
+// Why such a link is not looked up; NULL: it is.
+const char* kilni_link_uncacheable(const kilni_link_lookup_t* lookup);
+
+// Calls `link` or `take`; `*out_from` is KILN_CACHE_FROM_*.
+kiln_status_t kilni_link_look_up(const kilni_link_lookup_t* lookup,
+                                 uint32_t* out_from);
 
 #endif  // KILN_SRC_COMPILE_LINK_INSIDE_H_

@@ -5,12 +5,15 @@
 // Copies of nvJitLink are looked for once and judged by what their files say
 // of their version; the context loads the one that was chosen. One that does
 // not load, or turns out to be another version, is chosen around.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log_line.h"
+#include "base/str.h"
 #include "base/thread.h"
+#include "compile/compile_identity.h"
 #include "compile/link_inside.h"
 #include "locate/locate.h"
 
@@ -19,7 +22,8 @@
 typedef struct copy_t {
   kiln_locate_item_t* located;  // NULL: the loader finds it by `path`
   char* path;
-  char* trouble;  // why it does not work; NULL
+  char* trouble;   // why it does not work; NULL
+  char* identity;  // which build it is, "" cannot be told; NULL: not asked yet
   uint32_t line;
   bool opened;
   bool traced;
@@ -48,10 +52,12 @@ struct kiln_linker_t {
   kiln_compat_driver_t driver;
   kilni_link_backend_t device;  // the driver's
   kilni_keep_t device_keep;
-  kilni_mutex_t lock;  // guards what follows
+  char* device_library;  // its file; NULL: it cannot be told
+  kilni_mutex_t lock;    // guards what follows
   bool has_lock;
   bool searched;
   found_t found;
+  char* device_identity;  // as a copy's
 };
 
 // ---- Copies ----
@@ -73,6 +79,7 @@ static void free_found(const kiln_linker_t* linker, found_t* found) {
     kiln_locate_item_release(copy->located);
     kilni_strfree(allocator, copy->path);
     kilni_strfree(allocator, copy->trouble);
+    kilni_strfree(allocator, copy->identity);
   }
   kilni_free_array(allocator, found->copies, found->capacity, sizeof(copy_t));
   memset(found, 0, sizeof(*found));
@@ -253,6 +260,8 @@ static void destroy(kiln_linker_t* linker) {
   if (linker->has_lock) kilni_mutex_deinit(&linker->lock);
   kilni_strfree(allocator, linker->named);
   kilni_strfree(allocator, linker->arch);
+  kilni_strfree(allocator, linker->device_library);
+  kilni_strfree(allocator, linker->device_identity);
   kilni_free(allocator, linker, sizeof(*linker));
   kilni_keep_release(keep);
 }
@@ -269,6 +278,10 @@ static kiln_status_t fill(kiln_linker_t* linker,
   if (wish->arch != NULL) {
     KILNI_RETURN_IF_ERROR(
         kilni_strdup(allocator, kilni_sv(wish->arch), &linker->arch));
+  }
+  if (wish->device_library != NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_strdup(
+        allocator, kilni_sv(wish->device_library), &linker->device_library));
   }
   if (wish->table == NULL) return NULL;
   copy_t* copy = NULL;
@@ -527,6 +540,62 @@ kiln_status_t kilni_linker_backend(kiln_linker_t* linker,
     *out_again = !publish(linker, copy, &fresh);
   }
   kilni_link_nvjitlink_backend(&copy->native, out_backend);
+  return NULL;
+}
+
+// ---- Identity ----
+
+// `path` NULL: it has no file, and `fallback` is what is known of it.
+static kiln_status_t identify(const kiln_linker_t* linker, const char* word,
+                              const char* path, const char* fallback,
+                              char** out_identity) {
+  char text[KILNI_IDENTITY_BYTES];
+  snprintf(text, sizeof(text), "%s", fallback);
+  if (path != NULL) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_identity_of_file(linker->host->allocator, path, text));
+  }
+  kilni_str_t whole;
+  kilni_str_init(&whole, linker->host->allocator, 2 * KILNI_IDENTITY_BYTES);
+  if (text[0] != 0) kilni_str_addf(&whole, "%s %s", word, text);
+  return kilni_str_take(&whole, out_identity);
+}
+
+static kiln_status_t identify_chosen(const kiln_linker_t* linker,
+                                     const copy_t* copy, char** out_identity) {
+  if (copy == NULL) {
+    return identify(linker, "driver", linker->device_library, "", out_identity);
+  }
+  // Of one without a file the table is somebody else's.
+  const char* path = copy->located != NULL   ? copy->path
+                     : copy->library != NULL ? kilni_dynlib_path(copy->library)
+                                             : NULL;
+  return identify(linker, "nvJitLink", path, "table", out_identity);
+}
+
+kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
+                                    const kiln_link_choice_t* choice,
+                                    const char** out_identity,
+                                    uint32_t* out_line) {
+  bool native = kiln_link_choice_backend(choice) == KILN_LINK_BACKEND_DRIVER;
+  copy_t* copy =
+      native ? NULL : &linker->found.copies[kiln_link_choice_nvjitlink(choice)];
+  char** place = native ? &linker->device_identity : &copy->identity;
+  kilni_mutex_lock(&linker->lock);
+  *out_identity = *place;
+  *out_line = native ? linker->device.line : copy->line;
+  kilni_mutex_unlock(&linker->lock);
+  if (*out_identity != NULL) return NULL;
+  char* identity = NULL;
+  KILNI_RETURN_IF_ERROR(identify_chosen(linker, copy, &identity));
+  kilni_mutex_lock(&linker->lock);
+  if (*place == NULL) {
+    *place = identity;
+    identity = NULL;
+  }
+  *out_identity = *place;
+  kilni_mutex_unlock(&linker->lock);
+  kilni_strfree(linker->host->allocator, identity);
   return NULL;
 }
 

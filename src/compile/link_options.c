@@ -184,6 +184,8 @@ static kiln_status_t copy_all(kilni_link_options_copy_t* copy) {
   KILNI_RETURN_IF_ERROR(COPY_##kind(field));
 #include "compile/link_options.inc"
 #undef KILNI_LINK_OPTION
+  kiln_cache_retain(o->cache);
+  copy->cache = o->cache;
   return copy_text(copy, &o->name);
 }
 
@@ -202,6 +204,7 @@ kiln_status_t kilni_link_options_copy(const kiln_link_options_t* given,
 }
 
 void kilni_link_options_free(kilni_link_options_copy_t* copy) {
+  kiln_cache_release(copy->cache);
   for (size_t i = 0; i < copy->block_count; i++) {
     kilni_free(copy->allocator, copy->blocks[i].data, copy->blocks[i].size);
   }

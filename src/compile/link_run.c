@@ -45,6 +45,8 @@ struct kiln_link_t {
   kilni_mutex_t lock;  // guards `logs`
   bool has_lock;
   log_t* logs[LOG_COUNT];
+  uint32_t cache;  // KILN_LINK_CACHE_*
+  const char* cache_reason;
 };
 
 // ---- Creation and end ----
@@ -97,6 +99,7 @@ kiln_status_t kiln_link_create(kiln_linker_t* linker,
   link->linker = linker;
   kilni_keep_retain(link->keep);
   kiln_linker_retain(linker);
+  link->cache_reason = "";
   atomic_init(&link->references, 1);
   kiln_status_t status = kilni_mutex_init(&link->lock);
   link->has_lock = kiln_status_is_ok(status);
@@ -387,9 +390,9 @@ static const char* arch_of(const kiln_link_t* link) {
   return arch != NULL ? arch : "";
 }
 
-static kiln_status_t make_code(void* user, kiln_bytes_view_t bytes) {
-  made_t* made = user;
-  kiln_link_t* link = made->link;
+static kiln_status_t make_code(kiln_link_t* link, kiln_bytes_view_t bytes,
+                               uint32_t format, uint32_t line,
+                               kiln_code_t** out_code) {
   kiln_allocator_t allocator = link->host->allocator;
   uint32_t room = count_names(link);
   void* block = NULL;
@@ -397,17 +400,23 @@ static kiln_status_t make_code(void* user, kiln_bytes_view_t bytes) {
       kilni_alloc_array(allocator, room, sizeof(kiln_code_name_t), &block));
   const char* name = link->options.options.name;
   kiln_code_options_t options = kiln_code_options_default();
-  options.format = format_of(made, bytes);
+  options.format = format;
   options.name = name != NULL ? name : "linked";
   options.arch = arch_of(link);
   options.names = block;
   options.name_count = gather_names(link, block);
-  options.producer_line = made->backend->line;
+  options.producer_line = line;
   options.allocator = &allocator;
   kiln_status_t status =
-      kilni_code_create(bytes, &options, link->keep, &made->code);
+      kilni_code_create(bytes, &options, link->keep, out_code);
   kilni_free_array(allocator, block, room, sizeof(kiln_code_name_t));
   return status;
+}
+
+static kiln_status_t take_made(void* user, kiln_bytes_view_t bytes) {
+  made_t* made = user;
+  return make_code(made->link, bytes, format_of(made, bytes),
+                   made->backend->line, &made->code);
 }
 
 // `*out_input` is the one that failed, counted from 1; 0.
@@ -464,7 +473,7 @@ static kiln_status_t play(kiln_link_t* link,
                             (uint32_t)link->used->count, link->used->items,
                             name != NULL ? name : "linked"};
   made_t made = {link, backend, NULL};
-  kilni_link_sink_t sink = {&made, make_code};
+  kilni_link_sink_t sink = {&made, take_made};
   void* session = NULL;
   size_t input = 0;
   kiln_status_t status = backend->begin(backend->self, &plan, &session);
@@ -510,15 +519,142 @@ static kiln_status_t decide(kiln_link_t* link,
       "install one again, e.g. with `python3 -m pip install nvidia-nvjitlink`");
 }
 
-kiln_status_t kiln_link_finish(kiln_link_t* link, kiln_code_t** out_code) {
-  KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
-  *out_code = NULL;
-  KILNI_RETURN_IF_ERROR(check_open(link));
+static kiln_status_t finish(kiln_link_t* link, kiln_code_t** out_code) {
   kilni_link_backend_t backend;
   KILNI_RETURN_IF_ERROR(decide(link, &backend));
   KILNI_RETURN_IF_ERROR(make_settings(link, link->chosen, &link->used));
   link->stage = FINISHED;
   return play(link, &backend, out_code);
+}
+
+// ---- The cache ----
+
+// One link with a cache. one-thread
+typedef struct cached_t {
+  kiln_link_t* link;
+  kiln_link_choice_t* choice;  // as it stood when it was looked up
+  kiln_link_settings_t* settings;
+  const char* identity;
+  uint32_t line;
+  kiln_code_t* code;
+} cached_t;
+
+// Nothing was there. What links in the end may be another than was looked up.
+static kiln_status_t link_for_cache(void* user,
+                                    kilni_link_product_t* out_product,
+                                    bool* out_keep) {
+  cached_t* cached = user;
+  kiln_link_t* link = cached->link;
+  const char* identity = NULL;
+  uint32_t line = 0;
+  KILNI_RETURN_IF_ERROR(finish(link, &cached->code));
+  KILNI_RETURN_IF_ERROR(
+      kilni_linker_identity(link->linker, link->chosen, &identity, &line));
+  *out_keep = line == cached->line && strcmp(identity, cached->identity) == 0;
+  out_product->bytes = kiln_code_bytes(cached->code);
+  out_product->info = kilni_sv(kiln_link_log(link, KILN_LINK_LOG_INFO));
+  out_product->error = kilni_sv(kiln_link_log(link, KILN_LINK_LOG_ERROR));
+  out_product->format = kiln_code_format(cached->code);
+  out_product->line = kiln_code_producer_line(cached->code);
+  link->cache = *out_keep ? KILN_LINK_CACHE_MISS : KILN_LINK_CACHE_UNCACHEABLE;
+  link->cache_reason = *out_keep ? "it was not there"
+                                 : "another linker took the place of the one "
+                                   "that was found";
+  return NULL;
+}
+
+static kiln_status_t keep_text(kiln_link_t* link, size_t index,
+                               kiln_string_view_t from) {
+  if (from.size == 0) return NULL;
+  kilni_str_t text;
+  kilni_str_init(&text, link->host->allocator, MAX_LOG_BYTES);
+  kilni_str_add(&text, from);
+  return keep_log(link, index, &text);
+}
+
+static kiln_status_t take_from_cache(void* user,
+                                     const kilni_link_product_t* product) {
+  cached_t* cached = user;
+  kiln_link_t* link = cached->link;
+  KILNI_RETURN_IF_ERROR(keep_text(link, 0, product->error));
+  KILNI_RETURN_IF_ERROR(keep_text(link, 1, product->info));
+  KILNI_RETURN_IF_ERROR(make_code(link, product->bytes, product->format,
+                                  product->line, &cached->code));
+  link->chosen = cached->choice;
+  link->used = cached->settings;
+  cached->choice = NULL;
+  cached->settings = NULL;
+  link->stage = FINISHED;
+  link->cache = KILN_LINK_CACHE_HIT;
+  return NULL;
+}
+
+static const char* word_of(uint32_t from) {
+  return from == KILN_CACHE_FROM_MEMORY ? "memory"
+         : from == KILN_CACHE_FROM_DISK ? "disk"
+                                        : "another made it";
+}
+
+static kiln_status_t look_up(cached_t* cached) {
+  kiln_link_t* link = cached->link;
+  KILNI_RETURN_IF_ERROR(choose(link, &cached->choice));
+  kiln_status_t status = kiln_link_choice_status(cached->choice);
+  if (!kiln_status_is_ok(status)) {
+    return kilni_linker_annotate(link->linker, status);
+  }
+  KILNI_RETURN_IF_ERROR(make_settings(link, cached->choice, &cached->settings));
+  KILNI_RETURN_IF_ERROR(kilni_linker_identity(
+      link->linker, cached->choice, &cached->identity, &cached->line));
+  kilni_link_lookup_t lookup = {link->host->allocator,
+                                &link->options.options,
+                                cached->identity,
+                                cached->line,
+                                kiln_link_choice_output(cached->choice),
+                                cached->settings,
+                                link->inputs,
+                                link->input_count,
+                                link_for_cache,
+                                take_from_cache,
+                                cached};
+  const char* reason = kilni_link_uncacheable(&lookup);
+  if (reason != NULL) {
+    link->cache = KILN_LINK_CACHE_UNCACHEABLE;
+    link->cache_reason = reason;
+    return finish(link, &cached->code);
+  }
+  uint32_t from = KILN_CACHE_FROM_NOWHERE;
+  KILNI_RETURN_IF_ERROR(kilni_link_look_up(&lookup, &from));
+  if (link->cache == KILN_LINK_CACHE_HIT) link->cache_reason = word_of(from);
+  return NULL;
+}
+
+static kiln_status_t finish_cached(kiln_link_t* link, kiln_code_t** out_code) {
+  cached_t cached = {.link = link};
+  kiln_status_t status = look_up(&cached);
+  kiln_link_choice_release(cached.choice);
+  kiln_link_settings_release(cached.settings);
+  if (!kiln_status_is_ok(status)) {
+    kiln_code_release(cached.code);
+    return status;
+  }
+  *out_code = cached.code;
+  return NULL;
+}
+
+uint32_t kiln_link_cache(const kiln_link_t* link) {
+  return link != NULL ? link->cache : (uint32_t)KILN_LINK_CACHE_NONE;
+}
+
+const char* kiln_link_cache_reason(const kiln_link_t* link) {
+  return link != NULL ? link->cache_reason : "";
+}
+
+kiln_status_t kiln_link_finish(kiln_link_t* link, kiln_code_t** out_code) {
+  KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
+  *out_code = NULL;
+  KILNI_RETURN_IF_ERROR(check_open(link));
+  return link->options.options.cache != NULL ? finish_cached(link, out_code)
+                                             : finish(link, out_code);
 }
 
 const kiln_link_choice_t* kiln_link_chosen(const kiln_link_t* link) {

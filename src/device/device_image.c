@@ -159,6 +159,29 @@ void kilni_code_facts_deinit(kilni_code_facts_t* facts) {
   facts->kernel_count = 0;
 }
 
+kiln_status_t kilni_code_facts_describe(kilni_code_facts_t* facts,
+                                        kiln_bytes_view_t ptx,
+                                        const char* name) {
+  kilni_code_facts_t other;
+  kiln_status_t doubt = NULL;
+  if (facts->format != KILN_CODE_FORMAT_CUBIN) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_code_facts_init(&other, facts->allocator, ptx, name, &doubt));
+  // What our reader cannot read describes nothing; the code is good all the
+  // same.
+  kiln_status_free(doubt);
+  if (other.is_listed) {
+    kilni_code_facts_t own = *facts;
+    facts->kernels = other.kernels;
+    facts->kernel_count = other.kernel_count;
+    facts->is_listed = true;
+    other.kernels = own.kernels;
+    other.kernel_count = own.kernel_count;
+  }
+  kilni_code_facts_deinit(&other);
+  return NULL;
+}
+
 size_t kilni_code_facts_find(const kilni_code_facts_t* facts,
                              const char* name) {
   for (size_t i = 0; i < facts->kernel_count; i++) {

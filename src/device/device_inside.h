@@ -103,6 +103,7 @@ struct kiln_module_t {
   uint32_t reserved;
   _Atomic(kilni_loaded_t*) loaded;  // NULL: not yet; set once
   kiln_code_t* code;                // NULL: loaded when it was made
+  kiln_code_t* described_by;        // PTX; NULL: the code itself
   char* name;
 };
 
@@ -210,6 +211,10 @@ kiln_status_t kilni_code_facts_init(kilni_code_facts_t* facts,
                                     kiln_bytes_view_t bytes, const char* name,
                                     kiln_status_t* out_doubt);
 void kilni_code_facts_deinit(kilni_code_facts_t* facts);
+// Takes the kernels of a cubin from the PTX that it was made of.
+kiln_status_t kilni_code_facts_describe(kilni_code_facts_t* facts,
+                                        kiln_bytes_view_t ptx,
+                                        const char* name);
 // The index of a kernel; kernel_count if there is none.
 size_t kilni_code_facts_find(const kilni_code_facts_t* facts, const char* name);
 // Appends a kernel of which only the name is known.

@@ -35,6 +35,7 @@ typedef struct load_t {
   kilni_loaded_t* loaded;
   const char* name;
   kiln_status_t doubt;  // of our own reader
+  const kiln_code_t* described_by;
 } load_t;
 
 static const char* error_text(const load_t* load) {
@@ -237,6 +238,10 @@ static kiln_status_t read_image(load_t* load, kiln_bytes_view_t bytes) {
   kilni_code_facts_t* facts = &load->loaded->facts;
   KILNI_RETURN_IF_ERROR(
       kilni_code_facts_init(facts, allocator, bytes, load->name, &load->doubt));
+  if (load->described_by != NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_code_facts_describe(
+        facts, kiln_code_bytes(load->described_by), load->name));
+  }
   return refuse_format(load->device, facts->format, load->name);
 }
 
@@ -306,6 +311,16 @@ static kiln_status_t load_eagerly(load_t* load, kiln_bytes_view_t image,
   return status;
 }
 
+static kiln_status_t check_describing(const kiln_code_t* code) {
+  if (code == NULL || kiln_code_format(code) == KILN_CODE_FORMAT_PTX) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" describes a module and is no PTX",
+                 kiln_code_name(code)),
+      "give the PTX that the module's code was made of, or NULL");
+}
+
 kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
                                const kiln_module_options_t* options,
                                kiln_load_log_t** out_log,
@@ -321,9 +336,11 @@ kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kiln_module_t* module = NULL;
+  KILNI_RETURN_IF_ERROR(check_describing(given.described_by));
   KILNI_RETURN_IF_ERROR(
       module_create(device, given.name ? given.name : "", &module));
-  load_t load = {device, NULL, given.name ? given.name : "the module", NULL};
+  load_t load = {device, NULL, given.name ? given.name : "the module", NULL,
+                 given.described_by};
   kiln_status_t status = load_eagerly(&load, image, out_log);
   kiln_status_free(load.doubt);
   atomic_store_explicit(&module->loaded, load.loaded, memory_order_release);
@@ -362,10 +379,13 @@ kiln_status_t kiln_module_create(kiln_device_t* device, kiln_code_t* code,
                                            sizeof(given), &given));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_format(code));
+  KILNI_RETURN_IF_ERROR(check_describing(given.described_by));
   const char* name = given.name != NULL ? given.name : kiln_code_name(code);
   KILNI_RETURN_IF_ERROR(module_create(device, name, out_module));
   kiln_code_retain(code);
+  kiln_code_retain(given.described_by);
   (*out_module)->code = code;
+  (*out_module)->described_by = given.described_by;
   return NULL;
 }
 
@@ -382,7 +402,7 @@ bool kiln_module_is_loaded(const kiln_module_t* module) {
 static kiln_status_t load_lazily(kiln_module_t* module) {
   kiln_device_t* device = module->device;
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  load_t load = {device, NULL, module->name, NULL};
+  load_t load = {device, NULL, module->name, NULL, module->described_by};
   KILNI_RETURN_IF_ERROR(loaded_create(device, &load.loaded));
   // Behind the last byte of code lies a NUL, as PTX needs it.
   kiln_bytes_view_t bytes = kiln_code_bytes(module->code);
@@ -441,6 +461,7 @@ void kiln_module_release(kiln_module_t* module) {
       atomic_load_explicit(&module->loaded, memory_order_acquire);
   if (loaded != NULL) loaded_free(device, loaded);
   kiln_code_release(module->code);
+  kiln_code_release(module->described_by);
   kilni_strfree(allocator, module->name);
   kilni_free(allocator, module, sizeof(*module));
   kiln_device_release(device);

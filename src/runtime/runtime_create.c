@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "cache/cache.h"
 #include "runtime/runtime_inside.h"
 #include "soft/soft.h"
 
@@ -20,6 +21,7 @@ static void destroy(kiln_runtime_t* runtime) {
   kiln_allocator_t allocator = runtime->host.allocator;
   kilni_runtime_stop_providers(runtime);
   kiln_toolkit_release(runtime->toolkit);
+  kiln_cache_release(runtime->cache);
   if (runtime->has_lock) kilni_mutex_deinit(&runtime->lock);
   kilni_env_deinit(&runtime->env);
   kilni_strfree(allocator, runtime->soft_lanes);
@@ -127,6 +129,20 @@ static kiln_status_t take_toolkit(kiln_runtime_t* runtime,
   return kilni_toolkit_create(&how, &runtime->env, &runtime->toolkit);
 }
 
+static kiln_status_t take_cache(kiln_runtime_t* runtime,
+                                const kiln_runtime_options_t* options) {
+  kiln_cache_options_t how;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(
+      options->cache, "kiln_cache_options_t", sizeof(how), &how));
+  how.allocator = &runtime->host.allocator;
+  how.log = &runtime->host.log;
+  return kilni_cache_create(&how, &runtime->env, &runtime->cache);
+}
+
+kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime) {
+  return runtime->cache;
+}
+
 kiln_toolkit_t* kiln_runtime_toolkit(kiln_runtime_t* runtime) {
   return runtime->toolkit;
 }
@@ -151,6 +167,7 @@ static kiln_status_t take_options(kiln_runtime_t* runtime,
         allocator, kilni_sv(options->cuda_library), &runtime->cuda_library));
   }
   KILNI_RETURN_IF_ERROR(take_toolkit(runtime, options));
+  KILNI_RETURN_IF_ERROR(take_cache(runtime, options));
   runtime->soft_host = runtime->host;
   if (runtime->hooks.soft_allocator != NULL) {
     runtime->soft_host.allocator = *runtime->hooks.soft_allocator;

@@ -42,6 +42,7 @@ struct kiln_runtime_t {
   kiln_print_fn_t print;
   void* print_user;
   kiln_toolkit_t* toolkit;  // the process's context of finds and loads
+  kiln_cache_t* cache;
   kilni_provider_t cuda;
   kilni_provider_t soft;
 };

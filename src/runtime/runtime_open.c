@@ -171,6 +171,9 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
            (unsigned)info->compute_minor);
   wish.arch = arch;
   wish.is_soft = info->kind == KILN_DEVICE_KIND_SOFT;
+  if (!wish.is_soft && runtime->cuda.library != NULL) {
+    wish.device_library = kilni_dynlib_path(runtime->cuda.library);
+  }
   kilni_link_backend_t backend;
   kilni_device_link_backend(given.device, &backend);
   wish.device = &backend;
