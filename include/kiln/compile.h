@@ -7,6 +7,7 @@
 #ifndef KILN_COMPILE_H_
 #define KILN_COMPILE_H_
 
+#include "kiln/allocator.h"
 #include "kiln/api.h"
 #include "kiln/cache.h"
 #include "kiln/code.h"
@@ -358,6 +359,45 @@ KILN_API uint32_t
 kiln_compile_result_cache(const kiln_compile_result_t* result);
 KILN_API const char* kiln_compile_result_cache_reason(
     const kiln_compile_result_t* result);
+
+// ---- What lies in a cache ----
+
+// How an entry came to be.
+enum {
+  KILN_COMPILE_ENTRY_COMPILED = 1,
+  KILN_COMPILE_ENTRY_LINKED = 2,
+};
+
+// What an entry of a cache is. thread-compatible
+//
+// Texts are borrowed from the entry and have no NUL; what is not known is
+// empty.
+typedef struct kiln_compile_entry_t {
+  uint32_t action;          // KILN_COMPILE_ENTRY_*
+  uint32_t format;          // KILN_CODE_FORMAT_*
+  uint32_t line;            // of the tool: 13000 is 13.0
+  uint32_t input_count;     // of a link
+  uint32_t file_count;      // that were looked for while it was compiled
+  uint32_t reserved;        // 0
+  uint64_t source_bytes;    // of the source, or of a link's inputs
+  kiln_string_view_t tool;  // "NVRTC", "libNVVM", "nvJitLink", "driver"
+  kiln_string_view_t name;  // of the source: "saxpy.cu"
+  kiln_string_view_t arch;  // "sm_90"
+} kiln_compile_entry_t;
+
+// Reads what an entry is; false where no compilation and no link of this Kiln
+// made it. Since 0.1.
+KILN_API bool kiln_compile_entry_read(const kiln_cache_entry_t* entry,
+                                      kiln_compile_entry_t* out_entry);
+
+// True if every file that an entry was made with holds what it held, and those
+// that were not there still are not: files are read, not looked at. Else
+// `*out_changed`, borrowed from the entry, is the first that has changed; ""
+// where the entry is none that kiln_compile_entry_read knows. `allocator` may
+// be NULL. Since 0.1.
+KILN_API bool kiln_compile_entry_holds(const kiln_cache_entry_t* entry,
+                                       const kiln_allocator_t* allocator,
+                                       kiln_string_view_t* out_changed);
 
 KILN_EXTERN_C_END
 

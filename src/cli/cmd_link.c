@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cli_cache.h"
 #include "cli/cli_output.h"
 #include "cli/cli_pieces.h"
 #include "cli/cli_report.h"
@@ -101,6 +102,7 @@ typedef struct link_run_t {
   kilni_cli_error_t* error;
   kiln_link_options_t options;
   kilni_cli_where_t where;
+  kilni_cli_cache_t cache;
   kilni_cli_buffer_t lists[4];  // const char*
   kilni_cli_buffer_t codes;     // kiln_code_t*
   kilni_cli_buffer_t facts;     // kiln_link_input_fact_t
@@ -288,7 +290,7 @@ static void on_log(kiln_log_level_t level, const char* room, const char* line,
                    void* user) {
   (void)user;
   if (level == KILN_LOG_WARNING &&
-      (strcmp(room, "toolkit") == 0 || strcmp(room, "compile") == 0))
+      (kilni_cli_log_matters(level, room) || strcmp(room, "compile") == 0))
     kilni_cli_note("%s", line);
 }
 
@@ -317,9 +319,12 @@ static bool open_runtime(link_run_t* run) {
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.log = &log;
   options.toolkit = &toolkit;
-  if (!kilni_cli_check(run->error,
+  options.cache = &run->cache.options;
+  if (!kilni_cli_cache_read(&run->cache, run->call, run->error) ||
+      !kilni_cli_check(run->error,
                        kiln_runtime_create(&options, &run->runtime)))
     return false;
+  if (!run->cache.off) run->options.cache = kiln_runtime_cache(run->runtime);
   const char* label = value_of(run, "device");
   return (label == NULL || open_device(run, label)) && open_linker(run);
 }
@@ -467,6 +472,11 @@ static bool report(link_run_t* run, const char* path, size_t bytes) {
   (void)json_object_set_new(object, "bytes", json_integer((json_int_t)bytes));
   (void)json_object_set_new(object, "options", options);
   (void)json_object_set_new(object, "warnings", warnings);
+  (void)json_object_set_new(
+      object, "cache",
+      json_string(kilni_cli_cache_word(kiln_link_cache(run->link))));
+  (void)json_object_set_new(object, "cache_reason",
+                            json_string(kiln_link_cache_reason(run->link)));
   return kilni_cli_json_write(run->call->results, object, run->error);
 }
 
@@ -523,6 +533,7 @@ static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kilni_cli_buffer_deinit(&run.facts);
   kilni_cli_buffer_deinit(&run.lines);
   kilni_cli_where_deinit(&run.where);
+  kilni_cli_cache_deinit(&run.cache);
   return ok;
 }
 
@@ -582,7 +593,10 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"split-compile-extended", "N",
      "Threads to compile with, splitting more finely; 0: all processors.",
      false, NULL},
-    {"no-cache", NULL, "Keep no copy in the driver's cache.", false, NULL},
+    {"cache-dir", "DIR", "The folder of Kiln's cache. Default: as kiln cache.",
+     false, "file"},
+    {"no-cache", NULL,
+     "Keep no copy: neither in Kiln's cache nor in the driver's.", false, NULL},
     {"extra", "OPTION", "An option as nvJitLink takes it.", true, NULL},
     KILNI_CLI_WHERE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},

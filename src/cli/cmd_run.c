@@ -10,6 +10,7 @@
 
 #include "cli/cli_command.h"
 #include "cli/cli_data.h"
+#include "cli/cli_mapped.h"
 #include "cli/cli_output.h"
 #include "cli/cli_report.h"
 #include "cli/run_session.h"
@@ -51,6 +52,44 @@ static json_t* outputs_json(const kilni_cli_plan_t* plan,
   return list;
 }
 
+static void add_library(const char* path, void* user) {
+  json_t* text = json_string(path);
+  (void)json_array_append_new(user,
+                              text != NULL ? text : json_string_nocheck("?"));
+}
+
+// How the code came to be, and what that has brought into the process.
+static void add_making(json_t* object, const kilni_cli_session_t* session) {
+  const kilni_cli_code_t* code = &session->code;
+  json_t* libraries = json_array();
+  kilni_cli_mapped_each(add_library, libraries);
+  (void)json_object_set_new(
+      object, "cache",
+      json_pack("{s:s,s:s,s:s,s:s}", "compile",
+                kilni_cli_cache_word(code->compile_cache), "compile_reason",
+                code->compile_reason, "link",
+                kilni_cli_cache_word(code->link_cache), "link_reason",
+                code->link_reason));
+  (void)json_object_set_new(object, "libraries", libraries);
+}
+
+static void note_library(const char* path, void* user) {
+  (void)user;
+  kilni_cli_note("in the process: %s", path);
+}
+
+static void note_making(const kilni_cli_session_t* session) {
+  const kilni_cli_code_t* code = &session->code;
+  if (code->compile_cache != KILN_COMPILE_CACHE_NONE)
+    kilni_cli_note("compiled: cache %s (%s)",
+                   kilni_cli_cache_word(code->compile_cache),
+                   code->compile_reason);
+  if (code->link_cache != KILN_LINK_CACHE_NONE)
+    kilni_cli_note("linked: cache %s (%s)",
+                   kilni_cli_cache_word(code->link_cache), code->link_reason);
+  kilni_cli_mapped_each(note_library, NULL);
+}
+
 static bool report(const kilni_cli_call_t* call,
                    const kilni_cli_session_t* session,
                    const kilni_cli_plan_t* plan,
@@ -69,6 +108,7 @@ static bool report(const kilni_cli_call_t* call,
       (void)json_object_set_new(
           object, "thread_instructions",
           json_integer((json_int_t)session->instructions));
+    if (request->stats) add_making(object, session);
     return kilni_cli_json_write(call->results, object, error);
   }
   for (size_t i = 0; i < output_count; ++i)
@@ -77,6 +117,7 @@ static bool report(const kilni_cli_call_t* call,
   if (!request->stats) return true;
   kilni_cli_note("%s on %s: %.3f ms", session->facts.name, session->device_name,
                  (double)session->elapsed_ns * 1e-6);
+  note_making(session);
   if (session->counted) {
     kilni_cli_note("%" PRIu64 " thread-instructions", session->instructions);
   } else {
@@ -217,9 +258,11 @@ static const kilni_cli_option_t OPTIONS[] = {
      "Seed of every order that CUDA leaves open, on the software device.",
      false, NULL},
     {"stats", NULL,
-     "Also say what the run took: time, and thread-instructions on the "
-     "software device.",
+     "Also say what the run took: time, thread-instructions on the software "
+     "device, what the cache had, and which libraries of CUDA are in the "
+     "process.",
      false, NULL},
+    KILNI_CLI_CACHE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
 };
@@ -227,8 +270,10 @@ const kilni_cli_command_t kilni_cli_command_run = {
     "run",
     "FILE",
     "Run a kernel on files, on a GPU or on the software device.",
-    "FILE is CUDA C++ (.cu, compiled by NVRTC), PTX (.ptx) or device code "
-    "(.cubin, on a GPU). Every parameter of the kernel is given by one of "
+    "FILE is CUDA C++ (.cu, compiled by NVRTC), PTX (.ptx), LTO-IR (.ltoir, "
+    "linked by nvJitLink) or device code (.cubin, on a GPU). What is compiled "
+    "is kept (see kiln cache), and for a GPU as machine code. Every parameter "
+    "of the kernel is given by one of "
     "--in, --out, --inout and --arg.\n"
     "Data files are .npy arrays, .pgm, .ppm and .png pictures (u8[h,w] or "
     "u8[h,w,c]) or raw bytes, by the name's end. Output files appear whole "

@@ -18,38 +18,37 @@ static bool ends_with(const char* text, const char* end) {
   return a > b && strcmp(text + a - b, end) == 0;
 }
 
-static bool find_code_kind(kilni_cli_request_t* r, kilni_cli_error_t* error) {
-  static const char* const LATER[] = {".kiln", ".fatbin", ".ltoir"};
-  if (ends_with(r->file, ".ptx")) {
-    r->code_kind = KILNI_CLI_CODE_PTX;
-    return true;
-  }
-  if (ends_with(r->file, ".cubin")) {
-    r->code_kind = KILNI_CLI_CODE_CUBIN;
-    return true;
-  }
-  if (ends_with(r->file, ".cu")) {
-    r->code_kind = KILNI_CLI_CODE_SOURCE;
-    return true;
-  }
-  for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); ++i)
-    if (ends_with(r->file, LATER[i])) {
-      static const char* const FIXES[] = {
-          "compile the kernel to .ptx or give it as .cu; this version has no "
-          "program compiler",
-          "extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) "
-          "and give that",
-          "give the .ptx or .cu that it was made from; it would take a linker "
-          "(nvJitLink), which this version does not drive"};
-      return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, FIXES[i],
-                            "running the %s file \"%s\"", LATER[i] + 1,
-                            r->file);
+bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
+                            kilni_cli_error_t* error) {
+  static const struct {
+    const char* end;
+    kilni_cli_code_kind_t kind;
+  } KINDS[] = {{".ptx", KILNI_CLI_CODE_PTX},
+               {".cubin", KILNI_CLI_CODE_CUBIN},
+               {".cu", KILNI_CLI_CODE_SOURCE},
+               {".ltoir", KILNI_CLI_CODE_LTOIR}};
+  static const char* const LATER[][2] = {
+      {".kiln",
+       "Compile the kernel to .ptx or give it as .cu; this version has no "
+       "program compiler."},
+      {".fatbin",
+       "Extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) and "
+       "give that."}};
+  for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); ++i)
+    if (ends_with(file, KINDS[i].end)) {
+      *out_kind = KINDS[i].kind;
+      return true;
     }
+  for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); ++i)
+    if (ends_with(file, LATER[i][0]))
+      return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, LATER[i][1],
+                            "running the %s file \"%s\"", LATER[i][0] + 1,
+                            file);
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "give CUDA C++ (.cu), PTX (.ptx) or device code "
-                        "(.cubin)",
+                        "Give CUDA C++ (.cu), PTX (.ptx), LTO-IR (.ltoir) or "
+                        "device code (.cubin).",
                         "running \"%s\": its name does not say what it is",
-                        r->file);
+                        file);
 }
 
 static bool read_device(kilni_cli_request_t* r, const char* text,
@@ -165,7 +164,7 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
   out->has_seed = seed != NULL;
   out->stats = kilni_cli_option_value(call, "stats") != NULL;
   bool ok =
-      find_code_kind(out, error) &&
+      kilni_cli_code_kind_of(out->file, &out->code_kind, error) &&
       read_device(out, kilni_cli_option_value(call, "device"), error) &&
       (grid == NULL || kilni_cli_dims_parse("grid", grid, out->grid, error)) &&
       (block == NULL ||
@@ -175,6 +174,7 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       read_u64("seed", seed, UINT64_MAX, &out->seed, error) &&
       read_seconds(kilni_cli_option_value(call, "time-limit"),
                    &out->time_limit_ns, error) &&
+      kilni_cli_cache_read(&out->cache, call, error) &&
       read_bindings(out, call, error);
   out->shared_bytes = (uint32_t)shared;
   return ok;
@@ -186,6 +186,7 @@ void kilni_cli_request_deinit(kilni_cli_request_t* request) {
     kilni_cli_array_deinit(&request->bindings[i].array);
   }
   kilni_cli_buffer_deinit(&request->storage);
+  kilni_cli_cache_deinit(&request->cache);
   request->bindings = NULL;
   request->binding_count = 0;
 }

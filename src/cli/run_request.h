@@ -5,6 +5,7 @@
 #define KILN_SRC_CLI_RUN_REQUEST_H_
 
 #include "cli/cli_array.h"
+#include "cli/cli_cache.h"
 #include "cli/cli_command.h"
 #include "cli/cli_literal.h"
 
@@ -31,8 +32,13 @@ typedef enum kilni_cli_device_kind_t {
 typedef enum kilni_cli_code_kind_t {
   KILNI_CLI_CODE_PTX = 0,
   KILNI_CLI_CODE_CUBIN,
-  KILNI_CLI_CODE_SOURCE
+  KILNI_CLI_CODE_SOURCE,
+  KILNI_CLI_CODE_LTOIR
 } kilni_cli_code_kind_t;
+
+// The kind of a file that runs, by its name. UNSUPPORTED says what else to do.
+bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
+                            kilni_cli_error_t* error);
 
 // All options of one call, checked for themselves. one-thread
 typedef struct kilni_cli_request_t {
@@ -50,6 +56,7 @@ typedef struct kilni_cli_request_t {
   uint64_t seed;
   bool has_seed;
   bool stats;
+  kilni_cli_cache_t cache;
   kilni_cli_buffer_t storage;
   kilni_cli_binding_t* bindings;  // in storage
   size_t binding_count;

@@ -6,17 +6,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "cli/cli_limit.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
 
-#define MAX_CODE_BYTES ((size_t)1 << 30)
-#define MAX_KERNELS    4096
+#define MAX_KERNELS 4096
 
 // A kernel's own words do not belong among the results.
 static void on_print(const char* text, size_t size, void* user) {
@@ -35,8 +32,7 @@ static void note_text(const char* text) {
 static void on_log(kiln_log_level_t level, const char* room, const char* line,
                    void* user) {
   (void)user;
-  if (level == KILN_LOG_WARNING && strcmp(room, "toolkit") == 0)
-    kilni_cli_note("warning: %s", line);
+  if (kilni_cli_log_matters(level, room)) kilni_cli_note("warning: %s", line);
 }
 
 static bool make_runtime(kilni_cli_session_t* s, kilni_cli_error_t* error) {
@@ -44,6 +40,7 @@ static bool make_runtime(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   kiln_log_sink_t log = {on_log, NULL, KILN_LOG_WARNING, 0};
   options.log = &log;
   options.print = on_print;
+  options.cache = &s->request->cache.options;
   if (s->request->has_seed) options.soft_seed = s->request->seed;
   return kilni_cli_check(error, kiln_runtime_create(&options, &s->runtime));
 }
@@ -95,89 +92,18 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
   return true;
 }
 
-// The limit has passed and the step still runs: nothing of it can be freed.
-static bool leave_step(kilni_cli_session_t* s, const char* step,
-                       kilni_cli_error_t* error) {
-  s->leave_at_once = true;
-  return kilni_cli_fail(
-      error, KILN_STATUS_DEVICE_LOST, "give it more time with --time-limit",
-      "%s \"%s\" had not ended after %.3g s", step, s->request->file,
-      (double)s->request->time_limit_ns * 1e-9);
-}
-
-// A compilation under way. On the heap, as it may outlive the wait for it.
-typedef struct compile_step_t {
-  kiln_compiler_t* compiler;
-  kiln_string_view_t source;
-  kiln_compile_options_t options;
-  char arch[32];
-  kiln_status_t status;
-  kiln_compile_result_t* result;
-} compile_step_t;
-
-static void do_compile(void* user) {
-  compile_step_t* step = user;
-  step->status = kiln_compiler_compile(step->compiler, step->source,
-                                       &step->options, &step->result);
-}
-
-static bool compile_limited(kilni_cli_session_t* s, compile_step_t* step,
-                            kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
-  kilni_cli_progress_t progress;
-  kilni_cli_progress_start(&progress, "compiling %s", s->request->file);
-  bool done = kilni_cli_limit_run(s->request->time_limit_ns, do_compile, step);
-  kilni_cli_progress_stop(&progress);
-  if (!done) return leave_step(s, "compiling", error);
-  if (step->result != NULL) note_text(kiln_compile_result_log(step->result));
-  bool ok = kilni_cli_check(error, step->status);
-  if (ok) {
-    kiln_bytes_view_t code =
-        kiln_code_bytes(kiln_compile_result_code(step->result));
-    ok = kilni_cli_buffer_add(out, code.data, code.size, error);
-  }
-  kiln_compile_result_release(step->result);
-  return ok;
-}
-
-static bool compile(kilni_cli_session_t* s, const kilni_cli_buffer_t* source,
-                    uint32_t format, kilni_cli_buffer_t* out,
-                    kilni_cli_error_t* error) {
-  compile_step_t* step = calloc(1, sizeof(*step));
-  if (step == NULL)
-    return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
-                          "no memory to compile \"%s\"", s->request->file);
-  if (!kilni_cli_check(error, kiln_runtime_open_compiler(s->runtime, NULL,
-                                                         &step->compiler))) {
-    free(step);
-    return false;
-  }
-  const kiln_device_info_t* info = kiln_device_info(s->device);
-  uint32_t number = info->compute_major * 10 + info->compute_minor;
-  (void)snprintf(step->arch, sizeof(step->arch), "%s_%" PRIu32,
-                 format == KILN_CODE_FORMAT_CUBIN ? "sm" : "compute", number);
-  step->options = kiln_compile_options_default();
-  step->options.output = format;
-  step->options.file_name = s->request->file;
-  if (kiln_compiler_has_arch(step->compiler, number))
-    step->options.arch = step->arch;
-  step->source = (kiln_string_view_t){(const char*)source->data, source->size};
-  bool ok = compile_limited(s, step, out, error);
-  if (s->leave_at_once) return false;
-  kiln_compiler_release(step->compiler);
-  free(step);
-  return ok;
-}
-
-static bool load_module(kilni_cli_session_t* s, const kilni_cli_buffer_t* code,
-                        kilni_cli_error_t* error) {
+static bool load_module(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  kilni_cli_code_t* code = &s->code;
   kiln_module_options_t options = kiln_module_options_default();
   options.name = s->request->file;
+  if (code->code != code->text &&
+      kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX)
+    options.described_by = code->text;
   kiln_load_log_t* log = NULL;
-  kiln_bytes_view_t image = {code->data, code->size};
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "loading %s", s->request->file);
-  kiln_status_t status =
-      kiln_module_load(s->device, image, &options, &log, &s->module);
+  kiln_status_t status = kiln_module_load(
+      s->device, kiln_code_bytes(code->code), &options, &log, &s->module);
   kilni_cli_progress_stop(&progress);
   // What the reader refuses, the error says by itself.
   kiln_status_code_t code_of = kiln_status_code(status);
@@ -190,21 +116,14 @@ static bool load_module(kilni_cli_session_t* s, const kilni_cli_buffer_t* code,
 
 // A compiler newer than the driver writes PTX that the driver cannot read;
 // code for just this GPU it can still run.
-static bool load_source(kilni_cli_session_t* s,
-                        const kilni_cli_buffer_t* source,
-                        kilni_cli_error_t* error) {
-  kilni_cli_buffer_t code = {0};
-  bool ok = compile(s, source, KILN_CODE_FORMAT_PTX, &code, error);
-  bool compiled = ok;
-  ok = ok && load_module(s, &code, error);
-  if (compiled && !ok && error->code == KILN_STATUS_INCOMPATIBLE &&
-      kiln_device_info(s->device)->kind == KILN_DEVICE_KIND_CUDA) {
-    kilni_cli_buffer_deinit(&code);
-    ok = compile(s, source, KILN_CODE_FORMAT_CUBIN, &code, error) &&
-         load_module(s, &code, error);
-  }
-  kilni_cli_buffer_deinit(&code);
-  return ok;
+static bool load_code(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  if (!kilni_cli_code_make(&s->code, error)) return false;
+  if (load_module(s, error)) return true;
+  if (error->code != KILN_STATUS_INCOMPATIBLE ||
+      s->request->code_kind != KILNI_CLI_CODE_SOURCE ||
+      kiln_device_info(s->device)->kind != KILN_DEVICE_KIND_CUDA)
+    return false;
+  return kilni_cli_code_make_cubin(&s->code, error) && load_module(s, error);
 }
 
 static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
@@ -251,15 +170,16 @@ static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
 
 bool kilni_cli_session_load(kilni_cli_session_t* session,
                             kilni_cli_error_t* error) {
-  kilni_cli_buffer_t file = {0};
-  bool ok = kilni_cli_buffer_read(&file, session->request->file, MAX_CODE_BYTES,
-                                  error);
-  if (ok)
-    ok = session->request->code_kind == KILNI_CLI_CODE_SOURCE
-             ? load_source(session, &file, error)
-             : load_module(session, &file, error);
-  // A compilation that was left behind still reads it.
-  if (!session->leave_at_once) kilni_cli_buffer_deinit(&file);
+  kilni_cli_code_t* code = &session->code;
+  code->runtime = session->runtime;
+  code->device = session->device;
+  code->cache =
+      session->request->cache.off ? NULL : kiln_runtime_cache(session->runtime);
+  code->file = session->request->file;
+  code->kind = session->request->code_kind;
+  code->time_limit_ns = session->request->time_limit_ns;
+  bool ok = load_code(session, error);
+  session->leave_at_once = code->left;
   return ok && open_kernel(session, error) && fill_facts(session, error);
 }
 
@@ -429,6 +349,7 @@ void kilni_cli_session_close(kilni_cli_session_t* session) {
   kiln_stream_release(session->stream);
   kiln_kernel_release(session->kernel);
   kiln_module_release(session->module);
+  kilni_cli_code_deinit(&session->code);
   kiln_device_release(session->device);
   kiln_runtime_release(session->runtime);
   memset(session, 0, sizeof(*session));

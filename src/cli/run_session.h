@@ -7,6 +7,7 @@
 #ifndef KILN_SRC_CLI_RUN_SESSION_H_
 #define KILN_SRC_CLI_RUN_SESSION_H_
 
+#include "cli/run_code.h"
 #include "cli/run_plan.h"
 #include "kiln/kiln.h"
 
@@ -15,6 +16,7 @@ typedef struct kilni_cli_session_t {
   kilni_cli_request_t* request;
   kiln_runtime_t* runtime;
   kiln_device_t* device;
+  kilni_cli_code_t code;
   kiln_module_t* module;
   kiln_kernel_t* kernel;
   kiln_stream_t* stream;

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: which of CUDA's libraries are in the process.
+#ifndef KILN_SRC_CLI_CLI_MAPPED_H_
+#define KILN_SRC_CLI_CLI_MAPPED_H_
+
+#include "kiln/api.h"
+
+// Calls `fn` for each library of CUDA or of its driver that is mapped into the
+// process, once each, with its path; none where the system does not tell.
+void kilni_cli_mapped_each(void (*fn)(const char* path, void* user),
+                           void* user);
+
+#endif  // KILN_SRC_CLI_CLI_MAPPED_H_

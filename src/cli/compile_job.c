@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: one file compiled as `kiln compile` does: through the cache.
+#include "cli/compile_job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_progress.h"
+#include "cli/cli_report.h"
+
+#define MAX_SOURCE_BYTES ((size_t)256 << 20)
+
+// ---- What was asked for ----
+
+static bool ends_with(const char* text, const char* end) {
+  size_t a = strlen(text), b = strlen(end);
+  return a > b && strcmp(text + a - b, end) == 0;
+}
+
+static bool find_kind(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
+  if (ends_with(c->file, ".cu")) {
+    c->kind = KILN_COMPILER_KIND_NVRTC;
+    return true;
+  }
+  if (ends_with(c->file, ".ll") || ends_with(c->file, ".bc")) {
+    c->kind = KILN_COMPILER_KIND_NVVM;
+    return true;
+  }
+  if (ends_with(c->file, ".kiln"))
+    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                          "Give CUDA C++ (.cu) or NVVM IR (.ll, .bc); this "
+                          "version has no program compiler.",
+                          "compiling the kiln file \"%s\"", c->file);
+  if (ends_with(c->file, ".ptx")) {
+    c->is_ptx = true;
+    return true;
+  }
+  return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                        "Name it .cu for CUDA C++, .ll or .bc for NVVM IR, "
+                        ".ptx for PTX.",
+                        "\"%s\": its name does not say what it is", c->file);
+}
+
+static bool find_output(kilni_cli_compile_t* c, const char* out,
+                        kilni_cli_error_t* error) {
+  static const uint32_t FORMATS[] = {
+      KILN_CODE_FORMAT_PTX, KILN_CODE_FORMAT_CUBIN, KILN_CODE_FORMAT_LTOIR,
+      KILN_CODE_FORMAT_RELOCATABLE};
+  const char* word = kilni_cli_option_value(c->call, "output");
+  for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); ++i) {
+    const char* name = kiln_code_format_name(FORMATS[i]);
+    char end[32];
+    (void)snprintf(end, sizeof(end), ".%s", name);
+    bool is_it = word != NULL ? strcmp(word, name) == 0
+                              : out != NULL && ends_with(out, end);
+    if (!is_it) continue;
+    c->options.output = FORMATS[i];
+    return true;
+  }
+  if (word == NULL) return true;
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "Use ptx, cubin, ltoir or relocatable.",
+                        "no output is called \"%s\"", word);
+}
+
+static bool collect(const kilni_cli_compile_t* c, const char* name,
+                    const char** list, uint32_t* out_count,
+                    kilni_cli_error_t* error) {
+  for (size_t i = 0; i < c->call->given_count; ++i) {
+    const kilni_cli_given_t* given = &c->call->given[i];
+    if (strcmp(given->option->name, name) != 0) continue;
+    if (*out_count == KILNI_CLI_COMPILE_LIST_MAX)
+      return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
+                            "Put them into a header.", "more than %d of --%s",
+                            KILNI_CLI_COMPILE_LIST_MAX, name);
+    list[(*out_count)++] = given->value;
+  }
+  return true;
+}
+
+static bool read_lists(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
+  kiln_compile_options_t* o = &c->options;
+  o->defines = c->lists[0];
+  o->include_dirs = c->lists[1];
+  o->name_expressions = c->lists[2];
+  o->options = c->lists[3];
+  o->pre_includes = c->lists[4];
+  return collect(c, "define", c->lists[0], &o->define_count, error) &&
+         collect(c, "include", c->lists[1], &o->include_dir_count, error) &&
+         collect(c, "name", c->lists[2], &o->name_expression_count, error) &&
+         collect(c, "option", c->lists[3], &o->option_count, error) &&
+         collect(c, "pre-include", c->lists[4], &o->pre_include_count, error);
+}
+
+bool kilni_cli_compile_read(kilni_cli_compile_t* job,
+                            const kilni_cli_call_t* call, const char* file,
+                            const char* out, kilni_cli_error_t* error) {
+  memset(job, 0, sizeof(*job));
+  job->call = call;
+  job->file = file;
+  job->options = kiln_compile_options_default();
+  job->options.file_name = file;
+  job->options.arch = kilni_cli_option_value(call, "arch");
+  job->options.std = kilni_cli_option_value(call, "std");
+  if (kilni_cli_option_value(call, "lineinfo") != NULL)
+    job->options.lineinfo = KILN_SWITCH_ON;
+  if (kilni_cli_option_value(call, "debug") != NULL)
+    job->options.debug = KILN_SWITCH_ON;
+  return find_kind(job, error) && find_output(job, out, error) &&
+         read_lists(job, error) &&
+         kilni_cli_buffer_read(&job->source, file, MAX_SOURCE_BYTES, error);
+}
+
+bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call) {
+  static const kilni_cli_option_t OPTIONS[] = {KILNI_CLI_COMPILE_OPTIONS};
+  for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(OPTIONS[0]); ++i)
+    if (kilni_cli_option_value(call, OPTIONS[i].name) != NULL) return true;
+  return false;
+}
+
+// ---- Compiling ----
+
+// A log is the compiler's own text and goes out as it is.
+static void show_text(const char* text) {
+  size_t size = strlen(text);
+  if (size == 0) return;
+  (void)fputs(text, stderr);
+  if (text[size - 1] != '\n') (void)fputc('\n', stderr);
+}
+
+static void show_log(const kilni_cli_compile_t* c) {
+  show_text(kiln_compile_result_log(c->result));
+  if (kiln_compile_result_note(c->result)[0] != 0)
+    kilni_cli_note("%s", kiln_compile_result_note(c->result));
+}
+
+static void take_reason(kilni_cli_compile_t* c, uint32_t state,
+                        const char* reason) {
+  c->cache = state;
+  kilni_cli_copy_text(c->cache_reason, sizeof(c->cache_reason), reason);
+  if (state == KILN_COMPILE_CACHE_UNCACHEABLE)
+    kilni_cli_note("%s is compiled anew each time: %s", c->file,
+                   c->cache_reason);
+}
+
+static bool compile_source(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
+                           kilni_cli_error_t* error) {
+  kiln_compiler_options_t options = kiln_compiler_options_default();
+  options.kind = c->kind;
+  options.lazy = c->options.cache != NULL ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
+  if (!kilni_cli_check(
+          error, kiln_runtime_open_compiler(runtime, &options, &c->compiler)))
+    return false;
+  kiln_string_view_t source = {(const char*)c->source.data, c->source.size};
+  kiln_status_t status =
+      kiln_compiler_compile(c->compiler, source, &c->options, &c->result);
+  if (c->result != NULL) show_log(c);
+  if (!kilni_cli_check(error, status)) return false;
+  take_reason(c, kiln_compile_result_cache(c->result),
+              kiln_compile_result_cache_reason(c->result));
+  c->code = kiln_compile_result_code(c->result);
+  kiln_code_retain(c->code);
+  return true;
+}
+
+// What has a meaning for a compiler only.
+static bool check_ptx(const kilni_cli_compile_t* c, kilni_cli_error_t* error) {
+  static const char* const WORDS[] = {"define", "include", "pre-include", "std",
+                                      "name"};
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
+    if (kilni_cli_option_value(c->call, WORDS[i]) != NULL)
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                            "Leave it out.", "--%s means nothing for PTX",
+                            WORDS[i]);
+  return true;
+}
+
+static bool link_ptx(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
+                     kilni_cli_error_t* error) {
+  kiln_linker_t* linker = NULL;
+  kiln_link_t* link = NULL;
+  kiln_link_options_t options = kiln_link_options_default();
+  options.output = c->options.output != 0 ? c->options.output
+                                          : (uint32_t)KILN_CODE_FORMAT_CUBIN;
+  options.arch = c->options.arch;
+  options.lineinfo = c->options.lineinfo;
+  options.debug = c->options.debug;
+  options.extra = c->options.options;
+  options.extra_count = c->options.option_count;
+  options.name = c->file;
+  options.cache = c->options.cache;
+  kiln_bytes_view_t bytes = {c->source.data, c->source.size};
+  bool ok =
+      check_ptx(c, error) &&
+      kilni_cli_check(error,
+                      kiln_runtime_open_linker(runtime, NULL, &linker)) &&
+      kilni_cli_check(error, kiln_link_create(linker, &options, &link)) &&
+      kilni_cli_check(error, kiln_link_add_bytes(
+                                 link, bytes, KILN_CODE_FORMAT_PTX, c->file)) &&
+      kilni_cli_check(error, kiln_link_finish(link, &c->code));
+  if (link != NULL) {
+    show_text(kiln_link_log(link, KILN_LINK_LOG_INFO));
+    show_text(kiln_link_log(link, KILN_LINK_LOG_ERROR));
+  }
+  if (ok) take_reason(c, kiln_link_cache(link), kiln_link_cache_reason(link));
+  kiln_link_release(link);
+  kiln_linker_release(linker);
+  return ok;
+}
+
+bool kilni_cli_compile_make(kilni_cli_compile_t* job, kiln_runtime_t* runtime,
+                            kiln_cache_t* cache, kilni_cli_error_t* error) {
+  job->options.cache = cache;
+  kilni_cli_progress_t progress;
+  kilni_cli_progress_start(&progress, "compiling %s", job->file);
+  bool ok = job->is_ptx ? link_ptx(job, runtime, error)
+                        : compile_source(job, runtime, error);
+  kilni_cli_progress_stop(&progress);
+  return ok;
+}
+
+void kilni_cli_compile_deinit(kilni_cli_compile_t* job) {
+  kiln_code_release(job->code);
+  kiln_compile_result_release(job->result);
+  kiln_compiler_release(job->compiler);
+  kilni_cli_buffer_deinit(&job->source);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: one file compiled as `kiln compile` does: through the cache.
+//
+// `kiln compile` writes what comes out, `kiln cache warm` only wants it kept.
+#ifndef KILN_SRC_CLI_COMPILE_JOB_H_
+#define KILN_SRC_CLI_COMPILE_JOB_H_
+
+#include "cli/cli_buffer.h"
+#include "cli/cli_command.h"
+#include "kiln/link.h"
+#include "kiln/runtime.h"
+
+enum { KILNI_CLI_COMPILE_LISTS = 5, KILNI_CLI_COMPILE_LIST_MAX = 1024 };
+
+// The rows of the table that say how something is compiled.
+#define KILNI_CLI_COMPILE_OPTIONS                                              \
+  {"output", "ptx|cubin|ltoir|relocatable",                                    \
+   "What is made. Default: what the end of the output's name says, else ptx.", \
+   false, "ptx cubin ltoir relocatable"},                                      \
+      {"arch", "ARCH",                                                         \
+       "The architecture, such as sm_90 or compute_80. Required for machine "  \
+       "code; else compute_75, which every later GPU can load.",               \
+       false, NULL},                                                           \
+      {"define", "NAME[=VALUE]", "A macro.", true, NULL},                      \
+      {"include", "DIR", "A folder for #include.", true, "file"},              \
+      {"pre-include", "FILE", "A header that goes first.", true, "file"},      \
+      {"std", "DIALECT", "The language, such as c++17.", false,                \
+       "c++11 c++14 c++17 c++20"},                                             \
+      {"name", "EXPRESSION",                                                   \
+       "An expression, such as add<float>, that is compiled and whose name "   \
+       "in the code is said with --json.",                                     \
+       true, NULL},                                                            \
+      {"lineinfo", NULL, "Keep line numbers in the code.", false, NULL},       \
+      {"debug", NULL, "Make code for a debugger.", false, NULL}, {             \
+    "option", "TEXT",                                                          \
+        "An option as the compiler takes it: --option=--ftz=true.", true, NULL \
+  }
+
+// One compilation. one-thread
+typedef struct kilni_cli_compile_t {
+  const kilni_cli_call_t* call;
+  const char* file;
+  bool is_ptx;    // linked, and not compiled
+  uint32_t kind;  // KILN_COMPILER_KIND_* of what is compiled
+  kilni_cli_buffer_t source;
+  kiln_compile_options_t options;
+  const char* lists[KILNI_CLI_COMPILE_LISTS][KILNI_CLI_COMPILE_LIST_MAX];
+  kiln_compiler_t* compiler;
+  kiln_compile_result_t* result;  // NULL for PTX
+  kiln_code_t* code;              // what was made
+  uint32_t cache;                 // KILN_COMPILE_CACHE_*
+  char cache_reason[512];
+} kilni_cli_compile_t;
+
+// Reads the options, which the call's table has, and the file. `out` is the
+// output's name, whose end may say what is made; or NULL. Ended by deinit, also
+// after a failure. Takes 40 KiB: on the heap.
+bool kilni_cli_compile_read(kilni_cli_compile_t* job,
+                            const kilni_cli_call_t* call, const char* file,
+                            const char* out, kilni_cli_error_t* error);
+
+// True if one of the options above is given.
+bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call);
+
+// Compiles, and shows what the compiler said on standard error. `cache` NULL:
+// without.
+bool kilni_cli_compile_make(kilni_cli_compile_t* job, kiln_runtime_t* runtime,
+                            kiln_cache_t* cache, kilni_cli_error_t* error);
+
+void kilni_cli_compile_deinit(kilni_cli_compile_t* job);
+
+#endif  // KILN_SRC_CLI_COMPILE_JOB_H_

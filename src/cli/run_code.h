@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: a file made into what a device loads: compiled and linked where it has
+// to be, or taken from the cache.
+//
+// `kiln run` loads it, `kiln cache warm` only wants it kept.
+#ifndef KILN_SRC_CLI_RUN_CODE_H_
+#define KILN_SRC_CLI_RUN_CODE_H_
+
+#include "cli/run_request.h"
+#include "kiln/kiln.h"
+
+// One file on its way. one-thread
+//
+// A GPU gets machine code where there is a cache: PTX is linked to a cubin once
+// and not compiled by the driver at every start. The software device gets PTX.
+typedef struct kilni_cli_code_t {
+  // Set by the caller.
+  kiln_runtime_t* runtime;
+  kiln_device_t* device;
+  kiln_cache_t* cache;  // NULL: none
+  const char* file;
+  kilni_cli_code_kind_t kind;
+  uint64_t time_limit_ns;  // of each step; 0: none
+
+  // Filled in.
+  kiln_code_t* text;       // the file itself, or what a compiler made of it
+  kiln_code_t* code;       // what the device loads; may be `text`
+  uint32_t compile_cache;  // KILN_COMPILE_CACHE_*
+  uint32_t link_cache;     // KILN_LINK_CACHE_*
+  char compile_reason[512];
+  const char* link_reason;  // static
+  bool left;                // a step still runs: nothing can be closed
+} kilni_cli_code_t;
+
+// Makes `text` and `code`. Ended by deinit, also after a failure.
+bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error);
+
+// Makes `text` and `code` anew, as machine code of the compiler's own: for a
+// driver that is too old for the compiler's PTX.
+bool kilni_cli_code_make_cubin(kilni_cli_code_t* code,
+                               kilni_cli_error_t* error);
+
+void kilni_cli_code_deinit(kilni_cli_code_t* code);
+
+#endif  // KILN_SRC_CLI_RUN_CODE_H_
