@@ -31,7 +31,7 @@ void kilni_cli_age_text(uint64_t seconds,
   } UNITS[] = {{86400, "d"}, {3600, "h"}, {60, "min"}};
   for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); ++i)
     if (seconds >= UNITS[i].seconds) {
-      (void)snprintf(out, KILNI_CLI_CACHE_TEXT_BYTES, "%" PRIu64 " %s",
+      (void)snprintf(out, KILNI_CLI_CACHE_TEXT_BYTES, "%" PRIu64 " %s ago",
                      seconds / UNITS[i].seconds, UNITS[i].word);
       return;
     }

@@ -13,7 +13,7 @@ enum { KILNI_CLI_CACHE_TEXT_BYTES = 32 };
 // "3.4 MiB", "812 B".
 void kilni_cli_size_text(uint64_t bytes, char out[KILNI_CLI_CACHE_TEXT_BYTES]);
 
-// "just now", "5 min", "3 d" of a count of seconds.
+// "just now", "5 min ago", "3 d ago" of a count of seconds.
 void kilni_cli_age_text(uint64_t seconds, char out[KILNI_CLI_CACHE_TEXT_BYTES]);
 
 // "500M", "2G", "1048576": bytes; K, M, G and T are powers of 1024. `option` is

@@ -64,6 +64,7 @@ extern const size_t kilni_cli_command_count;
 
 extern const kilni_cli_command_t kilni_cli_command_run;
 extern const kilni_cli_command_t kilni_cli_command_compile;
+extern const kilni_cli_command_t kilni_cli_command_cache;
 extern const kilni_cli_command_t kilni_cli_command_find;
 extern const kilni_cli_command_t kilni_cli_command_check;
 extern const kilni_cli_command_t kilni_cli_command_config;

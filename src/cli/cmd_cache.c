@@ -27,9 +27,9 @@ kiln_log_sink_t kilni_cli_cache_log(void) {
 
 static bool open_cache(kilni_cli_cache_run_t* run) {
   kiln_log_sink_t log = kilni_cli_cache_log();
-  run->where.options.log = &log;
-  return kilni_cli_check(run->error,
-                         kiln_cache_create(&run->where.options, &run->cache));
+  kiln_cache_options_t options = run->where.options;
+  options.log = &log;
+  return kilni_cli_check(run->error, kiln_cache_create(&options, &run->cache));
 }
 
 // ---- clear ----
@@ -39,11 +39,12 @@ static bool report_cleared(const kilni_cli_cache_run_t* run,
   char freed[KILNI_CLI_CACHE_TEXT_BYTES];
   char left[KILNI_CLI_CACHE_TEXT_BYTES];
   FILE* out = run->call->results;
+  const char* folder = kiln_cache_directory(run->cache);
   if (run->call->json)
     return kilni_cli_json_write(
         out,
-        json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "directory",
-                  kiln_cache_directory(run->cache), "removed",
+        json_pack("{s:s?,s:I,s:I,s:I,s:I,s:I,s:I}", "directory",
+                  folder[0] != 0 ? folder : NULL, "removed",
                   (json_int_t)report->removed, "freed_bytes",
                   (json_int_t)report->freed_bytes, "temporaries",
                   (json_int_t)report->temporaries, "entries",
@@ -65,8 +66,8 @@ static bool clear(kilni_cli_cache_run_t* run) {
   bool all = age == NULL && size == NULL;
   options->max_age_s = KILN_CACHE_UNLIMITED;
   options->disk_bytes = KILN_CACHE_UNLIMITED;
-  if (age != NULL && !kilni_cli_age_parse("older-than", age,
-                                          &options->max_age_s, run->error))
+  if (age != NULL &&
+      !kilni_cli_age_parse("older-than", age, &options->max_age_s, run->error))
     return false;
   if (size != NULL && !kilni_cli_size_parse("max-bytes", size,
                                             &options->disk_bytes, run->error))
@@ -142,10 +143,9 @@ static bool check_action(const action_t* action, const kilni_cli_call_t* call,
     const char* name = call->given[i].option->name;
     (void)snprintf(word, sizeof(word), " %s ", name);
     if (strstr(action->options, word) == NULL)
-      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Leave it out.",
-                            "--%s means nothing to \"kiln cache %s\"", name,
-                            action->name);
+      return kilni_cli_fail(
+          error, KILN_STATUS_INVALID_ARGUMENT, "Leave it out.",
+          "--%s means nothing to \"kiln cache %s\"", name, action->name);
   }
   if (action->files && call->operand_count < 2)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
@@ -164,8 +164,7 @@ static bool run_cache(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   memset(&run, 0, sizeof(run));
   run.call = call;
   run.error = error;
-  bool ok =
-      kilni_cli_cache_read(&run.where, call, error) && action->run(&run);
+  bool ok = kilni_cli_cache_read(&run.where, call, error) && action->run(&run);
   kiln_cache_release(run.cache);
   kilni_cli_cache_deinit(&run.where);
   return ok;

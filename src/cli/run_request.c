@@ -51,8 +51,8 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                         file);
 }
 
-static bool read_device(kilni_cli_request_t* r, const char* text,
-                        kilni_cli_error_t* error) {
+bool kilni_cli_device_read(kilni_cli_request_t* r, const char* text,
+                           kilni_cli_error_t* error) {
   if (text == NULL || strcmp(text, "auto") == 0) {
     r->device_kind = KILNI_CLI_DEVICE_AUTO;
   } else if (strcmp(text, "soft") == 0) {
@@ -165,7 +165,8 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
   out->stats = kilni_cli_option_value(call, "stats") != NULL;
   bool ok =
       kilni_cli_code_kind_of(out->file, &out->code_kind, error) &&
-      read_device(out, kilni_cli_option_value(call, "device"), error) &&
+      kilni_cli_device_read(out, kilni_cli_option_value(call, "device"),
+                            error) &&
       (grid == NULL || kilni_cli_dims_parse("grid", grid, out->grid, error)) &&
       (block == NULL ||
        kilni_cli_dims_parse("block", block, out->block, error)) &&

@@ -68,6 +68,10 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
                             kilni_cli_error_t* error);
 void kilni_cli_request_deinit(kilni_cli_request_t* request);
 
+// Reads the value of --device; NULL is "auto".
+bool kilni_cli_device_read(kilni_cli_request_t* out, const char* text,
+                           kilni_cli_error_t* error);
+
 // Reads the files of --in and --inout and checks that those of --out and
 // --inout can be written.
 bool kilni_cli_request_read(kilni_cli_request_t* request,

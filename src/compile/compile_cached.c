@@ -124,6 +124,7 @@ static kiln_status_t find_dirs(cached_t* cached) {
     KILNI_RETURN_IF_ERROR(add_dir(cached, toolkit[i]));
   }
   cached->how.source = job->source;
+  cached->how.name = job->name;
   cached->how.source_dir =
       options->source_include == KILN_SWITCH_OFF ? NULL : cached->source_dir;
   cached->how.working_dir = cached->working_dir;

@@ -6,7 +6,8 @@
 // files; "name" is then looked for beside the file that includes it, and both
 // forms in the folders in their order. What is looked for in vain is kept too,
 // as it would be found once it is there. A file that is met is read, whatever
-// condition stands before it.
+// condition stands before it. A header that a macro names is looked for last,
+// when all values of the macro are known, and again whenever that finds more.
 #include "compile/compile_files.h"
 
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/file.h"
 #include "base/status_make.h"
 #include "base/thread.h"
+#include "compile/compile_macro.h"
 #include "compile/compile_scan.h"
 
 // A time in the last two seconds may come again with other bytes.
@@ -34,6 +36,15 @@ void kilni_files_deinit(kilni_files_t* files) {
   files->allocator = allocator;
 }
 
+// An #include of a macro. one-thread
+typedef struct computed_t {
+  char* text;   // what is computed
+  char* shown;  // as it stands there, with file and line
+  char* dir;    // of the text that it stands in; NULL: none
+  bool plain;   // else nothing is known of it
+  bool next;
+} computed_t;
+
 // A search under way. one-thread
 typedef struct find_t {
   const kilni_files_how_t* how;
@@ -41,7 +52,12 @@ typedef struct find_t {
   bool* header_seen;       // of each virtual header
   kiln_status_t status;    // what ended it
   kiln_string_view_t dir;  // of the text that is scanned; no data: none
+  const char* file;        // that is scanned, for people
   size_t next_file;        // of files->items, not yet scanned
+  kilni_macros_t macros;
+  computed_t* computed;
+  size_t computed_count;
+  size_t computed_capacity;
 } find_t;
 
 // ---- The set of paths ----
@@ -164,17 +180,125 @@ static kiln_status_t look_for(find_t* find, const kilni_scan_found_t* found) {
   return NULL;
 }
 
+// ---- Includes of a macro ----
+
+static void computed_deinit(find_t* find) {
+  kiln_allocator_t allocator = find->files->allocator;
+  for (size_t i = 0; i < find->computed_count; i++) {
+    kilni_strfree(allocator, find->computed[i].text);
+    kilni_strfree(allocator, find->computed[i].shown);
+    kilni_strfree(allocator, find->computed[i].dir);
+  }
+  kilni_free_array(allocator, find->computed, find->computed_capacity,
+                   sizeof(computed_t));
+}
+
+static kiln_status_t fill_computed(const find_t* find,
+                                   const kilni_scan_found_t* found,
+                                   computed_t* computed) {
+  kiln_allocator_t allocator = find->files->allocator;
+  kiln_string_view_t name = found->name;
+  if (name.size > 200) name.size = 200;
+  computed->next = found->next;
+  computed->plain = found->value.data != NULL;
+  KILNI_RETURN_IF_ERROR(kilni_strdup(
+      allocator, computed->plain ? found->value : name, &computed->text));
+  if (find->dir.data != NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, find->dir, &computed->dir));
+  }
+  kilni_str_t shown;
+  kilni_str_init(&shown, allocator, 65536);
+  kilni_str_addf(&shown, "%.*s (%s:%u)", KILNI_SV(name), find->file,
+                 (unsigned)found->line);
+  return kilni_str_take(&shown, &computed->shown);
+}
+
+static kiln_status_t add_computed(find_t* find,
+                                  const kilni_scan_found_t* found) {
+  if (find->computed_count == KILNI_FILES_MAX) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "more than %u headers are named by macros",
+                   (unsigned)KILNI_FILES_MAX),
+        "compile it without a cache");
+  }
+  void* items = find->computed;
+  kiln_status_t status =
+      kilni_grow(find->files->allocator, find->computed_count + 1,
+                 sizeof(computed_t), &find->computed_capacity, &items);
+  find->computed = items;
+  KILNI_RETURN_IF_ERROR(status);
+  computed_t* computed = &find->computed[find->computed_count++];
+  memset(computed, 0, sizeof(*computed));
+  return fill_computed(find, found, computed);
+}
+
+static kiln_status_t look_for_expanded(void* user,
+                                       const kilni_scan_found_t* found) {
+  return look_for(user, found);
+}
+
+static kiln_status_t look_for_both(void* user,
+                                   const kilni_scan_found_t* found) {
+  kilni_scan_found_t next = *found;
+  next.next = true;
+  return look_for(user, &next);
+}
+
+// Looks for what each may mean by now.
+static kiln_status_t look_for_computed(find_t* find) {
+  kilni_strfree(find->files->allocator, find->files->computed);
+  find->files->computed = NULL;
+  for (size_t i = 0; i < find->computed_count; i++) {
+    const computed_t* computed = &find->computed[i];
+    bool all = false;
+    kiln_string_view_t none = {NULL, 0};
+    find->dir = computed->dir != NULL ? kilni_sv(computed->dir) : none;
+    if (computed->plain) {
+      KILNI_RETURN_IF_ERROR(kilni_macros_expand(
+          &find->macros, kilni_sv(computed->text),
+          computed->next ? look_for_both : look_for_expanded, find, &all));
+    }
+    if (all || find->files->computed != NULL) continue;
+    KILNI_RETURN_IF_ERROR(kilni_strdup(find->files->allocator,
+                                       kilni_sv(computed->shown),
+                                       &find->files->computed));
+  }
+  return NULL;
+}
+
+// Options that the compiler takes as they are may define anything.
+static bool defines_unseen(const kiln_compile_options_t* options) {
+  for (uint32_t i = 0; i < options->option_count; i++) {
+    const char* text = options->options[i];
+    if (strncmp(text, "-D", 2) == 0 || strncmp(text, "--define", 8) == 0 ||
+        strncmp(text, "-define", 7) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static kiln_status_t add_defines(find_t* find) {
+  const kiln_compile_options_t* options = find->how->options;
+  for (uint32_t i = 0; i < options->define_count; i++) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_macros_add_option(&find->macros, options->defines[i]));
+  }
+  return NULL;
+}
+
 static bool take_found(void* user, const kilni_scan_found_t* found) {
   find_t* find = user;
-  if (found->kind != KILNI_SCAN_COMPUTED) {
-    find->status = look_for(find, found);
-    return kiln_status_is_ok(find->status);
-  }
-  if (find->files->computed == NULL) {
-    kiln_string_view_t name = found->name;
-    if (name.size > 200) name.size = 200;
-    find->status =
-        kilni_strdup(find->files->allocator, name, &find->files->computed);
+  switch (found->kind) {
+    case KILNI_SCAN_DEFINE:
+      find->status = kilni_macros_add(&find->macros, found->name, found->value);
+      break;
+    case KILNI_SCAN_COMPUTED:
+      find->status = add_computed(find, found);
+      break;
+    default:
+      find->status = look_for(find, found);
+      break;
   }
   return kiln_status_is_ok(find->status);
 }
@@ -188,8 +312,9 @@ static kiln_string_view_t folder_of(kiln_string_view_t path) {
 }
 
 static kiln_status_t scan(find_t* find, kiln_string_view_t text,
-                          kiln_string_view_t dir) {
+                          kiln_string_view_t dir, const char* file) {
   find->dir = dir;
+  find->file = file;
   KILNI_RETURN_IF_ERROR(
       kilni_scan_text(find->files->allocator, text, take_found, find));
   return find->status;
@@ -220,7 +345,7 @@ static kiln_status_t scan_given(find_t* find, uint32_t index) {
   if (kiln_status_is_ok(status)) {
     status = scan(
         find, kilni_sv_make((const char*)file->bytes.data, file->bytes.size),
-        kilni_sv_make(kilni_str_cstr(&dir), dir.size));
+        kilni_sv_make(kilni_str_cstr(&dir), dir.size), file->name);
   }
   kilni_str_deinit(&dir);
   return status;
@@ -276,7 +401,8 @@ static kiln_status_t scan_file(find_t* find, size_t index) {
     status = real_folder(find, dep->path, &dir);
   }
   if (kiln_status_is_ok(status)) {
-    status = scan(find, kilni_sv_make((const char*)data, size), kilni_sv(dir));
+    status = scan(find, kilni_sv_make((const char*)data, size), kilni_sv(dir),
+                  dep->path);
   }
   kilni_strfree(files->allocator, dir);
   kilni_file_free(files->allocator, data, size);
@@ -304,28 +430,48 @@ static kiln_status_t scan_rest(find_t* find, bool* done) {
 static kiln_status_t find_all(find_t* find, bool* done) {
   const kilni_files_how_t* how = find->how;
   for (uint32_t i = 0; i < how->options->pre_include_count; i++) {
-    kilni_scan_found_t first = {KILNI_SCAN_QUOTE, false,
-                                kilni_sv(how->options->pre_includes[i])};
+    kilni_scan_found_t first = {.kind = KILNI_SCAN_QUOTE};
+    first.name = kilni_sv(how->options->pre_includes[i]);
     if (first.name.size == 0) continue;
     find->dir = kilni_sv(how->working_dir);
     KILNI_RETURN_IF_ERROR(look_for(find, &first));
   }
   kiln_string_view_t none = {NULL, 0};
-  KILNI_RETURN_IF_ERROR(
-      scan(find, how->source,
-           how->source_dir != NULL ? kilni_sv(how->source_dir) : none));
-  return scan_rest(find, done);
+  KILNI_RETURN_IF_ERROR(scan(
+      find, how->source,
+      how->source_dir != NULL ? kilni_sv(how->source_dir) : none, how->name));
+  KILNI_RETURN_IF_ERROR(scan_rest(find, done));
+  // What the macros lead to may define more of them.
+  for (size_t seen = SIZE_MAX; find->computed_count != 0;) {
+    size_t known = find->macros.count + find->files->count;
+    if (known == seen) break;
+    seen = known;
+    KILNI_RETURN_IF_ERROR(look_for_computed(find));
+    KILNI_RETURN_IF_ERROR(scan_rest(find, done));
+  }
+  return NULL;
 }
 
 kiln_status_t kilni_files_find(const kilni_files_how_t* how,
                                kilni_files_t* files) {
-  find_t find = {how, files, NULL, NULL, {NULL, 0}, 0};
+  find_t find = {.how = how, .files = files};
   uint32_t given = how->options->header_count;
   void* flags = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(files->allocator, (size_t)given * 2 + 1, &flags));
   find.header_seen = flags;
-  kiln_status_t status = find_all(&find, find.header_seen + given);
+  kilni_macros_init(&find.macros, files->allocator);
+  kiln_status_t status = add_defines(&find);
+  if (kiln_status_is_ok(status)) {
+    status = find_all(&find, find.header_seen + given);
+  }
+  if (kiln_status_is_ok(status) && find.computed_count != 0 &&
+      files->computed == NULL && defines_unseen(how->options)) {
+    status = kilni_strdup(files->allocator, kilni_sv(find.computed[0].shown),
+                          &files->computed);
+  }
+  computed_deinit(&find);
+  kilni_macros_deinit(&find.macros);
   kilni_free(files->allocator, flags, (size_t)given * 2 + 1);
   return status;
 }
@@ -334,7 +480,7 @@ kiln_status_t kilni_files_find(const kilni_files_how_t* how,
 
 static bool note_quote(void* user, const kilni_scan_found_t* found) {
   bool* has = user;
-  *has = found->kind != KILNI_SCAN_ANGLE;
+  *has = found->kind == KILNI_SCAN_QUOTE || found->kind == KILNI_SCAN_COMPUTED;
   return !*has;
 }
 

@@ -44,7 +44,9 @@ typedef struct kilni_files_t {
   uint32_t* slots;  // of a table by path: index + 1
   size_t slot_count;
   uint64_t bytes;
-  char* computed;  // what was included by a macro: there may be more
+  // What is included by a macro of which not all is known: "NAME (FILE:LINE)".
+  // There may be more files. NULL: all were found.
+  char* computed;
 } kilni_files_t;
 
 void kilni_files_deinit(kilni_files_t* files);
@@ -52,6 +54,7 @@ void kilni_files_deinit(kilni_files_t* files);
 // How NVRTC looks for what is included. thread-compatible
 typedef struct kilni_files_how_t {
   kiln_string_view_t source;
+  const char* name;         // of the source, for people
   const char* source_dir;   // absolute; NULL: not looked at
   const char* working_dir;  // absolute: of virtual and of forced headers
   const char* const* dirs;  // absolute

@@ -13,18 +13,27 @@
 typedef struct scan_t {
   const char* at;
   const char* end;
+  const char* begin;
+  kiln_string_view_t text;  // with its continued lines
   kilni_scan_fn_t fn;
   void* user;
   bool ended;
 } scan_t;
 
-static bool is_word(char c) {
+bool kilni_scan_is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          c == '$' || ((unsigned char)c & 0x80) != 0;
 }
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
+}
+
+// A backslash that continues a line: how many bytes come after it; else 0.
+static size_t continued_at(kiln_string_view_t text, size_t at) {
+  if (text.data[at] != '\\' || at + 1 == text.size) return 0;
+  size_t more = text.data[at + 1] == '\r' ? 2 : 1;
+  return at + more < text.size && text.data[at + more] == '\n' ? more : 0;
 }
 
 static char peek(const scan_t* scan, size_t ahead) {
@@ -71,7 +80,8 @@ static void skip_blanks(scan_t* scan) {
 
 static kiln_string_view_t read_word(scan_t* scan) {
   const char* begin = scan->at;
-  while (scan->at != scan->end && (is_word(*scan->at) || is_digit(*scan->at))) {
+  while (scan->at != scan->end &&
+         (kilni_scan_is_word(*scan->at) || is_digit(*scan->at))) {
     scan->at++;
   }
   return kilni_sv_make(begin, (size_t)(scan->at - begin));
@@ -114,17 +124,87 @@ static void skip_raw(scan_t* scan) {
 static void skip_number(scan_t* scan) {
   while (scan->at != scan->end) {
     char c = *scan->at;
-    bool separator =
-        c == '\'' && (is_digit(peek(scan, 1)) || is_word(peek(scan, 1)));
-    if (!is_digit(c) && !is_word(c) && c != '.' && !separator) return;
+    bool separator = c == '\'' && (is_digit(peek(scan, 1)) ||
+                                   kilni_scan_is_word(peek(scan, 1)));
+    if (!is_digit(c) && !kilni_scan_is_word(c) && c != '.' && !separator)
+      return;
     scan->at++;
   }
 }
 
-static void report(scan_t* scan, uint32_t kind, bool next,
-                   kiln_string_view_t name) {
-  kilni_scan_found_t found = {kind, next, name};
-  if (!scan->fn(scan->user, &found)) scan->ended = true;
+static void report(scan_t* scan, const kilni_scan_found_t* found) {
+  if (!scan->fn(scan->user, found)) scan->ended = true;
+}
+
+// ---- Plain text ----
+
+static bool is_plain(char c) {
+  return kilni_scan_is_word(c) || is_digit(c) || strchr("./<>+-", c) != NULL;
+}
+
+bool kilni_scan_is_plain(kiln_string_view_t text) {
+  if (text.data == NULL) return false;
+  if (text.size >= 2 && text.data[0] == '"') {
+    return text.data[text.size - 1] == '"' &&
+           memchr(text.data + 1, '"', text.size - 2) == NULL &&
+           memchr(text.data, '\n', text.size) == NULL;
+  }
+  for (size_t i = 0; i < text.size; i++) {
+    if (text.data[i] == 0 || !is_plain(text.data[i])) return false;
+  }
+  return true;
+}
+
+// The rest of a line, or up to `close`, without blanks and comments at its end.
+// Without data where it is not plain.
+static kiln_string_view_t take_value(scan_t* scan, char close) {
+  skip_blanks(scan);
+  const char* begin = scan->at;
+  const char* end = begin;
+  while (!at_end(scan) && *scan->at != '\n' && *scan->at != close) {
+    const char* before = scan->at;
+    skip_blanks(scan);
+    if (scan->at != before) continue;
+    if (*scan->at == '"') {
+      skip_literal(scan);
+    } else {
+      scan->at++;
+    }
+    end = scan->at;
+  }
+  // A blank or a comment inside is not plain either.
+  kiln_string_view_t value = kilni_sv_make(begin, (size_t)(end - begin));
+  if (!kilni_scan_is_plain(value)) value.data = NULL;
+  return value;
+}
+
+// The line of the text, counted from 1, that a place in the copy comes from.
+static uint32_t line_at(const scan_t* scan, const char* at) {
+  size_t place = (size_t)(at - scan->begin);
+  size_t size = 0;
+  uint32_t line = 1;
+  for (size_t i = 0; i < scan->text.size && size < place; i++) {
+    size_t more = continued_at(scan->text, i);
+    if (more == 0) size++;
+    i += more;
+    if (scan->text.data[i] == '\n') line++;
+  }
+  return line;
+}
+
+static void report_computed(scan_t* scan, bool next, char close) {
+  const char* begin = scan->at;
+  kilni_scan_found_t found = {.kind = KILNI_SCAN_COMPUTED, .next = next};
+  found.line = line_at(scan, begin);
+  found.value = take_value(scan, close);
+  found.name = kilni_sv_make(begin, (size_t)(scan->at - begin));
+  while (found.name.size != 0 &&
+         strchr(" \t\r", found.name.data[found.name.size - 1]) != NULL) {
+    found.name.size--;
+  }
+  const char* cut = memchr(begin, '\n', found.name.size);
+  if (cut != NULL) found.name.size = (size_t)(cut - begin);
+  if (found.name.size != 0) report(scan, &found);
 }
 
 // "name" or <name> that begins here; false for anything else.
@@ -136,21 +216,28 @@ static bool take_name(scan_t* scan, bool next) {
   while (at != scan->end && *at != close && *at != '\n') at++;
   if (at == scan->end || *at != close || at == begin) return false;
   scan->at = at + 1;
-  report(scan, close == '"' ? KILNI_SCAN_QUOTE : KILNI_SCAN_ANGLE, next,
-         kilni_sv_make(begin, (size_t)(at - begin)));
+  kilni_scan_found_t found = {.next = next};
+  found.kind = close == '"' ? KILNI_SCAN_QUOTE : KILNI_SCAN_ANGLE;
+  found.name = kilni_sv_make(begin, (size_t)(at - begin));
+  report(scan, &found);
   return true;
 }
 
 static void take_include(scan_t* scan, bool next) {
   skip_blanks(scan);
   if (take_name(scan, next) || at_end(scan) || *scan->at == '\n') return;
-  const char* begin = scan->at;
-  skip_line(scan);
-  size_t size = (size_t)(scan->at - begin);
-  while (size != 0 && (begin[size - 1] == '\r' || begin[size - 1] == ' ')) {
-    size--;
-  }
-  report(scan, KILNI_SCAN_COMPUTED, next, kilni_sv_make(begin, size));
+  report_computed(scan, next, '\n');
+}
+
+// What takes arguments is no part of a header's name.
+static void take_define(scan_t* scan) {
+  skip_blanks(scan);
+  if (at_end(scan) || !kilni_scan_is_word(*scan->at)) return;
+  kilni_scan_found_t found = {.kind = KILNI_SCAN_DEFINE};
+  found.name = read_word(scan);
+  if (!at_end(scan) && *scan->at == '(') return;
+  found.value = take_value(scan, '\n');
+  report(scan, &found);
 }
 
 // What __has_include, or a macro that stands for it, asks for.
@@ -162,7 +249,7 @@ static void take_condition(scan_t* scan) {
       skip_number(scan);
     } else if (*scan->at == '\'' || *scan->at == '"') {
       skip_literal(scan);
-    } else if (!is_word(*scan->at)) {
+    } else if (!kilni_scan_is_word(*scan->at)) {
       scan->at++;
     } else {
       kiln_string_view_t word = read_word(scan);
@@ -173,7 +260,7 @@ static void take_condition(scan_t* scan) {
       scan->at++;
       skip_blanks(scan);
       if (take_name(scan, next) || !asks) continue;
-      report(scan, KILNI_SCAN_COMPUTED, next, word);
+      report_computed(scan, next, ')');
     }
   }
 }
@@ -181,13 +268,15 @@ static void take_condition(scan_t* scan) {
 static void take_directive(scan_t* scan) {
   scan->at += *scan->at == '#' ? 1 : 2;
   skip_blanks(scan);
-  if (at_end(scan) || !is_word(*scan->at)) return;
+  if (at_end(scan) || !kilni_scan_is_word(*scan->at)) return;
   kiln_string_view_t word = read_word(scan);
   if (kilni_sv_equal_cstr(word, "include") ||
       kilni_sv_equal_cstr(word, "import")) {
     take_include(scan, false);
   } else if (kilni_sv_equal_cstr(word, "include_next")) {
     take_include(scan, true);
+  } else if (kilni_sv_equal_cstr(word, "define")) {
+    take_define(scan);
   } else if (kilni_sv_equal_cstr(word, "if") ||
              kilni_sv_equal_cstr(word, "elif")) {
     take_condition(scan);
@@ -219,7 +308,7 @@ static void scan_lines(scan_t* scan) {
       skip_literal(scan);
     } else if (is_digit(c)) {
       skip_number(scan);
-    } else if (is_word(c)) {
+    } else if (kilni_scan_is_word(c)) {
       kiln_string_view_t word = read_word(scan);
       if (!at_end(scan) && *scan->at == '"' && is_raw_prefix(word)) {
         skip_raw(scan);
@@ -235,14 +324,9 @@ static void scan_lines(scan_t* scan) {
 static size_t join_lines(kiln_string_view_t text, char* out) {
   size_t size = 0;
   for (size_t i = 0; i < text.size; i++) {
-    if (text.data[i] == '\\' && i + 1 < text.size) {
-      size_t more = text.data[i + 1] == '\r' ? 2 : 1;
-      if (i + more < text.size && text.data[i + more] == '\n') {
-        i += more;
-        continue;
-      }
-    }
-    out[size++] = text.data[i];
+    size_t more = continued_at(text, i);
+    if (more == 0) out[size++] = text.data[i];
+    i += more;
   }
   return size;
 }
@@ -255,7 +339,7 @@ kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
   KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, text.size, &copy));
   size_t size = join_lines(text, copy);
   const char* begin = copy;
-  scan_t scan = {begin, begin + size, fn, user, false};
+  scan_t scan = {begin, begin + size, begin, text, fn, user, false};
   scan_lines(&scan);
   kilni_free(allocator, copy, text.size);
   return NULL;

@@ -2,8 +2,9 @@
 //
 // compile: what a source includes, or may include.
 //
-// No preprocessor: both sides of every condition count, and macros are not
-// expanded. So what is found is never too little, but may be too much.
+// No preprocessor: both sides of every condition count, and what a macro stands
+// for is left to compile_macro.h. So what is found is never too little, but may
+// be too much.
 #ifndef KILN_SRC_COMPILE_COMPILE_SCAN_H_
 #define KILN_SRC_COMPILE_COMPILE_SCAN_H_
 
@@ -15,17 +16,29 @@ enum {
   KILNI_SCAN_QUOTE = 1,     // #include "name"
   KILNI_SCAN_ANGLE = 2,     // #include <name>
   KILNI_SCAN_COMPUTED = 3,  // #include NAME
+  KILNI_SCAN_DEFINE = 4,    // #define NAME value, without arguments
 };
 
 // Something that is included or asked for. thread-compatible
 typedef struct kilni_scan_found_t {
   uint32_t kind;  // KILNI_SCAN_*
   bool next;      // #include_next: the first that is found is not the one
+  uint32_t line;  // of a computed one, from 1
   kiln_string_view_t name;  // of a computed one what stands there
+  // What is computed, or defined, where that can be part of a header's name:
+  // plain text without blanks. Else without data.
+  kiln_string_view_t value;
 } kilni_scan_found_t;
 
 // Takes one; false ends the scan.
 typedef bool (*kilni_scan_fn_t)(void* user, const kilni_scan_found_t* found);
+
+// True for what may stand in a name, but for digits.
+bool kilni_scan_is_word(char c);
+
+// True for text that may be a part of a header's name, or all of it: nothing
+// but names, digits and the like, without blanks; or one text in quotes.
+bool kilni_scan_is_plain(kiln_string_view_t text);
 
 // Calls `fn` for each, in their order. Comments, literals (raw ones too),
 // continued lines and digraphs are seen as such. OUT_OF_MEMORY.

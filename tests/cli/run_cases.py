@@ -21,8 +21,10 @@ lines of a block are
   same: A B         the two files hold the same
   made: A B ...     these files are there afterwards, and no others but the data
   within: S         it took at most S seconds
-  skip-without: X   X is user (root may write all), nvrtc, gpu
+  skip-without: X   X is user (root may write all), nvrtc, nvjitlink, gpu
                     or terminal
+
+Each case has a cache of its own, which is empty at first.
 
 A case that is skipped says so; when all are, the exit code is 77.
 """
@@ -150,6 +152,12 @@ def has_nvrtc(kiln):
                for library in facts(kiln)["libraries"])
 
 
+def has_nvjitlink(kiln):
+    return subprocess.run([kiln, "find", "lib", "nvJitLink"], check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env=clean_environment(kiln)).returncode == 0
+
+
 def has_gpu(kiln):
     return any(device["kind"] == "cuda" for device in facts(kiln)["devices"])
 
@@ -169,6 +177,8 @@ def skipped(case, kiln):
         return "root may write everywhere"
     if need == "nvrtc" and not has_nvrtc(kiln):
         return "there is no NVRTC on this machine"
+    if need == "nvjitlink" and not has_nvjitlink(kiln):
+        return "there is no nvJitLink on this machine"
     if need == "gpu" and not has_gpu(kiln):
         return "there is no GPU that works on this machine"
     if need == "terminal" and not has_terminal():
@@ -186,13 +196,15 @@ def clean_environment(kiln):
 def run_case(case, kiln):
     """None if the case holds, else the lines of its report."""
     data = cli_data.files()
-    with tempfile.TemporaryDirectory(prefix="kiln-cli-") as folder:
+    with tempfile.TemporaryDirectory(prefix="kiln-cli-") as folder, \
+            tempfile.TemporaryDirectory(prefix="kiln-cache-") as caches:
         for name, content in data.items():
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(content)
         started = time.monotonic()
         result = subprocess.run(["sh", "-c", case["run"]], cwd=folder,
-                                env=clean_environment(kiln), check=False,
+                                env={**clean_environment(kiln),
+                                     "XDG_CACHE_HOME": caches}, check=False,
                                 stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, timeout=100)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fuzz: the include scan. What it reports lies inside the text, has no line
-// break in it, and is the same the second time.
+// fuzz: the include scan, and what macros stand for. What is reported lies
+// inside the text, has no line break in it, and is the same the second time;
+// a header that a macro names has a name.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/compile_macro.h"
 #include "compile/compile_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
@@ -14,11 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 typedef struct sum_t {
   uint64_t hash;
   uint64_t count;
+  kilni_macros_t* macros;  // NULL: nothing is defined
 } sum_t;
 
 static bool add(void* user, const kilni_scan_found_t* found) {
   sum_t* sum = user;
-  if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_COMPUTED ||
+  if (found->kind < KILNI_SCAN_QUOTE || found->kind > KILNI_SCAN_DEFINE ||
       found->name.size == 0) {
     abort();
   }
@@ -26,19 +29,61 @@ static bool add(void* user, const kilni_scan_found_t* found) {
     if (found->name.data[i] == '\n') abort();
     sum->hash = sum->hash * 31 + (uint8_t)found->name.data[i];
   }
-  sum->hash = sum->hash * 31 + found->kind;
+  if (found->value.data != NULL && !kilni_scan_is_plain(found->value)) abort();
+  if (found->kind == KILNI_SCAN_COMPUTED && found->line == 0) abort();
+  if (found->kind == KILNI_SCAN_DEFINE && sum->macros != NULL &&
+      kilni_macros_add(sum->macros, found->name, found->value) != NULL) {
+    abort();
+  }
+  sum->hash = (sum->hash * 31 + found->kind) * 31 + found->value.size;
   sum->count++;
   return sum->count < 1000;
 }
 
+static kiln_status_t check(void* user, const kilni_scan_found_t* found) {
+  uint64_t* headers = user;
+  if (found->kind != KILNI_SCAN_QUOTE && found->kind != KILNI_SCAN_ANGLE) {
+    abort();
+  }
+  if (found->name.size == 0 ||
+      memchr(found->name.data, '\n', found->name.size) != NULL ||
+      memchr(found->name.data, 0, found->name.size) != NULL) {
+    abort();
+  }
+  (*headers)++;
+  return NULL;
+}
+
+// What is computed, once all is defined.
+static bool expand(void* user, const kilni_scan_found_t* found) {
+  uint64_t headers = 0;
+  bool all = false;
+  if (found->kind != KILNI_SCAN_COMPUTED || found->value.data == NULL) {
+    return true;
+  }
+  if (kilni_macros_expand(user, found->value, check, &headers, &all) != NULL ||
+      headers > 512) {
+    abort();
+  }
+  return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  sum_t sums[2] = {{0, 0}, {0, 0}};
+  kilni_macros_t macros;
+  sum_t sums[2];
+  memset(sums, 0, sizeof(sums));
   kiln_string_view_t text = {(const char*)data, size};
+  kilni_macros_init(&macros, kiln_allocator_libc());
+  sums[0].macros = &macros;
   for (int i = 0; i < 2; i++) {
     if (kilni_scan_text(kiln_allocator_libc(), text, add, &sums[i]) != NULL) {
       abort();
     }
   }
-  if (memcmp(&sums[0], &sums[1], sizeof(sum_t)) != 0) abort();
+  if (sums[0].hash != sums[1].hash || sums[0].count != sums[1].count) abort();
+  if (kilni_scan_text(kiln_allocator_libc(), text, expand, &macros) != NULL) {
+    abort();
+  }
+  kilni_macros_deinit(&macros);
   return 0;
 }

@@ -239,8 +239,9 @@ static void what_cannot_be_cached_says_why(void** state) {
   static const char* const raw[] = {"-I/tmp"};
   kiln_compile_options_t options = kiln_compile_options_default();
   for (int i = 0; i < 2; i++) {
-    expect("#define NAME <a.h>\n#include NAME\n", &options,
-           KILN_COMPILE_CACHE_UNCACHEABLE, "macro computes: NAME");
+    expect("\n#include NAME_OF_NOBODY(1)\n", &options,
+           KILN_COMPILE_CACHE_UNCACHEABLE,
+           "macro computes: NAME_OF_NOBODY(1) (kernel.cu:2)");
   }
   options.time_file = "t.csv";
   expect(kPlain, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "times");
@@ -257,6 +258,45 @@ static void what_cannot_be_cached_says_why(void** state) {
   assert_null(kiln_compiler_compile(g_compiler, text, &options, &result));
   assert_int_equal(kiln_compile_result_cache(result), KILN_COMPILE_CACHE_NONE);
   kiln_compile_result_release(result);
+}
+
+// A header that a macro names is one of those that it is ever defined as.
+static void macros_name_headers(void** state) {
+  (void)state;
+  const char* const dirs[] = {g_dir};
+  const char* const defines[] = {"PICK=two"};
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.include_dirs = dirs;
+  options.include_dir_count = 1;
+  static const char source[] =
+      "#include <root.h>\n#define HEADER <ROOT/PICK.h>\n#include HEADER\n";
+  char sub[400];
+  snprintf(sub, sizeof(sub), "mkdir -p '%s/low'", g_dir);
+  assert_int_equal(system(sub), 0);
+  write_file("root.h",
+             "#ifndef PICK\n#define PICK one\n#endif\n#define ROOT low\n");
+  write_file("low/one.h", "//1\n");
+  // What a macro leads to may define more macros.
+  write_file("low/two.h", "#include DEEP\n#define DEEP \"three.h\"\n");
+  write_file("low/three.h", "//3\n");
+  miss(source, &options);
+  hit(source, &options);
+  write_file("low/one.h", "//2\n");
+  expect(source, &options, KILN_COMPILE_CACHE_MISS, "changed");
+  // `two` is a value only where an option says so.
+  write_file("low/three.h", "//4\n");
+  hit(source, &options);
+  options.defines = defines;
+  options.define_count = 1;
+  miss(source, &options);
+  hit(source, &options);
+  write_file("low/three.h", "//5\n");
+  expect(source, &options, KILN_COMPILE_CACHE_MISS, "changed");
+  // A raw option may define anything.
+  static const char* const raw[] = {"-DROOT=other"};
+  options.options = raw;
+  options.option_count = 1;
+  expect(source, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "HEADER");
 }
 
 // Headers that include each other by ever longer names come to an end.
@@ -298,6 +338,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(virtual_headers_go_first, fresh, done),
       cmocka_unit_test_setup_teardown(what_cannot_be_cached_says_why, fresh,
                                       done),
+      cmocka_unit_test_setup_teardown(macros_name_headers, fresh, done),
       cmocka_unit_test_setup_teardown(circles_end, fresh, done),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

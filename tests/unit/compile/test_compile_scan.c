@@ -14,7 +14,8 @@
 #include "compile/compile_files.h"
 #include "compile/compile_scan.h"
 
-// What was found: "q:a.h a:b.h c:NAME". one-thread
+// What was found: "q:a.h a:b.h c:NAME d:NAME=value"; a value that is not plain
+// is "?". one-thread
 typedef struct list_t {
   char text[512];
 } list_t;
@@ -23,11 +24,13 @@ static bool note(void* user, const kilni_scan_found_t* found) {
   list_t* list = user;
   size_t used = strlen(list->text);
   snprintf(list->text + used, sizeof(list->text) - used, "%s%c%s:%.*s",
-           used ? " " : "",
-           found->kind == KILNI_SCAN_QUOTE   ? 'q'
-           : found->kind == KILNI_SCAN_ANGLE ? 'a'
-                                             : 'c',
-           found->next ? "n" : "", (int)found->name.size, found->name.data);
+           used ? " " : "", " qacd"[found->kind], found -> next ? "n" : "",
+           (int)found->name.size, found->name.data);
+  if (found->kind != KILNI_SCAN_DEFINE) return true;
+  bool plain = found->value.data != NULL;
+  used = strlen(list->text);
+  snprintf(list->text + used, sizeof(list->text) - used, "=%.*s",
+           plain ? (int)found->value.size : 1, plain ? found->value.data : "?");
   return true;
 }
 
@@ -64,12 +67,20 @@ static void every_form_is_seen(void** state) {
       {"#if HAS(<a.h>)\n", "a:a.h"},
       {"#if (1 < 2) && (3 > 2)\n", ""},
       {"#define HAS(x) __has_include(x)\n", ""},
-      {"#if __has_include(NAME)\n", "c:__has_include"},
+      {"#if __has_include(NAME)\n", "c:NAME"},
+      {"#if __has_include( NAME /* ) */ ) && 1\n", "c:NAME /* ) */"},
       {"#include_next <a.h>\n#if __has_include_next(<b.h>)\n", "an:a.h an:b.h"},
       {"#include NAME\n", "c:NAME"},
       {"#include\n", ""},
       {"#include \"\"\n", "c:\"\""},
-      {"#pragma once\n#define X \"a\n#include \"b.h\"\n", "q:b.h"},
+      {"#pragma once\n#define X \"a\n#include \"b.h\"\n", "d:X=? q:b.h"},
+      {"#define A <b/c-2.h> // why\n#define B \"d e.h\" /* x */\n",
+       "d:A=<b/c-2.h> d:B=\"d e.h\""},
+      {"#define A\n#define B(x) <b.h>\n#define C (1)\n#define D x y\n",
+       "d:A= d:C=? d:D=?"},
+      {"#define A a/* */b\n#define B a \\\n b\n#define C a\\\nb\n",
+       "d:A=? d:B=? d:C=ab"},
+      {"#include NAME // x\n#include /* y */ A B\n", "c:NAME // x c:A B"},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     list_t list = {""};
@@ -80,6 +91,24 @@ static void every_form_is_seen(void** state) {
     }
     assert_string_equal(list.text, rows[i].found);
   }
+}
+
+// What is computed knows its line, continued ones and comments counted.
+static bool note_line(void* user, const kilni_scan_found_t* found) {
+  uint32_t* line = user;
+  if (found->kind == KILNI_SCAN_COMPUTED) *line = found->line;
+  return true;
+}
+
+static void a_macro_knows_its_line(void** state) {
+  (void)state;
+  static const char source[] =
+      "// one \\\r\n two\n/* three\n four */\n#define X a\\\nb\n"
+      "#include NAME\n";
+  uint32_t line = 0;
+  kiln_string_view_t text = {source, sizeof(source) - 1};
+  assert_null(kilni_scan_text(kiln_allocator_libc(), text, note_line, &line));
+  assert_int_equal(line, 7);
 }
 
 static void write_one(kilni_str_t* out) {
@@ -151,6 +180,7 @@ static void what_is_cut_short_is_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_form_is_seen),
+      cmocka_unit_test(a_macro_knows_its_line),
       cmocka_unit_test(what_is_kept_comes_back),
       cmocka_unit_test(what_is_cut_short_is_refused),
   };
