@@ -63,7 +63,7 @@ bool kilni_cli_size_parse(const char* option, const char* text,
                                      UINT64_C(1) << 30, UINT64_C(1) << 40};
   if (parse(text, "KMGT", FACTORS, out_bytes) && *out_bytes > 0) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "Write bytes, such as 500M or 2G.",
+                        "write bytes, such as 500M or 2G",
                         "--%s \"%s\" is no size above 0", option, text);
 }
 
@@ -76,6 +76,6 @@ bool kilni_cli_age_parse(const char* option, const char* text,
       *out_seconds > 0)
     return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "Write an age with its unit, such as 12h or 30d.",
+                        "write an age with its unit, such as 12h or 30d",
                         "--%s \"%s\" is no age above 0", option, text);
 }

@@ -138,13 +138,13 @@ static bool open_all(warm_t* warm) {
   warm->compiles = kilni_cli_compile_is_asked(call);
   if (warm->compiles && kilni_cli_option_value(call, "device") != NULL)
     return kilni_cli_fail(warm->run->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Leave out --device, or the options of kiln compile.",
+                          "leave out --device, or the options of kiln compile",
                           "--device is for what kiln run makes");
   if (!(warm->compiles ? open_runtime(warm) : open_device(warm))) return false;
   warm->cache = kiln_runtime_cache(warm->runtime);
   if (kiln_cache_directory(warm->cache)[0] != 0) return true;
   return kilni_cli_fail(warm->run->error, KILN_STATUS_INVALID_STATE,
-                        "Unset KILN_CACHE, or name a folder with --cache-dir.",
+                        "unset KILN_CACHE, or name a folder with --cache-dir",
                         "there is no folder to keep anything in");
 }
 
@@ -161,7 +161,7 @@ static bool make_all(warm_t* warm) {
   const char* problem = kiln_cache_disk_problem(warm->cache);
   if (problem[0] == 0) return true;
   return kilni_cli_fail(warm->run->error, KILN_STATUS_IO_ERROR,
-                        "Name another folder with --cache-dir.", "%s", problem);
+                        "name another folder with --cache-dir", "%s", problem);
 }
 
 static bool report(warm_t* warm) {

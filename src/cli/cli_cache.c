@@ -17,7 +17,7 @@ static bool make_absolute(kilni_cli_cache_t* cache, const char* given,
   if (given[0] != '/') {
     if (getcwd(here, sizeof(here)) == NULL)
       return kilni_cli_fail(
-          error, KILN_STATUS_IO_ERROR, "Name the folder from the root on.",
+          error, KILN_STATUS_IO_ERROR, "name the folder from the root on",
           "the working folder has no name: %s", strerror(errno));
     if (!kilni_cli_buffer_add(&cache->folder, here, strlen(here), error) ||
         !kilni_cli_buffer_add(&cache->folder, "/", 1, error))
@@ -34,7 +34,7 @@ bool kilni_cli_cache_read(kilni_cli_cache_t* out, const kilni_cli_call_t* call,
   const char* folder = kilni_cli_option_value(call, "cache-dir");
   if (folder == NULL) return true;
   if (folder[0] == 0)
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "Name a folder.",
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "name a folder",
                           "--cache-dir is empty");
   if (!make_absolute(out, folder, error)) return false;
   out->options.directory = (const char*)out->folder.data;

@@ -129,10 +129,10 @@ static const action_t* find_action(const char* name, kilni_cli_error_t* error) {
   }
   const char* near = kilni_cli_nearest(name, names, ACTION_COUNT);
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                       "Use stats, list, verify, clear or warm.",
+                       "use stats, list, verify, clear or warm",
                        "a cache cannot \"%s\"", name);
   if (near != NULL)
-    kilni_cli_error_fix(error, "Did you mean \"kiln cache %s\"?", near);
+    kilni_cli_error_fix(error, "did you mean \"kiln cache %s\"?", near);
   return NULL;
 }
 
@@ -143,16 +143,16 @@ static bool check_action(const action_t* action, const kilni_cli_call_t* call,
     const char* name = call->given[i].option->name;
     (void)snprintf(word, sizeof(word), " %s ", name);
     if (strstr(action->options, word) == NULL)
-      return kilni_cli_fail(
-          error, KILN_STATUS_INVALID_ARGUMENT, "Leave it out.",
-          "--%s means nothing to \"kiln cache %s\"", name, action->name);
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
+                            "--%s means nothing to \"kiln cache %s\"", name,
+                            action->name);
   }
   if (action->files && call->operand_count < 2)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Name the files that will be run or compiled.",
+                          "name the files that will be run or compiled",
                           "\"kiln cache warm\" needs FILE...");
   if (action->files || call->operand_count < 2) return true;
-  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "Leave it out.",
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
                         "\"kiln cache %s\" has no place for \"%s\"",
                         action->name, call->operands[1]);
 }

@@ -25,8 +25,7 @@ static bool read_call(compile_t* c, kilni_cli_error_t* error) {
   c->depfile = kilni_cli_option_value(c->call, "depfile");
   if (c->out == NULL)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "Say where the code goes: -o FILE.",
-                          "no output file");
+                          "say where the code goes: -o FILE", "no output file");
   if (!kilni_cli_compile_read(&c->job, c->call, c->call->operands[0], c->out,
                               error))
     return false;

@@ -29,16 +29,16 @@ static bool find_kind(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
   }
   if (ends_with(c->file, ".kiln"))
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "Give CUDA C++ (.cu) or NVVM IR (.ll, .bc); this "
-                          "version has no program compiler.",
+                          "give CUDA C++ (.cu) or NVVM IR (.ll, .bc); this "
+                          "version has no program compiler",
                           "compiling the kiln file \"%s\"", c->file);
   if (ends_with(c->file, ".ptx")) {
     c->is_ptx = true;
     return true;
   }
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "Name it .cu for CUDA C++, .ll or .bc for NVVM IR, "
-                        ".ptx for PTX.",
+                        "name it .cu for CUDA C++, .ll or .bc for NVVM IR, "
+                        ".ptx for PTX",
                         "\"%s\": its name does not say what it is", c->file);
 }
 
@@ -60,7 +60,7 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
   }
   if (word == NULL) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                        "Use ptx, cubin, ltoir or relocatable.",
+                        "use ptx, cubin, ltoir or relocatable",
                         "no output is called \"%s\"", word);
 }
 
@@ -72,7 +72,7 @@ static bool collect(const kilni_cli_compile_t* c, const char* name,
     if (strcmp(given->option->name, name) != 0) continue;
     if (*out_count == KILNI_CLI_COMPILE_LIST_MAX)
       return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
-                            "Put them into a header.", "more than %d of --%s",
+                            "put them into a header", "more than %d of --%s",
                             KILNI_CLI_COMPILE_LIST_MAX, name);
     list[(*out_count)++] = given->value;
   }
@@ -170,9 +170,8 @@ static bool check_ptx(const kilni_cli_compile_t* c, kilni_cli_error_t* error) {
                                       "name"};
   for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
     if (kilni_cli_option_value(c->call, WORDS[i]) != NULL)
-      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "Leave it out.", "--%s means nothing for PTX",
-                            WORDS[i]);
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
+                            "--%s means nothing for PTX", WORDS[i]);
   return true;
 }
 

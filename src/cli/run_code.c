@@ -77,7 +77,7 @@ static bool step_run(kilni_cli_code_t* c, const char* what,
   if (done) return true;
   c->left = true;
   return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                        "Give it more time with --time-limit.",
+                        "give it more time with --time-limit",
                         "%s \"%s\" had not ended after %.3g s", what, c->file,
                         (double)c->time_limit_ns * 1e-9);
 }

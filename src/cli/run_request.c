@@ -29,11 +29,11 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                {".ltoir", KILNI_CLI_CODE_LTOIR}};
   static const char* const LATER[][2] = {
       {".kiln",
-       "Compile the kernel to .ptx or give it as .cu; this version has no "
-       "program compiler."},
+       "compile the kernel to .ptx or give it as .cu; this version has no "
+       "program compiler"},
       {".fatbin",
-       "Extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) and "
-       "give that."}};
+       "extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) and "
+       "give that"}};
   for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); ++i)
     if (ends_with(file, KINDS[i].end)) {
       *out_kind = KINDS[i].kind;
@@ -45,8 +45,8 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                             "running the %s file \"%s\"", LATER[i][0] + 1,
                             file);
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "Give CUDA C++ (.cu), PTX (.ptx), LTO-IR (.ltoir) or "
-                        "device code (.cubin).",
+                        "give CUDA C++ (.cu), PTX (.ptx), LTO-IR (.ltoir) or "
+                        "device code (.cubin)",
                         "running \"%s\": its name does not say what it is",
                         file);
 }
