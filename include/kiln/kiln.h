@@ -19,6 +19,7 @@
 #include "kiln/module.h"
 #include "kiln/probe.h"
 #include "kiln/runtime.h"
+#include "kiln/soft.h"
 #include "kiln/status.h"
 #include "kiln/stream.h"
 #include "kiln/toolkit.h"

@@ -306,6 +306,9 @@ static bool run_kernel(kilni_cli_session_t* session,
   kiln_status_t status = kiln_device_executed(session->device, &before);
   session->counted = kiln_status_is_ok(status);
   kiln_status_free(status);
+  if (session->counted && session->request->stats &&
+      !kilni_cli_check(error, kiln_soft_profile_start()))
+    return false;
   if (!make_objects(session, plan, error) || !launch(session, plan, error) ||
       !wait_for_kernel(session, error) ||
       !kilni_cli_check(error, kiln_event_elapsed(session->start, session->end,
@@ -317,7 +320,11 @@ static bool run_kernel(kilni_cli_session_t* session,
     session->counted = kiln_status_is_ok(status);
     kiln_status_free(status);
   }
-  return true;
+  if (!session->counted || !session->request->stats) return true;
+  session->profile = kiln_soft_profile_default();
+  session->profiled =
+      kilni_cli_check(error, kiln_soft_profile_read(&session->profile));
+  return session->profiled;
 }
 
 bool kilni_cli_session_run(kilni_cli_session_t* session,

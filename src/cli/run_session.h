@@ -28,6 +28,8 @@ typedef struct kilni_cli_session_t {
   uint64_t elapsed_ns;
   bool counted;  // instructions are known
   uint64_t instructions;
+  bool profiled;  // `profile` is
+  kiln_soft_profile_t profile;
   bool leave_at_once;  // a step still runs: nothing can be closed
 } kilni_cli_session_t;
 

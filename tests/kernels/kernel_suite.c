@@ -4,7 +4,7 @@
 // shapes, compares with the references in C, and prints a line for each run.
 //
 //   live_kernel_suite [--soft] [--lanes SET] [--seed N] [--workers N]
-//                     [--small] [--only NAME] [--spoil]
+//                     [--small] [--only NAME] [--spoil] [--profiled]
 //
 // Without --soft on cuda:0 and the software device side by side; exit status
 // 77 without a GPU. --small leaves out shapes, and one of two PTX files by
@@ -20,6 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kiln/soft.h"
+#include "soft/soft.h"
 #include "kernel_compare.h"
 #include "kernel_device.h"
 #include "test_tree.h"
@@ -50,6 +52,7 @@ typedef struct suite_t {
   const char* only;
   bool small;
   bool spoil;
+  bool profiled;
   bool soft_only;
   kernel_options_t options;
   kernel_device_t devices[DEVICES];
@@ -483,6 +486,10 @@ static bool read_arguments(suite_t* suite, int argc, char** argv) {
       suite->spoil = true;
       continue;
     }
+    if (strcmp(argv[i], "--profiled") == 0) {
+      suite->profiled = true;
+      continue;
+    }
     if (strcmp(argv[i], "--small") == 0) {
       suite->small = true;
       continue;
@@ -504,13 +511,35 @@ static bool read_arguments(suite_t* suite, int argc, char** argv) {
   return true;
 }
 
+// Counting by kind must change no answer, and lose no instruction.
+static int profile_start(void) {
+  kiln_status_t status = kiln_soft_profile_start();
+  int code = kiln_status_code_exit(kiln_status_code(status));
+  kiln_status_free(status);
+  return code;
+}
+
+static int profile_check(void) {
+  kiln_soft_profile_t profile = kiln_soft_profile_default();
+  kiln_status_t status = kiln_soft_profile_read(&profile);
+  int code = kiln_status_code_exit(kiln_status_code(status));
+  kiln_status_free(status);
+  uint64_t total = 0;
+  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; i++) {
+    total += profile.instructions[i];
+  }
+  printf("profiled: %llu thread-instructions by class, %llu in all\n",
+         (unsigned long long)total, (unsigned long long)kilni_soft_executed());
+  return code != 0 ? code : total != kilni_soft_executed();
+}
+
 int main(int argc, char** argv) {
   static suite_t suite;
   if (!read_arguments(&suite, argc, argv)) {
     fprintf(stderr,
             "usage: live_kernel_suite [--soft] [--lanes SET] "
             "[--seed N] [--workers N] [--small] [--only NAME] "
-            "[--spoil]\n");
+            "[--spoil] [--profiled]\n");
     return 2;
   }
   signal(SIGALRM, too_long);
@@ -520,7 +549,9 @@ int main(int argc, char** argv) {
     code = kernel_device_open(device, soft, &suite.options);
     if (code == 0) suite.device_count++;
   }
+  if (code == 0 && suite.profiled) code = profile_start();
   if (code == 0) code = run_all(&suite);
+  if (code == 0 && suite.profiled) code = profile_check();
   for (int d = suite.device_count - 1; d >= 0; d--) {
     kernel_device_close(&suite.devices[d]);
   }

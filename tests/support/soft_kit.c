@@ -158,6 +158,7 @@ kilni_soft_fault_kind_t soft_kit_launch(soft_kit_t* kit, const char* entry,
                                 .dynamic_shared_bytes = shared,
                                 .stack_bytes = kit->stack_bytes,
                                 .cooperative = kit->cooperative,
+                                .profiled = kit->profiled,
                                 .params = params,
                                 .seed = kit->seed,
                                 .print = take_text,
@@ -174,6 +175,9 @@ kilni_soft_fault_kind_t soft_kit_launch(soft_kit_t* kit, const char* entry,
   run_workers(kit, g);
   kit->fault = *kilni_soft_grid_fault(g);
   kit->executed = kilni_soft_grid_executed(g);
+  if (kit->profiled) {
+    kilni_soft_profile_sum(kilni_soft_grid_profile(g), &kit->profile);
+  }
   kilni_soft_grid_destroy(g);
   return kit->fault.kind;
 }

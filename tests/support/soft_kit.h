@@ -21,11 +21,13 @@ typedef struct soft_kit_t {
   uint32_t workers;
   uint32_t stack_bytes;
   uint32_t cooperative;  // launches are, where not 0
+  uint32_t profiled;     // launches are, where not 0
   uint64_t seed;
   uint64_t cancel_after_ns;  // 0: never
   // Of the last launch:
   kilni_soft_fault_t fault;
   uint64_t executed;
+  kiln_soft_profile_t profile;
   size_t text_size;
   char text[SOFT_KIT_TEXT_BYTES];
 } soft_kit_t;

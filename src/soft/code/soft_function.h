@@ -61,6 +61,12 @@ typedef struct kilni_soft_call_t {
   uint32_t first_pass;
 } kilni_soft_call_t;
 
+// PTX instructions of a class. thread-compatible
+typedef struct kilni_soft_tally_t {
+  uint32_t class_;  // kiln_soft_class_t
+  uint32_t count;
+} kilni_soft_tally_t;
+
 // thread-compatible
 typedef struct kilni_soft_function_t {
   const char* name;
@@ -90,6 +96,11 @@ typedef struct kilni_soft_function_t {
   uint32_t uses_functions;  // takes a function's address or calls indirectly
   uint32_t* shared;         // module variables in .shared that it names
   uint32_t shared_count;
+  uint32_t tally_count;
+  // What the instructions count that count a block, by class: those of
+  // instruction i lie from tally_ends[i - 1] to tally_ends[i].
+  kilni_soft_tally_t* tallies;
+  uint32_t* tally_ends;  // one an instruction, `code_capacity`
 } kilni_soft_function_t;
 
 // Words of memory instructions. `d`, the register (loads) or the value

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "soft/decode/soft_forms.h"
 #include "soft/decode/soft_lower.h"
+#include "soft/decode/soft_tally.h"
 
 bool kilni_soft_form_has(const kilni_ptx_form_t* form, uint32_t modifier) {
   for (uint32_t i = 0; i < form->modifier_count; i++) {
@@ -270,6 +271,7 @@ static void decode_guarded(kilni_soft_lower_t* lower,
   decode_by_opcode(lower, source);
   if (!kiln_status_is_ok(lower->status)) return;
   if (first < lower->low_count) lower->lows[first].counts = 1;
+  kilni_soft_tally_name(lower, first);
   lower->lows[at].target = (uint32_t)lower->low_count | TARGET_IS_LOW;
   lower->count_low = KILNI_SOFT_NONE;
 }
@@ -328,8 +330,11 @@ static void decode_instruction(kilni_soft_lower_t* lower,
   if (lower->refused_count > refused) lower->refused_count = refused + 1;
   if (!kiln_status_is_ok(lower->status)) return;
   if (first == lower->low_count) nothing(lower);
+  kilni_soft_tally_name(lower, first);
   if (ins->guard == KILNI_PTX_GUARD_NONE || ins->opcode == KILNI_PTX_OP_BRA) {
     lower->lows[first].counts = 1;
+  } else {
+    lower->lows[first].guarded = 1;
   }
   if (lower->lows[lower->low_count - 1].kind != KILNI_SOFT_LOW_PLAIN) {
     lower->count_low = KILNI_SOFT_NONE;

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kiln/soft.h"
 #include "soft/decode/soft_lower.h"
+#include "soft/decode/soft_tally.h"
 
 // one-thread
 typedef struct emit_t {
@@ -16,6 +18,7 @@ typedef struct emit_t {
   uint32_t* starts;     // of each place: where branches to it go
   size_t out_capacity;  // instructions
   uint32_t running;     // PTX instructions of the block, not yet counted
+  kilni_soft_tallies_t tallies;  // the same by class
 } emit_t;
 
 static uint32_t slot_offset(const emit_t* emit, uint32_t word) {
@@ -62,6 +65,7 @@ static kilni_soft_instr_t* add(emit_t* emit, uint32_t op, uint32_t guard,
   kilni_soft_function_t* out = emit->out;
   if (out->instr_count == emit->out_capacity) return NULL;  // cannot be
   kilni_soft_instr_t* instr = &out->code[out->instr_count];
+  out->tally_ends[out->instr_count] = emit->tallies.open;
   out->lines[out->instr_count++] = line;
   instr->fn = emit->lanes->fn[op];
   instr->op = (uint16_t)op;
@@ -73,13 +77,21 @@ static kilni_soft_instr_t* add(emit_t* emit, uint32_t op, uint32_t guard,
   return instr;
 }
 
+// What the instruction that was added last counts: all that nothing has yet.
+static uint32_t take_running(emit_t* emit) {
+  uint32_t running = emit->running;
+  emit->running = 0;
+  emit->tallies.open = emit->tallies.count;
+  emit->out->tally_ends[emit->out->instr_count - 1] = emit->tallies.open;
+  return running;
+}
+
 // Until `patch`, the target of a branch is a block.
 static void add_branch(emit_t* emit, uint32_t block, uint32_t guard,
                        uint32_t line) {
   kilni_soft_instr_t* instr = add(emit, KILNI_SOFT_OP_bra, guard, line);
   instr->d = block;
-  instr->aux = emit->running;
-  emit->running = 0;
+  instr->aux = take_running(emit);
 }
 
 static void add_plain(emit_t* emit, const kilni_soft_low_t* low) {
@@ -96,17 +108,33 @@ static void add_plain(emit_t* emit, const kilni_soft_low_t* low) {
     case KILNI_SOFT_OP_assertfail:
     case KILNI_SOFT_OP_malloc:
     case KILNI_SOFT_OP_free:
-      instr->b = emit->running;
-      emit->running = 0;
+      instr->b = take_running(emit);
       return;
     case KILNI_SOFT_OP_ret:
     case KILNI_SOFT_OP_exit:
     case KILNI_SOFT_OP_brx:
-      instr->aux = emit->running;
-      emit->running = 0;
+      instr->aux = take_running(emit);
       return;
     default:
       return;
+  }
+}
+
+// `count` counts at once what is under its guard, and nothing of the block.
+static void add_count(emit_t* emit, uint32_t at, uint32_t last) {
+  kilni_soft_tallies_t* tallies = &emit->tallies;
+  uint32_t open = tallies->open;
+  uint32_t count = tallies->count;
+  kilni_soft_tally_t kept[KILN_SOFT_CLASS_COUNT];
+  memcpy(kept, tallies->all + open, (count - open) * sizeof(*kept));
+  tallies->count = open;
+  kilni_soft_tally_guarded(tallies, emit->lower, at, last);
+  uint32_t running = emit->running;
+  add_plain(emit, &emit->lower->lows[at]);
+  take_running(emit);
+  emit->running = running;
+  for (uint32_t i = 0; i < count - open; i++) {
+    kilni_soft_tally_add(tallies, kept[i].class_, kept[i].count);
   }
 }
 
@@ -220,18 +248,26 @@ static void emit_blocks(emit_t* emit) {
     if (block->jumped && falls) {
       kilni_soft_instr_t* join = add(emit, KILNI_SOFT_OP_join, KILNI_SOFT_NONE,
                                      lower->lows[block->first].line);
-      join->aux = emit->running;
+      join->aux = take_running(emit);
     }
-    if (block->jumped) emit->running = 0;
+    if (block->jumped) {
+      emit->running = 0;
+      emit->tallies.count = emit->tallies.open;
+    }
     emit->starts[p] = emit->out->instr_count;
     for (uint32_t i = block->first; i < block->last; i++) {
       const kilni_soft_low_t* low = &lower->lows[i];
       emit->running += low->counts;
+      kilni_soft_tally_add(&emit->tallies, low->class_, low->counts);
       if (low->kind == KILNI_SOFT_LOW_NOTHING ||
           low->kind == KILNI_SOFT_LOW_BRANCH) {
         continue;
       }
-      add_plain(emit, low);
+      if (low->op == KILNI_SOFT_OP_count) {
+        add_count(emit, i, block->last);
+      } else {
+        add_plain(emit, low);
+      }
     }
     add_end(emit, block, next);
     falls = block->fall == next || block->branch == next;
@@ -325,11 +361,15 @@ static kiln_status_t make_code(emit_t* emit) {
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       lower->host->allocator, emit->out_capacity, sizeof(uint32_t), &memory));
   out->lines = memory;
+  KILNI_RETURN_IF_ERROR(
+      kilni_soft_tally_init(lower, emit->out_capacity, &emit->tallies));
   mark_jumped(emit);
   emit_blocks(emit);
   patch(emit);
   fuse(emit);
-  return NULL;
+  out->tally_count = emit->tallies.count;
+  return copy_array(lower, emit->tallies.all, emit->tallies.count,
+                    sizeof(kilni_soft_tally_t), &out->tallies);
 }
 
 kiln_status_t kilni_soft_emit(kilni_soft_lower_t* lower) {
@@ -344,6 +384,7 @@ kiln_status_t kilni_soft_emit(kilni_soft_lower_t* lower) {
                                           sizeof(uint32_t), &starts));
   emit.starts = starts;
   kiln_status_t status = make_code(&emit);
+  kilni_soft_tally_deinit(lower, &emit.tallies);
   kilni_free_array(lower->host->allocator, starts, count, sizeof(uint32_t));
   return status;
 }
@@ -354,6 +395,10 @@ void kilni_soft_function_deinit(kiln_allocator_t allocator,
                    sizeof(*function->code));
   kilni_free_array(allocator, function->lines, function->code_capacity,
                    sizeof(*function->lines));
+  kilni_free_array(allocator, function->tally_ends, function->code_capacity,
+                   sizeof(*function->tally_ends));
+  kilni_free_array(allocator, function->tallies, function->tally_count,
+                   sizeof(*function->tallies));
   kilni_free_array(allocator, function->constants, function->constant_count,
                    sizeof(*function->constants));
   kilni_free_array(allocator, function->calls, function->call_count,

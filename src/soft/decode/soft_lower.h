@@ -47,6 +47,8 @@ typedef struct kilni_soft_low_t {
   uint8_t role[KILNI_SOFT_WORDS];
   uint8_t kind;  // kilni_soft_low_kind_t
   uint16_t op;
+  uint8_t class_;    // kiln_soft_class_t of the PTX instruction it stands for
+  uint8_t guarded;   // stands for one that a `count` before it counts
   uint32_t guard;    // predicate word, KILNI_SOFT_NONE
   uint32_t line;     //
   uint32_t counts;   // PTX instructions that it stands for

@@ -113,6 +113,7 @@ struct kilni_soft_driver_t {
   kilni_soft_handles_t handles;
   kilni_soft_queue_t queue;
   kilni_soft_context_t context;
+  kilni_soft_profile_t* profile;  // of all launches; NULL: none is counted
   char fault_text[KILNI_SOFT_REPORT_BYTES];
   kiln_cuda_table_t table;
 };

@@ -88,6 +88,9 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
   kilni_cond_deinit(&driver->queue.done);
   kilni_cond_deinit(&driver->queue.work);
   kilni_mutex_deinit(&driver->lock);
+  if (driver->profile != NULL) {
+    kilni_free(allocator, driver->profile, sizeof(*driver->profile));
+  }
   kilni_free(allocator, driver, sizeof(*driver));
 }
 

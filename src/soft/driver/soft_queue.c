@@ -243,6 +243,10 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   if (--task->inside != 0) return;
   take_out_running(queue, task);
   queue->executed += kilni_soft_grid_executed(grid);
+  const kilni_soft_profile_t* profile = kilni_soft_grid_profile(grid);
+  if (profile && driver->profile) {
+    kilni_soft_profile_add(driver->profile, profile);
+  }
   const kilni_soft_fault_t* fault = kilni_soft_grid_fault(grid);
   kiln_cu_result_t result = fault_result(fault->kind);
   if (result != KILN_CU_SUCCESS) fail_context(driver, result, fault->report);

@@ -212,6 +212,10 @@ static kiln_status_t grid_init(kilni_soft_grid_t* grid) {
   KILNI_RETURN_IF_ERROR(prepare_constants(grid));
   choose_order(grid);
   lay_out_block(grid);
+  if (!launch->profiled) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(grid->host->allocator,
+                                    sizeof(kilni_soft_profile_t), &memory));
+  grid->profile = memory;
   return NULL;
 }
 
@@ -237,6 +241,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   atomic_init(&grid->next_worker, 0);
   atomic_init(&grid->fence_word, 0);
   atomic_init(&grid->wide_lock, 0);
+  atomic_init(&grid->profile_lock, 0);
   kiln_status_t status = grid_init(grid);
   if (!kiln_status_is_ok(status)) {
     kilni_soft_grid_destroy(grid);
@@ -267,6 +272,9 @@ void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
                        (size_t)grid->entry->param_bytes + GRID_ALIGN,
                        GRID_ALIGN);
   }
+  if (grid->profile) {
+    kilni_free(allocator, grid->profile, sizeof(*grid->profile));
+  }
   kilni_free(allocator, grid, sizeof(*grid));
 }
 
@@ -281,7 +289,10 @@ static bool start_next(kilni_soft_worker_t* worker) {
       (grid->order_start + next * grid->order_step) % grid->block_count;
   kilni_soft_block_t* block;
   kiln_status_t status = kilni_soft_block_start(worker, linear, &block);
-  if (kiln_status_is_ok(status)) return true;
+  if (kiln_status_is_ok(status)) {
+    if (worker->profile) block->start_ns = kilni_time_ns();
+    return true;
+  }
   kiln_status_free(status);
   kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_OUT_OF_MEMORY,
                         "the host has no memory for another block");
@@ -310,6 +321,10 @@ static bool run_resident(kilni_soft_worker_t* worker) {
       link = &block->next;
       continue;
     }
+    if (worker->profile) {
+      kilni_soft_profile_block(worker->profile,
+                               kilni_time_ns() - block->start_ns);
+    }
     *link = block->next;
     block->next = worker->idle;
     worker->idle = block;
@@ -333,30 +348,58 @@ static void work_loop(kilni_soft_worker_t* worker) {
   }
 }
 
-void kilni_soft_grid_work(kilni_soft_grid_t* grid) {
+static kiln_status_t worker_create(kilni_soft_grid_t* grid,
+                                   kilni_soft_worker_t** out_worker) {
   kiln_allocator_t allocator = grid->host->allocator;
+  void* memory;
+  *out_worker = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(allocator, sizeof(kilni_soft_worker_t), &memory));
+  kilni_soft_worker_t* worker = memory;
+  worker->grid = grid;
+  if (grid->profile) {
+    kiln_status_t status =
+        kilni_alloc(allocator, sizeof(kilni_soft_profile_t), &memory);
+    if (!kiln_status_is_ok(status)) {
+      kilni_free(allocator, worker, sizeof(*worker));
+      return status;
+    }
+    worker->profile = memory;
+  }
+  worker->number = atomic_fetch_add(&grid->next_worker, 1);
+  worker->random = grid->launch.seed;
+  if (worker->random) {
+    worker->random ^= (uint64_t)worker->number << 40;
+    if (!worker->random) worker->random = 1;
+  }
+  *out_worker = worker;
+  return NULL;
+}
+
+static void worker_end(kilni_soft_worker_t* worker) {
+  kilni_soft_grid_t* grid = worker->grid;
+  kiln_allocator_t allocator = grid->host->allocator;
+  kilni_soft_block_free_all(worker);
+  kilni_soft_frame_free_all(worker);
+  atomic_fetch_add(&grid->executed, worker->executed);
+  if (worker->profile) {
+    kilni_soft_profile_merge(worker);
+    kilni_free(allocator, worker->profile, sizeof(*worker->profile));
+  }
+  kilni_free(allocator, worker, sizeof(*worker));
+}
+
+void kilni_soft_grid_work(kilni_soft_grid_t* grid) {
   if (atomic_load(&grid->next_block) >= grid->block_count) return;
 #if defined(__x86_64__)
   unsigned control = _mm_getcsr();
   _mm_setcsr(0x1f80);  // nearest even, subnormals kept, nothing traps
 #endif
-  void* memory;
-  kiln_status_t status =
-      kilni_alloc(allocator, sizeof(kilni_soft_worker_t), &memory);
+  kilni_soft_worker_t* worker;
+  kiln_status_t status = worker_create(grid, &worker);
   if (kiln_status_is_ok(status)) {
-    kilni_soft_worker_t* worker = memory;
-    worker->grid = grid;
-    worker->number = atomic_fetch_add(&grid->next_worker, 1);
-    worker->random = grid->launch.seed;
-    if (worker->random) {
-      worker->random ^= (uint64_t)worker->number << 40;
-      if (!worker->random) worker->random = 1;
-    }
     work_loop(worker);
-    kilni_soft_block_free_all(worker);
-    kilni_soft_frame_free_all(worker);
-    atomic_fetch_add(&grid->executed, worker->executed);
-    kilni_free(allocator, worker, sizeof(*worker));
+    worker_end(worker);
   } else {
     kiln_status_free(status);
     kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_OUT_OF_MEMORY,
@@ -383,4 +426,9 @@ const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid) {
 
 uint64_t kilni_soft_grid_executed(const kilni_soft_grid_t* grid) {
   return atomic_load(&((kilni_soft_grid_t*)(uintptr_t)grid)->executed);
+}
+
+const kilni_soft_profile_t* kilni_soft_grid_profile(
+    const kilni_soft_grid_t* grid) {
+  return grid->profile;
 }

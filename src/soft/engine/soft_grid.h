@@ -9,6 +9,7 @@
 #define KILN_SRC_SOFT_ENGINE_SOFT_GRID_H_
 
 #include "soft/code/soft_code.h"
+#include "soft/engine/soft_profile.h"
 
 enum { KILNI_SOFT_REPORT_BYTES = 1024 };
 
@@ -46,9 +47,9 @@ typedef struct kilni_soft_launch_t {
   uint32_t dynamic_shared_bytes;
   uint32_t stack_bytes;  // local memory of a thread for calls (limit)
   uint32_t cooperative;  // all blocks are resident at once; 0 or 1
-  uint32_t reserved;
-  const void* params;  // packed, entry->param_bytes; copied
-  uint64_t seed;       // of every order that CUDA leaves open
+  uint32_t profiled;     // count what it does (soft_profile.h); 0 or 1
+  const void* params;    // packed, entry->param_bytes; copied
+  uint64_t seed;         // of every order that CUDA leaves open
   // Receives what kernels print, whole lines or parts, from any worker.
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
@@ -78,5 +79,8 @@ void kilni_soft_grid_cancel(kilni_soft_grid_t* grid);
 // none) and the thread-instructions executed.
 const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid);
 uint64_t kilni_soft_grid_executed(const kilni_soft_grid_t* grid);
+// What a profiled grid did; NULL for others.
+const kilni_soft_profile_t* kilni_soft_grid_profile(
+    const kilni_soft_grid_t* grid);
 
 #endif  // KILN_SRC_SOFT_ENGINE_SOFT_GRID_H_

@@ -45,6 +45,8 @@ struct kilni_soft_grid_t {
   atomic_uint next_worker;
   atomic_uint fence_word;
   atomic_uint wide_lock;  // of atomics of 16 bytes, where the CPU has none
+  atomic_uint profile_lock;
+  kilni_soft_profile_t* profile;  // NULL: not profiled
   kilni_soft_fault_t fault;
 };
 
@@ -55,5 +57,13 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
 void kilni_soft_block_free_all(kilni_soft_worker_t* worker);
 // Runs every warp once; true while there is more to do.
 bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning);
+
+// soft_profile.c.
+//
+// Runs the warp from `instr` as kilni_soft_run_warp does, and counts.
+void kilni_soft_run_profiled(kilni_soft_run_t* run,
+                             const kilni_soft_instr_t* instr);
+// Adds what a worker counted to its grid's.
+void kilni_soft_profile_merge(kilni_soft_worker_t* worker);
 
 #endif  // KILN_SRC_SOFT_ENGINE_SOFT_STATE_H_

@@ -135,6 +135,7 @@ struct kilni_soft_block_t {
   uint32_t done;   // warps
   uint32_t rounds;
   uint32_t resident;  // its number among the blocks of its worker
+  uint64_t start_ns;  // only where the grid is profiled
   kilni_soft_barrier_t barriers[KILNI_SOFT_BARRIERS + 1];
 };
 
@@ -149,6 +150,7 @@ struct kilni_soft_worker_t {
   kilni_soft_block_t* idle;
   uint32_t resident_count;
   uint32_t reserved;
+  kilni_soft_profile_t* profile;  // NULL: nothing is counted
   kilni_soft_frame_t* frames[KILNI_SOFT_FRAME_CLASSES];
   kilni_soft_range_t ranges[KILNI_SOFT_RANGE_SITES];
 };

@@ -215,6 +215,12 @@ const kilni_soft_fault_t* kilni_soft_grid_fault(const kilni_soft_grid_t* grid) {
   return &grid->fault;
 }
 
+const kilni_soft_profile_t* kilni_soft_grid_profile(
+    const kilni_soft_grid_t* grid) {
+  (void)grid;
+  return NULL;
+}
+
 uint64_t kilni_soft_grid_executed(const kilni_soft_grid_t* grid) {
   return grid->executed;
 }

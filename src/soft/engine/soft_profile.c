@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: a warp run with counting: instructions by class, branches, accesses by
+// how their addresses lie, barriers, the time of blocks.
+//
+// It is a loop of its own, so that the engine's has nothing to ask. It runs
+// the plain handler of each instruction where the engine's runs fused ones,
+// which compute the same. Instructions are counted where the engine counts
+// them, at the end of a block, so the classes add up to its count.
+#include "soft/engine/soft_profile.h"
+
+#include <string.h>
+
+#include "base/thread.h"
+#include "soft/engine/soft_state.h"
+
+enum { SECTOR_SHIFT = 5 };
+
+// An access of a warp. one-thread
+typedef struct access_t {
+  uint32_t space;  // kilni_soft_space_t
+  uint32_t bytes;  // of a lane
+  uint64_t lane[KILNI_SOFT_LANES];
+} access_t;
+
+static uint64_t lane_word(const kilni_soft_warp_t* warp, uint32_t word,
+                          uint32_t lane, bool wide) {
+  const void* slot = kilni_soft_slot(warp, word);
+  return wide ? ((const uint64_t*)slot)[lane] : ((const uint32_t*)slot)[lane];
+}
+
+// The address of one lane of an access of one register.
+static uint64_t lane_address(const kilni_soft_warp_t* warp,
+                             const kilni_soft_instr_t* instr, uint32_t lane) {
+  uint32_t kind = KILNI_SOFT_ADDRESS_KIND(instr->c);
+  uint32_t shift = KILNI_SOFT_ADDRESS_SHIFT(instr->c);
+  uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
+  uint64_t base =
+      lane_word(warp, instr->a, lane, kind != KILNI_SOFT_ADDRESS_32) + offset;
+  switch (kind) {
+    case KILNI_SOFT_ADDRESS_SUM:
+      return base + lane_word(warp, instr->c, lane, true);
+    case KILNI_SOFT_ADDRESS_S32: {
+      uint32_t index = (uint32_t)lane_word(warp, instr->c, lane, false);
+      return base + ((uint64_t)(int64_t)(int32_t)index << shift);
+    }
+    case KILNI_SOFT_ADDRESS_U32:
+      return base + (lane_word(warp, instr->c, lane, false) << shift);
+    default:
+      return base;
+  }
+}
+
+// What an access of one register says by its operation; false for others.
+static bool scalar_access(uint32_t op, access_t* access) {
+  switch (op) {
+#define SIZED(name, space_, bits)              \
+  case KILNI_SOFT_OP_##name##_##bits:          \
+    access->space = KILNI_SOFT_SPACE_##space_; \
+    access->bytes = bits / 8;                  \
+    return true;
+#define SIZES(name, space_) \
+  SIZED(name, space_, 8)    \
+  SIZED(name, space_, 16)   \
+  SIZED(name, space_, 32)   \
+  SIZED(name, space_, 64)
+    SIZES(ld_global, GLOBAL)
+    SIZES(st_global, GLOBAL)
+    SIZES(ld_generic, GENERIC)
+    SIZES(st_generic, GENERIC)
+    SIZES(ld_shared, SHARED)
+    SIZES(st_shared, SHARED)
+#undef SIZES
+#undef SIZED
+    default:
+      return false;
+  }
+}
+
+// Where the lanes of `exec` access memory; false if the instruction does not.
+static bool find_access(const kilni_soft_warp_t* warp,
+                        const kilni_soft_instr_t* instr, uint32_t exec,
+                        access_t* access) {
+  uint32_t words = instr->c;
+  bool sync = false;
+  if (scalar_access(instr->op, access)) {
+    for (uint32_t m = exec; m; m &= m - 1) {
+      uint32_t lane = (uint32_t)__builtin_ctz(m);
+      access->lane[lane] = lane_address(warp, instr, lane);
+    }
+    return true;
+  }
+  switch (instr->op) {
+    case KILNI_SOFT_OP_ld_sync:
+    case KILNI_SOFT_OP_st_sync:
+    case KILNI_SOFT_OP_atom:
+    case KILNI_SOFT_OP_atom_b128:
+      sync = true;
+      words = instr->aux;
+      break;
+    case KILNI_SOFT_OP_ld_global_v:
+    case KILNI_SOFT_OP_ld_generic_v:
+    case KILNI_SOFT_OP_ld_shared_v:
+    case KILNI_SOFT_OP_ld_private:
+    case KILNI_SOFT_OP_st_global_v:
+    case KILNI_SOFT_OP_st_generic_v:
+    case KILNI_SOFT_OP_st_shared_v:
+    case KILNI_SOFT_OP_st_private:
+      break;
+    default:
+      return false;
+  }
+  bool wide = sync || !(words & KILNI_SOFT_MEM_BASE32);
+  uint64_t offset = sync ? 0 : (uint64_t)(int64_t)(int32_t)instr->b;
+  uint32_t count = sync ? 1 : KILNI_SOFT_MEM_COUNT(words);
+  access->space = KILNI_SOFT_MEM_SPACE(words);
+  access->bytes = KILNI_SOFT_MEM_BYTES(words) * count;
+  for (uint32_t m = exec; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    access->lane[lane] = lane_word(warp, instr->a, lane, wide) + offset;
+  }
+  return true;
+}
+
+static uint32_t place_of(const access_t* access, uint64_t address) {
+  switch (access->space) {
+    case KILNI_SOFT_SPACE_SHARED:
+      return KILN_SOFT_PLACE_SHARED;
+    case KILNI_SOFT_SPACE_LOCAL:
+    case KILNI_SOFT_SPACE_PARAM:
+      return KILN_SOFT_PLACE_LOCAL;
+    case KILNI_SOFT_SPACE_GENERIC:
+      break;
+    default:
+      return KILN_SOFT_PLACE_GLOBAL;
+  }
+  if (address - KILNI_SOFT_SHARED_BASE < KILNI_SOFT_SHARED_BYTES) {
+    return KILN_SOFT_PLACE_SHARED;
+  }
+  bool own = address - KILNI_SOFT_LOCAL_BASE < KILNI_SOFT_LOCAL_BYTES ||
+             address - KILNI_SOFT_PARAM_BASE < KILNI_SOFT_PARAM_BYTES;
+  return own ? KILN_SOFT_PLACE_LOCAL : KILN_SOFT_PLACE_GLOBAL;
+}
+
+// By the distance between the first two lanes that execute. One lane alone is
+// uniform.
+static uint32_t shape_of(const access_t* access, uint32_t exec) {
+  uint32_t first = (uint32_t)__builtin_ctz(exec);
+  uint32_t rest = exec & (exec - 1);
+  if (!rest) return KILN_SOFT_SHAPE_UNIFORM;
+  uint32_t second = (uint32_t)__builtin_ctz(rest);
+  int64_t apart = (int64_t)(access->lane[second] - access->lane[first]);
+  int64_t step = apart / (int64_t)(second - first);
+  for (uint32_t m = rest; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    int64_t d = (int64_t)(access->lane[lane] - access->lane[first]);
+    if (d != step * (int64_t)(lane - first)) return KILN_SOFT_SHAPE_SCATTERED;
+  }
+  if (step == 0) return KILN_SOFT_SHAPE_UNIFORM;
+  return step == (int64_t)access->bytes ? KILN_SOFT_SHAPE_CONSECUTIVE
+                                        : KILN_SOFT_SHAPE_STRIDED;
+}
+
+// Aligned pieces that the lanes touch; a lane's bytes lie in one of them.
+static uint32_t sectors_of(const access_t* access, uint32_t exec) {
+  uint64_t seen[KILNI_SOFT_LANES];
+  uint32_t count = 0;
+  for (uint32_t m = exec; m; m &= m - 1) {
+    uint64_t sector = access->lane[__builtin_ctz(m)] >> SECTOR_SHIFT;
+    uint32_t i = count;
+    while (i > 0 && seen[i - 1] != sector) i--;
+    if (i == 0) seen[count++] = sector;
+  }
+  return count;
+}
+
+static void count_access(kilni_soft_profile_t* profile,
+                         const kilni_soft_warp_t* warp,
+                         const kilni_soft_instr_t* instr) {
+  access_t access;
+  uint32_t exec = kilni_soft_exec(warp, instr);
+  if (!exec || !find_access(warp, instr, exec, &access)) return;
+  uint32_t place = place_of(&access, access.lane[__builtin_ctz(exec)]);
+  kiln_soft_traffic_t* traffic =
+      &profile->sums.traffic[place][shape_of(&access, exec)];
+  traffic->accesses++;
+  traffic->sectors += place == KILN_SOFT_PLACE_LOCAL
+                          ? kilni_soft_popcount(exec)
+                          : sectors_of(&access, exec);
+}
+
+// The lanes for which `instr` counts. A call by pointer is run for one function
+// after another.
+static uint32_t counting_lanes(const kilni_soft_run_t* run,
+                               const kilni_soft_instr_t* instr) {
+  const kilni_soft_warp_t* warp = &run->warp;
+  if (instr->op == KILNI_SOFT_OP_count) return kilni_soft_exec(warp, instr);
+  if (instr->op != KILNI_SOFT_OP_call_indirect) return warp->mask;
+  const uint64_t* pointers = kilni_soft_slot(warp, instr->a);
+  uint64_t first = pointers[__builtin_ctz(warp->mask)];
+  uint32_t same = 0;
+  for (uint32_t m = warp->mask; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    if (pointers[lane] == first) same |= 1u << lane;
+  }
+  return same;
+}
+
+// What the instruction counts of the block that it ends.
+static void count_block(kilni_soft_profile_t* profile,
+                        const kilni_soft_run_t* run,
+                        const kilni_soft_instr_t* instr) {
+  const kilni_soft_function_t* function = run->frame->function;
+  size_t at = (size_t)(instr - function->code);
+  uint32_t first = at ? function->tally_ends[at - 1] : 0;
+  if (first == function->tally_ends[at]) return;
+  uint32_t lanes = kilni_soft_popcount(counting_lanes(run, instr));
+  for (uint32_t i = first; i < function->tally_ends[at]; i++) {
+    const kilni_soft_tally_t* tally = &function->tallies[i];
+    profile->sums.instructions[tally->class_] += (uint64_t)tally->count * lanes;
+    if (lanes) profile->sums.warp_instructions += tally->count;
+  }
+}
+
+static void count_branch(kilni_soft_profile_t* profile,
+                         const kilni_soft_warp_t* warp,
+                         const kilni_soft_instr_t* instr) {
+  uint32_t taken = kilni_soft_exec(warp, instr);
+  profile->sums.branches++;
+  if (taken && taken != warp->mask) profile->sums.diverged++;
+}
+
+static void count_table(kilni_soft_profile_t* profile,
+                        const kilni_soft_warp_t* warp,
+                        const kilni_soft_instr_t* instr) {
+  profile->sums.branches++;
+  if (kilni_soft_same_lanes(warp, instr->a) != warp->mask) {
+    profile->sums.diverged++;
+  }
+}
+
+static void count_one(kilni_soft_profile_t* profile,
+                      const kilni_soft_run_t* run,
+                      const kilni_soft_instr_t* instr) {
+  count_block(profile, run, instr);
+  switch (instr->op) {
+    case KILNI_SOFT_OP_bra:
+      count_branch(profile, &run->warp, instr);
+      return;
+    case KILNI_SOFT_OP_brx:
+      count_table(profile, &run->warp, instr);
+      return;
+    case KILNI_SOFT_OP_barrier:
+    case KILNI_SOFT_OP_cluster_barrier:
+      profile->sums.barriers++;
+      return;
+    default:
+      count_access(profile, &run->warp, instr);
+      return;
+  }
+}
+
+void kilni_soft_run_profiled(kilni_soft_run_t* run,
+                             const kilni_soft_instr_t* instr) {
+  const kilni_soft_lane_set_t* lanes = run->grid->code->lanes;
+  kilni_soft_profile_t* profile = run->worker->profile;
+  while (instr) {
+    count_one(profile, run, instr);
+    instr = lanes->fn[instr->op](&run->warp, instr);
+  }
+}
+
+void kilni_soft_profile_merge(kilni_soft_worker_t* worker) {
+  kilni_soft_grid_t* grid = worker->grid;
+  while (
+      atomic_exchange_explicit(&grid->profile_lock, 1, memory_order_acquire)) {
+  }
+  kilni_soft_profile_add(grid->profile, worker->profile);
+  atomic_store_explicit(&grid->profile_lock, 0, memory_order_release);
+}
