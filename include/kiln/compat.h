@@ -436,7 +436,8 @@ KILN_API const char* kiln_compat_use_word(uint32_t use);
   X(10, PTX_DRIVER, "ptx_driver", "the driver knows the PTX it is given")     \
   X(11, CUBIN_DRIVER, "cubin_driver", "the driver can load the machine code") \
   X(12, LTO_DRIVER, "lto_driver", "LTO code is linked before it is loaded")   \
-  X(13, DRIVER, "driver", "the driver is new enough for the toolkit piece")
+  X(13, DRIVER, "driver", "the driver is new enough for the toolkit piece")   \
+  X(14, USE, "use", "it is known what the consumer of a declared use takes")
 
 #define KILN_COMPAT_RULE_ENUM(value, name, word, text) \
   KILN_COMPAT_RULE_##name = value,
@@ -520,8 +521,16 @@ KILN_API void kiln_compat_report_release(kiln_compat_report_t* report);
 KILN_API uint32_t
 kiln_compat_report_verdict(const kiln_compat_report_t* report);
 
+// How much a report has to say about one use (not `any`): how many pipelines of
+// it were judged, and how many of these were declared. A pipeline is judged
+// where a rule knows what its consumer takes and the lines of both ends are
+// known, or where it is declared. Since 0.1.
+KILN_API uint32_t kiln_compat_report_judged_count(
+    const kiln_compat_report_t* report, uint32_t use, uint32_t* out_declared);
+
 // The worst verdict of the findings about one use, declared or not, and about
-// `any`. Since 0.1.
+// `any`. UNKNOWN where no pipeline of the use was judged: that nothing was
+// found against it is then no verdict. Since 0.1.
 KILN_API uint32_t kiln_compat_report_verdict_of_use(
     const kiln_compat_report_t* report, uint32_t use);
 

@@ -236,6 +236,21 @@ static json_t* driver_json(const kiln_compat_driver_t* driver) {
                    kilni_cli_text_json(driver->evidence));
 }
 
+// The uses that have a verdict, declared or not.
+static json_t* uses_json(const kiln_compat_report_t* report) {
+  json_t* list = json_array();
+  for (uint32_t use = KILN_COMPAT_USE_LTO; use <= KILN_COMPAT_USE_NVVM; ++use) {
+    uint32_t declared = 0;
+    if (kiln_compat_report_judged_count(report, use, &declared) == 0) continue;
+    uint32_t verdict = kiln_compat_report_verdict_of_use(report, use);
+    (void)json_array_append_new(
+        list, json_pack("{s:s,s:s,s:b}", "use", kiln_compat_use_word(use),
+                        "verdict", kiln_compat_verdict_word(verdict),
+                        "declared", declared != 0));
+  }
+  return list;
+}
+
 static bool show_json(check_t* check) {
   json_t* list = json_array();
   json_t* findings = json_array();
@@ -256,11 +271,11 @@ static bool show_json(check_t* check) {
   }
   return kilni_cli_json_write(
       check->call->results,
-      json_pack("{s:s,s:s,s:o,s:o,s:o}", "verdict",
+      json_pack("{s:s,s:s,s:o,s:o,s:o,s:o}", "verdict",
                 kiln_compat_verdict_word(verdict_of(check)), "mode",
                 kiln_compat_mode_word(kiln_toolkit_mode(check->toolkit)),
-                "driver", driver_json(&driver), "items", list, "findings",
-                findings),
+                "driver", driver_json(&driver), "items", list, "uses",
+                uses_json(check->report), "findings", findings),
       check->error);
 }
 

@@ -171,6 +171,9 @@ static json_t* cache_json(const kiln_probe_t* probe) {
 uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
                                   uint32_t use) {
   uint32_t worst = KILN_COMPAT_VERDICT_COMPATIBLE;
+  if (use != KILN_COMPAT_USE_ANY &&
+      kiln_compat_report_judged_count(report, use, NULL) == 0)
+    return 0;
   for (uint32_t i = 0; i < kiln_compat_report_finding_count(report); ++i) {
     const kiln_compat_finding_t* f = kiln_compat_report_finding(report, i);
     if (f->use == use && f->verdict > worst) worst = f->verdict;
@@ -178,15 +181,19 @@ uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
   return worst;
 }
 
-// Verdicts by use; null without a search.
+// Verdicts by use; null without a search, and for a use of which nothing here
+// could be judged.
 static json_t* fits_json(const kiln_probe_t* probe) {
   const kiln_compat_report_t* report = kiln_probe_report(probe);
   if (report == NULL) return json_null();
   json_t* object = json_object();
-  for (uint32_t use = KILN_COMPAT_USE_ANY; use <= KILN_COMPAT_USE_NVVM; ++use)
-    (void)json_object_set_new(object, kiln_compat_use_word(use),
-                              json_string(kiln_compat_verdict_word(
-                                  kilni_cli_doctor_verdict(report, use))));
+  for (uint32_t use = KILN_COMPAT_USE_ANY; use <= KILN_COMPAT_USE_NVVM; ++use) {
+    uint32_t verdict = kilni_cli_doctor_verdict(report, use);
+    (void)json_object_set_new(
+        object, kiln_compat_use_word(use),
+        verdict == 0 ? json_null()
+                     : json_string(kiln_compat_verdict_word(verdict)));
+  }
   return object;
 }
 

@@ -276,30 +276,27 @@ static void print_pieces(FILE* out, const kiln_probe_t* probe,
 
 // ---- The rest ----
 
-// How what is taken fits together: "fits", or what does not.
+// How what is taken fits together, for each use that could be judged.
 static void print_fits(FILE* out, const kiln_probe_t* probe) {
   static const struct {
     uint32_t use;
     const char* text;
-  } uses[] = {{KILN_COMPAT_USE_ANY, "pieces"},
-              {KILN_COMPAT_USE_PTX, "PTX"},
-              {KILN_COMPAT_USE_CUBIN, "cubin"},
-              {KILN_COMPAT_USE_LTO, "LTO"},
-              {KILN_COMPAT_USE_NVVM, "NVVM IR"}};
+  } uses[] = {
+      {KILN_COMPAT_USE_ANY, "pieces"},  {KILN_COMPAT_USE_PTX, "PTX"},
+      {KILN_COMPAT_USE_CUBIN, "cubin"}, {KILN_COMPAT_USE_LTO, "LTO"},
+      {KILN_COMPAT_USE_ELF, "ELF"},     {KILN_COMPAT_USE_NVVM, "NVVM IR"}};
   const kiln_compat_report_t* report = kiln_probe_report(probe);
   bool said = false;
   if (report == NULL) return;
   (void)fprintf(out, "%-*s", LABEL, "together");
   for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); ++i) {
     uint32_t verdict = kilni_cli_doctor_verdict(report, uses[i].use);
-    if (verdict == KILN_COMPAT_VERDICT_COMPATIBLE) continue;
+    if (verdict == 0) continue;
     (void)fprintf(out, "%s%s %s", said ? ", " : "", uses[i].text,
                   kiln_compat_verdict_word(verdict));
     said = true;
   }
-  (void)fputs(said ? "; nothing speaks against the rest\n"
-                   : "nothing speaks against it\n",
-              out);
+  (void)fputc('\n', out);
 }
 
 static void print_cache(FILE* out, const kiln_probe_t* probe) {

@@ -349,6 +349,45 @@ static kiln_status_t cubin_driver(kilni_check_t* check,
   return add(check, &finding);
 }
 
+// ---- What no rule decides ----
+
+// A declared use that passes without a word would be a verdict that nobody has
+// given; what nobody declared is no use.
+static kiln_status_t no_rule(kilni_check_t* check, const pipeline_t* pipeline) {
+  if (!pipeline->declared) return NULL;
+  kilni_finding_t finding;
+  init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
+  kilni_str_addf(&finding.message, ": nothing is known of what %s:%s takes",
+                 kiln_compat_kind_word(pipeline->consumer->kind),
+                 pipeline->consumer->name);
+  kilni_str_add_cstr(&finding.fix,
+                     "declare it only where one takes what the other makes: "
+                     "`lib:nvrtc>lib:nvJitLink:ltoir`, "
+                     "`lib:nvJitLink>lib:cuda:cubin`");
+  return add(check, &finding);
+}
+
+// A toolkit piece whose line is not known is a finding of its own; a product
+// with a number of its own has none that could be compared.
+static kiln_status_t line_unknown(kilni_check_t* check,
+                                  const pipeline_t* pipeline) {
+  const kiln_compat_fact_t* fact = pipeline->producer;
+  if (fact->line != 0) fact = pipeline->consumer;
+  if (!pipeline->declared || fact->class_id == KILN_COMPAT_CLASS_CTK) {
+    return NULL;
+  }
+  kilni_finding_t finding;
+  init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
+  kilni_str_addf(&finding.message,
+                 ": %s:%s has a version of its own, and no toolkit's, which "
+                 "the rules compare",
+                 kiln_compat_kind_word(fact->kind), fact->name);
+  kilni_str_add_cstr(&finding.fix,
+                     "see what its maker says it takes, and leave the use out "
+                     "of the check");
+  return add(check, &finding);
+}
+
 static kiln_status_t to_driver(kilni_check_t* check,
                                const pipeline_t* pipeline) {
   if (pipeline->artifact == KILN_COMPAT_ARTIFACT_LTOIR ||
@@ -358,7 +397,7 @@ static kiln_status_t to_driver(kilni_check_t* check,
   if (check->driver.state != KILN_COMPAT_DRIVER_KNOWN) {
     return pipeline->declared ? driver_unknown(check, pipeline) : NULL;
   }
-  if (pipeline->producer->line == 0) return NULL;
+  if (pipeline->producer->line == 0) return line_unknown(check, pipeline);
   return pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX
              ? ptx_driver(check, pipeline)
              : cubin_driver(check, pipeline);
@@ -366,20 +405,40 @@ static kiln_status_t to_driver(kilni_check_t* check,
 
 // ---- Which uses there are ----
 
+// Whether there is something to say, be it only that nothing is wrong.
+static bool has_verdict(const kilni_check_t* check,
+                        const pipeline_t* pipeline) {
+  if (pipeline->declared) return true;
+  if (pipeline->producer->line == 0) return false;
+  if (pipeline->consumer == NULL) {
+    return check->driver.state == KILN_COMPAT_DRIVER_KNOWN;
+  }
+  return pipeline->consumer->line != 0 &&
+         (has_nvvm(pipeline) ||
+          is_linker_of(pipeline->consumer, pipeline->artifact));
+}
+
 static kiln_status_t check_pipeline(kilni_check_t* check,
                                     const pipeline_t* pipeline) {
   const kiln_compat_fact_t* producer = pipeline->producer;
   const kiln_compat_fact_t* consumer = pipeline->consumer;
   if (!kilni_check_asks(check, producer, consumer)) return NULL;
+  if (has_verdict(check, pipeline)) {
+    kilni_compat_report_judge(
+        check->report, use_of_artifact(pipeline->artifact), pipeline->declared);
+  }
   if (consumer == NULL) return to_driver(check, pipeline);
-  // A line that is not known is a finding of its own.
-  if (producer->line == 0 || consumer->line == 0) return NULL;
+  if (producer->line == 0 || consumer->line == 0) {
+    return line_unknown(check, pipeline);
+  }
   if (has_nvvm(pipeline)) {
     bool settled = true;
     KILNI_RETURN_IF_ERROR(nvvm_ir(check, pipeline, &settled));
     if (settled) return NULL;
   }
-  if (!is_linker_of(consumer, pipeline->artifact)) return NULL;
+  if (!is_linker_of(consumer, pipeline->artifact)) {
+    return no_rule(check, pipeline);
+  }
   return link_range(check, pipeline);
 }
 

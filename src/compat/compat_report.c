@@ -12,6 +12,8 @@
 #include "base/status_make.h"
 #include "compat/compat.h"
 
+enum { USE_COUNT = KILN_COMPAT_USE_NVVM + 1 };
+
 // A finding with what it owns. one-thread
 typedef struct entry_t {
   kiln_compat_finding_t view;
@@ -27,6 +29,8 @@ struct kiln_compat_report_t {
   atomic_uint references;
   uint32_t mode;
   uint32_t count;
+  uint32_t judged[USE_COUNT];    // pipelines, by use
+  uint32_t declared[USE_COUNT];  // those of them that the caller declared
   size_t capacity;
   entry_t* entries;
 };
@@ -160,6 +164,12 @@ kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
   return NULL;
 }
 
+void kilni_compat_report_judge(kiln_compat_report_t* report, uint32_t use,
+                               bool declared) {
+  report->judged[use]++;
+  if (declared) report->declared[use]++;
+}
+
 static int compare_entries(const void* left, const void* right) {
   const entry_t* a = left;
   const entry_t* b = right;
@@ -205,10 +215,21 @@ uint32_t kiln_compat_report_verdict(const kiln_compat_report_t* report) {
   return worst;
 }
 
+uint32_t kiln_compat_report_judged_count(const kiln_compat_report_t* report,
+                                         uint32_t use, uint32_t* out_declared) {
+  bool is_use = use > KILN_COMPAT_USE_ANY && use < USE_COUNT;
+  if (out_declared != NULL) *out_declared = is_use ? report->declared[use] : 0;
+  return is_use ? report->judged[use] : 0;
+}
+
 uint32_t kiln_compat_report_verdict_of_use(const kiln_compat_report_t* report,
                                            uint32_t use) {
   if (report->mode == KILN_COMPAT_MODE_OFF) return KILN_COMPAT_VERDICT_UNKNOWN;
   uint32_t worst = KILN_COMPAT_VERDICT_COMPATIBLE;
+  if (use != KILN_COMPAT_USE_ANY &&
+      kiln_compat_report_judged_count(report, use, NULL) == 0) {
+    worst = KILN_COMPAT_VERDICT_UNKNOWN;
+  }
   for (uint32_t i = 0; i < report->count; i++) {
     const kiln_compat_finding_t* finding = &report->entries[i].view;
     if (finding->use != use && finding->use != KILN_COMPAT_USE_ANY) continue;

@@ -43,6 +43,10 @@ kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
                                       kilni_finding_t* finding,
                                       const kiln_compat_driver_t* driver);
 
+// Notes that a pipeline of a use is judged, whatever comes of it.
+void kilni_compat_report_judge(kiln_compat_report_t* report, uint32_t use,
+                               bool declared);
+
 // Puts the findings into their order. Nothing is added after it.
 void kilni_compat_report_finish(kiln_compat_report_t* report);
 

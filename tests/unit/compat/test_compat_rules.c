@@ -123,6 +123,72 @@ static void official_mixture(void** state) {
   kit_refuses(&kit, KILN_COMPAT_RULE_DRIVER, NO, "older major");
 }
 
+static uint32_t judged(uint32_t use) {
+  return kiln_compat_report_judged_count(kit.report, use, NULL);
+}
+
+// That nothing was found against a use is a verdict only where it was judged.
+static void verdicts_are_earned(void** state) {
+  (void)state;
+  uint32_t declared = 7;
+  kit_driver(&kit, "none");
+  kit_lib(&kit, "nvrtc", 12090);
+  kit_accepts(&kit);
+  for (uint32_t use = KILN_COMPAT_USE_LTO; use <= KILN_COMPAT_USE_NVVM; use++) {
+    assert_int_equal(judged(use), 0);
+    assert_int_equal(kiln_compat_report_verdict_of_use(kit.report, use), OPEN);
+  }
+  assert_int_equal(
+      kiln_compat_report_verdict_of_use(kit.report, KILN_COMPAT_USE_ANY), YES);
+  kit_lib(&kit, "nvJitLink", 12090);
+  kit_use(&kit, "nvrtc", "nvJitLink", PTX);
+  kit_accepts(&kit);
+  assert_int_equal(kiln_compat_report_judged_count(
+                       kit.report, KILN_COMPAT_USE_PTX, &declared),
+                   1);
+  assert_int_equal(declared, 1);
+  assert_int_equal(kiln_compat_report_judged_count(
+                       kit.report, KILN_COMPAT_USE_LTO, &declared),
+                   1);
+  assert_int_equal(declared, 0);
+  assert_int_equal(
+      kiln_compat_report_verdict_of_use(kit.report, KILN_COMPAT_USE_LTO), YES);
+  assert_int_equal(
+      kiln_compat_report_verdict_of_use(kit.report, KILN_COMPAT_USE_NVVM),
+      OPEN);
+  // No use has these numbers.
+  assert_int_equal(judged(KILN_COMPAT_USE_ANY), 0);
+  assert_int_equal(judged(99), 0);
+}
+
+// A piece of an unknown line takes part in no verdict about a use.
+static void unknown_lines_earn_none(void** state) {
+  (void)state;
+  kit_lib(&kit, "nvrtc", 0);
+  kit_lib(&kit, "nvJitLink", 12090);
+  kit_check(&kit);
+  assert_int_equal(judged(KILN_COMPAT_USE_LTO), 0);
+  assert_int_equal(
+      kiln_compat_report_verdict_of_use(kit.report, KILN_COMPAT_USE_LTO), OPEN);
+}
+
+// What no rule knows passes nowhere as compatible.
+static void uses_without_a_rule(void** state) {
+  (void)state;
+  kit_lib(&kit, "nvrtc", 12090);
+  kit_lib(&kit, "cublas", 12090);
+  kit_use(&kit, "nvrtc", "cublas", PTX);
+  kit_refuses(&kit, KILN_COMPAT_RULE_USE, OPEN, "lib:cublas takes");
+}
+
+static void uses_of_products(void** state) {
+  (void)state;
+  kit_lib(&kit, "nccl", 0);
+  kit_lib(&kit, "nvJitLink", 12090);
+  kit_use(&kit, "nccl", "nvJitLink", LTOIR);
+  kit_refuses(&kit, KILN_COMPAT_RULE_USE, OPEN, "a version of its own");
+}
+
 // The harmful reverse, which the original accepts.
 static void reverse_mixture(void** state) {
   (void)state;
@@ -466,6 +532,10 @@ int main(void) {
       CASE(ptx_of_the_same_isa),
       CASE(finished_code_into_an_old_linker),
       CASE(official_mixture),
+      CASE(verdicts_are_earned),
+      CASE(unknown_lines_earn_none),
+      CASE(uses_without_a_rule),
+      CASE(uses_of_products),
       CASE(reverse_mixture),
       CASE(two_majors),
       CASE(nvrtc_of_a_wheel_and_headers_of_the_system),

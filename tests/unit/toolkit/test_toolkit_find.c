@@ -340,9 +340,9 @@ static void a_declared_use(void** state) {  // cases 4, 5, 8
   assert_int_equal(kiln_compat_report_verdict(report),
                    KILN_COMPAT_VERDICT_COMPATIBLE);
   kiln_compat_report_release(report);
-  // The other way it fits.
+  // The other way nobody takes it, and no rule has a word on it.
   assert_int_equal(declare(toolkit, "nvJitLink", "nvrtc", ltoir),
-                   KILN_STATUS_OK);
+                   KILN_STATUS_INSUFFICIENT_METADATA);
   assert_int_equal(declare(toolkit, "nvrtc", "nvJitLink", 9),
                    KILN_STATUS_INVALID_ARGUMENT);
   assert_int_equal(declare(toolkit, "nvrtcc", "nvJitLink", ltoir),
