@@ -232,6 +232,7 @@ typedef struct kiln_compat_fact_t {
   const char* component;    // pieces of one component have one line
   const char* const* tags;  // companions: pieces that share one, too
   const kiln_compat_need_t* needs;
+  const char* release;  // its own version: "9.19.0"; of class other it counts
 } kiln_compat_fact_t;
 
 // All unknown. Since 0.1.
@@ -246,6 +247,7 @@ static inline kiln_compat_fact_t kiln_compat_fact_default(void) {
                              0,
                              0,
                              0,
+                             NULL,
                              NULL,
                              NULL,
                              NULL,
@@ -425,7 +427,8 @@ KILN_API const char* kiln_compat_use_word(uint32_t use);
   X(2, EVIDENCE, "evidence", "what says a line says the same one")            \
   X(3, CONSTRAINT, "constraint", "the line is one that the caller allows")    \
   X(4, COMPONENT, "component", "pieces of one component have one line")       \
-  X(5, COMPANION, "companion", "pieces that share a tag have one line")       \
+  X(5, COMPANION, "companion",                                                \
+    "pieces that share a tag have one line, those of a product one release")  \
   X(6, HEADER_COMPILER, "header_compiler",                                    \
     "a compiler's headers are of its line")                                   \
   X(7, NEEDED_SYMBOL, "needed_symbol",                                        \

@@ -95,12 +95,14 @@ typedef struct kiln_probe_toolkit_t {
 // A file that is a piece of a toolkit. thread-safe
 typedef struct kiln_probe_copy_t {
   const char* path;
-  const char* real_path;      // with links resolved
-  const char* scope;          // kiln_locate_scope_name
-  const char* root;           // inside the scope; "" for none
-  const char* via;            // which way led there; ""
-  const char* version;        // its own, "13.0.88"; "" if not known
-  const char* source;         // what tells `line`: kiln_compat_source_word; ""
+  const char* real_path;  // with links resolved
+  const char* scope;      // kiln_locate_scope_name
+  const char* root;       // inside the scope; "" for none
+  const char* via;        // which way led there; ""
+  const char* version;    // its own, "13.0.88"; "" if not known
+  // What tells `line`: kiln_compat_source_word; where none is known, what tells
+  // `version`: kiln_toolkit_item_release_source; "".
+  const char* source;
   const char* evidence;       // the same in words; ""
   uint32_t line;              // 13000 is 13.0; 0 if not known
   uint32_t scope_id;          // KILN_LOCATE_SCOPE_*

@@ -208,6 +208,18 @@ KILN_API uint32_t kiln_toolkit_item_line(const kiln_toolkit_item_t* item);
 KILN_API const char* kiln_toolkit_item_release_text(
     const kiln_toolkit_item_t* item);
 
+// What tells that version: "text" (of the file itself), "wheel", "name" (the
+// number in the name of the file that links lead to), "package" (of conda or
+// dpkg) or "header" (of a product, the one that lies with it); "" where it is
+// not known. Static. Since 0.1.
+KILN_API const char* kiln_toolkit_item_release_source(
+    const kiln_toolkit_item_t* item);
+
+// The same in detail: the text, the wheel's or package's name, the file. ""
+// where it is not known. Borrowed. Since 0.1.
+KILN_API const char* kiln_toolkit_item_release_evidence(
+    const kiln_toolkit_item_t* item);
+
 // What the line follows from. Since 0.1.
 KILN_API kiln_compat_conclusion_t
 kiln_toolkit_item_conclusion(const kiln_toolkit_item_t* item);

@@ -34,14 +34,24 @@ static json_t* evidence_json(const kiln_toolkit_item_t* item) {
   return list;
 }
 
-static json_t* tried_json(const kiln_locate_item_t* located) {
+// What tells the piece's own version.
+static json_t* release_source_json(const kiln_toolkit_item_t* item) {
+  if (kiln_toolkit_item_release_text(item)[0] == 0) return json_null();
+  return json_pack(
+      "{s:s,s:o}", "source", kiln_toolkit_item_release_source(item), "text",
+      kilni_cli_text_json(kiln_toolkit_item_release_evidence(item)));
+}
+
+json_t* kilni_cli_tried_json(const kiln_locate_tried_t* tried, uint32_t count) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_locate_item_tried_count(located); ++i) {
-    const kiln_locate_tried_t* t = kiln_locate_item_tried(located, i);
+  kilni_cli_trail_t trail;
+  kilni_cli_trail_init(&trail, tried, count);
+  const kiln_locate_tried_t* t;
+  while ((t = kilni_cli_trail_next(&trail)) != NULL)
     (void)json_array_append_new(
         list, json_pack("{s:o,s:o}", "path", kilni_cli_text_json(t->path),
                         "why", kilni_cli_text_json(t->why)));
-  }
+  kilni_cli_trail_deinit(&trail);
   return list;
 }
 
@@ -60,7 +70,7 @@ json_t* kilni_cli_item_json(const kiln_toolkit_item_t* item) {
   const char* scope =
       found ? kiln_locate_scope_name(kiln_locate_item_scope(located)) : "";
   return json_pack(
-      "{s:s,s:s,s:s,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kind",
+      "{s:s,s:s,s:s,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kind",
       kiln_locate_kind_name(kiln_locate_entry_kind(entry)), "name",
       kiln_locate_entry_name(entry), "class",
       kiln_locate_class_name(kiln_locate_entry_class(entry)), "found", found,
@@ -70,9 +80,11 @@ json_t* kilni_cli_item_json(const kiln_toolkit_item_t* item) {
       kilni_cli_text_json(kiln_locate_item_root(located)), "via",
       kilni_cli_text_json(kiln_locate_item_via(located)), "version",
       line_json(kiln_toolkit_item_line(item)), "release",
-      kilni_cli_text_json(kiln_toolkit_item_release_text(item)), "evidence",
+      kilni_cli_text_json(kiln_toolkit_item_release_text(item)),
+      "release_source", release_source_json(item), "evidence",
       evidence_json(item), "warnings", warnings_json(located), "tried",
-      tried_json(located));
+      kilni_cli_tried_json(kiln_locate_item_tried(located, 0),
+                           kiln_locate_item_tried_count(located)));
 }
 
 json_t* kilni_cli_finding_json(const kiln_compat_finding_t* f) {
@@ -151,14 +163,25 @@ void kilni_cli_trail_print(FILE* out, const kiln_toolkit_item_t* item) {
     (void)fprintf(out, "    %s says %s: %s\n",
                   kiln_compat_source_word(e->source), text, clean);
   }
+  if (kiln_toolkit_item_release_text(item)[0] != 0) {
+    kilni_cli_copy_text(clean, sizeof(clean),
+                        kiln_toolkit_item_release_evidence(item));
+    (void)fprintf(out, "    %s says release %s: %s\n",
+                  kiln_toolkit_item_release_source(item),
+                  kiln_toolkit_item_release_text(item), clean);
+  }
   const char* real = kiln_locate_item_real_path(located);
   if (strcmp(real, kiln_locate_item_path(located)) != 0) {
     kilni_cli_copy_text(clean, sizeof(clean), real);
     (void)fprintf(out, "    leads to %s\n", clean);
   }
-  for (uint32_t i = 0; i < kiln_locate_item_tried_count(located); ++i) {
-    const kiln_locate_tried_t* t = kiln_locate_item_tried(located, i);
+  kilni_cli_trail_t trail;
+  kilni_cli_trail_init(&trail, kiln_locate_item_tried(located, 0),
+                       kiln_locate_item_tried_count(located));
+  const kiln_locate_tried_t* t;
+  while ((t = kilni_cli_trail_next(&trail)) != NULL) {
     kilni_cli_copy_text(clean, sizeof(clean), t->path);
     (void)fprintf(out, "    tried %s: %s\n", clean, t->why);
   }
+  kilni_cli_trail_deinit(&trail);
 }

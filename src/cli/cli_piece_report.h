@@ -8,12 +8,16 @@
 
 #include "cli/cli_pieces.h"
 #include "cli/cli_report.h"
+#include "cli/cli_trail.h"
 
 // A string that may hold what is no UTF-8; null for NULL and "".
 json_t* kilni_cli_text_json(const char* text);
 
 // {"kind","name","found","path","scope","version","evidence","tried"...}
 json_t* kilni_cli_item_json(const kiln_toolkit_item_t* item);
+
+// [{"path","why"}...], each line once.
+json_t* kilni_cli_tried_json(const kiln_locate_tried_t* tried, uint32_t count);
 
 // {"rule","use","verdict","counts","items","message","fix"}
 json_t* kilni_cli_finding_json(const kiln_compat_finding_t* finding);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: how results, notes and errors leave the command.
+#define _POSIX_C_SOURCE 200809L
 #include "cli/cli_report.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 void kilni_cli_note(const char* format, ...) {
   char text[1024];
@@ -18,12 +20,22 @@ void kilni_cli_note(const char* format, ...) {
   (void)fprintf(stderr, "kiln: %s\n", clean);
 }
 
+// Why writing failed. Of a write that stdio made earlier nobody has kept the
+// number; the output is spoilt, so that one byte more does no harm and tells.
+static int write_error(FILE* out, int number) {
+  if (number == 0 && write(fileno(out), "\n", 1) < 0) number = errno;
+  return number != 0 ? number : EIO;
+}
+
 bool kilni_cli_results_flush(FILE* out, kilni_cli_error_t* error) {
   errno = 0;
   if (ferror(out) == 0 && fflush(out) == 0) return true;
+  int number = write_error(out, ferror(out) != 0 ? errno : 0);
+  // A reader that has seen enough, such as `head`, wants no message.
+  if (number == EPIPE) return kilni_cli_tell(error, KILN_STATUS_IO_ERROR);
   return kilni_cli_fail(
       error, KILN_STATUS_IO_ERROR, "check where standard output goes",
-      "standard output could not be written: %s", strerror(errno));
+      "standard output could not be written: %s", strerror(number));
 }
 
 bool kilni_cli_json_write(FILE* out, json_t* object, kilni_cli_error_t* error) {
@@ -65,12 +77,12 @@ static json_t* error_object(const kilni_cli_error_t* e) {
 
 int kilni_cli_error_report(FILE* out, bool json,
                            const kilni_cli_error_t* error) {
+  kilni_cli_error_t ignored;
   if (error->is_told) {
     (void)fflush(out);
-  } else if (json) {
-    kilni_cli_error_t ignored;
-    (void)kilni_cli_json_write(out, error_object(error), &ignored);
-  } else {
+  } else if (!json ||
+             !kilni_cli_json_write(out, error_object(error), &ignored)) {
+    // Also where standard output takes no more, the error itself included.
     (void)fprintf(stderr, "kiln: error: %s\n", error->message);
     if (error->trail[0] != 0) (void)fprintf(stderr, "%s\n", error->trail);
     if (error->fix[0] != 0) (void)fprintf(stderr, "Fix: %s\n", error->fix);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/cli_piece_report.h"
 #include "cli/doctor_report.h"
 #include "kiln/version.h"
 
@@ -90,15 +91,6 @@ static json_t* toolkits_json(const kiln_probe_t* probe) {
   return list;
 }
 
-static json_t* tried_json(const kiln_locate_tried_t* tried, uint32_t count) {
-  json_t* list = json_array();
-  for (uint32_t i = 0; i < count; ++i)
-    (void)json_array_append_new(
-        list, json_pack("{s:o,s:o}", "path", text_json(tried[i].path), "why",
-                        text_json(tried[i].why)));
-  return list;
-}
-
 static json_t* copies_json(const kiln_probe_piece_t* piece) {
   json_t* list = json_array();
   for (uint32_t i = 0; piece != NULL && i < piece->copy_count; ++i) {
@@ -123,8 +115,8 @@ static json_t* libraries_json(const kiln_probe_t* probe, bool trail) {
         list, json_pack("{s:s,s:b,s:o,s:o,s:o,s:o,s:o}", "name", l->name,
                         "found", l->found != 0, "path", maybe(l->path), "scope",
                         maybe(l->scope), "version", version_json(l->version),
-                        "tried", tried_json(l->tried, count), "copies",
-                        copies_json(l->piece)));
+                        "tried", kilni_cli_tried_json(l->tried, count),
+                        "copies", copies_json(l->piece)));
   }
   return list;
 }
@@ -145,7 +137,7 @@ static json_t* others_json(const kiln_probe_t* probe,
         json_pack("{s:s,s:s,s:b,s:o,s:o}", "kind", p->kind, "name", p->name,
                   "found", p->copy_count != 0, "copies", copies_json(p),
                   "tried",
-                  tried_json(
+                  kilni_cli_tried_json(
                       count == 0 ? NULL : kiln_locate_item_tried(p->located, 0),
                       count)));
   }

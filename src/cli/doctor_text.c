@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli_pieces.h"
+#include "cli/cli_trail.h"
 #include "cli/doctor_report.h"
 #include "kiln/version.h"
 
@@ -239,15 +240,19 @@ static void print_libraries(FILE* out, const kiln_probe_t* probe) {
 static void print_trail(FILE* out, const kiln_probe_piece_t* piece) {
   uint32_t count =
       piece->located != NULL ? kiln_locate_item_tried_count(piece->located) : 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const kiln_locate_tried_t* tried =
-        kiln_locate_item_tried(piece->located, i);
+  if (count == 0) return;
+  kilni_cli_trail_t trail;
+  kilni_cli_trail_init(&trail, kiln_locate_item_tried(piece->located, 0),
+                       count);
+  const kiln_locate_tried_t* tried;
+  while ((tried = kilni_cli_trail_next(&trail)) != NULL) {
     (void)fprintf(out, "%*s", LABEL + 2, "");
     put(out, tried->path);
     (void)fputs(": ", out);
     put(out, tried->why);
     (void)fputc('\n', out);
   }
+  kilni_cli_trail_deinit(&trail);
 }
 
 static void print_pieces(FILE* out, const kiln_probe_t* probe,

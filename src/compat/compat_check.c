@@ -38,6 +38,7 @@ static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
   }
   out->path = text_or_empty(out->path);
   out->evidence = text_or_empty(out->evidence);
+  out->release = text_or_empty(out->release);
   out->against = text_or_empty(out->against);
   if (out->component != NULL && out->component[0] == '\0') {
     out->component = NULL;
@@ -116,6 +117,7 @@ static int compare_facts(const void* left, const void* right) {
   if (order == 0) order = compare_numbers(a->nvvm_ir, b->nvvm_ir);
   if (order == 0) order = strcmp(a->evidence, b->evidence);
   if (order == 0) order = strcmp(a->against, b->against);
+  if (order == 0) order = strcmp(a->release, b->release);
   if (order == 0) order = compare_texts(a->component, b->component);
   if (order == 0) order = compare_tags(a, b);
   return order != 0 ? order : compare_needs(a, b);

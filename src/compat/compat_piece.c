@@ -253,6 +253,74 @@ static kiln_status_t other_majors(kilni_check_t* check,
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
+enum { RELEASE_NUMBERS = 3 };
+
+// The first numbers of "9.19.0.56"; false where there are no two.
+static bool read_release(const char* text, uint32_t out[RELEASE_NUMBERS]) {
+  int count = 0;
+  memset(out, 0, RELEASE_NUMBERS * sizeof(*out));
+  while (count < RELEASE_NUMBERS && *text >= '0' && *text <= '9') {
+    for (; *text >= '0' && *text <= '9'; text++) {
+      if (out[count] > UINT32_MAX / 10 - 1) return false;
+      out[count] = out[count] * 10 + (uint32_t)(*text - '0');
+    }
+    count++;
+    if (*text != '.') break;
+    text++;
+  }
+  return count >= 2;
+}
+
+// Libraries of one product are of one release. Its headers may be older than
+// its library, and not of another major.
+static bool releases_fit(const kiln_compat_fact_t* a,
+                         const kiln_compat_fact_t* b) {
+  uint32_t one[RELEASE_NUMBERS];
+  uint32_t two[RELEASE_NUMBERS];
+  if (!read_release(a->release, one) || !read_release(b->release, two)) {
+    return true;
+  }
+  bool header_a = a->kind == KILN_COMPAT_KIND_HEADER;
+  bool header_b = b->kind == KILN_COMPAT_KIND_HEADER;
+  if (header_a == header_b) return memcmp(one, two, sizeof(one)) == 0;
+  const uint32_t* header = header_a ? one : two;
+  const uint32_t* lib = header_a ? two : one;
+  return header[0] == lib[0] && header[1] <= lib[1];
+}
+
+// What a mixture of them does is promised nowhere.
+static kiln_status_t other_releases(kilni_check_t* check,
+                                    const kiln_compat_fact_t* a,
+                                    const kiln_compat_fact_t* b) {
+  kilni_finding_t finding;
+  if (releases_fit(a, b)) return NULL;
+  kilni_compat_finding_init(&finding, check->allocator,
+                            KILN_COMPAT_RULE_COMPANION, KILN_COMPAT_USE_ANY,
+                            KILN_COMPAT_VERDICT_UNKNOWN, true);
+  finding.parties[0] = a;
+  finding.parties[1] = b;
+  kilni_fact_describe(&finding.message, a);
+  kilni_str_addf(&finding.message, " is of release %s and ", a->release);
+  kilni_fact_describe(&finding.message, b);
+  kilni_str_addf(&finding.message,
+                 " of release %s, and both are of one product (", b->release);
+  shared_tags(a, b, &finding.message);
+  kilni_str_add_cstr(&finding.message, ")");
+  kilni_str_add_cstr(&finding.fix,
+                     "take both from one installation of that product; "
+                     "`kiln find --trail` shows what tells each release");
+  return kilni_compat_report_add(check->report, &finding, NULL);
+}
+
+static kiln_status_t pair_of_products(kilni_check_t* check,
+                                      const kiln_compat_fact_t* a,
+                                      const kiln_compat_fact_t* b) {
+  if (same_component(a, b)) {
+    KILNI_RETURN_IF_ERROR(other_majors(check, a, b));
+  }
+  return shared_tags(a, b, NULL) > 0 ? other_releases(check, a, b) : NULL;
+}
+
 kiln_status_t kilni_rules_pair(kilni_check_t* check,
                                const kiln_compat_fact_t* a,
                                const kiln_compat_fact_t* b) {
@@ -263,7 +331,7 @@ kiln_status_t kilni_rules_pair(kilni_check_t* check,
   }
   if (a->class_id == KILN_COMPAT_CLASS_OTHER ||
       b->class_id == KILN_COMPAT_CLASS_OTHER) {
-    return same_component(a, b) ? other_majors(check, a, b) : NULL;
+    return pair_of_products(check, a, b);
   }
   if (a->line == 0 || b->line == 0 || a->line == b->line) return NULL;
   // Two nvJitLinks serve two majors side by side; the rest is a use's affair.

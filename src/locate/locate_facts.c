@@ -139,6 +139,8 @@ static kiln_status_t read_parts(kilni_facts_read_t* read) {
     KILNI_RETURN_IF_ERROR(
         kilni_facts_absorb(read, facts->path, kilni_facts_read_pins(read)));
   }
+  KILNI_RETURN_IF_ERROR(
+      kilni_facts_absorb(read, facts->path, kilni_facts_read_product(read)));
   if (!verify && is_told(facts)) return NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, facts->path, kilni_facts_read_package(read)));

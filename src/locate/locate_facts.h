@@ -155,6 +155,10 @@ typedef struct kilni_locate_facts_t {
   kilni_locate_line_t release;  // "Cuda compilation tools, release M.m, V..."
   kilni_locate_line_t built;    // "NCCL version 2.28.9 compiled with CUDA M.m"
   const char* release_version;  // "13.5.37" of `release`
+  // Of a product with a number of its own: "9.19.0", as the header at
+  // `header_release_path` defines it. CHEAP asks where nothing nearer says it.
+  const char* header_release;
+  const char* header_release_path;
 
   // Who installed it; NULL: nobody who keeps a RECORD.
   const kilni_locate_owner_t* owner;

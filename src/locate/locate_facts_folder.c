@@ -376,20 +376,63 @@ static kiln_status_t take_folder(kilni_facts_read_t* read,
   return kilni_facts_problem(read, folder->problem_path, folder->problem);
 }
 
+// Goes one folder up; false where that is beyond the borders.
+static bool climb(const kilni_facts_read_t* read, const borders_t* borders,
+                  kiln_string_view_t* folder, bool* out_is_prefix) {
+  cut_last(folder);
+  if (folder->size == 0 || folder->size <= borders->site.size) return false;
+  *out_is_prefix =
+      borders->prefix != NULL && kilni_sv_equal_cstr(*folder, borders->prefix);
+  return *out_is_prefix || !is_beyond_toolkits(read->reader, *folder);
+}
+
 static kiln_status_t walk(kilni_facts_read_t* read, const borders_t* borders) {
   kiln_string_view_t folder = kilni_sv(read->facts->real_path);
   for (int i = 0; i < KILNI_FACTS_MAX_CLIMB; i++) {
-    cut_last(&folder);
-    if (folder.size == 0) return NULL;
-    if (folder.size <= borders->site.size) return NULL;
-    bool is_prefix =
-        borders->prefix != NULL && kilni_sv_equal_cstr(folder, borders->prefix);
-    if (!is_prefix && is_beyond_toolkits(read->reader, folder)) return NULL;
+    bool is_prefix = false;
+    if (!climb(read, borders, &folder, &is_prefix)) return NULL;
     kilni_facts_folder_t* found;
     KILNI_RETURN_IF_ERROR(folder_of(read->reader, folder, &found));
     KILNI_RETURN_IF_ERROR(take_folder(read, found));
     // The nearest root is the file's own.
     if (is_prefix || read->facts->root != NULL) return NULL;
+  }
+  return NULL;
+}
+
+// The folders of headers of one that is climbed to.
+static kiln_status_t visit_includes(kilni_facts_read_t* read,
+                                    kiln_string_view_t folder,
+                                    kiln_status_t (*visit)(kiln_string_view_t,
+                                                           void*, bool*),
+                                    void* user, bool* out_found) {
+  static const char* const places[] = {
+      "include", "targets/x86_64-linux/include", "targets/sbsa-linux/include",
+      "targets/aarch64-linux/include"};
+  size_t count = sizeof(places) / sizeof(places[0]);
+  for (size_t i = 0; i < count && !*out_found; i++) {
+    const char* path;
+    KILNI_RETURN_IF_ERROR(kilni_facts_print(
+        &read->reader->store, &path, "%.*s/%s", KILNI_SV(folder), places[i]));
+    KILNI_RETURN_IF_ERROR(visit(kilni_sv(path), user, out_found));
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_facts_each_include(
+    kilni_facts_read_t* read,
+    kiln_status_t (*visit)(kiln_string_view_t folder, void* user,
+                           bool* out_found),
+    void* user) {
+  borders_t borders;
+  bool found = false;
+  KILNI_RETURN_IF_ERROR(find_borders(read, &borders));
+  kiln_string_view_t folder = kilni_sv(read->facts->real_path);
+  for (int i = 0; i < KILNI_FACTS_MAX_CLIMB && !found; i++) {
+    bool is_last = false;
+    if (!climb(read, &borders, &folder, &is_last)) return NULL;
+    KILNI_RETURN_IF_ERROR(visit_includes(read, folder, visit, user, &found));
+    if (is_last) return NULL;
   }
   return NULL;
 }

@@ -78,6 +78,13 @@ typedef struct kilni_facts_folder_t {
   struct kilni_facts_folder_t* next;
 } kilni_facts_folder_t;
 
+// A product's header that was sought.
+typedef struct kilni_facts_header_t {
+  const char* path;
+  const char* version;  // "9.19.0"; NULL: not there, or it does not say
+  struct kilni_facts_header_t* next;
+} kilni_facts_header_t;
+
 typedef struct kilni_facts_manager_t kilni_facts_manager_t;
 typedef struct kilni_facts_package_t kilni_facts_package_t;
 
@@ -96,6 +103,7 @@ struct kilni_locate_reader_t {
   const char* system_root;  // without "/" at its end: "" for "/"
   kilni_facts_site_t* sites;
   kilni_facts_folder_t* folders;
+  kilni_facts_header_t* headers;
   kilni_facts_real_t* reals;
   kilni_facts_entry_t* entries;
   kilni_locate_driver_t* driver;
@@ -167,6 +175,15 @@ kiln_status_t kilni_facts_read_owner(kilni_facts_read_t* read);
 kiln_status_t kilni_facts_read_package(kilni_facts_read_t* read);
 kiln_status_t kilni_facts_read_pins(kilni_facts_read_t* read);
 kiln_status_t kilni_facts_read_folders(kilni_facts_read_t* read);
+// The number in a product's own header; nothing for what is no product.
+kiln_status_t kilni_facts_read_product(kilni_facts_read_t* read);
+// Calls `visit` with each folder of headers that could be of the file, the
+// nearest first, until it sets `*out_found`.
+kiln_status_t kilni_facts_each_include(
+    kilni_facts_read_t* read,
+    kiln_status_t (*visit)(kiln_string_view_t folder, void* user,
+                           bool* out_found),
+    void* user);
 
 // The known site of that path, made where it is new. `is_real`: the caller
 // knows that no part of the path is a link.

@@ -39,8 +39,9 @@ static void fill_copy(kiln_probe_copy_t* copy, kiln_toolkit_item_t* item) {
   copy->version = kiln_toolkit_item_release_text(item);
   copy->line = kiln_toolkit_item_line(item);
   copy->item = item;
-  copy->source = "";
-  copy->evidence = "";
+  // Where nothing tells a line, what tells its own version.
+  copy->source = kiln_toolkit_item_release_source(item);
+  copy->evidence = kiln_toolkit_item_release_evidence(item);
   const kiln_compat_evidence_t* best =
       kiln_toolkit_item_evidence(item, said.strongest);
   if (best == NULL) return;

@@ -94,6 +94,8 @@ struct kiln_toolkit_item_t {
   uint32_t tag_count;
   const char** tags;
   const char* release;
+  const char* release_source;
+  const char* release_evidence;
   kiln_compat_evidence_t* evidence;  // as many as `evidence_count`; or NULL
   kiln_compat_conclusion_t conclusion;
   kiln_compat_need_t need;

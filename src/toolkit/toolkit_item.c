@@ -224,13 +224,31 @@ static kiln_status_t take_tags(kiln_toolkit_item_t* item,
   return NULL;
 }
 
-static const char* release_of(const kilni_locate_facts_t* facts) {
-  if (facts->release_version != NULL) return facts->release_version;
-  if (facts->owner != NULL) return facts->owner->version;
-  // "libcudart.so.13.0.96" says more than "libcudart.so.13".
-  const char* text = facts->name_version;
-  if (text != NULL && strchr(text, '.') != NULL) return text;
-  return facts->package != NULL ? facts->package->version : "";
+// The piece's own version: what it says itself, who installed it, its name
+// ("libcudart.so.13.0.96" says more than "libcudart.so.13"), and for a product
+// with a number of its own the header that lies with it.
+static void take_release(kiln_toolkit_item_t* item,
+                         const kilni_locate_facts_t* facts) {
+  const struct {
+    const char* version;
+    const char* source;
+    const char* evidence;
+  } said[] = {
+      {facts->release_version, "text", facts->release.text},
+      {facts->owner != NULL ? facts->owner->version : NULL, "wheel",
+       facts->owner != NULL ? facts->owner->name : NULL},
+      {facts->name_version, "name", facts->real_path},
+      {facts->package != NULL ? facts->package->version : NULL, "package",
+       facts->package != NULL ? facts->package->name : NULL},
+      {facts->header_release, "header", facts->header_release_path},
+  };
+  for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+    if (said[i].version == NULL || said[i].version[0] == 0) continue;
+    item->release = said[i].version;
+    item->release_source = said[i].source;
+    if (said[i].evidence != NULL) item->release_evidence = said[i].evidence;
+    return;
+  }
 }
 
 // What reads or holds NVVM IR: libNVVM, the linker, libdevice. The loaded
@@ -260,6 +278,7 @@ static void make_fact(kiln_toolkit_item_t* item,
   fact->tags = item->tags;
   fact->tag_count = item->tag_count;
   fact->path = kiln_locate_item_path(item->located);
+  fact->release = item->release;
   if (facts == NULL) return;
   fact->line = said->line;
   fact->nvvm_ir = nvvm_ir_of(fact, call);
@@ -299,6 +318,8 @@ kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
   atomic_init(&item->references, 1);
   item->located = located;
   item->release = "";
+  item->release_source = "";
+  item->release_evidence = "";
   item->conclusion = kiln_compat_line_conclude(NULL, 0);
   kiln_locate_item_retain(located);
   kilni_str_init(&item->texts, allocator, KILNI_TOOLKIT_TEXT_BYTES);
@@ -311,8 +332,8 @@ kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
     kiln_toolkit_item_release(item);
     return status;
   }
+  if (item->facts != NULL) take_release(item, item->facts);
   make_fact(item, entry, call);
-  if (item->facts != NULL) item->release = release_of(item->facts);
   *out_item = item;
   return NULL;
 }
@@ -354,6 +375,15 @@ uint32_t kiln_toolkit_item_line(const kiln_toolkit_item_t* item) {
 
 const char* kiln_toolkit_item_release_text(const kiln_toolkit_item_t* item) {
   return item->release;
+}
+
+const char* kiln_toolkit_item_release_source(const kiln_toolkit_item_t* item) {
+  return item->release_source;
+}
+
+const char* kiln_toolkit_item_release_evidence(
+    const kiln_toolkit_item_t* item) {
+  return item->release_evidence;
 }
 
 kiln_compat_conclusion_t kiln_toolkit_item_conclusion(

@@ -189,6 +189,49 @@ static void uses_of_products(void** state) {
   kit_refuses(&kit, KILN_COMPAT_RULE_USE, OPEN, "a version of its own");
 }
 
+static void product(uint32_t kind, const char* name, const char* release) {
+  kit_add(&kit, kind, name, 0)->release = release;
+}
+
+// cuDNN's own parts are of one release; what they are built for aside, nothing
+// else holds them together.
+static void releases_of_products(void** state) {
+  (void)state;
+  kit_driver(&kit, "none");
+  product(KILN_COMPAT_KIND_LIB, "cudnn", "9.19.0");
+  product(KILN_COMPAT_KIND_LIB, "cudnn_ops", "9.19.0.56");
+  product(KILN_COMPAT_KIND_HEADER, "cudnn", "9.14.0");
+  product(KILN_COMPAT_KIND_LIB, "nccl", "2.28.9");
+  kit_accepts(&kit);
+  product(KILN_COMPAT_KIND_LIB, "cudnn_adv", "9.14.0");
+  kit_refuses(&kit, KILN_COMPAT_RULE_COMPANION, OPEN, "release 9.14.0");
+}
+
+static void headers_of_products(void** state) {
+  (void)state;
+  static const struct {
+    const char* header;
+    const char* lib;
+    bool fits;
+  } rows[] = {
+      {"2.28.9", "2.28.9", true},  {"2.1.0", "2.28.9", true},
+      {"2.29.0", "2.28.9", false}, {"1.9.0", "2.28.9", false},
+      {"", "2.28.9", true},        {"2", "2.28.9", true},
+      {"2.28.9", "x", true},       {"99999999999.1", "2.28.9", true},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kit_deinit(&kit);
+    kit_init(&kit);
+    product(KILN_COMPAT_KIND_HEADER, "nccl", rows[i].header);
+    product(KILN_COMPAT_KIND_LIB, "nccl", rows[i].lib);
+    if (rows[i].fits) {
+      kit_accepts(&kit);
+    } else {
+      kit_refuses(&kit, KILN_COMPAT_RULE_COMPANION, OPEN, "one product");
+    }
+  }
+}
+
 // The harmful reverse, which the original accepts.
 static void reverse_mixture(void** state) {
   (void)state;
@@ -536,6 +579,8 @@ int main(void) {
       CASE(unknown_lines_earn_none),
       CASE(uses_without_a_rule),
       CASE(uses_of_products),
+      CASE(releases_of_products),
+      CASE(headers_of_products),
       CASE(reverse_mixture),
       CASE(two_majors),
       CASE(nvrtc_of_a_wheel_and_headers_of_the_system),

@@ -28,6 +28,7 @@ enum {
   CHEAP = KILNI_LOCATE_FACTS_CHEAP,
   VERIFY = KILNI_LOCATE_FACTS_VERIFY,
   LIB = KILN_LOCATE_KIND_LIB,
+  HEADER = KILN_LOCATE_KIND_HEADER,
   BINARY = KILN_LOCATE_KIND_BINARY
 };
 
@@ -284,6 +285,73 @@ static void test_texts(void** state) {
       read_in(reader, world, CHEAP, BINARY, "nvlink", "kit/bin/nvlink", "kit");
   assert_int_equal(facts->bits, 0);
   assert_int_equal(facts->problem_count, 0);
+  kilni_locate_reader_release(reader);
+}
+
+// ---- Products with a number of their own ----
+
+static void test_products(void** state) {
+  world_t* world = *state;
+  world_text(world, "kit/include/cudnn_version.h",
+             "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 19\n"
+             "#define CUDNN_PATCHLEVEL 0\n");
+  world_put(world, "kit/include/cudnn.h");
+  world_text(world, "kit/targets/x86_64-linux/include/nccl.h",
+             "#define NCCL_MAJOR 2\n# define NCCL_MINOR 28 // x\n"
+             "#define NCCL_PATCH 9\n");
+  put_plain(world, "kit/lib64/libcudnn.so.9", "libcudnn.so.9");
+  put_plain(world, "kit/lib64/libcudnn_ops.so.9", "libcudnn_ops.so.9");
+  put_plain(world, "kit/lib/libnccl.so.2", "libnccl.so.2");
+  kilni_locate_reader_t* reader = new_reader(world);
+  const kilni_locate_facts_t* facts = read_in(
+      reader, world, CHEAP, LIB, "cudnn", "kit/lib64/libcudnn.so.9", "kit");
+  assert_string_equal(facts->header_release, "9.19.0");
+  assert_string_equal(facts->header_release_path,
+                      world_path(world, "kit/include/cudnn_version.h"));
+  // No file is read twice: the header may change meanwhile.
+  world_text(world, "kit/include/cudnn_version.h", "#define CUDNN_MAJOR 8\n");
+  facts = read_in(reader, world, CHEAP, LIB, "cudnn_ops",
+                  "kit/lib64/libcudnn_ops.so.9", "kit");
+  assert_string_equal(facts->header_release, "9.19.0");
+  facts = read_in(reader, world, CHEAP, HEADER, "cudnn", "kit/include/cudnn.h",
+                  "kit");
+  assert_string_equal(facts->header_release, "9.19.0");
+  facts =
+      read_in(reader, world, CHEAP, LIB, "nccl", "kit/lib/libnccl.so.2", "kit");
+  assert_string_equal(facts->header_release, "2.28.9");
+  kilni_locate_reader_release(reader);
+  // Half a header says nothing, and is no problem.
+  reader = new_reader(world);
+  facts = read_in(reader, world, CHEAP, LIB, "cudnn", "kit/lib64/libcudnn.so.9",
+                  "kit");
+  assert_null(facts->header_release);
+  assert_int_equal(facts->problem_count, 0);
+  kilni_locate_reader_release(reader);
+}
+
+// A header beyond the borders of the walk is somebody else's; where the file's
+// name or its owner says the number, a glance opens no header.
+static void test_products_of_others(void** state) {
+  world_t* world = *state;
+  world_text(world, "include/nccl.h",
+             "#define NCCL_MAJOR 2\n#define NCCL_MINOR 1\n"
+             "#define NCCL_PATCH 0\n");
+  world_text(world, "kit/include/nccl.h",
+             "#define NCCL_MAJOR 2\n#define NCCL_MINOR 1\n"
+             "#define NCCL_PATCH 0\n");
+  put_plain(world, "bare/lib/libnccl.so.2", "libnccl.so.2");
+  put_plain(world, "kit/lib/libnccl.so.2.22.3", "libnccl.so.2");
+  kilni_locate_reader_t* reader = new_reader(world);
+  const kilni_locate_facts_t* facts = read_in(reader, world, CHEAP, LIB, "nccl",
+                                              "bare/lib/libnccl.so.2", "bare");
+  assert_null(facts->header_release);
+  facts = read_in(reader, world, CHEAP, LIB, "nccl",
+                  "kit/lib/libnccl.so.2.22.3", "kit");
+  assert_string_equal(facts->name_version, "2.22.3");
+  assert_null(facts->header_release);
+  facts = read_in(reader, world, VERIFY, LIB, "nccl",
+                  "kit/lib/libnccl.so.2.22.3", "kit");
+  assert_string_equal(facts->header_release, "2.1.0");
   kilni_locate_reader_release(reader);
 }
 
@@ -791,6 +859,8 @@ int main(void) {
       TEST(test_nothing_is_read_twice),
       TEST(test_texts),
       TEST(test_the_least),
+      TEST(test_products),
+      TEST(test_products_of_others),
       TEST(test_siblings),
       TEST(test_both_spellings),
       TEST(test_records_that_own_nothing),

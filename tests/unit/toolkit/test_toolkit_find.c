@@ -300,6 +300,43 @@ static void the_same_again(void** state) {  // case 28
   kiln_toolkit_release(toolkit);
 }
 
+// ---- Products with a number of their own ----
+
+static void releases_and_what_tells_them(void** state) {
+  world_t* world = *state;
+  put_toolkit(world, "13000");
+  put_wheel(world, "13.0.88");
+  world_put(world, "kit/lib64/libcudnn.so.9");
+  world_put(world, "kit/lib64/libnccl.so.2");
+  world_text(world, "kit/include/cudnn_version.h",
+             "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 19\n"
+             "#define CUDNN_PATCHLEVEL 0\n");
+  static const struct {
+    const char* name;
+    const char* release;
+    const char* source;
+    const char* evidence;  // how it ends
+  } rows[] = {
+      {"cudnn", "9.19.0", "header", "kit/include/cudnn_version.h"},
+      {"nvrtc", "13.0.88", "wheel", "nvidia-cuda-nvrtc"},
+      {"nccl", "", "", ""},
+  };
+  kiln_toolkit_t* toolkit = strict(world);
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_toolkit_item_t* item = NULL;
+    assert_null(kiln_toolkit_resolve(toolkit, LIB, rows[i].name, &item));
+    const char* evidence = kiln_toolkit_item_release_evidence(item);
+    size_t size = strlen(rows[i].evidence);
+    assert_string_equal(kiln_toolkit_item_release_text(item), rows[i].release);
+    assert_string_equal(kiln_toolkit_item_release_source(item), rows[i].source);
+    assert_true(strlen(evidence) >= size);
+    assert_string_equal(evidence + strlen(evidence) - size, rows[i].evidence);
+    assert_string_equal(kiln_toolkit_item_fact(item)->release, rows[i].release);
+    kiln_toolkit_item_release(item);
+  }
+  kiln_toolkit_release(toolkit);
+}
+
 // ---- Uses ----
 
 static kiln_status_code_t declare(kiln_toolkit_t* toolkit, const char* producer,
@@ -514,6 +551,7 @@ int main(void) {
       TEST(no_more_than_tells_the_line),
       TEST(what_is_not_there_is_not_checked),
       TEST(the_same_again),
+      TEST(releases_and_what_tells_them),
       TEST(a_declared_use),
       TEST(what_the_driver_says),
       TEST(a_driver_that_is_missing_or_fails),
