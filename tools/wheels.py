@@ -4,6 +4,7 @@
 
     wheels.py [--all] FOLDER
     wheels.py --compilers FOLDER
+    wheels.py --linking [--all] FOLDER
 
 FOLDER receives the wheels, one virtual environment for each environment (each
 with cuda-pathfinder), toolkits and a conda prefix assembled from the same
@@ -14,6 +15,10 @@ already is not fetched again. The package index is pip's own.
 With --compilers FOLDER gets the runtime compilers that made the PTX in
 tests/kernels, each with its headers: nvrtc-VERSION/lib and
 nvrtc-VERSION/include (tools/gen_kernel_ptx.py takes such a folder).
+
+With --linking FOLDER/linking gets compilers and linkers of several lines side
+by side, without headers: an older nvJitLink and a pair of one newer line (146
+MB); with --all the three lines of the report (tools/linking).
 
 Exits with 77, and the reason, where no wheel can be had.
 """
@@ -71,6 +76,13 @@ COMPILERS = {
     "13.5": """nvidia-cuda-nvrtc==13.5.37 nvidia-cuda-runtime==13.5.37
                nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.3.4.3.1""".split(),
 }
+
+
+# What links what: with the first two numbers of a line in a folder's name.
+LINKING = ["nvidia-nvjitlink==13.0.88", "nvidia-cuda-nvrtc==13.5.37",
+           "nvidia-nvjitlink==13.5.37"]
+LINKING_ALL = ["nvidia-cuda-nvrtc-cu12==12.9.86",
+               "nvidia-nvjitlink-cu12==12.9.86", "nvidia-cuda-nvrtc==13.0.88"]
 
 
 def pip(*args):
@@ -219,6 +231,28 @@ def make_compilers(folder, wheels):
     return 0
 
 
+def in_linking(name):
+    """Where a wheel's library lies for a link: the name, and no folders."""
+    library = re.fullmatch(
+        r"nvidia/[^/]+/lib/(lib(?:nvrtc|nvrtc-builtins|nvJitLink)\.so[^/]*)",
+        name)
+    return library.group(1) if library else None
+
+
+def make_linking(folder, wheels, every):
+    for one in LINKING + (LINKING_ALL if every else []):
+        name, _, version = one.partition("==")
+        path = os.path.join(folder, "linking", "%s-%s" % (
+            "nvrtc" if "nvrtc" in name else "nvjitlink",
+            ".".join(version.split(".")[:2])))
+        file = wheel_of(wheels, one)
+        if not is_made(path, [file]):
+            unpack(path, [file], in_linking)
+            is_now_made(path, [file])
+    print("libraries in %s" % os.path.join(folder, "linking"))
+    return 0
+
+
 def make_odd(folder):
     """A root that looks like a pattern, and a product's root."""
     link = os.path.join(folder, "toolkit[13]")
@@ -278,8 +312,8 @@ def environments(folder):
 
 
 def main():
-    args = [arg for arg in sys.argv[1:] if arg not in ("--all",
-                                                       "--compilers")]
+    args = [arg for arg in sys.argv[1:]
+            if arg not in ("--all", "--compilers", "--linking")]
     if len(args) != 1 or args[0].startswith("-"):
         print(__doc__.strip())
         return 2
@@ -292,6 +326,8 @@ def main():
     os.makedirs(wheels, exist_ok=True)
     if "--compilers" in sys.argv[1:]:
         return make_compilers(folder, wheels)
+    if "--linking" in sys.argv[1:]:
+        return make_linking(folder, wheels, every)
     sets = {"none": []}
     for name, small, big in (("13", SMALL_13, BIG_13),
                              ("12", SMALL_12, BIG_12),

@@ -119,6 +119,8 @@ typedef struct kiln_link_choice_t kiln_link_choice_t;
 //     link-time optimisation the driver links; with it another nvJitLink is
 //     taken, or the link is refused.
 //   * A linker is at least as new as what it is given.
+//   * nvJitLink leaves finished machine code (a CUBIN) out without a word, so
+//     none is a candidate for it; the driver is tried, and nobody promises it.
 //   * An unknown driver counts as new enough, and so does none at all, where
 //     something is linked for another machine.
 //
@@ -414,7 +416,8 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 // Links. Once: afterwards the link only holds its logs and the choice.
 //
 //   LINK_FAILED       a name that is not defined, code that cannot be read...:
-//                     the message is the log's first error
+//                     the message is the log's first error; kernels of an input
+//                     that the linker left out
 //   INVALID_ARGUMENT  no input, or as of the choice and the settings
 //   INCOMPATIBLE, UNSUPPORTED, NOT_FOUND  the choice is a refusal, or the
 //                     linker refuses what the choice could not know

@@ -18,7 +18,8 @@
 #include "compile/link_choice.h"
 
 enum {
-  LINE_RELOCATABLE = 13020,  // nvJitLink's `-r`
+  LINE_PARTIAL = 13000,      // nvJitLink's `-r`, for what is no LTO-IR
+  LINE_RELOCATABLE = 13020,  // for LTO-IR too, and promised
   LINE_LTOIR = 13030,        // LTO-IR as output
   MESSAGE_BYTES = 4096,
 };
@@ -26,13 +27,14 @@ enum {
 // What keeps a candidate from linking.
 typedef enum block_t {
   BLOCK_NOTHING = 0,
-  BLOCK_OLD,      // an nvJitLink that counts as absent
-  BLOCK_UNKNOWN,  // an nvJitLink whose version cannot be read
-  BLOCK_ABSENT,   // no driver
-  BLOCK_OUTPUT,   // it does not make what is asked
-  BLOCK_LTO,      // it does not optimise across inputs
-  BLOCK_INPUT,    // an input is too new for it
-  BLOCK_LOAD,     // the driver does not load what it makes
+  BLOCK_OLD,       // an nvJitLink that counts as absent
+  BLOCK_UNKNOWN,   // an nvJitLink whose version cannot be read
+  BLOCK_ABSENT,    // no driver
+  BLOCK_OUTPUT,    // it does not make what is asked
+  BLOCK_LTO,       // it does not optimise across inputs
+  BLOCK_FINISHED,  // it leaves an input out without a word
+  BLOCK_INPUT,     // an input is too new for it
+  BLOCK_LOAD,      // the driver does not load what it makes
 } block_t;
 
 // One candidate, judged. thread-compatible
@@ -41,6 +43,7 @@ typedef struct judged_t {
   uint32_t input;  // that is too new, or whose fate nobody promises
   bool promised;   // as far as the lines are known
   bool lines_known;
+  bool early;  // what is asked for works, and was promised only later
 } judged_t;
 
 // The question, read once. thread-compatible
@@ -49,6 +52,7 @@ typedef struct question_t {
   uint32_t output;
   bool lto;
   bool has_ltoir;
+  uint32_t finished;  // an input that is a cubin, linked; UINT32_MAX: none is
 } question_t;
 
 static const char* input_name(const kiln_link_facts_t* facts, uint32_t index) {
@@ -150,6 +154,7 @@ static kiln_status_t read_question(const kiln_link_facts_t* facts,
   memset(out_question, 0, sizeof(*out_question));
   KILNI_RETURN_IF_ERROR(check_numbers(facts));
   out_question->facts = facts;
+  out_question->finished = UINT32_MAX;
   out_question->output =
       facts->output != 0 ? facts->output : (uint32_t)KILN_CODE_FORMAT_CUBIN;
   KILNI_RETURN_IF_ERROR(check_output(out_question));
@@ -163,6 +168,10 @@ static kiln_status_t read_question(const kiln_link_facts_t* facts,
           "compile it first: to PTX, a cubin or LTO-IR");
     }
     KILNI_RETURN_IF_ERROR(check_mixture(out_question, i));
+    if (format == KILN_CODE_FORMAT_CUBIN &&
+        out_question->finished == UINT32_MAX) {
+      out_question->finished = i;
+    }
     if (format != KILN_CODE_FORMAT_LTOIR || out_question->has_ltoir) continue;
     out_question->has_ltoir = true;
     ltoir = i;
@@ -211,9 +220,11 @@ static void judge_inputs(const question_t* question, uint32_t line,
   }
 }
 
-static uint32_t least_line(uint32_t output) {
-  if (output == KILN_CODE_FORMAT_RELOCATABLE) return LINE_RELOCATABLE;
-  if (output == KILN_CODE_FORMAT_LTOIR) return LINE_LTOIR;
+static uint32_t least_line(const question_t* question) {
+  if (question->output == KILN_CODE_FORMAT_LTOIR) return LINE_LTOIR;
+  if (question->output == KILN_CODE_FORMAT_RELOCATABLE) {
+    return question->lto ? LINE_RELOCATABLE : LINE_PARTIAL;
+  }
   return KILN_LINK_NVJITLINK_LEAST;
 }
 
@@ -235,14 +246,19 @@ static bool loads(const question_t* question, uint32_t line) {
 }
 
 static judged_t judge_nvjitlink(const question_t* question, uint32_t line) {
-  judged_t judged = {BLOCK_NOTHING, 0, true, true};
+  judged_t judged = {BLOCK_NOTHING, 0, true, true, false};
   if (line == KILN_LINK_NVJITLINK_UNKNOWN) {
     judged.block = BLOCK_UNKNOWN;
   } else if (line < KILN_LINK_NVJITLINK_LEAST) {
     judged.block = BLOCK_OLD;
-  } else if (line < least_line(question->output)) {
+  } else if (line < least_line(question)) {
     judged.block = BLOCK_OUTPUT;
+  } else if (question->finished != UINT32_MAX) {
+    judged.block = BLOCK_FINISHED;
+    judged.input = question->finished;
   } else {
+    judged.early = question->output == KILN_CODE_FORMAT_RELOCATABLE &&
+                   line < LINE_RELOCATABLE;
     judge_inputs(question, line, &judged);
     if (judged.block == BLOCK_NOTHING && !loads(question, line)) {
       judged.block = BLOCK_LOAD;
@@ -253,7 +269,7 @@ static judged_t judge_nvjitlink(const question_t* question, uint32_t line) {
 
 static judged_t judge_driver(const question_t* question) {
   const kiln_compat_driver_t* driver = &question->facts->driver;
-  judged_t judged = {BLOCK_NOTHING, 0, true, true};
+  judged_t judged = {BLOCK_NOTHING, 0, true, true, false};
   bool known = driver->state == KILN_COMPAT_DRIVER_KNOWN;
   if (driver->state == KILN_COMPAT_DRIVER_NONE) {
     judged.block = BLOCK_ABSENT;
@@ -263,6 +279,10 @@ static judged_t judge_driver(const question_t* question) {
     judged.block = BLOCK_OUTPUT;
   } else {
     judge_inputs(question, known ? driver->line : 0, &judged);
+    if (judged.block == BLOCK_NOTHING && question->finished != UINT32_MAX) {
+      judged.promised = false;
+      judged.input = question->finished;
+    }
   }
   return judged;
 }
@@ -312,9 +332,19 @@ static void say_blocked(kilni_str_t* str, const question_t* question,
                      version.text, line_text(KILN_LINK_NVJITLINK_LEAST).text);
       return;
     case BLOCK_OUTPUT:
-      kilni_str_addf(str, "nvJitLink %s makes no %s: that came with %s",
-                     version.text, kiln_code_format_name(question->output),
-                     line_text(least_line(question->output)).text);
+      kilni_str_addf(
+          str, "nvJitLink %s makes no %s%s: that came with %s", version.text,
+          kiln_code_format_name(question->output),
+          question->output == KILN_CODE_FORMAT_RELOCATABLE && question->lto
+              ? " of LTO-IR"
+              : "",
+          line_text(least_line(question)).text);
+      return;
+    case BLOCK_FINISHED:
+      kilni_str_add_cstr(str,
+                         "nvJitLink leaves finished machine code out, "
+                         "without a word: ");
+      add_input(str, facts, judged->input);
       return;
     case BLOCK_INPUT:
       kilni_str_addf(str, "nvJitLink %s is too old for ", version.text);
@@ -363,7 +393,7 @@ static kiln_status_t because_str(kiln_link_choice_t* choice, kilni_str_t* str) {
 // ---- Taking one ----
 
 static void note_verdict(kiln_link_choice_t* choice, const judged_t* judged) {
-  choice->verdict = judged->promised && judged->lines_known
+  choice->verdict = judged->promised && judged->lines_known && !judged->early
                         ? KILN_COMPAT_VERDICT_COMPATIBLE
                         : KILN_COMPAT_VERDICT_UNKNOWN;
 }
@@ -379,6 +409,11 @@ static kiln_status_t say_doubts(kiln_link_choice_t* choice,
     kilni_str_add_cstr(&text, "nobody promises that it links ");
     add_input(&text, question->facts, judged->input);
     KILNI_RETURN_IF_ERROR(because_str(choice, &text));
+  }
+  if (judged->early) {
+    KILNI_RETURN_IF_ERROR(kilni_link_choice_because(
+        choice, "nobody promises relocatable code of an nvJitLink before %s",
+        line_text(LINE_RELOCATABLE).text));
   }
   if (judged->lines_known) return NULL;
   return kilni_link_choice_because(
@@ -442,7 +477,7 @@ static kiln_status_t take_driver(kiln_link_choice_t* choice,
 // The newest line that any input needs of a linker.
 static uint32_t needed_line(const question_t* question) {
   const kiln_link_facts_t* facts = question->facts;
-  uint32_t line = least_line(question->output);
+  uint32_t line = least_line(question);
   for (uint32_t i = 0; i < facts->input_count; i++) {
     const kiln_link_input_fact_t* input = &facts->inputs[i];
     if (input->line <= line ||
@@ -529,7 +564,7 @@ static kiln_status_t refuse(kiln_link_choice_t* choice,
   kilni_str_init(&message, choice->allocator, MESSAGE_BYTES);
   kilni_str_init(&fix, choice->allocator, MESSAGE_BYTES);
   judged_t driver = judge_driver(question);
-  judged_t first = {BLOCK_NOTHING, 0, true, true};
+  judged_t first = {BLOCK_NOTHING, 0, true, true, false};
   uint32_t index = 0;
   if (facts->backend != KILN_LINK_BACKEND_DRIVER) {
     for (; index < facts->nvjitlink_count; index++) {
@@ -561,7 +596,14 @@ static kiln_status_t refuse(kiln_link_choice_t* choice,
   if (facts->backend == KILN_LINK_BACKEND_DRIVER) {
     kilni_str_add_cstr(&fix, "leave the choice to Kiln (auto), or ");
   }
-  advise(&fix, question);
+  if (first.block == BLOCK_FINISHED) {
+    kilni_str_addf(&fix,
+                   "compile \"%s\" with relocatable device code (`-rdc=true`), "
+                   "or give it as PTX",
+                   input_name(facts, question->finished));
+  } else {
+    advise(&fix, question);
+  }
   return kilni_link_choice_refuse(choice, code, &message, &fix);
 }
 
@@ -570,13 +612,13 @@ static kiln_status_t refuse(kiln_link_choice_t* choice,
 // How good a candidate is: 0 is none.
 static uint32_t rank(const judged_t* judged) {
   if (judged->block != BLOCK_NOTHING) return 0;
-  return judged->promised ? 2 : 1;
+  return judged->promised && !judged->early ? 2 : 1;
 }
 
 static kiln_status_t choose_into(kiln_link_choice_t* choice,
                                  const question_t* question) {
   const kiln_link_facts_t* facts = question->facts;
-  judged_t best = {BLOCK_ABSENT, 0, false, false};
+  judged_t best = {BLOCK_ABSENT, 0, false, false, false};
   uint32_t best_index = UINT32_MAX;
   uint32_t count =
       facts->backend == KILN_LINK_BACKEND_DRIVER ? 0 : facts->nvjitlink_count;

@@ -69,6 +69,14 @@ typedef struct kilni_link_nvjitlink_t {
 void kilni_link_nvjitlink_backend(kilni_link_nvjitlink_t* self,
                                   kilni_link_backend_t* out_backend);
 
+// ---- Inputs ----
+
+// LINK_FAILED where machine code of an input is not in what came out: linkers
+// leave out, without a word, what was linked before.
+kiln_status_t kilni_link_check_kept(kiln_code_t* const* inputs, size_t count,
+                                    const kiln_code_t* linked,
+                                    kiln_allocator_t allocator);
+
 // ---- The linker ----
 
 const kiln_host_t* kilni_linker_host(const kiln_linker_t* linker);

@@ -205,17 +205,6 @@ kiln_status_t kiln_link_add_file(kiln_link_t* link, const char* path,
 
 // ---- The choice ----
 
-void kiln_link_input_fact_of(const kiln_code_t* code,
-                             kiln_link_input_fact_t* out_fact) {
-  memset(out_fact, 0, sizeof(*out_fact));
-  out_fact->format = kiln_code_format(code);
-  out_fact->line = kiln_code_producer_line(code);
-  out_fact->name = kiln_code_name(code);
-  if (out_fact->format == KILN_CODE_FORMAT_PTX) {
-    out_fact->ptx_isa = kilni_image_ptx_isa(kiln_code_bytes(code));
-  }
-}
-
 static kiln_status_t choose(kiln_link_t* link,
                             kiln_link_choice_t** out_choice) {
   kiln_allocator_t allocator = link->host->allocator;
@@ -482,6 +471,10 @@ static kiln_status_t play(kiln_link_t* link,
   }
   if (kiln_status_is_ok(status)) status = take_logs(link, backend, session);
   if (kiln_status_is_ok(status)) status = backend->finish(session, &sink);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_link_check_kept(link->inputs, link->input_count, made.code,
+                                   link->host->allocator);
+  }
   if (session != NULL) {
     kiln_status_t logs = take_logs(link, backend, session);
     if (!kiln_status_is_ok(status)) {

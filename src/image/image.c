@@ -184,6 +184,11 @@ kiln_status_t kiln_image_kernel_find(const kiln_image_t* image,
       return NULL;
     }
   }
+  if (image->kernel_count == 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(NOT_FOUND, "there is no kernel \"%s\", and no other", name),
+        "give a file that has kernels");
+  }
   kilni_str_t list;
   kilni_str_init(&list, image->allocator, LIST_BYTES);
   for (uint32_t i = 0; i < image->kernel_count; i++) {

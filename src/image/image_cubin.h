@@ -76,6 +76,9 @@ kiln_status_t kilni_cubin_read_compat(kilni_cubin_t* cubin,
 kiln_status_t kilni_cubin_read_notes(kilni_cubin_t* cubin,
                                      const kilni_image_part_t* part);
 
+// A toolkit's number, 129, as a line, 12090.
+uint32_t kilni_cubin_line(uint32_t number);
+
 // Target and toolkit of the header; then, once all else is read, the suffix.
 void kilni_cubin_read_header(kilni_cubin_t* cubin);
 void kilni_cubin_settle_target(kilni_cubin_t* cubin);

@@ -36,7 +36,6 @@ enum {
 
   KPARAM_BYTES = 12,
   NOT_DESCRIBED = 0x7fff,  // in `kind`, until it is
-  LINE_FACTOR = 100,       // 130 is 13.0, which is 13000
 };
 
 kiln_status_t kilni_cubin_next_attribute(kilni_cubin_attributes_t* attributes,
@@ -165,7 +164,7 @@ static kiln_status_t read_attribute(kilni_cubin_t* cubin,
     case CUDA_API_VERSION:
       KILNI_RETURN_IF_ERROR(need(a, 4));
       if (cubin->line == 0) {
-        cubin->line = kilni_image_u16(a->value) * LINE_FACTOR;
+        cubin->line = kilni_cubin_line(kilni_image_u16(a->value));
       }
       return NULL;
     default:

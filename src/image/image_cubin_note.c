@@ -18,8 +18,11 @@ enum {
   NOTE_CUDA = 1000,
   NOTE_TOOL = 2000,
   TOOL_HEAD_BYTES = 24,
-  LINE_FACTOR = 100,
 };
+
+uint32_t kilni_cubin_line(uint32_t number) {
+  return number / 10 * 1000 + number % 10 * 10;
+}
 
 void kilni_cubin_read_header(kilni_cubin_t* cubin) {
   const kilni_image_elf_t* elf = &cubin->elf;
@@ -33,7 +36,7 @@ void kilni_cubin_read_header(kilni_cubin_t* cubin) {
     cubin->virtual_sm = flags >> 16 & 0xff;
     if (flags & OLD_ACCELERATED) cubin->accelerated = 1;
     // Their version of ELF is that of the toolkit: 129 is 12.9.
-    if (elf->version > 1) cubin->line = elf->version * LINE_FACTOR;
+    if (elf->version > 1) cubin->line = kilni_cubin_line(elf->version);
   }
 }
 
@@ -107,7 +110,7 @@ static void read_cuda(kilni_cubin_t* cubin, const kilni_image_part_t* note) {
   if (note->size < 6) return;
   cubin->virtual_sm = kilni_image_u16(note->data + 2);
   if (cubin->line == 0) {
-    cubin->line = kilni_image_u16(note->data + 4) * LINE_FACTOR;
+    cubin->line = kilni_cubin_line(kilni_image_u16(note->data + 4));
   }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs linking_pairs on the NVRTC and nvJitLink libraries below some folders.
+"""Runs a program on the NVRTC and nvJitLink libraries below some folders.
 
 link_wheels.py PROGRAM FOLDER...: each library once, by name and size. Exits
 with 77 where there is not one of each.

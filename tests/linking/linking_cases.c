@@ -8,9 +8,12 @@
 // each, each nvJitLink and each output, kiln_link_choose is asked first, with
 // the driver unknown and with drivers of 12.9, 13.0 and 13.5; then the link is
 // made. A cell that is promised must link, a refused one must fail, PTX must
-// have the version that decided over it; what nobody promises is listed. The
-// PTX that comes out runs on the software device. Then the cases of one link.
-// Each pair has a process of its own. Without libraries the test is skipped.
+// have the version that decided over it; what nobody promises is listed. What
+// comes out is used: PTX runs on the software device, what is not finished is
+// linked again, a cubin is read. Then the cases of one link. Each pair has a
+// process of its own. Without libraries the test is skipped.
+//
+// Lines that begin with "| " are rows of the report that tools/linking makes.
 #define _POSIX_C_SOURCE 200809L  // fork, waitpid
 
 #include <stdio.h>
@@ -131,8 +134,11 @@ static bool link_directly(pair_t* pair, const kiln_code_t* input,
     kiln_string_view_t line = kilni_link_first_error(kilni_str_cstr(&log));
     kiln_status_native_t native = {0};
     bool known = kiln_status_native(status, &native);
-    snprintf(why, room, "%s: %.*s", known ? native.name : "?",
-             (int)(line.size > 120 ? 120 : line.size),
+    // Without nvJitLink's own words Kiln's, up to where they name a file.
+    const char* words = known ? native.name : kiln_status_message(status);
+    snprintf(why, room, "%.*s%s%.*s", (int)strcspn(words, ";"), words,
+             line.size > 0 ? ": " : "",
+             (int)(line.size > 200 ? 200 : line.size),
              line.size > 0 ? line.data : "");
     kilni_str_deinit(&log);
   }
@@ -172,12 +178,14 @@ static uint32_t isa_of(const kiln_code_t* code) {
 // PTX only such as it knows.
 static void check_driver(pair_t* pair, const kiln_code_t* input,
                          uint32_t output, uint32_t driver, bool links,
-                         const kiln_code_t* linked) {
+                         const kiln_code_t* linked, kilni_str_t* row) {
   kiln_link_choice_t* choice = NULL;
   if (!foretell(pair, input, output, driver, 0, &choice)) return;
   uint32_t backend = kiln_link_choice_backend(choice);
   uint32_t verdict = kiln_link_choice_verdict(choice);
-  bool of_major = pair->to / 1000 <= driver / 1000;
+  bool loaded = output == KILN_CODE_FORMAT_CUBIN ||
+                output == KILN_CODE_FORMAT_PTX;  // by a driver
+  bool of_major = !loaded || pair->to / 1000 <= driver / 1000;
   if (backend == KILN_LINK_BACKEND_NVJITLINK) {
     check(pair, links || verdict != KILN_COMPAT_VERDICT_COMPATIBLE,
           "a promised link fails");
@@ -193,10 +201,14 @@ static void check_driver(pair_t* pair, const kiln_code_t* input,
     check(pair, !of_major || verdict == KILN_COMPAT_VERDICT_UNKNOWN,
           "a link was refused that works");
   }
-  printf("    driver %5u: %s, %s\n", (unsigned)driver,
-         backend == KILN_LINK_BACKEND_AUTO ? "nobody"
-                                           : kiln_link_backend_word(backend),
-         kiln_compat_verdict_word(verdict));
+  kilni_str_addf(row, " | %s%s",
+                 backend == KILN_LINK_BACKEND_AUTO
+                     ? "nobody"
+                     : kiln_link_backend_word(backend),
+                 backend != KILN_LINK_BACKEND_AUTO &&
+                         verdict == KILN_COMPAT_VERDICT_UNKNOWN
+                     ? " (unknown)"
+                     : "");
   kiln_link_choice_release(choice);
 }
 
@@ -232,9 +244,62 @@ static bool run_on_soft(pair_t* pair, const kiln_code_t* code) {
   return done;
 }
 
+// ---- What is done with what came out ----
+
+static bool has_kernel(const kiln_code_t* code) {
+  kiln_image_t* image = NULL;
+  uint32_t index = 0;
+  if (!ok(kiln_image_create(kiln_code_bytes(code), NULL, &image), "read")) {
+    return false;
+  }
+  kiln_status_t status = kiln_image_kernel_find(image, "k", &index);
+  bool has = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  kiln_image_release(image);
+  return has;
+}
+
+// Linked once more, and that used.
+static bool goes_on(pair_t* pair, const kiln_code_t* code, uint32_t output) {
+  char why[512];
+  kiln_code_t* last = NULL;
+  bool lto = kiln_code_format(code) == KILN_CODE_FORMAT_LTOIR;
+  bool done = link_directly(pair, code, output, lto, &last, why, sizeof(why));
+  if (!done) printf("  again: %s\n", why);
+  if (done) {
+    done = output == KILN_CODE_FORMAT_PTX ? run_on_soft(pair, last)
+                                          : has_kernel(last);
+  }
+  kiln_code_release(last);
+  return done;
+}
+
+// What was made of it; NULL if it is of no use, as what a linker left out.
+static const char* use(pair_t* pair, const kiln_code_t* linked,
+                       uint32_t output) {
+  if (kiln_code_format(linked) != output) return NULL;
+  switch (output) {
+    case KILN_CODE_FORMAT_PTX:
+      check(pair, isa_of(linked) == kiln_compat_line_ptx_isa(pair->to),
+            "its PTX is not of its own version");
+      return run_on_soft(pair, linked) ? "runs, equals" : NULL;
+    case KILN_CODE_FORMAT_LTOIR:
+      return goes_on(pair, linked, KILN_CODE_FORMAT_PTX)
+                 ? "linked to PTX that runs, equals"
+                 : NULL;
+    case KILN_CODE_FORMAT_RELOCATABLE:
+      return goes_on(pair, linked, KILN_CODE_FORMAT_CUBIN)
+                 ? "linked again, has its kernel"
+                 : NULL;
+    default:
+      return has_kernel(linked) ? "has its kernel" : NULL;
+  }
+}
+
 static void try_cell(pair_t* pair, const kiln_code_t* input, uint32_t output) {
   static const uint32_t drivers[] = {12090, 13000, 13050};
   char why[512];
+  kilni_str_t row;
   kiln_link_choice_t* choice = NULL;
   kiln_code_t* linked = NULL;
   if (!foretell(pair, input, output, 0, KILN_LINK_BACKEND_NVJITLINK, &choice)) {
@@ -244,39 +309,55 @@ static void try_cell(pair_t* pair, const kiln_code_t* input, uint32_t output) {
   uint32_t verdict = kiln_link_choice_verdict(choice);
   bool links = link_directly(pair, input, output, kiln_link_choice_lto(choice),
                              &linked, why, sizeof(why));
-  printf("%5u -> %5u %-11s to %-5s said %-12s %s%s\n", (unsigned)pair->from,
-         (unsigned)pair->to, kiln_code_format_name(kiln_code_format(input)),
-         kiln_code_format_name(output), kiln_compat_verdict_word(verdict),
-         links ? "links" : "fails: ", why);
+  const char* used = links ? use(pair, linked, output) : NULL;
+  if (links && used == NULL) {
+    snprintf(why, sizeof(why), "success, and the kernel is left out");
+    links = false;
+  }
   check(pair, links || verdict != KILN_COMPAT_VERDICT_COMPATIBLE,
         "a promised link fails");
   check(pair, !links || verdict != KILN_COMPAT_VERDICT_INCOMPATIBLE,
         "a refused link works");
+  kilni_str_init(&row, kiln_allocator_libc(), 1 << 16);
+  kilni_str_addf(&row, "| %u.%u | %u.%u | %s | %s | %s | ", pair->from / 1000,
+                 pair->from % 1000 / 10, pair->to / 1000, pair->to % 1000 / 10,
+                 kiln_code_format_name(kiln_code_format(input)),
+                 kiln_code_format_name(output),
+                 kiln_compat_verdict_word(verdict));
+  if (links) {
+    kilni_str_addf(&row, "links | %s", used);
+  } else {
+    kilni_str_addf(&row, "`%s` | ", why);
+  }
   for (size_t i = 0; i < 3; i++) {
-    check_driver(pair, input, output, drivers[i], links, linked);
+    check_driver(pair, input, output, drivers[i], links, linked, &row);
   }
-  if (links && output == KILN_CODE_FORMAT_PTX) {
-    check(pair, isa_of(linked) == kiln_compat_line_ptx_isa(pair->to),
-          "its PTX is not of its own version");
-    bool runs = run_on_soft(pair, linked);
-    printf("    its PTX %s on the software device\n",
-           runs ? "runs and equals" : "does NOT run");
-    check(pair, runs, "linked PTX does not run");
-  }
+  printf("%s |\n", kilni_str_cstr(&row));
+  kilni_str_deinit(&row);
   kiln_code_release(linked);
   kiln_link_choice_release(choice);
 }
 
 static void try_all(pair_t* pair) {
-  static const uint32_t inputs[] = {
-      KILN_CODE_FORMAT_LTOIR, KILN_CODE_FORMAT_PTX,
-      KILN_CODE_FORMAT_RELOCATABLE, KILN_CODE_FORMAT_CUBIN};
-  for (size_t i = 0; i < 4; i++) {
-    kiln_code_t* code = compile(pair, kSource, inputs[i]);
+  static const struct {
+    uint32_t input;
+    uint32_t outputs[4];  // 0: no more
+  } cells[] = {
+      {KILN_CODE_FORMAT_LTOIR,
+       {KILN_CODE_FORMAT_CUBIN, KILN_CODE_FORMAT_PTX,
+        KILN_CODE_FORMAT_RELOCATABLE, KILN_CODE_FORMAT_LTOIR}},
+      {KILN_CODE_FORMAT_PTX,
+       {KILN_CODE_FORMAT_CUBIN, KILN_CODE_FORMAT_RELOCATABLE, 0, 0}},
+      {KILN_CODE_FORMAT_RELOCATABLE,
+       {KILN_CODE_FORMAT_CUBIN, KILN_CODE_FORMAT_RELOCATABLE, 0, 0}},
+      {KILN_CODE_FORMAT_CUBIN, {KILN_CODE_FORMAT_CUBIN, 0, 0, 0}},
+  };
+  for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+    kiln_code_t* code = compile(pair, kSource, cells[i].input);
     check(pair, code != NULL, "NVRTC makes no such code");
-    if (code == NULL) continue;
-    try_cell(pair, code, KILN_CODE_FORMAT_CUBIN);
-    if (i == 0) try_cell(pair, code, KILN_CODE_FORMAT_PTX);
+    for (size_t k = 0; k < 4 && code != NULL; k++) {
+      if (cells[i].outputs[k] != 0) try_cell(pair, code, cells[i].outputs[k]);
+    }
     kiln_code_release(code);
   }
 }
@@ -307,44 +388,48 @@ static bool links_with(pair_t* pair, kiln_code_t* input,
   return links;
 }
 
-// L1: each option by itself.
-static void test_each_option(pair_t* pair, kiln_code_t* ltoir) {
+// L1: each row of the table of options by itself, as it comes in there.
+static void try_option(pair_t* pair, kiln_code_t* ltoir, const char* field,
+                       kiln_link_options_t options) {
+  if (!links_with(pair, ltoir, options, field)) check(pair, false, field);
+}
+
+static const char* const* list_of(const char* field) {
   static const char* const names[] = {"k"};
   static const char* const ptxas[] = {"-v"};
-  struct {
-    size_t offset;
-    uint32_t value;
-  } ones[] = {{offsetof(kiln_link_options_t, max_registers), 32},
-              {offsetof(kiln_link_options_t, optimization_level), 4},
-              {offsetof(kiln_link_options_t, debug), 2},
-              {offsetof(kiln_link_options_t, lineinfo), 2},
-              {offsetof(kiln_link_options_t, time), 2},
-              {offsetof(kiln_link_options_t, verbose), 2},
-              {offsetof(kiln_link_options_t, ftz), 2},
-              {offsetof(kiln_link_options_t, prec_div), 1},
-              {offsetof(kiln_link_options_t, prec_sqrt), 2},
-              {offsetof(kiln_link_options_t, fma), 1},
-              {offsetof(kiln_link_options_t, optimize_unused_variables), 2},
-              {offsetof(kiln_link_options_t, no_cache), 2},
-              {offsetof(kiln_link_options_t, split_compile), 2},
-              {offsetof(kiln_link_options_t, split_compile_extended), 2}};
-  for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
-    kiln_link_options_t options = kiln_link_options_default();
-    memcpy((char*)&options + ones[i].offset, &ones[i].value, 4);
-    check(pair, links_with(pair, ltoir, options, "an option"), "an option");
-  }
-  kiln_link_options_t options = kiln_link_options_default();
-  options.kernels_used = names;
-  options.kernels_used_count = 1;
-  check(pair, links_with(pair, ltoir, options, "kernels_used"), "kernels_used");
-  options = kiln_link_options_default();
-  options.variables_used = names;
-  options.variables_used_count = 1;
-  check(pair, links_with(pair, ltoir, options, "variables"), "variables_used");
-  options = kiln_link_options_default();
-  options.ptxas_options = ptxas;
-  options.ptxas_options_count = 1;
-  check(pair, links_with(pair, ltoir, options, "ptxas"), "ptxas_options");
+  static const char* const extra[] = {"-Xptxas=-v"};
+  if (strcmp(field, "ptxas_options") == 0) return ptxas;
+  return strcmp(field, "extra") == 0 ? extra : names;
+}
+
+#define TRY_TEXT(field)   SET(field, "sm_80")
+#define TRY_NUMBER(field) SET(field, 32)
+#define TRY_LEVEL(field)        \
+  SET(field, KILN_LINK_LEVEL_0) \
+  SET(field, KILN_LINK_LEVEL_3)
+#define TRY_THREADS(field) \
+  SET(field, 2)            \
+  SET(field, KILN_LINK_ALL_THREADS)
+#define TRY_FLAG(field) SET(field, KILN_SWITCH_ON)
+#define TRY_CHOICE(field)    \
+  SET(field, KILN_SWITCH_ON) \
+  SET(field, KILN_SWITCH_OFF)
+#define TRY_LIST(field)                  \
+  options = kiln_link_options_default(); \
+  options.field = list_of(#field);       \
+  options.field##_count = 1;             \
+  try_option(pair, ltoir, #field, options);
+#define SET(field_, value)               \
+  options = kiln_link_options_default(); \
+  options.field_ = (value);              \
+  try_option(pair, ltoir, #field_, options);
+
+static void test_each_option(pair_t* pair, kiln_code_t* ltoir) {
+  kiln_link_options_t options;
+#define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what) \
+  TRY_##kind(field)
+#include "compile/link_options.inc"
+#undef KILNI_LINK_OPTION
 }
 
 // L2, L7: what is wrong is said, and the whole log stays.
@@ -394,7 +479,7 @@ static void test_two_steps(pair_t* pair, kiln_code_t* ptx) {
   kiln_code_t* code = NULL;
   options.output = KILN_CODE_FORMAT_RELOCATABLE;
   kiln_status_t status = link_one(pair, ptx, &options, &link, &code);
-  if (pair->to < 13020) {
+  if (pair->to < 13000) {
     check(pair, kiln_status_code(status) == KILN_STATUS_UNSUPPORTED,
           "relocatable code of an old nvJitLink");
     kiln_status_free(status);

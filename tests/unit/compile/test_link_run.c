@@ -267,7 +267,7 @@ static void test_outputs(void** state) {
   }
 }
 
-// 13.2 and 13.3 brought -r and LTO-IR (L17).
+// 13.2 and 13.3 brought -r for all and LTO-IR (L17).
 static void test_gates(void** state) {
   world_t* world = *state;
   world->table.minor = 1;
@@ -275,11 +275,91 @@ static void test_gates(void** state) {
   options.output = KILN_CODE_FORMAT_RELOCATABLE;
   kiln_link_t* link = new_link(world, &options);
   kiln_code_t* code = NULL;
-  add_ptx(link);
+  assert_null(kiln_link_add_bytes(
+      link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, "ir"));
   expect(kiln_link_finish(link, &code), KILN_STATUS_UNSUPPORTED,
-         "nvJitLink 13.1 makes no relocatable: that came with 13.2");
+         "nvJitLink 13.1 makes no relocatable of LTO-IR: that came with 13.2");
   assert_null(code);
   kiln_link_release(link);
+  options.output = KILN_CODE_FORMAT_LTOIR;
+  link = new_link(world, &options);
+  assert_null(kiln_link_add_bytes(
+      link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, "ir"));
+  expect(kiln_link_finish(link, &code), KILN_STATUS_UNSUPPORTED,
+         "nvJitLink 13.1 makes no ltoir: that came with 13.3");
+  kiln_link_release(link);
+  // Of what is no LTO-IR, 13.0 made it before anybody promised it.
+  options.output = KILN_CODE_FORMAT_RELOCATABLE;
+  link = new_link(world, &options);
+  add_ptx(link);
+  kiln_link_choice_t* choice = NULL;
+  assert_null(kiln_link_explain(link, &choice));
+  assert_int_equal(kiln_link_choice_verdict(choice),
+                   KILN_COMPAT_VERDICT_UNKNOWN);
+  assert_string_equal(kiln_link_choice_reason(choice, 0),
+                      "nobody promises relocatable code of an nvJitLink before "
+                      "13.2");
+  kiln_link_choice_release(choice);
+  kiln_link_release(link);
+}
+
+static uint8_t file_data[1 << 16];
+
+static kiln_bytes_view_t read_data(const char* name) {
+  char path[512];
+  (void)snprintf(path, sizeof(path),
+                 KILN_SOURCE_DIR "/tests/unit/image/data/%s", name);
+  FILE* file = fopen(path, "rb");
+  assert_non_null(file);
+  size_t size = fread(file_data, 1, sizeof(file_data), file);
+  fclose(file);
+  return (kiln_bytes_view_t){file_data, size};
+}
+
+// A linker that leaves code out reports success: what is given and is not in
+// what comes out is an error. The stand-in gives a cubin without kernels.
+static void test_what_is_left_out(void** state) {
+  world_t* world = *state;
+  static const struct {
+    const char* file;
+    uint32_t backend;
+  } rows[] = {{"nvrtc130_sm90a.cubin", KILN_LINK_BACKEND_DRIVER},
+              {"plain.fatbin", KILN_LINK_BACKEND_DRIVER},
+              {"host.object", KILN_LINK_BACKEND_DRIVER},
+              {"archive.library", KILN_LINK_BACKEND_DRIVER}};
+  with_driver(world, 13050);
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_link_options_t options = kiln_link_options_default();
+    options.backend = rows[i].backend;
+    kiln_link_t* link = new_link(world, &options);
+    kiln_code_t* code = NULL;
+    assert_null(
+        kiln_link_add_bytes(link, read_data(rows[i].file), 0, "finished"));
+    expect(kiln_link_finish(link, &code), KILN_STATUS_LINK_FAILED,
+           "is not in what came out");
+    assert_null(code);
+    kiln_link_release(link);
+  }
+}
+
+// What made the code in a file is read there: nobody else tells.
+static void test_lines_of_files(void** state) {
+  (void)state;
+  static const struct {
+    const char* file;
+    uint32_t line;
+  } rows[] = {{"nvrtc129_sm90a.cubin", 12090}, {"nvrtc135_sm103a.cubin", 13050},
+              {"relocatable.cubin", 13000},    {"host_rdc.object", 13000},
+              {"archive.library", 13000},      {"nvrtc130_90a.ltoir", 0}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    kiln_code_t* code = NULL;
+    kiln_link_input_fact_t fact;
+    assert_null(kiln_code_create(read_data(rows[i].file), NULL, &code));
+    kiln_link_input_fact_of(code, &fact);
+    if (fact.line != rows[i].line) print_message("%s\n", rows[i].file);
+    assert_int_equal(fact.line, rows[i].line);
+    kiln_code_release(code);
+  }
 }
 
 static void test_names_go_along(void** state) {
@@ -725,6 +805,8 @@ int main(void) {
       TEST(test_ptx_to_cubin),
       TEST(test_outputs),
       TEST(test_gates),
+      TEST(test_what_is_left_out),
+      TEST(test_lines_of_files),
       TEST(test_names_go_along),
       TEST(test_bad_inputs),
       TEST(test_explain_is_what_happens),

@@ -68,6 +68,13 @@ typedef struct one_t {
 
 #define AT(field) offsetof(kiln_link_options_t, field)
 
+static bool is_one_of(const one_t* ones, size_t count, size_t offset) {
+  for (size_t i = 0; i < count; i++) {
+    if (ones[i].offset == offset) return true;
+  }
+  return false;
+}
+
 static void test_each_option(void** state) {
   (void)state;
   static const one_t kOnes[] = {
@@ -91,6 +98,12 @@ static void test_each_option(void** state) {
       {AT(split_compile_extended), 2, "-split-compile-extended=2", NULL},
       {AT(no_cache), 2, "-no-cache", "CU_JIT_CACHE_MODE=0"},
   };
+  // Every row of the table is here, or among the lists and architectures.
+#define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what)         \
+  assert_true(is_one_of(kOnes, sizeof(kOnes) / sizeof(kOnes[0]), AT(field)) || \
+              strcmp(#kind, "LIST") == 0 || strcmp(#kind, "TEXT") == 0);
+#include "compile/link_options.inc"
+#undef KILNI_LINK_OPTION
   for (size_t i = 0; i < sizeof(kOnes) / sizeof(kOnes[0]); i++) {
     kiln_link_options_t options = for_90();
     memcpy((char*)&options + kOnes[i].offset, &kOnes[i].value, 4);
@@ -163,6 +176,16 @@ static void test_lists(void** state) {
   options.ptxas_options_count = 0;
   assert_int_equal(code_of(&options, kDriver, "`extra`"),
                    KILN_STATUS_UNSUPPORTED);
+  options.extra_count = 0;
+  assert_string_equal(text_of(&options, kDriver), "CU_JIT_TARGET=90");
+  kiln_link_settings_t* settings = NULL;
+  assert_null(kiln_link_settings_create(&options, kDriver, NULL, &settings));
+  assert_int_equal(kiln_link_settings_warning_count(settings), 2);
+  assert_non_null(
+      strstr(kiln_link_settings_warning(settings, 0), "`kernels_used`"));
+  assert_non_null(
+      strstr(kiln_link_settings_warning(settings, 1), "`variables_used`"));
+  kiln_link_settings_release(settings);
 }
 
 static void test_outputs(void** state) {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compile: what an input of a link says of itself, and whether it came through.
+//
+// nvlink, nvJitLink and what is like them link relocatable code. Machine code
+// that is finished (compiled without relocatable device code) they leave out
+// and report success, from cubins, fatbins, objects and archives alike.
+#include <string.h>
+
+#include "base/status_make.h"
+#include "compile/link_inside.h"
+#include "image/image.h"
+
+// Larger containers are not looked into for the version of their compiler: it
+// would take as long as to link them.
+enum { MAX_LOOK_BYTES = 64 << 20 };
+
+// The image of some code; NULL where it cannot be read, which is for linkers to
+// say. Only OUT_OF_MEMORY.
+static kiln_status_t read_image(const kiln_code_t* code,
+                                kiln_allocator_t allocator,
+                                kiln_image_t** out_image) {
+  kiln_image_options_t options = kiln_image_options_default();
+  options.name = kiln_code_name(code);
+  options.allocator = &allocator;
+  kiln_status_t status =
+      kiln_image_create(kiln_code_bytes(code), &options, out_image);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
+  kiln_status_free(status);
+  return NULL;
+}
+
+// ---- What made it ----
+
+static bool is_machine_code(uint32_t format) {
+  return format == KILN_CODE_FORMAT_CUBIN ||
+         format == KILN_CODE_FORMAT_RELOCATABLE ||
+         format == KILN_CODE_FORMAT_FATBIN ||
+         format == KILN_CODE_FORMAT_OBJECT ||
+         format == KILN_CODE_FORMAT_LIBRARY;
+}
+
+// The newest line of the compilers that made what is in there; 0: not told.
+static uint32_t line_inside(const kiln_code_t* code) {
+  kiln_image_t* image = NULL;
+  uint32_t line = 0;
+  if (!is_machine_code(kiln_code_format(code)) ||
+      kiln_code_bytes(code).size > MAX_LOOK_BYTES) {
+    return 0;
+  }
+  // Without memory nothing is known, and the link itself will say so.
+  kiln_status_free(read_image(code, kiln_allocator_libc(), &image));
+  if (image == NULL) return 0;
+  for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
+    const kiln_image_member_t* member = kiln_image_member(image, i);
+    if (member->producer_line > line) line = member->producer_line;
+  }
+  kiln_image_release(image);
+  return line;
+}
+
+void kiln_link_input_fact_of(const kiln_code_t* code,
+                             kiln_link_input_fact_t* out_fact) {
+  memset(out_fact, 0, sizeof(*out_fact));
+  out_fact->format = kiln_code_format(code);
+  out_fact->line = kiln_code_producer_line(code);
+  out_fact->name = kiln_code_name(code);
+  if (out_fact->format == KILN_CODE_FORMAT_PTX) {
+    out_fact->ptx_isa = kilni_image_ptx_isa(kiln_code_bytes(code));
+  } else if (out_fact->line == 0) {
+    out_fact->line = line_inside(code);
+  }
+}
+
+// ---- What came out ----
+
+static kiln_status_t lost(const kiln_code_t* input, const char* kernel) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(LINK_FAILED,
+                 "the kernel \"%s\" of \"%s\" is not in what came out: linkers "
+                 "leave out finished machine code and code for other devices",
+                 kernel, kiln_code_name(input)),
+      "compile it for this device with relocatable device code "
+      "(`-rdc=true`), or give it as PTX");
+}
+
+// A cubin that was given by itself is there with all of its kernels; of what a
+// container holds, a linker may leave out what nobody uses, but not all.
+static kiln_status_t check_input(const kiln_code_t* input,
+                                 const kiln_image_t* in,
+                                 const kiln_image_t* out) {
+  bool alone = kiln_code_format(input) == KILN_CODE_FORMAT_CUBIN;
+  for (uint32_t i = 0; i < kiln_image_kernel_count(in); i++) {
+    const char* name = kiln_image_kernel(in, i)->name;
+    uint32_t index = 0;
+    if (!alone) return lost(input, name);
+    kiln_status_t status = kiln_image_kernel_find(out, name, &index);
+    bool found = kiln_status_is_ok(status);
+    kiln_status_free(status);
+    if (!found) return lost(input, name);
+  }
+  return NULL;
+}
+
+static bool is_empty(const kiln_image_t* image) {
+  return kiln_image_kernel_count(image) == 0 &&
+         kiln_image_symbol_count(image) == 0;
+}
+
+static kiln_status_t check_inputs(kiln_code_t* const* inputs, size_t count,
+                                  const kiln_image_t* out,
+                                  kiln_allocator_t allocator) {
+  kiln_status_t status = NULL;
+  bool empty = is_empty(out);
+  for (size_t i = 0; i < count && kiln_status_is_ok(status); i++) {
+    uint32_t format = kiln_code_format(inputs[i]);
+    if (!is_machine_code(format) ||
+        (format != KILN_CODE_FORMAT_CUBIN && !empty)) {
+      continue;
+    }
+    kiln_image_t* in = NULL;
+    status = read_image(inputs[i], allocator, &in);
+    if (in != NULL) status = check_input(inputs[i], in, out);
+    kiln_image_release(in);
+  }
+  return status;
+}
+
+kiln_status_t kilni_link_check_kept(kiln_code_t* const* inputs, size_t count,
+                                    const kiln_code_t* linked,
+                                    kiln_allocator_t allocator) {
+  kiln_image_t* out = NULL;
+  if (!is_machine_code(kiln_code_format(linked))) return NULL;
+  KILNI_RETURN_IF_ERROR(read_image(linked, allocator, &out));
+  if (out == NULL) return NULL;
+  kiln_status_t status = check_inputs(inputs, count, out, allocator);
+  kiln_image_release(out);
+  return status;
+}

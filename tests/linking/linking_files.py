@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What nvcc makes, linked by Kiln, against nvcc's own device link.
+
+    linking_files.py KILN
+
+Objects, archives, fatbins (packed and not), relocatable cubins and PTX, alone
+and mixed, go through `kiln link` with a real nvJitLink; the machine code of
+each kernel and function must be byte for byte what `nvcc -dlink` makes of the
+same sources. Debug sections must be there as nvcc has them. LTO-IR in objects
+is linked to PTX, which runs on the software device. What nvJitLink leaves out
+must be an error. Lines that begin with "| " are rows of the report that
+tools/linking makes. Exits with 77 where there is no nvcc or no nvJitLink that
+is as new.
+"""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+ARCH = "sm_80"
+CALLER = """
+extern __device__ int twice(int x);
+extern __device__ int salt;
+__constant__ int step[4] = {1, 2, 3, 4};
+extern "C" __global__ void k(int* p) {
+  __shared__ int part[64];
+  part[threadIdx.x] = twice(threadIdx.x);
+  __syncthreads();
+  p[threadIdx.x] = part[threadIdx.x] + salt + step[threadIdx.x & 3];
+}
+"""
+CALLED = """
+__device__ int salt = 40;
+__device__ __noinline__ int twice(int x) { return 2 * x; }
+"""
+WHOLE = 'extern "C" __global__ void w(int* p) { p[threadIdx.x] = 3; }\n'
+WANTED = [2 * i + 40 + (i & 3) + 1 for i in range(32)]
+
+
+def tool(name):
+    return shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def sections(path):
+    """Name to bytes of the sections of an ELF file that have some."""
+    with open(path, "rb") as file:
+        data = file.read()
+    table, = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<3H", data, 58)
+    rows = [struct.unpack_from("<IIQQQQ", data, table + i * size)
+            for i in range(count)]
+    text_at = rows[names][4]
+    found = {}
+    for name, kind, _, _, offset, length in rows:
+        end = data.index(b"\0", text_at + name)
+        if kind not in (0, 8):
+            found[data[text_at + name:end].decode()] = \
+                data[offset:offset + length]
+    return found
+
+
+def machine_code(path):
+    return {name: code for name, code in sections(path).items()
+            if name.startswith(".text.")}
+
+
+class Files:
+    """Makes files with nvcc, each once."""
+
+    def __init__(self, nvcc, folder):
+        self.nvcc, self.folder, self.made = nvcc, folder, {}
+        for name, text in (("main.cu", CALLER), ("called.cu", CALLED),
+                           ("whole.cu", WHOLE)):
+            with open(self.path(name), "w", encoding="ascii") as file:
+                file.write(text)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def make(self, name, *words):
+        if name not in self.made:
+            done = run(self.nvcc, "-arch=" + ARCH, *[
+                self.path(w) if w.endswith((".cu", ".o")) else w
+                for w in words], "-o", self.path(name))
+            self.made[name] = done.returncode == 0
+            if done.returncode:
+                print("nvcc makes no %s: %s" % (
+                    name, (done.stdout + done.stderr).strip()[:200]))
+        return self.path(name) if self.made[name] else None
+
+
+def recipes():
+    """Form, and how nvcc makes it of main.cu and of called.cu."""
+    relocatable = ["-rdc=true"]
+    pack = ["-Xfatbin", "-compress-all"]
+    forms = [("object", "o", ["-c"] + relocatable),
+             ("object, packed", "packed.o", ["-c"] + relocatable + pack),
+             ("fatbin", "fatbin", ["-fatbin"] + relocatable),
+             ("fatbin, packed", "packed.fatbin",
+              ["-fatbin"] + relocatable + pack),
+             ("fatbin, packed for size", "size.fatbin",
+              ["-fatbin"] + relocatable + pack +
+              ["-Xfatbin", "-compress-mode=size"]),
+             ("relocatable cubin", "cubin", ["-cubin"] + relocatable),
+             ("PTX", "ptx", ["-ptx"] + relocatable)]
+    return forms
+
+
+class Test:
+    def __init__(self, kiln, files):
+        self.kiln, self.files, self.failures, self.rows = kiln, files, 0, 0
+
+    def report(self, inputs, output, result, good):
+        self.rows += 1
+        self.failures += not good
+        print("| %s | %s | %s%s |" % (inputs, output, result,
+                                      "" if good else " **WRONG**"))
+
+    def link(self, out, inputs, *words):
+        return run(self.kiln, "link", *inputs, "-o", self.files.path(out),
+                   "--backend", "nvjitlink", "--arch", ARCH, *words)
+
+    def compare(self, what, inputs, wanted):
+        if None in inputs:
+            return
+        done = self.link("linked.cubin", inputs)
+        if done.returncode:
+            self.report(what, "cubin", done.stderr.strip().split("\n")[0],
+                        False)
+            return
+        got = machine_code(self.files.path("linked.cubin"))
+        same = got == wanted
+        self.report(what, "cubin", "%d of %d sections of code are nvcc's" % (
+            sum(got.get(name) == code for name, code in wanted.items()),
+            len(wanted)), same)
+
+    def all_forms(self, wanted):
+        made = {}
+        for form, end, words in recipes():
+            made[form] = [self.files.make("%s.%s" % (name, end), *words,
+                                          name + ".cu")
+                          for name in ("main", "called")]
+            self.compare("two files of %s" % form, made[form], wanted)
+        archive = None
+        if made["object"][1]:
+            archive = self.files.make("libcalled.a", "-lib", "called.o")
+        self.compare("object, archive", [made["object"][0], archive], wanted)
+        self.compare("PTX, archive", [made["PTX"][0], archive], wanted)
+        forms = list(made)
+        for i, form in enumerate(forms):
+            other = forms[(i + 1) % len(forms)]
+            self.compare("%s, %s" % (form, other),
+                         [made[form][0], made[other][1]], wanted)
+
+    def debug(self):
+        inputs = [self.files.make(name + ".debug.o", "-c", "-rdc=true", "-G",
+                                  name + ".cu") for name in ("main", "called")]
+        if None in inputs:
+            return
+        own = self.files.make("debug.cubin", "-dlink", "-cubin", "-G",
+                              "main.debug.o", "called.debug.o")
+        done = self.link("debug_linked.cubin", inputs, "--debug")
+        if done.returncode or own is None:
+            self.report("two objects with debug information", "cubin",
+                        done.stderr.strip(), False)
+            return
+        ours = self.files.path("debug_linked.cubin")
+        wanted = {n for n in sections(own) if "debug" in n}
+        got = {n for n in sections(ours) if "debug" in n}
+        told = json.loads(run(self.kiln, "inspect", "--json", ours).stdout)
+        full = told["debug_info"]
+        self.report("two objects with debug information", "cubin",
+                    "%d of nvcc's %d debug sections, code equal: %s, "
+                    "inspect: %s" % (
+                        len(got & wanted), len(wanted),
+                        machine_code(own) == machine_code(ours), full),
+                    got == wanted and wanted and
+                    machine_code(own) == machine_code(ours))
+
+    def ltoir(self):
+        inputs = [self.files.make(name + ".lto.o", "-c", "-rdc=true", "-dlto",
+                                  name + ".cu") for name in ("main", "called")]
+        if None in inputs:
+            return
+        done = self.link("linked.ptx", inputs, "--output", "ptx")
+        if done.returncode:
+            self.report("two objects with LTO-IR", "ptx", done.stderr.strip(),
+                        False)
+            return
+        out = self.files.path("out.bin")
+        done = run(self.kiln, "run", self.files.path("linked.ptx"), "--device",
+                   "soft", "--grid", "1", "--block", "32", "--out",
+                   "0=%s:i32[32]" % out)
+        values = []
+        if done.returncode == 0:
+            with open(out, "rb") as file:
+                values = list(struct.unpack("<32i", file.read()))
+        self.report("two objects with LTO-IR", "ptx",
+                    "runs on the software device, equals" if values == WANTED
+                    else done.stderr.strip(), values == WANTED)
+        done = self.link("lto.cubin", inputs, "--lto")
+        code = machine_code(self.files.path("lto.cubin")) \
+            if done.returncode == 0 else {}
+        self.report("two objects with LTO-IR", "cubin",
+                    "one section of code, the call is gone" if
+                    list(code) == [".text.k"] else done.stderr.strip(),
+                    list(code) == [".text.k"])
+
+    def left_out(self):
+        for form, end, words in (("finished cubin", "cubin", ["-cubin"]),
+                                 ("finished object", "o", ["-c"]),
+                                 ("fatbin of finished code", "fatbin",
+                                  ["-fatbin"])):
+            path = self.files.make("whole." + end, *words, "whole.cu")
+            if path is None:
+                continue
+            out = self.files.path("left.cubin")
+            done = self.link("left.cubin", [path])
+            said = done.stderr.strip().split("\n")[0]
+            good = done.returncode in (6, 7) and not os.path.exists(out)
+            self.report(form, "cubin", "refused: " + said.replace(
+                self.files.folder + "/", ""), good)
+
+
+def main():
+    kiln, nvcc = os.path.abspath(sys.argv[1]), tool("nvcc")
+    if nvcc is None:
+        print("skipped: no nvcc here")
+        return SKIP
+    with tempfile.TemporaryDirectory() as folder:
+        files = Files(nvcc, folder)
+        inputs = [files.make(name + ".o", "-c", "-rdc=true", name + ".cu")
+                  for name in ("main", "called")]
+        own = files.make("dlink.cubin", "-dlink", "-cubin", "main.o",
+                         "called.o") if None not in inputs else None
+        if own is None:
+            print("skipped: this nvcc links nothing")
+            return SKIP
+        test = Test(kiln, files)
+        probe = test.link("probe.cubin", inputs, "--explain", "--json")
+        told = json.loads(probe.stdout or "{}")
+        if told.get("backend") != "nvjitlink" or \
+                told.get("verdict") == "unknown":
+            print("skipped: no nvJitLink that is as new as nvcc: %s" % (
+                told.get("reasons") or probe.stdout))
+            return SKIP
+        wanted = machine_code(own)
+        test.all_forms(wanted)
+        test.debug()
+        test.ltoir()
+        test.left_out()
+        print("%d links, %d wrong" % (test.rows, test.failures))
+        return 1 if test.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
