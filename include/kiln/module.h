@@ -112,8 +112,8 @@ KILN_API void kiln_module_release(kiln_module_t* module);
 KILN_API kiln_device_t* kiln_module_device(const kiln_module_t* module);
 
 // The kernels of the module, in the order of the file. 0 where the file's
-// format (a fatbin, a cubin with an old driver) does not let them be listed,
-// and where code is not loaded yet. Names are borrowed; NULL for an index out
+// format does not let them be listed (a fatbin with an old driver), and where
+// code is not loaded yet. Names are borrowed; NULL for an index out
 // of range. Since 0.1.
 KILN_API uint32_t kiln_module_kernel_count(const kiln_module_t* module);
 KILN_API const char* kiln_module_kernel_name(const kiln_module_t* module,
