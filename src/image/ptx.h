@@ -271,7 +271,10 @@ typedef enum kilni_ptx_selector_t {
   KILNI_PTX_SELECT_B3,
   KILNI_PTX_SELECT_H0,
   KILNI_PTX_SELECT_H1,
-  KILNI_PTX_SELECT_LANES  // several (.b3210, .h10): digits in `value`
+  // Several (.b3210, .h10): in `value` the digits, 4 bits each, and from bit
+  // 16 on how many.
+  KILNI_PTX_SELECT_BYTES,
+  KILNI_PTX_SELECT_HALVES
 } kilni_ptx_selector_t;
 
 // ---------------------------------------------------------------------------

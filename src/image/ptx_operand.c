@@ -129,8 +129,8 @@ static bool read_selector_word(kiln_string_view_t text,
     out->selector =
         (uint8_t)((bytes ? KILNI_PTX_SELECT_B0 : KILNI_PTX_SELECT_H0) + digits);
   } else {
-    out->selector = KILNI_PTX_SELECT_LANES;
-    out->value = digits;
+    out->selector = bytes ? KILNI_PTX_SELECT_BYTES : KILNI_PTX_SELECT_HALVES;
+    out->value = digits | (uint64_t)(text.size - 1) << 16;
   }
   return true;
 }

@@ -121,7 +121,7 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
   }
   if (source->ins->opcode == KILNI_PTX_OP_CVT &&
       kilni_soft_form_has(source->form, KILNI_PTX_MOD_PACK)) {
-    kilni_soft_decode_other(lower, source);
+    kilni_soft_decode_video(lower, source);
     return;
   }
   switch (source->ins->opcode) {
@@ -202,6 +202,8 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_GETCTARANK:
     case KILNI_PTX_OP_MAPA:
     case KILNI_PTX_OP_LOP3:
+      kilni_soft_decode_other(lower, source);
+      return;
     case KILNI_PTX_OP_VADD2:
     case KILNI_PTX_OP_VADD4:
     case KILNI_PTX_OP_VSUB2:
@@ -214,7 +216,18 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_VMAX4:
     case KILNI_PTX_OP_VAVRG2:
     case KILNI_PTX_OP_VAVRG4:
-      kilni_soft_decode_other(lower, source);
+    case KILNI_PTX_OP_VSET2:
+    case KILNI_PTX_OP_VSET4:
+    case KILNI_PTX_OP_VADD:
+    case KILNI_PTX_OP_VSUB:
+    case KILNI_PTX_OP_VABSDIFF:
+    case KILNI_PTX_OP_VMIN:
+    case KILNI_PTX_OP_VMAX:
+    case KILNI_PTX_OP_VSET:
+    case KILNI_PTX_OP_VSHL:
+    case KILNI_PTX_OP_VSHR:
+    case KILNI_PTX_OP_VMAD:
+      kilni_soft_decode_video(lower, source);
       return;
     case KILNI_PTX_OP_MMA:
     case KILNI_PTX_OP_WMMA:

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: lop3 with a predicate, parts of words, what a cluster of one block
-// answers by itself, policies of caches.
-#include <string.h>
-
-#include "soft/code/soft_video.h"
-#include "soft/decode/soft_forms.h"
+// soft: lop3 with a predicate, what a cluster of one block answers by itself,
+// policies of caches.
 #include "soft/decode/soft_lower.h"
 
 static void refuse_form(kilni_soft_lower_t* lower,
@@ -67,88 +63,6 @@ static void assign(kilni_soft_lower_t* lower, const kilni_soft_source_t* source,
   kilni_soft_def_done(lower, &source->operands[0], d, wide, false);
 }
 
-static uint32_t video_action(uint32_t opcode) {
-  switch (opcode) {
-    case KILNI_PTX_OP_VADD2:
-    case KILNI_PTX_OP_VADD4:
-      return KILNI_SOFT_VIDEO_ADD;
-    case KILNI_PTX_OP_VSUB2:
-    case KILNI_PTX_OP_VSUB4:
-      return KILNI_SOFT_VIDEO_SUB;
-    case KILNI_PTX_OP_VABSDIFF2:
-    case KILNI_PTX_OP_VABSDIFF4:
-      return KILNI_SOFT_VIDEO_ABSDIFF;
-    case KILNI_PTX_OP_VMIN2:
-    case KILNI_PTX_OP_VMIN4:
-      return KILNI_SOFT_VIDEO_MIN;
-    case KILNI_PTX_OP_VMAX2:
-    case KILNI_PTX_OP_VMAX4:
-      return KILNI_SOFT_VIDEO_MAX;
-    case KILNI_PTX_OP_VAVRG2:
-    case KILNI_PTX_OP_VAVRG4:
-      return KILNI_SOFT_VIDEO_AVRG;
-    default:
-      return KILNI_SOFT_VIDEO_PACK;
-  }
-}
-
-static uint32_t video_flags(const kilni_ptx_form_t* form) {
-  uint32_t action = video_action(form->opcode);
-  uint32_t first = kilni_soft_form_type(form, 0);
-  uint32_t d = kilni_ptx_type_class(first) == KILNI_PTX_CLASS_SIGNED;
-  if (action == KILNI_SOFT_VIDEO_PACK) {
-    return action | kilni_ptx_type_bits(first) << 4 |
-           (d ? KILNI_SOFT_VIDEO_SIGNED_D : 0);
-  }
-  const char* text = kilni_ptx_opcode_text(form->opcode);
-  uint32_t bits = text[strlen(text) - 1] == '4' ? 8 : 16;
-  uint32_t flags = action | bits << 4;
-  if (d) flags |= KILNI_SOFT_VIDEO_SIGNED_D;
-  if (kilni_soft_form_type(form, 1) == KILNI_PTX_TYPE_S32) {
-    flags |= KILNI_SOFT_VIDEO_SIGNED_A;
-  }
-  if (kilni_soft_form_type(form, 2) == KILNI_PTX_TYPE_S32) {
-    flags |= KILNI_SOFT_VIDEO_SIGNED_B;
-  }
-  if (kilni_soft_form_has(form, KILNI_PTX_MOD_SAT)) {
-    flags |= KILNI_SOFT_VIDEO_SAT;
-  }
-  if (kilni_soft_form_has(form, KILNI_PTX_MOD_ADD)) {
-    flags |= KILNI_SOFT_VIDEO_SUM;
-  }
-  return flags;
-}
-
-// d, a, b{, c}, without selectors.
-static void decode_video(kilni_soft_lower_t* lower,
-                         const kilni_soft_source_t* source) {
-  const char* text = source->form->text;
-  kilni_soft_op_t op;
-  bool good = kilni_soft_form_find(text, strlen(text), &op) &&
-              op == KILNI_SOFT_OP_video && source->count >= 3 &&
-              source->count <= 4;
-  for (uint32_t i = 0; good && i < source->count; i++) {
-    good = source->operands[i].selector == KILNI_PTX_SELECT_NONE &&
-           !source->operands[i].negated;
-  }
-  if (!good) {
-    refuse_form(lower, source);
-    return;
-  }
-  uint32_t words[3];
-  for (uint32_t i = 0; i < 3; i++) {
-    words[i] = i + 1 < source->count
-                   ? kilni_soft_use(lower, &source->operands[1 + i], false, 0)
-                   : words[0];
-  }
-  uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
-  kilni_soft_low_t* low =
-      kilni_soft_low_binary(lower, KILNI_SOFT_OP_video, d, words[0], words[1]);
-  kilni_soft_low_word(low, KILNI_SOFT_WORD_C, words[2], KILNI_SOFT_ROLE_USE);
-  low->word[KILNI_SOFT_WORD_AUX] = video_flags(source->form);
-  kilni_soft_def_done(lower, &source->operands[0], d, false, false);
-}
-
 void kilni_soft_decode_other(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source) {
   uint32_t type = kilni_soft_form_type(source->form, 0);
@@ -170,6 +84,6 @@ void kilni_soft_decode_other(kilni_soft_lower_t* lower,
              kilni_soft_use(lower, &source->operands[1], wide, 0), wide);
       return;
     default:
-      decode_video(lower, source);
+      refuse_form(lower, source);
   }
 }

@@ -248,6 +248,8 @@ void kilni_soft_decode_matrix(kilni_soft_lower_t* lower,
                               const kilni_soft_source_t* source);
 void kilni_soft_decode_other(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source);
+void kilni_soft_decode_video(kilni_soft_lower_t* lower,
+                             const kilni_soft_source_t* source);
 void kilni_soft_decode_warp(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source);
 void kilni_soft_decode_barrier(kilni_soft_lower_t* lower,
