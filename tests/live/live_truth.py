@@ -6,7 +6,8 @@
 
 Leaves in FOLDER: report.txt (what the software device answers otherwise, with
 inputs, and how far its approximations are apart), families.tar.xz (the files
-that belong into tests/truth/data) and binades-N.tar (every answer of the
+that belong into tests/truth/data; with --unless tests/truth/data only the
+families that are not there yet) and binades-N.tar (every answer of the
 approximate units over whole binades, each file compressed; truth_binades.h
 says how they are written, `--unpack FILE` prints one as numbers). Needs no
 toolkit. Exit code 77 without a GPU.
@@ -88,6 +89,8 @@ def main():
     parser.add_argument("--soft", action="store_true",
                         help="ask the software device, to try this out")
     parser.add_argument("--only")
+    parser.add_argument("--unless", type=pathlib.Path,
+                        help="record only what this folder has no answers to")
     parser.add_argument("--no-binades", action="store_true")
     parser.add_argument("--unpack", type=pathlib.Path)
     arguments = parser.parse_args()
@@ -100,13 +103,14 @@ def main():
     arguments.into.mkdir(parents=True, exist_ok=True)
     more = (["--soft"] if arguments.soft else []) + (
         ["--only", arguments.only] if arguments.only else [])
+    unless = ["--unless", arguments.unless] if arguments.unless else []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         start = time.monotonic()
         with open(arguments.into / "report.txt", "w",
                   encoding="utf-8") as report:
             code = subprocess.run(
-                [arguments.truth, "record", folder, "--beside", *more],
+                [arguments.truth, "record", folder, "--beside", *more, *unless],
                 stdout=report, stderr=subprocess.STDOUT,
                 check=False).returncode
         text = (arguments.into / "report.txt").read_text(

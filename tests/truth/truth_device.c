@@ -23,7 +23,7 @@ static bool must(kiln_cu_result_t result, const char* what) {
 void truth_plan_make(const truth_layout_t* layout, truth_wish_t wish,
                      truth_plan_t* out_plan) {
   const uint32_t blocks = truth_layout_blocks(layout);
-  const bool small = layout->coarse == 0 && layout->fine <= 16;
+  const bool small = layout->coarse <= 1 && layout->fine <= 16;
   memset(out_plan, 0, sizeof(*out_plan));
   for (uint32_t b = 0; b < blocks && b < TRUTH_BLOCKS; b++) {
     uint32_t first, count;

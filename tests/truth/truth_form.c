@@ -2,8 +2,11 @@
 //
 // truth: from the forms that the software device knows to kernels that ask
 // each of them.
+#define _POSIX_C_SOURCE 200809L
+
 #include "truth_form.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,14 +143,26 @@ void truth_list_free(truth_list_t* list) {
   memset(list, 0, sizeof(*list));
 }
 
+bool truth_entry_asks(const truth_entry_t* entry, const char* form) {
+  char pattern[TRUTH_COVERS_BYTES];
+  if (entry->covers[0] == '\0') {
+    const size_t size = strlen(form);
+    return strncmp(entry->name, form, size) == 0 &&
+           (entry->name[size] == '\0' || entry->name[size] == ' ');
+  }
+  for (const char* at = entry->covers; *at;) {
+    const size_t size = strcspn(at, " ");
+    (void)snprintf(pattern, sizeof(pattern), "%.*s", (int)size, at);
+    if (fnmatch(pattern, form, 0) == 0) return true;
+    at += size;
+    if (*at) at++;
+  }
+  return false;
+}
+
 bool truth_list_has(const truth_list_t* list, const char* form) {
-  const size_t size = strlen(form);
   for (size_t i = 0; i < list->count; i++) {
-    const char* name = list->entries[i].name;
-    if (memcmp(name, form, size) == 0 &&
-        (name[size] == '\0' || name[size] == ' ')) {
-      return true;
-    }
+    if (truth_entry_asks(&list->entries[i], form)) return true;
   }
   return false;
 }
@@ -340,6 +355,7 @@ static const char* family_of(const char* op_family, const truth_words_t* w) {
   if (truth_words_have(w, "approx") || truth_words_have(w, "full")) {
     return "approx";
   }
+  if (truth_words_have(w, "oob")) return "oob";
   for (uint32_t i = 0; i < w->type_count; i++) {
     if (!is_half(w->types[i])) continue;
     if (opens(w, "cvt")) return "half_cvt";
@@ -425,7 +441,10 @@ bool truth_text_add(truth_list_t* list, const char* form) {
   truth_kind_t kinds[5];
   truth_words_of(form, &w);
   const uint32_t sources = sources_of(&w);
-  if (sources == 0 || w.type_count == 0) return true;
+  // cvt.pack: truth_packed.c.
+  if (sources == 0 || w.type_count == 0 || truth_words_have(&w, "pack")) {
+    return true;
+  }
   kinds_of(&w, kinds);
   truth_entry_t* entry = truth_list_add(list, form, family_of("", &w));
   if (entry == NULL) return false;
@@ -460,7 +479,10 @@ bool truth_list_make(truth_list_t* out_list) {
       return false;
     }
   }
-  if (truth_special_extra(out_list)) return true;
+  if (truth_special_extra(out_list) && truth_packed_extra(out_list) &&
+      truth_matrix_extra(out_list)) {
+    return true;
+  }
   truth_list_free(out_list);
   return false;
 }
@@ -478,7 +500,7 @@ static void put(text_t* text, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
 static void put(text_t* text, const char* format, ...) {
   va_list list;
-  if (text->capacity - text->size < 2048) {
+  if (text->capacity - text->size < 8192) {
     text->capacity = text->capacity ? text->capacity * 2 : 65536;
     char* more = realloc(text->data, text->capacity);
     if (more == NULL) free(text->data);

@@ -17,7 +17,8 @@
 
 enum {
   TRUTH_NAME_BYTES = 80,
-  TRUTH_BODY_BYTES = 1300,
+  TRUTH_BODY_BYTES = 4800,
+  TRUTH_COVERS_BYTES = 320,
   TRUTH_SOURCES = 4,
   TRUTH_FINE = 256,  // inputs of a digest near the front
 };
@@ -37,6 +38,8 @@ typedef struct truth_entry_t {
   char name[TRUTH_NAME_BYTES];  // the form, and a variant behind a blank
   char family[16];              // the file it is recorded in
   char body[TRUTH_BODY_BYTES];  // from %[hrdp]1..4 to %[hrdp]5..8
+  // Patterns of the forms that it asks; "": the one that it is named after.
+  char covers[TRUTH_COVERS_BYTES];
   truth_kind_t sources[TRUTH_SOURCES];
   truth_kind_t result;
   uint32_t outs;  // results of one input, all as wide
@@ -61,6 +64,7 @@ void truth_list_free(truth_list_t* list);
 
 // True if some entry asks the form.
 bool truth_list_has(const truth_list_t* list, const char* form);
+bool truth_entry_asks(const truth_entry_t* entry, const char* form);
 
 uint32_t truth_layout_inputs(const truth_layout_t* layout);
 // Block 0 is the raw part, the others have a digest each.
@@ -86,6 +90,8 @@ bool truth_special_add(truth_list_t* list, const char* form);
 bool truth_text_add(truth_list_t* list, const char* form);
 // Entries for what is no form by itself.
 bool truth_special_extra(truth_list_t* list);
+bool truth_packed_extra(truth_list_t* list);
+bool truth_matrix_extra(truth_list_t* list);
 
 // The type named by a modifier of PTX, TRUTH_NONE if it is none.
 truth_kind_t truth_kind_of(const char* word, size_t size);

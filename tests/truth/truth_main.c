@@ -3,7 +3,7 @@
 // truth: records what a GPU answers to every form, and holds the software
 // device to it.
 //
-//   truth record FOLDER [--soft] [--beside] [--only TEXT]
+//   truth record FOLDER [--soft] [--beside] [--only TEXT] [--unless FOLDER]
 //   truth replay FOLDER [--lanes NAME] [--stride N] [--phase N] [--only TEXT]
 //   truth missing FOLDER EXCUSES
 //   truth binades FOLDER [--soft] [--only TEXT]
@@ -12,7 +12,9 @@
 //
 // `record` asks the driver's GPU (with --soft the software device, to try it
 // out) and writes a file for each family; with --beside the software device
-// answers too, and every difference is printed with its inputs. `replay` asks
+// answers too, and every difference is printed with its inputs; with --unless
+// only what that folder has no answers to, which must be whole families, since
+// a family is a file. `replay` asks
 // the software device and compares; it exits with 1 if anything differs.
 // `missing` lists the forms that no file has, and fails for those that no line
 // of EXCUSES names. `binades` writes whole binades of the approximate forms
@@ -38,6 +40,7 @@ typedef struct truth_options_t {
   const char* excuses;
   const char* lanes;
   const char* only;
+  const char* unless;
   bool soft;
   bool beside;
   truth_wish_t wish;
@@ -45,7 +48,8 @@ typedef struct truth_options_t {
 
 static int usage(void) {
   printf(
-      "truth record FOLDER [--soft] [--beside] [--only TEXT]\n"
+      "truth record FOLDER [--soft] [--beside] [--only TEXT] "
+      "[--unless FOLDER]\n"
       "truth replay FOLDER [--lanes NAME] [--stride N] [--phase N] "
       "[--only TEXT]\ntruth missing FOLDER EXCUSES\n"
       "truth binades FOLDER [--soft] [--only TEXT]\n"
@@ -68,6 +72,8 @@ static bool parse(int argc, char** argv, truth_options_t* out) {
       i++;
       if (strcmp(word, "--lanes") == 0) {
         out->lanes = value;
+      } else if (strcmp(word, "--unless") == 0) {
+        out->unless = value;
       } else if (strcmp(word, "--only") == 0) {
         out->only = value;
       } else if (strcmp(word, "--stride") == 0) {
@@ -99,6 +105,36 @@ static size_t* chosen(const truth_list_t* list, const char* only,
     }
   }
   return which;
+}
+
+static bool has_family(const truth_book_t* book, const char* family) {
+  for (uint32_t i = 0; i < book->row_count; i++) {
+    if (strcmp(book->rows[i].family, family) == 0) return true;
+  }
+  return false;
+}
+
+// Leaves of `which` what the folder has no answers to; false if those are not
+// whole families.
+static bool leave_missing(const truth_list_t* list, const char* folder,
+                          size_t* which, size_t* inout_count) {
+  truth_book_t book;
+  size_t count = 0;
+  memset(&book, 0, sizeof(book));
+  bool good = truth_book_read(&book, folder);
+  for (size_t i = 0; good && i < *inout_count; i++) {
+    const truth_entry_t* entry = &list->entries[which[i]];
+    if (truth_book_find(&book, entry) != NULL) continue;
+    if (has_family(&book, entry->family)) {
+      printf("%s: not recorded, but others of %s are: record the family\n",
+             entry->name, entry->family);
+      good = false;
+    }
+    which[count++] = which[i];
+  }
+  *inout_count = count;
+  truth_book_free(&book);
+  return good;
 }
 
 // ---- Recording ----
@@ -231,6 +267,8 @@ static int record(const truth_options_t* options, const truth_list_t* list) {
   size_t count;
   size_t* which = chosen(list, options->only, &count);
   if (which == NULL ||
+      (options->unless != NULL &&
+       !leave_missing(list, options->unless, which, &count)) ||
       !record_all(&device, options->beside ? &beside : NULL, which, count,
                   &r) ||
       !truth_book_write(&book, options->folder)) {
@@ -371,19 +409,13 @@ static int replay(const truth_options_t* options, const truth_list_t* list) {
 // Whether all entries of the form are recorded, and there is one.
 static bool form_recorded(const truth_book_t* book, const truth_list_t* list,
                           const char* form) {
-  const size_t size = strlen(form);
-  bool all = true, some = false;
+  bool some = false;
   for (size_t i = 0; i < list->count; i++) {
-    const char* name = list->entries[i].name;
-    if (strncmp(name, form, size) != 0 ||
-        (name[size] != '\0' && name[size] != ' ')) {
-      if (some) break;  // a form's entries stand together
-      continue;
-    }
+    if (!truth_entry_asks(&list->entries[i], form)) continue;
     some = true;
-    all = all && truth_book_find(book, &list->entries[i]) != NULL;
+    if (truth_book_find(book, &list->entries[i]) == NULL) return false;
   }
-  return some && all;
+  return some;
 }
 
 // The pattern of the next line `PATTERN # reason`; false at the end.
