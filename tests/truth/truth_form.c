@@ -145,6 +145,7 @@ void truth_list_free(truth_list_t* list) {
 
 bool truth_entry_asks(const truth_entry_t* entry, const char* form) {
   char pattern[TRUTH_COVERS_BYTES];
+  if (entry->name[0] != form[0]) return false;
   if (entry->covers[0] == '\0') {
     const size_t size = strlen(form);
     return strncmp(entry->name, form, size) == 0 &&

@@ -396,6 +396,7 @@ static int replay(const truth_options_t* options, const truth_list_t* list) {
   printf("lanes %s: %u entries, %llu inputs, %llu digests: %u differ\n",
          device.lanes, r.compared, (unsigned long long)r.inputs,
          (unsigned long long)r.blocks, r.different);
+  printf("not recorded: %zu entries\n", count - known);
   printf("approximate: %u entries, %u of %u digests are the same\n",
          r.approximate, r.approximate_same, r.approximate_blocks);
   truth_device_close(&device);

@@ -113,14 +113,22 @@ static void decode_fence(kilni_soft_lower_t* lower,
   kilni_soft_low(lower, KILNI_SOFT_OP_fence);
 }
 
+// Of the opcodes that begin with v, all but the vote.
+static bool is_video(const kilni_soft_source_t* source) {
+  uint32_t opcode = source->ins->opcode;
+  if (opcode == KILNI_PTX_OP_CVT) {
+    return kilni_soft_form_has(source->form, KILNI_PTX_MOD_PACK);
+  }
+  return opcode != KILNI_PTX_OP_VOTE && kilni_ptx_opcode_text(opcode)[0] == 'v';
+}
+
 static void decode_by_opcode(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source) {
   if (kilni_soft_form_is_half(source->form)) {
     kilni_soft_decode_half(lower, source);
     return;
   }
-  if (source->ins->opcode == KILNI_PTX_OP_CVT &&
-      kilni_soft_form_has(source->form, KILNI_PTX_MOD_PACK)) {
+  if (is_video(source)) {
     kilni_soft_decode_video(lower, source);
     return;
   }
@@ -203,31 +211,6 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_MAPA:
     case KILNI_PTX_OP_LOP3:
       kilni_soft_decode_other(lower, source);
-      return;
-    case KILNI_PTX_OP_VADD2:
-    case KILNI_PTX_OP_VADD4:
-    case KILNI_PTX_OP_VSUB2:
-    case KILNI_PTX_OP_VSUB4:
-    case KILNI_PTX_OP_VABSDIFF2:
-    case KILNI_PTX_OP_VABSDIFF4:
-    case KILNI_PTX_OP_VMIN2:
-    case KILNI_PTX_OP_VMIN4:
-    case KILNI_PTX_OP_VMAX2:
-    case KILNI_PTX_OP_VMAX4:
-    case KILNI_PTX_OP_VAVRG2:
-    case KILNI_PTX_OP_VAVRG4:
-    case KILNI_PTX_OP_VSET2:
-    case KILNI_PTX_OP_VSET4:
-    case KILNI_PTX_OP_VADD:
-    case KILNI_PTX_OP_VSUB:
-    case KILNI_PTX_OP_VABSDIFF:
-    case KILNI_PTX_OP_VMIN:
-    case KILNI_PTX_OP_VMAX:
-    case KILNI_PTX_OP_VSET:
-    case KILNI_PTX_OP_VSHL:
-    case KILNI_PTX_OP_VSHR:
-    case KILNI_PTX_OP_VMAD:
-      kilni_soft_decode_video(lower, source);
       return;
     case KILNI_PTX_OP_MMA:
     case KILNI_PTX_OP_WMMA:

@@ -80,6 +80,10 @@ static where_t a_of(const char* shape, unsigned bits, int lane, int i) {
   if (!strcmp(shape, "m16n8k4")) {
     return (where_t){i == 0 ? group : group + 8, thread};
   }
+  if (!strcmp(shape, "m16n8k16") && bits == 64) {
+    return (where_t){i % 2 == 0 ? group : group + 8,
+                     (i % 2 == 0 ? i * 2 : i * 2 - 2) + thread};
+  }
   if (!strcmp(shape, "m16n8k16")) {
     return (where_t){i < 4 ? group : group + 8, thread * 4 + (i & 3)};
   }
@@ -106,7 +110,7 @@ static where_t b_of(const char* shape, unsigned bits, int lane, int i) {
     return (where_t){thread * 4 + (i & 3) + (i >= 4 ? 16 : 0), group};
   }
   if (bits == 8) return (where_t){thread * 4 + i, group};
-  return (where_t){thread, group};
+  return (where_t){thread + 4 * i, group};
 }
 
 static where_t c_of(const char* shape, int lane, int i) {
@@ -138,6 +142,9 @@ static const case_t cases[] = {
     {"m16n8k32", 16, 8, 32, "s32", "u8", "s8"},
     {"m8n8k16", 8, 8, 16, "s32", "s8", "s8"},
     {"m8n8k4", 8, 8, 4, "f64", "f64", "f64"},
+    {"m16n8k4", 16, 8, 4, "f64", "f64", "f64"},
+    {"m16n8k8", 16, 8, 8, "f64", "f64", "f64"},
+    {"m16n8k16", 16, 8, 16, "f64", "f64", "f64"},
     {"m16n8k32", 16, 8, 32, "f32", "e4m3", "e5m2"},
     {"m16n8k32", 16, 8, 32, "f32", "e5m2", "e4m3"},
 };
