@@ -128,9 +128,8 @@ class Row:
             raise RowError(f'{self.name}: version "{self.version}"')
         if (self.handle != 'NONE') != (self.effect in ('CREATE', 'DESTROY')):
             raise RowError(f'{self.name}: handle and effect disagree')
-        if (self.need == 'OPTIONAL') != bool(self.feature):
-            raise RowError(f'{self.name}: an OPTIONAL row, and only such a '
-                           'one, names its feature')
+        if self.need == 'OPTIONAL' and not self.feature:
+            raise RowError(f'{self.name}: an OPTIONAL row names its feature')
         if self.library.api == 'CUDA' and self.need == 'OPTIONAL' and \
                 int(self.version) <= 12000:
             raise RowError(f'{self.name}: CUDA 12.0 has it: REQUIRED')
@@ -247,6 +246,7 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'uint32_t', 'kiln_cu_limit_t', 'kiln_cu_function_attribute_t',
             'kiln_cu_pointer_attribute_t', 'kiln_cu_jit_option_t',
             'kiln_cu_proc_address_query_t', 'kiln_cu_jit_input_t',
+            'kiln_cu_capture_mode_t',
             'kiln_nvjitlink_input_t')
 POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_nvjitlink_handle_t', 'kiln_nvml_device_t',
@@ -301,6 +301,8 @@ def say(kind, value, name):
         return f'kilni_trace_attribute(&line, "{name}", {value});'
     if kind == 'kiln_cu_uuid_t':
         return f'kilni_trace_uuid(&line, "{name}", &{value});'
+    if kind == 'kiln_cu_ipc_event_handle_t':
+        return f'kilni_trace_text(&line, "{name}", "of 64 bytes");'
     if kind == 'float':
         return f'kilni_trace_real(&line, "{name}", (double){value});'
     raise RowError(f'trace does not know how to print the type "{kind}"')
@@ -468,6 +470,7 @@ def null_thunks(library):
 # Struct types cannot be the same in two headers: there the signature is
 # compared with our name replaced, and the struct itself field by field.
 STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
+           'kiln_cu_ipc_event_handle_t': 'CUipcEventHandle',
            'kiln_cu_launch_config_t': 'CUlaunchConfig',
            'kiln_nvml_pci_t': 'nvmlPciInfo_t',
            'kiln_nvml_memory_t': 'nvmlMemory_t',
@@ -561,8 +564,8 @@ def reference(libraries):
            '## The CUDA driver\n\n'
            '*Symbol* is the export with the pinned signature, *since* the '
            'CUDA version that\nbrought it. A driver without a *required* row '
-           'is refused as a whole; without an\n*optional* one the feature in '
-           'the last column is absent. *Context*: what must be\ncurrent. '
+           'is refused as a whole; without an\n*optional* one, and where the '
+           'software device lacks one, the feature in the\nlast column is absent. *Context*: what must be\ncurrent. '
            '*Capture*: whether the call is allowed while a stream is captured '
            'in\nglobal mode. *Effect*: what the call does to handles.\n\n'
            '| Symbol | Since | Need | Context | Capture | Effect | Handle | '
@@ -606,7 +609,8 @@ def make_libraries():
                 'cuMemAllocAsync', 'cuMemHostAlloc', 'cuMemFreeHost',
                 'cuMemHostGetDevicePointer', 'cuMemHostRegister',
                 'cuPointerGetAttribute', 'cuPointerGetAttributes',
-                'cuStreamGetCtx', 'cuLaunchHostFunc', 'cuModuleGetFunction',
+                'cuStreamGetCtx', 'cuThreadExchangeStreamCaptureMode',
+                'cuLaunchHostFunc', 'cuModuleGetFunction',
                 'cuModuleGetGlobal', 'cuFuncGetAttribute', 'cuFuncGetModule',
                 'cuFuncGetName', 'cuFuncGetParamInfo',
                 'cuOccupancyMaxActiveBlocksPerMultiprocessor',

@@ -14,6 +14,19 @@
 
 KILN_EXTERN_C_BEGIN
 
+// Who keeps a foreign handle alive. thread-compatible
+//
+// A host program's own stream or event is used as it is: an `_adopt` function
+// wraps the bare handle. `release(user_data)` is called exactly once, by the
+// thread that gives back the last reference, with no lock of the library held
+// and behind its last use of the handle. It may be NULL, and so may a pointer
+// to an owner: the caller then keeps the handle alive for as long as the
+// object lives. An `_adopt` that fails has taken nothing.
+typedef struct kiln_owner_t {
+  void (*release)(void* user_data);
+  void* user_data;
+} kiln_owner_t;
+
 // An open device. thread-safe
 //
 // Reference-counted; buffers, streams, events and modules retain theirs.
@@ -87,6 +100,17 @@ KILN_API void kiln_device_fault_text(const kiln_device_t* device,
 // the software device counts them; UNSUPPORTED on a GPU. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_device_executed(const kiln_device_t* device, uint64_t* out_instructions);
+
+// The driver's handle (CUcontext) of the context that the device is used in,
+// for calls of a host program to the same driver. Valid as long as the device
+// is open; it is not current for anybody. Borrowed. Since 0.1.
+KILN_API void* kiln_device_context(const kiln_device_t* device);
+
+// The priorities that a stream may have: from `*out_greatest`, which is the
+// lower number (-5), to `*out_least` (0). Both are 0 where a device has no
+// priorities. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_device_priorities(
+    kiln_device_t* device, int32_t* out_least, int32_t* out_greatest);
 
 KILN_EXTERN_C_END
 

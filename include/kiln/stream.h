@@ -30,26 +30,80 @@ typedef struct kiln_stream_options_t {
   // KILN_SWITCH_*: order this stream with the device's default stream, as CUDA
   // does unless told otherwise. Default: off.
   uint32_t with_default_stream;
+
+  // Which stream goes first where the device has to choose: lower numbers
+  // first, 0 last. A hint. Not one of kiln_device_priorities is
+  // INVALID_ARGUMENT. Default: 0.
+  int32_t priority;
 } kiln_stream_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_stream_options_t kiln_stream_options_default(void) {
-  kiln_stream_options_t options = {(uint32_t)sizeof(options), 0};
+  kiln_stream_options_t options = {(uint32_t)sizeof(options), 0, 0};
   return options;
 }
 
-// Makes a stream. `options` may be NULL. DEVICE_LOST, DRIVER_ERROR,
-// OUT_OF_MEMORY. The caller owns `*out_stream`. Since 0.1.
+// Makes a stream. `options` may be NULL. INVALID_ARGUMENT, DEVICE_LOST,
+// DRIVER_ERROR, OUT_OF_MEMORY. The caller owns `*out_stream`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_create(kiln_device_t* device, const kiln_stream_options_t* options,
                    kiln_stream_t** out_stream);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// What a stream is.
+enum {
+  KILN_STREAM_CREATED = 0,     // by kiln_stream_create
+  KILN_STREAM_LEGACY = 1,      // the default stream of all threads
+  KILN_STREAM_PER_THREAD = 2,  // the default stream of each thread
+  KILN_STREAM_FOREIGN = 3,     // somebody else's
+};
+
+// One of the device's default streams: `which` is KILN_STREAM_LEGACY or
+// KILN_STREAM_PER_THREAD. The object belongs to this device whatever context
+// is current where it is used; one of the latter means, in each call, the
+// stream of the calling thread. Every other library of the process may use
+// them too. DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_stream`. Since
+// 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_stream_default(
+    kiln_device_t* device, uint32_t which, kiln_stream_t** out_stream);
+
+// Wraps a driver's stream (CUstream, cudaStream_t): it is used as it is and
+// never destroyed. NULL, and the driver's two constants, are default streams.
+// `owner` may be NULL (kiln_owner_t).
+//
+// The same handle gives the same object, with a reference more, as long as
+// that lives: of a stream that kiln_stream_create made this is the stream
+// itself, which needs no owner, so that one is released before the call
+// returns. A foreign stream with an owner is an object of its own.
+//
+//   INVALID_ARGUMENT  a stream of another context than the device's
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// The caller owns `*out_stream`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_stream_adopt(kiln_device_t* device, void* handle,
+                  const kiln_owner_t* owner, kiln_stream_t** out_stream);
+
+// One reference more, one less. NULL is accepted. The last release may be made
+// on any thread, whatever context is current there. Since 0.1.
 KILN_API void kiln_stream_retain(kiln_stream_t* stream);
 KILN_API void kiln_stream_release(kiln_stream_t* stream);
 
 // Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_stream_device(const kiln_stream_t* stream);
+
+// The driver's handle (CUstream), for calls of a host program to the same
+// driver. Valid as long as the stream lives. Borrowed. Since 0.1.
+KILN_API void* kiln_stream_handle(const kiln_stream_t* stream);
+
+// KILN_STREAM_*. Since 0.1.
+KILN_API uint32_t kiln_stream_kind(const kiln_stream_t* stream);
+
+// The priority it has; of a foreign stream what the driver said when it was
+// adopted, 0 of a default stream. Since 0.1.
+KILN_API int32_t kiln_stream_priority(const kiln_stream_t* stream);
+
+// Whether the stream is ordered with the legacy default stream. Since 0.1.
+KILN_API bool kiln_stream_with_default(const kiln_stream_t* stream);
 
 // Waits until all work on the stream is done. A fault of a kernel is
 // DEVICE_LOST with the native error, and on the software device its report as
@@ -71,10 +125,36 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_stream_query(kiln_stream_t* stream,
                                                        bool* out_ready);
 
 // Later work on the stream waits for what `event` has recorded by now; an
-// event never recorded is no wait. INVALID_ARGUMENT for one of another device.
-// DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// event never recorded is no wait. The event may be of another device of the
+// same driver; INVALID_ARGUMENT for one of another driver. DEVICE_LOST,
+// DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_wait_event(kiln_stream_t* stream, kiln_event_t* event);
+
+// Later work on the stream waits for all that is on `other` now, which may be a
+// stream of another device of the same driver. Nothing for the stream itself.
+// INVALID_ARGUMENT for one of another driver. DEVICE_LOST, DRIVER_ERROR. Since
+// 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_stream_wait_stream(kiln_stream_t* stream, kiln_stream_t* other);
+
+// What kiln_stream_call_host calls.
+typedef void (*kiln_host_fn_t)(void* user_data);
+
+// Calls `fn(user_data)` on the host behind all that is on the stream now; later
+// work on the stream waits until it has returned. DEVICE_LOST, DRIVER_ERROR.
+//
+//   * It runs on a thread of the driver's own, one at a time there: it should
+//     be short, and must not wait for work on the device.
+//   * It must call neither the driver nor any function of this library that
+//     does, releases included: the driver refuses that or hangs. Hand what is
+//     to be released to another thread.
+//   * It is not called if the device is lost before its turn. What `user_data`
+//     points at must live until it was called.
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_stream_call_host(
+    kiln_stream_t* stream, kiln_host_fn_t fn, void* user_data);
 
 // How an event is made. thread-compatible
 typedef struct kiln_event_options_t {

@@ -31,11 +31,11 @@ static kiln_status_t allocate(kiln_buffer_t* buffer, kiln_stream_t* stream) {
   if (stream != NULL && device->info.memory_pools) {
     buffer->stream = stream;
     kiln_stream_retain(stream);
-    KILNI_DEVICE_CALL(status, device, cuMemAllocAsync, &buffer->address,
-                      buffer->size, stream->handle);
+    KILNI_STREAM_CREATE(status, stream, &buffer->address, cuMemAllocAsync,
+                        buffer->size, stream->handle);
   } else {
-    KILNI_DEVICE_CALL(status, device, cuMemAlloc, &buffer->address,
-                      buffer->size);
+    KILNI_DEVICE_CREATE(status, device, &buffer->address, cuMemAlloc,
+                        buffer->size);
   }
   return status;
 }
@@ -87,7 +87,7 @@ void kiln_buffer_release(kiln_buffer_t* buffer) {
   }
   kiln_device_t* device = buffer->device;
   if (buffer->address != 0 && buffer->stream != NULL) {
-    KILNI_DEVICE_END(device, cuMemFreeAsync, buffer->address,
+    KILNI_STREAM_END(buffer->stream, cuMemFreeAsync, buffer->address,
                      buffer->stream->handle);
   } else if (buffer->address != 0) {
     KILNI_DEVICE_END(device, cuMemFree, buffer->address);
@@ -183,8 +183,8 @@ kiln_status_t kiln_buffer_write_async(kiln_buffer_t* buffer,
   KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, "a write"));
   if (bytes == 0) return NULL;
   kiln_status_t status;
-  KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyHtoDAsync,
-                    buffer->address + offset, data, bytes, stream->handle);
+  KILNI_STREAM_CALL(status, stream, cuMemcpyHtoDAsync, buffer->address + offset,
+                    data, bytes, stream->handle);
   return status;
 }
 
@@ -197,7 +197,7 @@ kiln_status_t kiln_buffer_read_async(kiln_buffer_t* buffer,
   KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, "a read"));
   if (bytes == 0) return NULL;
   kiln_status_t status;
-  KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyDtoHAsync, out_data,
+  KILNI_STREAM_CALL(status, stream, cuMemcpyDtoHAsync, out_data,
                     buffer->address + offset, bytes, stream->handle);
   return status;
 }
@@ -256,14 +256,14 @@ kiln_status_t kiln_buffer_fill_async(kiln_buffer_t* buffer,
   kiln_status_t status;
   kiln_cu_deviceptr_t to = buffer->address + offset;
   if (value_bytes == 1) {
-    KILNI_DEVICE_CALL(status, buffer->device, cuMemsetD8Async, to,
-                      (unsigned char)value, bytes, stream->handle);
+    KILNI_STREAM_CALL(status, stream, cuMemsetD8Async, to, (unsigned char)value,
+                      bytes, stream->handle);
   } else if (value_bytes == 2) {
-    KILNI_DEVICE_CALL(status, buffer->device, cuMemsetD16Async, to,
+    KILNI_STREAM_CALL(status, stream, cuMemsetD16Async, to,
                       (unsigned short)value, bytes / 2, stream->handle);
   } else {
-    KILNI_DEVICE_CALL(status, buffer->device, cuMemsetD32Async, to, value,
-                      bytes / 4, stream->handle);
+    KILNI_STREAM_CALL(status, stream, cuMemsetD32Async, to, value, bytes / 4,
+                      stream->handle);
   }
   return status;
 }
@@ -323,7 +323,7 @@ kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
       check_copy(target, stream, target_offset, source, source_offset, bytes));
   if (bytes == 0) return NULL;
   kiln_status_t status;
-  KILNI_DEVICE_CALL(status, target->device, cuMemcpyDtoDAsync,
+  KILNI_STREAM_CALL(status, stream, cuMemcpyDtoDAsync,
                     target->address + target_offset,
                     source->address + source_offset, bytes, stream->handle);
   return status;

@@ -26,8 +26,8 @@ kiln_status_t kiln_event_create(kiln_device_t* device,
   atomic_init(&event->recorded, false);
   event->timing = given.timing == KILN_SWITCH_ON;
   kiln_status_t status;
-  KILNI_DEVICE_CALL(
-      status, device, cuEventCreate, &event->handle,
+  KILNI_DEVICE_CREATE(
+      status, device, &event->handle, cuEventCreate,
       event->timing ? KILN_CU_EVENT_DEFAULT : KILN_CU_EVENT_DISABLE_TIMING);
   if (!kiln_status_is_ok(status)) {
     kiln_event_release(event);
@@ -66,7 +66,7 @@ kiln_status_t kiln_event_record(kiln_event_t* event, kiln_stream_t* stream) {
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_same(event->device, stream->device, "the stream"));
   kiln_status_t status;
-  KILNI_DEVICE_CALL(status, event->device, cuEventRecord, event->handle,
+  KILNI_STREAM_CALL(status, stream, cuEventRecord, event->handle,
                     stream->handle);
   if (kiln_status_is_ok(status)) atomic_store(&event->recorded, true);
   return status;

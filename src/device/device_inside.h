@@ -2,15 +2,18 @@
 //
 // device: what the files of this room share. Not a door.
 //
-// Every driver call goes through KILNI_DEVICE_CALL or, in a destructor,
-// through KILNI_DEVICE_END: they switch to the device's context where the row
-// needs it, and back.
+// Every driver call goes through KILNI_DEVICE_CALL, one on a stream through
+// KILNI_STREAM_CALL, one that makes a handle through KILNI_DEVICE_CREATE, and
+// one in a destructor through KILNI_DEVICE_END: they switch to the device's
+// context and to the relaxed capture mode where the row needs it, and back.
 #ifndef KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 #define KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 
 #include <stdatomic.h>
 
+#include "base/registry.h"
 #include "base/status_make.h"
+#include "base/thread.h"
 #include "device/device.h"
 #include "kiln/memory.h"
 #include "kiln/module.h"
@@ -23,6 +26,35 @@ enum {
   KILNI_ATTRIBUTES = 16,
 };
 
+// What the device keeps for its own use (device_pool.c): streams and events
+// that no caller ever sees.
+enum {
+  KILNI_POOL_EVENTS = 0,
+  KILNI_POOL_TIMED_EVENTS = 1,
+  KILNI_POOL_STREAMS = 2,
+  KILNI_POOL_COUNT = 3,
+  KILNI_POOL_KEPT = 32,  // of each; more are destroyed when they come back
+};
+
+// What there is of one of them. thread-compatible
+typedef struct kilni_pool_counts_t {
+  uint64_t made;  // ever
+  uint32_t in_use;
+  uint32_t kept;
+  uint32_t peak;  // most in use at once
+  uint32_t reserved;
+} kilni_pool_counts_t;
+
+// thread-safe under `lock`, which is not held over a driver call
+typedef struct kilni_pools_t {
+  kilni_mutex_t lock;
+  kilni_pool_counts_t counts[KILNI_POOL_COUNT];
+  void* kept[KILNI_POOL_COUNT][KILNI_POOL_KEPT];
+} kilni_pools_t;
+
+// Kinds of the registry.
+enum { KILNI_REGISTERED_STREAM = 1, KILNI_REGISTERED_EVENT = 2 };
+
 struct kiln_device_t {
   const kiln_host_t* host;
   kilni_keep_t keep;
@@ -31,8 +63,12 @@ struct kiln_device_t {
   atomic_bool lost;
   atomic_bool* lost_too;  // the source's; may be NULL
   bool has_context;
+  bool has_registry;
+  bool has_pools;
   kiln_cu_device_t handle;
   kiln_cu_context_t context;
+  kilni_registry_t registry;  // handle to stream or event
+  kilni_pools_t pools;
   void (*fault_text)(char* buffer, size_t capacity);
   uint64_t (*executed)(void);
   kiln_device_info_t info;
@@ -44,7 +80,13 @@ struct kiln_device_t {
 struct kiln_stream_t {
   kiln_device_t* device;
   atomic_uint references;
+  uint32_t kind;  // KILN_STREAM_*
+  uint32_t way;   // KILNI_WAY_CURRENT for a default stream, else 0
+  int32_t priority;
+  bool with_default_stream;
+  kiln_owner_t owner;  // of a foreign handle; may be nobody
   kiln_cu_stream_t handle;
+  kilni_registry_entry_t entry;
 };
 
 struct kiln_event_t {
@@ -132,20 +174,45 @@ const char* kilni_module_lower(const kiln_module_t* module, const char* name);
 
 // ---- Scope (device_scope.c) ----
 
+// What a row needs around it, from its columns. A row that takes its context
+// from a stream needs nothing for a stream that has one; a default stream
+// brings KILNI_WAY_CURRENT along.
+enum {
+  KILNI_WAY_CURRENT = 1,  // the device's context is current
+  KILNI_WAY_RELAXED = 2,  // the thread's capture mode is the relaxed one
+};
+enum {
+#define KILNI_CUDA_ROW(name, suffix, version, need, needs, capture, ...) \
+  KILNI_WAY_##name =                                                     \
+      (KILNI_CONTEXT_##needs == KILNI_CONTEXT_CURRENT ? 1 : 0) |         \
+      (KILNI_CAPTURE_##capture == KILNI_CAPTURE_UNSAFE ? 2 : 0),
+#include "table/cuda_rows.inc"
+#undef KILNI_CUDA_ROW
+};
+
 // A driver call being made. one-thread
 typedef struct kilni_scope_t {
   kiln_device_t* device;
   kiln_cu_context_t previous;
+  kiln_cu_capture_mode_t mode;  // what it was
   bool switched;
+  bool relaxed;
 } kilni_scope_t;
 
-// Makes the device's context current if the row needs that and it is not, after
-// asking for a fork and a lost device. A FROM_STREAM row needs nothing: our
-// streams are never a default stream.
+// Gets ready for a call, after asking for a fork and a lost device: makes the
+// device's context current if the way says so and it is not, then the capture
+// mode relaxed.
+kiln_status_t kilni_scope_begin(kilni_scope_t* scope, kiln_device_t* device,
+                                uint32_t way);
+// The same for a row of the table.
 kiln_status_t kilni_scope_enter(kilni_scope_t* scope, kiln_device_t* device,
                                 kilni_cuda_row_id_t row);
-// Puts the previous context back. `status` is the operation's, and wins.
+// Puts mode and context back. `status` is the operation's, and wins.
 kiln_status_t kilni_scope_leave(kilni_scope_t* scope, kiln_status_t status);
+// The same behind a call that made a handle: if that is all that went wrong,
+// the caller ends the handle again, and the status says so.
+kiln_status_t kilni_scope_leave_made(kilni_scope_t* scope, kiln_status_t status,
+                                     const char* call);
 
 // The status of a driver call; a sticky result marks the device as lost and
 // carries the fault report.
@@ -156,11 +223,16 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
   kilni_device_check((device), (result), (call), __FILE__, __LINE__)
 
 // Calls a row of the device's table; `out_status` is the result.
-#define KILNI_DEVICE_CALL(out_status, device_, call, ...)                    \
+#define KILNI_DEVICE_CALL(out_status, device_, call, ...) \
+  KILNI_WAY_CALL(out_status, device_, KILNI_WAY_##call, call, __VA_ARGS__)
+// The same for a row that is about a stream.
+#define KILNI_STREAM_CALL(out_status, stream_, call, ...) \
+  KILNI_WAY_CALL(out_status, (stream_)->device,           \
+                 KILNI_WAY_##call | (stream_)->way, call, __VA_ARGS__)
+#define KILNI_WAY_CALL(out_status, device_, way, call, ...)                  \
   do {                                                                       \
     kilni_scope_t scope_;                                                    \
-    (out_status) =                                                           \
-        kilni_scope_enter(&scope_, (device_), KILNI_CUDA_ROW_##call);        \
+    (out_status) = kilni_scope_begin(&scope_, (device_), (way));             \
     if (kiln_status_is_ok(out_status)) {                                     \
       (out_status) = kilni_scope_leave(                                      \
           &scope_,                                                           \
@@ -169,21 +241,48 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
     }                                                                        \
   } while (0)
 
+// Calls a row that makes `*handle_`, which is 0 unless the call itself worked.
+// With a status other than OK and a handle, the caller destroys that: what
+// was current could not be put back, and a handle nobody gets must not stay.
+#define KILNI_DEVICE_CREATE(out_status, device_, handle_, call, ...)     \
+  KILNI_WAY_CREATE(out_status, device_, KILNI_WAY_##call, handle_, call, \
+                   __VA_ARGS__)
+#define KILNI_STREAM_CREATE(out_status, stream_, handle_, call, ...) \
+  KILNI_WAY_CREATE(out_status, (stream_)->device,                    \
+                   KILNI_WAY_##call | (stream_)->way, handle_, call, \
+                   __VA_ARGS__)
+#define KILNI_WAY_CREATE(out_status, device_, way, handle_, call, ...)       \
+  do {                                                                       \
+    kilni_scope_t scope_;                                                    \
+    (out_status) = kilni_scope_begin(&scope_, (device_), (way));             \
+    if (kiln_status_is_ok(out_status)) {                                     \
+      (out_status) = KILNI_DEVICE_CHECK(                                     \
+          (device_), (device_)->table->call((handle_), __VA_ARGS__), #call); \
+      if (!kiln_status_is_ok(out_status)) *(handle_) = 0;                    \
+      (out_status) = kilni_scope_leave_made(&scope_, (out_status), #call);   \
+    }                                                                        \
+  } while (0)
+
 // In a destructor: false if the handle is to be left alone (a lost device).
 // Never fails: a context that cannot be made current does not keep a handle
 // from being destroyed.
-bool kilni_scope_enter_end(kilni_scope_t* scope, kiln_device_t* device,
-                           kilni_cuda_row_id_t row);
+bool kilni_scope_begin_end(kilni_scope_t* scope, kiln_device_t* device,
+                           uint32_t way);
 void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
                            const char* call);
 
-#define KILNI_DEVICE_END(device_, call, ...)                                \
-  do {                                                                      \
-    kilni_scope_t scope_;                                                   \
-    if (kilni_scope_enter_end(&scope_, (device_), KILNI_CUDA_ROW_##call)) { \
-      kilni_scope_leave_end(&scope_, (device_)->table->call(__VA_ARGS__),   \
-                            #call);                                         \
-    }                                                                       \
+#define KILNI_DEVICE_END(device_, call, ...) \
+  KILNI_WAY_END(device_, KILNI_WAY_##call, call, __VA_ARGS__)
+#define KILNI_STREAM_END(stream_, call, ...)                                \
+  KILNI_WAY_END((stream_)->device, KILNI_WAY_##call | (stream_)->way, call, \
+                __VA_ARGS__)
+#define KILNI_WAY_END(device_, way, call, ...)                            \
+  do {                                                                    \
+    kilni_scope_t scope_;                                                 \
+    if (kilni_scope_begin_end(&scope_, (device_), (way))) {               \
+      kilni_scope_leave_end(&scope_, (device_)->table->call(__VA_ARGS__), \
+                            #call);                                       \
+    }                                                                     \
   } while (0)
 
 // True in a forked child, where releases do nothing.
@@ -197,10 +296,41 @@ void kilni_device_mark_lost(kiln_device_t* device);
 kiln_status_t kilni_device_annotate_fault(const kiln_device_t* device,
                                           kiln_status_t status);
 
+// OK if two devices are driven by one driver.
+kiln_status_t kilni_device_check_driver(const kiln_device_t* device,
+                                        const kiln_device_t* other,
+                                        const char* what);
 // OK if two devices are one (their context is).
 kiln_status_t kilni_device_check_same(const kiln_device_t* device,
                                       const kiln_device_t* other,
                                       const char* what);
+
+// ---- Pools (device_pool.c) ----
+
+kiln_status_t kilni_pools_init(kilni_pools_t* pools);
+void kilni_pools_deinit(kilni_pools_t* pools);
+// Destroys what is kept. Before the context goes.
+void kilni_pools_drain(kiln_device_t* device);
+// KILNI_POOL_*.
+kilni_pool_counts_t kilni_pools_counts(kiln_device_t* device, uint32_t pool);
+
+// An event of the device for its own use, and back. It may be recycled as soon
+// as the waits for it are in their streams.
+kiln_status_t kilni_event_acquire(kiln_device_t* device, bool timing,
+                                  kiln_cu_event_t* out_event);
+void kilni_event_recycle(kiln_device_t* device, bool timing,
+                         kiln_cu_event_t event);
+// A stream, not ordered with the default stream; work may still be on it when
+// it is recycled, and the next user's work runs behind that.
+kiln_status_t kilni_stream_acquire(kiln_device_t* device,
+                                   kiln_cu_stream_t* out_stream);
+void kilni_stream_recycle(kiln_device_t* device, kiln_cu_stream_t stream);
+
+// ---- Foreign handles ----
+
+static inline void kilni_owner_release(kiln_owner_t owner) {
+  if (owner.release != NULL) owner.release(owner.user_data);
+}
 
 // ---- Code files (device_image.c) ----
 

@@ -242,11 +242,10 @@ static kiln_status_t prepare(call_t* call) {
 static kiln_status_t launch(const call_t* call, void** values, void** extra) {
   const kiln_launch_config_t* config = &call->config;
   kiln_status_t status;
-  KILNI_DEVICE_CALL(status, call->kernel->module->device, cuLaunchKernel,
-                    call->kernel->handle, config->grid[0], config->grid[1],
-                    config->grid[2], config->block[0], config->block[1],
-                    config->block[2], config->shared_bytes,
-                    call->stream->handle, values, extra);
+  KILNI_STREAM_CALL(status, call->stream, cuLaunchKernel, call->kernel->handle,
+                    config->grid[0], config->grid[1], config->grid[2],
+                    config->block[0], config->block[1], config->block[2],
+                    config->shared_bytes, call->stream->handle, values, extra);
   if (kiln_status_is_ok(status)) return NULL;
   return KILNI_ANNOTATE(
       status, "launching \"%s\" with grid %u,%u,%u and block %u,%u,%u",

@@ -15,8 +15,11 @@ void kiln_device_retain(kiln_device_t* device) {
 
 static void destroy(kiln_device_t* device) {
   if (device->has_context) {
+    kilni_pools_drain(device);
     KILNI_DEVICE_END(device, cuDevicePrimaryCtxRelease, device->handle);
   }
+  if (device->has_pools) kilni_pools_deinit(&device->pools);
+  if (device->has_registry) kilni_registry_deinit(&device->registry);
   kilni_keep_t keep = device->keep;
   kilni_free(device->host->allocator, device, sizeof(*device));
   kilni_keep_release(keep);
@@ -73,10 +76,14 @@ static kiln_status_t read_attributes(kiln_device_t* device) {
   const kiln_cuda_table_t* table = device->table;
   for (size_t i = 0; i < sizeof(kAttributes) / sizeof(kAttributes[0]); i++) {
     int value = 0;
-    KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
-        device,
-        table->cuDeviceGetAttribute(&value, kAttributes[i].id, device->handle),
-        "cuDeviceGetAttribute"));
+    kiln_cu_result_t result =
+        table->cuDeviceGetAttribute(&value, kAttributes[i].id, device->handle);
+    // A driver from before an attribute: the device has none of it.
+    if (result == KILN_CU_ERROR_INVALID_VALUE) value = 0;
+    if (result != KILN_CU_ERROR_INVALID_VALUE) {
+      KILNI_RETURN_IF_ERROR(
+          KILNI_DEVICE_CHECK(device, result, "cuDeviceGetAttribute"));
+    }
     uint32_t number = value > 0 ? (uint32_t)value : 0;
     memcpy((char*)&device->info + kAttributes[i].offset, &number,
            sizeof(number));
@@ -129,6 +136,10 @@ static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
 }
 
 static kiln_status_t start(kiln_device_t* device, uint32_t ordinal) {
+  KILNI_RETURN_IF_ERROR(kilni_registry_init(&device->registry));
+  device->has_registry = true;
+  KILNI_RETURN_IF_ERROR(kilni_pools_init(&device->pools));
+  device->has_pools = true;
   KILNI_RETURN_IF_ERROR(find(device, ordinal));
   KILNI_RETURN_IF_ERROR(read_facts(device));
   KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
@@ -189,6 +200,28 @@ kiln_status_t kiln_device_synchronize(kiln_device_t* device) {
   return kilni_scope_leave(
       &scope, KILNI_DEVICE_CHECK(device, device->table->cuCtxSynchronize(),
                                  "cuCtxSynchronize"));
+}
+
+void* kiln_device_context(const kiln_device_t* device) {
+  return device->context;
+}
+
+kiln_status_t kiln_device_priorities(kiln_device_t* device, int32_t* out_least,
+                                     int32_t* out_greatest) {
+  KILNI_CHECK_ARGUMENT(out_least != NULL, "out_least");
+  *out_least = 0;
+  KILNI_CHECK_ARGUMENT(out_greatest != NULL, "out_greatest");
+  *out_greatest = 0;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  int least = 0;
+  int greatest = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuCtxGetStreamPriorityRange, &least,
+                    &greatest);
+  if (!kiln_status_is_ok(status)) return status;
+  *out_least = least;
+  *out_greatest = greatest;
+  return NULL;
 }
 
 void kiln_device_fault_text(const kiln_device_t* device, size_t capacity,

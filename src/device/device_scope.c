@@ -3,7 +3,10 @@
 // device: the way into and out of every driver call.
 //
 // A call leaves the caller's current context as it was: it is asked first and
-// switched only if it differs, and only for rows that need one.
+// switched only if it differs, and only for rows that need one. A call that is
+// not allowed while some stream of the process is captured is made in the
+// relaxed capture mode of its thread, so that it neither fails nor ends a
+// capture that others are making.
 #include <string.h>
 
 #include "base/log_line.h"
@@ -61,6 +64,17 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
   return kilni_device_annotate_fault(device, status);
 }
 
+kiln_status_t kilni_device_check_driver(const kiln_device_t* device,
+                                        const kiln_device_t* other,
+                                        const char* what) {
+  if (device->table == other->table) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "%s is of \"%s\", which another driver has than \"%s\"", what,
+                 other->name, device->name),
+      "take objects of devices that one runtime has opened over one driver");
+}
+
 kiln_status_t kilni_device_check_same(const kiln_device_t* device,
                                       const kiln_device_t* other,
                                       const char* what) {
@@ -74,11 +88,7 @@ kiln_status_t kilni_device_check_same(const kiln_device_t* device,
       "make all objects of one operation on one device");
 }
 
-// Whether a row needs the device's context to be current. Our streams are
-// never a default stream, so FROM_STREAM rows know theirs.
-static bool needs_context(kilni_cuda_row_id_t row) {
-  return kilni_cuda_row(row)->context == KILNI_CONTEXT_CURRENT;
-}
+// ---- Into a call ----
 
 static kiln_cu_result_t make_current(kilni_scope_t* scope) {
   const kiln_cuda_table_t* table = scope->device->table;
@@ -90,46 +100,141 @@ static kiln_cu_result_t make_current(kilni_scope_t* scope) {
   return result;
 }
 
-kiln_status_t kilni_scope_enter(kilni_scope_t* scope, kiln_device_t* device,
-                                kilni_cuda_row_id_t row) {
-  memset(scope, 0, sizeof(*scope));
+static kiln_cu_result_t make_relaxed(kilni_scope_t* scope) {
+  const kiln_cuda_table_t* table = scope->device->table;
+  scope->mode = KILN_CU_STREAM_CAPTURE_MODE_RELAXED;
+  kiln_cu_result_t result =
+      table->cuThreadExchangeStreamCaptureMode(&scope->mode);
+  scope->relaxed = result == KILN_CU_SUCCESS &&
+                   scope->mode != KILN_CU_STREAM_CAPTURE_MODE_RELAXED;
+  return result;
+}
+
+static kiln_status_t prepare(kilni_scope_t* scope, uint32_t way) {
+  kiln_device_t* device = scope->device;
+  if ((way & KILNI_WAY_CURRENT) != 0) {
+    KILNI_RETURN_IF_ERROR(
+        KILNI_DEVICE_CHECK(device, make_current(scope), "cuCtxSetCurrent"));
+  }
+  if ((way & KILNI_WAY_RELAXED) == 0) return NULL;
+  kiln_status_t status = KILNI_DEVICE_CHECK(
+      device, make_relaxed(scope), "cuThreadExchangeStreamCaptureMode");
+  if (kiln_status_is_ok(status)) return NULL;
+  return kilni_scope_leave(scope, status);
+}
+
+kiln_status_t kilni_scope_begin(kilni_scope_t* scope, kiln_device_t* device,
+                                uint32_t way) {
   scope->device = device;
+  scope->switched = false;
+  scope->relaxed = false;
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  if (!needs_context(row)) return NULL;
-  return KILNI_DEVICE_CHECK(device, make_current(scope), "cuCtxSetCurrent");
+  return way == 0 ? NULL : prepare(scope, way);
+}
+
+static uint32_t way_of(kilni_cuda_row_id_t row) {
+  const kilni_table_row_t* columns = kilni_cuda_row(row);
+  uint32_t way = 0;
+  if (columns->context == KILNI_CONTEXT_CURRENT) way |= KILNI_WAY_CURRENT;
+  if (columns->capture == KILNI_CAPTURE_UNSAFE) way |= KILNI_WAY_RELAXED;
+  return way;
+}
+
+kiln_status_t kilni_scope_enter(kilni_scope_t* scope, kiln_device_t* device,
+                                kilni_cuda_row_id_t row) {
+  return kilni_scope_begin(scope, device, way_of(row));
+}
+
+// ---- And out of it ----
+
+static kiln_cu_result_t put_mode_back(kilni_scope_t* scope) {
+  if (!scope->relaxed) return KILN_CU_SUCCESS;
+  scope->relaxed = false;
+  kiln_cu_capture_mode_t mode = scope->mode;
+  return scope->device->table->cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+static kiln_cu_result_t put_context_back(kilni_scope_t* scope) {
+  if (!scope->switched) return KILN_CU_SUCCESS;
+  scope->switched = false;
+  return scope->device->table->cuCtxSetCurrent(scope->previous);
+}
+
+// Not tried again: what fails here (a context that was destroyed meanwhile, a
+// driver that ends, a sticky error) fails again.
+static kiln_status_t put_back(kilni_scope_t* scope, kiln_status_t status) {
+  kiln_device_t* device = scope->device;
+  kiln_status_t failed = KILNI_DEVICE_CHECK(
+      device, put_mode_back(scope), "cuThreadExchangeStreamCaptureMode");
+  if (!kiln_status_is_ok(failed)) {
+    status = KILNI_ANNOTATE(kilni_status_join(status, failed),
+                            "the thread's capture mode was not put back: it "
+                            "stays relaxed");
+  }
+  failed =
+      KILNI_DEVICE_CHECK(device, put_context_back(scope), "cuCtxSetCurrent");
+  if (!kiln_status_is_ok(failed)) {
+    status = KILNI_ANNOTATE(kilni_status_join(status, failed),
+                            "the caller's context was not put back: that of "
+                            "\"%s\" stays current",
+                            device->name);
+  }
+  return status;
 }
 
 kiln_status_t kilni_scope_leave(kilni_scope_t* scope, kiln_status_t status) {
-  if (!scope->switched) return status;
-  scope->switched = false;
-  return kilni_status_join(
-      status,
-      KILNI_DEVICE_CHECK(scope->device,
-                         scope->device->table->cuCtxSetCurrent(scope->previous),
-                         "cuCtxSetCurrent"));
+  if (!scope->switched && !scope->relaxed) return status;
+  if (kiln_status_code(status) != KILN_STATUS_NOT_READY) {
+    return put_back(scope, status);
+  }
+  // An answer and no error: it must not hide one.
+  kiln_status_t failed = put_back(scope, NULL);
+  if (kiln_status_is_ok(failed)) return status;
+  kiln_status_free(status);
+  return failed;
 }
 
-bool kilni_scope_enter_end(kilni_scope_t* scope, kiln_device_t* device,
-                           kilni_cuda_row_id_t row) {
+kiln_status_t kilni_scope_leave_made(kilni_scope_t* scope, kiln_status_t status,
+                                     const char* call) {
+  if (!kiln_status_is_ok(status)) return kilni_scope_leave(scope, status);
+  status = kilni_scope_leave(scope, NULL);
+  if (kiln_status_is_ok(status) || kilni_device_is_lost(scope->device)) {
+    return status;
+  }
+  return KILNI_ANNOTATE(status, "what %s had made is destroyed again", call);
+}
+
+// ---- The same in a destructor ----
+
+bool kilni_scope_begin_end(kilni_scope_t* scope, kiln_device_t* device,
+                           uint32_t way) {
   memset(scope, 0, sizeof(*scope));
   scope->device = device;
   if (kilni_device_is_lost(device)) return false;
-  if (needs_context(row)) (void)make_current(scope);
+  if ((way & KILNI_WAY_CURRENT) != 0) (void)make_current(scope);
+  if ((way & KILNI_WAY_RELAXED) != 0) (void)make_relaxed(scope);
   return true;
+}
+
+// A destructor has nobody to tell but the log.
+static void tell(kiln_device_t* device, kiln_cu_result_t result,
+                 const char* call, const char* doing) {
+  if (result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_DEINITIALIZED) {
+    return;
+  }
+  const char* name = kilni_cuda_result_name(result);
+  KILNI_LOG(&device->host->log, WARNING, "%s of \"%s\"%s gave %s", call,
+            device->name, doing, name ? name : "an unknown result");
+  if (kilni_cuda_result_is_sticky(result)) kilni_device_mark_lost(device);
 }
 
 void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
                            const char* call) {
   kiln_device_t* device = scope->device;
-  if (result != KILN_CU_SUCCESS && result != KILN_CU_ERROR_DEINITIALIZED) {
-    // A destructor has nobody to tell but the log.
-    const char* name = kilni_cuda_result_name(result);
-    KILNI_LOG(&device->host->log, WARNING, "%s of \"%s\" gave %s", call,
-              device->name, name ? name : "an unknown result");
-    if (kilni_cuda_result_is_sticky(result)) kilni_device_mark_lost(device);
-  }
-  if (scope->switched) {
-    (void)device->table->cuCtxSetCurrent(scope->previous);
-  }
+  tell(device, result, call, "");
+  tell(device, put_mode_back(scope), "cuThreadExchangeStreamCaptureMode",
+       " behind a destructor");
+  tell(device, put_context_back(scope), "cuCtxSetCurrent",
+       " behind a destructor");
 }

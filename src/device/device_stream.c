@@ -1,14 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: streams.
+// device: streams: those it makes, the default ones, and other people's.
+//
+// A handle that exists once stands for one object: the device's registry leads
+// back to it. Only a stream with a foreign owner is not entered, since whoever
+// meets the handle again may have another.
 #include "base/alloc.h"
 #include "base/options.h"
-#include "base/thread.h"
 #include "device/device_inside.h"
 
-// Between two looks at a stream with a time limit: short at first, for kernels
-// that are nearly done.
-enum { POLL_FIRST_NS = 20 * 1000, POLL_LAST_NS = 1000 * 1000 };
+static kilni_registry_key_t key_of(kiln_cu_stream_t handle) {
+  kilni_registry_key_t key = {(uint64_t)(uintptr_t)handle,
+                              KILNI_REGISTERED_STREAM, 0};
+  return key;
+}
+
+static bool is_default(kiln_cu_stream_t handle) {
+  return handle == KILN_CU_STREAM_LEGACY || handle == KILN_CU_STREAM_PER_THREAD;
+}
+
+// An object without a handle.
+static kiln_status_t make(kiln_device_t* device, uint32_t kind,
+                          kiln_stream_t** out_stream) {
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(device->host->allocator, sizeof(kiln_stream_t), &block));
+  kiln_stream_t* stream = block;
+  stream->device = device;
+  kiln_device_retain(device);
+  atomic_init(&stream->references, 1);
+  stream->kind = kind;
+  *out_stream = stream;
+  return NULL;
+}
+
+// ---- Made here ----
+
+static kiln_status_t check_priority(kiln_device_t* device, int32_t priority) {
+  if (priority == 0) return NULL;
+  int32_t least = 0;
+  int32_t greatest = 0;
+  KILNI_RETURN_IF_ERROR(kiln_device_priorities(device, &least, &greatest));
+  if (priority >= greatest && priority <= least) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "a stream of priority %d; \"%s\" has %d (first) to %d (last)",
+                 (int)priority, device->name, (int)greatest, (int)least),
+      "use a priority from %d to %d", (int)greatest, (int)least);
+}
+
+static kiln_status_t create(kiln_stream_t* stream) {
+  kiln_device_t* device = stream->device;
+  unsigned int flags = stream->with_default_stream
+                           ? KILN_CU_STREAM_DEFAULT
+                           : KILN_CU_STREAM_NON_BLOCKING;
+  kiln_status_t status;
+  if (stream->priority == 0) {
+    KILNI_DEVICE_CREATE(status, device, &stream->handle, cuStreamCreate, flags);
+  } else {
+    KILNI_DEVICE_CREATE(status, device, &stream->handle,
+                        cuStreamCreateWithPriority, flags, stream->priority);
+  }
+  return status;
+}
 
 kiln_status_t kiln_stream_create(kiln_device_t* device,
                                  const kiln_stream_options_t* options,
@@ -22,25 +76,128 @@ kiln_status_t kiln_stream_create(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(given.with_default_stream <= KILN_SWITCH_ON,
                        "options.with_default_stream");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
-  void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(device->host->allocator, sizeof(kiln_stream_t), &block));
-  kiln_stream_t* stream = block;
-  stream->device = device;
-  kiln_device_retain(device);
-  atomic_init(&stream->references, 1);
-  unsigned int flags = given.with_default_stream == KILN_SWITCH_ON
-                           ? KILN_CU_STREAM_DEFAULT
-                           : KILN_CU_STREAM_NON_BLOCKING;
-  kiln_status_t status;
-  KILNI_DEVICE_CALL(status, device, cuStreamCreate, &stream->handle, flags);
+  KILNI_RETURN_IF_ERROR(check_priority(device, given.priority));
+  kiln_stream_t* stream = NULL;
+  KILNI_RETURN_IF_ERROR(make(device, KILN_STREAM_CREATED, &stream));
+  stream->with_default_stream = given.with_default_stream == KILN_SWITCH_ON;
+  stream->priority = given.priority;
+  kiln_status_t status = create(stream);
   if (!kiln_status_is_ok(status)) {
     kiln_stream_release(stream);
     return status;
   }
+  kilni_registry_put(&device->registry, &stream->entry, key_of(stream->handle),
+                     stream, &stream->references);
   *out_stream = stream;
   return NULL;
 }
+
+// ---- Made elsewhere ----
+
+// Gives the object out, or the living one that stands for its handle already.
+static void enter(kiln_stream_t* stream, kiln_stream_t** out_stream) {
+  kiln_stream_t* first =
+      kilni_registry_add(&stream->device->registry, &stream->entry,
+                         key_of(stream->handle), stream, &stream->references);
+  if (first != NULL) kiln_stream_release(stream);
+  *out_stream = first != NULL ? first : stream;
+}
+
+// A default stream takes the context that is current, so that calls on it make
+// this device's so.
+static kiln_status_t make_default(kiln_device_t* device,
+                                  kiln_cu_stream_t handle,
+                                  kiln_stream_t** out_stream) {
+  bool legacy = handle == KILN_CU_STREAM_LEGACY;
+  KILNI_RETURN_IF_ERROR(
+      make(device, legacy ? KILN_STREAM_LEGACY : KILN_STREAM_PER_THREAD,
+           out_stream));
+  (*out_stream)->handle = handle;
+  (*out_stream)->way = KILNI_WAY_CURRENT;
+  (*out_stream)->with_default_stream = true;
+  return NULL;
+}
+
+kiln_status_t kiln_stream_default(kiln_device_t* device, uint32_t which,
+                                  kiln_stream_t** out_stream) {
+  KILNI_CHECK_ARGUMENT(out_stream != NULL, "out_stream");
+  *out_stream = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(
+      which == KILN_STREAM_LEGACY || which == KILN_STREAM_PER_THREAD, "which");
+  return kiln_stream_adopt(device,
+                           which == KILN_STREAM_LEGACY
+                               ? KILN_CU_STREAM_LEGACY
+                               : KILN_CU_STREAM_PER_THREAD,
+                           NULL, out_stream);
+}
+
+static kiln_status_t ask_context(kiln_device_t* device,
+                                 kiln_cu_stream_t handle) {
+  kiln_cu_context_t context = NULL;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuStreamGetCtx, handle, &context);
+  if (!kiln_status_is_ok(status) || context == device->context) return status;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "the stream %p is of the context %p, and \"%s\" is used in %p",
+                 (void*)handle, (void*)context, device->name,
+                 (void*)device->context),
+      "adopt it on the device of its own context");
+}
+
+static kiln_status_t make_foreign(kiln_device_t* device,
+                                  kiln_cu_stream_t handle,
+                                  kiln_stream_t** out_stream) {
+  KILNI_RETURN_IF_ERROR(ask_context(device, handle));
+  unsigned int flags = 0;
+  int priority = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuStreamGetFlags, handle, &flags);
+  KILNI_RETURN_IF_ERROR(status);
+  KILNI_DEVICE_CALL(status, device, cuStreamGetPriority, handle, &priority);
+  KILNI_RETURN_IF_ERROR(status);
+  KILNI_RETURN_IF_ERROR(make(device, KILN_STREAM_FOREIGN, out_stream));
+  (*out_stream)->handle = handle;
+  (*out_stream)->priority = priority;
+  (*out_stream)->with_default_stream =
+      (flags & KILN_CU_STREAM_NON_BLOCKING) == 0;
+  return NULL;
+}
+
+kiln_status_t kiln_stream_adopt(kiln_device_t* device, void* handle,
+                                const kiln_owner_t* owner,
+                                kiln_stream_t** out_stream) {
+  KILNI_CHECK_ARGUMENT(out_stream != NULL, "out_stream");
+  *out_stream = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
+  bool owned = owner != NULL && owner->release != NULL;
+  kiln_cu_stream_t stream = handle;
+  if (stream == NULL) stream = KILN_CU_STREAM_LEGACY;
+  kiln_stream_t* known = kilni_registry_find(&device->registry, key_of(stream));
+  if (known != NULL && (!owned || known->kind == KILN_STREAM_CREATED)) {
+    *out_stream = known;
+    if (owned) kilni_owner_release(*owner);
+    return NULL;
+  }
+  // Somebody else keeps that object's handle alive, for how long who knows.
+  kiln_stream_release(known);
+  kiln_stream_t* made = NULL;
+  KILNI_RETURN_IF_ERROR(is_default(stream)
+                            ? make_default(device, stream, &made)
+                            : make_foreign(device, stream, &made));
+  if (owned) {
+    made->owner = *owner;
+    *out_stream = made;
+  } else {
+    enter(made, out_stream);
+  }
+  return NULL;
+}
+
+// ---- Life ----
 
 void kiln_stream_retain(kiln_stream_t* stream) {
   if (stream == NULL) return;
@@ -54,10 +211,13 @@ void kiln_stream_release(kiln_stream_t* stream) {
     return;
   }
   kiln_device_t* device = stream->device;
-  if (stream->handle != NULL) {
+  kilni_registry_remove(&device->registry, &stream->entry);
+  if (stream->kind == KILN_STREAM_CREATED && stream->handle != NULL) {
     KILNI_DEVICE_END(device, cuStreamDestroy, stream->handle);
   }
+  kiln_owner_t owner = stream->owner;
   kilni_free(device->host->allocator, stream, sizeof(*stream));
+  kilni_owner_release(owner);
   kiln_device_release(device);
 }
 
@@ -65,79 +225,18 @@ kiln_device_t* kiln_stream_device(const kiln_stream_t* stream) {
   return stream->device;
 }
 
-kiln_status_t kiln_stream_synchronize(kiln_stream_t* stream) {
-  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  kiln_status_t status;
-  KILNI_DEVICE_CALL(status, stream->device, cuStreamSynchronize,
-                    stream->handle);
-  return status;
+void* kiln_stream_handle(const kiln_stream_t* stream) {
+  return stream->handle;
 }
 
-kiln_status_t kiln_stream_query(kiln_stream_t* stream, bool* out_ready) {
-  KILNI_CHECK_ARGUMENT(out_ready != NULL, "out_ready");
-  *out_ready = false;
-  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  kiln_status_t status;
-  KILNI_DEVICE_CALL(status, stream->device, cuStreamQuery, stream->handle);
-  if (kiln_status_code(status) == KILN_STATUS_NOT_READY) return NULL;
-  *out_ready = kiln_status_is_ok(status);
-  return status;
+uint32_t kiln_stream_kind(const kiln_stream_t* stream) {
+  return stream->kind;
 }
 
-static kiln_status_t limit_reached(kiln_device_t* device, uint64_t timeout_ns) {
-  kilni_device_mark_lost(device);
-  return kilni_status_with_fix(
-      KILNI_FAIL(DEVICE_LOST,
-                 "the work on \"%s\" was not done within its time limit of "
-                 "%llu.%03llu s",
-                 device->name, (unsigned long long)(timeout_ns / 1000000000u),
-                 (unsigned long long)(timeout_ns / 1000000u % 1000u)),
-      "raise the limit, or look for a loop without an end; a running kernel "
-      "cannot be stopped, so this process should end");
+int32_t kiln_stream_priority(const kiln_stream_t* stream) {
+  return stream->priority;
 }
 
-kiln_status_t kiln_stream_wait(kiln_stream_t* stream, uint64_t timeout_ns) {
-  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  uint64_t start = kilni_time_ns();
-  kilni_mutex_t mutex;
-  kilni_cond_t never;
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&mutex));
-  kiln_status_t status = kilni_cond_init(&never);
-  if (!kiln_status_is_ok(status)) {
-    kilni_mutex_deinit(&mutex);
-    return status;
-  }
-  uint64_t pause = POLL_FIRST_NS;
-  for (;;) {
-    bool ready = false;
-    status = kiln_stream_query(stream, &ready);
-    if (ready || !kiln_status_is_ok(status)) break;
-    uint64_t now = kilni_time_ns();
-    if (now - start >= timeout_ns) {
-      status = limit_reached(stream->device, timeout_ns);
-      break;
-    }
-    uint64_t left = timeout_ns - (now - start);
-    uint64_t until = now + (pause < left ? pause : left);
-    kilni_mutex_lock(&mutex);
-    while (kilni_cond_wait_until(&never, &mutex, until)) {
-    }
-    kilni_mutex_unlock(&mutex);
-    if (pause < POLL_LAST_NS) pause *= 2;
-  }
-  kilni_cond_deinit(&never);
-  kilni_mutex_deinit(&mutex);
-  return status;
-}
-
-kiln_status_t kiln_stream_wait_event(kiln_stream_t* stream,
-                                     kiln_event_t* event) {
-  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  KILNI_CHECK_ARGUMENT(event != NULL, "event");
-  KILNI_RETURN_IF_ERROR(
-      kilni_device_check_same(stream->device, event->device, "the event"));
-  kiln_status_t status;
-  KILNI_DEVICE_CALL(status, stream->device, cuStreamWaitEvent, stream->handle,
-                    event->handle, 0);
-  return status;
+bool kiln_stream_with_default(const kiln_stream_t* stream) {
+  return stream->with_default_stream;
 }

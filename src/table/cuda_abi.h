@@ -41,6 +41,7 @@ typedef unsigned int kiln_cu_library_option_t;
 typedef unsigned int kiln_cu_memory_type_t;
 typedef unsigned int kiln_cu_proc_address_query_t;
 typedef unsigned int kiln_cu_launch_attribute_id_t;
+typedef unsigned int kiln_cu_capture_mode_t;
 
 // Callbacks of the driver. They must not call the driver. thread-safe
 typedef void (*kiln_cu_host_fn_t)(void* user);
@@ -50,6 +51,11 @@ typedef size_t (*kiln_cu_occupancy_fn_t)(int block_size);
 typedef struct kiln_cu_uuid_t {
   char bytes[16];
 } kiln_cu_uuid_t;
+
+// What an event is opened with in another process. thread-compatible
+typedef struct kiln_cu_ipc_event_handle_t {
+  char reserved[64];
+} kiln_cu_ipc_event_handle_t;
 
 // KILN_CU_SUCCESS and KILN_CU_ERROR_* (cuda_results.inc).
 enum {
@@ -206,6 +212,13 @@ enum {
   KILN_CU_GET_PROC_ADDRESS_SUCCESS = 0,
   KILN_CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
   KILN_CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
+};
+
+// How a thread lives with captures: what it may not call while one is going on.
+enum {
+  KILN_CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+  KILN_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+  KILN_CU_STREAM_CAPTURE_MODE_RELAXED = 2,
 };
 
 // The two default streams, as handles.

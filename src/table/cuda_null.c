@@ -139,6 +139,7 @@ void kilni_cuda_null_reset(void) {
   state->next_address = 0;
   state->bad_destroys = 0;
   state->depth = 0;
+  state->capture_mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
   null_unlock(state);
 }
 
@@ -477,6 +478,20 @@ static kiln_cu_result_t null_cuStreamGetCtx(kiln_cu_stream_t stream,
                                             kiln_cu_context_t* context) {
   (void)stream;
   *context = null_context();
+  return KILN_CU_SUCCESS;
+}
+
+// One for all threads, like the current context.
+static kiln_cu_result_t null_cuThreadExchangeStreamCaptureMode(
+    kiln_cu_capture_mode_t* mode) {
+  if (mode == NULL || *mode > KILN_CU_STREAM_CAPTURE_MODE_RELAXED) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  kilni_null_state_t* state = null_lock();
+  const kiln_cu_capture_mode_t before = state->capture_mode;
+  state->capture_mode = *mode;
+  null_unlock(state);
+  *mode = before;
   return KILN_CU_SUCCESS;
 }
 

@@ -90,6 +90,7 @@ typedef struct kilni_null_state_t {
   uint64_t bad_destroys;
   kiln_cu_context_t contexts[KILNI_NULL_STACK];  // the top is current
   uint32_t depth;
+  kiln_cu_capture_mode_t capture_mode;
 } kilni_null_state_t;
 
 // The places of one library's wrappers, and what each wraps.

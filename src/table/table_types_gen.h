@@ -73,6 +73,7 @@ typedef kiln_cu_result_t (*kilni_cuStreamWaitEvent_fn_t)(kiln_cu_stream_t stream
 typedef kiln_cu_result_t (*kilni_cuStreamGetCtx_fn_t)(kiln_cu_stream_t stream, kiln_cu_context_t* context);
 typedef kiln_cu_result_t (*kilni_cuStreamGetFlags_fn_t)(kiln_cu_stream_t stream, unsigned int* flags);
 typedef kiln_cu_result_t (*kilni_cuStreamGetPriority_fn_t)(kiln_cu_stream_t stream, int* priority);
+typedef kiln_cu_result_t (*kilni_cuThreadExchangeStreamCaptureMode_fn_t)(kiln_cu_capture_mode_t* mode);
 typedef kiln_cu_result_t (*kilni_cuLaunchHostFunc_fn_t)(kiln_cu_stream_t stream, kiln_cu_host_fn_t fn, void* user);
 typedef kiln_cu_result_t (*kilni_cuEventCreate_fn_t)(kiln_cu_event_t* event, unsigned int flags);
 typedef kiln_cu_result_t (*kilni_cuEventDestroy_fn_t)(kiln_cu_event_t event);
@@ -80,6 +81,8 @@ typedef kiln_cu_result_t (*kilni_cuEventRecord_fn_t)(kiln_cu_event_t event, kiln
 typedef kiln_cu_result_t (*kilni_cuEventQuery_fn_t)(kiln_cu_event_t event);
 typedef kiln_cu_result_t (*kilni_cuEventSynchronize_fn_t)(kiln_cu_event_t event);
 typedef kiln_cu_result_t (*kilni_cuEventElapsedTime_fn_t)(float* milliseconds, kiln_cu_event_t start, kiln_cu_event_t end);
+typedef kiln_cu_result_t (*kilni_cuIpcGetEventHandle_fn_t)(kiln_cu_ipc_event_handle_t* handle, kiln_cu_event_t event);
+typedef kiln_cu_result_t (*kilni_cuIpcOpenEventHandle_fn_t)(kiln_cu_event_t* event, kiln_cu_ipc_event_handle_t handle);
 typedef kiln_cu_result_t (*kilni_cuModuleLoadData_fn_t)(kiln_cu_module_t* module, const void* image);
 typedef kiln_cu_result_t (*kilni_cuModuleLoadDataEx_fn_t)(kiln_cu_module_t* module, const void* image, unsigned int count, kiln_cu_jit_option_t* options, void** values);
 typedef kiln_cu_result_t (*kilni_cuModuleUnload_fn_t)(kiln_cu_module_t module);

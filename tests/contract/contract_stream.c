@@ -3,6 +3,7 @@
 // contract: streams, events, host functions, and the order among them. The
 // kernels that must be waited for take a while, so that a missing wait shows.
 #include <stdatomic.h>
+#include <string.h>
 
 #include "contract.h"
 
@@ -258,6 +259,40 @@ static void host_functions(contract_t* t) {
   OK(t->cu->cuModuleUnload(module));
 }
 
+// ---- How a thread lives with captures ----
+
+static void capture_mode(contract_t* t) {
+  kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_RELAXED;
+  OK(t->cu->cuThreadExchangeStreamCaptureMode(&mode));
+  CHECK(mode == KILN_CU_STREAM_CAPTURE_MODE_GLOBAL);
+  mode = KILN_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  OK(t->cu->cuThreadExchangeStreamCaptureMode(&mode));
+  CHECK(mode == KILN_CU_STREAM_CAPTURE_MODE_RELAXED);
+  // It is the thread's own, not the context's.
+  OK(t->cu->cuCtxSetCurrent(NULL));
+  mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
+  OK(t->cu->cuThreadExchangeStreamCaptureMode(&mode));
+  CHECK(mode == KILN_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  mode = 3;
+  IS(INVALID_VALUE, t->cu->cuThreadExchangeStreamCaptureMode(&mode));
+  OK(t->cu->cuCtxSetCurrent(t->context));
+}
+
+// ---- Between processes: opening one takes another process ----
+
+static void event_export(contract_t* t) {
+  kiln_cu_ipc_event_handle_t handle = {{0}};
+  kiln_cu_ipc_event_handle_t zero = {{0}};
+  kiln_cu_event_t event = NULL;
+  OK(t->cu->cuEventCreate(
+      &event, KILN_CU_EVENT_DISABLE_TIMING | KILN_CU_EVENT_INTERPROCESS));
+  OK(t->cu->cuIpcGetEventHandle(&handle, event));
+  CHECK(memcmp(&handle, &zero, sizeof(handle)) != 0);
+  OK(t->cu->cuEventDestroy(event));
+  // It is shared without times or not at all.
+  IS(INVALID_VALUE, t->cu->cuEventCreate(&event, KILN_CU_EVENT_INTERPROCESS));
+}
+
 static const contract_case_t kCases[] = {
     {"stream_life", stream_life, CONTRACT_PLAIN},
     {"priorities", priorities, CONTRACT_PLAIN},
@@ -271,5 +306,7 @@ static const contract_case_t kCases[] = {
     {"events_order", events_order, CONTRACT_PLAIN},
     {"queries_become_ready", queries_become_ready, CONTRACT_PLAIN},
     {"host_functions", host_functions, CONTRACT_PLAIN},
+    {"capture_mode", capture_mode, CONTRACT_PLAIN},
+    {"event_export", event_export, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_stream, kCases);

@@ -41,6 +41,7 @@ typedef struct live_t {
   kiln_cu_stream_t stream;
   kiln_cu_event_t event;
   kiln_cu_event_t second;
+  kiln_cu_event_t shared;  // between processes
   kiln_cu_module_t module;
   kiln_cu_function_t function;
   kiln_cu_library_t library;
@@ -184,6 +185,9 @@ static void make(live_t* live) {
        "cuStreamCreate");
   must(t->cuEventCreate(&live->event, 0), "cuEventCreate");
   must(t->cuEventCreate(&live->second, 0), "cuEventCreate");
+  must(t->cuEventCreate(&live->shared, KILN_CU_EVENT_DISABLE_TIMING |
+                                           KILN_CU_EVENT_INTERPROCESS),
+       "cuEventCreate");
   must(t->cuEventRecord(live->event, live->stream), "cuEventRecord");
   must(t->cuEventRecord(live->second, live->stream), "cuEventRecord");
   must(t->cuModuleLoadData(&live->module, kernel_ptx), "cuModuleLoadData");
@@ -306,6 +310,9 @@ static void ask_streams_and_events(live_t* live) {
   ASK(cuStreamGetCtx, live->stream, &context);
   ASK(cuStreamGetFlags, live->stream, &flags);
   ASK(cuStreamGetPriority, live->stream, &number);
+  kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
+  kiln_cu_ipc_event_handle_t handle;
+  ASK(cuThreadExchangeStreamCaptureMode, &mode);
   ASK(cuLaunchHostFunc, live->stream, nothing_on_the_host, NULL);
   must(live->t.cuStreamSynchronize(live->stream), "cuStreamSynchronize");
   ASK(cuEventCreate, &event, 0);
@@ -313,6 +320,9 @@ static void ask_streams_and_events(live_t* live) {
   ASK(cuEventSynchronize, live->event);
   ASK(cuEventElapsedTime, &elapsed, live->event, live->second);
   ASK(cuEventRecord, live->event, live->stream);
+  ASK(cuIpcGetEventHandle, &handle, live->shared);
+  // Another process must have made what is opened: live_ipc_events.
+  live->seen[KILNI_CUDA_ROW_cuIpcOpenEventHandle] = true;
 }
 
 static void ask_modules_and_launches(live_t* live) {

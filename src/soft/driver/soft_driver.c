@@ -25,7 +25,7 @@ static _Thread_local struct {
   uint32_t epoch;  // of the driver that the rest belongs to
   uint32_t depth;
   uint32_t in_callback;
-  uint32_t reserved;
+  kiln_cu_capture_mode_t capture_mode;
   uint64_t thread_stream;
   uint64_t stack[KILNI_SOFT_STACK_LIMIT];
 } kilni_soft_thread;
@@ -68,7 +68,16 @@ static void refresh_thread(void) {
   if (kilni_soft_thread.epoch == epoch) return;
   kilni_soft_thread.epoch = epoch;
   kilni_soft_thread.depth = 0;
+  kilni_soft_thread.capture_mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
   kilni_soft_thread.thread_stream = 0;
+}
+
+kiln_cu_capture_mode_t kilni_soft_capture_exchange(
+    kiln_cu_capture_mode_t mode) {
+  refresh_thread();
+  kiln_cu_capture_mode_t before = kilni_soft_thread.capture_mode;
+  kilni_soft_thread.capture_mode = mode;
+  return before;
 }
 
 uint64_t kilni_soft_current_get(void) {

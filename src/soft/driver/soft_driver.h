@@ -163,6 +163,8 @@ uint64_t kilni_soft_current_get(void);  // 0: none
 void kilni_soft_current_set(uint64_t handle);
 bool kilni_soft_current_push(uint64_t handle);  // false: the stack is full
 uint64_t kilni_soft_current_pop(void);
+// How this thread lives with captures; gives what it was.
+kiln_cu_capture_mode_t kilni_soft_capture_exchange(kiln_cu_capture_mode_t mode);
 // The per-thread default stream of this thread, as a handle.
 uint64_t kilni_soft_thread_stream_get(void);
 void kilni_soft_thread_stream_set(uint64_t handle);

@@ -250,6 +250,18 @@ static kiln_cu_result_t row_host_function(kiln_cu_stream_t stream,
   return kilni_soft_leave(driver, result);
 }
 
+// There are no captures yet; the mode is the thread's own all the same.
+static kiln_cu_result_t row_capture_mode(kiln_cu_capture_mode_t* mode) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (mode == NULL || *mode > KILN_CU_STREAM_CAPTURE_MODE_RELAXED) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  *mode = kilni_soft_capture_exchange(*mode);
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
 void kilni_soft_fill_stream(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuStreamCreate, row_create);
   KILNI_CUDA_SET(table, cuStreamCreateWithPriority, row_create_with_priority);
@@ -260,5 +272,6 @@ void kilni_soft_fill_stream(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuStreamGetCtx, row_get_context);
   KILNI_CUDA_SET(table, cuStreamGetFlags, row_get_flags);
   KILNI_CUDA_SET(table, cuStreamGetPriority, row_get_priority);
+  KILNI_CUDA_SET(table, cuThreadExchangeStreamCaptureMode, row_capture_mode);
   KILNI_CUDA_SET(table, cuLaunchHostFunc, row_host_function);
 }

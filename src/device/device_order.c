@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: what waits for a stream, and what a stream waits for.
+#include "base/thread.h"
+#include "device/device_inside.h"
+
+// Between two looks at a stream with a time limit: short at first, for kernels
+// that are nearly done.
+enum { POLL_FIRST_NS = 20 * 1000, POLL_LAST_NS = 1000 * 1000 };
+
+kiln_status_t kiln_stream_synchronize(kiln_stream_t* stream) {
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuStreamSynchronize, stream->handle);
+  return status;
+}
+
+kiln_status_t kiln_stream_query(kiln_stream_t* stream, bool* out_ready) {
+  KILNI_CHECK_ARGUMENT(out_ready != NULL, "out_ready");
+  *out_ready = false;
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuStreamQuery, stream->handle);
+  if (kiln_status_code(status) == KILN_STATUS_NOT_READY) return NULL;
+  *out_ready = kiln_status_is_ok(status);
+  return status;
+}
+
+static kiln_status_t limit_reached(kiln_device_t* device, uint64_t timeout_ns) {
+  kilni_device_mark_lost(device);
+  return kilni_status_with_fix(
+      KILNI_FAIL(DEVICE_LOST,
+                 "the work on \"%s\" was not done within its time limit of "
+                 "%llu.%03llu s",
+                 device->name, (unsigned long long)(timeout_ns / 1000000000u),
+                 (unsigned long long)(timeout_ns / 1000000u % 1000u)),
+      "raise the limit, or look for a loop without an end; a running kernel "
+      "cannot be stopped, so this process should end");
+}
+
+kiln_status_t kiln_stream_wait(kiln_stream_t* stream, uint64_t timeout_ns) {
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  uint64_t start = kilni_time_ns();
+  kilni_mutex_t mutex;
+  kilni_cond_t never;
+  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&mutex));
+  kiln_status_t status = kilni_cond_init(&never);
+  if (!kiln_status_is_ok(status)) {
+    kilni_mutex_deinit(&mutex);
+    return status;
+  }
+  uint64_t pause = POLL_FIRST_NS;
+  for (;;) {
+    bool ready = false;
+    status = kiln_stream_query(stream, &ready);
+    if (ready || !kiln_status_is_ok(status)) break;
+    uint64_t now = kilni_time_ns();
+    if (now - start >= timeout_ns) {
+      status = limit_reached(stream->device, timeout_ns);
+      break;
+    }
+    uint64_t left = timeout_ns - (now - start);
+    uint64_t until = now + (pause < left ? pause : left);
+    kilni_mutex_lock(&mutex);
+    while (kilni_cond_wait_until(&never, &mutex, until)) {
+    }
+    kilni_mutex_unlock(&mutex);
+    if (pause < POLL_LAST_NS) pause *= 2;
+  }
+  kilni_cond_deinit(&never);
+  kilni_mutex_deinit(&mutex);
+  return status;
+}
+
+kiln_status_t kiln_stream_wait_event(kiln_stream_t* stream,
+                                     kiln_event_t* event) {
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  KILNI_CHECK_ARGUMENT(event != NULL, "event");
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(stream->device, event->device, "the event"));
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuStreamWaitEvent, stream->handle,
+                    event->handle, 0);
+  return status;
+}
+
+kiln_status_t kiln_stream_wait_stream(kiln_stream_t* stream,
+                                      kiln_stream_t* other) {
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  KILNI_CHECK_ARGUMENT(other != NULL, "other");
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(stream->device, other->device, "`other`"));
+  if (stream == other) return NULL;
+  // An event is recorded in its own context only: the other stream's.
+  kiln_cu_event_t event;
+  KILNI_RETURN_IF_ERROR(kilni_event_acquire(other->device, false, &event));
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, other, cuEventRecord, event, other->handle);
+  if (kiln_status_is_ok(status)) {
+    KILNI_STREAM_CALL(status, stream, cuStreamWaitEvent, stream->handle, event,
+                      0);
+  }
+  kilni_event_recycle(other->device, false, event);
+  return status;
+}
+
+kiln_status_t kiln_stream_call_host(kiln_stream_t* stream, kiln_host_fn_t fn,
+                                    void* user_data) {
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  KILNI_CHECK_ARGUMENT(fn != NULL, "fn");
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuLaunchHostFunc, stream->handle, fn,
+                    user_data);
+  return status;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: streams and events that the device keeps for its own use.
+//
+// An event between two streams lives for two calls, and making one costs more
+// than both. What comes back is kept, up to a bound, and is destroyed before
+// the context goes. Timed events are kept apart: a record of one is slower.
+#include <string.h>
+
+#include "device/device_inside.h"
+
+kiln_status_t kilni_pools_init(kilni_pools_t* pools) {
+  memset(pools, 0, sizeof(*pools));
+  return kilni_mutex_init(&pools->lock);
+}
+
+void kilni_pools_deinit(kilni_pools_t* pools) {
+  kilni_mutex_deinit(&pools->lock);
+}
+
+kilni_pool_counts_t kilni_pools_counts(kiln_device_t* device, uint32_t pool) {
+  kilni_mutex_lock(&device->pools.lock);
+  kilni_pool_counts_t counts = device->pools.counts[pool];
+  kilni_mutex_unlock(&device->pools.lock);
+  return counts;
+}
+
+static void count_use(kilni_pool_counts_t* counts) {
+  if (++counts->in_use > counts->peak) counts->peak = counts->in_use;
+}
+
+// One that was kept; NULL if there is none.
+static void* take_kept(kiln_device_t* device, uint32_t pool) {
+  kilni_pools_t* pools = &device->pools;
+  kilni_pool_counts_t* counts = &pools->counts[pool];
+  void* taken = NULL;
+  kilni_mutex_lock(&pools->lock);
+  if (counts->kept > 0) {
+    taken = pools->kept[pool][--counts->kept];
+    count_use(counts);
+  }
+  kilni_mutex_unlock(&pools->lock);
+  return taken;
+}
+
+static void count_made(kiln_device_t* device, uint32_t pool) {
+  kilni_mutex_lock(&device->pools.lock);
+  device->pools.counts[pool].made++;
+  count_use(&device->pools.counts[pool]);
+  kilni_mutex_unlock(&device->pools.lock);
+}
+
+// False if the pool is full: the handle is to be destroyed.
+static bool keep(kiln_device_t* device, uint32_t pool, void* handle) {
+  kilni_pools_t* pools = &device->pools;
+  kilni_pool_counts_t* counts = &pools->counts[pool];
+  kilni_mutex_lock(&pools->lock);
+  counts->in_use--;
+  bool kept = counts->kept < KILNI_POOL_KEPT;
+  if (kept) pools->kept[pool][counts->kept++] = handle;
+  kilni_mutex_unlock(&pools->lock);
+  return kept;
+}
+
+// ---- Events ----
+
+static uint32_t events_of(bool timing) {
+  return timing ? KILNI_POOL_TIMED_EVENTS : KILNI_POOL_EVENTS;
+}
+
+static void destroy_event(kiln_device_t* device, kiln_cu_event_t event) {
+  KILNI_DEVICE_END(device, cuEventDestroy, event);
+}
+
+kiln_status_t kilni_event_acquire(kiln_device_t* device, bool timing,
+                                  kiln_cu_event_t* out_event) {
+  *out_event = take_kept(device, events_of(timing));
+  if (*out_event != NULL) return NULL;
+  kiln_cu_event_t event = NULL;
+  kiln_status_t status;
+  KILNI_DEVICE_CREATE(
+      status, device, &event, cuEventCreate,
+      timing ? KILN_CU_EVENT_DEFAULT : KILN_CU_EVENT_DISABLE_TIMING);
+  if (!kiln_status_is_ok(status)) {
+    if (event != NULL) destroy_event(device, event);
+    return status;
+  }
+  count_made(device, events_of(timing));
+  *out_event = event;
+  return NULL;
+}
+
+void kilni_event_recycle(kiln_device_t* device, bool timing,
+                         kiln_cu_event_t event) {
+  if (!keep(device, events_of(timing), event)) destroy_event(device, event);
+}
+
+// ---- Streams ----
+
+static void destroy_stream(kiln_device_t* device, kiln_cu_stream_t stream) {
+  KILNI_DEVICE_END(device, cuStreamDestroy, stream);
+}
+
+kiln_status_t kilni_stream_acquire(kiln_device_t* device,
+                                   kiln_cu_stream_t* out_stream) {
+  *out_stream = take_kept(device, KILNI_POOL_STREAMS);
+  if (*out_stream != NULL) return NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_status_t status;
+  KILNI_DEVICE_CREATE(status, device, &stream, cuStreamCreate,
+                      KILN_CU_STREAM_NON_BLOCKING);
+  if (!kiln_status_is_ok(status)) {
+    if (stream != NULL) destroy_stream(device, stream);
+    return status;
+  }
+  count_made(device, KILNI_POOL_STREAMS);
+  *out_stream = stream;
+  return NULL;
+}
+
+void kilni_stream_recycle(kiln_device_t* device, kiln_cu_stream_t stream) {
+  if (!keep(device, KILNI_POOL_STREAMS, stream)) destroy_stream(device, stream);
+}
+
+// The device's last reference has gone: nobody else is here.
+void kilni_pools_drain(kiln_device_t* device) {
+  kilni_pool_counts_t* counts = device->pools.counts;
+  for (uint32_t pool = 0; pool < KILNI_POOL_COUNT; pool++) {
+    while (counts[pool].kept > 0) {
+      void* handle = device->pools.kept[pool][--counts[pool].kept];
+      if (pool == KILNI_POOL_STREAMS) {
+        destroy_stream(device, handle);
+      } else {
+        destroy_event(device, handle);
+      }
+    }
+  }
+}

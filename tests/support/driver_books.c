@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// support: a driver's books: who made what in which context, and who ended it.
+#include "driver_books.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/thread.h"
+
+enum { BOOKS_ENTRIES = 4096, BOOKS_DEVICES = 2, BOOKS_GREATEST = -5 };
+
+// A live handle. thread-compatible
+typedef struct entry_t {
+  uint64_t value;
+  kiln_cu_context_t context;
+  uint32_t kind;  // KILNI_HANDLE_*
+  uint32_t reserved;
+} entry_t;
+
+// Under `lock`, but for the table, which is const once it is set. thread-safe
+static struct {
+  kiln_cuda_table_t under;
+  bool over_null;
+  kilni_mutex_t lock;
+  entry_t entries[BOOKS_ENTRIES];
+  size_t count;
+  driver_books_counts_t counts;
+} books;
+
+// Of each thread. one-thread
+static _Thread_local struct {
+  kiln_cu_context_t current;  // over the null provider
+  kiln_cu_capture_mode_t mode;
+  kiln_cu_context_t token_context;
+  uint32_t fail_switch;
+  uint32_t fail_exchange;
+  kiln_cu_result_t fail_with;
+} here;
+
+static void wrong_locked(const char* what) {
+  if (books.counts.wrong++ == 0) books.counts.first_wrong = what;
+}
+
+static void wrong(const char* what) {
+  kilni_mutex_lock(&books.lock);
+  wrong_locked(what);
+  kilni_mutex_unlock(&books.lock);
+}
+
+static entry_t* find_locked(uint32_t kind, uint64_t value) {
+  for (size_t i = 0; i < books.count; i++) {
+    entry_t* entry = &books.entries[i];
+    if (entry->kind == kind && entry->value == value) return entry;
+  }
+  return NULL;
+}
+
+static void note_made(uint32_t kind, uint64_t value,
+                      kiln_cu_context_t context) {
+  kilni_mutex_lock(&books.lock);
+  if (kind != KILNI_HANDLE_PRIMARY_CONTEXT && find_locked(kind, value)) {
+    wrong_locked("a handle was made that lives");
+  }
+  if (books.count == BOOKS_ENTRIES) {
+    wrong_locked("the books are full");
+  } else {
+    entry_t entry = {value, context, kind, 0};
+    books.entries[books.count++] = entry;
+  }
+  books.counts.made[kind]++;
+  kilni_mutex_unlock(&books.lock);
+}
+
+// Before the driver is told: it may give out the value again at once.
+static void note_ended(uint32_t kind, uint64_t value) {
+  kilni_mutex_lock(&books.lock);
+  entry_t* entry = find_locked(kind, value);
+  if (entry == NULL) {
+    wrong_locked("a handle was ended that does not live");
+  } else {
+    *entry = books.entries[--books.count];
+    books.counts.ended[kind]++;
+  }
+  kilni_mutex_unlock(&books.lock);
+}
+
+static kiln_cu_context_t context_of(uint32_t kind, uint64_t value,
+                                    const char* otherwise) {
+  kilni_mutex_lock(&books.lock);
+  entry_t* entry = find_locked(kind, value);
+  kiln_cu_context_t context = entry != NULL ? entry->context : NULL;
+  if (entry == NULL) wrong_locked(otherwise);
+  kilni_mutex_unlock(&books.lock);
+  return context;
+}
+
+static kiln_cu_context_t event_context(kiln_cu_event_t event) {
+  return context_of(KILNI_HANDLE_EVENT, (uintptr_t)event,
+                    "an event was used that does not live");
+}
+
+// What a stream's context is; that of a default stream is the current one.
+static kiln_cu_context_t stream_context(kiln_cu_stream_t stream) {
+  if ((uintptr_t)stream > 2) {
+    return context_of(KILNI_HANDLE_STREAM, (uintptr_t)stream,
+                      "a stream was used that does not live");
+  }
+  here.token_context = driver_books_current();
+  if (here.token_context == NULL) {
+    wrong("a default stream was used without a current context");
+  }
+  return here.token_context;
+}
+
+static void need_current(void) {
+  if (driver_books_current() == NULL) {
+    wrong("a call that needs a context was made without one");
+  }
+}
+
+static void need_relaxed(void) {
+  if (driver_books_mode() != KILN_CU_STREAM_CAPTURE_MODE_RELAXED) {
+    wrong("a call that captures forbid was made outside of the relaxed mode");
+  }
+}
+
+// ---- Devices and contexts ----
+
+static kiln_cu_result_t books_cuDeviceGetCount(int* count) {
+  *count = BOOKS_DEVICES;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t books_cuDeviceGet(kiln_cu_device_t* device,
+                                          int ordinal) {
+  *device = ordinal;
+  return ordinal < BOOKS_DEVICES ? KILN_CU_SUCCESS
+                                 : KILN_CU_ERROR_INVALID_DEVICE;
+}
+
+static uint64_t context_value(kiln_cu_device_t device) {
+  return UINT64_C(0xc0de00) + (uint64_t)device * 0x100;
+}
+
+static kiln_cu_result_t books_cuDevicePrimaryCtxRetain(
+    kiln_cu_context_t* context, kiln_cu_device_t device) {
+  kiln_cu_result_t result =
+      books.under.cuDevicePrimaryCtxRetain(context, device);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (books.over_null) {
+    *context = (kiln_cu_context_t)(uintptr_t)context_value(device);
+  }
+  note_made(KILNI_HANDLE_PRIMARY_CONTEXT, (uint64_t)device + 1, *context);
+  return result;
+}
+
+static kiln_cu_result_t books_cuDevicePrimaryCtxRelease(
+    kiln_cu_device_t device) {
+  note_ended(KILNI_HANDLE_PRIMARY_CONTEXT, (uint64_t)device + 1);
+  return books.under.cuDevicePrimaryCtxRelease(device);
+}
+
+static kiln_cu_result_t books_cuCtxGetCurrent(kiln_cu_context_t* context) {
+  if (!books.over_null) return books.under.cuCtxGetCurrent(context);
+  *context = here.current;
+  return KILN_CU_SUCCESS;
+}
+
+static bool is_due(uint32_t* left) {
+  return *left != 0 && --*left == 0;
+}
+
+static kiln_cu_result_t books_cuCtxSetCurrent(kiln_cu_context_t context) {
+  if (is_due(&here.fail_switch)) return here.fail_with;
+  if (!books.over_null) return books.under.cuCtxSetCurrent(context);
+  here.current = context;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t books_cuThreadExchangeStreamCaptureMode(
+    kiln_cu_capture_mode_t* mode) {
+  kilni_mutex_lock(&books.lock);
+  books.counts.exchanges++;
+  kilni_mutex_unlock(&books.lock);
+  if (is_due(&here.fail_exchange)) return here.fail_with;
+  kiln_cu_capture_mode_t before = here.mode;
+  here.mode = *mode;
+  *mode = before;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t books_cuCtxGetStreamPriorityRange(int* least,
+                                                          int* greatest) {
+  need_current();
+  *least = 0;
+  *greatest = BOOKS_GREATEST;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t books_cuCtxSynchronize(void) {
+  need_current();
+  need_relaxed();
+  return books.under.cuCtxSynchronize();
+}
+
+// ---- Streams ----
+
+static kiln_cu_result_t books_cuStreamCreate(kiln_cu_stream_t* stream,
+                                             unsigned int flags) {
+  need_current();
+  kiln_cu_result_t result = books.under.cuStreamCreate(stream, flags);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_STREAM, (uintptr_t)*stream, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuStreamCreateWithPriority(
+    kiln_cu_stream_t* stream, unsigned int flags, int priority) {
+  need_current();
+  kiln_cu_result_t result =
+      books.under.cuStreamCreateWithPriority(stream, flags, priority);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_STREAM, (uintptr_t)*stream, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuStreamDestroy(kiln_cu_stream_t stream) {
+  note_ended(KILNI_HANDLE_STREAM, (uintptr_t)stream);
+  return books.under.cuStreamDestroy(stream);
+}
+
+static kiln_cu_result_t books_cuStreamGetCtx(kiln_cu_stream_t stream,
+                                             kiln_cu_context_t* context) {
+  *context = stream_context(stream);
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t books_cuStreamSynchronize(kiln_cu_stream_t stream) {
+  need_relaxed();
+  stream_context(stream);
+  return books.under.cuStreamSynchronize(stream);
+}
+
+static kiln_cu_result_t books_cuStreamQuery(kiln_cu_stream_t stream) {
+  need_relaxed();
+  stream_context(stream);
+  return books.under.cuStreamQuery(stream);
+}
+
+static kiln_cu_result_t books_cuStreamWaitEvent(kiln_cu_stream_t stream,
+                                                kiln_cu_event_t event,
+                                                unsigned int flags) {
+  stream_context(stream);
+  event_context(event);
+  return books.under.cuStreamWaitEvent(stream, event, flags);
+}
+
+static kiln_cu_result_t books_cuLaunchHostFunc(kiln_cu_stream_t stream,
+                                               kiln_cu_host_fn_t fn,
+                                               void* user) {
+  stream_context(stream);
+  return books.under.cuLaunchHostFunc(stream, fn, user);
+}
+
+static kiln_cu_result_t books_cuMemsetD8Async(kiln_cu_deviceptr_t to,
+                                              unsigned char value, size_t count,
+                                              kiln_cu_stream_t stream) {
+  stream_context(stream);
+  return books.under.cuMemsetD8Async(to, value, count, stream);
+}
+
+// ---- Events ----
+
+static kiln_cu_result_t books_cuEventCreate(kiln_cu_event_t* event,
+                                            unsigned int flags) {
+  need_current();
+  kiln_cu_result_t result = books.under.cuEventCreate(event, flags);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_EVENT, (uintptr_t)*event, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuEventDestroy(kiln_cu_event_t event) {
+  note_ended(KILNI_HANDLE_EVENT, (uintptr_t)event);
+  return books.under.cuEventDestroy(event);
+}
+
+static kiln_cu_result_t books_cuEventRecord(kiln_cu_event_t event,
+                                            kiln_cu_stream_t stream) {
+  if (event_context(event) != stream_context(stream)) {
+    wrong("an event was recorded on a stream of another context");
+  }
+  return books.under.cuEventRecord(event, stream);
+}
+
+static kiln_cu_result_t books_cuEventQuery(kiln_cu_event_t event) {
+  need_relaxed();
+  event_context(event);
+  return books.under.cuEventQuery(event);
+}
+
+static kiln_cu_result_t books_cuEventSynchronize(kiln_cu_event_t event) {
+  need_relaxed();
+  event_context(event);
+  return books.under.cuEventSynchronize(event);
+}
+
+static kiln_cu_result_t books_cuIpcOpenEventHandle(
+    kiln_cu_event_t* event, kiln_cu_ipc_event_handle_t handle) {
+  need_current();
+  need_relaxed();
+  kiln_cu_result_t result = books.under.cuIpcOpenEventHandle(event, handle);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_EVENT, (uintptr_t)*event, driver_books_current());
+  }
+  return result;
+}
+
+// ---- Memory ----
+
+static kiln_cu_result_t books_cuMemAlloc(kiln_cu_deviceptr_t* address,
+                                         size_t bytes) {
+  need_current();
+  need_relaxed();
+  kiln_cu_result_t result = books.under.cuMemAlloc(address, bytes);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_MEMORY, *address, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuMemFree(kiln_cu_deviceptr_t address) {
+  need_current();
+  need_relaxed();
+  note_ended(KILNI_HANDLE_MEMORY, address);
+  return books.under.cuMemFree(address);
+}
+
+static kiln_cu_result_t books_cuMemAllocAsync(kiln_cu_deviceptr_t* address,
+                                              size_t bytes,
+                                              kiln_cu_stream_t stream) {
+  need_relaxed();
+  kiln_cu_context_t context = stream_context(stream);
+  kiln_cu_result_t result = books.under.cuMemAllocAsync(address, bytes, stream);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_MEMORY, *address, context);
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuMemFreeAsync(kiln_cu_deviceptr_t address,
+                                             kiln_cu_stream_t stream) {
+  need_relaxed();
+  stream_context(stream);
+  note_ended(KILNI_HANDLE_MEMORY, address);
+  return books.under.cuMemFreeAsync(address, stream);
+}
+
+// ---- The books ----
+
+static void cover_streams(kiln_cuda_table_t* t) {
+  KILNI_CUDA_SET(t, cuStreamCreate, books_cuStreamCreate);
+  KILNI_CUDA_SET(t, cuStreamCreateWithPriority,
+                 books_cuStreamCreateWithPriority);
+  KILNI_CUDA_SET(t, cuStreamDestroy, books_cuStreamDestroy);
+  KILNI_CUDA_SET(t, cuStreamGetCtx, books_cuStreamGetCtx);
+  KILNI_CUDA_SET(t, cuStreamSynchronize, books_cuStreamSynchronize);
+  KILNI_CUDA_SET(t, cuStreamQuery, books_cuStreamQuery);
+  KILNI_CUDA_SET(t, cuStreamWaitEvent, books_cuStreamWaitEvent);
+  KILNI_CUDA_SET(t, cuLaunchHostFunc, books_cuLaunchHostFunc);
+  KILNI_CUDA_SET(t, cuMemsetD8Async, books_cuMemsetD8Async);
+  KILNI_CUDA_SET(t, cuEventCreate, books_cuEventCreate);
+  KILNI_CUDA_SET(t, cuEventDestroy, books_cuEventDestroy);
+  KILNI_CUDA_SET(t, cuEventRecord, books_cuEventRecord);
+  KILNI_CUDA_SET(t, cuEventQuery, books_cuEventQuery);
+  KILNI_CUDA_SET(t, cuEventSynchronize, books_cuEventSynchronize);
+}
+
+void driver_books_open(kiln_cuda_table_t* t) {
+  memset(&books, 0, sizeof(books));
+  memset(&here, 0, sizeof(here));
+  here.fail_with = KILN_CU_ERROR_INVALID_CONTEXT;
+  assert_null(kilni_mutex_init(&books.lock));
+  books.under = *t;
+  books.over_null = strstr(t->provider, "null") != NULL;
+  if (books.over_null) {
+    KILNI_CUDA_SET(t, cuDeviceGetCount, books_cuDeviceGetCount);
+    KILNI_CUDA_SET(t, cuDeviceGet, books_cuDeviceGet);
+    KILNI_CUDA_SET(t, cuCtxGetStreamPriorityRange,
+                   books_cuCtxGetStreamPriorityRange);
+    KILNI_CUDA_SET(t, cuIpcOpenEventHandle, books_cuIpcOpenEventHandle);
+  }
+  KILNI_CUDA_SET(t, cuDevicePrimaryCtxRetain, books_cuDevicePrimaryCtxRetain);
+  KILNI_CUDA_SET(t, cuDevicePrimaryCtxRelease, books_cuDevicePrimaryCtxRelease);
+  KILNI_CUDA_SET(t, cuCtxGetCurrent, books_cuCtxGetCurrent);
+  KILNI_CUDA_SET(t, cuCtxSetCurrent, books_cuCtxSetCurrent);
+  KILNI_CUDA_SET(t, cuCtxSynchronize, books_cuCtxSynchronize);
+  KILNI_CUDA_SET(t, cuThreadExchangeStreamCaptureMode,
+                 books_cuThreadExchangeStreamCaptureMode);
+  KILNI_CUDA_SET(t, cuMemAlloc, books_cuMemAlloc);
+  KILNI_CUDA_SET(t, cuMemFree, books_cuMemFree);
+  KILNI_CUDA_SET(t, cuMemAllocAsync, books_cuMemAllocAsync);
+  KILNI_CUDA_SET(t, cuMemFreeAsync, books_cuMemFreeAsync);
+  cover_streams(t);
+}
+
+driver_books_counts_t driver_books_counts(void) {
+  kilni_mutex_lock(&books.lock);
+  driver_books_counts_t counts = books.counts;
+  counts.live = books.count;
+  kilni_mutex_unlock(&books.lock);
+  return counts;
+}
+
+void driver_books_close(void) {
+  driver_books_counts_t counts = driver_books_counts();
+  if (counts.wrong != 0) {
+    fail_msg("%llu wrong: %s", (unsigned long long)counts.wrong,
+             counts.first_wrong);
+  }
+  if (counts.live != 0) {
+    fail_msg("%llu handles live", (unsigned long long)counts.live);
+  }
+  kilni_mutex_deinit(&books.lock);
+}
+
+kiln_cu_context_t driver_books_current(void) {
+  if (books.over_null) return here.current;
+  kiln_cu_context_t current = NULL;
+  books.under.cuCtxGetCurrent(&current);
+  return current;
+}
+
+kiln_cu_capture_mode_t driver_books_mode(void) {
+  return here.mode;
+}
+
+kiln_cu_context_t driver_books_token_context(void) {
+  return here.token_context;
+}
+
+void driver_books_fail_switch(uint32_t nth) {
+  here.fail_switch = nth;
+}
+
+void driver_books_fail_exchange(uint32_t nth) {
+  here.fail_exchange = nth;
+}
+
+void driver_books_fail_with(kiln_cu_result_t result) {
+  here.fail_with = result;
+}
