@@ -34,7 +34,8 @@ static void required_is_what_driver_525_has(void** state) {
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
     const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
     assert_int_equal(row->need == KILNI_NEED_REQUIRED, row->version <= 12000);
-    assert_int_equal(row->feature[0] != '\0', row->need == KILNI_NEED_OPTIONAL);
+    // The software device may lack a REQUIRED one: that names its feature too.
+    assert_true(row->feature[0] != '\0' || row->need == KILNI_NEED_REQUIRED);
   }
 }
 
