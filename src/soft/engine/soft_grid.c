@@ -432,3 +432,17 @@ const kilni_soft_profile_t* kilni_soft_grid_profile(
     const kilni_soft_grid_t* grid) {
   return grid->profile;
 }
+
+void kilni_soft_grid_footprint(const kilni_soft_grid_t* grid,
+                               kilni_soft_footprint_t* out_footprint) {
+  const kilni_soft_code_t* code = grid->code;
+  uint64_t calls = 0;
+  for (uint32_t f = 0; f < code->function_count; f++) {
+    if (!grid->constants[f] || f == grid->entry->function) continue;
+    calls += kilni_soft_frame_bytes(&code->functions[f]);
+  }
+  *out_footprint = (kilni_soft_footprint_t){
+      .state = grid->local_offset + calls * grid->warp_count,
+      .local = grid->shared_offset - grid->local_offset,
+      .shared = grid->block_bytes - grid->shared_offset};
+}

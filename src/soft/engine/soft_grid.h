@@ -64,6 +64,16 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
                                      kilni_soft_grid_t** out_grid);
 void kilni_soft_grid_destroy(kilni_soft_grid_t* grid);
 
+// Bytes of the host that a block of a grid takes. thread-compatible
+typedef struct kilni_soft_footprint_t {
+  uint64_t state;   // warps and registers, those of one call of each function
+  uint64_t local;   // the threads' own memory, and
+  uint64_t shared;  // the block's: as the kernel asks for them
+} kilni_soft_footprint_t;
+
+void kilni_soft_grid_footprint(const kilni_soft_grid_t* grid,
+                               kilni_soft_footprint_t* out_footprint);
+
 // Runs blocks until none is left to start and its own are done, or the grid
 // has a fault or is cancelled. Sets and restores the floating-point control
 // register. Several threads call it at once. Allocates once when it starts.

@@ -244,6 +244,8 @@ void kilni_soft_frame_leave(kilni_soft_run_t* run, kilni_soft_frame_t* frame,
 bool kilni_soft_frame_merge(kilni_soft_run_t* run, kilni_soft_frame_t* into,
                             kilni_soft_frame_t* from);
 void kilni_soft_frame_free_all(kilni_soft_worker_t* worker);
+// Bytes that an activation of the function takes.
+uint64_t kilni_soft_frame_bytes(const kilni_soft_function_t* function);
 
 // soft_block.c: the block's side.
 const kilni_soft_instr_t* kilni_soft_barrier(kilni_soft_run_t* run,
