@@ -14,6 +14,25 @@ install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The command has the library inside: it needs none beside it and may be moved.
 if(TARGET kiln_cli)
   install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # Completion is made by the command itself, where it can run here.
+  if(NOT CMAKE_CROSSCOMPILING)
+    set(made ${PROJECT_BINARY_DIR}/completion)
+    file(MAKE_DIRECTORY ${made})
+    install(CODE "
+      foreach(shell bash zsh fish)
+        execute_process(COMMAND \"$<TARGET_FILE:kiln_cli>\" completion \${shell}
+          OUTPUT_FILE \"${made}/\${shell}\" RESULT_VARIABLE code)
+        if(code)
+          message(FATAL_ERROR \"kiln completion \${shell}: \${code}\")
+        endif()
+      endforeach()")
+    install(FILES ${made}/bash RENAME kiln
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${made}/zsh RENAME _kiln
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${made}/fish RENAME kiln.fish
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  endif()
 endif()
 
 # find_package(kiln): kiln::kiln is the shared library, kiln::kiln_static the

@@ -99,7 +99,7 @@ const char* kilni_cli_nearest(const char* text, const char* const* words,
 void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command);
 // The same as the generated part of docs/cli/NAME.md.
 void kilni_cli_help_markdown(FILE* out, const kilni_cli_command_t* command);
-// A completion script for bash.
-void kilni_cli_completion_print(FILE* out);
+// A completion script for "bash", "zsh" or "fish"; false for any other.
+bool kilni_cli_completion_print(FILE* out, const char* shell);
 
 #endif  // KILN_SRC_CLI_CLI_COMMAND_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what the table says, as help, as a page and as completion.
+// cli: what the table says, as help and as a page.
 #include <string.h>
 
 #include "cli/cli_command.h"
@@ -151,56 +151,4 @@ void kilni_cli_help_markdown(FILE* out, const kilni_cli_command_t* command) {
   }
   if (command->example != NULL)
     (void)fprintf(out, "\nExample:\n\n```\n%s\n```\n", command->example);
-}
-
-static void print_case(FILE* out, const char* completion) {
-  if (strcmp(completion, "file") == 0) {
-    (void)fprintf(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
-  } else if (strcmp(completion, "command") == 0) {
-    (void)fprintf(out, "COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))");
-  } else {
-    (void)fprintf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))",
-                  completion);
-  }
-}
-
-static void print_command_case(FILE* out, const kilni_cli_command_t* c) {
-  (void)fprintf(out, "    %s)\n      case \"$prev\" in\n", c->name);
-  for (size_t i = 0; i < c->option_count; ++i) {
-    const kilni_cli_option_t* o = &c->options[i];
-    if (o->value == NULL) continue;
-    (void)fprintf(out, "        --%s) ", o->name);
-    if (o->completion != NULL) {
-      print_case(out, o->completion);
-      (void)fprintf(out, "; ");
-    }
-    (void)fprintf(out, "return;;\n");
-  }
-  (void)fprintf(out,
-                "      esac\n      if [[ $cur == -* ]]; then\n"
-                "        COMPREPLY=($(compgen -W \"");
-  for (size_t i = 0; i < c->option_count; ++i)
-    (void)fprintf(out, "%s--%s", i == 0 ? "" : " ", c->options[i].name);
-  (void)fprintf(out, "\" -- \"$cur\"))\n      else\n        ");
-  print_case(out,
-             c->operand_completion == NULL ? "file" : c->operand_completion);
-  (void)fprintf(out, "\n      fi;;\n");
-}
-
-void kilni_cli_completion_print(FILE* out) {
-  (void)fprintf(out,
-                "# bash completion for kiln, made by \"kiln completion "
-                "bash\"\n_kiln() {\n  local cur prev commands\n"
-                "  cur=${COMP_WORDS[COMP_CWORD]}\n"
-                "  prev=${COMP_WORDS[COMP_CWORD-1]}\n  commands=\"");
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
-    (void)fprintf(out, "%s%s", i == 0 ? "" : " ", kilni_cli_commands[i]->name);
-  (void)fprintf(out,
-                "\"\n  COMPREPLY=()\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-                "    COMPREPLY=($(compgen -W \"$commands --help "
-                "--version\" -- \"$cur\"))\n    return\n  fi\n"
-                "  case \"${COMP_WORDS[1]}\" in\n");
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
-    print_command_case(out, kilni_cli_commands[i]);
-  (void)fprintf(out, "  esac\n}\ncomplete -F _kiln kiln\n");
 }

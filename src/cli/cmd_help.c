@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: `kiln help` and `kiln completion`.
-#include <string.h>
-
 #include "cli/cli_command.h"
 
 static bool run_help(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
@@ -28,12 +26,11 @@ static bool run_help(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
 
 static bool run_completion(const kilni_cli_call_t* call,
                            kilni_cli_error_t* error) {
-  if (strcmp(call->operands[0], "bash") != 0)
-    return kilni_cli_fail(
-        error, KILN_STATUS_UNSUPPORTED, "write \"kiln completion bash\"",
-        "there is no completion for the shell \"%s\"", call->operands[0]);
-  kilni_cli_completion_print(call->results);
-  return true;
+  return kilni_cli_completion_print(call->results, call->operands[0]) ||
+         kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                        "write \"kiln completion bash\", zsh or fish",
+                        "there is no completion for the shell \"%s\"",
+                        call->operands[0]);
 }
 
 static const kilni_cli_option_t HELP_OPTIONS[] = {
@@ -64,12 +61,16 @@ const kilni_cli_command_t kilni_cli_command_completion = {
     "completion",
     "SHELL",
     "Print a completion script for a shell.",
-    "SHELL is bash.",
+    "SHELL is bash, zsh or fish. An installed kiln has the three where the "
+    "shells look for them; else: `source <(kiln completion bash)` in "
+    "~/.bashrc, `kiln completion zsh > DIR/_kiln` with DIR on fpath before "
+    "compinit, `kiln completion fish > "
+    "~/.config/fish/completions/kiln.fish`.",
     COMPLETION_OPTIONS,
     sizeof(COMPLETION_OPTIONS) / sizeof(COMPLETION_OPTIONS[0]),
     1,
     1,
-    "bash",
+    "bash zsh fish",
     "source <(kiln completion bash)",
     run_completion,
 };

@@ -94,6 +94,12 @@ def use_command(options, prefix):
     command = os.path.join(prefix, "bin", "kiln")
     if os.path.exists(os.path.join(options.build, "src", "cli", "kiln")):
         expect(os.path.exists(command), "the command is installed")
+        for name in ("bash-completion/completions/kiln",
+                     "zsh/site-functions/_kiln",
+                     "fish/vendor_completions.d/kiln.fish"):
+            with open(os.path.join(prefix, "share", name),
+                      encoding="utf-8") as file:
+                expect("kiln completion" in file.read(), name + " is whole")
         said = run(command, "--version")
         expect(options.version in said, "the command says its version")
 
