@@ -343,6 +343,25 @@ BREACHES = {
         ({"src/left/stray_gen.h": TOP % "left"},
          "src/left/stray_gen.h: is named as generated"),
     ],
+    "case_tables": [
+        ({"docs/reference/left-cases.md": "| a | `test_gone` |\n"},
+         "docs/reference/left-cases.md:1: no test is called test_gone"),
+        ({"docs/reference/left-cases.md": "| a | `left: left_alone` |\n",
+          "tests/unit/left/CMakeLists.txt": PY + "kiln_test(test_left.c)\n",
+          "tests/unit/left/test_left.c":
+              ("+", "static void left_alone(void** state) {}\n")},
+         "no test is called left_alone"),
+        ({"docs/reference/left-cases.md": "| a | `left: it_runs` |\n",
+          "tests/unit/left/CMakeLists.txt": PY,
+          "tests/unit/left/test_left.c":
+              ("+", "static void it_runs(void** state) {}\n"
+                    "int main(void) { TEST(it_runs); }\n")},
+         "no test is called it_runs"),
+        ({"docs/reference/left-cases.md": "| a | `test_lost.c` |\n"},
+         "there is no file test_lost.c"),
+        ({"docs/reference/left-cases.md": "| a | `house_lost` |\n"},
+         "there is no rule house_lost"),
+    ],
     "reference_is_complete": [
         ({"src/base/env_vars.inc":
               ("+", 'KILNI_ENV_VAR(KILN_Y, base, text, "", "y")\n')},

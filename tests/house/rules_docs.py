@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from house_tree import rule
+from house_tree import rule, strip_comments
 
 
 @rule
@@ -30,6 +30,68 @@ def generated_files(tree):
     for path in tree.files():
         if re.search(r"_gen\.\w+$", path) and path not in outputs:
             yield "%s: is named as generated, but GENERATORS has it not" % path
+
+
+def is_built(tree, path):
+    """True if a CMakeLists.txt beside or above a test names its file, in full
+    or as a list does: "find" of test_locate_find.c."""
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    tail = stem.partition("_")[2].partition("_")[2] or stem
+    folder = path.rpartition("/")[0]
+    while folder:
+        lists = folder + "/CMakeLists.txt"
+        if tree.exists(lists):
+            return re.search(r"\b(%s|%s)\b" % (stem, tail),
+                             tree.text(lists)) is not None
+        folder = folder.rpartition("/")[0]
+    return False
+
+
+def test_functions(tree):
+    """Names of functions of tests that are built: each is defined, and named
+    once more where it is run."""
+    found = set()
+    for path in tree.files("tests", ext=(".c", ".py")):
+        if not is_built(tree, path):
+            continue
+        text = tree.text(path)
+        if path.endswith(".c"):
+            text = strip_comments(text)
+        for name in re.findall(r"^(?:static void|def) (\w+)\(", text, re.M):
+            if len(re.findall(r"\b%s\b" % name, text)) > 1:
+                found.add(name)
+    return found
+
+
+@rule
+def case_tables(tree):
+    """Each test that a table of cases names is there and is run."""
+    tests = test_functions(tree)
+    known = set(tests) | {t[len("test_"):] for t in tests
+                          if t.startswith("test_")}
+    files = {path.rpartition("/")[2] for path in tree.files("tests")}
+    rules = {"house_" + line for _, line in tree.lines("tests/house/RULES")}
+    for path in tree.files("docs/reference", ext="-cases.md"):
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            if not line.startswith("| ") or line.count(" | ") < 1:
+                continue
+            cell = line.rstrip(" |").rpartition(" | ")[2]
+            for text in re.findall(r"`([^`]+)`", cell):
+                name = re.sub(r"^\w+: ", "", text)
+                if re.match(r"(test_\w+|\w+)\.(c|py|txt)$", name):
+                    if name not in files and "/" not in name:
+                        yield "%s:%d: there is no file %s" % (path, number,
+                                                              name)
+                elif name.startswith("house_"):
+                    if name not in rules:
+                        yield "%s:%d: there is no rule %s" % (path, number,
+                                                              name)
+                elif (re.match(r"(?=.*_)[a-z][a-z0-9_]+$", name) and
+                      (text != name or name.startswith("test_") or
+                       name.startswith("case_"))):
+                    if name not in known:
+                        yield "%s:%d: no test is called %s" % (path, number,
+                                                               name)
 
 
 @rule
