@@ -4,7 +4,6 @@
 // inlined, and that index them at places known only at run time.
 //
 // other: 12.9 compute_70
-// awaits: the address of a function's parameter
 //
 // run: structs
 // grid: 2 1 1

@@ -368,8 +368,48 @@ static kiln_status_t make_registers(kilni_soft_lower_t* lower) {
   return status;
 }
 
-// Places of the function's .local variables; its parameters get theirs when
-// they are first used.
+static void note_address(kilni_soft_lower_t* lower,
+                         const kilni_ptx_operand_t* operand) {
+  const kilni_ptx_function_t* source = lower->source;
+  if (operand->kind == KILNI_PTX_OPERAND_VARIABLE &&
+      operand->index - source->first_parameter < source->parameter_count) {
+    lower->param_places[operand->index] = 0;
+  }
+}
+
+// Which of a function's parameters have their address taken: those must be in
+// memory. An entry's are anyway.
+static void find_addresses(kilni_soft_lower_t* lower) {
+  const kilni_ptx_function_t* source = lower->source;
+  if (source->is_entry) return;
+  for (uint32_t i = 0; i < source->instruction_count; i++) {
+    const kilni_ptx_instruction_t* ins = &source->instructions[i];
+    const kilni_ptx_operand_t* operands =
+        kilni_ptx_instruction_operands(lower->module, ins);
+    if (ins->opcode == KILNI_PTX_OP_CALL) continue;
+    for (uint32_t k = 0; k < ins->operand_count; k++) {
+      note_address(lower, &operands[k]);
+    }
+  }
+}
+
+// The place of a variable behind the `*inout_at` bytes that are taken.
+static kiln_status_t place_local(const kilni_ptx_variable_t* variable,
+                                 uint64_t* inout_at, uint32_t* out_place) {
+  uint64_t align = variable->align ? variable->align : 1;
+  uint64_t at = (*inout_at + align - 1) & ~(align - 1);
+  *out_place = (uint32_t)at;
+  *inout_at = at + variable->size_bytes;
+  if (*inout_at <= KILNI_SOFT_LOCAL_BYTES / 64) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "line %u: local memory above %llu bytes",
+                 variable->line,
+                 (unsigned long long)(KILNI_SOFT_LOCAL_BYTES / 64)),
+      "keep large arrays in global memory");
+}
+
+// Places of the function's .local variables and of parameters whose address is
+// taken; the words of parameters get theirs when they are first used.
 static kiln_status_t make_variables(kilni_soft_lower_t* lower) {
   void* memory;
   size_t count = (size_t)lower->module->variable_count + 1;
@@ -377,22 +417,27 @@ static kiln_status_t make_variables(kilni_soft_lower_t* lower) {
                                           sizeof(uint32_t), &memory));
   lower->variable_words = memory;
   memset(lower->variable_words, 0xff, count * sizeof(uint32_t));
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(lower->host->allocator, count,
+                                          sizeof(uint32_t), &memory));
+  lower->param_places = memory;
+  memset(lower->param_places, 0xff, count * sizeof(uint32_t));
+  find_addresses(lower);
   uint64_t at = 0;
   for (uint32_t i = 0; i < lower->source->variable_count; i++) {
     uint32_t index = lower->source->first_variable + i;
     const kilni_ptx_variable_t* variable = &lower->module->variables[index];
     if (variable->space != KILNI_PTX_SPACE_LOCAL) continue;
-    uint64_t align = variable->align ? variable->align : 1;
-    at = (at + align - 1) & ~(align - 1);
-    lower->variable_words[index] = (uint32_t)at;
-    at += variable->size_bytes;
-    if (at > KILNI_SOFT_LOCAL_BYTES / 64) {
-      return kilni_status_with_fix(
-          KILNI_FAIL(UNSUPPORTED, "line %u: local memory above %llu bytes",
-                     variable->line,
-                     (unsigned long long)(KILNI_SOFT_LOCAL_BYTES / 64)),
-          "keep large arrays in global memory");
-    }
+    KILNI_RETURN_IF_ERROR(
+        place_local(variable, &at, &lower->variable_words[index]));
+  }
+  for (uint32_t i = 0; i < lower->source->parameter_count; i++) {
+    uint32_t index = lower->source->first_parameter + i;
+    if (lower->param_places[index] == KILNI_SOFT_NONE) continue;
+    // Whole words are copied there.
+    at = (at + 3) & ~(uint64_t)3;
+    KILNI_RETURN_IF_ERROR(place_local(&lower->module->variables[index], &at,
+                                      &lower->param_places[index]));
+    at = (at + 3) & ~(uint64_t)3;
   }
   // Module-scope .local variables are refused where they are used.
   lower->out->local_bytes = (uint32_t)at;

@@ -116,6 +116,15 @@ static bool read_access(kilni_soft_lower_t* lower,
     access->type = KILNI_PTX_TYPE_B64;
     access->count = 2;
   }
+  // A parameter whose address is taken is where that address says.
+  for (uint32_t i = 0; i < source->count; i++) {
+    const kilni_ptx_operand_t* operand = &source->operands[i];
+    if (operand->kind == KILNI_PTX_OPERAND_ADDRESS &&
+        operand->base == KILNI_PTX_BASE_VARIABLE &&
+        lower->param_places[operand->index] != KILNI_SOFT_NONE) {
+      access->space = KILNI_SOFT_SPACE_LOCAL;
+    }
+  }
   access->bytes = kilni_ptx_type_bytes(access->type);
   uint32_t bits = kilni_ptx_type_bits(access->type);
   if (bits != 8 && bits != 16 && bits != 32 && bits != 64) access->bad = true;
@@ -413,6 +422,23 @@ static void emit_access(kilni_soft_lower_t* lower, const access_t* access,
   kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_words);
   for (uint32_t i = 0; i < count; i++) {
     kilni_soft_low_word(low, KILNI_SOFT_WORD_D + i, words[i], role);
+  }
+}
+
+void kilni_soft_param_to_local(kilni_soft_lower_t* lower, uint32_t variable) {
+  if (lower->param_places[variable] == KILNI_SOFT_NONE) return;
+  const access_t access = {.space = KILNI_SOFT_SPACE_LOCAL,
+                           .type = KILNI_PTX_TYPE_B32,
+                           .bytes = 4,
+                           .count = 1};
+  uint64_t bytes = lower->module->variables[variable].size_bytes;
+  uint32_t first = kilni_soft_variable_words(lower, variable);
+  place_t place = {.base =
+                       kilni_soft_variable_address(lower, variable, 0, false)};
+  for (uint32_t i = 0; i < (bytes + 3) / 4; i++) {
+    uint32_t word = first + i;
+    place.offset = (int32_t)(4 * i);
+    emit_access(lower, &access, &place, &word, 1, true);
   }
 }
 

@@ -453,6 +453,7 @@ void kilni_soft_decode_prologue(kilni_soft_lower_t* lower) {
     uint32_t index = source->first_parameter + i;
     const kilni_ptx_variable_t* variable = &lower->module->variables[index];
     kilni_soft_variable_words(lower, index);
+    kilni_soft_param_to_local(lower, index);
     if (!is_register(variable) || variable->register_index == KILNI_PTX_NONE) {
       continue;
     }

@@ -49,6 +49,8 @@ void kilni_soft_lower_deinit(kilni_soft_lower_t* lower) {
                    (size_t)lower->source->register_count + 1, sizeof(uint32_t));
   kilni_free_array(a, lower->variable_words,
                    (size_t)lower->module->variable_count + 1, sizeof(uint32_t));
+  kilni_free_array(a, lower->param_places,
+                   (size_t)lower->module->variable_count + 1, sizeof(uint32_t));
 }
 
 uint32_t kilni_soft_vreg_new(kilni_soft_lower_t* lower, uint32_t class_,

@@ -118,6 +118,8 @@ typedef struct kilni_soft_lower_t {
   uint32_t* register_vregs;  // first vreg of each register
   uint32_t* variable_words;  // first word of each .param variable, or
                              // the offset of a .local one
+  uint32_t* param_places;    // of each .param variable whose address is taken,
+                             // where in local memory it is; else NONE
   uint32_t first_variable;   // the variables that the map above holds:
   uint32_t variable_count;   // parameters, returns and body
   uint32_t fixed_words;      // parameter words so far
@@ -265,6 +267,8 @@ uint32_t kilni_soft_param_get(kilni_soft_lower_t* lower, uint32_t variable,
                               uint64_t offset, uint32_t bytes);
 uint32_t kilni_soft_variable_words(kilni_soft_lower_t* lower,
                                    uint32_t variable);
+// Copies a parameter whose address is taken to its place in local memory.
+void kilni_soft_param_to_local(kilni_soft_lower_t* lower, uint32_t variable);
 
 // soft_decode.c: the whole of a function.
 kiln_status_t kilni_soft_decode_function(kilni_soft_lower_t* lower);

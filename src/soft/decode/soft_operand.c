@@ -76,6 +76,16 @@ static uint64_t immediate_bits(const kilni_ptx_operand_t* operand,
   return value;
 }
 
+static uint32_t local_address(kilni_soft_lower_t* lower, uint32_t place,
+                              bool generic) {
+  uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
+  kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_local_address);
+  kilni_soft_low_word(low, KILNI_SOFT_WORD_D, t, KILNI_SOFT_ROLE_DEF);
+  low->word[KILNI_SOFT_WORD_B] = generic;
+  low->word[KILNI_SOFT_WORD_AUX] = place;
+  return t;
+}
+
 uint32_t kilni_soft_variable_address(kilni_soft_lower_t* lower, uint32_t index,
                                      uint64_t offset, bool generic) {
   const kilni_ptx_variable_t* variable = &lower->module->variables[index];
@@ -88,19 +98,19 @@ uint32_t kilni_soft_variable_address(kilni_soft_lower_t* lower, uint32_t index,
                                       .generic = generic};
     return kilni_soft_constant(lower, &constant);
   }
+  // A function's parameter is copied to local memory, as PTX says.
+  uint32_t place = lower->param_places[index];
+  if (variable->space == KILNI_PTX_SPACE_PARAM && place != KILNI_SOFT_NONE) {
+    return local_address(lower, place + (uint32_t)offset, generic);
+  }
   if (variable->space == KILNI_PTX_SPACE_LOCAL) {
     if (lower->variable_words[index] == KILNI_SOFT_NONE) {
       kilni_soft_refuse(lower, "local variable \"%s\" outside a function",
                         variable->name);
       return kilni_soft_value(lower, 0, true);
     }
-    uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_64);
-    kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_local_address);
-    kilni_soft_low_word(low, KILNI_SOFT_WORD_D, t, KILNI_SOFT_ROLE_DEF);
-    low->word[KILNI_SOFT_WORD_B] = generic;
-    low->word[KILNI_SOFT_WORD_AUX] =
-        lower->variable_words[index] + (uint32_t)offset;
-    return t;
+    return local_address(lower, lower->variable_words[index] + (uint32_t)offset,
+                         generic);
   }
   if (variable->space == KILNI_PTX_SPACE_PARAM) {
     if (!lower->source->is_entry ||

@@ -644,6 +644,32 @@ static void test_print(void** state) {
   }
 }
 
+// A parameter whose address is taken is in memory, for all who use it.
+static void addresses_of_parameters(void** state) {
+  static const char ptx[] = SOFT_KIT_HEAD
+      ".func (.param .b32 r) f(.param .align 8 .b8 p[12], .param .b32 i)\n{\n"
+      ".reg .b32 %x<9>;\n.reg .b64 %a<9>;\n"
+      "mov.b64 %a1, p;\nld.param.u32 %x1, [i];\n"
+      "mul.wide.u32 %a2, %x1, 4;\nadd.s64 %a2, %a2, %a1;\n"
+      "ld.local.u32 %x2, [%a2];\nadd.u32 %x2, %x2, 5;\n"
+      "st.local.u32 [%a2], %x2;\nld.param.u32 %x3, [p+8];\n"
+      "cvta.local.u64 %a3, %a1;\nld.u32 %x4, [%a3];\n"
+      "mad.lo.u32 %x5, %x2, 100, %x3;\nmad.lo.u32 %x5, %x5, 100, %x4;\n"
+      "st.param.b32 [r], %x5;\nret;\n}\n" SOFT_KIT_KERNEL(
+          "rem.u32 %r5, %r4, 3;\n{\n.param .align 8 .b8 p[12];\n"
+          ".param .b32 i;\n.param .b32 r;\nst.param.b32 [p], 1;\n"
+          "st.param.b32 [p+4], 2;\nst.param.b32 [p+8], 3;\n"
+          "st.param.b32 [i], %r5;\ncall.uni (r), f, (p, i);\n"
+          "ld.param.b32 %r6, [r];\n}\nst.global.u32 [%rd1], %r6;\nret;\n");
+  static const uint32_t want[3] = {60306, 70301, 80801};
+  uint32_t out[96];
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    soft_kit_must_words(&kit, ptx, 1, 96, out, 96);
+    for (uint32_t i = 0; i < 96; i++) assert_int_equal(out[i], want[i % 3]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_divergence),
@@ -654,6 +680,7 @@ int main(void) {
       cmocka_unit_test(test_calls),
       cmocka_unit_test(test_dynamic_shared),
       cmocka_unit_test(test_local_memory),
+      cmocka_unit_test(addresses_of_parameters),
       cmocka_unit_test(test_atomics),
       cmocka_unit_test(test_print),
   };
