@@ -153,8 +153,8 @@ static uint32_t shape_of(const access_t* access, uint32_t exec) {
   int64_t step = apart / (int64_t)(second - first);
   for (uint32_t m = rest; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    int64_t d = (int64_t)(access->lane[lane] - access->lane[first]);
-    if (d != step * (int64_t)(lane - first)) return KILN_SOFT_SHAPE_SCATTERED;
+    uint64_t d = access->lane[lane] - access->lane[first];
+    if (d != (uint64_t)step * (lane - first)) return KILN_SOFT_SHAPE_SCATTERED;
   }
   if (step == 0) return KILN_SOFT_SHAPE_UNIFORM;
   return step == (int64_t)access->bytes ? KILN_SOFT_SHAPE_CONSECUTIVE

@@ -71,6 +71,61 @@ static void test_spaces(void** state) {
   }
 }
 
+// Rows of a tile and permuted vectors, which whole warps take by eights and by
+// rows of 16 bytes; of lanes that store vectors to one place the last one's
+// stays.
+static const char tiles_ptx[] = SOFT_KIT_HEAD
+    ".shared .align 16 .b8 pool[1024];\n"
+    ".shared .align 16 .b8 few[64];\n" SOFT_KIT_KERNEL(
+        "mov.u64 %rd10, pool;\nmov.u64 %rd11, few;\n"
+        "mul.wide.u32 %rd12, %r4, 16;\nadd.u64 %rd13, %rd10, %rd12;\n"
+        "shl.b32 %r10, %r4, 2;\nadd.u32 %r11, %r10, 1;\n"
+        "add.u32 %r12, %r10, 2;\nadd.u32 %r13, %r10, 3;\n"
+        "st.shared.v4.u32 [%rd13], {%r10, %r11, %r12, %r13};\nbar.sync 0;\n"
+        "mul.lo.u32 %r14, %r4, 5;\nand.b32 %r14, %r14, 31;\n"
+        "mul.wide.u32 %rd14, %r14, 16;\nadd.u64 %rd14, %rd10, %rd14;\n"
+        "ld.shared.v4.u32 {%r20, %r21, %r22, %r23}, [%rd14];\n"
+        "ld.shared.v2.u64 {%rd20, %rd21}, [%rd14];\n"
+        "cvt.u32.u64 %r24, %rd20;\nshr.u64 %rd21, %rd21, 32;\n"
+        "cvt.u32.u64 %r25, %rd21;\n"
+        "mul.wide.u32 %rd15, %r14, 8;\nadd.u64 %rd15, %rd10, %rd15;\n"
+        "ld.shared.v2.u32 {%r26, %r27}, [%rd15];\n"
+        "shr.u32 %r15, %r4, 3;\nand.b32 %r16, %r4, 7;\n"
+        "mul.wide.u32 %rd16, %r15, 8;\nadd.u64 %rd16, %rd10, %rd16;\n"
+        "ld.shared.u32 %r28, [%rd16];\nld.shared.u64 %rd22, [%rd16];\n"
+        "shr.u64 %rd22, %rd22, 32;\ncvt.u32.u64 %r29, %rd22;\n"
+        "mad.lo.u32 %r17, %r15, 11, %r16;\n"
+        "mul.wide.u32 %rd17, %r17, 8;\nadd.u64 %rd17, %rd10, %rd17;\n"
+        "ld.shared.u64 %rd23, [%rd17+8];\ncvt.u32.u64 %r30, %rd23;\n"
+        "mul.wide.u32 %rd18, %r17, 4;\nadd.u64 %rd18, %rd10, %rd18;\n"
+        "ld.shared.u32 %r31, [%rd18+4];\n"
+        "and.b32 %r18, %r4, 3;\nmul.wide.u32 %rd19, %r18, 16;\n"
+        "add.u64 %rd19, %rd11, %rd19;\nadd.u32 %r19, %r4, 100;\n"
+        "st.shared.v4.u32 [%rd19], {%r4, %r4, %r4, %r19};\nbar.sync 0;\n"
+        "ld.shared.u32 %r32, [%rd19+4];\nld.shared.u32 %r33, [%rd19+12];\n"
+        "mul.wide.u32 %rd24, %r4, 64;\nadd.u64 %rd24, %rd3, %rd24;\n"
+        "st.global.v4.u32 [%rd24], {%r20, %r21, %r22, %r23};\n"
+        "st.global.v4.u32 [%rd24+16], {%r24, %r25, %r26, %r27};\n"
+        "st.global.v4.u32 [%rd24+32], {%r28, %r29, %r30, %r31};\n"
+        "st.global.v2.u32 [%rd24+48], {%r32, %r33};\nret;\n");
+
+static void test_tiles(void** state) {
+  (void)state;
+  SOFT_KIT_EVERY_WAY(&kit) {
+    must_run(tiles_ptx, 1, 32);
+    for (uint32_t i = 0; i < 32; i++) {
+      uint32_t p = i * 5 % 32;
+      uint32_t at = i / 8 * 11 + i % 8;
+      uint32_t last = 28 + i % 4;
+      uint32_t want[14] = {4 * p,     4 * p + 1,     4 * p + 2,  4 * p + 3,
+                           4 * p,     4 * p + 3,     2 * p,      2 * p + 1,
+                           i / 8 * 2, i / 8 * 2 + 1, 2 * at + 2, at + 1,
+                           last,      last + 100};
+      assert_memory_equal(out + 16 * i, want, sizeof(want));
+    }
+  }
+}
+
 // The same register is address and destination, of a load and of an atomic.
 static const char overlap_ptx[] = SOFT_KIT_HEAD SOFT_KIT_KERNEL(
     "st.global.u64 [%rd3+1024], %rd3;\nadd.s64 %rd5, %rd3, 1024;\n"
@@ -234,9 +289,10 @@ static void test_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_spaces),  cmocka_unit_test(test_overlap),
-      cmocka_unit_test(test_outside), cmocka_unit_test(test_faults),
-      cmocka_unit_test(test_slots),   cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_spaces),  cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_overlap), cmocka_unit_test(test_outside),
+      cmocka_unit_test(test_faults),  cmocka_unit_test(test_slots),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
