@@ -12,6 +12,8 @@
 
 // ---- Wheels ----
 
+enum { NAME_BYTES = 128 };  // more than any name in the tables has
+
 // A row of the built-in table.
 typedef struct pin_t {
   const char* name;
@@ -61,10 +63,42 @@ static bool is_line_numbered(const char* name) {
   return false;
 }
 
+// The name as the table writes names; false for one that is longer than any.
+static bool normalise(const char* name, char out[NAME_BYTES]) {
+  size_t size = 0;
+  for (; *name != '\0'; name++) {
+    char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
+    if (is_dash(c)) c = '-';
+    if (c == '-' && size > 0 && out[size - 1] == '-') continue;
+    if (size + 1 == NAME_BYTES) return false;
+    out[size++] = c;
+  }
+  out[size] = '\0';
+  return true;
+}
+
+// The first row of a name, or the count.
+static size_t first_pin_of(const char* normal) {
+  size_t low = 0;
+  size_t high = sizeof(pins) / sizeof(pins[0]);
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (strcmp(pins[middle].name, normal) < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
 // A pin `13.0.96` stands for `==13.0.96.*`.
 static uint32_t line_of_pin(const char* name, const kilni_version_t* version) {
-  for (size_t i = 0; i < sizeof(pins) / sizeof(pins[0]); i++) {
-    if (!same_name(name, pins[i].name)) continue;
+  char normal[NAME_BYTES];
+  if (!normalise(name, normal)) return 0;
+  size_t count = sizeof(pins) / sizeof(pins[0]);
+  for (size_t i = first_pin_of(normal);
+       i < count && strcmp(pins[i].name, normal) == 0; i++) {
     kilni_version_t pin;
     if (kilni_version_parse(kilni_sv(pins[i].version), 0, &pin, NULL, NULL) &&
         kilni_version_same_prefix(version, &pin,

@@ -215,6 +215,7 @@ static void forget(kiln_locate_t* locate) {
   for (uint32_t i = 0; i < KILNI_SCOPE_COUNT; i++) {
     kilni_place_deinit(locate, &locate->places[i]);
   }
+  kilni_trail_deinit(&locate->spare);
   kilni_loader_deinit(locate);
   kilni_locate_reader_release(locate->reader);
   locate->reader = NULL;
@@ -256,6 +257,7 @@ static kiln_status_t create(const kiln_locate_options_t* options,
   locate->allocator = allocator;
   locate->env.allocator = allocator;
   kilni_disk_init(&locate->disk, allocator);
+  kilni_trail_init(&locate->spare, allocator);
   kiln_status_t status = copy_options(locate, options);
   if (kiln_status_is_ok(status) && env != NULL && !locate->hermetic) {
     status = kilni_env_copy(env, allocator, &locate->env);

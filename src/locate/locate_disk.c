@@ -151,26 +151,74 @@ static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
   return NULL;
 }
 
+// The folder of a path, whose own path is so long.
+static kiln_status_t node_above(kilni_disk_t* disk, kilni_disk_node_t* node,
+                                size_t length, kilni_disk_node_t** out_above) {
+  *out_above = node->above;
+  if (node->above != NULL) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      node_of(disk, kilni_sv_make(node->path, length), out_above));
+  node->above = *out_above;
+  return NULL;
+}
+
 static void set_missing(kilni_disk_node_t* node) {
   node->known = true;
   node->kind = KILNI_FILE_NONE;
   node->error = ENOENT;
 }
 
-static void ask(kilni_disk_node_t* node) {
-  if (node->known) return;
+// A folder, whatever it is called. one-thread
+struct kilni_disk_folder_t {
+  struct kilni_disk_folder_t* next;
+  kilni_disk_node_t* node;  // the first that led there
+  uint64_t device;
+  uint64_t inode;
+  int64_t modified_ns;
+};
+
+// Links lead to one folder by many names: what one of them was told is true of
+// all.
+static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
+                               const kilni_file_look_t* look) {
+  if (look->inode == 0) return NULL;
+  struct kilni_disk_folder_t** bucket =
+      &disk->folders[look->inode & (KILNI_DISK_FOLDER_BUCKETS - 1)];
+  for (struct kilni_disk_folder_t* it = *bucket; it != NULL; it = it->next) {
+    if (it->inode == look->inode && it->device == look->device &&
+        it->modified_ns == look->modified_ns) {
+      node->twin = it->node;
+      return NULL;
+    }
+  }
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_disk_alloc(disk, sizeof(struct kilni_disk_folder_t), &block));
+  struct kilni_disk_folder_t* folder = block;
+  folder->next = *bucket;
+  folder->node = node;
+  folder->device = look->device;
+  folder->inode = look->inode;
+  folder->modified_ns = look->modified_ns;
+  *bucket = folder;
+  return NULL;
+}
+
+static kiln_status_t ask(kilni_disk_t* disk, kilni_disk_node_t* node) {
+  if (node->known) return NULL;
   kilni_file_look_t look = kilni_file_look(node->path);
   node->known = true;
   node->kind = look.kind;
   node->error = look.error;
-  if (look.kind != KILNI_FILE_DIR || look.size <= KILNI_DISK_SMALL_FOLDER) {
-    return;
+  if (look.kind != KILNI_FILE_DIR) return NULL;
+  if (look.size > KILNI_DISK_SMALL_FOLDER) {
+    uint64_t more =
+        (look.size - KILNI_DISK_SMALL_FOLDER) / KILNI_DISK_BYTES_PER_MISS;
+    node->patience =
+        KILNI_DISK_PATIENCE +
+        (more < KILNI_DISK_LIST_LIMIT ? (uint32_t)more : KILNI_DISK_LIST_LIMIT);
   }
-  uint64_t more =
-      (look.size - KILNI_DISK_SMALL_FOLDER) / KILNI_DISK_BYTES_PER_MISS;
-  node->patience =
-      KILNI_DISK_PATIENCE +
-      (more < KILNI_DISK_LIST_LIMIT ? (uint32_t)more : KILNI_DISK_LIST_LIMIT);
+  return find_twin(disk, node, &look);
 }
 
 static bool is_worth_listing(const kilni_disk_node_t* node) {
@@ -229,7 +277,15 @@ static kiln_status_t keep_names(kilni_disk_t* disk, kilni_disk_node_t* node,
   return NULL;
 }
 
+static void share_list(kilni_disk_node_t* to, const kilni_disk_node_t* from) {
+  to->names = from->names;
+  to->name_mask = from->name_mask;
+  to->listed = from->listed;
+  to->hopeless = from->hopeless;
+}
+
 static kiln_status_t list(kilni_disk_t* disk, kilni_disk_node_t* node) {
+  if (node->twin != NULL && !node->listed) share_list(node, node->twin);
   if (node->listed || node->hopeless) return NULL;
   names_t names = {disk, NULL, 0, 0, NULL, false};
   int error = kilni_dir_scan(node->path, add_name, &names);
@@ -242,6 +298,7 @@ static kiln_status_t list(kilni_disk_t* disk, kilni_disk_node_t* node) {
   kilni_free_array(disk->allocator, names.items, names.capacity,
                    sizeof(uint32_t));
   if (error == ENOENT || error == ENOTDIR) set_missing(node);
+  if (node->twin != NULL) share_list(node->twin, node);
   return status;
 }
 
@@ -285,8 +342,7 @@ static kiln_status_t conclude(kilni_disk_t* disk, kilni_disk_node_t* node,
     above -= above > 1 ? 1 : 0;
     if (above >= root_length && above < node->length && above > 0) {
       kilni_disk_node_t* parent = NULL;
-      KILNI_RETURN_IF_ERROR(
-          node_of(disk, kilni_sv_make(node->path, above), &parent));
+      KILNI_RETURN_IF_ERROR(node_above(disk, node, above, &parent));
       KILNI_RETURN_IF_ERROR(conclude(disk, parent, root_length, false));
       if (is_gone(parent) || (parent->listed && !names_hold(parent, last))) {
         set_missing(node);
@@ -295,15 +351,14 @@ static kiln_status_t conclude(kilni_disk_t* disk, kilni_disk_node_t* node,
     }
   }
   bool asks = node->suspect || (!is_leaf && is_gate(node, root_length));
-  if (!node->known && asks) ask(node);
-  if (!is_gone(node) && node->length > root_length && is_worth_listing(node)) {
-    return list(disk, node);
-  }
-  return NULL;
+  if (!node->known && asks) KILNI_RETURN_IF_ERROR(ask(disk, node));
+  if (is_gone(node) || node->length <= root_length) return NULL;
+  bool is_shared = node->twin != NULL && node->twin->listed;
+  return is_shared || is_worth_listing(node) ? list(disk, node) : NULL;
 }
 
 // Remembers above a missing folder that something is missing there.
-static kiln_status_t blame(kilni_disk_t* disk, const kilni_disk_node_t* node,
+static kiln_status_t blame(kilni_disk_t* disk, kilni_disk_node_t* node,
                            size_t root_length) {
   size_t above = (size_t)(last_part(node) - node->path);
   above -= above > 1 ? 1 : 0;
@@ -311,8 +366,7 @@ static kiln_status_t blame(kilni_disk_t* disk, const kilni_disk_node_t* node,
     return NULL;
   }
   kilni_disk_node_t* parent = NULL;
-  KILNI_RETURN_IF_ERROR(
-      node_of(disk, kilni_sv_make(node->path, above), &parent));
+  KILNI_RETURN_IF_ERROR(node_above(disk, node, above, &parent));
   parent->suspect = true;
   parent->misses++;
   return NULL;
@@ -322,6 +376,31 @@ kiln_status_t kilni_disk_dir(kilni_disk_t* disk, kiln_string_view_t path,
                              size_t root_length, kilni_disk_node_t** out_node) {
   KILNI_RETURN_IF_ERROR(node_of(disk, path, out_node));
   return conclude(disk, *out_node, root_length, true);
+}
+
+// A path in a folder: what the folder's twin was told of that name, if it has
+// one.
+static kiln_status_t ask_in(kilni_disk_t* disk, const kilni_disk_node_t* dir,
+                            kilni_disk_node_t* node) {
+  char path[KILNI_DISK_PATH_LIMIT];
+  const kilni_disk_node_t* twin = dir->twin;
+  size_t rest = node->length - dir->length;
+  // The root of the file system ends in a slash already.
+  if (twin == NULL || dir->length == 1 || twin->length == 1 ||
+      twin->length + rest >= sizeof(path)) {
+    return ask(disk, node);
+  }
+  memcpy(path, twin->path, twin->length);
+  memcpy(path + twin->length, node->path + dir->length, rest);
+  kilni_disk_node_t* other = NULL;
+  KILNI_RETURN_IF_ERROR(
+      node_of(disk, kilni_sv_make(path, twin->length + rest), &other));
+  KILNI_RETURN_IF_ERROR(ask(disk, other));
+  node->known = true;
+  node->kind = other->kind;
+  node->error = other->error;
+  node->patience = other->patience;
+  return NULL;
 }
 
 kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
@@ -342,19 +421,18 @@ kiln_status_t kilni_disk_file(kilni_disk_t* disk, kilni_disk_node_t* dir,
     set_missing(node);
     return NULL;
   }
-  ask(node);
+  KILNI_RETURN_IF_ERROR(ask_in(disk, dir, node));
   if (node->kind != KILNI_FILE_NONE) return NULL;
   dir->misses++;
   if (dir->known) return NULL;
-  ask(dir);
+  KILNI_RETURN_IF_ERROR(ask(disk, dir));
   return is_gone(dir) ? blame(disk, dir, root_length) : NULL;
 }
 
 kiln_status_t kilni_disk_look(kilni_disk_t* disk, const char* path,
                               kilni_disk_node_t** out_node) {
   KILNI_RETURN_IF_ERROR(node_of(disk, kilni_sv(path), out_node));
-  ask(*out_node);
-  return NULL;
+  return ask(disk, *out_node);
 }
 
 static kiln_status_t resolve_whole(kilni_disk_t* disk,

@@ -22,11 +22,15 @@ enum {
   KILNI_DISK_PATIENCE = 2,
   KILNI_DISK_SMALL_FOLDER = 4096,
   KILNI_DISK_BYTES_PER_MISS = 64,
+  KILNI_DISK_FOLDER_BUCKETS = 64,  // a power of two
 };
 
 // A path. one-thread
 typedef struct kilni_disk_node_t {
-  struct kilni_disk_node_t* next;  // in its bucket
+  struct kilni_disk_node_t* next;   // in its bucket
+  struct kilni_disk_node_t* above;  // its folder; NULL: not asked for yet
+  // The same folder by the name that it was first met by; NULL: none.
+  struct kilni_disk_node_t* twin;
   const char* path;
   const char* real;  // with links resolved; NULL: not asked yet
   // Hashes of the names in it by themselves, if `listed`; 0: a free place. A
@@ -52,6 +56,7 @@ typedef struct kilni_disk_t {
   void* buckets;  // kilni_disk_node_t*
   size_t bucket_count;
   size_t node_count;
+  struct kilni_disk_folder_t* folders[KILNI_DISK_FOLDER_BUCKETS];
 } kilni_disk_t;
 
 void kilni_disk_init(kilni_disk_t* disk, kiln_allocator_t allocator);

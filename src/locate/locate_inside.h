@@ -80,6 +80,7 @@ struct kiln_locate_t {
   kilni_mutex_t lock;
 
   kilni_disk_t disk;
+  kilni_trail_t spare;  // memory for the trail of the next search
   kilni_place_t places[KILNI_SCOPE_COUNT];
   kilni_loader_t loader;
   kilni_locate_reader_t* reader;  // made when a RECORD is first needed

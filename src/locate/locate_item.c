@@ -48,6 +48,16 @@ void kilni_trail_deinit(kilni_trail_t* trail) {
   kilni_trail_init(trail, trail->allocator);
 }
 
+void kilni_trail_clear(kilni_trail_t* trail) {
+  if (!kiln_status_is_ok(kilni_trail_status(trail))) {
+    kilni_trail_deinit(trail);
+    return;
+  }
+  trail->text.size = 0;
+  trail->count = 0;
+  trail->dropped = 0;
+}
+
 void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why) {
   if (!kiln_status_is_ok(trail->status)) return;
   size_t path_size = strlen(path) + 1;

@@ -44,6 +44,7 @@ typedef struct kilni_trail_t {
 
 void kilni_trail_init(kilni_trail_t* trail, kiln_allocator_t allocator);
 void kilni_trail_deinit(kilni_trail_t* trail);
+void kilni_trail_clear(kilni_trail_t* trail);  // keeps its memory
 void kilni_trail_add(kilni_trail_t* trail, const char* path, const char* why);
 void kilni_trail_append(kilni_trail_t* trail, const kilni_trail_t* lines);
 // Bare, or OK.

@@ -214,7 +214,7 @@ kiln_status_t kilni_search_keep(kilni_search_t* search,
       allocator, search->plan->entry, &search->found, search->warnings,
       search->warning_count, &search->trail, &item));
   ((kiln_locate_item_t**)*collect->items)[(*collect->count)++] = item;
-  kilni_trail_deinit(&search->trail);
+  kilni_trail_clear(&search->trail);
   return NULL;
 }
 
@@ -230,8 +230,16 @@ static void search_init(kilni_search_t* search, kiln_locate_t* locate,
   search->items = NULL;
   search->item_count = 0;
   search->gone_count = 0;
+  search->root = NULL;
   search->path[0] = 0;
-  kilni_trail_init(&search->trail, locate->allocator);
+  // Every search has a trail, and most are as long as the one before.
+  search->trail = locate->spare;
+  kilni_trail_init(&locate->spare, locate->allocator);
+}
+
+static void search_deinit(kilni_search_t* search) {
+  kilni_trail_clear(&search->trail);
+  search->locate->spare = search->trail;
 }
 
 static kiln_status_t run_scope(kilni_search_t* search, uint32_t scope) {
@@ -289,7 +297,7 @@ kiln_status_t kilni_search(kiln_locate_t* locate,
                                search.warnings, search.warning_count,
                                &search.trail, out_item);
   }
-  kilni_trail_deinit(&search.trail);
+  search_deinit(&search);
   return status;
 }
 
@@ -306,6 +314,6 @@ kiln_status_t kilni_search_all(kiln_locate_t* locate,
   if (kiln_status_is_ok(status) && *inout_count == 0) {
     status = kilni_search_keep(&search, &collect);
   }
-  kilni_trail_deinit(&search.trail);
+  search_deinit(&search);
   return status;
 }

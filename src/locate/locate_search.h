@@ -32,6 +32,7 @@ typedef struct kilni_search_t {
   size_t item_count;
   const char* gone[KILNI_SEARCH_MAX_GONE];  // roots that are not there
   size_t gone_count;
+  kilni_disk_node_t* root;  // that was asked about last; NULL: none yet
   char path[KILNI_DISK_PATH_LIMIT];
 } kilni_search_t;
 

@@ -70,9 +70,14 @@ static kiln_status_t root_is_gone(kilni_search_t* search, const char* root,
     if (strcmp(search->gone[i], root) == 0) *out_gone = true;
   }
   if (*out_gone) return NULL;
-  kilni_disk_node_t* node = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_disk_dir(&search->locate->disk, kilni_sv(root),
-                                       strlen(root), &node));
+  kilni_disk_node_t* node = search->root;
+  // Asked before each folder of a root.
+  if (node == NULL || strcmp(node->path, root) != 0 ||
+      (node->suspect && !node->known)) {
+    KILNI_RETURN_IF_ERROR(kilni_disk_dir(&search->locate->disk, kilni_sv(root),
+                                         strlen(root), &node));
+    search->root = node;
+  }
   if (!node->known || node->kind == KILNI_FILE_DIR) return NULL;
   *out_gone = true;
   char why[128];

@@ -67,6 +67,7 @@ def make_tree(root):
     with open(root + "/env/pyvenv.cfg", "w", encoding="utf-8") as file:
         file.write("home = /usr/bin\nversion = 3.11.7\n")
     os.makedirs(root + "/kit/lib64")
+    os.symlink("lib64", root + "/kit/lib")
     open(root + "/kit/lib64/libcufft.so.12", "w").close()
     os.makedirs(root + "/kit/include")
     with open(root + "/kit/include/cuda.h", "w", encoding="ascii") as file:
@@ -98,6 +99,14 @@ def problems_of(what, calls, loaders=""):
         if call in ("stat", "newfstatat", "lstat", "statx") and path != "")
     reads = collections.Counter(opened(calls))
     programs = sum(call == "execve" for call, _, _ in calls)
+    # By whatever name: /usr/local/cuda is most often a link.
+    lists = collections.Counter(
+        os.path.realpath(path) for call, path, rest in calls
+        if "O_DIRECTORY" in rest and "O_PATH" not in rest
+        and "= -1" not in rest)
+    for path, count in lists.items():
+        if count > 1:
+            yield "%s: %s is listed %d times" % (what, path, count)
     for path, count in asked.items():
         if count > (2 if EVIDENCE.search(path) else 1):
             yield "%s: %d stats of %s" % (what, count, path)
