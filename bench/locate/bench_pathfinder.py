@@ -4,7 +4,7 @@
 
     bench_pathfinder.py --kiln PROGRAM --environments FOLDER [--runs N]
                         [--cold] [--clean] [--nothing PROGRAM]
-                        [--report FILE]
+                        [--spawn PROGRAM] [--report FILE]
 
 FOLDER is what tools/wheels.py made. Whole processes, interleaved, in the
 environments with wheels of CUDA 13 and 12: one library found and versioned
@@ -14,7 +14,9 @@ the same find step for the libraries). With --cold the page cache is dropped
 before each run, of fewer runs (takes root, and slows the whole machine).
 With --clean this machine's own CUDA is hidden first. --nothing is a program
 that does nothing (bench_nothing beside bench_find): how much faster Kiln is, is
-also said without what such a process takes of both. System calls are counted
+also said without what such a process takes of both. --spawn is a small program
+that starts the others and takes the time (bench_spawn, beside it too): Python
+itself adds a fifth of a millisecond to each. System calls are counted
 where strace is. Prints a table and JSON.
 """
 
@@ -66,8 +68,14 @@ for locate, names in (
 """
 
 
-def once(command, env):
+def once(command, env, spawn=None):
     """Milliseconds of one process, from its start to its end."""
+    if spawn:
+        done = subprocess.run([spawn, *command], env=env, check=False,
+                              stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit("%s ended with %d" % (command, done.returncode))
+        return int(done.stdout) / 1e6
     quiet = [(os.POSIX_SPAWN_OPEN, stream, "/dev/null", os.O_WRONLY, 0)
              for stream in (1, 2)]
     started = time.perf_counter()
@@ -85,14 +93,14 @@ def drop_caches():
         file.write("3\n")
 
 
-def measure(commands, env, runs, cold):
+def measure(commands, env, runs, cold, spawn):
     """Times of each command, taken in turn."""
     times = [[] for _ in commands]
     for run in range(runs + 1):
         for command, taken in zip(commands, times):
             if cold:
                 drop_caches()
-            took = once(command, env)
+            took = once(command, env, spawn)
             if run or cold:  # the first warms up
                 taken.append(took)
     return times
@@ -124,6 +132,7 @@ def main():
     parser.add_argument("--clean", action="store_true")
     parser.add_argument("--hidden", action="store_true")
     parser.add_argument("--nothing", default="/bin/true")
+    parser.add_argument("--spawn")
     parser.add_argument("--report")
     options = parser.parse_args()
     if options.clean:
@@ -137,6 +146,7 @@ def main():
     kiln = os.path.abspath(options.kiln)
     lines, benches = [], []
     nothing = [os.path.abspath(options.nothing)]
+    spawn = options.spawn and os.path.abspath(options.spawn)
     for environment in made["environments"]:
         if environment["name"] not in ("cu13", "cu12"):
             continue
@@ -149,7 +159,7 @@ def main():
                  [python, "-I", "-c", ALL])):
             runs = min(options.runs, 9) if options.cold else options.runs
             mine, other, least = measure([ours, theirs, nothing], env, runs,
-                                         options.cold)
+                                         options.cold, spawn)
             ratio = statistics.median(other) / statistics.median(mine)
             floor = statistics.median(least)
             # What is left where both do nothing but what they are asked.
@@ -168,6 +178,8 @@ def main():
                 "name": "%s, %s%s" % (what, environment["name"],
                                       ", cold" if options.cold else ""),
                 "unit": "ms", "value": statistics.median(mine),
+                "least": min(mine),
+                "ratio_of_least": min(other) / min(mine),
                 "baseline": {"name": "cuda-pathfinder",
                              "value": statistics.median(other)},
                 "ratio": ratio})
