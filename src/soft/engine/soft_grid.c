@@ -433,16 +433,25 @@ const kilni_soft_profile_t* kilni_soft_grid_profile(
   return grid->profile;
 }
 
+// What a call passes lies in a frame behind the registers; a GPU has it in a
+// thread's own memory.
+static uint64_t argument_bytes(const kilni_soft_function_t* function) {
+  return function->frame_bytes - function->wide_end;
+}
+
 void kilni_soft_grid_footprint(const kilni_soft_grid_t* grid,
                                kilni_soft_footprint_t* out_footprint) {
   const kilni_soft_code_t* code = grid->code;
   uint64_t calls = 0;
+  uint64_t arguments = argument_bytes(grid->function);
   for (uint32_t f = 0; f < code->function_count; f++) {
     if (!grid->constants[f] || f == grid->entry->function) continue;
     calls += kilni_soft_frame_bytes(&code->functions[f]);
+    arguments += argument_bytes(&code->functions[f]);
   }
+  uint64_t own = grid->shared_offset - grid->local_offset;
   *out_footprint = (kilni_soft_footprint_t){
-      .state = grid->local_offset + calls * grid->warp_count,
-      .local = grid->shared_offset - grid->local_offset,
+      .state = grid->local_offset + (calls - arguments) * grid->warp_count,
+      .local = own + arguments * grid->warp_count,
       .shared = grid->block_bytes - grid->shared_offset};
 }

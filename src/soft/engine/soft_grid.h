@@ -67,7 +67,7 @@ void kilni_soft_grid_destroy(kilni_soft_grid_t* grid);
 // Bytes of the host that a block of a grid takes. thread-compatible
 typedef struct kilni_soft_footprint_t {
   uint64_t state;   // warps and registers, those of one call of each function
-  uint64_t local;   // the threads' own memory, and
+  uint64_t local;   // the threads' own, arguments of calls with it, and
   uint64_t shared;  // the block's: as the kernel asks for them
 } kilni_soft_footprint_t;
 
