@@ -160,26 +160,79 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_stream_call_host(
 typedef struct kiln_event_options_t {
   uint32_t struct_size;  // sizeof(kiln_event_options_t)
   uint32_t timing;       // KILN_SWITCH_*: takes the time. Default: off.
+
+  // KILN_SWITCH_*: a thread that waits for it sleeps, and does not spin.
+  // Default: off.
+  uint32_t blocking;
+
+  // KILN_SWITCH_*: another process may open it (kiln_event_export). Takes no
+  // time: `timing` too is INVALID_ARGUMENT. UNSUPPORTED where the driver shares
+  // no events, as the software device. Default: off.
+  uint32_t interprocess;
 } kiln_event_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_event_options_t kiln_event_options_default(void) {
-  kiln_event_options_t options = {(uint32_t)sizeof(options), 0};
+  kiln_event_options_t options = {(uint32_t)sizeof(options), 0, 0, 0};
   return options;
 }
 
-// Makes an event. `options` may be NULL. DEVICE_LOST, DRIVER_ERROR,
-// OUT_OF_MEMORY. The caller owns `*out_event`. Since 0.1.
+// Makes an event. `options` may be NULL. INVALID_ARGUMENT, UNSUPPORTED,
+// DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns `*out_event`.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_event_create(kiln_device_t* device, const kiln_event_options_t* options,
                   kiln_event_t** out_event);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Wraps a driver's event (CUevent, cudaEvent_t) of the device's context, which
+// no call can ask: it is used as it is and never destroyed. What it was made
+// with is not known here. `owner` may be NULL (kiln_owner_t); the same handle
+// gives the same object as with kiln_stream_adopt. INVALID_ARGUMENT for NULL.
+// DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_event`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_event_adopt(kiln_device_t* device,
+                                                      void* handle,
+                                                      const kiln_owner_t* owner,
+                                                      kiln_event_t** out_event);
+
+// What an event is opened with in another process of the same machine; bytes
+// that may be sent there by any way. thread-compatible
+typedef struct kiln_event_export_t {
+  uint8_t bytes[64];
+} kiln_event_export_t;
+
+// Says how another process opens the event. It must have been made with
+// `interprocess` (INVALID_STATE), and must live until the other has opened it.
+// UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_event_export(kiln_event_t* event, kiln_event_export_t* out_export);
+
+// Opens an event of another process, on the same GPU: both may record it and
+// wait for it. It must not be used after that process has released its own.
+// UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns
+// `*out_event`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_event_import(kiln_device_t* device, const kiln_event_export_t* exported,
+                  kiln_event_t** out_event);
+
+// One reference more, one less. NULL is accepted. The last release may be made
+// on any thread, whatever context is current there; streams that wait for the
+// event go on waiting. Since 0.1.
 KILN_API void kiln_event_retain(kiln_event_t* event);
 KILN_API void kiln_event_release(kiln_event_t* event);
 
 // Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_event_device(const kiln_event_t* event);
+
+// The driver's handle (CUevent). Valid as long as the event lives. Borrowed.
+// Since 0.1.
+KILN_API void* kiln_event_handle(const kiln_event_t* event);
+
+// What it was made with: KILN_SWITCH_ON or KILN_SWITCH_OFF, KILN_SWITCH_DEFAULT
+// where that is not known: of a foreign event, and of one of another process
+// whether it is blocking. Since 0.1.
+KILN_API uint32_t kiln_event_timing(const kiln_event_t* event);
+KILN_API uint32_t kiln_event_blocking(const kiln_event_t* event);
+KILN_API uint32_t kiln_event_interprocess(const kiln_event_t* event);
 
 // Sets the event behind the work that is on the stream now. INVALID_ARGUMENT
 // for a stream of another device. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
@@ -197,7 +250,8 @@ kiln_event_synchronize(kiln_event_t* event);
 
 // Nanoseconds from `start` to `end`, as fine as the driver tells (about half a
 // microsecond). Both must be of one device, made with timing, recorded
-// (INVALID_STATE) and reached (NOT_READY, bare). 0 where `end` came first.
+// (INVALID_STATE) and reached (NOT_READY, bare). Of a foreign event the driver
+// alone knows the first two (INVALID_ARGUMENT). 0 where `end` came first.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_event_elapsed(
     kiln_event_t* start, kiln_event_t* end, uint64_t* out_elapsed_ns);

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: events.
+// device: events: those it makes, other people's, and those of other processes.
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/options.h"
 #include "device/device_inside.h"
 
-kiln_status_t kiln_event_create(kiln_device_t* device,
-                                const kiln_event_options_t* options,
-                                kiln_event_t** out_event) {
-  KILNI_CHECK_ARGUMENT(out_event != NULL, "out_event");
-  *out_event = NULL;
-  KILNI_CHECK_ARGUMENT(device != NULL, "device");
-  kiln_event_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_event_options_t",
-                                           sizeof(given), &given));
-  KILNI_CHECK_ARGUMENT(given.timing <= KILN_SWITCH_ON, "options.timing");
-  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+_Static_assert(sizeof(kiln_event_export_t) ==
+                   sizeof(kiln_cu_ipc_event_handle_t),
+               "one is copied to the other");
+
+static kilni_registry_key_t key_of(kiln_cu_event_t handle) {
+  kilni_registry_key_t key = {(uint64_t)(uintptr_t)handle,
+                              KILNI_REGISTERED_EVENT, 0};
+  return key;
+}
+
+// An object without a handle, of which nothing is known.
+static kiln_status_t make(kiln_device_t* device, kiln_event_t** out_event) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(device->host->allocator, sizeof(kiln_event_t), &block));
@@ -24,18 +27,167 @@ kiln_status_t kiln_event_create(kiln_device_t* device,
   kiln_device_retain(device);
   atomic_init(&event->references, 1);
   atomic_init(&event->recorded, false);
-  event->timing = given.timing == KILN_SWITCH_ON;
-  kiln_status_t status;
-  KILNI_DEVICE_CREATE(
-      status, device, &event->handle, cuEventCreate,
-      event->timing ? KILN_CU_EVENT_DEFAULT : KILN_CU_EVENT_DISABLE_TIMING);
+  *out_event = event;
+  return NULL;
+}
+
+// A handle that the driver has made for us is given out, or ended again.
+static kiln_status_t finish(kiln_event_t* event, kiln_status_t status,
+                            kiln_event_t** out_event) {
   if (!kiln_status_is_ok(status)) {
     kiln_event_release(event);
     return status;
   }
+  kilni_registry_put(&event->device->registry, &event->entry,
+                     key_of(event->handle), event, &event->references);
   *out_event = event;
   return NULL;
 }
+
+// ---- Made here ----
+
+static kiln_status_t read_options(const kiln_device_t* device,
+                                  const kiln_event_options_t* options,
+                                  kiln_event_options_t* given) {
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_event_options_t",
+                                           sizeof(*given), given));
+  KILNI_CHECK_ARGUMENT(given->timing <= KILN_SWITCH_ON, "options.timing");
+  KILNI_CHECK_ARGUMENT(given->blocking <= KILN_SWITCH_ON, "options.blocking");
+  KILNI_CHECK_ARGUMENT(given->interprocess <= KILN_SWITCH_ON,
+                       "options.interprocess");
+  if (given->interprocess != KILN_SWITCH_ON) return NULL;
+  if (given->timing == KILN_SWITCH_ON) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "an event that other processes may open cannot take the "
+                   "time"),
+        "set `timing` in kiln_event_options_t to KILN_SWITCH_OFF, and take the "
+        "time with another event");
+  }
+  return kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcGetEventHandle);
+}
+
+// DEFAULT, of an option, is off.
+static uint32_t settled(uint32_t option) {
+  return option == KILN_SWITCH_ON ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
+}
+
+static unsigned int flags_of(const kiln_event_t* event) {
+  unsigned int flags = 0;
+  if (event->timing == KILN_SWITCH_OFF) flags |= KILN_CU_EVENT_DISABLE_TIMING;
+  if (event->blocking == KILN_SWITCH_ON) flags |= KILN_CU_EVENT_BLOCKING_SYNC;
+  if (event->interprocess == KILN_SWITCH_ON) {
+    flags |= KILN_CU_EVENT_INTERPROCESS;
+  }
+  return flags;
+}
+
+kiln_status_t kiln_event_create(kiln_device_t* device,
+                                const kiln_event_options_t* options,
+                                kiln_event_t** out_event) {
+  KILNI_CHECK_ARGUMENT(out_event != NULL, "out_event");
+  *out_event = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  kiln_event_options_t given;
+  KILNI_RETURN_IF_ERROR(read_options(device, options, &given));
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  kiln_event_t* event = NULL;
+  KILNI_RETURN_IF_ERROR(make(device, &event));
+  event->timing = settled(given.timing);
+  event->blocking = settled(given.blocking);
+  event->interprocess = settled(given.interprocess);
+  kiln_status_t status;
+  KILNI_DEVICE_CREATE(status, device, &event->handle, cuEventCreate,
+                      flags_of(event));
+  return finish(event, status, out_event);
+}
+
+// ---- Other people's ----
+
+kiln_status_t kiln_event_adopt(kiln_device_t* device, void* handle,
+                               const kiln_owner_t* owner,
+                               kiln_event_t** out_event) {
+  KILNI_CHECK_ARGUMENT(out_event != NULL, "out_event");
+  *out_event = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
+  bool owned = owner != NULL && owner->release != NULL;
+  kilni_registry_t* registry = &device->registry;
+  kiln_event_t* known = kilni_registry_find(registry, key_of(handle));
+  if (known != NULL && (!owned || !known->foreign)) {
+    *out_event = known;
+    if (owned) kilni_owner_release(*owner);
+    return NULL;
+  }
+  // Somebody else keeps that object's handle alive, for how long who knows.
+  kiln_event_release(known);
+  kiln_event_t* event = NULL;
+  KILNI_RETURN_IF_ERROR(make(device, &event));
+  event->foreign = true;
+  event->handle = handle;
+  *out_event = event;
+  if (owned) {
+    event->owner = *owner;
+    return NULL;
+  }
+  known = kilni_registry_add(registry, &event->entry, key_of(handle), event,
+                             &event->references);
+  if (known == NULL) return NULL;
+  kiln_event_release(event);
+  *out_event = known;
+  return NULL;
+}
+
+// ---- Other processes' ----
+
+kiln_status_t kiln_event_export(kiln_event_t* event,
+                                kiln_event_export_t* out_export) {
+  KILNI_CHECK_ARGUMENT(out_export != NULL, "out_export");
+  memset(out_export, 0, sizeof(*out_export));
+  KILNI_CHECK_ARGUMENT(event != NULL, "event");
+  if (event->interprocess == KILN_SWITCH_OFF) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_STATE,
+                   "the event was not made for other processes to open"),
+        "set `interprocess` in kiln_event_options_t to KILN_SWITCH_ON");
+  }
+  KILNI_RETURN_IF_ERROR(kilni_cuda_need(event->device->table,
+                                        KILNI_CUDA_ROW_cuIpcGetEventHandle));
+  kiln_cu_ipc_event_handle_t handle = {{0}};
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, event->device, cuIpcGetEventHandle, &handle,
+                    event->handle);
+  if (kiln_status_is_ok(status)) {
+    memcpy(out_export, &handle, sizeof(*out_export));
+  }
+  return status;
+}
+
+kiln_status_t kiln_event_import(kiln_device_t* device,
+                                const kiln_event_export_t* exported,
+                                kiln_event_t** out_event) {
+  KILNI_CHECK_ARGUMENT(out_event != NULL, "out_event");
+  *out_event = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(exported != NULL, "exported");
+  KILNI_RETURN_IF_ERROR(
+      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuIpcOpenEventHandle));
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  kiln_event_t* event = NULL;
+  KILNI_RETURN_IF_ERROR(make(device, &event));
+  event->timing = KILN_SWITCH_OFF;
+  event->interprocess = KILN_SWITCH_ON;
+  kiln_cu_ipc_event_handle_t handle;
+  memcpy(&handle, exported, sizeof(handle));
+  kiln_status_t status;
+  KILNI_DEVICE_CREATE(status, device, &event->handle, cuIpcOpenEventHandle,
+                      handle);
+  return finish(event, status, out_event);
+}
+
+// ---- Life ----
 
 void kiln_event_retain(kiln_event_t* event) {
   if (event == NULL) return;
@@ -49,16 +201,37 @@ void kiln_event_release(kiln_event_t* event) {
     return;
   }
   kiln_device_t* device = event->device;
-  if (event->handle != NULL) {
+  kilni_registry_remove(&device->registry, &event->entry);
+  if (!event->foreign && event->handle != NULL) {
     KILNI_DEVICE_END(device, cuEventDestroy, event->handle);
   }
+  kiln_owner_t owner = event->owner;
   kilni_free(device->host->allocator, event, sizeof(*event));
+  kilni_owner_release(owner);
   kiln_device_release(device);
+}
+
+void* kiln_event_handle(const kiln_event_t* event) {
+  return event->handle;
+}
+
+uint32_t kiln_event_timing(const kiln_event_t* event) {
+  return event->timing;
+}
+
+uint32_t kiln_event_blocking(const kiln_event_t* event) {
+  return event->blocking;
+}
+
+uint32_t kiln_event_interprocess(const kiln_event_t* event) {
+  return event->interprocess;
 }
 
 kiln_device_t* kiln_event_device(const kiln_event_t* event) {
   return event->device;
 }
+
+// ---- Use ----
 
 kiln_status_t kiln_event_record(kiln_event_t* event, kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(event != NULL, "event");
@@ -91,7 +264,8 @@ kiln_status_t kiln_event_synchronize(kiln_event_t* event) {
 }
 
 static kiln_status_t check_timed(const kiln_event_t* event, const char* name) {
-  if (!event->timing) {
+  if (event->timing == KILN_SWITCH_DEFAULT) return NULL;
+  if (event->timing == KILN_SWITCH_OFF) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the event `%s` was made without timing",
                    name),

@@ -93,8 +93,13 @@ struct kiln_event_t {
   kiln_device_t* device;
   atomic_uint references;
   atomic_bool recorded;
-  bool timing;
+  bool foreign;           // never destroyed here
+  uint32_t timing;        // KILN_SWITCH_*; DEFAULT where nobody told
+  uint32_t blocking;      // the same
+  uint32_t interprocess;  // the same
+  kiln_owner_t owner;     // of a foreign handle; may be nobody
   kiln_cu_event_t handle;
+  kilni_registry_entry_t entry;
 };
 
 struct kiln_buffer_t {

@@ -39,6 +39,10 @@ kiln_cu_capture_mode_t driver_books_mode(void);
 // The context that was current in the last call on a default stream.
 kiln_cu_context_t driver_books_token_context(void);
 
+// Whether a call without a context, or outside of the relaxed mode, is wrong;
+// not so where switches are made to fail: a destructor goes on all the same.
+void driver_books_forgive(bool forgives);
+
 // Makes calls of cuCtxSetCurrent and of cuThreadExchangeStreamCaptureMode fail
 // on this thread: the `nth` from now on, 1 being the next; 0 none.
 void driver_books_fail_switch(uint32_t nth);
