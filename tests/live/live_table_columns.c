@@ -321,7 +321,7 @@ static void ask_streams_and_events(live_t* live) {
   ASK(cuEventElapsedTime, &elapsed, live->event, live->second);
   ASK(cuEventRecord, live->event, live->stream);
   ASK(cuIpcGetEventHandle, &handle, live->shared);
-  // Another process must have made what is opened: live_ipc_events.
+  // Another process must have made what is opened: live_streams.
   live->seen[KILNI_CUDA_ROW_cuIpcOpenEventHandle] = true;
 }
 

@@ -368,6 +368,29 @@ static void test_a_stream_of_another_context(void** state) {
   assert_int_equal(keeper.released, 1);
 }
 
+// ---- An older driver ----
+
+static kiln_cu_result_t unknown_attribute(int* value,
+                                          kiln_cu_device_attribute_t attribute,
+                                          kiln_cu_device_t device) {
+  (void)device;
+  *value = 7;
+  return attribute == KILN_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
+             ? KILN_CU_ERROR_INVALID_VALUE
+             : KILN_CU_SUCCESS;
+}
+
+// What it does not know, the device does not have.
+static void test_an_older_driver(void** state) {
+  world_t* world = *state;
+  kiln_cuda_table_t table = world->table;
+  table.cuDeviceGetAttribute = unknown_attribute;
+  kiln_device_t* device = open_on(&table, &world->allocator, "cuda:0");
+  assert_int_equal(kiln_device_info(device)->warp_size, 7);
+  assert_int_equal(kiln_device_info(device)->memory_pools, 0);
+  kiln_device_release(device);
+}
+
 // ---- Order ----
 
 static void test_streams_wait_for_streams(void** state) {
@@ -688,6 +711,7 @@ int main(void) {
       TEST(test_an_owner_goes_last),
       TEST(test_a_borrowed_stream),
       TEST(test_a_stream_of_another_context),
+      TEST(test_an_older_driver),
       TEST(test_streams_wait_for_streams),
       TEST(test_other_drivers_are_apart),
       TEST(test_host_functions),
