@@ -138,7 +138,7 @@ kiln_stream_wait_event(kiln_stream_t* stream, kiln_event_t* event);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_wait_stream(kiln_stream_t* stream, kiln_stream_t* other);
 
-// What kiln_stream_call_host calls.
+// What kiln_stream_call_host calls. thread-safe
 typedef void (*kiln_host_fn_t)(void* user_data);
 
 // Calls `fn(user_data)` on the host behind all that is on the stream now; later
