@@ -17,9 +17,10 @@ enum {
   CACHE_PATH_BYTES = 4096,
 };
 
-// What CUDA's programming guide says of CUDA_CACHE_MAXSIZE (appendix "CUDA
-// Environment Variables", JIT compilation): without it 1 GiB on desktops and
-// servers and 256 MiB on embedded systems, and never more than 4 GiB.
+// CUDA_CACHE_MAXSIZE, as the CUDA Programming Guide has it (5.2 "CUDA
+// Environment Variables", "JIT Compilation"): without it 1 GiB on desktops and
+// servers and 256 MiB on embedded systems, and never more than 4 GiB. No API
+// tells the limit, so what the sheet says of it rests on that page.
 #define DEFAULT_LIMIT  (UINT64_C(1) << 30)
 #define EMBEDDED_LIMIT (UINT64_C(256) << 20)
 #define GREATEST_LIMIT (UINT64_C(4) << 30)

@@ -163,10 +163,16 @@ def title(hidden):
         if hidden else "This machine"
 
 
+CONDA = """Conda environments are synthetic: prefixes laid out as the channel's file
+lists say, with files from wheels in them. No conda archive could be reached,
+so no package of conda's was ever unpacked."""
+
+
 def report(path, made, counts, reasons, version, hidden):
     lines = []
     if not os.path.exists(path):
-        lines = ["# Side by side with cuda-pathfinder %s" % version, ""]
+        lines = ["# Side by side with cuda-pathfinder %s" % version, "",
+                 CONDA, ""]
     lines += [
         "## " + title(hidden), "",
         "Written by `tests/pathfinder/sidebyside.py --report` on %s, %s, "
