@@ -205,10 +205,23 @@ static kiln_status_t seek_sibling(kilni_facts_read_t* read, const char* path,
                           kilni_sv(names[minor]), whole, &read->facts->sibling);
 }
 
+// What tells NVRTC's line tells its own first.
+static kiln_status_t take_own_name(kilni_facts_read_t* read) {
+  kilni_locate_facts_t* facts = read->facts;
+  const char* slash = strrchr(facts->real_path, '/');
+  const char* name = slash != NULL ? slash + 1 : facts->real_path;
+  const char* number = strstr(name, ".so.");
+  if (number == NULL) return NULL;
+  return kilni_facts_line(&read->reader->store,
+                          kilni_line_of_version(kilni_sv(number + 4)),
+                          kilni_sv(name), facts->real_path, &facts->sibling);
+}
+
 // Beside the file that links lead to: that is where its own lies. Beside the
 // link, where an installer links file by file.
 static kiln_status_t take_sibling(kilni_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
+  if (is_named(read, "nvrtc-builtins")) return take_own_name(read);
   if (!is_named(read, "nvrtc") || read->query->kind != KILN_LOCATE_KIND_LIB ||
       facts->soname == NULL) {
     return NULL;

@@ -381,6 +381,14 @@ static void test_siblings(void** state) {
   facts =
       read_in(reader, world, CHEAP, LIB, "nvrtc", "c/lib/libnvrtc.so.13", "c");
   assert_int_equal(facts->sibling.line, 13050);
+  // It tells its own line before the folder does, which may be of another.
+  put_plain(world, "d/lib/libnvrtc-builtins.so.13.0",
+            "libnvrtc-builtins.so.13.0");
+  world_text(world, "d/include/cuda.h", "#define CUDA_VERSION 13050\n");
+  facts = read_in(reader, world, CHEAP, LIB, "nvrtc-builtins",
+                  "d/lib/libnvrtc-builtins.so.13.0", "d");
+  assert_int_equal(facts->sibling.line, 13000);
+  assert_int_equal(facts->header.line, 0);
   kilni_locate_reader_release(reader);
 }
 
