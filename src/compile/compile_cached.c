@@ -370,6 +370,7 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
     KILNI_RETURN_IF_ERROR(kilni_files_find(&cached->how, &cached->files));
     KILNI_RETURN_IF_ERROR(list_headers(&cached->files, job.result));
   }
+  job.header_bytes = cached->files.bytes;
   KILNI_RETURN_IF_ERROR(kilni_compile_run(&job));
   const char* reason = why_not_kept(cached, job.compiler);
   const char* computed = cached->files.computed;
@@ -441,6 +442,7 @@ static kiln_status_t run_uncached(cached_t* cached, const char* reason) {
     KILNI_RETURN_IF_ERROR(
         set_reason(job.result, KILN_COMPILE_CACHE_UNCACHEABLE, reason, ""));
   }
+  job.header_bytes = cached->files.bytes;
   return kilni_compile_run(&job);
 }
 

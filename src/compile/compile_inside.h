@@ -110,6 +110,7 @@ typedef struct kilni_compile_job_t {
   const kiln_compile_options_t* options;
   kiln_compile_result_t* result;
   const char* name;
+  uint64_t header_bytes;  // of files that it includes; 0: not known
 } kilni_compile_job_t;
 
 bool kilni_compile_is_cancelled(const kiln_compile_options_t* options);
@@ -130,6 +131,9 @@ kiln_status_t kilni_compile_refused(kiln_status_t native, bool of_source,
 
 // The whole of one compilation behind all checks: plan, gate, library.
 kiln_status_t kilni_compile_run(const kilni_compile_job_t* job);
+
+// The memory that it may take, for the compiler's budget.
+uint64_t kilni_compile_estimate(const kilni_compile_job_t* job);
 
 // Plans: the architecture and the options of the result.
 kiln_status_t kilni_compile_plan(const kilni_compile_job_t* job);

@@ -295,6 +295,34 @@ static void a_cancelled_one_is_cancelled(void** state) {
 
 // ---- The queue ----
 
+// ---- The memory of a compilation ----
+
+static uint64_t estimate(const char* source, uint64_t header_bytes,
+                         const kiln_compile_options_t* options) {
+  kilni_compile_job_t job = {
+      NULL, {source, strlen(source)}, options, NULL, "k.cu", header_bytes};
+  return kilni_compile_estimate(&job);
+}
+
+// Headers are most of what NVRTC reads: they count, found or not.
+static void headers_count_in_the_budget(void** state) {
+  (void)state;
+  kiln_compile_options_t options = kiln_compile_options_default();
+  static const char plain[] = "__global__ void k() {} // one #";
+  static const char includes[] = "# \tinclude <cuda_fp16.h>";
+  uint64_t least = estimate("", 0, &options);
+  assert_true(least >= 32u << 20);
+  assert_true(estimate(plain, 0, &options) < least + 4096);
+  assert_true(estimate(includes, 0, &options) > least + (64u << 20));
+  // 3,363,275 bytes of headers took 99 million bytes.
+  uint64_t known = estimate(includes, 3363275, &options) - least;
+  assert_true(known > 99000000 && known < 2 * UINT64_C(99000000));
+  kiln_compile_file_t header = {"h.h", {(const uint8_t*)plain, sizeof(plain)}};
+  options.headers = &header;
+  options.header_count = 1;
+  assert_true(estimate(plain, 0, &options) > estimate("", 0, &options));
+}
+
 // What threads that go through a gate see. thread-safe
 typedef struct crowd_t {
   kilni_gate_t gate;
@@ -367,6 +395,7 @@ int main(void) {
   g_host.process_id = kilni_process_id();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_field_is_its_option),
+      cmocka_unit_test(headers_count_in_the_budget),
       cmocka_unit_test(outputs_ask_for_what_they_need),
       cmocka_unit_test(what_is_too_new_names_its_version),
       cmocka_unit_test(an_architecture_is_brought_down),
