@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // live: two PTX texts linked by the driver and by nvJitLink, loaded, run, and
-// compared.
+// compared; by the driver with each option by itself; and a finished cubin.
 //
 //   live_backends [cuda:0|soft]
 //
@@ -62,17 +62,27 @@ static kiln_status_t add(kiln_link_t* link, const char* text,
   return kiln_link_add_bytes(link, view, KILN_CODE_FORMAT_PTX, name);
 }
 
+// Links; `out_warnings`, if not NULL, counts the options that do nothing.
+static kiln_status_t link_as(kiln_linker_t* linker,
+                             const kiln_link_options_t* options,
+                             uint32_t* out_warnings, kiln_code_t** out_code) {
+  kiln_link_t* link = NULL;
+  kiln_status_t status = kiln_link_create(linker, options, &link);
+  if (kiln_status_is_ok(status)) status = add(link, caller, "caller");
+  if (kiln_status_is_ok(status)) status = add(link, called, "called");
+  if (kiln_status_is_ok(status)) status = kiln_link_finish(link, out_code);
+  if (out_warnings != NULL) {
+    *out_warnings = kiln_link_settings_warning_count(kiln_link_used(link));
+  }
+  kiln_link_release(link);
+  return status;
+}
+
 static kiln_status_t link_with(kiln_linker_t* linker, uint32_t backend,
                                kiln_code_t** out_code) {
   kiln_link_options_t options = kiln_link_options_default();
   options.backend = backend;
-  kiln_link_t* link = NULL;
-  kiln_status_t status = kiln_link_create(linker, &options, &link);
-  if (kiln_status_is_ok(status)) status = add(link, caller, "caller");
-  if (kiln_status_is_ok(status)) status = add(link, called, "called");
-  if (kiln_status_is_ok(status)) status = kiln_link_finish(link, out_code);
-  kiln_link_release(link);
-  return status;
+  return link_as(linker, &options, NULL, out_code);
 }
 
 static kiln_status_t launch(kiln_device_t* device, kiln_kernel_t* kernel,
@@ -141,6 +151,121 @@ static int try_backend(kiln_device_t* device, kiln_linker_t* linker,
   return 0;
 }
 
+// ---- Options ----
+
+typedef enum treatment_t { APPLIED, REFUSED, IGNORED } treatment_t;
+
+// What the options are tried on. one-thread
+typedef struct trial_t {
+  kiln_device_t* device;
+  kiln_linker_t* linker;
+  const char* arch;
+  uint32_t tried;
+  uint32_t wrong;
+} trial_t;
+
+static bool runs(trial_t* trial, kiln_code_t* code) {
+  static uint32_t values[COUNT];
+  memset(values, 0, sizeof(values));
+  if (failed("run", run(trial->device, code, values))) return false;
+  for (uint32_t i = 0; i < COUNT; i++) {
+    if (values[i] != wanted(i)) return false;
+  }
+  return true;
+}
+
+// What the table says of an option is what the driver does with it.
+static void try_option(trial_t* trial, const char* field, treatment_t treatment,
+                       kiln_link_options_t options) {
+  kiln_code_t* code = NULL;
+  uint32_t warnings = 0;
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  kiln_status_t status = link_as(trial->linker, &options, &warnings, &code);
+  bool good;
+  if (treatment == REFUSED) {
+    good = kiln_status_code(status) == KILN_STATUS_UNSUPPORTED;
+    kiln_status_free(status);
+  } else {
+    good = !failed(field, status) &&
+           warnings == (treatment == IGNORED ? 1u : 0u) && runs(trial, code);
+  }
+  kiln_code_release(code);
+  trial->tried++;
+  trial->wrong += !good;
+  if (!good) printf("option %s: not as the table says\n", field);
+}
+
+#define TRY_TEXT(field, treatment)   SET(field, trial->arch, treatment)
+#define TRY_NUMBER(field, treatment) SET(field, 32, treatment)
+#define TRY_LEVEL(field, treatment)        \
+  SET(field, KILN_LINK_LEVEL_0, treatment) \
+  SET(field, KILN_LINK_LEVEL_3, treatment)
+#define TRY_THREADS(field, treatment) SET(field, 2, treatment)
+#define TRY_FLAG(field, treatment)    SET(field, KILN_SWITCH_ON, treatment)
+#define TRY_CHOICE(field, treatment)    \
+  SET(field, KILN_SWITCH_ON, treatment) \
+  SET(field, KILN_SWITCH_OFF, treatment)
+#define TRY_LIST(field, treatment)       \
+  options = kiln_link_options_default(); \
+  options.field = names;                 \
+  options.field##_count = 1;             \
+  try_option(trial, #field, treatment, options);
+#define SET(field_, value, treatment)    \
+  options = kiln_link_options_default(); \
+  options.field_ = (value);              \
+  try_option(trial, #field_, treatment, options);
+
+static void try_options(trial_t* trial) {
+  static const char* const names[] = {"fill"};
+  kiln_link_options_t options;
+#define KILNI_LINK_OPTION(field, kind, spelling, key, treatment, what) \
+  TRY_##kind(field, treatment)
+#include "compile/link_options.inc"
+#undef KILNI_LINK_OPTION
+  printf("driver, options one by one: %u tried, %u wrong\n", trial->tried,
+         trial->wrong);
+}
+
+// A finished cubin into a link of the driver: there afterwards, or an error;
+// never success without it.
+static void try_finished(trial_t* trial) {
+  kiln_code_t* finished = NULL;
+  kiln_code_t* code = NULL;
+  kiln_link_t* link = NULL;
+  if (failed("first",
+             link_with(trial->linker, KILN_LINK_BACKEND_DRIVER, &finished))) {
+    trial->wrong++;
+    return;
+  }
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  kiln_status_t status = kiln_link_create(trial->linker, &options, &link);
+  if (kiln_status_is_ok(status)) status = kiln_link_add(link, finished);
+  if (kiln_status_is_ok(status)) status = kiln_link_finish(link, &code);
+  bool links = kiln_status_is_ok(status);
+  printf("driver, finished code once more: %s\n",
+         links ? "links" : kiln_status_message(status));
+  if (links && !runs(trial, code)) {
+    printf("and what came out does not run\n");
+    trial->wrong++;
+  }
+  kiln_status_free(status);
+  kiln_code_release(code);
+  kiln_link_release(link);
+  kiln_code_release(finished);
+}
+
+static int try_driver(kiln_device_t* device, kiln_linker_t* linker) {
+  const kiln_device_info_t* info = kiln_device_info(device);
+  char arch[32];
+  (void)snprintf(arch, sizeof(arch), "sm_%u%u", info->compute_major,
+                 info->compute_minor);
+  trial_t trial = {device, linker, arch, 0, 0};
+  try_options(&trial);
+  try_finished(&trial);
+  return trial.wrong == 0 ? 0 : 1;
+}
+
 int main(int argc, char** argv) {
   const char* label = argc > 1 ? argv[1] : "cuda:0";
   kiln_runtime_t* runtime = NULL;
@@ -156,6 +281,7 @@ int main(int argc, char** argv) {
   int result = 1;
   if (!failed("linker", kiln_runtime_open_linker(runtime, &options, &linker))) {
     result = try_backend(device, linker, KILN_LINK_BACKEND_DRIVER);
+    if (try_driver(device, linker) != 0) result = 1;
     if (strcmp(label, "soft") != 0) {
       int other = try_backend(device, linker, KILN_LINK_BACKEND_NVJITLINK);
       if (other == 2) printf("no nvJitLink: the driver alone was tried\n");

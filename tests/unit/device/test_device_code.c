@@ -380,6 +380,79 @@ static void test_unload_context(void** state) {
   null_table.cuCtxSetCurrent(NULL);
 }
 
+// ---- Nothing is loaded for ever, and nothing in use is unloaded ----
+
+enum { MODULES = 64 };
+
+// Every load and unload of the driver, and what is loaded. one-thread
+static unsigned int loads;
+static unsigned int unloads;
+static kiln_cu_library_t live_libraries[MODULES];
+
+static kiln_cu_result_t count_load(kiln_cu_library_t* library, const void* code,
+                                   kiln_cu_jit_option_t* jit_options,
+                                   void** jit_values, unsigned int jit_count,
+                                   kiln_cu_library_option_t* options,
+                                   void** values, unsigned int count) {
+  kiln_cu_result_t result =
+      plain_table.cuLibraryLoadData(library, code, jit_options, jit_values,
+                                    jit_count, options, values, count);
+  assert_true(loads < MODULES);
+  live_libraries[loads++] = *library;
+  return result;
+}
+
+static kiln_cu_result_t count_unload(kiln_cu_library_t library) {
+  unsigned int at = 0;
+  while (at < loads && live_libraries[at] != library) at++;
+  assert_true(at < loads);  // loaded, and not unloaded before
+  live_libraries[at] = NULL;
+  unloads++;
+  plain_table.cuCtxGetCurrent(&unloaded_in);
+  return plain_table.cuLibraryUnload(library);
+}
+
+// Many modules of one code, half of them used: each is loaded once, when it is
+// used, and unloaded once, by the last who lets go, in the device's context.
+static void test_each_load_is_unloaded(void** state) {
+  (void)state;
+  kilni_cuda_table_null(&plain_table);
+  loads = 0;
+  unloads = 0;
+  null_table.cuLibraryLoadData = count_load;
+  null_table.cuLibraryUnload = count_unload;
+  world_t world;
+  kiln_module_t* modules[MODULES];
+  kiln_kernel_t* kernels[MODULES][2] = {{NULL, NULL}};
+  open_world(&world, "cuda:0");
+  kiln_cu_context_t own = NULL;
+  for (int i = 0; i < MODULES; i++) {
+    assert_null(
+        kiln_module_create(world.device, world.code, NULL, &modules[i]));
+  }
+  assert_int_equal(loads, 0);
+  for (int i = 0; i < MODULES; i += 2) {
+    assert_null(kiln_kernel_create(modules[i], "plain", &kernels[i][0]));
+    assert_null(kiln_kernel_create(modules[i], "add<float>", &kernels[i][1]));
+  }
+  assert_int_equal(loads, MODULES / 2);
+  for (int i = 0; i < MODULES; i++) kiln_module_release(modules[i]);
+  assert_int_equal(unloads, 0);  // kernels hold theirs
+  for (int i = 0; i < MODULES; i += 2) kiln_kernel_release(kernels[i][0]);
+  assert_int_equal(unloads, 0);
+  null_table.cuCtxSetCurrent((kiln_cu_context_t)(uintptr_t)0x4444);
+  for (int i = 0; i < MODULES; i += 2) {
+    kiln_kernel_release(kernels[i][1]);
+    assert_int_equal(unloads, i / 2 + 1);
+    if (i == 0) own = unloaded_in;
+    assert_ptr_equal(unloaded_in, own);
+    assert_ptr_not_equal(unloaded_in, (kiln_cu_context_t)(uintptr_t)0x4444);
+  }
+  assert_int_equal(unloads, loads);
+  null_table.cuCtxSetCurrent(NULL);
+  close_world(&world);
+}
+
 // What the threads share. thread-safe
 typedef struct crowd_t {
   kiln_module_t* module;
@@ -433,6 +506,7 @@ int main(void) {
       TEST(test_unload_context),
       TEST(test_crowd),
       TEST(test_fix_of_the_log),
+      TEST(test_each_load_is_unloaded),
       TEST(test_more_kernels_than_are_listed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// live: what a driver says of kernels against what their cubins say.
+//
+//   live_attributes [cuda:0|soft] [FOLDER]
+//
+// Each PTX file of tests/kernels (of FOLDER) is made a cubin by the driver's
+// linker. Registers, shared and local memory and every parameter of each of its
+// kernels, as the driver tells them, must be what Kiln reads in the cubin
+// without a driver. On the software device, whose linker makes PTX, parameters
+// alone are compared. Exit code 77 where there is no such device.
+#define _POSIX_C_SOURCE 200809L  // opendir
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device_inside.h"
+#include "kiln/kiln.h"
+
+// How the driver's number may follow from the file's: one rule for all.
+typedef enum rule_t {
+  SHARED_ALONE,     // static shared memory
+  SHARED_WITH_OWN,  // and what the system takes of a block
+  LOCAL_FRAME,      // local memory of the kernel's own frame
+  LOCAL_STACK,      // and of what it calls
+  RULES
+} rule_t;
+
+// What was compared. one-thread
+typedef struct totals_t {
+  uint32_t files;
+  uint32_t kernels;
+  uint32_t params;
+  uint32_t wrong;
+  uint32_t unsupported;    // kernels that the device does not execute
+  uint32_t broken[RULES];  // kernels that do not follow a rule
+  uint32_t ruled;          // kernels that tell
+} totals_t;
+
+// Prints a failure and ends it. True if there was one.
+static bool failed(const char* what, kiln_status_t status) {
+  if (kiln_status_is_ok(status)) return false;
+  char text[4096];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  printf("%s: %s\n", what, text);
+  kiln_status_free(status);
+  return true;
+}
+
+static void differ(totals_t* totals, const char* file, const char* kernel,
+                   const char* what, uint64_t driver, uint64_t ours) {
+  if (driver == ours) return;
+  totals->wrong++;
+  printf("%s, %s: %s is %llu to the driver and %llu in the file\n", file,
+         kernel, what, (unsigned long long)driver, (unsigned long long)ours);
+}
+
+static void check_params(totals_t* totals, const char* file,
+                         const kiln_image_t* image, uint32_t index,
+                         const kiln_kernel_t* kernel) {
+  const kiln_cuda_table_t* table = kernel->module->device->table;
+  const kiln_image_kernel_t* read = kiln_image_kernel(image, index);
+  if (!kilni_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetParamInfo)) return;
+  differ(totals, file, read->name, "whether parameters are known", 1,
+         read->params_known);
+  for (uint32_t i = 0; i <= read->param_count; i++) {
+    size_t offset = 0;
+    size_t bytes = 0;
+    kiln_status_t status;
+    KILNI_DEVICE_CALL(status, kernel->module->device, cuFuncGetParamInfo,
+                      kernel->handle, i, &offset, &bytes);
+    bool told = kiln_status_is_ok(status);
+    bool behind = i == read->param_count;
+    kiln_status_free(status);
+    differ(totals, file, read->name, "whether there is such a parameter", told,
+           !behind);
+    if (behind || !told) return;
+    const kiln_image_param_t* param = kiln_image_kernel_param(image, index, i);
+    differ(totals, file, read->name, "a parameter's offset", offset,
+           param->offset);
+    differ(totals, file, read->name, "a parameter's size", bytes, param->bytes);
+    totals->params++;
+  }
+}
+
+static void check_kernel(totals_t* totals, const char* file,
+                         const kiln_image_t* image, uint32_t index,
+                         const kiln_kernel_t* kernel) {
+  const kiln_image_kernel_t* read = kiln_image_kernel(image, index);
+  const kiln_kernel_info_t* told = kiln_kernel_info(kernel);
+  totals->kernels++;
+  check_params(totals, file, image, index, kernel);
+  if (kiln_image_format(image) != KILN_CODE_FORMAT_CUBIN) return;
+  differ(totals, file, read->name, "registers", told->registers,
+         read->registers);
+  uint32_t shared = read->static_shared_bytes;
+  uint32_t local = told->local_bytes;
+  bool follows[RULES] = {
+      told->static_shared_bytes == shared,
+      told->static_shared_bytes == shared + read->reserved_shared_bytes,
+      local == read->frame_bytes, local == read->stack_bytes};
+  totals->ruled++;
+  for (int i = 0; i < RULES; i++) totals->broken[i] += !follows[i];
+  if ((!follows[SHARED_ALONE] && !follows[SHARED_WITH_OWN]) ||
+      (!follows[LOCAL_FRAME] && !follows[LOCAL_STACK])) {
+    printf(
+        "%s, %s: shared %u (file %u and %u), local %u (frame %u, stack "
+        "%u)\n",
+        file, read->name, told->static_shared_bytes, shared,
+        read->reserved_shared_bytes, local, read->frame_bytes,
+        read->stack_bytes);
+  }
+}
+
+static void check_code(totals_t* totals, const char* file,
+                       kiln_device_t* device, kiln_code_t* code) {
+  kiln_image_t* image = NULL;
+  kiln_module_t* module = NULL;
+  bool bad =
+      failed(file, kiln_image_create(kiln_code_bytes(code), NULL, &image)) ||
+      failed(file, kiln_module_create(device, code, NULL, &module));
+  totals->wrong += bad;
+  for (uint32_t i = 0; !bad && i < kiln_image_kernel_count(image); i++) {
+    kiln_kernel_t* kernel = NULL;
+    const char* name = kiln_image_kernel(image, i)->name;
+    kiln_status_t status = kiln_kernel_create(module, name, &kernel);
+    if (kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
+      totals->unsupported++;  // by the software device, which says what
+      kiln_status_free(status);
+      continue;
+    }
+    if (failed(name, status)) {
+      totals->wrong++;
+      continue;
+    }
+    check_kernel(totals, file, image, i, kernel);
+    kiln_kernel_release(kernel);
+  }
+  kiln_module_release(module);
+  kiln_image_release(image);
+}
+
+static void check_file(totals_t* totals, kiln_linker_t* linker,
+                       kiln_device_t* device, const char* folder,
+                       const char* name) {
+  char path[1024];
+  (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  kiln_link_t* link = NULL;
+  kiln_code_t* code = NULL;
+  kiln_status_t status = kiln_link_create(linker, &options, &link);
+  if (kiln_status_is_ok(status)) status = kiln_link_add_file(link, path, 0);
+  if (kiln_status_is_ok(status)) status = kiln_link_finish(link, &code);
+  totals->files++;
+  if (failed(name, status)) {
+    totals->wrong++;
+  } else {
+    check_code(totals, name, device, code);
+  }
+  kiln_code_release(code);
+  kiln_link_release(link);
+}
+
+static bool ends_with(const char* text, const char* end) {
+  size_t size = strlen(text);
+  return size > strlen(end) && strcmp(text + size - strlen(end), end) == 0;
+}
+
+static bool check_folder(totals_t* totals, kiln_linker_t* linker,
+                         kiln_device_t* device, const char* folder) {
+  DIR* entries = opendir(folder);
+  if (entries == NULL) {
+    printf("no folder \"%s\"\n", folder);
+    return false;
+  }
+  const struct dirent* entry;
+  while ((entry = readdir(entries)) != NULL) {
+    if (ends_with(entry->d_name, ".cu.ptx")) {
+      check_file(totals, linker, device, folder, entry->d_name);
+    }
+  }
+  closedir(entries);
+  return true;
+}
+
+static int verdict(const totals_t* totals) {
+  printf("%u files, %u kernels, %u parameters, %u differences\n", totals->files,
+         totals->kernels, totals->params, totals->wrong);
+  printf(
+      "of %u kernels with machine code do not follow: shared memory %u, "
+      "with the system's own %u; local memory as the frame %u, as the "
+      "stack %u\n",
+      totals->ruled, totals->broken[SHARED_ALONE],
+      totals->broken[SHARED_WITH_OWN], totals->broken[LOCAL_FRAME],
+      totals->broken[LOCAL_STACK]);
+  bool ruled =
+      (totals->broken[SHARED_ALONE] == 0 ||
+       totals->broken[SHARED_WITH_OWN] == 0) &&
+      (totals->broken[LOCAL_FRAME] == 0 || totals->broken[LOCAL_STACK] == 0);
+  return totals->wrong == 0 && ruled && totals->kernels > totals->unsupported
+             ? 0
+             : 1;
+}
+
+int main(int argc, char** argv) {
+  const char* label = argc > 1 ? argv[1] : "cuda:0";
+  const char* folder = argc > 2 ? argv[2] : "tests/kernels";
+  totals_t totals = {0};
+  kiln_runtime_t* runtime = NULL;
+  kiln_device_t* device = NULL;
+  kiln_linker_t* linker = NULL;
+  if (failed("runtime", kiln_runtime_create(NULL, &runtime))) return 1;
+  if (failed(label, kiln_runtime_open_device(runtime, label, &device))) {
+    kiln_runtime_release(runtime);
+    return 77;
+  }
+  kiln_linker_options_t options = kiln_linker_options_default();
+  options.device = device;
+  int result = 1;
+  if (!failed("linker", kiln_runtime_open_linker(runtime, &options, &linker)) &&
+      check_folder(&totals, linker, device, folder)) {
+    result = verdict(&totals);
+  }
+  kiln_linker_release(linker);
+  kiln_device_release(device);
+  kiln_runtime_release(runtime);
+  return result;
+}
