@@ -51,9 +51,9 @@ typedef struct kiln_toolkit_options_t {
 
   // KILN_SWITCH_*: what is read of a piece to tell its line. On: all evidence.
   // Default: what the piece says itself and who installed it, and all of it
-  // where that does not tell or where two disagree. Off: of a piece that tells
-  // its line itself nothing more, so that its release and the wheel are not
-  // known either.
+  // where that does not tell or where two disagree. Off, where `mode` is off as
+  // well: as little as tells the line, so that releases, wheels and what a
+  // piece needs may not be known.
   uint32_t verify;
 
   // KILN_COMPAT_MODE_*: the mode where neither `mode` nor a variable says one.

@@ -44,7 +44,7 @@ enum {
 // How much is read.
 enum {
   // The first part of CHEAP that tells the line: of a file that does so itself,
-  // nothing else.
+  // nothing else, and a file that has nothing to tell is not opened.
   KILNI_LOCATE_FACTS_LEAST = 1,
   // What costs microseconds: the ELF header, its dynamic part and the build
   // id, versioned symbols where the name has some, the sibling, the first part

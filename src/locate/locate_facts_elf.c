@@ -276,6 +276,10 @@ static bool take_before(kilni_facts_read_t* read) {
   if (before == NULL || (before->problem_count > 0 && before->bits != 0)) {
     return false;
   }
+  // LEAST leaves files out.
+  if (before->depth == KILNI_LOCATE_FACTS_LEAST && before->bits == 0) {
+    return false;
+  }
   facts->size = before->size;
   facts->machine = before->machine;
   facts->bits = before->bits;
@@ -301,8 +305,14 @@ static bool may_have_text(const kilni_facts_read_t* read) {
          (is_named(read, "nccl") && facts->built.line == 0);
 }
 
+// True of what may say itself which line it is of.
+static bool may_tell(const kilni_facts_read_t* read) {
+  return tool_of(read) >= 0 || is_named(read, "nccl");
+}
+
 kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
   uint32_t kind = read->query->kind;
+  if (read->depth == KILNI_LOCATE_FACTS_LEAST && !may_tell(read)) return NULL;
   bool is_known = take_before(read);
   for (uint32_t i = 0; is_known && i < read->before->problem_count; i++) {
     KILNI_RETURN_IF_ERROR(kilni_facts_problem(

@@ -202,7 +202,7 @@ kiln_status_t kiln_toolkit_resolve_located(kiln_toolkit_t* toolkit,
   *out_item = NULL;
   KILNI_RETURN_IF_ERROR(check_call(toolkit));
   KILNI_CHECK_ARGUMENT(located != NULL, "located");
-  return kilni_toolkit_item_make(toolkit, located, NULL, out_item);
+  return kilni_toolkit_item_look(toolkit, located, out_item);
 }
 
 kiln_status_t kiln_toolkit_resolve(kiln_toolkit_t* toolkit, uint32_t kind,
@@ -214,8 +214,7 @@ kiln_status_t kiln_toolkit_resolve(kiln_toolkit_t* toolkit, uint32_t kind,
   kiln_locate_item_t* located = NULL;
   KILNI_RETURN_IF_ERROR(
       kiln_locate_find(toolkit->locate, kind, name, &located));
-  kiln_status_t status =
-      kilni_toolkit_item_make(toolkit, located, NULL, out_item);
+  kiln_status_t status = kilni_toolkit_item_look(toolkit, located, out_item);
   kiln_locate_item_release(located);
   return status;
 }

@@ -133,6 +133,11 @@ kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
                                       kiln_locate_item_t* located,
                                       const kilni_toolkit_call_t* call,
                                       kiln_toolkit_item_t** out_item);
+// The same of a piece that is only looked at: with `verify` and the mode off,
+// as little as tells its line.
+kiln_status_t kilni_toolkit_item_look(kiln_toolkit_t* toolkit,
+                                      kiln_locate_item_t* located,
+                                      kiln_toolkit_item_t** out_item);
 // True if both are the same file.
 bool kilni_toolkit_item_same(const kiln_toolkit_item_t* a,
                              const kiln_toolkit_item_t* b);

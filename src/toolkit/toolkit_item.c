@@ -191,16 +191,17 @@ static bool needs_more(const kiln_toolkit_item_t* item) {
 
 static kiln_status_t read_version(kiln_toolkit_t* toolkit,
                                   kiln_toolkit_item_t* item,
-                                  const kilni_toolkit_call_t* call) {
+                                  const kilni_toolkit_call_t* call,
+                                  uint32_t depth) {
   KILNI_RETURN_IF_ERROR(reader_get(toolkit, &item->reader));
-  kiln_status_t status = read_facts(item, toolkit->depth);
+  kiln_status_t status = read_facts(item, depth);
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);  // gone since it was found: nothing is known
     return NULL;
   }
   KILNI_RETURN_IF_ERROR(status);
   KILNI_RETURN_IF_ERROR(conclude(item, call));
-  bool is_all = toolkit->depth == KILNI_LOCATE_FACTS_VERIFY;
+  bool is_all = depth == KILNI_LOCATE_FACTS_VERIFY;
   if (is_all || !needs_more(item)) return NULL;
   KILNI_RETURN_IF_ERROR(read_facts(item, KILNI_LOCATE_FACTS_VERIFY));
   return conclude(item, call);
@@ -304,10 +305,10 @@ static void make_fact(kiln_toolkit_item_t* item,
   }
 }
 
-kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
-                                      kiln_locate_item_t* located,
-                                      const kilni_toolkit_call_t* call,
-                                      kiln_toolkit_item_t** out_item) {
+static kiln_status_t make_item(kiln_toolkit_t* toolkit,
+                               kiln_locate_item_t* located,
+                               const kilni_toolkit_call_t* call, uint32_t depth,
+                               kiln_toolkit_item_t** out_item) {
   *out_item = NULL;
   kiln_allocator_t allocator = toolkit->host.allocator;
   void* block = NULL;
@@ -326,7 +327,7 @@ kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(located);
   kiln_status_t status = take_tags(item, entry);
   if (kiln_status_is_ok(status) && kiln_locate_item_found(located)) {
-    status = read_version(toolkit, item, call);
+    status = read_version(toolkit, item, call, depth);
   }
   if (!kiln_status_is_ok(status)) {
     kiln_toolkit_item_release(item);
@@ -336,6 +337,27 @@ kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
   make_fact(item, entry, call);
   *out_item = item;
   return NULL;
+}
+
+// What is taken into use is asked what it needs.
+static uint32_t full_depth(const kiln_toolkit_t* toolkit) {
+  return toolkit->depth == KILNI_LOCATE_FACTS_LEAST ? KILNI_LOCATE_FACTS_CHEAP
+                                                    : toolkit->depth;
+}
+
+kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
+                                      kiln_locate_item_t* located,
+                                      const kilni_toolkit_call_t* call,
+                                      kiln_toolkit_item_t** out_item) {
+  return make_item(toolkit, located, call, full_depth(toolkit), out_item);
+}
+
+kiln_status_t kilni_toolkit_item_look(kiln_toolkit_t* toolkit,
+                                      kiln_locate_item_t* located,
+                                      kiln_toolkit_item_t** out_item) {
+  bool is_off = toolkit->policy.mode == KILN_COMPAT_MODE_OFF;
+  uint32_t depth = is_off ? toolkit->depth : full_depth(toolkit);
+  return make_item(toolkit, located, NULL, depth, out_item);
 }
 
 bool kilni_toolkit_item_same(const kiln_toolkit_item_t* a,

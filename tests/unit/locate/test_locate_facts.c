@@ -407,6 +407,10 @@ static void test_the_least(void** state) {
   facts = read_in(reader, world, LEAST, LIB, "cudart",
                   SITE "/nvidia/cu13/lib/libcudart.so.13", SITE);
   assert_non_null(facts->owner);
+  assert_null(facts->soname);  // it would say nothing of a line
+  facts = read_in(reader, world, VERIFY, LIB, "cudart",
+                  SITE "/nvidia/cu13/lib/libcudart.so.13", SITE);
+  assert_string_equal(facts->soname, "libcudart.so.13");
   facts = read_in(reader, world, VERIFY, LIB, "nvJitLink", path, SITE);
   assert_int_equal(facts->symbol.line, 13050);
   assert_int_equal(facts->release.line, 13050);

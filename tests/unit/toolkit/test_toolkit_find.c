@@ -259,6 +259,7 @@ static void no_more_than_tells_the_line(void** state) {
   for (uint32_t i = KILN_SWITCH_DEFAULT; i <= KILN_SWITCH_OFF; i++) {
     kiln_toolkit_options_t options = kiln_toolkit_options_default();
     options.locate = &world->options;
+    options.mode = KILN_COMPAT_MODE_OFF;
     options.verify = i;
     kiln_toolkit_t* toolkit = NULL;
     assert_null(kilni_toolkit_create(&options, &world->env, &toolkit));
