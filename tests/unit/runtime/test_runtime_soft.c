@@ -259,7 +259,7 @@ static void test_modules_that_are_refused(void** state) {
   kiln_load_log_release(log);
   assert_says(
       kiln_module_load(world->device, view("hello"), NULL, NULL, &module),
-      KILN_STATUS_BAD_DATA, "line");
+      KILN_STATUS_BAD_DATA, "neither PTX, nor a cubin");
   // A form that the reader takes and the engine does not.
   options.name = "textures.ptx";
   assert_says(kiln_module_load(
