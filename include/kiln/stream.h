@@ -194,8 +194,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_event_adopt(kiln_device_t* device,
                                                       const kiln_owner_t* owner,
                                                       kiln_event_t** out_event);
 
-// What an event is opened with in another process of the same machine; bytes
-// that may be sent there by any way. thread-compatible
+// An event for another process. thread-compatible
+//
+// Bytes that may be sent to it by any way, on the same machine.
 typedef struct kiln_event_export_t {
   uint8_t bytes[64];
 } kiln_event_export_t;
