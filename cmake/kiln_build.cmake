@@ -53,7 +53,8 @@ function(kiln_test name)
   math(EXPR T_TIMEOUT "${T_TIMEOUT} * ${KILN_TEST_PATIENCE}")
   set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT}
     SKIP_RETURN_CODE 77 LABELS "${T_LABELS}")
-  # What a GPU's driver keeps for itself is not ours to free.
+  # What NVIDIA's libraries keep for themselves is not ours to free; that ours
+  # are all ended is what the fault suites count.
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/driver.supp)
 endfunction()
