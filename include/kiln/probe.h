@@ -121,6 +121,17 @@ typedef struct kiln_probe_piece_t {
   kiln_locate_item_t* located;      // with the trail; NULL where it failed
 } kiln_probe_piece_t;
 
+// Kiln's own cache. thread-safe
+typedef struct kiln_probe_store_t {
+  const char* path;     // "" where there is none: it is off, or has no place
+  const char* problem;  // why it is kept in memory only; "" otherwise
+  uint64_t bytes;       // of its files
+  uint64_t limit;       // in bytes, that it is brought back to
+  uint64_t entries;
+  uint32_t exists;    // 1: the folder is there
+  uint32_t switched;  // 1: on; 0: by KILN_CACHE, or by the options
+} kiln_probe_store_t;
+
 // The driver's cache of what it compiled. thread-safe
 typedef struct kiln_probe_cache_t {
   const char* path;   // "" if it cannot be told
@@ -190,6 +201,8 @@ KILN_API const kiln_probe_soft_t* kiln_probe_soft(const kiln_probe_t* probe);
 KILN_API const kiln_probe_system_t* kiln_probe_system(
     const kiln_probe_t* probe);
 KILN_API const kiln_probe_cache_t* kiln_probe_cache(const kiln_probe_t* probe);
+// NULL where nobody has one. Since 0.1.
+KILN_API const kiln_probe_store_t* kiln_probe_store(const kiln_probe_t* probe);
 KILN_API uint32_t kiln_probe_device_count(const kiln_probe_t* probe);
 KILN_API const kiln_probe_device_t* kiln_probe_device(const kiln_probe_t* probe,
                                                       uint32_t index);

@@ -160,6 +160,16 @@ static json_t* cache_json(const kiln_probe_t* probe) {
                    "complete", c->complete != 0);
 }
 
+static json_t* store_json(const kiln_probe_t* probe) {
+  const kiln_probe_store_t* s = kiln_probe_store(probe);
+  if (s == NULL) return json_null();
+  json_int_t limit = s->limit > INT64_MAX ? INT64_MAX : (json_int_t)s->limit;
+  return json_pack("{s:o,s:b,s:b,s:o,s:I,s:I,s:I}", "path", maybe(s->path),
+                   "exists", s->exists != 0, "on", s->switched != 0, "problem",
+                   maybe(s->problem), "entries", (json_int_t)s->entries,
+                   "bytes", (json_int_t)s->bytes, "limit", limit);
+}
+
 uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
                                   uint32_t use) {
   uint32_t worst = KILN_COMPAT_VERDICT_COMPATIBLE;
@@ -226,11 +236,12 @@ static json_t* counts_json(const kiln_probe_t* probe) {
 json_t* kilni_cli_doctor_json(const kiln_probe_t* probe,
                               kilni_cli_doctor_view_t view) {
   return json_pack(
-      "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
+      "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
       kiln_version_string(), "counts", counts_json(probe), "system",
       system_json(probe), "driver", driver_json(probe), "devices",
       devices_json(probe), "toolkits", toolkits_json(probe), "libraries",
       libraries_json(probe, view.trail), "others", others_json(probe, view),
-      "fits", fits_json(probe), "jit_cache", cache_json(probe), "environment",
-      environment_json(probe), "problems", problems_json(probe));
+      "fits", fits_json(probe), "cache", store_json(probe), "jit_cache",
+      cache_json(probe), "environment", environment_json(probe), "problems",
+      problems_json(probe));
 }

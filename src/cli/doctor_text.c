@@ -304,6 +304,23 @@ static void print_fits(FILE* out, const kiln_probe_t* probe) {
   (void)fputc('\n', out);
 }
 
+static void print_store(FILE* out, const kiln_probe_t* probe) {
+  const kiln_probe_store_t* s = kiln_probe_store(probe);
+  if (s == NULL) return;
+  (void)fprintf(out, "%-*s", LABEL, "cache");
+  put(out, s->path[0] != 0 ? s->path : "none");
+  if (s->switched == 0)
+    (void)fputs(", off", out);
+  else if (s->problem[0] != 0)
+    (void)fputs(", in memory only (see cache-not-used)", out);
+  else if (s->exists == 0)
+    (void)fputs(", not there yet", out);
+  else
+    (void)fprintf(out, ", %" PRIu64 " entries, %.1f of %.0f MiB", s->entries,
+                  (double)s->bytes / 1048576.0, (double)s->limit / 1048576.0);
+  (void)fputc('\n', out);
+}
+
 static void print_cache(FILE* out, const kiln_probe_t* probe) {
   const kiln_probe_cache_t* c = kiln_probe_cache(probe);
   if (c->path[0] == 0) return;
@@ -389,6 +406,7 @@ void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
   else
     print_libraries(out, probe);
   print_fits(out, probe);
+  print_store(out, probe);
   print_cache(out, probe);
   print_environment(out, probe);
   print_problems(out, probe);

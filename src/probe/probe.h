@@ -7,6 +7,7 @@
 #include "base/dynlib.h"
 #include "base/host.h"
 #include "base/keep.h"
+#include "kiln/cache.h"
 #include "kiln/probe.h"
 #include "table/table.h"
 #include "toolkit/toolkit.h"
@@ -31,6 +32,7 @@ typedef struct kilni_probe_source_t {
   void* open_user;
   // What is mapped into the process: kilni_dynlib_each_mapped; NULL: nothing.
   void (*each_mapped)(kilni_dynlib_mapped_fn_t fn, void* user);
+  kiln_cache_t* cache;  // Kiln's own; NULL: there is none to look at
   kiln_probe_soft_t soft;
   const char* soft_lanes_wanted;
 } kilni_probe_source_t;

@@ -78,8 +78,7 @@ static bool can_write(const kilni_file_look_t* look) {
   return (look->mode & 0022) != 0;
 }
 
-// The nearest folder at or above `path` that is there.
-static bool can_make(char* path) {
+bool kilni_probe_can_make(char* path) {
   for (;;) {
     kilni_file_look_t look = kilni_file_look(path[0] != 0 ? path : "/");
     if (look.kind == KILNI_FILE_DIR) return can_write(&look);
@@ -132,7 +131,7 @@ kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
   }
   memcpy(path, cache->path, length + 1);
   cache->exists = kilni_file_look(path).kind == KILNI_FILE_DIR;
-  cache->writable = can_make(path);
+  cache->writable = kilni_probe_can_make(path);
   if (cache->exists == 0) return NULL;
   uint32_t entries = 0;
   memcpy(path, cache->path, length + 1);

@@ -318,6 +318,7 @@ static kiln_status_t search(kiln_probe_t* probe,
                             const kilni_probe_source_t* source) {
   KILNI_RETURN_IF_ERROR(kilni_probe_collect_system(probe, source));
   KILNI_RETURN_IF_ERROR(kilni_probe_collect_cache(probe, source));
+  KILNI_RETURN_IF_ERROR(kilni_probe_collect_store(probe, source));
   KILNI_RETURN_IF_ERROR(kilni_probe_collect_pieces(probe, source));
   KILNI_RETURN_IF_ERROR(kilni_probe_collect_toolkits(probe));
   return collect_variables(probe);

@@ -161,5 +161,6 @@ static kiln_status_t about_cache(kiln_probe_t* probe) {
 kiln_status_t kilni_probe_doubt_folders(kiln_probe_t* probe) {
   KILNI_RETURN_IF_ERROR(judge_all(probe));
   KILNI_RETURN_IF_ERROR(about_loader_path(probe));
-  return about_cache(probe);
+  KILNI_RETURN_IF_ERROR(about_cache(probe));
+  return kilni_probe_doubt_store(probe);
 }

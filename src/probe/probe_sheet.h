@@ -54,6 +54,8 @@ struct kiln_probe_t {
   kiln_compat_report_t* report;
   kiln_probe_system_t system;
   kiln_probe_cache_t cache;
+  kiln_probe_store_t store;
+  bool has_store;
   kilni_probe_packages_t packages;
   bool hermetic;  // the search heeds no variable
   kiln_probe_driver_t driver;
@@ -85,6 +87,15 @@ kiln_status_t kilni_probe_collect_system(kiln_probe_t* probe,
                                          const kilni_probe_source_t* source);
 kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source);
+
+// True if the user may write into a folder or make it: into the nearest at or
+// above `path` that is there. Shortens `path`.
+bool kilni_probe_can_make(char* path);
+
+// Kiln's own cache (probe_store.c).
+kiln_status_t kilni_probe_collect_store(kiln_probe_t* probe,
+                                        const kilni_probe_source_t* source);
+kiln_status_t kilni_probe_doubt_store(kiln_probe_t* probe);
 
 // Pieces, toolkits and how they fit (probe_pieces.c, probe_toolkits.c).
 kiln_status_t kilni_probe_collect_pieces(kiln_probe_t* probe,

@@ -254,6 +254,7 @@ kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
   source.open = open_for_probe;
   source.open_user = &opened;
   source.toolkit = runtime->toolkit;
+  source.cache = runtime->cache;
   source.each_mapped = kilni_dynlib_each_mapped;
   source.soft.lanes = lanes ? lanes : "";
   source.soft.lanes_have = have;
