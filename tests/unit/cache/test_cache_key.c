@@ -117,6 +117,36 @@ static void test_layout_of_a_field(void** state) {
   kilni_cache_key_deinit(&builder);
 }
 
+// What was written is read back, field by field, and nothing else is.
+static void test_read_back(void** state) {
+  (void)state;
+  kilni_cache_key_builder_t builder;
+  kilni_cache_key_field_t field;
+  kilni_cache_key_init(&builder, kiln_allocator_libc());
+  kilni_cache_key_add_text(&builder, "name", kilni_sv("k.cu"));
+  kilni_cache_key_add_u64(&builder, "line", 13000);
+  kilni_cache_key_add_bytes(&builder, "empty", cache_kit_bytes(""));
+  kiln_bytes_view_t view = kilni_cache_key_view(&builder);
+  kilni_cache_key_reader_t reader = {view};
+  assert_true(kilni_cache_key_next(&reader, &field));
+  assert_true(kilni_sv_equal_cstr(field.name, "name"));
+  assert_int_equal(field.value.size, 4);
+  assert_memory_equal(field.value.data, "k.cu", 4);
+  assert_true(kilni_cache_key_next(&reader, &field));
+  assert_int_equal(field.number, 13000);
+  assert_true(kilni_cache_key_next(&reader, &field));
+  assert_int_equal(field.value.size, 0);
+  assert_false(kilni_cache_key_next(&reader, &field));
+  // Cut short anywhere it ends early, and never goes beyond its end.
+  for (size_t size = 0; size < view.size; size++) {
+    int fields = 0;
+    reader.rest = (kiln_bytes_view_t){view.data, size};
+    while (kilni_cache_key_next(&reader, &field)) fields++;
+    assert_in_range(fields, 0, 2);
+  }
+  kilni_cache_key_deinit(&builder);
+}
+
 // XXH3's 128 bits of nothing and of "abc", as its authors promise them.
 static void test_digest_is_stable(void** state) {
   (void)state;
@@ -181,6 +211,7 @@ int main(void) {
       cmocka_unit_test(test_fields_are_apart),
       cmocka_unit_test(test_fields_do_not_run_over),
       cmocka_unit_test(test_layout_of_a_field),
+      cmocka_unit_test(test_read_back),
       cmocka_unit_test(test_digest_is_stable),
       cmocka_unit_test(test_hash_takes_all_of_a_key),
       cmocka_unit_test(test_kinds),

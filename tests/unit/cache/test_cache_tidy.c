@@ -349,6 +349,19 @@ static void test_walk(void** state) {
   assert_int_equal(report.entries, ENTRIES);
   assert_int_equal(report.bytes, bytes);
   assert_int_equal(report.bad, 0);
+  // Counting opens nothing, and takes no function and no other flag.
+  seen_t none = {.cache = cache};
+  memset(&report, 0xff, sizeof(report));
+  cache_kit_ok(
+      kiln_cache_walk(cache, KILN_CACHE_WALK_COUNT, see, &none, &report));
+  assert_int_equal(none.count, 0);
+  assert_int_equal(report.entries, ENTRIES);
+  assert_int_equal(report.bytes, bytes);
+  assert_int_equal(report.failures, 0);
+  kiln_status_t status = kiln_cache_walk(
+      cache, KILN_CACHE_WALK_COUNT | KILN_CACHE_WALK_VERIFY, NULL, NULL, NULL);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
   seen = (seen_t){.cache = cache, .stop_after = 3};
   cache_kit_ok(kiln_cache_walk(cache, 0, see, &seen, NULL));
   assert_int_equal(seen.count, 3);

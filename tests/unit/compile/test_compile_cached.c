@@ -11,8 +11,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/thread.h"
@@ -84,6 +87,63 @@ static int done(void** state) {
 }
 
 static const char kPlain[] = "__global__ void k() {}\n";
+
+// ---- How often files are looked at ----
+
+static uint32_t g_looks;
+static uint32_t g_opens;
+
+int __real_stat(const char* path, struct stat* out);
+int __wrap_stat(const char* path, struct stat* out);
+int __real_open(const char* path, int flags, ...);
+int __wrap_open(const char* path, int flags, ...);
+
+int __wrap_stat(const char* path, struct stat* out) {
+  if (strncmp(path, g_dir, strlen(g_dir)) == 0) g_looks++;
+  return __real_stat(path, out);
+}
+
+int __wrap_open(const char* path, int flags, ...) {
+  if (strncmp(path, g_dir, strlen(g_dir)) == 0) g_opens++;
+  return __real_open(path, flags, 0600);
+}
+
+// As if they were written long ago: else their content is compared.
+static void make_old(const char* name) {
+  char path[256];
+  struct timespec times[2] = {{1000000000, 0}, {1000000000, 0}};
+  snprintf(path, sizeof(path), "%s/%s", g_dir, name);
+  assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void a_hit_looks_once_at_each_header(void** state) {
+  (void)state;
+  enum { HEADERS = 40 };
+  char source[HEADERS * 32] = "";
+  for (int i = 0; i < HEADERS; i++) {
+    char name[32], text[64];
+    snprintf(name, sizeof(name), "once%d.h", i);
+    snprintf(text, sizeof(text), "#include <once%d.h>\n", (i + 1) % HEADERS);
+    write_file(name, text);
+    make_old(name);
+    size_t used = strlen(source);
+    snprintf(source + used, sizeof(source) - used, "#include <%s>\n", name);
+  }
+  const char* const dirs[] = {g_dir};
+  kiln_compile_options_t options = kiln_compile_options_default();
+  options.include_dirs = dirs;
+  options.include_dir_count = 1;
+  miss(source, &options);
+  g_looks = 0;
+  g_opens = 0;
+  hit(source, &options);
+  assert_int_equal(g_looks, HEADERS);
+  assert_int_equal(g_opens, 0);
+  // By content each is opened, too.
+  options.cache_verify = KILN_SWITCH_ON;
+  hit(source, &options);
+  assert_int_equal(g_opens, HEADERS);
+}
 
 static void everything_is_in_the_key(void** state) {
   (void)state;
@@ -339,6 +399,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_cannot_be_cached_says_why, fresh,
                                       done),
       cmocka_unit_test_setup_teardown(macros_name_headers, fresh, done),
+      cmocka_unit_test_setup_teardown(a_hit_looks_once_at_each_header, fresh,
+                                      done),
       cmocka_unit_test_setup_teardown(circles_end, fresh, done),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,51 @@ static void test_names(void** state) {
   close_world(&world);
 }
 
+// Machine code has no names of parameters; the PTX it was made of has.
+static void test_described(void** state) {
+  (void)state;
+  static const uint8_t cubin[64] = {0x7f, 'E',  'L', 'F',      2,         1,
+                                    1,    0x41, 8,   [16] = 2, [18] = 190};
+  world_t world;
+  open_world(&world, "cuda:0");
+  kiln_bytes_view_t bytes = {cubin, sizeof(cubin)};
+  kiln_module_options_t options = kiln_module_options_default();
+  for (int lazy = 0; lazy < 2; lazy++) {
+    kiln_module_t* module = NULL;
+    kiln_kernel_t* kernel = NULL;
+    kiln_code_t* code = NULL;
+    kiln_code_options_t of_code = kiln_code_options_default();
+    of_code.format = KILN_CODE_FORMAT_CUBIN;
+    options.described_by = world.code;
+    assert_null(kiln_code_create(bytes, &of_code, &code));
+    if (lazy == 1) {
+      assert_null(kiln_module_create(world.device, code, &options, &module));
+    } else {
+      assert_null(
+          kiln_module_load(world.device, bytes, &options, NULL, &module));
+    }
+    assert_null(kiln_kernel_create(module, "_Z3addIfEvPT_", &kernel));
+    assert_int_equal(kiln_module_kernel_count(module), 2);
+    assert_int_equal(kiln_kernel_info(kernel)->param_count, 2);
+    assert_string_equal(kiln_kernel_param(kernel, 0)->name, "x");
+    assert_int_equal(kiln_kernel_param(kernel, 1)->kind, KILN_PARAM_KIND_FLOAT);
+    kiln_kernel_release(kernel);
+    kiln_module_release(module);
+    // Only PTX describes.
+    options.described_by = code;
+    module = NULL;
+    kiln_status_t status =
+        lazy == 1
+            ? kiln_module_create(world.device, code, &options, &module)
+            : kiln_module_load(world.device, bytes, &options, NULL, &module);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+    assert_null(module);
+    kiln_status_free(status);
+    kiln_code_release(code);
+  }
+  close_world(&world);
+}
+
 // Facts 5.2 P11: what is not linked is not loaded, and told so at once.
 static void test_formats(void** state) {
   (void)state;
@@ -499,6 +544,7 @@ int main(void) {
       TEST(test_lazy),
       TEST(test_never_used),
       TEST(test_names),
+      TEST(test_described),
       TEST(test_formats),
       TEST(test_late_refusal),
       TEST(test_attributes),

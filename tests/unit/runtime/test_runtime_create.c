@@ -220,6 +220,93 @@ static void test_memory_may_run_out(void** state) {
   assert_true(fault_run_allocations(create_body, NULL, 0) >= 3);
 }
 
+// ---- The cache ----
+
+// What the runtime's cache says goes to its log. one-thread
+typedef struct warned_t {
+  uint32_t warnings;
+} warned_t;
+
+static void count_warning(kiln_log_level_t level, const char* room,
+                          const char* line, void* user) {
+  warned_t* warned = user;
+  (void)line;
+  if (level == KILN_LOG_WARNING && strcmp(room, "cache") == 0) {
+    warned->warnings++;
+  }
+}
+
+static void test_the_cache(void** state) {
+  (void)state;
+  assert_int_equal(setenv("KILN_CACHE_DIR", "/nonexistent/kiln", 1), 0);
+  kiln_runtime_t* runtime = make(NULL);
+  assert_string_equal(kiln_cache_directory(kiln_runtime_cache(runtime)),
+                      "/nonexistent/kiln");
+  kiln_runtime_release(runtime);
+  // An option goes before the variable, limits are taken, off is off.
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  kiln_cache_options_t cache = kiln_cache_options_default();
+  kiln_cache_stats_t stats;
+  options.cache = &cache;
+  cache.directory = "/nonexistent/other";
+  cache.disk_bytes = 12345678;
+  cache.memory_bytes = 1000;
+  runtime = make(&options);
+  assert_string_equal(kiln_cache_directory(kiln_runtime_cache(runtime)),
+                      "/nonexistent/other");
+  kiln_cache_stats(kiln_runtime_cache(runtime), &stats);
+  assert_int_equal(stats.disk_limit_bytes, 12345678);
+  assert_int_equal(stats.memory_limit_bytes, 1000);
+  kiln_runtime_release(runtime);
+  cache.disk = KILN_SWITCH_OFF;
+  runtime = make(&options);
+  assert_string_equal(kiln_cache_directory(kiln_runtime_cache(runtime)), "");
+  kiln_runtime_release(runtime);
+  // One that is no path is an error of the runtime, by its name.
+  cache = kiln_cache_options_default();
+  cache.directory = "relative";
+  runtime = NULL;
+  assert_says(kiln_runtime_create(&options, &runtime),
+              KILN_STATUS_INVALID_ARGUMENT, "relative");
+  assert_null(runtime);
+  assert_int_equal(unsetenv("KILN_CACHE_DIR"), 0);
+}
+
+static kiln_status_t make_nothing(void* user, kiln_cache_output_t* out) {
+  (void)user;
+  out->payload = (kiln_bytes_view_t){(const uint8_t*)"x", 1};
+  return NULL;
+}
+
+// A folder that cannot be made costs one warning; things are kept in memory.
+static void test_a_cache_without_a_disk(void** state) {
+  (void)state;
+  warned_t warned = {0};
+  kiln_log_sink_t log = {count_warning, &warned, KILN_LOG_WARNING, 0};
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  kiln_cache_options_t cache = kiln_cache_options_default();
+  cache.directory = "/proc/kiln/none";
+  options.cache = &cache;
+  options.log = &log;
+  kiln_runtime_t* runtime = make(&options);
+  uint32_t from = 0;
+  for (int i = 0; i < 6; i++) {
+    const char* key = i % 2 == 0 ? "a" : "b";
+    kiln_cache_request_t request = kiln_cache_request_default();
+    kiln_cache_entry_t* entry = NULL;
+    request.key.kind = "test";
+    request.key.bytes = (kiln_bytes_view_t){(const uint8_t*)key, 1};
+    request.make = make_nothing;
+    assert_null(kiln_cache_get_or_make(kiln_runtime_cache(runtime), &request,
+                                       &entry, &from));
+    assert_int_equal(from,
+                     i < 2 ? KILN_CACHE_FROM_MAKE : KILN_CACHE_FROM_MEMORY);
+    kiln_cache_entry_release(entry);
+  }
+  assert_int_equal(warned.warnings, 1);
+  kiln_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_options),
@@ -230,6 +317,8 @@ int main(void) {
       cmocka_unit_test(test_no_such_gpu),
       cmocka_unit_test(test_trace),
       cmocka_unit_test(test_memory_may_run_out),
+      cmocka_unit_test(test_the_cache),
+      cmocka_unit_test(test_a_cache_without_a_disk),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
