@@ -25,8 +25,9 @@ typedef struct cached_t {
   char* source_dir;   // absolute
   kilni_str_t kept;   // the metadata of a new entry
   kilni_files_t files;
-  bool changed;  // an entry was there, and a file of it has changed
-  bool unread;   // an entry was there, and could not be read
+  bool too_much;  // there are more files than are looked at
+  bool changed;   // an entry was there, and a file of it has changed
+  bool unread;    // an entry was there, and could not be read
 } cached_t;
 
 // ---- What is not cached ----
@@ -71,7 +72,7 @@ static kiln_status_t set_reason(kiln_compile_result_t* result, uint32_t cache,
   kilni_strfree(result->allocator, result->cache_reason);
   result->cache_reason = NULL;
   kilni_str_t text;
-  kilni_str_init(&text, result->allocator, 4096);
+  kilni_str_init(&text, result->allocator, 1 << 17);
   kilni_str_add_cstr(&text, reason);
   kilni_str_add_cstr(&text, more);
   return kilni_str_take(&text, &result->cache_reason);
@@ -347,6 +348,7 @@ static const char* why_not_kept(const cached_t* cached,
                                 const kiln_compiler_t* used) {
   const kilni_files_t* files = &cached->files;
   if (files->computed != NULL) return "an #include that a macro computes: ";
+  if (cached->too_much) return "it may include more than is looked at";
   if (used != cached->job->compiler) {
     return "another compiler took the place of the one that was found";
   }
@@ -361,13 +363,27 @@ static const char* why_not_kept(const cached_t* cached,
   return NULL;
 }
 
+// A limit of ours is no reason to compile nothing.
+static bool is_over_a_limit(kiln_status_t status) {
+  if (kiln_status_code(status) != KILN_STATUS_LIMIT_EXCEEDED) return false;
+  kiln_status_free(status);
+  return true;
+}
+
+static kiln_status_t find_files(cached_t* cached) {
+  kiln_status_t status = kilni_files_find(&cached->how, &cached->files);
+  if (!is_over_a_limit(status)) return status;
+  cached->too_much = true;
+  return NULL;
+}
+
 static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
   cached_t* cached = user;
   kilni_compile_job_t job = *cached->job;
   KILNI_RETURN_IF_ERROR(
       kilni_compiler_ready(cached->job->compiler, &job.compiler));
   if (job.compiler->kind == KILN_COMPILER_KIND_NVRTC) {
-    KILNI_RETURN_IF_ERROR(kilni_files_find(&cached->how, &cached->files));
+    KILNI_RETURN_IF_ERROR(find_files(cached));
     KILNI_RETURN_IF_ERROR(list_headers(&cached->files, job.result));
   }
   job.header_bytes = cached->files.bytes;
@@ -375,6 +391,14 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
   const char* reason = why_not_kept(cached, job.compiler);
   const char* computed = cached->files.computed;
   out->payload = kiln_code_bytes(job.result->code);
+  if (reason == NULL) {
+    kiln_status_t status = write_kept(cached);
+    if (is_over_a_limit(status)) {
+      reason = "its log is longer than what is kept";
+    } else if (!kiln_status_is_ok(status)) {
+      return status;
+    }
+  }
   if (reason != NULL) {
     out->store = KILN_SWITCH_OFF;
     KILNI_LOG(&job.compiler->host->log, INFO, "%s is not kept: %s%s", job.name,
@@ -382,7 +406,6 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
     return set_reason(job.result, KILN_COMPILE_CACHE_UNCACHEABLE, reason,
                       computed != NULL ? computed : "");
   }
-  KILNI_RETURN_IF_ERROR(write_kept(cached));
   out->metadata.data = (const uint8_t*)cached->kept.data;
   out->metadata.size = cached->kept.size;
   return set_reason(job.result, KILN_COMPILE_CACHE_MISS,
@@ -394,11 +417,17 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
 
 // ---- All together ----
 
+static kiln_status_t run_uncached(cached_t* cached, const char* reason);
+
 static kiln_status_t look_up(cached_t* cached) {
   const kilni_compile_job_t* job = cached->job;
   kilni_cache_key_builder_t key;
   kilni_cache_key_init(&key, job->result->allocator);
   kiln_status_t status = build_key(cached, &key);
+  if (is_over_a_limit(status)) {
+    kilni_cache_key_deinit(&key);
+    return run_uncached(cached, "it is longer than what is kept");
+  }
   kiln_cache_entry_t* entry = NULL;
   uint32_t from = KILN_CACHE_FROM_NOWHERE;
   if (kiln_status_is_ok(status)) {

@@ -15,6 +15,10 @@ typedef struct scan_t {
   const char* end;
   const char* begin;
   kiln_string_view_t text;  // with its continued lines
+  // How far lines are counted: of the text, of the copy, and how many.
+  size_t counted;
+  size_t joined;
+  uint32_t lines;
   kilni_scan_fn_t fn;
   void* user;
   bool ended;
@@ -143,14 +147,16 @@ static bool is_plain(char c) {
 }
 
 bool kilni_scan_is_plain(kiln_string_view_t text) {
-  if (text.data == NULL) return false;
+  if (text.data == NULL || memchr(text.data, 0, text.size) != NULL) {
+    return false;
+  }
   if (text.size >= 2 && text.data[0] == '"') {
     return text.data[text.size - 1] == '"' &&
            memchr(text.data + 1, '"', text.size - 2) == NULL &&
            memchr(text.data, '\n', text.size) == NULL;
   }
   for (size_t i = 0; i < text.size; i++) {
-    if (text.data[i] == 0 || !is_plain(text.data[i])) return false;
+    if (!is_plain(text.data[i])) return false;
   }
   return true;
 }
@@ -178,18 +184,18 @@ static kiln_string_view_t take_value(scan_t* scan, char close) {
   return value;
 }
 
-// The line of the text, counted from 1, that a place in the copy comes from.
-static uint32_t line_at(const scan_t* scan, const char* at) {
+// The line of the text, counted from 1, that a place in the copy comes from;
+// never asked for one further ahead than before.
+static uint32_t line_at(scan_t* scan, const char* at) {
   size_t place = (size_t)(at - scan->begin);
-  size_t size = 0;
-  uint32_t line = 1;
-  for (size_t i = 0; i < scan->text.size && size < place; i++) {
-    size_t more = continued_at(scan->text, i);
-    if (more == 0) size++;
-    i += more;
-    if (scan->text.data[i] == '\n') line++;
+  while (scan->counted < scan->text.size && scan->joined < place) {
+    size_t more = continued_at(scan->text, scan->counted);
+    if (more == 0) scan->joined++;
+    scan->counted += more;
+    if (scan->text.data[scan->counted] == '\n') scan->lines++;
+    scan->counted++;
   }
-  return line;
+  return scan->lines + 1;
 }
 
 static void report_computed(scan_t* scan, bool next, char close) {
@@ -215,6 +221,8 @@ static bool take_name(scan_t* scan, bool next) {
   const char* at = begin;
   while (at != scan->end && *at != close && *at != '\n') at++;
   if (at == scan->end || *at != close || at == begin) return false;
+  // No path has a NUL: it is left to the compiler, and nothing is known of it.
+  if (memchr(begin, 0, (size_t)(at - begin)) != NULL) return false;
   scan->at = at + 1;
   kilni_scan_found_t found = {.next = next};
   found.kind = close == '"' ? KILNI_SCAN_QUOTE : KILNI_SCAN_ANGLE;
@@ -339,7 +347,12 @@ kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
   KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, text.size, &copy));
   size_t size = join_lines(text, copy);
   const char* begin = copy;
-  scan_t scan = {begin, begin + size, begin, text, fn, user, false};
+  scan_t scan = {.at = begin,
+                 .end = begin + size,
+                 .begin = begin,
+                 .text = text,
+                 .fn = fn,
+                 .user = user};
   scan_lines(&scan);
   kilni_free(allocator, copy, text.size);
   return NULL;

@@ -98,9 +98,16 @@ static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
                        0,
                        &none};
   kilni_kept_write(&looked->kept, &kept);
-  out->metadata =
-      (kiln_bytes_view_t){(const uint8_t*)looked->kept.data, looked->kept.size};
-  return kilni_str_status(&looked->kept);
+  kiln_status_t status = kilni_str_status(&looked->kept);
+  if (kiln_status_code(status) == KILN_STATUS_LIMIT_EXCEEDED) {
+    // A log that is too long to be kept is no reason to refuse the link.
+    kiln_status_free(status);
+    out->store = KILN_SWITCH_OFF;
+    return NULL;
+  }
+  out->metadata.data = (const uint8_t*)looked->kept.data;
+  out->metadata.size = looked->kept.size;
+  return status;
 }
 
 static bool read_entry(const kiln_cache_entry_t* entry,
