@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unpacks Debian's CUDA packages to try the search on.
 
-    debs.py [--mirror URL] [--packages WORD]... FOLDER SUITE...
+    debs.py [--mirror URL] [--packages WORD]... [--whole GLOB]... FOLDER SUITE...
 
 For each SUITE (bookworm, trixie) FOLDER/SUITE becomes the root of a system
 that has the packages of Debian's source nvidia-cuda-toolkit, with the records
 that dpkg would keep of them (var/lib/dpkg: status and a list for each). The
 packages are unpacked, not installed: none of their programs is run, and each
 is deleted once it is unpacked. Static libraries and the profilers' files above
-a mebibyte are made of the right size and hollow, which saves gigabytes;
-nothing looks inside them.
+a mebibyte are made of the right size and hollow, which saves gigabytes: the
+search does not look inside them. Files whose names match a GLOB are whole:
+--whole 'lib*_static.a' is for those that are linked (tests/install).
 The archive is the one that this machine's apt uses, or --mirror.
 With --packages only packages whose names contain one of the words. What is
 there already is not fetched again.
@@ -19,6 +20,7 @@ Exits with 77, and the reason, where the packages cannot be had.
 """
 
 import argparse
+import fnmatch
 import glob
 import hashlib
 import json
@@ -90,7 +92,7 @@ def wanted(mirror, suite, words):
 
 # ---- One package ----
 
-def place_file(tar, member, target, hollow):
+def place_file(tar, member, target, hollow, whole):
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if os.path.lexists(target):
         os.unlink(target)
@@ -98,14 +100,17 @@ def place_file(tar, member, target, hollow):
         os.symlink(member.linkname, target)
         return
     with open(target, "wb") as file:
-        if member.size > HOLLOW and (hollow or member.name.endswith(".a")):
+        kept = any(fnmatch.fnmatch(os.path.basename(target), glob_)
+                   for glob_ in whole)
+        if member.size > HOLLOW and not kept and (
+                hollow or member.name.endswith(".a")):
             file.truncate(member.size)
         else:
             shutil.copyfileobj(tar.extractfile(member), file, 1 << 20)
     os.chmod(target, member.mode & 0o755)
 
 
-def unpack(deb, root, hollow):
+def unpack(deb, root, hollow, whole):
     """The package's paths, as dpkg lists them."""
     paths = []
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb],
@@ -121,7 +126,7 @@ def unpack(deb, root, hollow):
                     os.link(os.path.normpath(root + "/" + member.linkname),
                             target)
                 else:
-                    place_file(tar, member, target, hollow)
+                    place_file(tar, member, target, hollow, whole)
     if child.returncode:
         raise SystemExit("dpkg-deb cannot read " + deb)
     return paths
@@ -143,7 +148,7 @@ def record(root, fields, control, paths):
         file.write("%s\nStatus: install ok installed\n%s\n\n" % (head, rest))
 
 
-def have(root, fields, mirror):
+def have(root, fields, mirror, whole):
     url = mirror + "/" + fields["Filename"]
     with tempfile.NamedTemporaryFile(dir=root, suffix=".deb") as deb:
         digest = hashlib.sha256()
@@ -161,7 +166,7 @@ def have(root, fields, mirror):
                                  stdout=subprocess.PIPE, text=True,
                                  check=True).stdout.strip("\n")
         hollow = fields["Package"].startswith("nsight-")
-        record(root, fields, control, unpack(deb.name, root, hollow))
+        record(root, fields, control, unpack(deb.name, root, hollow, whole))
 
 
 def alternatives(root):
@@ -174,7 +179,7 @@ def alternatives(root):
             os.symlink(target, path)
 
 
-def make(folder, suite, mirror, words):
+def make(folder, suite, mirror, words, whole):
     root = os.path.join(folder, suite)
     done_path = root + ".json"
     done = []
@@ -190,7 +195,7 @@ def make(folder, suite, mirror, words):
         if label in done:
             continue
         print(suite, label, "%d MB" % (int(fields["Size"]) >> 20), flush=True)
-        have(root, fields, mirror)
+        have(root, fields, mirror, whole)
         done.append(label)
         with open(done_path, "w", encoding="utf-8") as file:
             json.dump(done, file, indent=1)
@@ -202,6 +207,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mirror", default=mirror_of_apt())
     parser.add_argument("--packages", action="append", default=[])
+    parser.add_argument("--whole", action="append", default=[])
     parser.add_argument("folder")
     parser.add_argument("suites", nargs="+")
     options = parser.parse_args()
@@ -214,7 +220,7 @@ def main():
     for suite in options.suites:
         try:
             count = make(os.path.abspath(options.folder), suite,
-                         options.mirror, options.packages)
+                         options.mirror, options.packages, options.whole)
         except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
             print("skipped: %s cannot be had: %s" % (suite, error))
             return SKIP

@@ -9,6 +9,7 @@ absent flag would not be noticed: what the library uses of them is read with nm
 and compared with the flags as well."""
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -61,10 +62,50 @@ def problems(options, name, flags, archive, work):
                 yield "%s needs %s, of %s" % (name, symbol, flag)
 
 
+def places(options):
+    """Options of kiln that name a place to look in: this machine as it is,
+    then each Debian system that tools/debs.py unpacked, the newest first."""
+    yield []
+    systems = sorted(os.listdir(options.debs), reverse=True) \
+        if options.debs and os.path.isdir(options.debs) else []
+    for name in systems:
+        root = os.path.join(options.debs, name)
+        if os.path.isdir(root):
+            yield ["--hermetic", "--sysroot", root]
+
+
+def is_archive(path):
+    """False of one that tools/debs.py has made hollow."""
+    with open(path, "rb") as file:
+        return file.read(8) in (b"!<arch>\n", b"!<thin>\n")
+
+
+def ask(options, name):
+    """The flags for a static library and its file; None where there is none."""
+    for place in places(options):
+        said = run([options.kiln, "config", "--libs", "--lines", *place,
+                    "static:" + name])
+        if said.returncode != 0:
+            continue
+        flags = said.stdout.splitlines()
+        folders = [f[2:] for f in flags if f.startswith("-L")]
+        files = [f[3:] for f in flags if f.startswith("-l:")]
+        for folder in folders:
+            path = os.path.join(folder, files[0]) if files else ""
+            if os.path.exists(path) and is_archive(path):
+                return flags, path
+        if place:
+            continue
+        found = run([options.kiln, "find", "static", name, "--json"]).stdout
+        return flags, re.search(r'"path": "([^"]+\.a)"', found).group(1)
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("kiln", "cc"):
         parser.add_argument("--" + name, required=True)
+    parser.add_argument("--debs", help="where tools/debs.py unpacked packages")
     parser.add_argument("names", nargs="+")
     options = parser.parse_args()
     if shutil.which("nm") is None:
@@ -72,14 +113,12 @@ def main():
         return 77
     linked, bad = 0, []
     for name in options.names:
-        said = run([options.kiln, "config", "--libs", "--lines",
-                    "static:" + name])
-        if said.returncode != 0:
-            print("skipped: there is no %s here" % name)
+        said = ask(options, name)
+        if said is None:
+            print("skipped: there is no %s here, nor a whole one below %s "
+                  "(tools/debs.py --whole)" % (name, options.debs))
             continue
-        flags = said.stdout.splitlines()
-        found = run([options.kiln, "find", "static", name, "--json"]).stdout
-        path = re.search(r'"path": "([^"]+\.a)"', found).group(1)
+        flags, path = said
         work = tempfile.mkdtemp(prefix="kiln-static-")
         try:
             new = list(problems(options, name, flags, path, work))
