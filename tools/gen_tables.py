@@ -19,7 +19,7 @@ CAPTURES = ('SAFE', 'UNSAFE')
 EFFECTS = ('QUERY', 'CREATE', 'DESTROY', 'ACT')
 HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
            'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM',
-           'SESSION', 'LINK', 'LIBRARY')
+           'SESSION', 'LINK', 'LIBRARY', 'MEMORY_POOL')
 
 
 class RowError(Exception):
@@ -246,13 +246,15 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'uint32_t', 'kiln_cu_limit_t', 'kiln_cu_function_attribute_t',
             'kiln_cu_pointer_attribute_t', 'kiln_cu_jit_option_t',
             'kiln_cu_proc_address_query_t', 'kiln_cu_jit_input_t',
-            'kiln_cu_capture_mode_t',
+            'kiln_cu_capture_mode_t', 'kiln_cu_mempool_attribute_t',
+            'kiln_cu_mem_access_t', 'kiln_cu_capture_status_t',
             'kiln_nvjitlink_input_t')
 POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_nvjitlink_handle_t', 'kiln_nvml_device_t',
             'kiln_cu_context_t', 'kiln_cu_stream_t',
             'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t',
-            'kiln_cu_library_t', 'kiln_cu_kernel_t', 'kiln_cu_link_state_t')
+            'kiln_cu_library_t', 'kiln_cu_kernel_t', 'kiln_cu_link_state_t',
+            'kiln_cu_mempool_t')
 FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t',
              'kiln_nvrtc_flow_fn_t')
 # Structs of which a line shows members: name, type; 'text' is an array of char.
@@ -472,6 +474,9 @@ def null_thunks(library):
 STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
            'kiln_cu_ipc_event_handle_t': 'CUipcEventHandle',
            'kiln_cu_launch_config_t': 'CUlaunchConfig',
+           'kiln_cu_mempool_props_t': 'CUmemPoolProps',
+           'kiln_cu_mem_access_desc_t': 'CUmemAccessDesc',
+           'kiln_cu_mem_location_t': 'CUmemLocation',
            'kiln_nvml_pci_t': 'nvmlPciInfo_t',
            'kiln_nvml_memory_t': 'nvmlMemory_t',
            'kiln_nvml_memory_v2_t': 'nvmlMemory_v2_t',
@@ -608,6 +613,8 @@ def make_libraries():
                 'cuCtxGetApiVersion', 'cuMemGetInfo', 'cuMemAlloc',
                 'cuMemAllocAsync', 'cuMemHostAlloc', 'cuMemFreeHost',
                 'cuMemHostGetDevicePointer', 'cuMemHostRegister',
+                'cuMemAllocManaged', 'cuMemAllocFromPoolAsync',
+                'cuDeviceGetMemPool', 'cuMemPoolGetAttribute',
                 'cuPointerGetAttribute', 'cuPointerGetAttributes',
                 'cuStreamGetCtx', 'cuThreadExchangeStreamCaptureMode',
                 'cuLaunchHostFunc', 'cuModuleGetFunction',

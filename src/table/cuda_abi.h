@@ -42,6 +42,12 @@ typedef unsigned int kiln_cu_memory_type_t;
 typedef unsigned int kiln_cu_proc_address_query_t;
 typedef unsigned int kiln_cu_launch_attribute_id_t;
 typedef unsigned int kiln_cu_capture_mode_t;
+typedef unsigned int kiln_cu_capture_status_t;
+typedef unsigned int kiln_cu_mempool_attribute_t;
+typedef unsigned int kiln_cu_mem_access_t;
+typedef unsigned int kiln_cu_mem_location_type_t;
+typedef unsigned int kiln_cu_mem_allocation_type_t;
+typedef unsigned int kiln_cu_mem_handle_type_t;
 
 // Callbacks of the driver. They must not call the driver. thread-safe
 typedef void (*kiln_cu_host_fn_t)(void* user);
@@ -241,6 +247,73 @@ enum {
   KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
   KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
 };
+
+// Whether a stream is captured: cuStreamIsCapturing.
+enum {
+  KILN_CU_STREAM_CAPTURE_STATUS_NONE = 0,
+  KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
+  KILN_CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
+};
+
+// Flags of cuMemAllocManaged.
+enum {
+  KILN_CU_MEM_ATTACH_GLOBAL = 1,
+  KILN_CU_MEM_ATTACH_HOST = 2,
+};
+
+// Of a pool: the first three are an int, the rest 64 bits.
+enum {
+  KILN_CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
+  KILN_CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,
+  KILN_CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
+  KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
+  KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+  KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
+  KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
+  KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
+};
+
+enum {
+  KILN_CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+  KILN_CU_MEM_ALLOCATION_TYPE_MANAGED = 2,  // CUDA 13.0
+};
+
+enum {
+  KILN_CU_MEM_LOCATION_TYPE_NONE = 0,
+  KILN_CU_MEM_LOCATION_TYPE_DEVICE = 1,
+  KILN_CU_MEM_LOCATION_TYPE_HOST = 2,       // of a pool: CUDA 13.0
+  KILN_CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,  // CUDA 12.2
+};
+
+enum {
+  KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
+  KILN_CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
+  KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
+};
+
+// Where memory is, or who uses it. thread-compatible
+typedef struct kiln_cu_mem_location_t {
+  kiln_cu_mem_location_type_t type;
+  int id;
+} kiln_cu_mem_location_t;
+
+// Who may do what with memory. thread-compatible
+typedef struct kiln_cu_mem_access_desc_t {
+  kiln_cu_mem_location_t location;
+  kiln_cu_mem_access_t flags;
+} kiln_cu_mem_access_desc_t;
+
+// What cuMemPoolCreate takes. `max_bytes` (CUDA 12.2) and what follows were
+// reserved before and had to be 0. thread-compatible
+typedef struct kiln_cu_mempool_props_t {
+  kiln_cu_mem_allocation_type_t allocation;
+  kiln_cu_mem_handle_type_t handle_types;
+  kiln_cu_mem_location_t location;
+  void* security;
+  size_t max_bytes;
+  unsigned short usage;
+  unsigned char reserved[54];
+} kiln_cu_mempool_props_t;
 
 // The value of a launch attribute: 64 bytes, whatever it holds.
 // thread-compatible

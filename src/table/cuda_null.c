@@ -27,6 +27,7 @@ static const uint64_t null_memory_bytes = UINT64_C(1) << 34;
 static const uint64_t null_first_address = UINT64_C(0x700000000000);
 static const uint64_t null_first_handle = UINT64_C(0x10000);
 static const uint64_t null_context_value = UINT64_C(0x1000);
+static const uint64_t null_pool_value = UINT64_C(0x2000);
 
 static kilni_null_state_t* null_lock(void) {
   kilni_null_state_t* state = &kilni_table_state.null;
@@ -236,6 +237,8 @@ static kiln_cu_result_t null_cuDeviceGetAttribute(
       {KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
       {KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
       {KILN_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+      {KILN_CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+      {KILN_CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, 1},
       {KILN_CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
   };
   (void)device;
@@ -360,6 +363,38 @@ static kiln_cu_result_t null_cuMemAllocAsync(kiln_cu_deviceptr_t* address,
                                              kiln_cu_stream_t stream) {
   (void)stream;
   return null_cuMemAlloc(address, bytes);
+}
+
+// An address like any other: nothing of it can be read or written.
+static kiln_cu_result_t null_cuMemAllocManaged(kiln_cu_deviceptr_t* address,
+                                               size_t bytes,
+                                               unsigned int flags) {
+  (void)flags;
+  return null_cuMemAlloc(address, bytes);
+}
+
+static kiln_cu_result_t null_cuMemAllocFromPoolAsync(
+    kiln_cu_deviceptr_t* address, size_t bytes, kiln_cu_mempool_t pool,
+    kiln_cu_stream_t stream) {
+  (void)pool;
+  return null_cuMemAllocAsync(address, bytes, stream);
+}
+
+// The device's own pool, which nobody made.
+static kiln_cu_result_t null_cuDeviceGetMemPool(kiln_cu_mempool_t* pool,
+                                                kiln_cu_device_t device) {
+  (void)device;
+  *pool = (kiln_cu_mempool_t)(uintptr_t)null_pool_value;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuMemPoolGetAttribute(
+    kiln_cu_mempool_t pool, kiln_cu_mempool_attribute_t attribute,
+    void* value) {
+  (void)pool;
+  const bool wide = attribute >= KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+  memset(value, 0, wide ? sizeof(uint64_t) : sizeof(int));
+  return KILN_CU_SUCCESS;
 }
 
 static kiln_cu_result_t null_cuMemHostAlloc(void** address, size_t bytes,

@@ -64,7 +64,8 @@ enum {
   KILNI_HANDLE_SESSION = 9,  // of NVML, which counts its users
   KILNI_HANDLE_LINK = 10,
   KILNI_HANDLE_LIBRARY = 11,
-  KILNI_HANDLE_COUNT = 12,
+  KILNI_HANDLE_MEMORY_POOL = 12,
+  KILNI_HANDLE_COUNT = 13,
 };
 
 // The columns of one row. thread-safe
@@ -96,7 +97,7 @@ typedef struct kiln_cuda_table_t {
   const char* origin;   // where it came from, for messages; borrowed
   int driver_version;   // 13000 is CUDA 13.0; 0 before it is known
   uint32_t slot;        // of a wrapper: which of its places it holds
-  uint64_t present[2];  // one bit for each row
+  uint64_t present[4];  // one bit for each row
 #define KILNI_CUDA_ROW(name, ...) kilni_##name##_fn_t name;
 #include "table/cuda_rows.inc"
 #undef KILNI_CUDA_ROW

@@ -50,6 +50,16 @@ typedef kiln_cu_result_t (*kilni_cuMemHostRegister_fn_t)(void* host, size_t byte
 typedef kiln_cu_result_t (*kilni_cuMemHostUnregister_fn_t)(void* host);
 typedef kiln_cu_result_t (*kilni_cuPointerGetAttribute_fn_t)(void* value, kiln_cu_pointer_attribute_t attribute, kiln_cu_deviceptr_t address);
 typedef kiln_cu_result_t (*kilni_cuPointerGetAttributes_fn_t)(unsigned int count, kiln_cu_pointer_attribute_t* attributes, void** values, kiln_cu_deviceptr_t address);
+typedef kiln_cu_result_t (*kilni_cuMemAllocManaged_fn_t)(kiln_cu_deviceptr_t* address, size_t bytes, unsigned int flags);
+typedef kiln_cu_result_t (*kilni_cuDeviceGetMemPool_fn_t)(kiln_cu_mempool_t* pool, kiln_cu_device_t device);
+typedef kiln_cu_result_t (*kilni_cuMemPoolCreate_fn_t)(kiln_cu_mempool_t* pool, const kiln_cu_mempool_props_t* props);
+typedef kiln_cu_result_t (*kilni_cuMemPoolDestroy_fn_t)(kiln_cu_mempool_t pool);
+typedef kiln_cu_result_t (*kilni_cuMemPoolSetAttribute_fn_t)(kiln_cu_mempool_t pool, kiln_cu_mempool_attribute_t attribute, void* value);
+typedef kiln_cu_result_t (*kilni_cuMemPoolGetAttribute_fn_t)(kiln_cu_mempool_t pool, kiln_cu_mempool_attribute_t attribute, void* value);
+typedef kiln_cu_result_t (*kilni_cuMemPoolTrimTo_fn_t)(kiln_cu_mempool_t pool, size_t keep_bytes);
+typedef kiln_cu_result_t (*kilni_cuMemPoolSetAccess_fn_t)(kiln_cu_mempool_t pool, const kiln_cu_mem_access_desc_t* list, size_t count);
+typedef kiln_cu_result_t (*kilni_cuMemPoolGetAccess_fn_t)(kiln_cu_mem_access_t* flags, kiln_cu_mempool_t pool, kiln_cu_mem_location_t* location);
+typedef kiln_cu_result_t (*kilni_cuMemAllocFromPoolAsync_fn_t)(kiln_cu_deviceptr_t* address, size_t bytes, kiln_cu_mempool_t pool, kiln_cu_stream_t stream);
 typedef kiln_cu_result_t (*kilni_cuMemcpy_fn_t)(kiln_cu_deviceptr_t to, kiln_cu_deviceptr_t from, size_t bytes);
 typedef kiln_cu_result_t (*kilni_cuMemcpyHtoD_fn_t)(kiln_cu_deviceptr_t to, const void* from, size_t bytes);
 typedef kiln_cu_result_t (*kilni_cuMemcpyDtoH_fn_t)(void* to, kiln_cu_deviceptr_t from, size_t bytes);
@@ -74,6 +84,7 @@ typedef kiln_cu_result_t (*kilni_cuStreamGetCtx_fn_t)(kiln_cu_stream_t stream, k
 typedef kiln_cu_result_t (*kilni_cuStreamGetFlags_fn_t)(kiln_cu_stream_t stream, unsigned int* flags);
 typedef kiln_cu_result_t (*kilni_cuStreamGetPriority_fn_t)(kiln_cu_stream_t stream, int* priority);
 typedef kiln_cu_result_t (*kilni_cuThreadExchangeStreamCaptureMode_fn_t)(kiln_cu_capture_mode_t* mode);
+typedef kiln_cu_result_t (*kilni_cuStreamIsCapturing_fn_t)(kiln_cu_stream_t stream, kiln_cu_capture_status_t* status);
 typedef kiln_cu_result_t (*kilni_cuLaunchHostFunc_fn_t)(kiln_cu_stream_t stream, kiln_cu_host_fn_t fn, void* user);
 typedef kiln_cu_result_t (*kilni_cuEventCreate_fn_t)(kiln_cu_event_t* event, unsigned int flags);
 typedef kiln_cu_result_t (*kilni_cuEventDestroy_fn_t)(kiln_cu_event_t event);

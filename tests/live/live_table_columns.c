@@ -257,6 +257,35 @@ static void ask_driver_and_device(live_t* live) {
   must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 }
 
+static void ask_pools(live_t* live) {
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_mempool_t current = NULL;
+  kiln_cu_deviceptr_t memory = 0;
+  uint64_t number = 0;
+  kiln_cu_mem_access_t access = 0;
+  kiln_cu_mem_location_t here = {KILN_CU_MEM_LOCATION_TYPE_DEVICE,
+                                 live->device};
+  const kiln_cu_mem_access_desc_t desc = {
+      here, KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  const kiln_cu_mempool_props_t props = {
+      .allocation = KILN_CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+  ASK(cuDeviceGetMemPool, &current, live->device);
+  ASK(cuMemPoolCreate, &pool, &props);
+  if (pool == NULL) return;
+  ASK(cuMemPoolSetAttribute, pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+      &number);
+  ASK(cuMemPoolGetAttribute, pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+      &number);
+  ASK(cuMemAllocFromPoolAsync, &memory, 512, pool, live->stream);
+  if (memory != 0) {
+    must(live->t.cuMemFreeAsync(memory, live->stream), "cuMemFreeAsync");
+  }
+  ASK(cuMemPoolTrimTo, pool, 0);
+  ASK(cuMemPoolSetAccess, pool, &desc, 1);
+  ASK(cuMemPoolGetAccess, &access, pool, &here);
+  ASK(cuMemPoolDestroy, pool);
+}
+
 static void ask_memory(live_t* live) {
   size_t bytes = 0, total = 0;
   kiln_cu_deviceptr_t memory = 0;
@@ -275,6 +304,8 @@ static void ask_memory(live_t* live) {
   ASK(cuMemHostRegister, own, sizeof(live->own), 0);
   ASK(cuPointerGetAttribute, &type, attribute, a);
   ASK(cuPointerGetAttributes, 1, &attribute, &value, a);
+  ASK(cuMemAllocManaged, &memory, 4096, KILN_CU_MEM_ATTACH_GLOBAL);
+  ask_pools(live);
   ASK(cuMemcpy, a, b, 64);
   ASK(cuMemcpyHtoD, a, own, 64);
   ASK(cuMemcpyDtoH, own, a, 64);
@@ -313,6 +344,8 @@ static void ask_streams_and_events(live_t* live) {
   kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
   kiln_cu_ipc_event_handle_t handle;
   ASK(cuThreadExchangeStreamCaptureMode, &mode);
+  kiln_cu_capture_status_t captured = 0;
+  ASK(cuStreamIsCapturing, live->stream, &captured);
   ASK(cuLaunchHostFunc, live->stream, nothing_on_the_host, NULL);
   must(live->t.cuStreamSynchronize(live->stream), "cuStreamSynchronize");
   ASK(cuEventCreate, &event, 0);

@@ -27,11 +27,10 @@ static kiln_cu_result_t row_info(size_t* available, size_t* total) {
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-// Allocates; when there is no room, once more after the frees that are on
-// their way.
-static kiln_cu_result_t allocate(kilni_soft_driver_t* driver, size_t bytes,
-                                 kilni_soft_alloc_kind_t kind,
-                                 uint64_t* out_address) {
+kiln_cu_result_t kilni_soft_allocate(kilni_soft_driver_t* driver,
+                                     uint64_t bytes,
+                                     kilni_soft_alloc_kind_t kind,
+                                     uint64_t* out_address) {
   kiln_status_t status =
       kilni_soft_memory_alloc(driver->memory, bytes, kind, out_address);
   if (kiln_status_code(status) == KILN_STATUS_DEVICE_OUT_OF_MEMORY &&
@@ -51,7 +50,7 @@ static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   uint64_t made;
-  result = allocate(driver, bytes, KILNI_SOFT_ALLOC_DEVICE, &made);
+  result = kilni_soft_allocate(driver, bytes, KILNI_SOFT_ALLOC_DEVICE, &made);
   if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }
@@ -79,7 +78,8 @@ static bool may_free(kilni_soft_driver_t* driver, uint64_t address,
     return false;
   }
   bool own = out_alloc->kind == KILNI_SOFT_ALLOC_DEVICE ||
-             out_alloc->kind == KILNI_SOFT_ALLOC_ASYNC;
+             out_alloc->kind == KILNI_SOFT_ALLOC_ASYNC ||
+             out_alloc->kind >= KILNI_SOFT_ALLOC_MANAGED;
   return own && out_alloc->address == address &&
          !is_freeing(&driver->context, address);
 }
@@ -98,6 +98,7 @@ static kiln_cu_result_t row_free(kiln_cu_deviceptr_t address) {
       kilni_soft_memory_free(driver->memory, address, alloc.kind);
   bool gone = !kiln_status_is_ok(status);
   kiln_status_free(status);
+  if (!gone) kilni_soft_pool_give(driver, &alloc);
   return kilni_soft_leave(
       driver, gone ? KILN_CU_ERROR_INVALID_VALUE : kilni_soft_sticky(driver));
 }
@@ -115,9 +116,9 @@ static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
   // No bytes are the null pointer and a success, as driver 580 has it; it is
   // cuMemAlloc that refuses them.
   uint64_t made = 0;
-  if (bytes > 0) {
-    result = allocate(driver, bytes, KILNI_SOFT_ALLOC_ASYNC, &made);
-  }
+  kilni_soft_pool_t* pool = NULL;
+  if (bytes > 0) result = kilni_soft_pool_default(driver, &pool);
+  if (pool != NULL) result = kilni_soft_pool_take(driver, pool, bytes, &made);
   if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }
@@ -155,12 +156,27 @@ static kiln_cu_result_t row_free_async(kiln_cu_deviceptr_t address,
   result = kilni_soft_stream_resolve(driver, stream, &where);
   kilni_soft_alloc_t alloc;
   if (where == NULL) return kilni_soft_leave(driver, result);
-  if (!may_free(driver, address, &alloc) ||
-      alloc.kind != KILNI_SOFT_ALLOC_ASYNC) {
+  if (!may_free(driver, address, &alloc) || alloc.owner == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   kiln_cu_result_t freed = issue_free(driver, where, &alloc);
   if (result == KILN_CU_SUCCESS) result = freed;
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_alloc_managed(kiln_cu_deviceptr_t* address,
+                                          size_t bytes, unsigned int flags) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  bool known =
+      flags == KILN_CU_MEM_ATTACH_GLOBAL || flags == KILN_CU_MEM_ATTACH_HOST;
+  if (address == NULL || bytes == 0 || !known) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  uint64_t made;
+  result = kilni_soft_allocate(driver, bytes, KILNI_SOFT_ALLOC_MANAGED, &made);
+  if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }
 
@@ -238,6 +254,7 @@ void kilni_soft_fill_alloc(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuMemFree, row_free);
   KILNI_CUDA_SET(table, cuMemAllocAsync, row_alloc_async);
   KILNI_CUDA_SET(table, cuMemFreeAsync, row_free_async);
+  KILNI_CUDA_SET(table, cuMemAllocManaged, row_alloc_managed);
   KILNI_CUDA_SET(table, cuMemHostAlloc, row_host_alloc);
   KILNI_CUDA_SET(table, cuMemFreeHost, row_host_free);
   KILNI_CUDA_SET(table, cuMemHostRegister, row_register);

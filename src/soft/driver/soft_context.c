@@ -71,6 +71,7 @@ void kilni_soft_context_clear(kilni_soft_driver_t* driver) {
     kilni_soft_module_dispose(driver, module);
   }
   kilni_soft_memory_clear(driver->memory);
+  kilni_soft_pools_forget(driver);
   kilni_free_array(driver->host.allocator, context->freeing,
                    context->freeing_capacity, sizeof(*context->freeing));
   kilni_soft_handle_remove(&driver->handles, context->handle);
@@ -198,6 +199,7 @@ static kiln_cu_result_t row_synchronize(void) {
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_queue_drain(driver);
+  kilni_soft_pools_settle(driver);
   return kilni_soft_leave(driver, kilni_soft_sticky(driver));
 }
 

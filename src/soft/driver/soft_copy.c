@@ -32,8 +32,7 @@ static kiln_cu_result_t classify(kilni_soft_driver_t* driver, uint64_t address,
   *out_end = (kilni_soft_end_t){.address = address};
   *out_kind = END_PLAIN;
   if (kilni_soft_memory_query(driver->memory, address, &alloc)) {
-    bool host = alloc.kind == KILNI_SOFT_ALLOC_HOST ||
-                alloc.kind == KILNI_SOFT_ALLOC_REGISTERED;
+    bool host = kilni_soft_alloc_is_host(alloc.kind);
     bool inside = bytes <= alloc.bytes - (address - alloc.address);
     if (inside) {
       out_end->known = 1;

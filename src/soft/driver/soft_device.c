@@ -59,7 +59,9 @@ static const unsigned char kUuid[16] = {0x6b, 0x69, 0x6c, 0x6e, 0x73, 0x6f,
   X(HOST_REGISTER_SUPPORTED, 1)                    \
   X(MAX_BLOCKS_PER_MULTIPROCESSOR, 32)             \
   X(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)        \
+  X(MANAGED_MEMORY, 1)                             \
   X(MEMORY_POOLS_SUPPORTED, 1)                     \
+  X(HOST_MEMORY_POOLS_SUPPORTED, 1)                \
   X(MEM_SYNC_DOMAIN_COUNT, 1)                      \
   X(UNIFIED_FUNCTION_POINTERS, 1)                  \
   X(NUMA_ID, -1)                                   \

@@ -78,6 +78,23 @@ typedef struct kilni_soft_module_t {
 typedef struct kilni_soft_jit_t kilni_soft_jit_t;
 typedef struct kilni_soft_link_t kilni_soft_link_t;
 
+enum { KILNI_SOFT_POOL_SWITCHES = 3 };
+
+// A memory pool. thread-compatible
+typedef struct kilni_soft_pool_t {
+  uint64_t handle;  // 0: destroyed, with allocations that live
+  kilni_soft_alloc_kind_t kind;
+  kiln_cu_mem_access_t access;  // of the one device
+  uint64_t max_bytes;           // 0: what the device has
+  uint64_t threshold;
+  uint64_t used;
+  uint64_t used_high;
+  uint64_t reserved;
+  uint64_t reserved_high;
+  int reuse[KILNI_SOFT_POOL_SWITCHES];  // kept and reported
+  struct kilni_soft_pool_t* next;
+} kilni_soft_pool_t;
+
 // The primary context, the only one. thread-compatible
 typedef struct kilni_soft_context_t {
   uint64_t handle;  // 0 while there is none
@@ -114,6 +131,8 @@ struct kilni_soft_driver_t {
   kilni_soft_queue_t queue;
   kilni_soft_context_t context;
   kilni_soft_profile_t* profile;  // of all launches; NULL: none is counted
+  kilni_soft_pool_t* pools;         // they outlive the context
+  kilni_soft_pool_t* default_pool;  // one of them; NULL until it is used
   char fault_text[KILNI_SOFT_REPORT_BYTES];
   kiln_cuda_table_t table;
 };
@@ -219,6 +238,26 @@ void kilni_soft_link_dispose(kilni_soft_driver_t* driver,
 void kilni_soft_links_clear(kilni_soft_driver_t* driver);
 void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
                                 kilni_soft_module_t* module);
+// Allocates; when there is no room, once more after the frees that are on
+// their way.
+kiln_cu_result_t kilni_soft_allocate(kilni_soft_driver_t* driver,
+                                     uint64_t bytes,
+                                     kilni_soft_alloc_kind_t kind,
+                                     uint64_t* out_address);
+// The device's own pool.
+kiln_cu_result_t kilni_soft_pool_default(kilni_soft_driver_t* driver,
+                                         kilni_soft_pool_t** out_pool);
+// An allocation from a pool, and its end. Locked.
+kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
+                                      kilni_soft_pool_t* pool, uint64_t bytes,
+                                      uint64_t* out_address);
+void kilni_soft_pool_give(kilni_soft_driver_t* driver,
+                          const kilni_soft_alloc_t* alloc);
+// A synchronisation: pools keep no more than they were told to.
+void kilni_soft_pools_settle(kilni_soft_driver_t* driver);
+// All allocations are gone; ends every pool.
+void kilni_soft_pools_forget(kilni_soft_driver_t* driver);
+void kilni_soft_pools_clear(kilni_soft_driver_t* driver);
 // A stream-ordered free has happened. Locked.
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address);
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
@@ -229,6 +268,7 @@ void kilni_soft_fill(kiln_cuda_table_t* table);
 void kilni_soft_fill_device(kiln_cuda_table_t* table);
 void kilni_soft_fill_context(kiln_cuda_table_t* table);
 void kilni_soft_fill_alloc(kiln_cuda_table_t* table);
+void kilni_soft_fill_pool(kiln_cuda_table_t* table);
 void kilni_soft_fill_pointer(kiln_cuda_table_t* table);
 void kilni_soft_fill_copy(kiln_cuda_table_t* table);
 void kilni_soft_fill_stream(kiln_cuda_table_t* table);

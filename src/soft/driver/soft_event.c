@@ -123,6 +123,7 @@ static kiln_cu_result_t row_synchronize(kiln_cu_event_t event) {
   kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_queue_wait(driver, found->recorded);
+  kilni_soft_pools_settle(driver);
   return kilni_soft_leave(driver, kilni_soft_sticky(driver));
 }
 

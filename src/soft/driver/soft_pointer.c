@@ -6,10 +6,6 @@
 
 #include "soft/driver/soft_driver.h"
 
-static bool is_host_kind(kilni_soft_alloc_kind_t kind) {
-  return kind == KILNI_SOFT_ALLOC_HOST || kind == KILNI_SOFT_ALLOC_REGISTERED;
-}
-
 // The answer to one question and its size in bytes. `alloc` NULL: the address
 // is unknown, and every answer "nothing".
 static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
@@ -18,7 +14,9 @@ static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
                                uint64_t address, uint64_t* out_value,
                                size_t* out_bytes) {
   bool known = alloc != NULL;
-  bool host = known && is_host_kind(alloc->kind);
+  bool host = known && kilni_soft_alloc_is_host(alloc->kind);
+  bool managed = known && kilni_soft_alloc_is_managed(alloc->kind);
+  const kilni_soft_pool_t* pool = known ? alloc->owner : NULL;
   uint64_t wide = 0;
   uint32_t narrow = 0;
   *out_bytes = sizeof(uint64_t);
@@ -46,7 +44,8 @@ static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
     case KILN_CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       *out_bytes = sizeof(uint32_t);
       if (known) {
-        narrow = host ? KILN_CU_MEMORYTYPE_HOST : KILN_CU_MEMORYTYPE_DEVICE;
+        narrow = host && !managed ? KILN_CU_MEMORYTYPE_HOST
+                                  : KILN_CU_MEMORYTYPE_DEVICE;
       }
       break;
     case KILN_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -57,7 +56,13 @@ static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
       *out_bytes = sizeof(uint32_t);
       narrow = known;
       break;
+    case KILN_CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      wide = pool != NULL ? pool->handle : 0;
+      break;
     case KILN_CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      *out_bytes = sizeof(uint32_t);
+      narrow = managed;
+      break;
     case KILN_CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case KILN_CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case KILN_CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
@@ -135,7 +140,7 @@ static kiln_cu_result_t row_host_device_pointer(kiln_cu_deviceptr_t* address,
   kilni_soft_alloc_t alloc;
   bool pinned =
       kilni_soft_memory_query(driver->memory, (uintptr_t)host, &alloc) &&
-      is_host_kind(alloc.kind);
+      kilni_soft_alloc_is_host(alloc.kind);
   if (address == NULL || flags != 0 || !pinned) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }

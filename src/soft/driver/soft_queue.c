@@ -47,8 +47,11 @@ void kilni_soft_task_release(kilni_soft_driver_t* driver,
 static void do_free(kilni_soft_driver_t* driver,
                     const kilni_soft_work_t* work) {
   uint64_t address = work->as.release.address;
+  kilni_soft_alloc_t alloc;
+  bool known = kilni_soft_memory_query(driver->memory, address, &alloc);
   kiln_status_free(
       kilni_soft_memory_free(driver->memory, address, work->as.release.kind));
+  if (known) kilni_soft_pool_give(driver, &alloc);
   kilni_soft_freeing_done(driver, address);
 }
 

@@ -150,6 +150,7 @@ static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
   } else {
     kilni_soft_queue_wait(driver, found->last);
   }
+  kilni_soft_pools_settle(driver);
   return kilni_soft_leave(driver, kilni_soft_sticky(driver));
 }
 
@@ -203,6 +204,20 @@ static kiln_cu_result_t row_get_context(kiln_cu_stream_t stream,
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   *context = (kiln_cu_context_t)(uintptr_t)driver->context.handle;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+static kiln_cu_result_t row_is_capturing(kiln_cu_stream_t stream,
+                                         kiln_cu_capture_status_t* status) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_stream_t* found;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, false, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (status == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  *status = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
@@ -273,5 +288,6 @@ void kilni_soft_fill_stream(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuStreamGetFlags, row_get_flags);
   KILNI_CUDA_SET(table, cuStreamGetPriority, row_get_priority);
   KILNI_CUDA_SET(table, cuThreadExchangeStreamCaptureMode, row_capture_mode);
+  KILNI_CUDA_SET(table, cuStreamIsCapturing, row_is_capturing);
   KILNI_CUDA_SET(table, cuLaunchHostFunc, row_host_function);
 }

@@ -64,7 +64,12 @@ static uint64_t round_up(uint64_t value, uint64_t align) {
 }
 
 static bool is_device_kind(kilni_soft_alloc_kind_t kind) {
-  return kind != KILNI_SOFT_ALLOC_HOST && kind != KILNI_SOFT_ALLOC_REGISTERED;
+  return !kilni_soft_alloc_is_host(kind);
+}
+
+// Host memory that is the device's own.
+static bool is_own_host(kilni_soft_alloc_kind_t kind) {
+  return kilni_soft_alloc_is_host(kind) && kind != KILNI_SOFT_ALLOC_REGISTERED;
 }
 
 static int64_t window_delta(const kilni_soft_memory_t* memory) {
@@ -155,7 +160,7 @@ void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
   kiln_allocator_t allocator = memory->allocator;
   for (size_t i = 0; i < memory->count; ++i) {
     const kilni_soft_alloc_t* alloc = &memory->allocs[i];
-    if (alloc->kind != KILNI_SOFT_ALLOC_HOST) continue;
+    if (!is_own_host(alloc->kind)) continue;
     kilni_vm_release(host_pointer(alloc->address, 0),
                      (size_t)round_up(alloc->bytes, kilni_vm_page_bytes()));
   }
@@ -364,6 +369,7 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* memory, uint64_t bytes,
 }
 
 static kiln_status_t alloc_host(kilni_soft_memory_t* memory, uint64_t bytes,
+                                kilni_soft_alloc_kind_t kind,
                                 uint64_t* out_address) {
   uint64_t rounded = round_up(bytes, kilni_vm_page_bytes());
   if (rounded < bytes || rounded > SIZE_MAX) {
@@ -373,9 +379,8 @@ static kiln_status_t alloc_host(kilni_soft_memory_t* memory, uint64_t bytes,
   KILNI_RETURN_IF_ERROR(kilni_vm_reserve((size_t)rounded, &base));
   kiln_status_t status = kilni_vm_commit(base, (size_t)rounded);
   if (kiln_status_is_ok(status)) {
-    kilni_soft_alloc_t alloc = {.address = (uint64_t)(uintptr_t)base,
-                                .bytes = bytes,
-                                .kind = KILNI_SOFT_ALLOC_HOST};
+    kilni_soft_alloc_t alloc = {
+        .address = (uint64_t)(uintptr_t)base, .bytes = bytes, .kind = kind};
     status = insert(memory, &alloc);
   }
   if (!kiln_status_is_ok(status)) {
@@ -403,7 +408,7 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
   kilni_mutex_lock(&memory->lock);
   kiln_status_t status = is_device_kind(kind)
                              ? alloc_window(memory, bytes, kind, out_address)
-                             : alloc_host(memory, bytes, out_address);
+                             : alloc_host(memory, bytes, kind, out_address);
   kilni_mutex_unlock(&memory->lock);
   return status;
 }
@@ -427,12 +432,20 @@ kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
     memory->used -= rounded;
     if (kind == KILNI_SOFT_ALLOC_HEAP) memory->heap_used -= rounded;
     drop_pages(memory, first, end);
-  } else if (kind == KILNI_SOFT_ALLOC_HOST) {
+  } else if (is_own_host(kind)) {
     kilni_vm_release(host_pointer(address, 0),
                      (size_t)round_up(alloc.bytes, kilni_vm_page_bytes()));
   }
   kilni_mutex_unlock(&memory->lock);
   return NULL;
+}
+
+void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
+                           void* owner) {
+  kilni_mutex_lock(&memory->lock);
+  kilni_soft_alloc_t* alloc = holder(memory, address);
+  if (alloc != NULL) alloc->owner = owner;
+  kilni_mutex_unlock(&memory->lock);
 }
 
 void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,

@@ -51,6 +51,9 @@ typedef enum kilni_soft_alloc_kind_t {
   KILNI_SOFT_ALLOC_HOST = 5,        // pinned by cuMemHostAlloc: ours
   KILNI_SOFT_ALLOC_REGISTERED = 6,  // cuMemHostRegister: the caller's
   KILNI_SOFT_ALLOC_HEAP = 7,        // malloc in a kernel
+  KILNI_SOFT_ALLOC_MANAGED = 8,     // cuMemAllocManaged: host memory
+  KILNI_SOFT_ALLOC_POOL_HOST = 9,   // of a pool of pinned host memory
+  KILNI_SOFT_ALLOC_POOL_MANAGED = 10,  // of a pool of managed memory
 } kilni_soft_alloc_kind_t;
 
 // One allocation, as a query returns it. thread-compatible
@@ -61,7 +64,18 @@ typedef struct kilni_soft_alloc_t {
   kilni_soft_alloc_kind_t kind;
   uint32_t flags;
   uint64_t id;  // distinct for each allocation of the device's life
+  void* owner;  // the pool it is of; NULL: of none
 } kilni_soft_alloc_t;
+
+// Whether memory of `kind` is host memory under its own address.
+static inline bool kilni_soft_alloc_is_host(kilni_soft_alloc_kind_t kind) {
+  return kind == KILNI_SOFT_ALLOC_HOST || kind == KILNI_SOFT_ALLOC_REGISTERED ||
+         kind >= KILNI_SOFT_ALLOC_MANAGED;
+}
+static inline bool kilni_soft_alloc_is_managed(kilni_soft_alloc_kind_t kind) {
+  return kind == KILNI_SOFT_ALLOC_MANAGED ||
+         kind == KILNI_SOFT_ALLOC_POOL_MANAGED;
+}
 
 // Device memory. thread-safe
 typedef struct kilni_soft_memory_t kilni_soft_memory_t;
@@ -85,6 +99,9 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
 kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
                                      uint64_t address,
                                      kilni_soft_alloc_kind_t kind);
+// Says of which pool the allocation at `address` is.
+void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
+                           void* owner);
 // Makes a host range known under its own address (pinned memory).
 kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
                                          void* data, uint64_t bytes,

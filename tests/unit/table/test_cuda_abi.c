@@ -71,6 +71,23 @@ SAME_TYPE(kiln_cu_library_option_t, CUlibraryOption);
 #endif
 
 SAME_VALUE(sizeof(kiln_cu_uuid_t), sizeof(CUuuid));
+SAME_VALUE(sizeof(kiln_cu_mem_location_t), sizeof(CUmemLocation));
+SAME_FIELD(kiln_cu_mem_location_t, type, CUmemLocation, type);
+SAME_FIELD(kiln_cu_mem_location_t, id, CUmemLocation, id);
+SAME_VALUE(sizeof(kiln_cu_mem_access_desc_t), sizeof(CUmemAccessDesc));
+SAME_FIELD(kiln_cu_mem_access_desc_t, location, CUmemAccessDesc, location);
+SAME_FIELD(kiln_cu_mem_access_desc_t, flags, CUmemAccessDesc, flags);
+SAME_VALUE(sizeof(kiln_cu_mempool_props_t), sizeof(CUmemPoolProps));
+SAME_VALUE(_Alignof(kiln_cu_mempool_props_t), _Alignof(CUmemPoolProps));
+SAME_FIELD(kiln_cu_mempool_props_t, allocation, CUmemPoolProps, allocType);
+SAME_FIELD(kiln_cu_mempool_props_t, handle_types, CUmemPoolProps, handleTypes);
+SAME_FIELD(kiln_cu_mempool_props_t, location, CUmemPoolProps, location);
+SAME_FIELD(kiln_cu_mempool_props_t, security, CUmemPoolProps,
+           win32SecurityAttributes);
+#if CUDA_VERSION >= 13000
+SAME_FIELD(kiln_cu_mempool_props_t, max_bytes, CUmemPoolProps, maxSize);
+SAME_FIELD(kiln_cu_mempool_props_t, usage, CUmemPoolProps, usage);
+#endif
 SAME_VALUE(sizeof(kiln_cu_launch_attribute_value_t),
            sizeof(CUlaunchAttributeValue));
 SAME_VALUE(sizeof(kiln_cu_launch_attribute_t), sizeof(CUlaunchAttribute));
@@ -220,6 +237,30 @@ SAME(CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
 SAME(CU_GET_PROC_ADDRESS_SUCCESS);
 SAME(CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 SAME(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+SAME(CU_STREAM_CAPTURE_STATUS_NONE);
+SAME(CU_STREAM_CAPTURE_STATUS_ACTIVE);
+SAME(CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+SAME(CU_MEM_ATTACH_GLOBAL);
+SAME(CU_MEM_ATTACH_HOST);
+SAME(CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES);
+SAME(CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC);
+SAME(CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES);
+SAME(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+SAME(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+SAME(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
+SAME(CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+SAME(CU_MEMPOOL_ATTR_USED_MEM_HIGH);
+SAME(CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME(CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(CU_MEM_ACCESS_FLAGS_PROT_NONE);
+SAME(CU_MEM_ACCESS_FLAGS_PROT_READ);
+SAME(CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+#if CUDA_VERSION >= 13000
+SAME(CU_MEM_ALLOCATION_TYPE_MANAGED);
+SAME(CU_MEM_LOCATION_TYPE_NONE);
+SAME(CU_MEM_LOCATION_TYPE_HOST);
+SAME(CU_MEM_LOCATION_TYPE_HOST_NUMA);
+#endif
 SAME(CU_LAUNCH_ATTRIBUTE_IGNORE);
 SAME(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
 SAME(CU_LAUNCH_ATTRIBUTE_COOPERATIVE);

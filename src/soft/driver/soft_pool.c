@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: rows about memory pools, and allocations from them.
+//
+// A pool here is books, not memory: how much of it is used and what a driver
+// would keep of it from one synchronisation to the next. Its limit and its
+// numbers are true to that; the bytes themselves come from the device's one
+// memory and go back there at once, so that a use after free is found.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "soft/driver/soft_driver.h"
+
+// What a driver takes at a time for a pool.
+#define POOL_STEP_BYTES (2ull << 20)
+
+static uint64_t round_up(uint64_t bytes, uint64_t step) {
+  return (bytes + step - 1) / step * step;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+// Gives back what is neither used nor below `keep`.
+static void shrink(kilni_soft_pool_t* pool, uint64_t keep) {
+  pool->reserved = greater(round_up(pool->used, POOL_STEP_BYTES),
+                           lesser(pool->reserved, keep));
+}
+
+void kilni_soft_pools_settle(kilni_soft_driver_t* driver) {
+  for (kilni_soft_pool_t* p = driver->pools; p != NULL; p = p->next) {
+    shrink(p, p->threshold);
+  }
+}
+
+static void dispose(kilni_soft_driver_t* driver, kilni_soft_pool_t* pool) {
+  kilni_soft_pool_t** at = &driver->pools;
+  while (*at != pool) at = &(*at)->next;
+  *at = pool->next;
+  if (driver->default_pool == pool) driver->default_pool = NULL;
+  if (pool->handle != 0) {
+    kilni_soft_handle_remove(&driver->handles, pool->handle);
+  }
+  kilni_free(driver->host.allocator, pool, sizeof(*pool));
+}
+
+void kilni_soft_pools_clear(kilni_soft_driver_t* driver) {
+  while (driver->pools != NULL) dispose(driver, driver->pools);
+}
+
+void kilni_soft_pools_forget(kilni_soft_driver_t* driver) {
+  kilni_soft_pool_t* next;
+  for (kilni_soft_pool_t* p = driver->pools; p != NULL; p = next) {
+    next = p->next;
+    p->used = 0;
+    if (p->handle == 0) dispose(driver, p);
+  }
+}
+
+static kiln_cu_result_t make_pool(kilni_soft_driver_t* driver,
+                                  kilni_soft_alloc_kind_t kind,
+                                  uint64_t max_bytes,
+                                  kilni_soft_pool_t** out_pool) {
+  kilni_soft_pool_t* pool;
+  kiln_status_t status =
+      kilni_alloc(driver->host.allocator, sizeof(*pool), (void**)&pool);
+  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+  status = kilni_soft_handle_add(&driver->handles, KILNI_SOFT_KIND_POOL, pool,
+                                 &pool->handle);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(driver->host.allocator, pool, sizeof(*pool));
+    return kilni_soft_result(status);
+  }
+  pool->kind = kind;
+  pool->max_bytes = max_bytes;
+  for (int i = 0; i < KILNI_SOFT_POOL_SWITCHES; ++i) pool->reuse[i] = 1;
+  pool->access = kind == KILNI_SOFT_ALLOC_POOL_HOST
+                     ? KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE
+                     : KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  pool->next = driver->pools;
+  driver->pools = pool;
+  *out_pool = pool;
+  return KILN_CU_SUCCESS;
+}
+
+kiln_cu_result_t kilni_soft_pool_default(kilni_soft_driver_t* driver,
+                                         kilni_soft_pool_t** out_pool) {
+  *out_pool = driver->default_pool;
+  if (*out_pool != NULL) return KILN_CU_SUCCESS;
+  kiln_cu_result_t result =
+      make_pool(driver, KILNI_SOFT_ALLOC_ASYNC, 0, out_pool);
+  driver->default_pool = *out_pool;
+  return result;
+}
+
+// ---- Allocations ----
+
+kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
+                                      kilni_soft_pool_t* pool, uint64_t bytes,
+                                      uint64_t* out_address) {
+  uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
+  if (rounded < bytes ||
+      (pool->max_bytes != 0 &&
+       (rounded > pool->max_bytes || pool->used > pool->max_bytes - rounded))) {
+    return KILN_CU_ERROR_OUT_OF_MEMORY;
+  }
+  kiln_cu_result_t result =
+      kilni_soft_allocate(driver, bytes, pool->kind, out_address);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_memory_own(driver->memory, *out_address, pool);
+  pool->used += rounded;
+  pool->used_high = greater(pool->used_high, pool->used);
+  pool->reserved =
+      greater(pool->reserved, round_up(pool->used, POOL_STEP_BYTES));
+  pool->reserved_high = greater(pool->reserved_high, pool->reserved);
+  return KILN_CU_SUCCESS;
+}
+
+void kilni_soft_pool_give(kilni_soft_driver_t* driver,
+                          const kilni_soft_alloc_t* alloc) {
+  kilni_soft_pool_t* pool = alloc->owner;
+  if (pool == NULL) return;
+  pool->used -= round_up(alloc->bytes, KILNI_SOFT_ALLOC_ALIGN);
+  if (pool->used == 0 && pool->handle == 0) dispose(driver, pool);
+}
+
+static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes,
+                                  kiln_cu_mempool_t pool,
+                                  kiln_cu_stream_t stream) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_stream_t* where;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, false, &driver, &where);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_pool_t* found = kilni_soft_handle_get(
+      &driver->handles, KILNI_SOFT_KIND_POOL, (uintptr_t)pool);
+  if (address == NULL || found == NULL) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  uint64_t made = 0;
+  if (bytes > 0) result = kilni_soft_pool_take(driver, found, bytes, &made);
+  if (result == KILN_CU_SUCCESS) *address = made;
+  return kilni_soft_leave(driver, result);
+}
+
+// ---- Pools ----
+
+static kiln_cu_result_t row_current(kiln_cu_mempool_t* pool,
+                                    kiln_cu_device_t device) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_pool_t* found = NULL;
+  if (pool == NULL) {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  } else if (device != 0) {
+    result = KILN_CU_ERROR_INVALID_DEVICE;
+  } else {
+    result = kilni_soft_pool_default(driver, &found);
+  }
+  if (result == KILN_CU_SUCCESS) {
+    *pool = (kiln_cu_mempool_t)(uintptr_t)found->handle;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+// What kind of memory a pool of these properties is made of; 0 for none.
+static kilni_soft_alloc_kind_t kind_of(const kiln_cu_mempool_props_t* props) {
+  const kiln_cu_mem_location_t* at = &props->location;
+  bool here = at->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE && at->id == 0;
+  bool host = at->type == KILN_CU_MEM_LOCATION_TYPE_HOST ||
+              (at->type == KILN_CU_MEM_LOCATION_TYPE_HOST_NUMA && at->id == 0);
+  if (props->allocation == KILN_CU_MEM_ALLOCATION_TYPE_PINNED) {
+    if (here) return KILNI_SOFT_ALLOC_ASYNC;
+    if (host) return KILNI_SOFT_ALLOC_POOL_HOST;
+  } else if (props->allocation == KILN_CU_MEM_ALLOCATION_TYPE_MANAGED) {
+    bool nowhere = at->type == KILN_CU_MEM_LOCATION_TYPE_NONE;
+    if (here || host || nowhere) return KILNI_SOFT_ALLOC_POOL_MANAGED;
+  }
+  return (kilni_soft_alloc_kind_t)0;
+}
+
+static bool is_zero(const kiln_cu_mempool_props_t* props) {
+  for (size_t i = 0; i < sizeof(props->reserved); ++i) {
+    if (props->reserved[i] != 0) return false;
+  }
+  return props->security == NULL;
+}
+
+static kiln_cu_result_t row_create(kiln_cu_mempool_t* pool,
+                                   const kiln_cu_mempool_props_t* props) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (pool == NULL || props == NULL || kind_of(props) == 0 || !is_zero(props)) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  if (props->handle_types != 0) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
+  }
+  kilni_soft_pool_t* made = NULL;
+  result = make_pool(driver, kind_of(props), props->max_bytes, &made);
+  if (result == KILN_CU_SUCCESS) {
+    *pool = (kiln_cu_mempool_t)(uintptr_t)made->handle;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+// Enters a row about a pool; `good` is what it asks of its other arguments.
+static kiln_cu_result_t enter_pool(kiln_cu_mempool_t pool, bool good,
+                                   kilni_soft_driver_t** out_driver,
+                                   kilni_soft_pool_t** out_pool) {
+  kiln_cu_result_t result =
+      kilni_soft_enter(KILNI_SOFT_NEEDS_START, out_driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  *out_pool = kilni_soft_handle_get(&(*out_driver)->handles,
+                                    KILNI_SOFT_KIND_POOL, (uintptr_t)pool);
+  if (*out_pool != NULL && good) return KILN_CU_SUCCESS;
+  return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_VALUE);
+}
+
+// A pool with allocations lives on, without a handle, until the last is freed.
+static kiln_cu_result_t row_destroy(kiln_cu_mempool_t pool) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_pool_t* found;
+  kiln_cu_result_t result = enter_pool(pool, true, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (found == driver->default_pool) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  if (found->used == 0) {
+    dispose(driver, found);
+  } else {
+    kilni_soft_handle_remove(&driver->handles, found->handle);
+    found->handle = 0;
+  }
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+// Where the number of a 64-bit attribute is; NULL for another.
+static uint64_t* number_of(kilni_soft_pool_t* pool,
+                           kiln_cu_mempool_attribute_t attribute) {
+  switch (attribute) {
+    case KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      return &pool->threshold;
+    case KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      return &pool->reserved;
+    case KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      return &pool->reserved_high;
+    case KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      return &pool->used;
+    case KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      return &pool->used_high;
+    default:
+      return NULL;
+  }
+}
+
+static int* switch_of(kilni_soft_pool_t* pool,
+                      kiln_cu_mempool_attribute_t attribute) {
+  bool is_one = attribute >= 1 && attribute <= KILNI_SOFT_POOL_SWITCHES;
+  return is_one ? &pool->reuse[attribute - 1] : NULL;
+}
+
+static kiln_cu_result_t row_get_attribute(kiln_cu_mempool_t pool,
+                                          kiln_cu_mempool_attribute_t attribute,
+                                          void* value) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_pool_t* found;
+  kiln_cu_result_t result = enter_pool(pool, value != NULL, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  const uint64_t* number = number_of(found, attribute);
+  const int* reuse = switch_of(found, attribute);
+  if (number != NULL) {
+    memcpy(value, number, sizeof(*number));
+  } else if (reuse != NULL) {
+    memcpy(value, reuse, sizeof(*reuse));
+  } else {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t set_number(kilni_soft_pool_t* pool,
+                                   kiln_cu_mempool_attribute_t attribute,
+                                   uint64_t number) {
+  if (attribute == KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
+    pool->threshold = number;
+    return KILN_CU_SUCCESS;
+  }
+  // The rest is measured; a high mark can only be let fall.
+  if (number != 0) return KILN_CU_ERROR_INVALID_VALUE;
+  if (attribute == KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) {
+    pool->reserved_high = pool->reserved;
+    return KILN_CU_SUCCESS;
+  }
+  if (attribute == KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
+    pool->used_high = pool->used;
+    return KILN_CU_SUCCESS;
+  }
+  return KILN_CU_ERROR_INVALID_VALUE;
+}
+
+static kiln_cu_result_t row_set_attribute(kiln_cu_mempool_t pool,
+                                          kiln_cu_mempool_attribute_t attribute,
+                                          void* value) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_pool_t* found;
+  kiln_cu_result_t result = enter_pool(pool, value != NULL, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  int* reuse = switch_of(found, attribute);
+  if (reuse != NULL) {
+    memcpy(reuse, value, sizeof(*reuse));
+  } else if (number_of(found, attribute) != NULL) {
+    uint64_t number;
+    memcpy(&number, value, sizeof(number));
+    result = set_number(found, attribute, number);
+  } else {
+    result = KILN_CU_ERROR_INVALID_VALUE;
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_trim(kiln_cu_mempool_t pool, size_t keep_bytes) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_pool_t* found;
+  kiln_cu_result_t result = enter_pool(pool, true, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  shrink(found, keep_bytes);
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+static bool is_here(const kiln_cu_mem_location_t* location) {
+  return location->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE &&
+         location->id == 0;
+}
+
+// There is one device: a device may not be shut out of its own memory.
+static kiln_cu_result_t row_set_access(kiln_cu_mempool_t pool,
+                                       const kiln_cu_mem_access_desc_t* list,
+                                       size_t count) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_pool_t* found;
+  bool good = list != NULL || count == 0;
+  kiln_cu_result_t result = enter_pool(pool, good, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+    bool whole = list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    bool own = found->kind == KILNI_SOFT_ALLOC_ASYNC;
+    if (!is_here(&list[i].location) || (own && !whole) ||
+        found->kind == KILNI_SOFT_ALLOC_POOL_MANAGED ||
+        (!whole && list[i].flags != KILN_CU_MEM_ACCESS_FLAGS_PROT_READ &&
+         list[i].flags != KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE)) {
+      result = KILN_CU_ERROR_INVALID_VALUE;
+    } else {
+      found->access = list[i].flags;
+    }
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+static kiln_cu_result_t row_get_access(kiln_cu_mem_access_t* flags,
+                                       kiln_cu_mempool_t pool,
+                                       kiln_cu_mem_location_t* location) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_pool_t* found;
+  bool good = flags != NULL && location != NULL && is_here(location);
+  kiln_cu_result_t result = enter_pool(pool, good, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  *flags = found->access;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+void kilni_soft_fill_pool(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuDeviceGetMemPool, row_current);
+  KILNI_CUDA_SET(table, cuMemPoolCreate, row_create);
+  KILNI_CUDA_SET(table, cuMemPoolDestroy, row_destroy);
+  KILNI_CUDA_SET(table, cuMemPoolSetAttribute, row_set_attribute);
+  KILNI_CUDA_SET(table, cuMemPoolGetAttribute, row_get_attribute);
+  KILNI_CUDA_SET(table, cuMemPoolTrimTo, row_trim);
+  KILNI_CUDA_SET(table, cuMemPoolSetAccess, row_set_access);
+  KILNI_CUDA_SET(table, cuMemPoolGetAccess, row_get_access);
+  KILNI_CUDA_SET(table, cuMemAllocFromPoolAsync, row_alloc);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// contract: memory pools, and managed memory.
+#include <string.h>
+
+#include "contract.h"
+
+#define MIB (1ull << 20)
+
+static kiln_cu_mempool_props_t device_pool(const contract_t* t) {
+  kiln_cu_mempool_props_t props;
+  memset(&props, 0, sizeof(props));
+  props.allocation = KILN_CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = KILN_CU_MEM_LOCATION_TYPE_DEVICE;
+  props.location.id = t->device;
+  return props;
+}
+
+static uint64_t number(contract_t* t, kiln_cu_mempool_t pool,
+                       kiln_cu_mempool_attribute_t attribute) {
+  uint64_t value = ~0ull;
+  OK(t->cu->cuMemPoolGetAttribute(pool, attribute, &value));
+  return value;
+}
+
+// Asks only what needs no answer, for the null provider too.
+static void pool_life(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t a = NULL;
+  kiln_cu_mempool_t b = NULL;
+  OK(t->cu->cuMemPoolCreate(&a, &props));
+  OK(t->cu->cuMemPoolCreate(&b, &props));
+  CHECK(a != NULL && b != NULL && a != b);
+  OK(t->cu->cuMemPoolDestroy(a));
+  OK(t->cu->cuMemPoolDestroy(b));
+}
+
+static void pool_arguments(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t pool = NULL;
+  IS(INVALID_VALUE, t->cu->cuMemPoolCreate(&pool, NULL));
+  IS(INVALID_VALUE, t->cu->cuMemPoolCreate(NULL, &props));
+  props.allocation = 0;
+  IS(INVALID_VALUE, t->cu->cuMemPoolCreate(&pool, &props));
+  props = device_pool(t);
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  uint64_t value = 4096;
+  IS(INVALID_VALUE, t->cu->cuMemPoolSetAttribute(
+                        pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value));
+  IS(INVALID_VALUE, t->cu->cuMemPoolSetAttribute(
+                        pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value));
+  IS(INVALID_VALUE, t->cu->cuMemPoolGetAttribute(pool, 999, &value));
+  OK(t->cu->cuMemPoolDestroy(pool));
+}
+
+static void pool_numbers(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_deviceptr_t a = 0;
+  kiln_cu_deviceptr_t b = 0;
+  uint64_t keep = 64 * MIB;
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) == 0);
+  OK(t->cu->cuMemPoolSetAttribute(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                                  &keep));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) == keep);
+  OK(t->cu->cuMemAllocFromPoolAsync(&a, 3 * MIB, pool, stream));
+  OK(t->cu->cuMemAllocFromPoolAsync(&b, 5 * MIB, pool, stream));
+  CHECK(a != 0 && b != 0 && a != b);
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT) >= 8 * MIB);
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 8 * MIB);
+  OK(t->cu->cuMemFreeAsync(a, stream));
+  OK(t->cu->cuMemFreeAsync(b, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH) >= 8 * MIB);
+  // Below the threshold it is kept, until it is given back on request.
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 8 * MIB);
+  OK(t->cu->cuMemPoolTrimTo(pool, 0));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0);
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) >= 8 * MIB);
+  uint64_t zero = 0;
+  OK(t->cu->cuMemPoolSetAttribute(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+                                  &zero));
+  OK(t->cu->cuMemPoolSetAttribute(pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
+                                  &zero));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH) == 0);
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) == 0);
+  OK(t->cu->cuStreamDestroy(stream));
+  OK(t->cu->cuMemPoolDestroy(pool));
+}
+
+// What is above the threshold goes at a synchronisation.
+static void pool_threshold(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_deviceptr_t a = 0;
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(t->cu->cuMemAllocFromPoolAsync(&a, 8 * MIB, pool, stream));
+  OK(t->cu->cuMemFreeAsync(a, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0);
+  OK(t->cu->cuStreamDestroy(stream));
+  OK(t->cu->cuMemPoolDestroy(pool));
+}
+
+// Memory of a pool is memory like any other, and outlives its pool's handle.
+static void pool_memory(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_deviceptr_t a = 0;
+  uint32_t back[4] = {0};
+  int ordinal = -1;
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(t->cu->cuMemAllocFromPoolAsync(&a, 4096, pool, stream));
+  CHECK(a % 256 == 0);
+  OK(t->cu->cuMemsetD32Async(a, 7, 4, stream));
+  OK(t->cu->cuMemcpyDtoHAsync(back, a, sizeof(back), stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  CHECK(back[0] == 7 && back[3] == 7);
+  OK(t->cu->cuPointerGetAttribute(&ordinal,
+                                  KILN_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, a));
+  CHECK(ordinal == t->device);
+  kiln_cu_mempool_t of = NULL;
+  OK(t->cu->cuPointerGetAttribute(&of, KILN_CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
+                                  a));
+  CHECK(of == pool);
+  OK(t->cu->cuMemPoolDestroy(pool));
+  OK(t->cu->cuMemsetD32Async(a, 8, 4, stream));
+  OK(t->cu->cuMemcpyDtoHAsync(back, a, sizeof(back), stream));
+  OK(t->cu->cuMemFreeAsync(a, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  CHECK(back[0] == 8);
+  OK(t->cu->cuStreamDestroy(stream));
+}
+
+// A pool may have a limit (CUDA 12.2).
+static void pool_limit(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_deviceptr_t a = 0;
+  props.max_bytes = (size_t)(64 * MIB);
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  IS(OUT_OF_MEMORY,
+     t->cu->cuMemAllocFromPoolAsync(&a, (size_t)(256 * MIB), pool, stream));
+  OK(t->cu->cuMemAllocFromPoolAsync(&a, (size_t)MIB, pool, stream));
+  OK(t->cu->cuMemFreeAsync(a, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  OK(t->cu->cuStreamDestroy(stream));
+  OK(t->cu->cuMemPoolDestroy(pool));
+}
+
+// The device's current pool is what cuMemAllocAsync takes from.
+static void pool_of_the_device(contract_t* t) {
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_mempool_t again = NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_deviceptr_t a = 0;
+  OK(t->cu->cuDeviceGetMemPool(&pool, t->device));
+  OK(t->cu->cuDeviceGetMemPool(&again, t->device));
+  CHECK(pool != NULL && pool == again);
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  uint64_t before = number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+  OK(t->cu->cuMemAllocAsync(&a, (size_t)MIB, stream));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT) >= before + MIB);
+  OK(t->cu->cuMemFreeAsync(a, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == before);
+  OK(t->cu->cuStreamDestroy(stream));
+}
+
+static void pool_access(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_mem_access_t access = 0;
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  OK(t->cu->cuMemPoolGetAccess(&access, pool, &props.location));
+  CHECK(access == KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  OK(t->cu->cuMemPoolDestroy(pool));
+}
+
+// Pinned host memory from a pool (CUDA 13.0).
+static void pool_of_the_host(contract_t* t) {
+  int can = 0;
+  OK(t->cu->cuDeviceGetAttribute(
+      &can, KILN_CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, t->device));
+  if (!can) return;
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mem_access_desc_t here = {props.location,
+                                    KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  props.location.type = KILN_CU_MEM_LOCATION_TYPE_HOST;
+  props.location.id = 0;
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_deviceptr_t a = 0;
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  OK(t->cu->cuMemPoolSetAccess(pool, &here, 1));
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(t->cu->cuMemAllocFromPoolAsync(&a, 4096, pool, stream));
+  OK(t->cu->cuMemsetD32Async(a, 11, 4, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  CHECK(((const uint32_t*)(uintptr_t)a)[3] == 11);
+  OK(t->cu->cuMemFreeAsync(a, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  OK(t->cu->cuStreamDestroy(stream));
+  OK(t->cu->cuMemPoolDestroy(pool));
+}
+
+static void managed(contract_t* t) {
+  int can = 0;
+  OK(t->cu->cuDeviceGetAttribute(&can, KILN_CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY,
+                                 t->device));
+  if (!can) return;
+  kiln_cu_module_t module = contract_load(t);
+  kiln_cu_deviceptr_t a = 0;
+  unsigned int is_managed = 0;
+  uint32_t value = 21;
+  IS(INVALID_VALUE, t->cu->cuMemAllocManaged(&a, 0, KILN_CU_MEM_ATTACH_GLOBAL));
+  IS(INVALID_VALUE, t->cu->cuMemAllocManaged(&a, 4096, 0));
+  OK(t->cu->cuMemAllocManaged(&a, 4096, KILN_CU_MEM_ATTACH_GLOBAL));
+  uint32_t* words = (uint32_t*)(uintptr_t)a;
+  words[0] = 1;
+  words[1] = 2;
+  void* params[] = {&a, &value};
+  OK(contract_one(t, module, "put", NULL, params));
+  OK(t->cu->cuCtxSynchronize());
+  CHECK(words[0] == 21 && words[1] == 2);
+  OK(t->cu->cuPointerGetAttribute(&is_managed,
+                                  KILN_CU_POINTER_ATTRIBUTE_IS_MANAGED, a));
+  CHECK(is_managed == 1);
+  OK(t->cu->cuMemFree(a));
+  IS(INVALID_VALUE, t->cu->cuMemFree(a));
+  OK(t->cu->cuModuleUnload(module));
+}
+
+static void no_capture(contract_t* t) {
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_capture_status_t status = 99;
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(t->cu->cuStreamIsCapturing(stream, &status));
+  CHECK(status == KILN_CU_STREAM_CAPTURE_STATUS_NONE);
+  OK(t->cu->cuStreamDestroy(stream));
+}
+
+static const contract_case_t kCases[] = {
+    {"pool_life", pool_life, CONTRACT_PLAIN},
+    {"pool_arguments", pool_arguments, CONTRACT_PLAIN},
+    {"pool_numbers", pool_numbers, CONTRACT_PLAIN},
+    {"pool_threshold", pool_threshold, CONTRACT_PLAIN},
+    {"pool_memory", pool_memory, CONTRACT_PLAIN},
+    {"pool_limit", pool_limit, CONTRACT_PLAIN},
+    {"pool_of_the_device", pool_of_the_device, CONTRACT_PLAIN},
+    {"pool_access", pool_access, CONTRACT_PLAIN},
+    {"pool_of_the_host", pool_of_the_host, CONTRACT_PLAIN},
+    {"managed_memory", managed, CONTRACT_PLAIN},
+    {"no_capture", no_capture, CONTRACT_PLAIN},
+};
+CONTRACT_GROUP(contract_memory_pool, kCases);
