@@ -7,12 +7,13 @@
 #include "base/thread.h"
 
 bool kilni_host_is_forked(const kiln_host_t* host) {
+  if (host->fork_mark != NULL) return *host->fork_mark == 0;
   return kilni_process_id() != host->process_id;
 }
 
 kiln_status_t kilni_host_check_fork(const kiln_host_t* host) {
+  if (!kilni_host_is_forked(host)) return NULL;
   uint64_t here = kilni_process_id();
-  if (here == host->process_id) return NULL;
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the runtime was made in process %llu and is used in its "

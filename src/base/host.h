@@ -17,6 +17,9 @@ typedef struct kiln_host_t {
   uint32_t reserved;
   uint64_t seed;        // of every order that is free to choose
   uint64_t process_id;  // the process it was made in: a fork is refused
+  // A word that a fork makes 0, so that no call has to ask the system for the
+  // process; NULL: it is asked. kilni_vm_fork_mark.
+  const volatile uint64_t* fork_mark;
 } kiln_host_t;
 
 // True in a forked child: what the parent made is not the child's to release.

@@ -25,4 +25,9 @@ kiln_status_t kilni_vm_commit(void* at, size_t bytes);
 // reads as zero, so that a thread which still holds its address cannot crash.
 void kilni_vm_discard(void* at, size_t bytes);
 
+// A word of 1 that is 0 in every forked child; NULL where the system has no
+// such memory. Ended by kilni_vm_fork_unmark, which accepts NULL.
+const volatile uint64_t* kilni_vm_fork_mark(void);
+void kilni_vm_fork_unmark(const volatile uint64_t* mark);
+
 #endif  // KILN_SRC_BASE_VM_H_

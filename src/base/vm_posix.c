@@ -39,3 +39,23 @@ kiln_status_t kilni_vm_commit(void* at, size_t bytes) {
 void kilni_vm_discard(void* at, size_t bytes) {
   madvise(at, bytes, MADV_DONTNEED);
 }
+
+const volatile uint64_t* kilni_vm_fork_mark(void) {
+#if defined(MADV_WIPEONFORK)
+  size_t bytes = kilni_vm_page_bytes();
+  void* page = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return NULL;
+  if (madvise(page, bytes, MADV_WIPEONFORK) == 0) {
+    uint64_t* mark = page;
+    *mark = 1;
+    return mark;
+  }
+  munmap(page, bytes);
+#endif
+  return NULL;
+}
+
+void kilni_vm_fork_unmark(const volatile uint64_t* mark) {
+  if (mark != NULL) munmap((void*)(uintptr_t)mark, kilni_vm_page_bytes());
+}

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "base/vm.h"
 #include "cache/cache.h"
 #include "runtime/runtime_inside.h"
 #include "soft/soft.h"
@@ -26,6 +27,7 @@ static void destroy(kiln_runtime_t* runtime) {
   kilni_env_deinit(&runtime->env);
   kilni_strfree(allocator, runtime->soft_lanes);
   kilni_strfree(allocator, runtime->cuda_library);
+  kilni_vm_fork_unmark(runtime->host.fork_mark);
   kilni_free(allocator, runtime, sizeof(*runtime));
 }
 
@@ -191,6 +193,7 @@ kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,
   kiln_runtime_t* runtime = block;
   runtime->host.allocator = allocator;
   runtime->host.process_id = kilni_process_id();
+  runtime->host.fork_mark = kilni_vm_fork_mark();
   runtime->env.allocator = allocator;
   atomic_init(&runtime->references, 1);
   atomic_init(&runtime->cuda.lost, false);

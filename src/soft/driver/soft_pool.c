@@ -109,11 +109,16 @@ kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
        (rounded > pool->max_bytes || pool->used > pool->max_bytes - rounded))) {
     return KILN_CU_ERROR_OUT_OF_MEMORY;
   }
+  // Counted first: allocating may wait, and the pool must not end meanwhile.
+  pool->used += rounded;
   kiln_cu_result_t result =
       kilni_soft_allocate(driver, bytes, pool->kind, out_address);
-  if (result != KILN_CU_SUCCESS) return result;
+  if (result != KILN_CU_SUCCESS) {
+    pool->used -= rounded;
+    if (pool->used == 0 && pool->handle == 0) dispose(driver, pool);
+    return result;
+  }
   kilni_soft_memory_own(driver->memory, *out_address, pool);
-  pool->used += rounded;
   pool->used_high = greater(pool->used_high, pool->used);
   pool->reserved =
       greater(pool->reserved, round_up(pool->used, POOL_STEP_BYTES));

@@ -147,6 +147,8 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(host->allocator, sizeof(*driver), (void**)&driver));
   driver->host = *host;
+  // It may outlive the runtime that it was started by.
+  driver->host.fork_mark = NULL;
   driver->host.seed = wish->seed;
   driver->worker_count = wish->workers;
   driver->seed = wish->seed;
