@@ -17,6 +17,7 @@
 #include "kiln/log.h"
 #include "kiln/memory.h"
 #include "kiln/module.h"
+#include "kiln/pool.h"
 #include "kiln/probe.h"
 #include "kiln/runtime.h"
 #include "kiln/soft.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: buffers: device memory that is owned, and moved to and from.
+// device: buffers: memory that is owned, and moved to and from.
 //
 // Every offset and size is checked against the buffer: OUT_OF_RANGE names
 // them. A size of 0 does nothing and is OK.
@@ -17,15 +17,31 @@
 
 KILN_EXTERN_C_BEGIN
 
-// Device memory. thread-safe
+// What memory is.
+enum {
+  KILN_MEMORY_DEVICE = 0,   // the device's own
+  KILN_MEMORY_PINNED = 1,   // page-locked host memory that the device can use
+  KILN_MEMORY_MANAGED = 2,  // goes to whoever uses it, host or device
+};
+
+// Memory that a device can use. thread-safe
 //
-// Reference-counted. Retains its device, and its stream if it has one.
+// Reference-counted. Retains its device, and its stream and its pool if it has
+// one.
 typedef struct kiln_buffer_t kiln_buffer_t;
+
+// Where stream-ordered buffers come from (kiln/pool.h). thread-safe
+//
+// Reference-counted. Retains its device.
+typedef struct kiln_pool_t kiln_pool_t;
 
 // How a buffer is allocated. thread-compatible
 typedef struct kiln_buffer_options_t {
   uint32_t struct_size;  // sizeof(kiln_buffer_options_t)
-  uint32_t reserved;     // 0
+
+  // KILN_MEMORY_*. Memory of the host is never ordered by `stream` unless it is
+  // taken from `pool`. Default: device memory, or what the pool has.
+  uint32_t kind;
 
   // Allocate and free in the order of this stream, where the device has memory
   // pools: no waiting, and the last release frees behind the work that the
@@ -33,20 +49,25 @@ typedef struct kiln_buffer_options_t {
   // NULL: usable at once on every stream, and the last release waits for the
   // device's work.
   kiln_stream_t* stream;
+
+  // Take it from this pool, in the order of `stream`, which must be given.
+  // NULL: the device's own pool.
+  kiln_pool_t* pool;
 } kiln_buffer_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_buffer_options_t kiln_buffer_options_default(void) {
-  kiln_buffer_options_t options = {(uint32_t)sizeof(options), 0, NULL};
+  kiln_buffer_options_t options = {(uint32_t)sizeof(options), 0, NULL, NULL};
   return options;
 }
 
-// Allocates `size_bytes` of device memory, aligned to at least 256 bytes; its
-// content is undefined. 0 bytes is a buffer without an address. `options` may
-// be NULL.
+// Allocates `size_bytes` of memory, aligned to at least 256 bytes; its content
+// is undefined. 0 bytes is a buffer without an address. `options` may be NULL.
 //
 //   DEVICE_OUT_OF_MEMORY  with the bytes wanted and free
-//   INVALID_ARGUMENT      a stream of another device
+//   INVALID_ARGUMENT      a stream or a pool of another device, a kind that is
+//                         none or not the pool's, a pool without a stream
+//   INVALID_STATE         the stream is being captured
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
 // The caller owns `*out_buffer`. Since 0.1.
@@ -54,7 +75,29 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_create(
     kiln_device_t* device, uint64_t size_bytes,
     const kiln_buffer_options_t* options, kiln_buffer_t** out_buffer);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Wraps memory that somebody else has: `size_bytes` from the device address
+// `address`, which are never freed. `owner` may be NULL (kiln_owner_t). What
+// they are, and where the host finds them, is the driver's answer.
+//
+// Page-locked memory of the host program is named by its own address. Memory
+// that the driver does not know cannot be wrapped: kiln_buffer_write and
+// kiln_buffer_read take it as it is.
+//
+//   INVALID_ARGUMENT  no address or no bytes; memory that the driver does not
+//                     know; device memory of another device
+//   OUT_OF_RANGE      the last byte is not of the same memory
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// The caller owns `*out_buffer`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_buffer_adopt(kiln_device_t* device, uint64_t address, uint64_t size_bytes,
+                  const kiln_owner_t* owner, kiln_buffer_t** out_buffer);
+
+// One reference more, one less. NULL is accepted. The last release may be made
+// on any thread, whatever context is current there: stream-ordered memory is
+// freed in the order of its stream. Should that stream be captured by then, the
+// release waits for the device's work instead, so that no free gets into a
+// graph. Since 0.1.
 KILN_API void kiln_buffer_retain(kiln_buffer_t* buffer);
 KILN_API void kiln_buffer_release(kiln_buffer_t* buffer);
 
@@ -66,6 +109,26 @@ KILN_API uint64_t kiln_buffer_address(const kiln_buffer_t* buffer);
 
 // Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_buffer_device(const kiln_buffer_t* buffer);
+
+// KILN_MEMORY_*. Since 0.1.
+KILN_API uint32_t kiln_buffer_kind(const kiln_buffer_t* buffer);
+
+// Where the host finds the bytes of pinned or managed memory; NULL for device
+// memory and for 0 bytes. The host must not touch them while work that uses
+// them is under way. Borrowed. Since 0.1.
+KILN_API void* kiln_buffer_host(const kiln_buffer_t* buffer);
+
+// From now on the last release frees in the order of `stream`: for a buffer
+// whose work has moved on. Work on the stream it had must have been ordered
+// before that release.
+//
+//   INVALID_STATE     memory that is not stream-ordered, or foreign, or of a
+//                     transient store
+//   INVALID_ARGUMENT  a stream of another device
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_buffer_set_stream(kiln_buffer_t* buffer, kiln_stream_t* stream);
 
 // Host to device: `bytes` from `data` to `offset`. Since 0.1.
 //

@@ -17,6 +17,7 @@
 #include "device/device.h"
 #include "kiln/memory.h"
 #include "kiln/module.h"
+#include "kiln/pool.h"
 #include "kiln/stream.h"
 
 enum {
@@ -102,12 +103,41 @@ struct kiln_event_t {
   kilni_registry_entry_t entry;
 };
 
+struct kiln_pool_t {
+  kiln_device_t* device;
+  atomic_uint references;
+  uint32_t kind;        // KILN_MEMORY_*
+  bool is_made;         // here, and so destroyed here
+  atomic_ullong peers;  // devices that were ever allowed in, by number
+  kiln_owner_t owner;   // of a foreign handle; may be nobody
+  kiln_cu_mempool_t handle;
+};
+
+// How the memory of a buffer ends.
+enum {
+  KILNI_BUFFER_NOTHING = 0,  // there is none, or it is somebody else's
+  KILNI_BUFFER_FREE = 1,     // cuMemFree
+  KILNI_BUFFER_ASYNC = 2,    // cuMemFreeAsync, in the order of `stream`
+  KILNI_BUFFER_HOST = 3,     // cuMemFreeHost
+};
+
 struct kiln_buffer_t {
   kiln_device_t* device;
-  kiln_stream_t* stream;  // NULL: freed by cuMemFree
+  _Atomic(kiln_stream_t*) stream;  // of a stream-ordered buffer
+  kiln_pool_t* pool;               // it came from; NULL: the device's own
+  kiln_owner_t owner;              // of foreign memory; may be nobody
   atomic_uint references;
+  uint32_t kind;  // KILN_MEMORY_*
+  uint32_t end;   // KILNI_BUFFER_*
+  bool in_graph;  // allocated by a node of a graph: freed by one
   uint64_t size;
   kiln_cu_deviceptr_t address;
+  void* host;  // NULL where the host has no address for it
+  // Of a transient store: where it goes with its last reference, the size of
+  // its memory, and its neighbour in a list there.
+  kiln_transient_t* transient;
+  uint64_t capacity;
+  kiln_buffer_t* next;
 };
 
 // What a code file says about a kernel. thread-compatible
@@ -166,6 +196,25 @@ struct kiln_kernel_t {
   const kiln_kernel_param_t* params;        // of the image, or `own_params`
   kiln_kernel_param_t* own_params;          // asked of the driver
 };
+
+// ---- Buffers (device_alloc.c) ----
+
+// An object without memory.
+kiln_status_t kilni_buffer_make(kiln_device_t* device, uint64_t size,
+                                kiln_buffer_t** out_buffer);
+// Gives it stream-ordered memory; `pool` NULL is the device's own. A device
+// without pools gives memory that is not.
+kiln_status_t kilni_buffer_take(kiln_buffer_t* buffer, kiln_stream_t* stream,
+                                kiln_pool_t* pool);
+// Ends a buffer without references: memory, object, what it retains.
+void kilni_buffer_end(kiln_buffer_t* buffer);
+// Takes a block without references back; false from a store that has ended. The
+// caller then ends the block, and tells the store behind that.
+bool kilni_transient_give(kiln_transient_t* store, kiln_buffer_t* block);
+void kilni_transient_left(kiln_transient_t* store);
+// Whether the driver is capturing the stream now.
+kiln_status_t kilni_stream_ask_capture(kiln_stream_t* stream,
+                                       bool* out_captured);
 
 // ---- Modules (device_module.c) ----
 

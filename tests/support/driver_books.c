@@ -366,7 +366,83 @@ static kiln_cu_result_t books_cuMemFreeAsync(kiln_cu_deviceptr_t address,
   return books.under.cuMemFreeAsync(address, stream);
 }
 
+static kiln_cu_result_t books_cuMemAllocManaged(kiln_cu_deviceptr_t* address,
+                                                size_t bytes,
+                                                unsigned int flags) {
+  need_current();
+  need_relaxed();
+  kiln_cu_result_t result =
+      books.under.cuMemAllocManaged(address, bytes, flags);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_MEMORY, *address, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuMemHostAlloc(void** address, size_t bytes,
+                                             unsigned int flags) {
+  need_current();
+  need_relaxed();
+  kiln_cu_result_t result = books.under.cuMemHostAlloc(address, bytes, flags);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_HOST_MEMORY, (uintptr_t)*address,
+              driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuMemFreeHost(void* address) {
+  need_current();
+  need_relaxed();
+  note_ended(KILNI_HANDLE_HOST_MEMORY, (uintptr_t)address);
+  return books.under.cuMemFreeHost(address);
+}
+
+static kiln_cu_result_t books_cuMemAllocFromPoolAsync(
+    kiln_cu_deviceptr_t* address, size_t bytes, kiln_cu_mempool_t pool,
+    kiln_cu_stream_t stream) {
+  need_relaxed();
+  context_of(KILNI_HANDLE_MEMORY_POOL, (uintptr_t)pool,
+             "a pool was used that does not live");
+  kiln_cu_context_t context = stream_context(stream);
+  kiln_cu_result_t result =
+      books.under.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_MEMORY, *address, context);
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuMemPoolCreate(
+    kiln_cu_mempool_t* pool, const kiln_cu_mempool_props_t* props) {
+  need_relaxed();
+  kiln_cu_result_t result = books.under.cuMemPoolCreate(pool, props);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_MEMORY_POOL, (uintptr_t)*pool, NULL);
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuMemPoolDestroy(kiln_cu_mempool_t pool) {
+  need_relaxed();
+  note_ended(KILNI_HANDLE_MEMORY_POOL, (uintptr_t)pool);
+  return books.under.cuMemPoolDestroy(pool);
+}
+
 // ---- The books ----
+
+static void cover_memory(kiln_cuda_table_t* t) {
+  KILNI_CUDA_SET(t, cuMemAlloc, books_cuMemAlloc);
+  KILNI_CUDA_SET(t, cuMemFree, books_cuMemFree);
+  KILNI_CUDA_SET(t, cuMemAllocManaged, books_cuMemAllocManaged);
+  KILNI_CUDA_SET(t, cuMemHostAlloc, books_cuMemHostAlloc);
+  KILNI_CUDA_SET(t, cuMemFreeHost, books_cuMemFreeHost);
+  KILNI_CUDA_SET(t, cuMemAllocAsync, books_cuMemAllocAsync);
+  KILNI_CUDA_SET(t, cuMemFreeAsync, books_cuMemFreeAsync);
+  KILNI_CUDA_SET(t, cuMemAllocFromPoolAsync, books_cuMemAllocFromPoolAsync);
+  KILNI_CUDA_SET(t, cuMemPoolCreate, books_cuMemPoolCreate);
+  KILNI_CUDA_SET(t, cuMemPoolDestroy, books_cuMemPoolDestroy);
+}
 
 static void cover_streams(kiln_cuda_table_t* t) {
   KILNI_CUDA_SET(t, cuStreamCreate, books_cuStreamCreate);
@@ -407,10 +483,7 @@ void driver_books_open(kiln_cuda_table_t* t) {
   KILNI_CUDA_SET(t, cuCtxSynchronize, books_cuCtxSynchronize);
   KILNI_CUDA_SET(t, cuThreadExchangeStreamCaptureMode,
                  books_cuThreadExchangeStreamCaptureMode);
-  KILNI_CUDA_SET(t, cuMemAlloc, books_cuMemAlloc);
-  KILNI_CUDA_SET(t, cuMemFree, books_cuMemFree);
-  KILNI_CUDA_SET(t, cuMemAllocAsync, books_cuMemAllocAsync);
-  KILNI_CUDA_SET(t, cuMemFreeAsync, books_cuMemFreeAsync);
+  cover_memory(t);
   cover_streams(t);
 }
 

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: pools: where stream-ordered buffers come from.
+//
+// A driver keeps memory that was freed in a pool and hands it out again. Every
+// device has a pool of its own, which kiln_buffer_create takes from unless it
+// is told another; it belongs to the whole process. A pool of one's own has its
+// own limit, its own threshold and its own numbers.
+//
+// A transient store stands before a pool: it keeps blocks for one stream and
+// hands them out again there without asking the driver.
+#ifndef KILN_POOL_H_
+#define KILN_POOL_H_
+
+#include "kiln/device.h"
+#include "kiln/memory.h"
+#include "kiln/status.h"
+#include "kiln/stream.h"
+
+KILN_EXTERN_C_BEGIN
+
+// ---- Pools ----
+
+// How a pool is made. thread-compatible
+typedef struct kiln_pool_options_t {
+  uint32_t struct_size;  // sizeof(kiln_pool_options_t)
+
+  // KILN_MEMORY_*: what its buffers are. Pools of pinned and of managed memory
+  // need a driver of CUDA 13.0. Default: device memory.
+  uint32_t kind;
+
+  // The most it may hold, which the driver may round up; needs a driver of CUDA
+  // 12.2. Default: what the device has.
+  uint64_t max_bytes;
+
+  // As kiln_pool_set_threshold. Default: 0, the driver's own.
+  uint64_t threshold_bytes;
+} kiln_pool_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_pool_options_t kiln_pool_options_default(void) {
+  kiln_pool_options_t options = {(uint32_t)sizeof(options), 0, 0, 0};
+  return options;
+}
+
+// Makes a pool. `options` may be NULL.
+//
+//   UNSUPPORTED       the device or its driver has no such pool
+//   INVALID_ARGUMENT  an unknown kind
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// The caller owns `*out_pool`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_pool_create(kiln_device_t* device, const kiln_pool_options_t* options,
+                 kiln_pool_t** out_pool);
+
+// Wraps the pool that the driver takes the device's stream-ordered memory from
+// now. It is never destroyed, and left as it was found but for one thing that
+// is asked for: if its threshold is 0, so that it keeps nothing beyond a
+// synchronisation, it becomes `threshold_bytes` (UINT64_MAX: keep everything; 0
+// changes nothing), for everybody in the process and for good. Statuses as
+// create. The caller owns `*out_pool`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_pool_default(kiln_device_t* device,
+                                                       uint64_t threshold_bytes,
+                                                       kiln_pool_t** out_pool);
+
+// Wraps somebody else's pool (CUmemoryPool) of `kind` (KILN_MEMORY_*), which is
+// used as it is and never destroyed. `owner` may be NULL (kiln_owner_t).
+// DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_pool`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_pool_adopt(kiln_device_t* device,
+                                                     uint32_t kind,
+                                                     void* handle,
+                                                     const kiln_owner_t* owner,
+                                                     kiln_pool_t** out_pool);
+
+// One reference more, one less. NULL is accepted. A buffer retains the pool
+// that it came from, so a pool is destroyed behind its last buffer, in whatever
+// order they are released; what other devices may do with it is taken back
+// first. Since 0.1.
+KILN_API void kiln_pool_retain(kiln_pool_t* pool);
+KILN_API void kiln_pool_release(kiln_pool_t* pool);
+
+// Borrowed. Since 0.1.
+KILN_API kiln_device_t* kiln_pool_device(const kiln_pool_t* pool);
+
+// The driver's handle (CUmemoryPool). Valid as long as the pool lives.
+// Borrowed. Since 0.1.
+KILN_API void* kiln_pool_handle(const kiln_pool_t* pool);
+
+// KILN_MEMORY_*. Since 0.1.
+KILN_API uint32_t kiln_pool_kind(const kiln_pool_t* pool);
+
+// How many bytes the pool keeps when a stream, an event or the device is waited
+// for; what is above that goes back to the system then. DEVICE_LOST,
+// DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_pool_set_threshold(kiln_pool_t* pool, uint64_t threshold_bytes);
+
+// What a pool holds. thread-compatible
+//
+// Only the library fills one; fields may be appended in later versions.
+typedef struct kiln_pool_stats_t {
+  uint64_t used_bytes;           // handed out now
+  uint64_t used_peak_bytes;      // most of that
+  uint64_t reserved_bytes;       // taken from the system now
+  uint64_t reserved_peak_bytes;  // most of that
+  uint64_t threshold_bytes;
+} kiln_pool_stats_t;
+
+// The driver's numbers, one after the other: with work going on they may be of
+// different moments. All zero on failure. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_pool_stats(kiln_pool_t* pool, kiln_pool_stats_t* out_stats);
+
+// Both peaks begin anew. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_pool_reset_peaks(kiln_pool_t* pool);
+
+// Gives memory that is not handed out back to the system, until `keep_bytes`
+// are reserved or none is left to give. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_pool_trim(kiln_pool_t* pool,
+                                                    uint64_t keep_bytes);
+
+// What another device may do with memory of a pool.
+enum {
+  KILN_ACCESS_NONE = 0,
+  KILN_ACCESS_READ = 1,
+  KILN_ACCESS_READ_WRITE = 3,
+};
+
+// Lets `other`, a device of the same driver, use all memory of the pool, or no
+// longer: `access` is one of KILN_ACCESS_*.
+//
+//   INVALID_ARGUMENT  the pool's own device, whose access cannot be changed; a
+//                     device of another driver; an unknown access
+//   LIMIT_EXCEEDED    a device numbered 64 or higher
+//   DEVICE_LOST, DRIVER_ERROR (devices without a way to each other)
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_pool_allow(kiln_pool_t* pool,
+                                                     kiln_device_t* other,
+                                                     uint32_t access);
+
+// What `device` may do with memory of the pool now, as KILN_ACCESS_*.
+// INVALID_ARGUMENT for a device of another driver. DEVICE_LOST, DRIVER_ERROR.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_pool_query_access(
+    kiln_pool_t* pool, kiln_device_t* device, uint32_t* out_access);
+
+// ---- Transient stores ----
+
+// Blocks kept for one stream. thread-compatible
+//
+// For memory that work on a stream needs for a short while, again and again: a
+// block that is released is handed out again to later work on the same stream,
+// which runs behind the work that used it before; so nothing is waited for and
+// the driver is not asked. Object and memory are both used again: with a block
+// of the size at hand, acquire and release together allocate nothing, take no
+// lock and make no call of the driver.
+//
+// Who may do what: acquire, trim and stats are for one thread at a time, which
+// the caller sees to. A block itself is a buffer like any other: it may be
+// retained and released on any thread, at any time, without a lock; with its
+// last reference it goes back to the store. Work on other streams that uses a
+// block must have been ordered before that release, as with every buffer that
+// a stream orders.
+//
+// Reference-counted. Retains its stream and its pool. Blocks may outlive the
+// last release of their store: they end with their own.
+typedef struct kiln_transient_t kiln_transient_t;
+
+// How a transient store is made. thread-compatible
+typedef struct kiln_transient_options_t {
+  uint32_t struct_size;  // sizeof(kiln_transient_options_t)
+
+  // KILN_SWITCH_*: ask the driver, in each acquire, whether the stream is being
+  // captured (about a tenth of a microsecond). Default: only for a stream that
+  // kiln_stream_create did not make. Turn it on if the handle of such a stream
+  // is captured behind the library's back.
+  uint32_t ask_capture;
+
+  // The most that blocks of the store may take, handed out or kept; what goes
+  // beyond is an ordinary buffer. Default: 256 MiB; at most 16 TiB.
+  uint64_t max_bytes;
+
+  // The same as a number of blocks. Default: 1024; at most 1,048,576.
+  uint32_t max_blocks;
+  uint32_t reserved;  // 0
+
+  // Where blocks come from. NULL: the device's own pool.
+  kiln_pool_t* pool;
+} kiln_transient_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_transient_options_t kiln_transient_options_default(void) {
+  kiln_transient_options_t options = {
+      (uint32_t)sizeof(options), 0, 0, 0, 0, NULL};
+  return options;
+}
+
+// Makes a store for `stream`. `options` may be NULL. Nothing is allocated on
+// the device. INVALID_ARGUMENT (a pool of another device, a bound that is too
+// large), DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_transient`. Since
+// 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_transient_create(
+    kiln_stream_t* stream, const kiln_transient_options_t* options,
+    kiln_transient_t** out_transient);
+
+// One reference more, one less. NULL is accepted. The last release frees what
+// is kept, in the order of the stream. It counts as one of those calls that are
+// for one thread at a time. Since 0.1.
+KILN_API void kiln_transient_retain(kiln_transient_t* transient);
+KILN_API void kiln_transient_release(kiln_transient_t* transient);
+
+// Borrowed. Since 0.1.
+KILN_API kiln_stream_t* kiln_transient_stream(
+    const kiln_transient_t* transient);
+
+// A buffer of `size_bytes` for work on the store's stream; its content is
+// undefined, and most likely that of its last use. It belongs to the caller
+// until its last release. 0 bytes is a buffer without an address.
+//
+// While the stream is being captured (see `ask_capture`) nothing is kept or
+// handed out again: the driver allocates in the graph, and the release, which
+// must come before the capture ends, frees in the graph.
+//
+//   DEVICE_OUT_OF_MEMORY  also with all that was kept given back
+//   INVALID_ARGUMENT      more than 16 TiB
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_transient_acquire(kiln_transient_t* transient, uint64_t size_bytes,
+                       kiln_buffer_t** out_buffer);
+
+// Frees blocks that are not handed out, the largest first, until at most
+// `keep_bytes` are kept. NULL is accepted. Since 0.1.
+KILN_API void kiln_transient_trim(kiln_transient_t* transient,
+                                  uint64_t keep_bytes);
+
+// What a store has and did. thread-compatible
+//
+// Only the library fills one; fields may be appended in later versions.
+typedef struct kiln_transient_stats_t {
+  uint64_t bytes;        // of all its blocks
+  uint64_t idle_bytes;   // of those that are not handed out
+  uint32_t blocks;       //
+  uint32_t idle_blocks;  //
+  uint64_t hits;         // blocks that were handed out again
+  uint64_t misses;       // that the driver was asked for
+  uint64_t passed;       // that became a part of a graph
+} kiln_transient_stats_t;
+
+// All zero for NULL. Since 0.1.
+KILN_API void kiln_transient_stats(kiln_transient_t* transient,
+                                   kiln_transient_stats_t* out_stats);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_POOL_H_

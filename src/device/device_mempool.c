@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: memory pools of the driver. Not the streams and events that a device
+// keeps for itself (device_pool.c).
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "device/device_inside.h"
+
+enum {
+  NEEDS_MAX_BYTES = 12020,   // the CUDA version with pools that have a limit
+  NEEDS_OTHER_KIND = 13000,  // and with pools of host memory
+  PEERS = 64,                // bits of kiln_pool_t.peers
+};
+
+// ---- Making and ending ----
+
+static kiln_status_t make(kiln_device_t* device, uint32_t kind,
+                          kiln_pool_t** out_pool) {
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(device->host->allocator, sizeof(kiln_pool_t), &block));
+  kiln_pool_t* pool = block;
+  pool->device = device;
+  kiln_device_retain(device);
+  atomic_init(&pool->references, 1);
+  atomic_init(&pool->peers, 0);
+  pool->kind = kind;
+  *out_pool = pool;
+  return NULL;
+}
+
+static kiln_status_t check_kind(uint32_t kind) {
+  if (kind <= KILN_MEMORY_MANAGED) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "memory of kind %u", (unsigned)kind),
+      "use one of the values KILN_MEMORY_*");
+}
+
+static kiln_status_t need_version(const kiln_device_t* device, uint32_t version,
+                                  const char* what) {
+  if (device->info.driver_version >= version) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "%s need a driver of CUDA %u.%u; that of \"%s\" is of %u.%u",
+                 what, version / 1000, version / 10 % 100, device->name,
+                 device->info.driver_version / 1000,
+                 device->info.driver_version / 10 % 100),
+      "update the driver, or do without");
+}
+
+static kiln_status_t no_such_pool(const kiln_device_t* device,
+                                  const char* what) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "\"%s\" has no %s", device->name, what),
+      "make buffers without a pool there");
+}
+
+static kiln_status_t check_can(kiln_device_t* device, uint32_t kind) {
+  KILNI_RETURN_IF_ERROR(check_kind(kind));
+  if (!device->info.memory_pools) return no_such_pool(device, "memory pools");
+  if (kind == KILN_MEMORY_DEVICE) return NULL;
+  KILNI_RETURN_IF_ERROR(need_version(device, NEEDS_OTHER_KIND,
+                                     kind == KILN_MEMORY_PINNED
+                                         ? "pools of pinned memory"
+                                         : "pools of managed memory"));
+  if (kind != KILN_MEMORY_PINNED) return NULL;
+  int can = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuDeviceGetAttribute, &can,
+                    KILN_CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED,
+                    device->handle);
+  KILNI_RETURN_IF_ERROR(status);
+  return can ? NULL : no_such_pool(device, "pools of pinned memory");
+}
+
+static kiln_cu_mem_access_desc_t access_of(int ordinal, uint32_t access) {
+  kiln_cu_mem_access_desc_t desc = {{KILN_CU_MEM_LOCATION_TYPE_DEVICE, ordinal},
+                                    access};
+  return desc;
+}
+
+static kiln_status_t set_access(kiln_pool_t* pool, int ordinal,
+                                uint32_t access) {
+  kiln_cu_mem_access_desc_t desc = access_of(ordinal, access);
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, pool->device, cuMemPoolSetAccess, pool->handle,
+                    &desc, 1);
+  return status;
+}
+
+static kiln_status_t create(kiln_pool_t* pool,
+                            const kiln_pool_options_t* given) {
+  kiln_device_t* device = pool->device;
+  kiln_cu_mempool_props_t props;
+  memset(&props, 0, sizeof(props));
+  props.allocation = pool->kind == KILN_MEMORY_MANAGED
+                         ? KILN_CU_MEM_ALLOCATION_TYPE_MANAGED
+                         : KILN_CU_MEM_ALLOCATION_TYPE_PINNED;
+  if (pool->kind == KILN_MEMORY_PINNED) {
+    props.location.type = KILN_CU_MEM_LOCATION_TYPE_HOST;
+  } else {
+    props.location.type = KILN_CU_MEM_LOCATION_TYPE_DEVICE;
+    props.location.id = device->handle;
+  }
+  props.max_bytes = (size_t)given->max_bytes;
+  kiln_status_t status;
+  KILNI_DEVICE_CREATE(status, device, &pool->handle, cuMemPoolCreate, &props);
+  pool->is_made = pool->handle != NULL;
+  KILNI_RETURN_IF_ERROR(status);
+  if (pool->kind == KILN_MEMORY_PINNED) {
+    // Only the host may use it until it is said who else.
+    KILNI_RETURN_IF_ERROR(
+        set_access(pool, device->handle, KILN_ACCESS_READ_WRITE));
+  }
+  if (given->threshold_bytes == 0) return NULL;
+  return kiln_pool_set_threshold(pool, given->threshold_bytes);
+}
+
+kiln_status_t kiln_pool_create(kiln_device_t* device,
+                               const kiln_pool_options_t* options,
+                               kiln_pool_t** out_pool) {
+  KILNI_CHECK_ARGUMENT(out_pool != NULL, "out_pool");
+  *out_pool = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  kiln_pool_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_pool_options_t",
+                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(check_can(device, given.kind));
+  if (given.max_bytes != 0) {
+    KILNI_RETURN_IF_ERROR(
+        need_version(device, NEEDS_MAX_BYTES, "pools with a limit"));
+  }
+  kiln_pool_t* pool = NULL;
+  KILNI_RETURN_IF_ERROR(make(device, given.kind, &pool));
+  kiln_status_t status = create(pool, &given);
+  if (!kiln_status_is_ok(status)) {
+    kiln_pool_release(pool);
+    return status;
+  }
+  *out_pool = pool;
+  return NULL;
+}
+
+static kiln_status_t ask(kiln_pool_t* pool,
+                         kiln_cu_mempool_attribute_t attribute,
+                         uint64_t* out_value) {
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, pool->device, cuMemPoolGetAttribute, pool->handle,
+                    attribute, out_value);
+  return status;
+}
+
+static kiln_status_t tell(kiln_pool_t* pool,
+                          kiln_cu_mempool_attribute_t attribute,
+                          uint64_t value) {
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, pool->device, cuMemPoolSetAttribute, pool->handle,
+                    attribute, &value);
+  return status;
+}
+
+static kiln_status_t find_default(kiln_pool_t* pool, uint64_t threshold) {
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, pool->device, cuDeviceGetMemPool, &pool->handle,
+                    pool->device->handle);
+  KILNI_RETURN_IF_ERROR(status);
+  if (threshold == 0) return NULL;
+  uint64_t now = 0;
+  KILNI_RETURN_IF_ERROR(
+      ask(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &now));
+  return now == 0 ? kiln_pool_set_threshold(pool, threshold) : NULL;
+}
+
+kiln_status_t kiln_pool_default(kiln_device_t* device, uint64_t threshold_bytes,
+                                kiln_pool_t** out_pool) {
+  KILNI_CHECK_ARGUMENT(out_pool != NULL, "out_pool");
+  *out_pool = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(check_can(device, KILN_MEMORY_DEVICE));
+  kiln_pool_t* pool = NULL;
+  KILNI_RETURN_IF_ERROR(make(device, KILN_MEMORY_DEVICE, &pool));
+  kiln_status_t status = find_default(pool, threshold_bytes);
+  if (!kiln_status_is_ok(status)) {
+    kiln_pool_release(pool);
+    return status;
+  }
+  *out_pool = pool;
+  return NULL;
+}
+
+kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
+                              void* handle, const kiln_owner_t* owner,
+                              kiln_pool_t** out_pool) {
+  KILNI_CHECK_ARGUMENT(out_pool != NULL, "out_pool");
+  *out_pool = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
+  KILNI_RETURN_IF_ERROR(check_kind(kind));
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
+  KILNI_RETURN_IF_ERROR(make(device, kind, out_pool));
+  (*out_pool)->handle = handle;
+  if (owner != NULL) (*out_pool)->owner = *owner;
+  return NULL;
+}
+
+void kiln_pool_retain(kiln_pool_t* pool) {
+  if (pool == NULL) return;
+  atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
+}
+
+// A driver may crash over a pool that ends while others may still use it.
+static void end(kiln_pool_t* pool) {
+  kiln_device_t* device = pool->device;
+  uint64_t peers = atomic_load(&pool->peers);
+  for (int i = 0; i < PEERS; i++) {
+    if (((peers >> i) & 1) == 0) continue;
+    kiln_cu_mem_access_desc_t desc = access_of(i, KILN_ACCESS_NONE);
+    KILNI_DEVICE_END(device, cuMemPoolSetAccess, pool->handle, &desc, 1);
+  }
+  KILNI_DEVICE_END(device, cuMemPoolDestroy, pool->handle);
+}
+
+void kiln_pool_release(kiln_pool_t* pool) {
+  if (pool == NULL || kilni_device_is_forked(pool->device)) return;
+  if (atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) !=
+      1) {
+    return;
+  }
+  kiln_device_t* device = pool->device;
+  kiln_owner_t owner = pool->owner;
+  if (pool->is_made) end(pool);
+  kilni_free(device->host->allocator, pool, sizeof(*pool));
+  kilni_owner_release(owner);
+  kiln_device_release(device);
+}
+
+kiln_device_t* kiln_pool_device(const kiln_pool_t* pool) {
+  return pool->device;
+}
+
+void* kiln_pool_handle(const kiln_pool_t* pool) {
+  return pool->handle;
+}
+
+uint32_t kiln_pool_kind(const kiln_pool_t* pool) {
+  return pool->kind;
+}
+
+// ---- Numbers ----
+
+kiln_status_t kiln_pool_set_threshold(kiln_pool_t* pool,
+                                      uint64_t threshold_bytes) {
+  KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
+  return tell(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, threshold_bytes);
+}
+
+kiln_status_t kiln_pool_stats(kiln_pool_t* pool, kiln_pool_stats_t* out_stats) {
+  KILNI_CHECK_ARGUMENT(out_stats != NULL, "out_stats");
+  memset(out_stats, 0, sizeof(*out_stats));
+  KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
+  kiln_pool_stats_t stats;
+  memset(&stats, 0, sizeof(stats));
+  KILNI_RETURN_IF_ERROR(
+      ask(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &stats.used_bytes));
+  KILNI_RETURN_IF_ERROR(
+      ask(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH, &stats.used_peak_bytes));
+  KILNI_RETURN_IF_ERROR(ask(pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+                            &stats.reserved_bytes));
+  KILNI_RETURN_IF_ERROR(ask(pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
+                            &stats.reserved_peak_bytes));
+  KILNI_RETURN_IF_ERROR(ask(pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                            &stats.threshold_bytes));
+  *out_stats = stats;
+  return NULL;
+}
+
+kiln_status_t kiln_pool_reset_peaks(kiln_pool_t* pool) {
+  KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
+  KILNI_RETURN_IF_ERROR(tell(pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0));
+  return tell(pool, KILN_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0);
+}
+
+kiln_status_t kiln_pool_trim(kiln_pool_t* pool, uint64_t keep_bytes) {
+  KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, pool->device, cuMemPoolTrimTo, pool->handle,
+                    (size_t)keep_bytes);
+  return status;
+}
+
+// ---- Other devices ----
+
+static kiln_status_t check_other(const kiln_pool_t* pool,
+                                 const kiln_device_t* other) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(pool->device, other, "the device"));
+  if (other->handle != pool->device->handle) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "the access of \"%s\" to a pool of its own cannot be changed",
+                 other->name),
+      "name another device");
+}
+
+kiln_status_t kiln_pool_allow(kiln_pool_t* pool, kiln_device_t* other,
+                              uint32_t access) {
+  KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
+  KILNI_CHECK_ARGUMENT(other != NULL, "other");
+  KILNI_CHECK_ARGUMENT(access == KILN_ACCESS_NONE ||
+                           access == KILN_ACCESS_READ ||
+                           access == KILN_ACCESS_READ_WRITE,
+                       "access");
+  KILNI_RETURN_IF_ERROR(check_other(pool, other));
+  if (other->handle < 0 || other->handle >= PEERS) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "device number %d as a user of a pool",
+                   (int)other->handle),
+        "hide devices with CUDA_VISIBLE_DEVICES: up to number %d can be "
+        "allowed",
+        PEERS - 1);
+  }
+  KILNI_RETURN_IF_ERROR(set_access(pool, other->handle, access));
+  // Never forgotten again: taking back what was taken back does no harm.
+  if (access != KILN_ACCESS_NONE) {
+    atomic_fetch_or(&pool->peers, UINT64_C(1) << other->handle);
+  }
+  return NULL;
+}
+
+kiln_status_t kiln_pool_query_access(kiln_pool_t* pool, kiln_device_t* device,
+                                     uint32_t* out_access) {
+  KILNI_CHECK_ARGUMENT(out_access != NULL, "out_access");
+  *out_access = KILN_ACCESS_NONE;
+  KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(pool->device, device, "the device"));
+  kiln_cu_mem_location_t where = {KILN_CU_MEM_LOCATION_TYPE_DEVICE,
+                                  device->handle};
+  kiln_cu_mem_access_t flags = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, pool->device, cuMemPoolGetAccess, &flags,
+                    pool->handle, &where);
+  if (kiln_status_is_ok(status)) *out_access = flags;
+  return status;
+}
