@@ -130,7 +130,7 @@ struct kilni_soft_driver_t {
   kilni_soft_handles_t handles;
   kilni_soft_queue_t queue;
   kilni_soft_context_t context;
-  kilni_soft_profile_t* profile;  // of all launches; NULL: none is counted
+  kilni_soft_profile_t* profile;    // of all launches; NULL: none is counted
   kilni_soft_pool_t* pools;         // they outlive the context
   kilni_soft_pool_t* default_pool;  // one of them; NULL until it is used
   char fault_text[KILNI_SOFT_REPORT_BYTES];
