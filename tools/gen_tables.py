@@ -19,7 +19,8 @@ CAPTURES = ('SAFE', 'UNSAFE')
 EFFECTS = ('QUERY', 'CREATE', 'DESTROY', 'ACT')
 HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
            'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM',
-           'SESSION', 'LINK', 'LIBRARY', 'MEMORY_POOL')
+           'SESSION', 'LINK', 'LIBRARY', 'MEMORY_POOL', 'ADDRESSES',
+           'PHYSICAL', 'MAPPING')
 
 
 class RowError(Exception):
@@ -248,6 +249,7 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'kiln_cu_proc_address_query_t', 'kiln_cu_jit_input_t',
             'kiln_cu_capture_mode_t', 'kiln_cu_mempool_attribute_t',
             'kiln_cu_mem_access_t', 'kiln_cu_capture_status_t',
+            'kiln_cu_mem_granularity_t', 'kiln_cu_mem_handle_t',
             'kiln_nvjitlink_input_t')
 POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_nvjitlink_handle_t', 'kiln_nvml_device_t',
@@ -475,6 +477,7 @@ STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
            'kiln_cu_ipc_event_handle_t': 'CUipcEventHandle',
            'kiln_cu_launch_config_t': 'CUlaunchConfig',
            'kiln_cu_mempool_props_t': 'CUmemPoolProps',
+           'kiln_cu_mem_allocation_prop_t': 'CUmemAllocationProp',
            'kiln_cu_mem_access_desc_t': 'CUmemAccessDesc',
            'kiln_cu_mem_location_t': 'CUmemLocation',
            'kiln_nvml_pci_t': 'nvmlPciInfo_t',
@@ -615,6 +618,7 @@ def make_libraries():
                 'cuMemHostGetDevicePointer', 'cuMemHostRegister',
                 'cuMemAllocManaged', 'cuMemAllocFromPoolAsync',
                 'cuDeviceGetMemPool', 'cuMemPoolGetAttribute',
+                'cuMemGetAllocationGranularity', 'cuMemMap',
                 'cuPointerGetAttribute', 'cuPointerGetAttributes',
                 'cuStreamGetCtx', 'cuThreadExchangeStreamCaptureMode',
                 'cuLaunchHostFunc', 'cuModuleGetFunction',

@@ -25,5 +25,6 @@
 #include "kiln/stream.h"
 #include "kiln/toolkit.h"
 #include "kiln/version.h"
+#include "kiln/virtual.h"
 
 #endif  // KILN_KILN_H_

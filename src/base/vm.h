@@ -25,6 +25,15 @@ kiln_status_t kilni_vm_commit(void* at, size_t bytes);
 // reads as zero, so that a thread which still holds its address cannot crash.
 void kilni_vm_discard(void* at, size_t bytes);
 
+// Memory that can stand at several places of reserved ranges at once, and keeps
+// its content at none. Zero at first. Bare OUT_OF_MEMORY.
+kiln_status_t kilni_vm_share_create(size_t bytes, int* out_share);
+void kilni_vm_share_close(int share);  // -1 is accepted
+// Puts the whole of it at `at`, readable and writable.
+kiln_status_t kilni_vm_share_map(int share, void* at, size_t bytes);
+// Puts fresh bytes there instead, as behind kilni_vm_discard.
+void kilni_vm_share_unmap(void* at, size_t bytes);
+
 // A word of 1 that is 0 in every forked child; NULL where the system has no
 // such memory. Ended by kilni_vm_fork_unmark, which accepts NULL.
 const volatile uint64_t* kilni_vm_fork_mark(void);

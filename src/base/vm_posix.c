@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // base: ranges of the host's address space, by mmap.
-#define _GNU_SOURCE  // MAP_ANONYMOUS, MAP_NORESERVE, madvise
+#define _GNU_SOURCE  // MAP_ANONYMOUS, MAP_NORESERVE, madvise, memfd_create
 #include "base/vm.h"
 
 #include <sys/mman.h>
@@ -38,6 +38,31 @@ kiln_status_t kilni_vm_commit(void* at, size_t bytes) {
 
 void kilni_vm_discard(void* at, size_t bytes) {
   madvise(at, bytes, MADV_DONTNEED);
+}
+
+kiln_status_t kilni_vm_share_create(size_t bytes, int* out_share) {
+  *out_share = memfd_create("kiln", MFD_CLOEXEC);
+  if (*out_share < 0) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  if (ftruncate(*out_share, (off_t)bytes) == 0) return NULL;
+  close(*out_share);
+  *out_share = -1;
+  return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+}
+
+void kilni_vm_share_close(int share) {
+  if (share >= 0) close(share);
+}
+
+kiln_status_t kilni_vm_share_map(int share, void* at, size_t bytes) {
+  void* got =
+      mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, share, 0);
+  if (got == MAP_FAILED) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  return NULL;
+}
+
+void kilni_vm_share_unmap(void* at, size_t bytes) {
+  (void)mmap(at, bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 const volatile uint64_t* kilni_vm_fork_mark(void) {

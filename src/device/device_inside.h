@@ -19,6 +19,7 @@
 #include "kiln/module.h"
 #include "kiln/pool.h"
 #include "kiln/stream.h"
+#include "kiln/virtual.h"
 
 enum {
   KILNI_DEVICE_NAME_BYTES = 32,

@@ -48,6 +48,8 @@ typedef unsigned int kiln_cu_mem_access_t;
 typedef unsigned int kiln_cu_mem_location_type_t;
 typedef unsigned int kiln_cu_mem_allocation_type_t;
 typedef unsigned int kiln_cu_mem_handle_type_t;
+typedef unsigned int kiln_cu_mem_granularity_t;
+typedef unsigned long long kiln_cu_mem_handle_t;
 
 // Callbacks of the driver. They must not call the driver. thread-safe
 typedef void (*kiln_cu_host_fn_t)(void* user);
@@ -302,6 +304,23 @@ typedef struct kiln_cu_mem_access_desc_t {
   kiln_cu_mem_location_t location;
   kiln_cu_mem_access_t flags;
 } kiln_cu_mem_access_desc_t;
+
+enum {
+  KILN_CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+  KILN_CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
+};
+
+// What cuMemCreate takes. thread-compatible
+typedef struct kiln_cu_mem_allocation_prop_t {
+  kiln_cu_mem_allocation_type_t type;
+  kiln_cu_mem_handle_type_t handle_types;
+  kiln_cu_mem_location_t location;
+  void* security;
+  unsigned char compression;
+  unsigned char gpu_direct;
+  unsigned short usage;
+  unsigned char reserved[4];
+} kiln_cu_mem_allocation_prop_t;
 
 // What cuMemPoolCreate takes. `max_bytes` (CUDA 12.2) and what follows were
 // reserved before and had to be 0. thread-compatible

@@ -21,6 +21,7 @@ enum {
   NULL_MAX_FUNCTION_THREADS = 1024,
   NULL_REGISTERS = 32,
   NULL_SHARED_BYTES = 49152,
+  NULL_PAGE_BYTES = 2 << 20,
 };
 
 static const uint64_t null_memory_bytes = UINT64_C(1) << 34;
@@ -238,6 +239,7 @@ static kiln_cu_result_t null_cuDeviceGetAttribute(
       {KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
       {KILN_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
       {KILN_CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+      {KILN_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
       {KILN_CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, 1},
       {KILN_CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
   };
@@ -378,6 +380,27 @@ static kiln_cu_result_t null_cuMemAllocFromPoolAsync(
     kiln_cu_stream_t stream) {
   (void)pool;
   return null_cuMemAllocAsync(address, bytes, stream);
+}
+
+static kiln_cu_result_t null_cuMemGetAllocationGranularity(
+    size_t* bytes, const kiln_cu_mem_allocation_prop_t* prop,
+    kiln_cu_mem_granularity_t option) {
+  (void)prop;
+  (void)option;
+  *bytes = NULL_PAGE_BYTES;
+  return KILN_CU_SUCCESS;
+}
+
+// The ended handle is the address, so that is what is remembered.
+static kiln_cu_result_t null_cuMemMap(kiln_cu_deviceptr_t address, size_t bytes,
+                                      size_t offset,
+                                      kiln_cu_mem_handle_t handle,
+                                      unsigned long long flags) {
+  (void)offset;
+  (void)handle;
+  (void)flags;
+  uint64_t value = address;
+  return null_create(KILNI_HANDLE_MAPPING, bytes, &value);
 }
 
 // The device's own pool, which nobody made.

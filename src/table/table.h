@@ -65,7 +65,10 @@ enum {
   KILNI_HANDLE_LINK = 10,
   KILNI_HANDLE_LIBRARY = 11,
   KILNI_HANDLE_MEMORY_POOL = 12,
-  KILNI_HANDLE_COUNT = 13,
+  KILNI_HANDLE_ADDRESSES = 13,  // reserved
+  KILNI_HANDLE_PHYSICAL = 14,   // memory to be mapped there
+  KILNI_HANDLE_MAPPING = 15,
+  KILNI_HANDLE_COUNT = 16,
 };
 
 // The columns of one row. thread-safe

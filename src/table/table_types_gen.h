@@ -60,6 +60,15 @@ typedef kiln_cu_result_t (*kilni_cuMemPoolTrimTo_fn_t)(kiln_cu_mempool_t pool, s
 typedef kiln_cu_result_t (*kilni_cuMemPoolSetAccess_fn_t)(kiln_cu_mempool_t pool, const kiln_cu_mem_access_desc_t* list, size_t count);
 typedef kiln_cu_result_t (*kilni_cuMemPoolGetAccess_fn_t)(kiln_cu_mem_access_t* flags, kiln_cu_mempool_t pool, kiln_cu_mem_location_t* location);
 typedef kiln_cu_result_t (*kilni_cuMemAllocFromPoolAsync_fn_t)(kiln_cu_deviceptr_t* address, size_t bytes, kiln_cu_mempool_t pool, kiln_cu_stream_t stream);
+typedef kiln_cu_result_t (*kilni_cuMemGetAllocationGranularity_fn_t)(size_t* bytes, const kiln_cu_mem_allocation_prop_t* prop, kiln_cu_mem_granularity_t option);
+typedef kiln_cu_result_t (*kilni_cuMemAddressReserve_fn_t)(kiln_cu_deviceptr_t* address, size_t bytes, size_t align, kiln_cu_deviceptr_t hint, unsigned long long flags);
+typedef kiln_cu_result_t (*kilni_cuMemAddressFree_fn_t)(kiln_cu_deviceptr_t address, size_t bytes);
+typedef kiln_cu_result_t (*kilni_cuMemCreate_fn_t)(kiln_cu_mem_handle_t* handle, size_t bytes, const kiln_cu_mem_allocation_prop_t* prop, unsigned long long flags);
+typedef kiln_cu_result_t (*kilni_cuMemRelease_fn_t)(kiln_cu_mem_handle_t handle);
+typedef kiln_cu_result_t (*kilni_cuMemMap_fn_t)(kiln_cu_deviceptr_t address, size_t bytes, size_t offset, kiln_cu_mem_handle_t handle, unsigned long long flags);
+typedef kiln_cu_result_t (*kilni_cuMemUnmap_fn_t)(kiln_cu_deviceptr_t address, size_t bytes);
+typedef kiln_cu_result_t (*kilni_cuMemSetAccess_fn_t)(kiln_cu_deviceptr_t address, size_t bytes, const kiln_cu_mem_access_desc_t* list, size_t count);
+typedef kiln_cu_result_t (*kilni_cuMemGetAccess_fn_t)(unsigned long long* flags, const kiln_cu_mem_location_t* location, kiln_cu_deviceptr_t address);
 typedef kiln_cu_result_t (*kilni_cuMemcpy_fn_t)(kiln_cu_deviceptr_t to, kiln_cu_deviceptr_t from, size_t bytes);
 typedef kiln_cu_result_t (*kilni_cuMemcpyHtoD_fn_t)(kiln_cu_deviceptr_t to, const void* from, size_t bytes);
 typedef kiln_cu_result_t (*kilni_cuMemcpyDtoH_fn_t)(void* to, kiln_cu_deviceptr_t from, size_t bytes);

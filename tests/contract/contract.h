@@ -44,6 +44,7 @@ typedef struct contract_group_t {
 extern const contract_group_t contract_device;
 extern const contract_group_t contract_memory;
 extern const contract_group_t contract_memory_pool;
+extern const contract_group_t contract_memory_virtual;
 extern const contract_group_t contract_stream;
 extern const contract_group_t contract_module;
 extern const contract_group_t contract_link;

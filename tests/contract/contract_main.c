@@ -27,8 +27,9 @@ extern char** environ;
 enum { CHILD_SECONDS = 60, SKIPPED = 77 };
 
 static const contract_group_t* const kGroups[] = {
-    &contract_device, &contract_memory, &contract_memory_pool, &contract_stream,
-    &contract_module, &contract_link,   &contract_launch,      &contract_fault,
+    &contract_device,         &contract_memory, &contract_memory_pool,
+    &contract_memory_virtual, &contract_stream, &contract_module,
+    &contract_link,           &contract_launch, &contract_fault,
 };
 enum { GROUPS = sizeof(kGroups) / sizeof(*kGroups) };
 

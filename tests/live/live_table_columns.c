@@ -286,6 +286,30 @@ static void ask_pools(live_t* live) {
   ASK(cuMemPoolDestroy, pool);
 }
 
+static void ask_virtual(live_t* live) {
+  kiln_cu_deviceptr_t address = 0;
+  kiln_cu_mem_handle_t handle = 0;
+  size_t page = 0;
+  unsigned long long flags = 0;
+  kiln_cu_mem_location_t here = {KILN_CU_MEM_LOCATION_TYPE_DEVICE,
+                                 live->device};
+  const kiln_cu_mem_access_desc_t desc = {
+      here, KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  const kiln_cu_mem_allocation_prop_t prop = {
+      .type = KILN_CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+  ASK(cuMemGetAllocationGranularity, &page, &prop,
+      KILN_CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  ASK(cuMemAddressReserve, &address, page, 0, 0, 0);
+  ASK(cuMemCreate, &handle, page, &prop, 0);
+  if (address == 0 || handle == 0) return;
+  ASK(cuMemMap, address, page, 0, handle, 0);
+  ASK(cuMemSetAccess, address, page, &desc, 1);
+  ASK(cuMemGetAccess, &flags, &here, address);
+  ASK(cuMemUnmap, address, page);
+  ASK(cuMemRelease, handle);
+  ASK(cuMemAddressFree, address, page);
+}
+
 static void ask_memory(live_t* live) {
   size_t bytes = 0, total = 0;
   kiln_cu_deviceptr_t memory = 0;
@@ -306,6 +330,7 @@ static void ask_memory(live_t* live) {
   ASK(cuPointerGetAttributes, 1, &attribute, &value, a);
   ASK(cuMemAllocManaged, &memory, 4096, KILN_CU_MEM_ATTACH_GLOBAL);
   ask_pools(live);
+  ask_virtual(live);
   ASK(cuMemcpy, a, b, 64);
   ASK(cuMemcpyHtoD, a, own, 64);
   ASK(cuMemcpyDtoH, own, a, 64);

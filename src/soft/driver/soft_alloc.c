@@ -79,7 +79,8 @@ static bool may_free(kilni_soft_driver_t* driver, uint64_t address,
   }
   bool own = out_alloc->kind == KILNI_SOFT_ALLOC_DEVICE ||
              out_alloc->kind == KILNI_SOFT_ALLOC_ASYNC ||
-             out_alloc->kind >= KILNI_SOFT_ALLOC_MANAGED;
+             (kilni_soft_alloc_is_host(out_alloc->kind) &&
+              out_alloc->kind >= KILNI_SOFT_ALLOC_MANAGED);
   return own && out_alloc->address == address &&
          !is_freeing(&driver->context, address);
 }
@@ -156,7 +157,8 @@ static kiln_cu_result_t row_free_async(kiln_cu_deviceptr_t address,
   result = kilni_soft_stream_resolve(driver, stream, &where);
   kilni_soft_alloc_t alloc;
   if (where == NULL) return kilni_soft_leave(driver, result);
-  if (!may_free(driver, address, &alloc) || alloc.owner == NULL) {
+  if (!may_free(driver, address, &alloc) || alloc.owner == NULL ||
+      kilni_soft_alloc_is_virtual(alloc.kind)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   kiln_cu_result_t freed = issue_free(driver, where, &alloc);

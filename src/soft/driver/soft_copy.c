@@ -33,7 +33,9 @@ static kiln_cu_result_t classify(kilni_soft_driver_t* driver, uint64_t address,
   *out_kind = END_PLAIN;
   if (kilni_soft_memory_query(driver->memory, address, &alloc)) {
     bool host = kilni_soft_alloc_is_host(alloc.kind);
-    bool inside = bytes <= alloc.bytes - (address - alloc.address);
+    bool inside =
+        bytes <= alloc.bytes - (address - alloc.address) ||
+        kilni_soft_memory_host(driver->memory, address, bytes) != NULL;
     if (inside) {
       out_end->known = 1;
       *out_kind = host ? END_PINNED : END_DEVICE;

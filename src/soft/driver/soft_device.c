@@ -59,6 +59,7 @@ static const unsigned char kUuid[16] = {0x6b, 0x69, 0x6c, 0x6e, 0x73, 0x6f,
   X(HOST_REGISTER_SUPPORTED, 1)                    \
   X(MAX_BLOCKS_PER_MULTIPROCESSOR, 32)             \
   X(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)        \
+  X(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1)        \
   X(MANAGED_MEMORY, 1)                             \
   X(MEMORY_POOLS_SUPPORTED, 1)                     \
   X(HOST_MEMORY_POOLS_SUPPORTED, 1)                \

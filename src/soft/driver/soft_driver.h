@@ -78,6 +78,8 @@ typedef struct kilni_soft_module_t {
 typedef struct kilni_soft_jit_t kilni_soft_jit_t;
 typedef struct kilni_soft_link_t kilni_soft_link_t;
 
+typedef struct kilni_soft_physical_t kilni_soft_physical_t;
+
 enum { KILNI_SOFT_POOL_SWITCHES = 3 };
 
 // A memory pool. thread-compatible
@@ -130,9 +132,10 @@ struct kilni_soft_driver_t {
   kilni_soft_handles_t handles;
   kilni_soft_queue_t queue;
   kilni_soft_context_t context;
-  kilni_soft_profile_t* profile;    // of all launches; NULL: none is counted
-  kilni_soft_pool_t* pools;         // they outlive the context
-  kilni_soft_pool_t* default_pool;  // one of them; NULL until it is used
+  kilni_soft_profile_t* profile;     // of all launches; NULL: none is counted
+  kilni_soft_pool_t* pools;          // they outlive the context
+  kilni_soft_physical_t* physicals;  // as they do
+  kilni_soft_pool_t* default_pool;   // one of them; NULL until it is used
   char fault_text[KILNI_SOFT_REPORT_BYTES];
   kiln_cuda_table_t table;
 };
@@ -258,6 +261,8 @@ void kilni_soft_pools_settle(kilni_soft_driver_t* driver);
 // All allocations are gone; ends every pool.
 void kilni_soft_pools_forget(kilni_soft_driver_t* driver);
 void kilni_soft_pools_clear(kilni_soft_driver_t* driver);
+// Ends all memory that was made to be mapped.
+void kilni_soft_physicals_clear(kilni_soft_driver_t* driver);
 // A stream-ordered free has happened. Locked.
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address);
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
@@ -269,6 +274,7 @@ void kilni_soft_fill_device(kiln_cuda_table_t* table);
 void kilni_soft_fill_context(kiln_cuda_table_t* table);
 void kilni_soft_fill_alloc(kiln_cuda_table_t* table);
 void kilni_soft_fill_pool(kiln_cuda_table_t* table);
+void kilni_soft_fill_virtual(kiln_cuda_table_t* table);
 void kilni_soft_fill_pointer(kiln_cuda_table_t* table);
 void kilni_soft_fill_copy(kiln_cuda_table_t* table);
 void kilni_soft_fill_stream(kiln_cuda_table_t* table);

@@ -23,6 +23,7 @@ typedef enum kilni_soft_kind_t {
   KILNI_SOFT_KIND_KERNEL = 7,   // a function
   KILNI_SOFT_KIND_LINK = 8,
   KILNI_SOFT_KIND_POOL = 9,
+  KILNI_SOFT_KIND_PHYSICAL = 10,
 } kilni_soft_kind_t;
 
 // The live handles. thread-compatible

@@ -16,7 +16,8 @@ static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
   bool known = alloc != NULL;
   bool host = known && kilni_soft_alloc_is_host(alloc->kind);
   bool managed = known && kilni_soft_alloc_is_managed(alloc->kind);
-  const kilni_soft_pool_t* pool = known ? alloc->owner : NULL;
+  const kilni_soft_pool_t* pool =
+      known && !kilni_soft_alloc_is_virtual(alloc->kind) ? alloc->owner : NULL;
   uint64_t wide = 0;
   uint32_t narrow = 0;
   *out_bytes = sizeof(uint64_t);

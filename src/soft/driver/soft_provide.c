@@ -83,6 +83,7 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
   kilni_mutex_lock(&driver->lock);
   if (driver->memory != NULL) kilni_soft_context_clear(driver);
   kilni_soft_pools_clear(driver);
+  kilni_soft_physicals_clear(driver);
   kilni_mutex_unlock(&driver->lock);
   kilni_soft_memory_destroy(driver->memory);
   kilni_soft_handles_deinit(&driver->handles);
@@ -128,6 +129,7 @@ void kilni_soft_fill(kiln_cuda_table_t* table) {
   kilni_soft_fill_context(table);
   kilni_soft_fill_alloc(table);
   kilni_soft_fill_pool(table);
+  kilni_soft_fill_virtual(table);
   kilni_soft_fill_pointer(table);
   kilni_soft_fill_copy(table);
   kilni_soft_fill_stream(table);

@@ -194,6 +194,7 @@ static kilni_soft_alloc_t* holder(const kilni_soft_memory_t* memory,
   size_t above = upper_bound(memory, address);
   if (above == 0) return NULL;
   kilni_soft_alloc_t* alloc = &memory->allocs[above - 1];
+  if (alloc->kind == KILNI_SOFT_ALLOC_RESERVED) return NULL;
   return address - alloc->address < alloc->bytes ? alloc : NULL;
 }
 
@@ -517,9 +518,13 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
 void kilni_soft_memory_clear(kilni_soft_memory_t* memory) {
   for (;;) {
     kilni_mutex_lock(&memory->lock);
-    bool any = memory->count > 0;
+    size_t at = memory->count;
+    while (at > 0 && kilni_soft_alloc_is_virtual(memory->allocs[at - 1].kind)) {
+      --at;
+    }
+    bool any = at > 0;
     kilni_soft_alloc_t last = {0};
-    if (any) last = memory->allocs[memory->count - 1];
+    if (any) last = memory->allocs[at - 1];
     kilni_mutex_unlock(&memory->lock);
     if (!any) return;
     kiln_status_free(kilni_soft_memory_free(memory, last.address, last.kind));
@@ -533,6 +538,14 @@ bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
   if (alloc != NULL) *out_alloc = *alloc;
   kilni_mutex_unlock(&memory->lock);
   return alloc != NULL;
+}
+
+// True if `next` is a mapping that goes on where the mapping `alloc` ends.
+static bool continues(const kilni_soft_alloc_t* alloc,
+                      const kilni_soft_alloc_t* next) {
+  return alloc->kind == KILNI_SOFT_ALLOC_MAPPED &&
+         next->kind == KILNI_SOFT_ALLOC_MAPPED && alloc->flags == next->flags &&
+         alloc->address + alloc->bytes == next->address;
 }
 
 // The pages of the window around `address` on which anything lives.
@@ -557,6 +570,21 @@ static bool find_pages(const kilni_soft_memory_t* memory, uint64_t address,
   return true;
 }
 
+// The mappings around one that are used in the same way.
+static void find_mapped(const kilni_soft_memory_t* memory,
+                        const kilni_soft_alloc_t* alloc,
+                        kilni_soft_range_t* out_range) {
+  const kilni_soft_alloc_t* first = alloc;
+  const kilni_soft_alloc_t* last = alloc;
+  const kilni_soft_alloc_t* end = memory->allocs + memory->count;
+  while (first > memory->allocs && continues(&first[-1], first)) --first;
+  while (last + 1 < end && continues(last, &last[1])) ++last;
+  out_range->lo = first->address;
+  out_range->hi = last->address + last->bytes;
+  out_range->delta = alloc->delta;
+  out_range->writable = alloc->flags == 3;
+}
+
 bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
                             kilni_soft_range_t* out_range) {
   kilni_mutex_lock(&memory->lock);
@@ -567,7 +595,10 @@ bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
   bool by_page = !memory->exact &&
                  (alloc == NULL || (is_device_kind(alloc->kind) &&
                                     alloc->kind != KILNI_SOFT_ALLOC_CONSTANT));
-  if (by_page) {
+  if (alloc != NULL && alloc->kind == KILNI_SOFT_ALLOC_MAPPED) {
+    found = alloc->flags != 0;
+    find_mapped(memory, alloc, out_range);
+  } else if (by_page) {
     found = find_pages(memory, address, out_range);
   } else if (alloc != NULL) {
     out_range->lo = alloc->address;
@@ -584,8 +615,16 @@ void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
   void* data = NULL;
   kilni_mutex_lock(&memory->lock);
   const kilni_soft_alloc_t* alloc = holder(memory, address);
-  if (alloc != NULL && bytes <= alloc->bytes - (address - alloc->address)) {
-    data = host_pointer(address, alloc->delta);
+  if (alloc != NULL) {
+    const kilni_soft_alloc_t* last = alloc;
+    const kilni_soft_alloc_t* end = memory->allocs + memory->count;
+    while (last->address + last->bytes - address < bytes && last + 1 < end &&
+           continues(last, &last[1])) {
+      ++last;
+    }
+    if (bytes <= last->address + last->bytes - address) {
+      data = host_pointer(address, alloc->delta);
+    }
   }
   kilni_mutex_unlock(&memory->lock);
   return data;
@@ -606,7 +645,212 @@ bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
                                kilni_soft_alloc_t* out_alloc) {
   kilni_mutex_lock(&memory->lock);
   size_t above = upper_bound(memory, address);
+  while (above > 0 &&
+         memory->allocs[above - 1].kind == KILNI_SOFT_ALLOC_RESERVED) {
+    --above;
+  }
   if (above > 0) *out_alloc = memory->allocs[above - 1];
   kilni_mutex_unlock(&memory->lock);
   return above > 0;
+}
+
+// ---- Virtual memory ----
+
+// Where a range of the table is that covers [address, address + bytes) with
+// whole entries of one kind; `count` if there is none.
+static size_t cover(const kilni_soft_memory_t* memory, uint64_t address,
+                    uint64_t bytes, kilni_soft_alloc_kind_t kind) {
+  size_t at = upper_bound(memory, address);
+  if (at == 0 || memory->allocs[at - 1].address != address) {
+    return memory->count;
+  }
+  uint64_t reached = address;
+  for (size_t i = at - 1; i < memory->count; ++i) {
+    const kilni_soft_alloc_t* alloc = &memory->allocs[i];
+    if (alloc->kind != kind || alloc->address != reached) break;
+    reached += alloc->bytes;
+    if (reached - address == bytes) return at - 1;
+    if (reached - address > bytes) break;
+  }
+  return memory->count;
+}
+
+static bool choose_reserved(kilni_soft_memory_t* memory, uint64_t bytes,
+                            uint64_t align, uint64_t hint,
+                            uint64_t* out_address) {
+  uint64_t offset = hint - KILNI_SOFT_GLOBAL_BASE;
+  if (hint != 0 && hint % align == 0 && offset < memory->window_bytes &&
+      bytes <= memory->window_bytes - offset &&
+      !overlaps(memory, hint, bytes)) {
+    *out_address = hint;
+    return true;
+  }
+  uint64_t at;
+  if (bytes > memory->window_bytes || align > memory->window_bytes ||
+      !choose_address(memory, bytes + align, &at)) {
+    return false;
+  }
+  *out_address = round_up(at, align);
+  return true;
+}
+
+kiln_status_t kilni_soft_memory_reserve(kilni_soft_memory_t* memory,
+                                        uint64_t bytes, uint64_t align,
+                                        uint64_t hint, uint64_t* out_address) {
+  *out_address = 0;
+  kilni_soft_alloc_t alloc = {.bytes = bytes,
+                              .delta = window_delta(memory),
+                              .kind = KILNI_SOFT_ALLOC_RESERVED};
+  kilni_mutex_lock(&memory->lock);
+  kiln_status_t status = kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  if (choose_reserved(memory, bytes, align, hint, &alloc.address)) {
+    alloc.range = alloc.address;
+    status = insert(memory, &alloc);
+  }
+  if (kiln_status_is_ok(status)) {
+    *out_address = alloc.address;
+    memory->cursor = alloc.address + bytes;
+  }
+  kilni_mutex_unlock(&memory->lock);
+  return status;
+}
+
+bool kilni_soft_memory_unreserve(kilni_soft_memory_t* memory, uint64_t address,
+                                 uint64_t bytes) {
+  kilni_mutex_lock(&memory->lock);
+  size_t at = cover(memory, address, bytes, KILNI_SOFT_ALLOC_RESERVED);
+  bool whole = at < memory->count && memory->allocs[at].bytes == bytes &&
+               memory->allocs[at].range == address;
+  // What follows must not be the rest of the same reservation.
+  if (whole && at + 1 < memory->count &&
+      kilni_soft_alloc_is_virtual(memory->allocs[at + 1].kind) &&
+      memory->allocs[at + 1].range == address) {
+    whole = false;
+  }
+  if (whole) take_out(memory, &memory->allocs[at]);
+  kilni_mutex_unlock(&memory->lock);
+  return whole;
+}
+
+// Cuts the entry at `at` in two; there is room in the table.
+static void cut(kilni_soft_memory_t* memory, size_t at, uint64_t bytes) {
+  kilni_soft_alloc_t* alloc = &memory->allocs[at];
+  memmove(alloc + 2, alloc + 1, (memory->count - at - 1) * sizeof(*alloc));
+  alloc[1] = alloc[0];
+  alloc[1].address += bytes;
+  alloc[1].bytes -= bytes;
+  alloc[0].bytes = bytes;
+  memory->count++;
+}
+
+// Joins the entry at `at` with the next if both are free addresses of one
+// reservation.
+static void join(kilni_soft_memory_t* memory, size_t at) {
+  kilni_soft_alloc_t* alloc = &memory->allocs[at];
+  if (at + 1 >= memory->count || alloc[0].kind != KILNI_SOFT_ALLOC_RESERVED ||
+      alloc[1].kind != KILNI_SOFT_ALLOC_RESERVED ||
+      alloc[0].range != alloc[1].range) {
+    return;
+  }
+  alloc[0].bytes += alloc[1].bytes;
+  take_out(memory, &alloc[1]);
+}
+
+static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
+                           uint64_t bytes, int share, void* owner) {
+  size_t at = upper_bound(memory, address);
+  if (at == 0) return kilni_status_bare(KILN_STATUS_INVALID_ARGUMENT);
+  const kilni_soft_alloc_t* free_range = &memory->allocs[--at];
+  uint64_t before = address - free_range->address;
+  if (free_range->kind != KILNI_SOFT_ALLOC_RESERVED ||
+      before >= free_range->bytes || bytes > free_range->bytes - before) {
+    return kilni_status_bare(KILN_STATUS_INVALID_ARGUMENT);
+  }
+  void* list = memory->allocs;
+  kiln_status_t status =
+      kilni_grow(memory->allocator, memory->count + 2, sizeof(*memory->allocs),
+                 &memory->capacity, &list);
+  memory->allocs = list;
+  KILNI_RETURN_IF_ERROR(status);
+  KILNI_RETURN_IF_ERROR(kilni_vm_share_map(
+      share, host_pointer(address, window_delta(memory)), (size_t)bytes));
+  if (before > 0) cut(memory, at++, before);
+  if (memory->allocs[at].bytes > bytes) cut(memory, at, bytes);
+  memory->allocs[at].kind = KILNI_SOFT_ALLOC_MAPPED;
+  memory->allocs[at].owner = owner;
+  memory->allocs[at].flags = 0;
+  memory->allocs[at].id = memory->next_id++;
+  return NULL;
+}
+
+kiln_status_t kilni_soft_memory_map(kilni_soft_memory_t* memory,
+                                    uint64_t address, uint64_t bytes, int share,
+                                    void* owner) {
+  kilni_mutex_lock(&memory->lock);
+  kiln_status_t status = place(memory, address, bytes, share, owner);
+  kilni_mutex_unlock(&memory->lock);
+  return status;
+}
+
+bool kilni_soft_memory_is_mapped(kilni_soft_memory_t* memory, uint64_t address,
+                                 uint64_t bytes) {
+  kilni_mutex_lock(&memory->lock);
+  bool mapped =
+      cover(memory, address, bytes, KILNI_SOFT_ALLOC_MAPPED) < memory->count;
+  kilni_mutex_unlock(&memory->lock);
+  return mapped;
+}
+
+// Says of pages whether accesses by page may meet them.
+static void set_pages(kilni_soft_memory_t* memory, uint64_t address,
+                      uint64_t bytes, uint32_t value) {
+  uint64_t first;
+  uint64_t end;
+  pages_of(address, bytes, &first, &end);
+  for (; first < end; ++first) memory->pages[first] = PAGE_COMMITTED | value;
+}
+
+void kilni_soft_memory_unmap(kilni_soft_memory_t* memory, uint64_t address,
+                             kilni_soft_alloc_t* out_alloc) {
+  kilni_mutex_lock(&memory->lock);
+  size_t at = upper_bound(memory, address) - 1;
+  kilni_soft_alloc_t* alloc = &memory->allocs[at];
+  *out_alloc = *alloc;
+  kilni_vm_share_unmap(host_pointer(address, alloc->delta),
+                       (size_t)alloc->bytes);
+  set_pages(memory, address, alloc->bytes, 0);
+  alloc->kind = KILNI_SOFT_ALLOC_RESERVED;
+  alloc->owner = NULL;
+  atomic_fetch_add(&memory->generation, 1);
+  join(memory, at);
+  if (at > 0) join(memory, at - 1);
+  kilni_mutex_unlock(&memory->lock);
+}
+
+void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
+                                  uint64_t bytes, uint32_t access) {
+  kilni_mutex_lock(&memory->lock);
+  size_t at = cover(memory, address, bytes, KILNI_SOFT_ALLOC_MAPPED);
+  for (; at < memory->count; ++at) {
+    kilni_soft_alloc_t* alloc = &memory->allocs[at];
+    if (alloc->address - address >= bytes) break;
+    alloc->flags = access;
+  }
+  set_pages(memory, address, bytes, access != 0);
+  atomic_fetch_add(&memory->generation, 1);
+  kilni_mutex_unlock(&memory->lock);
+}
+
+bool kilni_soft_memory_charge(kilni_soft_memory_t* memory, uint64_t bytes) {
+  kilni_mutex_lock(&memory->lock);
+  bool room = bytes <= KILNI_SOFT_TOTAL_BYTES - memory->used;
+  if (room) memory->used += bytes;
+  kilni_mutex_unlock(&memory->lock);
+  return room;
+}
+
+void kilni_soft_memory_uncharge(kilni_soft_memory_t* memory, uint64_t bytes) {
+  kilni_mutex_lock(&memory->lock);
+  memory->used -= bytes;
+  kilni_mutex_unlock(&memory->lock);
 }

@@ -54,6 +54,8 @@ typedef enum kilni_soft_alloc_kind_t {
   KILNI_SOFT_ALLOC_MANAGED = 8,     // cuMemAllocManaged: host memory
   KILNI_SOFT_ALLOC_POOL_HOST = 9,   // of a pool of pinned host memory
   KILNI_SOFT_ALLOC_POOL_MANAGED = 10,  // of a pool of managed memory
+  KILNI_SOFT_ALLOC_MAPPED = 11,        // cuMemMap; `flags` are its access
+  KILNI_SOFT_ALLOC_RESERVED = 12,      // addresses without memory
 } kilni_soft_alloc_kind_t;
 
 // One allocation, as a query returns it. thread-compatible
@@ -63,14 +65,20 @@ typedef struct kilni_soft_alloc_t {
   int64_t delta;
   kilni_soft_alloc_kind_t kind;
   uint32_t flags;
-  uint64_t id;  // distinct for each allocation of the device's life
-  void* owner;  // the pool it is of; NULL: of none
+  uint64_t id;     // distinct for each allocation of the device's life
+  void* owner;     // the pool, or the mapped memory, it is of; NULL: of none
+  uint64_t range;  // of a mapping and of reserved addresses: where the
+                   // reservation starts
 } kilni_soft_alloc_t;
 
 // Whether memory of `kind` is host memory under its own address.
 static inline bool kilni_soft_alloc_is_host(kilni_soft_alloc_kind_t kind) {
   return kind == KILNI_SOFT_ALLOC_HOST || kind == KILNI_SOFT_ALLOC_REGISTERED ||
-         kind >= KILNI_SOFT_ALLOC_MANAGED;
+         (kind >= KILNI_SOFT_ALLOC_MANAGED &&
+          kind <= KILNI_SOFT_ALLOC_POOL_MANAGED);
+}
+static inline bool kilni_soft_alloc_is_virtual(kilni_soft_alloc_kind_t kind) {
+  return kind >= KILNI_SOFT_ALLOC_MAPPED;
 }
 static inline bool kilni_soft_alloc_is_managed(kilni_soft_alloc_kind_t kind) {
   return kind == KILNI_SOFT_ALLOC_MANAGED ||
@@ -102,6 +110,33 @@ kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
 // Says of which pool the allocation at `address` is.
 void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
                            void* owner);
+// Virtual memory. Sizes and addresses are whole pages.
+//
+// Addresses without memory, aligned to `align`, at `hint` if that is free.
+kiln_status_t kilni_soft_memory_reserve(kilni_soft_memory_t* memory,
+                                        uint64_t bytes, uint64_t align,
+                                        uint64_t hint, uint64_t* out_address);
+// False unless this is a whole reservation with nothing mapped.
+bool kilni_soft_memory_unreserve(kilni_soft_memory_t* memory, uint64_t address,
+                                 uint64_t bytes);
+// Puts memory there, out of reach at first. INVALID_ARGUMENT (bare) unless all
+// of it is reserved and free.
+kiln_status_t kilni_soft_memory_map(kilni_soft_memory_t* memory,
+                                    uint64_t address, uint64_t bytes, int share,
+                                    void* owner);
+// True if the range is made of whole mappings.
+bool kilni_soft_memory_is_mapped(kilni_soft_memory_t* memory, uint64_t address,
+                                 uint64_t bytes);
+// Takes the mapping that starts there away.
+void kilni_soft_memory_unmap(kilni_soft_memory_t* memory, uint64_t address,
+                             kilni_soft_alloc_t* out_alloc);
+// For whole mappings. `access` is a KILN_CU_MEM_ACCESS_FLAGS_PROT_*.
+void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
+                                  uint64_t bytes, uint32_t access);
+// Counts memory that is not an allocation; false if there is not so much.
+bool kilni_soft_memory_charge(kilni_soft_memory_t* memory, uint64_t bytes);
+void kilni_soft_memory_uncharge(kilni_soft_memory_t* memory, uint64_t bytes);
+
 // Makes a host range known under its own address (pinned memory).
 kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
                                          void* data, uint64_t bytes,

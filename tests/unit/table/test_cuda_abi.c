@@ -71,6 +71,21 @@ SAME_TYPE(kiln_cu_library_option_t, CUlibraryOption);
 #endif
 
 SAME_VALUE(sizeof(kiln_cu_uuid_t), sizeof(CUuuid));
+SAME_TYPE(kiln_cu_mem_handle_t, CUmemGenericAllocationHandle);
+SAME_VALUE(sizeof(kiln_cu_mem_allocation_prop_t), sizeof(CUmemAllocationProp));
+SAME_FIELD(kiln_cu_mem_allocation_prop_t, type, CUmemAllocationProp, type);
+SAME_FIELD(kiln_cu_mem_allocation_prop_t, handle_types, CUmemAllocationProp,
+           requestedHandleTypes);
+SAME_FIELD(kiln_cu_mem_allocation_prop_t, location, CUmemAllocationProp,
+           location);
+SAME_FIELD(kiln_cu_mem_allocation_prop_t, security, CUmemAllocationProp,
+           win32HandleMetaData);
+SAME_FIELD(kiln_cu_mem_allocation_prop_t, compression, CUmemAllocationProp,
+           allocFlags.compressionType);
+SAME_FIELD(kiln_cu_mem_allocation_prop_t, gpu_direct, CUmemAllocationProp,
+           allocFlags.gpuDirectRDMACapable);
+SAME_FIELD(kiln_cu_mem_allocation_prop_t, usage, CUmemAllocationProp,
+           allocFlags.usage);
 SAME_VALUE(sizeof(kiln_cu_mem_location_t), sizeof(CUmemLocation));
 SAME_FIELD(kiln_cu_mem_location_t, type, CUmemLocation, type);
 SAME_FIELD(kiln_cu_mem_location_t, id, CUmemLocation, id);
@@ -252,6 +267,8 @@ SAME(CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
 SAME(CU_MEMPOOL_ATTR_USED_MEM_HIGH);
 SAME(CU_MEM_ALLOCATION_TYPE_PINNED);
 SAME(CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+SAME(CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
 SAME(CU_MEM_ACCESS_FLAGS_PROT_NONE);
 SAME(CU_MEM_ACCESS_FLAGS_PROT_READ);
 SAME(CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
