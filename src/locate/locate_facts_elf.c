@@ -268,6 +268,11 @@ static kiln_status_t take_all(kilni_facts_read_t* read, kilni_elf_t* elf) {
   return take_texts(read, elf);
 }
 
+// True of what may say itself which line it is of.
+static bool may_tell(const kilni_facts_read_t* read) {
+  return tool_of(read) >= 0 || is_named(read, "nccl");
+}
+
 // Takes over what a CHEAP read found; false where it was not made, or had
 // problems with an ELF file. What it may have missed is text that lies deep.
 static bool take_before(kilni_facts_read_t* read) {
@@ -277,7 +282,7 @@ static bool take_before(kilni_facts_read_t* read) {
     return false;
   }
   // LEAST leaves files out.
-  if (before->depth == KILNI_LOCATE_FACTS_LEAST && before->bits == 0) {
+  if (before->depth == KILNI_LOCATE_FACTS_LEAST && !may_tell(read)) {
     return false;
   }
   facts->size = before->size;
@@ -303,11 +308,6 @@ static bool may_have_text(const kilni_facts_read_t* read) {
   if (facts->bits == 0) return false;
   return (tool_of(read) >= 0 && facts->release.line == 0) ||
          (is_named(read, "nccl") && facts->built.line == 0);
-}
-
-// True of what may say itself which line it is of.
-static bool may_tell(const kilni_facts_read_t* read) {
-  return tool_of(read) >= 0 || is_named(read, "nccl");
 }
 
 kiln_status_t kilni_facts_read_elf(kilni_facts_read_t* read) {
