@@ -49,9 +49,6 @@ enum {
 #define KILNI_SOFT_HALF_XORSIGN   0x40000u
 #define KILNI_SOFT_HALF_KEEP      0x80000u   // half_widen: a NaN's bits stay
 #define KILNI_SOFT_HALF_SIGNED    0x100000u  // half_int
-#define KILNI_SOFT_HALF_OOB       0x200000u  // 0 where a or b is out of bounds
-// What a tensor holds where it is out of bounds, of either format.
-#define KILNI_SOFT_HALF_OUTSIDE 0xffffu
 // half_widen: where the number's bits start.
 #define KILNI_SOFT_HALF_SHIFT(aux) ((aux) >> 24 & 31u)
 

@@ -417,19 +417,6 @@ static void flush_small(double* r, uint32_t format) {
   }
 }
 
-// .oob: nothing is added where a factor is out of bounds, nor is c.
-static void clear_outside(kilni_soft_warp_t* warp,
-                          const kilni_soft_instr_t* instr, uint32_t shift,
-                          double* r) {
-  const uint32_t* a = KILNI_LANES_AT(const uint32_t, instr->a);
-  const uint32_t* b = KILNI_LANES_AT(const uint32_t, instr->b);
-  KILNI_LANES_EACH(i) {
-    bool outside = (a[i] >> shift & 0xffffu) == KILNI_SOFT_HALF_OUTSIDE ||
-                   (b[i] >> shift & 0xffffu) == KILNI_SOFT_HALF_OUTSIDE;
-    r[i] = outside ? 0.0 : r[i];
-  }
-}
-
 // One half of each lane.
 static void one_half(kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr,
                      uint32_t shift, uint32_t* out) {
@@ -446,7 +433,6 @@ static void one_half(kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr,
     flush_small(r, flags & KILNI_SOFT_HALF_FORMAT);
   }
   adjust(r, flags);
-  if (flags & KILNI_SOFT_HALF_OOB) clear_outside(warp, instr, shift, r);
   narrow_all(r, flags & KILNI_SOFT_HALF_FORMAT, out);
 }
 

@@ -155,22 +155,44 @@ KILNI_LANES_INLINE int64_t act_wide(uint32_t aux, int64_t a, int64_t b) {
   }
 }
 
-// What c does with `x`. ptxas makes 32 bits of the first result, and for a
-// secondary minimum or maximum lengthens them by their sign, whatever their
-// type: a GPU does so, PTX does not say it.
-KILNI_LANES_INLINE uint32_t join_c(uint32_t aux, int64_t x, uint32_t c) {
+// How far a result is clamped, as ptxas has it for `.sat` (an H200 agrees; PTX
+// says otherwise): a part of d takes what is not in 32 bits, and what is below
+// zero, as too much; an unsigned word is only kept from being below zero, but
+// for shifts, of which 34 bits count and no part is clamped.
+KILNI_LANES_INLINE int64_t saturate_one(uint32_t aux, int64_t x) {
   bool is_signed = aux & KILNI_SOFT_VIDEO_SIGNED_D;
-  bool shifts = KILNI_SOFT_VIDEO_ACTION(aux) >= KILNI_SOFT_VIDEO_SHL;
+  uint32_t bits = part_bits(KILNI_SOFT_VIDEO_PART_D(aux));
+  if (KILNI_SOFT_VIDEO_ACTION(aux) >= KILNI_SOFT_VIDEO_SHL) {
+    int64_t cut = (int64_t)((uint64_t)x << 30) >> 30;
+    return (int32_t)clamp_wide(cut, 32, is_signed);
+  }
+  if (bits < 32) {
+    uint64_t most = (1u << (is_signed ? bits - 1 : bits)) - 1;
+    return (int64_t)((uint64_t)x > most ? most : (uint64_t)x);
+  }
+  if (is_signed) return clamp_wide(x, 32, true);
+  return x < 0 ? 0 : x;
+}
+
+// What c does with `x`: sums and differences are numbers of 32 bits with a
+// sign to a secondary minimum or maximum, the others keep what is above.
+KILNI_LANES_INLINE uint32_t join_c(uint32_t aux, int64_t x, uint32_t c) {
+  uint32_t action = KILNI_SOFT_VIDEO_ACTION(aux);
+  bool compares =
+      action >= KILNI_SOFT_VIDEO_EQ && action <= KILNI_SOFT_VIDEO_GE;
+  bool is_signed =
+      aux & (compares ? KILNI_SOFT_VIDEO_SIGNED_A : KILNI_SOFT_VIDEO_SIGNED_D);
   int64_t with = wide(c, is_signed);
   if (aux & KILNI_SOFT_VIDEO_SUM) return (uint32_t)x + c;
-  if (!shifts) x = (int32_t)(uint32_t)x;
+  if (action <= KILNI_SOFT_VIDEO_SUB) x = (int32_t)(uint32_t)x;
   bool less = is_signed ? x < with : (uint64_t)x < (uint64_t)with;
   if (aux & KILNI_SOFT_VIDEO_LEAST) return less ? (uint32_t)x : c;
   if (aux & KILNI_SOFT_VIDEO_MOST) return less ? c : (uint32_t)x;
   return (uint32_t)x;
 }
 
-// `d`, `a`, `b`, `c`: slots.
+// `d`, `a`, `b`, `c`: slots. The upper half of d is the result's upper half:
+// ptxas chooses those bytes, PTX the lower ones.
 KILNI_SOFT_HANDLER(video_one) {
   const uint32_t* a = KILNI_LANES_AT(const uint32_t, instr->a);
   const uint32_t* b = KILNI_LANES_AT(const uint32_t, instr->b);
@@ -179,6 +201,7 @@ KILNI_SOFT_HANDLER(video_one) {
   uint32_t part_d = KILNI_SOFT_VIDEO_PART_D(aux);
   uint32_t bits = part_bits(part_d);
   uint32_t mask = 0xffffffffu >> (32 - bits) << part_at(part_d);
+  uint32_t up = bits == 16 ? 0 : part_at(part_d);
   uint32_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   KILNI_LANES_EACH(i) {
     int64_t x = act_wide(aux,
@@ -186,11 +209,8 @@ KILNI_SOFT_HANDLER(video_one) {
                                  aux & KILNI_SOFT_VIDEO_SIGNED_A),
                          part_of(b[i], KILNI_SOFT_VIDEO_PART_B(aux),
                                  aux & KILNI_SOFT_VIDEO_SIGNED_B));
-    if (aux & KILNI_SOFT_VIDEO_SAT) {
-      x = clamp_wide(x, bits, aux & KILNI_SOFT_VIDEO_SIGNED_D);
-    }
-    uint32_t y = join_c(aux, x, c[i]);
-    r[i] = (y << part_at(part_d) & mask) | (c[i] & ~mask);
+    if (aux & KILNI_SOFT_VIDEO_SAT) x = saturate_one(aux, x);
+    r[i] = (join_c(aux, x, c[i]) << up & mask) | (c[i] & ~mask);
   }
   kilni_lanes_store32(KILNI_LANES_AT(uint32_t, instr->d), r,
                       kilni_soft_exec(warp, instr));

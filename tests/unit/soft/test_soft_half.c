@@ -307,10 +307,6 @@ static want_t arithmetic(const form_t* f, const type_t* t,
   }
   calculate(f, r, s);
   clamp(f, r);
-  // A factor that is out of bounds adds nothing, and leaves nothing.
-  if (has(f, "oob") && (bits[0] == 0xffff || bits[1] == 0xffff)) {
-    mpfr_set_zero(r, 1);
-  }
   want_t want = {rounded(f, t, r, MPFR_RNDN), is(f, "ex2") || is(f, "tanh")};
   if (ftz) {
     // What is too small once it has the format's digits, its exponent free.

@@ -160,20 +160,38 @@ static uint32_t product(const words_t* w, const uint32_t* s) {
   return (uint32_t)(says(w, ".sat") ? clamp(x, 32, final) : x);
 }
 
+// What .sat makes of a number of 64 bits, where ptxas departs from the manual.
+static int64_t saturated(const words_t* w, int64_t x) {
+  int64_t most = ((int64_t)1 << (bits_of(w->d) - is_signed(w, 0))) - 1;
+  if (!strncmp(w->form, "vsh", 3)) {
+    // 34 bits of it, and never a part.
+    int64_t low = part((uint64_t)x, 0, 34, true);
+    return (int32_t)clamp(low, 32, is_signed(w, 0));
+  }
+  if (w->d[0]) return x < 0 || x > most ? most : x;
+  if (is_signed(w, 0)) return clamp(x, 32, true);
+  return x < 0 ? 0 : x;
+}
+
 static uint32_t one(const words_t* w, const uint32_t* s) {
+  bool sets = !strncmp(w->form, "vset", 4);
+  bool sum = !strncmp(w->form, "vadd", 4) || !strncmp(w->form, "vsub", 4);
   int64_t x = act(w, part_of(w->a, s[0], is_signed(w, 1)),
                   part_of(w->b, s[1], is_signed(w, 2)));
-  if (says(w, ".sat")) x = clamp(x, bits_of(w->d), is_signed(w, 0));
+  if (says(w, ".sat")) x = saturated(w, x);
   if (w->d[0]) {
     unsigned at = (unsigned)(w->d[2] - '0') * bits_of(w->d);
     uint32_t mask = (uint32_t)((1ull << bits_of(w->d)) - 1) << at;
-    return ((uint32_t)x << at & mask) | (s[2] & ~mask);
+    // The upper half is the upper half.
+    uint32_t moved = w->d[1] == 'h' ? (uint32_t)x : (uint32_t)x << at;
+    return (moved & mask) | (s[2] & ~mask);
   }
   if (says(w, ".add")) return (uint32_t)x + s[2];
-  // A GPU keeps 32 bits of it first, and takes them as signed.
-  int64_t c = widened(s[2], is_signed(w, 0));
-  if (strncmp(w->form, "vsh", 3) != 0) x = (int32_t)(uint32_t)x;
-  bool less = is_signed(w, 0) ? x < c : (uint64_t)x < (uint64_t)c;
+  // A sum is 32 bits with a sign first; a compare has the sign of its source.
+  bool with_sign = is_signed(w, sets ? 1 : 0);
+  int64_t c = widened(s[2], with_sign);
+  if (sum) x = (int32_t)(uint32_t)x;
+  bool less = with_sign ? x < c : (uint64_t)x < (uint64_t)c;
   if (says(w, ".min")) return less ? (uint32_t)x : s[2];
   if (says(w, ".max")) return less ? s[2] : (uint32_t)x;
   return (uint32_t)x;
