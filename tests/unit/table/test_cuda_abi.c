@@ -64,6 +64,7 @@ SAME_TYPE(kiln_cu_deviceptr_t, CUdeviceptr);
 SAME_TYPE(kiln_cu_result_t, CUresult);
 SAME_TYPE(kiln_cu_host_fn_t, CUhostFn);
 SAME_TYPE(kiln_cu_occupancy_fn_t, CUoccupancyB2DSize);
+SAME_TYPE(kiln_cu_capture_mode_t, CUstreamCaptureMode);
 #if CUDA_VERSION >= 12000
 SAME_TYPE(kiln_cu_library_t, CUlibrary);
 SAME_TYPE(kiln_cu_kernel_t, CUkernel);
@@ -103,6 +104,12 @@ SAME_FIELD(kiln_cu_mempool_props_t, security, CUmemPoolProps,
 SAME_FIELD(kiln_cu_mempool_props_t, max_bytes, CUmemPoolProps, maxSize);
 SAME_FIELD(kiln_cu_mempool_props_t, usage, CUmemPoolProps, usage);
 #endif
+SAME_VALUE(sizeof(kiln_cu_ipc_event_handle_t), sizeof(CUipcEventHandle));
+SAME_VALUE(KILN_CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_GLOBAL);
+SAME_VALUE(KILN_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+           CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+SAME_VALUE(KILN_CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME_VALUE(sizeof(CU_STREAM_LEGACY), sizeof(KILN_CU_STREAM_LEGACY));
 SAME_VALUE(sizeof(kiln_cu_launch_attribute_value_t),
            sizeof(CUlaunchAttributeValue));
 SAME_VALUE(sizeof(kiln_cu_launch_attribute_t), sizeof(CUlaunchAttribute));
