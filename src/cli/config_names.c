@@ -13,6 +13,10 @@ enum { MAX_ROWS = 1024 };
 
 #define SYSTEM "-lpthread -ldl -lrt -lm"
 
+// The mathematical libraries call the CUDA runtime, which nvcc adds by itself
+// and a C compiler does not.
+#define CALLS_CUDART "culibos cudart_static -lstdc++ " SYSTEM
+
 // A static library and all that it needs, to the last: what is named here is
 // not looked up again. thread-safe
 typedef struct needs_t {
@@ -29,24 +33,26 @@ static const needs_t NEEDS[] = {
      "nvrtc-builtins_static nvptxcompiler_static -lstdc++ " SYSTEM},
     {"nvJitLink_static", "nvptxcompiler_static -lstdc++ " SYSTEM},
     {"nvfatbin_static", "-lstdc++ " SYSTEM},
-    {"cublas_static", "cublasLt_static culibos -lstdc++ " SYSTEM},
+    {"cublas_static", "cublasLt_static " CALLS_CUDART},
+    {"cublasLt_static", CALLS_CUDART},
     {"cufile_rdma_static", "cufile_static culibos -lstdc++ " SYSTEM},
-    {"cusparse_static",
-     "nvJitLink_static nvptxcompiler_static culibos "
-     "-lstdc++ " SYSTEM},
+    {"cusparse_static", "nvJitLink_static nvptxcompiler_static " CALLS_CUDART},
     {"cusolver_static",
      "cusolver_lapack_static cusolver_metis_static metis_static cublas_static "
-     "cublasLt_static cusparse_static nvJitLink_static nvptxcompiler_static "
-     "culibos -lstdc++ " SYSTEM},
-    {"cufftw_static", "cufft_static culibos -lstdc++ " SYSTEM},
-    {"nppc_static", "culibos -lstdc++ " SYSTEM},
+     "cublasLt_static cusparse_static nvJitLink_static "
+     "nvptxcompiler_static " CALLS_CUDART},
+    {"cufft_static", CALLS_CUDART},
+    {"cufft_static_nocallback", CALLS_CUDART},
+    {"cufftw_static", "cufft_static " CALLS_CUDART},
+    {"curand_static", CALLS_CUDART},
+    {"nppc_static", CALLS_CUDART},
+    {"nvjpeg_static", CALLS_CUDART},
 };
 
 const char* kilni_config_static_needs(const char* name) {
   for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); ++i)
     if (strcmp(NEEDS[i].name, name) == 0) return NEEDS[i].needs;
-  if (strncmp(name, "npp", 3) == 0)
-    return "nppc_static culibos -lstdc++ " SYSTEM;
+  if (strncmp(name, "npp", 3) == 0) return "nppc_static " CALLS_CUDART;
   return "culibos -lstdc++ " SYSTEM;
 }
 
