@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // base: tests of ranges of the host's address space.
+#define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/vm.h"
 
@@ -46,10 +50,62 @@ static void a_range_that_cannot_be_is_out_of_memory(void** state) {
   kilni_vm_release(NULL, 0);
 }
 
+// One memory at two places, which keeps its content at none.
+static void memory_is_shared_by_places(void** state) {
+  (void)state;
+  size_t page = kilni_vm_page_bytes();
+  void* base = NULL;
+  int share = -1;
+  assert_null(kilni_vm_reserve(4 * page, &base));
+  unsigned char* at = base;
+  assert_null(kilni_vm_share_create(page, &share));
+  assert_null(kilni_vm_share_map(share, at, page));
+  assert_null(kilni_vm_share_map(share, at + 2 * page, page));
+  assert_int_equal(at[5], 0);
+  at[5] = 9;
+  assert_int_equal(at[2 * page + 5], 9);
+  kilni_vm_share_unmap(at, page);
+  assert_int_equal(at[5], 0);
+  kilni_vm_share_unmap(at + 2 * page, page);
+  assert_null(kilni_vm_share_map(share, at + page, page));
+  assert_int_equal(at[page + 5], 9);
+  kilni_vm_share_close(share);
+  assert_int_equal(at[page + 5], 9);
+  kilni_vm_share_close(-1);
+  kilni_vm_release(base, 4 * page);
+}
+
+// Children of children too.
+static void a_child_finds_no_mark(void** state) {
+  (void)state;
+  const volatile uint64_t* mark = kilni_vm_fork_mark();
+  if (mark == NULL) {
+    print_message("skipped: the system clears no memory in children\n");
+    skip();
+  }
+  assert_true(*mark != 0);
+  pid_t child = fork();
+  if (child == 0) {
+    pid_t second = fork();
+    if (second == 0) _exit(*mark == 0 ? 0 : 1);
+    int inner = 1;
+    if (waitpid(second, &inner, 0) != second) inner = 1;
+    _exit(*mark == 0 && inner == 0 ? 0 : 1);
+  }
+  int outcome = 1;
+  assert_int_equal(waitpid(child, &outcome, 0), child);
+  assert_int_equal(outcome, 0);
+  assert_true(*mark != 0);
+  kilni_vm_fork_unmark(mark);
+  kilni_vm_fork_unmark(NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_range_is_reserved_committed_and_discarded),
       cmocka_unit_test(a_range_that_cannot_be_is_out_of_memory),
+      cmocka_unit_test(memory_is_shared_by_places),
+      cmocka_unit_test(a_child_finds_no_mark),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

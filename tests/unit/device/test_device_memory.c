@@ -23,13 +23,14 @@
 
 #define MIB (1ull << 20)
 
-// What the calls that are watched here were given. one-thread, but for counts
+// What the calls that are watched here were given. What threads change is
+// atomic.
 static struct {
   kiln_cuda_table_t under;
   kiln_cu_capture_status_t captured;
-  kiln_cu_stream_t freed_on;
+  _Atomic(kiln_cu_stream_t) freed_on;
   atomic_uint calls;  // of the driver for memory
-  uint32_t plain_frees;
+  atomic_uint plain_frees;
   uint32_t sets;
   kiln_cu_mem_access_desc_t access[8];
   uint32_t sets_at_destroy;
@@ -51,12 +52,12 @@ static kiln_cu_result_t seen_alloc(kiln_cu_deviceptr_t* address, size_t bytes,
 static kiln_cu_result_t seen_free(kiln_cu_deviceptr_t address,
                                   kiln_cu_stream_t stream) {
   atomic_fetch_add(&seen.calls, 1);
-  seen.freed_on = stream;
+  atomic_store(&seen.freed_on, stream);
   return seen.under.cuMemFreeAsync(address, stream);
 }
 
 static kiln_cu_result_t seen_plain_free(kiln_cu_deviceptr_t address) {
-  seen.plain_frees++;
+  atomic_fetch_add(&seen.plain_frees, 1);
   return seen.under.cuMemFree(address);
 }
 
@@ -459,7 +460,7 @@ static void test_set_stream(void** state) {
   kiln_stream_release(later);
   assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_STREAM), 2);
   kiln_buffer_release(buffer);
-  assert_ptr_equal(seen.freed_on, handle);
+  assert_ptr_equal(atomic_load(&seen.freed_on), handle);
   assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_STREAM), 1);
   // A default stream is the device's own, whatever is current at the end.
   assert_null(kiln_stream_default(world->device, KILN_STREAM_LEGACY, &token));
@@ -488,7 +489,8 @@ static void test_release_on_another_thread(void** state) {
   kilni_thread_t thread = {0};
   assert_null(kilni_thread_start(&thread, "release", release_buffer, buffer));
   kilni_thread_join(&thread);
-  assert_ptr_equal(seen.freed_on, kiln_stream_handle(world->stream));
+  assert_ptr_equal(atomic_load(&seen.freed_on),
+                   kiln_stream_handle(world->stream));
   close_world(world);
 }
 
@@ -505,8 +507,8 @@ static void test_a_captured_stream(void** state) {
   assert_null(buffer);
   // Memory of before gets into no graph.
   kiln_buffer_release(before);
-  assert_int_equal(seen.plain_frees, 1);
-  assert_null(seen.freed_on);
+  assert_int_equal(atomic_load(&seen.plain_frees), 1);
+  assert_null(atomic_load(&seen.freed_on));
   // Without a stream nothing is asked.
   assert_null(kiln_buffer_create(world->device, 64, NULL, &buffer));
   kiln_buffer_release(buffer);
@@ -709,12 +711,13 @@ static void test_captures_pass_through(void** state) {
   assert_null(kiln_transient_acquire(store, 4096, &kept));
   kiln_buffer_release(kept);
   seen.captured = KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  seen.freed_on = NULL;
+  atomic_store(&seen.freed_on, NULL);
   assert_null(kiln_transient_acquire(store, 4096, &block));
   assert_ptr_not_equal(block, kept);
   kiln_buffer_release(block);  // in the graph, as it was allocated
-  assert_ptr_equal(seen.freed_on, kiln_stream_handle(world->stream));
-  assert_int_equal(seen.plain_frees, 0);
+  assert_ptr_equal(atomic_load(&seen.freed_on),
+                   kiln_stream_handle(world->stream));
+  assert_int_equal(atomic_load(&seen.plain_frees), 0);
   assert_int_equal(stats_of(store).passed, 1);
   assert_int_equal(stats_of(store).blocks, 1);
   seen.captured = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
