@@ -186,6 +186,8 @@ static kiln_status_t add_symbol(kilni_cubin_t* cubin, uint32_t index) {
   kilni_image_elf_symbol_t symbol;
   KILNI_RETURN_IF_ERROR(kilni_image_elf_symbol(&cubin->symtab, index, &symbol));
   symbol.section = kilni_cubin_section_of(cubin, index);
+  // What nvJitLink makes has this symbol where others have the section.
+  if (begins(symbol.name, ".nv.reservedSmem.")) cubin->reserves_shared = 1;
   kilni_image_section_t section = {0};
   section.name = "";
   bool inside =

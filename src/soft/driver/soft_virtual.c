@@ -187,10 +187,12 @@ static kiln_cu_result_t row_map(kiln_cu_deviceptr_t address, size_t bytes,
                                 size_t offset, kiln_cu_mem_handle_t handle,
                                 unsigned long long flags) {
   kilni_soft_driver_t* driver;
+  // As driver 580 says of a page of a handle: it maps the whole or nothing.
   kiln_cu_result_t result =
-      enter(good_if(offset == 0 && flags == 0 && is_whole(bytes) &&
-                    address % PAGE == 0),
-            &driver);
+      offset != 0
+          ? KILN_CU_ERROR_NOT_SUPPORTED
+          : good_if(flags == 0 && is_whole(bytes) && address % PAGE == 0);
+  result = enter(result, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_physical_t* found = find(driver, handle);
   if (found == NULL || found->bytes != bytes) {

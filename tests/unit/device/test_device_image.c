@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "device/device_inside.h"
+#include "test_tree.h"
 
 static kiln_status_t read_bytes(const void* data, size_t size,
                                 kiln_status_t* out_doubt) {
@@ -173,8 +174,11 @@ static void test_the_version_of_newer_ptx(void** state) {
 static void test_kernels_of_a_cubin(void** state) {
   (void)state;
   static uint8_t data[1 << 16];
-  FILE* file = fopen(
-      KILN_SOURCE_DIR "/tests/unit/image/data/nvrtc130_sm90a.cubin", "rb");
+  char path[4096];
+  FILE* file =
+      fopen(test_tree_path(path, sizeof(path),
+                           "tests/unit/image/data/nvrtc130_sm90a.cubin"),
+            "rb");
   assert_non_null(file);
   kiln_bytes_view_t bytes = {data, fread(data, 1, sizeof(data), file)};
   fclose(file);

@@ -96,6 +96,30 @@ static void a_cubin_tells_its_kernels(void** state) {
   kiln_image_release(image);
 }
 
+// nvJitLink leaves the section out and keeps the symbol.
+static void a_symbol_tells_what_the_system_takes(void** state) {
+  (void)state;
+  static const char kSection[] = ".nv.shared.reserved.0";
+  kiln_bytes_view_t bytes = read_data("nvrtc130_sm90a.cubin");
+  uint8_t* data = owned(bytes);
+  uint32_t renamed = 0;
+  for (size_t i = 0; i + sizeof(kSection) <= bytes.size; i++) {
+    if (memcmp(data + i, kSection, sizeof(kSection)) != 0) continue;
+    data[i + 1] = 'x';
+    renamed++;
+  }
+  assert_true(renamed > 0);
+  kiln_image_t* image = NULL;
+  assert_true(kiln_status_is_ok(kiln_image_create(bytes, NULL, &image)));
+  free(data);
+  uint32_t index = 0;
+  assert_null(kiln_image_kernel_find(image, "shared", &index));
+  const kiln_image_kernel_t* kernel = kiln_image_kernel(image, index);
+  assert_int_equal(kernel->static_shared_bytes, 328);
+  assert_int_equal(kernel->reserved_shared_bytes, 1024);
+  kiln_image_release(image);
+}
+
 static void symbols_are_told(void** state) {
   (void)state;
   kiln_image_t* image = read_image("externs.cubin");
@@ -425,6 +449,7 @@ static void every_allocation_may_fail(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_cubin_tells_its_kernels),
+      cmocka_unit_test(a_symbol_tells_what_the_system_takes),
       cmocka_unit_test(symbols_are_told),
       cmocka_unit_test(members_share_their_kernels),
       cmocka_unit_test(packed_is_as_good_as_plain),
