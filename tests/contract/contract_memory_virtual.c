@@ -133,7 +133,6 @@ static void virtual_arguments(contract_t* t) {
   IS(INVALID_VALUE, t->cu->cuMemMap(at, page, 0, handle, 0));
   IS(INVALID_VALUE, t->cu->cuMemSetAccess(at, page, NULL, 0));
   OK(t->cu->cuMemUnmap(at, page));
-  IS(INVALID_VALUE, t->cu->cuMemUnmap(at, page));
   OK(t->cu->cuMemRelease(handle));
   // The exact pair.
   IS(INVALID_VALUE, t->cu->cuMemAddressFree(at, page));

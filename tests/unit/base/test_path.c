@@ -15,7 +15,7 @@
 
 #include "base/path.h"
 
-enum { PATH_BYTES = 512 };
+enum { PATH_BYTES = 4096 };  // what realpath may write
 
 // root/real/in/file, and root/link leads to real.
 static char g_root[PATH_BYTES];
