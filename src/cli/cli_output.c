@@ -99,6 +99,9 @@ static bool name_files(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   return true;
 }
 
+// Nothing is forced onto the disk, as no compiler does: after a power failure
+// the old file or the new one is there, where the system orders names behind
+// what they name.
 static bool write_temporary(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   if (!name_files(o, error)) return false;
   char* name = o->target + strlen(o->target) + 1;
@@ -107,7 +110,6 @@ static bool write_temporary(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   o->temporary = name;
   int number = write_bytes(fd, &o->content);
   if (number == 0 && fchmod(fd, wanted_mode(o->target)) != 0) number = errno;
-  if (number == 0 && fsync(fd) != 0) number = errno;
   if (close(fd) != 0 && number == 0) number = errno;
   return number == 0 || fail_write(o->path, number, error);
 }
@@ -125,15 +127,6 @@ static bool is_special(const char* path) {
   return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-static void sync_folder(const char* path) {
-  char folder[PATH_MAX];
-  if (!folder_of(path, folder)) return;
-  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  (void)fsync(fd);  // the file's own bytes are safe; this is for its name
-  (void)close(fd);
-}
-
 bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error) {
   bool ok = true;
@@ -148,7 +141,6 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
       break;
     }
     outputs[i].temporary = NULL;
-    sync_folder(outputs[i].target);
   }
   for (size_t i = 0; i < count; ++i) {
     if (outputs[i].temporary == NULL) continue;
