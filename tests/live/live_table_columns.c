@@ -59,6 +59,7 @@ typedef struct live_t {
   begin_fn_t begin;
   end_fn_t end;
   destroy_fn_t destroy;
+  kiln_cu_mempool_t pool;
 } live_t;
 
 // Rows for which a more generous driver is not believed.
@@ -177,6 +178,14 @@ static void must(kiln_cu_result_t result, const char* what) {
          kilni_cuda_result_name(result));
 }
 
+static kiln_cu_mempool_props_t pool_props(const live_t* live) {
+  const kiln_cu_mem_location_t here = {KILN_CU_MEM_LOCATION_TYPE_DEVICE,
+                                       live->device};
+  const kiln_cu_mempool_props_t props = {
+      .allocation = KILN_CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+  return props;
+}
+
 // Makes everything with the context current, then takes it away.
 static void make(live_t* live) {
   kiln_cuda_table_t* t = &live->t;
@@ -202,6 +211,8 @@ static void make(live_t* live) {
   must(t->cuMemAlloc(&live->memory, 4096), "cuMemAlloc");
   must(t->cuMemAlloc(&live->other, 4096), "cuMemAlloc");
   must(t->cuMemHostAlloc(&live->pinned, 4096, 0), "cuMemHostAlloc");
+  const kiln_cu_mempool_props_t props = pool_props(live);
+  must(t->cuMemPoolCreate(&live->pool, &props), "cuMemPoolCreate");
   must(t->cuStreamSynchronize(live->stream), "cuStreamSynchronize");
   must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 }
@@ -258,7 +269,8 @@ static void ask_driver_and_device(live_t* live) {
 }
 
 static void ask_pools(live_t* live) {
-  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_mempool_t made = NULL;
+  const kiln_cu_mempool_t pool = live->pool;
   kiln_cu_mempool_t current = NULL;
   kiln_cu_deviceptr_t memory = 0;
   uint64_t number = 0;
@@ -267,11 +279,10 @@ static void ask_pools(live_t* live) {
                                  live->device};
   const kiln_cu_mem_access_desc_t desc = {
       here, KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  const kiln_cu_mempool_props_t props = {
-      .allocation = KILN_CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+  const kiln_cu_mempool_props_t props = pool_props(live);
   ASK(cuDeviceGetMemPool, &current, live->device);
-  ASK(cuMemPoolCreate, &pool, &props);
-  if (pool == NULL) return;
+  ASK(cuMemPoolCreate, &made, &props);
+  if (made != NULL) must(live->t.cuMemPoolDestroy(made), "cuMemPoolDestroy");
   ASK(cuMemPoolSetAttribute, pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
       &number);
   ASK(cuMemPoolGetAttribute, pool, KILN_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
