@@ -15,6 +15,7 @@
 #include "fault_alloc.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "says.h"
 
 // A null driver with two devices. one-thread
 typedef struct world_t {
@@ -72,17 +73,6 @@ static int teardown(void** state) {
   fault_alloc_assert_clean(&world->watch);
   fault_alloc_deinit(&world->watch);
   return 0;
-}
-
-static void assert_says(kiln_status_t status, kiln_status_code_t code,
-                        const char* word) {
-  assert_string_equal(kiln_status_code_name(kiln_status_code(status)),
-                      kiln_status_code_name(code));
-  char text[4096];
-  kiln_status_format(status, sizeof(text), text, NULL);
-  if (strstr(text, word) == NULL) fail_msg("no \"%s\" in: %s", word, text);
-  assert_non_null(kiln_status_fix(status));
-  kiln_status_free(status);
 }
 
 static void test_what_it_is_made_with(void** state) {
