@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What `cmake --install` lays down: headers, both libraries, kiln.pc, a CMake
-# package and the command.
+# package, the command and its manual pages.
 set(kiln_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 
 install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
@@ -14,6 +14,8 @@ install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The command has the library inside: it needs none beside it and may be moved.
 if(TARGET kiln_cli)
   install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+    FILES_MATCHING PATTERN "*.1")
   # Completion is made by the command itself, where it can run here.
   if(NOT CMAKE_CROSSCOMPILING)
     set(made ${PROJECT_BINARY_DIR}/completion)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PART = re.compile(r"(<!-- made by: kiln help --markdown (\w+) -->\n)"
+PART = re.compile(r"(<!-- made by: kiln help --markdown( \w+)? -->\n)"
                   r".*?(<!-- end -->\n)", re.S)
 
 
@@ -22,6 +22,11 @@ def main():
     kiln, check = sys.argv[1], "--check" in sys.argv[2:]
     folder = os.path.join(ROOT, "docs", "cli")
     stale = 0
+    said = subprocess.check_output([kiln, "help"], text=True)
+    for name in re.findall(r"^  (\w+) +\S", said, re.M):
+        if not os.path.exists(os.path.join(folder, name + ".md")):
+            print("docs/cli/%s.md: there is no such page" % name)
+            stale += 1
     for name in sorted(os.listdir(folder)):
         if not name.endswith(".md"):
             continue
@@ -31,7 +36,8 @@ def main():
 
         def fresh(match):
             text = subprocess.check_output(
-                [kiln, "help", "--markdown", match.group(2)], text=True)
+                [kiln, "help", "--markdown"] + (match.group(2) or "").split(),
+                text=True)
             return match.group(1) + "\n" + text + "\n" + match.group(3)
 
         if not PART.search(old):

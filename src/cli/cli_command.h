@@ -97,7 +97,7 @@ const char* kilni_cli_nearest(const char* text, const char* const* words,
 
 // Text of --help: of the whole command (`command` NULL) or of one.
 void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command);
-// The same as the generated part of docs/cli/NAME.md.
+// The same as the generated part of docs/cli/NAME.md, or of kiln.md.
 void kilni_cli_help_markdown(FILE* out, const kilni_cli_command_t* command);
 // A completion script for "bash", "zsh" or "fish"; false for any other.
 bool kilni_cli_completion_print(FILE* out, const char* shell);

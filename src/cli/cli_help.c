@@ -19,10 +19,21 @@ const kilni_cli_command_t* const kilni_cli_commands[] = {
 const size_t kilni_cli_command_count =
     sizeof(kilni_cli_commands) / sizeof(kilni_cli_commands[0]);
 
-static const char EXIT_CODES[] =
-    "Exit codes: 0 done, 1 the work failed, 2 usage, 3 not found, 4 "
-    "incompatible, 5 not enough is known, 6 not supported here, 7 compile or "
-    "link failed, 8 device error, 9 out of memory.";
+// What an exit code means, by its number.
+static const char* const EXIT_CODES[] = {
+    "done",
+    "the work failed",
+    "usage",
+    "not found",
+    "incompatible",
+    "not enough is known",
+    "not supported here",
+    "compile or link failed",
+    "device error",
+    "out of memory",
+};
+static const size_t EXIT_CODE_COUNT =
+    sizeof(EXIT_CODES) / sizeof(EXIT_CODES[0]);
 
 const kilni_cli_command_t* kilni_cli_command_named(const char* name) {
   for (size_t i = 0; i < kilni_cli_command_count; ++i)
@@ -98,6 +109,15 @@ static void print_all(FILE* out) {
       "prints the version.\n");
 }
 
+static void print_exit_codes(FILE* out) {
+  char text[320] = "Exit codes:";
+  size_t at = strlen(text);
+  for (size_t i = 0; i < EXIT_CODE_COUNT && at < sizeof(text); ++i)
+    at += (size_t)snprintf(text + at, sizeof(text) - at, " %zu %s%s", i,
+                           EXIT_CODES[i], i + 1 < EXIT_CODE_COUNT ? "," : ".");
+  print_wrapped(out, text, 0, 0);
+}
+
 void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command) {
   if (command == NULL) {
     print_all(out);
@@ -123,10 +143,50 @@ void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command) {
   if (command->example != NULL)
     (void)fprintf(out, "\nExample:\n  %s\n", command->example);
   (void)fputc('\n', out);
-  print_wrapped(out, EXIT_CODES, 0, 0);
+  print_exit_codes(out);
+}
+
+// Text of a cell of a table, where a bar would end the cell, inside a code
+// span too.
+static void print_cell(FILE* out, const char* text) {
+  for (; *text != 0; ++text) {
+    if (*text == '|') (void)fputc('\\', out);
+    (void)fputc(*text, out);
+  }
+}
+
+static void markdown_all(FILE* out) {
+  (void)fprintf(out,
+                "```\nkiln COMMAND [ARGUMENT]...\nkiln [COMMAND] --help\n"
+                "kiln --version\n```\n\nThe CUDA host runtime for C.\n\n"
+                "| command | what it does |\n|---|---|\n");
+  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+    (void)fprintf(out, "| [kiln %s](%s.md) | %s |\n",
+                  kilni_cli_commands[i]->name, kilni_cli_commands[i]->name,
+                  kilni_cli_commands[i]->summary);
+  (void)fprintf(out, "\n| exit code | when |\n|---|---|\n");
+  for (size_t i = 0; i < EXIT_CODE_COUNT; ++i)
+    (void)fprintf(out, "| %zu | %s |\n", i, EXIT_CODES[i]);
+}
+
+static void markdown_options(FILE* out, const kilni_cli_command_t* command) {
+  if (command->option_count != 0)
+    (void)fprintf(out, "| option | what it does |\n|---|---|\n");
+  for (size_t i = 0; i < command->option_count; ++i) {
+    const kilni_cli_option_t* o = &command->options[i];
+    (void)fprintf(out, "| `--%s%s", o->name, o->value == NULL ? "" : " ");
+    print_cell(out, o->value == NULL ? "" : o->value);
+    (void)fprintf(out, "`%s | ", o->repeats ? " (may be repeated)" : "");
+    print_cell(out, o->help);
+    (void)fprintf(out, " |\n");
+  }
 }
 
 void kilni_cli_help_markdown(FILE* out, const kilni_cli_command_t* command) {
+  if (command == NULL) {
+    markdown_all(out);
+    return;
+  }
   (void)fprintf(out, "```\n");
   print_usage(out, command);
   (void)fprintf(out, "```\n\n");
@@ -141,14 +201,7 @@ void kilni_cli_help_markdown(FILE* out, const kilni_cli_command_t* command) {
     s += n;
     while (*s == '\n') ++s;
   }
-  if (command->option_count != 0)
-    (void)fprintf(out, "| option | what it does |\n|---|---|\n");
-  for (size_t i = 0; i < command->option_count; ++i) {
-    const kilni_cli_option_t* o = &command->options[i];
-    (void)fprintf(out, "| `--%s%s%s`%s | %s |\n", o->name,
-                  o->value == NULL ? "" : " ", o->value == NULL ? "" : o->value,
-                  o->repeats ? " (may be repeated)" : "", o->help);
-  }
+  markdown_options(out, command);
   if (command->example != NULL)
     (void)fprintf(out, "\nExample:\n\n```\n%s\n```\n", command->example);
 }

@@ -13,10 +13,6 @@ static bool run_help(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
                             "there is no command \"%s\"", call->operands[0]);
   }
   if (kilni_cli_option_value(call, "markdown") != NULL) {
-    if (command == NULL)
-      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                            "write \"kiln help --markdown COMMAND\"",
-                            "--markdown needs a command");
     kilni_cli_help_markdown(call->results, command);
   } else {
     kilni_cli_help_print(call->results, command);
@@ -34,8 +30,8 @@ static bool run_completion(const kilni_cli_call_t* call,
 }
 
 static const kilni_cli_option_t HELP_OPTIONS[] = {
-    {"markdown", NULL, "Print the generated part of the command's page.", false,
-     NULL},
+    {"markdown", NULL, "Print the generated part of the page in docs/cli.",
+     false, NULL},
     {"help", NULL, "Print this help.", false, NULL},
 };
 

@@ -141,6 +141,8 @@ def with_command_alone(options, work, wheels, out):
     os.rename(kiln, moved)
     said = run([moved, "config", "--cflags", "nvrtc", "--scope=wheel"], **outer)
     expect("/outer/lib/" in said, "moved, it looks where the variables say")
+    page = os.path.join(inner, "share", "man", "man1", "kiln-config.1")
+    expect(os.path.exists(page), "the wheel brings the manual pages")
     needed = run(["readelf", "-d", moved])
     for line in needed.splitlines():
         expect("RPATH" not in line and "RUNPATH" not in line, "no run path")
