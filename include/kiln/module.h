@@ -111,6 +111,13 @@ KILN_API void kiln_module_release(kiln_module_t* module);
 // Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_module_device(const kiln_module_t* module);
 
+// The driver's handles, for calls of a host program to the same driver: the
+// module (CUmodule), and the library (CUlibrary) that kiln_module_create loads.
+// NULL before it is loaded, and of what is no library. Valid as long as the
+// module lives. Borrowed. Since 0.1.
+KILN_API void* kiln_module_handle(const kiln_module_t* module);
+KILN_API void* kiln_module_library(const kiln_module_t* module);
+
 // The kernels of the module, in the order of the file. 0 where the file's
 // format does not let them be listed (a fatbin with an old driver), and where
 // code is not loaded yet. Names are borrowed; NULL for an index out
@@ -176,6 +183,23 @@ typedef struct kiln_kernel_info_t {
 KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_create(
     kiln_module_t* module, const char* name, kiln_kernel_t** out_kernel);
 
+// Wraps a driver's kernel (CUkernel, cudaKernel_t), so that it can be launched
+// and asked like one of ours. Its module is never unloaded here, and lists
+// nothing. `owner` may be NULL (kiln_owner_t).
+//
+// A kernel of a library that kiln_module_create loaded on this device keeps
+// that module alive and needs no owner, so that one is released before the call
+// returns. Which library a kernel is of, drivers tell from CUDA 12.5 on; before
+// that, every kernel is somebody else's.
+//
+//   INVALID_ARGUMENT  `device`, `handle` or `out_kernel` is NULL; no kernel
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// The caller owns `*out_kernel`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_kernel_adopt(kiln_device_t* device, void* handle,
+                  const kiln_owner_t* owner, kiln_kernel_t** out_kernel);
+
 // One reference more, one less. NULL is accepted. Since 0.1.
 KILN_API void kiln_kernel_retain(kiln_kernel_t* kernel);
 KILN_API void kiln_kernel_release(kiln_kernel_t* kernel);
@@ -183,6 +207,12 @@ KILN_API void kiln_kernel_release(kiln_kernel_t* kernel);
 // Borrowed. Since 0.1.
 KILN_API kiln_module_t* kiln_kernel_module(const kiln_kernel_t* kernel);
 KILN_API const char* kiln_kernel_name(const kiln_kernel_t* kernel);
+
+// The driver's handle (CUfunction). Valid as long as the kernel lives.
+// Borrowed. Since 0.1.
+KILN_API void* kiln_kernel_handle(const kiln_kernel_t* kernel);
+
+// Borrowed. Since 0.1.
 KILN_API const kiln_kernel_info_t* kiln_kernel_info(
     const kiln_kernel_t* kernel);
 
@@ -397,6 +427,32 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_kernel_launch(kiln_kernel_t* kernel, kiln_stream_t* stream,
                    const kiln_launch_config_t* config,
                    const kiln_argument_t* arguments, uint32_t argument_count);
+
+// ---- Occupancy of clusters ----
+
+// The most blocks that a cluster of such a launch may have. 1 on the software
+// device, where each block is a cluster by itself.
+//
+//   INVALID_ARGUMENT  an argument is NULL, or a block has no such size
+//   UNSUPPORTED       a GPU below compute capability 9.0, which has no clusters
+//   DEVICE_LOST, DRIVER_ERROR
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_max_cluster(
+    kiln_kernel_t* kernel, const kiln_launch_config_t* config,
+    uint32_t* out_blocks);
+
+// How many clusters of such a launch the device holds at once; 0 if not one.
+// `cluster` is the size of each in blocks, where 0 is 1. Statuses as of
+// kiln_kernel_max_cluster, and
+//
+//   UNSUPPORTED       several blocks, on the software device
+//   LAUNCH_FAILED     a cluster that is too large, or divides not the grid
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_active_clusters(
+    kiln_kernel_t* kernel, const kiln_launch_config_t* config,
+    const uint32_t cluster[3], uint32_t* out_clusters);
 
 KILN_EXTERN_C_END
 

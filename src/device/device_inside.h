@@ -55,7 +55,11 @@ typedef struct kilni_pools_t {
 } kilni_pools_t;
 
 // Kinds of the registry.
-enum { KILNI_REGISTERED_STREAM = 1, KILNI_REGISTERED_EVENT = 2 };
+enum {
+  KILNI_REGISTERED_STREAM = 1,
+  KILNI_REGISTERED_EVENT = 2,
+  KILNI_REGISTERED_LIBRARY = 3,
+};
 
 struct kiln_device_t {
   const kiln_host_t* host;
@@ -69,7 +73,7 @@ struct kiln_device_t {
   bool has_pools;
   kiln_cu_device_t handle;
   kiln_cu_context_t context;
-  kilni_registry_t registry;  // handle to stream or event
+  kilni_registry_t registry;  // handle to stream, event or module
   kilni_pools_t pools;
   void (*fault_text)(char* buffer, size_t capacity);
   uint64_t (*executed)(void);
@@ -167,8 +171,10 @@ enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
 // The driver may compile a library when it is first used, and write what it has
 // to say into buffers that it was given before: they end behind the library.
 typedef struct kilni_loaded_t {
-  kiln_cu_library_t library;  // NULL: `handle` is a module of its own
-  kiln_cu_module_t handle;    // of the library, where there is one
+  kiln_cu_library_t library;     // NULL: `handle` is a module of its own
+  kiln_cu_module_t handle;       // of the library, where there is one
+  bool foreign;                  // never unloaded here
+  kilni_registry_entry_t entry;  // of `library`, unless it is foreign
   kilni_code_facts_t facts;
   kiln_cu_jit_option_t options[KILNI_LOAD_OPTIONS];
   void* values[KILNI_LOAD_OPTIONS];
@@ -182,6 +188,7 @@ struct kiln_module_t {
   _Atomic(kilni_loaded_t*) loaded;  // NULL: not yet; set once
   kiln_code_t* code;                // NULL: loaded when it was made
   kiln_code_t* described_by;        // PTX; NULL: the code itself
+  kiln_owner_t owner;               // of a foreign handle; may be nobody
   char* name;
 };
 
@@ -224,6 +231,13 @@ const kilni_loaded_t* kilni_module_loaded(const kiln_module_t* module);
 // Loads, if that was not done yet.
 kiln_status_t kilni_module_need(kiln_module_t* module,
                                 const kilni_loaded_t** out_loaded);
+// The module that loaded a library, with a reference more; NULL: none did.
+kiln_module_t* kilni_module_of_library(kiln_device_t* device,
+                                       kiln_cu_library_t library);
+// Somebody else's, which is never unloaded and tells nothing of itself.
+kiln_status_t kilni_module_make_foreign(kiln_device_t* device,
+                                        kiln_cu_module_t handle,
+                                        kiln_module_t** out_module);
 // The name in the code of what is called `name` in the source.
 const char* kilni_module_lower(const kiln_module_t* module, const char* name);
 

@@ -188,11 +188,16 @@ static kiln_status_t read_params(kiln_kernel_t* kernel) {
 
 // ---- Making and ending ----
 
-static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
-  kiln_module_t* module = kernel->module;
-  KILNI_RETURN_IF_ERROR(kilni_strdup(module->device->host->allocator,
+static kiln_status_t set_name(kiln_kernel_t* kernel, const char* name) {
+  KILNI_RETURN_IF_ERROR(kilni_strdup(kernel->module->device->host->allocator,
                                      kilni_sv(name), &kernel->name));
   kernel->info.name = kernel->name;
+  return NULL;
+}
+
+static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
+  kiln_module_t* module = kernel->module;
+  KILNI_RETURN_IF_ERROR(set_name(kernel, name));
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, module->device, cuModuleGetFunction,
                     &kernel->handle, kilni_module_loaded(module)->handle, name);
@@ -205,6 +210,21 @@ static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
   return read_params(kernel);
 }
 
+// An empty one, which retains the module.
+static kiln_status_t make(kiln_module_t* module, kiln_kernel_t** out_kernel) {
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(module->device->host->allocator,
+                                    sizeof(kiln_kernel_t), &block));
+  kiln_kernel_t* kernel = block;
+  kernel->module = module;
+  kiln_module_retain(module);
+  atomic_init(&kernel->references, 1);
+  atomic_init(&kernel->opted_in, false);
+  atomic_init(&kernel->known, 0);
+  *out_kernel = kernel;
+  return NULL;
+}
+
 kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
                                  kiln_kernel_t** out_kernel) {
   KILNI_CHECK_ARGUMENT(out_kernel != NULL, "out_kernel");
@@ -214,21 +234,91 @@ kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
   KILNI_RETURN_IF_ERROR(kilni_module_need(module, &loaded));
   name = kilni_module_lower(module, name);
   KILNI_RETURN_IF_ERROR(choose_name(module, &name));
-  kiln_allocator_t allocator = module->device->host->allocator;
-  void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kiln_kernel_t), &block));
-  kiln_kernel_t* kernel = block;
-  kernel->module = module;
-  kiln_module_retain(module);
-  atomic_init(&kernel->references, 1);
-  atomic_init(&kernel->opted_in, false);
-  atomic_init(&kernel->known, 0);
+  kiln_kernel_t* kernel = NULL;
+  KILNI_RETURN_IF_ERROR(make(module, &kernel));
   kiln_status_t status = fill(kernel, name);
   if (!kiln_status_is_ok(status)) {
     kiln_kernel_release(kernel);
     return status;
   }
   *out_kernel = kernel;
+  return NULL;
+}
+
+// ---- Other people's ----
+
+// What the driver says of a CUkernel. one-thread
+typedef struct adopted_t {
+  kiln_cu_function_t function;
+  kiln_cu_library_t library;  // NULL: a driver that does not tell
+  kiln_cu_module_t module;
+  const char* name;
+} adopted_t;
+
+static kiln_status_t ask_adopted(kiln_device_t* device, void* handle,
+                                 adopted_t* out) {
+  const kiln_cuda_table_t* table = device->table;
+  kiln_cu_kernel_t kernel = handle;
+  kiln_status_t status;
+  memset(out, 0, sizeof(*out));
+  out->name = "";
+  KILNI_DEVICE_CALL(status, device, cuKernelGetFunction, &out->function,
+                    kernel);
+  KILNI_RETURN_IF_ERROR(status);
+  KILNI_DEVICE_CALL(status, device, cuFuncGetModule, &out->module,
+                    out->function);
+  KILNI_RETURN_IF_ERROR(status);
+  if (kilni_cuda_has(table, KILNI_CUDA_ROW_cuKernelGetName)) {
+    KILNI_DEVICE_CALL(status, device, cuKernelGetName, &out->name, kernel);
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  if (kilni_cuda_has(table, KILNI_CUDA_ROW_cuKernelGetLibrary)) {
+    KILNI_DEVICE_CALL(status, device, cuKernelGetLibrary, &out->library,
+                      kernel);
+  }
+  return status;
+}
+
+static kiln_status_t fill_adopted(kiln_kernel_t* kernel,
+                                  const adopted_t* said) {
+  kernel->handle = said->function;
+  KILNI_RETURN_IF_ERROR(set_name(kernel, said->name));
+  KILNI_RETURN_IF_ERROR(read_attributes(kernel));
+  return read_params(kernel);
+}
+
+kiln_status_t kiln_kernel_adopt(kiln_device_t* device, void* handle,
+                                const kiln_owner_t* owner,
+                                kiln_kernel_t** out_kernel) {
+  KILNI_CHECK_ARGUMENT(out_kernel != NULL, "out_kernel");
+  *out_kernel = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  adopted_t said;
+  KILNI_RETURN_IF_ERROR(ask_adopted(device, handle, &said));
+  kiln_module_t* module = kilni_module_of_library(device, said.library);
+  bool is_ours = module != NULL;
+  if (!is_ours) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_module_make_foreign(device, said.module, &module));
+  }
+  kiln_kernel_t* kernel = NULL;
+  kiln_status_t status = make(module, &kernel);
+  kiln_module_release(module);  // the kernel has it
+  KILNI_RETURN_IF_ERROR(status);
+  status = fill_adopted(kernel, &said);
+  if (!kiln_status_is_ok(status)) {
+    kiln_kernel_release(kernel);
+    return status;
+  }
+  *out_kernel = kernel;
+  if (owner == NULL) return NULL;
+  if (is_ours) {
+    kilni_owner_release(*owner);
+  } else {
+    module->owner = *owner;
+  }
   return NULL;
 }
 
@@ -260,6 +350,10 @@ kiln_module_t* kiln_kernel_module(const kiln_kernel_t* kernel) {
 
 const char* kiln_kernel_name(const kiln_kernel_t* kernel) {
   return kernel->name;
+}
+
+void* kiln_kernel_handle(const kiln_kernel_t* kernel) {
+  return kernel->handle;
 }
 
 const kiln_kernel_info_t* kiln_kernel_info(const kiln_kernel_t* kernel) {

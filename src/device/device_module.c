@@ -248,13 +248,18 @@ static kiln_status_t read_image(load_t* load, kiln_bytes_view_t bytes) {
 // Unloads, then frees what the driver may have written into until then.
 static void loaded_free(kiln_device_t* device, kilni_loaded_t* loaded) {
   kiln_allocator_t allocator = device->host->allocator;
-  if (loaded->library != NULL) {
+  kilni_registry_remove(&device->registry, &loaded->entry);
+  if (loaded->foreign) {
+    // Whoever loaded it unloads it.
+  } else if (loaded->library != NULL) {
     KILNI_DEVICE_END(device, cuLibraryUnload, loaded->library);
   } else if (loaded->handle != NULL) {
     KILNI_DEVICE_END(device, cuModuleUnload, loaded->handle);
   }
   kilni_code_facts_deinit(&loaded->facts);
-  kilni_free(allocator, loaded->logs, 2 * KILNI_LOAD_LOG_BYTES);
+  if (loaded->logs != NULL) {
+    kilni_free(allocator, loaded->logs, 2 * KILNI_LOAD_LOG_BYTES);
+  }
   kilni_free(allocator, loaded, sizeof(*loaded));
 }
 
@@ -397,6 +402,17 @@ bool kiln_module_is_loaded(const kiln_module_t* module) {
   return kilni_module_loaded(module) != NULL;
 }
 
+static kilni_registry_key_t library_key(kiln_cu_library_t library) {
+  return (kilni_registry_key_t){(uint64_t)(uintptr_t)library,
+                                KILNI_REGISTERED_LIBRARY, 0};
+}
+
+static void register_library(kiln_module_t* module, kilni_loaded_t* loaded) {
+  if (loaded->library == NULL) return;
+  kilni_registry_put(&module->device->registry, &loaded->entry,
+                     library_key(loaded->library), module, &module->references);
+}
+
 // No lock: of two threads that load at once, the second one's is thrown away,
 // so that a log sink may use the module that is being loaded.
 static kiln_status_t load_lazily(kiln_module_t* module) {
@@ -410,6 +426,7 @@ static kiln_status_t load_lazily(kiln_module_t* module) {
   if (kiln_status_is_ok(status)) status = load_library(&load, bytes.data);
   if (kiln_status_is_ok(status)) status = list_kernels(&load);
   kiln_status_free(load.doubt);
+  if (kiln_status_is_ok(status)) register_library(module, load.loaded);
   kilni_loaded_t* none = NULL;
   if (!kiln_status_is_ok(status) ||
       !atomic_compare_exchange_strong_explicit(
@@ -442,6 +459,35 @@ const char* kilni_module_lower(const kiln_module_t* module, const char* name) {
   return lowered != NULL ? lowered : name;
 }
 
+// ---- Other people's ----
+
+kiln_module_t* kilni_module_of_library(kiln_device_t* device,
+                                       kiln_cu_library_t library) {
+  if (library == NULL) return NULL;
+  return kilni_registry_find(&device->registry, library_key(library));
+}
+
+kiln_status_t kilni_module_make_foreign(kiln_device_t* device,
+                                        kiln_cu_module_t handle,
+                                        kiln_module_t** out_module) {
+  kiln_allocator_t allocator = device->host->allocator;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      module_create(device, "another library's module", out_module));
+  kiln_status_t status = kilni_alloc(allocator, sizeof(kilni_loaded_t), &block);
+  if (!kiln_status_is_ok(status)) {
+    kiln_module_release(*out_module);
+    *out_module = NULL;
+    return status;
+  }
+  kilni_loaded_t* loaded = block;
+  loaded->foreign = true;
+  loaded->handle = handle;
+  loaded->facts.allocator = allocator;
+  atomic_store_explicit(&(*out_module)->loaded, loaded, memory_order_release);
+  return NULL;
+}
+
 // ---- Both ----
 
 void kiln_module_retain(kiln_module_t* module) {
@@ -463,8 +509,20 @@ void kiln_module_release(kiln_module_t* module) {
   kiln_code_release(module->code);
   kiln_code_release(module->described_by);
   kilni_strfree(allocator, module->name);
+  kiln_owner_t owner = module->owner;
   kilni_free(allocator, module, sizeof(*module));
+  kilni_owner_release(owner);
   kiln_device_release(device);
+}
+
+void* kiln_module_handle(const kiln_module_t* module) {
+  const kilni_loaded_t* loaded = kilni_module_loaded(module);
+  return loaded != NULL ? loaded->handle : NULL;
+}
+
+void* kiln_module_library(const kiln_module_t* module) {
+  const kilni_loaded_t* loaded = kilni_module_loaded(module);
+  return loaded != NULL ? loaded->library : NULL;
 }
 
 kiln_device_t* kiln_module_device(const kiln_module_t* module) {

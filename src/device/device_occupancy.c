@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // device: what a kernel is on its device, and how much of it runs at once.
+#include <string.h>
+
+#include "base/options.h"
 #include "device/device_inside.h"
+
+enum { CLUSTER_COMPUTE_MAJOR = 9 };
 
 // Those that cuFuncSetAttribute changes, also a launch's or another library's.
 static bool may_change(uint32_t attribute) {
@@ -90,5 +95,91 @@ kiln_status_t kiln_kernel_available_shared(kiln_kernel_t* kernel,
                     cuOccupancyAvailableDynamicSMemPerBlock, &bytes,
                     kernel->handle, (int)blocks, (int)threads);
   if (kiln_status_is_ok(status)) *out_bytes = bytes;
+  return status;
+}
+
+// ---- Clusters ----
+
+static uint32_t one_or(uint32_t count) {
+  return count > 0 ? count : 1;
+}
+
+static kiln_status_t check_clusters(const kiln_kernel_t* kernel) {
+  const kiln_device_t* device = kernel->module->device;
+  if (device->info.compute_major >= CLUSTER_COMPUTE_MAJOR) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "\"%s\" has no clusters: its compute capability is %u.%u",
+                 device->name, (unsigned)device->info.compute_major,
+                 (unsigned)device->info.compute_minor),
+      "ask a GPU of compute capability 9.0 or newer, or launch without "
+      "clusters");
+}
+
+// What the driver is asked about. A driver divides by the block.
+static kiln_status_t read_shape(const kiln_kernel_t* kernel,
+                                const kiln_launch_config_t* config,
+                                kiln_cu_launch_config_t* out_shape) {
+  kiln_launch_config_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(config, "kiln_launch_config_t",
+                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(check_clusters(kernel));
+  memset(out_shape, 0, sizeof(*out_shape));
+  out_shape->grid_x = one_or(given.grid[0]);
+  out_shape->grid_y = one_or(given.grid[1]);
+  out_shape->grid_z = one_or(given.grid[2]);
+  out_shape->block_x = one_or(given.block[0]);
+  out_shape->block_y = one_or(given.block[1]);
+  out_shape->block_z = one_or(given.block[2]);
+  out_shape->shared_bytes = given.shared_bytes;
+  const uint32_t* most = kernel->module->device->info.max_block;
+  KILNI_CHECK_ARGUMENT(out_shape->block_x <= most[0] &&
+                           out_shape->block_y <= most[1] &&
+                           out_shape->block_z <= most[2],
+                       "config");
+  return NULL;
+}
+
+kiln_status_t kiln_kernel_max_cluster(kiln_kernel_t* kernel,
+                                      const kiln_launch_config_t* config,
+                                      uint32_t* out_blocks) {
+  KILNI_CHECK_ARGUMENT(out_blocks != NULL, "out_blocks");
+  *out_blocks = 0;
+  KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
+  kiln_cu_launch_config_t shape;
+  KILNI_RETURN_IF_ERROR(read_shape(kernel, config, &shape));
+  int blocks = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, kernel->module->device,
+                    cuOccupancyMaxPotentialClusterSize, &blocks, kernel->handle,
+                    &shape);
+  if (kiln_status_is_ok(status)) *out_blocks = (uint32_t)blocks;
+  return status;
+}
+
+kiln_status_t kiln_kernel_active_clusters(kiln_kernel_t* kernel,
+                                          const kiln_launch_config_t* config,
+                                          const uint32_t cluster[3],
+                                          uint32_t* out_clusters) {
+  KILNI_CHECK_ARGUMENT(out_clusters != NULL, "out_clusters");
+  *out_clusters = 0;
+  KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
+  KILNI_CHECK_ARGUMENT(cluster != NULL, "cluster");
+  kiln_cu_launch_config_t shape;
+  KILNI_RETURN_IF_ERROR(read_shape(kernel, config, &shape));
+  kiln_cu_launch_attribute_t attribute;
+  memset(&attribute, 0, sizeof(attribute));
+  attribute.id = KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.cluster.x = one_or(cluster[0]);
+  attribute.value.cluster.y = one_or(cluster[1]);
+  attribute.value.cluster.z = one_or(cluster[2]);
+  shape.attributes = &attribute;
+  shape.attribute_count = 1;
+  int clusters = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, kernel->module->device,
+                    cuOccupancyMaxActiveClusters, &clusters, kernel->handle,
+                    &shape);
+  if (kiln_status_is_ok(status)) *out_clusters = (uint32_t)clusters;
   return status;
 }

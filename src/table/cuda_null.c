@@ -21,6 +21,7 @@ enum {
   NULL_MAX_FUNCTION_THREADS = 1024,
   NULL_REGISTERS = 32,
   NULL_SHARED_BYTES = 49152,
+  NULL_CLUSTER_BLOCKS = 8,
   NULL_PAGE_BYTES = 2 << 20,
 };
 
@@ -657,6 +658,25 @@ static kiln_cu_result_t null_cuOccupancyAvailableDynamicSMemPerBlock(
   return KILN_CU_SUCCESS;
 }
 
+// A cluster of any size is taken, and one runs at a time.
+static kiln_cu_result_t null_cuOccupancyMaxPotentialClusterSize(
+    int* blocks, kiln_cu_function_t function,
+    const kiln_cu_launch_config_t* config) {
+  (void)function;
+  (void)config;
+  *blocks = NULL_CLUSTER_BLOCKS;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuOccupancyMaxActiveClusters(
+    int* clusters, kiln_cu_function_t function,
+    const kiln_cu_launch_config_t* config) {
+  (void)function;
+  (void)config;
+  *clusters = 1;
+  return KILN_CU_SUCCESS;
+}
+
 // ---- Libraries: a module whose handle is the library's own number ----
 
 static kiln_cu_result_t null_cuLibraryGetModule(kiln_cu_module_t* module,
@@ -706,6 +726,14 @@ static kiln_cu_result_t null_cuLibraryEnumerateKernels(
 static kiln_cu_result_t null_cuKernelGetFunction(kiln_cu_function_t* function,
                                                  kiln_cu_kernel_t kernel) {
   *function = (kiln_cu_function_t)(uintptr_t)kernel;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t null_cuKernelGetLibrary(kiln_cu_library_t* library,
+                                                kiln_cu_kernel_t kernel) {
+  kiln_cu_module_t module = NULL;
+  null_cuFuncGetModule(&module, (kiln_cu_function_t)(uintptr_t)kernel);
+  *library = (kiln_cu_library_t)(uintptr_t)module;
   return KILN_CU_SUCCESS;
 }
 

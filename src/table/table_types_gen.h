@@ -125,6 +125,7 @@ typedef kiln_cu_result_t (*kilni_cuLibraryGetManaged_fn_t)(kiln_cu_deviceptr_t* 
 typedef kiln_cu_result_t (*kilni_cuLibraryGetKernelCount_fn_t)(unsigned int* count, kiln_cu_library_t library);
 typedef kiln_cu_result_t (*kilni_cuLibraryEnumerateKernels_fn_t)(kiln_cu_kernel_t* kernels, unsigned int count, kiln_cu_library_t library);
 typedef kiln_cu_result_t (*kilni_cuKernelGetFunction_fn_t)(kiln_cu_function_t* function, kiln_cu_kernel_t kernel);
+typedef kiln_cu_result_t (*kilni_cuKernelGetLibrary_fn_t)(kiln_cu_library_t* library, kiln_cu_kernel_t kernel);
 typedef kiln_cu_result_t (*kilni_cuKernelGetAttribute_fn_t)(int* value, kiln_cu_function_attribute_t attribute, kiln_cu_kernel_t kernel, kiln_cu_device_t device);
 typedef kiln_cu_result_t (*kilni_cuKernelSetAttribute_fn_t)(kiln_cu_function_attribute_t attribute, int value, kiln_cu_kernel_t kernel, kiln_cu_device_t device);
 typedef kiln_cu_result_t (*kilni_cuKernelGetName_fn_t)(const char** name, kiln_cu_kernel_t kernel);
@@ -137,6 +138,8 @@ typedef kiln_cu_result_t (*kilni_cuLinkDestroy_fn_t)(kiln_cu_link_state_t link);
 typedef kiln_cu_result_t (*kilni_cuOccupancyMaxActiveBlocksPerMultiprocessor_fn_t)(int* blocks, kiln_cu_function_t function, int block_size, size_t dynamic_bytes);
 typedef kiln_cu_result_t (*kilni_cuOccupancyMaxPotentialBlockSize_fn_t)(int* grid_size, int* block_size, kiln_cu_function_t function, kiln_cu_occupancy_fn_t dynamic_bytes_of, size_t dynamic_bytes, int block_limit);
 typedef kiln_cu_result_t (*kilni_cuOccupancyAvailableDynamicSMemPerBlock_fn_t)(size_t* dynamic_bytes, kiln_cu_function_t function, int blocks, int block_size);
+typedef kiln_cu_result_t (*kilni_cuOccupancyMaxPotentialClusterSize_fn_t)(int* blocks, kiln_cu_function_t function, const kiln_cu_launch_config_t* config);
+typedef kiln_cu_result_t (*kilni_cuOccupancyMaxActiveClusters_fn_t)(int* clusters, kiln_cu_function_t function, const kiln_cu_launch_config_t* config);
 typedef kiln_cu_result_t (*kilni_cuLaunchKernel_fn_t)(kiln_cu_function_t function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, kiln_cu_stream_t stream, void** params, void** extra);
 typedef kiln_cu_result_t (*kilni_cuLaunchKernelEx_fn_t)(const kiln_cu_launch_config_t* config, kiln_cu_function_t function, void** params, void** extra);
 typedef kiln_cu_result_t (*kilni_cuLaunchCooperativeKernel_fn_t)(kiln_cu_function_t function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, kiln_cu_stream_t stream, void** params);

@@ -221,6 +221,11 @@ static void library_kernels(contract_t* t) {
   CHECK(kernel != NULL && kernel == again);
   IS(NOT_FOUND, t->cu->cuLibraryGetKernel(&again, library, "absent"));
   OK(t->cu->cuKernelGetFunction(&function, kernel));
+  if (kilni_cuda_has(t->cu, KILNI_CUDA_ROW_cuKernelGetLibrary)) {
+    kiln_cu_library_t owner = NULL;
+    OK(t->cu->cuKernelGetLibrary(&owner, kernel));
+    CHECK(owner == library);
+  }
   kiln_cu_deviceptr_t memory = 0;
   uint32_t value = 5;
   OK(t->cu->cuMemAlloc(&memory, sizeof(value)));

@@ -158,6 +158,49 @@ static void function_attributes(contract_t* t) {
   OK(t->cu->cuModuleUnload(module));
 }
 
+static void clusters(contract_t* t) {
+  kiln_cu_module_t module = contract_load(t);
+  kiln_cu_function_t put = contract_function(t, module, "put");
+  int major = 0;
+  OK(t->cu->cuDeviceGetAttribute(
+      &major, KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, t->device));
+  if (major >= 9) {
+    kiln_cu_launch_attribute_t one = {
+        .id = KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        .value.cluster = {1, 1, 1}};
+    kiln_cu_launch_config_t config = {8, 1, 1, 128, 1, 1, 0, NULL, NULL, 0};
+    int most = -1;
+    OK(t->cu->cuOccupancyMaxPotentialClusterSize(&most, put, &config));
+    CHECK(most >= 1 && most <= 16);
+    config.attributes = &one;
+    config.attribute_count = 1;
+    int at_once = -1;
+    OK(t->cu->cuOccupancyMaxActiveClusters(&at_once, put, &config));
+    CHECK(at_once >= 1);
+    // A cluster of one block is a block.
+    int blocks = 0;
+    int processors = 0;
+    OK(t->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, put, 128,
+                                                          0));
+    OK(t->cu->cuDeviceGetAttribute(
+        &processors, KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, t->device));
+    CHECK(at_once <= blocks * processors);
+    // As large as there may be: still at least one, or more blocks than one
+    // is not taken at all.
+    if (most > 1) {
+      one.value.cluster.x = (unsigned int)most;
+      OK(t->cu->cuOccupancyMaxActiveClusters(&at_once, put, &config));
+      CHECK(at_once >= 1);
+    }
+    one.value.cluster.x = 8 * (unsigned int)most;
+    config.grid_x = one.value.cluster.x;
+    CHECK(t->cu->cuOccupancyMaxActiveClusters(&at_once, put, &config) !=
+              KILN_CU_SUCCESS ||
+          at_once == 0);
+  }
+  OK(t->cu->cuModuleUnload(module));
+}
+
 static const contract_case_t kCases[] = {
     {"load_refusals", load_refusals, CONTRACT_PLAIN},
     {"load_log", load_log, CONTRACT_PLAIN},
@@ -166,5 +209,6 @@ static const contract_case_t kCases[] = {
     {"listing", listing, CONTRACT_PLAIN},
     {"parameters", parameters, CONTRACT_PLAIN},
     {"function_attributes", function_attributes, CONTRACT_PLAIN},
+    {"clusters", clusters, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_module, kCases);

@@ -7,8 +7,10 @@
 // Each PTX file of tests/kernels (of FOLDER) is made a cubin by the driver's
 // linker. Registers, shared and local memory and every parameter of each of its
 // kernels, as the driver tells them, must be what Kiln reads in the cubin
-// without a driver. On the software device, whose linker makes PTX, parameters
-// alone are compared. Exit code 77 where there is no such device.
+// without a driver; a handle of the driver's that is adopted is the same
+// kernel, and its clusters are counted. On the software device, whose linker
+// makes PTX, parameters alone are compared. Exit code 77 where there is no such
+// device.
 #define _POSIX_C_SOURCE 200809L  // opendir
 #include <dirent.h>
 #include <stdio.h>
@@ -33,6 +35,8 @@ typedef struct totals_t {
   uint32_t kernels;
   uint32_t params;
   uint32_t wrong;
+  uint32_t clusters;       // kernels that were asked about them
+  uint32_t adopted;        // kernels from a driver's handle
   uint32_t unsupported;    // kernels that the device does not execute
   uint32_t broken[RULES];  // kernels that do not follow a rule
   uint32_t ruled;          // kernels that tell
@@ -117,6 +121,104 @@ static void check_kernel(totals_t* totals, const char* file,
   }
 }
 
+// What the same kernel is when a handle of the driver's is adopted.
+static void check_adopted(totals_t* totals, const char* file,
+                          kiln_cu_library_t library,
+                          const kiln_kernel_t* kernel, bool is_ours) {
+  kiln_device_t* device = kiln_module_device(kernel->module);
+  const kiln_kernel_info_t* told = kiln_kernel_info(kernel);
+  kiln_cu_kernel_t raw = NULL;
+  kiln_kernel_t* adopted = NULL;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuLibraryGetKernel, &raw, library,
+                    told->name);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_kernel_adopt(device, raw, NULL, &adopted);
+  }
+  if (failed(told->name, status)) {
+    totals->wrong++;
+    return;
+  }
+  const kiln_kernel_info_t* info = kiln_kernel_info(adopted);
+  // Which library a kernel is of is told from CUDA 12.5 on.
+  is_ours = is_ours &&
+            kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuKernelGetLibrary);
+  differ(totals, file, told->name, "whether an adopted kernel is of the module",
+         adopted->module == kernel->module, is_ours);
+  differ(totals, file, told->name, "an adopted kernel's registers",
+         info->registers, told->registers);
+  differ(totals, file, told->name, "an adopted kernel's threads",
+         info->max_threads, told->max_threads);
+  if (info->params_known) {
+    differ(totals, file, told->name, "an adopted kernel's parameters",
+           info->param_count, told->param_count);
+  }
+  totals->adopted++;
+  kiln_kernel_release(adopted);
+}
+
+static void check_foreign(totals_t* totals, const char* file,
+                          const kiln_code_t* code,
+                          const kiln_kernel_t* kernel) {
+  kiln_device_t* device = kiln_module_device(kernel->module);
+  kiln_cu_library_t library = NULL;
+  kiln_status_t status;
+  KILNI_DEVICE_CREATE(status, device, &library, cuLibraryLoadData,
+                      kiln_code_bytes(code).data, NULL, NULL, 0, NULL, NULL, 0);
+  if (failed(file, status)) {
+    totals->wrong++;
+    return;
+  }
+  check_adopted(totals, file, library, kernel, false);
+  KILNI_DEVICE_CALL(status, device, cuLibraryUnload, library);
+  totals->wrong += failed("unloading what was adopted from", status);
+}
+
+// Clusters of one block are blocks, and the largest there may be fits.
+static void check_clusters(totals_t* totals, const char* file,
+                           kiln_kernel_t* kernel) {
+  const kiln_kernel_info_t* told = kiln_kernel_info(kernel);
+  const kiln_device_info_t* device =
+      kiln_device_info(kiln_module_device(kernel->module));
+  if (device->compute_major < 9) return;
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = told->max_threads < 64 ? told->max_threads : 64;
+  if (told->required_block[0] != 0) {
+    memcpy(config.block, told->required_block, sizeof(config.block));
+  }
+  uint32_t threads = config.block[0];
+  for (int i = 1; i < 3; i++) threads *= config.block[i] ? config.block[i] : 1;
+  uint32_t most = 0;
+  uint32_t blocks = 0;
+  uint32_t at_once = 0;
+  uint32_t largest = 0;
+  if (failed(told->name, kiln_kernel_max_cluster(kernel, &config, &most)) ||
+      failed(told->name, kiln_kernel_max_blocks(kernel, threads, 0, &blocks))) {
+    totals->wrong++;
+    return;
+  }
+  const uint32_t one[3] = {1, 1, 1};
+  const uint32_t all[3] = {most, 1, 1};
+  config.grid[0] = most;
+  if (failed(told->name,
+             kiln_kernel_active_clusters(kernel, &config, one, &at_once)) ||
+      failed(told->name,
+             kiln_kernel_active_clusters(kernel, &config, all, &largest))) {
+    totals->wrong++;
+    return;
+  }
+  differ(totals, file, told->name, "whether one block at least is a cluster",
+         at_once > 0, blocks > 0);
+  differ(totals, file, told->name, "whether more clusters than blocks run",
+         at_once > blocks * device->multiprocessors, 0);
+  differ(totals, file, told->name, "whether the largest cluster runs",
+         largest > 0, blocks > 0);
+  if (totals->clusters++ == 0) {
+    printf("%s: clusters of up to %u blocks; of one %u at once, of %u %u\n",
+           told->name, most, at_once, most, largest);
+  }
+}
+
 static void check_code(totals_t* totals, const char* file,
                        kiln_device_t* device, kiln_code_t* code) {
   kiln_image_t* image = NULL;
@@ -139,6 +241,9 @@ static void check_code(totals_t* totals, const char* file,
       continue;
     }
     check_kernel(totals, file, image, i, kernel);
+    check_clusters(totals, file, kernel);
+    check_adopted(totals, file, kiln_module_library(module), kernel, true);
+    check_foreign(totals, file, code, kernel);
     kiln_kernel_release(kernel);
   }
   kiln_module_release(module);
@@ -192,6 +297,8 @@ static bool check_folder(totals_t* totals, kiln_linker_t* linker,
 static int verdict(const totals_t* totals) {
   printf("%u files, %u kernels, %u parameters, %u differences\n", totals->files,
          totals->kernels, totals->params, totals->wrong);
+  printf("%u kernels adopted, %u asked about clusters\n", totals->adopted,
+         totals->clusters);
   printf(
       "of %u kernels with machine code do not follow: shared memory %u, "
       "with the system's own %u; local memory as the frame %u, as the "

@@ -95,6 +95,7 @@ static const struct {
     {KILNI_CUDA_ROW_cuLibraryGetKernelCount, links},
     {KILNI_CUDA_ROW_cuLibraryEnumerateKernels, links},
     {KILNI_CUDA_ROW_cuKernelGetFunction, links},
+    {KILNI_CUDA_ROW_cuKernelGetLibrary, links},
     {KILNI_CUDA_ROW_cuKernelGetAttribute, links},
     {KILNI_CUDA_ROW_cuKernelSetAttribute, links},
     {KILNI_CUDA_ROW_cuKernelGetName, links},
@@ -406,6 +407,12 @@ static void ask_modules_and_launches(live_t* live) {
   void* params[] = {&argument};
   const kiln_cu_launch_config_t config = {1,    1, 1, 1, 1, 1, 0, live->stream,
                                           NULL, 0};
+  kiln_cu_launch_attribute_t one = {
+      .id = KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+      .value.cluster = {1, 1, 1}};
+  kiln_cu_launch_config_t cluster = config;
+  cluster.attributes = &one;
+  cluster.attribute_count = 1;
   const kiln_cu_function_t f = live->function;
   ASK(cuModuleLoadData, &module, kernel_ptx);
   ASK(cuModuleLoadDataEx, &module, kernel_ptx, 0, NULL, NULL);
@@ -422,6 +429,8 @@ static void ask_modules_and_launches(live_t* live) {
   ASK(cuOccupancyMaxActiveBlocksPerMultiprocessor, &number, f, 32, 0);
   ASK(cuOccupancyMaxPotentialBlockSize, &number, &other, f, NULL, 0, 0);
   ASK(cuOccupancyAvailableDynamicSMemPerBlock, &bytes, f, 1, 32);
+  ASK(cuOccupancyMaxPotentialClusterSize, &number, f, &config);
+  ASK(cuOccupancyMaxActiveClusters, &number, f, &cluster);
   ASK(cuLaunchKernel, f, 1, 1, 1, 1, 1, 1, 0, live->stream, params, NULL);
   ASK(cuLaunchKernelEx, &config, f, params, NULL);
   ASK(cuLaunchCooperativeKernel, f, 1, 1, 1, 1, 1, 1, 0, live->stream, params);
@@ -458,6 +467,7 @@ static void ask_libraries(live_t* live) {
   ASK(cuLibraryGetKernelCount, &count, live->library);
   ASK(cuLibraryEnumerateKernels, &kernel, 1, live->library);
   ASK(cuKernelGetFunction, &function, live->kernel);
+  ASK(cuKernelGetLibrary, &library, live->kernel);
   ASK(cuKernelGetAttribute, &number, KILN_CU_FUNC_ATTRIBUTE_NUM_REGS,
       live->kernel, live->device);
   ASK(cuKernelSetAttribute,

@@ -288,5 +288,8 @@ void kilni_soft_fill_launch(kiln_cuda_table_t* table);
 // soft_kernel.c: blocks of the kernel that the device holds at once.
 uint64_t kilni_soft_resident_blocks(const kilni_soft_kernel_t* kernel,
                                     uint32_t threads, uint32_t dynamic_bytes);
+// soft_launch.c: what a launch with this attribute would be told.
+kiln_cu_result_t kilni_soft_check_attribute(
+    const kiln_cu_launch_attribute_t* attribute);
 
 #endif  // KILN_SRC_SOFT_DRIVER_SOFT_DRIVER_H_

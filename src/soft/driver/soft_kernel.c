@@ -271,6 +271,52 @@ static kiln_cu_result_t row_best_block(int* grid_size, int* block_size,
   return KILN_CU_SUCCESS;
 }
 
+// ---- Clusters: every block is one, by itself ----
+
+static kiln_cu_result_t row_cluster_size(
+    int* blocks, kiln_cu_function_t function,
+    const kiln_cu_launch_config_t* config) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result = enter_kernel(
+      function, blocks != NULL && config != NULL, &driver, &kernel);
+  if (result != KILN_CU_SUCCESS) return result;
+  *blocks = 1;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
+// INVALID_VALUE for the blocks of a launch that cannot be.
+static kiln_cu_result_t check_clusters(const kiln_cu_launch_config_t* config) {
+  uint64_t threads =
+      (uint64_t)config->block_x * config->block_y * config->block_z;
+  if (threads == 0 || threads > INT32_MAX ||
+      (config->attribute_count > 0 && config->attributes == NULL)) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  kiln_cu_result_t result = KILN_CU_SUCCESS;
+  for (unsigned int i = 0;
+       i < config->attribute_count && result == KILN_CU_SUCCESS; ++i) {
+    result = kilni_soft_check_attribute(&config->attributes[i]);
+  }
+  return result;
+}
+
+static kiln_cu_result_t row_clusters(int* clusters, kiln_cu_function_t function,
+                                     const kiln_cu_launch_config_t* config) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_kernel_t* kernel;
+  kiln_cu_result_t result = enter_kernel(
+      function, clusters != NULL && config != NULL, &driver, &kernel);
+  if (result != KILN_CU_SUCCESS) return result;
+  result = check_clusters(config);
+  if (result == KILN_CU_SUCCESS) {
+    *clusters = (int)kilni_soft_resident_blocks(
+        kernel, config->block_x * config->block_y * config->block_z,
+        config->shared_bytes);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
 void kilni_soft_fill_kernel(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuFuncGetAttribute, row_get_attribute);
   KILNI_CUDA_SET(table, cuFuncSetAttribute, row_set_attribute);
@@ -282,4 +328,6 @@ void kilni_soft_fill_kernel(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuOccupancyMaxPotentialBlockSize, row_best_block);
   KILNI_CUDA_SET(table, cuOccupancyAvailableDynamicSMemPerBlock,
                  row_dynamic_bytes);
+  KILNI_CUDA_SET(table, cuOccupancyMaxPotentialClusterSize, row_cluster_size);
+  KILNI_CUDA_SET(table, cuOccupancyMaxActiveClusters, row_clusters);
 }

@@ -122,7 +122,7 @@ static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
 }
 
 // Hints that change no result are taken; what would change one is not there.
-static kiln_cu_result_t check_attribute(
+kiln_cu_result_t kilni_soft_check_attribute(
     const kiln_cu_launch_attribute_t* attribute) {
   switch (attribute->id) {
     case KILN_CU_LAUNCH_ATTRIBUTE_IGNORE:
@@ -168,7 +168,7 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   launch_t wanted = *launch;
   for (unsigned int i = 0;
        i < launch->attribute_count && result == KILN_CU_SUCCESS; ++i) {
-    result = check_attribute(&launch->attributes[i]);
+    result = kilni_soft_check_attribute(&launch->attributes[i]);
     if (launch->attributes[i].id == KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
       wanted.cooperative = launch->attributes[i].value.cooperative != 0;
     }

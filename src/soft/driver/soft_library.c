@@ -223,6 +223,17 @@ static kiln_cu_result_t row_get_function(kiln_cu_function_t* function,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
+static kiln_cu_result_t row_get_library(kiln_cu_library_t* library,
+                                        kiln_cu_kernel_t kernel) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_kernel_t* found;
+  kiln_cu_result_t result =
+      enter_kernel(kernel, library != NULL, &driver, &found);
+  if (result != KILN_CU_SUCCESS) return result;
+  *library = (kiln_cu_library_t)(uintptr_t)found->module->library;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
 static kiln_cu_result_t row_get_attribute(
     int* value, kiln_cu_function_attribute_t attribute, kiln_cu_kernel_t kernel,
     kiln_cu_device_t device) {
@@ -280,6 +291,7 @@ void kilni_soft_fill_library(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuLibraryGetKernelCount, row_count);
   KILNI_CUDA_SET(table, cuLibraryEnumerateKernels, row_enumerate);
   KILNI_CUDA_SET(table, cuKernelGetFunction, row_get_function);
+  KILNI_CUDA_SET(table, cuKernelGetLibrary, row_get_library);
   KILNI_CUDA_SET(table, cuKernelGetAttribute, row_get_attribute);
   KILNI_CUDA_SET(table, cuKernelSetAttribute, row_set_attribute);
   KILNI_CUDA_SET(table, cuKernelGetName, row_get_name);

@@ -538,6 +538,177 @@ static void test_crowd(void** state) {
   }
 }
 
+// A cluster of one block is a block; the software device has no other.
+static void test_clusters(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world, "soft");
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  assert_null(kiln_kernel_create(module, "plain", &kernel));
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = 64;
+  uint32_t count = 0;
+  uint32_t blocks = 0;
+  static const uint32_t one[3] = {1, 0, 0};
+  static const uint32_t two[3] = {2, 1, 1};
+  assert_null(kiln_kernel_max_cluster(kernel, &config, &count));
+  assert_int_equal(count, 1);
+  assert_null(kiln_kernel_max_blocks(kernel, 64, 0, &blocks));
+  assert_null(kiln_kernel_active_clusters(kernel, &config, one, &count));
+  assert_int_equal(count,
+                   blocks * kiln_device_info(world.device)->multiprocessors);
+  config.shared_bytes = 1 << 20;  // more than a block has
+  assert_null(kiln_kernel_active_clusters(kernel, &config, one, &count));
+  assert_int_equal(count, 0);
+  config.shared_bytes = 0;
+  kiln_status_t status =
+      kiln_kernel_active_clusters(kernel, &config, two, &count);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
+  assert_int_equal(count, 0);
+  assert_true(strlen(kiln_status_fix(status)) > 0);
+  kiln_status_free(status);
+  config.block[0] = 4096;
+  status = kiln_kernel_max_cluster(kernel, &config, &count);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+  config.struct_size = 0;
+  status = kiln_kernel_max_cluster(kernel, &config, &count);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+  status = kiln_kernel_active_clusters(kernel, &config, NULL, &count);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+  kiln_kernel_release(kernel);
+  kiln_module_release(module);
+  close_world(&world);
+}
+
+static kiln_cu_result_t old_attribute(int* value,
+                                      kiln_cu_device_attribute_t attribute,
+                                      kiln_cu_device_t device) {
+  kiln_cuda_table_t table;
+  kilni_cuda_table_null(&table);
+  kiln_cu_result_t result =
+      table.cuDeviceGetAttribute(value, attribute, device);
+  if (attribute == KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
+    *value = 8;
+  }
+  return result;
+}
+
+static void test_no_clusters(void** state) {
+  (void)state;
+  null_table.cuDeviceGetAttribute = old_attribute;
+  world_t world;
+  open_world(&world, "cuda:0");
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  assert_null(kiln_kernel_create(module, "plain", &kernel));
+  kiln_launch_config_t config = kiln_launch_config_default();
+  uint32_t count = 0;
+  kiln_status_t status = kiln_kernel_max_cluster(kernel, &config, &count);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
+  assert_non_null(strstr(kiln_status_message(status), "8."));
+  kiln_status_free(status);
+  kiln_kernel_release(kernel);
+  kiln_module_release(module);
+  close_world(&world);
+}
+
+static atomic_int owners;
+
+static void count_owner(void* user_data) {
+  (void)user_data;
+  atomic_fetch_add(&owners, 1);
+}
+
+static kiln_cu_kernel_t driver_kernel(const kiln_cuda_table_t* table,
+                                      kiln_cu_library_t library) {
+  kiln_cu_kernel_t kernel = NULL;
+  assert_int_equal(table->cuLibraryGetKernel(&kernel, library, "plain"), 0);
+  return kernel;
+}
+
+// Facts 5.2 P17: a kernel of a library that Kiln loaded keeps that module.
+static void test_adopt_ours(void** state) {
+  (void)state;
+  atomic_store(&owners, 0);
+  world_t world;
+  open_world(&world, "cuda:0");
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  const kiln_owner_t owner = {count_owner, NULL};
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  assert_null(kiln_module_library(module));
+  assert_null(kiln_module_handle(module));
+  assert_null(kiln_module_ready(module));
+  assert_non_null(kiln_module_handle(module));
+  kiln_cu_kernel_t raw =
+      driver_kernel(&null_table, kiln_module_library(module));
+  assert_null(kiln_kernel_adopt(world.device, raw, &owner, &kernel));
+  assert_int_equal(atomic_load(&owners), 1);
+  assert_ptr_equal(kiln_kernel_module(kernel), module);
+  assert_non_null(kiln_kernel_handle(kernel));
+  kiln_module_release(module);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 1);
+  kiln_kernel_release(kernel);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_LIBRARY), 0);
+  assert_int_equal(atomic_load(&owners), 1);
+  close_world(&world);
+}
+
+// One of somebody else's library is not unloaded, and its owner is told once.
+static void adopt_foreign(const kiln_cuda_table_t* table, const char* name) {
+  atomic_store(&owners, 0);
+  world_t world;
+  open_world(&world, name);
+  kiln_cu_context_t context = NULL;
+  kiln_cu_library_t library = NULL;
+  kiln_kernel_t* kernel = NULL;
+  const kiln_owner_t owner = {count_owner, NULL};
+  assert_int_equal(table->cuDevicePrimaryCtxRetain(&context, 0), 0);
+  assert_int_equal(table->cuCtxPushCurrent(context), 0);
+  assert_int_equal(
+      table->cuLibraryLoadData(&library, kPtx, NULL, NULL, 0, NULL, NULL, 0),
+      0);
+  kiln_cu_kernel_t raw = driver_kernel(table, library);
+  assert_null(kiln_kernel_adopt(world.device, raw, &owner, &kernel));
+  assert_int_equal(kiln_kernel_info(kernel)->params_known, 1);
+  assert_int_equal(kiln_module_kernel_count(kiln_kernel_module(kernel)), 0);
+  assert_null(kiln_module_library(kiln_kernel_module(kernel)));
+  uint32_t blocks = 0;
+  assert_null(kiln_kernel_max_blocks(kernel, 64, 0, &blocks));
+  assert_true(blocks >= 1);
+  kiln_kernel_retain(kernel);
+  kiln_kernel_release(kernel);
+  assert_int_equal(atomic_load(&owners), 0);
+  kiln_kernel_release(kernel);
+  assert_int_equal(atomic_load(&owners), 1);
+  kiln_kernel_t* none = NULL;
+  kiln_status_t status = kiln_kernel_adopt(world.device, NULL, &owner, &none);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+  assert_null(none);
+  assert_int_equal(atomic_load(&owners), 1);
+  assert_int_equal(table->cuLibraryUnload(library), 0);
+  assert_int_equal(table->cuCtxPopCurrent(&context), 0);
+  assert_int_equal(table->cuDevicePrimaryCtxRelease(0), 0);
+  close_world(&world);
+}
+
+static void test_adopt_foreign(void** state) {
+  (void)state;
+  adopt_foreign(&null_table, "cuda:0");
+  // A driver of CUDA 12.4, and one of 12.2.
+  kilni_cuda_mark(&null_table, KILNI_CUDA_ROW_cuKernelGetLibrary, false);
+  adopt_foreign(&null_table, "cuda:0");
+  kilni_cuda_mark(&null_table, KILNI_CUDA_ROW_cuKernelGetName, false);
+  adopt_foreign(&null_table, "cuda:0");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
@@ -549,6 +720,10 @@ int main(void) {
       TEST(test_late_refusal),
       TEST(test_attributes),
       TEST(test_occupancy),
+      TEST(test_adopt_ours),
+      TEST(test_adopt_foreign),
+      TEST(test_clusters),
+      TEST(test_no_clusters),
       TEST(test_unload_context),
       TEST(test_crowd),
       TEST(test_fix_of_the_log),
