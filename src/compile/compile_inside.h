@@ -48,6 +48,9 @@ struct kiln_compiler_t {
   // Of one that is not loaded yet.
   kiln_toolkit_t* toolkit;  // `keep` keeps it
   kiln_locate_item_t* located;
+  // What goes with it and is not checked against it yet. Owned.
+  kiln_locate_item_t* unchecked[2];
+  uint32_t unchecked_count;
   bool trace;
   // What took its place where it could not be loaded.
   _Atomic(kiln_compiler_t*) instead;

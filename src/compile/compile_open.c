@@ -35,6 +35,9 @@ static void destroy(kiln_compiler_t* compiler) {
   }
   kilni_dynlib_close(compiler->library);
   kiln_locate_item_release(compiler->located);
+  for (uint32_t i = 0; i < compiler->unchecked_count; i++) {
+    kiln_locate_item_release(compiler->unchecked[i]);
+  }
   kilni_strfree(allocator, compiler->path);
   kilni_strfree(allocator, compiler->include_dir);
   kilni_strfree(allocator, compiler->include_dir2);
@@ -141,8 +144,22 @@ static kiln_status_t locate_beside(kiln_toolkit_t* toolkit,
   return status;
 }
 
-// Takes a folder of headers, or a file, into use, which checks it against the
-// compiler.
+// Takes headers, or a file, into use, which checks them against the compiler.
+static kiln_status_t take_into_use(kiln_toolkit_t* toolkit,
+                                   kiln_locate_item_t* located) {
+  kiln_toolkit_item_t* item = NULL;
+  kiln_status_t status = kiln_toolkit_find_located(toolkit, located, &item);
+  kiln_toolkit_item_release(item);
+  return status;
+}
+
+// What will not be asked for a refusal is checked when something is compiled
+// with it: a result out of a cache needs no facts about headers.
+static bool is_checked_later(const kiln_compiler_t* compiler) {
+  return compiler->located != NULL &&
+         kiln_toolkit_mode(compiler->toolkit) < KILN_COMPAT_MODE_BEST_EFFORT;
+}
+
 static kiln_status_t take_beside(kiln_compiler_t* compiler,
                                  kiln_toolkit_t* toolkit,
                                  const kiln_locate_item_t* library,
@@ -151,17 +168,28 @@ static kiln_status_t take_beside(kiln_compiler_t* compiler,
   kiln_locate_item_t* located = NULL;
   KILNI_RETURN_IF_ERROR(locate_beside(toolkit, library, kind, name, &located));
   kiln_status_t status = NULL;
-  kiln_toolkit_item_t* item = NULL;
   if (kiln_locate_item_found(located)) {
-    status = kiln_toolkit_find_located(toolkit, located, &item);
-    if (kiln_status_is_ok(status)) {
-      status = kilni_strdup(compiler->host->allocator,
-                            kilni_sv(kiln_locate_item_path(located)), out_path);
+    status = kilni_strdup(compiler->host->allocator,
+                          kilni_sv(kiln_locate_item_path(located)), out_path);
+    if (kiln_status_is_ok(status) && is_checked_later(compiler)) {
+      compiler->unchecked[compiler->unchecked_count++] = located;
+      return NULL;
     }
-    kiln_toolkit_item_release(item);
+    if (kiln_status_is_ok(status)) status = take_into_use(toolkit, located);
   }
   kiln_locate_item_release(located);
   return status;
+}
+
+static kiln_status_t check_later(kiln_compiler_t* compiler) {
+  while (compiler->unchecked_count != 0) {
+    kiln_locate_item_t* located =
+        compiler->unchecked[--compiler->unchecked_count];
+    kiln_status_t status = take_into_use(compiler->toolkit, located);
+    kiln_locate_item_release(located);
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  return NULL;
 }
 
 static kiln_status_t find_headers(kiln_compiler_t* compiler,
@@ -226,8 +254,10 @@ static kiln_status_t create(const kiln_host_t* host, kilni_keep_t keep,
   kiln_status_t status = kilni_mutex_init(&compiler->lock);
   compiler->has_lock = kiln_status_is_ok(status);
   if (kiln_status_is_ok(status)) {
-    status = kilni_gate_init(&compiler->gate, wish->max_concurrent,
-                             wish->memory_bytes);
+    uint32_t most = wish->max_concurrent;
+    // The host counted the cores already.
+    if (most == 0) most = host->worker_count;
+    status = kilni_gate_init(&compiler->gate, most, wish->memory_bytes);
   }
   if (!kiln_status_is_ok(status)) {
     destroy(compiler);
@@ -310,6 +340,7 @@ static kiln_status_t open_lazily(kiln_compiler_t* compiler,
 
 kiln_status_t kilni_compiler_load(kiln_compiler_t* compiler) {
   const kiln_toolkit_library_t* library = NULL;
+  KILNI_RETURN_IF_ERROR(check_later(compiler));
   KILNI_RETURN_IF_ERROR(kiln_toolkit_load_located(compiler->toolkit,
                                                   compiler->located, &library));
   return open_table(compiler, kiln_toolkit_library_path(library),
@@ -490,27 +521,68 @@ static bool ends_search(kiln_status_t status, const kiln_locate_item_t* item) {
   }
 }
 
+// Tries one copy; true if that decides the search.
+static bool is_decided(const kiln_host_t* host, kilni_keep_t keep,
+                       const kilni_compiler_wish_t* wish,
+                       kiln_locate_item_t* item, kiln_status_t* inout_last,
+                       kiln_compiler_t** out_compiler) {
+  kiln_status_free(*inout_last);
+  *inout_last = try_located(host, keep, wish, item, out_compiler);
+  kiln_status_t last = *inout_last;
+  if (kiln_status_is_ok(last) || ends_search(last, item)) return true;
+  KILNI_LOG(&host->log, INFO, "\"%s\" was not taken: %s",
+            kiln_locate_item_path(item), kiln_status_message(last));
+  // The context checks before anything is opened: a refusal is the answer.
+  return kiln_status_code(last) == KILN_STATUS_INCOMPATIBLE &&
+         kiln_toolkit_mode(wish->toolkit) >= KILN_COMPAT_MODE_BEST_EFFORT;
+}
+
+// All copies but `tried`, which gave `last`.
 static kiln_status_t try_all(const kiln_host_t* host, kilni_keep_t keep,
                              const kilni_compiler_wish_t* wish,
                              const kiln_locate_set_t* found,
+                             const kiln_locate_item_t* tried,
+                             kiln_status_t last,
                              kiln_compiler_t** out_compiler) {
-  kiln_status_t last = NULL;
   uint32_t count = kiln_locate_set_count(found);
   for (uint32_t i = 0; i < count; i++) {
     kiln_locate_item_t* item = kiln_locate_set_item(found, i);
     if (!kiln_locate_item_found(item)) continue;
-    kiln_status_free(last);
-    last = try_located(host, keep, wish, item, out_compiler);
-    if (kiln_status_is_ok(last) || ends_search(last, item)) return last;
-    KILNI_LOG(&host->log, INFO, "\"%s\" was not taken: %s",
-              kiln_locate_item_path(item), kiln_status_message(last));
-    // The context checks before anything is opened: a refusal is the answer.
-    if (kiln_status_code(last) == KILN_STATUS_INCOMPATIBLE &&
-        kiln_toolkit_mode(wish->toolkit) >= KILN_COMPAT_MODE_BEST_EFFORT) {
-      return last;
+    if (tried != NULL && strcmp(kiln_locate_item_path(tried),
+                                kiln_locate_item_path(item)) == 0) {
+      continue;
     }
+    if (is_decided(host, keep, wish, item, &last, out_compiler)) return last;
   }
   return nothing_worked(wish->kind, found, last);
+}
+
+// The first copy most often works, and then no other is looked for. Gives it
+// where it does not, for the others to be tried.
+static kiln_status_t open_first(const kiln_host_t* host, kilni_keep_t keep,
+                                const kilni_compiler_wish_t* wish,
+                                kiln_locate_item_t** out_tried,
+                                kiln_status_t* out_last,
+                                kiln_compiler_t** out_compiler) {
+  kiln_locate_item_t* first = NULL;
+  *out_last = NULL;
+  *out_tried = NULL;
+  KILNI_RETURN_IF_ERROR(kiln_locate_find(kiln_toolkit_locate(wish->toolkit),
+                                         KILN_LOCATE_KIND_LIB,
+                                         name_of(wish->kind), &first));
+  kiln_status_t last = NULL;
+  if (kiln_locate_item_found(first) &&
+      is_decided(host, keep, wish, first, &last, out_compiler)) {
+    kiln_locate_item_release(first);
+    return last;
+  }
+  if (kiln_status_is_ok(last)) {
+    kiln_locate_item_release(first);
+    return NULL;
+  }
+  *out_tried = first;
+  *out_last = last;
+  return NULL;
 }
 
 kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
@@ -522,11 +594,23 @@ kiln_status_t kilni_compiler_open(const kiln_host_t* host, kilni_keep_t keep,
   if (wish->library != NULL) {
     return open_named(host, keep, wish, out_compiler);
   }
+  kiln_locate_item_t* tried = NULL;
+  kiln_status_t last = NULL;
+  if (out_found == NULL) {
+    KILNI_RETURN_IF_ERROR(
+        open_first(host, keep, wish, &tried, &last, out_compiler));
+    if (*out_compiler != NULL) return NULL;
+  }
   kiln_locate_set_t* found = NULL;
-  KILNI_RETURN_IF_ERROR(kiln_locate_find_all(kiln_toolkit_locate(wish->toolkit),
-                                             KILN_LOCATE_KIND_LIB,
-                                             name_of(wish->kind), &found));
-  kiln_status_t status = try_all(host, keep, wish, found, out_compiler);
+  kiln_status_t status =
+      kiln_locate_find_all(kiln_toolkit_locate(wish->toolkit),
+                           KILN_LOCATE_KIND_LIB, name_of(wish->kind), &found);
+  if (kiln_status_is_ok(status)) {
+    status = try_all(host, keep, wish, found, tried, last, out_compiler);
+  } else {
+    kiln_status_free(last);
+  }
+  kiln_locate_item_release(tried);
   if (out_found != NULL) {
     *out_found = found;
   } else {

@@ -113,7 +113,8 @@ static kiln_status_t take_numbers(kiln_runtime_t* runtime,
         "ask for at most %u (`soft_workers`, KILN_SOFT_WORKERS)",
         (unsigned)MAX_WORKERS);
   }
-  runtime->soft_workers = workers != 0 ? (uint32_t)workers : kilni_core_count();
+  runtime->soft_workers =
+      workers != 0 ? (uint32_t)workers : runtime->host.worker_count;
   KILNI_RETURN_IF_ERROR(kilni_env_u64(&runtime->env, KILNI_ENV_KILN_SOFT_SEED,
                                       &runtime->host.seed));
   if (options->soft_seed != 0) runtime->host.seed = options->soft_seed;

@@ -142,7 +142,7 @@ kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
                                   kilni_soft_driver_t** out_driver) {
   kilni_soft_driver_t* driver = atomic_load(&kilni_soft_global.driver);
   *out_driver = driver;
-  if (driver == NULL || driver->host.process_id != kilni_process_id()) {
+  if (driver == NULL || kilni_host_is_forked(&driver->host)) {
     // A forked child has neither workers nor memory.
     return KILN_CU_ERROR_NOT_INITIALIZED;
   }

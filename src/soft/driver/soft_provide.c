@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
+#include "base/vm.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_global.h"
 
@@ -93,6 +94,7 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
   if (driver->profile != NULL) {
     kilni_free(allocator, driver->profile, sizeof(*driver->profile));
   }
+  kilni_vm_fork_unmark(driver->host.fork_mark);
   kilni_free(allocator, driver, sizeof(*driver));
 }
 
@@ -149,8 +151,8 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(host->allocator, sizeof(*driver), (void**)&driver));
   driver->host = *host;
-  // It may outlive the runtime that it was started by.
-  driver->host.fork_mark = NULL;
+  // A mark of its own, since it may outlive the runtime that it was started by.
+  driver->host.fork_mark = kilni_vm_fork_mark();
   driver->host.seed = wish->seed;
   driver->worker_count = wish->workers;
   driver->seed = wish->seed;
@@ -161,6 +163,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   driver->print_user = wish->given.print_user;
   kiln_status_t status = init_locks(driver);
   if (!kiln_status_is_ok(status)) {
+    kilni_vm_fork_unmark(driver->host.fork_mark);
     kilni_free(host->allocator, driver, sizeof(*driver));
     return status;
   }

@@ -20,6 +20,57 @@ static uint64_t next_random(uint64_t* state) {
   return value ^ (value >> 31);
 }
 
+// ---- Workers ----
+
+static void worker_main(void* user);
+
+// One could not be started: the others do its work.
+static void no_more_workers(kilni_soft_queue_t* queue) {
+  queue->idle--;
+  queue->more_threads = false;
+  queue->short_of_threads = true;
+}
+
+// One worker more, as far as there may be. It counts as idle until it runs.
+static void add_worker(kilni_soft_driver_t* driver) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  if (queue->stopping || !queue->more_threads ||
+      queue->thread_count == queue->thread_limit) {
+    return;
+  }
+  queue->idle++;
+  kiln_status_t status = kilni_thread_start(
+      &queue->threads[queue->thread_count], "kiln-soft", worker_main, driver);
+  if (kiln_status_is_ok(status)) {
+    queue->thread_count++;
+    return;
+  }
+  kiln_status_free(status);
+  no_more_workers(queue);
+}
+
+// Something is ready: somebody who waits for work gets it, or one more worker.
+static void wake_for_ready(kilni_soft_driver_t* driver) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  if (queue->ready_count > queue->idle) add_worker(driver);
+  kilni_cond_signal(&queue->work);
+}
+
+// Whoever begins with a kernel calls two more, who each call two: no worker is
+// woken or started for a kernel whose blocks are gone by then.
+static void call_help(kilni_soft_driver_t* driver,
+                      const kilni_soft_task_t* task) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  uint64_t room = kilni_soft_grid_room(task->work.as.grid, task->inside);
+  for (uint32_t i = 1; i <= 2 && i <= room; ++i) {
+    if (queue->idle < i) {
+      add_worker(driver);
+      return;
+    }
+    kilni_cond_signal(&queue->work);
+  }
+}
+
 static void drop_payload(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
   if (work->kind == KILNI_SOFT_TASK_KERNEL) {
     kilni_soft_grid_destroy(work->as.grid);
@@ -74,7 +125,7 @@ static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
     queue->ready[at] = queue->ready[at - 1];
   }
   queue->ready[at] = task;
-  kilni_cond_signal(&queue->work);
+  wake_for_ready(driver);
 }
 
 static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
@@ -240,6 +291,7 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
   kilni_soft_grid_t* grid = task->work.as.grid;
   task->inside++;
+  call_help(driver, task);
   kilni_mutex_unlock(&driver->lock);
   kilni_soft_grid_work(grid);
   kilni_mutex_lock(&driver->lock);
@@ -291,18 +343,30 @@ static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   } else if (task->work.kind == KILNI_SOFT_TASK_KERNEL) {
     task->next = queue->running;
     queue->running = task;
-    if (queue->thread_count > 1) kilni_cond_broadcast(&queue->work);
     run_kernel(driver, task);
   } else {
     run_plain(driver, task);
   }
 }
 
+static void tell_short(kilni_soft_driver_t* driver) {
+  uint32_t limit = driver->queue.thread_limit;
+  driver->queue.short_of_threads = false;
+  kilni_mutex_unlock(&driver->lock);
+  KILNI_LOG(&driver->host.log, WARNING,
+            "the software device has fewer than its %u threads, since the "
+            "system starts no more",
+            limit);
+  kilni_mutex_lock(&driver->lock);
+}
+
 static void worker_main(void* user) {
   kilni_soft_driver_t* driver = user;
   kilni_soft_queue_t* queue = &driver->queue;
   kilni_mutex_lock(&driver->lock);
+  queue->idle--;
   while (!queue->stopping) {
+    if (queue->short_of_threads) tell_short(driver);
     bool may = !queue->lazy || queue->wanted > 0 || queue->drainers > 0;
     kilni_soft_task_t* task = may ? take_ready(queue) : NULL;
     if (task != NULL) {
@@ -313,13 +377,33 @@ static void worker_main(void* user) {
     if (task != NULL) {
       run_kernel(driver, task);
     } else {
+      queue->idle++;
       kilni_cond_wait(&queue->work, &driver->lock);
+      queue->idle--;
     }
   }
   kilni_mutex_unlock(&driver->lock);
 }
 
 // ---- Start and stop ----
+
+// The first worker starts the second, while the program goes on: nobody waits
+// for that, and no lock is held.
+static void first_main(void* user) {
+  kilni_soft_driver_t* driver = user;
+  kilni_soft_queue_t* queue = &driver->queue;
+  if (queue->thread_limit > 1) {
+    kiln_status_t status = kilni_thread_start(&queue->threads[1], "kiln-soft",
+                                              worker_main, driver);
+    if (!kiln_status_is_ok(status)) {
+      kiln_status_free(status);
+      kilni_mutex_lock(&driver->lock);
+      no_more_workers(queue);
+      kilni_mutex_unlock(&driver->lock);
+    }
+  }
+  worker_main(driver);
+}
 
 kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
                                      uint32_t workers, uint64_t seed) {
@@ -330,17 +414,15 @@ kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(driver->host.allocator, workers,
                                           sizeof(*queue->threads),
                                           (void**)&queue->threads));
-  queue->thread_count = workers;
-  for (uint32_t i = 0; i < workers; ++i) {
-    kiln_status_t status = kilni_thread_start(&queue->threads[i], "kiln-soft",
-                                              worker_main, driver);
-    if (!kiln_status_is_ok(status)) {
-      return KILNI_ANNOTATE(status,
-                            "starting worker %u of %u of the software device",
-                            i + 1, workers);
-    }
-  }
-  return NULL;
+  queue->thread_limit = workers;
+  queue->thread_count = workers > 1 ? 2 : 1;
+  queue->idle = queue->thread_count;
+  queue->more_threads = true;
+  kiln_status_t status =
+      kilni_thread_start(&queue->threads[0], "kiln-soft", first_main, driver);
+  if (kiln_status_is_ok(status)) return NULL;
+  queue->thread_count = 0;
+  return KILNI_ANNOTATE(status, "starting a worker of the software device");
 }
 
 void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
@@ -352,15 +434,17 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
     kilni_soft_grid_cancel(task->work.as.grid);
   }
   kilni_cond_broadcast(&queue->work);
+  uint32_t count = queue->thread_count;  // and no more from here on
   kilni_mutex_unlock(&driver->lock);
-  for (uint32_t i = 0; queue->threads != NULL && i < queue->thread_count; ++i) {
+  // In this order, since the first may be about to start the second.
+  for (uint32_t i = 0; queue->threads != NULL && i < count; ++i) {
     kilni_thread_join(&queue->threads[i]);
   }
   kilni_mutex_lock(&driver->lock);
   kilni_soft_task_t* task;
   while ((task = take_ready(queue)) != NULL) finish(driver, task);
   kilni_mutex_unlock(&driver->lock);
-  kilni_free_array(driver->host.allocator, queue->threads, queue->thread_count,
+  kilni_free_array(driver->host.allocator, queue->threads, queue->thread_limit,
                    sizeof(*queue->threads));
   kilni_free_array(driver->host.allocator, queue->ready, queue->ready_capacity,
                    sizeof(*queue->ready));

@@ -90,7 +90,13 @@ typedef struct kilni_soft_queue_t {
   kilni_cond_t work;  // for workers: something is ready
   kilni_cond_t done;  // for callers: a task is done
   kilni_thread_t* threads;
+  // Workers are started as there is work for them: two, and from then on one
+  // for each ready task or block that finds none idle.
+  uint32_t thread_limit;
   uint32_t thread_count;
+  uint32_t idle;          // of them, those that wait or have not begun
+  bool more_threads;      // false: the system gave no more
+  bool short_of_threads;  // that is still to be told
   bool stopping;
   // One worker and a seed: work starts only when somebody waits for it, so that
   // the order depends on the calls and the seed alone.

@@ -415,6 +415,16 @@ bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid) {
          atomic_load(&grid->next_block) < grid->block_count;
 }
 
+uint64_t kilni_soft_grid_room(const kilni_soft_grid_t* grid, uint64_t inside) {
+  kilni_soft_grid_t* at = (kilni_soft_grid_t*)(uintptr_t)grid;
+  uint64_t next = atomic_load(&at->next_block);
+  if (next + 1 >= at->block_count || inside >= at->block_count) return 0;
+  // The caller's own block is not started yet.
+  uint64_t left = at->block_count - next - 1;
+  uint64_t others = at->block_count - inside;
+  return left < others ? left : others;
+}
+
 void kilni_soft_grid_cancel(kilni_soft_grid_t* grid) {
   kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_CANCELLED,
                         "the kernel was cancelled");

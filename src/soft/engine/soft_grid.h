@@ -79,6 +79,10 @@ void kilni_soft_grid_footprint(const kilni_soft_grid_t* grid,
 // register. Several threads call it at once. Allocates once when it starts.
 void kilni_soft_grid_work(kilni_soft_grid_t* grid);
 
+// For one of `inside` workers that has started no block yet: how many more
+// would find one.
+uint64_t kilni_soft_grid_room(const kilni_soft_grid_t* grid, uint64_t inside);
+
 // True while a further worker would find a block to start.
 bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid);
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // compile: a result out of a cache on the disk, with no compiler in the
-// process. Runs itself once to fill the cache. Without an NVRTC, skipped.
+// process, no header read and no second compiler looked for. Runs itself once
+// to fill the cache. Without an NVRTC, skipped.
 #define _XOPEN_SOURCE 700
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +14,30 @@
 #include <unistd.h>
 
 #include "kiln/runtime.h"
+
+// What the library asks, by the linker's --wrap.
+int __real_open(const char* path, int flags, ...);
+int __wrap_open(const char* path, int flags, ...);
+DIR* __real_opendir(const char* path);
+DIR* __wrap_opendir(const char* path);
+
+static int g_headers_read;
+static int g_last_place;  // how often the last of all places was listed
+
+int __wrap_open(const char* path, int flags, ...) {
+  size_t size = strlen(path);
+  g_headers_read += size > 2 && strcmp(path + size - 2, ".h") == 0;
+  va_list rest;
+  va_start(rest, flags);
+  int mode = flags & O_CREAT ? va_arg(rest, int) : 0;
+  va_end(rest);
+  return __real_open(path, flags, mode);
+}
+
+DIR* __wrap_opendir(const char* path) {
+  g_last_place += strstr(path, "/hpc_sdk/") != NULL;
+  return __real_opendir(path);
+}
 
 // How often a name stands in the process's memory map.
 static int mapped(const char* name) {
@@ -66,6 +94,15 @@ static int compile(kiln_compiler_t* compiler, kiln_cache_t* cache,
     problems++;
   }
   if (!hit && mapped("libnvrtc") == 0) problems++;
+  if (hit == (g_headers_read != 0)) {
+    printf("%d headers were read\n", g_headers_read);
+    problems++;
+  }
+  if (g_last_place != 0 &&
+      strstr(kiln_compiler_path(compiler), "/hpc_sdk/") == NULL) {
+    printf("more copies were looked for than the first\n");
+    problems++;
+  }
   kiln_compile_result_release(result);
   return problems;
 }
