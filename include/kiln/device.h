@@ -71,6 +71,11 @@ typedef struct kiln_device_info_t {
   uint32_t memory_pools;           // 1: allocations may be stream-ordered
   uint32_t reserved;
   uint64_t memory_bytes;  // device memory in all
+  // What launches with attributes need: kiln/launch.h.
+  uint32_t cooperative_launch;  // 1: there are
+  uint32_t cluster_launch;      // 1: there are
+  uint32_t sync_domains;        // memory synchronization domains
+  uint32_t window_bytes;        // of an access policy window, at most
 } kiln_device_info_t;
 
 // Borrowed. Since 0.1.

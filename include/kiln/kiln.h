@@ -12,6 +12,7 @@
 #include "kiln/compile.h"
 #include "kiln/device.h"
 #include "kiln/image.h"
+#include "kiln/launch.h"
 #include "kiln/link.h"
 #include "kiln/locate.h"
 #include "kiln/log.h"

@@ -391,18 +391,23 @@ static inline kiln_argument_t kiln_arg_bytes(const void* data, uint32_t bytes) {
   return argument;
 }
 
+struct kiln_launch_attributes_t;  // kiln/launch.h
+
 // The shape of a launch. thread-compatible
 typedef struct kiln_launch_config_t {
   uint32_t struct_size;   // sizeof(kiln_launch_config_t)
   uint32_t grid[3];       // blocks; 0 is 1
   uint32_t block[3];      // threads; 0 is 1
   uint32_t shared_bytes;  // dynamic shared memory of a block
+
+  // How it is launched: cooperatively, in clusters, ... Default: plainly.
+  const struct kiln_launch_attributes_t* attributes;
 } kiln_launch_config_t;
 
 // One block of one thread. Since 0.1.
 static inline kiln_launch_config_t kiln_launch_config_default(void) {
   kiln_launch_config_t config = {
-      (uint32_t)sizeof(config), {0, 0, 0}, {0, 0, 0}, 0};
+      (uint32_t)sizeof(config), {0, 0, 0}, {0, 0, 0}, 0, NULL};
   return config;
 }
 
@@ -416,9 +421,11 @@ static inline kiln_launch_config_t kiln_launch_config_default(void) {
 //                     parameter are in the message), a NULL buffer,
 //                     a stream or buffer of another device, a block that
 //                     differs from the kernel's required one
-//   LIMIT_EXCEEDED    a dimension, the threads of a block, shared memory, or
-//                     more than 4,096 arguments: which, how much, and how much
-//                     there may be
+//   LIMIT_EXCEEDED    a dimension, the threads of a block, shared memory, the
+//                     bytes of all arguments, or more than 4,096 of them:
+//                     which, how much, and how much there may be
+//   INCOMPATIBLE, UNSUPPORTED  an attribute that the driver or the device does
+//                     not know: kiln/launch.h
 //   LAUNCH_FAILED     the driver refused
 //   DEVICE_LOST, DRIVER_ERROR, and OUT_OF_MEMORY with more than 32 arguments
 //

@@ -68,6 +68,10 @@ static const attribute_t kAttributes[] = {
     {ID(MAX_SHARED_MEMORY_PER_BLOCK), FIELD(shared_bytes)},
     {ID(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), FIELD(shared_optin_bytes)},
     {ID(MEMORY_POOLS_SUPPORTED), FIELD(memory_pools)},
+    {ID(COOPERATIVE_LAUNCH), FIELD(cooperative_launch)},
+    {ID(CLUSTER_LAUNCH), FIELD(cluster_launch)},
+    {ID(MEM_SYNC_DOMAIN_COUNT), FIELD(sync_domains)},
+    {ID(MAX_ACCESS_POLICY_WINDOW_SIZE), FIELD(window_bytes)},
 };
 #undef FIELD
 #undef ID

@@ -248,6 +248,28 @@ enum {
   KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
   KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
   KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
+  KILN_CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP = 9,                // 12.0
+  KILN_CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN = 10,                   // 12.0
+  KILN_CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION = 11,       // 12.8
+  KILN_CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT = 12,           // 12.3
+  KILN_CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE = 13,      // 12.4
+  KILN_CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 14,  // 12.5
+  KILN_CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING = 16,    // 13.0
+  KILN_CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE = 17,        // 13.2
+  KILN_CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE = 18,                // 13.2
+};
+
+// Of an access policy window.
+enum {
+  KILN_CU_ACCESS_PROPERTY_NORMAL = 0,
+  KILN_CU_ACCESS_PROPERTY_STREAMING = 1,
+  KILN_CU_ACCESS_PROPERTY_PERSISTING = 2,
+};
+
+// Of memory synchronization domains.
+enum {
+  KILN_CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT = 0,
+  KILN_CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE = 1,
 };
 
 // Whether a stream is captured: cuStreamIsCapturing.
@@ -338,6 +360,13 @@ typedef struct kiln_cu_mempool_props_t {
 // thread-compatible
 typedef union kiln_cu_launch_attribute_value_t {
   char pad[64];
+  struct {
+    void* address;
+    size_t bytes;
+    float hit_ratio;
+    unsigned int hit;
+    unsigned int miss;
+  } window;
   int cooperative;
   struct {
     unsigned int x;
@@ -351,7 +380,25 @@ typedef union kiln_cu_launch_attribute_value_t {
     int flags;
     int trigger_at_block_start;
   } programmatic_event;
+  struct {
+    kiln_cu_event_t event;
+    int flags;
+  } completion_event;
   int priority;
+  struct {
+    unsigned char normal;
+    unsigned char remote;
+  } sync_map;
+  unsigned int sync_domain;
+  struct {
+    unsigned int x;
+    unsigned int y;
+    unsigned int z;
+  } preferred_cluster;
+  unsigned int carveout;
+  unsigned int nvlink_centric;
+  unsigned int cluster_size_mode;
+  unsigned int shared_mode;
 } kiln_cu_launch_attribute_value_t;
 
 // One launch attribute. thread-compatible

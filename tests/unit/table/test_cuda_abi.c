@@ -140,6 +140,97 @@ SAME_FIELD(kiln_cu_launch_attribute_value_t, priority, CUlaunchAttributeValue,
 SAME_FIELD(kiln_cu_launch_attribute_value_t,
            programmatic_event.trigger_at_block_start, CUlaunchAttributeValue,
            programmaticEvent.triggerAtBlockStart);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_IGNORE, CU_LAUNCH_ATTRIBUTE_IGNORE);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+           CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+           CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+           CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+           CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+           CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+           CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+           CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+           CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+           CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, window.address,
+           CUlaunchAttributeValue, accessPolicyWindow.base_ptr);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, window.bytes,
+           CUlaunchAttributeValue, accessPolicyWindow.num_bytes);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, window.hit_ratio,
+           CUlaunchAttributeValue, accessPolicyWindow.hitRatio);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, window.hit, CUlaunchAttributeValue,
+           accessPolicyWindow.hitProp);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, window.miss,
+           CUlaunchAttributeValue, accessPolicyWindow.missProp);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, programmatic_event.event,
+           CUlaunchAttributeValue, programmaticEvent.event);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, programmatic_event.flags,
+           CUlaunchAttributeValue, programmaticEvent.flags);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, sync_map.normal,
+           CUlaunchAttributeValue, memSyncDomainMap.default_);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, sync_map.remote,
+           CUlaunchAttributeValue, memSyncDomainMap.remote);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, sync_domain,
+           CUlaunchAttributeValue, memSyncDomain);
+SAME_VALUE(KILN_CU_ACCESS_PROPERTY_NORMAL, CU_ACCESS_PROPERTY_NORMAL);
+SAME_VALUE(KILN_CU_ACCESS_PROPERTY_STREAMING, CU_ACCESS_PROPERTY_STREAMING);
+SAME_VALUE(KILN_CU_ACCESS_PROPERTY_PERSISTING, CU_ACCESS_PROPERTY_PERSISTING);
+SAME_VALUE(KILN_CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT,
+           CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT);
+SAME_VALUE(KILN_CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE,
+           CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+#if CUDA_VERSION >= 12030
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+           CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, completion_event.event,
+           CUlaunchAttributeValue, launchCompletionEvent.event);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, completion_event.flags,
+           CUlaunchAttributeValue, launchCompletionEvent.flags);
+#endif
+#if CUDA_VERSION >= 12040
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE,
+           CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
+#endif
+#if CUDA_VERSION >= 12050
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+           CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, carveout, CUlaunchAttributeValue,
+           sharedMemCarveout);
+#endif
+#if CUDA_VERSION >= 12080
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+           CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, preferred_cluster.x,
+           CUlaunchAttributeValue, preferredClusterDim.x);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, preferred_cluster.y,
+           CUlaunchAttributeValue, preferredClusterDim.y);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, preferred_cluster.z,
+           CUlaunchAttributeValue, preferredClusterDim.z);
+#endif
+#if CUDA_VERSION >= 13000
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING,
+           CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, nvlink_centric,
+           CUlaunchAttributeValue, nvlinkUtilCentricScheduling);
+#endif
+#if CUDA_VERSION >= 13020
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE,
+           CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE);
+SAME_VALUE(KILN_CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE,
+           CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, cluster_size_mode,
+           CUlaunchAttributeValue, portableClusterSizeMode);
+SAME_FIELD(kiln_cu_launch_attribute_value_t, shared_mode,
+           CUlaunchAttributeValue, sharedMemoryMode);
+#endif
 
 #if CUDA_VERSION >= 13000
 #define KILNI_CUDA_RESULT(name, number, status, sticky, fix) \

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: launches that are prepared once. What can be wrong is found when it
+// is said; a run asks whether everything was, and hands the driver lists that
+// were made before.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "device/launch_check.h"
+
+struct kiln_launch_t {
+  kiln_kernel_t* kernel;
+  kiln_device_t* device;  // of the kernel
+  atomic_uint references;
+  uint32_t missing;     // arguments without a value
+  uint32_t count;       // of parameters that are known
+  uint32_t room;        // bytes of `packed`
+  size_t packed_bytes;  // in use, of a kernel that nobody describes
+  void** values;        // one for each parameter, into `packed`
+  uint8_t* packed;      //
+  uint8_t* given;       // 1 for each argument with a value
+  void** params;        // what the driver is given: `values`, or NULL
+  void** extra;         // or this list
+  void* extra_list[5];
+  kilni_launch_how_t how;
+  kiln_cu_launch_config_t config;  // without a stream
+};
+
+// ---- Making and ending ----
+
+static kiln_status_t make_lists(kiln_launch_t* launch) {
+  const kiln_kernel_info_t* info = &launch->kernel->info;
+  kiln_allocator_t allocator = launch->device->host->allocator;
+  void* block = NULL;
+  launch->count = info->params_known ? info->param_count : 0;
+  launch->missing = launch->count;
+  launch->room = info->params_known
+                     ? info->param_bytes
+                     : (uint32_t)kilni_launch_argument_limit(launch->device);
+  if (launch->room > 0) {
+    KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, launch->room, &block));
+    launch->packed = block;
+  }
+  if (launch->count == 0) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, launch->count, sizeof(void*), &block));
+  launch->values = block;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, launch->count, &block));
+  launch->given = block;
+  for (uint32_t i = 0; i < launch->count; i++) {
+    launch->values[i] = launch->packed + launch->kernel->params[i].offset;
+  }
+  launch->params = launch->values;
+  return NULL;
+}
+
+// A kernel may have been written for clusters and leave their size open.
+static kiln_status_t check_open_cluster(const kiln_launch_t* launch) {
+  int32_t must = 0;
+  if (!launch->device->info.cluster_launch || launch->how.cluster[0] != 0) {
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(kiln_kernel_attribute(
+      launch->kernel, KILN_KERNEL_ATTRIBUTE_CLUSTER_MUST_BE_SET, &must));
+  if (must == 0) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "kernel \"%s\" is launched in clusters only",
+                 launch->kernel->name),
+      "give a `cluster` in the attributes of the launch");
+}
+
+// The attributes; the events among them are ours from here on.
+static kiln_status_t take_attributes(kiln_launch_t* launch,
+                                     const kiln_launch_config_t* config) {
+  kilni_launch_how_t* how = &launch->how;
+  kiln_status_t status = kilni_launch_how(launch->kernel, config, how);
+  for (int i = 0; i < 2; i++) {
+    if (!kiln_status_is_ok(status)) how->recorded[i] = NULL;
+    kiln_event_retain(how->recorded[i]);
+  }
+  KILNI_RETURN_IF_ERROR(status);
+  return check_open_cluster(launch);
+}
+
+static kiln_status_t prepare(kiln_launch_t* launch,
+                             const kiln_launch_config_t* config) {
+  kiln_launch_config_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(config, "kiln_launch_config_t",
+                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(launch->kernel, &given));
+  KILNI_RETURN_IF_ERROR(kilni_launch_need_shared(launch->kernel, &given));
+  KILNI_RETURN_IF_ERROR(take_attributes(launch, &given));
+  launch->config.grid_x = given.grid[0];
+  launch->config.grid_y = given.grid[1];
+  launch->config.grid_z = given.grid[2];
+  launch->config.block_x = given.block[0];
+  launch->config.block_y = given.block[1];
+  launch->config.block_z = given.block[2];
+  launch->config.shared_bytes = given.shared_bytes;
+  launch->config.attributes = launch->how.count > 0 ? launch->how.list : NULL;
+  launch->config.attribute_count = launch->how.count;
+  return make_lists(launch);
+}
+
+kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
+                                 const kiln_launch_config_t* config,
+                                 kiln_launch_t** out_launch) {
+  KILNI_CHECK_ARGUMENT(out_launch != NULL, "out_launch");
+  *out_launch = NULL;
+  KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
+  kiln_device_t* device = kernel->module->device;
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(device->host->allocator, sizeof(kiln_launch_t), &block));
+  kiln_launch_t* launch = block;
+  launch->kernel = kernel;
+  launch->device = device;
+  kiln_kernel_retain(kernel);
+  atomic_init(&launch->references, 1);
+  kiln_status_t status = prepare(launch, config);
+  if (!kiln_status_is_ok(status)) {
+    kiln_launch_release(launch);
+    return status;
+  }
+  *out_launch = launch;
+  return NULL;
+}
+
+void kiln_launch_retain(kiln_launch_t* launch) {
+  if (launch == NULL) return;
+  atomic_fetch_add_explicit(&launch->references, 1, memory_order_relaxed);
+}
+
+void kiln_launch_release(kiln_launch_t* launch) {
+  if (launch == NULL || kilni_device_is_forked(launch->device)) return;
+  if (atomic_fetch_sub_explicit(&launch->references, 1, memory_order_acq_rel) !=
+      1) {
+    return;
+  }
+  kiln_allocator_t allocator = launch->device->host->allocator;
+  kiln_kernel_t* kernel = launch->kernel;
+  for (int i = 0; i < 2; i++) kiln_event_release(launch->how.recorded[i]);
+  kilni_free(allocator, launch->packed, launch->room);
+  kilni_free(allocator, launch->given, launch->count);
+  kilni_free_array(allocator, launch->values, launch->count, sizeof(void*));
+  kilni_free(allocator, launch, sizeof(*launch));
+  kiln_kernel_release(kernel);
+}
+
+kiln_kernel_t* kiln_launch_kernel(const kiln_launch_t* launch) {
+  return launch->kernel;
+}
+
+// ---- Arguments ----
+
+static kiln_status_t set(kiln_launch_t* launch, uint32_t index,
+                         const kiln_argument_t* argument) {
+  uint64_t scratch;
+  const void* at;
+  KILNI_RETURN_IF_ERROR(
+      kilni_argument_read(launch->kernel, index, argument, &scratch, &at));
+  memcpy(launch->values[index], at, argument->bytes);
+  launch->missing -= launch->given[index] == 0;
+  launch->given[index] = 1;
+  return NULL;
+}
+
+kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
+                              kiln_argument_t argument) {
+  KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
+  if (index < launch->count) return set(launch, index, &argument);
+  if (!launch->kernel->info.params_known) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INSUFFICIENT_METADATA,
+                   "nothing tells the parameters of kernel \"%s\"",
+                   launch->kernel->name),
+        "give all arguments at once (kiln_launch_set_all), or the PTX that the "
+        "code was made of (`described_by`)");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "kernel \"%s\" has no parameter %u: it takes %u argument%s",
+                 launch->kernel->name, (unsigned)index, (unsigned)launch->count,
+                 launch->count == 1 ? "" : "s"),
+      "give one argument for each parameter; `kiln inspect` lists them");
+}
+
+// Of a kernel that nobody describes: packed by size, because the driver then
+// compares the whole size with the kernel's.
+static kiln_status_t pack(kiln_launch_t* launch,
+                          const kiln_argument_t* arguments, uint32_t count) {
+  size_t at = 0;
+  launch->extra = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t scratch;
+    const void* from;
+    KILNI_RETURN_IF_ERROR(
+        kilni_argument_read(launch->kernel, i, &arguments[i], &scratch, &from));
+    size_t bytes = arguments[i].bytes;
+    at = kilni_argument_align(at, bytes);
+    if (at > launch->room || bytes > launch->room - at) {
+      return kilni_launch_over(
+          launch->kernel, "the size of all arguments in bytes", at + bytes,
+          launch->room, "a launch on this device and driver");
+    }
+    memcpy(launch->packed + at, from, bytes);
+    at += bytes;
+  }
+  if (count == 0) return NULL;
+  launch->packed_bytes = at;
+  launch->extra_list[0] = KILN_CU_LAUNCH_PARAM_BUFFER_POINTER;
+  launch->extra_list[1] = launch->packed;
+  launch->extra_list[2] = KILN_CU_LAUNCH_PARAM_BUFFER_SIZE;
+  launch->extra_list[3] = &launch->packed_bytes;
+  launch->extra_list[4] = KILN_CU_LAUNCH_PARAM_END;
+  launch->extra = launch->extra_list;
+  return NULL;
+}
+
+kiln_status_t kiln_launch_set_all(kiln_launch_t* launch,
+                                  const kiln_argument_t* arguments,
+                                  uint32_t argument_count) {
+  KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
+  KILNI_CHECK_ARGUMENT(arguments != NULL || argument_count == 0, "arguments");
+  if (!launch->kernel->info.params_known) {
+    return pack(launch, arguments, argument_count);
+  }
+  KILNI_RETURN_IF_ERROR(
+      kilni_argument_check_count(launch->kernel, argument_count));
+  for (uint32_t i = 0; i < argument_count; i++) {
+    KILNI_RETURN_IF_ERROR(set(launch, i, &arguments[i]));
+  }
+  return NULL;
+}
+
+kiln_status_t kiln_launch_set_grid(kiln_launch_t* launch, uint32_t x,
+                                   uint32_t y, uint32_t z) {
+  KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
+  const kiln_device_info_t* device = &launch->device->info;
+  static const char* const kNames[] = {"grid.x", "grid.y", "grid.z"};
+  uint32_t grid[3] = {x == 0 ? 1 : x, y == 0 ? 1 : y, z == 0 ? 1 : z};
+  for (int i = 0; i < 3; i++) {
+    if (grid[i] <= device->max_grid[i]) continue;
+    return kilni_launch_over(launch->kernel, kNames[i], grid[i],
+                             device->max_grid[i], "the device");
+  }
+  KILNI_RETURN_IF_ERROR(
+      kilni_launch_check_grid(launch->kernel, &launch->how, grid));
+  launch->config.grid_x = grid[0];
+  launch->config.grid_y = grid[1];
+  launch->config.grid_z = grid[2];
+  return NULL;
+}
+
+// ---- Running ----
+
+static kiln_status_t not_given(const kiln_launch_t* launch) {
+  uint32_t index = 0;
+  while (launch->given[index] != 0) index++;
+  const char* name = launch->kernel->params[index].name;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE,
+                 "argument %u%s%s%s of kernel \"%s\" was never given",
+                 (unsigned)index, name[0] ? " (\"" : "", name,
+                 name[0] ? "\")" : "", launch->kernel->name),
+      "give it with kiln_launch_set before the launch runs");
+}
+
+static kiln_status_t refused(const kiln_launch_t* launch,
+                             kiln_status_t status) {
+  const kiln_cu_launch_config_t* config = &launch->config;
+  return KILNI_ANNOTATE(
+      status, "launching \"%s\" with grid %u,%u,%u and block %u,%u,%u",
+      launch->kernel->name, config->grid_x, config->grid_y, config->grid_z,
+      config->block_x, config->block_y, config->block_z);
+}
+
+static kiln_status_t run_with_attributes(const kiln_launch_t* launch,
+                                         const kiln_stream_t* stream) {
+  kiln_cu_launch_config_t config = launch->config;
+  config.stream = stream->handle;
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuLaunchKernelEx, &config,
+                    launch->kernel->handle, launch->params, launch->extra);
+  if (!kiln_status_is_ok(status)) return refused(launch, status);
+  kilni_launch_mark_recorded(&launch->how);
+  return NULL;
+}
+
+kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
+  KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  if (launch->missing != 0) return not_given(launch);
+  if (stream->device != launch->device) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_device_check_same(launch->device, stream->device, "the stream"));
+  }
+  const kiln_cu_launch_config_t* config = &launch->config;
+  if (config->attribute_count > 0) return run_with_attributes(launch, stream);
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuLaunchKernel, launch->kernel->handle,
+                    config->grid_x, config->grid_y, config->grid_z,
+                    config->block_x, config->block_y, config->block_z,
+                    config->shared_bytes, stream->handle, launch->params,
+                    launch->extra);
+  return kiln_status_is_ok(status) ? NULL : refused(launch, status);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: what launches that are made once and those that are prepared share:
+// the checks. Not a door.
+#ifndef KILN_SRC_DEVICE_LAUNCH_CHECK_H_
+#define KILN_SRC_DEVICE_LAUNCH_CHECK_H_
+
+#include "device/device_inside.h"
+#include "kiln/launch.h"
+
+enum {
+  KILNI_MAX_ARGUMENTS = 4096,
+  KILNI_LAUNCH_ATTRIBUTES = 16,  // more than there are
+};
+
+// What a driver is told beside shape and arguments. one-thread
+typedef struct kilni_launch_how_t {
+  uint32_t count;
+  bool cooperative;
+  uint64_t resident;          // blocks; of a cooperative launch
+  uint32_t cluster[3];        // 0: none
+  uint32_t preferred[3];      // 0: none
+  kiln_event_t* recorded[2];  // events that it records; borrowed
+  kiln_cu_launch_attribute_t list[KILNI_LAUNCH_ATTRIBUTES];
+} kilni_launch_how_t;
+
+// ---- device_check.c ----
+
+// LIMIT_EXCEEDED with the name of what is too much, how much it is, and how
+// much `whose` has.
+kiln_status_t kilni_launch_over(const kiln_kernel_t* kernel, const char* what,
+                                uint64_t value, uint64_t limit,
+                                const char* whose);
+
+// Puts 1 for 0 and compares with the limits of device and kernel.
+kiln_status_t kilni_launch_check_shape(const kiln_kernel_t* kernel,
+                                       kiln_launch_config_t* inout_config);
+
+// Compares the shared memory with the device's, and asks the driver once for
+// more than a block has by default.
+kiln_status_t kilni_launch_need_shared(kiln_kernel_t* kernel,
+                                       const kiln_launch_config_t* config);
+
+// How many bytes of arguments a kernel takes at most.
+uint64_t kilni_launch_argument_limit(const kiln_device_t* device);
+
+// Checks one argument against its parameter, if that is known. `*out_at` is
+// where its bytes are; an address of a buffer is put into `*scratch`.
+kiln_status_t kilni_argument_read(const kiln_kernel_t* kernel, uint32_t index,
+                                  const kiln_argument_t* argument,
+                                  uint64_t* scratch, const void** out_at);
+
+// The number of arguments, where that is known.
+kiln_status_t kilni_argument_check_count(const kiln_kernel_t* kernel,
+                                         uint32_t count);
+
+// Where an argument of so many bytes goes behind `at` bytes of others, of a
+// kernel that nobody describes: by its size.
+static inline size_t kilni_argument_align(size_t at, size_t bytes) {
+  size_t align = 1;
+  while (align < 8 && bytes % (align * 2) == 0) align *= 2;
+  return (at + align - 1) / align * align;
+}
+
+// ---- device_attributes.c ----
+
+// Checks the attributes and turns them into the driver's; none for NULL. The
+// shape must have been checked.
+kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
+                               const kiln_launch_config_t* config,
+                               kilni_launch_how_t* out_how);
+
+// The grid against what a checked `how` says of it.
+kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
+                                      const kilni_launch_how_t* how,
+                                      const uint32_t grid[3]);
+
+// The events of the launch are recorded now.
+void kilni_launch_mark_recorded(const kilni_launch_how_t* how);
+
+#endif  // KILN_SRC_DEVICE_LAUNCH_CHECK_H_
