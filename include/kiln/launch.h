@@ -177,8 +177,7 @@ static inline kiln_launch_attributes_t kiln_launch_attributes_default(void) {
 
 // ---- Prepared launches ----
 
-// A launch of one kernel in one shape, with a place for each argument.
-// thread-compatible
+// One kernel in one shape with its arguments. thread-compatible
 //
 // Reference-counted. Retains its kernel and the events of its attributes.
 // Threads may run it at once while none changes it.
@@ -199,8 +198,8 @@ KILN_API void kiln_launch_release(kiln_launch_t* launch);
 // Borrowed. Since 0.1.
 KILN_API kiln_kernel_t* kiln_launch_kernel(const kiln_launch_t* launch);
 
-// Gives one argument, which is checked and copied: what a
-// kiln_arg_bytes points at need not live on. Of a buffer the address is copied,
+// Gives one argument, which is checked and copied: what kiln_arg_bytes points
+// at need not live on. Of a buffer the address is copied,
 // so that the buffer must live until the last run has ended. Allocates nothing.
 //
 //   INVALID_ARGUMENT  no such parameter, another size, an integer for a float
