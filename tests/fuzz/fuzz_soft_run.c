@@ -12,7 +12,7 @@
 #include "soft/engine/soft_grid.h"
 
 enum {
-  LIMIT_NS = 20000000,
+  LIMIT_NS = 5000000,
   BUFFER_BYTES = 65536,
   SHARED_MOST = 64 << 10,
   LOCAL_MOST = 64 << 10,
@@ -32,40 +32,51 @@ static void take(kiln_status_t status) {
   require(good);
 }
 
-// Cancels a grid unless it is told in time that the grid is done.
+// Cancels the grid that runs when its time is over. One thread for all of them:
+// to start a thread for each takes longer than most kernels.
 typedef struct watch_t {
   kilni_mutex_t mutex;
   kilni_cond_t cond;
   kilni_soft_grid_t* grid;
-  bool done;
+  uint64_t deadline;
 } watch_t;
 
 static void watch(void* user) {
   watch_t* w = user;
-  uint64_t deadline = kilni_time_ns() + LIMIT_NS;
   kilni_mutex_lock(&w->mutex);
-  while (!w->done && kilni_cond_wait_until(&w->cond, &w->mutex, deadline)) {
+  for (;;) {
+    while (w->grid == NULL) kilni_cond_wait(&w->cond, &w->mutex);
+    uint64_t deadline = w->deadline;
+    if (!kilni_cond_wait_until(&w->cond, &w->mutex, deadline) &&
+        w->grid != NULL && w->deadline == deadline) {
+      kilni_soft_grid_cancel(w->grid);
+      w->grid = NULL;
+    }
   }
-  bool late = !w->done;
-  kilni_mutex_unlock(&w->mutex);
-  if (late) kilni_soft_grid_cancel(w->grid);
 }
 
-static void run_grid(kilni_soft_grid_t* grid) {
-  watch_t w = {.grid = grid};
-  kilni_thread_t thread;
-  memset(&thread, 0, sizeof(thread));
+static watch_t* watch_start(void) {
+  static watch_t w;
+  static kilni_thread_t thread;
   take(kilni_mutex_init(&w.mutex));
   take(kilni_cond_init(&w.cond));
   take(kilni_thread_start(&thread, "watch", watch, &w));
+  kilni_thread_detach(&thread);
+  return &w;
+}
+
+static void run_grid(kilni_soft_grid_t* grid) {
+  static watch_t* w;
+  if (w == NULL) w = watch_start();
+  kilni_mutex_lock(&w->mutex);
+  w->grid = grid;
+  w->deadline = kilni_time_ns() + LIMIT_NS;
+  kilni_cond_signal(&w->cond);
+  kilni_mutex_unlock(&w->mutex);
   kilni_soft_grid_work(grid);
-  kilni_mutex_lock(&w.mutex);
-  w.done = true;
-  kilni_cond_broadcast(&w.cond);
-  kilni_mutex_unlock(&w.mutex);
-  kilni_thread_join(&thread);
-  kilni_cond_deinit(&w.cond);
-  kilni_mutex_deinit(&w.mutex);
+  kilni_mutex_lock(&w->mutex);
+  w->grid = NULL;
+  kilni_mutex_unlock(&w->mutex);
 }
 
 // Every parameter of 8 bytes is the buffer, what is smaller a small number.
