@@ -255,6 +255,26 @@ static void add_pass(kilni_soft_lower_t* lower, uint32_t vreg, uint64_t bytes) {
   lower->pass_count++;
 }
 
+// A .param variable of the caller. The engine copies as many words as the
+// callee's parameter has, so another size may not come through (ptxas: "Type of
+// argument does not match formal parameter").
+static void pass_variable(kilni_soft_lower_t* lower, uint32_t index,
+                          const kilni_ptx_variable_t* formal) {
+  const kilni_ptx_variable_t* actual = &lower->module->variables[index];
+  if (formal && formal->unsized) {
+    kilni_soft_refuse(lower, "a call with a variable number of arguments");
+    return;
+  }
+  if (formal && formal->size_bytes != actual->size_bytes) {
+    kilni_soft_refuse(lower,
+                      "\"%s\" of %llu bytes in the place of \"%s\" of %llu",
+                      actual->name, (unsigned long long)actual->size_bytes,
+                      formal->name, (unsigned long long)formal->size_bytes);
+    return;
+  }
+  add_pass(lower, kilni_soft_variable_words(lower, index), actual->size_bytes);
+}
+
 // An argument or a result: a .param variable of the caller, or a register or
 // number that gets words of its own.
 static void pass_operand(kilni_soft_lower_t* lower,
@@ -262,8 +282,7 @@ static void pass_operand(kilni_soft_lower_t* lower,
                          const kilni_ptx_variable_t* formal, bool is_result) {
   if (operand->kind == KILNI_PTX_OPERAND_VARIABLE &&
       lower->module->variables[operand->index].space == KILNI_PTX_SPACE_PARAM) {
-    add_pass(lower, kilni_soft_variable_words(lower, operand->index),
-             lower->module->variables[operand->index].size_bytes);
+    pass_variable(lower, operand->index, formal);
     return;
   }
   uint32_t bytes = formal ? (uint32_t)formal->size_bytes : 4;

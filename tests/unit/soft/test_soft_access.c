@@ -287,12 +287,47 @@ static void test_refused(void** state) {
   soft_kit_close(&kit);
 }
 
+// One call of `formals` with the variables `actuals`.
+#define CALL(returns, formals, actuals, call)                                \
+  SOFT_KIT_HEAD SOFT_KIT_KERNEL("ret;\n") ".func " returns "g" formals       \
+                                          "\n{\nret;\n}\n"                   \
+                                          ".visible .entry h()\n{\n" actuals \
+                                          "\n" call "\nret;\n}\n"
+
+// What a call passes has the size of what the function takes, or the callee
+// would read past the caller's words.
+static void test_calls_that_do_not_fit(void** state) {
+  (void)state;
+  soft_kit_way_t way;
+  assert_true(soft_kit_way(0, &way));
+  soft_kit_open(&kit, &way);
+  expect_refused(CALL("", "(.param .align 8 .b8 f[60])",
+                      ".param .align 8 .b8 a[16];", "call g, (a);"),
+                 "line 28", "\"a\" of 16 bytes in the place of \"f\" of 60");
+  expect_refused(CALL("(.param .align 4 .b8 f[64]) ", "()",
+                      ".param .align 4 .b8 a[4];", "call (a), g;"),
+                 "line 28", "\"a\" of 4 bytes in the place of \"f\" of 64");
+  expect_refused(
+      CALL("", "(.param .b32 n, .param .align 4 .b8 f[])",
+           ".param .b32 n;\n.param .align 4 .b8 a[16];", "call g, (n, a);"),
+      "line 29", "variable number of arguments");
+  kiln_status_t status =
+      soft_kit_try(&kit, CALL("", "(.param .align 8 .b8 f[60])",
+                              ".param .align 8 .b8 a[60];", "call g, (a);"));
+  assert_true(kiln_status_is_ok(status));
+  soft_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_spaces),  cmocka_unit_test(test_tiles),
-      cmocka_unit_test(test_overlap), cmocka_unit_test(test_outside),
-      cmocka_unit_test(test_faults),  cmocka_unit_test(test_slots),
+      cmocka_unit_test(test_spaces),
+      cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_overlap),
+      cmocka_unit_test(test_outside),
+      cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_slots),
       cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_calls_that_do_not_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
