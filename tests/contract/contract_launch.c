@@ -146,11 +146,184 @@ static void launch_ex(contract_t* t) {
   OK(t->cu->cuModuleUnload(module));
 }
 
+// Launches `put` with one attribute, and looks for what it wrote.
+static kiln_cu_result_t put_with(contract_t* t, kiln_cu_function_t put,
+                                 const kiln_cu_launch_attribute_t* attributes,
+                                 unsigned int count) {
+  enum { BLOCKS = 4, THREADS = 32 };
+  static uint32_t value;
+  uint32_t back[BLOCKS * THREADS];
+  kiln_cu_deviceptr_t a = 0;
+  value++;
+  OK(t->cu->cuMemAlloc(&a, sizeof(back)));
+  void* params[] = {&a, &value};
+  kiln_cu_launch_attribute_t list[4];
+  memcpy(list, attributes, count * sizeof(*list));
+  kiln_cu_launch_config_t config = {.grid_x = BLOCKS,
+                                    .grid_y = 1,
+                                    .grid_z = 1,
+                                    .block_x = THREADS,
+                                    .block_y = 1,
+                                    .block_z = 1,
+                                    .attributes = list,
+                                    .attribute_count = count};
+  kiln_cu_result_t result = t->cu->cuLaunchKernelEx(&config, put, params, NULL);
+  if (result == KILN_CU_SUCCESS) {
+    OK(t->cu->cuMemcpyDtoH(back, a, sizeof(back)));
+    for (int i = 0; i < BLOCKS * THREADS; ++i) CHECK(back[i] == value);
+  }
+  OK(t->cu->cuMemFree(a));
+  return result;
+}
+
+static kiln_cu_launch_attribute_t attribute(kiln_cu_launch_attribute_id_t id) {
+  kiln_cu_launch_attribute_t made;
+  memset(&made, 0, sizeof(made));
+  made.id = id;
+  return made;
+}
+#define ATTRIBUTE(name) attribute(KILN_CU_LAUNCH_ATTRIBUTE_##name)
+
+static int driver_version(contract_t* t) {
+  int version = 0;
+  OK(t->cu->cuDriverGetVersion(&version));
+  return version;
+}
+
+static int device_has(contract_t* t, kiln_cu_device_attribute_t id) {
+  int value = 0;
+  OK(t->cu->cuDeviceGetAttribute(&value, id, t->device));
+  return value;
+}
+
+// What changes no result is taken and changes none.
+static void launch_hints(contract_t* t) {
+  kiln_cu_module_t module = contract_load(t);
+  kiln_cu_function_t put = contract_function(t, module, "put");
+  int version = driver_version(t);
+  kiln_cu_launch_attribute_t a = ATTRIBUTE(PRIORITY);
+  OK(put_with(t, put, &a, 1));
+  if (device_has(t, KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9) {
+    a = ATTRIBUTE(PROGRAMMATIC_STREAM_SERIALIZATION);
+    a.value.programmatic_serialization = 1;
+    OK(put_with(t, put, &a, 1));
+  }
+  if (device_has(t, KILN_CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT) >= 1) {
+    a = ATTRIBUTE(MEM_SYNC_DOMAIN);
+    OK(put_with(t, put, &a, 1));
+    a.value.sync_domain = KILN_CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+    OK(put_with(t, put, &a, 1));
+    a = ATTRIBUTE(MEM_SYNC_DOMAIN_MAP);
+    OK(put_with(t, put, &a, 1));
+  }
+  if (device_has(t, KILN_CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE) >
+      0) {
+    kiln_cu_deviceptr_t window = 0;
+    OK(t->cu->cuMemAlloc(&window, 4096));
+    a = ATTRIBUTE(ACCESS_POLICY_WINDOW);
+    a.value.window.address = (void*)(uintptr_t)window;
+    a.value.window.bytes = 4096;
+    a.value.window.hit_ratio = 1;
+    a.value.window.hit = KILN_CU_ACCESS_PROPERTY_PERSISTING;
+    a.value.window.miss = KILN_CU_ACCESS_PROPERTY_STREAMING;
+    OK(put_with(t, put, &a, 1));
+    OK(t->cu->cuMemFree(window));
+  }
+  if (version >= 12050) {
+    a = ATTRIBUTE(PREFERRED_SHARED_MEMORY_CARVEOUT);
+    a.value.carveout = 50;
+    OK(put_with(t, put, &a, 1));
+  }
+  if (version >= 13000) {
+    a = ATTRIBUTE(NVLINK_UTIL_CENTRIC_SCHEDULING);
+    a.value.nvlink_centric = 1;
+    OK(put_with(t, put, &a, 1));
+  }
+  OK(t->cu->cuModuleUnload(module));
+}
+
+static void launch_events(contract_t* t) {
+  kiln_cu_module_t module = contract_load(t);
+  kiln_cu_function_t put = contract_function(t, module, "put");
+  kiln_cu_event_t event = NULL;
+  unsigned int count = 0;
+  kiln_cu_launch_attribute_t list[2];
+  OK(t->cu->cuEventCreate(&event, KILN_CU_EVENT_DISABLE_TIMING));
+  if (driver_version(t) >= 12030) {
+    list[count] = ATTRIBUTE(LAUNCH_COMPLETION_EVENT);
+    list[count++].value.completion_event.event = event;
+    OK(put_with(t, put, list, count));
+    OK(t->cu->cuEventSynchronize(event));
+    OK(t->cu->cuEventQuery(event));
+  }
+  if (device_has(t, KILN_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9) {
+    list[0] = ATTRIBUTE(PROGRAMMATIC_EVENT);
+    list[0].value.programmatic_event.event = event;
+    list[0].value.programmatic_event.trigger_at_block_start = 1;
+    OK(put_with(t, put, list, 1));
+    OK(t->cu->cuEventSynchronize(event));
+  }
+  OK(t->cu->cuEventDestroy(event));
+  OK(t->cu->cuModuleUnload(module));
+}
+
+static void launch_cooperative(contract_t* t) {
+  if (device_has(t, KILN_CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) == 0) return;
+  kiln_cu_module_t module = contract_load(t);
+  kiln_cu_function_t put = contract_function(t, module, "put");
+  kiln_cu_deviceptr_t a = 0;
+  uint32_t value = 1;
+  int blocks = 0;
+  kiln_cu_launch_attribute_t one = ATTRIBUTE(COOPERATIVE);
+  one.value.cooperative = 1;
+  OK(put_with(t, put, &one, 1));
+  OK(t->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, put, 1024, 0));
+  unsigned int most =
+      (unsigned int)(blocks *
+                     device_has(t,
+                                KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  OK(t->cu->cuMemAlloc(&a, (size_t)(most + 1) * 4096));
+  void* params[] = {&a, &value};
+  kiln_cu_launch_config_t config = {.grid_x = most,
+                                    .grid_y = 1,
+                                    .grid_z = 1,
+                                    .block_x = 1024,
+                                    .block_y = 1,
+                                    .block_z = 1,
+                                    .attributes = &one,
+                                    .attribute_count = 1};
+  OK(t->cu->cuLaunchKernelEx(&config, put, params, NULL));
+  OK(t->cu->cuCtxSynchronize());
+  config.grid_x = most + 1;
+  IS(COOPERATIVE_LAUNCH_TOO_LARGE,
+     t->cu->cuLaunchKernelEx(&config, put, params, NULL));
+  OK(t->cu->cuCtxSynchronize());
+  OK(t->cu->cuMemFree(a));
+  OK(t->cu->cuModuleUnload(module));
+}
+
+// Outside of a capture it is refused, by any number.
+static void launch_updatable_node(contract_t* t) {
+  kiln_cu_module_t module = contract_load(t);
+  kiln_cu_function_t put = contract_function(t, module, "put");
+  if (driver_version(t) >= 12040) {
+    kiln_cu_launch_attribute_t a = ATTRIBUTE(DEVICE_UPDATABLE_KERNEL_NODE);
+    a.value.cooperative = 1;  // the first word: on
+    CHECK(put_with(t, put, &a, 1) != KILN_CU_SUCCESS);
+    OK(t->cu->cuCtxSynchronize());
+  }
+  OK(t->cu->cuModuleUnload(module));
+}
+
 static const contract_case_t kCases[] = {
     {"whole_grid", whole_grid, CONTRACT_PLAIN},
     {"argument_forms", argument_forms, CONTRACT_PLAIN},
     {"limits_of_shape", limits_of_shape, CONTRACT_PLAIN},
     {"dynamic_shared", dynamic_shared, CONTRACT_PLAIN},
     {"launch_ex", launch_ex, CONTRACT_PLAIN},
+    {"launch_hints", launch_hints, CONTRACT_PLAIN},
+    {"launch_events", launch_events, CONTRACT_PLAIN},
+    {"launch_cooperative", launch_cooperative, CONTRACT_PLAIN},
+    {"launch_updatable_node", launch_updatable_node, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_launch, kCases);

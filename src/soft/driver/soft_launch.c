@@ -131,9 +131,25 @@ kiln_cu_result_t kilni_soft_check_attribute(
     case KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
     case KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
     case KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case KILN_CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case KILN_CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    case KILN_CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
       return KILN_CU_SUCCESS;
     case KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+    case KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+    case KILN_CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
       return KILN_CU_SUCCESS;
+    // There is one memory domain, and it is number 0.
+    case KILN_CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      return attribute->value.sync_domain <=
+                     KILN_CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE
+                 ? KILN_CU_SUCCESS
+                 : KILN_CU_ERROR_INVALID_VALUE;
+    case KILN_CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return attribute->value.sync_map.normal == 0 &&
+                     attribute->value.sync_map.remote == 0
+                 ? KILN_CU_SUCCESS
+                 : KILN_CU_ERROR_INVALID_VALUE;
     case KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
       bool one = attribute->value.cluster.x == 1 &&
                  attribute->value.cluster.y == 1 &&
@@ -157,6 +173,66 @@ static kiln_cu_result_t check_resident(const launch_t* launch,
              : KILN_CU_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
+// The events that a launch records.
+typedef struct recorded_t {
+  unsigned int count;
+  kilni_soft_event_t* events[2];
+} recorded_t;
+
+// An event of an attribute, which must be without timing and of this process
+// alone.
+static kiln_cu_result_t take_event(kilni_soft_driver_t* driver,
+                                   const kiln_cu_launch_attribute_t* attribute,
+                                   recorded_t* recorded) {
+  kiln_cu_event_t handle;
+  if (attribute->id == KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) {
+    handle = attribute->value.programmatic_event.event;
+  } else if (attribute->id ==
+             KILN_CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) {
+    handle = attribute->value.completion_event.event;
+  } else {
+    return KILN_CU_SUCCESS;
+  }
+  kilni_soft_event_t* event = kilni_soft_handle_get(
+      &driver->handles, KILNI_SOFT_KIND_EVENT, (uintptr_t)handle);
+  if (event == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
+  if ((event->flags & KILN_CU_EVENT_DISABLE_TIMING) == 0 ||
+      (event->flags & KILN_CU_EVENT_INTERPROCESS) != 0 ||
+      recorded->count == 2) {
+    return KILN_CU_ERROR_INVALID_VALUE;
+  }
+  recorded->events[recorded->count++] = event;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t take_attributes(kilni_soft_driver_t* driver,
+                                        launch_t* launch,
+                                        recorded_t* recorded) {
+  for (unsigned int i = 0; i < launch->attribute_count; ++i) {
+    const kiln_cu_launch_attribute_t* attribute = &launch->attributes[i];
+    kiln_cu_result_t result = kilni_soft_check_attribute(attribute);
+    if (result == KILN_CU_SUCCESS) {
+      result = take_event(driver, attribute, recorded);
+    }
+    if (result != KILN_CU_SUCCESS) return result;
+    if (attribute->id == KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+      launch->cooperative = attribute->value.cooperative != 0;
+    }
+  }
+  return KILN_CU_SUCCESS;
+}
+
+// Nobody may rely on an event before the kernel's end: it is that.
+static void record_events(kilni_soft_driver_t* driver,
+                          const recorded_t* recorded, kilni_soft_task_t* task) {
+  for (unsigned int i = 0; i < recorded->count; ++i) {
+    kilni_soft_task_retain(task);
+    kilni_soft_task_release(driver, recorded->events[i]->recorded);
+    recorded->events[i]->recorded = task;
+  }
+  kilni_soft_task_release(driver, task);
+}
+
 static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
                                       kilni_soft_stream_t* stream,
                                       const launch_t* launch) {
@@ -166,12 +242,9 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   const kilni_soft_entry_t* entry = kernel->entry;
   kiln_cu_result_t result = check_shape(launch, kernel);
   launch_t wanted = *launch;
-  for (unsigned int i = 0;
-       i < launch->attribute_count && result == KILN_CU_SUCCESS; ++i) {
-    result = kilni_soft_check_attribute(&launch->attributes[i]);
-    if (launch->attributes[i].id == KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
-      wanted.cooperative = launch->attributes[i].value.cooperative != 0;
-    }
+  recorded_t recorded = {0, {NULL, NULL}};
+  if (result == KILN_CU_SUCCESS) {
+    result = take_attributes(driver, &wanted, &recorded);
   }
   if (result == KILN_CU_SUCCESS && wanted.cooperative) {
     result = check_resident(&wanted, kernel);
@@ -189,8 +262,14 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   }
   kilni_free(allocator, params, entry->param_bytes);
   if (result != KILN_CU_SUCCESS) return result;
-  result = kilni_soft_queue_issue(driver, stream, &work, NULL, NULL);
-  if (result != KILN_CU_SUCCESS) kilni_soft_grid_destroy(work.as.grid);
+  kilni_soft_task_t* task = NULL;
+  result = kilni_soft_queue_issue(driver, stream, &work, NULL,
+                                  recorded.count > 0 ? &task : NULL);
+  if (result != KILN_CU_SUCCESS) {
+    kilni_soft_grid_destroy(work.as.grid);
+  } else if (recorded.count > 0) {
+    record_events(driver, &recorded, task);
+  }
   return result;
 }
 
