@@ -234,20 +234,30 @@ typedef kiln_status_t (*kiln_cache_make_fn_t)(void* user,
 typedef bool (*kiln_cache_check_fn_t)(void* user,
                                       const kiln_cache_entry_t* entry);
 
+// Asked now and then while another thread or process makes the entry: true ends
+// the wait, and the call is CANCELLED. May use the cache as `make` may.
+typedef bool (*kiln_cache_cancelled_fn_t)(void* user);
+
 // What is wanted. thread-compatible
 typedef struct kiln_cache_request_t {
-  uint32_t struct_size;         // sizeof(kiln_cache_request_t)
-  uint32_t lock_wait_ms;        // as the cache's option; 0 takes that
-  kiln_cache_key_t key;         // must be set
-  kiln_cache_make_fn_t make;    // must be set
-  kiln_cache_check_fn_t check;  // NULL: every entry holds
-  void* user;                   // of both
+  uint32_t struct_size;                 // sizeof(kiln_cache_request_t)
+  uint32_t lock_wait_ms;                // as the cache's option; 0 takes that
+  kiln_cache_key_t key;                 // must be set
+  kiln_cache_make_fn_t make;            // must be set
+  kiln_cache_check_fn_t check;          // NULL: every entry holds
+  void* user;                           // of all of them
+  kiln_cache_cancelled_fn_t cancelled;  // NULL: every wait is waited out
 } kiln_cache_request_t;
 
 // All defaults. Since 0.1.
 static inline kiln_cache_request_t kiln_cache_request_default(void) {
-  kiln_cache_request_t request = {
-      (uint32_t)sizeof(request), 0, {NULL, 0, 0, {NULL, 0}}, NULL, NULL, NULL};
+  kiln_cache_request_t request = {(uint32_t)sizeof(request),
+                                  0,
+                                  {NULL, 0, 0, {NULL, 0}},
+                                  NULL,
+                                  NULL,
+                                  NULL,
+                                  NULL};
   return request;
 }
 
@@ -259,8 +269,8 @@ static inline kiln_cache_request_t kiln_cache_request_default(void) {
 // wait is the next to try.
 //
 // `out_from` (KILN_CACHE_FROM_*) may be NULL. The caller owns `*out_entry`.
-// INVALID_ARGUMENT, INVALID_STATE, LIMIT_EXCEEDED, OUT_OF_MEMORY, and whatever
-// `make` returns. Since 0.1.
+// INVALID_ARGUMENT, INVALID_STATE, LIMIT_EXCEEDED, CANCELLED, OUT_OF_MEMORY,
+// and whatever `make` returns. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_cache_get_or_make(kiln_cache_t* cache, const kiln_cache_request_t* request,
                        kiln_cache_entry_t** out_entry, uint32_t* out_from);

@@ -16,6 +16,8 @@
 static const uint64_t kNsPerMs = 1000000;
 static const uint64_t kFirstPauseNs = 250000;
 static const uint64_t kLastPauseNs = 20000000;
+// How often a caller that waits asks whether it is to give up.
+static const uint64_t kAskNs = 20000000;
 
 static void count(atomic_uint_fast64_t* counter) {
   atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
@@ -148,6 +150,17 @@ typedef struct call_t {
   bool shareable;
 } call_t;
 
+static kiln_status_t check_cancelled(const call_t* call) {
+  const kiln_cache_request_t* request = call->request;
+  if (request->cancelled == NULL || !request->cancelled(request->user)) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(CANCELLED,
+                 "the wait for an entry that another makes was ended"),
+      "ask for it again; `cancelled` of the request said so");
+}
+
 // Takes `entry` if it holds.
 static bool accept(call_t* call, kiln_cache_entry_t* entry, uint32_t from) {
   const kiln_cache_request_t* request = call->request;
@@ -227,6 +240,7 @@ static kiln_status_t wait_for_lock(call_t* call, bool* out_held) {
       count(&cache->counts.lock_timeouts);
       return NULL;
     }
+    KILNI_RETURN_IF_ERROR(check_cancelled(call));
     uint64_t until = now + pause_ns;
     pause_until(cache, until < call->deadline_ns ? until : call->deadline_ns);
     pause_ns += pause_ns / 2;
@@ -294,58 +308,86 @@ static void end_flight(call_t* call, kilni_cache_flight_t* flight,
 // What to do next.
 enum { NEXT_DONE, NEXT_AGAIN, NEXT_ALONE, NEXT_FLY };
 
-// Under the lock, which is released. Waits for another's flight.
-static uint32_t join_flight(call_t* call, kilni_cache_flight_t* flight) {
+// Under the lock, which is let go to ask whether the caller gives up. Until
+// the flight is done, or the deadline.
+static kiln_status_t wait_for_flight(const call_t* call,
+                                     const kilni_cache_flight_t* flight) {
   kiln_cache_t* cache = call->cache;
-  bool in_time = true;
+  bool asks = call->request->cancelled != NULL;
+  kiln_status_t status = NULL;
+  while (!flight->done && kiln_status_is_ok(status)) {
+    uint64_t now = kilni_time_ns();
+    if (now >= call->deadline_ns) break;
+    uint64_t until = call->deadline_ns;
+    if (asks && now + kAskNs < until) until = now + kAskNs;
+    (void)kilni_cond_wait_until(&cache->changed, &cache->lock, until);
+    if (!asks || flight->done) continue;
+    kilni_mutex_unlock(&cache->lock);
+    status = check_cancelled(call);
+    kilni_mutex_lock(&cache->lock);
+  }
+  return status;
+}
+
+// Under the lock, which is released. Waits for another's flight.
+static kiln_status_t join_flight(call_t* call, kilni_cache_flight_t* flight,
+                                 uint32_t* out_next) {
+  kiln_cache_t* cache = call->cache;
   flight->users++;
   count(&cache->counts.lock_waits);
-  while (!flight->done && in_time) {
-    in_time =
-        kilni_cond_wait_until(&cache->changed, &cache->lock, call->deadline_ns);
-  }
+  kiln_status_t status = wait_for_flight(call, flight);
   bool done = flight->done;
   bool alone = flight->alone;
   kiln_cache_entry_t* entry = flight->entry;
   kiln_cache_entry_retain(entry);
   leave_flight(cache, flight);
+  *out_next = alone ? NEXT_ALONE : NEXT_AGAIN;
+  if (!kiln_status_is_ok(status)) {
+    kiln_cache_entry_release(entry);
+    return status;
+  }
   if (!done) {
     count(&cache->counts.lock_timeouts);
-    return NEXT_ALONE;
-  }
-  if (accept(call, entry, KILN_CACHE_FROM_OTHER)) {
+    *out_next = NEXT_ALONE;
+  } else if (accept(call, entry, KILN_CACHE_FROM_OTHER)) {
     count(&cache->counts.shared);
-    return NEXT_DONE;
+    *out_next = NEXT_DONE;
   }
-  return alone ? NEXT_ALONE : NEXT_AGAIN;
+  return NULL;
 }
 
 // Finds who makes it: another, or this call, whose flight is then listed.
-static uint32_t find_maker(call_t* call, kilni_cache_flight_t* own) {
+static kiln_status_t find_maker(call_t* call, kilni_cache_flight_t* own,
+                                uint32_t* out_next) {
   kiln_cache_t* cache = call->cache;
   kilni_mutex_lock(&cache->lock);
   kilni_cache_flight_t* flight = find_flight(call);
   if (flight != NULL) {
     bool can_wait =
         flight->thread != own->thread && kilni_time_ns() < call->deadline_ns;
-    if (can_wait) return join_flight(call, flight);
+    if (can_wait) return join_flight(call, flight, out_next);
     kilni_mutex_unlock(&cache->lock);
-    return NEXT_ALONE;
+    *out_next = NEXT_ALONE;
+    return NULL;
   }
   // A flight that has ended since memory was asked has left its entry there.
   kiln_cache_entry_t* entry =
       kilni_cache_memory_get(&cache->memory, &call->hash, &call->request->key);
   if (entry != NULL && entry != call->refused) {
     kilni_mutex_unlock(&cache->lock);
-    if (!accept(call, entry, KILN_CACHE_FROM_OTHER)) return NEXT_AGAIN;
-    count(&cache->counts.shared);
-    return NEXT_DONE;
+    *out_next = NEXT_AGAIN;
+    if (accept(call, entry, KILN_CACHE_FROM_OTHER)) {
+      count(&cache->counts.shared);
+      *out_next = NEXT_DONE;
+    }
+    return NULL;
   }
   own->next = cache->flights;
   cache->flights = own;
   kilni_mutex_unlock(&cache->lock);
   kiln_cache_entry_release(entry);
-  return NEXT_FLY;
+  *out_next = NEXT_FLY;
+  return NULL;
 }
 
 static kiln_status_t get_or_make(call_t* call) {
@@ -365,14 +407,17 @@ static kiln_status_t get_or_make(call_t* call) {
   own->thread = kilni_thread_self();
   own->users = 1;
   uint32_t next = NEXT_AGAIN;
-  while (next == NEXT_AGAIN) next = find_maker(call, own);
   kiln_status_t status = NULL;
-  if (next == NEXT_FLY) {
+  while (next == NEXT_AGAIN && kiln_status_is_ok(status)) {
+    status = find_maker(call, own, &next);
+  }
+  if (kiln_status_is_ok(status) && next == NEXT_FLY) {
     status = make_in_flight(call);
     end_flight(call, own, status);
     return status;
   }
   kilni_free(cache->allocator, own, sizeof(*own));
+  KILNI_RETURN_IF_ERROR(status);
   return next == NEXT_ALONE ? make(call) : NULL;
 }
 

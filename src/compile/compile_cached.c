@@ -377,6 +377,11 @@ static kiln_status_t find_files(cached_t* cached) {
   return NULL;
 }
 
+static bool is_cancelled(void* user) {
+  const cached_t* cached = user;
+  return kilni_compile_is_cancelled(cached->job->options);
+}
+
 static kiln_status_t make_entry(void* user, kiln_cache_output_t* out) {
   cached_t* cached = user;
   kilni_compile_job_t job = *cached->job;
@@ -438,6 +443,7 @@ static kiln_status_t look_up(cached_t* cached) {
     request.make = make_entry;
     request.check = check_entry;
     request.user = cached;
+    request.cancelled = is_cancelled;
     status =
         kiln_cache_get_or_make(job->options->cache, &request, &entry, &from);
   }

@@ -193,6 +193,55 @@ static void test_the_wait_ends(void** state) {
   }
 }
 
+// Says yes from the third time on.
+static bool give_up(void* user) {
+  atomic_int* asked = user;
+  return atomic_fetch_add(asked, 1) >= 2;
+}
+
+static kiln_status_t make_nothing(void* user, kiln_cache_output_t* out) {
+  (void)user;
+  (void)out;
+  fail_msg("somebody else makes it");
+  return NULL;
+}
+
+// Behind a thread of its own cache, and behind another's lock on the disk.
+static void test_who_gives_up_waits_no_longer(void** state) {
+  (void)state;
+  for (int other = 0; other < 2; other++) {
+    cache_kit_t kit;
+    cache_kit_init(&kit);
+    kiln_cache_t* one = create(&kit, true);
+    kiln_cache_t* two = create(&kit, true);
+    gate_t gate = {.maker = {.text = "payload"}};
+    caller_t slow;
+    start(&slow, one, &gate, "a", LONG_MS);
+    while (atomic_load(&gate.inside) == 0) (void)usleep(100);
+    atomic_int asked = 0;
+    kiln_cache_request_t request = cache_maker_request(&gate.maker, "a");
+    request.make = make_nothing;
+    request.cancelled = give_up;
+    request.user = &asked;
+    request.lock_wait_ms = LONG_MS;
+    kiln_cache_entry_t* entry = NULL;
+    kiln_status_t status =
+        kiln_cache_get_or_make(other == 1 ? two : one, &request, &entry, NULL);
+    cache_kit_fails(status, KILN_STATUS_CANCELLED);
+    assert_null(entry);
+    assert_int_equal(atomic_load(&asked), 3);
+    atomic_store(&gate.open, true);
+    kilni_thread_join(&slow.thread);
+    assert_int_equal(slow.from, KILN_CACHE_FROM_MAKE);
+    // And who asks again gets it.
+    assert_int_equal(cache_maker_from(&gate.maker, two, "a"),
+                     KILN_CACHE_FROM_DISK);
+    kiln_cache_release(one);
+    kiln_cache_release(two);
+    cache_kit_deinit(&kit);
+  }
+}
+
 static void test_the_next_tries_after_a_failure(void** state) {
   (void)state;
   cache_kit_t kit;
@@ -518,6 +567,7 @@ static void test_interrupted_locks(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_threads_share_one_make),
+      cmocka_unit_test(test_who_gives_up_waits_no_longer),
       cmocka_unit_test(test_never_twice),
       cmocka_unit_test(test_other_keys_do_not_wait),
       cmocka_unit_test(test_the_wait_ends),

@@ -2,6 +2,7 @@
 //
 // compile: options, architectures, the queue, virtual headers, libNVVM: over
 // null providers.
+#define _POSIX_C_SOURCE 200809L  // nanosleep
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/thread.h"
 #include "compile/compile_inside.h"
@@ -293,6 +295,45 @@ static void a_cancelled_one_is_cancelled(void** state) {
   assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
 }
 
+static bool say_later(void* user) {
+  int* left = user;
+  return --*left < 0;
+}
+
+// However often it is asked before: each time it may say so, nothing is left
+// over, and what comes out is whole or nothing.
+static void it_ends_at_each_step(void** state) {
+  (void)state;
+  kilni_cuda_null_reset();
+  for (int nvvm = 0; nvvm < 2; nvvm++) {
+    kiln_compiler_t* compiler = nvvm ? open_null_nvvm() : open_null(13, 0);
+    int steps = 0;
+    for (bool ended = true; ended; steps++) {
+      int left = steps;
+      kiln_compile_options_t options = kiln_compile_options_default();
+      options.cancelled = say_later;
+      options.cancelled_user = &left;
+      kiln_compile_result_t* result = NULL;
+      kiln_string_view_t source = {"k", 1};
+      kiln_status_t status =
+          kiln_compiler_compile(compiler, source, &options, &result);
+      ended = !kiln_status_is_ok(status);
+      if (ended) {
+        assert_int_equal(kiln_status_code(status), KILN_STATUS_CANCELLED);
+      }
+      assert_int_equal(kiln_compile_result_code(result) != NULL, !ended);
+      kiln_status_free(status);
+      kiln_compile_result_release(result);
+      assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_PROGRAM), 0);
+      assert_int_equal(compiler->gate.running, 0);
+      assert_true(steps < 16);
+    }
+    // In front of the compiler and behind it; of libNVVM between its two too.
+    assert_int_equal(steps, nvvm ? 4 : 3);
+    kiln_compiler_release(compiler);
+  }
+}
+
 // ---- The queue ----
 
 // ---- The memory of a compilation ----
@@ -364,6 +405,140 @@ static void run_crowd(uint32_t most_running, uint64_t most_bytes,
   kilni_gate_deinit(&crowd.gate);
 }
 
+static void pause_shortly(void) {
+  const struct timespec tenth = {0, 100000};
+  (void)nanosleep(&tenth, NULL);
+}
+
+static unsigned in_line(kilni_gate_t* gate) {
+  unsigned count = 0;
+  kilni_mutex_lock(&gate->lock);
+  for (kilni_gate_place_t* at = gate->first; at != NULL; at = at->next) {
+    count++;
+  }
+  kilni_mutex_unlock(&gate->lock);
+  return count;
+}
+
+enum { CROWD = 6 };
+
+// Compilations that have begun and end together. thread-safe
+typedef struct meeting_t {
+  kiln_compiler_t* compiler;
+  unsigned wanted;
+  atomic_uint inside;
+  atomic_uint most;
+  atomic_bool open;
+} meeting_t;
+
+// The null provider has no place for a user's pointer.
+static meeting_t g_meeting;
+
+static kiln_nvrtc_result_t compile_at_meeting(kiln_nvrtc_program_t program,
+                                              int count,
+                                              const char* const* options) {
+  (void)program;
+  (void)count;
+  (void)options;
+  unsigned now = atomic_fetch_add(&g_meeting.inside, 1) + 1;
+  unsigned most = atomic_load(&g_meeting.most);
+  while (now > most &&
+         !atomic_compare_exchange_weak(&g_meeting.most, &most, now)) {
+  }
+  kilni_gate_t* gate = &g_meeting.compiler->gate;
+  while (!atomic_load(&g_meeting.open)) {
+    unsigned inside = atomic_load(&g_meeting.inside);
+    if (inside >= g_meeting.wanted && inside + in_line(gate) == CROWD) {
+      atomic_store(&g_meeting.open, true);
+    }
+    pause_shortly();
+  }
+  atomic_fetch_sub(&g_meeting.inside, 1);
+  return KILN_NVRTC_SUCCESS;
+}
+
+static void compile_in_crowd(void* user) {
+  meeting_t* meeting = user;
+  kiln_string_view_t source = {"k", 1};
+  kiln_compile_result_t* result = NULL;
+  assert_null(kiln_compiler_compile(meeting->compiler, source, NULL, &result));
+  kiln_compile_result_release(result);
+}
+
+static void meet(uint32_t most_running, uint64_t most_bytes, unsigned wanted) {
+  kiln_nvrtc_table_t table;
+  kilni_nvrtc_table_null(&table);
+  table.major = 13;
+  table.nvrtcCompileProgram = compile_at_meeting;
+  memset(&g_meeting, 0, sizeof(g_meeting));
+  g_meeting.wanted = wanted;
+  assert_null(
+      kilni_compiler_create(&g_host, g_nobody, &table, &g_meeting.compiler));
+  kilni_gate_t* gate = &g_meeting.compiler->gate;
+  gate->most_running = most_running;
+  gate->most_bytes = most_bytes;
+  kilni_thread_t threads[CROWD] = {0};
+  for (int i = 0; i < CROWD; i++) {
+    assert_null(kilni_thread_start(&threads[i], "compile", compile_in_crowd,
+                                   &g_meeting));
+  }
+  for (int i = 0; i < CROWD; i++) kilni_thread_join(&threads[i]);
+  // So many were inside at once, while the others stood in line.
+  assert_int_equal(atomic_load(&g_meeting.most), wanted);
+  kiln_compiler_release(g_meeting.compiler);
+}
+
+// Neither more than fit, nor fewer.
+static void as_many_compile_at_once_as_fit(void** state) {
+  (void)state;
+  kiln_compile_options_t options = kiln_compile_options_default();
+  uint64_t each = estimate("k", 0, &options);
+  meet(4, 0, 4);
+  meet(6, 3 * each, 3);
+  meet(6, 3 * each - 1, 2);
+  meet(6, 1, 1);  // one alone always goes in
+}
+
+// ---- In turn ----
+
+// One that waits at a gate, and when its turn came. one-thread
+typedef struct waiter_t {
+  kilni_gate_t* gate;
+  uint64_t bytes;
+  atomic_uint* turns;
+  unsigned turn;
+} waiter_t;
+
+static void wait_in_line(void* user) {
+  waiter_t* waiter = user;
+  assert_true(kilni_gate_enter(waiter->gate, waiter->bytes, NULL, NULL));
+  waiter->turn = atomic_fetch_add(waiter->turns, 1) + 1;
+  kilni_gate_leave(waiter->gate, waiter->bytes);
+}
+
+// A large one is not passed by small ones that would fit.
+static void first_come_first_served(void** state) {
+  (void)state;
+  kilni_gate_t gate;
+  assert_null(kilni_gate_init(&gate, 8, 100));
+  assert_true(kilni_gate_enter(&gate, 60, NULL, NULL));
+  atomic_uint turns = 0;
+  static const uint64_t bytes[] = {90, 20, 95, 30};
+  waiter_t waiters[4];
+  kilni_thread_t threads[4] = {0};
+  for (unsigned i = 0; i < 4; i++) {
+    waiters[i] = (waiter_t){&gate, bytes[i], &turns, 0};
+    assert_null(
+        kilni_thread_start(&threads[i], "gate", wait_in_line, &waiters[i]));
+    while (in_line(&gate) != i + 1) pause_shortly();
+  }
+  assert_int_equal(atomic_load(&turns), 0);
+  kilni_gate_leave(&gate, 60);
+  for (int i = 0; i < 4; i++) kilni_thread_join(&threads[i]);
+  for (unsigned i = 0; i < 4; i++) assert_int_equal(waiters[i].turn, i + 1);
+  kilni_gate_deinit(&gate);
+}
+
 static void no_more_than_fit_go_in(void** state) {
   (void)state;
   run_crowd(3, 0, 100, 3);
@@ -403,6 +578,9 @@ int main(void) {
       cmocka_unit_test(nvvm_compiles_modules),
       cmocka_unit_test(a_cancelled_one_is_cancelled),
       cmocka_unit_test(no_more_than_fit_go_in),
+      cmocka_unit_test(as_many_compile_at_once_as_fit),
+      cmocka_unit_test(first_come_first_served),
+      cmocka_unit_test(it_ends_at_each_step),
       cmocka_unit_test(who_gives_up_leaves_the_queue),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
