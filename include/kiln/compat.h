@@ -292,8 +292,9 @@ kiln_compat_driver_parse(const char* text, kiln_compat_driver_t* out_driver);
 // of "535.54.03"; 0 for anything else. Since 0.1.
 KILN_API uint32_t kiln_compat_driver_branch(const char* release);
 
-// What goes from a producer to a consumer. A linker is asked more of an `elf`,
-// which may be finished code; for a driver both are machine code.
+// What goes from a producer to a consumer. An `elf` may be finished code, which
+// linkers leave out of what they make, so that no linker is known to link one;
+// for a driver both are machine code.
 enum {
   KILN_COMPAT_ARTIFACT_LTOIR = 1,
   KILN_COMPAT_ARTIFACT_PTX = 2,

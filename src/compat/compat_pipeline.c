@@ -79,13 +79,14 @@ static uint32_t standing(uint32_t producer, uint32_t consumer) {
 #define NO   KILN_COMPAT_VERDICT_INCOMPATIBLE
 
 // A linker at least as new as what it is given links it. LTO-IR into a newer
-// major worked where it was tried, and nobody promises it. Into an older linker
-// finished machine code went and relocatable code of the same major did not,
-// and what a pipeline hands over is either.
+// major worked where it was tried, and nobody promises it. Relocatable code
+// went into an older linker of an older major, and into none of its own. An ELF
+// may be relocatable code or finished code, which every linker leaves out of
+// what it makes while it reports success (before 12.8 nvJitLink refuses it).
 static const uint8_t linker_verdicts[][STANDING_COUNT] = {
     [KILN_COMPAT_ARTIFACT_LTOIR] = {NO, NO, YES, YES, OPEN},
     [KILN_COMPAT_ARTIFACT_PTX] = {NO, NO, YES, YES, YES},
-    [KILN_COMPAT_ARTIFACT_ELF] = {OPEN, OPEN, YES, YES, YES},
+    [KILN_COMPAT_ARTIFACT_ELF] = {OPEN, OPEN, OPEN, OPEN, OPEN},
     [KILN_COMPAT_ARTIFACT_CUBIN] = {OPEN, OPEN, YES, YES, YES},
 };
 
@@ -134,10 +135,6 @@ static void advise_linker(kilni_str_t* fix, const pipeline_t* pipeline,
   }
 }
 
-// nvJitLink 12.4 refuses finished machine code even of its own line, 12.8 takes
-// it; relocatable code both take.
-enum { TAKES_FINISHED_CODE = 12080 };
-
 uint32_t kiln_compat_linker_verdict(uint32_t artifact, uint32_t producer_line,
                                     uint32_t linker_line) {
   if (artifact < KILN_COMPAT_ARTIFACT_LTOIR ||
@@ -150,10 +147,6 @@ uint32_t kiln_compat_linker_verdict(uint32_t artifact, uint32_t producer_line,
   if (artifact == KILN_COMPAT_ARTIFACT_PTX &&
       same_isa(producer_line, linker_line)) {
     verdict = YES;
-  }
-  if (artifact == KILN_COMPAT_ARTIFACT_ELF && verdict == YES &&
-      linker_line < TAKES_FINISHED_CODE) {
-    verdict = OPEN;
   }
   return verdict;
 }
@@ -187,12 +180,11 @@ static kiln_status_t link_range(kilni_check_t* check,
   init(&finding, check, pipeline, KILN_COMPAT_RULE_LINKER_RANGE, verdict);
   if (how >= SAME && pipeline->artifact == KILN_COMPAT_ARTIFACT_ELF) {
     kilni_str_add_cstr(&finding.message,
-                       ": a linker before 12.8 takes relocatable code, and "
-                       "finished code perhaps not");
+                       ": relocatable code is linked; finished code is left "
+                       "out of the result, and success is reported");
     kilni_str_add_cstr(&finding.fix,
-                       "declare a cubin and compile it with -rdc=true, or "
-                       "`python3 -m pip install "
-                       "\"nvidia-nvjitlink-cu12>=12.8,<13\"`");
+                       "compile it with -rdc=true and declare a cubin, or hand "
+                       "over PTX or LTO-IR");
     return add(check, &finding);
   }
   if (how == NEWER_MAJOR) {

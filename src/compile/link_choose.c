@@ -63,7 +63,8 @@ static const char* input_name(const kiln_link_facts_t* facts, uint32_t index) {
 // ---- The question ----
 
 // What an input is to a linker; 0: no linker takes it. What an object, an
-// archive or a fatbin holds is taken for code that is not linked yet.
+// archive or a fatbin holds is taken for code that is not linked yet. Finished
+// code goes to the driver alone (BLOCK_FINISHED), which takes it as the other.
 static uint32_t artifact_of(uint32_t format) {
   switch (format) {
     case KILN_CODE_FORMAT_PTX:
@@ -71,7 +72,6 @@ static uint32_t artifact_of(uint32_t format) {
     case KILN_CODE_FORMAT_LTOIR:
       return KILN_COMPAT_ARTIFACT_LTOIR;
     case KILN_CODE_FORMAT_CUBIN:
-      return KILN_COMPAT_ARTIFACT_ELF;
     case KILN_CODE_FORMAT_FATBIN:
     case KILN_CODE_FORMAT_OBJECT:
     case KILN_CODE_FORMAT_LIBRARY:

@@ -7,8 +7,9 @@
 // relocatable machine code (cubin) and finished machine code (elf), each
 // nvJitLink links each of the four, and the verdict on that use is compared:
 // never "compatible" where the link fails, never "incompatible" where it works.
-// No driver is needed. Each pair has a process of its own. Without libraries
-// the test is skipped.
+// A link whose machine code lacks the kernel has failed, whatever nvJitLink
+// says. No driver is needed. Each pair has a process of its own. Without
+// libraries the test is skipped.
 #define _POSIX_C_SOURCE 200809L  // fork, waitpid
 
 #include <stdint.h>
@@ -20,6 +21,7 @@
 
 #include "base/dynlib.h"
 #include "kiln/compat.h"
+#include "kiln/image.h"
 
 enum { SKIP = 77, MAX_CODE = 1 << 20, MAX_LIBRARIES = 16 };
 
@@ -216,6 +218,21 @@ static uint32_t ptx_version(const code_t* code) {
 static code_t made;
 static code_t linked;
 
+// Whether the kernel is in the machine code that came out.
+static bool has_kernel(const code_t* code) {
+  kiln_image_t* image = NULL;
+  uint32_t index = 0;
+  kiln_bytes_view_t bytes = {(const uint8_t*)code->data, code->size};
+  kiln_status_t status = kiln_image_create(bytes, NULL, &image);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_image_kernel_find(image, "k", &index);
+  }
+  bool has = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  kiln_image_release(image);
+  return has;
+}
+
 // True if reality and verdict agree.
 static bool try_use(const kilni_dynlib_t* nvrtc, uint32_t from,
                     const kilni_dynlib_t* linker, uint32_t to,
@@ -236,14 +253,19 @@ static bool try_use(const kilni_dynlib_t* nvrtc, uint32_t from,
   }
   bool works =
       link_code(linker, to, artifact, &made, false, &linked, &step, &result);
+  const char* said = works ? "links" : "fails";
+  if (works && !has_kernel(&linked)) {
+    works = false;
+    said = "leaves it out";
+    step = "";
+  }
   uint32_t verdict = verdict_on(from, to, artifact);
   bool agrees = verdict == KILN_COMPAT_VERDICT_UNKNOWN ||
                 (verdict == KILN_COMPAT_VERDICT_COMPATIBLE) == works;
   printf("%5u -> %5u %-5s %-6s %s%s(%d)  verdict %s%s\n", (unsigned)from,
-         (unsigned)to, kiln_compat_artifact_word(artifact),
-         works ? "links" : "fails", works ? "" : "in ", works ? "" : step,
-         result, kiln_compat_verdict_word(verdict),
-         agrees ? "" : "  CONTRADICTION");
+         (unsigned)to, kiln_compat_artifact_word(artifact), said,
+         works || step[0] == 0 ? "" : "in ", works ? "" : step, result,
+         kiln_compat_verdict_word(verdict), agrees ? "" : "  CONTRADICTION");
   if (!works || artifact != KILN_COMPAT_ARTIFACT_LTOIR) return agrees;
   if (!link_code(linker, to, artifact, &made, true, &linked, &step, &result)) {
     printf("  no PTX: %s (%d)\n", step, result);

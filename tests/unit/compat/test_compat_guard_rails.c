@@ -70,8 +70,12 @@ static void case_6_code_into_newer_major(void** state) {
   kit_lib(&kit, "nvrtc", 12080);
   kit_lib(&kit, "nvJitLink", 13000);
   kit_use(&kit, "nvrtc", "nvJitLink", KILN_COMPAT_ARTIFACT_PTX);
-  kit_use(&kit, "nvrtc", "nvJitLink", KILN_COMPAT_ARTIFACT_ELF);
   kit_use(&kit, "nvrtc", "nvJitLink", KILN_COMPAT_ARTIFACT_CUBIN);
+  kit_accepts(&kit);
+  // On purpose another answer: nvJitLink reports success and leaves it out.
+  kit_use(&kit, "nvrtc", "nvJitLink", KILN_COMPAT_ARTIFACT_ELF);
+  kit_refuses(&kit, KILN_COMPAT_RULE_LINKER_RANGE, OPEN, "left out");
+  kit.request.mode = KILN_COMPAT_MODE_BEST_EFFORT;
   kit_accepts(&kit);
 }
 
