@@ -56,8 +56,8 @@ typedef struct kilni_linker_wish_t {
                                         // else the one that the toolkit asks
   const kilni_link_backend_t* device;   // the driver's linker; NULL: no device
   kilni_keep_t device_keep;             // what that belongs to
-  const char* device_library;           // the driver's file; NULL: none, or it
-                                        // cannot be told from another
+  const char* device_library;           // the file that the driver is in; NULL:
+                                        // it cannot be told from another
   bool trace;                           // log every call into nvJitLink
   bool is_soft;                         // the device is the software device
   const kiln_nvjitlink_table_t* table;  // instead of all copies: the null

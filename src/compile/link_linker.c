@@ -564,7 +564,8 @@ static kiln_status_t identify(const kiln_linker_t* linker, const char* word,
 static kiln_status_t identify_chosen(const kiln_linker_t* linker,
                                      const copy_t* copy, char** out_identity) {
   if (copy == NULL) {
-    return identify(linker, "driver", linker->device_library, "", out_identity);
+    return identify(linker, linker->is_soft ? "soft" : "driver",
+                    linker->device_library, "", out_identity);
   }
   // Of one without a file the table is somebody else's.
   const char* path = copy->located != NULL   ? copy->path

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dynlib.h"
 #include "base/str.h"
 #include "compile/compile.h"
 #include "device/device.h"
@@ -13,7 +14,7 @@
 #include "runtime/runtime_inside.h"
 #include "soft/soft.h"
 
-enum { NOTE_BYTES = 1024, MAX_ORDINAL = 4095 };
+enum { NOTE_BYTES = 1024, MAX_ORDINAL = 4095, OWN_PATH_BYTES = 4096 };
 
 // ---- Devices ----
 
@@ -141,6 +142,25 @@ static void release_device(void* device) {
   kiln_device_release(device);
 }
 
+// The file that this library's code is in: its own, or the program's. A path
+// that is not absolute may name another file by now, and is none.
+typedef struct own_file_t {
+  const void* inside;
+  char path[OWN_PATH_BYTES];
+} own_file_t;
+
+static const char kOwnPlace;
+
+static bool take_own_file(const kilni_dynlib_mapped_t* mapped, void* user) {
+  own_file_t* own = user;
+  if (!kilni_dynlib_mapped_holds(mapped, own->inside)) return true;
+  const char* path = mapped->path[0] != 0 ? mapped->path : "/proc/self/exe";
+  if (path[0] == '/' && strlen(path) < sizeof(own->path)) {
+    memcpy(own->path, path, strlen(path) + 1);
+  }
+  return false;
+}
+
 kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
                                        const kiln_linker_options_t* options,
                                        kiln_linker_t** out_linker) {
@@ -171,7 +191,12 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
            (unsigned)info->compute_minor);
   wish.arch = arch;
   wish.is_soft = info->kind == KILN_DEVICE_KIND_SOFT;
-  if (!wish.is_soft && runtime->cuda.library != NULL) {
+  own_file_t own = {&kOwnPlace, ""};
+  if (wish.is_soft) {
+    // The software device's linker is as new as the file that it is in.
+    kilni_dynlib_each_mapped(take_own_file, &own);
+    if (own.path[0] != 0) wish.device_library = own.path;
+  } else if (runtime->cuda.library != NULL) {
     wish.device_library = kilni_dynlib_path(runtime->cuda.library);
   }
   kilni_link_backend_t backend;

@@ -471,6 +471,56 @@ static void test_print(void** state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+// ---- Links ----
+
+static void link_soft(kiln_cache_t* cache, uint32_t wanted, char text[4096]) {
+  kiln_runtime_t* runtime = NULL;
+  kiln_device_t* device = NULL;
+  kiln_linker_t* linker = NULL;
+  kiln_link_t* link = NULL;
+  kiln_code_t* code = NULL;
+  kiln_code_t* linked = NULL;
+  assert_null(kiln_runtime_create(NULL, &runtime));
+  assert_null(kiln_runtime_open_device(runtime, "soft", &device));
+  kiln_linker_options_t with = kiln_linker_options_default();
+  with.device = device;
+  assert_null(kiln_runtime_open_linker(runtime, &with, &linker));
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  options.cache = cache;
+  kiln_bytes_view_t bytes = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+  assert_null(kiln_code_create(bytes, NULL, &code));
+  assert_null(kiln_link_create(linker, &options, &link));
+  assert_null(kiln_link_add(link, code));
+  assert_null(kiln_link_finish(link, &linked));
+  assert_int_equal(kiln_link_cache(link), wanted);
+  assert_int_equal(kiln_code_format(linked), KILN_CODE_FORMAT_PTX);
+  kiln_bytes_view_t made = kiln_code_bytes(linked);
+  snprintf(text, 4096, "%.*s", (int)made.size, (const char*)made.data);
+  kiln_code_release(linked);
+  kiln_code_release(code);
+  kiln_link_release(link);
+  kiln_linker_release(linker);
+  kiln_device_release(device);
+  kiln_runtime_release(runtime);
+}
+
+// The software device's linker is known by the file that it is in.
+static void test_links_are_kept(void** state) {
+  (void)state;
+  kiln_cache_options_t options = kiln_cache_options_default();
+  options.disk = KILN_SWITCH_OFF;
+  kiln_cache_t* cache = NULL;
+  char first[4096] = "";
+  char second[4096] = "";
+  assert_null(kiln_cache_create(&options, &cache));
+  link_soft(cache, KILN_LINK_CACHE_MISS, first);
+  link_soft(cache, KILN_LINK_CACHE_HIT, second);
+  assert_non_null(strstr(first, ".entry add"));
+  assert_string_equal(first, second);
+  kiln_cache_release(cache);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_vector_add),
@@ -484,6 +534,7 @@ int main(void) {
       TEST(test_too_much_memory),
       TEST(test_threads),
       cmocka_unit_test(test_auto_says_why),
+      cmocka_unit_test(test_links_are_kept),
       cmocka_unit_test(test_print),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
