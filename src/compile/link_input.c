@@ -11,10 +11,6 @@
 #include "compile/link_inside.h"
 #include "image/image.h"
 
-// Larger containers are not looked into for the version of their compiler: it
-// would take as long as to link them.
-enum { MAX_LOOK_BYTES = 64 << 20 };
-
 // The image of some code; NULL where it cannot be read, which is for linkers to
 // say. Only OUT_OF_MEMORY.
 static kiln_status_t read_image(const kiln_code_t* code,
@@ -42,21 +38,16 @@ static bool is_machine_code(uint32_t format) {
 
 // The newest line of the compilers that made what is in there; 0: not told.
 static uint32_t line_inside(const kiln_code_t* code) {
-  kiln_image_t* image = NULL;
   uint32_t line = 0;
-  if (!is_machine_code(kiln_code_format(code)) ||
-      kiln_code_bytes(code).size > MAX_LOOK_BYTES) {
-    return 0;
-  }
-  // Without memory nothing is known, and the link itself will say so.
-  kiln_status_free(read_image(code, kiln_allocator_libc(), &image));
-  if (image == NULL) return 0;
-  for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
-    const kiln_image_member_t* member = kiln_image_member(image, i);
-    if (member->producer_line > line) line = member->producer_line;
-  }
-  kiln_image_release(image);
-  return line;
+  if (!is_machine_code(kiln_code_format(code))) return 0;
+  // What cannot be read is for the linker to refuse. Without memory nothing is
+  // known, and the link itself will say so.
+  kiln_status_t status =
+      kilni_image_producer_line(kiln_code_bytes(code), kiln_code_name(code),
+                                kiln_allocator_libc(), &line);
+  bool is_known = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return is_known ? line : 0;
 }
 
 void kiln_link_input_fact_of(const kiln_code_t* code,

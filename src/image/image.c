@@ -27,11 +27,19 @@ static kiln_status_t unknown_format(const kilni_image_part_t* part) {
       "first");
 }
 
+// Formats whose head does not tell what made them.
+static bool tells_no_producer(uint32_t format) {
+  return format == KILN_CODE_FORMAT_PTX || format == KILN_CODE_FORMAT_LTOIR ||
+         format == KILN_CODE_FORMAT_NVVM;
+}
+
 kiln_status_t kilni_image_read(kiln_image_t* image,
                                const kilni_image_part_t* part,
                                const kilni_image_about_t* about) {
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
-  switch (kiln_code_format_of(bytes)) {
+  uint32_t format = kiln_code_format_of(bytes);
+  if (image->producers_only && tells_no_producer(format)) return NULL;
+  switch (format) {
     case KILN_CODE_FORMAT_PTX:
       return kilni_image_read_ptx(image, part, about);
     case KILN_CODE_FORMAT_CUBIN:
@@ -129,6 +137,33 @@ kiln_status_t kiln_image_create(kiln_bytes_view_t bytes,
   }
   *out_image = image;
   return NULL;
+}
+
+static kiln_status_t read_producers(kiln_image_t* image,
+                                    const kilni_image_part_t* part,
+                                    uint32_t* out_line) {
+  kilni_image_about_t about = {0};
+  about.bytes = part->size;
+  KILNI_RETURN_IF_ERROR(kilni_image_read(image, part, &about));
+  for (size_t i = 0; i < image->box_count; i++) {
+    uint32_t line = image->boxes[i].shown.producer_line;
+    if (line > *out_line) *out_line = line;
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
+                                        const char* name,
+                                        kiln_allocator_t allocator,
+                                        uint32_t* out_line) {
+  kiln_image_t image = {0};
+  kilni_image_part_t part = {bytes.data, bytes.size, 0, name};
+  *out_line = 0;
+  image.allocator = allocator;
+  image.producers_only = true;
+  kiln_status_t status = read_producers(&image, &part, out_line);
+  kilni_image_drop(&image);
+  return status;
 }
 
 void kiln_image_retain(kiln_image_t* image) {

@@ -22,6 +22,15 @@ const kilni_ptx_module_t* kilni_image_ptx(const kiln_image_t* image);
 // there.
 uint32_t kilni_image_ptx_isa(kiln_bytes_view_t bytes);
 
+// The newest line (13000 is 13.0) of the compilers that made the machine code
+// in a file; 0 where none tells. Cheaper than an image: of packed code one
+// member at a time is unpacked, and no names are read. The refusals of
+// kiln_image_create, but for those of code that is no machine code.
+kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
+                                        const char* name,
+                                        kiln_allocator_t allocator,
+                                        uint32_t* out_line);
+
 // Whether everything is there that the headers of a cubin or a fatbin promise:
 // what a driver believes without looking. BAD_DATA at the byte, a host's ELF
 // file too; UNSUPPORTED and LIMIT_EXCEEDED where that cannot be told.

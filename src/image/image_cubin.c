@@ -293,6 +293,7 @@ static kiln_status_t read_cubin(kilni_cubin_t* cubin,
   kilni_cubin_read_header(cubin);
   KILNI_RETURN_IF_ERROR(each_section(cubin, look_at));
   KILNI_RETURN_IF_ERROR(add_member(cubin, about));
+  if (cubin->image->producers_only && cubin->line != 0) return NULL;
   for (uint64_t i = 1; i < cubin->symtab.count; i++) {
     KILNI_RETURN_IF_ERROR(add_symbol(cubin, (uint32_t)i));
   }

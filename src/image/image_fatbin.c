@@ -160,6 +160,7 @@ static kiln_status_t read_entry(kiln_image_t* image, const entry_t* entry,
                                 const kilni_image_about_t* outer) {
   char identifier[TEXT_BYTES];
   char options[TEXT_BYTES];
+  if (image->producers_only && entry->kind != KIND_ELF) return NULL;
   KILNI_RETURN_IF_ERROR(
       head_text(entry, kilni_image_u32(entry->head.data + 0x20),
                 kilni_image_u32(entry->head.data + 0x24), identifier));

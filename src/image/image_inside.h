@@ -81,7 +81,8 @@ struct kiln_image_t {
   // While it is made.
   uint64_t unpacked;
   uint32_t nesting;
-  uint32_t reserved;
+  // Cubins alone are read, and no further than to what made them.
+  bool producers_only;
 };
 
 // What the container of a member says of it. thread-compatible

@@ -350,7 +350,9 @@ static void test_lines_of_files(void** state) {
     uint32_t line;
   } rows[] = {{"nvrtc129_sm90a.cubin", 12090}, {"nvrtc135_sm103a.cubin", 13050},
               {"relocatable.cubin", 13000},    {"host_rdc.object", 13000},
-              {"archive.library", 13000},      {"nvrtc130_90a.ltoir", 0}};
+              {"archive.library", 13000},      {"nvrtc130_90a.ltoir", 0},
+              {"plain.fatbin", 13000},         {"lz4.fatbin", 13000},
+              {"zstd.fatbin", 13000},          {"scrambled.fatbin", 0}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     kiln_code_t* code = NULL;
     kiln_link_input_fact_t fact;
@@ -360,6 +362,28 @@ static void test_lines_of_files(void** state) {
     assert_int_equal(fact.line, rows[i].line);
     kiln_code_release(code);
   }
+}
+
+// However large an input is: what made its last member is found.
+static void test_line_of_a_large_file(void** state) {
+  (void)state;
+  enum { FILLING = 65 << 20 };
+  // One that tells nothing, and one that does.
+  kiln_bytes_view_t silent = read_data("scrambled.fatbin");
+  size_t at = silent.size + FILLING;
+  uint8_t* bytes = calloc(1, at + sizeof(file_data));
+  assert_non_null(bytes);
+  memcpy(bytes, silent.data, silent.size);
+  kiln_bytes_view_t fatbin = read_data("plain.fatbin");
+  memcpy(bytes + at, fatbin.data, fatbin.size);
+  kiln_bytes_view_t whole = {bytes, at + fatbin.size};
+  kiln_code_t* code = NULL;
+  kiln_link_input_fact_t fact;
+  assert_null(kiln_code_create(whole, NULL, &code));
+  kiln_link_input_fact_of(code, &fact);
+  assert_int_equal(fact.line, 13000);
+  kiln_code_release(code);
+  free(bytes);
 }
 
 static void test_names_go_along(void** state) {
@@ -807,6 +831,7 @@ int main(void) {
       TEST(test_gates),
       TEST(test_what_is_left_out),
       TEST(test_lines_of_files),
+      TEST(test_line_of_a_large_file),
       TEST(test_names_go_along),
       TEST(test_bad_inputs),
       TEST(test_explain_is_what_happens),
