@@ -158,7 +158,8 @@ KILNI_LANES_INLINE uint32_t root_of(uint32_t a, uint32_t r, uint32_t of_zero,
                                     uint32_t of_infinity) {
   int32_t u = (int32_t)(a & 0x7fffffffu);
   r = u == 0x7f800000 ? of_infinity : r;
-  r = ((int32_t)a < 0) | (u > 0x7f800000) ? NAN32 : r;
+  r = u > 0x7f800000 ? NAN32 : r;
+  r = (int32_t)a < 0 ? NAN32 : r;
   return u < 0x00800000 ? of_zero | (a & 0x80000000u) : r;
 }
 
