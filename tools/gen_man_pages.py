@@ -36,6 +36,7 @@ ROOMS = {
     "inspect": "",
     "kiln": "locate compat table probe cache soft runtime",
     "link": "cache locate compat table runtime",
+    "top": "table runtime soft",
     "run": "cache locate compat table runtime soft",
 }
 # These stand at the end of a page, in this order, whatever the order there.

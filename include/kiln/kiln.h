@@ -27,5 +27,6 @@
 #include "kiln/toolkit.h"
 #include "kiln/version.h"
 #include "kiln/virtual.h"
+#include "kiln/watch.h"
 
 #endif  // KILN_KILN_H_

@@ -28,6 +28,7 @@
 #include "kiln/probe.h"
 #include "kiln/status.h"
 #include "kiln/toolkit.h"
+#include "kiln/watch.h"
 
 KILN_EXTERN_C_BEGIN
 
@@ -218,6 +219,16 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_linker(
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_runtime_probe(kiln_runtime_t* runtime, const kiln_probe_options_t* options,
                    kiln_probe_t** out_probe);
+
+// Opens NVML (KILN_LIBNVML or the system's) and takes a first sample of what
+// the GPUs do. A machine without NVML or without a GPU is an answer and no
+// error: there are 0 devices then, and kiln_watch_why says why. `options` may
+// be NULL. INVALID_ARGUMENT, INVALID_STATE after a fork, OUT_OF_MEMORY. The
+// caller owns
+// `*out_watch`, which keeps the runtime: kiln_watch_close. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_runtime_watch(kiln_runtime_t* runtime, const kiln_watch_options_t* options,
+                   kiln_watch_t** out_watch);
 
 KILN_EXTERN_C_END
 

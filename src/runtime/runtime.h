@@ -20,6 +20,8 @@ typedef struct kilni_runtime_hooks_t {
   // The software device's own memory, as a driver's is its own: so that a test
   // that counts allocations does not count those.
   const kiln_allocator_t* soft_allocator;
+  // Taken for a watch in place of NVML's library.
+  const kiln_nvml_table_t* nvml_table;
 } kilni_runtime_hooks_t;
 
 kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,

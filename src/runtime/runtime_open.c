@@ -293,3 +293,21 @@ kiln_status_t kiln_runtime_probe(kiln_runtime_t* runtime,
   kiln_status_free(opened.driver);
   return status;
 }
+
+kiln_status_t kiln_runtime_watch(kiln_runtime_t* runtime,
+                                 const kiln_watch_options_t* options,
+                                 kiln_watch_t** out_watch) {
+  KILNI_CHECK_ARGUMENT(out_watch != NULL, "out_watch");
+  *out_watch = NULL;
+  KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
+  kiln_watch_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_watch_options_t",
+                                           sizeof(given), &given));
+  kilni_watch_source_t source = {
+      .host = &runtime->host,
+      .keep = kilni_runtime_keep(runtime),
+      .path = kilni_env_text(&runtime->env, KILNI_ENV_KILN_LIBNVML),
+      .table = runtime->hooks.nvml_table};
+  return kilni_watch_create(&source, &given, out_watch);
+}
