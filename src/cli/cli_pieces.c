@@ -46,7 +46,8 @@ static bool add_path(kilni_cli_where_t* where, const char* option,
                      const char* path, kilni_cli_error_t* error) {
   char here[PATH_BYTES];
   if (path[0] == 0)
-    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "name a path, or leave the option out",
                           "the option --%s needs a path", option);
   if (path[0] != '/') {
     if (getcwd(here, sizeof(here)) == NULL)
@@ -78,9 +79,11 @@ static bool add_paths(kilni_cli_where_t* where, const kilni_cli_call_t* call,
   return true;
 }
 
-static bool point_at_paths(kilni_cli_where_t* where, kilni_cli_error_t* error) {
+static bool point_at_paths(kilni_cli_where_t* where, size_t sysroot_count,
+                           kilni_cli_error_t* error) {
   kiln_locate_options_t* o = &where->options;
-  size_t count = o->root_count + o->site_count + o->python_count;
+  size_t count =
+      o->root_count + o->site_count + o->python_count + sysroot_count;
   if (count == 0) return true;
   if (!kilni_cli_buffer_resize(&where->paths, count * sizeof(char*), error))
     return false;
@@ -93,7 +96,18 @@ static bool point_at_paths(kilni_cli_where_t* where, kilni_cli_error_t* error) {
   o->roots = paths;
   o->sites = paths + o->root_count;
   o->pythons = paths + o->root_count + o->site_count;
+  if (sysroot_count != 0) o->system_root = paths[count - 1];
   return true;
+}
+
+// The last of --sysroot, which only some commands have.
+static bool add_sysroot(kilni_cli_where_t* where, const kilni_cli_call_t* call,
+                        size_t* out_count, kilni_cli_error_t* error) {
+  const char* path = kilni_cli_option_value(call, "sysroot");
+  *out_count = path != NULL ? 1 : 0;
+  if (path == NULL) return true;
+  return (path[0] == 0 || check_place("sysroot", path, error)) &&
+         add_path(where, "sysroot", path, error);
 }
 
 // Where neither --site nor --python says which wheels are meant, they are those
@@ -153,6 +167,7 @@ static bool add_scopes(const kilni_cli_call_t* call, const char* option,
 bool kilni_cli_where_read(kilni_cli_where_t* where,
                           const kilni_cli_call_t* call,
                           kilni_cli_error_t* error) {
+  size_t sysroot_count = 0;
   memset(where, 0, sizeof(*where));
   kiln_locate_options_t* o = &where->options;
   *o = kiln_locate_options_default();
@@ -168,7 +183,9 @@ bool kilni_cli_where_read(kilni_cli_where_t* where,
          add_paths(where, call, "root", &o->root_count, error) &&
          add_paths(where, call, "site", &o->site_count, error) &&
          add_paths(where, call, "python", &o->python_count, error) &&
-         add_own_site(where, error) && point_at_paths(where, error);
+         add_own_site(where, error) &&
+         add_sysroot(where, call, &sysroot_count, error) &&
+         point_at_paths(where, sysroot_count, error);
 }
 
 void kilni_cli_where_deinit(kilni_cli_where_t* where) {

@@ -293,6 +293,15 @@ static void print_finding(FILE* out, const kiln_compat_finding_t* f) {
   (void)fprintf(out, "  Fix: %s\n", text);
 }
 
+static void print_missing(FILE* out, const kiln_toolkit_item_t* item) {
+  kilni_cli_error_t why = {0};
+  if (kilni_cli_check(
+          &why, kiln_locate_item_require(kiln_toolkit_item_located(item))))
+    return;
+  (void)fprintf(out, "not found: %s\n", why.message);
+  if (why.fix[0] != 0) (void)fprintf(out, "  Fix: %s\n", why.fix);
+}
+
 static void show_lines(check_t* check) {
   FILE* out = check->call->results;
   kilni_cli_columns_t columns = {0};
@@ -300,6 +309,8 @@ static void show_lines(check_t* check) {
     kilni_cli_columns_fit(&columns, items(check)[i]);
   for (size_t i = 0; i < item_count(check); ++i)
     kilni_cli_item_print(out, &columns, items(check)[i]);
+  for (size_t i = 0; i < item_count(check); ++i)
+    print_missing(out, items(check)[i]);
   uint32_t count = kiln_compat_report_finding_count(check->report);
   for (uint32_t i = 0; i < count; ++i)
     print_finding(out, kiln_compat_report_finding(check->report, i));

@@ -99,8 +99,6 @@ static bool make_context(kilni_config_t* config) {
   if (!kilni_cli_where_read(&config->where, config->call, config->error) ||
       !read_mode(config, &options.mode))
     return false;
-  config->where.options.system_root =
-      kilni_cli_option_value(config->call, "sysroot");
   // What is loaded into this process is no part of a toolkit.
   config->where.options.loaded = KILN_SWITCH_OFF;
   options.locate = &config->where.options;

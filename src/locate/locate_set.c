@@ -399,8 +399,11 @@ kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
   }
   return kilni_status_with_fix(
       status,
-      "install what is missing into one of these places, or allow "
-      "several by asking for each piece by itself");
+      root[0] != 0
+          ? "install what is missing into one of these places, or allow "
+            "several by asking for each piece by itself"
+          : "install them, name the folder that they lie in as a root, or let "
+            "the search look in more scopes");
 }
 
 uint32_t kiln_locate_set_count(const kiln_locate_set_t* set) {

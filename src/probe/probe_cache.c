@@ -17,10 +17,10 @@ enum {
   CACHE_PATH_BYTES = 4096,
 };
 
-// CUDA_CACHE_MAXSIZE, as the CUDA Programming Guide has it (5.2 "CUDA
-// Environment Variables", "JIT Compilation"): without it 1 GiB on desktops and
-// servers and 256 MiB on embedded systems, and never more than 4 GiB. No API
-// tells the limit, so what the sheet says of it rests on that page.
+// CUDA_CACHE_MAXSIZE, as section 5.2.2.3 of the CUDA Programming Guide (of
+// 2025-12-15) has it: without it 1073741824 on desktops and servers and
+// 268435456 on embedded platforms, and 4294967296 at most. No API tells the
+// limit, so what the sheet says of it rests on that section.
 #define DEFAULT_LIMIT  (UINT64_C(1) << 30)
 #define EMBEDDED_LIMIT (UINT64_C(256) << 20)
 #define GREATEST_LIMIT (UINT64_C(4) << 30)

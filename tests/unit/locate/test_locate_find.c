@@ -229,6 +229,24 @@ static void majors_are_preferred_newest_first(void** state) {
   kiln_locate_item_release(item);
 }
 
+// Wheels of cuSPARSELt up to 0.6.3, which PyTorch asked for by that number,
+// have a folder of their own beside nvidia/.
+static void a_wheel_with_an_older_layout(void** state) {
+  world_t* world = *state;
+  world_put(world, SITE "cusparselt/lib/libcusparseLt.so.0");
+  world_put(world, SITE "cusparselt/include/cusparseLt.h");
+  world_set(world, KILNI_ENV_VIRTUAL_ENV, "env");
+  world_expect(world, LIB, "cusparseLt", KILN_LOCATE_SCOPE_WHEEL,
+               SITE "cusparselt/lib/libcusparseLt.so.0");
+  world_expect(world, HEADER, "cusparseLt", KILN_LOCATE_SCOPE_WHEEL,
+               SITE "cusparselt/include");
+  // A newer wheel comes first.
+  world_put(world, SITE "nvidia/cusparselt/lib/libcusparseLt.so.0");
+  kiln_locate_refresh(world->locate);
+  world_expect(world, LIB, "cusparseLt", KILN_LOCATE_SCOPE_WHEEL,
+               SITE "nvidia/cusparselt/lib/libcusparseLt.so.0");
+}
+
 static void two_variables(void** state) {
   world_t* world = *state;
   world_put(world, "a/lib64/libnvrtc.so.13");
@@ -639,6 +657,7 @@ int main(void) {
       IN_A_WORLD(the_drivers_libraries),
       IN_A_WORLD(products_have_variables),
       IN_A_WORLD(majors_are_preferred_newest_first),
+      IN_A_WORLD(a_wheel_with_an_older_layout),
       IN_A_WORLD(two_variables),
       IN_A_WORLD(the_working_directory_is_never_searched),
       IN_A_WORLD(a_root_is_looked_at_first),
