@@ -143,7 +143,7 @@ static inline kiln_locate_options_t kiln_locate_options_default(void) {
 //
 // Reference-counted. Every thing is searched once; the answer stays until
 // kiln_locate_refresh, however often and from however many threads it is
-// asked for.
+// asked for; a search of one thread waits for that of another.
 typedef struct kiln_locate_t kiln_locate_t;
 
 // What was looked for, and what came of it. thread-safe
@@ -161,7 +161,12 @@ typedef struct kiln_locate_tried_t {
 } kiln_locate_tried_t;
 
 // Makes a context; the environment is read now and never again. Touches no
-// disk. INVALID_ARGUMENT: a path that is not absolute, a scope that is none.
+// disk. `options` may be NULL: all defaults.
+//
+//   INVALID_ARGUMENT  a path that is not absolute, a scope or a switch that is
+//                     none, more than 1024 entries in a list, an override of a
+//                     thing that is not in the catalog
+//
 // The caller owns `*out_locate`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_locate_create(
     const kiln_locate_options_t* options, kiln_locate_t** out_locate);
@@ -198,7 +203,9 @@ kiln_locate_find(kiln_locate_t* locate, uint32_t kind, const char* name,
                  kiln_locate_item_t** out_item);
 
 // The same in one root: that of `item`, e.g. the headers of the toolkit that a
-// library belongs to. INVALID_STATE where `item` was not found. Since 0.1.
+// library belongs to. Searched anew each time. INVALID_STATE where `item` was
+// not found, and the errors of kiln_locate_find. The caller owns `*out_item`.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_locate_find_beside(
     kiln_locate_t* locate, const kiln_locate_item_t* item, uint32_t kind,
     const char* name, kiln_locate_item_t** out_item);
@@ -207,7 +214,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_locate_find_beside(
 KILN_API void kiln_locate_item_retain(kiln_locate_item_t* item);
 KILN_API void kiln_locate_item_release(kiln_locate_item_t* item);
 
-// OK if it was found, else NOT_FOUND with what was tried and a Fix. Since 0.1.
+// OK if it was found, else NOT_FOUND with the first of what was tried and how
+// to get it. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_locate_item_require(const kiln_locate_item_t* item);
 
@@ -241,8 +249,9 @@ KILN_API const char* kiln_locate_item_via(const kiln_locate_item_t* item);
 
 enum { KILN_LOCATE_SHA256_BYTES = 32 };
 
-// Size and SHA-256 of `file` as it is on the disk now, to hold it against what
-// was there before or what a package says of it. Reads all of it, every time.
+// Size in bytes and SHA-256 of `file` as it is on the disk now, to hold it
+// against what was there before or what a package says of it. Reads all of it,
+// every time. Both are zero on failure.
 //
 //   INVALID_STATE        the item was not found
 //   NOT_FOUND            the file is not there any more
@@ -268,9 +277,9 @@ KILN_API const kiln_locate_tried_t* kiln_locate_item_tried(
 
 // One thing that a set shall hold. thread-compatible
 typedef struct kiln_locate_want_t {
-  uint32_t kind;  // KILN_LOCATE_KIND_*
-  uint32_t reserved;
-  const char* name;
+  uint32_t kind;      // KILN_LOCATE_KIND_*
+  uint32_t reserved;  // 0
+  const char* name;   // as the catalog has it
 } kiln_locate_want_t;
 
 // Several items. thread-safe
@@ -280,7 +289,8 @@ typedef struct kiln_locate_set_t kiln_locate_set_t;
 
 // Every copy of a thing that the search would meet, first the one that
 // kiln_locate_find gives; a file that several ways lead to once. Of nothing
-// found, one item that says so. The caller owns `*out_set`. Since 0.1.
+// found, one item that says so. Searched anew each time. Errors as of
+// kiln_locate_find. The caller owns `*out_set`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_locate_find_all(kiln_locate_t* locate, uint32_t kind, const char* name,
                      kiln_locate_set_t** out_set);
@@ -288,8 +298,12 @@ kiln_locate_find_all(kiln_locate_t* locate, uint32_t kind, const char* name,
 // Searches all of `wants` in *one* root, and of one CUDA major: the first root
 // that has them all, else the one that has most, with items not found for what
 // is missing there. Nothing is taken from elsewhere, but for what overrides
-// name and the driver's libraries, which no toolkit has. The caller owns
-// `*out_set`. Since 0.1.
+// name and the driver's libraries, which no toolkit has. What several scopes
+// have in one folder only (the loader's, CUDNN_PATH's) is not looked at.
+//
+// `count` is 1 to 1024, else INVALID_ARGUMENT; the other errors are those of
+// kiln_locate_find. OK also where something is missing:
+// kiln_locate_set_require tells. The caller owns `*out_set`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_locate_find_set(kiln_locate_t* locate, const kiln_locate_want_t* wants,
                      uint32_t count, kiln_locate_set_t** out_set);

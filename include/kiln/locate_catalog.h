@@ -29,9 +29,10 @@ enum {
   KILN_LOCATE_CLASS_OTHER = 3,   // its own
 };
 
-// What a loader of a row must do; bits.
+// What is special about a row; bits.
 enum {
-  // Its own symbols before those of the process (RTLD_DEEPBIND).
+  // To be loaded with its own symbols before those of the process
+  // (RTLD_DEEPBIND).
   KILN_LOCATE_FLAG_DEEPBIND = 1u << 0,
   // Works on Tegra only.
   KILN_LOCATE_FLAG_TEGRA = 1u << 1,

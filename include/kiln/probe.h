@@ -26,7 +26,8 @@ typedef struct kiln_probe_options_t {
   // Default: on.
   uint32_t devices;
 
-  // The NVRTC to look at. Default: what the runtime's context finds.
+  // The NVRTC to look at: a path, or a name for the system loader. Default:
+  // what the runtime's context finds.
   const char* nvrtc_library;
 } kiln_probe_options_t;
 
@@ -38,7 +39,7 @@ static inline kiln_probe_options_t kiln_probe_options_default(void) {
 
 // The fact sheet. thread-safe
 //
-// Reference-counted.
+// Reference-counted and immutable. Keeps the runtime that it was asked of.
 typedef struct kiln_probe_t kiln_probe_t;
 
 // One reference more, one less. NULL is accepted. Since 0.1.
@@ -201,7 +202,7 @@ KILN_API const kiln_probe_soft_t* kiln_probe_soft(const kiln_probe_t* probe);
 KILN_API const kiln_probe_system_t* kiln_probe_system(
     const kiln_probe_t* probe);
 KILN_API const kiln_probe_cache_t* kiln_probe_cache(const kiln_probe_t* probe);
-// NULL where nobody has one. Since 0.1.
+// NULL where the runtime has no cache at all. Since 0.1.
 KILN_API const kiln_probe_store_t* kiln_probe_store(const kiln_probe_t* probe);
 KILN_API uint32_t kiln_probe_device_count(const kiln_probe_t* probe);
 KILN_API const kiln_probe_device_t* kiln_probe_device(const kiln_probe_t* probe,

@@ -360,9 +360,11 @@ kiln_status_t kiln_locate_find_beside(kiln_locate_t* locate,
   KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
   KILNI_CHECK_ARGUMENT(item != NULL, "item");
   if (!kiln_locate_item_found(item)) {
-    return KILNI_FAIL(INVALID_STATE,
-                      "\"%s\" was not found, so nothing lies beside it",
-                      kiln_locate_entry_name(kiln_locate_item_entry(item)));
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_STATE,
+                   "\"%s\" was not found, so nothing lies beside it",
+                   kiln_locate_entry_name(kiln_locate_item_entry(item))),
+        "ask kiln_locate_item_found first");
   }
   const kiln_locate_entry_t* entry = NULL;
   KILNI_RETURN_IF_ERROR(kilni_search_entry(kind, name, &entry));

@@ -109,7 +109,8 @@ typedef struct looking_t {
   uint32_t majors[MAX_MAJORS];
   uint32_t major_count;
   kiln_locate_set_t* best;
-  kilni_trail_t trail;
+  kilni_trail_t trail;  // roots, and what each lacks
+  kilni_trail_t notes;  // of the scopes: why one has no root
 } looking_t;
 
 // True if no toolkit has it: it is found on its own.
@@ -157,7 +158,13 @@ static kiln_status_t find_one(looking_t* looking,
                               const kilni_root_t* root, uint32_t scope,
                               uint32_t major, kiln_locate_item_t** out_item) {
   kilni_search_plan_t plan = {entry, 0, NULL, NULL, 0, 0};
-  if (!stands_alone(looking, entry)) {
+  const bool is_of_root = !stands_alone(looking, entry);
+  if (is_of_root && root == NULL) {
+    const kilni_found_t nothing = {0};
+    return kilni_item_create(looking->locate->allocator, entry, &nothing, NULL,
+                             0, &looking->notes, out_item);
+  }
+  if (is_of_root) {
     plan.major = major;
     plan.root = root->path;
     plan.via = root->via;
@@ -255,8 +262,8 @@ static kiln_status_t note_root(looking_t* looking, const kiln_locate_set_t* set,
   return note_missing(looking, set, root->path, 0);
 }
 
-// Tries one root; `*out_complete` ends the search. `noted`: something was said
-// of it before.
+// Tries one root, or none at all (NULL); `*out_complete` ends the search.
+// `noted`: something was said of it before.
 static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
                               uint32_t scope, uint32_t major, bool* noted,
                               bool* out_complete) {
@@ -289,6 +296,7 @@ static kiln_status_t try_scope(looking_t* looking, uint32_t scope,
                                bool* out_complete) {
   kilni_place_t* place = NULL;
   KILNI_RETURN_IF_ERROR(kilni_place_get(looking->locate, scope, &place));
+  kilni_trail_append(&looking->notes, &place->notes);
   for (size_t i = 0; i < place->count; i++) {
     bool noted = false;
     for (uint32_t j = 0; j < looking->major_count; j++) {
@@ -322,10 +330,9 @@ static kiln_status_t try_scopes(looking_t* looking) {
     }
   }
   if (looking->best != NULL) return NULL;
-  // No root at all: everything is missing.
-  kilni_root_t nowhere = {"/nonexistent", "", KILNI_LAYOUT_TOOLKIT, 0};
+  // No root at all: everything is missing but what stands alone.
   bool noted = false;
-  return try_root(looking, &nowhere, 0, 0, &noted, &complete);
+  return try_root(looking, NULL, 0, 0, &noted, &complete);
 }
 
 // The other roots; that of the set itself is told by its items.
@@ -363,7 +370,9 @@ kiln_status_t kiln_locate_find_set(kiln_locate_t* locate,
   looking.wants = wants;
   looking.count = count;
   kilni_trail_init(&looking.trail, locate->allocator);
+  kilni_trail_init(&looking.notes, locate->allocator);
   kiln_status_t status = look(&looking);
+  kilni_trail_deinit(&looking.notes);
   kilni_trail_deinit(&looking.trail);
   if (!kiln_status_is_ok(status)) {
     kiln_locate_set_release(looking.best);
@@ -375,35 +384,55 @@ kiln_status_t kiln_locate_find_set(kiln_locate_t* locate,
 
 // ---- Reading ----
 
+// The first item that is missing; there is one.
+static const kiln_locate_item_t* first_missing(const kiln_locate_set_t* set) {
+  kiln_locate_item_t* const* items = set->items;
+  size_t at = 0;
+  while (kiln_locate_item_found(items[at])) at++;
+  return items[at];
+}
+
+// Where no root has any of it: what was looked at for the first of them.
+static kiln_status_t require_nowhere(const kiln_locate_set_t* set) {
+  const kiln_locate_item_t* item = first_missing(set);
+  const kiln_locate_entry_t* entry = kiln_locate_item_entry(item);
+  const char* kind = kiln_locate_kind_name(kiln_locate_entry_kind(entry));
+  const char* name = kiln_locate_entry_name(entry);
+  kiln_status_t status =
+      set->missing == 1
+          ? KILNI_FAIL(NOT_FOUND, "no place has %s %s", kind, name)
+          : KILNI_FAIL(NOT_FOUND,
+                       "no place has %s %s or another of the %u pieces", kind,
+                       name, (unsigned)set->missing);
+  uint32_t count = kiln_locate_item_tried_count(item);
+  for (uint32_t i = 0; i < count && i < KILNI_ITEM_LISTED; i++) {
+    const kiln_locate_tried_t* tried = kiln_locate_item_tried(item, i);
+    status =
+        KILNI_ANNOTATE(status, "tried \"%s\": %s", tried->path, tried->why);
+  }
+  return kilni_status_with_fix(
+      status,
+      "install a toolkit with all of it, name the folder that it lies in as a "
+      "root, or let the search look in more scopes");
+}
+
 kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
   KILNI_CHECK_ARGUMENT(set != NULL, "set");
   if (set->missing == 0) return NULL;
   const char* root = kiln_locate_set_root(set);
-  const kiln_locate_entry_t* first =
-      kiln_locate_item_entry(((kiln_locate_item_t* const*)set->items)[0]);
-  const char* kind = kiln_locate_kind_name(kiln_locate_entry_kind(first));
-  const char* name = kiln_locate_entry_name(first);
-  unsigned count = (unsigned)set->count;
+  if (root[0] == 0) return require_nowhere(set);
   kiln_status_t status =
-      root[0] != 0 ? KILNI_FAIL(NOT_FOUND, "\"%s\" (%s) lacks %u of %u pieces",
-                                root, kiln_locate_scope_name(set->scope),
-                                (unsigned)set->missing, count)
-      : count == 1
-          ? KILNI_FAIL(NOT_FOUND, "no place has %s %s", kind, name)
-          : KILNI_FAIL(NOT_FOUND,
-                       "no place has %s %s or another of the %u pieces", kind,
-                       name, count);
+      KILNI_FAIL(NOT_FOUND, "\"%s\" (%s) lacks %u of %u pieces", root,
+                 kiln_locate_scope_name(set->scope), (unsigned)set->missing,
+                 (unsigned)set->count);
   const kiln_locate_tried_t* tried = set->trail;
   for (uint32_t i = 0; i < set->tried_count && i < KILNI_ITEM_LISTED; i++) {
     status = KILNI_ANNOTATE(status, "\"%s\" %s", tried[i].path, tried[i].why);
   }
   return kilni_status_with_fix(
       status,
-      root[0] != 0
-          ? "install what is missing into one of these places, or allow "
-            "several by asking for each piece by itself"
-          : "install them, name the folder that they lie in as a root, or let "
-            "the search look in more scopes");
+      "install what is missing into one of these places, or allow several by "
+      "asking for each piece by itself");
 }
 
 uint32_t kiln_locate_set_count(const kiln_locate_set_t* set) {

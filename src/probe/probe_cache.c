@@ -23,7 +23,6 @@ enum {
 // limit, so what the sheet says of it rests on that section.
 #define DEFAULT_LIMIT  (UINT64_C(1) << 30)
 #define EMBEDDED_LIMIT (UINT64_C(256) << 20)
-#define GREATEST_LIMIT (UINT64_C(4) << 30)
 
 // One folder of the walk. one-thread
 typedef struct walk_t {
@@ -104,7 +103,9 @@ static void read_size(const kiln_probe_t* probe,
   const char* text =
       kilni_env_text(probe->host->env, KILNI_ENV_CUDA_CACHE_MAXSIZE);
   if (text == NULL || !kilni_sv_to_u64(kilni_sv(text), &value)) return;
-  cache->limit = value < GREATEST_LIMIT ? value : GREATEST_LIMIT;
+  cache->limit = value < KILNI_PROBE_GREATEST_JIT_LIMIT
+                     ? value
+                     : KILNI_PROBE_GREATEST_JIT_LIMIT;
 }
 
 kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,

@@ -108,7 +108,9 @@ static kiln_status_t about_compat(kiln_probe_t* probe) {
         library_path(probe), driver->library_release, driver->release);
   }
   return kilni_probe_add_problem(
-      probe, "compat-in-use", KILN_PROBE_SEVERITY_NOTE, "",
+      probe, "compat-in-use", KILN_PROBE_SEVERITY_NOTE,
+      "nothing on a data center GPU; on another take the folder out of "
+      "LD_LIBRARY_PATH and update the driver",
       "libcuda comes from a forward compatibility package, \"%s\": it needs a "
       "data center GPU",
       library_path(probe));
@@ -138,6 +140,7 @@ static kiln_status_t about_unused_compat(kiln_probe_t* probe) {
   }
   for (size_t i = 0; i < probe->toolkits.count; i++) {
     char path[PATH_BYTES];
+    char word[PATH_BYTES];
     char fix[PATH_BYTES + 256];
     if (toolkits[i].line <= driver) continue;
     snprintf(path, sizeof(path), "%s/compat", toolkits[i].root);
@@ -145,7 +148,7 @@ static kiln_status_t about_unused_compat(kiln_probe_t* probe) {
     snprintf(fix, sizeof(fix),
              "on a data center GPU: export LD_LIBRARY_PATH=%s; else update "
              "the driver",
-             path);
+             kilni_probe_shell_word(path, sizeof(word), word));
     return kilni_probe_add_problem(
         probe, "compat-not-in-use", KILN_PROBE_SEVERITY_NOTE, fix,
         "the toolkit %s is newer than the driver's CUDA %u.%u, and the forward "

@@ -41,6 +41,7 @@ static bool is_new(folders_t* seen, const kilni_file_look_t* look) {
 static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
                            const char* folder) {
   char fix[PATH_BYTES + 64];
+  char word[PATH_BYTES];
   kilni_file_look_t look = kilni_file_look(folder);
   bool closed = look.kind == KILNI_FILE_ERROR && look.error == EACCES;
   if (look.kind == KILNI_FILE_DIR) {
@@ -48,7 +49,8 @@ static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
     closed = kilni_dir_scan(folder, stop, NULL) == EACCES;
   }
   if (closed) {
-    snprintf(fix, sizeof(fix), "sudo chmod a+rx %s", folder);
+    snprintf(fix, sizeof(fix), "sudo chmod a+rx %s",
+             kilni_probe_shell_word(folder, sizeof(word), word));
     return kilni_probe_add_problem(
         probe, "folder-unreadable", KILN_PROBE_SEVERITY_WARNING, fix,
         "the folder \"%s\" cannot be read, so what lies in it is not found",
@@ -57,7 +59,8 @@ static kiln_status_t judge(kiln_probe_t* probe, folders_t* seen,
   if (look.kind != KILNI_FILE_DIR || (look.mode & MODE_OTHERS_WRITE) == 0) {
     return NULL;
   }
-  snprintf(fix, sizeof(fix), "sudo chmod o-w %s", folder);
+  snprintf(fix, sizeof(fix), "sudo chmod o-w %s",
+           kilni_probe_shell_word(folder, sizeof(word), word));
   return kilni_probe_add_problem(probe, "folder-world-writable",
                                  KILN_PROBE_SEVERITY_WARNING, fix,
                                  "anybody on this machine can put a library "
@@ -143,15 +146,17 @@ static kiln_status_t about_cache(kiln_probe_t* probe) {
         probe, "jit-cache-not-writable", KILN_PROBE_SEVERITY_WARNING,
         "set CUDA_CACHE_PATH to a folder of your own",
         "the driver's cache of compiled code, \"%s\", cannot be written, so "
-        "PTX "
-        "is compiled anew by every process",
+        "PTX is compiled anew by every process",
         cache->path);
   }
   // From here on each new entry throws out an old one.
   if (cache->bytes < cache->limit - cache->limit / 10) return NULL;
   return kilni_probe_add_problem(
       probe, "jit-cache-full", KILN_PROBE_SEVERITY_NOTE,
-      "export CUDA_CACHE_MAXSIZE=4294967296, or remove the folder",
+      cache->limit < KILNI_PROBE_GREATEST_JIT_LIMIT
+          ? "export CUDA_CACHE_MAXSIZE=4294967296, or remove the folder"
+          : "remove the folder: it is as large as it may be, and the driver "
+            "makes it anew",
       "the driver's cache of compiled code, \"%s\", is full: %llu of %llu "
       "bytes",
       cache->path, (unsigned long long)cache->bytes,

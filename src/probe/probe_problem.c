@@ -3,6 +3,7 @@
 // probe: what is wrong, drawn from the facts, each with what to do.
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "probe/probe_sheet.h"
 
@@ -25,6 +26,26 @@ kiln_status_t kilni_probe_add_problem(kiln_probe_t* probe, const char* id,
   problem->fix = "";
   KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, message, &problem->message));
   return kilni_probe_text(probe, fix, &problem->fix);
+}
+
+const char* kilni_probe_shell_word(const char* path, size_t capacity,
+                                   char* out_word) {
+  static const char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "_@%+=:,./-";
+  size_t size = 0;
+  if (strspn(path, plain) == strlen(path)) return path;
+  out_word[size++] = '\'';
+  for (; *path != 0; path++) {
+    const char* text = *path == '\'' ? "'\\''" : path;
+    size_t bytes = *path == '\'' ? 4 : 1;
+    if (size + bytes + 2 > capacity) break;
+    memcpy(out_word + size, text, bytes);
+    size += bytes;
+  }
+  out_word[size++] = '\'';
+  out_word[size] = 0;
+  return out_word;
 }
 
 static kiln_status_t about_driver(kiln_probe_t* probe,

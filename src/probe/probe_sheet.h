@@ -88,6 +88,9 @@ kiln_status_t kilni_probe_collect_system(kiln_probe_t* probe,
 kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source);
 
+// Bytes that CUDA_CACHE_MAXSIZE can be at most (probe_cache.c says why).
+#define KILNI_PROBE_GREATEST_JIT_LIMIT (UINT64_C(4) << 30)
+
 // True if the user may write into a folder or make it: into the nearest at or
 // above `path` that is there. Shortens `path`.
 bool kilni_probe_can_make(char* path);
@@ -128,6 +131,10 @@ kiln_status_t kilni_probe_add_problem(kiln_probe_t* probe, const char* id,
                                       uint32_t severity, const char* fix,
                                       const char* format, ...)
     KILN_PRINTF(5, 6);
+// A path as one word of a shell, for a fix that is pasted: itself where nothing
+// in it is special, else quoted in `out_word`. Cut to `capacity`, 4 at least.
+const char* kilni_probe_shell_word(const char* path, size_t capacity,
+                                   char* out_word);
 kiln_status_t kilni_probe_find_problems(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source);
 

@@ -143,6 +143,28 @@ static void nothing_anywhere(void** state) {
   kiln_locate_set_release(set);
 }
 
+// Where no scope has a folder to look in, none is made up: what is said are
+// the scopes' own reasons.
+static void no_folder_to_look_in(void** state) {
+  world_t* world = *state;
+  world->options.require_scopes =
+      KILN_LOCATE_SCOPE_BIT(KILN_LOCATE_SCOPE_CONDA);
+  kiln_locate_set_t* set = find(world);
+  assert_int_equal(kiln_locate_set_missing_count(set), 3);
+  for (uint32_t i = 0; i < 3; i++) {
+    const kiln_locate_item_t* item = kiln_locate_set_item(set, i);
+    assert_int_equal(kiln_locate_item_tried_count(item), 1);
+    assert_true(world_tried(item, "CONDA_PREFIX", "not set"));
+  }
+  kiln_status_t status = kiln_locate_set_require(set);
+  char text[4096];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  assert_non_null(strstr(text, "tried \"CONDA_PREFIX\": not set"));
+  assert_non_null(strstr(text, "Fix: "));
+  kiln_status_free(status);
+  kiln_locate_set_release(set);
+}
+
 static void what_stands_alone(void** state) {
   world_t* world = *state;
   world_put(world, "kit/lib64/libnvrtc.so.13");
@@ -192,6 +214,7 @@ int main(void) {
       IN_A_WORLD(what_is_lacking_is_said_once),
       IN_A_WORLD(what_is_lacking_is_said_once),
       IN_A_WORLD(nothing_anywhere),
+      IN_A_WORLD(no_folder_to_look_in),
       IN_A_WORLD(what_stands_alone),
       IN_A_WORLD(wrong_wants),
   };

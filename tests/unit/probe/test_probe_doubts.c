@@ -43,6 +43,8 @@ static int setup(void** state) {
   g_host.process_id = kilni_process_id();
   g_source.host = &g_host;
   g_source.system_root = world->root;
+  g_source.driver_status = kilni_status_with_fix(
+      KILNI_FAIL(NOT_FOUND, "there is no driver"), "install one");
   g_source.soft.lanes = "plain";
   g_source.soft.lanes_have = "plain";
   g_driver = "none";
@@ -55,6 +57,12 @@ static int setup(void** state) {
   g_roots[0] = "a";
   g_roots[1] = "b";
   return 0;
+}
+
+static int teardown(void** state) {
+  kiln_status_free(g_source.driver_status);
+  g_source.driver_status = NULL;
+  return world_teardown(state);
 }
 
 // The folders a and b are searched.
@@ -117,9 +125,25 @@ static uint32_t severity(const world_t* world, const char* id) {
     const kiln_probe_problem_t* problem = kiln_probe_problem(probe, i);
     assert_true(problem->message[0] != 0);
     assert_null(strchr(problem->message, '\n'));
+    assert_true(problem->fix[0] != 0);
+    assert_null(strchr(problem->fix, '\n'));
     assert_true(problem->severity <= last);  // the worst first
     last = problem->severity;
     if (strcmp(problem->id, id) == 0 && found == 0) found = problem->severity;
+  }
+  kiln_probe_release(probe);
+  return found;
+}
+
+// True if a problem has those words in its fix.
+static bool fix_says(const world_t* world, const char* id, const char* words) {
+  kiln_probe_t* probe = NULL;
+  bool found = false;
+  assert_null(make(world, kiln_allocator_libc(), &probe));
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); i++) {
+    const kiln_probe_problem_t* problem = kiln_probe_problem(probe, i);
+    found = found || (strcmp(problem->id, id) == 0 &&
+                      strstr(problem->fix, words) != NULL);
   }
   kiln_probe_release(probe);
   return found;
@@ -460,6 +484,13 @@ static void test_folders(void** state) {
   EXPECT_NONE("folder-unreadable");
   assert_int_equal(chmod(world_path(world, "a/lib64"), 0777), 0);
   EXPECT("folder-world-writable", WARNING);
+  // The fix is pasted into a shell, whatever the folder is called.
+  assert_true(fix_says(world, "folder-world-writable", "o-w /"));
+  world_folder(world, "it's; $mine");
+  assert_int_equal(chmod(world_path(world, "it's; $mine"), 0777), 0);
+  world_set(world, KILNI_ENV_LD_LIBRARY_PATH, "it's; $mine");
+  assert_true(fix_says(world, "folder-world-writable", "/it'\\''s; $mine'"));
+  world_set(world, KILNI_ENV_LD_LIBRARY_PATH, "closed");
   assert_int_equal(chmod(world->root, 0755), 0);
   assert_int_equal(chmod(world_path(world, "closed"), 0), 0);
   // The superuser may read everything.
@@ -501,6 +532,7 @@ static void test_cache(void** state) {
   kiln_probe_release(probe);
   assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_CACHE_MAXSIZE, "8"));
   EXPECT("jit-cache-full", NOTE);
+  assert_true(fix_says(world, "jit-cache-full", "CUDA_CACHE_MAXSIZE="));
   assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_CACHE_DISABLE, "1"));
   EXPECT("jit-cache-off", NOTE);
   assert_null(kilni_env_set(&world->env, KILNI_ENV_CUDA_CACHE_DISABLE, NULL));
@@ -551,7 +583,7 @@ static void test_a_toolkit(void** state) {
   kiln_probe_release(probe);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
