@@ -176,6 +176,8 @@ bool kilni_cli_where_read(kilni_cli_where_t* where,
     o->secure = KILN_SWITCH_ON;
   if (kilni_cli_option_value(call, "hermetic") != NULL)
     o->hermetic = KILN_SWITCH_ON;
+  if (kilni_cli_option_value(call, "records") != NULL)
+    o->records = KILN_SWITCH_ON;
   return add_scopes(call, "scope", &o->require_scopes, error) &&
          add_scopes(call, "require", &o->require_scopes, error) &&
          add_scopes(call, "prefer", &o->prefer_scopes, error) &&

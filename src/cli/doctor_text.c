@@ -86,16 +86,15 @@ static void print_driver(FILE* out, const kiln_probe_t* probe) {
     (void)fputs("none: ", out);
     put_wrapped(out, d->why, LABEL + 6);
     return;
-  } else {
-    kilni_cli_line_text(d->version, version);
-    (void)fprintf(out, "CUDA %s", version[0] != 0 ? version : "?");
-    if (d->release[0] != 0) (void)fprintf(out, ", release %s", d->release);
-    (void)fputs(", ", out);
-    put(out, d->path);
-    if (d->works == 0 && d->why[0] != 0) {
-      (void)fprintf(out, "\n%*sdoes not work: ", LABEL, "");
-      put(out, d->why);
-    }
+  }
+  kilni_cli_line_text(d->version, version);
+  (void)fprintf(out, "CUDA %s", version[0] != 0 ? version : "?");
+  if (d->release[0] != 0) (void)fprintf(out, ", release %s", d->release);
+  (void)fputs(", ", out);
+  put(out, d->path);
+  if (d->works == 0 && d->why[0] != 0) {
+    (void)fprintf(out, "\n%*sdoes not work: ", LABEL, "");
+    put(out, d->why);
   }
   (void)fputc('\n', out);
 }
@@ -368,8 +367,10 @@ static void print_problems(FILE* out, const kiln_probe_t* probe) {
     (void)fprintf(out, "%*s", 11, "");
     put_wrapped(out, p->message, 11);
     if (p->fix == NULL || p->fix[0] == 0) continue;
+    // In one line, however long: it may be a command that is pasted.
     (void)fprintf(out, "%*sFix: ", 11, "");
-    put_wrapped(out, p->fix, 16);
+    put(out, p->fix);
+    (void)fputc('\n', out);
   }
 }
 

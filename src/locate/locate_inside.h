@@ -155,9 +155,11 @@ kiln_status_t kilni_trust_check(kiln_locate_t* locate, const char* path,
                                 const char** out_why);
 
 // NULL in `*out_why` if the RECORD of the package that the file belongs to has
-// the hash of what it holds; else why not.
-kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* path,
-                                 const char* real, const char** out_why);
+// the hash of what it holds; else why not. `site` is the folder of wheels that
+// was searched, whatever it is called; NULL: none but what the path names.
+kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* site,
+                                 const char* path, const char* real,
+                                 const char** out_why);
 
 // ---- Search (locate_search.c) ----
 

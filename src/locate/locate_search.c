@@ -99,8 +99,9 @@ kiln_status_t kilni_search_take(kilni_search_t* search,
   }
   if (search->locate->records && is_in_site(where, file)) {
     const char* why = NULL;
+    const char* site = where->layout == KILNI_LAYOUT_WHEEL ? where->root : NULL;
     KILNI_RETURN_IF_ERROR(
-        kilni_trust_record(search->locate, file, real_file, &why));
+        kilni_trust_record(search->locate, site, file, real_file, &why));
     if (why != NULL) {
       kilni_trail_add(&search->trail, file, why);
       return NULL;

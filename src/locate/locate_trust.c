@@ -73,8 +73,9 @@ static const char* compare_record(const kilni_locate_owner_t* owner,
   return "is not what its RECORD says";
 }
 
-kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* path,
-                                 const char* real, const char** out_why) {
+kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* site,
+                                 const char* path, const char* real,
+                                 const char** out_why) {
   *out_why = NULL;
   if (locate->reader == NULL) {
     const char* root = locate->system_root[0] ? locate->system_root : NULL;
@@ -85,6 +86,10 @@ kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* path,
   memset(&query, 0, sizeof(query));
   query.path = path;
   query.real_path = real;
+  if (site != NULL) {
+    query.sites = &site;
+    query.site_count = 1;
+  }
   const kilni_locate_facts_t* facts = NULL;
   kiln_status_t status = kilni_locate_facts_read(
       locate->reader, &query, KILNI_LOCATE_FACTS_CHEAP, &facts);

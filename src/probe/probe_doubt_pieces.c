@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // probe: what is wrong with the pieces: hidden copies, a compiler without its
-// builtins, variables that lead nowhere.
+// builtins, wheels that were published broken, variables that lead nowhere.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "locate/locate.h"
 #include "probe/probe_sheet.h"
+#include "toolkit/toolkit.h"
 
 enum { PATH_BYTES = 4096, BUILTINS_BYTES = 128, MAX_PAIRS = 8 };
 
@@ -182,6 +183,52 @@ static kiln_status_t about_builtins(kiln_probe_t* probe) {
   return NULL;
 }
 
+// ---- Wheels that are known to be broken ----
+
+static bool has_flaw(const kiln_probe_copy_t* copy,
+                     const kiln_locate_flaw_t* flaw, const char** out_version) {
+  const char* name = "";
+  const char* file =
+      kiln_locate_item_file_name(kiln_toolkit_item_located(copy->item));
+  if (!kilni_toolkit_item_wheel(copy->item, &name, out_version) ||
+      strcmp(name, flaw->distribution) != 0 ||
+      (flaw->file[0] != 0 && strcmp(file, flaw->file) != 0)) {
+    return false;
+  }
+  bool admits = false;
+  // A version that cannot be read is of no release that is known.
+  kiln_status_free(kiln_compat_spec_admits(flaw->versions, *out_version,
+                                           KILN_SWITCH_ON, &admits));
+  return admits;
+}
+
+// A flaw is told once, of what is taken; what is hidden harms nobody. A note:
+// kiln_toolkit_load knows the cure of those that have one.
+static kiln_status_t about_flaw(kiln_probe_t* probe,
+                                const kiln_locate_flaw_t* flaw) {
+  const kiln_probe_piece_t* pieces = probe->pieces.items;
+  for (size_t i = 0; i < probe->pieces.count; i++) {
+    const char* version = "";
+    if (pieces[i].copy_count == 0 ||
+        !has_flaw(&pieces[i].copies[0], flaw, &version)) {
+      continue;
+    }
+    return kilni_probe_add_problem(
+        probe, "wheel-flawed", KILN_PROBE_SEVERITY_NOTE, flaw->mend,
+        "the wheel %s %s was published with a flaw: %s", flaw->distribution,
+        version, flaw->what);
+  }
+  return NULL;
+}
+
+static kiln_status_t about_flaws(kiln_probe_t* probe) {
+  for (uint32_t i = 0; i < kiln_locate_flaw_count(); i++) {
+    const kiln_locate_flaw_t flaw = kiln_locate_flaw(i);
+    KILNI_RETURN_IF_ERROR(about_flaw(probe, &flaw));
+  }
+  return NULL;
+}
+
 // ---- CUDA_PATH and CUDA_HOME ----
 
 static kiln_status_t about_root(kiln_probe_t* probe, const char* variable,
@@ -223,5 +270,6 @@ kiln_status_t kilni_probe_doubt_pieces(kiln_probe_t* probe,
   (void)source;
   KILNI_RETURN_IF_ERROR(about_roots(probe));
   KILNI_RETURN_IF_ERROR(about_builtins(probe));
+  KILNI_RETURN_IF_ERROR(about_flaws(probe));
   return about_copies(probe);
 }

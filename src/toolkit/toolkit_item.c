@@ -403,6 +403,15 @@ const char* kiln_toolkit_item_release_source(const kiln_toolkit_item_t* item) {
   return item->release_source;
 }
 
+bool kilni_toolkit_item_wheel(const kiln_toolkit_item_t* item,
+                              const char** out_name, const char** out_version) {
+  const kilni_locate_owner_t* owner =
+      item->facts != NULL ? item->facts->owner : NULL;
+  *out_name = owner != NULL ? owner->name : "";
+  *out_version = owner != NULL ? owner->version : "";
+  return owner != NULL;
+}
+
 const char* kiln_toolkit_item_release_evidence(
     const kiln_toolkit_item_t* item) {
   return item->release_evidence;

@@ -210,6 +210,23 @@ static void files_are_what_their_record_says(void** state) {
   world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_SYSTEM, KIT);
 }
 
+// `pip install --target DIR` makes a folder of wheels by any name.
+static void a_record_in_a_folder_of_any_name(void** state) {
+  world_t* world = *state;
+  char site[WORLD_PATH_BYTES];
+  snprintf(site, sizeof(site), "%s", world_path(world, "wheels"));
+  const char* sites[] = {site};
+  world->options.sites = sites;
+  world->options.site_count = 1;
+  world->options.records = KILN_SWITCH_ON;
+  world_text(world, "wheels/nvidia/cu13/lib/libnvrtc.so.13", "abc");
+  world_text(world, "wheels/nvidia_cuda_nvrtc-13.0.88.dist-info/RECORD",
+             "nvidia/cu13/lib/libnvrtc.so.13,"
+             "sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0,3\n");
+  world_expect(world, LIB, "nvrtc", KILN_LOCATE_SCOPE_WHEEL,
+               "wheels/nvidia/cu13/lib/libnvrtc.so.13");
+}
+
 static void the_sha256_of_what_was_found(void** state) {
   world_t* world = *state;
   // Of "abc", by FIPS 180-4.
@@ -260,6 +277,7 @@ int main(void) {
       IN_A_WORLD(links_are_followed_first),
       IN_A_WORLD(no_variable_counts),
       IN_A_WORLD(files_are_what_their_record_says),
+      IN_A_WORLD(a_record_in_a_folder_of_any_name),
       IN_A_WORLD(the_sha256_of_what_was_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

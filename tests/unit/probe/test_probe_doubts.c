@@ -294,6 +294,42 @@ static void test_builtins(void** state) {
   EXPECT_NONE("nvrtc-builtins-missing");
 }
 
+// Puts what the wheel of NVRTC has into `site`.
+static void put_nvrtc_wheel(const world_t* world, const char* version) {
+  char path[256], metadata[256];
+  world_put(world, "site/nvidia/cu13/lib/libnvrtc.so.13");
+  world_put(world, "site/nvidia/cu13/lib/libnvrtc-builtins.so.13.0");
+  snprintf(path, sizeof(path), "site/nvidia_cuda_nvrtc-%s.dist-info/RECORD",
+           version);
+  world_text(world, path, "nvidia/cu13/lib/libnvrtc.so.13,,\n");
+  snprintf(metadata, sizeof(metadata),
+           "Metadata-Version: 2.1\nName: nvidia-cuda-nvrtc\nVersion: %s\n",
+           version);
+  snprintf(path, sizeof(path), "site/nvidia_cuda_nvrtc-%s.dist-info/METADATA",
+           version);
+  world_text(world, path, metadata);
+}
+
+static void test_flawed_wheels(void** state) {
+  world_t* world = *state;
+  char site[WORLD_PATH_BYTES];
+  snprintf(site, sizeof(site), "%s", world_path(world, "site"));
+  const char* sites[] = {site};
+  world->options.sites = sites;
+  world->options.site_count = 1;
+  put_nvrtc_wheel(world, "13.1.115");
+  EXPECT_NONE("wheel-flawed");
+  world_remove(world, "site/nvidia_cuda_nvrtc-13.1.115.dist-info/RECORD");
+  world_remove(world, "site/nvidia_cuda_nvrtc-13.1.115.dist-info/METADATA");
+  put_nvrtc_wheel(world, "13.0.88");
+  EXPECT("wheel-flawed", NOTE);
+  assert_true(fix_says(world, "wheel-flawed", "libnvrtc-builtins.so.13.0"));
+  // Of a copy that is hidden nothing is said.
+  use_roots(world);
+  world_put(world, "a/lib64/libnvrtc.so.13");
+  EXPECT_NONE("wheel-flawed");
+}
+
 static void test_variables(void** state) {
   world_t* world = *state;
   world_folder(world, "one");
@@ -596,6 +632,7 @@ int main(void) {
       TEST(test_an_override_that_leads_nowhere),
       TEST(test_a_search_that_fails),
       TEST(test_builtins),
+      TEST(test_flawed_wheels),
       TEST(test_variables),
       TEST(test_hermetic),
       TEST(test_copies),
