@@ -23,7 +23,9 @@ static bool check_place(const char* option, const char* path,
                         kilni_cli_error_t* error) {
   struct stat info;
   bool wants_folder = strcmp(option, "python") != 0;
-  if (stat(path, &info) != 0)
+  bool there = stat(path, &info) == 0;
+  // One that cannot be entered holds nothing for us either.
+  if (!there || (S_ISDIR(info.st_mode) && access(path, X_OK) != 0))
     return kilni_cli_fail(
         error,
         errno == EACCES ? KILN_STATUS_PERMISSION_DENIED : KILN_STATUS_NOT_FOUND,

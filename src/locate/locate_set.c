@@ -339,6 +339,7 @@ static kiln_status_t try_scopes(looking_t* looking) {
 static kiln_status_t keep_trail(looking_t* looking) {
   kiln_locate_set_t* set = looking->best;
   KILNI_RETURN_IF_ERROR(kilni_trail_status(&looking->trail));
+  KILNI_RETURN_IF_ERROR(kilni_trail_status(&looking->notes));
   size_t bytes = kilni_trail_bytes(&looking->trail);
   KILNI_RETURN_IF_ERROR(kilni_alloc(set->allocator, bytes, &set->trail));
   set->trail_bytes = bytes;

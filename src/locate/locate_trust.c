@@ -93,6 +93,11 @@ kiln_status_t kilni_trust_record(kiln_locate_t* locate, const char* site,
   const kilni_locate_facts_t* facts = NULL;
   kiln_status_t status = kilni_locate_facts_read(
       locate->reader, &query, KILNI_LOCATE_FACTS_CHEAP, &facts);
+  // Whose name does not tell that it may own the file is asked last.
+  if (kiln_status_is_ok(status) && facts->owner == NULL) {
+    status = kilni_locate_facts_read(locate->reader, &query,
+                                     KILNI_LOCATE_FACTS_VERIFY, &facts);
+  }
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   kiln_status_free(status);
   *out_why = facts ? compare_record(facts->owner, real) : "cannot be read";

@@ -227,6 +227,19 @@ static void a_record_in_a_folder_of_any_name(void** state) {
                "wheels/nvidia/cu13/lib/libnvrtc.so.13");
 }
 
+// A wheel of any name may own what it owns.
+static void a_record_of_any_name(void** state) {
+  world_t* world = *state;
+  world_text(world, SITE "cutensor/lib/libcutensor.so.2", "abc");
+  world_text(world, SITE "somebody_elses-1.0.dist-info/RECORD",
+             "cutensor/lib/libcutensor.so.2,"
+             "sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0,3\n");
+  world_set(world, KILNI_ENV_VIRTUAL_ENV, "env");
+  world->options.records = KILN_SWITCH_ON;
+  world_expect(world, LIB, "cutensor", KILN_LOCATE_SCOPE_WHEEL,
+               SITE "cutensor/lib/libcutensor.so.2");
+}
+
 static void the_sha256_of_what_was_found(void** state) {
   world_t* world = *state;
   // Of "abc", by FIPS 180-4.
@@ -278,6 +291,7 @@ int main(void) {
       IN_A_WORLD(no_variable_counts),
       IN_A_WORLD(files_are_what_their_record_says),
       IN_A_WORLD(a_record_in_a_folder_of_any_name),
+      IN_A_WORLD(a_record_of_any_name),
       IN_A_WORLD(the_sha256_of_what_was_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
