@@ -93,6 +93,9 @@ void kilni_str_deinit(kilni_str_t* str) {
   kilni_str_init(str, str->allocator, str->limit);
 }
 
+// Most texts are longer than this: less at first would be moved at once.
+enum { FIRST_BYTES = 64 };
+
 // Makes room for `size` more bytes and a NUL.
 static bool str_reserve(kilni_str_t* str, size_t size) {
   if (str->failed != KILN_STATUS_OK) return false;
@@ -105,8 +108,10 @@ static bool str_reserve(kilni_str_t* str, size_t size) {
     return false;
   }
   void* data = str->data;
-  kiln_status_t status = kilni_grow(str->allocator, str->size + size + 1, 1,
-                                    &str->capacity, &data);
+  size_t wanted = str->size + size + 1;
+  if (wanted < FIRST_BYTES) wanted = FIRST_BYTES;
+  kiln_status_t status =
+      kilni_grow(str->allocator, wanted, 1, &str->capacity, &data);
   str->failed = kiln_status_code(status);
   str->data = data;
   return kiln_status_is_ok(status);
@@ -129,6 +134,7 @@ void kilni_str_add_char(kilni_str_t* str, char c) {
 
 void kilni_str_addv(kilni_str_t* str, const char* format, va_list args) {
   // Into what is free already; a second time only where that is too little.
+  if (str->data == NULL) (void)str_reserve(str, 0);
   size_t room = str->data != NULL ? str->capacity - str->size : 0;
   va_list again;
   va_copy(again, args);

@@ -292,12 +292,12 @@ typedef struct writer_t {
 } writer_t;
 
 static void put(writer_t* writer, const char* text) {
-  for (; *text != '\0'; text++) {
-    if (writer->length + 1 < writer->capacity) {
-      writer->buffer[writer->length] = *text;
-    }
-    writer->length++;
+  size_t size = strlen(text);
+  if (writer->length + 1 < writer->capacity) {
+    size_t room = writer->capacity - 1 - writer->length;
+    memcpy(writer->buffer + writer->length, text, size < room ? size : room);
   }
+  writer->length += size;
 }
 
 static void put_finding(writer_t* writer,

@@ -124,7 +124,7 @@ static bool is_told(const kilni_locate_facts_t* facts) {
 
 static kiln_status_t read_parts(kilni_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
-  bool verify = read->depth == KILNI_LOCATE_FACTS_VERIFY;
+  bool all = read->depth >= KILNI_LOCATE_FACTS_LINE;
   KILNI_RETURN_IF_ERROR(take_paths(read));
   kiln_status_t status = kilni_facts_read_elf(read);
   // What vanished since it was found is an error: there is nothing to say.
@@ -135,16 +135,16 @@ static kiln_status_t read_parts(kilni_facts_read_t* read) {
   }
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, facts->path, kilni_facts_read_owner(read)));
-  if (verify) {
+  if (all) {
     KILNI_RETURN_IF_ERROR(
         kilni_facts_absorb(read, facts->path, kilni_facts_read_pins(read)));
   }
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, facts->path, kilni_facts_read_product(read)));
-  if (!verify && is_told(facts)) return NULL;
+  if (!all && is_told(facts)) return NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_facts_absorb(read, facts->path, kilni_facts_read_package(read)));
-  if (!verify && is_told(facts)) return NULL;
+  if (!all && is_told(facts)) return NULL;
   return kilni_facts_absorb(read, facts->path, kilni_facts_read_folders(read));
 }
 
@@ -179,6 +179,7 @@ static kiln_status_t read_new(kilni_locate_reader_t* reader,
   read.query = query;
   read.facts = &entry->facts;
   read.depth = depth;
+  read.strangers = depth == KILNI_LOCATE_FACTS_VERIFY;
   read.before = recall(reader, query, KILNI_LOCATE_FACTS_LEAST);
   entry->facts.depth = depth;
   KILNI_RETURN_IF_ERROR(read_parts(&read));

@@ -52,10 +52,15 @@ enum {
   // the owner; and, only while none of these names a line, the version files
   // and headers of the folders above.
   KILNI_LOCATE_FACTS_CHEAP = 2,
-  // All of it: all of .rodata, the headers and version files above even if they
-  // are not needed, METADATA, the pins on the owner. What CHEAP read of a file
-  // is not read again.
-  KILNI_LOCATE_FACTS_VERIFY = 3
+  // All that can tell the line: all of .rodata, the headers and version files
+  // above even if they are not needed, METADATA, the pins on the owner. What
+  // CHEAP read of a file is not read again. Distributions that neither the
+  // catalog nor the path nor NVIDIA's names speak for say no line themselves:
+  // they are asked only where a header lies with the file, which counts if one
+  // of them has both.
+  KILNI_LOCATE_FACTS_LINE = 3,
+  // All of it: every distribution of the site is asked.
+  KILNI_LOCATE_FACTS_VERIFY = 4
 };
 
 // A file that was found, and where it was found. thread-compatible

@@ -129,7 +129,7 @@ static kiln_status_t take_symbols(kilni_facts_read_t* read, kilni_elf_t* elf) {
 static kiln_status_t take_release(kilni_facts_read_t* read, kilni_elf_t* elf) {
   int tool = tool_of(read);
   kilni_locate_facts_t* facts = read->facts;
-  bool verify = read->depth == KILNI_LOCATE_FACTS_VERIFY;
+  bool verify = read->depth >= KILNI_LOCATE_FACTS_LINE;
   if (tool < 0) return NULL;
   bool is_known = facts->symbol.line != 0 || facts->sibling.line != 0;
   if (!verify && (is_known || kTools[tool].is_deep)) return NULL;
@@ -154,7 +154,7 @@ static kiln_status_t take_built(kilni_facts_read_t* read, kilni_elf_t* elf) {
   if (!is_named(read, "nccl") || read->query->kind != KILN_LOCATE_KIND_LIB) {
     return NULL;
   }
-  bool verify = read->depth == KILNI_LOCATE_FACTS_VERIFY;
+  bool verify = read->depth >= KILNI_LOCATE_FACTS_LINE;
   char text[TEXT_BYTES];
   KILNI_RETURN_IF_ERROR(kilni_elf_text_find(
       elf, ".rodata", kBuiltWith,

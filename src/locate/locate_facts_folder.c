@@ -488,6 +488,10 @@ static bool is_in_usr(const kilni_facts_read_t* read) {
 static kiln_status_t compare_owners(kilni_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   if (facts->header.line == 0) return NULL;
+  if (read->depth == KILNI_LOCATE_FACTS_LINE && facts->owner == NULL) {
+    read->strangers = true;
+    KILNI_RETURN_IF_ERROR(kilni_facts_read_owner(read));
+  }
   const kilni_facts_dist_t* dist;
   KILNI_RETURN_IF_ERROR(kilni_facts_owner_of(read, facts->header.path, &dist));
   if (dist != NULL) {

@@ -119,6 +119,7 @@ typedef struct kilni_facts_read_t {
   kilni_locate_facts_t* facts;
   const kilni_locate_facts_t* before;  // of the same file, CHEAP; or NULL
   uint32_t depth;
+  bool strangers;  // all distributions are asked
   kilni_locate_problem_t problems[KILNI_FACTS_MAX_PROBLEMS];
 } kilni_facts_read_t;
 

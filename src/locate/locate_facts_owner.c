@@ -4,9 +4,10 @@
 //
 // By the RECORD of a *.dist-info, in both spellings of the path. The records
 // are asked in the order of their promise: those that the catalog names for
-// the file, those whose name lies in the path, NVIDIA's, and, when facts are
-// verified, all others. Each is read once and indexed by the hash of its paths.
-// An egg-info without a RECORD owns nothing.
+// the file, those whose name lies in the path, NVIDIA's, and all others where
+// the read is of everything, or there is a header for somebody to own. Each is
+// read once and indexed by the hash of its paths. An egg-info without a RECORD
+// owns nothing.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -543,7 +544,7 @@ static kiln_status_t ask_guesses(search_t* search) {
 static kiln_status_t ask_site(search_t* search) {
   kilni_facts_read_t* read = search->read;
   const kilni_locate_facts_t* facts = read->facts;
-  bool verify = read->depth == KILNI_LOCATE_FACTS_VERIFY;
+  bool all = read->depth >= KILNI_LOCATE_FACTS_LINE;
   KILNI_RETURN_IF_ERROR(ask_known(search, RANK_NAMED));
   if (search->dist != NULL) return NULL;
   KILNI_RETURN_IF_ERROR(ask_guesses(search));
@@ -551,12 +552,12 @@ static kiln_status_t ask_site(search_t* search) {
   bool is_told = facts->symbol.line != 0 || facts->sibling.line != 0 ||
                  facts->release.line != 0;
   KILNI_RETURN_IF_ERROR(
-      kilni_facts_list(read->reader, search->site, !verify && is_told));
+      kilni_facts_list(read->reader, search->site, !all && is_told));
   if (search->site->problem != NULL) {
     KILNI_RETURN_IF_ERROR(
         kilni_facts_problem(read, search->site->path, search->site->problem));
   }
-  return ask_known(search, verify ? RANK_OTHER : RANK_NVIDIA);
+  return ask_known(search, read->strangers ? RANK_OTHER : RANK_NVIDIA);
 }
 
 static kiln_status_t search_site(search_t* search, kiln_string_view_t site,

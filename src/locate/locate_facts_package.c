@@ -410,7 +410,7 @@ kiln_status_t kilni_facts_read_package(kilni_facts_read_t* read) {
   if (search.found == NULL && facts->real_path != facts->path) {
     KILNI_RETURN_IF_ERROR(search_conda(&search, facts->real_path));
   }
-  if (search.found == NULL && read->depth == KILNI_LOCATE_FACTS_VERIFY) {
+  if (search.found == NULL && read->depth >= KILNI_LOCATE_FACTS_LINE) {
     KILNI_RETURN_IF_ERROR(search_dpkg(&search, facts->path, facts->real_path));
   }
   facts->package = search.found;

@@ -159,7 +159,7 @@ kiln_status_t kilni_facts_read_product(kilni_facts_read_t* read) {
   if (seeking.product < 0) return NULL;
   // Who installed it, or the file's own name, says it already.
   bool is_told = facts->owner != NULL || facts->name_version != NULL;
-  if (is_told && read->depth != KILNI_LOCATE_FACTS_VERIFY) return NULL;
+  if (is_told && read->depth < KILNI_LOCATE_FACTS_LINE) return NULL;
   if (facts->kind == KILN_LOCATE_KIND_HEADER) return try_beside(&seeking);
   return kilni_facts_each_include(read, try_folder, &seeking);
 }

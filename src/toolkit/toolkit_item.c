@@ -201,9 +201,9 @@ static kiln_status_t read_version(kiln_toolkit_t* toolkit,
   }
   KILNI_RETURN_IF_ERROR(status);
   KILNI_RETURN_IF_ERROR(conclude(item, call));
-  bool is_all = depth == KILNI_LOCATE_FACTS_VERIFY;
+  bool is_all = depth >= KILNI_LOCATE_FACTS_LINE;
   if (is_all || !needs_more(item)) return NULL;
-  KILNI_RETURN_IF_ERROR(read_facts(item, KILNI_LOCATE_FACTS_VERIFY));
+  KILNI_RETURN_IF_ERROR(read_facts(item, KILNI_LOCATE_FACTS_LINE));
   return conclude(item, call);
 }
 

@@ -84,14 +84,19 @@ static kiln_status_t builder_body(kiln_allocator_t allocator, void* user) {
   assert_string_equal(kilni_str_cstr(&str), "");
   kilni_str_add_cstr(&str, "one");
   kilni_str_add_char(&str, ' ');
-  kilni_str_addf(&str, "%d-%s", 2, "three and something longer than before");
+  kilni_str_addf(
+      &str, "%d-%s", 2,
+      "three and something much longer than what is set aside at first");
   kilni_str_add(&str, kilni_sv_make("!!!", 1));
   kilni_str_addf(&str, "%s", "");
   char* text = NULL;
   kiln_status_t status = kilni_str_take(&str, &text);
   assert_int_equal(kiln_status_is_ok(status), text != NULL);
   if (text != NULL) {
-    assert_string_equal(text, "one 2-three and something longer than before!");
+    assert_string_equal(
+        text,
+        "one 2-three and something much longer than what is set "
+        "aside at first!");
   }
   kilni_strfree(allocator, text);
   return status;
