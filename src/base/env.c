@@ -14,7 +14,7 @@
 #include "base/str.h"
 
 #define KILNI_ENV_VAR(name, room, type, fallback, text) \
-  {#name, #room, #type, fallback, text},
+  {#name, #room, #type, fallback, text, sizeof(#name) - 1},
 static const kilni_env_row_t kRows[] = {
 #include "base/env_vars.inc"
 };
@@ -118,9 +118,8 @@ static kiln_status_t take_text(kilni_env_t* env, const char* text,
   const char* equals = NULL;
   for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
     const kilni_env_row_t* row = &kRows[i];
-    // The first letter rules most out, for every variable there is.
     if (text[0] != row->name[0]) continue;
-    size_t length = strlen(row->name);
+    size_t length = row->length;
     if (strncmp(text, row->name, length) != 0) continue;
     if (equals == NULL) equals = strchr(text, '=');
     if (equals == NULL) return NULL;
@@ -141,7 +140,13 @@ kiln_status_t kilni_env_init(kilni_env_t* env, kiln_allocator_t allocator) {
   // A program with more rights than its caller believes none of it.
   if (environ == NULL || getauxval(AT_SECURE) != 0) return NULL;
   bool seen[KILNI_ENV_COUNT] = {false};
+  // Most variables begin with a letter that no row begins with.
+  uint64_t letters = 0;
+  for (size_t i = 0; i < KILNI_ENV_COUNT; i++) {
+    letters |= 1ull << (kRows[i].name[0] & 63);
+  }
   for (char** at = environ; *at != NULL; at++) {
+    if ((letters >> ((*at)[0] & 63) & 1) == 0) continue;
     kiln_status_t status = take_text(env, *at, seen);
     if (kiln_status_is_ok(status)) continue;
     kilni_env_deinit(env);

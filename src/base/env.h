@@ -22,6 +22,7 @@ typedef struct kilni_env_row_t {
   const char* type;
   const char* fallback;
   const char* text;
+  size_t length;  // of the name
 } kilni_env_row_t;
 
 // A snapshot. thread-safe
