@@ -112,7 +112,7 @@ static kiln_status_t round_trip(kiln_allocator_t allocator, void* user) {
 }
 
 static void what_is_written_is_read(void** state) {
-  assert_true(fault_run_allocations(round_trip, *state, 0) >= 4);
+  assert_true(fault_run_allocations(round_trip, *state, 0) >= 3);
 }
 
 static void an_empty_file_is_a_file(void** state) {
