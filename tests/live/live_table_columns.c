@@ -85,6 +85,8 @@ static const struct {
     {KILNI_CUDA_ROW_cuFuncGetModule, lazy},
     {KILNI_CUDA_ROW_cuFuncGetName, lazy},
     {KILNI_CUDA_ROW_cuFuncGetParamInfo, lazy},
+    {KILNI_CUDA_ROW_cuOccupancyMaxPotentialClusterSize, lazy},
+    {KILNI_CUDA_ROW_cuOccupancyMaxActiveClusters, lazy},
     {KILNI_CUDA_ROW_cuLibraryLoadData, links},
     {KILNI_CUDA_ROW_cuLibraryLoadFromFile, links},
     {KILNI_CUDA_ROW_cuLibraryUnload, links},
