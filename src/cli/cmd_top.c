@@ -153,9 +153,14 @@ static bool show_pages(top_t* top, kilni_cli_screen_t* screen,
 static bool run_on_screen(top_t* top) {
   kilni_cli_screen_t screen;
   int signal = 0;
-  kilni_cli_screen_open(&screen, top->call->results);
-  bool ok = show_pages(top, &screen, &signal);
-  kilni_cli_screen_close(&screen);
+  kilni_cli_screen_hold(&screen);
+  bool ok = open_all(top);
+  if (ok) {
+    kilni_cli_screen_open(&screen, top->call->results);
+    ok = show_pages(top, &screen, &signal);
+    kilni_cli_screen_close(&screen);
+  }
+  kilni_cli_screen_let_go(&screen);
   // Whoever sent it sees the command end by it, as if it had not waited.
   if (signal != 0) (void)raise(signal);
   return ok;
@@ -167,11 +172,12 @@ static bool run_top(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   top.call = call;
   top.error = error;
   bool once = kilni_cli_option_value(call, "once") != NULL;
-  bool ok = read_interval(&top) && read_count(&top) && open_all(&top);
+  bool ok = read_interval(&top) && read_count(&top);
   if (ok && !once && !call->json && kilni_cli_screen_is_one(call->results))
     ok = run_on_screen(&top);
   else if (ok)
-    ok = print_pages(&top, once || top.count == 0 ? 1 : top.count);
+    ok = open_all(&top) &&
+         print_pages(&top, once || top.count == 0 ? 1 : top.count);
   close_all(&top);
   return ok;
 }

@@ -50,10 +50,8 @@ static void take_keys(kilni_cli_screen_t* screen) {
   screen->changed = tcsetattr(STDIN_FILENO, TCSADRAIN, &keys) == 0;
 }
 
-void kilni_cli_screen_open(kilni_cli_screen_t* screen, FILE* out) {
+void kilni_cli_screen_hold(kilni_cli_screen_t* screen) {
   memset(screen, 0, sizeof(*screen));
-  screen->out = fileno(out);
-  (void)fflush(out);
   (void)sigemptyset(&screen->signals);
   (void)sigaddset(&screen->signals, SIGINT);
   (void)sigaddset(&screen->signals, SIGTERM);
@@ -62,6 +60,11 @@ void kilni_cli_screen_open(kilni_cli_screen_t* screen, FILE* out) {
   (void)sigaddset(&screen->signals, SIGTSTP);
   (void)sigaddset(&screen->signals, SIGWINCH);
   (void)sigprocmask(SIG_BLOCK, &screen->signals, &screen->mask);
+}
+
+void kilni_cli_screen_open(kilni_cli_screen_t* screen, FILE* out) {
+  screen->out = fileno(out);
+  (void)fflush(out);
   take_keys(screen);
   (void)write_all(screen->out, kEnter, sizeof(kEnter) - 1);
 }
@@ -69,6 +72,9 @@ void kilni_cli_screen_open(kilni_cli_screen_t* screen, FILE* out) {
 void kilni_cli_screen_close(kilni_cli_screen_t* screen) {
   (void)write_all(screen->out, kLeave, sizeof(kLeave) - 1);
   if (screen->changed) (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->found);
+}
+
+void kilni_cli_screen_let_go(kilni_cli_screen_t* screen) {
   (void)sigprocmask(SIG_SETMASK, &screen->mask, NULL);
 }
 

@@ -31,12 +31,19 @@ typedef enum kilni_cli_event_t {
 // knows how to be written over.
 bool kilni_cli_screen_is_one(FILE* out);
 
-// Takes the terminal: its second page, keys one by one, no cursor. Signals that
-// would end the command wait from here on.
+// Signals that would end the command wait from here on. To be called before
+// anything starts a thread: a driver's threads inherit the mask, and one that
+// took a signal would end the command with the terminal as it is.
+void kilni_cli_screen_hold(kilni_cli_screen_t* screen);
+
+// Takes the terminal: its second page, keys one by one, no cursor.
 void kilni_cli_screen_open(kilni_cli_screen_t* screen, FILE* out);
 
-// Gives everything back.
+// Gives the terminal back.
 void kilni_cli_screen_close(kilni_cli_screen_t* screen);
+
+// Lets signals through again, those that came in between first.
+void kilni_cli_screen_let_go(kilni_cli_screen_t* screen);
 
 // Writes a page from the top: as many lines as there is room for, each as far
 // as there is. False when the terminal is gone.
