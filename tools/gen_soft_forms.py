@@ -26,7 +26,7 @@ SIGNATURE = re.compile(r"^(\*|[wxpi-]+:[wxpi-]*)$")
 
 
 def expand(pattern):
-    """All texts of a pattern with {a,b} alternatives."""
+    """All texts of a pattern with {a,b} alternatives, also within others."""
     match = re.search(r"\{([^{}]*)\}", pattern)
     if not match:
         if "{" in pattern or "}" in pattern:
@@ -35,7 +35,8 @@ def expand(pattern):
     out = []
     for choice in match.group(1).split(","):
         out += expand(pattern[:match.start()] + choice + pattern[match.end():])
-    return out
+    # What stands beside alternatives within alternatives comes up for each.
+    return list(dict.fromkeys(out))
 
 
 def read_ops():

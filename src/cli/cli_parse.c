@@ -215,6 +215,9 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   error_t rc = argp_parse(
       &argp, argc, argv,
       ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &parse);
+  if (rc == ENOMEM)
+    return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "there is no memory to read the arguments in");
   if (rc != 0)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                           "the arguments could not be understood: %s",

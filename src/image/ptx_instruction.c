@@ -138,6 +138,8 @@ static bool add_form(kilni_ptx_reader_t* reader, const draft_t* draft,
   kilni_ptx_rule_t* rule =
       kilni_ptx_push(reader, &reader->rules, 1, "forms", UINT32_MAX);
   if (rule == NULL ||
+      !kilni_ptx_qualifiers_check(reader, &draft->mnemonic, opcode, modifiers,
+                                  draft->modifier_count) ||
       !kilni_ptx_rule_find(reader, &draft->mnemonic, opcode, modifiers,
                            draft->modifier_count, rule)) {
     return false;

@@ -186,6 +186,10 @@ bool kilni_ptx_rule_find(kilni_ptx_reader_t* reader,
                          const kilni_ptx_token_t* at, uint32_t opcode,
                          const uint16_t* modifiers, uint32_t count,
                          kilni_ptx_rule_t* out_rule);
+// Fails at `at` where modifiers of the spelling do not go together.
+bool kilni_ptx_qualifiers_check(kilni_ptx_reader_t* reader,
+                                const kilni_ptx_token_t* at, uint32_t opcode,
+                                const uint16_t* modifiers, uint32_t count);
 // Fails at the first operand that is not what the rule wants.
 bool kilni_ptx_check_operands(const kilni_ptx_judge_t* judge);
 bool kilni_ptx_check_address(const kilni_ptx_judge_t* judge, uint32_t index,

@@ -27,6 +27,28 @@ static uint32_t space_of(const kilni_soft_source_t* source) {
                             : KILNI_SOFT_SPACE_GENERIC;
 }
 
+// Whether a spelling names shared memory, and then global.
+static bool goes_to_shared(const kilni_soft_source_t* source) {
+  const kilni_ptx_form_t* form = source->form;
+  for (uint32_t i = 0; i < form->modifier_count; i++) {
+    if (form->modifiers[i] == KILNI_PTX_MOD_GLOBAL) return false;
+    if (form->modifiers[i] == KILNI_PTX_MOD_SHARED ||
+        form->modifiers[i] == KILNI_PTX_MOD_SHARED_CTA) {
+      return has(source, KILNI_PTX_MOD_GLOBAL);
+    }
+  }
+  return false;
+}
+
+// Past the first level of the cache only whole sectors go.
+static bool size_fits(const kilni_soft_source_t* source,
+                      const kilni_ptx_operand_t* size) {
+  if (size->kind != KILNI_PTX_OPERAND_IMMEDIATE) return false;
+  if (size->value == 16) return true;
+  return (size->value == 4 || size->value == 8) &&
+         !has(source, KILNI_PTX_MOD_CG);
+}
+
 // [dst], [src], cp-size{, src-size | ignore-src}{, policy}
 static void decode_copy(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source) {
@@ -35,11 +57,8 @@ static void decode_copy(kilni_soft_lower_t* lower,
       source->count - (has(source, KILNI_PTX_MOD_L2_CACHE_HINT) ? 1u : 0u);
   uint32_t to;
   uint32_t from;
-  if (count < 3 || count > 4 || !has_shared(source) ||
-      !has(source, KILNI_PTX_MOD_GLOBAL) ||
-      operands[2].kind != KILNI_PTX_OPERAND_IMMEDIATE ||
-      (operands[2].value != 4 && operands[2].value != 8 &&
-       operands[2].value != 16)) {
+  if (count < 3 || count > 4 || !goes_to_shared(source) ||
+      !size_fits(source, &operands[2])) {
     refuse_form(lower, source);
     return;
   }
@@ -135,11 +154,17 @@ static bool read_arrive(const kilni_soft_source_t* source, mbarrier_t* m) {
   m->result_is_wide = true;
   m->address = &operands[1];
   if (source->count == 3) m->value = &operands[2];
+  // Another block's barrier says nothing of itself.
+  if (has(source, KILNI_PTX_MOD_SHARED_CLUSTER) &&
+      operands[0].kind != KILNI_PTX_OPERAND_SINK) {
+    return false;
+  }
   return source->count >= (tx ? 3u : 2u) && source->count <= 3;
 }
 
 // p, [addr], state or parity{, time}
-static bool read_wait(const kilni_soft_source_t* source, mbarrier_t* m) {
+static bool read_wait(const kilni_soft_lower_t* lower,
+                      const kilni_soft_source_t* source, mbarrier_t* m) {
   bool parity = has(source, KILNI_PTX_MOD_PARITY);
   bool tries = has(source, KILNI_PTX_MOD_TRY_WAIT);
   m->flags |=
@@ -150,10 +175,16 @@ static bool read_wait(const kilni_soft_source_t* source, mbarrier_t* m) {
   m->address = &source->operands[1];
   m->value = &source->operands[2];
   m->value_is_wide = !parity;
-  return source->count >= 3 && source->count <= (tries ? 4u : 3u);
+  if (source->count < 3) return false;
+  if (m->value->kind == KILNI_PTX_OPERAND_REGISTER &&
+      kilni_soft_register_bits(lower, m->value) != (parity ? 32 : 64)) {
+    return false;
+  }
+  return source->count <= (tries ? 4u : 3u);
 }
 
-static bool read_mbarrier(const kilni_soft_source_t* source, mbarrier_t* m) {
+static bool read_mbarrier(const kilni_soft_lower_t* lower,
+                          const kilni_soft_source_t* source, mbarrier_t* m) {
   const kilni_ptx_operand_t* operands = source->operands;
   if (has(source, KILNI_PTX_MOD_ARRIVE)) {
     m->flags = KILNI_SOFT_MBARRIER_ARRIVE;
@@ -165,7 +196,7 @@ static bool read_mbarrier(const kilni_soft_source_t* source, mbarrier_t* m) {
   }
   if (has(source, KILNI_PTX_MOD_TEST_WAIT) ||
       has(source, KILNI_PTX_MOD_TRY_WAIT)) {
-    return read_wait(source, m);
+    return read_wait(lower, source, m);
   }
   if (has(source, KILNI_PTX_MOD_PENDING_COUNT)) {
     m->flags = KILNI_SOFT_MBARRIER_PENDING;
@@ -201,7 +232,7 @@ void kilni_soft_decode_async(kilni_soft_lower_t* lower,
                              const kilni_soft_source_t* source) {
   mbarrier_t m = {0};
   if (source->ins->opcode == KILNI_PTX_OP_MBARRIER) {
-    if (read_mbarrier(source, &m)) {
+    if (read_mbarrier(lower, source, &m)) {
       emit_mbarrier(lower, source, &m);
     } else {
       refuse_form(lower, source);
@@ -216,7 +247,12 @@ void kilni_soft_decode_async(kilni_soft_lower_t* lower,
   } else if (has(source, KILNI_PTX_MOD_COMMIT_GROUP) ||
              has(source, KILNI_PTX_MOD_WAIT_GROUP) ||
              has(source, KILNI_PTX_MOD_WAIT_ALL)) {
-    nothing(lower);
+    uint32_t count = has(source, KILNI_PTX_MOD_WAIT_GROUP) ? 1 : 0;
+    if (source->count == count) {
+      nothing(lower);
+    } else {
+      refuse_form(lower, source);
+    }
   } else if (!has(source, KILNI_PTX_MOD_MBARRIER)) {
     decode_copy(lower, source);
   } else if (source->count != 1) {

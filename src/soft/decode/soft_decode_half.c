@@ -358,12 +358,32 @@ static void write_set(kilni_soft_lower_t* lower,
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);
 }
 
+static uint32_t math_operands(uint32_t opcode) {
+  switch (opcode) {
+    case KILNI_PTX_OP_FMA:
+      return 4;
+    case KILNI_PTX_OP_ADD:
+    case KILNI_PTX_OP_SUB:
+    case KILNI_PTX_OP_MUL:
+    case KILNI_PTX_OP_MIN:
+    case KILNI_PTX_OP_MAX:
+      return 3;
+    default:
+      return 2;
+  }
+}
+
 static bool read_compare(kilni_soft_lower_t* lower,
                          const kilni_soft_source_t* source, bool has_boolean,
                          compare_t* out) {
   char text[64];
   uint32_t type = kilni_soft_form_type(source->form, KILNI_SOFT_NONE);
   if (source->count != (has_boolean ? 4u : 3u)) return false;
+  // One compare gives one predicate.
+  if (source->operands[0].kind == KILNI_PTX_OPERAND_PAIR &&
+      (type == KILNI_PTX_TYPE_F16 || type == KILNI_PTX_TYPE_BF16)) {
+    return false;
+  }
   snprintf(text, sizeof(text), "setp.%s.f32",
            kilni_ptx_modifier_text(source->form->modifiers[0]));
   out->op = op_of(lower, text);
@@ -422,7 +442,7 @@ void kilni_soft_decode_half(kilni_soft_lower_t* lower,
         good = decode_compare(lower, source, boolean);
         break;
       default:
-        good = source->count >= 2 && source->count <= 4;
+        good = source->count == math_operands(source->ins->opcode);
         if (good) decode_math(lower, source, op);
     }
   }

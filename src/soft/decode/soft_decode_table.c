@@ -403,12 +403,47 @@ static void move_128(kilni_soft_lower_t* lower,
   }
 }
 
+// mov of vectors of the same shape: all are read before one is written.
+static void move_vector(kilni_soft_lower_t* lower,
+                        const kilni_soft_source_t* source, uint32_t bits) {
+  const kilni_ptx_operand_t* to = &source->operands[0];
+  const kilni_ptx_operand_t* from = &source->operands[1];
+  uint32_t words[4];
+  if (to->kind != KILNI_PTX_OPERAND_VECTOR || from->kind != to->kind ||
+      from->count != to->count || to->count > 4 || bits < 16 || bits > 64) {
+    refuse_form(lower, source);
+    return;
+  }
+  const kilni_ptx_operand_t* d = kilni_ptx_operand_children(lower->module, to);
+  const kilni_ptx_operand_t* a =
+      kilni_ptx_operand_children(lower->module, from);
+  bool wide = bits == 64;
+  uint32_t op = wide ? KILNI_SOFT_OP_mov_b64 : KILNI_SOFT_OP_mov_b32;
+  uint32_t type = kilni_soft_form_type(source->form, 0);
+  for (uint32_t i = 0; i < to->count; i++) {
+    words[i] = kilni_soft_temp(
+        lower, wide ? KILNI_SOFT_CLASS_64 : KILNI_SOFT_CLASS_32);
+    kilni_soft_low_unary(lower, op, words[i],
+                         kilni_soft_use(lower, &a[i], wide, type), 0);
+  }
+  for (uint32_t i = 0; i < to->count; i++) {
+    if (d[i].kind == KILNI_PTX_OPERAND_SINK) continue;
+    uint32_t word = kilni_soft_def(lower, &d[i], wide);
+    kilni_soft_low_unary(lower, op, word, words[i], 0);
+    kilni_soft_def_done(lower, &d[i], word, wide, false);
+  }
+}
+
 void kilni_soft_decode_move(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source) {
   const kilni_ptx_operand_t* d = &source->operands[0];
   const kilni_ptx_operand_t* a = &source->operands[1];
   uint32_t bits = kilni_ptx_type_bits(kilni_soft_form_type(source->form, 0));
-  if (source->count == 2 && bits == 128) {
+  bool vector = kilni_soft_form_has(source->form, KILNI_PTX_MOD_V2) ||
+                kilni_soft_form_has(source->form, KILNI_PTX_MOD_V4);
+  if (source->count == 2 && vector) {
+    move_vector(lower, source, bits);
+  } else if (source->count == 2 && bits == 128) {
     move_128(lower, source);
   } else if (source->count != 2 || bits > 64) {
     refuse_form(lower, source);
@@ -452,7 +487,8 @@ void kilni_soft_decode_cvta(kilni_soft_lower_t* lower,
                             const kilni_soft_source_t* source) {
   uint32_t space = space_of(source->form);
   const kilni_ptx_operand_t* a = &source->operands[1];
-  if (space == KILNI_SOFT_SPACE_GENERIC || source->count != 2) {
+  bool narrow = kilni_soft_form_type(source->form, 0) == KILNI_PTX_TYPE_U32;
+  if (space == KILNI_SOFT_SPACE_GENERIC || source->count != 2 || narrow) {
     refuse_form(lower, source);
     return;
   }

@@ -105,6 +105,20 @@ static memory_order host_order(uint32_t order) {
   }
 }
 
+// The next of the lanes in `*inout_left`: in ascending order, or in one that
+// the seed chooses, since CUDA leaves it open.
+static uint32_t next_lane(kilni_soft_run_t* run, uint32_t* inout_left) {
+  uint32_t left = *inout_left;
+  uint32_t lane = (uint32_t)__builtin_ctz(left);
+  if (run->worker->random) {
+    uint32_t turn = kilni_soft_random(run->worker) & 31u;
+    uint32_t turned = left >> turn | left << (31u & (0u - turn));
+    lane = ((uint32_t)__builtin_ctz(turned) + turn) & 31u;
+  }
+  *inout_left = left & ~(1u << lane);
+  return lane;
+}
+
 static const kilni_soft_instr_t* access_sync(kilni_soft_run_t* run,
                                              const kilni_soft_instr_t* instr,
                                              bool is_store) {
@@ -112,8 +126,8 @@ static const kilni_soft_instr_t* access_sync(kilni_soft_run_t* run,
   uint32_t bytes = KILNI_SOFT_MEM_BYTES(instr->aux);
   memory_order order = host_order(KILNI_SOFT_MEM_ORDER(instr->aux));
   kilni_soft_spin(run);
-  for (uint32_t m = kilni_soft_exec(warp, instr); m; m &= m - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(m);
+  for (uint32_t m = kilni_soft_exec(warp, instr); m;) {
+    uint32_t lane = next_lane(run, &m);
     void* host = lane_host(run, instr, lane, is_store);
     if (!host) return NULL;
     if (is_store) {
@@ -241,20 +255,6 @@ static bool is_shared(const kilni_soft_run_t* run, const void* host) {
   const uint8_t* at = host;
   const uint8_t* shared = run->block->shared;
   return at >= shared && at < shared + run->grid->shared_bytes;
-}
-
-// The next of the lanes in `*inout_left`: in ascending order, or in one that
-// the seed chooses, since CUDA leaves it open.
-static uint32_t next_lane(kilni_soft_run_t* run, uint32_t* inout_left) {
-  uint32_t left = *inout_left;
-  uint32_t lane = (uint32_t)__builtin_ctz(left);
-  if (run->worker->random) {
-    uint32_t turn = kilni_soft_random(run->worker) & 31u;
-    uint32_t turned = left >> turn | left << (31u & (0u - turn));
-    lane = ((uint32_t)__builtin_ctz(turned) + turn) & 31u;
-  }
-  *inout_left = left & ~(1u << lane);
-  return lane;
 }
 
 // 16 bytes: where the CPU cannot swap them at once, one lock of the grid does.

@@ -341,12 +341,18 @@ KILNI_LANES_INLINE const kilni_soft_instr_t* store(
   if (span.shape == SHAPE_NEXT) {
     store_row(span.host - (uint64_t)__builtin_ctz(exec) * bytes, exec, bytes,
               values);
-  } else if (span.shape == SHAPE_SAME) {
+    return instr + 1;
+  }
+  uint32_t first = come_first(run, exec);
+  if (span.shape == SHAPE_SAME) {
     // As if one lane came after another: the last one's value stays.
-    uint32_t last = 31u - (uint32_t)__builtin_clz(exec);
+    uint32_t end = exec & ~first ? exec & ~first : first;
+    uint32_t last = 31u - (uint32_t)__builtin_clz(end);
     write_any(span.host, get_lane(values, last, bytes), bytes);
-  } else {
-    scatter(addresses.lane, exec, span.delta, bytes, values);
+    return instr + 1;
+  }
+  EACH_PART(exec, first, part) {
+    scatter(addresses.lane, part, span.delta, bytes, values);
   }
   return instr + 1;
 }

@@ -407,6 +407,19 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool load_lanes(
   return true;
 }
 
+// The lanes that store before the others of one instruction: CUDA leaves open
+// whose value stays where several store to one address, so a seed chooses.
+KILNI_LANES_INLINE uint32_t come_first(kilni_soft_run_t* run, uint32_t exec) {
+  if (__builtin_expect(run->worker->random == 0, 1)) return exec;
+  uint32_t first = exec & UINT32_MAX << (kilni_soft_random(run->worker) & 31u);
+  return first ? first : exec;
+}
+
+// The lanes that come first, then the others.
+#define EACH_PART(exec, first, part)                             \
+  for (uint32_t part = (first), rest_ = (exec) & ~(first); part; \
+       part = rest_, rest_ = 0)
+
 static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
     const addresses_t* addresses, uint32_t exec, uint32_t space, uint32_t bytes,
@@ -420,13 +433,16 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool store_lanes(
 #undef STORE_LOCAL
     return true;
   }
-  EACH_OF(exec, lane) {
-    uint8_t* host =
-        kilni_soft_access(run, instr, lane, space,
-                          addr[lane] + addresses->offset, bytes * count, true);
-    if (!host) return false;
-    for (uint32_t k = 0; k < count; k++) {
-      write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
+  uint32_t first = come_first(run, exec);
+  EACH_PART(exec, first, part) {
+    EACH_OF(part, lane) {
+      uint8_t* host = kilni_soft_access(run, instr, lane, space,
+                                        addr[lane] + addresses->offset,
+                                        bytes * count, true);
+      if (!host) return false;
+      for (uint32_t k = 0; k < count; k++) {
+        write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
+      }
     }
   }
   return true;

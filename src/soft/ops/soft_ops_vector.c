@@ -273,16 +273,19 @@ static KILNI_SOFT_RACY const kilni_soft_instr_t* store_vector(
       store_rows(span.host, bytes, count, values)) {
     return instr + 2;
   }
+  uint32_t first = come_first(run, exec);
 #if defined(__AVX2__)
-  if (exec == KILNI_SOFT_FULL_MASK && bytes == 4 && count == 4) {
+  if (first == KILNI_SOFT_FULL_MASK && bytes == 4 && count == 4) {
     scatter_quads(addresses.lane, span.delta, values);
     return instr + 2;
   }
 #endif
-  EACH_OF(exec, lane) {
-    uint8_t* host = (uint8_t*)(uintptr_t)(addresses.lane[lane] + span.delta);
-    for (uint32_t k = 0; k < count; k++) {
-      write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
+  EACH_PART(exec, first, part) {
+    EACH_OF(part, lane) {
+      uint8_t* host = (uint8_t*)(uintptr_t)(addresses.lane[lane] + span.delta);
+      for (uint32_t k = 0; k < count; k++) {
+        write_any(host + k * bytes, get_lane(values[k], lane, bytes), bytes);
+      }
     }
   }
   return instr + 2;

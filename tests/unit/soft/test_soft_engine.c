@@ -170,11 +170,34 @@ static void test_barrier(void** state) {
   }
 }
 
+// Vectors move at once: what is overwritten has been read.
+static const char vectors_ptx[] = KERNEL(
+    "mov.u32 %r5, 1;\nmov.u32 %r6, 20;\nmov.u32 %r7, 300;\n"
+    "mov.u32 %r8, 4000;\n"
+    "mov.v4.b32 {%r5, %r6, %r7, %r8}, {%r8, %r5, %r6, 7000};\n"
+    "mov.b64 %rd5, {%r5, %r6};\nmov.b64 %rd6, {%r7, %r8};\n"
+    "mov.v2.u64 {%rd5, %rd6}, {%rd6, %rd5};\n"
+    "mov.b64 {%r5, %r6}, %rd5;\nmov.b64 {%r7, %r8}, %rd6;\n"
+    "mov.b32 {%rs1, %rs2}, %r5;\n"
+    "mov.v2.b16 {%rs1, %rs2}, {%rs2, %rs1};\nmov.b32 %r5, {%rs1, %rs2};\n"
+    "mad.lo.u32 %r9, %r6, 3, %r7;\nadd.u32 %r9, %r9, %r8;\n"
+    "add.u32 %r9, %r9, %r5;\nst.global.u32 [%rd1], %r9;\nret;\n");
+
+static void test_move_vectors(void** state) {
+  (void)state;
+  uint32_t out[1];
+  SOFT_KIT_EVERY_WAY(&kit) {
+    run_words(vectors_ptx, 1, 1, out, 1);
+    // {4000, 1, 20, 7000} with its halves swapped; 20 to the upper half.
+    assert_int_equal(out[0], 3 * 7000 + 4000 + 1 + (20 << 16));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_vector_add), cmocka_unit_test(test_divergence),
       cmocka_unit_test(test_meeting),    cmocka_unit_test(test_exit_above),
-      cmocka_unit_test(test_barrier),
+      cmocka_unit_test(test_barrier),    cmocka_unit_test(test_move_vectors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
