@@ -120,6 +120,39 @@ static uint32_t action_of(uint32_t opcode) {
   }
 }
 
+// The NaN of what lies out of bounds, of f16 and bf16 alike, as an H200 has it:
+// one of either sign among the factors makes +0 of the sum, whatever else is in
+// it. (PTX leaves open which NaN that is.)
+enum { OUT_OF_BOUNDS = 0x7ff7 };
+
+// All bits of each half of a word where neither factor is out of bounds there.
+static uint32_t in_bounds(kilni_soft_lower_t* lower, uint32_t a, uint32_t b) {
+  uint32_t both = KILNI_SOFT_NONE;
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t t = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
+    uint32_t nan = OUT_OF_BOUNDS | (uint32_t)OUT_OF_BOUNDS << 16;
+    kilni_soft_low_binary(lower, KILNI_SOFT_OP_xor_b32, t, i ? b : a,
+                          kilni_soft_value(lower, nan, false));
+    kilni_soft_low_binary(lower, KILNI_SOFT_OP_and_b32, t, t,
+                          kilni_soft_value(lower, 0x7fff7fffu, false));
+    // The upper bit of a half is now that of any other.
+    kilni_soft_low_binary(lower, KILNI_SOFT_OP_add_b32, t, t,
+                          kilni_soft_value(lower, 0x7fff7fffu, false));
+    if (i == 0) {
+      both = t;
+    } else {
+      kilni_soft_low_binary(lower, KILNI_SOFT_OP_and_b32, both, both, t);
+    }
+  }
+  kilni_soft_low_binary(lower, KILNI_SOFT_OP_and_b32, both, both,
+                        kilni_soft_value(lower, 0x80008000u, false));
+  kilni_soft_low_binary(lower, KILNI_SOFT_OP_shr_u32, both, both,
+                        kilni_soft_value(lower, 15, false));
+  kilni_soft_low_binary(lower, KILNI_SOFT_OP_mul_lo_b32, both, both,
+                        kilni_soft_value(lower, 0xffffu, false));
+  return both;
+}
+
 static void decode_math(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source, uint32_t op) {
   uint32_t type = kilni_soft_form_type(source->form, 0);
@@ -130,12 +163,16 @@ static void decode_math(kilni_soft_lower_t* lower,
       words[i] = kilni_soft_use(lower, &source->operands[i + 1], false, type);
     }
   }
+  bool oob = kilni_soft_form_has(source->form, KILNI_PTX_MOD_OOB);
+  uint32_t kept = oob ? in_bounds(lower, words[0], words[1]) : 0;
   uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
+  uint32_t t = oob ? kilni_soft_temp(lower, KILNI_SOFT_CLASS_32) : d;
   kilni_soft_low_t* low =
-      kilni_soft_low_binary(lower, op, d, words[0], words[1]);
+      kilni_soft_low_binary(lower, op, t, words[0], words[1]);
   kilni_soft_low_word(low, KILNI_SOFT_WORD_C, words[2], KILNI_SOFT_ROLE_USE);
   low->word[KILNI_SOFT_WORD_AUX] =
       read_flags(source->form, type) | action_of(source->ins->opcode) << 8;
+  if (oob) kilni_soft_low_binary(lower, KILNI_SOFT_OP_and_b32, d, t, kept);
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);
 }
 

@@ -467,7 +467,6 @@ static want_t expected(const form_t* f, const uint64_t* bits) {
     if (is(f, "setp")) {
       bool yes = compares(f, t, s);
       want.d |= (uint64_t)yes << i;
-      if (t->count == 1) want.d |= (uint64_t)!yes << 1;
       continue;
     }
     if (is(f, "set")) {
@@ -597,13 +596,16 @@ static void write_kernel(const char* text, const form_t* f, char* out,
     snprintf(operands + at, sizeof(operands) - at, ", %%%s%u",
              letter_of(f->from), 10 + k);
   }
-  char store[160];
+  char store[200];
   char d[16];
   if (is(f, "setp")) {
-    snprintf(d, sizeof(d), "%%p1|%%p2");
+    // Only a pair of numbers gives a pair of predicates.
+    bool pair = f->from->count == 2;
+    snprintf(d, sizeof(d), pair ? "%%p1|%%p2" : "%%p1");
     snprintf(store, sizeof(store),
-             "selp.u32 %%r5, 1, 0, %%p1;\nselp.u32 %%r6, 2, 0, %%p2;\n"
-             "or.b32 %%r7, %%r5, %%r6;\nst.global.u32 [%%rd6], %%r7;\n");
+             "%sselp.u32 %%r5, 1, 0, %%p1;\nselp.u32 %%r6, 2, 0, %%p2;\n"
+             "or.b32 %%r7, %%r5, %%r6;\nst.global.u32 [%%rd6], %%r7;\n",
+             pair ? "" : "setp.ne.u32 %p2, 0, 0;\n");
   } else {
     snprintf(d, sizeof(d), "%%%s20", letter_of(f->to));
     snprintf(store, sizeof(store), "st.global.b%u [%%rd6], %s;\n",
