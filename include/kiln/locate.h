@@ -108,7 +108,8 @@ typedef struct kiln_locate_options_t {
   const char* system_root;
 
   // The target folder of the toolkit: "x86_64-linux", "sbsa-linux",
-  // "aarch64-linux". Default: this machine's.
+  // "aarch64-linux"; letters, digits, `_` and `-`, one `-` inside at least, 63
+  // bytes at most. Default: this machine's.
   const char* target;
 
   // Default: kiln_allocator_libc(). Copied; must outlive the context.
@@ -163,9 +164,9 @@ typedef struct kiln_locate_tried_t {
 // Makes a context; the environment is read now and never again. Touches no
 // disk. `options` may be NULL: all defaults.
 //
-//   INVALID_ARGUMENT  a path that is not absolute, a scope or a switch that is
-//                     none, more than 1024 entries in a list, an override of a
-//                     thing that is not in the catalog
+//   INVALID_ARGUMENT  a path that is not absolute, a scope, a switch or a
+//                     target that is none, more than 1024 entries in a list, an
+//                     override of a thing that is not in the catalog
 //
 // The caller owns `*out_locate`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_locate_create(

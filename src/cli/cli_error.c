@@ -88,7 +88,10 @@ void kilni_cli_error_prefix(kilni_cli_error_t* error, const char* format, ...) {
 static void keep_trail(kilni_cli_error_t* error, kiln_status_t status) {
   char text[sizeof(error->trail)];
   kiln_status_format(status, sizeof(text), text, NULL);
-  char* line = strchr(text, '\n');
+  // A name in the message may have a newline of its own.
+  const char* message = kiln_status_message(status);
+  char* said = strstr(text, message);
+  char* line = strchr(said != NULL ? said + strlen(message) : text, '\n');
   if (line == NULL) return;
   char* fix = strstr(line, "\nFix: ");
   if (fix == NULL) fix = strstr(line, "\n  Fix: ");

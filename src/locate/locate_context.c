@@ -8,7 +8,7 @@
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
 
-enum { MAX_OPTION_PATHS = 1024 };
+enum { MAX_OPTION_PATHS = 1024, MAX_TARGET_BYTES = 64 };
 
 #if defined(__x86_64__)
 static const char* const kNativeTargets[] = {"x86_64-linux", NULL};
@@ -81,6 +81,24 @@ static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
   return NULL;
 }
 
+// A part of a path: "x86_64-linux". Which ones there are is for the toolkits to
+// say.
+static kiln_status_t check_target(const char* target) {
+  static const char letters[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  if (target == NULL) return NULL;
+  size_t size = strlen(target);
+  const char* dash = strchr(target, '-');
+  if (dash != NULL && dash != target && dash[1] != 0 &&
+      size < MAX_TARGET_BYTES && strspn(target, letters) == size) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%.64s\" is no target of a toolkit",
+                 target),
+      "write x86_64-linux, sbsa-linux or aarch64-linux, for example");
+}
+
 static kiln_status_t check_options(const kiln_locate_options_t* options) {
   KILNI_RETURN_IF_ERROR(check_switches(options));
   KILNI_RETURN_IF_ERROR(
@@ -90,6 +108,7 @@ static kiln_status_t check_options(const kiln_locate_options_t* options) {
   KILNI_RETURN_IF_ERROR(
       check_paths(options->pythons, options->python_count, "the program"));
   KILNI_RETURN_IF_ERROR(check_overrides(options));
+  KILNI_RETURN_IF_ERROR(check_target(options->target));
   if (options->system_root == NULL) return NULL;
   return check_path(options->system_root, "the system's root");
 }

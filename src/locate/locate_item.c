@@ -200,18 +200,27 @@ void kiln_locate_item_release(kiln_locate_item_t* item) {
   }
 }
 
+// True if the trail has that path before: two ways may lead to one folder.
+static bool is_repeated(const kiln_locate_item_t* item, uint32_t index) {
+  for (uint32_t i = 0; i < index; i++) {
+    if (strcmp(item->tried[i].path, item->tried[index].path) == 0) return true;
+  }
+  return false;
+}
+
 static kiln_status_t add_tried(kiln_status_t status,
                                const kiln_locate_item_t* item) {
-  uint32_t count = item->tried_count;
-  for (uint32_t i = 0; i < count && i < KILNI_ITEM_LISTED; i++) {
-    status = KILNI_ANNOTATE(status, "tried \"%s\": %s", item->tried[i].path,
-                            item->tried[i].why);
+  uint32_t listed = 0;
+  uint32_t at = 0;
+  for (; at < item->tried_count && listed < KILNI_ITEM_LISTED; at++) {
+    if (is_repeated(item, at)) continue;
+    status = KILNI_ANNOTATE(status, "tried \"%s\": %s", item->tried[at].path,
+                            item->tried[at].why);
+    listed++;
   }
-  if (count > KILNI_ITEM_LISTED) {
-    status = KILNI_ANNOTATE(status, "and %u more",
-                            (unsigned)(count - KILNI_ITEM_LISTED));
-  }
-  return status;
+  if (at == item->tried_count) return status;
+  return KILNI_ANNOTATE(status, "and %u more",
+                        (unsigned)(item->tried_count - at));
 }
 
 kiln_status_t kiln_locate_item_require(const kiln_locate_item_t* item) {

@@ -210,6 +210,32 @@ static void products_have_variables(void** state) {
                "dnn/include");
 }
 
+// Two ways may lead to one folder: the message names it once.
+static void what_is_told_is_told_once(void** state) {
+  world_t* world = *state;
+  world_folder(world, "home");
+  world_set(world, KILNI_ENV_HOME, "home");
+  world_link(world, "usr/bin/python3", "python3.11");
+  world_link(world, "usr/local/bin/python3", "python3.11");
+  kiln_locate_item_t* item = world_find(world, LIB, "nvrtc");
+  uint32_t times = 0;
+  for (uint32_t i = 0; i < kiln_locate_item_tried_count(item); i++) {
+    const char* path = kiln_locate_item_tried(item, i)->path;
+    times += strstr(path, "home/.local") != NULL;
+  }
+  assert_int_equal(times, 2);
+  kiln_status_t status = kiln_locate_item_require(item);
+  char text[8192];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  const char* site = world_path(
+      world, "home/.local/lib/python3.11/site-packages\": no such folder");
+  const char* first = strstr(text, site);
+  assert_non_null(first);
+  assert_null(strstr(first + 1, site));
+  kiln_status_free(status);
+  kiln_locate_item_release(item);
+}
+
 static void majors_are_preferred_newest_first(void** state) {
   world_t* world = *state;
   world_put(world, "env/lib/python3.11/site-packages/x");
@@ -567,7 +593,7 @@ static void options_that_are_wrong(void** state) {
   const char* relative = "kit";
   const kiln_locate_override_t unknown = {LIB, 0, "nvrct", "/x"};
   const kiln_locate_override_t no_path = {LIB, 0, "nvrtc", "x"};
-  for (int i = 0; i < 9; i++) {
+  for (int i = 0; i < 12; i++) {
     kiln_locate_options_t options = kiln_locate_options_default();
     switch (i) {
       case 0:
@@ -597,6 +623,15 @@ static void options_that_are_wrong(void** state) {
       case 7:
         options.overrides = &unknown;
         options.override_count = 1;
+        break;
+      case 8:
+        options.target = "sbsa";
+        break;
+      case 9:
+        options.target = "../-x";
+        break;
+      case 10:
+        options.target = "";
         break;
       default:
         options.overrides = &no_path;
@@ -656,6 +691,7 @@ int main(void) {
       IN_A_WORLD(a_program_must_be_one),
       IN_A_WORLD(the_drivers_libraries),
       IN_A_WORLD(products_have_variables),
+      IN_A_WORLD(what_is_told_is_told_once),
       IN_A_WORLD(majors_are_preferred_newest_first),
       IN_A_WORLD(a_wheel_with_an_older_layout),
       IN_A_WORLD(two_variables),
