@@ -16,17 +16,41 @@
 
 #include "soft/lanes/soft_lanes_float.h"
 
-// c0, then c1 in 19 bits and c2 in 13.
+// c0, then c1 in 19 bits and c2 in 13; of the tangent, whose c2 are negative,
+// the unit in two bits, c1 in 16 and -c2 in 14, 16 times for each binade.
 #define ROW(c0, c1, c2) {(c0), (uint32_t)(c1) << 13 | ((uint32_t)(c2)&0x1fffu)},
+#define TANH(binade, n, unit, c0, c1, c2)
 static const uint32_t kilni_lanes_rows[][2] KILNI_LANES_ALIGNED
     __attribute__((unused)) = {
 #include "soft/lanes/soft_interpolate.inc"
 };
 #undef ROW
+#undef TANH
+#define ROW(c0, c1, c2)
+#define TANH_1(c0, c12)  {c0, c12},
+#define TANH_2(c0, c12)  TANH_1(c0, c12) TANH_1(c0, c12)
+#define TANH_4(c0, c12)  TANH_2(c0, c12) TANH_2(c0, c12)
+#define TANH_8(c0, c12)  TANH_4(c0, c12) TANH_4(c0, c12)
+#define TANH_16(c0, c12) TANH_8(c0, c12) TANH_8(c0, c12)
+#define TANH_OF_1        TANH_16
+#define TANH_OF_2        TANH_8
+#define TANH_OF_4        TANH_4
+#define TANH_OF_8        TANH_2
+#define TANH_OF_16       TANH_1
+#define TANH(binade, n, unit, c0, c1, c2) \
+  TANH_OF_##n((c0),                       \
+              ((unit)-36u) << 30 | (uint32_t)(c1) << 14 | (uint32_t) - (c2))
+static const uint32_t kilni_lanes_tanh_rows[][2] KILNI_LANES_ALIGNED
+    __attribute__((unused)) = {
+#include "soft/lanes/soft_interpolate.inc"
+};
+#undef ROW
+#undef TANH
 
 #if defined(__AVX2__)
-KILNI_LANES_INLINE __m128d row_pair(uint32_t a, uint32_t b) {
-  const double* at = (const double*)(const void*)kilni_lanes_rows;
+KILNI_LANES_INLINE __m128d row_pair(const uint32_t (*table)[2], uint32_t a,
+                                    uint32_t b) {
+  const double* at = (const double*)(const void*)table;
   return _mm_loadh_pd(_mm_load_sd(at + a), at + b);
 }
 #endif
@@ -40,8 +64,10 @@ enum {
   KILNI_LANES_LG2_ROWS = 448,
   KILNI_LANES_SIN_ROWS = 512,
   KILNI_LANES_ROWS_END = 576,
+  KILNI_LANES_TANH_ROWS = 176,
 };
-_Static_assert(sizeof(kilni_lanes_rows) / 8 == KILNI_LANES_ROWS_END,
+_Static_assert(sizeof(kilni_lanes_rows) / 8 == KILNI_LANES_ROWS_END &&
+                   sizeof(kilni_lanes_tanh_rows) / 8 == KILNI_LANES_TANH_ROWS,
                "a table is too long or too short");
 
 // What a unit asks the tables for, and what it gets.
@@ -82,15 +108,16 @@ KILNI_LANES_INLINE void square_all(kilni_lanes_rows_t* rows) {
   }
 }
 
-KILNI_LANES_INLINE void look_up(kilni_lanes_rows_t* rows) {
+KILNI_LANES_INLINE void look_up(kilni_lanes_rows_t* rows,
+                                const uint32_t (*table)[2]) {
 #if defined(__AVX2__)
   // Faster than the instruction that gathers.
   for (unsigned i = 0; i < KILNI_SOFT_LANES; i += 8) {
     const uint32_t* row = rows->row + i;
-    const __m256d even =
-        _mm256_set_m128d(row_pair(row[4], row[5]), row_pair(row[0], row[1]));
-    const __m256d odd =
-        _mm256_set_m128d(row_pair(row[6], row[7]), row_pair(row[2], row[3]));
+    const __m256d even = _mm256_set_m128d(row_pair(table, row[4], row[5]),
+                                          row_pair(table, row[0], row[1]));
+    const __m256d odd = _mm256_set_m128d(row_pair(table, row[6], row[7]),
+                                         row_pair(table, row[2], row[3]));
     const __m256 a = _mm256_castpd_ps(even), b = _mm256_castpd_ps(odd);
     _mm256_store_ps((float*)(void*)(rows->c0 + i),
                     _mm256_shuffle_ps(a, b, 0x88));
@@ -99,8 +126,8 @@ KILNI_LANES_INLINE void look_up(kilni_lanes_rows_t* rows) {
   }
 #else
   KILNI_LANES_EACH(i) {
-    rows->c0[i] = kilni_lanes_rows[rows->row[i]][0];
-    rows->c12[i] = kilni_lanes_rows[rows->row[i]][1];
+    rows->c0[i] = table[rows->row[i]][0];
+    rows->c12[i] = table[rows->row[i]][1];
   }
 #endif
   square_all(rows);
@@ -140,7 +167,7 @@ KILNI_LANES_INLINE void mufu_rcp(const uint32_t* a, uint32_t* r) {
     rows.row[i] = KILNI_LANES_RCP_ROWS + (a[i] >> 16 & 0x7f);
     rows.x[i] = a[i] << 1 & 0x1ffff;
   }
-  look_up(&rows);
+  look_up(&rows, kilni_lanes_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
     uint32_t y = upper_of(sum_of(&rows, i, 14, 0x8fce)) >> 7;
@@ -169,7 +196,7 @@ KILNI_LANES_INLINE void mufu_rsq(const uint32_t* a, uint32_t* r) {
     rows.row[i] = KILNI_LANES_RSQRT_ROWS + ((a[i] >> 17 & 0x7f) ^ 0x40);
     rows.x[i] = a[i] & 0x1ffff;
   }
-  look_up(&rows);
+  look_up(&rows, kilni_lanes_rows);
   KILNI_LANES_EACH(i) {
     uint32_t y = upper_of(sum_of(&rows, i, 14, 0x7fff)) >> 7;
     y = (a[i] & 0xffffff) == 0x800000 ? 0x1000000 : y;
@@ -185,7 +212,7 @@ KILNI_LANES_INLINE void mufu_sqrt(const uint32_t* a, uint32_t* r) {
     rows.row[i] = KILNI_LANES_SQRT_ROWS + ((a[i] >> 17 & 0x7f) ^ 0x40);
     rows.x[i] = a[i] & 0x1ffff;
   }
-  look_up(&rows);
+  look_up(&rows, kilni_lanes_rows);
   KILNI_LANES_EACH(i) {
     uint32_t y = upper_of(sum_of(&rows, i, 14, 0x7fff)) >> 7;
     y = a[i] & 0x800000 ? y >> 1 : y;
@@ -201,7 +228,7 @@ KILNI_LANES_INLINE void mufu_lg2(const uint32_t* a, uint32_t* r) {
     rows.row[i] = KILNI_LANES_LG2_ROWS + (a[i] >> 17 & 0x3f);
     rows.x[i] = a[i] & 0x1ffff;
   }
-  look_up(&rows);
+  look_up(&rows, kilni_lanes_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
     kilni_lanes_sum_t sum = sum_of(&rows, i, 12, 0x3345);
@@ -229,7 +256,7 @@ KILNI_LANES_INLINE void mufu_ex2(const uint32_t* a, uint32_t* r) {
     rows.row[i] = KILNI_LANES_EX2_ROWS + (fixed[i] >> 17 & 0x3f);
     rows.x[i] = fixed[i] & 0x1ffff;
   }
-  look_up(&rows);
+  look_up(&rows, kilni_lanes_rows);
   KILNI_LANES_EACH(i) {
     int32_t u = (int32_t)(a[i] & 0x7fffffffu);
     uint32_t y = upper_of(sum_of(&rows, i, 14, 0xefc4)) >> 7;
@@ -256,7 +283,7 @@ KILNI_LANES_INLINE void mufu_sin(const float* a, uint32_t turn, uint32_t* r) {
     rows.row[i] = KILNI_LANES_SIN_ROWS + (fixed[i] >> 17 & 0x3f);
     rows.x[i] = fixed[i] & 0x1ffff;
   }
-  look_up(&rows);
+  look_up(&rows, kilni_lanes_rows);
   KILNI_LANES_EACH(i) {
     kilni_lanes_sum_t sum = sum_of(&rows, i, 12, 0);
     double y = (double)(int32_t)sum.high * 0x1p9 + (double)sum.low;
@@ -264,6 +291,38 @@ KILNI_LANES_INLINE void mufu_sin(const float* a, uint32_t turn, uint32_t* r) {
     sign ^= fixed[i] << 7 & 0x80000000u;
     uint32_t n = cut_off(y * 0x1p-37) | sign;
     r[i] = fabsf(a[i]) <= 0x1.fffffep127f ? n : NAN32;
+  }
+}
+
+// Below 2^-8 the source itself, from 8 on 1. In between a binade has 1, 2, 4, 8
+// or 16 segments, and what is behind the 17 bits of x is not looked at.
+KILNI_LANES_INLINE void mufu_tanh(const uint32_t* a, uint32_t* r) {
+  kilni_lanes_rows_t rows;
+  KILNI_LANES_EACH(i) {
+    int32_t u = (int32_t)(a[i] & 0x7fffffffu);
+    int32_t e = (u >> 23) - 127;
+    uint32_t shift = e < -5 ? 6 : (e < -3 ? 5 : 4);
+    shift = e < 0 ? shift : (e == 1 ? 2 : 3);
+    rows.x[i] = (uint32_t)u >> shift & 0x1ffff;
+    int32_t row = (u >> 19) - ((127 - 8) << 4);
+    row = row < 0 ? 0 : row;
+    rows.row[i] = (uint32_t)(row < 175 ? row : 175);
+  }
+  look_up(&rows, kilni_lanes_tanh_rows);
+  KILNI_LANES_EACH(i) {
+    int32_t u = (int32_t)(a[i] & 0x7fffffffu);
+    uint32_t c12 = rows.c12[i];
+    int32_t c1 = (int32_t)(c12 >> 14 & 0xffff);
+    int32_t c2 = (int32_t)(c12 & 0x3fff);
+    uint32_t x = rows.x[i];
+    int32_t high = (int32_t)rows.c0[i] + c1 * (int32_t)(x >> 9);
+    int32_t low = c1 * (int32_t)(x & 511) - c2 * (int32_t)rows.square[i];
+    double unit = float64((uint64_t)((1023 - 36) - (c12 >> 30)) << 52);
+    uint32_t n = cut_off(((double)high * 0x1p9 + (double)low) * unit);
+    n = u < 0x3b800000 ? (uint32_t)u : n;
+    n = u < 0x41000000 ? n : 0x3f800000u;
+    n |= a[i] & 0x80000000u;
+    r[i] = u > 0x7f800000 ? NAN32 : n;
   }
 }
 

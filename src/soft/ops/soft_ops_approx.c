@@ -89,14 +89,7 @@ SINE(sin_approx_ftz_f32, 0)
 SINE(cos_approx_f32, 1)
 SINE(cos_approx_ftz_f32, 1)
 
-KILNI_LANES_INLINE float tanh_f32(float a) {
-  double r = tanh_f64(fabs((double)(a == a ? a : 0.0f)));
-  float magnitude = (float)r;
-  float signed_r = float32(bits32(magnitude) | (bits32(a) & 0x80000000u));
-  return canonical32(a == a ? signed_r : a);
-}
-
-KILNI_LANES_UNARY(tanh_approx_f32, float, float, tanh_f32(a))
+PLAIN(tanh_approx_f32, mufu_tanh)
 
 // What is below the least normal number when 24 bits are kept of it becomes
 // zero.
