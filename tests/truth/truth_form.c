@@ -316,12 +316,6 @@ static void tolerate(truth_entry_t* entry) {
     return;
   }
   entry->layout = layout_approx;
-  if (is_half(entry->result)) {
-    const bool brain =
-        entry->result == TRUTH_BF16 || entry->result == TRUTH_BF16X2;
-    entry->relative = entry->absolute = brain ? 0x1p-7 : 0x1p-9;
-    return;
-  }
   for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
     if (strncmp(entry->name, table[i].form, strlen(table[i].form)) == 0) {
       entry->relative = table[i].relative;

@@ -7,7 +7,7 @@
 // odd, and then rounded once to its format: f64 has more than twice the digits
 // of any of them. A NaN that comes out is the format's canonical one.
 #include "soft/code/soft_half.h"
-#include "soft/lanes/soft_lanes_exp.h"
+#include "soft/lanes/soft_lanes_interpolate.h"
 
 // A small format. one-thread
 typedef struct format_t {
@@ -337,16 +337,30 @@ static void extreme(double* r, const double* a, const double* b,
   }
 }
 
+// What does not fit is cut off, of an f16 below the normal ones too; an
+// infinity stays for the rounding to find.
 static void approximate(double* r, const double* a, uint32_t flags) {
-  bool power = KILNI_SOFT_HALF_ACTION(flags) == KILNI_SOFT_HALF_EX2;
+  WORDS(x);
   KILNI_LANES_EACH(i) {
-    double x = a[i] == a[i] ? a[i] : 0.0;
-    double y = x < -300.0 ? -300.0 : x;
-    y = y > 300.0 ? 300.0 : y;
-    double p = exp2_f64(y);
-    double t = tanh_f64(fabs(x));
-    t = float64(bits64(t) | (bits64(x) & 0x8000000000000000ull));
-    r[i] = a[i] == a[i] ? (power ? p : t) : a[i];
+    x[i] = bits32((float)a[i]);
+  }
+  if (KILNI_SOFT_HALF_ACTION(flags) == KILNI_SOFT_HALF_EX2) {
+    mufu_ex2(x, x);
+  } else {
+    mufu_tanh(x, x);
+  }
+  if ((flags & KILNI_SOFT_HALF_FORMAT) == KILNI_SOFT_HALF_F16) {
+    KILNI_LANES_EACH(i) {
+      float y = float32(x[i] & ~0x1fffu);
+      float least = fabsf(y) < 0x1p-14f ? y : 0.0f;
+      least = (float)(int32_t)(least * 0x1p24f) * 0x1p-24f;
+      y = fabsf(y) < 0x1p-14f ? least : y;
+      r[i] = (double)float32(bits32(y) | (x[i] & 0x80000000u));
+    }
+  } else {
+    KILNI_LANES_EACH(i) {
+      r[i] = (double)float32(x[i] & ~0xffffu);
+    }
   }
 }
 
