@@ -307,8 +307,6 @@ static void tolerate(truth_entry_t* entry) {
     double absolute;
     double reach;
   } table[] = {
-      {"rcp.approx.ftz.f64", 0x1p-19, 0, 0},
-      {"rsqrt.approx.ftz.f64", 0x1p-19, 0, 0},
       {"rsqrt.approx.f64", 0x1p-22, 0, 0},
   };
   if (strstr(entry->name, ".approx") == NULL &&

@@ -326,4 +326,43 @@ KILNI_LANES_INLINE void mufu_tanh(const uint32_t* a, uint32_t* r) {
   }
 }
 
+// Of upper words of f64: 20 bits of a significand in, 20 out.
+KILNI_LANES_INLINE void mufu_rcp64h(const uint32_t* a, uint32_t* r) {
+  kilni_lanes_rows_t rows;
+  KILNI_LANES_EACH(i) {
+    rows.row[i] = KILNI_LANES_RCP_ROWS + (a[i] >> 13 & 0x7f);
+    rows.x[i] = a[i] << 4 & 0x1ffff;
+  }
+  look_up(&rows, kilni_lanes_rows);
+  KILNI_LANES_EACH(i) {
+    int32_t u = (int32_t)(a[i] & 0x7fffffffu);
+    uint32_t y = upper_of(sum_of(&rows, i, 14, 0x8fce)) >> 10;
+    uint32_t n = ((2044 - ((uint32_t)u >> 20)) << 20) + y;
+    n = (int32_t)n < 0x00100000 ? 0 : n;
+    n = u < 0x00100000 ? 0x7ff00000u : n;
+    n |= a[i] & 0x80000000u;
+    r[i] = u > 0x7ff00000 ? NAN32 : n;
+  }
+}
+
+KILNI_LANES_INLINE void mufu_rsq64h(const uint32_t* a, uint32_t* r) {
+  kilni_lanes_rows_t rows;
+  KILNI_LANES_EACH(i) {
+    rows.row[i] = KILNI_LANES_RSQRT_ROWS + ((a[i] >> 14 & 0x7f) ^ 0x40);
+    rows.x[i] = a[i] << 3 & 0x1ffff;
+  }
+  look_up(&rows, kilni_lanes_rows);
+  KILNI_LANES_EACH(i) {
+    int32_t u = (int32_t)(a[i] & 0x7fffffffu);
+    uint32_t y = upper_of(sum_of(&rows, i, 14, 0x7fff)) >> 10;
+    y = (a[i] & 0x1fffff) == 0x100000 ? 0x200000 : y;
+    uint32_t half = ((a[i] >> 20) + 1) >> 1;  // 512 for [1, 4)
+    uint32_t n = ((1533 - half) << 20) + y;
+    n = u == 0x7ff00000 ? 0 : n;
+    n = u > 0x7ff00000 ? NAN32 : n;
+    n = (int32_t)a[i] < 0 ? NAN32 : n;
+    r[i] = u < 0x00100000 ? 0x7ff00000u | (a[i] & 0x80000000u) : n;
+  }
+}
+
 #endif  // KILN_SRC_SOFT_LANES_SOFT_LANES_INTERPOLATE_H_

@@ -129,20 +129,23 @@ QUOTIENT(div_approx_ftz_f32, scale_none, flush32, flushed_product)
 QUOTIENT(div_full_f32, scale_both, KEEP, product)
 QUOTIENT(div_full_ftz_f32, scale_down, flush32, flushed_product)
 
-// A NaN with nothing in the upper word is an infinity: the lower is not looked
-// at.
-KILNI_LANES_INLINE double upper_source(double x) {
-  uint64_t u = bits64(flush64(x));
-  int infinite = (u & 0x7fffffff00000000u) == 0x7ff0000000000000u;
-  return float64(infinite ? u & 0xffffffff00000000u : u);
-}
-// The upper word of the result, rounded; the lower is zero.
-KILNI_LANES_INLINE double upper_word(double x) {
-  uint64_t u = (bits64(x) + 0x80000000u) & 0xffffffff00000000u;
-  return x == x ? float64(u) : float64(0x7fffffff00000000u);
-}
-KILNI_LANES_UNARY(rcp_approx_ftz_f64, double, double,
-                  upper_word(flush64(1.0 / upper_source(a))))
-KILNI_LANES_UNARY(rsqrt_approx_ftz_f64, double, double,
-                  upper_word(1.0 / sqrt(upper_source(a))))
+// The unit's answers to the upper word; the lower is not looked at, and zero.
+#define UPPER(id, unit)                                        \
+  KILNI_SOFT_HANDLER(id) {                                     \
+    const uint64_t* pa = KILNI_LANES_AT(uint64_t, instr->a);   \
+    uint32_t upper[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;      \
+    uint64_t r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;          \
+    KILNI_LANES_EACH(i) {                                      \
+      upper[i] = (uint32_t)(pa[i] >> 32);                      \
+    }                                                          \
+    unit(upper, upper);                                        \
+    KILNI_LANES_EACH(i) {                                      \
+      r[i] = (uint64_t)upper[i] << 32;                         \
+    }                                                          \
+    kilni_lanes_store64(KILNI_LANES_AT(uint64_t, instr->d), r, \
+                        kilni_soft_exec(warp, instr));         \
+    return instr + 1;                                          \
+  }
+UPPER(rcp_approx_ftz_f64, mufu_rcp64h)
+UPPER(rsqrt_approx_ftz_f64, mufu_rsq64h)
 KILNI_LANES_UNARY(rsqrt_approx_f64, double, double, nan64_1(1.0 / sqrt(a), a))
