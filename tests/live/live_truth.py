@@ -5,7 +5,7 @@
     live_truth.py --truth build/release/tests/truth/truth --into FOLDER
 
 Leaves in FOLDER: report.txt (what the software device answers otherwise, with
-inputs, and how far its approximations are apart), families.tar.xz (the files
+inputs, and how far floats are apart), families.tar.xz (the files
 that belong into tests/truth/data; with --unless tests/truth/data only the
 families that are not there yet) and binades-N.tar (every answer of the
 approximate units over whole binades, each file compressed; truth_binades.h

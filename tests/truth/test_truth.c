@@ -190,25 +190,37 @@ static uint64_t apart(const char* name, uint32_t a, uint32_t b) {
   return finding.different;
 }
 
-static void approximations_may_be_apart_a_little(void** state) {
+// Also of approximations, and of a NaN another NaN.
+static void floats_may_not_be_apart(void** state) {
   (void)state;
-  const char* tanh = "tanh.approx.f32";
-  assert_int_equal(apart(tanh, 0x3f000000, 0x3f000100), 0);
-  assert_int_equal(apart(tanh, 0x3f000000, 0x3f010000), 1);
-  assert_int_equal(apart(tanh, 0x7fffffff, 0x7fc00000), 0);
-  assert_int_equal(apart(tanh, 0x7fffffff, 0x3f800000), 1);
-  assert_int_equal(apart(tanh, 0x7f800000, 0xff800000), 1);
+  const char* const forms[] = {"add.f32",        "rcp.approx.f32",
+                               "sin.approx.f32", "tanh.approx.f32",
+                               "div.full.f32",   "ex2.approx.ftz.f32"};
+  for (uint32_t i = 0; i < 6; i++) {
+    assert_int_equal(apart(forms[i], 0x3f800000, 0x3f800000), 0);
+    assert_int_equal(apart(forms[i], 0x3f800000, 0x3f800001), 1);
+    assert_int_equal(apart(forms[i], 0x7fffffff, 0x7fc00000), 1);
+    assert_int_equal(apart(forms[i], 0x00000000, 0x80000000), 1);
+  }
 }
 
-// Also of the approximate forms whose bits are known.
-static void others_may_not(void** state) {
+static void distances_are_counted(void** state) {
   (void)state;
-  const char* const exact[] = {"add.f32", "rcp.approx.f32", "sin.approx.f32",
-                               "div.full.f32"};
-  for (uint32_t i = 0; i < 4; i++) {
-    assert_int_equal(apart(exact[i], 0x3f800000, 0x3f800001), 1);
-    assert_int_equal(apart(exact[i], 0x7fffffff, 0x7fc00000), 1);
-  }
+  const truth_entry_t* entry = entry_of("rcp.approx.f32");
+  const uint32_t truth[] = {0x3f800000, 0x3f800000, 0x80000001,
+                            0x7fffffff, 0x3f800000, 0x3f800000};
+  const uint32_t answers[] = {0x3f800000, 0x3f800001, 0x00000001,
+                              0x7fc00000, 0x3f800100, 0x7fffffff};
+  truth_plan_t plan;
+  truth_finding_t finding;
+  truth_plan_make(&entry->layout, (truth_wish_t){0, 0}, &plan);
+  memset(&finding, 0, sizeof(finding));
+  truth_compare(entry, &plan, 0, 6, (const uint8_t*)truth,
+                (const uint8_t*)answers, NULL, &finding);
+  const uint64_t apart_by[TRUTH_BUCKETS] = {1, 1, 1, 0, 0, 0, 1, 2};
+  assert_memory_equal(finding.apart, apart_by, sizeof(apart_by));
+  assert_int_equal(finding.different, 5);
+  assert_int_equal(finding.greatest, 256);
 }
 
 static uint8_t* answers_of(const truth_entry_t* entry, uint32_t seed) {
@@ -285,8 +297,8 @@ int main(void) {
       cmocka_unit_test(plans_take_every_nth),
       cmocka_unit_test(a_digest_sees_every_bit),
       cmocka_unit_test(one_wrong_bit_is_found),
-      cmocka_unit_test(approximations_may_be_apart_a_little),
-      cmocka_unit_test(others_may_not),
+      cmocka_unit_test(floats_may_not_be_apart),
+      cmocka_unit_test(distances_are_counted),
       cmocka_unit_test(a_book_is_read_as_written),
   };
   return cmocka_run_group_tests(tests, make_list, free_list);

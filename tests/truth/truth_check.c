@@ -9,10 +9,6 @@
 
 enum { SHOWN = 12 };
 
-bool truth_is_exact(const truth_entry_t* entry) {
-  return entry->relative == 0 && entry->absolute == 0;
-}
-
 static uint64_t answer_at(const truth_entry_t* entry, const uint8_t* answers,
                           size_t at) {
   const uint32_t width = truth_kind_bytes(entry->result);
@@ -72,41 +68,6 @@ static void count_distance(const truth_entry_t* entry, uint64_t a, uint64_t b,
   if (far > finding->greatest) finding->greatest = far;
 }
 
-// Halves of a pair are compared by themselves.
-static bool close_enough(const truth_entry_t* entry, truth_kind_t kind,
-                         uint64_t a, uint64_t b) {
-  if (a == b) return true;
-  const double x = number_of(kind, a);
-  const double y = number_of(kind, b);
-  if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
-  if (isinf(x) || isinf(y)) {
-    // One may just round to where the other stays.
-    const double top = kind == TRUTH_F64 ? 0x1.ffffffffp1023 : 0x1.fffff0p127;
-    return x * y > 0 && fabs(x) >= top && fabs(y) >= top;
-  }
-  const double most = fabs(x) > fabs(y) ? fabs(x) : fabs(y);
-  // A subnormal or two may be flushed by one and not by the other.
-  const double least = kind == TRUTH_F64 ? 0x1p-1022 : 0x1p-126;
-  return fabs(x - y) <= most * entry->relative + entry->absolute ||
-         (most <= least * 4 && fabs(x - y) <= least);
-}
-
-static bool agree(const truth_entry_t* entry, uint64_t first_source, uint64_t a,
-                  uint64_t b) {
-  if (truth_is_exact(entry)) return a == b;
-  if (entry->reach > 0 &&
-      !(fabs(number_of(entry->sources[0], first_source)) <= entry->reach)) {
-    return true;
-  }
-  if (entry->result == TRUTH_F16X2 || entry->result == TRUTH_BF16X2) {
-    const truth_kind_t half =
-        entry->result == TRUTH_F16X2 ? TRUTH_F16 : TRUTH_BF16;
-    return close_enough(entry, half, a & 0xffff, b & 0xffff) &&
-           close_enough(entry, half, a >> 16, b >> 16);
-  }
-  return close_enough(entry, entry->result, a, b);
-}
-
 static void show(const truth_entry_t* entry, const truth_plan_t* plan,
                  uint32_t position, uint32_t which, uint64_t truth,
                  uint64_t answer, FILE* out) {
@@ -133,16 +94,12 @@ void truth_compare(const truth_entry_t* entry, const truth_plan_t* plan,
     f->apart[0] += (uint64_t)count * entry->outs;
     return;
   }
-  const bool exact = truth_is_exact(entry);
   for (uint32_t i = 0; i < count * entry->outs; i++) {
     const uint64_t a = answer_at(entry, truth, i);
     const uint64_t b = answer_at(entry, answers, i);
-    if (!exact) count_distance(entry, a, b, f);
+    count_distance(entry, a, b, f);
     if (a == b) continue;
     const uint32_t at = position + i / entry->outs;
-    const uint64_t source =
-        entry->reach > 0 ? truth_source(entry, plan, 0, at) : 0;
-    if (agree(entry, source, a, b)) continue;
     if (f->different++ < SHOWN && out != NULL) {
       show(entry, plan, at, i % entry->outs, a, b, out);
     }

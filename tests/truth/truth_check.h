@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// truth: are two answers the same, and how far apart are two approximations?
+// truth: are two answers the same, and how far apart are two floats?
 #ifndef KILN_TESTS_TRUTH_TRUTH_CHECK_H_
 #define KILN_TESTS_TRUTH_TRUTH_CHECK_H_
 
@@ -14,16 +14,12 @@ enum { TRUTH_BUCKETS = 8 };
 typedef struct truth_finding_t {
   uint64_t compared;
   uint64_t different;
-  // Of approximations: how many answers are 0, 1, 2, 3 to 4, 5 to 8, 9 to 16,
-  // up to 256 and more units in the last place apart; the others (one is no
-  // number) count as the last.
+  // Of one float: how many answers are 0, 1, 2, 3 to 4, 5 to 8, 9 to 16, up to
+  // 256 and more units in the last place apart; the others (one is no number)
+  // count as the last.
   uint64_t apart[TRUTH_BUCKETS];
   uint64_t greatest;
 } truth_finding_t;
-
-// Exact entries differ where a bit does, approximate ones where they are
-// further apart than both errors together.
-bool truth_is_exact(const truth_entry_t* entry);
 
 // Compares `count` inputs, from `position` of the plan on, and prints the first
 // few differences to `out`.

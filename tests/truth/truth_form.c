@@ -298,28 +298,11 @@ static bool chooses_nan(const truth_entry_t* entry, const truth_words_t* w) {
           opens(w, "max"));
 }
 
-// PTX's greatest error of the approximate forms whose bits the software device
-// does not know; what rounding it does by itself is added to it.
-static void tolerate(truth_entry_t* entry) {
-  static const struct {
-    const char* form;
-    double relative;
-    double absolute;
-    double reach;
-  } table[] = {
-      {"rsqrt.approx.f64", 0x1p-22, 0, 0},
-  };
-  if (strstr(entry->name, ".approx") == NULL &&
-      strstr(entry->name, ".full") == NULL) {
-    return;
-  }
-  entry->layout = layout_approx;
-  for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-    if (strncmp(entry->name, table[i].form, strlen(table[i].form)) == 0) {
-      entry->relative = table[i].relative;
-      entry->absolute = table[i].absolute;
-      entry->reach = table[i].reach;
-    }
+// Approximations have more raw answers, to find out from what the unit is.
+static void widen_layout(truth_entry_t* entry) {
+  if (strstr(entry->name, ".approx") != NULL ||
+      strstr(entry->name, ".full") != NULL) {
+    entry->layout = layout_approx;
   }
 }
 
@@ -389,7 +372,7 @@ static bool add_form(truth_list_t* list, const char* form,
       exact_body(entry, form, letters, tables[t]);
     }
     if (chooses_nan(entry, &w)) put_last_nan(entry, sources);
-    tolerate(entry);
+    widen_layout(entry);
     if (is_sixteen(entry)) entry->layout = layout_sixteen;
   }
   return true;
@@ -438,7 +421,7 @@ bool truth_text_add(truth_list_t* list, const char* form) {
   }
   entry->layout = layout_half;
   if (is_sixteen(entry)) entry->layout = layout_half_sixteen;
-  tolerate(entry);
+  widen_layout(entry);
   if (is_sixteen(entry) && entry->layout.raw > 256) {
     entry->layout = layout_approx_sixteen;
   }

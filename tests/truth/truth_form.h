@@ -44,11 +44,6 @@ typedef struct truth_entry_t {
   truth_kind_t result;
   uint32_t outs;  // results of one input, all as wide
   truth_layout_t layout;
-  // Of what is only approximate: PTX's greatest error, relative and absolute,
-  // for magnitudes of the first source up to `reach` (0: all). Both 0: exact.
-  double relative;
-  double absolute;
-  double reach;
 } truth_entry_t;
 
 // All entries, in order of form. thread-compatible

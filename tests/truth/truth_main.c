@@ -186,6 +186,12 @@ static void take_truth(void* user, size_t index, const truth_plan_t* plan,
 
 static void print_distances(const truth_entry_t* entry,
                             const truth_finding_t* finding) {
+  const truth_kind_t kind = entry->result;
+  if (finding->different == 0) return;
+  if (kind != TRUTH_F32 && kind != TRUTH_F64 && kind != TRUTH_F16 &&
+      kind != TRUTH_BF16) {
+    return;
+  }
   printf("distance: %-24s", entry->name);
   for (uint32_t i = 0; i < TRUTH_BUCKETS; i++) {
     printf(" %8llu", (unsigned long long)finding->apart[i]);
@@ -208,7 +214,7 @@ static void take_beside(void* user, size_t index, const truth_plan_t* plan,
   if (r->at == r->count) return;
   truth_compare(entry, plan, 0, plan->inputs, r->answers[r->at], answers,
                 stdout, &finding);
-  if (!truth_is_exact(entry)) print_distances(entry, &finding);
+  print_distances(entry, &finding);
   if (finding.different > 0) {
     printf("differs: %s: %llu of %llu\n", entry->name,
            (unsigned long long)finding.different,
@@ -298,9 +304,6 @@ typedef struct replaying_t {
   uint64_t blocks;
   uint32_t compared;
   uint32_t different;
-  uint32_t approximate;
-  uint32_t approximate_blocks;
-  uint32_t approximate_same;
 } replaying_t;
 
 // The digests of the plan's blocks behind the raw part; counts those that
@@ -344,12 +347,7 @@ static void take_replay(void* user, size_t index, const truth_plan_t* plan,
   const uint32_t wrong = wrong_digests(entry, plan, answers, stream, &first);
   r->inputs += plan->inputs;
   r->blocks += plan->count - 1;
-  if (!truth_is_exact(entry)) {
-    r->approximate++;
-    r->approximate_blocks += plan->count - 1;
-    r->approximate_same += plan->count - 1 - wrong;
-    if (finding.different == 0) return;
-  } else if (wrong > 0) {
+  if (wrong > 0) {
     printf("differs: %s: %u of %u digests, the first of the inputs from %u\n",
            entry->name, wrong, plan->count - 1, first);
   }
@@ -397,8 +395,6 @@ static int replay(const truth_options_t* options, const truth_list_t* list) {
          device.lanes, r.compared, (unsigned long long)r.inputs,
          (unsigned long long)r.blocks, r.different);
   printf("not recorded: %zu entries\n", count - known);
-  printf("approximate: %u entries, %u of %u digests are the same\n",
-         r.approximate, r.approximate_same, r.approximate_blocks);
   truth_device_close(&device);
   truth_book_free(&book);
   free(which);

@@ -2,11 +2,9 @@
 //
 // soft: the approximate units. Compiled once for each lane set.
 //
-// Those of f32 are what ptxas makes of them for sm_90 around the instructions
-// of the special function unit (soft_lanes_interpolate.h), and so give an
-// H200's bits. The others are computed in f64 and rounded once, within PTX's
-// greatest errors and the same on every lane set.
-#include "soft/lanes/soft_lanes_exp.h"
+// A form is what ptxas makes of it for sm_90: an instruction of the special
+// function unit (soft_lanes_interpolate.h), and around it what subnormal
+// numbers and far divisors need. So it gives an H200's bits.
 #include "soft/lanes/soft_lanes_interpolate.h"
 
 // The unit's answers to the source.
@@ -148,4 +146,33 @@ QUOTIENT(div_full_ftz_f32, scale_down, flush32, flushed_product)
   }
 UPPER(rcp_approx_ftz_f64, mufu_rcp64h)
 UPPER(rsqrt_approx_ftz_f64, mufu_rsq64h)
-KILNI_LANES_UNARY(rsqrt_approx_f64, double, double, nan64_1(1.0 / sqrt(a), a))
+// The unit's answer to x, once refined.
+KILNI_LANES_INLINE double refined(double x, uint32_t upper) {
+  double y = float64((uint64_t)upper << 32);
+  double error = fma(-(y * y), x, 1.0);
+  return fma(fma(error, 0.375, 0.5), y * error, y);
+}
+
+KILNI_SOFT_HANDLER(rsqrt_approx_f64) {
+  const double* pa = KILNI_LANES_AT(double, instr->a);
+  uint32_t upper[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  double r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
+  KILNI_LANES_EACH(i) {
+    double a = fabs(pa[i]) < 0x1p-1022 ? pa[i] * 0x1p54 : pa[i];
+    upper[i] = (uint32_t)(bits64(a) >> 32);
+  }
+  mufu_rsq64h(upper, upper);
+  KILNI_LANES_EACH(i) {
+    double a = pa[i];
+    double scale = a < 0x1p-1022 ? 0x1p54 : 1.0;
+    double y = refined(a * scale, upper[i]) * (a < 0x1p-1022 ? 0x1p27 : 1.0);
+    uint64_t sign = bits64(a) & 0x8000000000000000u;
+    y = a == INFINITY ? 0.0 : y;
+    y = a < 0.0 ? float64(KILNI_LANES_DEFAULT64) : y;
+    y = a == 0.0 ? float64(sign | 0x7ff0000000000000u) : y;
+    r[i] = a == a ? y : quiet64(a);
+  }
+  kilni_lanes_store64(KILNI_LANES_AT(double, instr->d), r,
+                      kilni_soft_exec(warp, instr));
+  return instr + 1;
+}

@@ -158,12 +158,13 @@ static void tolerate(const soft_form_t* f, const uint64_t* s,
   // A subnormal power is the square of a root.
   if (is(f, "ex2")) out->ulps = 4;
   if (is(f, "lg2")) out->error = 0x1.8p-22;
+  if (is(f, "tanh")) out->error = fabs(as_double(out->d, 32)) * 0x1p-11;
   if (is(f, "sin") || is(f, "cos")) {
     // Beyond two turns it grows with what the source was rounded by.
     double size = fabs(as_double(s[0], 32));
     out->error = size < 6.3 ? 0x1.8p-21 : 0x1.8p-21 + size * 0x1p-22;
   }
-  // What is flushed by one may be the least normal number to the other.
+  // As above.
   if (soft_form_has(f, "ftz") && !(out->error > 0)) out->error = 0x1p-125;
 }
 
@@ -208,7 +209,12 @@ static bool computes(const soft_form_t* f, const soft_lane_in_t* in,
   if (bits == 64 && soft_form_has(f, "ftz")) {
     bool nan = is_nan(64, out->d);
     out->d = nan ? UPPER : (out->d + 0x80000000u) & 0xffffffff00000000u;
-    if (!nan) return true;
+    if (!nan) {
+      // To 20 bits; what is flushed by one may be the least normal number.
+      out->ulps = 1;
+      out->error = fabs(as_double(out->d, 64)) * 0x1.8p-20 + 0x1p-1021;
+      return true;
+    }
   }
   tolerate(f, s, out);
   return true;
