@@ -476,7 +476,9 @@ static want_t expected(const form_t* f, const uint64_t* bits) {
     } else {
       want_t one = arithmetic(f, t, s);
       want.near |= one.near;
-      d = one.d;
+      // The NaN of what lies out of bounds, as an H200 has it.
+      bool out = (s[0] & 0x7fff) == 0x7ff7 || (s[1] & 0x7fff) == 0x7ff7;
+      d = has(f, "oob") && out ? 0 : one.d;
     }
     want.d |= d << (i * 16);
   }
