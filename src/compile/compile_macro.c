@@ -21,6 +21,7 @@ enum {
   MAX_TEXT_BYTES = 64 << 20,
   MAX_NAME_BYTES = 1024,  // of a header
   MAX_HEADERS = 512,      // that one text may mean
+  MAX_VALUES = 512,       // of one name; with more it may stand for anything
   MAX_STEPS = 20000,      // of one expansion
   MAX_DEPTH = 200,
 };
@@ -100,9 +101,14 @@ static kiln_status_t grow(kilni_macros_t* macros) {
   return NULL;
 }
 
+// `*out_count` is how many it has, if it has not this one.
 static bool has_value(const kilni_macros_t* macros, uint32_t index,
-                      kiln_string_view_t value) {
+                      kiln_string_view_t value, uint32_t* out_count) {
+  *out_count = 0;
+  // Behind a value that nobody knows no other counts.
+  if (index != 0 && macros->items[index - 1].opaque) return true;
   for (; index != 0; index = macros->items[index - 1].older) {
+    ++*out_count;
     const macro_t* macro = &macros->items[index - 1];
     if (macro->opaque != (value.data == NULL)) continue;
     if (macro->opaque || kilni_sv_equal(value, value_of(macros, macro))) {
@@ -116,7 +122,9 @@ kiln_status_t kilni_macros_add(kilni_macros_t* macros, kiln_string_view_t name,
                                kiln_string_view_t value) {
   KILNI_RETURN_IF_ERROR(grow(macros));
   uint32_t* slot = slot_of(macros, name);
-  if (has_value(macros, *slot, value)) return NULL;
+  uint32_t count = 0;
+  if (has_value(macros, *slot, value, &count)) return NULL;
+  if (count >= MAX_VALUES) value = kilni_sv_make(NULL, 0);
   macro_t macro = {0, name.size, 0, value.size, *slot, value.data == NULL};
   if (*slot != 0) {
     macro.name_at = macros->items[*slot - 1].name_at;

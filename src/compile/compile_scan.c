@@ -9,6 +9,10 @@
 #include "base/status_make.h"
 #include "base/str.h"
 
+// Raw strings without an end in one text, each of which is looked for to the
+// end of the text.
+enum { MAX_ENDLESS = 64 };
+
 // A place in a text without continued lines. one-thread
 typedef struct scan_t {
   const char* at;
@@ -21,6 +25,7 @@ typedef struct scan_t {
   uint32_t lines;
   kilni_scan_fn_t fn;
   void* user;
+  uint32_t endless;
   bool ended;
 } scan_t;
 
@@ -122,6 +127,7 @@ static void skip_raw(scan_t* scan) {
       return;
     }
   }
+  if (++scan->endless > MAX_ENDLESS) scan->ended = true;
   skip_literal(scan);
 }
 
@@ -355,5 +361,10 @@ kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
                  .user = user};
   scan_lines(&scan);
   kilni_free(allocator, copy, text.size);
-  return NULL;
+  if (scan.endless <= MAX_ENDLESS) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(LIMIT_EXCEEDED,
+                 "a text has more than %d raw strings without an end",
+                 (int)MAX_ENDLESS),
+      "check that what is included is source text");
 }

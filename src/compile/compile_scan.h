@@ -41,7 +41,8 @@ bool kilni_scan_is_word(char c);
 bool kilni_scan_is_plain(kiln_string_view_t text);
 
 // Calls `fn` for each, in their order. Comments, literals (raw ones too),
-// continued lines and digraphs are seen as such. OUT_OF_MEMORY.
+// continued lines and digraphs are seen as such. OUT_OF_MEMORY; LIMIT_EXCEEDED
+// for a text with very many raw strings that have no end.
 kiln_status_t kilni_scan_text(kiln_allocator_t allocator,
                               kiln_string_view_t text, kilni_scan_fn_t fn,
                               void* user);

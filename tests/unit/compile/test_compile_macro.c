@@ -202,11 +202,32 @@ static void no_memory(void** state) {
   }
 }
 
+// More values than can all be tried: nobody knows what the name stands for, and
+// a hundred thousand of them are no slower each than one.
+static void a_name_with_very_many_values(void** state) {
+  (void)state;
+  kilni_macros_t macros;
+  list_t list = {0};
+  bool all = true;
+  kilni_macros_init(&macros, kiln_allocator_libc());
+  for (int i = 0; i < 100000; i++) {
+    char value[32];
+    (void)snprintf(value, sizeof(value), "<a%d.h>", i);
+    assert_null(kilni_macros_add(&macros, kilni_sv("MANY"), kilni_sv(value)));
+  }
+  assert_true(macros.count < 1000);
+  assert_null(
+      kilni_macros_expand(&macros, kilni_sv("MANY"), note, &list, &all));
+  assert_false(all);
+  kilni_macros_deinit(&macros);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_value_counts),
       cmocka_unit_test(what_is_not_known_is_said),
       cmocka_unit_test(too_many_come_to_an_end),
+      cmocka_unit_test(a_name_with_very_many_values),
       cmocka_unit_test(options_define_too),
       cmocka_unit_test(a_failure_ends_it),
       cmocka_unit_test(no_memory),

@@ -177,9 +177,42 @@ static void what_is_cut_short_is_refused(void** state) {
   kilni_str_deinit(&text);
 }
 
+static bool count_found(void* user, const kilni_scan_found_t* found) {
+  uint32_t* count = user;
+  *count += found->kind == KILNI_SCAN_QUOTE;
+  return true;
+}
+
+// Each raw string without an end is looked for to the end of the text: a few
+// are, and a million of them are refused instead of taking hours.
+static void raw_strings_without_an_end(void** state) {
+  (void)state;
+  static char text[6 << 20];
+  size_t size = 0;
+  while (size + 8 < sizeof(text)) {
+    memcpy(text + size, "R\"(\n", 4);
+    size += 4;
+  }
+  uint32_t count = 0;
+  kiln_status_t status =
+      kilni_scan_text(kiln_allocator_libc(), (kiln_string_view_t){text, size},
+                      count_found, &count);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
+  assert_non_null(kiln_status_fix(status));
+  kiln_status_free(status);
+  size = 0;
+  for (int i = 0; i < 64; i++, size += 4) memcpy(text + size, "R\"(\n", 4);
+  memcpy(text + size, "#include \"a.h\"\n", 15);
+  assert_null(kilni_scan_text(kiln_allocator_libc(),
+                              (kiln_string_view_t){text, size + 15},
+                              count_found, &count));
+  assert_int_equal(count, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_form_is_seen),
+      cmocka_unit_test(raw_strings_without_an_end),
       cmocka_unit_test(a_macro_knows_its_line),
       cmocka_unit_test(what_is_kept_comes_back),
       cmocka_unit_test(what_is_cut_short_is_refused),
