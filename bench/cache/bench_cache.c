@@ -6,8 +6,9 @@
 //   bench_cache [FOLDER]
 //
 // FOLDER is where a folder for the cache is made, by default TMPDIR or /tmp.
-// The baselines are the limits that Kiln sets itself (50 and 200 microseconds
-// for 100 KiB), and the plain system calls for the same bytes.
+// The baselines are the bars that Kiln sets itself (50 and 200 microseconds for
+// 100 KiB), and the plain system calls for the same bytes. The exit code is 1
+// where a median is over its bar, which means something on a quiet machine.
 #define _GNU_SOURCE  // usleep
 #include <fcntl.h>
 #include <ftw.h>
@@ -32,6 +33,7 @@ enum {
 
 static const double kLimitMemory = 50;  // microseconds
 static const double kLimitDisk = 200;
+static int g_over;  // bars that were not met
 
 static uint8_t g_payload[PAYLOAD_BYTES];
 static uint8_t g_key[KEY_BYTES];
@@ -63,6 +65,12 @@ static void need(int condition, const char* what) {
   if (condition) return;
   fprintf(stderr, "%s\n", what);
   exit(1);
+}
+
+static void hold_to(const char* what, double value, double bar) {
+  if (value < bar) return;
+  fprintf(stderr, "%s: %.1f us, over the bar of %.0f us\n", what, value, bar);
+  g_over++;
 }
 
 // ---- The cache ----
@@ -138,8 +146,10 @@ static void bench_memory(bench_report_t* report) {
     get(cache, 0);
     times[i] = microseconds(start);
   }
-  bench_report_less(report, "hit in memory, 100 KiB, key of 4 KiB", "us",
-                    median(times, MEMORY_RUNS), "limit", kLimitMemory);
+  double hit = median(times, MEMORY_RUNS);
+  bench_report_less(report, "hit in memory, 100 KiB, key of 4 KiB", "us", hit,
+                    "limit", kLimitMemory);
+  hold_to("a hit in memory", hit, kLimitMemory);
   kiln_cache_release(cache);
 }
 
@@ -171,6 +181,7 @@ static void bench_disk(bench_report_t* report) {
                     NULL, 0);
   bench_report_less(report, "hit on disk, 100 KiB", "us", hit, "limit",
                     kLimitDisk);
+  hold_to("a hit on disk", hit, kLimitDisk);
   bench_report_less(report, "hit on disk, 100 KiB, verified", "us", hit,
                     "open, fstat, malloc, read", median(plain_hits, DISK_RUNS));
   bench_report_less(report, "publication, 100 KiB", "us",
@@ -241,5 +252,5 @@ int main(int argc, char** argv) {
   bench_contended(&report);
   (void)nftw(g_top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
   bench_report_print(&report);
-  return 0;
+  return g_over == 0 ? 0 : 1;
 }

@@ -48,6 +48,11 @@ static bool folder_of(const char* path, char out[PATH_MAX]) {
 bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error) {
   char folder[PATH_MAX];
   struct stat st;
+  // What other programs take for standard output would be a file here.
+  if (strcmp(path, "-") == 0)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "write /dev/stdout, or ./- for a file of that name",
+                          "\"-\" does not mean standard output");
   if (!folder_of(path, folder)) return fail_write(path, ENAMETOOLONG, error);
   if (stat(path, &st) == 0) {
     if (S_ISDIR(st.st_mode)) return fail_write(path, EISDIR, error);

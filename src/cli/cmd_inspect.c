@@ -357,8 +357,8 @@ static bool check_format(const kilni_cli_buffer_t* file, const char* path,
   uint32_t format = kiln_code_format_of(view);
   if (format == KILN_CODE_FORMAT_UNKNOWN && ends_with(path, ".cu"))
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "compile it to PTX first (nvcc -ptx), or run it: "
-                          "kiln run takes .cu",
+                          "compile it first (`kiln compile FILE -o "
+                          "FILE.ptx`), or run it: `kiln run` takes .cu",
                           "\"%s\" is CUDA C++ source, not a code file", path);
   return true;
 }

@@ -80,7 +80,7 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
   return kilni_status_with_fix(
       KILNI_FAIL(BAD_DATA, "\"%s\" begins like no format of device code", name),
       "give PTX, a cubin, a fatbin, LTO-IR, an object file, an archive of "
-      "those, or NVVM IR");
+      "those, or NVVM IR; source is compiled first (`kiln compile`)");
 }
 
 // ---- The block ----
