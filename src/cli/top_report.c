@@ -7,7 +7,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WORD_BYTES = 32, BAR_CELLS = 20 };
+enum { WORD_BYTES = 32, BAR_CELLS = 20, NAME_BYTES = 160 };
+
+// Names come from outside; an escape among them would be obeyed by a terminal.
+static const char* plain(const char* text, char* out) {
+  size_t at = 0;
+  for (; text[at] != 0 && at + 1 < NAME_BYTES; ++at) {
+    unsigned char c = (unsigned char)text[at];
+    out[at] = c < 32 || c == 127 ? '?' : (char)c;
+  }
+  out[at] = 0;
+  return out;
+}
 
 static bool value(const kilni_cli_top_view_t* view, uint32_t device,
                   uint32_t metric, int64_t* out) {
@@ -70,17 +81,18 @@ static void print_name(FILE* out, const kilni_cli_top_view_t* view,
   const kiln_watch_device_t* d = kiln_watch_device(view->watch, device);
   char major[WORD_BYTES];
   char minor[WORD_BYTES];
+  char model[NAME_BYTES];
   if (d->parent != KILN_WATCH_NO_PARENT) {
-    (void)fprintf(out,
-                  "  MIG %" PRIu32 "  %s  instance %" PRIu32 ".%" PRIu32
-                  "  %s multiprocessors  %s\n",
-                  d->index, d->model, d->gpu_instance, d->compute_instance,
-                  metric_text(view, device, KILN_WATCH_MULTIPROCESSORS, major),
-                  d->uuid);
+    (void)fprintf(
+        out,
+        "  MIG %" PRIu32 "  %s  instance %" PRIu32 ".%" PRIu32
+        "  %s multiprocessors  %s\n",
+        d->index, plain(d->model, model), d->gpu_instance, d->compute_instance,
+        metric_text(view, device, KILN_WATCH_MULTIPROCESSORS, major), d->uuid);
     return;
   }
   (void)fprintf(out, "GPU %" PRIu32 "  %s  compute %s.%s  %s  %s\n", d->index,
-                d->model[0] != 0 ? d->model : "(no name)",
+                d->model[0] != 0 ? plain(d->model, model) : "(no name)",
                 metric_text(view, device, KILN_WATCH_COMPUTE_MAJOR, major),
                 metric_text(view, device, KILN_WATCH_COMPUTE_MINOR, minor),
                 d->address, d->uuid);
@@ -169,13 +181,14 @@ static void print_processes(FILE* out, const kilni_cli_top_view_t* view,
     const kiln_watch_process_t* p = kiln_watch_process(view->watch, device, i);
     char used[WORD_BYTES];
     char percent[WORD_BYTES];
+    char name[NAME_BYTES];
     (void)fprintf(out, "  %8" PRIu32 "  %c%c%c  %10s  %3s %%  %s\n", p->pid,
                   (p->kinds & KILN_WATCH_PROCESS_COMPUTE) != 0 ? 'C' : '-',
                   (p->kinds & KILN_WATCH_PROCESS_GRAPHICS) != 0 ? 'G' : '-',
                   (p->kinds & KILN_WATCH_PROCESS_MPS) != 0 ? 'M' : '-',
                   bytes_text(p->used_bytes != UINT64_MAX, p->used_bytes, used),
                   number_text(p->percent >= 0, p->percent, percent),
-                  p->name[0] != 0 ? p->name : "?");
+                  p->name[0] != 0 ? plain(p->name, name) : "?");
   }
 }
 
