@@ -82,6 +82,12 @@ typedef struct kiln_device_info_t {
 KILN_API const kiln_device_info_t* kiln_device_info(
     const kiln_device_t* device);
 
+// An attribute by the driver's number (CU_DEVICE_ATTRIBUTE_*; names and units:
+// kiln_probe_attribute_name). 0 where the driver does not know it.
+// DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_device_attribute(
+    kiln_device_t* device, uint32_t attribute, int32_t* out_value);
+
 // Bytes of device memory that are free now. DEVICE_LOST, DRIVER_ERROR.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t

@@ -79,7 +79,21 @@ typedef struct kiln_probe_device_t {
   uint32_t multiprocessors;
   uint32_t reserved;
   uint64_t memory_bytes;
+  const char* uuid;           // "GPU-...", "MIG-..."; "" if not known
+  const char* address;        // on the PCI bus, "0000:3b:00.0"; "" if not known
+  const int32_t* attributes;  // by the indices of kiln_probe_attribute_name
+  const uint8_t* known;       // 1 for each of these that the driver told
 } kiln_probe_device_t;
+
+// The driver's attributes of a device (CU_DEVICE_ATTRIBUTE_*), in the order of
+// their numbers: "MAX_THREADS_PER_BLOCK", "threads", 1, and the first CUDA
+// version that has it (11070: that or an older one). A unit of "switch" is 0
+// or 1. NULL and 0 for an index out of range. Static. Since 0.1.
+KILN_API uint32_t kiln_probe_attribute_count(void);
+KILN_API const char* kiln_probe_attribute_name(uint32_t index);
+KILN_API const char* kiln_probe_attribute_unit(uint32_t index);
+KILN_API uint32_t kiln_probe_attribute_number(uint32_t index);
+KILN_API uint32_t kiln_probe_attribute_since(uint32_t index);
 
 // A CUDA toolkit. thread-safe
 typedef struct kiln_probe_toolkit_t {

@@ -144,6 +144,11 @@ KILN_API kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime);
 //
 //   "cuda:N"  the driver's GPU number N (N counts the GPUs that
 //             CUDA_VISIBLE_DEVICES leaves visible)
+//   "GPU-..." the GPU of that UUID, or of the only one that begins so;
+//   "MIG-..."
+//             a part of one. `kiln doctor` and `nvidia-smi -L` list them
+//   "0000:3b:00.0"  the GPU at that address of the PCI bus; "3b:00.0" is in
+//             domain 0
 //   "soft"    the software device
 //   "auto"    "cuda:0" where that works, else "soft": by this label the caller
 //             allows the software device. kiln_device_note then says why the

@@ -40,6 +40,17 @@ static json_t* driver_json(const kiln_probe_t* probe) {
                    "library_release", maybe(d->library_release));
 }
 
+// Those that the driver told; nothing is 0 because it is not known.
+static json_t* attributes_json(const kiln_probe_device_t* device) {
+  json_t* object = json_object();
+  for (uint32_t i = 0; i < kiln_probe_attribute_count(); ++i) {
+    if (device->known[i] == 0) continue;
+    (void)json_object_set_new(object, kiln_probe_attribute_name(i),
+                              json_integer(device->attributes[i]));
+  }
+  return object;
+}
+
 static json_t* devices_json(const kiln_probe_t* probe) {
   json_t* list = json_array();
   for (uint32_t i = 0; i < kiln_probe_device_count(probe); ++i) {
@@ -49,10 +60,12 @@ static json_t* devices_json(const kiln_probe_t* probe) {
                    d->compute_major, d->compute_minor);
     (void)json_array_append_new(
         list,
-        json_pack("{s:s,s:s,s:o,s:s,s:I,s:I}", "name", d->name, "kind", "cuda",
-                  "model", text_json(d->model), "compute", compute,
-                  "multiprocessors", (json_int_t)d->multiprocessors,
-                  "memory_bytes", (json_int_t)d->memory_bytes));
+        json_pack("{s:s,s:s,s:o,s:s,s:I,s:I,s:o,s:o,s:o}", "name", d->name,
+                  "kind", "cuda", "model", text_json(d->model), "compute",
+                  compute, "multiprocessors", (json_int_t)d->multiprocessors,
+                  "memory_bytes", (json_int_t)d->memory_bytes, "uuid",
+                  text_json(d->uuid), "address", text_json(d->address),
+                  "attributes", attributes_json(d)));
   }
   const kiln_probe_soft_t* soft = kiln_probe_soft(probe);
   (void)json_array_append_new(

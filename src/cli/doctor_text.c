@@ -111,6 +111,9 @@ static void print_devices(FILE* out, const kiln_probe_t* probe) {
                   " multiprocessors, %" PRIu64 " MiB\n",
                   g->compute_major, g->compute_minor, g->multiprocessors,
                   g->memory_bytes >> 20);
+    if (g->uuid[0] == 0 && g->address[0] == 0) continue;
+    label(out, &name);
+    (void)fprintf(out, "%-8s%s, PCI %s\n", "", g->uuid, g->address);
   }
   const kiln_probe_soft_t* s = kiln_probe_soft(probe);
   label(out, &name);

@@ -233,6 +233,17 @@ void kilni_cli_top_print(FILE* out, const kilni_cli_top_view_t* view) {
 
 // ---- JSON ----
 
+// What is no UTF-8 is shown as far as it is ASCII.
+static json_t* name_json(const char* text) {
+  json_t* string = json_string(text);
+  if (string != NULL) return string;
+  char ascii[NAME_BYTES];
+  (void)plain(text, ascii);
+  for (char* at = ascii; *at != 0; ++at)
+    if ((unsigned char)*at > 126) *at = '?';
+  return json_string(ascii);
+}
+
 static json_t* values_json(const kilni_cli_top_view_t* view, uint32_t device) {
   json_t* object = json_object();
   for (uint32_t m = 0; m < KILN_WATCH_METRICS; ++m) {
@@ -259,8 +270,8 @@ static json_t* processes_json(const kilni_cli_top_view_t* view,
       (void)json_array_append_new(kinds, json_string("mps"));
     (void)json_array_append_new(
         list,
-        json_pack("{s:I,s:s,s:o,s:o,s:o}", "pid", (json_int_t)p->pid, "name",
-                  p->name, "kinds", kinds, "memory_used",
+        json_pack("{s:I,s:o,s:o,s:o,s:o}", "pid", (json_int_t)p->pid, "name",
+                  name_json(p->name), "kinds", kinds, "memory_used",
                   p->used_bytes == UINT64_MAX
                       ? json_null()
                       : json_integer((json_int_t)p->used_bytes),
@@ -289,14 +300,15 @@ static json_t* device_json(const kilni_cli_top_view_t* view, uint32_t device) {
   bool mig = d->parent != KILN_WATCH_NO_PARENT;
   int64_t bits = 0;
   bool known = value(view, device, KILN_WATCH_THROTTLE, &bits);
-  return json_pack(
-      "{s:s,s:I,s:o,s:s,s:s,s:s,s:s?,s:o,s:o,s:o}", "kind", mig ? "mig" : "gpu",
-      "index", (json_int_t)d->index, "parent",
-      mig ? json_integer((json_int_t)d->parent) : json_null(), "model",
-      d->model, "uuid", d->uuid, "address", d->address, "throttled_by",
-      known ? kiln_watch_throttle_text(view->watch, bits) : NULL, "values",
-      values_json(view, device), "processes", processes_json(view, device),
-      "links", links_json(view, device));
+  return json_pack("{s:s,s:I,s:o,s:o,s:s,s:s,s:s?,s:o,s:o,s:o}", "kind",
+                   mig ? "mig" : "gpu", "index", (json_int_t)d->index, "parent",
+                   mig ? json_integer((json_int_t)d->parent) : json_null(),
+                   "model", name_json(d->model), "uuid", d->uuid, "address",
+                   d->address, "throttled_by",
+                   known ? kiln_watch_throttle_text(view->watch, bits) : NULL,
+                   "values", values_json(view, device), "processes",
+                   processes_json(view, device), "links",
+                   links_json(view, device));
 }
 
 // How far GPUs are from each other.

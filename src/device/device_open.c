@@ -183,6 +183,23 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   return NULL;
 }
 
+kiln_status_t kiln_device_attribute(kiln_device_t* device, uint32_t attribute,
+                                    int32_t* out_value) {
+  KILNI_CHECK_ARGUMENT(out_value != NULL, "out_value");
+  *out_value = 0;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
+  int value = 0;
+  kiln_cu_result_t result =
+      device->table->cuDeviceGetAttribute(&value, attribute, device->handle);
+  if (result == KILN_CU_ERROR_INVALID_VALUE) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      KILNI_DEVICE_CHECK(device, result, "cuDeviceGetAttribute"));
+  *out_value = value;
+  return NULL;
+}
+
 kiln_status_t kiln_device_query_free(kiln_device_t* device,
                                      uint64_t* out_free_bytes) {
   KILNI_CHECK_ARGUMENT(out_free_bytes != NULL, "out_free_bytes");

@@ -119,8 +119,11 @@ static kiln_status_t collect_device(kiln_probe_t* probe,
   found->multiprocessors =
       ask(table, KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
   found->memory_bytes = bytes;
+  found->uuid = "";
+  found->address = "";
   KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, name, &found->name));
-  return kilni_probe_text(probe, model, &found->model);
+  KILNI_RETURN_IF_ERROR(kilni_probe_text(probe, model, &found->model));
+  return kilni_probe_collect_attributes(probe, table, device, found);
 }
 
 static kiln_status_t collect_devices(kiln_probe_t* probe,

@@ -25,6 +25,7 @@ kiln_status_t kilni_probe_sheet_create(const kilni_probe_source_t* source,
   kilni_keep_retain(probe->keep);
   atomic_init(&probe->references, 1);
   list_init(&probe->texts, sizeof(char*));
+  list_init(&probe->told, sizeof(kilni_probe_told_t*));
   list_init(&probe->devices, sizeof(kiln_probe_device_t));
   list_init(&probe->toolkits, sizeof(kiln_probe_toolkit_t));
   list_init(&probe->libraries, sizeof(kiln_probe_library_t));
@@ -81,6 +82,11 @@ void kiln_probe_release(kiln_probe_t* probe) {
     kilni_strfree(probe->host->allocator, texts[i]);
   }
   list_deinit(probe, &probe->texts);
+  kilni_probe_told_t** told = probe->told.items;
+  for (size_t i = 0; i < probe->told.count; i++) {
+    kilni_free(probe->host->allocator, told[i], sizeof(kilni_probe_told_t));
+  }
+  list_deinit(probe, &probe->told);
   list_deinit(probe, &probe->devices);
   list_deinit(probe, &probe->toolkits);
   list_deinit(probe, &probe->libraries);

@@ -36,12 +36,27 @@ typedef enum kilni_probe_packages_t {
   KILNI_PROBE_PACKAGES_PACMAN,
 } kilni_probe_packages_t;
 
+enum {
+#define KILNI_CUDA_ATTRIBUTE(name, number, since, unit) \
+  KILNI_PROBE_ATTRIBUTE_##name,
+#include "table/cuda_attributes.inc"
+#undef KILNI_CUDA_ATTRIBUTE
+  KILNI_PROBE_ATTRIBUTES
+};
+
+// What a driver told of a device. one-thread
+typedef struct kilni_probe_told_t {
+  int32_t values[KILNI_PROBE_ATTRIBUTES];
+  uint8_t known[KILNI_PROBE_ATTRIBUTES];
+} kilni_probe_told_t;
+
 struct kiln_probe_t {
   const kiln_host_t* host;
   kilni_keep_t keep;
   atomic_uint references;
   kilni_probe_list_t texts;  // char*: every string of the sheet
   kilni_probe_list_t devices;
+  kilni_probe_list_t told;  // kilni_probe_told_t*: one for each device
   kilni_probe_list_t toolkits;
   kilni_probe_list_t libraries;
   kilni_probe_list_t variables;
@@ -137,5 +152,11 @@ const char* kilni_probe_shell_word(const char* path, size_t capacity,
                                    char* out_word);
 kiln_status_t kilni_probe_find_problems(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source);
+
+// What the driver tells of a device beside its name: probe_attributes.c.
+kiln_status_t kilni_probe_collect_attributes(kiln_probe_t* probe,
+                                             const kiln_cuda_table_t* table,
+                                             kiln_cu_device_t handle,
+                                             kiln_probe_device_t* device);
 
 #endif  // KILN_SRC_PROBE_PROBE_SHEET_H_

@@ -75,6 +75,114 @@ static kiln_status_t open_auto(kiln_runtime_t* runtime,
   return KILNI_ANNOTATE(status, "%s", note);
 }
 
+// ---- A GPU by its name ----
+
+// What of a label is a UUID: "GPU-" or "MIG-" and hexadecimal digits.
+static bool is_uuid(const char* label) {
+  if (strncmp(label, "GPU-", 4) != 0 && strncmp(label, "MIG-", 4) != 0) {
+    return false;
+  }
+  for (const char* at = label + 4; *at != 0; at++) {
+    if (strchr("0123456789abcdefABCDEF-", *at) == NULL) return false;
+  }
+  return label[4] != 0;
+}
+
+static bool read_hex(const char** inout_at, uint32_t* out_value) {
+  static const char digits[] = "0123456789abcdef";
+  const char* at = *inout_at;
+  uint64_t value = 0;
+  for (; *at != 0 && value <= UINT32_MAX; at++) {
+    char c = *at >= 'A' && *at <= 'F' ? (char)(*at - 'A' + 'a') : *at;
+    const char* found = strchr(digits, c);
+    if (found == NULL) break;
+    value = value * 16 + (uint64_t)(found - digits);
+  }
+  if (at == *inout_at || value > UINT32_MAX) return false;
+  *inout_at = at;
+  *out_value = (uint32_t)value;
+  return true;
+}
+
+// "[domain:]bus:device[.0]" as three numbers.
+static bool read_address(const char* text, uint32_t out_address[3]) {
+  uint32_t part[3] = {0, 0, 0};
+  uint32_t function = 0;
+  uint32_t count = 0;
+  while (count < 3 && read_hex(&text, &part[count])) {
+    count++;
+    if (*text != ':') break;
+    text++;
+  }
+  if (count < 2) return false;
+  if (*text == '.') {
+    text++;
+    if (!read_hex(&text, &function)) return false;
+  }
+  if (*text != 0 || function != 0) return false;
+  out_address[0] = count == 3 ? part[0] : 0;
+  out_address[1] = part[count - 2];
+  out_address[2] = part[count - 1];
+  return true;
+}
+
+// "GPU-" is said of a part of a GPU too: only the digits are compared.
+static bool begins_so(const char* uuid, const char* label) {
+  size_t i = 4;
+  for (; label[i] != 0; i++) {
+    char c = label[i] >= 'A' && label[i] <= 'F' ? (char)(label[i] - 'A' + 'a')
+                                                : label[i];
+    if (uuid[i] != c) return false;
+  }
+  return true;
+}
+
+static bool is_named(const kiln_cuda_table_t* table, kiln_cu_device_t device,
+                     const char* label) {
+  uint32_t wanted[3];
+  uint32_t has[3];
+  char address[32] = "";
+  kiln_cu_uuid_t uuid;
+  char text[KILNI_UUID_BYTES];
+  if (is_uuid(label)) {
+    if (table->cuDeviceGetUuid(&uuid, device) != KILN_CU_SUCCESS) return false;
+    kilni_cuda_uuid_text(&uuid, "GPU", text);
+    return begins_so(text, label);
+  }
+  return read_address(label, wanted) &&
+         table->cuDeviceGetPCIBusId(address, (int)sizeof(address), device) ==
+             KILN_CU_SUCCESS &&
+         read_address(address, has) && memcmp(wanted, has, sizeof(has)) == 0;
+}
+
+static kiln_status_t find_named(kiln_runtime_t* runtime, const char* label,
+                                uint32_t* out_ordinal) {
+  KILNI_RETURN_IF_ERROR(kilni_runtime_start_cuda(runtime));
+  const kiln_cuda_table_t* table = &runtime->cuda.table;
+  int count = 0;
+  uint32_t found = 0;
+  KILNI_RETURN_IF_ERROR(KILNI_CUDA_STATUS(table, table->cuInit(0), "cuInit"));
+  KILNI_RETURN_IF_ERROR(KILNI_CUDA_STATUS(
+      table, table->cuDeviceGetCount(&count), "cuDeviceGetCount"));
+  for (int i = 0; i < count; i++) {
+    kiln_cu_device_t device = 0;
+    if (table->cuDeviceGet(&device, i) != KILN_CU_SUCCESS ||
+        !is_named(table, device, label)) {
+      continue;
+    }
+    if (found++ == 0) *out_ordinal = (uint32_t)i;
+  }
+  if (found == 1) return NULL;
+  return kilni_status_with_fix(
+      found == 0 ? KILNI_FAIL(NOT_FOUND,
+                              "no GPU is called \"%s\": the driver shows %d",
+                              label, count)
+                 : KILNI_FAIL(INVALID_ARGUMENT, "%u GPUs begin with \"%s\"",
+                              (unsigned)found, label),
+      "take a name from `kiln doctor`; CUDA_VISIBLE_DEVICES decides which GPUs "
+      "are shown");
+}
+
 // The N of "cuda:N".
 static bool read_ordinal(const char* label, uint32_t* out_ordinal) {
   static const char prefix[] = "cuda:";
@@ -103,9 +211,15 @@ kiln_status_t kiln_runtime_open_device(kiln_runtime_t* runtime,
   if (read_ordinal(label, &ordinal)) {
     return open_cuda(runtime, ordinal, out_device);
   }
+  uint32_t address[3];
+  if (is_uuid(label) || read_address(label, address)) {
+    KILNI_RETURN_IF_ERROR(find_named(runtime, label, &ordinal));
+    return open_cuda(runtime, ordinal, out_device);
+  }
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "no device is called \"%s\"", label),
-      "use auto, soft, or cuda:N with the GPU's number, e.g. cuda:0");
+      "use auto, soft, or cuda:N with the GPU's number, e.g. cuda:0, a UUID "
+      "(GPU-...) or an address (0000:3b:00.0)");
 }
 
 // ---- The compiler ----

@@ -76,7 +76,7 @@ enum {
 
 // KILN_CU_DEVICE_ATTRIBUTE_* (cuda_attributes.inc).
 enum {
-#define KILNI_CUDA_ATTRIBUTE(name, number) \
+#define KILNI_CUDA_ATTRIBUTE(name, number, since, unit) \
   KILN_CU_DEVICE_ATTRIBUTE_##name = number,
 #include "table/cuda_attributes.inc"
 #undef KILNI_CUDA_ATTRIBUTE

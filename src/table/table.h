@@ -216,6 +216,11 @@ kiln_status_t kilni_cuda_status(const kiln_cuda_table_t* table,
 #define KILNI_CUDA_STATUS(table, result, call) \
   kilni_cuda_status((table), (result), (call), KILNI_ROOM, __FILE__, __LINE__)
 
+// A UUID as text: "GPU-" (or another word of three letters) and 32 digits.
+enum { KILNI_UUID_BYTES = 48 };
+void kilni_cuda_uuid_text(const kiln_cu_uuid_t* uuid, const char* word,
+                          char out_text[KILNI_UUID_BYTES]);
+
 // "CUDA_ERROR_INVALID_VALUE"; NULL for a number that is not known here.
 const char* kilni_cuda_result_name(kiln_cu_result_t result);
 // One sentence for cuGetErrorString of providers; NULL as above.

@@ -53,7 +53,7 @@ static const result_row_t nvml_results[] = {
 };
 
 static const char* const attribute_names[] = {
-#define KILNI_CUDA_ATTRIBUTE(name, number) [number] = #name,
+#define KILNI_CUDA_ATTRIBUTE(name, number, since, unit) [number] = #name,
 #include "table/cuda_attributes.inc"
 #undef KILNI_CUDA_ATTRIBUTE
 };
@@ -266,4 +266,18 @@ kiln_status_t kilni_nvml_status(const kiln_nvml_table_t* table,
   }
   return kilni_status_with_fix(
       status, "see whether `nvidia-smi` says the same; it asks NVML too");
+}
+
+void kilni_cuda_uuid_text(const kiln_cu_uuid_t* uuid, const char* word,
+                          char out_text[KILNI_UUID_BYTES]) {
+  static const char digits[] = "0123456789abcdef";
+  size_t at = 0;
+  for (; at < 3; at++) out_text[at] = word[at];
+  for (size_t i = 0; i < sizeof(uuid->bytes); i++) {
+    unsigned char byte = (unsigned char)uuid->bytes[i];
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) out_text[at++] = '-';
+    out_text[at++] = digits[byte >> 4];
+    out_text[at++] = digits[byte & 15];
+  }
+  out_text[at] = 0;
 }

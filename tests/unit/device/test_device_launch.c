@@ -864,6 +864,54 @@ static void test_every_allocation_fails(void** state) {
   close_world(w);
 }
 
+// Every driver call of a launch with attributes fails in turn: a status and
+// nothing else is left, and the caller's context is what it was.
+static void test_every_call_fails(void** state) {
+  world_t* w = *state;
+  kiln_argument_t arguments[5];
+  uint8_t bytes[24] = {0};
+  uint64_t points = 0;
+  kiln_cu_context_t foreign = (kiln_cu_context_t)(uintptr_t)0xf04e1600;
+  g_seen.version = 13000;  // the kernel is asked for a large cluster
+  assert_null(kilni_cuda_fault_install(&w->table, &w->table));
+  open_world(w);
+  fill(w, arguments, bytes, bytes);
+  assert_int_equal(g_under.cuCtxSetCurrent(foreign), KILN_CU_SUCCESS);
+  for (uint64_t nth = 1;; nth++) {
+    kiln_launch_t* launch = NULL;
+    kiln_cu_context_t now = NULL;
+    w->with.cooperative = KILN_SWITCH_ON;
+    w->with.cluster[0] = 2;
+    w->with.cluster_size = KILN_CLUSTER_SIZE_ANY;
+    w->with.given = KILN_LAUNCH_GIVEN_PRIORITY;
+    w->config.grid[0] = 2;
+    w->config.shared_bytes = 100000;
+    kilni_cuda_fault_arm(&w->table, nth, KILNI_FAULT_ONCE,
+                         KILN_CU_ERROR_INVALID_HANDLE);
+    kiln_status_t status = create(w, &launch);
+    assert_int_equal(launch == NULL, !kiln_status_is_ok(status));
+    if (launch != NULL) status = kiln_launch_set_all(launch, arguments, 5);
+    if (launch != NULL && kiln_status_is_ok(status)) {
+      status = kiln_launch_run(launch, w->stream);
+    }
+    bool hit = kilni_cuda_fault_hit(&w->table) != NULL;
+    points = kilni_cuda_fault_disarm(&w->table);
+    kiln_launch_release(launch);
+    assert_int_equal(hit, !kiln_status_is_ok(status));
+    kiln_status_free(status);
+    // Where putting it back was what failed, the device's stays.
+    assert_int_equal(g_under.cuCtxGetCurrent(&now), KILN_CU_SUCCESS);
+    assert_true(now == foreign || hit);
+    assert_int_equal(g_under.cuCtxSetCurrent(foreign), KILN_CU_SUCCESS);
+    if (!hit) break;
+  }
+  print_message("%u calls failed in turn\n", (unsigned)points);
+  assert_true(points >= 10);
+  assert_int_equal(g_under.cuCtxSetCurrent(NULL), KILN_CU_SUCCESS);
+  close_world(w);
+  kilni_cuda_fault_remove(&w->table);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_arguments_arrive, setup, teardown),
@@ -888,6 +936,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_old_devices, setup, teardown),
       cmocka_unit_test_setup_teardown(test_every_allocation_fails, setup,
                                       teardown),
+      cmocka_unit_test_setup_teardown(test_every_call_fails, setup, teardown),
   };
   return cmocka_run_group_tests_name("device: launch", tests, NULL, NULL);
 }

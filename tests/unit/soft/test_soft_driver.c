@@ -638,7 +638,8 @@ static void test_attributes_answer(void** state) {
   device_t d;
   open_device(&d, 1, 0);
   static const unsigned int listed[] = {
-#define KILNI_CUDA_ATTRIBUTE(name, number) number,
+#define KILNI_CUDA_ATTRIBUTES_UNTIL                     13000  // what it is
+#define KILNI_CUDA_ATTRIBUTE(name, number, since, unit) number,
 #include "table/cuda_attributes.inc"
 #undef KILNI_CUDA_ATTRIBUTE
   };

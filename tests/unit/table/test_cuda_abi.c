@@ -237,11 +237,14 @@ SAME_FIELD(kiln_cu_launch_attribute_value_t, shared_mode,
   SAME_VALUE(KILN_CU_ERROR_##name, CUDA_ERROR_##name);
 #include "table/cuda_results.inc"
 #undef KILNI_CUDA_RESULT
-#define KILNI_CUDA_ATTRIBUTE(name, number) \
+#define KILNI_CUDA_ATTRIBUTES_UNTIL CUDA_VERSION
+#define KILNI_CUDA_ATTRIBUTE(name, number, since, unit) \
   SAME_VALUE(KILN_CU_DEVICE_ATTRIBUTE_##name, CU_DEVICE_ATTRIBUTE_##name);
 #include "table/cuda_attributes.inc"
 #undef KILNI_CUDA_ATTRIBUTE
+#if CUDA_VERSION < 13010
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX, 148);
+#endif
 #endif
 
 #define SAME(name) SAME_VALUE(KILN_##name, name)
