@@ -283,6 +283,15 @@ BREACHES = {
                                    "{ return kilni_gone(); }\n")},
          "libkiln.so calls kilni_gone, which no room has"),
     ],
+    "calls_stay_inside": [
+        ({"src/base/base.c": ("+", "int kiln_called(void);\n"
+                                   "int kiln_called(void) { return 3; }\n"
+                                   "int kilni_calls(void);\n"
+                                   "int kilni_calls(void) "
+                                   "{ return kiln_called(); }\n"),
+          "bind": ""},
+         "libkiln.so leaves it to the program which kiln_called is called"),
+    ],
     "needed_libraries": [
         ({"link": "cuda"}, "libkiln.so needs libcuda.so"),
     ],
@@ -404,7 +413,7 @@ def write(root, files):
             file.write(text)
 
 
-def build(tree, flags, link):
+def build(tree, flags, link, bind):
     """What CMake and Ninja would leave behind, made by hand."""
     objects = []
     for path in tree.files("src/base", "src/left", ext=".c"):
@@ -427,7 +436,7 @@ def build(tree, flags, link):
     hide = os.path.join(tree.build, "exports.map")
     with open(hide, "w", encoding="utf-8") as file:
         file.write("{ global: kiln_*; local: *; };")
-    run(tree.cc, "-shared", "-Wl,--version-script=" + hide, "-o",
+    run(tree.cc, "-shared", *bind.split(), "-Wl,--version-script=" + hide, "-o",
         os.path.join(tree.build, "src", "libkiln.so"), *objects, *libraries)
     commands = [{"file": os.path.join(tree.root, "src/base/base.c"),
                  "directory": tree.build,
@@ -442,6 +451,7 @@ def problems(name, breach, cc):
     breach = dict(breach)
     flags = breach.pop("flags", "-std=c11 -ffp-contract=off")
     link = breach.pop("link", None)
+    bind = breach.pop("bind", "-Wl,-Bsymbolic")
     root = tempfile.mkdtemp(prefix="kiln-house-")
     try:
         write(root, CLEAN)
@@ -449,7 +459,7 @@ def problems(name, breach, cc):
         built = RULES[name].__module__ == "rules_binary"
         tree = Tree(root, os.path.join(root, "build"), cc)
         if built:
-            build(tree, flags, link)
+            build(tree, flags, link, bind)
         return list(RULES[name](tree))
     finally:
         shutil.rmtree(root)

@@ -136,6 +136,19 @@ def library_is_whole(tree):
 
 
 @rule
+def calls_stay_inside(tree):
+    """libkiln.so calls its own functions, also in a program that has and
+    exports functions of the same names: another copy of Kiln."""
+    tree.skip_if_sanitized()
+    library = os.path.join(tree.build, "src", "libkiln.so")
+    for line in run("objdump", "-R", library).splitlines():
+        words = line.split()
+        if len(words) == 3 and words[2].startswith("kiln"):
+            yield "libkiln.so leaves it to the program which %s is called" % (
+                words[2].split("@")[0])
+
+
+@rule
 def needed_libraries(tree):
     """Nothing of CUDA is there at link time, nor any library not named."""
     tree.skip_if_sanitized()
