@@ -25,6 +25,10 @@ typedef struct kilni_soft_options_t {
   // Receives what kernels print; NULL: nothing is printed.
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
+  // Errors of the host program to look for, names with commas between:
+  // "unwritten" (kernels that read memory which nobody has written), or "all".
+  // NULL: the variable KILN_SOFT_REPORT, else none.
+  const char* report;
 } kilni_soft_options_t;
 
 // Starts the driver (or counts one more user of it, whose options must then

@@ -22,6 +22,9 @@
 #include "soft/driver/soft_queue.h"
 #include "table/table.h"
 
+// Errors of the host program to look for.
+enum { KILNI_SOFT_REPORT_UNWRITTEN = 1 };
+
 enum {
   KILNI_SOFT_DRIVER_VERSION = 13000,
   KILNI_SOFT_PRIORITY_LEAST = 0,
@@ -124,7 +127,8 @@ struct kilni_soft_driver_t {
   uint32_t worker_count;
   uint64_t seed;
   bool exact;
-  bool scribble;  // over the buffers of links, whenever the driver may
+  uint32_t report;  // KILNI_SOFT_REPORT_*
+  bool scribble;    // over the buffers of links, whenever the driver may
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
   const kilni_soft_lane_set_t* lanes;

@@ -19,6 +19,7 @@ typedef struct wish_t {
   uint64_t seed;
   bool exact;
   const char* lanes;
+  uint32_t report;
 } wish_t;
 
 // ---- Options ----
@@ -36,6 +37,44 @@ static kiln_status_t read_check(const kiln_host_t* host, wish_t* wish) {
                    "KILN_SOFT_CHECK is \"%s\", which is no kind of check",
                    text),
         "set KILN_SOFT_CHECK to exact or page, or unset it");
+  }
+  return NULL;
+}
+
+// The errors that are named by [name, name + length); 0: none is called so.
+static uint32_t report_of(const char* name, size_t length) {
+  static const struct {
+    const char* name;
+    uint32_t bits;
+  } kNames[] = {{"unwritten", KILNI_SOFT_REPORT_UNWRITTEN},
+                {"all", KILNI_SOFT_REPORT_UNWRITTEN}};
+  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); ++i) {
+    if (strlen(kNames[i].name) == length &&
+        memcmp(kNames[i].name, name, length) == 0) {
+      return kNames[i].bits;
+    }
+  }
+  return 0;
+}
+
+static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
+  const char* text = wish->given.report;
+  if (text == NULL) {
+    text = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_REPORT);
+  }
+  while (text != NULL && *text != '\0') {
+    size_t length = strcspn(text, ",");
+    uint32_t bits = report_of(text, length);
+    if (bits == 0) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT,
+                     "the software device looks for no error called \"%.*s\"",
+                     (int)(length < 64 ? length : 64), text),
+          "set KILN_SOFT_REPORT to unwritten or all, or unset it");
+    }
+    wish->report |= bits;
+    text += length;
+    if (*text == ',') ++text;
   }
   return NULL;
 }
@@ -73,6 +112,7 @@ static kiln_status_t read_wish(const kiln_host_t* host,
     wish->lanes = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_LANES);
   }
   if (wish->lanes == NULL) wish->lanes = "auto";
+  KILNI_RETURN_IF_ERROR(read_report(host, wish));
   return read_check(host, wish);
 }
 
@@ -158,6 +198,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   driver->seed = wish->seed;
   driver->exact = wish->exact;
   driver->lanes = lanes;
+  driver->report = wish->report;
   driver->scribble = wish->given.scribble == KILN_SWITCH_ON;
   driver->print = wish->given.print;
   driver->print_user = wish->given.print_user;
@@ -172,6 +213,10 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   kilni_soft_fill(&driver->table);
   status =
       kilni_soft_memory_create(&driver->host, wish->exact, &driver->memory);
+  if (kiln_status_is_ok(status) &&
+      (wish->report & KILNI_SOFT_REPORT_UNWRITTEN) != 0) {
+    status = kilni_soft_memory_watch(driver->memory);
+  }
   if (kiln_status_is_ok(status)) {
     status = kilni_soft_queue_start(driver, wish->workers, wish->seed);
   }
@@ -215,6 +260,9 @@ static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
   if (given->page_check != KILN_SWITCH_DEFAULT &&
       wish->exact != driver->exact) {
     return disagree("kind of address check");
+  }
+  if (given->report != NULL && wish->report != driver->report) {
+    return disagree("choice of errors to look for");
   }
   if (given->print != NULL && (given->print != driver->print ||
                                given->print_user != driver->print_user)) {

@@ -179,6 +179,7 @@ static kiln_cu_result_t fault_result(kilni_soft_fault_kind_t kind) {
       return KILN_CU_ERROR_ILLEGAL_INSTRUCTION;
     case KILNI_SOFT_FAULT_TRAP:
     case KILNI_SOFT_FAULT_OUT_OF_MEMORY:
+    case KILNI_SOFT_FAULT_UNWRITTEN:
       return KILN_CU_ERROR_LAUNCH_FAILED;
   }
   return KILN_CU_ERROR_LAUNCH_FAILED;
@@ -225,6 +226,19 @@ static void* end_pointer(kilni_soft_driver_t* driver,
   return kilni_soft_memory_host(driver->memory, end->address, bytes);
 }
 
+// Where marks of written memory are kept: bytes copied within the device are
+// as written as they were, all others are.
+static void mark_copy(kilni_soft_driver_t* driver, const kilni_soft_end_t* to,
+                      const kilni_soft_end_t* from, uint64_t bytes) {
+  const kilni_soft_marks_t* marks = kilni_soft_memory_marks(driver->memory);
+  if (marks == NULL || !to->known) return;
+  if (from->known) {
+    kilni_soft_marks_copy(marks, to->address, from->address, bytes);
+  } else {
+    kilni_soft_marks_set(marks, to->address, bytes);
+  }
+}
+
 // False if an end is gone by now.
 static bool do_copy(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
   uint64_t bytes = work->as.copy.bytes;
@@ -232,6 +246,7 @@ static bool do_copy(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
   const void* from = work->as.copy.staged;
   if (from == NULL) from = end_pointer(driver, &work->as.copy.from, bytes);
   if (to == NULL || from == NULL) return false;
+  mark_copy(driver, &work->as.copy.to, &work->as.copy.from, bytes);
   memmove(to, from, (size_t)bytes);
   return true;
 }
@@ -244,6 +259,10 @@ static bool do_fill(kilni_soft_driver_t* driver,
   uint8_t* to = kilni_soft_memory_host(driver->memory, work->as.fill.address,
                                        count * width);
   if (to == NULL) return false;
+  const kilni_soft_marks_t* marks = kilni_soft_memory_marks(driver->memory);
+  if (marks != NULL) {
+    kilni_soft_marks_set(marks, work->as.fill.address, count * width);
+  }
   if (width == 1) {
     memset(to, (int)(value & 0xff), (size_t)count);
     return true;

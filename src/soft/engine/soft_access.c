@@ -84,6 +84,20 @@ void* kilni_soft_access(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
   return NULL;
 }
 
+void* kilni_soft_access_watched(kilni_soft_run_t* run,
+                                const kilni_soft_instr_t* instr, uint32_t lane,
+                                uint32_t space, uint64_t address,
+                                uint32_t bytes, bool is_store) {
+  void* host =
+      kilni_soft_access(run, instr, lane, space, address, bytes, is_store);
+  if (host && run->grid->marks &&
+      !kilni_soft_watch_lane(run, instr, lane, space, address, bytes,
+                             is_store)) {
+    return NULL;
+  }
+  return host;
+}
+
 KILNI_SOFT_RACY
 bool kilni_soft_access_text(kilni_soft_run_t* run,
                             const kilni_soft_instr_t* instr, uint32_t lane,

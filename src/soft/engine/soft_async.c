@@ -125,7 +125,7 @@ static KILNI_SOFT_RACY bool one_lane(kilni_soft_run_t* run,
     }
     return true;
   }
-  uint64_t* object = kilni_soft_access(
+  uint64_t* object = kilni_soft_access_watched(
       run, instr, lane,
       flags & KILNI_SOFT_MBARRIER_GENERIC ? KILNI_SOFT_SPACE_GENERIC
                                           : KILNI_SOFT_SPACE_SHARED,
@@ -188,19 +188,19 @@ const kilni_soft_instr_t* kilni_soft_copy_async(
       if (size > bytes) size = bytes;
     }
     if (ignore >> lane & 1u) size = 0;
-    uint8_t* target = kilni_soft_access(
+    uint8_t* target = kilni_soft_access_watched(
         run, instr, lane, KILNI_SOFT_SPACE_SHARED, to[lane], bytes, true);
     if (!target) return NULL;
     memset(target, 0, bytes);
     if (size == bytes) {
-      const uint8_t* source = kilni_soft_access(
+      const uint8_t* source = kilni_soft_access_watched(
           run, instr, lane, KILNI_SOFT_SPACE_GLOBAL, from[lane], bytes, false);
       if (!source) return NULL;
       copy_bytes(target, source, bytes);
       continue;
     }
     for (uint32_t i = 0; i < size; i++) {
-      const uint8_t* source = kilni_soft_access(
+      const uint8_t* source = kilni_soft_access_watched(
           run, instr, lane, KILNI_SOFT_SPACE_GLOBAL, from[lane] + i, 1, false);
       if (!source) return NULL;
       copy_bytes(target + i, source, 1);

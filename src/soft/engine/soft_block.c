@@ -73,6 +73,10 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
   block->rounds = 0;
   memset(block->barriers, 0, sizeof(block->barriers));
   memset(block->shared, SHARED_PATTERN, grid->shared_bytes);
+  if (grid->marks) {
+    memset(block->memory + grid->marks_offset, 0,
+           KILNI_SOFT_MARKS_SIZE((size_t)grid->shared_bytes));
+  }
   for (uint32_t i = 0; i < block->warp_count; i++) warp_start(block, worker, i);
   block->next = worker->resident;
   worker->resident = block;

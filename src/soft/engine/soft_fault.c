@@ -19,6 +19,7 @@ static const char* const fault_texts[] = {
     [KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION] = "illegal instruction",
     [KILNI_SOFT_FAULT_OUT_OF_MEMORY] = "out of host memory",
     [KILNI_SOFT_FAULT_CANCELLED] = "cancelled",
+    [KILNI_SOFT_FAULT_UNWRITTEN] = "memory never written",
 };
 
 static void add(kilni_soft_fault_t* fault, const char* format, ...)
@@ -170,6 +171,38 @@ void kilni_soft_fault_access(kilni_soft_run_t* run,
     add(fault, "  the address is no multiple of %" PRIu32 "\n", bytes);
   } else {
     tell_memory(fault, run, space, address);
+  }
+  publish(run->grid);
+}
+
+void kilni_soft_fault_unwritten(kilni_soft_run_t* run,
+                                const kilni_soft_instr_t* instr, uint32_t lane,
+                                const kilni_soft_unwritten_t* story) {
+  kilni_soft_flush(run);
+  run->outcome = KILNI_SOFT_FAULTED;
+  kilni_soft_fault_t* fault = claim(run->grid);
+  if (!fault) return;
+  fill_place(fault, run, instr, KILNI_SOFT_FAULT_UNWRITTEN, lane);
+  fault->address = story->address;
+  fault->bytes = story->bytes;
+  add(fault, "%s: load of %" PRIu32 " bytes at %saddress 0x%" PRIx64 "\n",
+      fault_texts[fault->kind], story->bytes, space_name(story->space),
+      story->address);
+  tell_place(fault, run);
+  if (story->space == KILNI_SOFT_SPACE_SHARED) {
+    add(fault,
+        "  byte %" PRIu64 " of the %" PRIu32
+        " of shared memory: nothing of the block has written it\n"
+        "  Fix: store to it first, with a barrier between where another "
+        "thread does\n",
+        story->first, run->grid->shared_bytes);
+  } else {
+    add(fault,
+        "  byte %" PRIu64 " of a %" PRIu64 "-byte allocation at 0x%" PRIx64
+        ": no kernel, copy or fill has written it\n"
+        "  Fix: fill the memory first, or wait for who writes it\n",
+        story->first - story->alloc.address, story->alloc.bytes,
+        story->alloc.address);
   }
   publish(run->grid);
 }

@@ -155,7 +155,10 @@ static void lay_out_block(kilni_soft_grid_t* grid) {
   grid->local_stride = ((uint64_t)function->local_bytes + 15) & ~15ull;
   at += grid_round(grid->local_stride * KILNI_SOFT_LANES * grid->warp_count);
   grid->shared_offset = at;
-  grid->block_bytes = at + grid_round(grid->shared_bytes);
+  at += grid_round(grid->shared_bytes);
+  grid->marks_offset = at;
+  if (grid->marks) at += grid_round(KILNI_SOFT_MARKS_SIZE(grid->shared_bytes));
+  grid->block_bytes = at;
 }
 
 static kiln_status_t check_launch(const kilni_soft_launch_t* launch) {
@@ -231,6 +234,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   kilni_soft_grid_t* grid = block;
   grid->host = host;
   grid->memory = memory;
+  grid->marks = kilni_soft_memory_marks(memory);
   grid->launch = *launch;
   grid->entry = launch->entry;
   grid->code = launch->entry->code;
@@ -366,6 +370,7 @@ static kiln_status_t worker_create(kilni_soft_grid_t* grid,
     }
     worker->profile = memory;
   }
+  worker->looked_at = grid->profile || grid->marks;
   worker->number = atomic_fetch_add(&grid->next_worker, 1);
   worker->random = grid->launch.seed;
   if (worker->random) {
@@ -463,5 +468,5 @@ void kilni_soft_grid_footprint(const kilni_soft_grid_t* grid,
   *out_footprint = (kilni_soft_footprint_t){
       .state = grid->local_offset + (calls - arguments) * grid->warp_count,
       .local = own + arguments * grid->warp_count,
-      .shared = grid->block_bytes - grid->shared_offset};
+      .shared = grid->marks_offset - grid->shared_offset};
 }

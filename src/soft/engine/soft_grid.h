@@ -25,6 +25,7 @@ typedef enum kilni_soft_fault_kind_t {
   KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,  // e.g. a call of no function
   KILNI_SOFT_FAULT_OUT_OF_MEMORY,        // the host has none for warps
   KILNI_SOFT_FAULT_CANCELLED,
+  KILNI_SOFT_FAULT_UNWRITTEN,  // a load of memory that nobody has written
 } kilni_soft_fault_kind_t;
 
 // The first fault of a grid. thread-compatible

@@ -280,8 +280,9 @@ static void* element_host(kilni_soft_run_t* run,
   uint64_t index = by_column ? column * stride + row : row * stride + column;
   uint32_t bytes = f->bits / 8;
   uint64_t address = read_lane(&run->warp, instr->a, lane, true);
-  return kilni_soft_access(run, instr, lane, KILNI_SOFT_MATRIX_SPACE(aux),
-                           address + index * bytes, bytes, is_store);
+  return kilni_soft_access_watched(run, instr, lane,
+                                   KILNI_SOFT_MATRIX_SPACE(aux),
+                                   address + index * bytes, bytes, is_store);
 }
 
 static kilni_soft_fragment_t fragment_of(uint32_t aux) {
@@ -339,7 +340,7 @@ static bool each_row(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
   uint32_t count = KILNI_SOFT_MATRIX_COUNT(instr->aux) * 8;
   for (uint32_t lane = 0; lane < count; lane++) {
     if (!(run->warp.mask >> lane & 1u)) continue;
-    uint8_t* host = kilni_soft_access(
+    uint8_t* host = kilni_soft_access_watched(
         run, instr, lane, KILNI_SOFT_MATRIX_SPACE(instr->aux),
         read_lane(&run->warp, instr->a, lane, true), 16, is_store);
     if (!host) return false;

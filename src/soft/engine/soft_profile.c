@@ -12,117 +12,12 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "soft/engine/soft_address.h"
 #include "soft/engine/soft_state.h"
 
 enum { SECTOR_SHIFT = 5 };
 
-// An access of a warp. one-thread
-typedef struct access_t {
-  uint32_t space;  // kilni_soft_space_t
-  uint32_t bytes;  // of a lane
-  uint64_t lane[KILNI_SOFT_LANES];
-} access_t;
-
-static uint64_t lane_word(const kilni_soft_warp_t* warp, uint32_t word,
-                          uint32_t lane, bool wide) {
-  const void* slot = kilni_soft_slot(warp, word);
-  return wide ? ((const uint64_t*)slot)[lane] : ((const uint32_t*)slot)[lane];
-}
-
-// The address of one lane of an access of one register.
-static uint64_t lane_address(const kilni_soft_warp_t* warp,
-                             const kilni_soft_instr_t* instr, uint32_t lane) {
-  uint32_t kind = KILNI_SOFT_ADDRESS_KIND(instr->c);
-  uint32_t shift = KILNI_SOFT_ADDRESS_SHIFT(instr->c);
-  uint64_t offset = (uint64_t)(int64_t)(int32_t)instr->b;
-  uint64_t base =
-      lane_word(warp, instr->a, lane, kind != KILNI_SOFT_ADDRESS_32) + offset;
-  switch (kind) {
-    case KILNI_SOFT_ADDRESS_SUM:
-      return base + lane_word(warp, instr->c, lane, true);
-    case KILNI_SOFT_ADDRESS_S32: {
-      uint32_t index = (uint32_t)lane_word(warp, instr->c, lane, false);
-      return base + ((uint64_t)(int64_t)(int32_t)index << shift);
-    }
-    case KILNI_SOFT_ADDRESS_U32:
-      return base + (lane_word(warp, instr->c, lane, false) << shift);
-    default:
-      return base;
-  }
-}
-
-// What an access of one register says by its operation; false for others.
-static bool scalar_access(uint32_t op, access_t* access) {
-  switch (op) {
-#define SIZED(name, space_, bits)              \
-  case KILNI_SOFT_OP_##name##_##bits:          \
-    access->space = KILNI_SOFT_SPACE_##space_; \
-    access->bytes = bits / 8;                  \
-    return true;
-#define SIZES(name, space_) \
-  SIZED(name, space_, 8)    \
-  SIZED(name, space_, 16)   \
-  SIZED(name, space_, 32)   \
-  SIZED(name, space_, 64)
-    SIZES(ld_global, GLOBAL)
-    SIZES(st_global, GLOBAL)
-    SIZES(ld_generic, GENERIC)
-    SIZES(st_generic, GENERIC)
-    SIZES(ld_shared, SHARED)
-    SIZES(st_shared, SHARED)
-#undef SIZES
-#undef SIZED
-    default:
-      return false;
-  }
-}
-
-// Where the lanes of `exec` access memory; false if the instruction does not.
-static bool find_access(const kilni_soft_warp_t* warp,
-                        const kilni_soft_instr_t* instr, uint32_t exec,
-                        access_t* access) {
-  uint32_t words = instr->c;
-  bool sync = false;
-  if (scalar_access(instr->op, access)) {
-    for (uint32_t m = exec; m; m &= m - 1) {
-      uint32_t lane = (uint32_t)__builtin_ctz(m);
-      access->lane[lane] = lane_address(warp, instr, lane);
-    }
-    return true;
-  }
-  switch (instr->op) {
-    case KILNI_SOFT_OP_ld_sync:
-    case KILNI_SOFT_OP_st_sync:
-    case KILNI_SOFT_OP_atom:
-    case KILNI_SOFT_OP_atom_b128:
-      sync = true;
-      words = instr->aux;
-      break;
-    case KILNI_SOFT_OP_ld_global_v:
-    case KILNI_SOFT_OP_ld_generic_v:
-    case KILNI_SOFT_OP_ld_shared_v:
-    case KILNI_SOFT_OP_ld_private:
-    case KILNI_SOFT_OP_st_global_v:
-    case KILNI_SOFT_OP_st_generic_v:
-    case KILNI_SOFT_OP_st_shared_v:
-    case KILNI_SOFT_OP_st_private:
-      break;
-    default:
-      return false;
-  }
-  bool wide = sync || !(words & KILNI_SOFT_MEM_BASE32);
-  uint64_t offset = sync ? 0 : (uint64_t)(int64_t)(int32_t)instr->b;
-  uint32_t count = sync ? 1 : KILNI_SOFT_MEM_COUNT(words);
-  access->space = KILNI_SOFT_MEM_SPACE(words);
-  access->bytes = KILNI_SOFT_MEM_BYTES(words) * count;
-  for (uint32_t m = exec; m; m &= m - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(m);
-    access->lane[lane] = lane_word(warp, instr->a, lane, wide) + offset;
-  }
-  return true;
-}
-
-static uint32_t place_of(const access_t* access, uint64_t address) {
+static uint32_t place_of(const kilni_soft_address_t* access, uint64_t address) {
   switch (access->space) {
     case KILNI_SOFT_SPACE_SHARED:
       return KILN_SOFT_PLACE_SHARED;
@@ -144,7 +39,7 @@ static uint32_t place_of(const access_t* access, uint64_t address) {
 
 // By the distance between the first two lanes that execute. One lane alone is
 // uniform.
-static uint32_t shape_of(const access_t* access, uint32_t exec) {
+static uint32_t shape_of(const kilni_soft_address_t* access, uint32_t exec) {
   uint32_t first = (uint32_t)__builtin_ctz(exec);
   uint32_t rest = exec & (exec - 1);
   if (!rest) return KILN_SOFT_SHAPE_UNIFORM;
@@ -162,7 +57,7 @@ static uint32_t shape_of(const access_t* access, uint32_t exec) {
 }
 
 // Aligned pieces that the lanes touch; a lane's bytes lie in one of them.
-static uint32_t sectors_of(const access_t* access, uint32_t exec) {
+static uint32_t sectors_of(const kilni_soft_address_t* access, uint32_t exec) {
   uint64_t seen[KILNI_SOFT_LANES];
   uint32_t count = 0;
   for (uint32_t m = exec; m; m &= m - 1) {
@@ -177,9 +72,9 @@ static uint32_t sectors_of(const access_t* access, uint32_t exec) {
 static void count_access(kilni_soft_profile_t* profile,
                          const kilni_soft_warp_t* warp,
                          const kilni_soft_instr_t* instr) {
-  access_t access;
+  kilni_soft_address_t access;
   uint32_t exec = kilni_soft_exec(warp, instr);
-  if (!exec || !find_access(warp, instr, exec, &access)) return;
+  if (!exec || !kilni_soft_address_find(warp, instr, exec, &access)) return;
   uint32_t place = place_of(&access, access.lane[__builtin_ctz(exec)]);
   kiln_soft_traffic_t* traffic =
       &profile->sums.traffic[place][shape_of(&access, exec)];
@@ -264,8 +159,10 @@ void kilni_soft_run_profiled(kilni_soft_run_t* run,
                              const kilni_soft_instr_t* instr) {
   const kilni_soft_lane_set_t* lanes = run->grid->code->lanes;
   kilni_soft_profile_t* profile = run->worker->profile;
+  bool watched = run->grid->marks != NULL;
   while (instr) {
-    count_one(profile, run, instr);
+    if (profile) count_one(profile, run, instr);
+    if (watched && !kilni_soft_watch(run, instr)) return;
     instr = lanes->fn[instr->op](&run->warp, instr);
   }
 }

@@ -37,7 +37,9 @@ struct kilni_soft_grid_t {
   uint64_t order_step;   // of block numbers, by the seed
   uint64_t order_start;
   uint64_t start_ns;
-  uint64_t workspace;  // device address, of a cooperative grid
+  uint64_t workspace;     // device address, of a cooperative grid
+  uint64_t marks_offset;  // of a block's shared memory; where there are marks
+  const kilni_soft_marks_t* marks;  // of device memory; NULL: none are kept
   atomic_uint_fast64_t next_block;
   atomic_uint_fast64_t executed;
   atomic_uint stop;
@@ -64,6 +66,35 @@ bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning);
 void kilni_soft_run_profiled(kilni_soft_run_t* run,
                              const kilni_soft_instr_t* instr);
 // Adds what a worker counted to its grid's.
+// soft_watch.c.
+//
+// Looks at the memory that `instr` is about to access, where marks are kept:
+// false, after the report, if it reads what was never written.
+bool kilni_soft_watch(kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
+// The same of one lane.
+bool kilni_soft_watch_lane(kilni_soft_run_t* run,
+                           const kilni_soft_instr_t* instr, uint32_t lane,
+                           uint32_t space, uint64_t address, uint32_t bytes,
+                           bool store);
+// A read of memory never written. one-thread
+typedef struct kilni_soft_unwritten_t {
+  uint32_t space;  // shared, or another
+  uint32_t bytes;  // of the load
+  uint64_t address;
+  uint64_t first;            // the first byte that was not written
+  kilni_soft_alloc_t alloc;  // but for shared memory
+} kilni_soft_unwritten_t;
+void kilni_soft_fault_unwritten(kilni_soft_run_t* run,
+                                const kilni_soft_instr_t* instr, uint32_t lane,
+                                const kilni_soft_unwritten_t* story);
+// Where marks are kept: those of the block's shared memory.
+static inline kilni_soft_marks_t kilni_soft_shared_marks(
+    const kilni_soft_run_t* run) {
+  const kilni_soft_grid_t* grid = run->grid;
+  void* words = run->block->memory + grid->marks_offset;
+  return (kilni_soft_marks_t){words, 0, grid->shared_bytes};
+}
+
 void kilni_soft_profile_merge(kilni_soft_worker_t* worker);
 
 #endif  // KILN_SRC_SOFT_ENGINE_SOFT_STATE_H_

@@ -241,7 +241,7 @@ void kilni_soft_run_warp(kilni_soft_run_t* run) {
     run->shuffled = 1;
   }
   const kilni_soft_instr_t* instr = kilni_soft_next(run);
-  if (run->worker->profile) {
+  if (run->worker->looked_at) {
     kilni_soft_run_profiled(run, instr);
     return;
   }

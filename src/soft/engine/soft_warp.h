@@ -149,7 +149,7 @@ struct kilni_soft_worker_t {
   kilni_soft_block_t* resident;
   kilni_soft_block_t* idle;
   uint32_t resident_count;
-  uint32_t reserved;
+  uint32_t looked_at;  // warps run in the loop that looks at instructions
   kilni_soft_profile_t* profile;  // NULL: nothing is counted
   kilni_soft_frame_t* frames[KILNI_SOFT_FRAME_CLASSES];
   kilni_soft_range_t ranges[KILNI_SOFT_RANGE_SITES];
@@ -261,6 +261,11 @@ const kilni_soft_instr_t* kilni_soft_cluster_barrier(
 void* kilni_soft_access(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
                         uint32_t lane, uint32_t space, uint64_t address,
                         uint32_t bytes, bool is_store);
+// The same, and where marks are kept they are asked or set.
+void* kilni_soft_access_watched(kilni_soft_run_t* run,
+                                const kilni_soft_instr_t* instr, uint32_t lane,
+                                uint32_t space, uint64_t address,
+                                uint32_t bytes, bool is_store);
 // A NUL-terminated text of the device, cut at `capacity`; false after a fault.
 bool kilni_soft_access_text(kilni_soft_run_t* run,
                             const kilni_soft_instr_t* instr, uint32_t lane,

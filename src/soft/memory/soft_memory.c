@@ -57,6 +57,8 @@ struct kilni_soft_memory_t {
   uint64_t heap_limit;
   uint64_t next_id;
   _Atomic uint32_t generation;
+  uint8_t* marks_memory;  // of the next; NULL: none are kept
+  kilni_soft_marks_t marks;
 };
 
 static uint64_t round_up(uint64_t value, uint64_t align) {
@@ -155,8 +157,68 @@ kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
   return NULL;
 }
 
+kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory) {
+  size_t bytes = (size_t)KILNI_SOFT_MARKS_SIZE(memory->window_bytes);
+  void* words;
+  kiln_status_t status = kilni_vm_reserve(bytes, &words);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_vm_commit(words, bytes);
+    if (!kiln_status_is_ok(status)) kilni_vm_release(words, bytes);
+  }
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return kilni_status_with_fix(
+        KILNI_FAIL(OUT_OF_MEMORY,
+                   "the host has no %zu MiB of addresses for the marks of "
+                   "memory that was written",
+                   bytes >> 20),
+        "raise the limit on address space (ulimit -v) or leave unwritten out "
+        "of KILN_SOFT_REPORT");
+  }
+  memory->marks_memory = words;
+  memory->marks =
+      (kilni_soft_marks_t){words, KILNI_SOFT_GLOBAL_BASE, memory->window_bytes};
+  return NULL;
+}
+
+const kilni_soft_marks_t* kilni_soft_memory_marks(
+    const kilni_soft_memory_t* memory) {
+  return memory->marks_memory != NULL ? &memory->marks : NULL;
+}
+
+// An allocation begins: nothing of it was written, unless the device writes it
+// before anybody sees it. Whole pages of marks are given back at once.
+static void start_marks(const kilni_soft_memory_t* memory,
+                        const kilni_soft_alloc_t* alloc, uint64_t bytes) {
+  const kilni_soft_marks_t* marks = &memory->marks;
+  if (memory->marks_memory == NULL) return;
+  if (alloc->kind == KILNI_SOFT_ALLOC_MODULE ||
+      alloc->kind == KILNI_SOFT_ALLOC_CONSTANT ||
+      alloc->kind == KILNI_SOFT_ALLOC_MAPPED) {
+    kilni_soft_marks_set(marks, alloc->address, bytes);
+    return;
+  }
+  uint64_t step = kilni_vm_page_bytes() * 8;
+  uint64_t at = alloc->address;
+  uint64_t end = at + bytes;
+  uint64_t first = round_up(at, step);
+  uint64_t last = end & ~(step - 1);
+  if (first < last) {
+    kilni_vm_discard(memory->marks_memory + (first - marks->base) / 8,
+                     (size_t)((last - first) / 8));
+    kilni_soft_marks_clear(marks, at, first - at);
+    kilni_soft_marks_clear(marks, last, end - last);
+  } else {
+    kilni_soft_marks_clear(marks, at, bytes);
+  }
+}
+
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
   if (memory == NULL) return;
+  if (memory->marks_memory != NULL) {
+    kilni_vm_release(memory->marks_memory,
+                     (size_t)KILNI_SOFT_MARKS_SIZE(memory->window_bytes));
+  }
   kiln_allocator_t allocator = memory->allocator;
   for (size_t i = 0; i < memory->count; ++i) {
     const kilni_soft_alloc_t* alloc = &memory->allocs[i];
@@ -361,6 +423,7 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* memory, uint64_t bytes,
                               .delta = window_delta(memory),
                               .kind = kind};
   fill_fresh(memory, host_pointer(address, alloc.delta), rounded);
+  start_marks(memory, &alloc, rounded);
   KILNI_RETURN_IF_ERROR(insert(memory, &alloc));
   for (uint64_t i = first; i < end; ++i) memory->pages[i]++;
   memory->used += rounded;
@@ -780,6 +843,7 @@ static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
   memory->allocs[at].owner = owner;
   memory->allocs[at].flags = 0;
   memory->allocs[at].id = memory->next_id++;
+  start_marks(memory, &memory->allocs[at], bytes);
   return NULL;
 }
 

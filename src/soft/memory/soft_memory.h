@@ -17,6 +17,7 @@
 
 #include "base/host.h"
 #include "kiln/status.h"
+#include "soft/memory/soft_marks.h"
 
 // The generic address space: three windows. Addresses in the shared and local
 // windows are the space's own address plus its base.
@@ -93,6 +94,13 @@ typedef struct kilni_soft_memory_t kilni_soft_memory_t;
 kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
                                        kilni_soft_memory_t** out_memory);
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory);
+// Keeps from now on which bytes of device memory were ever written; before the
+// first allocation. Memory of modules counts as written, and so do mapped
+// memory, which is zero, and the host's, of which nobody knows.
+kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory);
+// The marks, NULL where nothing is kept.
+const kilni_soft_marks_t* kilni_soft_memory_marks(
+    const kilni_soft_memory_t* memory);
 // Ends every allocation and registration.
 void kilni_soft_memory_clear(kilni_soft_memory_t* memory);
 

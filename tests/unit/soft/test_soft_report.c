@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soft: errors of programs that the software device looks for when it is asked
+// to: each planted and found, and not found in the program that is right.
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+// After the above, which it needs.
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/status_make.h"
+#include "base/thread.h"
+#include "soft/soft.h"
+#include "table/table.h"
+
+#define OK(call)    assert_int_equal((call), KILN_CU_SUCCESS)
+#define IS(e, call) assert_int_equal((call), KILN_CU_ERROR_##e)
+
+enum { THREADS = 64, BYTES = THREADS * 4 };
+
+// Each kernel takes (out, in) and runs THREADS threads.
+static const char kPtx[] =
+    ".version 7.8\n.target sm_80\n.address_size 64\n"
+#define HEAD(name)                                        \
+  ".visible .entry " name                                 \
+  "(.param .u64 out, .param .u64 in)\n{\n"                \
+  ".reg .pred %p;\n.reg .b32 %r<8>;\n.reg .b64 %d<12>;\n" \
+  ".shared .align 16 .b8 tile[256];\n"                    \
+  "ld.param.u64 %d1, [out];\nld.param.u64 %d2, [in];\n"   \
+  "mov.u32 %r1, %tid.x;\nmul.wide.u32 %d3, %r1, 4;\n"     \
+  "add.s64 %d4, %d1, %d3;\nadd.s64 %d5, %d2, %d3;\n"      \
+  "mov.u64 %d6, tile;\nadd.s64 %d7, %d6, %d3;\n"
+    HEAD("put") "st.global.u32 [%d4], %r1;\nret;\n}\n"
+    HEAD("copy") "ld.global.u32 %r2, [%d5];\n"
+    "st.global.u32 [%d4], %r2;\nret;\n}\n"
+    HEAD("copy_generic") "ld.u32 %r2, [%d5];\n"
+    "st.u32 [%d4], %r2;\nret;\n}\n"
+    HEAD("copy_volatile") "ld.volatile.global.u32 %r2, [%d5];\n"
+    "st.volatile.global.u32 [%d4], %r2;\nret;\n}\n"
+    HEAD("copy_v2") "and.b32 %r3, %r1, 31;\nmul.wide.u32 %d8, %r3, 8;\n"
+    "add.s64 %d9, %d2, %d8;\nadd.s64 %d10, %d1, %d8;\n"
+    "ld.global.v2.u32 {%r2, %r4}, [%d9];\n"
+    "st.global.v2.u32 [%d10], {%r2, %r4};\nret;\n}\n"
+    HEAD("copy_async") "cvt.u32.u64 %r2, %d7;\n"
+    "cp.async.ca.shared.global [%r2], [%d5], 4;\n"
+    "cp.async.wait_all;\nld.shared.u32 %r3, [%r2];\n"
+    "st.global.u32 [%d4], %r3;\nret;\n}\n"
+    HEAD("count") "atom.global.add.u32 %r2, [%d2], 1;\nret;\n}\n"
+    HEAD("through_shared") "cvt.u32.u64 %r2, %d7;\n"
+    "st.shared.u32 [%r2], %r1;\nbar.sync 0;\n"
+    "ld.shared.u32 %r3, [%r2];\nst.global.u32 [%d4], %r3;\nret;\n}\n"
+    HEAD("half_shared") "cvt.u32.u64 %r2, %d7;\n"
+    "setp.lt.u32 %p, %r1, 32;\n@%p st.shared.u32 [%r2], %r1;\n"
+    "bar.sync 0;\nld.shared.u32 %r3, [%r2];\n"
+    "st.global.u32 [%d4], %r3;\nret;\n}\n";
+
+// one-thread
+typedef struct device_t {
+  kilni_env_t env;
+  kiln_host_t host;
+  kiln_cuda_table_t cu;
+  kiln_cu_module_t module;
+} device_t;
+
+static void make_host(device_t* d) {
+  memset(d, 0, sizeof(*d));
+  assert_null(kilni_env_init(&d->env, kiln_allocator_libc()));
+  for (int i = 0; i < KILNI_ENV_COUNT; ++i) {
+    assert_null(kilni_env_set(&d->env, (kilni_env_id_t)i, NULL));
+  }
+  d->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
+                          .env = &d->env,
+                          .process_id = kilni_process_id()};
+}
+
+static void open_with(device_t* d, const kilni_soft_options_t* options) {
+  make_host(d);
+  assert_null(kilni_soft_start(&d->host, options, &d->cu));
+  kiln_cu_context_t context;
+  OK(d->cu.cuInit(0));
+  OK(d->cu.cuDevicePrimaryCtxRetain(&context, 0));
+  OK(d->cu.cuCtxSetCurrent(context));
+  OK(d->cu.cuModuleLoadData(&d->module, kPtx));
+}
+
+static void open_report(device_t* d, const char* report, uint32_t workers) {
+  kilni_soft_options_t options = {.struct_size = sizeof(options),
+                                  .worker_count = workers,
+                                  .report = report};
+  open_with(d, &options);
+}
+
+static void close_device(device_t* d) {
+  kilni_soft_stop();
+  kilni_env_deinit(&d->env);
+}
+
+static kiln_cu_result_t launch(device_t* d, const char* name,
+                               kiln_cu_stream_t stream, kiln_cu_deviceptr_t out,
+                               kiln_cu_deviceptr_t in) {
+  kiln_cu_function_t function = NULL;
+  void* params[] = {&out, &in};
+  OK(d->cu.cuModuleGetFunction(&function, d->module, name));
+  return d->cu.cuLaunchKernel(function, 1, 1, 1, THREADS, 1, 1, 0, stream,
+                              params, NULL);
+}
+
+static void assert_told(const char* part) {
+  char text[1024];
+  kilni_soft_fault_text(text, sizeof(text));
+  if (strstr(text, part) != NULL) return;
+  print_error("the report lacks \"%s\":\n%s\n", part, text);
+  fail();
+}
+
+// ---- Memory never written ----
+
+static const char* const kReaders[] = {
+    "copy", "copy_generic", "copy_volatile", "copy_v2", "copy_async", "count"};
+enum { READERS = sizeof(kReaders) / sizeof(kReaders[0]) };
+
+// Who reads one word that is missing is found, whatever reads it.
+static void test_unwritten_is_found(void** state) {
+  (void)state;
+  for (size_t i = 0; i < READERS; ++i) {
+    device_t d;
+    kiln_cu_deviceptr_t in;
+    kiln_cu_deviceptr_t out;
+    open_report(&d, "unwritten", 1);
+    OK(d.cu.cuMemAlloc(&in, BYTES));
+    OK(d.cu.cuMemAlloc(&out, BYTES));
+    // `count` reads the first word, the others all.
+    bool first = strcmp(kReaders[i], "count") == 0;
+    OK(d.cu.cuMemsetD32(first ? in + 4 : in, 7, 40));
+    OK(launch(&d, kReaders[i], NULL, out, in));
+    IS(LAUNCH_FAILED, d.cu.cuCtxSynchronize());
+    assert_told("memory never written: load of ");
+    assert_told(first ? "byte 0 of a 256-byte allocation"
+                      : "byte 160 of a 256-byte allocation");
+    char place[64];
+    snprintf(place, sizeof(place), "in kernel \"%s\", PTX line ", kReaders[i]);
+    assert_told(place);
+    assert_told(first                                 ? "thread (0, 0, 0)"
+                : strcmp(kReaders[i], "copy_v2") == 0 ? "thread (20, 0, 0)"
+                                                      : "thread (40, 0, 0)");
+    assert_told("Fix: ");
+    close_device(&d);
+  }
+}
+
+// The same with all of it written: by a fill, a copy of the host's, and a
+// kernel.
+static void test_written_is_not(void** state) {
+  (void)state;
+  for (uint32_t workers = 1; workers <= 2; ++workers) {
+    for (size_t i = 0; i < READERS * 3; ++i) {
+      device_t d;
+      kiln_cu_deviceptr_t in;
+      kiln_cu_deviceptr_t out;
+      uint32_t data[THREADS] = {0};
+      open_report(&d, "all", workers);
+      OK(d.cu.cuMemAlloc(&in, BYTES));
+      OK(d.cu.cuMemAlloc(&out, BYTES));
+      if (i / READERS == 0) OK(d.cu.cuMemsetD8(in, 7, BYTES));
+      if (i / READERS == 1) OK(d.cu.cuMemcpyHtoD(in, data, BYTES));
+      if (i / READERS == 2) OK(launch(&d, "put", NULL, in, 0));
+      OK(launch(&d, kReaders[i % READERS], NULL, out, in));
+      OK(d.cu.cuCtxSynchronize());
+      // What a kernel wrote can be read.
+      if (strcmp(kReaders[i % READERS], "count") != 0) {
+        OK(launch(&d, "copy", NULL, in, out));
+      }
+      OK(d.cu.cuCtxSynchronize());
+      close_device(&d);
+    }
+  }
+}
+
+// A copy within the device copies what was never written too, and an
+// allocation starts anew where another was.
+static void test_unwritten_is_copied(void** state) {
+  (void)state;
+  device_t d;
+  kiln_cu_deviceptr_t a;
+  kiln_cu_deviceptr_t b;
+  open_report(&d, "unwritten", 1);
+  OK(d.cu.cuMemAlloc(&a, 2 * BYTES));
+  OK(d.cu.cuMemAlloc(&b, 2 * BYTES));
+  OK(d.cu.cuMemsetD8(a, 1, BYTES));
+  OK(d.cu.cuMemsetD8(b, 1, 2 * BYTES));
+  OK(d.cu.cuMemcpyDtoD(b + 4, a, 2 * BYTES - 4));
+  OK(launch(&d, "copy", NULL, a, b));
+  OK(d.cu.cuCtxSynchronize());
+  OK(launch(&d, "copy", NULL, a, b + 8));
+  IS(LAUNCH_FAILED, d.cu.cuCtxSynchronize());
+  assert_told("byte 260 of a 512-byte allocation");
+  assert_told("thread (63, 0, 0)");
+  close_device(&d);
+}
+
+static void test_pinned_and_off(void** state) {
+  (void)state;
+  device_t d;
+  kiln_cu_deviceptr_t out;
+  kiln_cu_deviceptr_t in;
+  void* host;
+  // Of the host's memory nobody knows.
+  open_report(&d, "unwritten", 1);
+  OK(d.cu.cuMemHostAlloc(&host, BYTES, 0));
+  OK(d.cu.cuMemAlloc(&out, BYTES));
+  OK(d.cu.cuMemAllocManaged(&in, BYTES, KILN_CU_MEM_ATTACH_GLOBAL));
+  OK(launch(&d, "copy", NULL, out, (uintptr_t)host));
+  OK(launch(&d, "copy", NULL, out, in));
+  OK(d.cu.cuCtxSynchronize());
+  close_device(&d);
+  // Without the mode nothing is looked for.
+  open_report(&d, NULL, 1);
+  OK(d.cu.cuMemAlloc(&in, BYTES));
+  OK(d.cu.cuMemAlloc(&out, BYTES));
+  OK(launch(&d, "copy", NULL, out, in));
+  OK(launch(&d, "half_shared", NULL, out, in));
+  OK(d.cu.cuCtxSynchronize());
+  close_device(&d);
+}
+
+static void test_unwritten_shared(void** state) {
+  (void)state;
+  device_t d;
+  kiln_cu_deviceptr_t out;
+  open_report(&d, "unwritten", 1);
+  OK(d.cu.cuMemAlloc(&out, BYTES));
+  OK(launch(&d, "through_shared", NULL, out, 0));
+  OK(d.cu.cuCtxSynchronize());
+  OK(launch(&d, "half_shared", NULL, out, 0));
+  IS(LAUNCH_FAILED, d.cu.cuCtxSynchronize());
+  assert_told("shared address");
+  assert_told("byte 128 of the 256 of shared memory");
+  assert_told("thread (32, 0, 0)");
+  close_device(&d);
+}
+
+// Moves the place where the next search for addresses begins to the end of the
+// window, so that the one after it starts at the front.
+static void use_up_addresses(device_t* d) {
+  uint64_t last = 0;
+  for (size_t bytes = (size_t)1 << 36; bytes >= 2u << 20;) {
+    kiln_cu_deviceptr_t at = 0;
+    kiln_cu_result_t result = d->cu.cuMemAddressReserve(&at, bytes, 0, last, 0);
+    if (result == KILN_CU_SUCCESS) OK(d->cu.cuMemAddressFree(at, bytes));
+    if (result != KILN_CU_SUCCESS || at < last) {
+      bytes /= 2;
+    } else {
+      last = at + bytes;
+    }
+  }
+  // The last search went round: back to the end, by its address.
+  kiln_cu_deviceptr_t at;
+  OK(d->cu.cuMemAddressReserve(&at, 2u << 20, 0, last - (2u << 20), 0));
+  assert_int_equal(at, last - (2u << 20));
+  OK(d->cu.cuMemAddressFree(at, 2u << 20));
+}
+
+// Where memory was that was written, new memory is unwritten: marks of whole
+// pages and of less.
+static void test_unwritten_again(void** state) {
+  (void)state;
+  static const size_t kBytes[] = {BYTES, 3 << 20};
+  for (size_t i = 0; i < 2; ++i) {
+    device_t d;
+    kiln_cu_deviceptr_t in;
+    kiln_cu_deviceptr_t again;
+    kiln_cu_deviceptr_t out;
+    open_report(&d, "unwritten", 1);
+    OK(d.cu.cuMemAlloc(&out, BYTES));
+    OK(d.cu.cuMemAlloc(&in, kBytes[i]));
+    OK(d.cu.cuMemsetD8(in, 1, kBytes[i]));
+    OK(launch(&d, "copy", NULL, out, in + kBytes[i] - BYTES));
+    OK(d.cu.cuCtxSynchronize());
+    OK(d.cu.cuMemFree(in));
+    use_up_addresses(&d);
+    OK(d.cu.cuMemAlloc(&again, kBytes[i]));
+    assert_int_equal(again, in);
+    OK(launch(&d, "copy", NULL, out, in + kBytes[i] - BYTES));
+    IS(LAUNCH_FAILED, d.cu.cuCtxSynchronize());
+    close_device(&d);
+  }
+}
+
+static void test_report_names(void** state) {
+  (void)state;
+  device_t d;
+  make_host(&d);
+  static const char* const kBad[] = {"unwriten", "unwritten;all", ",",
+                                     "unwritten,,all"};
+  for (size_t i = 0; i < sizeof(kBad) / sizeof(kBad[0]); ++i) {
+    assert_null(kilni_env_set(&d.env, KILNI_ENV_KILN_SOFT_REPORT, kBad[i]));
+    kiln_status_t status = kilni_soft_start(&d.host, NULL, &d.cu);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(kiln_status_fix(status), "KILN_SOFT_REPORT"));
+    kiln_status_free(status);
+  }
+  assert_null(
+      kilni_env_set(&d.env, KILNI_ENV_KILN_SOFT_REPORT, "unwritten,all"));
+  assert_null(kilni_soft_start(&d.host, NULL, &d.cu));
+  kiln_cuda_table_t second;
+  kilni_soft_options_t other = {.struct_size = sizeof(other), .report = ""};
+  kiln_status_t status = kilni_soft_start(&d.host, &other, &second);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_STATE);
+  kiln_status_free(status);
+  close_device(&d);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_unwritten_is_found),
+      cmocka_unit_test(test_written_is_not),
+      cmocka_unit_test(test_unwritten_is_copied),
+      cmocka_unit_test(test_pinned_and_off),
+      cmocka_unit_test(test_unwritten_shared),
+      cmocka_unit_test(test_unwritten_again),
+      cmocka_unit_test(test_report_names),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
