@@ -30,6 +30,7 @@ static struct {
   kilni_mutex_t lock;
   entry_t entries[BOOKS_ENTRIES];
   size_t count;
+  kiln_cu_mempool_t own_pools[BOOKS_DEVICES];  // the devices' own
   driver_books_counts_t counts;
 } books;
 
@@ -398,12 +399,32 @@ static kiln_cu_result_t books_cuMemFreeHost(void* address) {
   return books.under.cuMemFreeHost(address);
 }
 
+static kiln_cu_result_t books_cuDeviceGetMemPool(kiln_cu_mempool_t* pool,
+                                                 kiln_cu_device_t device) {
+  kiln_cu_result_t result = books.under.cuDeviceGetMemPool(pool, device);
+  if (result == KILN_CU_SUCCESS && device < BOOKS_DEVICES) {
+    kilni_mutex_lock(&books.lock);
+    books.own_pools[device] = *pool;
+    kilni_mutex_unlock(&books.lock);
+  }
+  return result;
+}
+
+static void need_pool(kiln_cu_mempool_t pool) {
+  kilni_mutex_lock(&books.lock);
+  bool lives = find_locked(KILNI_HANDLE_MEMORY_POOL, (uintptr_t)pool) != NULL;
+  for (int i = 0; i < BOOKS_DEVICES; i++) {
+    lives = lives || books.own_pools[i] == pool;
+  }
+  if (!lives) wrong_locked("a pool was used that does not live");
+  kilni_mutex_unlock(&books.lock);
+}
+
 static kiln_cu_result_t books_cuMemAllocFromPoolAsync(
     kiln_cu_deviceptr_t* address, size_t bytes, kiln_cu_mempool_t pool,
     kiln_cu_stream_t stream) {
   need_relaxed();
-  context_of(KILNI_HANDLE_MEMORY_POOL, (uintptr_t)pool,
-             "a pool was used that does not live");
+  need_pool(pool);
   kiln_cu_context_t context = stream_context(stream);
   kiln_cu_result_t result =
       books.under.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
@@ -440,6 +461,7 @@ static void cover_memory(kiln_cuda_table_t* t) {
   KILNI_CUDA_SET(t, cuMemAllocAsync, books_cuMemAllocAsync);
   KILNI_CUDA_SET(t, cuMemFreeAsync, books_cuMemFreeAsync);
   KILNI_CUDA_SET(t, cuMemAllocFromPoolAsync, books_cuMemAllocFromPoolAsync);
+  KILNI_CUDA_SET(t, cuDeviceGetMemPool, books_cuDeviceGetMemPool);
   KILNI_CUDA_SET(t, cuMemPoolCreate, books_cuMemPoolCreate);
   KILNI_CUDA_SET(t, cuMemPoolDestroy, books_cuMemPoolDestroy);
 }

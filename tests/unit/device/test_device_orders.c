@@ -19,9 +19,59 @@
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
 
-enum { THREADS = 3, HELD = 10, SHARED = 6, STEPS = 250, ROUNDS = 20 };
+enum { THREADS = 3, HELD = 16, SHARED = 8, STEPS = 250, ROUNDS = 60 };
 
-typedef enum kind_t { NONE, DEVICE, STREAM, EVENT, BUFFER, KINDS } kind_t;
+// Of what is held: KIND(word, what kiln_<what>_retain takes).
+#define OBJECTS(KIND)        \
+  KIND(DEVICE, device)       \
+  KIND(STREAM, stream)       \
+  KIND(EVENT, event)         \
+  KIND(BUFFER, buffer)       \
+  KIND(POOL, pool)           \
+  KIND(VIRTUAL, virtual)     \
+  KIND(TRANSIENT, transient) \
+  KIND(MODULE, module)       \
+  KIND(KERNEL, kernel)       \
+  KIND(LAUNCH, launch)       \
+  KIND(LINKER, linker)       \
+  KIND(LINK, link)
+
+typedef enum kind_t {
+  NONE,
+#define KIND(word, what) word,
+  OBJECTS(KIND)
+#undef KIND
+      KINDS
+} kind_t;
+
+#define KIND(word, what)                     \
+  static void retain_##what(void* object) {  \
+    kiln_##what##_retain(object);            \
+  }                                          \
+  static void release_##what(void* object) { \
+    kiln_##what##_release(object);           \
+  }
+OBJECTS(KIND)
+#undef KIND
+
+static void (*const kRetain[KINDS])(void*) = {NULL,
+#define KIND(word, what) retain_##what,
+                                              OBJECTS(KIND)
+#undef KIND
+};
+static void (*const kRelease[KINDS])(void*) = {NULL,
+#define KIND(word, what) release_##what,
+                                               OBJECTS(KIND)
+#undef KIND
+};
+
+// *p = v
+static const char kPtx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry k(.param .u64 p, .param .u32 v) {\n"
+    ".reg .b32 %r1;\n.reg .b64 %d<3>;\n"
+    "ld.param.u64 %d1, [p];\nld.param.u32 %r1, [v];\n"
+    "cvta.to.global.u64 %d2, %d1;\nst.global.u32 [%d2], %r1;\nret;\n}\n";
 
 // A reference to an object. thread-compatible
 typedef struct held_t {
@@ -42,6 +92,7 @@ typedef struct world_t {
   held_t shared[SHARED];
   atomic_uint wrong;
   atomic_uint made;
+  atomic_uint made_of[KINDS];
   atomic_uint owners;  // given less released
 } world_t;
 
@@ -60,42 +111,12 @@ static uint32_t draw(player_t* player, uint32_t below) {
 }
 
 static void give_back(held_t* held) {
-  switch (held->kind) {
-    case DEVICE:
-      kiln_device_release(held->object);
-      break;
-    case STREAM:
-      kiln_stream_release(held->object);
-      break;
-    case EVENT:
-      kiln_event_release(held->object);
-      break;
-    case BUFFER:
-      kiln_buffer_release(held->object);
-      break;
-    default:
-      break;
-  }
+  if (held->kind != NONE) kRelease[held->kind](held->object);
   memset(held, 0, sizeof(*held));
 }
 
 static void take_more(const held_t* held) {
-  switch (held->kind) {
-    case DEVICE:
-      kiln_device_retain(held->object);
-      break;
-    case STREAM:
-      kiln_stream_retain(held->object);
-      break;
-    case EVENT:
-      kiln_event_retain(held->object);
-      break;
-    case BUFFER:
-      kiln_buffer_retain(held->object);
-      break;
-    default:
-      break;
-  }
+  if (held->kind != NONE) kRetain[held->kind](held->object);
 }
 
 // One of a kind that the player holds; NULL without.
@@ -145,40 +166,239 @@ static kiln_status_t make_stream(player_t* player, kiln_device_t* device,
   return kiln_stream_create(device, &options, out_stream);
 }
 
+// A stream that may order memory, with its device; NULL without.
+static kiln_stream_t* some_order(player_t* player,
+                                 kiln_device_t** inout_device) {
+  kiln_stream_t* on = some(player, STREAM);
+  if (on == NULL || kiln_stream_kind(on) == KILN_STREAM_PER_THREAD) return NULL;
+  *inout_device = kiln_stream_device(on);
+  return on;
+}
+
+static kiln_status_t make_device(player_t* player, void** out_object) {
+  world_t* world = player->world;
+  const char* name = world->soft       ? "soft"
+                     : draw(player, 2) ? "cuda:0"
+                                       : "cuda:1";
+  kiln_device_t* device = NULL;
+  kiln_status_t status =
+      kiln_runtime_open_device(world->runtime, name, &device);
+  *out_object = device;
+  return status;
+}
+
+// From the device, from a stream's order, from a pool, from a transient store,
+// over virtual memory. Of the last two the store and the reservation go at
+// once: what was made of them keeps them.
+static kiln_status_t make_buffer(player_t* player, kiln_device_t* device,
+                                 kiln_buffer_t** out_buffer) {
+  kiln_buffer_options_t options = kiln_buffer_options_default();
+  uint32_t way = draw(player, 5);
+  options.stream = some_order(player, &device);
+  kiln_status_t status = NULL;
+  if (way == 0 && options.stream != NULL) {
+    kiln_transient_t* store = NULL;
+    status = kiln_transient_create(options.stream, NULL, &store);
+    if (kiln_status_is_ok(status)) {
+      status = kiln_transient_acquire(store, 256, out_buffer);
+    }
+    kiln_transient_release(store);
+    return status;
+  }
+  if (way == 1) {
+    kiln_virtual_options_t reserve = kiln_virtual_options_default();
+    reserve.reserve_bytes = 1 << 24;
+    kiln_virtual_t* memory = NULL;
+    status = kiln_virtual_create(device, 256, &reserve, &memory);
+    if (kiln_status_is_ok(status)) {
+      status = kiln_virtual_buffer(memory, out_buffer);
+    }
+    kiln_virtual_release(memory);
+    return status;
+  }
+  kiln_pool_t* pool = some(player, POOL);
+  if (way == 2 && pool != NULL && kiln_pool_device(pool) == device) {
+    options.pool = options.stream != NULL ? pool : NULL;
+  }
+  return kiln_buffer_create(device, 256, &options, out_buffer);
+}
+
+static kiln_status_t make_memory(player_t* player, kind_t kind,
+                                 kiln_device_t* device, void** out_object) {
+  kiln_status_t status = NULL;
+  kiln_stream_t* on = some_order(player, &device);
+  kiln_buffer_t* buffer = NULL;
+  kiln_pool_t* pool = NULL;
+  kiln_virtual_t* memory = NULL;
+  kiln_transient_t* store = NULL;
+  kiln_virtual_options_t reserve = kiln_virtual_options_default();
+  reserve.reserve_bytes = 1 << 24;
+  switch (kind) {
+    case POOL:
+      status = draw(player, 2) ? kiln_pool_create(device, NULL, &pool)
+                               : kiln_pool_default(device, 0, &pool);
+      *out_object = pool;
+      return status;
+    case VIRTUAL:
+      status =
+          kiln_virtual_create(device, draw(player, 2) * 256, &reserve, &memory);
+      *out_object = memory;
+      return status;
+    case TRANSIENT:
+      if (on != NULL) status = kiln_transient_create(on, NULL, &store);
+      *out_object = store;
+      return status;
+    default:
+      status = make_buffer(player, device, &buffer);
+      *out_object = buffer;
+      return status;
+  }
+}
+
+static kiln_status_t make_module(player_t* player, kiln_device_t* device,
+                                 kiln_module_t** out_module) {
+  kiln_bytes_view_t image = {(const uint8_t*)kPtx, strlen(kPtx)};
+  if (draw(player, 2)) {
+    return kiln_module_load(device, image, NULL, NULL, out_module);
+  }
+  kiln_code_options_t options = kiln_code_options_default();
+  options.allocator = &player->world->allocator;
+  kiln_code_t* code = NULL;
+  kiln_status_t status = kiln_code_create(image, &options, &code);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_module_create(device, code, NULL, out_module);
+  }
+  kiln_code_release(code);
+  return status;
+}
+
+// Runs once: the buffer must live until then.
+static kiln_status_t make_launch(player_t* player, kiln_kernel_t* kernel,
+                                 kiln_launch_t** out_launch) {
+  kiln_device_t* device = kiln_module_device(kiln_kernel_module(kernel));
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.block[0] = 1;
+  config.grid[0] = 1;
+  kiln_status_t status = kiln_launch_create(kernel, &config, out_launch);
+  if (!kiln_status_is_ok(status)) return status;
+  kiln_stream_t* stream = NULL;
+  kiln_buffer_t* buffer = NULL;
+  status = kiln_stream_create(device, NULL, &stream);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_buffer_create(device, 256, NULL, &buffer);
+  }
+  if (kiln_status_is_ok(status)) {
+    kiln_argument_t arguments[] = {kiln_arg_buffer(buffer), kiln_arg_u32(7)};
+    status = kiln_launch_set_all(*out_launch, arguments, 2);
+  }
+  if (kiln_status_is_ok(status)) status = kiln_launch_run(*out_launch, stream);
+  if (stream != NULL && draw(player, 2) == 0) {
+    kiln_stream_release(stream);
+    stream = NULL;
+  }
+  kiln_status_t waited = kiln_device_synchronize(device);
+  if (kiln_status_is_ok(status)) {
+    status = waited;
+  } else {
+    kiln_status_free(waited);
+  }
+  kiln_buffer_release(buffer);
+  kiln_stream_release(stream);
+  if (!kiln_status_is_ok(status)) {
+    kiln_launch_release(*out_launch);
+    *out_launch = NULL;
+  }
+  return status;
+}
+
+static kiln_status_t make_link(player_t* player, kiln_linker_t* linker,
+                               kiln_link_t** out_link) {
+  kiln_bytes_view_t input = {(const uint8_t*)kPtx, strlen(kPtx)};
+  kiln_link_options_t options = kiln_link_options_default();
+  options.backend = KILN_LINK_BACKEND_DRIVER;
+  kiln_status_t status = kiln_link_create(linker, &options, out_link);
+  if (!kiln_status_is_ok(status)) return status;
+  status = kiln_link_add_bytes(*out_link, input, 0, "k.ptx");
+  kiln_code_t* code = NULL;
+  if (kiln_status_is_ok(status) && draw(player, 2)) {
+    status = kiln_link_finish(*out_link, &code);
+  }
+  kiln_code_release(code);
+  if (!kiln_status_is_ok(status)) {
+    kiln_link_release(*out_link);
+    *out_link = NULL;
+  }
+  return status;
+}
+
+static kiln_status_t make_code(player_t* player, kind_t kind,
+                               kiln_device_t* device, void** out_object) {
+  kiln_module_t* of = some(player, MODULE);
+  kiln_kernel_t* in = some(player, KERNEL);
+  kiln_linker_t* by = some(player, LINKER);
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  kiln_launch_t* prepared = NULL;
+  kiln_linker_t* linker = NULL;
+  kiln_link_t* link = NULL;
+  kiln_linker_options_t options = kiln_linker_options_default();
+  options.device = device;
+  kiln_status_t status = NULL;
+  switch (kind) {
+    case MODULE:
+      status = make_module(player, device, &module);
+      *out_object = module;
+      return status;
+    case KERNEL:
+      if (of != NULL) status = kiln_kernel_create(of, "k", &kernel);
+      *out_object = kernel;
+      return status;
+    case LAUNCH:
+      if (in != NULL) status = make_launch(player, in, &prepared);
+      *out_object = prepared;
+      return status;
+    case LINKER:
+      status =
+          kiln_runtime_open_linker(player->world->runtime, &options, &linker);
+      *out_object = linker;
+      return status;
+    default:
+      if (by != NULL) status = make_link(player, by, &link);
+      *out_object = link;
+      return status;
+  }
+}
+
 static kiln_status_t make(player_t* player, held_t* place) {
   world_t* world = player->world;
   kiln_device_t* device = some(player, DEVICE);
   kiln_status_t status = NULL;
   kiln_stream_t* stream = NULL;
   kiln_event_t* event = NULL;
-  kiln_buffer_t* buffer = NULL;
+  void* object = NULL;
   kind_t kind = device == NULL ? DEVICE : (kind_t)(1 + draw(player, KINDS - 1));
   if (kind == DEVICE) {
-    const char* name = world->soft       ? "soft"
-                       : draw(player, 2) ? "cuda:0"
-                                         : "cuda:1";
-    status = kiln_runtime_open_device(world->runtime, name, &device);
-    place->object = device;
+    status = make_device(player, &object);
   } else if (kind == STREAM) {
     status = make_stream(player, device, &stream);
-    place->object = stream;
+    object = stream;
   } else if (kind == EVENT) {
     status = kiln_event_create(device, NULL, &event);
-    place->object = event;
+    object = event;
+  } else if (kind >= MODULE) {
+    status = make_code(player, kind, device, &object);
   } else {
-    kiln_buffer_options_t options = kiln_buffer_options_default();
-    kiln_stream_t* on = some(player, STREAM);
-    if (on != NULL && kiln_stream_kind(on) != KILN_STREAM_PER_THREAD) {
-      options.stream = on;
-      device = kiln_stream_device(on);
-    }
-    status = kiln_buffer_create(device, 256, &options, &buffer);
-    place->object = buffer;
+    status = make_memory(player, kind, device, &object);
   }
+  // OK without an object: there was nothing to make it of.
   bool ok = kiln_status_is_ok(status);
-  if (ok != (place->object != NULL)) atomic_fetch_add(&world->wrong, 1);
-  place->kind = ok ? kind : NONE;
-  if (ok) atomic_fetch_add(&world->made, 1);
+  if (!ok && object != NULL) atomic_fetch_add(&world->wrong, 1);
+  place->object = object;
+  place->kind = object != NULL ? kind : NONE;
+  if (object != NULL) {
+    atomic_fetch_add(&world->made, 1);
+    atomic_fetch_add(&world->made_of[kind], 1);
+  }
   return status;
 }
 
@@ -265,6 +485,13 @@ static void check_thread(player_t* player) {
   table->cuCtxSetCurrent(player->current);
 }
 
+static bool holds_any(const player_t* player) {
+  for (uint32_t i = 0; i < HELD; i++) {
+    if (player->held[i].kind != NONE) return true;
+  }
+  return false;
+}
+
 static void play(void* user) {
   player_t* player = user;
   world_t* world = player->world;
@@ -278,8 +505,7 @@ static void play(void* user) {
     check_thread(player);
     if (player->fails) kilni_cuda_fault_disarm(&world->table);
   }
-  while (some(player, STREAM) || some(player, DEVICE) || some(player, EVENT) ||
-         some(player, BUFFER)) {
+  while (holds_any(player)) {
     give_back(&player->held[draw(player, HELD)]);
     check_thread(player);
   }
@@ -336,6 +562,9 @@ static void open_world(world_t* world, bool soft, bool faults) {
   assert_null(kilni_runtime_create_with(&options, &hooks, &world->runtime));
 }
 
+// Of each kind, over all rounds of a test.
+static uint32_t g_made[KINDS];
+
 static void run_world(bool soft, bool faults, uint64_t seed) {
   static world_t world;
   static player_t players[THREADS];
@@ -364,6 +593,9 @@ static void run_world(bool soft, bool faults, uint64_t seed) {
   if (world.wrong != 0) fail_msg("seed %llu", (unsigned long long)seed);
   assert_int_equal(world.owners, 0);
   assert_true(world.made > 50);
+  for (int kind = 1; kind < KINDS; kind++) {
+    g_made[kind] += atomic_load(&world.made_of[kind]);
+  }
   if (!soft) {
     assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
     assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
@@ -373,24 +605,40 @@ static void run_world(bool soft, bool faults, uint64_t seed) {
   fault_alloc_deinit(&world.watch);
 }
 
+// At least `ROUNDS` seeds, or as many as KILN_ORDERS_ROUNDS says.
+static void run_rounds(bool soft, bool faults) {
+  const char* more = getenv("KILN_ORDERS_ROUNDS");
+  uint64_t rounds = more != NULL ? strtoull(more, NULL, 10) : 0;
+  if (rounds < ROUNDS) rounds = ROUNDS;
+  memset(g_made, 0, sizeof(g_made));
+  for (uint64_t seed = 1; seed <= rounds; seed++) run_world(soft, faults, seed);
+  uint32_t all = 0;
+  for (int kind = 1; kind < KINDS; kind++) {
+    assert_true(g_made[kind] > ROUNDS);
+    all += g_made[kind];
+  }
+  print_message("%llu seeds, %u objects of %d kinds\n",
+                (unsigned long long)rounds, (unsigned)all, KINDS - 1);
+}
+
 static void test_null(void** state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= ROUNDS; seed++) run_world(false, false, seed);
+  run_rounds(false, false);
 }
 
 static void test_soft(void** state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= ROUNDS; seed++) run_world(true, false, seed);
+  run_rounds(true, false);
 }
 
 static void test_null_with_faults(void** state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= ROUNDS; seed++) run_world(false, true, seed);
+  run_rounds(false, true);
 }
 
 static void test_soft_with_faults(void** state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= ROUNDS; seed++) run_world(true, true, seed);
+  run_rounds(true, true);
 }
 
 int main(void) {
