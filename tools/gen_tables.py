@@ -20,7 +20,7 @@ EFFECTS = ('QUERY', 'CREATE', 'DESTROY', 'ACT')
 HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
            'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM',
            'SESSION', 'LINK', 'LIBRARY', 'MEMORY_POOL', 'ADDRESSES',
-           'PHYSICAL', 'MAPPING')
+           'PHYSICAL', 'MAPPING', 'GREEN_CONTEXT')
 
 
 class RowError(Exception):
@@ -250,17 +250,19 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'kiln_cu_capture_mode_t', 'kiln_cu_mempool_attribute_t',
             'kiln_cu_mem_access_t', 'kiln_cu_capture_status_t',
             'kiln_cu_mem_granularity_t', 'kiln_cu_mem_handle_t',
-            'kiln_nvjitlink_input_t')
+            'kiln_cu_resource_kind_t', 'kiln_nvjitlink_input_t')
 POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_nvjitlink_handle_t', 'kiln_nvml_device_t',
             'kiln_cu_context_t', 'kiln_cu_stream_t',
             'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t',
             'kiln_cu_library_t', 'kiln_cu_kernel_t', 'kiln_cu_link_state_t',
-            'kiln_cu_mempool_t')
+            'kiln_cu_mempool_t', 'kiln_cu_green_context_t',
+            'kiln_cu_resource_desc_t')
 FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t',
              'kiln_nvrtc_flow_fn_t')
 # Structs of which a line shows members: name, type; 'text' is an array of char.
 FIELDS = {
+    'kiln_cu_dev_resource_t': (('of.sm.count', 'unsigned int'),),
     'kiln_nvml_pci_t': (('address', 'text'),),
     'kiln_nvml_memory_t': (('total', 'size_t'), ('used', 'size_t')),
     'kiln_nvml_memory_v2_t': (('total', 'size_t'), ('reserved', 'size_t'),
@@ -480,6 +482,7 @@ STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
            'kiln_cu_mem_allocation_prop_t': 'CUmemAllocationProp',
            'kiln_cu_mem_access_desc_t': 'CUmemAccessDesc',
            'kiln_cu_mem_location_t': 'CUmemLocation',
+           'kiln_cu_dev_resource_t': 'CUdevResource',
            'kiln_nvml_pci_t': 'nvmlPciInfo_t',
            'kiln_nvml_memory_t': 'nvmlMemory_t',
            'kiln_nvml_memory_v2_t': 'nvmlMemory_v2_t',
@@ -616,6 +619,9 @@ def make_libraries():
                 'cuCtxGetApiVersion', 'cuMemGetInfo', 'cuMemAlloc',
                 'cuMemAllocAsync', 'cuMemHostAlloc', 'cuMemFreeHost',
                 'cuMemHostGetDevicePointer', 'cuMemHostRegister',
+                'cuDeviceGetDevResource', 'cuGreenCtxGetDevResource',
+                'cuDevSmResourceSplitByCount', 'cuDevResourceGenerateDesc',
+                'cuCtxFromGreenCtx',
                 'cuMemAllocManaged', 'cuMemAllocFromPoolAsync',
                 'cuDeviceGetMemPool', 'cuMemPoolGetAttribute',
                 'cuMemGetAllocationGranularity', 'cuMemMap',

@@ -11,6 +11,7 @@
 #include "kiln/compat.h"
 #include "kiln/compile.h"
 #include "kiln/device.h"
+#include "kiln/green.h"
 #include "kiln/image.h"
 #include "kiln/launch.h"
 #include "kiln/link.h"

@@ -131,7 +131,7 @@ static kiln_status_t take(kiln_buffer_t* buffer,
 static kiln_status_t check_pool(const kiln_device_t* device,
                                 const kiln_buffer_options_t* given) {
   KILNI_RETURN_IF_ERROR(
-      kilni_device_check_same(device, given->pool->device, "`options.pool`"));
+      kilni_device_check_memory(device, given->pool->device, "`options.pool`"));
   if (given->stream == NULL) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a buffer of a pool without a stream"),
@@ -148,8 +148,8 @@ static kiln_status_t check_options(const kiln_device_t* device,
                                    const kiln_buffer_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->kind <= KILN_MEMORY_MANAGED, "options.kind");
   if (given->stream != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_device_check_same(device, given->stream->device,
-                                                  "`options.stream`"));
+    KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+        device, given->stream->device, "`options.stream`"));
   }
   return given->pool != NULL ? check_pool(device, given) : NULL;
 }
@@ -343,7 +343,7 @@ kiln_status_t kiln_buffer_set_stream(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_RETURN_IF_ERROR(
-      kilni_device_check_same(buffer->device, stream->device, "the stream"));
+      kilni_device_check_memory(buffer->device, stream->device, "the stream"));
   if (buffer->end != KILNI_BUFFER_ASYNC || buffer->transient != NULL ||
       buffer->in_graph) {
     return kilni_status_with_fix(

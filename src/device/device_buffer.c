@@ -21,8 +21,8 @@ static kiln_status_t check(const kiln_buffer_t* buffer,
                            const kiln_stream_t* stream, uint64_t offset,
                            uint64_t bytes, const char* what) {
   if (stream != NULL) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_device_check_same(buffer->device, stream->device, "the stream"));
+    KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+        buffer->device, stream->device, "the stream"));
   }
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(buffer->device->host));
   return check_range(buffer, offset, bytes, what);
@@ -170,7 +170,7 @@ static kiln_status_t check_copy(const kiln_buffer_t* target,
                                 const kiln_buffer_t* source,
                                 uint64_t source_offset, uint64_t bytes) {
   KILNI_RETURN_IF_ERROR(
-      kilni_device_check_same(target->device, source->device, "the source"));
+      kilni_device_check_memory(target->device, source->device, "the source"));
   KILNI_RETURN_IF_ERROR(
       check(target, stream, target_offset, bytes, "a copy to the range"));
   KILNI_RETURN_IF_ERROR(

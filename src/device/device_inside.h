@@ -15,6 +15,7 @@
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "device/device.h"
+#include "kiln/green.h"
 #include "kiln/memory.h"
 #include "kiln/module.h"
 #include "kiln/pool.h"
@@ -66,6 +67,11 @@ struct kiln_device_t {
   kilni_keep_t keep;
   const kiln_cuda_table_t* table;
   atomic_uint references;
+  // The whole device that a part is of: it has the flag `lost` and the memory.
+  // A whole device is its own.
+  kiln_device_t* whole;
+  kiln_device_t* parent;          // that was split; NULL: a whole device
+  kiln_cu_green_context_t green;  // of a part
   atomic_bool lost;
   atomic_bool* lost_too;  // the source's; may be NULL
   bool has_context;
@@ -369,10 +375,26 @@ kiln_status_t kilni_device_annotate_fault(const kiln_device_t* device,
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,
                                         const kiln_device_t* other,
                                         const char* what);
-// OK if two devices are one (their context is).
+// OK if two devices are one (their context is): for events.
 kiln_status_t kilni_device_check_same(const kiln_device_t* device,
                                       const kiln_device_t* other,
                                       const char* what);
+// OK if two devices have the same memory and code: one, or parts of one.
+kiln_status_t kilni_device_check_memory(const kiln_device_t* device,
+                                        const kiln_device_t* other,
+                                        const char* what);
+
+// ---- Parts (device_green.c) ----
+
+// Ends a part's context.
+void kilni_green_end(kiln_device_t* device);
+
+// ---- Streams (device_stream.c) ----
+
+// Makes a stream in the device's context. With a status other than OK and a
+// handle, the caller destroys that.
+kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
+                                int32_t priority, kiln_cu_stream_t* out_stream);
 
 // ---- Pools (device_pool.c) ----
 

@@ -150,8 +150,8 @@ kiln_status_t kiln_kernel_launch(kiln_kernel_t* kernel, kiln_stream_t* stream,
   call.count = argument_count;
   KILNI_RETURN_IF_ERROR(kilni_options_read(config, "kiln_launch_config_t",
                                            sizeof(call.config), &call.config));
-  KILNI_RETURN_IF_ERROR(kilni_device_check_same(kernel->module->device,
-                                                stream->device, "the stream"));
+  KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+      kernel->module->device, stream->device, "the stream"));
   KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(kernel, &call.config));
   if (argument_count > FEW_ARGUMENTS) return launch_many(&call);
   const void* values[FEW_ARGUMENTS];

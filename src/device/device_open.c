@@ -16,12 +16,18 @@ void kiln_device_retain(kiln_device_t* device) {
 static void destroy(kiln_device_t* device) {
   if (device->has_context) {
     kilni_pools_drain(device);
-    KILNI_DEVICE_END(device, cuDevicePrimaryCtxRelease, device->handle);
+    if (device->parent != NULL) {
+      kilni_green_end(device);
+    } else {
+      KILNI_DEVICE_END(device, cuDevicePrimaryCtxRelease, device->handle);
+    }
   }
   if (device->has_pools) kilni_pools_deinit(&device->pools);
   if (device->has_registry) kilni_registry_deinit(&device->registry);
   kilni_keep_t keep = device->keep;
+  kiln_device_t* parent = device->parent;
   kilni_free(device->host->allocator, device, sizeof(*device));
+  kiln_device_release(parent);
   kilni_keep_release(keep);
 }
 
@@ -162,6 +168,7 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
       kilni_alloc(source->host->allocator, sizeof(kiln_device_t), &block));
   kiln_device_t* device = block;
   device->host = source->host;
+  device->whole = device;
   device->keep = source->keep;
   kilni_keep_retain(device->keep);
   device->table = source->table;

@@ -106,9 +106,8 @@ kiln_status_t kilni_stream_acquire(kiln_device_t* device,
   *out_stream = take_kept(device, KILNI_POOL_STREAMS);
   if (*out_stream != NULL) return NULL;
   kiln_cu_stream_t stream = NULL;
-  kiln_status_t status;
-  KILNI_DEVICE_CREATE(status, device, &stream, cuStreamCreate,
-                      KILN_CU_STREAM_NON_BLOCKING);
+  kiln_status_t status =
+      kilni_stream_make(device, KILN_CU_STREAM_NON_BLOCKING, 0, &stream);
   if (!kiln_status_is_ok(status)) {
     if (stream != NULL) destroy_stream(device, stream);
     return status;

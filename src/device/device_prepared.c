@@ -295,8 +295,8 @@ kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   if (launch->missing != 0) return not_given(launch);
   if (stream->device != launch->device) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_device_check_same(launch->device, stream->device, "the stream"));
+    KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+        launch->device, stream->device, "the stream"));
   }
   const kiln_cu_launch_config_t* config = &launch->config;
   if (config->attribute_count > 0) return run_with_attributes(launch, stream);

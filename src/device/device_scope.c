@@ -20,10 +20,11 @@ bool kilni_device_is_forked(const kiln_device_t* device) {
 }
 
 bool kilni_device_is_lost(const kiln_device_t* device) {
-  return atomic_load_explicit(&device->lost, memory_order_acquire);
+  return atomic_load_explicit(&device->whole->lost, memory_order_acquire);
 }
 
 void kilni_device_mark_lost(kiln_device_t* device) {
+  device = device->whole;
   atomic_store_explicit(&device->lost, true, memory_order_release);
   if (device->lost_too != NULL) {
     atomic_store_explicit(device->lost_too, true, memory_order_release);
@@ -86,6 +87,13 @@ kiln_status_t kilni_device_check_same(const kiln_device_t* device,
       KILNI_FAIL(INVALID_ARGUMENT, "%s is of \"%s\" and not of \"%s\"", what,
                  other->name, device->name),
       "make all objects of one operation on one device");
+}
+
+kiln_status_t kilni_device_check_memory(const kiln_device_t* device,
+                                        const kiln_device_t* other,
+                                        const char* what) {
+  if (device->whole == other->whole) return NULL;
+  return kilni_device_check_same(device->whole, other->whole, what);
 }
 
 // ---- Into a call ----

@@ -49,19 +49,37 @@ static kiln_status_t check_priority(kiln_device_t* device, int32_t priority) {
       "use a priority from %d to %d", (int)greatest, (int)least);
 }
 
-static kiln_status_t create(kiln_stream_t* stream) {
-  kiln_device_t* device = stream->device;
-  unsigned int flags = stream->with_default_stream
-                           ? KILN_CU_STREAM_DEFAULT
-                           : KILN_CU_STREAM_NON_BLOCKING;
+// A part makes its streams by a row of their own where there is one: its
+// context then needs not be current, which it may be for one thread only.
+kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
+                                int32_t priority,
+                                kiln_cu_stream_t* out_stream) {
   kiln_status_t status;
-  if (stream->priority == 0) {
-    KILNI_DEVICE_CREATE(status, device, &stream->handle, cuStreamCreate, flags);
+  if (device->parent != NULL &&
+      kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuGreenCtxStreamCreate)) {
+    KILNI_DEVICE_CREATE(status, device, out_stream, cuGreenCtxStreamCreate,
+                        device->green, flags, priority);
+  } else if (priority == 0) {
+    KILNI_DEVICE_CREATE(status, device, out_stream, cuStreamCreate, flags);
   } else {
-    KILNI_DEVICE_CREATE(status, device, &stream->handle,
-                        cuStreamCreateWithPriority, flags, stream->priority);
+    KILNI_DEVICE_CREATE(status, device, out_stream, cuStreamCreateWithPriority,
+                        flags, priority);
   }
   return status;
+}
+
+static kiln_status_t check_blocking(const kiln_device_t* device,
+                                    uint32_t with_default_stream) {
+  if (device->parent == NULL || with_default_stream != KILN_SWITCH_ON) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "a stream ordered with the default stream, on \"%s\", which "
+                 "is a part of a device",
+                 device->name),
+      "leave `with_default_stream` in kiln_stream_options_t as it is, and "
+      "order streams by events");
 }
 
 kiln_status_t kiln_stream_create(kiln_device_t* device,
@@ -76,12 +94,17 @@ kiln_status_t kiln_stream_create(kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(given.with_default_stream <= KILN_SWITCH_ON,
                        "options.with_default_stream");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(check_blocking(device, given.with_default_stream));
   KILNI_RETURN_IF_ERROR(check_priority(device, given.priority));
   kiln_stream_t* stream = NULL;
   KILNI_RETURN_IF_ERROR(make(device, KILN_STREAM_CREATED, &stream));
   stream->with_default_stream = given.with_default_stream == KILN_SWITCH_ON;
   stream->priority = given.priority;
-  kiln_status_t status = create(stream);
+  kiln_status_t status = kilni_stream_make(device,
+                                           stream->with_default_stream
+                                               ? KILN_CU_STREAM_DEFAULT
+                                               : KILN_CU_STREAM_NON_BLOCKING,
+                                           stream->priority, &stream->handle);
   if (!kiln_status_is_ok(status)) {
     kiln_stream_release(stream);
     return status;

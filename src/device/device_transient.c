@@ -170,8 +170,8 @@ static kiln_status_t check_options(const kiln_stream_t* stream,
                        "options.ask_capture");
   KILNI_RETURN_IF_ERROR(check_bounds(given));
   if (given->pool == NULL) return NULL;
-  return kilni_device_check_same(stream->device, given->pool->device,
-                                 "`options.pool`");
+  return kilni_device_check_memory(stream->device, given->pool->device,
+                                   "`options.pool`");
 }
 
 kiln_status_t kiln_transient_create(kiln_stream_t* stream,

@@ -26,6 +26,8 @@ typedef struct CUlib_st* kiln_cu_library_t;
 typedef struct CUkern_st* kiln_cu_kernel_t;
 typedef struct CUlinkState_st* kiln_cu_link_state_t;
 typedef struct CUmemPoolHandle_st* kiln_cu_mempool_t;
+typedef struct CUgreenCtx_st* kiln_cu_green_context_t;
+typedef struct CUdevResourceDesc_st* kiln_cu_resource_desc_t;
 typedef int kiln_cu_device_t;
 typedef unsigned long long kiln_cu_deviceptr_t;
 
@@ -50,6 +52,7 @@ typedef unsigned int kiln_cu_mem_allocation_type_t;
 typedef unsigned int kiln_cu_mem_handle_type_t;
 typedef unsigned int kiln_cu_mem_granularity_t;
 typedef unsigned long long kiln_cu_mem_handle_t;
+typedef unsigned int kiln_cu_resource_kind_t;
 
 // Callbacks of the driver. They must not call the driver. thread-safe
 typedef void (*kiln_cu_host_fn_t)(void* user);
@@ -64,6 +67,37 @@ typedef struct kiln_cu_uuid_t {
 typedef struct kiln_cu_ipc_event_handle_t {
   char reserved[64];
 } kiln_cu_ipc_event_handle_t;
+
+// Multiprocessors of a device. thread-compatible
+typedef struct kiln_cu_sm_resource_t {
+  unsigned int count;
+  unsigned int least;  // of a part; 0 from a driver that does not say
+  unsigned int step;   // what a part's number is a multiple of; the same
+  unsigned int flags;  // 13.1
+} kiln_cu_sm_resource_t;
+
+// Resources that a context may be made of. thread-compatible
+//
+// A driver before 13.1 has nothing at the end, and no more of `sm` than its
+// first member before 13.0; the size has always been this.
+typedef struct kiln_cu_dev_resource_t {
+  kiln_cu_resource_kind_t kind;
+  unsigned char inside[92];
+  union {
+    kiln_cu_sm_resource_t sm;
+    unsigned char bytes[40];
+  } of;
+  struct kiln_cu_dev_resource_t* next;
+} kiln_cu_dev_resource_t;
+
+enum { KILN_CU_DEV_RESOURCE_TYPE_SM = 1 };
+
+// Flags of cuGreenCtxCreate and of cuDevSmResourceSplitByCount.
+enum {
+  KILN_CU_GREEN_CTX_DEFAULT_STREAM = 1,
+  KILN_CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 1,
+  KILN_CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2,
+};
 
 // KILN_CU_SUCCESS and KILN_CU_ERROR_* (cuda_results.inc).
 enum {

@@ -23,6 +23,8 @@ enum {
   NULL_SHARED_BYTES = 49152,
   NULL_CLUSTER_BLOCKS = 8,
   NULL_PAGE_BYTES = 2 << 20,
+  NULL_MULTIPROCESSORS = 4,
+  NULL_PART_STEP = 2,
 };
 
 static const uint64_t null_memory_bytes = UINT64_C(1) << 34;
@@ -30,6 +32,7 @@ static const uint64_t null_first_address = UINT64_C(0x700000000000);
 static const uint64_t null_first_handle = UINT64_C(0x10000);
 static const uint64_t null_context_value = UINT64_C(0x1000);
 static const uint64_t null_pool_value = UINT64_C(0x2000);
+static const uint64_t null_desc_value = UINT64_C(0x3000);
 
 static kilni_null_state_t* null_lock(void) {
   kilni_null_state_t* state = &kilni_table_state.null;
@@ -231,7 +234,7 @@ static kiln_cu_result_t null_cuDeviceGetAttribute(
       {KILN_CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536},
       {KILN_CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
       {KILN_CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
-      {KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 4},
+      {KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, NULL_MULTIPROCESSORS},
       {KILN_CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
       {KILN_CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
       {KILN_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
@@ -333,6 +336,75 @@ static kiln_cu_result_t null_cuCtxGetApiVersion(kiln_cu_context_t context,
                                                 unsigned int* version) {
   (void)context;
   *version = 3020;
+  return KILN_CU_SUCCESS;
+}
+
+// ---- Parts of the device: even numbers of multiprocessors ----
+
+static void null_resource(kiln_cu_dev_resource_t* resource,
+                          unsigned int count) {
+  memset(resource, 0, sizeof(*resource));
+  if (count == 0) return;
+  resource->kind = KILN_CU_DEV_RESOURCE_TYPE_SM;
+  resource->of.sm.count = count;
+  resource->of.sm.least = NULL_PART_STEP;
+  resource->of.sm.step = NULL_PART_STEP;
+}
+
+static kiln_cu_result_t null_cuDeviceGetDevResource(
+    kiln_cu_device_t device, kiln_cu_dev_resource_t* resource,
+    kiln_cu_resource_kind_t kind) {
+  (void)device;
+  if (kind != KILN_CU_DEV_RESOURCE_TYPE_SM) {
+    return KILN_CU_ERROR_INVALID_RESOURCE_TYPE;
+  }
+  null_resource(resource, NULL_MULTIPROCESSORS);
+  return KILN_CU_SUCCESS;
+}
+
+// Nothing is remembered of what a part was made of.
+static kiln_cu_result_t null_cuGreenCtxGetDevResource(
+    kiln_cu_green_context_t green, kiln_cu_dev_resource_t* resource,
+    kiln_cu_resource_kind_t kind) {
+  (void)green;
+  return null_cuDeviceGetDevResource(0, resource, kind);
+}
+
+static kiln_cu_result_t null_cuDevSmResourceSplitByCount(
+    kiln_cu_dev_resource_t* groups, unsigned int* count,
+    const kiln_cu_dev_resource_t* input, kiln_cu_dev_resource_t* rest,
+    unsigned int flags, unsigned int least) {
+  const unsigned int step =
+      (flags & KILN_CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING) != 0
+          ? 1
+          : NULL_PART_STEP;
+  const unsigned int all = input->of.sm.count;
+  if (least > all) return KILN_CU_ERROR_INVALID_VALUE;
+  if (least == 0) least = 1;
+  const unsigned int size = (least + step - 1) / step * step;
+  const unsigned int most = all / size;
+  if (groups == NULL || *count > most) *count = most;
+  for (unsigned int i = 0; groups != NULL && i < *count; ++i) {
+    null_resource(&groups[i], size);
+  }
+  if (rest != NULL) null_resource(rest, all - *count * size);
+  return KILN_CU_SUCCESS;
+}
+
+// The driver's for ever.
+static kiln_cu_result_t null_cuDevResourceGenerateDesc(
+    kiln_cu_resource_desc_t* desc, kiln_cu_dev_resource_t* resources,
+    unsigned int count) {
+  *desc = NULL;
+  if (resources == NULL || count == 0) return KILN_CU_ERROR_INVALID_VALUE;
+  *desc = (kiln_cu_resource_desc_t)(uintptr_t)null_desc_value;
+  return KILN_CU_SUCCESS;
+}
+
+// The one next to it: steps of handles leave room.
+static kiln_cu_result_t null_cuCtxFromGreenCtx(kiln_cu_context_t* context,
+                                               kiln_cu_green_context_t green) {
+  *context = (kiln_cu_context_t)((uintptr_t)green + 1);
   return KILN_CU_SUCCESS;
 }
 

@@ -68,7 +68,8 @@ enum {
   KILNI_HANDLE_ADDRESSES = 13,  // reserved
   KILNI_HANDLE_PHYSICAL = 14,   // memory to be mapped there
   KILNI_HANDLE_MAPPING = 15,
-  KILNI_HANDLE_COUNT = 16,
+  KILNI_HANDLE_GREEN_CONTEXT = 16,
+  KILNI_HANDLE_COUNT = 17,
 };
 
 // The columns of one row. thread-safe

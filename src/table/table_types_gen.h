@@ -38,6 +38,14 @@ typedef kiln_cu_result_t (*kilni_cuCtxGetLimit_fn_t)(size_t* value, kiln_cu_limi
 typedef kiln_cu_result_t (*kilni_cuCtxSetLimit_fn_t)(kiln_cu_limit_t limit, size_t value);
 typedef kiln_cu_result_t (*kilni_cuCtxGetApiVersion_fn_t)(kiln_cu_context_t context, unsigned int* version);
 typedef kiln_cu_result_t (*kilni_cuCtxGetStreamPriorityRange_fn_t)(int* least, int* greatest);
+typedef kiln_cu_result_t (*kilni_cuDeviceGetDevResource_fn_t)(kiln_cu_device_t device, kiln_cu_dev_resource_t* resource, kiln_cu_resource_kind_t kind);
+typedef kiln_cu_result_t (*kilni_cuGreenCtxGetDevResource_fn_t)(kiln_cu_green_context_t green, kiln_cu_dev_resource_t* resource, kiln_cu_resource_kind_t kind);
+typedef kiln_cu_result_t (*kilni_cuDevSmResourceSplitByCount_fn_t)(kiln_cu_dev_resource_t* groups, unsigned int* count, const kiln_cu_dev_resource_t* input, kiln_cu_dev_resource_t* rest, unsigned int flags, unsigned int least);
+typedef kiln_cu_result_t (*kilni_cuDevResourceGenerateDesc_fn_t)(kiln_cu_resource_desc_t* desc, kiln_cu_dev_resource_t* resources, unsigned int count);
+typedef kiln_cu_result_t (*kilni_cuGreenCtxCreate_fn_t)(kiln_cu_green_context_t* green, kiln_cu_resource_desc_t desc, kiln_cu_device_t device, unsigned int flags);
+typedef kiln_cu_result_t (*kilni_cuGreenCtxDestroy_fn_t)(kiln_cu_green_context_t green);
+typedef kiln_cu_result_t (*kilni_cuCtxFromGreenCtx_fn_t)(kiln_cu_context_t* context, kiln_cu_green_context_t green);
+typedef kiln_cu_result_t (*kilni_cuGreenCtxStreamCreate_fn_t)(kiln_cu_stream_t* stream, kiln_cu_green_context_t green, unsigned int flags, int priority);
 typedef kiln_cu_result_t (*kilni_cuMemGetInfo_fn_t)(size_t* available, size_t* total);
 typedef kiln_cu_result_t (*kilni_cuMemAlloc_fn_t)(kiln_cu_deviceptr_t* address, size_t bytes);
 typedef kiln_cu_result_t (*kilni_cuMemFree_fn_t)(kiln_cu_deviceptr_t address);

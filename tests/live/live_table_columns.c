@@ -324,6 +324,31 @@ static void ask_virtual(live_t* live) {
   ASK(cuMemAddressFree, address, page);
 }
 
+// Parts of the device, made and ended; drivers before 12.4 have no such rows.
+static void ask_parts(live_t* live) {
+  kiln_cu_dev_resource_t all;
+  kiln_cu_dev_resource_t part;
+  kiln_cu_resource_desc_t desc = NULL;
+  kiln_cu_green_context_t green = NULL;
+  kiln_cu_context_t context = NULL;
+  kiln_cu_stream_t stream = NULL;
+  unsigned int count = 1;
+  memset(&all, 0, sizeof(all));
+  memset(&part, 0, sizeof(part));
+  if (!kilni_cuda_has(&live->t, KILNI_CUDA_ROW_cuGreenCtxStreamCreate)) return;
+  ASK(cuDeviceGetDevResource, live->device, &all, KILN_CU_DEV_RESOURCE_TYPE_SM);
+  ASK(cuDevSmResourceSplitByCount, &part, &count, &all, NULL, 0, 1);
+  ASK(cuDevResourceGenerateDesc, &desc, &part, 1);
+  ASK(cuGreenCtxCreate, &green, desc, live->device,
+      KILN_CU_GREEN_CTX_DEFAULT_STREAM);
+  if (green == NULL) return;
+  ASK(cuGreenCtxGetDevResource, green, &part, KILN_CU_DEV_RESOURCE_TYPE_SM);
+  ASK(cuCtxFromGreenCtx, &context, green);
+  ASK(cuGreenCtxStreamCreate, &stream, green, KILN_CU_STREAM_NON_BLOCKING, 0);
+  if (stream != NULL) must(live->t.cuStreamDestroy(stream), "cuStreamDestroy");
+  ASK(cuGreenCtxDestroy, green);
+}
+
 static void ask_memory(live_t* live) {
   size_t bytes = 0, total = 0;
   kiln_cu_deviceptr_t memory = 0;
@@ -530,6 +555,7 @@ static void ask_all(live_t* live, bool capturing) {
   live->capturing = capturing;
   make(live);
   ask_driver_and_device(live);
+  ask_parts(live);
   ask_memory(live);
   ask_streams_and_events(live);
   ask_modules_and_launches(live);

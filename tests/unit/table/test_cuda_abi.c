@@ -232,6 +232,32 @@ SAME_FIELD(kiln_cu_launch_attribute_value_t, shared_mode,
            CUlaunchAttributeValue, sharedMemoryMode);
 #endif
 
+#if CUDA_VERSION >= 12040
+SAME_TYPE(kiln_cu_green_context_t, CUgreenCtx);
+SAME_TYPE(kiln_cu_resource_desc_t, CUdevResourceDesc);
+SAME_TYPE(kiln_cu_resource_kind_t, CUdevResourceType);
+SAME_VALUE(sizeof(kiln_cu_dev_resource_t), sizeof(CUdevResource));
+SAME_FIELD(kiln_cu_dev_resource_t, kind, CUdevResource, type);
+SAME_FIELD(kiln_cu_dev_resource_t, of.sm.count, CUdevResource, sm.smCount);
+SAME_VALUE(KILN_CU_DEV_RESOURCE_TYPE_SM, CU_DEV_RESOURCE_TYPE_SM);
+SAME_VALUE(KILN_CU_GREEN_CTX_DEFAULT_STREAM, CU_GREEN_CTX_DEFAULT_STREAM);
+#endif
+#if CUDA_VERSION >= 13000
+SAME_FIELD(kiln_cu_dev_resource_t, of.sm.least, CUdevResource,
+           sm.minSmPartitionSize);
+SAME_FIELD(kiln_cu_dev_resource_t, of.sm.step, CUdevResource,
+           sm.smCoscheduledAlignment);
+SAME_VALUE(KILN_CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING,
+           CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING);
+SAME_VALUE(KILN_CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE,
+           CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE);
+#endif
+#if CUDA_VERSION >= 13010
+SAME_VALUE(_Alignof(kiln_cu_dev_resource_t), _Alignof(CUdevResource));
+SAME_FIELD(kiln_cu_dev_resource_t, of.sm.flags, CUdevResource, sm.flags);
+SAME_FIELD(kiln_cu_dev_resource_t, next, CUdevResource, nextResource);
+#endif
+
 #if CUDA_VERSION >= 13000
 #define KILNI_CUDA_RESULT(name, number, status, sticky, fix) \
   SAME_VALUE(KILN_CU_ERROR_##name, CUDA_ERROR_##name);
