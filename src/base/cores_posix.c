@@ -152,7 +152,7 @@ static uint32_t limit_of(const char* folder, bool is_second) {
     return 0;
   }
   each_line(path, take_line, text[0]);
-  if (!is_second) {
+  if (!is_second && text[0][0] != '-') {  // -1: no limit
     if (snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder) >=
         PATH_BYTES) {
       return 0;
@@ -176,6 +176,7 @@ static uint32_t tightest(const groups_t* groups, const char* prefix,
   size_t root = strlen(groups->root);
   if (root == 1) root = 0;
   const char* below = groups->path + root;
+  if (below[0] == '/' && below[1] == 0) below++;  // the mount, asked once
   // A group outside of what is mounted shows only the mount itself.
   bool inside = strncmp(groups->path, groups->root, root) == 0 &&
                 (*below == '/' || *below == 0) && !strstr(groups->path, "/..");
@@ -195,7 +196,10 @@ static uint32_t tightest(const groups_t* groups, const char* prefix,
 
 uint32_t kilni_core_quota(const char* prefix) {
   search_t search;
-  memset(&search, 0, sizeof(search));
+  for (int i = 0; i < 2; i++) {
+    groups_t* groups = &search.groups[i];
+    groups->path[0] = groups->root[0] = groups->mount[0] = 0;
+  }
   char path[PATH_BYTES];
   uint32_t least = 0;
   if (snprintf(path, sizeof(path), "%s/proc/self/cgroup", prefix) >=
