@@ -29,6 +29,9 @@ typedef struct kilni_soft_options_t {
   // "unwritten" (kernels that read memory which nobody has written), or "all".
   // NULL: the variable KILN_SOFT_REPORT, else none.
   const char* report;
+  // When work runs: "auto", or "latest": only when somebody waits for it or for
+  // what comes behind it. NULL: the variable KILN_SOFT_ORDER, else "auto".
+  const char* order;
 } kilni_soft_options_t;
 
 // Starts the driver (or counts one more user of it, whose options must then

@@ -127,6 +127,7 @@ struct kilni_soft_driver_t {
   uint32_t worker_count;
   uint64_t seed;
   bool exact;
+  bool latest;
   uint32_t report;  // KILNI_SOFT_REPORT_*
   bool scribble;    // over the buffers of links, whenever the driver may
   void (*print)(const char* text, size_t size, void* user);

@@ -20,6 +20,7 @@ typedef struct wish_t {
   bool exact;
   const char* lanes;
   uint32_t report;
+  bool latest;
 } wish_t;
 
 // ---- Options ----
@@ -79,6 +80,20 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
   return NULL;
 }
 
+static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
+  const char* text = wish->given.order;
+  if (text == NULL) {
+    text = kilni_env_text(host->env, KILNI_ENV_KILN_SOFT_ORDER);
+  }
+  if (text == NULL || strcmp(text, "auto") == 0) return NULL;
+  wish->latest = strcmp(text, "latest") == 0;
+  if (wish->latest) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "the software device has no order called \"%s\"", text),
+      "set KILN_SOFT_ORDER to auto or latest, or unset it");
+}
+
 static kiln_status_t read_wish(const kiln_host_t* host,
                                const kilni_soft_options_t* options,
                                wish_t* wish) {
@@ -113,6 +128,7 @@ static kiln_status_t read_wish(const kiln_host_t* host,
   }
   if (wish->lanes == NULL) wish->lanes = "auto";
   KILNI_RETURN_IF_ERROR(read_report(host, wish));
+  KILNI_RETURN_IF_ERROR(read_order(host, wish));
   return read_check(host, wish);
 }
 
@@ -199,6 +215,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   driver->exact = wish->exact;
   driver->lanes = lanes;
   driver->report = wish->report;
+  driver->latest = wish->latest;
   driver->scribble = wish->given.scribble == KILN_SWITCH_ON;
   driver->print = wish->given.print;
   driver->print_user = wish->given.print_user;
@@ -218,7 +235,8 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
     status = kilni_soft_memory_watch(driver->memory);
   }
   if (kiln_status_is_ok(status)) {
-    status = kilni_soft_queue_start(driver, wish->workers, wish->seed);
+    status =
+        kilni_soft_queue_start(driver, wish->workers, wish->seed, wish->latest);
   }
   if (!kiln_status_is_ok(status)) {
     destroy_driver(driver);
@@ -263,6 +281,9 @@ static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
   }
   if (given->report != NULL && wish->report != driver->report) {
     return disagree("choice of errors to look for");
+  }
+  if (given->order != NULL && wish->latest != driver->latest) {
+    return disagree("order of work");
   }
   if (given->print != NULL && (given->print != driver->print ||
                                given->print_user != driver->print_user)) {

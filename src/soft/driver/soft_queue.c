@@ -142,6 +142,7 @@ static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
     if (task->wanted) queue->wanted--;
     for (kilni_soft_edge_t* edge = task->waiters; edge != NULL;
          edge = edge->next) {
+      edge->blocker = NULL;
       if (--edge->owner->blockers == 0) make_ready(driver, edge->owner, &list);
     }
     if (stream->last == task) stream->last = NULL;
@@ -333,11 +334,33 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
 
 // ---- Choosing ----
 
-static kilni_soft_task_t* take_ready(kilni_soft_queue_t* queue) {
+// Of the tasks that are ready and wanted the one that comes latest, or the
+// seed's choice; `ready_count` if there is none.
+static uint64_t choose_latest(kilni_soft_queue_t* queue) {
+  size_t count = 0;
+  for (size_t i = 0; i < queue->ready_count; ++i) {
+    count += queue->ready[i]->wanted;
+  }
+  if (count == 0) return queue->ready_count;
+  uint64_t skip = queue->seed != 0 ? next_random(&queue->random) % count : 0;
+  size_t at = queue->ready_count;
+  do {
+    while (!queue->ready[--at]->wanted) continue;
+  } while (skip-- > 0);
+  return at;
+}
+
+// With `all` also what nobody wants.
+static kilni_soft_task_t* take_ready(kilni_soft_queue_t* queue, bool all) {
   if (queue->ready_count == 0) return NULL;
   uint64_t chosen = 0;
-  if (queue->seed != 0) {
+  if (queue->latest && !all) {
+    chosen = choose_latest(queue);
+    if (chosen == queue->ready_count) return NULL;
+  } else if (queue->seed != 0) {
     chosen = next_random(&queue->random) % queue->ready_count;
+  } else if (queue->latest) {
+    chosen = queue->ready_count - 1;
   }
   kilni_soft_task_t* task = queue->ready[chosen];
   size_t behind = (size_t)(--queue->ready_count - chosen);
@@ -387,7 +410,8 @@ static void worker_main(void* user) {
   while (!queue->stopping) {
     if (queue->short_of_threads) tell_short(driver);
     bool may = !queue->lazy || queue->wanted > 0 || queue->drainers > 0;
-    kilni_soft_task_t* task = may ? take_ready(queue) : NULL;
+    bool all = queue->drainers > 0;
+    kilni_soft_task_t* task = may ? take_ready(queue, all) : NULL;
     if (task != NULL) {
       start_task(driver, task);
       continue;
@@ -425,11 +449,13 @@ static void first_main(void* user) {
 }
 
 kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
-                                     uint32_t workers, uint64_t seed) {
+                                     uint32_t workers, uint64_t seed,
+                                     bool latest) {
   kilni_soft_queue_t* queue = &driver->queue;
   queue->seed = seed;
   queue->random = seed;
-  queue->lazy = seed != 0 && workers == 1;
+  queue->lazy = latest || (seed != 0 && workers == 1);
+  queue->latest = latest;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(driver->host.allocator, workers,
                                           sizeof(*queue->threads),
                                           (void**)&queue->threads));
@@ -461,7 +487,7 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
   }
   kilni_mutex_lock(&driver->lock);
   kilni_soft_task_t* task;
-  while ((task = take_ready(queue)) != NULL) finish(driver, task);
+  while ((task = take_ready(queue, true)) != NULL) finish(driver, task);
   kilni_mutex_unlock(&driver->lock);
   kilni_free_array(driver->host.allocator, queue->threads, queue->thread_limit,
                    sizeof(*queue->threads));
@@ -499,6 +525,7 @@ static size_t link_blockers(kilni_soft_driver_t* driver,
     if (task != NULL) {
       kilni_soft_edge_t* edge = &task->edges[count];
       edge->owner = task;
+      edge->blocker = blocker;
       edge->next = blocker->waiters;
       blocker->waiters = edge;
     }
@@ -564,7 +591,20 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
 static void want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
   if (task->wanted) return;
   task->wanted = true;
-  queue->wanted++;
+  task->want_next = NULL;
+  while (task != NULL) {
+    kilni_soft_task_t* list = task->want_next;
+    queue->wanted++;
+    // What it waits for is wanted with it, where that makes a difference.
+    for (size_t i = 0; queue->latest && i < task->edge_count; ++i) {
+      kilni_soft_task_t* blocker = task->edges[i].blocker;
+      if (blocker == NULL || blocker->wanted) continue;
+      blocker->wanted = true;
+      blocker->want_next = list;
+      list = blocker;
+    }
+    task = list;
+  }
   if (queue->lazy) kilni_cond_broadcast(&queue->work);
 }
 

@@ -65,6 +65,7 @@ typedef struct kilni_soft_work_t {
 // "`owner` waits for the task in whose list this is." thread-compatible
 typedef struct kilni_soft_edge_t {
   kilni_soft_task_t* owner;
+  kilni_soft_task_t* blocker;  // NULL once it is done
   struct kilni_soft_edge_t* next;
 } kilni_soft_edge_t;
 
@@ -81,6 +82,7 @@ struct kilni_soft_task_t {
   bool wanted;  // somebody waits for it or asked after it
   kilni_soft_edge_t* waiters;
   kilni_soft_task_t* next;  // in the list of running kernels, or of those done
+  kilni_soft_task_t* want_next;  // while it is made wanted
   size_t edge_count;
   kilni_soft_edge_t edges[];
 };
@@ -101,6 +103,9 @@ typedef struct kilni_soft_queue_t {
   // One worker and a seed: work starts only when somebody waits for it, so that
   // the order depends on the calls and the seed alone.
   bool lazy;
+  // Work starts only when somebody waits for it or for what comes behind it,
+  // and of that the last issued first, or, with a seed, any.
+  bool latest;
   uint64_t seed;
   uint64_t random;
   uint64_t tickets;
@@ -116,7 +121,8 @@ typedef struct kilni_soft_queue_t {
 } kilni_soft_queue_t;
 
 kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
-                                     uint32_t workers, uint64_t seed);
+                                     uint32_t workers, uint64_t seed,
+                                     bool latest);
 // Cancels running kernels, ends the workers and everything that is queued.
 void kilni_soft_queue_stop(kilni_soft_driver_t* driver);
 

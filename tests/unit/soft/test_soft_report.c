@@ -10,6 +10,7 @@
 // After the above, which it needs.
 #include <cmocka.h>
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -316,6 +317,144 @@ static void test_report_names(void** state) {
   close_device(&d);
 }
 
+// ---- Order ----
+
+// one-thread
+typedef struct streams_t {
+  device_t d;
+  kiln_cu_stream_t a;
+  kiln_cu_stream_t b;
+  kiln_cu_event_t event;
+  kiln_cu_deviceptr_t data;
+  kiln_cu_deviceptr_t out;
+  uint32_t* host;  // page-locked
+} streams_t;
+
+static void open_streams(streams_t* s, const char* order, uint64_t seed,
+                         uint32_t workers) {
+  kilni_soft_options_t options = {.struct_size = sizeof(options),
+                                  .worker_count = workers,
+                                  .seed = seed,
+                                  .report = "unwritten",
+                                  .order = order};
+  void* host;
+  open_with(&s->d, &options);
+  kiln_cuda_table_t* cu = &s->d.cu;
+  OK(cu->cuStreamCreate(&s->a, KILN_CU_STREAM_NON_BLOCKING));
+  OK(cu->cuStreamCreate(&s->b, KILN_CU_STREAM_NON_BLOCKING));
+  OK(cu->cuEventCreate(&s->event, 0));
+  OK(cu->cuMemAlloc(&s->data, BYTES));
+  OK(cu->cuMemAlloc(&s->out, BYTES));
+  OK(cu->cuMemHostAlloc(&host, BYTES, 0));
+  s->host = host;
+  memset(host, 0xee, BYTES);
+}
+
+// One stream makes what the other one reads; with or without the wait.
+static void two_streams(streams_t* s, bool waits) {
+  kiln_cuda_table_t* cu = &s->d.cu;
+  OK(launch(&s->d, "put", s->a, s->data, 0));
+  OK(cu->cuEventRecord(s->event, s->a));
+  if (waits) OK(cu->cuStreamWaitEvent(s->b, s->event, 0));
+  OK(launch(&s->d, "copy", s->b, s->out, s->data));
+}
+
+static void test_missing_wait(void** state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    for (uint32_t workers = 1; workers <= 2; ++workers) {
+      streams_t s;
+      open_streams(&s, "latest", seed, workers);
+      two_streams(&s, false);
+      IS(LAUNCH_FAILED, s.d.cu.cuStreamSynchronize(s.b));
+      assert_told("of a 256-byte allocation");
+      assert_told("in kernel \"copy\"");
+      close_device(&s.d);
+      open_streams(&s, "latest", seed, workers);
+      two_streams(&s, true);
+      OK(s.d.cu.cuMemcpyDtoHAsync(s.host, s.out, BYTES, s.b));
+      OK(s.d.cu.cuStreamSynchronize(s.b));
+      assert_int_equal(s.host[THREADS - 1], THREADS - 1);
+      close_device(&s.d);
+    }
+  }
+  // Waiting for everything, too, runs the stream first that came last.
+  streams_t s;
+  open_streams(&s, "latest", 0, 1);
+  two_streams(&s, false);
+  IS(LAUNCH_FAILED, s.d.cu.cuCtxSynchronize());
+  close_device(&s.d);
+}
+
+// Some seeds find it with the order of one worker and a seed as well.
+static void test_missing_wait_by_seed(void** state) {
+  (void)state;
+  int found = 0;
+  for (uint64_t seed = 1; seed <= 16; ++seed) {
+    streams_t s;
+    open_streams(&s, NULL, seed, 1);
+    two_streams(&s, false);
+    found += s.d.cu.cuCtxSynchronize() == KILN_CU_ERROR_LAUNCH_FAILED;
+    close_device(&s.d);
+    open_streams(&s, NULL, seed, 1);
+    two_streams(&s, true);
+    OK(s.d.cu.cuCtxSynchronize());
+    close_device(&s.d);
+  }
+  assert_in_range(found, 2, 14);
+}
+
+// Only what is asked after runs, and nothing of another stream.
+static void test_nothing_runs_early(void** state) {
+  (void)state;
+  streams_t s;
+  open_streams(&s, "latest", 0, 2);
+  kiln_cuda_table_t* cu = &s.d.cu;
+  OK(launch(&s.d, "put", s.a, s.data, 0));
+  OK(cu->cuMemcpyDtoHAsync(s.host, s.data, BYTES, s.a));
+  OK(launch(&s.d, "put", s.b, s.out, 0));
+  OK(cu->cuStreamSynchronize(s.b));
+  // Read back before the copy was waited for.
+  assert_int_equal(s.host[1], 0xeeeeeeee);
+  OK(cu->cuStreamSynchronize(s.a));
+  assert_int_equal(s.host[1], 1);
+  // Changed while a copy from it is pending.
+  s.host[1] = 21;
+  OK(cu->cuMemcpyHtoDAsync(s.data, s.host, BYTES, s.a));
+  s.host[1] = 22;
+  OK(cu->cuMemcpyDtoHAsync(s.host + 2, s.data + 4, 4, s.a));
+  OK(cu->cuStreamSynchronize(s.a));
+  assert_int_equal(s.host[2], 22);
+  // A query is enough to make it run.
+  OK(launch(&s.d, "put", s.a, s.data, 0));
+  OK(cu->cuEventRecord(s.event, s.a));
+  while (cu->cuEventQuery(s.event) == KILN_CU_ERROR_NOT_READY) sched_yield();
+  OK(cu->cuEventQuery(s.event));
+  close_device(&s.d);
+}
+
+// Chains through events, several streams, host functions and a full queue.
+static void test_latest_is_an_order(void** state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    streams_t s;
+    open_streams(&s, "latest", seed, 2);
+    kiln_cuda_table_t* cu = &s.d.cu;
+    OK(cu->cuMemsetD32Async(s.data, 0, THREADS, s.a));
+    for (int i = 0; i < 700; ++i) {
+      kiln_cu_stream_t from = i % 2 ? s.b : s.a;
+      kiln_cu_stream_t to = i % 2 ? s.a : s.b;
+      OK(launch(&s.d, "count", from, 0, s.data));
+      OK(cu->cuEventRecord(s.event, from));
+      OK(cu->cuStreamWaitEvent(to, s.event, 0));
+    }
+    OK(cu->cuMemcpyDtoHAsync(s.host, s.data, 4, s.a));
+    OK(cu->cuStreamSynchronize(s.a));
+    assert_int_equal(s.host[0], 700 * THREADS);
+    close_device(&s.d);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unwritten_is_found),
@@ -325,6 +464,10 @@ int main(void) {
       cmocka_unit_test(test_unwritten_shared),
       cmocka_unit_test(test_unwritten_again),
       cmocka_unit_test(test_report_names),
+      cmocka_unit_test(test_missing_wait),
+      cmocka_unit_test(test_missing_wait_by_seed),
+      cmocka_unit_test(test_nothing_runs_early),
+      cmocka_unit_test(test_latest_is_an_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
