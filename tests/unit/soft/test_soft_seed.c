@@ -83,6 +83,12 @@ static const char tickets_ptx[] = HEAD90 SOFT_KIT_KERNEL(
     "atom.global.add.u32 %r5, [%rd3+16384], 1;\n"
     "st.global.u32 [%rd1], %r5;\nret;\n");
 
+// One for each warp, so that the order of lanes tells nothing.
+static const char warps_ptx[] = HEAD90 SOFT_KIT_KERNEL(
+    "and.b32 %r5, %r4, 31;\nsetp.ne.u32 %p1, %r5, 0;\n@%p1 ret;\n"
+    "atom.global.add.u32 %r5, [%rd3+16384], 1;\n"
+    "st.global.u32 [%rd1], %r5;\nret;\n");
+
 // Two sides of a branch tell which was last.
 static const char sides_ptx[] = HEAD90 SOFT_KIT_KERNEL(
     "and.b32 %r5, %r4, 1;\nsetp.eq.u32 %p1, %r5, 0;\n@%p1 bra EVEN;\n"
@@ -105,10 +111,10 @@ static unsigned outcomes(const char* ptx, uint32_t grid, uint32_t block,
 // One worker and one seed are one order.
 static void test_open(void** state) {
   (void)state;
-  assert_true(outcomes(tickets_ptx, 1, 32, 32) >= SEEDS / 2);    // lanes
-  assert_true(outcomes(tickets_ptx, 1, 256, 256) >= SEEDS / 2);  // warps
-  assert_true(outcomes(tickets_ptx, 64, 1, 64) >= SEEDS / 2);    // blocks
-  unsigned sides = outcomes(sides_ptx, 1, 32, 1);                // groups
+  assert_true(outcomes(tickets_ptx, 1, 32, 32) >= SEEDS / 2);  // lanes
+  assert_true(outcomes(warps_ptx, 1, 256, 256) >= SEEDS / 2);  // warps
+  assert_true(outcomes(tickets_ptx, 64, 1, 64) >= SEEDS / 2);  // blocks
+  unsigned sides = outcomes(sides_ptx, 1, 32, 1);              // groups
   assert_true(sides >= 2 && sides <= SEEDS - 2);
   for (uint64_t seed = 0; seed < 4; seed++) {
     for (int again = 0; again < 2; again++) {
