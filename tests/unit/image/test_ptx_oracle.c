@@ -160,10 +160,16 @@ static void recorded_as_ptxas_judges(void** state) {
   assert_int_equal(wrong, 0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
+// `ptxas`: asks ptxas in place of the reader.
+int main(int argc, char** argv) {
+  const struct CMUnitTest of_the_reader[] = {
       cmocka_unit_test(judged_as_recorded),
+  };
+  const struct CMUnitTest of_ptxas[] = {
       cmocka_unit_test(recorded_as_ptxas_judges),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  if (argc > 1 && strcmp(argv[1], "ptxas") == 0) {
+    return cmocka_run_group_tests(of_ptxas, NULL, NULL);
+  }
+  return cmocka_run_group_tests(of_the_reader, NULL, NULL);
 }
