@@ -19,7 +19,7 @@
 
 #include "ptx_text.h"
 
-enum { PATH_BYTES = 1024 };
+enum { PATH_BYTES = 1024, SAMPLE = 8 };
 
 // A kernel with a register of most types and a variable in each space.
 #define TYPED_HEAD                                                          \
@@ -143,8 +143,11 @@ static void recorded_as_ptxas_judges(void** state) {
   char out[PATH_BYTES];
   snprintf(in, sizeof(in), "%s/in.ptx", folder);
   snprintf(out, sizeof(out), "%s/out.cubin", folder);
+  // A process for each: all of them where every fault point is taken too.
+  size_t step = getenv("KILN_FAULT_ALL") ? 1 : SAMPLE;
   size_t wrong = 0;
-  for (size_t i = 0; i < TEXTS; i++) {
+  size_t asked = 0;
+  for (size_t i = 0; i < TEXTS; i += step, asked++) {
     write_text(in, kTexts[i].text);
     int answer = ask_ptxas(ptxas, in, out);
     assert_int_not_equal(answer, -1);
@@ -156,7 +159,8 @@ static void recorded_as_ptxas_judges(void** state) {
   unlink(in);
   unlink(out);
   rmdir(folder);
-  print_message("%d texts asked, %zu judged otherwise\n", TEXTS, wrong);
+  print_message("%zu of %d texts asked, %zu judged otherwise\n", asked, TEXTS,
+                wrong);
   assert_int_equal(wrong, 0);
 }
 
