@@ -20,7 +20,8 @@ EFFECTS = ('QUERY', 'CREATE', 'DESTROY', 'ACT')
 HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
            'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM',
            'SESSION', 'LINK', 'LIBRARY', 'MEMORY_POOL', 'ADDRESSES',
-           'PHYSICAL', 'MAPPING', 'GREEN_CONTEXT')
+           'PHYSICAL', 'MAPPING', 'GREEN_CONTEXT',
+           'ARRAY', 'TEXTURE', 'SURFACE')
 
 
 class RowError(Exception):
@@ -250,14 +251,15 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'kiln_cu_capture_mode_t', 'kiln_cu_mempool_attribute_t',
             'kiln_cu_mem_access_t', 'kiln_cu_capture_status_t',
             'kiln_cu_mem_granularity_t', 'kiln_cu_mem_handle_t',
-            'kiln_cu_resource_kind_t', 'kiln_nvjitlink_input_t')
+            'kiln_cu_resource_kind_t', 'kiln_cu_texture_t',
+            'kiln_cu_surface_t', 'kiln_nvjitlink_input_t')
 POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_nvjitlink_handle_t', 'kiln_nvml_device_t',
             'kiln_cu_context_t', 'kiln_cu_stream_t',
             'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t',
             'kiln_cu_library_t', 'kiln_cu_kernel_t', 'kiln_cu_link_state_t',
             'kiln_cu_mempool_t', 'kiln_cu_green_context_t',
-            'kiln_cu_resource_desc_t')
+            'kiln_cu_resource_desc_t', 'kiln_cu_array_t')
 FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t',
              'kiln_nvrtc_flow_fn_t')
 # Structs of which a line shows members: name, type; 'text' is an array of char.
@@ -483,6 +485,10 @@ STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
            'kiln_cu_mem_access_desc_t': 'CUmemAccessDesc',
            'kiln_cu_mem_location_t': 'CUmemLocation',
            'kiln_cu_dev_resource_t': 'CUdevResource',
+           'kiln_cu_array_desc_t': 'CUDA_ARRAY3D_DESCRIPTOR',
+           'kiln_cu_copy_3d_t': 'CUDA_MEMCPY3D',
+           'kiln_cu_texels_t': 'CUDA_RESOURCE_DESC',
+           'kiln_cu_sampler_t': 'CUDA_TEXTURE_DESC',
            'kiln_nvml_pci_t': 'nvmlPciInfo_t',
            'kiln_nvml_memory_t': 'nvmlMemory_t',
            'kiln_nvml_memory_v2_t': 'nvmlMemory_v2_t',

@@ -20,6 +20,7 @@
 #include "kiln/module.h"
 #include "kiln/pool.h"
 #include "kiln/stream.h"
+#include "kiln/texture.h"
 #include "kiln/virtual.h"
 
 enum {
@@ -359,6 +360,9 @@ void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
                             #call);                                       \
     }                                                                     \
   } while (0)
+
+// In a destructor: waits for the device's work.
+void kilni_device_wait_end(kiln_device_t* device);
 
 // True in a forked child, where releases do nothing.
 bool kilni_device_is_forked(const kiln_device_t* device);

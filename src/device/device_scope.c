@@ -246,3 +246,12 @@ void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
   tell(device, put_context_back(scope), "cuCtxSetCurrent",
        " behind a destructor");
 }
+
+void kilni_device_wait_end(kiln_device_t* device) {
+  kilni_scope_t scope;
+  if (!kilni_scope_begin_end(&scope, device, KILNI_WAY_cuCtxSynchronize)) {
+    return;
+  }
+  kilni_scope_leave_end(&scope, device->table->cuCtxSynchronize(),
+                        "cuCtxSynchronize");
+}

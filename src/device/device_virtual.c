@@ -43,16 +43,6 @@ static void unmap(kiln_virtual_t* memory, uint64_t from, uint64_t bytes) {
   KILNI_DEVICE_END(memory->device, cuMemUnmap, memory->address + from, bytes);
 }
 
-// Work may still use the memory, and unmapping does not wait for it.
-static void wait_for_work(kiln_device_t* device) {
-  kilni_scope_t scope;
-  if (!kilni_scope_begin_end(&scope, device, KILNI_WAY_cuCtxSynchronize)) {
-    return;
-  }
-  kilni_scope_leave_end(&scope, device->table->cuCtxSynchronize(),
-                        "cuCtxSynchronize");
-}
-
 void kiln_virtual_retain(kiln_virtual_t* memory) {
   if (memory == NULL) return;
   atomic_fetch_add_explicit(&memory->references, 1, memory_order_relaxed);
@@ -65,7 +55,8 @@ void kiln_virtual_release(kiln_virtual_t* memory) {
     return;
   }
   kiln_device_t* device = memory->device;
-  if (memory->piece_count > 0) wait_for_work(device);
+  // Work may still use the memory, and unmapping does not wait for it.
+  if (memory->piece_count > 0) kilni_device_wait_end(device);
   uint64_t at = 0;
   for (uint32_t i = 0; i < memory->piece_count; i++) {
     unmap(memory, at, memory->pieces[i]);

@@ -26,6 +26,7 @@ typedef struct CUlib_st* kiln_cu_library_t;
 typedef struct CUkern_st* kiln_cu_kernel_t;
 typedef struct CUlinkState_st* kiln_cu_link_state_t;
 typedef struct CUmemPoolHandle_st* kiln_cu_mempool_t;
+typedef struct CUarray_st* kiln_cu_array_t;
 typedef struct CUgreenCtx_st* kiln_cu_green_context_t;
 typedef struct CUdevResourceDesc_st* kiln_cu_resource_desc_t;
 typedef int kiln_cu_device_t;
@@ -53,6 +54,8 @@ typedef unsigned int kiln_cu_mem_handle_type_t;
 typedef unsigned int kiln_cu_mem_granularity_t;
 typedef unsigned long long kiln_cu_mem_handle_t;
 typedef unsigned int kiln_cu_resource_kind_t;
+typedef unsigned long long kiln_cu_texture_t;
+typedef unsigned long long kiln_cu_surface_t;
 
 // Callbacks of the driver. They must not call the driver. thread-safe
 typedef void (*kiln_cu_host_fn_t)(void* user);
@@ -67,6 +70,107 @@ typedef struct kiln_cu_uuid_t {
 typedef struct kiln_cu_ipc_event_handle_t {
   char reserved[64];
 } kiln_cu_ipc_event_handle_t;
+
+// What an array is made of. thread-compatible
+typedef struct kiln_cu_array_desc_t {
+  size_t width;   // texels
+  size_t height;  // 0: of one dimension
+  size_t depth;   // 0: of two
+  unsigned int format;
+  unsigned int channels;
+  unsigned int flags;
+} kiln_cu_array_desc_t;
+
+// One side of a copy of boxes. thread-compatible
+typedef struct kiln_cu_copy_side_t {
+  size_t x_bytes;
+  size_t y;
+  size_t z;
+  size_t level;
+  kiln_cu_memory_type_t type;
+  const void* host;
+  kiln_cu_deviceptr_t device;
+  kiln_cu_array_t array;
+  void* reserved;
+  size_t row_bytes;
+  size_t rows;  // of a slice
+} kiln_cu_copy_side_t;
+
+// A copy of a box. thread-compatible
+typedef struct kiln_cu_copy_3d_t {
+  kiln_cu_copy_side_t from;
+  kiln_cu_copy_side_t to;
+  size_t width_bytes;
+  size_t height;
+  size_t depth;
+} kiln_cu_copy_3d_t;
+
+// What a texture or surface is over. thread-compatible
+typedef struct kiln_cu_texels_t {
+  unsigned int type;  // KILN_CU_RESOURCE_TYPE_*
+  union {
+    kiln_cu_array_t array;
+    struct {
+      kiln_cu_deviceptr_t address;
+      unsigned int format;
+      unsigned int channels;
+      size_t bytes;
+    } linear;
+    struct {
+      kiln_cu_deviceptr_t address;
+      unsigned int format;
+      unsigned int channels;
+      size_t width;
+      size_t height;
+      size_t row_bytes;
+    } pitched;
+    int reserved[32];
+  } of;
+  unsigned int flags;
+} kiln_cu_texels_t;
+
+// How a texture is read. thread-compatible
+typedef struct kiln_cu_sampler_t {
+  unsigned int address[3];
+  unsigned int filter;
+  unsigned int flags;
+  unsigned int anisotropy;
+  unsigned int level_filter;
+  float level_bias;
+  float level_least;
+  float level_most;
+  float border[4];
+  int reserved[12];
+} kiln_cu_sampler_t;
+
+// Other formats and levels of an array: never used here. thread-compatible
+typedef struct CUDA_RESOURCE_VIEW_DESC_st kiln_cu_texel_view_t;
+
+enum {
+  KILN_CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
+  KILN_CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
+  KILN_CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
+  KILN_CU_AD_FORMAT_SIGNED_INT8 = 0x08,
+  KILN_CU_AD_FORMAT_SIGNED_INT16 = 0x09,
+  KILN_CU_AD_FORMAT_SIGNED_INT32 = 0x0a,
+  KILN_CU_AD_FORMAT_HALF = 0x10,
+  KILN_CU_AD_FORMAT_FLOAT = 0x20,
+
+  KILN_CU_RESOURCE_TYPE_ARRAY = 0,
+  KILN_CU_RESOURCE_TYPE_LINEAR = 2,
+  KILN_CU_RESOURCE_TYPE_PITCH2D = 3,
+
+  KILN_CU_TR_ADDRESS_MODE_WRAP = 0,
+  KILN_CU_TR_ADDRESS_MODE_CLAMP = 1,
+  KILN_CU_TR_ADDRESS_MODE_MIRROR = 2,
+  KILN_CU_TR_ADDRESS_MODE_BORDER = 3,
+  KILN_CU_TR_FILTER_MODE_POINT = 0,
+  KILN_CU_TR_FILTER_MODE_LINEAR = 1,
+};
+#define KILN_CUDA_ARRAY3D_SURFACE_LDST      0x02
+#define KILN_CU_TRSF_READ_AS_INTEGER        0x01
+#define KILN_CU_TRSF_NORMALIZED_COORDINATES 0x02
+#define KILN_CU_TRSF_SRGB                   0x10
 
 // Multiprocessors of a device. thread-compatible
 typedef struct kiln_cu_sm_resource_t {

@@ -69,7 +69,10 @@ enum {
   KILNI_HANDLE_PHYSICAL = 14,   // memory to be mapped there
   KILNI_HANDLE_MAPPING = 15,
   KILNI_HANDLE_GREEN_CONTEXT = 16,
-  KILNI_HANDLE_COUNT = 17,
+  KILNI_HANDLE_ARRAY = 17,
+  KILNI_HANDLE_TEXTURE = 18,
+  KILNI_HANDLE_SURFACE = 19,
+  KILNI_HANDLE_COUNT = 20,
 };
 
 // The columns of one row. thread-safe

@@ -46,6 +46,7 @@ extern const contract_group_t contract_memory;
 extern const contract_group_t contract_memory_pool;
 extern const contract_group_t contract_memory_virtual;
 extern const contract_group_t contract_green;
+extern const contract_group_t contract_texture;
 extern const contract_group_t contract_stream;
 extern const contract_group_t contract_module;
 extern const contract_group_t contract_link;

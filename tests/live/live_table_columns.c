@@ -60,6 +60,9 @@ typedef struct live_t {
   end_fn_t end;
   destroy_fn_t destroy;
   kiln_cu_mempool_t pool;
+  kiln_cu_array_t array;
+  kiln_cu_texture_t texture;
+  kiln_cu_surface_t surface;
 } live_t;
 
 // Rows for which a more generous driver is not believed.
@@ -75,6 +78,9 @@ static const struct {
     {KILNI_CUDA_ROW_cuMemFree, frees},
     {KILNI_CUDA_ROW_cuMemFreeHost, frees},
     {KILNI_CUDA_ROW_cuMemHostUnregister, frees},
+    {KILNI_CUDA_ROW_cuArrayDestroy, frees},
+    {KILNI_CUDA_ROW_cuTexObjectDestroy, frees},
+    {KILNI_CUDA_ROW_cuSurfObjectDestroy, frees},
     {KILNI_CUDA_ROW_cuModuleUnload, frees},
     {KILNI_CUDA_ROW_cuModuleGetFunction, lazy},
     {KILNI_CUDA_ROW_cuModuleGetGlobal, lazy},
@@ -189,6 +195,28 @@ static kiln_cu_mempool_props_t pool_props(const live_t* live) {
   return props;
 }
 
+static const kiln_cu_array_desc_t small_array = {
+    16, 4, 0, KILN_CU_AD_FORMAT_FLOAT, 1, KILN_CUDA_ARRAY3D_SURFACE_LDST};
+
+static kiln_cu_texels_t texels_of(const live_t* live) {
+  kiln_cu_texels_t texels;
+  memset(&texels, 0, sizeof(texels));
+  texels.type = KILN_CU_RESOURCE_TYPE_ARRAY;
+  texels.of.array = live->array;
+  return texels;
+}
+
+static void make_textures(live_t* live) {
+  kiln_cu_sampler_t sampler;
+  memset(&sampler, 0, sizeof(sampler));
+  must(live->t.cuArray3DCreate(&live->array, &small_array), "cuArray3DCreate");
+  const kiln_cu_texels_t texels = texels_of(live);
+  must(live->t.cuTexObjectCreate(&live->texture, &texels, &sampler, NULL),
+       "cuTexObjectCreate");
+  must(live->t.cuSurfObjectCreate(&live->surface, &texels),
+       "cuSurfObjectCreate");
+}
+
 // Makes everything with the context current, then takes it away.
 static void make(live_t* live) {
   kiln_cuda_table_t* t = &live->t;
@@ -216,6 +244,7 @@ static void make(live_t* live) {
   must(t->cuMemHostAlloc(&live->pinned, 4096, 0), "cuMemHostAlloc");
   const kiln_cu_mempool_props_t props = pool_props(live);
   must(t->cuMemPoolCreate(&live->pool, &props), "cuMemPoolCreate");
+  make_textures(live);
   must(t->cuStreamSynchronize(live->stream), "cuStreamSynchronize");
   must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 }
@@ -349,6 +378,33 @@ static void ask_parts(live_t* live) {
   ASK(cuGreenCtxDestroy, green);
 }
 
+static void ask_textures(live_t* live) {
+  kiln_cu_array_t array = NULL;
+  kiln_cu_texture_t texture = 0;
+  kiln_cu_surface_t surface = 0;
+  kiln_cu_sampler_t sampler;
+  kiln_cu_copy_3d_t copy;
+  const kiln_cu_texels_t texels = texels_of(live);
+  memset(&sampler, 0, sizeof(sampler));
+  memset(&copy, 0, sizeof(copy));
+  copy.from.type = KILN_CU_MEMORYTYPE_HOST;
+  copy.from.host = live->own;
+  copy.from.row_bytes = 64;
+  copy.from.rows = 4;
+  copy.to.type = KILN_CU_MEMORYTYPE_ARRAY;
+  copy.to.array = live->array;
+  copy.width_bytes = 64;
+  copy.height = 4;
+  copy.depth = 1;
+  ASK(cuArray3DCreate, &array, &small_array);
+  ASK(cuMemcpy3DAsync, &copy, live->stream);
+  ASK(cuTexObjectCreate, &texture, &texels, &sampler, NULL);
+  ASK(cuSurfObjectCreate, &surface, &texels);
+  ASK(cuTexObjectDestroy, live->texture);
+  ASK(cuSurfObjectDestroy, live->surface);
+  ASK(cuArrayDestroy, live->array);
+}
+
 static void ask_memory(live_t* live) {
   size_t bytes = 0, total = 0;
   kiln_cu_deviceptr_t memory = 0;
@@ -370,6 +426,7 @@ static void ask_memory(live_t* live) {
   ASK(cuMemAllocManaged, &memory, 4096, KILN_CU_MEM_ATTACH_GLOBAL);
   ask_pools(live);
   ask_virtual(live);
+  ask_textures(live);
   ASK(cuMemcpy, a, b, 64);
   ASK(cuMemcpyHtoD, a, own, 64);
   ASK(cuMemcpyDtoH, own, a, 64);

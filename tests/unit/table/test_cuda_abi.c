@@ -232,6 +232,95 @@ SAME_FIELD(kiln_cu_launch_attribute_value_t, shared_mode,
            CUlaunchAttributeValue, sharedMemoryMode);
 #endif
 
+SAME_TYPE(kiln_cu_array_t, CUarray);
+SAME_TYPE(kiln_cu_texture_t, CUtexObject);
+SAME_TYPE(kiln_cu_surface_t, CUsurfObject);
+SAME_VALUE(sizeof(kiln_cu_array_desc_t), sizeof(CUDA_ARRAY3D_DESCRIPTOR));
+SAME_FIELD(kiln_cu_array_desc_t, width, CUDA_ARRAY3D_DESCRIPTOR, Width);
+SAME_FIELD(kiln_cu_array_desc_t, height, CUDA_ARRAY3D_DESCRIPTOR, Height);
+SAME_FIELD(kiln_cu_array_desc_t, depth, CUDA_ARRAY3D_DESCRIPTOR, Depth);
+SAME_FIELD(kiln_cu_array_desc_t, format, CUDA_ARRAY3D_DESCRIPTOR, Format);
+SAME_FIELD(kiln_cu_array_desc_t, channels, CUDA_ARRAY3D_DESCRIPTOR,
+           NumChannels);
+SAME_FIELD(kiln_cu_array_desc_t, flags, CUDA_ARRAY3D_DESCRIPTOR, Flags);
+SAME_VALUE(sizeof(kiln_cu_copy_3d_t), sizeof(CUDA_MEMCPY3D));
+SAME_FIELD(kiln_cu_copy_3d_t, from.x_bytes, CUDA_MEMCPY3D, srcXInBytes);
+SAME_FIELD(kiln_cu_copy_3d_t, from.y, CUDA_MEMCPY3D, srcY);
+SAME_FIELD(kiln_cu_copy_3d_t, from.z, CUDA_MEMCPY3D, srcZ);
+SAME_FIELD(kiln_cu_copy_3d_t, from.level, CUDA_MEMCPY3D, srcLOD);
+SAME_FIELD(kiln_cu_copy_3d_t, from.type, CUDA_MEMCPY3D, srcMemoryType);
+SAME_FIELD(kiln_cu_copy_3d_t, from.host, CUDA_MEMCPY3D, srcHost);
+SAME_FIELD(kiln_cu_copy_3d_t, from.device, CUDA_MEMCPY3D, srcDevice);
+SAME_FIELD(kiln_cu_copy_3d_t, from.array, CUDA_MEMCPY3D, srcArray);
+SAME_FIELD(kiln_cu_copy_3d_t, from.row_bytes, CUDA_MEMCPY3D, srcPitch);
+SAME_FIELD(kiln_cu_copy_3d_t, from.rows, CUDA_MEMCPY3D, srcHeight);
+SAME_FIELD(kiln_cu_copy_3d_t, to.x_bytes, CUDA_MEMCPY3D, dstXInBytes);
+SAME_FIELD(kiln_cu_copy_3d_t, to.y, CUDA_MEMCPY3D, dstY);
+SAME_FIELD(kiln_cu_copy_3d_t, to.z, CUDA_MEMCPY3D, dstZ);
+SAME_FIELD(kiln_cu_copy_3d_t, to.level, CUDA_MEMCPY3D, dstLOD);
+SAME_FIELD(kiln_cu_copy_3d_t, to.type, CUDA_MEMCPY3D, dstMemoryType);
+SAME_FIELD(kiln_cu_copy_3d_t, to.host, CUDA_MEMCPY3D, dstHost);
+SAME_FIELD(kiln_cu_copy_3d_t, to.device, CUDA_MEMCPY3D, dstDevice);
+SAME_FIELD(kiln_cu_copy_3d_t, to.array, CUDA_MEMCPY3D, dstArray);
+SAME_FIELD(kiln_cu_copy_3d_t, to.row_bytes, CUDA_MEMCPY3D, dstPitch);
+SAME_FIELD(kiln_cu_copy_3d_t, to.rows, CUDA_MEMCPY3D, dstHeight);
+SAME_FIELD(kiln_cu_copy_3d_t, width_bytes, CUDA_MEMCPY3D, WidthInBytes);
+SAME_FIELD(kiln_cu_copy_3d_t, height, CUDA_MEMCPY3D, Height);
+SAME_FIELD(kiln_cu_copy_3d_t, depth, CUDA_MEMCPY3D, Depth);
+SAME_VALUE(sizeof(kiln_cu_texels_t), sizeof(CUDA_RESOURCE_DESC));
+SAME_FIELD(kiln_cu_texels_t, type, CUDA_RESOURCE_DESC, resType);
+SAME_FIELD(kiln_cu_texels_t, of.array, CUDA_RESOURCE_DESC, res.array.hArray);
+SAME_FIELD(kiln_cu_texels_t, of.linear.address, CUDA_RESOURCE_DESC,
+           res.linear.devPtr);
+SAME_FIELD(kiln_cu_texels_t, of.linear.format, CUDA_RESOURCE_DESC,
+           res.linear.format);
+SAME_FIELD(kiln_cu_texels_t, of.linear.channels, CUDA_RESOURCE_DESC,
+           res.linear.numChannels);
+SAME_FIELD(kiln_cu_texels_t, of.linear.bytes, CUDA_RESOURCE_DESC,
+           res.linear.sizeInBytes);
+SAME_FIELD(kiln_cu_texels_t, of.pitched.address, CUDA_RESOURCE_DESC,
+           res.pitch2D.devPtr);
+SAME_FIELD(kiln_cu_texels_t, of.pitched.width, CUDA_RESOURCE_DESC,
+           res.pitch2D.width);
+SAME_FIELD(kiln_cu_texels_t, of.pitched.height, CUDA_RESOURCE_DESC,
+           res.pitch2D.height);
+SAME_FIELD(kiln_cu_texels_t, of.pitched.row_bytes, CUDA_RESOURCE_DESC,
+           res.pitch2D.pitchInBytes);
+SAME_FIELD(kiln_cu_texels_t, flags, CUDA_RESOURCE_DESC, flags);
+SAME_VALUE(sizeof(kiln_cu_sampler_t), sizeof(CUDA_TEXTURE_DESC));
+SAME_FIELD(kiln_cu_sampler_t, address, CUDA_TEXTURE_DESC, addressMode);
+SAME_FIELD(kiln_cu_sampler_t, filter, CUDA_TEXTURE_DESC, filterMode);
+SAME_FIELD(kiln_cu_sampler_t, flags, CUDA_TEXTURE_DESC, flags);
+SAME_FIELD(kiln_cu_sampler_t, anisotropy, CUDA_TEXTURE_DESC, maxAnisotropy);
+SAME_FIELD(kiln_cu_sampler_t, level_filter, CUDA_TEXTURE_DESC,
+           mipmapFilterMode);
+SAME_FIELD(kiln_cu_sampler_t, level_bias, CUDA_TEXTURE_DESC, mipmapLevelBias);
+SAME_FIELD(kiln_cu_sampler_t, level_least, CUDA_TEXTURE_DESC,
+           minMipmapLevelClamp);
+SAME_FIELD(kiln_cu_sampler_t, level_most, CUDA_TEXTURE_DESC,
+           maxMipmapLevelClamp);
+SAME_FIELD(kiln_cu_sampler_t, border, CUDA_TEXTURE_DESC, borderColor);
+SAME_VALUE(KILN_CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_UNSIGNED_INT8);
+SAME_VALUE(KILN_CU_AD_FORMAT_UNSIGNED_INT16, CU_AD_FORMAT_UNSIGNED_INT16);
+SAME_VALUE(KILN_CU_AD_FORMAT_UNSIGNED_INT32, CU_AD_FORMAT_UNSIGNED_INT32);
+SAME_VALUE(KILN_CU_AD_FORMAT_SIGNED_INT8, CU_AD_FORMAT_SIGNED_INT8);
+SAME_VALUE(KILN_CU_AD_FORMAT_SIGNED_INT16, CU_AD_FORMAT_SIGNED_INT16);
+SAME_VALUE(KILN_CU_AD_FORMAT_SIGNED_INT32, CU_AD_FORMAT_SIGNED_INT32);
+SAME_VALUE(KILN_CU_AD_FORMAT_HALF, CU_AD_FORMAT_HALF);
+SAME_VALUE(KILN_CU_AD_FORMAT_FLOAT, CU_AD_FORMAT_FLOAT);
+SAME_VALUE(KILN_CU_RESOURCE_TYPE_ARRAY, CU_RESOURCE_TYPE_ARRAY);
+SAME_VALUE(KILN_CU_RESOURCE_TYPE_LINEAR, CU_RESOURCE_TYPE_LINEAR);
+SAME_VALUE(KILN_CU_RESOURCE_TYPE_PITCH2D, CU_RESOURCE_TYPE_PITCH2D);
+SAME_VALUE(KILN_CU_TR_ADDRESS_MODE_WRAP, CU_TR_ADDRESS_MODE_WRAP);
+SAME_VALUE(KILN_CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP);
+SAME_VALUE(KILN_CU_TR_ADDRESS_MODE_MIRROR, CU_TR_ADDRESS_MODE_MIRROR);
+SAME_VALUE(KILN_CU_TR_ADDRESS_MODE_BORDER, CU_TR_ADDRESS_MODE_BORDER);
+SAME_VALUE(KILN_CU_TR_FILTER_MODE_POINT, CU_TR_FILTER_MODE_POINT);
+SAME_VALUE(KILN_CU_TR_FILTER_MODE_LINEAR, CU_TR_FILTER_MODE_LINEAR);
+SAME_VALUE(KILN_CU_TRSF_READ_AS_INTEGER, CU_TRSF_READ_AS_INTEGER);
+SAME_VALUE(KILN_CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_NORMALIZED_COORDINATES);
+SAME_VALUE(KILN_CU_TRSF_SRGB, CU_TRSF_SRGB);
+SAME_VALUE(KILN_CUDA_ARRAY3D_SURFACE_LDST, CUDA_ARRAY3D_SURFACE_LDST);
 #if CUDA_VERSION >= 12040
 SAME_TYPE(kiln_cu_green_context_t, CUgreenCtx);
 SAME_TYPE(kiln_cu_resource_desc_t, CUdevResourceDesc);

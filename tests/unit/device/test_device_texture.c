@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: arrays, textures and surfaces over the null provider: what the
+// driver is told of them, what is refused before it is asked, and that all
+// ends in every order. What a GPU reads and writes is asked of one:
+// live_textures.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fault_alloc.h"
+#include "fault_calls.h"
+#include "kiln/kiln.h"
+#include "runtime/runtime.h"
+#include "says.h"
+
+// What the driver was told last, and the order of ends. one-thread
+static struct {
+  kiln_cuda_table_t under;
+  kiln_cu_array_desc_t array;
+  kiln_cu_copy_3d_t copy;
+  kiln_cu_texels_t texels;
+  kiln_cu_sampler_t sampler;
+  char order[32];
+} seen;
+
+static void note(char letter) {
+  size_t length = strlen(seen.order);
+  if (length + 1 < sizeof(seen.order)) seen.order[length] = letter;
+}
+
+static kiln_cu_result_t seen_array(kiln_cu_array_t* array,
+                                   const kiln_cu_array_desc_t* desc) {
+  seen.array = *desc;
+  return seen.under.cuArray3DCreate(array, desc);
+}
+
+static kiln_cu_result_t seen_copy(const kiln_cu_copy_3d_t* copy,
+                                  kiln_cu_stream_t stream) {
+  seen.copy = *copy;
+  return seen.under.cuMemcpy3DAsync(copy, stream);
+}
+
+static kiln_cu_result_t seen_texture(kiln_cu_texture_t* texture,
+                                     const kiln_cu_texels_t* texels,
+                                     const kiln_cu_sampler_t* sampler,
+                                     const kiln_cu_texel_view_t* view) {
+  seen.texels = *texels;
+  seen.sampler = *sampler;
+  assert_null(view);
+  return seen.under.cuTexObjectCreate(texture, texels, sampler, view);
+}
+
+static kiln_cu_result_t seen_wait(void) {
+  note('w');
+  return seen.under.cuCtxSynchronize();
+}
+
+static kiln_cu_result_t seen_end_texture(kiln_cu_texture_t texture) {
+  note('T');
+  return seen.under.cuTexObjectDestroy(texture);
+}
+
+static kiln_cu_result_t seen_end_surface(kiln_cu_surface_t surface) {
+  note('S');
+  return seen.under.cuSurfObjectDestroy(surface);
+}
+
+static kiln_cu_result_t seen_end_array(kiln_cu_array_t array) {
+  note('A');
+  return seen.under.cuArrayDestroy(array);
+}
+
+typedef struct world_t {
+  fault_alloc_t watch;
+  kiln_allocator_t allocator;
+  kiln_cuda_table_t table;
+  kiln_runtime_t* runtime;
+  kiln_device_t* device;
+  kiln_stream_t* stream;
+} world_t;
+
+static void open_world(world_t* world, const char* name) {
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.allocator = &world->allocator;
+  kilni_runtime_hooks_t hooks = {0};
+  hooks.cuda_table = &world->table;
+  assert_null(kilni_runtime_create_with(&options, &hooks, &world->runtime));
+  assert_null(kiln_runtime_open_device(world->runtime, name, &world->device));
+  assert_null(kiln_stream_create(world->device, NULL, &world->stream));
+}
+
+static void close_world(world_t* world) {
+  kiln_stream_release(world->stream);
+  kiln_device_release(world->device);
+  kiln_runtime_release(world->runtime);
+}
+
+static int setup(void** state) {
+  static world_t world;
+  memset(&world, 0, sizeof(world));
+  fault_alloc_init(&world.watch);
+  world.allocator = fault_alloc_allocator(&world.watch);
+  kilni_cuda_null_reset();
+  kilni_cuda_table_null(&world.table);
+  memset(&seen, 0, sizeof(seen));
+  seen.under = world.table;
+  KILNI_CUDA_SET(&world.table, cuArray3DCreate, seen_array);
+  KILNI_CUDA_SET(&world.table, cuMemcpy3DAsync, seen_copy);
+  KILNI_CUDA_SET(&world.table, cuTexObjectCreate, seen_texture);
+  KILNI_CUDA_SET(&world.table, cuCtxSynchronize, seen_wait);
+  KILNI_CUDA_SET(&world.table, cuTexObjectDestroy, seen_end_texture);
+  KILNI_CUDA_SET(&world.table, cuSurfObjectDestroy, seen_end_surface);
+  KILNI_CUDA_SET(&world.table, cuArrayDestroy, seen_end_array);
+  *state = &world;
+  return 0;
+}
+
+static int teardown(void** state) {
+  world_t* world = *state;
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  fault_alloc_assert_clean(&world->watch);
+  fault_alloc_deinit(&world->watch);
+  return 0;
+}
+
+static void assert_refused(kiln_status_t status) {
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+}
+
+static kiln_array_options_t sides(uint64_t width, uint64_t height,
+                                  uint64_t depth) {
+  kiln_array_options_t options = kiln_array_options_default();
+  options.width = width;
+  options.height = height;
+  options.depth = depth;
+  return options;
+}
+
+static void test_arrays(void** state) {
+  world_t* world = *state;
+  open_world(world, "cuda:0");
+  kiln_array_t* array = NULL;
+  kiln_array_options_t options = sides(100, 0, 0);
+  assert_null(kiln_array_create(world->device, &options, &array));
+  assert_int_equal(seen.array.format, KILN_CU_AD_FORMAT_FLOAT);
+  assert_int_equal(seen.array.channels, 1);
+  assert_int_equal(seen.array.flags, 0);
+  assert_true(kiln_array_size(array) == 400);
+  assert_ptr_equal(kiln_array_device(array), world->device);
+  assert_non_null(kiln_array_handle(array));
+  kiln_array_release(array);
+  options = sides(10, 20, 30);
+  options.format = KILN_TEXEL_U16;
+  options.channels = 4;
+  options.surface = KILN_SWITCH_ON;
+  assert_null(kiln_array_create(world->device, &options, &array));
+  assert_int_equal(seen.array.format, KILN_CU_AD_FORMAT_UNSIGNED_INT16);
+  assert_int_equal(seen.array.flags, KILN_CUDA_ARRAY3D_SURFACE_LDST);
+  assert_true(seen.array.width == 10 && seen.array.height == 20 &&
+              seen.array.depth == 30 && seen.array.channels == 4);
+  assert_true(kiln_array_size(array) == 10 * 20 * 30 * 8);
+  kiln_array_release(array);
+  assert_string_equal(seen.order, "wAwA");
+  close_world(world);
+}
+
+static void refuse_array(world_t* world, kiln_array_options_t options,
+                         const char* what) {
+  kiln_array_t* array = (kiln_array_t*)world;
+  assert_says(kiln_array_create(world->device, &options, &array),
+              KILN_STATUS_LIMIT_EXCEEDED, what);
+  assert_null(array);
+}
+
+static void test_limits_of_arrays(void** state) {
+  world_t* world = *state;
+  open_world(world, "cuda:0");
+  kiln_array_t* array = NULL;
+  refuse_array(world, sides(131073, 0, 0), "a width of 131073");
+  refuse_array(world, sides(1, 65537, 0), "a height of 65537");
+  refuse_array(world, sides(16385, 1, 1), "a width of 16385");
+  refuse_array(world, sides(8193, 1, 16385), "a depth of 16385");
+  kiln_array_options_t options = sides(40000, 0, 0);
+  options.surface = KILN_SWITCH_ON;
+  refuse_array(world, options, "takes 32768");
+  // The other shape of three dimensions.
+  options = sides(8192, 1, 32768);
+  assert_null(kiln_array_create(world->device, &options, &array));
+  kiln_array_release(array);
+  options = sides(0, 0, 0);
+  assert_refused(kiln_array_create(world->device, &options, &array));
+  options = sides(1, 0, 1);
+  assert_refused(kiln_array_create(world->device, &options, &array));
+  options = sides(1, 0, 0);
+  options.channels = 3;
+  assert_refused(kiln_array_create(world->device, &options, &array));
+  options.channels = 1;
+  options.format = 9;
+  assert_refused(kiln_array_create(world->device, &options, &array));
+  close_world(world);
+}
+
+static void test_copies(void** state) {
+  world_t* world = *state;
+  open_world(world, "cuda:0");
+  kiln_array_t* array = NULL;
+  kiln_buffer_t* buffer = NULL;
+  kiln_array_options_t options = sides(8, 4, 0);
+  float data[32] = {0};
+  assert_null(kiln_array_create(world->device, &options, &array));
+  assert_null(kiln_buffer_create(world->device, 256, NULL, &buffer));
+  assert_null(kiln_array_write_async(array, world->stream, sizeof(data), data));
+  assert_int_equal(seen.copy.from.type, KILN_CU_MEMORYTYPE_HOST);
+  assert_ptr_equal(seen.copy.from.host, data);
+  assert_true(seen.copy.from.row_bytes == 32 && seen.copy.from.rows == 4);
+  assert_ptr_equal(seen.copy.to.array, kiln_array_handle(array));
+  assert_true(seen.copy.width_bytes == 32 && seen.copy.height == 4 &&
+              seen.copy.depth == 1);
+  assert_null(kiln_array_read_async(array, world->stream, sizeof(data), data));
+  assert_int_equal(seen.copy.from.type, KILN_CU_MEMORYTYPE_ARRAY);
+  assert_ptr_equal(seen.copy.to.host, data);
+  assert_null(kiln_array_copy_from_async(array, world->stream, buffer, 128));
+  assert_int_equal(seen.copy.from.type, KILN_CU_MEMORYTYPE_DEVICE);
+  assert_true(seen.copy.from.device == kiln_buffer_address(buffer) + 128);
+  assert_null(kiln_array_copy_to_async(array, world->stream, buffer, 0));
+  assert_true(seen.copy.to.device == kiln_buffer_address(buffer));
+  assert_says(kiln_array_write_async(array, world->stream, 127, data),
+              KILN_STATUS_OUT_OF_RANGE, "127 bytes");
+  assert_says(kiln_array_copy_to_async(array, world->stream, buffer, 129),
+              KILN_STATUS_OUT_OF_RANGE, "from 129 on");
+  kiln_buffer_release(buffer);
+  kiln_array_release(array);
+  close_world(world);
+}
+
+static void test_samplers(void** state) {
+  world_t* world = *state;
+  open_world(world, "cuda:0");
+  kiln_array_t* array = NULL;
+  kiln_texture_t* texture = NULL;
+  kiln_array_options_t options = sides(8, 4, 0);
+  kiln_texture_options_t how = kiln_texture_options_default();
+  options.format = KILN_TEXEL_U8;
+  assert_null(kiln_array_create(world->device, &options, &array));
+  assert_null(kiln_texture_create(array, NULL, &texture));
+  assert_true(kiln_texture_handle(texture) != 0);
+  assert_int_equal(seen.sampler.flags, KILN_CU_TRSF_READ_AS_INTEGER);
+  assert_int_equal(seen.sampler.address[0], KILN_CU_TR_ADDRESS_MODE_CLAMP);
+  assert_int_equal(seen.texels.type, KILN_CU_RESOURCE_TYPE_ARRAY);
+  assert_ptr_equal(seen.texels.of.array, kiln_array_handle(array));
+  kiln_texture_release(texture);
+  how.address[0] = KILN_TEXTURE_MIRROR;
+  texture = (kiln_texture_t*)world;
+  assert_says(kiln_texture_create(array, &how, &texture),
+              KILN_STATUS_INVALID_ARGUMENT, "not normalized");
+  assert_null(texture);
+  how.normalized = KILN_SWITCH_ON;
+  how.address[1] = KILN_TEXTURE_BORDER;
+  how.linear = KILN_SWITCH_ON;
+  assert_says(kiln_texture_create(array, &how, &texture),
+              KILN_STATUS_INVALID_ARGUMENT, "linear filter");
+  how.as_float = KILN_SWITCH_ON;
+  how.border[3] = 0.5f;
+  assert_null(kiln_texture_create(array, &how, &texture));
+  assert_int_equal(seen.sampler.flags, KILN_CU_TRSF_NORMALIZED_COORDINATES);
+  assert_int_equal(seen.sampler.address[0], KILN_CU_TR_ADDRESS_MODE_MIRROR);
+  assert_int_equal(seen.sampler.address[1], KILN_CU_TR_ADDRESS_MODE_BORDER);
+  assert_int_equal(seen.sampler.filter, KILN_CU_TR_FILTER_MODE_LINEAR);
+  assert_true(seen.sampler.border[3] == 0.5f);
+  kiln_texture_release(texture);
+  how.address[2] = 4;
+  assert_refused(kiln_texture_create(array, &how, &texture));
+  kiln_array_release(array);
+  // Floats are floats whatever is said of integers, and have no sRGB.
+  options.format = KILN_TEXEL_F32;
+  assert_null(kiln_array_create(world->device, &options, &array));
+  assert_null(kiln_texture_create(array, NULL, &texture));
+  assert_int_equal(seen.sampler.flags, 0);
+  kiln_texture_release(texture);
+  how = kiln_texture_options_default();
+  how.srgb = KILN_SWITCH_ON;
+  assert_refused(kiln_texture_create(array, &how, &texture));
+  kiln_array_release(array);
+  close_world(world);
+}
+
+static void test_over_buffers(void** state) {
+  world_t* world = *state;
+  open_world(world, "cuda:0");
+  kiln_buffer_t* buffer = NULL;
+  kiln_texture_t* texture = NULL;
+  kiln_texels_t texels = kiln_texels_default();
+  assert_null(kiln_buffer_create(world->device, 4096, NULL, &buffer));
+  texels.width = 896;
+  texels.offset = 512;
+  assert_null(kiln_texture_create_buffer(buffer, &texels, NULL, &texture));
+  assert_int_equal(seen.texels.type, KILN_CU_RESOURCE_TYPE_LINEAR);
+  assert_true(seen.texels.of.linear.address ==
+              kiln_buffer_address(buffer) + 512);
+  assert_true(seen.texels.of.linear.bytes == 3584);
+  kiln_texture_release(texture);
+  texels.width = 897;
+  assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
+              KILN_STATUS_OUT_OF_RANGE, "3588 bytes from 512 on");
+  texels.offset = 4;
+  assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
+              KILN_STATUS_INVALID_ARGUMENT, "multiples of 512");
+  texels.width = 268435457;
+  assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
+              KILN_STATUS_LIMIT_EXCEEDED, "takes 268435456");
+  texels = kiln_texels_default();
+  texels.width = 8;
+  texels.height = 128;
+  texels.row_bytes = 32;
+  assert_null(kiln_texture_create_buffer(buffer, &texels, NULL, &texture));
+  assert_int_equal(seen.texels.type, KILN_CU_RESOURCE_TYPE_PITCH2D);
+  assert_true(seen.texels.of.pitched.width == 8 &&
+              seen.texels.of.pitched.height == 128 &&
+              seen.texels.of.pitched.row_bytes == 32);
+  // It keeps the buffer.
+  kiln_buffer_release(buffer);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), 1);
+  kiln_texture_release(texture);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY), 0);
+  assert_null(kiln_buffer_create(world->device, 4096, NULL, &buffer));
+  texels.height = 129;
+  assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
+              KILN_STATUS_OUT_OF_RANGE, "in a buffer of 4096");
+  texels.height = 2;
+  texels.row_bytes = 48;
+  assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
+              KILN_STATUS_INVALID_ARGUMENT, "multiples of 32");
+  texels.height = 65001;
+  assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
+              KILN_STATUS_LIMIT_EXCEEDED, "a height of 65001");
+  kiln_buffer_release(buffer);
+  close_world(world);
+}
+
+static void test_surfaces_and_ends(void** state) {
+  world_t* world = *state;
+  open_world(world, "cuda:0");
+  kiln_array_t* array = NULL;
+  kiln_texture_t* texture = NULL;
+  kiln_surface_t* surface = (kiln_surface_t*)world;
+  kiln_array_options_t options = sides(8, 4, 0);
+  assert_null(kiln_array_create(world->device, &options, &array));
+  assert_says(kiln_surface_create(array, &surface),
+              KILN_STATUS_INVALID_ARGUMENT, "made without");
+  assert_null(surface);
+  kiln_array_release(array);
+  options.surface = KILN_SWITCH_ON;
+  assert_null(kiln_array_create(world->device, &options, &array));
+  assert_null(kiln_surface_create(array, &surface));
+  assert_null(kiln_texture_create(array, NULL, &texture));
+  assert_true(kiln_surface_handle(surface) != 0);
+  memset(seen.order, 0, sizeof(seen.order));
+  // Everything before what it is made over.
+  close_world(world);
+  kiln_array_release(array);
+  assert_string_equal(seen.order, "");
+  kiln_surface_retain(surface);
+  kiln_surface_release(surface);
+  kiln_texture_retain(texture);
+  kiln_texture_release(texture);
+  assert_string_equal(seen.order, "");
+  kiln_surface_release(surface);
+  assert_string_equal(seen.order, "wS");
+  kiln_texture_release(texture);
+  assert_string_equal(seen.order, "wSwTwA");
+}
+
+static void test_the_software_device_has_none(void** state) {
+  world_t* world = *state;
+  open_world(world, "soft");
+  kiln_array_t* array = NULL;
+  kiln_texture_t* texture = NULL;
+  kiln_buffer_t* buffer = NULL;
+  kiln_array_options_t options = sides(8, 4, 0);
+  kiln_texels_t texels = kiln_texels_default();
+  texels.width = 8;
+  assert_says(kiln_array_create(world->device, &options, &array),
+              KILN_STATUS_UNSUPPORTED, "arrays");
+  assert_null(kiln_buffer_create(world->device, 4096, NULL, &buffer));
+  assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
+              KILN_STATUS_UNSUPPORTED, "textures");
+  kiln_buffer_release(buffer);
+  close_world(world);
+}
+
+// ---- Faults ----
+
+typedef struct sweep_t {
+  const kiln_cuda_table_t* table;
+  kiln_allocator_t allocator;
+} sweep_t;
+
+static kiln_status_t sweep_textures(kiln_device_t* device) {
+  kiln_array_options_t options = sides(8, 4, 2);
+  kiln_texels_t texels = kiln_texels_default();
+  float data[64] = {0};
+  kiln_array_t* array = (kiln_array_t*)device;
+  kiln_buffer_t* buffer = NULL;
+  kiln_stream_t* stream = NULL;
+  kiln_texture_t* texture = NULL;
+  kiln_texture_t* other = NULL;
+  kiln_surface_t* surface = NULL;
+  options.surface = KILN_SWITCH_ON;
+  texels.width = 8;
+  texels.height = 4;
+  texels.row_bytes = 32;
+  kiln_status_t status = kiln_array_create(device, &options, &array);
+  assert_true((status == NULL) == (array != NULL));
+  if (status == NULL) status = kiln_stream_create(device, NULL, &stream);
+  if (status == NULL) {
+    status = kiln_array_write_async(array, stream, sizeof(data), data);
+  }
+  if (status == NULL) {
+    status = kiln_texture_create(array, NULL, &texture);
+    assert_true((status == NULL) == (texture != NULL));
+  }
+  if (status == NULL) {
+    status = kiln_surface_create(array, &surface);
+    assert_true((status == NULL) == (surface != NULL));
+  }
+  if (status == NULL) status = kiln_buffer_create(device, 128, NULL, &buffer);
+  if (status == NULL) {
+    status = kiln_texture_create_buffer(buffer, &texels, NULL, &other);
+    assert_true((status == NULL) == (other != NULL));
+  }
+  kiln_array_release(array);
+  kiln_texture_release(texture);
+  kiln_buffer_release(buffer);
+  kiln_texture_release(other);
+  kiln_surface_release(surface);
+  kiln_stream_release(stream);
+  return status;
+}
+
+static kiln_status_t sweep(const sweep_t* with_what) {
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  kilni_runtime_hooks_t hooks = {0};
+  kiln_runtime_t* runtime = NULL;
+  kiln_device_t* device = NULL;
+  options.allocator = &with_what->allocator;
+  hooks.cuda_table = with_what->table;
+  kiln_status_t status = kilni_runtime_create_with(&options, &hooks, &runtime);
+  if (status == NULL) {
+    status = kiln_runtime_open_device(runtime, "cuda:0", &device);
+  }
+  if (status == NULL) status = sweep_textures(device);
+  kiln_device_release(device);
+  kiln_runtime_release(runtime);
+  return status;
+}
+
+static kiln_status_t sweep_calls(const kiln_cuda_table_t* table, void* user) {
+  (void)user;
+  sweep_t with_what = {table, kiln_allocator_libc()};
+  return sweep(&with_what);
+}
+
+static kiln_status_t sweep_allocations(kiln_allocator_t allocator, void* user) {
+  sweep_t with_what = {user, allocator};
+  return sweep(&with_what);
+}
+
+static void test_every_call_fails(void** state) {
+  (void)state;
+  kilni_cuda_null_reset();
+  uint64_t points = fault_run_calls(
+      sweep_calls, NULL, KILN_CU_ERROR_INVALID_VALUE, FAULT_RUN_MAY_PASS);
+  print_message("%llu calls\n", (unsigned long long)points);
+  assert_true(points > 60);
+}
+
+static void test_every_allocation_fails(void** state) {
+  (void)state;
+  static kiln_cuda_table_t table;
+  kilni_cuda_null_reset();
+  kilni_cuda_table_null(&table);
+  uint64_t points =
+      fault_run_allocations(sweep_allocations, &table, FAULT_RUN_MAY_PASS);
+  print_message("%llu allocations\n", (unsigned long long)points);
+  assert_true(points > 8);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_arrays),
+      TEST(test_limits_of_arrays),
+      TEST(test_copies),
+      TEST(test_samplers),
+      TEST(test_over_buffers),
+      TEST(test_surfaces_and_ends),
+      TEST(test_the_software_device_has_none),
+      cmocka_unit_test(test_every_call_fails),
+      cmocka_unit_test(test_every_allocation_fails),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
