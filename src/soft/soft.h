@@ -26,7 +26,8 @@ typedef struct kilni_soft_options_t {
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
   // Errors of the host program to look for, names with commas between:
-  // "unwritten" (kernels that read memory which nobody has written), or "all".
+  // "unwritten" (kernels that read memory which nobody has written), "freed"
+  // (uses of memory that is freed without waiting for them), or "all".
   // NULL: the variable KILN_SOFT_REPORT, else none.
   const char* report;
   // When work runs: "auto", or "latest": only when somebody waits for it or for

@@ -57,7 +57,7 @@ static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes) {
 
 static bool is_freeing(const kilni_soft_context_t* context, uint64_t address) {
   for (size_t i = 0; i < context->freeing_count; ++i) {
-    if (context->freeing[i] == address) return true;
+    if (context->freeing[i].address == address) return true;
   }
   return false;
 }
@@ -65,7 +65,7 @@ static bool is_freeing(const kilni_soft_context_t* context, uint64_t address) {
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address) {
   kilni_soft_context_t* context = &driver->context;
   for (size_t i = 0; i < context->freeing_count; ++i) {
-    if (context->freeing[i] != address) continue;
+    if (context->freeing[i].address != address) continue;
     context->freeing[i] = context->freeing[--context->freeing_count];
     return;
   }
@@ -136,14 +136,24 @@ static kiln_cu_result_t issue_free(kilni_soft_driver_t* driver,
                  sizeof(*context->freeing), &context->freeing_capacity, &list);
   context->freeing = list;
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
-  context->freeing[context->freeing_count++] = alloc->address;
+  context->freeing[context->freeing_count++] =
+      (kilni_soft_freeing_t){alloc->address, NULL};
+  kilni_soft_task_t* task;
   kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_FREE,
                             .as.release = {alloc->address, alloc->kind}};
   kiln_cu_result_t result =
-      kilni_soft_queue_issue(driver, stream, &work, NULL, NULL);
+      kilni_soft_queue_issue(driver, stream, &work, NULL, &task);
   if (result != KILN_CU_SUCCESS) {
     kilni_soft_freeing_done(driver, alloc->address);
+    return result;
   }
+  // It is still there unless it was done at once, and lives as long.
+  for (size_t i = 0; i < context->freeing_count && !task->done; ++i) {
+    if (context->freeing[i].address == alloc->address) {
+      context->freeing[i].task = task;
+    }
+  }
+  kilni_soft_task_release(driver, task);
   return result;
 }
 

@@ -23,7 +23,7 @@
 #include "table/table.h"
 
 // Errors of the host program to look for.
-enum { KILNI_SOFT_REPORT_UNWRITTEN = 1 };
+enum { KILNI_SOFT_REPORT_UNWRITTEN = 1, KILNI_SOFT_REPORT_FREED = 2 };
 
 enum {
   KILNI_SOFT_DRIVER_VERSION = 13000,
@@ -100,6 +100,12 @@ typedef struct kilni_soft_pool_t {
   struct kilni_soft_pool_t* next;
 } kilni_soft_pool_t;
 
+// A stream-ordered free on the way. thread-compatible
+typedef struct kilni_soft_freeing_t {
+  uint64_t address;
+  kilni_soft_task_t* task;  // pending; NULL until it is issued
+} kilni_soft_freeing_t;
+
 // The primary context, the only one. thread-compatible
 typedef struct kilni_soft_context_t {
   uint64_t handle;  // 0 while there is none
@@ -114,7 +120,7 @@ typedef struct kilni_soft_context_t {
   kilni_soft_event_t* events;
   kilni_soft_module_t* modules;
   kilni_soft_link_t* links;
-  uint64_t* freeing;  // addresses with a stream-ordered free on the way
+  kilni_soft_freeing_t* freeing;
   size_t freeing_count;
   size_t freeing_capacity;
 } kilni_soft_context_t;
@@ -268,6 +274,17 @@ void kilni_soft_pools_forget(kilni_soft_driver_t* driver);
 void kilni_soft_pools_clear(kilni_soft_driver_t* driver);
 // Ends all memory that was made to be mapped.
 void kilni_soft_physicals_clear(kilni_soft_driver_t* driver);
+// Where uses of freed memory are looked for. soft_freeing.c. Locked.
+//
+// Tells a kernel that is about to run which memory is freed without waiting for
+// it.
+void kilni_soft_freeing_forbid(kilni_soft_driver_t* driver,
+                               kilni_soft_task_t* task);
+// False, with the report, if the copy or fill uses memory that is freed, or is
+// about to be, without waiting for it.
+bool kilni_soft_freeing_allows(kilni_soft_driver_t* driver,
+                               kilni_soft_task_t* task, char* out_text,
+                               size_t capacity);
 // A stream-ordered free has happened. Locked.
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address);
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,

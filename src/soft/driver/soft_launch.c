@@ -98,6 +98,7 @@ static kiln_cu_result_t pack(const launch_t* launch,
 }
 
 static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
+                                  const kilni_soft_stream_t* stream,
                                   const launch_t* launch,
                                   const kilni_soft_entry_t* entry,
                                   const void* params,
@@ -112,6 +113,8 @@ static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
       .cooperative = launch->cooperative,
       .profiled = driver->profile != NULL,
       .params = params,
+      .stream = stream->handle,
+      .work = number,
       .print = driver->print,
       .print_user = driver->print_user,
   };
@@ -258,7 +261,7 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_KERNEL};
   result = pack(launch, entry, params);
   if (result == KILN_CU_SUCCESS) {
-    result = make_grid(driver, &wanted, entry, params, &work.as.grid);
+    result = make_grid(driver, stream, &wanted, entry, params, &work.as.grid);
   }
   kilni_free(allocator, params, entry->param_bytes);
   if (result != KILN_CU_SUCCESS) return result;

@@ -48,7 +48,8 @@ static uint32_t report_of(const char* name, size_t length) {
     const char* name;
     uint32_t bits;
   } kNames[] = {{"unwritten", KILNI_SOFT_REPORT_UNWRITTEN},
-                {"all", KILNI_SOFT_REPORT_UNWRITTEN}};
+                {"freed", KILNI_SOFT_REPORT_FREED},
+                {"all", KILNI_SOFT_REPORT_UNWRITTEN | KILNI_SOFT_REPORT_FREED}};
   for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); ++i) {
     if (strlen(kNames[i].name) == length &&
         memcmp(kNames[i].name, name, length) == 0) {
@@ -71,7 +72,7 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
           KILNI_FAIL(INVALID_ARGUMENT,
                      "the software device looks for no error called \"%.*s\"",
                      (int)(length < 64 ? length : 64), text),
-          "set KILN_SOFT_REPORT to unwritten or all, or unset it");
+          "set KILN_SOFT_REPORT to unwritten, freed or all, or unset it");
     }
     wish->report |= bits;
     text += length;
@@ -233,6 +234,10 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   if (kiln_status_is_ok(status) &&
       (wish->report & KILNI_SOFT_REPORT_UNWRITTEN) != 0) {
     status = kilni_soft_memory_watch(driver->memory);
+  }
+  if (kiln_status_is_ok(status) &&
+      (wish->report & KILNI_SOFT_REPORT_FREED) != 0) {
+    status = kilni_soft_memory_keep_freed(driver->memory);
   }
   if (kiln_status_is_ok(status)) {
     status =

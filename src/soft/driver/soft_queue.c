@@ -82,6 +82,27 @@ static void drop_payload(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
   }
 }
 
+bool kilni_soft_task_awaits(kilni_soft_driver_t* driver,
+                            kilni_soft_task_t* task,
+                            const kilni_soft_task_t* other) {
+  uint64_t walk = ++driver->queue.walks;
+  task->walk = walk;
+  task->walk_next = NULL;
+  while (task != NULL) {
+    if (task == other) return true;
+    kilni_soft_task_t* list = task->walk_next;
+    for (size_t i = 0; i < task->edge_count; ++i) {
+      kilni_soft_task_t* blocker = task->edges[i].blocker;
+      if (blocker == NULL || blocker->walk == walk) continue;
+      blocker->walk = walk;
+      blocker->walk_next = list;
+      list = blocker;
+    }
+    task = list;
+  }
+  return false;
+}
+
 void kilni_soft_task_retain(kilni_soft_task_t* task) {
   task->refs++;
 }
@@ -96,12 +117,16 @@ void kilni_soft_task_release(kilni_soft_driver_t* driver,
 // ---- The end of a task ----
 
 static void do_free(kilni_soft_driver_t* driver,
-                    const kilni_soft_work_t* work) {
+                    const kilni_soft_task_t* task) {
+  const kilni_soft_work_t* work = &task->work;
+  kilni_soft_freed_t freed = {.stream = task->stream->handle,
+                              .work = task->ticket,
+                              .how = KILNI_SOFT_FREE_ORDERED};
   uint64_t address = work->as.release.address;
   kilni_soft_alloc_t alloc;
   bool known = kilni_soft_memory_query(driver->memory, address, &alloc);
-  kiln_status_free(
-      kilni_soft_memory_free(driver->memory, address, work->as.release.kind));
+  kiln_status_free(kilni_soft_memory_free_as(driver->memory, address,
+                                             work->as.release.kind, &freed));
   if (known) kilni_soft_pool_give(driver, &alloc);
   kilni_soft_freeing_done(driver, address);
 }
@@ -113,7 +138,7 @@ static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
   kilni_soft_queue_t* queue = &driver->queue;
   if (task->work.kind == KILNI_SOFT_TASK_MARK ||
       task->work.kind == KILNI_SOFT_TASK_FREE) {
-    if (task->work.kind == KILNI_SOFT_TASK_FREE) do_free(driver, &task->work);
+    if (task->work.kind == KILNI_SOFT_TASK_FREE) do_free(driver, task);
     task->next = *list;
     *list = task;
     return;
@@ -277,7 +302,14 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   static const char kGone[] =
       "a copy or fill ran after its device memory had been freed: a stream "
       "that uses memory must wait for nothing later than the free";
+  char story[KILNI_SOFT_REPORT_BYTES];
   bool good = true;
+  if ((driver->report & KILNI_SOFT_REPORT_FREED) != 0 &&
+      !kilni_soft_freeing_allows(driver, task, story, sizeof(story))) {
+    fail_context(driver, KILN_CU_ERROR_ILLEGAL_ADDRESS, story);
+    finish(driver, task);
+    return;
+  }
   kilni_mutex_unlock(&driver->lock);
   switch (task->work.kind) {
     case KILNI_SOFT_TASK_COPY:
@@ -383,6 +415,9 @@ static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   if (skipped) {
     finish(driver, task);
   } else if (task->work.kind == KILNI_SOFT_TASK_KERNEL) {
+    if ((driver->report & KILNI_SOFT_REPORT_FREED) != 0) {
+      kilni_soft_freeing_forbid(driver, task);
+    }
     task->next = queue->running;
     queue->running = task;
     run_kernel(driver, task);
@@ -591,16 +626,16 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
 static void want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
   if (task->wanted) return;
   task->wanted = true;
-  task->want_next = NULL;
+  task->walk_next = NULL;
   while (task != NULL) {
-    kilni_soft_task_t* list = task->want_next;
+    kilni_soft_task_t* list = task->walk_next;
     queue->wanted++;
     // What it waits for is wanted with it, where that makes a difference.
     for (size_t i = 0; queue->latest && i < task->edge_count; ++i) {
       kilni_soft_task_t* blocker = task->edges[i].blocker;
       if (blocker == NULL || blocker->wanted) continue;
       blocker->wanted = true;
-      blocker->want_next = list;
+      blocker->walk_next = list;
       list = blocker;
     }
     task = list;

@@ -82,7 +82,8 @@ struct kilni_soft_task_t {
   bool wanted;  // somebody waits for it or asked after it
   kilni_soft_edge_t* waiters;
   kilni_soft_task_t* next;  // in the list of running kernels, or of those done
-  kilni_soft_task_t* want_next;  // while it is made wanted
+  kilni_soft_task_t* walk_next;  // while edges are followed
+  uint64_t walk;                 // the last walk that met it
   size_t edge_count;
   kilni_soft_edge_t edges[];
 };
@@ -109,6 +110,7 @@ typedef struct kilni_soft_queue_t {
   uint64_t seed;
   uint64_t random;
   uint64_t tickets;
+  uint64_t walks;
   uint64_t pending;           // tasks issued and not done
   uint64_t wanted;            // of those, wanted
   uint64_t drainers;          // threads that wait for all
@@ -139,6 +141,11 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
                                         const kilni_soft_work_t* work,
                                         kilni_soft_task_t* after,
                                         kilni_soft_task_t** out_task);
+// Whether `task`, which is pending, waits for `other`, at once or through
+// others.
+bool kilni_soft_task_awaits(kilni_soft_driver_t* driver,
+                            kilni_soft_task_t* task,
+                            const kilni_soft_task_t* other);
 void kilni_soft_task_retain(kilni_soft_task_t* task);
 void kilni_soft_task_release(kilni_soft_driver_t* driver,
                              kilni_soft_task_t* task);

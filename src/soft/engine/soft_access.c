@@ -90,7 +90,7 @@ void* kilni_soft_access_watched(kilni_soft_run_t* run,
                                 uint32_t bytes, bool is_store) {
   void* host =
       kilni_soft_access(run, instr, lane, space, address, bytes, is_store);
-  if (host && run->grid->marks &&
+  if (host && run->grid->watched &&
       !kilni_soft_watch_lane(run, instr, lane, space, address, bytes,
                              is_store)) {
     return NULL;

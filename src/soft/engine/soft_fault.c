@@ -108,9 +108,25 @@ static const char* space_name(uint32_t space) {
   return space < sizeof(names) / sizeof(names[0]) ? names[space] : "";
 }
 
+static void tell_freed(kilni_soft_fault_t* fault, const kilni_soft_grid_t* grid,
+                       uint64_t address, const kilni_soft_freed_t* freed) {
+  char text[400];
+  kilni_soft_freed_text(freed, address, text, sizeof(text));
+  add(fault,
+      "  use after free: the kernel is work %" PRIu64 " on stream 0x%" PRIx64
+      "\n%s",
+      grid->launch.work, grid->launch.stream, text);
+}
+
 static void tell_nearest(kilni_soft_fault_t* fault, kilni_soft_grid_t* grid,
                          uint64_t address) {
   kilni_soft_alloc_t near;
+  kilni_soft_freed_t freed;
+  if (!kilni_soft_memory_query(grid->memory, address, &near) &&
+      kilni_soft_memory_freed(grid->memory, address, &freed)) {
+    tell_freed(fault, grid, address, &freed);
+    return;
+  }
   if (!kilni_soft_memory_nearest(grid->memory, address, &near)) {
     add(fault, "  no allocation lies below it\n");
     return;
@@ -204,6 +220,25 @@ void kilni_soft_fault_unwritten(kilni_soft_run_t* run,
         story->first - story->alloc.address, story->alloc.bytes,
         story->alloc.address);
   }
+  publish(run->grid);
+}
+
+void kilni_soft_fault_freed(kilni_soft_run_t* run,
+                            const kilni_soft_instr_t* instr, uint32_t lane,
+                            uint64_t address, uint32_t bytes, bool store,
+                            const kilni_soft_freed_t* freed) {
+  kilni_soft_flush(run);
+  run->outcome = KILNI_SOFT_FAULTED;
+  kilni_soft_fault_t* fault = claim(run->grid);
+  if (!fault) return;
+  fill_place(fault, run, instr, KILNI_SOFT_FAULT_ILLEGAL_ADDRESS, lane);
+  fault->address = address;
+  fault->bytes = bytes;
+  fault->is_store = store;
+  add(fault, "%s: %s of %" PRIu32 " bytes at global address 0x%" PRIx64 "\n",
+      fault_texts[fault->kind], store ? "store" : "load", bytes, address);
+  tell_place(fault, run);
+  tell_freed(fault, run->grid, address, freed);
   publish(run->grid);
 }
 

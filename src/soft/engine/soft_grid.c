@@ -235,6 +235,7 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   grid->host = host;
   grid->memory = memory;
   grid->marks = kilni_soft_memory_marks(memory);
+  grid->watched = grid->marks != NULL;
   grid->launch = *launch;
   grid->entry = launch->entry;
   grid->code = launch->entry->code;
@@ -252,6 +253,19 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
     return status;
   }
   *out_grid = grid;
+  return NULL;
+}
+
+kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
+                                     const kilni_soft_freed_t* list,
+                                     size_t count) {
+  void* copy;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(grid->host->allocator, count, sizeof(*list), &copy));
+  memcpy(copy, list, count * sizeof(*list));
+  grid->forbidden = copy;
+  grid->forbidden_count = count;
+  grid->watched = true;
   return NULL;
 }
 
@@ -276,6 +290,8 @@ void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
                        (size_t)grid->entry->param_bytes + GRID_ALIGN,
                        GRID_ALIGN);
   }
+  kilni_free_array(allocator, grid->forbidden, grid->forbidden_count,
+                   sizeof(*grid->forbidden));
   if (grid->profile) {
     kilni_free(allocator, grid->profile, sizeof(*grid->profile));
   }
@@ -370,7 +386,7 @@ static kiln_status_t worker_create(kilni_soft_grid_t* grid,
     }
     worker->profile = memory;
   }
-  worker->looked_at = grid->profile || grid->marks;
+  worker->looked_at = grid->profile || grid->watched;
   worker->number = atomic_fetch_add(&grid->next_worker, 1);
   worker->random = grid->launch.seed;
   if (worker->random) {

@@ -51,6 +51,8 @@ typedef struct kilni_soft_launch_t {
   uint32_t profiled;     // count what it does (soft_profile.h); 0 or 1
   const void* params;    // packed, entry->param_bytes; copied
   uint64_t seed;         // of every order that CUDA leaves open
+  uint64_t stream;       // for reports: its handle, and
+  uint64_t work;         // the launch's number among everything issued
   // Receives what kernels print, whole lines or parts, from any worker.
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
@@ -64,6 +66,12 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
                                      const kilni_soft_launch_t* launch,
                                      kilni_soft_grid_t** out_grid);
 void kilni_soft_grid_destroy(kilni_soft_grid_t* grid);
+
+// Before anybody works on it: memory that the kernel may not use, since it is
+// freed without waiting for it. The list is copied.
+kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
+                                     const kilni_soft_freed_t* list,
+                                     size_t count);
 
 // Bytes of the host that a block of a grid takes. thread-compatible
 typedef struct kilni_soft_footprint_t {

@@ -159,7 +159,7 @@ void kilni_soft_run_profiled(kilni_soft_run_t* run,
                              const kilni_soft_instr_t* instr) {
   const kilni_soft_lane_set_t* lanes = run->grid->code->lanes;
   kilni_soft_profile_t* profile = run->worker->profile;
-  bool watched = run->grid->marks != NULL;
+  bool watched = run->grid->watched;
   while (instr) {
     if (profile) count_one(profile, run, instr);
     if (watched && !kilni_soft_watch(run, instr)) return;

@@ -40,6 +40,10 @@ struct kilni_soft_grid_t {
   uint64_t workspace;     // device address, of a cooperative grid
   uint64_t marks_offset;  // of a block's shared memory; where there are marks
   const kilni_soft_marks_t* marks;  // of device memory; NULL: none are kept
+  // Memory that somebody frees without waiting for this kernel.
+  kilni_soft_freed_t* forbidden;
+  size_t forbidden_count;
+  bool watched;  // there are marks, or forbidden memory
   atomic_uint_fast64_t next_block;
   atomic_uint_fast64_t executed;
   atomic_uint stop;
@@ -87,6 +91,11 @@ typedef struct kilni_soft_unwritten_t {
 void kilni_soft_fault_unwritten(kilni_soft_run_t* run,
                                 const kilni_soft_instr_t* instr, uint32_t lane,
                                 const kilni_soft_unwritten_t* story);
+// A use of memory that somebody frees meanwhile.
+void kilni_soft_fault_freed(kilni_soft_run_t* run,
+                            const kilni_soft_instr_t* instr, uint32_t lane,
+                            uint64_t address, uint32_t bytes, bool store,
+                            const kilni_soft_freed_t* freed);
 // Where marks are kept: those of the block's shared memory.
 static inline kilni_soft_marks_t kilni_soft_shared_marks(
     const kilni_soft_run_t* run) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: looks at the accesses of kernels for reads of memory that nobody has
-// written. Only grids whose memory keeps marks are run so.
+// written, and for uses of memory that is freed meanwhile. Only grids whose
+// memory keeps marks, or that have forbidden memory, are run so.
 //
 // A byte is marked before it is written, so that whoever sees what was written
 // sees the mark; and asked for before it is read.
@@ -68,6 +69,20 @@ static bool look(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
   return false;
 }
 
+// False, after the report, if the address is of memory that is freed meanwhile.
+static bool allowed(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
+                    uint32_t lane, uint64_t address, uint32_t bytes,
+                    bool store) {
+  const kilni_soft_grid_t* grid = run->grid;
+  for (size_t i = 0; i < grid->forbidden_count; i++) {
+    const kilni_soft_freed_t* freed = &grid->forbidden[i];
+    if (address - freed->address >= freed->bytes) continue;
+    kilni_soft_fault_freed(run, instr, lane, address, bytes, store, freed);
+    return false;
+  }
+  return true;
+}
+
 bool kilni_soft_watch_lane(kilni_soft_run_t* run,
                            const kilni_soft_instr_t* instr, uint32_t lane,
                            uint32_t space, uint64_t address, uint32_t bytes,
@@ -75,6 +90,11 @@ bool kilni_soft_watch_lane(kilni_soft_run_t* run,
   if (space == KILNI_SOFT_SPACE_LOCAL || space == KILNI_SOFT_SPACE_PARAM) {
     return true;
   }
+  if (run->grid->forbidden_count && space != KILNI_SOFT_SPACE_SHARED &&
+      !allowed(run, instr, lane, address, bytes, store)) {
+    return false;
+  }
+  if (!run->grid->marks) return true;
   if (!store) return look(run, instr, lane, space, address, bytes);
   if (space_of(space, &address) == KILNI_SOFT_SPACE_SHARED) {
     kilni_soft_marks_t marks = kilni_soft_shared_marks(run);
@@ -104,8 +124,10 @@ bool kilni_soft_watch(kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
   }
   for (uint32_t m = exec; m && (store || atomic); m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    kilni_soft_watch_lane(run, instr, lane, access.space, access.lane[lane],
-                          bytes, true);
+    if (!kilni_soft_watch_lane(run, instr, lane, access.space,
+                               access.lane[lane], bytes, true)) {
+      return false;
+    }
   }
   return true;
 }

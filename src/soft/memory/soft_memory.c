@@ -57,6 +57,8 @@ struct kilni_soft_memory_t {
   uint64_t heap_limit;
   uint64_t next_id;
   _Atomic uint32_t generation;
+  kilni_soft_freed_t* freed;  // a ring; NULL: nothing is remembered
+  uint64_t freed_count;
   uint8_t* marks_memory;  // of the next; NULL: none are kept
   kilni_soft_marks_t marks;
 };
@@ -215,6 +217,10 @@ static void start_marks(const kilni_soft_memory_t* memory,
 
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
   if (memory == NULL) return;
+  if (memory->freed != NULL) {
+    kilni_free_array(memory->allocator, memory->freed, KILNI_SOFT_FREED_KEPT,
+                     sizeof(*memory->freed));
+  }
   if (memory->marks_memory != NULL) {
     kilni_vm_release(memory->marks_memory,
                      (size_t)KILNI_SOFT_MARKS_SIZE(memory->window_bytes));
@@ -477,9 +483,42 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
   return status;
 }
 
+kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory) {
+  void* list;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      memory->allocator, KILNI_SOFT_FREED_KEPT, sizeof(*memory->freed), &list));
+  memory->freed = list;
+  return NULL;
+}
+
+bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
+                             kilni_soft_freed_t* out_freed) {
+  bool found = false;
+  kilni_mutex_lock(&memory->lock);
+  uint64_t kept = memory->freed != NULL ? memory->freed_count : 0;
+  uint64_t oldest =
+      kept > KILNI_SOFT_FREED_KEPT ? kept - KILNI_SOFT_FREED_KEPT : 0;
+  for (uint64_t i = kept; i > oldest && !found; --i) {
+    const kilni_soft_freed_t* freed =
+        &memory->freed[(i - 1) % KILNI_SOFT_FREED_KEPT];
+    found = address - freed->address < freed->bytes;
+    if (found) *out_freed = *freed;
+  }
+  kilni_mutex_unlock(&memory->lock);
+  return found;
+}
+
 kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
                                      uint64_t address,
                                      kilni_soft_alloc_kind_t kind) {
+  kilni_soft_freed_t freed = {.how = KILNI_SOFT_FREE_WAITED};
+  return kilni_soft_memory_free_as(memory, address, kind, &freed);
+}
+
+kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
+                                        uint64_t address,
+                                        kilni_soft_alloc_kind_t kind,
+                                        kilni_soft_freed_t* freed) {
   kilni_mutex_lock(&memory->lock);
   kilni_soft_alloc_t* found = holder(memory, address);
   if (found == NULL || found->address != address || found->kind != kind) {
@@ -488,6 +527,11 @@ kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
   }
   kilni_soft_alloc_t alloc = *found;
   take_out(memory, found);
+  freed->address = alloc.address;
+  freed->bytes = alloc.bytes;
+  if (memory->freed != NULL) {
+    memory->freed[memory->freed_count++ % KILNI_SOFT_FREED_KEPT] = *freed;
+  }
   if (is_device_kind(kind)) {
     uint64_t first;
     uint64_t end;

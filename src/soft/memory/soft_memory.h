@@ -17,6 +17,7 @@
 
 #include "base/host.h"
 #include "kiln/status.h"
+#include "soft/memory/soft_freed.h"
 #include "soft/memory/soft_marks.h"
 
 // The generic address space: three windows. Addresses in the shared and local
@@ -115,6 +116,18 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
 kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
                                      uint64_t address,
                                      kilni_soft_alloc_kind_t kind);
+// The same of memory that a stream frees, as `freed` says, whose address and
+// size are filled in.
+kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
+                                        uint64_t address,
+                                        kilni_soft_alloc_kind_t kind,
+                                        kilni_soft_freed_t* freed);
+// Remembers from now on what is freed, the last of it.
+enum { KILNI_SOFT_FREED_KEPT = 4096 };
+kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory);
+// What was freed last of what held `address`; false if nothing is remembered.
+bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
+                             kilni_soft_freed_t* out_freed);
 // Says of which pool the allocation at `address` is.
 void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
                            void* owner);

@@ -146,6 +146,15 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   return NULL;
 }
 
+kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
+                                     const kilni_soft_freed_t* list,
+                                     size_t count) {
+  (void)grid;
+  (void)list;
+  (void)count;
+  return NULL;
+}
+
 void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
   if (grid != NULL) kilni_free(grid->allocator, grid, sizeof(*grid));
 }

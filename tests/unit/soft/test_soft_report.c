@@ -455,6 +455,133 @@ static void test_latest_is_an_order(void** state) {
   }
 }
 
+// ---- Memory that is freed ----
+
+static void use_block(streams_t* s, const char* what, kiln_cu_stream_t stream,
+                      kiln_cu_deviceptr_t block) {
+  kiln_cuda_table_t* cu = &s->d.cu;
+  if (strcmp(what, "fill") == 0) {
+    OK(cu->cuMemsetD32Async(block, 1, THREADS, stream));
+  } else if (strcmp(what, "from") == 0) {
+    OK(cu->cuMemcpyDtoDAsync(s->out, block, BYTES, stream));
+  } else if (strcmp(what, "to") == 0) {
+    OK(cu->cuMemcpyDtoDAsync(block, s->data, BYTES, stream));
+  } else if (strcmp(what, "put") == 0) {
+    OK(launch(&s->d, what, stream, block, 0));
+  } else {
+    OK(launch(&s->d, what, stream, s->out, block));
+  }
+}
+
+static void open_freed(streams_t* s, const char* order, const char* report) {
+  kilni_soft_options_t options = {.struct_size = sizeof(options),
+                                  .worker_count = 1,
+                                  .report = report,
+                                  .order = order};
+  open_with(&s->d, &options);
+  kiln_cuda_table_t* cu = &s->d.cu;
+  OK(cu->cuStreamCreate(&s->a, KILN_CU_STREAM_NON_BLOCKING));
+  OK(cu->cuStreamCreate(&s->b, KILN_CU_STREAM_NON_BLOCKING));
+  OK(cu->cuEventCreate(&s->event, 0));
+  OK(cu->cuMemAlloc(&s->data, BYTES));
+  OK(cu->cuMemAlloc(&s->out, BYTES));
+}
+
+static const char* const kUsers[] = {
+    "put", "copy", "copy_volatile", "copy_async", "fill", "from", "to"};
+enum { USERS = sizeof(kUsers) / sizeof(kUsers[0]) };
+
+// A block that stream a uses last and frees, while b still uses it; with or
+// without a's waiting for b. `free_first`: the free runs before the use.
+static void free_and_use(streams_t* s, const char* what, bool waits,
+                         bool free_first) {
+  kiln_cuda_table_t* cu = &s->d.cu;
+  kiln_cu_deviceptr_t block;
+  OK(cu->cuMemAllocAsync(&block, BYTES, s->a));
+  OK(cu->cuMemsetD32Async(block, 0, THREADS, s->a));
+  OK(cu->cuStreamSynchronize(s->a));
+  // Something of a's that the free has to wait for.
+  OK(cu->cuMemsetD32Async(s->data, 1, THREADS, s->a));
+  use_block(s, what, s->b, block);
+  if (waits) {
+    OK(cu->cuEventRecord(s->event, s->b));
+    OK(cu->cuStreamWaitEvent(s->a, s->event, 0));
+  }
+  OK(cu->cuMemFreeAsync(block, s->a));
+  if (free_first) (void)cu->cuStreamSynchronize(s->a);
+}
+
+static void test_freed_is_found(void** state) {
+  (void)state;
+  for (size_t i = 0; i < USERS * 4; ++i) {
+    const char* what = kUsers[i % USERS];
+    bool free_first = i / USERS % 2;
+    bool waits = i / USERS / 2;
+    streams_t s;
+    open_freed(&s, "latest", "freed");
+    free_and_use(&s, what, waits, free_first);
+    kiln_cu_result_t result = s.d.cu.cuStreamSynchronize(s.b);
+    if (waits) {
+      OK(result);
+      OK(s.d.cu.cuCtxSynchronize());
+    } else {
+      assert_int_equal(result, KILN_CU_ERROR_ILLEGAL_ADDRESS);
+      assert_told("use after free: ");
+      assert_told(" of a 256-byte allocation at 0x");
+      assert_told("which cuMemFreeAsync on stream 0x");
+      assert_told(free_first ? "has freed" : "frees without waiting for this");
+      assert_told("Fix: let the stream of the free wait");
+    }
+    close_device(&s.d);
+  }
+}
+
+// Use between the free and the reuse of the block, on the stream itself.
+static void test_used_behind_the_free(void** state) {
+  (void)state;
+  for (size_t i = 0; i < USERS; ++i) {
+    streams_t s;
+    kiln_cu_deviceptr_t block;
+    kiln_cu_deviceptr_t next;
+    open_freed(&s, "latest", "all");
+    OK(s.d.cu.cuMemAllocAsync(&block, BYTES, s.a));
+    OK(s.d.cu.cuMemsetD8Async(s.data, 0, BYTES, s.a));
+    OK(s.d.cu.cuMemsetD8Async(block, 0, BYTES, s.a));
+    OK(s.d.cu.cuMemFreeAsync(block, s.a));
+    OK(s.d.cu.cuMemAllocAsync(&next, BYTES, s.a));
+    assert_int_not_equal(next, block);
+    use_block(&s, kUsers[i], s.a, block);
+    IS(ILLEGAL_ADDRESS, s.d.cu.cuStreamSynchronize(s.a));
+    assert_told("use after free: ");
+    assert_told("which cuMemFreeAsync on stream 0x");
+    assert_told("has freed");
+    close_device(&s.d);
+  }
+}
+
+// The same after a free that waited for everything; and of an address that
+// nothing was ever at nothing is told of a free.
+static void test_used_behind_a_waiting_free(void** state) {
+  (void)state;
+  streams_t s;
+  kiln_cu_deviceptr_t block;
+  open_freed(&s, NULL, "freed");
+  OK(s.d.cu.cuMemAlloc(&block, BYTES));
+  OK(s.d.cu.cuMemFree(block));
+  OK(launch(&s.d, "copy", s.a, s.out, block));
+  IS(ILLEGAL_ADDRESS, s.d.cu.cuStreamSynchronize(s.a));
+  assert_told("byte 0 of a 256-byte allocation at 0x");
+  assert_told("which cuMemFree has freed");
+  close_device(&s.d);
+  open_freed(&s, NULL, "freed");
+  OK(launch(&s.d, "copy", s.a, s.out, s.data + (1 << 20)));
+  IS(ILLEGAL_ADDRESS, s.d.cu.cuStreamSynchronize(s.a));
+  char text[1024];
+  kilni_soft_fault_text(text, sizeof(text));
+  assert_null(strstr(text, "use after free"));
+  close_device(&s.d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unwritten_is_found),
@@ -468,6 +595,9 @@ int main(void) {
       cmocka_unit_test(test_missing_wait_by_seed),
       cmocka_unit_test(test_nothing_runs_early),
       cmocka_unit_test(test_latest_is_an_order),
+      cmocka_unit_test(test_freed_is_found),
+      cmocka_unit_test(test_used_behind_the_free),
+      cmocka_unit_test(test_used_behind_a_waiting_free),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
