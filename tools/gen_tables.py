@@ -21,7 +21,7 @@ HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
            'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM',
            'SESSION', 'LINK', 'LIBRARY', 'MEMORY_POOL', 'ADDRESSES',
            'PHYSICAL', 'MAPPING', 'GREEN_CONTEXT',
-           'ARRAY', 'TEXTURE', 'SURFACE')
+           'ARRAY', 'TEXTURE', 'SURFACE', 'OPENED_MEMORY')
 
 
 class RowError(Exception):
@@ -249,7 +249,8 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'kiln_cu_pointer_attribute_t', 'kiln_cu_jit_option_t',
             'kiln_cu_proc_address_query_t', 'kiln_cu_jit_input_t',
             'kiln_cu_capture_mode_t', 'kiln_cu_mempool_attribute_t',
-            'kiln_cu_mem_access_t', 'kiln_cu_capture_status_t',
+            'kiln_cu_mem_handle_type_t', 'kiln_cu_mem_access_t',
+            'kiln_cu_capture_status_t',
             'kiln_cu_mem_granularity_t', 'kiln_cu_mem_handle_t',
             'kiln_cu_resource_kind_t', 'kiln_cu_texture_t',
             'kiln_cu_surface_t', 'kiln_nvjitlink_input_t')
@@ -309,7 +310,8 @@ def say(kind, value, name):
         return f'kilni_trace_attribute(&line, "{name}", {value});'
     if kind == 'kiln_cu_uuid_t':
         return f'kilni_trace_uuid(&line, "{name}", &{value});'
-    if kind == 'kiln_cu_ipc_event_handle_t':
+    if kind in ('kiln_cu_ipc_event_handle_t', 'kiln_cu_ipc_mem_handle_t',
+                'kiln_cu_mempool_export_t'):
         return f'kilni_trace_text(&line, "{name}", "of 64 bytes");'
     if kind == 'float':
         return f'kilni_trace_real(&line, "{name}", (double){value});'
@@ -479,6 +481,8 @@ def null_thunks(library):
 # compared with our name replaced, and the struct itself field by field.
 STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
            'kiln_cu_ipc_event_handle_t': 'CUipcEventHandle',
+           'kiln_cu_ipc_mem_handle_t': 'CUipcMemHandle',
+           'kiln_cu_mempool_export_t': 'CUmemPoolPtrExportData',
            'kiln_cu_launch_config_t': 'CUlaunchConfig',
            'kiln_cu_mempool_props_t': 'CUmemPoolProps',
            'kiln_cu_mem_allocation_prop_t': 'CUmemAllocationProp',

@@ -67,7 +67,7 @@ static inline kiln_buffer_options_t kiln_buffer_options_default(void) {
 //   DEVICE_OUT_OF_MEMORY  with the bytes wanted and free
 //   INVALID_ARGUMENT      a stream or a pool of another device, a kind that is
 //                         none or not the pool's, a pool without a stream
-//   INVALID_STATE         the stream is being captured
+//   INVALID_STATE         the stream is being captured; an imported pool
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
 // The caller owns `*out_buffer`. Since 0.1.
@@ -92,6 +92,46 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_create(
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_buffer_adopt(kiln_device_t* device, uint64_t address, uint64_t size_bytes,
                   const kiln_owner_t* owner, kiln_buffer_t** out_buffer);
+
+// A buffer for another process. thread-compatible
+//
+// Bytes that may be sent to it by any way, on the same machine.
+typedef struct kiln_buffer_export_t {
+  uint8_t bytes[64];
+  uint64_t size;      // of the buffer
+  uint32_t of_pool;   // 1: of a pool, which must be imported first
+  uint32_t reserved;  // 0
+} kiln_buffer_export_t;
+
+// Says how another process opens the buffer: one of a pool that was made with
+// `interprocess`, or device memory that was made without a stream. The buffer
+// must live until nobody uses what was opened.
+//
+//   INVALID_STATE  any other buffer: ordered by a stream and of the device's
+//                  own pool, of the host, foreign, imported, or of 0 bytes
+//   UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_buffer_export(kiln_buffer_t* buffer, kiln_buffer_export_t* out_export);
+
+// Opens a buffer of another process, on the same GPU, which must be trusted:
+// its word for the size is taken. Of a buffer of a pool the
+// options name that pool, imported, and the stream in whose order the last
+// release lets go of it; the buffer retains both, and the same buffer imported
+// again while it is held is the same object. Any other takes no options: the
+// last release waits for the device's work. Must not be used after the other
+// process has released its own.
+//
+//   INVALID_ARGUMENT  no pool or no stream where there must be, one where there
+//                     must not, or of another device; a pool that is not
+//                     imported; no bytes
+//   UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// The caller owns `*out_buffer`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_import(
+    kiln_device_t* device, const kiln_buffer_export_t* exported,
+    const kiln_buffer_options_t* options, kiln_buffer_t** out_buffer);
 
 // One reference more, one less. NULL is accepted. The last release may be made
 // on any thread, whatever context is current there: stream-ordered memory is

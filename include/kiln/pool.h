@@ -35,11 +35,17 @@ typedef struct kiln_pool_options_t {
 
   // As kiln_pool_set_threshold. Default: 0, the driver's own.
   uint64_t threshold_bytes;
+
+  // KILN_SWITCH_*: other processes may open it (kiln_pool_export). Device
+  // memory only. UNSUPPORTED where the driver shares none, as the software
+  // device. Default: off.
+  uint32_t interprocess;
+  uint32_t reserved;  // 0
 } kiln_pool_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_pool_options_t kiln_pool_options_default(void) {
-  kiln_pool_options_t options = {(uint32_t)sizeof(options), 0, 0, 0};
+  kiln_pool_options_t options = {(uint32_t)sizeof(options), 0, 0, 0, 0, 0};
   return options;
 }
 
@@ -72,6 +78,27 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_adopt(kiln_device_t* device,
                                                      void* handle,
                                                      const kiln_owner_t* owner,
                                                      kiln_pool_t** out_pool);
+
+// Says how another process of this machine opens the pool: a file descriptor,
+// which the caller owns, hands over (SCM_RIGHTS on a local socket) and closes;
+// the pool does not need it. -1 on failure.
+//
+//   INVALID_STATE  the pool was not made with `interprocess`, or is imported
+//   UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_pool_export(kiln_pool_t* pool,
+                                                      int* out_fd);
+
+// Opens a pool of another process, of the GPU that `device` is. `fd` stays the
+// caller's, who may close it afterwards. Nothing can be taken from such a pool:
+// its buffers are imported one by one (kiln_buffer_import). Import a pool once
+// in a process, and only from a process that is trusted: a driver checks little
+// of what it is given. UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY.
+// The caller owns `*out_pool`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_pool_import(kiln_device_t* device,
+                                                      int fd,
+                                                      kiln_pool_t** out_pool);
 
 // One reference more, one less. NULL is accepted. A buffer retains the pool
 // that it came from, so a pool is destroyed behind its last buffer, in whatever

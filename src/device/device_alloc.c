@@ -132,6 +132,12 @@ static kiln_status_t check_pool(const kiln_device_t* device,
                                 const kiln_buffer_options_t* given) {
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_memory(device, given->pool->device, "`options.pool`"));
+  if (given->pool->imported) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_STATE,
+                   "a pool of another process gives no new buffers"),
+        "make the buffer in that process, and import it");
+  }
   if (given->stream == NULL) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a buffer of a pool without a stream"),
@@ -308,6 +314,8 @@ static void end(kiln_buffer_t* buffer, kiln_stream_t* stream) {
   } else if (buffer->end == KILNI_BUFFER_ASYNC &&
              (buffer->in_graph || !is_captured(stream))) {
     KILNI_STREAM_END(stream, cuMemFreeAsync, buffer->address, stream->handle);
+  } else if (buffer->end == KILNI_BUFFER_OPENED) {
+    KILNI_DEVICE_END(device, cuIpcCloseMemHandle, buffer->address);
   } else if (buffer->end != KILNI_BUFFER_NOTHING) {
     KILNI_DEVICE_END(device, cuMemFree, buffer->address);
   }
@@ -319,6 +327,7 @@ void kilni_buffer_end(kiln_buffer_t* buffer) {
   kiln_pool_t* pool = buffer->pool;
   kiln_owner_t owner = buffer->owner;
   end(buffer, stream);
+  if (buffer->import != NULL) kilni_import_left(pool, buffer->import);
   kilni_free(device->host->allocator, buffer, sizeof(*buffer));
   kilni_owner_release(owner);
   kiln_pool_release(pool);

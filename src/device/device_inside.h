@@ -115,11 +115,32 @@ struct kiln_event_t {
   kilni_registry_entry_t entry;
 };
 
+// A buffer of another process that is held here, or on its way to be, in the
+// list of its pool. thread-safe under the list's lock
+typedef struct kilni_import_t {
+  struct kilni_import_t* next;
+  kiln_buffer_t* buffer;  // NULL: the driver is being asked
+  uint8_t key[64];        // what the other process said
+} kilni_import_t;
+
+// One exported buffer is one object here: a driver that opens it twice is not
+// to be trusted with the two ends. thread-safe under `lock`, which is not held
+// over a driver call
+typedef struct kilni_imports_t {
+  kilni_mutex_t lock;
+  kilni_cond_t changed;
+  kilni_import_t* first;
+} kilni_imports_t;
+
 struct kiln_pool_t {
   kiln_device_t* device;
   atomic_uint references;
-  uint32_t kind;        // KILN_MEMORY_*
-  bool is_made;         // here, and so destroyed here
+  uint32_t kind;      // KILN_MEMORY_*
+  bool is_made;       // here, and so destroyed here
+  bool interprocess;  // others may open it
+  bool imported;      // it is another process's
+  bool has_imports;   // `imports` is there
+  kilni_imports_t imports;
   atomic_ullong peers;  // devices that were ever allowed in, by number
   kiln_owner_t owner;   // of a foreign handle; may be nobody
   kiln_cu_mempool_t handle;
@@ -131,12 +152,14 @@ enum {
   KILNI_BUFFER_FREE = 1,     // cuMemFree
   KILNI_BUFFER_ASYNC = 2,    // cuMemFreeAsync, in the order of `stream`
   KILNI_BUFFER_HOST = 3,     // cuMemFreeHost
+  KILNI_BUFFER_OPENED = 4,   // cuIpcCloseMemHandle: it is another process's
 };
 
 struct kiln_buffer_t {
   kiln_device_t* device;
   _Atomic(kiln_stream_t*) stream;  // of a stream-ordered buffer
   kiln_pool_t* pool;               // it came from; NULL: the device's own
+  kilni_import_t* import;          // of another process's pool; or NULL
   kiln_owner_t owner;              // of foreign memory; may be nobody
   atomic_uint references;
   uint32_t kind;  // KILN_MEMORY_*
@@ -227,9 +250,17 @@ void kilni_buffer_end(kiln_buffer_t* buffer);
 // caller then ends the block, and tells the store behind that.
 bool kilni_transient_give(kiln_transient_t* store, kiln_buffer_t* block);
 void kilni_transient_left(kiln_transient_t* store);
+// Behind the last driver call on an imported buffer: it may be opened anew.
+void kilni_import_left(kiln_pool_t* pool, kilni_import_t* import);
 // Whether the driver is capturing the stream now.
 kiln_status_t kilni_stream_ask_capture(kiln_stream_t* stream,
                                        bool* out_captured);
+
+// ---- Pools (device_mempool.c) ----
+
+// An object without a pool.
+kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
+                              kiln_pool_t** out_pool);
 
 // ---- Modules (device_module.c) ----
 

@@ -16,8 +16,8 @@ enum {
 
 // ---- Making and ending ----
 
-static kiln_status_t make(kiln_device_t* device, uint32_t kind,
-                          kiln_pool_t** out_pool) {
+kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
+                              kiln_pool_t** out_pool) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(device->host->allocator, sizeof(kiln_pool_t), &block));
@@ -75,6 +75,32 @@ static kiln_status_t check_can(kiln_device_t* device, uint32_t kind) {
   return can ? NULL : no_such_pool(device, "pools of pinned memory");
 }
 
+// Whether other processes may open it.
+static kiln_status_t check_interprocess(kiln_device_t* device,
+                                        const kiln_pool_options_t* given) {
+  KILNI_CHECK_ARGUMENT(given->interprocess <= KILN_SWITCH_ON,
+                       "options.interprocess");
+  if (given->interprocess != KILN_SWITCH_ON) return NULL;
+  if (given->kind != KILN_MEMORY_DEVICE) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "a pool of host or managed memory that other processes may "
+                   "open"),
+        "leave `kind` in kiln_pool_options_t at 0");
+  }
+  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+      device->table, KILNI_CUDA_ROW_cuMemPoolExportToShareableHandle));
+  int types = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuDeviceGetAttribute, &types,
+                    KILN_CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
+                    device->handle);
+  KILNI_RETURN_IF_ERROR(status);
+  bool can = (types & KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0;
+  return can ? NULL
+             : no_such_pool(device, "pools that other processes may open");
+}
+
 static kiln_cu_mem_access_desc_t access_of(int ordinal, uint32_t access) {
   kiln_cu_mem_access_desc_t desc = {{KILN_CU_MEM_LOCATION_TYPE_DEVICE, ordinal},
                                     access};
@@ -105,6 +131,9 @@ static kiln_status_t create(kiln_pool_t* pool,
     props.location.id = device->handle;
   }
   props.max_bytes = (size_t)given->max_bytes;
+  if (pool->interprocess) {
+    props.handle_types = KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  }
   kiln_status_t status;
   KILNI_DEVICE_CREATE(status, device, &pool->handle, cuMemPoolCreate, &props);
   pool->is_made = pool->handle != NULL;
@@ -133,8 +162,10 @@ kiln_status_t kiln_pool_create(kiln_device_t* device,
     KILNI_RETURN_IF_ERROR(
         need_version(device, NEEDS_MAX_BYTES, "pools with a limit"));
   }
+  KILNI_RETURN_IF_ERROR(check_interprocess(device, &given));
   kiln_pool_t* pool = NULL;
-  KILNI_RETURN_IF_ERROR(make(device, given.kind, &pool));
+  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, given.kind, &pool));
+  pool->interprocess = given.interprocess == KILN_SWITCH_ON;
   kiln_status_t status = create(pool, &given);
   if (!kiln_status_is_ok(status)) {
     kiln_pool_release(pool);
@@ -182,7 +213,7 @@ kiln_status_t kiln_pool_default(kiln_device_t* device, uint64_t threshold_bytes,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_can(device, KILN_MEMORY_DEVICE));
   kiln_pool_t* pool = NULL;
-  KILNI_RETURN_IF_ERROR(make(device, KILN_MEMORY_DEVICE, &pool));
+  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, KILN_MEMORY_DEVICE, &pool));
   kiln_status_t status = find_default(pool, threshold_bytes);
   if (!kiln_status_is_ok(status)) {
     kiln_pool_release(pool);
@@ -202,7 +233,7 @@ kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
   KILNI_RETURN_IF_ERROR(check_kind(kind));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  KILNI_RETURN_IF_ERROR(make(device, kind, out_pool));
+  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, kind, out_pool));
   (*out_pool)->handle = handle;
   if (owner != NULL) (*out_pool)->owner = *owner;
   return NULL;
@@ -234,6 +265,10 @@ void kiln_pool_release(kiln_pool_t* pool) {
   kiln_device_t* device = pool->device;
   kiln_owner_t owner = pool->owner;
   if (pool->is_made) end(pool);
+  if (pool->has_imports) {
+    kilni_cond_deinit(&pool->imports.changed);
+    kilni_mutex_deinit(&pool->imports.lock);
+  }
   kilni_free(device->host->allocator, pool, sizeof(*pool));
   kilni_owner_release(owner);
   kiln_device_release(device);

@@ -170,6 +170,12 @@ static kiln_status_t check_options(const kiln_stream_t* stream,
                        "options.ask_capture");
   KILNI_RETURN_IF_ERROR(check_bounds(given));
   if (given->pool == NULL) return NULL;
+  if (given->pool->imported) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "`options.pool` is of another process, and gives no blocks"),
+        "name a pool of this process");
+  }
   return kilni_device_check_memory(stream->device, given->pool->device,
                                    "`options.pool`");
 }

@@ -203,6 +203,16 @@ enum {
   KILN_CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2,
 };
 
+// Memory of another process, of cuMemAlloc. thread-compatible
+typedef struct kiln_cu_ipc_mem_handle_t {
+  char reserved[64];
+} kiln_cu_ipc_mem_handle_t;
+
+// The same, of a pool. thread-compatible
+typedef struct kiln_cu_mempool_export_t {
+  unsigned char reserved[64];
+} kiln_cu_mempool_export_t;
+
 // KILN_CU_SUCCESS and KILN_CU_ERROR_* (cuda_results.inc).
 enum {
   KILN_CU_SUCCESS = 0,
@@ -439,6 +449,13 @@ enum {
   KILN_CU_MEM_ALLOCATION_TYPE_PINNED = 1,
   KILN_CU_MEM_ALLOCATION_TYPE_MANAGED = 2,  // CUDA 13.0
 };
+
+enum {
+  KILN_CU_MEM_HANDLE_TYPE_NONE = 0,
+  KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
+};
+
+enum { KILN_CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1 };
 
 enum {
   KILN_CU_MEM_LOCATION_TYPE_NONE = 0,

@@ -68,6 +68,13 @@ typedef kiln_cu_result_t (*kilni_cuMemPoolTrimTo_fn_t)(kiln_cu_mempool_t pool, s
 typedef kiln_cu_result_t (*kilni_cuMemPoolSetAccess_fn_t)(kiln_cu_mempool_t pool, const kiln_cu_mem_access_desc_t* list, size_t count);
 typedef kiln_cu_result_t (*kilni_cuMemPoolGetAccess_fn_t)(kiln_cu_mem_access_t* flags, kiln_cu_mempool_t pool, kiln_cu_mem_location_t* location);
 typedef kiln_cu_result_t (*kilni_cuMemAllocFromPoolAsync_fn_t)(kiln_cu_deviceptr_t* address, size_t bytes, kiln_cu_mempool_t pool, kiln_cu_stream_t stream);
+typedef kiln_cu_result_t (*kilni_cuMemPoolExportToShareableHandle_fn_t)(void* shared, kiln_cu_mempool_t pool, kiln_cu_mem_handle_type_t type, unsigned long long flags);
+typedef kiln_cu_result_t (*kilni_cuMemPoolImportFromShareableHandle_fn_t)(kiln_cu_mempool_t* pool, void* shared, kiln_cu_mem_handle_type_t type, unsigned long long flags);
+typedef kiln_cu_result_t (*kilni_cuMemPoolExportPointer_fn_t)(kiln_cu_mempool_export_t* shared, kiln_cu_deviceptr_t address);
+typedef kiln_cu_result_t (*kilni_cuMemPoolImportPointer_fn_t)(kiln_cu_deviceptr_t* address, kiln_cu_mempool_t pool, kiln_cu_mempool_export_t* shared);
+typedef kiln_cu_result_t (*kilni_cuIpcGetMemHandle_fn_t)(kiln_cu_ipc_mem_handle_t* handle, kiln_cu_deviceptr_t address);
+typedef kiln_cu_result_t (*kilni_cuIpcOpenMemHandle_fn_t)(kiln_cu_deviceptr_t* address, kiln_cu_ipc_mem_handle_t handle, unsigned int flags);
+typedef kiln_cu_result_t (*kilni_cuIpcCloseMemHandle_fn_t)(kiln_cu_deviceptr_t address);
 typedef kiln_cu_result_t (*kilni_cuMemGetAllocationGranularity_fn_t)(size_t* bytes, const kiln_cu_mem_allocation_prop_t* prop, kiln_cu_mem_granularity_t option);
 typedef kiln_cu_result_t (*kilni_cuMemAddressReserve_fn_t)(kiln_cu_deviceptr_t* address, size_t bytes, size_t align, kiln_cu_deviceptr_t hint, unsigned long long flags);
 typedef kiln_cu_result_t (*kilni_cuMemAddressFree_fn_t)(kiln_cu_deviceptr_t address, size_t bytes);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // contract: memory pools, and managed memory.
+#define _POSIX_C_SOURCE 200809L
 #include <string.h>
+#include <unistd.h>
 
 #include "contract.h"
 
@@ -250,6 +252,33 @@ static void no_capture(contract_t* t) {
   OK(t->cu->cuStreamDestroy(stream));
 }
 
+// ---- Between processes: opening takes another process ----
+
+static void memory_export(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_deviceptr_t memory = 0;
+  kiln_cu_deviceptr_t plain = 0;
+  kiln_cu_mempool_export_t shared;
+  kiln_cu_ipc_mem_handle_t handle;
+  int fd = 0;
+  props.handle_types = KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(t->cu->cuMemAllocFromPoolAsync(&memory, 4096, pool, stream));
+  OK(t->cu->cuMemAlloc(&plain, 4096));
+  OK(t->cu->cuMemPoolExportToShareableHandle(
+      &fd, pool, KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  OK(t->cu->cuMemPoolExportPointer(&shared, memory));
+  OK(t->cu->cuIpcGetMemHandle(&handle, plain));
+  if (fd > 2) OK(close(fd) == 0 ? KILN_CU_SUCCESS : KILN_CU_ERROR_UNKNOWN);
+  OK(t->cu->cuMemFree(plain));
+  OK(t->cu->cuMemFreeAsync(memory, stream));
+  OK(t->cu->cuStreamDestroy(stream));
+  OK(t->cu->cuMemPoolDestroy(pool));
+}
+
 static const contract_case_t kCases[] = {
     {"pool_life", pool_life, CONTRACT_PLAIN},
     {"pool_arguments", pool_arguments, CONTRACT_PLAIN},
@@ -262,5 +291,6 @@ static const contract_case_t kCases[] = {
     {"pool_of_the_host", pool_of_the_host, CONTRACT_PLAIN},
     {"managed_memory", managed, CONTRACT_PLAIN},
     {"no_capture", no_capture, CONTRACT_PLAIN},
+    {"memory_export", memory_export, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_memory_pool, kCases);

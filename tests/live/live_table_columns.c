@@ -15,8 +15,10 @@
 // what is unsafe may depend on what is loaded already.
 //
 // Exit code 77 where there is no driver or no GPU.
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "table/table.h"
 
@@ -63,6 +65,8 @@ typedef struct live_t {
   kiln_cu_array_t array;
   kiln_cu_texture_t texture;
   kiln_cu_surface_t surface;
+  kiln_cu_mempool_t shared_pool;
+  kiln_cu_deviceptr_t of_shared_pool;
 } live_t;
 
 // Rows for which a more generous driver is not believed.
@@ -245,6 +249,12 @@ static void make(live_t* live) {
   const kiln_cu_mempool_props_t props = pool_props(live);
   must(t->cuMemPoolCreate(&live->pool, &props), "cuMemPoolCreate");
   make_textures(live);
+  kiln_cu_mempool_props_t shared = props;
+  shared.handle_types = KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  must(t->cuMemPoolCreate(&live->shared_pool, &shared), "cuMemPoolCreate");
+  must(t->cuMemAllocFromPoolAsync(&live->of_shared_pool, 4096,
+                                  live->shared_pool, live->stream),
+       "cuMemAllocFromPoolAsync");
   must(t->cuStreamSynchronize(live->stream), "cuStreamSynchronize");
   must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 }
@@ -327,6 +337,22 @@ static void ask_pools(live_t* live) {
   ASK(cuMemPoolSetAccess, pool, &desc, 1);
   ASK(cuMemPoolGetAccess, &access, pool, &here);
   ASK(cuMemPoolDestroy, pool);
+}
+
+static void ask_shared_memory(live_t* live) {
+  kiln_cu_mempool_export_t exported;
+  kiln_cu_ipc_mem_handle_t handle;
+  int fd = -1;
+  ASK(cuMemPoolExportToShareableHandle, &fd, live->shared_pool,
+      KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  if (fd >= 0) close(fd);
+  ASK(cuMemPoolExportPointer, &exported, live->of_shared_pool);
+  ASK(cuIpcGetMemHandle, &handle, live->memory);
+  // Another process must have made what is opened: live_shared.
+  live->seen[KILNI_CUDA_ROW_cuMemPoolImportFromShareableHandle] = true;
+  live->seen[KILNI_CUDA_ROW_cuMemPoolImportPointer] = true;
+  live->seen[KILNI_CUDA_ROW_cuIpcOpenMemHandle] = true;
+  live->seen[KILNI_CUDA_ROW_cuIpcCloseMemHandle] = true;
 }
 
 static void ask_virtual(live_t* live) {
@@ -424,6 +450,7 @@ static void ask_memory(live_t* live) {
   ASK(cuPointerGetAttribute, &type, attribute, a);
   ASK(cuPointerGetAttributes, 1, &attribute, &value, a);
   ASK(cuMemAllocManaged, &memory, 4096, KILN_CU_MEM_ATTACH_GLOBAL);
+  ask_shared_memory(live);
   ask_pools(live);
   ask_virtual(live);
   ask_textures(live);
@@ -584,6 +611,8 @@ static void ask_destroys(live_t* live) {
   must(t->cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
   must(t->cuCtxSynchronize(), "cuCtxSynchronize");
   (void)t->cuMemHostUnregister(live->own);  // if it was registered before
+  must(t->cuMemFree(live->of_shared_pool), "cuMemFree");
+  must(t->cuMemPoolDestroy(live->shared_pool), "cuMemPoolDestroy");
   must(t->cuMemHostRegister(live->own, sizeof(live->own), 0),
        "cuMemHostRegister");
   must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");

@@ -444,6 +444,31 @@ static kiln_cu_result_t books_cuMemPoolCreate(
   return result;
 }
 
+static kiln_cu_result_t books_cuMemPoolImportFromShareableHandle(
+    kiln_cu_mempool_t* pool, void* shared, kiln_cu_mem_handle_type_t type,
+    unsigned long long flags) {
+  need_relaxed();
+  kiln_cu_result_t result =
+      books.under.cuMemPoolImportFromShareableHandle(pool, shared, type, flags);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_MEMORY_POOL, (uintptr_t)*pool, NULL);
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuMemPoolImportPointer(
+    kiln_cu_deviceptr_t* address, kiln_cu_mempool_t pool,
+    kiln_cu_mempool_export_t* shared) {
+  need_relaxed();
+  need_pool(pool);
+  kiln_cu_result_t result =
+      books.under.cuMemPoolImportPointer(address, pool, shared);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_MEMORY, *address, NULL);
+  }
+  return result;
+}
+
 static kiln_cu_result_t books_cuMemPoolDestroy(kiln_cu_mempool_t pool) {
   need_relaxed();
   note_ended(KILNI_HANDLE_MEMORY_POOL, (uintptr_t)pool);
@@ -464,6 +489,10 @@ static void cover_memory(kiln_cuda_table_t* t) {
   KILNI_CUDA_SET(t, cuDeviceGetMemPool, books_cuDeviceGetMemPool);
   KILNI_CUDA_SET(t, cuMemPoolCreate, books_cuMemPoolCreate);
   KILNI_CUDA_SET(t, cuMemPoolDestroy, books_cuMemPoolDestroy);
+  if (!books.over_null) return;
+  KILNI_CUDA_SET(t, cuMemPoolImportFromShareableHandle,
+                 books_cuMemPoolImportFromShareableHandle);
+  KILNI_CUDA_SET(t, cuMemPoolImportPointer, books_cuMemPoolImportPointer);
 }
 
 static void cover_streams(kiln_cuda_table_t* t) {
