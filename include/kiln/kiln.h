@@ -25,6 +25,7 @@
 #include "kiln/soft.h"
 #include "kiln/status.h"
 #include "kiln/stream.h"
+#include "kiln/tensor.h"
 #include "kiln/texture.h"
 #include "kiln/toolkit.h"
 #include "kiln/version.h"

@@ -20,6 +20,7 @@
 #include "kiln/module.h"
 #include "kiln/pool.h"
 #include "kiln/stream.h"
+#include "kiln/tensor.h"
 #include "kiln/texture.h"
 #include "kiln/virtual.h"
 

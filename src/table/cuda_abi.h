@@ -172,6 +172,11 @@ enum {
 #define KILN_CU_TRSF_NORMALIZED_COORDINATES 0x02
 #define KILN_CU_TRSF_SRGB                   0x10
 
+// A tensor map, aligned as the strictest cuda.h has it. thread-compatible
+typedef struct kiln_cu_tensor_map_t {
+  _Alignas(128) uint64_t words[16];
+} kiln_cu_tensor_map_t;
+
 // Multiprocessors of a device. thread-compatible
 typedef struct kiln_cu_sm_resource_t {
   unsigned int count;

@@ -429,6 +429,13 @@ static void ask_textures(live_t* live) {
   ASK(cuTexObjectDestroy, live->texture);
   ASK(cuSurfObjectDestroy, live->surface);
   ASK(cuArrayDestroy, live->array);
+  kiln_cu_tensor_map_t map;
+  const uint64_t tensor_sizes[1] = {1024};
+  const uint64_t tensor_strides[1] = {0};
+  const uint32_t tensor_box[1] = {64};
+  const uint32_t tensor_steps[1] = {1};
+  ASK(cuTensorMapEncodeTiled, &map, 7, 1, (void*)(uintptr_t)live->memory,
+      tensor_sizes, tensor_strides, tensor_box, tensor_steps, 0, 0, 0, 0);
 }
 
 static void ask_memory(live_t* live) {

@@ -234,6 +234,14 @@ SAME_FIELD(kiln_cu_launch_attribute_value_t, shared_mode,
            CUlaunchAttributeValue, sharedMemoryMode);
 #endif
 
+#if CUDA_VERSION >= 12000
+SAME_VALUE(sizeof(kiln_cu_tensor_map_t), sizeof(CUtensorMap));
+SAME_VALUE(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, 12);
+SAME_VALUE(CU_TENSOR_MAP_SWIZZLE_128B, 3);
+SAME_VALUE(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3);
+SAME_VALUE(CU_TENSOR_MAP_INTERLEAVE_32B, 2);
+SAME_VALUE(CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA, 1);
+#endif
 SAME_TYPE(kiln_cu_array_t, CUarray);
 SAME_TYPE(kiln_cu_texture_t, CUtexObject);
 SAME_TYPE(kiln_cu_surface_t, CUsurfObject);

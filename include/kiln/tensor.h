@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: tensor maps: what the copies of boxes of a tensor (cp.async.bulk.
+// tensor) are told of its memory. Compute capability 9.0 and later.
+//
+// A map is a value: 128 bytes, which hold the tensor's address and are passed
+// to a kernel as they are, by kiln_arg_bytes. It retains nothing; the memory
+// must be there while kernels use the map. Maps of columns of pictures
+// (im2col) and of packed types are not here yet.
+#ifndef KILN_TENSOR_H_
+#define KILN_TENSOR_H_
+
+#include "kiln/device.h"
+#include "kiln/status.h"
+
+KILN_EXTERN_C_BEGIN
+
+// What an element is: the driver's numbers and one.
+enum {
+  KILN_TENSOR_U8 = 1,
+  KILN_TENSOR_U16 = 2,
+  KILN_TENSOR_U32 = 3,
+  KILN_TENSOR_I32 = 4,
+  KILN_TENSOR_U64 = 5,
+  KILN_TENSOR_I64 = 6,
+  KILN_TENSOR_F16 = 7,
+  KILN_TENSOR_F32 = 8,
+  KILN_TENSOR_F64 = 9,
+  KILN_TENSOR_BF16 = 10,
+  KILN_TENSOR_F32_FTZ = 11,
+  KILN_TENSOR_TF32 = 12,
+  KILN_TENSOR_TF32_FTZ = 13,
+};
+
+// How the chunks of 16 bytes of a row are mixed in shared memory.
+enum {
+  KILN_TENSOR_SWIZZLE_NONE = 0,
+  KILN_TENSOR_SWIZZLE_32 = 1,  // within 32 bytes, which is the widest row then
+  KILN_TENSOR_SWIZZLE_64 = 2,
+  KILN_TENSOR_SWIZZLE_128 = 3,
+};
+
+// A tensor map: 128 bytes. thread-compatible
+//
+// In memory that a kernel reads it from, it is aligned to 64 bytes; here it
+// may lie anywhere.
+typedef struct kiln_tensor_map_t {
+  uint64_t words[16];
+} kiln_tensor_map_t;
+
+// What a map is of. thread-compatible
+typedef struct kiln_tensor_options_t {
+  uint32_t struct_size;  // sizeof(kiln_tensor_options_t)
+  uint32_t type;         // KILN_TENSOR_*
+  uint32_t rank;         // dimensions, 1 to 5; the first is the innermost
+  uint32_t interleave;   // 0, or chunks of 16 or of 32 bytes; rank 3 at least
+  uint32_t swizzle;      // KILN_TENSOR_SWIZZLE_*
+  uint32_t fetch_bytes;  // of the second-level cache: 0, 64, 128 or 256
+  uint32_t nan_fill;     // KILN_SWITCH_*: NaN beyond the edges. Default: zeros
+  uint32_t reserved;
+  uint64_t address;   // a multiple of 16; of 32 with interleave 32
+  uint64_t sizes[5];  // elements, 1 to 2^32
+  uint64_t
+      strides[4];     // bytes from one to the next of dimension 1 and on,
+                      // below 2^40, multiples of 16 (of 32 with interleave 32)
+  uint32_t box[5];    // elements of a copy, 1 to 256
+  uint32_t steps[5];  // every n-th element, 1 to 8. Default: 1
+} kiln_tensor_options_t;
+
+// All defaults; type, rank, address, sizes, strides and box are needed.
+// Since 0.1.
+static inline kiln_tensor_options_t kiln_tensor_options_default(void) {
+  kiln_tensor_options_t options = {(uint32_t)sizeof(options),
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   {0, 0, 0, 0, 0},
+                                   {0, 0, 0, 0},
+                                   {0, 0, 0, 0, 0},
+                                   {0, 0, 0, 0, 0}};
+  return options;
+}
+
+// Makes a map for boxes of a tensor. `*out_map` is zero on failure.
+//
+//   INVALID_ARGUMENT  which field, its value and what it may be
+//   UNSUPPORTED       a device without tensor maps
+//   DEVICE_LOST, DRIVER_ERROR
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_tensor_map_encode(
+    kiln_device_t* device, const kiln_tensor_options_t* options,
+    kiln_tensor_map_t* out_map);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_TENSOR_H_
