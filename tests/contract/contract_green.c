@@ -123,8 +123,9 @@ static void green_arguments(contract_t* t) {
   kiln_cu_green_context_t green = make_part(t);
   kiln_cu_stream_t stream = NULL;
   unsigned int count = 0;
-  IS(INVALID_VALUE, t->cu->cuDevSmResourceSplitByCount(NULL, &count, &all, NULL,
-                                                       0, all.of.sm.count + 1));
+  IS(INVALID_RESOURCE_CONFIGURATION,
+     t->cu->cuDevSmResourceSplitByCount(NULL, &count, &all, NULL, 0,
+                                        all.of.sm.count + 1));
   IS(INVALID_VALUE, t->cu->cuGreenCtxStreamCreate(&stream, green, 0, 0));
   OK(t->cu->cuGreenCtxDestroy(green));
 }
