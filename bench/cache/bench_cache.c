@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench_check.h"
 #include "bench_report.h"
 #include "kiln/cache.h"
 
@@ -55,18 +56,6 @@ static double microseconds(uint64_t start) {
   return (double)(bench_time_ns() - start) / 1000.0;
 }
 
-static void expect(kiln_status_t status) {
-  if (kiln_status_is_ok(status)) return;
-  fprintf(stderr, "%s\n", kiln_status_message(status));
-  exit(1);
-}
-
-static void need(int condition, const char* what) {
-  if (condition) return;
-  fprintf(stderr, "%s\n", what);
-  exit(1);
-}
-
 static void hold_to(const char* what, double value, double bar) {
   if (value < bar) return;
   fprintf(stderr, "%s: %.1f us, over the bar of %.0f us\n", what, value, bar);
@@ -81,7 +70,7 @@ static kiln_cache_t* create(uint32_t memory) {
   options.directory = g_folder;
   options.disk = KILN_SWITCH_ON;
   options.memory = memory;
-  expect(kiln_cache_create(&options, &cache));
+  bench_expect(kiln_cache_create(&options, &cache));
   return cache;
 }
 
@@ -94,14 +83,14 @@ static kiln_cache_key_t key_of(uint32_t number) {
 static void put(kiln_cache_t* cache, uint32_t number) {
   kiln_cache_key_t key = key_of(number);
   kiln_bytes_view_t none = {NULL, 0}, payload = {g_payload, PAYLOAD_BYTES};
-  expect(kiln_cache_put(cache, &key, none, payload, NULL));
+  bench_expect(kiln_cache_put(cache, &key, none, payload, NULL));
 }
 
 static void get(kiln_cache_t* cache, uint32_t number) {
   kiln_cache_key_t key = key_of(number);
   kiln_cache_entry_t* entry = NULL;
-  expect(kiln_cache_get(cache, &key, &entry));
-  need(kiln_cache_entry_payload(entry).size == PAYLOAD_BYTES, "no hit");
+  bench_expect(kiln_cache_get(cache, &key, &entry));
+  bench_need(kiln_cache_entry_payload(entry).size == PAYLOAD_BYTES, "no hit");
   kiln_cache_entry_release(entry);
 }
 
@@ -116,10 +105,11 @@ static void plain_write(uint32_t number) {
   path_of(number, path);
   snprintf(temporary, sizeof(temporary), "%s.tmp", path);
   int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  need(file >= 0, "no file");
-  need(write(file, g_payload, PAYLOAD_BYTES) == PAYLOAD_BYTES, "no write");
+  bench_need(file >= 0, "no file");
+  bench_need(write(file, g_payload, PAYLOAD_BYTES) == PAYLOAD_BYTES,
+             "no write");
   close(file);
-  need(rename(temporary, path) == 0, "no rename");
+  bench_need(rename(temporary, path) == 0, "no rename");
 }
 
 static void plain_read(uint32_t number) {
@@ -127,10 +117,11 @@ static void plain_read(uint32_t number) {
   struct stat info;
   path_of(number, path);
   int file = open(path, O_RDONLY | O_CLOEXEC);
-  need(file >= 0 && fstat(file, &info) == 0, "no file");
+  bench_need(file >= 0 && fstat(file, &info) == 0, "no file");
   uint8_t* bytes = malloc((size_t)info.st_size);
-  need(bytes != NULL, "no memory");
-  need(read(file, bytes, (size_t)info.st_size) == info.st_size, "no read");
+  bench_need(bytes != NULL, "no memory");
+  bench_need(read(file, bytes, (size_t)info.st_size) == info.st_size,
+             "no read");
   close(file);
   free(bytes);
 }
@@ -161,7 +152,7 @@ static void bench_disk(bench_report_t* report) {
     kiln_cache_key_t key = key_of(i);
     kiln_cache_entry_t* entry = NULL;
     uint64_t start = bench_time_ns();
-    expect(kiln_cache_get(cache, &key, &entry));
+    bench_expect(kiln_cache_get(cache, &key, &entry));
     misses[i] = microseconds(start);
     start = bench_time_ns();
     put(cache, i);
@@ -207,7 +198,7 @@ static void* want(void* user) {
   memcpy(bytes, &number, sizeof(number));
   request.key = (kiln_cache_key_t){"cubin", 1, 0, {bytes, KEY_BYTES}};
   request.make = make;
-  expect(kiln_cache_get_or_make(user, &request, &entry, NULL));
+  bench_expect(kiln_cache_get_or_make(user, &request, &entry, NULL));
   kiln_cache_entry_release(entry);
   return NULL;
 }
@@ -217,13 +208,14 @@ static void bench_contended(bench_report_t* report) {
   pthread_t threads[THREADS];
   uint64_t start = bench_time_ns();
   for (int i = 0; i < THREADS; i++) {
-    need(pthread_create(&threads[i], NULL, want, cache) == 0, "no thread");
+    bench_need(pthread_create(&threads[i], NULL, want, cache) == 0,
+               "no thread");
   }
   for (int i = 0; i < THREADS; i++) (void)pthread_join(threads[i], NULL);
   double time = microseconds(start);
   kiln_cache_stats_t stats;
   kiln_cache_stats(cache, &stats);
-  need(stats.made == 1, "made more than once");
+  bench_need(stats.made == 1, "made more than once");
   bench_report_less(report, "8 threads want what takes 20 ms to make", "us",
                     time, "each makes it", (double)MAKE_US * THREADS);
   kiln_cache_release(cache);
@@ -241,7 +233,7 @@ int main(int argc, char** argv) {
   if (where == NULL || where[0] != '/') where = "/tmp";
   if (argc > 1) where = argv[1];
   snprintf(g_top, sizeof(g_top), "%.200s/kiln-bench-cache-XXXXXX", where);
-  need(mkdtemp(g_top) != NULL, "no folder");
+  bench_need(mkdtemp(g_top) != NULL, "no folder");
   snprintf(g_folder, sizeof(g_folder), "%s/cache", g_top);
   for (size_t i = 0; i < PAYLOAD_BYTES; i++) {
     g_payload[i] = (uint8_t)(i * 31 + i / 251);

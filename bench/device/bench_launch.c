@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_check.h"
 #include "bench_report.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
@@ -50,28 +51,6 @@ typedef struct job_t {
 } job_t;
 
 static uint64_t g_allocations;
-
-static void need(bool good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "bench_launch: %s\n", what);
-  exit(1);
-}
-
-static void expect(kiln_status_t status) {
-  if (kiln_status_is_ok(status)) return;
-  char text[2048];
-  kiln_status_format(status, sizeof(text), text, NULL);
-  kiln_status_free(status);
-  need(false, text);
-}
-
-static void* counted(void* ptr, size_t old_size, size_t new_size, size_t align,
-                     void* user) {
-  g_allocations++;
-  kiln_allocator_t libc = kiln_allocator_libc();
-  (void)user;
-  return libc.fn(ptr, old_size, new_size, align, libc.user);
-}
 
 // A driver that does nothing, and not even count.
 static kiln_cu_result_t stub_launch(kiln_cu_function_t function,
@@ -114,16 +93,17 @@ static void by_driver(const job_t* job, int count) {
   kiln_cu_stream_t stream = kiln_stream_handle(job->stream);
   for (int i = 0; i < count; i++) {
     void* params[] = {&x, &a, &n, &x};
-    need(job->table->cuLaunchKernel(job->function, 1, 1, 1, 32, 1, 1, 0, stream,
-                                    params, NULL) == KILN_CU_SUCCESS,
-         "cuLaunchKernel failed");
+    bench_need(
+        job->table->cuLaunchKernel(job->function, 1, 1, 1, 32, 1, 1, 0, stream,
+                                   params, NULL) == KILN_CU_SUCCESS,
+        "cuLaunchKernel failed");
   }
 }
 
 static void by_prepared(const job_t* job, int count) {
   for (int i = 0; i < count; i++) {
     kiln_status_t status = kiln_launch_run(job->prepared, job->stream);
-    if (status != NULL) expect(status);
+    if (status != NULL) bench_expect(status);
   }
 }
 
@@ -133,7 +113,7 @@ static void by_changed(const job_t* job, int count) {
     kiln_status_t status =
         kiln_launch_set(job->prepared, 2, kiln_arg_u32((uint32_t)i));
     if (status == NULL) status = kiln_launch_run(job->prepared, job->stream);
-    if (status != NULL) expect(status);
+    if (status != NULL) bench_expect(status);
   }
 }
 
@@ -146,14 +126,14 @@ static void by_checked(const job_t* job, int count) {
                                    kiln_arg_buffer(job->buffer)};
     kiln_status_t status =
         kiln_kernel_launch(job->kernel, job->stream, &config, arguments, 4);
-    if (status != NULL) expect(status);
+    if (status != NULL) bench_expect(status);
   }
 }
 
 static void by_overlapping(const job_t* job, int count) {
   for (int i = 0; i < count; i++) {
     kiln_status_t status = kiln_launch_run(job->overlapping, job->stream);
-    if (status != NULL) expect(status);
+    if (status != NULL) bench_expect(status);
   }
 }
 
@@ -192,7 +172,7 @@ static void measure(const job_t* job, int rounds, int launches) {
   for (int way = 0; way < WAYS; way++) {
     if (way == 4 && job->overlapping == NULL) continue;
     kWays[way].run(job, launches);
-    expect(kiln_stream_synchronize(job->stream));
+    bench_expect(kiln_stream_synchronize(job->stream));
   }
   for (int round = 0; round < rounds; round++) {
     for (int k = 0; k < WAYS; k++) {
@@ -201,7 +181,7 @@ static void measure(const job_t* job, int rounds, int launches) {
       uint64_t start = bench_time_ns();
       kWays[way].run(job, launches);
       g_spent[way][round] = (double)(bench_time_ns() - start) / launches;
-      expect(kiln_stream_synchronize(job->stream));
+      bench_expect(kiln_stream_synchronize(job->stream));
     }
     for (int way = 0; way < WAYS; way++) {
       g_ratio[way][round] = g_spent[way][round] / g_spent[0][round];
@@ -240,18 +220,18 @@ static void prepare(job_t* job, kiln_device_t* device) {
   kiln_bytes_view_t image = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
   kiln_launch_config_t config = kiln_launch_config_default();
   kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
-  expect(kiln_module_load(device, image, NULL, NULL, &module));
-  expect(kiln_kernel_create(module, NULL, &job->kernel));
+  bench_expect(kiln_module_load(device, image, NULL, NULL, &module));
+  bench_expect(kiln_kernel_create(module, NULL, &job->kernel));
   kiln_module_release(module);
-  expect(kiln_stream_create(device, NULL, &job->stream));
-  expect(kiln_buffer_create(device, 4096, NULL, &job->buffer));
+  bench_expect(kiln_stream_create(device, NULL, &job->stream));
+  bench_expect(kiln_buffer_create(device, 4096, NULL, &job->buffer));
   job->address = kiln_buffer_address(job->buffer);
   kiln_argument_t arguments[] = {kiln_arg_buffer(job->buffer), kiln_arg_f32(2),
                                  kiln_arg_u32(1000),
                                  kiln_arg_buffer(job->buffer)};
   config.block[0] = 32;
-  expect(kiln_launch_create(job->kernel, &config, &job->prepared));
-  expect(kiln_launch_set_all(job->prepared, arguments, 4));
+  bench_expect(kiln_launch_create(job->kernel, &config, &job->prepared));
+  bench_expect(kiln_launch_set_all(job->prepared, arguments, 4));
   attributes.overlap = KILN_SWITCH_ON;
   config.attributes = &attributes;
   kiln_status_t status =
@@ -262,7 +242,7 @@ static void prepare(job_t* job, kiln_device_t* device) {
     kiln_status_free(status);
     return;
   }
-  expect(kiln_launch_set_all(job->overlapping, arguments, 4));
+  bench_expect(kiln_launch_set_all(job->overlapping, arguments, 4));
 }
 
 static void release(job_t* job, kiln_device_t* device) {
@@ -287,7 +267,7 @@ int main(int argc, char** argv) {
   job_t job;
   memset(&job, 0, sizeof(job));
   kiln_runtime_options_t options = kiln_runtime_options_default();
-  kiln_allocator_t allocator = {counted, NULL};
+  kiln_allocator_t allocator = bench_counting_allocator(&g_allocations);
   kilni_runtime_hooks_t hooks = {0};
   kiln_runtime_t* runtime = NULL;
   kiln_device_t* device = NULL;
@@ -298,7 +278,7 @@ int main(int argc, char** argv) {
   hooks.wrap = keep_table;
   hooks.user = &raw;
   if (!real) hooks.cuda_table = &stub;
-  expect(kilni_runtime_create_with(&options, &hooks, &runtime));
+  bench_expect(kilni_runtime_create_with(&options, &hooks, &runtime));
   kiln_status_t status =
       kiln_runtime_open_device(runtime, real ? argv[1] : "cuda:0", &device);
   if (!kiln_status_is_ok(status)) {
@@ -311,19 +291,21 @@ int main(int argc, char** argv) {
   prepare(&job, device);
   // The driver's own call is made as its users make it: with the context
   // current.
-  need(raw.cuCtxSetCurrent(kiln_device_context(device)) == KILN_CU_SUCCESS,
-       "the context cannot be made current");
+  bench_need(
+      raw.cuCtxSetCurrent(kiln_device_context(device)) == KILN_CU_SUCCESS,
+      "the context cannot be made current");
   kiln_cu_module_t module = NULL;
   kiln_cu_function_t function = NULL;
-  need(raw.cuModuleLoadData(&module, kPtx) == KILN_CU_SUCCESS &&
-           raw.cuModuleGetFunction(&function, module, "nothing") ==
-               KILN_CU_SUCCESS,
-       "the driver does not load the kernel");
+  bench_need(raw.cuModuleLoadData(&module, kPtx) == KILN_CU_SUCCESS &&
+                 raw.cuModuleGetFunction(&function, module, "nothing") ==
+                     KILN_CU_SUCCESS,
+             "the driver does not load the kernel");
   job.function = function;
   int rounds = real ? GPU_ROUNDS : STUB_ROUNDS;
   uint64_t allocations = g_allocations;
   measure(&job, rounds, real ? GPU_LAUNCHES : STUB_LAUNCHES);
-  need(g_allocations == allocations, "something was allocated on the way");
+  bench_need(g_allocations == allocations,
+             "something was allocated on the way");
   fprintf(stderr, "allocations on the way: 0\n");
   bool good = report(&job, kiln_device_name(device), real, rounds);
   (void)raw.cuModuleUnload(module);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_check.h"
 #include "bench_report.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
@@ -20,28 +21,6 @@ enum { PAIRS = 200000, ROUNDS = 15 };
 static uint64_t g_allocations;
 static uint64_t g_calls;
 static kiln_cuda_table_t g_under;
-
-static void need(bool good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "bench_transient: %s\n", what);
-  exit(1);
-}
-
-static void expect(kiln_status_t status) {
-  if (kiln_status_is_ok(status)) return;
-  char text[2048];
-  kiln_status_format(status, sizeof(text), text, NULL);
-  kiln_status_free(status);
-  need(false, text);
-}
-
-static void* counted(void* ptr, size_t old_size, size_t new_size, size_t align,
-                     void* user) {
-  g_allocations++;
-  kiln_allocator_t libc = kiln_allocator_libc();
-  (void)user;
-  return libc.fn(ptr, old_size, new_size, align, libc.user);
-}
 
 static kiln_cu_result_t count_alloc(kiln_cu_deviceptr_t* address, size_t bytes,
                                     kiln_cu_stream_t stream) {
@@ -79,7 +58,7 @@ static double time_store(kiln_transient_t* store, uint64_t bytes) {
     for (int i = 0; i < PAIRS; i++) {
       kiln_buffer_t* block = NULL;
       kiln_status_t status = kiln_transient_acquire(store, bytes, &block);
-      if (status != NULL) expect(status);
+      if (status != NULL) bench_expect(status);
       kiln_buffer_release(block);
     }
     double each = (double)(bench_time_ns() - start) / PAIRS;
@@ -98,7 +77,7 @@ static double time_several(kiln_transient_t* store) {
       for (uint64_t k = 0; k < 8; k++) {
         kiln_status_t status =
             kiln_transient_acquire(store, 700 * (k + 1), &blocks[k]);
-        if (status != NULL) expect(status);
+        if (status != NULL) bench_expect(status);
       }
       for (int k = 0; k < 8; k++) kiln_buffer_release(blocks[k]);
     }
@@ -119,7 +98,7 @@ static double time_buffers(kiln_stream_t* stream, uint64_t bytes) {
       kiln_buffer_t* buffer = NULL;
       kiln_status_t status =
           kiln_buffer_create(device, bytes, &options, &buffer);
-      if (status != NULL) expect(status);
+      if (status != NULL) bench_expect(status);
       kiln_buffer_release(buffer);
     }
     double each = (double)(bench_time_ns() - start) / (PAIRS / 20);
@@ -133,7 +112,7 @@ int main(int argc, char** argv) {
   static kiln_cuda_table_t table;
   bool real = argc > 1;
   kiln_runtime_options_t options = kiln_runtime_options_default();
-  kiln_allocator_t allocator = {counted, NULL};
+  kiln_allocator_t allocator = bench_counting_allocator(&g_allocations);
   kilni_runtime_hooks_t hooks = {0};
   kiln_runtime_t* runtime = NULL;
   kiln_device_t* device = NULL;
@@ -148,10 +127,11 @@ int main(int argc, char** argv) {
   KILNI_CUDA_SET(&table, cuCtxGetCurrent, count_current);
   options.allocator = &allocator;
   if (!real) hooks.cuda_table = &table;
-  expect(kilni_runtime_create_with(&options, &hooks, &runtime));
-  expect(kiln_runtime_open_device(runtime, real ? argv[1] : "cuda:0", &device));
-  expect(kiln_stream_create(device, NULL, &stream));
-  expect(kiln_transient_create(stream, NULL, &store));
+  bench_expect(kilni_runtime_create_with(&options, &hooks, &runtime));
+  bench_expect(
+      kiln_runtime_open_device(runtime, real ? argv[1] : "cuda:0", &device));
+  bench_expect(kiln_stream_create(device, NULL, &stream));
+  bench_expect(kiln_transient_create(stream, NULL, &store));
   report.device = kiln_device_name(device);
   double raw = time_buffers(stream, 4096);
   (void)time_store(store, 4096);
@@ -163,8 +143,9 @@ int main(int argc, char** argv) {
                     raw);
   bench_report_less(&report, "acquire and release, eight sizes at once", "ns",
                     time_several(store), "kiln_buffer_create and release", raw);
-  need(g_allocations == allocations, "something was allocated on the way");
-  need(g_calls == calls, "the driver was called on the way");
+  bench_need(g_allocations == allocations,
+             "something was allocated on the way");
+  bench_need(g_calls == calls, "the driver was called on the way");
   fprintf(stderr, "allocations on the way: 0, calls of the driver: 0%s\n",
           real ? " (not counted on a driver)" : "");
   kiln_transient_release(store);

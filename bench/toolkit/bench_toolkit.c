@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench_check.h"
 #include "bench_report.h"
 #include "kiln/toolkit.h"
 
@@ -41,24 +42,18 @@ static double microseconds(uint64_t start) {
   return (double)(bench_time_ns() - start) / 1000.0;
 }
 
-static void expect(kiln_status_t status) {
-  if (kiln_status_is_ok(status)) return;
-  fprintf(stderr, "%s\n", kiln_status_message(status));
-  exit(1);
-}
-
 static kiln_toolkit_t* create(uint32_t verify) {
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
   kiln_toolkit_t* toolkit = NULL;
   options.mode = KILN_COMPAT_MODE_OFF;
   options.verify = verify;
-  expect(kiln_toolkit_create(&options, &toolkit));
+  bench_expect(kiln_toolkit_create(&options, &toolkit));
   return toolkit;
 }
 
 static void resolve(kiln_toolkit_t* toolkit, uint32_t kind, const char* name) {
   kiln_toolkit_item_t* item = NULL;
-  expect(kiln_toolkit_resolve(toolkit, kind, name, &item));
+  bench_expect(kiln_toolkit_resolve(toolkit, kind, name, &item));
   kiln_toolkit_item_release(item);
 }
 

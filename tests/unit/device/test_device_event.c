@@ -11,20 +11,12 @@
 #include <cmocka.h>
 
 #include "device/device_inside.h"
+#include "device_world.h"
 #include "driver_books.h"
-#include "fault_alloc.h"
-#include "kiln/kiln.h"
-#include "runtime/runtime.h"
 #include "says.h"
 
-// A null driver with two devices. one-thread
-typedef struct world_t {
-  fault_alloc_t watch;
-  kiln_allocator_t allocator;
-  kiln_cuda_table_t table;
-  kiln_device_t* device;
-  kiln_stream_t* stream;
-} world_t;
+// A null driver with two devices.
+typedef device_world_t world_t;
 
 static unsigned int made_with;
 
@@ -38,11 +30,7 @@ static kiln_cu_result_t note_flags(kiln_cu_event_t* event, unsigned int flags) {
 
 static int setup(void** state) {
   static world_t world;
-  memset(&world, 0, sizeof(world));
-  fault_alloc_init(&world.watch);
-  world.allocator = fault_alloc_allocator(&world.watch);
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
+  device_world_begin(&world);
   driver_books_open(&world.table);
   create_under = world.table.cuEventCreate;
   world.table.cuEventCreate = note_flags;
@@ -50,34 +38,17 @@ static int setup(void** state) {
   return 0;
 }
 
-static void open_all(world_t* world) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  options.allocator = &world->allocator;
-  kilni_runtime_hooks_t hooks = {0};
-  hooks.cuda_table = &world->table;
-  kiln_runtime_t* runtime = NULL;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &runtime));
-  assert_null(kiln_runtime_open_device(runtime, "cuda:0", &world->device));
-  assert_null(kiln_stream_create(world->device, NULL, &world->stream));
-  kiln_runtime_release(runtime);
-}
-
 static int teardown(void** state) {
-  world_t* world = *state;
-  kiln_stream_release(world->stream);
-  kiln_device_release(world->device);
+  device_world_close(*state);
   assert_null(driver_books_current());
   driver_books_close();
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  fault_alloc_assert_clean(&world->watch);
-  fault_alloc_deinit(&world->watch);
+  device_world_end(*state);
   return 0;
 }
 
 static void test_what_it_is_made_with(void** state) {
   world_t* world = *state;
-  open_all(world);
+  device_world_open_stream(world, "cuda:0");
   for (unsigned bits = 0; bits < 8; bits++) {
     kiln_event_options_t options = kiln_event_options_default();
     if (bits & 1) options.timing = KILN_SWITCH_ON;
@@ -107,7 +78,7 @@ static void test_what_it_is_made_with(void** state) {
 
 static void test_between_processes(void** state) {
   world_t* world = *state;
-  open_all(world);
+  device_world_open_stream(world, "cuda:0");
   kiln_event_options_t options = kiln_event_options_default();
   options.interprocess = KILN_SWITCH_ON;
   kiln_event_t* event = NULL;
@@ -141,7 +112,7 @@ static void test_no_events_between_processes(void** state) {
   world_t* world = *state;
   kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuIpcGetEventHandle, false);
   kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuIpcOpenEventHandle, false);
-  open_all(world);
+  device_world_open_stream(world, "cuda:0");
   kiln_event_options_t options = kiln_event_options_default();
   options.interprocess = KILN_SWITCH_ON;
   kiln_event_t* event = NULL;
@@ -160,7 +131,7 @@ static void count_release(void* user) {
 
 static void test_foreign_events(void** state) {
   world_t* world = *state;
-  open_all(world);
+  device_world_open_stream(world, "cuda:0");
   kiln_cu_event_t raw = NULL;
   world->table.cuCtxSetCurrent(kiln_device_context(world->device));
   assert_int_equal(world->table.cuEventCreate(&raw, 0), 0);
@@ -217,7 +188,7 @@ static kiln_cu_result_t not_ready(float* milliseconds, kiln_cu_event_t start,
 static void test_three_ways_to_have_no_time(void** state) {
   world_t* world = *state;
   world->table.cuEventElapsedTime = not_ready;
-  open_all(world);
+  device_world_open_stream(world, "cuda:0");
   kiln_event_options_t timed = kiln_event_options_default();
   timed.timing = KILN_SWITCH_ON;
   kiln_event_t* start = NULL;

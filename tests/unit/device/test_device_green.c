@@ -11,10 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fault_alloc.h"
-#include "fault_calls.h"
-#include "kiln/kiln.h"
-#include "runtime/runtime.h"
+#include "device_world.h"
 #include "says.h"
 
 // What the driver was asked. one-thread
@@ -64,46 +61,12 @@ static kiln_cu_result_t seen_wait(void) {
                      : seen.under.cuCtxSynchronize();
 }
 
-typedef struct world_t {
-  fault_alloc_t watch;
-  kiln_allocator_t allocator;
-  kiln_cuda_table_t table;
-  kiln_runtime_t* runtime;
-  kiln_device_t* device;
-  uint32_t warnings;
-} world_t;
-
-static void count_line(kiln_log_level_t level, const char* room,
-                       const char* line, void* user) {
-  world_t* world = user;
-  (void)level;
-  (void)room;
-  if (strstr(line, "left in place") != NULL) world->warnings++;
-}
-
-static void open_world(world_t* world, const char* name) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  options.allocator = &world->allocator;
-  const kiln_log_sink_t log = {count_line, world, KILN_LOG_WARNING, 0};
-  options.log = &log;
-  kilni_runtime_hooks_t hooks = {0};
-  hooks.cuda_table = &world->table;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &world->runtime));
-  assert_null(kiln_runtime_open_device(world->runtime, name, &world->device));
-}
-
-static void close_world(world_t* world) {
-  kiln_device_release(world->device);
-  kiln_runtime_release(world->runtime);
-}
+typedef device_world_t world_t;
 
 static int setup(void** state) {
   static world_t world;
-  memset(&world, 0, sizeof(world));
-  fault_alloc_init(&world.watch);
-  world.allocator = fault_alloc_allocator(&world.watch);
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
+  device_world_begin(&world);
+  world.log_word = "left in place";
   memset(&seen, 0, sizeof(seen));
   seen.under = world.table;
   KILNI_CUDA_SET(&world.table, cuGreenCtxStreamCreate, seen_stream);
@@ -116,11 +79,7 @@ static int setup(void** state) {
 }
 
 static int teardown(void** state) {
-  world_t* world = *state;
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  fault_alloc_assert_clean(&world->watch);
-  fault_alloc_deinit(&world->watch);
+  device_world_end(*state);
   return 0;
 }
 
@@ -136,7 +95,7 @@ static uint64_t parts_alive(void) {
 // Asking makes nothing.
 static void test_what_a_split_gives(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_split_options_t options = kiln_split_options_default();
   kiln_split_t split;
   assert_null(kiln_device_query_split(world->device, NULL, &split));
@@ -163,12 +122,12 @@ static void test_what_a_split_gives(void** state) {
   options.single = KILN_SWITCH_ON;
   assert_refused(kiln_device_query_split(world->device, &options, &split));
   assert_int_equal(parts_alive(), 0);
-  close_world(world);
+  device_world_close(world);
 }
 
 static void test_too_much(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_split_options_t options = kiln_split_options_default();
   kiln_split_t split;
   kiln_device_t* parts[3] = {world->device, world->device, world->device};
@@ -183,12 +142,12 @@ static void test_too_much(void** state) {
   assert_refused(kiln_device_split(world->device, NULL, 0, parts, &rest));
   assert_refused(kiln_device_split(world->device, NULL, 257, parts, &rest));
   assert_int_equal(parts_alive(), 0);
-  close_world(world);
+  device_world_close(world);
 }
 
 static void test_a_part_is_a_device(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_split_options_t options = kiln_split_options_default();
   kiln_device_t* part = NULL;
   kiln_device_t* rest = NULL;
@@ -224,7 +183,7 @@ static void test_a_part_is_a_device(void** state) {
   kiln_device_release(parts[0]);
   kiln_device_release(parts[1]);
   assert_int_equal(parts_alive(), 2);
-  close_world(world);
+  device_world_close(world);
   assert_int_equal(parts_alive(), 2);
   kiln_device_release(less);
   assert_int_equal(parts_alive(), 0);
@@ -232,7 +191,7 @@ static void test_a_part_is_a_device(void** state) {
 
 static void test_streams(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_device_t* parts[2];
   kiln_stream_t* stream = NULL;
   kiln_stream_t* other = NULL;
@@ -256,7 +215,7 @@ static void test_streams(void** state) {
   assert_null(refused);
   kiln_device_release(parts[0]);
   kiln_device_release(parts[1]);
-  close_world(world);
+  device_world_close(world);
   assert_int_equal(parts_alive(), 2);
   kiln_stream_release(other);
   kiln_stream_release(stream);
@@ -266,7 +225,7 @@ static void test_streams(void** state) {
 static void test_streams_of_an_older_driver(void** state) {
   world_t* world = *state;
   kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuGreenCtxStreamCreate, false);
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_device_t* part = NULL;
   kiln_stream_t* stream = NULL;
   kiln_cu_context_t current = NULL;
@@ -277,13 +236,13 @@ static void test_streams_of_an_older_driver(void** state) {
   assert_null(current);
   kiln_stream_release(stream);
   kiln_device_release(part);
-  close_world(world);
+  device_world_close(world);
 }
 
 // Memory and streams of different parts go together; events do not.
 static void test_what_parts_share(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_device_t* parts[2];
   kiln_stream_t* stream = NULL;
   kiln_buffer_t* whole = NULL;
@@ -306,7 +265,7 @@ static void test_what_parts_share(void** state) {
   kiln_event_release(event);
   kiln_device_release(parts[0]);
   kiln_device_release(parts[1]);
-  close_world(world);
+  device_world_close(world);
   kiln_buffer_release(whole);
   kiln_stream_release(stream);
   kiln_buffer_release(own);
@@ -315,27 +274,27 @@ static void test_what_parts_share(void** state) {
 // What would leave the caller a dangling current context leaks it instead.
 static void test_released_while_current(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_device_t* part = NULL;
   kiln_cu_context_t current = NULL;
   assert_null(kiln_device_split(world->device, NULL, 1, &part, NULL));
   kiln_cu_context_t context = kiln_device_context(part);
   world->table.cuCtxSetCurrent(context);
   kiln_device_release(part);
-  assert_int_equal(world->warnings, 1);
+  assert_int_equal(world->log_lines, 1);
   assert_int_equal(parts_alive(), 1);
   world->table.cuCtxGetCurrent(&current);
   assert_ptr_equal(current, context);
   world->table.cuCtxSetCurrent(NULL);
   world->table.cuGreenCtxDestroy(
       (kiln_cu_green_context_t)(void*)((char*)context - 1));
-  close_world(world);
+  device_world_close(world);
 }
 
 // A fault in one part ends the context that all of them are of.
 static void test_lost_together(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_device_t* parts[2];
   kiln_stream_t* stream = NULL;
   assert_null(kiln_device_split(world->device, NULL, 2, parts, NULL));
@@ -350,7 +309,7 @@ static void test_lost_together(void** state) {
   }
   kiln_device_release(parts[0]);
   kiln_device_release(parts[1]);
-  close_world(world);
+  device_world_close(world);
   // What a kernel may still use is left alone.
   assert_int_equal(parts_alive(), 2);
   kilni_cuda_null_reset();
@@ -358,7 +317,7 @@ static void test_lost_together(void** state) {
 
 static void test_the_software_device_has_none(void** state) {
   world_t* world = *state;
-  open_world(world, "soft");
+  device_world_open(world, "soft");
   kiln_split_t split;
   assert_says(kiln_device_query_split(world->device, NULL, &split),
               KILN_STATUS_UNSUPPORTED, "green contexts");
@@ -366,15 +325,10 @@ static void test_the_software_device_has_none(void** state) {
   assert_says(kiln_device_split(world->device, NULL, 1, &part, NULL),
               KILN_STATUS_UNSUPPORTED, "green contexts");
   assert_null(part);
-  close_world(world);
+  device_world_close(world);
 }
 
 // ---- Faults ----
-
-typedef struct sweep_t {
-  const kiln_cuda_table_t* table;
-  kiln_allocator_t allocator;
-} sweep_t;
 
 static kiln_status_t sweep_parts(kiln_device_t* device) {
   kiln_split_options_t options = kiln_split_options_default();
@@ -403,53 +357,14 @@ static kiln_status_t sweep_parts(kiln_device_t* device) {
   return status;
 }
 
-static kiln_status_t sweep(const sweep_t* with_what) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kilni_runtime_hooks_t hooks = {0};
-  kiln_runtime_t* runtime = NULL;
-  kiln_device_t* device = NULL;
-  options.allocator = &with_what->allocator;
-  hooks.cuda_table = with_what->table;
-  kiln_status_t status = kilni_runtime_create_with(&options, &hooks, &runtime);
-  if (status == NULL) {
-    status = kiln_runtime_open_device(runtime, "cuda:0", &device);
-  }
-  if (status == NULL) status = sweep_parts(device);
-  kiln_device_release(device);
-  kiln_runtime_release(runtime);
-  return status;
-}
-
-static kiln_status_t sweep_calls(const kiln_cuda_table_t* table, void* user) {
-  (void)user;
-  sweep_t with_what = {table, kiln_allocator_libc()};
-  return sweep(&with_what);
-}
-
-static kiln_status_t sweep_allocations(kiln_allocator_t allocator, void* user) {
-  sweep_t with_what = {user, allocator};
-  return sweep(&with_what);
-}
-
 static void test_every_call_fails(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
-  uint64_t points = fault_run_calls(
-      sweep_calls, NULL, KILN_CU_ERROR_INVALID_VALUE, FAULT_RUN_MAY_PASS);
-  print_message("%llu calls\n", (unsigned long long)points);
-  assert_true(points > 40);
+  device_sweep_calls(sweep_parts, KILN_CU_ERROR_INVALID_VALUE, 40);
 }
 
 static void test_every_allocation_fails(void** state) {
   (void)state;
-  static kiln_cuda_table_t table;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&table);
-  uint64_t points =
-      fault_run_allocations(sweep_allocations, &table, FAULT_RUN_MAY_PASS);
-  print_message("%llu allocations\n", (unsigned long long)points);
-  assert_true(points > 5);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  device_sweep_allocations(sweep_parts, 5);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

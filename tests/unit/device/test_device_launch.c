@@ -11,9 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fault_alloc.h"
-#include "kiln/kiln.h"
-#include "runtime/runtime.h"
+#include "device_world.h"
 #include "says.h"
 
 static const char kPtx[] =
@@ -183,12 +181,7 @@ static kiln_cu_result_t see_priorities(int* least, int* greatest) {
 
 // one-thread
 typedef struct world_t {
-  fault_alloc_t watch;
-  kiln_allocator_t allocator;
-  kiln_cuda_table_t table;
-  kiln_runtime_t* runtime;
-  kiln_device_t* device;
-  kiln_stream_t* stream;
+  device_world_t in;
   kiln_buffer_t* buffer;
   kiln_module_t* module;
   kiln_kernel_t* kernel;
@@ -197,16 +190,10 @@ typedef struct world_t {
 } world_t;
 
 static void open_world(world_t* w) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kilni_runtime_hooks_t hooks = {0};
   kiln_bytes_view_t image = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
-  options.allocator = &w->allocator;
-  hooks.cuda_table = &w->table;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &w->runtime));
-  assert_null(kiln_runtime_open_device(w->runtime, "cuda:0", &w->device));
-  assert_null(kiln_stream_create(w->device, NULL, &w->stream));
-  assert_null(kiln_buffer_create(w->device, 64, NULL, &w->buffer));
-  assert_null(kiln_module_load(w->device, image, NULL, NULL, &w->module));
+  device_world_open_stream(&w->in, "cuda:0");
+  assert_null(kiln_buffer_create(w->in.device, 64, NULL, &w->buffer));
+  assert_null(kiln_module_load(w->in.device, image, NULL, NULL, &w->module));
   assert_null(kiln_kernel_create(w->module, "mixed", &w->kernel));
 }
 
@@ -214,9 +201,7 @@ static void close_world(world_t* w) {
   kiln_kernel_release(w->kernel);
   kiln_module_release(w->module);
   kiln_buffer_release(w->buffer);
-  kiln_stream_release(w->stream);
-  kiln_device_release(w->device);
-  kiln_runtime_release(w->runtime);
+  device_world_close(&w->in);
 }
 
 static int setup(void** state) {
@@ -229,33 +214,27 @@ static int setup(void** state) {
   g_seen.cooperative = 1;
   g_seen.domains = 4;
   g_seen.window = 1 << 20;
-  fault_alloc_init(&world.watch);
-  world.allocator = fault_alloc_allocator(&world.watch);
+  device_world_begin(&world.in);
   world.config = kiln_launch_config_default();
   world.with = kiln_launch_attributes_default();
   world.config.attributes = &world.with;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
-  g_under = world.table;
-  KILNI_CUDA_SET(&world.table, cuLaunchKernel, see_launch);
-  KILNI_CUDA_SET(&world.table, cuLaunchKernelEx, see_launch_ex);
-  KILNI_CUDA_SET(&world.table, cuDriverGetVersion, see_version);
-  KILNI_CUDA_SET(&world.table, cuDeviceGetAttribute, see_attribute);
-  KILNI_CUDA_SET(&world.table, cuFuncGetAttribute, see_function);
-  KILNI_CUDA_SET(&world.table, cuFuncSetAttribute, set_function);
-  KILNI_CUDA_SET(&world.table, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+  g_under = world.in.table;
+  KILNI_CUDA_SET(&world.in.table, cuLaunchKernel, see_launch);
+  KILNI_CUDA_SET(&world.in.table, cuLaunchKernelEx, see_launch_ex);
+  KILNI_CUDA_SET(&world.in.table, cuDriverGetVersion, see_version);
+  KILNI_CUDA_SET(&world.in.table, cuDeviceGetAttribute, see_attribute);
+  KILNI_CUDA_SET(&world.in.table, cuFuncGetAttribute, see_function);
+  KILNI_CUDA_SET(&world.in.table, cuFuncSetAttribute, set_function);
+  KILNI_CUDA_SET(&world.in.table, cuOccupancyMaxActiveBlocksPerMultiprocessor,
                  see_blocks);
-  KILNI_CUDA_SET(&world.table, cuCtxGetStreamPriorityRange, see_priorities);
+  KILNI_CUDA_SET(&world.in.table, cuCtxGetStreamPriorityRange, see_priorities);
   *state = &world;
   return 0;
 }
 
 static int teardown(void** state) {
   world_t* w = *state;
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  fault_alloc_assert_clean(&w->watch);
-  fault_alloc_deinit(&w->watch);
+  device_world_end(&w->in);
   return 0;
 }
 
@@ -282,8 +261,8 @@ static void refused(world_t* w, kiln_status_code_t code, const char* word) {
   uint8_t bytes[24] = {0};
   fill(w, arguments, bytes, bytes);
   assert_says(
-      kiln_kernel_launch(w->kernel, w->stream, &w->config, arguments, 5), code,
-      word);
+      kiln_kernel_launch(w->kernel, w->in.stream, &w->config, arguments, 5),
+      code, word);
   w->with = kiln_launch_attributes_default();
 }
 
@@ -295,14 +274,14 @@ static void taken(world_t* w, kiln_cu_launch_attribute_id_t id) {
   kiln_cu_launch_attribute_t first;
   fill(w, arguments, bytes, bytes);
   assert_null(
-      kiln_kernel_launch(w->kernel, w->stream, &w->config, arguments, 5));
+      kiln_kernel_launch(w->kernel, w->in.stream, &w->config, arguments, 5));
   assert_true(g_seen.attribute_count >= 1);
   first = g_seen.attributes[g_seen.attribute_count - 1];
   assert_int_equal(first.id, id);
   assert_null(create(w, &launch));
   assert_null(kiln_launch_set_all(launch, arguments, 5));
   g_seen.attribute_count = 0;
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   assert_true(g_seen.attribute_count >= 1);
   assert_memory_equal(&g_seen.attributes[g_seen.attribute_count - 1], &first,
                       sizeof(first));
@@ -344,11 +323,12 @@ static void test_arguments_arrive(void** state) {
   memcpy(wanted + 40, &number, 4);
   memset(bytes, 0, sizeof(bytes));  // they were copied
   small = 0;
-  uint64_t live = w->watch.live_blocks;
-  fault_alloc_arm(&w->watch, 1, true);  // none may be made
+  uint64_t live = w->in.watch.live_blocks;
+  fault_alloc_arm(&w->in.watch, 1, true);  // none may be made
   g_seen.asked = 0;
-  for (int i = 0; i < 3; i++) assert_null(kiln_launch_run(launch, w->stream));
-  assert_int_equal(w->watch.live_blocks, live);
+  for (int i = 0; i < 3; i++)
+    assert_null(kiln_launch_run(launch, w->in.stream));
+  assert_int_equal(w->in.watch.live_blocks, live);
   assert_int_equal(g_seen.asked, 0);
   assert_int_equal(g_seen.launches, 3);
   assert_int_equal(g_seen.launches_ex, 0);
@@ -357,15 +337,15 @@ static void test_arguments_arrive(void** state) {
   assert_int_equal(g_seen.grid[2], 1);
   assert_int_equal(g_seen.block[0], 64);
   assert_int_equal(g_seen.shared, 128);
-  assert_ptr_equal(g_seen.stream, kiln_stream_handle(w->stream));
+  assert_ptr_equal(g_seen.stream, kiln_stream_handle(w->in.stream));
   // One changes; the others stay.
   number = 78;
   memcpy(wanted + 40, &number, 4);
   assert_null(kiln_launch_set(launch, 4, kiln_arg_u32(78)));
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   assert_memory_equal(g_seen.bytes, wanted, sizeof(wanted));
-  assert_int_equal(w->watch.live_blocks, live);
-  assert_int_equal(fault_alloc_disarm(&w->watch), 0);
+  assert_int_equal(w->in.watch.live_blocks, live);
+  assert_int_equal(fault_alloc_disarm(&w->in.watch), 0);
   kiln_launch_release(launch);
   close_world(w);
 }
@@ -379,13 +359,13 @@ static void test_wrong_arguments(void** state) {
   open_world(w);
   w->config.attributes = NULL;
   assert_null(create(w, &launch));
-  assert_says(kiln_launch_run(launch, w->stream), KILN_STATUS_INVALID_STATE,
+  assert_says(kiln_launch_run(launch, w->in.stream), KILN_STATUS_INVALID_STATE,
               "argument 0 (\"x\") of kernel \"mixed\" was never given");
   fill(w, arguments, bytes, bytes);
   for (uint32_t i = 0; i < 5; i++) {
     if (i != 2) assert_null(kiln_launch_set(launch, i, arguments[i]));
   }
-  assert_says(kiln_launch_run(launch, w->stream), KILN_STATUS_INVALID_STATE,
+  assert_says(kiln_launch_run(launch, w->in.stream), KILN_STATUS_INVALID_STATE,
               "argument 2 (\"b\")");
   assert_says(kiln_launch_set(launch, 2, kiln_arg_u32(1)), invalid,
               "parameter 2 (\"b\") of kernel \"mixed\" is an integer or "
@@ -404,7 +384,7 @@ static void test_wrong_arguments(void** state) {
               "takes 5 arguments and is given 4");
   assert_int_equal(g_seen.launches, 0);
   assert_null(kiln_launch_set(launch, 2, arguments[2]));
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   kiln_launch_retain(launch);
   kiln_launch_release(launch);
   kiln_launch_release(launch);
@@ -420,13 +400,13 @@ static void test_no_arguments(void** state) {
   assert_null(kiln_kernel_create(w->module, "none", &none));
   assert_null(kiln_launch_create(none, NULL, &launch));
   assert_null(kiln_launch_set_all(launch, NULL, 0));
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   assert_int_equal(g_seen.launches, 1);
   assert_says(kiln_launch_set(launch, 0, kiln_arg_u32(1)),
               KILN_STATUS_INVALID_ARGUMENT, "takes 0 arguments");
   // The kernel lives as long as its launch.
   kiln_kernel_release(none);
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   kiln_launch_release(launch);
   close_world(w);
 }
@@ -440,22 +420,22 @@ static void test_unknown_parameters(void** state) {
   kiln_kernel_t* kernel = NULL;
   kiln_launch_t* launch = NULL;
   static uint8_t many[40000];
-  kilni_cuda_mark(&w->table, KILNI_CUDA_ROW_cuFuncGetParamInfo, false);
-  kilni_cuda_mark(&w->table, KILNI_CUDA_ROW_cuModuleGetFunctionCount, false);
+  kilni_cuda_mark(&w->in.table, KILNI_CUDA_ROW_cuFuncGetParamInfo, false);
+  kilni_cuda_mark(&w->in.table, KILNI_CUDA_ROW_cuModuleGetFunctionCount, false);
   open_world(w);
-  assert_null(kiln_module_load(w->device, image, NULL, NULL, &module));
+  assert_null(kiln_module_load(w->in.device, image, NULL, NULL, &module));
   assert_null(kiln_kernel_create(module, "k", &kernel));
   assert_null(kiln_launch_create(kernel, NULL, &launch));
   assert_says(kiln_launch_set(launch, 0, kiln_arg_u32(1)),
               KILN_STATUS_INSUFFICIENT_METADATA, "nothing tells");
   kiln_argument_t arguments[] = {kiln_arg_u32(7), kiln_arg_u64(9)};
   assert_null(kiln_launch_set_all(launch, arguments, 2));
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   assert_true(g_seen.packed);
   assert_int_equal(g_seen.packed_bytes, 16);
   arguments[0] = kiln_arg_bytes(many, 32764);
   assert_null(kiln_launch_set_all(launch, arguments, 1));
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   assert_int_equal(g_seen.packed_bytes, 32764);
   arguments[0] = kiln_arg_bytes(many, 32768);
   assert_says(kiln_launch_set_all(launch, arguments, 1),
@@ -480,7 +460,7 @@ static void test_argument_bytes_by_version(void** state) {
     kiln_launch_t* launch = NULL;
     g_seen.version = old ? 12000 : 12010;
     open_world(w);
-    assert_null(kiln_module_load(w->device, image, NULL, NULL, &module));
+    assert_null(kiln_module_load(w->in.device, image, NULL, NULL, &module));
     assert_null(kiln_kernel_create(module, "big", &kernel));
     if (old) {
       assert_says(kiln_launch_create(kernel, NULL, &launch),
@@ -510,7 +490,7 @@ static void test_the_grid_changes(void** state) {
   assert_null(kiln_launch_set_all(launch, arguments, 5));
   g_seen.asked = 0;
   assert_null(kiln_launch_set_grid(launch, 4, 0, 2));
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   assert_int_equal(g_seen.grid[0], 4);
   assert_int_equal(g_seen.grid[1], 1);
   assert_int_equal(g_seen.grid[2], 2);
@@ -523,7 +503,7 @@ static void test_the_grid_changes(void** state) {
   assert_says(kiln_launch_set_grid(launch, 2, 65536, 1),
               KILN_STATUS_LIMIT_EXCEEDED, "grid.y is 65536");
   assert_int_equal(g_seen.asked, 0);
-  assert_null(kiln_launch_run(launch, w->stream));
+  assert_null(kiln_launch_run(launch, w->in.stream));
   assert_int_equal(g_seen.grid[0], 4);
   kiln_launch_release(launch);
   close_world(w);
@@ -541,7 +521,8 @@ static void test_a_refusal_of_the_driver(void** state) {
     assert_null(create(w, &launch));
     assert_null(kiln_launch_set_all(launch, arguments, 5));
     g_seen.result = KILN_CU_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    assert_says(kiln_launch_run(launch, w->stream), KILN_STATUS_LAUNCH_FAILED,
+    assert_says(kiln_launch_run(launch, w->in.stream),
+                KILN_STATUS_LAUNCH_FAILED,
                 "launching \"mixed\" with grid 1,1,1");
     g_seen.result = KILN_CU_SUCCESS;
     kiln_launch_release(launch);
@@ -669,9 +650,9 @@ static void test_events(void** state) {
   kiln_event_options_t options = kiln_event_options_default();
   bool ready = false;
   open_world(w);
-  assert_null(kiln_event_create(w->device, NULL, &event));
+  assert_null(kiln_event_create(w->in.device, NULL, &event));
   options.timing = KILN_SWITCH_ON;
-  assert_null(kiln_event_create(w->device, &options, &timed));
+  assert_null(kiln_event_create(w->in.device, &options, &timed));
   w->with.programmatic_event = event;
   w->with.trigger_at_start = KILN_SWITCH_ON;
   taken(w, KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
@@ -806,7 +787,7 @@ static void test_old_drivers(void** state) {
   kiln_event_t* event = NULL;
   g_seen.version = 12000;
   open_world(w);
-  assert_null(kiln_event_create(w->device, NULL, &event));
+  assert_null(kiln_event_create(w->in.device, NULL, &event));
   const kiln_status_code_t code = KILN_STATUS_INCOMPATIBLE;
   w->with.completion_event = event;
   refused(w, code, "`completion_event` needs a driver of CUDA 12.3");
@@ -827,7 +808,7 @@ static void test_old_devices(void** state) {
   kiln_event_t* event = NULL;
   g_seen.compute = 89;
   open_world(w);
-  assert_null(kiln_event_create(w->device, NULL, &event));
+  assert_null(kiln_event_create(w->in.device, NULL, &event));
   w->with.overlap = KILN_SWITCH_ON;
   refused(w, KILN_STATUS_UNSUPPORTED,
           "`overlap` needs compute capability 9.0, and \"cuda:0\" has 8.9");
@@ -847,12 +828,12 @@ static void test_every_allocation_fails(void** state) {
   kiln_event_t* event = NULL;
   uint64_t points = 0;
   open_world(w);
-  assert_null(kiln_event_create(w->device, NULL, &event));
+  assert_null(kiln_event_create(w->in.device, NULL, &event));
   w->with.completion_event = event;
   for (;;) {
-    fault_alloc_arm(&w->watch, points + 1, false);
+    fault_alloc_arm(&w->in.watch, points + 1, false);
     kiln_status_t status = create(w, &launch);
-    (void)fault_alloc_disarm(&w->watch);
+    (void)fault_alloc_disarm(&w->in.watch);
     if (kiln_status_is_ok(status)) break;
     assert_int_equal(kiln_status_code(status), KILN_STATUS_OUT_OF_MEMORY);
     assert_null(launch);
@@ -873,7 +854,7 @@ static void test_every_call_fails(void** state) {
   uint64_t points = 0;
   kiln_cu_context_t foreign = (kiln_cu_context_t)(uintptr_t)0xf04e1600;
   g_seen.version = 13000;  // the kernel is asked for a large cluster
-  assert_null(kilni_cuda_fault_install(&w->table, &w->table));
+  assert_null(kilni_cuda_fault_install(&w->in.table, &w->in.table));
   open_world(w);
   fill(w, arguments, bytes, bytes);
   assert_int_equal(g_under.cuCtxSetCurrent(foreign), KILN_CU_SUCCESS);
@@ -886,16 +867,16 @@ static void test_every_call_fails(void** state) {
     w->with.given = KILN_LAUNCH_GIVEN_PRIORITY;
     w->config.grid[0] = 2;
     w->config.shared_bytes = 100000;
-    kilni_cuda_fault_arm(&w->table, nth, KILNI_FAULT_ONCE,
+    kilni_cuda_fault_arm(&w->in.table, nth, KILNI_FAULT_ONCE,
                          KILN_CU_ERROR_INVALID_HANDLE);
     kiln_status_t status = create(w, &launch);
     assert_int_equal(launch == NULL, !kiln_status_is_ok(status));
     if (launch != NULL) status = kiln_launch_set_all(launch, arguments, 5);
     if (launch != NULL && kiln_status_is_ok(status)) {
-      status = kiln_launch_run(launch, w->stream);
+      status = kiln_launch_run(launch, w->in.stream);
     }
-    bool hit = kilni_cuda_fault_hit(&w->table) != NULL;
-    points = kilni_cuda_fault_disarm(&w->table);
+    bool hit = kilni_cuda_fault_hit(&w->in.table) != NULL;
+    points = kilni_cuda_fault_disarm(&w->in.table);
     kiln_launch_release(launch);
     assert_int_equal(hit, !kiln_status_is_ok(status));
     kiln_status_free(status);
@@ -909,7 +890,7 @@ static void test_every_call_fails(void** state) {
   assert_true(points >= 10);
   assert_int_equal(g_under.cuCtxSetCurrent(NULL), KILN_CU_SUCCESS);
   close_world(w);
-  kilni_cuda_fault_remove(&w->table);
+  kilni_cuda_fault_remove(&w->in.table);
 }
 
 int main(void) {

@@ -15,8 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fault_alloc.h"
-#include "kiln/kiln.h"
+#include "device_world.h"
 #include "runtime/runtime.h"
 #include "says.h"
 
@@ -29,12 +28,7 @@ static const char kPtx[] =
 
 // Objects of every kind, over the null provider. one-thread
 typedef struct world_t {
-  fault_alloc_t watch;
-  kiln_allocator_t allocator;
-  kiln_cuda_table_t table;
-  kiln_runtime_t* runtime;
-  kiln_device_t* device;
-  kiln_stream_t* stream;
+  device_world_t in;
   kiln_event_t* event;
   kiln_buffer_t* buffer;
   kiln_module_t* module;
@@ -47,25 +41,19 @@ static kiln_bytes_view_t ptx(void) {
 }
 
 static void open_device(world_t* world) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  options.allocator = &world->allocator;
-  kilni_runtime_hooks_t hooks = {0};
-  hooks.cuda_table = &world->table;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &world->runtime));
-  assert_null(
-      kiln_runtime_open_device(world->runtime, "cuda:0", &world->device));
+  device_world_open(&world->in, "cuda:0");
 }
 
 static void open_all(world_t* world) {
   open_device(world);
   kiln_buffer_options_t with_stream = kiln_buffer_options_default();
-  assert_null(kiln_stream_create(world->device, NULL, &world->stream));
-  assert_null(kiln_event_create(world->device, NULL, &world->event));
-  with_stream.stream = world->stream;
+  assert_null(kiln_stream_create(world->in.device, NULL, &world->in.stream));
+  assert_null(kiln_event_create(world->in.device, NULL, &world->event));
+  with_stream.stream = world->in.stream;
   assert_null(
-      kiln_buffer_create(world->device, 4096, &with_stream, &world->buffer));
+      kiln_buffer_create(world->in.device, 4096, &with_stream, &world->buffer));
   assert_null(
-      kiln_module_load(world->device, ptx(), NULL, NULL, &world->module));
+      kiln_module_load(world->in.device, ptx(), NULL, NULL, &world->module));
   assert_null(kiln_kernel_create(world->module, "scale", &world->kernel));
 }
 
@@ -74,13 +62,13 @@ enum { OBJECTS = 7 };
 static void release_one(world_t* world, int which) {
   switch (which) {
     case 0:
-      kiln_runtime_release(world->runtime);
+      kiln_runtime_release(world->in.runtime);
       break;
     case 1:
-      kiln_device_release(world->device);
+      kiln_device_release(world->in.device);
       break;
     case 2:
-      kiln_stream_release(world->stream);
+      kiln_stream_release(world->in.stream);
       break;
     case 3:
       kiln_event_release(world->event);
@@ -104,20 +92,14 @@ static void release_all(world_t* world) {
 static int setup(void** state) {
   static world_t world;
   memset(&world, 0, sizeof(world));
-  fault_alloc_init(&world.watch);
-  world.allocator = fault_alloc_allocator(&world.watch);
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
+  device_world_begin(&world.in);
   *state = &world;
   return 0;
 }
 
 static int teardown(void** state) {
   world_t* world = *state;
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  fault_alloc_assert_clean(&world->watch);
-  fault_alloc_deinit(&world->watch);
+  device_world_end(&world->in);
   return 0;
 }
 
@@ -149,7 +131,7 @@ static void test_every_order_of_release(void** state) {
     assert_true(kilni_cuda_null_live(KILNI_HANDLE_NONE) >= 5);
     for (int i = 0; i < OBJECTS; i++) release_one(world, order[i]);
     assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-    assert_int_equal(world->watch.live_blocks, 0);
+    assert_int_equal(world->in.watch.live_blocks, 0);
     tried++;
   } while (next_permutation(order));
   assert_int_equal(tried, 5040);
@@ -185,22 +167,22 @@ static void test_the_callers_context_stays(void** state) {
   const kiln_cu_context_t callers[] = {NULL, foreign};
   for (int i = 0; i < 2; i++) {
     kiln_cu_context_t now = NULL;
-    world->table.cuCtxSetCurrent(callers[i]);
+    world->in.table.cuCtxSetCurrent(callers[i]);
     open_all(world);
     uint8_t data[16] = {0};
     assert_null(kiln_buffer_write(world->buffer, 0, sizeof(data), data));
     assert_null(kiln_buffer_fill(world->buffer, 0, 64, 7, 4));
-    assert_null(kiln_stream_synchronize(world->stream));
-    assert_null(kiln_device_synchronize(world->device));
-    world->table.cuCtxGetCurrent(&now);
+    assert_null(kiln_stream_synchronize(world->in.stream));
+    assert_null(kiln_device_synchronize(world->in.device));
+    world->in.table.cuCtxGetCurrent(&now);
     assert_ptr_equal(now, callers[i]);
     kiln_status_t status = kiln_kernel_create(world->module, "none", NULL);
     kiln_status_free(status);
     release_all(world);
-    world->table.cuCtxGetCurrent(&now);
+    world->in.table.cuCtxGetCurrent(&now);
     assert_ptr_equal(now, callers[i]);
   }
-  world->table.cuCtxSetCurrent(NULL);
+  world->in.table.cuCtxSetCurrent(NULL);
 }
 
 // ---- Memory ----
@@ -210,7 +192,7 @@ static void test_ranges_are_checked(void** state) {
   open_all(world);
   uint8_t data[64] = {0};
   kiln_buffer_t* b = world->buffer;
-  kiln_stream_t* s = world->stream;
+  kiln_stream_t* s = world->in.stream;
   assert_says(kiln_buffer_write(b, 4090, 7, data), KILN_STATUS_OUT_OF_RANGE,
               "7 bytes at offset 4090 in a buffer of 4096");
   assert_says(kiln_buffer_read(b, UINT64_MAX, 2, data),
@@ -241,12 +223,12 @@ static void test_an_empty_buffer(void** state) {
   world_t* world = *state;
   open_device(world);
   kiln_buffer_t* buffer = NULL;
-  assert_null(kiln_buffer_create(world->device, 0, NULL, &buffer));
+  assert_null(kiln_buffer_create(world->in.device, 0, NULL, &buffer));
   assert_int_equal(kiln_buffer_address(buffer), 0);
   assert_null(kiln_buffer_write(buffer, 0, 0, NULL));
   kiln_buffer_release(buffer);
-  kiln_device_release(world->device);
-  kiln_runtime_release(world->runtime);
+  kiln_device_release(world->in.device);
+  kiln_runtime_release(world->in.runtime);
 }
 
 // ---- Modules ----
@@ -289,28 +271,28 @@ static kiln_cu_result_t too_new(kiln_cu_module_t* module, const void* image,
 
 static void test_ptx_that_is_too_new(void** state) {
   world_t* world = *state;
-  world->table.cuModuleLoadDataEx = too_new;
+  world->in.table.cuModuleLoadDataEx = too_new;
   open_device(world);
   kiln_module_t* module = NULL;
   kiln_load_log_t* log = NULL;
   kiln_module_options_t options = kiln_module_options_default();
   options.name = "new.ptx";
   assert_says(
-      kiln_module_load(world->device, ptx(), &options, &log, &module),
+      kiln_module_load(world->in.device, ptx(), &options, &log, &module),
       KILN_STATUS_INCOMPATIBLE,
       "\"new.ptx\" is PTX 8.0 and the driver of \"cuda:0\" is CUDA 13.0");
   assert_null(module);
   assert_string_equal(kiln_load_log_text(log), "");
   kiln_load_log_release(log);
-  kiln_device_release(world->device);
-  kiln_runtime_release(world->runtime);
+  kiln_device_release(world->in.device);
+  kiln_runtime_release(world->in.runtime);
 }
 
 // ---- Launches ----
 
 static kiln_status_t launch(world_t* world, const kiln_argument_t* arguments,
                             uint32_t count) {
-  return kiln_kernel_launch(world->kernel, world->stream, NULL, arguments,
+  return kiln_kernel_launch(world->kernel, world->in.stream, NULL, arguments,
                             count);
 }
 
@@ -319,10 +301,10 @@ static void test_arguments_are_checked(void** state) {
   open_all(world);
   kiln_argument_t good[] = {kiln_arg_buffer(world->buffer), kiln_arg_f32(2),
                             kiln_arg_i32(9)};
-  uint64_t made = world->watch.total_blocks;
+  uint64_t made = world->in.watch.total_blocks;
   assert_null(launch(world, good, 3));
   // Nothing is allocated on the way.
-  assert_int_equal(world->watch.total_blocks, made);
+  assert_int_equal(world->in.watch.total_blocks, made);
   const kiln_status_code_t bad = KILN_STATUS_INVALID_ARGUMENT;
   assert_says(launch(world, good, 2), bad, "takes 3 arguments and is given 2");
   assert_says(launch(world, good, 0), bad, "given 0");
@@ -388,17 +370,17 @@ static kiln_cu_result_t keep_launch(kiln_cu_function_t function,
 static void test_no_arguments_is_no_list(void** state) {
   world_t* world = *state;
   static const char text[] = ".version 12.7\n.target sm_200\n";
-  kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuFuncGetParamInfo, false);
-  kilni_cuda_mark(&world->table, KILNI_CUDA_ROW_cuModuleGetFunctionCount,
+  kilni_cuda_mark(&world->in.table, KILNI_CUDA_ROW_cuFuncGetParamInfo, false);
+  kilni_cuda_mark(&world->in.table, KILNI_CUDA_ROW_cuModuleGetFunctionCount,
                   false);
-  world->table.cuLaunchKernel = keep_launch;
+  world->in.table.cuLaunchKernel = keep_launch;
   open_device(world);
   kiln_bytes_view_t image = {(const uint8_t*)text, sizeof(text) - 1};
   assert_null(
-      kiln_module_load(world->device, image, NULL, NULL, &world->module));
+      kiln_module_load(world->in.device, image, NULL, NULL, &world->module));
   assert_null(kiln_kernel_create(world->module, "k", &world->kernel));
   assert_false(kiln_kernel_info(world->kernel)->params_known);
-  assert_null(kiln_stream_create(world->device, NULL, &world->stream));
+  assert_null(kiln_stream_create(world->in.device, NULL, &world->in.stream));
   handed_params = handed_extra = (void**)&handed_params;
   assert_null(launch(world, NULL, 0));
   assert_null(handed_params);
@@ -413,31 +395,31 @@ static void test_no_arguments_is_no_list(void** state) {
 static void test_shapes_are_checked(void** state) {
   world_t* world = *state;
   open_all(world);
-  const kiln_device_info_t* info = kiln_device_info(world->device);
+  const kiln_device_info_t* info = kiln_device_info(world->in.device);
   kiln_argument_t good[] = {kiln_arg_buffer(world->buffer), kiln_arg_f32(2),
                             kiln_arg_i32(9)};
   kiln_launch_config_t config = kiln_launch_config_default();
   kiln_kernel_t* k = world->kernel;
   const kiln_status_code_t over = KILN_STATUS_LIMIT_EXCEEDED;
   config.block[0] = info->max_block[0] + 1;
-  assert_says(kiln_kernel_launch(k, world->stream, &config, good, 3), over,
+  assert_says(kiln_kernel_launch(k, world->in.stream, &config, good, 3), over,
               "block.x");
   config.block[0] = info->max_block[0];
   config.block[1] = 2;
-  assert_says(kiln_kernel_launch(k, world->stream, &config, good, 3), over,
+  assert_says(kiln_kernel_launch(k, world->in.stream, &config, good, 3), over,
               "threads in a block");
   config = kiln_launch_config_default();
   config.grid[1] = info->max_grid[1] + 1;
-  assert_says(kiln_kernel_launch(k, world->stream, &config, good, 3), over,
+  assert_says(kiln_kernel_launch(k, world->in.stream, &config, good, 3), over,
               "grid.y");
   config = kiln_launch_config_default();
   config.shared_bytes = info->shared_optin_bytes + 1;
-  assert_says(kiln_kernel_launch(k, world->stream, &config, good, 3), over,
+  assert_says(kiln_kernel_launch(k, world->in.stream, &config, good, 3), over,
               "shared memory");
   config.shared_bytes = info->shared_optin_bytes;
-  assert_null(kiln_kernel_launch(k, world->stream, &config, good, 3));
+  assert_null(kiln_kernel_launch(k, world->in.stream, &config, good, 3));
   config.struct_size = 0;
-  assert_says(kiln_kernel_launch(k, world->stream, &config, good, 3),
+  assert_says(kiln_kernel_launch(k, world->in.stream, &config, good, 3),
               KILN_STATUS_INVALID_ARGUMENT, "struct_size");
 
   kiln_kernel_t* fixed = NULL;
@@ -446,12 +428,12 @@ static void test_shapes_are_checked(void** state) {
   kiln_argument_t one[] = {kiln_arg_bytes(bytes, 16)};
   config = kiln_launch_config_default();
   config.block[0] = 64;
-  assert_says(kiln_kernel_launch(fixed, world->stream, &config, one, 1),
+  assert_says(kiln_kernel_launch(fixed, world->in.stream, &config, one, 1),
               KILN_STATUS_INVALID_ARGUMENT, "64,2,1");
   config.block[1] = 2;
-  assert_null(kiln_kernel_launch(fixed, world->stream, &config, one, 1));
+  assert_null(kiln_kernel_launch(fixed, world->in.stream, &config, one, 1));
   one[0] = kiln_arg_bytes(bytes, 12);
-  assert_says(kiln_kernel_launch(fixed, world->stream, &config, one, 1),
+  assert_says(kiln_kernel_launch(fixed, world->in.stream, &config, one, 1),
               KILN_STATUS_INVALID_ARGUMENT, "16 bytes");
   kiln_kernel_release(fixed);
   release_all(world);
@@ -471,10 +453,10 @@ static void test_many_arguments(void** state) {
   at += snprintf(text + at, sizeof(text) - (size_t)at, ")\n{ ret; }\n");
   kiln_bytes_view_t image = {(const uint8_t*)text, (size_t)at};
   kiln_stream_t* stream = NULL;
-  assert_null(kiln_stream_create(world->device, NULL, &stream));
+  assert_null(kiln_stream_create(world->in.device, NULL, &stream));
   kiln_module_t* module = NULL;
   kiln_kernel_t* kernel = NULL;
-  assert_null(kiln_module_load(world->device, image, NULL, NULL, &module));
+  assert_null(kiln_module_load(world->in.device, image, NULL, NULL, &module));
   assert_null(kiln_kernel_create(module, NULL, &kernel));
   kiln_argument_t arguments[100];
   for (uint32_t i = 0; i < 100; i++) arguments[i] = kiln_arg_u32(i);
@@ -485,8 +467,8 @@ static void test_many_arguments(void** state) {
   kiln_kernel_release(kernel);
   kiln_module_release(module);
   kiln_stream_release(stream);
-  kiln_device_release(world->device);
-  kiln_runtime_release(world->runtime);
+  kiln_device_release(world->in.device);
+  kiln_runtime_release(world->in.runtime);
 }
 
 // ---- Streams and events ----
@@ -499,22 +481,22 @@ static void test_events(void** state) {
   kiln_event_t* start = NULL;
   uint64_t elapsed = 1;
   bool ready = false;
-  assert_null(kiln_event_create(world->device, &timed, &start));
+  assert_null(kiln_event_create(world->in.device, &timed, &start));
   assert_says(kiln_event_elapsed(start, world->event, &elapsed),
               KILN_STATUS_INVALID_STATE, "never recorded");
   assert_int_equal(elapsed, 0);
-  assert_null(kiln_event_record(start, world->stream));
+  assert_null(kiln_event_record(start, world->in.stream));
   assert_says(kiln_event_elapsed(start, world->event, &elapsed),
               KILN_STATUS_INVALID_STATE, "without timing");
   assert_null(kiln_event_elapsed(start, start, &elapsed));
-  assert_null(kiln_stream_wait_event(world->stream, start));
+  assert_null(kiln_stream_wait_event(world->in.stream, start));
   assert_null(kiln_event_synchronize(start));
   assert_null(kiln_event_query(start, &ready));
   assert_true(ready);
   ready = false;
-  assert_null(kiln_stream_query(world->stream, &ready));
+  assert_null(kiln_stream_query(world->in.stream, &ready));
   assert_true(ready);
-  assert_null(kiln_stream_wait(world->stream, 1));
+  assert_null(kiln_stream_wait(world->in.stream, 1));
   kiln_event_release(start);
   release_all(world);
 }
@@ -527,13 +509,13 @@ static kiln_cu_result_t never_done(kiln_cu_stream_t stream) {
 static void test_a_time_limit(void** state) {
   world_t* world = *state;
   kiln_cu_result_t (*const query)(kiln_cu_stream_t) = never_done;
-  world->table.cuStreamQuery = query;
+  world->in.table.cuStreamQuery = query;
   open_all(world);
-  assert_says(kiln_stream_wait(world->stream, 3000000), KILN_STATUS_DEVICE_LOST,
-              "0.003 s");
+  assert_says(kiln_stream_wait(world->in.stream, 3000000),
+              KILN_STATUS_DEVICE_LOST, "0.003 s");
   // Lost: nothing is asked of the driver any more, nor freed.
-  assert_says(kiln_device_synchronize(world->device), KILN_STATUS_DEVICE_LOST,
-              "is lost");
+  assert_says(kiln_device_synchronize(world->in.device),
+              KILN_STATUS_DEVICE_LOST, "is lost");
   uint64_t live = kilni_cuda_null_live(KILNI_HANDLE_NONE);
   release_all(world);
   assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), live);
@@ -547,15 +529,15 @@ static kiln_cu_result_t faulted(kiln_cu_stream_t stream) {
 
 static void test_a_sticky_error(void** state) {
   world_t* world = *state;
-  world->table.cuStreamSynchronize = faulted;
+  world->in.table.cuStreamSynchronize = faulted;
   open_all(world);
-  kiln_status_t status = kiln_stream_synchronize(world->stream);
+  kiln_status_t status = kiln_stream_synchronize(world->in.stream);
   kiln_status_native_t native;
   assert_true(kiln_status_native(status, &native));
   assert_int_equal(native.number, 700);
   assert_says(status, KILN_STATUS_DEVICE_LOST, "CUDA_ERROR_ILLEGAL_ADDRESS");
   kiln_buffer_t* buffer = NULL;
-  assert_says(kiln_buffer_create(world->device, 16, NULL, &buffer),
+  assert_says(kiln_buffer_create(world->in.device, 16, NULL, &buffer),
               KILN_STATUS_DEVICE_LOST, "is lost");
   assert_null(buffer);
   release_all(world);
@@ -570,7 +552,7 @@ static void test_after_fork(void** state) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    kiln_status_t status = kiln_stream_synchronize(world->stream);
+    kiln_status_t status = kiln_stream_synchronize(world->in.stream);
     bool good = kiln_status_code(status) == KILN_STATUS_INVALID_STATE;
     uint64_t live = kilni_cuda_null_live(KILNI_HANDLE_NONE);
     release_all(world);

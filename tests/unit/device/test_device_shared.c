@@ -15,9 +15,7 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
-#include "fault_alloc.h"
-#include "kiln/kiln.h"
-#include "runtime/runtime.h"
+#include "device_world.h"
 
 // What was asked of the driver. one-thread, but for the counts
 static struct {
@@ -64,50 +62,26 @@ static kiln_cu_result_t see_close(kiln_cu_deviceptr_t address) {
   return seen.under.cuIpcCloseMemHandle(address);
 }
 
-// one-thread
-typedef struct world_t {
-  fault_alloc_t watch;
-  kiln_allocator_t allocator;
-  kiln_cuda_table_t table;
-  kiln_runtime_t* runtime;
-  kiln_device_t* device;
-  kiln_stream_t* stream;
-} world_t;
+typedef device_world_t world_t;
 
 static int setup(void** state) {
   static world_t world;
-  memset(&world, 0, sizeof(world));
+  device_world_begin(&world);
   memset(&seen, 0, sizeof(seen));
-  fault_alloc_init(&world.watch);
-  world.allocator = fault_alloc_allocator(&world.watch);
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
   seen.under = world.table;
   KILNI_CUDA_SET(&world.table, cuMemPoolCreate, see_create);
   KILNI_CUDA_SET(&world.table, cuMemPoolExportToShareableHandle, see_export);
   KILNI_CUDA_SET(&world.table, cuMemPoolImportPointer, see_import);
   KILNI_CUDA_SET(&world.table, cuMemFreeAsync, see_free);
   KILNI_CUDA_SET(&world.table, cuIpcCloseMemHandle, see_close);
-  kilni_runtime_hooks_t hooks = {0};
-  hooks.cuda_table = &world.table;
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  options.allocator = &world.allocator;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &world.runtime));
-  assert_null(kiln_runtime_open_device(world.runtime, "cuda:0", &world.device));
-  assert_null(kiln_stream_create(world.device, NULL, &world.stream));
+  device_world_open_stream(&world, "cuda:0");
   *state = &world;
   return 0;
 }
 
 static int teardown(void** state) {
-  world_t* world = *state;
-  kiln_stream_release(world->stream);
-  kiln_device_release(world->device);
-  kiln_runtime_release(world->runtime);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  fault_alloc_assert_clean(&world->watch);
-  fault_alloc_deinit(&world->watch);
+  device_world_close(*state);
+  device_world_end(*state);
   return 0;
 }
 

@@ -11,17 +11,14 @@
 #include <cmocka.h>
 
 #include "device/device_inside.h"
+#include "device_world.h"
 #include "driver_books.h"
-#include "fault_alloc.h"
-#include "kiln/kiln.h"
 #include "runtime/runtime.h"
 #include "says.h"
 
 // A null driver with two devices. one-thread
 typedef struct world_t {
-  fault_alloc_t watch;
-  kiln_allocator_t allocator;
-  kiln_cuda_table_t table;
+  device_world_t in;
   kiln_device_t* device;
   kiln_device_t* other;
 } world_t;
@@ -47,25 +44,18 @@ static kiln_device_t* open_on(const kiln_cuda_table_t* table,
 
 static int setup(void** state) {
   static world_t world;
-  memset(&world, 0, sizeof(world));
-  fault_alloc_init(&world.watch);
-  world.allocator = fault_alloc_allocator(&world.watch);
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
-  driver_books_open(&world.table);
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  options.allocator = &world.allocator;
-  kilni_runtime_hooks_t hooks = {0};
-  hooks.cuda_table = &world.table;
-  kiln_runtime_t* runtime = NULL;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &runtime));
-  assert_null(kiln_runtime_open_device(runtime, "cuda:0", &world.device));
-  assert_null(kiln_runtime_open_device(runtime, "cuda:1", &world.other));
-  kiln_runtime_release(runtime);
+  device_world_begin(&world.in);
+  driver_books_open(&world.in.table);
+  device_world_open(&world.in, "cuda:0");
+  world.device = world.in.device;
+  world.in.device = NULL;
+  assert_null(
+      kiln_runtime_open_device(world.in.runtime, "cuda:1", &world.other));
+  device_world_close(&world.in);
   assert_ptr_not_equal(kiln_device_context(world.device),
                        kiln_device_context(world.other));
   // What a host program has made current for itself.
-  world.table.cuCtxSetCurrent(foreign());
+  world.in.table.cuCtxSetCurrent(foreign());
   *state = &world;
   return 0;
 }
@@ -78,10 +68,7 @@ static int teardown(void** state) {
   kiln_device_release(world->device);
   assert_ptr_equal(driver_books_current(), foreign());
   driver_books_close();
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  fault_alloc_assert_clean(&world->watch);
-  fault_alloc_deinit(&world->watch);
+  device_world_end(&world->in);
   return 0;
 }
 
@@ -216,11 +203,11 @@ static kiln_cu_result_t context_of_cuda0(kiln_cu_stream_t stream,
 
 static void test_a_handle_that_comes_again(void** state) {
   world_t* world = *state;
-  kiln_cuda_table_t table = world->table;
+  kiln_cuda_table_t table = world->in.table;
   table.cuStreamCreate = same_stream;
   table.cuStreamDestroy = forget_stream;
   table.cuStreamGetCtx = context_of_cuda0;
-  kiln_device_t* device = open_on(&table, &world->allocator, "cuda:0");
+  kiln_device_t* device = open_on(&table, &world->in.allocator, "cuda:0");
   kiln_stream_t* borrowed = NULL;
   assert_null(
       kiln_stream_adopt(device, (void*)(uintptr_t)0x5a5a00, NULL, &borrowed));
@@ -258,7 +245,8 @@ static void release_keeper(void* user) {
   keeper->released++;
   // The handle is not used any more, and no lock is held.
   if (keeper->stream != NULL) {
-    assert_int_equal(keeper->world->table.cuStreamDestroy(keeper->stream), 0);
+    assert_int_equal(keeper->world->in.table.cuStreamDestroy(keeper->stream),
+                     0);
   }
   kiln_stream_t* stream = NULL;
   assert_null(
@@ -268,9 +256,9 @@ static void release_keeper(void* user) {
 
 static kiln_cu_stream_t raw_stream(world_t* world, kiln_device_t* device) {
   kiln_cu_stream_t stream = NULL;
-  world->table.cuCtxSetCurrent(kiln_device_context(device));
-  assert_int_equal(world->table.cuStreamCreate(&stream, 0), 0);
-  world->table.cuCtxSetCurrent(foreign());
+  world->in.table.cuCtxSetCurrent(kiln_device_context(device));
+  assert_int_equal(world->in.table.cuStreamCreate(&stream, 0), 0);
+  world->in.table.cuCtxSetCurrent(foreign());
   return stream;
 }
 
@@ -333,7 +321,7 @@ static void test_a_borrowed_stream(void** state) {
   kiln_stream_release(again);
   assert_int_equal(keeper.released, 1);
   assert_int_equal(driver_books_counts().ended[KILNI_HANDLE_STREAM], 0);
-  assert_int_equal(world->table.cuStreamDestroy(raw), 0);
+  assert_int_equal(world->in.table.cuStreamDestroy(raw), 0);
   // Ours needs no owner.
   stream = make_stream(world->device);
   assert_null(kiln_stream_adopt(world->device, kiln_stream_handle(stream),
@@ -373,9 +361,9 @@ static kiln_cu_result_t unknown_attribute(int* value,
 // What it does not know, the device does not have.
 static void test_an_older_driver(void** state) {
   world_t* world = *state;
-  kiln_cuda_table_t table = world->table;
+  kiln_cuda_table_t table = world->in.table;
   table.cuDeviceGetAttribute = unknown_attribute;
-  kiln_device_t* device = open_on(&table, &world->allocator, "cuda:0");
+  kiln_device_t* device = open_on(&table, &world->in.allocator, "cuda:0");
   assert_int_equal(kiln_device_info(device)->warp_size, 7);
   assert_int_equal(kiln_device_info(device)->memory_pools, 0);
   kiln_device_release(device);
@@ -421,8 +409,8 @@ static void test_streams_wait_for_streams(void** state) {
 
 static void test_other_drivers_are_apart(void** state) {
   world_t* world = *state;
-  kiln_cuda_table_t table = world->table;
-  kiln_device_t* device = open_on(&table, &world->allocator, "cuda:0");
+  kiln_cuda_table_t table = world->in.table;
+  kiln_device_t* device = open_on(&table, &world->in.allocator, "cuda:0");
   kiln_stream_t* near_one = make_stream(world->device);
   kiln_stream_t* far = make_stream(device);
   kiln_event_t* event = NULL;
@@ -462,7 +450,7 @@ static void test_a_context_that_cannot_be_put_back(void** state) {
   kiln_stream_t* stream = NULL;
   kiln_event_t* event = NULL;
   kiln_buffer_t* buffer = NULL;
-  uint64_t made = world->watch.live_blocks;
+  uint64_t made = world->in.watch.live_blocks;
   for (int i = 0; i < 3; i++) {
     driver_books_fail_switch(2);  // the way back
     kiln_status_t status =
@@ -475,8 +463,8 @@ static void test_a_context_that_cannot_be_put_back(void** state) {
                          : "what cuMemAlloc had made is destroyed again");
     // What could not be put back is not tried again, and nothing is left.
     assert_ptr_equal(driver_books_current(), ours);
-    world->table.cuCtxSetCurrent(foreign());
-    assert_int_equal(world->watch.live_blocks, made);
+    world->in.table.cuCtxSetCurrent(foreign());
+    assert_int_equal(world->in.watch.live_blocks, made);
   }
   assert_null(stream);
   assert_null(event);
@@ -498,9 +486,9 @@ static kiln_cu_result_t no_stream(kiln_cu_stream_t* stream,
 // The operation's own error wins, and what a failed call wrote is no handle.
 static void test_both_ways_fail(void** state) {
   world_t* world = *state;
-  kiln_cuda_table_t table = world->table;
+  kiln_cuda_table_t table = world->in.table;
   table.cuStreamCreate = no_stream;
-  kiln_device_t* device = open_on(&table, &world->allocator, "cuda:0");
+  kiln_device_t* device = open_on(&table, &world->in.allocator, "cuda:0");
   kiln_stream_t* stream = NULL;
   driver_books_fail_switch(2);
   kiln_status_t status = kiln_stream_create(device, NULL, &stream);
@@ -511,7 +499,7 @@ static void test_both_ways_fail(void** state) {
   assert_null(strstr(text, "destroyed again"));
   kiln_status_free(status);
   assert_null(stream);
-  world->table.cuCtxSetCurrent(foreign());
+  world->in.table.cuCtxSetCurrent(foreign());
   kiln_device_release(device);
 }
 
@@ -533,18 +521,18 @@ static void test_the_capture_mode(void** state) {
   assert_int_equal(driver_books_counts().exchanges, before + 4);
   // A caller who is relaxed already stays so, and is asked once.
   kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_RELAXED;
-  world->table.cuThreadExchangeStreamCaptureMode(&mode);
+  world->in.table.cuThreadExchangeStreamCaptureMode(&mode);
   before = driver_books_counts().exchanges;
   assert_null(kiln_stream_synchronize(stream));
   assert_int_equal(driver_books_counts().exchanges, before + 1);
   assert_int_equal(driver_books_mode(), KILN_CU_STREAM_CAPTURE_MODE_RELAXED);
   mode = KILN_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-  world->table.cuThreadExchangeStreamCaptureMode(&mode);
+  world->in.table.cuThreadExchangeStreamCaptureMode(&mode);
   assert_null(kiln_device_synchronize(world->device));
   assert_int_equal(driver_books_mode(),
                    KILN_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
-  world->table.cuThreadExchangeStreamCaptureMode(&mode);
+  world->in.table.cuThreadExchangeStreamCaptureMode(&mode);
   kiln_event_release(event);
   kiln_stream_release(stream);
 }
@@ -560,7 +548,7 @@ static void test_a_mode_that_does_not_change(void** state) {
   assert_says(kiln_stream_synchronize(stream), KILN_STATUS_INVALID_STATE,
               "it stays relaxed");
   kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
-  world->table.cuThreadExchangeStreamCaptureMode(&mode);
+  world->in.table.cuThreadExchangeStreamCaptureMode(&mode);
   driver_books_fail_exchange(2);
   assert_says(kiln_buffer_create(world->device, 64, NULL, &buffer),
               KILN_STATUS_INVALID_STATE, "had made is destroyed again");
@@ -568,7 +556,7 @@ static void test_a_mode_that_does_not_change(void** state) {
   // The context went back all the same.
   assert_ptr_equal(driver_books_current(), foreign());
   mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
-  world->table.cuThreadExchangeStreamCaptureMode(&mode);
+  world->in.table.cuThreadExchangeStreamCaptureMode(&mode);
   assert_int_equal(driver_books_counts().ended[KILNI_HANDLE_MEMORY], 1);
   kiln_stream_release(stream);
 }
@@ -581,9 +569,9 @@ static kiln_cu_result_t never_ready(kiln_cu_stream_t stream) {
 // That a stream is not ready is no error, and hides none.
 static void test_not_ready_hides_nothing(void** state) {
   world_t* world = *state;
-  kiln_cuda_table_t table = world->table;
+  kiln_cuda_table_t table = world->in.table;
   table.cuStreamQuery = never_ready;
-  kiln_device_t* device = open_on(&table, &world->allocator, "cuda:0");
+  kiln_device_t* device = open_on(&table, &world->in.allocator, "cuda:0");
   kiln_stream_t* stream = make_stream(device);
   bool ready = true;
   assert_null(kiln_stream_query(stream, &ready));
@@ -592,7 +580,7 @@ static void test_not_ready_hides_nothing(void** state) {
   assert_says(kiln_stream_query(stream, &ready), KILN_STATUS_INVALID_STATE,
               "it stays relaxed");
   kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
-  world->table.cuThreadExchangeStreamCaptureMode(&mode);
+  world->in.table.cuThreadExchangeStreamCaptureMode(&mode);
   kiln_stream_release(stream);
   kiln_device_release(device);
 }
@@ -601,7 +589,7 @@ static void test_not_ready_hides_nothing(void** state) {
 static void release_elsewhere(void* user) {
   void** what = user;
   world_t* world = what[0];
-  world->table.cuCtxSetCurrent(what[4]);
+  world->in.table.cuCtxSetCurrent(what[4]);
   kiln_event_release(what[1]);
   kiln_buffer_release(what[2]);
   kiln_stream_release(what[3]);
@@ -677,7 +665,7 @@ static void test_a_pool_whose_driver_fails(void** state) {
   driver_books_fail_switch(2);
   assert_says(kilni_event_acquire(world->device, false, &event),
               KILN_STATUS_INVALID_STATE, "destroyed again");
-  world->table.cuCtxSetCurrent(foreign());
+  world->in.table.cuCtxSetCurrent(foreign());
   driver_books_fail_switch(1);
   assert_says(kilni_stream_acquire(world->device, &stream),
               KILN_STATUS_INVALID_STATE, "cuCtxSetCurrent");

@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "kiln/kiln.h"
-#include "runtime/runtime.h"
+#include "device_world.h"
 #include "says.h"
 
 // What the driver was told last. one-thread
@@ -50,33 +49,21 @@ static kiln_cu_result_t seen_encode(
   return seen.result;
 }
 
-typedef struct world_t {
-  kiln_cuda_table_t table;
-  kiln_runtime_t* runtime;
-  kiln_device_t* device;
-} world_t;
+typedef device_world_t world_t;
 
 static int setup(void** state) {
   static world_t world;
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kilni_runtime_hooks_t hooks = {0};
-  memset(&world, 0, sizeof(world));
+  device_world_begin(&world);
   memset(&seen, 0, sizeof(seen));
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
   KILNI_CUDA_SET(&world.table, cuTensorMapEncodeTiled, seen_encode);
-  hooks.cuda_table = &world.table;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &world.runtime));
-  assert_null(kiln_runtime_open_device(world.runtime, "cuda:0", &world.device));
+  device_world_open(&world, "cuda:0");
   *state = &world;
   return 0;
 }
 
 static int teardown(void** state) {
-  world_t* world = *state;
-  kiln_device_release(world->device);
-  kiln_runtime_release(world->runtime);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  device_world_close(*state);
+  device_world_end(*state);
   return 0;
 }
 

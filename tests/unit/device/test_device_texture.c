@@ -12,10 +12,7 @@
 
 #include <cmocka.h>
 
-#include "fault_alloc.h"
-#include "fault_calls.h"
-#include "kiln/kiln.h"
-#include "runtime/runtime.h"
+#include "device_world.h"
 #include "says.h"
 
 // What the driver was told last, and the order of ends. one-thread
@@ -75,38 +72,11 @@ static kiln_cu_result_t seen_end_array(kiln_cu_array_t array) {
   return seen.under.cuArrayDestroy(array);
 }
 
-typedef struct world_t {
-  fault_alloc_t watch;
-  kiln_allocator_t allocator;
-  kiln_cuda_table_t table;
-  kiln_runtime_t* runtime;
-  kiln_device_t* device;
-  kiln_stream_t* stream;
-} world_t;
-
-static void open_world(world_t* world, const char* name) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  options.allocator = &world->allocator;
-  kilni_runtime_hooks_t hooks = {0};
-  hooks.cuda_table = &world->table;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &world->runtime));
-  assert_null(kiln_runtime_open_device(world->runtime, name, &world->device));
-  assert_null(kiln_stream_create(world->device, NULL, &world->stream));
-}
-
-static void close_world(world_t* world) {
-  kiln_stream_release(world->stream);
-  kiln_device_release(world->device);
-  kiln_runtime_release(world->runtime);
-}
+typedef device_world_t world_t;
 
 static int setup(void** state) {
   static world_t world;
-  memset(&world, 0, sizeof(world));
-  fault_alloc_init(&world.watch);
-  world.allocator = fault_alloc_allocator(&world.watch);
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
+  device_world_begin(&world);
   memset(&seen, 0, sizeof(seen));
   seen.under = world.table;
   KILNI_CUDA_SET(&world.table, cuArray3DCreate, seen_array);
@@ -121,11 +91,7 @@ static int setup(void** state) {
 }
 
 static int teardown(void** state) {
-  world_t* world = *state;
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  fault_alloc_assert_clean(&world->watch);
-  fault_alloc_deinit(&world->watch);
+  device_world_end(*state);
   return 0;
 }
 
@@ -145,7 +111,7 @@ static kiln_array_options_t sides(uint64_t width, uint64_t height,
 
 static void test_arrays(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open_stream(world, "cuda:0");
   kiln_array_t* array = NULL;
   kiln_array_options_t options = sides(100, 0, 0);
   assert_null(kiln_array_create(world->device, &options, &array));
@@ -168,7 +134,7 @@ static void test_arrays(void** state) {
   assert_true(kiln_array_size(array) == 10 * 20 * 30 * 8);
   kiln_array_release(array);
   assert_string_equal(seen.order, "wAwA");
-  close_world(world);
+  device_world_close(world);
 }
 
 static void refuse_array(world_t* world, kiln_array_options_t options,
@@ -181,7 +147,7 @@ static void refuse_array(world_t* world, kiln_array_options_t options,
 
 static void test_limits_of_arrays(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open_stream(world, "cuda:0");
   kiln_array_t* array = NULL;
   refuse_array(world, sides(131073, 0, 0), "a width of 131073");
   refuse_array(world, sides(1, 65537, 0), "a height of 65537");
@@ -204,12 +170,12 @@ static void test_limits_of_arrays(void** state) {
   options.channels = 1;
   options.format = 9;
   assert_refused(kiln_array_create(world->device, &options, &array));
-  close_world(world);
+  device_world_close(world);
 }
 
 static void test_copies(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open_stream(world, "cuda:0");
   kiln_array_t* array = NULL;
   kiln_buffer_t* buffer = NULL;
   kiln_array_options_t options = sides(8, 4, 0);
@@ -237,12 +203,12 @@ static void test_copies(void** state) {
               KILN_STATUS_OUT_OF_RANGE, "from 129 on");
   kiln_buffer_release(buffer);
   kiln_array_release(array);
-  close_world(world);
+  device_world_close(world);
 }
 
 static void test_samplers(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open_stream(world, "cuda:0");
   kiln_array_t* array = NULL;
   kiln_texture_t* texture = NULL;
   kiln_array_options_t options = sides(8, 4, 0);
@@ -288,12 +254,12 @@ static void test_samplers(void** state) {
   how.srgb = KILN_SWITCH_ON;
   assert_refused(kiln_texture_create(array, &how, &texture));
   kiln_array_release(array);
-  close_world(world);
+  device_world_close(world);
 }
 
 static void test_over_buffers(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open_stream(world, "cuda:0");
   kiln_buffer_t* buffer = NULL;
   kiln_texture_t* texture = NULL;
   kiln_texels_t texels = kiln_texels_default();
@@ -341,12 +307,12 @@ static void test_over_buffers(void** state) {
   assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
               KILN_STATUS_LIMIT_EXCEEDED, "a height of 65001");
   kiln_buffer_release(buffer);
-  close_world(world);
+  device_world_close(world);
 }
 
 static void test_surfaces_and_ends(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open_stream(world, "cuda:0");
   kiln_array_t* array = NULL;
   kiln_texture_t* texture = NULL;
   kiln_surface_t* surface = (kiln_surface_t*)world;
@@ -363,7 +329,7 @@ static void test_surfaces_and_ends(void** state) {
   assert_true(kiln_surface_handle(surface) != 0);
   memset(seen.order, 0, sizeof(seen.order));
   // Everything before what it is made over.
-  close_world(world);
+  device_world_close(world);
   kiln_array_release(array);
   assert_string_equal(seen.order, "");
   kiln_surface_retain(surface);
@@ -379,7 +345,7 @@ static void test_surfaces_and_ends(void** state) {
 
 static void test_the_software_device_has_none(void** state) {
   world_t* world = *state;
-  open_world(world, "soft");
+  device_world_open_stream(world, "soft");
   kiln_array_t* array = NULL;
   kiln_texture_t* texture = NULL;
   kiln_buffer_t* buffer = NULL;
@@ -392,15 +358,10 @@ static void test_the_software_device_has_none(void** state) {
   assert_says(kiln_texture_create_buffer(buffer, &texels, NULL, &texture),
               KILN_STATUS_UNSUPPORTED, "textures");
   kiln_buffer_release(buffer);
-  close_world(world);
+  device_world_close(world);
 }
 
 // ---- Faults ----
-
-typedef struct sweep_t {
-  const kiln_cuda_table_t* table;
-  kiln_allocator_t allocator;
-} sweep_t;
 
 static kiln_status_t sweep_textures(kiln_device_t* device) {
   kiln_array_options_t options = sides(8, 4, 2);
@@ -444,53 +405,14 @@ static kiln_status_t sweep_textures(kiln_device_t* device) {
   return status;
 }
 
-static kiln_status_t sweep(const sweep_t* with_what) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kilni_runtime_hooks_t hooks = {0};
-  kiln_runtime_t* runtime = NULL;
-  kiln_device_t* device = NULL;
-  options.allocator = &with_what->allocator;
-  hooks.cuda_table = with_what->table;
-  kiln_status_t status = kilni_runtime_create_with(&options, &hooks, &runtime);
-  if (status == NULL) {
-    status = kiln_runtime_open_device(runtime, "cuda:0", &device);
-  }
-  if (status == NULL) status = sweep_textures(device);
-  kiln_device_release(device);
-  kiln_runtime_release(runtime);
-  return status;
-}
-
-static kiln_status_t sweep_calls(const kiln_cuda_table_t* table, void* user) {
-  (void)user;
-  sweep_t with_what = {table, kiln_allocator_libc()};
-  return sweep(&with_what);
-}
-
-static kiln_status_t sweep_allocations(kiln_allocator_t allocator, void* user) {
-  sweep_t with_what = {user, allocator};
-  return sweep(&with_what);
-}
-
 static void test_every_call_fails(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
-  uint64_t points = fault_run_calls(
-      sweep_calls, NULL, KILN_CU_ERROR_INVALID_VALUE, FAULT_RUN_MAY_PASS);
-  print_message("%llu calls\n", (unsigned long long)points);
-  assert_true(points > 60);
+  device_sweep_calls(sweep_textures, KILN_CU_ERROR_INVALID_VALUE, 60);
 }
 
 static void test_every_allocation_fails(void** state) {
   (void)state;
-  static kiln_cuda_table_t table;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&table);
-  uint64_t points =
-      fault_run_allocations(sweep_allocations, &table, FAULT_RUN_MAY_PASS);
-  print_message("%llu allocations\n", (unsigned long long)points);
-  assert_true(points > 8);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  device_sweep_allocations(sweep_textures, 8);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

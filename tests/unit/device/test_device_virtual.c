@@ -12,10 +12,7 @@
 
 #include <cmocka.h>
 
-#include "fault_alloc.h"
-#include "fault_calls.h"
-#include "kiln/kiln.h"
-#include "runtime/runtime.h"
+#include "device_world.h"
 #include "says.h"
 
 #define MIB (1ull << 20)
@@ -72,35 +69,11 @@ static kiln_cu_result_t seen_access(kiln_cu_deviceptr_t address, size_t bytes,
   return seen.under.cuMemSetAccess(address, bytes, list, count);
 }
 
-typedef struct world_t {
-  fault_alloc_t watch;
-  kiln_allocator_t allocator;
-  kiln_cuda_table_t table;
-  kiln_runtime_t* runtime;
-  kiln_device_t* device;
-} world_t;
-
-static void open_world(world_t* world, const char* name) {
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  options.allocator = &world->allocator;
-  kilni_runtime_hooks_t hooks = {0};
-  hooks.cuda_table = &world->table;
-  assert_null(kilni_runtime_create_with(&options, &hooks, &world->runtime));
-  assert_null(kiln_runtime_open_device(world->runtime, name, &world->device));
-}
-
-static void close_world(world_t* world) {
-  kiln_device_release(world->device);
-  kiln_runtime_release(world->runtime);
-}
+typedef device_world_t world_t;
 
 static int setup(void** state) {
   static world_t world;
-  memset(&world, 0, sizeof(world));
-  fault_alloc_init(&world.watch);
-  world.allocator = fault_alloc_allocator(&world.watch);
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&world.table);
+  device_world_begin(&world);
   memset(&seen, 0, sizeof(seen));
   seen.under = world.table;
   KILNI_CUDA_SET(&world.table, cuMemAddressReserve, seen_reserve);
@@ -113,18 +86,14 @@ static int setup(void** state) {
 }
 
 static int teardown(void** state) {
-  world_t* world = *state;
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
-  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
-  fault_alloc_assert_clean(&world->watch);
-  fault_alloc_deinit(&world->watch);
+  device_world_end(*state);
   return 0;
 }
 
 // What was there keeps its address and its content; an old buffer stays good.
 static void test_grows_in_place(void** state) {
   world_t* world = *state;
-  open_world(world, "soft");
+  device_world_open(world, "soft");
   kiln_virtual_options_t options = kiln_virtual_options_default();
   kiln_virtual_t* memory = NULL;
   kiln_buffer_t* old = NULL;
@@ -168,12 +137,12 @@ static void test_grows_in_place(void** state) {
   kiln_buffer_release(old);
   assert_null(kiln_device_query_free(world->device, &after));
   assert_true(before == after);
-  close_world(world);
+  device_world_close(world);
 }
 
 static void test_a_failure_changes_nothing(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_virtual_t* memory = NULL;
   assert_null(kiln_virtual_create(world->device, MIB, NULL, &memory));
   uint64_t size = kiln_virtual_size(memory);
@@ -186,13 +155,13 @@ static void test_a_failure_changes_nothing(void** state) {
   assert_null(kiln_virtual_grow(memory, 8 * MIB));
   assert_true(kiln_virtual_size(memory) == 8 * MIB);
   kiln_virtual_release(memory);
-  close_world(world);
+  device_world_close(world);
 }
 
 // The device's work first, then every mapping, then the exact pair.
 static void test_ends_in_order(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_virtual_t* memory = NULL;
   assert_null(kiln_virtual_create(world->device, MIB, NULL, &memory));
   assert_null(kiln_virtual_grow(memory, 4 * MIB));
@@ -204,12 +173,12 @@ static void test_ends_in_order(void** state) {
   assert_string_equal(seen.order, "SUUUF");
   assert_true(seen.freed == seen.reserved);
   assert_true(seen.freed_bytes == seen.reserved_bytes);
-  close_world(world);
+  device_world_close(world);
 }
 
 static void test_limits(void** state) {
   world_t* world = *state;
-  open_world(world, "cuda:0");
+  device_world_open(world, "cuda:0");
   kiln_virtual_options_t options = kiln_virtual_options_default();
   kiln_virtual_t* memory = NULL;
   options.reserve_bytes = MIB;
@@ -226,34 +195,16 @@ static void test_limits(void** state) {
   assert_says(kiln_virtual_grow(memory, 257 * 2 * MIB),
               KILN_STATUS_LIMIT_EXCEEDED, "256 times");
   kiln_virtual_release(memory);
-  close_world(world);
+  device_world_close(world);
 }
 
 // ---- Faults ----
 
-typedef struct sweep_t {
-  const kiln_cuda_table_t* table;
-  kiln_allocator_t allocator;
-} sweep_t;
-
-static kiln_status_t sweep(void* user) {
-  const sweep_t* with_what = user;
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kilni_runtime_hooks_t hooks = {0};
-  kiln_runtime_t* runtime = NULL;
-  kiln_device_t* device = NULL;
+static kiln_status_t sweep(kiln_device_t* device) {
   kiln_virtual_t* memory = NULL;
   kiln_buffer_t* buffer = NULL;
-  options.allocator = &with_what->allocator;
-  hooks.cuda_table = with_what->table;
-  kiln_status_t status = kilni_runtime_create_with(&options, &hooks, &runtime);
-  if (status == NULL) {
-    status = kiln_runtime_open_device(runtime, "cuda:0", &device);
-  }
-  if (status == NULL) {
-    status = kiln_virtual_create(device, MIB, NULL, &memory);
-    assert_true((status == NULL) == (memory != NULL));
-  }
+  kiln_status_t status = kiln_virtual_create(device, MIB, NULL, &memory);
+  assert_true((status == NULL) == (memory != NULL));
   if (status == NULL) {
     status = kiln_virtual_grow(memory, 8 * MIB);
     assert_true(kiln_virtual_size(memory) == (status == NULL ? 8 : 2) * MIB);
@@ -264,41 +215,17 @@ static kiln_status_t sweep(void* user) {
   }
   kiln_virtual_release(memory);
   kiln_buffer_release(buffer);
-  kiln_device_release(device);
-  kiln_runtime_release(runtime);
   return status;
-}
-
-static kiln_status_t sweep_calls(const kiln_cuda_table_t* table, void* user) {
-  (void)user;
-  sweep_t with_what = {table, kiln_allocator_libc()};
-  return sweep(&with_what);
-}
-
-static kiln_status_t sweep_allocations(kiln_allocator_t allocator, void* user) {
-  sweep_t with_what = {user, allocator};
-  return sweep(&with_what);
 }
 
 static void test_every_call_fails(void** state) {
   (void)state;
-  kilni_cuda_null_reset();
-  uint64_t points = fault_run_calls(
-      sweep_calls, NULL, KILN_CU_ERROR_INVALID_VALUE, FAULT_RUN_MAY_PASS);
-  print_message("%llu calls\n", (unsigned long long)points);
-  assert_true(points > 40);
+  device_sweep_calls(sweep, KILN_CU_ERROR_INVALID_VALUE, 40);
 }
 
 static void test_every_allocation_fails(void** state) {
   (void)state;
-  static kiln_cuda_table_t table;
-  kilni_cuda_null_reset();
-  kilni_cuda_table_null(&table);
-  uint64_t points =
-      fault_run_allocations(sweep_allocations, &table, FAULT_RUN_MAY_PASS);
-  print_message("%llu allocations\n", (unsigned long long)points);
-  assert_true(points > 3);
-  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  device_sweep_allocations(sweep, 3);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
