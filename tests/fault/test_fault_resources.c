@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fault: every public function of devices, memory, pools, streams, events,
-// virtual memory, modules, kernels and launches, with each allocation and each
-// driver call on its path failing in turn, once and from then on.
+// fault: every public function of devices and their parts, memory, pools,
+// streams, events, virtual memory, modules, kernels, launches, textures, tensor
+// maps and watches, with each allocation and each call of the driver or of NVML
+// on its path failing in turn, once and from then on.
 //
 // The cases are in resource_cases.inc; a function of the headers that has none
 // fails the test. For each point a scene with one object of each kind is made
@@ -38,6 +39,7 @@ typedef enum fails_t {
   OUT_OF_MEMORY,
   ENDING,
   LOST,
+  NVML_CALLS,
   FAILS
 } fails_t;
 
@@ -50,6 +52,7 @@ typedef struct scene_t {
   kiln_cuda_table_t null_table;
   kiln_cuda_table_t table;
   kiln_cuda_table_t beside;  // a host program's way to the driver
+  kiln_nvml_table_t nvml;
   kiln_runtime_t* runtime;
   kiln_device_t* device;
   kiln_device_t* peer;  // NULL on the software device
@@ -61,6 +64,12 @@ typedef struct scene_t {
   kiln_pool_t* shared_pool;
   kiln_pool_t* imported_pool;
   kiln_buffer_t* shared_buffer;
+  // NULL on the software device.
+  kiln_array_t* array;
+  kiln_texture_t* texture;
+  kiln_surface_t* surface;
+  kiln_device_t* part;
+  kiln_watch_t* watcher;
   kiln_pool_t* pool;
   kiln_transient_t* transient;
   kiln_buffer_t* buffer;
@@ -87,6 +96,11 @@ typedef struct scene_t {
   kiln_load_log_t* new_log;
   kiln_kernel_t* new_kernel;
   kiln_launch_t* new_launch;
+  kiln_array_t* new_array;
+  kiln_texture_t* new_texture;
+  kiln_surface_t* new_surface;
+  kiln_device_t* new_rest;
+  kiln_watch_t* new_watch;
   int owned;  // owners that were taken
   int told;
   bool ready;
@@ -222,6 +236,48 @@ static kiln_status_t make_virtual(scene_t* s) {
   return kiln_virtual_create(s->device, 256, &options, &s->new_virtual);
 }
 
+static kiln_status_t make_array(scene_t* s) {
+  kiln_array_options_t options = kiln_array_options_default();
+  options.width = 8;
+  options.height = 4;
+  options.surface = KILN_SWITCH_ON;
+  return kiln_array_create(s->device, &options, &s->new_array);
+}
+
+// Over the scene's array, which the software device lacks.
+static kiln_status_t make_texture(scene_t* s) {
+  return kiln_texture_create(s->array, NULL, &s->new_texture);
+}
+
+static kiln_status_t make_surface(scene_t* s) {
+  return kiln_surface_create(s->array, &s->new_surface);
+}
+
+static kiln_status_t texture_over_buffer(scene_t* s) {
+  kiln_texels_t texels = kiln_texels_default();
+  texels.width = 16;
+  return kiln_texture_create_buffer(s->buffer, &texels, NULL, &s->new_texture);
+}
+
+static kiln_status_t make_parts(scene_t* s) {
+  kiln_split_options_t options = kiln_split_options_default();
+  options.multiprocessors = 3;
+  options.single = KILN_SWITCH_ON;
+  return kiln_device_split(s->device, &options, 1, &s->new_device,
+                           &s->new_rest);
+}
+
+static kiln_tensor_options_t tensor_of(scene_t* s) {
+  kiln_tensor_options_t options = kiln_tensor_options_default();
+  options.type = KILN_TENSOR_F32;
+  options.rank = 2;
+  options.address = kiln_buffer_address(s->buffer);
+  options.sizes[0] = options.sizes[1] = 8;
+  options.strides[0] = 32;
+  options.box[0] = options.box[1] = 4;
+  return options;
+}
+
 #define CASE(function, variant, flags, ...)                      \
   static kiln_status_t call_##function##_##variant(scene_t* s) { \
     kiln_status_t status = NULL;                                 \
@@ -278,6 +334,19 @@ static void make_shared(scene_t* s) {
   MUST(kiln_pool_import(s->device, 0, &s->imported_pool));
 }
 
+static void make_views(scene_t* s) {
+  MUST(make_array(s));
+  s->array = s->new_array;
+  s->new_array = NULL;
+  MUST(make_texture(s));
+  s->texture = s->new_texture;
+  s->new_texture = NULL;
+  MUST(make_surface(s));
+  s->surface = s->new_surface;
+  s->new_surface = NULL;
+  MUST(kiln_device_split(s->device, NULL, 1, &s->part, NULL));
+}
+
 static void make_more(scene_t* s) {
   kiln_event_options_t options = kiln_event_options_default();
   options.timing = KILN_SWITCH_ON;
@@ -291,6 +360,8 @@ static void make_more(scene_t* s) {
     MUST(kiln_event_export(s->shared, &s->exported));
     make_shared(s);
   }
+  if (!s->soft) make_views(s);
+  MUST(kiln_runtime_watch(s->runtime, NULL, &s->watcher));
   kiln_code_options_t code = kiln_code_options_default();
   code.allocator = &s->allocator;
   MUST(kiln_code_create(ptx_view(), &code, &s->code));
@@ -321,6 +392,9 @@ static void open_scene(scene_t* s, bool soft) {
   hooks.unwrap = unwrap;
   hooks.user = s;
   hooks.soft_allocator = &s->own;
+  kilni_nvml_table_null(&s->nvml);
+  MUST(kilni_nvml_fault_install(&s->nvml, &s->nvml));
+  hooks.nvml_table = &s->nvml;
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.allocator = &s->allocator;
   options.soft_workers = 1;
@@ -346,6 +420,16 @@ static void open_scene(scene_t* s, bool soft) {
 }
 
 static void drop_new(scene_t* s) {
+  kiln_watch_close(s->new_watch);
+  kiln_texture_release(s->new_texture);
+  kiln_surface_release(s->new_surface);
+  kiln_array_release(s->new_array);
+  kiln_device_release(s->new_rest);
+  s->new_watch = NULL;
+  s->new_texture = NULL;
+  s->new_surface = NULL;
+  s->new_array = NULL;
+  s->new_rest = NULL;
   kiln_launch_release(s->new_launch);
   kiln_kernel_release(s->new_kernel);
   kiln_module_release(s->new_module);
@@ -376,6 +460,11 @@ static const char* close_scene(scene_t* s, bool lost) {
   const char* wrong = s->told != s->owned ? "an owner was not told" : NULL;
   s->beside.cuStreamDestroy(s->raw_stream);
   s->beside.cuEventDestroy(s->raw_event);
+  kiln_watch_close(s->watcher);
+  kiln_texture_release(s->texture);
+  kiln_surface_release(s->surface);
+  kiln_array_release(s->array);
+  kiln_device_release(s->part);
   kiln_launch_release(s->launch);
   kiln_kernel_release(s->kernel);
   kiln_load_log_release(s->log);
@@ -396,6 +485,7 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_device_release(s->peer);
   kiln_device_release(s->device);
   kiln_runtime_release(s->runtime);
+  kilni_nvml_fault_remove(&s->nvml);
   driver_books_counts_t counts = driver_books_counts();
   if (counts.wrong != 0) wrong = counts.first_wrong;
   // What a lost device holds is left alone.
@@ -415,7 +505,7 @@ static const char* close_scene(scene_t* s, bool lost) {
 
 static const kiln_cu_result_t kResults[FAILS] = {
     KILN_CU_SUCCESS, KILN_CU_ERROR_OUT_OF_MEMORY, KILN_CU_ERROR_DEINITIALIZED,
-    KILN_CU_ERROR_ILLEGAL_ADDRESS};
+    KILN_CU_ERROR_ILLEGAL_ADDRESS, KILN_CU_SUCCESS};
 
 // Whether the failing call was one that puts context or mode back.
 static bool restores(const scene_t* s, bool from_on) {
@@ -439,14 +529,19 @@ static kiln_status_t call_with(scene_t* s, const case_t* c, fails_t fails,
                                uint64_t nth, bool from_on, uint64_t* out_met) {
   if (fails == ALLOCATIONS) {
     fault_alloc_arm(&s->watch, nth, from_on);
+  } else if (fails == NVML_CALLS) {
+    kilni_nvml_fault_arm(&s->nvml, nth,
+                         from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                         KILN_NVML_ERROR_UNKNOWN);
   } else {
     kilni_cuda_fault_arm(&s->table, nth,
                          from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
                          kResults[fails]);
   }
   kiln_status_t status = c->call(s);
-  *out_met = fails == ALLOCATIONS ? fault_alloc_disarm(&s->watch)
-                                  : kilni_cuda_fault_disarm(&s->table);
+  *out_met = fails == ALLOCATIONS  ? fault_alloc_disarm(&s->watch)
+             : fails == NVML_CALLS ? kilni_nvml_fault_disarm(&s->nvml)
+                                   : kilni_cuda_fault_disarm(&s->table);
   return status;
 }
 
@@ -530,8 +625,9 @@ static void sweep(bool soft, fails_t fails) {
   }
   print_message("%s, %s: %d cases, %llu points, %llu runs, %llu wrong\n",
                 soft ? "soft" : "null",
-                fails == ALLOCATIONS ? "allocations"
-                                     : kilni_cuda_result_name(kResults[fails]),
+                fails == ALLOCATIONS  ? "allocations"
+                : fails == NVML_CALLS ? "calls into NVML"
+                                      : kilni_cuda_result_name(kResults[fails]),
                 (int)CASES, (unsigned long long)sums.points,
                 (unsigned long long)sums.runs, (unsigned long long)sums.wrong);
   assert_int_equal(sums.wrong, 0);
@@ -588,16 +684,17 @@ static int check_header(const char* header) {
 
 static void test_every_function(void** state) {
   (void)state;
-  static const char* const headers[] = {"device",  "memory", "pool",  "stream",
-                                        "virtual", "module", "launch"};
+  static const char* const headers[] = {"device",  "memory", "pool",   "stream",
+                                        "virtual", "module", "launch", "green",
+                                        "texture", "tensor", "watch"};
   int count = 0;
   for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
     int found = check_header(headers[i]);
-    assert_true(found > 5);
+    assert_true(found > 0);
     count += found;
   }
   print_message("%d functions, %d cases\n", count, (int)CASES);
-  assert_true(count > 120);
+  assert_true(count > 170);
 }
 
 int main(void) {

@@ -234,6 +234,20 @@ static kiln_cu_result_t books_cuStreamCreateWithPriority(
   return result;
 }
 
+// Of a part: needs no current context.
+static kiln_cu_result_t books_cuGreenCtxStreamCreate(
+    kiln_cu_stream_t* stream, kiln_cu_green_context_t green, unsigned int flags,
+    int priority) {
+  kiln_cu_context_t context = NULL;
+  kiln_cu_result_t result =
+      books.under.cuGreenCtxStreamCreate(stream, green, flags, priority);
+  books.under.cuCtxFromGreenCtx(&context, green);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_STREAM, (uintptr_t)*stream, context);
+  }
+  return result;
+}
+
 static kiln_cu_result_t books_cuStreamDestroy(kiln_cu_stream_t stream) {
   note_ended(KILNI_HANDLE_STREAM, (uintptr_t)stream);
   return books.under.cuStreamDestroy(stream);
@@ -475,7 +489,70 @@ static kiln_cu_result_t books_cuMemPoolDestroy(kiln_cu_mempool_t pool) {
   return books.under.cuMemPoolDestroy(pool);
 }
 
+// ---- Arrays, textures and surfaces ----
+
+static kiln_cu_result_t books_cuArray3DCreate(
+    kiln_cu_array_t* array, const kiln_cu_array_desc_t* desc) {
+  need_current();
+  need_relaxed();
+  kiln_cu_result_t result = books.under.cuArray3DCreate(array, desc);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_ARRAY, (uintptr_t)*array, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuArrayDestroy(kiln_cu_array_t array) {
+  need_current();
+  note_ended(KILNI_HANDLE_ARRAY, (uintptr_t)array);
+  return books.under.cuArrayDestroy(array);
+}
+
+static kiln_cu_result_t books_cuTexObjectCreate(
+    kiln_cu_texture_t* texture, const kiln_cu_texels_t* texels,
+    const kiln_cu_sampler_t* sampler, const kiln_cu_texel_view_t* view) {
+  need_current();
+  kiln_cu_result_t result =
+      books.under.cuTexObjectCreate(texture, texels, sampler, view);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_TEXTURE, *texture, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuTexObjectDestroy(kiln_cu_texture_t texture) {
+  need_current();
+  note_ended(KILNI_HANDLE_TEXTURE, texture);
+  return books.under.cuTexObjectDestroy(texture);
+}
+
+static kiln_cu_result_t books_cuSurfObjectCreate(
+    kiln_cu_surface_t* surface, const kiln_cu_texels_t* texels) {
+  need_current();
+  kiln_cu_result_t result = books.under.cuSurfObjectCreate(surface, texels);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_SURFACE, *surface, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuSurfObjectDestroy(kiln_cu_surface_t surface) {
+  need_current();
+  note_ended(KILNI_HANDLE_SURFACE, surface);
+  return books.under.cuSurfObjectDestroy(surface);
+}
+
 // ---- The books ----
+
+static void cover_textures(kiln_cuda_table_t* t) {
+  KILNI_CUDA_SET(t, cuGreenCtxStreamCreate, books_cuGreenCtxStreamCreate);
+  KILNI_CUDA_SET(t, cuArray3DCreate, books_cuArray3DCreate);
+  KILNI_CUDA_SET(t, cuArrayDestroy, books_cuArrayDestroy);
+  KILNI_CUDA_SET(t, cuTexObjectCreate, books_cuTexObjectCreate);
+  KILNI_CUDA_SET(t, cuTexObjectDestroy, books_cuTexObjectDestroy);
+  KILNI_CUDA_SET(t, cuSurfObjectCreate, books_cuSurfObjectCreate);
+  KILNI_CUDA_SET(t, cuSurfObjectDestroy, books_cuSurfObjectDestroy);
+}
 
 static void cover_memory(kiln_cuda_table_t* t) {
   KILNI_CUDA_SET(t, cuMemAlloc, books_cuMemAlloc);
@@ -526,6 +603,7 @@ void driver_books_open(kiln_cuda_table_t* t) {
     KILNI_CUDA_SET(t, cuCtxGetStreamPriorityRange,
                    books_cuCtxGetStreamPriorityRange);
     KILNI_CUDA_SET(t, cuIpcOpenEventHandle, books_cuIpcOpenEventHandle);
+    cover_textures(t);
   }
   KILNI_CUDA_SET(t, cuDevicePrimaryCtxRetain, books_cuDevicePrimaryCtxRetain);
   KILNI_CUDA_SET(t, cuDevicePrimaryCtxRelease, books_cuDevicePrimaryCtxRelease);
