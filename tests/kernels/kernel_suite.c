@@ -62,7 +62,7 @@ typedef struct suite_t {
   char awaiting_names[2000];
 } suite_t;
 
-static char running[2 * KERNEL_NAME + 2];
+static char running[2 * KERNEL_NAME + 16];  // both names and a number
 
 static void too_long(int signal_number) {
   (void)signal_number;
