@@ -20,7 +20,7 @@
 
 // A sanitizer makes each run many times slower.
 #if defined(KILNI_SANITIZED)
-enum { TOKENS = 8, ROWS = 1024, EXACT = 800 };
+enum { TOKENS = 8, ROWS = 256, EXACT = 800 };
 #else
 enum { TOKENS = 8, ROWS = 4096, EXACT = 800 };
 #endif
