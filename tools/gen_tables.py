@@ -21,7 +21,8 @@ HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
            'HOST_REGISTRATION', 'STREAM', 'EVENT', 'MODULE', 'PROGRAM',
            'SESSION', 'LINK', 'LIBRARY', 'MEMORY_POOL', 'ADDRESSES',
            'PHYSICAL', 'MAPPING', 'GREEN_CONTEXT',
-           'ARRAY', 'TEXTURE', 'SURFACE', 'OPENED_MEMORY')
+           'ARRAY', 'TEXTURE', 'SURFACE', 'OPENED_MEMORY',
+           'MIPMAPPED_ARRAY')
 
 
 class RowError(Exception):
@@ -259,7 +260,8 @@ POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_cu_context_t', 'kiln_cu_stream_t',
             'kiln_cu_event_t', 'kiln_cu_module_t', 'kiln_cu_function_t',
             'kiln_cu_library_t', 'kiln_cu_kernel_t', 'kiln_cu_link_state_t',
-            'kiln_cu_mempool_t', 'kiln_cu_green_context_t',
+            'kiln_cu_mempool_t', 'kiln_cu_mipmapped_array_t',
+            'kiln_cu_green_context_t',
             'kiln_cu_resource_desc_t', 'kiln_cu_array_t')
 FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t',
              'kiln_nvrtc_flow_fn_t')
@@ -632,7 +634,7 @@ def make_libraries():
                 'cuMemHostGetDevicePointer', 'cuMemHostRegister',
                 'cuDeviceGetDevResource', 'cuGreenCtxGetDevResource',
                 'cuDevSmResourceSplitByCount', 'cuDevResourceGenerateDesc',
-                'cuCtxFromGreenCtx',
+                'cuCtxFromGreenCtx', 'cuMipmappedArrayGetLevel',
                 'cuMemAllocManaged', 'cuMemAllocFromPoolAsync',
                 'cuDeviceGetMemPool', 'cuMemPoolGetAttribute',
                 'cuMemGetAllocationGranularity', 'cuMemMap',

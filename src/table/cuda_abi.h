@@ -27,6 +27,7 @@ typedef struct CUkern_st* kiln_cu_kernel_t;
 typedef struct CUlinkState_st* kiln_cu_link_state_t;
 typedef struct CUmemPoolHandle_st* kiln_cu_mempool_t;
 typedef struct CUarray_st* kiln_cu_array_t;
+typedef struct CUmipmappedArray_st* kiln_cu_mipmapped_array_t;
 typedef struct CUgreenCtx_st* kiln_cu_green_context_t;
 typedef struct CUdevResourceDesc_st* kiln_cu_resource_desc_t;
 typedef int kiln_cu_device_t;
@@ -110,6 +111,7 @@ typedef struct kiln_cu_texels_t {
   unsigned int type;  // KILN_CU_RESOURCE_TYPE_*
   union {
     kiln_cu_array_t array;
+    kiln_cu_mipmapped_array_t mipmapped;
     struct {
       kiln_cu_deviceptr_t address;
       unsigned int format;
@@ -157,6 +159,7 @@ enum {
   KILN_CU_AD_FORMAT_FLOAT = 0x20,
 
   KILN_CU_RESOURCE_TYPE_ARRAY = 0,
+  KILN_CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 1,
   KILN_CU_RESOURCE_TYPE_LINEAR = 2,
   KILN_CU_RESOURCE_TYPE_PITCH2D = 3,
 
@@ -167,10 +170,15 @@ enum {
   KILN_CU_TR_FILTER_MODE_POINT = 0,
   KILN_CU_TR_FILTER_MODE_LINEAR = 1,
 };
-#define KILN_CUDA_ARRAY3D_SURFACE_LDST      0x02
-#define KILN_CU_TRSF_READ_AS_INTEGER        0x01
-#define KILN_CU_TRSF_NORMALIZED_COORDINATES 0x02
-#define KILN_CU_TRSF_SRGB                   0x10
+#define KILN_CUDA_ARRAY3D_LAYERED                   0x01
+#define KILN_CUDA_ARRAY3D_SURFACE_LDST              0x02
+#define KILN_CUDA_ARRAY3D_CUBEMAP                   0x04
+#define KILN_CUDA_ARRAY3D_TEXTURE_GATHER            0x08
+#define KILN_CU_TRSF_READ_AS_INTEGER                0x01
+#define KILN_CU_TRSF_NORMALIZED_COORDINATES         0x02
+#define KILN_CU_TRSF_SRGB                           0x10
+#define KILN_CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION 0x20
+#define KILN_CU_TRSF_SEAMLESS_CUBEMAP               0x40
 
 // A tensor map, aligned as the strictest cuda.h has it. thread-compatible
 typedef struct kiln_cu_tensor_map_t {

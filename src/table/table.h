@@ -73,7 +73,8 @@ enum {
   KILNI_HANDLE_TEXTURE = 18,
   KILNI_HANDLE_SURFACE = 19,
   KILNI_HANDLE_OPENED_MEMORY = 20,  // of another process, by cuIpcOpenMemHandle
-  KILNI_HANDLE_COUNT = 21,
+  KILNI_HANDLE_MIPMAPPED_ARRAY = 21,
+  KILNI_HANDLE_COUNT = 22,
 };
 
 // The columns of one row. thread-safe

@@ -91,7 +91,12 @@ typedef kiln_cu_result_t (*kilni_cuTexObjectCreate_fn_t)(kiln_cu_texture_t* text
 typedef kiln_cu_result_t (*kilni_cuTexObjectDestroy_fn_t)(kiln_cu_texture_t texture);
 typedef kiln_cu_result_t (*kilni_cuSurfObjectCreate_fn_t)(kiln_cu_surface_t* surface, const kiln_cu_texels_t* texels);
 typedef kiln_cu_result_t (*kilni_cuSurfObjectDestroy_fn_t)(kiln_cu_surface_t surface);
+typedef kiln_cu_result_t (*kilni_cuMipmappedArrayCreate_fn_t)(kiln_cu_mipmapped_array_t* mipmapped, const kiln_cu_array_desc_t* desc, unsigned int levels);
+typedef kiln_cu_result_t (*kilni_cuMipmappedArrayGetLevel_fn_t)(kiln_cu_array_t* array, kiln_cu_mipmapped_array_t mipmapped, unsigned int level);
+typedef kiln_cu_result_t (*kilni_cuMipmappedArrayDestroy_fn_t)(kiln_cu_mipmapped_array_t mipmapped);
 typedef kiln_cu_result_t (*kilni_cuTensorMapEncodeTiled_fn_t)(kiln_cu_tensor_map_t* map, unsigned int type, uint32_t rank, void* address, const uint64_t* sizes, const uint64_t* strides, const uint32_t* box, const uint32_t* steps, unsigned int interleave, unsigned int swizzle, unsigned int promotion, unsigned int fill);
+typedef kiln_cu_result_t (*kilni_cuTensorMapEncodeIm2col_fn_t)(kiln_cu_tensor_map_t* map, unsigned int type, uint32_t rank, void* address, const uint64_t* sizes, const uint64_t* strides, const int* lower, const int* upper, uint32_t channels, uint32_t pixels, const uint32_t* steps, unsigned int interleave, unsigned int swizzle, unsigned int promotion, unsigned int fill);
+typedef kiln_cu_result_t (*kilni_cuTensorMapEncodeIm2colWide_fn_t)(kiln_cu_tensor_map_t* map, unsigned int type, uint32_t rank, void* address, const uint64_t* sizes, const uint64_t* strides, int lower, int upper, uint32_t channels, uint32_t pixels, const uint32_t* steps, unsigned int interleave, unsigned int mode, unsigned int swizzle, unsigned int promotion, unsigned int fill);
 typedef kiln_cu_result_t (*kilni_cuMemcpy_fn_t)(kiln_cu_deviceptr_t to, kiln_cu_deviceptr_t from, size_t bytes);
 typedef kiln_cu_result_t (*kilni_cuMemcpyHtoD_fn_t)(kiln_cu_deviceptr_t to, const void* from, size_t bytes);
 typedef kiln_cu_result_t (*kilni_cuMemcpyDtoH_fn_t)(void* to, kiln_cu_deviceptr_t from, size_t bytes);

@@ -65,6 +65,7 @@ typedef struct live_t {
   kiln_cu_array_t array;
   kiln_cu_texture_t texture;
   kiln_cu_surface_t surface;
+  kiln_cu_mipmapped_array_t mipmapped;
   kiln_cu_mempool_t shared_pool;
   kiln_cu_deviceptr_t of_shared_pool;
 } live_t;
@@ -83,6 +84,7 @@ static const struct {
     {KILNI_CUDA_ROW_cuMemFreeHost, frees},
     {KILNI_CUDA_ROW_cuMemHostUnregister, frees},
     {KILNI_CUDA_ROW_cuArrayDestroy, frees},
+    {KILNI_CUDA_ROW_cuMipmappedArrayDestroy, frees},
     {KILNI_CUDA_ROW_cuTexObjectDestroy, frees},
     {KILNI_CUDA_ROW_cuSurfObjectDestroy, frees},
     {KILNI_CUDA_ROW_cuModuleUnload, frees},
@@ -214,6 +216,8 @@ static void make_textures(live_t* live) {
   kiln_cu_sampler_t sampler;
   memset(&sampler, 0, sizeof(sampler));
   must(live->t.cuArray3DCreate(&live->array, &small_array), "cuArray3DCreate");
+  must(live->t.cuMipmappedArrayCreate(&live->mipmapped, &small_array, 2),
+       "cuMipmappedArrayCreate");
   const kiln_cu_texels_t texels = texels_of(live);
   must(live->t.cuTexObjectCreate(&live->texture, &texels, &sampler, NULL),
        "cuTexObjectCreate");
@@ -429,6 +433,10 @@ static void ask_textures(live_t* live) {
   ASK(cuTexObjectDestroy, live->texture);
   ASK(cuSurfObjectDestroy, live->surface);
   ASK(cuArrayDestroy, live->array);
+  kiln_cu_mipmapped_array_t mipmapped = NULL;
+  ASK(cuMipmappedArrayCreate, &mipmapped, &small_array, 2);
+  ASK(cuMipmappedArrayGetLevel, &array, live->mipmapped, 1);
+  ASK(cuMipmappedArrayDestroy, live->mipmapped);
   kiln_cu_tensor_map_t map;
   const uint64_t tensor_sizes[1] = {1024};
   const uint64_t tensor_strides[1] = {0};
@@ -436,6 +444,15 @@ static void ask_textures(live_t* live) {
   const uint32_t tensor_steps[1] = {1};
   ASK(cuTensorMapEncodeTiled, &map, 7, 1, (void*)(uintptr_t)live->memory,
       tensor_sizes, tensor_strides, tensor_box, tensor_steps, 0, 0, 0, 0);
+  const uint64_t picture_sizes[3] = {16, 8, 1};
+  const uint64_t picture_strides[2] = {64, 512};
+  const uint32_t picture_steps[3] = {1, 1, 1};
+  const int corner[1] = {0};
+  ASK(cuTensorMapEncodeIm2col, &map, 7, 3, (void*)(uintptr_t)live->memory,
+      picture_sizes, picture_strides, corner, corner, 16, 8, picture_steps, 0,
+      0, 0, 0);
+  // Only devices of compute capability 10.0 and later have those.
+  live->seen[KILNI_CUDA_ROW_cuTensorMapEncodeIm2colWide] = true;
 }
 
 static void ask_memory(live_t* live) {
