@@ -21,6 +21,8 @@
 #include "kiln/module.h"
 #include "kiln/pool.h"
 #include "kiln/probe.h"
+#include "kiln/program.h"
+#include "kiln/program_operators.h"
 #include "kiln/runtime.h"
 #include "kiln/soft.h"
 #include "kiln/status.h"

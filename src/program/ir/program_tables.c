@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: the tables of a program: making, growing, copying, ending.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "program/ir/program_ir.h"
+#include "program/ir/program_types.h"
+
+// The tables: X(field, most records).
+#define TABLES(X)                        \
+  X(exprs, KILNI_IR_MAX_EXPRS)           \
+  X(statements, KILNI_IR_MAX_STATEMENTS) \
+  X(variables, KILNI_IR_MAX_VARIABLES)   \
+  X(buffers, KILNI_IR_MAX_BUFFERS)       \
+  X(scalars, KILNI_IR_MAX_SCALARS)       \
+  X(functions, KILNI_IR_MAX_FUNCTIONS)   \
+  X(operands, KILNI_IR_MAX_OPERANDS)     \
+  X(names, KILNI_IR_MAX_NAME_BYTES)
+
+enum { FIRST_CAPACITY = 16 };
+
+void kilni_ir_init(kilni_ir_t* ir, kiln_allocator_t allocator) {
+  memset(ir, 0, sizeof(*ir));
+  ir->allocator = allocator;
+}
+
+void kilni_ir_deinit(kilni_ir_t* ir) {
+#define FREE(field, most)                                              \
+  kilni_free_array(ir->allocator, ir->field.items, ir->field.capacity, \
+                   sizeof(ir->field.items[0]));
+  if (ir->allocator.fn != NULL) {
+    TABLES(FREE)
+  }
+#undef FREE
+  memset(ir, 0, sizeof(*ir));
+}
+
+kiln_status_t kilni_ir_status(const kilni_ir_t* ir) {
+  if (ir->failed == KILN_STATUS_OK) return NULL;
+  if (ir->failed != KILN_STATUS_LIMIT_EXCEEDED) {
+    return kilni_status_bare(ir->failed);
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(LIMIT_EXCEEDED, "the program is too large"),
+      "divide it into several programs");
+}
+
+// Where the next `count` records of a table go; its new count by the caller.
+static bool make_room(kilni_ir_t* ir, void** items, uint32_t used,
+                      uint32_t* capacity, uint32_t count, uint32_t most,
+                      size_t size) {
+  if (ir->failed != KILN_STATUS_OK) return false;
+  // The unused record comes with the first one.
+  uint64_t wanted = (uint64_t)(used == 0 ? 1 : used) + count;
+  if (wanted > most) {
+    ir->failed = KILN_STATUS_LIMIT_EXCEEDED;
+    return false;
+  }
+  if (wanted <= *capacity) return true;
+  size_t now = *capacity;
+  if (wanted < FIRST_CAPACITY) wanted = FIRST_CAPACITY;
+  kiln_status_t status =
+      kilni_grow(ir->allocator, (size_t)wanted, size, &now, items);
+  if (!kiln_status_is_ok(status)) {
+    ir->failed = kiln_status_code(status);
+    kiln_status_free(status);
+    return false;
+  }
+  *capacity = (uint32_t)now;
+  return true;
+}
+
+// Room for `count` more in `ir->field`; false on failure.
+#define ROOM(ir, field, count_, most)                             \
+  (make_room((ir), (void**)&(ir)->field.items, (ir)->field.count, \
+             &(ir)->field.capacity, (count_), (most),             \
+             sizeof((ir)->field.items[0])) &&                     \
+   ((ir)->field.count += (ir)->field.count == 0 ? 1 : 0, true))
+
+#define ADD(name, field, type, most)                          \
+  uint32_t kilni_ir_add_##name(kilni_ir_t* ir, type record) { \
+    if (!ROOM(ir, field, 1, most)) return 0;                  \
+    ir->field.items[ir->field.count] = record;                \
+    return ir->field.count++;                                 \
+  }
+ADD(expr, exprs, kilni_expr_record_t, KILNI_IR_MAX_EXPRS)
+ADD(statement, statements, kilni_statement_record_t, KILNI_IR_MAX_STATEMENTS)
+ADD(variable, variables, kilni_variable_record_t, KILNI_IR_MAX_VARIABLES)
+ADD(buffer, buffers, kilni_buffer_record_t, KILNI_IR_MAX_BUFFERS)
+ADD(scalar, scalars, kilni_scalar_record_t, KILNI_IR_MAX_SCALARS)
+ADD(function, functions, kilni_function_record_t, KILNI_IR_MAX_FUNCTIONS)
+
+uint32_t kilni_ir_add_operands(kilni_ir_t* ir, const uint32_t* operands,
+                               uint32_t count) {
+  if (!ROOM(ir, operands, count, KILNI_IR_MAX_OPERANDS)) return 0;
+  uint32_t first = ir->operands.count;
+  if (count != 0) {
+    memcpy(ir->operands.items + first, operands, count * sizeof(*operands));
+  }
+  ir->operands.count += count;
+  return first;
+}
+
+uint32_t kilni_ir_add_name(kilni_ir_t* ir, const char* name, size_t size) {
+  if (size == 0) return 0;
+  if (size >= KILNI_IR_MAX_NAME_BYTES) {
+    if (ir->failed == KILN_STATUS_OK) ir->failed = KILN_STATUS_LIMIT_EXCEEDED;
+    return 0;
+  }
+  if (!ROOM(ir, names, (uint32_t)size + 1, KILNI_IR_MAX_NAME_BYTES)) return 0;
+  uint32_t first = ir->names.count;
+  memcpy(ir->names.items + first, name, size);
+  ir->names.items[first + size] = 0;
+  ir->names.count += (uint32_t)size + 1;
+  return first;
+}
+
+const char* kilni_ir_name(const kilni_ir_t* ir, uint32_t name) {
+  return name == 0 ? "" : ir->names.items + name;
+}
+
+uint32_t kilni_ir_add_literal(kilni_ir_t* ir, uint8_t type, uint64_t bits) {
+  uint32_t bytes = kilni_type_bytes(type);
+  if (bytes < 8) bits &= (UINT64_C(1) << (8 * bytes)) - 1;
+  if (type == KILN_PROGRAM_TYPE_BOOL) bits = bits != 0;
+  bits = kilni_float_canonical(type, bits);
+  kilni_expr_record_t record = {KILNI_EXPR_LITERAL,     type, 0, (uint32_t)bits,
+                                (uint32_t)(bits >> 32), 0};
+  return kilni_ir_add_expr(ir, record);
+}
+
+kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
+                            kilni_ir_t* out_ir) {
+  kilni_ir_t copy = *from;
+  copy.allocator = allocator;
+  kiln_status_t status = NULL;
+#define COPY(field, most)                                             \
+  copy.field.items = NULL;                                            \
+  copy.field.capacity = 0;                                            \
+  if (kiln_status_is_ok(status) && from->field.count != 0) {          \
+    void* block;                                                      \
+    status = kilni_alloc_array(allocator, from->field.count,          \
+                               sizeof(from->field.items[0]), &block); \
+    if (kiln_status_is_ok(status)) {                                  \
+      copy.field.items = block;                                       \
+      copy.field.capacity = from->field.count;                        \
+      memcpy(block, from->field.items,                                \
+             from->field.count * sizeof(from->field.items[0]));       \
+    }                                                                 \
+  }
+  TABLES(COPY)
+#undef COPY
+  if (!kiln_status_is_ok(status)) kilni_ir_deinit(&copy);
+  *out_ir = copy;
+  return status;
+}
