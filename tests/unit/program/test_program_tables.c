@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "program/program.h"
+#include "program/ir/program_ir.h"
+#include "program/ir/program_types.h"
 
 static kilni_expr_record_t length_of(uint32_t buffer) {
   kilni_expr_record_t record = {
