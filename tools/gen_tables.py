@@ -22,7 +22,8 @@ HANDLES = ('NONE', 'PRIMARY_CONTEXT', 'MEMORY', 'HOST_MEMORY',
            'SESSION', 'LINK', 'LIBRARY', 'MEMORY_POOL', 'ADDRESSES',
            'PHYSICAL', 'MAPPING', 'GREEN_CONTEXT',
            'ARRAY', 'TEXTURE', 'SURFACE', 'OPENED_MEMORY',
-           'MIPMAPPED_ARRAY')
+           'MIPMAPPED_ARRAY', 'GRAPH', 'GRAPH_EXEC', 'USER_OBJECT',
+           'SEMAPHORE')
 
 
 class RowError(Exception):
@@ -140,6 +141,10 @@ class Row:
             raise RowError(f'{self.name}: newer than the oldest that is '
                            'taken: OPTIONAL')
 
+    def base(self):
+        """The driver's name of it: a row may be a later of two that it has."""
+        return re.sub(r'_v\d+$', '', self.name)
+
     def result(self):
         if self.says:
             return 'const char*'
@@ -254,7 +259,9 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'kiln_cu_capture_status_t',
             'kiln_cu_mem_granularity_t', 'kiln_cu_mem_handle_t',
             'kiln_cu_resource_kind_t', 'kiln_cu_texture_t',
-            'kiln_cu_surface_t', 'kiln_nvjitlink_input_t')
+            'kiln_cu_surface_t', 'kiln_cu_launch_attribute_id_t',
+            'kiln_cu_graph_node_type_t', 'kiln_cu_graph_mem_attribute_t',
+            'kiln_cu_graph_condition_t', 'kiln_nvjitlink_input_t')
 POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_nvjitlink_handle_t', 'kiln_nvml_device_t',
             'kiln_cu_context_t', 'kiln_cu_stream_t',
@@ -262,7 +269,9 @@ POINTERS = ('void*', 'kiln_nvrtc_program_t', 'kiln_nvvm_program_t',
             'kiln_cu_library_t', 'kiln_cu_kernel_t', 'kiln_cu_link_state_t',
             'kiln_cu_mempool_t', 'kiln_cu_mipmapped_array_t',
             'kiln_cu_green_context_t',
-            'kiln_cu_resource_desc_t', 'kiln_cu_array_t')
+            'kiln_cu_resource_desc_t', 'kiln_cu_array_t', 'kiln_cu_graph_t',
+            'kiln_cu_graph_node_t', 'kiln_cu_graph_exec_t',
+            'kiln_cu_user_object_t', 'kiln_cu_semaphore_t')
 FUNCTIONS = ('kiln_cu_host_fn_t', 'kiln_cu_occupancy_fn_t',
              'kiln_nvrtc_flow_fn_t')
 # Structs of which a line shows members: name, type; 'text' is an array of char.
@@ -408,6 +417,10 @@ def fault_thunks(library):
 
 # ---- Null ----
 
+# Handles that nobody ends: the null provider makes numbers of them.
+NULL_FRESH = ('kiln_cu_graph_node_t', 'kiln_cu_graph_condition_t')
+
+
 def null_thunk(row):
     library = row.library
     body, used, answer = [], set(), library.success
@@ -442,8 +455,10 @@ def null_thunk(row):
             answer = f'null_destroy(KILNI_HANDLE_{row.handle}, ended)'
         elif p.way == 'OUT':
             used.add(p.name)
-            body.append(f'if ({p.name} != NULL) '
-                        f'memset({p.name}, 0, sizeof(*{p.name}));')
+            given = (f'*{p.name} = ({p.type})(uintptr_t)null_number();'
+                     if p.type in NULL_FRESH and row.effect == 'ACT' else
+                     f'memset({p.name}, 0, sizeof(*{p.name}));')
+            body.append(f'if ({p.name} != NULL) {given}')
         elif p.way == 'OUT_TEXT':
             used.add(p.name)
             body.append(f'if ({p.name} != NULL) *{p.name} = "";')
@@ -496,6 +511,21 @@ STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
            'kiln_cu_copy_3d_t': 'CUDA_MEMCPY3D',
            'kiln_cu_texels_t': 'CUDA_RESOURCE_DESC',
            'kiln_cu_sampler_t': 'CUDA_TEXTURE_DESC',
+           'kiln_cu_launch_attribute_value_t': 'CUlaunchAttributeValue',
+           'kiln_cu_graph_edge_t': 'CUgraphEdgeData',
+           'kiln_cu_kernel_node_t': 'CUDA_KERNEL_NODE_PARAMS_v2',
+           'kiln_cu_memset_node_t': 'CUDA_MEMSET_NODE_PARAMS_v1',
+           'kiln_cu_host_node_t': 'CUDA_HOST_NODE_PARAMS_v1',
+           'kiln_cu_alloc_node_t': 'CUDA_MEM_ALLOC_NODE_PARAMS_v1',
+           'kiln_cu_mem_op_t': 'CUstreamBatchMemOpParams',
+           'kiln_cu_mem_op_node_t': 'CUDA_BATCH_MEM_OP_NODE_PARAMS_v1',
+           'kiln_cu_semaphore_signal_node_t':
+           'CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1',
+           'kiln_cu_semaphore_wait_node_t': 'CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1',
+           'kiln_cu_semaphore_desc_t': 'CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC',
+           'kiln_cu_graph_node_params_t': 'CUgraphNodeParams',
+           'kiln_cu_graph_instantiate_t': 'CUDA_GRAPH_INSTANTIATE_PARAMS',
+           'kiln_cu_graph_update_t': 'CUgraphExecUpdateResultInfo',
            'kiln_nvml_pci_t': 'nvmlPciInfo_t',
            'kiln_nvml_memory_t': 'nvmlMemory_t',
            'kiln_nvml_memory_v2_t': 'nvmlMemory_v2_t',
@@ -523,7 +553,7 @@ def compared_type(row):
 def abi_check_of_driver(row):
     ours, text = compared_type(row)
     return (f'#if CUDA_VERSION >= {row.version}\n{text}'
-            f'SAME_TYPE({ours}, PFN_{row.name}_v{row.version});\n#endif\n')
+            f'SAME_TYPE({ours}, PFN_{row.base()}_v{row.version});\n#endif\n')
 
 
 def abi_check_of_library(row):
@@ -561,7 +591,7 @@ def fakes(libraries):
             if library.has_suffix:
                 symbol = f'{row.name}{row.suffix}, '
             if library.api == 'CUDA':
-                symbol += f'{row.version}, '
+                symbol += f'{row.base()}, {row.version}, '
             unused_names = ' '.join(f'(void){p.name};' for p in row.params)
             out.append(f'#if {row.version} <= FAKE_VERSION\n'
                        f'FAKE_{library.api}_ROW({row.name}, {symbol}'
@@ -652,7 +682,15 @@ def make_libraries():
                 'cuLibraryGetGlobal', 'cuLibraryGetManaged',
                 'cuLibraryEnumerateKernels', 'cuKernelGetFunction',
                 'cuKernelGetLibrary', 'cuKernelGetAttribute', 'cuKernelGetName',
-                'cuKernelGetParamInfo', 'cuLinkComplete'),
+                'cuKernelGetParamInfo', 'cuLinkComplete', 'cuStreamIsCapturing',
+                'cuStreamBeginCapture', 'cuStreamBeginCaptureToGraph',
+                'cuStreamEndCapture', 'cuStreamGetCaptureInfo',
+                'cuStreamGetCaptureInfo_v3', 'cuGraphDestroy',
+                'cuGraphAddNode', 'cuGraphAddMemAllocNode',
+                'cuGraphChildGraphNodeGetGraph',
+                'cuUserObjectCreate', 'cuUserObjectRetain',
+                'cuUserObjectRelease', 'cuGraphRetainUserObject',
+                'cuGraphReleaseUserObject'),
             not_counted=('cuGetErrorName', 'cuGetErrorString'),
             fake_by_hand=('cuDriverGetVersion', 'cuGetProcAddress')),
         Library(

@@ -30,6 +30,11 @@ typedef struct CUarray_st* kiln_cu_array_t;
 typedef struct CUmipmappedArray_st* kiln_cu_mipmapped_array_t;
 typedef struct CUgreenCtx_st* kiln_cu_green_context_t;
 typedef struct CUdevResourceDesc_st* kiln_cu_resource_desc_t;
+typedef struct CUgraph_st* kiln_cu_graph_t;
+typedef struct CUgraphNode_st* kiln_cu_graph_node_t;
+typedef struct CUgraphExec_st* kiln_cu_graph_exec_t;
+typedef struct CUuserObject_st* kiln_cu_user_object_t;
+typedef struct CUextSemaphore_st* kiln_cu_semaphore_t;
 typedef int kiln_cu_device_t;
 typedef unsigned long long kiln_cu_deviceptr_t;
 
@@ -57,6 +62,11 @@ typedef unsigned long long kiln_cu_mem_handle_t;
 typedef unsigned int kiln_cu_resource_kind_t;
 typedef unsigned long long kiln_cu_texture_t;
 typedef unsigned long long kiln_cu_surface_t;
+typedef unsigned int kiln_cu_graph_node_type_t;
+typedef unsigned int kiln_cu_graph_mem_attribute_t;
+typedef unsigned int kiln_cu_graph_instantiate_result_t;
+typedef unsigned int kiln_cu_graph_update_result_t;
+typedef uint64_t kiln_cu_graph_condition_t;
 
 // Callbacks of the driver. They must not call the driver. thread-safe
 typedef void (*kiln_cu_host_fn_t)(void* user);
@@ -589,5 +599,322 @@ typedef struct kiln_cu_launch_config_t {
   kiln_cu_launch_attribute_t* attributes;
   unsigned int attribute_count;
 } kiln_cu_launch_config_t;
+
+// ---- Graphs ----
+
+enum {
+  KILN_CU_GRAPH_NODE_TYPE_KERNEL = 0,
+  KILN_CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+  KILN_CU_GRAPH_NODE_TYPE_MEMSET = 2,
+  KILN_CU_GRAPH_NODE_TYPE_HOST = 3,
+  KILN_CU_GRAPH_NODE_TYPE_GRAPH = 4,
+  KILN_CU_GRAPH_NODE_TYPE_EMPTY = 5,
+  KILN_CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
+  KILN_CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+  KILN_CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL = 8,
+  KILN_CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT = 9,
+  KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+  KILN_CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+  KILN_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP = 12,
+  KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,  // 12.3
+};
+
+// Kinds of edges, and the ports of kernel nodes that they may leave by (12.3).
+enum {
+  KILN_CU_GRAPH_DEPENDENCY_TYPE_DEFAULT = 0,
+  KILN_CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1,
+
+  KILN_CU_GRAPH_KERNEL_NODE_PORT_DEFAULT = 0,
+  KILN_CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1,
+  KILN_CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER = 2,
+};
+
+// Flags and results of cuGraphInstantiateWithParams.
+enum {
+  KILN_CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
+  KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
+  KILN_CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,
+  KILN_CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8,
+
+  KILN_CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
+  KILN_CUDA_GRAPH_INSTANTIATE_ERROR = 1,
+  KILN_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
+  KILN_CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
+  KILN_CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4,
+  KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5,  // 12.8
+};
+
+// Results of cuGraphExecUpdate.
+enum {
+  KILN_CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
+  KILN_CU_GRAPH_EXEC_UPDATE_ERROR = 1,
+  KILN_CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2,
+  KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED = 3,
+  KILN_CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED = 4,
+  KILN_CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED = 5,
+  KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
+  KILN_CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE = 7,
+  KILN_CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED = 8,
+};
+
+enum {
+  KILN_CU_GRAPH_COND_TYPE_IF = 0,
+  KILN_CU_GRAPH_COND_TYPE_WHILE = 1,
+  KILN_CU_GRAPH_COND_TYPE_SWITCH = 2,  // 12.8
+};
+#define KILN_CU_GRAPH_COND_ASSIGN_DEFAULT 0x1
+
+// What cuGraphDebugDotPrint tells.
+enum {
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1 << 0,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES = 1 << 1,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS = 1 << 2,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS = 1 << 3,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS = 1 << 4,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS = 1 << 5,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS = 1 << 6,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS = 1 << 7,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS = 1 << 8,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES = 1 << 9,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES = 1 << 10,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS = 1 << 11,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS = 1 << 12,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS = 1 << 13,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO = 1 << 14,
+  KILN_CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS = 1 << 15,  // 12.3
+};
+
+// Of the memory of graphs on a device: 64 bits each. The two `HIGH` may be set
+// to 0.
+enum {
+  KILN_CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0,
+  KILN_CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1,
+  KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2,
+  KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
+};
+
+// Flags of user objects, of what an update of dependencies does, and who owns
+// a child graph afterwards.
+enum {
+  KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1,
+  KILN_CU_GRAPH_USER_OBJECT_MOVE = 1,
+
+  KILN_CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0,
+  KILN_CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1,
+
+  KILN_CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
+  KILN_CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1,  // 12.9
+};
+
+// Operations of a stream on values in memory, and how a wait compares.
+enum {
+  KILN_CU_STREAM_MEM_OP_WAIT_VALUE_32 = 1,
+  KILN_CU_STREAM_MEM_OP_WRITE_VALUE_32 = 2,
+  KILN_CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES = 3,
+  KILN_CU_STREAM_MEM_OP_WAIT_VALUE_64 = 4,
+  KILN_CU_STREAM_MEM_OP_WRITE_VALUE_64 = 5,
+  KILN_CU_STREAM_MEM_OP_BARRIER = 6,
+
+  KILN_CU_STREAM_WAIT_VALUE_GEQ = 0,
+  KILN_CU_STREAM_WAIT_VALUE_EQ = 1,
+  KILN_CU_STREAM_WAIT_VALUE_AND = 2,
+  KILN_CU_STREAM_WAIT_VALUE_NOR = 3,
+  KILN_CU_STREAM_WAIT_VALUE_FLUSH = 1 << 30,
+  KILN_CU_STREAM_WRITE_VALUE_DEFAULT = 0,
+  KILN_CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 1,
+};
+
+enum { KILN_CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD = 1 };
+
+// What an edge is. All zero: all of one node before the other (12.3).
+// thread-compatible
+typedef struct kiln_cu_graph_edge_t {
+  unsigned char from_port;
+  unsigned char to_port;
+  unsigned char type;
+  unsigned char reserved[5];
+} kiln_cu_graph_edge_t;
+
+// A kernel. `kernel` and `context` only where `function` is NULL.
+// thread-compatible
+typedef struct kiln_cu_kernel_node_t {
+  kiln_cu_function_t function;
+  unsigned int grid_x;
+  unsigned int grid_y;
+  unsigned int grid_z;
+  unsigned int block_x;
+  unsigned int block_y;
+  unsigned int block_z;
+  unsigned int shared_bytes;
+  void** params;
+  void** extra;
+  kiln_cu_kernel_t kernel;
+  kiln_cu_context_t context;
+} kiln_cu_kernel_node_t;
+
+// A copy, as the generic nodes have it. thread-compatible
+typedef struct kiln_cu_memcpy_node_t {
+  int flags;
+  int reserved;
+  kiln_cu_context_t context;
+  kiln_cu_copy_3d_t copy;
+} kiln_cu_memcpy_node_t;
+
+// A fill of rows. thread-compatible
+typedef struct kiln_cu_memset_node_t {
+  kiln_cu_deviceptr_t to;
+  size_t row_bytes;  // from row to row; of no meaning with one row
+  unsigned int value;
+  unsigned int element_bytes;  // 1, 2 or 4
+  size_t width;                // elements
+  size_t height;
+} kiln_cu_memset_node_t;
+
+// A host function. thread-compatible
+typedef struct kiln_cu_host_node_t {
+  kiln_cu_host_fn_t fn;
+  void* user;
+} kiln_cu_host_node_t;
+
+// A graph as a node. thread-compatible
+typedef struct kiln_cu_child_node_t {
+  kiln_cu_graph_t graph;
+  unsigned int ownership;  // 12.9; reserved before, and 0
+} kiln_cu_child_node_t;
+
+// An allocation; `address` comes back. thread-compatible
+typedef struct kiln_cu_alloc_node_t {
+  kiln_cu_mempool_props_t pool;
+  const kiln_cu_mem_access_desc_t* access;
+  size_t access_count;
+  size_t bytes;
+  kiln_cu_deviceptr_t address;
+} kiln_cu_alloc_node_t;
+
+// One operation on a value in memory. thread-compatible
+typedef union kiln_cu_mem_op_t {
+  unsigned int operation;  // KILN_CU_STREAM_MEM_OP_*
+  struct {
+    unsigned int operation;
+    kiln_cu_deviceptr_t address;
+    uint64_t value;
+    unsigned int flags;
+    kiln_cu_deviceptr_t alias;
+  } value;  // of a wait or a write
+  struct {
+    unsigned int operation;
+    unsigned int flags;
+  } barrier;  // and of a flush
+  uint64_t pad[6];
+} kiln_cu_mem_op_t;
+
+// Operations on values in memory. thread-compatible
+typedef struct kiln_cu_mem_op_node_t {
+  kiln_cu_context_t context;
+  unsigned int count;
+  kiln_cu_mem_op_t* operations;
+  unsigned int flags;
+} kiln_cu_mem_op_node_t;
+
+// What a semaphore of somebody else is opened by. thread-compatible
+typedef struct kiln_cu_semaphore_desc_t {
+  unsigned int type;  // KILN_CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_*
+  union {
+    int fd;
+    struct {
+      void* handle;
+      const void* name;
+    } win32;
+    const void* nvscisync;
+  } of;
+  unsigned int flags;
+  unsigned int reserved[16];
+} kiln_cu_semaphore_desc_t;
+
+// What one semaphore is told or waits for: the value of a fence, and nothing
+// else of it is used here. thread-compatible
+typedef struct kiln_cu_semaphore_signal_t {
+  unsigned long long value;
+  unsigned long long reserved0;
+  unsigned long long key;
+  unsigned int reserved1[12];
+  unsigned int flags;
+  unsigned int reserved[16];
+} kiln_cu_semaphore_signal_t;
+
+typedef struct kiln_cu_semaphore_wait_t {
+  unsigned long long value;
+  unsigned long long reserved0;
+  unsigned long long key;
+  unsigned int timeout_ms;
+  unsigned int pad;
+  unsigned int reserved1[10];
+  unsigned int flags;
+  unsigned int reserved[16];
+} kiln_cu_semaphore_wait_t;
+
+// Signals of semaphores, and waits for them. thread-compatible
+typedef struct kiln_cu_semaphore_signal_node_t {
+  kiln_cu_semaphore_t* semaphores;
+  const kiln_cu_semaphore_signal_t* params;
+  unsigned int count;
+} kiln_cu_semaphore_signal_node_t;
+
+typedef struct kiln_cu_semaphore_wait_node_t {
+  kiln_cu_semaphore_t* semaphores;
+  const kiln_cu_semaphore_wait_t* params;
+  unsigned int count;
+} kiln_cu_semaphore_wait_node_t;
+
+// A node that runs its graphs or not (12.3). The driver gives `graphs`, as
+// many as `count`; they are the node's. thread-compatible
+typedef struct kiln_cu_conditional_node_t {
+  kiln_cu_graph_condition_t handle;
+  unsigned int type;  // KILN_CU_GRAPH_COND_TYPE_*
+  unsigned int count;
+  kiln_cu_graph_t* graphs;
+  kiln_cu_context_t context;
+} kiln_cu_conditional_node_t;
+
+// Any node (12.2; conditional 12.3). What is reserved is 0: begin with all of
+// it zero. thread-compatible
+typedef struct kiln_cu_graph_node_params_t {
+  kiln_cu_graph_node_type_t type;
+  int reserved0[3];
+  union {
+    long long reserved[29];
+    kiln_cu_kernel_node_t kernel;
+    kiln_cu_memcpy_node_t memcpy;
+    struct {
+      kiln_cu_memset_node_t fill;
+      kiln_cu_context_t context;
+    } memset;
+    kiln_cu_host_node_t host;
+    kiln_cu_child_node_t child;
+    kiln_cu_event_t event;  // recorded or waited for
+    kiln_cu_semaphore_signal_node_t signal;
+    kiln_cu_semaphore_wait_node_t wait;
+    kiln_cu_alloc_node_t alloc;
+    kiln_cu_deviceptr_t free;
+    kiln_cu_mem_op_node_t operations;
+    kiln_cu_conditional_node_t conditional;
+  } of;
+  long long reserved1;
+} kiln_cu_graph_node_params_t;
+
+// How a graph is made ready, and what came of it. thread-compatible
+typedef struct kiln_cu_graph_instantiate_t {
+  uint64_t flags;
+  kiln_cu_stream_t upload;
+  kiln_cu_graph_node_t node;  // that was in the way
+  kiln_cu_graph_instantiate_result_t result;
+} kiln_cu_graph_instantiate_t;
+
+// What came of an update (12.0). thread-compatible
+typedef struct kiln_cu_graph_update_t {
+  kiln_cu_graph_update_result_t result;
+  kiln_cu_graph_node_t node;  // of the new graph that was in the way
+  kiln_cu_graph_node_t from;  // the other end of an edge that was
+} kiln_cu_graph_update_t;
 
 #endif  // KILN_SRC_TABLE_CUDA_ABI_H_

@@ -144,6 +144,13 @@ void kilni_cuda_null_reset(void) {
   state->made = 0;
   state->next_address = 0;
   state->bad_destroys = 0;
+  kilni_free_array(kiln_allocator_libc(), state->objects,
+                   state->objects_capacity, sizeof(*state->objects));
+  state->objects = NULL;
+  state->objects_count = 0;
+  state->objects_capacity = 0;
+  memset(state->captures, 0, sizeof(state->captures));
+  state->captures_begun = 0;
   state->depth = 0;
   state->capture_mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
   null_unlock(state);
@@ -897,6 +904,8 @@ static kiln_cu_result_t null_cuLinkComplete(kiln_cu_link_state_t link,
   if (bytes != NULL) *bytes = sizeof(cubin);
   return KILN_CU_SUCCESS;
 }
+
+#include "table/cuda_null_graph.inc"
 
 #include "table/cuda_null_gen.inc"
 

@@ -10,6 +10,8 @@
 
 #include "table/table.h"
 
+enum { NAME_BYTES = 64 };  // of an entry point
+
 static const char default_name[] = "libcuda.so.1";
 
 _Static_assert(sizeof(void*) == sizeof(kilni_cuInit_fn_t),
@@ -29,13 +31,32 @@ static bool is_stub_path(const char* path) {
   return strstr(path, "/stubs/") != NULL;
 }
 
+// The name that the driver knows a row by: where it has two signatures in use,
+// the later one's row ends in a version that is not part of the name.
+static void base_name(const char* name, char* out, size_t room) {
+  size_t length = strlen(name);
+  size_t digits = length;
+  while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') {
+    --digits;
+  }
+  if (digits < length && digits > 2 &&
+      memcmp(name + digits - 2, "_v", 2) == 0) {
+    length = digits - 2;
+  }
+  if (length >= room) length = room - 1;
+  memcpy(out, name, length);
+  out[length] = '\0';
+}
+
 static void* row_address(const kilni_dynlib_t* library,
                          kilni_cuGetProcAddress_fn_t ask,
                          const kilni_table_row_t* row) {
   if (ask != NULL) {
     void* address = NULL;
     kiln_cu_proc_address_query_t found = 0;
-    if (ask(row->name, &address, (int)row->version,
+    char name[NAME_BYTES];
+    base_name(row->name, name, sizeof(name));
+    if (ask(name, &address, (int)row->version,
             KILN_CU_GET_PROC_ADDRESS_LEGACY_STREAM,
             &found) == KILN_CU_SUCCESS &&
         found == KILN_CU_GET_PROC_ADDRESS_SUCCESS && address != NULL) {

@@ -74,7 +74,11 @@ enum {
   KILNI_HANDLE_SURFACE = 19,
   KILNI_HANDLE_OPENED_MEMORY = 20,  // of another process, by cuIpcOpenMemHandle
   KILNI_HANDLE_MIPMAPPED_ARRAY = 21,
-  KILNI_HANDLE_COUNT = 22,
+  KILNI_HANDLE_GRAPH = 22,
+  KILNI_HANDLE_GRAPH_EXEC = 23,
+  KILNI_HANDLE_USER_OBJECT = 24,  // a reference to one
+  KILNI_HANDLE_SEMAPHORE = 25,
+  KILNI_HANDLE_COUNT = 26,
 };
 
 // The columns of one row. thread-safe
@@ -106,7 +110,7 @@ typedef struct kiln_cuda_table_t {
   const char* origin;   // where it came from, for messages; borrowed
   int driver_version;   // 13000 is CUDA 13.0; 0 before it is known
   uint32_t slot;        // of a wrapper: which of its places it holds
-  uint64_t present[4];  // one bit for each row
+  uint64_t present[6];  // one bit for each row
 #define KILNI_CUDA_ROW(name, ...) kilni_##name##_fn_t name;
 #include "table/cuda_rows.inc"
 #undef KILNI_CUDA_ROW

@@ -77,7 +77,24 @@ typedef struct kilni_null_handle_t {
   uint32_t reserved;
 } kilni_null_handle_t;
 
-enum { KILNI_NULL_STACK = 64 };
+enum { KILNI_NULL_STACK = 64, KILNI_NULL_CAPTURES = 64 };
+
+// A stream that is captured. thread-compatible
+typedef struct kilni_null_capture_t {
+  kiln_cu_stream_t stream;
+  uint64_t graph;  // 0: none
+  uint64_t id;
+  bool is_made;  // the graph, by the capture
+} kilni_null_capture_t;
+
+// References to a user object. thread-compatible
+typedef struct kilni_null_object_t {
+  uint64_t object;
+  uint64_t graph;  // that has them; 0: the caller
+  unsigned int count;
+  kiln_cu_host_fn_t destroy;
+  void* user;
+} kilni_null_object_t;
 
 // What the null provider keeps, under `busy`. thread-safe
 typedef struct kilni_null_state_t {
@@ -91,6 +108,11 @@ typedef struct kilni_null_state_t {
   kiln_cu_context_t contexts[KILNI_NULL_STACK];  // the top is current
   uint32_t depth;
   kiln_cu_capture_mode_t capture_mode;
+  kilni_null_capture_t captures[KILNI_NULL_CAPTURES];
+  uint64_t captures_begun;
+  kilni_null_object_t* objects;
+  size_t objects_count;
+  size_t objects_capacity;
 } kilni_null_state_t;
 
 // The places of one library's wrappers, and what each wraps.

@@ -84,7 +84,7 @@ static const kilni_table_row_t nvml_rows[] = {
 };
 #undef KILNI_NVML_ROW
 
-_Static_assert(KILNI_CUDA_ROW_COUNT <= 256, "the presence bits have room");
+_Static_assert(KILNI_CUDA_ROW_COUNT <= 384, "the presence bits have room");
 _Static_assert(KILNI_NVRTC_ROW_COUNT <= 64, "the presence bits have room");
 _Static_assert(KILNI_NVJITLINK_ROW_COUNT <= 64, "the presence bits have room");
 _Static_assert(KILNI_NVVM_ROW_COUNT <= 64, "the presence bits have room");

@@ -48,11 +48,11 @@ FAKE_EXPORT kiln_cu_result_t cuDriverGetVersion(int* version) {
 }
 
 #if FAKE_EXPORTS
-#define FAKE_CUDA_ROW(name, symbol, version, params, ...) \
-  FAKE_EXPORT kiln_cu_result_t symbol params;             \
-  FAKE_EXPORT kiln_cu_result_t symbol params {            \
-    __VA_ARGS__                                           \
-    return FAKE_ANSWER(10000, name);                      \
+#define FAKE_CUDA_ROW(name, symbol, base, version, params, ...) \
+  FAKE_EXPORT kiln_cu_result_t symbol params;                   \
+  FAKE_EXPORT kiln_cu_result_t symbol params {                  \
+    __VA_ARGS__                                                 \
+    return FAKE_ANSWER(10000, name);                            \
   }
 #include "fake_rows_gen.inc"
 #undef FAKE_CUDA_ROW
@@ -73,10 +73,10 @@ FAKE_TRAP(cuMemcpyHtoD_v2_ptds)
 #endif
 
 #if FAKE_ASK
-#define FAKE_CUDA_ROW(name, symbol, version, params, ...) \
-  static kiln_cu_result_t asked_##name params {           \
-    __VA_ARGS__                                           \
-    return FAKE_ANSWER(20000, name);                      \
+#define FAKE_CUDA_ROW(name, symbol, base, version, params, ...) \
+  static kiln_cu_result_t asked_##name params {                 \
+    __VA_ARGS__                                                 \
+    return FAKE_ANSWER(20000, name);                            \
   }
 #include "fake_rows_gen.inc"
 #undef FAKE_CUDA_ROW
@@ -101,10 +101,10 @@ cuGetProcAddress_v2(const char* symbol, void** address, int version,
   if (strcmp(symbol, "cuDriverGetVersion") == 0 && version == 2020) {
     memcpy(address, &ask_version, sizeof(ask_version));
   }
-#define FAKE_CUDA_ROW(name, symbol_, version_, params, ...) \
-  if (strcmp(symbol, #name) == 0 && version == version_) {  \
-    kilni_##name##_fn_t function = asked_##name;            \
-    memcpy(address, &function, sizeof(function));           \
+#define FAKE_CUDA_ROW(name, symbol_, base, version_, params, ...) \
+  if (strcmp(symbol, #base) == 0 && version == version_) {        \
+    kilni_##name##_fn_t function = asked_##name;                  \
+    memcpy(address, &function, sizeof(function));                 \
   }
 #include "fake_rows_gen.inc"
 #undef FAKE_CUDA_ROW

@@ -71,6 +71,221 @@ SAME_TYPE(kiln_cu_kernel_t, CUkernel);
 SAME_TYPE(kiln_cu_library_option_t, CUlibraryOption);
 #endif
 
+// Graphs.
+#if CUDA_VERSION >= 12000
+SAME_VALUE(sizeof(kiln_cu_kernel_node_t), sizeof(CUDA_KERNEL_NODE_PARAMS_v2));
+SAME_VALUE(_Alignof(kiln_cu_kernel_node_t),
+           _Alignof(CUDA_KERNEL_NODE_PARAMS_v2));
+SAME_FIELD(kiln_cu_kernel_node_t, function, CUDA_KERNEL_NODE_PARAMS_v2, func);
+SAME_FIELD(kiln_cu_kernel_node_t, grid_x, CUDA_KERNEL_NODE_PARAMS_v2, gridDimX);
+SAME_FIELD(kiln_cu_kernel_node_t, block_z, CUDA_KERNEL_NODE_PARAMS_v2,
+           blockDimZ);
+SAME_FIELD(kiln_cu_kernel_node_t, shared_bytes, CUDA_KERNEL_NODE_PARAMS_v2,
+           sharedMemBytes);
+SAME_FIELD(kiln_cu_kernel_node_t, params, CUDA_KERNEL_NODE_PARAMS_v2,
+           kernelParams);
+SAME_FIELD(kiln_cu_kernel_node_t, extra, CUDA_KERNEL_NODE_PARAMS_v2, extra);
+SAME_FIELD(kiln_cu_kernel_node_t, kernel, CUDA_KERNEL_NODE_PARAMS_v2, kern);
+SAME_FIELD(kiln_cu_kernel_node_t, context, CUDA_KERNEL_NODE_PARAMS_v2, ctx);
+SAME_VALUE(sizeof(kiln_cu_memset_node_t), sizeof(CUDA_MEMSET_NODE_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_memset_node_t), _Alignof(CUDA_MEMSET_NODE_PARAMS));
+SAME_FIELD(kiln_cu_memset_node_t, to, CUDA_MEMSET_NODE_PARAMS, dst);
+SAME_FIELD(kiln_cu_memset_node_t, row_bytes, CUDA_MEMSET_NODE_PARAMS, pitch);
+SAME_FIELD(kiln_cu_memset_node_t, value, CUDA_MEMSET_NODE_PARAMS, value);
+SAME_FIELD(kiln_cu_memset_node_t, element_bytes, CUDA_MEMSET_NODE_PARAMS,
+           elementSize);
+SAME_FIELD(kiln_cu_memset_node_t, width, CUDA_MEMSET_NODE_PARAMS, width);
+SAME_FIELD(kiln_cu_memset_node_t, height, CUDA_MEMSET_NODE_PARAMS, height);
+SAME_VALUE(sizeof(kiln_cu_host_node_t), sizeof(CUDA_HOST_NODE_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_host_node_t), _Alignof(CUDA_HOST_NODE_PARAMS));
+SAME_FIELD(kiln_cu_host_node_t, fn, CUDA_HOST_NODE_PARAMS, fn);
+SAME_FIELD(kiln_cu_host_node_t, user, CUDA_HOST_NODE_PARAMS, userData);
+SAME_VALUE(sizeof(kiln_cu_alloc_node_t), sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v1));
+SAME_VALUE(_Alignof(kiln_cu_alloc_node_t),
+           _Alignof(CUDA_MEM_ALLOC_NODE_PARAMS_v1));
+SAME_FIELD(kiln_cu_alloc_node_t, pool, CUDA_MEM_ALLOC_NODE_PARAMS_v1,
+           poolProps);
+SAME_FIELD(kiln_cu_alloc_node_t, access, CUDA_MEM_ALLOC_NODE_PARAMS_v1,
+           accessDescs);
+SAME_FIELD(kiln_cu_alloc_node_t, access_count, CUDA_MEM_ALLOC_NODE_PARAMS_v1,
+           accessDescCount);
+SAME_FIELD(kiln_cu_alloc_node_t, bytes, CUDA_MEM_ALLOC_NODE_PARAMS_v1,
+           bytesize);
+SAME_FIELD(kiln_cu_alloc_node_t, address, CUDA_MEM_ALLOC_NODE_PARAMS_v1, dptr);
+SAME_VALUE(sizeof(kiln_cu_mem_op_t), sizeof(CUstreamBatchMemOpParams));
+SAME_VALUE(_Alignof(kiln_cu_mem_op_t), _Alignof(CUstreamBatchMemOpParams));
+SAME_FIELD(kiln_cu_mem_op_t, value.address, CUstreamBatchMemOpParams,
+           waitValue.address);
+SAME_FIELD(kiln_cu_mem_op_t, value.value, CUstreamBatchMemOpParams,
+           writeValue.value64);
+SAME_FIELD(kiln_cu_mem_op_t, value.flags, CUstreamBatchMemOpParams,
+           waitValue.flags);
+SAME_FIELD(kiln_cu_mem_op_t, value.alias, CUstreamBatchMemOpParams,
+           writeValue.alias);
+SAME_FIELD(kiln_cu_mem_op_t, barrier.flags, CUstreamBatchMemOpParams,
+           memoryBarrier.flags);
+SAME_VALUE(sizeof(kiln_cu_mem_op_node_t),
+           sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1));
+SAME_VALUE(_Alignof(kiln_cu_mem_op_node_t),
+           _Alignof(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1));
+SAME_FIELD(kiln_cu_mem_op_node_t, context, CUDA_BATCH_MEM_OP_NODE_PARAMS_v1,
+           ctx);
+SAME_FIELD(kiln_cu_mem_op_node_t, count, CUDA_BATCH_MEM_OP_NODE_PARAMS_v1,
+           count);
+SAME_FIELD(kiln_cu_mem_op_node_t, operations, CUDA_BATCH_MEM_OP_NODE_PARAMS_v1,
+           paramArray);
+SAME_FIELD(kiln_cu_mem_op_node_t, flags, CUDA_BATCH_MEM_OP_NODE_PARAMS_v1,
+           flags);
+SAME_VALUE(sizeof(kiln_cu_semaphore_desc_t),
+           sizeof(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC));
+SAME_VALUE(_Alignof(kiln_cu_semaphore_desc_t),
+           _Alignof(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC));
+SAME_FIELD(kiln_cu_semaphore_desc_t, of, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
+           handle);
+SAME_FIELD(kiln_cu_semaphore_desc_t, flags, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
+           flags);
+SAME_FIELD(kiln_cu_semaphore_desc_t, reserved,
+           CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, reserved);
+SAME_VALUE(sizeof(kiln_cu_semaphore_signal_t),
+           sizeof(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_semaphore_signal_t),
+           _Alignof(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS));
+SAME_FIELD(kiln_cu_semaphore_signal_t, value,
+           CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, params.fence.value);
+SAME_FIELD(kiln_cu_semaphore_signal_t, key,
+           CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, params.keyedMutex.key);
+SAME_FIELD(kiln_cu_semaphore_signal_t, flags,
+           CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, flags);
+SAME_VALUE(sizeof(kiln_cu_semaphore_wait_t),
+           sizeof(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_semaphore_wait_t),
+           _Alignof(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS));
+SAME_FIELD(kiln_cu_semaphore_wait_t, value, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+           params.fence.value);
+SAME_FIELD(kiln_cu_semaphore_wait_t, timeout_ms,
+           CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, params.keyedMutex.timeoutMs);
+SAME_FIELD(kiln_cu_semaphore_wait_t, flags, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+           flags);
+SAME_VALUE(sizeof(kiln_cu_semaphore_signal_node_t),
+           sizeof(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_semaphore_signal_node_t),
+           _Alignof(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS));
+SAME_FIELD(kiln_cu_semaphore_signal_node_t, semaphores,
+           CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, extSemArray);
+SAME_FIELD(kiln_cu_semaphore_signal_node_t, params,
+           CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, paramsArray);
+SAME_FIELD(kiln_cu_semaphore_signal_node_t, count,
+           CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, numExtSems);
+SAME_VALUE(sizeof(kiln_cu_semaphore_wait_node_t),
+           sizeof(CUDA_EXT_SEM_WAIT_NODE_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_semaphore_wait_node_t),
+           _Alignof(CUDA_EXT_SEM_WAIT_NODE_PARAMS));
+SAME_FIELD(kiln_cu_semaphore_wait_node_t, semaphores,
+           CUDA_EXT_SEM_WAIT_NODE_PARAMS, extSemArray);
+SAME_FIELD(kiln_cu_semaphore_wait_node_t, params, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+           paramsArray);
+SAME_FIELD(kiln_cu_semaphore_wait_node_t, count, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+           numExtSems);
+SAME_VALUE(sizeof(kiln_cu_graph_instantiate_t),
+           sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_graph_instantiate_t),
+           _Alignof(CUDA_GRAPH_INSTANTIATE_PARAMS));
+SAME_FIELD(kiln_cu_graph_instantiate_t, flags, CUDA_GRAPH_INSTANTIATE_PARAMS,
+           flags);
+SAME_FIELD(kiln_cu_graph_instantiate_t, upload, CUDA_GRAPH_INSTANTIATE_PARAMS,
+           hUploadStream);
+SAME_FIELD(kiln_cu_graph_instantiate_t, node, CUDA_GRAPH_INSTANTIATE_PARAMS,
+           hErrNode_out);
+SAME_FIELD(kiln_cu_graph_instantiate_t, result, CUDA_GRAPH_INSTANTIATE_PARAMS,
+           result_out);
+SAME_VALUE(sizeof(kiln_cu_graph_update_t), sizeof(CUgraphExecUpdateResultInfo));
+SAME_VALUE(_Alignof(kiln_cu_graph_update_t),
+           _Alignof(CUgraphExecUpdateResultInfo));
+SAME_FIELD(kiln_cu_graph_update_t, result, CUgraphExecUpdateResultInfo, result);
+SAME_FIELD(kiln_cu_graph_update_t, node, CUgraphExecUpdateResultInfo,
+           errorNode);
+SAME_FIELD(kiln_cu_graph_update_t, from, CUgraphExecUpdateResultInfo,
+           errorFromNode);
+#endif
+#if CUDA_VERSION >= 12030
+SAME_VALUE(sizeof(kiln_cu_graph_edge_t), sizeof(CUgraphEdgeData));
+SAME_VALUE(_Alignof(kiln_cu_graph_edge_t), _Alignof(CUgraphEdgeData));
+SAME_FIELD(kiln_cu_graph_edge_t, from_port, CUgraphEdgeData, from_port);
+SAME_FIELD(kiln_cu_graph_edge_t, to_port, CUgraphEdgeData, to_port);
+SAME_FIELD(kiln_cu_graph_edge_t, type, CUgraphEdgeData, type);
+SAME_FIELD(kiln_cu_graph_edge_t, reserved, CUgraphEdgeData, reserved);
+SAME_VALUE(sizeof(kiln_cu_memcpy_node_t), sizeof(CUDA_MEMCPY_NODE_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_memcpy_node_t), _Alignof(CUDA_MEMCPY_NODE_PARAMS));
+SAME_FIELD(kiln_cu_memcpy_node_t, flags, CUDA_MEMCPY_NODE_PARAMS, flags);
+SAME_FIELD(kiln_cu_memcpy_node_t, context, CUDA_MEMCPY_NODE_PARAMS, copyCtx);
+SAME_FIELD(kiln_cu_memcpy_node_t, copy, CUDA_MEMCPY_NODE_PARAMS, copyParams);
+SAME_VALUE(sizeof(kiln_cu_conditional_node_t),
+           sizeof(CUDA_CONDITIONAL_NODE_PARAMS));
+SAME_VALUE(_Alignof(kiln_cu_conditional_node_t),
+           _Alignof(CUDA_CONDITIONAL_NODE_PARAMS));
+SAME_FIELD(kiln_cu_conditional_node_t, handle, CUDA_CONDITIONAL_NODE_PARAMS,
+           handle);
+SAME_FIELD(kiln_cu_conditional_node_t, type, CUDA_CONDITIONAL_NODE_PARAMS,
+           type);
+SAME_FIELD(kiln_cu_conditional_node_t, count, CUDA_CONDITIONAL_NODE_PARAMS,
+           size);
+SAME_FIELD(kiln_cu_conditional_node_t, graphs, CUDA_CONDITIONAL_NODE_PARAMS,
+           phGraph_out);
+SAME_VALUE(sizeof(kiln_cu_graph_node_params_t), sizeof(CUgraphNodeParams));
+SAME_VALUE(_Alignof(kiln_cu_graph_node_params_t), _Alignof(CUgraphNodeParams));
+SAME_FIELD(kiln_cu_graph_node_params_t, type, CUgraphNodeParams, type);
+SAME_FIELD(kiln_cu_graph_node_params_t, of, CUgraphNodeParams, reserved1);
+SAME_FIELD(kiln_cu_graph_node_params_t, of.kernel, CUgraphNodeParams, kernel);
+SAME_FIELD(kiln_cu_graph_node_params_t, of.memcpy, CUgraphNodeParams, memcpy);
+SAME_FIELD(kiln_cu_graph_node_params_t, of.memset.context, CUgraphNodeParams,
+           memset.ctx);
+SAME_FIELD(kiln_cu_graph_node_params_t, of.conditional.type, CUgraphNodeParams,
+           conditional.type);
+SAME_FIELD(kiln_cu_graph_node_params_t, of.alloc.address, CUgraphNodeParams,
+           alloc.dptr);
+SAME_FIELD(kiln_cu_graph_node_params_t, of.free, CUgraphNodeParams, free);
+SAME_FIELD(kiln_cu_graph_node_params_t, of.operations, CUgraphNodeParams,
+           memOp);
+SAME_FIELD(kiln_cu_graph_node_params_t, of.signal.count, CUgraphNodeParams,
+           extSemSignal.numExtSems);
+SAME_FIELD(kiln_cu_graph_node_params_t, reserved1, CUgraphNodeParams,
+           reserved2);
+#endif
+#if CUDA_VERSION >= 13000
+SAME_FIELD(kiln_cu_conditional_node_t, context, CUDA_CONDITIONAL_NODE_PARAMS,
+           ctx);
+SAME_FIELD(kiln_cu_child_node_t, ownership, CUDA_CHILD_GRAPH_NODE_PARAMS,
+           ownership);
+#endif
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH,
+           CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD,
+           CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH,
+           CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY,
+           CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_SUCCESS, CUDA_GRAPH_INSTANTIATE_SUCCESS);
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_ERROR, CUDA_GRAPH_INSTANTIATE_ERROR);
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE,
+           CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED,
+           CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED,
+           CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED);
+#if CUDA_VERSION >= 12080
+SAME_VALUE(KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED,
+           CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED);
+#endif
+#if CUDA_VERSION >= 12030
+SAME_VALUE(KILN_CU_GRAPH_COND_ASSIGN_DEFAULT, CU_GRAPH_COND_ASSIGN_DEFAULT);
+#endif
+SAME_TYPE(kiln_cu_graph_t, CUgraph);
+SAME_TYPE(kiln_cu_graph_node_t, CUgraphNode);
+SAME_TYPE(kiln_cu_graph_exec_t, CUgraphExec);
+SAME_TYPE(kiln_cu_user_object_t, CUuserObject);
+SAME_TYPE(kiln_cu_semaphore_t, CUexternalSemaphore);
+
 SAME_VALUE(sizeof(kiln_cu_uuid_t), sizeof(CUuuid));
 SAME_TYPE(kiln_cu_mem_handle_t, CUmemGenericAllocationHandle);
 SAME_VALUE(sizeof(kiln_cu_mem_allocation_prop_t), sizeof(CUmemAllocationProp));
