@@ -5,8 +5,7 @@
 //
 // A map is a value: 128 bytes, which hold the tensor's address and are passed
 // to a kernel as they are, by kiln_arg_bytes. It retains nothing; the memory
-// must be there while kernels use the map. Maps of columns of pictures
-// (im2col) and of packed types are not here yet.
+// must be there while kernels use the map.
 #ifndef KILN_TENSOR_H_
 #define KILN_TENSOR_H_
 
@@ -30,6 +29,11 @@ enum {
   KILN_TENSOR_F32_FTZ = 11,
   KILN_TENSOR_TF32 = 12,
   KILN_TENSOR_TF32_FTZ = 13,
+  // Sixteen packed numbers at a time: CUDA 12.8, compute capability 10.0.
+  // Sizes and boxes count the numbers.
+  KILN_TENSOR_U4 = 14,        // 8 bytes, in shared memory too
+  KILN_TENSOR_U4_IN_16 = 15,  // 8 bytes, 16 in shared memory
+  KILN_TENSOR_U6_IN_16 = 16,  // 12 bytes, 16 in shared memory
 };
 
 // How the chunks of 16 bytes of a row are mixed in shared memory.
@@ -38,6 +42,10 @@ enum {
   KILN_TENSOR_SWIZZLE_32 = 1,  // within 32 bytes, which is the widest row then
   KILN_TENSOR_SWIZZLE_64 = 2,
   KILN_TENSOR_SWIZZLE_128 = 3,
+  // Other chunks within 128 bytes: CUDA 12.8, compute capability 10.0.
+  KILN_TENSOR_SWIZZLE_128_BY_32 = 4,
+  KILN_TENSOR_SWIZZLE_128_BY_32_FLIPPED = 5,  // 8 bytes, in every other row
+  KILN_TENSOR_SWIZZLE_128_BY_64 = 6,
 };
 
 // A tensor map: 128 bytes. thread-compatible
@@ -89,13 +97,58 @@ static inline kiln_tensor_options_t kiln_tensor_options_default(void) {
 // Makes a map for boxes of a tensor. `*out_map` is zero on failure.
 //
 //   INVALID_ARGUMENT  which field, its value and what it may be
-//   UNSUPPORTED       a device without tensor maps
+//   UNSUPPORTED       a device without tensor maps, or without that type or
+//                     swizzle
 //   DEVICE_LOST, DRIVER_ERROR
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_tensor_map_encode(
     kiln_device_t* device, const kiln_tensor_options_t* options,
     kiln_tensor_map_t* out_map);
+
+// How pixels are taken along their columns.
+enum {
+  KILN_TENSOR_COLUMNS = 0,           // along all dimensions
+  KILN_TENSOR_COLUMNS_WIDE = 1,      // along the width alone, or 128 of it:
+  KILN_TENSOR_COLUMNS_WIDE_128 = 2,  // CUDA 12.8, compute capability 10.0
+};
+
+// Which pixels of pictures a map is of: im2col. thread-compatible
+//
+// The tensor is channels, width, then height and depth where its rank has them,
+// and number: dimension 0 is the innermost. A copy takes `pixels` pixels one
+// behind the other, within a box whose first corner is `lower` off the first
+// pixel and whose last is `upper` off the last one.
+typedef struct kiln_tensor_columns_t {
+  uint32_t struct_size;  // sizeof(kiln_tensor_columns_t)
+  uint32_t mode;         // KILN_TENSOR_COLUMNS_*
+  uint32_t channels;     // of a pixel, 1 to 256
+  uint32_t pixels;       // of a copy, 1 to 1024; not of _WIDE_128
+  // Of width, height and depth. With rank 3 -32768 to 32767, with 4 -128 to
+  // 127, with 5 -16 to 15; with a wide mode only the width, -32768 to 32767.
+  int32_t lower[3];
+  int32_t upper[3];
+} kiln_tensor_columns_t;
+
+// All defaults; channels and pixels are needed. Since 0.1.
+static inline kiln_tensor_columns_t kiln_tensor_columns_default(void) {
+  kiln_tensor_columns_t columns = {
+      (uint32_t)sizeof(columns), 0, 0, 0, {0, 0, 0}, {0, 0, 0}};
+  return columns;
+}
+
+// The same for pixels of pictures: a rank of 3 to 5, and no `box`, which is
+// ignored.
+//
+//   INVALID_ARGUMENT  which field, its value and what it may be
+//   UNSUPPORTED       a device without tensor maps, or without that mode, type
+//                     or swizzle; a driver before CUDA 12.8 for those
+//   DEVICE_LOST, DRIVER_ERROR
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_tensor_map_encode_columns(
+    kiln_device_t* device, const kiln_tensor_options_t* options,
+    const kiln_tensor_columns_t* columns, kiln_tensor_map_t* out_map);
 
 KILN_EXTERN_C_END
 
