@@ -166,6 +166,10 @@ BREACHES = {
         ({"src/base/util.c": TOP % "base"}, "src/base/util.c: what is in it"),
         ({"tests/helpers.c": TOP % "base"}, "tests/helpers.c: what is in it"),
     ],
+    "no_leftovers": [
+        ({"crash-0123456789abcdef": ""}, "crash-0123456789abcdef: left"),
+        ({"src/base/status.c.orig": ""}, "src/base/status.c.orig: left"),
+    ],
     "public_headers_have_rooms": [
         ({"include/kiln/lost.h": TOP % "base"},
          "include/kiln/lost.h belongs to no room"),

@@ -188,6 +188,24 @@ def no_homeless_names(tree):
             yield "%s: what is in it belongs to a room; find it" % path
 
 
+# What programs leave behind: fuzzers, debuggers, profilers, editors, patches.
+LEFTOVER = re.compile(
+    r"^((crash|leak|oom|timeout|slow-unit)-[0-9a-f]{8,}|core(\.\d+)?|a\.out"
+    r"|vgcore\..*|perf\.data.*|(callgrind|massif|cachegrind)\.out.*"
+    r"|gmon\.out|.*\.(orig|rej|swp|bak|tmp|log|gcda|gcno|profraw)|.*~)$")
+
+
+@rule
+def no_leftovers(tree):
+    """Nothing that a fuzzer, a debugger, a profiler or an editor left."""
+    for path in tree.files():
+        top = path.split("/")[0]
+        if top == "out" or top.startswith("build-"):
+            continue
+        if LEFTOVER.match(os.path.basename(path)):
+            yield "%s: left behind by a program; remove it" % path
+
+
 @rule
 def public_headers_have_rooms(tree):
     """Each public header is a header of exactly one room in src/FLOORS."""
