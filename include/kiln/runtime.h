@@ -94,6 +94,12 @@ typedef struct kiln_runtime_options_t {
   // log are not read, the runtime's are taken. Default: all defaults of
   // kiln_cache_create.
   const kiln_cache_options_t* cache;
+
+  // How many software devices there are, 8 at most: "soft", "soft:1" and so on,
+  // each with its own memory, addresses checked by byte. Default: the variable
+  // KILN_SOFT_DEVICES, else 1.
+  uint32_t soft_devices;
+  uint32_t reserved;  // 0
 } kiln_runtime_options_t;
 
 // All defaults. Since 0.1.
@@ -110,7 +116,9 @@ static inline kiln_runtime_options_t kiln_runtime_options_default(void) {
                                     NULL,
                                     NULL,
                                     NULL,
-                                    NULL};
+                                    NULL,
+                                    0,
+                                    0};
   return options;
 }
 
@@ -149,14 +157,15 @@ KILN_API kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime);
 //             a part of one. `kiln doctor` and `nvidia-smi -L` list them
 //   "0000:3b:00.0"  the GPU at that address of the PCI bus; "3b:00.0" is in
 //             domain 0
-//   "soft"    the software device
+//   "soft"    the software device; "soft:N" the one of that number, where there
+//             are several
 //   "auto"    "cuda:0" where that works, else "soft": by this label the caller
 //             allows the software device. kiln_device_note then says why the
 //             GPU was not taken. Kiln never takes the software device
 //             otherwise.
 //
 //   INVALID_ARGUMENT  `label` is none of these
-//   NOT_FOUND         no driver library, or no such GPU
+//   NOT_FOUND         no driver library, or no such device
 //   INCOMPATIBLE      the driver is too old (or its kernel part another than
 //                     its library)
 //   UNSUPPORTED       the lane code asked for is not there on this CPU

@@ -131,6 +131,12 @@ static kiln_status_t find(kiln_device_t* device, uint32_t ordinal) {
   KILNI_RETURN_IF_ERROR(KILNI_DEVICE_CHECK(
       device, table->cuDeviceGetCount(&count), "cuDeviceGetCount"));
   if (count <= 0 || ordinal >= (uint32_t)count) {
+    if (device->info.kind == KILN_DEVICE_KIND_SOFT) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(NOT_FOUND, "no device \"%s\": there are %d of them",
+                     device->name, count),
+          "ask for more software devices (`soft_devices`, KILN_SOFT_DEVICES)");
+    }
     return kilni_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "no device \"%s\": the driver shows %d",
                    device->name, count),

@@ -11,7 +11,7 @@
 #include "runtime/runtime_inside.h"
 #include "soft/soft.h"
 
-enum { MAX_WORKERS = 1024 };
+enum { MAX_WORKERS = 1024, MAX_DEVICES = 8 };
 
 void kiln_runtime_retain(kiln_runtime_t* runtime) {
   if (runtime == NULL) return;
@@ -99,6 +99,23 @@ static kiln_status_t take_lanes(kiln_runtime_t* runtime,
       "use auto, plain, avx2 or avx512");
 }
 
+static kiln_status_t take_devices(kiln_runtime_t* runtime,
+                                  const kiln_runtime_options_t* options) {
+  uint64_t devices = 0;
+  KILNI_RETURN_IF_ERROR(
+      kilni_env_u64(&runtime->env, KILNI_ENV_KILN_SOFT_DEVICES, &devices));
+  if (options->soft_devices != 0) devices = options->soft_devices;
+  if (devices > MAX_DEVICES) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "%llu software devices",
+                   (unsigned long long)devices),
+        "ask for at most %u (`soft_devices`, KILN_SOFT_DEVICES)",
+        (unsigned)MAX_DEVICES);
+  }
+  runtime->soft_devices = (uint32_t)devices;
+  return NULL;
+}
+
 static kiln_status_t take_numbers(kiln_runtime_t* runtime,
                                   const kiln_runtime_options_t* options) {
   uint64_t workers = 0;
@@ -115,6 +132,7 @@ static kiln_status_t take_numbers(kiln_runtime_t* runtime,
   }
   runtime->soft_workers =
       workers != 0 ? (uint32_t)workers : runtime->host.worker_count;
+  KILNI_RETURN_IF_ERROR(take_devices(runtime, options));
   KILNI_RETURN_IF_ERROR(kilni_env_u64(&runtime->env, KILNI_ENV_KILN_SOFT_SEED,
                                       &runtime->host.seed));
   if (options->soft_seed != 0) runtime->host.seed = options->soft_seed;

@@ -37,6 +37,7 @@ struct kiln_runtime_t {
   bool trace;
   bool page_check;
   uint32_t soft_workers;
+  uint32_t soft_devices;  // 0: the variable's, else 1
   char* soft_lanes;
   char* cuda_library;
   kiln_print_fn_t print;

@@ -34,16 +34,19 @@ static kiln_status_t open_cuda(kiln_runtime_t* runtime, uint32_t ordinal,
   return kilni_device_open(&source, out_device);
 }
 
-static kiln_status_t open_soft(kiln_runtime_t* runtime, const char* note,
-                               kiln_device_t** out_device) {
+static kiln_status_t open_soft(kiln_runtime_t* runtime, uint32_t ordinal,
+                               const char* note, kiln_device_t** out_device) {
   KILNI_RETURN_IF_ERROR(kilni_runtime_start_soft(runtime));
+  char name[32] = "soft";
+  if (ordinal != 0) snprintf(name, sizeof(name), "soft:%u", (unsigned)ordinal);
   kilni_device_source_t source = {0};
   source.host = &runtime->host;
   source.keep = kilni_runtime_keep(runtime);
   source.table = &runtime->soft.table;
-  source.name = "soft";
+  source.name = name;
   source.note = note;
   source.kind = KILN_DEVICE_KIND_SOFT;
+  source.ordinal = ordinal;
   source.fault_text = kilni_soft_fault_text;
   source.executed = kilni_soft_executed;
   source.lost = &runtime->soft.lost;
@@ -70,7 +73,7 @@ static kiln_status_t open_auto(kiln_runtime_t* runtime,
   char note[NOTE_BYTES];
   write_note(gpu, note, sizeof(note));
   kiln_status_free(gpu);
-  kiln_status_t status = open_soft(runtime, note, out_device);
+  kiln_status_t status = open_soft(runtime, 0, note, out_device);
   if (kiln_status_is_ok(status)) return NULL;
   return KILNI_ANNOTATE(status, "%s", note);
 }
@@ -183,11 +186,12 @@ static kiln_status_t find_named(kiln_runtime_t* runtime, const char* label,
       "are shown");
 }
 
-// The N of "cuda:N".
-static bool read_ordinal(const char* label, uint32_t* out_ordinal) {
-  static const char prefix[] = "cuda:";
-  if (strncmp(label, prefix, sizeof(prefix) - 1) != 0) return false;
-  const char* digits = label + sizeof(prefix) - 1;
+// The N of "cuda:N" or "soft:N".
+static bool read_ordinal(const char* label, const char* prefix,
+                         uint32_t* out_ordinal) {
+  size_t length = strlen(prefix);
+  if (strncmp(label, prefix, length) != 0) return false;
+  const char* digits = label + length;
   uint64_t value = 0;
   if (digits[0] < '0' || digits[0] > '9' ||
       !kilni_sv_to_u64(kilni_sv(digits), &value) || value > MAX_ORDINAL) {
@@ -207,8 +211,10 @@ kiln_status_t kiln_runtime_open_device(kiln_runtime_t* runtime,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
   uint32_t ordinal = 0;
   if (strcmp(label, "auto") == 0) return open_auto(runtime, out_device);
-  if (strcmp(label, "soft") == 0) return open_soft(runtime, NULL, out_device);
-  if (read_ordinal(label, &ordinal)) {
+  if (strcmp(label, "soft") == 0 || read_ordinal(label, "soft:", &ordinal)) {
+    return open_soft(runtime, ordinal, NULL, out_device);
+  }
+  if (read_ordinal(label, "cuda:", &ordinal)) {
     return open_cuda(runtime, ordinal, out_device);
   }
   uint32_t address[3];

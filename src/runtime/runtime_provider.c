@@ -55,6 +55,7 @@ static kiln_status_t fill_soft(kiln_runtime_t* runtime) {
   options.struct_size = sizeof(options);
   options.worker_count = runtime->soft_workers;
   options.seed = runtime->host.seed;
+  options.device_count = runtime->soft_devices;
   options.lanes = runtime->soft_lanes;
   options.page_check = runtime->page_check ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
   options.print = runtime->print;

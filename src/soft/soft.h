@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: the software device, a provider of the CUDA driver table.
+// soft: the software devices, a provider of the CUDA driver table.
 //
 // A thunk with the driver's own signature carries no user pointer, so there is
 // one software driver in a process; starts are counted. Only runtime/ and
@@ -33,6 +33,9 @@ typedef struct kilni_soft_options_t {
   // When work runs: "auto", or "latest": only when somebody waits for it or for
   // what comes behind it. NULL: the variable KILN_SOFT_ORDER, else "auto".
   const char* order;
+  // How many devices there are. 0: the variable KILN_SOFT_DEVICES, else 1.
+  uint32_t device_count;
+  uint32_t reserved;
 } kilni_soft_options_t;
 
 // Starts the driver (or counts one more user of it, whose options must then

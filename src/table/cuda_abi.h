@@ -54,6 +54,7 @@ typedef unsigned int kiln_cu_capture_mode_t;
 typedef unsigned int kiln_cu_capture_status_t;
 typedef unsigned int kiln_cu_mempool_attribute_t;
 typedef unsigned int kiln_cu_mem_access_t;
+typedef unsigned int kiln_cu_p2p_attribute_t;
 typedef unsigned int kiln_cu_mem_location_type_t;
 typedef unsigned int kiln_cu_mem_allocation_type_t;
 typedef unsigned int kiln_cu_mem_handle_type_t;
@@ -491,6 +492,15 @@ enum {
   KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
   KILN_CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
   KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
+};
+
+// What is asked of the way from one device to another.
+enum {
+  KILN_CU_P2P_ATTRIBUTE_PERFORMANCE_RANK = 1,
+  KILN_CU_P2P_ATTRIBUTE_ACCESS_SUPPORTED = 2,
+  KILN_CU_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 3,
+  KILN_CU_P2P_ATTRIBUTE_ARRAY_ACCESS_SUPPORTED = 4,
+  KILN_CU_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED = 5,
 };
 
 // Where memory is, or who uses it. thread-compatible

@@ -38,6 +38,10 @@ typedef kiln_cu_result_t (*kilni_cuCtxGetLimit_fn_t)(size_t* value, kiln_cu_limi
 typedef kiln_cu_result_t (*kilni_cuCtxSetLimit_fn_t)(kiln_cu_limit_t limit, size_t value);
 typedef kiln_cu_result_t (*kilni_cuCtxGetApiVersion_fn_t)(kiln_cu_context_t context, unsigned int* version);
 typedef kiln_cu_result_t (*kilni_cuCtxGetStreamPriorityRange_fn_t)(int* least, int* greatest);
+typedef kiln_cu_result_t (*kilni_cuDeviceCanAccessPeer_fn_t)(int* can, kiln_cu_device_t device, kiln_cu_device_t peer);
+typedef kiln_cu_result_t (*kilni_cuDeviceGetP2PAttribute_fn_t)(int* value, kiln_cu_p2p_attribute_t attribute, kiln_cu_device_t source, kiln_cu_device_t target);
+typedef kiln_cu_result_t (*kilni_cuCtxEnablePeerAccess_fn_t)(kiln_cu_context_t peer, unsigned int flags);
+typedef kiln_cu_result_t (*kilni_cuCtxDisablePeerAccess_fn_t)(kiln_cu_context_t peer);
 typedef kiln_cu_result_t (*kilni_cuDeviceGetDevResource_fn_t)(kiln_cu_device_t device, kiln_cu_dev_resource_t* resource, kiln_cu_resource_kind_t kind);
 typedef kiln_cu_result_t (*kilni_cuGreenCtxGetDevResource_fn_t)(kiln_cu_green_context_t green, kiln_cu_dev_resource_t* resource, kiln_cu_resource_kind_t kind);
 typedef kiln_cu_result_t (*kilni_cuDevSmResourceSplitByCount_fn_t)(kiln_cu_dev_resource_t* groups, unsigned int* count, const kiln_cu_dev_resource_t* input, kiln_cu_dev_resource_t* rest, unsigned int flags, unsigned int least);
@@ -105,6 +109,8 @@ typedef kiln_cu_result_t (*kilni_cuMemcpyAsync_fn_t)(kiln_cu_deviceptr_t to, kil
 typedef kiln_cu_result_t (*kilni_cuMemcpyHtoDAsync_fn_t)(kiln_cu_deviceptr_t to, const void* from, size_t bytes, kiln_cu_stream_t stream);
 typedef kiln_cu_result_t (*kilni_cuMemcpyDtoHAsync_fn_t)(void* to, kiln_cu_deviceptr_t from, size_t bytes, kiln_cu_stream_t stream);
 typedef kiln_cu_result_t (*kilni_cuMemcpyDtoDAsync_fn_t)(kiln_cu_deviceptr_t to, kiln_cu_deviceptr_t from, size_t bytes, kiln_cu_stream_t stream);
+typedef kiln_cu_result_t (*kilni_cuMemcpyPeer_fn_t)(kiln_cu_deviceptr_t to, kiln_cu_context_t to_context, kiln_cu_deviceptr_t from, kiln_cu_context_t from_context, size_t bytes);
+typedef kiln_cu_result_t (*kilni_cuMemcpyPeerAsync_fn_t)(kiln_cu_deviceptr_t to, kiln_cu_context_t to_context, kiln_cu_deviceptr_t from, kiln_cu_context_t from_context, size_t bytes, kiln_cu_stream_t stream);
 typedef kiln_cu_result_t (*kilni_cuMemsetD8_fn_t)(kiln_cu_deviceptr_t to, unsigned char value, size_t count);
 typedef kiln_cu_result_t (*kilni_cuMemsetD16_fn_t)(kiln_cu_deviceptr_t to, unsigned short value, size_t count);
 typedef kiln_cu_result_t (*kilni_cuMemsetD32_fn_t)(kiln_cu_deviceptr_t to, unsigned int value, size_t count);

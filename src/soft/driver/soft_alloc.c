@@ -23,21 +23,23 @@ static kiln_cu_result_t row_info(size_t* available, size_t* total) {
   }
   *total = (size_t)KILNI_SOFT_TOTAL_BYTES;
   *available =
-      (size_t)(KILNI_SOFT_TOTAL_BYTES - kilni_soft_memory_used(driver->memory));
+      (size_t)(KILNI_SOFT_TOTAL_BYTES -
+               kilni_soft_memory_used(kilni_soft_current(driver)->memory));
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
 kiln_cu_result_t kilni_soft_allocate(kilni_soft_driver_t* driver,
-                                     uint64_t bytes,
+                                     uint32_t device, uint64_t bytes,
                                      kilni_soft_alloc_kind_t kind,
                                      uint64_t* out_address) {
+  kilni_soft_memory_t* memory = driver->contexts[device].memory;
   kiln_status_t status =
-      kilni_soft_memory_alloc(driver->memory, bytes, kind, out_address);
+      kilni_soft_memory_alloc(memory, bytes, kind, out_address);
   if (kiln_status_code(status) == KILN_STATUS_DEVICE_OUT_OF_MEMORY &&
-      driver->context.freeing_count > 0) {
+      driver->freeing_count > 0) {
     kiln_status_free(status);
-    kilni_soft_queue_drain(driver);
-    status = kilni_soft_memory_alloc(driver->memory, bytes, kind, out_address);
+    kilni_soft_queue_drain(driver, NULL);
+    status = kilni_soft_memory_alloc(memory, bytes, kind, out_address);
   }
   return kilni_soft_result(status);
 }
@@ -50,23 +52,23 @@ static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   uint64_t made;
-  result = kilni_soft_allocate(driver, bytes, KILNI_SOFT_ALLOC_DEVICE, &made);
+  result = kilni_soft_allocate(driver, kilni_soft_current(driver)->device,
+                               bytes, KILNI_SOFT_ALLOC_DEVICE, &made);
   if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }
 
-static bool is_freeing(const kilni_soft_context_t* context, uint64_t address) {
-  for (size_t i = 0; i < context->freeing_count; ++i) {
-    if (context->freeing[i].address == address) return true;
+static bool is_freeing(const kilni_soft_driver_t* driver, uint64_t address) {
+  for (size_t i = 0; i < driver->freeing_count; ++i) {
+    if (driver->freeing[i].address == address) return true;
   }
   return false;
 }
 
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address) {
-  kilni_soft_context_t* context = &driver->context;
-  for (size_t i = 0; i < context->freeing_count; ++i) {
-    if (context->freeing[i].address != address) continue;
-    context->freeing[i] = context->freeing[--context->freeing_count];
+  for (size_t i = 0; i < driver->freeing_count; ++i) {
+    if (driver->freeing[i].address != address) continue;
+    driver->freeing[i] = driver->freeing[--driver->freeing_count];
     return;
   }
 }
@@ -81,27 +83,28 @@ static bool may_free(kilni_soft_driver_t* driver, uint64_t address,
              out_alloc->kind == KILNI_SOFT_ALLOC_ASYNC ||
              (kilni_soft_alloc_is_host(out_alloc->kind) &&
               out_alloc->kind >= KILNI_SOFT_ALLOC_MANAGED);
-  return own && out_alloc->address == address &&
-         !is_freeing(&driver->context, address);
+  return own && out_alloc->address == address && !is_freeing(driver, address);
 }
 
 static kiln_cu_result_t row_free(kiln_cu_deviceptr_t address) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  if (address == 0) return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  const kilni_soft_context_t* context = kilni_soft_current(driver);
+  if (address == 0) return kilni_soft_leave(driver, kilni_soft_sticky(context));
   kilni_soft_alloc_t alloc;
   if (!may_free(driver, address, &alloc)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  kilni_soft_queue_drain(driver);
+  // Other devices may use it too.
+  kilni_soft_queue_drain(driver, NULL);
   kiln_status_t status =
       kilni_soft_memory_free(driver->memory, address, alloc.kind);
   bool gone = !kiln_status_is_ok(status);
   kiln_status_free(status);
   if (!gone) kilni_soft_pool_give(driver, &alloc);
   return kilni_soft_leave(
-      driver, gone ? KILN_CU_ERROR_INVALID_VALUE : kilni_soft_sticky(driver));
+      driver, gone ? KILN_CU_ERROR_INVALID_VALUE : kilni_soft_sticky(context));
 }
 
 static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
@@ -118,8 +121,10 @@ static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
   // cuMemAlloc that refuses them.
   uint64_t made = 0;
   kilni_soft_pool_t* pool = NULL;
-  if (bytes > 0) result = kilni_soft_pool_default(driver, &pool);
-  if (pool != NULL) result = kilni_soft_pool_take(driver, pool, bytes, &made);
+  if (bytes > 0)
+    result = kilni_soft_pool_default(driver, where->context->device, &pool);
+  if (pool != NULL)
+    result = kilni_soft_pool_take(driver, where->context, pool, bytes, &made);
   if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }
@@ -129,14 +134,13 @@ static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
 static kiln_cu_result_t issue_free(kilni_soft_driver_t* driver,
                                    kilni_soft_stream_t* stream,
                                    const kilni_soft_alloc_t* alloc) {
-  kilni_soft_context_t* context = &driver->context;
-  void* list = context->freeing;
+  void* list = driver->freeing;
   kiln_status_t status =
-      kilni_grow(driver->host.allocator, context->freeing_count + 1,
-                 sizeof(*context->freeing), &context->freeing_capacity, &list);
-  context->freeing = list;
+      kilni_grow(driver->host.allocator, driver->freeing_count + 1,
+                 sizeof(*driver->freeing), &driver->freeing_capacity, &list);
+  driver->freeing = list;
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
-  context->freeing[context->freeing_count++] =
+  driver->freeing[driver->freeing_count++] =
       (kilni_soft_freeing_t){alloc->address, NULL};
   kilni_soft_task_t* task;
   kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_FREE,
@@ -148,9 +152,9 @@ static kiln_cu_result_t issue_free(kilni_soft_driver_t* driver,
     return result;
   }
   // It is still there unless it was done at once, and lives as long.
-  for (size_t i = 0; i < context->freeing_count && !task->done; ++i) {
-    if (context->freeing[i].address == alloc->address) {
-      context->freeing[i].task = task;
+  for (size_t i = 0; i < driver->freeing_count && !task->done; ++i) {
+    if (driver->freeing[i].address == alloc->address) {
+      driver->freeing[i].task = task;
     }
   }
   kilni_soft_task_release(driver, task);
@@ -187,7 +191,8 @@ static kiln_cu_result_t row_alloc_managed(kiln_cu_deviceptr_t* address,
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   uint64_t made;
-  result = kilni_soft_allocate(driver, bytes, KILNI_SOFT_ALLOC_MANAGED, &made);
+  result = kilni_soft_allocate(driver, kilni_soft_current(driver)->device,
+                               bytes, KILNI_SOFT_ALLOC_MANAGED, &made);
   if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }
@@ -202,7 +207,7 @@ static kiln_cu_result_t row_host_alloc(void** address, size_t bytes,
   }
   uint64_t made;
   result = kilni_soft_result(kilni_soft_memory_alloc(
-      driver->memory, bytes, KILNI_SOFT_ALLOC_HOST, &made));
+      kilni_soft_current(driver)->memory, bytes, KILNI_SOFT_ALLOC_HOST, &made));
   if (result == KILN_CU_SUCCESS) *address = (void*)(uintptr_t)made;
   return kilni_soft_leave(driver, result);
 }
@@ -219,11 +224,12 @@ static kiln_cu_result_t end_pinned(void* host, kilni_soft_alloc_kind_t kind,
       alloc.kind != kind || alloc.address != address) {
     return kilni_soft_leave(driver, missing);
   }
-  kilni_soft_queue_drain(driver);
+  const kilni_soft_context_t* context = kilni_soft_current(driver);
+  kilni_soft_queue_drain(driver, NULL);
   kiln_status_t status = kilni_soft_memory_free(driver->memory, address, kind);
   bool gone = !kiln_status_is_ok(status);
   kiln_status_free(status);
-  return kilni_soft_leave(driver, gone ? missing : kilni_soft_sticky(driver));
+  return kilni_soft_leave(driver, gone ? missing : kilni_soft_sticky(context));
 }
 
 static kiln_cu_result_t row_host_free(void* address) {
@@ -243,8 +249,9 @@ static kiln_cu_result_t row_register(void* host, size_t bytes,
   } else if ((flags & absent) != 0) {
     result = KILN_CU_ERROR_NOT_SUPPORTED;
   } else {
-    kiln_status_t status = kilni_soft_memory_register(
-        driver->memory, host, bytes, KILNI_SOFT_ALLOC_REGISTERED, flags);
+    kiln_status_t status =
+        kilni_soft_memory_register(kilni_soft_current(driver)->memory, host,
+                                   bytes, KILNI_SOFT_ALLOC_REGISTERED, flags);
     if (kiln_status_code(status) == KILN_STATUS_ALREADY_EXISTS) {
       result = KILN_CU_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
       kiln_status_free(status);

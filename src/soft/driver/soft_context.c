@@ -2,7 +2,7 @@
 //
 // soft: rows about the primary context and each thread's current one.
 //
-// The device has one context, its primary one: no row makes another. The last
+// Each device has one context, its primary one: no row makes another. The last
 // release ends all that was made in it, and with it a sticky error.
 #include <string.h>
 
@@ -24,14 +24,15 @@ static bool is_live(kilni_soft_driver_t* driver, kiln_cu_context_t context) {
 
 // ---- The primary context ----
 
-static kiln_cu_result_t begin_primary(kilni_soft_driver_t* driver) {
-  kilni_soft_context_t* primary = &driver->context;
+static kiln_cu_result_t begin_primary(kilni_soft_driver_t* driver,
+                                      kilni_soft_context_t* primary) {
   kiln_status_t status = kilni_soft_handle_add(
       &driver->handles, KILNI_SOFT_KIND_CONTEXT, primary, &primary->handle);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
   primary->sticky = KILN_CU_SUCCESS;
   primary->stack_bytes = KILNI_SOFT_STACK_DEFAULT;
   primary->printf_bytes = KILNI_SOFT_PRINTF_DEFAULT;
+  primary->legacy.context = primary;
   return KILN_CU_SUCCESS;
 }
 
@@ -40,13 +41,14 @@ static kiln_cu_result_t row_retain(kiln_cu_context_t* context,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_context_t* primary = &driver->context;
-  if (device != 0) {
-    result = KILN_CU_ERROR_INVALID_DEVICE;
-  } else if (context == NULL) {
+  if (!kilni_soft_is_device(driver, device)) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_DEVICE);
+  }
+  kilni_soft_context_t* primary = &driver->contexts[device];
+  if (context == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   } else if (primary->handle == 0) {
-    result = begin_primary(driver);
+    result = begin_primary(driver, primary);
   }
   if (result == KILN_CU_SUCCESS) {
     primary->users++;
@@ -55,45 +57,60 @@ static kiln_cu_result_t row_retain(kiln_cu_context_t* context,
   return kilni_soft_leave(driver, result);
 }
 
-void kilni_soft_context_clear(kilni_soft_driver_t* driver) {
-  kilni_soft_context_t* context = &driver->context;
+// Nobody has access to the memory of a context that ends, nor it to others'.
+static void end_access(kilni_soft_driver_t* driver,
+                       const kilni_soft_context_t* context) {
+  for (uint32_t i = 0; i < driver->device_count; ++i) {
+    kilni_soft_memory_set_peer(context->memory, i, false);
+    kilni_soft_memory_set_peer(driver->contexts[i].memory, context->device,
+                               false);
+  }
+}
+
+void kilni_soft_context_clear(kilni_soft_driver_t* driver,
+                              kilni_soft_context_t* context) {
   while (context->events != NULL) {
     kilni_soft_event_dispose(driver, context->events);
   }
   while (context->streams != NULL) {
     kilni_soft_stream_dispose(driver, context->streams);
   }
-  kilni_soft_links_clear(driver);
+  kilni_soft_links_clear(driver, context);
   while (context->modules != NULL) {
     kilni_soft_module_t* module = context->modules;
     context->modules = module->next;
     kilni_soft_module_unhandle(driver, module);
     kilni_soft_module_dispose(driver, module);
   }
-  kilni_soft_memory_clear(driver->memory);
-  kilni_soft_pools_forget(driver);
-  kilni_free_array(driver->host.allocator, context->freeing,
-                   context->freeing_capacity, sizeof(*context->freeing));
+  kilni_soft_alloc_t gone;
+  while (kilni_soft_memory_clear_one(context->memory, &gone)) {
+    kilni_soft_pool_give(driver, &gone);
+  }
+  end_access(driver, context);
   kilni_soft_handle_remove(&driver->handles, context->handle);
-  unsigned int flags = context->flags;
-  memset(context, 0, sizeof(*context));
-  context->flags = flags;
+  kilni_soft_context_t kept = {.device = context->device,
+                               .memory = context->memory,
+                               .flags = context->flags,
+                               .default_pool = context->default_pool};
+  *context = kept;
 }
 
 static kiln_cu_result_t row_release(kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_context_t* primary = &driver->context;
-  if (device != 0) {
-    result = KILN_CU_ERROR_INVALID_DEVICE;
-  } else if (primary->users == 0) {
+  if (!kilni_soft_is_device(driver, device)) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_DEVICE);
+  }
+  kilni_soft_context_t* primary = &driver->contexts[device];
+  if (primary->users == 0) {
     result = KILN_CU_ERROR_INVALID_CONTEXT;
   } else if (--primary->users == 0) {
-    kilni_soft_queue_drain(driver);
+    // Work of others may use what ends here.
+    kilni_soft_queue_drain(driver, NULL);
     // Another thread may have retained it while this one waited: then it
     // lives on.
-    if (primary->users == 0) kilni_soft_context_clear(driver);
+    if (primary->users == 0) kilni_soft_context_clear(driver, primary);
   }
   return kilni_soft_leave(driver, result);
 }
@@ -103,13 +120,13 @@ static kiln_cu_result_t row_state(kiln_cu_device_t device, unsigned int* flags,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  if (device != 0) {
+  if (!kilni_soft_is_device(driver, device)) {
     result = KILN_CU_ERROR_INVALID_DEVICE;
   } else if (flags == NULL || active == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   } else {
-    *flags = driver->context.flags;
-    *active = driver->context.users != 0;
+    *flags = driver->contexts[device].flags;
+    *active = driver->contexts[device].users != 0;
   }
   return kilni_soft_leave(driver, result);
 }
@@ -121,12 +138,12 @@ static kiln_cu_result_t row_set_flags(kiln_cu_device_t device,
   if (result != KILN_CU_SUCCESS) return result;
   unsigned int schedule = flags & KILN_CU_CTX_SCHED_MASK;
   bool one = (schedule & (schedule - 1)) == 0;
-  if (device != 0) {
+  if (!kilni_soft_is_device(driver, device)) {
     result = KILN_CU_ERROR_INVALID_DEVICE;
   } else if ((flags & ~kKnownFlags) != 0 || !one) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   } else {
-    driver->context.flags = flags;
+    driver->contexts[device].flags = flags;
   }
   return kilni_soft_leave(driver, result);
 }
@@ -189,7 +206,7 @@ static kiln_cu_result_t row_get_device(kiln_cu_device_t* device) {
   if (device == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   } else {
-    *device = 0;
+    *device = (kiln_cu_device_t)kilni_soft_current(driver)->device;
   }
   return kilni_soft_leave(driver, result);
 }
@@ -198,23 +215,25 @@ static kiln_cu_result_t row_synchronize(void) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_queue_drain(driver);
+  kilni_soft_context_t* context = kilni_soft_current(driver);
+  kilni_soft_queue_drain(driver, context);
   kilni_soft_pools_settle(driver);
-  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
 static kiln_cu_result_t row_get_limit(size_t* value, kiln_cu_limit_t limit) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_context_t* context = kilni_soft_current(driver);
   if (value == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   } else if (limit == KILN_CU_LIMIT_STACK_SIZE) {
-    *value = driver->context.stack_bytes;
+    *value = context->stack_bytes;
   } else if (limit == KILN_CU_LIMIT_PRINTF_FIFO_SIZE) {
-    *value = driver->context.printf_bytes;
+    *value = context->printf_bytes;
   } else if (limit == KILN_CU_LIMIT_MALLOC_HEAP_SIZE) {
-    *value = (size_t)kilni_soft_heap_limit(driver->memory);
+    *value = (size_t)kilni_soft_heap_limit(context->memory);
   } else {
     result = KILN_CU_ERROR_UNSUPPORTED_LIMIT;
   }
@@ -225,20 +244,21 @@ static kiln_cu_result_t row_set_limit(kiln_cu_limit_t limit, size_t value) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_context_t* context = kilni_soft_current(driver);
   if (limit == KILN_CU_LIMIT_STACK_SIZE) {
     if (value > KILNI_SOFT_STACK_MOST) {
       result = KILN_CU_ERROR_INVALID_VALUE;
     } else {
-      driver->context.stack_bytes = (value + 15) & ~(size_t)15;
+      context->stack_bytes = (value + 15) & ~(size_t)15;
     }
   } else if (limit == KILN_CU_LIMIT_PRINTF_FIFO_SIZE) {
     // What kernels print is handed on at once; the size is only remembered.
-    driver->context.printf_bytes = value;
+    context->printf_bytes = value;
   } else if (limit == KILN_CU_LIMIT_MALLOC_HEAP_SIZE) {
     if (value > KILNI_SOFT_TOTAL_BYTES) {
       result = KILN_CU_ERROR_INVALID_VALUE;
     } else {
-      kilni_soft_heap_set_limit(driver->memory, value);
+      kilni_soft_heap_set_limit(context->memory, value);
     }
   } else {
     result = KILN_CU_ERROR_UNSUPPORTED_LIMIT;

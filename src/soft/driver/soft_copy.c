@@ -45,7 +45,7 @@ static kiln_cu_result_t classify(kilni_soft_driver_t* driver, uint64_t address,
     if (!host || must == MUST_KNOWN) return KILN_CU_ERROR_INVALID_VALUE;
     return KILN_CU_SUCCESS;
   }
-  bool in_window = address - KILNI_SOFT_GLOBAL_BASE < KILNI_SOFT_WINDOW_BYTES;
+  bool in_window = kilni_soft_memory_in_window(driver->memory, address);
   if (must == MUST_KNOWN || address == 0 || in_window) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
@@ -70,12 +70,13 @@ static kiln_cu_result_t issue_and_wait(kilni_soft_driver_t* driver,
                                        const kilni_soft_work_t* work,
                                        bool wait) {
   kilni_soft_task_t* task = NULL;
+  const kilni_soft_context_t* context = stream->context;
   kiln_cu_result_t result =
       kilni_soft_queue_issue(driver, stream, work, NULL, wait ? &task : NULL);
   if (result != KILN_CU_SUCCESS || !wait) return result;
   kilni_soft_queue_wait(driver, task);
   kilni_soft_task_release(driver, task);
-  return kilni_soft_sticky(driver);
+  return kilni_soft_sticky(context);
 }
 
 // What the copy rows differ in.
@@ -178,6 +179,56 @@ static kiln_cu_result_t row_dtod_async(kiln_cu_deviceptr_t to,
                  &(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN, false});
 }
 
+// ---- Between devices ----
+
+// An address says whose memory it is: the contexts need only be alive.
+static kiln_cu_result_t check_contexts(kilni_soft_driver_t* driver,
+                                       kiln_cu_context_t to,
+                                       kiln_cu_context_t from) {
+  bool live = kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_CONTEXT,
+                                    (uintptr_t)to) != NULL &&
+              kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_CONTEXT,
+                                    (uintptr_t)from) != NULL;
+  return live ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_CONTEXT;
+}
+
+static kiln_cu_result_t row_peer_async(kiln_cu_deviceptr_t to,
+                                       kiln_cu_context_t to_context,
+                                       kiln_cu_deviceptr_t from,
+                                       kiln_cu_context_t from_context,
+                                       size_t bytes, kiln_cu_stream_t stream) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_stream_t* where;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, true, &driver, &where);
+  if (result != KILN_CU_SUCCESS) return result;
+  result = check_contexts(driver, to_context, from_context);
+  if (result == KILN_CU_SUCCESS) {
+    const copy_t copy = {to, from, bytes, MUST_KNOWN, MUST_KNOWN, false};
+    result = copy_locked(driver, where, &copy);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
+// Behind all work of both devices, and before what comes later.
+static kiln_cu_result_t row_peer(kiln_cu_deviceptr_t to,
+                                 kiln_cu_context_t to_context,
+                                 kiln_cu_deviceptr_t from,
+                                 kiln_cu_context_t from_context, size_t bytes) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_context_t* current = kilni_soft_current(driver);
+  kilni_soft_queue_drain(driver, NULL);
+  result = check_contexts(driver, to_context, from_context);
+  if (result == KILN_CU_SUCCESS) {
+    const copy_t copy = {to, from, bytes, MUST_KNOWN, MUST_KNOWN, false};
+    result = copy_locked(driver, &current->legacy, &copy);
+    kilni_soft_queue_drain(driver, NULL);
+  }
+  return kilni_soft_leave(driver, result);
+}
+
 // ---- Fills ----
 
 // What the fill rows differ in.
@@ -258,6 +309,8 @@ void kilni_soft_fill_copy(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuMemcpyHtoDAsync, row_htod_async);
   KILNI_CUDA_SET(table, cuMemcpyDtoHAsync, row_dtoh_async);
   KILNI_CUDA_SET(table, cuMemcpyDtoDAsync, row_dtod_async);
+  KILNI_CUDA_SET(table, cuMemcpyPeer, row_peer);
+  KILNI_CUDA_SET(table, cuMemcpyPeerAsync, row_peer_async);
   KILNI_CUDA_SET(table, cuMemsetD8, row_fill8);
   KILNI_CUDA_SET(table, cuMemsetD16, row_fill16);
   KILNI_CUDA_SET(table, cuMemsetD32, row_fill32);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: rows about the driver as a whole and its one device.
+// soft: rows about the driver as a whole and its devices, which are all alike.
 //
 // Nothing here depends on the host: a program that tunes itself by attributes
 // behaves the same on a laptop and in CI.
@@ -9,10 +9,11 @@
 
 #include "soft/driver/soft_driver.h"
 
-enum { DEVICE = 0 };
-
 static const char kName[] = "Kiln software device";
+// Of the first device; a further one has its number in the address, and the
+// last byte of the UUID counts from 1.
 static const char kBusId[] = "0000:00:00.0";
+enum { BUS_DIGIT = 9 };
 static const unsigned char kUuid[16] = {0x6b, 0x69, 0x6c, 0x6e, 0x73, 0x6f,
                                         0x66, 0x74, 0x80, 0x00, 0x00, 0x00,
                                         0x00, 0x00, 0x00, 0x01};
@@ -70,7 +71,7 @@ static const unsigned char kUuid[16] = {0x6b, 0x69, 0x6c, 0x6e, 0x73, 0x6f,
   X(HOST_NUMA_ID, -1)
 
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
-                                      int* out_value) {
+                                      uint32_t device, int* out_value) {
   *out_value = 0;
   if (kilni_cuda_attribute_name(attribute) == NULL) {
     return KILN_CU_ERROR_INVALID_VALUE;
@@ -82,6 +83,9 @@ kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
     break;
     ATTRIBUTES(CASE)
 #undef CASE
+    case KILN_CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+      *out_value = (int)device;
+      break;
     default:
       break;
   }
@@ -171,10 +175,10 @@ static kiln_cu_result_t row_device_get(kiln_cu_device_t* device, int ordinal) {
   if (result != KILN_CU_SUCCESS) return result;
   if (device == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (ordinal != DEVICE) {
+  } else if (!kilni_soft_is_device(driver, ordinal)) {
     result = KILN_CU_ERROR_INVALID_DEVICE;
   } else {
-    *device = DEVICE;
+    *device = ordinal;
   }
   return kilni_soft_leave(driver, result);
 }
@@ -186,7 +190,7 @@ static kiln_cu_result_t row_device_count(int* count) {
   if (count == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  *count = 1;
+  *count = (int)driver->device_count;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
@@ -196,7 +200,9 @@ static kiln_cu_result_t check_device(const void* out, kiln_cu_device_t device) {
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   if (out == NULL) result = KILN_CU_ERROR_INVALID_VALUE;
-  if (device != DEVICE) result = KILN_CU_ERROR_INVALID_DEVICE;
+  if (!kilni_soft_is_device(driver, device)) {
+    result = KILN_CU_ERROR_INVALID_DEVICE;
+  }
   return kilni_soft_leave(driver, result);
 }
 
@@ -214,6 +220,7 @@ static kiln_cu_result_t row_device_uuid(kiln_cu_uuid_t* uuid,
   kiln_cu_result_t result = check_device(uuid, device);
   if (result != KILN_CU_SUCCESS) return result;
   memcpy(uuid->bytes, kUuid, sizeof(kUuid));
+  uuid->bytes[sizeof(kUuid) - 1] = (char)(device + 1);
   return KILN_CU_SUCCESS;
 }
 
@@ -230,7 +237,7 @@ static kiln_cu_result_t row_attribute(int* value,
   kiln_cu_result_t result = check_device(value, device);
   if (result != KILN_CU_SUCCESS) return result;
   int found;
-  result = kilni_soft_attribute(attribute, &found);
+  result = kilni_soft_attribute(attribute, (uint32_t)device, &found);
   if (result == KILN_CU_SUCCESS) *value = found;
   return result;
 }
@@ -241,6 +248,7 @@ static kiln_cu_result_t row_bus_id(char* name, int room,
   if (result != KILN_CU_SUCCESS) return result;
   if (room < (int)sizeof(kBusId)) return KILN_CU_ERROR_INVALID_VALUE;
   memcpy(name, kBusId, sizeof(kBusId));
+  name[BUS_DIGIT] = (char)('0' + device);
   return KILN_CU_SUCCESS;
 }
 

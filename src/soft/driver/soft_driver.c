@@ -26,7 +26,7 @@ static _Thread_local struct {
   uint32_t depth;
   uint32_t in_callback;
   kiln_cu_capture_mode_t capture_mode;
-  uint64_t thread_stream;
+  uint64_t thread_streams[KILNI_SOFT_DEVICES_MOST];
   uint64_t stack[KILNI_SOFT_STACK_LIMIT];
 } kilni_soft_thread;
 
@@ -69,7 +69,9 @@ static void refresh_thread(void) {
   kilni_soft_thread.epoch = epoch;
   kilni_soft_thread.depth = 0;
   kilni_soft_thread.capture_mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
-  kilni_soft_thread.thread_stream = 0;
+  for (uint32_t i = 0; i < KILNI_SOFT_DEVICES_MOST; ++i) {
+    kilni_soft_thread.thread_streams[i] = 0;
+  }
 }
 
 kiln_cu_capture_mode_t kilni_soft_capture_exchange(
@@ -109,13 +111,13 @@ uint64_t kilni_soft_current_pop(void) {
   return handle;
 }
 
-uint64_t kilni_soft_thread_stream_get(void) {
+uint64_t kilni_soft_thread_stream_get(uint32_t device) {
   refresh_thread();
-  return kilni_soft_thread.thread_stream;
+  return kilni_soft_thread.thread_streams[device];
 }
 
-void kilni_soft_thread_stream_set(uint64_t handle) {
-  kilni_soft_thread.thread_stream = handle;
+void kilni_soft_thread_stream_set(uint32_t device, uint64_t handle) {
+  kilni_soft_thread.thread_streams[device] = handle;
 }
 
 void kilni_soft_callback_begin(void) {
@@ -127,15 +129,23 @@ void kilni_soft_callback_end(void) {
 }
 
 kiln_cu_result_t kilni_soft_current_check(kilni_soft_driver_t* driver) {
-  uint64_t handle = kilni_soft_current_get();
-  if (handle == 0) return KILN_CU_ERROR_INVALID_CONTEXT;
-  void* live =
-      kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_CONTEXT, handle);
-  return live != NULL ? KILN_CU_SUCCESS : KILN_CU_ERROR_CONTEXT_IS_DESTROYED;
+  if (kilni_soft_current_get() == 0) return KILN_CU_ERROR_INVALID_CONTEXT;
+  return kilni_soft_current(driver) != NULL
+             ? KILN_CU_SUCCESS
+             : KILN_CU_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-kiln_cu_result_t kilni_soft_sticky(const kilni_soft_driver_t* driver) {
-  return driver->context.sticky;
+kilni_soft_context_t* kilni_soft_current(kilni_soft_driver_t* driver) {
+  return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_CONTEXT,
+                               kilni_soft_current_get());
+}
+
+kiln_cu_result_t kilni_soft_sticky(const kilni_soft_context_t* context) {
+  return context->sticky;
+}
+
+bool kilni_soft_is_device(const kilni_soft_driver_t* driver, int64_t device) {
+  return device >= 0 && device < (int64_t)driver->device_count;
 }
 
 kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
@@ -155,7 +165,7 @@ kiln_cu_result_t kilni_soft_enter(kilni_soft_needs_t needs,
     result = kilni_soft_current_check(driver);
   }
   if (result == KILN_CU_SUCCESS && needs == KILNI_SOFT_NEEDS_HEALTHY) {
-    result = kilni_soft_sticky(driver);
+    result = kilni_soft_sticky(kilni_soft_current(driver));
   }
   if (result != KILN_CU_SUCCESS) kilni_mutex_unlock(&driver->lock);
   return result;

@@ -39,6 +39,7 @@ enum {
 
 // A stream. thread-compatible
 struct kilni_soft_stream_t {
+  kilni_soft_context_t* context;
   uint64_t handle;  // 0: a default stream
   unsigned int flags;
   int priority;
@@ -50,6 +51,7 @@ struct kilni_soft_stream_t {
 
 // An event. thread-compatible
 typedef struct kilni_soft_event_t {
+  kilni_soft_context_t* context;
   uint64_t handle;
   unsigned int flags;
   unsigned int reserved;
@@ -70,6 +72,7 @@ typedef struct kilni_soft_kernel_t {
 
 // A loaded module. thread-compatible
 typedef struct kilni_soft_module_t {
+  kilni_soft_context_t* context;
   uint64_t handle;
   uint64_t library;  // the handle of the library that it is of; 0: none
   kilni_ptx_module_t* tree;
@@ -89,8 +92,9 @@ enum { KILNI_SOFT_POOL_SWITCHES = 3 };
 typedef struct kilni_soft_pool_t {
   uint64_t handle;  // 0: destroyed, with allocations that live
   kilni_soft_alloc_kind_t kind;
-  kiln_cu_mem_access_t access;  // of the one device
-  uint64_t max_bytes;           // 0: what the device has
+  uint32_t access;     // of each device, two bits a device
+  uint32_t device;     // whose memory it is of; of host memory: 0
+  uint64_t max_bytes;  // 0: what the device has
   uint64_t threshold;
   uint64_t used;
   uint64_t used_high;
@@ -106,8 +110,10 @@ typedef struct kilni_soft_freeing_t {
   kilni_soft_task_t* task;  // pending; NULL until it is issued
 } kilni_soft_freeing_t;
 
-// The primary context, the only one. thread-compatible
-typedef struct kilni_soft_context_t {
+// The primary context of a device, its only one. thread-compatible
+struct kilni_soft_context_t {
+  uint32_t device;
+  bool telling;     // its first fault is on its way to the log
   uint64_t handle;  // 0 while there is none
   uint32_t users;   // 0 with a handle: its last release waits for the queue
   unsigned int flags;
@@ -115,15 +121,15 @@ typedef struct kilni_soft_context_t {
   uint32_t reserved;
   size_t stack_bytes;
   size_t printf_bytes;
+  uint64_t pending;             // tasks of its streams
+  kilni_soft_memory_t* memory;  // of the device
   kilni_soft_stream_t legacy;
   kilni_soft_stream_t* streams;  // all but `legacy`
   kilni_soft_event_t* events;
   kilni_soft_module_t* modules;
   kilni_soft_link_t* links;
-  kilni_soft_freeing_t* freeing;
-  size_t freeing_count;
-  size_t freeing_capacity;
-} kilni_soft_context_t;
+  kilni_soft_pool_t* default_pool;  // NULL until it is used
+};
 
 // The software driver. thread-safe
 struct kilni_soft_driver_t {
@@ -139,14 +145,18 @@ struct kilni_soft_driver_t {
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
   const kilni_soft_lane_set_t* lanes;
-  kilni_soft_memory_t* memory;
+  kilni_soft_memory_t* memory;  // for what is asked of any device's
   kilni_soft_handles_t handles;
   kilni_soft_queue_t queue;
-  kilni_soft_context_t context;
+  uint32_t device_count;
+  uint32_t reserved;
+  kilni_soft_context_t contexts[KILNI_SOFT_DEVICES_MOST];
+  kilni_soft_freeing_t* freeing;
+  size_t freeing_count;
+  size_t freeing_capacity;
   kilni_soft_profile_t* profile;     // of all launches; NULL: none is counted
   kilni_soft_pool_t* pools;          // they outlive the context
   kilni_soft_physical_t* physicals;  // as they do
-  kilni_soft_pool_t* default_pool;   // one of them; NULL until it is used
   char fault_text[KILNI_SOFT_REPORT_BYTES];
   kiln_cuda_table_t table;
 };
@@ -181,8 +191,13 @@ kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
 // The result of the context of the calling thread: SUCCESS, INVALID_CONTEXT
 // without one, CONTEXT_IS_DESTROYED for one that is gone. Locked.
 kiln_cu_result_t kilni_soft_current_check(kilni_soft_driver_t* driver);
+// The context of the calling thread; NULL where there is none that lives.
+// Locked.
+kilni_soft_context_t* kilni_soft_current(kilni_soft_driver_t* driver);
 // SUCCESS, or the error that the context will never lose. Locked.
-kiln_cu_result_t kilni_soft_sticky(const kilni_soft_driver_t* driver);
+kiln_cu_result_t kilni_soft_sticky(const kilni_soft_context_t* context);
+// True if `device` is the number of one.
+bool kilni_soft_is_device(const kilni_soft_driver_t* driver, int64_t device);
 // The result that stands for `status`, which is ended.
 kiln_cu_result_t kilni_soft_result(kiln_status_t status);
 
@@ -198,13 +213,14 @@ bool kilni_soft_current_push(uint64_t handle);  // false: the stack is full
 uint64_t kilni_soft_current_pop(void);
 // How this thread lives with captures; gives what it was.
 kiln_cu_capture_mode_t kilni_soft_capture_exchange(kiln_cu_capture_mode_t mode);
-// The per-thread default stream of this thread, as a handle.
-uint64_t kilni_soft_thread_stream_get(void);
-void kilni_soft_thread_stream_set(uint64_t handle);
+// The per-thread default stream of this thread on a device, as a handle.
+uint64_t kilni_soft_thread_stream_get(uint32_t device);
+void kilni_soft_thread_stream_set(uint32_t device, uint64_t handle);
 
-// Ends everything of the context: streams, events, modules, memory. The queue
-// is empty. Locked.
-void kilni_soft_context_clear(kilni_soft_driver_t* driver);
+// Ends everything of the context: streams, events, modules, memory. Nothing of
+// it is queued. Locked.
+void kilni_soft_context_clear(kilni_soft_driver_t* driver,
+                              kilni_soft_context_t* context);
 
 // The stream behind a handle: the default streams need a current context.
 // Also refuses when the context has a sticky error. Locked.
@@ -249,20 +265,23 @@ kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
 void kilni_soft_link_dispose(kilni_soft_driver_t* driver,
                              kilni_soft_link_t* link);
 // Ends all links of the context. Locked.
-void kilni_soft_links_clear(kilni_soft_driver_t* driver);
+void kilni_soft_links_clear(kilni_soft_driver_t* driver,
+                            kilni_soft_context_t* context);
 void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
                                 kilni_soft_module_t* module);
-// Allocates; when there is no room, once more after the frees that are on
-// their way.
+// Allocates on a device; when there is no room, once more after the frees that
+// are on their way.
 kiln_cu_result_t kilni_soft_allocate(kilni_soft_driver_t* driver,
-                                     uint64_t bytes,
+                                     uint32_t device, uint64_t bytes,
                                      kilni_soft_alloc_kind_t kind,
                                      uint64_t* out_address);
 // The device's own pool.
 kiln_cu_result_t kilni_soft_pool_default(kilni_soft_driver_t* driver,
+                                         uint32_t device,
                                          kilni_soft_pool_t** out_pool);
-// An allocation from a pool, and its end. Locked.
+// An allocation from a pool for a stream of `context`, and its end. Locked.
 kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
+                                      const kilni_soft_context_t* context,
                                       kilni_soft_pool_t* pool, uint64_t bytes,
                                       uint64_t* out_address);
 void kilni_soft_pool_give(kilni_soft_driver_t* driver,
@@ -270,7 +289,6 @@ void kilni_soft_pool_give(kilni_soft_driver_t* driver,
 // A synchronisation: pools keep no more than they were told to.
 void kilni_soft_pools_settle(kilni_soft_driver_t* driver);
 // All allocations are gone; ends every pool.
-void kilni_soft_pools_forget(kilni_soft_driver_t* driver);
 void kilni_soft_pools_clear(kilni_soft_driver_t* driver);
 // Ends all memory that was made to be mapped.
 void kilni_soft_physicals_clear(kilni_soft_driver_t* driver);
@@ -288,7 +306,7 @@ bool kilni_soft_freeing_allows(kilni_soft_driver_t* driver,
 // A stream-ordered free has happened. Locked.
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address);
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
-                                      int* out_value);
+                                      uint32_t device, int* out_value);
 
 // Every row the device has; and each file's share of them.
 void kilni_soft_fill(kiln_cuda_table_t* table);
@@ -299,6 +317,7 @@ void kilni_soft_fill_pool(kiln_cuda_table_t* table);
 void kilni_soft_fill_virtual(kiln_cuda_table_t* table);
 void kilni_soft_fill_pointer(kiln_cuda_table_t* table);
 void kilni_soft_fill_copy(kiln_cuda_table_t* table);
+void kilni_soft_fill_peer(kiln_cuda_table_t* table);
 void kilni_soft_fill_stream(kiln_cuda_table_t* table);
 void kilni_soft_fill_event(kiln_cuda_table_t* table);
 void kilni_soft_fill_module(kiln_cuda_table_t* table);

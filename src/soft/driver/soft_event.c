@@ -28,7 +28,7 @@ static kiln_cu_result_t enter_event(kiln_cu_event_t event,
 
 void kilni_soft_event_dispose(kilni_soft_driver_t* driver,
                               kilni_soft_event_t* event) {
-  kilni_soft_event_t** link = &driver->context.events;
+  kilni_soft_event_t** link = &event->context->events;
   while (*link != event) link = &(*link)->next;
   *link = event->next;
   kilni_soft_handle_remove(&driver->handles, event->handle);
@@ -39,6 +39,7 @@ void kilni_soft_event_dispose(kilni_soft_driver_t* driver,
 static kiln_cu_result_t make_event(kilni_soft_driver_t* driver,
                                    unsigned int flags,
                                    kiln_cu_event_t* out_event) {
+  kilni_soft_context_t* context = kilni_soft_current(driver);
   kilni_soft_event_t* event;
   kiln_status_t status =
       kilni_alloc(driver->host.allocator, sizeof(*event), (void**)&event);
@@ -50,8 +51,9 @@ static kiln_cu_result_t make_event(kilni_soft_driver_t* driver,
     return kilni_soft_result(status);
   }
   event->flags = flags;
-  event->next = driver->context.events;
-  driver->context.events = event;
+  event->context = context;
+  event->next = context->events;
+  context->events = event;
   *out_event = (kiln_cu_event_t)(uintptr_t)event->handle;
   return KILN_CU_SUCCESS;
 }
@@ -80,8 +82,9 @@ static kiln_cu_result_t row_destroy(kiln_cu_event_t event) {
   kilni_soft_event_t* found;
   kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_context_t* context = found->context;
   kilni_soft_event_dispose(driver, found);
-  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
 static kiln_cu_result_t row_record(kiln_cu_event_t event,
@@ -92,7 +95,7 @@ static kiln_cu_result_t row_record(kiln_cu_event_t event,
       kilni_soft_enter_stream(stream, true, &driver, &where);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_event_t* found = find_event(driver, event);
-  if (found == NULL) {
+  if (found == NULL || found->context != where->context) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
   }
   kilni_soft_task_t* task;
@@ -109,7 +112,7 @@ static kiln_cu_result_t row_query(kiln_cu_event_t event) {
   kilni_soft_event_t* found;
   kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  result = kilni_soft_sticky(driver);
+  result = kilni_soft_sticky(found->context);
   if (result == KILN_CU_SUCCESS &&
       !kilni_soft_queue_poll(driver, found->recorded)) {
     result = KILN_CU_ERROR_NOT_READY;
@@ -122,9 +125,10 @@ static kiln_cu_result_t row_synchronize(kiln_cu_event_t event) {
   kilni_soft_event_t* found;
   kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  const kilni_soft_context_t* context = found->context;
   kilni_soft_queue_wait(driver, found->recorded);
   kilni_soft_pools_settle(driver);
-  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
 static kiln_cu_result_t row_elapsed(float* milliseconds, kiln_cu_event_t start,
@@ -137,11 +141,11 @@ static kiln_cu_result_t row_elapsed(float* milliseconds, kiln_cu_event_t start,
   if (milliseconds == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   } else if (from == NULL || to == NULL || from->recorded == NULL ||
-             to->recorded == NULL ||
+             to->recorded == NULL || from->context != to->context ||
              ((from->flags | to->flags) & KILN_CU_EVENT_DISABLE_TIMING) != 0) {
     result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else if (kilni_soft_sticky(driver) != KILN_CU_SUCCESS) {
-    result = kilni_soft_sticky(driver);
+  } else if (kilni_soft_sticky(from->context) != KILN_CU_SUCCESS) {
+    result = kilni_soft_sticky(from->context);
   } else {
     bool first = kilni_soft_queue_poll(driver, from->recorded);
     bool second = kilni_soft_queue_poll(driver, to->recorded);

@@ -12,7 +12,7 @@
 // the free waits, or is not issued yet.
 static bool unordered(kilni_soft_driver_t* driver, size_t i,
                       kilni_soft_task_t* task, kilni_soft_freed_t* out_freed) {
-  const kilni_soft_freeing_t* entry = &driver->context.freeing[i];
+  const kilni_soft_freeing_t* entry = &driver->freeing[i];
   kilni_soft_alloc_t alloc;
   if (entry->task == NULL ||
       kilni_soft_task_awaits(driver, entry->task, task) ||
@@ -29,7 +29,7 @@ static bool unordered(kilni_soft_driver_t* driver, size_t i,
 
 void kilni_soft_freeing_forbid(kilni_soft_driver_t* driver,
                                kilni_soft_task_t* task) {
-  size_t most = driver->context.freeing_count;
+  size_t most = driver->freeing_count;
   size_t count = 0;
   void* memory;
   if (most == 0) return;
@@ -59,8 +59,8 @@ static bool meets(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
   if (kilni_soft_memory_host(driver->memory, address, bytes) == NULL) {
     return kilni_soft_memory_freed(driver->memory, address, out_freed);
   }
-  for (size_t i = 0; i < driver->context.freeing_count; ++i) {
-    uint64_t at = driver->context.freeing[i].address;
+  for (size_t i = 0; i < driver->freeing_count; ++i) {
+    uint64_t at = driver->freeing[i].address;
     // The start lies inside the other one, or the other's inside this.
     if (!unordered(driver, i, task, out_freed)) continue;
     if (address - at < out_freed->bytes) return true;

@@ -194,7 +194,7 @@ static int blocks_per_sm(const kilni_soft_kernel_t* kernel, int block_size,
 uint64_t kilni_soft_resident_blocks(const kilni_soft_kernel_t* kernel,
                                     uint32_t threads, uint32_t dynamic_bytes) {
   int sm_count;
-  kilni_soft_attribute(KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+  kilni_soft_attribute(KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0,
                        &sm_count);
   int blocks = blocks_per_sm(kernel, (int)threads, dynamic_bytes);
   return (uint64_t)blocks * (uint64_t)sm_count;
@@ -264,7 +264,7 @@ static kiln_cu_result_t row_best_block(int* grid_size, int* block_size,
     }
   }
   int sm_count;
-  kilni_soft_attribute(KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+  kilni_soft_attribute(KILN_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0,
                        &sm_count);
   *block_size = best.block_size;
   *grid_size = best.blocks * sm_count;

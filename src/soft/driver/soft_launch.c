@@ -109,7 +109,7 @@ static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
       .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
       .block = {launch->block[0], launch->block[1], launch->block[2]},
       .dynamic_shared_bytes = launch->shared_bytes,
-      .stack_bytes = (uint32_t)driver->context.stack_bytes,
+      .stack_bytes = (uint32_t)stream->context->stack_bytes,
       .cooperative = launch->cooperative,
       .profiled = driver->profile != NULL,
       .params = params,
@@ -120,8 +120,8 @@ static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
   };
   // Seed 0 means one fixed order for every launch.
   if (driver->seed != 0) what.seed = driver->seed ^ (number << 32 | number);
-  return kilni_soft_result(
-      kilni_soft_grid_create(&driver->host, driver->memory, &what, out_grid));
+  return kilni_soft_result(kilni_soft_grid_create(
+      &driver->host, stream->context->memory, &what, out_grid));
 }
 
 // Hints that change no result are taken; what would change one is not there.
@@ -183,8 +183,9 @@ typedef struct recorded_t {
 } recorded_t;
 
 // An event of an attribute, which must be without timing and of this process
-// alone.
+// alone, and of the stream's context.
 static kiln_cu_result_t take_event(kilni_soft_driver_t* driver,
+                                   const kilni_soft_stream_t* stream,
                                    const kiln_cu_launch_attribute_t* attribute,
                                    recorded_t* recorded) {
   kiln_cu_event_t handle;
@@ -198,7 +199,9 @@ static kiln_cu_result_t take_event(kilni_soft_driver_t* driver,
   }
   kilni_soft_event_t* event = kilni_soft_handle_get(
       &driver->handles, KILNI_SOFT_KIND_EVENT, (uintptr_t)handle);
-  if (event == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
+  if (event == NULL || event->context != stream->context) {
+    return KILN_CU_ERROR_INVALID_HANDLE;
+  }
   if ((event->flags & KILN_CU_EVENT_DISABLE_TIMING) == 0 ||
       (event->flags & KILN_CU_EVENT_INTERPROCESS) != 0 ||
       recorded->count == 2) {
@@ -209,13 +212,14 @@ static kiln_cu_result_t take_event(kilni_soft_driver_t* driver,
 }
 
 static kiln_cu_result_t take_attributes(kilni_soft_driver_t* driver,
+                                        const kilni_soft_stream_t* stream,
                                         launch_t* launch,
                                         recorded_t* recorded) {
   for (unsigned int i = 0; i < launch->attribute_count; ++i) {
     const kiln_cu_launch_attribute_t* attribute = &launch->attributes[i];
     kiln_cu_result_t result = kilni_soft_check_attribute(attribute);
     if (result == KILN_CU_SUCCESS) {
-      result = take_event(driver, attribute, recorded);
+      result = take_event(driver, stream, attribute, recorded);
     }
     if (result != KILN_CU_SUCCESS) return result;
     if (attribute->id == KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
@@ -241,13 +245,15 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
                                       const launch_t* launch) {
   const kilni_soft_kernel_t* kernel = kilni_soft_handle_get(
       &driver->handles, KILNI_SOFT_KIND_FUNCTION, (uintptr_t)launch->function);
-  if (kernel == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
+  if (kernel == NULL || kernel->module->context != stream->context) {
+    return KILN_CU_ERROR_INVALID_HANDLE;
+  }
   const kilni_soft_entry_t* entry = kernel->entry;
   kiln_cu_result_t result = check_shape(launch, kernel);
   launch_t wanted = *launch;
   recorded_t recorded = {0, {NULL, NULL}};
   if (result == KILN_CU_SUCCESS) {
-    result = take_attributes(driver, &wanted, &recorded);
+    result = take_attributes(driver, stream, &wanted, &recorded);
   }
   if (result == KILN_CU_SUCCESS && wanted.cooperative) {
     result = check_resident(&wanted, kernel);

@@ -2,8 +2,8 @@
 //
 // soft: rows of libraries and their kernels.
 //
-// There is one context, so a library is a module with a second handle, and a
-// kernel a function with one. Both end with the context.
+// A library is of the context in which it was loaded: a module with a second
+// handle, and a kernel is a function with one. Both end with the context.
 #include <string.h>
 
 #include "base/file.h"
@@ -99,8 +99,10 @@ static kiln_cu_result_t row_unload(kiln_cu_library_t library) {
       kilni_soft_enter_object(KILNI_SOFT_NEEDS_CURRENT, KILNI_SOFT_KIND_LIBRARY,
                               library, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_module_end(driver, found);
-  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  kilni_soft_module_t* module = found;
+  const kilni_soft_context_t* context = module->context;
+  kilni_soft_module_end(driver, module);
+  return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
 static kiln_cu_result_t row_get_module(kiln_cu_module_t* module,

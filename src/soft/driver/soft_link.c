@@ -23,6 +23,7 @@ enum {
 
 // A link under way. thread-compatible
 struct kilni_soft_link_t {
+  kilni_soft_context_t* context;
   uint64_t handle;
   kilni_soft_jit_t jit;
   kilni_soft_part_t* parts;  // names and texts owned
@@ -87,10 +88,11 @@ void kilni_soft_link_dispose(kilni_soft_driver_t* driver,
 }
 
 // The buffers of these links may be gone: nothing is written into them.
-void kilni_soft_links_clear(kilni_soft_driver_t* driver) {
-  while (driver->context.links != NULL) {
-    kilni_soft_link_t* link = driver->context.links;
-    driver->context.links = link->next;
+void kilni_soft_links_clear(kilni_soft_driver_t* driver,
+                            kilni_soft_context_t* context) {
+  while (context->links != NULL) {
+    kilni_soft_link_t* link = context->links;
+    context->links = link->next;
     kilni_soft_link_dispose(driver, link);
   }
 }
@@ -127,8 +129,9 @@ static kiln_cu_result_t row_create(unsigned int count,
     kilni_soft_link_dispose(driver, link);
     return kilni_soft_leave(driver, result);
   }
-  link->next = driver->context.links;
-  driver->context.links = link;
+  link->context = kilni_soft_current(driver);
+  link->next = link->context->links;
+  link->context->links = link;
   put_logs(driver, link);
   *out_link = (kiln_cu_link_state_t)(uintptr_t)link->handle;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
@@ -142,13 +145,14 @@ static kiln_cu_result_t row_destroy(kiln_cu_link_state_t link) {
                               link, true, &driver, &object);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_link_t* found = object;
-  kilni_soft_link_t** at = &driver->context.links;
+  const kilni_soft_context_t* context = found->context;
+  kilni_soft_link_t** at = &found->context->links;
   while (*at != found) at = &(*at)->next;
   *at = found->next;
   put_logs(driver, found);
   if (driver->scribble) kilni_soft_jit_scribble(&found->jit);
   kilni_soft_link_dispose(driver, found);
-  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
 // ---- Work without the lock ----

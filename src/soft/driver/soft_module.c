@@ -101,7 +101,7 @@ static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
   result = kilni_soft_check_target(module->tree, message);
   if (result != KILN_CU_SUCCESS) return result;
   status = kilni_soft_code_create(&driver->host, module->tree, driver->lanes,
-                                  driver->memory, &module->code);
+                                  module->context->memory, &module->code);
   return kiln_status_is_ok(status)
              ? KILN_CU_SUCCESS
              : kilni_soft_read_result(status, false, message);
@@ -137,8 +137,8 @@ static kiln_cu_result_t adopt(kilni_soft_driver_t* driver,
   result = kilni_soft_result(kilni_soft_handle_add(
       &driver->handles, KILNI_SOFT_KIND_MODULE, module, &module->handle));
   if (result != KILN_CU_SUCCESS) return result;
-  module->next = driver->context.modules;
-  driver->context.modules = module;
+  module->next = module->context->modules;
+  module->context->modules = module;
   return KILN_CU_SUCCESS;
 }
 
@@ -150,6 +150,7 @@ kiln_cu_result_t kilni_soft_module_load(kilni_soft_driver_t* driver,
   kilni_soft_module_t* module;
   kiln_cu_result_t result = kilni_soft_result(
       kilni_alloc(driver->host.allocator, sizeof(*module), (void**)&module));
+  if (module != NULL) module->context = kilni_soft_current(driver);
   kilni_mutex_unlock(&driver->lock);
   char message[KILNI_SOFT_MESSAGE_BYTES] = "";
   if (result == KILN_CU_SUCCESS) {
@@ -207,10 +208,10 @@ void kilni_soft_module_end(kilni_soft_driver_t* driver,
                            kilni_soft_module_t* module) {
   // First nobody finds it any more, then what runs of it ends.
   kilni_soft_module_unhandle(driver, module);
-  kilni_soft_module_t** link = &driver->context.modules;
+  kilni_soft_module_t** link = &module->context->modules;
   while (*link != module) link = &(*link)->next;
   *link = module->next;
-  kilni_soft_queue_drain(driver);
+  kilni_soft_queue_drain(driver, module->context);
   kilni_soft_module_dispose(driver, module);
 }
 
@@ -223,8 +224,9 @@ static kiln_cu_result_t row_unload(kiln_cu_module_t module) {
   if (found->library != 0) {  // the library ends it
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_PERMITTED);
   }
+  const kilni_soft_context_t* context = found->context;
   kilni_soft_module_end(driver, found);
-  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
 // ---- Looking inside ----

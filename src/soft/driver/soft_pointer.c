@@ -23,7 +23,7 @@ static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
   *out_bytes = sizeof(uint64_t);
   switch (attribute) {
     case KILN_CU_POINTER_ATTRIBUTE_CONTEXT:
-      wide = known ? driver->context.handle : 0;
+      wide = known ? driver->contexts[alloc->device].handle : 0;
       break;
     case KILN_CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       wide = known ? address : 0;
@@ -51,7 +51,7 @@ static kiln_cu_result_t answer(const kilni_soft_driver_t* driver,
       break;
     case KILN_CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       *out_bytes = sizeof(uint32_t);
-      narrow = known ? 0 : (uint32_t)-2;
+      narrow = known ? alloc->device : (uint32_t)-2;
       break;
     case KILN_CU_POINTER_ATTRIBUTE_MAPPED:
       *out_bytes = sizeof(uint32_t);

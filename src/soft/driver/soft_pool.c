@@ -42,7 +42,8 @@ static void dispose(kilni_soft_driver_t* driver, kilni_soft_pool_t* pool) {
   kilni_soft_pool_t** at = &driver->pools;
   while (*at != pool) at = &(*at)->next;
   *at = pool->next;
-  if (driver->default_pool == pool) driver->default_pool = NULL;
+  kilni_soft_context_t* context = &driver->contexts[pool->device];
+  if (context->default_pool == pool) context->default_pool = NULL;
   if (pool->handle != 0) {
     kilni_soft_handle_remove(&driver->handles, pool->handle);
   }
@@ -53,17 +54,16 @@ void kilni_soft_pools_clear(kilni_soft_driver_t* driver) {
   while (driver->pools != NULL) dispose(driver, driver->pools);
 }
 
-void kilni_soft_pools_forget(kilni_soft_driver_t* driver) {
-  kilni_soft_pool_t* next;
-  for (kilni_soft_pool_t* p = driver->pools; p != NULL; p = next) {
-    next = p->next;
-    p->used = 0;
-    if (p->handle == 0) dispose(driver, p);
+// What the devices may do with a new pool.
+static uint32_t first_access(kilni_soft_alloc_kind_t kind, uint32_t device) {
+  if (kind == KILNI_SOFT_ALLOC_ASYNC) {
+    return (uint32_t)KILNI_SOFT_ACCESS_ALL << 2 * device;
   }
+  return kind == KILNI_SOFT_ALLOC_POOL_HOST ? 0 : UINT32_MAX;
 }
 
 static kiln_cu_result_t make_pool(kilni_soft_driver_t* driver,
-                                  kilni_soft_alloc_kind_t kind,
+                                  kilni_soft_alloc_kind_t kind, uint32_t device,
                                   uint64_t max_bytes,
                                   kilni_soft_pool_t** out_pool) {
   kilni_soft_pool_t* pool;
@@ -79,9 +79,8 @@ static kiln_cu_result_t make_pool(kilni_soft_driver_t* driver,
   pool->kind = kind;
   pool->max_bytes = max_bytes;
   for (int i = 0; i < KILNI_SOFT_POOL_SWITCHES; ++i) pool->reuse[i] = 1;
-  pool->access = kind == KILNI_SOFT_ALLOC_POOL_HOST
-                     ? KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE
-                     : KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  pool->device = device;
+  pool->access = first_access(kind, device);
   pool->next = driver->pools;
   driver->pools = pool;
   *out_pool = pool;
@@ -89,18 +88,21 @@ static kiln_cu_result_t make_pool(kilni_soft_driver_t* driver,
 }
 
 kiln_cu_result_t kilni_soft_pool_default(kilni_soft_driver_t* driver,
+                                         uint32_t device,
                                          kilni_soft_pool_t** out_pool) {
-  *out_pool = driver->default_pool;
+  kilni_soft_context_t* context = &driver->contexts[device];
+  *out_pool = context->default_pool;
   if (*out_pool != NULL) return KILN_CU_SUCCESS;
   kiln_cu_result_t result =
-      make_pool(driver, KILNI_SOFT_ALLOC_ASYNC, 0, out_pool);
-  driver->default_pool = *out_pool;
+      make_pool(driver, KILNI_SOFT_ALLOC_ASYNC, device, 0, out_pool);
+  context->default_pool = *out_pool;
   return result;
 }
 
 // ---- Allocations ----
 
 kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
+                                      const kilni_soft_context_t* context,
                                       kilni_soft_pool_t* pool, uint64_t bytes,
                                       uint64_t* out_address) {
   uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
@@ -111,14 +113,17 @@ kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
   }
   // Counted first: allocating may wait, and the pool must not end meanwhile.
   pool->used += rounded;
+  // Host memory is of whoever asks for it.
+  uint32_t device =
+      pool->kind == KILNI_SOFT_ALLOC_ASYNC ? pool->device : context->device;
   kiln_cu_result_t result =
-      kilni_soft_allocate(driver, bytes, pool->kind, out_address);
+      kilni_soft_allocate(driver, device, bytes, pool->kind, out_address);
   if (result != KILN_CU_SUCCESS) {
     pool->used -= rounded;
     if (pool->used == 0 && pool->handle == 0) dispose(driver, pool);
     return result;
   }
-  kilni_soft_memory_own(driver->memory, *out_address, pool);
+  kilni_soft_memory_own(driver->memory, *out_address, pool, pool->access);
   pool->used_high = greater(pool->used_high, pool->used);
   pool->reserved =
       greater(pool->reserved, round_up(pool->used, POOL_STEP_BYTES));
@@ -148,7 +153,9 @@ static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes,
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   uint64_t made = 0;
-  if (bytes > 0) result = kilni_soft_pool_take(driver, found, bytes, &made);
+  if (bytes > 0) {
+    result = kilni_soft_pool_take(driver, where->context, found, bytes, &made);
+  }
   if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }
@@ -163,10 +170,10 @@ static kiln_cu_result_t row_current(kiln_cu_mempool_t* pool,
   kilni_soft_pool_t* found = NULL;
   if (pool == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (device != 0) {
+  } else if (!kilni_soft_is_device(driver, device)) {
     result = KILN_CU_ERROR_INVALID_DEVICE;
   } else {
-    result = kilni_soft_pool_default(driver, &found);
+    result = kilni_soft_pool_default(driver, (uint32_t)device, &found);
   }
   if (result == KILN_CU_SUCCESS) {
     *pool = (kiln_cu_mempool_t)(uintptr_t)found->handle;
@@ -175,9 +182,11 @@ static kiln_cu_result_t row_current(kiln_cu_mempool_t* pool,
 }
 
 // What kind of memory a pool of these properties is made of; 0 for none.
-static kilni_soft_alloc_kind_t kind_of(const kiln_cu_mempool_props_t* props) {
+static kilni_soft_alloc_kind_t kind_of(const kilni_soft_driver_t* driver,
+                                       const kiln_cu_mempool_props_t* props) {
   const kiln_cu_mem_location_t* at = &props->location;
-  bool here = at->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE && at->id == 0;
+  bool here = at->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE &&
+              kilni_soft_is_device(driver, at->id);
   bool host = at->type == KILN_CU_MEM_LOCATION_TYPE_HOST ||
               (at->type == KILN_CU_MEM_LOCATION_TYPE_HOST_NUMA && at->id == 0);
   if (props->allocation == KILN_CU_MEM_ALLOCATION_TYPE_PINNED) {
@@ -202,14 +211,18 @@ static kiln_cu_result_t row_create(kiln_cu_mempool_t* pool,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  if (pool == NULL || props == NULL || kind_of(props) == 0 || !is_zero(props)) {
+  if (pool == NULL || props == NULL || kind_of(driver, props) == 0 ||
+      !is_zero(props)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   if (props->handle_types != 0) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
   }
   kilni_soft_pool_t* made = NULL;
-  result = make_pool(driver, kind_of(props), props->max_bytes, &made);
+  bool of_device = props->location.type == KILN_CU_MEM_LOCATION_TYPE_DEVICE;
+  result = make_pool(driver, kind_of(driver, props),
+                     of_device ? (uint32_t)props->location.id : 0,
+                     props->max_bytes, &made);
   if (result == KILN_CU_SUCCESS) {
     *pool = (kiln_cu_mempool_t)(uintptr_t)made->handle;
   }
@@ -235,7 +248,7 @@ static kiln_cu_result_t row_destroy(kiln_cu_mempool_t pool) {
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  if (found == driver->default_pool) {
+  if (found == driver->contexts[found->device].default_pool) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   if (found->used == 0) {
@@ -340,12 +353,28 @@ static kiln_cu_result_t row_trim(kiln_cu_mempool_t pool, size_t keep_bytes) {
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-static bool is_here(const kiln_cu_mem_location_t* location) {
+static bool is_device(const kilni_soft_driver_t* driver,
+                      const kiln_cu_mem_location_t* location) {
   return location->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE &&
-         location->id == 0;
+         kilni_soft_is_device(driver, location->id);
 }
 
-// There is one device: a device may not be shut out of its own memory.
+// A device may not be shut out of its own memory, and managed memory is
+// everybody's.
+static bool may_set(const kilni_soft_driver_t* driver,
+                    const kilni_soft_pool_t* pool,
+                    const kiln_cu_mem_access_desc_t* access) {
+  if (!is_device(driver, &access->location) ||
+      pool->kind == KILNI_SOFT_ALLOC_POOL_MANAGED) {
+    return false;
+  }
+  bool own = pool->kind == KILNI_SOFT_ALLOC_ASYNC &&
+             access->location.id == (int)pool->device;
+  if (access->flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return true;
+  return !own && (access->flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READ ||
+                  access->flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE);
+}
+
 static kiln_cu_result_t row_set_access(kiln_cu_mempool_t pool,
                                        const kiln_cu_mem_access_desc_t* list,
                                        size_t count) {
@@ -355,17 +384,15 @@ static kiln_cu_result_t row_set_access(kiln_cu_mempool_t pool,
   kiln_cu_result_t result = enter_pool(pool, good, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
-    bool whole = list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    bool own = found->kind == KILNI_SOFT_ALLOC_ASYNC;
-    if (!is_here(&list[i].location) || (own && !whole) ||
-        found->kind == KILNI_SOFT_ALLOC_POOL_MANAGED ||
-        (!whole && list[i].flags != KILN_CU_MEM_ACCESS_FLAGS_PROT_READ &&
-         list[i].flags != KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE)) {
+    uint32_t shift = 2 * (uint32_t)list[i].location.id;
+    if (!may_set(driver, found, &list[i])) {
       result = KILN_CU_ERROR_INVALID_VALUE;
-    } else {
-      found->access = list[i].flags;
+      break;
     }
+    found->access &= ~((uint32_t)KILNI_SOFT_ACCESS_ALL << shift);
+    found->access |= (uint32_t)list[i].flags << shift;
   }
+  kilni_soft_memory_own_access(driver->memory, found, found->access);
   return kilni_soft_leave(driver, result);
 }
 
@@ -374,10 +401,13 @@ static kiln_cu_result_t row_get_access(kiln_cu_mem_access_t* flags,
                                        kiln_cu_mem_location_t* location) {
   kilni_soft_driver_t* driver;
   kilni_soft_pool_t* found;
-  bool good = flags != NULL && location != NULL && is_here(location);
+  bool good = flags != NULL && location != NULL;
   kiln_cu_result_t result = enter_pool(pool, good, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  *flags = found->access;
+  if (!is_device(driver, location)) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  *flags = found->access >> 2 * location->id & KILNI_SOFT_ACCESS_ALL;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 

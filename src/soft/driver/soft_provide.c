@@ -16,6 +16,7 @@ enum { WORKERS_LIMIT = 1024 };
 typedef struct wish_t {
   kilni_soft_options_t given;
   uint32_t workers;
+  uint32_t devices;
   uint64_t seed;
   bool exact;
   const char* lanes;
@@ -95,6 +96,34 @@ static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
       "set KILN_SOFT_ORDER to auto or latest, or unset it");
 }
 
+// Which pages are whose is known by byte only.
+static kiln_status_t read_devices(const kiln_host_t* host, wish_t* wish) {
+  uint64_t devices = wish->given.device_count;
+  if (devices == 0) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_env_u64(host->env, KILNI_ENV_KILN_SOFT_DEVICES, &devices));
+  }
+  if (devices == 0) devices = 1;
+  if (devices > KILNI_SOFT_DEVICES_MOST) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED,
+                   "%llu software devices were asked for, and there are at "
+                   "most %d",
+                   (unsigned long long)devices, (int)KILNI_SOFT_DEVICES_MOST),
+        "ask for fewer devices (KILN_SOFT_DEVICES)");
+  }
+  if (devices > 1 && !wish->exact) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "address checks by page do not tell the memory of %llu "
+                   "software devices apart",
+                   (unsigned long long)devices),
+        "set KILN_SOFT_CHECK to exact, or take one device");
+  }
+  wish->devices = (uint32_t)devices;
+  return NULL;
+}
+
 static kiln_status_t read_wish(const kiln_host_t* host,
                                const kilni_soft_options_t* options,
                                wish_t* wish) {
@@ -130,7 +159,8 @@ static kiln_status_t read_wish(const kiln_host_t* host,
   if (wish->lanes == NULL) wish->lanes = "auto";
   KILNI_RETURN_IF_ERROR(read_report(host, wish));
   KILNI_RETURN_IF_ERROR(read_order(host, wish));
-  return read_check(host, wish);
+  KILNI_RETURN_IF_ERROR(read_check(host, wish));
+  return read_devices(host, wish);
 }
 
 // ---- Building ----
@@ -139,10 +169,15 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
   kiln_allocator_t allocator = driver->host.allocator;
   kilni_soft_queue_stop(driver);
   kilni_mutex_lock(&driver->lock);
-  if (driver->memory != NULL) kilni_soft_context_clear(driver);
+  for (uint32_t i = 0; driver->memory != NULL && i < driver->device_count;
+       ++i) {
+    kilni_soft_context_clear(driver, &driver->contexts[i]);
+  }
   kilni_soft_pools_clear(driver);
   kilni_soft_physicals_clear(driver);
   kilni_mutex_unlock(&driver->lock);
+  kilni_free_array(allocator, driver->freeing, driver->freeing_capacity,
+                   sizeof(*driver->freeing));
   kilni_soft_memory_destroy(driver->memory);
   kilni_soft_handles_deinit(&driver->handles);
   kilni_cond_deinit(&driver->queue.done);
@@ -191,6 +226,7 @@ void kilni_soft_fill(kiln_cuda_table_t* table) {
   kilni_soft_fill_virtual(table);
   kilni_soft_fill_pointer(table);
   kilni_soft_fill_copy(table);
+  kilni_soft_fill_peer(table);
   kilni_soft_fill_stream(table);
   kilni_soft_fill_event(table);
   kilni_soft_fill_module(table);
@@ -198,6 +234,20 @@ void kilni_soft_fill(kiln_cuda_table_t* table) {
   kilni_soft_fill_library(table);
   kilni_soft_fill_link(table);
   kilni_soft_fill_launch(table);
+}
+
+static kiln_status_t create_memory(kilni_soft_driver_t* driver,
+                                   const wish_t* wish) {
+  kilni_soft_memory_t* list[KILNI_SOFT_DEVICES_MOST];
+  KILNI_RETURN_IF_ERROR(kilni_soft_memory_create_all(&driver->host, wish->exact,
+                                                     wish->devices, list));
+  driver->memory = list[0];
+  driver->device_count = wish->devices;
+  for (uint32_t i = 0; i < wish->devices; ++i) {
+    driver->contexts[i].device = i;
+    driver->contexts[i].memory = list[i];
+  }
+  return NULL;
 }
 
 static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
@@ -229,8 +279,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   kilni_soft_handles_init(&driver->handles, host->allocator,
                           kilni_soft_global_next_epoch());
   kilni_soft_fill(&driver->table);
-  status =
-      kilni_soft_memory_create(&driver->host, wish->exact, &driver->memory);
+  status = create_memory(driver, wish);
   if (kiln_status_is_ok(status) &&
       (wish->report & KILNI_SOFT_REPORT_UNWRITTEN) != 0) {
     status = kilni_soft_memory_watch(driver->memory);
@@ -283,6 +332,9 @@ static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
   if (given->page_check != KILN_SWITCH_DEFAULT &&
       wish->exact != driver->exact) {
     return disagree("kind of address check");
+  }
+  if (given->device_count != 0 && given->device_count != driver->device_count) {
+    return disagree("number of devices");
   }
   if (given->report != NULL && wish->report != driver->report) {
     return disagree("choice of errors to look for");

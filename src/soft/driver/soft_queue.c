@@ -164,6 +164,7 @@ static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
     task->done = true;
     task->done_ns = kilni_time_ns();
     queue->pending--;
+    stream->context->pending--;
     if (task->wanted) queue->wanted--;
     for (kilni_soft_edge_t* edge = task->waiters; edge != NULL;
          edge = edge->next) {
@@ -212,9 +213,10 @@ static kiln_cu_result_t fault_result(kilni_soft_fault_kind_t kind) {
 }
 
 // Makes `result` sticky and stops what runs.
-static void make_sticky(kilni_soft_driver_t* driver, kiln_cu_result_t result,
+static void make_sticky(kilni_soft_driver_t* driver,
+                        kilni_soft_context_t* context, kiln_cu_result_t result,
                         const char* text) {
-  driver->context.sticky = result;
+  context->sticky = result;
   if (driver->fault_text[0] == '\0') {
     size_t length = strlen(text);
     if (length > sizeof(driver->fault_text) - 1) {
@@ -224,24 +226,26 @@ static void make_sticky(kilni_soft_driver_t* driver, kiln_cu_result_t result,
   }
   for (kilni_soft_task_t* task = driver->queue.running; task != NULL;
        task = task->next) {
-    kilni_soft_grid_cancel(task->work.as.grid);
+    if (task->stream->context == context) {
+      kilni_soft_grid_cancel(task->work.as.grid);
+    }
   }
 }
 
 // The first fault is told to the log, without the lock, and only then made
 // known: whoever waits and gets the error finds the story in the log. Others
 // that come meanwhile are the same story's, and are dropped.
-static void fail_context(kilni_soft_driver_t* driver, kiln_cu_result_t result,
+static void fail_context(kilni_soft_driver_t* driver,
+                         const kilni_soft_task_t* task, kiln_cu_result_t result,
                          const char* text) {
-  if (driver->context.sticky != KILN_CU_SUCCESS || driver->queue.telling) {
-    return;
-  }
-  driver->queue.telling = true;
+  kilni_soft_context_t* context = task->stream->context;
+  if (context->sticky != KILN_CU_SUCCESS || context->telling) return;
+  context->telling = true;
   kilni_mutex_unlock(&driver->lock);
   KILNI_LOG(&driver->host.log, WARNING, "%s", text);
   kilni_mutex_lock(&driver->lock);
-  driver->queue.telling = false;
-  make_sticky(driver, result, text);
+  context->telling = false;
+  make_sticky(driver, context, result, text);
 }
 
 // ---- What workers do, unlocked ----
@@ -306,7 +310,7 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   bool good = true;
   if ((driver->report & KILNI_SOFT_REPORT_FREED) != 0 &&
       !kilni_soft_freeing_allows(driver, task, story, sizeof(story))) {
-    fail_context(driver, KILN_CU_ERROR_ILLEGAL_ADDRESS, story);
+    fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, story);
     finish(driver, task);
     return;
   }
@@ -327,7 +331,7 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
       break;
   }
   kilni_mutex_lock(&driver->lock);
-  if (!good) fail_context(driver, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone);
+  if (!good) fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone);
   finish(driver, task);
 }
 
@@ -356,7 +360,9 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   }
   const kilni_soft_fault_t* fault = kilni_soft_grid_fault(grid);
   kiln_cu_result_t result = fault_result(fault->kind);
-  if (result != KILN_CU_SUCCESS) fail_context(driver, result, fault->report);
+  if (result != KILN_CU_SUCCESS) {
+    fail_context(driver, task, result, fault->report);
+  }
   kilni_mutex_unlock(&driver->lock);
   kilni_soft_grid_destroy(grid);
   kilni_mutex_lock(&driver->lock);
@@ -411,7 +417,7 @@ static kilni_soft_task_t* find_running(const kilni_soft_queue_t* queue) {
 
 static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
-  bool skipped = driver->context.sticky != KILN_CU_SUCCESS;
+  bool skipped = task->stream->context->sticky != KILN_CU_SUCCESS;
   if (skipped) {
     finish(driver, task);
   } else if (task->work.kind == KILNI_SOFT_TASK_KERNEL) {
@@ -536,10 +542,9 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
 
 // Counts the tasks that a new one of `stream` waits for; with `task`, links it
 // to each of them.
-static size_t link_blockers(kilni_soft_driver_t* driver,
-                            kilni_soft_stream_t* stream,
+static size_t link_blockers(kilni_soft_stream_t* stream,
                             kilni_soft_task_t* after, kilni_soft_task_t* task) {
-  kilni_soft_context_t* context = &driver->context;
+  kilni_soft_context_t* context = stream->context;
   size_t count = 0;
   bool is_legacy = stream == &context->legacy;
   bool blocking = (stream->flags & KILN_CU_STREAM_NON_BLOCKING) == 0;
@@ -587,7 +592,7 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
                                         kilni_soft_task_t** out_task) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (out_task != NULL) *out_task = NULL;
-  size_t edges = link_blockers(driver, stream, after, NULL);
+  size_t edges = link_blockers(stream, after, NULL);
   void* ready = queue->ready;
   kiln_status_t status =
       kilni_grow(driver->host.allocator, (size_t)queue->pending + 1,
@@ -605,9 +610,10 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
   task->ticket = ++queue->tickets;
   task->refs = 1;
   task->edge_count = edges;
-  task->blockers = (uint32_t)link_blockers(driver, stream, after, task);
+  task->blockers = (uint32_t)link_blockers(stream, after, task);
   stream->last = task;
   stream->pending++;
+  stream->context->pending++;
   queue->pending++;
   if (out_task != NULL) {
     kilni_soft_task_retain(task);
@@ -652,11 +658,15 @@ void kilni_soft_queue_wait(kilni_soft_driver_t* driver,
   kilni_soft_task_release(driver, task);
 }
 
-void kilni_soft_queue_drain(kilni_soft_driver_t* driver) {
+void kilni_soft_queue_drain(kilni_soft_driver_t* driver,
+                            const kilni_soft_context_t* context) {
   kilni_soft_queue_t* queue = &driver->queue;
+  // A lazy queue does everything, so that no order depends on time.
+  const uint64_t* pending =
+      context != NULL && !queue->lazy ? &context->pending : &queue->pending;
   queue->drainers++;
   if (queue->lazy) kilni_cond_broadcast(&queue->work);
-  while (queue->pending > 0) kilni_cond_wait(&queue->done, &driver->lock);
+  while (*pending > 0) kilni_cond_wait(&queue->done, &driver->lock);
   queue->drainers--;
 }
 

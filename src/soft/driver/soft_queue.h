@@ -15,6 +15,7 @@
 #include "table/table.h"
 
 typedef struct kilni_soft_driver_t kilni_soft_driver_t;
+typedef struct kilni_soft_context_t kilni_soft_context_t;
 typedef struct kilni_soft_stream_t kilni_soft_stream_t;
 typedef struct kilni_soft_task_t kilni_soft_task_t;
 
@@ -118,7 +119,6 @@ typedef struct kilni_soft_queue_t {
   size_t ready_count;
   size_t ready_capacity;
   kilni_soft_task_t* running;  // kernels with workers inside
-  bool telling;                // the first fault is on its way to the log
   uint64_t executed;           // thread-instructions of kernels that have ended
 } kilni_soft_queue_t;
 
@@ -153,8 +153,10 @@ void kilni_soft_task_release(kilni_soft_driver_t* driver,
 // Waits until `task` is done; NULL returns at once. Unlocks while it waits.
 void kilni_soft_queue_wait(kilni_soft_driver_t* driver,
                            kilni_soft_task_t* task);
-// Waits until nothing is queued or runs.
-void kilni_soft_queue_drain(kilni_soft_driver_t* driver);
+// Waits until nothing of the context, or with NULL nothing at all, is queued
+// or runs.
+void kilni_soft_queue_drain(kilni_soft_driver_t* driver,
+                            const kilni_soft_context_t* context);
 // True if `task` is done or NULL; otherwise sees to it that it gets done.
 bool kilni_soft_queue_poll(kilni_soft_driver_t* driver,
                            kilni_soft_task_t* task);

@@ -12,6 +12,7 @@
 static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 
 static kiln_cu_result_t make_stream(kilni_soft_driver_t* driver,
+                                    kilni_soft_context_t* context,
                                     unsigned int flags, int priority,
                                     kilni_soft_stream_t** out_stream) {
   *out_stream = NULL;
@@ -27,21 +28,24 @@ static kiln_cu_result_t make_stream(kilni_soft_driver_t* driver,
   }
   stream->flags = flags;
   stream->priority = priority;
-  stream->next = driver->context.streams;
-  driver->context.streams = stream;
+  stream->context = context;
+  stream->next = context->streams;
+  context->streams = stream;
   *out_stream = stream;
   return KILN_CU_SUCCESS;
 }
 
 static kiln_cu_result_t thread_stream(kilni_soft_driver_t* driver,
+                                      kilni_soft_context_t* context,
                                       kilni_soft_stream_t** out_stream) {
-  *out_stream = kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_STREAM,
-                                      kilni_soft_thread_stream_get());
+  *out_stream =
+      kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_STREAM,
+                            kilni_soft_thread_stream_get(context->device));
   if (*out_stream != NULL) return KILN_CU_SUCCESS;
-  kiln_cu_result_t result = make_stream(driver, KILN_CU_STREAM_DEFAULT,
+  kiln_cu_result_t result = make_stream(driver, context, KILN_CU_STREAM_DEFAULT,
                                         KILNI_SOFT_PRIORITY_LEAST, out_stream);
   if (result == KILN_CU_SUCCESS) {
-    kilni_soft_thread_stream_set((*out_stream)->handle);
+    kilni_soft_thread_stream_set(context->device, (*out_stream)->handle);
   }
   return result;
 }
@@ -55,10 +59,11 @@ static kiln_cu_result_t find_stream(kilni_soft_driver_t* driver,
       handle == KILN_CU_STREAM_PER_THREAD) {
     kiln_cu_result_t result = kilni_soft_current_check(driver);
     if (result != KILN_CU_SUCCESS) return result;
+    kilni_soft_context_t* context = kilni_soft_current(driver);
     if (handle == KILN_CU_STREAM_PER_THREAD) {
-      return thread_stream(driver, out_stream);
+      return thread_stream(driver, context, out_stream);
     }
-    *out_stream = &driver->context.legacy;
+    *out_stream = &context->legacy;
     return KILN_CU_SUCCESS;
   }
   *out_stream = kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_STREAM,
@@ -70,12 +75,13 @@ kiln_cu_result_t kilni_soft_stream_resolve(kilni_soft_driver_t* driver,
                                            kiln_cu_stream_t handle,
                                            kilni_soft_stream_t** out_stream) {
   kiln_cu_result_t result = find_stream(driver, handle, out_stream);
-  return result == KILN_CU_SUCCESS ? kilni_soft_sticky(driver) : result;
+  return result == KILN_CU_SUCCESS ? kilni_soft_sticky((*out_stream)->context)
+                                   : result;
 }
 
 void kilni_soft_stream_dispose(kilni_soft_driver_t* driver,
                                kilni_soft_stream_t* stream) {
-  kilni_soft_stream_t** link = &driver->context.streams;
+  kilni_soft_stream_t** link = &stream->context->streams;
   while (*link != stream) link = &(*link)->next;
   *link = stream->next;
   kilni_soft_handle_remove(&driver->handles, stream->handle);
@@ -98,7 +104,8 @@ static kiln_cu_result_t row_create_with_priority(kiln_cu_stream_t* stream,
     priority = KILNI_SOFT_PRIORITY_GREATEST;
   }
   kilni_soft_stream_t* made = NULL;
-  result = make_stream(driver, flags, priority, &made);
+  result =
+      make_stream(driver, kilni_soft_current(driver), flags, priority, &made);
   if (result == KILN_CU_SUCCESS) {
     *stream = (kiln_cu_stream_t)(uintptr_t)made->handle;
   }
@@ -118,6 +125,7 @@ static kiln_cu_result_t row_destroy(kiln_cu_stream_t stream) {
                               stream, true, &driver, &object);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_stream_t* found = object;
+  const kilni_soft_context_t* context = found->context;
   if (found->pending == 0) {
     kilni_soft_stream_dispose(driver, found);
   } else {
@@ -126,12 +134,11 @@ static kiln_cu_result_t row_destroy(kiln_cu_stream_t stream) {
     kilni_soft_handle_remove(&driver->handles, found->handle);
     found->handle = 0;
   }
-  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
-static bool is_legacy(const kilni_soft_driver_t* driver,
-                      const kilni_soft_stream_t* stream) {
-  return stream == &driver->context.legacy;
+static bool is_legacy(const kilni_soft_stream_t* stream) {
+  return stream == &stream->context->legacy;
 }
 
 static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
@@ -140,7 +147,8 @@ static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
   kiln_cu_result_t result =
       kilni_soft_enter_stream(stream, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  if (is_legacy(driver, found)) {
+  const kilni_soft_context_t* context = found->context;
+  if (is_legacy(found)) {
     // A place in its order comes behind the blocking streams too.
     kilni_soft_task_t* mark;
     result = kilni_soft_queue_issue(driver, found, &kMark, NULL, &mark);
@@ -151,7 +159,7 @@ static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
     kilni_soft_queue_wait(driver, found->last);
   }
   kilni_soft_pools_settle(driver);
-  return kilni_soft_leave(driver, kilni_soft_sticky(driver));
+  return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 
 static kiln_cu_result_t row_query(kiln_cu_stream_t stream) {
@@ -161,8 +169,8 @@ static kiln_cu_result_t row_query(kiln_cu_stream_t stream) {
       kilni_soft_enter_stream(stream, false, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   bool ready = kilni_soft_queue_poll(driver, found->last);
-  if (is_legacy(driver, found)) {
-    for (kilni_soft_stream_t* other = driver->context.streams; other != NULL;
+  if (is_legacy(found)) {
+    for (kilni_soft_stream_t* other = found->context->streams; other != NULL;
          other = other->next) {
       if ((other->flags & KILN_CU_STREAM_NON_BLOCKING) != 0) continue;
       ready = kilni_soft_queue_poll(driver, other->last) && ready;
@@ -203,7 +211,7 @@ static kiln_cu_result_t row_get_context(kiln_cu_stream_t stream,
   if (context == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  *context = (kiln_cu_context_t)(uintptr_t)driver->context.handle;
+  *context = (kiln_cu_context_t)(uintptr_t)found->context->handle;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 

@@ -20,6 +20,8 @@ struct kilni_soft_physical_t {
   uint64_t bytes;
   int share;
   uint32_t mappings;
+  uint32_t device;
+  uint32_t reserved;
   kilni_soft_physical_t* next;
 };
 
@@ -32,7 +34,8 @@ static void dispose(kilni_soft_driver_t* driver,
     kilni_soft_handle_remove(&driver->handles, physical->handle);
   }
   kilni_vm_share_close(physical->share);
-  kilni_soft_memory_uncharge(driver->memory, physical->bytes);
+  kilni_soft_memory_uncharge(driver->contexts[physical->device].memory,
+                             physical->bytes);
   kilni_free(driver->host.allocator, physical, sizeof(*physical));
 }
 
@@ -40,15 +43,17 @@ void kilni_soft_physicals_clear(kilni_soft_driver_t* driver) {
   while (driver->physicals != NULL) dispose(driver, driver->physicals);
 }
 
-static bool is_here(const kiln_cu_mem_location_t* location) {
+static bool is_device(const kilni_soft_driver_t* driver,
+                      const kiln_cu_mem_location_t* location) {
   return location->type == KILN_CU_MEM_LOCATION_TYPE_DEVICE &&
-         location->id == 0;
+         kilni_soft_is_device(driver, location->id);
 }
 
 static kiln_cu_result_t check_properties(
+    const kilni_soft_driver_t* driver,
     const kiln_cu_mem_allocation_prop_t* prop) {
   if (prop == NULL || prop->type != KILN_CU_MEM_ALLOCATION_TYPE_PINNED ||
-      !is_here(&prop->location)) {
+      !is_device(driver, &prop->location)) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   return prop->handle_types == 0 ? KILN_CU_SUCCESS
@@ -76,14 +81,14 @@ static kiln_cu_result_t row_granularity(
     size_t* bytes, const kiln_cu_mem_allocation_prop_t* prop,
     kiln_cu_mem_granularity_t option) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t good = check_properties(prop);
-  if (bytes == NULL || option > KILN_CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
-    good = KILN_CU_ERROR_INVALID_VALUE;
-  }
-  kiln_cu_result_t result = enter(good, &driver);
+  kiln_cu_result_t result =
+      enter(good_if(bytes != NULL &&
+                    option <= KILN_CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+            &driver);
   if (result != KILN_CU_SUCCESS) return result;
-  *bytes = (size_t)PAGE;
-  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+  result = check_properties(driver, prop);
+  if (result == KILN_CU_SUCCESS) *bytes = (size_t)PAGE;
+  return kilni_soft_leave(driver, result);
 }
 
 // ---- Addresses ----
@@ -116,19 +121,22 @@ static kiln_cu_result_t row_unreserve(kiln_cu_deviceptr_t address,
 
 // ---- Memory ----
 
-static kiln_cu_result_t make(kilni_soft_driver_t* driver, uint64_t bytes,
+static kiln_cu_result_t make(kilni_soft_driver_t* driver, uint32_t device,
+                             uint64_t bytes,
                              kilni_soft_physical_t** out_physical) {
   kilni_soft_physical_t* physical;
-  if (!kilni_soft_memory_charge(driver->memory, bytes)) {
+  kilni_soft_memory_t* memory = driver->contexts[device].memory;
+  if (!kilni_soft_memory_charge(memory, bytes)) {
     return KILN_CU_ERROR_OUT_OF_MEMORY;
   }
   kiln_status_t status =
       kilni_alloc(driver->host.allocator, sizeof(*physical), (void**)&physical);
   if (!kiln_status_is_ok(status)) {
-    kilni_soft_memory_uncharge(driver->memory, bytes);
+    kilni_soft_memory_uncharge(memory, bytes);
     return kilni_soft_result(status);
   }
   physical->bytes = bytes;
+  physical->device = device;
   physical->share = -1;
   physical->next = driver->physicals;
   driver->physicals = physical;
@@ -149,14 +157,14 @@ static kiln_cu_result_t row_create(kiln_cu_mem_handle_t* handle, size_t bytes,
                                    const kiln_cu_mem_allocation_prop_t* prop,
                                    unsigned long long flags) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t good = check_properties(prop);
-  if (handle == NULL || !is_whole(bytes) || flags != 0) {
-    good = KILN_CU_ERROR_INVALID_VALUE;
-  }
-  kiln_cu_result_t result = enter(good, &driver);
+  kiln_cu_result_t result =
+      enter(good_if(handle != NULL && is_whole(bytes) && flags == 0), &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_physical_t* made = NULL;
-  result = make(driver, bytes, &made);
+  result = check_properties(driver, prop);
+  if (result == KILN_CU_SUCCESS) {
+    result = make(driver, (uint32_t)prop->location.id, bytes, &made);
+  }
   if (result == KILN_CU_SUCCESS) *handle = made->handle;
   return kilni_soft_leave(driver, result);
 }
@@ -198,8 +206,9 @@ static kiln_cu_result_t row_map(kiln_cu_deviceptr_t address, size_t bytes,
   if (found == NULL || found->bytes != bytes) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  result = kilni_soft_result(kilni_soft_memory_map(driver->memory, address,
-                                                   bytes, found->share, found));
+  result = kilni_soft_result(
+      kilni_soft_memory_map(driver->contexts[found->device].memory, address,
+                            bytes, found->share, found));
   if (result == KILN_CU_SUCCESS) found->mappings++;
   return kilni_soft_leave(driver, result);
 }
@@ -230,34 +239,35 @@ static kiln_cu_result_t row_set_access(kiln_cu_deviceptr_t address,
                                        const kiln_cu_mem_access_desc_t* list,
                                        size_t count) {
   kilni_soft_driver_t* driver;
-  bool good = list != NULL && count > 0;
+  kiln_cu_result_t result =
+      enter(good_if(list != NULL && count > 0 && is_whole(bytes)), &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  bool good = kilni_soft_memory_is_mapped(driver->memory, address, bytes);
   for (size_t i = 0; good && i < count; ++i) {
-    good = is_here(&list[i].location) &&
+    good = is_device(driver, &list[i].location) &&
            (list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE ||
             list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READ ||
             list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   }
-  kiln_cu_result_t result = enter(good_if(good && is_whole(bytes)), &driver);
-  if (result != KILN_CU_SUCCESS) return result;
-  if (!kilni_soft_memory_is_mapped(driver->memory, address, bytes)) {
-    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  for (size_t i = 0; good && i < count; ++i) {
+    kilni_soft_memory_set_access(driver->contexts[list[i].location.id].memory,
+                                 address, bytes, list[i].flags);
   }
-  kilni_soft_memory_set_access(driver->memory, address, bytes,
-                               list[count - 1].flags);
-  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+  return kilni_soft_leave(driver, good_if(good));
 }
 
 static kiln_cu_result_t row_get_access(unsigned long long* flags,
                                        const kiln_cu_mem_location_t* location,
                                        kiln_cu_deviceptr_t address) {
   kilni_soft_driver_t* driver;
-  kiln_cu_result_t result = enter(
-      good_if(flags != NULL && location != NULL && is_here(location)), &driver);
+  kiln_cu_result_t result =
+      enter(good_if(flags != NULL && location != NULL), &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_alloc_t alloc;
-  bool mapped = kilni_soft_memory_query(driver->memory, address, &alloc) &&
+  bool mapped = is_device(driver, location) &&
+                kilni_soft_memory_query(driver->memory, address, &alloc) &&
                 alloc.kind == KILNI_SOFT_ALLOC_MAPPED;
-  if (mapped) *flags = alloc.flags;
+  if (mapped) *flags = alloc.access >> 2 * location->id & KILNI_SOFT_ACCESS_ALL;
   return kilni_soft_leave(driver, good_if(mapped));
 }
 

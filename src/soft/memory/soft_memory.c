@@ -24,8 +24,7 @@
 
 #define PAGE ((uint64_t)KILNI_SOFT_PAGE_BYTES)
 
-// Less than the whole window where the host limits addresses.
-#define WINDOW_MOST  KILNI_SOFT_WINDOW_BYTES
+// What a window has at least, where the host limits addresses.
 #define WINDOW_LEAST (64ull << 20)
 
 enum {
@@ -40,7 +39,18 @@ enum {
 
 #define PAGE_COMMITTED 0x80000000u  // in `pages`; the rest counts allocations
 
+// What all devices share is the first one's: `root`.
 struct kilni_soft_memory_t {
+  kilni_soft_memory_t* root;
+  uint32_t device;
+  uint32_t peers;  // whose plain memory it may access, a bit each
+  uint64_t used;   // bytes of device kinds, rounded up
+  uint64_t heap_used;
+  uint64_t heap_limit;
+  // From here on of the root alone.
+  kilni_soft_memory_t* joined[KILNI_SOFT_DEVICES_MOST];  // itself first
+  uint32_t device_count;
+  uint32_t reserved;
   kiln_allocator_t allocator;
   kilni_mutex_t lock;
   bool exact;
@@ -52,9 +62,6 @@ struct kilni_soft_memory_t {
   kilni_soft_alloc_t* allocs;  // sorted by address
   size_t count;
   size_t capacity;
-  uint64_t used;  // bytes of device kinds, rounded up
-  uint64_t heap_used;
-  uint64_t heap_limit;
   uint64_t next_id;
   _Atomic uint32_t generation;
   kilni_soft_freed_t* freed;  // a ring; NULL: nothing is remembered
@@ -107,7 +114,7 @@ static bool try_window(kilni_soft_memory_t* memory, uint64_t bytes) {
 }
 
 static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
-  uint64_t bytes = WINDOW_MOST;
+  uint64_t bytes = KILNI_SOFT_WINDOW_BYTES * memory->device_count;
   if (try_window(memory, bytes)) return NULL;
   while ((bytes /= 2) >= WINDOW_LEAST) {
     if (!try_window(memory, bytes)) continue;
@@ -127,18 +134,43 @@ static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
       "raise the limit on address space (ulimit -v) or set it to unlimited");
 }
 
+static void init_device(kilni_soft_memory_t* memory, kilni_soft_memory_t* root,
+                        uint32_t device) {
+  memory->root = root;
+  memory->device = device;
+  memory->heap_limit = KILNI_SOFT_HEAP_BYTES;
+  root->joined[device] = memory;
+}
+
+static kiln_status_t join_devices(kilni_soft_memory_t* memory) {
+  for (uint32_t i = 1; i < memory->device_count; ++i) {
+    void* block;
+    KILNI_RETURN_IF_ERROR(
+        kilni_alloc(memory->allocator, sizeof(*memory), &block));
+    init_device(block, memory, i);
+  }
+  return NULL;
+}
+
 kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
                                        kilni_soft_memory_t** out_memory) {
-  *out_memory = NULL;
+  return kilni_soft_memory_create_all(host, exact, 1, out_memory);
+}
+
+kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
+                                           uint32_t count,
+                                           kilni_soft_memory_t** out_list) {
+  memset(out_list, 0, count * sizeof(*out_list));
   kilni_soft_memory_t* memory;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(host->allocator, sizeof(*memory), (void**)&memory));
+  init_device(memory, memory, 0);
+  memory->device_count = count;
   memory->allocator = host->allocator;
   memory->exact = exact;
   memory->fill = mix(host->seed) | 0x0101010101010101ull;
   memory->cursor = KILNI_SOFT_GLOBAL_BASE;
   memory->next_id = 1;
-  memory->heap_limit = KILNI_SOFT_HEAP_BYTES;
   atomic_init(&memory->generation, 1);
   kiln_status_t status = kilni_mutex_init(&memory->lock);
   if (!kiln_status_is_ok(status)) {
@@ -151,15 +183,17 @@ kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
                                (size_t)(memory->window_bytes / PAGE),
                                sizeof(uint32_t), (void**)&memory->pages);
   }
+  if (kiln_status_is_ok(status)) status = join_devices(memory);
   if (!kiln_status_is_ok(status)) {
     kilni_soft_memory_destroy(memory);
     return status;
   }
-  *out_memory = memory;
+  memcpy(out_list, memory->joined, count * sizeof(*out_list));
   return NULL;
 }
 
 kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory) {
+  memory = memory->root;
   size_t bytes = (size_t)KILNI_SOFT_MARKS_SIZE(memory->window_bytes);
   void* words;
   kiln_status_t status = kilni_vm_reserve(bytes, &words);
@@ -185,6 +219,7 @@ kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory) {
 
 const kilni_soft_marks_t* kilni_soft_memory_marks(
     const kilni_soft_memory_t* memory) {
+  memory = memory->root;
   return memory->marks_memory != NULL ? &memory->marks : NULL;
 }
 
@@ -231,6 +266,10 @@ void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
     if (!is_own_host(alloc->kind)) continue;
     kilni_vm_release(host_pointer(alloc->address, 0),
                      (size_t)round_up(alloc->bytes, kilni_vm_page_bytes()));
+  }
+  for (uint32_t i = 1; i < memory->device_count; ++i) {
+    if (memory->joined[i] == NULL) break;
+    kilni_free(allocator, memory->joined[i], sizeof(*memory));
   }
   kilni_vm_release(memory->base, (size_t)memory->window_bytes);
   kilni_free_array(allocator, memory->pages,
@@ -407,11 +446,12 @@ static kiln_status_t no_device_memory(uint64_t bytes, uint64_t free_bytes) {
       "free device memory first or work in smaller pieces");
 }
 
-static kiln_status_t alloc_window(kilni_soft_memory_t* memory, uint64_t bytes,
+static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
                                   kilni_soft_alloc_kind_t kind,
                                   uint64_t* out_address) {
+  kilni_soft_memory_t* memory = own->root;
   uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
-  uint64_t free_bytes = KILNI_SOFT_TOTAL_BYTES - memory->used;
+  uint64_t free_bytes = KILNI_SOFT_TOTAL_BYTES - own->used;
   uint64_t address;
   if (rounded > free_bytes || !choose_address(memory, rounded, &address)) {
     return no_device_memory(bytes, free_bytes);
@@ -427,18 +467,19 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* memory, uint64_t bytes,
   kilni_soft_alloc_t alloc = {.address = address,
                               .bytes = bytes,
                               .delta = window_delta(memory),
-                              .kind = kind};
+                              .kind = kind,
+                              .device = own->device};
   fill_fresh(memory, host_pointer(address, alloc.delta), rounded);
   start_marks(memory, &alloc, rounded);
   KILNI_RETURN_IF_ERROR(insert(memory, &alloc));
   for (uint64_t i = first; i < end; ++i) memory->pages[i]++;
-  memory->used += rounded;
+  own->used += rounded;
   memory->cursor = address + rounded;
   *out_address = address;
   return NULL;
 }
 
-static kiln_status_t alloc_host(kilni_soft_memory_t* memory, uint64_t bytes,
+static kiln_status_t alloc_host(kilni_soft_memory_t* own, uint64_t bytes,
                                 kilni_soft_alloc_kind_t kind,
                                 uint64_t* out_address) {
   uint64_t rounded = round_up(bytes, kilni_vm_page_bytes());
@@ -449,9 +490,11 @@ static kiln_status_t alloc_host(kilni_soft_memory_t* memory, uint64_t bytes,
   KILNI_RETURN_IF_ERROR(kilni_vm_reserve((size_t)rounded, &base));
   kiln_status_t status = kilni_vm_commit(base, (size_t)rounded);
   if (kiln_status_is_ok(status)) {
-    kilni_soft_alloc_t alloc = {
-        .address = (uint64_t)(uintptr_t)base, .bytes = bytes, .kind = kind};
-    status = insert(memory, &alloc);
+    kilni_soft_alloc_t alloc = {.address = (uint64_t)(uintptr_t)base,
+                                .bytes = bytes,
+                                .kind = kind,
+                                .device = own->device};
+    status = insert(own->root, &alloc);
   }
   if (!kiln_status_is_ok(status)) {
     kilni_vm_release(base, (size_t)rounded);
@@ -475,15 +518,16 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
     return no_device_memory(
         bytes, KILNI_SOFT_TOTAL_BYTES - kilni_soft_memory_used(memory));
   }
-  kilni_mutex_lock(&memory->lock);
+  kilni_mutex_lock(&memory->root->lock);
   kiln_status_t status = is_device_kind(kind)
                              ? alloc_window(memory, bytes, kind, out_address)
                              : alloc_host(memory, bytes, kind, out_address);
-  kilni_mutex_unlock(&memory->lock);
+  kilni_mutex_unlock(&memory->root->lock);
   return status;
 }
 
 kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory) {
+  memory = memory->root;
   void* list;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       memory->allocator, KILNI_SOFT_FREED_KEPT, sizeof(*memory->freed), &list));
@@ -494,6 +538,7 @@ kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory) {
 bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_freed_t* out_freed) {
   bool found = false;
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   uint64_t kept = memory->freed != NULL ? memory->freed_count : 0;
   uint64_t oldest =
@@ -519,6 +564,7 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
                                         uint64_t address,
                                         kilni_soft_alloc_kind_t kind,
                                         kilni_soft_freed_t* freed) {
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   kilni_soft_alloc_t* found = holder(memory, address);
   if (found == NULL || found->address != address || found->kind != kind) {
@@ -537,8 +583,9 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
     uint64_t end;
     pages_of(address, alloc.bytes, &first, &end);
     uint64_t rounded = round_up(alloc.bytes, KILNI_SOFT_ALLOC_ALIGN);
-    memory->used -= rounded;
-    if (kind == KILNI_SOFT_ALLOC_HEAP) memory->heap_used -= rounded;
+    kilni_soft_memory_t* own = memory->joined[alloc.device];
+    own->used -= rounded;
+    if (kind == KILNI_SOFT_ALLOC_HEAP) own->heap_used -= rounded;
     drop_pages(memory, first, end);
   } else if (is_own_host(kind)) {
     kilni_vm_release(host_pointer(address, 0),
@@ -549,11 +596,63 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
 }
 
 void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
-                           void* owner) {
+                           void* owner, uint32_t access) {
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   kilni_soft_alloc_t* alloc = holder(memory, address);
-  if (alloc != NULL) alloc->owner = owner;
+  if (alloc != NULL) {
+    alloc->owner = owner;
+    alloc->access = access;
+  }
   kilni_mutex_unlock(&memory->lock);
+}
+
+void kilni_soft_memory_own_access(kilni_soft_memory_t* memory,
+                                  const void* owner, uint32_t access) {
+  memory = memory->root;
+  kilni_mutex_lock(&memory->lock);
+  for (size_t i = 0; i < memory->count; ++i) {
+    kilni_soft_alloc_t* alloc = &memory->allocs[i];
+    if (alloc->owner == owner && alloc->kind != KILNI_SOFT_ALLOC_MAPPED) {
+      alloc->access = access;
+    }
+  }
+  atomic_fetch_add(&memory->generation, 1);
+  kilni_mutex_unlock(&memory->lock);
+}
+
+void kilni_soft_memory_set_peer(kilni_soft_memory_t* memory, uint32_t owner,
+                                bool may) {
+  kilni_soft_memory_t* root = memory->root;
+  kilni_mutex_lock(&root->lock);
+  if (may) {
+    memory->peers |= 1u << owner;
+  } else {
+    memory->peers &= ~(1u << owner);
+  }
+  atomic_fetch_add(&root->generation, 1);
+  kilni_mutex_unlock(&root->lock);
+}
+
+bool kilni_soft_memory_is_peer(kilni_soft_memory_t* memory, uint32_t owner) {
+  kilni_mutex_lock(&memory->root->lock);
+  bool is_peer = (memory->peers >> owner & 1) != 0;
+  kilni_mutex_unlock(&memory->root->lock);
+  return is_peer;
+}
+
+// What the device may do with an allocation.
+static uint32_t access_of(const kilni_soft_memory_t* own,
+                          const kilni_soft_alloc_t* alloc) {
+  bool by_device = alloc->kind == KILNI_SOFT_ALLOC_MAPPED ||
+                   alloc->kind == KILNI_SOFT_ALLOC_ASYNC;
+  bool mine = alloc->device == own->device;
+  if (by_device && !(mine && alloc->kind == KILNI_SOFT_ALLOC_ASYNC)) {
+    return alloc->access >> 2 * own->device & 3;
+  }
+  bool may = mine || kilni_soft_alloc_is_host(alloc->kind) ||
+             (own->peers >> alloc->device & 1) != 0;
+  return may ? KILNI_SOFT_ACCESS_ALL : 0;
 }
 
 void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
@@ -561,7 +660,7 @@ void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
   *out_address = 0;
   if (bytes == 0 || bytes > KILNI_SOFT_TOTAL_BYTES) return;
   uint64_t rounded = round_up(bytes, KILNI_SOFT_ALLOC_ALIGN);
-  kilni_mutex_lock(&memory->lock);
+  kilni_mutex_lock(&memory->root->lock);
   if (memory->heap_used + rounded <= memory->heap_limit) {
     kiln_status_t status =
         alloc_window(memory, bytes, KILNI_SOFT_ALLOC_HEAP, out_address);
@@ -572,7 +671,7 @@ void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
       *out_address = 0;
     }
   }
-  kilni_mutex_unlock(&memory->lock);
+  kilni_mutex_unlock(&memory->root->lock);
 }
 
 bool kilni_soft_heap_free(kilni_soft_memory_t* memory, uint64_t address) {
@@ -584,16 +683,16 @@ bool kilni_soft_heap_free(kilni_soft_memory_t* memory, uint64_t address) {
 }
 
 uint64_t kilni_soft_heap_limit(kilni_soft_memory_t* memory) {
-  kilni_mutex_lock(&memory->lock);
+  kilni_mutex_lock(&memory->root->lock);
   uint64_t limit = memory->heap_limit;
-  kilni_mutex_unlock(&memory->lock);
+  kilni_mutex_unlock(&memory->root->lock);
   return limit;
 }
 
 void kilni_soft_heap_set_limit(kilni_soft_memory_t* memory, uint64_t bytes) {
-  kilni_mutex_lock(&memory->lock);
+  kilni_mutex_lock(&memory->root->lock);
   memory->heap_limit = bytes;
-  kilni_mutex_unlock(&memory->lock);
+  kilni_mutex_unlock(&memory->root->lock);
 }
 
 kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
@@ -606,11 +705,16 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
     return KILNI_FAIL(INVALID_ARGUMENT, "%llu bytes at %p cannot be registered",
                       (unsigned long long)bytes, data);
   }
+  kilni_soft_memory_t* own = memory;
+  memory = memory->root;
   // A host address that looks like a device address cannot be told from one.
   bool clash = address < KILNI_SOFT_GLOBAL_BASE + memory->window_bytes &&
                address + bytes > KILNI_SOFT_GLOBAL_BASE;
-  kilni_soft_alloc_t alloc = {
-      .address = address, .bytes = bytes, .kind = kind, .flags = flags};
+  kilni_soft_alloc_t alloc = {.address = address,
+                              .bytes = bytes,
+                              .kind = kind,
+                              .flags = flags,
+                              .device = own->device};
   kilni_mutex_lock(&memory->lock);
   kiln_status_t status = NULL;
   if (clash || overlaps(memory, address, bytes)) {
@@ -622,24 +726,31 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
   return status;
 }
 
-void kilni_soft_memory_clear(kilni_soft_memory_t* memory) {
-  for (;;) {
-    kilni_mutex_lock(&memory->lock);
-    size_t at = memory->count;
-    while (at > 0 && kilni_soft_alloc_is_virtual(memory->allocs[at - 1].kind)) {
-      --at;
-    }
-    bool any = at > 0;
-    kilni_soft_alloc_t last = {0};
-    if (any) last = memory->allocs[at - 1];
-    kilni_mutex_unlock(&memory->lock);
-    if (!any) return;
-    kiln_status_free(kilni_soft_memory_free(memory, last.address, last.kind));
+bool kilni_soft_memory_clear_one(kilni_soft_memory_t* memory,
+                                 kilni_soft_alloc_t* out_alloc) {
+  kilni_soft_memory_t* root = memory->root;
+  kilni_mutex_lock(&root->lock);
+  size_t at = root->count;
+  while (at > 0 && (root->allocs[at - 1].device != memory->device ||
+                    kilni_soft_alloc_is_virtual(root->allocs[at - 1].kind))) {
+    --at;
   }
+  if (at > 0) *out_alloc = root->allocs[at - 1];
+  kilni_mutex_unlock(&root->lock);
+  if (at == 0) return false;
+  kiln_status_free(
+      kilni_soft_memory_free(memory, out_alloc->address, out_alloc->kind));
+  return true;
+}
+
+void kilni_soft_memory_clear(kilni_soft_memory_t* memory) {
+  kilni_soft_alloc_t gone;
+  while (kilni_soft_memory_clear_one(memory, &gone)) continue;
 }
 
 bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_alloc_t* out_alloc) {
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   const kilni_soft_alloc_t* alloc = holder(memory, address);
   if (alloc != NULL) *out_alloc = *alloc;
@@ -651,7 +762,8 @@ bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
 static bool continues(const kilni_soft_alloc_t* alloc,
                       const kilni_soft_alloc_t* next) {
   return alloc->kind == KILNI_SOFT_ALLOC_MAPPED &&
-         next->kind == KILNI_SOFT_ALLOC_MAPPED && alloc->flags == next->flags &&
+         next->kind == KILNI_SOFT_ALLOC_MAPPED &&
+         alloc->access == next->access &&
          alloc->address + alloc->bytes == next->address;
 }
 
@@ -689,29 +801,32 @@ static void find_mapped(const kilni_soft_memory_t* memory,
   out_range->lo = first->address;
   out_range->hi = last->address + last->bytes;
   out_range->delta = alloc->delta;
-  out_range->writable = alloc->flags == 3;
 }
 
 bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
                             kilni_soft_range_t* out_range) {
+  const kilni_soft_memory_t* own = memory;
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   memset(out_range, 0, sizeof(*out_range));
   out_range->generation = atomic_load(&memory->generation);
   const kilni_soft_alloc_t* alloc = holder(memory, address);
-  bool found = alloc != NULL;
+  uint32_t access = alloc != NULL ? access_of(own, alloc) : 0;
+  bool found = access != 0;
   bool by_page = !memory->exact &&
                  (alloc == NULL || (is_device_kind(alloc->kind) &&
                                     alloc->kind != KILNI_SOFT_ALLOC_CONSTANT));
   if (alloc != NULL && alloc->kind == KILNI_SOFT_ALLOC_MAPPED) {
-    found = alloc->flags != 0;
     find_mapped(memory, alloc, out_range);
+    out_range->writable = access == KILNI_SOFT_ACCESS_ALL;
   } else if (by_page) {
     found = find_pages(memory, address, out_range);
   } else if (alloc != NULL) {
     out_range->lo = alloc->address;
     out_range->hi = alloc->address + alloc->bytes;
     out_range->delta = alloc->delta;
-    out_range->writable = alloc->kind != KILNI_SOFT_ALLOC_CONSTANT;
+    out_range->writable = alloc->kind != KILNI_SOFT_ALLOC_CONSTANT &&
+                          access == KILNI_SOFT_ACCESS_ALL;
   }
   kilni_mutex_unlock(&memory->lock);
   return found;
@@ -720,6 +835,7 @@ bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
 void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
                              uint64_t bytes) {
   void* data = NULL;
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   const kilni_soft_alloc_t* alloc = holder(memory, address);
   if (alloc != NULL) {
@@ -738,18 +854,25 @@ void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
 }
 
 uint64_t kilni_soft_memory_used(kilni_soft_memory_t* memory) {
-  kilni_mutex_lock(&memory->lock);
+  kilni_mutex_lock(&memory->root->lock);
   uint64_t used = memory->used;
-  kilni_mutex_unlock(&memory->lock);
+  kilni_mutex_unlock(&memory->root->lock);
   return used;
 }
 
+bool kilni_soft_memory_in_window(const kilni_soft_memory_t* memory,
+                                 uint64_t address) {
+  return address - KILNI_SOFT_GLOBAL_BASE <
+         KILNI_SOFT_WINDOW_BYTES * memory->root->device_count;
+}
+
 uint32_t kilni_soft_memory_generation(const kilni_soft_memory_t* memory) {
-  return atomic_load_explicit(&memory->generation, memory_order_acquire);
+  return atomic_load_explicit(&memory->root->generation, memory_order_acquire);
 }
 
 bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
                                kilni_soft_alloc_t* out_alloc) {
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   size_t above = upper_bound(memory, address);
   while (above > 0 &&
@@ -805,6 +928,7 @@ kiln_status_t kilni_soft_memory_reserve(kilni_soft_memory_t* memory,
                                         uint64_t bytes, uint64_t align,
                                         uint64_t hint, uint64_t* out_address) {
   *out_address = 0;
+  memory = memory->root;
   kilni_soft_alloc_t alloc = {.bytes = bytes,
                               .delta = window_delta(memory),
                               .kind = KILNI_SOFT_ALLOC_RESERVED};
@@ -824,6 +948,7 @@ kiln_status_t kilni_soft_memory_reserve(kilni_soft_memory_t* memory,
 
 bool kilni_soft_memory_unreserve(kilni_soft_memory_t* memory, uint64_t address,
                                  uint64_t bytes) {
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   size_t at = cover(memory, address, bytes, KILNI_SOFT_ALLOC_RESERVED);
   bool whole = at < memory->count && memory->allocs[at].bytes == bytes &&
@@ -864,7 +989,8 @@ static void join(kilni_soft_memory_t* memory, size_t at) {
 }
 
 static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
-                           uint64_t bytes, int share, void* owner) {
+                           uint64_t bytes, int share, void* owner,
+                           uint32_t device) {
   size_t at = upper_bound(memory, address);
   if (at == 0) return kilni_status_bare(KILN_STATUS_INVALID_ARGUMENT);
   const kilni_soft_alloc_t* free_range = &memory->allocs[--at];
@@ -885,7 +1011,8 @@ static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
   if (memory->allocs[at].bytes > bytes) cut(memory, at, bytes);
   memory->allocs[at].kind = KILNI_SOFT_ALLOC_MAPPED;
   memory->allocs[at].owner = owner;
-  memory->allocs[at].flags = 0;
+  memory->allocs[at].access = 0;
+  memory->allocs[at].device = device;
   memory->allocs[at].id = memory->next_id++;
   start_marks(memory, &memory->allocs[at], bytes);
   return NULL;
@@ -894,14 +1021,17 @@ static kiln_status_t place(kilni_soft_memory_t* memory, uint64_t address,
 kiln_status_t kilni_soft_memory_map(kilni_soft_memory_t* memory,
                                     uint64_t address, uint64_t bytes, int share,
                                     void* owner) {
-  kilni_mutex_lock(&memory->lock);
-  kiln_status_t status = place(memory, address, bytes, share, owner);
-  kilni_mutex_unlock(&memory->lock);
+  kilni_soft_memory_t* root = memory->root;
+  kilni_mutex_lock(&root->lock);
+  kiln_status_t status =
+      place(root, address, bytes, share, owner, memory->device);
+  kilni_mutex_unlock(&root->lock);
   return status;
 }
 
 bool kilni_soft_memory_is_mapped(kilni_soft_memory_t* memory, uint64_t address,
                                  uint64_t bytes) {
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   bool mapped =
       cover(memory, address, bytes, KILNI_SOFT_ALLOC_MAPPED) < memory->count;
@@ -920,6 +1050,7 @@ static void set_pages(kilni_soft_memory_t* memory, uint64_t address,
 
 void kilni_soft_memory_unmap(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_alloc_t* out_alloc) {
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   size_t at = upper_bound(memory, address) - 1;
   kilni_soft_alloc_t* alloc = &memory->allocs[at];
@@ -937,12 +1068,14 @@ void kilni_soft_memory_unmap(kilni_soft_memory_t* memory, uint64_t address,
 
 void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
                                   uint64_t bytes, uint32_t access) {
+  uint32_t shift = 2 * memory->device;
+  memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   size_t at = cover(memory, address, bytes, KILNI_SOFT_ALLOC_MAPPED);
   for (; at < memory->count; ++at) {
     kilni_soft_alloc_t* alloc = &memory->allocs[at];
     if (alloc->address - address >= bytes) break;
-    alloc->flags = access;
+    alloc->access = (alloc->access & ~(3u << shift)) | access << shift;
   }
   set_pages(memory, address, bytes, access != 0);
   atomic_fetch_add(&memory->generation, 1);
@@ -950,15 +1083,15 @@ void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
 }
 
 bool kilni_soft_memory_charge(kilni_soft_memory_t* memory, uint64_t bytes) {
-  kilni_mutex_lock(&memory->lock);
+  kilni_mutex_lock(&memory->root->lock);
   bool room = bytes <= KILNI_SOFT_TOTAL_BYTES - memory->used;
   if (room) memory->used += bytes;
-  kilni_mutex_unlock(&memory->lock);
+  kilni_mutex_unlock(&memory->root->lock);
   return room;
 }
 
 void kilni_soft_memory_uncharge(kilni_soft_memory_t* memory, uint64_t bytes) {
-  kilni_mutex_lock(&memory->lock);
+  kilni_mutex_lock(&memory->root->lock);
   memory->used -= bytes;
-  kilni_mutex_unlock(&memory->lock);
+  kilni_mutex_unlock(&memory->root->lock);
 }

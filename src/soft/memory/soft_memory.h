@@ -32,7 +32,11 @@
 #define KILNI_SOFT_TOTAL_BYTES (16ull << 30)
 // Addresses from KILNI_SOFT_GLOBAL_BASE that may be device memory: more than
 // there is memory, so that fragments and the delay of reuse have room.
+// For each device.
 #define KILNI_SOFT_WINDOW_BYTES (4 * KILNI_SOFT_TOTAL_BYTES)
+enum { KILNI_SOFT_DEVICES_MOST = 8 };
+// Reading and writing, of the two bits that say what a device may do.
+enum { KILNI_SOFT_ACCESS_ALL = 3 };
 enum { KILNI_SOFT_ALLOC_ALIGN = 512, KILNI_SOFT_PAGE_BYTES = 2 << 20 };
 
 // A stretch of device addresses that may be accessed. thread-compatible
@@ -56,7 +60,7 @@ typedef enum kilni_soft_alloc_kind_t {
   KILNI_SOFT_ALLOC_MANAGED = 8,     // cuMemAllocManaged: host memory
   KILNI_SOFT_ALLOC_POOL_HOST = 9,   // of a pool of pinned host memory
   KILNI_SOFT_ALLOC_POOL_MANAGED = 10,  // of a pool of managed memory
-  KILNI_SOFT_ALLOC_MAPPED = 11,        // cuMemMap; `flags` are its access
+  KILNI_SOFT_ALLOC_MAPPED = 11,        // cuMemMap
   KILNI_SOFT_ALLOC_RESERVED = 12,      // addresses without memory
 } kilni_soft_alloc_kind_t;
 
@@ -67,10 +71,13 @@ typedef struct kilni_soft_alloc_t {
   int64_t delta;
   kilni_soft_alloc_kind_t kind;
   uint32_t flags;
-  uint64_t id;     // distinct for each allocation of the device's life
-  void* owner;     // the pool, or the mapped memory, it is of; NULL: of none
-  uint64_t range;  // of a mapping and of reserved addresses: where the
-                   // reservation starts
+  uint32_t device;  // whose memory it is, or who made it known
+  uint32_t access;  // of pools and mappings: two bits for each device, a
+                    // KILN_CU_MEM_ACCESS_FLAGS_PROT_*
+  uint64_t id;      // distinct for each allocation of the device's life
+  void* owner;      // the pool, or the mapped memory, it is of; NULL: of none
+  uint64_t range;   // of a mapping and of reserved addresses: where the
+                    // reservation starts
 } kilni_soft_alloc_t;
 
 // Whether memory of `kind` is host memory under its own address.
@@ -87,13 +94,22 @@ static inline bool kilni_soft_alloc_is_managed(kilni_soft_alloc_kind_t kind) {
          kind == KILNI_SOFT_ALLOC_POOL_MANAGED;
 }
 
-// Device memory. thread-safe
+// The memory of one device. thread-safe
+//
+// All devices have one range of addresses and one table, so that an address
+// says whose it is; each counts what it has, and finds what it may access.
 typedef struct kilni_soft_memory_t kilni_soft_memory_t;
 
 // `exact`: an access must lie inside the bytes asked for; otherwise inside the
 // pages that hold them, as on hardware.
 kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
                                        kilni_soft_memory_t** out_memory);
+// The same of `count` devices with one range of addresses; the first of them
+// stands for all.
+kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
+                                           uint32_t count,
+                                           kilni_soft_memory_t** out_list);
+// Ends all devices' memory; of the first of them.
 void kilni_soft_memory_destroy(kilni_soft_memory_t* memory);
 // Keeps from now on which bytes of device memory were ever written; before the
 // first allocation. Memory of modules counts as written, and so do mapped
@@ -102,8 +118,11 @@ kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory);
 // The marks, NULL where nothing is kept.
 const kilni_soft_marks_t* kilni_soft_memory_marks(
     const kilni_soft_memory_t* memory);
-// Ends every allocation and registration.
+// Ends every allocation and registration of the device.
 void kilni_soft_memory_clear(kilni_soft_memory_t* memory);
+// Ends one of them, any; false if there is none.
+bool kilni_soft_memory_clear_one(kilni_soft_memory_t* memory,
+                                 kilni_soft_alloc_t* out_alloc);
 
 // Zeroed? No: fresh bytes are filled with a pattern, as a GPU's are not zero.
 // DEVICE_OUT_OF_MEMORY with requested and available bytes.
@@ -128,9 +147,17 @@ kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory);
 // What was freed last of what held `address`; false if nothing is remembered.
 bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_freed_t* out_freed);
-// Says of which pool the allocation at `address` is.
+// Says of which pool the allocation at `address` is, and who may access it.
 void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
-                           void* owner);
+                           void* owner, uint32_t access);
+// Who may access what is of a pool from now on.
+void kilni_soft_memory_own_access(kilni_soft_memory_t* memory,
+                                  const void* owner, uint32_t access);
+// Whether the device may access memory of device `owner` that is neither of a
+// pool nor mapped.
+void kilni_soft_memory_set_peer(kilni_soft_memory_t* memory, uint32_t owner,
+                                bool may);
+bool kilni_soft_memory_is_peer(kilni_soft_memory_t* memory, uint32_t owner);
 // Virtual memory. Sizes and addresses are whole pages.
 //
 // Addresses without memory, aligned to `align`, at `hint` if that is free.
@@ -151,7 +178,8 @@ bool kilni_soft_memory_is_mapped(kilni_soft_memory_t* memory, uint64_t address,
 // Takes the mapping that starts there away.
 void kilni_soft_memory_unmap(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_alloc_t* out_alloc);
-// For whole mappings. `access` is a KILN_CU_MEM_ACCESS_FLAGS_PROT_*.
+// For whole mappings, of this device. `access` is a
+// KILN_CU_MEM_ACCESS_FLAGS_PROT_*.
 void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
                                   uint64_t bytes, uint32_t access);
 // Counts memory that is not an allocation; false if there is not so much.
@@ -175,13 +203,17 @@ void kilni_soft_heap_set_limit(kilni_soft_memory_t* memory, uint64_t bytes);
 // The live allocation that holds `address`; false if none does.
 bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_alloc_t* out_alloc);
-// The accessible range around `address`; false if there is none.
+// The range around `address` that the device may access; false if there is
+// none.
 bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
                             kilni_soft_range_t* out_range);
 // The host bytes behind [address, address + bytes), NULL if any is outside.
 void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
                              uint64_t bytes);
 uint64_t kilni_soft_memory_used(kilni_soft_memory_t* memory);
+// True if `address` is one that device memory could have.
+bool kilni_soft_memory_in_window(const kilni_soft_memory_t* memory,
+                                 uint64_t address);
 
 // Changes with every free; a range of an older generation must be found anew.
 uint32_t kilni_soft_memory_generation(const kilni_soft_memory_t* memory);

@@ -55,6 +55,9 @@ static void test_options(void** state) {
   options.soft_workers = 100000;
   assert_says(kiln_runtime_create(&options, &runtime), bad, "100000");
   options = kiln_runtime_options_default();
+  options.soft_devices = 9;
+  assert_says(kiln_runtime_create(&options, &runtime), bad, "9 software");
+  options = kiln_runtime_options_default();
   options.struct_size = 0;
   assert_says(kiln_runtime_create(&options, &runtime), bad, "struct_size");
 }
@@ -104,8 +107,8 @@ static void test_labels(void** state) {
   (void)state;
   kiln_runtime_t* runtime = make(NULL);
   static const char* const bad[] = {
-      "",       "gpu",     "cuda",   "cuda:",  "cuda:-1",
-      "cuda:x", "cuda:0x", "soft:0", "CUDA:0", "cuda:99999999999999999999"};
+      "",       "gpu",     "cuda",  "cuda:",  "cuda:-1",
+      "cuda:x", "cuda:0x", "soft:", "CUDA:0", "cuda:99999999999999999999"};
   for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
     kiln_device_t* device = NULL;
     assert_says(kiln_runtime_open_device(runtime, bad[i], &device),
@@ -116,6 +119,28 @@ static void test_labels(void** state) {
   kiln_status_t status = kiln_runtime_open_device(runtime, NULL, &device);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
   kiln_status_free(status);
+  kiln_runtime_release(runtime);
+}
+
+// A number names one of several software devices.
+static void test_several_devices(void** state) {
+  (void)state;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.soft_devices = 2;
+  kiln_runtime_t* runtime = make(&options);
+  static const char* const labels[] = {"soft", "soft:0", "soft:1"};
+  for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+    kiln_device_t* device = NULL;
+    assert_true(kiln_status_is_ok(
+        kiln_runtime_open_device(runtime, labels[i], &device)));
+    assert_int_equal(kiln_device_info(device)->ordinal, i / 2);
+    assert_string_equal(kiln_device_name(device), i < 2 ? "soft" : "soft:1");
+    kiln_device_release(device);
+  }
+  kiln_device_t* device = NULL;
+  assert_says(kiln_runtime_open_device(runtime, "soft:2", &device),
+              KILN_STATUS_NOT_FOUND, "there are 2 of them");
+  assert_null(device);
   kiln_runtime_release(runtime);
 }
 
@@ -313,6 +338,7 @@ int main(void) {
       cmocka_unit_test(test_the_toolkit),
       cmocka_unit_test(test_variables),
       cmocka_unit_test(test_labels),
+      cmocka_unit_test(test_several_devices),
       cmocka_unit_test(test_no_driver),
       cmocka_unit_test(test_no_such_gpu),
       cmocka_unit_test(test_trace),

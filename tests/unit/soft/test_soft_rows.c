@@ -152,6 +152,28 @@ static kiln_cu_result_t host_memory(const kiln_cuda_table_t* cu) {
   return cu->cuMemFreeHost(pinned);
 }
 
+static kiln_cu_result_t peers(const kiln_cuda_table_t* cu) {
+  kiln_cu_context_t context[2] = {NULL, NULL};
+  kiln_cu_deviceptr_t near = 0;
+  kiln_cu_deviceptr_t far = 0;
+  TRY(cu->cuCtxGetCurrent(&context[0]));
+  TRY(cu->cuMemAlloc(&near, 4096));
+  TRY(cu->cuDevicePrimaryCtxRetain(&context[1], 1));
+  kiln_cu_result_t result = cu->cuCtxEnablePeerAccess(context[1], 0);
+  (void)cu->cuCtxSetCurrent(context[1]);
+  if (result == KILN_CU_SUCCESS) result = cu->cuMemAlloc(&far, 4096);
+  if (result == KILN_CU_SUCCESS) {
+    result = cu->cuMemcpyPeer(far, context[1], near, context[0], 4096);
+  }
+  if (result == KILN_CU_SUCCESS) {
+    result = cu->cuMemcpyPeerAsync(near, context[0], far, context[1], 4096,
+                                   KILN_CU_STREAM_PER_THREAD);
+  }
+  (void)cu->cuDevicePrimaryCtxRelease(1);
+  (void)cu->cuCtxSetCurrent(context[0]);
+  return result;
+}
+
 static kiln_status_t start_and_run(kiln_allocator_t allocator, void* user) {
   path_t path = *(path_t*)user;
   static kilni_env_t env;
@@ -160,8 +182,10 @@ static kiln_status_t start_and_run(kiln_allocator_t allocator, void* user) {
                       .env = &env,
                       .worker_count = 1,
                       .process_id = kilni_process_id()};
-  kilni_soft_options_t options = {
-      .struct_size = sizeof(options), .worker_count = 1, .seed = 1};
+  kilni_soft_options_t options = {.struct_size = sizeof(options),
+                                  .worker_count = 1,
+                                  .seed = 1,
+                                  .device_count = 2};
   kiln_status_t status = kilni_soft_start(&host, &options, &cu);
   if (!kiln_status_is_ok(status)) return status;
   kiln_cu_context_t context = NULL;
@@ -196,12 +220,13 @@ SWEEP(libraries, 0)
 // A link that is done is done, also where no line of its log could be kept.
 SWEEP(links, FAULT_RUN_MAY_PASS)
 SWEEP(host_memory, 0)
+SWEEP(peers, 0)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pools),       cmocka_unit_test(test_virtual_memory),
       cmocka_unit_test(test_libraries),   cmocka_unit_test(test_links),
-      cmocka_unit_test(test_host_memory),
+      cmocka_unit_test(test_host_memory), cmocka_unit_test(test_peers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
