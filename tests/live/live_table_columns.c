@@ -314,6 +314,30 @@ static void ask_driver_and_device(live_t* live) {
   must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 }
 
+// With one GPU there is nobody to ask about.
+static void ask_peers(live_t* live) {
+  int count = 0;
+  int number = 0;
+  kiln_cu_context_t peer = NULL;
+  ASK(cuDeviceCanAccessPeer, &number, live->device, live->device);
+  must(live->t.cuDeviceGetCount(&count), "cuDeviceGetCount");
+  if (count < 2) {
+    printf("one GPU: the rows of access to another are not asked\n");
+    live->seen[KILNI_CUDA_ROW_cuDeviceGetP2PAttribute] = true;
+    live->seen[KILNI_CUDA_ROW_cuCtxEnablePeerAccess] = true;
+    live->seen[KILNI_CUDA_ROW_cuCtxDisablePeerAccess] = true;
+    return;
+  }
+  const kiln_cu_device_t other = live->device == 0 ? 1 : 0;
+  must(live->t.cuDevicePrimaryCtxRetain(&peer, other),
+       "cuDevicePrimaryCtxRetain");
+  ASK(cuDeviceGetP2PAttribute, &number, KILN_CU_P2P_ATTRIBUTE_ACCESS_SUPPORTED,
+      live->device, other);
+  ASK(cuCtxEnablePeerAccess, peer, 0);
+  ASK(cuCtxDisablePeerAccess, peer);
+  must(live->t.cuDevicePrimaryCtxRelease(other), "cuDevicePrimaryCtxRelease");
+}
+
 static void ask_pools(live_t* live) {
   kiln_cu_mempool_t made = NULL;
   const kiln_cu_mempool_t pool = live->pool;
@@ -486,6 +510,8 @@ static void ask_memory(live_t* live) {
   ASK(cuMemcpyHtoDAsync, a, own, 64, live->stream);
   ASK(cuMemcpyDtoHAsync, own, a, 64, live->stream);
   ASK(cuMemcpyDtoDAsync, a, b, 64, live->stream);
+  ASK(cuMemcpyPeer, a, live->context, b, live->context, 64);
+  ASK(cuMemcpyPeerAsync, a, live->context, b, live->context, 64, live->stream);
   ASK(cuMemsetD8, a, 1, 64);
   ASK(cuMemsetD16, a, 1, 32);
   ASK(cuMemsetD32, a, 1, 16);
@@ -665,6 +691,7 @@ static void ask_all(live_t* live, bool capturing) {
   live->capturing = capturing;
   make(live);
   ask_driver_and_device(live);
+  ask_peers(live);
   ask_parts(live);
   ask_memory(live);
   ask_streams_and_events(live);
