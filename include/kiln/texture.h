@@ -2,15 +2,16 @@
 //
 // device: arrays, textures and surfaces.
 //
-// An array is device memory of one to three dimensions whose texels lie as the
-// device likes; it has no address. Kernels read it through a texture, which
-// filters, and what is outside of which is defined; they read and write it
-// through a surface. A texture may also be made over a buffer.
+// An array is device memory of one to three dimensions, in layers or as the
+// faces of cubes, whose texels lie as the device likes; it has no address. A
+// mipmap has several such arrays, each half as long as the one before. Kernels
+// read it through a texture, which filters, and what is outside of which is
+// defined; they read and write it through a surface. A texture may also be made
+// over a mipmap, which it reads at levels of detail, or over a buffer.
 //
 // Both are numbers to a kernel: pass kiln_texture_handle or
 // kiln_surface_handle by kiln_arg_u64, and keep the object until the kernel is
-// done. Layers, cubes and levels of detail are not here yet. The software
-// device has none of this.
+// done. The software device has none of this.
 #ifndef KILN_TEXTURE_H_
 #define KILN_TEXTURE_H_
 
@@ -33,10 +34,11 @@ enum {
   KILN_TEXEL_F32 = 8,
 };
 
-// An array. thread-safe
+// An array, or a level of a mipmap. thread-safe
 //
 // Reference-counted. Retains its device. The last release waits for the
-// device's work and destroys it.
+// device's work and destroys it; a level retains its mipmap instead, which ends
+// it.
 typedef struct kiln_array_t kiln_array_t;
 
 // What an array is made of. thread-compatible
@@ -47,20 +49,28 @@ typedef struct kiln_array_options_t {
   uint32_t surface;      // KILN_SWITCH_*: surfaces may be made. Default: off
   uint64_t width;        // texels, at least 1
   uint64_t height;       // 0: an array of one dimension
-  uint64_t depth;        // 0: of two; only with a height
+  uint64_t depth;        // 0: of two; only with a height. Layers or faces
+  uint32_t layered;      // KILN_SWITCH_*: `depth` counts layers. Default: off
+  // KILN_SWITCH_*: the depth's six layers are the faces of a cube, as high as
+  // they are wide; with `layered`, of several cubes. Default: off
+  uint32_t cube;
+  uint32_t gather;  // KILN_SWITCH_*: for tld4; of two dimensions. Default: off
+  uint32_t reserved;
 } kiln_array_options_t;
 
 // All defaults; a width is needed. Since 0.1.
 static inline kiln_array_options_t kiln_array_options_default(void) {
-  kiln_array_options_t options = {(uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0};
+  kiln_array_options_t options = {
+      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   return options;
 }
 
 // Makes an array; its content is undefined.
 //
-//   INVALID_ARGUMENT      a width of 0, a depth without a height, channels
-//   LIMIT_EXCEEDED        a side longer than the device takes: which, and the
-//                         device's
+//   INVALID_ARGUMENT      a width of 0, a depth without a height, channels, a
+//                         cube that is none, `gather` of other dimensions
+//   LIMIT_EXCEEDED        a side longer, or more layers than the device takes:
+//                         which, and the device's
 //   UNSUPPORTED           a device without arrays
 //   DEVICE_OUT_OF_MEMORY, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
@@ -104,6 +114,47 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_array_copy_to_async(kiln_array_t* array, kiln_stream_t* stream,
                          kiln_buffer_t* buffer, uint64_t offset);
 
+// ---- Mipmaps ----
+
+// Arrays of one format, each half as long as the one before. thread-safe
+//
+// Reference-counted. Retains its device. The last release waits for the
+// device's work and destroys it with its levels.
+typedef struct kiln_mipmap_t kiln_mipmap_t;
+
+// Makes a mipmap whose level 0 is what `options` say, of `levels` levels; 0: of
+// as many as lead down to one texel. What is in them is undefined.
+//
+//   LIMIT_EXCEEDED        more levels than that, or what kiln_array_create
+//                         gives; the device's limits of mipmaps are others
+//   and what kiln_array_create gives
+//
+// The caller owns `*out_mipmap`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_mipmap_create(kiln_device_t* device, const kiln_array_options_t* options,
+                   uint32_t levels, kiln_mipmap_t** out_mipmap);
+
+// One reference more, one less. NULL is accepted. Since 0.1.
+KILN_API void kiln_mipmap_retain(kiln_mipmap_t* mipmap);
+KILN_API void kiln_mipmap_release(kiln_mipmap_t* mipmap);
+
+// Borrowed. Since 0.1.
+KILN_API kiln_device_t* kiln_mipmap_device(const kiln_mipmap_t* mipmap);
+
+// The driver's handle (CUmipmappedArray). Valid as long as the mipmap lives.
+// Borrowed. Since 0.1.
+KILN_API void* kiln_mipmap_handle(const kiln_mipmap_t* mipmap);
+
+// At least 1. Since 0.1.
+KILN_API uint32_t kiln_mipmap_level_count(const kiln_mipmap_t* mipmap);
+
+// A level as an array, which is copied, and written through surfaces, like any
+// other; it retains the mipmap. OUT_OF_RANGE for a level that there is not,
+// DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns `*out_array`.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_mipmap_level(
+    kiln_mipmap_t* mipmap, uint32_t level, kiln_array_t** out_array);
+
 // ---- Textures ----
 
 // What is read outside of the texels, for each dimension.
@@ -116,8 +167,8 @@ enum {
 
 // A texture. thread-safe
 //
-// Reference-counted. Retains its array or buffer. The last release waits for
-// the device's work and destroys it.
+// Reference-counted. Retains its array, mipmap or buffer. The last release
+// waits for the device's work and destroys it.
 typedef struct kiln_texture_t kiln_texture_t;
 
 // How a texture is read. thread-compatible
@@ -131,12 +182,34 @@ typedef struct kiln_texture_options_t {
   uint32_t as_float;
   uint32_t srgb;  // KILN_SWITCH_*: 8 bits as floats by the sRGB curve
   float border[4];
+  // KILN_SWITCH_*: between levels of a mipmap. Default: the nearest
+  uint32_t level_linear;
+  float level_bias;     // added to the level that is asked for
+  float level_least;    // the first that is read
+  float level_most;     // the last; 0: all
+  uint32_t anisotropy;  // samples along a slope, 1 to 16. Default: the driver's
+  uint32_t exact;       // KILN_SWITCH_*: no shortcuts between levels
+  uint32_t seamless;    // KILN_SWITCH_*: across the edges of a cube's faces
+  uint32_t reserved;
 } kiln_texture_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_texture_options_t kiln_texture_options_default(void) {
-  kiln_texture_options_t options = {
-      (uint32_t)sizeof(options), {0, 0, 0}, 0, 0, 0, 0, {0, 0, 0, 0}};
+  kiln_texture_options_t options = {(uint32_t)sizeof(options),
+                                    {0, 0, 0},
+                                    0,
+                                    0,
+                                    0,
+                                    0,
+                                    {0, 0, 0, 0},
+                                    0,
+                                    0,
+                                    0,
+                                    0,
+                                    0,
+                                    0,
+                                    0,
+                                    0};
   return options;
 }
 
@@ -160,11 +233,13 @@ static inline kiln_texels_t kiln_texels_default(void) {
   return texels;
 }
 
-// Makes a texture over an array, or over a buffer. `options` may be NULL.
+// Makes a texture over an array, a mipmap or a buffer. `options` may be NULL,
+// but for a mipmap, whose coordinates must be `normalized`.
 //
 //   INVALID_ARGUMENT  KILN_TEXTURE_WRAP or _MIRROR without `normalized`,
-//                     `linear` where integers are read as they are; an address
-//                     or pitch that is not aligned
+//                     `linear` where integers are read as they are, `level_...`
+//                     over no mipmap, `seamless` over no cube; an address or
+//                     pitch that is not aligned
 //   LIMIT_EXCEEDED    more texels, rows or bytes of a row than a device takes
 //   OUT_OF_RANGE      texels beyond the end of the buffer
 //   UNSUPPORTED       a device without textures
@@ -174,6 +249,9 @@ static inline kiln_texels_t kiln_texels_default(void) {
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_texture_create(kiln_array_t* array, const kiln_texture_options_t* options,
                     kiln_texture_t** out_texture);
+KILN_API KILN_MUST_USE kiln_status_t kiln_texture_create_mipmap(
+    kiln_mipmap_t* mipmap, const kiln_texture_options_t* options,
+    kiln_texture_t** out_texture);
 KILN_API KILN_MUST_USE kiln_status_t kiln_texture_create_buffer(
     kiln_buffer_t* buffer, const kiln_texels_t* texels,
     const kiln_texture_options_t* options, kiln_texture_t** out_texture);

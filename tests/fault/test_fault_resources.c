@@ -66,6 +66,7 @@ typedef struct scene_t {
   kiln_buffer_t* shared_buffer;
   // NULL on the software device.
   kiln_array_t* array;
+  kiln_mipmap_t* mipmap;
   kiln_texture_t* texture;
   kiln_surface_t* surface;
   kiln_device_t* part;
@@ -97,6 +98,7 @@ typedef struct scene_t {
   kiln_kernel_t* new_kernel;
   kiln_launch_t* new_launch;
   kiln_array_t* new_array;
+  kiln_mipmap_t* new_mipmap;
   kiln_texture_t* new_texture;
   kiln_surface_t* new_surface;
   kiln_device_t* new_rest;
@@ -244,6 +246,13 @@ static kiln_status_t make_array(scene_t* s) {
   return kiln_array_create(s->device, &options, &s->new_array);
 }
 
+static kiln_status_t make_mipmap(scene_t* s) {
+  kiln_array_options_t options = kiln_array_options_default();
+  options.width = 8;
+  options.height = 4;
+  return kiln_mipmap_create(s->device, &options, 0, &s->new_mipmap);
+}
+
 // Over the scene's array, which the software device lacks.
 static kiln_status_t make_texture(scene_t* s) {
   return kiln_texture_create(s->array, NULL, &s->new_texture);
@@ -338,6 +347,9 @@ static void make_views(scene_t* s) {
   MUST(make_array(s));
   s->array = s->new_array;
   s->new_array = NULL;
+  MUST(make_mipmap(s));
+  s->mipmap = s->new_mipmap;
+  s->new_mipmap = NULL;
   MUST(make_texture(s));
   s->texture = s->new_texture;
   s->new_texture = NULL;
@@ -424,11 +436,13 @@ static void drop_new(scene_t* s) {
   kiln_texture_release(s->new_texture);
   kiln_surface_release(s->new_surface);
   kiln_array_release(s->new_array);
+  kiln_mipmap_release(s->new_mipmap);
   kiln_device_release(s->new_rest);
   s->new_watch = NULL;
   s->new_texture = NULL;
   s->new_surface = NULL;
   s->new_array = NULL;
+  s->new_mipmap = NULL;
   s->new_rest = NULL;
   kiln_launch_release(s->new_launch);
   kiln_kernel_release(s->new_kernel);
@@ -464,6 +478,7 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_texture_release(s->texture);
   kiln_surface_release(s->surface);
   kiln_array_release(s->array);
+  kiln_mipmap_release(s->mipmap);
   kiln_device_release(s->part);
   kiln_launch_release(s->launch);
   kiln_kernel_release(s->kernel);

@@ -508,6 +508,27 @@ static kiln_cu_result_t books_cuArrayDestroy(kiln_cu_array_t array) {
   return books.under.cuArrayDestroy(array);
 }
 
+static kiln_cu_result_t books_cuMipmappedArrayCreate(
+    kiln_cu_mipmapped_array_t* mipmapped, const kiln_cu_array_desc_t* desc,
+    unsigned int levels) {
+  need_current();
+  need_relaxed();
+  kiln_cu_result_t result =
+      books.under.cuMipmappedArrayCreate(mipmapped, desc, levels);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_MIPMAPPED_ARRAY, (uintptr_t)*mipmapped,
+              driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuMipmappedArrayDestroy(
+    kiln_cu_mipmapped_array_t mipmapped) {
+  need_current();
+  note_ended(KILNI_HANDLE_MIPMAPPED_ARRAY, (uintptr_t)mipmapped);
+  return books.under.cuMipmappedArrayDestroy(mipmapped);
+}
+
 static kiln_cu_result_t books_cuTexObjectCreate(
     kiln_cu_texture_t* texture, const kiln_cu_texels_t* texels,
     const kiln_cu_sampler_t* sampler, const kiln_cu_texel_view_t* view) {
@@ -548,6 +569,8 @@ static void cover_textures(kiln_cuda_table_t* t) {
   KILNI_CUDA_SET(t, cuGreenCtxStreamCreate, books_cuGreenCtxStreamCreate);
   KILNI_CUDA_SET(t, cuArray3DCreate, books_cuArray3DCreate);
   KILNI_CUDA_SET(t, cuArrayDestroy, books_cuArrayDestroy);
+  KILNI_CUDA_SET(t, cuMipmappedArrayCreate, books_cuMipmappedArrayCreate);
+  KILNI_CUDA_SET(t, cuMipmappedArrayDestroy, books_cuMipmappedArrayDestroy);
   KILNI_CUDA_SET(t, cuTexObjectCreate, books_cuTexObjectCreate);
   KILNI_CUDA_SET(t, cuTexObjectDestroy, books_cuTexObjectDestroy);
   KILNI_CUDA_SET(t, cuSurfObjectCreate, books_cuSurfObjectCreate);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,6 +20,7 @@
 static struct {
   kiln_cuda_table_t under;
   kiln_cu_array_desc_t array;
+  unsigned int levels;
   kiln_cu_copy_3d_t copy;
   kiln_cu_texels_t texels;
   kiln_cu_sampler_t sampler;
@@ -34,6 +36,19 @@ static kiln_cu_result_t seen_array(kiln_cu_array_t* array,
                                    const kiln_cu_array_desc_t* desc) {
   seen.array = *desc;
   return seen.under.cuArray3DCreate(array, desc);
+}
+
+static kiln_cu_result_t seen_mipmap(kiln_cu_mipmapped_array_t* mipmapped,
+                                    const kiln_cu_array_desc_t* desc,
+                                    unsigned int levels) {
+  seen.array = *desc;
+  seen.levels = levels;
+  return seen.under.cuMipmappedArrayCreate(mipmapped, desc, levels);
+}
+
+static kiln_cu_result_t seen_end_mipmap(kiln_cu_mipmapped_array_t mipmapped) {
+  note('M');
+  return seen.under.cuMipmappedArrayDestroy(mipmapped);
 }
 
 static kiln_cu_result_t seen_copy(const kiln_cu_copy_3d_t* copy,
@@ -80,6 +95,8 @@ static int setup(void** state) {
   memset(&seen, 0, sizeof(seen));
   seen.under = world.table;
   KILNI_CUDA_SET(&world.table, cuArray3DCreate, seen_array);
+  KILNI_CUDA_SET(&world.table, cuMipmappedArrayCreate, seen_mipmap);
+  KILNI_CUDA_SET(&world.table, cuMipmappedArrayDestroy, seen_end_mipmap);
   KILNI_CUDA_SET(&world.table, cuMemcpy3DAsync, seen_copy);
   KILNI_CUDA_SET(&world.table, cuTexObjectCreate, seen_texture);
   KILNI_CUDA_SET(&world.table, cuCtxSynchronize, seen_wait);
@@ -170,6 +187,241 @@ static void test_limits_of_arrays(void** state) {
   options.channels = 1;
   options.format = 9;
   assert_refused(kiln_array_create(world->device, &options, &array));
+  device_world_close(world);
+}
+
+// What an array of a shape is made with, and the first of each side that is
+// too much of it.
+static void test_layers_and_cubes(void** state) {
+  static const struct {
+    uint64_t sides[3];
+    uint32_t layered;
+    uint32_t cube;
+    uint32_t gather;
+    unsigned int flags;
+    uint64_t most[3];
+    uint64_t most_of_surface[3];
+  } shapes[] = {
+      {{8, 0, 5}, 1, 0, 0, 1, {32768, 0, 2048}, {32600, 0, 1048}},
+      {{8, 4, 5}, 1, 0, 0, 1, {32768, 16384, 2048}, {32500, 16284, 1040}},
+      {{8, 8, 6}, 0, 1, 0, 4, {32740, 32740, 0}, {32400, 32400, 0}},
+      {{8, 8, 12}, 1, 1, 0, 5, {32730, 32730, 2046}, {32300, 32300, 1038}},
+      {{8, 4, 0}, 0, 0, 1, 8, {32760, 32750, 0}, {131072, 65536, 0}},
+  };
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    kiln_array_options_t options =
+        sides(shapes[i].sides[0], shapes[i].sides[1], shapes[i].sides[2]);
+    kiln_array_t* array = NULL;
+    if (shapes[i].layered) options.layered = KILN_SWITCH_ON;
+    if (shapes[i].cube) options.cube = KILN_SWITCH_ON;
+    if (shapes[i].gather) options.gather = KILN_SWITCH_ON;
+    assert_null(kiln_array_create(world->device, &options, &array));
+    assert_int_equal(seen.array.flags, shapes[i].flags);
+    const uint64_t texels = options.width *
+                            (options.height > 0 ? options.height : 1) *
+                            (options.depth > 0 ? options.depth : 1);
+    assert_true(kiln_array_size(array) == 4 * texels);
+    kiln_array_release(array);
+    for (uint32_t surface = 0; surface < 2; surface++) {
+      for (int side = 0; side < 3; side++) {
+        const uint64_t texture = shapes[i].most[side];
+        uint64_t most = texture;
+        if (surface && shapes[i].most_of_surface[side] < most) {
+          most = shapes[i].most_of_surface[side];
+        }
+        if (most == 0) continue;
+        char what[64];
+        kiln_array_options_t longer = options;
+        if (surface) longer.surface = KILN_SWITCH_ON;
+        uint64_t* const all[] = {&longer.width, &longer.height, &longer.depth};
+        *all[side] = most + (options.cube && side == 2 ? 6 : 1);
+        if (options.cube && side < 2) longer.width = longer.height = most + 1;
+        snprintf(what, sizeof(what), "takes %llu", (unsigned long long)most);
+        refuse_array(world, longer, what);
+      }
+    }
+  }
+  kiln_array_options_t options = sides(8, 4, 2049);
+  options.layered = KILN_SWITCH_ON;
+  refuse_array(world, options, "a number of layers of 2049");
+  device_world_close(world);
+}
+
+static void test_shapes_that_are_none(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  kiln_array_t* array = (kiln_array_t*)world;
+  kiln_array_options_t options = sides(8, 4, 6);
+  options.cube = KILN_SWITCH_ON;
+  assert_says(kiln_array_create(world->device, &options, &array),
+              KILN_STATUS_INVALID_ARGUMENT, "6 faces of 8 by 4");
+  assert_null(array);
+  options = sides(8, 8, 12);
+  options.cube = KILN_SWITCH_ON;
+  assert_says(kiln_array_create(world->device, &options, &array),
+              KILN_STATUS_INVALID_ARGUMENT, "12 faces");
+  options.layered = KILN_SWITCH_ON;
+  options.depth = 13;
+  assert_says(kiln_array_create(world->device, &options, &array),
+              KILN_STATUS_INVALID_ARGUMENT, "6 for each cube");
+  options = sides(8, 8, 0);
+  options.layered = KILN_SWITCH_ON;
+  assert_refused(kiln_array_create(world->device, &options, &array));
+  options = sides(8, 8, 8);
+  options.gather = KILN_SWITCH_ON;
+  assert_refused(kiln_array_create(world->device, &options, &array));
+  options = sides(8, 8, 0);
+  options.reserved = 1;
+  assert_refused(kiln_array_create(world->device, &options, &array));
+  device_world_close(world);
+}
+
+// ---- Mipmaps ----
+
+static void test_mipmaps(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  kiln_mipmap_t* mipmap = NULL;
+  kiln_array_t* level = NULL;
+  kiln_surface_t* surface = NULL;
+  float data[8] = {0};
+  kiln_array_options_t options = sides(16, 4, 0);
+  options.surface = KILN_SWITCH_ON;
+  assert_null(kiln_mipmap_create(world->device, &options, 0, &mipmap));
+  assert_int_equal(seen.levels, 5);
+  assert_int_equal(kiln_mipmap_level_count(mipmap), 5);
+  assert_ptr_equal(kiln_mipmap_device(mipmap), world->device);
+  assert_non_null(kiln_mipmap_handle(mipmap));
+  assert_int_equal(seen.array.flags, KILN_CUDA_ARRAY3D_SURFACE_LDST);
+  // A level is an array, and keeps the whole.
+  assert_null(kiln_mipmap_level(mipmap, 1, &level));
+  assert_true(kiln_array_size(level) == 8 * 2 * 4);
+  kiln_array_release(level);
+  assert_null(kiln_mipmap_level(mipmap, 3, &level));
+  assert_true(kiln_array_size(level) == 8);
+  assert_ptr_equal(kiln_array_handle(level),
+                   (char*)kiln_mipmap_handle(mipmap) + 4);
+  assert_null(kiln_array_write_async(level, world->stream, 8, data));
+  assert_true(seen.copy.width_bytes == 8 && seen.copy.height == 1);
+  assert_null(kiln_surface_create(level, &surface));
+  kiln_mipmap_release(mipmap);
+  kiln_array_release(level);
+  assert_string_equal(seen.order, "");
+  kiln_surface_release(surface);
+  assert_string_equal(seen.order, "wSwM");
+  // Depth is halved, layers are not.
+  options = sides(4, 4, 8);
+  assert_null(kiln_mipmap_create(world->device, &options, 4, &mipmap));
+  assert_null(kiln_mipmap_level(mipmap, 2, &level));
+  assert_true(kiln_array_size(level) == 1 * 1 * 2 * 4);
+  kiln_array_release(level);
+  level = (kiln_array_t*)world;
+  assert_says(kiln_mipmap_level(mipmap, 4, &level), KILN_STATUS_OUT_OF_RANGE,
+              "level 4 of a mipmap of 4");
+  assert_null(level);
+  kiln_mipmap_release(mipmap);
+  options.layered = KILN_SWITCH_ON;
+  assert_null(kiln_mipmap_create(world->device, &options, 0, &mipmap));
+  assert_int_equal(kiln_mipmap_level_count(mipmap), 3);
+  assert_null(kiln_mipmap_level(mipmap, 2, &level));
+  assert_true(kiln_array_size(level) == 8 * 4);
+  kiln_array_release(level);
+  kiln_mipmap_release(mipmap);
+  device_world_close(world);
+}
+
+static void test_limits_of_mipmaps(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  kiln_mipmap_t* mipmap = (kiln_mipmap_t*)world;
+  kiln_array_options_t options = sides(16, 4, 0);
+  assert_says(kiln_mipmap_create(world->device, &options, 6, &mipmap),
+              KILN_STATUS_LIMIT_EXCEEDED, "down to one texel after 5");
+  assert_null(mipmap);
+  options = sides(32721, 0, 0);
+  assert_says(kiln_mipmap_create(world->device, &options, 1, &mipmap),
+              KILN_STATUS_LIMIT_EXCEEDED, "takes 32720");
+  options = sides(1, 32701, 0);
+  assert_says(kiln_mipmap_create(world->device, &options, 1, &mipmap),
+              KILN_STATUS_LIMIT_EXCEEDED, "takes 32700");
+  device_world_close(world);
+}
+
+static void test_textures_over_mipmaps(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  kiln_mipmap_t* mipmap = NULL;
+  kiln_texture_t* texture = (kiln_texture_t*)world;
+  kiln_array_options_t options = sides(16, 16, 6);
+  kiln_texture_options_t how = kiln_texture_options_default();
+  options.cube = KILN_SWITCH_ON;
+  assert_null(kiln_mipmap_create(world->device, &options, 0, &mipmap));
+  assert_says(kiln_texture_create_mipmap(mipmap, NULL, &texture),
+              KILN_STATUS_INVALID_ARGUMENT, "not normalized");
+  assert_null(texture);
+  how.normalized = KILN_SWITCH_ON;
+  how.level_linear = KILN_SWITCH_ON;
+  how.level_bias = -0.5f;
+  how.level_least = 1;
+  how.anisotropy = 16;
+  how.exact = KILN_SWITCH_ON;
+  how.seamless = KILN_SWITCH_ON;
+  assert_null(kiln_texture_create_mipmap(mipmap, &how, &texture));
+  assert_int_equal(seen.texels.type, KILN_CU_RESOURCE_TYPE_MIPMAPPED_ARRAY);
+  assert_ptr_equal(seen.texels.of.mipmapped, kiln_mipmap_handle(mipmap));
+  assert_int_equal(seen.sampler.flags, 0x62);
+  assert_int_equal(seen.sampler.level_filter, KILN_CU_TR_FILTER_MODE_LINEAR);
+  assert_int_equal(seen.sampler.anisotropy, 16);
+  assert_true(seen.sampler.level_bias == -0.5f &&
+              seen.sampler.level_least == 1 && seen.sampler.level_most == 4);
+  kiln_mipmap_release(mipmap);
+  assert_string_equal(seen.order, "");
+  kiln_texture_release(texture);
+  assert_string_equal(seen.order, "wTwM");
+  device_world_close(world);
+}
+
+// What is said of levels and cubes where there are none.
+static void test_sampler_limits(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  kiln_mipmap_t* mipmap = NULL;
+  kiln_array_t* array = NULL;
+  kiln_texture_t* texture = NULL;
+  kiln_array_options_t options = sides(16, 16, 0);
+  kiln_texture_options_t how = kiln_texture_options_default();
+  assert_null(kiln_array_create(world->device, &options, &array));
+  how.level_bias = 1;
+  assert_says(kiln_texture_create(array, &how, &texture),
+              KILN_STATUS_INVALID_ARGUMENT, "not over a mipmap");
+  how = kiln_texture_options_default();
+  how.seamless = KILN_SWITCH_ON;
+  assert_refused(kiln_texture_create(array, &how, &texture));
+  how.seamless = KILN_SWITCH_OFF;
+  how.anisotropy = 17;
+  assert_refused(kiln_texture_create(array, &how, &texture));
+  kiln_array_release(array);
+  options.format = KILN_TEXEL_I16;
+  assert_null(kiln_mipmap_create(world->device, &options, 0, &mipmap));
+  how = kiln_texture_options_default();
+  how.normalized = KILN_SWITCH_ON;
+  how.level_linear = KILN_SWITCH_ON;
+  assert_says(kiln_texture_create_mipmap(mipmap, &how, &texture),
+              KILN_STATUS_INVALID_ARGUMENT, "linear filter");
+  how.level_linear = KILN_SWITCH_OFF;
+  how.level_least = 3;
+  how.level_most = 2;
+  assert_refused(kiln_texture_create_mipmap(mipmap, &how, &texture));
+  how.level_least = 0;
+  how.level_most = -1;
+  assert_refused(kiln_texture_create_mipmap(mipmap, &how, &texture));
+  how.level_most = 2;
+  assert_null(kiln_texture_create_mipmap(mipmap, &how, &texture));
+  assert_true(seen.sampler.level_most == 2);
+  kiln_texture_release(texture);
+  kiln_mipmap_release(mipmap);
   device_world_close(world);
 }
 
@@ -421,6 +673,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_arrays),
       TEST(test_limits_of_arrays),
+      TEST(test_layers_and_cubes),
+      TEST(test_shapes_that_are_none),
+      TEST(test_mipmaps),
+      TEST(test_limits_of_mipmaps),
+      TEST(test_textures_over_mipmaps),
+      TEST(test_sampler_limits),
       TEST(test_copies),
       TEST(test_samplers),
       TEST(test_over_buffers),
