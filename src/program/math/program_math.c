@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: strict math: the library of functions, and who may be faster.
+//
+// The tables are made by tools/gen_program_math.py from the functions as they
+// are written in tools/strict_math.py.
+#include "program/math/program_math.h"
+
+#include <stddef.h>
+
+#include "program/math/program_math_gen.inc"
+
+#define E(op, type, extra, a, b, c) \
+  {KILNI_EXPR_##op, KILN_PROGRAM_TYPE_##type, (extra), (a), (b), (c)},
+static const kilni_expr_record_t EXPRS[] = {KILNI_MATH_EXPRS};
+
+// A statement of the library has at most two operands and one inner list.
+#define S(op_, a_, b_, body_, next_) \
+  {.op = KILNI_STATEMENT_##op_,      \
+   .a = (a_),                        \
+   .b = (b_),                        \
+   .body = (body_),                  \
+   .next = (next_)},
+static const kilni_statement_record_t STATEMENTS[] = {KILNI_MATH_STATEMENTS};
+
+#define KIND_0         0
+#define KIND_LET       KILNI_VARIABLE_LET
+#define KIND_VAR       KILNI_VARIABLE_VAR
+#define KIND_PARAMETER KILNI_VARIABLE_PARAMETER
+#define V(name, type, kind, function) \
+  {(name), KILN_PROGRAM_TYPE_##type, KIND_##kind, (function)},
+static const kilni_variable_record_t VARIABLES[] = {KILNI_MATH_VARIABLES};
+
+#define F(name_, parameters_, count_, type_, body_) \
+  {.name = (name_),                                 \
+   .parameters = (parameters_),                     \
+   .parameter_count = (count_),                     \
+   .type = KILN_PROGRAM_TYPE_##type_,               \
+   .pure = 1,                                       \
+   .body = (body_)},
+static const kilni_function_record_t FUNCTIONS[] = {KILNI_MATH_FUNCTIONS};
+
+#define O(value) (value),
+static const uint32_t OPERANDS[] = {KILNI_MATH_OPERANDS};
+
+static const char NAMES[] = KILNI_MATH_NAMES;
+
+typedef struct which_t {
+  uint8_t binary;
+  uint8_t op;
+  uint8_t type;
+  uint8_t function;
+} which_t;
+
+enum { IS_UNARY = 0, IS_BINARY = 1 };
+#define W(kind, op, type, function) \
+  {IS_##kind, KILN_PROGRAM_##kind##_##op, KILN_PROGRAM_TYPE_##type, (function)},
+static const which_t WHICH[] = {KILNI_MATH_WHICH};
+
+enum { WHICH_COUNT = sizeof WHICH / sizeof *WHICH };
+
+// The IR's tables are written by those who build them; nobody writes here.
+#define VIEW(table, rows)                                                 \
+  do {                                                                    \
+    out_library->table.items = (void*)(uintptr_t)(rows);                  \
+    out_library->table.count = (uint32_t)(sizeof(rows) / sizeof *(rows)); \
+    out_library->table.capacity = out_library->table.count;               \
+  } while (0)
+
+void kilni_math_view(kilni_ir_t* out_library) {
+  *out_library = (kilni_ir_t){.name = 0};
+  VIEW(exprs, EXPRS);
+  VIEW(statements, STATEMENTS);
+  VIEW(variables, VARIABLES);
+  VIEW(functions, FUNCTIONS);
+  VIEW(operands, OPERANDS);
+  VIEW(names, NAMES);
+}
+
+static uint32_t find(uint32_t binary, uint32_t op, uint8_t type) {
+  for (uint32_t i = 0; i < (uint32_t)WHICH_COUNT; i++) {
+    if (WHICH[i].binary == binary && WHICH[i].op == op &&
+        WHICH[i].type == type) {
+      return WHICH[i].function;
+    }
+  }
+  return 0;
+}
+
+uint32_t kilni_math_unary(uint32_t op, uint8_t type) {
+  return find(IS_UNARY, op, type);
+}
+
+uint32_t kilni_math_binary(uint32_t op, uint8_t type) {
+  return find(IS_BINARY, op, type);
+}
+
+// What each approximation promises at worst, in units of the last place of an
+// f32 (docs/reference/program-math.md says whence). Those with an absolute
+// bound only are as wrong as can be near a zero of the function: no budget
+// but the unlimited one covers them.
+#define UNARY(NAME)  IS_UNARY, KILN_PROGRAM_UNARY_##NAME
+#define BINARY(NAME) IS_BINARY, KILN_PROGRAM_BINARY_##NAME
+
+static const struct {
+  uint32_t binary;
+  uint32_t op;
+  uint32_t ulp;
+  kilni_math_fast_t fast;
+} FAST[] = {
+    {UNARY(RECIPROCAL), 1, KILNI_MATH_FAST_RCP},
+    {UNARY(INVERSE_SQRT), 3, KILNI_MATH_FAST_RSQRT},
+    {UNARY(SQRT), 2, KILNI_MATH_FAST_SQRT},
+    {UNARY(EXP2), 2, KILNI_MATH_FAST_EX2},
+    {UNARY(EXP), 100, KILNI_MATH_FAST_EXP},
+    {UNARY(LOG2), UINT32_MAX, KILNI_MATH_FAST_LG2},
+    {UNARY(LOG), UINT32_MAX, KILNI_MATH_FAST_LOG},
+    {UNARY(SIN), UINT32_MAX, KILNI_MATH_FAST_SIN},
+    {UNARY(COS), UINT32_MAX, KILNI_MATH_FAST_COS},
+    {UNARY(TANH), 8192, KILNI_MATH_FAST_TANH},
+    {BINARY(DIV), 2, KILNI_MATH_FAST_DIV},
+};
+
+static kilni_math_fast_t fast(uint32_t binary, uint32_t op, uint8_t type,
+                              uint32_t max_ulp) {
+  if (type != KILN_PROGRAM_TYPE_F32) return KILNI_MATH_FAST_NONE;
+  for (size_t i = 0; i < sizeof FAST / sizeof *FAST; i++) {
+    if (FAST[i].binary == binary && FAST[i].op == op) {
+      return FAST[i].ulp <= max_ulp ? FAST[i].fast : KILNI_MATH_FAST_NONE;
+    }
+  }
+  return KILNI_MATH_FAST_NONE;
+}
+
+kilni_math_fast_t kilni_math_fast_unary(uint32_t op, uint8_t type,
+                                        uint32_t max_ulp) {
+  return fast(IS_UNARY, op, type, max_ulp);
+}
+
+kilni_math_fast_t kilni_math_fast_binary(uint32_t op, uint8_t type,
+                                         uint32_t max_ulp) {
+  return fast(IS_BINARY, op, type, max_ulp);
+}
