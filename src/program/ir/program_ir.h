@@ -151,6 +151,18 @@ typedef struct kilni_function_record_t {
     uint32_t capacity;       \
   }
 
+// The tables whose records a problem may be about.
+enum {
+  KILNI_IR_PROGRAM,  // the program itself
+  KILNI_IR_EXPR,
+  KILNI_IR_STATEMENT,
+  KILNI_IR_VARIABLE,
+  KILNI_IR_BUFFER,
+  KILNI_IR_SCALAR,
+  KILNI_IR_FUNCTION,
+  KILNI_IR_KIND_COUNT,
+};
+
 // How many records a table may have.
 enum {
   KILNI_IR_MAX_EXPRS = 1 << 20,
@@ -161,6 +173,9 @@ enum {
   KILNI_IR_MAX_FUNCTIONS = 0xffff,
   KILNI_IR_MAX_OPERANDS = 1 << 20,
   KILNI_IR_MAX_NAME_BYTES = 1 << 24,
+
+  KILNI_IR_MAX_CALL = 64,    // operands of a call
+  KILNI_IR_MAX_DEPTH = 256,  // of expressions in each other
 };
 
 // A program's tables. One block of memory each, from one allocator.
@@ -218,6 +233,11 @@ const char* kilni_ir_name(const kilni_ir_t* ir, uint32_t name);
 // A literal of that type with those bits (the low ones of `bits`). NaNs become
 // the canonical one of their type, a bool 0 or 1.
 uint32_t kilni_ir_add_literal(kilni_ir_t* ir, uint8_t type, uint64_t bits);
+
+// The expressions that an expression is made of; how many. An operand always
+// stands before what is made of it.
+uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
+                           uint32_t out_operands[KILNI_IR_MAX_CALL]);
 
 // The bits of a literal.
 static inline uint64_t kilni_ir_literal_bits(const kilni_expr_record_t* expr) {

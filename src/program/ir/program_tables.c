@@ -131,6 +131,40 @@ uint32_t kilni_ir_add_literal(kilni_ir_t* ir, uint8_t type, uint64_t bits) {
   return kilni_ir_add_expr(ir, record);
 }
 
+uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
+                           uint32_t out_operands[KILNI_IR_MAX_CALL]) {
+  const kilni_expr_record_t* record = &ir->exprs.items[expr];
+  uint32_t which = 0, count = 0;
+  switch (record->op) {
+    case KILNI_EXPR_LOAD: which = 2; break;
+    case KILNI_EXPR_UNARY:
+    case KILNI_EXPR_CAST:
+    case KILNI_EXPR_BITCAST: which = 1; break;
+    case KILNI_EXPR_BINARY: which = 3; break;
+    case KILNI_EXPR_SELECT:
+    case KILNI_EXPR_FMA: which = 7; break;
+    case KILNI_EXPR_SUBGROUP: which = record->b != 0 ? 3 : 1; break;
+    case KILNI_EXPR_ATOMIC:
+      for (; count < record->c; count++) {
+        out_operands[count] = ir->operands.items[record->b + count];
+      }
+      return count;
+    case KILNI_EXPR_CALL: break;
+    default: return 0;
+  }
+  if (which & 1) out_operands[count++] = record->a;
+  if (which & 2) out_operands[count++] = record->b;
+  if (which & 4) out_operands[count++] = record->c;
+  if (record->op != KILNI_EXPR_CALL) return count;
+  const kilni_function_record_t* called = &ir->functions.items[record->a];
+  for (uint32_t i = 0; i < record->c && i < called->parameter_count; i++) {
+    uint32_t parameter = ir->operands.items[called->parameters + i];
+    if ((parameter & KILNI_PARAMETER_BUFFER) != 0) continue;
+    out_operands[count++] = ir->operands.items[record->b + i];
+  }
+  return count;
+}
+
 kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
                             kilni_ir_t* out_ir) {
   kilni_ir_t copy = *from;

@@ -144,25 +144,29 @@ bool kilni_atomic_has_result(uint32_t op) {
   return op != KILN_PROGRAM_ATOMIC_STORE;
 }
 
-uint64_t kilni_float_canonical(uint32_t type, uint64_t bits) {
-  uint64_t infinity, nan;
+uint64_t kilni_float_infinity(uint32_t type) {
   switch (type) {
-    case KILN_PROGRAM_TYPE_F16:
-      infinity = 0x7c00, nan = 0x7e00;
-      break;
-    case KILN_PROGRAM_TYPE_BF16:
-      infinity = 0x7f80, nan = 0x7fc0;
-      break;
-    case KILN_PROGRAM_TYPE_F32:
-      infinity = 0x7f800000, nan = 0x7fc00000;
-      break;
-    case KILN_PROGRAM_TYPE_F64:
-      infinity = UINT64_C(0x7ff0000000000000);
-      nan = UINT64_C(0x7ff8000000000000);
-      break;
-    default:
-      return bits;
+    case KILN_PROGRAM_TYPE_F16: return 0x7c00;
+    case KILN_PROGRAM_TYPE_BF16: return 0x7f80;
+    case KILN_PROGRAM_TYPE_F32: return 0x7f800000;
+    case KILN_PROGRAM_TYPE_F64: return UINT64_C(0x7ff0000000000000);
+    default: return 0;
   }
+}
+
+uint64_t kilni_float_nan(uint32_t type) {
+  switch (type) {
+    case KILN_PROGRAM_TYPE_F16: return 0x7e00;
+    case KILN_PROGRAM_TYPE_BF16: return 0x7fc0;
+    case KILN_PROGRAM_TYPE_F32: return 0x7fc00000;
+    case KILN_PROGRAM_TYPE_F64: return UINT64_C(0x7ff8000000000000);
+    default: return 0;
+  }
+}
+
+uint64_t kilni_float_canonical(uint32_t type, uint64_t bits) {
+  if (kilni_type_class(type) != KILNI_CLASS_FLOAT) return bits;
   uint64_t sign = UINT64_C(1) << (8 * kilni_type_bytes(type) - 1);
-  return (bits & (sign - 1)) > infinity ? nan : bits;
+  bool is_nan = (bits & (sign - 1)) > kilni_float_infinity(type);
+  return is_nan ? kilni_float_nan(type) : bits;
 }

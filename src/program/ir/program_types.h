@@ -104,6 +104,10 @@ uint32_t kilni_atomic_values(uint32_t op);
 // False for a store alone.
 bool kilni_atomic_has_result(uint32_t op);
 
+// Infinity and the canonical NaN of a float type; 0 for others.
+uint64_t kilni_float_infinity(uint32_t type);
+uint64_t kilni_float_nan(uint32_t type);
+
 // The canonical NaN of a float type, where `bits` are a NaN of it; else `bits`.
 uint64_t kilni_float_canonical(uint32_t type, uint64_t bits);
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: reports: what was found, and how it reads.
+#include "program/ir/program_report.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "base/str.h"
+
+enum { MAX_TEXT = 1 << 20, MAX_SOURCE = 160 };
+
+struct kiln_program_report_t {
+  kiln_allocator_t allocator;
+  atomic_uint references;
+  uint32_t count;
+  uint32_t errors;
+  kiln_status_code_t failed;
+  char* file_name;
+  char* text;
+  // Each with strings of its own.
+  kiln_program_problem_t problems[KILN_PROGRAM_MAX_PROBLEMS];
+};
+
+kiln_status_t kilni_report_create(kiln_allocator_t allocator,
+                                  const char* file_name,
+                                  kiln_program_report_t** out_report) {
+  *out_report = NULL;
+  void* block;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(allocator, sizeof(kiln_program_report_t), &block));
+  kiln_program_report_t* report = block;
+  report->allocator = allocator;
+  atomic_init(&report->references, 1);
+  kiln_status_t status =
+      kilni_strdup(allocator, kilni_sv(file_name), &report->file_name);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(allocator, block, sizeof(*report));
+    return status;
+  }
+  *out_report = report;
+  return NULL;
+}
+
+void kiln_program_report_retain(kiln_program_report_t* report) {
+  if (report == NULL) return;
+  atomic_fetch_add_explicit(&report->references, 1, memory_order_relaxed);
+}
+
+void kiln_program_report_release(kiln_program_report_t* report) {
+  if (report == NULL || atomic_fetch_sub(&report->references, 1) != 1) return;
+  kiln_allocator_t allocator = report->allocator;
+  for (uint32_t i = 0; i < report->count; i++) {
+    const kiln_program_problem_t* problem = &report->problems[i];
+    kilni_strfree(allocator, (char*)(uintptr_t)problem->message);
+    kilni_strfree(allocator, (char*)(uintptr_t)problem->fix);
+    kilni_strfree(allocator, (char*)(uintptr_t)problem->source);
+  }
+  kilni_strfree(allocator, report->text);
+  kilni_strfree(allocator, report->file_name);
+  kilni_free(allocator, report, sizeof(*report));
+}
+
+static void keep(kiln_program_report_t* report, kiln_string_view_t text,
+                 const char** out_text) {
+  char* copy = NULL;
+  kiln_status_t status = kilni_strdup(report->allocator, text, &copy);
+  if (!kiln_status_is_ok(status)) {
+    report->failed = KILN_STATUS_OUT_OF_MEMORY;
+    kiln_status_free(status);
+  }
+  *out_text = copy;
+}
+
+void kilni_report_add(kiln_program_report_t* report,
+                      const kiln_program_problem_t* problem,
+                      kiln_string_view_t source) {
+  if (!problem->is_note) report->errors++;
+  if (report->failed != KILN_STATUS_OK || kilni_report_is_full(report)) return;
+  kiln_program_problem_t* mine = &report->problems[report->count++];
+  *mine = *problem;
+  if (source.size > MAX_SOURCE) source.size = MAX_SOURCE;
+  keep(report, kilni_sv(problem->message), &mine->message);
+  keep(report, kilni_sv(problem->fix), &mine->fix);
+  keep(report, source, &mine->source);
+}
+
+uint32_t kilni_report_errors(const kiln_program_report_t* report) {
+  return report->errors;
+}
+
+bool kilni_report_is_full(const kiln_program_report_t* report) {
+  return report->count == KILN_PROGRAM_MAX_PROBLEMS;
+}
+
+static void write_caret(kilni_str_t* text,
+                        const kiln_program_problem_t* problem) {
+  if (problem->line == 0) return;
+  kilni_str_addf(text, "  %s\n  ", problem->source);
+  // Tabs stay tabs, so that the caret stands below its character.
+  size_t length = strlen(problem->source);
+  for (uint32_t i = 1; i < problem->column && i <= length; i++) {
+    kilni_str_add_char(text, problem->source[i - 1] == '\t' ? '\t' : ' ');
+  }
+  kilni_str_add_cstr(text, "^\n");
+}
+
+static void write_problem(const kiln_program_report_t* report,
+                          const kiln_program_problem_t* problem,
+                          kilni_str_t* text) {
+  kilni_str_add_cstr(text, report->file_name);
+  if (problem->line != 0) {
+    kilni_str_addf(text, ":%u:%u", problem->line, problem->column);
+  }
+  kilni_str_addf(text, ": %s: %s", problem->is_note ? "note" : "error",
+                 problem->message);
+  if (problem->rule != 0) kilni_str_addf(text, " [P%03u]", problem->rule);
+  kilni_str_add_char(text, '\n');
+  write_caret(text, problem);
+  if (problem->fix[0] != 0) kilni_str_addf(text, "  Fix: %s\n", problem->fix);
+}
+
+static kiln_status_t first_error(const kiln_program_report_t* report) {
+  const kiln_program_problem_t* first = report->problems;
+  while (first->is_note) first++;
+  kiln_status_t status;
+  if (first->line != 0) {
+    status = KILNI_FAIL(COMPILE_FAILED, "%s:%u:%u: %s", report->file_name,
+                        first->line, first->column, first->message);
+  } else {
+    status = KILNI_FAIL(COMPILE_FAILED, "%s", first->message);
+  }
+  if (report->errors > 1) {
+    status = KILNI_ANNOTATE(status, "the first of %u errors", report->errors);
+  }
+  return kilni_status_with_fix(status, "%s", first->fix);
+}
+
+kiln_status_t kilni_report_end(kiln_program_report_t* report) {
+  if (report->failed != KILN_STATUS_OK) {
+    return kilni_status_bare(report->failed);
+  }
+  kilni_str_t text;
+  kilni_str_init(&text, report->allocator, MAX_TEXT);
+  for (uint32_t i = 0; i < report->count; i++) {
+    write_problem(report, &report->problems[i], &text);
+  }
+  KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &report->text));
+  return report->errors == 0 ? NULL : first_error(report);
+}
+
+uint32_t kiln_program_report_count(const kiln_program_report_t* report) {
+  return report == NULL ? 0 : report->count;
+}
+
+bool kiln_program_report_problem(const kiln_program_report_t* report,
+                                 uint32_t index,
+                                 kiln_program_problem_t* out_problem) {
+  memset(out_problem, 0, sizeof(*out_problem));
+  if (report == NULL || index >= report->count) return false;
+  *out_problem = report->problems[index];
+  return true;
+}
+
+const char* kiln_program_report_text(const kiln_program_report_t* report) {
+  return report == NULL || report->text == NULL ? "" : report->text;
+}

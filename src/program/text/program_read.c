@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: reading text: the public call.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "base/str.h"
+#include "program/ir/program_object.h"
+#include "program/text/program_reader.h"
+
+enum { MAX_DEFINES = 64 };
+
+static kiln_status_t check_arguments(
+    kiln_string_view_t text, const kiln_program_parse_options_t* options) {
+  if (text.size > KILNI_TEXT_MAX_BYTES) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "a program of %zu bytes; the limit is %d",
+                   text.size, KILNI_TEXT_MAX_BYTES),
+        "divide it into several programs");
+  }
+  if (options->define_count > MAX_DEFINES) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "%u defines; the limit is %d",
+                   options->define_count, MAX_DEFINES),
+        "write some of the values into the text");
+  }
+  for (uint32_t i = 0; i < options->define_count; i++) {
+    const kiln_program_define_t* define = &options->defines[i];
+    if (define->name == NULL || define->value == NULL ||
+        strlen(define->value) > KILNI_TEXT_MAX_BYTES) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT, "define %u has no name or value", i),
+          "give it both");
+    }
+  }
+  return NULL;
+}
+
+static kiln_status_t check_defines(const kilni_reader_t* reader) {
+  for (uint32_t i = 0; i < reader->define_count; i++) {
+    if ((reader->defines_used >> i & 1) == 0) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(NOT_FOUND, "the text has no const or type \"%s\"",
+                     reader->defines[i].name),
+          "define what the text declares");
+    }
+  }
+  return NULL;
+}
+
+static kiln_status_t read_text(kilni_reader_t* reader) {
+  KILNI_RETURN_IF_ERROR(kilni_symbols_init(reader));
+  kilni_reader_file(reader);
+  KILNI_RETURN_IF_ERROR(kilni_ir_status(reader->ir));
+  if (kilni_report_errors(reader->report) == 0) {
+    KILNI_RETURN_IF_ERROR(check_defines(reader));
+  }
+  return kilni_report_end(reader->report);
+}
+
+static void end_reader(kilni_reader_t* reader) {
+  for (uint32_t kind = 0; kind < KILNI_IR_KIND_COUNT; kind++) {
+    kilni_free_array(reader->allocator, reader->places[kind].items,
+                     reader->places[kind].capacity, sizeof(uint32_t));
+  }
+  kilni_symbols_deinit(reader);
+}
+
+static kiln_status_t parse(kiln_string_view_t text,
+                           const kiln_program_parse_options_t* options,
+                           kiln_program_report_t* report, kilni_ir_t* ir) {
+  void* block;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(ir->allocator, sizeof(kilni_reader_t), &block));
+  kilni_reader_t* reader = block;
+  reader->ir = ir;
+  reader->allocator = ir->allocator;
+  reader->report = report;
+  reader->text = text;
+  reader->defines = options->defines;
+  reader->define_count = options->define_count;
+  kilni_lexer_init(&reader->lexer, text);
+  kiln_status_t status = read_text(reader);
+  end_reader(reader);
+  kilni_free(ir->allocator, reader, sizeof(*reader));
+  return status;
+}
+
+kiln_status_t kiln_program_parse(kiln_string_view_t text,
+                                 const kiln_program_parse_options_t* options,
+                                 kiln_program_report_t** out_report,
+                                 kiln_program_t** out_program) {
+  if (out_report != NULL) *out_report = NULL;
+  KILNI_CHECK_ARGUMENT(out_program != NULL, "out_program");
+  *out_program = NULL;
+  KILNI_CHECK_ARGUMENT(text.data != NULL || text.size == 0, "text");
+  kiln_program_parse_options_t how;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(
+      options, "kiln_program_parse_options_t", sizeof(how), &how));
+  KILNI_RETURN_IF_ERROR(check_arguments(text, &how));
+  kilni_ir_t ir;
+  kilni_ir_init(&ir, how.allocator != NULL ? *how.allocator
+                                           : kiln_allocator_libc());
+  kiln_program_report_t* report;
+  KILNI_RETURN_IF_ERROR(kilni_report_create(
+      ir.allocator, how.file_name != NULL ? how.file_name : "program.kiln",
+      &report));
+  if (text.data == NULL) text.data = "";
+  kiln_status_t status = parse(text, &how, report, &ir);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_program_create(&ir, out_program);
+  } else {
+    kilni_ir_deinit(&ir);
+  }
+  bool tells = kiln_status_is_ok(status) ||
+               kiln_status_code(status) == KILN_STATUS_COMPILE_FAILED;
+  if (out_report != NULL && tells) {
+    *out_report = report;
+  } else {
+    kiln_program_report_release(report);
+  }
+  return status;
+}

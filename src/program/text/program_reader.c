@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: reading text: tokens, errors, places.
+#include "program/text/program_reader.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "program/ir/program_rules.h"
+
+enum { MESSAGE_BYTES = 400 };
+
+// ---- Errors ----
+
+void kilni_reader_error(kilni_reader_t* reader, uint32_t at, uint32_t rule,
+                        const char* fix, const char* format, ...) {
+  if (reader->panic || reader->stopped) return;
+  char message[MESSAGE_BYTES];
+  int used = 0;
+  if (rule != 0) {
+    used = snprintf(message, sizeof(message), "%s: ", kilni_rule_message(rule));
+  }
+  va_list args;
+  va_start(args, format);
+  used += vsnprintf(message + used, sizeof(message) - (size_t)used, format,
+                    args);
+  va_end(args);
+  if (reader->in_define != NULL && used < MESSAGE_BYTES) {
+    snprintf(message + used, sizeof(message) - (size_t)used,
+             " (in the define of \"%.64s\")", reader->in_define);
+  }
+  kiln_program_problem_t problem = {
+      rule, 0, 0, 0, message, rule != 0 ? kilni_rule_fix(rule) : fix, NULL};
+  kiln_string_view_t source =
+      kilni_lexer_place(reader->text, at, &problem.line, &problem.column);
+  kilni_report_add(reader->report, &problem, source);
+  if (kilni_report_is_full(reader->report)) reader->stopped = true;
+}
+
+static void describe(const kilni_token_t* token, char text[80]) {
+  if (token->kind == KILNI_TOKEN_END) {
+    snprintf(text, 80, "the end of the text");
+  } else if (token->kind == KILNI_TOKEN_BAD) {
+    snprintf(text, 80, "%s", token->bad);
+  } else {
+    int size = token->text.size > 40 ? 40 : (int)token->text.size;
+    snprintf(text, 80, "\"%.*s\"", size, token->text.data);
+  }
+}
+
+void kilni_reader_expected(kilni_reader_t* reader, const char* what,
+                           const char* fix) {
+  char found[80];
+  describe(&reader->token, found);
+  kilni_reader_error(reader, reader->token.at, 0, fix, "expected %s, found %s",
+                     what, found);
+  reader->panic = true;
+}
+
+// ---- Tokens ----
+
+void kilni_reader_next(kilni_reader_t* reader) {
+  reader->end = reader->token.at + (uint32_t)reader->token.text.size;
+  kilni_lexer_next(&reader->lexer, &reader->token);
+}
+
+bool kilni_reader_is_sign(const kilni_reader_t* reader, uint32_t sign) {
+  return reader->token.kind == KILNI_TOKEN_SIGN && reader->token.sign == sign;
+}
+
+bool kilni_reader_is_word(const kilni_reader_t* reader, const char* word) {
+  return reader->token.kind == KILNI_TOKEN_NAME &&
+         kilni_sv_equal_cstr(reader->token.text, word);
+}
+
+bool kilni_reader_take_sign(kilni_reader_t* reader, uint32_t sign) {
+  if (reader->panic || !kilni_reader_is_sign(reader, sign)) return false;
+  kilni_reader_next(reader);
+  return true;
+}
+
+bool kilni_reader_take_word(kilni_reader_t* reader, const char* word) {
+  if (reader->panic || !kilni_reader_is_word(reader, word)) return false;
+  kilni_reader_next(reader);
+  return true;
+}
+
+bool kilni_reader_need_sign(kilni_reader_t* reader, uint32_t sign) {
+  if (kilni_reader_take_sign(reader, sign)) return true;
+  char what[8] = {'"', 0, 0, 0, 0, 0, 0, 0};
+  int used = 1;
+  for (; sign != 0; sign >>= 8) what[used++] = (char)(sign & 0xff);
+  what[used] = '"';
+  kilni_reader_expected(reader, what, "put it here, or correct what is before");
+  return false;
+}
+
+bool kilni_reader_need_new_name(kilni_reader_t* reader, const char* of_what,
+                                kiln_string_view_t* out_name) {
+  *out_name = (kiln_string_view_t){NULL, 0};
+  if (reader->panic) return false;
+  if (reader->token.kind != KILNI_TOKEN_NAME) {
+    char what[80];
+    snprintf(what, sizeof(what), "a name for %s", of_what);
+    kilni_reader_expected(reader, what, kilni_rule_fix(KILNI_RULE_NAME_FORM));
+    return false;
+  }
+  kiln_string_view_t name = reader->token.text;
+  uint32_t at = reader->token.at;
+  kilni_reader_next(reader);
+  const kilni_symbol_t* old = kilni_symbols_find(reader, name);
+  if (name.size > KILNI_TEXT_MAX_NAME) {
+    kilni_reader_error(reader, at, KILNI_RULE_NAME_FORM, NULL,
+                       "%zu characters", name.size);
+    return false;
+  }
+  if (old != NULL) {
+    uint32_t rule = kilni_symbol_is_word(old->kind) ? KILNI_RULE_NAME_FORM
+                                                    : KILNI_RULE_NAME_TAKEN;
+    kilni_reader_error(reader, at, rule, NULL, "\"%.*s\"", KILNI_SV(name));
+    return false;
+  }
+  *out_name = name;
+  return true;
+}
+
+bool kilni_reader_enter(kilni_reader_t* reader) {
+  if (reader->panic || reader->stopped) return false;
+  if (reader->depth == KILNI_TEXT_MAX_DEPTH) {
+    kilni_reader_error(reader, reader->token.at, KILNI_RULE_DEPTH, NULL,
+                       "more than %d levels", KILNI_TEXT_MAX_DEPTH);
+    reader->panic = true;
+    return false;
+  }
+  reader->depth++;
+  return true;
+}
+
+void kilni_reader_leave(kilni_reader_t* reader) { reader->depth--; }
+
+// True at a word that begins a statement or a declaration.
+static bool at_beginning(const kilni_reader_t* reader) {
+  if (reader->token.kind != KILNI_TOKEN_NAME) return false;
+  const kilni_symbol_t* symbol =
+      kilni_symbols_find(reader, reader->token.text);
+  return symbol != NULL && symbol->kind == KILNI_SYMBOL_KEYWORD;
+}
+
+void kilni_reader_recover(kilni_reader_t* reader) {
+  if (!reader->panic) return;
+  reader->panic = false;
+  // Braces that are opened on the way are closed on the way.
+  uint32_t open = 0;
+  while (reader->token.kind != KILNI_TOKEN_END) {
+    if (kilni_reader_is_sign(reader, '{')) open++;
+    if (kilni_reader_is_sign(reader, '}')) {
+      if (open == 0) return;
+      if (--open == 0) {
+        kilni_reader_next(reader);
+        return;
+      }
+    }
+    if (open == 0 && kilni_reader_is_sign(reader, ';')) {
+      kilni_reader_next(reader);
+      return;
+    }
+    if (open == 0 && at_beginning(reader)) return;
+    kilni_reader_next(reader);
+  }
+}
+
+// ---- Places ----
+
+void kilni_reader_place(kilni_reader_t* reader, uint32_t kind, uint32_t index,
+                        uint32_t at) {
+  kilni_places_t* places = &reader->places[kind];
+  if (index >= places->capacity) {
+    void* items = places->items;
+    kiln_status_t status = kilni_grow(reader->allocator, (size_t)index + 1,
+                                      sizeof(uint32_t), &places->capacity,
+                                      &items);
+    places->items = items;
+    if (!kiln_status_is_ok(status)) {
+      kiln_status_free(status);
+      reader->ir->failed = KILN_STATUS_OUT_OF_MEMORY;
+      reader->stopped = true;
+      return;
+    }
+  }
+  places->items[index] = at;
+}
+
+uint32_t kilni_reader_placed(const kilni_reader_t* reader, uint32_t kind,
+                             uint32_t index) {
+  const kilni_places_t* places = &reader->places[kind];
+  return index < places->capacity ? places->items[index] : 0;
+}

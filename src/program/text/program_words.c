@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: reading text: names and calls in expressions.
+#include "base/str.h"
+#include "program/ir/program_rules.h"
+#include "program/ir/program_types.h"
+#include "program/text/program_reader.h"
+
+static const char kTypeFix[] =
+    "write one of u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 bool";
+
+// The operands of a call while they are read.
+typedef struct list_t {
+  uint32_t items[KILNI_TEXT_MAX_LIST];
+  uint32_t count;
+  bool broken;
+} list_t;
+
+static uint8_t type_at(const kilni_reader_t* reader, uint32_t expr) {
+  return reader->ir->exprs.items[expr].type;
+}
+
+// ---- Names ----
+
+const kilni_symbol_t* kilni_reader_known(kilni_reader_t* reader) {
+  kiln_string_view_t name = reader->token.text;
+  uint32_t at = reader->token.at;
+  kilni_reader_next(reader);
+  const kilni_symbol_t* symbol = kilni_symbols_find(reader, name);
+  if (symbol == NULL) {
+    kilni_reader_error(reader, at, KILNI_RULE_NAME_UNKNOWN, NULL, "\"%.*s\"",
+                       KILNI_SV(name));
+  }
+  return symbol;
+}
+
+uint32_t kilni_reader_type(kilni_reader_t* reader) {
+  const kilni_symbol_t* symbol =
+      reader->token.kind == KILNI_TOKEN_NAME
+          ? kilni_symbols_find(reader, reader->token.text)
+          : NULL;
+  if (symbol == NULL || (symbol->kind != KILNI_SYMBOL_TYPE &&
+                         symbol->kind != KILNI_SYMBOL_TYPE_WORD)) {
+    kilni_reader_expected(reader, "a type", kTypeFix);
+    return KILN_PROGRAM_TYPE_NONE;
+  }
+  kilni_reader_next(reader);
+  return symbol->index;
+}
+
+uint32_t kilni_reader_buffer(kilni_reader_t* reader) {
+  if (reader->panic) return 0;
+  if (reader->token.kind != KILNI_TOKEN_NAME) {
+    kilni_reader_expected(reader, "the name of a buffer",
+                          "name a parameter with [], or an array");
+    return 0;
+  }
+  uint32_t at = reader->token.at;
+  kiln_string_view_t name = reader->token.text;
+  const kilni_symbol_t* symbol = kilni_reader_known(reader);
+  if (symbol == NULL || symbol->kind == KILNI_SYMBOL_BROKEN) return 0;
+  if (symbol->kind != KILNI_SYMBOL_BUFFER) {
+    kilni_reader_error(reader, at, KILNI_RULE_NAME_KIND, NULL,
+                       "\"%.*s\" is no buffer", KILNI_SV(name));
+    return 0;
+  }
+  return symbol->index;
+}
+
+uint32_t kilni_reader_index(kilni_reader_t* reader) {
+  if (!kilni_reader_need_sign(reader, '[')) return 0;
+  uint32_t index = kilni_reader_typed(reader, KILN_PROGRAM_TYPE_NONE);
+  return kilni_reader_need_sign(reader, ']') ? index : 0;
+}
+
+// ---- Calls ----
+
+// "( a, b )", each of them settled by nobody yet.
+static void read_list(kilni_reader_t* reader, list_t* out_list) {
+  out_list->count = 0;
+  out_list->broken = !kilni_reader_need_sign(reader, '(');
+  if (out_list->broken || kilni_reader_take_sign(reader, ')')) return;
+  do {
+    if (out_list->count == KILNI_TEXT_MAX_LIST) {
+      kilni_reader_error(reader, reader->token.at, KILNI_RULE_LIMIT, NULL,
+                         "operands of a call, at most %d",
+                         KILNI_TEXT_MAX_LIST);
+      reader->panic = true;
+      break;
+    }
+    uint32_t expr = kilni_reader_expression(reader);
+    if (expr == 0) out_list->broken = true;
+    out_list->items[out_list->count++] = expr;
+  } while (kilni_reader_take_sign(reader, ','));
+  if (!kilni_reader_need_sign(reader, ')')) out_list->broken = true;
+}
+
+static bool has_count(kilni_reader_t* reader, uint32_t at, const list_t* list,
+                      const char* name, uint32_t count) {
+  if (list->broken) return false;
+  if (list->count == count) return true;
+  kilni_reader_error(reader, at, 0, "see its row in the table of operators",
+                     "%s takes %u operands, not %u", name, count, list->count);
+  return false;
+}
+
+static uint32_t call_unary(kilni_reader_t* reader, uint32_t at, uint32_t op) {
+  list_t list;
+  read_list(reader, &list);
+  if (!has_count(reader, at, &list, kilni_unary_operators[op].spelling, 1)) {
+    return 0;
+  }
+  return kilni_reader_unary(reader, at, op, list.items[0]);
+}
+
+static uint32_t call_binary(kilni_reader_t* reader, uint32_t at, uint32_t op) {
+  list_t list;
+  read_list(reader, &list);
+  if (!has_count(reader, at, &list, kilni_binary_operators[op].spelling, 2)) {
+    return 0;
+  }
+  return kilni_reader_binary(reader, at, op, list.items[0], list.items[1]);
+}
+
+static uint32_t call_three(kilni_reader_t* reader, uint32_t at, bool fma) {
+  list_t list;
+  read_list(reader, &list);
+  if (!has_count(reader, at, &list, fma ? "fma" : "select", 3)) return 0;
+  uint32_t* x = list.items;
+  // Each pair twice: a type goes from any of them to all.
+  for (int i = 0; i < 2; i++) {
+    if (fma && (!kilni_reader_together(reader, &x[0], &x[1]))) return 0;
+    if (!kilni_reader_together(reader, &x[1], &x[2])) return 0;
+  }
+  if (fma && !kilni_reader_together(reader, &x[0], &x[1])) return 0;
+  if (!fma) x[0] = kilni_reader_settle(reader, x[0], KILN_PROGRAM_TYPE_NONE);
+  if (x[0] == 0) return 0;
+  kilni_expr_record_t record = {fma ? KILNI_EXPR_FMA : KILNI_EXPR_SELECT,
+                                type_at(reader, x[1]), 0, x[0], x[1], x[2]};
+  return kilni_reader_add(reader, at, record);
+}
+
+static uint32_t call_cast(kilni_reader_t* reader, uint32_t at, uint32_t type,
+                          bool bits) {
+  list_t list;
+  read_list(reader, &list);
+  if (!has_count(reader, at, &list, bits ? "a bitcast" : "a cast", 1)) return 0;
+  static const uint8_t kUnsigned[] = {
+      0, KILN_PROGRAM_TYPE_U8, KILN_PROGRAM_TYPE_U16, 0, KILN_PROGRAM_TYPE_U32,
+      0, 0,                    0,                     KILN_PROGRAM_TYPE_U64};
+  uint32_t own = bits && kilni_type_class(type) == KILNI_CLASS_FLOAT
+                     ? kUnsigned[kilni_type_bytes(type)]
+                     : KILN_PROGRAM_TYPE_NONE;
+  uint32_t value = kilni_reader_settle(reader, list.items[0], own);
+  if (value == 0) return 0;
+  kilni_expr_record_t record = {bits ? KILNI_EXPR_BITCAST : KILNI_EXPR_CAST,
+                                (uint8_t)type, 0, value, 0, 0};
+  return kilni_reader_add(reader, at, record);
+}
+
+static uint32_t call_length(kilni_reader_t* reader, uint32_t at,
+                            uint32_t type) {
+  if (!kilni_reader_need_sign(reader, '(')) return 0;
+  uint32_t buffer = kilni_reader_buffer(reader);
+  if (!kilni_reader_need_sign(reader, ')') || buffer == 0) return 0;
+  kilni_expr_record_t record = {KILNI_EXPR_LENGTH, (uint8_t)type, 0, buffer, 0,
+                                0};
+  return kilni_reader_add(reader, at, record);
+}
+
+static uint32_t call_subgroup(kilni_reader_t* reader, uint32_t at,
+                              uint32_t op) {
+  list_t list;
+  read_list(reader, &list);
+  const kilni_operator_t* row = &kilni_subgroups[op];
+  if (!has_count(reader, at, &list, row->spelling, row->lane ? 2 : 1)) return 0;
+  uint32_t value =
+      kilni_reader_settle(reader, list.items[0], KILN_PROGRAM_TYPE_NONE);
+  uint32_t lane = 0;
+  if (row->lane) {
+    lane = kilni_reader_settle(reader, list.items[1], KILN_PROGRAM_TYPE_U32);
+    if (lane == 0) return 0;
+  }
+  if (value == 0) return 0;
+  uint8_t type = row->result == KILNI_RESULT_U32 ? KILN_PROGRAM_TYPE_U32
+                                                 : type_at(reader, value);
+  kilni_expr_record_t record = {KILNI_EXPR_SUBGROUP, type, (uint16_t)op,
+                                value, lane, 0};
+  return kilni_reader_add(reader, at, record);
+}
+
+static uint32_t take_one_of(kilni_reader_t* reader, const char* const* words,
+                            uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (kilni_reader_take_word(reader, words[i])) return i;
+  }
+  return UINT32_MAX;
+}
+
+// ", release, device": both may be left out.
+static bool read_order(kilni_reader_t* reader, uint32_t* inout_ordering,
+                       uint32_t* inout_scope) {
+  if (!kilni_reader_take_sign(reader, ',')) return true;
+  uint32_t found =
+      take_one_of(reader, kilni_orderings, KILNI_ORDERING_COUNT);
+  if (found != UINT32_MAX) {
+    *inout_ordering = found;
+    if (!kilni_reader_take_sign(reader, ',')) return true;
+  }
+  found = take_one_of(reader, kilni_scopes, KILNI_SCOPE_COUNT);
+  if (found != UINT32_MAX) {
+    *inout_scope = found;
+    return true;
+  }
+  kilni_reader_expected(reader, "an ordering or a scope",
+                        "write relaxed, acquire, release, acq_rel or seq_cst, "
+                        "then block, device or system");
+  return false;
+}
+
+static uint32_t call_atomic(kilni_reader_t* reader, uint32_t at, uint32_t op) {
+  if (!kilni_reader_need_sign(reader, '(')) return 0;
+  uint32_t buffer = kilni_reader_buffer(reader);
+  uint32_t operands[3] = {kilni_reader_index(reader), 0, 0}, count = 1;
+  const kilni_buffer_record_t* record =
+      &reader->ir->buffers.items[buffer == 0 ? 0 : buffer];
+  uint8_t type = buffer == 0 ? 0 : record->type;
+  bool own = buffer != 0 && (record->role == KILN_PROGRAM_ROLE_SHARED ||
+                             record->role == KILN_PROGRAM_ROLE_PRIVATE);
+  bool whole = buffer != 0 && operands[0] != 0;
+  for (uint32_t i = 0; i < kilni_atomic_values(op); i++) {
+    if (!kilni_reader_need_sign(reader, ',')) return 0;
+    operands[count] = kilni_reader_typed(reader, type);
+    whole = whole && operands[count++] != 0;
+  }
+  uint32_t ordering = KILN_PROGRAM_ORDERING_RELAXED;
+  uint32_t scope =
+      own ? KILN_PROGRAM_SCOPE_BLOCK : KILN_PROGRAM_SCOPE_DEVICE;
+  if (!read_order(reader, &ordering, &scope)) return 0;
+  if (!kilni_reader_need_sign(reader, ')') || !whole) return 0;
+  kilni_expr_record_t expr = {
+      KILNI_EXPR_ATOMIC,
+      kilni_atomic_has_result(op) ? type : (uint8_t)KILN_PROGRAM_TYPE_NONE,
+      KILNI_ATOMIC(op, ordering, scope),
+      buffer,
+      kilni_ir_add_operands(reader->ir, operands, count),
+      count};
+  return kilni_reader_add(reader, at, expr);
+}
+
+// One operand for a parameter: a value, or a buffer by its name.
+static uint32_t read_argument(kilni_reader_t* reader, uint32_t parameter) {
+  if ((parameter & KILNI_PARAMETER_BUFFER) != 0) {
+    return kilni_reader_buffer(reader);
+  }
+  return kilni_reader_typed(reader,
+                            reader->ir->variables.items[parameter].type);
+}
+
+static uint32_t call_function(kilni_reader_t* reader, uint32_t at,
+                              kiln_string_view_t name, uint32_t function) {
+  kilni_function_record_t record = reader->ir->functions.items[function];
+  uint32_t operands[KILNI_TEXT_MAX_LIST];
+  bool whole = kilni_reader_need_sign(reader, '(');
+  for (uint32_t i = 0; i < record.parameter_count && !reader->panic; i++) {
+    if (kilni_reader_is_sign(reader, ')') ||
+        (i > 0 && !kilni_reader_take_sign(reader, ','))) {
+      kilni_reader_error(reader, reader->token.at, KILNI_RULE_CALL, NULL,
+                         "\"%.*s\" has %u parameters", KILNI_SV(name),
+                         record.parameter_count);
+      reader->panic = true;
+      return 0;
+    }
+    operands[i] = read_argument(
+        reader, reader->ir->operands.items[record.parameters + i]);
+    whole = whole && operands[i] != 0;
+  }
+  if (kilni_reader_is_sign(reader, ',')) {
+    kilni_reader_error(reader, reader->token.at, KILNI_RULE_CALL, NULL,
+                       "\"%.*s\" has %u parameters", KILNI_SV(name),
+                       record.parameter_count);
+    reader->panic = true;
+  }
+  if (!kilni_reader_need_sign(reader, ')') || !whole) return 0;
+  kilni_expr_record_t expr = {
+      KILNI_EXPR_CALL, record.type, 0, function,
+      kilni_ir_add_operands(reader->ir, operands, record.parameter_count),
+      record.parameter_count};
+  return kilni_reader_add(reader, at, expr);
+}
+
+// ---- Everything that begins with a name ----
+
+static uint32_t read_id(kilni_reader_t* reader, uint32_t at, uint32_t id) {
+  uint32_t axis = 0;
+  if (kilni_ids[id].axes) {
+    static const char* const kAxes[] = {"x", "y", "z"};
+    if (!kilni_reader_need_sign(reader, '.')) return 0;
+    axis = take_one_of(reader, kAxes, 3);
+    if (axis == UINT32_MAX) {
+      kilni_reader_expected(reader, "x, y or z", "name one axis");
+      return 0;
+    }
+  }
+  kilni_expr_record_t record = {KILNI_EXPR_ID, KILN_PROGRAM_TYPE_U32,
+                                (uint16_t)(id | axis << 8), 0, 0, 0};
+  return kilni_reader_add(reader, at, record);
+}
+
+static uint32_t read_load(kilni_reader_t* reader, uint32_t at,
+                          uint32_t buffer) {
+  uint32_t index = kilni_reader_index(reader);
+  if (index == 0) return 0;
+  kilni_expr_record_t record = {KILNI_EXPR_LOAD,
+                                reader->ir->buffers.items[buffer].type,
+                                0,
+                                buffer,
+                                index,
+                                0};
+  return kilni_reader_add(reader, at, record);
+}
+
+static uint32_t read_variable(kilni_reader_t* reader, uint32_t at, uint8_t op,
+                              uint32_t index) {
+  uint8_t type = op == KILNI_EXPR_VARIABLE
+                     ? reader->ir->variables.items[index].type
+                     : reader->ir->scalars.items[index].type;
+  kilni_expr_record_t record = {op, type, 0, index, 0, 0};
+  return kilni_reader_add(reader, at, record);
+}
+
+static uint32_t read_bool(kilni_reader_t* reader, uint32_t at,
+                          uint32_t value) {
+  kilni_expr_record_t record = {KILNI_EXPR_LITERAL, KILN_PROGRAM_TYPE_BOOL, 0,
+                                value, 0, 0};
+  return kilni_reader_add(reader, at, record);
+}
+
+static uint32_t read_word(kilni_reader_t* reader, uint32_t at,
+                          kiln_string_view_t name, kilni_symbol_t symbol) {
+  uint32_t index = symbol.index;
+  switch (symbol.kind) {
+    case KILNI_SYMBOL_TYPE:
+    case KILNI_SYMBOL_TYPE_WORD: return call_cast(reader, at, index, false);
+    case KILNI_SYMBOL_BITCAST: return call_cast(reader, at, index, true);
+    case KILNI_SYMBOL_UNARY: return call_unary(reader, at, index);
+    case KILNI_SYMBOL_BINARY: return call_binary(reader, at, index);
+    case KILNI_SYMBOL_ATOMIC: return call_atomic(reader, at, index);
+    case KILNI_SYMBOL_SUBGROUP: return call_subgroup(reader, at, index);
+    case KILNI_SYMBOL_ID: return read_id(reader, at, index);
+    case KILNI_SYMBOL_BOOL: return read_bool(reader, at, index);
+    case KILNI_SYMBOL_SELECT: return call_three(reader, at, false);
+    case KILNI_SYMBOL_FMA: return call_three(reader, at, true);
+    case KILNI_SYMBOL_LENGTH: return call_length(reader, at, index);
+    default: break;
+  }
+  kilni_reader_error(reader, at, KILNI_RULE_NAME_KIND, NULL,
+                     "\"%.*s\" is no value", KILNI_SV(name));
+  reader->panic = true;
+  return 0;
+}
+
+uint32_t kilni_reader_name(kilni_reader_t* reader) {
+  uint32_t at = reader->token.at;
+  kiln_string_view_t name = reader->token.text;
+  const kilni_symbol_t* found = kilni_reader_known(reader);
+  if (found == NULL) {
+    // What it was meant to be decides how it goes on: as both may.
+    list_t list;
+    if (kilni_reader_is_sign(reader, '(')) read_list(reader, &list);
+    if (kilni_reader_is_sign(reader, '[')) kilni_reader_index(reader);
+    return 0;
+  }
+  kilni_symbol_t symbol = *found;
+  switch (symbol.kind) {
+    case KILNI_SYMBOL_VARIABLE:
+      return read_variable(reader, at, KILNI_EXPR_VARIABLE, symbol.index);
+    case KILNI_SYMBOL_SCALAR:
+      return read_variable(reader, at, KILNI_EXPR_SCALAR, symbol.index);
+    case KILNI_SYMBOL_CONST: return symbol.index;
+    case KILNI_SYMBOL_BUFFER: return read_load(reader, at, symbol.index);
+    case KILNI_SYMBOL_FUNCTION:
+      return call_function(reader, at, name, symbol.index);
+    case KILNI_SYMBOL_BROKEN:
+      if (kilni_reader_is_sign(reader, '[')) kilni_reader_index(reader);
+      return 0;
+    default: return read_word(reader, at, name, symbol);
+  }
+}
