@@ -72,14 +72,14 @@ enum { KILN_PROGRAM_MAX_PROBLEMS = 20 };
 //
 // Borrowed from its report. Strings are never NULL.
 typedef struct kiln_program_problem_t {
-  uint32_t rule;       // 12 is P012 (docs/reference/program-rules.md); 0: the
-                       // text is not of the language
-  uint32_t is_note;    // 1: worth knowing, and the program is valid
-  uint32_t line;       // from 1; 0 for a built program
-  uint32_t column;     // from 1, in bytes
-  const char* message; // what is wrong, one line
-  const char* fix;     // what to do, one line
-  const char* source;  // the line it stands in
+  uint32_t rule;        // 12 is P012 (docs/reference/program-rules.md); 0: the
+                        // text is not of the language
+  uint32_t is_note;     // 1: worth knowing, and the program is valid
+  uint32_t line;        // from 1; 0 for a built program
+  uint32_t column;      // from 1, in bytes
+  const char* message;  // what is wrong, one line
+  const char* fix;      // what to do, one line
+  const char* source;   // the line it stands in
 } kiln_program_problem_t;
 
 // One reference more, one less. NULL is accepted. Since 0.1.
@@ -126,8 +126,8 @@ typedef struct kiln_program_parse_options_t {
 // All defaults. Since 0.1.
 static inline kiln_program_parse_options_t kiln_program_parse_options_default(
     void) {
-  kiln_program_parse_options_t options = {
-      (uint32_t)sizeof(options), 0, NULL, NULL, NULL};
+  kiln_program_parse_options_t options = {(uint32_t)sizeof(options), 0, NULL,
+                                          NULL, NULL};
   return options;
 }
 

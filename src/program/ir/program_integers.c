@@ -5,7 +5,9 @@
 
 #include "program/ir/program_types.h"
 
-static uint32_t width_of(uint32_t type) { return 8 * kilni_type_bytes(type); }
+static uint32_t width_of(uint32_t type) {
+  return 8 * kilni_type_bytes(type);
+}
 
 static bool is_signed(uint32_t type) {
   return kilni_type_class(type) == KILNI_CLASS_SIGNED;
@@ -60,20 +62,47 @@ bool kilni_integer_unary(uint32_t op, uint32_t type, uint64_t x,
   int64_t s = kilni_integer_signed(type, x);
   uint64_t y = 0;
   switch (op) {
-    case KILN_PROGRAM_UNARY_NEGATE: y = UINT64_C(0) - x; break;
-    case KILN_PROGRAM_UNARY_BIT_NOT: y = ~x; break;
-    case KILN_PROGRAM_UNARY_NOT: y = !x; break;
-    case KILN_PROGRAM_UNARY_POPCOUNT: y = count_ones(x); break;
-    case KILN_PROGRAM_UNARY_CLZ: y = leading(type, x); break;
-    case KILN_PROGRAM_UNARY_CTZ: y = trailing(type, x); break;
-    case KILN_PROGRAM_UNARY_REVERSE_BITS: y = reversed(type, x); break;
-    case KILN_PROGRAM_UNARY_UNPACK4_LOW: y = x & 15; break;
-    case KILN_PROGRAM_UNARY_UNPACK4_HIGH: y = x >> 4 & 15; break;
-    case KILN_PROGRAM_UNARY_UNPACK8_LOW: y = x & 255; break;
-    case KILN_PROGRAM_UNARY_UNPACK8_HIGH: y = x >> 8 & 255; break;
-    case KILN_PROGRAM_UNARY_ABS: y = s < 0 ? UINT64_C(0) - x : x; break;
-    case KILN_PROGRAM_UNARY_SIGN: y = s < 0 ? UINT64_MAX : s > 0; break;
-    default: return false;
+    case KILN_PROGRAM_UNARY_NEGATE:
+      y = UINT64_C(0) - x;
+      break;
+    case KILN_PROGRAM_UNARY_BIT_NOT:
+      y = ~x;
+      break;
+    case KILN_PROGRAM_UNARY_NOT:
+      y = !x;
+      break;
+    case KILN_PROGRAM_UNARY_POPCOUNT:
+      y = count_ones(x);
+      break;
+    case KILN_PROGRAM_UNARY_CLZ:
+      y = leading(type, x);
+      break;
+    case KILN_PROGRAM_UNARY_CTZ:
+      y = trailing(type, x);
+      break;
+    case KILN_PROGRAM_UNARY_REVERSE_BITS:
+      y = reversed(type, x);
+      break;
+    case KILN_PROGRAM_UNARY_UNPACK4_LOW:
+      y = x & 15;
+      break;
+    case KILN_PROGRAM_UNARY_UNPACK4_HIGH:
+      y = x >> 4 & 15;
+      break;
+    case KILN_PROGRAM_UNARY_UNPACK8_LOW:
+      y = x & 255;
+      break;
+    case KILN_PROGRAM_UNARY_UNPACK8_HIGH:
+      y = x >> 8 & 255;
+      break;
+    case KILN_PROGRAM_UNARY_ABS:
+      y = s < 0 ? UINT64_C(0) - x : x;
+      break;
+    case KILN_PROGRAM_UNARY_SIGN:
+      y = s < 0 ? UINT64_MAX : s > 0;
+      break;
+    default:
+      return false;
   }
   *out_value = y & mask_of(kilni_type_of_unary(op, type));
   return true;
@@ -110,14 +139,18 @@ static uint64_t shift(uint32_t op, uint32_t type, uint64_t x, uint64_t by) {
   uint32_t width = width_of(type);
   by %= width;
   switch (op) {
-    case KILN_PROGRAM_BINARY_SHL: return x << by;
+    case KILN_PROGRAM_BINARY_SHL:
+      return x << by;
     case KILN_PROGRAM_BINARY_SHR:
       if (!is_signed(type)) return x >> by;
       // Right shifts of negative numbers are the compiler's own affair in C.
       if (kilni_integer_signed(type, x) >= 0) return x >> by;
       return ~((~x & mask_of(type)) >> by);
-    case KILN_PROGRAM_BINARY_ROTATE_RIGHT: by = (width - by) % width; break;
-    default: break;
+    case KILN_PROGRAM_BINARY_ROTATE_RIGHT:
+      by = (width - by) % width;
+      break;
+    default:
+      break;
   }
   return by == 0 ? x : x << by | x >> (width - by);
 }
@@ -176,12 +209,18 @@ static uint64_t add_sat(uint32_t type, uint64_t x, uint64_t y, bool sub) {
 
 static uint64_t compare(uint32_t op, uint32_t type, uint64_t x, uint64_t y) {
   switch (op) {
-    case KILN_PROGRAM_BINARY_EQ: return x == y;
-    case KILN_PROGRAM_BINARY_NE: return x != y;
-    case KILN_PROGRAM_BINARY_LT: return less(type, x, y);
-    case KILN_PROGRAM_BINARY_GT: return less(type, y, x);
-    case KILN_PROGRAM_BINARY_LE: return !less(type, y, x);
-    default: return !less(type, x, y);
+    case KILN_PROGRAM_BINARY_EQ:
+      return x == y;
+    case KILN_PROGRAM_BINARY_NE:
+      return x != y;
+    case KILN_PROGRAM_BINARY_LT:
+      return less(type, x, y);
+    case KILN_PROGRAM_BINARY_GT:
+      return less(type, y, x);
+    case KILN_PROGRAM_BINARY_LE:
+      return !less(type, y, x);
+    default:
+      return !less(type, x, y);
   }
 }
 
@@ -192,28 +231,59 @@ bool kilni_integer_binary(uint32_t op, uint32_t type, uint64_t x,
   if (!is_whole(type) || result == 0) return false;
   uint64_t z;
   switch (op) {
-    case KILN_PROGRAM_BINARY_ADD: z = x + y; break;
-    case KILN_PROGRAM_BINARY_SUB: z = x - y; break;
-    case KILN_PROGRAM_BINARY_MUL: z = x * y; break;
-    case KILN_PROGRAM_BINARY_DIV: z = divide(type, x, y, false); break;
-    case KILN_PROGRAM_BINARY_REM: z = divide(type, x, y, true); break;
+    case KILN_PROGRAM_BINARY_ADD:
+      z = x + y;
+      break;
+    case KILN_PROGRAM_BINARY_SUB:
+      z = x - y;
+      break;
+    case KILN_PROGRAM_BINARY_MUL:
+      z = x * y;
+      break;
+    case KILN_PROGRAM_BINARY_DIV:
+      z = divide(type, x, y, false);
+      break;
+    case KILN_PROGRAM_BINARY_REM:
+      z = divide(type, x, y, true);
+      break;
     case KILN_PROGRAM_BINARY_BIT_AND:
-    case KILN_PROGRAM_BINARY_AND: z = x & y; break;
+    case KILN_PROGRAM_BINARY_AND:
+      z = x & y;
+      break;
     case KILN_PROGRAM_BINARY_BIT_OR:
-    case KILN_PROGRAM_BINARY_OR: z = x | y; break;
-    case KILN_PROGRAM_BINARY_BIT_XOR: z = x ^ y; break;
+    case KILN_PROGRAM_BINARY_OR:
+      z = x | y;
+      break;
+    case KILN_PROGRAM_BINARY_BIT_XOR:
+      z = x ^ y;
+      break;
     case KILN_PROGRAM_BINARY_SHL:
     case KILN_PROGRAM_BINARY_SHR:
     case KILN_PROGRAM_BINARY_ROTATE_LEFT:
-    case KILN_PROGRAM_BINARY_ROTATE_RIGHT: z = shift(op, type, x, y); break;
-    case KILN_PROGRAM_BINARY_MIN: z = less(type, y, x) ? y : x; break;
-    case KILN_PROGRAM_BINARY_MAX: z = less(type, x, y) ? y : x; break;
-    case KILN_PROGRAM_BINARY_ABS_DIFF: z = less(type, x, y) ? y - x : x - y;
+    case KILN_PROGRAM_BINARY_ROTATE_RIGHT:
+      z = shift(op, type, x, y);
       break;
-    case KILN_PROGRAM_BINARY_ADD_SAT: z = add_sat(type, x, y, false); break;
-    case KILN_PROGRAM_BINARY_SUB_SAT: z = add_sat(type, x, y, true); break;
-    case KILN_PROGRAM_BINARY_MUL_SAT: z = multiply_sat(type, x, y); break;
-    case KILN_PROGRAM_BINARY_MUL_HIGH: z = multiply_high(type, x, y); break;
+    case KILN_PROGRAM_BINARY_MIN:
+      z = less(type, y, x) ? y : x;
+      break;
+    case KILN_PROGRAM_BINARY_MAX:
+      z = less(type, x, y) ? y : x;
+      break;
+    case KILN_PROGRAM_BINARY_ABS_DIFF:
+      z = less(type, x, y) ? y - x : x - y;
+      break;
+    case KILN_PROGRAM_BINARY_ADD_SAT:
+      z = add_sat(type, x, y, false);
+      break;
+    case KILN_PROGRAM_BINARY_SUB_SAT:
+      z = add_sat(type, x, y, true);
+      break;
+    case KILN_PROGRAM_BINARY_MUL_SAT:
+      z = multiply_sat(type, x, y);
+      break;
+    case KILN_PROGRAM_BINARY_MUL_HIGH:
+      z = multiply_high(type, x, y);
+      break;
     default:
       if (result != KILN_PROGRAM_TYPE_BOOL) return false;
       z = compare(op, type, x, y);
@@ -239,8 +309,7 @@ bool kilni_integer_cast(uint32_t to, uint32_t from, uint64_t x,
 
 static bool evaluate_operator(const kilni_ir_t* ir,
                               const kilni_expr_record_t* expr,
-                              const kilni_known_t* known,
-                              uint64_t* out_value) {
+                              const kilni_known_t* known, uint64_t* out_value) {
   uint64_t a, b, c;
   uint32_t type = ir->exprs.items[expr->a].type;
   if (!kilni_ir_evaluate(ir, expr->a, known, &a)) return false;
@@ -258,7 +327,8 @@ static bool evaluate_operator(const kilni_ir_t* ir,
       }
       *out_value = a != 0 ? b : c;
       return true;
-    default: return kilni_integer_cast(expr->type, type, a, out_value);
+    default:
+      return kilni_integer_cast(expr->type, type, a, out_value);
   }
 }
 
@@ -284,6 +354,7 @@ bool kilni_ir_evaluate(const kilni_ir_t* ir, uint32_t expr,
     case KILNI_EXPR_SELECT:
     case KILNI_EXPR_CAST:
       return evaluate_operator(ir, record, known, out_value);
-    default: return false;
+    default:
+      return false;
   }
 }

@@ -136,21 +136,33 @@ uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
   const kilni_expr_record_t* record = &ir->exprs.items[expr];
   uint32_t which = 0, count = 0;
   switch (record->op) {
-    case KILNI_EXPR_LOAD: which = 2; break;
+    case KILNI_EXPR_LOAD:
+      which = 2;
+      break;
     case KILNI_EXPR_UNARY:
     case KILNI_EXPR_CAST:
-    case KILNI_EXPR_BITCAST: which = 1; break;
-    case KILNI_EXPR_BINARY: which = 3; break;
+    case KILNI_EXPR_BITCAST:
+      which = 1;
+      break;
+    case KILNI_EXPR_BINARY:
+      which = 3;
+      break;
     case KILNI_EXPR_SELECT:
-    case KILNI_EXPR_FMA: which = 7; break;
-    case KILNI_EXPR_SUBGROUP: which = record->b != 0 ? 3 : 1; break;
+    case KILNI_EXPR_FMA:
+      which = 7;
+      break;
+    case KILNI_EXPR_SUBGROUP:
+      which = record->b != 0 ? 3 : 1;
+      break;
     case KILNI_EXPR_ATOMIC:
       for (; count < record->c; count++) {
         out_operands[count] = ir->operands.items[record->b + count];
       }
       return count;
-    case KILNI_EXPR_CALL: break;
-    default: return 0;
+    case KILNI_EXPR_CALL:
+      break;
+    default:
+      return 0;
   }
   if (which & 1) out_operands[count++] = record->a;
   if (which & 2) out_operands[count++] = record->b;

@@ -146,21 +146,31 @@ bool kilni_atomic_has_result(uint32_t op) {
 
 uint64_t kilni_float_infinity(uint32_t type) {
   switch (type) {
-    case KILN_PROGRAM_TYPE_F16: return 0x7c00;
-    case KILN_PROGRAM_TYPE_BF16: return 0x7f80;
-    case KILN_PROGRAM_TYPE_F32: return 0x7f800000;
-    case KILN_PROGRAM_TYPE_F64: return UINT64_C(0x7ff0000000000000);
-    default: return 0;
+    case KILN_PROGRAM_TYPE_F16:
+      return 0x7c00;
+    case KILN_PROGRAM_TYPE_BF16:
+      return 0x7f80;
+    case KILN_PROGRAM_TYPE_F32:
+      return 0x7f800000;
+    case KILN_PROGRAM_TYPE_F64:
+      return UINT64_C(0x7ff0000000000000);
+    default:
+      return 0;
   }
 }
 
 uint64_t kilni_float_nan(uint32_t type) {
   switch (type) {
-    case KILN_PROGRAM_TYPE_F16: return 0x7e00;
-    case KILN_PROGRAM_TYPE_BF16: return 0x7fc0;
-    case KILN_PROGRAM_TYPE_F32: return 0x7fc00000;
-    case KILN_PROGRAM_TYPE_F64: return UINT64_C(0x7ff8000000000000);
-    default: return 0;
+    case KILN_PROGRAM_TYPE_F16:
+      return 0x7e00;
+    case KILN_PROGRAM_TYPE_BF16:
+      return 0x7fc0;
+    case KILN_PROGRAM_TYPE_F32:
+      return 0x7fc00000;
+    case KILN_PROGRAM_TYPE_F64:
+      return UINT64_C(0x7ff8000000000000);
+    default:
+      return 0;
   }
 }
 

@@ -157,8 +157,12 @@ static uint32_t read_buffer(kilni_reader_t* reader, kiln_string_view_t name,
   kilni_reader_need_sign(reader, ']');
   if (reader->panic || name.size == 0) return 0;
   kilni_buffer_record_t record = {
-      kilni_ir_add_name(reader->ir, name.data, name.size), (uint8_t)type,
-      (uint8_t)role, reader->function, 0, line};
+      kilni_ir_add_name(reader->ir, name.data, name.size),
+      (uint8_t)type,
+      (uint8_t)role,
+      reader->function,
+      0,
+      line};
   uint32_t index = kilni_ir_add_buffer(reader->ir, record);
   kilni_reader_place(reader, KILNI_IR_BUFFER, index, at);
   kilni_symbols_add(reader, name, KILNI_SYMBOL_BUFFER, index);
@@ -205,10 +209,9 @@ static void read_parameter(kilni_reader_t* reader, parameters_t* parameters) {
   kilni_lexer_t count = reader->lexer;
   count.text.size = 0;
   uint32_t role = role_word(reader);
-  uint32_t index =
-      role != KILN_PROGRAM_ROLE_NONE
-          ? read_buffer(reader, name, at, line, role, &count)
-          : read_scalar(reader, name, at);
+  uint32_t index = role != KILN_PROGRAM_ROLE_NONE
+                       ? read_buffer(reader, name, at, line, role, &count)
+                       : read_scalar(reader, name, at);
   if (index == 0) {
     if (name.size != 0) {
       kilni_symbols_add(reader, name, KILNI_SYMBOL_BROKEN, 0);
@@ -316,9 +319,9 @@ static uint32_t read_axes(kilni_reader_t* reader, bool constant,
                               "there are three at most");
         return 0;
       }
-      axes[count++] =
-          constant ? kilni_reader_constant(reader, KILN_PROGRAM_TYPE_U32)
-                   : kilni_reader_typed(reader, KILN_PROGRAM_TYPE_NONE);
+      axes[count++] = constant
+                          ? kilni_reader_constant(reader, KILN_PROGRAM_TYPE_U32)
+                          : kilni_reader_typed(reader, KILN_PROGRAM_TYPE_NONE);
     } while (kilni_reader_take_sign(reader, ','));
     if (!kilni_reader_need_sign(reader, ')')) return 0;
     if (count > 1 || kilni_reader_is_word(reader, "block") ||

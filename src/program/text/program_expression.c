@@ -22,8 +22,7 @@ static uint32_t depth_of(kilni_reader_t* reader, uint32_t expr, uint32_t at) {
   uint32_t operands[KILNI_IR_MAX_CALL], depth = 0;
   uint32_t count = kilni_ir_operands(reader->ir, expr, operands);
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t below =
-        kilni_reader_placed(reader, KILNI_IR_PROGRAM, operands[i]);
+    uint32_t below = kilni_reader_placed(reader, KILNI_IR_PROGRAM, operands[i]);
     if (below > depth) depth = below;
   }
   if (depth < KILNI_IR_MAX_DEPTH) return depth + 1;
@@ -69,11 +68,16 @@ static bool is_untyped(const kilni_reader_t* reader, uint32_t expr) {
 // The operands that share the type of an expression: bits 0 to 2.
 static uint32_t typed_operands(const kilni_expr_record_t* record) {
   switch (record->op) {
-    case KILNI_EXPR_UNARY: return 1;
-    case KILNI_EXPR_BINARY: return kilni_binary_is_shift(record->extra) ? 1 : 3;
-    case KILNI_EXPR_SELECT: return 6;
-    case KILNI_EXPR_FMA: return 7;
-    default: return 0;
+    case KILNI_EXPR_UNARY:
+      return 1;
+    case KILNI_EXPR_BINARY:
+      return kilni_binary_is_shift(record->extra) ? 1 : 3;
+    case KILNI_EXPR_SELECT:
+      return 6;
+    case KILNI_EXPR_FMA:
+      return 7;
+    default:
+      return 0;
   }
 }
 
@@ -161,8 +165,8 @@ uint32_t kilni_reader_constant(kilni_reader_t* reader, uint32_t type) {
     return 0;
   }
   if (expr_at(reader, expr)->op == KILNI_EXPR_LITERAL) return expr;
-  kilni_expr_record_t record = {KILNI_EXPR_LITERAL, own, 0, (uint32_t)value,
-                                (uint32_t)(value >> 32), 0};
+  kilni_expr_record_t record = {
+      KILNI_EXPR_LITERAL, own, 0, (uint32_t)value, (uint32_t)(value >> 32), 0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -207,15 +211,19 @@ static const sign_row_t* row_of_sign(const kilni_reader_t* reader) {
 // The type of what an operator makes of operands of `type`, fitting or not.
 static uint8_t result_type(const kilni_operator_t* row, uint32_t type) {
   switch (row->result) {
-    case KILNI_RESULT_BOOL: return KILN_PROGRAM_TYPE_BOOL;
-    case KILNI_RESULT_U32: return KILN_PROGRAM_TYPE_U32;
-    case KILNI_RESULT_UNSIGNED: return (uint8_t)kilni_type_unsigned(type);
-    default: return (uint8_t)type;
+    case KILNI_RESULT_BOOL:
+      return KILN_PROGRAM_TYPE_BOOL;
+    case KILNI_RESULT_U32:
+      return KILN_PROGRAM_TYPE_U32;
+    case KILNI_RESULT_UNSIGNED:
+      return (uint8_t)kilni_type_unsigned(type);
+    default:
+      return (uint8_t)type;
   }
 }
 
 bool kilni_reader_together(kilni_reader_t* reader, uint32_t* left,
-                               uint32_t* right) {
+                           uint32_t* right) {
   if (*left == 0 || *right == 0) return 0;
   bool free_left = is_untyped(reader, *left);
   bool free_right = is_untyped(reader, *right);
@@ -229,8 +237,7 @@ bool kilni_reader_together(kilni_reader_t* reader, uint32_t* left,
 }
 
 // Gives both literals the type that suits both.
-static bool settle_both(kilni_reader_t* reader, uint32_t left,
-                        uint32_t right) {
+static bool settle_both(kilni_reader_t* reader, uint32_t left, uint32_t right) {
   uint32_t traits =
       untyped_traits(reader, left) | untyped_traits(reader, right);
   uint32_t type = KILN_PROGRAM_TYPE_U32;
@@ -254,9 +261,12 @@ uint32_t kilni_reader_binary(kilni_reader_t* reader, uint32_t at, uint32_t op,
       return 0;
     }
   }
-  kilni_expr_record_t record = {
-      KILNI_EXPR_BINARY, result_type(row, expr_at(reader, left)->type),
-      (uint16_t)op, left, right, 0};
+  kilni_expr_record_t record = {KILNI_EXPR_BINARY,
+                                result_type(row, expr_at(reader, left)->type),
+                                (uint16_t)op,
+                                left,
+                                right,
+                                0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -272,8 +282,12 @@ uint32_t kilni_reader_unary(kilni_reader_t* reader, uint32_t at, uint32_t op,
   }
   if (operand == 0) return 0;
   kilni_expr_record_t record = {
-      KILNI_EXPR_UNARY, result_type(row, expr_at(reader, operand)->type),
-      (uint16_t)op, operand, 0, 0};
+      KILNI_EXPR_UNARY,
+      result_type(row, expr_at(reader, operand)->type),
+      (uint16_t)op,
+      operand,
+      0,
+      0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -293,23 +307,21 @@ static uint32_t read_number(kilni_reader_t* reader, bool minus, uint32_t at) {
 }
 
 static uint32_t read_special(kilni_reader_t* reader, uint32_t at, bool minus) {
-  const kilni_symbol_t* symbol =
-      kilni_symbols_find(reader, reader->token.text);
+  const kilni_symbol_t* symbol = kilni_symbols_find(reader, reader->token.text);
   uint32_t type = symbol->index;
   uint64_t sign = UINT64_C(1) << (8 * kilni_type_bytes(type) - 1);
   uint64_t bits = symbol->kind == KILNI_SYMBOL_INFINITY
                       ? kilni_float_infinity(type) | (minus ? sign : 0)
                       : kilni_float_nan(type);
   kilni_reader_next(reader);
-  kilni_expr_record_t record = {KILNI_EXPR_LITERAL, (uint8_t)type, 0,
-                                (uint32_t)bits, (uint32_t)(bits >> 32), 0};
+  kilni_expr_record_t record = {KILNI_EXPR_LITERAL, (uint8_t)type,          0,
+                                (uint32_t)bits,     (uint32_t)(bits >> 32), 0};
   return kilni_reader_add(reader, at, record);
 }
 
 static bool at_special(const kilni_reader_t* reader) {
   if (reader->token.kind != KILNI_TOKEN_NAME) return false;
-  const kilni_symbol_t* symbol =
-      kilni_symbols_find(reader, reader->token.text);
+  const kilni_symbol_t* symbol = kilni_symbols_find(reader, reader->token.text);
   return symbol != NULL && (symbol->kind == KILNI_SYMBOL_INFINITY ||
                             symbol->kind == KILNI_SYMBOL_NAN);
 }

@@ -14,7 +14,9 @@ void kilni_lexer_init(kilni_lexer_t* lexer, kiln_string_view_t text) {
   lexer->line = 1;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -57,8 +59,8 @@ static void skip_exponent(kilni_lexer_t* lexer, kilni_token_t* token) {
 
 // The digits, without a suffix.
 static void scan_number(kilni_lexer_t* lexer, kilni_token_t* token) {
-  bool hex = peek(lexer, 0) == '0' &&
-             (peek(lexer, 1) == 'x' || peek(lexer, 1) == 'X');
+  bool hex =
+      peek(lexer, 0) == '0' && (peek(lexer, 1) == 'x' || peek(lexer, 1) == 'X');
   bool (*is_mine)(char) = hex ? is_hex_digit : is_digit;
   if (hex) lexer->at += 2;
   while (is_mine(peek(lexer, 0))) lexer->at++;
@@ -89,8 +91,8 @@ static void read_number(kilni_lexer_t* lexer, kilni_token_t* token) {
   token->kind = KILNI_TOKEN_NUMBER;
   scan_number(lexer, token);
   uint32_t end = lexer->at;
-  token->text = (kiln_string_view_t){lexer->text.data + token->at,
-                                     end - token->at};
+  token->text =
+      (kiln_string_view_t){lexer->text.data + token->at, end - token->at};
   while (is_letter(peek(lexer, 0)) || is_digit(peek(lexer, 0))) lexer->at++;
   kiln_string_view_t suffix = {lexer->text.data + end, lexer->at - end};
   if (suffix.size != 0) token->suffix = suffix_type(suffix);
@@ -110,12 +112,15 @@ static void read_number(kilni_lexer_t* lexer, kilni_token_t* token) {
 static uint32_t sign_at(const kilni_lexer_t* lexer, uint32_t* out_sign) {
   static const uint32_t kLong[] = {
       KILNI_SIGN3('<', '<', '='), KILNI_SIGN3('>', '>', '='),
-      KILNI_SIGN2('<', '<'), KILNI_SIGN2('>', '>'), KILNI_SIGN2('&', '&'),
-      KILNI_SIGN2('|', '|'), KILNI_SIGN2('=', '='), KILNI_SIGN2('!', '='),
-      KILNI_SIGN2('<', '='), KILNI_SIGN2('>', '='), KILNI_SIGN2('+', '='),
-      KILNI_SIGN2('-', '='), KILNI_SIGN2('*', '='), KILNI_SIGN2('/', '='),
-      KILNI_SIGN2('%', '='), KILNI_SIGN2('&', '='), KILNI_SIGN2('|', '='),
-      KILNI_SIGN2('^', '='), KILNI_SIGN2('.', '.'), KILNI_SIGN2('-', '>')};
+      KILNI_SIGN2('<', '<'),      KILNI_SIGN2('>', '>'),
+      KILNI_SIGN2('&', '&'),      KILNI_SIGN2('|', '|'),
+      KILNI_SIGN2('=', '='),      KILNI_SIGN2('!', '='),
+      KILNI_SIGN2('<', '='),      KILNI_SIGN2('>', '='),
+      KILNI_SIGN2('+', '='),      KILNI_SIGN2('-', '='),
+      KILNI_SIGN2('*', '='),      KILNI_SIGN2('/', '='),
+      KILNI_SIGN2('%', '='),      KILNI_SIGN2('&', '='),
+      KILNI_SIGN2('|', '='),      KILNI_SIGN2('^', '='),
+      KILNI_SIGN2('.', '.'),      KILNI_SIGN2('-', '>')};
   unsigned char a = (unsigned char)peek(lexer, 0);
   unsigned char b = (unsigned char)peek(lexer, 1);
   unsigned char c = (unsigned char)peek(lexer, 2);

@@ -55,9 +55,11 @@ static void shift_left(whole_t* x, uint32_t by) {
   if (x->count == 0 || by == 0) return;
   for (uint32_t i = x->count + words + 1; i-- > 0;) {
     if (i >= LIMBS) continue;
-    uint32_t high = i >= words && i - words < x->count ? x->limbs[i - words] : 0;
-    uint32_t low =
-        i >= words + 1 && i - words - 1 < x->count ? x->limbs[i - words - 1] : 0;
+    uint32_t high =
+        i >= words && i - words < x->count ? x->limbs[i - words] : 0;
+    uint32_t low = i >= words + 1 && i - words - 1 < x->count
+                       ? x->limbs[i - words - 1]
+                       : 0;
     x->limbs[i] = bits == 0 ? high : high << bits | low >> (32 - bits);
   }
   x->count += words + 1;
@@ -91,10 +93,14 @@ typedef struct format_t {
 
 static format_t format_of(uint32_t type) {
   switch (type) {
-    case KILN_PROGRAM_TYPE_F16: return (format_t){11, -14, 15};
-    case KILN_PROGRAM_TYPE_BF16: return (format_t){8, -126, 127};
-    case KILN_PROGRAM_TYPE_F32: return (format_t){24, -126, 127};
-    default: return (format_t){53, -1022, 1023};
+    case KILN_PROGRAM_TYPE_F16:
+      return (format_t){11, -14, 15};
+    case KILN_PROGRAM_TYPE_BF16:
+      return (format_t){8, -126, 127};
+    case KILN_PROGRAM_TYPE_F32:
+      return (format_t){24, -126, 127};
+    default:
+      return (format_t){53, -1022, 1023};
   }
 }
 
@@ -115,7 +121,8 @@ static bool round_to(uint32_t type, uint64_t mantissa, int power, bool more,
   if (keep < 0) return true;
   uint32_t drop = (uint32_t)(64 - keep);
   uint64_t kept = drop == 64 ? 0 : mantissa >> drop;
-  uint64_t rest = drop == 64 ? mantissa : mantissa & ((UINT64_C(1) << drop) - 1);
+  uint64_t rest =
+      drop == 64 ? mantissa : mantissa & ((UINT64_C(1) << drop) - 1);
   uint64_t half = UINT64_C(1) << (drop - 1);
   if (rest > half || (rest == half && (more || (kept & 1) != 0))) kept++;
   if (exponent >= format.least) {
@@ -354,9 +361,8 @@ static void write_finite(uint32_t type, uint64_t bits, char* out_text) {
     for (int i = count - 1; i > 0 && digits[i] == '0'; i--) digits[i] = 0;
     lay_out(digits, exponent, out_text);
     uint64_t back;
-    kilni_number_result_t result =
-        kilni_number_read((kiln_string_view_t){out_text, strlen(out_text)},
-                          type, false, &back);
+    kilni_number_result_t result = kilni_number_read(
+        (kiln_string_view_t){out_text, strlen(out_text)}, type, false, &back);
     if (result == KILNI_NUMBER_OK && back == bits) return;
   }
 }
@@ -383,8 +389,11 @@ void kilni_number_write(uint32_t type, uint64_t bits,
     case KILNI_CLASS_BOOL:
       strcpy(out_text, bits != 0 ? "true" : "false");
       return;
-    case KILNI_CLASS_FLOAT: write_float(type, bits, out_text); return;
-    default: break;
+    case KILNI_CLASS_FLOAT:
+      write_float(type, bits, out_text);
+      return;
+    default:
+      break;
   }
   uint64_t sign = UINT64_C(1) << (8 * kilni_type_bytes(type) - 1);
   bool minus = kilni_type_class(type) == KILNI_CLASS_SIGNED && (bits & sign);

@@ -65,7 +65,9 @@ static void add_function(const printer_t* printer, uint32_t index) {
 
 // ---- Expressions ----
 
-static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+static bool is_letter(char c) {
+  return c >= 'a' && c <= 'z';
+}
 
 static uint32_t level_of_binary(uint32_t op) {
   switch (op) {
@@ -74,20 +76,26 @@ static uint32_t level_of_binary(uint32_t op) {
     case KILN_PROGRAM_BINARY_REM:
     case KILN_PROGRAM_BINARY_SHL:
     case KILN_PROGRAM_BINARY_SHR:
-    case KILN_PROGRAM_BINARY_BIT_AND: return LEVEL_PRODUCT;
+    case KILN_PROGRAM_BINARY_BIT_AND:
+      return LEVEL_PRODUCT;
     case KILN_PROGRAM_BINARY_ADD:
     case KILN_PROGRAM_BINARY_SUB:
     case KILN_PROGRAM_BINARY_BIT_OR:
-    case KILN_PROGRAM_BINARY_BIT_XOR: return LEVEL_SUM;
-    case KILN_PROGRAM_BINARY_AND: return LEVEL_AND;
-    case KILN_PROGRAM_BINARY_OR: return LEVEL_OR;
+    case KILN_PROGRAM_BINARY_BIT_XOR:
+      return LEVEL_SUM;
+    case KILN_PROGRAM_BINARY_AND:
+      return LEVEL_AND;
+    case KILN_PROGRAM_BINARY_OR:
+      return LEVEL_OR;
     case KILN_PROGRAM_BINARY_EQ:
     case KILN_PROGRAM_BINARY_NE:
     case KILN_PROGRAM_BINARY_LT:
     case KILN_PROGRAM_BINARY_GT:
     case KILN_PROGRAM_BINARY_LE:
-    case KILN_PROGRAM_BINARY_GE: return LEVEL_COMPARE;
-    default: return LEVEL_PRIMARY;
+    case KILN_PROGRAM_BINARY_GE:
+      return LEVEL_COMPARE;
+    default:
+      return LEVEL_PRIMARY;
   }
 }
 
@@ -215,19 +223,33 @@ static void print_place(const printer_t* printer, uint32_t buffer,
 static void print_record(const printer_t* printer,
                          const kilni_expr_record_t* expr) {
   switch (expr->op) {
-    case KILNI_EXPR_LITERAL: print_literal(printer, expr); break;
-    case KILNI_EXPR_VARIABLE: add_variable(printer, expr->a); break;
-    case KILNI_EXPR_SCALAR: add_scalar(printer, expr->a); break;
+    case KILNI_EXPR_LITERAL:
+      print_literal(printer, expr);
+      break;
+    case KILNI_EXPR_VARIABLE:
+      add_variable(printer, expr->a);
+      break;
+    case KILNI_EXPR_SCALAR:
+      add_scalar(printer, expr->a);
+      break;
     case KILNI_EXPR_LENGTH:
       add(printer,
           expr->type == KILN_PROGRAM_TYPE_U64 ? "length64(" : "length(");
       add_buffer(printer, expr->a);
       add(printer, ")");
       break;
-    case KILNI_EXPR_ID: print_id(printer, expr); break;
-    case KILNI_EXPR_LOAD: print_place(printer, expr->a, expr->b); break;
-    case KILNI_EXPR_UNARY: print_unary(printer, expr); break;
-    case KILNI_EXPR_BINARY: print_binary(printer, expr); break;
+    case KILNI_EXPR_ID:
+      print_id(printer, expr);
+      break;
+    case KILNI_EXPR_LOAD:
+      print_place(printer, expr->a, expr->b);
+      break;
+    case KILNI_EXPR_UNARY:
+      print_unary(printer, expr);
+      break;
+    case KILNI_EXPR_BINARY:
+      print_binary(printer, expr);
+      break;
     case KILNI_EXPR_SELECT:
       add(printer, "select");
       print_operands(printer, expr->a, expr->b, expr->c);
@@ -236,7 +258,8 @@ static void print_record(const printer_t* printer,
       add(printer, "fma");
       print_operands(printer, expr->a, expr->b, expr->c);
       break;
-    case KILNI_EXPR_BITCAST: add(printer, "bitcast_");  // fall through
+    case KILNI_EXPR_BITCAST:
+      add(printer, "bitcast_");  // fall through
     case KILNI_EXPR_CAST:
       add(printer, kilni_type_name(expr->type));
       print_operands(printer, expr->a, 0, 0);
@@ -245,8 +268,12 @@ static void print_record(const printer_t* printer,
       add(printer, kilni_subgroups[expr->extra].spelling);
       print_operands(printer, expr->a, expr->b, 0);
       break;
-    case KILNI_EXPR_ATOMIC: print_atomic(printer, expr); break;
-    default: print_call(printer, expr); break;
+    case KILNI_EXPR_ATOMIC:
+      print_atomic(printer, expr);
+      break;
+    default:
+      print_call(printer, expr);
+      break;
   }
 }
 
@@ -345,17 +372,28 @@ static void print_line(const printer_t* printer,
       print_place(printer, statement->a, statement->b);
       print_value(printer, " = ", statement->c);
       break;
-    case KILNI_STATEMENT_EVALUATE: print_value(printer, "", statement->a);
+    case KILNI_STATEMENT_EVALUATE:
+      print_value(printer, "", statement->a);
       break;
-    case KILNI_STATEMENT_BREAK: add(printer, "break"); break;
-    case KILNI_STATEMENT_CONTINUE: add(printer, "continue"); break;
+    case KILNI_STATEMENT_BREAK:
+      add(printer, "break");
+      break;
+    case KILNI_STATEMENT_CONTINUE:
+      add(printer, "continue");
+      break;
     case KILNI_STATEMENT_RETURN:
       add(printer, "return");
       if (statement->a != 0) print_value(printer, " ", statement->a);
       break;
-    case KILNI_STATEMENT_BARRIER: add(printer, "barrier"); break;
-    case KILNI_STATEMENT_GRID_BARRIER: add(printer, "grid_barrier"); break;
-    case KILNI_STATEMENT_ASYNC_COPY: print_copy(printer, statement); break;
+    case KILNI_STATEMENT_BARRIER:
+      add(printer, "barrier");
+      break;
+    case KILNI_STATEMENT_GRID_BARRIER:
+      add(printer, "grid_barrier");
+      break;
+    case KILNI_STATEMENT_ASYNC_COPY:
+      print_copy(printer, statement);
+      break;
     case KILNI_STATEMENT_ASYNC_WAIT:
       kilni_str_addf(printer->text, "async_wait %u", statement->extra);
       break;
@@ -371,8 +409,12 @@ static void print_list(printer_t* printer, uint32_t first) {
   for (uint32_t at = first; at != 0; at = items[at].next) {
     begin_line(printer);
     switch (items[at].op) {
-      case KILNI_STATEMENT_IF: print_if(printer, &items[at]); break;
-      case KILNI_STATEMENT_FOR: print_for(printer, &items[at]); break;
+      case KILNI_STATEMENT_IF:
+        print_if(printer, &items[at]);
+        break;
+      case KILNI_STATEMENT_FOR:
+        print_for(printer, &items[at]);
+        break;
       case KILNI_STATEMENT_WHILE:
         print_value(printer, "while ", items[at].a);
         add(printer, " ");

@@ -101,8 +101,8 @@ kiln_status_t kiln_program_parse(kiln_string_view_t text,
       options, "kiln_program_parse_options_t", sizeof(how), &how));
   KILNI_RETURN_IF_ERROR(check_arguments(text, &how));
   kilni_ir_t ir;
-  kilni_ir_init(&ir, how.allocator != NULL ? *how.allocator
-                                           : kiln_allocator_libc());
+  kilni_ir_init(&ir,
+                how.allocator != NULL ? *how.allocator : kiln_allocator_libc());
   kiln_program_report_t* report;
   KILNI_RETURN_IF_ERROR(kilni_report_create(
       ir.allocator, how.file_name != NULL ? how.file_name : "program.kiln",

@@ -25,8 +25,8 @@ void kilni_reader_error(kilni_reader_t* reader, uint32_t at, uint32_t rule,
   }
   va_list args;
   va_start(args, format);
-  used += vsnprintf(message + used, sizeof(message) - (size_t)used, format,
-                    args);
+  used +=
+      vsnprintf(message + used, sizeof(message) - (size_t)used, format, args);
   va_end(args);
   if (reader->in_define != NULL && used < MESSAGE_BYTES) {
     snprintf(message + used, sizeof(message) - (size_t)used,
@@ -113,8 +113,8 @@ bool kilni_reader_need_new_name(kilni_reader_t* reader, const char* of_what,
   kilni_reader_next(reader);
   const kilni_symbol_t* old = kilni_symbols_find(reader, name);
   if (name.size > KILNI_TEXT_MAX_NAME) {
-    kilni_reader_error(reader, at, KILNI_RULE_NAME_FORM, NULL,
-                       "%zu characters", name.size);
+    kilni_reader_error(reader, at, KILNI_RULE_NAME_FORM, NULL, "%zu characters",
+                       name.size);
     return false;
   }
   if (old != NULL) {
@@ -139,13 +139,14 @@ bool kilni_reader_enter(kilni_reader_t* reader) {
   return true;
 }
 
-void kilni_reader_leave(kilni_reader_t* reader) { reader->depth--; }
+void kilni_reader_leave(kilni_reader_t* reader) {
+  reader->depth--;
+}
 
 // True at a word that begins a statement or a declaration.
 static bool at_beginning(const kilni_reader_t* reader) {
   if (reader->token.kind != KILNI_TOKEN_NAME) return false;
-  const kilni_symbol_t* symbol =
-      kilni_symbols_find(reader, reader->token.text);
+  const kilni_symbol_t* symbol = kilni_symbols_find(reader, reader->token.text);
   return symbol != NULL && symbol->kind == KILNI_SYMBOL_KEYWORD;
 }
 
@@ -179,9 +180,9 @@ void kilni_reader_place(kilni_reader_t* reader, uint32_t kind, uint32_t index,
   kilni_places_t* places = &reader->places[kind];
   if (index >= places->capacity) {
     void* items = places->items;
-    kiln_status_t status = kilni_grow(reader->allocator, (size_t)index + 1,
-                                      sizeof(uint32_t), &places->capacity,
-                                      &items);
+    kiln_status_t status =
+        kilni_grow(reader->allocator, (size_t)index + 1, sizeof(uint32_t),
+                   &places->capacity, &items);
     places->items = items;
     if (!kiln_status_is_ok(status)) {
       kiln_status_free(status);

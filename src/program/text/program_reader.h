@@ -115,8 +115,8 @@ typedef struct kilni_reader_t {
   uint32_t define_count;
   uint64_t defines_used;  // bit i: that define found its name
   uint32_t depth;
-  uint16_t function;    // whose body is read; 0: the program's
-  uint8_t result_type;  // of that function
+  uint16_t function;      // whose body is read; 0: the program's
+  uint8_t result_type;    // of that function
   const char* in_define;  // the name of the define that is read, or NULL
   bool panic;
   bool stopped;  // too many errors, or a limit
@@ -198,7 +198,7 @@ uint32_t kilni_reader_unary(kilni_reader_t* reader, uint32_t at, uint32_t op,
 // Of two operands of one type: one without takes the other's. False after an
 // error.
 bool kilni_reader_together(kilni_reader_t* reader, uint32_t* left,
-                               uint32_t* right);
+                           uint32_t* right);
 
 // ---- program_words.c: names and calls in expressions ----
 

@@ -269,8 +269,7 @@ static bool read_tag(kilni_reader_t* reader, uint16_t* out_tag) {
   if (expr == 0) return false;
   uint64_t tag = kilni_reader_literal(reader, expr);
   if (tag > UINT16_MAX) {
-    kilni_reader_error(reader, at, KILNI_RULE_COPY, NULL,
-                       "a tag above 65535");
+    kilni_reader_error(reader, at, KILNI_RULE_COPY, NULL, "a tag above 65535");
     return false;
   }
   *out_tag = (uint16_t)tag;
@@ -306,8 +305,8 @@ static kilni_statement_record_t read_copy(kilni_reader_t* reader) {
 
 static kilni_statement_record_t read_wait(kilni_reader_t* reader) {
   kilni_statement_record_t record = {0};
-  bool tagged = kilni_reader_is_sign(reader, ';') ||
-                read_tag(reader, &record.extra);
+  bool tagged =
+      kilni_reader_is_sign(reader, ';') || read_tag(reader, &record.extra);
   kilni_reader_need_sign(reader, ';');
   if (tagged) record.op = KILNI_STATEMENT_ASYNC_WAIT;
   return record;
@@ -340,22 +339,32 @@ static kilni_statement_record_t misplaced(kilni_reader_t* reader) {
 static kilni_statement_record_t read_keyword(kilni_reader_t* reader,
                                              uint32_t keyword) {
   switch (keyword) {
-    case KILNI_KEYWORD_LET: return read_declaration(reader, false);
-    case KILNI_KEYWORD_VAR: return read_declaration(reader, true);
-    case KILNI_KEYWORD_IF: return read_if(reader);
-    case KILNI_KEYWORD_FOR: return read_for(reader);
-    case KILNI_KEYWORD_WHILE: return read_while(reader);
-    case KILNI_KEYWORD_BREAK: return read_plain(reader, KILNI_STATEMENT_BREAK);
+    case KILNI_KEYWORD_LET:
+      return read_declaration(reader, false);
+    case KILNI_KEYWORD_VAR:
+      return read_declaration(reader, true);
+    case KILNI_KEYWORD_IF:
+      return read_if(reader);
+    case KILNI_KEYWORD_FOR:
+      return read_for(reader);
+    case KILNI_KEYWORD_WHILE:
+      return read_while(reader);
+    case KILNI_KEYWORD_BREAK:
+      return read_plain(reader, KILNI_STATEMENT_BREAK);
     case KILNI_KEYWORD_CONTINUE:
       return read_plain(reader, KILNI_STATEMENT_CONTINUE);
-    case KILNI_KEYWORD_RETURN: return read_return(reader);
+    case KILNI_KEYWORD_RETURN:
+      return read_return(reader);
     case KILNI_KEYWORD_BARRIER:
       return read_plain(reader, KILNI_STATEMENT_BARRIER);
     case KILNI_KEYWORD_GRID_BARRIER:
       return read_plain(reader, KILNI_STATEMENT_GRID_BARRIER);
-    case KILNI_KEYWORD_ASYNC_COPY: return read_copy(reader);
-    case KILNI_KEYWORD_ASYNC_WAIT: return read_wait(reader);
-    default: return read_trap(reader);
+    case KILNI_KEYWORD_ASYNC_COPY:
+      return read_copy(reader);
+    case KILNI_KEYWORD_ASYNC_WAIT:
+      return read_wait(reader);
+    default:
+      return read_trap(reader);
   }
 }
 
@@ -377,9 +386,8 @@ static uint32_t read_statement(kilni_reader_t* reader) {
   } else if (reader->token.kind == KILNI_TOKEN_NAME) {
     record = read_named(reader);
   } else {
-    kilni_reader_expected(
-        reader, "a statement or \"}\"",
-        "a statement assigns, calls, or begins with a word");
+    kilni_reader_expected(reader, "a statement or \"}\"",
+                          "a statement assigns, calls, or begins with a word");
     kilni_reader_next(reader);
   }
   if (record.op == 0 || reader->panic) return 0;
@@ -406,8 +414,12 @@ static void read_array(kilni_reader_t* reader, uint8_t role) {
     return;
   }
   kilni_buffer_record_t record = {
-      kilni_ir_add_name(reader->ir, name.data, name.size), (uint8_t)type, role,
-      reader->function, count, line};
+      kilni_ir_add_name(reader->ir, name.data, name.size),
+      (uint8_t)type,
+      role,
+      reader->function,
+      count,
+      line};
   uint32_t index = kilni_ir_add_buffer(reader->ir, record);
   kilni_reader_place(reader, KILNI_IR_BUFFER, index, at);
   kilni_symbols_add(reader, name, KILNI_SYMBOL_BUFFER, index);

@@ -25,12 +25,11 @@ typedef struct word_t {
   {spelling, KILNI_SYMBOL_SUBGROUP, KILN_PROGRAM_SUBGROUP_##NAME},
 #define ID(NAME, spelling, ...) \
   {spelling, KILNI_SYMBOL_ID, KILN_PROGRAM_ID_##NAME},
-#define TYPE(NAME, spelling, bytes, class_)                             \
-  {spelling, KILNI_SYMBOL_TYPE_WORD, KILN_PROGRAM_TYPE_##NAME},         \
-      {"bitcast_" spelling, KILNI_SYMBOL_BITCAST,                       \
-       KILN_PROGRAM_TYPE_##NAME},
-#define FLOAT(NAME, spelling)                                            \
-  {"inf_" spelling, KILNI_SYMBOL_INFINITY, KILN_PROGRAM_TYPE_##NAME},    \
+#define TYPE(NAME, spelling, bytes, class_)                     \
+  {spelling, KILNI_SYMBOL_TYPE_WORD, KILN_PROGRAM_TYPE_##NAME}, \
+      {"bitcast_" spelling, KILNI_SYMBOL_BITCAST, KILN_PROGRAM_TYPE_##NAME},
+#define FLOAT(NAME, spelling)                                         \
+  {"inf_" spelling, KILNI_SYMBOL_INFINITY, KILN_PROGRAM_TYPE_##NAME}, \
       {"nan_" spelling, KILNI_SYMBOL_NAN, KILN_PROGRAM_TYPE_##NAME},
 static const word_t kWords[] = {
     // clang-format off
@@ -59,7 +58,9 @@ static uint32_t hash_of(kiln_string_view_t name) {
   return hash;
 }
 
-static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+static bool is_letter(char c) {
+  return c >= 'a' && c <= 'z';
+}
 
 kiln_status_t kilni_symbols_init(kilni_reader_t* reader) {
   // Index 0 is the end of a bucket's chain.

@@ -83,8 +83,7 @@ static void read_list(kilni_reader_t* reader, list_t* out_list) {
   do {
     if (out_list->count == KILNI_TEXT_MAX_LIST) {
       kilni_reader_error(reader, reader->token.at, KILNI_RULE_LIMIT, NULL,
-                         "operands of a call, at most %d",
-                         KILNI_TEXT_MAX_LIST);
+                         "operands of a call, at most %d", KILNI_TEXT_MAX_LIST);
       reader->panic = true;
       break;
     }
@@ -136,7 +135,11 @@ static uint32_t call_three(kilni_reader_t* reader, uint32_t at, bool fma) {
   if (!fma) x[0] = kilni_reader_settle(reader, x[0], KILN_PROGRAM_TYPE_NONE);
   if (x[0] == 0) return 0;
   kilni_expr_record_t record = {fma ? KILNI_EXPR_FMA : KILNI_EXPR_SELECT,
-                                type_at(reader, x[1]), 0, x[0], x[1], x[2]};
+                                type_at(reader, x[1]),
+                                0,
+                                x[0],
+                                x[1],
+                                x[2]};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -145,16 +148,26 @@ static uint32_t call_cast(kilni_reader_t* reader, uint32_t at, uint32_t type,
   list_t list;
   read_list(reader, &list);
   if (!has_count(reader, at, &list, bits ? "a bitcast" : "a cast", 1)) return 0;
-  static const uint8_t kUnsigned[] = {
-      0, KILN_PROGRAM_TYPE_U8, KILN_PROGRAM_TYPE_U16, 0, KILN_PROGRAM_TYPE_U32,
-      0, 0,                    0,                     KILN_PROGRAM_TYPE_U64};
+  static const uint8_t kUnsigned[] = {0,
+                                      KILN_PROGRAM_TYPE_U8,
+                                      KILN_PROGRAM_TYPE_U16,
+                                      0,
+                                      KILN_PROGRAM_TYPE_U32,
+                                      0,
+                                      0,
+                                      0,
+                                      KILN_PROGRAM_TYPE_U64};
   uint32_t own = bits && kilni_type_class(type) == KILNI_CLASS_FLOAT
                      ? kUnsigned[kilni_type_bytes(type)]
                      : KILN_PROGRAM_TYPE_NONE;
   uint32_t value = kilni_reader_settle(reader, list.items[0], own);
   if (value == 0) return 0;
   kilni_expr_record_t record = {bits ? KILNI_EXPR_BITCAST : KILNI_EXPR_CAST,
-                                (uint8_t)type, 0, value, 0, 0};
+                                (uint8_t)type,
+                                0,
+                                value,
+                                0,
+                                0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -163,8 +176,8 @@ static uint32_t call_length(kilni_reader_t* reader, uint32_t at,
   if (!kilni_reader_need_sign(reader, '(')) return 0;
   uint32_t buffer = kilni_reader_buffer(reader);
   if (!kilni_reader_need_sign(reader, ')') || buffer == 0) return 0;
-  kilni_expr_record_t record = {KILNI_EXPR_LENGTH, (uint8_t)type, 0, buffer, 0,
-                                0};
+  kilni_expr_record_t record = {
+      KILNI_EXPR_LENGTH, (uint8_t)type, 0, buffer, 0, 0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -184,8 +197,8 @@ static uint32_t call_subgroup(kilni_reader_t* reader, uint32_t at,
   if (value == 0) return 0;
   uint8_t type = row->result == KILNI_RESULT_U32 ? KILN_PROGRAM_TYPE_U32
                                                  : type_at(reader, value);
-  kilni_expr_record_t record = {KILNI_EXPR_SUBGROUP, type, (uint16_t)op,
-                                value, lane, 0};
+  kilni_expr_record_t record = {
+      KILNI_EXPR_SUBGROUP, type, (uint16_t)op, value, lane, 0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -201,8 +214,7 @@ static uint32_t take_one_of(kilni_reader_t* reader, const char* const* words,
 static bool read_order(kilni_reader_t* reader, uint32_t* inout_ordering,
                        uint32_t* inout_scope) {
   if (!kilni_reader_take_sign(reader, ',')) return true;
-  uint32_t found =
-      take_one_of(reader, kilni_orderings, KILNI_ORDERING_COUNT);
+  uint32_t found = take_one_of(reader, kilni_orderings, KILNI_ORDERING_COUNT);
   if (found != UINT32_MAX) {
     *inout_ordering = found;
     if (!kilni_reader_take_sign(reader, ',')) return true;
@@ -234,8 +246,7 @@ static uint32_t call_atomic(kilni_reader_t* reader, uint32_t at, uint32_t op) {
     whole = whole && operands[count++] != 0;
   }
   uint32_t ordering = KILN_PROGRAM_ORDERING_RELAXED;
-  uint32_t scope =
-      own ? KILN_PROGRAM_SCOPE_BLOCK : KILN_PROGRAM_SCOPE_DEVICE;
+  uint32_t scope = own ? KILN_PROGRAM_SCOPE_BLOCK : KILN_PROGRAM_SCOPE_DEVICE;
   if (!read_order(reader, &ordering, &scope)) return 0;
   if (!kilni_reader_need_sign(reader, ')') || !whole) return 0;
   kilni_expr_record_t expr = {
@@ -283,7 +294,10 @@ static uint32_t call_function(kilni_reader_t* reader, uint32_t at,
   }
   if (!kilni_reader_need_sign(reader, ')') || !whole) return 0;
   kilni_expr_record_t expr = {
-      KILNI_EXPR_CALL, record.type, 0, function,
+      KILNI_EXPR_CALL,
+      record.type,
+      0,
+      function,
       kilni_ir_add_operands(reader->ir, operands, record.parameter_count),
       record.parameter_count};
   return kilni_reader_add(reader, at, expr);
@@ -302,8 +316,12 @@ static uint32_t read_id(kilni_reader_t* reader, uint32_t at, uint32_t id) {
       return 0;
     }
   }
-  kilni_expr_record_t record = {KILNI_EXPR_ID, KILN_PROGRAM_TYPE_U32,
-                                (uint16_t)(id | axis << 8), 0, 0, 0};
+  kilni_expr_record_t record = {KILNI_EXPR_ID,
+                                KILN_PROGRAM_TYPE_U32,
+                                (uint16_t)(id | axis << 8),
+                                0,
+                                0,
+                                0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -329,10 +347,9 @@ static uint32_t read_variable(kilni_reader_t* reader, uint32_t at, uint8_t op,
   return kilni_reader_add(reader, at, record);
 }
 
-static uint32_t read_bool(kilni_reader_t* reader, uint32_t at,
-                          uint32_t value) {
-  kilni_expr_record_t record = {KILNI_EXPR_LITERAL, KILN_PROGRAM_TYPE_BOOL, 0,
-                                value, 0, 0};
+static uint32_t read_bool(kilni_reader_t* reader, uint32_t at, uint32_t value) {
+  kilni_expr_record_t record = {
+      KILNI_EXPR_LITERAL, KILN_PROGRAM_TYPE_BOOL, 0, value, 0, 0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -341,18 +358,30 @@ static uint32_t read_word(kilni_reader_t* reader, uint32_t at,
   uint32_t index = symbol.index;
   switch (symbol.kind) {
     case KILNI_SYMBOL_TYPE:
-    case KILNI_SYMBOL_TYPE_WORD: return call_cast(reader, at, index, false);
-    case KILNI_SYMBOL_BITCAST: return call_cast(reader, at, index, true);
-    case KILNI_SYMBOL_UNARY: return call_unary(reader, at, index);
-    case KILNI_SYMBOL_BINARY: return call_binary(reader, at, index);
-    case KILNI_SYMBOL_ATOMIC: return call_atomic(reader, at, index);
-    case KILNI_SYMBOL_SUBGROUP: return call_subgroup(reader, at, index);
-    case KILNI_SYMBOL_ID: return read_id(reader, at, index);
-    case KILNI_SYMBOL_BOOL: return read_bool(reader, at, index);
-    case KILNI_SYMBOL_SELECT: return call_three(reader, at, false);
-    case KILNI_SYMBOL_FMA: return call_three(reader, at, true);
-    case KILNI_SYMBOL_LENGTH: return call_length(reader, at, index);
-    default: break;
+    case KILNI_SYMBOL_TYPE_WORD:
+      return call_cast(reader, at, index, false);
+    case KILNI_SYMBOL_BITCAST:
+      return call_cast(reader, at, index, true);
+    case KILNI_SYMBOL_UNARY:
+      return call_unary(reader, at, index);
+    case KILNI_SYMBOL_BINARY:
+      return call_binary(reader, at, index);
+    case KILNI_SYMBOL_ATOMIC:
+      return call_atomic(reader, at, index);
+    case KILNI_SYMBOL_SUBGROUP:
+      return call_subgroup(reader, at, index);
+    case KILNI_SYMBOL_ID:
+      return read_id(reader, at, index);
+    case KILNI_SYMBOL_BOOL:
+      return read_bool(reader, at, index);
+    case KILNI_SYMBOL_SELECT:
+      return call_three(reader, at, false);
+    case KILNI_SYMBOL_FMA:
+      return call_three(reader, at, true);
+    case KILNI_SYMBOL_LENGTH:
+      return call_length(reader, at, index);
+    default:
+      break;
   }
   kilni_reader_error(reader, at, KILNI_RULE_NAME_KIND, NULL,
                      "\"%.*s\" is no value", KILNI_SV(name));
@@ -377,13 +406,16 @@ uint32_t kilni_reader_name(kilni_reader_t* reader) {
       return read_variable(reader, at, KILNI_EXPR_VARIABLE, symbol.index);
     case KILNI_SYMBOL_SCALAR:
       return read_variable(reader, at, KILNI_EXPR_SCALAR, symbol.index);
-    case KILNI_SYMBOL_CONST: return symbol.index;
-    case KILNI_SYMBOL_BUFFER: return read_load(reader, at, symbol.index);
+    case KILNI_SYMBOL_CONST:
+      return symbol.index;
+    case KILNI_SYMBOL_BUFFER:
+      return read_load(reader, at, symbol.index);
     case KILNI_SYMBOL_FUNCTION:
       return call_function(reader, at, name, symbol.index);
     case KILNI_SYMBOL_BROKEN:
       if (kilni_reader_is_sign(reader, '[')) kilni_reader_index(reader);
       return 0;
-    default: return read_word(reader, at, name, symbol);
+    default:
+      return read_word(reader, at, name, symbol);
   }
 }

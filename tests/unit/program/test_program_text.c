@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: reading and printing the text form.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "program_kit.h"
+#include "says.h"
+
+// Reads `text`, prints it, reads that and prints it again: the same bytes.
+static void round_trip(const char* text, const char* want) {
+  kiln_program_t* program = kit_parse(text);
+  char* once = kit_print(program);
+  kiln_program_t* again = kit_parse(once);
+  char* twice = kit_print(again);
+  assert_string_equal(once, twice);
+  if (want != NULL) assert_string_equal(once, want);
+  free(once);
+  free(twice);
+  kiln_program_release(program);
+  kiln_program_release(again);
+}
+
+static const char kEverything[] =
+    "// a comment\n"
+    "const TILE = 16u32; // to the end\n"
+    "const AREA = TILE * TILE;\n"
+    "const HALF = 0.5;\n"
+    "type T = f32;\n"
+    "fn square(x: f32) -> f32 { return x * x; }\n"
+    "fn sum(v: in f32[], n: u32) -> f32 {\n"
+    "  private acc: f32[4];\n"
+    "  var s = 0.0;\n"
+    "  for k in 0..n { s += v[k]; acc[k & 3] = s; }\n"
+    "  return s;\n"
+    "}\n"
+    "fn mark(v: inout u32[], i: u32) { v[i] = 1; }\n"
+    "program everything(a: f32, x: in T[], y: inout f32[length(x)], n: u32,\n"
+    "    h: inout u32[n * 2], c: uniform f16[8], r: resident i64[],\n"
+    "    o: out bool[length(r) + 1])\n"
+    "  work (length(x), (n + 1) / 2)\n"
+    "  block (TILE, 16)\n"
+    "{\n"
+    "  shared tile: f32[AREA];\n"
+    "  private acc: u8[8];\n"
+    "  let i = global_id.x;\n"
+    "  var s = HALF;\n"
+    "  var t: f16 = 1.5;\n"
+    "  var big: i64 = -9223372036854775808;\n"
+    "  y[i] = fma(a, x[i], y[i]);\n"
+    "  s += y[i];\n"
+    "  acc[lane] <<= 3;\n"
+    "  if i < n { s = -s; } else if i == n { s = s - -1.0; } else { s *= 2; }\n"
+    "  for k in 0..n step 2 unroll { if k > 7 { break; } continue; }\n"
+    "  for k in -3..i32(n) { big += i64(k); }\n"
+    "  while s < inf_f32 && !is_nan(s) { s = s * 2.0 + 1; }\n"
+    "  barrier; grid_barrier;\n"
+    "  async_copy(tile, 0, x, i, 256) tag 1; async_wait 1;\n"
+    "  let old = atomic_add(y[i], 1.0);\n"
+    "  atomic_store(h[i], 7, release, system);\n"
+    "  atomic_max(tile[lane], old, acq_rel);\n"
+    "  let was = atomic_compare_exchange(h[i], 0, 5u32, device);\n"
+    "  let votes = ballot(i < n);\n"
+    "  let near = shuffle(s, lane + 1);\n"
+    "  let total = scan_add(was);\n"
+    "  mark(h, i);\n"
+    "  o[0] = bool(votes) || (total & 1) == 0;\n"
+    "  t = f16(near) + f16(sum(x, n)) * 0x1.8p-1 - c[0];\n"
+    "  r[i] = select(i % 2 == 0, big, bitcast_i64(2.5f64)) >> 3u8;\n"
+    "  h[i] = min(popcount(big), rotate_left(h[0], 5)) | ~i ^ i << 2 & 15;\n"
+    "  y[i] = square(sqrt(a)) - (a - (s - f32(t)));\n"
+    "  h[1] = u32(length64(x)) + work_size.y + subgroup;\n"
+    "  if i > n { trap(3, 0x1f); }\n"
+    "  return;\n"
+    "}\n";
+
+static void everything_reads_as_it_prints(void** state) {
+  (void)state;
+  round_trip(kEverything, NULL);
+}
+
+static void printing_is_this(void** state) {
+  (void)state;
+  round_trip(
+      "program saxpy(a:f32,x:in f32[],y:inout f32[length(x)]) work length(x) "
+      "block 256 {let i=global_id.x;y[i]=fma(a,x[i],y[i]);}",
+      "program saxpy(a: f32, x: in f32[], y: inout f32[length(x)])\n"
+      "  work length(x)\n"
+      "  block 256\n"
+      "{\n"
+      "  let i = global_id.x;\n"
+      "  y[i] = fma(a, x[i], y[i]);\n"
+      "}\n");
+  round_trip(
+      "fn f(x: i32) -> i32 { if x < 0 { return -x; } else if x == 0 { return "
+      "7; } else { return -(5); } }"
+      "program p(o: out i32[]) { o[0] = f(-2147483648) - (1 - (2 - 3)); }",
+      "fn f(x: i32) -> i32 {\n"
+      "  if x < 0i32 {\n"
+      "    return -x;\n"
+      "  } else if x == 0i32 {\n"
+      "    return 7i32;\n"
+      "  } else {\n"
+      "    return -(5i32);\n"
+      "  }\n"
+      "}\n"
+      "\n"
+      "program p(o: out i32[])\n"
+      "{\n"
+      "  o[0] = f(-2147483648i32) - (1i32 - (2i32 - 3i32));\n"
+      "}\n");
+}
+
+// What one value, put into a place of a type, prints as.
+static void prints_value(const char* type, const char* value,
+                         const char* want) {
+  char text[400], line[400];
+  snprintf(text, sizeof(text), "program p(o: out %s[]) { o[0] = %s; }", type,
+           value);
+  snprintf(line, sizeof(line), "program p(o: out %s[])\n{\n  o[0] = %s;\n}\n",
+           type, want);
+  round_trip(text, line);
+}
+
+static void literals_take_the_type_of_their_place(void** state) {
+  (void)state;
+  prints_value("u32", "1", "1");
+  prints_value("u64", "18446744073709551615", "18446744073709551615u64");
+  prints_value("i8", "-128", "-128i8");
+  prints_value("f32", "1", "1.0");
+  prints_value("f32", "16777217", "16777216.0");
+  prints_value("f64", "1e300", "1.0e300f64");
+  prints_value("f64", "0.1", "0.1f64");
+  prints_value("f16", "65519.9", "65500.0f16");
+  prints_value("bf16", "3.14", "3.14bf16");
+  prints_value("f32", "0x1p-149", "1.0e-45");
+  prints_value("f32", "-0.0", "-0.0");
+  prints_value("f32", "-inf_f32", "-inf_f32");
+  prints_value("f32", "-nan_f32", "nan_f32");
+  prints_value("f32", "0x1f", "31.0");
+  prints_value("u8", "(1 + 2) * 3", "(1u8 + 2u8) * 3u8");
+  prints_value("u32", "1 << 3", "1 << 3");
+  prints_value("u64", "1 << 40", "1u64 << 40");
+  prints_value("bool", "1 < 2", "1 < 2");
+  prints_value("bool", "-1 < 2", "-1i32 < 2i32");
+  prints_value("bool", "1 < 2.5", "1.0 < 2.5");
+  prints_value("f64", "select(true, 1, 2.5)", "select(true, 1.0f64, 2.5f64)");
+  prints_value("f32", "fma(1, 2, 3)", "fma(1.0, 2.0, 3.0)");
+  prints_value("i32", "i32(-1)", "i32(-1i32)");
+  prints_value("f64", "bitcast_f64(1)", "bitcast_f64(1u64)");
+  prints_value("u32", "popcount(7)", "popcount(7)");
+  prints_value("f32", "sqrt(2)", "sqrt(2.0)");
+}
+
+static void precedence_is_that_of_the_page(void** state) {
+  (void)state;
+  prints_value("u32", "1 + 2 << 3", "1 + 2 << 3");
+  prints_value("u32", "(1 + 2) << 3", "(1 + 2) << 3");
+  prints_value("u32", "1 | 2 & 3", "1 | 2 & 3");
+  prints_value("u32", "(1 | 2) & 3", "(1 | 2) & 3");
+  prints_value("bool", "1 & 2 == 3 && true || false",
+               "1 & 2 == 3 && true || false");
+  prints_value("bool", "1 & 2 == 3 && (true || false)",
+               "1 & 2 == 3 && (true || false)");
+  prints_value("u32", "1 - (2 - 3)", "1 - (2 - 3)");
+  prints_value("u32", "(1 - 2) - 3", "1 - 2 - 3");
+  prints_value("u32", "~1 * 2", "~(1) * 2");
+}
+
+// ---- Errors ----
+
+static void fails(const char* text, const char* want) {
+  kiln_program_t* program;
+  kiln_program_report_t* report;
+  kiln_status_t status =
+      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+  assert_null(program);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  assert_non_null(kiln_status_fix(status));
+  const char* all = kiln_program_report_text(report);
+  if (strstr(all, want) == NULL) fail_msg("no \"%s\" in:\n%s", want, all);
+  kiln_status_free(status);
+  kiln_program_report_release(report);
+}
+
+static void errors_point_at_their_place(void** state) {
+  (void)state;
+  fails("program p(x: out u32[]) {\n\tx[0] = y + 1;\n}\n",
+        "program.kiln:2:9: error: no such name: \"y\" [P001]\n"
+        "  \tx[0] = y + 1;\n"
+        "  \t       ^\n"
+        "  Fix: declare it above, or correct its spelling\n");
+  fails("program p() { let x = 1 }", ":1:25: error: expected \";\"");
+  fails("program p() { let x 1; }", "expected \"=\", found \"1\"");
+  fails("program p() { x[0 = 1; }", "no such name: \"x\"");
+  fails("program p(", "found the end of the text");
+  fails("", "the text has no program");
+  fails("let x = 1;", "expected const, type, fn or program");
+  fails("program p() { } program q() { }", "a second program");
+  fails("program p() { let let = 1; }", "P003");
+  fails("program p() { let a = 1; if true { let a = 2; } }", "P002");
+  fails("program p() { let a = 300u8; }", "300 as u8 [P004]");
+  fails("program p() { let a: u32 = -1; }", "-1 as u32 [P004]");
+  fails("program p() { let a: u32 = 1.5; }", "1.5 as u32 [P004]");
+  fails("program p() { let a: f16 = 65520; }", "65520 as f16 [P004]");
+  fails("program p() { let a = 1q8; }", "a suffix that is no type");
+  fails("program p() { let a = 1e; }", "a number that breaks off");
+  fails("program p(x: in f32[]) { let a = x; }", "expected \"[\"");
+  fails("program p(x: f32[]) { }", "expected a role");
+  fails("program p(n: u32) { let a = n[0]; }", "expected \";\"");
+  fails("program p(n: u32) { n = 1; }", "P022");
+  fails("fn f(x: u32) { } program p() { let a = f(1); }", "P019");
+  fails("fn f(x: u32) { } program p() { f(); }", "\"f\" has 1 parameters");
+  fails("fn f(x: u32) { } program p() { f(1, 2); }", "\"f\" has 1 parameters");
+  fails("program p() { let a = min(1); }", "min takes 2 operands, not 1");
+  fails("program p() { let a = global_id; }", "expected \".\"");
+  fails("program p() { shared a: f32[0x100000000u64 * 2]; shared b: u8[1.5]; }",
+        "1.5 as u32 [P004]");
+  fails("program p(n: u32) block n { }", "no whole number known beforehand");
+  fails("program p() { let a = #; }", "a character that the language has not");
+}
+
+static void all_errors_are_told_at_once(void** state) {
+  (void)state;
+  kiln_program_t* program;
+  kiln_program_report_t* report;
+  kiln_status_t status = kiln_program_parse(
+      kilni_sv("fn f(x: in u33[]) { let ; }\n"
+               "program p(o: out u32[]) {\n"
+               "  o[0] = a + 1;\n"
+               "  let b = c;\n"
+               "  o[1] = b;\n"
+               "  if d { o[2] = + ; }\n"
+               "  o[3] = 7;\n"
+               "  e = 3;\n"
+               "}\n"),
+      NULL, &report, &program);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  static const uint32_t kLines[] = {1, 3, 4, 6, 6, 8};
+  uint32_t count = kiln_program_report_count(report);
+  if (count != 6) fail_msg("%s", kiln_program_report_text(report));
+  for (uint32_t i = 0; i < count; i++) {
+    kiln_program_problem_t problem;
+    assert_true(kiln_program_report_problem(report, i, &problem));
+    assert_int_equal(problem.line, kLines[i]);
+    assert_int_not_equal(problem.fix[0], 0);
+  }
+  kiln_program_problem_t none;
+  assert_false(kiln_program_report_problem(report, 6, &none));
+  assert_null(none.message);
+  kiln_status_free(status);
+  kiln_program_report_release(report);
+}
+
+static void at_most_twenty_errors(void** state) {
+  (void)state;
+  char text[4000] = "program p() {\n";
+  for (int i = 0; i < 50; i++) strcat(text, "  let a = b;\n");
+  kiln_program_t* program;
+  kiln_program_report_t* report;
+  kiln_status_t status =
+      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  assert_int_equal(kiln_program_report_count(report),
+                   KILN_PROGRAM_MAX_PROBLEMS);
+  kiln_status_free(status);
+  kiln_program_report_release(report);
+}
+
+// ---- Defines ----
+
+static kiln_status_t parse_with(const char* name, const char* value,
+                                kiln_program_t** out_program) {
+  kiln_program_define_t define = {name, value};
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.defines = &define;
+  options.define_count = 1;
+  return kiln_program_parse(
+      kilni_sv("const N = 4u8; const M = u32(N) + 1; type T = f32;"
+               "program p(o: out T[M]) { o[0] = 1; }"),
+      &options, NULL, out_program);
+}
+
+static void defines_take_the_place_of_consts(void** state) {
+  (void)state;
+  static const char* const kCases[][3] = {
+      {"N", "9", "10]"}, {"N", "9u8", "10]"},
+      {"M", "3 + 4", "7]"}, {"T", "f16", "1.0f16"}};
+  for (size_t i = 0; i < 4; i++) {
+    kiln_program_t* program;
+    kiln_status_t status =
+        parse_with(kCases[i][0], kCases[i][1], &program);
+    if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
+    char* text = kit_print(program);
+    if (strstr(text, kCases[i][2]) == NULL) fail_msg("%s", text);
+    free(text);
+    kiln_program_release(program);
+  }
+  kiln_program_t* program;
+  assert_says(parse_with("Q", "9", &program), KILN_STATUS_NOT_FOUND, "\"Q\"");
+  assert_says(parse_with("N", "9u32", &program), KILN_STATUS_COMPILE_FAILED,
+              "in the define of \"N\"");
+  assert_says(parse_with("N", "", &program), KILN_STATUS_COMPILE_FAILED,
+              "in the define of \"N\"");
+  assert_says(parse_with("N", "1 2", &program), KILN_STATUS_COMPILE_FAILED,
+              "expected one value");
+  assert_says(parse_with("T", "f33", &program), KILN_STATUS_COMPILE_FAILED,
+              "expected a type");
+  assert_says(parse_with("N", NULL, &program), KILN_STATUS_INVALID_ARGUMENT,
+              "define 0");
+}
+
+// ---- Limits ----
+
+static char* repeated(const char* head, const char* part, uint32_t count,
+                      const char* tail) {
+  size_t size = strlen(head) + strlen(part) * count + strlen(tail) + 1;
+  char* text = malloc(size);
+  assert_non_null(text);
+  char* to = text;
+  to += sprintf(to, "%s", head);
+  for (uint32_t i = 0; i < count; i++) to += sprintf(to, "%s", part);
+  sprintf(to, "%s", tail);
+  return text;
+}
+
+static void limits_have_names(void** state) {
+  (void)state;
+  char* deep = repeated("program p() { let a = ", "(", 5000, "1;}");
+  fails(deep, "P044");
+  free(deep);
+  deep = repeated("program p() { let a = 1", " + 1", 5000, ";}");
+  fails(deep, "an expression of more than 256 levels [P044]");
+  free(deep);
+  deep = repeated("program p() { ", "if true { ", 5000, "");
+  fails(deep, "P044");
+  free(deep);
+  deep = repeated("program p() { let a = min(1", ", 1", 100, ");}");
+  fails(deep, "at most 64 [P046]");
+  free(deep);
+  deep = repeated("program p() { let ", "a", 64, " = 1;}");
+  fails(deep, "64 characters [P003]");
+  free(deep);
+  deep = repeated("program p() { let a = ", "1", 129, ";}");
+  fails(deep, "more than 128 characters");
+  free(deep);
+  kiln_program_t* program;
+  char* large = repeated("", " ", (4 << 20) + 1, "");
+  assert_says(kiln_program_parse(kilni_sv(large), NULL, NULL, &program),
+              KILN_STATUS_LIMIT_EXCEEDED, "the limit is");
+  free(large);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(everything_reads_as_it_prints),
+      cmocka_unit_test(printing_is_this),
+      cmocka_unit_test(literals_take_the_type_of_their_place),
+      cmocka_unit_test(precedence_is_that_of_the_page),
+      cmocka_unit_test(errors_point_at_their_place),
+      cmocka_unit_test(all_errors_are_told_at_once),
+      cmocka_unit_test(at_most_twenty_errors),
+      cmocka_unit_test(defines_take_the_place_of_consts),
+      cmocka_unit_test(limits_have_names),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
