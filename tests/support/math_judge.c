@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kiln/program.h"
-#include "program_values.h"
+#include "evaluator_values.h"
 
 enum { DIGITS = 160 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "program/math/program_math.h"
-#include "program_values.h"
+#include "evaluator_values.h"
 
 enum { FRAMES_MAX = 256, LANES = 32, STEPS_DEFAULT = 100000000 };
 

@@ -15,7 +15,7 @@
 #include "kiln/program.h"
 #include "math_judge.h"
 #include "program/math/program_math.h"
-#include "program_values.h"
+#include "evaluator_values.h"
 
 // A sanitizer makes each run many times slower.
 #if defined(KILNI_SANITIZED)

@@ -12,7 +12,7 @@
 // After the above, which it needs.
 #include <cmocka.h>
 
-#include "program_values.h"
+#include "evaluator_values.h"
 
 #define TYPE(NAME) KILN_PROGRAM_TYPE_##NAME
 #define BINARY(NAME, type, x, y) \

@@ -5,8 +5,8 @@
 // Written for reading, not for speed. A value is the bits of its type in the
 // low end of a uint64_t, zeroes above. An operator of the tables without a
 // function here does not compile.
-#ifndef KILN_TESTS_SUPPORT_PROGRAM_VALUES_H_
-#define KILN_TESTS_SUPPORT_PROGRAM_VALUES_H_
+#ifndef KILN_TESTS_SUPPORT_EVALUATOR_VALUES_H_
+#define KILN_TESTS_SUPPORT_EVALUATOR_VALUES_H_
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,4 +45,4 @@ bool program_same(uint8_t type, uint64_t x, uint64_t y);
 uint64_t program_neutral(uint32_t subgroup_op, uint8_t type);
 uint32_t program_join(uint32_t subgroup_op);
 
-#endif  // KILN_TESTS_SUPPORT_PROGRAM_VALUES_H_
+#endif  // KILN_TESTS_SUPPORT_EVALUATOR_VALUES_H_

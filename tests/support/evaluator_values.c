@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // test: what each operator of a program yields: the semantics table as code.
-#include "program_values.h"
+#include "evaluator_values.h"
 
 #include <math.h>
 #include <string.h>
@@ -570,13 +570,13 @@ bool program_same(uint8_t type, uint64_t x, uint64_t y) {
 }
 
 // X(what follows REDUCE_ or SCAN_, the operator)
-#define JOINS(X)                                                   \
-  X(REDUCE_ADD, ADD)                                               \
-  X(REDUCE_MUL, MUL)                                               \
-  X(REDUCE_MIN, MIN) X(REDUCE_MAX, MAX) X(REDUCE_AND, BIT_AND)     \
-      X(REDUCE_OR, BIT_OR) X(REDUCE_XOR, BIT_XOR) X(SCAN_ADD, ADD) \
-          X(SCAN_MUL, MUL) X(SCAN_MIN, MIN) X(SCAN_MAX, MAX)       \
-              X(SCAN_EXCLUSIVE_ADD, ADD)
+// clang-format off
+#define JOINS(X)                                                         \
+  X(REDUCE_ADD, ADD) X(REDUCE_MUL, MUL) X(REDUCE_MIN, MIN)               \
+  X(REDUCE_MAX, MAX) X(REDUCE_AND, BIT_AND) X(REDUCE_OR, BIT_OR)         \
+  X(REDUCE_XOR, BIT_XOR) X(SCAN_ADD, ADD) X(SCAN_MUL, MUL)               \
+  X(SCAN_MIN, MIN) X(SCAN_MAX, MAX) X(SCAN_EXCLUSIVE_ADD, ADD)
+// clang-format on
 
 uint32_t program_join(uint32_t subgroup_op) {
 #define JOIN_CASE(name, op)          \
