@@ -19,6 +19,7 @@
 #include "kiln/log.h"
 #include "kiln/memory.h"
 #include "kiln/module.h"
+#include "kiln/peer.h"
 #include "kiln/pool.h"
 #include "kiln/probe.h"
 #include "kiln/program.h"

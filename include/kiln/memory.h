@@ -195,8 +195,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_fill(kiln_buffer_t* buffer,
                                                       uint32_t value,
                                                       uint32_t value_bytes);
 
-// Device to device, on one device; the ranges must not overlap
-// (INVALID_ARGUMENT). Other statuses as write. Since 0.1.
+// Buffer to buffer, of one device or of two of one driver, which need no access
+// to each other; the ranges must not overlap (INVALID_ARGUMENT). Other statuses
+// as write. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_copy(kiln_buffer_t* target,
                                                       uint64_t target_offset,
                                                       kiln_buffer_t* source,
@@ -205,7 +206,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_copy(kiln_buffer_t* target,
 
 // The same in the order of `stream`. Host memory must stay as it is, and both
 // buffers alive, until the stream has passed the operation. INVALID_ARGUMENT
-// for a stream of another device. Since 0.1.
+// for a stream of another device; a copy between two devices may be on a stream
+// of either. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_buffer_write_async(kiln_buffer_t* buffer, kiln_stream_t* stream,
                         uint64_t offset, size_t bytes, const void* data);

@@ -162,17 +162,39 @@ kiln_status_t kiln_buffer_fill_async(kiln_buffer_t* buffer,
   return status;
 }
 
-// ---- Device to device ----
+// ---- Buffer to buffer ----
+
+// Two devices: a copy between them may be on a stream of either.
+static bool is_across(const kiln_buffer_t* target,
+                      const kiln_buffer_t* source) {
+  return target->device->whole->context != source->device->whole->context;
+}
+
+static kiln_status_t check_across(const kiln_buffer_t* target,
+                                  const kiln_buffer_t* source,
+                                  const kiln_stream_t* stream) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(target->device, source->device, "the source"));
+  if (stream == NULL || stream->device->whole == source->device->whole) {
+    return NULL;
+  }
+  kiln_status_t status =
+      kilni_device_check_memory(source->device, stream->device, "the stream");
+  if (kiln_status_is_ok(status)) return NULL;
+  kiln_status_free(status);
+  return kilni_device_check_memory(target->device, stream->device,
+                                   "the stream");
+}
 
 static kiln_status_t check_copy(const kiln_buffer_t* target,
                                 const kiln_stream_t* stream,
                                 uint64_t target_offset,
                                 const kiln_buffer_t* source,
                                 uint64_t source_offset, uint64_t bytes) {
-  KILNI_RETURN_IF_ERROR(
-      kilni_device_check_memory(target->device, source->device, "the source"));
-  KILNI_RETURN_IF_ERROR(
-      check(target, stream, target_offset, bytes, "a copy to the range"));
+  bool across = is_across(target, source);
+  if (across) KILNI_RETURN_IF_ERROR(check_across(target, source, stream));
+  KILNI_RETURN_IF_ERROR(check(target, across ? NULL : stream, target_offset,
+                              bytes, "a copy to the range"));
   KILNI_RETURN_IF_ERROR(
       check_range(source, source_offset, bytes, "a copy from the range"));
   uint64_t distance = target_offset > source_offset
@@ -199,9 +221,16 @@ kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,
       check_copy(target, NULL, target_offset, source, source_offset, bytes));
   if (bytes == 0) return NULL;
   kiln_status_t status;
-  KILNI_DEVICE_CALL(status, target->device, cuMemcpyDtoD,
-                    target->address + target_offset,
-                    source->address + source_offset, bytes);
+  if (is_across(target, source)) {
+    KILNI_DEVICE_CALL(
+        status, target->device, cuMemcpyPeer, target->address + target_offset,
+        target->device->whole->context, source->address + source_offset,
+        source->device->whole->context, bytes);
+  } else {
+    KILNI_DEVICE_CALL(status, target->device, cuMemcpyDtoD,
+                      target->address + target_offset,
+                      source->address + source_offset, bytes);
+  }
   return settle(target->device, status);
 }
 
@@ -217,8 +246,15 @@ kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
       check_copy(target, stream, target_offset, source, source_offset, bytes));
   if (bytes == 0) return NULL;
   kiln_status_t status;
-  KILNI_STREAM_CALL(status, stream, cuMemcpyDtoDAsync,
-                    target->address + target_offset,
-                    source->address + source_offset, bytes, stream->handle);
+  if (is_across(target, source)) {
+    KILNI_STREAM_CALL(
+        status, stream, cuMemcpyPeerAsync, target->address + target_offset,
+        target->device->whole->context, source->address + source_offset,
+        source->device->whole->context, bytes, stream->handle);
+  } else {
+    KILNI_STREAM_CALL(status, stream, cuMemcpyDtoDAsync,
+                      target->address + target_offset,
+                      source->address + source_offset, bytes, stream->handle);
+  }
   return status;
 }

@@ -76,6 +76,7 @@ struct kiln_device_t {
   kiln_cu_green_context_t green;  // of a part
   atomic_bool lost;
   atomic_bool* lost_too;  // the source's; may be NULL
+  kilni_peer_book_t* peers;
   bool has_context;
   bool has_registry;
   bool has_pools;

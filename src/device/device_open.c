@@ -181,6 +181,7 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   device->fault_text = source->fault_text;
   device->executed = source->executed;
   device->lost_too = source->lost;
+  device->peers = source->peers;
   device->info.kind = source->kind;
   atomic_init(&device->references, 1);
   atomic_init(&device->lost, false);

@@ -9,6 +9,7 @@
 #include "base/host.h"
 #include "base/keep.h"
 #include "base/thread.h"
+#include "device/device.h"
 #include "runtime/runtime.h"
 #include "toolkit/toolkit.h"
 
@@ -20,6 +21,7 @@ typedef struct kilni_provider_t {
   bool traced;
   bool wrapped;
   atomic_bool lost;  // a device of it: the library must stay loaded
+  kilni_peer_book_t peers;
   kiln_cuda_table_t table;
   kiln_cuda_table_t traced_table;   // what kilni_cuda_trace_remove wants
   kiln_cuda_table_t wrapped_table;  // what hooks.unwrap wants

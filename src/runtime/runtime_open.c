@@ -31,6 +31,7 @@ static kiln_status_t open_cuda(kiln_runtime_t* runtime, uint32_t ordinal,
   source.kind = KILN_DEVICE_KIND_CUDA;
   source.ordinal = ordinal;
   source.lost = &runtime->cuda.lost;
+  source.peers = &runtime->cuda.peers;
   return kilni_device_open(&source, out_device);
 }
 
@@ -50,6 +51,7 @@ static kiln_status_t open_soft(kiln_runtime_t* runtime, uint32_t ordinal,
   source.fault_text = kilni_soft_fault_text;
   source.executed = kilni_soft_executed;
   source.lost = &runtime->soft.lost;
+  source.peers = &runtime->soft.peers;
   return kilni_device_open(&source, out_device);
 }
 

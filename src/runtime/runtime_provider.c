@@ -104,7 +104,11 @@ static kiln_status_t start_once(kiln_runtime_t* runtime,
                                 kilni_provider_t* provider,
                                 kiln_status_t (*start)(kiln_runtime_t*)) {
   kilni_mutex_lock(&runtime->lock);
-  kiln_status_t status = provider->started ? NULL : start(runtime);
+  kiln_status_t status = NULL;
+  if (!provider->peers.is_there) {
+    status = kilni_peer_book_init(&provider->peers, runtime->host.allocator);
+  }
+  if (kiln_status_is_ok(status) && !provider->started) status = start(runtime);
   kilni_mutex_unlock(&runtime->lock);
   return status;
 }
@@ -118,6 +122,8 @@ kiln_status_t kilni_runtime_start_soft(kiln_runtime_t* runtime) {
 }
 
 void kilni_runtime_stop_providers(kiln_runtime_t* runtime) {
+  kilni_peer_book_deinit(&runtime->cuda.peers);
+  kilni_peer_book_deinit(&runtime->soft.peers);
   if (runtime->cuda.started) {
     unwrap(runtime, &runtime->cuda);
     empty(&runtime->cuda);

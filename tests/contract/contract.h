@@ -26,13 +26,14 @@ typedef enum contract_flags_t {
   CONTRACT_PLAIN = 0,
   CONTRACT_CHILD = 1,    // leaves the process in no state for another case
   CONTRACT_NO_INIT = 2,  // runs before cuInit (and so in a child)
+  CONTRACT_TWO = 4,      // wants two devices
 } contract_flags_t;
 
 // A case. thread-safe
 typedef struct contract_case_t {
   const char* name;
   void (*run)(contract_t* t);
-  contract_flags_t flags;
+  uint32_t flags;  // CONTRACT_*
 } contract_case_t;
 
 // The cases of one file.
@@ -47,6 +48,7 @@ extern const contract_group_t contract_memory_pool;
 extern const contract_group_t contract_memory_virtual;
 extern const contract_group_t contract_green;
 extern const contract_group_t contract_texture;
+extern const contract_group_t contract_peer;
 extern const contract_group_t contract_stream;
 extern const contract_group_t contract_module;
 extern const contract_group_t contract_link;

@@ -30,7 +30,7 @@ static const contract_group_t* const kGroups[] = {
     &contract_device,         &contract_memory, &contract_memory_pool,
     &contract_memory_virtual, &contract_green,  &contract_texture,
     &contract_stream,         &contract_module, &contract_link,
-    &contract_launch,         &contract_fault,
+    &contract_launch,         &contract_fault,  &contract_peer,
 };
 enum { GROUPS = sizeof(kGroups) / sizeof(*kGroups) };
 
@@ -151,7 +151,8 @@ static kiln_status_t start_provider(run_t* run) {
         .seed = run->seed != NULL ? strtoull(run->seed, NULL, 0) : 0,
         .worker_count =
             run->workers != NULL ? (uint32_t)strtoul(run->workers, NULL, 0) : 0,
-        .print = print_text};
+        .print = print_text,
+        .device_count = 2};
     return kilni_soft_start(&run->host, &options, &run->table);
   }
   if (strcmp(run->provider, "null") == 0) {
@@ -299,6 +300,11 @@ static int child_main(run_t* run) {
 
 // ---- Running all ----
 
+static bool has_two(const run_t* run) {
+  int count = 0;
+  return run->table.cuDeviceGetCount(&count) == KILN_CU_SUCCESS && count > 1;
+}
+
 // Prints the line of a case. True if it is as listed.
 static bool run_case(run_t* run, const contract_case_t* c, int number) {
   const expect_t* expect = expectation(run->provider, c->name);
@@ -308,6 +314,10 @@ static bool run_case(run_t* run, const contract_case_t* c, int number) {
   }
   if (expect != NULL && expect->verdict == NOT_RUN) {
     printf("ok %d - %s # SKIP %s\n", number, c->name, expect->reason);
+    return true;
+  }
+  if ((c->flags & CONTRACT_TWO) != 0 && !has_two(run)) {
+    printf("ok %d - %s # SKIP there is one device\n", number, c->name);
     return true;
   }
   char message[512] = "";

@@ -55,7 +55,9 @@ typedef struct scene_t {
   kiln_nvml_table_t nvml;
   kiln_runtime_t* runtime;
   kiln_device_t* device;
-  kiln_device_t* peer;  // NULL on the software device
+  kiln_device_t* peer;
+  kiln_peer_t* access;
+  kiln_buffer_t* far;  // of the peer
   kiln_stream_t* stream;
   kiln_stream_t* legacy;
   kiln_event_t* event;
@@ -87,6 +89,8 @@ typedef struct scene_t {
   void* raw_kernel;
   // What a case makes.
   kiln_device_t* new_device;
+  kiln_peer_t* new_peer;
+  kiln_peer_info_t peer_info;
   kiln_buffer_t* new_buffer;
   kiln_pool_t* new_pool;
   kiln_transient_t* new_transient;
@@ -410,10 +414,14 @@ static void open_scene(scene_t* s, bool soft) {
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.allocator = &s->allocator;
   options.soft_workers = 1;
+  options.soft_devices = 2;
   options.soft_lanes = "plain";
   MUST(kilni_runtime_create_with(&options, &hooks, &s->runtime));
   MUST(open_device(s, &s->device));
-  if (!soft) MUST(kiln_runtime_open_device(s->runtime, "cuda:1", &s->peer));
+  MUST(kiln_runtime_open_device(s->runtime, soft ? "soft:1" : "cuda:1",
+                                &s->peer));
+  MUST(kiln_peer_create(s->peer, s->device, &s->access));
+  MUST(kiln_buffer_create(s->peer, 256, NULL, &s->far));
   MUST(kiln_stream_create(s->device, NULL, &s->stream));
   MUST(kiln_stream_default(s->device, KILN_STREAM_LEGACY, &s->legacy));
   MUST(kiln_pool_create(s->device, NULL, &s->pool));
@@ -497,6 +505,9 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_pool_release(s->pool);
   kiln_stream_release(s->legacy);
   kiln_stream_release(s->stream);
+  kiln_peer_release(s->new_peer);
+  kiln_peer_release(s->access);
+  kiln_buffer_release(s->far);
   kiln_device_release(s->peer);
   kiln_device_release(s->device);
   kiln_runtime_release(s->runtime);
@@ -701,7 +712,7 @@ static void test_every_function(void** state) {
   (void)state;
   static const char* const headers[] = {"device",  "memory", "pool",   "stream",
                                         "virtual", "module", "launch", "green",
-                                        "texture", "tensor", "watch"};
+                                        "texture", "tensor", "watch",  "peer"};
   int count = 0;
   for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
     int found = check_header(headers[i]);

@@ -162,6 +162,32 @@ static kiln_cu_result_t books_cuDevicePrimaryCtxRetain(
   return result;
 }
 
+// Access stands in the books under no kind of handle: that of the current
+// context to another.
+static uint64_t access_value(kiln_cu_context_t peer) {
+  return (uint64_t)(uintptr_t)driver_books_current() * 1000003 +
+         (uint64_t)(uintptr_t)peer;
+}
+
+static kiln_cu_result_t books_cuCtxEnablePeerAccess(kiln_cu_context_t peer,
+                                                    unsigned int flags) {
+  uint64_t value = access_value(peer);
+  kilni_mutex_lock(&books.lock);
+  bool is_there = find_locked(KILNI_HANDLE_NONE, value) != NULL;
+  kilni_mutex_unlock(&books.lock);
+  if (is_there) return KILN_CU_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  kiln_cu_result_t result = books.under.cuCtxEnablePeerAccess(peer, flags);
+  if (result == KILN_CU_SUCCESS) {
+    note_made(KILNI_HANDLE_NONE, value, driver_books_current());
+  }
+  return result;
+}
+
+static kiln_cu_result_t books_cuCtxDisablePeerAccess(kiln_cu_context_t peer) {
+  note_ended(KILNI_HANDLE_NONE, access_value(peer));
+  return books.under.cuCtxDisablePeerAccess(peer);
+}
+
 static kiln_cu_result_t books_cuDevicePrimaryCtxRelease(
     kiln_cu_device_t device) {
   note_ended(KILNI_HANDLE_PRIMARY_CONTEXT, (uint64_t)device + 1);
@@ -630,6 +656,8 @@ void driver_books_open(kiln_cuda_table_t* t) {
   }
   KILNI_CUDA_SET(t, cuDevicePrimaryCtxRetain, books_cuDevicePrimaryCtxRetain);
   KILNI_CUDA_SET(t, cuDevicePrimaryCtxRelease, books_cuDevicePrimaryCtxRelease);
+  KILNI_CUDA_SET(t, cuCtxEnablePeerAccess, books_cuCtxEnablePeerAccess);
+  KILNI_CUDA_SET(t, cuCtxDisablePeerAccess, books_cuCtxDisablePeerAccess);
   KILNI_CUDA_SET(t, cuCtxGetCurrent, books_cuCtxGetCurrent);
   KILNI_CUDA_SET(t, cuCtxSetCurrent, books_cuCtxSetCurrent);
   KILNI_CUDA_SET(t, cuCtxSynchronize, books_cuCtxSynchronize);
@@ -643,6 +671,11 @@ driver_books_counts_t driver_books_counts(void) {
   kilni_mutex_lock(&books.lock);
   driver_books_counts_t counts = books.counts;
   counts.live = books.count;
+  // Access stays where the context cannot be switched to: no call for it made
+  // in another one would do.
+  for (size_t i = 0; atomic_load(&books.forgives) && i < books.count; i++) {
+    if (books.entries[i].kind == KILNI_HANDLE_NONE) counts.live--;
+  }
   kilni_mutex_unlock(&books.lock);
   return counts;
 }

@@ -3,11 +3,11 @@
 // support: a driver's books: who made what in which context, and who ended it.
 //
 // A wrapper around the null provider or the software device that keeps account
-// of streams, events, memory and contexts from any number of threads, and
-// counts as wrong what a driver may not forgive: a handle that is ended twice
-// or used after its end, an event recorded on another context's stream, a call
-// that needs a context without one, a call that is not allowed under capture
-// outside of the relaxed mode.
+// of streams, events, memory, access and contexts from any number of threads,
+// and counts as wrong what a driver may not forgive: a handle that is ended
+// twice or used after its end, an event recorded on another context's stream, a
+// call that needs a context without one, a call that is not allowed under
+// capture outside of the relaxed mode.
 //
 // Over the null provider it adds what that lacks: a current context and a
 // capture mode for each thread, a second device, priorities.
