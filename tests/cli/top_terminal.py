@@ -135,12 +135,24 @@ def on_a_dumb_one(kiln):
     os.close(outer)
 
 
+def has_terminals():
+    try:
+        for descriptor in pty.openpty():
+            os.close(descriptor)
+        return True
+    except OSError as error:
+        print("skipped: this system gives no pseudo-terminal: %s" % error)
+        return False
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kiln")
     parser.add_argument("--sees", default="kiln top")
     options = parser.parse_args()
     kiln = os.path.abspath(options.kiln)
+    if not has_terminals():
+        return 77
     for key in (b"q", b"\x03"):
         ends_by_key(kiln, key, options.sees)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
