@@ -215,7 +215,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_launch_set(kiln_launch_t* launch,
 
 // Gives all of them. INVALID_ARGUMENT too where their number is another than
 // the kernel's; the arguments before the wrong one are then given.
-// LIMIT_EXCEEDED: the bytes of all, of a kernel whose parameters nobody tells.
+// LIMIT_EXCEEDED and OUT_OF_MEMORY: of a kernel whose parameters nobody tells.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_launch_set_all(kiln_launch_t* launch, const kiln_argument_t* arguments,

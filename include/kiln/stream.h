@@ -55,6 +55,7 @@ enum {
   KILN_STREAM_LEGACY = 1,      // the default stream of all threads
   KILN_STREAM_PER_THREAD = 2,  // the default stream of each thread
   KILN_STREAM_FOREIGN = 3,     // somebody else's
+  KILN_STREAM_CAPTURED = 4,    // a graph builder's own (kiln/capture.h)
 };
 
 // One of the device's default streams: `which` is KILN_STREAM_LEGACY or

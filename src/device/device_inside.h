@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: what the files of this room share. Not a door.
+// device: what the files of this room share, and a door for the rooms that put
+// work on devices: they call the driver in the same way.
 //
 // Every driver call goes through KILNI_DEVICE_CALL, one on a stream through
 // KILNI_STREAM_CALL, one that makes a handle through KILNI_DEVICE_CREATE, and
@@ -64,6 +65,16 @@ enum {
   KILNI_REGISTERED_LIBRARY = 3,
 };
 
+// Lets go what must not be let go on a driver's thread (device_late.c).
+// thread-safe
+typedef struct kilni_late_t kilni_late_t;
+
+// What is to be let go; lies inside of it. one-thread
+typedef struct kilni_late_entry_t {
+  struct kilni_late_entry_t* next;
+  void (*let_go)(struct kilni_late_entry_t* entry);
+} kilni_late_entry_t;
+
 struct kiln_device_t {
   const kiln_host_t* host;
   kilni_keep_t keep;
@@ -84,6 +95,8 @@ struct kiln_device_t {
   kiln_cu_context_t context;
   kilni_registry_t registry;  // handle to stream, event or module
   kilni_pools_t pools;
+  _Atomic(kilni_late_t*) late;  // of a whole device; NULL: not needed yet
+  atomic_ullong launches;       // made ever: a number for each
   void (*fault_text)(char* buffer, size_t capacity);
   uint64_t (*executed)(void);
   kiln_device_info_t info;
@@ -96,9 +109,10 @@ struct kiln_stream_t {
   kiln_device_t* device;
   atomic_uint references;
   uint32_t kind;  // KILN_STREAM_*
-  uint32_t way;   // KILNI_WAY_CURRENT for a default stream, else 0
+  uint32_t way;   // KILNI_WAY_CURRENT for a default stream, KILNI_WAY_IDLE
   int32_t priority;
   bool with_default_stream;
+  bool abandoned;      // a captured stream that is neither used nor destroyed
   kiln_owner_t owner;  // of a foreign handle; may be nobody
   kiln_cu_stream_t handle;
   kilni_registry_entry_t entry;
@@ -289,6 +303,8 @@ const char* kilni_module_lower(const kiln_module_t* module, const char* name);
 enum {
   KILNI_WAY_CURRENT = 1,  // the device's context is current
   KILNI_WAY_RELAXED = 2,  // the thread's capture mode is the relaxed one
+  // Nothing may be put on the stream: it is a builder's that does not capture.
+  KILNI_WAY_IDLE = 4,
 };
 enum {
 #define KILNI_CUDA_ROW(name, suffix, version, need, needs, capture, ...) \
@@ -432,6 +448,27 @@ void kilni_green_end(kiln_device_t* device);
 // handle, the caller destroys that.
 kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
                                 int32_t priority, kiln_cu_stream_t* out_stream);
+
+// A stream for captures, idle at first (KILNI_WAY_IDLE). Its last release puts
+// the handle back into the pool, or leaves it alone if it is `abandoned`.
+kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
+                                         kiln_stream_t** out_stream);
+void kilni_stream_set_idle(kiln_stream_t* stream, bool idle);
+
+// ---- Late releases (device_late.c) ----
+
+// That of the whole device, started by the first who needs it.
+kiln_status_t kilni_late_need(kiln_device_t* device, kilni_late_t** out_late);
+// When the device ends; on the thread itself it detaches that.
+void kilni_late_stop(kilni_late_t* late);
+// From any thread, also one that may not call the driver. Takes no lock but to
+// wake the thread.
+void kilni_late_push(kilni_late_t* late, kilni_late_entry_t* entry);
+// Around a driver call that may cause pushes: kilni_late_end lets go what came.
+void kilni_late_begin(kilni_late_t* late);
+void kilni_late_end(kilni_late_t* late);
+// Waits until all that was pushed is let go. For tests.
+void kilni_late_settle(kilni_late_t* late);
 
 // ---- Pools (device_pool.c) ----
 

@@ -14,6 +14,7 @@ void kiln_device_retain(kiln_device_t* device) {
 }
 
 static void destroy(kiln_device_t* device) {
+  kilni_late_stop(atomic_load(&device->late));
   if (device->has_context) {
     kilni_pools_drain(device);
     if (device->parent != NULL) {

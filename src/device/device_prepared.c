@@ -9,24 +9,6 @@
 #include "base/options.h"
 #include "device/launch_check.h"
 
-struct kiln_launch_t {
-  kiln_kernel_t* kernel;
-  kiln_device_t* device;  // of the kernel
-  atomic_uint references;
-  uint32_t missing;     // arguments without a value
-  uint32_t count;       // of parameters that are known
-  uint32_t room;        // bytes of `packed`
-  size_t packed_bytes;  // in use, of a kernel that nobody describes
-  void** values;        // one for each parameter, into `packed`
-  uint8_t* packed;      //
-  uint8_t* given;       // 1 for each argument with a value
-  void** params;        // what the driver is given: `values`, or NULL
-  void** extra;         // or this list
-  void* extra_list[5];
-  kilni_launch_how_t how;
-  kiln_cu_launch_config_t config;  // without a stream
-};
-
 // ---- Making and ending ----
 
 static kiln_status_t make_lists(kiln_launch_t* launch) {
@@ -48,6 +30,10 @@ static kiln_status_t make_lists(kiln_launch_t* launch) {
   launch->values = block;
   KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, launch->count, &block));
   launch->given = block;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, launch->count, sizeof(void*), &block));
+  launch->buffers = block;
+  launch->buffer_room = launch->count;
   for (uint32_t i = 0; i < launch->count; i++) {
     launch->values[i] = launch->packed + launch->kernel->params[i].offset;
   }
@@ -118,6 +104,8 @@ kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
   kiln_launch_t* launch = block;
   launch->kernel = kernel;
   launch->device = device;
+  launch->number = atomic_fetch_add_explicit(&device->whole->launches, 1,
+                                             memory_order_relaxed);
   kiln_kernel_retain(kernel);
   atomic_init(&launch->references, 1);
   kiln_status_t status = prepare(launch, config);
@@ -145,6 +133,8 @@ void kiln_launch_release(kiln_launch_t* launch) {
   for (int i = 0; i < 2; i++) kiln_event_release(launch->how.recorded[i]);
   kilni_free(allocator, launch->packed, launch->room);
   kilni_free(allocator, launch->given, launch->count);
+  kilni_free_array(allocator, launch->buffers, launch->buffer_room,
+                   sizeof(launch->buffers[0]));
   kilni_free_array(allocator, launch->values, launch->count, sizeof(void*));
   kilni_free(allocator, launch, sizeof(*launch));
   kiln_kernel_release(kernel);
@@ -156,6 +146,18 @@ kiln_kernel_t* kiln_launch_kernel(const kiln_launch_t* launch) {
 
 // ---- Arguments ----
 
+// Remembers a buffer for graphs, which keep what their nodes use.
+static void note_buffer(kiln_launch_t* launch, uint32_t index,
+                        const kiln_argument_t* argument) {
+  kiln_buffer_t* buffer = NULL;
+  if (argument->kind == KILN_ARGUMENT_BUFFER) {
+    memcpy(&buffer, &argument->value.buffer, sizeof(buffer));
+  }
+  if (launch->buffers[index] == buffer) return;
+  launch->buffers[index] = buffer;
+  launch->version++;
+}
+
 static kiln_status_t set(kiln_launch_t* launch, uint32_t index,
                          const kiln_argument_t* argument) {
   uint64_t scratch;
@@ -163,6 +165,7 @@ static kiln_status_t set(kiln_launch_t* launch, uint32_t index,
   KILNI_RETURN_IF_ERROR(
       kilni_argument_read(launch->kernel, index, argument, &scratch, &at));
   memcpy(launch->values[index], at, argument->bytes);
+  note_buffer(launch, index, argument);
   launch->missing -= launch->given[index] == 0;
   launch->given[index] = 1;
   return NULL;
@@ -188,12 +191,25 @@ kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
       "give one argument for each parameter; `kiln inspect` lists them");
 }
 
+// Of a kernel that nobody describes: as many as are given now.
+static kiln_status_t need_buffers(kiln_launch_t* launch, uint32_t count) {
+  void* buffers = launch->buffers;
+  kiln_status_t status =
+      kilni_grow(launch->device->host->allocator, count, sizeof(void*),
+                 &launch->buffer_room, &buffers);
+  launch->buffers = buffers;
+  for (size_t i = 0; i < launch->buffer_room; i++) launch->buffers[i] = NULL;
+  launch->version++;
+  return status;
+}
+
 // Of a kernel that nobody describes: packed by size, because the driver then
 // compares the whole size with the kernel's.
 static kiln_status_t pack(kiln_launch_t* launch,
                           const kiln_argument_t* arguments, uint32_t count) {
   size_t at = 0;
   launch->extra = NULL;
+  KILNI_RETURN_IF_ERROR(need_buffers(launch, count));
   for (uint32_t i = 0; i < count; i++) {
     uint64_t scratch;
     const void* from;
@@ -207,6 +223,7 @@ static kiln_status_t pack(kiln_launch_t* launch,
           launch->room, "a launch on this device and driver");
     }
     memcpy(launch->packed + at, from, bytes);
+    note_buffer(launch, i, &arguments[i]);
     at += bytes;
   }
   if (count == 0) return NULL;
@@ -267,6 +284,10 @@ static kiln_status_t not_given(const kiln_launch_t* launch) {
                  (unsigned)index, name[0] ? " (\"" : "", name,
                  name[0] ? "\")" : "", launch->kernel->name),
       "give it with kiln_launch_set before the launch runs");
+}
+
+kiln_status_t kilni_launch_check_given(const kiln_launch_t* launch) {
+  return launch->missing == 0 ? NULL : not_given(launch);
 }
 
 static kiln_status_t refused(const kiln_launch_t* launch,

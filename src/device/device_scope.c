@@ -118,8 +118,18 @@ static kiln_cu_result_t make_relaxed(kilni_scope_t* scope) {
   return result;
 }
 
+static kiln_status_t idle(void) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE,
+                 "the stream of a graph builder that is not capturing takes no "
+                 "work"),
+      "put work on it between kiln_graph_builder_begin and _end, or use "
+      "another stream");
+}
+
 static kiln_status_t prepare(kilni_scope_t* scope, uint32_t way) {
   kiln_device_t* device = scope->device;
+  if ((way & KILNI_WAY_IDLE) != 0) return idle();
   if ((way & KILNI_WAY_CURRENT) != 0) {
     KILNI_RETURN_IF_ERROR(
         KILNI_DEVICE_CHECK(device, make_current(scope), "cuCtxSetCurrent"));

@@ -115,6 +115,28 @@ kiln_status_t kiln_stream_create(kiln_device_t* device,
   return NULL;
 }
 
+kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
+                                         kiln_stream_t** out_stream) {
+  *out_stream = NULL;
+  kiln_stream_t* stream = NULL;
+  KILNI_RETURN_IF_ERROR(make(device, KILN_STREAM_CAPTURED, &stream));
+  stream->way = KILNI_WAY_IDLE;
+  kiln_status_t status = kilni_stream_acquire(device, &stream->handle);
+  if (!kiln_status_is_ok(status)) {
+    kiln_stream_release(stream);
+    return status;
+  }
+  kilni_registry_put(&device->registry, &stream->entry, key_of(stream->handle),
+                     stream, &stream->references);
+  *out_stream = stream;
+  return NULL;
+}
+
+void kilni_stream_set_idle(kiln_stream_t* stream, bool idle) {
+  if (stream->kind != KILN_STREAM_CAPTURED) return;
+  stream->way = idle ? KILNI_WAY_IDLE : 0;
+}
+
 // ---- Made elsewhere ----
 
 // Gives the object out, or the living one that stands for its handle already.
@@ -237,6 +259,10 @@ void kiln_stream_release(kiln_stream_t* stream) {
   kilni_registry_remove(&device->registry, &stream->entry);
   if (stream->kind == KILN_STREAM_CREATED && stream->handle != NULL) {
     KILNI_DEVICE_END(device, cuStreamDestroy, stream->handle);
+  }
+  if (stream->kind == KILN_STREAM_CAPTURED && stream->handle != NULL &&
+      !stream->abandoned) {
+    kilni_stream_recycle(device, stream->handle);
   }
   kiln_owner_t owner = stream->owner;
   kilni_free(device->host->allocator, stream, sizeof(*stream));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // device: what launches that are made once and those that are prepared share:
-// the checks. Not a door.
+// the checks. A door for rooms that make launches into something else.
 #ifndef KILN_SRC_DEVICE_LAUNCH_CHECK_H_
 #define KILN_SRC_DEVICE_LAUNCH_CHECK_H_
 
@@ -23,6 +23,35 @@ typedef struct kilni_launch_how_t {
   kiln_event_t* recorded[2];  // events that it records; borrowed
   kiln_cu_launch_attribute_t list[KILNI_LAUNCH_ATTRIBUTES];
 } kilni_launch_how_t;
+
+// One kernel in one shape with its arguments (device_prepared.c).
+struct kiln_launch_t {
+  kiln_kernel_t* kernel;
+  kiln_device_t* device;  // of the kernel
+  atomic_uint references;
+  uint32_t missing;     // arguments without a value
+  uint32_t reserved;
+  size_t buffer_room;
+  uint64_t number;   // of this launch among all of its device
+  uint64_t version;  // of `buffers`
+  // What was given for each argument, where it was a buffer; borrowed. As many
+  // as `count`, or those of kiln_launch_set_all.
+  kiln_buffer_t** buffers;
+  uint32_t count;       // of parameters that are known
+  uint32_t room;        // bytes of `packed`
+  size_t packed_bytes;  // in use, of a kernel that nobody describes
+  void** values;        // one for each parameter, into `packed`
+  uint8_t* packed;      //
+  uint8_t* given;       // 1 for each argument with a value
+  void** params;        // what the driver is given: `values`, or NULL
+  void** extra;         // or this list
+  void* extra_list[5];
+  kilni_launch_how_t how;
+  kiln_cu_launch_config_t config;  // without a stream
+};
+
+// OK if every argument has a value.
+kiln_status_t kilni_launch_check_given(const kiln_launch_t* launch);
 
 // ---- device_check.c ----
 

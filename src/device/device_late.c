@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: releases that are owed to a thread which may call the driver.
+//
+// A driver tells on a thread of its own that nobody needs what a graph held,
+// and no CUDA call may be made there. What is to be let go is put on a list
+// without a lock; a thread of ours takes it from there, or whoever is inside of
+// the call that caused it (kilni_late_begin), so that what a driver tells at
+// once is let go before that call returns.
+//
+// The list is not the device's: the last thing let go may be what kept the
+// device, which then ends on the thread that is to be ended with it.
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "device/device_inside.h"
+
+struct kilni_late_t {
+  kilni_mutex_t lock;
+  kilni_cond_t changed;
+  _Atomic(kilni_late_entry_t*) first;
+  atomic_uint helpers;     // threads that will look at the list
+  atomic_uint references;  // the device, and the thread
+  bool stops;              // under `lock`
+  bool busy;               // under `lock`: the thread is letting go
+  kilni_thread_t thread;
+};
+
+static void unreference(kilni_late_t* late) {
+  if (atomic_fetch_sub_explicit(&late->references, 1, memory_order_acq_rel) !=
+      1) {
+    return;
+  }
+  kilni_cond_deinit(&late->changed);
+  kilni_mutex_deinit(&late->lock);
+  kilni_free(kiln_allocator_libc(), late, sizeof(*late));
+}
+
+static bool let_go(kilni_late_t* late) {
+  kilni_late_entry_t* entry =
+      atomic_exchange_explicit(&late->first, NULL, memory_order_acq_rel);
+  if (entry == NULL) return false;
+  while (entry != NULL) {
+    kilni_late_entry_t* next = entry->next;
+    entry->let_go(entry);
+    entry = next;
+  }
+  return true;
+}
+
+static bool is_empty(kilni_late_t* late) {
+  return atomic_load_explicit(&late->first, memory_order_acquire) == NULL;
+}
+
+static void run(void* user) {
+  kilni_late_t* late = user;
+  kilni_mutex_lock(&late->lock);
+  for (;;) {
+    while (is_empty(late) && !late->stops) {
+      kilni_cond_wait(&late->changed, &late->lock);
+    }
+    if (is_empty(late)) break;
+    late->busy = true;
+    kilni_mutex_unlock(&late->lock);
+    while (let_go(late)) {
+    }
+    kilni_mutex_lock(&late->lock);
+    late->busy = false;
+    kilni_cond_broadcast(&late->changed);
+  }
+  kilni_mutex_unlock(&late->lock);
+  unreference(late);
+}
+
+static void wake(kilni_late_t* late) {
+  kilni_mutex_lock(&late->lock);
+  kilni_cond_broadcast(&late->changed);
+  kilni_mutex_unlock(&late->lock);
+}
+
+void kilni_late_push(kilni_late_t* late, kilni_late_entry_t* entry) {
+  kilni_late_entry_t* first =
+      atomic_load_explicit(&late->first, memory_order_relaxed);
+  do {
+    entry->next = first;
+  } while (!atomic_compare_exchange_weak(&late->first, &first, entry));
+  if (atomic_load(&late->helpers) == 0) wake(late);
+}
+
+void kilni_late_begin(kilni_late_t* late) {
+  atomic_fetch_add(&late->helpers, 1);
+}
+
+void kilni_late_end(kilni_late_t* late) {
+  while (let_go(late)) {
+  }
+  atomic_fetch_sub(&late->helpers, 1);
+  // Somebody may have counted on this thread behind its last look.
+  if (!is_empty(late)) wake(late);
+}
+
+void kilni_late_settle(kilni_late_t* late) {
+  while (let_go(late)) {
+  }
+  if (kilni_thread_is_current(&late->thread)) return;
+  kilni_mutex_lock(&late->lock);
+  while (late->busy || !is_empty(late)) {
+    kilni_cond_wait(&late->changed, &late->lock);
+  }
+  kilni_mutex_unlock(&late->lock);
+}
+
+// A thread's own libc memory: it outlives the runtime's allocator by a moment
+// where the device ends on it.
+static kiln_status_t start(kilni_late_t** out_late) {
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(kiln_allocator_libc(), sizeof(kilni_late_t), &block));
+  kilni_late_t* late = block;
+  kiln_status_t status = kilni_mutex_init(&late->lock);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(kiln_allocator_libc(), late, sizeof(*late));
+    return status;
+  }
+  status = kilni_cond_init(&late->changed);
+  if (!kiln_status_is_ok(status)) {
+    kilni_mutex_deinit(&late->lock);
+    kilni_free(kiln_allocator_libc(), late, sizeof(*late));
+    return status;
+  }
+  atomic_init(&late->first, NULL);
+  atomic_init(&late->helpers, 0);
+  atomic_init(&late->references, 2);
+  status = kilni_thread_start(&late->thread, "kiln-late", run, late);
+  if (!kiln_status_is_ok(status)) {
+    atomic_store(&late->references, 1);
+    unreference(late);
+    return status;
+  }
+  *out_late = late;
+  return NULL;
+}
+
+kiln_status_t kilni_late_need(kiln_device_t* device, kilni_late_t** out_late) {
+  _Atomic(kilni_late_t*)* place = &device->whole->late;
+  *out_late = atomic_load_explicit(place, memory_order_acquire);
+  if (*out_late != NULL) return NULL;
+  kilni_late_t* made = NULL;
+  KILNI_RETURN_IF_ERROR(start(&made));
+  kilni_late_t* first = NULL;
+  if (atomic_compare_exchange_strong(place, &first, made)) {
+    *out_late = made;
+    return NULL;
+  }
+  kilni_late_stop(made);  // another thread was faster
+  *out_late = first;
+  return NULL;
+}
+
+void kilni_late_stop(kilni_late_t* late) {
+  if (late == NULL) return;
+  kilni_mutex_lock(&late->lock);
+  late->stops = true;
+  kilni_cond_broadcast(&late->changed);
+  kilni_mutex_unlock(&late->lock);
+  if (kilni_thread_is_current(&late->thread)) {
+    kilni_thread_detach(&late->thread);
+  } else {
+    kilni_thread_join(&late->thread);
+  }
+  unreference(late);
+}

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: nodes are added, given other work, and removed.
+//
+// What can fail without the driver fails first: room for the node's object,
+// lists, the owners' place. Then comes the driver's call, and behind it nothing
+// fails any more. A kernel on the usual path is that call and a few stores.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/graph_inside.h"
+
+enum { TWO_BODIES_SINCE = 12080 };
+
+// A node being added. one-thread
+typedef struct adding_t {
+  kiln_graph_t* graph;
+  const kiln_graph_work_t* work;
+  const kiln_cu_graph_node_t* after;
+  size_t count;
+  kiln_graph_node_t** out_node;
+} adding_t;
+
+static kiln_graph_node_t* added(const adding_t* a, kiln_cu_graph_node_t handle,
+                                kilni_bundle_t* bundle) {
+  kiln_graph_node_t* node = kilni_node_take(a->graph, handle, a->work->kind);
+  node->bundle = bundle;
+  if (a->out_node != NULL) *a->out_node = node;
+  return node;
+}
+
+// Behind a failure: the node must not stay.
+static kiln_status_t take_back(kiln_graph_t* graph, kiln_cu_graph_node_t handle,
+                               kiln_status_t status) {
+  kiln_status_t undone;
+  KILNI_GRAPH_CALL(undone, graph, cuGraphDestroyNode, handle);
+  if (kiln_status_is_ok(undone)) return status;
+  return KILNI_ANNOTATE(kilni_status_join(status, undone),
+                        "the node that was added stays in the graph");
+}
+
+// ---- Kernels ----
+
+static kiln_status_t set_attributes(kiln_graph_t* graph,
+                                    kiln_cu_graph_node_t handle,
+                                    const kilni_launch_how_t* how) {
+  for (uint32_t i = 0; i < how->count; i++) {
+    kiln_status_t status;
+    KILNI_DEVICE_CALL(status, graph->device, cuGraphKernelNodeSetAttribute,
+                      handle, how->list[i].id, &how->list[i].value);
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  return NULL;
+}
+
+static kiln_status_t keep_attributes(kiln_graph_t* graph,
+                                     const kilni_launch_how_t* how,
+                                     kilni_node_more_t** out_more) {
+  *out_more = NULL;
+  if (how->count == 0) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_more_make(graph, out_more));
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(graph->device->host->allocator,
+                                          sizeof(*how), &block));
+  memcpy(block, how, sizeof(*how));
+  (*out_more)->how = block;
+  return NULL;
+}
+
+static kiln_status_t keep_launch(kiln_graph_t* graph,
+                                 const kiln_launch_t* launch,
+                                 kilni_bundle_t** out_bundle) {
+  kilni_bundle_t* last = graph->root->last;
+  if (last != NULL && last->uses > 0 &&
+      launch->number == graph->root->last_number &&
+      launch->version == graph->root->last_version &&
+      last->segment == graph->root->open) {
+    *out_bundle = last;
+    return NULL;
+  }
+  kilni_wanted_t wanted;
+  memset(&wanted, 0, sizeof(wanted));
+  wanted.launch = launch;
+  return kilni_owners_prepare(graph, &wanted, out_bundle);
+}
+
+static void commit_launch(kilni_bundle_t* bundle) {
+  if (bundle->uses++ == 0) bundle->segment->live++;
+}
+
+static kiln_status_t add_kernel(const adding_t* a) {
+  kiln_launch_t* launch = a->work->as.launch;
+  KILNI_CHECK_ARGUMENT(launch != NULL, "work.launch");
+  kiln_graph_t* graph = a->graph;
+  kiln_cu_kernel_node_t kernel;
+  KILNI_RETURN_IF_ERROR(kilni_work_kernel(graph, launch, &kernel));
+  kilni_node_more_t* more = NULL;
+  if (launch->how.count > 0) {
+    KILNI_RETURN_IF_ERROR(keep_attributes(graph, &launch->how, &more));
+  }
+  kilni_bundle_t* bundle;
+  KILNI_RETURN_IF_ERROR(keep_launch(graph, launch, &bundle));
+  kiln_cu_graph_node_t handle = NULL;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, graph->device, cuGraphAddKernelNode, &handle,
+                    graph->handle, a->after, a->count, &kernel);
+  if (kiln_status_is_ok(status) && more != NULL) {
+    status = set_attributes(graph, handle, &launch->how);
+    if (!kiln_status_is_ok(status)) status = take_back(graph, handle, status);
+  }
+  if (!kiln_status_is_ok(status)) {
+    kilni_owners_cancel(bundle);
+    return KILNI_ANNOTATE(status, "adding a node for kernel \"%s\"",
+                          launch->kernel->name);
+  }
+  commit_launch(bundle);
+  added(a, handle, bundle)->more = more;
+  return NULL;
+}
+
+// ---- Conditional nodes ----
+
+static kiln_status_t check_choice(const kiln_graph_t* graph,
+                                  const kiln_graph_conditional_t* given) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_cuda_need(graph->device->table, KILNI_CUDA_ROW_cuGraphAddNode));
+  bool fits = given->kind == KILN_GRAPH_SWITCH
+                  ? given->bodies >= 1 && given->bodies <= KILNI_GRAPH_BODIES
+                  : given->kind <= KILN_GRAPH_WHILE && given->bodies >= 1 &&
+                        given->bodies <= (given->kind == KILN_GRAPH_IF ? 2 : 1);
+  if (!fits) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "a conditional node of kind %u with %u bodies",
+                   (unsigned)given->kind, (unsigned)given->bodies),
+        "give an IF 1 or 2 bodies, a WHILE 1, and a SWITCH 1 to %d",
+        KILNI_GRAPH_BODIES);
+  }
+  if (given->condition.graph != graph) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "the condition is of another graph than its node"),
+        "make it with kiln_graph_add_condition of the same graph");
+  }
+  uint32_t version = graph->device->info.driver_version;
+  if (version >= TWO_BODIES_SINCE ||
+      (given->kind != KILN_GRAPH_SWITCH && given->bodies == 1)) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "an IF with two bodies and a SWITCH need a driver of CUDA "
+                 "12.8, and that of \"%s\" is of %u.%u",
+                 graph->device->name, (unsigned)(version / 1000),
+                 (unsigned)(version % 1000 / 10)),
+      "install a newer NVIDIA driver, or use IF nodes of one body");
+}
+
+static kiln_status_t make_bodies(kiln_graph_t* graph,
+                                 const kiln_graph_conditional_t* given,
+                                 kilni_node_more_t** out_more) {
+  kiln_allocator_t allocator = graph->device->host->allocator;
+  KILNI_RETURN_IF_ERROR(kilni_more_make(graph, out_more));
+  kilni_node_more_t* more = *out_more;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, given->bodies,
+                                          sizeof(kiln_graph_t*), &block));
+  more->inner = block;
+  more->inner_count = given->bodies;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, given->bodies,
+                                          sizeof(kiln_cu_graph_t), &block));
+  more->inner_handles = block;
+  more->condition = given->kind;
+  return NULL;
+}
+
+kiln_status_t kilni_graph_add_choice(kiln_graph_t* graph,
+                                     const kiln_cu_graph_node_t* after,
+                                     const kiln_cu_graph_edge_t* edges,
+                                     size_t after_count,
+                                     const kiln_graph_conditional_t* given,
+                                     kiln_graph_node_t** out_node) {
+  KILNI_RETURN_IF_ERROR(check_choice(graph, given));
+  KILNI_RETURN_IF_ERROR(kilni_node_reserve(graph));
+  kilni_node_more_t* more = NULL;
+  KILNI_RETURN_IF_ERROR(make_bodies(graph, given, &more));
+  kiln_cu_graph_node_params_t params;
+  memset(&params, 0, sizeof(params));
+  params.type = KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  params.of.conditional.handle = given->condition.handle;
+  params.of.conditional.type = given->kind;
+  params.of.conditional.count = given->bodies;
+  params.of.conditional.context = graph->device->context;
+  kiln_cu_graph_node_t handle = NULL;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, graph->device, cuGraphAddNode, &handle,
+                    graph->handle, after, edges, after_count, &params);
+  if (!kiln_status_is_ok(status)) {
+    return KILNI_ANNOTATE(status, "adding a conditional node");
+  }
+  for (uint32_t i = 0; i < given->bodies; i++) {
+    // A null provider has none.
+    more->inner_handles[i] = params.of.conditional.graphs == NULL
+                                 ? NULL
+                                 : params.of.conditional.graphs[i];
+  }
+  *out_node = kilni_node_take(graph, handle, KILN_GRAPH_CONDITIONAL);
+  (*out_node)->more = more;
+  return NULL;
+}
+
+kiln_status_t kiln_graph_add_condition(kiln_graph_t* graph,
+                                       const uint32_t* first,
+                                       kiln_graph_condition_t* out_condition) {
+  KILNI_CHECK_ARGUMENT(out_condition != NULL, "out_condition");
+  memset(out_condition, 0, sizeof(*out_condition));
+  KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
+  KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
+  KILNI_RETURN_IF_ERROR(
+      kilni_cuda_need(graph->device->table,
+                      KILNI_CUDA_ROW_cuGraphConditionalHandleCreate));
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, graph->device, cuGraphConditionalHandleCreate,
+                    &handle, graph->handle, graph->device->context,
+                    first == NULL ? 0 : *first,
+                    first == NULL ? 0 : KILN_CU_GRAPH_COND_ASSIGN_DEFAULT);
+  KILNI_RETURN_IF_ERROR(status);
+  out_condition->handle = handle;
+  out_condition->graph = graph;
+  return NULL;
+}
+
+// ---- All others ----
+
+static kiln_status_t call_add(const adding_t* a, kilni_work_t* work,
+                              kiln_cu_graph_node_t* out) {
+  kiln_device_t* device = a->graph->device;
+  kiln_cu_graph_t graph = a->graph->handle;
+  kiln_cu_context_t context = device->context;
+  kiln_status_t s = NULL;
+#define ADD(row, ...) \
+  KILNI_DEVICE_CALL(s, device, row, out, graph, a->after, a->count, __VA_ARGS__)
+  switch (a->work->kind) {
+    case KILN_GRAPH_COPY:
+      ADD(cuGraphAddMemcpyNode, &work->to.copy, context);
+      break;
+    case KILN_GRAPH_FILL:
+      ADD(cuGraphAddMemsetNode, &work->to.fill, context);
+      break;
+    case KILN_GRAPH_HOST:
+      ADD(cuGraphAddHostNode, &work->to.host);
+      break;
+    case KILN_GRAPH_CHILD:
+      ADD(cuGraphAddChildGraphNode, work->to.child);
+      break;
+    case KILN_GRAPH_EMPTY:
+      KILNI_DEVICE_CALL(s, device, cuGraphAddEmptyNode, out, graph, a->after,
+                        a->count);
+      break;
+    case KILN_GRAPH_WAIT:
+      ADD(cuGraphAddEventWaitNode, work->to.event);
+      break;
+    case KILN_GRAPH_RECORD:
+      ADD(cuGraphAddEventRecordNode, work->to.event);
+      break;
+    case KILN_GRAPH_SIGNAL_SEMAPHORES:
+      ADD(cuGraphAddExternalSemaphoresSignalNode, &work->to.signal);
+      break;
+    case KILN_GRAPH_WAIT_SEMAPHORES:
+      ADD(cuGraphAddExternalSemaphoresWaitNode, &work->to.wait);
+      break;
+    case KILN_GRAPH_ALLOCATE:
+      ADD(cuGraphAddMemAllocNode, &work->to.allocation);
+      break;
+    case KILN_GRAPH_FREE:
+      ADD(cuGraphAddMemFreeNode, work->to.address);
+      break;
+    default:
+      ADD(cuGraphAddBatchMemOpNode, &work->to.ops);
+      break;
+  }
+#undef ADD
+  return s;
+}
+
+// The rows that a provider may lack though every driver has them.
+static kiln_status_t need_row(const kiln_graph_t* graph, uint32_t kind) {
+  const kiln_cuda_table_t* table = graph->device->table;
+  switch (kind) {
+    case KILN_GRAPH_SIGNAL_SEMAPHORES:
+    case KILN_GRAPH_WAIT_SEMAPHORES:
+      return kilni_cuda_need(
+          table, KILNI_CUDA_ROW_cuGraphAddExternalSemaphoresSignalNode);
+    case KILN_GRAPH_ALLOCATE:
+    case KILN_GRAPH_FREE:
+      return kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddMemAllocNode);
+    case KILN_GRAPH_MEMORY_OPS:
+      return kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphAddBatchMemOpNode);
+    default:
+      return NULL;
+  }
+}
+
+static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
+  kilni_node_more_t* more = NULL;
+  if (a->work->kind == KILN_GRAPH_ALLOCATE) {
+    KILNI_RETURN_IF_ERROR(kilni_more_make(a->graph, &more));
+  }
+  kilni_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_owners_prepare(a->graph, &work->wanted, &bundle));
+  kilni_work_use_copy(work, bundle);
+  kiln_cu_graph_node_t handle = NULL;
+  kiln_status_t status = call_add(a, work, &handle);
+  if (!kiln_status_is_ok(status)) {
+    kilni_owners_cancel(bundle);
+    return KILNI_ANNOTATE(status, "adding a %s node",
+                          kilni_graph_kind_name(a->work->kind));
+  }
+  kilni_owners_commit(bundle, &work->wanted);
+  kiln_graph_node_t* node = added(a, handle, bundle);
+  if (more != NULL) more->address = work->to.allocation.address;
+  node->more = more;
+  if (a->work->kind == KILN_GRAPH_CHILD) kilni_owners_seal(a->work->as.child);
+  return NULL;
+}
+
+static kiln_status_t add_any(const adding_t* a) {
+  KILNI_RETURN_IF_ERROR(kilni_node_reserve(a->graph));
+  if (a->work->kind == KILN_GRAPH_KERNEL) return add_kernel(a);
+  if (a->work->kind == KILN_GRAPH_CONDITIONAL) {
+    kiln_graph_node_t* node = NULL;
+    kiln_status_t status =
+        kilni_graph_add_choice(a->graph, a->after, NULL, a->count,
+                               &a->work->as.conditional, &node);
+    if (a->out_node != NULL) *a->out_node = node;
+    return status;
+  }
+  KILNI_RETURN_IF_ERROR(need_row(a->graph, a->work->kind));
+  kilni_work_t work;
+  kiln_status_t status = kilni_work_init(&work, a->graph, a->work);
+  if (kiln_status_is_ok(status)) status = add_prepared(a, &work);
+  kilni_work_deinit(&work, a->graph);
+  return status;
+}
+
+// ---- What a node waits for ----
+
+static kiln_status_t not_of_graph(const kiln_graph_node_t* node,
+                                  uint32_t index) {
+  if (node == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`after[%u]` is NULL", (unsigned)index),
+        "give nodes of the same graph");
+  }
+  char text[32];
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "`after[%u]`, the %s node \"%s\", is of another graph",
+                 (unsigned)index, kilni_graph_kind_name(node->kind),
+                 kilni_node_says(node, text)),
+      "give nodes of the same graph");
+}
+
+static kiln_status_t take_after(const kiln_graph_t* graph,
+                                kiln_graph_node_t* const* after, uint32_t count,
+                                kiln_cu_graph_node_t* handles) {
+  for (uint32_t i = 0; i < count; i++) {
+    const kiln_graph_node_t* node = after[i];
+    if (node == NULL || node->graph != graph) return not_of_graph(node, i);
+    if (node->handle == NULL) return kilni_node_check(node);
+    handles[i] = node->handle;
+  }
+  return NULL;
+}
+
+static kiln_status_t add_after_many(adding_t* a,
+                                    kiln_graph_node_t* const* after) {
+  kiln_allocator_t allocator = a->graph->device->host->allocator;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      allocator, a->count, sizeof(kiln_cu_graph_node_t), &block));
+  kiln_status_t status =
+      take_after(a->graph, after, (uint32_t)a->count, block);
+  a->after = block;
+  if (kiln_status_is_ok(status)) status = add_any(a);
+  kilni_free_array(allocator, block, a->count, sizeof(kiln_cu_graph_node_t));
+  return status;
+}
+
+kiln_status_t kiln_graph_add(kiln_graph_t* graph,
+                             kiln_graph_node_t* const* after,
+                             uint32_t after_count,
+                             const kiln_graph_work_t* work,
+                             kiln_graph_node_t** out_node) {
+  if (out_node != NULL) *out_node = NULL;
+  KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
+  KILNI_CHECK_ARGUMENT(after != NULL || after_count == 0, "after");
+  KILNI_CHECK_ARGUMENT(work != NULL, "work");
+  if (graph->refuses != KILNI_GRAPH_OPEN) return kilni_graph_refused(graph);
+  kiln_cu_graph_node_t few[KILNI_GRAPH_FEW];
+  adding_t adding = {graph, work, few, after_count, out_node};
+  if (after_count > KILNI_GRAPH_FEW) return add_after_many(&adding, after);
+  KILNI_RETURN_IF_ERROR(take_after(graph, after, after_count, few));
+  return add_any(&adding);
+}
+
+// ---- Other work ----
+
+static kiln_status_t call_set_child(const kiln_graph_node_t* node,
+                                    const kilni_work_t* work) {
+  const kiln_cuda_table_t* table = node->graph->device->table;
+  KILNI_RETURN_IF_ERROR(
+      kilni_cuda_need(table, KILNI_CUDA_ROW_cuGraphNodeSetParams));
+  kiln_cu_graph_node_params_t params;
+  memset(&params, 0, sizeof(params));
+  params.type = KILN_CU_GRAPH_NODE_TYPE_GRAPH;
+  params.of.child.graph = work->to.child;
+  kiln_status_t status;
+  KILNI_GRAPH_CALL(status, node->graph, cuGraphNodeSetParams, node->handle,
+                   &params);
+  return status;
+}
+
+static kiln_status_t call_set(const kiln_graph_node_t* node,
+                              const kilni_work_t* work) {
+  kiln_device_t* device = node->graph->device;
+  kiln_status_t s = NULL;
+#define SET(row, what) KILNI_DEVICE_CALL(s, device, row, node->handle, what)
+  switch (node->kind) {
+    case KILN_GRAPH_KERNEL:
+      SET(cuGraphKernelNodeSetParams, &work->to.kernel);
+      break;
+    case KILN_GRAPH_COPY:
+      SET(cuGraphMemcpyNodeSetParams, &work->to.copy);
+      break;
+    case KILN_GRAPH_FILL:
+      SET(cuGraphMemsetNodeSetParams, &work->to.fill);
+      break;
+    case KILN_GRAPH_HOST:
+      SET(cuGraphHostNodeSetParams, &work->to.host);
+      break;
+    case KILN_GRAPH_CHILD:
+      return call_set_child(node, work);
+    case KILN_GRAPH_WAIT:
+      SET(cuGraphEventWaitNodeSetEvent, work->to.event);
+      break;
+    case KILN_GRAPH_RECORD:
+      SET(cuGraphEventRecordNodeSetEvent, work->to.event);
+      break;
+    case KILN_GRAPH_SIGNAL_SEMAPHORES:
+      SET(cuGraphExternalSemaphoresSignalNodeSetParams, &work->to.signal);
+      break;
+    case KILN_GRAPH_WAIT_SEMAPHORES:
+      SET(cuGraphExternalSemaphoresWaitNodeSetParams, &work->to.wait);
+      break;
+    case KILN_GRAPH_MEMORY_OPS:
+      SET(cuGraphBatchMemOpNodeSetParams, &work->to.ops);
+      break;
+    default:
+      return kilni_work_wrong_kind(node, node->kind);
+  }
+#undef SET
+  return s;
+}
+
+// The graphs inside of a child are other ones now.
+static void forget_inner(kiln_graph_node_t* node) {
+  kilni_node_more_t* more = node->more;
+  if (node->kind != KILN_GRAPH_CHILD || more == NULL || more->inner == NULL) {
+    return;
+  }
+  if (more->inner[0] != NULL) kilni_graph_forget(more->inner[0]);
+  more->inner[0] = NULL;
+}
+
+static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
+  kilni_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_owners_prepare(node->graph, &work->wanted, &bundle));
+  kilni_work_use_copy(work, bundle);
+  kiln_status_t status = call_set(node, work);
+  if (!kiln_status_is_ok(status)) {
+    kilni_owners_cancel(bundle);
+    char text[32];
+    return KILNI_ANNOTATE(status, "changing the %s node \"%s\"",
+                          kilni_graph_kind_name(node->kind),
+                          kilni_node_says(node, text));
+  }
+  kilni_owners_commit(bundle, &work->wanted);
+  kilni_bundle_t* before = node->bundle;
+  node->bundle = bundle;
+  forget_inner(node);
+  kilni_owners_drop(node->graph, before);
+  if (node->kind == KILN_GRAPH_CHILD) {
+    kilni_owners_seal(work->given->as.child);
+  }
+  return NULL;
+}
+
+kiln_status_t kiln_graph_node_set(kiln_graph_node_t* node,
+                                  const kiln_graph_work_t* work) {
+  KILNI_CHECK_ARGUMENT(node != NULL, "node");
+  KILNI_CHECK_ARGUMENT(work != NULL, "work");
+  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  if (work->kind != node->kind || node->kind == KILN_GRAPH_EMPTY ||
+      node->kind == KILN_GRAPH_ALLOCATE || node->kind == KILN_GRAPH_FREE ||
+      node->kind >= KILN_GRAPH_CONDITIONAL) {
+    return kilni_work_wrong_kind(node, work->kind);
+  }
+  kilni_work_t made;
+  kiln_status_t status = kilni_work_init(&made, node->graph, work);
+  if (kiln_status_is_ok(status) && node->kind == KILN_GRAPH_KERNEL) {
+    status = kilni_work_same_how(node, work->as.launch);
+  }
+  if (kiln_status_is_ok(status)) status = set_prepared(node, &made);
+  kilni_work_deinit(&made, node->graph);
+  return status;
+}
+
+// ---- Removing ----
+
+kiln_status_t kiln_graph_node_remove(kiln_graph_node_t* node) {
+  KILNI_CHECK_ARGUMENT(node != NULL, "node");
+  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  kiln_status_t status;
+  KILNI_GRAPH_CALL(status, node->graph, cuGraphDestroyNode, node->handle);
+  if (kiln_status_is_ok(status)) {
+    kilni_node_forget(node);
+    return NULL;
+  }
+  char text[32];
+  return KILNI_ANNOTATE(status, "removing the %s node \"%s\"",
+                        kilni_graph_kind_name(node->kind),
+                        kilni_node_says(node, text));
+}

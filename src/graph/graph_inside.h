@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: what the files of this room share. Not a door.
+#ifndef KILN_SRC_GRAPH_GRAPH_INSIDE_H_
+#define KILN_SRC_GRAPH_GRAPH_INSIDE_H_
+
+#include "device/device_inside.h"
+#include "device/launch_check.h"
+#include "graph/graph.h"
+
+enum {
+  KILNI_GRAPH_CHUNK_NODES = 128,
+  KILNI_GRAPH_NAME_BYTES = 256,
+  KILNI_GRAPH_FEW = 16,        // dependencies that need no allocation
+  KILNI_GRAPH_OPS = 256,       // in one node
+  KILNI_GRAPH_BODIES = 1024,   // of one conditional node
+  KILNI_GRAPH_BRANCHES = 256,  // of one split
+};
+
+// ---- Owners (graph_owners.c) ----
+
+// What a node keeps alive.
+enum {
+  KILNI_OWNED_KERNEL = 1,
+  KILNI_OWNED_BUFFER = 2,
+  KILNI_OWNED_ARRAY = 3,
+  KILNI_OWNED_EVENT = 4,
+  KILNI_OWNED_GRAPH = 5,
+};
+
+// thread-compatible
+typedef struct kilni_owned_t {
+  void* object;
+  uint32_t kind;
+  uint32_t reserved;
+} kilni_owned_t;
+
+typedef struct kilni_segment_t kilni_segment_t;
+
+// What the nodes of one work keep alive together. thread-compatible
+typedef struct kilni_bundle_t {
+  kilni_segment_t* segment;
+  struct kilni_bundle_t* next;  // in its segment
+  uint32_t uses;                // nodes; 0: nothing is held
+  uint32_t count;               // of `items`
+  uint32_t room;                // for them
+  uint32_t reserved;
+  kiln_owner_t owner;   // of host data; told once
+  void* data;           // copied host data
+  uint64_t data_bytes;  //
+  kilni_owned_t items[];
+} kilni_bundle_t;
+
+// What a work wants kept. one-thread
+typedef struct kilni_wanted_t {
+  uint32_t count;
+  uint32_t reserved;
+  kilni_owned_t items[2];
+  const kiln_launch_t* launch;        // its kernel and buffers
+  const kiln_graph_memory_ops_t* ops;  // their buffers
+  kiln_owner_t owner;
+  const void* data;  // to be copied
+  uint64_t data_bytes;
+} kilni_wanted_t;
+
+typedef struct kilni_chunk_t kilni_chunk_t;
+
+// One CUDA user object for the owners of many nodes. What only the driver
+// knows is who refers to it: the graph that it was made for, and since it is
+// sealed clones and executables too. thread-compatible
+struct kilni_segment_t {
+  kilni_late_entry_t late;
+  kiln_device_t* device;
+  kilni_late_t* thread;  // its device's
+  kiln_cu_user_object_t object;
+  kilni_segment_t* next;  // of its graph
+  uint32_t live;          // bundles with uses
+  uint32_t reserved;
+  kilni_bundle_t* bundles;
+  kilni_chunk_t* chunks;
+  // Of an executable: what is held already, each once.
+  kilni_owned_t* known;
+  size_t known_count;
+  size_t known_room;
+};
+
+// A segment whose one reference the graph has; the graph must be a root.
+kiln_status_t kilni_segment_make(kiln_graph_t* root,
+                                 kilni_segment_t** out_segment);
+// The graph's reference goes; others may stay.
+kiln_status_t kilni_segment_release(kiln_graph_t* root,
+                                    kilni_segment_t* segment);
+// Ends a segment that the driver does not know any more.
+void kilni_segment_end(kilni_segment_t* segment);
+
+// Everything that can fail before a driver is told of a node: a bundle with
+// what is wanted, which is NULL if that is nothing. Then one of the others.
+kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
+                                   const kilni_wanted_t* wanted,
+                                   kilni_bundle_t** out_bundle);
+void kilni_owners_commit(kilni_bundle_t* bundle, const kilni_wanted_t* wanted);
+void kilni_owners_cancel(kilni_bundle_t* bundle);
+// A node has it no more. Cannot fail: what the driver refuses is a leak.
+void kilni_owners_drop(kiln_graph_t* graph, kilni_bundle_t* bundle);
+// From now on somebody may share what the graph keeps.
+void kilni_owners_seal(kiln_graph_t* graph);
+
+// The same for an executable's; what it has it keeps.
+kiln_status_t kilni_keeper_prepare(kilni_segment_t* keeper,
+                                   const kilni_wanted_t* wanted,
+                                   kilni_bundle_t** out_bundle);
+void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
+                         const kilni_wanted_t* wanted);
+
+// ---- Graphs and nodes (graph_make.c, graph_nodes.c) ----
+
+// What few nodes have. thread-compatible
+typedef struct kilni_node_more_t {
+  struct kilni_node_more_t* next;  // of its graph
+  char* name;                      // NULL: none
+  uint64_t address;                // of an allocation
+  kilni_launch_how_t* how;         // attributes of a kernel; NULL: none
+  char* kernel;                    // its name, once it was asked for
+  uint32_t condition;              // KILN_GRAPH_IF, ...
+  uint32_t inner_count;            //
+  kiln_graph_t** inner;            // views, each NULL before it is asked for
+  kiln_cu_graph_t* inner_handles;  // of a conditional node
+} kilni_node_more_t;
+
+struct kiln_graph_node_t {
+  kiln_graph_t* graph;
+  kiln_cu_graph_node_t handle;  // NULL: removed
+  kilni_bundle_t* bundle;       // NULL: keeps nothing
+  kilni_node_more_t* more;      // NULL: nothing
+  uint32_t index;
+  uint32_t kind;
+};
+
+// Why a graph takes no calls now.
+enum {
+  KILNI_GRAPH_OPEN = 0,
+  KILNI_GRAPH_CAPTURING = 1,
+  KILNI_GRAPH_GONE = 2,  // its node was removed, or the capture was thrown away
+};
+
+struct kiln_graph_t {
+  kiln_device_t* device;
+  kilni_late_t* late;
+  kiln_graph_t* root;        // of a view; a graph of its own is its own
+  kiln_graph_node_t* inside;  // NULL: a graph of its own
+  kiln_graph_t* views;       // of a root: all
+  kiln_graph_t* next_view;
+  atomic_uint references;  // of a root
+  uint32_t refuses;        // KILNI_GRAPH_*
+  kiln_cu_graph_t handle;
+
+  kiln_graph_node_t** chunks;  // of KILNI_GRAPH_CHUNK_NODES each
+  size_t chunk_room;
+  uint32_t chunk_count;
+  uint32_t node_count;  // removed ones too
+  uint32_t live_count;
+  uint32_t reserved;
+  kilni_node_more_t* mores;
+
+  // From handle to index + 1, of the first `hashed` nodes; handles of removed
+  // ones may still be there.
+  uint32_t* hash;
+  size_t hash_room;
+  uint32_t hashed;
+  uint32_t segments_made;
+
+  // Of a root.
+  kilni_segment_t* open;    // takes owners
+  kilni_segment_t* sealed;  // list
+  kilni_bundle_t* last;     // that a launch has made, and of which
+  uint64_t last_number;
+  uint64_t last_version;
+};
+
+// A root without a handle, and its end. The thread for late releases runs.
+kiln_status_t kilni_graph_make(kiln_device_t* device, kiln_graph_t** out_graph);
+// The driver has thrown the graph away, or its node is gone.
+void kilni_graph_forget(kiln_graph_t* graph);
+// A view of a graph inside of a node.
+kiln_status_t kilni_graph_make_view(kiln_graph_node_t* node,
+                                    kiln_cu_graph_t handle,
+                                    kiln_graph_t** out_view);
+// OK if a call may use it.
+kiln_status_t kilni_graph_check(const kiln_graph_t* graph);
+kiln_status_t kilni_graph_refused(const kiln_graph_t* graph);
+
+// Room for one node more, so that kilni_node_take cannot fail.
+kiln_status_t kilni_node_reserve(kiln_graph_t* graph);
+kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
+                                   kiln_cu_graph_node_t handle, uint32_t kind);
+kiln_status_t kilni_node_need_more(kiln_graph_node_t* node);
+kiln_status_t kilni_more_make(kiln_graph_t* graph,
+                              kilni_node_more_t** out_more);
+kiln_status_t kilni_node_check(const kiln_graph_node_t* node);
+// For messages: its name, or its number. Valid until `buffer` is.
+const char* kilni_node_says(const kiln_graph_node_t* node, char buffer[32]);
+kiln_graph_node_t* kilni_node_at(const kiln_graph_t* graph, uint32_t index);
+// Marks it removed, with what is inside; lets go of what it kept.
+void kilni_node_forget(kiln_graph_node_t* node);
+
+// Objects for all nodes that the driver knows.
+kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph);
+// The node of a handle; NULL if there is none. Needs kilni_graph_meet_all
+// where nodes may have come without us.
+kiln_status_t kilni_graph_lookup(kiln_graph_t* graph,
+                                 kiln_cu_graph_node_t handle,
+                                 kiln_graph_node_t** out_node);
+
+// ---- Work (graph_work.c) ----
+
+// Work as the driver takes it. one-thread
+typedef struct kilni_work_t {
+  const kiln_graph_work_t* given;
+  kilni_wanted_t wanted;
+  void* allocated;  // for lists; NULL: none
+  size_t allocated_bytes;
+  union {
+    kiln_cu_kernel_node_t kernel;
+    kiln_cu_copy_3d_t copy;
+    kiln_cu_memset_node_t fill;
+    kiln_cu_host_node_t host;
+    kiln_cu_mem_op_node_t ops;
+    kiln_cu_semaphore_signal_node_t signal;
+    kiln_cu_semaphore_wait_node_t wait;
+    kiln_cu_alloc_node_t allocation;
+    kiln_cu_graph_node_params_t conditional;
+    kiln_cu_graph_t child;
+    kiln_cu_event_t event;
+    kiln_cu_deviceptr_t address;
+  } to;
+} kilni_work_t;
+
+// Checks it, and puts it into the driver's words.
+kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
+                              const kiln_graph_work_t* given);
+void kilni_work_deinit(kilni_work_t* work, const kiln_graph_t* graph);
+// The work's bundle is made: host data moves to its copy.
+void kilni_work_use_copy(kilni_work_t* work, const kilni_bundle_t* bundle);
+// A kernel's parameters; the same without the union.
+kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
+                                kiln_launch_t* launch,
+                                kiln_cu_kernel_node_t* out_kernel);
+const char* kilni_graph_kind_name(uint32_t kind);
+// What a copy, fill, ... of this kind cannot be, with what to do.
+kiln_status_t kilni_work_wrong_kind(const kiln_graph_node_t* node,
+                                    uint32_t kind);
+// OK if a launch has the attributes that a node was made with.
+kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
+                                  const kiln_launch_t* launch);
+
+// Calls a row of the table around which owners may be let go.
+#define KILNI_GRAPH_CALL(out_status, graph_, call, ...)            \
+  do {                                                             \
+    kilni_late_begin((graph_)->late);                              \
+    KILNI_DEVICE_CALL(out_status, (graph_)->device, call, __VA_ARGS__); \
+    kilni_late_end((graph_)->late);                                \
+  } while (0)
+
+// ---- Adding (graph_add.c) ----
+
+// Adds a conditional node with the driver's own dependencies and edges: its
+// parameters come back with the bodies. `inout_more` gets their handles.
+kiln_status_t kilni_graph_add_choice(kiln_graph_t* graph,
+                                     const kiln_cu_graph_node_t* after,
+                                     const kiln_cu_graph_edge_t* edges,
+                                     size_t after_count,
+                                     const kiln_graph_conditional_t* given,
+                                     kiln_graph_node_t** out_node);
+
+// ---- Executables (graph_exec.c) ----
+
+struct kiln_graph_exec_t {
+  kiln_device_t* device;
+  kilni_late_t* late;
+  atomic_uint references;
+  uint32_t reserved;
+  kilni_segment_t* keeper;
+  kiln_cu_graph_exec_t handle;
+};
+
+// ---- Captures (graph_capture.c) ----
+
+// What the builders of one capture share. thread-compatible
+typedef struct kilni_capture_t {
+  atomic_uint references;
+  bool active;
+  uint32_t forks;  // that were not joined
+  kiln_device_t* device;
+  kiln_graph_t* graph;      // that is captured into; a reference
+  kiln_stream_t** streams;  // of forks, until the capture ends
+  size_t stream_count;
+  size_t stream_room;
+} kilni_capture_t;
+
+struct kiln_graph_builder_t {
+  kiln_device_t* device;
+  atomic_uint references;
+  uint32_t kind;
+  uint32_t state;
+  uint32_t reserved;
+  kiln_stream_t* stream;     // NULL: closed
+  kilni_capture_t* capture;  // NULL: not begun, or over
+  kiln_graph_t* graph;       // a reference; NULL: none
+};
+
+kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
+                                 kiln_stream_t* stream,
+                                 kiln_graph_builder_t** out_builder);
+// OK if it is not closed.
+kiln_status_t kilni_builder_check_open(const kiln_graph_builder_t* builder);
+// OK if it is capturing; `doing` is what cannot be done.
+kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
+                                            const char* doing);
+void kilni_capture_retain(kilni_capture_t* capture);
+void kilni_capture_release(kilni_capture_t* capture);
+
+#endif  // KILN_SRC_GRAPH_GRAPH_INSIDE_H_

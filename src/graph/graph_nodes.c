@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: nodes: where they lie, which handle is whose, what they are.
+//
+// A node made here gets its object at once, from memory for many. What came by
+// a capture, a clone or a host program's own calls gets one when somebody looks
+// (kilni_graph_meet_all). The way from a handle to its object is built then.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "graph/graph_inside.h"
+
+enum { CHUNK_BYTES = KILNI_GRAPH_CHUNK_NODES * sizeof(kiln_graph_node_t) };
+
+static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
+  return graph->device->host->allocator;
+}
+
+// ---- Where they lie ----
+
+kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
+  if (graph->node_count < graph->chunk_count * KILNI_GRAPH_CHUNK_NODES) {
+    return NULL;
+  }
+  void* chunks = graph->chunks;
+  kiln_status_t status =
+      kilni_grow(allocator_of(graph), graph->chunk_count + 1,
+                 sizeof(*graph->chunks), &graph->chunk_room, &chunks);
+  graph->chunks = chunks;
+  KILNI_RETURN_IF_ERROR(status);
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(allocator_of(graph), CHUNK_BYTES, &block));
+  graph->chunks[graph->chunk_count++] = block;
+  return NULL;
+}
+
+kiln_graph_node_t* kilni_node_at(const kiln_graph_t* graph, uint32_t index) {
+  return &graph->chunks[index / KILNI_GRAPH_CHUNK_NODES]
+                       [index % KILNI_GRAPH_CHUNK_NODES];
+}
+
+kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
+                                   kiln_cu_graph_node_t handle,
+                                   uint32_t kind) {
+  kiln_graph_node_t* node = kilni_node_at(graph, graph->node_count);
+  node->graph = graph;
+  node->handle = handle;
+  node->kind = kind;
+  node->index = graph->node_count++;
+  graph->live_count++;
+  return node;
+}
+
+kiln_status_t kilni_more_make(kiln_graph_t* graph,
+                              kilni_node_more_t** out_more) {
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(allocator_of(graph), sizeof(kilni_node_more_t), &block));
+  *out_more = block;
+  (*out_more)->next = graph->mores;
+  graph->mores = *out_more;
+  return NULL;
+}
+
+kiln_status_t kilni_node_need_more(kiln_graph_node_t* node) {
+  if (node->more != NULL) return NULL;
+  return kilni_more_make(node->graph, &node->more);
+}
+
+const char* kilni_node_says(const kiln_graph_node_t* node, char buffer[32]) {
+  if (node->more != NULL && node->more->name != NULL) return node->more->name;
+  snprintf(buffer, 32, "%u", (unsigned)node->index);
+  return buffer;
+}
+
+kiln_status_t kilni_node_check(const kiln_graph_node_t* node) {
+  if (node->handle != NULL) return kilni_graph_check(node->graph);
+  char text[32];
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE, "the %s node \"%s\" was removed from its graph",
+                 kilni_graph_kind_name(node->kind),
+                 kilni_node_says(node, text)),
+      "use nodes that are in the graph (kiln_graph_node_is_valid)");
+}
+
+void kilni_node_forget(kiln_graph_node_t* node) {
+  node->handle = NULL;
+  node->graph->live_count--;
+  kilni_node_more_t* more = node->more;
+  for (uint32_t i = 0; more != NULL && i < more->inner_count; i++) {
+    if (more->inner[i] != NULL) kilni_graph_forget(more->inner[i]);
+  }
+  kilni_bundle_t* bundle = node->bundle;
+  node->bundle = NULL;
+  // The driver has let go of it all where the whole graph is gone.
+  if (node->graph->root->refuses != KILNI_GRAPH_GONE) {
+    kilni_owners_drop(node->graph, bundle);
+  }
+}
+
+// ---- From handle to node ----
+
+static size_t place_of(const kiln_graph_t* graph, kiln_cu_graph_node_t handle) {
+  uint64_t mixed = ((uintptr_t)handle >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+  return (size_t)(mixed >> 32) & (graph->hash_room - 1);
+}
+
+static void enter(kiln_graph_t* graph, const kiln_graph_node_t* node) {
+  size_t at = place_of(graph, node->handle);
+  while (graph->hash[at] != 0) at = (at + 1) & (graph->hash_room - 1);
+  graph->hash[at] = node->index + 1;
+}
+
+static kiln_status_t need_hash(kiln_graph_t* graph, size_t nodes) {
+  if (graph->hash_room / 2 < nodes) {
+    size_t room = 64;
+    while (room / 2 < nodes) room *= 2;
+    void* block = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator_of(graph), room,
+                                            sizeof(*graph->hash), &block));
+    kilni_free_array(allocator_of(graph), graph->hash, graph->hash_room,
+                     sizeof(*graph->hash));
+    graph->hash = block;
+    graph->hash_room = room;
+    graph->hashed = 0;
+  }
+  for (; graph->hashed < graph->node_count; graph->hashed++) {
+    const kiln_graph_node_t* node = kilni_node_at(graph, graph->hashed);
+    if (node->handle != NULL) enter(graph, node);
+  }
+  return NULL;
+}
+
+static kiln_graph_node_t* find(const kiln_graph_t* graph,
+                               kiln_cu_graph_node_t handle) {
+  size_t at = place_of(graph, handle);
+  while (graph->hash[at] != 0) {
+    kiln_graph_node_t* node = kilni_node_at(graph, graph->hash[at] - 1);
+    if (node->handle == handle) return node;
+    at = (at + 1) & (graph->hash_room - 1);
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_graph_lookup(kiln_graph_t* graph,
+                                 kiln_cu_graph_node_t handle,
+                                 kiln_graph_node_t** out_node) {
+  *out_node = NULL;
+  if (handle == NULL) return NULL;
+  KILNI_RETURN_IF_ERROR(need_hash(graph, graph->node_count + 1));
+  *out_node = find(graph, handle);
+  return NULL;
+}
+
+static kiln_status_t meet(kiln_graph_t* graph, kiln_cu_graph_node_t handle) {
+  if (find(graph, handle) != NULL) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_node_reserve(graph));
+  kiln_cu_graph_node_type_t type = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, graph->device, cuGraphNodeGetType, handle, &type);
+  KILNI_RETURN_IF_ERROR(status);
+  enter(graph, kilni_node_take(graph, handle, type));
+  graph->hashed = graph->node_count;
+  return NULL;
+}
+
+kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
+  size_t count = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, graph->device, cuGraphGetNodes, graph->handle, NULL,
+                    &count);
+  KILNI_RETURN_IF_ERROR(status);
+  if (count == graph->live_count) return NULL;
+  kiln_allocator_t allocator = allocator_of(graph);
+  size_t room = count;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      allocator, room, sizeof(kiln_cu_graph_node_t), &block));
+  kiln_cu_graph_node_t* handles = block;
+  KILNI_DEVICE_CALL(status, graph->device, cuGraphGetNodes, graph->handle,
+                    handles, &count);
+  if (kiln_status_is_ok(status)) {
+    status = need_hash(graph, graph->node_count + count);
+  }
+  for (size_t i = 0; i < count && kiln_status_is_ok(status); i++) {
+    status = meet(graph, handles[i]);
+  }
+  kilni_free_array(allocator, handles, room, sizeof(kiln_cu_graph_node_t));
+  return status;
+}
+
+kiln_status_t kiln_graph_nodes(kiln_graph_t* graph, uint32_t capacity,
+                               kiln_graph_node_t** out_nodes,
+                               uint32_t* out_count) {
+  KILNI_CHECK_ARGUMENT(out_count != NULL, "out_count");
+  *out_count = 0;
+  KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
+  KILNI_CHECK_ARGUMENT(out_nodes != NULL || capacity == 0, "out_nodes");
+  KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
+  KILNI_RETURN_IF_ERROR(kilni_graph_meet_all(graph));
+  for (uint32_t i = 0; i < graph->node_count; i++) {
+    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    if (node->handle == NULL) continue;
+    if (*out_count < capacity) out_nodes[*out_count] = node;
+    ++*out_count;
+  }
+  return NULL;
+}
+
+// ---- What they are ----
+
+bool kiln_graph_node_is_valid(const kiln_graph_node_t* node) {
+  return node != NULL && node->handle != NULL;
+}
+
+kiln_graph_t* kiln_graph_node_graph(const kiln_graph_node_t* node) {
+  return node->graph;
+}
+
+void* kiln_graph_node_handle(const kiln_graph_node_t* node) {
+  return node->handle;
+}
+
+uint32_t kiln_graph_node_kind(const kiln_graph_node_t* node) {
+  return node->kind;
+}
+
+uint64_t kiln_graph_node_address(const kiln_graph_node_t* node) {
+  return node->more == NULL ? 0 : node->more->address;
+}
+
+const char* kiln_graph_node_name(const kiln_graph_node_t* node) {
+  if (node->more == NULL || node->more->name == NULL) return "";
+  return node->more->name;
+}
+
+kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
+                                       const char* name) {
+  KILNI_CHECK_ARGUMENT(node != NULL, "node");
+  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  size_t bytes = name == NULL ? 0 : strlen(name) + 1;
+  if (bytes > KILNI_GRAPH_NAME_BYTES) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(LIMIT_EXCEEDED, "a node's name of %zu bytes", bytes - 1),
+        "give it at most %d bytes", KILNI_GRAPH_NAME_BYTES - 1);
+  }
+  void* copy = NULL;
+  if (bytes > 1) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_alloc(allocator_of(node->graph), bytes, &copy));
+    memcpy(copy, name, bytes);
+  }
+  kiln_status_t status =
+      copy == NULL && node->more == NULL ? NULL : kilni_node_need_more(node);
+  if (!kiln_status_is_ok(status)) {
+    kilni_free(allocator_of(node->graph), copy, bytes);
+    return status;
+  }
+  if (node->more == NULL) return NULL;
+  char* before = node->more->name;
+  node->more->name = copy;
+  if (before != NULL) {
+    kilni_free(allocator_of(node->graph), before, strlen(before) + 1);
+  }
+  return NULL;
+}
+
+kiln_status_t kiln_graph_find(kiln_graph_t* graph, const char* name,
+                              kiln_graph_node_t** out_node) {
+  KILNI_CHECK_ARGUMENT(out_node != NULL, "out_node");
+  *out_node = NULL;
+  KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
+  KILNI_CHECK_ARGUMENT(name != NULL, "name");
+  KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
+  for (uint32_t i = 0; i < graph->node_count; i++) {
+    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    if (node->handle == NULL || name[0] == 0) continue;
+    if (strcmp(kiln_graph_node_name(node), name) != 0) continue;
+    *out_node = node;
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(NOT_FOUND, "the graph has no node \"%s\"", name),
+      "give nodes their names with kiln_graph_node_set_name");
+}
+
+// ---- What is inside ----
+
+uint32_t kiln_graph_node_inner_count(const kiln_graph_node_t* node) {
+  if (node->kind == KILN_GRAPH_CHILD) return 1;
+  return node->more == NULL ? 0 : node->more->inner_count;
+}
+
+static kiln_status_t no_inner(const kiln_graph_node_t* node, uint32_t index) {
+  char text[32];
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "the %s node \"%s\" has no graph %u inside that is known",
+                 kilni_graph_kind_name(node->kind), kilni_node_says(node, text),
+                 (unsigned)index),
+      "ask child nodes, and conditional nodes that kiln_graph_add or a builder "
+      "gave, for the graphs that kiln_graph_node_inner_count counts");
+}
+
+static kiln_status_t meet_child(kiln_graph_node_t* node) {
+  KILNI_RETURN_IF_ERROR(kilni_node_need_more(node));
+  kilni_node_more_t* more = node->more;
+  if (more->inner != NULL) return NULL;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator_of(node->graph), 1,
+                                          sizeof(kiln_graph_t*), &block));
+  more->inner = block;
+  more->inner_count = 1;
+  return NULL;
+}
+
+static kiln_status_t inner_handle(kiln_graph_node_t* node, uint32_t index,
+                                  kiln_cu_graph_t* out_handle) {
+  kiln_status_t status = NULL;
+  if (node->kind != KILN_GRAPH_CHILD) {
+    *out_handle = node->more->inner_handles[index];
+    return NULL;
+  }
+  KILNI_DEVICE_CALL(status, node->graph->device, cuGraphChildGraphNodeGetGraph,
+                    node->handle, out_handle);
+  return status;
+}
+
+kiln_status_t kiln_graph_node_inner(kiln_graph_node_t* node, uint32_t index,
+                                    kiln_graph_t** out_graph) {
+  KILNI_CHECK_ARGUMENT(out_graph != NULL, "out_graph");
+  *out_graph = NULL;
+  KILNI_CHECK_ARGUMENT(node != NULL, "node");
+  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  if (index >= kiln_graph_node_inner_count(node)) return no_inner(node, index);
+  if (node->kind == KILN_GRAPH_CHILD) KILNI_RETURN_IF_ERROR(meet_child(node));
+  kiln_graph_t** place = &node->more->inner[index];
+  if (*place == NULL) {
+    kiln_cu_graph_t handle = NULL;
+    KILNI_RETURN_IF_ERROR(inner_handle(node, index, &handle));
+    KILNI_RETURN_IF_ERROR(kilni_graph_make_view(node, handle, place));
+  }
+  kiln_graph_retain(*place);
+  *out_graph = *place;
+  return NULL;
+}
+
+// ---- What they do ----
+
+static kiln_status_t describe_kernel(kiln_graph_node_t* node,
+                                     kiln_graph_node_info_t* info) {
+  const kiln_cuda_table_t* table = node->graph->device->table;
+  kiln_cu_kernel_node_t kernel = {0};
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, node->graph->device, cuGraphKernelNodeGetParams,
+                    node->handle, &kernel);
+  KILNI_RETURN_IF_ERROR(status);
+  const uint32_t grid[] = {kernel.grid_x, kernel.grid_y, kernel.grid_z};
+  const uint32_t block[] = {kernel.block_x, kernel.block_y, kernel.block_z};
+  memcpy(info->grid, grid, sizeof(grid));
+  memcpy(info->block, block, sizeof(block));
+  info->shared_bytes = kernel.shared_bytes;
+  KILNI_RETURN_IF_ERROR(kilni_node_need_more(node));
+  if (node->more->kernel == NULL) {
+    const char* name = NULL;
+    if (kernel.function == NULL ||
+        !kilni_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetName)) {
+      return NULL;
+    }
+    KILNI_DEVICE_CALL(status, node->graph->device, cuFuncGetName, &name,
+                      kernel.function);
+    KILNI_RETURN_IF_ERROR(status);
+    void* copy = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_alloc(allocator_of(node->graph),
+                                      KILNI_GRAPH_NAME_BYTES, &copy));
+    node->more->kernel = copy;
+    snprintf(copy, KILNI_GRAPH_NAME_BYTES, "%s", name == NULL ? "" : name);
+  }
+  info->kernel = node->more->kernel;
+  return NULL;
+}
+
+static kiln_status_t describe_copy(kiln_graph_node_t* node,
+                                   kiln_graph_node_info_t* info) {
+  kiln_cu_copy_3d_t copy;
+  memset(&copy, 0, sizeof(copy));
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, node->graph->device, cuGraphMemcpyNodeGetParams,
+                    node->handle, &copy);
+  info->to = copy.to.type == KILN_CU_MEMORYTYPE_HOST
+                 ? (uint64_t)(uintptr_t)copy.to.host
+                 : copy.to.device;
+  info->from = copy.from.type == KILN_CU_MEMORYTYPE_HOST
+                   ? (uint64_t)(uintptr_t)copy.from.host
+                   : copy.from.device;
+  info->bytes = copy.width_bytes;
+  info->rows = copy.height;
+  info->slices = copy.depth;
+  return status;
+}
+
+static kiln_status_t describe_fill(kiln_graph_node_t* node,
+                                   kiln_graph_node_info_t* info) {
+  kiln_cu_memset_node_t fill = {0};
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, node->graph->device, cuGraphMemsetNodeGetParams,
+                    node->handle, &fill);
+  info->to = fill.to;
+  info->value = fill.value;
+  info->value_bytes = fill.element_bytes;
+  info->bytes = (uint64_t)fill.width * fill.element_bytes;
+  info->rows = fill.height;
+  return status;
+}
+
+static kiln_status_t describe_memory(kiln_graph_node_t* node,
+                                     kiln_graph_node_info_t* info) {
+  kiln_status_t status;
+  if (node->kind == KILN_GRAPH_FREE) {
+    kiln_cu_deviceptr_t address = 0;
+    KILNI_DEVICE_CALL(status, node->graph->device, cuGraphMemFreeNodeGetParams,
+                      node->handle, &address);
+    info->from = address;
+    return status;
+  }
+  kiln_cu_alloc_node_t allocation;
+  memset(&allocation, 0, sizeof(allocation));
+  KILNI_DEVICE_CALL(status, node->graph->device, cuGraphMemAllocNodeGetParams,
+                    node->handle, &allocation);
+  info->to = allocation.address;
+  info->bytes = allocation.bytes;
+  return status;
+}
+
+kiln_status_t kiln_graph_node_describe(kiln_graph_node_t* node,
+                                       kiln_graph_node_info_t* out_info) {
+  KILNI_CHECK_ARGUMENT(out_info != NULL, "out_info");
+  memset(out_info, 0, sizeof(*out_info));
+  out_info->kernel = "";
+  KILNI_CHECK_ARGUMENT(node != NULL, "node");
+  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  out_info->kind = node->kind;
+  out_info->inner_count = kiln_graph_node_inner_count(node);
+  switch (node->kind) {
+    case KILN_GRAPH_KERNEL:
+      return describe_kernel(node, out_info);
+    case KILN_GRAPH_COPY:
+      return describe_copy(node, out_info);
+    case KILN_GRAPH_FILL:
+      return describe_fill(node, out_info);
+    case KILN_GRAPH_ALLOCATE:
+    case KILN_GRAPH_FREE:
+      return describe_memory(node, out_info);
+    case KILN_GRAPH_CONDITIONAL:
+      if (node->more != NULL) out_info->condition = node->more->condition;
+      return NULL;
+    default:
+      return NULL;
+  }
+}

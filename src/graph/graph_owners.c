@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: what keeps what alive.
+//
+// Only the driver knows whether a graph, a clone, an executable or a launch
+// under way still needs something, so what nodes use hangs on CUDA user
+// objects, which the driver copies references of. One object for each node
+// would cost more than the node; here one stands for a segment of many. While
+// only the graph can have a reference to it, what a removed node used goes at
+// once. Once others may (it is sealed), it goes when the last node of the
+// segment has gone here and the driver tells that nobody else has it.
+//
+// The driver tells on a thread that may not call CUDA: device_late.c.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/graph_inside.h"
+
+enum { CHUNK_BYTES = 8192, KNOWN_FEW = 32 };
+
+// Memory of bundles; ends with its segment. thread-compatible
+struct kilni_chunk_t {
+  struct kilni_chunk_t* next;
+  size_t room;
+  size_t used;
+  size_t reserved;
+};
+
+static kiln_allocator_t allocator_of(const kilni_segment_t* segment) {
+  return segment->device->host->allocator;
+}
+
+// ---- Bundles ----
+
+static void retain(const kilni_owned_t* owned) {
+  switch (owned->kind) {
+    case KILNI_OWNED_KERNEL:
+      kiln_kernel_retain(owned->object);
+      break;
+    case KILNI_OWNED_BUFFER:
+      kiln_buffer_retain(owned->object);
+      break;
+    case KILNI_OWNED_ARRAY:
+      kiln_array_retain(owned->object);
+      break;
+    case KILNI_OWNED_EVENT:
+      kiln_event_retain(owned->object);
+      break;
+    default:
+      kiln_graph_retain(owned->object);
+      break;
+  }
+}
+
+static void release(const kilni_owned_t* owned) {
+  switch (owned->kind) {
+    case KILNI_OWNED_KERNEL:
+      kiln_kernel_release(owned->object);
+      break;
+    case KILNI_OWNED_BUFFER:
+      kiln_buffer_release(owned->object);
+      break;
+    case KILNI_OWNED_ARRAY:
+      kiln_array_release(owned->object);
+      break;
+    case KILNI_OWNED_EVENT:
+      kiln_event_release(owned->object);
+      break;
+    default:
+      kiln_graph_release(owned->object);
+      break;
+  }
+}
+
+// Lets go of all that a bundle holds; its place may then be used again.
+static void empty(kilni_bundle_t* bundle) {
+  kiln_owner_t owner = bundle->owner;
+  memset(&bundle->owner, 0, sizeof(bundle->owner));
+  uint32_t count = bundle->count;
+  bundle->count = 0;
+  for (uint32_t i = 0; i < count; i++) release(&bundle->items[i]);
+  kilni_owner_release(owner);
+  kilni_free(allocator_of(bundle->segment), bundle->data, bundle->data_bytes);
+  bundle->data = NULL;
+  bundle->data_bytes = 0;
+}
+
+static bool is_empty(const kilni_bundle_t* bundle) {
+  return bundle->uses == 0 && bundle->count == 0 && bundle->data == NULL;
+}
+
+static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
+                                kilni_bundle_t** out_bundle) {
+  size_t bytes = sizeof(kilni_bundle_t) + room * sizeof(kilni_owned_t);
+  kilni_chunk_t* chunk = segment->chunks;
+  if (chunk == NULL || chunk->room - chunk->used < bytes) {
+    size_t size = sizeof(*chunk) + bytes;
+    if (size < CHUNK_BYTES) size = CHUNK_BYTES;
+    void* block = NULL;
+    KILNI_RETURN_IF_ERROR(kilni_alloc(allocator_of(segment), size, &block));
+    chunk = block;
+    chunk->room = size;
+    chunk->used = sizeof(*chunk);
+    chunk->next = segment->chunks;
+    segment->chunks = chunk;
+  }
+  kilni_bundle_t* bundle = (void*)((char*)chunk + chunk->used);
+  chunk->used += (bytes + 15) / 16 * 16;
+  if (chunk->used > chunk->room) chunk->used = chunk->room;
+  bundle->segment = segment;
+  bundle->room = room;
+  bundle->next = segment->bundles;
+  segment->bundles = bundle;
+  *out_bundle = bundle;
+  return NULL;
+}
+
+// One that was emptied and has room, else a new one. The last one emptied is
+// found first: giving a node other work again and again takes two places.
+static kiln_status_t get_bundle(kilni_segment_t* segment, uint32_t room,
+                                kilni_bundle_t** out_bundle) {
+  kilni_bundle_t* bundle = segment->bundles;
+  for (int i = 0; i < 4 && bundle != NULL; i++, bundle = bundle->next) {
+    if (!is_empty(bundle) || bundle->room < room) continue;
+    *out_bundle = bundle;
+    return NULL;
+  }
+  return new_bundle(segment, room, out_bundle);
+}
+
+// ---- What a work wants ----
+
+static uint32_t wanted_count(const kilni_wanted_t* wanted) {
+  uint32_t count = wanted->count;
+  if (wanted->launch != NULL) {
+    count += 1 + (uint32_t)wanted->launch->buffer_room;
+  }
+  if (wanted->ops != NULL) count += (uint32_t)wanted->ops->count;
+  return count;
+}
+
+static bool wants_nothing(const kilni_wanted_t* wanted) {
+  return wanted->count == 0 && wanted->launch == NULL && wanted->ops == NULL &&
+         wanted->owner.release == NULL && wanted->data_bytes == 0;
+}
+
+static const kilni_owned_t* find_known(const kilni_segment_t* keeper,
+                                       const kilni_owned_t* owned,
+                                       size_t* out_at) {
+  size_t mask = keeper->known_room - 1;
+  size_t at = ((uintptr_t)owned->object >> 4) * 0x9e3779b1u & mask;
+  while (keeper->known[at].object != NULL) {
+    if (keeper->known[at].object == owned->object) return &keeper->known[at];
+    at = (at + 1) & mask;
+  }
+  *out_at = at;
+  return NULL;
+}
+
+static void put(kilni_bundle_t* bundle, kilni_owned_t owned) {
+  const kilni_segment_t* segment = bundle->segment;
+  size_t at;
+  if (owned.object == NULL) return;
+  if (segment->known != NULL && find_known(segment, &owned, &at) != NULL) {
+    return;
+  }
+  for (uint32_t i = 0; i < bundle->count; i++) {
+    if (bundle->items[i].object == owned.object) return;
+  }
+  retain(&owned);
+  bundle->items[bundle->count++] = owned;
+}
+
+// A bundle is given its objects; the owner of host data comes last, since it
+// is only taken when nothing can fail any more.
+static kiln_status_t fill(kilni_bundle_t* bundle,
+                          const kilni_wanted_t* wanted) {
+  if (wanted->data_bytes > 0) {
+    KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator_of(bundle->segment),
+                                            wanted->data_bytes,
+                                            &bundle->data));
+    bundle->data_bytes = wanted->data_bytes;
+    memcpy(bundle->data, wanted->data, wanted->data_bytes);
+  }
+  for (uint32_t i = 0; i < wanted->count; i++) put(bundle, wanted->items[i]);
+  if (wanted->launch != NULL) {
+    const kiln_launch_t* launch = wanted->launch;
+    put(bundle, (kilni_owned_t){launch->kernel, KILNI_OWNED_KERNEL, 0});
+    for (size_t i = 0; i < launch->buffer_room; i++) {
+      put(bundle, (kilni_owned_t){launch->buffers[i], KILNI_OWNED_BUFFER, 0});
+    }
+  }
+  if (wanted->ops != NULL) {
+    for (uint64_t i = 0; i < wanted->ops->count; i++) {
+      put(bundle, (kilni_owned_t){wanted->ops->ops[i].buffer,
+                                  KILNI_OWNED_BUFFER, 0});
+    }
+  }
+  return NULL;
+}
+
+static kiln_status_t make_bundle(kilni_segment_t* segment,
+                                 const kilni_wanted_t* wanted,
+                                 kilni_bundle_t** out_bundle) {
+  kilni_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(get_bundle(segment, wanted_count(wanted), &bundle));
+  KILNI_RETURN_IF_ERROR(fill(bundle, wanted));
+  *out_bundle = bundle;
+  return NULL;
+}
+
+// ---- Segments ----
+
+void kilni_segment_end(kilni_segment_t* segment) {
+  kiln_device_t* device = segment->device;
+  kiln_allocator_t allocator = device->host->allocator;
+  for (kilni_bundle_t* b = segment->bundles; b != NULL; b = b->next) empty(b);
+  while (segment->chunks != NULL) {
+    kilni_chunk_t* chunk = segment->chunks;
+    segment->chunks = chunk->next;
+    kilni_free(allocator, chunk, chunk->room);
+  }
+  kilni_free_array(allocator, segment->known, segment->known_room,
+                   sizeof(*segment->known));
+  kilni_free(allocator, segment, sizeof(*segment));
+  kiln_device_release(device);
+}
+
+static void let_go(kilni_late_entry_t* entry) {
+  kilni_segment_end((kilni_segment_t*)entry);
+}
+
+// On a thread of the driver's, which may not call it.
+static void nobody_needs(void* user) {
+  kilni_segment_t* segment = user;
+  kilni_late_push(segment->thread, &segment->late);
+}
+
+// Behind a failure: the driver has the object, and may tell so at once.
+static void undo_object(kilni_segment_t* segment) {
+  kilni_late_t* late = segment->thread;
+  kiln_device_t* device = segment->device;
+  if (kilni_device_is_lost(device)) {
+    kilni_segment_end(segment);
+    return;
+  }
+  kiln_device_retain(device);
+  kilni_late_begin(late);
+  KILNI_DEVICE_END(device, cuUserObjectRelease, segment->object, 1);
+  kilni_late_end(late);
+  kiln_device_release(device);
+}
+
+kiln_status_t kilni_segment_make(kiln_graph_t* root,
+                                 kilni_segment_t** out_segment) {
+  *out_segment = NULL;
+  kiln_device_t* device = root->device;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(device->host->allocator,
+                                    sizeof(kilni_segment_t), &block));
+  kilni_segment_t* segment = block;
+  segment->device = device;
+  segment->thread = root->late;
+  segment->late.let_go = let_go;
+  kiln_device_retain(device);
+  kiln_status_t status;
+  KILNI_DEVICE_CREATE(status, device, &segment->object, cuUserObjectCreate,
+                      segment, nobody_needs, 1,
+                      KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  if (segment->object == NULL) {
+    kilni_segment_end(segment);
+    return status;
+  }
+  if (kiln_status_is_ok(status)) {
+    KILNI_DEVICE_CALL(status, device, cuGraphRetainUserObject, root->handle,
+                      segment->object, 1, KILN_CU_GRAPH_USER_OBJECT_MOVE);
+  }
+  if (!kiln_status_is_ok(status)) {
+    undo_object(segment);
+    return status;
+  }
+  root->segments_made++;
+  *out_segment = segment;
+  return NULL;
+}
+
+kiln_status_t kilni_segment_release(kiln_graph_t* root,
+                                    kilni_segment_t* segment) {
+  kiln_status_t status;
+  KILNI_GRAPH_CALL(status, root, cuGraphReleaseUserObject, root->handle,
+                   segment->object, 1);
+  return status;
+}
+
+// ---- Of graphs ----
+
+static kiln_status_t need_open(kiln_graph_t* root) {
+  if (root->open != NULL) return NULL;
+  return kilni_segment_make(root, &root->open);
+}
+
+kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
+                                   const kilni_wanted_t* wanted,
+                                   kilni_bundle_t** out_bundle) {
+  *out_bundle = NULL;
+  if (wants_nothing(wanted)) return NULL;
+  kiln_graph_t* root = graph->root;
+  const kiln_launch_t* launch = wanted->launch;
+  // Launches are numbered, so that another one at the same address is another.
+  if (launch != NULL && root->last != NULL &&
+      root->last->segment == root->open &&
+      launch->number == root->last_number &&
+      launch->version == root->last_version && root->last->uses > 0) {
+    *out_bundle = root->last;
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(need_open(root));
+  KILNI_RETURN_IF_ERROR(make_bundle(root->open, wanted, out_bundle));
+  if (launch == NULL) return NULL;
+  root->last = *out_bundle;
+  root->last_number = launch->number;
+  root->last_version = launch->version;
+  return NULL;
+}
+
+void kilni_owners_commit(kilni_bundle_t* bundle, const kilni_wanted_t* wanted) {
+  if (bundle == NULL) return;
+  if (bundle->uses++ > 0) return;
+  bundle->segment->live++;
+  bundle->owner = wanted->owner;
+}
+
+void kilni_owners_cancel(kilni_bundle_t* bundle) {
+  if (bundle != NULL && bundle->uses == 0) empty(bundle);
+}
+
+static void unlink_sealed(kiln_graph_t* root, kilni_segment_t* segment) {
+  kilni_segment_t** place = &root->sealed;
+  while (*place != segment) place = &(*place)->next;
+  *place = segment->next;
+}
+
+void kilni_owners_drop(kiln_graph_t* graph, kilni_bundle_t* bundle) {
+  if (bundle == NULL || --bundle->uses > 0) return;
+  kiln_graph_t* root = graph->root;
+  kilni_segment_t* segment = bundle->segment;
+  segment->live--;
+  if (segment == root->open) {
+    empty(bundle);
+    return;
+  }
+  if (segment->live > 0) return;
+  unlink_sealed(root, segment);
+  kiln_status_t status = kilni_segment_release(root, segment);
+  // The graph keeps it until it ends: a leak for a while, nothing dangles.
+  kiln_status_free(status);
+}
+
+void kilni_owners_seal(kiln_graph_t* graph) {
+  kiln_graph_t* root = graph->root;
+  if (root->open == NULL || root->open->live == 0) return;
+  root->open->next = root->sealed;
+  root->sealed = root->open;
+  root->open = NULL;
+  root->last = NULL;
+}
+
+// ---- Of executables ----
+
+static kiln_status_t need_known(kilni_segment_t* keeper, size_t more) {
+  size_t room = keeper->known_room == 0 ? KNOWN_FEW : keeper->known_room;
+  while (room / 2 < keeper->known_count + more) room *= 2;
+  if (room == keeper->known_room) return NULL;
+  kilni_owned_t* before = keeper->known;
+  size_t before_room = keeper->known_room;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator_of(keeper), room,
+                                          sizeof(*before), &block));
+  keeper->known = block;
+  keeper->known_room = room;
+  for (size_t i = 0; i < before_room; i++) {
+    size_t at;
+    if (before[i].object == NULL) continue;
+    (void)find_known(keeper, &before[i], &at);
+    keeper->known[at] = before[i];
+  }
+  kilni_free_array(allocator_of(keeper), before, before_room, sizeof(*before));
+  return NULL;
+}
+
+kiln_status_t kilni_keeper_prepare(kilni_segment_t* keeper,
+                                   const kilni_wanted_t* wanted,
+                                   kilni_bundle_t** out_bundle) {
+  *out_bundle = NULL;
+  if (wants_nothing(wanted)) return NULL;
+  KILNI_RETURN_IF_ERROR(need_known(keeper, wanted_count(wanted)));
+  return make_bundle(keeper, wanted, out_bundle);
+}
+
+void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
+                         const kilni_wanted_t* wanted) {
+  if (bundle == NULL) return;
+  bundle->owner = wanted->owner;
+  if (bundle->count == 0 && bundle->data == NULL &&
+      bundle->owner.release == NULL) {
+    return;  // it had all of that
+  }
+  bundle->uses = 1;
+  keeper->live++;
+  for (uint32_t i = 0; i < bundle->count; i++) {
+    size_t at;
+    if (find_known(keeper, &bundle->items[i], &at) != NULL) continue;
+    keeper->known[at] = bundle->items[i];
+    keeper->known_count++;
+  }
+}

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: what a node is to do, checked and put into the driver's words.
+//
+// Everything that can be wrong is found here, with a text, since a driver says
+// no more than "invalid value". Adding a node, giving it other work and giving
+// one of an executable other work all come through here.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/graph_inside.h"
+
+const char* kilni_graph_kind_name(uint32_t kind) {
+  static const char* const kNames[] = {
+      "kernel", "copy",   "fill",      "host",    "child",
+      "empty",  "wait",   "record",    "signal",  "semaphore wait",
+      "alloc",  "free",   "memory op", "conditional"};
+  return kind < sizeof(kNames) / sizeof(kNames[0]) ? kNames[kind] : "unknown";
+}
+
+static void want(kilni_work_t* work, void* object, uint32_t kind) {
+  if (object == NULL) return;
+  kilni_owned_t owned = {object, kind, 0};
+  work->wanted.items[work->wanted.count++] = owned;
+}
+
+static kiln_status_t bad(const char* what, const char* fix) {
+  return kilni_status_with_fix(KILNI_FAIL(INVALID_ARGUMENT, "%s", what), "%s",
+                               fix);
+}
+
+// ---- Kernels ----
+
+static const char* attribute_name(kiln_cu_launch_attribute_id_t id) {
+  switch (id) {
+    case KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+      return "overlap";
+    case KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+      return "programmatic_event";
+    case KILN_CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+      return "completion_event";
+    default:
+      return NULL;
+  }
+}
+
+static kiln_status_t check_how(const kilni_launch_how_t* how) {
+  for (uint32_t i = 0; i < how->count; i++) {
+    const char* name = attribute_name(how->list[i].id);
+    if (name == NULL) continue;
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "a node of a graph has no launch attribute `%s`", name),
+        "%s",
+        how->list[i].id ==
+                KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            ? "leave it out, and connect the nodes with "
+              "KILN_GRAPH_EDGE_PROGRAMMATIC"
+            : "leave it out, and add a RECORD node");
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
+                                kiln_launch_t* launch,
+                                kiln_cu_kernel_node_t* out_kernel) {
+  if (launch->missing != 0) return kilni_launch_check_given(launch);
+  if (launch->device != graph->device) {
+    KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+        launch->device, graph->device, "the graph"));
+  }
+  if (launch->how.count > 0) KILNI_RETURN_IF_ERROR(check_how(&launch->how));
+  const kiln_cu_launch_config_t* config = &launch->config;
+  out_kernel->function = launch->kernel->handle;
+  out_kernel->grid_x = config->grid_x;
+  out_kernel->grid_y = config->grid_y;
+  out_kernel->grid_z = config->grid_z;
+  out_kernel->block_x = config->block_x;
+  out_kernel->block_y = config->block_y;
+  out_kernel->block_z = config->block_z;
+  out_kernel->shared_bytes = config->shared_bytes;
+  out_kernel->params = launch->params;
+  out_kernel->extra = launch->extra;
+  out_kernel->kernel = NULL;
+  out_kernel->context = NULL;
+  return NULL;
+}
+
+kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
+                                  const kiln_launch_t* launch) {
+  const kilni_launch_how_t* how = node->more == NULL ? NULL : node->more->how;
+  uint32_t count = how == NULL ? 0 : how->count;
+  if (count == launch->how.count &&
+      (count == 0 || memcmp(how->list, launch->how.list,
+                            count * sizeof(how->list[0])) == 0)) {
+    return NULL;
+  }
+  char text[32];
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "the launch has other attributes than the kernel node \"%s\" "
+                 "was added with, and those stay",
+                 kilni_node_says(node, text)),
+      "give a launch with the same attributes, or remove the node and add "
+      "another");
+}
+
+// ---- Copies and fills ----
+
+static kiln_status_t out_of(const char* what, uint64_t offset, uint64_t bytes,
+                            uint64_t size) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(OUT_OF_RANGE,
+                 "%s from byte %llu on needs %llu bytes, and the buffer has "
+                 "%llu",
+                 what, (unsigned long long)offset, (unsigned long long)bytes,
+                 (unsigned long long)size),
+      "stay inside the buffer");
+}
+
+// Bytes from the first to the last one that is touched; false if they are more
+// than can be counted.
+static bool span_of(uint64_t bytes, uint64_t rows, uint64_t slices,
+                    uint64_t row_bytes, uint64_t slice_rows,
+                    uint64_t* out_span) {
+  uint64_t slice_bytes;
+  uint64_t behind;
+  uint64_t more;
+  if (__builtin_mul_overflow(row_bytes, slice_rows, &slice_bytes) ||
+      __builtin_mul_overflow(slice_bytes, slices - 1, &behind) ||
+      __builtin_mul_overflow(row_bytes, rows - 1, &more) ||
+      __builtin_add_overflow(behind, more, &behind) ||
+      __builtin_add_overflow(behind, bytes, &behind)) {
+    return false;
+  }
+  *out_span = behind;
+  return true;
+}
+
+static kiln_status_t check_buffer(const kiln_graph_t* graph,
+                                  const kiln_buffer_t* buffer,
+                                  const char* what, uint64_t offset,
+                                  uint64_t span) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_memory(graph->device, buffer->device, what));
+  if (offset <= buffer->size && span <= buffer->size - offset) return NULL;
+  return out_of(what, offset, span, buffer->size);
+}
+
+static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
+                                const kiln_graph_place_t* place,
+                                const char* what, kiln_cu_copy_side_t* side) {
+  const kiln_graph_copy_t* copy = &work->given->as.copy;
+  uint64_t rows = copy->rows == 0 ? 1 : copy->rows;
+  uint64_t slices = copy->slices == 0 ? 1 : copy->slices;
+  int given = (place->buffer != NULL) + (place->array != NULL) +
+              (place->host.from != NULL);
+  if (given != 1) {
+    return bad("each side of a copy is one of a buffer, an array and host "
+               "memory",
+               "make places with the kiln_graph_place_... functions");
+  }
+  if (place->array != NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+        graph->device, kiln_array_device(place->array), what));
+    side->type = KILN_CU_MEMORYTYPE_ARRAY;
+    side->array = kiln_array_handle(place->array);
+    side->x_bytes = place->x_bytes;
+    side->y = place->y;
+    side->z = place->z;
+    want(work, place->array, KILNI_OWNED_ARRAY);
+    return NULL;
+  }
+  side->row_bytes = place->row_bytes == 0 ? copy->bytes : place->row_bytes;
+  side->rows = place->rows == 0 ? rows : place->rows;
+  uint64_t span = 0;
+  if (side->row_bytes < copy->bytes || side->rows < rows ||
+      !span_of(copy->bytes, rows, slices, side->row_bytes, side->rows,
+               &span)) {
+    return bad("rows or slices of a copy overlap, or are more than can be",
+               "give `row_bytes` of at least a row, and `rows` of at least a "
+               "slice");
+  }
+  if (place->buffer == NULL) {
+    side->type = KILN_CU_MEMORYTYPE_HOST;
+    side->host = (const char*)place->host.from + place->offset;
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(
+      check_buffer(graph, place->buffer, what, place->offset, span));
+  bool pinned = place->buffer->kind == KILN_MEMORY_PINNED;
+  side->type = pinned ? KILN_CU_MEMORYTYPE_HOST : KILN_CU_MEMORYTYPE_DEVICE;
+  if (place->buffer->kind == KILN_MEMORY_MANAGED) {
+    side->type = KILN_CU_MEMORYTYPE_UNIFIED;
+  }
+  if (pinned) side->host = (const char*)place->buffer->host + place->offset;
+  if (!pinned) side->device = place->buffer->address + place->offset;
+  want(work, place->buffer, KILNI_OWNED_BUFFER);
+  return NULL;
+}
+
+static kiln_status_t take_copy(kilni_work_t* work, const kiln_graph_t* graph) {
+  const kiln_graph_copy_t* copy = &work->given->as.copy;
+  kiln_cu_copy_3d_t* to = &work->to.copy;
+  memset(to, 0, sizeof(*to));
+  if (copy->bytes == 0) {
+    return bad("a copy of 0 bytes is no node", "leave it out, or add an EMPTY "
+                                               "node");
+  }
+  KILNI_RETURN_IF_ERROR(
+      take_place(work, graph, &copy->from, "the copy's source", &to->from));
+  KILNI_RETURN_IF_ERROR(
+      take_place(work, graph, &copy->to, "the copy's target", &to->to));
+  to->width_bytes = copy->bytes;
+  to->height = copy->rows == 0 ? 1 : copy->rows;
+  to->depth = copy->slices == 0 ? 1 : copy->slices;
+  return NULL;
+}
+
+static kiln_status_t take_fill(kilni_work_t* work, const kiln_graph_t* graph) {
+  const kiln_graph_fill_t* fill = &work->given->as.fill;
+  uint64_t rows = fill->rows == 0 ? 1 : fill->rows;
+  uint64_t bytes;
+  uint64_t span = 0;
+  if (fill->buffer == NULL) {
+    return bad("a fill without a buffer", "give the buffer that is filled");
+  }
+  if (fill->value_bytes != 1 && fill->value_bytes != 2 &&
+      fill->value_bytes != 4) {
+    return bad("a fill's value has 1, 2 or 4 bytes", "give `value_bytes` so");
+  }
+  if (fill->count == 0 ||
+      __builtin_mul_overflow(fill->count, fill->value_bytes, &bytes)) {
+    return bad("a fill of no values, or of more than can be",
+               "give the count of values in a row");
+  }
+  uint64_t row_bytes = fill->row_bytes == 0 ? bytes : fill->row_bytes;
+  if (row_bytes < bytes || row_bytes % fill->value_bytes != 0 ||
+      fill->offset % fill->value_bytes != 0 ||
+      !span_of(bytes, rows, 1, row_bytes, rows, &span)) {
+    return bad("a fill's offset and rows are multiples of its value, and its "
+               "rows do not overlap",
+               "give `offset` and `row_bytes` so");
+  }
+  KILNI_RETURN_IF_ERROR(
+      check_buffer(graph, fill->buffer, "the fill", fill->offset, span));
+  uint32_t value = fill->value;
+  if (fill->value_bytes < 4) value &= (1u << (8 * fill->value_bytes)) - 1;
+  work->to.fill.to = fill->buffer->address + fill->offset;
+  work->to.fill.row_bytes = rows == 1 ? 0 : row_bytes;
+  work->to.fill.value = value;
+  work->to.fill.element_bytes = fill->value_bytes;
+  work->to.fill.width = fill->count;
+  work->to.fill.height = rows;
+  want(work, fill->buffer, KILNI_OWNED_BUFFER);
+  return NULL;
+}
+
+// ---- Hosts, events, graphs ----
+
+static kiln_status_t take_host(kilni_work_t* work) {
+  const kiln_graph_host_t* host = &work->given->as.host;
+  if (host->fn == NULL) {
+    return bad("a host node without a function", "give the function");
+  }
+  if (host->copied_bytes > 0 && host->user_data == NULL) {
+    return bad("a host node copies bytes from NULL",
+               "give `user_data`, or 0 for `copied_bytes`");
+  }
+  work->to.host.fn = host->fn;
+  work->to.host.user = host->user_data;
+  work->wanted.owner = host->owner;
+  work->wanted.data = host->user_data;
+  work->wanted.data_bytes = host->copied_bytes;
+  return NULL;
+}
+
+void kilni_work_use_copy(kilni_work_t* work, const kilni_bundle_t* bundle) {
+  if (work->given->kind != KILN_GRAPH_HOST || bundle == NULL) return;
+  if (bundle->data != NULL) work->to.host.user = bundle->data;
+}
+
+static kiln_status_t take_event(kilni_work_t* work, const kiln_graph_t* graph) {
+  kiln_event_t* event = work->given->as.event;
+  if (event == NULL) {
+    return bad("a node that records or waits for no event", "give the event");
+  }
+  bool records = work->given->kind == KILN_GRAPH_RECORD;
+  KILNI_RETURN_IF_ERROR(
+      records ? kilni_device_check_same(graph->device, event->device,
+                                        "the event")
+              : kilni_device_check_driver(graph->device, event->device,
+                                          "the event"));
+  work->to.event = event->handle;
+  want(work, event, KILNI_OWNED_EVENT);
+  return NULL;
+}
+
+static kiln_status_t take_child(kilni_work_t* work, const kiln_graph_t* graph) {
+  kiln_graph_t* child = work->given->as.child;
+  if (child == NULL) {
+    return bad("a child node without a graph", "give the graph");
+  }
+  KILNI_RETURN_IF_ERROR(kilni_graph_check(child));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(graph->device, child->device, "the child"));
+  if (child->root == graph->root) {
+    return bad("a graph cannot be a node of itself, nor of what is inside",
+               "clone it first (kiln_graph_clone)");
+  }
+  work->to.child = child->handle;
+  return NULL;
+}
+
+static kiln_status_t take_allocation(kilni_work_t* work,
+                                     const kiln_graph_t* graph) {
+  const kiln_graph_allocation_t* given = &work->given->as.allocation;
+  kiln_cu_alloc_node_t* to = &work->to.allocation;
+  memset(to, 0, sizeof(*to));
+  if (given->bytes == 0) {
+    return bad("an allocation of 0 bytes", "give the number of bytes");
+  }
+  to->pool.allocation = KILN_CU_MEM_ALLOCATION_TYPE_PINNED;
+  to->pool.location.type = KILN_CU_MEM_LOCATION_TYPE_DEVICE;
+  to->pool.location.id = graph->device->handle;
+  to->bytes = given->bytes;
+  if (given->peer_count == 0) return NULL;
+  if (given->peers == NULL) {
+    return bad("`peers` is NULL", "give as many devices as `peer_count`");
+  }
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
+      graph->device->host->allocator, given->peer_count,
+      sizeof(kiln_cu_mem_access_desc_t), &block));
+  work->allocated = block;
+  work->allocated_bytes = given->peer_count * sizeof(kiln_cu_mem_access_desc_t);
+  kiln_cu_mem_access_desc_t* list = block;
+  for (uint64_t i = 0; i < given->peer_count; i++) {
+    if (given->peers[i] == NULL) {
+      return bad("a peer is NULL", "give the devices that may use the memory");
+    }
+    KILNI_RETURN_IF_ERROR(kilni_device_check_driver(
+        graph->device, given->peers[i], "a peer"));
+    list[i].location.type = KILN_CU_MEM_LOCATION_TYPE_DEVICE;
+    list[i].location.id = given->peers[i]->handle;
+    list[i].flags = KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  }
+  to->access = list;
+  to->access_count = given->peer_count;
+  return NULL;
+}
+
+// ---- Lists ----
+
+static kiln_status_t take_list(kilni_work_t* work, const kiln_graph_t* graph,
+                               const void* list, uint64_t count, size_t bytes) {
+  if (list == NULL || count == 0 || count > KILNI_GRAPH_OPS) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "a %s node of %llu operations, where there are 1 to %d",
+                   kilni_graph_kind_name(work->given->kind),
+                   (unsigned long long)count, KILNI_GRAPH_OPS),
+        "spread them over several nodes");
+  }
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(graph->device->host->allocator, count,
+                                          bytes, &work->allocated));
+  work->allocated_bytes = count * bytes;
+  return NULL;
+}
+
+static kiln_status_t take_op(const kiln_graph_t* graph,
+                             const kiln_graph_memory_op_t* op,
+                             kiln_cu_mem_op_t* to) {
+  static const unsigned int kWaits[] = {
+      0, KILN_CU_STREAM_WAIT_VALUE_EQ, KILN_CU_STREAM_WAIT_VALUE_GEQ,
+      KILN_CU_STREAM_WAIT_VALUE_AND, KILN_CU_STREAM_WAIT_VALUE_NOR};
+  bool writes = op->kind == KILN_GRAPH_WRITE_VALUE;
+  if (op->buffer == NULL || op->kind > KILN_GRAPH_WAIT_NOR ||
+      (op->word_bytes != 4 && op->word_bytes != 8) ||
+      op->offset % op->word_bytes != 0) {
+    return bad("a memory operation without a buffer, of no kind that is known, "
+               "or of words that are not 4 or 8 bytes at a multiple of that",
+               "give `buffer`, `kind`, `word_bytes` and `offset` so");
+  }
+  KILNI_RETURN_IF_ERROR(check_buffer(graph, op->buffer, "the memory operation",
+                                     op->offset, op->word_bytes));
+  bool wide = op->word_bytes == 8;
+  to->value.operation = writes ? (wide ? KILN_CU_STREAM_MEM_OP_WRITE_VALUE_64
+                                       : KILN_CU_STREAM_MEM_OP_WRITE_VALUE_32)
+                               : (wide ? KILN_CU_STREAM_MEM_OP_WAIT_VALUE_64
+                                       : KILN_CU_STREAM_MEM_OP_WAIT_VALUE_32);
+  to->value.address = op->buffer->address + op->offset;
+  to->value.value = wide ? op->value : (uint32_t)op->value;
+  to->value.flags = writes ? 0 : kWaits[op->kind];
+  return NULL;
+}
+
+static kiln_status_t take_ops(kilni_work_t* work, const kiln_graph_t* graph) {
+  const kiln_graph_memory_ops_t* given = &work->given->as.memory_ops;
+  KILNI_RETURN_IF_ERROR(take_list(work, graph, given->ops, given->count,
+                                  sizeof(kiln_cu_mem_op_t)));
+  kiln_cu_mem_op_t* list = work->allocated;
+  for (uint64_t i = 0; i < given->count; i++) {
+    KILNI_RETURN_IF_ERROR(take_op(graph, &given->ops[i], &list[i]));
+  }
+  work->to.ops.context = graph->device->context;
+  work->to.ops.count = (unsigned int)given->count;
+  work->to.ops.operations = list;
+  work->to.ops.flags = 0;
+  work->wanted.ops = given;
+  return NULL;
+}
+
+// Handles, and behind them what each is told.
+static kiln_status_t take_semaphores(kilni_work_t* work,
+                                     const kiln_graph_t* graph) {
+  const kiln_graph_semaphores_t* given = &work->given->as.semaphores;
+  bool signals = work->given->kind == KILN_GRAPH_SIGNAL_SEMAPHORES;
+  size_t bytes = signals ? sizeof(kiln_cu_semaphore_signal_t)
+                         : sizeof(kiln_cu_semaphore_wait_t);
+  KILNI_RETURN_IF_ERROR(take_list(work, graph, given->list, given->count,
+                                  bytes + sizeof(kiln_cu_semaphore_t)));
+  kiln_cu_semaphore_t* handles = work->allocated;
+  char* params = (char*)(handles + given->count);
+  for (uint64_t i = 0; i < given->count; i++) {
+    if (given->list[i].handle == NULL) {
+      return bad("a semaphore is NULL", "give the driver's handle");
+    }
+    handles[i] = given->list[i].handle;
+    unsigned long long value = given->list[i].value;
+    memcpy(params + i * bytes, &value, sizeof(value));
+  }
+  work->wanted.owner = given->owner;
+  if (signals) {
+    work->to.signal.semaphores = handles;
+    work->to.signal.params = (void*)params;
+    work->to.signal.count = (unsigned int)given->count;
+  } else {
+    work->to.wait.semaphores = handles;
+    work->to.wait.params = (void*)params;
+    work->to.wait.count = (unsigned int)given->count;
+  }
+  return NULL;
+}
+
+// ---- All ----
+
+static kiln_status_t take(kilni_work_t* work, kiln_graph_t* graph) {
+  switch (work->given->kind) {
+    case KILN_GRAPH_KERNEL:
+      if (work->given->as.launch == NULL) {
+        return bad("a kernel node without a launch",
+                   "prepare one with kiln_launch_create");
+      }
+      work->wanted.launch = work->given->as.launch;
+      return kilni_work_kernel(graph, work->given->as.launch,
+                               &work->to.kernel);
+    case KILN_GRAPH_COPY:
+      return take_copy(work, graph);
+    case KILN_GRAPH_FILL:
+      return take_fill(work, graph);
+    case KILN_GRAPH_HOST:
+      return take_host(work);
+    case KILN_GRAPH_CHILD:
+      return take_child(work, graph);
+    case KILN_GRAPH_EMPTY:
+    case KILN_GRAPH_CONDITIONAL:
+      return NULL;
+    case KILN_GRAPH_WAIT:
+    case KILN_GRAPH_RECORD:
+      return take_event(work, graph);
+    case KILN_GRAPH_SIGNAL_SEMAPHORES:
+    case KILN_GRAPH_WAIT_SEMAPHORES:
+      return take_semaphores(work, graph);
+    case KILN_GRAPH_ALLOCATE:
+      return take_allocation(work, graph);
+    case KILN_GRAPH_FREE:
+      work->to.address = work->given->as.address;
+      if (work->to.address != 0) return NULL;
+      return bad("a free of address 0",
+                 "give kiln_graph_node_address of an ALLOCATE node");
+    case KILN_GRAPH_MEMORY_OPS:
+      return take_ops(work, graph);
+    default:
+      return bad("work of no kind that is known",
+                 "make work with the kiln_graph_work_... functions");
+  }
+}
+
+kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
+                              const kiln_graph_work_t* given) {
+  work->given = given;
+  memset(&work->wanted, 0, sizeof(work->wanted));
+  work->allocated = NULL;
+  work->allocated_bytes = 0;
+  return take(work, graph);
+}
+
+void kilni_work_deinit(kilni_work_t* work, const kiln_graph_t* graph) {
+  kilni_free(graph->device->host->allocator, work->allocated,
+             work->allocated_bytes);
+}
+
+kiln_status_t kilni_work_wrong_kind(const kiln_graph_node_t* node,
+                                    uint32_t kind) {
+  char text[32];
+  const char* is = kilni_graph_kind_name(node->kind);
+  if (node->kind != kind) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "the %s node \"%s\" cannot become a %s node", is,
+                   kilni_node_says(node, text), kilni_graph_kind_name(kind)),
+        "give it work of its own kind, or remove it and add another");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "what the %s node \"%s\" does cannot change",
+                 is, kilni_node_says(node, text)),
+      "remove it and add another");
+}
