@@ -143,10 +143,10 @@ kiln_graph_builder_split(kiln_graph_builder_t* builder, uint32_t count,
 
 // Joins builders of one capture: what the first one that is not forked (else
 // the first one) captures from now on waits for all of them. The others are
-// closed, also when that fails; they are still to be released. INVALID_ARGUMENT:
-// fewer than 2, or one twice, or several that are not forked. INVALID_STATE: one
-// is closed or not capturing. DRIVER_ERROR. `out_root` may be NULL; borrowed.
-// Since 0.1.
+// closed, also when that fails; they are still to be released.
+// INVALID_ARGUMENT: fewer than 2, or one twice, or several that are not forked.
+// INVALID_STATE: one is closed or not capturing. DRIVER_ERROR. `out_root` may
+// be NULL; borrowed. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_join(kiln_graph_builder_t* const* builders, uint32_t count,
                         kiln_graph_builder_t** out_root);
@@ -168,8 +168,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_builder_add_conditional(
 
 // Captures a graph as one node: it is cloned, and may change or end.
 // INVALID_STATE: not capturing. Others as kiln_graph_add. Since 0.1.
-KILN_API KILN_MUST_USE kiln_status_t kiln_graph_builder_embed(
-    kiln_graph_builder_t* builder, kiln_graph_t* child);
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_graph_builder_embed(kiln_graph_builder_t* builder, kiln_graph_t* child);
 
 // Captures a call of a host function, which is kept as kiln_graph_host_t says.
 // INVALID_STATE: not capturing. INVALID_ARGUMENT, DRIVER_ERROR, OUT_OF_MEMORY.

@@ -152,8 +152,8 @@ typedef struct kiln_graph_conditional_t {
 
 // What a stream memory operation does.
 enum {
-  KILN_GRAPH_WRITE_VALUE = 0,  // writes `value`
-  KILN_GRAPH_WAIT_EQUAL = 1,   // waits until the word is `value`
+  KILN_GRAPH_WRITE_VALUE = 0,   // writes `value`
+  KILN_GRAPH_WAIT_EQUAL = 1,    // waits until the word is `value`
   KILN_GRAPH_WAIT_REACHED = 2,  // until it is `value` or beyond, cyclically
   KILN_GRAPH_WAIT_AND = 3,      // until it has one of the bits of `value`
   KILN_GRAPH_WAIT_NOR = 4,      // until ~(word | value) is not 0
@@ -431,9 +431,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_add(
 // value that every launch starts with; else nobody sets it but kernels, and it
 // keeps its value from launch to launch. UNSUPPORTED before CUDA 12.3.
 // DEVICE_LOST, DRIVER_ERROR. `*out_condition` belongs to the graph. Since 0.1.
-KILN_API KILN_MUST_USE kiln_status_t kiln_graph_add_condition(
-    kiln_graph_t* graph, const uint32_t* first,
-    kiln_graph_condition_t* out_condition);
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_graph_add_condition(kiln_graph_t* graph, const uint32_t* first,
+                         kiln_graph_condition_t* out_condition);
 
 // An edge. thread-compatible
 typedef struct kiln_graph_edge_t {
@@ -468,12 +468,10 @@ static inline kiln_graph_edge_t kiln_graph_edge(kiln_graph_node_t* from,
 // is there already, or is not, from a node to itself, or to another graph's
 // node; a circle is found by kiln_graph_exec_create. INVALID_STATE,
 // UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. Since 0.1.
-KILN_API KILN_MUST_USE kiln_status_t
-kiln_graph_connect(kiln_graph_t* graph, const kiln_graph_edge_t* edges,
-                   uint32_t edge_count);
-KILN_API KILN_MUST_USE kiln_status_t
-kiln_graph_disconnect(kiln_graph_t* graph, const kiln_graph_edge_t* edges,
-                      uint32_t edge_count);
+KILN_API KILN_MUST_USE kiln_status_t kiln_graph_connect(
+    kiln_graph_t* graph, const kiln_graph_edge_t* edges, uint32_t edge_count);
+KILN_API KILN_MUST_USE kiln_status_t kiln_graph_disconnect(
+    kiln_graph_t* graph, const kiln_graph_edge_t* edges, uint32_t edge_count);
 
 // Lists what is there: at most `capacity` are written to the array, and
 // `*out_count` is how many there are in all. Nodes in the order in which they
@@ -690,9 +688,8 @@ kiln_graph_exec_set(kiln_graph_exec_t* exec, kiln_graph_node_t* node,
 // INVALID_STATE, DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_enable(
     kiln_graph_exec_t* exec, kiln_graph_node_t* node, bool enabled);
-KILN_API KILN_MUST_USE kiln_status_t
-kiln_graph_exec_is_enabled(kiln_graph_exec_t* exec, kiln_graph_node_t* node,
-                           bool* out_enabled);
+KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_is_enabled(
+    kiln_graph_exec_t* exec, kiln_graph_node_t* node, bool* out_enabled);
 
 KILN_EXTERN_C_END
 

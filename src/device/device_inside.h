@@ -112,7 +112,8 @@ struct kiln_stream_t {
   uint32_t way;   // KILNI_WAY_CURRENT for a default stream, KILNI_WAY_IDLE
   int32_t priority;
   bool with_default_stream;
-  bool abandoned;      // a captured stream that is neither used nor destroyed
+  bool spoiled;        // a captured stream that is not used again
+  bool abandoned;      // and not destroyed either
   kiln_owner_t owner;  // of a foreign handle; may be nobody
   kiln_cu_stream_t handle;
   kilni_registry_entry_t entry;
@@ -450,7 +451,7 @@ kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
                                 int32_t priority, kiln_cu_stream_t* out_stream);
 
 // A stream for captures, idle at first (KILNI_WAY_IDLE). Its last release puts
-// the handle back into the pool, or leaves it alone if it is `abandoned`.
+// the handle back into the pool, unless it is `spoiled` or `abandoned`.
 kiln_status_t kilni_stream_make_captured(kiln_device_t* device,
                                          kiln_stream_t** out_stream);
 void kilni_stream_set_idle(kiln_stream_t* stream, bool idle);
@@ -490,6 +491,9 @@ void kilni_event_recycle(kiln_device_t* device, bool timing,
 kiln_status_t kilni_stream_acquire(kiln_device_t* device,
                                    kiln_cu_stream_t* out_stream);
 void kilni_stream_recycle(kiln_device_t* device, kiln_cu_stream_t stream);
+// One that cannot be used again; it is destroyed, or left alone for ever.
+void kilni_stream_forget(kiln_device_t* device, kiln_cu_stream_t stream,
+                         bool destroy);
 
 // ---- Foreign handles ----
 

@@ -135,3 +135,11 @@ void kilni_pools_drain(kiln_device_t* device) {
     }
   }
 }
+
+void kilni_stream_forget(kiln_device_t* device, kiln_cu_stream_t stream,
+                         bool destroy) {
+  kilni_mutex_lock(&device->pools.lock);
+  device->pools.counts[KILNI_POOL_STREAMS].in_use--;
+  kilni_mutex_unlock(&device->pools.lock);
+  if (destroy) destroy_stream(device, stream);
+}

@@ -260,9 +260,12 @@ void kiln_stream_release(kiln_stream_t* stream) {
   if (stream->kind == KILN_STREAM_CREATED && stream->handle != NULL) {
     KILNI_DEVICE_END(device, cuStreamDestroy, stream->handle);
   }
-  if (stream->kind == KILN_STREAM_CAPTURED && stream->handle != NULL &&
-      !stream->abandoned) {
-    kilni_stream_recycle(device, stream->handle);
+  if (stream->kind == KILN_STREAM_CAPTURED && stream->handle != NULL) {
+    if (stream->spoiled || stream->abandoned) {
+      kilni_stream_forget(device, stream->handle, !stream->abandoned);
+    } else {
+      kilni_stream_recycle(device, stream->handle);
+    }
   }
   kiln_owner_t owner = stream->owner;
   kilni_free(device->host->allocator, stream, sizeof(*stream));

@@ -29,7 +29,7 @@ struct kiln_launch_t {
   kiln_kernel_t* kernel;
   kiln_device_t* device;  // of the kernel
   atomic_uint references;
-  uint32_t missing;     // arguments without a value
+  uint32_t missing;  // arguments without a value
   uint32_t reserved;
   size_t buffer_room;
   uint64_t number;   // of this launch among all of its device

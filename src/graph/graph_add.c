@@ -60,8 +60,8 @@ static kiln_status_t keep_attributes(kiln_graph_t* graph,
   if (how->count == 0) return NULL;
   KILNI_RETURN_IF_ERROR(kilni_more_make(graph, out_more));
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(graph->device->host->allocator,
-                                          sizeof(*how), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_unset(graph->device->host->allocator, sizeof(*how), &block));
   memcpy(block, how, sizeof(*how));
   (*out_more)->how = block;
   return NULL;
@@ -90,7 +90,11 @@ static void commit_launch(kilni_bundle_t* bundle) {
 
 static kiln_status_t add_kernel(const adding_t* a) {
   kiln_launch_t* launch = a->work->as.launch;
-  KILNI_CHECK_ARGUMENT(launch != NULL, "work.launch");
+  if (launch == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "a kernel node without a launch"),
+        "prepare one with kiln_launch_create");
+  }
   kiln_graph_t* graph = a->graph;
   kiln_cu_kernel_node_t kernel;
   KILNI_RETURN_IF_ERROR(kilni_work_kernel(graph, launch, &kernel));
@@ -216,9 +220,8 @@ kiln_status_t kiln_graph_add_condition(kiln_graph_t* graph,
   memset(out_condition, 0, sizeof(*out_condition));
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
-  KILNI_RETURN_IF_ERROR(
-      kilni_cuda_need(graph->device->table,
-                      KILNI_CUDA_ROW_cuGraphConditionalHandleCreate));
+  KILNI_RETURN_IF_ERROR(kilni_cuda_need(
+      graph->device->table, KILNI_CUDA_ROW_cuGraphConditionalHandleCreate));
   kiln_cu_graph_condition_t handle = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphConditionalHandleCreate,
@@ -308,8 +311,7 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
     KILNI_RETURN_IF_ERROR(kilni_more_make(a->graph, &more));
   }
   kilni_bundle_t* bundle = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_owners_prepare(a->graph, &work->wanted, &bundle));
+  KILNI_RETURN_IF_ERROR(kilni_owners_prepare(a->graph, &work->wanted, &bundle));
   kilni_work_use_copy(work, bundle);
   kiln_cu_graph_node_t handle = NULL;
   kiln_status_t status = call_add(a, work, &handle);
@@ -331,9 +333,8 @@ static kiln_status_t add_any(const adding_t* a) {
   if (a->work->kind == KILN_GRAPH_KERNEL) return add_kernel(a);
   if (a->work->kind == KILN_GRAPH_CONDITIONAL) {
     kiln_graph_node_t* node = NULL;
-    kiln_status_t status =
-        kilni_graph_add_choice(a->graph, a->after, NULL, a->count,
-                               &a->work->as.conditional, &node);
+    kiln_status_t status = kilni_graph_add_choice(
+        a->graph, a->after, NULL, a->count, &a->work->as.conditional, &node);
     if (a->out_node != NULL) *a->out_node = node;
     return status;
   }
@@ -381,8 +382,7 @@ static kiln_status_t add_after_many(adding_t* a,
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(
       allocator, a->count, sizeof(kiln_cu_graph_node_t), &block));
-  kiln_status_t status =
-      take_after(a->graph, after, (uint32_t)a->count, block);
+  kiln_status_t status = take_after(a->graph, after, (uint32_t)a->count, block);
   a->after = block;
   if (kiln_status_is_ok(status)) status = add_any(a);
   kilni_free_array(allocator, block, a->count, sizeof(kiln_cu_graph_node_t));

@@ -14,7 +14,8 @@ static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
 }
 
 static bool has_kinds(const kiln_graph_t* graph) {
-  return kilni_cuda_has(graph->device->table, KILNI_CUDA_ROW_cuGraphGetEdges_v2);
+  return kilni_cuda_has(graph->device->table,
+                        KILNI_CUDA_ROW_cuGraphGetEdges_v2);
 }
 
 // Lists of both ends, for the driver. one-thread
@@ -195,8 +196,8 @@ kiln_status_t kiln_graph_edges(kiln_graph_t* graph, uint32_t capacity,
   KILNI_RETURN_IF_ERROR(kilni_graph_meet_all(graph));
   kiln_status_t status = ends_init(&ends, graph, count);
   if (kiln_status_is_ok(status)) status = ask_edges(graph, &ends, &count);
-  for (size_t i = 0;
-       i < count && i < capacity && kiln_status_is_ok(status); i++) {
+  for (size_t i = 0; i < count && i < capacity && kiln_status_is_ok(status);
+       i++) {
     status = read_edge(graph, &ends, i, &out_edges[i]);
   }
   ends_deinit(&ends, graph);
@@ -247,8 +248,8 @@ static kiln_status_t beside(kiln_graph_node_t* node, bool before,
   if (kiln_status_is_ok(status)) {
     status = ask_beside(node, before, &ends, &count);
   }
-  for (size_t i = 0;
-       i < count && i < capacity && kiln_status_is_ok(status); i++) {
+  for (size_t i = 0; i < count && i < capacity && kiln_status_is_ok(status);
+       i++) {
     status = kilni_graph_lookup(graph, ends.from[i], &out_nodes[i]);
   }
   ends_deinit(&ends, graph);

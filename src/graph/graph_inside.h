@@ -56,7 +56,7 @@ typedef struct kilni_wanted_t {
   uint32_t count;
   uint32_t reserved;
   kilni_owned_t items[2];
-  const kiln_launch_t* launch;        // its kernel and buffers
+  const kiln_launch_t* launch;         // its kernel and buffers
   const kiln_graph_memory_ops_t* ops;  // their buffers
   kiln_owner_t owner;
   const void* data;  // to be copied
@@ -146,9 +146,9 @@ enum {
 struct kiln_graph_t {
   kiln_device_t* device;
   kilni_late_t* late;
-  kiln_graph_t* root;        // of a view; a graph of its own is its own
+  kiln_graph_t* root;         // of a view; a graph of its own is its own
   kiln_graph_node_t* inside;  // NULL: a graph of its own
-  kiln_graph_t* views;       // of a root: all
+  kiln_graph_t* views;        // of a root: all
   kiln_graph_t* next_view;
   atomic_uint references;  // of a root
   uint32_t refuses;        // KILNI_GRAPH_*
@@ -254,11 +254,11 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
                                   const kiln_launch_t* launch);
 
 // Calls a row of the table around which owners may be let go.
-#define KILNI_GRAPH_CALL(out_status, graph_, call, ...)            \
-  do {                                                             \
-    kilni_late_begin((graph_)->late);                              \
+#define KILNI_GRAPH_CALL(out_status, graph_, call, ...)                 \
+  do {                                                                  \
+    kilni_late_begin((graph_)->late);                                   \
     KILNI_DEVICE_CALL(out_status, (graph_)->device, call, __VA_ARGS__); \
-    kilni_late_end((graph_)->late);                                \
+    kilni_late_end((graph_)->late);                                     \
   } while (0)
 
 // ---- Adding (graph_add.c) ----

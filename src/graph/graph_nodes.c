@@ -31,8 +31,7 @@ kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
   graph->chunks = chunks;
   KILNI_RETURN_IF_ERROR(status);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator_of(graph), CHUNK_BYTES, &block));
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator_of(graph), CHUNK_BYTES, &block));
   graph->chunks[graph->chunk_count++] = block;
   return NULL;
 }
@@ -43,8 +42,7 @@ kiln_graph_node_t* kilni_node_at(const kiln_graph_t* graph, uint32_t index) {
 }
 
 kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
-                                   kiln_cu_graph_node_t handle,
-                                   uint32_t kind) {
+                                   kiln_cu_graph_node_t handle, uint32_t kind) {
   kiln_graph_node_t* node = kilni_node_at(graph, graph->node_count);
   node->graph = graph;
   node->handle = handle;
@@ -177,8 +175,8 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
   kiln_allocator_t allocator = allocator_of(graph);
   size_t room = count;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
-      allocator, room, sizeof(kiln_cu_graph_node_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, room, sizeof(kiln_cu_graph_node_t), &block));
   kiln_cu_graph_node_t* handles = block;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphGetNodes, graph->handle,
                     handles, &count);
@@ -249,8 +247,7 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
   }
   void* copy = NULL;
   if (bytes > 1) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_alloc(allocator_of(node->graph), bytes, &copy));
+    KILNI_RETURN_IF_ERROR(kilni_alloc(allocator_of(node->graph), bytes, &copy));
     memcpy(copy, name, bytes);
   }
   kiln_status_t status =
@@ -374,8 +371,8 @@ static kiln_status_t describe_kernel(kiln_graph_node_t* node,
                       kernel.function);
     KILNI_RETURN_IF_ERROR(status);
     void* copy = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_alloc(allocator_of(node->graph),
-                                      KILNI_GRAPH_NAME_BYTES, &copy));
+    KILNI_RETURN_IF_ERROR(
+        kilni_alloc(allocator_of(node->graph), KILNI_GRAPH_NAME_BYTES, &copy));
     node->more->kernel = copy;
     snprintf(copy, KILNI_GRAPH_NAME_BYTES, "%s", name == NULL ? "" : name);
   }

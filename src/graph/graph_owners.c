@@ -159,7 +159,7 @@ static const kilni_owned_t* find_known(const kilni_segment_t* keeper,
 
 static void put(kilni_bundle_t* bundle, kilni_owned_t owned) {
   const kilni_segment_t* segment = bundle->segment;
-  size_t at;
+  size_t at = 0;
   if (owned.object == NULL) return;
   if (segment->known != NULL && find_known(segment, &owned, &at) != NULL) {
     return;
@@ -177,8 +177,7 @@ static kiln_status_t fill(kilni_bundle_t* bundle,
                           const kilni_wanted_t* wanted) {
   if (wanted->data_bytes > 0) {
     KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator_of(bundle->segment),
-                                            wanted->data_bytes,
-                                            &bundle->data));
+                                            wanted->data_bytes, &bundle->data));
     bundle->data_bytes = wanted->data_bytes;
     memcpy(bundle->data, wanted->data, wanted->data_bytes);
   }
@@ -192,8 +191,8 @@ static kiln_status_t fill(kilni_bundle_t* bundle,
   }
   if (wanted->ops != NULL) {
     for (uint64_t i = 0; i < wanted->ops->count; i++) {
-      put(bundle, (kilni_owned_t){wanted->ops->ops[i].buffer,
-                                  KILNI_OWNED_BUFFER, 0});
+      put(bundle,
+          (kilni_owned_t){wanted->ops->ops[i].buffer, KILNI_OWNED_BUFFER, 0});
     }
   }
   return NULL;
@@ -256,8 +255,8 @@ kiln_status_t kilni_segment_make(kiln_graph_t* root,
   *out_segment = NULL;
   kiln_device_t* device = root->device;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(device->host->allocator,
-                                    sizeof(kilni_segment_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(device->host->allocator, sizeof(kilni_segment_t), &block));
   kilni_segment_t* segment = block;
   segment->device = device;
   segment->thread = root->late;
@@ -374,12 +373,12 @@ static kiln_status_t need_known(kilni_segment_t* keeper, size_t more) {
   kilni_owned_t* before = keeper->known;
   size_t before_room = keeper->known_room;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator_of(keeper), room,
-                                          sizeof(*before), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator_of(keeper), room, sizeof(*before), &block));
   keeper->known = block;
   keeper->known_room = room;
   for (size_t i = 0; i < before_room; i++) {
-    size_t at;
+    size_t at = 0;
     if (before[i].object == NULL) continue;
     (void)find_known(keeper, &before[i], &at);
     keeper->known[at] = before[i];
@@ -408,7 +407,7 @@ void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
   bundle->uses = 1;
   keeper->live++;
   for (uint32_t i = 0; i < bundle->count; i++) {
-    size_t at;
+    size_t at = 0;
     if (find_known(keeper, &bundle->items[i], &at) != NULL) continue;
     keeper->known[at] = bundle->items[i];
     keeper->known_count++;

@@ -12,9 +12,9 @@
 
 const char* kilni_graph_kind_name(uint32_t kind) {
   static const char* const kNames[] = {
-      "kernel", "copy",   "fill",      "host",    "child",
-      "empty",  "wait",   "record",    "signal",  "semaphore wait",
-      "alloc",  "free",   "memory op", "conditional"};
+      "kernel", "copy", "fill",      "host",       "child",
+      "empty",  "wait", "record",    "signal",     "semaphore wait",
+      "alloc",  "free", "memory op", "conditional"};
   return kind < sizeof(kNames) / sizeof(kNames[0]) ? kNames[kind] : "unknown";
 }
 
@@ -66,8 +66,8 @@ kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
                                 kiln_cu_kernel_node_t* out_kernel) {
   if (launch->missing != 0) return kilni_launch_check_given(launch);
   if (launch->device != graph->device) {
-    KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
-        launch->device, graph->device, "the graph"));
+    KILNI_RETURN_IF_ERROR(
+        kilni_device_check_memory(launch->device, graph->device, "the graph"));
   }
   if (launch->how.count > 0) KILNI_RETURN_IF_ERROR(check_how(&launch->how));
   const kiln_cu_launch_config_t* config = &launch->config;
@@ -138,9 +138,8 @@ static bool span_of(uint64_t bytes, uint64_t rows, uint64_t slices,
 }
 
 static kiln_status_t check_buffer(const kiln_graph_t* graph,
-                                  const kiln_buffer_t* buffer,
-                                  const char* what, uint64_t offset,
-                                  uint64_t span) {
+                                  const kiln_buffer_t* buffer, const char* what,
+                                  uint64_t offset, uint64_t span) {
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_memory(graph->device, buffer->device, what));
   if (offset <= buffer->size && span <= buffer->size - offset) return NULL;
@@ -156,9 +155,10 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
   int given = (place->buffer != NULL) + (place->array != NULL) +
               (place->host.from != NULL);
   if (given != 1) {
-    return bad("each side of a copy is one of a buffer, an array and host "
-               "memory",
-               "make places with the kiln_graph_place_... functions");
+    return bad(
+        "each side of a copy is one of a buffer, an array and host "
+        "memory",
+        "make places with the kiln_graph_place_... functions");
   }
   if (place->array != NULL) {
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
@@ -175,8 +175,7 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
   side->rows = place->rows == 0 ? rows : place->rows;
   uint64_t span = 0;
   if (side->row_bytes < copy->bytes || side->rows < rows ||
-      !span_of(copy->bytes, rows, slices, side->row_bytes, side->rows,
-               &span)) {
+      !span_of(copy->bytes, rows, slices, side->row_bytes, side->rows, &span)) {
     return bad("rows or slices of a copy overlap, or are more than can be",
                "give `row_bytes` of at least a row, and `rows` of at least a "
                "slice");
@@ -204,8 +203,9 @@ static kiln_status_t take_copy(kilni_work_t* work, const kiln_graph_t* graph) {
   kiln_cu_copy_3d_t* to = &work->to.copy;
   memset(to, 0, sizeof(*to));
   if (copy->bytes == 0) {
-    return bad("a copy of 0 bytes is no node", "leave it out, or add an EMPTY "
-                                               "node");
+    return bad("a copy of 0 bytes is no node",
+               "leave it out, or add an EMPTY "
+               "node");
   }
   KILNI_RETURN_IF_ERROR(
       take_place(work, graph, &copy->from, "the copy's source", &to->from));
@@ -238,9 +238,10 @@ static kiln_status_t take_fill(kilni_work_t* work, const kiln_graph_t* graph) {
   if (row_bytes < bytes || row_bytes % fill->value_bytes != 0 ||
       fill->offset % fill->value_bytes != 0 ||
       !span_of(bytes, rows, 1, row_bytes, rows, &span)) {
-    return bad("a fill's offset and rows are multiples of its value, and its "
-               "rows do not overlap",
-               "give `offset` and `row_bytes` so");
+    return bad(
+        "a fill's offset and rows are multiples of its value, and its "
+        "rows do not overlap",
+        "give `offset` and `row_bytes` so");
   }
   KILNI_RETURN_IF_ERROR(
       check_buffer(graph, fill->buffer, "the fill", fill->offset, span));
@@ -287,10 +288,10 @@ static kiln_status_t take_event(kilni_work_t* work, const kiln_graph_t* graph) {
   }
   bool records = work->given->kind == KILN_GRAPH_RECORD;
   KILNI_RETURN_IF_ERROR(
-      records ? kilni_device_check_same(graph->device, event->device,
-                                        "the event")
-              : kilni_device_check_driver(graph->device, event->device,
-                                          "the event"));
+      records
+          ? kilni_device_check_same(graph->device, event->device, "the event")
+          : kilni_device_check_driver(graph->device, event->device,
+                                      "the event"));
   work->to.event = event->handle;
   want(work, event, KILNI_OWNED_EVENT);
   return NULL;
@@ -329,9 +330,9 @@ static kiln_status_t take_allocation(kilni_work_t* work,
     return bad("`peers` is NULL", "give as many devices as `peer_count`");
   }
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
-      graph->device->host->allocator, given->peer_count,
-      sizeof(kiln_cu_mem_access_desc_t), &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(graph->device->host->allocator, given->peer_count,
+                        sizeof(kiln_cu_mem_access_desc_t), &block));
   work->allocated = block;
   work->allocated_bytes = given->peer_count * sizeof(kiln_cu_mem_access_desc_t);
   kiln_cu_mem_access_desc_t* list = block;
@@ -339,8 +340,8 @@ static kiln_status_t take_allocation(kilni_work_t* work,
     if (given->peers[i] == NULL) {
       return bad("a peer is NULL", "give the devices that may use the memory");
     }
-    KILNI_RETURN_IF_ERROR(kilni_device_check_driver(
-        graph->device, given->peers[i], "a peer"));
+    KILNI_RETURN_IF_ERROR(
+        kilni_device_check_driver(graph->device, given->peers[i], "a peer"));
     list[i].location.type = KILN_CU_MEM_LOCATION_TYPE_DEVICE;
     list[i].location.id = given->peers[i]->handle;
     list[i].flags = KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
@@ -378,9 +379,10 @@ static kiln_status_t take_op(const kiln_graph_t* graph,
   if (op->buffer == NULL || op->kind > KILN_GRAPH_WAIT_NOR ||
       (op->word_bytes != 4 && op->word_bytes != 8) ||
       op->offset % op->word_bytes != 0) {
-    return bad("a memory operation without a buffer, of no kind that is known, "
-               "or of words that are not 4 or 8 bytes at a multiple of that",
-               "give `buffer`, `kind`, `word_bytes` and `offset` so");
+    return bad(
+        "a memory operation without a buffer, of no kind that is known, "
+        "or of words that are not 4 or 8 bytes at a multiple of that",
+        "give `buffer`, `kind`, `word_bytes` and `offset` so");
   }
   KILNI_RETURN_IF_ERROR(check_buffer(graph, op->buffer, "the memory operation",
                                      op->offset, op->word_bytes));
@@ -453,8 +455,7 @@ static kiln_status_t take(kilni_work_t* work, kiln_graph_t* graph) {
                    "prepare one with kiln_launch_create");
       }
       work->wanted.launch = work->given->as.launch;
-      return kilni_work_kernel(graph, work->given->as.launch,
-                               &work->to.kernel);
+      return kilni_work_kernel(graph, work->given->as.launch, &work->to.kernel);
     case KILN_GRAPH_COPY:
       return take_copy(work, graph);
     case KILN_GRAPH_FILL:

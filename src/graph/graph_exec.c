@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: executables: made, launched, updated.
+//
+// What an executable's nodes are given later needs a keeper of its own. The
+// driver lets graphs alone retain a user object, and an executable gets what
+// its graph has when it is made; so the keeper hangs on the graph for that one
+// call. A whole update brings another keeper in the same way.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "graph/graph_inside.h"
+
+static kiln_status_t check_source(const kiln_graph_t* graph) {
+  KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
+  if (graph->inside == NULL) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "a graph inside of a node runs as a part of that"),
+      "take the graph around it, or a clone (kiln_graph_clone)");
+}
+
+// The keeper leaves the graph; with the executable it stays, without one it
+// ends. What the driver refuses is kept too long and no more.
+static void leave_graph(kiln_graph_t* graph, kilni_segment_t* keeper) {
+  if (kilni_device_is_lost(graph->device)) return;
+  kiln_status_free(kilni_segment_release(graph, keeper));
+}
+
+static void end_keeper(kiln_graph_t* graph, kilni_segment_t* keeper) {
+  if (kilni_device_is_lost(graph->device)) {
+    kilni_segment_end(keeper);
+  } else {
+    leave_graph(graph, keeper);
+  }
+}
+
+// ---- Making ----
+
+static kiln_status_t read_options(const kiln_graph_t* graph,
+                                  const kiln_graph_exec_options_t* options,
+                                  kiln_graph_exec_options_t* given,
+                                  kiln_cu_graph_instantiate_t* params) {
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_graph_exec_options_t",
+                                           sizeof(*given), given));
+  KILNI_CHECK_ARGUMENT(given->free_on_launch <= KILN_SWITCH_ON,
+                       "options.free_on_launch");
+  KILNI_CHECK_ARGUMENT(given->device_launch <= KILN_SWITCH_ON,
+                       "options.device_launch");
+  KILNI_CHECK_ARGUMENT(given->use_priority <= KILN_SWITCH_ON,
+                       "options.use_priority");
+  memset(params, 0, sizeof(*params));
+  if (given->free_on_launch == KILN_SWITCH_ON) {
+    params->flags |= KILN_CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+  }
+  if (given->device_launch == KILN_SWITCH_ON) {
+    params->flags |= KILN_CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+  }
+  if (given->use_priority == KILN_SWITCH_ON) {
+    params->flags |= KILN_CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+  }
+  if (given->device_launch == KILN_SWITCH_ON &&
+      given->free_on_launch == KILN_SWITCH_ON) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "`device_launch` and `free_on_launch` do not go together"),
+        "leave one of them out");
+  }
+  if (given->upload == NULL) return NULL;
+  params->flags |= KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+  params->upload = given->upload->handle;
+  return kilni_device_check_memory(graph->device, given->upload->device,
+                                   "`upload`");
+}
+
+static const char* why_not(kiln_cu_graph_instantiate_result_t result) {
+  switch (result) {
+    case KILN_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE:
+      return "its nodes wait for each other in a circle, or it is malformed";
+    case KILN_CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED:
+      return "a node does what a graph that kernels launch cannot do";
+    case KILN_CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED:
+      return "its nodes are of several contexts, and kernels are to launch it";
+    case KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED:
+      return "a condition of it belongs to no conditional node";
+    default:
+      return NULL;
+  }
+}
+
+// The reason that the driver gives beside its result.
+static kiln_status_t explain(kiln_graph_t* graph,
+                             const kiln_cu_graph_instantiate_t* params,
+                             kiln_status_t status) {
+  const char* why = why_not(params->result);
+  if (why == NULL && kiln_status_is_ok(status)) {
+    why = "the driver gives no reason";
+  }
+  if (why == NULL) {
+    return KILNI_ANNOTATE(status, "making an executable of a graph");
+  }
+  kiln_status_t said = kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "the graph makes no executable: %s", why),
+      "change what is named, and try again");
+  kiln_status_native_t native;
+  if (kiln_status_native(status, &native)) {
+    said = kilni_status_with_native(said, native.domain, native.number,
+                                    native.name);
+  }
+  kiln_status_free(status);
+  kiln_graph_node_t* node = NULL;
+  char text[32];
+  kiln_status_free(kilni_graph_meet_all(graph));
+  kiln_status_free(kilni_graph_lookup(graph, params->node, &node));
+  if (node == NULL) return said;
+  return KILNI_ANNOTATE(said, "at the %s node \"%s\"",
+                        kilni_graph_kind_name(node->kind),
+                        kilni_node_says(node, text));
+}
+
+static kiln_status_t instantiate(kiln_graph_exec_t* exec, kiln_graph_t* graph,
+                                 const kiln_graph_exec_options_t* given,
+                                 kiln_cu_graph_instantiate_t* params) {
+  uint32_t way = KILNI_WAY_cuGraphInstantiateWithParams;
+  if (given->upload != NULL) way |= given->upload->way;
+  kiln_cu_graph_exec_t handle = NULL;
+  kiln_status_t status;
+  KILNI_WAY_CREATE(status, graph->device, way, &handle,
+                   cuGraphInstantiateWithParams, graph->handle, params);
+  // A handle that came with a reason is none.
+  if (params->result == KILN_CUDA_GRAPH_INSTANTIATE_SUCCESS) {
+    exec->handle = handle;
+    if (kiln_status_is_ok(status)) return NULL;
+  }
+  return explain(graph, params, status);
+}
+
+static kiln_status_t make(kiln_graph_t* graph,
+                          const kiln_graph_exec_options_t* given,
+                          kiln_cu_graph_instantiate_t* params,
+                          kiln_graph_exec_t* exec) {
+  kilni_segment_t* keeper = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_segment_make(graph, &keeper));
+  kiln_status_t status = instantiate(exec, graph, given, params);
+  if (exec->handle == NULL) {
+    end_keeper(graph, keeper);
+    return status;
+  }
+  exec->keeper = keeper;
+  kilni_owners_seal(graph);
+  leave_graph(graph, keeper);
+  return status;
+}
+
+kiln_status_t kiln_graph_exec_create(kiln_graph_t* graph,
+                                     const kiln_graph_exec_options_t* options,
+                                     kiln_graph_exec_t** out_exec) {
+  KILNI_CHECK_ARGUMENT(out_exec != NULL, "out_exec");
+  *out_exec = NULL;
+  KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
+  KILNI_RETURN_IF_ERROR(check_source(graph));
+  kiln_graph_exec_options_t given;
+  kiln_cu_graph_instantiate_t params;
+  KILNI_RETURN_IF_ERROR(read_options(graph, options, &given, &params));
+  kiln_device_t* device = graph->device;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(device->host->allocator, sizeof(kiln_graph_exec_t), &block));
+  kiln_graph_exec_t* exec = block;
+  exec->device = device;
+  exec->late = graph->late;
+  atomic_init(&exec->references, 1);
+  kiln_device_retain(device);
+  kiln_status_t status = make(graph, &given, &params, exec);
+  if (!kiln_status_is_ok(status)) {
+    kiln_graph_exec_release(exec);
+    return status;
+  }
+  *out_exec = exec;
+  return NULL;
+}
+
+// ---- Life ----
+
+void kiln_graph_exec_retain(kiln_graph_exec_t* exec) {
+  if (exec == NULL) return;
+  atomic_fetch_add_explicit(&exec->references, 1, memory_order_relaxed);
+}
+
+void kiln_graph_exec_release(kiln_graph_exec_t* exec) {
+  if (exec == NULL || kilni_device_is_forked(exec->device)) return;
+  if (atomic_fetch_sub_explicit(&exec->references, 1, memory_order_acq_rel) !=
+      1) {
+    return;
+  }
+  kiln_device_t* device = exec->device;
+  if (kilni_device_is_lost(device)) {
+    // Nobody will be told any more.
+    if (exec->keeper != NULL) kilni_segment_end(exec->keeper);
+  } else if (exec->handle != NULL) {
+    kilni_late_begin(exec->late);
+    KILNI_DEVICE_END(device, cuGraphExecDestroy, exec->handle);
+    kilni_late_end(exec->late);
+  }
+  kilni_free(device->host->allocator, exec, sizeof(*exec));
+  kiln_device_release(device);
+}
+
+kiln_device_t* kiln_graph_exec_device(const kiln_graph_exec_t* exec) {
+  return exec->device;
+}
+
+void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec) {
+  return exec->handle;
+}
+
+// ---- Running ----
+
+static kiln_status_t check_stream(const kiln_graph_exec_t* exec,
+                                  const kiln_stream_t* stream) {
+  if (stream->device == exec->device) return NULL;
+  return kilni_device_check_memory(exec->device, stream->device, "the stream");
+}
+
+kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
+                                     kiln_stream_t* stream) {
+  KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  KILNI_RETURN_IF_ERROR(check_stream(exec, stream));
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuGraphLaunch, exec->handle,
+                    stream->handle);
+  return kiln_status_is_ok(status)
+             ? NULL
+             : KILNI_ANNOTATE(status, "launching a graph");
+}
+
+kiln_status_t kiln_graph_exec_upload(kiln_graph_exec_t* exec,
+                                     kiln_stream_t* stream) {
+  KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  KILNI_RETURN_IF_ERROR(check_stream(exec, stream));
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuGraphUpload, exec->handle,
+                    stream->handle);
+  return KILNI_ANNOTATE(status, "putting a graph on its device");
+}
+
+// ---- Updated as a whole ----
+
+static const char* reason_text(uint32_t reason) {
+  static const char* const kTexts[] = {
+      "nothing",
+      "the driver gives no reason",
+      "it has other nodes or edges",
+      "a node is of another kind",
+      "a kernel is another one",
+      "what must not change of a node has changed",
+      "nothing of a node of this kind may change",
+      "a kernel cannot become that one",
+      "attributes that must not change have changed",
+  };
+  return kTexts[reason < sizeof(kTexts) / sizeof(kTexts[0]) ? reason : 1];
+}
+
+static kiln_status_t refused(kiln_graph_t* graph,
+                             const kiln_cu_graph_update_t* outcome,
+                             kiln_status_t status,
+                             kiln_graph_update_t* out_update) {
+  kiln_status_native_t native;
+  kiln_status_t said = kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "the executable is not updated by this graph: %s",
+                 reason_text(outcome->result)),
+      "give a graph of the same nodes and edges, made in the same order, or "
+      "make a new executable");
+  if (kiln_status_native(status, &native)) {
+    said = kilni_status_with_native(said, native.domain, native.number,
+                                    native.name);
+  }
+  kiln_status_free(status);
+  out_update->reason = outcome->result;
+  kiln_status_free(kilni_graph_meet_all(graph));
+  kiln_status_free(kilni_graph_lookup(graph, outcome->node, &out_update->node));
+  kiln_status_free(kilni_graph_lookup(graph, outcome->from, &out_update->from));
+  if (out_update->node == NULL) return said;
+  char text[32];
+  return KILNI_ANNOTATE(said, "at the %s node \"%s\"",
+                        kilni_graph_kind_name(out_update->node->kind),
+                        kilni_node_says(out_update->node, text));
+}
+
+kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
+                                     kiln_graph_t* graph,
+                                     kiln_graph_update_t* out_update) {
+  kiln_graph_update_t ignored;
+  if (out_update == NULL) out_update = &ignored;
+  memset(out_update, 0, sizeof(*out_update));
+  KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
+  KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
+  KILNI_RETURN_IF_ERROR(check_source(graph));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(exec->device, graph->device, "the graph"));
+  kilni_segment_t* keeper = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_segment_make(graph, &keeper));
+  kiln_cu_graph_update_t outcome = {0};
+  kiln_status_t status;
+  KILNI_GRAPH_CALL(status, graph, cuGraphExecUpdate, exec->handle,
+                   graph->handle, &outcome);
+  if (!kiln_status_is_ok(status)) {
+    end_keeper(graph, keeper);
+    bool told = outcome.result != KILN_CU_GRAPH_EXEC_UPDATE_SUCCESS &&
+                !kilni_device_is_lost(exec->device);
+    if (told) return refused(graph, &outcome, status, out_update);
+    return KILNI_ANNOTATE(status, "updating the executable of a graph");
+  }
+  exec->keeper = keeper;
+  kilni_owners_seal(graph);
+  leave_graph(graph, keeper);
+  return NULL;
+}
+
+// ---- Node by node ----
+
+static kiln_status_t call_set(const kiln_graph_exec_t* exec,
+                              const kiln_graph_node_t* node,
+                              const kilni_work_t* work) {
+  kiln_device_t* device = exec->device;
+  kiln_status_t s = NULL;
+#define SET(row, ...) \
+  KILNI_DEVICE_CALL(s, device, row, exec->handle, node->handle, __VA_ARGS__)
+  switch (node->kind) {
+    case KILN_GRAPH_KERNEL:
+      SET(cuGraphExecKernelNodeSetParams, &work->to.kernel);
+      break;
+    case KILN_GRAPH_COPY:
+      SET(cuGraphExecMemcpyNodeSetParams, &work->to.copy, device->context);
+      break;
+    case KILN_GRAPH_FILL:
+      SET(cuGraphExecMemsetNodeSetParams, &work->to.fill, device->context);
+      break;
+    case KILN_GRAPH_HOST:
+      SET(cuGraphExecHostNodeSetParams, &work->to.host);
+      break;
+    case KILN_GRAPH_CHILD:
+      SET(cuGraphExecChildGraphNodeSetParams, work->to.child);
+      break;
+    case KILN_GRAPH_WAIT:
+      SET(cuGraphExecEventWaitNodeSetEvent, work->to.event);
+      break;
+    case KILN_GRAPH_RECORD:
+      SET(cuGraphExecEventRecordNodeSetEvent, work->to.event);
+      break;
+    case KILN_GRAPH_SIGNAL_SEMAPHORES:
+      SET(cuGraphExecExternalSemaphoresSignalNodeSetParams, &work->to.signal);
+      break;
+    case KILN_GRAPH_WAIT_SEMAPHORES:
+      SET(cuGraphExecExternalSemaphoresWaitNodeSetParams, &work->to.wait);
+      break;
+    default:
+      SET(cuGraphExecBatchMemOpNodeSetParams, &work->to.ops);
+      break;
+  }
+#undef SET
+  return s;
+}
+
+static kiln_status_t check_dimensions(const kiln_graph_node_t* node,
+                                      const kiln_graph_work_t* work) {
+  bool flat = true;
+  if (node->kind == KILN_GRAPH_COPY) {
+    const kiln_graph_copy_t* copy = &work->as.copy;
+    flat = copy->rows <= 1 && copy->slices <= 1 && copy->to.array == NULL &&
+           copy->from.array == NULL;
+  } else if (node->kind == KILN_GRAPH_FILL) {
+    flat = work->as.fill.rows <= 1;
+  }
+  if (flat) return NULL;
+  char text[32];
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "the %s node \"%s\" of an executable takes work of one "
+                 "dimension only",
+                 kilni_graph_kind_name(node->kind),
+                 kilni_node_says(node, text)),
+      "change the node in its graph (kiln_graph_node_set) and update the "
+      "executable as a whole");
+}
+
+static kiln_status_t check_set(const kiln_graph_exec_t* exec,
+                               const kiln_graph_node_t* node,
+                               const kiln_graph_work_t* work) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(exec->device, node->graph->device, "the node"));
+  if (work->kind != node->kind || node->kind == KILN_GRAPH_EMPTY ||
+      node->kind == KILN_GRAPH_ALLOCATE || node->kind == KILN_GRAPH_FREE ||
+      node->kind >= KILN_GRAPH_CONDITIONAL) {
+    return kilni_work_wrong_kind(node, work->kind);
+  }
+  return check_dimensions(node, work);
+}
+
+static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
+                                  kiln_graph_node_t* node, kilni_work_t* work) {
+  if (node->kind == KILN_GRAPH_CHILD) {
+    kilni_owned_t child = {work->given->as.child, KILNI_OWNED_GRAPH, 0};
+    work->wanted.items[work->wanted.count++] = child;
+  }
+  kilni_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_keeper_prepare(exec->keeper, &work->wanted, &bundle));
+  kilni_work_use_copy(work, bundle);
+  kiln_status_t status = call_set(exec, node, work);
+  if (!kiln_status_is_ok(status)) {
+    kilni_owners_cancel(bundle);
+    char text[32];
+    return KILNI_ANNOTATE(
+        status, "changing the %s node \"%s\" of an executable",
+        kilni_graph_kind_name(node->kind), kilni_node_says(node, text));
+  }
+  kilni_keeper_commit(exec->keeper, bundle, &work->wanted);
+  return NULL;
+}
+
+kiln_status_t kiln_graph_exec_set(kiln_graph_exec_t* exec,
+                                  kiln_graph_node_t* node,
+                                  const kiln_graph_work_t* work) {
+  KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
+  KILNI_CHECK_ARGUMENT(node != NULL, "node");
+  KILNI_CHECK_ARGUMENT(work != NULL, "work");
+  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  KILNI_RETURN_IF_ERROR(check_set(exec, node, work));
+  kilni_work_t made;
+  kiln_status_t status = kilni_work_init(&made, node->graph, work);
+  if (kiln_status_is_ok(status) && node->kind == KILN_GRAPH_KERNEL) {
+    status = kilni_work_same_how(node, work->as.launch);
+  }
+  if (kiln_status_is_ok(status)) status = set_prepared(exec, node, &made);
+  kilni_work_deinit(&made, node->graph);
+  return status;
+}
+
+// ---- On and off ----
+
+static kiln_status_t check_switch(const kiln_graph_exec_t* exec,
+                                  const kiln_graph_node_t* node) {
+  KILNI_RETURN_IF_ERROR(kilni_node_check(node));
+  KILNI_RETURN_IF_ERROR(
+      kilni_device_check_driver(exec->device, node->graph->device, "the node"));
+  if (node->kind <= KILN_GRAPH_FILL) return NULL;
+  char text[32];
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "the %s node \"%s\" cannot be switched off",
+                 kilni_graph_kind_name(node->kind),
+                 kilni_node_says(node, text)),
+      "switch kernel, copy and fill nodes");
+}
+
+kiln_status_t kiln_graph_exec_enable(kiln_graph_exec_t* exec,
+                                     kiln_graph_node_t* node, bool enabled) {
+  KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
+  KILNI_CHECK_ARGUMENT(node != NULL, "node");
+  KILNI_RETURN_IF_ERROR(check_switch(exec, node));
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, exec->device, cuGraphNodeSetEnabled, exec->handle,
+                    node->handle, enabled ? 1 : 0);
+  return status;
+}
+
+kiln_status_t kiln_graph_exec_is_enabled(kiln_graph_exec_t* exec,
+                                         kiln_graph_node_t* node,
+                                         bool* out_enabled) {
+  KILNI_CHECK_ARGUMENT(out_enabled != NULL, "out_enabled");
+  *out_enabled = false;
+  KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
+  KILNI_CHECK_ARGUMENT(node != NULL, "node");
+  KILNI_RETURN_IF_ERROR(check_switch(exec, node));
+  unsigned int enabled = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, exec->device, cuGraphNodeGetEnabled, exec->handle,
+                    node->handle, &enabled);
+  *out_enabled = kiln_status_is_ok(status) && enabled != 0;
+  return status;
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: graphs by hand over the null provider, which knows every handle and
+// counts who refers to what.
+#include "graph_kit.h"
+
+static graph_kit_t kit;
+
+static int setup(void** state) {
+  (void)state;
+  graph_kit_open(&kit, false);
+  return 0;
+}
+
+static int teardown(void** state) {
+  (void)state;
+  graph_kit_close(&kit);
+  return 0;
+}
+
+static void nothing(void* user) {
+  (void)user;
+}
+
+#define REFUSED(call, code, text) assert_says((call), KILN_STATUS_##code, text)
+
+// ---- Nodes ----
+
+static void test_every_kind(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_t* child = NULL;
+  kiln_event_t* event = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  assert_null(kiln_graph_create(kit.device, &child));
+  assert_null(kiln_event_create(kit.device, NULL, &event));
+  char host[16] = {0};
+  kiln_graph_memory_op_t op = {kit.buffer, 8, 5, KILN_GRAPH_WAIT_REACHED, 8};
+  kiln_graph_semaphore_t semaphore = {(void*)(uintptr_t)0x77, 3};
+  kiln_graph_work_t signal = kiln_graph_work_empty();
+  signal.kind = KILN_GRAPH_SIGNAL_SEMAPHORES;
+  memset(&signal.as.semaphores, 0, sizeof(signal.as.semaphores));
+  signal.as.semaphores.list = &semaphore;
+  signal.as.semaphores.count = 1;
+  kiln_graph_work_t wait = signal;
+  wait.kind = KILN_GRAPH_WAIT_SEMAPHORES;
+  const kiln_graph_work_t works[] = {
+      kiln_graph_work_launch(kit.launch),
+      kiln_graph_work_move(kiln_graph_place_buffer(kit.buffer, 16),
+                           kiln_graph_place_host_read(host), 16),
+      kiln_graph_work_fill(kit.buffer, 4, 3, 7, 4),
+      kiln_graph_work_host(nothing, NULL),
+      kiln_graph_work_child(child),
+      kiln_graph_work_empty(),
+      kiln_graph_work_wait(event),
+      kiln_graph_work_record(event),
+      signal,
+      wait,
+      kiln_graph_work_allocate(256),
+      kiln_graph_work_free(0x1234),
+      kiln_graph_work_memory_ops(&op, 1),
+  };
+  kiln_graph_node_t* last = NULL;
+  for (uint32_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+    kiln_graph_node_t* node = graph_kit_add(graph, last, works[i]);
+    assert_int_equal(kiln_graph_node_kind(node), i);
+    assert_true(kiln_graph_node_is_valid(node));
+    assert_ptr_equal(kiln_graph_node_graph(node), graph);
+    assert_non_null(kiln_graph_node_handle(node));
+    bool allocates = i == KILN_GRAPH_ALLOCATE;
+    assert_int_equal(kiln_graph_node_address(node) != 0, allocates);
+    last = node;
+  }
+  kiln_graph_release(child);
+  kiln_event_release(event);
+  kiln_graph_release(graph);
+}
+
+static void test_removed(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_node_t* node =
+      graph_kit_add(graph, NULL, kiln_graph_work_launch(kit.launch));
+  kiln_graph_node_t* other =
+      graph_kit_add(graph, node, kiln_graph_work_empty());
+  assert_null(kiln_graph_node_set_name(node, "scale"));
+  assert_null(kiln_graph_node_remove(node));
+  assert_false(kiln_graph_node_is_valid(node));
+  assert_null(kiln_graph_node_handle(node));
+  const char* text = "the kernel node \"scale\" was removed";
+  kiln_graph_work_t work = kiln_graph_work_launch(kit.launch);
+  kiln_graph_node_info_t info;
+  kiln_graph_edge_t edge = kiln_graph_edge(node, other);
+  kiln_graph_t* inner;
+  uint32_t count;
+  REFUSED(kiln_graph_node_remove(node), INVALID_STATE, text);
+  REFUSED(kiln_graph_node_set(node, &work), INVALID_STATE, text);
+  REFUSED(kiln_graph_node_set_name(node, "x"), INVALID_STATE, text);
+  REFUSED(kiln_graph_node_describe(node, &info), INVALID_STATE, text);
+  REFUSED(kiln_graph_node_inner(node, 0, &inner), INVALID_STATE, text);
+  REFUSED(kiln_graph_node_before(node, 0, NULL, &count), INVALID_STATE, text);
+  REFUSED(kiln_graph_node_after(node, 0, NULL, &count), INVALID_STATE, text);
+  REFUSED(kiln_graph_connect(graph, &edge, 1), INVALID_STATE, text);
+  REFUSED(kiln_graph_disconnect(graph, &edge, 1), INVALID_STATE, text);
+  REFUSED(kiln_graph_add(graph, &node, 1, &work, NULL), INVALID_STATE, text);
+  kiln_graph_exec_t* exec = NULL;
+  assert_null(kiln_graph_exec_create(graph, NULL, &exec));
+  bool enabled;
+  REFUSED(kiln_graph_exec_set(exec, node, &work), INVALID_STATE, text);
+  REFUSED(kiln_graph_exec_enable(exec, node, false), INVALID_STATE, text);
+  REFUSED(kiln_graph_exec_is_enabled(exec, node, &enabled), INVALID_STATE,
+          text);
+  kiln_graph_exec_release(exec);
+  kiln_graph_release(graph);
+}
+
+static void test_names(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_node_t* nodes[300];
+  kiln_graph_node_t* found = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  for (int i = 0; i < 300; i++) {
+    nodes[i] = graph_kit_add(graph, NULL, kiln_graph_work_empty());
+  }
+  assert_string_equal(kiln_graph_node_name(nodes[0]), "");
+  assert_null(kiln_graph_node_set_name(nodes[299], "last"));
+  assert_null(kiln_graph_node_set_name(nodes[0], "first"));
+  assert_null(kiln_graph_find(graph, "last", &found));
+  assert_ptr_equal(found, nodes[299]);
+  assert_null(kiln_graph_find(graph, "first", &found));
+  assert_ptr_equal(found, nodes[0]);
+  REFUSED(kiln_graph_find(graph, "middle", &found), NOT_FOUND,
+          "no node \"middle\"");
+  assert_null(found);
+  REFUSED(kiln_graph_find(graph, "", &found), NOT_FOUND, "no node");
+  assert_null(kiln_graph_node_set_name(nodes[0], NULL));
+  REFUSED(kiln_graph_find(graph, "first", &found), NOT_FOUND, "first");
+  char longest[300];
+  memset(longest, 'x', sizeof(longest));
+  longest[256] = 0;
+  REFUSED(kiln_graph_node_set_name(nodes[0], longest), LIMIT_EXCEEDED, "256");
+  longest[255] = 0;
+  assert_null(kiln_graph_node_set_name(nodes[0], longest));
+  assert_string_equal(kiln_graph_node_name(nodes[0]), longest);
+  kiln_graph_release(graph);
+}
+
+// ---- What is refused ----
+
+static void refused(kiln_graph_t* graph, kiln_graph_work_t work,
+                    kiln_status_code_t code, const char* text) {
+  kiln_graph_node_t* node = (kiln_graph_node_t*)(uintptr_t)1;
+  assert_says(kiln_graph_add(graph, NULL, 0, &work, &node), code, text);
+  assert_null(node);
+}
+
+static void test_refused_copies(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  char host[64];
+  kiln_graph_place_t at = kiln_graph_place_buffer(kit.buffer, 4000);
+  kiln_graph_place_t from = kiln_graph_place_host_read(host);
+  refused(graph, kiln_graph_work_move(at, from, 0),
+          KILN_STATUS_INVALID_ARGUMENT, "0 bytes");
+  refused(graph, kiln_graph_work_move(at, from, 97), KILN_STATUS_OUT_OF_RANGE,
+          "needs 97 bytes, and the buffer has 4096");
+  kiln_graph_copy_t copy;
+  memset(&copy, 0, sizeof(copy));
+  copy.to = kiln_graph_place_buffer(kit.buffer, 0);
+  copy.from = from;
+  copy.bytes = 8;
+  copy.rows = 3;
+  copy.to.row_bytes = 4;
+  refused(graph, kiln_graph_work_copy(copy), KILN_STATUS_INVALID_ARGUMENT,
+          "overlap");
+  copy.to.row_bytes = 2048;
+  refused(graph, kiln_graph_work_copy(copy), KILN_STATUS_OUT_OF_RANGE,
+          "needs 4104 bytes");
+  copy.to.row_bytes = UINT64_MAX / 2;
+  copy.rows = 5;
+  refused(graph, kiln_graph_work_copy(copy), KILN_STATUS_INVALID_ARGUMENT,
+          "more than can be");
+  copy.to.buffer = NULL;
+  refused(graph, kiln_graph_work_copy(copy), KILN_STATUS_INVALID_ARGUMENT,
+          "one of a buffer, an array and host memory");
+  copy.to = from;
+  copy.to.buffer = kit.buffer;
+  refused(graph, kiln_graph_work_copy(copy), KILN_STATUS_INVALID_ARGUMENT,
+          "one of a buffer");
+  kiln_graph_release(graph);
+}
+
+static void test_refused_work(void** state) {
+  (void)state;
+  const kiln_status_code_t bad = KILN_STATUS_INVALID_ARGUMENT;
+  kiln_graph_t* graph = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  refused(graph, kiln_graph_work_fill(kit.buffer, 0, 1, 0, 3), bad,
+          "1, 2 or 4");
+  refused(graph, kiln_graph_work_fill(kit.buffer, 2, 1, 0, 4), bad,
+          "multiples");
+  refused(graph, kiln_graph_work_fill(kit.buffer, 0, 0, 0, 4), bad,
+          "no values");
+  refused(graph, kiln_graph_work_fill(NULL, 0, 1, 0, 4), bad,
+          "without a buffer");
+  refused(graph, kiln_graph_work_fill(kit.buffer, 0, 1025, 0, 4),
+          KILN_STATUS_OUT_OF_RANGE, "4100");
+  refused(graph, kiln_graph_work_host(NULL, NULL), bad, "without a function");
+  kiln_graph_work_t host = kiln_graph_work_host(nothing, NULL);
+  host.as.host.copied_bytes = 4;
+  refused(graph, host, bad, "copies bytes from NULL");
+  refused(graph, kiln_graph_work_record(NULL), bad, "no event");
+  refused(graph, kiln_graph_work_child(NULL), bad, "without a graph");
+  refused(graph, kiln_graph_work_child(graph), bad, "a node of itself");
+  refused(graph, kiln_graph_work_allocate(0), bad, "0 bytes");
+  refused(graph, kiln_graph_work_free(0), bad, "address 0");
+  refused(graph, kiln_graph_work_launch(NULL), bad, "launch");
+  refused(graph, kiln_graph_work_memory_ops(NULL, 1), bad, "1 to 256");
+  kiln_graph_memory_op_t op = {kit.buffer, 4, 5, KILN_GRAPH_WAIT_AND, 8};
+  refused(graph, kiln_graph_work_memory_ops(&op, 1), bad, "memory operation");
+  op.offset = 4096;
+  refused(graph, kiln_graph_work_memory_ops(&op, 1), KILN_STATUS_OUT_OF_RANGE,
+          "memory operation");
+  kiln_graph_work_t unknown = kiln_graph_work_empty();
+  unknown.kind = 99;
+  refused(graph, unknown, bad, "no kind that is known");
+  kiln_graph_release(graph);
+}
+
+static void test_refused_launches(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_launch_t* launch = NULL;
+  assert_null(kiln_launch_create(kit.step, NULL, &launch));
+  refused(graph, kiln_graph_work_launch(launch), KILN_STATUS_INVALID_STATE,
+          "argument 0 (\"x\") of kernel \"step\" was never given");
+  kiln_launch_release(launch);
+  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  attributes.overlap = KILN_SWITCH_ON;
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.attributes = &attributes;
+  assert_null(kiln_launch_create(kit.none, &config, &launch));
+  refused(graph, kiln_graph_work_launch(launch), KILN_STATUS_INVALID_ARGUMENT,
+          "no launch attribute `overlap`");
+  kiln_launch_release(launch);
+  kiln_graph_release(graph);
+}
+
+static void test_attributes(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  attributes.cooperative = KILN_SWITCH_ON;
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.attributes = &attributes;
+  kiln_launch_t* launch = NULL;
+  kiln_launch_t* plain = NULL;
+  assert_null(kiln_launch_create(kit.none, &config, &launch));
+  assert_null(kiln_launch_create(kit.none, NULL, &plain));
+  kiln_graph_work_t with = kiln_graph_work_launch(launch);
+  kiln_graph_work_t without = kiln_graph_work_launch(plain);
+  kiln_graph_node_t* node = graph_kit_add(graph, NULL, with);
+  assert_null(kiln_graph_node_set(node, &with));
+  REFUSED(kiln_graph_node_set(node, &without), INVALID_ARGUMENT,
+          "other attributes than the kernel node \"0\"");
+  node = graph_kit_add(graph, NULL, without);
+  REFUSED(kiln_graph_node_set(node, &with), INVALID_ARGUMENT,
+          "other attributes");
+  kiln_graph_exec_t* exec = NULL;
+  assert_null(kiln_graph_exec_create(graph, NULL, &exec));
+  REFUSED(kiln_graph_exec_set(exec, node, &with), INVALID_ARGUMENT,
+          "other attributes");
+  assert_null(kiln_graph_exec_set(exec, node, &without));
+  kiln_graph_exec_release(exec);
+  kiln_launch_release(launch);
+  kiln_launch_release(plain);
+  kiln_graph_release(graph);
+}
+
+static void test_other_graphs(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_t* other = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  assert_null(kiln_graph_create(kit.device, &other));
+  kiln_graph_node_t* mine = graph_kit_add(graph, NULL, kiln_graph_work_empty());
+  kiln_graph_node_t* theirs =
+      graph_kit_add(other, NULL, kiln_graph_work_empty());
+  kiln_graph_work_t work = kiln_graph_work_empty();
+  kiln_graph_node_t* both[] = {mine, theirs, NULL};
+  REFUSED(kiln_graph_add(graph, both, 2, &work, NULL), INVALID_ARGUMENT,
+          "`after[1]`, the empty node \"0\", is of another graph");
+  REFUSED(kiln_graph_add(graph, both, 3, &work, NULL), INVALID_ARGUMENT,
+          "after[1]");
+  kiln_graph_edge_t edge = kiln_graph_edge(mine, theirs);
+  REFUSED(kiln_graph_connect(graph, &edge, 1), INVALID_ARGUMENT,
+          "`to` is a node of another graph");
+  edge.to = mine;
+  REFUSED(kiln_graph_connect(graph, &edge, 1), INVALID_ARGUMENT,
+          "would wait for itself");
+  edge = kiln_graph_edge(mine, graph_kit_add(graph, NULL, work));
+  edge.type = 2;
+  REFUSED(kiln_graph_connect(graph, &edge, 1), INVALID_ARGUMENT, "of type 2");
+  edge.type = 0;
+  edge.to = NULL;
+  REFUSED(kiln_graph_connect(graph, &edge, 1), INVALID_ARGUMENT,
+          "`to` is NULL");
+  kiln_graph_release(graph);
+  kiln_graph_release(other);
+}
+
+static void test_many_before(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_node_t* nodes[40];
+  assert_null(kiln_graph_create(kit.device, &graph));
+  for (int i = 0; i < 40; i++) {
+    nodes[i] = graph_kit_add(graph, NULL, kiln_graph_work_empty());
+  }
+  kiln_graph_work_t work = kiln_graph_work_empty();
+  kiln_graph_node_t* node = NULL;
+  assert_null(kiln_graph_add(graph, nodes, 40, &work, &node));
+  assert_non_null(node);
+  kiln_graph_release(graph);
+}
+
+// ---- Nodes that change ----
+
+static void test_kinds_stay(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_node_t* node = graph_kit_add(graph, NULL, kiln_graph_work_empty());
+  kiln_graph_node_t* fill =
+      graph_kit_add(graph, NULL, kiln_graph_work_fill(kit.buffer, 0, 1, 0, 4));
+  kiln_graph_work_t work = kiln_graph_work_empty();
+  REFUSED(kiln_graph_node_set(node, &work), INVALID_ARGUMENT,
+          "what the empty node \"0\" does cannot change");
+  REFUSED(kiln_graph_node_set(fill, &work), INVALID_ARGUMENT,
+          "the fill node \"1\" cannot become a empty node");
+  kiln_graph_release(graph);
+}
+
+// ---- Views ----
+
+static void test_views(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_t* child = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  assert_null(kiln_graph_create(kit.device, &child));
+  kiln_graph_node_t* node =
+      graph_kit_add(graph, NULL, kiln_graph_work_child(child));
+  assert_int_equal(kiln_graph_node_inner_count(node), 1);
+  kiln_graph_t* view = NULL;
+  kiln_graph_t* again = NULL;
+  assert_null(kiln_graph_node_inner(node, 0, &view));
+  assert_null(kiln_graph_node_inner(node, 0, &again));
+  assert_ptr_equal(view, again);
+  assert_ptr_equal(kiln_graph_inside(view), node);
+  assert_null(kiln_graph_inside(graph));
+  REFUSED(kiln_graph_node_inner(node, 1, &again), INVALID_ARGUMENT,
+          "no graph 1 inside");
+  assert_null(again);
+  kiln_graph_node_t* inner =
+      graph_kit_add(view, NULL, kiln_graph_work_launch(kit.launch));
+  kiln_graph_exec_t* exec = NULL;
+  REFUSED(kiln_graph_exec_create(view, NULL, &exec), INVALID_ARGUMENT,
+          "runs as a part");
+  assert_null(kiln_graph_node_remove(node));
+  assert_null(kiln_graph_handle(view));
+  assert_false(kiln_graph_node_is_valid(inner));
+  kiln_graph_work_t work = kiln_graph_work_empty();
+  REFUSED(kiln_graph_add(view, NULL, 0, &work, NULL), INVALID_STATE,
+          "the node around this graph was removed");
+  uint32_t count;
+  REFUSED(kiln_graph_nodes(view, 0, NULL, &count), INVALID_STATE, "removed");
+  REFUSED(kiln_graph_clone(view, &again), INVALID_STATE, "removed");
+  // A view keeps the graph around it.
+  kiln_graph_release(graph);
+  kiln_graph_release(view);
+  assert_int_equal(kiln_graph_node_inner_count(node), 1);
+  kiln_graph_release(view);
+  kiln_graph_release(child);
+}
+
+// ---- Executables ----
+
+static void test_options(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_exec_options_t options = kiln_graph_exec_options_default();
+  options.free_on_launch = KILN_SWITCH_ON;
+  options.use_priority = KILN_SWITCH_ON;
+  options.upload = kit.stream;
+  assert_null(kiln_graph_exec_create(graph, &options, &exec));
+  assert_ptr_equal(kiln_graph_exec_device(exec), kit.device);
+  assert_non_null(kiln_graph_exec_handle(exec));
+  assert_null(kiln_graph_exec_upload(exec, kit.stream));
+  assert_null(kiln_graph_exec_launch(exec, kit.stream));
+  kiln_graph_exec_release(exec);
+  options.device_launch = KILN_SWITCH_ON;
+  REFUSED(kiln_graph_exec_create(graph, &options, &exec), INVALID_ARGUMENT,
+          "do not go together");
+  assert_null(exec);
+  kiln_graph_release(graph);
+}
+
+static void test_exec_refuses(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_node_t* empty =
+      graph_kit_add(graph, NULL, kiln_graph_work_empty());
+  kiln_graph_node_t* fill =
+      graph_kit_add(graph, NULL, kiln_graph_work_fill(kit.buffer, 0, 1, 0, 4));
+  assert_null(kiln_graph_exec_create(graph, NULL, &exec));
+  kiln_graph_work_t work = kiln_graph_work_empty();
+  REFUSED(kiln_graph_exec_set(exec, empty, &work), INVALID_ARGUMENT,
+          "cannot change");
+  REFUSED(kiln_graph_exec_enable(exec, empty, false), INVALID_ARGUMENT,
+          "the empty node \"0\" cannot be switched off");
+  work = kiln_graph_work_fill(kit.buffer, 0, 1, 0, 4);
+  work.as.fill.rows = 2;
+  REFUSED(kiln_graph_exec_set(exec, fill, &work), INVALID_ARGUMENT,
+          "one dimension only");
+  assert_null(kiln_graph_exec_enable(exec, fill, false));
+  kiln_graph_exec_release(exec);
+  kiln_graph_release(graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+      T(test_every_kind),     T(test_removed),      T(test_names),
+      T(test_refused_copies), T(test_refused_work), T(test_refused_launches),
+      T(test_attributes),     T(test_other_graphs), T(test_many_before),
+      T(test_kinds_stay),     T(test_views),        T(test_options),
+      T(test_exec_refuses),
+#undef T
+  };
+  return cmocka_run_group_tests_name("graph_make", tests, NULL, NULL);
+}
