@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// test: a device with what graphs are made of, over the null provider behind a
+// graph: a device with what graphs are made of, over the null provider behind a
 // fault wrapper, or over the software device.
 #ifndef KILN_TESTS_UNIT_GRAPH_GRAPH_KIT_H_
 #define KILN_TESTS_UNIT_GRAPH_GRAPH_KIT_H_
