@@ -174,8 +174,14 @@ enum {
   KILNI_IR_MAX_OPERANDS = 1 << 20,
   KILNI_IR_MAX_NAME_BYTES = 1 << 24,
 
-  KILNI_IR_MAX_CALL = 64,    // operands of a call
-  KILNI_IR_MAX_DEPTH = 256,  // of expressions in each other
+  KILNI_IR_MAX_CALL = 64,         // operands of a call
+  KILNI_IR_MAX_DEPTH = 256,       // of expressions in each other
+  KILNI_IR_MAX_NESTING = 120,     // of statements
+  KILNI_IR_MAX_TREE = 1 << 20,    // nodes, what is used twice counted twice
+  KILNI_IR_MAX_CALL_DEPTH = 32,   // of functions that call each other
+  KILNI_IR_MAX_PARAMETERS = 128,  // of the program
+  KILNI_IR_MAX_ARRAY_BYTES = 1 << 20,  // shared ones together; private ones
+  KILNI_IR_MAX_NAME = 63,              // bytes of one name
 };
 
 // A program's tables. One block of memory each, from one allocator.
@@ -238,6 +244,10 @@ uint32_t kilni_ir_add_literal(kilni_ir_t* ir, uint8_t type, uint64_t bits);
 // stands before what is made of it.
 uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
                            uint32_t out_operands[KILNI_IR_MAX_CALL]);
+
+// The expressions that a statement has itself, not in its bodies; how many.
+uint32_t kilni_ir_statement_exprs(const kilni_statement_record_t* statement,
+                                  uint32_t out_exprs[3]);
 
 // The bits of a literal.
 static inline uint64_t kilni_ir_literal_bits(const kilni_expr_record_t* expr) {

@@ -177,6 +177,43 @@ uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
   return count;
 }
 
+uint32_t kilni_ir_statement_exprs(const kilni_statement_record_t* statement,
+                                  uint32_t out_exprs[3]) {
+  uint32_t which = 0, count = 0;
+  switch (statement->op) {
+    case KILNI_STATEMENT_LET:
+    case KILNI_STATEMENT_VAR:
+    case KILNI_STATEMENT_ASSIGN:
+      which = 2;
+      break;
+    case KILNI_STATEMENT_STORE:
+    case KILNI_STATEMENT_FOR:
+      which = 6;
+      break;
+    case KILNI_STATEMENT_EVALUATE:
+    case KILNI_STATEMENT_IF:
+    case KILNI_STATEMENT_WHILE:
+      which = 1;
+      break;
+    case KILNI_STATEMENT_RETURN:
+      which = statement->a != 0 ? 1 : 0;
+      break;
+    case KILNI_STATEMENT_ASYNC_COPY:
+      which = 14;
+      break;
+    case KILNI_STATEMENT_TRAP:
+      which = 3;
+      break;
+    default:
+      break;
+  }
+  if (which & 1) out_exprs[count++] = statement->a;
+  if (which & 2) out_exprs[count++] = statement->b;
+  if (which & 4) out_exprs[count++] = statement->c;
+  if (which & 8) out_exprs[count++] = statement->d;
+  return count;
+}
+
 kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
                             kilni_ir_t* out_ir) {
   kilni_ir_t copy = *from;

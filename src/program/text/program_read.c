@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/status_make.h"
 #include "base/str.h"
+#include "program/ir/program_check.h"
 #include "program/ir/program_object.h"
 #include "program/text/program_reader.h"
 
@@ -50,12 +51,27 @@ static kiln_status_t check_defines(const kilni_reader_t* reader) {
   return NULL;
 }
 
+// A problem that the validator found, where its record stands.
+static void tell(const kilni_problem_t* problem, void* user) {
+  kilni_reader_t* reader = user;
+  // The program's own place is with the scalars, of which 0 is none.
+  uint32_t kind =
+      problem->kind == KILNI_IR_PROGRAM ? KILNI_IR_SCALAR : problem->kind;
+  uint32_t at = kilni_reader_placed(reader, kind, problem->index);
+  if (problem->is_note) {
+    kilni_reader_note(reader, at, problem->rule, problem->detail);
+  } else {
+    kilni_reader_error(reader, at, problem->rule, NULL, "%s", problem->detail);
+  }
+}
+
 static kiln_status_t read_text(kilni_reader_t* reader) {
   KILNI_RETURN_IF_ERROR(kilni_symbols_init(reader));
   kilni_reader_file(reader);
   KILNI_RETURN_IF_ERROR(kilni_ir_status(reader->ir));
   if (kilni_report_errors(reader->report) == 0) {
     KILNI_RETURN_IF_ERROR(check_defines(reader));
+    KILNI_RETURN_IF_ERROR(kilni_ir_check(reader->ir, false, tell, reader));
   }
   return kilni_report_end(reader->report);
 }

@@ -40,6 +40,19 @@ void kilni_reader_error(kilni_reader_t* reader, uint32_t at, uint32_t rule,
   if (kilni_report_is_full(reader->report)) reader->stopped = true;
 }
 
+void kilni_reader_note(kilni_reader_t* reader, uint32_t at, uint32_t rule,
+                       const char* detail) {
+  if (reader->stopped) return;
+  char message[MESSAGE_BYTES];
+  snprintf(message, sizeof(message), "%s: %s", kilni_rule_message(rule),
+           detail);
+  kiln_program_problem_t problem = {
+      rule, 1, 0, 0, message, kilni_rule_fix(rule), NULL};
+  kiln_string_view_t source =
+      kilni_lexer_place(reader->text, at, &problem.line, &problem.column);
+  kilni_report_add(reader->report, &problem, source);
+}
+
 static void describe(const kilni_token_t* token, char text[80]) {
   if (token->kind == KILNI_TOKEN_END) {
     snprintf(text, 80, "the end of the text");

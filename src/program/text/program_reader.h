@@ -11,15 +11,16 @@
 
 #include "kiln/program.h"
 #include "program/ir/program_ir.h"
+#include "program/ir/program_names.h"
 #include "program/ir/program_report.h"
 #include "program/text/program_lexer.h"
 
 enum {
   KILNI_TEXT_MAX_BYTES = 4 << 20,
-  KILNI_TEXT_MAX_DEPTH = 120,  // of expressions and statements in each other
-  KILNI_TEXT_MAX_NAME = 63,    // bytes
+  KILNI_TEXT_MAX_DEPTH = KILNI_IR_MAX_NESTING,  // expressions and statements
+  KILNI_TEXT_MAX_NAME = KILNI_IR_MAX_NAME,
   KILNI_TEXT_MAX_LIST = KILNI_IR_MAX_CALL,
-  KILNI_TEXT_MAX_PARAMETERS = 128,  // of the program
+  KILNI_TEXT_MAX_PARAMETERS = KILNI_IR_MAX_PARAMETERS,
 };
 
 // What a name stands for.
@@ -50,28 +51,6 @@ typedef enum kilni_symbol_kind_t {
   KILNI_SYMBOL_LENGTH,  // the type of its result
 } kilni_symbol_kind_t;
 
-// Words that begin something. X(NAME, "spelling")
-#define KILNI_KEYWORDS(X)         \
-  X(CONST, "const")               \
-  X(TYPE, "type")                 \
-  X(FN, "fn")                     \
-  X(PROGRAM, "program")           \
-  X(SHARED, "shared")             \
-  X(PRIVATE, "private")           \
-  X(LET, "let")                   \
-  X(VAR, "var")                   \
-  X(IF, "if")                     \
-  X(ELSE, "else")                 \
-  X(FOR, "for")                   \
-  X(WHILE, "while")               \
-  X(BREAK, "break")               \
-  X(CONTINUE, "continue")         \
-  X(RETURN, "return")             \
-  X(BARRIER, "barrier")           \
-  X(GRID_BARRIER, "grid_barrier") \
-  X(ASYNC_COPY, "async_copy")     \
-  X(ASYNC_WAIT, "async_wait")     \
-  X(TRAP, "trap")
 #define KILNI_KEYWORD_ENUM(NAME, spelling) KILNI_KEYWORD_##NAME,
 enum { KILNI_KEYWORDS(KILNI_KEYWORD_ENUM) KILNI_KEYWORD_COUNT };
 
@@ -128,6 +107,8 @@ typedef struct kilni_reader_t {
 void kilni_reader_error(kilni_reader_t* reader, uint32_t at, uint32_t rule,
                         const char* fix, const char* format, ...)
     KILN_PRINTF(5, 6);
+void kilni_reader_note(kilni_reader_t* reader, uint32_t at, uint32_t rule,
+                       const char* detail);
 // "expected X, found Y" at the next token; panics.
 void kilni_reader_expected(kilni_reader_t* reader, const char* what,
                            const char* fix);

@@ -63,7 +63,7 @@ static const char kEverything[] =
     "  for k in -3..i32(n) { big += i64(k); }\n"
     "  while s < inf_f32 && !is_nan(s) { s = s * 2.0 + 1; }\n"
     "  barrier; grid_barrier;\n"
-    "  async_copy(tile, 0, x, i, 256) tag 1; async_wait 1;\n"
+    "  async_copy(tile, 0, x, block_id.x * 256, 256) tag 1; async_wait 1;\n"
     "  let old = atomic_add(y[i], 1.0);\n"
     "  atomic_store(h[i], 7, release, system);\n"
     "  atomic_max(tile[lane], old, acq_rel);\n"
@@ -232,17 +232,17 @@ static void all_errors_are_told_at_once(void** state) {
   (void)state;
   kiln_program_t* program;
   kiln_program_report_t* report;
-  kiln_status_t status = kiln_program_parse(
-      kilni_sv("fn f(x: in u33[]) { let ; }\n"
-               "program p(o: out u32[]) {\n"
-               "  o[0] = a + 1;\n"
-               "  let b = c;\n"
-               "  o[1] = b;\n"
-               "  if d { o[2] = + ; }\n"
-               "  o[3] = 7;\n"
-               "  e = 3;\n"
-               "}\n"),
-      NULL, &report, &program);
+  kiln_status_t status =
+      kiln_program_parse(kilni_sv("fn f(x: in u33[]) { let ; }\n"
+                                  "program p(o: out u32[]) {\n"
+                                  "  o[0] = a + 1;\n"
+                                  "  let b = c;\n"
+                                  "  o[1] = b;\n"
+                                  "  if d { o[2] = + ; }\n"
+                                  "  o[3] = 7;\n"
+                                  "  e = 3;\n"
+                                  "}\n"),
+                         NULL, &report, &program);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
   static const uint32_t kLines[] = {1, 3, 4, 6, 6, 8};
   uint32_t count = kiln_program_report_count(report);
@@ -291,13 +291,13 @@ static kiln_status_t parse_with(const char* name, const char* value,
 
 static void defines_take_the_place_of_consts(void** state) {
   (void)state;
-  static const char* const kCases[][3] = {
-      {"N", "9", "10]"}, {"N", "9u8", "10]"},
-      {"M", "3 + 4", "7]"}, {"T", "f16", "1.0f16"}};
+  static const char* const kCases[][3] = {{"N", "9", "10]"},
+                                          {"N", "9u8", "10]"},
+                                          {"M", "3 + 4", "7]"},
+                                          {"T", "f16", "1.0f16"}};
   for (size_t i = 0; i < 4; i++) {
     kiln_program_t* program;
-    kiln_status_t status =
-        parse_with(kCases[i][0], kCases[i][1], &program);
+    kiln_status_t status = parse_with(kCases[i][0], kCases[i][1], &program);
     if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
     char* text = kit_print(program);
     if (strstr(text, kCases[i][2]) == NULL) fail_msg("%s", text);
