@@ -113,8 +113,8 @@ static void check_subgroup(kilni_checker_t* checker, uint32_t expr,
   }
 }
 
-static void check_index(kilni_checker_t* checker, uint32_t expr,
-                        uint32_t buffer, uint32_t index) {
+void kilni_check_index(kilni_checker_t* checker, uint32_t buffer,
+                       uint32_t index) {
   const kilni_buffer_record_t* record = &checker->ir->buffers.items[buffer];
   if (!kilni_type_is_integer(type_of(checker, index))) {
     kilni_checker_tell(checker, KILNI_RULE_INDEX, KILNI_IR_EXPR, index, "%s",
@@ -130,7 +130,6 @@ static void check_index(kilni_checker_t* checker, uint32_t expr,
   }
   at = (uint64_t)kilni_integer_signed(type_of(checker, index), at);
   if (at < count) return;
-  (void)expr;
   kilni_checker_note(checker, KILNI_RULE_OUT_OF_RANGE, KILNI_IR_EXPR, index,
                      "\"%s\" has %llu elements",
                      kilni_ir_name(checker->ir, record->name),
@@ -190,7 +189,7 @@ static void check_atomic(kilni_checker_t* checker, uint32_t expr,
                        kilni_role_name(buffer->role));
   }
   check_order(checker, expr, record);
-  check_index(checker, expr, record->a, operands[0]);
+  kilni_check_index(checker, record->a, operands[0]);
 }
 
 // Whether a buffer may stand for a parameter of a function.
@@ -246,7 +245,7 @@ static void check_record(kilni_checker_t* checker, uint32_t expr,
                          const kilni_expr_record_t* record) {
   switch (record->op) {
     case KILNI_EXPR_LOAD:
-      check_index(checker, expr, record->a, record->b);
+      kilni_check_index(checker, record->a, record->b);
       break;
     case KILNI_EXPR_UNARY:
       check_unary(checker, expr, record);

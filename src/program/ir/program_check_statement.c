@@ -93,7 +93,9 @@ static void check_store(kilni_checker_t* checker, uint32_t at) {
   const kilni_buffer_record_t* buffer =
       &checker->ir->buffers.items[statement->a];
   if (!is_visible(checker, at, statement->a)) return;
-  check_integer(checker, statement->b);
+  if (kilni_check_value(checker, statement->b, false) != 0) {
+    kilni_check_index(checker, statement->a, statement->b);
+  }
   uint32_t type = kilni_check_value(checker, statement->c, false);
   if (!is_writable(buffer->role)) {
     kilni_checker_tell(checker, KILNI_RULE_STORE_ROLE, KILNI_IR_STATEMENT, at,

@@ -46,6 +46,9 @@ void kilni_checker_note(kilni_checker_t* checker, uint32_t rule, uint32_t kind,
 void kilni_check_expr(kilni_checker_t* checker, uint32_t expr, bool whole);
 // An expression that must have a value; its type, NONE after a problem.
 uint32_t kilni_check_value(kilni_checker_t* checker, uint32_t expr, bool whole);
+// An index into a buffer, which was checked as a value.
+void kilni_check_index(kilni_checker_t* checker, uint32_t buffer,
+                       uint32_t index);
 // True for an atomic, a subgroup operation, a call of what is not pure.
 bool kilni_expr_has_effect(const kilni_ir_t* ir, uint32_t expr);
 
