@@ -3,6 +3,7 @@
 // device: the attributes of a launch: each is compared with what the driver
 // (launch_rules.inc) and the device know before the driver is asked, because
 // that says no more than "invalid value", or takes what has no effect.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/options.h"
@@ -118,7 +119,7 @@ static kiln_status_t add_cooperative(making_t* m) {
                                                block[0] * block[1] * block[2],
                                                m->config->shared_bytes, &each));
   m->how->cooperative = true;
-  m->how->resident = (uint64_t)each * m->device->info.multiprocessors;
+  m->how->resident = each;
   return NULL;
 }
 
@@ -249,18 +250,27 @@ static kiln_status_t add_clusters(making_t* m) {
   return add_preferred(m);
 }
 
+kiln_status_t kilni_launch_check_resident(const kiln_kernel_t* kernel,
+                                          const kilni_launch_how_t* how,
+                                          const kiln_device_t* device,
+                                          uint64_t blocks) {
+  const uint64_t most = (uint64_t)how->resident * device->info.multiprocessors;
+  if (!how->cooperative || blocks <= most) return NULL;
+  char whose[KILNI_DEVICE_NAME_BYTES + 32];
+  snprintf(whose, sizeof(whose), "\"%s\" at once", device->name);
+  return kilni_launch_over(kernel,
+                           "the number of blocks of a cooperative launch",
+                           blocks, most, whose);
+}
+
 kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
                                       const kilni_launch_how_t* how,
                                       const uint32_t grid[3]) {
   static const char* const kNames[] = {"x", "y", "z"};
-  if (how->cooperative) {
-    uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
-    if (blocks > how->resident) {
-      return kilni_launch_over(kernel,
-                               "the number of blocks of a cooperative launch",
-                               blocks, how->resident, "the device at once");
-    }
-  }
+  // A kernel of a part goes with streams of the whole device too.
+  KILNI_RETURN_IF_ERROR(
+      kilni_launch_check_resident(kernel, how, kernel->module->device->whole,
+                                  (uint64_t)grid[0] * grid[1] * grid[2]));
   for (int i = 0; i < 3 && how->cluster[0] != 0; i++) {
     uint32_t cluster =
         how->preferred[0] != 0 ? how->preferred[i] : how->cluster[i];

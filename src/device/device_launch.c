@@ -30,6 +30,9 @@ static kiln_status_t launch_with_attributes(const call_t* call, void** values,
   const kiln_launch_config_t* config = &call->config;
   kilni_launch_how_t how;
   KILNI_RETURN_IF_ERROR(kilni_launch_how(call->kernel, config, &how));
+  KILNI_RETURN_IF_ERROR(kilni_launch_check_resident(
+      call->kernel, &how, call->stream->device,
+      (uint64_t)config->grid[0] * config->grid[1] * config->grid[2]));
   kiln_cu_launch_config_t native = {.grid_x = config->grid[0],
                                     .grid_y = config->grid[1],
                                     .grid_z = config->grid[2],

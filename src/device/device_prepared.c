@@ -303,6 +303,9 @@ static kiln_status_t run_with_attributes(const kiln_launch_t* launch,
                                          const kiln_stream_t* stream) {
   kiln_cu_launch_config_t config = launch->config;
   config.stream = stream->handle;
+  KILNI_RETURN_IF_ERROR(kilni_launch_check_resident(
+      launch->kernel, &launch->how, stream->device,
+      (uint64_t)config.grid_x * config.grid_y * config.grid_z));
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuLaunchKernelEx, &config,
                     launch->kernel->handle, launch->params, launch->extra);

@@ -17,7 +17,8 @@ enum {
 typedef struct kilni_launch_how_t {
   uint32_t count;
   bool cooperative;
-  uint64_t resident;          // blocks; of a cooperative launch
+  // Of a cooperative launch: blocks of a multiprocessor, at once.
+  uint32_t resident;
   uint32_t cluster[3];        // 0: none
   uint32_t preferred[3];      // 0: none
   kiln_event_t* recorded[2];  // events that it records; borrowed
@@ -103,6 +104,13 @@ kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
 kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
                                       const kilni_launch_how_t* how,
                                       const uint32_t grid[3]);
+
+// The blocks of a cooperative launch against the multiprocessors of `device`,
+// of which the stream is: a part has fewer than the device of the kernel.
+kiln_status_t kilni_launch_check_resident(const kiln_kernel_t* kernel,
+                                          const kilni_launch_how_t* how,
+                                          const kiln_device_t* device,
+                                          uint64_t blocks);
 
 // The events of the launch are recorded now.
 void kilni_launch_mark_recorded(const kilni_launch_how_t* how);

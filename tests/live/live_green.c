@@ -136,6 +136,42 @@ static void two_parts(live_t* live) {
   kiln_stream_release(streams[1]);
 }
 
+// All blocks of a cooperative launch are on the part at once, or refused.
+static void cooperative(live_t* live) {
+  kiln_device_t* part = NULL;
+  kiln_stream_t* stream = NULL;
+  kiln_launch_config_t config = kiln_launch_config_default();
+  kiln_launch_attributes_t with = kiln_launch_attributes_default();
+  const kiln_argument_t argument = kiln_arg_buffer(live->places);
+  uint32_t each = 0;
+  if (!OK(kiln_device_split(live->device, NULL, 1, &part, NULL)) ||
+      !OK(kiln_stream_create(part, NULL, &stream)) ||
+      !OK(kiln_kernel_max_blocks(live->kernel, 1024, 0, &each))) {
+    kiln_stream_release(stream);
+    kiln_device_release(part);
+    return;
+  }
+  const uint32_t most = each * kiln_device_info(part)->multiprocessors;
+  with.cooperative = KILN_SWITCH_ON;
+  config.attributes = &with;
+  config.block[0] = 1024;
+  config.grid[0] = most;
+  IS(most <= BLOCKS);
+  OK(kiln_kernel_launch(live->kernel, stream, &config, &argument, 1));
+  OK(kiln_stream_synchronize(stream));
+  config.grid[0] = most + 1;
+  kiln_status_t status =
+      kiln_kernel_launch(live->kernel, stream, &config, &argument, 1);
+  printf("%u blocks on a part that has %u at once: %s\n", (unsigned)most + 1,
+         (unsigned)most,
+         kiln_status_is_ok(status) ? "taken" : kiln_status_message(status));
+  IS(kiln_status_code(status) == KILN_STATUS_LIMIT_EXCEEDED);
+  kiln_status_free(status);
+  OK(kiln_stream_synchronize(stream));
+  kiln_stream_release(stream);
+  kiln_device_release(part);
+}
+
 // What hangs off a part: memory, an event, code, and a part of the part.
 static void whole_part(live_t* live) {
   static bool seen[MOST_NUMBERS];
@@ -265,6 +301,7 @@ int main(void) {
   if (kiln_status_is_ok(status)) {
     if (set_up(&live)) {
       two_parts(&live);
+      cooperative(&live);
       whole_part(&live);
       foreign_stream(&live);
       second_thread(&live);

@@ -497,7 +497,7 @@ static void test_the_grid_changes(void** state) {
   // 4 multiprocessors with 2 blocks each.
   assert_says(kiln_launch_set_grid(launch, 10, 1, 1),
               KILN_STATUS_LIMIT_EXCEEDED,
-              "cooperative launch is 10 and the device at once has 8");
+              "cooperative launch is 10 and \"cuda:0\" at once has 8");
   assert_says(kiln_launch_set_grid(launch, 3, 1, 1),
               KILN_STATUS_INVALID_ARGUMENT, "grid.x is 3");
   assert_says(kiln_launch_set_grid(launch, 2, 65536, 1),
@@ -541,7 +541,7 @@ static void test_cooperative(void** state) {
   assert_int_equal(last_value()->cooperative, 1);
   w->with.cooperative = KILN_SWITCH_ON;
   w->config.grid[0] = 9;
-  refused(w, KILN_STATUS_LIMIT_EXCEEDED, "is 9 and the device at once has 8");
+  refused(w, KILN_STATUS_LIMIT_EXCEEDED, "is 9 and \"cuda:0\" at once has 8");
   w->with.cooperative = 3;
   refused(w, KILN_STATUS_INVALID_ARGUMENT, "`cooperative` is 3");
   close_world(w);
@@ -781,6 +781,49 @@ static void test_windows(void** state) {
   close_world(w);
 }
 
+// A part has fewer multiprocessors than the device of the kernel: what counts
+// is where the stream is, and that is known when the launch runs.
+static void test_cooperative_on_a_part(void** state) {
+  world_t* w = *state;
+  kiln_device_t* parts[2] = {NULL, NULL};
+  kiln_stream_t* stream = NULL;
+  kiln_kernel_t* none = NULL;
+  kiln_launch_t* launch = NULL;
+  kiln_module_t* module = NULL;
+  const kiln_bytes_view_t image = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+  open_world(w);
+  assert_null(kiln_device_split(w->in.device, NULL, 2, parts, NULL));
+  assert_null(kiln_stream_create(parts[1], NULL, &stream));
+  assert_null(kiln_kernel_create(w->module, "none", &none));
+  w->with.cooperative = KILN_SWITCH_ON;
+  w->config.grid[0] = 4;
+  assert_null(kiln_launch_create(none, &w->config, &launch));
+  assert_null(kiln_launch_run(launch, stream));
+  assert_null(kiln_kernel_launch(none, stream, &w->config, NULL, 0));
+  const uint32_t launches = g_seen.launches_ex;
+  w->config.grid[0] = 5;
+  assert_null(kiln_launch_set_grid(launch, 5, 1, 1));
+  assert_says(kiln_launch_run(launch, stream), KILN_STATUS_LIMIT_EXCEEDED,
+              "is 5 and \"cuda:0/1\" at once has 4");
+  assert_says(kiln_kernel_launch(none, stream, &w->config, NULL, 0),
+              KILN_STATUS_LIMIT_EXCEEDED, "is 5 and \"cuda:0/1\"");
+  assert_int_equal(g_seen.launches_ex, launches);
+  assert_null(kiln_launch_run(launch, w->in.stream));
+  kiln_launch_release(launch);
+  kiln_kernel_release(none);
+  // A kernel that was loaded on a part is not of that part alone.
+  assert_null(kiln_module_load(parts[0], image, NULL, NULL, &module));
+  assert_null(kiln_kernel_create(module, "none", &none));
+  w->config.grid[0] = 8;
+  assert_null(kiln_kernel_launch(none, w->in.stream, &w->config, NULL, 0));
+  kiln_kernel_release(none);
+  kiln_module_release(module);
+  kiln_stream_release(stream);
+  kiln_device_release(parts[0]);
+  kiln_device_release(parts[1]);
+  close_world(w);
+}
+
 // Each attribute on the driver before the one that brought it.
 static void test_old_drivers(void** state) {
   world_t* w = *state;
@@ -905,6 +948,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_refusal_of_the_driver, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_cooperative, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_cooperative_on_a_part, setup,
+                                      teardown),
       cmocka_unit_test_setup_teardown(test_clusters, setup, teardown),
       cmocka_unit_test_setup_teardown(test_large_clusters, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_kernel_for_clusters_only, setup,
