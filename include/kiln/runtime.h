@@ -100,6 +100,15 @@ typedef struct kiln_runtime_options_t {
   // KILN_SOFT_DEVICES, else 1.
   uint32_t soft_devices;
   uint32_t reserved;  // 0
+
+  // Errors of programs that the software device looks for, names with commas
+  // between: "unwritten", "freed", or "all". "": none. Default: the variable
+  // KILN_SOFT_REPORT, else none.
+  const char* soft_report;
+
+  // When its work runs: "auto", or "latest", only when somebody waits for it.
+  // Default: the variable KILN_SOFT_ORDER, else "auto".
+  const char* soft_order;
 } kiln_runtime_options_t;
 
 // All defaults. Since 0.1.
@@ -118,7 +127,9 @@ static inline kiln_runtime_options_t kiln_runtime_options_default(void) {
                                     NULL,
                                     NULL,
                                     0,
-                                    0};
+                                    0,
+                                    NULL,
+                                    NULL};
   return options;
 }
 

@@ -186,7 +186,7 @@ static const kilni_cli_option_t OPTIONS[] = {
      "clear: remove only what was unused longest, until the rest has at most "
      "that size, such as 500M or 2G.",
      false, NULL},
-    {"device", "auto|cuda:N|soft",
+    {"device", "auto|cuda:N|soft|NAME",
      "warm: make what kiln run would make for this device. Default: auto.",
      false, "auto cuda:0 soft"},
     KILNI_CLI_COMPILE_OPTIONS,

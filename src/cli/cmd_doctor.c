@@ -27,8 +27,10 @@ static const char* home_of(const kiln_probe_t* probe) {
 }
 
 static bool write_to(FILE* out, const kilni_cli_call_t* call,
-                     const kiln_probe_t* probe, kilni_cli_error_t* error) {
-  kilni_cli_doctor_view_t view = {is_on(call, "all"), is_on(call, "trail")};
+                     const kiln_probe_t* probe, const kiln_watch_t* watch,
+                     kilni_cli_error_t* error) {
+  kilni_cli_doctor_view_t view = {is_on(call, "all"), is_on(call, "trail"),
+                                  watch};
   if (call->json)
     return kilni_cli_json_write(out, kilni_cli_doctor_json(probe, view), error);
   kilni_cli_doctor_print(out, probe, view);
@@ -36,16 +38,16 @@ static bool write_to(FILE* out, const kilni_cli_call_t* call,
 }
 
 static bool show(const kilni_cli_call_t* call, const kiln_probe_t* probe,
-                 kilni_cli_error_t* error) {
+                 const kiln_watch_t* watch, kilni_cli_error_t* error) {
   if (!is_on(call, "shorten"))
-    return write_to(call->results, call, probe, error);
+    return write_to(call->results, call, probe, watch, error);
   char* text = NULL;
   size_t size = 0;
   FILE* memory = open_memstream(&text, &size);
   if (memory == NULL)
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "out of memory");
-  bool ok = write_to(memory, call, probe, error);
+  bool ok = write_to(memory, call, probe, watch, error);
   if (fclose(memory) != 0 && ok)
     ok =
         kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL, "out of memory");
@@ -70,13 +72,16 @@ static bool run_doctor(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kilni_cli_where_t where;
   kiln_runtime_t* runtime = NULL;
   kiln_probe_t* probe = NULL;
+  kiln_watch_t* watch = NULL;
   kilni_cli_progress_t progress;
   bool ok = kilni_cli_where_read(&where, call, error);
   kilni_cli_progress_start(&progress, "looking at this machine");
   ok = ok && make_runtime(call, &where, &runtime, error) &&
-       kilni_cli_check(error, kiln_runtime_probe(runtime, NULL, &probe));
+       kilni_cli_check(error, kiln_runtime_probe(runtime, NULL, &probe)) &&
+       kilni_cli_check(error, kiln_runtime_watch(runtime, NULL, &watch));
   kilni_cli_progress_stop(&progress);
-  ok = ok && show(call, probe, error);
+  ok = ok && show(call, probe, watch, error);
+  kiln_watch_close(watch);
   kiln_probe_release(probe);
   kiln_runtime_release(runtime);
   kilni_cli_where_deinit(&where);
@@ -102,7 +107,8 @@ const kilni_cli_command_t kilni_cli_command_doctor = {
     "doctor",
     "",
     "Say what this machine has for CUDA, what is missing, and what to do.",
-    "It looks at the system, the driver, the GPUs, toolkits and all their "
+    "It looks at the system, the driver, the GPUs and what NVML tells of them "
+    "now, toolkits and all their "
     "pieces, the software device, the driver's cache and the environment, and "
     "says of each where it was found and what tells its version. Problems come "
     "last, the worst first, each with its fix.\n"

@@ -223,10 +223,11 @@ static const kilni_cli_option_t OPTIONS[] = {
      "Name of the kernel; not needed where the file has only one. For C++ the "
      "name in the source is enough where it is the only one.",
      false, NULL},
-    {"device", "auto|cuda:N|soft",
+    {"device", "auto|cuda:N|soft|NAME",
      "Where to run. auto, the default, takes cuda:0 where it works and the "
      "software device otherwise, and says so. cuda:N is entry N of your own "
-     "CUDA_VISIBLE_DEVICES.",
+     "CUDA_VISIBLE_DEVICES. NAME is the UUID of a GPU or its address on the "
+     "PCI bus, as kiln doctor lists them.",
      false, "auto cuda:0 soft"},
     {"grid", "X,Y,Z",
      "Blocks. Default: the least that cover the longest buffer, one thread an "
@@ -262,6 +263,15 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"seed", "N",
      "Seed of every order that CUDA leaves open, on the software device.",
      false, NULL},
+    {"report", "NAMES",
+     "Errors to look for on the software device: unwritten (memory read that "
+     "nobody wrote), freed (memory used after it was freed), all or none; "
+     "several with commas between. Default: KILN_SOFT_REPORT.",
+     false, "unwritten freed all none"},
+    {"order", "auto|latest",
+     "When work runs on the software device: auto, or latest, only when "
+     "somebody waits for it. Default: KILN_SOFT_ORDER.",
+     false, "auto latest"},
     {"stats", NULL,
      "Also say what the run took: time, what the cache had, which libraries of "
      "CUDA are in the process, and on the software device instructions by "

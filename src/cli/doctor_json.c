@@ -249,10 +249,11 @@ static json_t* counts_json(const kiln_probe_t* probe) {
 json_t* kilni_cli_doctor_json(const kiln_probe_t* probe,
                               kilni_cli_doctor_view_t view) {
   return json_pack(
-      "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
+      "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
       kiln_version_string(), "counts", counts_json(probe), "system",
       system_json(probe), "driver", driver_json(probe), "devices",
-      devices_json(probe), "toolkits", toolkits_json(probe), "libraries",
+      devices_json(probe), "telemetry", kilni_cli_now_json(view.watch),
+      "toolkits", toolkits_json(probe), "libraries",
       libraries_json(probe, view.trail), "others", others_json(probe, view),
       "fits", fits_json(probe), "cache", store_json(probe), "jit_cache",
       cache_json(probe), "environment", environment_json(probe), "problems",

@@ -9,11 +9,13 @@
 
 #include "cli/cli_error.h"
 #include "kiln/probe.h"
+#include "kiln/watch.h"
 
 // How much of the sheet is shown. thread-compatible
 typedef struct kilni_cli_doctor_view_t {
   bool all;    // every piece of the catalog, also what was not found
   bool trail;  // of each, every path that was looked at in vain
+  const kiln_watch_t* watch;  // NULL: nothing is said of the moment
 } kilni_cli_doctor_view_t;
 
 // The whole sheet.
@@ -23,6 +25,11 @@ json_t* kilni_cli_doctor_json(const kiln_probe_t* probe,
 // The sheet for people.
 void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
                             kilni_cli_doctor_view_t view);
+
+// Temperature, power and clocks of the GPUs that NVML sees, in lines that start
+// `indent` to the right, and as a list.
+void kilni_cli_now_print(FILE* out, const kiln_watch_t* watch, int indent);
+json_t* kilni_cli_now_json(const kiln_watch_t* watch);
 
 // What the findings about a use alone say: KILN_COMPAT_VERDICT_*. Those about
 // the pieces as such have the use ANY and break no other by themselves.

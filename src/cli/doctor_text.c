@@ -404,6 +404,7 @@ void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
   print_system(out, probe);
   print_driver(out, probe);
   print_devices(out, probe);
+  kilni_cli_now_print(out, view.watch, LABEL);
   print_toolkits(out, probe);
   if (view.all || view.trail)
     print_pieces(out, probe, view);

@@ -51,6 +51,53 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                         file);
 }
 
+// What the library may know a GPU by: "GPU-...", "MIG-...", "0000:3b:00.0".
+static bool is_name(const char* text) {
+  if (strncmp(text, "GPU-", 4) == 0 || strncmp(text, "MIG-", 4) == 0) {
+    return text[4] != 0;
+  }
+  const char* point = strchr(text, '.');
+  return point != NULL && point[1] != 0 && strchr(text, ':') != NULL &&
+         strspn(text, "0123456789abcdefABCDEF:.") == strlen(text);
+}
+
+// Names with commas between, each of `known`; NULL is right too.
+static bool check_names(const char* option, const char* text,
+                        const char* const* known, const char* all,
+                        kilni_cli_error_t* error) {
+  const char* at = text;
+  while (at != NULL) {
+    size_t size = strcspn(at, ",");
+    int i = 0;
+    while (known[i] != NULL &&
+           (strlen(known[i]) != size || memcmp(known[i], at, size) != 0)) {
+      ++i;
+    }
+    if (known[i] == NULL)
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, all,
+                            "--%s \"%s\" is none that there is", option, text);
+    at = at[size] == ',' ? at + size + 1 : NULL;
+  }
+  return true;
+}
+
+static bool read_modes(kilni_cli_request_t* out, const kilni_cli_call_t* call,
+                       kilni_cli_error_t* error) {
+  static const char* const reports[] = {"none", "unwritten", "freed", "all",
+                                        NULL};
+  static const char* const orders[] = {"auto", "latest", NULL};
+  out->report = kilni_cli_option_value(call, "report");
+  out->order = kilni_cli_option_value(call, "order");
+  if (!check_names("report", out->report, reports,
+                   "write unwritten, freed, all or none; several with commas "
+                   "between",
+                   error) ||
+      !check_names("order", out->order, orders, "write auto or latest", error))
+    return false;
+  if (out->report != NULL && strcmp(out->report, "none") == 0) out->report = "";
+  return true;
+}
+
 bool kilni_cli_device_read(kilni_cli_request_t* r, const char* text,
                            kilni_cli_error_t* error) {
   if (text == NULL || strcmp(text, "auto") == 0) {
@@ -59,10 +106,14 @@ bool kilni_cli_device_read(kilni_cli_request_t* r, const char* text,
     r->device_kind = KILNI_CLI_DEVICE_SOFT;
   } else if (kilni_cli_cuda_name_parse(text, &r->ordinal)) {
     r->device_kind = KILNI_CLI_DEVICE_CUDA;
+  } else if (is_name(text)) {
+    r->device_kind = KILNI_CLI_DEVICE_NAMED;
+    r->label = text;
   } else {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
-                          "write --device auto, --device cuda:0 or --device "
-                          "soft",
+                          "write --device auto, --device cuda:0, --device "
+                          "soft, or a UUID or an address of the PCI bus from "
+                          "kiln doctor",
                           "there is no device \"%s\"", text);
   }
   return true;
@@ -175,6 +226,7 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       read_u64("seed", seed, UINT64_MAX, &out->seed, error) &&
       read_seconds(kilni_cli_option_value(call, "time-limit"),
                    &out->time_limit_ns, error) &&
+      read_modes(out, call, error) &&
       kilni_cli_cache_read(&out->cache, call, error) &&
       read_bindings(out, call, error);
   out->shared_bytes = (uint32_t)shared;

@@ -26,7 +26,8 @@ typedef struct kilni_cli_binding_t {
 typedef enum kilni_cli_device_kind_t {
   KILNI_CLI_DEVICE_AUTO = 0,
   KILNI_CLI_DEVICE_CUDA,
-  KILNI_CLI_DEVICE_SOFT
+  KILNI_CLI_DEVICE_SOFT,
+  KILNI_CLI_DEVICE_NAMED  // by UUID or address of the PCI bus
 } kilni_cli_device_kind_t;
 
 typedef enum kilni_cli_code_kind_t {
@@ -46,7 +47,10 @@ typedef struct kilni_cli_request_t {
   kilni_cli_code_kind_t code_kind;
   const char* entry;  // NULL: the only one
   kilni_cli_device_kind_t device_kind;
-  uint32_t ordinal;  // of KILNI_CLI_DEVICE_CUDA
+  uint32_t ordinal;    // of KILNI_CLI_DEVICE_CUDA
+  const char* label;   // of KILNI_CLI_DEVICE_NAMED
+  const char* report;  // NULL: the variable's
+  const char* order;   // NULL: the variable's
   bool has_grid;
   bool has_block;
   uint32_t grid[3];

@@ -42,6 +42,8 @@ static bool make_runtime(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   options.print = on_print;
   options.cache = &s->request->cache.options;
   if (s->request->has_seed) options.soft_seed = s->request->seed;
+  options.soft_report = s->request->report;
+  options.soft_order = s->request->order;
   return kilni_cli_check(error, kiln_runtime_create(&options, &s->runtime));
 }
 
@@ -50,6 +52,8 @@ static const char* choose_device(kilni_cli_session_t* s, bool* out_ok,
                                  kilni_cli_error_t* error) {
   *out_ok = true;
   if (s->request->device_kind == KILNI_CLI_DEVICE_SOFT) return "soft";
+  if (s->request->device_kind == KILNI_CLI_DEVICE_NAMED)
+    return s->request->label;
   bool visible = kilni_cli_visible_apply(s->request->ordinal, error);
   if (s->request->device_kind == KILNI_CLI_DEVICE_AUTO) {
     if (!visible) kilni_cli_note("no GPU taken: %s", error->message);
@@ -80,6 +84,9 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
   bool soft = kiln_device_info(session->device)->kind == KILN_DEVICE_KIND_SOFT;
   if (soft) {
     memcpy(session->device_name, "soft", 5);
+  } else if (request->device_kind == KILNI_CLI_DEVICE_NAMED) {
+    (void)snprintf(session->device_name, sizeof(session->device_name), "%s",
+                   kiln_device_name(session->device));
   } else {
     (void)snprintf(session->device_name, sizeof(session->device_name),
                    "cuda:%" PRIu32, request->ordinal);

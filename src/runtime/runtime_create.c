@@ -26,6 +26,8 @@ static void destroy(kiln_runtime_t* runtime) {
   if (runtime->has_lock) kilni_mutex_deinit(&runtime->lock);
   kilni_env_deinit(&runtime->env);
   kilni_strfree(allocator, runtime->soft_lanes);
+  kilni_strfree(allocator, runtime->soft_report);
+  kilni_strfree(allocator, runtime->soft_order);
   kilni_strfree(allocator, runtime->cuda_library);
   kilni_vm_fork_unmark(runtime->host.fork_mark);
   kilni_free(allocator, runtime, sizeof(*runtime));
@@ -99,6 +101,19 @@ static kiln_status_t take_lanes(kiln_runtime_t* runtime,
       "use auto, plain, avx2 or avx512");
 }
 
+// What they say is read where the software device starts.
+static kiln_status_t take_modes(kiln_runtime_t* runtime,
+                                const kiln_runtime_options_t* options) {
+  const kiln_allocator_t allocator = runtime->host.allocator;
+  if (options->soft_report != NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_strdup(
+        allocator, kilni_sv(options->soft_report), &runtime->soft_report));
+  }
+  if (options->soft_order == NULL) return NULL;
+  return kilni_strdup(allocator, kilni_sv(options->soft_order),
+                      &runtime->soft_order);
+}
+
 static kiln_status_t take_devices(kiln_runtime_t* runtime,
                                   const kiln_runtime_options_t* options) {
   uint64_t devices = 0;
@@ -133,6 +148,7 @@ static kiln_status_t take_numbers(kiln_runtime_t* runtime,
   runtime->soft_workers =
       workers != 0 ? (uint32_t)workers : runtime->host.worker_count;
   KILNI_RETURN_IF_ERROR(take_devices(runtime, options));
+  KILNI_RETURN_IF_ERROR(take_modes(runtime, options));
   KILNI_RETURN_IF_ERROR(kilni_env_u64(&runtime->env, KILNI_ENV_KILN_SOFT_SEED,
                                       &runtime->host.seed));
   if (options->soft_seed != 0) runtime->host.seed = options->soft_seed;

@@ -41,6 +41,8 @@ struct kiln_runtime_t {
   uint32_t soft_workers;
   uint32_t soft_devices;  // 0: the variable's, else 1
   char* soft_lanes;
+  char* soft_report;  // NULL: the variable's
+  char* soft_order;   // NULL: the variable's
   char* cuda_library;
   kiln_print_fn_t print;
   void* print_user;

@@ -57,6 +57,8 @@ static kiln_status_t fill_soft(kiln_runtime_t* runtime) {
   options.seed = runtime->host.seed;
   options.device_count = runtime->soft_devices;
   options.lanes = runtime->soft_lanes;
+  options.report = runtime->soft_report;
+  options.order = runtime->soft_order;
   options.page_check = runtime->page_check ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
   options.print = runtime->print;
   options.print_user = runtime->print_user;

@@ -73,7 +73,8 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
           KILNI_FAIL(INVALID_ARGUMENT,
                      "the software device looks for no error called \"%.*s\"",
                      (int)(length < 64 ? length : 64), text),
-          "set KILN_SOFT_REPORT to unwritten, freed or all, or unset it");
+          "use unwritten, freed or all (`soft_report`, KILN_SOFT_REPORT), or "
+          "none");
     }
     wish->report |= bits;
     text += length;
@@ -93,7 +94,7 @@ static kiln_status_t read_order(const kiln_host_t* host, wish_t* wish) {
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "the software device has no order called \"%s\"", text),
-      "set KILN_SOFT_ORDER to auto or latest, or unset it");
+      "use auto or latest (`soft_order`, KILN_SOFT_ORDER), or none");
 }
 
 // Which pages are whose is known by byte only.

@@ -62,6 +62,30 @@ static void test_options(void** state) {
   assert_says(kiln_runtime_create(&options, &runtime), bad, "struct_size");
 }
 
+// What a program says counts, and not the variable.
+static void test_modes_of_the_software_device(void** state) {
+  (void)state;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  kiln_device_t* device = NULL;
+  setenv("KILN_SOFT_REPORT", "other", 1);
+  kiln_runtime_t* runtime = make(NULL);
+  assert_says(kiln_runtime_open_device(runtime, "soft", &device),
+              KILN_STATUS_INVALID_ARGUMENT, "\"other\"");
+  kiln_runtime_release(runtime);
+  options.soft_report = "freed";
+  options.soft_order = "latest";
+  runtime = make(&options);
+  assert_null(kiln_runtime_open_device(runtime, "soft", &device));
+  kiln_device_release(device);
+  kiln_runtime_release(runtime);
+  unsetenv("KILN_SOFT_REPORT");
+  options.soft_order = "first";
+  runtime = make(&options);
+  assert_says(kiln_runtime_open_device(runtime, "soft", &device),
+              KILN_STATUS_INVALID_ARGUMENT, "`soft_order`");
+  kiln_runtime_release(runtime);
+}
+
 static void test_the_toolkit(void** state) {
   (void)state;
   kiln_runtime_t* runtime = make(NULL);
@@ -335,6 +359,7 @@ static void test_a_cache_without_a_disk(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_options),
+      cmocka_unit_test(test_modes_of_the_software_device),
       cmocka_unit_test(test_the_toolkit),
       cmocka_unit_test(test_variables),
       cmocka_unit_test(test_labels),
