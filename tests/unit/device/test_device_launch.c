@@ -882,7 +882,7 @@ static void test_every_allocation_fails(void** state) {
     assert_null(launch);
     points++;
   }
-  assert_int_equal(points, 4);  // object, bytes, list, marks
+  assert_int_equal(points, 5);  // object, bytes, list, marks, buffers
   kiln_launch_release(launch);
   kiln_event_release(event);
   close_world(w);
