@@ -441,6 +441,19 @@ static kiln_status_t thrown_away(kiln_status_t status, uint32_t forks) {
   return unjoined(forks, said);
 }
 
+// Behind an end that failed: true if the driver goes on capturing, as it does
+// where another thread than the first one ends.
+static bool goes_on(const kiln_graph_builder_t* builder) {
+  if (kilni_device_is_lost(builder->device)) return false;
+  kiln_cu_capture_status_t capturing;
+  kiln_status_t asked = ask(builder, &capturing);
+  bool active = kiln_status_is_ok(asked) &&
+                capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  if (!kiln_status_is_ok(asked)) builder->stream->spoiled = true;
+  kiln_status_free(asked);
+  return active;
+}
+
 static kiln_status_t end_primary(kiln_graph_builder_t* builder) {
   kiln_stream_t* stream = builder->stream;
   kilni_late_t* late = builder->graph->late;
@@ -451,6 +464,9 @@ static kiln_status_t end_primary(kiln_graph_builder_t* builder) {
   KILNI_STREAM_CALL(status, stream, cuStreamEndCapture, stream->handle, &graph);
   kilni_late_end(late);
   if (graph == NULL) {
+    if (goes_on(builder)) {
+      return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
+    }
     invalidate(builder);
     return thrown_away(status, forks);
   }
@@ -487,7 +503,10 @@ static kiln_status_t end_body(kiln_graph_builder_t* builder) {
   KILNI_STREAM_CALL(status, stream, cuStreamEndCapture, stream->handle, &graph);
   kilni_late_end(late);
   if (!kiln_status_is_ok(status) && graph == NULL) {
-    builder->stream->abandoned = true;
+    if (goes_on(builder)) {
+      return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
+    }
+    builder->stream->spoiled = true;
     invalidate(builder);
     return thrown_away(status, forks);
   }
@@ -526,6 +545,10 @@ static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
   }
   if (builder->kind == KILN_GRAPH_BUILDER_BODY) {
     kiln_status_t status = end_body(builder);
+    if (builder->state == KILN_GRAPH_BUILDER_CAPTURING) {
+      builder->stream->spoiled = true;
+      invalidate(builder);
+    }
     // What it left in the body stays there; an invalidated one needs no word.
     if (kiln_status_code(status) == KILN_STATUS_INVALID_STATE) {
       kiln_status_free(status);

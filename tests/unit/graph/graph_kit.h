@@ -48,12 +48,14 @@ typedef struct graph_kit_t {
   kiln_buffer_t* buffer;
   kiln_launch_t* launch;  // step(buffer, 1, 1)
   int told;
-  int called;
+  uint32_t abandoned;  // streams that must never be touched again
+  void (*tweak)(kiln_cuda_table_t* table);  // before the fault wrapper
 } graph_kit_t;
 
 static inline kiln_status_t graph_kit_wrap(void* user,
                                            kiln_cuda_table_t* table) {
   graph_kit_t* kit = user;
+  if (kit->tweak != NULL) kit->tweak(table);
   kiln_status_t status = kilni_cuda_fault_install(table, table);
   kit->table = *table;
   return status;
@@ -81,9 +83,11 @@ static inline void graph_kit_fill_launch(graph_kit_t* kit) {
   assert_null(kiln_launch_set_all(kit->launch, arguments, 3));
 }
 
-static inline void graph_kit_open(graph_kit_t* kit, bool soft) {
+static inline void graph_kit_open_with(
+    graph_kit_t* kit, bool soft, void (*tweak)(kiln_cuda_table_t* table)) {
   memset(kit, 0, sizeof(*kit));
   kit->soft = soft;
+  kit->tweak = tweak;
   fault_alloc_init(&kit->watch);
   kit->allocator = fault_alloc_allocator(&kit->watch);
   kit->own = kiln_allocator_libc();
@@ -110,6 +114,10 @@ static inline void graph_kit_open(graph_kit_t* kit, bool soft) {
   graph_kit_fill_launch(kit);
 }
 
+static inline void graph_kit_open(graph_kit_t* kit, bool soft) {
+  graph_kit_open_with(kit, soft, NULL);
+}
+
 // Everything goes, and nothing may be left.
 static inline void graph_kit_close(graph_kit_t* kit) {
   kilni_late_t* late = atomic_load(&kit->device->late);
@@ -123,7 +131,7 @@ static inline void graph_kit_close(graph_kit_t* kit) {
   kiln_device_release(kit->device);
   kiln_runtime_release(kit->runtime);
   if (!kit->soft) {
-    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+    assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), kit->abandoned);
     assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
   }
   fault_alloc_assert_clean(&kit->watch);
