@@ -389,21 +389,33 @@ static kiln_status_t add_after_many(adding_t* a,
   return status;
 }
 
+static kiln_status_t add(adding_t* a, kiln_graph_node_t* const* after) {
+  if (a->graph->refuses != KILNI_GRAPH_OPEN) {
+    return kilni_graph_refused(a->graph);
+  }
+  if (a->count > KILNI_GRAPH_FEW) return add_after_many(a, after);
+  kiln_cu_graph_node_t few[KILNI_GRAPH_FEW];
+  KILNI_RETURN_IF_ERROR(take_after(a->graph, after, (uint32_t)a->count, few));
+  a->after = few;
+  return add_any(a);
+}
+
 kiln_status_t kiln_graph_add(kiln_graph_t* graph,
                              kiln_graph_node_t* const* after,
                              uint32_t after_count,
                              const kiln_graph_work_t* work,
                              kiln_graph_node_t** out_node) {
-  if (out_node != NULL) *out_node = NULL;
-  KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
-  KILNI_CHECK_ARGUMENT(after != NULL || after_count == 0, "after");
-  KILNI_CHECK_ARGUMENT(work != NULL, "work");
-  if (graph->refuses != KILNI_GRAPH_OPEN) return kilni_graph_refused(graph);
-  kiln_cu_graph_node_t few[KILNI_GRAPH_FEW];
-  adding_t adding = {graph, work, few, after_count, out_node};
-  if (after_count > KILNI_GRAPH_FEW) return add_after_many(&adding, after);
-  KILNI_RETURN_IF_ERROR(take_after(graph, after, after_count, few));
-  return add_any(&adding);
+  // `out_node` may be one of `after`, so it is written last.
+  if (graph == NULL || work == NULL || (after == NULL && after_count > 0)) {
+    if (out_node != NULL) *out_node = NULL;
+    KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
+    KILNI_CHECK_ARGUMENT(work != NULL, "work");
+    KILNI_CHECK_ARGUMENT(after != NULL || after_count == 0, "after");
+  }
+  adding_t adding = {graph, work, NULL, after_count, out_node};
+  kiln_status_t status = add(&adding, after);
+  if (!kiln_status_is_ok(status) && out_node != NULL) *out_node = NULL;
+  return status;
 }
 
 // ---- Other work ----

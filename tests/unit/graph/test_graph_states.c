@@ -248,8 +248,7 @@ static kiln_status_t split_and_join(kiln_graph_builder_t* b) {
   kiln_graph_builder_t* root = NULL;
   // The one that is not forked, else the first.
   status = kiln_graph_builder_join(all, 3, &root);
-  kiln_graph_builder_t* right =
-      kiln_graph_builder_kind(b) == F ? forks[0] : b;
+  kiln_graph_builder_t* right = kiln_graph_builder_kind(b) == F ? forks[0] : b;
   assert_ptr_equal(root, kiln_status_is_ok(status) ? right : NULL);
   for (int i = 0; i < 2; i++) kiln_graph_builder_release(forks[i]);
   return status;
@@ -263,8 +262,7 @@ static kiln_status_t join_member(kiln_graph_builder_t* b) {
 static kiln_status_t condition(kiln_graph_builder_t* b) {
   kiln_graph_condition_t made_one = {1, NULL};
   uint32_t first = 1;
-  kiln_status_t status =
-      kiln_graph_builder_add_condition(b, &first, &made_one);
+  kiln_status_t status = kiln_graph_builder_add_condition(b, &first, &made_one);
   if (!kiln_status_is_ok(status)) assert_null(made_one.graph);
   return status;
 }
@@ -309,8 +307,7 @@ static kiln_status_t put_work(kiln_graph_builder_t* b) {
   kiln_stream_t* stream = NULL;
   KILNI_RETURN_IF_ERROR(kiln_graph_builder_stream(b, &stream));
   kiln_status_t status = kiln_launch_run(kit.launch, stream);
-  kiln_status_t fill =
-      kiln_buffer_fill_async(kit.buffer, stream, 0, 4, 0, 4);
+  kiln_status_t fill = kiln_buffer_fill_async(kit.buffer, stream, 0, 4, 0, 4);
   assert_int_equal(kiln_status_code(status), kiln_status_code(fill));
   kiln_status_free(fill);
   return status;
@@ -367,7 +364,10 @@ static const row_t kRows[] = {
      {NS, 0, END, C, INV},
      {NS, 0, END, C, INV},
      {0, C}},
-    {"join", join_member, {NS, SKIP, END, C, INV}, {NS, SKIP, END, C, INV},
+    {"join",
+     join_member,
+     {NS, SKIP, END, C, INV},
+     {NS, SKIP, END, C, INV},
      {SKIP, C}},
     {"add_condition",
      condition,
@@ -380,7 +380,11 @@ static const row_t kRows[] = {
      {NS, 0, END, C, INV},
      {0, C}},
     {"embed", embed, {NS, 0, END, C, INV}, {NS, 0, END, C, INV}, {0, C}},
-    {"call_host", call_host, {NS, 0, END, C, INV}, {NS, 0, END, C, INV}, {0, C}},
+    {"call_host",
+     call_host,
+     {NS, 0, END, C, INV},
+     {NS, 0, END, C, INV},
+     {0, C}},
     {"work on its stream",
      put_work,
      {IDLE, 0, IDLE, C, IDLE},
