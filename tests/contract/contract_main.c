@@ -27,10 +27,11 @@ extern char** environ;
 enum { CHILD_SECONDS = 60, SKIPPED = 77 };
 
 static const contract_group_t* const kGroups[] = {
-    &contract_device,         &contract_memory, &contract_memory_pool,
-    &contract_memory_virtual, &contract_green,  &contract_texture,
-    &contract_stream,         &contract_module, &contract_link,
-    &contract_launch,         &contract_fault,  &contract_peer,
+    &contract_device,         &contract_memory,  &contract_memory_pool,
+    &contract_memory_virtual, &contract_green,   &contract_texture,
+    &contract_stream,         &contract_capture, &contract_graph,
+    &contract_module,         &contract_link,    &contract_launch,
+    &contract_fault,          &contract_peer,
 };
 enum { GROUPS = sizeof(kGroups) / sizeof(*kGroups) };
 

@@ -42,6 +42,13 @@ const char* const contract_ptx =
 "  setp.lt.u32 %p1, %r2, 20000;\n"
 "  @%p1 bra LOOP;\n"
 "  st.global.u32 [%d1], %r1;\n  ret;\n}\n"
+// *p = *p * 3 + v, one thread: what is done in another order is another number
+".visible .entry step(.param .u64 p, .param .u32 v) {\n"
+"  .reg .b32 %r<4>;\n  .reg .b64 %d<2>;\n"
+"  ld.param.u64 %d1, [p];\n  ld.param.u32 %r1, [v];\n"
+"  ld.volatile.global.u32 %r2, [%d1];\n"
+"  mad.lo.u32 %r3, %r2, 3, %r1;\n"
+"  st.global.u32 [%d1], %r3;\n  ret;\n}\n"
 // mixed parameters: p[0..2] = a, b, low word of c
 ".visible .entry mixed(.param .u64 p, .param .u8 a, .param .u16 b,\n"
 "    .param .u64 c) {\n"

@@ -6,6 +6,7 @@
 // that was issued before it.
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 static const unsigned int kHostAllocFlags = KILN_CU_MEMHOSTALLOC_PORTABLE |
                                             KILN_CU_MEMHOSTALLOC_DEVICEMAP |
@@ -48,6 +49,8 @@ static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemAlloc");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   if (address == NULL || bytes == 0) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
@@ -86,13 +89,29 @@ static bool may_free(kilni_soft_driver_t* driver, uint64_t address,
   return own && out_alloc->address == address && !is_freeing(driver, address);
 }
 
+// What a graph allocated and did not free: it is free for the graph's next
+// launch.
+static kiln_cu_result_t free_store(kilni_soft_driver_t* driver,
+                                   kilni_soft_store_t* store) {
+  if (!store->used) return KILN_CU_ERROR_INVALID_VALUE;
+  kilni_soft_store_use(driver, store, false);
+  return kilni_soft_sticky(&driver->contexts[store->device]);
+}
+
 static kiln_cu_result_t row_free(kiln_cu_deviceptr_t address) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemFree");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   const kilni_soft_context_t* context = kilni_soft_current(driver);
   if (address == 0) return kilni_soft_leave(driver, kilni_soft_sticky(context));
   kilni_soft_alloc_t alloc;
+  kilni_soft_store_t* store = kilni_soft_store_find(driver, address);
+  if (store != NULL) {
+    kilni_soft_queue_drain(driver, NULL);
+    return kilni_soft_leave(driver, free_store(driver, store));
+  }
   if (!may_free(driver, address, &alloc)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
@@ -117,6 +136,19 @@ static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
   if (address == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
+  kilni_soft_captured_t* captured;
+  result =
+      kilni_soft_capture_enter(driver, where, "cuMemAllocAsync", &captured);
+  if (result == KILN_CU_SUCCESS && captured != NULL) {
+    return kilni_soft_leave(
+        driver,
+        kilni_soft_capture_alloc(driver, captured, "cuMemAllocAsync",
+                                 where->context->device, bytes, address));
+  }
+  if (result == KILN_CU_SUCCESS) {
+    result = kilni_soft_capture_unsafe(driver, "cuMemAllocAsync");
+  }
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   // No bytes are the null pointer and a success, as driver 580 has it; it is
   // cuMemAlloc that refuses them.
   uint64_t made = 0;
@@ -171,6 +203,20 @@ static kiln_cu_result_t row_free_async(kiln_cu_deviceptr_t address,
   result = kilni_soft_stream_resolve(driver, stream, &where);
   kilni_soft_alloc_t alloc;
   if (where == NULL) return kilni_soft_leave(driver, result);
+  kilni_soft_captured_t* captured;
+  kilni_soft_store_t* store = kilni_soft_store_find(driver, address);
+  kiln_cu_result_t free =
+      kilni_soft_capture_enter(driver, where, "cuMemFreeAsync", &captured);
+  if (free == KILN_CU_SUCCESS && captured != NULL) {
+    return kilni_soft_leave(
+        driver,
+        kilni_soft_capture_free(driver, captured, "cuMemFreeAsync", address));
+  }
+  if (free == KILN_CU_SUCCESS) {
+    free = kilni_soft_capture_unsafe(driver, "cuMemFreeAsync");
+  }
+  if (free != KILN_CU_SUCCESS) return kilni_soft_leave(driver, free);
+  if (store != NULL) return kilni_soft_leave(driver, free_store(driver, store));
   if (!may_free(driver, address, &alloc) || alloc.owner == NULL ||
       kilni_soft_alloc_is_virtual(alloc.kind)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
@@ -185,6 +231,8 @@ static kiln_cu_result_t row_alloc_managed(kiln_cu_deviceptr_t* address,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemAllocManaged");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   bool known =
       flags == KILN_CU_MEM_ATTACH_GLOBAL || flags == KILN_CU_MEM_ATTACH_HOST;
   if (address == NULL || bytes == 0 || !known) {
@@ -202,6 +250,8 @@ static kiln_cu_result_t row_host_alloc(void** address, size_t bytes,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemHostAlloc");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   if (address == NULL || bytes == 0 || (flags & ~kHostAllocFlags) != 0) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
@@ -213,11 +263,14 @@ static kiln_cu_result_t row_host_alloc(void** address, size_t bytes,
 }
 
 // Ends pinned memory of `kind`; `missing` is the result where there is none.
-static kiln_cu_result_t end_pinned(void* host, kilni_soft_alloc_kind_t kind,
+static kiln_cu_result_t end_pinned(void* host, const char* call,
+                                   kilni_soft_alloc_kind_t kind,
                                    kiln_cu_result_t missing) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, call);
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   uint64_t address = (uintptr_t)host;
   kilni_soft_alloc_t alloc;
   if (!kilni_soft_memory_query(driver->memory, address, &alloc) ||
@@ -233,7 +286,7 @@ static kiln_cu_result_t end_pinned(void* host, kilni_soft_alloc_kind_t kind,
 }
 
 static kiln_cu_result_t row_host_free(void* address) {
-  return end_pinned(address, KILNI_SOFT_ALLOC_HOST,
+  return end_pinned(address, "cuMemFreeHost", KILNI_SOFT_ALLOC_HOST,
                     KILN_CU_ERROR_INVALID_VALUE);
 }
 
@@ -242,6 +295,8 @@ static kiln_cu_result_t row_register(void* host, size_t bytes,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemHostRegister");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   const unsigned int absent =
       KILN_CU_MEMHOSTREGISTER_IOMEMORY | KILN_CU_MEMHOSTREGISTER_READ_ONLY;
   if (host == NULL || bytes == 0 || (flags & ~kRegisterFlags) != 0) {
@@ -263,7 +318,7 @@ static kiln_cu_result_t row_register(void* host, size_t bytes,
 }
 
 static kiln_cu_result_t row_unregister(void* host) {
-  return end_pinned(host, KILNI_SOFT_ALLOC_REGISTERED,
+  return end_pinned(host, "cuMemHostUnregister", KILNI_SOFT_ALLOC_REGISTERED,
                     KILN_CU_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 static const unsigned int kKnownFlags = KILN_CU_CTX_SCHED_MASK |
                                         KILN_CU_CTX_MAP_HOST |
@@ -86,6 +87,7 @@ void kilni_soft_context_clear(kilni_soft_driver_t* driver,
   while (kilni_soft_memory_clear_one(context->memory, &gone)) {
     kilni_soft_pool_give(driver, &gone);
   }
+  kilni_soft_graphs_forget(driver, context);
   end_access(driver, context);
   kilni_soft_handle_remove(&driver->handles, context->handle);
   kilni_soft_context_t kept = {.device = context->device,
@@ -215,6 +217,8 @@ static kiln_cu_result_t row_synchronize(void) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuCtxSynchronize");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   kilni_soft_context_t* context = kilni_soft_current(driver);
   kilni_soft_queue_drain(driver, context);
   kilni_soft_pools_settle(driver);
@@ -244,6 +248,8 @@ static kiln_cu_result_t row_set_limit(kiln_cu_limit_t limit, size_t value) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_HEALTHY, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuCtxSetLimit");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   kilni_soft_context_t* context = kilni_soft_current(driver);
   if (limit == KILN_CU_LIMIT_STACK_SIZE) {
     if (value > KILNI_SOFT_STACK_MOST) {

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 // Larger copies from plain host memory wait instead of being staged.
 enum { STAGE_BYTES = 64 << 10 };
@@ -65,6 +66,25 @@ static kiln_cu_result_t stage(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
+// A copy in a captured stream is a node, which reads and writes when it runs.
+static kiln_cu_result_t capture_copy(kilni_soft_driver_t* driver,
+                                     kilni_soft_captured_t* captured,
+                                     const char* call, uint64_t to,
+                                     uint64_t from, uint64_t bytes) {
+  kilni_soft_doing_t doing;
+  memset(&doing, 0, sizeof(doing));
+  kiln_cu_copy_3d_t* copy = &doing.copy.copy;
+  copy->from.type = KILN_CU_MEMORYTYPE_UNIFIED;
+  copy->from.device = from;
+  copy->to.type = KILN_CU_MEMORYTYPE_UNIFIED;
+  copy->to.device = to;
+  copy->width_bytes = (size_t)bytes;
+  copy->height = 1;
+  copy->depth = 1;
+  return kilni_soft_capture_add(driver, captured, call,
+                                KILN_CU_GRAPH_NODE_TYPE_MEMCPY, &doing, NULL);
+}
+
 static kiln_cu_result_t issue_and_wait(kilni_soft_driver_t* driver,
                                        kilni_soft_stream_t* stream,
                                        const kilni_soft_work_t* work,
@@ -87,6 +107,7 @@ typedef struct copy_t {
   end_must_t to_must;
   end_must_t from_must;
   bool wait;  // unless both ends are device memory
+  const char* call;
 } copy_t;
 
 static kiln_cu_result_t copy_locked(kilni_soft_driver_t* driver,
@@ -103,6 +124,13 @@ static kiln_cu_result_t copy_locked(kilni_soft_driver_t* driver,
   result = classify(driver, copy->from, copy->bytes, copy->from_must,
                     &work.as.copy.from, &from);
   if (result != KILN_CU_SUCCESS) return result;
+  kilni_soft_captured_t* captured;
+  result = kilni_soft_capture_enter(driver, stream, copy->call, &captured);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (captured != NULL) {
+    return capture_copy(driver, captured, copy->call, copy->to, copy->from,
+                        copy->bytes);
+  }
   bool inside = to == END_DEVICE && from == END_DEVICE;
   bool wait = (copy->wait && !inside) || to == END_PLAIN;
   if (!wait) {
@@ -134,49 +162,52 @@ static kiln_cu_result_t copy_now(const copy_t* copy) {
 
 static kiln_cu_result_t row_copy(kiln_cu_deviceptr_t to,
                                  kiln_cu_deviceptr_t from, size_t bytes) {
-  return copy_now(&(copy_t){to, from, bytes, MUST_ANY, MUST_ANY, true});
+  return copy_now(
+      &(copy_t){to, from, bytes, MUST_ANY, MUST_ANY, true, "cuMemcpy"});
 }
 
 static kiln_cu_result_t row_copy_async(kiln_cu_deviceptr_t to,
                                        kiln_cu_deviceptr_t from, size_t bytes,
                                        kiln_cu_stream_t stream) {
-  return copy_in(stream, &(copy_t){to, from, bytes, MUST_ANY, MUST_ANY, false});
+  return copy_in(stream, &(copy_t){to, from, bytes, MUST_ANY, MUST_ANY, false,
+                                   "cuMemcpyAsync"});
 }
 
 static kiln_cu_result_t row_htod(kiln_cu_deviceptr_t to, const void* from,
                                  size_t bytes) {
-  return copy_now(
-      &(copy_t){to, (uintptr_t)from, bytes, MUST_KNOWN, MUST_HOST, true});
+  return copy_now(&(copy_t){to, (uintptr_t)from, bytes, MUST_KNOWN, MUST_HOST,
+                            true, "cuMemcpyHtoD"});
 }
 
 static kiln_cu_result_t row_htod_async(kiln_cu_deviceptr_t to, const void* from,
                                        size_t bytes, kiln_cu_stream_t stream) {
   return copy_in(stream, &(copy_t){to, (uintptr_t)from, bytes, MUST_KNOWN,
-                                   MUST_HOST, false});
+                                   MUST_HOST, false, "cuMemcpyHtoDAsync"});
 }
 
 static kiln_cu_result_t row_dtoh(void* to, kiln_cu_deviceptr_t from,
                                  size_t bytes) {
-  return copy_now(
-      &(copy_t){(uintptr_t)to, from, bytes, MUST_HOST, MUST_KNOWN, true});
+  return copy_now(&(copy_t){(uintptr_t)to, from, bytes, MUST_HOST, MUST_KNOWN,
+                            true, "cuMemcpyDtoH"});
 }
 
 static kiln_cu_result_t row_dtoh_async(void* to, kiln_cu_deviceptr_t from,
                                        size_t bytes, kiln_cu_stream_t stream) {
   return copy_in(stream, &(copy_t){(uintptr_t)to, from, bytes, MUST_HOST,
-                                   MUST_KNOWN, false});
+                                   MUST_KNOWN, false, "cuMemcpyDtoHAsync"});
 }
 
 static kiln_cu_result_t row_dtod(kiln_cu_deviceptr_t to,
                                  kiln_cu_deviceptr_t from, size_t bytes) {
-  return copy_now(&(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN, false});
+  return copy_now(&(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN, false,
+                            "cuMemcpyDtoD"});
 }
 
 static kiln_cu_result_t row_dtod_async(kiln_cu_deviceptr_t to,
                                        kiln_cu_deviceptr_t from, size_t bytes,
                                        kiln_cu_stream_t stream) {
-  return copy_in(stream,
-                 &(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN, false});
+  return copy_in(stream, &(copy_t){to, from, bytes, MUST_KNOWN, MUST_KNOWN,
+                                   false, "cuMemcpyDtoDAsync"});
 }
 
 // ---- Between devices ----
@@ -204,7 +235,8 @@ static kiln_cu_result_t row_peer_async(kiln_cu_deviceptr_t to,
   if (result != KILN_CU_SUCCESS) return result;
   result = check_contexts(driver, to_context, from_context);
   if (result == KILN_CU_SUCCESS) {
-    const copy_t copy = {to, from, bytes, MUST_KNOWN, MUST_KNOWN, false};
+    const copy_t copy = {
+        to, from, bytes, MUST_KNOWN, MUST_KNOWN, false, "cuMemcpyPeerAsync"};
     result = copy_locked(driver, where, &copy);
   }
   return kilni_soft_leave(driver, result);
@@ -222,7 +254,8 @@ static kiln_cu_result_t row_peer(kiln_cu_deviceptr_t to,
   kilni_soft_queue_drain(driver, NULL);
   result = check_contexts(driver, to_context, from_context);
   if (result == KILN_CU_SUCCESS) {
-    const copy_t copy = {to, from, bytes, MUST_KNOWN, MUST_KNOWN, false};
+    const copy_t copy = {to,         from,  bytes,         MUST_KNOWN,
+                         MUST_KNOWN, false, "cuMemcpyPeer"};
     result = copy_locked(driver, &current->legacy, &copy);
     kilni_soft_queue_drain(driver, NULL);
   }
@@ -237,6 +270,7 @@ typedef struct fill_t {
   uint64_t count;
   uint32_t value;
   uint32_t width;
+  const char* call;
 } fill_t;
 
 static kiln_cu_result_t fill_locked(kilni_soft_driver_t* driver,
@@ -251,9 +285,25 @@ static kiln_cu_result_t fill_locked(kilni_soft_driver_t* driver,
   kiln_cu_result_t result = classify(
       driver, fill->to, fill->count * fill->width, MUST_KNOWN, &end, &kind);
   if (result != KILN_CU_SUCCESS) return result;
-  kilni_soft_work_t work = {
-      .kind = KILNI_SOFT_TASK_FILL,
-      .as.fill = {fill->to, fill->count, fill->value, fill->width}};
+  kilni_soft_captured_t* captured;
+  result = kilni_soft_capture_enter(driver, stream, fill->call, &captured);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (captured != NULL) {
+    kilni_soft_doing_t doing;
+    memset(&doing, 0, sizeof(doing));
+    doing.fill.fill.to = fill->to;
+    doing.fill.fill.value = fill->value;
+    doing.fill.fill.element_bytes = fill->width;
+    doing.fill.fill.width = (size_t)fill->count;
+    doing.fill.fill.height = 1;
+    return kilni_soft_capture_add(driver, captured, fill->call,
+                                  KILN_CU_GRAPH_NODE_TYPE_MEMSET, &doing, NULL);
+  }
+  kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_FILL,
+                            .as.fill = {.address = fill->to,
+                                        .count = fill->count,
+                                        .value = fill->value,
+                                        .width = fill->width}};
   return issue_and_wait(driver, stream, &work, sync && kind == END_PINNED);
 }
 
@@ -269,35 +319,41 @@ static kiln_cu_result_t fill_in(kiln_cu_stream_t stream, const fill_t* fill,
 
 static kiln_cu_result_t row_fill8(kiln_cu_deviceptr_t to, unsigned char value,
                                   size_t count) {
-  return fill_in(KILN_CU_STREAM_LEGACY, &(fill_t){to, count, value, 1}, true);
+  return fill_in(KILN_CU_STREAM_LEGACY,
+                 &(fill_t){to, count, value, 1, "cuMemsetD8"}, true);
 }
 
 static kiln_cu_result_t row_fill16(kiln_cu_deviceptr_t to, unsigned short value,
                                    size_t count) {
-  return fill_in(KILN_CU_STREAM_LEGACY, &(fill_t){to, count, value, 2}, true);
+  return fill_in(KILN_CU_STREAM_LEGACY,
+                 &(fill_t){to, count, value, 2, "cuMemsetD16"}, true);
 }
 
 static kiln_cu_result_t row_fill32(kiln_cu_deviceptr_t to, unsigned int value,
                                    size_t count) {
-  return fill_in(KILN_CU_STREAM_LEGACY, &(fill_t){to, count, value, 4}, true);
+  return fill_in(KILN_CU_STREAM_LEGACY,
+                 &(fill_t){to, count, value, 4, "cuMemsetD32"}, true);
 }
 
 static kiln_cu_result_t row_fill8_async(kiln_cu_deviceptr_t to,
                                         unsigned char value, size_t count,
                                         kiln_cu_stream_t stream) {
-  return fill_in(stream, &(fill_t){to, count, value, 1}, false);
+  return fill_in(stream, &(fill_t){to, count, value, 1, "cuMemsetD8Async"},
+                 false);
 }
 
 static kiln_cu_result_t row_fill16_async(kiln_cu_deviceptr_t to,
                                          unsigned short value, size_t count,
                                          kiln_cu_stream_t stream) {
-  return fill_in(stream, &(fill_t){to, count, value, 2}, false);
+  return fill_in(stream, &(fill_t){to, count, value, 2, "cuMemsetD16Async"},
+                 false);
 }
 
 static kiln_cu_result_t row_fill32_async(kiln_cu_deviceptr_t to,
                                          unsigned int value, size_t count,
                                          kiln_cu_stream_t stream) {
-  return fill_in(stream, &(fill_t){to, count, value, 4}, false);
+  return fill_in(stream, &(fill_t){to, count, value, 4, "cuMemsetD32Async"},
+                 false);
 }
 
 void kilni_soft_fill_copy(kiln_cuda_table_t* table) {

@@ -5,11 +5,16 @@
 //
 // A row has the driver's own signature and so no user pointer; this is the one
 // file of the room with mutable globals (src/GLOBALS names them).
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/log_line.h"
 #include "base/status_make.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_global.h"
+#include "soft/driver/soft_graph.h"
 
 // The software driver of this process. thread-safe
 static struct {
@@ -80,6 +85,15 @@ kiln_cu_capture_mode_t kilni_soft_capture_exchange(
   kiln_cu_capture_mode_t before = kilni_soft_thread.capture_mode;
   kilni_soft_thread.capture_mode = mode;
   return before;
+}
+
+kiln_cu_capture_mode_t kilni_soft_capture_mode(void) {
+  refresh_thread();
+  return kilni_soft_thread.capture_mode;
+}
+
+uint64_t kilni_soft_thread_number(void) {
+  return (uint64_t)(uintptr_t)&kilni_soft_thread;
 }
 
 uint64_t kilni_soft_current_get(void) {
@@ -199,9 +213,29 @@ kiln_cu_result_t kilni_soft_enter_stream(kiln_cu_stream_t handle, bool issues,
   return kilni_soft_leave(*out_driver, result);
 }
 
+void kilni_soft_tell(kilni_soft_driver_t* driver, const char* format, ...) {
+  size_t used = strlen(driver->story);
+  if (used > 0 && used + 1 < sizeof(driver->story)) {
+    driver->story[used++] = '\n';
+  }
+  va_list list;
+  va_start(list, format);
+  (void)vsnprintf(driver->story + used, sizeof(driver->story) - used, format,
+                  list);
+  va_end(list);
+}
+
 kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
                                   kiln_cu_result_t result) {
+  char story[KILNI_SOFT_REPORT_BYTES];
+  bool tells = driver->story[0] != '\0';
+  if (driver->ending != NULL) kilni_soft_objects_end(driver);
+  if (tells) {
+    memcpy(story, driver->story, sizeof(story));
+    driver->story[0] = '\0';
+  }
   kilni_mutex_unlock(&driver->lock);
+  if (tells) KILNI_LOG(&driver->host.log, WARNING, "%s", story);
   return result;
 }
 

@@ -43,9 +43,10 @@ struct kilni_soft_stream_t {
   uint64_t handle;  // 0: a default stream
   unsigned int flags;
   int priority;
-  uint64_t pending;         // its tasks that are not done
-  bool destroyed;           // freed with its last task
-  kilni_soft_task_t* last;  // NULL when all is done
+  uint64_t pending;                        // its tasks that are not done
+  bool destroyed;                          // freed with its last task
+  kilni_soft_task_t* last;                 // NULL when all is done
+  struct kilni_soft_captured_t* captured;  // NULL: it is not
   kilni_soft_stream_t* next;
 };
 
@@ -55,7 +56,8 @@ typedef struct kilni_soft_event_t {
   uint64_t handle;
   unsigned int flags;
   unsigned int reserved;
-  kilni_soft_task_t* recorded;  // NULL: never
+  kilni_soft_task_t* recorded;             // NULL: never
+  struct kilni_soft_captured_t* captured;  // where in a capture; NULL: in none
   struct kilni_soft_event_t* next;
 } kilni_soft_event_t;
 
@@ -129,6 +131,10 @@ struct kilni_soft_context_t {
   kilni_soft_module_t* modules;
   kilni_soft_link_t* links;
   kilni_soft_pool_t* default_pool;  // NULL until it is used
+  uint64_t graph_used;  // bytes of graphs' allocations, as a driver counts them
+  uint64_t graph_used_high;
+  uint64_t graph_reserved;
+  uint64_t graph_reserved_high;
 };
 
 // The software driver. thread-safe
@@ -154,10 +160,20 @@ struct kilni_soft_driver_t {
   kilni_soft_freeing_t* freeing;
   size_t freeing_count;
   size_t freeing_capacity;
-  kilni_soft_profile_t* profile;     // of all launches; NULL: none is counted
-  kilni_soft_pool_t* pools;          // they outlive the context
-  kilni_soft_physical_t* physicals;  // as they do
+  kilni_soft_profile_t* profile;      // of all launches; NULL: none is counted
+  kilni_soft_pool_t* pools;           // they outlive the context
+  kilni_soft_physical_t* physicals;   // as they do
+  struct kilni_soft_graph_t* graphs;  // and they, and what is below
+  struct kilni_soft_exec_t* execs;
+  struct kilni_soft_object_t* objects;
+  struct kilni_soft_object_t* ending;  // nobody refers to them any more
+  struct kilni_soft_capture_t* captures;
+  struct kilni_soft_value_t* values;
+  struct kilni_soft_store_t* stores;
+  uint64_t serials;
+  uint64_t capture_ids;
   char fault_text[KILNI_SOFT_REPORT_BYTES];
+  char story[KILNI_SOFT_REPORT_BYTES];  // for the log, by kilni_soft_leave
   kiln_cuda_table_t table;
 };
 
@@ -185,7 +201,11 @@ kiln_cu_result_t kilni_soft_enter_object(kilni_soft_needs_t needs,
 kiln_cu_result_t kilni_soft_enter_stream(kiln_cu_stream_t handle, bool issues,
                                          kilni_soft_driver_t** out_driver,
                                          kilni_soft_stream_t** out_stream);
-// Unlocks and returns `result`.
+// One line more for the log, told when the row is left. Locked.
+void kilni_soft_tell(kilni_soft_driver_t* driver, const char* format, ...)
+    __attribute__((format(printf, 2, 3)));
+// Unlocks and returns `result`; then tells what there is to be told, and ends
+// user objects that nobody refers to.
 kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
                                   kiln_cu_result_t result);
 // The result of the context of the calling thread: SUCCESS, INVALID_CONTEXT
@@ -213,6 +233,9 @@ bool kilni_soft_current_push(uint64_t handle);  // false: the stack is full
 uint64_t kilni_soft_current_pop(void);
 // How this thread lives with captures; gives what it was.
 kiln_cu_capture_mode_t kilni_soft_capture_exchange(kiln_cu_capture_mode_t mode);
+kiln_cu_capture_mode_t kilni_soft_capture_mode(void);
+// A number of the calling thread, unlike that of every other that lives.
+uint64_t kilni_soft_thread_number(void);
 // The per-thread default stream of this thread on a device, as a handle.
 uint64_t kilni_soft_thread_stream_get(uint32_t device);
 void kilni_soft_thread_stream_set(uint32_t device, uint64_t handle);

@@ -4,6 +4,7 @@
 // order where it was last recorded; its time is when that place was reached.
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 static const double kNsPerMs = 1e6;
@@ -31,6 +32,7 @@ void kilni_soft_event_dispose(kilni_soft_driver_t* driver,
   kilni_soft_event_t** link = &event->context->events;
   while (*link != event) link = &(*link)->next;
   *link = event->next;
+  kilni_soft_capture_forget(driver, event);
   kilni_soft_handle_remove(&driver->handles, event->handle);
   kilni_soft_task_release(driver, event->recorded);
   kilni_free(driver->host.allocator, event, sizeof(*event));
@@ -99,8 +101,16 @@ static kiln_cu_result_t row_record(kiln_cu_event_t event,
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_HANDLE);
   }
   kilni_soft_task_t* task;
+  kilni_soft_captured_t* captured;
+  result = kilni_soft_capture_enter(driver, where, "cuEventRecord", &captured);
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
+  if (captured != NULL) {
+    return kilni_soft_leave(driver,
+                            kilni_soft_capture_record(driver, captured, found));
+  }
   result = kilni_soft_queue_issue(driver, where, &kMark, NULL, &task);
   if (result == KILN_CU_SUCCESS) {
+    kilni_soft_capture_forget(driver, found);
     kilni_soft_task_release(driver, found->recorded);
     found->recorded = task;
   }
@@ -112,7 +122,8 @@ static kiln_cu_result_t row_query(kiln_cu_event_t event) {
   kilni_soft_event_t* found;
   kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  result = kilni_soft_sticky(found->context);
+  result = kilni_soft_capture_event(driver, found, "cuEventQuery");
+  if (result == KILN_CU_SUCCESS) result = kilni_soft_sticky(found->context);
   if (result == KILN_CU_SUCCESS &&
       !kilni_soft_queue_poll(driver, found->recorded)) {
     result = KILN_CU_ERROR_NOT_READY;
@@ -126,6 +137,8 @@ static kiln_cu_result_t row_synchronize(kiln_cu_event_t event) {
   kiln_cu_result_t result = enter_event(event, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   const kilni_soft_context_t* context = found->context;
+  result = kilni_soft_capture_event(driver, found, "cuEventSynchronize");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   kilni_soft_queue_wait(driver, found->recorded);
   kilni_soft_pools_settle(driver);
   return kilni_soft_leave(driver, kilni_soft_sticky(context));

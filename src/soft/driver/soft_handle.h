@@ -24,6 +24,10 @@ typedef enum kilni_soft_kind_t {
   KILNI_SOFT_KIND_LINK = 8,
   KILNI_SOFT_KIND_POOL = 9,
   KILNI_SOFT_KIND_PHYSICAL = 10,
+  KILNI_SOFT_KIND_GRAPH = 11,
+  KILNI_SOFT_KIND_NODE = 12,
+  KILNI_SOFT_KIND_EXEC = 13,
+  KILNI_SOFT_KIND_OBJECT = 14,
 } kilni_soft_kind_t;
 
 // The live handles. thread-compatible

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 // What the launch rows have in common.
 typedef struct launch_t {
@@ -19,6 +20,7 @@ typedef struct launch_t {
   const kiln_cu_launch_attribute_t* attributes;
   unsigned int attribute_count;
   bool cooperative;
+  const char* call;
 } launch_t;
 
 static const uint64_t kGridMost[3] = {2147483647, 65535, 65535};
@@ -101,9 +103,8 @@ static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
                                   const kilni_soft_stream_t* stream,
                                   const launch_t* launch,
                                   const kilni_soft_entry_t* entry,
-                                  const void* params,
+                                  const void* params, uint64_t number,
                                   kilni_soft_grid_t** out_grid) {
-  uint64_t number = driver->queue.tickets + 1;
   kilni_soft_launch_t what = {
       .entry = entry,
       .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
@@ -267,7 +268,8 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_KERNEL};
   result = pack(launch, entry, params);
   if (result == KILN_CU_SUCCESS) {
-    result = make_grid(driver, stream, &wanted, entry, params, &work.as.grid);
+    result = make_grid(driver, stream, &wanted, entry, params,
+                       driver->queue.tickets + 1, &work.as.grid);
   }
   kilni_free(allocator, params, entry->param_bytes);
   if (result != KILN_CU_SUCCESS) return result;
@@ -282,13 +284,141 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   return result;
 }
 
+// ---- Kernels of graphs ----
+
+// The kernel of a node: as a function, or of a library.
+static const kilni_soft_kernel_t* find_kernel(
+    const kilni_soft_driver_t* driver, const kiln_cu_kernel_node_t* params) {
+  if (params->function != NULL) {
+    return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_FUNCTION,
+                                 (uintptr_t)params->function);
+  }
+  return kilni_soft_handle_get(&driver->handles, KILNI_SOFT_KIND_KERNEL,
+                               (uintptr_t)params->kernel);
+}
+
+static kiln_cu_result_t keep_params(kilni_soft_driver_t* driver,
+                                    const launch_t* launch,
+                                    const kilni_soft_entry_t* entry,
+                                    kilni_soft_kernel_node_t* out_kernel) {
+  kiln_allocator_t allocator = driver->host.allocator;
+  out_kernel->param_bytes = entry->param_bytes;
+  out_kernel->param_count = entry->param_count;
+  kiln_status_t status =
+      kilni_alloc(allocator, entry->param_bytes, (void**)&out_kernel->packed);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_alloc_array(allocator, entry->param_count, sizeof(void*),
+                               (void**)&out_kernel->params);
+  }
+  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+  for (uint32_t i = 0; i < entry->param_count; ++i) {
+    out_kernel->params[i] = out_kernel->packed + entry->params[i].offset;
+  }
+  return pack(launch, entry, out_kernel->packed);
+}
+
+kiln_cu_result_t kilni_soft_launch_keep(
+    kilni_soft_driver_t* driver, const kiln_cu_kernel_node_t* params,
+    const kiln_cu_launch_attribute_t* attributes, unsigned int count,
+    kilni_soft_kernel_node_t* out_kernel) {
+  memset(out_kernel, 0, sizeof(*out_kernel));
+  const kilni_soft_kernel_t* kernel = find_kernel(driver, params);
+  if (kernel == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
+  launch_t launch = {
+      .grid = {params->grid_x, params->grid_y, params->grid_z},
+      .block = {params->block_x, params->block_y, params->block_z},
+      .shared_bytes = params->shared_bytes,
+      .params = params->params,
+      .extra = params->extra,
+      .attributes = attributes,
+      .attribute_count = count};
+  recorded_t recorded = {0, {NULL, NULL}};
+  kiln_cu_result_t result = check_shape(&launch, kernel);
+  if (result == KILN_CU_SUCCESS) {
+    result = take_attributes(driver, &kernel->module->context->legacy, &launch,
+                             &recorded);
+  }
+  if (result == KILN_CU_SUCCESS && launch.cooperative) {
+    result = check_resident(&launch, kernel);
+  }
+  if (result != KILN_CU_SUCCESS) return result;
+  out_kernel->function = kernel->handle;
+  memcpy(out_kernel->grid, launch.grid, sizeof(launch.grid));
+  memcpy(out_kernel->block, launch.block, sizeof(launch.block));
+  out_kernel->shared_bytes = launch.shared_bytes;
+  result = keep_params(driver, &launch, kernel->entry, out_kernel);
+  for (unsigned int i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+    if (attributes[i].id == KILN_CU_LAUNCH_ATTRIBUTE_IGNORE) continue;
+    result =
+        kilni_soft_kernel_set_attribute(driver, out_kernel, &attributes[i]);
+  }
+  return result;
+}
+
+kiln_cu_result_t kilni_soft_launch_kept(kilni_soft_driver_t* driver,
+                                        const kilni_soft_stream_t* stream,
+                                        const kilni_soft_kernel_node_t* kernel,
+                                        uint64_t number,
+                                        kilni_soft_grid_t** out_grid) {
+  *out_grid = NULL;
+  const kilni_soft_kernel_t* found = kilni_soft_handle_get(
+      &driver->handles, KILNI_SOFT_KIND_FUNCTION, kernel->function);
+  if (found == NULL) return KILN_CU_ERROR_INVALID_HANDLE;
+  const kiln_cu_launch_attribute_t* together =
+      kilni_soft_kernel_attribute(kernel, KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+  launch_t launch = {.shared_bytes = kernel->shared_bytes};
+  memcpy(launch.grid, kernel->grid, sizeof(launch.grid));
+  memcpy(launch.block, kernel->block, sizeof(launch.block));
+  launch.cooperative = together != NULL && together->value.cooperative != 0;
+  return make_grid(driver, stream, &launch, found->entry, kernel->packed,
+                   number, out_grid);
+}
+
+// A launch in a captured stream is a node.
+static kiln_cu_result_t capture(kilni_soft_driver_t* driver,
+                                kilni_soft_captured_t* captured,
+                                const launch_t* launch) {
+  kiln_cu_kernel_node_t params = {
+      .function = launch->function,
+      .grid_x = launch->grid[0],
+      .grid_y = launch->grid[1],
+      .grid_z = launch->grid[2],
+      .block_x = launch->block[0],
+      .block_y = launch->block[1],
+      .block_z = launch->block[2],
+      .shared_bytes = launch->shared_bytes,
+      .params = launch->params,
+      .extra = launch->extra,
+  };
+  const kiln_cu_launch_attribute_t together = {
+      .id = KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+  bool one = launch->cooperative && launch->attribute_count == 0;
+  kilni_soft_doing_t doing;
+  memset(&doing, 0, sizeof(doing));
+  kiln_cu_result_t result = kilni_soft_launch_keep(
+      driver, &params, one ? &together : launch->attributes,
+      one ? 1 : launch->attribute_count, &doing.kernel);
+  if (result != KILN_CU_SUCCESS) {
+    kilni_soft_doing_free(driver, KILN_CU_GRAPH_NODE_TYPE_KERNEL, &doing);
+    return result;
+  }
+  return kilni_soft_capture_add(driver, captured, launch->call,
+                                KILN_CU_GRAPH_NODE_TYPE_KERNEL, &doing, NULL);
+}
+
 static kiln_cu_result_t launch_row(const launch_t* launch) {
   kilni_soft_driver_t* driver;
   kilni_soft_stream_t* stream;
   kiln_cu_result_t result =
       kilni_soft_enter_stream(launch->stream, true, &driver, &stream);
   if (result != KILN_CU_SUCCESS) return result;
-  return kilni_soft_leave(driver, launch_locked(driver, stream, launch));
+  kilni_soft_captured_t* captured;
+  result = kilni_soft_capture_enter(driver, stream, launch->call, &captured);
+  if (result == KILN_CU_SUCCESS) {
+    result = captured != NULL ? capture(driver, captured, launch)
+                              : launch_locked(driver, stream, launch);
+  }
+  return kilni_soft_leave(driver, result);
 }
 
 static kiln_cu_result_t row_launch(kiln_cu_function_t function,
@@ -304,7 +434,8 @@ static kiln_cu_result_t row_launch(kiln_cu_function_t function,
                                 .stream = stream,
                                 .function = function,
                                 .params = params,
-                                .extra = extra});
+                                .extra = extra,
+                                .call = "cuLaunchKernel"});
 }
 
 static kiln_cu_result_t row_launch_ex(const kiln_cu_launch_config_t* config,
@@ -323,7 +454,8 @@ static kiln_cu_result_t row_launch_ex(const kiln_cu_launch_config_t* config,
                   .params = params,
                   .extra = extra,
                   .attributes = config->attributes,
-                  .attribute_count = config->attribute_count});
+                  .attribute_count = config->attribute_count,
+                  .call = "cuLaunchKernelEx"});
 }
 
 static kiln_cu_result_t row_launch_cooperative(
@@ -337,7 +469,8 @@ static kiln_cu_result_t row_launch_cooperative(
                                 .stream = stream,
                                 .function = function,
                                 .params = params,
-                                .cooperative = true});
+                                .cooperative = true,
+                                .call = "cuLaunchCooperativeKernel"});
 }
 
 void kilni_soft_fill_launch(kiln_cuda_table_t* table) {

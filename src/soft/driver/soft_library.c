@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 #include "soft/driver/soft_jit.h"
 
 enum { FILE_LIMIT = 256 << 20 };
@@ -99,6 +100,8 @@ static kiln_cu_result_t row_unload(kiln_cu_library_t library) {
       kilni_soft_enter_object(KILNI_SOFT_NEEDS_CURRENT, KILNI_SOFT_KIND_LIBRARY,
                               library, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuLibraryUnload");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   kilni_soft_module_t* module = found;
   const kilni_soft_context_t* context = module->context;
   kilni_soft_module_end(driver, module);

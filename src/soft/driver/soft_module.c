@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "image/ptx.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 #include "soft/driver/soft_jit.h"
 
 enum {
@@ -221,6 +222,8 @@ static kiln_cu_result_t row_unload(kiln_cu_module_t module) {
   kiln_cu_result_t result =
       enter_module(KILNI_SOFT_NEEDS_CURRENT, module, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuModuleUnload");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   if (found->library != 0) {  // the library ends it
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_PERMITTED);
   }

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 // What a driver takes at a time for a pool.
 #define POOL_STEP_BYTES (2ull << 20)
@@ -152,6 +153,18 @@ static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes,
   if (address == NULL || found == NULL) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
+  kilni_soft_captured_t* captured;
+  static const char kCall[] = "cuMemAllocFromPoolAsync";
+  result = kilni_soft_capture_enter(driver, where, kCall, &captured);
+  if (result == KILN_CU_SUCCESS && captured != NULL) {
+    return kilni_soft_leave(
+        driver, kilni_soft_capture_alloc(driver, captured, kCall, found->device,
+                                         bytes, address));
+  }
+  if (result == KILN_CU_SUCCESS) {
+    result = kilni_soft_capture_unsafe(driver, kCall);
+  }
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   uint64_t made = 0;
   if (bytes > 0) {
     result = kilni_soft_pool_take(driver, where->context, found, bytes, &made);
@@ -211,6 +224,8 @@ static kiln_cu_result_t row_create(kiln_cu_mempool_t* pool,
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemPoolCreate");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   if (pool == NULL || props == NULL || kind_of(driver, props) == 0 ||
       !is_zero(props)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
@@ -248,6 +263,8 @@ static kiln_cu_result_t row_destroy(kiln_cu_mempool_t pool) {
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemPoolDestroy");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   if (found == driver->contexts[found->device].default_pool) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
@@ -292,6 +309,8 @@ static kiln_cu_result_t row_get_attribute(kiln_cu_mempool_t pool,
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, value != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemPoolGetAttribute");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   const uint64_t* number = number_of(found, attribute);
   const int* reuse = switch_of(found, attribute);
   if (number != NULL) {
@@ -331,6 +350,8 @@ static kiln_cu_result_t row_set_attribute(kiln_cu_mempool_t pool,
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, value != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemPoolSetAttribute");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   int* reuse = switch_of(found, attribute);
   if (reuse != NULL) {
     memcpy(reuse, value, sizeof(*reuse));
@@ -349,6 +370,8 @@ static kiln_cu_result_t row_trim(kiln_cu_mempool_t pool, size_t keep_bytes) {
   kilni_soft_pool_t* found;
   kiln_cu_result_t result = enter_pool(pool, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemPoolTrimTo");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   shrink(found, keep_bytes);
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
@@ -383,6 +406,8 @@ static kiln_cu_result_t row_set_access(kiln_cu_mempool_t pool,
   bool good = list != NULL || count == 0;
   kiln_cu_result_t result = enter_pool(pool, good, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemPoolSetAccess");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
     uint32_t shift = 2 * (uint32_t)list[i].location.id;
     if (!may_set(driver, found, &list[i])) {
@@ -404,6 +429,8 @@ static kiln_cu_result_t row_get_access(kiln_cu_mem_access_t* flags,
   bool good = flags != NULL && location != NULL;
   kiln_cu_result_t result = enter_pool(pool, good, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_unsafe(driver, "cuMemPoolGetAccess");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   if (!is_device(driver, location)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }

@@ -8,6 +8,7 @@
 #include "base/status_make.h"
 #include "base/vm.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 #include "soft/driver/soft_global.h"
 
 enum { WORKERS_LIMIT = 1024 };
@@ -174,6 +175,8 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
        ++i) {
     kilni_soft_context_clear(driver, &driver->contexts[i]);
   }
+  kilni_soft_graphs_clear(driver);
+  kilni_soft_objects_end(driver);
   kilni_soft_pools_clear(driver);
   kilni_soft_physicals_clear(driver);
   kilni_mutex_unlock(&driver->lock);
@@ -235,6 +238,12 @@ void kilni_soft_fill(kiln_cuda_table_t* table) {
   kilni_soft_fill_library(table);
   kilni_soft_fill_link(table);
   kilni_soft_fill_launch(table);
+  kilni_soft_fill_capture(table);
+  kilni_soft_fill_graph(table);
+  kilni_soft_fill_graph_edge(table);
+  kilni_soft_fill_graph_node(table);
+  kilni_soft_fill_graph_exec(table);
+  kilni_soft_fill_graph_object(table);
 }
 
 static kiln_status_t create_memory(kilni_soft_driver_t* driver,

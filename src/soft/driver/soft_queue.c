@@ -9,6 +9,7 @@
 #include "base/log_line.h"
 #include "base/status_make.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 // As a GPU's driver, an issuing thread waits while this many tasks are queued.
 enum { QUEUE_LIMIT = 1024 };
@@ -79,6 +80,13 @@ static void drop_payload(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
     kilni_free(driver->host.allocator, work->as.copy.staged,
                (size_t)work->as.copy.bytes);
     work->as.copy.staged = NULL;
+  } else if (work->kind == KILNI_SOFT_TASK_VALUES) {
+    kilni_free_array(driver->host.allocator, work->as.values.list,
+                     work->as.values.count, sizeof(*work->as.values.list));
+    work->as.values.list = NULL;
+  } else if (work->kind == KILNI_SOFT_TASK_FLIGHT) {
+    kilni_soft_flight_end(driver, work->as.flight);
+    work->as.flight = NULL;
   }
 }
 
@@ -111,7 +119,7 @@ void kilni_soft_task_release(kilni_soft_driver_t* driver,
                              kilni_soft_task_t* task) {
   if (task == NULL || --task->refs != 0) return;
   kilni_free(driver->host.allocator, task,
-             sizeof(*task) + task->edge_count * sizeof(kilni_soft_edge_t));
+             sizeof(*task) + task->edge_room * sizeof(kilni_soft_edge_t));
 }
 
 // ---- The end of a task ----
@@ -137,6 +145,7 @@ static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
                        kilni_soft_task_t** list) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (task->work.kind == KILNI_SOFT_TASK_MARK ||
+      task->work.kind == KILNI_SOFT_TASK_FLIGHT ||
       task->work.kind == KILNI_SOFT_TASK_FREE) {
     if (task->work.kind == KILNI_SOFT_TASK_FREE) do_free(driver, task);
     task->next = *list;
@@ -281,24 +290,48 @@ static bool do_copy(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
   return true;
 }
 
-static bool do_fill(kilni_soft_driver_t* driver,
-                    const kilni_soft_work_t* work) {
+// One row of a box after the other.
+static bool do_box(kilni_soft_driver_t* driver, const kilni_soft_box_t* box) {
+  for (uint64_t z = 0; z < box->depth; ++z) {
+    for (uint64_t y = 0; y < box->height; ++y) {
+      kilni_soft_work_t row = {
+          .kind = KILNI_SOFT_TASK_COPY,
+          .as.copy = {
+              .to = box->to.at, .from = box->from.at, .bytes = box->width}};
+      row.as.copy.to.address += z * box->to.slice_bytes + y * box->to.row_bytes;
+      row.as.copy.from.address +=
+          z * box->from.slice_bytes + y * box->from.row_bytes;
+      if (!do_copy(driver, &row)) return false;
+    }
+  }
+  return true;
+}
+
+static bool fill_row(kilni_soft_driver_t* driver, const kilni_soft_work_t* work,
+                     uint64_t address) {
   uint64_t count = work->as.fill.count;
   uint32_t width = work->as.fill.width;
   uint32_t value = work->as.fill.value;
-  uint8_t* to = kilni_soft_memory_host(driver->memory, work->as.fill.address,
-                                       count * width);
+  uint8_t* to = kilni_soft_memory_host(driver->memory, address, count * width);
   if (to == NULL) return false;
   const kilni_soft_marks_t* marks = kilni_soft_memory_marks(driver->memory);
-  if (marks != NULL) {
-    kilni_soft_marks_set(marks, work->as.fill.address, count * width);
-  }
+  if (marks != NULL) kilni_soft_marks_set(marks, address, count * width);
   if (width == 1) {
     memset(to, (int)(value & 0xff), (size_t)count);
     return true;
   }
   // Little-endian hosts only, as the device: the low bytes come first.
   for (uint64_t i = 0; i < count; ++i) memcpy(to + i * width, &value, width);
+  return true;
+}
+
+static bool do_fill(kilni_soft_driver_t* driver,
+                    const kilni_soft_work_t* work) {
+  uint64_t rows = work->as.fill.rows > 0 ? work->as.fill.rows : 1;
+  for (uint64_t i = 0; i < rows; ++i) {
+    uint64_t address = work->as.fill.address + i * work->as.fill.row_bytes;
+    if (!fill_row(driver, work, address)) return false;
+  }
   return true;
 }
 
@@ -321,6 +354,9 @@ static void run_plain(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
       break;
     case KILNI_SOFT_TASK_FILL:
       good = do_fill(driver, &task->work);
+      break;
+    case KILNI_SOFT_TASK_BOX:
+      good = do_box(driver, &task->work.as.box);
       break;
     case KILNI_SOFT_TASK_HOST:
       kilni_soft_callback_begin();
@@ -367,6 +403,16 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_grid_destroy(grid);
   kilni_mutex_lock(&driver->lock);
   task->work.as.grid = NULL;
+  finish(driver, task);
+}
+
+// Lets a conditional node decide, which may put tasks behind it.
+static void run_condition(kilni_soft_driver_t* driver,
+                          kilni_soft_task_t* task) {
+  char story[KILNI_SOFT_REPORT_BYTES];
+  kiln_cu_result_t result =
+      kilni_soft_condition_run(driver, task, story, sizeof(story));
+  if (result != KILN_CU_SUCCESS) fail_context(driver, task, result, story);
   finish(driver, task);
 }
 
@@ -427,6 +473,8 @@ static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
     task->next = queue->running;
     queue->running = task;
     run_kernel(driver, task);
+  } else if (task->work.kind == KILNI_SOFT_TASK_CONDITION) {
+    run_condition(driver, task);
   } else {
     run_plain(driver, task);
   }
@@ -450,6 +498,7 @@ static void worker_main(void* user) {
   queue->idle--;
   while (!queue->stopping) {
     if (queue->short_of_threads) tell_short(driver);
+    if (driver->ending != NULL) kilni_soft_objects_end(driver);
     bool may = !queue->lazy || queue->wanted > 0 || queue->drainers > 0;
     bool all = queue->drainers > 0;
     kilni_soft_task_t* task = may ? take_ready(queue, all) : NULL;
@@ -585,6 +634,86 @@ void kilni_soft_queue_room(kilni_soft_driver_t* driver) {
   queue->drainers--;
 }
 
+kiln_cu_result_t kilni_soft_queue_reserve(kilni_soft_driver_t* driver,
+                                          size_t count) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  void* ready = queue->ready;
+  kiln_status_t status =
+      kilni_grow(driver->host.allocator, (size_t)queue->pending + count,
+                 sizeof(*queue->ready), &queue->ready_capacity, &ready);
+  queue->ready = ready;
+  return kilni_soft_result(status);
+}
+
+kiln_cu_result_t kilni_soft_task_new(kilni_soft_driver_t* driver,
+                                     kilni_soft_stream_t* stream,
+                                     const kilni_soft_work_t* work, size_t room,
+                                     kilni_soft_task_t** out_task) {
+  kilni_soft_task_t* task = NULL;
+  kiln_status_t status = kilni_alloc(
+      driver->host.allocator, sizeof(*task) + room * sizeof(kilni_soft_edge_t),
+      (void**)&task);
+  *out_task = task;
+  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
+  task->work = *work;
+  task->stream = stream;
+  task->refs = 1;
+  task->edge_room = room;
+  return KILN_CU_SUCCESS;
+}
+
+void kilni_soft_task_drop(kilni_soft_driver_t* driver,
+                          kilni_soft_task_t* task) {
+  drop_payload(driver, &task->work);
+  kilni_soft_task_release(driver, task);
+}
+
+void kilni_soft_task_after(kilni_soft_task_t* task,
+                           kilni_soft_task_t* blocker) {
+  if (blocker == NULL || blocker->done) return;
+  task->edges[task->edge_count++].blocker = blocker;
+}
+
+static void link_edge(kilni_soft_task_t* task, kilni_soft_edge_t* edge,
+                      kilni_soft_task_t* blocker) {
+  edge->owner = task;
+  edge->blocker = blocker;
+  edge->next = blocker->waiters;
+  blocker->waiters = edge;
+  task->blockers++;
+}
+
+void kilni_soft_task_after_too(kilni_soft_task_t* task, size_t slot,
+                               kilni_soft_task_t* blocker) {
+  link_edge(task, &task->edges[slot], blocker);
+  if (task->edge_count <= slot) task->edge_count = slot + 1;
+}
+
+void kilni_soft_queue_commit(kilni_soft_driver_t* driver,
+                             kilni_soft_task_t** tasks, size_t count,
+                             bool is_last) {
+  kilni_soft_queue_t* queue = &driver->queue;
+  kilni_soft_task_t* list = NULL;
+  for (size_t i = 0; i < count; ++i) {
+    kilni_soft_task_t* task = tasks[i];
+    task->ticket = ++queue->tickets;
+    for (size_t k = 0; k < task->edge_count; ++k) {
+      kilni_soft_task_t* blocker = task->edges[k].blocker;
+      task->edges[k].blocker = NULL;
+      if (!blocker->done) link_edge(task, &task->edges[k], blocker);
+    }
+    task->stream->pending++;
+    task->stream->context->pending++;
+    queue->pending++;
+  }
+  if (is_last) tasks[count - 1]->stream->last = tasks[count - 1];
+  // Nothing ends before all of them are in.
+  for (size_t i = 0; i < count; ++i) {
+    if (tasks[i]->blockers == 0) make_ready(driver, tasks[i], &list);
+  }
+  finish_list(driver, list);
+}
+
 kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
                                         kilni_soft_stream_t* stream,
                                         const kilni_soft_work_t* work,
@@ -593,22 +722,13 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
   kilni_soft_queue_t* queue = &driver->queue;
   if (out_task != NULL) *out_task = NULL;
   size_t edges = link_blockers(stream, after, NULL);
-  void* ready = queue->ready;
-  kiln_status_t status =
-      kilni_grow(driver->host.allocator, (size_t)queue->pending + 1,
-                 sizeof(*queue->ready), &queue->ready_capacity, &ready);
-  queue->ready = ready;
   kilni_soft_task_t* task = NULL;
-  if (kiln_status_is_ok(status)) {
-    status = kilni_alloc(driver->host.allocator,
-                         sizeof(*task) + edges * sizeof(kilni_soft_edge_t),
-                         (void**)&task);
+  kiln_cu_result_t result = kilni_soft_queue_reserve(driver, 1);
+  if (result == KILN_CU_SUCCESS) {
+    result = kilni_soft_task_new(driver, stream, work, edges, &task);
   }
-  if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
-  task->work = *work;
-  task->stream = stream;
+  if (result != KILN_CU_SUCCESS) return result;
   task->ticket = ++queue->tickets;
-  task->refs = 1;
   task->edge_count = edges;
   task->blockers = (uint32_t)link_blockers(stream, after, task);
   stream->last = task;
@@ -647,6 +767,11 @@ static void want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
     task = list;
   }
   if (queue->lazy) kilni_cond_broadcast(&queue->work);
+}
+
+void kilni_soft_task_want(kilni_soft_driver_t* driver,
+                          kilni_soft_task_t* task) {
+  want(&driver->queue, task);
 }
 
 void kilni_soft_queue_wait(kilni_soft_driver_t* driver,

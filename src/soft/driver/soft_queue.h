@@ -26,7 +26,14 @@ typedef enum kilni_soft_task_kind_t {
   KILNI_SOFT_TASK_COPY,
   KILNI_SOFT_TASK_FILL,
   KILNI_SOFT_TASK_HOST,
+  KILNI_SOFT_TASK_BOX,
+  KILNI_SOFT_TASK_VALUES,
+  KILNI_SOFT_TASK_CONDITION,
+  KILNI_SOFT_TASK_FLIGHT,  // a mark: the end of a graph's launch
 } kilni_soft_task_kind_t;
+
+typedef struct kilni_soft_flight_t kilni_soft_flight_t;
+typedef struct kilni_soft_node_t kilni_soft_node_t;
 
 // One end of a copy. thread-compatible
 typedef struct kilni_soft_end_t {
@@ -34,6 +41,22 @@ typedef struct kilni_soft_end_t {
   uint32_t known;  // lies in device memory's table; otherwise plain host bytes
   uint32_t reserved;
 } kilni_soft_end_t;
+
+// One side of a copy of rows. thread-compatible
+typedef struct kilni_soft_side_t {
+  kilni_soft_end_t at;  // of the first row
+  uint64_t row_bytes;   // from row to row
+  uint64_t slice_bytes;
+} kilni_soft_side_t;
+
+// A copy of a box. thread-compatible
+typedef struct kilni_soft_box_t {
+  kilni_soft_side_t to;
+  kilni_soft_side_t from;
+  uint64_t width;  // bytes
+  uint64_t height;
+  uint64_t depth;
+} kilni_soft_box_t;
 
 // What a task does. thread-compatible
 typedef struct kilni_soft_work_t {
@@ -54,12 +77,27 @@ typedef struct kilni_soft_work_t {
       uint64_t address;
       uint64_t count;
       uint32_t value;
-      uint32_t width;  // 1, 2 or 4
+      uint32_t width;      // 1, 2 or 4
+      uint64_t rows;       // 0 is 1
+      uint64_t row_bytes;  // from row to row
     } fill;
     struct {
       kiln_cu_host_fn_t fn;
       void* user;
     } host;
+    kilni_soft_box_t box;
+    struct {
+      kiln_cu_mem_op_t* list;  // owned once issued
+      uint32_t count;
+      uint32_t at;  // the next one
+    } values;
+    struct {
+      kilni_soft_flight_t* flight;  // kept by its end
+      const kilni_soft_node_t* node;
+      kilni_soft_task_t* end;  // what comes behind the node waits for it
+      uint32_t turns;          // of a loop, so far
+    } condition;
+    kilni_soft_flight_t* flight;  // owned once issued
   } as;
 } kilni_soft_work_t;
 
@@ -86,6 +124,7 @@ struct kilni_soft_task_t {
   kilni_soft_task_t* walk_next;  // while edges are followed
   uint64_t walk;                 // the last walk that met it
   size_t edge_count;
+  size_t edge_room;
   kilni_soft_edge_t edges[];
 };
 
@@ -118,8 +157,9 @@ typedef struct kilni_soft_queue_t {
   kilni_soft_task_t** ready;  // by ticket
   size_t ready_count;
   size_t ready_capacity;
-  kilni_soft_task_t* running;  // kernels with workers inside
-  uint64_t executed;           // thread-instructions of kernels that have ended
+  kilni_soft_task_t* running;   // kernels with workers inside
+  kilni_soft_task_t* watching;  // tasks that wait for a value in memory
+  uint64_t executed;  // thread-instructions of kernels that have ended
 } kilni_soft_queue_t;
 
 kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
@@ -141,6 +181,36 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
                                         const kilni_soft_work_t* work,
                                         kilni_soft_task_t* after,
                                         kilni_soft_task_t** out_task);
+// ---- Tasks with an order of their own: what a graph is made of ----
+//
+// They are made first, which may fail, and then committed together, which
+// cannot. Driver locked throughout.
+//
+// A task of `stream` that may wait for up to `room` others. It owns what `work`
+// owns.
+kiln_cu_result_t kilni_soft_task_new(kilni_soft_driver_t* driver,
+                                     kilni_soft_stream_t* stream,
+                                     const kilni_soft_work_t* work, size_t room,
+                                     kilni_soft_task_t** out_task);
+// Says that `task`, not committed yet, waits for `blocker` (may be NULL).
+void kilni_soft_task_after(kilni_soft_task_t* task, kilni_soft_task_t* blocker);
+// The same of one that is committed and not done, in place of edge `slot`,
+// whose blocker is done.
+void kilni_soft_task_after_too(kilni_soft_task_t* task, size_t slot,
+                               kilni_soft_task_t* blocker);
+// Frees a task that was not committed.
+void kilni_soft_task_drop(kilni_soft_driver_t* driver, kilni_soft_task_t* task);
+// Makes room for `count` more tasks.
+kiln_cu_result_t kilni_soft_queue_reserve(kilni_soft_driver_t* driver,
+                                          size_t count);
+// Puts tasks into the queue, in this order. The last is the end of its stream,
+// if `is_last`.
+void kilni_soft_queue_commit(kilni_soft_driver_t* driver,
+                             kilni_soft_task_t** tasks, size_t count,
+                             bool is_last);
+// Sees to it that `task` gets done.
+void kilni_soft_task_want(kilni_soft_driver_t* driver, kilni_soft_task_t* task);
+
 // Whether `task`, which is pending, waits for `other`, at once or through
 // others.
 bool kilni_soft_task_awaits(kilni_soft_driver_t* driver,

@@ -8,6 +8,7 @@
 // are kept and reported; a hint is all they ever are.
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 
@@ -81,6 +82,7 @@ kiln_cu_result_t kilni_soft_stream_resolve(kilni_soft_driver_t* driver,
 
 void kilni_soft_stream_dispose(kilni_soft_driver_t* driver,
                                kilni_soft_stream_t* stream) {
+  kilni_soft_capture_leave(driver, stream);
   kilni_soft_stream_t** link = &stream->context->streams;
   while (*link != stream) link = &(*link)->next;
   *link = stream->next;
@@ -126,6 +128,7 @@ static kiln_cu_result_t row_destroy(kiln_cu_stream_t stream) {
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_stream_t* found = object;
   const kilni_soft_context_t* context = found->context;
+  kilni_soft_capture_leave(driver, found);
   if (found->pending == 0) {
     kilni_soft_stream_dispose(driver, found);
   } else {
@@ -148,6 +151,8 @@ static kiln_cu_result_t row_synchronize(kiln_cu_stream_t stream) {
       kilni_soft_enter_stream(stream, true, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   const kilni_soft_context_t* context = found->context;
+  result = kilni_soft_capture_asked(driver, found, "cuStreamSynchronize");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   if (is_legacy(found)) {
     // A place in its order comes behind the blocking streams too.
     kilni_soft_task_t* mark;
@@ -168,6 +173,8 @@ static kiln_cu_result_t row_query(kiln_cu_stream_t stream) {
   kiln_cu_result_t result =
       kilni_soft_enter_stream(stream, false, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
+  result = kilni_soft_capture_asked(driver, found, "cuStreamQuery");
+  if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   bool ready = kilni_soft_queue_poll(driver, found->last);
   if (is_legacy(found)) {
     for (kilni_soft_stream_t* other = found->context->streams; other != NULL;
@@ -180,6 +187,21 @@ static kiln_cu_result_t row_query(kiln_cu_stream_t stream) {
                           ready ? KILN_CU_SUCCESS : KILN_CU_ERROR_NOT_READY);
 }
 
+// What a captured stream waits for from outside is a node.
+static kiln_cu_result_t wait_outside(kilni_soft_driver_t* driver,
+                                     kilni_soft_stream_t* stream,
+                                     const kilni_soft_event_t* event) {
+  kilni_soft_captured_t* captured;
+  kiln_cu_result_t result =
+      kilni_soft_capture_enter(driver, stream, "cuStreamWaitEvent", &captured);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (captured == NULL) return KILN_CU_ERROR_INVALID_VALUE;
+  kilni_soft_doing_t doing = {.event = event->handle};
+  return kilni_soft_capture_add(driver, captured, "cuStreamWaitEvent",
+                                KILN_CU_GRAPH_NODE_TYPE_WAIT_EVENT, &doing,
+                                NULL);
+}
+
 static kiln_cu_result_t row_wait_event(kiln_cu_stream_t stream,
                                        kiln_cu_event_t event,
                                        unsigned int flags) {
@@ -190,11 +212,20 @@ static kiln_cu_result_t row_wait_event(kiln_cu_stream_t stream,
   if (result != KILN_CU_SUCCESS) return result;
   const kilni_soft_event_t* what = kilni_soft_handle_get(
       &driver->handles, KILNI_SOFT_KIND_EVENT, (uintptr_t)event);
+  bool done = what == NULL;
   if (what == NULL) {
     result = KILN_CU_ERROR_INVALID_HANDLE;
-  } else if (flags != 0) {
+  } else if (flags > KILN_CU_EVENT_WAIT_EXTERNAL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
-  } else if (what->recorded != NULL && !what->recorded->done) {
+    done = true;
+  } else if (flags == KILN_CU_EVENT_WAIT_EXTERNAL) {
+    result = wait_outside(driver, found, what);
+    done = true;
+  } else {
+    result = kilni_soft_capture_wait(driver, found, what, &done);
+  }
+  if (result == KILN_CU_SUCCESS && !done && what->recorded != NULL &&
+      !what->recorded->done) {
     result =
         kilni_soft_queue_issue(driver, found, &kMark, what->recorded, NULL);
   }
@@ -212,20 +243,6 @@ static kiln_cu_result_t row_get_context(kiln_cu_stream_t stream,
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
   *context = (kiln_cu_context_t)(uintptr_t)found->context->handle;
-  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
-}
-
-static kiln_cu_result_t row_is_capturing(kiln_cu_stream_t stream,
-                                         kiln_cu_capture_status_t* status) {
-  kilni_soft_driver_t* driver;
-  kilni_soft_stream_t* found;
-  kiln_cu_result_t result =
-      kilni_soft_enter_stream(stream, false, &driver, &found);
-  if (result != KILN_CU_SUCCESS) return result;
-  if (status == NULL) {
-    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
-  }
-  *status = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
@@ -269,11 +286,20 @@ static kiln_cu_result_t row_host_function(kiln_cu_stream_t stream,
   }
   kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_HOST,
                             .as.host = {fn, user}};
-  result = kilni_soft_queue_issue(driver, found, &work, NULL, NULL);
+  kilni_soft_doing_t doing = {.host = {fn, user}};
+  kilni_soft_captured_t* captured;
+  result =
+      kilni_soft_capture_enter(driver, found, "cuLaunchHostFunc", &captured);
+  if (result == KILN_CU_SUCCESS && captured != NULL) {
+    result = kilni_soft_capture_add(driver, captured, "cuLaunchHostFunc",
+                                    KILN_CU_GRAPH_NODE_TYPE_HOST, &doing, NULL);
+  } else if (result == KILN_CU_SUCCESS) {
+    result = kilni_soft_queue_issue(driver, found, &work, NULL, NULL);
+  }
   return kilni_soft_leave(driver, result);
 }
 
-// There are no captures yet; the mode is the thread's own all the same.
+// How this thread lives with captures.
 static kiln_cu_result_t row_capture_mode(kiln_cu_capture_mode_t* mode) {
   kilni_soft_driver_t* driver;
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
@@ -296,6 +322,5 @@ void kilni_soft_fill_stream(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuStreamGetFlags, row_get_flags);
   KILNI_CUDA_SET(table, cuStreamGetPriority, row_get_priority);
   KILNI_CUDA_SET(table, cuThreadExchangeStreamCaptureMode, row_capture_mode);
-  KILNI_CUDA_SET(table, cuStreamIsCapturing, row_is_capturing);
   KILNI_CUDA_SET(table, cuLaunchHostFunc, row_host_function);
 }

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// contract: graphs that are made by hand: nodes, edges, executables, launches.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "contract.h"
+
+// What most cases need. one-thread
+typedef struct bench_t {
+  kiln_cu_module_t module;
+  kiln_cu_stream_t stream;
+  kiln_cu_deviceptr_t words;  // 64 of them, zero
+  kiln_cu_graph_t graph;
+} bench_t;
+
+static void set_up(contract_t* t, bench_t* b) {
+  memset(b, 0, sizeof(*b));
+  b->module = contract_load(t);
+  OK(t->cu->cuStreamCreate(&b->stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(t->cu->cuMemAlloc(&b->words, 256));
+  OK(t->cu->cuMemsetD8(b->words, 0, 256));
+  OK(t->cu->cuCtxSynchronize());
+  OK(t->cu->cuGraphCreate(&b->graph, 0));
+  CHECK(b->graph != NULL);
+}
+
+static void tear_down(contract_t* t, bench_t* b) {
+  if (b->graph != NULL) OK(t->cu->cuGraphDestroy(b->graph));
+  OK(t->cu->cuStreamDestroy(b->stream));
+  OK(t->cu->cuMemFree(b->words));
+  OK(t->cu->cuModuleUnload(b->module));
+}
+
+static uint32_t word(contract_t* t, const bench_t* b, unsigned index) {
+  uint32_t value = 0;
+  OK(t->cu->cuMemcpyDtoH(&value, b->words + 4 * index, sizeof(value)));
+  return value;
+}
+
+// A node that does `words[index] = words[index] * 3 + value`.
+static kiln_cu_graph_node_t step(contract_t* t, bench_t* b,
+                                 kiln_cu_graph_t graph, unsigned index,
+                                 uint32_t value,
+                                 const kiln_cu_graph_node_t* after,
+                                 size_t count) {
+  kiln_cu_deviceptr_t at = b->words + 4 * index;
+  void* arguments[] = {&at, &value};
+  const kiln_cu_kernel_node_t params = {
+      .function = contract_function(t, b->module, "step"),
+      .grid_x = 1,
+      .grid_y = 1,
+      .grid_z = 1,
+      .block_x = 1,
+      .block_y = 1,
+      .block_z = 1,
+      .params = arguments};
+  kiln_cu_graph_node_t node = NULL;
+  OK(t->cu->cuGraphAddKernelNode(&node, graph, after, count, &params));
+  CHECK(node != NULL);
+  return node;
+}
+
+static kiln_cu_graph_exec_t instantiate(contract_t* t, kiln_cu_graph_t graph) {
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  kiln_cu_graph_exec_t exec = NULL;
+  OK(t->cu->cuGraphInstantiateWithParams(&exec, graph, &params));
+  CHECK(exec != NULL && params.result == KILN_CUDA_GRAPH_INSTANTIATE_SUCCESS);
+  return exec;
+}
+
+static void launch(contract_t* t, const bench_t* b, kiln_cu_graph_exec_t exec) {
+  OK(t->cu->cuGraphLaunch(exec, b->stream));
+  OK(t->cu->cuStreamSynchronize(b->stream));
+}
+
+static void run_once(contract_t* t, const bench_t* b) {
+  kiln_cu_graph_exec_t exec = instantiate(t, b->graph);
+  launch(t, b, exec);
+  OK(t->cu->cuGraphExecDestroy(exec));
+}
+
+// ---- Nodes and edges ----
+
+static void graph_life(contract_t* t) {
+  kiln_cu_graph_t graph = NULL;
+  kiln_cu_graph_t clone = NULL;
+  kiln_cu_graph_exec_t exec = NULL;
+  kiln_cu_graph_node_t node = NULL;
+  size_t count = 9;
+  OK(t->cu->cuGraphCreate(&graph, 0));
+  CHECK(graph != NULL);
+  OK(t->cu->cuGraphGetNodes(graph, NULL, &count));
+  CHECK(count == 0);
+  OK(t->cu->cuGraphAddEmptyNode(&node, graph, NULL, 0));
+  CHECK(node != NULL);
+  OK(t->cu->cuGraphClone(&clone, graph));
+  CHECK(clone != NULL && clone != graph);
+  exec = instantiate(t, graph);
+  OK(t->cu->cuGraphDestroy(graph));
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuGraphDestroy(clone));
+  IS(INVALID_VALUE, t->cu->cuGraphCreate(NULL, 0));
+  IS(INVALID_VALUE, t->cu->cuGraphCreate(&graph, 1));
+}
+
+static void graph_traversal(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_node_t nodes[4];
+  nodes[0] = step(t, &b, b.graph, 0, 1, NULL, 0);
+  nodes[1] = step(t, &b, b.graph, 0, 2, nodes, 1);
+  nodes[2] = step(t, &b, b.graph, 1, 3, nodes, 1);
+  nodes[3] = step(t, &b, b.graph, 0, 4, nodes + 1, 2);
+  kiln_cu_graph_node_t seen[6];
+  kiln_cu_graph_node_t from[6];
+  kiln_cu_graph_node_t to[6];
+  size_t count = 0;
+  OK(t->cu->cuGraphGetNodes(b.graph, NULL, &count));
+  CHECK(count == 4);
+  count = 6;
+  OK(t->cu->cuGraphGetNodes(b.graph, seen, &count));
+  CHECK(count == 4 && seen[4] == NULL && seen[5] == NULL);
+  count = 6;
+  OK(t->cu->cuGraphGetRootNodes(b.graph, seen, &count));
+  CHECK(count == 1 && seen[0] == nodes[0]);
+  OK(t->cu->cuGraphGetEdges(b.graph, NULL, NULL, &count));
+  CHECK(count == 4);
+  OK(t->cu->cuGraphGetEdges(b.graph, from, to, &count));
+  CHECK(count == 4);
+  for (size_t i = 0; i < count; ++i) CHECK(from[i] != NULL && to[i] != NULL);
+  OK(t->cu->cuGraphNodeGetDependencies(nodes[3], NULL, &count));
+  CHECK(count == 2);
+  OK(t->cu->cuGraphNodeGetDependencies(nodes[3], seen, &count));
+  CHECK((seen[0] == nodes[1] && seen[1] == nodes[2]) ||
+        (seen[0] == nodes[2] && seen[1] == nodes[1]));
+  OK(t->cu->cuGraphNodeGetDependentNodes(nodes[0], NULL, &count));
+  CHECK(count == 2);
+  kiln_cu_graph_node_type_t type = 99;
+  OK(t->cu->cuGraphNodeGetType(nodes[0], &type));
+  CHECK(type == KILN_CU_GRAPH_NODE_TYPE_KERNEL);
+  run_once(t, &b);
+  CHECK(word(t, &b, 0) == (1 * 3 + 2) * 3 + 4 && word(t, &b, 1) == 3);
+  tear_down(t, &b);
+}
+
+static void graph_edges(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_node_t nodes[3];
+  size_t count = 0;
+  for (uint32_t i = 0; i < 3; ++i) {
+    nodes[i] = step(t, &b, b.graph, 0, i + 1, NULL, 0);
+  }
+  OK(t->cu->cuGraphAddDependencies(b.graph, &nodes[2], &nodes[0], 1));
+  OK(t->cu->cuGraphAddDependencies(b.graph, &nodes[0], &nodes[1], 1));
+  IS(INVALID_VALUE,
+     t->cu->cuGraphAddDependencies(b.graph, &nodes[0], &nodes[1], 1));
+  run_once(t, &b);  // 3, 1, 2
+  CHECK(word(t, &b, 0) == (3 * 3 + 1) * 3 + 2);
+  OK(t->cu->cuGraphRemoveDependencies(b.graph, &nodes[2], &nodes[0], 1));
+  OK(t->cu->cuGraphAddDependencies(b.graph, &nodes[1], &nodes[2], 1));
+  OK(t->cu->cuMemsetD8(b.words, 0, 256));
+  OK(t->cu->cuCtxSynchronize());
+  run_once(t, &b);  // 1, 2, 3
+  CHECK(word(t, &b, 0) == (1 * 3 + 2) * 3 + 3);
+  OK(t->cu->cuGraphDestroyNode(nodes[1]));
+  OK(t->cu->cuGraphGetNodes(b.graph, NULL, &count));
+  CHECK(count == 2);
+  OK(t->cu->cuGraphGetEdges(b.graph, NULL, NULL, &count));
+  CHECK(count == 0);
+  tear_down(t, &b);
+}
+
+static void graph_cycle(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_node_t nodes[2];
+  nodes[0] = step(t, &b, b.graph, 0, 1, NULL, 0);
+  nodes[1] = step(t, &b, b.graph, 0, 2, nodes, 1);
+  OK(t->cu->cuGraphAddDependencies(b.graph, &nodes[1], &nodes[0], 1));
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  kiln_cu_graph_exec_t exec = NULL;
+  const kiln_cu_result_t result =
+      t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &params);
+  CHECK(result != KILN_CU_SUCCESS ||
+        params.result == KILN_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
+  OK(t->cu->cuGraphRemoveDependencies(b.graph, &nodes[1], &nodes[0], 1));
+  run_once(t, &b);
+  CHECK(word(t, &b, 0) == 5);
+  tear_down(t, &b);
+}
+
+static void graph_edge_kinds(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_node_t nodes[2];
+  nodes[0] = step(t, &b, b.graph, 0, 1, NULL, 0);
+  nodes[1] = step(t, &b, b.graph, 0, 2, NULL, 0);
+  const kiln_cu_graph_edge_t early = {
+      .from_port = KILN_CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+      .type = KILN_CU_GRAPH_DEPENDENCY_TYPE_DEFAULT};
+  kiln_cu_graph_edge_t seen;
+  kiln_cu_graph_node_t from = NULL;
+  kiln_cu_graph_node_t to = NULL;
+  size_t count = 1;
+  OK(t->cu->cuGraphAddDependencies_v2(b.graph, nodes, nodes + 1, &early, 1));
+  OK(t->cu->cuGraphGetEdges_v2(b.graph, &from, &to, &seen, &count));
+  CHECK(count == 1 && from == nodes[0] && to == nodes[1]);
+  CHECK(seen.from_port == early.from_port && seen.type == early.type);
+  count = 1;
+  IS(LOSSY_QUERY, t->cu->cuGraphGetEdges(b.graph, &from, &to, &count));
+  count = 1;
+  OK(t->cu->cuGraphNodeGetDependencies_v2(nodes[1], &from, &seen, &count));
+  CHECK(count == 1 && from == nodes[0] && seen.from_port == early.from_port);
+  count = 1;
+  OK(t->cu->cuGraphNodeGetDependentNodes_v2(nodes[0], &to, &seen, &count));
+  CHECK(count == 1 && to == nodes[1] && seen.from_port == early.from_port);
+  OK(t->cu->cuGraphRemoveDependencies_v2(b.graph, nodes, nodes + 1, &early, 1));
+  tear_down(t, &b);
+}
+
+static void graph_clone(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_node_t first = step(t, &b, b.graph, 0, 1, NULL, 0);
+  kiln_cu_graph_node_t second = step(t, &b, b.graph, 0, 2, &first, 1);
+  kiln_cu_graph_node_t found = NULL;
+  kiln_cu_graph_node_t extra = NULL;
+  kiln_cu_graph_t clone = NULL;
+  size_t count = 0;
+  OK(t->cu->cuGraphClone(&clone, b.graph));
+  OK(t->cu->cuGraphNodeFindInClone(&found, second, clone));
+  CHECK(found != NULL && found != second);
+  extra = step(t, &b, b.graph, 0, 7, &second, 1);
+  IS(INVALID_VALUE, t->cu->cuGraphNodeFindInClone(&found, extra, clone));
+  OK(t->cu->cuGraphGetNodes(clone, NULL, &count));
+  CHECK(count == 2);
+  kiln_cu_graph_exec_t exec = instantiate(t, clone);
+  OK(t->cu->cuGraphDestroy(clone));
+  launch(t, &b, exec);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  CHECK(word(t, &b, 0) == 5);
+  tear_down(t, &b);
+}
+
+// ---- What nodes do ----
+
+static void count_call(void* user) {
+  atomic_fetch_add((atomic_uint*)user, 1);
+}
+
+static void graph_memory_nodes(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  const kiln_cu_memset_node_t fill = {.to = b.words,
+                                      .row_bytes = 64,
+                                      .value = 0x01020304,
+                                      .element_bytes = 4,
+                                      .width = 4,
+                                      .height = 3};
+  kiln_cu_copy_3d_t copy;
+  memset(&copy, 0, sizeof(copy));
+  uint32_t host[4] = {0, 0, 0, 0};
+  copy.from.type = KILN_CU_MEMORYTYPE_DEVICE;
+  copy.from.device = b.words;
+  copy.from.row_bytes = 64;
+  copy.to.type = KILN_CU_MEMORYTYPE_HOST;
+  copy.to.host = host;
+  copy.to.row_bytes = 8;
+  copy.width_bytes = 8;
+  copy.height = 2;
+  copy.depth = 1;
+  kiln_cu_graph_node_t nodes[3];
+  atomic_uint calls = 0;
+  const kiln_cu_host_node_t call = {count_call, &calls};
+  OK(t->cu->cuGraphAddMemsetNode(&nodes[0], b.graph, NULL, 0, &fill,
+                                 t->context));
+  OK(t->cu->cuGraphAddMemcpyNode(&nodes[1], b.graph, nodes, 1, &copy,
+                                 t->context));
+  OK(t->cu->cuGraphAddHostNode(&nodes[2], b.graph, nodes + 1, 1, &call));
+  kiln_cu_memset_node_t fill_seen;
+  kiln_cu_copy_3d_t copy_seen;
+  kiln_cu_host_node_t call_seen;
+  OK(t->cu->cuGraphMemsetNodeGetParams(nodes[0], &fill_seen));
+  CHECK(fill_seen.to == fill.to && fill_seen.width == 4);
+  OK(t->cu->cuGraphMemcpyNodeGetParams(nodes[1], &copy_seen));
+  CHECK(copy_seen.to.host == host && copy_seen.height == 2);
+  OK(t->cu->cuGraphHostNodeGetParams(nodes[2], &call_seen));
+  CHECK(call_seen.fn == count_call && call_seen.user == &calls);
+  run_once(t, &b);
+  for (int i = 0; i < 4; ++i) CHECK(host[i] == 0x01020304);
+  CHECK(word(t, &b, 3) == 0x01020304 && word(t, &b, 4) == 0);
+  CHECK(word(t, &b, 35) == 0x01020304 && word(t, &b, 48) == 0);
+  CHECK(atomic_load(&calls) == 1);
+  kiln_cu_memset_node_t other = fill;
+  other.value = 7;
+  other.height = 1;
+  OK(t->cu->cuGraphMemsetNodeSetParams(nodes[0], &other));
+  run_once(t, &b);
+  CHECK(host[0] == 7 && host[2] == 0x01020304 && atomic_load(&calls) == 2);
+  tear_down(t, &b);
+}
+
+static void graph_kernel_params(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_node_t node = step(t, &b, b.graph, 2, 9, NULL, 0);
+  kiln_cu_kernel_node_t seen;
+  OK(t->cu->cuGraphKernelNodeGetParams(node, &seen));
+  CHECK(seen.grid_x == 1 && seen.block_x == 1 && seen.params != NULL);
+  CHECK(*(uint32_t*)seen.params[1] == 9);
+  uint32_t value = 11;
+  kiln_cu_deviceptr_t at = b.words + 12;
+  void* arguments[] = {&at, &value};
+  kiln_cu_kernel_node_t changed = seen;
+  changed.params = arguments;
+  OK(t->cu->cuGraphKernelNodeSetParams(node, &changed));
+  run_once(t, &b);
+  CHECK(word(t, &b, 2) == 0 && word(t, &b, 3) == 11);
+  kiln_cu_launch_attribute_value_t attribute;
+  memset(&attribute, 0, sizeof(attribute));
+  attribute.priority = 0;
+  OK(t->cu->cuGraphKernelNodeSetAttribute(
+      node, KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY, &attribute));
+  attribute.priority = 5;
+  OK(t->cu->cuGraphKernelNodeGetAttribute(
+      node, KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY, &attribute));
+  CHECK(attribute.priority == 0);
+  tear_down(t, &b);
+}
+
+static void graph_child(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_t child = NULL;
+  OK(t->cu->cuGraphCreate(&child, 0));
+  kiln_cu_graph_node_t inner = step(t, &b, child, 0, 2, NULL, 0);
+  (void)step(t, &b, child, 0, 3, &inner, 1);
+  kiln_cu_graph_node_t nodes[3];
+  nodes[0] = step(t, &b, b.graph, 0, 1, NULL, 0);
+  OK(t->cu->cuGraphAddChildGraphNode(&nodes[1], b.graph, nodes, 1, child));
+  OK(t->cu->cuGraphDestroy(child));
+  nodes[2] = step(t, &b, b.graph, 0, 4, nodes + 1, 1);
+  kiln_cu_graph_t seen = NULL;
+  size_t count = 0;
+  OK(t->cu->cuGraphChildGraphNodeGetGraph(nodes[1], &seen));
+  OK(t->cu->cuGraphGetNodes(seen, NULL, &count));
+  CHECK(count == 2);
+  run_once(t, &b);
+  CHECK(word(t, &b, 0) == ((1 * 3 + 2) * 3 + 3) * 3 + 4);
+  tear_down(t, &b);
+}
+
+static void graph_events(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_event_t event = NULL;
+  kiln_cu_event_t other = NULL;
+  kiln_cu_stream_t aside = NULL;
+  OK(t->cu->cuEventCreate(&event, KILN_CU_EVENT_DISABLE_TIMING));
+  OK(t->cu->cuEventCreate(&other, KILN_CU_EVENT_DISABLE_TIMING));
+  OK(t->cu->cuStreamCreate(&aside, KILN_CU_STREAM_NON_BLOCKING));
+  kiln_cu_graph_node_t nodes[4];
+  kiln_cu_event_t seen = NULL;
+  OK(t->cu->cuGraphAddEventWaitNode(&nodes[0], b.graph, NULL, 0, other));
+  nodes[1] = step(t, &b, b.graph, 0, 2, nodes, 1);
+  OK(t->cu->cuGraphAddEventRecordNode(&nodes[2], b.graph, nodes + 1, 1, event));
+  OK(t->cu->cuGraphEventRecordNodeGetEvent(nodes[2], &seen));
+  CHECK(seen == event);
+  OK(t->cu->cuGraphEventWaitNodeGetEvent(nodes[0], &seen));
+  CHECK(seen == other);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  contract_slow_put(t, b.module, aside, b.words, 1);
+  OK(t->cu->cuEventRecord(other, aside));
+  OK(t->cu->cuGraphLaunch(exec, b.stream));  // waits for 1, makes 5
+  OK(t->cu->cuStreamWaitEvent(aside, event, 0));
+  kiln_cu_deviceptr_t to = b.words + 4;
+  void* move[] = {&to, &b.words};
+  OK(contract_one(t, b.module, "move", aside, move));
+  OK(t->cu->cuStreamSynchronize(aside));
+  CHECK(word(t, &b, 1) == 5);
+  OK(t->cu->cuStreamSynchronize(b.stream));
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuStreamDestroy(aside));
+  OK(t->cu->cuEventDestroy(event));
+  OK(t->cu->cuEventDestroy(other));
+  tear_down(t, &b);
+}
+
+// ---- Executables ----
+
+static void graph_launches_in_turn(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_stream_t aside = NULL;
+  uint32_t wanted = 0;
+  OK(t->cu->cuStreamCreate(&aside, KILN_CU_STREAM_NON_BLOCKING));
+  kiln_cu_graph_node_t last = step(t, &b, b.graph, 0, 1, NULL, 0);
+  for (uint32_t i = 2; i < 6; ++i) {
+    last = step(t, &b, b.graph, 0, i, &last, 1);
+  }
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  // One executable is never in flight twice, whatever the streams.
+  for (int i = 0; i < 4; ++i) {
+    OK(t->cu->cuGraphLaunch(exec, i % 2 == 0 ? b.stream : aside));
+    for (uint32_t k = 1; k < 6; ++k) wanted = wanted * 3 + k;
+  }
+  OK(t->cu->cuGraphExecDestroy(exec));  // what runs goes on
+  OK(t->cu->cuCtxSynchronize());
+  CHECK(word(t, &b, 0) == wanted);
+  OK(t->cu->cuStreamDestroy(aside));
+  tear_down(t, &b);
+}
+
+static void graph_flags(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  (void)step(t, &b, b.graph, 0, 1, NULL, 0);
+  kiln_cu_graph_instantiate_t params = {
+      KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+          KILN_CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY,
+      b.stream, NULL, 9};
+  kiln_cu_graph_exec_t exec = NULL;
+  uint64_t flags = 0;
+  OK(t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &params));
+  CHECK(params.result == KILN_CUDA_GRAPH_INSTANTIATE_SUCCESS);
+  OK(t->cu->cuGraphExecGetFlags(exec, &flags));
+  CHECK((flags & KILN_CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0);
+  OK(t->cu->cuGraphUpload(exec, b.stream));
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 0) == 1);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  params.flags = 0x80;
+  exec = NULL;
+  IS(INVALID_VALUE,
+     t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &params));
+  tear_down(t, &b);
+}
+
+static void graph_enabled(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_node_t nodes[3];
+  unsigned int enabled = 9;
+  nodes[0] = step(t, &b, b.graph, 0, 1, NULL, 0);
+  nodes[1] = step(t, &b, b.graph, 0, 2, nodes, 1);
+  OK(t->cu->cuGraphAddEmptyNode(&nodes[2], b.graph, nodes + 1, 1));
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  OK(t->cu->cuGraphNodeGetEnabled(exec, nodes[0], &enabled));
+  CHECK(enabled == 1);
+  OK(t->cu->cuGraphNodeSetEnabled(exec, nodes[0], 0));
+  OK(t->cu->cuGraphNodeGetEnabled(exec, nodes[0], &enabled));
+  CHECK(enabled == 0);
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 0) == 2);
+  OK(t->cu->cuGraphNodeSetEnabled(exec, nodes[0], 1));
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 0) == (2 * 3 + 1) * 3 + 2);
+  IS(INVALID_VALUE, t->cu->cuGraphNodeSetEnabled(exec, nodes[2], 0));
+  OK(t->cu->cuGraphExecDestroy(exec));
+  tear_down(t, &b);
+}
+
+// ---- User objects ----
+
+static void graph_user_objects(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  atomic_uint ended = 0;
+  kiln_cu_user_object_t object = NULL;
+  OK(t->cu->cuUserObjectCreate(&object, &ended, count_call, 1,
+                               KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  CHECK(object != NULL);
+  OK(t->cu->cuUserObjectRetain(object, 2));
+  OK(t->cu->cuUserObjectRelease(object, 2));
+  (void)step(t, &b, b.graph, 0, 1, NULL, 0);
+  OK(t->cu->cuGraphRetainUserObject(b.graph, object, 1,
+                                    KILN_CU_GRAPH_USER_OBJECT_MOVE));
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  OK(t->cu->cuGraphDestroy(b.graph));
+  b.graph = NULL;
+  launch(t, &b, exec);
+  CHECK(atomic_load(&ended) == 0);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  // The destructor may run on a thread of the driver, a little later.
+  for (int i = 0; i < 1000000 && atomic_load(&ended) == 0; ++i) {
+    OK(t->cu->cuCtxSynchronize());
+  }
+  CHECK(atomic_load(&ended) == 1);
+  OK(t->cu->cuUserObjectCreate(&object, &ended, count_call, 1,
+                               KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  OK(t->cu->cuGraphCreate(&b.graph, 0));
+  OK(t->cu->cuGraphRetainUserObject(b.graph, object, 1, 0));
+  OK(t->cu->cuUserObjectRelease(object, 1));
+  CHECK(atomic_load(&ended) == 1);
+  OK(t->cu->cuGraphReleaseUserObject(b.graph, object, 1));
+  for (int i = 0; i < 1000000 && atomic_load(&ended) == 1; ++i) {
+    OK(t->cu->cuCtxSynchronize());
+  }
+  CHECK(atomic_load(&ended) == 2);
+  IS(INVALID_VALUE,
+     t->cu->cuUserObjectCreate(&object, &ended, count_call, 1, 0));
+  tear_down(t, &b);
+}
+
+static const contract_case_t cases[] = {
+    {"graph_life", graph_life, CONTRACT_PLAIN},
+    {"graph_traversal", graph_traversal, CONTRACT_PLAIN},
+    {"graph_edges", graph_edges, CONTRACT_PLAIN},
+    {"graph_cycle", graph_cycle, CONTRACT_PLAIN},
+    {"graph_edge_kinds", graph_edge_kinds, CONTRACT_PLAIN},
+    {"graph_clone", graph_clone, CONTRACT_PLAIN},
+    {"graph_memory_nodes", graph_memory_nodes, CONTRACT_PLAIN},
+    {"graph_kernel_params", graph_kernel_params, CONTRACT_PLAIN},
+    {"graph_child", graph_child, CONTRACT_PLAIN},
+    {"graph_events", graph_events, CONTRACT_PLAIN},
+    {"graph_launches_in_turn", graph_launches_in_turn, CONTRACT_PLAIN},
+    {"graph_flags", graph_flags, CONTRACT_PLAIN},
+    {"graph_enabled", graph_enabled, CONTRACT_PLAIN},
+    {"graph_user_objects", graph_user_objects, CONTRACT_PLAIN},
+};
+CONTRACT_GROUP(contract_graph, cases);
