@@ -117,6 +117,24 @@ kiln_device_executed(const kiln_device_t* device, uint64_t* out_instructions);
 // is open; it is not current for anybody. Borrowed. Since 0.1.
 KILN_API void* kiln_device_context(const kiln_device_t* device);
 
+// A host program's own context (CUcontext, of cuCtxCreate) as a device: what is
+// made on it is made in that context, which is used as it is and never ended
+// here. `device` says of which driver and GPU it is, and is not kept.
+//
+// It is called as `device` with "/foreign" behind. Contexts have memory, code
+// and faults of their own: buffers, kernels and events of one do not go with
+// streams of another, `kiln_buffer_copy` but for between devices. The context
+// that `device` itself is used in gives `device`, retained; the owner is then
+// told at once. Otherwise each call makes a device of its own.
+//
+//   INVALID_ARGUMENT  `context` is NULL, of another GPU, or none
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// The caller owns `*out_device`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_device_adopt(kiln_device_t* device, void* context,
+                  const kiln_owner_t* owner, kiln_device_t** out_device);
+
 // The priorities that a stream may have: from `*out_greatest`, which is the
 // lower number (-5), to `*out_least` (0). Both are 0 where a device has no
 // priorities. DEVICE_LOST, DRIVER_ERROR. Since 0.1.

@@ -85,6 +85,8 @@ struct kiln_device_t {
   kiln_device_t* whole;
   kiln_device_t* parent;          // that was split; NULL: a whole device
   kiln_cu_green_context_t green;  // of a part
+  bool foreign;                   // the context is somebody else's
+  kiln_owner_t owner;             // of that; may be nobody
   atomic_bool lost;
   atomic_bool* lost_too;  // the source's; may be NULL
   kilni_peer_book_t* peers;

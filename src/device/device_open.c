@@ -19,7 +19,7 @@ static void destroy(kiln_device_t* device) {
     kilni_pools_drain(device);
     if (device->parent != NULL) {
       kilni_green_end(device);
-    } else {
+    } else if (!device->foreign) {
       KILNI_DEVICE_END(device, cuDevicePrimaryCtxRelease, device->handle);
     }
   }
@@ -27,7 +27,9 @@ static void destroy(kiln_device_t* device) {
   if (device->has_registry) kilni_registry_deinit(&device->registry);
   kilni_keep_t keep = device->keep;
   kiln_device_t* parent = device->parent;
+  kiln_owner_t owner = device->owner;
   kilni_free(device->host->allocator, device, sizeof(*device));
+  kilni_owner_release(owner);
   kiln_device_release(parent);
   kilni_keep_release(keep);
 }
@@ -197,6 +199,85 @@ kiln_status_t kilni_device_open(const kilni_device_source_t* source,
   *out_device = device;
   return NULL;
 }
+
+// ---- A host program's own context ----
+
+// What is the same for every context of a GPU.
+static void take_facts(kiln_device_t* guest, const kiln_device_t* device) {
+  guest->host = device->host;
+  guest->whole = guest;
+  guest->keep = device->keep;
+  kilni_keep_retain(guest->keep);
+  guest->table = device->table;
+  guest->fault_text = device->fault_text;
+  guest->executed = device->executed;
+  guest->lost_too = device->lost_too;
+  guest->peers = device->peers;
+  guest->handle = device->handle;
+  guest->info = device->whole->info;
+  memcpy(guest->model, device->model, sizeof(guest->model));
+  guest->info.model = guest->model;
+  atomic_init(&guest->references, 1);
+  atomic_init(&guest->lost, false);
+  snprintf(guest->name, sizeof(guest->name), "%.*s/foreign",
+           KILNI_DEVICE_NAME_BYTES - 16, device->name);
+}
+
+static kiln_status_t enter_context(kiln_device_t* guest,
+                                   kiln_cu_context_t context) {
+  KILNI_RETURN_IF_ERROR(kilni_registry_init(&guest->registry));
+  guest->has_registry = true;
+  KILNI_RETURN_IF_ERROR(kilni_pools_init(&guest->pools));
+  guest->has_pools = true;
+  guest->foreign = true;
+  guest->context = context;
+  kiln_cu_device_t handle = 0;
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, guest, cuCtxGetDevice, &handle);
+  KILNI_RETURN_IF_ERROR(status);
+  if (handle != guest->handle) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "the context %p is of GPU %d, and \"%s\" is GPU %d",
+                   (void*)context, (int)handle, guest->name,
+                   (int)guest->handle),
+        "adopt it on the device of its own GPU");
+  }
+  guest->has_context = true;
+  return NULL;
+}
+
+kiln_status_t kiln_device_adopt(kiln_device_t* device, void* context,
+                                const kiln_owner_t* owner,
+                                kiln_device_t** out_device) {
+  KILNI_CHECK_ARGUMENT(out_device != NULL, "out_device");
+  *out_device = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(context != NULL, "context");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
+  if (context == (void*)device->context) {
+    kiln_device_retain(device);
+    if (owner != NULL) kilni_owner_release(*owner);
+    *out_device = device;
+    return NULL;
+  }
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(device->host->allocator, sizeof(kiln_device_t), &block));
+  kiln_device_t* guest = block;
+  take_facts(guest, device);
+  kiln_status_t status = enter_context(guest, context);
+  if (!kiln_status_is_ok(status)) {
+    kiln_device_release(guest);
+    return status;
+  }
+  if (owner != NULL) guest->owner = *owner;
+  *out_device = guest;
+  return NULL;
+}
+
+// ---- Questions ----
 
 kiln_status_t kiln_device_attribute(kiln_device_t* device, uint32_t attribute,
                                     int32_t* out_value) {

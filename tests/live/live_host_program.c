@@ -263,6 +263,64 @@ static void refused(host_t* h) {
   IS(memcmp(&before, &after, sizeof(before)) == 0);
 }
 
+// ---- A context of the host program's own ----
+
+typedef kiln_cu_result_t (*create_fn_t)(kiln_cu_context_t* context,
+                                        unsigned int flags,
+                                        kiln_cu_device_t device);
+typedef kiln_cu_result_t (*destroy_fn_t)(kiln_cu_context_t context);
+
+// Rows that Kiln has no use for.
+static void* by_hand(host_t* h, const char* name) {
+  void* address = NULL;
+  kiln_cu_proc_address_query_t found = 0;
+  CU(h->cu.cuGetProcAddress(name, &address, 4000,
+                            KILN_CU_GET_PROC_ADDRESS_LEGACY_STREAM, &found));
+  return address;
+}
+
+static void own_context(host_t* h) {
+  kiln_owner_t owner = {told, h};
+  kiln_cu_context_t context = NULL;
+  kiln_cu_context_t now = NULL;
+  kiln_device_t* device = NULL;
+  kiln_stream_t* stream = NULL;
+  kiln_buffer_t* buffer = NULL;
+  uint32_t words[16] = {0};
+  create_fn_t create;
+  destroy_fn_t destroy;
+  void* address = by_hand(h, "cuCtxCreate");
+  memcpy(&create, &address, sizeof(create));
+  address = by_hand(h, "cuCtxDestroy");
+  memcpy(&destroy, &address, sizeof(destroy));
+  CU(h->cu.cuCtxSetCurrent(NULL));
+  CU(create(&context, 0, h->ordinal));
+  CU(h->cu.cuCtxSetCurrent(h->context));
+  h->told = 0;
+  if (OK(kiln_device_adopt(h->device, context, &owner, &device)) &&
+      OK(kiln_stream_create(device, NULL, &stream)) &&
+      OK(kiln_buffer_create(device, sizeof(words), NULL, &buffer))) {
+    CU(h->cu.cuStreamGetCtx(kiln_stream_handle(stream), &now));
+    IS(now == context);
+    OK(kiln_buffer_fill_async(buffer, stream, 0, sizeof(words), 7, 4));
+    OK(kiln_buffer_read_async(buffer, stream, 0, sizeof(words), words));
+    OK(kiln_stream_synchronize(stream));
+    IS(words[0] == 7 && words[15] == 7);
+    CU(h->cu.cuCtxGetCurrent(&now));
+    IS(now == h->context);
+  }
+  kiln_device_release(device);
+  kiln_buffer_release(buffer);
+  IS(h->told == 0);
+  kiln_stream_release(stream);
+  IS(h->told == 1);
+  // It is there still, and its owner's to end.
+  CU(h->cu.cuCtxSetCurrent(context));
+  CU(h->cu.cuCtxSynchronize());
+  CU(h->cu.cuCtxSetCurrent(h->context));
+  CU(destroy(context));
+}
+
 int main(int argc, char** argv) {
   static host_t h;
   const char* name = argc > 1 ? argv[1] : "cuda:0";
@@ -289,6 +347,7 @@ int main(int argc, char** argv) {
     refused(&h);
     runs++;
   }
+  if (!h.soft) own_context(&h);
   host_end(&h);
   kiln_device_release(h.device);
   kiln_runtime_release(h.runtime);

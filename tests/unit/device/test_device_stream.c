@@ -346,6 +346,92 @@ static void test_a_stream_of_another_context(void** state) {
   assert_int_equal(keeper.released, 1);
 }
 
+// ---- A foreign context ----
+
+static kiln_cu_context_t host_context(void) {
+  return (kiln_cu_context_t)(uintptr_t)0x40570000;
+}
+
+static kiln_cu_result_t on_another_gpu(kiln_cu_device_t* device) {
+  *device = 1;
+  return KILN_CU_SUCCESS;
+}
+
+static void count_told(void* user) {
+  ++*(int*)user;
+}
+
+// What is made on it is made in it, whatever is current; it ends with the host
+// program, who is told behind the last stream.
+static void test_a_foreign_context(void** state) {
+  world_t* world = *state;
+  int told = 0;
+  const kiln_owner_t owner = {count_told, &told};
+  kiln_device_t* guest = NULL;
+  kiln_buffer_t* buffer = NULL;
+  kiln_buffer_t* other = NULL;
+  kiln_cu_context_t context = NULL;
+  assert_null(kiln_device_adopt(world->device, host_context(), &owner, &guest));
+  assert_ptr_equal(kiln_device_context(guest), host_context());
+  assert_string_equal(kiln_device_name(guest), "cuda:0/foreign");
+  assert_null(kiln_device_parent(guest));
+  kiln_stream_t* stream = make_stream(guest);
+  world->in.table.cuStreamGetCtx(kiln_stream_handle(stream), &context);
+  assert_ptr_equal(context, host_context());
+  kiln_stream_t* own = make_stream(world->device);
+  assert_null(kiln_stream_wait_stream(stream, own));
+  assert_null(kiln_stream_wait_stream(own, stream));
+  // Memory is of one context.
+  assert_null(kiln_buffer_create(guest, 64, NULL, &buffer));
+  assert_null(kiln_buffer_create(world->device, 64, NULL, &other));
+  assert_null(kiln_buffer_fill_async(buffer, stream, 0, 64, 0, 1));
+  assert_says(kiln_buffer_fill_async(other, stream, 0, 64, 0, 1),
+              KILN_STATUS_INVALID_ARGUMENT, "cuda:0/foreign");
+  kiln_device_release(guest);
+  kiln_buffer_release(buffer);
+  kiln_buffer_release(other);
+  kiln_stream_release(own);
+  assert_int_equal(told, 0);
+  kiln_stream_release(stream);
+  assert_int_equal(told, 1);
+}
+
+static void test_contexts_that_are_not_taken(void** state) {
+  world_t* world = *state;
+  int told = 0;
+  const kiln_owner_t owner = {count_told, &told};
+  kiln_device_t* guest = world->device;
+  // The device's own context is the device.
+  assert_null(kiln_device_adopt(
+      world->device, kiln_device_context(world->device), &owner, &guest));
+  assert_ptr_equal(guest, world->device);
+  assert_int_equal(told, 1);
+  kiln_device_release(guest);
+  kiln_status_t status = kiln_device_adopt(world->device, NULL, &owner, &guest);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  assert_null(guest);
+  kiln_status_free(status);
+  // One that cannot be made current.
+  driver_books_fail_switch(1);
+  status = kiln_device_adopt(world->device, host_context(), &owner, &guest);
+  assert_false(kiln_status_is_ok(status));
+  assert_null(guest);
+  kiln_status_free(status);
+  assert_int_equal(told, 1);
+}
+
+static void test_a_context_of_another_gpu(void** state) {
+  world_t* world = *state;
+  kiln_cuda_table_t table = world->in.table;
+  kiln_device_t* guest = NULL;
+  KILNI_CUDA_SET(&table, cuCtxGetDevice, on_another_gpu);
+  kiln_device_t* device = open_on(&table, &world->in.allocator, "cuda:0");
+  assert_says(kiln_device_adopt(device, host_context(), NULL, &guest),
+              KILN_STATUS_INVALID_ARGUMENT, "is of GPU 1");
+  assert_null(guest);
+  kiln_device_release(device);
+}
+
 // ---- An older driver ----
 
 static kiln_cu_result_t unknown_attribute(int* value,
@@ -689,6 +775,9 @@ int main(void) {
       TEST(test_an_owner_goes_last),
       TEST(test_a_borrowed_stream),
       TEST(test_a_stream_of_another_context),
+      TEST(test_a_foreign_context),
+      TEST(test_contexts_that_are_not_taken),
+      TEST(test_a_context_of_another_gpu),
       TEST(test_an_older_driver),
       TEST(test_streams_wait_for_streams),
       TEST(test_other_drivers_are_apart),
