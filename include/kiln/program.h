@@ -159,6 +159,105 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_program_print(const kiln_program_t* program, size_t capacity, char* buffer,
                    size_t* out_length);
 
+// ---- Canonical form ----
+
+// Bytes that say what a program is: two programs have the same ones exactly if
+// they differ in nothing but comments, layout, and the names of variables,
+// arrays and functions. The names of the program and its parameters count.
+
+enum { KILN_PROGRAM_HASH_BYTES = 33 };  // 32 digits and a NUL
+
+// Writes the canonical form as kiln_program_print writes the text, but without
+// a NUL. OUT_OF_MEMORY. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_program_canonical(const kiln_program_t* program, size_t capacity,
+                       uint8_t* buffer, size_t* out_size);
+
+// Reads a program back. What has no name in it is called _ and a number.
+//
+//   BAD_DATA        these bytes are no program's canonical form; the message
+//                   says at which byte
+//   LIMIT_EXCEEDED  more than 16 MiB, or a program too large
+//   OUT_OF_MEMORY
+//
+// The caller owns `*out_program`. `allocator` may be NULL. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_program_read_canonical(
+    kiln_bytes_view_t bytes, const kiln_allocator_t* allocator,
+    kiln_program_t** out_program);
+
+// The 128-bit hash of the canonical form, as hexadecimal digits. It finds; who
+// must be sure compares the bytes. OUT_OF_MEMORY. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_program_hash(
+    const kiln_program_t* program, char out_text[KILN_PROGRAM_HASH_BYTES]);
+
+// ---- What a program takes ----
+
+// A parameter. thread-compatible
+//
+// Borrowed from its program.
+typedef struct kiln_program_parameter_t {
+  const char* name;
+  uint32_t type;        // KILN_PROGRAM_TYPE_*, of the value or one element
+  uint32_t type_bytes;  // of a value or one element
+  uint32_t role;        // KILN_PROGRAM_ROLE_*; NONE for a scalar
+  uint32_t is_counted;  // 1: the program says how many elements it has
+} kiln_program_parameter_t;
+
+// Its name. Borrowed. Since 0.1.
+KILN_API const char* kiln_program_name(const kiln_program_t* program);
+
+// Its parameters in the order of their declaration; false, with all zero, out
+// of range. Since 0.1.
+KILN_API uint32_t kiln_program_parameter_count(const kiln_program_t* program);
+KILN_API bool kiln_program_parameter(const kiln_program_t* program,
+                                     uint32_t index,
+                                     kiln_program_parameter_t* out_parameter);
+
+// The parameter of that name; false, with 0, if there is none. Since 0.1.
+KILN_API bool kiln_program_find_parameter(const kiln_program_t* program,
+                                          const char* name,
+                                          uint32_t* out_index);
+
+// How many dimensions its work size has: 1 to 3; 0 where the launch says it.
+// Since 0.1.
+KILN_API uint32_t kiln_program_work_dimensions(const kiln_program_t* program);
+
+// The threads of a block; all zero where the program does not say. Since 0.1.
+KILN_API void kiln_program_block(const kiln_program_t* program,
+                                 uint32_t out_block[3]);
+
+// "f32"; "" for what is no type. Static. Since 0.1.
+KILN_API const char* kiln_program_type_name(uint32_t type);
+
+// KILN_PROGRAM_TYPE_* of "f32"; NONE for what is none. Since 0.1.
+KILN_API uint32_t kiln_program_type_find(const char* name);
+
+// "inout"; "" for NONE. Static. Since 0.1.
+KILN_API const char* kiln_program_role_name(uint32_t role);
+
+#define KILN_PROGRAM_COUNT_UNKNOWN UINT64_MAX
+
+// What is said of a parameter in one launch. thread-compatible
+typedef struct kiln_program_size_t {
+  uint64_t count;  // of a buffer: elements, or KILN_PROGRAM_COUNT_UNKNOWN
+  uint64_t bits;   // of a scalar: its value's bits, the rest zero
+} kiln_program_size_t;
+
+// Fills in the counts that the program knows by the others, and tells the work
+// size. `inout_sizes` has one for each parameter. `out_work` has 1 in axes that
+// are not said, and 0 in all where the launch says them.
+//
+//   INVALID_ARGUMENT  a count that is neither given nor declared, or one that
+//                     is given and declared as something else
+//   OUT_OF_RANGE      a count or work size too large or negative: work of more
+//                     than 2^32 - 1 along an axis, more elements than that in a
+//                     buffer whose length() is asked for, bytes over 2^63
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_program_sizes(const kiln_program_t* program,
+                   kiln_program_size_t* inout_sizes, uint64_t out_work[3]);
+
 KILN_EXTERN_C_END
 
 #endif  // KILN_PROGRAM_H_

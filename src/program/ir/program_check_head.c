@@ -65,12 +65,7 @@ static bool expr_ends(const kilni_ir_t* ir, uint32_t expr, uint8_t* states) {
 }
 
 static bool count_ends(const kilni_ir_t* ir, uint32_t buffer, uint8_t* states) {
-  // Only parameters of the program, of which there are few.
-  uint32_t at = 0;
-  while (at < ir->order_count && ir->operands.items[ir->order + at] !=
-                                     (buffer | KILNI_PARAMETER_BUFFER)) {
-    at++;
-  }
+  uint32_t at = kilni_ir_parameter_of(ir, buffer);
   if (at == ir->order_count || states[at] == CYCLE_DONE) return true;
   if (states[at] == CYCLE_OPEN) return false;
   states[at] = CYCLE_OPEN;

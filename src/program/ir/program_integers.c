@@ -343,7 +343,8 @@ bool kilni_ir_evaluate(const kilni_ir_t* ir, uint32_t expr,
       return true;
     case KILNI_EXPR_LENGTH:
       if (known == NULL) return false;
-      *out_value = known->lengths[record->a] & mask_of(record->type);
+      *out_value = known->lengths[kilni_ir_parameter_of(ir, record->a)] &
+                   mask_of(record->type);
       return true;
     case KILNI_EXPR_SCALAR:
       if (known == NULL) return false;

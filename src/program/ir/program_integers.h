@@ -22,10 +22,10 @@ bool kilni_integer_cast(uint32_t to, uint32_t from, uint64_t x,
 // The value of `x`, a number of that type, with its sign.
 int64_t kilni_integer_signed(uint32_t type, uint64_t x);
 
-// What is known of the lengths and scalars; by index of buffer and scalar.
+// What is known of the program's parameters.
 typedef struct kilni_known_t {
-  const uint64_t* lengths;
-  const uint64_t* scalars;  // their bits
+  const uint64_t* lengths;  // by parameter
+  const uint64_t* scalars;  // their bits, by scalar
 } kilni_known_t;
 
 // The value of an expression of literals and, where `known` is not NULL,

@@ -249,6 +249,9 @@ uint32_t kilni_ir_operands(const kilni_ir_t* ir, uint32_t expr,
 uint32_t kilni_ir_statement_exprs(const kilni_statement_record_t* statement,
                                   uint32_t out_exprs[3]);
 
+// Which parameter of the program a buffer is; order_count for others.
+uint32_t kilni_ir_parameter_of(const kilni_ir_t* ir, uint32_t buffer);
+
 // The bits of a literal.
 static inline uint64_t kilni_ir_literal_bits(const kilni_expr_record_t* expr) {
   return (uint64_t)expr->b << 32 | expr->a;

@@ -214,6 +214,15 @@ uint32_t kilni_ir_statement_exprs(const kilni_statement_record_t* statement,
   return count;
 }
 
+uint32_t kilni_ir_parameter_of(const kilni_ir_t* ir, uint32_t buffer) {
+  uint32_t at = 0;
+  while (at < ir->order_count && ir->operands.items[ir->order + at] !=
+                                     (buffer | KILNI_PARAMETER_BUFFER)) {
+    at++;
+  }
+  return at;
+}
+
 kiln_status_t kilni_ir_copy(const kilni_ir_t* from, kiln_allocator_t allocator,
                             kilni_ir_t* out_ir) {
   kilni_ir_t copy = *from;

@@ -6,6 +6,9 @@
 
 #include "kiln/program.h"
 
+// A program with everything that the language has.
+extern const char kit_everything[];
+
 // A valid program of `text`; the test fails with its report otherwise.
 kiln_program_t* kit_parse(const char* text);
 
