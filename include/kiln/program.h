@@ -195,13 +195,13 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_program_hash(
 // A parameter. thread-compatible
 //
 // Borrowed from its program.
-typedef struct kiln_program_parameter_t {
+typedef struct kiln_program_parameter_info_t {
   const char* name;
   uint32_t type;        // KILN_PROGRAM_TYPE_*, of the value or one element
   uint32_t type_bytes;  // of a value or one element
   uint32_t role;        // KILN_PROGRAM_ROLE_*; NONE for a scalar
   uint32_t is_counted;  // 1: the program says how many elements it has
-} kiln_program_parameter_t;
+} kiln_program_parameter_info_t;
 
 // Its name. Borrowed. Since 0.1.
 KILN_API const char* kiln_program_name(const kiln_program_t* program);
@@ -209,9 +209,9 @@ KILN_API const char* kiln_program_name(const kiln_program_t* program);
 // Its parameters in the order of their declaration; false, with all zero, out
 // of range. Since 0.1.
 KILN_API uint32_t kiln_program_parameter_count(const kiln_program_t* program);
-KILN_API bool kiln_program_parameter(const kiln_program_t* program,
-                                     uint32_t index,
-                                     kiln_program_parameter_t* out_parameter);
+KILN_API bool kiln_program_parameter(
+    const kiln_program_t* program, uint32_t index,
+    kiln_program_parameter_info_t* out_parameter);
 
 // The parameter of that name; false, with 0, if there is none. Since 0.1.
 KILN_API bool kiln_program_find_parameter(const kiln_program_t* program,

@@ -20,7 +20,7 @@ uint32_t kiln_program_parameter_count(const kiln_program_t* program) {
 }
 
 bool kiln_program_parameter(const kiln_program_t* program, uint32_t index,
-                            kiln_program_parameter_t* out_parameter) {
+                            kiln_program_parameter_info_t* out_parameter) {
   memset(out_parameter, 0, sizeof(*out_parameter));
   const kilni_ir_t* ir = kilni_program_ir(program);
   if (index >= ir->order_count) return false;
@@ -42,7 +42,7 @@ bool kiln_program_parameter(const kiln_program_t* program, uint32_t index,
 
 bool kiln_program_find_parameter(const kiln_program_t* program,
                                  const char* name, uint32_t* out_index) {
-  kiln_program_parameter_t parameter;
+  kiln_program_parameter_info_t parameter;
   for (uint32_t i = 0; kiln_program_parameter(program, i, &parameter); i++) {
     if (strcmp(parameter.name, name) == 0) {
       *out_index = i;

@@ -127,7 +127,7 @@ static void parameters_are_listed(void** state) {
       "work (length(x), 3) block (8, 4) { }");
   assert_string_equal(kiln_program_name(program), "p");
   assert_int_equal(kiln_program_parameter_count(program), 3);
-  kiln_program_parameter_t parameter;
+  kiln_program_parameter_info_t parameter;
   assert_true(kiln_program_parameter(program, 0, &parameter));
   assert_string_equal(parameter.name, "a");
   assert_int_equal(parameter.role, KILN_PROGRAM_ROLE_NONE);
