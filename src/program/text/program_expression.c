@@ -147,6 +147,11 @@ uint32_t kilni_reader_settle(kilni_reader_t* reader, uint32_t expr,
   return give_type(reader, expr, type) ? expr : 0;
 }
 
+bool kilni_reader_has_point(kilni_reader_t* reader, uint32_t expr) {
+  return expr != 0 && is_untyped(reader, expr) &&
+         (untyped_traits(reader, expr) & UNTYPED_FLOAT) != 0;
+}
+
 uint32_t kilni_reader_typed(kilni_reader_t* reader, uint32_t type) {
   uint32_t expr = kilni_reader_expression(reader);
   return kilni_reader_settle(reader, expr, type);

@@ -161,6 +161,8 @@ uint32_t kilni_reader_expression(kilni_reader_t* reader);
 // choice (u32, i32 with a minus, f32 with a point). The same index, or 0.
 uint32_t kilni_reader_settle(kilni_reader_t* reader, uint32_t expr,
                              uint32_t type);
+// Whether it has no type yet and a number with a point in it.
+bool kilni_reader_has_point(kilni_reader_t* reader, uint32_t expr);
 // Reads an expression and settles it.
 uint32_t kilni_reader_typed(kilni_reader_t* reader, uint32_t type);
 // An expression of constants, reduced to a literal; 0 after an error.

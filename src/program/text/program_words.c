@@ -157,7 +157,8 @@ static uint32_t call_cast(kilni_reader_t* reader, uint32_t at, uint32_t type,
                                       0,
                                       0,
                                       KILN_PROGRAM_TYPE_U64};
-  uint32_t own = bits && kilni_type_class(type) == KILNI_CLASS_FLOAT
+  bool is_bits = bits && !kilni_reader_has_point(reader, list.items[0]);
+  uint32_t own = is_bits && kilni_type_class(type) == KILNI_CLASS_FLOAT
                      ? kUnsigned[kilni_type_bytes(type)]
                      : KILN_PROGRAM_TYPE_NONE;
   uint32_t value = kilni_reader_settle(reader, list.items[0], own);
