@@ -15,13 +15,14 @@ enum { DIGITS = 160 };
 static const double WRONG = 1e9;
 
 // X(operator, the wider C function)
-#define ONE(X)                                                       \
-  X(EXP, expl)                                                       \
-  X(EXP2, exp2l)                                                     \
-  X(LOG, logl) X(LOG2, log2l) X(SIN, sinl) X(COS, cosl) X(TAN, tanl) \
-      X(ASIN, asinl) X(ACOS, acosl) X(ATAN, atanl) X(SINH, sinhl)    \
-          X(COSH, coshl) X(TANH, tanhl) X(INVERSE_SQRT, inverse_sqrt)
+// clang-format off
+#define ONE(X)                                                           \
+  X(EXP, expl) X(EXP2, exp2l) X(LOG, logl) X(LOG2, log2l) X(SIN, sinl)   \
+  X(COS, cosl) X(TAN, tanl) X(ASIN, asinl) X(ACOS, acosl)                \
+  X(ATAN, atanl) X(SINH, sinhl) X(COSH, coshl) X(TANH, tanhl)            \
+  X(INVERSE_SQRT, inverse_sqrt)
 #define TWO(X) X(REM, fmodl) X(POW, powl) X(ATAN2, atan2l)
+// clang-format on
 
 static long double inverse_sqrt(long double x) {
   return 1.0L / sqrtl(x);
