@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: loads, stores, lengths; every access is in range or does nothing.
+#include "program/lower/program_lowering.h"
+
+#define T(NAME) KILN_PROGRAM_TYPE_##NAME
+
+kilni_place_t* kilni_place(kilni_lowering_t* w, uint32_t buffer) {
+  kilni_place_t* place = &w->places[buffer];
+  return &w->places[place->same];
+}
+
+static bool is_global(const kilni_place_t* place) {
+  return place->role != KILN_PROGRAM_ROLE_SHARED &&
+         place->role != KILN_PROGRAM_ROLE_PRIVATE;
+}
+
+static kilni_value_t parameter(kilni_lowering_t* w, uint32_t number) {
+  kilni_instruction_t instruction = {0};
+  instruction.name = "ld.param.u64";
+  instruction.form = KILNI_FORM_PARAM;
+  instruction.count = 1;
+  instruction.number = number;
+  uint32_t floor = w->floor;
+  kilni_value_t out = kilni_pure_form(w, &instruction, T(U64));
+  w->floor = floor;
+  return out;
+}
+
+// ---- Lengths ----
+
+kilni_value_t kilni_length(kilni_lowering_t* w, kilni_place_t* place,
+                           uint8_t type) {
+  if (place->count != 0) return kilni_const(w, type, place->count);
+  const kilni_buffer_record_t* buffer =
+      &w->program->buffers.items[place->same];
+  uint32_t count = buffer->count;
+  if (count != 0 && (w->off & KILN_PROGRAM_WITHOUT_RANGES) == 0) {
+    // What is bound has as many elements as was declared.
+    const kilni_expr_record_t* expr = &w->program->exprs.items[count];
+    if (expr->op == KILNI_EXPR_LENGTH) {
+      return kilni_length(w, kilni_place(w, expr->a), type);
+    }
+    if (expr->op == KILNI_EXPR_SCALAR && expr->type == T(U32)) {
+      return kilni_cast(w, type, w->scalars[expr->a]);
+    }
+  }
+  kilni_value_t length = parameter(w, place->number + 1);
+  if (type == T(U64)) {
+    if (place->length32) w->values.items[length].most = UINT32_MAX;
+    return length;
+  }
+  return kilni_cast(w, type, length);
+}
+
+// ---- Ranges ----
+
+kilni_value_t kilni_index64(kilni_lowering_t* w, kilni_value_t index) {
+  uint8_t type = kilni_value_type(w, index);
+  bool is_signed = kilni_type_class(type) == KILNI_CLASS_SIGNED;
+  kilni_value_t wide = kilni_cast(w, is_signed ? T(I64) : T(U64), index);
+  return kilni_retype(w, T(U64), wide);
+}
+
+// An index that is certainly not negative, or any below a count that is small
+// enough, compares in 32 bits.
+static bool is_short(kilni_lowering_t* w, const kilni_place_t* place,
+                     kilni_value_t index) {
+  uint8_t type = kilni_value_type(w, index);
+  if (kilni_type_bytes(type) == 8) return false;
+  bool length = place->count != 0 ? place->count <= UINT32_MAX
+                                  : place->length32 != 0;
+  if (kilni_type_class(type) == KILNI_CLASS_UNSIGNED) return length;
+  if (place->count != 0 && place->count <= INT32_MAX) return true;
+  return length && kilni_value_of(w, index)->most <= INT32_MAX;
+}
+
+// True if the facts say so; `out_region` is where they hold.
+static bool known_below(kilni_lowering_t* w, kilni_value_t a, kilni_value_t b,
+                        uint64_t count, uint32_t* out_region) {
+  for (uint32_t i = w->facts.count; i > 0; i--) {
+    const kilni_fact_t* fact = &w->facts.items[i - 1];
+    if (fact->a != a) continue;
+    if (fact->b == b ||
+        (count != 0 && kilni_value_of(w, fact->b)->most <= count)) {
+      *out_region = fact->region;
+      return true;
+    }
+  }
+  return false;
+}
+
+// As kilni_in_range; `out_region` is the outermost one in which the answer
+// holds.
+static kilni_value_t in_range(kilni_lowering_t* w, kilni_place_t* place,
+                              kilni_value_t index, uint32_t* out_region) {
+  *out_region = 1;
+  uint64_t most = kilni_value_of(w, index)->most;
+  bool ranges = (w->off & KILN_PROGRAM_WITHOUT_RANGES) == 0;
+  if (ranges && place->count != 0 && most < place->count) return 0;
+  if (is_short(w, place, index)) {
+    kilni_value_t length = kilni_length(w, place, T(U32));
+    kilni_value_t i = index;
+    if (kilni_value_type(w, i) != T(U32)) i = kilni_cast(w, T(U32), i);
+    if (ranges && known_below(w, i, length, place->count, out_region)) return 0;
+    if (ranges && known_below(w, index, length, place->count, out_region)) {
+      return 0;
+    }
+    return KILNI_BIN(LT, i, length);
+  }
+  kilni_value_t length = kilni_length(w, place, T(U64));
+  kilni_value_t i = kilni_index64(w, index);
+  if (ranges && known_below(w, i, length, place->count, out_region)) return 0;
+  return KILNI_BIN(LT, i, length);
+}
+
+kilni_value_t kilni_in_range(kilni_lowering_t* w, kilni_place_t* place,
+                             kilni_value_t index) {
+  uint32_t region;
+  return in_range(w, place, index, &region);
+}
+
+// ---- Addresses ----
+
+static kilni_value_t symbol(kilni_lowering_t* w, uint8_t form, const char* name,
+                            uint8_t type, uint32_t number) {
+  kilni_instruction_t instruction = {0};
+  instruction.name = name;
+  instruction.form = form;
+  instruction.count = 1;
+  instruction.number = number;
+  return kilni_pure_form(w, &instruction, type);
+}
+
+kilni_value_t kilni_shared_address(kilni_lowering_t* w, uint32_t offset) {
+  return symbol(w, KILNI_FORM_SHARED, "mov.u32", T(U32), offset);
+}
+
+static kilni_value_t offset64(kilni_lowering_t* w, kilni_value_t index,
+                              uint32_t size) {
+  uint8_t type = kilni_value_type(w, index);
+  if (kilni_value_is_const(w, index) || kilni_type_bytes(type) == 8) {
+    kilni_value_t i = kilni_index64(w, index);
+    return KILNI_BIN(MUL, i, kilni_const(w, T(U64), size));
+  }
+  bool is_signed = kilni_type_class(type) == KILNI_CLASS_SIGNED;
+  if (size == 1) return kilni_index64(w, index);
+  return kilni_pure(w, is_signed ? "mul.wide.s32" : "mul.wide.u32", T(U64),
+                    index, kilni_u32(w, size), 0);
+}
+
+kilni_value_t kilni_address(kilni_lowering_t* w, kilni_place_t* place,
+                            kilni_value_t index) {
+  uint32_t size = kilni_type_bytes(place->type);
+  if (place->role == KILN_PROGRAM_ROLE_SHARED) {
+    kilni_value_t base = kilni_shared_address(w, place->number);
+    kilni_value_t i = kilni_cast(w, T(U32), index);
+    i = KILNI_BIN(MUL, i, kilni_u32(w, size));
+    return KILNI_BIN(ADD, base, i);
+  }
+  kilni_value_t base;
+  if (place->role == KILN_PROGRAM_ROLE_PRIVATE) {
+    base = symbol(w, KILNI_FORM_LOCAL, "mov.u64", T(U64), place->number);
+  } else {
+    base = parameter(w, place->number);
+    base = kilni_pure(w, "cvta.to.global.u64", T(U64), base, 0, 0);
+  }
+  return KILNI_BIN(ADD, base, offset64(w, index, size));
+}
+
+// ---- Loads and stores ----
+
+enum { SPACE_GLOBAL, SPACE_READ_ONLY, SPACE_SHARED, SPACE_PRIVATE, SPACES };
+
+typedef struct memory_form_t {
+  uint8_t type;  // of the register
+  const char* load[SPACES];
+  const char* store[SPACES];
+} memory_form_t;
+
+#define FORM(register_type, t)                                            \
+  {register_type,                                                         \
+   {"ld.global." t, "ld.global.nc." t, "ld.shared." t, "ld.local." t},    \
+   {"st.global." t, "", "st.shared." t, "st.local." t}}
+
+static const memory_form_t kForms[KILNI_TYPE_COUNT] = {
+    [T(BOOL)] = FORM(T(U32), "u8"),  [T(U8)] = FORM(T(U8), "u8"),
+    [T(I8)] = FORM(T(I8), "s8"),     [T(U16)] = FORM(T(U16), "u16"),
+    [T(I16)] = FORM(T(I16), "s16"),  [T(U32)] = FORM(T(U32), "u32"),
+    [T(I32)] = FORM(T(I32), "u32"),  [T(U64)] = FORM(T(U64), "u64"),
+    [T(I64)] = FORM(T(I64), "u64"),  [T(F16)] = FORM(KILNI_TYPE_HALF_BITS, "b16"),
+    [T(BF16)] = FORM(T(U32), "u16"), [T(F32)] = FORM(T(F32), "f32"),
+    [T(F64)] = FORM(T(F64), "f64"),
+};
+
+static uint32_t space_of(const kilni_place_t* place) {
+  if (place->role == KILN_PROGRAM_ROLE_SHARED) return SPACE_SHARED;
+  if (place->role == KILN_PROGRAM_ROLE_PRIVATE) return SPACE_PRIVATE;
+  return SPACE_GLOBAL;
+}
+
+static kilni_value_t from_memory(kilni_lowering_t* w, uint8_t type,
+                                 kilni_value_t x) {
+  switch (type) {
+    case T(BOOL):
+      w->values.items[x].most = 255;
+      return KILNI_BIN(NE, x, kilni_u32(w, 0));
+    case T(BF16):
+      return kilni_from_bits(w, type, x);
+    case T(F16):
+      return kilni_pure(w, "cvt.f32.f16", type, x, 0, 0);
+    default:
+      return x;
+  }
+}
+
+static bool read_only(const kilni_lowering_t* w, const kilni_place_t* place) {
+  return is_global(place) && place->written == 0 &&
+         (w->off & KILN_PROGRAM_WITHOUT_READ_ONLY) == 0;
+}
+
+kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
+                         kilni_value_t index) {
+  kilni_place_t* place = kilni_place(w, buffer);
+  const memory_form_t* form = &kForms[place->type];
+  uint8_t type = place->type;
+  if (place->first != 0) {
+    uint64_t i = kilni_value_of(w, index)->bits;
+    if (!kilni_value_is_const(w, index)) {
+      place->first = UINT32_MAX;  // to be lowered again, as memory
+      return kilni_const(w, type, 0);
+    }
+    if (i >= place->count) return kilni_const(w, type, 0);
+    return w->bindings[place->first + (uint32_t)i];
+  }
+  uint32_t region;
+  kilni_value_t guard = in_range(w, place, index, &region);
+  if (guard != 0 && kilni_value_is_const(w, guard)) {
+    if (kilni_value_of(w, guard)->bits == 0) return kilni_const(w, type, 0);
+    guard = 0;
+  }
+  bool pure = read_only(w, place);
+  kilni_instruction_t load = {0};
+  load.name = form->load[pure ? SPACE_READ_ONLY : space_of(place)];
+  load.form = KILNI_FORM_LOAD;
+  load.count = 2;
+  load.operand[1] = kilni_address(w, place, index);
+  load.guard = guard;
+  if (guard != 0) load.flags = KILNI_INSTRUCTION_ZERO;
+  // What others may write is read where it stands, and again behind whatever
+  // may write it.
+  uint32_t floor = w->floor;
+  if (!pure) {
+    load.number = w->epoch;
+    w->floor = w->region;
+  } else if (w->regions.items[region].depth > w->regions.items[floor].depth) {
+    w->floor = region;
+  }
+  kilni_value_t out = kilni_pure_form(w, &load, form->type);
+  w->floor = floor;
+  if (!pure) {
+    w->values.items[out].flags &= (uint8_t)~KILNI_VALUE_UNIFORM;
+  }
+  return from_memory(w, type, out);
+}
+
+static kilni_value_t to_memory(kilni_lowering_t* w, uint8_t type,
+                               kilni_value_t x) {
+  switch (type) {
+    case T(BOOL):
+      return kilni_cast(w, T(U32), x);
+    case T(BF16):
+      return kilni_to_bits(w, x);
+    case T(F16):
+      if (kilni_value_is_const(w, x)) {
+        uint32_t wide = kilni_fold_widen(type, kilni_value_of(w, x)->bits);
+        x = kilni_const(w, T(F32), wide);
+      }
+      return kilni_pure(w, "cvt.rn.f16.f32", KILNI_TYPE_HALF_BITS, x, 0, 0);
+    default:
+      return x;
+  }
+}
+
+// `guard`: a bool, or 0.
+void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
+                 kilni_value_t value, kilni_value_t guard) {
+  kilni_place_t* place = kilni_place(w, buffer);
+  if (place->first != 0) {
+    if (!kilni_value_is_const(w, index)) {
+      place->first = UINT32_MAX;
+      return;
+    }
+    uint64_t i = kilni_value_of(w, index)->bits;
+    if (i < place->count) kilni_bind(w, place->first + (uint32_t)i, value);
+    return;
+  }
+  kilni_value_t range = kilni_in_range(w, place, index);
+  if (range != 0 && kilni_value_is_const(w, range)) {
+    if (kilni_value_of(w, range)->bits == 0) return;
+    range = 0;
+  }
+  kilni_value_t operands[2] = {kilni_address(w, place, index),
+                               to_memory(w, place->type, value)};
+  if (range == 0) {
+    range = guard;
+  } else if (guard != 0) {
+    range = kilni_fresh(w, "and.pred", T(BOOL), range, guard);
+  }
+  kilni_pin(w, kForms[place->type].store[space_of(place)], KILNI_FORM_STORE,
+            KILNI_INSTRUCTION_PINNED, 2, operands, range, 0);
+  w->epoch++;
+}
+
+// ---- Arrays that start at zero ----
+
+// Zeroes [0, bytes) at `base` in words of 4 bytes, from `first` on in steps.
+static void clear(kilni_lowering_t* w, const char* store, kilni_value_t base,
+                  kilni_value_t first, uint32_t step, uint32_t bytes) {
+  uint8_t type = kilni_value_type(w, base);
+  uint32_t again = kilni_label(w), end = kilni_label(w);
+  kilni_value_t at = kilni_register(w, T(U32));
+  kilni_move(w, at, first);
+  kilni_region_begin(w, KILNI_REGION_LOOP);
+  kilni_place_label(w, again);
+  kilni_value_t limit = kilni_u32(w, bytes);
+  kilni_value_t done = kilni_fresh(w, "setp.ge.u32", T(BOOL), at, limit);
+  kilni_branch(w, end, done);
+  kilni_value_t offset = at;
+  if (type == T(U64)) offset = kilni_fresh(w, "cvt.u64.u32", type, at, 0);
+  const char* add = type == T(U64) ? "add.u64" : "add.u32";
+  kilni_value_t operands[2] = {kilni_fresh(w, add, type, base, offset),
+                               kilni_u32(w, 0)};
+  kilni_pin(w, store, KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2, operands,
+            0, 0);
+  kilni_value_t next =
+      kilni_fresh(w, "add.u32", T(U32), at, kilni_u32(w, step));
+  kilni_move(w, at, next);
+  kilni_branch(w, again, 0);
+  kilni_region_end(w);
+  kilni_place_label(w, end);
+}
+
+void kilni_private_clear(kilni_lowering_t* w, uint32_t function) {
+  const kilni_ir_t* ir = w->program;
+  for (uint32_t i = 1; i < ir->buffers.count; i++) {
+    const kilni_buffer_record_t* buffer = &ir->buffers.items[i];
+    if (buffer->role != KILN_PROGRAM_ROLE_PRIVATE ||
+        buffer->function != function) {
+      continue;
+    }
+    kilni_place_t* place = &w->places[i];
+    if (place->same != i) continue;
+    if (place->first != 0) {
+      for (uint64_t k = 0; k < place->count && place->first != UINT32_MAX;
+           k++) {
+        kilni_bind(w, place->first + (uint32_t)k,
+                   kilni_const(w, place->type, 0));
+      }
+      continue;
+    }
+    uint32_t bytes = w->private_bytes[place->number];
+    kilni_value_t base =
+        symbol(w, KILNI_FORM_LOCAL, "mov.u64", T(U64), place->number);
+    if (bytes <= 64) {
+      for (uint32_t at = 0; at < bytes; at += 4) {
+        kilni_value_t operands[2] = {
+            KILNI_BIN(ADD, base, kilni_const(w, T(U64), at)),
+            kilni_u32(w, 0)};
+        kilni_pin(w, "st.local.u32", KILNI_FORM_STORE,
+                  KILNI_INSTRUCTION_PINNED, 2, operands, 0, 0);
+      }
+    } else {
+      clear(w, "st.local.u32", base, kilni_u32(w, 0), 4, bytes);
+    }
+    w->epoch++;
+  }
+}
+
+void kilni_shared_clear(kilni_lowering_t* w) {
+  if (w->clear_bytes == 0) return;
+  kilni_value_t base = kilni_shared_address(w, 0);
+  kilni_value_t first = kilni_local_index(w);
+  first = KILNI_BIN(MUL, first, kilni_u32(w, 4));
+  clear(w, "st.shared.u32", base, first, 4 * w->threads, w->clear_bytes);
+  kilni_pin_text(w, "bar.sync 0");
+  w->epoch++;
+}

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: from a program's tables to a code object: buffers, parameters and
+// modes first, then one walk over the statements, then the text.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "program/ir/program_object.h"
+#include "program/lower/program_lowering.h"
+#include "program/math/program_math.h"
+
+#define T(NAME) KILN_PROGRAM_TYPE_##NAME
+
+enum {
+  MIN_SM = 70,
+  DEFAULT_SM = 75,
+  MIN_ISA = 60,
+  MAX_PARAMETER_BYTES = 4096,
+  MAX_SHARED_BYTES = 227 * 1024,
+  MAX_SCALARS = 64,  // elements of a private array kept in variables
+};
+
+struct kiln_program_code_t {
+  atomic_uint references;
+  uint32_t parameter_count;
+  kiln_allocator_t allocator;
+  size_t size;  // of this block
+  size_t text_size;
+  const char* text;
+  const char* entry;
+  const kiln_program_parameter_t* parameters;
+  kiln_program_launch_t launch;
+};
+
+// ---- Buffers ----
+
+static bool passed_on(const kilni_ir_t* ir, uint32_t buffer) {
+  for (uint32_t i = 1; i < ir->exprs.count; i++) {
+    const kilni_expr_record_t* e = &ir->exprs.items[i];
+    if (e->op == KILNI_EXPR_ATOMIC && e->a == buffer) return true;
+    if (e->op != KILNI_EXPR_CALL) continue;
+    for (uint32_t k = 0; k < e->c; k++) {
+      if (ir->operands.items[e->b + k] == (buffer | KILNI_PARAMETER_BUFFER)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static void place_shared(kilni_lowering_t* w, kilni_place_t* place,
+                         uint64_t* bytes) {
+  uint64_t size = place->count * kilni_type_bytes(place->type);
+  place->number = (uint32_t)*bytes;
+  *bytes += (size + 15) / 16 * 16;
+  if (*bytes > MAX_SHARED_BYTES) {
+    *bytes = 0;
+    kilni_lower_fail(w, KILN_STATUS_LIMIT_EXCEEDED,
+                     "needs more than 232448 bytes of shared memory", "");
+  }
+}
+
+static void place_private(kilni_lowering_t* w, uint32_t buffer,
+                          uint32_t* variables) {
+  kilni_place_t* place = &w->places[buffer];
+  place->number = w->private_count++;
+  uint64_t size = place->count * kilni_type_bytes(place->type);
+  bool scalars = place->first != UINT32_MAX && place->count <= MAX_SCALARS &&
+                 (w->off & KILN_PROGRAM_WITHOUT_SCALARS) == 0 &&
+                 !passed_on(w->program, buffer);
+  place->first = 0;
+  w->private_bytes[place->number] = 0;
+  if (scalars) {
+    place->first = *variables;
+    *variables += (uint32_t)place->count;
+  } else {
+    w->private_bytes[place->number] = (uint32_t)((size + 7) / 8 * 8);
+  }
+}
+
+static bool is_parameter(const kilni_buffer_record_t* buffer) {
+  return buffer->function == 0 && buffer->role != KILN_PROGRAM_ROLE_SHARED &&
+         buffer->role != KILN_PROGRAM_ROLE_PRIVATE;
+}
+
+static uint32_t add_parameter(kilni_lowering_t* w, uint32_t kind,
+                              uint32_t index, uint8_t type) {
+  uint32_t bytes = kilni_type_bytes(type);
+  uint32_t end = (w->parameter_bytes + bytes - 1) / bytes * bytes + bytes;
+  if (end > MAX_PARAMETER_BYTES) {
+    kilni_lower_fail(w, KILN_STATUS_LIMIT_EXCEEDED,
+                     "has more parameters than the 4096 bytes of a kernel", "");
+    return 0;
+  }
+  w->parameter_bytes = end;
+  kiln_program_parameter_t parameter = {kind, index, type, 0};
+  w->parameters[w->parameter_count] = parameter;
+  return w->parameter_count++;
+}
+
+// Fills in the places; `variables` is the first free binding.
+static void place_buffers(kilni_lowering_t* w, uint32_t* variables) {
+  const kilni_ir_t* ir = w->program;
+  uint64_t shared = 0;
+  uint32_t index = 0;
+  for (uint32_t i = 1; i < ir->buffers.count; i++) {
+    const kilni_buffer_record_t* buffer = &ir->buffers.items[i];
+    kilni_place_t* place = &w->places[i];
+    uint32_t first = place->first;
+    memset(place, 0, sizeof(*place));
+    place->first = first;
+    place->role = buffer->role;
+    place->type = buffer->type;
+    place->same = i;
+    if (buffer->count != 0) {
+      const kilni_expr_record_t* e = &ir->exprs.items[buffer->count];
+      if (e->op == KILNI_EXPR_LITERAL) place->count = kilni_ir_literal_bits(e);
+    }
+    if (is_parameter(buffer)) {
+      place->number = add_parameter(w, KILN_PROGRAM_PARAMETER_ADDRESS, index,
+                                    T(U64));
+      add_parameter(w, KILN_PROGRAM_PARAMETER_LENGTH, index++, T(U64));
+    } else if (buffer->role == KILN_PROGRAM_ROLE_SHARED) {
+      place_shared(w, place, &shared);
+    } else if (buffer->role == KILN_PROGRAM_ROLE_PRIVATE) {
+      place_private(w, i, variables);
+    }
+  }
+  w->shared_bytes = w->clear_bytes = (uint32_t)shared;
+}
+
+// ---- Scalars and work ----
+
+static kilni_value_t read_scalar(kilni_lowering_t* w, uint32_t number,
+                                 uint8_t type) {
+  static const char* const kNames[KILNI_TYPE_COUNT] = {
+      [T(BOOL)] = "ld.param.u8", [T(U8)] = "ld.param.u8",
+      [T(I8)] = "ld.param.s8",   [T(U16)] = "ld.param.u16",
+      [T(I16)] = "ld.param.s16", [T(U32)] = "ld.param.u32",
+      [T(I32)] = "ld.param.u32", [T(U64)] = "ld.param.u64",
+      [T(I64)] = "ld.param.u64", [T(F16)] = "ld.param.b16",
+      [T(BF16)] = "ld.param.u16", [T(F32)] = "ld.param.f32",
+      [T(F64)] = "ld.param.f64"};
+  kilni_instruction_t load = {0};
+  load.name = kNames[type];
+  load.form = KILNI_FORM_PARAM;
+  load.count = 1;
+  load.number = number;
+  uint8_t into = type;
+  if (type == T(BOOL) || type == T(BF16)) into = T(U32);
+  if (type == T(F16)) into = KILNI_TYPE_HALF_BITS;
+  kilni_value_t x = kilni_pure_form(w, &load, into);
+  if (type == T(F16)) return kilni_pure(w, "cvt.f32.f16", type, x, 0, 0);
+  return into == type ? x : kilni_from_bits(w, type, x);
+}
+
+static void read_scalars(kilni_lowering_t* w) {
+  const kilni_ir_t* ir = w->program;
+  for (uint32_t i = 1; i < ir->scalars.count; i++) {
+    uint8_t type = ir->scalars.items[i].type;
+    uint32_t number =
+        add_parameter(w, KILN_PROGRAM_PARAMETER_SCALAR, i - 1, type);
+    w->scalars[i] = read_scalar(w, number, type);
+  }
+}
+
+static bool uses_work_size(const kilni_ir_t* ir, uint32_t axis) {
+  for (uint32_t i = 1; i < ir->exprs.count; i++) {
+    const kilni_expr_record_t* e = &ir->exprs.items[i];
+    if (e->op == KILNI_EXPR_ID && (e->extra >> 8) == axis &&
+        (e->extra & 0xffU) == KILN_PROGRAM_ID_WORK_SIZE) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void read_work(kilni_lowering_t* w, uint32_t axis) {
+  const kilni_ir_t* ir = w->program;
+  const kilni_expr_record_t* e = &ir->exprs.items[ir->work[axis]];
+  bool said = ir->work[0] != 0;
+  if (ir->work[axis] == 0 && said) {
+    w->work[axis] = kilni_u32(w, 1);
+  } else if (said && e->op == KILNI_EXPR_LITERAL) {
+    w->work[axis] = kilni_u32(w, (uint32_t)kilni_ir_literal_bits(e));
+  } else if (said && e->op == KILNI_EXPR_LENGTH && e->type == T(U32)) {
+    w->work[axis] = kilni_length(w, kilni_place(w, e->a), T(U32));
+  } else if (said && e->op == KILNI_EXPR_SCALAR && e->type == T(U32)) {
+    w->work[axis] = w->scalars[e->a];
+  } else if (w->block[axis] > 1 || uses_work_size(ir, axis)) {
+    uint32_t number =
+        add_parameter(w, KILN_PROGRAM_PARAMETER_WORK, axis, T(U32));
+    w->work[axis] = read_scalar(w, number, T(U32));
+  }
+}
+
+// Whether blocks may hold threads beyond the work size.
+static bool is_over(const kilni_lowering_t* w, uint32_t axis) {
+  if (w->block[axis] == 1) return false;
+  kilni_value_t work = w->work[axis];
+  return !kilni_value_is_const(w, work) ||
+         kilni_value_of(w, work)->bits % w->block[axis] != 0;
+}
+
+// True for a thread that has work along `axis`.
+static kilni_value_t has_work(kilni_lowering_t* w, uint32_t axis) {
+  uint32_t size = w->block[axis];
+  kilni_value_t id = kilni_id(w, KILN_PROGRAM_ID_GLOBAL_ID, axis);
+  kilni_value_t work = w->work[axis];
+  if ((size & (size - 1)) == 0) return KILNI_BIN(LT, id, work);
+  // An id beyond the work size may have wrapped; what is left of it has not.
+  kilni_value_t first = kilni_id(w, KILN_PROGRAM_ID_BLOCK_ID, axis);
+  first = KILNI_BIN(MUL, first, kilni_u32(w, size));
+  kilni_value_t rest = KILNI_BIN(SUB, work, first);
+  return KILNI_BIN(LT, kilni_id(w, KILN_PROGRAM_ID_LOCAL_ID, axis), rest);
+}
+
+static void leave_idle(kilni_lowering_t* w) {
+  kilni_value_t all = kilni_bool(w, true);
+  for (uint32_t axis = 0; axis < 3; axis++) {
+    if (is_over(w, axis)) all = KILNI_BIN(AND, all, has_work(w, axis));
+  }
+  if (w->keeps_live) {
+    w->live = kilni_register(w, T(BOOL));
+    kilni_move(w, w->live, all);
+    return;
+  }
+  if (!kilni_value_is_const(w, all)) {
+    kilni_pin(w, "ret", KILNI_FORM_PLAIN, KILNI_INSTRUCTION_PINNED, 0, NULL,
+              all | KILNI_NOT, 0);
+  }
+  for (uint32_t axis = 0; axis < 3; axis++) {
+    if (w->work[axis] == 0) continue;
+    kilni_value_t id = kilni_id(w, KILN_PROGRAM_ID_GLOBAL_ID, axis);
+    kilni_fact_add(w, id, w->work[axis]);
+    uint64_t most = kilni_value_of(w, w->work[axis])->most;
+    if (most != 0 && (w->off & KILN_PROGRAM_WITHOUT_RANGES) == 0 &&
+        kilni_value_of(w, id)->most > most - 1) {
+      w->values.items[id].most = most - 1;
+    }
+  }
+}
+
+// ---- The walk ----
+
+static void choose_block(kilni_lowering_t* w) {
+  static const uint32_t kDefaults[4][3] = {
+      {256, 1, 1}, {256, 1, 1}, {16, 16, 1}, {8, 8, 4}};
+  const kilni_ir_t* ir = w->program;
+  uint32_t axes = 0;
+  while (axes < 3 && ir->work[axes] != 0) axes++;
+  for (uint32_t i = 0; i < 3; i++) {
+    w->block[i] = ir->block[0] == 0   ? kDefaults[axes][i]
+                  : ir->block[i] == 0 ? 1
+                                      : ir->block[i];
+  }
+  w->threads = w->block[0] * w->block[1] * w->block[2];
+}
+
+static void walk(kilni_lowering_t* w) {
+  kilni_survey_t survey = kilni_survey(w);
+  choose_block(w);
+  read_scalars(w);
+  bool over = false;
+  for (uint32_t axis = 0; axis < 3; axis++) {
+    read_work(w, axis);
+    over = over || is_over(w, axis);
+  }
+  if (survey.traps) {
+    w->trap_parameter =
+        1 + add_parameter(w, KILN_PROGRAM_PARAMETER_TRAP, 0, T(U64));
+  }
+  if (survey.grid) {
+    w->grid_parameter =
+        1 + add_parameter(w, KILN_PROGRAM_PARAMETER_GRID, 0, T(U64));
+    w->grid_passed = kilni_register(w, T(U64));
+    kilni_move(w, w->grid_passed, kilni_const(w, T(U64), 0));
+  }
+  bool ends = over || survey.returns || survey.traps;
+  w->keeps_live = ends && (survey.lanes || survey.copies || survey.grid);
+  w->together = w->keeps_live;
+  if (w->keeps_live && survey.copies) {
+    w->tell_offset = w->shared_bytes;
+    w->shared_bytes += 32;
+  }
+  w->end = kilni_label(w);
+  if (w->failed != KILN_STATUS_OK) return;
+  kilni_shared_clear(w);
+  leave_idle(w);
+  kilni_private_clear(w, 0);
+  kilni_list(w, w->program->body);
+  kilni_place_label(w, w->end);
+  if (survey.grid) kilni_grid_leave(w);
+  kilni_pin_text(w, "ret");
+}
+
+// Memory for what has a size from the start.
+static bool set_up(kilni_lowering_t* w) {
+  const kilni_ir_t* ir = w->program;
+  uint32_t variables = ir->variables.count + 1;
+  uint32_t elements = 0;
+  for (uint32_t i = 1; i < ir->buffers.count; i++) {
+    if (ir->buffers.items[i].role == KILN_PROGRAM_ROLE_PRIVATE) {
+      elements += MAX_SCALARS;
+    }
+  }
+  w->binding_count = variables + elements + w->library.variables.count;
+  w->library_base = variables + elements;
+#define ZEROED(field, count)                                               \
+  do {                                                                     \
+    size_t bytes_ = ((size_t)(count) + 1) * sizeof(*w->field);             \
+    w->field = kilni_arena_get(&w->arena, bytes_);                         \
+    if (w->field == NULL) return false;                                    \
+    memset(w->field, 0, bytes_);                                           \
+  } while (0)
+  ZEROED(bindings, w->binding_count);
+  ZEROED(marks, w->binding_count);
+  ZEROED(places, ir->buffers.count);
+  ZEROED(private_bytes, ir->buffers.count);
+  ZEROED(scalars, ir->scalars.count);
+  ZEROED(levels, ir->statements.count);
+  ZEROED(function_levels, ir->functions.count);
+  ZEROED(function_returns, ir->functions.count);
+  ZEROED(memo, ir->exprs.count);
+  ZEROED(calls, ir->exprs.count);
+  ZEROED(parameters, 2 * ir->buffers.count + ir->scalars.count + 8);
+#undef ZEROED
+  return true;
+}
+
+static bool has_new_memory(const kilni_lowering_t* w) {
+  for (uint32_t i = 1; i < w->program->buffers.count; i++) {
+    if (w->places[i].first == UINT32_MAX) return true;
+  }
+  return false;
+}
+
+// Forgets all but which private arrays are kept in memory.
+static void start_again(kilni_lowering_t* w) {
+  kilni_lowering_t fresh;
+  memset(&fresh, 0, sizeof(fresh));
+  const kilni_ir_t* ir = w->program;
+  kilni_place_t* before = w->places;
+  fresh.arena = w->arena;
+  fresh.program = fresh.ir = ir;
+  fresh.library = w->library;
+  fresh.sm = w->sm;
+  fresh.max_isa = w->max_isa;
+  fresh.max_ulp = w->max_ulp;
+  fresh.off = w->off;
+  fresh.floats = w->floats;
+  fresh.need_sm = MIN_SM;
+  fresh.need_isa = MIN_ISA;
+  fresh.floor = 1;
+  fresh.stamp = 1;
+  *w = fresh;
+  if (!set_up(w) || !kilni_values_init(w)) {
+    kilni_lower_fail(w, KILN_STATUS_OUT_OF_MEMORY, "", "");
+    return;
+  }
+  for (uint32_t i = 1; before != NULL && i < ir->buffers.count; i++) {
+    if (before[i].role == KILN_PROGRAM_ROLE_PRIVATE &&
+        (before[i].first == 0 || before[i].first == UINT32_MAX)) {
+      w->places[i].first = UINT32_MAX;
+    }
+  }
+}
+
+// ---- The code object ----
+
+// The lowest PTX version that knows an architecture.
+static uint32_t isa_of(uint32_t sm) {
+  return sm >= 80 ? 70 : 60;
+}
+
+static kiln_status_t failure(const kilni_lowering_t* w) {
+  if (w->failed == KILN_STATUS_OUT_OF_MEMORY) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  const char* program = kilni_ir_name(w->program, w->program->name);
+  const char* quote = w->failed_name[0] != 0 ? "\"" : "";
+  kiln_status_t status = kilni_status_make(
+      (kiln_status_code_t)w->failed, KILNI_ROOM, __FILE__, __LINE__,
+      "program \"%s\" %s%s%s%s%s", program, w->failed_what,
+      quote[0] != 0 ? ": " : "", quote, w->failed_name, quote);
+  const char* fix = "report this program; it should not have been accepted";
+  if (w->failed == KILN_STATUS_LIMIT_EXCEEDED) {
+    fix = "divide it into several programs";
+  } else if (w->failed == KILN_STATUS_UNSUPPORTED) {
+    fix = "write what it needs with other operators, or give a newer target";
+  }
+  return kilni_status_with_fix(status, "%s", fix);
+}
+
+static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
+                               kiln_program_code_t** out_code) {
+  const char* name = kilni_ir_name(w->program, w->program->name);
+  size_t name_size = strlen(name);
+  char* entry = kilni_arena_get(&w->arena, name_size + 6);
+  size_t text_size = 0;
+  char* text = NULL;
+  if (entry != NULL) {
+    memcpy(entry, "kiln_", 5);
+    memcpy(entry + 5, name, name_size + 1);
+    text = kilni_ptx_write(w, entry, &text_size);
+  }
+  if (text == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  size_t parameters = w->parameter_count * sizeof(kiln_program_parameter_t);
+  size_t size = sizeof(kiln_program_code_t) + parameters + name_size + 6 +
+                text_size + 1;
+  void* memory;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &memory));
+  kiln_program_code_t* code = memory;
+  memset(code, 0, sizeof(*code));
+  atomic_init(&code->references, 1);
+  code->allocator = allocator;
+  code->size = size;
+  char* at = (char*)(code + 1);
+  memcpy(at, w->parameters, parameters);
+  code->parameters = (const kiln_program_parameter_t*)(const void*)at;
+  code->parameter_count = w->parameter_count;
+  at += parameters;
+  memcpy(at, entry, name_size + 6);
+  code->entry = at;
+  at += name_size + 6;
+  memcpy(at, text, text_size + 1);
+  code->text = at;
+  code->text_size = text_size;
+  kiln_program_launch_t* launch = &code->launch;
+  memcpy(launch->block, w->block, sizeof(launch->block));
+  launch->sm = w->need_sm;
+  launch->isa = w->need_isa;
+  launch->cooperative = w->grid_parameter != 0;
+  if (w->shared_bytes <= KILNI_STATIC_SHARED) {
+    launch->static_shared_bytes = w->shared_bytes;
+  } else {
+    launch->dynamic_shared_bytes = w->shared_bytes;
+  }
+  launch->zeroed_shared_bytes = w->clear_bytes;
+  for (uint32_t i = 0; i < w->private_count; i++) {
+    launch->private_bytes += w->private_bytes[i];
+  }
+  *out_code = code;
+  return NULL;
+}
+
+static kiln_status_t check_isa(const kilni_lowering_t* w) {
+  if (w->max_isa == 0 || w->need_isa <= w->max_isa) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "program \"%s\" needs PTX %u.%u and the driver loads %u.%u",
+                 kilni_ir_name(w->program, w->program->name), w->need_isa / 10,
+                 w->need_isa % 10, w->max_isa / 10, w->max_isa % 10),
+      "use a newer driver, or lower it for sm_75");
+}
+
+static kiln_status_t lower(kilni_lowering_t* w, kiln_allocator_t allocator,
+                           kiln_program_code_t** out_code) {
+  uint32_t attempts = 0;
+  do {
+    start_again(w);
+    uint32_t variables = w->program->variables.count + 1;
+    if (w->failed == KILN_STATUS_OK) place_buffers(w, &variables);
+    if (w->failed == KILN_STATUS_OK) walk(w);
+    attempts++;
+  } while (w->failed == KILN_STATUS_OK && has_new_memory(w) && attempts < 1000);
+  if (w->arena.failed != 0) {
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
+  if (w->failed != KILN_STATUS_OK) return failure(w);
+  if (w->need_isa < isa_of(w->need_sm)) w->need_isa = isa_of(w->need_sm);
+  KILNI_RETURN_IF_ERROR(check_isa(w));
+  return make_code(w, allocator, out_code);
+}
+
+kiln_status_t kilni_program_lower_ir(
+    const kilni_ir_t* ir, const kiln_program_lower_options_t* given,
+    kiln_program_code_t** out_code) {
+  kiln_program_lower_options_t options;
+  *out_code = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(
+      given, "kiln_program_lower_options_t", sizeof(options), &options));
+  if (options.sm == 0) options.sm = DEFAULT_SM;
+  if (options.sm < MIN_SM) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED, "programs cannot be lowered for sm_%u",
+                   options.sm),
+        "lower it for sm_70 or newer");
+  }
+  kiln_allocator_t allocator = options.allocator != NULL
+                                   ? *options.allocator
+                                   : kiln_allocator_libc();
+  kilni_lowering_t w;
+  memset(&w, 0, sizeof(w));
+  size_t guess = 24 * 1024 + (size_t)ir->exprs.count * 400 +
+                 (size_t)ir->statements.count * 200;
+  kilni_arena_init(&w.arena, allocator, guess);
+  w.program = ir;
+  kilni_math_view(&w.library);
+  w.sm = options.sm;
+  w.max_isa = options.newest_isa;
+  w.max_ulp = options.max_ulp;
+  w.off = options.without;
+  w.floats = kilni_fold_floats();
+  kiln_status_t status = lower(&w, allocator, out_code);
+  kilni_arena_deinit(&w.arena);
+  return status;
+}
+
+kiln_status_t kiln_program_lower(const kiln_program_t* program,
+                                 const kiln_program_lower_options_t* options,
+                                 kiln_program_code_t** out_code) {
+  KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
+  *out_code = NULL;
+  KILNI_CHECK_ARGUMENT(program != NULL, "program");
+  return kilni_program_lower_ir(kilni_program_ir(program), options, out_code);
+}
+
+void kiln_program_code_retain(kiln_program_code_t* code) {
+  if (code == NULL) return;
+  atomic_fetch_add_explicit(&code->references, 1, memory_order_relaxed);
+}
+
+void kiln_program_code_release(kiln_program_code_t* code) {
+  if (code == NULL ||
+      atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) !=
+          1) {
+    return;
+  }
+  kilni_free(code->allocator, code, code->size);
+}
+
+kiln_string_view_t kiln_program_code_text(const kiln_program_code_t* code) {
+  kiln_string_view_t view = {code->text, code->text_size};
+  return view;
+}
+
+const char* kiln_program_code_entry(const kiln_program_code_t* code) {
+  return code->entry;
+}
+
+void kiln_program_code_launch(const kiln_program_code_t* code,
+                              kiln_program_launch_t* out_launch) {
+  *out_launch = code->launch;
+}
+
+uint32_t kiln_program_code_parameter_count(const kiln_program_code_t* code) {
+  return code->parameter_count;
+}
+
+bool kiln_program_code_parameter(const kiln_program_code_t* code,
+                                 uint32_t index,
+                                 kiln_program_parameter_t* out_parameter) {
+  memset(out_parameter, 0, sizeof(*out_parameter));
+  if (index >= code->parameter_count) return false;
+  *out_parameter = code->parameters[index];
+  return true;
+}

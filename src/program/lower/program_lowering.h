@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: the lowering from inside: values, instructions and regions.
+//
+// A program is lowered in one pass over its tables. Each expression becomes a
+// *value*: a constant, or a register that is written once. An operation on
+// values that was seen before is that value again (common subexpressions), one
+// on constants is a constant, and one whose operands all stand outside of a
+// loop is written in front of it (invariant code), because instructions are
+// kept in a list for each *region* (the kernel, a branch, a loop's body) until
+// the region ends. That is allowed for what is pure only; everything else is
+// *pinned*: written where it stands, once for each time it is met.
+//
+// Variables hold values; where control flow meets, a value written from both
+// sides (a *meeting*) takes their place. What is never used is left out when
+// the text is written (program_ptx.c).
+#ifndef KILN_SRC_PROGRAM_LOWER_PROGRAM_LOWERING_H_
+#define KILN_SRC_PROGRAM_LOWER_PROGRAM_LOWERING_H_
+
+#include "kiln/program.h"
+#include "kiln/program_code.h"
+#include "program/ir/program_ir.h"
+#include "program/ir/program_types.h"
+
+// Types beside KILN_PROGRAM_TYPE_*.
+enum { KILNI_TYPE_HALF_BITS = 32 };  // a register of 16 bits
+
+// Memory that is given back all at once. one-thread
+typedef struct kilni_arena_block_t kilni_arena_block_t;
+typedef struct kilni_arena_t {
+  kiln_allocator_t allocator;
+  kilni_arena_block_t* blocks;
+  char* next;
+  char* end;
+  uint32_t block_count;
+  uint32_t failed;
+} kilni_arena_t;
+
+// `first`: bytes that are probably enough.
+void kilni_arena_init(kilni_arena_t* arena, kiln_allocator_t allocator,
+                      size_t first);
+void kilni_arena_deinit(kilni_arena_t* arena);
+// Aligned to 16, not cleared. NULL without memory, which is remembered.
+void* kilni_arena_get(kilni_arena_t* arena, size_t bytes);
+// Room for `wanted` items; false without memory.
+bool kilni_arena_grow(kilni_arena_t* arena, void** items, uint32_t* capacity,
+                      uint32_t wanted, size_t size);
+
+typedef uint32_t kilni_value_t;  // 0: none
+
+enum {
+  KILNI_VALUE_CONST = 1,    // `bits` is its value
+  KILNI_VALUE_UNIFORM = 2,  // the same in all threads of a block, also in those
+                            // that have returned
+};
+
+// What is known of a value.
+typedef struct kilni_value_record_t {
+  uint8_t type;
+  uint8_t flags;
+  uint16_t reserved;
+  uint32_t region;    // where it is written
+  uint32_t define;    // its first instruction
+  uint32_t name;      // its register's number, when the text is written
+  uint32_t chain;     // next of its hash
+  uint32_t reserved2;
+  uint64_t bits;      // of a constant, as its type has them
+  uint64_t most;      // of integers: it is in [0, most]; for a signed one that
+                      // may be negative ~0
+} kilni_value_record_t;
+
+enum {
+  KILNI_FORM_PLAIN = 0,  // name a, b, c, d, e
+  KILNI_FORM_LOAD,       // name a, [b]
+  KILNI_FORM_STORE,      // name [a], b
+  KILNI_FORM_ATOM,       // name a, [b], c, d
+  KILNI_FORM_PARAM,      // name a, [parameter `number`]
+  KILNI_FORM_SHARED,     // name a, shared memory + `number`
+  KILNI_FORM_LOCAL,      // name a, private array `number`
+  KILNI_FORM_BRANCH,     // bra label `number`
+  KILNI_FORM_LABEL,
+  KILNI_FORM_SPECIAL,    // mov.u32 a, name
+  KILNI_FORM_COPY,       // name [a], [b], number
+};
+
+enum {
+  KILNI_INSTRUCTION_DEFINES = 1,  // operand[0] is written
+  KILNI_INSTRUCTION_PINNED = 2,   // has an effect
+  KILNI_INSTRUCTION_ZERO = 4,     // operand[0] is 0 where the guard is false
+  KILNI_INSTRUCTION_USED = 8,     // reached when the unused are left out
+};
+
+enum { KILNI_NOT = 0x40000000U };  // of a guard: where it is false
+enum { KILNI_OPERANDS_MAX = 5 };
+
+typedef struct kilni_instruction_t {
+  const char* name;
+  kilni_value_t operand[KILNI_OPERANDS_MAX];
+  kilni_value_t guard;  // 0: none; may have KILNI_NOT
+  uint32_t next;
+  uint32_t define;  // the next one that writes the same value
+  uint32_t number;
+  uint8_t form;
+  uint8_t flags;
+  uint8_t count;  // of operands
+  uint8_t reserved;
+} kilni_instruction_t;
+
+enum { KILNI_REGION_BRANCH = 1, KILNI_REGION_LOOP = 2 };
+
+typedef struct kilni_region_t {
+  uint32_t parent;
+  uint32_t depth;
+  uint32_t first, last;  // instructions so far
+  uint8_t kind;
+  uint8_t open;
+  uint16_t reserved;
+  uint32_t facts;  // how many there were when it began
+} kilni_region_t;
+
+// a < b, both as numbers that are not negative. In an open region.
+typedef struct kilni_fact_t {
+  kilni_value_t a;
+  kilni_value_t b;
+  uint32_t region;
+} kilni_fact_t;
+
+// A variable's binding before it was changed.
+typedef struct kilni_change_t {
+  uint32_t variable;
+  kilni_value_t before;
+} kilni_change_t;
+
+// A buffer of the kernel, or what a function's parameter stands for.
+typedef struct kilni_place_t {
+  uint8_t role;
+  uint8_t type;
+  uint8_t written;   // anything in the program writes it
+  uint8_t length32;  // less than 2^32 elements
+  uint32_t same;     // a function's parameter: which buffer; else itself
+  uint32_t number;   // shared: offset in bytes; private: which array
+  uint32_t first;    // a private array kept in variables: the first of them
+  uint64_t count;    // fixed count; 0: not fixed
+  kilni_value_t base;
+  kilni_value_t length;  // u64
+  kilni_value_t short_length;  // u32
+} kilni_place_t;
+
+// A loop or an inlined function that statements may leave.
+typedef struct kilni_scope_t {
+  struct kilni_scope_t* outer;
+  uint32_t leave;      // label of break, or of a function's end
+  uint32_t again;      // label of continue
+  uint32_t meet_count;
+  const uint32_t* variables;    // that meet at `again` and `leave`
+  const kilni_value_t* meetings;
+  kilni_value_t result;  // of a function
+  uint8_t is_function;
+  uint8_t left;  // something jumps to `leave`
+  uint8_t reserved[2];
+} kilni_scope_t;
+
+enum { KILNI_HASH_SIZE = 512 };
+
+// More shared memory than this is asked for at the launch.
+enum { KILNI_STATIC_SHARED = 48 * 1024 };
+
+// A lowering. one-thread
+typedef struct kilni_lowering_t {
+  kilni_arena_t arena;
+  const kilni_ir_t* program;
+  kilni_ir_t library;         // strict math
+  const kilni_ir_t* ir;       // the one that is walked: one of these two
+  uint32_t variable_base;     // of its variables in `bindings`
+  uint32_t library_base;
+  uint32_t sm;
+  uint32_t max_isa;
+  uint32_t max_ulp;
+  uint32_t off;               // KILNI_LOWER_* that are not done
+  uint32_t failed;            // a kiln_status_code_t
+  const char* failed_what;
+  const char* failed_name;
+
+  KILNI_IR_TABLE(kilni_value_record_t) values;
+  KILNI_IR_TABLE(kilni_instruction_t) instructions;
+  KILNI_IR_TABLE(kilni_region_t) regions;
+  KILNI_IR_TABLE(kilni_fact_t) facts;
+  KILNI_IR_TABLE(kilni_change_t) changes;
+  uint32_t* hash;             // KILNI_HASH_SIZE heads of chains
+  uint32_t region;            // where code is written
+  uint32_t floor;             // no code goes further out
+  uint32_t labels;
+  uint32_t epoch;             // of memory: counts what may have written it
+
+  kilni_value_t* bindings;    // of variables
+  uint32_t binding_count;
+  kilni_place_t* places;      // by buffer
+  kilni_value_t* scalars;
+  uint8_t* levels;            // by statement: what meets in it
+  uint8_t* function_levels;
+  uint8_t* function_returns;  // how many of them: 0, 1 at the end, 2 otherwise
+  uint64_t* memo;             // by expression: stamp << 32 | value
+  uint64_t* library_memo;     // the same for the library's; NULL until used
+  uint8_t* calls;             // by expression: it holds a call
+  uint32_t* marks;            // by binding, for kilni_assigned
+  uint32_t mark;
+  uint32_t stamp;
+  uint32_t call_depth;
+
+  uint32_t block[3];
+  uint32_t threads;           // of a block
+  kilni_value_t work[3];      // u32; 0: not yet read
+  kilni_value_t live;         // where threads that have returned go along
+  kilni_scope_t* scope;
+  uint32_t leave;             // label: where a thread goes that has returned
+  uint32_t end;               // label: of the program
+  uint32_t tell_offset;       // in shared memory, for what a block is told
+  uint8_t together;           // all threads come here, dead ones too
+  uint8_t keeps_live;         // `live` is in use
+  uint8_t dead;               // nothing comes here
+  uint8_t floats;             // the host's rounding is the default one
+  uint8_t copies_async;
+  uint8_t reserved[3];
+  kilni_value_t grid_passed;  // how many grid barriers this thread has passed
+
+  uint32_t shared_bytes;
+  uint32_t clear_bytes;       // of them, from the start
+  uint32_t private_count;
+  uint32_t* private_bytes;    // by private array in memory
+  uint32_t need_sm;
+  uint32_t need_isa;
+  uint32_t parameter_count;
+  uint32_t parameter_bytes;
+  kiln_program_parameter_t* parameters;
+  uint32_t trap_parameter;     // 1 + which parameter; 0: none
+  uint32_t grid_parameter;
+} kilni_lowering_t;
+
+// ---- program_values.c ----
+
+static inline const kilni_value_record_t* kilni_value_of(
+    const kilni_lowering_t* w, kilni_value_t value) {
+  return &w->values.items[value & ~(uint32_t)KILNI_NOT];
+}
+static inline uint8_t kilni_value_type(const kilni_lowering_t* w,
+                                       kilni_value_t value) {
+  return w->values.items[value].type;
+}
+static inline bool kilni_value_is_const(const kilni_lowering_t* w,
+                                        kilni_value_t value) {
+  return (w->values.items[value].flags & KILNI_VALUE_CONST) != 0;
+}
+static inline bool kilni_value_is(const kilni_lowering_t* w,
+                                  kilni_value_t value, uint64_t bits) {
+  return kilni_value_is_const(w, value) && w->values.items[value].bits == bits;
+}
+
+// Remembers the first failure; `name` is quoted in its message.
+void kilni_lower_fail(kilni_lowering_t* w, kiln_status_code_t code,
+                      const char* what, const char* name);
+bool kilni_values_init(kilni_lowering_t* w);
+
+// The greatest value of an unsigned type, ~0 for a signed one.
+uint64_t kilni_type_most(uint8_t type);
+// The type in which a type's values are computed: 32 or 64 bits.
+uint8_t kilni_type_computed(uint8_t type);
+
+// `bits` as the type has them in memory.
+kilni_value_t kilni_const(kilni_lowering_t* w, uint8_t type, uint64_t bits);
+static inline kilni_value_t kilni_u32(kilni_lowering_t* w, uint32_t number) {
+  return kilni_const(w, KILN_PROGRAM_TYPE_U32, number);
+}
+static inline kilni_value_t kilni_bool(kilni_lowering_t* w, bool yes) {
+  return kilni_const(w, KILN_PROGRAM_TYPE_BOOL, yes);
+}
+// A new register, written nowhere yet, in the region that is open.
+kilni_value_t kilni_register(kilni_lowering_t* w, uint8_t type);
+
+// A pure operation; shared and moved outwards.
+kilni_value_t kilni_pure(kilni_lowering_t* w, const char* name, uint8_t type,
+                         kilni_value_t a, kilni_value_t b, kilni_value_t c);
+// A constant in a register.
+kilni_value_t kilni_in_register(kilni_lowering_t* w, kilni_value_t x);
+kilni_value_t kilni_pure_form(kilni_lowering_t* w,
+                              const kilni_instruction_t* instruction,
+                              uint8_t type);
+// An instruction where it stands; `flags` say whether it has an effect.
+uint32_t kilni_pin(kilni_lowering_t* w, const char* name, uint8_t form,
+                   uint8_t flags, uint8_t count, const kilni_value_t* operands,
+                   kilni_value_t guard, uint32_t number);
+kilni_value_t kilni_pin_value(kilni_lowering_t* w, const char* name,
+                              uint8_t type, uint8_t count,
+                              const kilni_value_t* operands,
+                              kilni_value_t guard);
+// The same for what has no effect, but does not give the same value each time.
+kilni_value_t kilni_fresh(kilni_lowering_t* w, const char* name, uint8_t type,
+                          kilni_value_t a, kilni_value_t b);
+void kilni_pin_text(kilni_lowering_t* w, const char* name);
+// Writes `from` to the register `to`.
+void kilni_move(kilni_lowering_t* w, kilni_value_t to, kilni_value_t from);
+static inline uint32_t kilni_label(kilni_lowering_t* w) {
+  return ++w->labels;
+}
+void kilni_place_label(kilni_lowering_t* w, uint32_t label);
+void kilni_branch(kilni_lowering_t* w, uint32_t label, kilni_value_t guard);
+
+uint32_t kilni_region_begin(kilni_lowering_t* w, uint8_t kind);
+// Its code goes where the outer region's stands.
+void kilni_region_end(kilni_lowering_t* w);
+
+void kilni_bind(kilni_lowering_t* w, uint32_t variable, kilni_value_t value);
+void kilni_fact_add(kilni_lowering_t* w, kilni_value_t a, kilni_value_t b);
+
+// ---- program_fold.c: the meaning of operators on constants ----
+
+bool kilni_fold_unary(uint32_t op, uint8_t type, uint64_t x, bool floats,
+                      uint64_t* out);
+bool kilni_fold_binary(uint32_t op, uint8_t type, uint64_t x, uint64_t y,
+                       bool floats, uint64_t* out);
+bool kilni_fold_fma(uint8_t type, uint64_t x, uint64_t y, uint64_t z,
+                    bool floats, uint64_t* out);
+bool kilni_fold_cast(uint8_t from, uint8_t to, uint64_t x, bool floats,
+                     uint64_t* out);
+uint64_t kilni_fold_bitcast(uint8_t from, uint8_t to, uint64_t x);
+// Whether the host computes as programs do: to the nearest, with subnormals.
+bool kilni_fold_floats(void);
+// A number of a small float as f32's bits, and back (f64 to f16 or bf16).
+uint32_t kilni_fold_widen(uint8_t type, uint64_t bits);
+
+// ---- program_operate.c, program_divide.c, program_cast.c ----
+
+kilni_value_t kilni_unary(kilni_lowering_t* w, uint32_t op, kilni_value_t x);
+// Operands of one type but for shifts.
+kilni_value_t kilni_binary(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
+                           kilni_value_t y);
+kilni_value_t kilni_divide(kilni_lowering_t* w, uint32_t op, uint8_t type,
+                           kilni_value_t x, kilni_value_t y);
+kilni_value_t kilni_select(kilni_lowering_t* w, kilni_value_t c,
+                           kilni_value_t x, kilni_value_t y);
+kilni_value_t kilni_fma(kilni_lowering_t* w, kilni_value_t x, kilni_value_t y,
+                        kilni_value_t z);
+kilni_value_t kilni_cast(kilni_lowering_t* w, uint8_t type, kilni_value_t x);
+kilni_value_t kilni_bitcast(kilni_lowering_t* w, uint8_t type, kilni_value_t x);
+// The bits of any value as u32 or u64, NaNs as they are, and back.
+kilni_value_t kilni_to_bits(kilni_lowering_t* w, kilni_value_t x);
+kilni_value_t kilni_from_bits(kilni_lowering_t* w, uint8_t type,
+                              kilni_value_t bits);
+// A computed value (32 or 64 bits) as one of `type`: wrapped, or rounded.
+kilni_value_t kilni_narrow(kilni_lowering_t* w, uint8_t type, kilni_value_t x);
+// The same register as a value of another type that is computed alike.
+kilni_value_t kilni_retype(kilni_lowering_t* w, uint8_t type, kilni_value_t x);
+// x op const, in u32 arithmetic and so on.
+#define KILNI_BIN(op, x, y) kilni_binary(w, KILN_PROGRAM_BINARY_##op, (x), (y))
+
+// ---- program_access.c ----
+
+// An index as u64: sign- or zero-extended.
+kilni_value_t kilni_index64(kilni_lowering_t* w, kilni_value_t index);
+// Whether `index` is in range: 0 if it surely is, else a bool.
+kilni_value_t kilni_in_range(kilni_lowering_t* w, kilni_place_t* place,
+                             kilni_value_t index);
+// The address of an element, in its space.
+kilni_value_t kilni_address(kilni_lowering_t* w, kilni_place_t* place,
+                            kilni_value_t index);
+kilni_place_t* kilni_place(kilni_lowering_t* w, uint32_t buffer);
+kilni_value_t kilni_length(kilni_lowering_t* w, kilni_place_t* place,
+                           uint8_t type);
+kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
+                         kilni_value_t index);
+void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
+                 kilni_value_t value, kilni_value_t guard);
+kilni_value_t kilni_shared_address(kilni_lowering_t* w, uint32_t offset);
+void kilni_private_clear(kilni_lowering_t* w, uint32_t function);
+void kilni_shared_clear(kilni_lowering_t* w);
+
+// ---- program_atomic.c, program_lanes.c ----
+
+kilni_value_t kilni_atomic(kilni_lowering_t* w,
+                           const kilni_expr_record_t* expr);
+kilni_value_t kilni_subgroup(kilni_lowering_t* w,
+                             const kilni_expr_record_t* expr);
+// The lanes that there are, as a mask.
+kilni_value_t kilni_lanes(kilni_lowering_t* w);
+
+// ---- program_flow.c ----
+
+kilni_value_t kilni_expr(kilni_lowering_t* w, uint32_t expr);
+void kilni_list(kilni_lowering_t* w, uint32_t statement);
+kilni_value_t kilni_call(kilni_lowering_t* w, const kilni_ir_t* ir,
+                         uint32_t function, const kilni_value_t* values,
+                         const uint32_t* operands);
+// A test of lanes that may have returned: `c` of those that have not.
+kilni_value_t kilni_agree(kilni_lowering_t* w, kilni_value_t c,
+                          uint32_t level);
+// Ends the thread.
+void kilni_return(kilni_lowering_t* w);
+// Runs `body` for those threads that have not returned.
+void kilni_if_live(kilni_lowering_t* w, uint32_t statement);
+
+// ---- program_survey.c: what is known before ----
+
+enum { KILNI_LEVEL_NONE = 0, KILNI_LEVEL_LANES = 1, KILNI_LEVEL_BLOCK = 2 };
+
+typedef struct kilni_survey_t {
+  uint8_t level;  // KILNI_LEVEL_*
+  uint8_t barriers;
+  uint8_t lanes;
+  uint8_t copies;
+  uint8_t grid;
+  uint8_t traps;
+  uint8_t returns;
+  uint8_t reserved;
+} kilni_survey_t;
+
+// Fills levels and function_levels, and which buffers are written.
+kilni_survey_t kilni_survey(kilni_lowering_t* w);
+uint32_t kilni_expr_level(const kilni_lowering_t* w, uint32_t expr);
+bool kilni_expr_has_effect(const kilni_lowering_t* w, uint32_t expr);
+// Variables assigned in a list, each once, into `out`; how many.
+uint32_t kilni_assigned(kilni_lowering_t* w, const uint32_t* lists,
+                        uint32_t count, uint32_t** out);
+
+// ---- program_meet.c: what threads do together ----
+
+void kilni_barrier(kilni_lowering_t* w);
+void kilni_grid_barrier(kilni_lowering_t* w);
+void kilni_grid_leave(kilni_lowering_t* w);
+void kilni_async_copy(kilni_lowering_t* w,
+                      const kilni_statement_record_t* statement);
+void kilni_async_wait(kilni_lowering_t* w);
+void kilni_trap(kilni_lowering_t* w, kilni_value_t tag, kilni_value_t address);
+kilni_value_t kilni_local_index(kilni_lowering_t* w);
+kilni_value_t kilni_id(kilni_lowering_t* w, uint32_t id, uint32_t axis);
+// The work size of an axis, u32.
+kilni_value_t kilni_work(kilni_lowering_t* w, uint32_t axis);
+
+// ---- program_ptx.c ----
+
+// Marks what is used and writes the text into the arena. NULL on failure.
+char* kilni_ptx_write(kilni_lowering_t* w, const char* entry,
+                      size_t* out_size);
+
+// ---- program_lower.c ----
+
+// kiln_program_lower for a program that is tables only.
+kiln_status_t kilni_program_lower_ir(
+    const kilni_ir_t* ir, const kiln_program_lower_options_t* options,
+    kiln_program_code_t** out_code);
+
+#endif  // KILN_SRC_PROGRAM_LOWER_PROGRAM_LOWERING_H_

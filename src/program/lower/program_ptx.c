@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: instructions as PTX text. What nobody uses is left out; registers
+// get their numbers here.
+#include <string.h>
+
+#include "program/lower/program_lowering.h"
+
+#define T(NAME) KILN_PROGRAM_TYPE_##NAME
+
+// ---- What is used ----
+
+typedef struct use_t {
+  kilni_lowering_t* w;
+  uint32_t* stack;
+  uint32_t count;
+} use_t;
+
+static void use(use_t* u, uint32_t index) {
+  kilni_instruction_t* i = &u->w->instructions.items[index];
+  if ((i->flags & KILNI_INSTRUCTION_USED) != 0) return;
+  i->flags |= KILNI_INSTRUCTION_USED;
+  u->stack[u->count++] = index;
+}
+
+static void use_value(use_t* u, kilni_value_t value) {
+  value &= ~(uint32_t)KILNI_NOT;
+  uint32_t define = u->w->values.items[value].define;
+  for (; define != 0; define = u->w->instructions.items[define].define) {
+    use(u, define);
+  }
+}
+
+static bool mark_used(kilni_lowering_t* w) {
+  use_t u = {w, NULL, 0};
+  u.stack = kilni_arena_get(&w->arena, w->instructions.count * sizeof(uint32_t));
+  if (u.stack == NULL) return false;
+  bool all = (w->off & KILN_PROGRAM_WITHOUT_DROPPING) != 0;
+  for (uint32_t i = 1; i < w->instructions.count; i++) {
+    if (all || (w->instructions.items[i].flags & KILNI_INSTRUCTION_PINNED)) {
+      use(&u, i);
+    }
+  }
+  while (u.count != 0) {
+    const kilni_instruction_t* i = &w->instructions.items[u.stack[--u.count]];
+    uint32_t first = i->flags & KILNI_INSTRUCTION_DEFINES ? 1 : 0;
+    for (uint32_t k = first; k < i->count; k++) use_value(&u, i->operand[k]);
+    use_value(&u, i->guard);
+  }
+  return true;
+}
+
+// ---- Text ----
+
+enum { CLASS_P, CLASS_R, CLASS_D, CLASS_F, CLASS_G, CLASS_H, CLASSES };
+
+typedef struct text_t {
+  kilni_lowering_t* w;
+  char* data;
+  size_t size;
+  size_t capacity;
+  uint32_t registers[CLASSES];
+} text_t;
+
+static bool room(text_t* t, size_t more) {
+  if (t->capacity - t->size >= more) return true;
+  size_t capacity = 2 * t->capacity + more;
+  char* data = kilni_arena_get(&t->w->arena, capacity);
+  if (data == NULL) return false;
+  if (t->size != 0) memcpy(data, t->data, t->size);
+  t->data = data;
+  t->capacity = capacity;
+  return true;
+}
+
+static void put(text_t* t, const char* text) {
+  size_t length = strlen(text);
+  memcpy(t->data + t->size, text, length);
+  t->size += length;
+}
+
+static void put_char(text_t* t, char c) {
+  t->data[t->size++] = c;
+}
+
+static void put_number(text_t* t, uint64_t number) {
+  char digits[20];
+  uint32_t count = 0;
+  do {
+    digits[count++] = (char)('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  while (count != 0) put_char(t, digits[--count]);
+}
+
+static void put_hex(text_t* t, uint64_t number, uint32_t digits) {
+  for (uint32_t i = digits; i != 0; i--) {
+    put_char(t, "0123456789abcdef"[number >> (4 * (i - 1)) & 15]);
+  }
+}
+
+static uint32_t class_of(uint8_t type) {
+  if (type == KILNI_TYPE_HALF_BITS) return CLASS_H;
+  switch (kilni_type_computed(type)) {
+    case T(BOOL):
+      return CLASS_P;
+    case T(U64):
+    case T(I64):
+      return CLASS_D;
+    case T(F32):
+      return CLASS_F;
+    case T(F64):
+      return CLASS_G;
+    default:
+      return CLASS_R;
+  }
+}
+
+static const char* const kPrefixes[CLASSES] = {"%p",  "%r", "%rd",
+                                               "%f", "%fd", "%h"};
+
+static void put_const(text_t* t, const kilni_value_record_t* value) {
+  uint64_t bits = value->bits;
+  switch (value->type) {
+    case T(F16):
+    case T(BF16):
+      bits = kilni_fold_widen(value->type, bits);
+      put(t, "0f");
+      put_hex(t, bits, 8);
+      return;
+    case T(F32):
+      put(t, "0f");
+      put_hex(t, bits, 8);
+      return;
+    case T(F64):
+      put(t, "0d");
+      put_hex(t, bits, 16);
+      return;
+    case T(I8):
+    case T(I16):
+      kilni_fold_cast(value->type, T(I32), bits, true, &bits);
+      break;
+    default:
+      break;
+  }
+  if (bits < 100000) {
+    put_number(t, bits);
+    return;
+  }
+  put(t, "0x");
+  put_hex(t, bits, bits > UINT32_MAX ? 16 : 8);
+}
+
+// A register that only renames another one which is written once.
+static kilni_value_t origin_of(const kilni_lowering_t* w, kilni_value_t value) {
+  for (;;) {
+    const kilni_value_record_t* v = &w->values.items[value];
+    const kilni_instruction_t* i = &w->instructions.items[v->define];
+    if (v->define == 0 || i->define != 0 || i->guard != 0 || i->count != 2 ||
+        i->form != KILNI_FORM_PLAIN || strncmp(i->name, "mov.", 4) != 0 ||
+        (w->off & KILN_PROGRAM_WITHOUT_DROPPING) != 0) {
+      return value;
+    }
+    const kilni_value_record_t* from = &w->values.items[i->operand[1]];
+    if (from->define == 0 ||
+        w->instructions.items[from->define].define != 0 ||
+        class_of(from->type) != class_of(v->type)) {
+      return value;
+    }
+    value = i->operand[1];
+  }
+}
+
+static void put_value(text_t* t, kilni_value_t value) {
+  kilni_lowering_t* w = t->w;
+  value &= ~(uint32_t)KILNI_NOT;
+  if (kilni_value_is_const(w, value)) {
+    put_const(t, &w->values.items[value]);
+    return;
+  }
+  value = origin_of(w, value);
+  kilni_value_record_t* record = &w->values.items[value];
+  uint32_t class_ = class_of(record->type);
+  if (record->name == 0) record->name = ++t->registers[class_];
+  put(t, kPrefixes[class_]);
+  put_number(t, record->name);
+}
+
+static void put_address(text_t* t, kilni_value_t value) {
+  put_char(t, '[');
+  put_value(t, value);
+  put_char(t, ']');
+}
+
+static void put_form(text_t* t, const kilni_instruction_t* i) {
+  put(t, i->form == KILNI_FORM_SPECIAL ? "mov.u32" : i->name);
+  if (i->count != 0) put_char(t, ' ');
+  switch (i->form) {
+    case KILNI_FORM_PLAIN:
+      for (uint32_t k = 0; k < i->count; k++) {
+        if (k != 0) put(t, ", ");
+        put_value(t, i->operand[k]);
+      }
+      break;
+    case KILNI_FORM_STORE:
+      put_address(t, i->operand[0]);
+      put(t, ", ");
+      put_value(t, i->operand[1]);
+      break;
+    case KILNI_FORM_COPY:
+      put_address(t, i->operand[0]);
+      put(t, ", ");
+      put_address(t, i->operand[1]);
+      put(t, ", ");
+      put_number(t, i->number);
+      break;
+    case KILNI_FORM_LOAD:
+    case KILNI_FORM_ATOM:
+      put_value(t, i->operand[0]);
+      put(t, ", ");
+      put_address(t, i->operand[1]);
+      for (uint32_t k = 2; k < i->count; k++) {
+        put(t, ", ");
+        put_value(t, i->operand[k]);
+      }
+      break;
+    case KILNI_FORM_PARAM:
+      put_value(t, i->operand[0]);
+      put(t, ", [p");
+      put_number(t, i->number);
+      put_char(t, ']');
+      break;
+    case KILNI_FORM_SHARED:
+      put_value(t, i->operand[0]);
+      put(t, ", kiln_shared+");
+      put_number(t, i->number);
+      break;
+    case KILNI_FORM_LOCAL:
+      put_value(t, i->operand[0]);
+      put(t, ", kiln_private_");
+      put_number(t, i->number);
+      break;
+    default:  // SPECIAL
+      put_value(t, i->operand[0]);
+      put(t, ", ");
+      put(t, i->name);
+      break;
+  }
+  put(t, ";\n");
+}
+
+static void put_zero(text_t* t, kilni_value_t value) {
+  static const char* const kZeroes[CLASSES] = {
+      "mov.pred %s, 0", "mov.b32 ", "mov.b64 ", "mov.f32 ", "mov.f64 ",
+      "mov.b16 "};
+  static const char* const kNumbers[CLASSES] = {
+      "", "0", "0", "0f00000000", "0d0000000000000000", "0"};
+  uint32_t class_ = class_of(t->w->values.items[value].type);
+  put_char(t, '\t');
+  put(t, kZeroes[class_]);
+  put_value(t, value);
+  put(t, ", ");
+  put(t, kNumbers[class_]);
+  put(t, ";\n");
+}
+
+enum { INSTRUCTION_TEXT = 320 };  // more than any one comes to
+
+static bool put_instruction(text_t* t, const kilni_instruction_t* i) {
+  size_t name = strlen(i->name);
+  if (!room(t, INSTRUCTION_TEXT + name)) return false;
+  if (i->form == KILNI_FORM_LABEL) {
+    put(t, "L");
+    put_number(t, i->number);
+    put(t, ":\n");
+    return true;
+  }
+  if ((i->flags & KILNI_INSTRUCTION_ZERO) != 0) put_zero(t, i->operand[0]);
+  put_char(t, '\t');
+  if (i->guard != 0) {
+    put(t, (i->guard & KILNI_NOT) != 0 ? "@!" : "@");
+    put_value(t, i->guard);
+    put_char(t, ' ');
+  }
+  if (i->form == KILNI_FORM_BRANCH) {
+    put(t, "bra L");
+    put_number(t, i->number);
+    put(t, ";\n");
+    return true;
+  }
+  put_form(t, i);
+  return true;
+}
+
+static bool is_renamed(const kilni_lowering_t* w,
+                       const kilni_instruction_t* i) {
+  return (i->flags & KILNI_INSTRUCTION_DEFINES) != 0 &&
+         origin_of(w, i->operand[0]) != i->operand[0];
+}
+
+static bool put_body(text_t* t) {
+  const kilni_lowering_t* w = t->w;
+  for (uint32_t at = w->regions.items[1].first; at != 0;
+       at = w->instructions.items[at].next) {
+    const kilni_instruction_t* i = &w->instructions.items[at];
+    if ((i->flags & KILNI_INSTRUCTION_USED) == 0 || is_renamed(w, i)) continue;
+    if (!put_instruction(t, i)) return false;
+  }
+  return true;
+}
+
+// ---- The head ----
+
+static const char* parameter_type(uint8_t type) {
+  switch (type) {
+    case T(BOOL):
+    case T(U8):
+    case T(I8):
+      return ".u8";
+    case T(U16):
+    case T(I16):
+    case T(F16):
+    case T(BF16):
+      return ".u16";
+    case T(U64):
+    case T(I64):
+      return ".u64";
+    case T(F32):
+      return ".f32";
+    case T(F64):
+      return ".f64";
+    default:
+      return ".u32";
+  }
+}
+
+static void put_registers(text_t* t, const text_t* body) {
+  static const char* const kTypes[CLASSES] = {".pred", ".b32", ".b64",
+                                              ".f32",  ".f64", ".b16"};
+  for (uint32_t class_ = 0; class_ < CLASSES; class_++) {
+    if (body->registers[class_] == 0) continue;
+    put(t, "\t.reg ");
+    put(t, kTypes[class_]);
+    put_char(t, ' ');
+    put(t, kPrefixes[class_]);
+    put_char(t, '<');
+    put_number(t, body->registers[class_] + 1U);
+    put(t, ">;\n");
+  }
+}
+
+static void put_arrays(text_t* t) {
+  const kilni_lowering_t* w = t->w;
+  for (uint32_t i = 0; i < w->private_count; i++) {
+    if (w->private_bytes[i] == 0) continue;
+    put(t, "\t.local .align 8 .b8 kiln_private_");
+    put_number(t, i);
+    put_char(t, '[');
+    put_number(t, w->private_bytes[i]);
+    put(t, "];\n");
+  }
+  if (w->shared_bytes == 0 || w->shared_bytes > KILNI_STATIC_SHARED) return;
+  put(t, "\t.shared .align 16 .b8 kiln_shared[");
+  put_number(t, w->shared_bytes);
+  put(t, "];\n");
+}
+
+static void put_head(text_t* t, const char* entry) {
+  const kilni_lowering_t* w = t->w;
+  put(t, ".version ");
+  put_number(t, w->need_isa / 10);
+  put_char(t, '.');
+  put_number(t, w->need_isa % 10);
+  put(t, "\n.target sm_");
+  put_number(t, w->need_sm);
+  put(t, "\n.address_size 64\n\n");
+  if (w->shared_bytes > KILNI_STATIC_SHARED) {
+    put(t, ".extern .shared .align 16 .b8 kiln_shared[];\n\n");
+  }
+  put(t, ".visible .entry ");
+  put(t, entry);
+  put_char(t, '(');
+  for (uint32_t i = 0; i < w->parameter_count; i++) {
+    put(t, i == 0 ? "\n\t.param " : ",\n\t.param ");
+    put(t, parameter_type((uint8_t)w->parameters[i].type));
+    put(t, " p");
+    put_number(t, i);
+  }
+  put(t, ")\n.reqntid ");
+  put_number(t, w->block[0]);
+  put(t, ", ");
+  put_number(t, w->block[1]);
+  put(t, ", ");
+  put_number(t, w->block[2]);
+  put(t, "\n{\n");
+}
+
+char* kilni_ptx_write(kilni_lowering_t* w, const char* entry,
+                      size_t* out_size) {
+  if (!mark_used(w)) return NULL;
+  text_t body = {w, NULL, 0, 0, {0}}, text = body;
+  if (!room(&body, 4096 + 24 * (size_t)w->instructions.count) ||
+      !put_body(&body)) {
+    return NULL;
+  }
+  size_t head = 1024 + 40 * (size_t)w->parameter_count +
+                64 * (size_t)w->private_count + strlen(entry);
+  if (!room(&text, head + body.size + 16)) return NULL;
+  put_head(&text, entry);
+  put_registers(&text, &body);
+  put_arrays(&text);
+  memcpy(text.data + text.size, body.data, body.size);
+  text.size += body.size;
+  put(&text, "}\n");
+  text.data[text.size] = 0;
+  *out_size = text.size;
+  return text.data;
+}
