@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
-#include "program/ir/program_object.h"
 #include "program/lower/program_lowering.h"
 #include "program/math/program_math.h"
 
@@ -508,15 +507,6 @@ kiln_status_t kilni_program_lower_ir(
   kiln_status_t status = lower(&w, allocator, out_code);
   kilni_arena_deinit(&w.arena);
   return status;
-}
-
-kiln_status_t kiln_program_lower(const kiln_program_t* program,
-                                 const kiln_program_lower_options_t* options,
-                                 kiln_program_code_t** out_code) {
-  KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
-  *out_code = NULL;
-  KILNI_CHECK_ARGUMENT(program != NULL, "program");
-  return kilni_program_lower_ir(kilni_program_ir(program), options, out_code);
 }
 
 void kiln_program_code_retain(kiln_program_code_t* code) {

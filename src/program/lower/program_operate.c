@@ -57,8 +57,6 @@ static const char* const kLt[C_COUNT] = ROW("setp.lt");
 static const char* const kLe[C_COUNT] = ROW("setp.le");
 static const char* const kGt[C_COUNT] = ROW("setp.gt");
 static const char* const kGe[C_COUNT] = ROW("setp.ge");
-static const char* const kNeg[C_COUNT] = {"",        "neg.s32", "",
-                                          "neg.s64", "neg.f32", "neg.f64"};
 
 static uint32_t width_of(uint8_t type) {
   return 8 * kilni_type_bytes(type);
@@ -168,17 +166,6 @@ static kilni_value_t plain(kilni_lowering_t* w, kilni_value_t x, bool bits) {
 }
 
 // ---- Unary ----
-
-static kilni_value_t one(kilni_lowering_t* w, uint8_t type) {
-  switch (type) {
-    case T(F32):
-      return kilni_const(w, type, 0x3f800000);
-    case T(F64):
-      return kilni_const(w, type, UINT64_C(0x3ff0000000000000));
-    default:
-      return kilni_const(w, type, 1);
-  }
-}
 
 static kilni_value_t count_bits(kilni_lowering_t* w, uint32_t op,
                                 kilni_value_t x) {
