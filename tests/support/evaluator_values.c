@@ -559,8 +559,8 @@ uint64_t program_cast(uint8_t from, uint8_t to, uint64_t x) {
 
 uint64_t program_bitcast(uint8_t from, uint8_t to, uint64_t x) {
   const bool nan = program_type_is_float(from) && program_is_nan(from, x);
-  if (nan && !program_type_is_float(to)) return program_nan(from);
-  return x;
+  (void)to;
+  return nan ? program_nan(from) : x;
 }
 
 bool program_same(uint8_t type, uint64_t x, uint64_t y) {

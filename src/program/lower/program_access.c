@@ -62,6 +62,18 @@ kilni_value_t kilni_index64(kilni_lowering_t* w, kilni_value_t index) {
   return kilni_retype(w, T(U64), wide);
 }
 
+// Whether a buffer has less than 2^32 elements: it says so, or what its count
+// is made of does.
+static bool has_length32(const kilni_lowering_t* w,
+                         const kilni_place_t* place) {
+  if (place->length32 != 0) return true;
+  uint32_t count = w->program->buffers.items[place->same].count;
+  if (count == 0) return false;
+  const kilni_expr_record_t* e = &w->program->exprs.items[count];
+  if (e->op == KILNI_EXPR_LENGTH) return e->type == T(U32);
+  return e->op == KILNI_EXPR_SCALAR && e->type == T(U32);
+}
+
 // An index that is certainly not negative, or any below a count that is small
 // enough, compares in 32 bits.
 static bool is_short(kilni_lowering_t* w, const kilni_place_t* place,
@@ -69,7 +81,7 @@ static bool is_short(kilni_lowering_t* w, const kilni_place_t* place,
   uint8_t type = kilni_value_type(w, index);
   if (kilni_type_bytes(type) == 8) return false;
   bool length = place->count != 0 ? place->count <= UINT32_MAX
-                                  : place->length32 != 0;
+                                  : has_length32(w, place);
   if (kilni_type_class(type) == KILNI_CLASS_UNSIGNED) return length;
   if (place->count != 0 && place->count <= INT32_MAX) return true;
   return length && kilni_value_of(w, index)->most <= INT32_MAX;

@@ -254,8 +254,10 @@ static kilni_value_t exchange(kilni_lowering_t* w, const atomic_t* a,
   kilni_place_label(w, again);
   kilni_value_t bits = get(w, word, now);
   if (a->op == A(COMPARE_EXCHANGE)) {
-    kilni_value_t expected = kilni_to_bits(w, a->expected);
-    kilni_branch(w, done, KILNI_BIN(NE, bits, expected));
+    kilni_value_t expected = kilni_to_bits(w, a->expected), have = bits;
+    // Any byte but 0 is true.
+    if (a->type == T(BOOL)) have = KILNI_BIN(MIN, bits, kilni_u32(w, 1));
+    kilni_branch(w, done, KILNI_BIN(NE, have, expected));
   }
   kilni_value_t old = kilni_from_bits(w, a->type, bits);
   kilni_value_t next = kilni_to_bits(w, computed(w, a, old));

@@ -25,11 +25,13 @@ static kilni_value_t literal(kilni_lowering_t* w,
 static kilni_value_t call(kilni_lowering_t* w, const kilni_expr_record_t* e) {
   const kilni_ir_t* ir = w->ir;
   const uint32_t* operands = ir->operands.items + e->b;
+  const uint32_t* parameters =
+      ir->operands.items + ir->functions.items[e->a].parameters;
   kilni_value_t* values =
       kilni_arena_get(&w->arena, (e->c + 1) * sizeof(*values));
   if (values == NULL) return 0;
   for (uint32_t i = 0; i < e->c; i++) {
-    bool buffer = (operands[i] & KILNI_PARAMETER_BUFFER) != 0;
+    bool buffer = (parameters[i] & KILNI_PARAMETER_BUFFER) != 0;
     values[i] = buffer ? 0 : kilni_expr(w, operands[i]);
   }
   return kilni_call(w, ir, e->a, values, operands);

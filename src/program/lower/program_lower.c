@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
+#include "program/ir/program_object.h"
 #include "program/lower/program_lowering.h"
 #include "program/math/program_math.h"
 
@@ -41,8 +42,11 @@ static bool passed_on(const kilni_ir_t* ir, uint32_t buffer) {
     const kilni_expr_record_t* e = &ir->exprs.items[i];
     if (e->op == KILNI_EXPR_ATOMIC && e->a == buffer) return true;
     if (e->op != KILNI_EXPR_CALL) continue;
+    uint32_t first = ir->functions.items[e->a].parameters;
     for (uint32_t k = 0; k < e->c; k++) {
-      if (ir->operands.items[e->b + k] == (buffer | KILNI_PARAMETER_BUFFER)) {
+      uint32_t outer = ir->operands.items[e->b + k];
+      if ((ir->operands.items[first + k] & KILNI_PARAMETER_BUFFER) != 0 &&
+          (outer & ~KILNI_PARAMETER_BUFFER) == buffer) {
         return true;
       }
     }
@@ -247,7 +251,7 @@ static void leave_idle(kilni_lowering_t* w) {
 
 static void choose_block(kilni_lowering_t* w) {
   static const uint32_t kDefaults[4][3] = {
-      {256, 1, 1}, {256, 1, 1}, {16, 16, 1}, {8, 8, 4}};
+      {256, 1, 1}, {256, 1, 1}, {16, 16, 1}, {8, 8, 8}};
   const kilni_ir_t* ir = w->program;
   uint32_t axes = 0;
   while (axes < 3 && ir->work[axes] != 0) axes++;
@@ -507,6 +511,15 @@ kiln_status_t kilni_program_lower_ir(
   kiln_status_t status = lower(&w, allocator, out_code);
   kilni_arena_deinit(&w.arena);
   return status;
+}
+
+kiln_status_t kiln_program_lower(const kiln_program_t* program,
+                                 const kiln_program_lower_options_t* options,
+                                 kiln_program_code_t** out_code) {
+  KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
+  *out_code = NULL;
+  KILNI_CHECK_ARGUMENT(program != NULL, "program");
+  return kilni_program_lower_ir(kilni_program_ir(program), options, out_code);
 }
 
 void kiln_program_code_retain(kiln_program_code_t* code) {

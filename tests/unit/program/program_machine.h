@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: a program lowered and run on the software device, beside what the
+// reference evaluator says of it.
+#ifndef KILN_TESTS_UNIT_PROGRAM_PROGRAM_MACHINE_H_
+#define KILN_TESTS_UNIT_PROGRAM_PROGRAM_MACHINE_H_
+
+#include "kiln/program_code.h"
+#include "program/ir/program_ir.h"
+#include "program_evaluator.h"
+#include "soft_kit.h"
+
+// What is lowered, and with which options, is run on the world's buffers.
+void machine_run(const kilni_ir_t* ir,
+                 const kiln_program_lower_options_t* options,
+                 program_world_t* world);
+
+// A program text on buffers of those element counts (in the order of the
+// program's buffer parameters), filled from `seed`; evaluated and run on the
+// software device, lowered for sm_75 and for sm_90 and without each of the
+// optimiser's passes. Fails the test at the first element that differs.
+void machine_check(const char* text, const uint64_t* counts,
+                   const uint64_t* scalars, uint64_t seed);
+
+// The same for one way.
+void machine_check_way(const char* text, const uint64_t* counts,
+                       const uint64_t* scalars, uint64_t seed, uint32_t sm,
+                       uint32_t without);
+
+// The PTX of a text, for free().
+char* machine_ptx(const char* text, uint32_t sm, uint32_t without);
+
+// How often a word stands in a text.
+uint32_t machine_count(const char* text, const char* word);
+
+#endif  // KILN_TESTS_UNIT_PROGRAM_PROGRAM_MACHINE_H_

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: lowered programs do what the evaluator says, on the software
+// device: statements, accesses, threads that come together.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "program/ir/program_types.h"
+#include "program_machine.h"
+
+#define COUNTS(...)      \
+  (const uint64_t[]) {   \
+    __VA_ARGS__          \
+  }
+
+static void test_saxpy(void** state) {
+  (void)state;
+  const uint64_t scalars[] = {0x40490fdb};
+  machine_check("program saxpy(a: f32, x: in f32[], y: inout f32[length(x)])\n"
+                "  work length(x)\n"
+                "{ let i = global_id.x; y[i] = fma(a, x[i], y[i]); }\n",
+                COUNTS(1000, 1000), scalars, 1);
+}
+
+// ---- Accesses out of range, at every type and kind of index ----
+
+static void test_out_of_range(void** state) {
+  (void)state;
+  char text[1024];
+  static const char* const kIndex[] = {"u32", "i32", "u64", "i64", "i8", "u16"};
+  for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
+    const char* t = kilni_type_name(type);
+    const char* j = kIndex[type % 6];
+    snprintf(text, sizeof(text),
+             "program p(x: in %s[], k: in %s[], o: out %s[],\n"
+             "          q: inout %s[17])\n"
+             "  work length(k)\n"
+             "{\n"
+             "  shared s: %s[9];\n"
+             "  private v: %s[7];\n"
+             "  let i = global_id.x;\n"
+             "  o[i] = x[k[i]];\n"
+             "  s[local_id.x] = x[i];\n"
+             "  barrier;\n"
+             "  v[k[i]] = x[i + 1];\n"
+             "  v[3] = x[i + 2];\n"
+             "  v[7] = x[i];\n"
+             "  o[i + 300] = s[k[i]];\n"
+             "  o[i + 600] = v[k[i]];\n"
+             "  o[i + 900] = s[9];\n"
+             "  o[i + 1200] = v[3];\n"
+             "  o[i + 1500] = v[7];\n"
+             "  if i < 5 { q[i * 100 - 100] = x[i]; q[16 + i] = x[i]; }\n"
+             "}\n",
+             t, j, t, t, t, t);
+    machine_check(text, COUNTS(40, 300, 1700, 17), NULL, type);
+  }
+}
+
+// ---- Control flow ----
+
+static void test_branches(void** state) {
+  (void)state;
+  machine_check(
+      "program p(x: in i32[], o: out i32[length(x)]) work length(x)\n"
+      "{\n"
+      "  let i = global_id.x;\n"
+      "  var a = x[i];\n"
+      "  var b = 7i32;\n"
+      "  if a < 0 { a = -a; b = a; } else if a == 0 { b = 1; }\n"
+      "  else { a = a + b; }\n"
+      "  if a % 2 == 0 { let t = a; a = b; b = t; }\n"
+      "  o[i] = a * 3 + b;\n"
+      "}\n",
+      COUNTS(500, 500), NULL, 1);
+}
+
+static void test_loops(void** state) {
+  (void)state;
+  machine_check(
+      "program p(x: in u32[], o: out u32[length(x)], n: u32) work length(x)\n"
+      "{\n"
+      "  let i = global_id.x;\n"
+      "  var a = 0; var b = 1; var c = 2;\n"
+      "  for k in 0..n {\n"
+      "    let t = a; a = b; b = c; c = t + x[k] + i * 17 + n / 3;\n"
+      "    if k == i { continue; }\n"
+      "    if c % 19 == 3 { break; }\n"
+      "    a += k;\n"
+      "  }\n"
+      "  for k in 3u8..250u8 step 50u8 { b += u32(k); }\n"
+      "  for k in -120i8..120i8 step 100u8 { c += u32(k); }\n"
+      "  for k in 0i64..5i64 { c += u32(k) * a; }\n"
+      "  for k in 9..3 { c = 0; }\n"
+      "  var j = i;\n"
+      "  while j != 0 {\n"
+      "    j /= 2;\n"
+      "    if j == 3 { a += 5; continue; }\n"
+      "    var z = j;\n"
+      "    while z > 10 { z -= 7; if z == 11 { break; } b ^= z; }\n"
+      "    c += z;\n"
+      "  }\n"
+      "  o[i] = a ^ b * 31 ^ c * 1001;\n"
+      "}\n",
+      COUNTS(300, 300), COUNTS(23), 3);
+}
+
+static void test_unrolled(void** state) {
+  (void)state;
+  machine_check(
+      "program p(x: in f32[], o: out f32[length(x)]) work length(x)\n"
+      "{\n"
+      "  private v: f32[8];\n"
+      "  let i = global_id.x;\n"
+      "  for k in 0..8 unroll { v[k] = x[i + k]; }\n"
+      "  for k in 0..7 unroll { v[k] = v[k] * v[k + 1]; }\n"
+      "  var s = 0.0;\n"
+      "  for k in 0..8 unroll { s += v[k]; }\n"
+      "  o[i] = s;\n"
+      "}\n",
+      COUNTS(300, 300), NULL, 3);
+}
+
+static void test_functions(void** state) {
+  (void)state;
+  machine_check(
+      "fn twice(x: u32) -> u32 { return x * 2; }\n"
+      "fn find(v: in u32[], what: u32) -> u32 {\n"
+      "  for k in 0..length(v) { if v[k] % 64 == what { return k; } }\n"
+      "  if what == 3 { return 1000; } else { return twice(what) + 2000; }\n"
+      "}\n"
+      "fn put(v: out u32[], at: u32, x: u32) {\n"
+      "  if x == 5 { return; }\n"
+      "  v[at] = x;\n"
+      "}\n"
+      "fn sum(v: inout u32[], n: u32) -> u32 {\n"
+      "  private a: u32[4];\n"
+      "  for k in 0..n { a[k % 5] += v[k]; }\n"
+      "  var s = 0; for k in 0..4 { s = s * 3 + a[k]; }\n"
+      "  return s;\n"
+      "}\n"
+      "program p(x: in u32[], o: out u32[3 * length(x)]) work length(x)\n"
+      "{\n"
+      "  private w: u32[20];\n"
+      "  let i = global_id.x;\n"
+      "  put(o, i, find(x, i % 64));\n"
+      "  for k in 0..20 { put(w, k, x[i + k]); }\n"
+      "  let a = sum(w, 20);\n"
+      "  let b = sum(w, i % 20);\n"
+      "  o[i + length(x)] = a;\n"
+      "  o[i + 2 * length(x)] = b;\n"
+      "}\n",
+      COUNTS(100, 300), NULL, 3);
+}
+
+static void test_early_return(void** state) {
+  (void)state;
+  // One thread in three returns; the others meet at barriers.
+  machine_check(
+      "program p(x: in u32[], o: out u32[length(x)]) work length(x) block 50\n"
+      "{\n"
+      "  shared s: u32[50];\n"
+      "  let i = global_id.x; let l = local_id.x;\n"
+      "  if x[i] % 3 == 0 { o[i] = 9; return; }\n"
+      "  s[l] = x[i];\n"
+      "  barrier;\n"
+      "  o[i] = s[49 - l] + s[(l + 1) % 50];\n"
+      "  barrier;\n"
+      "  s[l] = o[i];\n"
+      "  barrier;\n"
+      "  o[i] = s[49 - l];\n"
+      "}\n",
+      COUNTS(333, 333), NULL, 5);
+}
+
+static void test_dimensions(void** state) {
+  (void)state;
+  machine_check(
+      "program p(o: out u32[w * h * 3], w: u32, h: u32) work (w, h, 3)\n"
+      "  block (5, 4, 2)\n"
+      "{\n"
+      "  let at = (global_id.z * h + global_id.y) * w + global_id.x;\n"
+      "  o[at] = local_index + block_id.x * 1000 + block_id.y * 100000\n"
+      "    + lane * 7 + subgroup * 31 + work_size.y + block_size.z\n"
+      "    + block_count.x + local_id.y;\n"
+      "}\n",
+      COUNTS(17 * 9 * 3), COUNTS(17, 9), 5);
+}
+
+// ---- Lanes ----
+
+static void lanes(const char* op, uint32_t type, uint32_t block,
+                  const char* leave) {
+  char text[1024];
+  const char* t = kilni_type_name(type);
+  snprintf(text, sizeof(text),
+           "program p(x: in %s[], k: in u32[], o: out %s[length(x)])\n"
+           "  work length(x) block %u\n"
+           "{\n"
+           "  let i = global_id.x;\n"
+           "  %s\n"
+           "  let a = %s;\n"
+           "  o[i] = a;\n"
+           "}\n",
+           t, strstr(op, "ballot") != NULL ? "u32" : t, block, leave, op);
+  const uint64_t counts[] = {3 * 32 + 9, 3 * 32 + 9, 3 * 32 + 9};
+  machine_check_way(text, counts, NULL, block + type, 75, 0);
+  machine_check_way(text, counts, NULL, block + type, 90, 0);
+}
+
+static void test_lanes(void** state) {
+  (void)state;
+  static const uint32_t kBlocks[] = {32, 64, 20, 45};
+  static const char* const kLeave[] = {
+      "", "if k[i] % 4 == 1 { return; }"};
+  char op[64];
+  for (uint32_t n = 0; n < 8; n++) {
+    for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
+      for (uint32_t s = 0; s < KILNI_SUBGROUP_COUNT; s++) {
+        if (kilni_type_of_subgroup(s, type) == 0) continue;
+        if (s == KILN_PROGRAM_SUBGROUP_BROADCAST) {
+          snprintf(op, sizeof(op), "broadcast(x[i], k[block_id.x] %% 40)");
+        } else {
+          snprintf(op, sizeof(op), "%s(x[i]%s)", kilni_subgroups[s].spelling,
+                   kilni_subgroups[s].lane ? ", k[i] % 40" : "");
+        }
+        lanes(op, type, kBlocks[n % 4], kLeave[n / 4]);
+      }
+    }
+  }
+}
+
+// Threads that have returned go along with loops, whose ends the others know.
+static void test_lanes_in_loops(void** state) {
+  (void)state;
+  machine_check(
+      "program p(x: in u32[], n: u32, o: out u32[length(x)])\n"
+      "  work length(x) block 64\n"
+      "{\n"
+      "  let i = global_id.x;\n"
+      "  var s = 0;\n"
+      "  if x[i] % 5 == 0 { o[i] = 77; return; }\n"
+      "  for k in 0..n {\n"
+      "    let t = reduce_add(x[i] + k);\n"
+      "    s += t;\n"
+      "    var q = i % 3;\n"
+      "    while q != 0 { q -= 1; s += 1; }\n"
+      "    if n == 4 { let u = reduce_max(s); s = u; barrier; }\n"
+      "    let all = ballot(s % 2 == 0);\n"
+      "    s ^= all;\n"
+      "  }\n"
+      "  o[i] = s;\n"
+      "}\n",
+      COUNTS(200, 200), COUNTS(4), 8);
+}
+
+// ---- Atomics ----
+
+static void atomic(const char* space, uint32_t op, uint32_t type) {
+  char text[1024], call[128];
+  const char* t = kilni_type_name(type);
+  const char* spelling = kilni_atomics[op].spelling;
+  static const char* const kOrders[] = {"", ", acquire", ", release, block",
+                                        ", acq_rel, system", ", seq_cst"};
+  const char* order = kOrders[op % 5];
+  if (op == KILN_PROGRAM_ATOMIC_LOAD) order = ", acquire";
+  if (op == KILN_PROGRAM_ATOMIC_STORE) order = ", release";
+  if (space[0] == 's' && op > 1) order = op % 2 != 0 ? ", seq_cst" : "";
+  // Each element is one thread's own, so that there is one result; small ones
+  // share their words.
+  const char* value = op == KILN_PROGRAM_ATOMIC_LOAD ? ""
+                      : op == KILN_PROGRAM_ATOMIC_COMPARE_EXCHANGE
+                          ? ", y[i], y[i + 1]"
+                          : ", y[i]";
+  snprintf(call, sizeof(call), "%s(%s[i]%s%s)", spelling, space, value, order);
+  bool result = op != KILN_PROGRAM_ATOMIC_STORE;
+  snprintf(text, sizeof(text),
+           "program p(g: inout %s[], y: in %s[], o: out %s[], r: out %s[])\n"
+           "  work 64 block 64\n"
+           "{\n"
+           "  shared s: %s[40];\n"
+           "  let i = global_id.x;\n"
+           "  s[i] = g[i];\n"
+           "  barrier;\n"
+           "  %s%s;\n"
+           "  barrier;\n"
+           "  o[i] = %s;\n"
+           "  r[i] = s[i];\n"
+           "}\n",
+           t, t, t, t, t, result ? "let old = " : "", call,
+           result ? "old" : "y[i]");
+  const uint64_t counts[] = {37, 65, 64, 64};
+  machine_check_way(text, counts, NULL, 100 * op + type, 75, 0);
+}
+
+static void test_atomics(void** state) {
+  (void)state;
+  for (uint32_t op = 0; op < KILNI_ATOMIC_COUNT; op++) {
+    for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
+      if (!kilni_type_is(type, kilni_atomics[op].operands)) continue;
+      atomic("g", op, type);
+      atomic("s", op, type);
+    }
+  }
+}
+
+static void test_histogram(void** state) {
+  (void)state;
+  machine_check(
+      "program p(x: in u8[], h: inout u32[64], n: inout u16[3], b: inout i8[5])\n"
+      "  work length(x)\n"
+      "{\n"
+      "  let i = global_id.x;\n"
+      "  atomic_add(h[x[i]], 1);\n"
+      "  atomic_add(n[i % 4], 1);\n"
+      "  atomic_max(b[i % 5], i8(x[i]));\n"
+      "}\n",
+      COUNTS(1000, 64, 3, 5), NULL, 4);
+}
+
+// ---- The block and the grid ----
+
+static void test_async_copy(void** state) {
+  (void)state;
+  char text[1024];
+  static const char* const kTypes[] = {"u8", "f16", "f32", "i64", "bool"};
+  static const char* const kLeave[] = {"", "if x[i] == x[0] { return; }"};
+  for (uint32_t n = 0; n < 10; n++) {
+    const char* t = kTypes[n % 5];
+    snprintf(text, sizeof(text),
+             "program p(x: in %s[], o: inout %s[2 * length(x)])\n"
+             "  work length(x) block 48\n"
+             "{\n"
+             "  shared s: %s[50];\n"
+             "  let i = global_id.x;\n"
+             "  %s\n"
+             "  async_copy(s, 1, x, block_id.x * 48, 48) tag 1;\n"
+             "  async_copy(s, 49, x, 0, 7) tag 1;\n"
+             "  async_wait 1;\n"
+             "  o[i] = s[49 - local_id.x];\n"
+             "  barrier;\n"
+             "  async_copy(o, length(x) + block_id.x * 48, s, 2, 48) tag 2;\n"
+             "  async_wait 2;\n"
+             "}\n",
+             t, t, t, kLeave[n / 5]);
+    machine_check(text, COUNTS(200, 400), NULL, n);
+  }
+}
+
+static void test_grid_barrier(void** state) {
+  (void)state;
+  machine_check(
+      "program p(x: inout u32[], t: inout u32[length(x)])\n"
+      "  work length(x) block 32\n"
+      "{\n"
+      "  let i = global_id.x;\n"
+      "  let n = length(x);\n"
+      "  if i >= 64 && i < 128 { return; }\n"
+      "  if t[i] % 8 == 0 { t[i] = 5; return; }\n"
+      "  for k in 0..5 {\n"
+      "    t[i] = x[(i + 37) % n] + k;\n"
+      "    grid_barrier;\n"
+      "    x[i] = t[n - 1 - i] * 3;\n"
+      "    grid_barrier;\n"
+      "  }\n"
+      "}\n",
+      COUNTS(250, 250), NULL, 4);
+}
+
+static void test_trap(void** state) {
+  (void)state;
+  machine_check(
+      "program p(x: inout u32[]) work length(x) block 32\n"
+      "{\n"
+      "  shared s: u32[32];\n"
+      "  let i = global_id.x;\n"
+      "  if i == 45 { trap(7, 1234567890123u64); }\n"
+      "  s[local_id.x] = i;\n"
+      "  barrier;\n"
+      "  x[i] = s[31 - local_id.x];\n"
+      "}\n",
+      COUNTS(100), NULL, 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_saxpy),
+      cmocka_unit_test(test_out_of_range),
+      cmocka_unit_test(test_branches),
+      cmocka_unit_test(test_loops),
+      cmocka_unit_test(test_unrolled),
+      cmocka_unit_test(test_functions),
+      cmocka_unit_test(test_early_return),
+      cmocka_unit_test(test_dimensions),
+      cmocka_unit_test(test_lanes),
+      cmocka_unit_test(test_lanes_in_loops),
+      cmocka_unit_test(test_atomics),
+      cmocka_unit_test(test_histogram),
+      cmocka_unit_test(test_async_copy),
+      cmocka_unit_test(test_grid_barrier),
+      cmocka_unit_test(test_trap),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

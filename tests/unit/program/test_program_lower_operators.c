@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: every operator at every type, lowered, on edges and random values,
+// beside the evaluator. The lists are those of kiln/program_operators.h: an
+// operator that is added there is tested here.
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "program/ir/program_types.h"
+#include "program_machine.h"
+
+enum { COUNT = 1500 };
+
+static void check(const char* text, uint64_t seed) {
+  const uint64_t counts[] = {COUNT, COUNT, COUNT, COUNT};
+  machine_check_way(text, counts, NULL, seed, 75, 0);
+  machine_check_way(text, counts, NULL, seed + 1, 90,
+                    KILN_PROGRAM_WITHOUT_STRENGTH);
+}
+
+static void unary(uint32_t op, uint32_t type) {
+  uint32_t out = kilni_type_of_unary(op, type);
+  if (out == 0) return;
+  const char* spelling = kilni_unary_operators[op].spelling;
+  const char* t = kilni_type_name(type);
+  char text[512];
+  snprintf(text, sizeof(text),
+           "program p(x: in %s[], o: out %s[length(x)]) work length(x)\n"
+           "{ let i = global_id.x; o[i] = %s(x[i]); }\n",
+           t, kilni_type_name(out), spelling);
+  check(text, 100 * op + type);
+}
+
+static void binary(uint32_t op, uint32_t left, uint32_t right) {
+  uint32_t out = kilni_type_of_binary(op, left, right);
+  if (out == 0) return;
+  const char* spelling = kilni_binary_operators[op].spelling;
+  bool called = isalpha((unsigned char)spelling[0]) != 0;
+  char text[512];
+  snprintf(text, sizeof(text),
+           "program p(x: in %s[], y: in %s[], o: out %s[length(x)])\n"
+           "  work length(x)\n"
+           "{ let i = global_id.x; o[i] = %s(x[i] %s y[i]); }\n",
+           kilni_type_name(left), kilni_type_name(right), kilni_type_name(out),
+           called ? spelling : "", called ? "," : spelling);
+  check(text, 10000 + 1000 * op + 20 * left + right);
+}
+
+static void test_unary(void** state) {
+  (void)state;
+  for (uint32_t op = 0; op < KILNI_UNARY_COUNT; op++) {
+    for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) unary(op, type);
+  }
+}
+
+static void test_binary(void** state) {
+  (void)state;
+  for (uint32_t op = 0; op < KILNI_BINARY_COUNT; op++) {
+    for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
+      if (!kilni_binary_is_shift(op)) {
+        binary(op, type, type);
+        continue;
+      }
+      binary(op, type, KILN_PROGRAM_TYPE_U32);
+      binary(op, type, KILN_PROGRAM_TYPE_U8);
+      binary(op, type, KILN_PROGRAM_TYPE_U64);
+    }
+  }
+}
+
+static void test_casts(void** state) {
+  (void)state;
+  char text[512];
+  for (uint32_t from = 1; from < KILNI_TYPE_COUNT; from++) {
+    for (uint32_t to = 1; to < KILNI_TYPE_COUNT; to++) {
+      bool bits = kilni_type_bytes(from) == kilni_type_bytes(to) &&
+                  from != KILN_PROGRAM_TYPE_BOOL &&
+                  to != KILN_PROGRAM_TYPE_BOOL;
+      for (uint32_t way = 0; way < (bits ? 2U : 1U); way++) {
+        const char* t = kilni_type_name(to);
+        snprintf(text, sizeof(text),
+                 "program p(x: in %s[], o: out %s[length(x)]) work length(x)\n"
+                 "{ let i = global_id.x; o[i] = %s%s(x[i]); }\n",
+                 kilni_type_name(from), t, way == 0 ? "" : "bitcast_", t);
+        check(text, 777 + 20 * from + to);
+      }
+    }
+  }
+}
+
+static void test_three_operands(void** state) {
+  (void)state;
+  char text[512];
+  for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
+    const char* t = kilni_type_name(type);
+    snprintf(text, sizeof(text),
+             "program p(c: in bool[], x: in %s[], y: in %s[],\n"
+             "          o: out %s[length(x)]) work length(x)\n"
+             "{ let i = global_id.x; o[i] = select(c[i], x[i], y[i]); }\n",
+             t, t, t);
+    check(text, 50 + type);
+    if (kilni_type_class(type) != KILNI_CLASS_FLOAT) continue;
+    snprintf(text, sizeof(text),
+             "program p(z: in %s[], x: in %s[], y: in %s[],\n"
+             "          o: out %s[length(x)]) work length(x)\n"
+             "{ let i = global_id.x; o[i] = fma(x[i], y[i], z[i]); }\n",
+             t, t, t, t);
+    check(text, 70 + type);
+  }
+}
+
+// Divisors that are constants take other ways than those that are not.
+static void test_constant_divisors(void** state) {
+  (void)state;
+  static const char* const kDivisors[] = {
+      "1", "2", "3", "5", "7", "8", "10", "11", "100", "125", "127"};
+  char text[512];
+  for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
+    if (!kilni_type_is_integer(type)) continue;
+    const char* t = kilni_type_name(type);
+    bool sign = kilni_type_class(type) == KILNI_CLASS_SIGNED;
+    for (uint32_t d = 0; d < sizeof(kDivisors) / sizeof(kDivisors[0]); d++) {
+      for (uint32_t negative = 0; negative < (sign ? 2U : 1U); negative++) {
+        snprintf(text, sizeof(text),
+                 "program p(x: in %s[], o: out %s[2 * length(x)])\n"
+                 "  work length(x)\n"
+                 "{ let i = global_id.x;\n"
+                 "  o[2 * i] = x[i] / %s%s%s;\n"
+                 "  o[2 * i + 1] = x[i] %% %s%s%s; }\n",
+                 t, t, negative ? "-" : "", kDivisors[d], t,
+                 negative ? "-" : "", kDivisors[d], t);
+        const uint64_t counts[] = {COUNT, 2 * COUNT};
+        machine_check_way(text, counts, NULL, 31 * d + type, 75, 0);
+      }
+    }
+  }
+}
+
+static void test_wide_divisors(void** state) {
+  (void)state;
+  static const char* const kTexts[] = {
+      "4294967295u32", "2147483648u32", "641u32",  "4000000000u32",
+      "18446744073709551615u64",        "6148914691236517205u64",
+      "9223372036854775809u64",         "274177u64"};
+  char text[512];
+  for (uint32_t d = 0; d < sizeof(kTexts) / sizeof(kTexts[0]); d++) {
+    const char* t = kTexts[d] + strlen(kTexts[d]) - 3;
+    snprintf(text, sizeof(text),
+             "program p(x: in %s[], o: out %s[2 * length(x)]) work length(x)\n"
+             "{ let i = global_id.x; o[2 * i] = x[i] / %s;\n"
+             "  o[2 * i + 1] = x[i] %% %s; }\n",
+             t, t, kTexts[d], kTexts[d]);
+    const uint64_t counts[] = {COUNT, 2 * COUNT};
+    machine_check_way(text, counts, NULL, d, 75, 0);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_unary),
+      cmocka_unit_test(test_binary),
+      cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_three_operands),
+      cmocka_unit_test(test_constant_divisors),
+      cmocka_unit_test(test_wide_divisors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
