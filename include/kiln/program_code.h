@@ -24,11 +24,11 @@ typedef struct kiln_program_code_t kiln_program_code_t;
 // matters, and for those who must not have one. What a program means is the
 // same with and without.
 enum {
-  KILN_PROGRAM_WITHOUT_FOLDING = 1,    // constants are computed at run time
-  KILN_PROGRAM_WITHOUT_SHARING = 2,    // equal expressions, each by itself
-  KILN_PROGRAM_WITHOUT_HOISTING = 4,   // nothing moves out of a loop
-  KILN_PROGRAM_WITHOUT_STRENGTH = 8,   // constant divisors are divided by
-  KILN_PROGRAM_WITHOUT_RANGES = 16,    // every access is checked
+  KILN_PROGRAM_WITHOUT_FOLDING = 1,   // constants are computed at run time
+  KILN_PROGRAM_WITHOUT_SHARING = 2,   // equal expressions, each by itself
+  KILN_PROGRAM_WITHOUT_HOISTING = 4,  // nothing moves out of a loop
+  KILN_PROGRAM_WITHOUT_STRENGTH = 8,  // constant divisors are divided by
+  KILN_PROGRAM_WITHOUT_RANGES = 16,   // every access is checked
   KILN_PROGRAM_WITHOUT_UNROLLING = 32,
   KILN_PROGRAM_WITHOUT_DROPPING = 64,  // what nobody uses is written
   KILN_PROGRAM_WITHOUT_SCALARS = 128,  // private arrays stay in memory
@@ -104,14 +104,14 @@ typedef struct kiln_program_trap_t {
 
 // What launching the code takes. thread-compatible
 typedef struct kiln_program_launch_t {
-  uint32_t block[3];               // threads
-  uint32_t sm;                     // the least architecture
-  uint32_t isa;                    // the PTX version of the text
-  uint32_t cooperative;            // 1: all blocks must run at once
-  uint32_t static_shared_bytes;    // part of the code
-  uint32_t dynamic_shared_bytes;   // to be asked for at the launch
-  uint32_t zeroed_shared_bytes;    // zeroed at the start of every block
-  uint32_t private_bytes;          // of arrays in a thread's own memory
+  uint32_t block[3];              // threads
+  uint32_t sm;                    // the least architecture
+  uint32_t isa;                   // the PTX version of the text
+  uint32_t cooperative;           // 1: all blocks must run at once
+  uint32_t static_shared_bytes;   // part of the code
+  uint32_t dynamic_shared_bytes;  // to be asked for at the launch
+  uint32_t zeroed_shared_bytes;   // zeroed at the start of every block
+  uint32_t private_bytes;         // of arrays in a thread's own memory
 } kiln_program_launch_t;
 
 // Lowers a program. `options` may be NULL.

@@ -32,8 +32,7 @@ static kilni_value_t parameter(kilni_lowering_t* w, uint32_t number) {
 kilni_value_t kilni_length(kilni_lowering_t* w, kilni_place_t* place,
                            uint8_t type) {
   if (place->count != 0) return kilni_const(w, type, place->count);
-  const kilni_buffer_record_t* buffer =
-      &w->program->buffers.items[place->same];
+  const kilni_buffer_record_t* buffer = &w->program->buffers.items[place->same];
   uint32_t count = buffer->count;
   if (count != 0 && (w->off & KILN_PROGRAM_WITHOUT_RANGES) == 0) {
     // What is bound has as many elements as was declared.
@@ -80,8 +79,8 @@ static bool is_short(kilni_lowering_t* w, const kilni_place_t* place,
                      kilni_value_t index) {
   uint8_t type = kilni_value_type(w, index);
   if (kilni_type_bytes(type) == 8) return false;
-  bool length = place->count != 0 ? place->count <= UINT32_MAX
-                                  : has_length32(w, place);
+  bool length =
+      place->count != 0 ? place->count <= UINT32_MAX : has_length32(w, place);
   if (kilni_type_class(type) == KILNI_CLASS_UNSIGNED) return length;
   if (place->count != 0 && place->count <= INT32_MAX) return true;
   return length && kilni_value_of(w, index)->most <= INT32_MAX;
@@ -190,18 +189,27 @@ typedef struct memory_form_t {
   const char* store[SPACES];
 } memory_form_t;
 
-#define FORM(register_type, t)                                            \
-  {register_type,                                                         \
-   {"ld.global." t, "ld.global.nc." t, "ld.shared." t, "ld.local." t},    \
-   {"st.global." t, "", "st.shared." t, "st.local." t}}
+#define FORM(register_type, t)                                                \
+  {                                                                           \
+    register_type,                                                            \
+        {"ld.global." t, "ld.global.nc." t, "ld.shared." t, "ld.local." t}, { \
+      "st.global." t, "", "st.shared." t, "st.local." t                       \
+    }                                                                         \
+  }
 
 static const memory_form_t kForms[KILNI_TYPE_COUNT] = {
-    [T(BOOL)] = FORM(T(U32), "u8"),  [T(U8)] = FORM(T(U8), "u8"),
-    [T(I8)] = FORM(T(I8), "s8"),     [T(U16)] = FORM(T(U16), "u16"),
-    [T(I16)] = FORM(T(I16), "s16"),  [T(U32)] = FORM(T(U32), "u32"),
-    [T(I32)] = FORM(T(I32), "u32"),  [T(U64)] = FORM(T(U64), "u64"),
-    [T(I64)] = FORM(T(I64), "u64"),  [T(F16)] = FORM(KILNI_TYPE_HALF_BITS, "b16"),
-    [T(BF16)] = FORM(T(U32), "u16"), [T(F32)] = FORM(T(F32), "f32"),
+    [T(BOOL)] = FORM(T(U32), "u8"),
+    [T(U8)] = FORM(T(U8), "u8"),
+    [T(I8)] = FORM(T(I8), "s8"),
+    [T(U16)] = FORM(T(U16), "u16"),
+    [T(I16)] = FORM(T(I16), "s16"),
+    [T(U32)] = FORM(T(U32), "u32"),
+    [T(I32)] = FORM(T(I32), "u32"),
+    [T(U64)] = FORM(T(U64), "u64"),
+    [T(I64)] = FORM(T(I64), "u64"),
+    [T(F16)] = FORM(KILNI_TYPE_HALF_BITS, "b16"),
+    [T(BF16)] = FORM(T(U32), "u16"),
+    [T(F32)] = FORM(T(F32), "f32"),
     [T(F64)] = FORM(T(F64), "f64"),
 };
 
@@ -377,10 +385,9 @@ void kilni_private_clear(kilni_lowering_t* w, uint32_t function) {
     if (bytes <= 64) {
       for (uint32_t at = 0; at < bytes; at += 4) {
         kilni_value_t operands[2] = {
-            KILNI_BIN(ADD, base, kilni_const(w, T(U64), at)),
-            kilni_u32(w, 0)};
-        kilni_pin(w, "st.local.u32", KILNI_FORM_STORE,
-                  KILNI_INSTRUCTION_PINNED, 2, operands, 0, 0);
+            KILNI_BIN(ADD, base, kilni_const(w, T(U64), at)), kilni_u32(w, 0)};
+        kilni_pin(w, "st.local.u32", KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED,
+                  2, operands, 0, 0);
       }
     } else {
       clear(w, "st.local.u32", base, kilni_u32(w, 0), 4, bytes);

@@ -46,11 +46,8 @@ static const char* join(kilni_lowering_t* w, const char* const* parts,
 static const char* name_of(kilni_lowering_t* w, const atomic_t* a,
                            const char* head, const char* ordering,
                            const char* tail) {
-  const char* parts[] = {head,
-                         ordering,
-                         a->scope,
-                         a->shared ? ".shared." : ".global.",
-                         tail};
+  const char* parts[] = {head, ordering, a->scope,
+                         a->shared ? ".shared." : ".global.", tail};
   return join(w, parts, 5);
 }
 
@@ -137,7 +134,8 @@ static const char* native_tail(const atomic_t* a) {
   if (!real) return integer_tail(a->op, a->type);
   bool bits = a->op == A(EXCHANGE) || a->op == A(COMPARE_EXCHANGE);
   if (bits) {
-    return integer_tail(a->op, kilni_type_bytes(a->type) == 8 ? T(U64) : T(U32));
+    return integer_tail(a->op,
+                        kilni_type_bytes(a->type) == 8 ? T(U64) : T(U32));
   }
   bool sum = a->op == A(ADD) || a->op == A(SUB);
   return a->type == T(F64) && sum ? "add.f64" : NULL;
@@ -198,7 +196,7 @@ static void store(kilni_lowering_t* w, const atomic_t* a) {
 // ---- A loop ----
 
 typedef struct word_t {
-  uint8_t type;         // U32 or U64
+  uint8_t type;  // U32 or U64
   kilni_value_t address;
   kilni_value_t shift;  // of the element in the word; 0: it is the word
   uint32_t mask;
@@ -210,8 +208,8 @@ static word_t word_of(kilni_lowering_t* w, const atomic_t* a) {
   if (bytes >= 4) return word;
   uint8_t type = kilni_value_type(w, a->address);
   word.mask = bytes == 1 ? 0xff : 0xffff;
-  word.address = KILNI_BIN(BIT_AND, a->address,
-                           kilni_const(w, type, ~UINT64_C(3)));
+  word.address =
+      KILNI_BIN(BIT_AND, a->address, kilni_const(w, type, ~UINT64_C(3)));
   kilni_value_t low = kilni_cast(w, T(U32), a->address);
   low = KILNI_BIN(BIT_AND, low, kilni_u32(w, 3));
   word.shift = KILNI_BIN(SHL, low, kilni_u32(w, 3));
@@ -241,10 +239,9 @@ static kilni_value_t exchange(kilni_lowering_t* w, const atomic_t* a,
   bool wide = word->type == T(U64);
   uint32_t again = kilni_label(w), done = kilni_label(w), outer = w->region;
   kilni_value_t first[2] = {kilni_register(w, word->type), word->address};
-  kilni_pin(w, name_of(w, a, "ld", ".relaxed", wide ? "u64" : "u32"),
-            KILNI_FORM_LOAD,
-            KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED, 2, first, 0,
-            0);
+  kilni_pin(
+      w, name_of(w, a, "ld", ".relaxed", wide ? "u64" : "u32"), KILNI_FORM_LOAD,
+      KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED, 2, first, 0, 0);
   kilni_region_begin(w, KILNI_REGION_LOOP);
   kilni_value_t now = kilni_register(w, word->type);
   uint32_t inner = w->region;
@@ -297,8 +294,8 @@ static kilni_value_t alone(kilni_lowering_t* w, uint32_t buffer,
   if (a->op == A(LOAD)) return old;
   kilni_value_t next = computed(w, a, old);
   if (a->op == A(COMPARE_EXCHANGE)) {
-    kilni_value_t same = KILNI_BIN(EQ, kilni_to_bits(w, old),
-                                   kilni_to_bits(w, a->expected));
+    kilni_value_t same =
+        KILNI_BIN(EQ, kilni_to_bits(w, old), kilni_to_bits(w, a->expected));
     next = kilni_select(w, same, next, old);
   }
   kilni_store(w, buffer, a->index, next, 0);

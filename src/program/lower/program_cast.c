@@ -108,8 +108,7 @@ static kilni_value_t from_integer(kilni_lowering_t* w, uint8_t type,
   static const char* const kNames[3][4] = {
       {"cvt.rn.f16.u32", "cvt.rn.f16.s32", "cvt.rn.f16.u64", "cvt.rn.f16.s64"},
       {"cvt.rn.f32.u32", "cvt.rn.f32.s32", "cvt.rn.f32.u64", "cvt.rn.f32.s64"},
-      {"cvt.rn.f64.u32", "cvt.rn.f64.s32", "cvt.rn.f64.u64",
-       "cvt.rn.f64.s64"}};
+      {"cvt.rn.f64.u32", "cvt.rn.f64.s32", "cvt.rn.f64.u64", "cvt.rn.f64.s64"}};
   kilni_value_t y = computed(w, x);
   uint8_t from = kilni_value_type(w, y);
   uint32_t column =
@@ -228,8 +227,7 @@ kilni_value_t kilni_from_bits(kilni_lowering_t* w, uint8_t type,
   kilni_value_t y;
   switch (type) {
     case T(BOOL):
-      return KILNI_BIN(NE, bits,
-                       kilni_const(w, kilni_value_type(w, bits), 0));
+      return KILNI_BIN(NE, bits, kilni_const(w, kilni_value_type(w, bits), 0));
     case T(F16):
       y = kilni_pure(w, "cvt.u16.u32", KILNI_TYPE_HALF_BITS, bits, 0, 0);
       return kilni_pure(w, "cvt.f32.f16", type, y, 0, 0);
@@ -252,14 +250,13 @@ kilni_value_t kilni_bitcast(kilni_lowering_t* w, uint8_t type,
   if (from == type) return x;
   if (kilni_value_is_const(w, x)) {
     return kilni_const(
-        w, type,
-        kilni_fold_bitcast(from, type, kilni_value_of(w, x)->bits));
+        w, type, kilni_fold_bitcast(from, type, kilni_value_of(w, x)->bits));
   }
   kilni_value_t bits = kilni_to_bits(w, x);
   if (is_float(from)) {
     uint8_t wide = kilni_value_type(w, bits);
-    uint64_t nan = kilni_float_canonical(from, UINT64_MAX >> 1 >>
-                                                   (64 - width_of(from)));
+    uint64_t nan =
+        kilni_float_canonical(from, UINT64_MAX >> 1 >> (64 - width_of(from)));
     kilni_value_t is_nan = kilni_unary(w, KILN_PROGRAM_UNARY_IS_NAN, x);
     bits = kilni_select(w, is_nan, kilni_const(w, wide, nan), bits);
   }

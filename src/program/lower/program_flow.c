@@ -119,8 +119,7 @@ static kilni_value_t evaluate(kilni_lowering_t* w,
 
 kilni_value_t kilni_expr(kilni_lowering_t* w, uint32_t expr) {
   if (w->failed != KILN_STATUS_OK) return kilni_u32(w, 0);
-  uint64_t* memo =
-      (w->ir == w->program ? w->memo : w->library_memo) + expr;
+  uint64_t* memo = (w->ir == w->program ? w->memo : w->library_memo) + expr;
   // A value that this statement has already come to.
   if (*memo >> 32 == w->stamp) return (kilni_value_t)*memo;
   kilni_value_t value = evaluate(w, &w->ir->exprs.items[expr]);
@@ -337,8 +336,7 @@ static void lower_if(kilni_lowering_t* w, uint32_t index) {
     return;
   }
   kilni_value_t learned = c;
-  if (w->together &&
-      (kilni_value_of(w, c)->flags & KILNI_VALUE_UNIFORM) == 0) {
+  if (w->together && (kilni_value_of(w, c)->flags & KILNI_VALUE_UNIFORM) == 0) {
     c = kilni_agree(w, c, w->levels[index]);
   }
   uint32_t lists[2] = {body, other};
@@ -533,8 +531,8 @@ static void loop_for(kilni_lowering_t* w, const for_t* loop, uint32_t level) {
   uint32_t head = kilni_label(w);
   kilni_place_label(w, head);
   kilni_value_t c = more != 0 ? more : KILNI_BIN(LT, counter, loop->to);
-  if (w->together && (kilni_value_of(w, counter)->flags &
-                      KILNI_VALUE_UNIFORM) == 0) {
+  if (w->together &&
+      (kilni_value_of(w, counter)->flags & KILNI_VALUE_UNIFORM) == 0) {
     c = kilni_agree(w, c, level);
   }
   kilni_branch(w, scope.leave, c | KILNI_NOT);
@@ -547,8 +545,8 @@ static void loop_for(kilni_lowering_t* w, const for_t* loop, uint32_t level) {
     uint8_t plain = (uint8_t)kilni_type_unsigned(computed);
     kilni_value_t a = kilni_cast(w, computed, loop->to);
     kilni_value_t b = kilni_cast(w, computed, counter);
-    kilni_value_t rest = KILNI_BIN(SUB, kilni_cast(w, plain, a),
-                                   kilni_cast(w, plain, b));
+    kilni_value_t rest =
+        KILNI_BIN(SUB, kilni_cast(w, plain, a), kilni_cast(w, plain, b));
     uint64_t top = kilni_type_most(plain);
     kilni_value_t step =
         kilni_const(w, plain, loop->step > top ? top : loop->step);
@@ -720,7 +718,7 @@ static bool needs_live(const kilni_lowering_t* w, uint32_t index) {
     case KILNI_STATEMENT_LET:
     case KILNI_STATEMENT_VAR:
     case KILNI_STATEMENT_ASSIGN:
-      return kilni_expr_has_effect(w, s->b);
+      return kilni_expr_waits_for_live(w, s->b);
     case KILNI_STATEMENT_STORE:
       return w->calls[s->b] || w->calls[s->c];
     default:

@@ -21,8 +21,8 @@ static kilni_value_t lane_count(kilni_lowering_t* w) {
   uint32_t rest = w->threads % 32;
   if (rest == 0) return kilni_u32(w, 32);
   if (w->threads < 32) return kilni_u32(w, rest);
-  kilni_value_t last = KILNI_BIN(GE, kilni_local_index(w),
-                                 kilni_u32(w, w->threads - rest));
+  kilni_value_t last =
+      KILNI_BIN(GE, kilni_local_index(w), kilni_u32(w, w->threads - rest));
   return kilni_select(w, last, kilni_u32(w, rest), kilni_u32(w, 32));
 }
 
@@ -31,8 +31,8 @@ kilni_value_t kilni_lanes(kilni_lowering_t* w) {
   uint32_t some = (UINT32_C(1) << rest) - 1;
   if (rest == 0) return kilni_u32(w, UINT32_MAX);
   if (w->threads < 32) return kilni_u32(w, some);
-  kilni_value_t last = KILNI_BIN(GE, kilni_local_index(w),
-                                 kilni_u32(w, w->threads - rest));
+  kilni_value_t last =
+      KILNI_BIN(GE, kilni_local_index(w), kilni_u32(w, w->threads - rest));
   return kilni_select(w, last, kilni_u32(w, some), kilni_u32(w, UINT32_MAX));
 }
 
@@ -221,8 +221,7 @@ static kilni_value_t scan(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
   x = masked(w, x, neutral_of(w, op, type));
   uint32_t binary = operator_of(op);
   for (uint32_t d = 1; d < 32; d *= 2) {
-    kilni_value_t other =
-        shuffle(w, "shfl.sync.up.b32", x, kilni_u32(w, d), 0);
+    kilni_value_t other = shuffle(w, "shfl.sync.up.b32", x, kilni_u32(w, d), 0);
     kilni_value_t takes = KILNI_BIN(GE, lane_of(w), kilni_u32(w, d));
     x = kilni_select(w, takes, kilni_binary(w, binary, other, x), x);
   }

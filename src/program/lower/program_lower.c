@@ -123,8 +123,8 @@ static void place_buffers(kilni_lowering_t* w, uint32_t* variables) {
       if (e->op == KILNI_EXPR_LITERAL) place->count = kilni_ir_literal_bits(e);
     }
     if (is_parameter(buffer)) {
-      place->number = add_parameter(w, KILN_PROGRAM_PARAMETER_ADDRESS, index,
-                                    T(U64));
+      place->number =
+          add_parameter(w, KILN_PROGRAM_PARAMETER_ADDRESS, index, T(U64));
       add_parameter(w, KILN_PROGRAM_PARAMETER_LENGTH, index++, T(U64));
     } else if (buffer->role == KILN_PROGRAM_ROLE_SHARED) {
       place_shared(w, place, &shared);
@@ -140,11 +140,11 @@ static void place_buffers(kilni_lowering_t* w, uint32_t* variables) {
 static kilni_value_t read_scalar(kilni_lowering_t* w, uint32_t number,
                                  uint8_t type) {
   static const char* const kNames[KILNI_TYPE_COUNT] = {
-      [T(BOOL)] = "ld.param.u8", [T(U8)] = "ld.param.u8",
-      [T(I8)] = "ld.param.s8",   [T(U16)] = "ld.param.u16",
-      [T(I16)] = "ld.param.s16", [T(U32)] = "ld.param.u32",
-      [T(I32)] = "ld.param.u32", [T(U64)] = "ld.param.u64",
-      [T(I64)] = "ld.param.u64", [T(F16)] = "ld.param.b16",
+      [T(BOOL)] = "ld.param.u8",  [T(U8)] = "ld.param.u8",
+      [T(I8)] = "ld.param.s8",    [T(U16)] = "ld.param.u16",
+      [T(I16)] = "ld.param.s16",  [T(U32)] = "ld.param.u32",
+      [T(I32)] = "ld.param.u32",  [T(U64)] = "ld.param.u64",
+      [T(I64)] = "ld.param.u64",  [T(F16)] = "ld.param.b16",
       [T(BF16)] = "ld.param.u16", [T(F32)] = "ld.param.f32",
       [T(F64)] = "ld.param.f64"};
   kilni_instruction_t load = {0};
@@ -312,12 +312,12 @@ static bool set_up(kilni_lowering_t* w) {
   }
   w->binding_count = variables + elements + w->library.variables.count;
   w->library_base = variables + elements;
-#define ZEROED(field, count)                                               \
-  do {                                                                     \
-    size_t bytes_ = ((size_t)(count) + 1) * sizeof(*w->field);             \
-    w->field = kilni_arena_get(&w->arena, bytes_);                         \
-    if (w->field == NULL) return false;                                    \
-    memset(w->field, 0, bytes_);                                           \
+#define ZEROED(field, count)                                   \
+  do {                                                         \
+    size_t bytes_ = ((size_t)(count) + 1) * sizeof(*w->field); \
+    w->field = kilni_arena_get(&w->arena, bytes_);             \
+    if (w->field == NULL) return false;                        \
+    memset(w->field, 0, bytes_);                               \
   } while (0)
   ZEROED(bindings, w->binding_count);
   ZEROED(marks, w->binding_count);
@@ -412,8 +412,8 @@ static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
   }
   if (text == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   size_t parameters = w->parameter_count * sizeof(kiln_program_parameter_t);
-  size_t size = sizeof(kiln_program_code_t) + parameters + name_size + 6 +
-                text_size + 1;
+  size_t size =
+      sizeof(kiln_program_code_t) + parameters + name_size + 6 + text_size + 1;
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &memory));
   kiln_program_code_t* code = memory;
@@ -479,9 +479,9 @@ static kiln_status_t lower(kilni_lowering_t* w, kiln_allocator_t allocator,
   return make_code(w, allocator, out_code);
 }
 
-kiln_status_t kilni_program_lower_ir(
-    const kilni_ir_t* ir, const kiln_program_lower_options_t* given,
-    kiln_program_code_t** out_code) {
+kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
+                                     const kiln_program_lower_options_t* given,
+                                     kiln_program_code_t** out_code) {
   kiln_program_lower_options_t options;
   *out_code = NULL;
   KILNI_RETURN_IF_ERROR(kilni_options_read(
@@ -493,9 +493,8 @@ kiln_status_t kilni_program_lower_ir(
                    options.sm),
         "lower it for sm_70 or newer");
   }
-  kiln_allocator_t allocator = options.allocator != NULL
-                                   ? *options.allocator
-                                   : kiln_allocator_libc();
+  kiln_allocator_t allocator =
+      options.allocator != NULL ? *options.allocator : kiln_allocator_libc();
   kilni_lowering_t w;
   memset(&w, 0, sizeof(w));
   size_t guess = 24 * 1024 + (size_t)ir->exprs.count * 400 +
@@ -528,9 +527,8 @@ void kiln_program_code_retain(kiln_program_code_t* code) {
 }
 
 void kiln_program_code_release(kiln_program_code_t* code) {
-  if (code == NULL ||
-      atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) !=
-          1) {
+  if (code == NULL || atomic_fetch_sub_explicit(&code->references, 1,
+                                                memory_order_acq_rel) != 1) {
     return;
   }
   kilni_free(code->allocator, code, code->size);

@@ -59,14 +59,14 @@ typedef struct kilni_value_record_t {
   uint8_t type;
   uint8_t flags;
   uint16_t reserved;
-  uint32_t region;    // where it is written
-  uint32_t define;    // its first instruction
-  uint32_t name;      // its register's number, when the text is written
-  uint32_t chain;     // next of its hash
+  uint32_t region;  // where it is written
+  uint32_t define;  // its first instruction
+  uint32_t name;    // its register's number, when the text is written
+  uint32_t chain;   // next of its hash
   uint32_t reserved2;
-  uint64_t bits;      // of a constant, as its type has them
-  uint64_t most;      // of integers: it is in [0, most]; for a signed one that
-                      // may be negative ~0
+  uint64_t bits;  // of a constant, as its type has them
+  uint64_t most;  // of integers: it is in [0, most]; for a signed one that
+                  // may be negative ~0
 } kilni_value_record_t;
 
 enum {
@@ -79,8 +79,8 @@ enum {
   KILNI_FORM_LOCAL,      // name a, private array `number`
   KILNI_FORM_BRANCH,     // bra label `number`
   KILNI_FORM_LABEL,
-  KILNI_FORM_SPECIAL,    // mov.u32 a, name
-  KILNI_FORM_COPY,       // name [a], [b], number
+  KILNI_FORM_SPECIAL,  // mov.u32 a, name
+  KILNI_FORM_COPY,     // name [a], [b], number
 };
 
 enum {
@@ -142,17 +142,17 @@ typedef struct kilni_place_t {
   uint32_t first;    // a private array kept in variables: the first of them
   uint64_t count;    // fixed count; 0: not fixed
   kilni_value_t base;
-  kilni_value_t length;  // u64
+  kilni_value_t length;        // u64
   kilni_value_t short_length;  // u32
 } kilni_place_t;
 
 // A loop or an inlined function that statements may leave.
 typedef struct kilni_scope_t {
   struct kilni_scope_t* outer;
-  uint32_t leave;      // label of break, or of a function's end
-  uint32_t again;      // label of continue
+  uint32_t leave;  // label of break, or of a function's end
+  uint32_t again;  // label of continue
   uint32_t meet_count;
-  const uint32_t* variables;    // that meet at `again` and `leave`
+  const uint32_t* variables;  // that meet at `again` and `leave`
   const kilni_value_t* meetings;
   kilni_value_t result;  // of a function
   uint8_t is_function;
@@ -169,15 +169,15 @@ enum { KILNI_STATIC_SHARED = 48 * 1024 };
 typedef struct kilni_lowering_t {
   kilni_arena_t arena;
   const kilni_ir_t* program;
-  kilni_ir_t library;         // strict math
-  const kilni_ir_t* ir;       // the one that is walked: one of these two
-  uint32_t variable_base;     // of its variables in `bindings`
+  kilni_ir_t library;      // strict math
+  const kilni_ir_t* ir;    // the one that is walked: one of these two
+  uint32_t variable_base;  // of its variables in `bindings`
   uint32_t library_base;
   uint32_t sm;
   uint32_t max_isa;
   uint32_t max_ulp;
-  uint32_t off;               // KILNI_LOWER_* that are not done
-  uint32_t failed;            // a kiln_status_code_t
+  uint32_t off;     // KILNI_LOWER_* that are not done
+  uint32_t failed;  // a kiln_status_code_t
   const char* failed_what;
   const char* failed_name;
 
@@ -186,17 +186,17 @@ typedef struct kilni_lowering_t {
   KILNI_IR_TABLE(kilni_region_t) regions;
   KILNI_IR_TABLE(kilni_fact_t) facts;
   KILNI_IR_TABLE(kilni_change_t) changes;
-  uint32_t* hash;             // KILNI_HASH_SIZE heads of chains
-  uint32_t region;            // where code is written
-  uint32_t floor;             // no code goes further out
+  uint32_t* hash;   // KILNI_HASH_SIZE heads of chains
+  uint32_t region;  // where code is written
+  uint32_t floor;   // no code goes further out
   uint32_t labels;
-  uint32_t epoch;             // of memory: counts what may have written it
+  uint32_t epoch;  // of memory: counts what may have written it
 
-  kilni_value_t* bindings;    // of variables
+  kilni_value_t* bindings;  // of variables
   uint32_t binding_count;
-  kilni_place_t* places;      // by buffer
+  kilni_place_t* places;  // by buffer
   kilni_value_t* scalars;
-  uint8_t* levels;            // by statement: what meets in it
+  uint8_t* levels;  // by statement: what meets in it
   uint8_t* function_levels;
   uint8_t* function_returns;  // how many of them: 0, 1 at the end, 2 otherwise
   uint64_t* memo;             // by expression: stamp << 32 | value
@@ -208,31 +208,31 @@ typedef struct kilni_lowering_t {
   uint32_t call_depth;
 
   uint32_t block[3];
-  uint32_t threads;           // of a block
-  kilni_value_t work[3];      // u32; 0: not yet read
-  kilni_value_t live;         // where threads that have returned go along
+  uint32_t threads;       // of a block
+  kilni_value_t work[3];  // u32; 0: not yet read
+  kilni_value_t live;     // where threads that have returned go along
   kilni_scope_t* scope;
-  uint32_t leave;             // label: where a thread goes that has returned
-  uint32_t end;               // label: of the program
-  uint32_t tell_offset;       // in shared memory, for what a block is told
-  uint8_t together;           // all threads come here, dead ones too
-  uint8_t keeps_live;         // `live` is in use
-  uint8_t dead;               // nothing comes here
-  uint8_t floats;             // the host's rounding is the default one
+  uint32_t leave;        // label: where a thread goes that has returned
+  uint32_t end;          // label: of the program
+  uint32_t tell_offset;  // in shared memory, for what a block is told
+  uint8_t together;      // all threads come here, dead ones too
+  uint8_t keeps_live;    // `live` is in use
+  uint8_t dead;          // nothing comes here
+  uint8_t floats;        // the host's rounding is the default one
   uint8_t copies_async;
   uint8_t reserved[3];
   kilni_value_t grid_passed;  // how many grid barriers this thread has passed
 
   uint32_t shared_bytes;
-  uint32_t clear_bytes;       // of them, from the start
+  uint32_t clear_bytes;  // of them, from the start
   uint32_t private_count;
-  uint32_t* private_bytes;    // by private array in memory
+  uint32_t* private_bytes;  // by private array in memory
   uint32_t need_sm;
   uint32_t need_isa;
   uint32_t parameter_count;
   uint32_t parameter_bytes;
   kiln_program_parameter_t* parameters;
-  uint32_t trap_parameter;     // 1 + which parameter; 0: none
+  uint32_t trap_parameter;  // 1 + which parameter; 0: none
   uint32_t grid_parameter;
 } kilni_lowering_t;
 
@@ -390,8 +390,7 @@ kilni_value_t kilni_call(kilni_lowering_t* w, const kilni_ir_t* ir,
                          uint32_t function, const kilni_value_t* values,
                          const uint32_t* operands);
 // A test of lanes that may have returned: `c` of those that have not.
-kilni_value_t kilni_agree(kilni_lowering_t* w, kilni_value_t c,
-                          uint32_t level);
+kilni_value_t kilni_agree(kilni_lowering_t* w, kilni_value_t c, uint32_t level);
 // Ends the thread.
 void kilni_return(kilni_lowering_t* w);
 // Runs `body` for those threads that have not returned.
@@ -415,7 +414,7 @@ typedef struct kilni_survey_t {
 // Fills levels and function_levels, and which buffers are written.
 kilni_survey_t kilni_survey(kilni_lowering_t* w);
 uint32_t kilni_expr_level(const kilni_lowering_t* w, uint32_t expr);
-bool kilni_expr_has_effect(const kilni_lowering_t* w, uint32_t expr);
+bool kilni_expr_waits_for_live(const kilni_lowering_t* w, uint32_t expr);
 // Variables assigned in a list, each once, into `out`; how many.
 uint32_t kilni_assigned(kilni_lowering_t* w, const uint32_t* lists,
                         uint32_t count, uint32_t** out);
@@ -437,8 +436,7 @@ kilni_value_t kilni_work(kilni_lowering_t* w, uint32_t axis);
 // ---- program_ptx.c ----
 
 // Marks what is used and writes the text into the arena. NULL on failure.
-char* kilni_ptx_write(kilni_lowering_t* w, const char* entry,
-                      size_t* out_size);
+char* kilni_ptx_write(kilni_lowering_t* w, const char* entry, size_t* out_size);
 
 // ---- program_lower.c ----
 

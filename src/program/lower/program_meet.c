@@ -41,8 +41,7 @@ kilni_value_t kilni_local_index(kilni_lowering_t* w) {
   kilni_value_t out = local_id(w, 0);
   uint32_t size = w->block[0];
   for (uint32_t axis = 1; axis < 3; axis++) {
-    kilni_value_t step =
-        KILNI_BIN(MUL, local_id(w, axis), kilni_u32(w, size));
+    kilni_value_t step = KILNI_BIN(MUL, local_id(w, axis), kilni_u32(w, size));
     out = KILNI_BIN(ADD, out, step);
     size *= w->block[axis];
   }
@@ -239,8 +238,7 @@ static void tell_all(kilni_lowering_t* w, copy_t* copy) {
   write_word(w, "st.shared.u64", at(w, base, 16), kilni_const(w, T(U64), 0),
              is_leader(w));
   kilni_pin_text(w, "bar.sync 0");
-  kilni_value_t* fields[3] = {&copy->to_index, &copy->from_index,
-                              &copy->count};
+  kilni_value_t* fields[3] = {&copy->to_index, &copy->from_index, &copy->count};
   for (uint32_t i = 0; i < 3; i++) {
     write_word(w, "st.shared.u64", at(w, base, 8 * i), *fields[i], w->live);
   }
@@ -250,8 +248,7 @@ static void tell_all(kilni_lowering_t* w, copy_t* copy) {
   }
 }
 
-static void copy_one(kilni_lowering_t* w, const copy_t* copy,
-                     kilni_value_t i) {
+static void copy_one(kilni_lowering_t* w, const copy_t* copy, kilni_value_t i) {
   static const char* const kLoads[2][4] = {
       {"ld.global.u8", "ld.global.u16", "ld.global.u32", "ld.global.u64"},
       {"ld.shared.u8", "ld.shared.u16", "ld.shared.u32", "ld.shared.u64"}};
@@ -340,8 +337,8 @@ void kilni_trap(kilni_lowering_t* w, kilni_value_t tag, kilni_value_t address) {
   kilni_pin(w, "atom.relaxed.sys.global.cas.b32", KILNI_FORM_ATOM,
             KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_PINNED, 4, operands,
             0, 0);
-  kilni_value_t first = kilni_fresh(w, "setp.eq.u32", T(BOOL), operands[0],
-                                    kilni_u32(w, 0));
+  kilni_value_t first =
+      kilni_fresh(w, "setp.eq.u32", T(BOOL), operands[0], kilni_u32(w, 0));
   write_word(w, "st.global.u32", at(w, record, 4), tag, first);
   write_word(w, "st.global.u64", at(w, record, 8), address, first);
   for (uint32_t axis = 0; axis < 3; axis++) {

@@ -35,8 +35,10 @@ static uint32_t column_of(uint8_t type) {
 
 #define INTEGERS(op) op ".u32", op ".s32", op ".u64", op ".s64"
 #define BITS(op)     op ".b32", op ".b32", op ".b64", op ".b64"
-#define ROW(op)      {INTEGERS(op), op ".f32", op ".f64"}
-#define ROW_RN(op)   {INTEGERS(op), op ".rn.f32", op ".rn.f64"}
+#define ROW(op) \
+  { INTEGERS(op), op ".f32", op ".f64" }
+#define ROW_RN(op) \
+  { INTEGERS(op), op ".rn.f32", op ".rn.f64" }
 
 static const char* const kAdd[C_COUNT] = ROW_RN("add");
 static const char* const kSub[C_COUNT] = ROW_RN("sub");
@@ -77,8 +79,8 @@ kilni_value_t kilni_retype(kilni_lowering_t* w, uint8_t type, kilni_value_t x) {
   if (kilni_value_is_const(w, x)) {
     return kilni_const(w, type, kilni_value_of(w, x)->bits);
   }
-  const char* name = width_of(kilni_type_computed(type)) == 64 ? "mov.b64"
-                                                               : "mov.b32";
+  const char* name =
+      width_of(kilni_type_computed(type)) == 64 ? "mov.b64" : "mov.b32";
   kilni_value_t y = kilni_pure(w, name, type, x, 0, 0);
   uint64_t most = kilni_value_of(w, x)->most;
   uint64_t top = kilni_type_most(type);
@@ -99,8 +101,8 @@ static kilni_value_t round_bf16(kilni_lowering_t* w, kilni_value_t x) {
   if (w->sm >= 80) {
     if (w->need_sm < 80) w->need_sm = 80;
     if (w->need_isa < 70) w->need_isa = 70;
-    kilni_value_t h = kilni_pure(w, "cvt.rn.bf16.f32", KILNI_TYPE_HALF_BITS, x,
-                                 0, 0);
+    kilni_value_t h =
+        kilni_pure(w, "cvt.rn.bf16.f32", KILNI_TYPE_HALF_BITS, x, 0, 0);
     kilni_value_t b = kilni_pure(w, "cvt.u32.u16", T(U32), h, 0, 0);
     b = kilni_pure(w, "shl.b32", T(U32), b, kilni_u32(w, 16), 0);
     return kilni_pure(w, "mov.b32", T(BF16), b, 0, 0);
@@ -178,8 +180,8 @@ static kilni_value_t count_bits(kilni_lowering_t* w, uint32_t op,
   } else {
     if (op == U(CTZ)) {
       if (width < 32) y = KILNI_BIN(BIT_OR, y, kilni_u32(w, 1U << width));
-      y = kilni_pure(w, wide ? "brev.b64" : "brev.b32",
-                     wide ? T(U64) : T(U32), y, 0, 0);
+      y = kilni_pure(w, wide ? "brev.b64" : "brev.b32", wide ? T(U64) : T(U32),
+                     y, 0, 0);
     }
     out = kilni_pure(w, wide ? "clz.b64" : "clz.b32", T(U32), y, 0, 0);
     if (op == U(CLZ) && width < 32) {
@@ -247,9 +249,8 @@ static kilni_value_t sign_of(kilni_lowering_t* w, uint8_t type,
   kilni_value_t with = KILNI_BIN(BIT_OR, sign, kilni_const(w, bt, unit));
   with = kilni_from_bits(w, type, with);
   // Not equal to zero and ordered: less or greater.
-  kilni_value_t some =
-      kilni_pure(w, wide ? "setp.ne.f64" : "setp.ne.f32", T(BOOL), x,
-                 kilni_const(w, type, 0), 0);
+  kilni_value_t some = kilni_pure(w, wide ? "setp.ne.f64" : "setp.ne.f32",
+                                  T(BOOL), x, kilni_const(w, type, 0), 0);
   return kilni_select(w, some, with, x);
 }
 
@@ -330,9 +331,9 @@ kilni_value_t kilni_unary(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
   uint8_t out_type = (uint8_t)kilni_type_of_unary(op, type);
   uint64_t folded;
   if (out_type == 0) {
-    kilni_lower_fail(w, KILN_STATUS_INTERNAL, "has operands of a wrong type",
-                     op < KILNI_UNARY_COUNT ? kilni_unary_operators[op].spelling
-                                            : "?");
+    kilni_lower_fail(
+        w, KILN_STATUS_INTERNAL, "has operands of a wrong type",
+        op < KILNI_UNARY_COUNT ? kilni_unary_operators[op].spelling : "?");
     return x;
   }
   if (kilni_value_is_const(w, x) &&
@@ -471,12 +472,11 @@ static kilni_value_t saturate(kilni_lowering_t* w, uint32_t op, uint8_t type,
   if (width == 64) return saturate64(w, op, x, y);
   if (op == B(SUB_SAT) && !is_signed(type)) {
     kilni_value_t less = KILNI_BIN(LT, x, y);
-    return kilni_select(w, less, kilni_const(w, type, 0),
-                        KILNI_BIN(SUB, x, y));
+    return kilni_select(w, less, kilni_const(w, type, 0), KILNI_BIN(SUB, x, y));
   }
   bool sign = is_signed(type);
-  uint8_t wide = width == 32 ? (sign ? T(I64) : T(U64))
-                             : (sign ? T(I32) : T(U32));
+  uint8_t wide =
+      width == 32 ? (sign ? T(I64) : T(U64)) : (sign ? T(I32) : T(U32));
   kilni_value_t a = kilni_cast(w, wide, x), b = kilni_cast(w, wide, y);
   kilni_value_t exact = op == B(ADD_SAT)   ? KILNI_BIN(ADD, a, b)
                         : op == B(SUB_SAT) ? KILNI_BIN(SUB, a, b)
@@ -488,8 +488,7 @@ static kilni_value_t mul_high(kilni_lowering_t* w, uint8_t type,
                               kilni_value_t x, kilni_value_t y) {
   uint32_t width = width_of(type);
   if (width >= 32) return two(w, kHigh, type, x, y);
-  kilni_value_t all =
-      KILNI_BIN(MUL, plain(w, x, false), plain(w, y, false));
+  kilni_value_t all = KILNI_BIN(MUL, plain(w, x, false), plain(w, y, false));
   all = KILNI_BIN(SHR, all, kilni_u32(w, width));
   return kilni_narrow(w, type, all);
 }
@@ -543,8 +542,8 @@ static void bound(kilni_lowering_t* w, uint32_t op, uint8_t type,
 static kilni_value_t arithmetic(kilni_lowering_t* w, uint32_t op, uint8_t type,
                                 kilni_value_t x, kilni_value_t y) {
   static const char* const* const kRows[] = {
-      [B(ADD)] = kAdd,     [B(SUB)] = kSub,    [B(MUL)] = kMul,
-      [B(BIT_AND)] = kAnd, [B(BIT_OR)] = kOr,  [B(BIT_XOR)] = kXor,
+      [B(ADD)] = kAdd,     [B(SUB)] = kSub,   [B(MUL)] = kMul,
+      [B(BIT_AND)] = kAnd, [B(BIT_OR)] = kOr, [B(BIT_XOR)] = kXor,
       [B(MIN)] = kMin,     [B(MAX)] = kMax,
   };
   kilni_value_t out =
@@ -646,9 +645,9 @@ static kilni_value_t binary_number(kilni_lowering_t* w, uint32_t op,
       if (!is_float(type)) return kilni_divide(w, op, type, x, y);
       if (op == B(DIV)) {
         uint8_t computed = kilni_type_computed(type);
-        kilni_value_t q = kilni_pure(
-            w, computed == T(F64) ? "div.rn.f64" : "div.rn.f32", computed,
-            plain(w, x, false), plain(w, y, false), 0);
+        kilni_value_t q =
+            kilni_pure(w, computed == T(F64) ? "div.rn.f64" : "div.rn.f32",
+                       computed, plain(w, x, false), plain(w, y, false), 0);
         return kilni_narrow(w, type, q);
       }
       break;
@@ -667,18 +666,16 @@ kilni_value_t kilni_binary(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
   uint8_t out_type =
       (uint8_t)kilni_type_of_binary(op, type, kilni_value_type(w, y));
   if (out_type == 0) {
-    kilni_lower_fail(w, KILN_STATUS_INTERNAL, "has operands of a wrong type",
-                     op < KILNI_BINARY_COUNT
-                         ? kilni_binary_operators[op].spelling
-                         : "?");
+    kilni_lower_fail(
+        w, KILN_STATUS_INTERNAL, "has operands of a wrong type",
+        op < KILNI_BINARY_COUNT ? kilni_binary_operators[op].spelling : "?");
     return x;
   }
   uint64_t folded;
   if (kilni_value_is_const(w, x) && kilni_value_is_const(w, y) &&
       (w->off & KILN_PROGRAM_WITHOUT_FOLDING) == 0 &&
       kilni_fold_binary(op, type, kilni_value_of(w, x)->bits,
-                        kilni_value_of(w, y)->bits, w->floats != 0,
-                        &folded)) {
+                        kilni_value_of(w, y)->bits, w->floats != 0, &folded)) {
     return kilni_const(w, out_type, folded);
   }
   if (kilni_binary_is_shift(op)) return shift(w, op, type, x, y);
@@ -704,10 +701,9 @@ kilni_value_t kilni_select(kilni_lowering_t* w, kilni_value_t c,
     kilni_value_t no = KILNI_BIN(AND, kilni_unary(w, U(NOT), c), y);
     return KILNI_BIN(OR, yes, no);
   }
-  static const char* const kSelect[C_COUNT] = {
-      BITS("selp"), "selp.f32", "selp.f64"};
-  kilni_value_t out =
-      kilni_pure(w, kSelect[column_of(type)], type, x, y, c);
+  static const char* const kSelect[C_COUNT] = {BITS("selp"), "selp.f32",
+                                               "selp.f64"};
+  kilni_value_t out = kilni_pure(w, kSelect[column_of(type)], type, x, y, c);
   uint64_t a = kilni_value_of(w, x)->most, b = kilni_value_of(w, y)->most;
   if (kilni_type_is_integer(type)) limit(w, out, a > b ? a : b);
   return out;
@@ -726,8 +722,8 @@ kilni_value_t kilni_fma(kilni_lowering_t* w, kilni_value_t x, kilni_value_t y,
     return kilni_const(w, type, folded);
   }
   uint8_t computed = kilni_type_computed(type);
-  kilni_value_t out = kilni_pure(
-      w, computed == T(F64) ? "fma.rn.f64" : "fma.rn.f32", computed,
-      plain(w, x, false), plain(w, y, false), plain(w, z, false));
+  kilni_value_t out =
+      kilni_pure(w, computed == T(F64) ? "fma.rn.f64" : "fma.rn.f32", computed,
+                 plain(w, x, false), plain(w, y, false), plain(w, z, false));
   return kilni_narrow(w, type, out);
 }

@@ -33,7 +33,8 @@ static void use_value(use_t* u, kilni_value_t value) {
 
 static bool mark_used(kilni_lowering_t* w) {
   use_t u = {w, NULL, 0};
-  u.stack = kilni_arena_get(&w->arena, w->instructions.count * sizeof(uint32_t));
+  u.stack =
+      kilni_arena_get(&w->arena, w->instructions.count * sizeof(uint32_t));
   if (u.stack == NULL) return false;
   bool all = (w->off & KILN_PROGRAM_WITHOUT_DROPPING) != 0;
   for (uint32_t i = 1; i < w->instructions.count; i++) {
@@ -116,7 +117,7 @@ static uint32_t class_of(uint8_t type) {
   }
 }
 
-static const char* const kPrefixes[CLASSES] = {"%p",  "%r", "%rd",
+static const char* const kPrefixes[CLASSES] = {"%p", "%r",  "%rd",
                                                "%f", "%fd", "%h"};
 
 static void put_const(text_t* t, const kilni_value_record_t* value) {
@@ -162,8 +163,7 @@ static kilni_value_t origin_of(const kilni_lowering_t* w, kilni_value_t value) {
       return value;
     }
     const kilni_value_record_t* from = &w->values.items[i->operand[1]];
-    if (from->define == 0 ||
-        w->instructions.items[from->define].define != 0 ||
+    if (from->define == 0 || w->instructions.items[from->define].define != 0 ||
         class_of(from->type) != class_of(v->type)) {
       return value;
     }
@@ -250,9 +250,9 @@ static void put_form(text_t* t, const kilni_instruction_t* i) {
 }
 
 static void put_zero(text_t* t, kilni_value_t value) {
-  static const char* const kZeroes[CLASSES] = {
-      "mov.pred %s, 0", "mov.b32 ", "mov.b64 ", "mov.f32 ", "mov.f64 ",
-      "mov.b16 "};
+  static const char* const kZeroes[CLASSES] = {"mov.pred %s, 0", "mov.b32 ",
+                                               "mov.b64 ",       "mov.f32 ",
+                                               "mov.f64 ",       "mov.b16 "};
   static const char* const kNumbers[CLASSES] = {
       "", "0", "0", "0f00000000", "0d0000000000000000", "0"};
   uint32_t class_ = class_of(t->w->values.items[value].type);

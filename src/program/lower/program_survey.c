@@ -15,7 +15,7 @@ uint32_t kilni_expr_level(const kilni_lowering_t* w, uint32_t expr) {
   return KILNI_LEVEL_NONE;
 }
 
-bool kilni_expr_has_effect(const kilni_lowering_t* w, uint32_t expr) {
+bool kilni_expr_waits_for_live(const kilni_lowering_t* w, uint32_t expr) {
   const kilni_expr_record_t* e = &w->program->exprs.items[expr];
   return e->op == KILNI_EXPR_ATOMIC || e->op == KILNI_EXPR_SUBGROUP ||
          w->calls[expr] != 0;

@@ -77,9 +77,9 @@ bool kilni_arena_grow(kilni_arena_t* arena, void** items, uint32_t* capacity,
   return true;
 }
 
-#define GROW(w, table)                                          \
-  kilni_arena_grow(&(w)->arena, (void**)&(w)->table.items,      \
-                   &(w)->table.capacity, (w)->table.count + 1,  \
+#define GROW(w, table)                                         \
+  kilni_arena_grow(&(w)->arena, (void**)&(w)->table.items,     \
+                   &(w)->table.capacity, (w)->table.count + 1, \
                    sizeof((w)->table.items[0]))
 
 // ---- Failure ----
@@ -165,8 +165,8 @@ static kilni_value_t add_value(kilni_lowering_t* w, uint8_t type) {
 }
 
 static uint32_t mix(uint64_t a, uint64_t b) {
-  uint64_t h = (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) *
-               UINT64_C(0xbf58476d1ce4e5b9);
+  uint64_t h =
+      (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
   return (uint32_t)(h >> 40) % KILNI_HASH_SIZE;
 }
 
@@ -277,13 +277,13 @@ static bool same(const kilni_instruction_t* a, const kilni_instruction_t* b) {
 static bool all_uniform(const kilni_lowering_t* w,
                         const kilni_instruction_t* i) {
   for (uint32_t k = 1; k < i->count; k++) {
-    if (i->operand[k] != 0 && (kilni_value_of(w, i->operand[k])->flags &
-                               KILNI_VALUE_UNIFORM) == 0) {
+    if (i->operand[k] != 0 &&
+        (kilni_value_of(w, i->operand[k])->flags & KILNI_VALUE_UNIFORM) == 0) {
       return false;
     }
   }
-  return i->guard == 0 || (kilni_value_of(w, i->guard)->flags &
-                           KILNI_VALUE_UNIFORM) != 0;
+  return i->guard == 0 ||
+         (kilni_value_of(w, i->guard)->flags & KILNI_VALUE_UNIFORM) != 0;
 }
 
 kilni_value_t kilni_pure_form(kilni_lowering_t* w,

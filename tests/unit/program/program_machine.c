@@ -141,8 +141,9 @@ void machine_run(const kilni_ir_t* ir,
   uint32_t grid[3];
   for (uint32_t axis = 0; axis < 3; axis++) {
     assert_int_equal(launch.block[axis], world->block[axis]);
-    grid[axis] = (uint32_t)(((uint64_t)world->work[axis] + launch.block[axis] -
-                             1) / launch.block[axis]);
+    grid[axis] =
+        (uint32_t)(((uint64_t)world->work[axis] + launch.block[axis] - 1) /
+                   launch.block[axis]);
   }
   if (soft_kit_launch(&m->kit, kiln_program_code_entry(code), grid,
                       launch.block, launch.dynamic_shared_bytes,
@@ -208,10 +209,9 @@ static uint64_t edge(uint8_t type, uint64_t pick) {
     uint64_t x = kFloats[which % 16][column];
     return (pick & 1) != 0 ? x | sign : x;
   }
-  const uint64_t kIntegers[] = {0,        1,        2,    3,  7, 8,
-                                10,       31,       32,   33, 63, 64,
-                                sign - 1, sign,     sign + 1, 100, 0x5555,
-                                ~UINT64_C(0)};
+  const uint64_t kIntegers[] = {
+      0,  1,  2,  3,        7,    8,        10,  31,     32,
+      33, 63, 64, sign - 1, sign, sign + 1, 100, 0x5555, ~UINT64_C(0)};
   uint64_t x = kIntegers[which % (sizeof(kIntegers) / sizeof(kIntegers[0]))];
   return (pick & 1) != 0 ? 0 - x : x;
 }

@@ -15,18 +15,19 @@
 #include "program/ir/program_types.h"
 #include "program_machine.h"
 
-#define COUNTS(...)      \
-  (const uint64_t[]) {   \
-    __VA_ARGS__          \
+#define COUNTS(...)    \
+  (const uint64_t[]) { \
+    __VA_ARGS__        \
   }
 
 static void test_saxpy(void** state) {
   (void)state;
   const uint64_t scalars[] = {0x40490fdb};
-  machine_check("program saxpy(a: f32, x: in f32[], y: inout f32[length(x)])\n"
-                "  work length(x)\n"
-                "{ let i = global_id.x; y[i] = fma(a, x[i], y[i]); }\n",
-                COUNTS(1000, 1000), scalars, 1);
+  machine_check(
+      "program saxpy(a: f32, x: in f32[], y: inout f32[length(x)])\n"
+      "  work length(x)\n"
+      "{ let i = global_id.x; y[i] = fma(a, x[i], y[i]); }\n",
+      COUNTS(1000, 1000), scalars, 1);
 }
 
 // ---- Accesses out of range, at every type and kind of index ----
@@ -218,8 +219,7 @@ static void lanes(const char* op, uint32_t type, uint32_t block,
 static void test_lanes(void** state) {
   (void)state;
   static const uint32_t kBlocks[] = {32, 64, 20, 45};
-  static const char* const kLeave[] = {
-      "", "if k[i] % 4 == 1 { return; }"};
+  static const char* const kLeave[] = {"", "if k[i] % 4 == 1 { return; }"};
   char op[64];
   for (uint32_t n = 0; n < 8; n++) {
     for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
@@ -314,7 +314,8 @@ static void test_atomics(void** state) {
 static void test_histogram(void** state) {
   (void)state;
   machine_check(
-      "program p(x: in u8[], h: inout u32[64], n: inout u16[3], b: inout i8[5])\n"
+      "program p(x: in u8[], h: inout u32[64], n: inout u16[3], b: inout "
+      "i8[5])\n"
       "  work length(x)\n"
       "{\n"
       "  let i = global_id.x;\n"

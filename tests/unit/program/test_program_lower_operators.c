@@ -119,8 +119,8 @@ static void test_three_operands(void** state) {
 // Divisors that are constants take other ways than those that are not.
 static void test_constant_divisors(void** state) {
   (void)state;
-  static const char* const kDivisors[] = {
-      "1", "2", "3", "5", "7", "8", "10", "11", "100", "125", "127"};
+  static const char* const kDivisors[] = {"1",  "2",  "3",   "5",   "7",  "8",
+                                          "10", "11", "100", "125", "127"};
   char text[512];
   for (uint32_t type = 1; type < KILNI_TYPE_COUNT; type++) {
     if (!kilni_type_is_integer(type)) continue;
@@ -145,10 +145,14 @@ static void test_constant_divisors(void** state) {
 
 static void test_wide_divisors(void** state) {
   (void)state;
-  static const char* const kTexts[] = {
-      "4294967295u32", "2147483648u32", "641u32",  "4000000000u32",
-      "18446744073709551615u64",        "6148914691236517205u64",
-      "9223372036854775809u64",         "274177u64"};
+  static const char* const kTexts[] = {"4294967295u32",
+                                       "2147483648u32",
+                                       "641u32",
+                                       "4000000000u32",
+                                       "18446744073709551615u64",
+                                       "6148914691236517205u64",
+                                       "9223372036854775809u64",
+                                       "274177u64"};
   char text[512];
   for (uint32_t d = 0; d < sizeof(kTexts) / sizeof(kTexts[0]); d++) {
     const char* t = kTexts[d] + strlen(kTexts[d]) - 3;
