@@ -73,6 +73,8 @@ typedef struct kilni_late_t kilni_late_t;
 typedef struct kilni_late_entry_t {
   struct kilni_late_entry_t* next;
   void (*let_go)(struct kilni_late_entry_t* entry);
+  struct kilni_late_entry_t* next_known;  // of those that wait to be told
+  struct kilni_late_entry_t* previous_known;
 } kilni_late_entry_t;
 
 struct kiln_device_t {
@@ -470,6 +472,12 @@ void kilni_late_push(kilni_late_t* late, kilni_late_entry_t* entry);
 // Around a driver call that may cause pushes: kilni_late_end lets go what came.
 void kilni_late_begin(kilni_late_t* late);
 void kilni_late_end(kilni_late_t* late);
+// A driver of a lost device is not asked any more, and tells nothing. So what
+// waits to be told is known, and goes with the last user of the list then.
+void kilni_late_enter(kilni_late_t* late, kilni_late_entry_t* entry);
+void kilni_late_leave(kilni_late_t* late, kilni_late_entry_t* entry);
+void kilni_late_add_user(kilni_late_t* late);
+void kilni_late_drop_user(kilni_late_t* late, bool lost);
 // Waits until all that was pushed is let go. For tests.
 void kilni_late_settle(kilni_late_t* late);
 

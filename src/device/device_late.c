@@ -18,10 +18,12 @@ struct kilni_late_t {
   kilni_mutex_t lock;
   kilni_cond_t changed;
   _Atomic(kilni_late_entry_t*) first;
-  atomic_uint helpers;     // threads that will look at the list
-  atomic_uint references;  // the device, and the thread
-  bool stops;              // under `lock`
-  bool busy;               // under `lock`: the thread is letting go
+  atomic_uint helpers;        // threads that will look at the list
+  atomic_uint references;     // the device, and the thread
+  bool stops;                 // under `lock`
+  bool busy;                  // under `lock`: the thread is letting go
+  uint32_t users;             // under `lock`
+  kilni_late_entry_t* known;  // under `lock`
   kilni_thread_t thread;
 };
 
@@ -96,6 +98,46 @@ void kilni_late_end(kilni_late_t* late) {
   atomic_fetch_sub(&late->helpers, 1);
   // Somebody may have counted on this thread behind its last look.
   if (!is_empty(late)) wake(late);
+}
+
+void kilni_late_enter(kilni_late_t* late, kilni_late_entry_t* entry) {
+  kilni_mutex_lock(&late->lock);
+  entry->previous_known = NULL;
+  entry->next_known = late->known;
+  if (late->known != NULL) late->known->previous_known = entry;
+  late->known = entry;
+  kilni_mutex_unlock(&late->lock);
+}
+
+void kilni_late_leave(kilni_late_t* late, kilni_late_entry_t* entry) {
+  kilni_mutex_lock(&late->lock);
+  if (entry->next_known != NULL) {
+    entry->next_known->previous_known = entry->previous_known;
+  }
+  if (entry->previous_known != NULL) {
+    entry->previous_known->next_known = entry->next_known;
+  } else if (late->known == entry) {
+    late->known = entry->next_known;
+  }
+  kilni_mutex_unlock(&late->lock);
+}
+
+void kilni_late_add_user(kilni_late_t* late) {
+  kilni_mutex_lock(&late->lock);
+  late->users++;
+  kilni_mutex_unlock(&late->lock);
+}
+
+void kilni_late_drop_user(kilni_late_t* late, bool lost) {
+  for (;;) {
+    kilni_mutex_lock(&late->lock);
+    if (late->users > 0) late->users--;
+    bool ends = lost && late->users == 0;
+    kilni_late_entry_t* entry = ends ? late->known : NULL;
+    kilni_mutex_unlock(&late->lock);
+    if (entry == NULL) return;
+    entry->let_go(entry);  // which leaves the list
+  }
 }
 
 void kilni_late_settle(kilni_late_t* late) {

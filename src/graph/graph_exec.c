@@ -22,18 +22,11 @@ static kiln_status_t check_source(const kiln_graph_t* graph) {
 }
 
 // The keeper leaves the graph; with the executable it stays, without one it
-// ends. What the driver refuses is kept too long and no more.
+// ends. What the driver refuses is kept too long and no more; a lost device's
+// goes with the last user (kilni_late_drop_user).
 static void leave_graph(kiln_graph_t* graph, kilni_segment_t* keeper) {
   if (kilni_device_is_lost(graph->device)) return;
   kiln_status_free(kilni_segment_release(graph, keeper));
-}
-
-static void end_keeper(kiln_graph_t* graph, kilni_segment_t* keeper) {
-  if (kilni_device_is_lost(graph->device)) {
-    kilni_segment_end(keeper);
-  } else {
-    leave_graph(graph, keeper);
-  }
 }
 
 // ---- Making ----
@@ -144,7 +137,7 @@ static kiln_status_t make(kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(kilni_segment_make(graph, &keeper));
   kiln_status_t status = instantiate(exec, graph, given, params);
   if (exec->handle == NULL) {
-    end_keeper(graph, keeper);
+    leave_graph(graph, keeper);
     return status;
   }
   exec->keeper = keeper;
@@ -172,6 +165,7 @@ kiln_status_t kiln_graph_exec_create(kiln_graph_t* graph,
   exec->late = graph->late;
   atomic_init(&exec->references, 1);
   kiln_device_retain(device);
+  kilni_late_add_user(exec->late);
   kiln_status_t status = make(graph, &given, &params, exec);
   if (!kiln_status_is_ok(status)) {
     kiln_graph_exec_release(exec);
@@ -203,7 +197,9 @@ void kiln_graph_exec_release(kiln_graph_exec_t* exec) {
     KILNI_DEVICE_END(device, cuGraphExecDestroy, exec->handle);
     kilni_late_end(exec->late);
   }
+  kilni_late_t* late = exec->late;
   kilni_free(device->host->allocator, exec, sizeof(*exec));
+  kilni_late_drop_user(late, kilni_device_is_lost(device));
   kiln_device_release(device);
 }
 
@@ -309,7 +305,7 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
   KILNI_GRAPH_CALL(status, graph, cuGraphExecUpdate, exec->handle,
                    graph->handle, &outcome);
   if (!kiln_status_is_ok(status)) {
-    end_keeper(graph, keeper);
+    leave_graph(graph, keeper);
     bool told = outcome.result != KILN_CU_GRAPH_EXEC_UPDATE_SUCCESS &&
                 !kilni_device_is_lost(exec->device);
     if (told) return refused(graph, &outcome, status, out_update);

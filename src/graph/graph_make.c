@@ -29,6 +29,7 @@ kiln_status_t kilni_graph_make(kiln_device_t* device,
   graph->root = graph;
   atomic_init(&graph->references, 1);
   kiln_device_retain(device);
+  kilni_late_add_user(late);
   *out_graph = graph;
   return NULL;
 }
@@ -86,19 +87,10 @@ static void free_graph(kiln_graph_t* graph) {
   kilni_free(allocator, graph, sizeof(*graph));
 }
 
-// The driver is not asked any more, so it tells nobody; what only this graph
-// can have had is let go here.
-static void end_lost(kiln_graph_t* graph) {
-  if (graph->open != NULL) kilni_segment_end(graph->open);
-  graph->open = NULL;
-}
-
 static void end(kiln_graph_t* graph) {
   kiln_device_t* device = graph->device;
   kilni_late_t* late = graph->late;
-  if (kilni_device_is_lost(device)) {
-    end_lost(graph);
-  } else if (graph->handle != NULL) {
+  if (graph->handle != NULL) {
     kilni_late_begin(late);
     KILNI_DEVICE_END(device, cuGraphDestroy, graph->handle);
     kilni_late_end(late);
@@ -109,6 +101,7 @@ static void end(kiln_graph_t* graph) {
     free_graph(view);
   }
   free_graph(graph);
+  kilni_late_drop_user(late, kilni_device_is_lost(device));
   kiln_device_release(device);
 }
 

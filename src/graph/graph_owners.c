@@ -213,6 +213,7 @@ static kiln_status_t make_bundle(kilni_segment_t* segment,
 void kilni_segment_end(kilni_segment_t* segment) {
   kiln_device_t* device = segment->device;
   kiln_allocator_t allocator = device->host->allocator;
+  kilni_late_leave(segment->thread, &segment->late);
   for (kilni_bundle_t* b = segment->bundles; b != NULL; b = b->next) empty(b);
   while (segment->chunks != NULL) {
     kilni_chunk_t* chunk = segment->chunks;
@@ -239,10 +240,7 @@ static void nobody_needs(void* user) {
 static void undo_object(kilni_segment_t* segment) {
   kilni_late_t* late = segment->thread;
   kiln_device_t* device = segment->device;
-  if (kilni_device_is_lost(device)) {
-    kilni_segment_end(segment);
-    return;
-  }
+  if (kilni_device_is_lost(device)) return;  // known, and so not forgotten
   kiln_device_retain(device);
   kilni_late_begin(late);
   KILNI_DEVICE_END(device, cuUserObjectRelease, segment->object, 1);
@@ -262,6 +260,7 @@ kiln_status_t kilni_segment_make(kiln_graph_t* root,
   segment->thread = root->late;
   segment->late.let_go = let_go;
   kiln_device_retain(device);
+  kilni_late_enter(segment->thread, &segment->late);
   kiln_status_t status;
   KILNI_DEVICE_CREATE(status, device, &segment->object, cuUserObjectCreate,
                       segment, nobody_needs, 1,
