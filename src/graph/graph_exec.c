@@ -298,6 +298,8 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
   KILNI_RETURN_IF_ERROR(check_source(graph));
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(exec->device, graph->device, "the graph"));
+  KILNI_RETURN_IF_ERROR(
+      kilni_cuda_need(exec->device->table, KILNI_CUDA_ROW_cuGraphExecUpdate));
   kilni_segment_t* keeper = NULL;
   KILNI_RETURN_IF_ERROR(kilni_segment_make(graph, &keeper));
   kiln_cu_graph_update_t outcome = {0};
@@ -384,6 +386,26 @@ static kiln_status_t check_dimensions(const kiln_graph_node_t* node,
       "executable as a whole");
 }
 
+// A provider may lack what every driver has.
+static kiln_status_t need_set(const kiln_graph_exec_t* exec, uint32_t kind) {
+#define ROW(name) KILNI_CUDA_ROW_cuGraphExec##name
+  static const kilni_cuda_row_id_t kNeeded[KILN_GRAPH_CONDITIONAL] = {
+      [KILN_GRAPH_KERNEL] = ROW(KernelNodeSetParams),
+      [KILN_GRAPH_COPY] = ROW(MemcpyNodeSetParams),
+      [KILN_GRAPH_FILL] = ROW(MemsetNodeSetParams),
+      [KILN_GRAPH_HOST] = ROW(HostNodeSetParams),
+      [KILN_GRAPH_CHILD] = ROW(ChildGraphNodeSetParams),
+      [KILN_GRAPH_WAIT] = ROW(EventWaitNodeSetEvent),
+      [KILN_GRAPH_RECORD] = ROW(EventRecordNodeSetEvent),
+      [KILN_GRAPH_SIGNAL_SEMAPHORES] =
+          ROW(ExternalSemaphoresSignalNodeSetParams),
+      [KILN_GRAPH_WAIT_SEMAPHORES] = ROW(ExternalSemaphoresWaitNodeSetParams),
+      [KILN_GRAPH_MEMORY_OPS] = ROW(BatchMemOpNodeSetParams),
+  };
+#undef ROW
+  return kilni_cuda_need(exec->device->table, kNeeded[kind]);
+}
+
 static kiln_status_t check_set(const kiln_graph_exec_t* exec,
                                const kiln_graph_node_t* node,
                                const kiln_graph_work_t* work) {
@@ -394,6 +416,7 @@ static kiln_status_t check_set(const kiln_graph_exec_t* exec,
       node->kind >= KILN_GRAPH_CONDITIONAL) {
     return kilni_work_wrong_kind(node, work->kind);
   }
+  KILNI_RETURN_IF_ERROR(need_set(exec, node->kind));
   return check_dimensions(node, work);
 }
 

@@ -232,6 +232,11 @@ static kiln_status_t update_from(kiln_graph_builder_t* b) {
   kiln_status_t status = kiln_graph_builder_graph(b, &graph);
   if (kiln_status_is_ok(status) && kiln_graph_builder_kind(b) == P) {
     status = kiln_graph_exec_update(exec, graph, NULL);
+    bool lacks = !kilni_cuda_has(&kit.table, KILNI_CUDA_ROW_cuGraphExecUpdate);
+    if (lacks && kiln_status_code(status) == KILN_STATUS_UNSUPPORTED) {
+      kiln_status_free(status);
+      status = NULL;
+    }
   }
   kiln_graph_release(graph);
   kiln_graph_exec_release(exec);

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fault: every public function of graphs and captures, with each allocation and
+// each driver call on its path failing in turn, once and from then on, as
+// test_fault_resources.c does for devices. The cases are in graph_cases.inc; a
+// function of the headers that has none fails the test.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/device_inside.h"
+#include "driver_books.h"
+#include "fault_alloc.h"
+#include "kiln/kiln.h"
+#include "runtime/runtime.h"
+
+enum {
+  LACKS = 1,      // a provider may not have it, also unfaulted
+  MAY_PASS = 2,   // what failed may be done without
+  NO_CALLS = 4,   // nothing on its path can fail
+  MAYBE_NOT = 8,  // a device may refuse it
+};
+enum { MANY = 20, HEADER_BYTES = 1 << 17, RUNS_MAX = 400 };
+
+// What fails in a run, and with what.
+typedef enum fails_t { ALLOCATIONS, REFUSED, LOST, FAILS } fails_t;
+
+static const kiln_cu_result_t kResults[FAILS] = {KILN_CU_SUCCESS,
+                                                 KILN_CU_ERROR_OUT_OF_MEMORY,
+                                                 KILN_CU_ERROR_ILLEGAL_ADDRESS};
+
+// One object of each kind, and what the cases make. one-thread
+typedef struct scene_t {
+  bool soft;
+  fault_alloc_t watch;
+  kiln_allocator_t allocator;
+  kiln_allocator_t own;
+  kiln_cuda_table_t null_table;
+  kiln_cuda_table_t table;
+  kiln_runtime_t* runtime;
+  kiln_device_t* device;
+  kiln_stream_t* stream;
+  kiln_event_t* event;
+  kiln_event_t* other;
+  kiln_buffer_t* buffer;
+  kiln_module_t* module;
+  kiln_kernel_t* kernel;
+  kiln_launch_t* launch;
+  kiln_launch_t* cooperative;
+  kiln_graph_t* graph;
+  kiln_graph_t* child;
+  kiln_graph_exec_t* exec;
+  kiln_graph_builder_t* capturing;
+  kiln_graph_builder_t* ended;
+  kiln_graph_node_t* node;
+  kiln_graph_node_t* fill;
+  kiln_graph_node_t* copy;
+  kiln_graph_node_t* host;
+  kiln_graph_node_t* record;
+  kiln_graph_node_t* inside;
+  kiln_graph_node_t* many[MANY];
+  kiln_graph_condition_t condition;
+  // What a case makes.
+  kiln_graph_t* new_graph;
+  kiln_graph_exec_t* new_exec;
+  kiln_graph_builder_t* new_builder;
+  kiln_graph_builder_t* forks[2];
+  uint32_t number;
+  char bytes[16];
+  int owned;  // owners that were taken
+  int told;
+} scene_t;
+
+// A function of the headers in one variant. thread-compatible
+typedef struct case_t {
+  const char* function;
+  const char* variant;
+  uint32_t flags;
+  void (*prepare)(scene_t* s);
+  kiln_status_t (*call)(scene_t* s);
+} case_t;
+
+static const char kPtx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry k(.param .u64 p) {\nret;\n}\n";
+
+#define MUST(call) assert_null(call)
+#define MADE(object) \
+  assert_int_equal(s->object == NULL, !kiln_status_is_ok(status));
+
+static void nothing(void* user) {
+  (void)user;
+}
+
+static void told(void* user) {
+  ((scene_t*)user)->told++;
+}
+
+static kiln_owner_t owner_of(scene_t* s) {
+  kiln_owner_t owner = {told, s};
+  return owner;
+}
+
+// ---- Work ----
+
+static kiln_graph_work_t copy_of(scene_t* s) {
+  return kiln_graph_work_move(kiln_graph_place_buffer(s->buffer, 0),
+                              kiln_graph_place_host_read(s->bytes), 16);
+}
+
+static kiln_graph_work_t host_of(scene_t* s) {
+  kiln_graph_work_t work = kiln_graph_work_host(nothing, &s->number);
+  work.as.host.copied_bytes = sizeof(s->number);
+  work.as.host.owner = owner_of(s);
+  return work;
+}
+
+static kiln_graph_work_t semaphores_of(scene_t* s) {
+  static const kiln_graph_semaphore_t one = {(void*)(uintptr_t)0x70, 1};
+  kiln_graph_work_t work = kiln_graph_work_empty();
+  work.kind = KILN_GRAPH_SIGNAL_SEMAPHORES;
+  work.as.semaphores.list = &one;
+  work.as.semaphores.count = 1;
+  work.as.semaphores.owner = owner_of(s);
+  return work;
+}
+
+static kiln_graph_work_t allocation_of(scene_t* s) {
+  kiln_graph_work_t work = kiln_graph_work_allocate(256);
+  work.as.allocation.peers = &s->device;
+  work.as.allocation.peer_count = 1;
+  return work;
+}
+
+static kiln_graph_work_t ops_of(scene_t* s) {
+  static kiln_graph_memory_op_t op;
+  memset(&op, 0, sizeof(op));
+  op.buffer = s->buffer;
+  op.word_bytes = 4;
+  return kiln_graph_work_memory_ops(&op, 1);
+}
+
+static bool owns(const kiln_graph_work_t* work) {
+  return work->kind == KILN_GRAPH_HOST ||
+         work->kind == KILN_GRAPH_SIGNAL_SEMAPHORES;
+}
+
+static kiln_status_t add(scene_t* s, kiln_graph_work_t work) {
+  kiln_graph_node_t* node = s->node;
+  kiln_status_t status = kiln_graph_add(s->graph, &node, 1, &work, &node);
+  assert_int_equal(node != NULL, kiln_status_is_ok(status));
+  if (kiln_status_is_ok(status) && owns(&work)) s->owned++;
+  return status;
+}
+
+static kiln_status_t set(scene_t* s, kiln_graph_node_t* node,
+                         kiln_graph_work_t work) {
+  kiln_status_t status = kiln_graph_node_set(node, &work);
+  if (kiln_status_is_ok(status) && owns(&work)) s->owned++;
+  return status;
+}
+
+static kiln_status_t exec_set(scene_t* s, kiln_graph_node_t* node,
+                              kiln_graph_work_t work) {
+  kiln_status_t status = kiln_graph_exec_set(s->exec, node, &work);
+  if (kiln_status_is_ok(status) && owns(&work)) s->owned++;
+  return status;
+}
+
+static void begin_new(scene_t* s) {
+  MUST(kiln_graph_builder_create(s->device, NULL, &s->new_builder));
+  MUST(kiln_graph_builder_begin(s->new_builder, 0));
+}
+
+static void new_condition(scene_t* s) {
+  MUST(kiln_graph_builder_add_condition(s->new_builder, NULL, &s->condition));
+}
+
+static void add_condition(scene_t* s) {
+  MUST(kiln_graph_add_condition(s->graph, NULL, &s->condition));
+}
+
+#define ADD(...)            status = add(s, __VA_ARGS__);
+#define SET(node, ...)      status = set(s, node, __VA_ARGS__);
+#define EXEC_SET(node, ...) status = exec_set(s, node, __VA_ARGS__);
+
+#define CASE(function, variant, flags, ...)                      \
+  static kiln_status_t call_##function##_##variant(scene_t* s) { \
+    kiln_status_t status = NULL;                                 \
+    (void)s;                                                     \
+    __VA_ARGS__                                                  \
+    return status;                                               \
+  }
+#define ENDS(function, variant, flags, preparation, ...)   \
+  static void prepare_##function##_##variant(scene_t* s) { \
+    preparation;                                           \
+  }                                                        \
+  CASE(function, variant, flags, __VA_ARGS__)
+#include "graph_cases.inc"
+#undef CASE
+#undef ENDS
+
+static const case_t kCases[] = {
+#define CASE(function, variant, flags, ...)          \
+  {"kiln_graph_" #function, #variant, (flags), NULL, \
+   call_##function##_##variant},
+#define ENDS(function, variant, flags, preparation, ...)                       \
+  {"kiln_graph_" #function, #variant, (flags), prepare_##function##_##variant, \
+   call_##function##_##variant},
+#include "graph_cases.inc"
+#undef CASE
+#undef ENDS
+};
+enum { CASES = sizeof(kCases) / sizeof(kCases[0]) };
+
+// ---- A scene ----
+
+static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
+  scene_t* s = user;
+  driver_books_open(inout_table);
+  driver_books_forgive(true);
+  kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
+  s->table = *inout_table;
+  return status;
+}
+
+static void unwrap(void* user, const kiln_cuda_table_t* table) {
+  (void)user;
+  kilni_cuda_fault_remove(table);
+}
+
+static void open_runtime(scene_t* s) {
+  fault_alloc_init(&s->watch);
+  s->allocator = fault_alloc_allocator(&s->watch);
+  s->own = kiln_allocator_libc();
+  kilni_cuda_null_reset();
+  kilni_cuda_table_null(&s->null_table);
+  kilni_runtime_hooks_t hooks = {0};
+  hooks.cuda_table = &s->null_table;
+  hooks.wrap = wrap;
+  hooks.unwrap = unwrap;
+  hooks.user = s;
+  hooks.soft_allocator = &s->own;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.allocator = &s->allocator;
+  options.soft_workers = 1;
+  options.soft_lanes = "plain";
+  MUST(kilni_runtime_create_with(&options, &hooks, &s->runtime));
+  MUST(kiln_runtime_open_device(s->runtime, s->soft ? "soft" : "cuda:0",
+                                &s->device));
+}
+
+static void open_nodes(scene_t* s) {
+  MUST(kiln_graph_create(s->device, &s->graph));
+  MUST(kiln_graph_create(s->device, &s->child));
+  kiln_graph_work_t work = kiln_graph_work_launch(s->launch);
+  MUST(kiln_graph_add(s->child, NULL, 0, &work, NULL));
+  MUST(kiln_graph_add(s->graph, NULL, 0, &work, &s->node));
+  MUST(kiln_graph_node_set_name(s->node, "named"));
+  work = kiln_graph_work_fill(s->buffer, 0, 4, 7, 4);
+  MUST(kiln_graph_add(s->graph, &s->node, 1, &work, &s->fill));
+  work = copy_of(s);
+  MUST(kiln_graph_add(s->graph, &s->fill, 1, &work, &s->copy));
+  work = host_of(s);
+  s->owned++;
+  MUST(kiln_graph_add(s->graph, &s->copy, 1, &work, &s->host));
+  work = kiln_graph_work_record(s->event);
+  MUST(kiln_graph_add(s->graph, &s->host, 1, &work, &s->record));
+  work = kiln_graph_work_child(s->child);
+  MUST(kiln_graph_add(s->graph, &s->record, 1, &work, &s->inside));
+  work = kiln_graph_work_empty();
+  for (int i = 0; i < MANY; i++) {
+    MUST(kiln_graph_add(s->graph, NULL, 0, &work, &s->many[i]));
+  }
+  MUST(kiln_graph_exec_create(s->graph, NULL, &s->exec));
+  MUST(kiln_graph_builder_create(s->device, NULL, &s->capturing));
+  MUST(kiln_graph_builder_begin(s->capturing, 0));
+  MUST(kiln_graph_builder_create(s->device, NULL, &s->ended));
+  MUST(kiln_graph_builder_begin(s->ended, 0));
+  MUST(kiln_graph_builder_end(s->ended));
+}
+
+static void open_scene(scene_t* s, bool soft) {
+  memset(s, 0, sizeof(*s));
+  s->soft = soft;
+  open_runtime(s);
+  MUST(kiln_stream_create(s->device, NULL, &s->stream));
+  MUST(kiln_event_create(s->device, NULL, &s->event));
+  MUST(kiln_event_create(s->device, NULL, &s->other));
+  MUST(kiln_buffer_create(s->device, 256, NULL, &s->buffer));
+  kiln_bytes_view_t ptx = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+  MUST(kiln_module_load(s->device, ptx, NULL, NULL, &s->module));
+  MUST(kiln_kernel_create(s->module, "k", &s->kernel));
+  MUST(kiln_launch_create(s->kernel, NULL, &s->launch));
+  MUST(kiln_launch_set(s->launch, 0, kiln_arg_buffer(s->buffer)));
+  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  attributes.cooperative = KILN_SWITCH_ON;
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.attributes = &attributes;
+  MUST(kiln_launch_create(s->kernel, &config, &s->cooperative));
+  MUST(kiln_launch_set(s->cooperative, 0, kiln_arg_buffer(s->buffer)));
+  open_nodes(s);
+}
+
+static void drop_new(scene_t* s) {
+  for (int i = 0; i < 2; i++) {
+    kiln_graph_builder_release(s->forks[i]);
+    s->forks[i] = NULL;
+  }
+  kiln_graph_builder_release(s->new_builder);
+  kiln_graph_exec_release(s->new_exec);
+  kiln_graph_release(s->new_graph);
+  s->new_builder = NULL;
+  s->new_exec = NULL;
+  s->new_graph = NULL;
+}
+
+static const char* close_scene(scene_t* s, bool lost) {
+  drop_new(s);
+  kiln_graph_builder_release(s->capturing);
+  kiln_graph_builder_release(s->ended);
+  if (!lost) kiln_status_free(kiln_device_synchronize(s->device));
+  kiln_graph_exec_release(s->exec);
+  kiln_graph_release(s->child);
+  kiln_graph_release(s->graph);
+  kilni_late_settle(atomic_load(&s->device->late));
+  kiln_launch_release(s->cooperative);
+  kiln_launch_release(s->launch);
+  kiln_kernel_release(s->kernel);
+  kiln_module_release(s->module);
+  kiln_buffer_release(s->buffer);
+  kiln_event_release(s->other);
+  kiln_event_release(s->event);
+  kiln_stream_release(s->stream);
+  const char* wrong = s->told != s->owned ? "an owner was not told" : NULL;
+  kiln_device_release(s->device);
+  kiln_runtime_release(s->runtime);
+  driver_books_counts_t counts = driver_books_counts();
+  if (counts.wrong != 0) wrong = counts.first_wrong;
+  if (counts.live != 0 && !lost) wrong = "a handle lives";
+  if (!s->soft && !lost && kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
+    wrong = "a handle lives in the driver";
+  }
+  if (!s->soft && kilni_cuda_null_bad_destroys() != 0) {
+    wrong = "a handle was ended that did not live";
+  }
+  if (wrong == NULL) wrong = fault_alloc_problem(&s->watch);
+  fault_alloc_deinit(&s->watch);
+  return wrong;
+}
+
+// ---- A run ----
+
+static kiln_status_t call_with(scene_t* s, const case_t* c, fails_t fails,
+                               uint64_t nth, bool from_on, uint64_t* out_met) {
+  if (fails == ALLOCATIONS) {
+    fault_alloc_arm(&s->watch, nth, from_on);
+  } else {
+    kilni_cuda_fault_arm(&s->table, nth,
+                         from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                         kResults[fails]);
+  }
+  kiln_status_t status = c->call(s);
+  *out_met = fails == ALLOCATIONS ? fault_alloc_disarm(&s->watch)
+                                  : kilni_cuda_fault_disarm(&s->table);
+  return status;
+}
+
+static char said[512];
+
+// Returns NULL, or what is wrong.
+static const char* judge(scene_t* s, const case_t* c, fails_t fails, bool hit,
+                         kiln_status_t status) {
+  bool ok = kiln_status_is_ok(status);
+  bool may_lack = (c->flags & (LACKS | MAYBE_NOT)) != 0;
+  const char* wrong = NULL;
+  if (!ok) snprintf(said, sizeof(said), "%s", kiln_status_message(status));
+  if (!hit && !ok && !may_lack) wrong = "it fails though nothing did";
+  kiln_status_free(status);
+  bool tells = strstr(c->function, "_release") == NULL;
+  if (hit && ok && tells && (c->flags & MAY_PASS) == 0) {
+    wrong = "something failed, and it says OK";
+  }
+  // What failed once does not stay.
+  if (wrong == NULL && hit && !ok && fails != LOST && c->prepare == NULL) {
+    drop_new(s);
+    status = c->call(s);
+    if (!kiln_status_is_ok(status) && !may_lack) {
+      snprintf(said, sizeof(said), "%s", kiln_status_message(status));
+      wrong = "it does not work any more";
+    }
+    kiln_status_free(status);
+  }
+  return wrong;
+}
+
+static const char* run(bool soft, const case_t* c, fails_t fails, uint64_t nth,
+                       bool from_on, uint64_t* out_met) {
+  static scene_t scene;
+  scene_t* s = &scene;
+  said[0] = 0;
+  open_scene(s, soft);
+  if (c->prepare != NULL) c->prepare(s);
+  kiln_status_t status = call_with(s, c, fails, nth, from_on, out_met);
+  bool hit = nth != 0 && *out_met >= nth;
+  const char* wrong = judge(s, c, fails, hit, status);
+  const char* left = close_scene(s, fails == LOST && hit);
+  return wrong != NULL ? wrong : left;
+}
+
+// What was done. thread-compatible
+typedef struct sums_t {
+  uint64_t points;
+  uint64_t runs;
+  uint64_t wrong;
+} sums_t;
+
+static void sweep_case(bool soft, const case_t* c, fails_t fails,
+                       sums_t* sums) {
+  uint64_t points = 0;
+  uint64_t met = 0;
+  for (int from_on = 0; from_on < 2; from_on++) {
+    for (uint64_t nth = (uint64_t)from_on; nth < RUNS_MAX; nth++) {
+      if (from_on && nth > points) break;
+      const char* wrong = run(soft, c, fails, nth, from_on != 0, &met);
+      sums->runs++;
+      if (nth == 0) points = met;
+      if (wrong != NULL) {
+        sums->wrong++;
+        print_error("%s/%s on %s, point %llu of %llu%s, way %d: %s (%s)\n",
+                    c->function, c->variant, soft ? "soft" : "null",
+                    (unsigned long long)nth, (unsigned long long)points,
+                    from_on ? " and later" : "", (int)fails, wrong, said);
+      }
+      if (nth >= points && !from_on) break;
+    }
+  }
+  if ((c->flags & NO_CALLS) != 0) assert_int_equal(points, 0);
+  sums->points += points;
+}
+
+static void sweep(bool soft, fails_t fails) {
+  sums_t sums = {0, 0, 0};
+  for (int i = 0; i < CASES; i++) sweep_case(soft, &kCases[i], fails, &sums);
+  print_message("%s, %s: %d cases, %llu points, %llu runs, %llu wrong\n",
+                soft ? "soft" : "null",
+                fails == ALLOCATIONS ? "allocations"
+                                     : kilni_cuda_result_name(kResults[fails]),
+                (int)CASES, (unsigned long long)sums.points,
+                (unsigned long long)sums.runs, (unsigned long long)sums.wrong);
+  assert_int_equal(sums.wrong, 0);
+  assert_true(sums.points > 20);
+  kilni_cuda_null_reset();
+}
+
+static void test_null(void** state) {
+  (void)state;
+  for (int fails = 0; fails < FAILS; fails++) sweep(false, (fails_t)fails);
+}
+
+// A fault of the software device in one run would be the next one's, since it
+// is one in a process: it is not lost here.
+static void test_soft(void** state) {
+  (void)state;
+  for (int fails = 0; fails < LOST; fails++) sweep(true, (fails_t)fails);
+}
+
+// ---- Whether nothing is missing ----
+
+static bool has_case(const char* name, size_t size) {
+  for (int i = 0; i < CASES; i++) {
+    if (strlen(kCases[i].function) == size &&
+        memcmp(kCases[i].function, name, size) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static int check_header(const char* header) {
+  static char text[HEADER_BYTES];
+  char path[1024];
+  snprintf(path, sizeof(path), "%s/include/kiln/%s.h", KILN_SOURCE_DIR, header);
+  FILE* file = fopen(path, "rb");
+  assert_non_null(file);
+  size_t size = fread(text, 1, sizeof(text) - 1, file);
+  fclose(file);
+  text[size] = 0;
+  int count = 0;
+  for (char* at = strstr(text, "\nKILN_API"); at != NULL;
+       at = strstr(at, "\nKILN_API")) {
+    char* open = strchr(++at, '(');
+    assert_non_null(open);
+    char* name = open;
+    while (name > at && strchr(" \n*", name[-1]) == NULL) name--;
+    if (!has_case(name, (size_t)(open - name))) {
+      fail_msg("%s.h: %.*s has no case", header, (int)(open - name), name);
+    }
+    count++;
+  }
+  return count;
+}
+
+static void test_every_function(void** state) {
+  (void)state;
+  int graphs = check_header("graph");
+  int captures = check_header("capture");
+  print_message("%d functions, %d cases\n", graphs + captures, (int)CASES);
+  assert_true(graphs > 30 && captures > 10);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_function),
+      cmocka_unit_test(test_null),
+      cmocka_unit_test(test_soft),
+  };
+  return cmocka_run_group_tests_name("fault_graphs", tests, NULL, NULL);
+}
