@@ -153,13 +153,16 @@ static uint32_t flushed(uint32_t x) {
   return x & 0x7f800000u ? x : x & 0x80000000u;
 }
 
+#define QUIET64 0x0008000000000000u
+
 static bool is_nan64(uint64_t x) {
   return (x & 0x7fffffffffffffffu) > 0x7ff0000000000000u;
 }
 
 // The units beside global memory add otherwise than the cores, which add in
 // shared memory: f32 is flushed, and a NaN goes through an f64 sum with all its
-// bits, the later one first.
+// bits, the later one first. In shared memory it becomes quiet, the earlier one
+// first; which one a host's addition takes is its compiler's choice.
 static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes,
                           bool flushes) {
   if (bytes == 4) {
@@ -176,6 +179,8 @@ static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes,
   }
   if (flushes && is_nan64(value)) return value;
   if (flushes && is_nan64(old)) return old;
+  if (is_nan64(old)) return old | QUIET64;
+  if (is_nan64(value)) return value | QUIET64;
   double a;
   double b;
   memcpy(&a, &old, 8);
