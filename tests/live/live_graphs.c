@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// live: graphs on a real driver: random work by hand, by capture and on the
+// host must give equal numbers; executables that are updated at random do the
+// new work or say why not, and then do the old; what kernels do not need
+// (copies, fills, host functions, allocations, graphs in graphs, choices); a
+// capture that is spoiled; owners that are told.
+//
+//   live_graphs             everything on cuda:0; exit 77 without a GPU
+//   live_graphs soft        the same on the software device
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <string.h>
+
+#include "device/device_inside.h"
+#include "kiln/kiln.h"
+#include "runtime/runtime.h"
+
+enum { CELLS = 8, OPS = 24, BRANCHES = 3, GRAPHS = 12, CHANGES = 6 };
+
+static int failures;
+static int skips;
+
+static bool is(bool good, const char* what, int line) {
+  if (good) return true;
+  printf("live_graphs.c:%d: %s\n", line, what);
+  ++failures;
+  return false;
+}
+
+static bool ok(kiln_status_t status, const char* what, int line) {
+  if (kiln_status_is_ok(status)) return true;
+  char text[2048];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  printf("live_graphs.c:%d: %s: %s\n", line, what, text);
+  kiln_status_free(status);
+  ++failures;
+  return false;
+}
+
+#define IS(condition) is((condition), #condition, __LINE__)
+#define OK(call)      ok((call), #call, __LINE__)
+
+// True for a refusal of this code; a provider that lacks it is skipped.
+static bool lacks(kiln_status_t status, const char* what) {
+  if (kiln_status_code(status) != KILN_STATUS_UNSUPPORTED) return false;
+  printf("skipped: %s: %s\n", what, kiln_status_message(status));
+  kiln_status_free(status);
+  ++skips;
+  return true;
+}
+
+static bool refused(kiln_status_t status, kiln_status_code_t code,
+                    const char* word, int line) {
+  char text[2048];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  bool good = kiln_status_code(status) == code && strstr(text, word) != NULL;
+  if (!good) printf("live_graphs.c:%d: no \"%s\" in: %s\n", line, word, text);
+  kiln_status_free(status);
+  failures += !good;
+  return good;
+}
+#define REFUSED(call, code, word) \
+  refused((call), KILN_STATUS_##code, word, __LINE__)
+
+static const char kPtx[] =
+    ".version 7.8\n.target sm_70\n.address_size 64\n"
+    // x[to] = x[to] * a + x[from] + 1
+    ".visible .entry mix(.param .u64 x, .param .u32 to, .param .u32 from,\n"
+    ".param .u32 a) {\n.reg .b64 %d<8>;\n.reg .b32 %r<9>;\n"
+    "ld.param.u64 %d1, [x];\ncvta.to.global.u64 %d2, %d1;\n"
+    "ld.param.u32 %r1, [to];\nld.param.u32 %r2, [from];\n"
+    "ld.param.u32 %r3, [a];\n"
+    "mul.wide.u32 %d3, %r1, 4;\nadd.s64 %d4, %d2, %d3;\n"
+    "mul.wide.u32 %d5, %r2, 4;\nadd.s64 %d6, %d2, %d5;\n"
+    "ld.global.u32 %r4, [%d4];\nld.global.u32 %r5, [%d6];\n"
+    "mad.lo.u32 %r6, %r4, %r3, %r5;\nadd.u32 %r7, %r6, 1;\n"
+    "st.global.u32 [%d4], %r7;\nret;\n}\n";
+
+// A device and what the work is made of. one-thread
+typedef struct live_t {
+  kiln_cuda_table_t cu;
+  kiln_runtime_t* runtime;
+  kiln_device_t* device;
+  kiln_stream_t* stream;
+  kiln_module_t* module;
+  kiln_kernel_t* mix;
+  kiln_launch_t* launch;
+  kiln_buffer_t* cells;
+} live_t;
+
+// One step: a kernel, a fill or a copy of a cell. thread-compatible
+typedef struct op_t {
+  uint32_t kind;  // KILN_GRAPH_KERNEL, _FILL or _COPY
+  uint32_t to;
+  uint32_t from;
+  uint32_t a;
+} op_t;
+
+static uint64_t seed_now;
+
+static uint32_t random_below(uint32_t bound) {
+  seed_now = seed_now * UINT64_C(6364136223846793005) + 1442695040888963407u;
+  return (uint32_t)(seed_now >> 33) % bound;
+}
+
+// ---- The same work three times ----
+
+static op_t random_op(void) {
+  static const uint32_t kinds[] = {KILN_GRAPH_KERNEL, KILN_GRAPH_KERNEL,
+                                   KILN_GRAPH_FILL, KILN_GRAPH_COPY};
+  op_t op = {kinds[random_below(4)], random_below(CELLS), random_below(CELLS),
+             random_below(1000)};
+  if (op.from == op.to) op.from = (op.to + 1) % CELLS;
+  return op;
+}
+
+static void on_host(const op_t* ops, const bool* off, uint32_t* cells) {
+  for (uint32_t i = 0; i < CELLS; i++) cells[i] = i;
+  for (int i = 0; i < OPS; i++) {
+    const op_t* op = &ops[i];
+    if (off != NULL && off[i]) continue;
+    if (op->kind == KILN_GRAPH_FILL) cells[op->to] = op->a;
+    if (op->kind == KILN_GRAPH_COPY) cells[op->to] = cells[op->from];
+    if (op->kind == KILN_GRAPH_KERNEL) {
+      cells[op->to] = cells[op->to] * op->a + cells[op->from] + 1;
+    }
+  }
+}
+
+static kiln_graph_work_t work_of(live_t* live, const op_t* op) {
+  if (op->kind == KILN_GRAPH_FILL) {
+    return kiln_graph_work_fill(live->cells, 4 * op->to, 1, op->a, 4);
+  }
+  if (op->kind == KILN_GRAPH_COPY) {
+    return kiln_graph_work_move(
+        kiln_graph_place_buffer(live->cells, 4 * op->to),
+        kiln_graph_place_buffer(live->cells, 4 * op->from), 4);
+  }
+  const kiln_argument_t arguments[] = {
+      kiln_arg_buffer(live->cells), kiln_arg_u32(op->to),
+      kiln_arg_u32(op->from), kiln_arg_u32(op->a)};
+  OK(kiln_launch_set_all(live->launch, arguments, 4));
+  return kiln_graph_work_launch(live->launch);
+}
+
+// Whether one must run before the other.
+static bool conflict(const op_t* a, const op_t* b) {
+  bool a_reads = a->kind != KILN_GRAPH_FILL;
+  bool b_reads = b->kind != KILN_GRAPH_FILL;
+  return a->to == b->to || (b_reads && a->to == b->from) ||
+         (a_reads && a->from == b->to);
+}
+
+static bool by_hand(live_t* live, const op_t* ops, kiln_graph_t** out_graph,
+                    kiln_graph_node_t** nodes) {
+  if (!OK(kiln_graph_create(live->device, out_graph))) return false;
+  for (int i = 0; i < OPS; i++) {
+    kiln_graph_node_t* after[OPS];
+    uint32_t count = 0;
+    for (int k = 0; k < i; k++) {
+      if (conflict(&ops[k], &ops[i])) after[count++] = nodes[k];
+    }
+    kiln_graph_work_t work = work_of(live, &ops[i]);
+    if (!OK(kiln_graph_add(*out_graph, after, count, &work, &nodes[i]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static kiln_status_t put(live_t* live, const op_t* op, kiln_stream_t* stream) {
+  if (op->kind == KILN_GRAPH_FILL) {
+    return kiln_buffer_fill_async(live->cells, stream, 4 * op->to, 4, op->a, 4);
+  }
+  if (op->kind == KILN_GRAPH_COPY) {
+    return kiln_buffer_copy_async(live->cells, stream, 4 * op->to, live->cells,
+                                  4 * op->from, 4);
+  }
+  (void)work_of(live, op);
+  return kiln_launch_run(live->launch, stream);
+}
+
+static bool by_capture(live_t* live, const op_t* ops, uint32_t mode,
+                       kiln_graph_builder_t* builder) {
+  kiln_graph_builder_t* all[BRANCHES] = {builder};
+  kiln_stream_t* streams[BRANCHES];
+  int branch[OPS];
+  if (!OK(kiln_graph_builder_begin(builder, mode))) return false;
+  if (!OK(kiln_graph_builder_split(builder, BRANCHES, all + 1))) return false;
+  for (int b = 0; b < BRANCHES; b++) {
+    OK(kiln_graph_builder_stream(all[b], &streams[b]));
+  }
+  for (int i = 0; i < OPS; i++) {
+    branch[i] = (int)random_below(BRANCHES);
+    bool waits[BRANCHES] = {false};
+    for (int k = 0; k < i; k++) {
+      if (branch[k] != branch[i] && conflict(&ops[k], &ops[i])) {
+        waits[branch[k]] = true;
+      }
+    }
+    for (int b = 0; b < BRANCHES; b++) {
+      if (!waits[b]) continue;
+      OK(kiln_stream_wait_stream(streams[branch[i]], streams[b]));
+    }
+    OK(put(live, &ops[i], streams[branch[i]]));
+  }
+  OK(kiln_graph_builder_join(all, BRANCHES, NULL));
+  for (int b = 1; b < BRANCHES; b++) kiln_graph_builder_release(all[b]);
+  return OK(kiln_graph_builder_end(builder));
+}
+
+static void gives(live_t* live, kiln_graph_exec_t* exec, const op_t* ops,
+                  const bool* off, const char* what) {
+  uint32_t want[CELLS];
+  uint32_t have[CELLS];
+  for (uint32_t i = 0; i < CELLS; i++) have[i] = i;
+  on_host(ops, off, want);
+  OK(kiln_buffer_write(live->cells, 0, sizeof(have), have));
+  OK(kiln_graph_exec_launch(exec, live->stream));
+  OK(kiln_stream_synchronize(live->stream));
+  OK(kiln_buffer_read(live->cells, 0, sizeof(have), have));
+  is(memcmp(want, have, sizeof(want)) == 0, what, __LINE__);
+}
+
+// ---- Updates ----
+
+static void change_nodes(live_t* live, kiln_graph_exec_t* exec, op_t* ops,
+                         kiln_graph_node_t** nodes) {
+  for (int i = 0; i < CHANGES; i++) {
+    uint32_t at = random_below(OPS);
+    op_t other = ops[at];
+    other.a = random_below(1000);
+    if (random_below(4) == 0) {
+      // Another kind: refused, with the node.
+      kiln_graph_work_t empty = kiln_graph_work_empty();
+      REFUSED(kiln_graph_exec_set(exec, nodes[at], &empty), INVALID_ARGUMENT,
+              "cannot become");
+      continue;
+    }
+    kiln_graph_work_t work = work_of(live, &other);
+    kiln_status_t status = kiln_graph_exec_set(exec, nodes[at], &work);
+    if (lacks(status, "a node of an executable")) return;
+    if (OK(status)) ops[at] = other;
+  }
+  gives(live, exec, ops, NULL, "changed nodes do other work than was said");
+}
+
+static void change_all(live_t* live, kiln_graph_exec_t* exec, op_t* ops) {
+  kiln_graph_t* graph = NULL;
+  kiln_graph_node_t* nodes[OPS];
+  kiln_graph_update_t update;
+  op_t others[OPS];
+  memcpy(others, ops, sizeof(others));
+  for (int i = 0; i < OPS; i++) others[i].a = random_below(1000);
+  if (!by_hand(live, others, &graph, nodes)) return;
+  kiln_status_t status = kiln_graph_exec_update(exec, graph, &update);
+  if (!lacks(status, "an update of an executable")) {
+    if (OK(status)) memcpy(ops, others, sizeof(others));
+    gives(live, exec, ops, NULL, "an updated executable does other work");
+    // One node more is another graph.
+    kiln_graph_work_t work = kiln_graph_work_empty();
+    OK(kiln_graph_add(graph, &nodes[0], 1, &work, NULL));
+    REFUSED(kiln_graph_exec_update(exec, graph, &update), INVALID_ARGUMENT,
+            "is not updated by this graph");
+    IS(update.reason == KILN_GRAPH_UPDATE_TOPOLOGY);
+    gives(live, exec, ops, NULL, "a refused update changed something");
+  }
+  kiln_graph_release(graph);
+}
+
+static void switch_off(live_t* live, kiln_graph_exec_t* exec, const op_t* ops,
+                       kiln_graph_node_t** nodes) {
+  bool off[OPS] = {false};
+  bool enabled = true;
+  for (int i = 0; i < CHANGES; i++) {
+    uint32_t at = random_below(OPS);
+    off[at] = true;
+    OK(kiln_graph_exec_enable(exec, nodes[at], false));
+    OK(kiln_graph_exec_is_enabled(exec, nodes[at], &enabled));
+    IS(!enabled);
+  }
+  gives(live, exec, ops, off, "nodes that are off run, or others do not");
+  for (int i = 0; i < OPS; i++) {
+    OK(kiln_graph_exec_enable(exec, nodes[i], true));
+  }
+  gives(live, exec, ops, NULL, "nodes that are on again do not run");
+}
+
+static void one_graph(live_t* live, uint64_t seed) {
+  op_t ops[OPS];
+  kiln_graph_node_t* nodes[OPS];
+  kiln_graph_t* graph = NULL;
+  kiln_graph_t* clone = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_builder_t* builder = NULL;
+  seed_now = seed;
+  for (int i = 0; i < OPS; i++) ops[i] = random_op();
+  OK(kiln_graph_builder_create(live->device, NULL, &builder));
+  if (by_capture(live, ops, (uint32_t)(seed % 3), builder) &&
+      OK(kiln_graph_builder_exec(builder, NULL, &exec))) {
+    gives(live, exec, ops, NULL, "captured work gives other numbers");
+  }
+  kiln_graph_builder_release(builder);
+  kiln_graph_exec_release(exec);
+  exec = NULL;
+  if (by_hand(live, ops, &graph, nodes) &&
+      OK(kiln_graph_exec_create(graph, NULL, &exec))) {
+    gives(live, exec, ops, NULL, "work by hand gives other numbers");
+    gives(live, exec, ops, NULL, "the second launch gives other numbers");
+    switch_off(live, exec, ops, nodes);
+    change_nodes(live, exec, ops, nodes);
+    change_all(live, exec, ops);
+  }
+  kiln_graph_exec_release(exec);
+  exec = NULL;
+  if (OK(kiln_graph_clone(graph, &clone)) &&
+      OK(kiln_graph_exec_create(clone, NULL, &exec))) {
+    kiln_graph_release(graph);
+    graph = NULL;
+    seed_now = seed;
+    for (int i = 0; i < OPS; i++) ops[i] = random_op();
+    gives(live, exec, ops, NULL, "a clone gives other numbers");
+  }
+  kiln_graph_exec_release(exec);
+  kiln_graph_release(clone);
+  kiln_graph_release(graph);
+}
+
+// ---- What random work has not ----
+
+// What a host function got, and who told of its data. one-thread
+typedef struct told_t {
+  kilni_mutex_t lock;
+  kilni_cond_t changed;
+  int told;
+  uint32_t got;
+} told_t;
+
+static told_t told;
+
+static void tell(void* user) {
+  told_t* t = user;
+  kilni_mutex_lock(&t->lock);
+  t->told++;
+  kilni_cond_broadcast(&t->changed);
+  kilni_mutex_unlock(&t->lock);
+}
+
+static void get(void* user) {
+  told.got += *(const uint32_t*)user;
+}
+
+static bool were_told(int count) {
+  uint64_t deadline = kilni_time_ns() + UINT64_C(20000000000);
+  kilni_mutex_lock(&told.lock);
+  bool in_time = true;
+  while (told.told < count && in_time) {
+    in_time = kilni_cond_wait_until(&told.changed, &told.lock, deadline);
+  }
+  bool good = told.told == count;
+  kilni_mutex_unlock(&told.lock);
+  return good;
+}
+
+static void test_host_functions(live_t* live) {
+  kiln_graph_t* graph = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_builder_t* builder = NULL;
+  uint32_t number = 5;
+  kiln_graph_work_t work = kiln_graph_work_host(get, &number);
+  work.as.host.copied_bytes = sizeof(number);
+  work.as.host.owner.release = tell;
+  work.as.host.owner.user_data = &told;
+  OK(kiln_graph_create(live->device, &graph));
+  OK(kiln_graph_add(graph, NULL, 0, &work, NULL));
+  number = 70;
+  OK(kiln_graph_builder_create(live->device, NULL, &builder));
+  OK(kiln_graph_builder_begin(builder, 0));
+  OK(kiln_graph_builder_call_host(builder, &work.as.host));
+  OK(kiln_graph_builder_embed(builder, graph));
+  number = 900;
+  OK(kiln_graph_builder_end(builder));
+  OK(kiln_graph_builder_exec(builder, NULL, &exec));
+  kiln_graph_builder_release(builder);
+  kiln_graph_release(graph);
+  OK(kiln_graph_exec_launch(exec, live->stream));
+  OK(kiln_graph_exec_launch(exec, live->stream));
+  OK(kiln_stream_synchronize(live->stream));
+  IS(told.got == 150);
+  IS(told.told == 0);
+  kiln_graph_exec_release(exec);
+  IS(were_told(2));
+}
+
+static void test_allocation(live_t* live) {
+  kiln_graph_t* graph = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_node_t* node = NULL;
+  kiln_graph_work_t work = kiln_graph_work_allocate(1 << 16);
+  OK(kiln_graph_create(live->device, &graph));
+  kiln_status_t status = kiln_graph_add(graph, NULL, 0, &work, &node);
+  if (!lacks(status, "memory of graphs") && OK(status)) {
+    uint64_t address = kiln_graph_node_address(node);
+    const kiln_argument_t arguments[] = {kiln_arg_pointer(address),
+                                         kiln_arg_u32(0), kiln_arg_u32(1),
+                                         kiln_arg_u32(3)};
+    OK(kiln_launch_set_all(live->launch, arguments, 4));
+    work = kiln_graph_work_launch(live->launch);
+    OK(kiln_graph_add(graph, &node, 1, &work, &node));
+    work = kiln_graph_work_free(address);
+    OK(kiln_graph_add(graph, &node, 1, &work, &node));
+    OK(kiln_graph_exec_create(graph, NULL, &exec));
+    OK(kiln_graph_exec_launch(exec, live->stream));
+    OK(kiln_graph_exec_launch(exec, live->stream));
+    OK(kiln_stream_synchronize(live->stream));
+    kiln_graph_exec_release(exec);
+  }
+  kiln_graph_release(graph);
+}
+
+// A box inside of a larger one, there and back.
+static void test_boxes(live_t* live) {
+  static uint8_t in[4][6][8];
+  static uint8_t out[4][6][8];
+  kiln_graph_t* graph = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_node_t* node = NULL;
+  kiln_graph_copy_t copy;
+  for (int i = 0; i < 4 * 6 * 8; i++) ((uint8_t*)in)[i] = (uint8_t)i;
+  memset(&copy, 0, sizeof(copy));
+  copy.bytes = 5;
+  copy.rows = 3;
+  copy.slices = 2;
+  copy.to = kiln_graph_place_buffer(live->cells, 16);
+  copy.to.row_bytes = 16;
+  copy.to.rows = 4;
+  copy.from = kiln_graph_place_host_read(&in[1][2][3]);
+  copy.from.row_bytes = 8;
+  copy.from.rows = 6;
+  OK(kiln_graph_create(live->device, &graph));
+  kiln_graph_work_t work = kiln_graph_work_copy(copy);
+  OK(kiln_graph_add(graph, NULL, 0, &work, &node));
+  kiln_graph_place_t back = kiln_graph_place_host(&out[1][2][3]);
+  back.row_bytes = 8;
+  back.rows = 6;
+  copy.from = copy.to;
+  copy.to = back;
+  work = kiln_graph_work_copy(copy);
+  OK(kiln_graph_add(graph, &node, 1, &work, NULL));
+  OK(kiln_graph_exec_create(graph, NULL, &exec));
+  OK(kiln_graph_exec_launch(exec, live->stream));
+  OK(kiln_stream_synchronize(live->stream));
+  for (int z = 0; z < 4; z++) {
+    for (int y = 0; y < 6; y++) {
+      for (int x = 0; x < 8; x++) {
+        bool copied = z >= 1 && z < 3 && y >= 2 && y < 5 && x >= 3;
+        IS(out[z][y][x] == (copied ? in[z][y][x] : 0));
+      }
+    }
+  }
+  kiln_graph_exec_release(exec);
+  kiln_graph_release(graph);
+}
+
+// The first value alone decides: no kernel sets it.
+static uint32_t choose(live_t* live, uint32_t kind, uint32_t bodies,
+                       uint32_t first) {
+  kiln_graph_t* graph = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_node_t* node = NULL;
+  kiln_graph_condition_t condition;
+  uint32_t cell = 99;
+  OK(kiln_graph_create(live->device, &graph));
+  kiln_status_t status = kiln_graph_add_condition(graph, &first, &condition);
+  if (lacks(status, "conditional nodes") || !OK(status)) {
+    kiln_graph_release(graph);
+    return UINT32_MAX;
+  }
+  kiln_graph_work_t work = kiln_graph_work_conditional(condition, kind, bodies);
+  OK(kiln_graph_add(graph, NULL, 0, &work, &node));
+  for (uint32_t i = 0; i < bodies && node != NULL; i++) {
+    kiln_graph_t* body = NULL;
+    work = kiln_graph_work_fill(live->cells, 0, 1, i, 4);
+    OK(kiln_graph_node_inner(node, i, &body));
+    OK(kiln_graph_add(body, NULL, 0, &work, NULL));
+    kiln_graph_release(body);
+  }
+  OK(kiln_buffer_write(live->cells, 0, 4, &cell));
+  if (OK(kiln_graph_exec_create(graph, NULL, &exec))) {
+    OK(kiln_graph_exec_launch(exec, live->stream));
+    OK(kiln_stream_synchronize(live->stream));
+    OK(kiln_buffer_read(live->cells, 0, 4, &cell));
+  }
+  kiln_graph_exec_release(exec);
+  kiln_graph_release(graph);
+  return cell;
+}
+
+static void test_choices(live_t* live) {
+  if (choose(live, KILN_GRAPH_IF, 1, 1) == UINT32_MAX) return;
+  IS(choose(live, KILN_GRAPH_IF, 1, 1) == 0);
+  IS(choose(live, KILN_GRAPH_IF, 1, 0) == 99);
+  IS(choose(live, KILN_GRAPH_WHILE, 1, 0) == 99);
+  if (kiln_device_info(live->device)->driver_version < 12080) return;
+  IS(choose(live, KILN_GRAPH_IF, 2, 0) == 1);
+  IS(choose(live, KILN_GRAPH_SWITCH, 3, 2) == 2);
+  IS(choose(live, KILN_GRAPH_SWITCH, 3, 3) == 99);
+}
+
+// A capture that a call spoils, in each mode, and its stream afterwards.
+static void test_spoiled(live_t* live) {
+  for (uint32_t mode = 0; mode < 3; mode++) {
+    kiln_graph_builder_t* builder = NULL;
+    kiln_stream_t* stream = NULL;
+    bool building = true;
+    OK(kiln_graph_builder_create(live->device, NULL, &builder));
+    OK(kiln_graph_builder_begin(builder, mode));
+    OK(kiln_graph_builder_is_building(builder, &building));
+    IS(building);
+    OK(kiln_graph_builder_stream(builder, &stream));
+    (void)live->cu.cuCtxSetCurrent(kiln_device_context(live->device));
+    IS(live->cu.cuStreamSynchronize(kiln_stream_handle(stream)) != 0);
+    (void)live->cu.cuCtxSetCurrent(NULL);
+    REFUSED(kiln_graph_builder_is_building(builder, &building), INVALID_STATE,
+            "invalidated");
+    REFUSED(kiln_graph_builder_end(builder), INVALID_STATE,
+            "thrown its graph away");
+    IS(kiln_graph_builder_state(builder) == KILN_GRAPH_BUILDER_INVALIDATED);
+    kiln_graph_builder_release(builder);
+    OK(kiln_graph_builder_create(live->device, NULL, &builder));
+    OK(kiln_graph_builder_begin(builder, mode));
+    OK(kiln_graph_builder_end(builder));
+    kiln_graph_builder_release(builder);
+  }
+}
+
+static void test_unjoined(live_t* live) {
+  kiln_graph_builder_t* builder = NULL;
+  kiln_graph_builder_t* forks[2] = {NULL, NULL};
+  kiln_stream_t* stream = NULL;
+  OK(kiln_graph_builder_create(live->device, NULL, &builder));
+  OK(kiln_graph_builder_begin(builder, 0));
+  OK(kiln_graph_builder_split(builder, 3, forks));
+  OK(kiln_graph_builder_stream(forks[0], &stream));
+  OK(kiln_launch_run(live->launch, stream));
+  kiln_graph_builder_t* two[] = {builder, forks[1]};
+  OK(kiln_graph_builder_join(two, 2, NULL));
+  REFUSED(kiln_graph_builder_end(builder), INVALID_STATE,
+          "1 forked builder was not joined");
+  for (int i = 0; i < 2; i++) kiln_graph_builder_release(forks[i]);
+  kiln_graph_builder_release(builder);
+}
+
+static void test_captured_nodes(live_t* live) {
+  kiln_graph_builder_t* builder = NULL;
+  kiln_graph_t* graph = NULL;
+  kiln_stream_t* stream = NULL;
+  kiln_graph_node_t* nodes[8];
+  kiln_graph_edge_t edges[8];
+  kiln_graph_node_info_t info;
+  uint32_t count = 0;
+  const kiln_argument_t arguments[] = {kiln_arg_buffer(live->cells),
+                                       kiln_arg_u32(0), kiln_arg_u32(1),
+                                       kiln_arg_u32(3)};
+  OK(kiln_launch_set_all(live->launch, arguments, 4));
+  OK(kiln_graph_builder_create(live->device, NULL, &builder));
+  OK(kiln_graph_builder_begin(builder, 0));
+  OK(kiln_graph_builder_stream(builder, &stream));
+  OK(kiln_launch_run(live->launch, stream));
+  OK(kiln_buffer_fill_async(live->cells, stream, 0, 4, 7, 4));
+  OK(kiln_graph_builder_end(builder));
+  OK(kiln_graph_builder_graph(builder, &graph));
+  OK(kiln_graph_nodes(graph, 8, nodes, &count));
+  if (IS(count == 2)) {
+    for (uint32_t i = 0; i < count; i++) {
+      OK(kiln_graph_node_describe(nodes[i], &info));
+      if (info.kind == KILN_GRAPH_FILL) {
+        IS(info.to == kiln_buffer_address(live->cells) && info.value == 7);
+      } else {
+        IS(info.kind == KILN_GRAPH_KERNEL && info.block[0] == 1);
+      }
+    }
+  }
+  OK(kiln_graph_edges(graph, 8, edges, &count));
+  if (IS(count == 1)) {
+    IS(kiln_graph_node_kind(edges[0].from) == KILN_GRAPH_KERNEL);
+    OK(kiln_graph_node_before(edges[0].to, 8, nodes, &count));
+    IS(count == 1 && nodes[0] == edges[0].from);
+    OK(kiln_graph_disconnect(graph, edges, 1));
+    OK(kiln_graph_edges(graph, 8, edges, &count));
+    IS(count == 0);
+  }
+  kiln_graph_release(graph);
+  kiln_graph_builder_release(builder);
+}
+
+// ---- Everything ----
+
+static void run(live_t* live) {
+  kiln_bytes_view_t ptx = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+  OK(kiln_stream_create(live->device, NULL, &live->stream));
+  OK(kiln_module_load(live->device, ptx, NULL, NULL, &live->module));
+  OK(kiln_kernel_create(live->module, "mix", &live->mix));
+  OK(kiln_launch_create(live->mix, NULL, &live->launch));
+  OK(kiln_buffer_create(live->device, 4096, NULL, &live->cells));
+  for (uint64_t i = 0; i < GRAPHS; i++) one_graph(live, 1000 + i);
+  test_host_functions(live);
+  test_allocation(live);
+  test_boxes(live);
+  test_choices(live);
+  test_captured_nodes(live);
+  test_spoiled(live);
+  test_unjoined(live);
+  kiln_launch_release(live->launch);
+  kiln_buffer_release(live->cells);
+  kiln_kernel_release(live->mix);
+  kiln_module_release(live->module);
+  kiln_stream_release(live->stream);
+}
+
+static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
+  ((live_t*)user)->cu = *inout_table;
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  static live_t live;
+  kilni_runtime_hooks_t hooks = {0};
+  hooks.wrap = keep_table;
+  hooks.user = &live;
+  if (!OK(kilni_mutex_init(&told.lock)) ||
+      !OK(kilni_cond_init(&told.changed)) ||
+      !OK(kilni_runtime_create_with(NULL, &hooks, &live.runtime))) {
+    return 1;
+  }
+  const char* name = argc > 1 ? argv[1] : "cuda:0";
+  kiln_status_t status =
+      kiln_runtime_open_device(live.runtime, name, &live.device);
+  if (!kiln_status_is_ok(status)) {
+    printf("no device: %s\n", kiln_status_message(status));
+    kiln_status_free(status);
+    kiln_runtime_release(live.runtime);
+    return 77;
+  }
+  run(&live);
+  kiln_device_release(live.device);
+  kiln_runtime_release(live.runtime);
+  printf("%d graphs of %d steps on %s: %d failures, %d skips\n", (int)GRAPHS,
+         (int)OPS, name, failures, skips);
+  return failures == 0 ? 0 : 1;
+}
