@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench: a graph of 1,000 dependent kernels of four arguments: added by hand,
+// captured, made executable, updated as a whole and node by node, launched; by
+// Kiln and by the driver's own calls, in turns and in one process.
+//
+//   bench_graph            over a driver table that does nothing: what the
+//                          library itself costs, and its allocations. Fails
+//                          above 30 ns for a node added, and if a launch
+//                          allocates
+//   bench_graph cuda:0     over a driver. Fails above 1.05 times its calls, and
+//                          1.02 for a launch
+//
+// Exit code 77 where there is no such device. The same job in Python is
+// bench_graph.py.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_check.h"
+#include "bench_report.h"
+#include "device/device_inside.h"
+#include "kiln/kiln.h"
+#include "runtime/runtime.h"
+
+enum { SKIPPED = 77, NODES = 1000, ROUNDS = 41, LAUNCHES = 20 };
+
+static const double kStubLimit = 30.0;  // ns for a node
+static const double kLimit = 1.05;      // times the driver's own calls
+
+static const char kPtx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry nothing(.param .u64 x, .param .f32 a, .param .u32 n,\n"
+    "    .param .u64 y) { ret; }\n";
+
+// What is measured. one-thread
+typedef struct job_t {
+  const kiln_cuda_table_t* table;  // the driver itself
+  kiln_device_t* device;
+  kiln_stream_t* stream;
+  kiln_kernel_t* kernel;
+  kiln_buffer_t* buffer;
+  kiln_launch_t* launch;
+  kiln_cu_function_t function;
+  uint64_t address;
+  // Of a round.
+  kiln_graph_t* graph;
+  kiln_graph_t* next;
+  kiln_graph_exec_t* exec;
+  kiln_graph_node_t* nodes[NODES];
+  kiln_graph_builder_t* builder;
+  kiln_stream_t* captured;
+  kiln_cu_graph_t raw_graph;
+  kiln_cu_graph_t raw_next;
+  kiln_cu_graph_exec_t raw_exec;
+  kiln_cu_graph_node_t raw_nodes[NODES];
+  kiln_cu_stream_t raw_stream;
+} job_t;
+
+static uint64_t g_allocations;
+
+static void need(kiln_cu_result_t result, const char* call) {
+  bench_need(result == KILN_CU_SUCCESS, call);
+}
+#define CU(call) need((call), #call)
+
+static void must(kiln_status_t status) {
+  if (status != NULL) bench_expect(status);
+}
+
+// ---- A driver that does nothing ----
+
+static kiln_cu_result_t stub_add(kiln_cu_graph_node_t* node,
+                                 kiln_cu_graph_t graph,
+                                 const kiln_cu_graph_node_t* after,
+                                 size_t count,
+                                 const kiln_cu_kernel_node_t* params) {
+  static uintptr_t made = 0x1000;
+  (void)graph;
+  (void)after;
+  (void)count;
+  (void)params;
+  *node = (kiln_cu_graph_node_t)(made += 16);
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t stub_launch(kiln_cu_function_t function,
+                                    unsigned int grid_x, unsigned int grid_y,
+                                    unsigned int grid_z, unsigned int block_x,
+                                    unsigned int block_y, unsigned int block_z,
+                                    unsigned int shared_bytes,
+                                    kiln_cu_stream_t stream, void** params,
+                                    void** extra) {
+  (void)function;
+  (void)grid_x;
+  (void)grid_y;
+  (void)grid_z;
+  (void)block_x;
+  (void)block_y;
+  (void)block_z;
+  (void)shared_bytes;
+  (void)stream;
+  (void)params;
+  (void)extra;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t stub_run(kiln_cu_graph_exec_t exec,
+                                 kiln_cu_stream_t stream) {
+  (void)exec;
+  (void)stream;
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t stub_set(kiln_cu_graph_exec_t exec,
+                                 kiln_cu_graph_node_t node,
+                                 const kiln_cu_kernel_node_t* params) {
+  (void)exec;
+  (void)node;
+  (void)params;
+  return KILN_CU_SUCCESS;
+}
+
+// ---- The ways: prepared, measured, ended ----
+
+static void set_number(const job_t* job, uint32_t number) {
+  must(kiln_launch_set(job->launch, 2, kiln_arg_u32(number)));
+}
+
+static void add_kiln(job_t* job, kiln_graph_t* graph) {
+  kiln_graph_work_t work = kiln_graph_work_launch(job->launch);
+  for (uint32_t i = 0; i < NODES; i++) {
+    set_number(job, i);
+    must(kiln_graph_add(graph, i > 0 ? &job->nodes[i - 1] : NULL, i > 0, &work,
+                        &job->nodes[i]));
+  }
+}
+
+static void add_raw(job_t* job, kiln_cu_graph_t graph) {
+  uint64_t x = job->address;
+  float a = 2;
+  for (uint32_t i = 0; i < NODES; i++) {
+    void* params[] = {&x, &a, &i, &x};
+    kiln_cu_kernel_node_t kernel = {job->function, 1,    1,    1,   32, 1, 1, 0,
+                                    params,        NULL, NULL, NULL};
+    CU(job->table->cuGraphAddKernelNode(&job->raw_nodes[i], graph,
+                                        i > 0 ? &job->raw_nodes[i - 1] : NULL,
+                                        i > 0, &kernel));
+  }
+}
+
+static void empty_kiln(job_t* job) {
+  must(kiln_graph_create(job->device, &job->graph));
+}
+
+static void empty_raw(job_t* job) {
+  CU(job->table->cuGraphCreate(&job->raw_graph, 0));
+}
+
+static void by_hand_kiln(job_t* job) {
+  add_kiln(job, job->graph);
+}
+
+static void by_hand_raw(job_t* job) {
+  add_raw(job, job->raw_graph);
+}
+
+static void end_kiln(job_t* job) {
+  kiln_graph_exec_release(job->exec);
+  kiln_graph_release(job->graph);
+  kiln_graph_release(job->next);
+  kiln_graph_builder_release(job->builder);
+  job->exec = NULL;
+  job->graph = NULL;
+  job->next = NULL;
+  job->builder = NULL;
+}
+
+static void end_raw(job_t* job) {
+  if (job->raw_exec != NULL) CU(job->table->cuGraphExecDestroy(job->raw_exec));
+  if (job->raw_graph != NULL) CU(job->table->cuGraphDestroy(job->raw_graph));
+  if (job->raw_next != NULL) CU(job->table->cuGraphDestroy(job->raw_next));
+  job->raw_exec = NULL;
+  job->raw_graph = NULL;
+  job->raw_next = NULL;
+}
+
+static void builder_kiln(job_t* job) {
+  must(kiln_graph_builder_create(job->device, NULL, &job->builder));
+  must(kiln_graph_builder_stream(job->builder, &job->captured));
+}
+
+static void capture_kiln(job_t* job) {
+  must(kiln_graph_builder_begin(job->builder, KILN_GRAPH_CAPTURE_RELAXED));
+  for (uint32_t i = 0; i < NODES; i++) {
+    set_number(job, i);
+    must(kiln_launch_run(job->launch, job->captured));
+  }
+  must(kiln_graph_builder_end(job->builder));
+}
+
+static void nothing(job_t* job) {
+  (void)job;
+}
+
+static void capture_raw(job_t* job) {
+  const kiln_cuda_table_t* t = job->table;
+  uint64_t x = job->address;
+  float a = 2;
+  CU(t->cuStreamBeginCapture(job->raw_stream,
+                             KILN_CU_STREAM_CAPTURE_MODE_RELAXED));
+  for (uint32_t i = 0; i < NODES; i++) {
+    void* params[] = {&x, &a, &i, &x};
+    CU(t->cuLaunchKernel(job->function, 1, 1, 1, 32, 1, 1, 0, job->raw_stream,
+                         params, NULL));
+  }
+  CU(t->cuStreamEndCapture(job->raw_stream, &job->raw_graph));
+}
+
+static void full_kiln(job_t* job) {
+  empty_kiln(job);
+  add_kiln(job, job->graph);
+}
+
+static void full_raw(job_t* job) {
+  empty_raw(job);
+  add_raw(job, job->raw_graph);
+}
+
+static void instantiate_kiln(job_t* job) {
+  must(kiln_graph_exec_create(job->graph, NULL, &job->exec));
+}
+
+static void instantiate_raw(job_t* job) {
+  kiln_cu_graph_instantiate_t params;
+  memset(&params, 0, sizeof(params));
+  CU(job->table->cuGraphInstantiateWithParams(&job->raw_exec, job->raw_graph,
+                                              &params));
+}
+
+static void two_kiln(job_t* job) {
+  full_kiln(job);
+  instantiate_kiln(job);
+  must(kiln_graph_create(job->device, &job->next));
+  add_kiln(job, job->next);
+}
+
+static void two_raw(job_t* job) {
+  full_raw(job);
+  instantiate_raw(job);
+  CU(job->table->cuGraphCreate(&job->raw_next, 0));
+  add_raw(job, job->raw_next);
+}
+
+static void update_kiln(job_t* job) {
+  must(kiln_graph_exec_update(job->exec, job->next, NULL));
+}
+
+static void update_raw(job_t* job) {
+  kiln_cu_graph_update_t outcome;
+  memset(&outcome, 0, sizeof(outcome));
+  CU(job->table->cuGraphExecUpdate(job->raw_exec, job->raw_next, &outcome));
+}
+
+static void ready_kiln(job_t* job) {
+  full_kiln(job);
+  instantiate_kiln(job);
+  must(kiln_graph_exec_launch(job->exec, job->stream));
+  must(kiln_stream_synchronize(job->stream));
+}
+
+static void ready_raw(job_t* job) {
+  full_raw(job);
+  instantiate_raw(job);
+  CU(job->table->cuGraphLaunch(job->raw_exec, job->raw_stream));
+  CU(job->table->cuStreamSynchronize(job->raw_stream));
+}
+
+static void set_kiln(job_t* job) {
+  kiln_graph_work_t work = kiln_graph_work_launch(job->launch);
+  for (uint32_t i = 0; i < NODES; i++) {
+    set_number(job, i + 7);
+    must(kiln_graph_exec_set(job->exec, job->nodes[i], &work));
+  }
+}
+
+static void set_raw(job_t* job) {
+  uint64_t x = job->address;
+  float a = 2;
+  for (uint32_t i = 0; i < NODES; i++) {
+    uint32_t n = i + 7;
+    void* params[] = {&x, &a, &n, &x};
+    kiln_cu_kernel_node_t kernel = {job->function, 1,    1,    1,   32, 1, 1, 0,
+                                    params,        NULL, NULL, NULL};
+    CU(job->table->cuGraphExecKernelNodeSetParams(job->raw_exec,
+                                                  job->raw_nodes[i], &kernel));
+  }
+}
+
+static void launch_kiln(job_t* job) {
+  for (int i = 0; i < LAUNCHES; i++) {
+    must(kiln_graph_exec_launch(job->exec, job->stream));
+  }
+}
+
+static void launch_raw(job_t* job) {
+  for (int i = 0; i < LAUNCHES; i++) {
+    CU(job->table->cuGraphLaunch(job->raw_exec, job->raw_stream));
+  }
+}
+
+static void wait_and_end_kiln(job_t* job) {
+  must(kiln_stream_synchronize(job->stream));
+  end_kiln(job);
+}
+
+static void wait_and_end_raw(job_t* job) {
+  CU(job->table->cuStreamSynchronize(job->raw_stream));
+  end_raw(job);
+}
+
+typedef void (*step_fn_t)(job_t* job);
+
+// thread-safe
+typedef struct way_t {
+  const char* name;
+  const char* unit;
+  double parts;  // in what is measured
+  double limit;
+  step_fn_t steps[2][3];  // of Kiln, of the driver: before, measured, behind
+} way_t;
+
+static const way_t kWays[] = {
+    {"node by hand",
+     "ns",
+     NODES,
+     1.05,
+     {{empty_kiln, by_hand_kiln, end_kiln}, {empty_raw, by_hand_raw, end_raw}}},
+    {"captured kernel",
+     "ns",
+     NODES,
+     1.05,
+     {{builder_kiln, capture_kiln, end_kiln}, {nothing, capture_raw, end_raw}}},
+    {"instantiate",
+     "us",
+     1000,
+     1.05,
+     {{full_kiln, instantiate_kiln, end_kiln},
+      {full_raw, instantiate_raw, end_raw}}},
+    {"update as a whole",
+     "us",
+     1000,
+     1.05,
+     {{two_kiln, update_kiln, end_kiln}, {two_raw, update_raw, end_raw}}},
+    {"update of a node",
+     "ns",
+     NODES,
+     1.05,
+     {{ready_kiln, set_kiln, end_kiln}, {ready_raw, set_raw, end_raw}}},
+    {"launch",
+     "ns",
+     LAUNCHES,
+     1.02,
+     {{ready_kiln, launch_kiln, wait_and_end_kiln},
+      {ready_raw, launch_raw, wait_and_end_raw}}},
+};
+enum { WAYS = sizeof(kWays) / sizeof(kWays[0]) };
+
+// ---- Measuring ----
+
+static int by_value(const void* a, const void* b) {
+  double x = *(const double*)a;
+  double y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double* values) {
+  qsort(values, ROUNDS, sizeof(*values), by_value);
+  return values[ROUNDS / 2];
+}
+
+static double g_spent[2][ROUNDS];
+static double g_ratio[ROUNDS];
+static uint64_t g_made;  // allocations of the last measured step of Kiln
+
+static double measure_step(job_t* job, const way_t* way, int who) {
+  way->steps[who][0](job);
+  uint64_t allocations = g_allocations;
+  uint64_t start = bench_time_ns();
+  way->steps[who][1](job);
+  double spent = (double)(bench_time_ns() - start) / way->parts;
+  if (who == 0) g_made = g_allocations - allocations;
+  way->steps[who][2](job);
+  return spent;
+}
+
+static bool measure(job_t* job, const way_t* way, bool real,
+                    bench_report_t* out) {
+  for (int round = -2; round < ROUNDS; round++) {
+    for (int k = 0; k < 2; k++) {
+      int who = (k + round) & 1;
+      double spent = measure_step(job, way, who);
+      if (round >= 0) g_spent[who][round] = spent;
+    }
+    if (round >= 0) g_ratio[round] = g_spent[0][round] / g_spent[1][round];
+  }
+  double ratio = median(g_ratio);
+  double ours = median(g_spent[0]);
+  double raw = median(g_spent[1]);
+  bench_report_less(out, way->name, way->unit, ours, "the driver's own calls",
+                    raw);
+  bool launches = way->limit < kLimit;
+  bool good = real ? ratio <= way->limit : true;
+  if (!real && strcmp(way->name, "node by hand") == 0) {
+    good = g_spent[0][0] <= kStubLimit;
+  }
+  if (launches) good = good && g_made == 0;
+  fprintf(stderr,
+          "%-20s median of the rounds' ratios %.4f, %llu allocations%s\n",
+          way->name, ratio, (unsigned long long)g_made,
+          good ? "" : ": DOES NOT HOLD");
+  return good;
+}
+
+static void prepare(job_t* job) {
+  kiln_module_t* module = NULL;
+  kiln_bytes_view_t image = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+  kiln_launch_config_t config = kiln_launch_config_default();
+  bench_expect(kiln_module_load(job->device, image, NULL, NULL, &module));
+  bench_expect(kiln_kernel_create(module, NULL, &job->kernel));
+  kiln_module_release(module);
+  bench_expect(kiln_stream_create(job->device, NULL, &job->stream));
+  bench_expect(kiln_buffer_create(job->device, 4096, NULL, &job->buffer));
+  job->address = kiln_buffer_address(job->buffer);
+  kiln_argument_t arguments[] = {kiln_arg_buffer(job->buffer), kiln_arg_f32(2),
+                                 kiln_arg_u32(1000),
+                                 kiln_arg_buffer(job->buffer)};
+  config.block[0] = 32;
+  bench_expect(kiln_launch_create(job->kernel, &config, &job->launch));
+  bench_expect(kiln_launch_set_all(job->launch, arguments, 4));
+  // The driver's own calls are made as its users make them: with the context
+  // current.
+  CU(job->table->cuCtxSetCurrent(kiln_device_context(job->device)));
+  kiln_cu_module_t raw = NULL;
+  CU(job->table->cuModuleLoadData(&raw, kPtx));
+  CU(job->table->cuModuleGetFunction(&job->function, raw, "nothing"));
+  CU(job->table->cuStreamCreate(&job->raw_stream, 1));
+}
+
+static void release(job_t* job) {
+  (void)job->table->cuStreamDestroy(job->raw_stream);
+  (void)job->table->cuCtxSetCurrent(NULL);
+  kiln_launch_release(job->launch);
+  kiln_buffer_release(job->buffer);
+  kiln_kernel_release(job->kernel);
+  kiln_stream_release(job->stream);
+  kiln_device_release(job->device);
+}
+
+// Where the driver's own calls are taken from: below every wrapper.
+static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
+  *(kiln_cuda_table_t*)user = *inout_table;
+  return NULL;
+}
+
+static void fill_stub(kiln_cuda_table_t* stub) {
+  kilni_cuda_table_null(stub);
+  KILNI_CUDA_SET(stub, cuGraphAddKernelNode, stub_add);
+  KILNI_CUDA_SET(stub, cuLaunchKernel, stub_launch);
+  KILNI_CUDA_SET(stub, cuGraphLaunch, stub_run);
+  KILNI_CUDA_SET(stub, cuGraphExecKernelNodeSetParams, stub_set);
+}
+
+int main(int argc, char** argv) {
+  static kiln_cuda_table_t stub;
+  static kiln_cuda_table_t raw;
+  static bench_report_t out;
+  static job_t job;
+  bool real = argc > 1;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  kiln_allocator_t allocator = bench_counting_allocator(&g_allocations);
+  kilni_runtime_hooks_t hooks = {0};
+  kiln_runtime_t* runtime = NULL;
+  fill_stub(&stub);
+  options.allocator = &allocator;
+  hooks.wrap = keep_table;
+  hooks.user = &raw;
+  if (!real) hooks.cuda_table = &stub;
+  bench_expect(kilni_runtime_create_with(&options, &hooks, &runtime));
+  kiln_status_t status =
+      kiln_runtime_open_device(runtime, real ? argv[1] : "cuda:0", &job.device);
+  if (!kiln_status_is_ok(status)) {
+    printf("no device: %s\n", kiln_status_message(status));
+    kiln_status_free(status);
+    kiln_runtime_release(runtime);
+    return SKIPPED;
+  }
+  job.table = &raw;
+  out.device = kiln_device_name(job.device);
+  prepare(&job);
+  bool good = true;
+  for (int i = 0; i < WAYS; i++) {
+    good = measure(&job, &kWays[i], real, &out) && good;
+  }
+  fprintf(stderr, "bar: %s %s\n",
+          real ? "at most 1.05 times the driver's calls, a launch 1.02, no "
+                 "allocation in it"
+               : "at most 30 ns for a node over a table that does nothing, no "
+                 "allocation in a launch",
+          good ? "holds" : "DOES NOT HOLD");
+  bench_report_print(&out);
+  release(&job);
+  kiln_runtime_release(runtime);
+  return good ? 0 : 1;
+}
