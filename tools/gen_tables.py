@@ -256,7 +256,8 @@ UNSIGNED = ('unsigned int', 'unsigned char', 'unsigned short',
             'kiln_cu_proc_address_query_t', 'kiln_cu_jit_input_t',
             'kiln_cu_capture_mode_t', 'kiln_cu_mempool_attribute_t',
             'kiln_cu_mem_handle_type_t', 'kiln_cu_mem_access_t',
-            'kiln_cu_p2p_attribute_t',
+            'kiln_cu_p2p_attribute_t', 'kiln_cu_mem_advice_t',
+            'kiln_cu_mem_range_attribute_t',
             'kiln_cu_capture_status_t',
             'kiln_cu_mem_granularity_t', 'kiln_cu_mem_handle_t',
             'kiln_cu_resource_kind_t', 'kiln_cu_texture_t',
@@ -325,6 +326,9 @@ def say(kind, value, name):
     if kind in ('kiln_cu_ipc_event_handle_t', 'kiln_cu_ipc_mem_handle_t',
                 'kiln_cu_mempool_export_t'):
         return f'kilni_trace_text(&line, "{name}", "of 64 bytes");'
+    if kind == 'kiln_cu_mem_location_t':
+        return (f'kilni_trace_unsigned(&line, "{name}.type", {value}.type); '
+                f'kilni_trace_signed(&line, "{name}.id", {value}.id);')
     if kind == 'float':
         return f'kilni_trace_real(&line, "{name}", (double){value});'
     raise RowError(f'trace does not know how to print the type "{kind}"')
@@ -506,6 +510,7 @@ STRUCTS = {'kiln_cu_uuid_t': 'CUuuid',
            'kiln_cu_mem_allocation_prop_t': 'CUmemAllocationProp',
            'kiln_cu_mem_access_desc_t': 'CUmemAccessDesc',
            'kiln_cu_mem_location_t': 'CUmemLocation',
+           'kiln_cu_copy_attributes_t': 'CUmemcpyAttributes',
            'kiln_cu_dev_resource_t': 'CUdevResource',
            'kiln_cu_tensor_map_t': 'CUtensorMap',
            'kiln_cu_array_desc_t': 'CUDA_ARRAY3D_DESCRIPTOR',

@@ -19,6 +19,7 @@
 #include "kiln/link.h"
 #include "kiln/locate.h"
 #include "kiln/log.h"
+#include "kiln/managed.h"
 #include "kiln/memory.h"
 #include "kiln/module.h"
 #include "kiln/peer.h"

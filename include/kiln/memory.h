@@ -137,7 +137,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_import(
 // on any thread, whatever context is current there: stream-ordered memory is
 // freed in the order of its stream. Should that stream be captured by then, the
 // release waits for the device's work instead, so that no free gets into a
-// graph. Since 0.1.
+// graph; and so does a release on another thread than the one that made the
+// buffer, or gave it its stream, where that is the per-thread default stream:
+// there it would be another stream. Since 0.1.
 KILN_API void kiln_buffer_retain(kiln_buffer_t* buffer);
 KILN_API void kiln_buffer_release(kiln_buffer_t* buffer);
 
@@ -220,6 +222,56 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_fill_async(
 KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_copy_async(
     kiln_buffer_t* target, kiln_stream_t* stream, uint64_t target_offset,
     kiln_buffer_t* source, uint64_t source_offset, uint64_t bytes);
+
+// ---- Batches of copies ----
+
+// One copy of a batch. thread-compatible
+typedef struct kiln_copy_t {
+  kiln_buffer_t* target;
+  uint64_t target_offset;
+  kiln_buffer_t* source;
+  uint64_t source_offset;
+  uint64_t bytes;  // 0: nothing is copied
+} kiln_copy_t;
+
+// When the copies of a batch may read.
+enum {
+  KILN_COPY_IN_ORDER = 0,     // behind what is on the stream
+  KILN_COPY_DURING_CALL = 1,  // at once, and all of it before the call returns
+  KILN_COPY_ANY_TIME = 2,     // at once, and also after the call
+};
+
+// How a batch is made. thread-compatible
+typedef struct kiln_copy_options_t {
+  uint32_t struct_size;  // sizeof(kiln_copy_options_t)
+
+  // KILN_COPY_*: when the sources may be read. Targets are always written in
+  // the order of the stream. Default: in its order too.
+  uint32_t source_order;
+} kiln_copy_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_copy_options_t kiln_copy_options_default(void) {
+  kiln_copy_options_t options = {(uint32_t)sizeof(options), 0};
+  return options;
+}
+
+// Makes `count` copies in the order of `stream`, each as kiln_buffer_copy_async
+// and in any order among themselves: no source or target may overlap another's
+// target. One call of the driver where that has it (CUDA 13.0), else one for
+// each copy, of which some may be made when a later one fails;
+// KILN_COPY_ANY_TIME is then in order, and KILN_COPY_DURING_CALL waits for the
+// stream. `options` may be NULL.
+//
+//   INVALID_STATE     the stream is being captured: a graph holds no batches
+//   INVALID_ARGUMENT  the legacy default stream, which drivers refuse for a
+//                     batch; what kiln_buffer_copy_async refuses
+//   OUT_OF_RANGE, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_copy_batch(kiln_stream_t* stream, const kiln_copy_t* copies,
+                uint32_t count, const kiln_copy_options_t* options);
 
 KILN_EXTERN_C_END
 

@@ -62,5 +62,8 @@ uint64_t kilni_time_ns(void);      // monotonic
 uint64_t kilni_date_ns(void);      // since 1970; may jump
 uint64_t kilni_process_id(void);   // for fork checks
 uint64_t kilni_thread_self(void);  // one number for each living thread
+// The system's number of the thread, which is not given again soon after it has
+// ended. A system call.
+uint64_t kilni_thread_number(void);
 
 #endif  // KILN_SRC_BASE_THREAD_H_

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/status_make.h"
@@ -155,6 +156,10 @@ uint64_t kilni_date_ns(void) {
 
 uint64_t kilni_thread_self(void) {
   return (uint64_t)pthread_self();
+}
+
+uint64_t kilni_thread_number(void) {
+  return (uint64_t)syscall(SYS_gettid);
 }
 
 uint64_t kilni_process_id(void) {

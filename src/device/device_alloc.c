@@ -93,11 +93,18 @@ static kiln_status_t take_host(kiln_buffer_t* buffer) {
   return status;
 }
 
+void kilni_buffer_note_thread(kiln_buffer_t* buffer,
+                              const kiln_stream_t* stream) {
+  if (stream->kind != KILN_STREAM_PER_THREAD) return;
+  atomic_store(&buffer->thread, kilni_thread_number());
+}
+
 kiln_status_t kilni_buffer_take(kiln_buffer_t* buffer, kiln_stream_t* stream,
                                 kiln_pool_t* pool) {
   if (!buffer->device->info.memory_pools) return take_plain(buffer);
   kiln_stream_retain(stream);
   atomic_store(&buffer->stream, stream);
+  kilni_buffer_note_thread(buffer, stream);
   kiln_status_t status;
   if (pool != NULL) {
     kiln_pool_retain(pool);
@@ -307,12 +314,22 @@ void kiln_buffer_retain(kiln_buffer_t* buffer) {
   atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
 }
 
+// Whether a free on the stream comes behind the buffer's work. The per-thread
+// default stream of another thread is another stream.
+static bool is_ordered(const kiln_buffer_t* buffer, kiln_stream_t* stream) {
+  if (buffer->in_graph) return true;
+  if (stream->kind == KILN_STREAM_PER_THREAD &&
+      atomic_load(&buffer->thread) != kilni_thread_number()) {
+    return false;
+  }
+  return !is_captured(stream);
+}
+
 static void end(kiln_buffer_t* buffer, kiln_stream_t* stream) {
   kiln_device_t* device = buffer->device;
   if (buffer->end == KILNI_BUFFER_HOST) {
     KILNI_DEVICE_END(device, cuMemFreeHost, buffer->host);
-  } else if (buffer->end == KILNI_BUFFER_ASYNC &&
-             (buffer->in_graph || !is_captured(stream))) {
+  } else if (buffer->end == KILNI_BUFFER_ASYNC && is_ordered(buffer, stream)) {
     KILNI_STREAM_END(stream, cuMemFreeAsync, buffer->address, stream->handle);
   } else if (buffer->end == KILNI_BUFFER_OPENED) {
     KILNI_DEVICE_END(device, cuIpcCloseMemHandle, buffer->address);
@@ -363,6 +380,7 @@ kiln_status_t kiln_buffer_set_stream(kiln_buffer_t* buffer,
         "make the buffer with a stream in kiln_buffer_options_t");
   }
   kiln_stream_retain(stream);
+  kilni_buffer_note_thread(buffer, stream);
   kiln_stream_release(atomic_exchange(&buffer->stream, stream));
   return NULL;
 }

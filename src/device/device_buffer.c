@@ -17,9 +17,9 @@ static kiln_status_t check_range(const kiln_buffer_t* buffer, uint64_t offset,
 }
 
 // For every operation: the range, and the stream's device where there is one.
-static kiln_status_t check(const kiln_buffer_t* buffer,
-                           const kiln_stream_t* stream, uint64_t offset,
-                           uint64_t bytes, const char* what) {
+kiln_status_t kilni_buffer_check(const kiln_buffer_t* buffer,
+                                 const kiln_stream_t* stream, uint64_t offset,
+                                 uint64_t bytes, const char* what) {
   if (stream != NULL) {
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
         buffer->device, stream->device, "the stream"));
@@ -48,7 +48,8 @@ kiln_status_t kiln_buffer_write(kiln_buffer_t* buffer, uint64_t offset,
                                 size_t bytes, const void* data) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(data != NULL || bytes == 0, "data");
-  KILNI_RETURN_IF_ERROR(check(buffer, NULL, offset, bytes, "a write"));
+  KILNI_RETURN_IF_ERROR(
+      kilni_buffer_check(buffer, NULL, offset, bytes, "a write"));
   if (bytes == 0) return NULL;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyHtoD,
@@ -60,7 +61,8 @@ kiln_status_t kiln_buffer_read(kiln_buffer_t* buffer, uint64_t offset,
                                size_t bytes, void* out_data) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(out_data != NULL || bytes == 0, "out_data");
-  KILNI_RETURN_IF_ERROR(check(buffer, NULL, offset, bytes, "a read"));
+  KILNI_RETURN_IF_ERROR(
+      kilni_buffer_check(buffer, NULL, offset, bytes, "a read"));
   if (bytes == 0) return NULL;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, buffer->device, cuMemcpyDtoH, out_data,
@@ -74,7 +76,8 @@ kiln_status_t kiln_buffer_write_async(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_CHECK_ARGUMENT(data != NULL || bytes == 0, "data");
-  KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, "a write"));
+  KILNI_RETURN_IF_ERROR(
+      kilni_buffer_check(buffer, stream, offset, bytes, "a write"));
   if (bytes == 0) return NULL;
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuMemcpyHtoDAsync, buffer->address + offset,
@@ -88,7 +91,8 @@ kiln_status_t kiln_buffer_read_async(kiln_buffer_t* buffer,
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_CHECK_ARGUMENT(out_data != NULL || bytes == 0, "out_data");
-  KILNI_RETURN_IF_ERROR(check(buffer, stream, offset, bytes, "a read"));
+  KILNI_RETURN_IF_ERROR(
+      kilni_buffer_check(buffer, stream, offset, bytes, "a read"));
   if (bytes == 0) return NULL;
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuMemcpyDtoHAsync, out_data,
@@ -115,7 +119,7 @@ static kiln_status_t check_fill(const kiln_buffer_t* buffer,
                    (unsigned)value_bytes),
         "offset and size must be multiples of the value's size");
   }
-  return check(buffer, stream, offset, bytes, "a fill");
+  return kilni_buffer_check(buffer, stream, offset, bytes, "a fill");
 }
 
 kiln_status_t kiln_buffer_fill(kiln_buffer_t* buffer, uint64_t offset,
@@ -186,15 +190,16 @@ static kiln_status_t check_across(const kiln_buffer_t* target,
                                    "the stream");
 }
 
-static kiln_status_t check_copy(const kiln_buffer_t* target,
-                                const kiln_stream_t* stream,
-                                uint64_t target_offset,
-                                const kiln_buffer_t* source,
-                                uint64_t source_offset, uint64_t bytes) {
+kiln_status_t kilni_buffer_check_copy(const kiln_buffer_t* target,
+                                      const kiln_stream_t* stream,
+                                      uint64_t target_offset,
+                                      const kiln_buffer_t* source,
+                                      uint64_t source_offset, uint64_t bytes) {
   bool across = is_across(target, source);
   if (across) KILNI_RETURN_IF_ERROR(check_across(target, source, stream));
-  KILNI_RETURN_IF_ERROR(check(target, across ? NULL : stream, target_offset,
-                              bytes, "a copy to the range"));
+  KILNI_RETURN_IF_ERROR(kilni_buffer_check(target, across ? NULL : stream,
+                                           target_offset, bytes,
+                                           "a copy to the range"));
   KILNI_RETURN_IF_ERROR(
       check_range(source, source_offset, bytes, "a copy from the range"));
   uint64_t distance = target_offset > source_offset
@@ -217,8 +222,8 @@ kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,
                                uint64_t bytes) {
   KILNI_CHECK_ARGUMENT(target != NULL, "target");
   KILNI_CHECK_ARGUMENT(source != NULL, "source");
-  KILNI_RETURN_IF_ERROR(
-      check_copy(target, NULL, target_offset, source, source_offset, bytes));
+  KILNI_RETURN_IF_ERROR(kilni_buffer_check_copy(target, NULL, target_offset,
+                                                source, source_offset, bytes));
   if (bytes == 0) return NULL;
   kiln_status_t status;
   if (is_across(target, source)) {
@@ -242,8 +247,8 @@ kiln_status_t kiln_buffer_copy_async(kiln_buffer_t* target,
   KILNI_CHECK_ARGUMENT(target != NULL, "target");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_CHECK_ARGUMENT(source != NULL, "source");
-  KILNI_RETURN_IF_ERROR(
-      check_copy(target, stream, target_offset, source, source_offset, bytes));
+  KILNI_RETURN_IF_ERROR(kilni_buffer_check_copy(target, stream, target_offset,
+                                                source, source_offset, bytes));
   if (bytes == 0) return NULL;
   kiln_status_t status;
   if (is_across(target, source)) {

@@ -185,6 +185,8 @@ struct kiln_buffer_t {
   atomic_uint references;
   uint32_t kind;  // KILN_MEMORY_*
   uint32_t end;   // KILNI_BUFFER_*
+  // Whose default stream `stream` is, where it is the per-thread one.
+  _Atomic uint64_t thread;
   bool in_graph;  // allocated by a node of a graph: freed by one
   uint64_t size;
   kiln_cu_deviceptr_t address;
@@ -265,6 +267,9 @@ kiln_status_t kilni_buffer_make(kiln_device_t* device, uint64_t size,
 // without pools gives memory that is not.
 kiln_status_t kilni_buffer_take(kiln_buffer_t* buffer, kiln_stream_t* stream,
                                 kiln_pool_t* pool);
+// Behind giving it a stream: whose that is, if it is the per-thread one.
+void kilni_buffer_note_thread(kiln_buffer_t* buffer,
+                              const kiln_stream_t* stream);
 // Ends a buffer without references: memory, object, what it retains.
 void kilni_buffer_end(kiln_buffer_t* buffer);
 // Takes a block without references back; false from a store that has ended. The
@@ -276,6 +281,17 @@ void kilni_import_left(kiln_pool_t* pool, kilni_import_t* import);
 // Whether the driver is capturing the stream now.
 kiln_status_t kilni_stream_ask_capture(kiln_stream_t* stream,
                                        bool* out_captured);
+
+// The range of an operation, and where there is a stream, its device; of a copy
+// both ranges (device_buffer.c).
+kiln_status_t kilni_buffer_check(const kiln_buffer_t* buffer,
+                                 const kiln_stream_t* stream, uint64_t offset,
+                                 uint64_t bytes, const char* what);
+kiln_status_t kilni_buffer_check_copy(const kiln_buffer_t* target,
+                                      const kiln_stream_t* stream,
+                                      uint64_t target_offset,
+                                      const kiln_buffer_t* source,
+                                      uint64_t source_offset, uint64_t bytes);
 
 // ---- Pools (device_mempool.c) ----
 

@@ -221,6 +221,7 @@ static kiln_status_t open_of_pool(kiln_buffer_t* buffer, kiln_stream_t* stream,
                                   kiln_pool_t* pool) {
   kiln_stream_retain(stream);
   atomic_store(&buffer->stream, stream);
+  kilni_buffer_note_thread(buffer, stream);
   kiln_cu_mempool_export_t shared;
   memcpy(&shared, buffer->import->key, sizeof(shared));
   kiln_status_t status;

@@ -169,6 +169,14 @@ static kiln_status_t check_options(const kiln_stream_t* stream,
   KILNI_CHECK_ARGUMENT(given->ask_capture <= KILN_SWITCH_ON,
                        "options.ask_capture");
   KILNI_RETURN_IF_ERROR(check_bounds(given));
+  if (stream->kind == KILN_STREAM_PER_THREAD) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "a store for the per-thread default stream of \"%s\", which "
+                   "is another stream on another thread",
+                   stream->device->name),
+        "make the store for a stream of kiln_stream_create");
+  }
   if (given->pool == NULL) return NULL;
   if (given->pool->imported) {
     return kilni_status_with_fix(

@@ -55,6 +55,9 @@ typedef unsigned int kiln_cu_capture_status_t;
 typedef unsigned int kiln_cu_mempool_attribute_t;
 typedef unsigned int kiln_cu_mem_access_t;
 typedef unsigned int kiln_cu_p2p_attribute_t;
+typedef unsigned int kiln_cu_mem_advice_t;
+typedef unsigned int kiln_cu_mem_range_attribute_t;
+typedef unsigned int kiln_cu_copy_order_t;
 typedef unsigned int kiln_cu_mem_location_type_t;
 typedef unsigned int kiln_cu_mem_allocation_type_t;
 typedef unsigned int kiln_cu_mem_handle_type_t;
@@ -511,6 +514,39 @@ typedef struct kiln_cu_mem_location_t {
   kiln_cu_mem_location_type_t type;
   int id;
 } kiln_cu_mem_location_t;
+
+// What is said of managed memory, and asked.
+enum {
+  KILN_CU_MEM_ADVISE_SET_READ_MOSTLY = 1,
+  KILN_CU_MEM_ADVISE_UNSET_READ_MOSTLY = 2,
+  KILN_CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3,
+  KILN_CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4,
+  KILN_CU_MEM_ADVISE_SET_ACCESSED_BY = 5,
+  KILN_CU_MEM_ADVISE_UNSET_ACCESSED_BY = 6,
+};
+enum {
+  KILN_CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY = 1,
+  KILN_CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION = 2,
+  KILN_CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY = 3,
+  KILN_CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION = 4,
+};
+// Devices of an answer that are none.
+enum { KILN_CU_DEVICE_CPU = -1, KILN_CU_DEVICE_INVALID = -2 };
+
+// When a copy of a batch may read its source.
+enum {
+  KILN_CU_COPY_ORDER_STREAM = 1,
+  KILN_CU_COPY_ORDER_DURING_CALL = 2,
+  KILN_CU_COPY_ORDER_ANY = 3,
+};
+
+// How copies of a batch are made (CUDA 12.8). thread-compatible
+typedef struct kiln_cu_copy_attributes_t {
+  kiln_cu_copy_order_t order;
+  kiln_cu_mem_location_t from_hint;
+  kiln_cu_mem_location_t to_hint;
+  unsigned int flags;
+} kiln_cu_copy_attributes_t;
 
 // Who may do what with memory. thread-compatible
 typedef struct kiln_cu_mem_access_desc_t {

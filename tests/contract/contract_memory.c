@@ -202,7 +202,48 @@ static void stream_ordered(contract_t* t) {
   OK(t->cu->cuStreamDestroy(stream));
 }
 
+static void copy_batch(contract_t* t) {
+  const kiln_cuda_table_t* cu = t->cu;
+  if (!kilni_cuda_has(cu, KILNI_CUDA_ROW_cuMemcpyBatchAsync)) return;
+  kiln_cu_deviceptr_t a = 0;
+  kiln_cu_stream_t stream = NULL;
+  OK(cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(cu->cuMemAlloc(&a, 4096));
+  OK(cu->cuMemsetD32Async(a, 3, 1024, stream));
+  OK(cu->cuMemsetD32Async(a, 4, 8, stream));
+  kiln_cu_deviceptr_t to[2] = {a + 1024, a + 2048};
+  kiln_cu_deviceptr_t from[2] = {a, a + 4};
+  size_t sizes[2] = {4, 8};
+  kiln_cu_copy_attributes_t attributes[2] = {
+      {KILN_CU_COPY_ORDER_STREAM, {0, 0}, {0, 0}, 0},
+      {KILN_CU_COPY_ORDER_ANY, {0, 0}, {0, 0}, 0}};
+  size_t first[2] = {0, 1};
+  OK(cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, stream));
+  OK(cu->cuStreamSynchronize(stream));
+  uint32_t words[3] = {0, 0, 0};
+  OK(cu->cuMemcpyDtoH(&words[0], a + 1024, 4));
+  OK(cu->cuMemcpyDtoH(&words[1], a + 2048, 8));
+  CHECK(words[0] == 4 && words[1] == 4 && words[2] == 4);
+  OK(cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 2, stream));
+  IS(INVALID_VALUE,
+     cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 0, stream));
+  first[0] = 1;
+  IS(INVALID_VALUE,
+     cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, stream));
+  first[0] = 0;
+  attributes[0].order = 0;
+  IS(INVALID_VALUE,
+     cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, stream));
+  attributes[0].order = KILN_CU_COPY_ORDER_STREAM;
+  IS(INVALID_VALUE,
+     cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, NULL));
+  OK(cu->cuStreamSynchronize(stream));
+  OK(cu->cuMemFree(a));
+  OK(cu->cuStreamDestroy(stream));
+}
+
 static const contract_case_t kCases[] = {
+    {"copy_batch", copy_batch, CONTRACT_PLAIN},
     {"allocate", allocate, CONTRACT_PLAIN},
     {"free_of_nothing", free_of_nothing, CONTRACT_PLAIN},
     {"copies", copies, CONTRACT_PLAIN},

@@ -279,7 +279,67 @@ static void memory_export(contract_t* t) {
   OK(t->cu->cuMemPoolDestroy(pool));
 }
 
+static int told(contract_t* t, kiln_cu_deviceptr_t memory,
+                kiln_cu_mem_range_attribute_t attribute) {
+  int value = 99;
+  OK(t->cu->cuMemRangeGetAttribute(&value, sizeof(value), attribute, memory,
+                                   4096));
+  return value;
+}
+
+// A device that lets the host use managed memory meanwhile.
+static void managed_hints(contract_t* t) {
+  const kiln_cuda_table_t* cu = t->cu;
+  int can = 0;
+  OK(cu->cuDeviceGetAttribute(
+      &can, KILN_CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, t->device));
+  if (can == 0 || !kilni_cuda_has(cu, KILNI_CUDA_ROW_cuMemPrefetchAsync)) {
+    return;
+  }
+  const kiln_cu_mem_location_t here = {KILN_CU_MEM_LOCATION_TYPE_DEVICE,
+                                       t->device};
+  const kiln_cu_mem_location_t host = {KILN_CU_MEM_LOCATION_TYPE_HOST, 0};
+  kiln_cu_deviceptr_t a = 0;
+  kiln_cu_deviceptr_t plain = 0;
+  kiln_cu_stream_t stream = NULL;
+  OK(cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(cu->cuMemAlloc(&plain, 4096));
+  OK(cu->cuMemAllocManaged(&a, 4096, KILN_CU_MEM_ATTACH_GLOBAL));
+  CHECK(told(t, a, KILN_CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 0);
+  CHECK(told(t, a, KILN_CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) ==
+        KILN_CU_DEVICE_INVALID);
+  OK(cu->cuMemAdvise(a, 4096, KILN_CU_MEM_ADVISE_SET_READ_MOSTLY, here));
+  CHECK(told(t, a, KILN_CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY) == 1);
+  OK(cu->cuMemAdvise(a, 4096, KILN_CU_MEM_ADVISE_UNSET_READ_MOSTLY, here));
+  OK(cu->cuMemAdvise(a, 4096, KILN_CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
+  CHECK(told(t, a, KILN_CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION) ==
+        KILN_CU_DEVICE_CPU);
+  OK(cu->cuMemAdvise(a, 4096, KILN_CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION,
+                     host));
+  OK(cu->cuMemPrefetchAsync(a, 4096, here, 0, stream));
+  OK(cu->cuStreamSynchronize(stream));
+  CHECK(told(t, a, KILN_CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION) ==
+        t->device);
+  OK(cu->cuMemPrefetchAsync(a, 4096, host, 0, stream));
+  IS(INVALID_VALUE, cu->cuMemPrefetchAsync(plain, 4096, here, 0, stream));
+  IS(INVALID_VALUE, cu->cuMemPrefetchAsync(a, 4096, here, 1, stream));
+  IS(INVALID_VALUE, cu->cuMemAdvise(a, 4096, 99, here));
+  if (kilni_cuda_has(cu, KILNI_CUDA_ROW_cuMemDiscardBatchAsync)) {
+    size_t bytes = 4096;
+    size_t first = 0;
+    kiln_cu_mem_location_t location = here;
+    OK(cu->cuMemDiscardBatchAsync(&a, &bytes, 1, 0, stream));
+    OK(cu->cuMemDiscardAndPrefetchBatchAsync(&a, &bytes, 1, &location, &first,
+                                             1, 0, stream));
+  }
+  OK(cu->cuStreamSynchronize(stream));
+  OK(cu->cuMemFree(a));
+  OK(cu->cuMemFree(plain));
+  OK(cu->cuStreamDestroy(stream));
+}
+
 static const contract_case_t kCases[] = {
+    {"managed_hints", managed_hints, CONTRACT_PLAIN},
     {"pool_life", pool_life, CONTRACT_PLAIN},
     {"pool_arguments", pool_arguments, CONTRACT_PLAIN},
     {"pool_numbers", pool_numbers, CONTRACT_PLAIN},

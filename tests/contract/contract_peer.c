@@ -22,7 +22,7 @@ static void peer_arguments(contract_t* t) {
      cu->cuDeviceGetP2PAttribute(&value, KILN_CU_P2P_ATTRIBUTE_ACCESS_SUPPORTED,
                                  t->device, t->device));
   IS(INVALID_CONTEXT, cu->cuCtxEnablePeerAccess(NULL, 0));
-  IS(INVALID_CONTEXT, cu->cuCtxEnablePeerAccess(t->context, 0));
+  IS(PEER_ACCESS_UNSUPPORTED, cu->cuCtxEnablePeerAccess(t->context, 0));
 }
 
 // A context's copies within itself.

@@ -91,6 +91,7 @@ typedef struct scene_t {
   kiln_device_t* new_device;
   kiln_peer_t* new_peer;
   kiln_peer_info_t peer_info;
+  kiln_managed_info_t managed;
   kiln_buffer_t* new_buffer;
   kiln_pool_t* new_pool;
   kiln_transient_t* new_transient;
@@ -710,9 +711,9 @@ static int check_header(const char* header) {
 
 static void test_every_function(void** state) {
   (void)state;
-  static const char* const headers[] = {"device",  "memory", "pool",   "stream",
-                                        "virtual", "module", "launch", "green",
-                                        "texture", "tensor", "watch",  "peer"};
+  static const char* const headers[] = {
+      "device", "memory",  "pool",   "stream", "virtual", "module", "launch",
+      "green",  "texture", "tensor", "watch",  "peer",    "managed"};
   int count = 0;
   for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
     int found = check_header(headers[i]);

@@ -479,6 +479,28 @@ static void ask_textures(live_t* live) {
   live->seen[KILNI_CUDA_ROW_cuTensorMapEncodeIm2colWide] = true;
 }
 
+static void ask_managed(live_t* live) {
+  const kiln_cu_mem_location_t here = {KILN_CU_MEM_LOCATION_TYPE_DEVICE,
+                                       live->device};
+  kiln_cu_mem_location_t place = here;
+  kiln_cu_context_t popped = NULL;
+  kiln_cu_deviceptr_t memory = 0;
+  size_t bytes = 4096;
+  size_t first = 0;
+  int number = 0;
+  must(live->t.cuCtxPushCurrent(live->context), "cuCtxPushCurrent");
+  must(live->t.cuMemAllocManaged(&memory, bytes, KILN_CU_MEM_ATTACH_GLOBAL),
+       "cuMemAllocManaged");
+  must(live->t.cuCtxPopCurrent(&popped), "cuCtxPopCurrent");
+  ASK(cuMemPrefetchAsync, memory, bytes, here, 0, live->stream);
+  ASK(cuMemAdvise, memory, bytes, KILN_CU_MEM_ADVISE_SET_READ_MOSTLY, here);
+  ASK(cuMemRangeGetAttribute, &number, sizeof(number),
+      KILN_CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, memory, bytes);
+  ASK(cuMemDiscardBatchAsync, &memory, &bytes, 1, 0, live->stream);
+  ASK(cuMemDiscardAndPrefetchBatchAsync, &memory, &bytes, 1, &place, &first, 1,
+      0, live->stream);
+}
+
 static void ask_memory(live_t* live) {
   size_t bytes = 0, total = 0;
   kiln_cu_deviceptr_t memory = 0;
@@ -498,6 +520,7 @@ static void ask_memory(live_t* live) {
   ASK(cuPointerGetAttribute, &type, attribute, a);
   ASK(cuPointerGetAttributes, 1, &attribute, &value, a);
   ASK(cuMemAllocManaged, &memory, 4096, KILN_CU_MEM_ATTACH_GLOBAL);
+  ask_managed(live);
   ask_shared_memory(live);
   ask_pools(live);
   ask_virtual(live);
@@ -510,6 +533,14 @@ static void ask_memory(live_t* live) {
   ASK(cuMemcpyHtoDAsync, a, own, 64, live->stream);
   ASK(cuMemcpyDtoHAsync, own, a, 64, live->stream);
   ASK(cuMemcpyDtoDAsync, a, b, 64, live->stream);
+  kiln_cu_deviceptr_t to = a;
+  kiln_cu_deviceptr_t from = b;
+  size_t size = 64;
+  size_t first = 0;
+  kiln_cu_copy_attributes_t attributes = {
+      KILN_CU_COPY_ORDER_STREAM, {0, 0}, {0, 0}, 0};
+  ASK(cuMemcpyBatchAsync, &to, &from, &size, 1, &attributes, &first, 1,
+      live->stream);
   ASK(cuMemcpyPeer, a, live->context, b, live->context, 64);
   ASK(cuMemcpyPeerAsync, a, live->context, b, live->context, 64, live->stream);
   ASK(cuMemsetD8, a, 1, 64);

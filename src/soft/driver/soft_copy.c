@@ -210,6 +210,54 @@ static kiln_cu_result_t row_dtod_async(kiln_cu_deviceptr_t to,
                                    false, "cuMemcpyDtoDAsync"});
 }
 
+// ---- Batches ----
+
+static bool good_attributes(const kiln_cu_copy_attributes_t* attributes,
+                            const size_t* first, size_t attribute_count,
+                            size_t count) {
+  if (attributes == NULL || first == NULL || attribute_count == 0 ||
+      attribute_count > count || first[0] != 0) {
+    return false;
+  }
+  for (size_t i = 0; i < attribute_count; ++i) {
+    if (attributes[i].order < KILN_CU_COPY_ORDER_STREAM ||
+        attributes[i].order > KILN_CU_COPY_ORDER_ANY ||
+        (i > 0 && first[i] <= first[i - 1]) || first[i] >= count) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One after another, in the order of the stream: nothing says in which.
+static kiln_cu_result_t row_batch(kiln_cu_deviceptr_t* to,
+                                  kiln_cu_deviceptr_t* from, size_t* sizes,
+                                  size_t count,
+                                  kiln_cu_copy_attributes_t* attributes,
+                                  size_t* first, size_t attribute_count,
+                                  kiln_cu_stream_t stream) {
+  kilni_soft_driver_t* driver;
+  kilni_soft_stream_t* where;
+  kiln_cu_result_t result =
+      kilni_soft_enter_stream(stream, true, &driver, &where);
+  if (result != KILN_CU_SUCCESS) return result;
+  if (to == NULL || from == NULL || sizes == NULL || count == 0 ||
+      where == &where->context->legacy ||
+      !good_attributes(attributes, first, attribute_count, count)) {
+    return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
+  }
+  bool waits = false;
+  for (size_t i = 0; i < attribute_count; ++i) {
+    waits |= attributes[i].order == KILN_CU_COPY_ORDER_DURING_CALL;
+  }
+  for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+    const copy_t copy = {to[i], from[i], sizes[i], MUST_ANY, MUST_ANY, false};
+    result = copy_locked(driver, where, &copy);
+  }
+  if (waits) kilni_soft_queue_wait(driver, where->last);
+  return kilni_soft_leave(driver, result);
+}
+
 // ---- Between devices ----
 
 // An address says whose memory it is: the contexts need only be alive.
@@ -365,6 +413,7 @@ void kilni_soft_fill_copy(kiln_cuda_table_t* table) {
   KILNI_CUDA_SET(table, cuMemcpyHtoDAsync, row_htod_async);
   KILNI_CUDA_SET(table, cuMemcpyDtoHAsync, row_dtoh_async);
   KILNI_CUDA_SET(table, cuMemcpyDtoDAsync, row_dtod_async);
+  KILNI_CUDA_SET(table, cuMemcpyBatchAsync, row_batch);
   KILNI_CUDA_SET(table, cuMemcpyPeer, row_peer);
   KILNI_CUDA_SET(table, cuMemcpyPeerAsync, row_peer_async);
   KILNI_CUDA_SET(table, cuMemsetD8, row_fill8);

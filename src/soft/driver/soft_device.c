@@ -62,6 +62,7 @@ static const unsigned char kUuid[16] = {0x6b, 0x69, 0x6c, 0x6e, 0x73, 0x6f,
   X(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)        \
   X(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1)        \
   X(MANAGED_MEMORY, 1)                             \
+  X(CONCURRENT_MANAGED_ACCESS, 1)                  \
   X(MEMORY_POOLS_SUPPORTED, 1)                     \
   X(HOST_MEMORY_POOLS_SUPPORTED, 1)                \
   X(MEM_SYNC_DOMAIN_COUNT, 1)                      \

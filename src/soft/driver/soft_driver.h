@@ -340,6 +340,7 @@ void kilni_soft_fill_pool(kiln_cuda_table_t* table);
 void kilni_soft_fill_virtual(kiln_cuda_table_t* table);
 void kilni_soft_fill_pointer(kiln_cuda_table_t* table);
 void kilni_soft_fill_copy(kiln_cuda_table_t* table);
+void kilni_soft_fill_managed(kiln_cuda_table_t* table);
 void kilni_soft_fill_peer(kiln_cuda_table_t* table);
 void kilni_soft_fill_stream(kiln_cuda_table_t* table);
 void kilni_soft_fill_event(kiln_cuda_table_t* table);

@@ -57,10 +57,14 @@ static kiln_cu_result_t enter_access(kiln_cu_context_t peer, bool good,
   if (!good) return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_VALUE);
   *out_peer = kilni_soft_handle_get(&(*out_driver)->handles,
                                     KILNI_SOFT_KIND_CONTEXT, (uintptr_t)peer);
-  if (*out_peer != NULL && *out_peer != kilni_soft_current(*out_driver)) {
-    return KILN_CU_SUCCESS;
+  if (*out_peer == NULL) {
+    return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_CONTEXT);
   }
-  return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_CONTEXT);
+  // As driver 580 says of the context itself.
+  if (*out_peer == kilni_soft_current(*out_driver)) {
+    return kilni_soft_leave(*out_driver, KILN_CU_ERROR_PEER_ACCESS_UNSUPPORTED);
+  }
+  return KILN_CU_SUCCESS;
 }
 
 static kiln_cu_result_t row_enable(kiln_cu_context_t peer, unsigned int flags) {

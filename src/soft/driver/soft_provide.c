@@ -230,6 +230,7 @@ void kilni_soft_fill(kiln_cuda_table_t* table) {
   kilni_soft_fill_virtual(table);
   kilni_soft_fill_pointer(table);
   kilni_soft_fill_copy(table);
+  kilni_soft_fill_managed(table);
   kilni_soft_fill_peer(table);
   kilni_soft_fill_stream(table);
   kilni_soft_fill_event(table);

@@ -621,6 +621,15 @@ void kilni_soft_memory_own_access(kilni_soft_memory_t* memory,
   kilni_mutex_unlock(&memory->lock);
 }
 
+void kilni_soft_memory_set_flags(kilni_soft_memory_t* memory, uint64_t address,
+                                 uint32_t flags) {
+  memory = memory->root;
+  kilni_mutex_lock(&memory->lock);
+  kilni_soft_alloc_t* alloc = holder(memory, address);
+  if (alloc != NULL) alloc->flags = flags;
+  kilni_mutex_unlock(&memory->lock);
+}
+
 void kilni_soft_memory_set_peer(kilni_soft_memory_t* memory, uint32_t owner,
                                 bool may) {
   kilni_soft_memory_t* root = memory->root;

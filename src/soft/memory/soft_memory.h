@@ -153,6 +153,9 @@ void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
 // Who may access what is of a pool from now on.
 void kilni_soft_memory_own_access(kilni_soft_memory_t* memory,
                                   const void* owner, uint32_t access);
+// Sets the flags of the allocation at `address`.
+void kilni_soft_memory_set_flags(kilni_soft_memory_t* memory, uint64_t address,
+                                 uint32_t flags);
 // Whether the device may access memory of device `owner` that is neither of a
 // pool nor mapped.
 void kilni_soft_memory_set_peer(kilni_soft_memory_t* memory, uint32_t owner,

@@ -449,6 +449,38 @@ static void test_release_on_another_thread(void** state) {
   device_world_close(world);
 }
 
+// There the per-thread default stream is another one: no free on it.
+static void test_the_stream_of_a_thread(void** state) {
+  world_t* world = *state;
+  device_world_open(world, "cuda:0");
+  kiln_stream_t* own = NULL;
+  kiln_transient_t* store = NULL;
+  assert_null(kiln_stream_default(world->device, KILN_STREAM_PER_THREAD, &own));
+  kiln_buffer_options_t options = with(own, NULL);
+  kiln_buffer_t* buffer[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < 3; i++) {
+    assert_null(kiln_buffer_create(world->device, 64, &options, &buffer[i]));
+  }
+  kilni_thread_t thread = {0};
+  assert_null(
+      kilni_thread_start(&thread, "release", release_buffer, buffer[0]));
+  kilni_thread_join(&thread);
+  assert_int_equal(atomic_load(&seen.plain_frees), 1);
+  assert_null(atomic_load(&seen.freed_on));
+  // On the thread that made it, or took it over, it is a free like any other.
+  kiln_buffer_release(buffer[1]);
+  assert_int_equal(atomic_load(&seen.plain_frees), 1);
+  assert_ptr_equal(atomic_load(&seen.freed_on), KILN_CU_STREAM_PER_THREAD);
+  assert_null(kiln_buffer_set_stream(buffer[2], own));
+  kiln_buffer_release(buffer[2]);
+  assert_int_equal(atomic_load(&seen.plain_frees), 1);
+  assert_says(kiln_transient_create(own, NULL, &store),
+              KILN_STATUS_INVALID_ARGUMENT, "another stream on another thread");
+  assert_null(store);
+  kiln_stream_release(own);
+  device_world_close(world);
+}
+
 static void test_a_captured_stream(void** state) {
   world_t* world = *state;
   device_world_open_stream(world, "cuda:0");
@@ -899,6 +931,7 @@ int main(void) {
       TEST(test_pool_arguments),
       TEST(test_set_stream),
       TEST(test_release_on_another_thread),
+      TEST(test_the_stream_of_a_thread),
       TEST(test_a_captured_stream),
       TEST(test_foreign_memory),
       TEST(test_blocks_come_back),

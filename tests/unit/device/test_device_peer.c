@@ -156,7 +156,9 @@ static void test_what_is_refused(void** state) {
   // Devices of two runtimes have two tables.
   kiln_runtime_t* other = NULL;
   kiln_device_t* foreign = NULL;
-  assert_ok(kiln_runtime_create(NULL, &other));
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.soft_workers = 2;
+  assert_ok(kiln_runtime_create(&options, &other));
   assert_ok(kiln_runtime_open_device(other, "soft:1", &foreign));
   assert_says(kiln_peer_create(world->device[0], foreign, &access), bad,
               "another driver");

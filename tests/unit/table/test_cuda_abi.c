@@ -305,6 +305,22 @@ SAME_FIELD(kiln_cu_mem_allocation_prop_t, usage, CUmemAllocationProp,
 SAME_VALUE(sizeof(kiln_cu_mem_location_t), sizeof(CUmemLocation));
 SAME_FIELD(kiln_cu_mem_location_t, type, CUmemLocation, type);
 SAME_FIELD(kiln_cu_mem_location_t, id, CUmemLocation, id);
+#if CUDA_VERSION >= 12080
+SAME_VALUE(sizeof(kiln_cu_copy_attributes_t), sizeof(CUmemcpyAttributes));
+SAME_FIELD(kiln_cu_copy_attributes_t, order, CUmemcpyAttributes,
+           srcAccessOrder);
+SAME_FIELD(kiln_cu_copy_attributes_t, from_hint, CUmemcpyAttributes,
+           srcLocHint);
+SAME_FIELD(kiln_cu_copy_attributes_t, to_hint, CUmemcpyAttributes, dstLocHint);
+SAME_FIELD(kiln_cu_copy_attributes_t, flags, CUmemcpyAttributes, flags);
+SAME_VALUE(KILN_CU_COPY_ORDER_ANY, CU_MEMCPY_SRC_ACCESS_ORDER_ANY);
+#endif
+SAME_VALUE(KILN_CU_MEM_ADVISE_UNSET_ACCESSED_BY,
+           CU_MEM_ADVISE_UNSET_ACCESSED_BY);
+SAME_VALUE(KILN_CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION,
+           CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION);
+SAME_VALUE(KILN_CU_P2P_ATTRIBUTE_ARRAY_ACCESS_SUPPORTED,
+           CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED);
 SAME_VALUE(sizeof(kiln_cu_mem_access_desc_t), sizeof(CUmemAccessDesc));
 SAME_FIELD(kiln_cu_mem_access_desc_t, location, CUmemAccessDesc, location);
 SAME_FIELD(kiln_cu_mem_access_desc_t, flags, CUmemAccessDesc, flags);
