@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "soft/driver/soft_driver.h"
+#include "soft/driver/soft_graph.h"
 
 static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 
@@ -66,7 +67,10 @@ static kiln_cu_result_t row_prefetch(kiln_cu_deviceptr_t address, size_t bytes,
   if (place == 0) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_DEVICE);
   }
-  result = kilni_soft_queue_issue(driver, where, &kMark, NULL, NULL);
+  result = kilni_soft_capture_asked(driver, where, "cuMemPrefetchAsync");
+  if (result == KILN_CU_SUCCESS) {
+    result = kilni_soft_queue_issue(driver, where, &kMark, NULL, NULL);
+  }
   if (result == KILN_CU_SUCCESS) keep(driver, &alloc, PREFETCHED_SHIFT, place);
   return kilni_soft_leave(driver, result);
 }
@@ -206,6 +210,9 @@ static kiln_cu_result_t discard_all(kiln_cu_stream_t stream,
       kilni_soft_enter_stream(stream, true, &driver, &where);
   if (result != KILN_CU_SUCCESS) return result;
   result = check_batch(driver, batch);
+  if (result == KILN_CU_SUCCESS) {
+    result = kilni_soft_capture_asked(driver, where, "cuMemDiscardBatchAsync");
+  }
   size_t location = 0;
   for (size_t i = 0; result == KILN_CU_SUCCESS && i < batch->count; ++i) {
     result = discard(driver, where, batch->addresses[i], batch->sizes[i]);
