@@ -26,6 +26,7 @@
 #include "kiln/pool.h"
 #include "kiln/probe.h"
 #include "kiln/program.h"
+#include "kiln/program_builder.h"
 #include "kiln/program_operators.h"
 #include "kiln/runtime.h"
 #include "kiln/soft.h"

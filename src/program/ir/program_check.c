@@ -84,7 +84,7 @@ static kiln_status_t allocate(kilni_checker_t* checker) {
   const kilni_ir_t* ir = checker->ir;
   kiln_allocator_t allocator = ir->allocator;
   size_t names = (size_t)ir->variables.count + ir->buffers.count +
-                 ir->scalars.count + ir->functions.count + 1;
+                 ir->scalars.count + ir->functions.count + 2;
   void* block;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(allocator, (size_t)ir->exprs.count + 1, &block));
@@ -115,7 +115,7 @@ kiln_status_t kilni_ir_check(kilni_ir_t* ir, bool names,
   checker.names = names;
   kiln_allocator_t allocator = ir->allocator;
   size_t name_count = (size_t)ir->variables.count + ir->buffers.count +
-                      ir->scalars.count + ir->functions.count + 1;
+                      ir->scalars.count + ir->functions.count + 2;
   kiln_status_t status = allocate(&checker);
   if (kiln_status_is_ok(status)) status = run(&checker);
   kilni_free(allocator, checker.typed, (size_t)ir->exprs.count + 1);

@@ -97,9 +97,10 @@ static void check_array(kilni_checker_t* checker, uint32_t index,
                         uint64_t* inout_shared) {
   const kilni_ir_t* ir = checker->ir;
   const kilni_buffer_record_t* buffer = &ir->buffers.items[index];
-  const kilni_expr_record_t* count = &ir->exprs.items[buffer->count];
   const char* name = kilni_ir_name(ir, buffer->name);
-  if (buffer->count == 0 || count->op != KILNI_EXPR_LITERAL ||
+  const kilni_expr_record_t* count =
+      buffer->count == 0 ? NULL : &ir->exprs.items[buffer->count];
+  if (count == NULL || count->op != KILNI_EXPR_LITERAL ||
       !kilni_type_is_integer(count->type)) {
     kilni_checker_tell(checker, KILNI_RULE_ARRAY, KILNI_IR_BUFFER, index,
                        "\"%s\" has no number of elements", name);

@@ -95,8 +95,7 @@ const char* kilni_operands_name(uint32_t operands) {
   return kNames[operands < sizeof(kNames) / sizeof(kNames[0]) ? operands : 0];
 }
 
-static uint32_t result_of(const kilni_operator_t* row, uint32_t type) {
-  if (!kilni_type_is(type, row->operands)) return KILN_PROGRAM_TYPE_NONE;
+uint32_t kilni_operator_result(const kilni_operator_t* row, uint32_t type) {
   switch (row->result) {
     case KILNI_RESULT_BOOL:
       return KILN_PROGRAM_TYPE_BOOL;
@@ -107,6 +106,11 @@ static uint32_t result_of(const kilni_operator_t* row, uint32_t type) {
     default:
       return type;
   }
+}
+
+static uint32_t result_of(const kilni_operator_t* row, uint32_t type) {
+  if (!kilni_type_is(type, row->operands)) return KILN_PROGRAM_TYPE_NONE;
+  return kilni_operator_result(row, type);
 }
 
 uint32_t kilni_type_of_unary(uint32_t op, uint32_t type) {

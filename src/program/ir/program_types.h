@@ -90,6 +90,9 @@ uint32_t kilni_type_unsigned(uint32_t type);
 bool kilni_type_is(uint32_t type, uint32_t operands);
 const char* kilni_operands_name(uint32_t operands);
 
+// What comes of an operator on operands of `type`, whether they fit or not.
+uint32_t kilni_operator_result(const kilni_operator_t* row, uint32_t type);
+
 // The result's type for operands of those types; NONE where they do not fit.
 uint32_t kilni_type_of_unary(uint32_t op, uint32_t type);
 uint32_t kilni_type_of_binary(uint32_t op, uint32_t left, uint32_t right);

@@ -213,20 +213,6 @@ static const sign_row_t* row_of_sign(const kilni_reader_t* reader) {
   return NULL;
 }
 
-// The type of what an operator makes of operands of `type`, fitting or not.
-static uint8_t result_type(const kilni_operator_t* row, uint32_t type) {
-  switch (row->result) {
-    case KILNI_RESULT_BOOL:
-      return KILN_PROGRAM_TYPE_BOOL;
-    case KILNI_RESULT_U32:
-      return KILN_PROGRAM_TYPE_U32;
-    case KILNI_RESULT_UNSIGNED:
-      return (uint8_t)kilni_type_unsigned(type);
-    default:
-      return (uint8_t)type;
-  }
-}
-
 bool kilni_reader_together(kilni_reader_t* reader, uint32_t* left,
                            uint32_t* right) {
   if (*left == 0 || *right == 0) return 0;
@@ -266,12 +252,13 @@ uint32_t kilni_reader_binary(kilni_reader_t* reader, uint32_t at, uint32_t op,
       return 0;
     }
   }
-  kilni_expr_record_t record = {KILNI_EXPR_BINARY,
-                                result_type(row, expr_at(reader, left)->type),
-                                (uint16_t)op,
-                                left,
-                                right,
-                                0};
+  kilni_expr_record_t record = {
+      KILNI_EXPR_BINARY,
+      (uint8_t)kilni_operator_result(row, expr_at(reader, left)->type),
+      (uint16_t)op,
+      left,
+      right,
+      0};
   return kilni_reader_add(reader, at, record);
 }
 
@@ -288,7 +275,7 @@ uint32_t kilni_reader_unary(kilni_reader_t* reader, uint32_t at, uint32_t op,
   if (operand == 0) return 0;
   kilni_expr_record_t record = {
       KILNI_EXPR_UNARY,
-      result_type(row, expr_at(reader, operand)->type),
+      (uint8_t)kilni_operator_result(row, expr_at(reader, operand)->type),
       (uint16_t)op,
       operand,
       0,

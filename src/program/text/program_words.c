@@ -235,11 +235,14 @@ static uint32_t call_atomic(kilni_reader_t* reader, uint32_t at, uint32_t op) {
   if (!kilni_reader_need_sign(reader, '(')) return 0;
   uint32_t buffer = kilni_reader_buffer(reader);
   uint32_t operands[3] = {kilni_reader_index(reader), 0, 0}, count = 1;
-  const kilni_buffer_record_t* record =
-      &reader->ir->buffers.items[buffer == 0 ? 0 : buffer];
-  uint8_t type = buffer == 0 ? 0 : record->type;
-  bool own = buffer != 0 && (record->role == KILN_PROGRAM_ROLE_SHARED ||
-                             record->role == KILN_PROGRAM_ROLE_PRIVATE);
+  uint8_t type = KILN_PROGRAM_TYPE_NONE;
+  bool own = false;
+  if (buffer != 0) {
+    const kilni_buffer_record_t* record = &reader->ir->buffers.items[buffer];
+    type = record->type;
+    own = record->role == KILN_PROGRAM_ROLE_SHARED ||
+          record->role == KILN_PROGRAM_ROLE_PRIVATE;
+  }
   bool whole = buffer != 0 && operands[0] != 0;
   for (uint32_t i = 0; i < kilni_atomic_values(op); i++) {
     if (!kilni_reader_need_sign(reader, ',')) return 0;
