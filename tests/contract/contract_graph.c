@@ -504,6 +504,208 @@ static void graph_user_objects(contract_t* t) {
   tear_down(t, &b);
 }
 
+// ---- Conditional nodes ----
+
+// count_down(handle, p): *p -= 1, and the value is what is left.
+// choose(handle, p): the value is *p.
+static const char condition_ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".extern .func cudaGraphSetConditional(.param .b64 handle,\n"
+    "  .param .b32 value);\n"
+    ".visible .entry count_down(.param .u64 handle, .param .u64 p) {\n"
+    "  .reg .b32 %r<2>;\n  .reg .b64 %d<3>;\n"
+    "  ld.param.u64 %d1, [handle];\n  ld.param.u64 %d2, [p];\n"
+    "  ld.volatile.global.u32 %r1, [%d2];\n  sub.u32 %r1, %r1, 1;\n"
+    "  st.volatile.global.u32 [%d2], %r1;\n"
+    "  {\n  .param .b64 a0;\n  .param .b32 a1;\n"
+    "  st.param.b64 [a0], %d1;\n  st.param.b32 [a1], %r1;\n"
+    "  call.uni cudaGraphSetConditional, (a0, a1);\n  }\n  ret;\n}\n"
+    ".visible .entry choose(.param .u64 handle, .param .u64 p) {\n"
+    "  .reg .b32 %r<2>;\n  .reg .b64 %d<3>;\n"
+    "  ld.param.u64 %d1, [handle];\n  ld.param.u64 %d2, [p];\n"
+    "  ld.volatile.global.u32 %r1, [%d2];\n"
+    "  {\n  .param .b64 a0;\n  .param .b32 a1;\n"
+    "  st.param.b64 [a0], %d1;\n  st.param.b32 [a1], %r1;\n"
+    "  call.uni cudaGraphSetConditional, (a0, a1);\n  }\n  ret;\n}\n";
+
+// A node that runs a kernel of `condition_ptx` on words[index].
+static kiln_cu_graph_node_t ask(contract_t* t, const bench_t* b,
+                                kiln_cu_module_t module, const char* name,
+                                kiln_cu_graph_t graph, uint64_t handle,
+                                unsigned index,
+                                const kiln_cu_graph_node_t* after,
+                                size_t count) {
+  kiln_cu_deviceptr_t at = b->words + 4 * index;
+  void* arguments[] = {&handle, &at};
+  const kiln_cu_kernel_node_t params = {
+      .function = contract_function(t, module, name),
+      .grid_x = 1,
+      .grid_y = 1,
+      .grid_z = 1,
+      .block_x = 1,
+      .block_y = 1,
+      .block_z = 1,
+      .params = arguments};
+  kiln_cu_graph_node_t node = NULL;
+  OK(t->cu->cuGraphAddKernelNode(&node, graph, after, count, &params));
+  return node;
+}
+
+// A conditional node behind `after`, and its bodies.
+static kiln_cu_graph_node_t conditional(contract_t* t, kiln_cu_graph_t graph,
+                                        uint64_t handle, unsigned type,
+                                        unsigned count,
+                                        const kiln_cu_graph_node_t* after,
+                                        kiln_cu_graph_t* bodies) {
+  kiln_cu_graph_node_params_t params;
+  kiln_cu_graph_node_t node = NULL;
+  memset(&params, 0, sizeof(params));
+  params.type = KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  params.of.conditional.handle = handle;
+  params.of.conditional.type = type;
+  params.of.conditional.count = count;
+  params.of.conditional.context = t->context;
+  OK(t->cu->cuGraphAddNode(&node, graph, after, NULL, after != NULL ? 1 : 0,
+                           &params));
+  CHECK(node != NULL && params.of.conditional.graphs != NULL);
+  for (unsigned i = 0; i < count; ++i) {
+    bodies[i] = params.of.conditional.graphs[i];
+    CHECK(bodies[i] != NULL);
+  }
+  return node;
+}
+
+static void graph_if(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_module_t module = NULL;
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_cu_graph_t bodies[2];
+  OK(t->cu->cuModuleLoadData(&module, condition_ptx));
+  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 0, 0));
+  kiln_cu_graph_node_t first =
+      ask(t, &b, module, "choose", b.graph, handle, 0, NULL, 0);
+  kiln_cu_graph_node_t node = conditional(
+      t, b.graph, handle, KILN_CU_GRAPH_COND_TYPE_IF, 2, &first, bodies);
+  (void)step(t, &b, bodies[0], 1, 1, NULL, 0);
+  (void)step(t, &b, bodies[1], 2, 1, NULL, 0);
+  (void)step(t, &b, b.graph, 3, 1, &node, 1);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 1) == 0 && word(t, &b, 2) == 1 && word(t, &b, 3) == 1);
+  OK(t->cu->cuMemsetD32(b.words, 1, 1));
+  OK(t->cu->cuCtxSynchronize());
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 1) == 1 && word(t, &b, 2) == 1 && word(t, &b, 3) == 4);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuModuleUnload(module));
+  tear_down(t, &b);
+}
+
+static void graph_while(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_module_t module = NULL;
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_cu_graph_t body = NULL;
+  OK(t->cu->cuModuleLoadData(&module, condition_ptx));
+  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 1,
+                                           KILN_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  kiln_cu_graph_node_t node = conditional(
+      t, b.graph, handle, KILN_CU_GRAPH_COND_TYPE_WHILE, 1, NULL, &body);
+  kiln_cu_graph_node_t inner = step(t, &b, body, 1, 1, NULL, 0);
+  (void)ask(t, &b, module, "count_down", body, handle, 0, &inner, 1);
+  (void)step(t, &b, b.graph, 2, 1, &node, 1);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  uint32_t wanted = 0;
+  for (uint32_t turns = 1; turns < 12; turns += 5) {
+    OK(t->cu->cuMemsetD32(b.words, turns, 1));
+    OK(t->cu->cuCtxSynchronize());
+    launch(t, &b, exec);
+    for (uint32_t i = 0; i < turns; ++i) wanted = wanted * 3 + 1;
+    CHECK(word(t, &b, 0) == 0 && word(t, &b, 1) == wanted);
+  }
+  CHECK(word(t, &b, 2) == (1 * 3 + 1) * 3 + 1);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuModuleUnload(module));
+  tear_down(t, &b);
+}
+
+static void graph_switch(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_module_t module = NULL;
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_cu_graph_t bodies[3];
+  OK(t->cu->cuModuleLoadData(&module, condition_ptx));
+  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 0, 0));
+  kiln_cu_graph_node_t first =
+      ask(t, &b, module, "choose", b.graph, handle, 0, NULL, 0);
+  (void)conditional(t, b.graph, handle, KILN_CU_GRAPH_COND_TYPE_SWITCH, 3,
+                    &first, bodies);
+  for (unsigned i = 0; i < 3; ++i) {
+    (void)step(t, &b, bodies[i], i + 1, 1, NULL, 0);
+  }
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  for (uint32_t value = 0; value < 4; ++value) {
+    OK(t->cu->cuMemsetD8(b.words, 0, 256));
+    OK(t->cu->cuMemsetD32(b.words, value, 1));
+    OK(t->cu->cuCtxSynchronize());
+    launch(t, &b, exec);
+    for (uint32_t i = 0; i < 3; ++i) {
+      CHECK(word(t, &b, i + 1) == (i == value ? 1u : 0u));
+    }
+  }
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuModuleUnload(module));
+  tear_down(t, &b);
+}
+
+// A loop in a loop: the inner one starts with its default each time.
+static void graph_nested(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_module_t module = NULL;
+  kiln_cu_graph_condition_t outer = 0;
+  kiln_cu_graph_condition_t inner = 0;
+  kiln_cu_graph_t outer_body = NULL;
+  kiln_cu_graph_t inner_body = NULL;
+  OK(t->cu->cuModuleLoadData(&module, condition_ptx));
+  OK(t->cu->cuGraphConditionalHandleCreate(&outer, b.graph, t->context, 1,
+                                           KILN_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  OK(t->cu->cuGraphConditionalHandleCreate(&inner, b.graph, t->context, 0, 0));
+  (void)conditional(t, b.graph, outer, KILN_CU_GRAPH_COND_TYPE_WHILE, 1, NULL,
+                    &outer_body);
+  kiln_cu_graph_node_t first =
+      ask(t, &b, module, "choose", outer_body, inner, 0, NULL, 0);
+  kiln_cu_graph_node_t node = conditional(
+      t, outer_body, inner, KILN_CU_GRAPH_COND_TYPE_IF, 1, &first, &inner_body);
+  (void)step(t, &b, inner_body, 1, 1, NULL, 0);
+  (void)ask(t, &b, module, "count_down", outer_body, outer, 0, &node, 1);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  OK(t->cu->cuMemsetD32(b.words, 3, 1));
+  OK(t->cu->cuCtxSynchronize());
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 0) == 0 && word(t, &b, 1) == (1 * 3 + 1) * 3 + 1);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuModuleUnload(module));
+  tear_down(t, &b);
+}
+
+static void graph_unused_condition(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_condition_t handle = 0;
+  OK(t->cu->cuGraphConditionalHandleCreate(&handle, b.graph, t->context, 0, 0));
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  kiln_cu_graph_exec_t exec = NULL;
+  const kiln_cu_result_t result =
+      t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &params);
+  CHECK(result != KILN_CU_SUCCESS || params.result != 0);
+  CHECK(params.result == KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED);
+  tear_down(t, &b);
+}
+
 static const contract_case_t cases[] = {
     {"graph_life", graph_life, CONTRACT_PLAIN},
     {"graph_traversal", graph_traversal, CONTRACT_PLAIN},
@@ -519,5 +721,10 @@ static const contract_case_t cases[] = {
     {"graph_flags", graph_flags, CONTRACT_PLAIN},
     {"graph_enabled", graph_enabled, CONTRACT_PLAIN},
     {"graph_user_objects", graph_user_objects, CONTRACT_PLAIN},
+    {"graph_if", graph_if, CONTRACT_PLAIN},
+    {"graph_while", graph_while, CONTRACT_PLAIN},
+    {"graph_switch", graph_switch, CONTRACT_PLAIN},
+    {"graph_nested", graph_nested, CONTRACT_PLAIN},
+    {"graph_unused_condition", graph_unused_condition, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_graph, cases);

@@ -386,6 +386,17 @@ static bool is_heap(const kilni_soft_lower_t* lower,
          (returns == 0 || variables[f->first_return].size_bytes == 8);
 }
 
+// cudaGraphSetConditional(handle, value): the device has it as a GPU's driver
+// does, without a library.
+static bool is_set_conditional(const kilni_soft_lower_t* lower,
+                               const kilni_ptx_function_t* f) {
+  const kilni_ptx_variable_t* variables = lower->module->variables;
+  return !f->is_defined && strcmp(f->name, "cudaGraphSetConditional") == 0 &&
+         f->return_count == 0 && f->parameter_count == 2 &&
+         variables[f->first_parameter].size_bytes == 8 &&
+         variables[f->first_parameter + 1].size_bytes == 4;
+}
+
 // The operation of a call; KILNI_SOFT_NONE after refusing it.
 static uint32_t call_op(kilni_soft_lower_t* lower,
                         const kilni_ptx_operand_t* callee) {
@@ -402,6 +413,7 @@ static uint32_t call_op(kilni_soft_lower_t* lower,
   }
   if (is_heap(lower, f, "malloc", 1)) return KILNI_SOFT_OP_malloc;
   if (is_heap(lower, f, "free", 0)) return KILNI_SOFT_OP_free;
+  if (is_set_conditional(lower, f)) return KILNI_SOFT_OP_set_conditional;
   kilni_soft_refuse(lower, "a call of \"%s\", which the device does not have",
                     f->name);
   return KILNI_SOFT_NONE;

@@ -108,6 +108,7 @@ static void add_plain(emit_t* emit, const kilni_soft_low_t* low) {
     case KILNI_SOFT_OP_assertfail:
     case KILNI_SOFT_OP_malloc:
     case KILNI_SOFT_OP_free:
+    case KILNI_SOFT_OP_set_conditional:
       instr->b = take_running(emit);
       return;
     case KILNI_SOFT_OP_ret:

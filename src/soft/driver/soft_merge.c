@@ -250,7 +250,7 @@ static group_t find(const merge_t* merge, kiln_string_view_t name) {
 // The device supplies these.
 static bool is_supplied(const char* name) {
   static const char* const kNames[] = {"vprintf", "__assertfail", "malloc",
-                                       "free"};
+                                       "free", "cudaGraphSetConditional"};
   for (size_t i = 0; i < sizeof(kNames) / sizeof(*kNames); ++i) {
     if (strcmp(name, kNames[i]) == 0) return true;
   }

@@ -153,3 +153,19 @@ const kilni_soft_instr_t* kilni_soft_free(kilni_soft_run_t* run,
   memset(run->worker->ranges, 0, sizeof(run->worker->ranges));
   return instr + 1;
 }
+
+// cudaGraphSetConditional(handle, value): the handle is where the value is.
+KILNI_SOFT_RACY const kilni_soft_instr_t* kilni_soft_set_conditional(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
+  run->steps += instr->b;
+  for (uint32_t left = run->warp.mask; left; left &= left - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(left);
+    uint64_t handle = argument(run, instr, 0, lane);
+    uint32_t value = (uint32_t)argument(run, instr, 1, lane);
+    uint8_t* host = kilni_soft_access(
+        run, instr, lane, KILNI_SOFT_SPACE_GENERIC, handle, 4, true);
+    if (host == NULL) return NULL;
+    __atomic_store_n((uint32_t*)(void*)host, value, __ATOMIC_RELAXED);
+  }
+  return instr + 1;
+}

@@ -296,6 +296,8 @@ const kilni_soft_instr_t* kilni_soft_vprintf(kilni_soft_run_t* run,
                                              const kilni_soft_instr_t* instr);
 const kilni_soft_instr_t* kilni_soft_assertfail(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_set_conditional(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
 const kilni_soft_instr_t* kilni_soft_malloc(kilni_soft_run_t* run,
                                             const kilni_soft_instr_t* instr);
 const kilni_soft_instr_t* kilni_soft_free(kilni_soft_run_t* run,

@@ -28,6 +28,10 @@ KILNI_SOFT_HANDLER(malloc) {
   return kilni_soft_malloc(kilni_soft_run(warp), instr);
 }
 
+KILNI_SOFT_HANDLER(set_conditional) {
+  return kilni_soft_set_conditional(kilni_soft_run(warp), instr);
+}
+
 KILNI_SOFT_HANDLER(free) {
   return kilni_soft_free(kilni_soft_run(warp), instr);
 }
