@@ -380,6 +380,25 @@ static void capture_stream_ends(contract_t* t) {
   tear_down(t, &b);
 }
 
+static void capture_memory(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_deviceptr_t memory = 0;
+  begin(t, &b);
+  OK(t->cu->cuMemAllocAsync(&memory, 256, b.stream));
+  CHECK(memory != 0);
+  OK(t->cu->cuMemsetD32Async(memory, 5, 4, b.stream));
+  OK(t->cu->cuMemcpyDtoDAsync(b.words, memory, 16, b.stream));
+  OK(t->cu->cuMemFreeAsync(memory, b.stream));
+  kiln_cu_graph_t graph = end(t, &b);
+  size_t count = 0;
+  OK(t->cu->cuGraphGetNodes(graph, NULL, &count));
+  CHECK(count == 4);
+  run(t, &b, graph);
+  CHECK(word(t, &b, 3) == 5);
+  tear_down(t, &b);
+}
+
 static const contract_case_t cases[] = {
     {"capture_line", capture_line, CONTRACT_PLAIN},
     {"capture_fork", capture_fork, CONTRACT_PLAIN},
@@ -394,6 +413,7 @@ static const contract_case_t cases[] = {
     {"capture_modes", capture_modes, CONTRACT_PLAIN},
     {"capture_info", capture_info, CONTRACT_PLAIN},
     {"capture_to_graph", capture_to_graph, CONTRACT_PLAIN},
+    {"capture_memory", capture_memory, CONTRACT_PLAIN},
     {"capture_stream_ends", capture_stream_ends, CONTRACT_PLAIN},
 };
 CONTRACT_GROUP(contract_capture, cases);

@@ -2,6 +2,7 @@
 //
 // contract: graphs that are made by hand: nodes, edges, executables, launches.
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "contract.h"
@@ -706,6 +707,276 @@ static void graph_unused_condition(contract_t* t) {
   tear_down(t, &b);
 }
 
+// ---- Changes of executables ----
+
+static kiln_cu_kernel_node_t step_params(contract_t* t, const bench_t* b,
+                                         void** arguments) {
+  const kiln_cu_kernel_node_t params = {
+      .function = contract_function(t, b->module, "step"),
+      .grid_x = 1,
+      .grid_y = 1,
+      .grid_z = 1,
+      .block_x = 1,
+      .block_y = 1,
+      .block_z = 1,
+      .params = arguments};
+  return params;
+}
+
+static void graph_exec_nodes(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  atomic_uint calls = 0;
+  atomic_uint others = 0;
+  const kiln_cu_memset_node_t fill = {.to = b.words + 128,
+                                      .value = 3,
+                                      .element_bytes = 4,
+                                      .width = 2,
+                                      .height = 1};
+  kiln_cu_copy_3d_t copy;
+  memset(&copy, 0, sizeof(copy));
+  copy.from.type = KILN_CU_MEMORYTYPE_DEVICE;
+  copy.from.device = b.words + 128;
+  copy.to.type = KILN_CU_MEMORYTYPE_DEVICE;
+  copy.to.device = b.words + 192;
+  copy.width_bytes = 8;
+  copy.height = 1;
+  copy.depth = 1;
+  const kiln_cu_host_node_t call = {count_call, &calls};
+  const kiln_cu_host_node_t other_call = {count_call, &others};
+  kiln_cu_graph_node_t nodes[4];
+  nodes[0] = step(t, &b, b.graph, 0, 1, NULL, 0);
+  OK(t->cu->cuGraphAddMemsetNode(&nodes[1], b.graph, nodes, 1, &fill,
+                                 t->context));
+  OK(t->cu->cuGraphAddMemcpyNode(&nodes[2], b.graph, nodes + 1, 1, &copy,
+                                 t->context));
+  OK(t->cu->cuGraphAddHostNode(&nodes[3], b.graph, nodes + 2, 1, &call));
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 0) == 1 && word(t, &b, 49) == 3);
+  kiln_cu_deviceptr_t at = b.words + 4;
+  uint32_t value = 8;
+  void* arguments[] = {&at, &value};
+  const kiln_cu_kernel_node_t kernel = step_params(t, &b, arguments);
+  kiln_cu_memset_node_t fill_now = fill;
+  kiln_cu_copy_3d_t copy_now = copy;
+  fill_now.value = 4;
+  copy_now.to.device = b.words + 224;
+  OK(t->cu->cuGraphExecKernelNodeSetParams(exec, nodes[0], &kernel));
+  OK(t->cu->cuGraphExecMemsetNodeSetParams(exec, nodes[1], &fill_now,
+                                           t->context));
+  OK(t->cu->cuGraphExecMemcpyNodeSetParams(exec, nodes[2], &copy_now,
+                                           t->context));
+  OK(t->cu->cuGraphExecHostNodeSetParams(exec, nodes[3], &other_call));
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 0) == 1 && word(t, &b, 1) == 8);
+  CHECK(word(t, &b, 49) == 3 && word(t, &b, 56) == 4);
+  CHECK(atomic_load(&calls) == 1 && atomic_load(&others) == 1);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  run_once(t, &b);  // the definition is as it was
+  CHECK(word(t, &b, 0) == 4 && word(t, &b, 1) == 8);
+  tear_down(t, &b);
+}
+
+static void graph_update(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_t fresh = NULL;
+  kiln_cu_graph_update_t outcome;
+  kiln_cu_graph_node_t first = step(t, &b, b.graph, 0, 1, NULL, 0);
+  (void)step(t, &b, b.graph, 0, 2, &first, 1);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  OK(t->cu->cuGraphCreate(&fresh, 0));
+  kiln_cu_graph_node_t other = step(t, &b, fresh, 1, 5, NULL, 0);
+  kiln_cu_graph_node_t last = step(t, &b, fresh, 1, 7, &other, 1);
+  memset(&outcome, 0xff, sizeof(outcome));
+  OK(t->cu->cuGraphExecUpdate(exec, fresh, &outcome));
+  CHECK(outcome.result == KILN_CU_GRAPH_EXEC_UPDATE_SUCCESS);
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 0) == 0 && word(t, &b, 1) == 5 * 3 + 7);
+  // Another shape is refused, and changes nothing.
+  (void)step(t, &b, fresh, 2, 1, &last, 1);
+  IS(GRAPH_EXEC_UPDATE_FAILURE,
+     t->cu->cuGraphExecUpdate(exec, fresh, &outcome));
+  CHECK(outcome.result == KILN_CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 1) == ((5 * 3 + 7) * 3 + 5) * 3 + 7);
+  CHECK(word(t, &b, 2) == 0);
+  OK(t->cu->cuGraphDestroy(fresh));
+  OK(t->cu->cuGraphExecDestroy(exec));
+  tear_down(t, &b);
+}
+
+static void graph_update_kinds(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_graph_t fresh = NULL;
+  kiln_cu_graph_update_t outcome;
+  kiln_cu_graph_node_t node = step(t, &b, b.graph, 0, 1, NULL, 0);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  OK(t->cu->cuGraphCreate(&fresh, 0));
+  OK(t->cu->cuGraphAddEmptyNode(&node, fresh, NULL, 0));
+  memset(&outcome, 0, sizeof(outcome));
+  IS(GRAPH_EXEC_UPDATE_FAILURE,
+     t->cu->cuGraphExecUpdate(exec, fresh, &outcome));
+  CHECK(outcome.result == KILN_CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+  CHECK(outcome.node == node);
+  launch(t, &b, exec);
+  CHECK(word(t, &b, 0) == 1);
+  OK(t->cu->cuGraphDestroy(fresh));
+  OK(t->cu->cuGraphExecDestroy(exec));
+  tear_down(t, &b);
+}
+
+// ---- Memory ----
+
+static kiln_cu_alloc_node_t alloc_params(const contract_t* t, size_t bytes) {
+  kiln_cu_alloc_node_t params;
+  memset(&params, 0, sizeof(params));
+  params.pool.allocation = KILN_CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.pool.location.type = KILN_CU_MEM_LOCATION_TYPE_DEVICE;
+  params.pool.location.id = t->device;
+  params.bytes = bytes;
+  return params;
+}
+
+static kiln_cu_graph_node_t put_at(contract_t* t, bench_t* b,
+                                   kiln_cu_deviceptr_t at, uint32_t value,
+                                   const kiln_cu_graph_node_t* after) {
+  void* arguments[] = {&at, &value};
+  kiln_cu_kernel_node_t params = step_params(t, b, arguments);
+  params.function = contract_function(t, b->module, "put");
+  kiln_cu_graph_node_t node = NULL;
+  OK(t->cu->cuGraphAddKernelNode(&node, b->graph, after, 1, &params));
+  return node;
+}
+
+static kiln_cu_graph_node_t move_to(contract_t* t, bench_t* b,
+                                    kiln_cu_deviceptr_t to,
+                                    kiln_cu_deviceptr_t from,
+                                    const kiln_cu_graph_node_t* after) {
+  void* arguments[] = {&to, &from};
+  kiln_cu_kernel_node_t params = step_params(t, b, arguments);
+  params.function = contract_function(t, b->module, "move");
+  kiln_cu_graph_node_t node = NULL;
+  OK(t->cu->cuGraphAddKernelNode(&node, b->graph, after, 1, &params));
+  return node;
+}
+
+static void graph_allocates(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_alloc_node_t params = alloc_params(t, 4096);
+  kiln_cu_graph_node_t alloc = NULL;
+  kiln_cu_graph_node_t release = NULL;
+  kiln_cu_deviceptr_t seen = 0;
+  OK(t->cu->cuGraphAddMemAllocNode(&alloc, b.graph, NULL, 0, &params));
+  CHECK(params.address != 0);
+  kiln_cu_graph_node_t put = put_at(t, &b, params.address, 6, &alloc);
+  kiln_cu_graph_node_t move = move_to(t, &b, b.words, params.address, &put);
+  OK(t->cu->cuGraphAddMemFreeNode(&release, b.graph, &move, 1, params.address));
+  OK(t->cu->cuGraphMemFreeNodeGetParams(release, &seen));
+  CHECK(seen == params.address);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  for (int i = 0; i < 2; ++i) {  // freed each time, so it may run again
+    launch(t, &b, exec);
+    CHECK(word(t, &b, 0) == 6);
+    OK(t->cu->cuMemsetD8(b.words, 0, 4));
+    OK(t->cu->cuCtxSynchronize());
+  }
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuDeviceGraphMemTrim(t->device));
+  tear_down(t, &b);
+}
+
+static void graph_keeps_memory(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_alloc_node_t params = alloc_params(t, 4096);
+  kiln_cu_graph_node_t alloc = NULL;
+  uint64_t used = 0;
+  uint32_t value = 0;
+  OK(t->cu->cuGraphAddMemAllocNode(&alloc, b.graph, NULL, 0, &params));
+  (void)put_at(t, &b, params.address, 6, &alloc);
+  kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
+  launch(t, &b, exec);
+  OK(t->cu->cuDeviceGetGraphMemAttribute(
+      t->device, KILN_CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+  CHECK(used >= 4096);
+  OK(t->cu->cuMemcpyDtoH(&value, params.address, 4));
+  CHECK(value == 6);
+  // It has to be freed before it is allocated again.
+  IS(INVALID_VALUE, t->cu->cuGraphLaunch(exec, b.stream));
+  OK(t->cu->cuMemFreeAsync(params.address, b.stream));
+  launch(t, &b, exec);
+  OK(t->cu->cuMemFree(params.address));
+  OK(t->cu->cuGraphExecDestroy(exec));
+  kiln_cu_graph_instantiate_t again = {
+      KILN_CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, NULL, NULL, 0};
+  OK(t->cu->cuGraphInstantiateWithParams(&exec, b.graph, &again));
+  launch(t, &b, exec);
+  launch(t, &b, exec);
+  OK(t->cu->cuMemFree(params.address));
+  OK(t->cu->cuGraphExecDestroy(exec));
+  tear_down(t, &b);
+}
+
+// ---- Values ----
+
+static void stream_values(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  kiln_cu_stream_t other = NULL;
+  OK(t->cu->cuStreamCreate(&other, KILN_CU_STREAM_NON_BLOCKING));
+  OK(t->cu->cuStreamWaitValue32(other, b.words, 5,
+                                KILN_CU_STREAM_WAIT_VALUE_GEQ));
+  OK(t->cu->cuStreamWriteValue32(other, b.words + 4, 9, 0));
+  IS(NOT_READY, t->cu->cuStreamQuery(other));
+  OK(t->cu->cuStreamWriteValue32(b.stream, b.words, 4, 0));
+  OK(t->cu->cuStreamSynchronize(b.stream));
+  IS(NOT_READY, t->cu->cuStreamQuery(other));
+  OK(t->cu->cuStreamWriteValue32(b.stream, b.words, 6, 0));
+  OK(t->cu->cuStreamSynchronize(other));
+  CHECK(word(t, &b, 1) == 9);
+  kiln_cu_mem_op_t list[2];
+  memset(list, 0, sizeof(list));
+  list[0].value.operation = KILN_CU_STREAM_MEM_OP_WRITE_VALUE_64;
+  list[0].value.address = b.words + 8;
+  list[0].value.value = UINT64_C(0x100000002);
+  list[1].value.operation = KILN_CU_STREAM_MEM_OP_WAIT_VALUE_64;
+  list[1].value.address = b.words + 8;
+  list[1].value.value = UINT64_C(0x100000002);
+  list[1].value.flags = KILN_CU_STREAM_WAIT_VALUE_EQ;
+  OK(t->cu->cuStreamBatchMemOp(b.stream, 2, list, 0));
+  OK(t->cu->cuStreamSynchronize(b.stream));
+  CHECK(word(t, &b, 2) == 2 && word(t, &b, 3) == 1);
+  kiln_cu_mem_op_node_t params = {t->context, 1, list, 0};
+  kiln_cu_graph_node_t node = NULL;
+  list[0].value.value = 7;
+  OK(t->cu->cuGraphAddBatchMemOpNode(&node, b.graph, NULL, 0, &params));
+  run_once(t, &b);
+  CHECK(word(t, &b, 2) == 7 && word(t, &b, 3) == 0);
+  OK(t->cu->cuStreamDestroy(other));
+  tear_down(t, &b);
+}
+
+static void graph_picture(contract_t* t) {
+  bench_t b;
+  set_up(t, &b);
+  static const char path[] = "contract_graph.dot";
+  char text[64] = {0};
+  (void)step(t, &b, b.graph, 0, 1, NULL, 0);
+  OK(t->cu->cuGraphDebugDotPrint(b.graph, path,
+                                 KILN_CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
+  FILE* file = fopen(path, "rb");
+  CHECK(file != NULL);
+  const size_t size = fread(text, 1, sizeof(text) - 1, file);
+  fclose(file);
+  remove(path);
+  CHECK(size > 8 && strncmp(text, "digraph", 7) == 0);
+  tear_down(t, &b);
+}
+
 static const contract_case_t cases[] = {
     {"graph_life", graph_life, CONTRACT_PLAIN},
     {"graph_traversal", graph_traversal, CONTRACT_PLAIN},
@@ -721,6 +992,13 @@ static const contract_case_t cases[] = {
     {"graph_flags", graph_flags, CONTRACT_PLAIN},
     {"graph_enabled", graph_enabled, CONTRACT_PLAIN},
     {"graph_user_objects", graph_user_objects, CONTRACT_PLAIN},
+    {"graph_exec_nodes", graph_exec_nodes, CONTRACT_PLAIN},
+    {"graph_update", graph_update, CONTRACT_PLAIN},
+    {"graph_update_kinds", graph_update_kinds, CONTRACT_PLAIN},
+    {"graph_allocates", graph_allocates, CONTRACT_PLAIN},
+    {"graph_keeps_memory", graph_keeps_memory, CONTRACT_PLAIN},
+    {"stream_values", stream_values, CONTRACT_PLAIN},
+    {"graph_picture", graph_picture, CONTRACT_PLAIN},
     {"graph_if", graph_if, CONTRACT_PLAIN},
     {"graph_while", graph_while, CONTRACT_PLAIN},
     {"graph_switch", graph_switch, CONTRACT_PLAIN},

@@ -442,6 +442,13 @@ void kilni_soft_capture_leave(kilni_soft_driver_t* driver,
 void kilni_soft_capture_lose(kilni_soft_driver_t* driver,
                              const kilni_soft_node_t* node);
 
+// ---- soft_values.c ----
+
+// Goes on with a list of operations on values: false at one that has to wait.
+// `*out_gone`: memory of it is there no more.
+bool kilni_soft_values_run(kilni_soft_driver_t* driver, kilni_soft_work_t* work,
+                           bool* out_gone);
+
 void kilni_soft_fill_graph(kiln_cuda_table_t* table);
 void kilni_soft_fill_graph_edge(kiln_cuda_table_t* table);
 void kilni_soft_fill_graph_node(kiln_cuda_table_t* table);

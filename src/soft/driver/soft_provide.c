@@ -245,6 +245,9 @@ void kilni_soft_fill(kiln_cuda_table_t* table) {
   kilni_soft_fill_graph_node(table);
   kilni_soft_fill_graph_exec(table);
   kilni_soft_fill_graph_object(table);
+  kilni_soft_fill_graph_update(table);
+  kilni_soft_fill_graph_dot(table);
+  kilni_soft_fill_values(table);
 }
 
 static kiln_status_t create_memory(kilni_soft_driver_t* driver,

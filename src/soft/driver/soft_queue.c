@@ -416,6 +416,21 @@ static void run_condition(kilni_soft_driver_t* driver,
   finish(driver, task);
 }
 
+// Operations on values in memory. One that has to wait is put aside, and looked
+// at again by a worker without other work.
+static void run_values(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+  static const char kGone[] =
+      "a stream wrote to or waited for a value in memory that had been freed";
+  bool gone = false;
+  if (!kilni_soft_values_run(driver, &task->work, &gone)) {
+    task->next = driver->queue.watching;
+    driver->queue.watching = task;
+    return;
+  }
+  if (gone) fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone);
+  finish(driver, task);
+}
+
 // ---- Choosing ----
 
 // Of the tasks that are ready and wanted the one that comes latest, or the
@@ -475,6 +490,8 @@ static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
     run_kernel(driver, task);
   } else if (task->work.kind == KILNI_SOFT_TASK_CONDITION) {
     run_condition(driver, task);
+  } else if (task->work.kind == KILNI_SOFT_TASK_VALUES) {
+    run_values(driver, task);
   } else {
     run_plain(driver, task);
   }
@@ -489,6 +506,26 @@ static void tell_short(kilni_soft_driver_t* driver) {
             "system starts no more",
             limit);
   kilni_mutex_lock(&driver->lock);
+}
+
+// Nothing else to do: what waits for values is looked at again, after a while
+// if nothing has come of it.
+static void watch(kilni_soft_driver_t* driver) {
+  enum { WAIT_NS = 200000 };
+  kilni_soft_queue_t* queue = &driver->queue;
+  kilni_soft_task_t* list = queue->watching;
+  uint64_t left = queue->pending;
+  queue->watching = NULL;
+  while (list != NULL) {
+    kilni_soft_task_t* task = list;
+    list = task->next;
+    start_task(driver, task);
+  }
+  if (queue->pending != left || queue->watching == NULL) return;
+  queue->idle++;
+  (void)kilni_cond_wait_until(&queue->work, &driver->lock,
+                              kilni_time_ns() + WAIT_NS);
+  queue->idle--;
 }
 
 static void worker_main(void* user) {
@@ -509,6 +546,8 @@ static void worker_main(void* user) {
     task = find_running(queue);
     if (task != NULL) {
       run_kernel(driver, task);
+    } else if (queue->watching != NULL) {
+      watch(driver);
     } else {
       queue->idle++;
       kilni_cond_wait(&queue->work, &driver->lock);
@@ -577,6 +616,10 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
   }
   kilni_mutex_lock(&driver->lock);
   kilni_soft_task_t* task;
+  while ((task = queue->watching) != NULL) {
+    queue->watching = task->next;
+    finish(driver, task);
+  }
   while ((task = take_ready(queue, true)) != NULL) finish(driver, task);
   kilni_mutex_unlock(&driver->lock);
   kilni_free_array(driver->host.allocator, queue->threads, queue->thread_limit,
