@@ -113,6 +113,7 @@ kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
     kiln_launch_release(launch);
     return status;
   }
+  kilni_launch_set_node(launch);
   *out_launch = launch;
   return NULL;
 }
@@ -209,6 +210,7 @@ static kiln_status_t pack(kiln_launch_t* launch,
                           const kiln_argument_t* arguments, uint32_t count) {
   size_t at = 0;
   launch->extra = NULL;
+  kilni_launch_set_node(launch);
   KILNI_RETURN_IF_ERROR(need_buffers(launch, count));
   for (uint32_t i = 0; i < count; i++) {
     uint64_t scratch;
@@ -234,6 +236,7 @@ static kiln_status_t pack(kiln_launch_t* launch,
   launch->extra_list[3] = &launch->packed_bytes;
   launch->extra_list[4] = KILN_CU_LAUNCH_PARAM_END;
   launch->extra = launch->extra_list;
+  kilni_launch_set_node(launch);
   return NULL;
 }
 
@@ -269,6 +272,7 @@ kiln_status_t kiln_launch_set_grid(kiln_launch_t* launch, uint32_t x,
   launch->config.grid_x = grid[0];
   launch->config.grid_y = grid[1];
   launch->config.grid_z = grid[2];
+  kilni_launch_set_node(launch);
   return NULL;
 }
 

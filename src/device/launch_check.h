@@ -49,7 +49,24 @@ struct kiln_launch_t {
   void* extra_list[5];
   kilni_launch_how_t how;
   kiln_cu_launch_config_t config;  // without a stream
+  kiln_cu_kernel_node_t node;      // the same, for graphs
 };
+
+// The node follows what a launch was given. Whoever changes one calls it.
+static inline void kilni_launch_set_node(kiln_launch_t* launch) {
+  const kiln_cu_launch_config_t* config = &launch->config;
+  kiln_cu_kernel_node_t* node = &launch->node;
+  node->function = launch->kernel->handle;
+  node->grid_x = config->grid_x;
+  node->grid_y = config->grid_y;
+  node->grid_z = config->grid_z;
+  node->block_x = config->block_x;
+  node->block_y = config->block_y;
+  node->block_z = config->block_z;
+  node->shared_bytes = config->shared_bytes;
+  node->params = launch->params;
+  node->extra = launch->extra;
+}
 
 // OK if every argument has a value.
 kiln_status_t kilni_launch_check_given(const kiln_launch_t* launch);

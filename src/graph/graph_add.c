@@ -67,27 +67,6 @@ static kiln_status_t keep_attributes(kiln_graph_t* graph,
   return NULL;
 }
 
-static kiln_status_t keep_launch(kiln_graph_t* graph,
-                                 const kiln_launch_t* launch,
-                                 kilni_bundle_t** out_bundle) {
-  kilni_bundle_t* last = graph->root->last;
-  if (last != NULL && last->uses > 0 &&
-      launch->number == graph->root->last_number &&
-      launch->version == graph->root->last_version &&
-      last->segment == graph->root->open) {
-    *out_bundle = last;
-    return NULL;
-  }
-  kilni_wanted_t wanted;
-  memset(&wanted, 0, sizeof(wanted));
-  wanted.launch = launch;
-  return kilni_owners_prepare(graph, &wanted, out_bundle);
-}
-
-static void commit_launch(kilni_bundle_t* bundle) {
-  if (bundle->uses++ == 0) bundle->segment->live++;
-}
-
 static kiln_status_t add_kernel(const adding_t* a) {
   kiln_launch_t* launch = a->work->as.launch;
   if (launch == NULL) {
@@ -102,8 +81,11 @@ static kiln_status_t add_kernel(const adding_t* a) {
   if (launch->how.count > 0) {
     KILNI_RETURN_IF_ERROR(keep_attributes(graph, &launch->how, &more));
   }
-  kilni_bundle_t* bundle;
-  KILNI_RETURN_IF_ERROR(keep_launch(graph, launch, &bundle));
+  kilni_wanted_t wanted;
+  memset(&wanted, 0, sizeof(wanted));
+  wanted.launch = launch;
+  kilni_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_owners_prepare(graph, &wanted, &bundle));
   kiln_cu_graph_node_t handle = NULL;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphAddKernelNode, &handle,
@@ -117,7 +99,7 @@ static kiln_status_t add_kernel(const adding_t* a) {
     return KILNI_ANNOTATE(status, "adding a node for kernel \"%s\"",
                           launch->kernel->name);
   }
-  commit_launch(bundle);
+  kilni_owners_commit(graph, bundle, &wanted);
   added(a, handle, bundle)->more = more;
   return NULL;
 }
@@ -320,7 +302,7 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
     return KILNI_ANNOTATE(status, "adding a %s node",
                           kilni_graph_kind_name(a->work->kind));
   }
-  kilni_owners_commit(bundle, &work->wanted);
+  kilni_owners_commit(a->graph, bundle, &work->wanted);
   kiln_graph_node_t* node = added(a, handle, bundle);
   if (more != NULL) more->address = work->to.allocation.address;
   node->more = more;
@@ -389,6 +371,45 @@ static kiln_status_t add_after_many(adding_t* a,
   return status;
 }
 
+// The short way: true if the node was added. A launch that the graph has
+// already was checked then, but for what may change since.
+static inline bool add_shortly(kiln_graph_t* graph,
+                               kiln_graph_node_t* const* after,
+                               uint32_t after_count,
+                               const kiln_launch_t* launch,
+                               kiln_graph_node_t** out_node) {
+  kiln_graph_t* root = graph->root;
+  kilni_bundle_t* bundle = root->last;
+  kiln_graph_node_t* node = graph->free_node;
+  if (bundle == NULL || launch == NULL || after_count > 1 ||
+      node == graph->free_end || launch->number != root->last_number ||
+      launch->version != root->last_version || launch->how.count != 0 ||
+      graph->refuses != KILNI_GRAPH_OPEN || !kilni_graph_may_call(graph)) {
+    return false;
+  }
+  kiln_cu_graph_node_t before = NULL;
+  if (after_count == 1) {
+    if (after[0] == NULL || after[0]->graph != graph) return false;
+    before = after[0]->handle;
+    if (before == NULL) return false;
+  }
+  if (graph->device->table->cuGraphAddKernelNode(
+          &node->handle, graph->handle, &before, after_count, &launch->node) !=
+      KILN_CU_SUCCESS) {
+    return false;  // again the long way, which says what is wrong
+  }
+  bundle->uses++;
+  graph->free_node++;
+  node->graph = graph;
+  node->bundle = bundle;
+  node->more = NULL;
+  node->index = graph->node_count++;
+  node->kind = KILN_GRAPH_KERNEL;
+  graph->live_count++;
+  if (out_node != NULL) *out_node = node;
+  return true;
+}
+
 static kiln_status_t add(adding_t* a, kiln_graph_node_t* const* after) {
   if (a->graph->refuses != KILNI_GRAPH_OPEN) {
     return kilni_graph_refused(a->graph);
@@ -400,12 +421,10 @@ static kiln_status_t add(adding_t* a, kiln_graph_node_t* const* after) {
   return add_any(a);
 }
 
-kiln_status_t kiln_graph_add(kiln_graph_t* graph,
-                             kiln_graph_node_t* const* after,
-                             uint32_t after_count,
-                             const kiln_graph_work_t* work,
-                             kiln_graph_node_t** out_node) {
-  // `out_node` may be one of `after`, so it is written last.
+// `out_node` may be one of `after`, so it is written last.
+static __attribute__((noinline)) kiln_status_t add_anyhow(
+    kiln_graph_t* graph, kiln_graph_node_t* const* after, uint32_t after_count,
+    const kiln_graph_work_t* work, kiln_graph_node_t** out_node) {
   if (graph == NULL || work == NULL || (after == NULL && after_count > 0)) {
     if (out_node != NULL) *out_node = NULL;
     KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
@@ -416,6 +435,19 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
   kiln_status_t status = add(&adding, after);
   if (!kiln_status_is_ok(status) && out_node != NULL) *out_node = NULL;
   return status;
+}
+
+kiln_status_t kiln_graph_add(kiln_graph_t* graph,
+                             kiln_graph_node_t* const* after,
+                             uint32_t after_count,
+                             const kiln_graph_work_t* work,
+                             kiln_graph_node_t** out_node) {
+  if (graph != NULL && work != NULL && work->kind == KILN_GRAPH_KERNEL &&
+      (after != NULL || after_count == 0) &&
+      add_shortly(graph, after, after_count, work->as.launch, out_node)) {
+    return NULL;
+  }
+  return add_anyhow(graph, after, after_count, work, out_node);
 }
 
 // ---- Other work ----
@@ -500,7 +532,7 @@ static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
                           kilni_graph_kind_name(node->kind),
                           kilni_node_says(node, text));
   }
-  kilni_owners_commit(bundle, &work->wanted);
+  kilni_owners_commit(node->graph, bundle, &work->wanted);
   kilni_bundle_t* before = node->bundle;
   node->bundle = bundle;
   forget_inner(node);

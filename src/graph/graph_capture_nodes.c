@@ -289,7 +289,7 @@ static kiln_status_t call_host(kiln_graph_builder_t* builder,
     kilni_owners_cancel(bundle);
     return status;
   }
-  kilni_owners_commit(bundle, &work->wanted);
+  kilni_owners_commit(builder->capture->graph, bundle, &work->wanted);
   if (bundle != NULL) find_node(builder, bundle);
   return NULL;
 }

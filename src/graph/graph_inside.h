@@ -78,7 +78,11 @@ struct kilni_segment_t {
   uint32_t reserved;
   kilni_bundle_t* bundles;
   kilni_chunk_t* chunks;
-  // Of an executable: what is held already, each once.
+  // Of an executable: the launch whose objects were put there last, and what is
+  // held already, each once.
+  uint64_t last_number;
+  uint64_t last_version;
+  bool has_last;
   kilni_owned_t* known;
   size_t known_count;
   size_t known_room;
@@ -98,7 +102,8 @@ void kilni_segment_end(kilni_segment_t* segment);
 kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
                                    const kilni_wanted_t* wanted,
                                    kilni_bundle_t** out_bundle);
-void kilni_owners_commit(kilni_bundle_t* bundle, const kilni_wanted_t* wanted);
+void kilni_owners_commit(kiln_graph_t* graph, kilni_bundle_t* bundle,
+                         const kilni_wanted_t* wanted);
 void kilni_owners_cancel(kilni_bundle_t* bundle);
 // A node has it no more. Cannot fail: what the driver refuses is a leak.
 void kilni_owners_drop(kiln_graph_t* graph, kilni_bundle_t* bundle);
@@ -146,6 +151,8 @@ enum {
 struct kiln_graph_t {
   kiln_device_t* device;
   kilni_late_t* late;
+  const volatile uint64_t* fork_mark;  // of the host; NULL: there is none
+  const atomic_bool* lost;             // of the device
   kiln_graph_t* root;         // of a view; a graph of its own is its own
   kiln_graph_node_t* inside;  // NULL: a graph of its own
   kiln_graph_t* views;        // of a root: all
@@ -154,7 +161,9 @@ struct kiln_graph_t {
   uint32_t refuses;        // KILNI_GRAPH_*
   kiln_cu_graph_t handle;
 
-  kiln_graph_node_t** chunks;  // of KILNI_GRAPH_CHUNK_NODES each
+  kiln_graph_node_t** chunks;    // of KILNI_GRAPH_CHUNK_NODES each
+  kiln_graph_node_t* free_node;  // of the last chunk; at `free_end`: none
+  kiln_graph_node_t* free_end;
   size_t chunk_room;
   uint32_t chunk_count;
   uint32_t node_count;  // removed ones too
@@ -260,6 +269,21 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
     KILNI_DEVICE_CALL(out_status, (graph_)->device, call, __VA_ARGS__); \
     kilni_late_end((graph_)->late);                                     \
   } while (0)
+
+// ---- The short way of kernels ----
+//
+// What is made by the thousand is a kernel without attributes, of a launch that
+// was the last one too. Where all of that holds, a few loads say so, and the
+// driver's call is all that is left; everything else goes the long way.
+_Static_assert(KILNI_WAY_cuGraphAddKernelNode == 0 &&
+                   KILNI_WAY_cuGraphExecKernelNodeSetParams == 0,
+               "the short way makes neither context nor mode");
+
+// A device that is neither lost nor a forked child's.
+static inline bool kilni_graph_may_call(const kiln_graph_t* graph) {
+  return graph->fork_mark != NULL && *graph->fork_mark != 0 &&
+         !atomic_load_explicit(graph->lost, memory_order_acquire);
+}
 
 // ---- Adding (graph_add.c) ----
 

@@ -21,9 +21,7 @@ static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
 // ---- Where they lie ----
 
 kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
-  if (graph->node_count < graph->chunk_count * KILNI_GRAPH_CHUNK_NODES) {
-    return NULL;
-  }
+  if (graph->free_node != graph->free_end) return NULL;
   void* chunks = graph->chunks;
   kiln_status_t status =
       kilni_grow(allocator_of(graph), graph->chunk_count + 1,
@@ -31,8 +29,11 @@ kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
   graph->chunks = chunks;
   KILNI_RETURN_IF_ERROR(status);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator_of(graph), CHUNK_BYTES, &block));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_unset(allocator_of(graph), CHUNK_BYTES, &block));
   graph->chunks[graph->chunk_count++] = block;
+  graph->free_node = block;
+  graph->free_end = graph->free_node + KILNI_GRAPH_CHUNK_NODES;
   return NULL;
 }
 
@@ -43,9 +44,11 @@ kiln_graph_node_t* kilni_node_at(const kiln_graph_t* graph, uint32_t index) {
 
 kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
                                    kiln_cu_graph_node_t handle, uint32_t kind) {
-  kiln_graph_node_t* node = kilni_node_at(graph, graph->node_count);
+  kiln_graph_node_t* node = graph->free_node++;
   node->graph = graph;
   node->handle = handle;
+  node->bundle = NULL;
+  node->more = NULL;
   node->kind = kind;
   node->index = graph->node_count++;
   graph->live_count++;

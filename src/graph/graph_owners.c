@@ -306,26 +306,26 @@ kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
   const kiln_launch_t* launch = wanted->launch;
   // Launches are numbered, so that another one at the same address is another.
   if (launch != NULL && root->last != NULL &&
-      root->last->segment == root->open &&
       launch->number == root->last_number &&
-      launch->version == root->last_version && root->last->uses > 0) {
+      launch->version == root->last_version) {
     *out_bundle = root->last;
     return NULL;
   }
   KILNI_RETURN_IF_ERROR(need_open(root));
-  KILNI_RETURN_IF_ERROR(make_bundle(root->open, wanted, out_bundle));
-  if (launch == NULL) return NULL;
-  root->last = *out_bundle;
-  root->last_number = launch->number;
-  root->last_version = launch->version;
-  return NULL;
+  return make_bundle(root->open, wanted, out_bundle);
 }
 
-void kilni_owners_commit(kilni_bundle_t* bundle, const kilni_wanted_t* wanted) {
+void kilni_owners_commit(kiln_graph_t* graph, kilni_bundle_t* bundle,
+                         const kilni_wanted_t* wanted) {
   if (bundle == NULL) return;
   if (bundle->uses++ > 0) return;
   bundle->segment->live++;
   bundle->owner = wanted->owner;
+  const kiln_launch_t* launch = wanted->launch;
+  if (launch == NULL) return;
+  graph->root->last = bundle;
+  graph->root->last_number = launch->number;
+  graph->root->last_version = launch->version;
 }
 
 void kilni_owners_cancel(kilni_bundle_t* bundle) {
@@ -343,6 +343,7 @@ void kilni_owners_drop(kiln_graph_t* graph, kilni_bundle_t* bundle) {
   kiln_graph_t* root = graph->root;
   kilni_segment_t* segment = bundle->segment;
   segment->live--;
+  if (bundle == root->last) root->last = NULL;
   if (segment == root->open) {
     empty(bundle);
     return;
@@ -397,6 +398,11 @@ kiln_status_t kilni_keeper_prepare(kilni_segment_t* keeper,
 
 void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
                          const kilni_wanted_t* wanted) {
+  if (wanted->launch != NULL) {
+    keeper->has_last = true;
+    keeper->last_number = wanted->launch->number;
+    keeper->last_version = wanted->launch->version;
+  }
   if (bundle == NULL) return;
   bundle->owner = wanted->owner;
   if (bundle->count == 0 && bundle->data == NULL &&

@@ -70,19 +70,7 @@ kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
         kilni_device_check_memory(launch->device, graph->device, "the graph"));
   }
   if (launch->how.count > 0) KILNI_RETURN_IF_ERROR(check_how(&launch->how));
-  const kiln_cu_launch_config_t* config = &launch->config;
-  out_kernel->function = launch->kernel->handle;
-  out_kernel->grid_x = config->grid_x;
-  out_kernel->grid_y = config->grid_y;
-  out_kernel->grid_z = config->grid_z;
-  out_kernel->block_x = config->block_x;
-  out_kernel->block_y = config->block_y;
-  out_kernel->block_z = config->block_z;
-  out_kernel->shared_bytes = config->shared_bytes;
-  out_kernel->params = launch->params;
-  out_kernel->extra = launch->extra;
-  out_kernel->kernel = NULL;
-  out_kernel->context = NULL;
+  *out_kernel = launch->node;
   return NULL;
 }
 
