@@ -671,6 +671,7 @@ def make_libraries():
                 'cuDeviceGetDevResource', 'cuGreenCtxGetDevResource',
                 'cuDevSmResourceSplitByCount', 'cuDevResourceGenerateDesc',
                 'cuCtxFromGreenCtx', 'cuMipmappedArrayGetLevel',
+                'cuArray3DGetDescriptor',
                 'cuMemAllocManaged', 'cuMemAllocFromPoolAsync',
                 'cuDeviceGetMemPool', 'cuMemPoolGetAttribute',
                 'cuMemGetAllocationGranularity', 'cuMemMap',

@@ -71,8 +71,11 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_default(kiln_device_t* device,
                                                        kiln_pool_t** out_pool);
 
 // Wraps somebody else's pool (CUmemoryPool) of `kind` (KILN_MEMORY_*), which is
-// used as it is and never destroyed. `owner` may be NULL (kiln_owner_t).
-// DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_pool`. Since 0.1.
+// used as it is and never destroyed. `owner` may be NULL (kiln_owner_t). The
+// handle of a pool that was made or adopted here before gives that pool,
+// retained, and the owner is told at once. INVALID_ARGUMENT: that one is of
+// another kind. DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_pool`.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_adopt(kiln_device_t* device,
                                                      uint32_t kind,
                                                      void* handle,

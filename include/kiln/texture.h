@@ -79,6 +79,21 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_array_create(kiln_device_t* device, const kiln_array_options_t* options,
                   kiln_array_t** out_array);
 
+// Wraps somebody else's array (CUarray) of the device's context, which is used
+// as it is and never destroyed. `owner` may be NULL (kiln_owner_t). The handle
+// of an array that was made or adopted here before gives that array, retained,
+// and the owner is told at once.
+//
+//   UNSUPPORTED  texels of other formats than KILN_TEXEL_*; a device without
+//                arrays
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// The caller owns `*out_array`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_array_adopt(kiln_device_t* device,
+                                                      void* handle,
+                                                      const kiln_owner_t* owner,
+                                                      kiln_array_t** out_array);
+
 // One reference more, one less. NULL is accepted. Since 0.1.
 KILN_API void kiln_array_retain(kiln_array_t* array);
 KILN_API void kiln_array_release(kiln_array_t* array);

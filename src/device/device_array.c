@@ -247,6 +247,11 @@ static kiln_cu_array_desc_t desc_of(const kiln_array_options_t* given) {
 
 // ---- Arrays ----
 
+static kilni_registry_key_t key_of(kiln_cu_array_t handle) {
+  return (kilni_registry_key_t){(uint64_t)(uintptr_t)handle,
+                                KILNI_REGISTERED_ARRAY, 0};
+}
+
 void kiln_array_retain(kiln_array_t* array) {
   if (array == NULL) return;
   atomic_fetch_add_explicit(&array->references, 1, memory_order_relaxed);
@@ -260,11 +265,14 @@ void kiln_array_release(kiln_array_t* array) {
   }
   kiln_device_t* device = array->device;
   kiln_mipmap_t* mipmap = array->mipmap;
-  if (array->handle != NULL && mipmap == NULL) {
+  kiln_owner_t owner = array->owner;
+  kilni_registry_remove(&device->registry, &array->entry);
+  if (array->handle != NULL && mipmap == NULL && !array->foreign) {
     kilni_device_wait_end(device);
     KILNI_DEVICE_END(device, cuArrayDestroy, array->handle);
   }
   kilni_free(device->host->allocator, array, sizeof(*array));
+  kilni_owner_release(owner);
   kiln_mipmap_release(mipmap);
   kiln_device_release(device);
 }
@@ -306,7 +314,70 @@ kiln_status_t kiln_array_create(kiln_device_t* device,
     return KILNI_ANNOTATE(status, "making an array of %llu texels in a row",
                           (unsigned long long)given.width);
   }
+  kilni_registry_put(&device->registry, &array->entry, key_of(array->handle),
+                     array, &array->references);
   *out_array = array;
+  return NULL;
+}
+
+// ---- Foreign arrays ----
+
+// What the driver says of one, in our words.
+static kiln_status_t ask_desc(kiln_device_t* device, kiln_cu_array_t handle,
+                              kiln_cu_array_desc_t* out_desc,
+                              uint32_t* out_texel_bytes) {
+  kiln_status_t status;
+  memset(out_desc, 0, sizeof(*out_desc));
+  KILNI_DEVICE_CALL(status, device, cuArray3DGetDescriptor, out_desc, handle);
+  KILNI_RETURN_IF_ERROR(status);
+  for (uint32_t i = 1; i < sizeof(kTexels) / sizeof(kTexels[0]); i++) {
+    if (kTexels[i].format != out_desc->format) continue;
+    *out_texel_bytes = kTexels[i].bytes * out_desc->channels;
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "an array of texels of the driver's format 0x%x",
+                 out_desc->format),
+      "adopt arrays of integers and floats: KILN_TEXEL_*");
+}
+
+kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
+                               const kiln_owner_t* owner,
+                               kiln_array_t** out_array) {
+  KILNI_CHECK_ARGUMENT(out_array != NULL, "out_array");
+  *out_array = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(handle != NULL, "handle");
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  KILNI_RETURN_IF_ERROR(
+      kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuArray3DGetDescriptor));
+  const bool owned = owner != NULL && owner->release != NULL;
+  kilni_registry_t* registry = &device->registry;
+  kiln_array_t* known = kilni_registry_find(registry, key_of(handle));
+  if (known != NULL && (!owned || !known->foreign)) {
+    if (owned) kilni_owner_release(*owner);
+    *out_array = known;
+    return NULL;
+  }
+  // Somebody else keeps that object's handle alive, for how long who knows.
+  kiln_array_release(known);
+  kiln_cu_array_desc_t desc;
+  uint32_t texel_bytes = 0;
+  KILNI_RETURN_IF_ERROR(ask_desc(device, handle, &desc, &texel_bytes));
+  kiln_array_t* array = NULL;
+  KILNI_RETURN_IF_ERROR(new_array(device, &desc, texel_bytes, &array));
+  array->foreign = true;
+  array->handle = handle;
+  *out_array = array;
+  if (owned) {
+    array->owner = *owner;
+    return NULL;
+  }
+  known = kilni_registry_add(registry, &array->entry, key_of(handle), array,
+                             &array->references);
+  if (known == NULL) return NULL;
+  kiln_array_release(array);
+  *out_array = known;
   return NULL;
 }
 

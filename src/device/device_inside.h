@@ -63,6 +63,8 @@ enum {
   KILNI_REGISTERED_STREAM = 1,
   KILNI_REGISTERED_EVENT = 2,
   KILNI_REGISTERED_LIBRARY = 3,
+  KILNI_REGISTERED_POOL = 4,
+  KILNI_REGISTERED_ARRAY = 5,
 };
 
 // Lets go what must not be let go on a driver's thread (device_late.c).
@@ -97,7 +99,7 @@ struct kiln_device_t {
   bool has_pools;
   kiln_cu_device_t handle;
   kiln_cu_context_t context;
-  kilni_registry_t registry;  // handle to stream, event or module
+  kilni_registry_t registry;  // handle to object, by kind
   kilni_pools_t pools;
   _Atomic(kilni_late_t*) late;  // of a whole device; NULL: not needed yet
   atomic_ullong launches;       // made ever: a number for each
@@ -162,10 +164,14 @@ struct kiln_pool_t {
   bool imported;      // it is another process's
   bool has_imports;   // `imports` is there
   kilni_imports_t imports;
-  atomic_ullong peers;  // devices that were ever allowed in, by number
-  kiln_owner_t owner;   // of a foreign handle; may be nobody
+  atomic_ullong peers;           // devices that were ever allowed in, by number
+  kiln_owner_t owner;            // of a foreign handle; may be nobody
+  kilni_registry_entry_t entry;  // of the whole device
   kiln_cu_mempool_t handle;
 };
+
+// Enters a pool whose handle the driver has just given.
+void kilni_pool_enter(kiln_pool_t* pool);
 
 // How the memory of a buffer ends.
 enum {

@@ -31,6 +31,16 @@ kiln_status_t kilni_pool_make(kiln_device_t* device, uint32_t kind,
   return NULL;
 }
 
+static kilni_registry_key_t key_of(kiln_cu_mempool_t handle) {
+  return (kilni_registry_key_t){(uint64_t)(uintptr_t)handle,
+                                KILNI_REGISTERED_POOL, 0};
+}
+
+void kilni_pool_enter(kiln_pool_t* pool) {
+  kilni_registry_put(&pool->device->whole->registry, &pool->entry,
+                     key_of(pool->handle), pool, &pool->references);
+}
+
 static kiln_status_t check_kind(uint32_t kind) {
   if (kind <= KILN_MEMORY_MANAGED) return NULL;
   return kilni_status_with_fix(
@@ -171,6 +181,7 @@ kiln_status_t kiln_pool_create(kiln_device_t* device,
     kiln_pool_release(pool);
     return status;
   }
+  kilni_pool_enter(pool);
   *out_pool = pool;
   return NULL;
 }
@@ -223,6 +234,24 @@ kiln_status_t kiln_pool_default(kiln_device_t* device, uint64_t threshold_bytes,
   return NULL;
 }
 
+// The reference of a look-up goes to the caller, or is given back.
+static kiln_status_t take_known(kiln_pool_t* known, uint32_t kind,
+                                const kiln_owner_t* owner,
+                                kiln_pool_t** out_pool) {
+  if (known->kind != kind) {
+    const uint32_t is = known->kind;
+    kiln_pool_release(known);
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "a pool of kind %u is adopted as one of kind %u",
+                   (unsigned)is, (unsigned)kind),
+        "say what it is: KILN_MEMORY_*");
+  }
+  if (owner != NULL) kilni_owner_release(*owner);
+  *out_pool = known;
+  return NULL;
+}
+
 kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
                               void* handle, const kiln_owner_t* owner,
                               kiln_pool_t** out_pool) {
@@ -233,10 +262,28 @@ kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
   KILNI_RETURN_IF_ERROR(check_kind(kind));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
-  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, kind, out_pool));
-  (*out_pool)->handle = handle;
-  if (owner != NULL) (*out_pool)->owner = *owner;
-  return NULL;
+  const bool owned = owner != NULL && owner->release != NULL;
+  kilni_registry_t* registry = &device->whole->registry;
+  kiln_pool_t* known = kilni_registry_find(registry, key_of(handle));
+  if (known != NULL && (!owned || known->is_made)) {
+    return take_known(known, kind, owner, out_pool);
+  }
+  // Somebody else keeps that object's handle alive, for how long who knows.
+  kiln_pool_release(known);
+  kiln_pool_t* pool = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_pool_make(device, kind, &pool));
+  pool->handle = handle;
+  *out_pool = pool;
+  if (owned) {
+    pool->owner = *owner;
+    return NULL;
+  }
+  known = kilni_registry_add(registry, &pool->entry, key_of(handle), pool,
+                             &pool->references);
+  if (known == NULL) return NULL;
+  kiln_pool_release(pool);
+  *out_pool = NULL;
+  return take_known(known, kind, owner, out_pool);
 }
 
 void kiln_pool_retain(kiln_pool_t* pool) {
@@ -264,6 +311,7 @@ void kiln_pool_release(kiln_pool_t* pool) {
   }
   kiln_device_t* device = pool->device;
   kiln_owner_t owner = pool->owner;
+  kilni_registry_remove(&device->whole->registry, &pool->entry);
   if (pool->is_made) end(pool);
   if (pool->has_imports) {
     kilni_cond_deinit(&pool->imports.changed);

@@ -89,6 +89,7 @@ kiln_status_t kiln_pool_import(kiln_device_t* device, int fd,
     kiln_pool_release(pool);
     return status;
   }
+  kilni_pool_enter(pool);
   *out_pool = pool;
   return NULL;
 }

@@ -459,6 +459,16 @@ static kiln_cu_result_t null_cuCtxFromGreenCtx(kiln_cu_context_t* context,
   return KILN_CU_SUCCESS;
 }
 
+// All arrays are alike.
+static kiln_cu_result_t null_cuArray3DGetDescriptor(kiln_cu_array_desc_t* desc,
+                                                    kiln_cu_array_t array) {
+  const kiln_cu_array_desc_t alike = {
+      8, 4, 0, KILN_CU_AD_FORMAT_FLOAT, 1, KILN_CUDA_ARRAY3D_SURFACE_LDST};
+  (void)array;
+  *desc = alike;
+  return KILN_CU_SUCCESS;
+}
+
 // Levels are arrays that nobody makes: the whole's neighbours.
 static kiln_cu_result_t null_cuMipmappedArrayGetLevel(
     kiln_cu_array_t* array, kiln_cu_mipmapped_array_t mipmapped,

@@ -94,6 +94,7 @@ typedef kiln_cu_result_t (*kilni_cuMemUnmap_fn_t)(kiln_cu_deviceptr_t address, s
 typedef kiln_cu_result_t (*kilni_cuMemSetAccess_fn_t)(kiln_cu_deviceptr_t address, size_t bytes, const kiln_cu_mem_access_desc_t* list, size_t count);
 typedef kiln_cu_result_t (*kilni_cuMemGetAccess_fn_t)(unsigned long long* flags, const kiln_cu_mem_location_t* location, kiln_cu_deviceptr_t address);
 typedef kiln_cu_result_t (*kilni_cuArray3DCreate_fn_t)(kiln_cu_array_t* array, const kiln_cu_array_desc_t* desc);
+typedef kiln_cu_result_t (*kilni_cuArray3DGetDescriptor_fn_t)(kiln_cu_array_desc_t* desc, kiln_cu_array_t array);
 typedef kiln_cu_result_t (*kilni_cuArrayDestroy_fn_t)(kiln_cu_array_t array);
 typedef kiln_cu_result_t (*kilni_cuMemcpy3DAsync_fn_t)(const kiln_cu_copy_3d_t* copy, kiln_cu_stream_t stream);
 typedef kiln_cu_result_t (*kilni_cuTexObjectCreate_fn_t)(kiln_cu_texture_t* texture, const kiln_cu_texels_t* texels, const kiln_cu_sampler_t* sampler, const kiln_cu_texel_view_t* view);

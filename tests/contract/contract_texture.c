@@ -59,7 +59,11 @@ static void array_copies(contract_t* t) {
   static unsigned char out[BYTES];
   static unsigned char back[BYTES];
   kiln_cu_array_t array = make_array(t);
+  kiln_cu_array_desc_t desc;
   kiln_cu_stream_t stream = NULL;
+  OK(t->cu->cuArray3DGetDescriptor(&desc, array));
+  CHECK(desc.width == SIDE && desc.height == SIDE && desc.depth == 0);
+  CHECK(desc.format == KILN_CU_AD_FORMAT_FLOAT && desc.channels == 1);
   kiln_cu_deviceptr_t memory = 0;
   for (int i = 0; i < BYTES; i++) out[i] = (unsigned char)(i * 7);
   memset(back, 0, sizeof(back));

@@ -451,6 +451,8 @@ static void ask_textures(live_t* live) {
   copy.height = 4;
   copy.depth = 1;
   ASK(cuArray3DCreate, &array, &small_array);
+  kiln_cu_array_desc_t desc;
+  ASK(cuArray3DGetDescriptor, &desc, live->array);
   ASK(cuMemcpy3DAsync, &copy, live->stream);
   ASK(cuTexObjectCreate, &texture, &texels, &sampler, NULL);
   ASK(cuSurfObjectCreate, &surface, &texels);

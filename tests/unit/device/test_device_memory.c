@@ -298,6 +298,39 @@ static void test_foreign_pool(void** state) {
   device_world_close(world);
 }
 
+// One handle is one pool, and nobody ends it twice.
+static void test_one_handle_one_pool(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  int released = 0;
+  const kiln_owner_t owner = {count_release, &released};
+  void* handle = world;
+  kiln_pool_t* pool = NULL;
+  kiln_pool_t* again = NULL;
+  assert_null(kiln_pool_create(world->device, NULL, &pool));
+  assert_null(kiln_pool_adopt(world->device, KILN_MEMORY_DEVICE,
+                              kiln_pool_handle(pool), &owner, &again));
+  assert_ptr_equal(again, pool);
+  assert_int_equal(released, 1);
+  kiln_pool_release(again);
+  assert_says(kiln_pool_adopt(world->device, KILN_MEMORY_PINNED,
+                              kiln_pool_handle(pool), &owner, &again),
+              KILN_STATUS_INVALID_ARGUMENT, "adopted as one of kind");
+  assert_null(again);
+  assert_int_equal(released, 1);
+  kiln_pool_release(pool);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_MEMORY_POOL), 0);
+  // Two of a foreign one without an owner are one, too.
+  assert_null(
+      kiln_pool_adopt(world->device, KILN_MEMORY_DEVICE, handle, NULL, &pool));
+  assert_null(
+      kiln_pool_adopt(world->device, KILN_MEMORY_DEVICE, handle, NULL, &again));
+  assert_ptr_equal(again, pool);
+  kiln_pool_release(again);
+  kiln_pool_release(pool);
+  device_world_close(world);
+}
+
 static void test_other_kinds_need_a_driver(void** state) {
   world_t* world = *state;
   device_world_open_stream(world, "soft");
@@ -925,6 +958,7 @@ int main(void) {
       TEST(test_default_pool),
       TEST(test_peers),
       TEST(test_foreign_pool),
+      TEST(test_one_handle_one_pool),
       TEST(test_other_kinds_need_a_driver),
       TEST(test_an_older_driver),
       TEST(test_pinned_and_managed),

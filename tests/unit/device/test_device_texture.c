@@ -425,6 +425,50 @@ static void test_sampler_limits(void** state) {
   device_world_close(world);
 }
 
+static void count_told(void* user) {
+  ++*(int*)user;
+}
+
+// What a host program made is used as it is, and ended by nobody here.
+static void test_foreign_arrays(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  int told = 0;
+  const kiln_owner_t owner = {count_told, &told};
+  kiln_array_t* array = NULL;
+  kiln_array_t* again = NULL;
+  kiln_array_t* made = NULL;
+  kiln_surface_t* surface = NULL;
+  void* handle = world;
+  // The null provider says the same of all: 8 by 4 floats, for surfaces too.
+  assert_null(kiln_array_adopt(world->device, handle, NULL, &array));
+  assert_true(kiln_array_size(array) == 128);
+  assert_ptr_equal(kiln_array_handle(array), handle);
+  assert_null(kiln_array_adopt(world->device, handle, NULL, &again));
+  assert_ptr_equal(again, array);
+  kiln_array_release(again);
+  // Another owner is another object.
+  assert_null(kiln_array_adopt(world->device, handle, &owner, &again));
+  assert_ptr_not_equal(again, array);
+  assert_null(kiln_surface_create(again, &surface));
+  kiln_array_release(again);
+  kiln_array_release(array);
+  assert_int_equal(told, 0);
+  kiln_surface_release(surface);
+  assert_int_equal(told, 1);
+  assert_null(strchr(seen.order, 'A'));
+  // One of ours is found.
+  kiln_array_options_t options = sides(8, 4, 0);
+  assert_null(kiln_array_create(world->device, &options, &made));
+  assert_null(
+      kiln_array_adopt(world->device, kiln_array_handle(made), &owner, &again));
+  assert_ptr_equal(again, made);
+  assert_int_equal(told, 2);
+  kiln_array_release(again);
+  kiln_array_release(made);
+  device_world_close(world);
+}
+
 static void test_copies(void** state) {
   world_t* world = *state;
   device_world_open_stream(world, "cuda:0");
@@ -679,6 +723,7 @@ int main(void) {
       TEST(test_limits_of_mipmaps),
       TEST(test_textures_over_mipmaps),
       TEST(test_sampler_limits),
+      TEST(test_foreign_arrays),
       TEST(test_copies),
       TEST(test_samplers),
       TEST(test_over_buffers),
