@@ -709,6 +709,309 @@ static void ask_destroys(live_t* live) {
   ASK(cuStreamDestroy, live->stream);
 }
 
+// ---- Graphs ----
+
+// What the rows about graphs are asked of. one-thread
+typedef struct graphs_t {
+  kiln_cu_graph_t graph;  // of one node of each kind below
+  kiln_cu_graph_t other;
+  kiln_cu_graph_t spare;
+  kiln_cu_graph_node_t nodes[8];
+  kiln_cu_graph_node_t spares[2];
+  kiln_cu_graph_exec_t exec;
+  kiln_cu_user_object_t object;
+  uint64_t argument;
+  void* arguments[1];
+  kiln_cu_kernel_node_t kernel;
+  kiln_cu_copy_3d_t copy;
+  kiln_cu_memset_node_t fill;
+  kiln_cu_host_node_t host;
+  kiln_cu_mem_op_t values[1];
+  kiln_cu_mem_op_node_t batch;
+} graphs_t;
+
+static void describe_nodes(live_t* live, graphs_t* g) {
+  memset(g, 0, sizeof(*g));
+  g->argument = live->memory;
+  g->arguments[0] = &g->argument;
+  const kiln_cu_kernel_node_t kernel = {.function = live->function,
+                                        .grid_x = 1,
+                                        .grid_y = 1,
+                                        .grid_z = 1,
+                                        .block_x = 1,
+                                        .block_y = 1,
+                                        .block_z = 1,
+                                        .params = g->arguments};
+  const kiln_cu_memset_node_t fill = {.to = live->memory,
+                                      .value = 1,
+                                      .element_bytes = 4,
+                                      .width = 4,
+                                      .height = 1};
+  g->kernel = kernel;
+  g->fill = fill;
+  g->copy.from.type = KILN_CU_MEMORYTYPE_DEVICE;
+  g->copy.from.device = live->memory;
+  g->copy.to.type = KILN_CU_MEMORYTYPE_DEVICE;
+  g->copy.to.device = live->other;
+  g->copy.width_bytes = 16;
+  g->copy.height = 1;
+  g->copy.depth = 1;
+  g->host.fn = nothing_on_the_host;
+  g->values[0].value.operation = KILN_CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  g->values[0].value.address = live->memory;
+  g->batch.context = live->context;
+  g->batch.count = 1;
+  g->batch.operations = g->values;
+}
+
+static void make_graphs(live_t* live, graphs_t* g) {
+  kiln_cuda_table_t* t = &live->t;
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  describe_nodes(live, g);
+  must(t->cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  must(t->cuGraphCreate(&g->graph, 0), "cuGraphCreate");
+  must(t->cuGraphCreate(&g->other, 0), "cuGraphCreate");
+  must(t->cuGraphCreate(&g->spare, 0), "cuGraphCreate");
+  must(t->cuGraphAddEmptyNode(&g->spares[0], g->other, NULL, 0), "empty");
+  must(t->cuGraphAddEmptyNode(&g->spares[1], g->other, NULL, 0), "empty");
+  must(t->cuGraphAddKernelNode(&g->nodes[0], g->graph, NULL, 0, &g->kernel),
+       "cuGraphAddKernelNode");
+  must(t->cuGraphAddMemcpyNode(&g->nodes[1], g->graph, NULL, 0, &g->copy,
+                               live->context),
+       "cuGraphAddMemcpyNode");
+  must(t->cuGraphAddMemsetNode(&g->nodes[2], g->graph, NULL, 0, &g->fill,
+                               live->context),
+       "cuGraphAddMemsetNode");
+  must(t->cuGraphAddHostNode(&g->nodes[3], g->graph, NULL, 0, &g->host),
+       "cuGraphAddHostNode");
+  must(t->cuGraphAddChildGraphNode(&g->nodes[4], g->graph, NULL, 0, g->other),
+       "cuGraphAddChildGraphNode");
+  must(t->cuGraphAddEventRecordNode(&g->nodes[5], g->graph, NULL, 0,
+                                    live->event),
+       "cuGraphAddEventRecordNode");
+  must(
+      t->cuGraphAddEventWaitNode(&g->nodes[6], g->graph, NULL, 0, live->second),
+      "cuGraphAddEventWaitNode");
+  must(t->cuGraphAddBatchMemOpNode(&g->nodes[7], g->graph, NULL, 0, &g->batch),
+       "cuGraphAddBatchMemOpNode");
+  must(t->cuGraphInstantiateWithParams(&g->exec, g->graph, &params),
+       "cuGraphInstantiateWithParams");
+  must(t->cuUserObjectCreate(&g->object, NULL, nothing_on_the_host, 8,
+                             KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+       "cuUserObjectCreate");
+  must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
+}
+
+static void ask_graph_lists(live_t* live, graphs_t* g) {
+  kiln_cu_graph_node_t found[16];
+  kiln_cu_graph_node_t ends[16];
+  kiln_cu_graph_edge_t edges[16];
+  kiln_cu_graph_edge_t plain;
+  kiln_cu_graph_t graph = NULL;
+  kiln_cu_graph_node_t node = NULL;
+  kiln_cu_graph_node_type_t type = 0;
+  size_t count = 16;
+  memset(&plain, 0, sizeof(plain));
+  ASK(cuGraphCreate, &graph, 0);
+  ASK(cuGraphClone, &graph, g->graph);
+  ASK(cuGraphNodeFindInClone, &node, g->nodes[0], graph);
+  ASK(cuGraphGetNodes, g->graph, NULL, &count);
+  ASK(cuGraphGetRootNodes, g->graph, NULL, &count);
+  ASK(cuGraphAddDependencies, g->other, &g->spares[0], &g->spares[1], 1);
+  ASK(cuGraphGetEdges, g->other, NULL, NULL, &count);
+  count = 16;
+  ASK(cuGraphGetEdges_v2, g->other, found, ends, edges, &count);
+  count = 16;
+  ASK(cuGraphNodeGetDependencies, g->spares[1], found, &count);
+  count = 16;
+  ASK(cuGraphNodeGetDependencies_v2, g->spares[1], found, edges, &count);
+  count = 16;
+  ASK(cuGraphNodeGetDependentNodes, g->spares[0], found, &count);
+  count = 16;
+  ASK(cuGraphNodeGetDependentNodes_v2, g->spares[0], found, edges, &count);
+  ASK(cuGraphRemoveDependencies, g->other, &g->spares[0], &g->spares[1], 1);
+  ASK(cuGraphAddDependencies_v2, g->other, &g->spares[0], &g->spares[1], &plain,
+      1);
+  ASK(cuGraphRemoveDependencies_v2, g->other, &g->spares[0], &g->spares[1],
+      &plain, 1);
+  ASK(cuGraphNodeGetType, g->spares[0], &type);
+  ASK(cuGraphDestroyNode, g->spares[1]);
+  ASK(cuGraphDestroy, graph);
+}
+
+static void ask_graph_nodes(live_t* live, graphs_t* g) {
+  kiln_cu_graph_node_t node = NULL;
+  kiln_cu_kernel_node_t kernel;
+  kiln_cu_copy_3d_t copy;
+  kiln_cu_memset_node_t fill;
+  kiln_cu_host_node_t host;
+  kiln_cu_mem_op_node_t batch;
+  kiln_cu_graph_t child = NULL;
+  kiln_cu_event_t event = NULL;
+  kiln_cu_launch_attribute_value_t value;
+  memset(&value, 0, sizeof(value));
+  const kiln_cu_launch_attribute_id_t priority =
+      KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  ASK(cuGraphAddKernelNode, &node, g->spare, NULL, 0, &g->kernel);
+  ASK(cuGraphKernelNodeCopyAttributes, node, g->nodes[0]);
+  ASK(cuGraphKernelNodeGetParams, g->nodes[0], &kernel);
+  ASK(cuGraphKernelNodeSetParams, g->nodes[0], &g->kernel);
+  ASK(cuGraphKernelNodeGetAttribute, g->nodes[0], priority, &value);
+  ASK(cuGraphKernelNodeSetAttribute, g->nodes[0], priority, &value);
+  ASK(cuGraphAddMemcpyNode, &node, g->spare, NULL, 0, &g->copy, live->context);
+  ASK(cuGraphMemcpyNodeGetParams, g->nodes[1], &copy);
+  ASK(cuGraphMemcpyNodeSetParams, g->nodes[1], &g->copy);
+  ASK(cuGraphAddMemsetNode, &node, g->spare, NULL, 0, &g->fill, live->context);
+  ASK(cuGraphMemsetNodeGetParams, g->nodes[2], &fill);
+  ASK(cuGraphMemsetNodeSetParams, g->nodes[2], &g->fill);
+  ASK(cuGraphAddHostNode, &node, g->spare, NULL, 0, &g->host);
+  ASK(cuGraphHostNodeGetParams, g->nodes[3], &host);
+  ASK(cuGraphHostNodeSetParams, g->nodes[3], &g->host);
+  ASK(cuGraphAddChildGraphNode, &node, g->spare, NULL, 0, g->other);
+  ASK(cuGraphChildGraphNodeGetGraph, g->nodes[4], &child);
+  ASK(cuGraphAddEmptyNode, &node, g->spare, NULL, 0);
+  ASK(cuGraphAddEventRecordNode, &node, g->spare, NULL, 0, live->event);
+  ASK(cuGraphEventRecordNodeGetEvent, g->nodes[5], &event);
+  ASK(cuGraphEventRecordNodeSetEvent, g->nodes[5], live->event);
+  ASK(cuGraphAddEventWaitNode, &node, g->spare, NULL, 0, live->second);
+  ASK(cuGraphEventWaitNodeGetEvent, g->nodes[6], &event);
+  ASK(cuGraphEventWaitNodeSetEvent, g->nodes[6], live->second);
+  ASK(cuGraphAddBatchMemOpNode, &node, g->spare, NULL, 0, &g->batch);
+  ASK(cuGraphBatchMemOpNodeGetParams, g->nodes[7], &batch);
+  ASK(cuGraphBatchMemOpNodeSetParams, g->nodes[7], &g->batch);
+}
+
+static void ask_graph_memory(live_t* live) {
+  kiln_cu_graph_t graph = NULL;
+  kiln_cu_graph_node_t alloc = NULL;
+  kiln_cu_graph_node_t release = NULL;
+  kiln_cu_alloc_node_t params;
+  kiln_cu_alloc_node_t seen;
+  kiln_cu_deviceptr_t address = 0;
+  uint64_t value = 0;
+  memset(&params, 0, sizeof(params));
+  params.pool = pool_props(live);
+  params.bytes = 4096;
+  must(live->t.cuGraphCreate(&graph, 0), "cuGraphCreate");
+  ASK(cuGraphAddMemAllocNode, &alloc, graph, NULL, 0, &params);
+  ASK(cuGraphMemAllocNodeGetParams, alloc, &seen);
+  ASK(cuGraphAddMemFreeNode, &release, graph, &alloc, 1, params.address);
+  ASK(cuGraphMemFreeNodeGetParams, release, &address);
+  must(live->t.cuGraphDestroy(graph), "cuGraphDestroy");
+  ASK(cuDeviceGetGraphMemAttribute, live->device,
+      KILN_CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &value);
+  value = 0;
+  ASK(cuDeviceSetGraphMemAttribute, live->device,
+      KILN_CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &value);
+  ASK(cuDeviceGraphMemTrim, live->device);
+}
+
+static void ask_graph_generic(live_t* live, graphs_t* g) {
+  kiln_cu_graph_node_params_t params;
+  kiln_cu_graph_node_t node = NULL;
+  kiln_cu_graph_condition_t handle = 0;
+  memset(&params, 0, sizeof(params));
+  params.type = KILN_CU_GRAPH_NODE_TYPE_HOST;
+  params.of.host = g->host;
+  ASK(cuGraphAddNode, &node, g->spare, NULL, NULL, 0, &params);
+  ASK(cuGraphNodeSetParams, node, &params);
+  ASK(cuGraphExecNodeSetParams, g->exec, g->nodes[3], &params);
+  ASK(cuGraphConditionalHandleCreate, &handle, g->spare, live->context, 0, 0);
+  ASK(cuGraphDebugDotPrint, g->graph, "live_table_columns.dot", 0);
+  remove("live_table_columns.dot");
+}
+
+static void ask_executables(live_t* live, graphs_t* g) {
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  kiln_cu_graph_exec_t exec = NULL;
+  kiln_cu_graph_update_t outcome;
+  uint64_t flags = 0;
+  unsigned int enabled = 0;
+  ASK(cuGraphInstantiateWithParams, &exec, g->graph, &params);
+  ASK(cuGraphExecGetFlags, g->exec, &flags);
+  ASK(cuGraphUpload, g->exec, live->stream);
+  ASK(cuGraphLaunch, g->exec, live->stream);
+  must(live->t.cuStreamSynchronize(live->stream), "cuStreamSynchronize");
+  ASK(cuGraphExecUpdate, g->exec, g->graph, &outcome);
+  ASK(cuGraphNodeSetEnabled, g->exec, g->nodes[0], 1);
+  ASK(cuGraphNodeGetEnabled, g->exec, g->nodes[0], &enabled);
+  ASK(cuGraphExecKernelNodeSetParams, g->exec, g->nodes[0], &g->kernel);
+  ASK(cuGraphExecMemcpyNodeSetParams, g->exec, g->nodes[1], &g->copy,
+      live->context);
+  ASK(cuGraphExecMemsetNodeSetParams, g->exec, g->nodes[2], &g->fill,
+      live->context);
+  ASK(cuGraphExecHostNodeSetParams, g->exec, g->nodes[3], &g->host);
+  kiln_cu_graph_t child = NULL;
+  must(live->t.cuGraphChildGraphNodeGetGraph(g->nodes[4], &child),
+       "cuGraphChildGraphNodeGetGraph");
+  ASK(cuGraphExecChildGraphNodeSetParams, g->exec, g->nodes[4], child);
+  ASK(cuGraphExecEventRecordNodeSetEvent, g->exec, g->nodes[5], live->event);
+  ASK(cuGraphExecEventWaitNodeSetEvent, g->exec, g->nodes[6], live->second);
+  ASK(cuGraphExecBatchMemOpNodeSetParams, g->exec, g->nodes[7], &g->batch);
+  kiln_cu_user_object_t object = NULL;
+  ASK(cuUserObjectCreate, &object, NULL, nothing_on_the_host, 1,
+      KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  ASK(cuUserObjectRetain, g->object, 1);
+  ASK(cuGraphRetainUserObject, g->graph, g->object, 1, 0);
+  ASK(cuGraphReleaseUserObject, g->graph, g->object, 1);
+  ASK(cuUserObjectRelease, g->object, 1);
+  ASK(cuGraphExecDestroy, g->exec);
+}
+
+// Of a stream of its own: in the second round another is captured meanwhile.
+static void ask_captures(live_t* live, graphs_t* g) {
+  kiln_cu_capture_status_t status = 0;
+  kiln_cu_graph_t graph = NULL;
+  const kiln_cu_graph_node_t* nodes = NULL;
+  const kiln_cu_graph_edge_t* edges = NULL;
+  uint64_t id = 0;
+  size_t count = 0;
+  const kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_RELAXED;
+  ASK(cuStreamWriteValue32, live->stream, live->memory, 0, 0);
+  ASK(cuStreamWriteValue64, live->stream, live->memory, 0, 0);
+  ASK(cuStreamWaitValue32, live->stream, live->memory, 0, 0);
+  ASK(cuStreamWaitValue64, live->stream, live->memory, 0, 0);
+  ASK(cuStreamBatchMemOp, live->stream, 1, g->values, 0);
+  must(live->t.cuStreamSynchronize(live->stream), "cuStreamSynchronize");
+  ASK(cuStreamBeginCapture, live->stream, mode);
+  ASK(cuStreamGetCaptureInfo, live->stream, &status, &id, &graph, &nodes,
+      &count);
+  ASK(cuStreamGetCaptureInfo_v3, live->stream, &status, &id, &graph, &nodes,
+      &edges, &count);
+  ASK(cuStreamUpdateCaptureDependencies, live->stream, NULL, 0, 1);
+  ASK(cuStreamUpdateCaptureDependencies_v2, live->stream, NULL, NULL, 0, 1);
+  ASK(cuStreamEndCapture, live->stream, &graph);
+  ASK(cuStreamBeginCaptureToGraph, live->stream, g->spare, NULL, NULL, 0, mode);
+  must(live->t.cuStreamEndCapture(live->stream, &graph), "cuStreamEndCapture");
+}
+
+static void ask_graphs(live_t* live) {
+  graphs_t g;
+  make_graphs(live, &g);
+  ask_graph_lists(live, &g);
+  ask_graph_nodes(live, &g);
+  ask_graph_memory(live);
+  ask_graph_generic(live, &g);
+  ask_executables(live, &g);
+  ask_captures(live, &g);
+  // There is no library here that would export a semaphore.
+  static const kilni_cuda_row_id_t kAbsent[] = {
+      KILNI_CUDA_ROW_cuImportExternalSemaphore,
+      KILNI_CUDA_ROW_cuDestroyExternalSemaphore,
+      KILNI_CUDA_ROW_cuGraphAddExternalSemaphoresSignalNode,
+      KILNI_CUDA_ROW_cuGraphExternalSemaphoresSignalNodeGetParams,
+      KILNI_CUDA_ROW_cuGraphExternalSemaphoresSignalNodeSetParams,
+      KILNI_CUDA_ROW_cuGraphAddExternalSemaphoresWaitNode,
+      KILNI_CUDA_ROW_cuGraphExternalSemaphoresWaitNodeGetParams,
+      KILNI_CUDA_ROW_cuGraphExternalSemaphoresWaitNodeSetParams,
+      KILNI_CUDA_ROW_cuGraphExecExternalSemaphoresSignalNodeSetParams,
+      KILNI_CUDA_ROW_cuGraphExecExternalSemaphoresWaitNodeSetParams,
+  };
+  for (size_t i = 0; i < sizeof(kAbsent) / sizeof(kAbsent[0]); ++i) {
+    live->seen[kAbsent[i]] = true;
+  }
+}
+
 static void take(live_t* live, const char* name, int version, void* out) {
   kiln_cu_proc_address_query_t found = 0;
   void* address = NULL;
@@ -731,6 +1034,7 @@ static void ask_all(live_t* live, bool capturing) {
   ask_modules_and_launches(live);
   ask_libraries(live);
   ask_links(live);
+  ask_graphs(live);
   ask_destroys(live);
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
     const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;

@@ -138,7 +138,11 @@ static kiln_cu_result_t row_print(kiln_cu_graph_t graph, const char* path,
   } else {
     kiln_status_t status =
         kilni_file_write(allocator, path, text.data, text.used);
-    if (!kiln_status_is_ok(status)) result = KILN_CU_ERROR_OPERATING_SYSTEM;
+    bool full = kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY;
+    if (!kiln_status_is_ok(status)) {
+      result =
+          full ? KILN_CU_ERROR_OUT_OF_MEMORY : KILN_CU_ERROR_OPERATING_SYSTEM;
+    }
     kiln_status_free(status);
   }
   kilni_free_array(allocator, text.data, text.capacity, 1);

@@ -334,7 +334,10 @@ static kiln_cu_result_t row_flags(kiln_cu_graph_exec_t exec, uint64_t* flags) {
   kilni_soft_exec_t* found;
   kiln_cu_result_t result = enter_exec(exec, flags != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
-  *flags = found->flags & ~(uint64_t)KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+  // What is done with it, not how it was made: as driver 580 has it.
+  *flags =
+      found->flags & (KILN_CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+                      KILN_CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
