@@ -79,13 +79,17 @@ static void wake(kilni_late_t* late) {
   kilni_mutex_unlock(&late->lock);
 }
 
+// The entry may be what keeps the device, and the list with it: once another
+// thread has it, only a reference of our own does.
 void kilni_late_push(kilni_late_t* late, kilni_late_entry_t* entry) {
+  atomic_fetch_add_explicit(&late->references, 1, memory_order_relaxed);
   kilni_late_entry_t* first =
       atomic_load_explicit(&late->first, memory_order_relaxed);
   do {
     entry->next = first;
   } while (!atomic_compare_exchange_weak(&late->first, &first, entry));
   if (atomic_load(&late->helpers) == 0) wake(late);
+  unreference(late);
 }
 
 void kilni_late_begin(kilni_late_t* late) {

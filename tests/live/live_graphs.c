@@ -9,12 +9,16 @@
 //   live_graphs             everything on cuda:0; exit 77 without a GPU
 //   live_graphs soft        the same on the software device
 #define _POSIX_C_SOURCE 200809L
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "device/device_inside.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+
+extern char** environ;
 
 enum { CELLS = 8, OPS = 24, BRANCHES = 3, GRAPHS = 12, CHANGES = 6 };
 
@@ -597,21 +601,34 @@ static void test_captured_nodes(live_t* live) {
 
 // ---- Everything ----
 
-static void run(live_t* live) {
+static void test_random(live_t* live) {
+  for (uint64_t i = 0; i < GRAPHS; i++) one_graph(live, 1000 + i);
+}
+
+// Each in a process of its own, so that the end of one hides no other.
+static const struct {
+  const char* name;
+  void (*run)(live_t* live);
+} kStages[] = {
+    {"random", test_random},         {"host", test_host_functions},
+    {"allocation", test_allocation}, {"boxes", test_boxes},
+    {"choices", test_choices},       {"captured", test_captured_nodes},
+    {"spoiled", test_spoiled},       {"unjoined", test_unjoined},
+};
+enum { STAGES = sizeof(kStages) / sizeof(kStages[0]) };
+
+static void run(live_t* live, int stage) {
   kiln_bytes_view_t ptx = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
   OK(kiln_stream_create(live->device, NULL, &live->stream));
   OK(kiln_module_load(live->device, ptx, NULL, NULL, &live->module));
   OK(kiln_kernel_create(live->module, "mix", &live->mix));
   OK(kiln_launch_create(live->mix, NULL, &live->launch));
   OK(kiln_buffer_create(live->device, 4096, NULL, &live->cells));
-  for (uint64_t i = 0; i < GRAPHS; i++) one_graph(live, 1000 + i);
-  test_host_functions(live);
-  test_allocation(live);
-  test_boxes(live);
-  test_choices(live);
-  test_captured_nodes(live);
-  test_spoiled(live);
-  test_unjoined(live);
+  const kiln_argument_t arguments[] = {kiln_arg_buffer(live->cells),
+                                       kiln_arg_u32(0), kiln_arg_u32(1),
+                                       kiln_arg_u32(3)};
+  OK(kiln_launch_set_all(live->launch, arguments, 4));
+  kStages[stage].run(live);
   kiln_launch_release(live->launch);
   kiln_buffer_release(live->cells);
   kiln_kernel_release(live->mix);
@@ -624,7 +641,7 @@ static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
   return NULL;
 }
 
-int main(int argc, char** argv) {
+static int run_stage(const char* device, int stage) {
   static live_t live;
   kilni_runtime_hooks_t hooks = {0};
   hooks.wrap = keep_table;
@@ -634,19 +651,54 @@ int main(int argc, char** argv) {
       !OK(kilni_runtime_create_with(NULL, &hooks, &live.runtime))) {
     return 1;
   }
-  const char* name = argc > 1 ? argv[1] : "cuda:0";
   kiln_status_t status =
-      kiln_runtime_open_device(live.runtime, name, &live.device);
+      kiln_runtime_open_device(live.runtime, device, &live.device);
   if (!kiln_status_is_ok(status)) {
     printf("no device: %s\n", kiln_status_message(status));
     kiln_status_free(status);
     kiln_runtime_release(live.runtime);
     return 77;
   }
-  run(&live);
+  run(&live, stage);
+  printf("%s: work is done\n", kStages[stage].name);
   kiln_device_release(live.device);
   kiln_runtime_release(live.runtime);
-  printf("%d graphs of %d steps on %s: %d failures, %d skips\n", (int)GRAPHS,
-         (int)OPS, name, failures, skips);
+  printf("%s on %s: %d failures, %d skips\n", kStages[stage].name, device,
+         failures, skips);
   return failures == 0 ? 0 : 1;
+}
+
+// The exit code of another process, or 128 and the signal that ended it.
+static int spawn_stage(const char* program, const char* device, int stage) {
+  char number[16];
+  char* own = NULL;
+  char* where = NULL;
+  memcpy(&own, &program, sizeof(own));
+  memcpy(&where, &device, sizeof(where));
+  snprintf(number, sizeof(number), "%d", stage);
+  char* arguments[] = {own, where, number, NULL};
+  pid_t child = 0;
+  int ended = 0;
+  if (posix_spawn(&child, program, NULL, NULL, arguments, environ) != 0 ||
+      waitpid(child, &ended, 0) != child) {
+    return 1;
+  }
+  return WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
+}
+
+int main(int argc, char** argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  const char* device = argc > 1 ? argv[1] : "cuda:0";
+  if (argc > 2) return run_stage(device, argv[2][0] - '0');
+  int bad = 0;
+  for (int stage = 0; stage < STAGES; stage++) {
+    int code = spawn_stage(argv[0], device, stage);
+    if (code == 77) return 77;
+    if (code != 0) {
+      printf("%s ended with %d\n", kStages[stage].name, code);
+      bad++;
+    }
+  }
+  printf("%d of %d stages failed\n", bad, (int)STAGES);
+  return bad == 0 ? 0 : 1;
 }
