@@ -29,6 +29,37 @@ static kiln_program_code_t* lower(const kiln_program_t* program, uint32_t sm,
   return code;
 }
 
+// ---- Texts for ptxas ----
+
+static const char* g_folder;
+static uint32_t g_collected;
+
+void machine_collect(int argc, char** argv) {
+  if (argc == 3 && strcmp(argv[1], "collect") == 0) g_folder = argv[2];
+}
+
+// Adds a kernel to the file of those with the same first lines, under a name
+// that no other has.
+static void collect(const kiln_program_code_t* code) {
+  kiln_program_launch_t launch;
+  kiln_program_code_launch(code, &launch);
+  char name[1024];
+  snprintf(name, sizeof(name), "%s/isa%u_sm%u.ptx", g_folder, launch.isa,
+           launch.sm);
+  FILE* file = fopen(name, "a");
+  assert_non_null(file);
+  const char* text = kiln_program_code_text(code).data;
+  const char* kernel = strstr(text, "\n\n");
+  assert_non_null(kernel);
+  if (ftell(file) == 0) fwrite(text, 1, (size_t)(kernel - text), file);
+  const char* entry = kiln_program_code_entry(code);
+  const char* at = strstr(kernel, entry);
+  assert_non_null(at);
+  fwrite(kernel, 1, (size_t)(at - kernel), file);
+  fprintf(file, "%s_%u%s", entry, g_collected++, at + strlen(entry));
+  assert_int_equal(fclose(file), 0);
+}
+
 static bool is_parameter(const kilni_buffer_record_t* buffer) {
   return buffer->function == 0 && buffer->role != KILN_PROGRAM_ROLE_SHARED &&
          buffer->role != KILN_PROGRAM_ROLE_PRIVATE;
@@ -289,6 +320,18 @@ void machine_check_way(const char* text, const uint64_t* counts,
                        const uint64_t* scalars, uint64_t seed, uint32_t sm,
                        uint32_t without) {
   kiln_program_t* program = kit_parse(text);
+  if (g_folder != NULL) {
+    // One pass left out changes no instruction's form.
+    if (sm == 75 && (without & (without - 1)) == 0 && without > 1) {
+      kiln_program_release(program);
+      return;
+    }
+    kiln_program_code_t* code = lower(program, sm, without);
+    collect(code);
+    kiln_program_code_release(code);
+    kiln_program_release(program);
+    return;
+  }
   const kilni_ir_t* ir = kilni_program_ir(program);
   program_world_t want, have;
   make_world(ir, &want, counts, scalars, seed);

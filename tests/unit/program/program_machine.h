@@ -27,6 +27,10 @@ void machine_check_way(const char* text, const uint64_t* counts,
                        const uint64_t* scalars, uint64_t seed, uint32_t sm,
                        uint32_t without);
 
+// With the arguments "collect FOLDER" nothing is run: the PTX of each way goes
+// into files in that folder, for check_program_ptxas.py.
+void machine_collect(int argc, char** argv);
+
 // The PTX of a text, for free().
 char* machine_ptx(const char* text, uint32_t sm, uint32_t without);
 

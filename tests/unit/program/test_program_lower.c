@@ -390,7 +390,8 @@ static void test_trap(void** state) {
       COUNTS(100), NULL, 4);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+  machine_collect(argc, argv);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_saxpy),
       cmocka_unit_test(test_out_of_range),

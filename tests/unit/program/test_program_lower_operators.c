@@ -166,7 +166,8 @@ static void test_wide_divisors(void** state) {
   }
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+  machine_collect(argc, argv);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unary),
       cmocka_unit_test(test_binary),
