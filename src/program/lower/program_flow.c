@@ -54,7 +54,45 @@ static kilni_value_t library_call(kilni_lowering_t* w, uint32_t function,
   return kilni_cast(w, type, out);
 }
 
+// What the hardware approximates, where the budget allows it; 0 otherwise.
+static kilni_value_t fast(kilni_lowering_t* w, kilni_math_fast_t what,
+                          kilni_value_t x, kilni_value_t y) {
+  static const char* const kNames[] = {
+      [KILNI_MATH_FAST_RCP] = "rcp.approx.f32",
+      [KILNI_MATH_FAST_RSQRT] = "rsqrt.approx.f32",
+      [KILNI_MATH_FAST_SQRT] = "sqrt.approx.f32",
+      [KILNI_MATH_FAST_EX2] = "ex2.approx.f32",
+      [KILNI_MATH_FAST_EXP] = "ex2.approx.f32",
+      [KILNI_MATH_FAST_LG2] = "lg2.approx.f32",
+      [KILNI_MATH_FAST_LOG] = "lg2.approx.f32",
+      [KILNI_MATH_FAST_SIN] = "sin.approx.f32",
+      [KILNI_MATH_FAST_COS] = "cos.approx.f32",
+      [KILNI_MATH_FAST_TANH] = "tanh.approx.f32",
+      [KILNI_MATH_FAST_DIV] = "div.full.f32",
+  };
+  if (what == KILNI_MATH_FAST_NONE) return 0;
+  if (what == KILNI_MATH_FAST_TANH) {
+    if (w->sm < 75) return 0;
+    if (w->need_sm < 75) w->need_sm = 75;
+    if (w->need_isa < 70) w->need_isa = 70;
+  }
+  uint32_t log2_e = 0x3fb8aa3b, ln_2 = 0x3f317218;
+  if (what == KILNI_MATH_FAST_EXP) {
+    x = KILNI_BIN(MUL, x, kilni_const(w, T(F32), log2_e));
+  }
+  kilni_value_t out = kilni_pure(w, kNames[what], T(F32), x, y, 0);
+  if (what == KILNI_MATH_FAST_LOG) {
+    out = KILNI_BIN(MUL, out, kilni_const(w, T(F32), ln_2));
+  }
+  return out;
+}
+
 static kilni_value_t unary(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
+  if (w->max_ulp != 0 && w->ir == w->program) {
+    kilni_value_t out = fast(
+        w, kilni_math_fast_unary(op, kilni_value_type(w, x), w->max_ulp), x, 0);
+    if (out != 0) return out;
+  }
   uint8_t computed = kilni_type_computed(kilni_value_type(w, x));
   uint32_t function = kilni_math_unary(op, computed);
   if (function != 0) return library_call(w, function, x, 0);
@@ -63,6 +101,12 @@ static kilni_value_t unary(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
 
 static kilni_value_t binary(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
                             kilni_value_t y) {
+  if (w->max_ulp != 0 && w->ir == w->program) {
+    kilni_value_t out =
+        fast(w, kilni_math_fast_binary(op, kilni_value_type(w, x), w->max_ulp),
+             x, y);
+    if (out != 0) return out;
+  }
   uint8_t computed = kilni_type_computed(kilni_value_type(w, x));
   uint32_t function = kilni_math_binary(op, computed);
   if (function != 0) return library_call(w, function, x, y);

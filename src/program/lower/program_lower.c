@@ -479,6 +479,24 @@ static kiln_status_t lower(kilni_lowering_t* w, kiln_allocator_t allocator,
   return make_code(w, allocator, out_code);
 }
 
+// How much memory a lowering takes, as a rule: then there is one block of it.
+static size_t guess_bytes(const kilni_ir_t* ir, const kilni_ir_t* library) {
+  enum { MOST_CALLS = 32, CALL_BYTES = 64 * 1024 };
+  size_t calls = 0;
+  for (uint32_t i = 1; i < ir->exprs.count && calls < MOST_CALLS; i++) {
+    const kilni_expr_record_t* e = &ir->exprs.items[i];
+    bool small = e->type == T(F16) || e->type == T(BF16);
+    uint8_t type = small ? T(F32) : e->type;
+    calls += (e->op == KILNI_EXPR_UNARY && kilni_math_unary(e->extra, type)) ||
+             (e->op == KILNI_EXPR_BINARY && kilni_math_binary(e->extra, type));
+  }
+  size_t bytes = 32 * 1024 + (size_t)ir->exprs.count * 700 +
+                 (size_t)ir->statements.count * 400 +
+                 (size_t)library->variables.count * 2 * sizeof(uint32_t);
+  if (calls != 0) bytes += library->exprs.count * sizeof(uint64_t);
+  return bytes + calls * CALL_BYTES;
+}
+
 kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
                                      const kiln_program_lower_options_t* given,
                                      kiln_program_code_t** out_code) {
@@ -497,11 +515,9 @@ kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
       options.allocator != NULL ? *options.allocator : kiln_allocator_libc();
   kilni_lowering_t w;
   memset(&w, 0, sizeof(w));
-  size_t guess = 24 * 1024 + (size_t)ir->exprs.count * 400 +
-                 (size_t)ir->statements.count * 200;
-  kilni_arena_init(&w.arena, allocator, guess);
-  w.program = ir;
   kilni_math_view(&w.library);
+  kilni_arena_init(&w.arena, allocator, guess_bytes(ir, &w.library));
+  w.program = ir;
   w.sm = options.sm;
   w.max_isa = options.newest_isa;
   w.max_ulp = options.max_ulp;
