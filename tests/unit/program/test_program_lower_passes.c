@@ -82,7 +82,7 @@ static void test_ranges(void** state) {
          "o[i] = t; }",
          KILN_PROGRAM_WITHOUT_RANGES, "setp.lt", 2, 5);
   effect(HEAD "let j = i * 3 + 1; if j < length(x) { o[i] = x[j]; } }",
-         KILN_PROGRAM_WITHOUT_RANGES, "setp.lt", 2, 4);
+         KILN_PROGRAM_WITHOUT_RANGES, "setp.lt", 2, 3);
 }
 
 static void test_unrolling(void** state) {
