@@ -181,6 +181,27 @@ static bool uses_work_size(const kilni_ir_t* ir, uint32_t axis) {
   return false;
 }
 
+// Whether a work size is something times a multiple of the block's size; then
+// every block is full.
+static bool fills_blocks(const kilni_lowering_t* w, uint32_t axis) {
+  const kilni_ir_t* ir = w->program;
+  const kilni_expr_record_t* e = &ir->exprs.items[ir->work[axis]];
+  uint32_t size = w->block[axis];
+  // Of a power of two also where the product wraps.
+  if (ir->work[axis] == 0 || e->op != KILNI_EXPR_BINARY ||
+      e->extra != KILN_PROGRAM_BINARY_MUL || (size & (size - 1)) != 0) {
+    return false;
+  }
+  for (uint32_t side = 0; side < 2; side++) {
+    const kilni_expr_record_t* factor = &ir->exprs.items[side ? e->b : e->a];
+    if (factor->op == KILNI_EXPR_LITERAL &&
+        kilni_ir_literal_bits(factor) % size == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void read_work(kilni_lowering_t* w, uint32_t axis) {
   const kilni_ir_t* ir = w->program;
   const kilni_expr_record_t* e = &ir->exprs.items[ir->work[axis]];
@@ -193,7 +214,8 @@ static void read_work(kilni_lowering_t* w, uint32_t axis) {
     w->work[axis] = kilni_length(w, kilni_place(w, e->a), T(U32));
   } else if (said && e->op == KILNI_EXPR_SCALAR && e->type == T(U32)) {
     w->work[axis] = w->scalars[e->a];
-  } else if (w->block[axis] > 1 || uses_work_size(ir, axis)) {
+  } else if ((w->block[axis] > 1 && !fills_blocks(w, axis)) ||
+             uses_work_size(ir, axis)) {
     uint32_t number =
         add_parameter(w, KILN_PROGRAM_PARAMETER_WORK, axis, T(U32));
     w->work[axis] = read_scalar(w, number, T(U32));
@@ -202,7 +224,7 @@ static void read_work(kilni_lowering_t* w, uint32_t axis) {
 
 // Whether blocks may hold threads beyond the work size.
 static bool is_over(const kilni_lowering_t* w, uint32_t axis) {
-  if (w->block[axis] == 1) return false;
+  if (w->block[axis] == 1 || fills_blocks(w, axis)) return false;
   kilni_value_t work = w->work[axis];
   return !kilni_value_is_const(w, work) ||
          kilni_value_of(w, work)->bits % w->block[axis] != 0;
