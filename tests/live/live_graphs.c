@@ -641,7 +641,7 @@ static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
   return NULL;
 }
 
-static int run_stage(const char* device, int stage) {
+static int run_stage(const char* device, int stage, bool current) {
   static live_t live;
   kilni_runtime_hooks_t hooks = {0};
   hooks.wrap = keep_table;
@@ -659,8 +659,12 @@ static int run_stage(const char* device, int stage) {
     kiln_runtime_release(live.runtime);
     return 77;
   }
+  if (current) {
+    IS(live.cu.cuCtxSetCurrent(kiln_device_context(live.device)) == 0);
+  }
   run(&live, stage);
   printf("%s: work is done\n", kStages[stage].name);
+  if (current) (void)live.cu.cuCtxSetCurrent(NULL);
   kiln_device_release(live.device);
   kiln_runtime_release(live.runtime);
   printf("%s on %s: %d failures, %d skips\n", kStages[stage].name, device,
@@ -669,14 +673,16 @@ static int run_stage(const char* device, int stage) {
 }
 
 // The exit code of another process, or 128 and the signal that ended it.
-static int spawn_stage(const char* program, const char* device, int stage) {
+static int spawn_stage(const char* program, const char* device, int stage,
+                       bool current) {
   char number[16];
   char* own = NULL;
   char* where = NULL;
   memcpy(&own, &program, sizeof(own));
   memcpy(&where, &device, sizeof(where));
   snprintf(number, sizeof(number), "%d", stage);
-  char* arguments[] = {own, where, number, NULL};
+  char word[] = "current";
+  char* arguments[] = {own, where, number, current ? word : NULL, NULL};
   pid_t child = 0;
   int ended = 0;
   if (posix_spawn(&child, program, NULL, NULL, arguments, environ) != 0 ||
@@ -689,16 +695,19 @@ static int spawn_stage(const char* program, const char* device, int stage) {
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   const char* device = argc > 1 ? argv[1] : "cuda:0";
-  if (argc > 2) return run_stage(device, argv[2][0] - '0');
+  if (argc > 2) return run_stage(device, argv[2][0] - '0', argc > 3);
   int bad = 0;
-  for (int stage = 0; stage < STAGES; stage++) {
-    int code = spawn_stage(argv[0], device, stage);
+  // A host program may have the context current, or none.
+  for (int i = 0; i < 2 * STAGES; i++) {
+    int stage = i / 2;
+    int code = spawn_stage(argv[0], device, stage, i % 2 != 0);
     if (code == 77) return 77;
     if (code != 0) {
-      printf("%s ended with %d\n", kStages[stage].name, code);
+      printf("%s %s a current context ended with %d\n", kStages[stage].name,
+             i % 2 != 0 ? "with" : "without", code);
       bad++;
     }
   }
-  printf("%d of %d stages failed\n", bad, (int)STAGES);
+  printf("%d of %d stages failed\n", bad, 2 * (int)STAGES);
   return bad == 0 ? 0 : 1;
 }
