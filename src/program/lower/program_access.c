@@ -246,7 +246,7 @@ kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
   uint8_t type = place->type;
   if (place->first != 0) {
     uint64_t i = kilni_value_of(w, index)->bits;
-    if (!kilni_value_is_const(w, index) || place->first == UINT32_MAX) {
+    if (place->first == UINT32_MAX || !kilni_value_is_const(w, index)) {
       place->first = UINT32_MAX;  // to be lowered again, as memory
       return kilni_const(w, type, 0);
     }
@@ -307,7 +307,7 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
                  kilni_value_t value, kilni_value_t guard) {
   kilni_place_t* place = kilni_place(w, buffer);
   if (place->first != 0) {
-    if (!kilni_value_is_const(w, index) || place->first == UINT32_MAX) {
+    if (place->first == UINT32_MAX || !kilni_value_is_const(w, index)) {
       place->first = UINT32_MAX;
       return;
     }

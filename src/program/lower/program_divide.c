@@ -28,7 +28,7 @@ static division_t division_by(uint64_t c, uint32_t width) {
   uint64_t q = ones / c, r = ones % c + 1;
   division_t out = {0, 0, false};
   bool over = false;  // q has more bits than the width
-  while (!over && c - r > UINT64_C(1) << out.shift) {
+  while (!over && out.shift < 64 && c - r > UINT64_C(1) << out.shift) {
     over = q >> (width - 1) != 0;
     bool carry = r >= c - r;
     q = (q << 1 | carry) & ones;
@@ -36,7 +36,7 @@ static division_t division_by(uint64_t c, uint32_t width) {
     out.shift++;
   }
   // With one bit more than the width there is always one that serves.
-  while (c - r > UINT64_C(1) << out.shift) {
+  while (out.shift < 64 && c - r > UINT64_C(1) << out.shift) {
     bool carry = r >= c - r;
     q = (q << 1 | carry) & ones;
     r = carry ? r - (c - r) : 2 * r;

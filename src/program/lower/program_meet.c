@@ -115,6 +115,8 @@ static void write_word(kilni_lowering_t* w, const char* name,
                        kilni_value_t address, kilni_value_t value,
                        kilni_value_t guard) {
   kilni_value_t operands[2] = {address, value};
+  // Known only where the block's one thread is its first one.
+  if (guard != 0 && kilni_value_is_const(w, guard)) guard = 0;
   kilni_pin(w, name, KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2, operands,
             guard, 0);
 }

@@ -416,6 +416,14 @@ void kilni_place_label(kilni_lowering_t* w, uint32_t label) {
 }
 
 void kilni_branch(kilni_lowering_t* w, uint32_t label, kilni_value_t guard) {
+  // A block of one thread knows who its first one is.
+  kilni_value_t value = guard & ~KILNI_NOT;
+  if (value != 0 && kilni_value_is_const(w, value)) {
+    bool taken =
+        (kilni_value_of(w, value)->bits != 0) != ((guard & KILNI_NOT) != 0);
+    if (!taken) return;
+    guard = 0;
+  }
   kilni_pin(w, "bra", KILNI_FORM_BRANCH, KILNI_INSTRUCTION_PINNED, 0, NULL,
             guard, label);
 }
