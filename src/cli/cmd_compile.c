@@ -7,6 +7,7 @@
 
 #include "cli/cli_cache.h"
 #include "cli/cli_output.h"
+#include "cli/cli_program.h"
 #include "cli/cli_report.h"
 #include "cli/compile_job.h"
 
@@ -151,6 +152,10 @@ static bool report(const compile_t* c, kilni_cli_error_t* error) {
 
 static bool run_compile(const kilni_cli_call_t* call,
                         kilni_cli_error_t* error) {
+  if (kilni_cli_program_is(call->operands[0])) {
+    const char* out = kilni_cli_option_value(call, "out-file");
+    if (out != NULL) return kilni_cli_program_compile(call, out, error);
+  }
   compile_t* c = calloc(1, sizeof(*c));
   if (c == NULL)
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
@@ -182,8 +187,10 @@ const kilni_cli_command_t kilni_cli_command_compile = {
     "compile",
     "FILE",
     "Compile a source to device code.",
-    "FILE is CUDA C++ (.cu, by NVRTC), NVVM IR (.ll or .bc, by libNVVM) or PTX "
-    "(.ptx, by nvJitLink, to a cubin). No GPU and no driver is needed. What "
+    "FILE is CUDA C++ (.cu, by NVRTC), NVVM IR (.ll or .bc, by libNVVM), PTX "
+    "(.ptx, by nvJitLink, to a cubin), or a program (.kiln, by Kiln itself, to "
+    "PTX; --define sets its consts and types). No GPU and no driver is needed. "
+    "What "
     "the compiler says goes to standard "
     "error. The output appears whole or not at all.\n"
     "The result is kept (see kiln cache), and taken from there where source, "

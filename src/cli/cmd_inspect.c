@@ -7,6 +7,7 @@
 
 #include "cli/cli_buffer.h"
 #include "cli/cli_command.h"
+#include "cli/cli_program.h"
 #include "cli/cli_report.h"
 #include "kiln/image.h"
 
@@ -366,6 +367,8 @@ static bool check_format(const kilni_cli_buffer_t* file, const char* path,
 static bool run_inspect(const kilni_cli_call_t* call,
                         kilni_cli_error_t* error) {
   const char* path = call->operands[0];
+  if (kilni_cli_program_is(path))
+    return kilni_cli_program_inspect(call, image_json, error);
   kilni_cli_buffer_t file = {0};
   kiln_image_t* image = NULL;
   bool ok = kilni_cli_buffer_read(&file, path, MAX_CODE_BYTES, error) &&
@@ -395,7 +398,8 @@ const kilni_cli_command_t kilni_cli_command_inspect = {
     "inspect",
     "FILE",
     "List the kernels, parameters and targets of a code file.",
-    "FILE is PTX, a cubin (linked or relocatable), a fatbin, LTO-IR, NVVM IR, "
+    "FILE is a program (.kiln), PTX, a cubin (linked or relocatable), a "
+    "fatbin, LTO-IR, NVVM IR, "
     "a host's object file, program or library with device code inside, or an "
     "archive of those. Nothing is executed and no device is needed; malformed "
     "PTX is an error at its line and column, any other file at its byte.",

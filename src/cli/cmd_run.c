@@ -12,7 +12,9 @@
 #include "cli/cli_data.h"
 #include "cli/cli_mapped.h"
 #include "cli/cli_output.h"
+#include "cli/cli_program.h"
 #include "cli/cli_report.h"
+#include "cli/run_program.h"
 #include "cli/run_session.h"
 #include "cli/run_stats.h"
 
@@ -164,7 +166,8 @@ static bool run_device(kilni_cli_session_t* session,
                        kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
   if (!kilni_cli_session_open(session, request, error) ||
       !kilni_cli_session_load(session, error) ||
-      !kilni_cli_plan_make(&session->facts, request, plan, error))
+      !kilni_cli_plan_make(&session->facts, request, plan, error) ||
+      !kilni_cli_program_shape(request, plan, error))
     return false;
   note_grid(plan);
   return kilni_cli_session_run(session, plan, error) &&
@@ -208,11 +211,22 @@ static bool check_file(const char* path, kilni_cli_error_t* error) {
   return ok;
 }
 
+static bool read_program(kilni_cli_request_t* request,
+                         const kilni_cli_call_t* call,
+                         kilni_cli_error_t* error) {
+  if (request->code_kind != KILNI_CLI_CODE_PROGRAM) return true;
+  return kilni_cli_program_read(request->file, call, &request->program,
+                                error) &&
+         kilni_cli_program_types(request, error);
+}
+
 static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kilni_cli_request_t request;
   bool ok = kilni_cli_request_init(&request, call, error) &&
             check_file(request.file, error) &&
+            read_program(&request, call, error) &&
             kilni_cli_request_read(&request, error) &&
+            kilni_cli_program_sizes(&request, error) &&
             run_request(call, &request, error);
   kilni_cli_request_deinit(&request);
   return ok;
@@ -260,6 +274,10 @@ static const kilni_cli_option_t OPTIONS[] = {
      "Parameter P is a number with its type, such as 1024i32, 2.5f32 or "
      "0x1fu64; or true, false; or len(Q), the element count of buffer Q.",
      true, NULL},
+    {"define", "NAME=VALUE",
+     "Of a program (.kiln): the value of a const, or the type of a type, in "
+     "place of what the text says.",
+     true, NULL},
     {"seed", "N",
      "Seed of every order that CUDA leaves open, on the software device.",
      false, NULL},
@@ -286,7 +304,10 @@ const kilni_cli_command_t kilni_cli_command_run = {
     "run",
     "FILE",
     "Run a kernel on files, on a GPU or on the software device.",
-    "FILE is CUDA C++ (.cu, compiled by NVRTC), PTX (.ptx), LTO-IR (.ltoir, "
+    "FILE is CUDA C++ (.cu, compiled by NVRTC), a program in Kiln's own "
+    "language (.kiln, which needs no compiler and says itself what the "
+    "lengths of its outputs and its work size are), PTX (.ptx), LTO-IR "
+    "(.ltoir, "
     "linked by nvJitLink) or device code (.cubin, on a GPU). What is compiled "
     "is kept (see kiln cache), and for a GPU as machine code. Every parameter "
     "of the kernel is given by one of "

@@ -29,8 +29,8 @@ static bool find_kind(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
   }
   if (ends_with(c->file, ".kiln"))
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "give CUDA C++ (.cu) or NVVM IR (.ll, .bc); this "
-                          "version has no program compiler",
+                          "name an output: `kiln compile FILE.kiln -o "
+                          "FILE.ptx`; what comes out is not kept",
                           "compiling the kiln file \"%s\"", c->file);
   if (ends_with(c->file, ".ptx")) {
     c->is_ptx = true;

@@ -227,6 +227,21 @@ static bool read_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   return ok;
 }
 
+// The program as PTX for this device.
+static bool lower_program(kilni_cli_code_t* c, kilni_cli_error_t* error) {
+  kiln_program_lower_options_t how = kiln_program_lower_options_default();
+  how.sm = arch_number(c);
+  if (!kilni_cli_check(error,
+                       kiln_program_lower(c->program, &how, &c->lowered)))
+    return false;
+  kiln_string_view_t text = kiln_program_code_text(c->lowered);
+  kiln_bytes_view_t bytes = {(const uint8_t*)text.data, text.size};
+  kiln_code_options_t options = kiln_code_options_default();
+  options.name = c->file;
+  options.format = KILN_CODE_FORMAT_PTX;
+  return kilni_cli_check(error, kiln_code_create(bytes, &options, &c->text));
+}
+
 static bool take_text(kilni_cli_code_t* c) {
   c->code = c->text;
   kiln_code_retain(c->code);
@@ -237,7 +252,8 @@ bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   code->link_reason = "";
   bool ok = code->kind == KILNI_CLI_CODE_SOURCE
                 ? compile(code, KILN_CODE_FORMAT_PTX, error)
-                : read_text(code, error);
+            : code->kind == KILNI_CLI_CODE_PROGRAM ? lower_program(code, error)
+                                                   : read_text(code, error);
   if (!ok) return false;
   if (code->kind == KILNI_CLI_CODE_LTOIR) return link_text(code, true, error);
   // Without a place on disk nobody would find it at the next start.
@@ -264,6 +280,8 @@ void kilni_cli_code_deinit(kilni_cli_code_t* code) {
   if (code->left) return;
   kiln_code_release(code->code);
   kiln_code_release(code->text);
+  kiln_program_code_release(code->lowered);
   code->code = NULL;
   code->text = NULL;
+  code->lowered = NULL;
 }

@@ -8,6 +8,7 @@
 #define KILN_SRC_CLI_RUN_CODE_H_
 
 #include "cli/run_request.h"
+#include "kiln/program_code.h"
 #include "kiln/kiln.h"
 
 // One file on its way. one-thread
@@ -21,7 +22,8 @@ typedef struct kilni_cli_code_t {
   kiln_cache_t* cache;  // NULL: none
   const char* file;
   kilni_cli_code_kind_t kind;
-  uint64_t time_limit_ns;  // of each step; 0: none
+  uint64_t time_limit_ns;         // of each step; 0: none
+  const kiln_program_t* program;  // of KILNI_CLI_CODE_PROGRAM
 
   // Filled in.
   kiln_code_t* text;       // the file itself, or what a compiler made of it
@@ -29,8 +31,9 @@ typedef struct kilni_cli_code_t {
   uint32_t compile_cache;  // KILN_COMPILE_CACHE_*
   uint32_t link_cache;     // KILN_LINK_CACHE_*
   char compile_reason[512];
-  const char* link_reason;  // static
-  bool left;                // a step still runs: nothing can be closed
+  const char* link_reason;       // static
+  kiln_program_code_t* lowered;  // of a program
+  bool left;                     // a step still runs: nothing can be closed
 } kilni_cli_code_t;
 
 // Makes `text` and `code`. Ended by deinit, also after a failure.

@@ -26,11 +26,9 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
   } KINDS[] = {{".ptx", KILNI_CLI_CODE_PTX},
                {".cubin", KILNI_CLI_CODE_CUBIN},
                {".cu", KILNI_CLI_CODE_SOURCE},
-               {".ltoir", KILNI_CLI_CODE_LTOIR}};
+               {".ltoir", KILNI_CLI_CODE_LTOIR},
+               {".kiln", KILNI_CLI_CODE_PROGRAM}};
   static const char* const LATER[][2] = {
-      {".kiln",
-       "compile the kernel to .ptx or give it as .cu; this version has no "
-       "program compiler"},
       {".fatbin",
        "extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) and "
        "give that"}};
@@ -45,8 +43,8 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                             "running the %s file \"%s\"", LATER[i][0] + 1,
                             file);
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                        "give CUDA C++ (.cu), PTX (.ptx), LTO-IR (.ltoir) or "
-                        "device code (.cubin)",
+                        "give CUDA C++ (.cu), a program (.kiln), PTX (.ptx), "
+                        "LTO-IR (.ltoir) or device code (.cubin)",
                         "running \"%s\": its name does not say what it is",
                         file);
 }
@@ -182,7 +180,9 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
     return false;
   r->bindings = (kilni_cli_binding_t*)(void*)r->storage.data;
   for (size_t i = 0; i < call->given_count; ++i) {
-    if (!call->given[i].option->repeats) continue;
+    if (!call->given[i].option->repeats ||
+        strcmp(call->given[i].option->name, "define") == 0)
+      continue;
     if (!read_binding(&r->bindings[r->binding_count++], &call->given[i], error))
       return false;
   }
@@ -240,6 +240,8 @@ void kilni_cli_request_deinit(kilni_cli_request_t* request) {
   }
   kilni_cli_buffer_deinit(&request->storage);
   kilni_cli_cache_deinit(&request->cache);
+  kiln_program_release(request->program);
+  request->program = NULL;
   request->bindings = NULL;
   request->binding_count = 0;
 }

@@ -8,6 +8,7 @@
 #include "cli/cli_cache.h"
 #include "cli/cli_command.h"
 #include "cli/cli_literal.h"
+#include "kiln/program.h"
 
 // One of --in, --out, --inout and --arg. one-thread
 typedef struct kilni_cli_binding_t {
@@ -34,7 +35,8 @@ typedef enum kilni_cli_code_kind_t {
   KILNI_CLI_CODE_PTX = 0,
   KILNI_CLI_CODE_CUBIN,
   KILNI_CLI_CODE_SOURCE,
-  KILNI_CLI_CODE_LTOIR
+  KILNI_CLI_CODE_LTOIR,
+  KILNI_CLI_CODE_PROGRAM
 } kilni_cli_code_kind_t;
 
 // The kind of a file that runs, by its name. UNSUPPORTED says what else to do.
@@ -64,6 +66,8 @@ typedef struct kilni_cli_request_t {
   kilni_cli_buffer_t storage;
   kilni_cli_binding_t* bindings;  // in storage
   size_t binding_count;
+  kiln_program_t* program;  // of a .kiln file, else NULL
+  uint64_t work[3];         // what it has to do
 } kilni_cli_request_t;
 
 // Reads the options; opens no file. Ended by deinit, also after a failure.

@@ -12,6 +12,7 @@
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
+#include "cli/run_program.h"
 
 #define MAX_KERNELS 4096
 
@@ -154,6 +155,10 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
 }
 
 static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  if (s->request->program != NULL) {
+    kilni_cli_program_facts(s->request->program, s->code.lowered, &s->facts);
+    return true;
+  }
   const kiln_kernel_info_t* info = kiln_kernel_info(s->kernel);
   kilni_cli_kernel_t* facts = &s->facts;
   facts->name = info->name;
@@ -184,6 +189,7 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
       session->request->cache.off ? NULL : kiln_runtime_cache(session->runtime);
   code->file = session->request->file;
   code->kind = session->request->code_kind;
+  code->program = session->request->program;
   code->time_limit_ns = session->request->time_limit_ns;
   bool ok = load_code(session, error);
   session->leave_at_once = code->left;
@@ -194,8 +200,11 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
 // calls synchronous may still be under way when it returns.
 static bool make_buffer(kilni_cli_session_t* s, const kilni_cli_slot_t* slot,
                         uint32_t index, kilni_cli_error_t* error) {
-  if (!kilni_cli_check(error, kiln_buffer_create(s->device, slot->shape.bytes,
-                                                 NULL, &s->buffers[index])))
+  // A program's atomics on small elements use the whole words around them.
+  uint64_t bytes = slot->shape.bytes;
+  if (s->request->program != NULL) bytes = bytes == 0 ? 4 : (bytes + 3) / 4 * 4;
+  if (!kilni_cli_check(error, kiln_buffer_create(s->device, bytes, NULL,
+                                                 &s->buffers[index])))
     return false;
   kiln_status_t status =
       slot->in != NULL ? kiln_buffer_write_async(s->buffers[index], s->stream,
@@ -231,19 +240,105 @@ static kiln_argument_t make_argument(const kilni_cli_session_t* s,
   return kiln_arg_bytes(&scalar->bits, scalar->bytes);
 }
 
+// The index-th buffer or scalar among the parameters of a program.
+static uint32_t nth_parameter(const kilni_cli_plan_t* plan, uint32_t index,
+                              bool is_scalar) {
+  for (uint32_t i = 0; i < plan->count; ++i)
+    if ((plan->slots[i].arg != NULL) == is_scalar && index-- == 0) return i;
+  return 0;
+}
+
+// A buffer of zeroes for the kernel's own use.
+static bool make_zeroes(kilni_cli_session_t* s, uint64_t bytes,
+                        kiln_buffer_t** out, kilni_cli_error_t* error) {
+  return kilni_cli_check(error,
+                         kiln_buffer_create(s->device, bytes, NULL, out)) &&
+         kilni_cli_check(
+             error, kiln_buffer_fill_async(*out, s->stream, 0, bytes, 0, 1));
+}
+
+// What the kernel of a program takes is more than what the program does.
+static bool make_program_arguments(kilni_cli_session_t* s,
+                                   const kilni_cli_plan_t* plan,
+                                   kiln_argument_t* out, uint32_t* out_count,
+                                   kilni_cli_error_t* error) {
+  const kiln_program_code_t* code = s->code.lowered;
+  kiln_program_parameter_t p;
+  uint32_t count = 0;
+  for (; count < 3 * KILNI_CLI_MAX_PARAMS &&
+         kiln_program_code_parameter(code, count, &p);
+       ++count) {
+    uint32_t at =
+        nth_parameter(plan, p.index, p.kind == KILN_PROGRAM_PARAMETER_SCALAR);
+    switch (p.kind) {
+      case KILN_PROGRAM_PARAMETER_LENGTH:
+        out[count] = kiln_arg_u64(plan->slots[at].shape.count);
+        break;
+      case KILN_PROGRAM_PARAMETER_WORK:
+        out[count] = kiln_arg_u32((uint32_t)s->request->work[p.index]);
+        break;
+      case KILN_PROGRAM_PARAMETER_TRAP:
+        if (!make_zeroes(s, sizeof(kiln_program_trap_t), &s->trap, error))
+          return false;
+        out[count] = kiln_arg_buffer(s->trap);
+        break;
+      case KILN_PROGRAM_PARAMETER_GRID:
+        if (!make_zeroes(s, 24, &s->meet, error)) return false;
+        out[count] = kiln_arg_buffer(s->meet);
+        break;
+      default:
+        out[count] = make_argument(s, &plan->slots[at], at);
+        break;
+    }
+  }
+  *out_count = count;
+  return true;
+}
+
+// The first trap of a program, if there was one.
+static bool check_trap(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  if (s->trap == NULL) return true;
+  kiln_program_trap_t trap;
+  memset(&trap, 0, sizeof(trap));
+  if (!kilni_cli_check(error,
+                       kiln_buffer_read(s->trap, 0, sizeof(trap), &trap)))
+    return false;
+  if (trap.set == 0) return true;
+  return kilni_cli_fail(
+      error, KILN_STATUS_LAUNCH_FAILED,
+      "look for trap() in the program; its second operand is the address",
+      "the program \"%s\" trapped with tag %" PRIu32 " and address 0x%" PRIx64
+      " in thread %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of block %" PRIu32
+      ",%" PRIu32 ",%" PRIu32,
+      s->facts.name, trap.tag, trap.address, trap.thread[0], trap.thread[1],
+      trap.thread[2], trap.block[0], trap.block[1], trap.block[2]);
+}
+
 static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
                    kilni_cli_error_t* error) {
-  kiln_argument_t arguments[KILNI_CLI_MAX_PARAMS];
-  for (uint32_t i = 0; i < plan->count; ++i)
-    arguments[i] = make_argument(s, &plan->slots[i], i);
+  kiln_argument_t arguments[3 * KILNI_CLI_MAX_PARAMS];
+  uint32_t count = plan->count;
   kiln_launch_config_t config = kiln_launch_config_default();
+  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  kiln_program_launch_t how;
+  config.shared_bytes = s->request->shared_bytes;
+  if (s->request->program != NULL) {
+    kiln_program_code_launch(s->code.lowered, &how);
+    attributes.cooperative = KILN_SWITCH_ON;
+    if (how.cooperative) config.attributes = &attributes;
+    config.shared_bytes = how.dynamic_shared_bytes;
+    if (!make_program_arguments(s, plan, arguments, &count, error))
+      return false;
+  } else {
+    for (uint32_t i = 0; i < plan->count; ++i)
+      arguments[i] = make_argument(s, &plan->slots[i], i);
+  }
   memcpy(config.grid, plan->grid, sizeof(config.grid));
   memcpy(config.block, plan->block, sizeof(config.block));
-  config.shared_bytes = s->request->shared_bytes;
   return kilni_cli_check(error, kiln_event_record(s->start, s->stream)) &&
          kilni_cli_check(
              error, kiln_kernel_launch(s->kernel, s->stream, &config, arguments,
-                                       plan->count)) &&
+                                       count)) &&
          kilni_cli_check(error, kiln_event_record(s->end, s->stream));
 }
 
@@ -319,7 +414,8 @@ static bool run_kernel(kilni_cli_session_t* session,
   if (!make_objects(session, plan, error) || !launch(session, plan, error) ||
       !wait_for_kernel(session, error) ||
       !kilni_cli_check(error, kiln_event_elapsed(session->start, session->end,
-                                                 &session->elapsed_ns)))
+                                                 &session->elapsed_ns)) ||
+      !check_trap(session, error))
     return false;
   if (session->counted) {
     status = kiln_device_executed(session->device, &session->instructions);
@@ -358,6 +454,8 @@ bool kilni_cli_session_read(kilni_cli_session_t* session,
 void kilni_cli_session_close(kilni_cli_session_t* session) {
   for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i)
     kiln_buffer_release(session->buffers[i]);
+  kiln_buffer_release(session->trap);
+  kiln_buffer_release(session->meet);
   kiln_event_release(session->start);
   kiln_event_release(session->end);
   kiln_stream_release(session->stream);

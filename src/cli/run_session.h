@@ -23,6 +23,8 @@ typedef struct kilni_cli_session_t {
   kiln_event_t* start;
   kiln_event_t* end;
   kiln_buffer_t* buffers[KILNI_CLI_MAX_PARAMS];
+  kiln_buffer_t* trap;       // of a program: what the first trap wrote
+  kiln_buffer_t* meet;       // of a program: what its grid barriers count in
   kilni_cli_kernel_t facts;  // names are borrowed from kernel
   char device_name[32];      // as the user counts
   uint64_t elapsed_ns;

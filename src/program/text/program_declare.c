@@ -415,7 +415,7 @@ void kilni_reader_file(kilni_reader_t* reader) {
     read_declaration(reader);
     recover(reader);
   }
-  if (reader->ir->name == 0 && !reader->stopped) {
+  if (reader->ir->name == 0 && kilni_report_errors(reader->report) == 0) {
     kilni_reader_error(reader, reader->token.at, 0,
                        "write program name(...) { ... }",
                        "the text has no program");

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: .kiln files: reading, compiling and listing them.
+#include "cli/cli_program.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_output.h"
+#include "cli/cli_report.h"
+
+enum { MAX_PROGRAM_BYTES = 4 << 20, MAX_DEFINES = 64, NAME_BYTES = 80 };
+
+bool kilni_cli_program_is(const char* file) {
+  size_t size = strlen(file);
+  return size > 5 && strcmp(file + size - 5, ".kiln") == 0;
+}
+
+kilni_cli_type_t kilni_cli_program_type(uint32_t type) {
+  const char* name = kiln_program_type_name(type);
+  return kilni_cli_type_find(name, strlen(name));
+}
+
+// ---- Reading ----
+
+// The values of --define. one-thread
+typedef struct defines_t {
+  kiln_program_define_t items[MAX_DEFINES];
+  char names[MAX_DEFINES][NAME_BYTES];
+  uint32_t count;
+} defines_t;
+
+static bool read_defines(const kilni_cli_call_t* call, defines_t* out,
+                         kilni_cli_error_t* error) {
+  out->count = 0;
+  for (size_t i = 0; call != NULL && i < call->given_count; ++i) {
+    const kilni_cli_given_t* given = &call->given[i];
+    if (strcmp(given->option->name, "define") != 0) continue;
+    const char* sign = strchr(given->value, '=');
+    size_t size = sign == NULL ? 0 : (size_t)(sign - given->value);
+    if (size == 0 || size >= NAME_BYTES || out->count == MAX_DEFINES)
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                            "write --define NAME=VALUE, at most 64 times",
+                            "--define \"%s\" of a program", given->value);
+    memcpy(out->names[out->count], given->value, size);
+    out->names[out->count][size] = 0;
+    out->items[out->count].name = out->names[out->count];
+    out->items[out->count].value = sign + 1;
+    ++out->count;
+  }
+  return true;
+}
+
+bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
+                            kiln_program_t** out_program,
+                            kilni_cli_error_t* error) {
+  *out_program = NULL;
+  defines_t defines;
+  kilni_cli_buffer_t text = {0};
+  kiln_program_report_t* report = NULL;
+  bool ok = read_defines(call, &defines, error) &&
+            kilni_cli_buffer_read(&text, file, MAX_PROGRAM_BYTES, error);
+  if (ok) {
+    kiln_program_parse_options_t options = kiln_program_parse_options_default();
+    options.file_name = file;
+    options.defines = defines.items;
+    options.define_count = defines.count;
+    kiln_string_view_t view = {(const char*)text.data, text.size};
+    ok = kilni_cli_check(
+        error, kiln_program_parse(view, &options, &report, out_program));
+    (void)fputs(kiln_program_report_text(report), stderr);
+  }
+  kiln_program_report_release(report);
+  kilni_cli_buffer_deinit(&text);
+  return ok;
+}
+
+// ---- Compiling ----
+
+// "sm_90" and "compute_90" are 90; 0 for none.
+static bool read_arch(const char* text, uint32_t* out,
+                      kilni_cli_error_t* error) {
+  *out = 0;
+  if (text == NULL) return true;
+  const char* digits = strncmp(text, "sm_", 3) == 0        ? text + 3
+                       : strncmp(text, "compute_", 8) == 0 ? text + 8
+                                                           : "";
+  uint32_t value = 0;
+  const char* at = digits;
+  for (; *at >= '0' && *at <= '9' && at < digits + 3; ++at)
+    value = 10 * value + (uint32_t)(*at - '0');
+  if (at < digits + 2 || (*at != 0 && strcmp(at, "a") != 0))
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "write one such as sm_90",
+                          "no architecture is called \"%s\"", text);
+  *out = value;
+  return true;
+}
+
+static bool lower(const kiln_program_t* program, uint32_t arch,
+                  kiln_program_code_t** out_code, kilni_cli_error_t* error) {
+  kiln_program_lower_options_t options = kiln_program_lower_options_default();
+  options.sm = arch;
+  return kilni_cli_check(error,
+                         kiln_program_lower(program, &options, out_code));
+}
+
+static json_t* text_json(const char* text) {
+  json_t* value = json_string(text);
+  return value != NULL ? value : json_string_nocheck("?");
+}
+
+static bool report_compiled(const kilni_cli_call_t* call, const char* out,
+                            const kiln_program_code_t* code,
+                            kilni_cli_error_t* error) {
+  if (!call->json) return true;
+  kiln_program_launch_t launch;
+  kiln_program_code_launch(code, &launch);
+  json_t* object = json_pack(
+      "{s:o,s:s,s:o,s:I,s:n,s:s,s:s,s:[],s:s,s:s}", "file", text_json(out),
+      "format", "ptx", "arch", json_sprintf("sm_%" PRIu32, launch.sm), "bytes",
+      (json_int_t)kiln_program_code_text(code).size, "compiler_version",
+      "cache", "none", "cache_reason", "lowered without a compiler", "names",
+      "note", "", "log", "");
+  return kilni_cli_json_write(call->results, object, error);
+}
+
+static bool write_code(const kiln_program_code_t* code, const char* out,
+                       kilni_cli_error_t* error) {
+  kilni_cli_output_t output;
+  memset(&output, 0, sizeof(output));
+  output.path = out;
+  kiln_string_view_t text = kiln_program_code_text(code);
+  bool ok =
+      kilni_cli_buffer_add(&output.content, text.data, text.size, error) &&
+      kilni_cli_outputs_write(&output, 1, error);
+  kilni_cli_outputs_deinit(&output, 1);
+  return ok;
+}
+
+// What says something to a compiler says nothing to a program.
+static bool check_options(const kilni_cli_call_t* call,
+                          kilni_cli_error_t* error) {
+  static const char* const ALIEN[] = {"include", "pre-include", "std",
+                                      "name",    "lineinfo",    "debug",
+                                      "option",  "depfile"};
+  for (size_t i = 0; i < sizeof(ALIEN) / sizeof(ALIEN[0]); ++i)
+    if (kilni_cli_option_value(call, ALIEN[i]) != NULL)
+      return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                            "leave it away: a program is lowered without a "
+                            "compiler",
+                            "--%s for the program \"%s\"", ALIEN[i],
+                            call->operands[0]);
+  const char* output = kilni_cli_option_value(call, "output");
+  if (output == NULL || strcmp(output, "ptx") == 0) return true;
+  return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                        "make PTX, and that with `kiln compile FILE.ptx` to "
+                        "machine code",
+                        "--output %s of a program", output);
+}
+
+bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
+                               kilni_cli_error_t* error) {
+  kiln_program_t* program = NULL;
+  kiln_program_code_t* code = NULL;
+  uint32_t arch;
+  bool ok = check_options(call, error) &&
+            read_arch(kilni_cli_option_value(call, "arch"), &arch, error) &&
+            kilni_cli_output_check(out, error) &&
+            kilni_cli_program_read(call->operands[0], call, &program, error) &&
+            lower(program, arch, &code, error) &&
+            write_code(code, out, error) &&
+            report_compiled(call, out, code, error);
+  kiln_program_code_release(code);
+  kiln_program_release(program);
+  return ok;
+}
+
+// ---- Listing ----
+
+static json_t* params_json(const kiln_program_t* program) {
+  json_t* list = json_array();
+  kiln_program_parameter_info_t p;
+  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); ++i) {
+    const char* role = kiln_program_role_name(p.role);
+    (void)json_array_append_new(
+        list,
+        json_pack("{s:I,s:s,s:s,s:s?,s:b}", "index", (json_int_t)i, "name",
+                  p.name, "type", kiln_program_type_name(p.type), "role",
+                  role[0] != 0 ? role : NULL, "counted", (int)p.is_counted));
+  }
+  return list;
+}
+
+static json_t* program_json(const kiln_program_t* program,
+                            const kiln_program_code_t* code, const char* hash) {
+  kiln_program_launch_t launch;
+  kiln_program_code_launch(code, &launch);
+  return json_pack(
+      "{s:s,s:s,s:o,s:[I,I,I],s:I,s:I,s:b}", "name", kiln_program_name(program),
+      "hash", hash, "params", params_json(program), "block",
+      (json_int_t)launch.block[0], (json_int_t)launch.block[1],
+      (json_int_t)launch.block[2], "work_dimensions",
+      (json_int_t)kiln_program_work_dimensions(program), "dynamic_shared_bytes",
+      (json_int_t)launch.dynamic_shared_bytes, "cooperative",
+      (int)launch.cooperative);
+}
+
+static void print_program(FILE* out, const kiln_program_t* program,
+                          const kiln_program_code_t* code, const char* file,
+                          const char* hash) {
+  kiln_program_launch_t launch;
+  kiln_program_code_launch(code, &launch);
+  (void)fprintf(out,
+                "%s: a program, lowered to PTX %" PRIu32 ".%" PRIu32
+                " for sm_%" PRIu32 " and newer\nhash %s\n",
+                file, launch.isa / 10, launch.isa % 10, launch.sm, hash);
+  (void)fprintf(out, "kernel %s\n", kiln_program_name(program));
+  kiln_program_parameter_info_t p;
+  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); ++i) {
+    const char* type = kiln_program_type_name(p.type);
+    if (p.role == KILN_PROGRAM_ROLE_NONE) {
+      (void)fprintf(out, "  %" PRIu32 " %s: %s\n", i, p.name, type);
+    } else {
+      (void)fprintf(out, "  %" PRIu32 " %s: %s %s[]%s\n", i, p.name,
+                    kiln_program_role_name(p.role), type,
+                    p.is_counted ? ", counted by the program" : "");
+    }
+  }
+  (void)fprintf(out, "  block %" PRIu32 ",%" PRIu32 ",%" PRIu32 "\n",
+                launch.block[0], launch.block[1], launch.block[2]);
+  if (launch.static_shared_bytes + launch.dynamic_shared_bytes != 0)
+    (void)fprintf(out, "  shared %" PRIu32 " bytes\n",
+                  launch.static_shared_bytes + launch.dynamic_shared_bytes);
+}
+
+bool kilni_cli_program_inspect(const kilni_cli_call_t* call,
+                               kilni_cli_image_json_t describe,
+                               kilni_cli_error_t* error) {
+  const char* file = call->operands[0];
+  kiln_program_t* program = NULL;
+  kiln_program_code_t* code = NULL;
+  kiln_image_t* image = NULL;
+  char hash[KILN_PROGRAM_HASH_BYTES];
+  bool ok = kilni_cli_program_read(file, NULL, &program, error) &&
+            lower(program, 0, &code, error) &&
+            kilni_cli_check(error, kiln_program_hash(program, hash));
+  if (ok && call->json) {
+    kiln_string_view_t text = kiln_program_code_text(code);
+    kiln_bytes_view_t bytes = {(const uint8_t*)text.data, text.size};
+    kiln_image_options_t options = kiln_image_options_default();
+    options.name = file;
+    ok = kilni_cli_check(error, kiln_image_create(bytes, &options, &image));
+  }
+  if (ok && call->json) {
+    // What the PTX says of itself, and what the program says.
+    json_t* object = describe(image);
+    (void)json_object_set_new(object, "format", json_string("kiln"));
+    (void)json_object_set_new(object, "program",
+                              program_json(program, code, hash));
+    ok = kilni_cli_json_write(call->results, object, error);
+  } else if (ok) {
+    print_program(call->results, program, code, file, hash);
+  }
+  kiln_image_release(image);
+  kiln_program_code_release(code);
+  kiln_program_release(program);
+  return ok;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: .kiln files: reading, compiling and listing them.
+#ifndef KILN_SRC_CLI_CLI_PROGRAM_H_
+#define KILN_SRC_CLI_CLI_PROGRAM_H_
+
+#include <jansson.h>
+
+#include "cli/cli_array.h"
+#include "cli/cli_command.h"
+#include "kiln/image.h"
+#include "kiln/program.h"
+#include "kiln/program_code.h"
+
+// True for a file whose name ends in .kiln.
+bool kilni_cli_program_is(const char* file);
+
+// Reads a program; what is wrong with it goes to standard error, with its
+// lines, and its first problem is the error. `call` NULL: without --define.
+bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
+                            kiln_program_t** out_program,
+                            kilni_cli_error_t* error);
+
+// The type of its elements or values among the command's own.
+kilni_cli_type_t kilni_cli_program_type(uint32_t type);
+
+// `kiln compile FILE.kiln` and `kiln inspect FILE.kiln`.
+bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
+                               kilni_cli_error_t* error);
+// `describe` lists the image of its PTX.
+typedef json_t* (*kilni_cli_image_json_t)(const kiln_image_t* image);
+bool kilni_cli_program_inspect(const kilni_cli_call_t* call,
+                               kilni_cli_image_json_t describe,
+                               kilni_cli_error_t* error);
+
+#endif  // KILN_SRC_CLI_CLI_PROGRAM_H_

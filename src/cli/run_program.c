@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what a program says about its own run: types, lengths, work size.
+#include "cli/run_program.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli_data.h"
+#include "cli/cli_program.h"
+#include "cli/cli_report.h"
+
+// The parameter that a binding means; false for none, which the plan tells.
+static bool find(const kiln_program_t* program, const char* text, size_t size,
+                 uint32_t* out_index, kiln_program_parameter_info_t* out) {
+  uint64_t position;
+  for (uint32_t i = 0; kiln_program_parameter(program, i, out); ++i) {
+    if (strlen(out->name) == size && memcmp(out->name, text, size) == 0) {
+      *out_index = i;
+      return true;
+    }
+  }
+  *out_index = 0;
+  if (!kilni_cli_u64_parse(text, size, &position) || position > UINT32_MAX)
+    return false;
+  *out_index = (uint32_t)position;
+  return kiln_program_parameter(program, *out_index, out);
+}
+
+static bool find_binding(const kilni_cli_request_t* r,
+                         const kilni_cli_binding_t* b, uint32_t* out_index,
+                         kiln_program_parameter_info_t* out) {
+  return find(r->program, b->parameter, b->parameter_size, out_index, out);
+}
+
+static bool fail_type(const kiln_program_parameter_info_t* p, const char* given,
+                      kilni_cli_error_t* error) {
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "parameter \"%s\" is given as %s; the program says %s",
+                       p->name, given, kiln_program_type_name(p->type));
+  kilni_cli_error_fix(error, "give it as %s", kiln_program_type_name(p->type));
+  return false;
+}
+
+bool kilni_cli_program_types(kilni_cli_request_t* request,
+                             kilni_cli_error_t* error) {
+  if (request->program == NULL) return true;
+  if (request->has_block)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "leave it away, or write it into the program",
+                          "--block for a program, which has a block of its "
+                          "own");
+  for (size_t i = 0; i < request->binding_count; ++i) {
+    kilni_cli_binding_t* b = &request->bindings[i];
+    kiln_program_parameter_info_t p;
+    uint32_t index;
+    if (!find_binding(request, b, &index, &p)) continue;
+    kilni_cli_type_t type = kilni_cli_program_type(p.type);
+    if (b->is_arg) {
+      const kilni_cli_scalar_t* scalar = &b->value.scalar;
+      if (!b->value.is_length && scalar->type != type)
+        return fail_type(&p, kilni_cli_type_info(scalar->type)->text, error);
+      continue;
+    }
+    bool says = b->spec.kind == KILNI_CLI_SPEC_TYPE ||
+                b->spec.kind == KILNI_CLI_SPEC_SHAPE;
+    if (says && b->spec.shape.type != type)
+      return fail_type(&p, kilni_cli_type_info(b->spec.shape.type)->text,
+                       error);
+    const char* path = (const char*)b->path.data;
+    if (b->is_in && b->spec.kind == KILNI_CLI_SPEC_NONE &&
+        kilni_cli_format_of(path) == KILNI_CLI_FORMAT_RAW) {
+      b->spec.kind = KILNI_CLI_SPEC_TYPE;
+      b->spec.shape.type = type;
+    }
+  }
+  return true;
+}
+
+// ---- Sizes ----
+
+// What the request says of each parameter. one-thread
+typedef struct said_t {
+  kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
+  bool given[KILNI_CLI_MAX_PARAMS];
+} said_t;
+
+static bool gather(const kilni_cli_request_t* r, said_t* said,
+                   kilni_cli_error_t* error) {
+  for (size_t i = 0; i < r->binding_count; ++i) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    kiln_program_parameter_info_t p;
+    uint32_t index;
+    if (!find_binding(r, b, &index, &p) || index >= KILNI_CLI_MAX_PARAMS)
+      continue;
+    said->given[index] = true;
+    if (b->is_arg) {
+      said->sizes[index].bits = b->value.scalar.bits;
+    } else if (b->is_in) {
+      if (b->array.shape.type != kilni_cli_program_type(p.type))
+        return fail_type(&p, kilni_cli_type_info(b->array.shape.type)->text,
+                         error);
+      said->sizes[index].count = b->array.shape.count;
+    } else if (b->spec.kind == KILNI_CLI_SPEC_SHAPE) {
+      said->sizes[index].count = b->spec.shape.count;
+    }
+  }
+  return true;
+}
+
+// len(P), now that the lengths of what is given are known.
+static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
+  for (size_t i = 0; i < r->binding_count; ++i) {
+    const kilni_cli_binding_t* b = &r->bindings[i];
+    kiln_program_parameter_info_t p, of;
+    uint32_t index, from;
+    if (!b->is_arg || !b->value.is_length || !find_binding(r, b, &index, &p) ||
+        index >= KILNI_CLI_MAX_PARAMS ||
+        !find(r->program, b->value.parameter, b->value.parameter_size, &from,
+              &of) ||
+        from >= KILNI_CLI_MAX_PARAMS)
+      continue;
+    if (said->sizes[from].count != KILN_PROGRAM_COUNT_UNKNOWN)
+      said->sizes[index].bits = said->sizes[from].count;
+  }
+}
+
+// Outputs get the length that the program says.
+static bool fill_outputs(kilni_cli_request_t* r, const said_t* said,
+                         kilni_cli_error_t* error) {
+  for (size_t i = 0; i < r->binding_count; ++i) {
+    kilni_cli_binding_t* b = &r->bindings[i];
+    kiln_program_parameter_info_t p;
+    uint32_t index;
+    if (!b->is_out || b->is_in || b->spec.kind != KILNI_CLI_SPEC_NONE ||
+        !find_binding(r, b, &index, &p))
+      continue;
+    uint64_t count = said->sizes[index].count;
+    if (count == KILN_PROGRAM_COUNT_UNKNOWN) continue;
+    kilni_cli_shape_t* shape = &b->spec.shape;
+    memset(shape, 0, sizeof(*shape));
+    shape->type = kilni_cli_program_type(p.type);
+    shape->rank = 1;
+    shape->dims[0] = count;
+    if (!kilni_cli_shape_finish(shape, error)) return false;
+    b->spec.kind = KILNI_CLI_SPEC_SHAPE;
+  }
+  return true;
+}
+
+bool kilni_cli_program_sizes(kilni_cli_request_t* request,
+                             kilni_cli_error_t* error) {
+  if (request->program == NULL) return true;
+  said_t said;
+  memset(&said, 0, sizeof(said));
+  uint32_t count = kiln_program_parameter_count(request->program);
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i)
+    said.sizes[i].count = KILN_PROGRAM_COUNT_UNKNOWN;
+  if (!gather(request, &said, error)) return false;
+  gather_lengths(request, &said);
+  // What is not given at all, the plan tells with all the others.
+  for (uint32_t i = 0; i < count; ++i)
+    if (!said.given[i]) return true;
+  if (!kilni_cli_check(error, kiln_program_sizes(request->program, said.sizes,
+                                                 request->work)))
+    return false;
+  return fill_outputs(request, &said, error);
+}
+
+// ---- The kernel ----
+
+void kilni_cli_program_facts(const kiln_program_t* program,
+                             const kiln_program_code_t* code,
+                             kilni_cli_kernel_t* out_facts) {
+  kiln_program_launch_t launch;
+  kiln_program_code_launch(code, &launch);
+  out_facts->name = kiln_program_name(program);
+  out_facts->params_known = true;
+  memcpy(out_facts->required_block, launch.block, sizeof(launch.block));
+  kiln_program_parameter_info_t p;
+  uint32_t count = 0;
+  for (; count < KILNI_CLI_MAX_PARAMS &&
+         kiln_program_parameter(program, count, &p);
+       ++count) {
+    kilni_cli_param_t* param = &out_facts->params[count];
+    param->name = p.name;
+    param->bytes = p.role != KILN_PROGRAM_ROLE_NONE ? 8 : p.type_bytes;
+    param->kind =
+        p.role != KILN_PROGRAM_ROLE_NONE ? KILN_PARAM_KIND_POINTER
+        : kilni_cli_type_info(kilni_cli_program_type(p.type))->kind == 'f'
+            ? KILN_PARAM_KIND_FLOAT
+            : KILN_PARAM_KIND_INTEGER;
+  }
+  out_facts->param_count = count;
+}
+
+bool kilni_cli_program_shape(kilni_cli_request_t* request,
+                             kilni_cli_plan_t* plan, kilni_cli_error_t* error) {
+  if (request->program == NULL) return true;
+  if (kiln_program_work_dimensions(request->program) == 0) {
+    for (int i = 0; i < 3; ++i)
+      request->work[i] = (uint64_t)plan->grid[i] * plan->block[i];
+    if (plan->grid_chosen) request->work[0] = plan->grid_covers;
+    return true;
+  }
+  if (request->has_grid)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it away",
+                          "--grid for a program that says its work size");
+  for (int i = 0; i < 3; ++i) {
+    uint64_t blocks = (request->work[i] + plan->block[i] - 1) / plan->block[i];
+    plan->grid[i] = blocks == 0 ? 1 : (uint32_t)blocks;
+  }
+  plan->grid_chosen = false;
+  kilni_cli_note("work: %" PRIu64 ",%" PRIu64 ",%" PRIu64
+                 ", in blocks of %" PRIu32 ",%" PRIu32 ",%" PRIu32,
+                 request->work[0], request->work[1], request->work[2],
+                 plan->block[0], plan->block[1], plan->block[2]);
+  return true;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what a program says about its own run: types, lengths, work size.
+#ifndef KILN_SRC_CLI_RUN_PROGRAM_H_
+#define KILN_SRC_CLI_RUN_PROGRAM_H_
+
+#include "cli/run_plan.h"
+#include "cli/run_request.h"
+#include "kiln/program.h"
+#include "kiln/program_code.h"
+
+// Gives raw input files the element types that the program declares: before
+// they are read.
+bool kilni_cli_program_types(kilni_cli_request_t* request,
+                             kilni_cli_error_t* error);
+
+// Finds, once inputs are read, the lengths of outputs that are not said, and
+// the work size.
+bool kilni_cli_program_sizes(kilni_cli_request_t* request,
+                             kilni_cli_error_t* error);
+
+// What is known of the kernel by its program.
+void kilni_cli_program_facts(const kiln_program_t* program,
+                             const kiln_program_code_t* code,
+                             kilni_cli_kernel_t* out_facts);
+
+// The launch's shape by the program's work size.
+bool kilni_cli_program_shape(kilni_cli_request_t* request,
+                             kilni_cli_plan_t* plan, kilni_cli_error_t* error);
+
+#endif  // KILN_SRC_CLI_RUN_PROGRAM_H_
