@@ -553,7 +553,7 @@ static void uniform_condition(generator_t* g) {
   put(g, "(");
   uniform_u32(g);
   put(g, " %s ", signs[below(g, 6)]);
-  if (one_in(g, 3)) {
+  if ((g->with & PROGRAM_WITH_GRID_BARRIER) == 0U && one_in(g, 3)) {
     put(g, "block_id.x");
   } else {
     uniform_u32(g);
