@@ -186,8 +186,7 @@ static void on_all(const bench_t* b, share_t* total, uint32_t count,
     shares[t] = *total;
     shares[t].from = (uint32_t)((uint64_t)count * t / b->threads);
     shares[t].to = (uint32_t)((uint64_t)count * (t + 1U) / b->threads);
-    shares[t].seed = total->seed + UINT64_C(1) << (t % 32U);
-    shares[t].seed ^= (uint64_t)t << 48U;
+    shares[t].seed = total->seed ^ (uint64_t)t << 48U;
     if (pthread_create(&threads[t], NULL, work, &shares[t]) != 0) {
       (void)work(&shares[t]);
       threads[t] = pthread_self();
