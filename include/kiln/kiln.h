@@ -12,6 +12,7 @@
 #include "kiln/compat.h"
 #include "kiln/compile.h"
 #include "kiln/device.h"
+#include "kiln/dlpack.h"
 #include "kiln/graph.h"
 #include "kiln/green.h"
 #include "kiln/image.h"

@@ -92,6 +92,7 @@ typedef struct scene_t {
   kiln_peer_t* new_peer;
   kiln_peer_info_t peer_info;
   kiln_managed_info_t managed;
+  kiln_dlpack_t* tensor;
   kiln_buffer_t* new_buffer;
   kiln_pool_t* new_pool;
   kiln_transient_t* new_transient;
@@ -712,8 +713,8 @@ static int check_header(const char* header) {
 static void test_every_function(void** state) {
   (void)state;
   static const char* const headers[] = {
-      "device", "memory",  "pool",   "stream", "virtual", "module", "launch",
-      "green",  "texture", "tensor", "watch",  "peer",    "managed"};
+      "device", "memory",  "pool",   "stream", "virtual", "module",  "launch",
+      "green",  "texture", "tensor", "watch",  "peer",    "managed", "dlpack"};
   int count = 0;
   for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
     int found = check_header(headers[i]);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: memory handed to other libraries, and taken from them, as DLPack has
+// it (version 1): one struct that tells address, device, type and shape, with a
+// function that its taker calls when it is done.
+//
+// The types are those of dlpack.h under names of our own, with the same layout:
+// a kiln_dlpack_t* is a DLManagedTensorVersioned*. That the bytes are ready is
+// for the two sides to see to, with a stream or an event.
+#ifndef KILN_DLPACK_H_
+#define KILN_DLPACK_H_
+
+#include "kiln/device.h"
+#include "kiln/memory.h"
+#include "kiln/status.h"
+
+KILN_EXTERN_C_BEGIN
+
+// Where memory is: DLDeviceType.
+enum {
+  KILN_DLPACK_CPU = 1,
+  KILN_DLPACK_CUDA = 2,
+  KILN_DLPACK_CUDA_HOST = 3,  // page-locked
+  KILN_DLPACK_CUDA_MANAGED = 13,
+};
+
+// What an element is: DLDataTypeCode.
+enum {
+  KILN_DLPACK_INT = 0,
+  KILN_DLPACK_UINT = 1,
+  KILN_DLPACK_FLOAT = 2,
+  KILN_DLPACK_OPAQUE = 3,
+  KILN_DLPACK_BFLOAT = 4,
+  KILN_DLPACK_COMPLEX = 5,
+  KILN_DLPACK_BOOL = 6,
+};
+
+// Bits of `flags`.
+#define KILN_DLPACK_READ_ONLY UINT64_C(1)
+#define KILN_DLPACK_IS_COPIED UINT64_C(2)
+
+enum { KILN_DLPACK_MAJOR = 1, KILN_DLPACK_MINOR = 0 };
+
+// DLDevice. thread-compatible
+typedef struct kiln_dlpack_device_t {
+  int32_t type;
+  int32_t id;
+} kiln_dlpack_device_t;
+
+// DLDataType. thread-compatible
+typedef struct kiln_dlpack_type_t {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+} kiln_dlpack_type_t;
+
+// DLTensor. thread-compatible
+typedef struct kiln_dlpack_tensor_t {
+  void* data;
+  kiln_dlpack_device_t device;
+  int32_t rank;
+  kiln_dlpack_type_t type;
+  int64_t* shape;
+  int64_t* strides;  // in elements; NULL: the last index is the densest
+  uint64_t byte_offset;
+} kiln_dlpack_tensor_t;
+
+// DLManagedTensorVersioned. thread-compatible
+//
+// Whoever has it calls `deleter` once, on any thread; NULL needs none.
+typedef struct kiln_dlpack_t {
+  uint32_t major;
+  uint32_t minor;
+  void* owner;  // of who made it
+  void (*deleter)(struct kiln_dlpack_t* self);
+  uint64_t flags;
+  kiln_dlpack_tensor_t tensor;
+} kiln_dlpack_t;
+
+enum { KILN_DLPACK_RANK_MOST = 64 };
+
+// How a buffer is shown. thread-compatible
+typedef struct kiln_dlpack_view_t {
+  uint32_t struct_size;     // sizeof(kiln_dlpack_view_t)
+  uint32_t rank;            // of `shape`, KILN_DLPACK_RANK_MOST at most
+  kiln_dlpack_type_t type;  // default: bytes
+  uint32_t read_only;       // 1: takers must not write
+  uint64_t offset;          // in bytes, where it begins
+  // As many numbers as `rank`, the last index the densest. NULL: one dimension,
+  // of what lies behind `offset`.
+  const int64_t* shape;
+} kiln_dlpack_view_t;
+
+// All defaults: the whole buffer, as bytes. Since 0.1.
+static inline kiln_dlpack_view_t kiln_dlpack_view_default(void) {
+  kiln_dlpack_view_t view = {
+      (uint32_t)sizeof(view), 0, {KILN_DLPACK_UINT, 8, 1}, 0, 0, NULL};
+  return view;
+}
+
+// Shows a buffer to another library, which keeps it until it calls the
+// deleter. `view` may be NULL. Memory of a GPU is KILN_DLPACK_CUDA, _CUDA_HOST
+// or _CUDA_MANAGED by its kind. The software device's pinned and managed memory
+// is the host's and KILN_DLPACK_CPU; its device memory has addresses that mean
+// nothing to anybody else.
+//
+//   UNSUPPORTED       device memory of the software device
+//   OUT_OF_RANGE      the view is larger than the buffer
+//   INVALID_ARGUMENT  a type that is no whole number of bytes, a negative or
+//                     too long shape
+//   OUT_OF_MEMORY
+//
+// The caller owns `*out_tensor`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_dlpack_export(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
+                   kiln_dlpack_t** out_tensor);
+
+// Wraps what another library shows, as kiln_buffer_adopt: the bytes, whose type
+// and shape the caller reads before. The deleter is called behind the last
+// release; on failure the caller still owns the tensor. Kiln does not ask for
+// KILN_DLPACK_READ_ONLY: the caller must not write then.
+//
+//   INCOMPATIBLE      another major version than 1
+//   UNSUPPORTED       memory that is none of the four; elements that do not lie
+//                     side by side; no elements
+//   INVALID_ARGUMENT  memory of another device, or that the driver does not
+//                     know
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//
+// The caller owns `*out_buffer`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_dlpack_import(
+    kiln_device_t* device, kiln_dlpack_t* tensor, kiln_buffer_t** out_buffer);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_DLPACK_H_

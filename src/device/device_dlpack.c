@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: buffers shown to other libraries, and theirs taken, as DLPack has it.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "device/device_inside.h"
+#include "kiln/dlpack.h"
+
+// What is given out: the tensor, with what it points at. thread-compatible
+typedef struct shown_t {
+  kiln_dlpack_t tensor;
+  kiln_allocator_t allocator;
+  kiln_buffer_t* buffer;
+  int64_t shape[KILN_DLPACK_RANK_MOST];
+  int64_t strides[KILN_DLPACK_RANK_MOST];
+} shown_t;
+
+static void end_shown(kiln_dlpack_t* self) {
+  shown_t* shown = self->owner;
+  kiln_buffer_t* buffer = shown->buffer;
+  kilni_free(shown->allocator, shown, sizeof(*shown));
+  kiln_buffer_release(buffer);
+}
+
+// The bytes of `rank` dimensions; false for a shape or type without a size.
+static bool size_of(const int64_t* shape, uint32_t rank,
+                    kiln_dlpack_type_t type, uint64_t* out_bytes) {
+  uint64_t bits = (uint64_t)type.bits * type.lanes;
+  if (bits == 0 || bits % 8 != 0) return false;
+  uint64_t bytes = bits / 8;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (shape[i] < 0) return false;
+    uint64_t extent = (uint64_t)shape[i];
+    if (extent != 0 && bytes > INT64_MAX / extent) return false;
+    bytes *= extent;
+  }
+  *out_bytes = bytes;
+  return true;
+}
+
+// ---- Showing ----
+
+static kiln_status_t device_of(const kiln_buffer_t* buffer,
+                               kiln_dlpack_device_t* out_device) {
+  const kiln_device_t* whole = buffer->device->whole;
+  kiln_dlpack_device_t device = {KILN_DLPACK_CPU, 0};
+  if (whole->info.kind != KILN_DEVICE_KIND_SOFT) {
+    static const int32_t types[] = {KILN_DLPACK_CUDA, KILN_DLPACK_CUDA_HOST,
+                                    KILN_DLPACK_CUDA_MANAGED};
+    device.type = types[buffer->kind];
+    if (buffer->kind != KILN_MEMORY_PINNED) device.id = whole->handle;
+  } else if (buffer->kind == KILN_MEMORY_DEVICE) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED,
+                   "memory of \"%s\" has addresses that no other library can "
+                   "use",
+                   buffer->device->name),
+        "make the buffer with KILN_MEMORY_PINNED or KILN_MEMORY_MANAGED");
+  }
+  *out_device = device;
+  return NULL;
+}
+
+static kiln_status_t read_view(const kiln_buffer_t* buffer,
+                               const kiln_dlpack_view_t* view,
+                               kiln_dlpack_view_t* given,
+                               int64_t* inout_extent) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_options_read(view, "kiln_dlpack_view_t", sizeof(*given), given));
+  if (view == NULL) *given = kiln_dlpack_view_default();
+  if (given->type.bits == 0) given->type = kiln_dlpack_view_default().type;
+  KILNI_CHECK_ARGUMENT(given->rank <= KILN_DLPACK_RANK_MOST, "view.rank");
+  uint64_t bytes = 0;
+  uint64_t left =
+      given->offset <= buffer->size ? buffer->size - given->offset : 0;
+  if (given->shape == NULL) {
+    KILNI_CHECK_ARGUMENT(given->rank <= 1, "view.shape");
+    uint64_t bits = (uint64_t)given->type.bits * given->type.lanes;
+    if (bits >= 8) *inout_extent = (int64_t)(left / (bits / 8));
+    given->shape = inout_extent;
+    given->rank = 1;
+  }
+  KILNI_CHECK_ARGUMENT(size_of(given->shape, given->rank, given->type, &bytes),
+                       "view.shape");
+  return kilni_buffer_check(buffer, NULL, given->offset, bytes, "a view");
+}
+
+kiln_status_t kiln_dlpack_export(kiln_buffer_t* buffer,
+                                 const kiln_dlpack_view_t* view,
+                                 kiln_dlpack_t** out_tensor) {
+  KILNI_CHECK_ARGUMENT(out_tensor != NULL, "out_tensor");
+  *out_tensor = NULL;
+  KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
+  kiln_dlpack_view_t given;
+  int64_t extent = 0;
+  KILNI_RETURN_IF_ERROR(read_view(buffer, view, &given, &extent));
+  kiln_dlpack_device_t device;
+  KILNI_RETURN_IF_ERROR(device_of(buffer, &device));
+  void* block = NULL;
+  kiln_allocator_t allocator = buffer->device->host->allocator;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(shown_t), &block));
+  shown_t* shown = block;
+  shown->allocator = allocator;
+  shown->buffer = buffer;
+  kiln_buffer_retain(buffer);
+  int64_t stride = 1;
+  for (uint32_t i = given.rank; i-- > 0;) {
+    shown->shape[i] = given.shape[i];
+    shown->strides[i] = stride;
+    // Beside a dimension of 0 the others may be of any size.
+    int64_t extent_here = given.shape[i] > 1 ? given.shape[i] : 1;
+    if (stride <= INT64_MAX / extent_here) stride *= extent_here;
+  }
+  kiln_dlpack_t* tensor = &shown->tensor;
+  tensor->major = KILN_DLPACK_MAJOR;
+  tensor->minor = KILN_DLPACK_MINOR;
+  tensor->owner = shown;
+  tensor->deleter = end_shown;
+  tensor->flags = given.read_only != 0 ? KILN_DLPACK_READ_ONLY : 0;
+  uint64_t data = device.type == KILN_DLPACK_CPU
+                      ? (uint64_t)(uintptr_t)buffer->host
+                      : buffer->address;
+  if (data != 0) tensor->tensor.data = (void*)(uintptr_t)(data + given.offset);
+  tensor->tensor.device = device;
+  tensor->tensor.rank = (int32_t)given.rank;
+  tensor->tensor.type = given.type;
+  tensor->tensor.shape = shown->shape;
+  tensor->tensor.strides = shown->strides;
+  *out_tensor = tensor;
+  return NULL;
+}
+
+// ---- Taking ----
+
+static void delete_tensor(void* user_data) {
+  kiln_dlpack_t* tensor = user_data;
+  if (tensor->deleter != NULL) tensor->deleter(tensor);
+}
+
+static kiln_status_t check_place(const kiln_device_t* device,
+                                 const kiln_dlpack_device_t* place) {
+  switch (place->type) {
+    case KILN_DLPACK_CPU:  // if the driver knows it
+    case KILN_DLPACK_CUDA_HOST:
+    case KILN_DLPACK_CUDA_MANAGED:
+      return NULL;
+    case KILN_DLPACK_CUDA:
+      if (device->info.kind == KILN_DEVICE_KIND_SOFT) break;
+      if (place->id == device->whole->handle) return NULL;
+      return kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT,
+                     "a tensor of device %d and not of \"%s\"", (int)place->id,
+                     device->name),
+          "open the device that has it");
+    default:
+      break;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "\"%s\" cannot use memory of DLPack's kind %d",
+                 device->name, (int)place->type),
+      "have the other library copy it to this device first");
+}
+
+// Whether the elements lie side by side, the last index the densest.
+static bool is_compact(const kiln_dlpack_tensor_t* tensor) {
+  int64_t stride = 1;
+  for (int32_t i = tensor->rank; tensor->strides != NULL && i-- > 0;) {
+    if (tensor->shape[i] == 1) continue;
+    if (tensor->strides[i] != stride) return false;
+    stride *= tensor->shape[i];
+  }
+  return true;
+}
+
+static kiln_status_t check_tensor(const kiln_dlpack_t* tensor,
+                                  uint64_t* out_bytes) {
+  if (tensor->major != KILN_DLPACK_MAJOR) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INCOMPATIBLE, "a tensor of DLPack %u.%u",
+                   (unsigned)tensor->major, (unsigned)tensor->minor),
+        "ask the other library for version %d", (int)KILN_DLPACK_MAJOR);
+  }
+  const kiln_dlpack_tensor_t* t = &tensor->tensor;
+  KILNI_CHECK_ARGUMENT(t->rank >= 0 && t->rank <= KILN_DLPACK_RANK_MOST &&
+                           (t->rank == 0 || t->shape != NULL),
+                       "tensor.shape");
+  if (size_of(t->shape, (uint32_t)t->rank, t->type, out_bytes) &&
+      *out_bytes > 0 && is_compact(t)) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "a tensor whose elements are no bytes side by side"),
+      "have the other library copy it into compact form");
+}
+
+kiln_status_t kiln_dlpack_import(kiln_device_t* device, kiln_dlpack_t* tensor,
+                                 kiln_buffer_t** out_buffer) {
+  KILNI_CHECK_ARGUMENT(out_buffer != NULL, "out_buffer");
+  *out_buffer = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(tensor != NULL, "tensor");
+  uint64_t bytes = 0;
+  KILNI_RETURN_IF_ERROR(check_tensor(tensor, &bytes));
+  KILNI_RETURN_IF_ERROR(check_place(device, &tensor->tensor.device));
+  kiln_owner_t owner = {delete_tensor, tensor};
+  uint64_t address = (uint64_t)(uintptr_t)tensor->tensor.data;
+  return kiln_buffer_adopt(device, address + tensor->tensor.byte_offset, bytes,
+                           &owner, out_buffer);
+}
