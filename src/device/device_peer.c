@@ -3,8 +3,8 @@
 // device: access of one device to another's memory.
 //
 // Access is of contexts, and a device may be open several times over one
-// context: so who uses it is counted for each pair of device numbers, in a book
-// that all devices of one driver share. Whoever is first asks the driver, and
+// context: so who uses it is counted for each pair of contexts, in a book that
+// all devices of one driver share. Whoever is first asks the driver, and
 // whoever is last takes back what was given here; a third waits meanwhile. The
 // book's lock is held over no driver call.
 #include <string.h>
@@ -16,8 +16,8 @@
 // What is known of one pair. thread-safe under the book's lock
 struct kilni_peer_pair_t {
   kilni_peer_pair_t* next;
-  kiln_cu_device_t device;
-  kiln_cu_device_t other;
+  kiln_cu_context_t device;
+  kiln_cu_context_t other;
   uint32_t users;
   bool is_asking;  // somebody is in a driver call about it
   bool is_ours;    // it was enabled here
@@ -59,8 +59,8 @@ void kilni_peer_book_deinit(kilni_peer_book_t* book) {
 }
 
 static kilni_peer_pair_t* find(const kilni_peer_book_t* book,
-                               kiln_cu_device_t device,
-                               kiln_cu_device_t other) {
+                               kiln_cu_context_t device,
+                               kiln_cu_context_t other) {
   kilni_peer_pair_t* pair = book->first;
   while (pair != NULL && (pair->device != device || pair->other != other)) {
     pair = pair->next;
@@ -69,8 +69,9 @@ static kilni_peer_pair_t* find(const kilni_peer_book_t* book,
 }
 
 // The pair, which stays until the book ends.
-static kiln_status_t need_pair(kilni_peer_book_t* book, kiln_cu_device_t device,
-                               kiln_cu_device_t other,
+static kiln_status_t need_pair(kilni_peer_book_t* book,
+                               kiln_cu_context_t device,
+                               kiln_cu_context_t other,
                                kilni_peer_pair_t** out_pair) {
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -245,7 +246,7 @@ kiln_status_t kiln_peer_create(kiln_device_t* device, kiln_device_t* other,
   if (kilni_device_is_lost(whole)) return kilni_device_lost_status(whole);
   kilni_peer_pair_t* pair = NULL;
   KILNI_RETURN_IF_ERROR(
-      need_pair(whole->peers, whole->handle, other->whole->handle, &pair));
+      need_pair(whole->peers, whole->context, other->whole->context, &pair));
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(whole->host->allocator, sizeof(kiln_peer_t), &block));
