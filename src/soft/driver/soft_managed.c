@@ -167,11 +167,10 @@ static kiln_cu_result_t row_attribute(void* value, size_t room,
 static kiln_cu_result_t discard(kilni_soft_driver_t* driver,
                                 kilni_soft_stream_t* where, uint64_t address,
                                 uint64_t bytes) {
-  kilni_soft_work_t work = {.kind = KILNI_SOFT_TASK_FILL,
-                            .as.fill = {.address = address,
-                                        .count = bytes,
-                                        .value = DISCARDED,
-                                        .width = 1}};
+  kilni_soft_work_t work = {
+      .kind = KILNI_SOFT_TASK_FILL,
+      .as.fill = {
+          .address = address, .count = bytes, .value = DISCARDED, .width = 1}};
   return kilni_soft_queue_issue(driver, where, &work, NULL, NULL);
 }
 
