@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // live: strict math as a device computes it, judged by this machine's cores:
-// every f32 for the functions of one operand, 1e8 seeded numbers for those of
+// every f32 for the functions of one operand, 1e7 seeded numbers for those of
 // two and for f64.
 //
 //   live_program_math             on cuda:0; exit 77 without a GPU
+//   live_program_math cuda COUNT  the same with COUNT seeded numbers
 //   live_program_math soft COUNT  COUNT seeded numbers a function on soft
 //
 // The judge is the C library in the next wider type, good to a few thousandths
@@ -24,7 +25,7 @@
 #include "kiln/program_code.h"
 #include "math_points.h"
 
-enum { THREADS_MAX = 64, CHUNK = 1 << 24, POINTS = 100000000 };
+enum { THREADS_MAX = 64, CHUNK = 1 << 24, POINTS = 10000000 };
 
 #define F32 KILN_PROGRAM_TYPE_F32
 #define F64 KILN_PROGRAM_TYPE_F64
@@ -39,7 +40,8 @@ typedef struct bench_t {
   kiln_buffer_t* out;
   uint32_t chunk;
   uint32_t threads;
-  uint64_t* host_x;  // page-locked, as the device's
+  kiln_buffer_t* pinned[3];  // what the next three are in
+  uint64_t* host_x;
   uint64_t* host_y;
   uint64_t* host_out;
 } bench_t;
@@ -331,25 +333,29 @@ static bool open_bench(bench_t* b, const char* label) {
       !ok(kiln_stream_create(b->device, NULL, &b->stream))) {
     return false;
   }
-  b->host_x = malloc(bytes);
-  b->host_y = malloc(bytes);
-  b->host_out = malloc(bytes);
-  return b->host_x != NULL && b->host_y != NULL && b->host_out != NULL &&
-         ok(kiln_buffer_create(b->device, bytes, NULL, &b->x)) &&
+  kiln_buffer_options_t pinned = kiln_buffer_options_default();
+  pinned.kind = KILN_MEMORY_PINNED;
+  for (uint32_t i = 0; i < 3U; i++) {
+    if (!ok(kiln_buffer_create(b->device, bytes, &pinned, &b->pinned[i]))) {
+      return false;
+    }
+  }
+  b->host_x = kiln_buffer_host(b->pinned[0]);
+  b->host_y = kiln_buffer_host(b->pinned[1]);
+  b->host_out = kiln_buffer_host(b->pinned[2]);
+  return ok(kiln_buffer_create(b->device, bytes, NULL, &b->x)) &&
          ok(kiln_buffer_create(b->device, bytes, NULL, &b->y)) &&
          ok(kiln_buffer_create(b->device, bytes, NULL, &b->out));
 }
 
 static void close_bench(bench_t* b) {
+  for (uint32_t i = 0; i < 3U; i++) kiln_buffer_release(b->pinned[i]);
   kiln_buffer_release(b->x);
   kiln_buffer_release(b->y);
   kiln_buffer_release(b->out);
   kiln_stream_release(b->stream);
   kiln_device_release(b->device);
   kiln_runtime_release(b->runtime);
-  free(b->host_x);
-  free(b->host_y);
-  free(b->host_out);
 }
 
 int main(int count, char** words) {
