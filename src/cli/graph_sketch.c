@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what a graph file says: its words, its names, its errors.
+#include "cli/graph_sketch.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/graph_sketch_inside.h"
+
+enum {
+  SHOWN_BYTES = 160,  // of a line, in an error
+  WORD_BYTES = 40,    // of a word, in an error
+};
+
+// ---- Errors ----
+
+static bool starts_character(char c) {
+  return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+// The line under an error, cut around the column, and the caret under that.
+static void show_line(const kilni_cli_sketch_t* sketch, uint32_t line,
+                      uint32_t column, kilni_cli_error_t* error) {
+  const char* at = sketch->text;
+  const char* end = sketch->text + sketch->size;
+  for (uint32_t i = 1; i < line && at < end; ++at)
+    if (*at == '\n') ++i;
+  const char* stop = at;
+  while (stop < end && *stop != '\n' && *stop != '\r') ++stop;
+  const char* spot = at;
+  for (uint32_t i = 1; spot < stop; ++spot) {
+    if (starts_character(*spot) && i++ == column) break;
+  }
+  while (at < spot && (spot - at > SHOWN_BYTES / 2 || !starts_character(*at)))
+    ++at;
+  char text[2 * SHOWN_BYTES + 16];
+  size_t size = 0;
+  memcpy(text, "  ", 2);
+  size = 2;
+  for (const char* c = at; c < stop && c - at < SHOWN_BYTES; ++c)
+    text[size++] = *c;
+  memcpy(text + size, "\n  ", 3);
+  size += 3;
+  for (const char* c = at; c < spot; ++c) {
+    if (!starts_character(*c)) continue;
+    text[size++] = ' ';
+  }
+  text[size++] = '^';
+  text[size] = 0;
+  kilni_cli_copy_text(error->trail, sizeof(error->trail), text);
+}
+
+static void point(const kilni_cli_sketch_t* sketch, uint32_t line,
+                  uint32_t column, kilni_cli_error_t* error) {
+  kilni_cli_error_prefix(error, "%s:%" PRIu32 ":%" PRIu32, sketch->file, line,
+                         column);
+  show_line(sketch, line, column, error);
+}
+
+static bool fail_here(const kilni_cli_sketch_t* sketch, uint32_t line,
+                      uint32_t column, kiln_status_code_t code, const char* fix,
+                      kilni_cli_error_t* error, const char* format,
+                      va_list args) {
+  char text[512];
+  (void)vsnprintf(text, sizeof(text), format, args);
+  (void)kilni_cli_fail(error, code, fix, "%s", text);
+  point(sketch, line, column, error);
+  return false;
+}
+
+bool kilni_cli_sketch_fail(const kilni_cli_sketch_t* sketch, uint32_t line,
+                           uint32_t column, kiln_status_code_t code,
+                           const char* fix, kilni_cli_error_t* error,
+                           const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  (void)fail_here(sketch, line, column, code, fix, error, format, args);
+  va_end(args);
+  return false;
+}
+
+void kilni_cli_sketch_point(const kilni_cli_sketch_t* sketch,
+                            const kilni_cli_name_t* name,
+                            kilni_cli_error_t* error) {
+  // What a device says of a fault is worth more than the line.
+  char trail[sizeof(error->trail)];
+  memcpy(trail, error->trail, sizeof(trail));
+  point(sketch, name->line, name->column, error);
+  if (trail[0] != 0) memcpy(error->trail, trail, sizeof(trail));
+}
+
+bool kilni_cli_sketcher_fail_at(kilni_cli_sketcher_t* s,
+                                const kilni_cli_name_t* name, const char* fix,
+                                const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  (void)fail_here(s->sketch, name->line, name->column, KILN_STATUS_BAD_DATA,
+                  fix, s->error, format, args);
+  va_end(args);
+  return false;
+}
+
+bool kilni_cli_sketcher_unexpected(kilni_cli_sketcher_t* s, const char* what) {
+  const kilni_cli_token_t* t = &s->token;
+  char found[WORD_BYTES + 16];
+  int size = t->size < WORD_BYTES ? (int)t->size : WORD_BYTES;
+  if (t->kind == KILNI_CLI_TOKEN_END) {
+    memcpy(found, "the end", 8);
+  } else if (t->kind == KILNI_CLI_TOKEN_LINE) {
+    memcpy(found, "the end of the line", 20);
+  } else {
+    (void)snprintf(found, sizeof(found), "`%.*s`", size, t->at);
+  }
+  char fix[256];
+  (void)snprintf(fix, sizeof(fix), "write %s", s->usage);
+  return kilni_cli_sketch_fail(s->sketch, t->line, t->column,
+                               KILN_STATUS_BAD_DATA, fix, s->error,
+                               "expected %s, not %s", what, found);
+}
+
+// ---- Tokens ----
+
+static bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+static char peek(const kilni_cli_sketcher_t* s, size_t ahead) {
+  return (size_t)(s->end - s->at) > ahead ? s->at[ahead] : 0;
+}
+
+static bool bad_byte(kilni_cli_sketcher_t* s, const char* what) {
+  return kilni_cli_sketch_fail(
+      s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
+      "names are letters, digits and underscores; what is none stands in "
+      "double quotes",
+      s->error, "%s", what);
+}
+
+static bool scan_string(kilni_cli_sketcher_t* s) {
+  ++s->at;
+  while (s->at < s->end && *s->at != '"' && *s->at != '\n' && *s->at != 0) {
+    if (*s->at == '\\' && (peek(s, 1) == '"' || peek(s, 1) == '\\')) ++s->at;
+    ++s->at;
+  }
+  if (peek(s, 0) != '"')
+    return kilni_cli_sketch_fail(
+        s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
+        "close it on its line; \\\" and \\\\ stand for the two characters",
+        s->error, "the text in quotes does not end");
+  ++s->at;
+  s->token.kind = KILNI_CLI_TOKEN_STRING;
+  return true;
+}
+
+static void scan_number(kilni_cli_sketcher_t* s) {
+  ++s->at;
+  while (s->at < s->end) {
+    char c = *s->at;
+    char last = s->at[-1];
+    bool is_exponent = (c == '+' || c == '-') && (last == 'e' || last == 'E') &&
+                       is_digit(peek(s, 1));
+    bool is_point = c == '.' && peek(s, 1) != '.';
+    if (!is_letter(c) && !is_digit(c) && !is_point && !is_exponent) break;
+    ++s->at;
+  }
+  s->token.kind = KILNI_CLI_TOKEN_NUMBER;
+}
+
+static void begin_line(kilni_cli_sketcher_t* s) {
+  ++s->line;
+  s->counted = s->at;
+  s->column = 1;
+}
+
+static void skip_blank(kilni_cli_sketcher_t* s) {
+  while (s->at < s->end) {
+    char c = *s->at;
+    if (c == '#') {
+      while (s->at < s->end && *s->at != '\n') ++s->at;
+    } else if (c == '\n' && s->nesting > 0) {
+      ++s->at;
+      begin_line(s);
+    } else if (c == ' ' || c == '\t' || c == '\r') {
+      ++s->at;
+    } else {
+      break;
+    }
+  }
+}
+
+static uint32_t column_of(kilni_cli_sketcher_t* s) {
+  for (; s->counted < s->at; ++s->counted)
+    if (starts_character(*s->counted)) ++s->column;
+  return s->column;
+}
+
+static bool scan_sign(kilni_cli_sketcher_t* s) {
+  char c = *s->at;
+  char next = peek(s, 1);
+  if (c == '-' && next == '>') {
+    s->token.kind = KILNI_CLI_TOKEN_ARROW;
+    s->at += 2;
+  } else if (c == '<' && next == '-') {
+    s->token.kind = KILNI_CLI_TOKEN_INTO;
+    s->at += 2;
+  } else if (c == '.' && next == '.') {
+    s->token.kind = KILNI_CLI_TOKEN_DOTS;
+    s->at += 2;
+  } else if (c == '-' && (is_digit(next) || is_letter(next))) {
+    scan_number(s);
+  } else if (c != 0 && strchr("=:,()[]{}.", c) != NULL) {
+    s->token.kind = KILNI_CLI_TOKEN_SIGN;
+    ++s->at;
+  } else {
+    return bad_byte(s, "a character that begins nothing here");
+  }
+  return true;
+}
+
+static bool scan(kilni_cli_sketcher_t* s) {
+  skip_blank(s);
+  s->token.at = s->at;
+  s->token.line = s->line;
+  s->token.column = column_of(s);
+  s->token.kind = KILNI_CLI_TOKEN_END;
+  s->token.size = 0;
+  if (s->at >= s->end) return true;
+  char c = *s->at;
+  if (c == '\n') {
+    s->token.kind = KILNI_CLI_TOKEN_LINE;
+    ++s->at;
+    begin_line(s);
+  } else if (is_letter(c)) {
+    while (is_letter(peek(s, 0)) || is_digit(peek(s, 0))) ++s->at;
+    s->token.kind = KILNI_CLI_TOKEN_NAME;
+  } else if (is_digit(c)) {
+    scan_number(s);
+  } else if (c == '"') {
+    if (!scan_string(s)) return false;
+  } else if (!scan_sign(s)) {
+    return false;
+  }
+  s->token.size = (size_t)(s->at - s->token.at);
+  return true;
+}
+
+// Lines do not end inside of parentheses and brackets, nor behind what wants
+// something more.
+bool kilni_cli_sketcher_next(kilni_cli_sketcher_t* s) {
+  const kilni_cli_token_t* t = &s->token;
+  bool wants_more =
+      t->kind == KILNI_CLI_TOKEN_ARROW || t->kind == KILNI_CLI_TOKEN_INTO ||
+      kilni_cli_sketcher_sees(s, ',') || kilni_cli_sketcher_sees(s, '=');
+  if (kilni_cli_sketcher_sees(s, '(') || kilni_cli_sketcher_sees(s, '['))
+    ++s->nesting;
+  if (s->nesting > 0 &&
+      (kilni_cli_sketcher_sees(s, ')') || kilni_cli_sketcher_sees(s, ']')))
+    --s->nesting;
+  if (wants_more) ++s->nesting;
+  bool ok = scan(s);
+  if (wants_more) --s->nesting;
+  return ok;
+}
+
+bool kilni_cli_sketcher_sees(const kilni_cli_sketcher_t* s, char sign) {
+  return s->token.kind == KILNI_CLI_TOKEN_SIGN && *s->token.at == sign;
+}
+
+bool kilni_cli_sketcher_sees_word(const kilni_cli_sketcher_t* s,
+                                  const char* word) {
+  return s->token.kind == KILNI_CLI_TOKEN_NAME &&
+         s->token.size == strlen(word) &&
+         memcmp(s->token.at, word, s->token.size) == 0;
+}
+
+bool kilni_cli_sketcher_expect(kilni_cli_sketcher_t* s, char sign) {
+  if (kilni_cli_sketcher_sees(s, sign)) return kilni_cli_sketcher_next(s);
+  char what[8];
+  (void)snprintf(what, sizeof(what), "`%c`", sign);
+  return kilni_cli_sketcher_unexpected(s, what);
+}
+
+bool kilni_cli_sketcher_expect_kind(kilni_cli_sketcher_t* s,
+                                    kilni_cli_token_kind_t kind,
+                                    const char* what) {
+  if (s->token.kind == kind) return kilni_cli_sketcher_next(s);
+  return kilni_cli_sketcher_unexpected(s, what);
+}
+
+// ---- Words with a meaning ----
+
+static bool is_reserved(const kilni_cli_token_t* t) {
+  static const char* const WORDS[] = {
+      "code", "buffer", "condition", "graph",  "kernel", "copy",
+      "fill", "empty",  "allocate",  "free",   "child",  "if",
+      "else", "while",  "switch",    "len",    "in",     "out",
+      "grid", "block",  "shared",    "true",   "false",  "program",
+      "host", "record", "wait",      "repeat", "scalar", "sequence"};
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
+    if (strlen(WORDS[i]) == t->size && memcmp(WORDS[i], t->at, t->size) == 0)
+      return true;
+  return false;
+}
+
+bool kilni_cli_sketcher_word(kilni_cli_sketcher_t* s, kilni_cli_name_t* out) {
+  char* text = s->sketch->names + s->names_used;
+  memcpy(text, s->token.at, s->token.size);
+  text[s->token.size] = 0;
+  s->names_used += s->token.size + 1;
+  out->text = text;
+  out->line = s->token.line;
+  out->column = s->token.column;
+  return kilni_cli_sketcher_next(s);
+}
+
+bool kilni_cli_sketcher_name(kilni_cli_sketcher_t* s, const char* what,
+                             kilni_cli_name_t* out) {
+  const kilni_cli_token_t* t = &s->token;
+  if (t->kind != KILNI_CLI_TOKEN_NAME)
+    return kilni_cli_sketcher_unexpected(s, what);
+  if (is_reserved(t))
+    return kilni_cli_sketch_fail(s->sketch, t->line, t->column,
+                                 KILN_STATUS_BAD_DATA, "take another name",
+                                 s->error, "`%.*s` is a word of the language",
+                                 (int)t->size, t->at);
+  if (t->size > KILNI_CLI_GRAPH_MAX_NAME)
+    return kilni_cli_sketch_fail(
+        s->sketch, t->line, t->column, KILN_STATUS_LIMIT_EXCEEDED,
+        "take a shorter name", s->error, "a name of more than %d characters",
+        KILNI_CLI_GRAPH_MAX_NAME);
+  return kilni_cli_sketcher_word(s, out);
+}
+
+bool kilni_cli_sketcher_string(kilni_cli_sketcher_t* s, const char* what,
+                               kilni_cli_name_t* out) {
+  const kilni_cli_token_t* t = &s->token;
+  if (t->kind != KILNI_CLI_TOKEN_STRING)
+    return kilni_cli_sketcher_unexpected(s, what);
+  if (t->size == 2) return kilni_cli_sketcher_unexpected(s, what);
+  char* text = s->sketch->names + s->names_used;
+  size_t size = 0;
+  for (size_t i = 1; i + 1 < t->size; ++i) {
+    if (t->at[i] == '\\' && (t->at[i + 1] == '"' || t->at[i + 1] == '\\')) ++i;
+    text[size++] = t->at[i];
+  }
+  text[size] = 0;
+  s->names_used += size + 1;
+  out->text = text;
+  out->line = t->line;
+  out->column = t->column;
+  return kilni_cli_sketcher_next(s);
+}
+
+bool kilni_cli_sketcher_number(kilni_cli_sketcher_t* s, const char* what,
+                               uint64_t least, uint64_t most, uint64_t* out) {
+  const kilni_cli_token_t* t = &s->token;
+  if (t->kind != KILNI_CLI_TOKEN_NUMBER)
+    return kilni_cli_sketcher_unexpected(s, what);
+  if (!kilni_cli_u64_parse(t->at, t->size, out) || *out < least || *out > most)
+    return kilni_cli_sketch_fail(
+        s->sketch, t->line, t->column, KILN_STATUS_BAD_DATA,
+        "write a whole number in that range", s->error,
+        "`%.*s` is not a number from %" PRIu64 " to %" PRIu64,
+        t->size < WORD_BYTES ? (int)t->size : WORD_BYTES, t->at, least, most);
+  return kilni_cli_sketcher_next(s);
+}
+
+// ---- Arrays and names ----
+
+bool kilni_cli_sketcher_grow(kilni_cli_sketcher_t* s, void** array,
+                             uint32_t count, uint32_t most, size_t size,
+                             const char* what) {
+  if (count >= most)
+    return kilni_cli_sketch_fail(
+        s->sketch, s->token.line, s->token.column, KILN_STATUS_LIMIT_EXCEEDED,
+        "make several graphs of it", s->error,
+        "more than %" PRIu32 " %s in one file", most, what);
+  if (count != 0 && (count < 8 || (count & (count - 1)) != 0)) return true;
+  void* larger = realloc(*array, (count < 8 ? 8 : 2 * (size_t)count) * size);
+  if (larger == NULL)
+    return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory to read \"%s\"", s->sketch->file);
+  *array = larger;
+  return true;
+}
+
+// The slot of a name, or the free one where it would be.
+static kilni_cli_symbol_t* slot_of(const kilni_cli_sketcher_t* s,
+                                   const char* text, uint32_t scope) {
+  uint64_t hash = 1469598103934665603u ^ scope;
+  for (const char* c = text; *c != 0; ++c)
+    hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+  size_t at = (size_t)(hash ^ hash >> 29) & (s->symbol_room - 1);
+  while (
+      s->symbols[at].text != NULL &&
+      (s->symbols[at].scope != scope || strcmp(s->symbols[at].text, text) != 0))
+    at = (at + 1) & (s->symbol_room - 1);
+  return &s->symbols[at];
+}
+
+static const kilni_cli_symbol_t* find_in(const kilni_cli_sketcher_t* s,
+                                         const char* text, uint32_t scope) {
+  const kilni_cli_symbol_t* symbol = slot_of(s, text, scope);
+  return symbol->text == NULL ? NULL : symbol;
+}
+
+const kilni_cli_symbol_t* kilni_cli_sketcher_find(const kilni_cli_sketcher_t* s,
+                                                  const char* text,
+                                                  uint32_t scope) {
+  uint32_t at = scope;
+  for (; at != KILNI_CLI_GRAPH_NONE; at = s->sketch->scopes[at].parent) {
+    const kilni_cli_symbol_t* symbol = find_in(s, text, at);
+    if (symbol != NULL) return symbol;
+  }
+  const kilni_cli_symbol_t* symbol = find_in(s, text, 0);
+  return symbol != NULL && symbol->kind <= KILNI_CLI_SYMBOL_GRAPH ? symbol
+                                                                  : NULL;
+}
+
+bool kilni_cli_sketcher_is_new(kilni_cli_sketcher_t* s,
+                               const kilni_cli_name_t* name, uint32_t scope) {
+  const kilni_cli_symbol_t* symbol =
+      kilni_cli_sketcher_find(s, name->text, scope);
+  if (symbol == NULL) return true;
+  return kilni_cli_sketcher_fail_at(
+      s, name, "take another name; each means one thing where it is seen",
+      "the name \"%s\" is taken in line %" PRIu32, name->text, symbol->line);
+}
+
+static bool make_room(kilni_cli_sketcher_t* s) {
+  if (2 * s->symbol_count < s->symbol_room) return true;
+  size_t old_room = s->symbol_room;
+  kilni_cli_symbol_t* old = s->symbols;
+  kilni_cli_symbol_t* larger = calloc(old_room * 2, sizeof(*larger));
+  if (larger == NULL)
+    return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory to read \"%s\"", s->sketch->file);
+  s->symbols = larger;
+  s->symbol_room = old_room * 2;
+  for (size_t i = 0; i < old_room; ++i)
+    if (old[i].text != NULL) *slot_of(s, old[i].text, old[i].scope) = old[i];
+  free(old);
+  return true;
+}
+
+bool kilni_cli_sketcher_declare(kilni_cli_sketcher_t* s,
+                                const kilni_cli_name_t* name, uint32_t scope,
+                                kilni_cli_symbol_kind_t kind, uint32_t index) {
+  if (!kilni_cli_sketcher_is_new(s, name, scope) || !make_room(s)) return false;
+  kilni_cli_symbol_t* symbol = slot_of(s, name->text, scope);
+  symbol->text = name->text;
+  symbol->scope = scope;
+  symbol->kind = kind;
+  symbol->index = index;
+  symbol->line = name->line;
+  ++s->symbol_count;
+  return true;
+}
+
+bool kilni_cli_sketcher_resolve(kilni_cli_sketcher_t* s,
+                                const kilni_cli_name_t* name, uint32_t scope,
+                                kilni_cli_symbol_kind_t kind,
+                                uint32_t* out_index) {
+  static const char* const WHAT[] = {"code file", "buffer", "graph",
+                                     "condition", "node"};
+  static const char* const FIX[] = {
+      "declare it above: code NAME = \"FILE\"",
+      "declare it above: buffer NAME : TYPE[N]",
+      "declare it above: graph NAME { ... }",
+      "declare it above, in the braces of its node or around them: condition "
+      "NAME = 1",
+      "declare it above, in the same braces"};
+  const kilni_cli_symbol_t* symbol =
+      kilni_cli_sketcher_find(s, name->text, scope);
+  if (symbol == NULL)
+    return kilni_cli_sketcher_fail_at(
+        s, name, FIX[kind], "there is no %s \"%s\"", WHAT[kind], name->text);
+  if (symbol->kind != kind)
+    return kilni_cli_sketcher_fail_at(
+        s, name, FIX[kind], "\"%s\" of line %" PRIu32 " is a %s and no %s",
+        name->text, symbol->line, WHAT[symbol->kind], WHAT[kind]);
+  *out_index = symbol->index;
+  return true;
+}
+
+// ---- Edges, all together ----
+
+static bool check_doubles(kilni_cli_sketcher_t* s) {
+  const kilni_cli_sketch_t* k = s->sketch;
+  size_t room = 16;
+  while (room < 2 * (size_t)k->edge_count) room *= 2;
+  uint32_t* seen = calloc(room, sizeof(*seen));
+  if (seen == NULL)
+    return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory to read \"%s\"", k->file);
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < k->edge_count; ++i) {
+    const kilni_cli_graph_edge_t* e = &k->edges[i];
+    uint64_t hash =
+        (e->from * 0x9e3779b97f4a7c15u) ^ (e->to * 0xff51afd7ed558ccdu);
+    size_t at = (size_t)(hash ^ hash >> 32) & (room - 1);
+    for (; ok && seen[at] != 0; at = (at + 1) & (room - 1)) {
+      const kilni_cli_graph_edge_t* other = &k->edges[seen[at] - 1];
+      if (other->from != e->from || other->to != e->to) continue;
+      ok = kilni_cli_sketcher_fail_at(
+          s, &e->at, "draw each edge once",
+          "the edge from \"%s\" to \"%s\" is there since line %" PRIu32,
+          k->nodes[e->from].name.text, k->nodes[e->to].name.text,
+          other->at.line);
+    }
+    if (ok) seen[at] = i + 1;
+  }
+  free(seen);
+  return ok;
+}
+
+// Of the edges between nodes that never become ready, one that closes a
+// circle. `waits` is not 0 for exactly these nodes.
+static bool fail_circle(kilni_cli_sketcher_t* s, const uint32_t* waits) {
+  const kilni_cli_sketch_t* k = s->sketch;
+  uint32_t node = 0;
+  while (waits[node] == 0) ++node;
+  const kilni_cli_graph_edge_t* found = NULL;
+  // Walking back from any of them as often as there are nodes ends on a circle.
+  for (uint32_t step = 0; step <= k->node_count; ++step) {
+    for (uint32_t i = 0; i < k->edge_count; ++i)
+      if (k->edges[i].to == node && waits[k->edges[i].from] != 0) {
+        found = &k->edges[i];
+        break;
+      }
+    node = found->from;
+  }
+  return kilni_cli_sketcher_fail_at(
+      s, &found->at, "take one of its edges away; a `while` node repeats work",
+      "the edge from \"%s\" to \"%s\" closes a circle: neither could begin",
+      k->nodes[found->from].name.text, k->nodes[found->to].name.text);
+}
+
+static bool check_circles(kilni_cli_sketcher_t* s) {
+  const kilni_cli_sketch_t* k = s->sketch;
+  if (k->edge_count == 0) return true;
+  // Edges by where they begin: first[n] to first[n + 1] of `list`.
+  size_t words = 3 * (size_t)k->node_count + 1 + k->edge_count;
+  uint32_t* waits = calloc(words, sizeof(*waits));
+  if (waits == NULL)
+    return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory to read \"%s\"", k->file);
+  uint32_t* queue = waits + k->node_count;
+  uint32_t* first = queue + k->node_count;
+  uint32_t* list = first + k->node_count + 1;
+  for (uint32_t i = 0; i < k->edge_count; ++i) {
+    ++waits[k->edges[i].to];
+    ++first[k->edges[i].from + 1];
+  }
+  for (uint32_t i = 0; i < k->node_count; ++i) first[i + 1] += first[i];
+  for (uint32_t i = k->edge_count; i-- > 0;)
+    list[--first[k->edges[i].from + 1]] = i;
+  // The counting has moved each start one place on.
+  uint32_t done = 0;
+  uint32_t ready = 0;
+  for (uint32_t i = 0; i < k->node_count; ++i)
+    if (waits[i] == 0) queue[ready++] = i;
+  while (done < ready) {
+    uint32_t node = queue[done++];
+    uint32_t stop = node + 1 < k->node_count ? first[node + 2] : k->edge_count;
+    for (uint32_t i = first[node + 1]; i < stop; ++i)
+      if (--waits[k->edges[list[i]].to] == 0)
+        queue[ready++] = k->edges[list[i]].to;
+  }
+  bool ok = ready == k->node_count || fail_circle(s, waits);
+  free(waits);
+  return ok;
+}
+
+static bool check_conditions(kilni_cli_sketcher_t* s) {
+  const kilni_cli_sketch_t* k = s->sketch;
+  for (uint32_t i = 0; i < k->condition_count; ++i)
+    if (k->conditions[i].user == KILNI_CLI_GRAPH_NONE)
+      return kilni_cli_sketcher_fail_at(
+          s, &k->conditions[i].name,
+          "declare it in the braces of the one node that obeys it",
+          "no node of these braces obeys the condition \"%s\"",
+          k->conditions[i].name.text);
+  return true;
+}
+
+// ---- The whole ----
+
+static bool start(kilni_cli_sketcher_t* s) {
+  kilni_cli_sketch_t* k = s->sketch;
+  if (k->size > KILNI_CLI_GRAPH_MAX_BYTES)
+    return kilni_cli_fail(
+        s->error, KILN_STATUS_LIMIT_EXCEEDED, "make several graphs of it",
+        "\"%s\" has more than %zu bytes", k->file, KILNI_CLI_GRAPH_MAX_BYTES);
+  // Each byte goes into one name at most, and each name has a NUL.
+  k->names = malloc(2 * k->size + 16);
+  s->symbol_room = 256;
+  s->symbols = calloc(s->symbol_room, sizeof(*s->symbols));
+  if (k->names == NULL || s->symbols == NULL)
+    return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory to read \"%s\"", k->file);
+  if (!kilni_cli_sketcher_grow(s, (void**)&k->scopes, 0, 1, sizeof(*k->scopes),
+                               "graphs"))
+    return false;
+  memset(&k->scopes[0], 0, sizeof(k->scopes[0]));
+  k->scopes[0].name.text = "";
+  k->scopes[0].parent = KILNI_CLI_GRAPH_NONE;
+  k->scopes[0].next = KILNI_CLI_GRAPH_NONE;
+  k->scope_count = 1;
+  return scan(s);
+}
+
+bool kilni_cli_sketch_init(kilni_cli_sketch_t* out, const char* file,
+                           const char* text, size_t size,
+                           kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  out->file = file;
+  out->text = text;
+  out->size = size;
+  kilni_cli_sketcher_t s;
+  memset(&s, 0, sizeof(s));
+  s.sketch = out;
+  s.error = error;
+  s.at = text;
+  s.end = text + size;
+  begin_line(&s);
+  s.usage = "a statement";
+  bool ok = start(&s) && kilni_cli_sketcher_block(&s, 0, 0) &&
+            check_doubles(&s) && check_circles(&s) && check_conditions(&s);
+  free(s.symbols);
+  free(s.list);
+  return ok;
+}
+
+void kilni_cli_sketch_deinit(kilni_cli_sketch_t* sketch) {
+  free(sketch->codes);
+  free(sketch->buffers);
+  free(sketch->conditions);
+  free(sketch->nodes);
+  free(sketch->edges);
+  free(sketch->arguments);
+  free(sketch->scopes);
+  free(sketch->names);
+  memset(sketch, 0, sizeof(*sketch));
+}
+
+const char* kilni_cli_graph_kind_word(kilni_cli_graph_kind_t kind) {
+  static const char* const WORDS[KILNI_CLI_GRAPH_KINDS] = {
+      "kernel", "copy",  "fill", "empty", "allocate",
+      "free",   "child", "if",   "while", "switch"};
+  return WORDS[kind];
+}

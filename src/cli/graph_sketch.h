@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what a graph file says: text in, a tree out.
+//
+// The grammar is on the page docs/cli/graph.md. Names are resolved, circles and
+// double edges are found, and every error points at its line and column. Pure:
+// no file is opened and no device is asked.
+#ifndef KILN_SRC_CLI_GRAPH_SKETCH_H_
+#define KILN_SRC_CLI_GRAPH_SKETCH_H_
+
+#include "cli/cli_literal.h"
+
+// Limits of a graph file.
+#define KILNI_CLI_GRAPH_MAX_BYTES ((size_t)1 << 20)
+enum {
+  KILNI_CLI_GRAPH_MAX_CODES = 64,
+  KILNI_CLI_GRAPH_MAX_BUFFERS = 256,
+  KILNI_CLI_GRAPH_MAX_CONDITIONS = 256,
+  KILNI_CLI_GRAPH_MAX_NODES = 4096,
+  KILNI_CLI_GRAPH_MAX_ALL_NODES = 65536,  // named graphs as often as used
+  KILNI_CLI_GRAPH_MAX_SCOPES = 1024,
+  KILNI_CLI_GRAPH_MAX_EDGES = 32768,
+  KILNI_CLI_GRAPH_MAX_ARGUMENTS = 32768,
+  KILNI_CLI_GRAPH_MAX_DEPTH = 16,
+  KILNI_CLI_GRAPH_MAX_NAME = 63,
+  KILNI_CLI_GRAPH_NONE = UINT32_MAX,
+};
+
+// A name or a file's name, and where it stands. Borrowed. thread-compatible
+typedef struct kilni_cli_name_t {
+  const char* text;  // NUL-terminated
+  uint32_t line;     // from 1; 0: was not given
+  uint32_t column;   // from 1
+} kilni_cli_name_t;
+
+// `code`. thread-compatible
+typedef struct kilni_cli_graph_code_t {
+  kilni_cli_name_t name;
+  kilni_cli_name_t file;
+} kilni_cli_graph_code_t;
+
+// `buffer`. thread-compatible
+typedef struct kilni_cli_graph_buffer_t {
+  kilni_cli_name_t name;
+  kilni_cli_name_t in;      // line 0: starts at zero
+  kilni_cli_name_t out;     // line 0: goes nowhere
+  kilni_cli_shape_t shape;  // its type NONE: what `in` has
+} kilni_cli_graph_buffer_t;
+
+// `condition`. thread-compatible
+typedef struct kilni_cli_graph_condition_t {
+  kilni_cli_name_t name;
+  uint32_t scope;
+  bool has_first;
+  uint32_t first;
+  uint32_t user;  // the node that obeys it
+} kilni_cli_graph_condition_t;
+
+typedef enum kilni_cli_argument_kind_t {
+  KILNI_CLI_ARGUMENT_BUFFER = 0,
+  KILNI_CLI_ARGUMENT_MEMORY,  // of an `allocate` node
+  KILNI_CLI_ARGUMENT_CONDITION,
+  KILNI_CLI_ARGUMENT_LENGTH,  // of a buffer
+  KILNI_CLI_ARGUMENT_SCALAR
+} kilni_cli_argument_kind_t;
+
+// One argument of a kernel. thread-compatible
+typedef struct kilni_cli_graph_argument_t {
+  kilni_cli_argument_kind_t kind;
+  uint32_t index;  // of the buffer, node, condition
+  kilni_cli_scalar_t scalar;
+  kilni_cli_name_t name;  // as it was written
+} kilni_cli_graph_argument_t;
+
+// Elements of a buffer. thread-compatible
+typedef struct kilni_cli_graph_part_t {
+  uint32_t buffer;
+  bool whole;
+  uint64_t first;
+  uint64_t behind;  // the one behind the last
+  kilni_cli_name_t name;
+} kilni_cli_graph_part_t;
+
+typedef enum kilni_cli_graph_kind_t {
+  KILNI_CLI_GRAPH_KERNEL = 0,
+  KILNI_CLI_GRAPH_COPY,
+  KILNI_CLI_GRAPH_FILL,
+  KILNI_CLI_GRAPH_EMPTY,
+  KILNI_CLI_GRAPH_ALLOCATE,
+  KILNI_CLI_GRAPH_FREE,
+  KILNI_CLI_GRAPH_CHILD,
+  KILNI_CLI_GRAPH_IF,
+  KILNI_CLI_GRAPH_WHILE,
+  KILNI_CLI_GRAPH_SWITCH,
+  KILNI_CLI_GRAPH_KINDS
+} kilni_cli_graph_kind_t;
+
+// The word that declares one.
+const char* kilni_cli_graph_kind_word(kilni_cli_graph_kind_t kind);
+
+// A node; what is not of its kind is 0. thread-compatible
+typedef struct kilni_cli_graph_node_t {
+  kilni_cli_graph_kind_t kind;
+  kilni_cli_name_t name;
+  uint32_t scope;
+
+  // A kernel.
+  uint32_t code;
+  kilni_cli_name_t entry;  // line 0: the file's only one
+  uint32_t argument;       // the first
+  uint32_t argument_count;
+  bool has_grid;
+  bool has_block;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+
+  kilni_cli_graph_part_t to;    // of a copy and a fill
+  kilni_cli_graph_part_t from;  // of a copy
+  kilni_cli_scalar_t value;     // of a fill
+  kilni_cli_shape_t shape;      // of an allocation
+  uint32_t other;               // `free`: the allocation; others: condition
+  uint32_t body;                // `child`, ...: the first scope inside
+  uint32_t body_count;
+} kilni_cli_graph_node_t;
+
+// An edge, by numbers of nodes. thread-compatible
+typedef struct kilni_cli_graph_edge_t {
+  uint32_t from;
+  uint32_t to;
+  kilni_cli_name_t at;  // the name of `to` where it was drawn
+} kilni_cli_graph_edge_t;
+
+// Braces: the whole file (0), a named graph, a body. Bodies of one node follow
+// one another by `next`. thread-compatible
+typedef struct kilni_cli_graph_scope_t {
+  kilni_cli_name_t name;  // of a named graph
+  uint32_t parent;        // whose names are seen too; NONE: no other
+  uint32_t next;          // body of the same node
+  bool is_named;
+  uint32_t nodes;  // with those inside, each as often as it is used
+} kilni_cli_graph_scope_t;
+
+// A graph file, read. one-thread
+typedef struct kilni_cli_sketch_t {
+  kilni_cli_graph_code_t* codes;
+  kilni_cli_graph_buffer_t* buffers;
+  kilni_cli_graph_condition_t* conditions;
+  kilni_cli_graph_node_t* nodes;  // as they were declared
+  kilni_cli_graph_edge_t* edges;
+  kilni_cli_graph_argument_t* arguments;
+  kilni_cli_graph_scope_t* scopes;
+  uint32_t code_count;
+  uint32_t buffer_count;
+  uint32_t condition_count;
+  uint32_t node_count;
+  uint32_t edge_count;
+  uint32_t argument_count;
+  uint32_t scope_count;
+  const char* file;  // borrowed; for messages
+  const char* text;  // borrowed
+  size_t size;
+  char* names;  // that everything borrows
+} kilni_cli_sketch_t;
+
+// Reads `size` bytes of text, which must outlive the sketch, as the name `file`
+// must. BAD_DATA with line, column and a caret; LIMIT_EXCEEDED. Ended by
+// deinit, also after a failure.
+bool kilni_cli_sketch_init(kilni_cli_sketch_t* out, const char* file,
+                           const char* text, size_t size,
+                           kilni_cli_error_t* error);
+void kilni_cli_sketch_deinit(kilni_cli_sketch_t* sketch);
+
+// Fills `error` with what is wrong at a place in the text: "FILE:LINE:COLUMN:
+// ...", the line, and a caret under it. Returns false.
+bool kilni_cli_sketch_fail(const kilni_cli_sketch_t* sketch, uint32_t line,
+                           uint32_t column, kiln_status_code_t code,
+                           const char* fix, kilni_cli_error_t* error,
+                           const char* format, ...) KILN_PRINTF(7, 8);
+
+// Puts the place of `name` before an error that is there already.
+void kilni_cli_sketch_point(const kilni_cli_sketch_t* sketch,
+                            const kilni_cli_name_t* name,
+                            kilni_cli_error_t* error);
+
+#endif  // KILN_SRC_CLI_GRAPH_SKETCH_H_

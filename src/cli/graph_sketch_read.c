@@ -1,0 +1,665 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what a graph file says: its statements.
+#include <string.h>
+
+#include "cli/graph_sketch_inside.h"
+
+#define MAX_DIM ((uint64_t)UINT32_MAX)
+
+// ---- Pieces of statements ----
+
+// TYPE[N,...]. Without brackets, where that is allowed, `count` is 0.
+static bool read_shape(kilni_cli_sketcher_t* s, bool needs_extents,
+                       kilni_cli_shape_t* out) {
+  kilni_cli_name_t name;
+  const kilni_cli_token_t* t = &s->token;
+  memset(out, 0, sizeof(*out));
+  if (t->kind != KILNI_CLI_TOKEN_NAME)
+    return kilni_cli_sketcher_unexpected(s, "a type");
+  if (!kilni_cli_sketcher_word(s, &name)) return false;
+  out->type = kilni_cli_type_find(name.text, strlen(name.text));
+  if (out->type == KILNI_CLI_TYPE_NONE)
+    return kilni_cli_sketcher_fail_at(s, &name, kilni_cli_type_names(),
+                                      "\"%s\" is no type", name.text);
+  if (!needs_extents && !kilni_cli_sketcher_sees(s, '[')) return true;
+  if (!kilni_cli_sketcher_expect(s, '[')) return false;
+  do {
+    uint64_t dim;
+    if (out->rank != 0 && !kilni_cli_sketcher_expect(s, ',')) return false;
+    if (out->rank == KILNI_CLI_MAX_RANK)
+      return kilni_cli_sketcher_fail_at(s, &name, "join some of them",
+                                        "more than %d extents",
+                                        KILNI_CLI_MAX_RANK);
+    if (!kilni_cli_sketcher_number(s, "an extent", 1, KILNI_CLI_MAX_DATA_BYTES,
+                                   &dim))
+      return false;
+    out->dims[out->rank++] = dim;
+  } while (kilni_cli_sketcher_sees(s, ','));
+  if (!kilni_cli_sketcher_expect(s, ']')) return false;
+  if (kilni_cli_shape_finish(out, s->error)) return true;
+  kilni_cli_sketch_point(s->sketch, &name, s->error);
+  return false;
+}
+
+// X,Y,Z.
+static bool read_dims(kilni_cli_sketcher_t* s, const char* what,
+                      uint32_t out[3]) {
+  out[1] = 1;
+  out[2] = 1;
+  for (int i = 0; i < 3; ++i) {
+    uint64_t value;
+    if (i != 0) {
+      if (!kilni_cli_sketcher_sees(s, ',')) return true;
+      if (!kilni_cli_sketcher_next(s)) return false;
+    }
+    if (!kilni_cli_sketcher_number(s, what, 1, MAX_DIM, &value)) return false;
+    out[i] = (uint32_t)value;
+  }
+  return true;
+}
+
+// BUFFER or BUFFER[FIRST..BEHIND].
+static bool read_part(kilni_cli_sketcher_t* s, uint32_t scope,
+                      kilni_cli_graph_part_t* out) {
+  if (!kilni_cli_sketcher_name(s, "a buffer", &out->name) ||
+      !kilni_cli_sketcher_resolve(s, &out->name, scope, KILNI_CLI_SYMBOL_BUFFER,
+                                  &out->buffer))
+    return false;
+  out->whole = !kilni_cli_sketcher_sees(s, '[');
+  if (out->whole) return true;
+  return kilni_cli_sketcher_expect(s, '[') &&
+         kilni_cli_sketcher_number(s, "the first element", 0,
+                                   KILNI_CLI_MAX_DATA_BYTES, &out->first) &&
+         kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_DOTS, "`..`") &&
+         kilni_cli_sketcher_number(s, "the element behind the last",
+                                   out->first + 1, KILNI_CLI_MAX_DATA_BYTES,
+                                   &out->behind) &&
+         kilni_cli_sketcher_expect(s, ']');
+}
+
+// A typed number, true or false.
+static bool read_scalar(kilni_cli_sketcher_t* s, const kilni_cli_name_t* name,
+                        kilni_cli_scalar_t* out) {
+  kilni_cli_value_t value;
+  if (kilni_cli_value_parse(name->text, &value, s->error) && !value.is_length) {
+    *out = value.scalar;
+    return true;
+  }
+  kilni_cli_sketch_point(s->sketch, name, s->error);
+  return false;
+}
+
+// ---- Declarations ----
+
+static bool read_code(kilni_cli_sketcher_t* s, uint32_t scope) {
+  kilni_cli_sketch_t* k = s->sketch;
+  s->usage = "`code NAME = \"FILE\"`";
+  kilni_cli_graph_code_t code;
+  memset(&code, 0, sizeof(code));
+  if (!kilni_cli_sketcher_name(s, "a name for the code", &code.name) ||
+      !kilni_cli_sketcher_expect(s, '=') ||
+      !kilni_cli_sketcher_string(s, "a file's name in quotes", &code.file) ||
+      !kilni_cli_sketcher_grow(s, (void**)&k->codes, k->code_count,
+                               KILNI_CLI_GRAPH_MAX_CODES, sizeof(code),
+                               "code files") ||
+      !kilni_cli_sketcher_declare(s, &code.name, scope, KILNI_CLI_SYMBOL_CODE,
+                                  k->code_count))
+    return false;
+  k->codes[k->code_count++] = code;
+  return true;
+}
+
+static bool read_files(kilni_cli_sketcher_t* s,
+                       kilni_cli_graph_buffer_t* buffer) {
+  for (;;) {
+    bool is_in = kilni_cli_sketcher_sees_word(s, "in");
+    if (!is_in && !kilni_cli_sketcher_sees_word(s, "out")) return true;
+    kilni_cli_name_t* file = is_in ? &buffer->in : &buffer->out;
+    if (file->line != 0)
+      return kilni_cli_sketcher_unexpected(s, "no second file");
+    if (!kilni_cli_sketcher_next(s) ||
+        !kilni_cli_sketcher_string(s, "a file's name in quotes", file))
+      return false;
+  }
+}
+
+static bool read_buffer(kilni_cli_sketcher_t* s, uint32_t scope) {
+  kilni_cli_sketch_t* k = s->sketch;
+  s->usage = "`buffer NAME : TYPE[N,...] in \"FILE\" out \"FILE\"`";
+  kilni_cli_graph_buffer_t buffer;
+  memset(&buffer, 0, sizeof(buffer));
+  if (!kilni_cli_sketcher_name(s, "a name for the buffer", &buffer.name))
+    return false;
+  bool typed = kilni_cli_sketcher_sees(s, ':');
+  if (typed &&
+      (!kilni_cli_sketcher_next(s) || !read_shape(s, false, &buffer.shape)))
+    return false;
+  if (!read_files(s, &buffer)) return false;
+  if (buffer.shape.count == 0 && buffer.in.line == 0)
+    return kilni_cli_sketcher_fail_at(
+        s, &buffer.name,
+        "write its type and extents (NAME : f32[1024]), or the file that it "
+        "starts as (NAME in \"FILE\")",
+        "nothing says how large the buffer \"%s\" is", buffer.name.text);
+  if (!kilni_cli_sketcher_grow(s, (void**)&k->buffers, k->buffer_count,
+                               KILNI_CLI_GRAPH_MAX_BUFFERS, sizeof(buffer),
+                               "buffers") ||
+      !kilni_cli_sketcher_declare(s, &buffer.name, scope,
+                                  KILNI_CLI_SYMBOL_BUFFER, k->buffer_count))
+    return false;
+  k->buffers[k->buffer_count++] = buffer;
+  return true;
+}
+
+static bool read_condition(kilni_cli_sketcher_t* s, uint32_t scope) {
+  kilni_cli_sketch_t* k = s->sketch;
+  s->usage = "`condition NAME`, or `condition NAME = N`";
+  kilni_cli_graph_condition_t condition;
+  memset(&condition, 0, sizeof(condition));
+  condition.scope = scope;
+  condition.user = KILNI_CLI_GRAPH_NONE;
+  if (!kilni_cli_sketcher_name(s, "a name for the condition", &condition.name))
+    return false;
+  condition.has_first = kilni_cli_sketcher_sees(s, '=');
+  uint64_t first = 0;
+  if (condition.has_first &&
+      (!kilni_cli_sketcher_next(s) ||
+       !kilni_cli_sketcher_number(s, "the value that each launch starts with",
+                                  0, UINT32_MAX, &first)))
+    return false;
+  condition.first = (uint32_t)first;
+  if (!kilni_cli_sketcher_grow(s, (void**)&k->conditions, k->condition_count,
+                               KILNI_CLI_GRAPH_MAX_CONDITIONS,
+                               sizeof(condition), "conditions") ||
+      !kilni_cli_sketcher_declare(s, &condition.name, scope,
+                                  KILNI_CLI_SYMBOL_CONDITION,
+                                  k->condition_count))
+    return false;
+  k->conditions[k->condition_count++] = condition;
+  return true;
+}
+
+// ---- Nodes ----
+
+static bool add_node(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
+                     uint32_t* out_index) {
+  kilni_cli_sketch_t* k = s->sketch;
+  if (!kilni_cli_sketcher_grow(s, (void**)&k->nodes, k->node_count,
+                               KILNI_CLI_GRAPH_MAX_NODES, sizeof(*node),
+                               "nodes") ||
+      !kilni_cli_sketcher_declare(s, &node->name, node->scope,
+                                  KILNI_CLI_SYMBOL_NODE, k->node_count))
+    return false;
+  *out_index = k->node_count;
+  k->nodes[k->node_count++] = *node;
+  ++k->scopes[node->scope].nodes;
+  return true;
+}
+
+// What a name among arguments means.
+static bool read_argument_name(kilni_cli_sketcher_t* s, uint32_t scope,
+                               kilni_cli_graph_argument_t* out) {
+  const kilni_cli_symbol_t* symbol =
+      kilni_cli_sketcher_find(s, out->name.text, scope);
+  if (symbol == NULL) {
+    kilni_cli_value_t value;
+    out->kind = KILNI_CLI_ARGUMENT_SCALAR;
+    if (kilni_cli_value_parse(out->name.text, &value, s->error) &&
+        !value.is_length) {
+      out->scalar = value.scalar;
+      return true;
+    }
+    return kilni_cli_sketcher_fail_at(
+        s, &out->name,
+        "give a buffer, memory or a condition that is declared above, len(P), "
+        "or a number with its type, such as 2.5f32",
+        "there is no \"%s\" that a kernel could get", out->name.text);
+  }
+  out->index = symbol->index;
+  if (symbol->kind == KILNI_CLI_SYMBOL_BUFFER) {
+    out->kind = KILNI_CLI_ARGUMENT_BUFFER;
+  } else if (symbol->kind == KILNI_CLI_SYMBOL_CONDITION) {
+    out->kind = KILNI_CLI_ARGUMENT_CONDITION;
+  } else if (symbol->kind == KILNI_CLI_SYMBOL_NODE &&
+             s->sketch->nodes[symbol->index].kind == KILNI_CLI_GRAPH_ALLOCATE) {
+    out->kind = KILNI_CLI_ARGUMENT_MEMORY;
+  } else {
+    return kilni_cli_sketcher_fail_at(
+        s, &out->name, "give a buffer, memory, a condition or a number",
+        "\"%s\" is nothing that a kernel could get", out->name.text);
+  }
+  return true;
+}
+
+static bool read_argument(kilni_cli_sketcher_t* s, uint32_t scope) {
+  kilni_cli_sketch_t* k = s->sketch;
+  kilni_cli_graph_argument_t argument;
+  memset(&argument, 0, sizeof(argument));
+  if (kilni_cli_sketcher_sees_word(s, "len")) {
+    argument.kind = KILNI_CLI_ARGUMENT_LENGTH;
+    if (!kilni_cli_sketcher_next(s) || !kilni_cli_sketcher_expect(s, '(') ||
+        !kilni_cli_sketcher_name(s, "a buffer", &argument.name) ||
+        !kilni_cli_sketcher_resolve(s, &argument.name, scope,
+                                    KILNI_CLI_SYMBOL_BUFFER, &argument.index) ||
+        !kilni_cli_sketcher_expect(s, ')'))
+      return false;
+  } else if (s->token.kind == KILNI_CLI_TOKEN_NUMBER) {
+    argument.kind = KILNI_CLI_ARGUMENT_SCALAR;
+    if (!kilni_cli_sketcher_word(s, &argument.name) ||
+        !read_scalar(s, &argument.name, &argument.scalar))
+      return false;
+  } else if (s->token.kind == KILNI_CLI_TOKEN_NAME) {
+    if (!kilni_cli_sketcher_word(s, &argument.name) ||
+        !read_argument_name(s, scope, &argument))
+      return false;
+  } else {
+    return kilni_cli_sketcher_unexpected(s, "an argument");
+  }
+  if (!kilni_cli_sketcher_grow(s, (void**)&k->arguments, k->argument_count,
+                               KILNI_CLI_GRAPH_MAX_ARGUMENTS, sizeof(argument),
+                               "arguments"))
+    return false;
+  k->arguments[k->argument_count++] = argument;
+  return true;
+}
+
+static bool read_shape_words(kilni_cli_sketcher_t* s,
+                             kilni_cli_graph_node_t* node) {
+  bool has_shared = false;
+  for (;;) {
+    bool grid = kilni_cli_sketcher_sees_word(s, "grid");
+    bool block = kilni_cli_sketcher_sees_word(s, "block");
+    bool shared = kilni_cli_sketcher_sees_word(s, "shared");
+    if (!grid && !block && !shared) return true;
+    if ((grid && node->has_grid) || (block && node->has_block) ||
+        (shared && has_shared))
+      return kilni_cli_sketcher_unexpected(s, "each of these once");
+    if (!kilni_cli_sketcher_next(s)) return false;
+    uint64_t bytes = 0;
+    bool ok = grid    ? read_dims(s, "a number of blocks", node->grid)
+              : block ? read_dims(s, "a number of threads", node->block)
+                      : kilni_cli_sketcher_number(s, "a number of bytes", 0,
+                                                  UINT32_MAX, &bytes);
+    if (!ok) return false;
+    node->has_grid = node->has_grid || grid;
+    node->has_block = node->has_block || block;
+    has_shared = has_shared || shared;
+    if (shared) node->shared_bytes = (uint32_t)bytes;
+  }
+}
+
+static bool read_kernel(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+  kilni_cli_name_t code;
+  s->usage =
+      "`kernel NAME = CODE.KERNEL(ARGUMENT, ...) grid X,Y,Z block X,Y,Z shared "
+      "BYTES`";
+  if (!kilni_cli_sketcher_expect(s, '=') ||
+      !kilni_cli_sketcher_name(s, "a code file", &code) ||
+      !kilni_cli_sketcher_resolve(s, &code, node->scope, KILNI_CLI_SYMBOL_CODE,
+                                  &node->code))
+    return false;
+  if (kilni_cli_sketcher_sees(s, '.')) {
+    if (!kilni_cli_sketcher_next(s)) return false;
+    bool ok = s->token.kind == KILNI_CLI_TOKEN_STRING
+                  ? kilni_cli_sketcher_string(s, "a kernel", &node->entry)
+              : s->token.kind == KILNI_CLI_TOKEN_NAME
+                  ? kilni_cli_sketcher_word(s, &node->entry)
+                  : kilni_cli_sketcher_unexpected(s, "a kernel's name");
+    if (!ok) return false;
+  }
+  if (!kilni_cli_sketcher_expect(s, '(')) return false;
+  node->argument = s->sketch->argument_count;
+  while (!kilni_cli_sketcher_sees(s, ')')) {
+    if (s->sketch->argument_count != node->argument &&
+        !kilni_cli_sketcher_expect(s, ','))
+      return false;
+    if (!read_argument(s, node->scope)) return false;
+  }
+  node->argument_count = s->sketch->argument_count - node->argument;
+  return kilni_cli_sketcher_expect(s, ')') && read_shape_words(s, node);
+}
+
+static bool read_copy(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+  s->usage =
+      "`copy NAME = BUFFER <- BUFFER`, each as a whole or BUFFER[10..20]";
+  return kilni_cli_sketcher_expect(s, '=') &&
+         read_part(s, node->scope, &node->to) &&
+         kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_INTO, "`<-`") &&
+         read_part(s, node->scope, &node->from);
+}
+
+static bool read_fill(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+  kilni_cli_name_t value;
+  s->usage = "`fill NAME = BUFFER <- 0f32`, a whole or BUFFER[10..20]";
+  if (!kilni_cli_sketcher_expect(s, '=') ||
+      !read_part(s, node->scope, &node->to) ||
+      !kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_INTO, "`<-`"))
+    return false;
+  if (s->token.kind != KILNI_CLI_TOKEN_NUMBER &&
+      s->token.kind != KILNI_CLI_TOKEN_NAME)
+    return kilni_cli_sketcher_unexpected(s, "a number with its type");
+  return kilni_cli_sketcher_word(s, &value) &&
+         read_scalar(s, &value, &node->value);
+}
+
+// The driver takes these nodes at the top of a graph only.
+static bool check_top(kilni_cli_sketcher_t* s,
+                      const kilni_cli_graph_node_t* node) {
+  return node->scope == 0 ||
+         kilni_cli_sketcher_fail_at(
+             s, &node->name,
+             "put it before and behind the node, or take a buffer",
+             "`%s` cannot stand inside of another node",
+             kilni_cli_graph_kind_word(node->kind));
+}
+
+static bool read_allocate(kilni_cli_sketcher_t* s,
+                          kilni_cli_graph_node_t* node) {
+  s->usage = "`allocate NAME : TYPE[N,...]`";
+  return check_top(s, node) && kilni_cli_sketcher_expect(s, ':') &&
+         read_shape(s, true, &node->shape);
+}
+
+static bool read_free(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+  kilni_cli_name_t memory;
+  s->usage = "`free NAME = MEMORY`, which an `allocate` above has made";
+  if (!check_top(s, node) || !kilni_cli_sketcher_expect(s, '=') ||
+      !kilni_cli_sketcher_name(s, "the memory's name", &memory) ||
+      !kilni_cli_sketcher_resolve(s, &memory, node->scope,
+                                  KILNI_CLI_SYMBOL_NODE, &node->other))
+    return false;
+  if (s->sketch->nodes[node->other].kind == KILNI_CLI_GRAPH_ALLOCATE)
+    return true;
+  return kilni_cli_sketcher_fail_at(s, &memory, "name an `allocate` node",
+                                    "the node \"%s\" allocates nothing",
+                                    memory.text);
+}
+
+// ---- Graphs inside of graphs ----
+
+static bool add_scope(kilni_cli_sketcher_t* s, uint32_t parent,
+                      uint32_t* out_scope) {
+  kilni_cli_sketch_t* k = s->sketch;
+  if (!kilni_cli_sketcher_grow(s, (void**)&k->scopes, k->scope_count,
+                               KILNI_CLI_GRAPH_MAX_SCOPES, sizeof(*k->scopes),
+                               "graphs"))
+    return false;
+  kilni_cli_graph_scope_t* scope = &k->scopes[k->scope_count];
+  memset(scope, 0, sizeof(*scope));
+  scope->name.text = "";
+  scope->parent = parent;
+  scope->next = KILNI_CLI_GRAPH_NONE;
+  *out_scope = k->scope_count++;
+  return true;
+}
+
+// What a scope holds counts for the one around it too.
+static bool count_nodes(kilni_cli_sketcher_t* s, const kilni_cli_name_t* name,
+                        uint32_t scope, uint32_t inside) {
+  kilni_cli_graph_scope_t* around = &s->sketch->scopes[scope];
+  around->nodes += s->sketch->scopes[inside].nodes;
+  return around->nodes <= KILNI_CLI_GRAPH_MAX_ALL_NODES ||
+         kilni_cli_sketch_fail(s->sketch, name->line, name->column,
+                               KILN_STATUS_LIMIT_EXCEEDED,
+                               "use named graphs less often", s->error,
+                               "more than %d nodes, with those inside of nodes",
+                               KILNI_CLI_GRAPH_MAX_ALL_NODES);
+}
+
+static bool read_braces(kilni_cli_sketcher_t* s, uint32_t scope,
+                        uint32_t depth) {
+  if (depth == KILNI_CLI_GRAPH_MAX_DEPTH)
+    return kilni_cli_sketch_fail(
+        s->sketch, s->token.line, s->token.column, KILN_STATUS_LIMIT_EXCEEDED,
+        "name a graph and take it as a child", s->error,
+        "more than %d braces in each other", KILNI_CLI_GRAPH_MAX_DEPTH);
+  return kilni_cli_sketcher_expect(s, '{') &&
+         kilni_cli_sketcher_block(s, scope, depth + 1) &&
+         kilni_cli_sketcher_expect(s, '}');
+}
+
+static bool read_graph(kilni_cli_sketcher_t* s, uint32_t scope,
+                       uint32_t depth) {
+  kilni_cli_name_t name;
+  uint32_t inside;
+  s->usage = "`graph NAME {`, nodes and edges, `}`";
+  if (!kilni_cli_sketcher_name(s, "a name for the graph", &name) ||
+      !kilni_cli_sketcher_is_new(s, &name, scope) ||
+      !add_scope(s, KILNI_CLI_GRAPH_NONE, &inside))
+    return false;
+  s->sketch->scopes[inside].name = name;
+  s->sketch->scopes[inside].is_named = true;
+  // Declared behind its braces, so that it cannot be inside of itself.
+  return read_braces(s, inside, depth) &&
+         kilni_cli_sketcher_declare(s, &name, scope, KILNI_CLI_SYMBOL_GRAPH,
+                                    inside);
+}
+
+static bool read_child(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+  kilni_cli_name_t graph;
+  s->usage = "`child NAME = GRAPH`, which `graph GRAPH { ... }` has declared";
+  if (!kilni_cli_sketcher_expect(s, '=') ||
+      !kilni_cli_sketcher_name(s, "a graph", &graph) ||
+      !kilni_cli_sketcher_resolve(s, &graph, node->scope,
+                                  KILNI_CLI_SYMBOL_GRAPH, &node->body))
+    return false;
+  node->body_count = 1;
+  return count_nodes(s, &node->name, node->scope, node->body);
+}
+
+static bool is_in_named(const kilni_cli_sketch_t* k, uint32_t scope) {
+  for (; scope != KILNI_CLI_GRAPH_NONE; scope = k->scopes[scope].parent)
+    if (k->scopes[scope].is_named) return true;
+  return false;
+}
+
+static bool take_condition(kilni_cli_sketcher_t* s,
+                           kilni_cli_graph_node_t* node) {
+  kilni_cli_name_t name;
+  if (is_in_named(s->sketch, node->scope))
+    return kilni_cli_sketcher_fail_at(
+        s, &node->name, "write its nodes where they are used",
+        "`%s` cannot stand inside of a named graph",
+        kilni_cli_graph_kind_word(node->kind));
+  if (!kilni_cli_sketcher_expect(s, '=') ||
+      !kilni_cli_sketcher_name(s, "a condition", &name) ||
+      !kilni_cli_sketcher_resolve(s, &name, node->scope,
+                                  KILNI_CLI_SYMBOL_CONDITION, &node->other))
+    return false;
+  kilni_cli_graph_condition_t* condition = &s->sketch->conditions[node->other];
+  if (condition->scope != node->scope)
+    return kilni_cli_sketcher_fail_at(
+        s, &name, "declare a condition of its own in these braces",
+        "the condition \"%s\" of line %u is of other braces", name.text,
+        (unsigned)condition->name.line);
+  if (condition->user != KILNI_CLI_GRAPH_NONE)
+    return kilni_cli_sketcher_fail_at(
+        s, &name, "declare a condition for each node",
+        "the condition \"%s\" has a node already", name.text);
+  condition->user = s->sketch->node_count;  // that this one will be
+  return true;
+}
+
+static bool read_body(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
+                      uint32_t* inout_last, uint32_t depth) {
+  uint32_t scope;
+  if (!add_scope(s, node->scope, &scope)) return false;
+  if (node->body_count++ == 0) {
+    node->body = scope;
+  } else {
+    s->sketch->scopes[*inout_last].next = scope;
+  }
+  *inout_last = scope;
+  return read_braces(s, scope, depth) &&
+         count_nodes(s, &node->name, node->scope, scope);
+}
+
+// The node comes into the list before what is inside of it.
+static bool read_choice(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
+                        uint32_t depth) {
+  static const char* const USAGES[] = {
+      "`if NAME = CONDITION { ... }`, with or without `else { ... }`",
+      "`while NAME = CONDITION { ... }`",
+      "`switch NAME = CONDITION { ... } { ... }`, a body for each number"};
+  const char* usage = USAGES[node->kind - KILNI_CLI_GRAPH_IF];
+  s->usage = usage;
+  uint32_t index;
+  uint32_t last = 0;
+  if (!take_condition(s, node) || !add_node(s, node, &index) ||
+      !read_body(s, node, &last, depth))
+    return false;
+  s->usage = usage;
+  if (node->kind == KILNI_CLI_GRAPH_IF &&
+      kilni_cli_sketcher_sees_word(s, "else")) {
+    if (!kilni_cli_sketcher_next(s) || !read_body(s, node, &last, depth))
+      return false;
+  }
+  while (node->kind == KILNI_CLI_GRAPH_SWITCH &&
+         kilni_cli_sketcher_sees(s, '{'))
+    if (!read_body(s, node, &last, depth)) return false;
+  s->sketch->nodes[index].body = node->body;
+  s->sketch->nodes[index].body_count = node->body_count;
+  return true;
+}
+
+static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
+                      uint32_t scope, uint32_t depth) {
+  kilni_cli_graph_node_t node;
+  uint32_t index;
+  memset(&node, 0, sizeof(node));
+  node.kind = kind;
+  node.scope = scope;
+  s->usage = "a name behind the node's kind";
+  if (!kilni_cli_sketcher_name(s, "a name for the node", &node.name) ||
+      !kilni_cli_sketcher_is_new(s, &node.name, scope))
+    return false;
+  if (kind >= KILNI_CLI_GRAPH_IF) return read_choice(s, &node, depth);
+  bool ok = true;
+  if (kind == KILNI_CLI_GRAPH_KERNEL) ok = read_kernel(s, &node);
+  if (kind == KILNI_CLI_GRAPH_COPY) ok = read_copy(s, &node);
+  if (kind == KILNI_CLI_GRAPH_FILL) ok = read_fill(s, &node);
+  if (kind == KILNI_CLI_GRAPH_EMPTY) s->usage = "`empty NAME`";
+  if (kind == KILNI_CLI_GRAPH_ALLOCATE) ok = read_allocate(s, &node);
+  if (kind == KILNI_CLI_GRAPH_FREE) ok = read_free(s, &node);
+  if (kind == KILNI_CLI_GRAPH_CHILD) ok = read_child(s, &node);
+  return ok && add_node(s, &node, &index);
+}
+
+// ---- Edges ----
+
+// NAME, NAME, ...: to the end of the list of this statement.
+static bool read_list(kilni_cli_sketcher_t* s, uint32_t scope) {
+  for (;;) {
+    kilni_cli_graph_edge_t edge;
+    memset(&edge, 0, sizeof(edge));
+    if (!kilni_cli_sketcher_name(s, "a node", &edge.at) ||
+        !kilni_cli_sketcher_resolve(s, &edge.at, scope, KILNI_CLI_SYMBOL_NODE,
+                                    &edge.to))
+      return false;
+    if (s->sketch->nodes[edge.to].scope != scope)
+      return kilni_cli_sketcher_fail_at(
+          s, &edge.at, "edges join nodes of the same braces",
+          "the node \"%s\" stands in other braces", edge.at.text);
+    if (!kilni_cli_sketcher_grow(s, (void**)&s->list, s->list_count,
+                                 KILNI_CLI_GRAPH_MAX_EDGES, sizeof(edge),
+                                 "nodes in one chain of edges"))
+      return false;
+    s->list[s->list_count++] = edge;
+    if (!kilni_cli_sketcher_sees(s, ',')) return true;
+    if (!kilni_cli_sketcher_next(s)) return false;
+  }
+}
+
+// From each node of one part of the list to each of the next one.
+static bool join(kilni_cli_sketcher_t* s, uint32_t first, uint32_t middle) {
+  kilni_cli_sketch_t* k = s->sketch;
+  for (uint32_t from = first; from < middle; ++from)
+    for (uint32_t to = middle; to < s->list_count; ++to) {
+      kilni_cli_graph_edge_t edge = s->list[to];
+      edge.from = s->list[from].to;
+      if (edge.from == edge.to)
+        return kilni_cli_sketcher_fail_at(
+            s, &edge.at, "join it with another node",
+            "an edge from \"%s\" to itself", edge.at.text);
+      if (!kilni_cli_sketcher_grow(s, (void**)&k->edges, k->edge_count,
+                                   KILNI_CLI_GRAPH_MAX_EDGES, sizeof(edge),
+                                   "edges"))
+        return false;
+      k->edges[k->edge_count++] = edge;
+    }
+  return true;
+}
+
+static bool read_edges(kilni_cli_sketcher_t* s, uint32_t scope) {
+  s->usage =
+      "an edge (`NAME -> NAME`, or lists: `A, B -> C`), or a "
+      "declaration such as `kernel NAME = ...`";
+  s->list_count = 0;
+  uint32_t first = 0;
+  if (!read_list(s, scope)) return false;
+  do {
+    uint32_t middle = s->list_count;
+    if (!kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_ARROW, "`->`") ||
+        !read_list(s, scope) || !join(s, first, middle))
+      return false;
+    first = middle;
+  } while (s->token.kind == KILNI_CLI_TOKEN_ARROW);
+  return true;
+}
+
+// ---- Blocks ----
+
+// The files and buffers of a graph are said once, around everything.
+static bool check_global(kilni_cli_sketcher_t* s, uint32_t scope,
+                         const char* word) {
+  if (scope == 0) return true;
+  return kilni_cli_sketch_fail(s->sketch, s->token.line, s->token.column,
+                               KILN_STATUS_BAD_DATA,
+                               "write it before and outside of all braces",
+                               s->error, "`%s` stands inside of braces", word);
+}
+
+static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
+                           uint32_t depth) {
+  s->usage =
+      "a declaration such as `kernel NAME = ...`, or an edge such as "
+      "`A -> B`";
+  if (s->token.kind != KILNI_CLI_TOKEN_NAME)
+    return kilni_cli_sketcher_unexpected(s, "a statement");
+  for (int kind = 0; kind < KILNI_CLI_GRAPH_KINDS; ++kind) {
+    const char* word = kilni_cli_graph_kind_word((kilni_cli_graph_kind_t)kind);
+    if (kilni_cli_sketcher_sees_word(s, word))
+      return kilni_cli_sketcher_next(s) &&
+             read_node(s, (kilni_cli_graph_kind_t)kind, scope, depth);
+  }
+  if (kilni_cli_sketcher_sees_word(s, "code"))
+    return check_global(s, scope, "code") && kilni_cli_sketcher_next(s) &&
+           read_code(s, scope);
+  if (kilni_cli_sketcher_sees_word(s, "buffer"))
+    return check_global(s, scope, "buffer") && kilni_cli_sketcher_next(s) &&
+           read_buffer(s, scope);
+  if (kilni_cli_sketcher_sees_word(s, "graph"))
+    return check_global(s, scope, "graph") && kilni_cli_sketcher_next(s) &&
+           read_graph(s, scope, depth);
+  if (kilni_cli_sketcher_sees_word(s, "condition"))
+    return kilni_cli_sketcher_next(s) && read_condition(s, scope);
+  return read_edges(s, scope);
+}
+
+bool kilni_cli_sketcher_block(kilni_cli_sketcher_t* s, uint32_t scope,
+                              uint32_t depth) {
+  for (;;) {
+    while (s->token.kind == KILNI_CLI_TOKEN_LINE)
+      if (!kilni_cli_sketcher_next(s)) return false;
+    if (s->token.kind == KILNI_CLI_TOKEN_END) return true;
+    if (kilni_cli_sketcher_sees(s, '}') && depth != 0) return true;
+    if (!read_statement(s, scope, depth)) return false;
+    if (s->token.kind == KILNI_CLI_TOKEN_END ||
+        (kilni_cli_sketcher_sees(s, '}') && depth != 0))
+      continue;
+    if (!kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_LINE,
+                                        "the end of the line"))
+      return false;
+  }
+}
