@@ -24,6 +24,7 @@
 #include "kiln/memory.h"
 #include "kiln/module.h"
 #include "kiln/peer.h"
+#include "kiln/picture.h"
 #include "kiln/pool.h"
 #include "kiln/probe.h"
 #include "kiln/program.h"

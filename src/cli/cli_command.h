@@ -71,6 +71,7 @@ extern const kilni_cli_command_t kilni_cli_command_config;
 extern const kilni_cli_command_t kilni_cli_command_link;
 extern const kilni_cli_command_t kilni_cli_command_inspect;
 extern const kilni_cli_command_t kilni_cli_command_doctor;
+extern const kilni_cli_command_t kilni_cli_command_graph;
 extern const kilni_cli_command_t kilni_cli_command_top;
 extern const kilni_cli_command_t kilni_cli_command_help;
 extern const kilni_cli_command_t kilni_cli_command_completion;

@@ -276,6 +276,43 @@ bool kilni_cli_code_make_cubin(kilni_cli_code_t* code,
   return compile(code, KILN_CODE_FORMAT_CUBIN, error) && take_text(code);
 }
 
+// ---- Loading ----
+
+static bool load(const kilni_cli_code_t* code, kiln_module_t** out_module,
+                 kilni_cli_error_t* error) {
+  kiln_module_options_t options = kiln_module_options_default();
+  options.name = code->file;
+  if (code->code != code->text &&
+      kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX)
+    options.described_by = code->text;
+  kiln_load_log_t* log = NULL;
+  kilni_cli_progress_t progress;
+  kilni_cli_progress_start(&progress, "loading %s", code->file);
+  kiln_status_t status = kiln_module_load(
+      code->device, kiln_code_bytes(code->code), &options, &log, out_module);
+  kilni_cli_progress_stop(&progress);
+  // What the reader refuses, the error says by itself.
+  kiln_status_code_t code_of = kiln_status_code(status);
+  bool said =
+      code_of == KILN_STATUS_BAD_DATA || code_of == KILN_STATUS_UNSUPPORTED;
+  if (log != NULL && !said) note_text(kiln_load_log_text(log));
+  kiln_load_log_release(log);
+  return kilni_cli_check(error, status);
+}
+
+// A compiler newer than the driver writes PTX that the driver cannot read;
+// code for just this GPU it can still run.
+bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
+                           kilni_cli_error_t* error) {
+  if (!kilni_cli_code_make(code, error)) return false;
+  if (load(code, out_module, error)) return true;
+  if (error->code != KILN_STATUS_INCOMPATIBLE ||
+      code->kind != KILNI_CLI_CODE_SOURCE || !is_gpu(code))
+    return false;
+  return kilni_cli_code_make_cubin(code, error) &&
+         load(code, out_module, error);
+}
+
 void kilni_cli_code_deinit(kilni_cli_code_t* code) {
   if (code->left) return;
   kiln_code_release(code->code);

@@ -44,6 +44,11 @@ bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error);
 bool kilni_cli_code_make_cubin(kilni_cli_code_t* code,
                                kilni_cli_error_t* error);
 
+// Makes it and loads it; what the loader says that matters goes to standard
+// error. Where a driver is too old for the compiler's PTX, as machine code.
+bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
+                           kilni_cli_error_t* error);
+
 void kilni_cli_code_deinit(kilni_cli_code_t* code);
 
 #endif  // KILN_SRC_CLI_RUN_CODE_H_

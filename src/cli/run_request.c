@@ -128,8 +128,8 @@ static bool read_u64(const char* option, const char* text, uint64_t most,
                         text, (unsigned long long)most);
 }
 
-static bool read_seconds(const char* text, uint64_t* out,
-                         kilni_cli_error_t* error) {
+bool kilni_cli_seconds_read(const char* text, uint64_t* out,
+                            kilni_cli_error_t* error) {
   *out = 0;
   if (text == NULL) return true;
   char* end = NULL;
@@ -224,8 +224,8 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       read_u64("shared", kilni_cli_option_value(call, "shared"), UINT32_MAX,
                &shared, error) &&
       read_u64("seed", seed, UINT64_MAX, &out->seed, error) &&
-      read_seconds(kilni_cli_option_value(call, "time-limit"),
-                   &out->time_limit_ns, error) &&
+      kilni_cli_seconds_read(kilni_cli_option_value(call, "time-limit"),
+                             &out->time_limit_ns, error) &&
       read_modes(out, call, error) &&
       kilni_cli_cache_read(&out->cache, call, error) &&
       read_bindings(out, call, error);

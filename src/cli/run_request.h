@@ -80,6 +80,10 @@ void kilni_cli_request_deinit(kilni_cli_request_t* request);
 bool kilni_cli_device_read(kilni_cli_request_t* out, const char* text,
                            kilni_cli_error_t* error);
 
+// Reads the value of --time-limit in seconds; NULL is 0, no limit.
+bool kilni_cli_seconds_read(const char* text, uint64_t* out_ns,
+                            kilni_cli_error_t* error);
+
 // Reads the files of --in and --inout and checks that those of --out and
 // --inout can be written.
 bool kilni_cli_request_read(kilni_cli_request_t* request,

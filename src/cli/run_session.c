@@ -22,12 +22,6 @@ static void on_print(const char* text, size_t size, void* user) {
   (void)fwrite(text, 1, size, stderr);
 }
 
-static void note_text(const char* text) {
-  if (text == NULL || text[0] == 0) return;
-  size_t size = strlen(text);
-  (void)fprintf(stderr, "%s%s", text, text[size - 1] == '\n' ? "" : "\n");
-}
-
 // What fits badly among the pieces of a toolkit is worth a line; the rest of
 // the log is the library's own story.
 static void on_log(kiln_log_level_t level, const char* room, const char* line,
@@ -100,40 +94,6 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
   return true;
 }
 
-static bool load_module(kilni_cli_session_t* s, kilni_cli_error_t* error) {
-  kilni_cli_code_t* code = &s->code;
-  kiln_module_options_t options = kiln_module_options_default();
-  options.name = s->request->file;
-  if (code->code != code->text &&
-      kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX)
-    options.described_by = code->text;
-  kiln_load_log_t* log = NULL;
-  kilni_cli_progress_t progress;
-  kilni_cli_progress_start(&progress, "loading %s", s->request->file);
-  kiln_status_t status = kiln_module_load(
-      s->device, kiln_code_bytes(code->code), &options, &log, &s->module);
-  kilni_cli_progress_stop(&progress);
-  // What the reader refuses, the error says by itself.
-  kiln_status_code_t code_of = kiln_status_code(status);
-  bool said =
-      code_of == KILN_STATUS_BAD_DATA || code_of == KILN_STATUS_UNSUPPORTED;
-  if (log != NULL && !said) note_text(kiln_load_log_text(log));
-  kiln_load_log_release(log);
-  return kilni_cli_check(error, status);
-}
-
-// A compiler newer than the driver writes PTX that the driver cannot read;
-// code for just this GPU it can still run.
-static bool load_code(kilni_cli_session_t* s, kilni_cli_error_t* error) {
-  if (!kilni_cli_code_make(&s->code, error)) return false;
-  if (load_module(s, error)) return true;
-  if (error->code != KILN_STATUS_INCOMPATIBLE ||
-      s->request->code_kind != KILNI_CLI_CODE_SOURCE ||
-      kiln_device_info(s->device)->kind != KILN_DEVICE_KIND_CUDA)
-    return false;
-  return kilni_cli_code_make_cubin(&s->code, error) && load_module(s, error);
-}
-
 static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   const char* names[MAX_KERNELS];
   uint32_t count = kiln_module_kernel_count(s->module);
@@ -191,7 +151,7 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
   code->kind = session->request->code_kind;
   code->program = session->request->program;
   code->time_limit_ns = session->request->time_limit_ns;
-  bool ok = load_code(session, error);
+  bool ok = kilni_cli_module_load(code, &session->module, error);
   session->leave_at_once = code->left;
   return ok && open_kernel(session, error) && fill_facts(session, error);
 }

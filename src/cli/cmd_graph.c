@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: `kiln graph`: a graph from its file, drawn, run and timed.
+#define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli_command.h"
+#include "cli/cli_data.h"
+#include "cli/cli_report.h"
+#include "cli/graph_job.h"
+#include "cli/graph_report.h"
+#include "cli/graph_svg.h"
+
+enum {
+  DEFAULT_RUNS = 5,
+  MAX_RUNS = 1000,
+  MAX_OUTPUTS = KILNI_CLI_GRAPH_MAX_BUFFERS + 4,
+};
+
+// What the call wants. one-thread
+typedef struct wanted_t {
+  const char* svg;
+  const char* dot;
+  const char* driver_dot;
+  const char* trace;
+  uint32_t driver_flags;
+  uint32_t runs;
+  bool draws_only;
+} wanted_t;
+
+// Everything that is to be written. one-thread
+typedef struct results_t {
+  kilni_cli_output_t outputs[MAX_OUTPUTS];
+  kilni_cli_graph_written_t written[MAX_OUTPUTS];
+  size_t count;
+} results_t;
+
+// ---- What was asked for ----
+
+static const struct {
+  const char* word;
+  uint32_t flag;
+} FLAGS[] = {
+    {"verbose", KILN_GRAPH_DUMP_VERBOSE},
+    {"runtime-types", KILN_GRAPH_DUMP_RUNTIME_TYPES},
+    {"kernels", KILN_GRAPH_DUMP_KERNELS},
+    {"copies", KILN_GRAPH_DUMP_COPIES},
+    {"fills", KILN_GRAPH_DUMP_FILLS},
+    {"hosts", KILN_GRAPH_DUMP_HOSTS},
+    {"events", KILN_GRAPH_DUMP_EVENTS},
+    {"signal-semaphores", KILN_GRAPH_DUMP_SIGNAL_SEMAPHORES},
+    {"wait-semaphores", KILN_GRAPH_DUMP_WAIT_SEMAPHORES},
+    {"kernel-attributes", KILN_GRAPH_DUMP_KERNEL_ATTRIBUTES},
+    {"handles", KILN_GRAPH_DUMP_HANDLES},
+    {"allocations", KILN_GRAPH_DUMP_ALLOCATIONS},
+    {"frees", KILN_GRAPH_DUMP_FREES},
+    {"memory-ops", KILN_GRAPH_DUMP_MEMORY_OPS},
+    {"topology", KILN_GRAPH_DUMP_TOPOLOGY},
+    {"conditionals", KILN_GRAPH_DUMP_CONDITIONALS},
+};
+
+static bool read_flags(const char* text, uint32_t* out,
+                       kilni_cli_error_t* error) {
+  *out = text == NULL ? KILN_GRAPH_DUMP_VERBOSE : 0;
+  while (text != NULL && *text != 0) {
+    size_t size = strcspn(text, ",");
+    size_t i = 0;
+    size_t count = sizeof(FLAGS) / sizeof(FLAGS[0]);
+    while (i < count && (strlen(FLAGS[i].word) != size ||
+                         memcmp(FLAGS[i].word, text, size) != 0))
+      ++i;
+    if (i == count)
+      return kilni_cli_fail(
+          error, KILN_STATUS_INVALID_ARGUMENT,
+          "take some of verbose, runtime-types, kernels, copies, fills, hosts, "
+          "events, signal-semaphores, wait-semaphores, kernel-attributes, "
+          "handles, allocations, frees, memory-ops, topology, conditionals",
+          "--driver-flags has no \"%.*s\"", (int)size, text);
+    *out |= FLAGS[i].flag;
+    text += size + (text[size] == ',');
+  }
+  return true;
+}
+
+static bool read_runs(const char* text, uint32_t* out,
+                      kilni_cli_error_t* error) {
+  uint64_t value = DEFAULT_RUNS;
+  if (text != NULL &&
+      (!kilni_cli_u64_parse(text, strlen(text), &value) || value > MAX_RUNS))
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "write a number from 0 to 1000; 0 runs it once and "
+                          "takes no time",
+                          "--runs \"%s\" is not a number from 0 to %d", text,
+                          (int)MAX_RUNS);
+  *out = (uint32_t)value;
+  return true;
+}
+
+static bool read_wanted(wanted_t* w, const kilni_cli_call_t* call,
+                        kilni_cli_error_t* error) {
+  memset(w, 0, sizeof(*w));
+  w->svg = kilni_cli_option_value(call, "svg");
+  w->dot = kilni_cli_option_value(call, "dot");
+  w->driver_dot = kilni_cli_option_value(call, "driver-dot");
+  w->trace = kilni_cli_option_value(call, "trace");
+  w->draws_only = kilni_cli_option_value(call, "no-run") != NULL;
+  if (!read_flags(kilni_cli_option_value(call, "driver-flags"),
+                  &w->driver_flags, error) ||
+      !read_runs(kilni_cli_option_value(call, "runs"), &w->runs, error))
+    return false;
+  if (w->trace != NULL && (w->runs == 0 || w->draws_only))
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "take --runs 1 or more, and no --no-run",
+                          "--trace needs a timed run");
+  const char* const paths[] = {w->svg, w->dot, w->driver_dot, w->trace};
+  for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); ++i)
+    if (paths[i] != NULL && !kilni_cli_output_check(paths[i], error))
+      return false;
+  return w->svg == NULL || kilni_cli_svg_check(error);
+}
+
+// ---- Pictures ----
+
+static kilni_cli_buffer_t* add_output(results_t* r, const char* path,
+                                      const char* what, const char* buffer) {
+  r->outputs[r->count].path = path;
+  r->written[r->count].what = what;
+  r->written[r->count].buffer = buffer;
+  return &r->outputs[r->count++].content;
+}
+
+// Text from the library. one-thread
+typedef struct taking_t {
+  kilni_cli_buffer_t* out;
+  kilni_cli_error_t* error;
+} taking_t;
+
+static bool take_text(const char* text, size_t size, void* user_data) {
+  taking_t* taking = user_data;
+  return kilni_cli_buffer_add(taking->out, text, size, taking->error);
+}
+
+static bool draw_dot(const kilni_cli_graph_job_t* job, kilni_cli_buffer_t* out,
+                     kilni_cli_error_t* error) {
+  taking_t taking = {out, error};
+  kiln_graph_draw_options_t options = kiln_graph_draw_options_default();
+  const char* slash = strrchr(job->sketch->file, '/');
+  options.title = slash == NULL ? job->sketch->file : slash + 1;
+  return kilni_cli_check(
+      error, kiln_graph_draw(job->graph, &options, take_text, &taking));
+}
+
+// The driver writes to a path of its own, which is read back, so that this
+// file too comes with all others or not at all.
+static bool draw_driver(const kilni_cli_graph_job_t* job, const wanted_t* w,
+                        kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
+  kilni_cli_buffer_t path = {0};
+  char suffix[40];
+  (void)snprintf(suffix, sizeof(suffix), ".kiln-%ld", (long)getpid());
+  bool ok =
+      kilni_cli_buffer_add(&path, w->driver_dot, strlen(w->driver_dot),
+                           error) &&
+      kilni_cli_buffer_add(&path, suffix, strlen(suffix) + 1, error) &&
+      kilni_cli_check(error, kiln_graph_dump_file(job->graph, w->driver_flags,
+                                                  (const char*)path.data)) &&
+      kilni_cli_buffer_read(out, (const char*)path.data,
+                            KILNI_CLI_MAX_DATA_BYTES, error);
+  if (path.data != NULL) (void)unlink((const char*)path.data);
+  kilni_cli_buffer_deinit(&path);
+  return ok;
+}
+
+static bool draw(const kilni_cli_graph_job_t* job, const wanted_t* w,
+                 results_t* r, kilni_cli_error_t* error) {
+  kilni_cli_buffer_t dot = {0};
+  bool ok = true;
+  if (w->dot != NULL || w->svg != NULL) ok = draw_dot(job, &dot, error);
+  if (ok && w->svg != NULL)
+    ok = kilni_cli_svg_make(&dot, add_output(r, w->svg, "svg", NULL), error);
+  if (ok && w->dot != NULL)
+    ok = kilni_cli_buffer_add(add_output(r, w->dot, "dot", NULL), dot.data,
+                              dot.size, error);
+  if (ok && w->driver_dot != NULL)
+    ok = draw_driver(job, w, add_output(r, w->driver_dot, "driver-dot", NULL),
+                     error);
+  kilni_cli_buffer_deinit(&dot);
+  return ok;
+}
+
+// ---- The run ----
+
+static bool collect(kilni_cli_graph_job_t* job, results_t* r,
+                    kilni_cli_error_t* error) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+    if (job->data[i].out.size == 0) continue;
+    const char* path = (const char*)job->data[i].out.data;
+    kilni_cli_buffer_t* content =
+        add_output(r, path, "buffer", job->sketch->buffers[i].name.text);
+    kilni_cli_array_t array;
+    bool ok = kilni_cli_graph_read(job, i, &array, error) &&
+              kilni_cli_data_encode(path, &array, content, error);
+    kilni_cli_array_deinit(&array);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+static bool write_trace(const kilni_cli_graph_job_t* job, const wanted_t* w,
+                        results_t* r, kilni_cli_error_t* error) {
+  if (w->trace == NULL) return true;
+  taking_t taking = {add_output(r, w->trace, "trace", NULL), error};
+  return kilni_cli_check(
+      error, kiln_graph_trace_write(job->trace, take_text, &taking));
+}
+
+static bool do_all(kilni_cli_graph_job_t* job, const wanted_t* w, results_t* r,
+                   kilni_cli_error_t* error) {
+  if (!kilni_cli_graph_open(job, error) || !draw(job, w, r, error))
+    return false;
+  if (w->draws_only) return true;
+  return kilni_cli_graph_run(job, error) && collect(job, r, error) &&
+         (w->runs == 0 || (kilni_cli_graph_time(job, w->runs, error) &&
+                           write_trace(job, w, r, error)));
+}
+
+static int hide_results(void) {
+  (void)fflush(stdout);
+  int saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (saved >= 0) (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+  return saved;
+}
+
+static void show_results(int saved) {
+  if (saved < 0) return;
+  (void)fflush(stdout);
+  (void)dup2(saved, STDOUT_FILENO);
+  (void)close(saved);
+}
+
+static bool report(const kilni_cli_call_t* call,
+                   const kilni_cli_graph_job_t* job, const results_t* r,
+                   kilni_cli_error_t* error) {
+  if (call->json)
+    return kilni_cli_json_write(
+        call->results,
+        kilni_cli_graph_json(job, r->written, r->outputs, r->count), error);
+  kilni_cli_graph_print(call->results, job);
+  for (size_t i = 0; i < r->count; ++i)
+    kilni_cli_note("wrote %s (%zu bytes)", r->outputs[i].path,
+                   r->outputs[i].content.size);
+  return kilni_cli_results_flush(call->results, error);
+}
+
+static bool run_job(const kilni_cli_call_t* call, kilni_cli_graph_job_t* job,
+                    const wanted_t* w, results_t* r, kilni_cli_error_t* error) {
+  if (!kilni_cli_graph_prepare(job, call, error)) return false;
+  int saved = hide_results();
+  bool ok = do_all(job, w, r, error);
+  if (job->session.leave_at_once) {
+    show_results(saved);
+    _exit(kilni_cli_error_report(stdout, call->json, error));
+  }
+  (void)fflush(stderr);
+  show_results(saved);
+  return ok && kilni_cli_outputs_write(r->outputs, r->count, error) &&
+         report(call, job, r, error);
+}
+
+static bool read_request(kilni_cli_request_t* request,
+                         const kilni_cli_call_t* call,
+                         kilni_cli_error_t* error) {
+  const char* file = call->operands[0];
+  request->file = file;
+  const char* seed = kilni_cli_option_value(call, "seed");
+  request->has_seed = seed != NULL;
+  if (seed != NULL && !kilni_cli_u64_parse(seed, strlen(seed), &request->seed))
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "write a whole number that is not negative",
+                          "--seed \"%s\" is not a number", seed);
+  return kilni_cli_seconds_read(kilni_cli_option_value(call, "time-limit"),
+                                &request->time_limit_ns, error) &&
+         kilni_cli_device_read(request, kilni_cli_option_value(call, "device"),
+                               error) &&
+         kilni_cli_cache_read(&request->cache, call, error);
+}
+
+static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+  kilni_cli_graph_job_t job;
+  kilni_cli_sketch_t sketch;
+  kilni_cli_buffer_t text = {0};
+  wanted_t wanted;
+  memset(&job, 0, sizeof(job));
+  memset(&sketch, 0, sizeof(sketch));
+  job.sketch = &sketch;
+  results_t* results = calloc(1, sizeof(*results));
+  if (results == NULL)
+    return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory for the results");
+  const char* file = call->operands[0];
+  bool ok =
+      read_request(&job.request, call, error) &&
+      kilni_cli_buffer_read(&text, file, KILNI_CLI_GRAPH_MAX_BYTES, error) &&
+      kilni_cli_sketch_init(&sketch, file, (const char*)text.data, text.size,
+                            error) &&
+      read_wanted(&wanted, call, error) &&
+      run_job(call, &job, &wanted, results, error);
+  kilni_cli_outputs_deinit(results->outputs, results->count);
+  free(results);
+  kilni_cli_graph_close(&job);
+  kilni_cli_sketch_deinit(&sketch);
+  kilni_cli_buffer_deinit(&text);
+  return ok;
+}
+
+static const kilni_cli_option_t OPTIONS[] = {
+    {"device", "auto|cuda:N|soft",
+     "Where to run. auto, the default, takes cuda:0 where it works and the "
+     "software device otherwise, and says so. cuda:N is entry N of your own "
+     "CUDA_VISIBLE_DEVICES.",
+     false, "auto cuda:0 soft"},
+    {"svg", "OUT",
+     "Draw the graph as SVG. Needs the program dot of Graphviz on the PATH.",
+     false, "file"},
+    {"dot", "OUT", "Draw the graph in DOT, the language of Graphviz.", false,
+     "file"},
+    {"driver-dot", "OUT",
+     "The driver's own dump of the graph, in DOT, with addresses. Not on the "
+     "software device.",
+     false, "file"},
+    {"driver-flags", "NAME,...",
+     "What the driver's dump tells. Default: verbose, which is everything.",
+     false,
+     "verbose runtime-types kernels copies fills hosts events "
+     "signal-semaphores wait-semaphores kernel-attributes handles allocations "
+     "frees memory-ops topology conditionals"},
+    {"trace", "OUT.json",
+     "Write the last timed run as trace events, for ui.perfetto.dev and "
+     "chrome://tracing.",
+     false, "file"},
+    {"runs", "N",
+     "Timed runs, of which the median counts, behind a first one. Each begins "
+     "with the same contents of the buffers. Default: 5. 0 runs it once, and "
+     "takes no time.",
+     false, NULL},
+    {"no-run", NULL, "Draw it, and run nothing.", false, NULL},
+    {"in", "NAME=FILE", "The buffer NAME starts as FILE, whatever is declared.",
+     true, "file"},
+    {"out", "NAME=FILE",
+     "The buffer NAME goes to FILE after the first run, whatever is declared.",
+     true, "file"},
+    {"time-limit", "S",
+     "Give up with exit code 8 when a compilation, or then a run, has not "
+     "ended after S seconds.",
+     false, NULL},
+    {"seed", "N",
+     "Seed of every order that CUDA leaves open, on the software device.",
+     false, NULL},
+    KILNI_CLI_CACHE_OPTIONS,
+    {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
+    {"help", NULL, "Print this help.", false, NULL},
+};
+const kilni_cli_command_t kilni_cli_command_graph = {
+    "graph",
+    "FILE",
+    "Draw, run and time a graph of kernels, copies and fills.",
+    "FILE declares code files, buffers, nodes and edges, one a line. Nodes "
+    "that no edge orders run at once, as far as the device can. The graph is "
+    "launched as one piece of work; every node's beginning and time is taken "
+    "in runs of its own, with records around each node.\n"
+    "Output files appear whole or not at all. What a kernel prints goes to "
+    "standard error.",
+    OPTIONS,
+    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    1,
+    1,
+    "file",
+    "kiln graph pipeline.graph --device soft --svg pipeline.svg --trace "
+    "pipeline.json",
+    run_graph,
+};

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: a graph file's nodes and edges, made on a device.
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_literal.h"
+#include "cli/graph_job.h"
+
+#define MAX_KERNELS   4096
+#define MAX_GRID      ((uint64_t)INT32_MAX)
+#define DEFAULT_BLOCK 256
+
+// A graph that is being built. one-thread
+typedef struct building_t {
+  kilni_cli_graph_job_t* job;
+  kiln_graph_t** named;             // as the sketch's scopes; NULL: no graph
+  kiln_graph_node_t** nodes;        // as its nodes
+  kiln_graph_condition_t* handles;  // as its conditions
+} building_t;
+
+static bool check_at(const building_t* b, const kilni_cli_name_t* name,
+                     kiln_status_t status, kilni_cli_error_t* error) {
+  if (kilni_cli_check(error, status)) return true;
+  kilni_cli_sketch_point(b->job->sketch, name, error);
+  return false;
+}
+
+// ---- Kernels ----
+
+static bool open_kernel(const kilni_cli_graph_job_t* job,
+                        const kilni_cli_graph_node_t* node, kiln_kernel_t** out,
+                        kilni_cli_error_t* error) {
+  const kilni_cli_graph_module_t* module = &job->modules[node->code];
+  const char* names[MAX_KERNELS];
+  uint32_t count = kiln_module_kernel_count(module->module);
+  if (count > MAX_KERNELS) count = MAX_KERNELS;
+  for (uint32_t i = 0; i < count; ++i)
+    names[i] = kiln_module_kernel_name(module->module, i);
+  const char* name = node->entry.line == 0 ? NULL : node->entry.text;
+  if (count != 0 || module->code.kind != KILNI_CLI_CODE_CUBIN) {
+    uint32_t index;
+    if (!kilni_cli_entry_find(names, count, name, module->code.file, &index,
+                              error))
+      return false;
+    name = names[index];
+  } else if (name == NULL) {
+    return kilni_cli_fail(
+        error, KILN_STATUS_INVALID_ARGUMENT, "write CODE.KERNEL(...)",
+        "\"%s\" does not tell its kernels", module->code.file);
+  }
+  return kilni_cli_check(error, kiln_kernel_create(module->module, name, out));
+}
+
+static kiln_argument_t scalar_of(const kilni_cli_scalar_t* scalar,
+                                 uint32_t kind) {
+  bool is_float = kilni_cli_type_info(scalar->type)->kind == 'f';
+  if (is_float && scalar->bytes == 4) {
+    uint32_t bits = (uint32_t)scalar->bits;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return kiln_arg_f32(value);
+  }
+  if (is_float && scalar->bytes == 8) {
+    double value;
+    memcpy(&value, &scalar->bits, sizeof(value));
+    return kiln_arg_f64(value);
+  }
+  if (scalar->bytes == 4) return kiln_arg_u32((uint32_t)scalar->bits);
+  if (scalar->bytes == 8 && kind == KILN_PARAM_KIND_POINTER)
+    return kiln_arg_pointer(scalar->bits);
+  if (scalar->bytes == 8) return kiln_arg_u64(scalar->bits);
+  return kiln_arg_bytes(&scalar->bits, scalar->bytes);
+}
+
+// `inout_length` keeps what a length is until the launch has it.
+static bool make_argument(const building_t* b, kiln_kernel_t* kernel,
+                          uint32_t index,
+                          const kilni_cli_graph_argument_t* given,
+                          kilni_cli_scalar_t* inout_length,
+                          kiln_argument_t* out, kilni_cli_error_t* error) {
+  const kilni_cli_graph_job_t* job = b->job;
+  const kiln_kernel_param_t* param = kiln_kernel_param(kernel, index);
+  switch (given->kind) {
+    case KILNI_CLI_ARGUMENT_BUFFER:
+      *out = kiln_arg_buffer(job->data[given->index].buffer);
+      return true;
+    case KILNI_CLI_ARGUMENT_MEMORY:
+      *out = kiln_arg_pointer(kiln_graph_node_address(b->nodes[given->index]));
+      return true;
+    case KILNI_CLI_ARGUMENT_CONDITION:
+      *out = kiln_arg_u64(b->handles[given->index].handle);
+      return true;
+    case KILNI_CLI_ARGUMENT_LENGTH:
+      if (!kilni_cli_scalar_length(job->data[given->index].shape.count,
+                                   param != NULL && param->bytes != 0
+                                       ? param->bytes
+                                       : (uint32_t)sizeof(uint64_t),
+                                   false, inout_length, error)) {
+        kilni_cli_sketch_point(job->sketch, &given->name, error);
+        return false;
+      }
+      *out = scalar_of(inout_length, KILN_PARAM_KIND_INTEGER);
+      return true;
+    case KILNI_CLI_ARGUMENT_SCALAR:
+      break;
+  }
+  *out = scalar_of(&given->scalar, param != NULL ? param->kind : 0);
+  return true;
+}
+
+static bool set_arguments(const building_t* b,
+                          const kilni_cli_graph_node_t* node,
+                          kilni_cli_graph_launch_t* made,
+                          kilni_cli_error_t* error) {
+  uint32_t count = node->argument_count;
+  if (count > KILNI_CLI_MAX_PARAMS)
+    return kilni_cli_sketch_fail(
+        b->job->sketch, node->name.line, node->name.column,
+        KILN_STATUS_LIMIT_EXCEEDED, "pass a buffer of them", error,
+        "more than %d arguments", KILNI_CLI_MAX_PARAMS);
+  kiln_argument_t arguments[KILNI_CLI_MAX_PARAMS];
+  kilni_cli_scalar_t lengths[KILNI_CLI_MAX_PARAMS];
+  for (uint32_t i = 0; i < count; ++i)
+    if (!make_argument(b, made->kernel, i,
+                       &b->job->sketch->arguments[node->argument + i],
+                       &lengths[i], &arguments[i], error))
+      return false;
+  return check_at(b, &node->name,
+                  kiln_launch_set_all(made->launch, arguments, count), error);
+}
+
+// The least grid that covers the longest buffer among the arguments.
+static void choose_shape(const building_t* b,
+                         const kilni_cli_graph_node_t* node,
+                         kilni_cli_graph_launch_t* made) {
+  const kiln_kernel_info_t* info = kiln_kernel_info(made->kernel);
+  const uint32_t plain[3] = {DEFAULT_BLOCK, 1, 1};
+  memcpy(made->block,
+         node->has_block                ? node->block
+         : info->required_block[0] != 0 ? info->required_block
+                                        : plain,
+         sizeof(made->block));
+  memcpy(made->grid, node->grid, sizeof(made->grid));
+  if (node->has_grid) return;
+  uint64_t longest = 1;
+  for (uint32_t i = 0; i < node->argument_count; ++i) {
+    const kilni_cli_graph_argument_t* given =
+        &b->job->sketch->arguments[node->argument + i];
+    uint64_t count = given->kind == KILNI_CLI_ARGUMENT_BUFFER
+                         ? b->job->data[given->index].shape.count
+                     : given->kind == KILNI_CLI_ARGUMENT_MEMORY
+                         ? b->job->sketch->nodes[given->index].shape.count
+                         : 0;
+    if (count > longest) longest = count;
+  }
+  uint64_t threads = made->block[0];
+  for (int i = 1; i < 3; ++i)
+    threads = made->block[i] == 0 || threads > UINT32_MAX
+                  ? threads
+                  : threads * made->block[i];
+  uint64_t blocks = (longest + threads - 1) / threads;
+  made->grid[0] = (uint32_t)(blocks > MAX_GRID ? MAX_GRID : blocks);
+  made->grid[1] = 1;
+  made->grid[2] = 1;
+}
+
+static bool make_launch(building_t* b, uint32_t index,
+                        kilni_cli_error_t* error) {
+  kilni_cli_graph_job_t* job = b->job;
+  const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
+  kilni_cli_graph_launch_t* made = &job->launches[index];
+  if (made->launch == NULL) {
+    if (!open_kernel(job, node, &made->kernel, error)) {
+      kilni_cli_sketch_point(job->sketch, &node->name, error);
+      return false;
+    }
+    choose_shape(b, node, made);
+    kiln_launch_config_t config = kiln_launch_config_default();
+    memcpy(config.grid, made->grid, sizeof(config.grid));
+    memcpy(config.block, made->block, sizeof(config.block));
+    config.shared_bytes = node->shared_bytes;
+    if (!check_at(b, &node->name,
+                  kiln_launch_create(made->kernel, &config, &made->launch),
+                  error))
+      return false;
+  }
+  return set_arguments(b, node, made, error);
+}
+
+// ---- Nodes ----
+
+static uint64_t offset_of(const building_t* b,
+                          const kilni_cli_graph_part_t* part,
+                          uint64_t* out_bytes) {
+  const kilni_cli_shape_t* shape = &b->job->data[part->buffer].shape;
+  uint64_t element = kilni_cli_type_info(shape->type)->bytes;
+  uint64_t count = part->whole ? shape->count : part->behind - part->first;
+  *out_bytes = count * element;
+  return part->whole ? 0 : part->first * element;
+}
+
+static kiln_graph_work_t copy_of(const building_t* b,
+                                 const kilni_cli_graph_node_t* node) {
+  uint64_t bytes;
+  uint64_t from = offset_of(b, &node->from, &bytes);
+  uint64_t to = offset_of(b, &node->to, &bytes);
+  const kilni_cli_graph_data_t* data = b->job->data;
+  return kiln_graph_work_move(
+      kiln_graph_place_buffer(data[node->to.buffer].buffer, to),
+      kiln_graph_place_buffer(data[node->from.buffer].buffer, from), bytes);
+}
+
+static kiln_graph_work_t fill_of(const building_t* b,
+                                 const kilni_cli_graph_node_t* node) {
+  uint64_t bytes;
+  uint64_t to = offset_of(b, &node->to, &bytes);
+  uint32_t width = node->value.bytes < 4 ? node->value.bytes : 4;
+  return kiln_graph_work_fill(b->job->data[node->to.buffer].buffer, to,
+                              bytes / width, (uint32_t)node->value.bits, width);
+}
+
+static kiln_graph_work_t choice_of(const building_t* b,
+                                   const kilni_cli_graph_node_t* node) {
+  uint32_t kind = node->kind == KILNI_CLI_GRAPH_IF      ? KILN_GRAPH_IF
+                  : node->kind == KILNI_CLI_GRAPH_WHILE ? KILN_GRAPH_WHILE
+                                                        : KILN_GRAPH_SWITCH;
+  return kiln_graph_work_conditional(b->handles[node->other], kind,
+                                     node->body_count);
+}
+
+static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
+                      kilni_cli_error_t* error) {
+  const kilni_cli_graph_node_t* node = &b->job->sketch->nodes[index];
+  switch (node->kind) {
+    case KILNI_CLI_GRAPH_KERNEL:
+      if (!make_launch(b, index, error)) return false;
+      *out = kiln_graph_work_launch(b->job->launches[index].launch);
+      return true;
+    case KILNI_CLI_GRAPH_COPY:
+      *out = copy_of(b, node);
+      return true;
+    case KILNI_CLI_GRAPH_FILL:
+      *out = fill_of(b, node);
+      return true;
+    case KILNI_CLI_GRAPH_ALLOCATE:
+      *out = kiln_graph_work_allocate(node->shape.bytes);
+      return true;
+    case KILNI_CLI_GRAPH_FREE:
+      *out =
+          kiln_graph_work_free(kiln_graph_node_address(b->nodes[node->other]));
+      return true;
+    case KILNI_CLI_GRAPH_CHILD:
+      *out = kiln_graph_work_child(b->named[node->body]);
+      return true;
+    case KILNI_CLI_GRAPH_IF:
+    case KILNI_CLI_GRAPH_WHILE:
+    case KILNI_CLI_GRAPH_SWITCH:
+      *out = choice_of(b, node);
+      return true;
+    case KILNI_CLI_GRAPH_EMPTY:
+    case KILNI_CLI_GRAPH_KINDS:
+      break;
+  }
+  *out = kiln_graph_work_empty();
+  return true;
+}
+
+// The allocation that `free` ends must be in front of it in the driver's eyes
+// too when it is added, so that edges come with their nodes where they can.
+static bool is_known(const building_t* b, const kilni_cli_graph_edge_t* edge) {
+  return edge->from < edge->to && b->nodes[edge->from] != NULL;
+}
+
+static bool fill_scope(building_t* b, uint32_t scope, kiln_graph_t* graph,
+                       kilni_cli_error_t* error);
+
+static bool fill_bodies(building_t* b, uint32_t index,
+                        kilni_cli_error_t* error) {
+  const kilni_cli_graph_node_t* node = &b->job->sketch->nodes[index];
+  uint32_t scope = node->body;
+  for (uint32_t i = 0; i < node->body_count; ++i) {
+    kiln_graph_t* inner = NULL;
+    bool ok =
+        check_at(b, &node->name,
+                 kiln_graph_node_inner(b->nodes[index], i, &inner), error) &&
+        fill_scope(b, scope, inner, error);
+    kiln_graph_release(inner);
+    if (!ok) return false;
+    scope = b->job->sketch->scopes[scope].next;
+  }
+  return true;
+}
+
+static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
+                     kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = b->job->sketch;
+  const kilni_cli_graph_node_t* node = &k->nodes[index];
+  kiln_graph_work_t work;
+  kiln_graph_node_t** after = NULL;
+  uint32_t count = 0;
+  if (!make_work(b, index, &work, error)) return false;
+  for (uint32_t i = 0; i < k->edge_count; ++i)
+    if (k->edges[i].to == index && is_known(b, &k->edges[i])) ++count;
+  if (count != 0) {
+    after = calloc(count, sizeof(*after));
+    if (after == NULL)
+      return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                            "no memory for the graph");
+    count = 0;
+    for (uint32_t i = 0; i < k->edge_count; ++i)
+      if (k->edges[i].to == index && is_known(b, &k->edges[i]))
+        after[count++] = b->nodes[k->edges[i].from];
+  }
+  bool ok =
+      check_at(b, &node->name,
+               kiln_graph_add(graph, after, count, &work, &b->nodes[index]),
+               error) &&
+      check_at(b, &node->name,
+               kiln_graph_node_set_name(b->nodes[index], node->name.text),
+               error);
+  free(after);
+  return ok &&
+         (node->kind < KILNI_CLI_GRAPH_IF || fill_bodies(b, index, error));
+}
+
+static bool fill_scope(building_t* b, uint32_t scope, kiln_graph_t* graph,
+                       kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = b->job->sketch;
+  for (uint32_t i = 0; i < k->condition_count; ++i) {
+    const kilni_cli_graph_condition_t* condition = &k->conditions[i];
+    if (condition->scope == scope &&
+        !check_at(b, &condition->name,
+                  kiln_graph_add_condition(
+                      graph, condition->has_first ? &condition->first : NULL,
+                      &b->handles[i]),
+                  error))
+      return false;
+  }
+  for (uint32_t i = 0; i < k->node_count; ++i)
+    if (k->nodes[i].scope == scope && !add_node(b, i, graph, error))
+      return false;
+  for (uint32_t i = 0; i < k->edge_count; ++i) {
+    const kilni_cli_graph_edge_t* edge = &k->edges[i];
+    if (k->nodes[edge->to].scope != scope || edge->from < edge->to) continue;
+    kiln_graph_edge_t made =
+        kiln_graph_edge(b->nodes[edge->from], b->nodes[edge->to]);
+    if (!check_at(b, &edge->at, kiln_graph_connect(graph, &made, 1), error))
+      return false;
+  }
+  return true;
+}
+
+static bool build_named(building_t* b, kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = b->job->sketch;
+  for (uint32_t i = 1; i < k->scope_count; ++i) {
+    if (!k->scopes[i].is_named) continue;
+    if (!kilni_cli_check(
+            error, kiln_graph_create(b->job->session.device, &b->named[i])) ||
+        !fill_scope(b, i, b->named[i], error))
+      return false;
+  }
+  return true;
+}
+
+bool kilni_cli_graph_build(kilni_cli_graph_job_t* job, kiln_graph_t** out_graph,
+                           kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = job->sketch;
+  building_t b = {job, NULL, NULL, NULL};
+  b.named = calloc((size_t)k->scope_count + 1, sizeof(*b.named));
+  b.nodes = calloc((size_t)k->node_count + 1, sizeof(*b.nodes));
+  b.handles = calloc((size_t)k->condition_count + 1, sizeof(*b.handles));
+  kiln_graph_t* graph = NULL;
+  bool ok = b.named != NULL && b.nodes != NULL && b.handles != NULL;
+  if (!ok)
+    (void)kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                         "no memory for the graph");
+  ok = ok && build_named(&b, error) &&
+       kilni_cli_check(error, kiln_graph_create(job->session.device, &graph)) &&
+       fill_scope(&b, 0, graph, error);
+  for (uint32_t i = 0; b.named != NULL && i < k->scope_count; ++i)
+    kiln_graph_release(b.named[i]);
+  free(b.named);
+  free(b.nodes);
+  free(b.handles);
+  if (ok) {
+    *out_graph = graph;
+  } else {
+    kiln_graph_release(graph);
+  }
+  return ok;
+}

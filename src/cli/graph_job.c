@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: a graph on a device: opened, run, timed, closed.
+#define _POSIX_C_SOURCE 200809L
+#include "cli/graph_job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli_progress.h"
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+// ---- Opening ----
+
+static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  kilni_cli_session_t* s = &job->session;
+  for (uint32_t i = 0; i < job->sketch->code_count; ++i) {
+    kilni_cli_graph_module_t* module = &job->modules[i];
+    module->code.runtime = s->runtime;
+    module->code.device = s->device;
+    module->code.cache =
+        job->request.cache.off ? NULL : kiln_runtime_cache(s->runtime);
+    module->code.time_limit_ns = job->request.time_limit_ns;
+    bool ok = kilni_cli_module_load(&module->code, &module->module, error);
+    s->leave_at_once = s->leave_at_once || module->code.left;
+    if (ok) continue;
+    kilni_cli_sketch_point(job->sketch, &job->sketch->codes[i].file, error);
+    return false;
+  }
+  return true;
+}
+
+static bool make_buffers(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+    kilni_cli_graph_data_t* data = &job->data[i];
+    if (kilni_cli_check(
+            error, kiln_buffer_create(job->session.device, data->shape.bytes,
+                                      NULL, &data->buffer)))
+      continue;
+    kilni_cli_sketch_point(job->sketch, &job->sketch->buffers[i].name, error);
+    return false;
+  }
+  return true;
+}
+
+static bool make_exec(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  kiln_graph_exec_options_t options = kiln_graph_exec_options_default();
+  options.free_on_launch = KILN_SWITCH_ON;
+  return kilni_cli_check(
+      error, kiln_graph_exec_create(job->graph, &options, &job->exec));
+}
+
+bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
+                          kilni_cli_error_t* error) {
+  kiln_event_options_t timing = kiln_event_options_default();
+  timing.timing = KILN_SWITCH_ON;
+  if (!kilni_cli_session_open(&job->session, &job->request, error) ||
+      !load_modules(job, error))
+    return false;
+  kiln_device_t* device = job->session.device;
+  return kilni_cli_check(error,
+                         kiln_stream_create(device, NULL, &job->stream)) &&
+         kilni_cli_check(error,
+                         kiln_event_create(device, &timing, &job->start)) &&
+         kilni_cli_check(error,
+                         kiln_event_create(device, &timing, &job->end)) &&
+         make_buffers(job, error) &&
+         kilni_cli_graph_build(job, &job->graph, error);
+}
+
+// ---- Running ----
+
+// Every run begins with the same.
+static bool reset_buffers(kilni_cli_graph_job_t* job,
+                          kilni_cli_error_t* error) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+    kilni_cli_graph_data_t* data = &job->data[i];
+    kiln_status_t status =
+        data->in.size != 0 ? kiln_buffer_write_async(data->buffer, job->stream,
+                                                     0, data->array.data.size,
+                                                     data->array.data.data)
+                           : kiln_buffer_fill_async(data->buffer, job->stream,
+                                                    0, data->shape.bytes, 0, 1);
+    if (!kilni_cli_check(error, status)) return false;
+  }
+  return kilni_cli_check(error, kiln_stream_synchronize(job->stream));
+}
+
+static void point_at_fault(const kilni_cli_graph_job_t* job,
+                           kilni_cli_error_t* error) {
+  size_t length = 0;
+  if (kiln_device_info(job->session.device)->kind != KILN_DEVICE_KIND_SOFT)
+    return;
+  kiln_device_fault_text(job->session.device, 0, NULL, &length);
+  if (length != 0)
+    kilni_cli_error_fix(error,
+                        "the lines above name the instruction, the thread and "
+                        "what it did; compare its index with the buffers' "
+                        "sizes");
+}
+
+static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  uint64_t limit = job->request.time_limit_ns;
+  uint64_t began = now_ns();
+  kilni_cli_progress_t progress;
+  kilni_cli_progress_start(&progress, "running %s on %s", job->sketch->file,
+                           job->session.device_name);
+  kiln_status_t status = limit == 0 ? kiln_stream_synchronize(job->stream)
+                                    : kiln_stream_wait(job->stream, limit);
+  kilni_cli_progress_stop(&progress);
+  if (kilni_cli_check(error, status)) return true;
+  bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
+               error->code == KILN_STATUS_TIMED_OUT;
+  if (limit != 0 && timed && now_ns() - began >= limit) {
+    job->session.leave_at_once = true;
+    return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
+                          "give it more time, or look for a `while` whose "
+                          "condition never becomes 0",
+                          "the graph of \"%s\" had not ended after %.3g s",
+                          job->sketch->file, (double)limit * 1e-9);
+  }
+  if (error->code == KILN_STATUS_DEVICE_LOST) point_at_fault(job, error);
+  return false;
+}
+
+bool kilni_cli_graph_run(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  if (job->exec == NULL && !make_exec(job, error)) return false;
+  return reset_buffers(job, error) &&
+         kilni_cli_check(error,
+                         kiln_graph_exec_launch(job->exec, job->stream)) &&
+         wait_for_it(job, error);
+}
+
+bool kilni_cli_graph_read(kilni_cli_graph_job_t* job, uint32_t index,
+                          kilni_cli_array_t* out, kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  out->shape = job->data[index].shape;
+  size_t bytes = (size_t)out->shape.bytes;
+  return kilni_cli_buffer_resize(&out->data, bytes, error) &&
+         kilni_cli_check(error, kiln_buffer_read(job->data[index].buffer, 0,
+                                                 bytes, out->data.data));
+}
+
+// ---- Timing ----
+
+static int compare(const void* a, const void* b) {
+  uint64_t x = *(const uint64_t*)a;
+  uint64_t y = *(const uint64_t*)b;
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+
+static uint64_t median(uint64_t* values, uint32_t count) {
+  qsort(values, count, sizeof(*values), compare);
+  return values[count / 2];
+}
+
+static bool time_plain(kilni_cli_graph_job_t* job, uint64_t* elapsed,
+                       uint64_t* launched, kilni_cli_error_t* error) {
+  if (!reset_buffers(job, error) ||
+      !kilni_cli_check(error, kiln_event_record(job->start, job->stream)))
+    return false;
+  uint64_t began = now_ns();
+  bool ok =
+      kilni_cli_check(error, kiln_graph_exec_launch(job->exec, job->stream));
+  *launched = now_ns() - began;
+  return ok &&
+         kilni_cli_check(error, kiln_event_record(job->end, job->stream)) &&
+         wait_for_it(job, error) &&
+         kilni_cli_check(error,
+                         kiln_event_elapsed(job->start, job->end, elapsed));
+}
+
+// Columns of `runs` numbers: one for each slice's start and length.
+static bool time_traced(kilni_cli_graph_job_t* job, uint32_t run, uint32_t runs,
+                        uint64_t* columns, uint64_t* elapsed,
+                        kilni_cli_error_t* error) {
+  if (!reset_buffers(job, error) ||
+      !kilni_cli_check(error,
+                       kiln_graph_trace_launch(job->trace, job->stream)) ||
+      !wait_for_it(job, error) ||
+      !kilni_cli_check(error, kiln_graph_trace_read(job->trace)))
+    return false;
+  *elapsed = kiln_graph_trace_elapsed(job->trace);
+  for (uint32_t i = 0; i < job->times.slice_count; ++i) {
+    kiln_graph_slice_t slice;
+    if (!kilni_cli_check(error, kiln_graph_trace_slice(job->trace, i, &slice)))
+      return false;
+    columns[(size_t)(2 * i) * runs + run] = slice.start_ns;
+    columns[(size_t)(2 * i + 1) * runs + run] = slice.elapsed_ns;
+  }
+  return true;
+}
+
+static bool make_trace(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  // A graph of its own, as one that allocates cannot be cloned.
+  kiln_graph_t* graph = NULL;
+  kiln_graph_trace_options_t options = kiln_graph_trace_options_default();
+  options.in_place = KILN_SWITCH_ON;
+  options.free_on_launch = KILN_SWITCH_ON;
+  bool ok = kilni_cli_graph_build(job, &graph, error) &&
+            kilni_cli_check(
+                error, kiln_graph_trace_create(graph, &options, &job->trace));
+  kiln_graph_release(graph);
+  if (ok) job->times.slice_count = kiln_graph_trace_count(job->trace);
+  return ok;
+}
+
+static bool time_all(kilni_cli_graph_job_t* job, uint32_t runs,
+                     uint64_t* columns, kilni_cli_error_t* error) {
+  kilni_cli_graph_times_t* t = &job->times;
+  uint64_t* elapsed = columns + (size_t)2 * t->slice_count * runs;
+  uint64_t* launched = elapsed + runs;
+  for (uint32_t i = 0; i < runs; ++i)
+    if (!time_plain(job, &elapsed[i], &launched[i], error)) return false;
+  t->elapsed_ns = median(elapsed, runs);
+  t->launch_ns = median(launched, runs);
+  for (uint32_t i = 0; i < runs; ++i)
+    if (!time_traced(job, i, runs, columns, &elapsed[i], error)) return false;
+  t->traced_ns = median(elapsed, runs);
+  for (uint32_t i = 0; i < t->slice_count; ++i) {
+    t->start_ns[i] = median(columns + (size_t)(2 * i) * runs, runs);
+    t->slice_ns[i] = median(columns + (size_t)(2 * i + 1) * runs, runs);
+  }
+  t->runs = runs;
+  return true;
+}
+
+bool kilni_cli_graph_time(kilni_cli_graph_job_t* job, uint32_t runs,
+                          kilni_cli_error_t* error) {
+  kilni_cli_graph_times_t* t = &job->times;
+  if (!make_trace(job, error)) return false;
+  t->start_ns = calloc((size_t)t->slice_count + 1, sizeof(uint64_t));
+  t->slice_ns = calloc((size_t)t->slice_count + 1, sizeof(uint64_t));
+  uint64_t* columns =
+      calloc(((size_t)t->slice_count + 1) * 2 * runs, sizeof(uint64_t));
+  bool ok = t->start_ns != NULL && t->slice_ns != NULL && columns != NULL;
+  if (!ok)
+    (void)kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                         "no memory for the times of %u runs", (unsigned)runs);
+  ok = ok && time_all(job, runs, columns, error);
+  free(columns);
+  return ok;
+}
+
+// ---- Closing ----
+
+void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
+  kiln_graph_trace_release(job->trace);
+  kiln_graph_exec_release(job->exec);
+  kiln_graph_release(job->graph);
+  kiln_event_release(job->start);
+  kiln_event_release(job->end);
+  kiln_stream_release(job->stream);
+  for (uint32_t i = 0; job->launches != NULL && i < job->sketch->node_count;
+       ++i) {
+    kiln_launch_release(job->launches[i].launch);
+    kiln_kernel_release(job->launches[i].kernel);
+  }
+  for (uint32_t i = 0; job->data != NULL && i < job->sketch->buffer_count;
+       ++i) {
+    kilni_cli_graph_data_t* data = &job->data[i];
+    kiln_buffer_release(data->buffer);
+    kilni_cli_array_deinit(&data->array);
+    kilni_cli_buffer_deinit(&data->in);
+    kilni_cli_buffer_deinit(&data->out);
+  }
+  for (uint32_t i = 0; job->modules != NULL && i < job->sketch->code_count;
+       ++i) {
+    kiln_module_release(job->modules[i].module);
+    kilni_cli_code_deinit(&job->modules[i].code);
+    kilni_cli_buffer_deinit(&job->modules[i].path);
+  }
+  free(job->data);
+  free(job->modules);
+  free(job->launches);
+  free(job->times.start_ns);
+  free(job->times.slice_ns);
+  if (job->session.runtime != NULL) kilni_cli_session_close(&job->session);
+  kilni_cli_cache_deinit(&job->request.cache);
+}

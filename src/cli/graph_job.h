@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: a graph file made into a graph on a device, run and timed.
+//
+// The steps of `kiln graph` in their order: prepare (files), open, build, run,
+// time. Each may fail; close is called once, whatever happened.
+#ifndef KILN_SRC_CLI_GRAPH_JOB_H_
+#define KILN_SRC_CLI_GRAPH_JOB_H_
+
+#include "cli/graph_sketch.h"
+#include "cli/run_session.h"
+
+// A buffer of the file. one-thread
+typedef struct kilni_cli_graph_data_t {
+  kilni_cli_buffer_t in;    // its file's path; empty: none
+  kilni_cli_buffer_t out;   //
+  kilni_cli_array_t array;  // what `in` holds
+  kilni_cli_shape_t shape;
+  kiln_buffer_t* buffer;
+} kilni_cli_graph_data_t;
+
+// A code file of it. one-thread
+typedef struct kilni_cli_graph_module_t {
+  kilni_cli_buffer_t path;
+  kilni_cli_code_t code;
+  kiln_module_t* module;
+} kilni_cli_graph_module_t;
+
+// A kernel node's launch. one-thread
+typedef struct kilni_cli_graph_launch_t {
+  kiln_kernel_t* kernel;
+  kiln_launch_t* launch;
+  uint32_t grid[3];
+  uint32_t block[3];
+} kilni_cli_graph_launch_t;
+
+// What one run took. thread-compatible
+typedef struct kilni_cli_graph_times_t {
+  uint32_t runs;         // 0: nothing is timed
+  uint64_t elapsed_ns;   // from launch to end, median
+  uint64_t launch_ns;    // of the call that launches, median
+  uint64_t traced_ns;    // from launch to end with the records, median
+  uint32_t slice_count;  //
+  uint64_t* start_ns;    // of each slice, median
+  uint64_t* slice_ns;    //
+} kilni_cli_graph_times_t;
+
+// What is open. one-thread
+typedef struct kilni_cli_graph_job_t {
+  const kilni_cli_sketch_t* sketch;
+  kilni_cli_request_t request;         // device, cache, seed, time limit
+  kilni_cli_session_t session;         // its device alone
+  kilni_cli_graph_data_t* data;        // as the sketch's buffers
+  kilni_cli_graph_module_t* modules;   // as its code files
+  kilni_cli_graph_launch_t* launches;  // as its nodes
+  kiln_stream_t* stream;
+  kiln_event_t* start;
+  kiln_event_t* end;
+  kiln_graph_t* graph;
+  kiln_graph_exec_t* exec;
+  kiln_graph_trace_t* trace;
+  kilni_cli_graph_times_t times;
+} kilni_cli_graph_job_t;
+
+// Names what each --in and --out is for, reads the files that buffers start as,
+// checks what can be checked without a device.
+bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
+                             const kilni_cli_call_t* call,
+                             kilni_cli_error_t* error);
+
+// Opens the device, loads the code, makes the buffers and the graph.
+bool kilni_cli_graph_open(kilni_cli_graph_job_t* job, kilni_cli_error_t* error);
+
+// Builds the graph of the sketch anew. The caller owns `*out_graph`.
+bool kilni_cli_graph_build(kilni_cli_graph_job_t* job, kiln_graph_t** out_graph,
+                           kilni_cli_error_t* error);
+
+// Launches it once and waits.
+bool kilni_cli_graph_run(kilni_cli_graph_job_t* job, kilni_cli_error_t* error);
+
+// Launches it `runs` times as it is and `runs` times with records around its
+// nodes, each from the same contents of the buffers.
+bool kilni_cli_graph_time(kilni_cli_graph_job_t* job, uint32_t runs,
+                          kilni_cli_error_t* error);
+
+// Reads a buffer that has a file into `out`.
+bool kilni_cli_graph_read(kilni_cli_graph_job_t* job, uint32_t index,
+                          kilni_cli_array_t* out, kilni_cli_error_t* error);
+
+void kilni_cli_graph_close(kilni_cli_graph_job_t* job);
+
+#endif  // KILN_SRC_CLI_GRAPH_JOB_H_

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: the files of a graph file, and what can be checked without a device.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_data.h"
+#include "cli/cli_output.h"
+#include "cli/graph_job.h"
+
+enum { SHAPE_TEXT = 256 };
+
+static bool out_of_memory(kilni_cli_error_t* error) {
+  return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                        "no memory for the graph");
+}
+
+// A path in the file is seen from the file's own folder.
+static bool beside_file(const kilni_cli_sketch_t* sketch, const char* path,
+                        kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
+  const char* slash = strrchr(sketch->file, '/');
+  size_t folder =
+      slash == NULL || path[0] == '/' ? 0 : (size_t)(slash - sketch->file) + 1;
+  return kilni_cli_buffer_add(out, sketch->file, folder, error) &&
+         kilni_cli_buffer_add(out, path, strlen(path) + 1, error);
+}
+
+static const char* path_of(const kilni_cli_buffer_t* buffer) {
+  return buffer->size == 0 ? NULL : (const char*)buffer->data;
+}
+
+// ---- --in and --out ----
+
+static bool take_option(kilni_cli_graph_job_t* job,
+                        const kilni_cli_given_t* given,
+                        kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = job->sketch;
+  const char* option = given->option->name;
+  bool is_in = strcmp(option, "in") == 0;
+  size_t size;
+  const char* rest;
+  if (!kilni_cli_split_assignment(option, given->value, &size, &rest, error))
+    return false;
+  if (rest[0] == 0)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "write --in NAME=FILE or --out NAME=FILE",
+                          "--%s %s names no file", option, given->value);
+  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+    const char* name = k->buffers[i].name.text;
+    if (strlen(name) != size || memcmp(name, given->value, size) != 0) continue;
+    kilni_cli_buffer_t* path = is_in ? &job->data[i].in : &job->data[i].out;
+    path->size = 0;
+    return kilni_cli_buffer_add(path, rest, strlen(rest) + 1, error);
+  }
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "name a buffer that the file declares",
+                        "--%s %s: \"%s\" has no buffer \"%.*s\"", option,
+                        given->value, k->file, (int)size, given->value);
+}
+
+static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
+                       kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = job->sketch;
+  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+    const kilni_cli_graph_buffer_t* buffer = &k->buffers[i];
+    if ((buffer->in.line != 0 &&
+         !beside_file(k, buffer->in.text, &job->data[i].in, error)) ||
+        (buffer->out.line != 0 &&
+         !beside_file(k, buffer->out.text, &job->data[i].out, error)))
+      return false;
+  }
+  for (uint32_t i = 0; i < k->code_count; ++i) {
+    kilni_cli_graph_module_t* module = &job->modules[i];
+    if (!beside_file(k, k->codes[i].file.text, &module->path, error))
+      return false;
+    module->code.file = path_of(&module->path);
+    if (!kilni_cli_code_kind_of(module->code.file, &module->code.kind, error)) {
+      kilni_cli_sketch_point(k, &k->codes[i].file, error);
+      return false;
+    }
+  }
+  for (size_t i = 0; i < call->given_count; ++i) {
+    const char* name = call->given[i].option->name;
+    if ((strcmp(name, "in") == 0 || strcmp(name, "out") == 0) &&
+        !take_option(job, &call->given[i], error))
+      return false;
+  }
+  return true;
+}
+
+// ---- Buffers ----
+
+static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
+                      kilni_cli_graph_data_t* data, kilni_cli_error_t* error) {
+  const kilni_cli_graph_buffer_t* buffer = &k->buffers[index];
+  const char* in = path_of(&data->in);
+  data->shape = buffer->shape;
+  if (in != NULL) {
+    kilni_cli_spec_t spec;
+    memset(&spec, 0, sizeof(spec));
+    spec.kind = buffer->shape.type == KILNI_CLI_TYPE_NONE ? KILNI_CLI_SPEC_NONE
+                : buffer->shape.count == 0                ? KILNI_CLI_SPEC_TYPE
+                                           : KILNI_CLI_SPEC_SHAPE;
+    spec.shape = buffer->shape;
+    if (!kilni_cli_data_read(in, &spec, &data->array, error)) {
+      kilni_cli_sketch_point(k, &buffer->name, error);
+      return false;
+    }
+    data->shape = data->array.shape;
+    if (data->shape.bytes == 0)
+      return kilni_cli_sketch_fail(
+          k, buffer->name.line, buffer->name.column,
+          KILN_STATUS_INVALID_ARGUMENT, "give a file that holds something",
+          error, "the buffer \"%s\" has no elements", buffer->name.text);
+  }
+  const char* out = path_of(&data->out);
+  if (out == NULL || (kilni_cli_output_check(out, error) &&
+                      kilni_cli_data_check(out, &data->shape, error)))
+    return true;
+  kilni_cli_sketch_point(k, &buffer->name, error);
+  return false;
+}
+
+// ---- Nodes ----
+
+static bool check_part(const kilni_cli_graph_job_t* job,
+                       const kilni_cli_graph_part_t* part, uint64_t* out_bytes,
+                       kilni_cli_error_t* error) {
+  const kilni_cli_shape_t* shape = &job->data[part->buffer].shape;
+  uint64_t count = shape->count;
+  if (!part->whole && part->behind > count)
+    return kilni_cli_sketch_fail(
+        job->sketch, part->name.line, part->name.column,
+        KILN_STATUS_INVALID_ARGUMENT, "end at most there", error,
+        "\"%s\" has %" PRIu64 " elements, and the part ends behind %" PRIu64,
+        part->name.text, count, part->behind);
+  uint64_t elements = part->whole ? count : part->behind - part->first;
+  *out_bytes = elements * kilni_cli_type_info(shape->type)->bytes;
+  return true;
+}
+
+static bool check_copy(const kilni_cli_graph_job_t* job,
+                       const kilni_cli_graph_node_t* node,
+                       kilni_cli_error_t* error) {
+  uint64_t to = 0;
+  uint64_t from = 0;
+  if (!check_part(job, &node->to, &to, error) ||
+      !check_part(job, &node->from, &from, error))
+    return false;
+  if (to == from) return true;
+  return kilni_cli_sketch_fail(
+      job->sketch, node->from.name.line, node->from.name.column,
+      KILN_STATUS_INVALID_ARGUMENT,
+      "take parts of the same size, such as NAME[0..16]", error,
+      "%" PRIu64 " bytes of \"%s\" do not fill %" PRIu64 " bytes of \"%s\"",
+      from, node->from.name.text, to, node->to.name.text);
+}
+
+// A driver fills with 1, 2 or 4 bytes; of 8, if both halves are the same.
+static bool check_fill(const kilni_cli_graph_job_t* job,
+                       const kilni_cli_graph_node_t* node,
+                       kilni_cli_error_t* error) {
+  uint64_t bytes = 0;
+  if (!check_part(job, &node->to, &bytes, error)) return false;
+  const kilni_cli_shape_t* shape = &job->data[node->to.buffer].shape;
+  uint32_t element = kilni_cli_type_info(shape->type)->bytes;
+  if (element != node->value.bytes) {
+    char text[SHAPE_TEXT];
+    kilni_cli_shape_text(shape, text, sizeof(text));
+    return kilni_cli_sketch_fail(
+        job->sketch, node->to.name.line, node->to.name.column,
+        KILN_STATUS_INVALID_ARGUMENT,
+        "write a number of the buffer's own type, such as 0f32", error,
+        "a number of %u bytes for elements of %u bytes: \"%s\" is %s",
+        (unsigned)node->value.bytes, (unsigned)element, node->to.name.text,
+        text);
+  }
+  if (element == 8 &&
+      (uint32_t)node->value.bits != (uint32_t)(node->value.bits >> 32))
+    return kilni_cli_sketch_fail(
+        job->sketch, node->to.name.line, node->to.name.column,
+        KILN_STATUS_UNSUPPORTED, "let a kernel write it", error,
+        "a fill with 8 bytes whose halves are not the same");
+  return true;
+}
+
+static bool check_nodes(const kilni_cli_graph_job_t* job,
+                        kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = job->sketch;
+  for (uint32_t i = 0; i < k->node_count; ++i) {
+    const kilni_cli_graph_node_t* node = &k->nodes[i];
+    if ((node->kind == KILNI_CLI_GRAPH_COPY && !check_copy(job, node, error)) ||
+        (node->kind == KILNI_CLI_GRAPH_FILL && !check_fill(job, node, error)))
+      return false;
+  }
+  return true;
+}
+
+bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
+                             const kilni_cli_call_t* call,
+                             kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = job->sketch;
+  job->data = calloc((size_t)k->buffer_count + 1, sizeof(*job->data));
+  job->modules = calloc((size_t)k->code_count + 1, sizeof(*job->modules));
+  job->launches = calloc((size_t)k->node_count + 1, sizeof(*job->launches));
+  if (job->data == NULL || job->modules == NULL || job->launches == NULL)
+    return out_of_memory(error);
+  if (!take_paths(job, call, error)) return false;
+  for (uint32_t i = 0; i < k->buffer_count; ++i)
+    if (!read_data(k, i, &job->data[i], error)) return false;
+  return check_nodes(job, error);
+}
