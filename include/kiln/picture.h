@@ -95,15 +95,16 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_dump_file(kiln_graph_t* graph,
 //
 // Reference-counted. Retains its device and what its graph keeps. Drivers do
 // not time the nodes of an executable. So a trace has a graph of its own, in
-// which every node has two neighbours that record events: one that waits for
-// what the node waits for and that the node waits for, and one that waits for
-// the node. They run with all the concurrency of the graph. What that changes:
+// which an event is recorded behind every node and another one in front of it,
+// behind the records of all that the node waits for. Nodes that no edge orders
+// still run at once. What that changes:
 //
-//   * there are up to three times as many nodes, and a node begins one record
-//     later than it would: a launch takes longer than one of the graph itself,
-//     which kiln_graph_trace_elapsed shows;
+//   * there are up to three times as many nodes, and each edge costs two
+//     records: a launch takes longer than one of the graph itself, which
+//     kiln_graph_trace_elapsed shows;
 //   * a slice begins when the node may begin, and so holds the time in which
-//     it waits for multiprocessors that others use;
+//     it waits for multiprocessors, on the software device for workers, that
+//     others use;
 //   * times are as fine as the driver's events, about half a microsecond.
 //
 // EMPTY nodes are not timed; conditional nodes are, as a whole; nodes inside of
@@ -179,8 +180,8 @@ kiln_graph_trace_launch(kiln_graph_trace_t* trace, kiln_stream_t* stream);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_trace_read(kiln_graph_trace_t* trace);
 
-// How many nodes are timed, and one of them, in the order of the graph's nodes,
-// each before those inside of it. Before a read the times are 0.
+// How many nodes are timed, and one of them, in the order of the graph's nodes;
+// those inside of a node come later. Before a read the times are 0.
 // INVALID_ARGUMENT: no such slice. Since 0.1.
 KILN_API uint32_t kiln_graph_trace_count(const kiln_graph_trace_t* trace);
 KILN_API KILN_MUST_USE kiln_status_t

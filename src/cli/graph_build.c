@@ -292,6 +292,38 @@ static bool fill_bodies(building_t* b, uint32_t index,
   return true;
 }
 
+// A child is a clone, whose nodes have no names. They come in the order of the
+// graph that was cloned; where a driver has another one they stay without.
+static bool name_child(const building_t* b, kiln_graph_node_t* child,
+                       uint32_t scope, kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = b->job->sketch;
+  uint32_t count = 0;
+  uint32_t given = 0;
+  kiln_graph_t* inner = NULL;
+  kiln_graph_node_t** nodes = NULL;
+  bool ok = kilni_cli_check(error, kiln_graph_node_inner(child, 0, &inner)) &&
+            kilni_cli_check(error, kiln_graph_nodes(inner, 0, NULL, &count));
+  if (ok && count != 0) {
+    nodes = calloc(count, sizeof(*nodes));
+    ok = nodes != NULL || kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                                         "no memory for the graph");
+    ok = ok &&
+         kilni_cli_check(error, kiln_graph_nodes(inner, count, nodes, &count));
+  }
+  for (uint32_t i = 0; ok && i < k->node_count && given < count; ++i) {
+    if (k->nodes[i].scope != scope) continue;
+    kiln_graph_node_t* node = nodes[given++];
+    if (kiln_graph_node_kind(node) != kiln_graph_node_kind(b->nodes[i])) break;
+    ok = kilni_cli_check(
+             error, kiln_graph_node_set_name(node, k->nodes[i].name.text)) &&
+         (k->nodes[i].kind != KILNI_CLI_GRAPH_CHILD ||
+          name_child(b, node, k->nodes[i].body, error));
+  }
+  free(nodes);
+  kiln_graph_release(inner);
+  return ok;
+}
+
 static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
                      kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = b->job->sketch;

@@ -118,6 +118,13 @@ kiln_status_t kiln_graph_dump_file(kiln_graph_t* graph, uint32_t flags,
   KILNI_CHECK_ARGUMENT((flags & ~(uint32_t)ALL_FLAGS) == 0, "flags");
   KILNI_CHECK_ARGUMENT(path != NULL && path[0] != 0, "path");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
+  if (!kilni_cuda_has(graph->device->table,
+                      KILNI_CUDA_ROW_cuGraphDebugDotPrint)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED, "the driver of \"%s\" has no dump of graphs",
+                   kiln_device_name(graph->device)),
+        "draw the graph with kiln_graph_draw_file (kiln graph --dot)");
+  }
   kiln_allocator_t allocator = graph->device->host->allocator;
   beside_t beside;
   kiln_status_t status = beside_init(&beside, allocator, path);

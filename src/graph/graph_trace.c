@@ -101,70 +101,100 @@ static kiln_status_t take_child(kiln_graph_trace_t* trace,
   return status;
 }
 
-// What is in front of a node, as a list for kiln_graph_add. one-thread
-typedef struct before_t {
-  kiln_graph_node_t** nodes;  // as many as there are edges
-  uint32_t count;
-  bool is_plain;  // it waits for the ends of them
-} before_t;
+// A graph whose nodes get their records. one-thread
+typedef struct taking_t {
+  kiln_graph_trace_t* trace;
+  kiln_graph_t* graph;
+  const kilni_picture_graph_t* all;
+  uint32_t* first;             // edges that end at node n: first[n] to
+  uint32_t* list;              // first[n + 1] of `list`
+  uint32_t* slices;            // of each node, or KILNI_TRACE_NONE
+  kiln_graph_node_t** before;  // as many as there are edges
+} taking_t;
 
-static void find_before(const kilni_picture_graph_t* all, uint32_t node,
-                        const uint32_t* first, const uint32_t* list,
-                        before_t* out) {
-  out->count = 0;
-  out->is_plain = true;
-  for (uint32_t i = first[node]; i < first[node + 1]; i++) {
-    const kilni_picture_edge_t* edge = &all->edges[list[i]];
-    out->nodes[out->count++] = all->nodes[edge->from];
-    if (edge->from_port != 0 || edge->to_port != 0 || edge->type != 0) {
-      out->is_plain = false;
-    }
-  }
-}
-
-static kiln_status_t take_node(kiln_graph_trace_t* trace, kiln_graph_t* graph,
-                               kiln_graph_node_t* node, const before_t* before,
-                               const uint32_t* above, uint32_t depth,
-                               uint32_t number) {
+// A slice with the record behind the node.
+static kiln_status_t take_node(const taking_t* t, uint32_t number,
+                               const uint32_t* above, uint32_t depth) {
+  kiln_graph_trace_t* trace = t->trace;
+  kiln_graph_node_t* node = t->all->nodes[number];
   uint32_t kind = kiln_graph_node_kind(node);
+  t->slices[number] = KILNI_TRACE_NONE;
   if (kind == KILN_GRAPH_EMPTY) return NULL;
   KILNI_RETURN_IF_ERROR(grow(trace));
-  uint32_t index = trace->count++;
-  kilni_slice_t* slice = &trace->slices[index];
+  t->slices[number] = trace->count++;
+  kilni_slice_t* slice = &trace->slices[t->slices[number]];
   memset(slice, 0, sizeof(*slice));
   slice->kind = kind;
   slice->depth = depth;
-  slice->above = above == NULL ? KILNI_TRACE_NONE : *above;
   const char* path = above == NULL ? NULL : trace->slices[*above].name;
   KILNI_RETURN_IF_ERROR(add_name(trace, slice, node, path, number));
   KILNI_RETURN_IF_ERROR(add_kernel(trace, slice, node));
-  if (before->is_plain) {
-    KILNI_RETURN_IF_ERROR(
-        add_start(graph, node, before->nodes, before->count, slice));
-  }
-  KILNI_RETURN_IF_ERROR(
-      add_record(graph, &node, 1, &slice->end, &slice->end_record));
-  return kind == KILN_GRAPH_CHILD ? take_child(trace, node, index, depth)
-                                  : NULL;
+  return add_record(t->graph, &node, 1, &slice->end, &slice->end_record);
 }
 
-// Edges by where they end: first[n] to first[n + 1] of `list`.
-static void sort_by_end(const kilni_picture_graph_t* all, uint32_t* first,
-                        uint32_t* list) {
+// What a node waits for, seen behind the records of that; false where it does
+// not wait for the ends of them.
+static bool find_before(const taking_t* t, uint32_t node, uint32_t* out_count) {
+  uint32_t count = 0;
+  for (uint32_t i = t->first[node]; i < t->first[node + 1]; i++) {
+    const kilni_picture_edge_t* edge = &t->all->edges[t->list[i]];
+    if (edge->from_port != 0 || edge->to_port != 0 || edge->type != 0) {
+      return false;
+    }
+    uint32_t slice = t->slices[edge->from];
+    t->before[count++] = slice == KILNI_TRACE_NONE
+                             ? t->all->nodes[edge->from]
+                             : t->trace->slices[slice].end_record;
+  }
+  *out_count = count;
+  return true;
+}
+
+// The record before the node, and then what is inside of it.
+static kiln_status_t finish_node(const taking_t* t, uint32_t number,
+                                 uint32_t depth) {
+  uint32_t slice = t->slices[number];
+  uint32_t count = 0;
+  if (slice == KILNI_TRACE_NONE) return NULL;
+  kiln_graph_node_t* node = t->all->nodes[number];
+  if (find_before(t, number, &count)) {
+    KILNI_RETURN_IF_ERROR(
+        add_start(t->graph, node, t->before, count, &t->trace->slices[slice]));
+  }
+  return kiln_graph_node_kind(node) == KILN_GRAPH_CHILD
+             ? take_child(t->trace, node, slice, depth)
+             : NULL;
+}
+
+static void sort_by_end(const taking_t* t) {
+  const kilni_picture_graph_t* all = t->all;
+  uint32_t* first = t->first;
   for (uint32_t i = 0; i < all->edge_count; i++) first[all->edges[i].to + 1]++;
   for (uint32_t i = 0; i < all->node_count; i++) first[i + 1] += first[i];
   for (uint32_t i = all->edge_count; i-- > 0;) {
-    list[--first[all->edges[i].to + 1]] = i;
+    t->list[--first[all->edges[i].to + 1]] = i;
   }
   // Each start stands one place too far behind now.
   for (uint32_t i = 0; i < all->node_count; i++) first[i] = first[i + 1];
   first[all->node_count] = all->edge_count;
 }
 
+static kiln_status_t take_nodes(const taking_t* t, const uint32_t* above,
+                                uint32_t depth) {
+  sort_by_end(t);
+  for (uint32_t i = 0; i < t->all->node_count; i++) {
+    KILNI_RETURN_IF_ERROR(take_node(t, i, above, depth));
+  }
+  for (uint32_t i = 0; i < t->all->node_count; i++) {
+    KILNI_RETURN_IF_ERROR(finish_node(t, i, depth));
+  }
+  return NULL;
+}
+
 static kiln_status_t take_all(kiln_graph_trace_t* trace, kiln_graph_t* graph,
                               const kilni_picture_graph_t* all,
                               const uint32_t* above, uint32_t depth) {
-  size_t words = (size_t)all->node_count + 2 + all->edge_count;
+  size_t words = 2 * (size_t)all->node_count + 2 + all->edge_count;
   void* numbers = NULL;
   void* nodes = NULL;
   KILNI_RETURN_IF_ERROR(
@@ -174,14 +204,14 @@ static kiln_status_t take_all(kiln_graph_trace_t* trace, kiln_graph_t* graph,
                         sizeof(kiln_graph_node_t*), &nodes);
   if (kiln_status_is_ok(status)) {
     uint32_t* first = numbers;
-    uint32_t* list = first + all->node_count + 1;
-    before_t before = {nodes, 0, true};
-    sort_by_end(all, first, list);
-    for (uint32_t i = 0; i < all->node_count && kiln_status_is_ok(status);
-         i++) {
-      find_before(all, i, first, list, &before);
-      status = take_node(trace, graph, all->nodes[i], &before, above, depth, i);
-    }
+    taking_t taking = {trace,
+                       graph,
+                       all,
+                       first,
+                       first + all->node_count + 1,
+                       first + all->node_count + 1 + all->edge_count,
+                       nodes};
+    status = take_nodes(&taking, above, depth);
     kilni_free_array(trace->allocator, nodes, (size_t)all->edge_count + 1,
                      sizeof(kiln_graph_node_t*));
   }
@@ -324,14 +354,16 @@ kiln_status_t kiln_graph_trace_launch(kiln_graph_trace_t* trace,
 // Of a node without a record before it only the end is known.
 static kiln_status_t read_slice(const kiln_graph_trace_t* trace,
                                 kilni_slice_t* slice) {
-  uint64_t end = 0;
-  KILNI_RETURN_IF_ERROR(kiln_event_elapsed(trace->begin, slice->end, &end));
-  slice->start_ns = end;
-  if (slice->start != NULL) {
+  bool known = slice->start != NULL;
+  KILNI_RETURN_IF_ERROR(kiln_event_elapsed(
+      trace->begin, known ? slice->start : slice->end, &slice->start_ns));
+  uint64_t elapsed = 0;
+  // Not the difference of two times: drivers give them as floats.
+  if (known) {
     KILNI_RETURN_IF_ERROR(
-        kiln_event_elapsed(trace->begin, slice->start, &slice->start_ns));
+        kiln_event_elapsed(slice->start, slice->end, &elapsed));
   }
-  slice->end_ns = end < slice->start_ns ? slice->start_ns : end;
+  slice->end_ns = slice->start_ns + elapsed;
   return NULL;
 }
 

@@ -20,8 +20,8 @@ typedef struct kilni_slice_t {
   kiln_graph_node_t* end_record;    //
   uint32_t kind;
   uint32_t depth;
-  uint32_t above;  // the slice that it is inside of
   uint32_t lane;
+  uint32_t reserved;
   uint64_t start_ns;
   uint64_t end_ns;
 } kilni_slice_t;

@@ -280,6 +280,8 @@ static kiln_status_t take_event(kilni_work_t* work, const kiln_graph_t* graph) {
           ? kilni_device_check_same(graph->device, event->device, "the event")
           : kilni_device_check_driver(graph->device, event->device,
                                       "the event"));
+  // Whether a launch has recorded it yet only the driver knows.
+  if (records) atomic_store(&event->recorded, true);
   work->to.event = event->handle;
   want(work, event, KILNI_OWNED_EVENT);
   return NULL;
