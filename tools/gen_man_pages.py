@@ -32,6 +32,7 @@ ROOMS = {
     "config": "locate compat",
     "doctor": "locate compat table probe cache soft runtime",
     "find": "locate compat",
+    "graph": "cache locate compat table runtime soft",
     "help": "",
     "inspect": "",
     "kiln": "locate compat table probe cache soft runtime",

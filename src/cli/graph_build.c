@@ -352,6 +352,8 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
                kiln_graph_node_set_name(b->nodes[index], node->name.text),
                error);
   free(after);
+  if (ok && node->kind == KILNI_CLI_GRAPH_CHILD)
+    return name_child(b, b->nodes[index], node->body, error);
   return ok &&
          (node->kind < KILNI_CLI_GRAPH_IF || fill_bodies(b, index, error));
 }

@@ -180,12 +180,37 @@ static void begin_line(kilni_cli_sketcher_t* s) {
   s->column = 1;
 }
 
+// Whether the line that ends here goes on: the next one begins with a word that
+// begins no statement.
+static bool goes_on(kilni_cli_sketcher_t* s) {
+  static const char* const WORDS[] = {"grid", "block", "shared",
+                                      "in",   "out",   "else"};
+  if (s->at < s->looked) return s->looked_on;  // another empty line
+  const char* at = s->at;
+  while (at < s->end && strchr(" \t\r\n#", *at) != NULL && *at != 0) {
+    if (*at == '#')
+      while (at < s->end && *at != '\n') ++at;
+    else
+      ++at;
+  }
+  size_t size = 0;
+  while ((size_t)(s->end - at) > size &&
+         (is_letter(at[size]) || is_digit(at[size])))
+    ++size;
+  s->looked = at;
+  s->looked_on = false;
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
+    if (strlen(WORDS[i]) == size && memcmp(WORDS[i], at, size) == 0)
+      s->looked_on = true;
+  return s->looked_on;
+}
+
 static void skip_blank(kilni_cli_sketcher_t* s) {
   while (s->at < s->end) {
     char c = *s->at;
     if (c == '#') {
       while (s->at < s->end && *s->at != '\n') ++s->at;
-    } else if (c == '\n' && s->nesting > 0) {
+    } else if (c == '\n' && (s->nesting > 0 || goes_on(s))) {
       ++s->at;
       begin_line(s);
     } else if (c == ' ' || c == '\t' || c == '\r') {
@@ -630,6 +655,7 @@ bool kilni_cli_sketch_init(kilni_cli_sketch_t* out, const char* file,
   s.sketch = out;
   s.error = error;
   s.at = text;
+  s.looked = text;
   s.end = text + size;
   begin_line(&s);
   s.usage = "a statement";

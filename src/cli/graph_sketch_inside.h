@@ -52,6 +52,8 @@ typedef struct kilni_cli_sketcher_t {
   const char* end;
   const char* counted;  // the characters before it are counted
   uint32_t column;      // of `counted`
+  const char* looked;   // where the next word begins, as far as was looked
+  bool looked_on;       // whether it goes on with the line before
   uint32_t line;
   uint32_t nesting;         // parentheses and brackets: lines do not end there
   kilni_cli_token_t token;  // the next one

@@ -620,6 +620,25 @@ static bool check_global(kilni_cli_sketcher_t* s, uint32_t scope,
                                s->error, "`%s` stands inside of braces", word);
 }
 
+// A name behind a name is what a declaration begins with.
+static bool is_declaration(const kilni_cli_sketcher_t* s) {
+  const char* at = s->at;
+  while (at < s->end && (*at == ' ' || *at == '\t')) ++at;
+  return at < s->end && ((*at >= 'a' && *at <= 'z') ||
+                         (*at >= 'A' && *at <= 'Z') || *at == '_');
+}
+
+static bool fail_unknown(kilni_cli_sketcher_t* s) {
+  kilni_cli_name_t word;
+  return kilni_cli_sketcher_word(s, &word) &&
+         kilni_cli_sketcher_fail_at(
+             s, &word,
+             "begin with code, buffer, graph, condition, kernel, copy, fill, "
+             "empty, allocate, free, child, if, while or switch, or write an "
+             "edge: A -> B",
+             "`%s` declares nothing", word.text);
+}
+
 static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
                            uint32_t depth) {
   s->usage =
@@ -644,6 +663,7 @@ static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
            read_graph(s, scope, depth);
   if (kilni_cli_sketcher_sees_word(s, "condition"))
     return kilni_cli_sketcher_next(s) && read_condition(s, scope);
+  if (is_declaration(s)) return fail_unknown(s);
   return read_edges(s, scope);
 }
 

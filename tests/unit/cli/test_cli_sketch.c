@@ -125,6 +125,17 @@ static void test_bodies(void** state) {
   assert_int_equal(s.nodes[6].body, s.nodes[7].body);
   assert_int_equal(s.scopes[0].nodes, 2 + 3 + 2 + 2);
   kilni_cli_sketch_deinit(&s);
+  // Words that begin no statement go on with the line before.
+  reads(&s,
+        "condition a\ncode c = \"c.ptx\"\n"
+        "buffer b : f32[1]\n   in \"x\"\n\n  # and\n  out \"y\"\n"
+        "if i = a {\n}\nelse {\n}\n"
+        "kernel k = c(b)\n  grid 2\n  block 32 shared 4\nempty e\nk ->\n e");
+  assert_string_equal(s.buffers[0].out.text, "y");
+  assert_int_equal(s.nodes[0].body_count, 2);
+  assert_int_equal(s.nodes[1].grid[0], 2);
+  assert_int_equal(s.nodes[1].shared_bytes, 4);
+  kilni_cli_sketch_deinit(&s);
   reads(&s, "");
   assert_int_equal(s.node_count, 0);
   kilni_cli_sketch_deinit(&s);
@@ -135,6 +146,7 @@ static void test_words(void** state) {
   fails_at("kernel k scale", 1, 10, "expected `=`, not `scale`");
   fails_at("copy c = x <- ", 1, 15, "expected a buffer, not the end");
   fails_at("empty", 1, 6, "expected a name for the node, not the end");
+  fails_at("empt e", 1, 1, "`empt` declares nothing");
   fails_at("empty e f", 1, 9, "expected the end of the line");
   fails_at("empty kernel", 1, 7, "is a word of the language");
   fails_at("  7", 1, 3, "expected a statement");
@@ -191,8 +203,8 @@ static void test_rules(void** state) {
   fails_at("graph g {\nbuffer b : f32[1]\n}", 2, 1, "inside of braces");
   fails_at("empty e\nfree f = e", 2, 10, "allocates nothing");
   fails_at("graph g {\ngraph h { }\n}", 2, 1, "inside of braces");
-  fails_at("condition c\nif i = c { }\nelse { }", 3, 1,
-           "is a word of the language");
+  fails_at("condition c\nwhile i = c { }\n\n# no\nelse { }", 5, 1,
+           "expected the end of the line, not `else`");
 }
 
 // 2 to the power of 20 nodes, in 20 lines.
