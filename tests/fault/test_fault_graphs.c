@@ -55,6 +55,7 @@ typedef struct scene_t {
   kiln_graph_t* graph;
   kiln_graph_t* child;
   kiln_graph_exec_t* exec;
+  kiln_graph_trace_t* trace;
   kiln_graph_builder_t* capturing;
   kiln_graph_builder_t* ended;
   kiln_graph_node_t* node;
@@ -68,6 +69,7 @@ typedef struct scene_t {
   // What a case makes.
   kiln_graph_t* new_graph;
   kiln_graph_exec_t* new_exec;
+  kiln_graph_trace_t* new_trace;
   kiln_graph_builder_t* new_builder;
   kiln_graph_builder_t* forks[2];
   uint32_t number;
@@ -185,6 +187,17 @@ static void add_condition(scene_t* s) {
   MUST(kiln_graph_add_condition(s->graph, NULL, &s->condition));
 }
 
+static bool take_text(const char* text, size_t size, void* user_data) {
+  (void)text;
+  (void)user_data;
+  return size != 0;
+}
+
+static void run_trace(scene_t* s) {
+  MUST(kiln_graph_trace_launch(s->trace, s->stream));
+  MUST(kiln_stream_synchronize(s->stream));
+}
+
 #define ADD(...)            status = add(s, __VA_ARGS__);
 #define SET(node, ...)      status = set(s, node, __VA_ARGS__);
 #define EXEC_SET(node, ...) status = exec_set(s, node, __VA_ARGS__);
@@ -278,6 +291,7 @@ static void open_nodes(scene_t* s) {
     MUST(kiln_graph_add(s->graph, NULL, 0, &work, &s->many[i]));
   }
   MUST(kiln_graph_exec_create(s->graph, NULL, &s->exec));
+  MUST(kiln_graph_trace_create(s->child, NULL, &s->trace));
   MUST(kiln_graph_builder_create(s->device, NULL, &s->capturing));
   MUST(kiln_graph_builder_begin(s->capturing, 0));
   MUST(kiln_graph_builder_create(s->device, NULL, &s->ended));
@@ -313,9 +327,11 @@ static void drop_new(scene_t* s) {
     s->forks[i] = NULL;
   }
   kiln_graph_builder_release(s->new_builder);
+  kiln_graph_trace_release(s->new_trace);
   kiln_graph_exec_release(s->new_exec);
   kiln_graph_release(s->new_graph);
   s->new_builder = NULL;
+  s->new_trace = NULL;
   s->new_exec = NULL;
   s->new_graph = NULL;
 }
@@ -325,6 +341,7 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_graph_builder_release(s->capturing);
   kiln_graph_builder_release(s->ended);
   if (!lost) kiln_status_free(kiln_device_synchronize(s->device));
+  kiln_graph_trace_release(s->trace);
   kiln_graph_exec_release(s->exec);
   kiln_graph_release(s->child);
   kiln_graph_release(s->graph);
@@ -510,8 +527,10 @@ static void test_every_function(void** state) {
   (void)state;
   int graphs = check_header("graph");
   int captures = check_header("capture");
-  print_message("%d functions, %d cases\n", graphs + captures, (int)CASES);
-  assert_true(graphs > 30 && captures > 10);
+  int pictures = check_header("picture");
+  print_message("%d functions, %d cases\n", graphs + captures + pictures,
+                (int)CASES);
+  assert_true(graphs > 30 && captures > 10 && pictures > 10);
 }
 
 int main(void) {
