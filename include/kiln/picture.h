@@ -80,7 +80,7 @@ enum {
 // writes beside it, and then it is renamed.
 //
 //   INVALID_ARGUMENT  flags that are none
-//   UNSUPPORTED       a driver without it: the software device
+//   UNSUPPORTED       a driver without it
 //   INVALID_STATE, NOT_FOUND, PERMISSION_DENIED, IO_ERROR, DEVICE_LOST,
 //   DRIVER_ERROR, OUT_OF_MEMORY
 //

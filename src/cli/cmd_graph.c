@@ -329,9 +329,8 @@ static const kilni_cli_option_t OPTIONS[] = {
     {"dot", "OUT", "Draw the graph in DOT, the language of Graphviz.", false,
      "file"},
     {"driver-dot", "OUT",
-     "The driver's own dump of the graph, in DOT, with addresses. Not on the "
-     "software device.",
-     false, "file"},
+     "The driver's own dump of the graph, in DOT, with addresses.", false,
+     "file"},
     {"driver-flags", "NAME,...",
      "What the driver's dump tells. Default: verbose, which is everything.",
      false,
