@@ -50,8 +50,8 @@ enum {
 
 // A tensor map: 128 bytes. thread-compatible
 //
-// In memory that a kernel reads it from, it is aligned to 64 bytes; here it
-// may lie anywhere.
+// In memory that a kernel reads it from, a parameter among that, it is aligned
+// to 128 bytes; here it may lie anywhere.
 typedef struct kiln_tensor_map_t {
   uint64_t words[16];
 } kiln_tensor_map_t;

@@ -5,73 +5,89 @@
 // that arrives is compared: all types, all swizzles, steps, and what is
 // beyond the edges.
 //
-// Exit code 77 without a GPU that has tensor maps.
+// Each stage is a process of its own, so that a fault hides no other. Exit code
+// 77 without a GPU that has tensor maps.
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "kiln/kiln.h"
 
 enum {
+  SKIPPED = 77,
   TILE_BYTES = 4096,
   ROW_BYTES = 512,  // of the tensor, from row to row
   ROWS = 24,
   WIDTH_BYTES = 320,  // of a row that are the tensor's
 };
 
-// One block copies a box into shared memory and from there to `out`.
-#define COPY(name, params, load, copy)                                  \
-  ".visible .entry " name                                               \
-  "(.param .align 64 .b8 map[128], .param .u64 out,\n"                  \
-  "    .param .u32 bytes, " params                                      \
-  ") {\n"                                                               \
-  "  .reg .pred %p<3>;\n  .reg .b16 %h<3>;\n  .reg .b32 %r<14>;\n"      \
-  "  .reg .b64 %d<8>;\n"                                                \
-  "  .shared .align 1024 .b8 " name                                     \
-  "_tile[4096];\n"                                                      \
-  "  .shared .align 8 .b64 " name                                       \
-  "_bar;\n"                                                             \
-  "  mov.u32 %r1, %tid.x;\n  mov.u32 %r2, " name                        \
-  "_tile;\n"                                                            \
-  "  mov.u32 %r3, " name                                                \
-  "_bar;\n"                                                             \
-  "  ld.param.u64 %d1, [out];\n  cvta.to.global.u64 %d1, %d1;\n"        \
-  "  ld.param.u32 %r4, [bytes];\n"                                      \
-  "  mov.b64 %d2, map;\n  cvta.param.u64 %d2, %d2;\n" load              \
-  "  setp.ne.u32 %p1, %r1, 0;\n"                                        \
-  "  @%p1 bra READY;\n"                                                 \
-  "  mbarrier.init.shared::cta.b64 [%r3], 1;\n"                         \
-  "  fence.mbarrier_init.release.cluster;\n"                            \
-  "  fence.proxy.async.shared::cta;\n"                                  \
-  "  mbarrier.arrive.expect_tx.shared::cta.b64 %d3, [%r3], %r4;\n" copy \
-  "READY:\n"                                                            \
-  "  bar.sync 0;\n"                                                     \
-  "WAIT:\n"                                                             \
-  "  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], 0;\n"         \
-  "  @!%p2 bra WAIT;\n"                                                 \
-  "  shl.b32 %r5, %r1, 2;\n"                                            \
-  "NEXT:\n"                                                             \
-  "  add.u32 %r6, %r2, %r5;\n  ld.shared.u32 %r7, [%r6];\n"             \
-  "  cvt.u64.u32 %d4, %r5;\n  add.u64 %d5, %d1, %d4;\n"                 \
-  "  st.global.u32 [%d5], %r7;\n"                                       \
-  "  add.u32 %r5, %r5, 128;\n  setp.lt.u32 %p2, %r5, 4096;\n"           \
+// One block copies a box into shared memory and from there to `out`. The map is
+// a parameter, or lies where a parameter says.
+#define BY_VALUE(align) ".param .align " align " .b8 map[128]"
+#define VALUE           "  mov.b64 %d2, map;\n  cvta.param.u64 %d2, %d2;\n"
+#define BY_ADDRESS      ".param .u64 map"
+#define ADDRESS         "  ld.param.u64 %d2, [map];\n"
+#define COPY(name, map, find, params, load, copy)                \
+  ".visible .entry " name "(" map                                \
+  ", .param .u64 out,\n"                                         \
+  "    .param .u32 bytes, " params                               \
+  ") {\n"                                                        \
+  "  .reg .pred %p<3>;\n  .reg .b16 %h<3>;\n"                    \
+  "  .reg .b32 %r<14>;\n  .reg .b64 %d<8>;\n"                    \
+  "  .shared .align 1024 .b8 " name                              \
+  "_tile[4096];\n"                                               \
+  "  .shared .align 8 .b64 " name                                \
+  "_bar;\n"                                                      \
+  "  mov.u32 %r1, %tid.x;\n  mov.u32 %r2, " name                 \
+  "_tile;\n"                                                     \
+  "  mov.u32 %r3, " name                                         \
+  "_bar;\n"                                                      \
+  "  ld.param.u64 %d1, [out];\n  cvta.to.global.u64 %d1, %d1;\n" \
+  "  ld.param.u32 %r4, [bytes];\n" find load                     \
+  "  setp.ne.u32 %p1, %r1, 0;\n"                                 \
+  "  @%p1 bra READY;\n"                                          \
+  "  mbarrier.init.shared::cta.b64 [%r3], 1;\n"                  \
+  "  fence.mbarrier_init.release.cluster;\n"                     \
+  "  fence.proxy.async.shared::cta;\n"                           \
+  "  mbarrier.arrive.expect_tx.shared::cta.b64 %d3, [%r3], "     \
+  "%r4;\n" copy                                                  \
+  "READY:\n"                                                     \
+  "  bar.sync 0;\n"                                              \
+  "WAIT:\n"                                                      \
+  "  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], 0;\n"  \
+  "  @!%p2 bra WAIT;\n"                                          \
+  "  shl.b32 %r5, %r1, 2;\n"                                     \
+  "NEXT:\n"                                                      \
+  "  add.u32 %r6, %r2, %r5;\n  ld.shared.u32 %r7, [%r6];\n"      \
+  "  cvt.u64.u32 %d4, %r5;\n  add.u64 %d5, %d1, %d4;\n"          \
+  "  st.global.u32 [%d5], %r7;\n"                                \
+  "  add.u32 %r5, %r5, 128;\n  setp.lt.u32 %p2, %r5, 4096;\n"    \
   "  @%p2 bra NEXT;\n  ret;\n}\n"
 
 #define BY "mbarrier::complete_tx::bytes [%r2], [%d2, "
 
-static const char kPtx[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n" COPY(
-        "tile", ".param .s32 x, .param .s32 y",
-        "  ld.param.s32 %r8, [x];\n  ld.param.s32 %r9, [y];\n",
-        "  cp.async.bulk.tensor.2d.shared::cluster.global." BY
-        "{%r8, %r9}], [%r3];\n")
-        COPY("columns",
-             ".param .s32 w, .param .s32 h, .param .u16 dw,\n"
-             "    .param .u16 dh",
-             "  ld.param.s32 %r8, [w];\n  ld.param.s32 %r9, [h];\n"
-             "  ld.param.u16 %h1, [dw];\n  ld.param.u16 %h2, [dh];\n"
-             "  mov.u32 %r10, 0;\n",
-             "  cp.async.bulk.tensor.4d.shared::cluster.global.im2col." BY
-             "{%r10, %r8, %r9, %r10}], [%r3], {%h1, %h2};\n");
+#define TILE(name, map, find)                                 \
+  COPY(name, map, find, ".param .s32 x, .param .s32 y",       \
+       "  ld.param.s32 %r8, [x];\n"                           \
+       "  ld.param.s32 %r9, [y];\n",                          \
+       "  cp.async.bulk.tensor.2d.shared::cluster.global." BY \
+       "{%r8, %r9}], [%r3];\n")
+
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+static const char kTile[] = HEAD TILE("tile", BY_VALUE("128"), VALUE);
+static const char kTile64[] = HEAD TILE("tile_64", BY_VALUE("64"), VALUE);
+static const char kTileAt[] = HEAD TILE("tile_at", BY_ADDRESS, ADDRESS);
+static const char kColumns[] =
+    HEAD COPY("columns", BY_VALUE("128"), VALUE,
+              ".param .s32 w, .param .s32 h, .param .u16 dw,\n"
+              "    .param .u16 dh",
+              "  ld.param.s32 %r8, [w];\n  ld.param.s32 %r9, [h];\n"
+              "  ld.param.u16 %h1, [dw];\n  ld.param.u16 %h2, [dh];\n"
+              "  mov.u32 %r10, 0;\n",
+              "  cp.async.bulk.tensor.4d.shared::cluster.global.im2col." BY
+              "{%r10, %r8, %r9, %r10}], [%r3], {%h1, %h2};\n");
 
 static int failures;
 
@@ -100,8 +116,8 @@ typedef struct live_t {
   kiln_device_t* device;
   kiln_stream_t* stream;
   kiln_module_t* module;
-  kiln_kernel_t* tile;
-  kiln_kernel_t* columns;
+  kiln_kernel_t* kernel;  // of this stage
+  kiln_buffer_t* map;     // where it takes the map from, or NULL
   kiln_buffer_t* tensor;
   kiln_buffer_t* out;
   uint8_t bytes[ROWS * ROW_BYTES];
@@ -116,15 +132,19 @@ static uint8_t byte_at(uint32_t index) {
   return (uint8_t)(0x20 + ((mixed >> (index % 4 * 8)) & 0x1f));
 }
 
-static bool run(live_t* live, kiln_kernel_t* kernel, kiln_argument_t* arguments,
-                uint32_t count, const kiln_tensor_map_t* map) {
+static bool run(live_t* live, kiln_argument_t* arguments, uint32_t count,
+                const kiln_tensor_map_t* map) {
   kiln_launch_config_t config = kiln_launch_config_default();
   config.grid[0] = 1;
   config.block[0] = 32;
   arguments[0] = kiln_arg_bytes(map, sizeof(*map));
+  if (live->map != NULL) {
+    arguments[0] = kiln_arg_buffer(live->map);
+    if (!OK(kiln_buffer_write(live->map, 0, sizeof(*map), map))) return false;
+  }
   arguments[1] = kiln_arg_buffer(live->out);
   memset(live->got, 0, sizeof(live->got));
-  return OK(kiln_kernel_launch(kernel, live->stream, &config, arguments,
+  return OK(kiln_kernel_launch(live->kernel, live->stream, &config, arguments,
                                count)) &&
          OK(kiln_buffer_read_async(live->out, live->stream, 0, TILE_BYTES,
                                    live->got)) &&
@@ -200,7 +220,7 @@ static void copy_box(live_t* live, const box_t* box, const char* what) {
   arguments[2] = kiln_arg_u32(box->rows * box->row_bytes);
   arguments[3] = kiln_arg_i32(box->x);
   arguments[4] = kiln_arg_i32(box->y);
-  if (run(live, live->tile, arguments, 5, &map)) compare(live, box, what);
+  if (run(live, arguments, 5, &map)) compare(live, box, what);
 }
 
 static void boxes(live_t* live) {
@@ -262,7 +282,7 @@ static void columns(live_t* live) {
   const uint16_t offsets[] = {(uint16_t)dw, (uint16_t)dh};
   arguments[5] = kiln_arg_bytes(&offsets[0], 2);
   arguments[6] = kiln_arg_bytes(&offsets[1], 2);
-  if (!run(live, live->columns, arguments, 7, &map)) return;
+  if (!run(live, arguments, 7, &map)) return;
   int n = 0, h = 0, w = -1, wrong = 0;
   for (int pixel = 0; pixel < PIXELS; pixel++) {
     const int x = w + dw;
@@ -288,16 +308,46 @@ static void columns(live_t* live) {
   IS(wrong == 0);
 }
 
-// ---- The program ----
+// ---- Stages ----
 
-static bool set_up(live_t* live) {
-  kiln_bytes_view_t image = {(const uint8_t*)kPtx, sizeof(kPtx)};
-  for (uint32_t i = 0; i < sizeof(live->bytes); i++)
+static void one_box(live_t* live) {
+  const box_t box = {KILN_TENSOR_F32, 4, 0, 64, 8, 1, 0, 0, false};
+  copy_box(live, &box, "at the origin");
+}
+
+static void another_box(live_t* live) {
+  const box_t box = {KILN_TENSOR_U8, 1, 0, 64, 8, 1, 2, 3, false};
+  copy_box(live, &box, "bytes");
+}
+
+static void at_an_address(live_t* live) {
+  if (OK(kiln_buffer_create(live->device, 256, NULL, &live->map))) {
+    one_box(live);
+  }
+}
+
+// What a GPU does in one stage, a fault too, is not seen by the next one.
+static const struct {
+  const char* name;
+  const char* ptx;
+  void (*run)(live_t* live);
+} kStages[] = {
+    {"a map as a parameter", kTile, one_box},
+    {"a map in memory", kTileAt, at_an_address},
+    {"a map aligned to 64 bytes", kTile64, one_box},
+    {"bytes", kTile, another_box},
+    {"boxes", kTile, boxes},
+    {"columns", kColumns, columns},
+};
+
+static bool set_up(live_t* live, const char* ptx) {
+  kiln_bytes_view_t image = {(const uint8_t*)ptx, strlen(ptx)};
+  for (uint32_t i = 0; i < sizeof(live->bytes); i++) {
     live->bytes[i] = byte_at(i);
+  }
   return OK(kiln_stream_create(live->device, NULL, &live->stream)) &&
          OK(kiln_module_load(live->device, image, NULL, NULL, &live->module)) &&
-         OK(kiln_kernel_create(live->module, "tile", &live->tile)) &&
-         OK(kiln_kernel_create(live->module, "columns", &live->columns)) &&
+         OK(kiln_kernel_create(live->module, NULL, &live->kernel)) &&
          OK(kiln_buffer_create(live->device, sizeof(live->bytes), NULL,
                                &live->tensor)) &&
          OK(kiln_buffer_write(live->tensor, 0, sizeof(live->bytes),
@@ -305,7 +355,7 @@ static bool set_up(live_t* live) {
          OK(kiln_buffer_create(live->device, TILE_BYTES, NULL, &live->out));
 }
 
-int main(void) {
+static int stage(size_t which) {
   static live_t live;
   kiln_status_t status = kiln_runtime_create(NULL, &live.runtime);
   if (kiln_status_is_ok(status)) {
@@ -319,20 +369,35 @@ int main(void) {
     kiln_status_free(status);
     kiln_device_release(live.device);
     kiln_runtime_release(live.runtime);
-    return 77;
+    return SKIPPED;
   }
-  if (set_up(&live)) {
-    boxes(&live);
-    columns(&live);
-  }
+  printf("%s:\n", kStages[which].name);
+  if (set_up(&live, kStages[which].ptx)) kStages[which].run(&live);
+  kiln_buffer_release(live.map);
   kiln_buffer_release(live.out);
   kiln_buffer_release(live.tensor);
-  kiln_kernel_release(live.tile);
-  kiln_kernel_release(live.columns);
+  kiln_kernel_release(live.kernel);
   kiln_module_release(live.module);
   kiln_stream_release(live.stream);
   kiln_device_release(live.device);
   kiln_runtime_release(live.runtime);
-  printf("%d failures\n", failures);
   return failures == 0 ? 0 : 1;
+}
+
+int main(void) {
+  int failed = 0;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  for (size_t i = 0; i < sizeof(kStages) / sizeof(kStages[0]); i++) {
+    pid_t child = fork();
+    if (child == 0) _exit(stage(i));
+    int how = 0;
+    if (child < 0 || waitpid(child, &how, 0) != child) return 1;
+    if (WIFEXITED(how) && WEXITSTATUS(how) == SKIPPED) return SKIPPED;
+    if (!WIFEXITED(how) || WEXITSTATUS(how) != 0) {
+      printf("%s: failed\n", kStages[i].name);
+      failed++;
+    }
+  }
+  printf("%d stages failed\n", failed);
+  return failed == 0 ? 0 : 1;
 }
