@@ -643,15 +643,18 @@ static void do_async_copy(const run_t* run, block_t* block, thread_t* first) {
 
 // Runs a block until all its threads have ended or wait for the grid.
 static void run_block(run_t* run, block_t* block) {
+  const bool back = run->world->backwards;
   thread_t* first = NULL;
   while (run->error == NULL) {
-    for (uint32_t at = 0; at < run->threads; at += LANES) {
+    for (uint32_t k = 0; k < run->threads; k += LANES) {
+      const uint32_t at = back ? (run->threads - 1U) / LANES * LANES - k : k;
       const uint32_t left = run->threads - at;
       const uint32_t count = left < LANES ? left : LANES;
       thread_t* threads = &block->threads[at];
       for (;;) {
         for (uint32_t i = 0; i < count; i++) {
-          advance(run, block, &threads[i], 0);
+          const uint32_t which = back ? count - 1U - i : i;
+          advance(run, block, &threads[which], 0);
         }
         if (run->error != NULL) return;
         const bool same = all_wait(threads, count, &first);
@@ -766,9 +769,10 @@ static void run_together(run_t* run, block_t* blocks, uint64_t count) {
     const thread_t* waiting = NULL;
     uint32_t at = 0;
     for (uint64_t b = 0; b < count && run->error == NULL; b++) {
+      block_t* block = &blocks[run->world->backwards ? count - 1U - b : b];
       thread_t* first = NULL;
-      run_block(run, &blocks[b]);
-      (void)all_wait(blocks[b].threads, run->threads, &first);
+      run_block(run, block);
+      (void)all_wait(block->threads, run->threads, &first);
       if (first == NULL) continue;
       if (waiting != NULL && first->wait_at != at) {
         fail(run, "blocks wait at different grid barriers");
@@ -798,7 +802,7 @@ static void run_grid(run_t* run, uint64_t count) {
     run_together(run, blocks, count);
   } else {
     for (uint64_t b = 0; b < count && run->error == NULL; b++) {
-      start_block(run, &blocks[0], b);
+      start_block(run, &blocks[0], run->world->backwards ? count - 1U - b : b);
       run_block(run, &blocks[0]);
     }
   }

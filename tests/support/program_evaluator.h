@@ -7,6 +7,7 @@
 #ifndef KILN_TESTS_SUPPORT_PROGRAM_EVALUATOR_H_
 #define KILN_TESTS_SUPPORT_PROGRAM_EVALUATOR_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "program/ir/program_ir.h"
@@ -32,7 +33,10 @@ typedef struct program_world_t {
   } buffers[PROGRAM_BUFFERS_MAX];
   uint64_t scalars[PROGRAM_SCALARS_MAX];  // bits, by index in the IR
   uint32_t work[3];                       // 0: what the program says, or 1
-  uint32_t block[3];    // 0: what the program says, or the default
+  uint32_t block[3];  // 0: what the program says, or the default
+  // The last thread of the last block first: what comes out differently is a
+  // race, and means nothing.
+  bool backwards;
   uint64_t step_limit;  // statements in all; 0: 100 million
   program_trap_t trap;  // the first thread's that trapped
   uint64_t steps;       // taken

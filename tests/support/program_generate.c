@@ -870,7 +870,9 @@ static bool async_copy(generator_t* g) {
   const uint32_t tag = below(g, 3);
   line(g);
   if (out) {
-    put(g, "async_copy(%c%u, block_id.x * %uu32, %c%u, %uu32, %uu32) tag %u;",
+    put(g,
+        "async_copy(%c%u, (block_id.x + block_count.x * (block_id.y + "
+        "block_count.y * block_id.z)) * %uu32, %c%u, %uu32, %uu32) tag %u;",
         global->prefix, global->number, g->block, shared->prefix,
         shared->number, below(g, 4), g->block, tag);
   } else {

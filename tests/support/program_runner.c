@@ -81,6 +81,48 @@ static bool take(program_case_t* c, const char* what, kiln_status_t status) {
   return false;
 }
 
+// Whether all buffers in `got` are as the evaluator left them.
+static bool same_results(const program_case_t* c, const uint8_t* got,
+                         char reason[PROGRAM_REASON_BYTES]) {
+  for (uint32_t b = 1; b < c->ir->buffers.count; b++) {
+    const kilni_buffer_record_t* record = &c->ir->buffers.items[b];
+    if (!is_parameter(c->ir, b)) continue;
+    const uint32_t size = program_type_bytes(record->type);
+    for (uint64_t i = 0; i < c->world.buffers[b].count; i++) {
+      uint64_t want = 0, have = 0;
+      memcpy(&want, c->outputs + c->offsets[b] + i * size, size);
+      memcpy(&have, got + c->offsets[b] + i * size, size);
+      if (program_same(record->type, want, have)) continue;
+      snprintf(reason, PROGRAM_REASON_BYTES, "%s[%llu] is %llx, evaluator %llx",
+               &c->ir->names.items[record->name], (unsigned long long)i,
+               (unsigned long long)have, (unsigned long long)want);
+      return false;
+    }
+  }
+  return true;
+}
+
+// Runs it backwards, then as usual: what differs is a race.
+static bool evaluate_both_ways(program_case_t* c) {
+  c->world.backwards = true;
+  const char* error = program_evaluate(c->ir, &c->world);
+  const program_trap_t trap = c->world.trap;
+  uint8_t* backwards = malloc(c->bytes);
+  if (backwards == NULL) return false;
+  memcpy(backwards, c->outputs, c->bytes);
+  memcpy(c->outputs, c->inputs, c->bytes);
+  c->world.backwards = false;
+  if (error == NULL) error = program_evaluate(c->ir, &c->world);
+  if (error == NULL && trap.set == 0U &&
+      !same_results(c, backwards, c->reason)) {
+    error = "a race";
+  }
+  free(backwards);
+  if (error == NULL) return true;
+  snprintf(c->reason, sizeof c->reason, "evaluator: %s", error);
+  return false;
+}
+
 bool program_case_open(program_case_t* c, const char* text, uint64_t seed,
                        const program_run_options_t* options) {
   memset(c, 0, sizeof *c);
@@ -95,11 +137,7 @@ bool program_case_open(program_case_t* c, const char* text, uint64_t seed,
     snprintf(c->reason, sizeof c->reason, "too large to be run");
     return false;
   }
-  const char* error = program_evaluate(c->ir, &c->world);
-  if (error != NULL) {
-    snprintf(c->reason, sizeof c->reason, "evaluator: %s", error);
-    return false;
-  }
+  if (!evaluate_both_ways(c)) return false;
   kiln_program_lower_options_t lower = kiln_program_lower_options_default();
   lower.sm = options->sm;
   lower.newest_isa = options->newest_isa;
@@ -226,22 +264,7 @@ static void compare(program_case_t* c, const uint8_t* got) {
     return;
   }
   // Those who meet at a barrier behind a trap may have stopped there.
-  if (trap.set != 0U) return;
-  for (uint32_t b = 1; b < c->ir->buffers.count; b++) {
-    const kilni_buffer_record_t* record = &c->ir->buffers.items[b];
-    if (!is_parameter(c->ir, b)) continue;
-    const uint32_t size = program_type_bytes(record->type);
-    for (uint64_t i = 0; i < c->world.buffers[b].count; i++) {
-      uint64_t want = 0, have = 0;
-      memcpy(&want, c->outputs + c->offsets[b] + i * size, size);
-      memcpy(&have, got + c->offsets[b] + i * size, size);
-      if (program_same(record->type, want, have)) continue;
-      snprintf(c->reason, sizeof c->reason, "%s[%llu] is %llx, evaluator %llx",
-               &c->ir->names.items[record->name], (unsigned long long)i,
-               (unsigned long long)have, (unsigned long long)want);
-      return;
-    }
-  }
+  if (trap.set == 0U) (void)same_results(c, got, c->reason);
 }
 
 static kiln_status_t run_all(kiln_device_t* device, kiln_stream_t* stream,
