@@ -54,6 +54,18 @@ static size_t closing(const char* text, size_t at) {
   return 0;
 }
 
+// Whether a part of the text keeps threads apart: without it, or without the
+// shape of the work, what differs may be a race.
+static bool is_order(const char* text, size_t size) {
+  static const char* const words[] = {"barrier;", "async_wait", "work (",
+                                      "block (", "let gi"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    const char* at = strstr(text, words[i]);
+    if (at != NULL && (size_t)(at - text) < size) return true;
+  }
+  return false;
+}
+
 // Drops runs of `count` lines.
 static bool drop_lines(shrink_t* s, size_t count) {
   bool any = false;
@@ -61,7 +73,7 @@ static bool drop_lines(shrink_t* s, size_t count) {
   while (s->text[at] != '\0') {
     size_t end = at;
     for (size_t i = 0; i < count; i++) end = line_end(s->text, end);
-    if (replace(s, at, end, "")) {
+    if (!is_order(s->text + at, end - at) && replace(s, at, end, "")) {
       any = true;
     } else {
       at = line_end(s->text, at);
@@ -115,6 +127,17 @@ static bool simplify(shrink_t* s) {
       "0.0f32", "0.0f64", "0.0f16", "0.0bf16", "true", "false", "1u32"};
   bool any = false;
   for (size_t at = 0; s->text[at] != '\0'; at++) {
+    // An index stays what it is: it says whose element that is.
+    if (s->text[at] == '[') {
+      const size_t behind = closing(s->text, at);
+      if (behind != 0U) at = behind - 1U;
+    }
+    if (strncmp(s->text + at, "work (", 6) == 0 ||
+        strncmp(s->text + at, "block (", 7) == 0 ||
+        strncmp(s->text + at, "let gi", 6) == 0 ||
+        strncmp(s->text + at, "async_copy", 10) == 0) {
+      at = line_end(s->text, at) - 1U;
+    }
     if (s->text[at] != '(') continue;
     size_t word = at;
     while (word > 0U &&

@@ -371,6 +371,11 @@ static void branch(kilni_lowering_t* w, kilni_value_t c, bool holds,
   undo(w, mark);
 }
 
+// Who comes together in a statement: nobody in those of strict math.
+static uint8_t level_of(const kilni_lowering_t* w, uint32_t index) {
+  return w->ir == w->program ? w->levels[index] : KILNI_LEVEL_NONE;
+}
+
 static void lower_if(kilni_lowering_t* w, uint32_t index) {
   const kilni_statement_record_t* s = &w->ir->statements.items[index];
   kilni_value_t c = kilni_expr(w, s->a);
@@ -381,7 +386,7 @@ static void lower_if(kilni_lowering_t* w, uint32_t index) {
   }
   kilni_value_t learned = c;
   if (w->together && (kilni_value_of(w, c)->flags & KILNI_VALUE_UNIFORM) == 0) {
-    c = kilni_agree(w, c, w->levels[index]);
+    c = kilni_agree(w, c, level_of(w, index));
   }
   uint32_t lists[2] = {body, other};
   meeting_t meeting = meet(w, lists, 2);
@@ -478,7 +483,7 @@ static void lower_while(kilni_lowering_t* w, uint32_t index) {
   kilni_value_t c = kilni_expr(w, condition);
   kilni_value_t learned = c;
   // Also where `c` is the same in all: nobody may be left.
-  if (w->together) c = kilni_agree(w, c, w->levels[index]);
+  if (w->together) c = kilni_agree(w, c, level_of(w, index));
   if (!kilni_value_is_const(w, c)) {
     kilni_branch(w, scope.leave, c | KILNI_NOT);
   } else if (kilni_value_of(w, c)->bits == 0) {
@@ -623,7 +628,7 @@ static void lower_for(kilni_lowering_t* w, uint32_t index) {
     unroll(w, &loop, trips);
     return;
   }
-  loop_for(w, &loop, w->ir == w->program ? w->levels[index] : 0);
+  loop_for(w, &loop, level_of(w, index));
 }
 
 static void leave_loop(kilni_lowering_t* w, bool again) {

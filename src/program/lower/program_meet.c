@@ -301,6 +301,13 @@ void kilni_async_copy(kilni_lowering_t* w,
   bool uniform = is_uniform(w, copy.to_index) &&
                  is_uniform(w, copy.from_index) && is_uniform(w, copy.count);
   if (w->keeps_live && !uniform) tell_all(w, &copy);
+  if (w->keeps_live && uniform) {
+    // Nobody copies where all have returned.
+    kilni_value_t operands[2] = {kilni_u32(w, 0), w->live};
+    kilni_value_t any =
+        kilni_pin_value(w, "bar.red.or.pred", T(BOOL), 2, operands, 0);
+    copy.count = kilni_select(w, any, copy.count, kilni_const(w, T(U64), 0));
+  }
   // No range here: facts are of threads that have not returned.
   uint32_t again = kilni_label(w), done = kilni_label(w), outer = w->region;
   kilni_value_t first = kilni_cast(w, T(U64), kilni_local_index(w));
