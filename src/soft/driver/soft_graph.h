@@ -359,6 +359,8 @@ void kilni_soft_holdings_free(kilni_soft_driver_t* driver,
                               kilni_soft_graph_t* graph);
 // Calls the destructors of what nobody refers to. Unlocks while it does.
 void kilni_soft_objects_end(kilni_soft_driver_t* driver);
+// Ends them without telling anybody.
+void kilni_soft_objects_forget(kilni_soft_driver_t* driver);
 kiln_cu_result_t kilni_soft_value_new(kilni_soft_driver_t* driver,
                                       const kilni_soft_context_t* context,
                                       kilni_soft_graph_t* graph,

@@ -44,6 +44,14 @@ void kilni_soft_objects_end(kilni_soft_driver_t* driver) {
   }
 }
 
+void kilni_soft_objects_forget(kilni_soft_driver_t* driver) {
+  while (driver->ending != NULL) {
+    kilni_soft_object_t* object = driver->ending;
+    driver->ending = object->next;
+    kilni_free(driver->host.allocator, object, sizeof(*object));
+  }
+}
+
 kiln_cu_result_t kilni_soft_holding_add(kilni_soft_driver_t* driver,
                                         kilni_soft_graph_t* graph,
                                         kilni_soft_object_t* object,

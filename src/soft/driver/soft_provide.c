@@ -169,13 +169,22 @@ static kiln_status_t read_wish(const kiln_host_t* host,
 
 static void destroy_driver(kilni_soft_driver_t* driver) {
   kiln_allocator_t allocator = driver->host.allocator;
+  bool faulted = false;
   kilni_soft_queue_stop(driver);
   kilni_mutex_lock(&driver->lock);
+  for (uint32_t i = 0; i < driver->device_count; ++i) {
+    if (kilni_soft_sticky(&driver->contexts[i]) != KILN_CU_SUCCESS) {
+      faulted = true;
+    }
+  }
   for (uint32_t i = 0; driver->memory != NULL && i < driver->device_count;
        ++i) {
     kilni_soft_context_clear(driver, &driver->contexts[i]);
   }
   kilni_soft_graphs_clear(driver);
+  // Behind a fault nobody is told, as by a driver: who made the objects cannot
+  // have waited for that.
+  if (faulted) kilni_soft_objects_forget(driver);
   kilni_soft_objects_end(driver);
   kilni_soft_pools_clear(driver);
   kilni_soft_physicals_clear(driver);
