@@ -500,8 +500,8 @@ bool kilni_cli_sketcher_resolve(kilni_cli_sketcher_t* s,
       "declare it above: code NAME = \"FILE\"",
       "declare it above: buffer NAME : TYPE[N]",
       "declare it above: graph NAME { ... }",
-      "declare it above, in the braces of its node or around them: condition "
-      "NAME = 1",
+      ("declare it above, in the braces of its node or around them: "
+       "condition NAME = 1"),
       "declare it above, in the same braces"};
   const kilni_cli_symbol_t* symbol =
       kilni_cli_sketcher_find(s, name->text, scope);

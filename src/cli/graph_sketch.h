@@ -10,6 +10,9 @@
 
 #include "cli/cli_literal.h"
 
+// No node, no scope.
+#define KILNI_CLI_GRAPH_NONE UINT32_MAX
+
 // Limits of a graph file.
 #define KILNI_CLI_GRAPH_MAX_BYTES ((size_t)1 << 20)
 enum {
@@ -23,7 +26,6 @@ enum {
   KILNI_CLI_GRAPH_MAX_ARGUMENTS = 32768,
   KILNI_CLI_GRAPH_MAX_DEPTH = 16,
   KILNI_CLI_GRAPH_MAX_NAME = 63,
-  KILNI_CLI_GRAPH_NONE = UINT32_MAX,
 };
 
 // A name or a file's name, and where it stands. Borrowed. thread-compatible
