@@ -76,8 +76,9 @@ static bool convert(const char* const* words, const kilni_cli_buffer_t* dot,
                     kilni_cli_error_t* error) {
   if (files[0] == NULL || files[1] == NULL || files[2] == NULL)
     return fail_file(error);
-  if (dot->size != fwrite(dot->data, 1, dot->size, files[0]) ||
-      fflush(files[0]) != 0 || lseek(fileno(files[0]), 0, SEEK_SET) != 0)
+  size_t put = dot->size == 0 ? 0 : fwrite(dot->data, 1, dot->size, files[0]);
+  if (put != dot->size || fflush(files[0]) != 0 ||
+      lseek(fileno(files[0]), 0, SEEK_SET) != 0)
     return fail_file(error);
   int code = 0;
   int failed =
