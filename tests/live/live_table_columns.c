@@ -16,6 +16,7 @@
 //
 // Exit code 77 where there is no driver or no GPU.
 #define _POSIX_C_SOURCE 200809L
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,6 +121,9 @@ static const struct {
     {KILNI_CUDA_ROW_cuLinkComplete, links},
     {KILNI_CUDA_ROW_cuLinkDestroy, links},
 };
+
+// The row that is being called.
+static const char* volatile asking = "nothing\n";
 
 static const char* exception_of(kilni_cuda_row_id_t row) {
   for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); ++i) {
@@ -268,9 +272,20 @@ static void judge_one(live_t* live, kilni_cuda_row_id_t row,
   (live->capturing ? judge_capture : judge)(live, row, result);
 }
 
-#define ASK(name, ...) \
-  (before(live),       \
+#define ASK(name, ...)                \
+  (before(live), asking = #name "\n", \
    judge_one(live, KILNI_CUDA_ROW_##name, live->t.name(__VA_ARGS__)))
+
+// A driver may crash where it should refuse: then the row is named.
+static void say_which(int signal_number) {
+  const char* name = asking;
+  size_t length = 0;
+  while (name[length] != '\0') ++length;
+  if (write(1, "crashed in ", 11) < 0 || write(1, name, length) < 0) {
+    _exit(2);
+  }
+  _exit(signal_number == SIGSEGV ? 1 : 2);
+}
 
 static void ask_driver_and_device(live_t* live) {
   int number = 0;
@@ -894,8 +909,21 @@ static void ask_graph_memory(live_t* live) {
   params.bytes = 4096;
   must(live->t.cuGraphCreate(&graph, 0), "cuGraphCreate");
   ASK(cuGraphAddMemAllocNode, &alloc, graph, NULL, 0, &params);
+  must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  if (alloc == NULL) {
+    must(live->t.cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &params),
+         "cuGraphAddMemAllocNode");
+  }
+  must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
   ASK(cuGraphMemAllocNodeGetParams, alloc, &seen);
   ASK(cuGraphAddMemFreeNode, &release, graph, &alloc, 1, params.address);
+  must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  if (release == NULL) {
+    must(live->t.cuGraphAddMemFreeNode(&release, graph, &alloc, 1,
+                                       params.address),
+         "cuGraphAddMemFreeNode");
+  }
+  must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
   ASK(cuGraphMemFreeNodeGetParams, release, &address);
   must(live->t.cuGraphDestroy(graph), "cuGraphDestroy");
   ASK(cuDeviceGetGraphMemAttribute, live->device,
@@ -1048,6 +1076,8 @@ static void ask_all(live_t* live, bool capturing) {
 
 int main(void) {
   static live_t live;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  signal(SIGSEGV, say_which);
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = kiln_allocator_libc();
