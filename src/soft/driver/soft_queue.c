@@ -522,6 +522,12 @@ static void watch(kilni_soft_driver_t* driver) {
     start_task(driver, task);
   }
   if (queue->pending != left || queue->watching == NULL) return;
+  // It may be work that nobody has asked for yet that writes the value.
+  kilni_soft_task_t* other = queue->wanted > 0 ? take_ready(queue, true) : NULL;
+  if (other != NULL) {
+    start_task(driver, other);
+    return;
+  }
   queue->idle++;
   (void)kilni_cond_wait_until(&queue->work, &driver->lock,
                               kilni_time_ns() + WAIT_NS);
