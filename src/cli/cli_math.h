@@ -22,5 +22,6 @@ float kilni_cli_math_floorf(float x);
 float kilni_cli_math_fmaf(float x, float y, float z);
 float kilni_cli_math_rintf(float x);
 float kilni_cli_math_truncf(float x);
+int kilni_cli_math_fegetround(void);
 
 #endif  // KILN_SRC_CLI_CLI_MATH_H_

@@ -384,7 +384,8 @@ static inline bool add_shortly(kiln_graph_t* graph,
   if (bundle == NULL || launch == NULL || after_count > 1 ||
       node == graph->free_end || launch->number != root->last_number ||
       launch->version != root->last_version || launch->how.count != 0 ||
-      graph->refuses != KILNI_GRAPH_OPEN || !kilni_graph_may_call(graph)) {
+      graph->refuses != KILNI_GRAPH_OPEN || !kilni_graph_may_call(graph) ||
+      !kilni_graph_is_current(graph)) {
     return false;
   }
   kiln_cu_graph_node_t before = NULL;

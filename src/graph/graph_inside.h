@@ -275,9 +275,17 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
 // What is made by the thousand is a kernel without attributes, of a launch that
 // was the last one too. Where all of that holds, a few loads say so, and the
 // driver's call is all that is left; everything else goes the long way.
-_Static_assert(KILNI_WAY_cuGraphAddKernelNode == 0 &&
+_Static_assert(KILNI_WAY_cuGraphAddKernelNode == (int)KILNI_WAY_CURRENT &&
                    KILNI_WAY_cuGraphExecKernelNodeSetParams == 0,
                "the short way makes neither context nor mode");
+
+// Whether the device's context is current already.
+static inline bool kilni_graph_is_current(const kiln_graph_t* graph) {
+  kiln_cu_context_t current = NULL;
+  const kiln_device_t* device = graph->device;
+  return device->table->cuCtxGetCurrent(&current) == KILN_CU_SUCCESS &&
+         current == device->context;
+}
 
 // A device that is neither lost nor a forked child's.
 static inline bool kilni_graph_may_call(const kiln_graph_t* graph) {

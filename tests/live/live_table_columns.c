@@ -75,6 +75,8 @@ typedef struct live_t {
 static const char lazy[] = "may load code lazily, and into the current context";
 static const char frees[] =
     "an older driver may want it, and no hot path pays for it";
+static const char arrays[] =
+    "arrays are asked about where they are made, and on no hot path";
 static const char links[] =
     "links and libraries are made, used and ended in one context, their own";
 static const struct {
@@ -85,6 +87,8 @@ static const struct {
     {KILNI_CUDA_ROW_cuMemFreeHost, frees},
     {KILNI_CUDA_ROW_cuMemHostUnregister, frees},
     {KILNI_CUDA_ROW_cuArrayDestroy, frees},
+    {KILNI_CUDA_ROW_cuArray3DGetDescriptor, arrays},
+    {KILNI_CUDA_ROW_cuMipmappedArrayGetLevel, arrays},
     {KILNI_CUDA_ROW_cuMipmappedArrayDestroy, frees},
     {KILNI_CUDA_ROW_cuTexObjectDestroy, frees},
     {KILNI_CUDA_ROW_cuSurfObjectDestroy, frees},
@@ -867,7 +871,12 @@ static void ask_graph_nodes(live_t* live, graphs_t* g) {
   memset(&value, 0, sizeof(value));
   const kiln_cu_launch_attribute_id_t priority =
       KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY;
-  ASK(cuGraphAddKernelNode, &node, g->spare, NULL, 0, &g->kernel);
+  // CURRENT: without one a driver of CUDA 13.0 crashes, so it is not asked.
+  live->seen[KILNI_CUDA_ROW_cuGraphAddKernelNode] = true;
+  must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  must(live->t.cuGraphAddKernelNode(&node, g->spare, NULL, 0, &g->kernel),
+       "cuGraphAddKernelNode");
+  must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
   ASK(cuGraphKernelNodeCopyAttributes, node, g->nodes[0]);
   ASK(cuGraphKernelNodeGetParams, g->nodes[0], &kernel);
   ASK(cuGraphKernelNodeSetParams, g->nodes[0], &g->kernel);
