@@ -549,7 +549,7 @@ static void end_capture(kilni_soft_driver_t* driver,
   kilni_soft_capture_t** link = &driver->captures;
   while (*link != capture) link = &(*link)->next;
   *link = capture->next;
-  capture->graph->capture = NULL;
+  if (capture->graph != NULL) capture->graph->capture = NULL;
   *out_graph = keep ? capture->graph : NULL;
   if (!keep && capture->is_own) kilni_soft_graph_free(driver, capture->graph);
   kilni_soft_dependencies_free(driver, &capture->orphans);

@@ -242,6 +242,12 @@ void kilni_soft_graph_free(kilni_soft_driver_t* driver,
   kilni_soft_graph_t** link = &driver->graphs;
   while (*link != NULL && *link != graph) link = &(*link)->next;
   if (*link != NULL) *link = graph->next;
+  if (graph->capture != NULL && !graph->capture->is_own) {
+    // Somebody destroys what a capture adds to: there is nothing to end.
+    (void)kilni_soft_capture_break(driver, graph->capture, "cuGraphDestroy",
+                                   KILN_CU_ERROR_STREAM_CAPTURE_INVALIDATED);
+    graph->capture->graph = NULL;
+  }
   for (size_t i = graph->count; i-- > 0;) {
     kilni_soft_capture_lose(driver, graph->nodes[i]);
     free_node(driver, graph->nodes[i]);

@@ -16,7 +16,7 @@
 
 // A sanitizer makes each run many times slower.
 #if defined(KILNI_SANITIZED)
-enum { SEEDS = 4, BLOCKS = 700, WORDS = 8192 };
+enum { SEEDS = 8, BLOCKS = 700, WORDS = 8192 };
 #else
 enum { SEEDS = 24, BLOCKS = 3000, WORDS = 8192 };
 #endif
