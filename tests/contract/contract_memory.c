@@ -237,6 +237,12 @@ static void copy_batch(contract_t* t) {
   attributes[0].order = KILN_CU_COPY_ORDER_STREAM;
   IS(INVALID_VALUE,
      cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, NULL));
+  // It wants a current context, though the stream has one.
+  OK(cu->cuCtxSetCurrent(NULL));
+  IS(INVALID_VALUE,
+     cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, stream));
+  OK(cu->cuCtxSetCurrent(t->context));
+  OK(cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, stream));
   OK(cu->cuStreamSynchronize(stream));
   OK(cu->cuMemFree(a));
   OK(cu->cuStreamDestroy(stream));

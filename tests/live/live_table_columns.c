@@ -16,9 +16,12 @@
 //
 // Exit code 77 where there is no driver or no GPU.
 #define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE  // for MAP_ANONYMOUS
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "table/table.h"
@@ -126,8 +129,21 @@ static const struct {
     {KILNI_CUDA_ROW_cuLinkDestroy, links},
 };
 
-// The row that is being called.
-static const char* volatile asking = "nothing\n";
+// Without a context they crash a driver of CUDA 13.0 (580): not asked.
+static const kilni_cuda_row_id_t crashing[] = {
+    KILNI_CUDA_ROW_cuGraphAddKernelNode};
+
+enum { NO_ROW = KILNI_CUDA_ROW_COUNT, CRASHES_MAX = 16, SECONDS = 30 };
+
+// What a child leaves behind, however it ends. one-thread
+typedef struct left_t {
+  volatile unsigned asking;  // the row that is being called
+  int failures;
+  bool ended;
+  bool spared[KILNI_CUDA_ROW_COUNT];  // called with the context, not judged
+} left_t;
+
+static left_t* left;
 
 static const char* exception_of(kilni_cuda_row_id_t row) {
   for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); ++i) {
@@ -136,12 +152,15 @@ static const char* exception_of(kilni_cuda_row_id_t row) {
   return NULL;
 }
 
+static bool has_worked(kiln_cu_result_t result) {
+  return result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_NOT_READY;
+}
+
 static void judge(live_t* live, kilni_cuda_row_id_t row,
                   kiln_cu_result_t result) {
   const kilni_table_row_t* columns = kilni_cuda_row(row);
   live->seen[row] = true;
-  const bool worked =
-      result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_NOT_READY;
+  const bool worked = has_worked(result);
   const bool wants_none = columns->context != KILNI_CONTEXT_CURRENT;
   const char* name = kilni_cuda_result_name(result);
   if (wants_none ? worked : result == KILN_CU_ERROR_INVALID_CONTEXT) return;
@@ -163,9 +182,12 @@ static bool is_capture_error(kiln_cu_result_t result) {
          result <= KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
-static void before(live_t* live) {
-  if (!live->capturing) return;
+static void before(live_t* live, kilni_cuda_row_id_t row) {
+  (void)alarm(SECONDS);
+  left->asking = (unsigned)row;
+  if (!left->spared[row] && !live->capturing) return;
   must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  if (left->spared[row]) return;
   must(live->begin(live->captured, 0), "cuStreamBeginCapture");
 }
 
@@ -178,8 +200,7 @@ static void judge_capture(live_t* live, kilni_cuda_row_id_t row,
   const bool broke = is_capture_error(result) || ended != KILN_CU_SUCCESS;
   const kilni_table_row_t* columns = kilni_cuda_row(row);
   const bool safe = columns->capture == KILNI_CAPTURE_SAFE;
-  const bool worked =
-      result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_NOT_READY;
+  const bool worked = has_worked(result);
   live->seen[row] = true;
   if (safe && broke) {
     printf("%s: the column says SAFE, the driver gave %s, the capture %s\n",
@@ -271,25 +292,45 @@ static void make(live_t* live) {
   must(t->cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 }
 
+// A refusal by another name: the same call works with the context.
+static bool is_refusal(const live_t* live, kilni_cuda_row_id_t row,
+                       kiln_cu_result_t result) {
+  return !live->capturing && !left->spared[row] &&
+         kilni_cuda_row(row)->context == KILNI_CONTEXT_CURRENT &&
+         result == KILN_CU_ERROR_INVALID_VALUE;
+}
+
+static kiln_cu_result_t refused(live_t* live, kilni_cuda_row_id_t row,
+                                kiln_cu_result_t again) {
+  must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
+  if (!has_worked(again)) return KILN_CU_ERROR_INVALID_VALUE;
+  printf("%s: without a context INVALID_VALUE\n", kilni_cuda_row(row)->name);
+  return KILN_CU_ERROR_INVALID_CONTEXT;
+}
+
 static void judge_one(live_t* live, kilni_cuda_row_id_t row,
                       kiln_cu_result_t result) {
+  left->asking = NO_ROW;
+  if (left->spared[row]) {
+    live->seen[row] = true;
+    must(result, kilni_cuda_row(row)->name);
+    must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
+    return;
+  }
   (live->capturing ? judge_capture : judge)(live, row, result);
 }
 
-#define ASK(name, ...)                \
-  (before(live), asking = #name "\n", \
-   judge_one(live, KILNI_CUDA_ROW_##name, live->t.name(__VA_ARGS__)))
-
-// A driver may crash where it should refuse: then the row is named.
-static void say_which(int signal_number) {
-  const char* name = asking;
-  size_t length = 0;
-  while (name[length] != '\0') ++length;
-  if (write(1, "crashed in ", 11) < 0 || write(1, name, length) < 0) {
-    _exit(2);
-  }
-  _exit(signal_number == SIGSEGV ? 1 : 2);
-}
+#define ASK_ROW(row, call)                                   \
+  do {                                                       \
+    before(live, (row));                                     \
+    kiln_cu_result_t result_ = (call);                       \
+    if (is_refusal(live, (row), result_)) {                  \
+      must(live->t.cuCtxSetCurrent(live->context), "again"); \
+      result_ = refused(live, (row), (call));                \
+    }                                                        \
+    judge_one(live, (row), result_);                         \
+  } while (0)
+#define ASK(name, ...) ASK_ROW(KILNI_CUDA_ROW_##name, live->t.name(__VA_ARGS__))
 
 static void ask_driver_and_device(live_t* live) {
   int number = 0;
@@ -321,8 +362,7 @@ static void ask_driver_and_device(live_t* live) {
   ASK(cuCtxGetCurrent, &context);
   ASK(cuCtxPopCurrent, &context);
   ASK(cuCtxGetDevice, &number);
-  before(live);
-  judge_one(live, KILNI_CUDA_ROW_cuCtxSynchronize, live->t.cuCtxSynchronize());
+  ASK_ROW(KILNI_CUDA_ROW_cuCtxSynchronize, live->t.cuCtxSynchronize());
   ASK(cuCtxGetLimit, &bytes, KILN_CU_LIMIT_STACK_SIZE);
   ASK(cuCtxSetLimit, KILN_CU_LIMIT_STACK_SIZE, 1024);
   ASK(cuCtxGetApiVersion, live->context, &flags);
@@ -871,12 +911,7 @@ static void ask_graph_nodes(live_t* live, graphs_t* g) {
   memset(&value, 0, sizeof(value));
   const kiln_cu_launch_attribute_id_t priority =
       KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY;
-  // CURRENT: without one a driver of CUDA 13.0 crashes, so it is not asked.
-  live->seen[KILNI_CUDA_ROW_cuGraphAddKernelNode] = true;
-  must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
-  must(live->t.cuGraphAddKernelNode(&node, g->spare, NULL, 0, &g->kernel),
-       "cuGraphAddKernelNode");
-  must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
+  ASK(cuGraphAddKernelNode, &node, g->spare, NULL, 0, &g->kernel);
   ASK(cuGraphKernelNodeCopyAttributes, node, g->nodes[0]);
   ASK(cuGraphKernelNodeGetParams, g->nodes[0], &kernel);
   ASK(cuGraphKernelNodeSetParams, g->nodes[0], &g->kernel);
@@ -1083,10 +1118,9 @@ static void ask_all(live_t* live, bool capturing) {
          (int)KILNI_CUDA_ROW_COUNT, live->failures);
 }
 
-int main(void) {
+// In a child of its own: the parent has no driver.
+static int ask_in_child(bool capturing) {
   static live_t live;
-  setvbuf(stdout, NULL, _IOLBF, 0);
-  signal(SIGSEGV, say_which);
   kiln_host_t host;
   memset(&host, 0, sizeof(host));
   host.allocator = kiln_allocator_libc();
@@ -1105,14 +1139,61 @@ int main(void) {
   printf("driver for CUDA %d from %s\n", live.t.driver_version, live.t.origin);
   must(live.t.cuDevicePrimaryCtxRetain(&live.context, live.device),
        "cuDevicePrimaryCtxRetain");
-  ask_all(&live, false);
-  take(&live, "cuStreamBeginCapture", 10010, &live.begin);
-  take(&live, "cuStreamEndCapture", 10000, &live.end);
-  take(&live, "cuGraphDestroy", 10000, &live.destroy);
-  must(live.t.cuCtxSetCurrent(live.context), "cuCtxSetCurrent");
-  must(live.t.cuStreamCreate(&live.captured, KILN_CU_STREAM_NON_BLOCKING),
-       "cuStreamCreate");
-  ask_all(&live, true);
+  if (capturing) {
+    take(&live, "cuStreamBeginCapture", 10010, &live.begin);
+    take(&live, "cuStreamEndCapture", 10000, &live.end);
+    take(&live, "cuGraphDestroy", 10000, &live.destroy);
+    must(live.t.cuCtxSetCurrent(live.context), "cuCtxSetCurrent");
+    must(live.t.cuStreamCreate(&live.captured, KILN_CU_STREAM_NON_BLOCKING),
+         "cuStreamCreate");
+  }
+  ask_all(&live, capturing);
+  left->failures = live.failures;
+  left->ended = true;
   live.t.cuDevicePrimaryCtxRelease(live.device);
-  return live.failures == 0 ? 0 : 1;
+  return 0;
+}
+
+// Failures of one round of all rows; -1 where there is no driver or no GPU.
+static int ask_round(bool capturing) {
+  memset(left, 0, sizeof(*left));
+  for (size_t i = 0; i < sizeof(crashing) / sizeof(crashing[0]); ++i) {
+    left->spared[crashing[i]] = true;
+  }
+  for (int crashes = 0; crashes < CRASHES_MAX; ++crashes) {
+    int how = 0;
+    left->asking = NO_ROW;
+    const pid_t child = fork();
+    if (child < 0) return 1;
+    if (child == 0) {
+      const int code = ask_in_child(capturing);
+      fflush(stdout);
+      _exit(code);
+    }
+    if (waitpid(child, &how, 0) != child) return 1;
+    if (WIFEXITED(how) && WEXITSTATUS(how) == 77) return -1;
+    if (left->ended) return left->failures + crashes;
+    if (left->asking >= NO_ROW) {
+      printf("the driver's process ended between two rows, how: %d\n", how);
+      return crashes + 1;
+    }
+    const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)left->asking;
+    printf("%s: the driver %s\n", kilni_cuda_row(row)->name,
+           WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM ? "hangs" : "crashes");
+    left->spared[row] = true;
+  }
+  printf("crashed too often: the rows behind were not asked\n");
+  return CRASHES_MAX;
+}
+
+int main(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  left = mmap(NULL, sizeof(*left), PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (left == MAP_FAILED) return 1;
+  const int first = ask_round(false);
+  if (first < 0) return 77;
+  const int second = ask_round(true);
+  printf("%d failures without a context, %d under capture\n", first, second);
+  return first == 0 && second == 0 ? 0 : 1;
 }

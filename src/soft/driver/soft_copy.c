@@ -241,8 +241,9 @@ static kiln_cu_result_t row_batch(kiln_cu_deviceptr_t* to,
   kiln_cu_result_t result =
       kilni_soft_enter_stream(stream, true, &driver, &where);
   if (result != KILN_CU_SUCCESS) return result;
-  if (to == NULL || from == NULL || sizes == NULL || count == 0 ||
-      where == &where->context->legacy ||
+  // Without a current context a driver says this, whatever the stream.
+  if (kilni_soft_current(driver) == NULL || to == NULL || from == NULL ||
+      sizes == NULL || count == 0 || where == &where->context->legacy ||
       !good_attributes(attributes, first, attribute_count, count)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }

@@ -37,7 +37,11 @@ static kiln_cu_result_t seen_batch(kiln_cu_deviceptr_t* to,
                                    kiln_cu_copy_attributes_t* attributes,
                                    size_t* first, size_t attribute_count,
                                    kiln_cu_stream_t stream) {
+  kiln_cu_context_t current = NULL;
   (void)stream;
+  // As a driver of CUDA 13.0 has it, whatever the stream.
+  assert_int_equal(seen.under.cuCtxGetCurrent(&current), KILN_CU_SUCCESS);
+  if (current == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   assert_true(count <= MANY);
   assert_int_equal(attribute_count, 1);
   assert_int_equal(first[0], 0);
