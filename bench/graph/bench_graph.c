@@ -9,7 +9,11 @@
 //                          above 30 ns for a node added, and if a launch
 //                          allocates
 //   bench_graph cuda:0     over a driver. Fails above 1.05 times its calls, and
-//                          1.02 for a launch
+//                          1.02 for a launch. Rows that begin with "cause:"
+//                          measure parts of the way, and have no bar
+//   bench_graph cuda:0 bare  asks a driver whether it takes a kernel node with
+//                          its context said in the node while none is current:
+//                          on its own, since drivers may crash over it
 //
 // Exit code 77 where there is no such device. The same job in Python is
 // bench_graph.py.
@@ -19,11 +23,19 @@
 
 #include "bench_check.h"
 #include "bench_report.h"
-#include "device/device_inside.h"
+#include "device/launch_check.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
 
-enum { SKIPPED = 77, NODES = 1000, ROUNDS = 41, LAUNCHES = 20 };
+enum {
+  SKIPPED = 77,
+  NODES = 1000,
+  ROUNDS = 41,
+  LAUNCHES = 20,
+  OBJECTS = 1000,      // user objects of one graph
+  NODE_BYTES = 40,     // what the library keeps of a node
+  NODES_AT_ONCE = 128  // in one piece of memory
+};
 
 static const double kStubLimit = 30.0;  // ns for a node
 
@@ -41,6 +53,7 @@ typedef struct job_t {
   kiln_buffer_t* buffer;
   kiln_launch_t* launch;
   kiln_cu_function_t function;
+  kiln_cu_kernel_t by_library;  // the same kernel; NULL where there is none
   uint64_t address;
   // Of a round.
   kiln_graph_t* graph;
@@ -321,6 +334,134 @@ static void wait_and_end_raw(job_t* job) {
   end_raw(job);
 }
 
+// ---- Causes: parts of the way ----
+
+static void nobody_told(void* user) {
+  (void)user;
+}
+
+static void hold(job_t* job, int count) {
+  for (int i = 0; i < count; i++) {
+    kiln_cu_user_object_t object = NULL;
+    CU(job->table->cuUserObjectCreate(&object, job, nobody_told, 1,
+                                      KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    CU(job->table->cuGraphRetainUserObject(job->raw_graph, object, 1,
+                                           KILN_CU_GRAPH_USER_OBJECT_MOVE));
+  }
+}
+
+static void ready_holding(job_t* job, int count) {
+  full_raw(job);
+  hold(job, count);
+  instantiate_raw(job);
+  CU(job->table->cuGraphLaunch(job->raw_exec, job->raw_stream));
+  CU(job->table->cuStreamSynchronize(job->raw_stream));
+}
+
+static void ready_holding_one(job_t* job) {
+  ready_holding(job, 1);
+}
+
+static void ready_holding_many(job_t* job) {
+  ready_holding(job, OBJECTS);
+}
+
+// Kiln's executable by the driver's call: what is left of the difference is
+// the executable's.
+static void launch_ours(job_t* job) {
+  kiln_cu_graph_exec_t exec = kiln_graph_exec_handle(job->exec);
+  kiln_cu_stream_t stream = kiln_stream_handle(job->stream);
+  for (int i = 0; i < LAUNCHES; i++) {
+    CU(job->table->cuGraphLaunch(exec, stream));
+  }
+}
+
+// The driver's executable on Kiln's stream.
+static void launch_there(job_t* job) {
+  kiln_cu_stream_t stream = kiln_stream_handle(job->stream);
+  for (int i = 0; i < LAUNCHES; i++) {
+    CU(job->table->cuGraphLaunch(job->raw_exec, stream));
+  }
+}
+
+static void wait_there_and_end(job_t* job) {
+  CU(job->table->cuStreamSynchronize(kiln_stream_handle(job->stream)));
+  end_raw(job);
+}
+
+static void by_hand_asked(job_t* job) {
+  uint64_t x = job->address;
+  float a = 2;
+  uint32_t n = 1000;
+  for (uint32_t i = 0; i < NODES; i++) {
+    kiln_cu_context_t current = NULL;
+    void* params[] = {&x, &a, &n, &x};
+    kiln_cu_kernel_node_t kernel = {job->function, 1,    1,    1,   32, 1, 1, 0,
+                                    params,        NULL, NULL, NULL};
+    CU(job->table->cuCtxGetCurrent(&current));
+    CU(job->table->cuGraphAddKernelNode(&job->raw_nodes[i], job->raw_graph,
+                                        i > 0 ? &job->raw_nodes[i - 1] : NULL,
+                                        i > 0, &kernel));
+  }
+}
+
+static void add_same(job_t* job, const kiln_cu_kernel_node_t* kernel) {
+  for (uint32_t i = 0; i < NODES; i++) {
+    CU(job->table->cuGraphAddKernelNode(&job->raw_nodes[i], job->raw_graph,
+                                        i > 0 ? &job->raw_nodes[i - 1] : NULL,
+                                        i > 0, kernel));
+  }
+}
+
+static void by_hand_prepared(job_t* job) {
+  add_same(job, &job->launch->node);
+}
+
+static void by_hand_by_library(job_t* job) {
+  kiln_cu_kernel_node_t kernel = job->launch->node;
+  if (job->by_library != NULL) {
+    kernel.function = NULL;
+    kernel.kernel = job->by_library;
+    kernel.context = kiln_device_context(job->device);
+  }
+  add_same(job, &kernel);
+}
+
+// What the objects of nodes need, written as the library writes it.
+static void by_hand_with_memory(job_t* job) {
+  enum { PIECES = (NODES + NODES_AT_ONCE - 1) / NODES_AT_ONCE };
+  char* pieces[PIECES];
+  for (uint32_t i = 0; i < NODES; i++) {
+    uint32_t piece = i / NODES_AT_ONCE;
+    if (i % NODES_AT_ONCE == 0) {
+      pieces[piece] = calloc(NODES_AT_ONCE, NODE_BYTES);
+      bench_need(pieces[piece] != NULL, "calloc");
+    }
+    kiln_cu_graph_node_t* place = &job->raw_nodes[i];
+    CU(job->table->cuGraphAddKernelNode(place, job->raw_graph,
+                                        i > 0 ? &job->raw_nodes[i - 1] : NULL,
+                                        i > 0, &job->launch->node));
+    memcpy(pieces[piece] + (size_t)(i % NODES_AT_ONCE) * NODE_BYTES, place,
+           sizeof(*place));
+  }
+  for (int i = 0; i < PIECES; i++) free(pieces[i]);
+}
+
+// Kiln's way once it has been gone: memory, owners and thread are there.
+static void half_kiln(job_t* job) {
+  full_kiln(job);
+}
+
+static void half_raw(job_t* job) {
+  full_raw(job);
+}
+
+static void launch_set_only(job_t* job) {
+  for (uint32_t i = 0; i < NODES; i++) {
+    must(kiln_launch_set(job->launch, 2, kiln_arg_u32(i)));
+  }
+}
+
 typedef void (*step_fn_t)(job_t* job);
 
 // thread-safe
@@ -370,6 +511,69 @@ static const way_t kWays[] = {
      1.02,
      {{ready_kiln, launch_kiln, wait_and_end_kiln},
       {ready_raw, launch_raw, wait_and_end_raw}}},
+    {"cause: launch, the driver's own again",
+     "ns",
+     LAUNCHES,
+     0,
+     {{ready_raw, launch_raw, wait_and_end_raw},
+      {ready_raw, launch_raw, wait_and_end_raw}}},
+    {"cause: launch, holds 1 user object",
+     "ns",
+     LAUNCHES,
+     0,
+     {{ready_holding_one, launch_raw, wait_and_end_raw},
+      {ready_raw, launch_raw, wait_and_end_raw}}},
+    {"cause: launch, holds 1,000 user objects",
+     "ns",
+     LAUNCHES,
+     0,
+     {{ready_holding_many, launch_raw, wait_and_end_raw},
+      {ready_raw, launch_raw, wait_and_end_raw}}},
+    {"cause: launch of Kiln's by the driver",
+     "ns",
+     LAUNCHES,
+     0,
+     {{ready_kiln, launch_ours, wait_and_end_kiln},
+      {ready_raw, launch_raw, wait_and_end_raw}}},
+    {"cause: launch on Kiln's stream",
+     "ns",
+     LAUNCHES,
+     0,
+     {{ready_raw, launch_there, wait_there_and_end},
+      {ready_raw, launch_raw, wait_and_end_raw}}},
+    {"cause: by hand, context asked",
+     "ns",
+     NODES,
+     0,
+     {{empty_raw, by_hand_asked, end_raw}, {empty_raw, by_hand_raw, end_raw}}},
+    {"cause: by hand, Kiln's parameters",
+     "ns",
+     NODES,
+     0,
+     {{empty_raw, by_hand_prepared, end_raw},
+      {empty_raw, by_hand_raw, end_raw}}},
+    {"cause: by hand, a library's kernel",
+     "ns",
+     NODES,
+     0,
+     {{empty_raw, by_hand_by_library, end_raw},
+      {empty_raw, by_hand_raw, end_raw}}},
+    {"cause: by hand, memory for nodes",
+     "ns",
+     NODES,
+     0,
+     {{empty_raw, by_hand_with_memory, end_raw},
+      {empty_raw, by_hand_raw, end_raw}}},
+    {"cause: by hand, 1,000 more nodes",
+     "ns",
+     NODES,
+     0,
+     {{half_kiln, by_hand_kiln, end_kiln}, {half_raw, by_hand_raw, end_raw}}},
+    {"cause: an argument of a launch",
+     "ns",
+     NODES,
+     0,
+     {{nothing, launch_set_only, nothing}, {nothing, nothing, nothing}}},
 };
 enum { WAYS = sizeof(kWays) / sizeof(kWays[0]) };
 
@@ -424,7 +628,7 @@ static bool measure(job_t* job, const way_t* way, bool real,
   }
   if (launches) good = good && g_made == 0;
   fprintf(stderr,
-          "%-34s median of the rounds' ratios %.4f, %llu allocations%s\n",
+          "%-40s median of the rounds' ratios %.4f, %llu allocations%s\n",
           way->name, ratio, (unsigned long long)g_made,
           good ? "" : ": DOES NOT HOLD");
   return good;
@@ -453,6 +657,33 @@ static void prepare(job_t* job) {
   CU(job->table->cuModuleLoadData(&raw, kPtx));
   CU(job->table->cuModuleGetFunction(&job->function, raw, "nothing"));
   CU(job->table->cuStreamCreate(&job->raw_stream, 1));
+}
+
+// The same kernel as a library has it. Where a driver table has none, the row
+// measures the other way again.
+static void find_by_library(job_t* job) {
+  kiln_cu_library_t library = NULL;
+  if (job->table->cuLibraryLoadData(&library, kPtx, NULL, NULL, 0, NULL, NULL,
+                                    0) != KILN_CU_SUCCESS ||
+      library == NULL) {
+    return;
+  }
+  CU(job->table->cuLibraryGetKernel(&job->by_library, library, "nothing"));
+}
+
+// Whether a context that the node names is enough. Exit code 0: it is.
+static int ask_bare(job_t* job) {
+  find_by_library(job);
+  if (job->by_library == NULL) return SKIPPED;
+  empty_raw(job);
+  CU(job->table->cuCtxSetCurrent(NULL));
+  by_hand_by_library(job);
+  CU(job->table->cuCtxSetCurrent(kiln_device_context(job->device)));
+  instantiate_raw(job);
+  launch_raw(job);
+  wait_and_end_raw(job);
+  printf("a kernel node that names its context needs none that is current\n");
+  return 0;
 }
 
 static void release(job_t* job) {
@@ -506,6 +737,13 @@ int main(int argc, char** argv) {
   job.table = &raw;
   out.device = kiln_device_name(job.device);
   prepare(&job);
+  if (argc > 2) {
+    int told = ask_bare(&job);
+    release(&job);
+    kiln_runtime_release(runtime);
+    return told;
+  }
+  find_by_library(&job);
   bool good = true;
   for (int i = 0; i < WAYS; i++) {
     good = measure(&job, &kWays[i], real, &out) && good;

@@ -115,9 +115,13 @@ def main():
         sys.exit(__doc__)
     program = subprocess.run(sys.argv[1:3], stdout=subprocess.PIPE, text=True,
                              check=False)
-    print(program.stdout, end="")
+    print(program.stdout, end="", flush=True)
     if program.returncode == 77:
         return 77
+    if len(sys.argv) > 2:
+        bare = subprocess.run(sys.argv[1:3] + ["bare"], check=False)
+        print(f"kernel nodes without a current context: exit code "
+              f"{bare.returncode}", flush=True)
     raw = {}
     for line in program.stdout.splitlines():
         if line.startswith("{"):
