@@ -2,17 +2,19 @@
 //
 // bench: programs: what lowering one takes, beside NVRTC for the same kernel,
 // and how fast four of lib/ run on a GPU, beside a copy by the driver and the
-// same kernels in CUDA C++.
+// same kernels in CUDA C++, written in several ways.
 //
-//   bench_program [DEVICE] [ELEMENTS]     cuda:0, 1 << 26
+//   bench_program [DEVICE] [ELEMENTS]     cuda:0, 1 << 26 to 1 << 28
 //
 // What has no NVRTC or no device is left out, and said so. Bars: a lowering in
-// a two-hundredth of NVRTC's time, and 0.9 of the bandwidth of a copy.
+// a two-hundredth of NVRTC's time, and 0.9 of the bandwidth of a copy, at the
+// largest size.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_check.h"
+#include "bench_program_cuda.h"
 #include "bench_report.h"
 #include "kiln/kiln.h"
 #include "kiln/program_code.h"
@@ -25,62 +27,24 @@ static const double kLimitBandwidth = 0.9;
 
 typedef struct case_t {
   const char* name;
-  const char* source;  // the same in CUDA C++
-  double moved;        // times the bytes of x
-  uint32_t threads_x;  // of a CUDA block
-  uint32_t threads_y;
+  double moved;  // times the bytes of x
 } case_t;
 
 static const case_t kCases[] = {
-    {"map",
-     "extern \"C\" __global__ void k(const float* __restrict__ x,\n"
-     "    unsigned long long nx, float* __restrict__ y,\n"
-     "    unsigned long long ny) {\n"
-     "  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-     "  if (i >= nx || i >= ny) return;\n"
-     "  float v = x[i]; y[i] = (v * 3.0f + 2.0f) * v + 1.0f; }\n",
-     2, 256, 1},
-    {"saxpy",
-     "extern \"C\" __global__ void k(const float* __restrict__ x,\n"
-     "    unsigned long long nx, float* __restrict__ y,\n"
-     "    unsigned long long ny, float a) {\n"
-     "  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-     "  if (i >= nx || i >= ny) return;\n"
-     "  y[i] = fmaf(a, x[i], y[i]); }\n",
-     3, 256, 1},
-    {"reduce",
-     "extern \"C\" __global__ void k(const float* __restrict__ x,\n"
-     "    unsigned long long nx, float* __restrict__ y,\n"
-     "    unsigned long long ny) {\n"
-     "  __shared__ float parts[8];\n"
-     "  unsigned first = blockIdx.x * 4096 + threadIdx.x; float sum = 0;\n"
-     "  #pragma unroll\n"
-     "  for (unsigned k = 0; k < 16; k++)\n"
-     "    if (first + k * 256 < nx) sum += x[first + k * 256];\n"
-     "  for (unsigned d = 16; d != 0; d /= 2)\n"
-     "    sum += __shfl_xor_sync(0xffffffffu, sum, d);\n"
-     "  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;\n"
-     "  __syncthreads();\n"
-     "  if (threadIdx.x == 0) { float t = 0;\n"
-     "    for (unsigned k = 0; k < 8; k++) t += parts[k];\n"
-     "    if (blockIdx.x < ny) y[blockIdx.x] = t; } }\n",
-     1, 256, 1},
-    {"transpose",
-     "extern \"C\" __global__ void k(const float* __restrict__ x,\n"
-     "    unsigned long long nx, float* __restrict__ y,\n"
-     "    unsigned long long ny, unsigned w, unsigned h) {\n"
-     "  __shared__ float tile[32][33];\n"
-     "  unsigned left = blockIdx.x * 32, top = blockIdx.y * 32;\n"
-     "  unsigned i = threadIdx.x, j = threadIdx.y;\n"
-     "  for (unsigned k = 0; k < 32; k += 8)\n"
-     "    if (left + i < w && top + j + k < h)\n"
-     "      tile[j + k][i] = x[(top + j + k) * w + left + i];\n"
-     "  __syncthreads();\n"
-     "  for (unsigned k = 0; k < 32; k += 8)\n"
-     "    if (top + i < h && left + j + k < w)\n"
-     "      y[(left + j + k) * h + top + i] = tile[i][j + k]; }\n",
-     2, 32, 8},
+    {"map", 2}, {"saxpy", 3}, {"reduce", 1}, {"transpose", 2}};
+enum { CASES = sizeof(kCases) / sizeof(kCases[0]) };
+
+// A way to lower a program.
+typedef struct way_t {
+  const char* name;
+  const char* block;  // 0: the program's own
+} way_t;
+
+static const way_t kWays[] = {
+    {"block 128", "  block 128\n"},
+    {"block 512", "  block 512\n"},
 };
+enum { WAYS = sizeof(kWays) / sizeof(kWays[0]) };
 
 static bench_report_t g_report;
 static bool g_good = true;
@@ -101,14 +65,24 @@ static double median(double* values, int count) {
   return values[count / 2];
 }
 
-static kiln_program_t* read_program(const char* name) {
+// `block` goes in front of the body, where it is given.
+static kiln_program_t* read_program(const char* name, const char* block) {
   static char text[65536];
   char path[4096];
   snprintf(path, sizeof(path), "%s/%s.kiln", BENCH_PROGRAMS, name);
   FILE* file = fopen(path, "rb");
   bench_need(file != NULL, path);
-  kiln_string_view_t view = {text, fread(text, 1, sizeof(text), file)};
+  size_t size = fread(text, 1, sizeof(text) / 2, file);
   fclose(file);
+  text[size] = 0;
+  char* body = strstr(text, "\n{");
+  if (block != NULL && body != NULL) {
+    size_t more = strlen(block);
+    memmove(body + 1 + more, body + 1, strlen(body + 1) + 1);
+    memcpy(body + 1, block, more);
+    size += more;
+  }
+  kiln_string_view_t view = {text, size};
   kiln_program_t* program = NULL;
   bench_expect(kiln_program_parse(view, NULL, NULL, &program));
   return program;
@@ -155,9 +129,11 @@ static void bench_lowering(kiln_compiler_t* compiler, const case_t* c,
     return;
   }
   double spent[COMPILATIONS];
+  char source[CUDA_SOURCE_BYTES];
+  cuda_way_source(cuda_way_plain(c->name), source);
   for (int i = 0; i < COMPILATIONS; i++) {
     uint64_t start = bench_time_ns();
-    kiln_compile_result_release(compile(compiler, c->source));
+    kiln_compile_result_release(compile(compiler, source));
     spent[i] = (double)(bench_time_ns() - start) / 1000;
   }
   double compiled = median(spent, COMPILATIONS);
@@ -204,7 +180,9 @@ typedef struct world_t {
   kiln_buffer_t* x;
   kiln_buffer_t* y;
   uint64_t count;  // elements of x
-  uint32_t side;   // x as a square
+  uint32_t width;  // x as a matrix
+  uint32_t height;
+  uint32_t log;  // of count
 } world_t;
 
 typedef struct launch_t {
@@ -252,11 +230,8 @@ static uint64_t y_count(const world_t* w, const case_t* c) {
 
 static uint32_t work_of(const world_t* w, const case_t* c, uint32_t axis) {
   if (strcmp(c->name, "transpose") == 0) {
-    return (w->side + 31) / 32 *
-               (axis == 0   ? 32
-                : axis == 1 ? 8
-                            : 0) +
-           (axis == 2);
+    if (axis == 2) return 1;
+    return axis == 0 ? (w->width + 31) / 32 * 32 : (w->height + 31) / 32 * 8;
   }
   if (axis != 0) return 1;
   return (uint32_t)(strcmp(c->name, "reduce") == 0 ? y_count(w, c) * 256
@@ -274,17 +249,29 @@ static kiln_argument_t argument(const world_t* w, const case_t* c,
       return kiln_arg_u32(work_of(w, c, p->index));
     default:
       return p->type == KILN_PROGRAM_TYPE_F32 ? kiln_arg_f32(2)
-                                              : kiln_arg_u32(w->side);
+             : p->index == 0                  ? kiln_arg_u32(w->width)
+                                              : kiln_arg_u32(w->height);
   }
 }
 
-static void bench_running(world_t* w, kiln_compiler_t* compiler,
-                          const case_t* c, const kiln_program_t* program,
-                          double copy) {
+// What is reported of a run: beside the copy, and beside another one.
+static void tell(const world_t* w, const case_t* c, const char* way,
+                 double speed, const char* other, double than) {
+  char name[2 * BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "run %s 2^%u %s", c->name, w->log, way);
+  bench_report_more(&g_report, name, "GB/s", speed, other, than);
+}
+
+static double speed_of(world_t* w, const case_t* c, const launch_t* launch) {
+  return c->moved * (double)w->count * 4 / (double)nanoseconds(w, launch);
+}
+
+static double run_program(world_t* w, const case_t* c,
+                          const kiln_program_t* program) {
   kiln_program_code_t* code = lower(program);
   kiln_program_launch_t how;
   kiln_program_code_launch(code, &how);
-  launch_t ours = {.config = kiln_launch_config_default()}, theirs = ours;
+  launch_t ours = {.config = kiln_launch_config_default()};
   kiln_string_view_t text = kiln_program_code_text(code);
   load(w, text.data, text.size, &ours);
   ours.count = kiln_program_code_parameter_count(code);
@@ -292,40 +279,95 @@ static void bench_running(world_t* w, kiln_compiler_t* compiler,
     kiln_program_parameter_t p;
     kiln_program_code_parameter(code, i, &p);
     ours.arguments[i] = argument(w, c, &p);
-    // The CUDA kernels take the buffers and scalars, no work sizes.
-    if (p.kind != KILN_PROGRAM_PARAMETER_WORK) {
-      theirs.arguments[theirs.count++] = ours.arguments[i];
-    }
   }
   for (uint32_t axis = 0; axis < 3; axis++) {
     ours.config.block[axis] = how.block[axis];
     ours.config.grid[axis] =
         (work_of(w, c, axis) + how.block[axis] - 1) / how.block[axis];
-    theirs.config.block[axis] = how.block[axis];
-    theirs.config.grid[axis] = ours.config.grid[axis];
   }
-  double bytes = c->moved * (double)w->count * 4;
-  double speed = bytes / (double)nanoseconds(w, &ours);
-  char name[BENCH_NAME_BYTES], what[192];
-  snprintf(name, sizeof(name), "run %s", c->name);
-  bench_report_more(&g_report, name, "GB/s", speed, "copy", copy);
-  snprintf(what, sizeof(what), "%s at 0.9 of a copy's bandwidth", name);
-  bar(speed / copy >= kLimitBandwidth, what);
-  if (compiler != NULL) {
-    kiln_compile_result_t* result = compile(compiler, c->source);
-    kiln_code_t* made = kiln_compile_result_code(result);
-    kiln_bytes_view_t image = kiln_code_bytes(made);
-    load(w, (const char*)image.data, image.size, &theirs);
-    double other = bytes / (double)nanoseconds(w, &theirs);
-    bench_report_more(&g_report, name, "GB/s", speed, "CUDA C++", other);
-    kiln_kernel_release(theirs.kernel);
-    kiln_compile_result_release(result);
-  }
+  double speed = speed_of(w, c, &ours);
   kiln_kernel_release(ours.kernel);
   kiln_program_code_release(code);
+  return speed;
 }
 
-static bool open_world(kiln_runtime_t* runtime, const char* name, world_t* w) {
+static double run_cuda(world_t* w, const case_t* c, kiln_compiler_t* compiler,
+                       const cuda_way_t* way) {
+  char source[CUDA_SOURCE_BYTES];
+  launch_t theirs = {.config = kiln_launch_config_default()};
+  cuda_way_source(way, source);
+  kiln_compile_result_t* result = compile(compiler, source);
+  kiln_bytes_view_t image = kiln_code_bytes(kiln_compile_result_code(result));
+  load(w, (const char*)image.data, image.size, &theirs);
+  const kiln_argument_t arguments[] = {
+      kiln_arg_buffer(w->x),
+      kiln_arg_u64(w->count),
+      kiln_arg_buffer(w->y),
+      kiln_arg_u64(w->count),
+      strcmp(c->name, "saxpy") == 0 ? kiln_arg_f32(2) : kiln_arg_u32(w->width),
+      kiln_arg_u32(w->height)};
+  memcpy(theirs.arguments, arguments, sizeof(arguments));
+  theirs.count = strcmp(c->name, "transpose") == 0 ? 6
+                 : strcmp(c->name, "saxpy") == 0   ? 5
+                                                   : 4;
+  theirs.config.block[0] = way->block_x;
+  theirs.config.block[1] = way->block_y;
+  theirs.config.block[2] = 1;
+  cuda_way_grid(way, w->count, w->width, w->height, theirs.config.grid);
+  double speed = speed_of(w, c, &theirs);
+  kiln_kernel_release(theirs.kernel);
+  kiln_compile_result_release(result);
+  return speed;
+}
+
+// All ways to write a kernel in CUDA C++; the best one's speed.
+static double run_cuda_ways(world_t* w, const case_t* c,
+                            kiln_compiler_t* compiler, double copy,
+                            char best[BENCH_NAME_BYTES]) {
+  double most = 0;
+  for (size_t i = 0; i < kCudaWayCount; i++) {
+    const cuda_way_t* way = &kCudaWays[i];
+    if (strcmp(way->kernel, c->name) != 0) continue;
+    char name[BENCH_NAME_BYTES];
+    snprintf(name, sizeof(name), "CUDA C++, %s, block %u", way->name,
+             way->block_x * way->block_y);
+    double speed = run_cuda(w, c, compiler, way);
+    tell(w, c, name, speed, "copy", copy);
+    if (speed > most) {
+      most = speed;
+      memcpy(best, name, sizeof(name));
+    }
+  }
+  return most;
+}
+
+static void bench_running(world_t* w, kiln_compiler_t* compiler,
+                          const case_t* c, bool all) {
+  double copy = 2.0 * (double)w->count * 4 / (double)nanoseconds(w, NULL);
+  char what[192], best[BENCH_NAME_BYTES];
+  kiln_program_t* program = read_program(c->name, NULL);
+  double speed = run_program(w, c, program);
+  kiln_program_release(program);
+  tell(w, c, "", speed, "copy", copy);
+  if (compiler != NULL) {
+    double plain = run_cuda(w, c, compiler, cuda_way_plain(c->name));
+    tell(w, c, "", speed, "plain CUDA C++", plain);
+  }
+  if (!all) return;
+  snprintf(what, sizeof(what), "run %s at 0.9 of a copy's bandwidth", c->name);
+  bar(speed / copy >= kLimitBandwidth, what);
+  bool fixed = strcmp(c->name, "map") != 0 && strcmp(c->name, "saxpy") != 0;
+  for (int i = 0; i < WAYS && !fixed; i++) {
+    program = read_program(c->name, kWays[i].block);
+    tell(w, c, kWays[i].name, run_program(w, c, program), "copy", copy);
+    kiln_program_release(program);
+  }
+  if (compiler == NULL) return;
+  double most = run_cuda_ways(w, c, compiler, copy, best);
+  tell(w, c, "", speed, best, most);
+}
+
+static bool open_device(kiln_runtime_t* runtime, const char* name, world_t* w) {
   kiln_status_t status = kiln_runtime_open_device(runtime, name, &w->device);
   if (!kiln_status_is_ok(status)) {
     fprintf(stderr, "no runs: %s\n", kiln_status_message(status));
@@ -337,30 +379,37 @@ static bool open_world(kiln_runtime_t* runtime, const char* name, world_t* w) {
   bench_expect(kiln_stream_create(w->device, NULL, &w->stream));
   bench_expect(kiln_event_create(w->device, &options, &w->start));
   bench_expect(kiln_event_create(w->device, &options, &w->end));
-  bench_expect(kiln_buffer_create(w->device, w->count * 4, NULL, &w->x));
-  bench_expect(kiln_buffer_create(w->device, w->count * 4, NULL, &w->y));
-  bench_expect(kiln_buffer_fill(w->x, 0, w->count * 4, 0, 1));
-  bench_expect(kiln_buffer_fill(w->y, 0, w->count * 4, 0, 1));
   return true;
 }
 
-static void close_world(world_t* w) {
-  kiln_buffer_release(w->x);
-  kiln_buffer_release(w->y);
+static void close_device(world_t* w) {
   kiln_event_release(w->start);
   kiln_event_release(w->end);
   kiln_stream_release(w->stream);
   kiln_device_release(w->device);
 }
 
+// `log`: of the elements of x.
+static void bench_size(world_t* w, kiln_compiler_t* compiler, uint32_t log,
+                       bool all) {
+  w->log = log;
+  w->count = UINT64_C(1) << log;
+  w->width = 1U << log / 2;
+  w->height = (uint32_t)(w->count / w->width);
+  bench_expect(kiln_buffer_create(w->device, w->count * 4, NULL, &w->x));
+  bench_expect(kiln_buffer_create(w->device, w->count * 4, NULL, &w->y));
+  bench_expect(kiln_buffer_fill(w->x, 0, w->count * 4, 0, 1));
+  bench_expect(kiln_buffer_fill(w->y, 0, w->count * 4, 0, 1));
+  for (int i = 0; i < CASES; i++) bench_running(w, compiler, &kCases[i], all);
+  kiln_buffer_release(w->x);
+  kiln_buffer_release(w->y);
+}
+
 int main(int argc, char** argv) {
   const char* device = argc > 1 ? argv[1] : "cuda:0";
   world_t w;
   memset(&w, 0, sizeof(w));
-  w.side = 1;
-  uint64_t wanted = argc > 2 ? strtoull(argv[2], NULL, 0) : 1U << 26;
-  while ((uint64_t)w.side * w.side * 4 <= wanted) w.side *= 2;
-  w.count = (uint64_t)w.side * w.side;
+  uint64_t wanted = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
   kiln_runtime_t* runtime = NULL;
   bench_expect(kiln_runtime_create(NULL, &runtime));
   kiln_compiler_t* compiler = NULL;
@@ -370,18 +419,25 @@ int main(int argc, char** argv) {
     kiln_status_free(status);
   }
   g_report.device = device;
-  bool runs = open_world(runtime, device, &w);
-  double copy =
-      runs ? 2.0 * (double)w.count * 4 / (double)nanoseconds(&w, NULL) : 0;
-  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
-    kiln_program_t* program = read_program(kCases[i].name);
+  for (int i = 0; i < CASES; i++) {
+    kiln_program_t* program = read_program(kCases[i].name, NULL);
     bench_lowering(compiler, &kCases[i], program);
-    if (runs) bench_running(&w, compiler, &kCases[i], program, copy);
     kiln_program_release(program);
   }
   bench_hundred();
+  if (open_device(runtime, device, &w)) {
+    uint32_t first = 26, last = 28;
+    if (wanted != 0) {
+      for (first = 2; wanted >> first > 1; first++) {
+      }
+      last = first;
+    }
+    for (uint32_t log = first; log <= last; log++) {
+      bench_size(&w, compiler, log, log == last);
+    }
+    close_device(&w);
+  }
   bench_report_print(&g_report);
-  if (runs) close_world(&w);
   kiln_compiler_release(compiler);
   kiln_runtime_release(runtime);
   return g_good ? 0 : 1;
