@@ -242,8 +242,16 @@ static void copy_batch(contract_t* t) {
   IS(INVALID_VALUE,
      cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, stream));
   OK(cu->cuCtxSetCurrent(t->context));
+  // The capture of another stream does not mind.
+  kiln_cu_stream_t other = NULL;
+  kiln_cu_graph_t graph = NULL;
+  OK(cu->cuStreamCreate(&other, KILN_CU_STREAM_NON_BLOCKING));
+  OK(cu->cuStreamBeginCapture(other, KILN_CU_STREAM_CAPTURE_MODE_GLOBAL));
   OK(cu->cuMemcpyBatchAsync(to, from, sizes, 2, attributes, first, 1, stream));
+  OK(cu->cuStreamEndCapture(other, &graph));
+  OK(cu->cuGraphDestroy(graph));
   OK(cu->cuStreamSynchronize(stream));
+  OK(cu->cuStreamDestroy(other));
   OK(cu->cuMemFree(a));
   OK(cu->cuStreamDestroy(stream));
 }

@@ -14,7 +14,8 @@
 // says UNSAFE is listed when this driver does not mind, which is no failure:
 // what is unsafe may depend on what is loaded already.
 //
-// Exit code 77 where there is no driver or no GPU.
+// With the word "soft" the rows of the software device are asked, which keeps
+// to the same columns. Exit code 77 where there is no driver or no GPU.
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE  // for MAP_ANONYMOUS
 #include <signal.h>
@@ -24,6 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/env.h"
+#include "soft/soft.h"
 #include "table/table.h"
 
 static const char kernel_ptx[] =
@@ -140,10 +143,15 @@ typedef struct left_t {
   volatile unsigned asking;  // the row that is being called
   int failures;
   bool ended;
-  bool spared[KILNI_CUDA_ROW_COUNT];  // called with the context, not judged
+  // Not judged. After one crash called with the context, after two no more.
+  uint8_t crashes[KILNI_CUDA_ROW_COUNT];
+  // What is said before this row is asked has been said by a child before.
+  unsigned silent_to;
 } left_t;
 
 static left_t* left;
+
+#define SAY(...) (left->silent_to == NO_ROW ? printf(__VA_ARGS__) : 0)
 
 static const char* exception_of(kilni_cuda_row_id_t row) {
   for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); ++i) {
@@ -166,12 +174,12 @@ static void judge(live_t* live, kilni_cuda_row_id_t row,
   if (wants_none ? worked : result == KILN_CU_ERROR_INVALID_CONTEXT) return;
   const char* why = exception_of(row);
   if (!wants_none && worked && why != NULL) {
-    printf("%s: would do without; the column stays: %s\n", columns->name, why);
+    SAY("%s: would do without; the column stays: %s\n", columns->name, why);
     return;
   }
-  printf("%s: the column says %s, the driver gave %s\n", columns->name,
-         wants_none ? "NONE or FROM_STREAM" : "CURRENT",
-         name != NULL ? name : "an unknown result");
+  SAY("%s: the column says %s, the driver gave %s\n", columns->name,
+      wants_none ? "NONE or FROM_STREAM" : "CURRENT",
+      name != NULL ? name : "an unknown result");
   ++live->failures;
 }
 
@@ -185,9 +193,9 @@ static bool is_capture_error(kiln_cu_result_t result) {
 static void before(live_t* live, kilni_cuda_row_id_t row) {
   (void)alarm(SECONDS);
   left->asking = (unsigned)row;
-  if (!left->spared[row] && !live->capturing) return;
+  if (left->crashes[row] == 0 && !live->capturing) return;
   must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
-  if (left->spared[row]) return;
+  if (left->crashes[row] > 0) return;
   must(live->begin(live->captured, 0), "cuStreamBeginCapture");
 }
 
@@ -203,23 +211,22 @@ static void judge_capture(live_t* live, kilni_cuda_row_id_t row,
   const bool worked = has_worked(result);
   live->seen[row] = true;
   if (safe && broke) {
-    printf("%s: the column says SAFE, the driver gave %s, the capture %s\n",
-           columns->name, kilni_cuda_result_name(result),
-           kilni_cuda_result_name(ended));
+    SAY("%s: the column says SAFE, the driver gave %s, the capture %s\n",
+        columns->name, kilni_cuda_result_name(result),
+        kilni_cuda_result_name(ended));
     ++live->failures;
   } else if (!broke && !worked) {
-    printf("%s: gave %s under capture\n", columns->name,
-           kilni_cuda_result_name(result));
+    SAY("%s: gave %s under capture\n", columns->name,
+        kilni_cuda_result_name(result));
     ++live->failures;
   } else if (!safe && !broke) {
-    printf("%s: UNSAFE, and this driver did not mind\n", columns->name);
+    SAY("%s: UNSAFE, and this driver did not mind\n", columns->name);
   }
 }
 
 static void must(kiln_cu_result_t result, const char* what) {
   if (result == KILN_CU_SUCCESS) return;
-  printf("%s: %s while things were made\n", what,
-         kilni_cuda_result_name(result));
+  SAY("%s: %s while things were made\n", what, kilni_cuda_result_name(result));
 }
 
 static kiln_cu_mempool_props_t pool_props(const live_t* live) {
@@ -295,7 +302,7 @@ static void make(live_t* live) {
 // A refusal by another name: the same call works with the context.
 static bool is_refusal(const live_t* live, kilni_cuda_row_id_t row,
                        kiln_cu_result_t result) {
-  return !live->capturing && !left->spared[row] &&
+  return !live->capturing && left->crashes[row] == 0 &&
          kilni_cuda_row(row)->context == KILNI_CONTEXT_CURRENT &&
          result == KILN_CU_ERROR_INVALID_VALUE;
 }
@@ -304,14 +311,14 @@ static kiln_cu_result_t refused(live_t* live, kilni_cuda_row_id_t row,
                                 kiln_cu_result_t again) {
   must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
   if (!has_worked(again)) return KILN_CU_ERROR_INVALID_VALUE;
-  printf("%s: without a context INVALID_VALUE\n", kilni_cuda_row(row)->name);
+  SAY("%s: without a context INVALID_VALUE\n", kilni_cuda_row(row)->name);
   return KILN_CU_ERROR_INVALID_CONTEXT;
 }
 
 static void judge_one(live_t* live, kilni_cuda_row_id_t row,
                       kiln_cu_result_t result) {
   left->asking = NO_ROW;
-  if (left->spared[row]) {
+  if (left->crashes[row] > 0) {
     live->seen[row] = true;
     must(result, kilni_cuda_row(row)->name);
     must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
@@ -320,8 +327,18 @@ static void judge_one(live_t* live, kilni_cuda_row_id_t row,
   (live->capturing ? judge_capture : judge)(live, row, result);
 }
 
+static bool is_asked(const live_t* live, kilni_cuda_row_id_t row) {
+  return kilni_cuda_has(&live->t, row) && left->crashes[row] < 2;
+}
+
+static bool comes_to(const live_t* live, kilni_cuda_row_id_t row) {
+  if (left->silent_to == (unsigned)row) left->silent_to = NO_ROW;
+  return is_asked(live, row);
+}
+
 #define ASK_ROW(row, call)                                   \
   do {                                                       \
+    if (!comes_to(live, (row))) break;                       \
     before(live, (row));                                     \
     kiln_cu_result_t result_ = (call);                       \
     if (is_refusal(live, (row), result_)) {                  \
@@ -381,7 +398,7 @@ static void ask_peers(live_t* live) {
   ASK(cuDeviceCanAccessPeer, &number, live->device, live->device);
   must(live->t.cuDeviceGetCount(&count), "cuDeviceGetCount");
   if (count < 2) {
-    printf("one GPU: the rows of access to another are not asked\n");
+    SAY("one GPU: the rows of access to another are not asked\n");
     live->seen[KILNI_CUDA_ROW_cuDeviceGetP2PAttribute] = true;
     live->seen[KILNI_CUDA_ROW_cuCtxEnablePeerAccess] = true;
     live->seen[KILNI_CUDA_ROW_cuCtxDisablePeerAccess] = true;
@@ -912,6 +929,12 @@ static void ask_graph_nodes(live_t* live, graphs_t* g) {
   const kiln_cu_launch_attribute_id_t priority =
       KILN_CU_LAUNCH_ATTRIBUTE_PRIORITY;
   ASK(cuGraphAddKernelNode, &node, g->spare, NULL, 0, &g->kernel);
+  must(live->t.cuCtxSetCurrent(live->context), "cuCtxSetCurrent");
+  if (node == NULL) {
+    must(live->t.cuGraphAddKernelNode(&node, g->spare, NULL, 0, &g->kernel),
+         "cuGraphAddKernelNode");
+  }
+  must(live->t.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
   ASK(cuGraphKernelNodeCopyAttributes, node, g->nodes[0]);
   ASK(cuGraphKernelNodeGetParams, g->nodes[0], &kernel);
   ASK(cuGraphKernelNodeSetParams, g->nodes[0], &g->kernel);
@@ -1110,7 +1133,7 @@ static void ask_all(live_t* live, bool capturing) {
   ask_destroys(live);
   for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
     const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;
-    if (live->seen[i] || !kilni_cuda_has(&live->t, row)) continue;
+    if (live->seen[i] || !is_asked(live, row)) continue;
     printf("%s: was not asked\n", kilni_cuda_row(row)->name);
     ++live->failures;
   }
@@ -1118,14 +1141,24 @@ static void ask_all(live_t* live, bool capturing) {
          (int)KILNI_CUDA_ROW_COUNT, live->failures);
 }
 
-// In a child of its own: the parent has no driver.
-static int ask_in_child(bool capturing) {
-  static live_t live;
-  kiln_host_t host;
-  memset(&host, 0, sizeof(host));
-  host.allocator = kiln_allocator_libc();
+static kiln_status_t open_table(live_t* live, bool soft) {
+  static kiln_host_t host;
+  static kilni_env_t env;
   static kilni_dynlib_t* library;  // never closed: the driver keeps threads
-  kiln_status_t status = kilni_cuda_table_open(&host, NULL, &live.t, &library);
+  const kilni_soft_options_t options = {
+      .struct_size = sizeof(options), .worker_count = 2, .device_count = 2};
+  host.allocator = kiln_allocator_libc();
+  host.process_id = (uint64_t)getpid();
+  if (!soft) return kilni_cuda_table_open(&host, NULL, &live->t, &library);
+  KILNI_RETURN_IF_ERROR(kilni_env_init(&env, host.allocator));
+  host.env = &env;
+  return kilni_soft_start(&host, &options, &live->t);
+}
+
+// In a child of its own: the parent has no driver.
+static int ask_in_child(bool soft, bool capturing) {
+  static live_t live;
+  kiln_status_t status = open_table(&live, soft);
   if (!kiln_status_is_ok(status)) {
     printf("skipped: %s\n", kiln_status_message(status));
     kiln_status_free(status);
@@ -1136,7 +1169,7 @@ static int ask_in_child(bool capturing) {
     printf("skipped: the driver has no device\n");
     return 77;
   }
-  printf("driver for CUDA %d from %s\n", live.t.driver_version, live.t.origin);
+  SAY("driver for CUDA %d from %s\n", live.t.driver_version, live.t.origin);
   must(live.t.cuDevicePrimaryCtxRetain(&live.context, live.device),
        "cuDevicePrimaryCtxRetain");
   if (capturing) {
@@ -1155,18 +1188,20 @@ static int ask_in_child(bool capturing) {
 }
 
 // Failures of one round of all rows; -1 where there is no driver or no GPU.
-static int ask_round(bool capturing) {
+static int ask_round(bool soft, bool capturing) {
   memset(left, 0, sizeof(*left));
-  for (size_t i = 0; i < sizeof(crashing) / sizeof(crashing[0]); ++i) {
-    left->spared[crashing[i]] = true;
+  left->silent_to = NO_ROW;
+  for (size_t i = 0; !soft && i < sizeof(crashing) / sizeof(crashing[0]); ++i) {
+    left->crashes[crashing[i]] = 1;
   }
   for (int crashes = 0; crashes < CRASHES_MAX; ++crashes) {
     int how = 0;
     left->asking = NO_ROW;
+    fflush(stdout);
     const pid_t child = fork();
     if (child < 0) return 1;
     if (child == 0) {
-      const int code = ask_in_child(capturing);
+      const int code = ask_in_child(soft, capturing);
       fflush(stdout);
       _exit(code);
     }
@@ -1180,20 +1215,22 @@ static int ask_round(bool capturing) {
     const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)left->asking;
     printf("%s: the driver %s\n", kilni_cuda_row(row)->name,
            WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM ? "hangs" : "crashes");
-    left->spared[row] = true;
+    ++left->crashes[row];
+    left->silent_to = row;
   }
   printf("crashed too often: the rows behind were not asked\n");
   return CRASHES_MAX;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+  const bool soft = argc > 1 && strcmp(argv[1], "soft") == 0;
   setvbuf(stdout, NULL, _IOLBF, 0);
   left = mmap(NULL, sizeof(*left), PROT_READ | PROT_WRITE,
               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (left == MAP_FAILED) return 1;
-  const int first = ask_round(false);
+  const int first = ask_round(soft, false);
   if (first < 0) return 77;
-  const int second = ask_round(true);
+  const int second = ask_round(soft, true);
   printf("%d failures without a context, %d under capture\n", first, second);
   return first == 0 && second == 0 ? 0 : 1;
 }

@@ -194,16 +194,23 @@ kiln_cu_result_t kilni_soft_capture_enter(
   return KILN_CU_SUCCESS;
 }
 
-kiln_cu_result_t kilni_soft_capture_asked(kilni_soft_driver_t* driver,
-                                          kilni_soft_stream_t* stream,
-                                          const char* call) {
+kiln_cu_result_t kilni_soft_capture_refuse(kilni_soft_driver_t* driver,
+                                           kilni_soft_stream_t* stream,
+                                           const char* call) {
   kilni_soft_captured_t* captured;
   kiln_cu_result_t result =
       kilni_soft_capture_enter(driver, stream, call, &captured);
-  if (result != KILN_CU_SUCCESS) return result;
-  if (captured == NULL) return kilni_soft_capture_unsafe(driver, call);
+  if (result != KILN_CU_SUCCESS || captured == NULL) return result;
   return kilni_soft_capture_break(driver, captured->capture, call,
                                   KILN_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+}
+
+kiln_cu_result_t kilni_soft_capture_asked(kilni_soft_driver_t* driver,
+                                          kilni_soft_stream_t* stream,
+                                          const char* call) {
+  kiln_cu_result_t result = kilni_soft_capture_refuse(driver, stream, call);
+  return result == KILN_CU_SUCCESS ? kilni_soft_capture_unsafe(driver, call)
+                                   : result;
 }
 
 kiln_cu_result_t kilni_soft_capture_event(kilni_soft_driver_t* driver,

@@ -247,7 +247,7 @@ static kiln_cu_result_t row_batch(kiln_cu_deviceptr_t* to,
       !good_attributes(attributes, first, attribute_count, count)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_VALUE);
   }
-  result = kilni_soft_capture_asked(driver, where, "cuMemcpyBatchAsync");
+  result = kilni_soft_capture_refuse(driver, where, "cuMemcpyBatchAsync");
   bool waits = false;
   for (size_t i = 0; i < attribute_count; ++i) {
     waits |= attributes[i].order == KILN_CU_COPY_ORDER_DURING_CALL;

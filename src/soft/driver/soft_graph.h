@@ -417,6 +417,10 @@ kiln_cu_result_t kilni_soft_capture_unsafe(kilni_soft_driver_t* driver,
 kiln_cu_result_t kilni_soft_capture_asked(kilni_soft_driver_t* driver,
                                           kilni_soft_stream_t* stream,
                                           const char* call);
+// The same for work that a graph cannot hold: only of a capture `stream` is in.
+kiln_cu_result_t kilni_soft_capture_refuse(kilni_soft_driver_t* driver,
+                                           kilni_soft_stream_t* stream,
+                                           const char* call);
 // The same of an event.
 kiln_cu_result_t kilni_soft_capture_event(kilni_soft_driver_t* driver,
                                           kilni_soft_event_t* event,

@@ -272,7 +272,7 @@ static kiln_cu_result_t row_instantiate(kiln_cu_graph_exec_t* exec,
                                         kiln_cu_graph_instantiate_t* params) {
   kilni_soft_driver_t* driver;
   if (params == NULL) return KILN_CU_ERROR_INVALID_VALUE;
-  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_queue_room(driver);
   const kilni_soft_graph_t* found = kilni_soft_graph_find(driver, graph);

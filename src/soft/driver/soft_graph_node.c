@@ -15,13 +15,12 @@ typedef struct adding_t {
 } adding_t;
 
 // Enters the row; not locked if it fails.
-static kiln_cu_result_t begin(adding_t* adding, kiln_cu_graph_node_t* node,
-                              kiln_cu_graph_t graph,
+static kiln_cu_result_t begin(adding_t* adding, kilni_soft_needs_t needs,
+                              kiln_cu_graph_node_t* node, kiln_cu_graph_t graph,
                               const kiln_cu_graph_node_t* dependencies,
                               const kiln_cu_graph_edge_t* edges, size_t count) {
   memset(adding, 0, sizeof(*adding));
-  kiln_cu_result_t result =
-      kilni_soft_enter(KILNI_SOFT_NEEDS_START, &adding->driver);
+  kiln_cu_result_t result = kilni_soft_enter(needs, &adding->driver);
   if (result != KILN_CU_SUCCESS) return result;
   adding->graph = kilni_soft_graph_find(adding->driver, graph);
   result = KILN_CU_ERROR_INVALID_VALUE;
@@ -255,28 +254,40 @@ kiln_cu_result_t kilni_soft_doing_read(kilni_soft_driver_t* driver,
 
 // ---- Adding ----
 
-static kiln_cu_result_t row_add(kiln_cu_graph_node_t* node,
-                                kiln_cu_graph_t graph,
-                                const kiln_cu_graph_node_t* dependencies,
-                                const kiln_cu_graph_edge_t* edges, size_t count,
-                                kiln_cu_graph_node_params_t* params) {
+static kiln_cu_result_t add_with(
+    kilni_soft_needs_t needs, kiln_cu_graph_node_t* node, kiln_cu_graph_t graph,
+    const kiln_cu_graph_node_t* dependencies, const kiln_cu_graph_edge_t* edges,
+    size_t count, kiln_cu_graph_node_params_t* params) {
   adding_t adding;
   if (params == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   kiln_cu_result_t result =
-      begin(&adding, node, graph, dependencies, edges, count);
+      begin(&adding, needs, node, graph, dependencies, edges, count);
   if (result != KILN_CU_SUCCESS) return result;
   result =
       kilni_soft_doing_read(adding.driver, adding.graph, params, &adding.doing);
   return finish(&adding, params->type, result, node);
 }
 
-// The same by the older rows.
+static kiln_cu_result_t row_add(kiln_cu_graph_node_t* node,
+                                kiln_cu_graph_t graph,
+                                const kiln_cu_graph_node_t* dependencies,
+                                const kiln_cu_graph_edge_t* edges, size_t count,
+                                kiln_cu_graph_node_params_t* params) {
+  return add_with(KILNI_SOFT_NEEDS_START, node, graph, dependencies, edges,
+                  count, params);
+}
+
+// The same by the older rows, some of which want a current context.
 static kiln_cu_result_t add(kiln_cu_graph_node_t* node, kiln_cu_graph_t graph,
                             const kiln_cu_graph_node_t* dependencies,
                             size_t count, bool good,
                             kiln_cu_graph_node_params_t* params) {
   if (!good) return KILN_CU_ERROR_INVALID_VALUE;
-  return row_add(node, graph, dependencies, NULL, count, params);
+  const bool wants = params->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL ||
+                     params->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+                     params->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE;
+  return add_with(wants ? KILNI_SOFT_NEEDS_CURRENT : KILNI_SOFT_NEEDS_START,
+                  node, graph, dependencies, NULL, count, params);
 }
 
 static kiln_cu_graph_node_params_t of_type(uint32_t type) {

@@ -67,7 +67,7 @@ static kiln_cu_result_t row_prefetch(kiln_cu_deviceptr_t address, size_t bytes,
   if (place == 0) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_INVALID_DEVICE);
   }
-  result = kilni_soft_capture_asked(driver, where, "cuMemPrefetchAsync");
+  result = kilni_soft_capture_refuse(driver, where, "cuMemPrefetchAsync");
   if (result == KILN_CU_SUCCESS) {
     result = kilni_soft_queue_issue(driver, where, &kMark, NULL, NULL);
   }
@@ -213,7 +213,7 @@ static kiln_cu_result_t discard_all(kiln_cu_stream_t stream,
   if (result != KILN_CU_SUCCESS) return result;
   result = check_batch(driver, batch);
   if (result == KILN_CU_SUCCESS) {
-    result = kilni_soft_capture_asked(driver, where, "cuMemDiscardBatchAsync");
+    result = kilni_soft_capture_refuse(driver, where, "cuMemDiscardBatchAsync");
   }
   size_t location = 0;
   for (size_t i = 0; result == KILN_CU_SUCCESS && i < batch->count; ++i) {
