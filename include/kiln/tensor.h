@@ -6,6 +6,15 @@
 // A map is a value: 128 bytes, which hold the tensor's address and are passed
 // to a kernel as they are, by kiln_arg_bytes. It retains nothing; the memory
 // must be there while kernels use the map.
+//
+// What no map can refuse, since the kernel gives the coordinates: a box or a
+// column begins at a multiple of 16 bytes of memory, so with elements of 4
+// bytes at a multiple of 4. As address and strides are such multiples (the
+// driver API, cuTensorMapEncodeTiled), this is about the innermost coordinate
+// alone, which may be negative. The PTX ISA says so of packed types only
+// ("Restrictions on Tensor Copy instructions"); of every other type asked, a
+// device of compute capability 9.0 ends the kernel that breaks it with
+// CUDA_ERROR_ILLEGAL_INSTRUCTION and is lost to the process: DEVICE_LOST.
 #ifndef KILN_TENSOR_H_
 #define KILN_TENSOR_H_
 

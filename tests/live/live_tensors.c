@@ -132,23 +132,32 @@ static uint8_t byte_at(uint32_t index) {
   return (uint8_t)(0x20 + ((mixed >> (index % 4 * 8)) & 0x1f));
 }
 
-static bool run(live_t* live, kiln_argument_t* arguments, uint32_t count,
-                const kiln_tensor_map_t* map) {
+static kiln_status_t copy_out(live_t* live, kiln_argument_t* arguments,
+                              uint32_t count, const kiln_tensor_map_t* map) {
   kiln_launch_config_t config = kiln_launch_config_default();
   config.grid[0] = 1;
   config.block[0] = 32;
   arguments[0] = kiln_arg_bytes(map, sizeof(*map));
   if (live->map != NULL) {
     arguments[0] = kiln_arg_buffer(live->map);
-    if (!OK(kiln_buffer_write(live->map, 0, sizeof(*map), map))) return false;
+    kiln_status_t status = kiln_buffer_write(live->map, 0, sizeof(*map), map);
+    if (!kiln_status_is_ok(status)) return status;
   }
   arguments[1] = kiln_arg_buffer(live->out);
   memset(live->got, 0, sizeof(live->got));
-  return OK(kiln_kernel_launch(live->kernel, live->stream, &config, arguments,
-                               count)) &&
-         OK(kiln_buffer_read_async(live->out, live->stream, 0, TILE_BYTES,
-                                   live->got)) &&
-         OK(kiln_stream_synchronize(live->stream));
+  kiln_status_t status =
+      kiln_kernel_launch(live->kernel, live->stream, &config, arguments, count);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_buffer_read_async(live->out, live->stream, 0, TILE_BYTES,
+                                    live->got);
+  }
+  if (!kiln_status_is_ok(status)) return status;
+  return kiln_stream_synchronize(live->stream);
+}
+
+static bool run(live_t* live, kiln_argument_t* arguments, uint32_t count,
+                const kiln_tensor_map_t* map) {
+  return OK(copy_out(live, arguments, count, map));
 }
 
 // ---- Boxes ----
@@ -201,10 +210,10 @@ static void compare(const live_t* live, const box_t* box, const char* what) {
   IS(wrong == 0);
 }
 
-static void copy_box(live_t* live, const box_t* box, const char* what) {
+// The map of a box, and the arguments behind it and the result.
+static bool encode(live_t* live, const box_t* box, kiln_tensor_map_t* map,
+                   kiln_argument_t* arguments) {
   kiln_tensor_options_t options = kiln_tensor_options_default();
-  kiln_tensor_map_t map;
-  kiln_argument_t arguments[5];
   options.type = box->type;
   options.rank = 2;
   options.address = kiln_buffer_address(live->tensor);
@@ -216,10 +225,16 @@ static void copy_box(live_t* live, const box_t* box, const char* what) {
   options.steps[1] = box->step;
   options.swizzle = box->swizzle;
   options.nan_fill = box->nan ? KILN_SWITCH_ON : KILN_SWITCH_DEFAULT;
-  if (!OK(kiln_tensor_map_encode(live->device, &options, &map))) return;
   arguments[2] = kiln_arg_u32(box->rows * box->row_bytes);
   arguments[3] = kiln_arg_i32(box->x);
   arguments[4] = kiln_arg_i32(box->y);
+  return OK(kiln_tensor_map_encode(live->device, &options, map));
+}
+
+static void copy_box(live_t* live, const box_t* box, const char* what) {
+  kiln_tensor_map_t map;
+  kiln_argument_t arguments[5];
+  if (!encode(live, box, &map, arguments)) return;
   if (run(live, arguments, 5, &map)) compare(live, box, what);
 }
 
@@ -265,10 +280,24 @@ static void every_third(live_t* live, uint32_t unused) {
   copy_box(live, &box, "every third row");
 }
 
-// From somewhere in a chunk of 16 bytes on.
+// From somewhere in a chunk of 16 bytes on: compute capability 9.0 ends the
+// kernel. A device that is more generous must copy what was asked for.
 static void in_a_chunk(live_t* live, uint32_t type) {
   const box_t box = {type, kElements[type], 0, 64, 8, 1, 1, 3, false};
-  copy_box(live, &box, "in a chunk");
+  kiln_tensor_map_t map;
+  kiln_argument_t arguments[5];
+  if (!encode(live, &box, &map, arguments)) return;
+  kiln_status_t status = copy_out(live, arguments, 5, &map);
+  if (kiln_status_is_ok(status)) {
+    IS(kiln_device_info(live->device)->compute_major > 9);
+    compare(live, &box, "in a chunk");
+    return;
+  }
+  printf("in a chunk: type %u: %s\n", (unsigned)type,
+         kiln_status_message(status));
+  IS(kiln_status_code(status) == KILN_STATUS_DEVICE_LOST);
+  IS(strstr(kiln_status_message(status), "ILLEGAL_INSTRUCTION") != NULL);
+  kiln_status_free(status);
 }
 
 // ---- Columns ----
@@ -343,21 +372,18 @@ typedef struct stage_t {
   void (*run)(live_t* live, uint32_t what);
   uint32_t first;  // a stage for each from here
   uint32_t last;   // to here
-  bool asked;      // what comes is only said
 } stage_t;
 
 static const stage_t kStages[] = {
-    {"a map as a parameter", kTile, one_box, 0, 0, false},
-    {"a map in memory", kTileAt, at_an_address, 0, 0, false},
-    {"a map aligned to 64 bytes", kTile64, one_box, 0, 0, false},
-    {"a type", kTile, one_type, KILN_TENSOR_U8, KILN_TENSOR_TF32_FTZ, false},
-    {"a swizzle", kTile, one_swizzle, 0, KILN_TENSOR_SWIZZLE_128, false},
-    {"steps", kTile, every_third, 0, 0, false},
-    {"columns", kColumns, columns, 0, 0, false},
-    {"floats in a chunk", kTile, in_a_chunk, KILN_TENSOR_F32, KILN_TENSOR_F32,
-     true},
-    {"bytes in a chunk", kTile, in_a_chunk, KILN_TENSOR_U8, KILN_TENSOR_U8,
-     true},
+    {"a map as a parameter", kTile, one_box, 0, 0},
+    {"a map in memory", kTileAt, at_an_address, 0, 0},
+    {"a map aligned to 64 bytes", kTile64, one_box, 0, 0},
+    {"a type", kTile, one_type, KILN_TENSOR_U8, KILN_TENSOR_TF32_FTZ},
+    {"a swizzle", kTile, one_swizzle, 0, KILN_TENSOR_SWIZZLE_128},
+    {"steps", kTile, every_third, 0, 0},
+    {"columns", kColumns, columns, 0, 0},
+    {"floats in a chunk", kTile, in_a_chunk, KILN_TENSOR_F32, KILN_TENSOR_F32},
+    {"bytes in a chunk", kTile, in_a_chunk, KILN_TENSOR_U8, KILN_TENSOR_U8},
 };
 
 static bool set_up(live_t* live, const char* ptx) {
@@ -422,9 +448,8 @@ int main(void) {
       const int code = apart(stage, what);
       if (code == SKIPPED) return SKIPPED;
       if (code == 0) continue;
-      printf("%s (%u): %s\n", stage->name, (unsigned)what,
-             stage->asked ? "this GPU does not" : "failed");
-      if (!stage->asked) failed++;
+      printf("%s (%u): failed\n", stage->name, (unsigned)what);
+      failed++;
     }
   }
   printf("%d stages failed\n", failed);
