@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: the shards of the counters.
+#include "dispatch/dispatch_counters.h"
+
+#include "base/alloc.h"
+#include "base/status_make.h"
+
+kiln_status_t kilni_counters_create(kiln_allocator_t allocator,
+                                    kilni_counters_t** out_counters) {
+  void* block = NULL;
+  *out_counters = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_aligned(allocator, sizeof(kilni_counters_t),
+                                            alignof(kilni_counters_t), &block));
+  *out_counters = block;
+  kilni_counters_reset(*out_counters);
+  return NULL;
+}
+
+void kilni_counters_destroy(kiln_allocator_t allocator,
+                            kilni_counters_t* counters) {
+  if (counters == NULL) return;
+  kilni_free_aligned(allocator, counters, sizeof(*counters),
+                     alignof(kilni_counters_t));
+}
+
+uint64_t kilni_counters_read(const kilni_counters_t* counters,
+                             uint32_t counter) {
+  uint64_t sum = 0;
+  if (counters == NULL) return 0;
+  for (uint32_t i = 0; i < KILNI_COUNTER_SHARDS; i++) {
+    sum += atomic_load_explicit(&counters->shards[i].values[counter],
+                                memory_order_relaxed);
+  }
+  return sum;
+}
+
+void kilni_counters_reset(kilni_counters_t* counters) {
+  if (counters == NULL) return;
+  for (uint32_t i = 0; i < KILNI_COUNTER_SHARDS; i++) {
+    for (uint32_t j = 0; j < KILNI_COUNTER_COUNT; j++) {
+      atomic_store_explicit(&counters->shards[i].values[j], 0,
+                            memory_order_relaxed);
+    }
+  }
+}

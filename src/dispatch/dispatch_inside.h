@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: what the files of this room share.
+#ifndef KILN_SRC_DISPATCH_DISPATCH_INSIDE_H_
+#define KILN_SRC_DISPATCH_DISPATCH_INSIDE_H_
+
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "base/thread.h"
+#include "device/device_inside.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/dispatch_counters.h"
+#include "dispatch/staging_ring.h"
+#include "kiln/pool.h"
+
+// ---- Own streams (dispatch_streams.c) ----
+
+enum {
+  KILNI_OWN_STREAMS = 64,    // most that there may be
+  KILNI_SEEN_STREAMS = 64,   // that are remembered
+  KILNI_MEMORY_STREAMS = 2,  // behind them: allocations, and frees
+};
+
+// One of the dispatcher's streams. thread-safe
+//
+// `store` is for one thread at a time: who takes it leaves NULL, and who finds
+// NULL does without.
+typedef struct kilni_own_stream_t {
+  _Atomic(kiln_stream_t*) stream;    // NULL: not made yet
+  _Atomic(kiln_transient_t*) store;  // NULL: not made yet, or taken
+  atomic_bool has_store;             // it was made
+} kilni_own_stream_t;
+
+// Streams of callers that work was put on. thread-safe
+//
+// Looked through without a lock, changed under one, which is not held over a
+// driver call.
+typedef struct kilni_seen_t {
+  kilni_mutex_t lock;
+  atomic_uint count;
+  uint32_t next;  // to make way
+  _Atomic(kiln_stream_t*) streams[KILNI_SEEN_STREAMS];
+} kilni_seen_t;
+
+// ---- Resident buffers (resident_table.c) ----
+
+enum {
+  KILNI_RESIDENT_CHUNK = 1024,
+  KILNI_RESIDENT_CHUNKS = 1024,
+  KILNI_RESIDENT_INDEX_BITS = 20,
+};
+
+// One place of the table. thread-safe
+//
+// `id` is 0 while nothing is there. Who reads the others asks for it before and
+// behind; who changes them has the lock.
+typedef struct kilni_resident_slot_t {
+  atomic_ullong id;
+  atomic_ullong address;
+  atomic_ullong bytes;
+  kiln_buffer_t* buffer;  // under the lock
+  uint32_t generation;    // under the lock
+  uint32_t next_free;     // under the lock: index + 1
+} kilni_resident_slot_t;
+
+// thread-safe
+typedef struct kilni_residents_t {
+  kilni_mutex_t lock;  // held for a few loads, and never over a call
+  uint64_t tag;        // of this dispatcher, in the bits above the generation
+  uint64_t budget;     // under the lock, as all up to `made`
+  uint64_t bytes;
+  uint64_t peak;
+  bool asks;  // the device, when the budget is passed
+  uint32_t count;
+  uint32_t first_free;  // index + 1
+  uint32_t made;        // slots that were ever used
+  atomic_uint frees;    // ever: what was found is still there if it is the same
+  _Atomic(kilni_resident_slot_t*) chunks[KILNI_RESIDENT_CHUNKS];
+} kilni_residents_t;
+
+// What a name stands for. thread-compatible
+typedef struct kilni_resident_view_t {
+  uint64_t address;
+  uint64_t bytes;
+} kilni_resident_view_t;
+
+// ---- The dispatcher ----
+
+// One that was released before it was done waits here.
+typedef struct kilni_limbo_t {
+  kilni_mutex_t lock;
+  kiln_pending_t* first;
+} kilni_limbo_t;
+
+struct kiln_dispatcher_t {
+  kiln_device_t* device;
+  kiln_allocator_t allocator;
+  atomic_uint references;
+  uint32_t stream_count;
+  bool has_seen_lock;
+  bool has_resident_lock;
+  bool has_limbo_lock;
+  uint64_t transient_bytes;  // of the stores of all own streams
+  kiln_cache_t* cache;
+  kiln_linker_t* linker;
+  kilni_counters_t* counters;  // NULL: off
+  kilni_staging_t* staging;
+  atomic_uint pipelines;
+  atomic_uint pendings;
+  kilni_limbo_t limbo;
+  kilni_seen_t seen;
+  kilni_residents_t residents;
+  kilni_own_stream_t own[KILNI_OWN_STREAMS + KILNI_MEMORY_STREAMS];
+};
+
+// The one of that number, made if it is not there yet.
+kiln_status_t kilni_own_stream(kiln_dispatcher_t* dispatcher, uint32_t index,
+                               kiln_stream_t** out_stream);
+// The caller's stream after a look at it, or for NULL the first own one; and
+// remembers it.
+kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,
+                                    kiln_stream_t* stream,
+                                    kiln_stream_t** out_stream);
+// Later work on `stream` waits for all work on streams of this dispatcher, and
+// on those it has seen.
+kiln_status_t kilni_streams_join(kiln_dispatcher_t* dispatcher,
+                                 kiln_stream_t* stream);
+// Device memory for work on `stream`, freed behind it by its release.
+kiln_status_t kilni_transient_buffer(kiln_dispatcher_t* dispatcher,
+                                     kiln_stream_t* stream, uint64_t bytes,
+                                     kiln_buffer_t** out_buffer);
+// What is kept for own streams goes back.
+void kilni_streams_trim(kiln_dispatcher_t* dispatcher);
+void kilni_streams_count(kiln_dispatcher_t* dispatcher,
+                         kiln_dispatcher_counts_t* counts);
+void kilni_streams_deinit(kiln_dispatcher_t* dispatcher);
+
+// ---- The table ----
+
+// Reads what a name stands for, without a lock. INVALID_ARGUMENT, for a name
+// that is none, without a word about whose.
+kiln_status_t kilni_resident_look(kiln_dispatcher_t* dispatcher,
+                                  kiln_resident_t resident,
+                                  kilni_resident_view_t* out_view);
+// Its buffer, with a reference more; NULL for one of no bytes.
+kiln_status_t kilni_resident_get(kiln_dispatcher_t* dispatcher,
+                                 kiln_resident_t resident,
+                                 kiln_buffer_t** out_buffer);
+// Gives that back behind work on `stream`, which may have been freed meanwhile.
+kiln_status_t kilni_resident_put(kiln_dispatcher_t* dispatcher,
+                                 kiln_resident_t resident,
+                                 kiln_buffer_t* buffer, kiln_stream_t* stream,
+                                 kiln_status_t status);
+// Without references to the dispatcher: frees what was not freed.
+void kilni_residents_deinit(kiln_dispatcher_t* dispatcher);
+
+// ---- Pendings (dispatch_pending.c) ----
+
+enum {
+  KILNI_PENDING_RUNS = 0,
+  KILNI_PENDING_DONE = 1,
+  KILNI_PENDING_TRAPPED = 2,
+  KILNI_PENDING_LOST = 3,
+};
+
+struct kiln_pending_t {
+  kiln_dispatcher_t* dispatcher;
+  atomic_uint references;
+  atomic_uint state;    // KILNI_PENDING_*
+  kiln_event_t* start;  // NULL: no times are taken
+  kiln_event_t* end;
+  uint64_t began_ns;    // of kilni_time_ns
+  uint64_t enqueue_ns;  //
+  uint64_t timeout_ns;  // 0: none
+  atomic_ullong wait_ns;
+  kiln_trap_t trap;      // once the state says so
+  kiln_buffer_t* traps;  // records in pinned memory; NULL: there are none
+  uint32_t trap_count;
+  uint32_t reserved;
+  kiln_kernel_t* kernel;  // kept loaded; may be NULL
+  char* label;            // for messages
+  kiln_pending_t* next;   // in limbo
+};
+
+// One with its events, which nobody has recorded yet. `label` is copied.
+kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
+                                   const char* label, bool timed,
+                                   kiln_pending_t** out_pending);
+// Behind the last operation: records its end.
+kiln_status_t kilni_pending_finish(kiln_pending_t* pending,
+                                   kiln_stream_t* stream);
+// What a record says, and as a status.
+void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap);
+kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap);
+// Ends those whose work is done; `all`: waits for the others too, unless the
+// device is lost.
+void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all);
+
+#endif  // KILN_SRC_DISPATCH_DISPATCH_INSIDE_H_

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: work under way, and how it ended.
+//
+// One that is released before its work is done goes to limbo: the device may
+// still write its trap records. Whoever makes or ends pendings looks there.
+#include <string.h>
+
+#include "dispatch/dispatch_inside.h"
+
+enum { POLL_FIRST_NS = 2000, POLL_LAST_NS = 1000000 };
+
+static kiln_status_t make_event(kiln_dispatcher_t* dispatcher, bool timed,
+                                kiln_event_t** out_event) {
+  kiln_event_options_t options = kiln_event_options_default();
+  if (timed) options.timing = KILN_SWITCH_ON;
+  return kiln_event_create(dispatcher->device, &options, out_event);
+}
+
+static kiln_status_t copy_text(kiln_allocator_t allocator, const char* text,
+                               char** out_text) {
+  void* block = NULL;
+  size_t size = strlen(text) + 1;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
+  memcpy(block, text, size);
+  *out_text = block;
+  return NULL;
+}
+
+// Ends one that nobody refers to and whose work is done, or was never begun.
+static void destroy(kiln_pending_t* pending) {
+  kiln_dispatcher_t* dispatcher = pending->dispatcher;
+  kiln_event_release(pending->start);
+  kiln_event_release(pending->end);
+  kiln_buffer_release(pending->traps);
+  kiln_kernel_release(pending->kernel);
+  if (pending->label != NULL) {
+    kilni_free(dispatcher->allocator, pending->label,
+               strlen(pending->label) + 1);
+  }
+  kilni_free(dispatcher->allocator, pending, sizeof(*pending));
+  atomic_fetch_sub(&dispatcher->pendings, 1);
+}
+
+kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
+                                   const char* label, bool timed,
+                                   kiln_pending_t** out_pending) {
+  void* block = NULL;
+  *out_pending = NULL;
+  kilni_limbo_sweep(dispatcher, false);
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(dispatcher->allocator, sizeof(kiln_pending_t), &block));
+  kiln_pending_t* pending = block;
+  pending->dispatcher = dispatcher;
+  pending->began_ns = kilni_time_ns();
+  atomic_init(&pending->references, 1);
+  atomic_init(&pending->state, KILNI_PENDING_RUNS);
+  atomic_init(&pending->wait_ns, 0);
+  atomic_fetch_add(&dispatcher->pendings, 1);
+  kiln_status_t status =
+      copy_text(dispatcher->allocator, label, &pending->label);
+  if (kiln_status_is_ok(status)) {
+    status = make_event(dispatcher, timed, &pending->end);
+  }
+  if (kiln_status_is_ok(status) && timed) {
+    status = make_event(dispatcher, timed, &pending->start);
+  }
+  if (!kiln_status_is_ok(status)) {
+    destroy(pending);
+    return status;
+  }
+  kiln_dispatcher_retain(dispatcher);
+  *out_pending = pending;
+  return NULL;
+}
+
+kiln_status_t kilni_pending_finish(kiln_pending_t* pending,
+                                   kiln_stream_t* stream) {
+  kiln_status_t status = kiln_event_record(pending->end, stream);
+  pending->enqueue_ns = kilni_time_ns() - pending->began_ns;
+  return status;
+}
+
+// ---- Limbo ----
+
+static bool is_over(kiln_pending_t* pending) {
+  bool ready = true;
+  if (kilni_device_is_lost(pending->dispatcher->device)) return false;
+  kiln_status_t status = kiln_event_query(pending->end, &ready);
+  bool known = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return known && ready;
+}
+
+void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all) {
+  kilni_limbo_t* limbo = &dispatcher->limbo;
+  kilni_mutex_lock(&limbo->lock);
+  kiln_pending_t* list = limbo->first;
+  limbo->first = NULL;
+  kilni_mutex_unlock(&limbo->lock);
+  kiln_pending_t* stay = NULL;
+  while (list != NULL) {
+    kiln_pending_t* next = list->next;
+    if (all && !kilni_device_is_lost(dispatcher->device)) {
+      kiln_status_free(kiln_event_synchronize(list->end));
+    }
+    if (all || is_over(list)) {
+      destroy(list);
+    } else {
+      list->next = stay;
+      stay = list;
+    }
+    list = next;
+  }
+  kilni_mutex_lock(&limbo->lock);
+  while (stay != NULL) {
+    kiln_pending_t* next = stay->next;
+    stay->next = limbo->first;
+    limbo->first = stay;
+    stay = next;
+  }
+  kilni_mutex_unlock(&limbo->lock);
+}
+
+void kiln_pending_retain(kiln_pending_t* pending) {
+  if (pending == NULL) return;
+  atomic_fetch_add_explicit(&pending->references, 1, memory_order_relaxed);
+}
+
+void kiln_pending_release(kiln_pending_t* pending) {
+  if (pending == NULL || kilni_device_is_forked(pending->dispatcher->device)) {
+    return;
+  }
+  if (atomic_fetch_sub_explicit(&pending->references, 1,
+                                memory_order_acq_rel) != 1) {
+    return;
+  }
+  kiln_dispatcher_t* dispatcher = pending->dispatcher;
+  if (atomic_load(&pending->state) != KILNI_PENDING_RUNS ||
+      pending->traps == NULL || is_over(pending)) {
+    destroy(pending);
+  } else {
+    kilni_mutex_lock(&dispatcher->limbo.lock);
+    pending->next = dispatcher->limbo.first;
+    dispatcher->limbo.first = pending;
+    kilni_mutex_unlock(&dispatcher->limbo.lock);
+  }
+  kiln_dispatcher_release(dispatcher);
+}
+
+// ---- How it ended ----
+
+// Several threads may look at once: the first one to find it out says so.
+static void look_for_trap(kiln_pending_t* pending) {
+  const kiln_program_trap_t* records =
+      pending->traps == NULL ? NULL : kiln_buffer_host(pending->traps);
+  kilni_mutex_t* lock = &pending->dispatcher->limbo.lock;
+  uint32_t state = KILNI_PENDING_DONE;
+  kilni_mutex_lock(lock);
+  bool first = atomic_load(&pending->state) == KILNI_PENDING_RUNS;
+  for (uint32_t i = 0; first && i < pending->trap_count; i++) {
+    if (records[i].set == 0) continue;
+    kilni_trap_read(&records[i], &pending->trap);
+    state = KILNI_PENDING_TRAPPED;
+    break;
+  }
+  if (first) atomic_store(&pending->state, state);
+  kilni_mutex_unlock(lock);
+  if (first && state == KILNI_PENDING_TRAPPED) {
+    kilni_count(pending->dispatcher->counters, KILNI_COUNTER_TRAPS, 1);
+  }
+}
+
+void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap) {
+  memset(out_trap, 0, sizeof(*out_trap));
+  out_trap->tag = record->tag;
+  out_trap->address = record->address;
+  memcpy(out_trap->block, record->block, sizeof(out_trap->block));
+  memcpy(out_trap->thread, record->thread, sizeof(out_trap->thread));
+}
+
+kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(LAUNCH_FAILED,
+                 "\"%s\" trapped with tag %u and address 0x%llx in thread "
+                 "%u,%u,%u of block %u,%u,%u",
+                 label, (unsigned)trap->tag, (unsigned long long)trap->address,
+                 (unsigned)trap->thread[0], (unsigned)trap->thread[1],
+                 (unsigned)trap->thread[2], (unsigned)trap->block[0],
+                 (unsigned)trap->block[1], (unsigned)trap->block[2]),
+      "look for trap() in the program; its second operand is the address");
+}
+
+static kiln_status_t limit_passed(kiln_pending_t* pending) {
+  kilni_device_mark_lost(pending->dispatcher->device);
+  atomic_store(&pending->state, KILNI_PENDING_LOST);
+  return kilni_status_with_fix(
+      KILNI_FAIL(DEVICE_LOST, "\"%s\" had not ended %.3g s after its dispatch",
+                 pending->label, (double)pending->timeout_ns * 1e-9),
+      "give it more time (`timeout_ns`), or look for a loop or a wait that "
+      "never ends; the process has to be started anew");
+}
+
+kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {
+  KILNI_CHECK_ARGUMENT(out_ready != NULL, "out_ready");
+  *out_ready = false;
+  KILNI_CHECK_ARGUMENT(pending != NULL, "pending");
+  kiln_device_t* device = pending->dispatcher->device;
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  uint32_t state = atomic_load(&pending->state);
+  if (state == KILNI_PENDING_RUNS) {
+    bool ready = false;
+    kiln_status_t status = kiln_event_query(pending->end, &ready);
+    if (!kiln_status_is_ok(status)) {
+      *out_ready = true;
+      return KILNI_ANNOTATE(status, "dispatching \"%s\"", pending->label);
+    }
+    if (!ready) {
+      if (pending->timeout_ns == 0 ||
+          kilni_time_ns() - pending->began_ns < pending->timeout_ns) {
+        return NULL;
+      }
+      *out_ready = true;
+      return limit_passed(pending);
+    }
+    look_for_trap(pending);
+    state = atomic_load(&pending->state);
+  }
+  *out_ready = true;
+  if (state == KILNI_PENDING_TRAPPED) {
+    return kilni_trap_status(pending->label, &pending->trap);
+  }
+  return state == KILNI_PENDING_LOST ? kilni_device_lost_status(device) : NULL;
+}
+
+static kiln_status_t poll(kiln_pending_t* pending, uint64_t began,
+                          uint64_t timeout_ns) {
+  kilni_mutex_t mutex;
+  kilni_cond_t never;
+  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&mutex));
+  kiln_status_t status = kilni_cond_init(&never);
+  if (!kiln_status_is_ok(status)) {
+    kilni_mutex_deinit(&mutex);
+    return status;
+  }
+  uint64_t pause = POLL_FIRST_NS;
+  for (;;) {
+    bool ready = false;
+    status = kiln_pending_query(pending, &ready);
+    if (ready || !kiln_status_is_ok(status)) break;
+    uint64_t now = kilni_time_ns();
+    if (now - began >= timeout_ns) {
+      status = kilni_status_bare(KILN_STATUS_TIMED_OUT);
+      break;
+    }
+    uint64_t left = timeout_ns - (now - began);
+    uint64_t until = now + (pause < left ? pause : left);
+    kilni_mutex_lock(&mutex);
+    while (kilni_cond_wait_until(&never, &mutex, until)) {
+    }
+    kilni_mutex_unlock(&mutex);
+    if (pause < POLL_LAST_NS) pause *= 2;
+  }
+  kilni_cond_deinit(&never);
+  kilni_mutex_deinit(&mutex);
+  return status;
+}
+
+kiln_status_t kiln_pending_wait(kiln_pending_t* pending, uint64_t timeout_ns) {
+  KILNI_CHECK_ARGUMENT(pending != NULL, "pending");
+  uint64_t began = kilni_time_ns();
+  bool ready = false;
+  kilni_count(pending->dispatcher->counters, KILNI_COUNTER_WAITS, 1);
+  kiln_status_t status = kiln_pending_query(pending, &ready);
+  if (ready || !kiln_status_is_ok(status)) return status;
+  if (timeout_ns == KILN_PENDING_FOREVER && pending->timeout_ns == 0) {
+    status = kiln_event_synchronize(pending->end);
+    if (kiln_status_is_ok(status)) status = kiln_pending_query(pending, &ready);
+  } else {
+    status = poll(pending, began, timeout_ns);
+  }
+  uint64_t waited = kilni_time_ns() - began;
+  unsigned long long longest = atomic_load(&pending->wait_ns);
+  while (waited > longest &&
+         !atomic_compare_exchange_weak(&pending->wait_ns, &longest, waited)) {
+  }
+  return status;
+}
+
+bool kiln_pending_trap(kiln_pending_t* pending, kiln_trap_t* out_trap) {
+  memset(out_trap, 0, sizeof(*out_trap));
+  bool ready = false;
+  kiln_status_free(kiln_pending_query(pending, &ready));
+  if (atomic_load(&pending->state) != KILNI_PENDING_TRAPPED) return false;
+  *out_trap = pending->trap;
+  return true;
+}
+
+kiln_status_t kiln_pending_times(kiln_pending_t* pending,
+                                 kiln_pending_times_t* out_times) {
+  KILNI_CHECK_ARGUMENT(out_times != NULL, "out_times");
+  memset(out_times, 0, sizeof(*out_times));
+  KILNI_CHECK_ARGUMENT(pending != NULL, "pending");
+  if (pending->start == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_STATE, "nobody took the time of \"%s\"",
+                   pending->label),
+        "dispatch it with `timed`");
+  }
+  uint64_t device_ns = 0;
+  KILNI_RETURN_IF_ERROR(
+      kiln_event_elapsed(pending->start, pending->end, &device_ns));
+  out_times->enqueue_ns = pending->enqueue_ns;
+  out_times->device_ns = device_ns;
+  out_times->wait_ns = atomic_load(&pending->wait_ns);
+  return NULL;
+}
+
+kiln_event_t* kiln_pending_event(const kiln_pending_t* pending) {
+  return pending->end;
+}

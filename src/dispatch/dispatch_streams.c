@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: streams of a dispatcher, those of callers that it has seen, and
+// device memory that work on them needs for a short while.
+//
+// A caller's stream is remembered as long as there is room, so that memory can
+// be freed behind what was put on it. Where there is none, the one that makes
+// way is waited for by the stream of frees, which is the same for every free
+// that comes.
+#include "dispatch/dispatch_inside.h"
+
+// ---- Own streams ----
+
+static kiln_status_t make(kiln_dispatcher_t* dispatcher, uint32_t index,
+                          kiln_stream_t** out_stream) {
+  kiln_stream_t* made = NULL;
+  kiln_stream_t* first = NULL;
+  KILNI_RETURN_IF_ERROR(kiln_stream_create(dispatcher->device, NULL, &made));
+  if (!atomic_compare_exchange_strong(&dispatcher->own[index].stream, &first,
+                                      made)) {
+    kiln_stream_release(made);
+    made = first;
+  }
+  *out_stream = made;
+  return NULL;
+}
+
+kiln_status_t kilni_own_stream(kiln_dispatcher_t* dispatcher, uint32_t index,
+                               kiln_stream_t** out_stream) {
+  *out_stream = atomic_load_explicit(&dispatcher->own[index].stream,
+                                     memory_order_acquire);
+  return *out_stream != NULL ? NULL : make(dispatcher, index, out_stream);
+}
+
+uint32_t kiln_dispatcher_stream_count(const kiln_dispatcher_t* dispatcher) {
+  return dispatcher->stream_count;
+}
+
+kiln_status_t kiln_dispatcher_stream(kiln_dispatcher_t* dispatcher,
+                                     uint32_t index,
+                                     kiln_stream_t** out_stream) {
+  KILNI_CHECK_ARGUMENT(out_stream != NULL, "out_stream");
+  *out_stream = NULL;
+  KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
+  if (index >= dispatcher->stream_count) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(OUT_OF_RANGE, "own stream %u of %u", (unsigned)index,
+                   (unsigned)dispatcher->stream_count),
+        "number them from 0, or make the dispatcher with more `streams`");
+  }
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  if (kilni_device_is_lost(dispatcher->device)) {
+    return kilni_device_lost_status(dispatcher->device);
+  }
+  return kilni_own_stream(dispatcher, index, out_stream);
+}
+
+// ---- Streams of callers ----
+
+static bool is_own(kiln_dispatcher_t* dispatcher, const kiln_stream_t* stream) {
+  for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+    if (atomic_load_explicit(&dispatcher->own[i].stream,
+                             memory_order_relaxed) == stream) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool was_seen(kilni_seen_t* seen, const kiln_stream_t* stream) {
+  uint32_t count = atomic_load_explicit(&seen->count, memory_order_acquire);
+  for (uint32_t i = 0; i < count; i++) {
+    if (atomic_load_explicit(&seen->streams[i], memory_order_relaxed) ==
+        stream) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_captured(kiln_stream_t* stream) {
+  bool captured = false;
+  kiln_status_t status = kilni_stream_ask_capture(stream, &captured);
+  bool known = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return captured || !known;
+}
+
+// What a graph under capture will do is its owner's to order.
+static kiln_status_t wait_for(kiln_stream_t* stream, kiln_stream_t* other) {
+  return is_captured(other) ? NULL : kiln_stream_wait_stream(stream, other);
+}
+
+static kiln_status_t remember(kiln_dispatcher_t* dispatcher,
+                              kiln_stream_t* stream) {
+  kilni_seen_t* seen = &dispatcher->seen;
+  kiln_stream_t* leaves = NULL;
+  kilni_mutex_lock(&seen->lock);
+  if (!was_seen(seen, stream)) {
+    uint32_t count = atomic_load(&seen->count);
+    uint32_t at = count;
+    kiln_stream_retain(stream);
+    if (count == KILNI_SEEN_STREAMS) {
+      at = seen->next;
+      seen->next = (at + 1) % KILNI_SEEN_STREAMS;
+      leaves = atomic_load(&seen->streams[at]);
+    }
+    atomic_store(&seen->streams[at], stream);
+    if (at == count) atomic_store(&seen->count, count + 1);
+  }
+  kilni_mutex_unlock(&seen->lock);
+  if (leaves == NULL) return NULL;
+  kiln_stream_t* frees = NULL;
+  kiln_status_t status =
+      kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
+  if (kiln_status_is_ok(status)) status = wait_for(frees, leaves);
+  kiln_stream_release(leaves);
+  return status;
+}
+
+kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,
+                                    kiln_stream_t* stream,
+                                    kiln_stream_t** out_stream) {
+  *out_stream = stream;
+  if (stream == NULL) return kilni_own_stream(dispatcher, 0, out_stream);
+  if (stream->device != dispatcher->device) {
+    KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+        dispatcher->device, stream->device, "the stream"));
+  }
+  if (was_seen(&dispatcher->seen, stream) || is_own(dispatcher, stream)) {
+    return NULL;
+  }
+  return remember(dispatcher, stream);
+}
+
+kiln_status_t kilni_streams_join(kiln_dispatcher_t* dispatcher,
+                                 kiln_stream_t* stream) {
+  kiln_stream_t* all[KILNI_OWN_STREAMS + KILNI_SEEN_STREAMS];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+    all[count] = atomic_load(&dispatcher->own[i].stream);
+    kiln_stream_retain(all[count]);
+    if (all[count] != NULL) count++;
+  }
+  kilni_mutex_lock(&dispatcher->seen.lock);
+  uint32_t seen = atomic_load(&dispatcher->seen.count);
+  for (uint32_t i = 0; i < seen; i++) {
+    all[count] = atomic_load(&dispatcher->seen.streams[i]);
+    kiln_stream_retain(all[count++]);
+  }
+  kilni_mutex_unlock(&dispatcher->seen.lock);
+  kiln_status_t status = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    status = kilni_status_join(status, wait_for(stream, all[i]));
+    kiln_stream_release(all[i]);
+  }
+  return status;
+}
+
+// ---- Memory for a dispatch ----
+
+static kiln_status_t make_store(kiln_dispatcher_t* dispatcher,
+                                kiln_stream_t* stream,
+                                kiln_transient_t** out_store) {
+  kiln_transient_options_t options = kiln_transient_options_default();
+  options.max_bytes = dispatcher->transient_bytes / dispatcher->stream_count;
+  if (options.max_bytes == 0) options.max_bytes = 1;
+  return kiln_transient_create(stream, &options, out_store);
+}
+
+static kilni_own_stream_t* find_own(kiln_dispatcher_t* dispatcher,
+                                    const kiln_stream_t* stream) {
+  for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+    if (atomic_load_explicit(&dispatcher->own[i].stream,
+                             memory_order_relaxed) == stream) {
+      return &dispatcher->own[i];
+    }
+  }
+  return NULL;
+}
+
+static kiln_status_t make_plainly(kiln_dispatcher_t* dispatcher,
+                                  kiln_stream_t* stream, uint64_t bytes,
+                                  kiln_buffer_t** out_buffer) {
+  kiln_buffer_options_t options = kiln_buffer_options_default();
+  options.stream = stream;
+  return kiln_buffer_create(dispatcher->device, bytes, &options, out_buffer);
+}
+
+kiln_status_t kilni_transient_buffer(kiln_dispatcher_t* dispatcher,
+                                     kiln_stream_t* stream, uint64_t bytes,
+                                     kiln_buffer_t** out_buffer) {
+  kilni_own_stream_t* own = find_own(dispatcher, stream);
+  *out_buffer = NULL;
+  if (own == NULL) {
+    return make_plainly(dispatcher, stream, bytes, out_buffer);
+  }
+  kiln_transient_t* store = atomic_exchange(&own->store, NULL);
+  if (store == NULL) {
+    if (atomic_exchange(&own->has_store, true)) {
+      return make_plainly(dispatcher, stream, bytes, out_buffer);
+    }
+    kiln_status_t status = make_store(dispatcher, stream, &store);
+    if (!kiln_status_is_ok(status)) {
+      atomic_store(&own->has_store, false);
+      return status;
+    }
+  }
+  kiln_status_t status = kiln_transient_acquire(store, bytes, out_buffer);
+  atomic_store(&own->store, store);
+  return status;
+}
+
+void kilni_streams_trim(kiln_dispatcher_t* dispatcher) {
+  for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+    kiln_transient_t* store = atomic_exchange(&dispatcher->own[i].store, NULL);
+    if (store == NULL) continue;
+    kiln_transient_trim(store, 0);
+    atomic_store(&dispatcher->own[i].store, store);
+  }
+}
+
+void kilni_streams_count(kiln_dispatcher_t* dispatcher,
+                         kiln_dispatcher_counts_t* counts) {
+  for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+    kilni_own_stream_t* own = &dispatcher->own[i];
+    counts->streams += atomic_load(&own->stream) != NULL;
+    kiln_transient_t* store = atomic_exchange(&own->store, NULL);
+    if (store == NULL) continue;
+    kiln_transient_stats_t stats;
+    kiln_transient_stats(store, &stats);
+    atomic_store(&own->store, store);
+    counts->transient_bytes += stats.bytes;
+    counts->transient_idle += stats.idle_bytes;
+    counts->transient_hits += stats.hits;
+    counts->transient_misses += stats.misses;
+  }
+}
+
+void kilni_streams_deinit(kiln_dispatcher_t* dispatcher) {
+  for (uint32_t i = 0; i < KILNI_OWN_STREAMS + KILNI_MEMORY_STREAMS; i++) {
+    kiln_transient_release(atomic_load(&dispatcher->own[i].store));
+    kiln_stream_release(atomic_load(&dispatcher->own[i].stream));
+  }
+  uint32_t seen = atomic_load(&dispatcher->seen.count);
+  for (uint32_t i = 0; i < seen; i++) {
+    kiln_stream_release(atomic_load(&dispatcher->seen.streams[i]));
+  }
+}

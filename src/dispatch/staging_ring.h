@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: pinned memory that pageable memory is copied through.
+//
+// Knows streams and buffers, and nothing of pipelines. What is pinned already
+// is handed to the driver as it is.
+#ifndef KILN_SRC_DISPATCH_STAGING_RING_H_
+#define KILN_SRC_DISPATCH_STAGING_RING_H_
+
+#include "dispatch/dispatch_counters.h"
+#include "kiln/memory.h"
+
+// Chunks of pinned memory, and who uses them. thread-safe
+typedef struct kilni_staging_t kilni_staging_t;
+
+// How it is made. thread-compatible
+typedef struct kilni_staging_options_t {
+  uint64_t bytes;        // in all; a multiple of chunks is used
+  uint64_t chunk_bytes;  //
+  uint32_t threads;      // that copy a chunk together
+  uint32_t reserved;
+  kilni_counters_t* counters;  // may be NULL; outlives the ring
+} kilni_staging_options_t;
+
+// Allocates nothing on the device and starts no thread. Borrows `device`.
+kiln_status_t kilni_staging_create(kiln_device_t* device,
+                                   const kilni_staging_options_t* options,
+                                   kilni_staging_t** out_staging);
+// Nobody may use it any more; waits for copies that are under way. NULL is
+// accepted.
+void kilni_staging_destroy(kilni_staging_t* staging);
+
+// Makes all chunks, and starts the threads.
+kiln_status_t kilni_staging_warm(kilni_staging_t* staging);
+// Gives back what is not in use at the moment.
+kiln_status_t kilni_staging_trim(kilni_staging_t* staging);
+// Bytes of pinned memory that there are.
+uint64_t kilni_staging_bytes(kilni_staging_t* staging);
+
+// Copies `bytes` from the host to `buffer` at `offset`, behind what is on
+// `stream`; returns when pageable `data` may be changed. The range and the
+// stream's device must have been checked.
+kiln_status_t kilni_staging_upload(kilni_staging_t* staging,
+                                   kiln_stream_t* stream, kiln_buffer_t* buffer,
+                                   uint64_t offset, uint64_t bytes,
+                                   const void* data);
+// Copies the other way; `out_data` is there when `stream` has passed what the
+// call put on it, and may not be touched before.
+kiln_status_t kilni_staging_download(kilni_staging_t* staging,
+                                     kiln_stream_t* stream,
+                                     kiln_buffer_t* buffer, uint64_t offset,
+                                     uint64_t bytes, void* out_data);
+
+#endif  // KILN_SRC_DISPATCH_STAGING_RING_H_
