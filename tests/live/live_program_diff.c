@@ -3,34 +3,102 @@
 // live: generated programs: the evaluator against the software device against
 // a GPU, bit for bit.
 //
-//   live_program_diff                  10,000 programs on soft and cuda:0;
-//                                      exit 77 without a GPU
-//   live_program_diff soft COUNT [SEED]  on the software device alone
+//   live_program_diff [soft | cuda] [COUNT [SEED [SECONDS [WORKERS]]]]
 //
-// A program that differs is made small and printed with what it runs on.
+// cuda, as without a word: 10,000 programs, 100 in a module, each on the
+// evaluator, on soft and on cuda:0; exit 77 without a GPU. soft: without the
+// GPU. Workers are processes (one for each core), because a driver compiles
+// one module at a time in each. SECONDS is when no further module is begun;
+// fewer programs than asked for is a failure. A program that differs is made
+// small and printed with what it runs on.
+#define _POSIX_C_SOURCE 200809L
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "kiln/kiln.h"
 #include "program_generate.h"
 #include "program_runner.h"
 
-enum { BATCH = 100, COUNT = 10000, SHOWN = 3 };
+enum {
+  BATCH = 100,
+  COUNT = 10000,
+  SECONDS = 200,
+  GRACE_SECONDS = 60,  // for the modules that were begun
+  SHRINK_SECONDS = 20,
+  SHOWN = 3,
+  WORKERS_MAX = 64,
+  LINE_BYTES = 4096,
+  SOFT = 0,
+  GPU = 1,
+  DEVICES = 2,
+};
 
-// What is asked, and of whom. one-thread
-typedef struct asked_t {
-  kiln_device_t* device;
-  kiln_stream_t* stream;
+static const char* const LABELS[DEVICES] = {"soft", "cuda:0"};
+
+// What is asked for. one-thread
+typedef struct order_t {
+  uint32_t devices;
+  uint32_t count;
   uint64_t seed;
+  double end;  // on the clock of seconds()
+  uint32_t workers;
+} order_t;
+
+// What has been done. one-thread
+typedef struct tally_t {
+  uint32_t done;
+  uint32_t wrong;
+  uint64_t steps;
+  double open;  // seconds: generating, evaluating, lowering
+  program_times_t times[DEVICES];
+} tally_t;
+
+// One worker: a device of each kind. one-thread
+typedef struct asked_t {
+  uint32_t devices;
+  kiln_runtime_t* runtime;
+  kiln_device_t* device[DEVICES];
+  kiln_stream_t* stream[DEVICES];
+  uint32_t at;  // the device that is looked at
+  uint64_t seed;
+  double shrink_end;
+  uint32_t shown;
   program_run_options_t options;
+  tally_t tally;
 } asked_t;
+
+// A worker as the parent sees it. one-thread
+typedef struct worker_t {
+  pid_t pid;
+  int from;
+  uint32_t size;  // of what came of a line
+  char line[LINE_BYTES];
+  tally_t tally;
+  int code;
+} worker_t;
+
+static double seconds(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// -- a worker ---------------------------------------------------------------
 
 static const uint32_t WITH[] = {0, PROGRAM_WITH_MATH, PROGRAM_WITH_TRAP,
                                 PROGRAM_WITH_MATH | PROGRAM_WITH_GRID_BARRIER};
+static const uint32_t TARGETS[] = {75, 80, 90};
 
-static void generate(uint64_t seed, char* text) {
+static void generate(asked_t* a, uint64_t seed, char* text) {
   char name[32];
+  a->seed = seed;
+  a->options.sm = TARGETS[seed / 4U % 3U];
   snprintf(name, sizeof name, "p%llu", (unsigned long long)seed);
   program_generate(seed, WITH[seed % 4U], name, text);
 }
@@ -38,18 +106,23 @@ static void generate(uint64_t seed, char* text) {
 static bool still_fails(void* user, const char* text) {
   const asked_t* a = user;
   char reason[PROGRAM_REASON_BYTES];
-  return program_try(a->device, a->stream, text, a->seed, &a->options,
-                     reason) == 1;
+  return seconds() < a->shrink_end &&
+         program_try(a->device[a->at], a->stream[a->at], text, a->seed,
+                     &a->options, reason) == 1;
 }
 
-static void show(asked_t* a, const char* label) {
+static void show(asked_t* a, uint64_t seed) {
   static char text[PROGRAM_TEXT_BYTES];
   char reason[PROGRAM_REASON_BYTES];
-  generate(a->seed, text);
+  a->tally.wrong++;
+  if (a->shown++ >= (uint32_t)SHOWN) return;
+  generate(a, seed, text);
+  a->shrink_end = seconds() + SHRINK_SECONDS;
   if (still_fails(a, text)) program_shrink(text, still_fails, a);
-  (void)program_try(a->device, a->stream, text, a->seed, &a->options, reason);
-  printf("-- seed %llu on %s: %s\n%s", (unsigned long long)a->seed, label,
-         reason, text);
+  (void)program_try(a->device[a->at], a->stream[a->at], text, a->seed,
+                    &a->options, reason);
+  printf("-- seed %llu on %s, sm_%u: %s\n%s", (unsigned long long)a->seed,
+         LABELS[a->at], a->options.sm, reason, text);
   program_case_t* c = calloc(1, sizeof *c);
   if (c != NULL) {
     if (program_case_open(c, text, a->seed, &a->options)) {
@@ -60,98 +133,259 @@ static void show(asked_t* a, const char* label) {
   }
 }
 
-// Runs `count` programs from `seed` on a device; how many differ.
-static uint32_t run(asked_t* a, const char* label, uint64_t seed,
-                    uint32_t count) {
+// One module on one device.
+static void run_on(asked_t* a, program_case_t* cases, uint32_t open) {
   static char text[PROGRAM_TEXT_BYTES];
   char error[PROGRAM_REASON_BYTES];
-  program_case_t* cases = calloc(BATCH, sizeof *cases);
-  uint64_t steps = 0;
-  uint32_t wrong = 0, done = 0;
-  while (cases != NULL && done < count) {
-    const uint32_t size = count - done < BATCH ? count - done : BATCH;
-    uint32_t open = 0;
-    for (uint32_t i = 0; i < size; i++) {
-      a->seed = seed + done + i;
-      generate(a->seed, text);
-      if (program_case_open(&cases[open], text, a->seed, &a->options)) {
-        steps += cases[open++].world.steps;
-        continue;
-      }
-      printf("seed %llu: %s\n", (unsigned long long)a->seed,
-             cases[open].reason);
-      program_case_close(&cases[open]);
-      if (wrong++ < SHOWN) show(a, label);
-    }
-    const bool ran =
-        program_batch_run(a->device, a->stream, cases, open, error);
-    if (!ran)
-      printf("a module from seed %llu on: %s\n",
-             (unsigned long long)(seed + done), error);
-    for (uint32_t i = 0; i < open; i++) {
-      const bool differs = !ran || cases[i].reason[0] != '\0';
-      a->seed = cases[i].seed;
-      if (!ran) {
-        generate(a->seed, text);
-        if (!still_fails(a, text)) continue;
-      }
-      if (differs && wrong++ < SHOWN) show(a, label);
-    }
-    for (uint32_t i = 0; i < open; i++) program_case_close(&cases[i]);
-    done += size;
+  for (uint32_t i = 0; i < open; i++) cases[i].reason[0] = '\0';
+  const bool ran = program_batch_run(a->device[a->at], a->stream[a->at], cases,
+                                     open, error, &a->tally.times[a->at]);
+  if (!ran) {
+    printf("a module from seed %llu on %s: %s\n",
+           (unsigned long long)cases[0].seed, LABELS[a->at], error);
+    a->tally.wrong++;
   }
-  free(cases);
-  printf("%s: %u programs, %llu statements by the evaluator, %u differ\n",
-         label, done, (unsigned long long)steps, wrong);
-  return wrong;
+  for (uint32_t i = 0; i < open; i++) {
+    bool differs = cases[i].reason[0] != '\0';
+    if (!ran) {
+      generate(a, cases[i].seed, text);
+      a->shrink_end = seconds() + SHRINK_SECONDS;
+      differs = still_fails(a, text);
+    }
+    if (differs) show(a, cases[i].seed);
+  }
 }
 
-static bool open_device(kiln_runtime_t* runtime, const char* label,
-                        asked_t* a) {
-  kiln_status_t status = kiln_runtime_open_device(runtime, label, &a->device);
+static void run_batch(asked_t* a, program_case_t* cases, uint64_t seed,
+                      uint32_t size) {
+  static char text[PROGRAM_TEXT_BYTES];
+  const double start = seconds();
+  uint32_t open = 0;
+  for (uint32_t i = 0; i < size; i++) {
+    generate(a, seed + i, text);
+    if (program_case_open(&cases[open], text, a->seed, &a->options)) {
+      a->tally.steps += cases[open++].world.steps;
+      continue;
+    }
+    printf("seed %llu: %s\n%s", (unsigned long long)a->seed, cases[open].reason,
+           text);
+    program_case_close(&cases[open]);
+    a->tally.wrong++;
+  }
+  a->tally.open += seconds() - start;
+  for (a->at = 0; a->at < a->devices && open != 0U; a->at++) {
+    run_on(a, cases, open);
+  }
+  for (uint32_t i = 0; i < open; i++) program_case_close(&cases[i]);
+  a->tally.done += size;
+}
+
+static bool open_device(asked_t* a, uint32_t at) {
+  kiln_status_t status =
+      kiln_runtime_open_device(a->runtime, LABELS[at], &a->device[at]);
   if (kiln_status_is_ok(status)) {
-    status = kiln_stream_create(a->device, NULL, &a->stream);
+    status = kiln_stream_create(a->device[at], NULL, &a->stream[at]);
   }
   if (kiln_status_is_ok(status)) return true;
-  printf("%s: %s\n", label, kiln_status_message(status));
+  printf("%s: %s\n", LABELS[at], kiln_status_message(status));
   kiln_status_free(status);
   return false;
 }
 
-static void close_device(asked_t* a) {
-  kiln_stream_release(a->stream);
-  kiln_device_release(a->device);
-  *a = (asked_t){.seed = 0};
+static void tell(const tally_t* t) {
+  printf("@ %u %u %llu %f %f %f %f %f\n", t->done, t->wrong,
+         (unsigned long long)t->steps, t->open, t->times[SOFT].load,
+         t->times[SOFT].run, t->times[GPU].load, t->times[GPU].run);
+  (void)fflush(stdout);
+}
+
+// Every WORKERS-th batch; the exit code.
+static int work(const order_t* order, uint32_t worker) {
+  static asked_t a;
+  program_case_t* cases = calloc(BATCH, sizeof *cases);
+  int code = cases == NULL;
+  a.devices = order->devices;
+  kiln_status_t status = kiln_runtime_create(NULL, &a.runtime);
+  if (!kiln_status_is_ok(status)) {
+    printf("%s\n", kiln_status_message(status));
+    kiln_status_free(status);
+    code = 1;
+  }
+  for (uint32_t k = order->devices; k-- != 0U && code == 0;) {
+    if (!open_device(&a, k)) code = k == (uint32_t)GPU ? 77 : 1;
+  }
+  for (uint64_t first = (uint64_t)worker * BATCH;
+       code == 0 && first < order->count && seconds() < order->end;
+       first += (uint64_t)order->workers * BATCH) {
+    const uint64_t left = order->count - first;
+    run_batch(&a, cases, order->seed + first,
+              left < BATCH ? (uint32_t)left : (uint32_t)BATCH);
+    tell(&a.tally);
+  }
+  free(cases);
+  for (uint32_t k = 0; k < order->devices; k++) {
+    kiln_stream_release(a.stream[k]);
+    kiln_device_release(a.device[k]);
+  }
+  kiln_runtime_release(a.runtime);
+  (void)fflush(stdout);
+  return code;
+}
+
+// -- all of them ------------------------------------------------------------
+
+static bool start(const order_t* order, worker_t* workers, uint32_t i) {
+  int ends[2];
+  if (pipe(ends) != 0) return false;
+  (void)fflush(stdout);
+  workers[i].from = ends[0];
+  workers[i].pid = fork();
+  if (workers[i].pid == 0) {
+    for (uint32_t k = 0; k <= i; k++) (void)close(workers[k].from);
+    (void)dup2(ends[1], STDOUT_FILENO);
+    (void)close(ends[1]);
+    exit(work(order, i));
+  }
+  (void)close(ends[1]);
+  return workers[i].pid > 0;
+}
+
+static void take_line(worker_t* w) {
+  tally_t t;
+  unsigned long long steps = 0;
+  if (sscanf(w->line, "@ %u %u %llu %lf %lf %lf %lf %lf", &t.done, &t.wrong,
+             &steps, &t.open, &t.times[SOFT].load, &t.times[SOFT].run,
+             &t.times[GPU].load, &t.times[GPU].run) == 8) {
+    t.steps = steps;
+    w->tally = t;
+  } else {
+    printf("%s\n", w->line);
+  }
+  w->size = 0;
+}
+
+// Reads what a worker wrote; false at its end.
+static bool take(worker_t* w) {
+  char bytes[LINE_BYTES];
+  const ssize_t got = read(w->from, bytes, sizeof bytes);
+  for (ssize_t i = 0; i < got; i++) {
+    if (bytes[i] != '\n' && w->size < (uint32_t)LINE_BYTES - 1U) {
+      w->line[w->size++] = bytes[i];
+      continue;
+    }
+    w->line[w->size] = '\0';
+    take_line(w);
+  }
+  return got > 0;
+}
+
+static tally_t sum(const worker_t* workers, uint32_t count) {
+  tally_t all = {.done = 0};
+  for (uint32_t i = 0; i < count; i++) {
+    const tally_t* t = &workers[i].tally;
+    all.done += t->done;
+    all.wrong += t->wrong;
+    all.steps += t->steps;
+    all.open += t->open;
+    for (uint32_t k = 0; k < (uint32_t)DEVICES; k++) {
+      all.times[k].load += t->times[k].load;
+      all.times[k].run += t->times[k].run;
+    }
+  }
+  return all;
+}
+
+// Waits for all workers' ends, with a line for every tenth of the programs.
+static void watch(const order_t* order, worker_t* workers, double begin) {
+  struct pollfd from[WORKERS_MAX];
+  uint32_t open = order->workers, told = 0;
+  for (uint32_t i = 0; i < order->workers; i++) {
+    from[i] = (struct pollfd){.fd = workers[i].from, .events = POLLIN};
+  }
+  while (open != 0U) {
+    const double left = order->end + GRACE_SECONDS - seconds();
+    if (left <= 0.0) break;
+    if (poll(from, order->workers, (int)(left * 1e3) + 1) <= 0) continue;
+    for (uint32_t i = 0; i < order->workers; i++) {
+      if (from[i].fd < 0 || from[i].revents == 0) continue;
+      if (take(&workers[i])) continue;
+      from[i].fd = -1;
+      open--;
+    }
+    const tally_t all = sum(workers, order->workers);
+    if (all.done >= told + (order->count + 9U) / 10U) {
+      printf("%6.1f s: %u programs, %u wrong\n", seconds() - begin, all.done,
+             all.wrong);
+      told = all.done;
+    }
+    (void)fflush(stdout);
+  }
+  for (uint32_t i = 0; i < order->workers; i++) {
+    int status = 0;
+    if (from[i].fd >= 0) {
+      printf("worker %u is late and is ended\n", i);
+      (void)kill(workers[i].pid, SIGKILL);
+    }
+    (void)waitpid(workers[i].pid, &status, 0);
+    (void)close(workers[i].from);
+    workers[i].code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    if (WIFSIGNALED(status)) {
+      printf("worker %u ended by signal %d, behind %u of its programs\n", i,
+             WTERMSIG(status), workers[i].tally.done);
+    }
+  }
+}
+
+static int verdict(const order_t* order, const worker_t* workers,
+                   double begin) {
+  const tally_t all = sum(workers, order->workers);
+  int code = all.wrong != 0U || all.done < order->count;
+  bool no_gpu = true;
+  for (uint32_t i = 0; i < order->workers; i++) {
+    no_gpu = no_gpu && workers[i].code == 77;
+    if (workers[i].code != 0) code = 1;
+  }
+  if (no_gpu) return 77;
+  printf(
+      "evaluator, %ssoft: %u of %u programs, %llu statements by the "
+      "evaluator, %u differ; %.1f s\n",
+      order->devices > 1U ? "cuda:0, " : "", all.done, order->count,
+      (unsigned long long)all.steps, all.wrong, seconds() - begin);
+  printf(
+      "of %u workers' seconds: evaluating and lowering %.1f, soft %.1f to "
+      "load, %.1f to run, cuda:0 %.1f to load, %.1f to run\n",
+      order->workers, all.open, all.times[SOFT].load, all.times[SOFT].run,
+      all.times[GPU].load, all.times[GPU].run);
+  return code;
+}
+
+static uint64_t word(int count, char** words, int at, uint64_t usual) {
+  return count > at ? strtoull(words[at], NULL, 0) : usual;
 }
 
 int main(int count, char** words) {
-  const bool soft = count > 1 && strcmp(words[1], "soft") == 0;
-  const uint32_t programs =
-      count > 2 ? (uint32_t)strtoul(words[2], NULL, 0) : COUNT;
-  const uint64_t seed = count > 3 ? strtoull(words[3], NULL, 0) : 1;
-  kiln_runtime_t* runtime = NULL;
-  asked_t asked = {.options = {75, 0, 0}};
-  kiln_status_t status = kiln_runtime_create(NULL, &runtime);
-  if (!kiln_status_is_ok(status)) {
-    kiln_status_free(status);
-    return 1;
+  static worker_t workers[WORKERS_MAX];
+  const double begin = seconds();
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  order_t order = {.devices = DEVICES};
+  if (count > 1 && strcmp(words[1], "soft") == 0) order.devices = 1;
+  order.count = (uint32_t)word(count, words, 2, COUNT);
+  order.seed = word(count, words, 3, 1);
+  order.end = begin + (double)word(count, words, 4, SECONDS);
+  order.workers =
+      (uint32_t)word(count, words, 5, cores < 1 ? 1U : (uint64_t)cores);
+  if (order.workers > (order.count + BATCH - 1U) / BATCH) {
+    order.workers = (order.count + BATCH - 1U) / BATCH;
   }
-  uint32_t wrong = 0;
-  if (!soft) {
-    if (!open_device(runtime, "cuda:0", &asked)) {
-      kiln_runtime_release(runtime);
-      return 77;
-    }
-    wrong += run(&asked, "cuda:0", seed, programs);
-    close_device(&asked);
-    asked.options.sm = 75;
-  }
-  if (open_device(runtime, "soft", &asked)) {
-    wrong += run(&asked, "soft", seed, programs);
-  } else {
-    wrong++;
-  }
-  close_device(&asked);
-  kiln_runtime_release(runtime);
-  return wrong != 0U;
+  if (order.workers > (uint32_t)WORKERS_MAX) order.workers = WORKERS_MAX;
+  if (order.workers == 0U) order.workers = 1;
+  // Each worker is one thread of work, and nothing is kept for a second time.
+  (void)setenv("KILN_SOFT_WORKERS", "1", 1);
+  (void)setenv("CUDA_CACHE_DISABLE", "1", 1);
+  uint32_t started = 0;
+  while (started < order.workers && start(&order, workers, started)) started++;
+  const bool all = started == order.workers;
+  order.workers = started;
+  watch(&order, workers, begin);
+  return all ? verdict(&order, workers, begin) : 1;
 }

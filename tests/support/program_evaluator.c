@@ -69,6 +69,7 @@ typedef struct run_t {
   uint32_t threads;  // in a block
   const char* error;
   uint64_t steps;
+  const uint64_t* counts;  // of shared and private arrays; NULL: not yet
 } run_t;
 
 static uint64_t evaluate(run_t* run, block_t* block, thread_t* thread,
@@ -98,6 +99,7 @@ static uint64_t buffer_count(const run_t* run, uint32_t buffer) {
   const kilni_buffer_record_t* b = &run->ir->buffers.items[buffer];
   if (b->role == KILN_PROGRAM_ROLE_SHARED ||
       b->role == KILN_PROGRAM_ROLE_PRIVATE) {
+    if (run->counts != NULL) return run->counts[buffer];
     return program_evaluate_count(run->ir, run->world, b->count);
   }
   return run->world->buffers[buffer].count;
@@ -861,6 +863,11 @@ const char* program_evaluate(const kilni_ir_t* ir, program_world_t* world) {
                    world->block[k]);
     blocks *= run.block_count[k];
   }
+  uint64_t counts[PROGRAM_BUFFERS_MAX];
+  for (uint32_t b = 1; b < ir->buffers.count; b++) {
+    counts[b] = buffer_count(&run, b);
+  }
+  run.counts = counts;
   memset(&world->trap, 0, sizeof world->trap);
   if (blocks != 0U) run_grid(&run, blocks);
   world->steps = run.steps;

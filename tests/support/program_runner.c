@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // test: programs run by the evaluator and by a device, and compared.
+#define _POSIX_C_SOURCE 200809L
 #include "program_runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "evaluator_values.h"
 #include "program/ir/program_object.h"
@@ -292,17 +294,30 @@ static kiln_status_t run_all(kiln_device_t* device, kiln_stream_t* stream,
   return status;
 }
 
+static double seconds(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 bool program_batch_run(kiln_device_t* device, kiln_stream_t* stream,
                        program_case_t* cases, uint32_t count,
-                       char out_error[PROGRAM_REASON_BYTES]) {
+                       char out_error[PROGRAM_REASON_BYTES],
+                       program_times_t* times) {
   kiln_module_t* module = NULL;
   char* text = join(cases, count);
   out_error[0] = '\0';
   if (text == NULL) return false;
   const kiln_bytes_view_t image = {(const uint8_t*)text, strlen(text) + 1U};
+  const double start = seconds();
   kiln_status_t status = kiln_module_load(device, image, NULL, NULL, &module);
+  const double loaded = seconds();
   if (kiln_status_is_ok(status)) {
     status = run_all(device, stream, module, cases, count);
+  }
+  if (times != NULL) {
+    times->load += loaded - start;
+    times->run += seconds() - loaded;
   }
   if (!kiln_status_is_ok(status)) {
     snprintf(out_error, PROGRAM_REASON_BYTES, "%s",
@@ -325,7 +340,7 @@ int program_try(kiln_device_t* device, kiln_stream_t* stream, const char* text,
     snprintf(reason, PROGRAM_REASON_BYTES, "%s", c->reason);
     // What the evaluator can run and the lowering refuses is a difference.
     result = strncmp(c->reason, "lower", 5) == 0 ? 1 : 2;
-  } else if (!program_batch_run(device, stream, c, 1, reason)) {
+  } else if (!program_batch_run(device, stream, c, 1, reason, NULL)) {
     result = 1;
   } else {
     snprintf(reason, PROGRAM_REASON_BYTES, "%s", c->reason);

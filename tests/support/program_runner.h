@@ -46,12 +46,20 @@ bool program_case_open(program_case_t* c, const char* text, uint64_t seed,
                        const program_run_options_t* options);
 void program_case_close(program_case_t* c);
 
+// Seconds, summed.
+typedef struct program_times_t {
+  double load;  // a module: the driver compiles it
+  double run;
+} program_times_t;
+
 // Runs `count` cases on a device, as one module. A result that is not the
 // evaluator's is in the case's `reason`, which is "" where all is well. False:
-// the module could not be loaded or run: `out_error`.
+// the module could not be loaded or run: `out_error`. `times`, if not NULL,
+// grows.
 bool program_batch_run(kiln_device_t* device, kiln_stream_t* stream,
                        program_case_t* cases, uint32_t count,
-                       char out_error[PROGRAM_REASON_BYTES]);
+                       char out_error[PROGRAM_REASON_BYTES],
+                       program_times_t* times);
 
 // One program from text to comparison: 0 the same, 1 different, 2 not to be
 // run (not valid). `reason` as above.
