@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // live: strict math as a device computes it, judged by this machine's cores:
-// every f32 for the functions of one operand, 1e7 seeded numbers for those of
-// two and for f64.
+// every f32 for the functions of one operand, 1e8 seeded numbers for those of
+// two and for f64, and the cases known to be hard.
 //
-//   live_program_math             on cuda:0; exit 77 without a GPU
-//   live_program_math cuda COUNT  the same with COUNT seeded numbers
-//   live_program_math soft COUNT  COUNT seeded numbers a function on soft
+//   live_program_math [cuda | soft] [f32 | f64 | both] [COUNT]
 //
-// The judge is the C library in the next wider type, good to a few thousandths
-// of an ULP, so that an error of one is an error; nothing comes near it.
+// cuda, as without a word: on cuda:0; exit 77 without a GPU. With a COUNT that
+// many seeded numbers a function. On soft seeded numbers only if a COUNT is
+// given: every f32 takes it an hour of one core a function.
+//
+// The judge is the C library in double (f32) or long double (f64). Its own
+// error is measured in the same run, against MPFR on numbers of every share,
+// and MPFR has the word where it says more than 0.9. Both kinds of digests are
+// sums over all numbers: those of every f32 do not depend on the device.
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <pthread.h>
@@ -23,9 +27,21 @@
 #include "kiln/kiln.h"
 #include "kiln/program.h"
 #include "kiln/program_code.h"
+#include "math_judge.h"
 #include "math_points.h"
 
-enum { THREADS_MAX = 64, CHUNK = 1 << 24, POINTS = 10000000 };
+enum {
+  THREADS_MAX = 64,
+  CHUNK = 1 << 24,
+  POINTS = 100000000,
+  ALIKE = 1 << 20,  // numbers that soft computes as well
+  ASKED = 16,       // numbers of a share that MPFR is asked about
+};
+
+// How far the judge may be from MPFR, in ULP of the type.
+static const double APART_F32 = 1e-6;
+static const double APART_F64 = 0.01;
+static const double TRUST = 0.9;
 
 #define F32 KILN_PROGRAM_TYPE_F32
 #define F64 KILN_PROGRAM_TYPE_F64
@@ -59,6 +75,10 @@ typedef struct share_t {
   double worst;
   uint64_t worst_x;
   uint64_t worst_y;
+  uint64_t doubted;  // how often MPFR had the word
+  uint64_t astray;   // f32 that are not the nearest
+  uint64_t digest;
+  double apart;  // the judge from MPFR, at most
 } share_t;
 
 static bool ok(kiln_status_t status) {
@@ -92,81 +112,72 @@ static double as_f64(uint64_t bits) {
   return value;
 }
 
-static double plain(const math_function_t* f, double x) {
-  switch (f->op) {
-    case KILN_PROGRAM_UNARY_EXP:
-      return exp(x);
-    case KILN_PROGRAM_UNARY_EXP2:
-      return exp2(x);
-    case KILN_PROGRAM_UNARY_LOG:
-      return log(x);
-    case KILN_PROGRAM_UNARY_LOG2:
-      return log2(x);
-    case KILN_PROGRAM_UNARY_SIN:
-      return sin(x);
-    case KILN_PROGRAM_UNARY_COS:
-      return cos(x);
-    case KILN_PROGRAM_UNARY_TAN:
-      return tan(x);
-    case KILN_PROGRAM_UNARY_ASIN:
-      return asin(x);
-    case KILN_PROGRAM_UNARY_ACOS:
-      return acos(x);
-    case KILN_PROGRAM_UNARY_ATAN:
-      return atan(x);
-    case KILN_PROGRAM_UNARY_SINH:
-      return sinh(x);
-    case KILN_PROGRAM_UNARY_COSH:
-      return cosh(x);
-    case KILN_PROGRAM_UNARY_TANH:
-      return tanh(x);
-    default:
-      return 1.0 / sqrt(x);
-  }
+// A word of a number and its result, to be summed.
+static uint64_t mix(uint64_t x, uint64_t result) {
+  uint64_t z = (x ^ result << 32U ^ result >> 32U) + (x << 7U) + result;
+  z = (z ^ z >> 30U) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27U) * UINT64_C(0x94d049bb133111eb);
+  return z ^ z >> 31U;
 }
 
-// The error of an f32 by C in double, which is far more than enough; the slow
-// way for what is no ordinary number.
-static double error_f32(const math_function_t* f, float x, float got) {
-  const double want = plain(f, (double)x);
-  const double size = fabs(want);
-  if (!(size >= 0x1p-126 && size < 0x1p127)) {
-    return math_quick_error(f, F32, (double)x, 0.0, (double)got);
+// The quick word on a result.
+static double quick(const share_t* s, uint64_t x, uint64_t y, uint64_t got) {
+  if (s->type == F64) {
+    return math_quick_error(s->function, F64, as_f64(x), as_f64(y),
+                            as_f64(got));
   }
-  uint64_t bits = 0;
-  memcpy(&bits, &size, sizeof bits);
-  // 2^-(exponent - 23).
-  const double scale = as_f64((UINT64_C(2046) + 23U - (bits >> 52U)) << 52U);
-  const double error = fabs(want - (double)got) * scale;
-  return error == error ? error : 1e9;
+  const float a = as_f32((uint32_t)x), r = as_f32((uint32_t)got);
+  if (!s->function->two) return math_quicker_error(s->function, a, r);
+  return math_quick_error(s->function, F32, (double)a,
+                          (double)as_f32((uint32_t)y), (double)r);
+}
+
+// What MPFR says of a number, and how far the quick word is from it.
+static double ask(share_t* s, uint64_t x, uint64_t y, uint64_t got) {
+  const double exact = math_error(s->function, s->type, x, y, got, 0.0);
+  const double apart = fabs(exact - quick(s, x, y, got));
+  if (exact < 1e8 && apart > s->apart) s->apart = apart;
+  return exact;
+}
+
+static void look(share_t* s, uint32_t i) {
+  const bench_t* b = s->bench;
+  uint64_t got = at(b->host_out, s->type, i);
+  const uint64_t x = s->every ? s->base + i : at(b->host_x, s->type, i);
+  const uint64_t y = s->every ? 0U : at(b->host_y, s->type, i);
+  double error = quick(s, x, y, got);
+  if (error > TRUST) {
+    error = math_error(s->function, s->type, x, y, got, 0.0);
+    s->doubted++;
+  }
+  if (error > 0.5 + APART_F32) s->astray++;
+  if (s->type == F32 && (got & 0x7fffffffU) > 0x7f800000U) got = 0x7fc00000U;
+  s->digest += mix(x, got);
+  if (error > s->worst) {
+    s->worst = error;
+    s->worst_x = x;
+    s->worst_y = y;
+  }
 }
 
 static void* judge(void* user) {
   share_t* s = user;
   const bench_t* b = s->bench;
-  for (uint32_t i = s->from; i < s->to; i++) {
-    const uint64_t got = at(b->host_out, s->type, i);
-    uint64_t x = s->base + i, y = 0;
-    double error = 0.0;
-    if (s->every) {
-      error =
-          error_f32(s->function, as_f32((uint32_t)x), as_f32((uint32_t)got));
-    } else {
-      x = at(b->host_x, s->type, i);
-      y = at(b->host_y, s->type, i);
-      error = s->type == F64 ? math_quick_error(s->function, F64, as_f64(x),
-                                                as_f64(y), as_f64(got))
-                             : math_quick_error(s->function, F32,
-                                                (double)as_f32((uint32_t)x),
-                                                (double)as_f32((uint32_t)y),
-                                                (double)as_f32((uint32_t)got));
-    }
+  for (uint32_t i = s->from; i < s->to; i++) look(s, i);
+  uint64_t seed = s->seed + s->base + s->from;
+  for (uint32_t k = 0; k < (uint32_t)ASKED && s->from < s->to; k++) {
+    const uint64_t word = math_sample(F64, &seed) ^ seed;
+    const uint32_t i = s->from + (uint32_t)(word % (s->to - s->from));
+    const uint64_t x = s->every ? s->base + i : at(b->host_x, s->type, i);
+    const uint64_t y = s->every ? 0U : at(b->host_y, s->type, i);
+    const double error = ask(s, x, y, at(b->host_out, s->type, i));
     if (error > s->worst) {
       s->worst = error;
       s->worst_x = x;
       s->worst_y = y;
     }
   }
+  math_judge_end();
   return NULL;
 }
 
@@ -189,6 +200,8 @@ static void on_all(const bench_t* b, share_t* total, uint32_t count,
     shares[t].from = (uint32_t)((uint64_t)count * t / b->threads);
     shares[t].to = (uint32_t)((uint64_t)count * (t + 1U) / b->threads);
     shares[t].seed = total->seed ^ (uint64_t)t << 48U;
+    shares[t].doubted = shares[t].astray = shares[t].digest = 0;
+    shares[t].apart = 0.0;
     if (pthread_create(&threads[t], NULL, work, &shares[t]) != 0) {
       (void)work(&shares[t]);
       threads[t] = pthread_self();
@@ -198,6 +211,10 @@ static void on_all(const bench_t* b, share_t* total, uint32_t count,
     if (!pthread_equal(threads[t], pthread_self())) {
       (void)pthread_join(threads[t], NULL);
     }
+    total->doubted += shares[t].doubted;
+    total->astray += shares[t].astray;
+    total->digest += shares[t].digest;
+    if (shares[t].apart > total->apart) total->apart = shares[t].apart;
     if (shares[t].worst > total->worst) {
       total->worst = shares[t].worst;
       total->worst_x = shares[t].worst_x;
@@ -277,10 +294,87 @@ static bool launch(const bench_t* b, kiln_kernel_t* kernel,
          ok(kiln_stream_synchronize(b->stream));
 }
 
+// The cases known to be hard, into the first half of a chunk at most.
+static void put_hard(const bench_t* b, const math_function_t* f, uint8_t type,
+                     uint32_t part) {
+  uint64_t x = 0, y = 0;
+  uint32_t all = 0;
+  while (math_hard(f, type, all, &x, &y)) all++;
+  const uint32_t apart = all / (part / 2U + 1U) + 1U;
+  for (uint32_t i = 0; math_hard(f, type, i * apart, &x, &y); i++) {
+    put(b->host_x, type, i, x);
+    put(b->host_y, type, i, y);
+  }
+}
+
+// The numbers of host_x and host_y, `part` of them, through the kernel.
+static bool compute(const bench_t* b, kiln_kernel_t* kernel,
+                    const kiln_program_code_t* code, uint8_t type,
+                    uint32_t part) {
+  const size_t bytes = (size_t)part * (type == F64 ? 8U : 4U);
+  return ok(kiln_buffer_write(b->x, 0, bytes, b->host_x)) &&
+         ok(kiln_buffer_write(b->y, 0, bytes, b->host_y)) &&
+         launch(b, kernel, code, 0, part) &&
+         ok(kiln_buffer_read(b->out, 0, bytes, b->host_out));
+}
+
+// Whether soft and the device have the same bits for some numbers.
+static bool same_on_soft(const bench_t* b, const bench_t* soft,
+                         const math_function_t* f, uint8_t type) {
+  share_t total = {.function = f, .type = type, .bench = soft, .seed = f->op};
+  kiln_program_code_t *code = NULL, *soft_code = NULL;
+  kiln_kernel_t* kernel = make_kernel(b, f, type, false, &code);
+  kiln_kernel_t* twin = make_kernel(soft, f, type, false, &soft_code);
+  const size_t bytes = (size_t)soft->chunk * 8U;
+  uint32_t wrong = 0;
+  on_all(soft, &total, soft->chunk, sample);
+  put_hard(soft, f, type, soft->chunk);
+  memcpy(b->host_x, soft->host_x, bytes);
+  memcpy(b->host_y, soft->host_y, bytes);
+  const bool ran = kernel != NULL && twin != NULL &&
+                   compute(b, kernel, code, type, soft->chunk) &&
+                   compute(soft, twin, soft_code, type, soft->chunk);
+  for (uint32_t i = 0; ran && i < soft->chunk; i++) {
+    const uint64_t want = at(soft->host_out, type, i);
+    const uint64_t got = at(b->host_out, type, i);
+    if (program_same(type, want, got)) continue;
+    if (wrong++ < 3U) {
+      printf("%s %s of %a, %a: soft %llx, the GPU %llx\n", f->name,
+             type == F64 ? "f64" : "f32",
+             program_number(type, at(b->host_x, type, i)),
+             program_number(type, at(b->host_y, type, i)),
+             (unsigned long long)want, (unsigned long long)got);
+    }
+  }
+  kiln_kernel_release(kernel);
+  kiln_kernel_release(twin);
+  kiln_program_code_release(code);
+  kiln_program_code_release(soft_code);
+  return ran && wrong == 0U;
+}
+
+static void tell(const share_t* total, uint64_t done, double spent) {
+  printf(
+      "%-12s %s %10llu %s: %.5f ULP at %a, %a; judge %.1e from MPFR; "
+      "%llu doubted",
+      total->function->name, total->type == F64 ? "f64" : "f32",
+      (unsigned long long)done, total->every ? "(all)" : "seeded", total->worst,
+      program_number(total->type, total->worst_x),
+      program_number(total->type, total->worst_y), total->apart,
+      (unsigned long long)total->doubted);
+  if (total->type == F32) {
+    printf("; %llu not the nearest", (unsigned long long)total->astray);
+  }
+  if (total->every) {
+    printf("; digest %016llx", (unsigned long long)total->digest);
+  }
+  printf("; %.1f s\n", spent);
+  (void)fflush(stdout);
+}
+
 // One function over `count` numbers; false if it is an ULP off or more.
 static bool run(const bench_t* b, const math_function_t* f, uint8_t type,
                 uint64_t count, bool every) {
-  const size_t size = type == F64 ? 8U : 4U;
   kiln_program_code_t* code = NULL;
   kiln_kernel_t* kernel = make_kernel(b, f, type, every, &code);
   share_t total = {.function = f,
@@ -298,28 +392,25 @@ static bool run(const bench_t* b, const math_function_t* f, uint8_t type,
     const uint32_t part = left < b->chunk ? (uint32_t)left : b->chunk;
     total.base = (uint32_t)done;
     total.seed += UINT64_C(0x100000001);
-    if (!every) {
+    if (every) {
+      good = launch(b, kernel, code, total.base, part) &&
+             ok(kiln_buffer_read(b->out, 0, (size_t)part * 4U, b->host_out));
+    } else {
       on_all(b, &total, part, sample);
-      good = ok(kiln_buffer_write(b->x, 0, part * size, b->host_x)) &&
-             ok(kiln_buffer_write(b->y, 0, part * size, b->host_y));
+      if (done == 0U) put_hard(b, f, type, part);
+      good = compute(b, kernel, code, type, part);
     }
-    good = good && launch(b, kernel, code, total.base, part) &&
-           ok(kiln_buffer_read(b->out, 0, part * size, b->host_out));
     if (good) on_all(b, &total, part, judge);
     done += part;
   }
   (void)clock_gettime(CLOCK_MONOTONIC, &end);
   kiln_kernel_release(kernel);
   kiln_program_code_release(code);
-  printf("%-12s %s %11llu %s numbers: %.4f ULP at %a, %a; %.1f s\n", f->name,
-         type == F64 ? "f64" : "f32", (unsigned long long)done,
-         every ? "of all" : "seeded", total.worst,
-         program_number(type, total.worst_x),
-         program_number(type, total.worst_y),
-         (double)(end.tv_sec - start.tv_sec) +
-             1e-9 * (double)(end.tv_nsec - start.tv_nsec));
-  (void)fflush(stdout);
-  return good && total.worst < 1.0;
+  tell(&total, done,
+       (double)(end.tv_sec - start.tv_sec) +
+           1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+  const double apart = type == F64 || f->two ? APART_F64 : APART_F32;
+  return good && total.worst < 1.0 && total.apart < apart;
 }
 
 static bool open_bench(bench_t* b, const char* label) {
@@ -358,24 +449,42 @@ static void close_bench(bench_t* b) {
   kiln_runtime_release(b->runtime);
 }
 
+// All functions of a type.
+static bool run_type(const bench_t* b, const bench_t* soft, uint8_t type,
+                     uint64_t points) {
+  bool good = true;
+  for (const math_function_t* f = MATH_FUNCTIONS; f->name != NULL; f++) {
+    const bool every = type == F32 && !f->two && points == 0U;
+    const uint64_t count = every          ? UINT64_C(1) << 32U
+                           : points == 0U ? (uint64_t)POINTS
+                                          : points;
+    if (!run(b, f, type, count, every)) good = false;
+    if (soft != NULL && !same_on_soft(b, soft, f, type)) good = false;
+  }
+  return good;
+}
+
 int main(int count, char** words) {
   const bool soft = count > 1 && strcmp(words[1], "soft") == 0;
-  const uint64_t points =
-      count > 2 ? strtoull(words[2], NULL, 0) : (uint64_t)POINTS;
-  bench_t b = {.chunk = soft ? (uint32_t)points : CHUNK};
-  if (b.chunk > CHUNK) b.chunk = CHUNK;
-  int result = 0;
-  if (!open_bench(&b, soft ? "soft" : "cuda:0")) {
+  const char* type = count > 2 ? words[2] : "both";
+  const uint64_t points = count > 3 ? strtoull(words[3], NULL, 0) : 0U;
+  bench_t b = {.chunk = CHUNK}, twin = {.chunk = ALIKE};
+  if (points != 0U && points < b.chunk) b.chunk = (uint32_t)points;
+  if (twin.chunk > b.chunk) twin.chunk = b.chunk;
+  bool good = open_bench(&b, soft ? "soft" : "cuda:0");
+  if (!good) {
     close_bench(&b);
     return soft ? 1 : 77;
   }
-  for (const math_function_t* f = MATH_FUNCTIONS; f->name != NULL; f++) {
-    const bool every = !soft && !f->two;
-    if (!run(&b, f, F32, every ? UINT64_C(1) << 32U : points, every)) {
-      result = 1;
-    }
-    if (!run(&b, f, F64, points, false)) result = 1;
+  if (!soft) good = open_bench(&twin, "soft");
+  const bench_t* other = soft ? NULL : &twin;
+  if (good && strcmp(type, "f64") != 0) {
+    good = run_type(&b, other, F32, points);
   }
+  if (strcmp(type, "f32") != 0) {
+    good = run_type(&b, other, F64, points) && good;
+  }
+  close_bench(&twin);
   close_bench(&b);
-  return result;
+  return !good;
 }

@@ -14,4 +14,7 @@
 double math_error(const math_function_t* function, uint8_t type, uint64_t x,
                   uint64_t y, uint64_t result, double trust);
 
+// Frees what a thread that judged has kept.
+void math_judge_end(void);
+
 #endif  // KILN_TESTS_SUPPORT_MATH_JUDGE_H_

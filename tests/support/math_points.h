@@ -26,6 +26,10 @@ extern const math_function_t MATH_FUNCTIONS[];
 double math_quick_error(const math_function_t* function, uint8_t type, double x,
                         double y, double got);
 
+// The same of a function of one operand in f32, by C's function in double: to
+// a few 2^-29.
+double math_quicker_error(const math_function_t* function, float x, float got);
+
 // Whether `want` or `got` is no ordinary number, and the error then.
 bool math_ends(long double want, double got, double* out_error);
 

@@ -4,11 +4,13 @@
 // on ends of ranges, hard cases and seeded numbers, against MPFR.
 //
 // All f32 and 1e8 f64 are live_program_math's and the full run's.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 // After the above, which it needs.
 #include <cmocka.h>
 
@@ -93,6 +95,38 @@ static void the_judge_sees_an_error(void** state) {
               1e6);
 }
 
+// The live run looks at every f32 with C's double alone.
+static void the_quick_judge_agrees_with_mpfr(void** state) {
+  (void)state;
+  static const uint32_t off[] = {0, 0, 0, 1, UINT32_MAX, 0x80000000U, 1U << 22};
+  for (const math_function_t* f = MATH_FUNCTIONS; f->name != NULL; f++) {
+    if (f->two) continue;
+    uint64_t x = 0, y = 0, seed = f->op + 77U;
+    for (uint32_t i = 0; i < (uint32_t)SAMPLES / 4U; i++) {
+      if (!math_hard(f, KILN_PROGRAM_TYPE_F32, i, &x, &y)) {
+        x = math_sample(KILN_PROGRAM_TYPE_F32, &seed);
+      }
+      const uint32_t word =
+          (uint32_t)strict(f, KILN_PROGRAM_TYPE_F32, x, 0) + off[i % 7U];
+      const uint32_t bits = (uint32_t)x;
+      float number = 0.0F, got = 0.0F;
+      memcpy(&number, &bits, sizeof number);
+      memcpy(&got, &word, sizeof got);
+      const double quick = math_quicker_error(f, number, got);
+      const double exact =
+          math_error(f, KILN_PROGRAM_TYPE_F32, x, 0, word, 0.0);
+      const bool far = exact > 100.0 && quick > 100.0;
+      // At a power of two it may say twice as much.
+      if (!far && !(fabs(quick - exact) < 1e-6) &&
+          !(fabs(quick - 2.0 * exact) < 1e-6)) {
+        fail_msg("%s of %a: %a is %g ULP off, not %g", f->name, (double)number,
+                 (double)got, exact, quick);
+      }
+    }
+  }
+  math_judge_end();
+}
+
 static void each_strict_operator_has_a_function(void** state) {
   (void)state;
   kilni_ir_t library;
@@ -161,6 +195,7 @@ static void a_budget_buys_the_approximation_that_fits(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_judge_sees_an_error),
+      cmocka_unit_test(the_quick_judge_agrees_with_mpfr),
       cmocka_unit_test(each_strict_operator_has_a_function),
       cmocka_unit_test(the_library_stands_on_exact_operators),
       cmocka_unit_test(a_budget_buys_the_approximation_that_fits),
