@@ -37,12 +37,21 @@ enum { CASES = sizeof(kCases) / sizeof(kCases[0]) };
 // A way to lower a program.
 typedef struct way_t {
   const char* name;
-  const char* block;  // 0: the program's own
+  const char* block;  // NULL: the program's own
+  uint32_t elements;  // a thread
+  uint32_t without;   // KILN_PROGRAM_WITHOUT_*
 } way_t;
 
 static const way_t kWays[] = {
-    {"block 128", "  block 128\n"},
-    {"block 512", "  block 512\n"},
+    {"1 element", NULL, 1, 0},
+    {"2 elements", NULL, 2, 0},
+    {"4 elements", NULL, 4, 0},
+    {"8 elements", NULL, 8, 0},
+    {"16 elements", NULL, 16, 0},
+    {"4 elements, block 128", "  block 128\n", 4, 0},
+    {"4 elements, block 512", "  block 512\n", 4, 0},
+    {"8 elements, block 128", "  block 128\n", 8, 0},
+    {"8 elements, block 512", "  block 512\n", 8, 0},
 };
 enum { WAYS = sizeof(kWays) / sizeof(kWays[0]) };
 
@@ -88,9 +97,15 @@ static kiln_program_t* read_program(const char* name, const char* block) {
   return program;
 }
 
-static kiln_program_code_t* lower(const kiln_program_t* program) {
+// `way`: NULL, as it is by default.
+static kiln_program_code_t* lower(const kiln_program_t* program,
+                                  const way_t* way) {
   kiln_program_lower_options_t options = kiln_program_lower_options_default();
   options.sm = 90;
+  if (way != NULL) {
+    options.elements = way->elements;
+    options.without = way->without;
+  }
   kiln_program_code_t* code = NULL;
   bench_expect(kiln_program_lower(program, &options, &code));
   return code;
@@ -102,7 +117,7 @@ static double lowering_time(const kiln_program_t* program) {
   static double spent[LOWERINGS];
   for (int i = 0; i < LOWERINGS; i++) {
     uint64_t start = bench_time_ns();
-    kiln_program_code_t* code = lower(program);
+    kiln_program_code_t* code = lower(program, NULL);
     spent[i] = (double)(bench_time_ns() - start) / 1000;
     kiln_program_code_release(code);
   }
@@ -267,8 +282,8 @@ static double speed_of(world_t* w, const case_t* c, const launch_t* launch) {
 }
 
 static double run_program(world_t* w, const case_t* c,
-                          const kiln_program_t* program) {
-  kiln_program_code_t* code = lower(program);
+                          const kiln_program_t* program, const way_t* way) {
+  kiln_program_code_t* code = lower(program, way);
   kiln_program_launch_t how;
   kiln_program_code_launch(code, &how);
   launch_t ours = {.config = kiln_launch_config_default()};
@@ -280,11 +295,12 @@ static double run_program(world_t* w, const case_t* c,
     kiln_program_code_parameter(code, i, &p);
     ours.arguments[i] = argument(w, c, &p);
   }
+  uint64_t work[3];
   for (uint32_t axis = 0; axis < 3; axis++) {
     ours.config.block[axis] = how.block[axis];
-    ours.config.grid[axis] =
-        (work_of(w, c, axis) + how.block[axis] - 1) / how.block[axis];
+    work[axis] = work_of(w, c, axis);
   }
+  kiln_program_code_grid(code, work, ours.config.grid);
   double speed = speed_of(w, c, &ours);
   kiln_kernel_release(ours.kernel);
   kiln_program_code_release(code);
@@ -346,7 +362,7 @@ static void bench_running(world_t* w, kiln_compiler_t* compiler,
   double copy = 2.0 * (double)w->count * 4 / (double)nanoseconds(w, NULL);
   char what[192], best[BENCH_NAME_BYTES];
   kiln_program_t* program = read_program(c->name, NULL);
-  double speed = run_program(w, c, program);
+  double speed = run_program(w, c, program, NULL);
   kiln_program_release(program);
   tell(w, c, "", speed, "copy", copy);
   if (compiler != NULL) {
@@ -359,7 +375,8 @@ static void bench_running(world_t* w, kiln_compiler_t* compiler,
   bool fixed = strcmp(c->name, "map") != 0 && strcmp(c->name, "saxpy") != 0;
   for (int i = 0; i < WAYS && !fixed; i++) {
     program = read_program(c->name, kWays[i].block);
-    tell(w, c, kWays[i].name, run_program(w, c, program), "copy", copy);
+    tell(w, c, kWays[i].name, run_program(w, c, program, &kWays[i]), "copy",
+         copy);
     kiln_program_release(program);
   }
   if (compiler == NULL) return;

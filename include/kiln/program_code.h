@@ -35,6 +35,7 @@ enum {
   // No ld.global.nc, and no load moved over a store to another buffer: for
   // buffers that overlap, one of them written.
   KILN_PROGRAM_WITHOUT_READ_ONLY = 256,
+  KILN_PROGRAM_WITHOUT_VECTORS = 512,  // one element a thread
 };
 
 // How a program is lowered. thread-compatible
@@ -55,8 +56,11 @@ typedef struct kiln_program_lower_options_t {
   // the same bits on every device.
   uint32_t max_ulp;
 
-  uint32_t without;   // KILN_PROGRAM_WITHOUT_*
-  uint32_t reserved;  // 0
+  uint32_t without;  // KILN_PROGRAM_WITHOUT_*
+
+  // How many elements a thread does, where a program lets one do several: 1,
+  // 2, 4, 8 or 16. Default: as many as suits the program.
+  uint32_t elements;
 
   const kiln_allocator_t* allocator;  // Default: the C library's.
 } kiln_program_lower_options_t;
@@ -112,6 +116,7 @@ typedef struct kiln_program_launch_t {
   uint32_t dynamic_shared_bytes;  // to be asked for at the launch
   uint32_t zeroed_shared_bytes;   // zeroed at the start of every block
   uint32_t private_bytes;         // of arrays in a thread's own memory
+  uint32_t elements;  // of the work along axis 0 that each thread does
 } kiln_program_launch_t;
 
 // Lowers a program. `options` may be NULL.
@@ -143,6 +148,12 @@ KILN_API const char* kiln_program_code_entry(const kiln_program_code_t* code);
 // How it is launched. Since 0.1.
 KILN_API void kiln_program_code_launch(const kiln_program_code_t* code,
                                        kiln_program_launch_t* out_launch);
+
+// How many blocks do a work of that size: what the grid is. 0 along an axis
+// without work: then there is nothing to launch. Since 0.1.
+KILN_API void kiln_program_code_grid(const kiln_program_code_t* code,
+                                     const uint64_t work[3],
+                                     uint32_t out_grid[3]);
 
 // How many parameters the kernel has, and one of them; false, with all zero,
 // out of range. Since 0.1.

@@ -167,7 +167,7 @@ static bool run_device(kilni_cli_session_t* session,
   if (!kilni_cli_session_open(session, request, error) ||
       !kilni_cli_session_load(session, error) ||
       !kilni_cli_plan_make(&session->facts, request, plan, error) ||
-      !kilni_cli_program_shape(request, plan, error))
+      !kilni_cli_program_shape(request, session->code.lowered, plan, error))
     return false;
   note_grid(plan);
   return kilni_cli_session_run(session, plan, error) &&

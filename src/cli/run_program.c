@@ -195,6 +195,7 @@ void kilni_cli_program_facts(const kiln_program_t* program,
 }
 
 bool kilni_cli_program_shape(kilni_cli_request_t* request,
+                             const kiln_program_code_t* code,
                              kilni_cli_plan_t* plan, kilni_cli_error_t* error) {
   if (request->program == NULL) return true;
   if (kiln_program_work_dimensions(request->program) == 0) {
@@ -206,10 +207,9 @@ bool kilni_cli_program_shape(kilni_cli_request_t* request,
   if (request->has_grid)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it away",
                           "--grid for a program that says its work size");
-  for (int i = 0; i < 3; ++i) {
-    uint64_t blocks = (request->work[i] + plan->block[i] - 1) / plan->block[i];
-    plan->grid[i] = blocks == 0 ? 1 : (uint32_t)blocks;
-  }
+  kiln_program_code_grid(code, request->work, plan->grid);
+  for (int i = 0; i < 3; ++i)
+    if (plan->grid[i] == 0) plan->grid[i] = 1;
   plan->grid_chosen = false;
   kilni_cli_note("work: %" PRIu64 ",%" PRIu64 ",%" PRIu64
                  ", in blocks of %" PRIu32 ",%" PRIu32 ",%" PRIu32,

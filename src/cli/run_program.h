@@ -26,6 +26,7 @@ void kilni_cli_program_facts(const kiln_program_t* program,
 
 // The launch's shape by the program's work size.
 bool kilni_cli_program_shape(kilni_cli_request_t* request,
+                             const kiln_program_code_t* code,
                              kilni_cli_plan_t* plan, kilni_cli_error_t* error);
 
 #endif  // KILN_SRC_CLI_RUN_PROGRAM_H_

@@ -234,12 +234,13 @@ static kiln_status_t launch(program_case_t* c, kiln_module_t* module,
     if (!argument(c, memory, &parameter, &arguments[count])) break;
     count++;
   }
+  uint64_t work[3];
   for (uint32_t k = 0; k < 3U; k++) {
-    const uint64_t work = c->world.work[k];
+    work[k] = c->world.work[k];
     config.block[k] = shape.block[k];
-    config.grid[k] = (uint32_t)((work + shape.block[k] - 1U) / shape.block[k]);
-    if (work == 0U) return 0;
+    if (work[k] == 0U) return 0;
   }
+  kiln_program_code_grid(c->code, work, config.grid);
   config.shared_bytes = shape.dynamic_shared_bytes;
   if (shape.cooperative != 0U) {
     attributes.cooperative = KILN_SWITCH_ON;

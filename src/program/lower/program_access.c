@@ -27,6 +27,10 @@ static kilni_value_t parameter(kilni_lowering_t* w, uint32_t number) {
   return out;
 }
 
+kilni_value_t kilni_base(kilni_lowering_t* w, const kilni_place_t* place) {
+  return parameter(w, place->number);
+}
+
 // ---- Lengths ----
 
 kilni_value_t kilni_length(kilni_lowering_t* w, kilni_place_t* place,
@@ -187,14 +191,19 @@ typedef struct memory_form_t {
   uint8_t type;  // of the register
   const char* load[SPACES];
   const char* store[SPACES];
+  // Of 2 and 4 elements: global, read only, and stores.
+  const char* vectors[2][3];
 } memory_form_t;
 
-#define FORM(register_type, t)                                                \
-  {                                                                           \
-    register_type,                                                            \
-        {"ld.global." t, "ld.global.nc." t, "ld.shared." t, "ld.local." t}, { \
-      "st.global." t, "", "st.shared." t, "st.local." t                       \
-    }                                                                         \
+#define VECTORS(v, t) \
+  { "ld.global." v "." t, "ld.global.nc." v "." t, "st.global." v "." t }
+#define FORM(register_type, t)                                              \
+  {                                                                         \
+    register_type,                                                          \
+        {"ld.global." t, "ld.global.nc." t, "ld.shared." t, "ld.local." t}, \
+        {"st.global." t, "", "st.shared." t, "st.local." t}, {              \
+      VECTORS("v2", t), VECTORS("v4", t)                                    \
+    }                                                                       \
   }
 
 static const memory_form_t kForms[KILNI_TYPE_COUNT] = {
@@ -219,8 +228,8 @@ static uint32_t space_of(const kilni_place_t* place) {
   return SPACE_GLOBAL;
 }
 
-static kilni_value_t from_memory(kilni_lowering_t* w, uint8_t type,
-                                 kilni_value_t x) {
+kilni_value_t kilni_from_memory(kilni_lowering_t* w, uint8_t type,
+                                kilni_value_t x) {
   switch (type) {
     case T(BOOL):
       w->values.items[x].most = 255;
@@ -239,6 +248,20 @@ static bool read_only(const kilni_lowering_t* w, const kilni_place_t* place) {
          (w->off & KILN_PROGRAM_WITHOUT_READ_ONLY) == 0;
 }
 
+const char* kilni_vector_load_name(const kilni_lowering_t* w,
+                                   const kilni_place_t* place, uint32_t lanes) {
+  return kForms[place->type].vectors[lanes == 4][read_only(w, place)];
+}
+
+const char* kilni_vector_store_name(const kilni_place_t* place,
+                                    uint32_t lanes) {
+  return kForms[place->type].vectors[lanes == 4][2];
+}
+
+uint8_t kilni_memory_type(const kilni_place_t* place) {
+  return kForms[place->type].type;
+}
+
 kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
                          kilni_value_t index) {
   kilni_place_t* place = kilni_place(w, buffer);
@@ -253,6 +276,8 @@ kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
     if (i >= place->count) return kilni_const(w, type, 0);
     return w->bindings[place->first + (uint32_t)i];
   }
+  kilni_value_t element = kilni_elements_load(w, place, index);
+  if (element != 0) return element;
   uint32_t region;
   kilni_value_t guard = in_range(w, place, index, &region);
   if (guard != 0 && kilni_value_is_const(w, guard)) {
@@ -281,11 +306,11 @@ kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
   if (!pure) {
     w->values.items[out].flags &= (uint8_t)~KILNI_VALUE_UNIFORM;
   }
-  return from_memory(w, type, out);
+  return kilni_from_memory(w, type, out);
 }
 
-static kilni_value_t to_memory(kilni_lowering_t* w, uint8_t type,
-                               kilni_value_t x) {
+kilni_value_t kilni_to_memory(kilni_lowering_t* w, uint8_t type,
+                              kilni_value_t x) {
   switch (type) {
     case T(BOOL):
       return kilni_cast(w, T(U32), x);
@@ -320,8 +345,12 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
     if (kilni_value_of(w, range)->bits == 0) return;
     range = 0;
   }
+  if (range == 0 && guard == 0 &&
+      kilni_elements_store(w, place, index, value)) {
+    return;
+  }
   kilni_value_t operands[2] = {kilni_address(w, place, index),
-                               to_memory(w, place->type, value)};
+                               kilni_to_memory(w, place->type, value)};
   if (range == 0) {
     range = guard;
   } else if (guard != 0) {

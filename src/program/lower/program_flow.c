@@ -228,14 +228,6 @@ static void write_all(kilni_lowering_t* w, uint32_t count,
   for (uint32_t i = 0; i < count; i++) kilni_move(w, registers[i], from[i]);
 }
 
-static void undo(kilni_lowering_t* w, uint32_t mark) {
-  while (w->changes.count > mark) {
-    const kilni_change_t* change = &w->changes.items[--w->changes.count];
-    w->bindings[change->variable] = change->before;
-  }
-  w->stamp++;
-}
-
 static void bind_all(kilni_lowering_t* w, const meeting_t* meeting,
                      const kilni_value_t* registers) {
   for (uint32_t i = 0; i < meeting->count; i++) {
@@ -349,7 +341,7 @@ void kilni_if_live(kilni_lowering_t* w, uint32_t index) {
   w->dead = 0;
   w->together = 1;
   w->leave = leave;
-  undo(w, mark);
+  kilni_unbind(w, mark);
   kilni_place_label(w, end);
   bind_all(w, &meeting, meeting.registers);
   if (assigns) kilni_bind(w, variable, declared);
@@ -368,7 +360,7 @@ static void branch(kilni_lowering_t* w, kilni_value_t c, bool holds,
     write_all(w, meeting->count, meeting->variables, meeting->registers);
   }
   kilni_region_end(w);
-  undo(w, mark);
+  kilni_unbind(w, mark);
 }
 
 // Who comes together in a statement: nobody in those of strict math.
@@ -454,7 +446,7 @@ static void loop_body(kilni_lowering_t* w, uint32_t list,
   }
   w->dead = 0;
   kilni_region_end(w);
-  undo(w, mark);
+  kilni_unbind(w, mark);
 }
 
 // Ends the region; the variables have the values they left the loop with.
@@ -462,7 +454,7 @@ static void loop_end(kilni_lowering_t* w, kilni_scope_t* scope,
                      const meeting_t* meeting, uint32_t mark) {
   kilni_region_end(w);
   w->scope = scope->outer;
-  undo(w, mark);
+  kilni_unbind(w, mark);
   kilni_place_label(w, scope->leave);
   for (uint32_t i = 0; i < meeting->count; i++) {
     uint8_t type = kilni_value_type(w, meeting->registers[i]);

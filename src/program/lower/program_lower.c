@@ -37,7 +37,7 @@ struct kiln_program_code_t {
 
 // ---- Buffers ----
 
-static bool passed_on(const kilni_ir_t* ir, uint32_t buffer) {
+bool kilni_is_passed_on(const kilni_ir_t* ir, uint32_t buffer) {
   for (uint32_t i = 1; i < ir->exprs.count; i++) {
     const kilni_expr_record_t* e = &ir->exprs.items[i];
     if (e->op == KILNI_EXPR_ATOMIC && e->a == buffer) return true;
@@ -73,7 +73,7 @@ static void place_private(kilni_lowering_t* w, uint32_t buffer,
   uint64_t size = place->count * kilni_type_bytes(place->type);
   bool scalars = place->first != UINT32_MAX && place->count <= MAX_SCALARS &&
                  (w->off & KILN_PROGRAM_WITHOUT_SCALARS) == 0 &&
-                 !passed_on(w->program, buffer);
+                 !kilni_is_passed_on(w->program, buffer);
   place->first = 0;
   w->private_bytes[place->number] = 0;
   if (scalars) {
@@ -215,7 +215,7 @@ static void read_work(kilni_lowering_t* w, uint32_t axis) {
   } else if (said && e->op == KILNI_EXPR_SCALAR && e->type == T(U32)) {
     w->work[axis] = w->scalars[e->a];
   } else if ((w->block[axis] > 1 && !fills_blocks(w, axis)) ||
-             uses_work_size(ir, axis)) {
+             uses_work_size(ir, axis) || (axis == 0 && w->elements.count > 1)) {
     uint32_t number =
         add_parameter(w, KILN_PROGRAM_PARAMETER_WORK, axis, T(U32));
     w->work[axis] = read_scalar(w, number, T(U32));
@@ -288,6 +288,7 @@ static void choose_block(kilni_lowering_t* w) {
 static void walk(kilni_lowering_t* w) {
   kilni_survey_t survey = kilni_survey(w);
   choose_block(w);
+  kilni_elements_choose(w, &survey);
   read_scalars(w);
   bool over = false;
   for (uint32_t axis = 0; axis < 3; axis++) {
@@ -313,10 +314,14 @@ static void walk(kilni_lowering_t* w) {
   }
   w->end = kilni_label(w);
   if (w->failed != KILN_STATUS_OK) return;
-  kilni_shared_clear(w);
-  leave_idle(w);
-  kilni_private_clear(w, 0);
-  kilni_list(w, w->program->body);
+  if (w->elements.count > 1) {
+    kilni_elements_body(w);
+  } else {
+    kilni_shared_clear(w);
+    leave_idle(w);
+    kilni_private_clear(w, 0);
+    kilni_list(w, w->program->body);
+  }
   kilni_place_label(w, w->end);
   if (survey.grid) kilni_grid_leave(w);
   kilni_pin_text(w, "ret");
@@ -376,6 +381,7 @@ static void start_again(kilni_lowering_t* w) {
   fresh.max_isa = w->max_isa;
   fresh.max_ulp = w->max_ulp;
   fresh.off = w->off;
+  fresh.wanted = w->wanted;
   fresh.floats = w->floats;
   fresh.need_sm = MIN_SM;
   fresh.need_isa = MIN_ISA;
@@ -456,6 +462,7 @@ static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
   code->text_size = text_size;
   kiln_program_launch_t* launch = &code->launch;
   memcpy(launch->block, w->block, sizeof(launch->block));
+  launch->elements = w->elements.count;
   launch->sm = w->need_sm;
   launch->isa = w->need_isa;
   launch->cooperative = w->grid_parameter != 0;
@@ -526,6 +533,13 @@ kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
   *out_code = NULL;
   KILNI_RETURN_IF_ERROR(kilni_options_read(
       given, "kiln_program_lower_options_t", sizeof(options), &options));
+  if (options.elements > KILNI_MAX_ELEMENTS ||
+      (options.elements & (options.elements - 1)) != 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "a thread cannot do %u elements",
+                   options.elements),
+        "ask for 1, 2, 4, 8 or 16, or 0 for what suits the program");
+  }
   if (options.sm == 0) options.sm = DEFAULT_SM;
   if (options.sm < MIN_SM) {
     return kilni_status_with_fix(
@@ -544,6 +558,7 @@ kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
   w.max_isa = options.newest_isa;
   w.max_ulp = options.max_ulp;
   w.off = options.without;
+  w.wanted = options.elements;
   w.floats = kilni_fold_floats();
   kiln_status_t status = lower(&w, allocator, out_code);
   kilni_arena_deinit(&w.arena);
@@ -584,6 +599,16 @@ const char* kiln_program_code_entry(const kiln_program_code_t* code) {
 void kiln_program_code_launch(const kiln_program_code_t* code,
                               kiln_program_launch_t* out_launch) {
   *out_launch = code->launch;
+}
+
+void kiln_program_code_grid(const kiln_program_code_t* code,
+                            const uint64_t work[3], uint32_t out_grid[3]) {
+  for (uint32_t axis = 0; axis < 3; axis++) {
+    uint64_t each = code->launch.block[axis];
+    if (axis == 0) each *= code->launch.elements;
+    uint64_t blocks = work[axis] / each + (work[axis] % each != 0);
+    out_grid[axis] = blocks > UINT32_MAX ? UINT32_MAX : (uint32_t)blocks;
+  }
 }
 
 uint32_t kiln_program_code_parameter_count(const kiln_program_code_t* code) {

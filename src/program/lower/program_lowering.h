@@ -79,8 +79,10 @@ enum {
   KILNI_FORM_LOCAL,      // name a, private array `number`
   KILNI_FORM_BRANCH,     // bra label `number`
   KILNI_FORM_LABEL,
-  KILNI_FORM_SPECIAL,  // mov.u32 a, name
-  KILNI_FORM_COPY,     // name [a], [b], number
+  KILNI_FORM_SPECIAL,       // mov.u32 a, name
+  KILNI_FORM_COPY,          // name [a], [b], number
+  KILNI_FORM_LOAD_VECTOR,   // name {a, ...}, [z]: all but the last are written
+  KILNI_FORM_STORE_VECTOR,  // name [a], {b, ...}
 };
 
 enum {
@@ -141,9 +143,12 @@ typedef struct kilni_place_t {
   uint32_t number;   // shared: offset in bytes; private: which array
   uint32_t first;    // a private array kept in variables: the first of them
   uint64_t count;    // fixed count; 0: not fixed
-  kilni_value_t base;
-  kilni_value_t length;        // u64
-  kilni_value_t short_length;  // u32
+  // Where a thread does several elements: its accesses by the thread's own
+  // index may be vectors; the values of all elements once they are loaded, and
+  // those that are to be stored.
+  uint32_t vectors;  // 0 or 1
+  kilni_value_t* loaded;
+  kilni_value_t* stored;
 } kilni_place_t;
 
 // A loop or an inlined function that statements may leave.
@@ -159,6 +164,21 @@ typedef struct kilni_scope_t {
   uint8_t left;  // something jumps to `leave`
   uint8_t reserved[2];
 } kilni_scope_t;
+
+// Where each thread does several elements along axis 0: `chunks` runs of
+// `lanes` consecutive ones, the runs of a block's threads side by side.
+enum { KILNI_MAX_ELEMENTS = 16 };
+
+typedef struct kilni_elements_t {
+  uint32_t lanes;
+  uint32_t chunks;
+  uint32_t count;      // lanes * chunks; 1: a thread does one element
+  uint32_t region;     // where elements are done together; 0: not there
+  uint32_t at;         // which one is being written
+  uint32_t alignment;  // of addresses, where they are done together
+  kilni_value_t id;    // its id along axis 0; 0: by the thread
+  kilni_value_t ids[KILNI_MAX_ELEMENTS];
+} kilni_elements_t;
 
 enum { KILNI_HASH_SIZE = 512 };
 
@@ -208,7 +228,9 @@ typedef struct kilni_lowering_t {
   uint32_t call_depth;
 
   uint32_t block[3];
-  uint32_t threads;       // of a block
+  uint32_t threads;  // of a block
+  uint32_t wanted;   // elements a thread; 0: to be chosen
+  kilni_elements_t elements;
   kilni_value_t work[3];  // u32; 0: not yet read
   kilni_value_t live;     // where threads that have returned go along
   kilni_scope_t* scope;
@@ -309,6 +331,8 @@ uint32_t kilni_region_begin(kilni_lowering_t* w, uint8_t kind);
 void kilni_region_end(kilni_lowering_t* w);
 
 void kilni_bind(kilni_lowering_t* w, uint32_t variable, kilni_value_t value);
+// Undoes the bindings behind the first `mark` ones.
+void kilni_unbind(kilni_lowering_t* w, uint32_t mark);
 void kilni_fact_add(kilni_lowering_t* w, kilni_value_t a, kilni_value_t b);
 
 // ---- program_fold.c: the meaning of operators on constants ----
@@ -363,15 +387,53 @@ kilni_value_t kilni_in_range(kilni_lowering_t* w, kilni_place_t* place,
 kilni_value_t kilni_address(kilni_lowering_t* w, kilni_place_t* place,
                             kilni_value_t index);
 kilni_place_t* kilni_place(kilni_lowering_t* w, uint32_t buffer);
+// The address of a buffer as it was given.
+kilni_value_t kilni_base(kilni_lowering_t* w, const kilni_place_t* place);
 kilni_value_t kilni_length(kilni_lowering_t* w, kilni_place_t* place,
                            uint8_t type);
 kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
                          kilni_value_t index);
 void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
                  kilni_value_t value, kilni_value_t guard);
+// The names of vector instructions of 2 or 4 elements, the type of their
+// registers, and values as memory has them.
+const char* kilni_vector_load_name(const kilni_lowering_t* w,
+                                   const kilni_place_t* place, uint32_t lanes);
+const char* kilni_vector_store_name(const kilni_place_t* place, uint32_t lanes);
+uint8_t kilni_memory_type(const kilni_place_t* place);
+kilni_value_t kilni_from_memory(kilni_lowering_t* w, uint8_t type,
+                                kilni_value_t x);
+kilni_value_t kilni_to_memory(kilni_lowering_t* w, uint8_t type,
+                              kilni_value_t x);
 kilni_value_t kilni_shared_address(kilni_lowering_t* w, uint32_t offset);
 void kilni_private_clear(kilni_lowering_t* w, uint32_t function);
 void kilni_shared_clear(kilni_lowering_t* w);
+
+enum { KILNI_LEVEL_NONE = 0, KILNI_LEVEL_LANES = 1, KILNI_LEVEL_BLOCK = 2 };
+
+typedef struct kilni_survey_t {
+  uint8_t level;  // KILNI_LEVEL_*
+  uint8_t barriers;
+  uint8_t lanes;
+  uint8_t copies;
+  uint8_t grid;
+  uint8_t traps;
+  uint8_t returns;
+  uint8_t reserved;
+} kilni_survey_t;
+
+// ---- program_elements.c: several elements a thread ----
+
+// Decides how many; behind kilni_survey and the choice of the block.
+void kilni_elements_choose(kilni_lowering_t* w, const kilni_survey_t* survey);
+// The whole body for all elements of a thread.
+void kilni_elements_body(kilni_lowering_t* w);
+// An element of the thread's own from a vector; 0: not one.
+kilni_value_t kilni_elements_load(kilni_lowering_t* w, kilni_place_t* place,
+                                  kilni_value_t index);
+// Whether the store is kept, to be part of a vector.
+bool kilni_elements_store(kilni_lowering_t* w, kilni_place_t* place,
+                          kilni_value_t index, kilni_value_t value);
 
 // ---- program_atomic.c, program_lanes.c ----
 
@@ -397,19 +459,6 @@ void kilni_return(kilni_lowering_t* w);
 void kilni_if_live(kilni_lowering_t* w, uint32_t statement);
 
 // ---- program_survey.c: what is known before ----
-
-enum { KILNI_LEVEL_NONE = 0, KILNI_LEVEL_LANES = 1, KILNI_LEVEL_BLOCK = 2 };
-
-typedef struct kilni_survey_t {
-  uint8_t level;  // KILNI_LEVEL_*
-  uint8_t barriers;
-  uint8_t lanes;
-  uint8_t copies;
-  uint8_t grid;
-  uint8_t traps;
-  uint8_t returns;
-  uint8_t reserved;
-} kilni_survey_t;
 
 // Fills levels and function_levels, and which buffers are written.
 kilni_survey_t kilni_survey(kilni_lowering_t* w);
@@ -439,6 +488,10 @@ kilni_value_t kilni_work(kilni_lowering_t* w, uint32_t axis);
 char* kilni_ptx_write(kilni_lowering_t* w, const char* entry, size_t* out_size);
 
 // ---- program_lower.c ----
+
+// Whether anything but loads and stores of the program is done to a buffer: it
+// is an argument, or atomics work on it.
+bool kilni_is_passed_on(const kilni_ir_t* ir, uint32_t buffer);
 
 // kiln_program_lower for a program that is tables only.
 kiln_status_t kilni_program_lower_ir(

@@ -58,6 +58,7 @@ kilni_value_t kilni_id(kilni_lowering_t* w, uint32_t id, uint32_t axis) {
   if (axis > 2) axis = 2;
   switch (id) {
     case KILN_PROGRAM_ID_GLOBAL_ID:
+      if (axis == 0 && w->elements.id != 0) return w->elements.id;
       index = KILNI_BIN(MUL, block_id(w, axis), kilni_u32(w, w->block[axis]));
       return KILNI_BIN(ADD, index, local_id(w, axis));
     case KILN_PROGRAM_ID_LOCAL_ID:

@@ -44,7 +44,9 @@ static bool mark_used(kilni_lowering_t* w) {
   }
   while (u.count != 0) {
     const kilni_instruction_t* i = &w->instructions.items[u.stack[--u.count]];
-    uint32_t first = i->flags & KILNI_INSTRUCTION_DEFINES ? 1 : 0;
+    uint32_t first = i->form == KILNI_FORM_LOAD_VECTOR      ? i->count - 1U
+                     : i->flags & KILNI_INSTRUCTION_DEFINES ? 1
+                                                            : 0;
     for (uint32_t k = first; k < i->count; k++) use_value(&u, i->operand[k]);
     use_value(&u, i->guard);
   }
@@ -192,6 +194,14 @@ static void put_address(text_t* t, kilni_value_t value) {
   put_char(t, ']');
 }
 
+static void put_vector(text_t* t, const kilni_value_t* values, uint32_t count) {
+  for (uint32_t k = 0; k < count; k++) {
+    put(t, k == 0 ? "{" : ", ");
+    put_value(t, values[k]);
+  }
+  put_char(t, '}');
+}
+
 static void put_form(text_t* t, const kilni_instruction_t* i) {
   put(t, i->form == KILNI_FORM_SPECIAL ? "mov.u32" : i->name);
   if (i->count != 0) put_char(t, ' ');
@@ -206,6 +216,16 @@ static void put_form(text_t* t, const kilni_instruction_t* i) {
       put_address(t, i->operand[0]);
       put(t, ", ");
       put_value(t, i->operand[1]);
+      break;
+    case KILNI_FORM_LOAD_VECTOR:
+      put_vector(t, i->operand, i->count - 1U);
+      put(t, ", ");
+      put_address(t, i->operand[i->count - 1]);
+      break;
+    case KILNI_FORM_STORE_VECTOR:
+      put_address(t, i->operand[0]);
+      put(t, ", ");
+      put_vector(t, i->operand + 1, i->count - 1U);
       break;
     case KILNI_FORM_COPY:
       put_address(t, i->operand[0]);
@@ -294,7 +314,8 @@ static bool put_instruction(text_t* t, const kilni_instruction_t* i) {
 
 static bool is_renamed(const kilni_lowering_t* w,
                        const kilni_instruction_t* i) {
-  return (i->flags & KILNI_INSTRUCTION_DEFINES) != 0 &&
+  return i->form == KILNI_FORM_PLAIN &&
+         (i->flags & KILNI_INSTRUCTION_DEFINES) != 0 &&
          origin_of(w, i->operand[0]) != i->operand[0];
 }
 

@@ -220,7 +220,11 @@ static uint32_t add_instruction(kilni_lowering_t* w, uint32_t region,
   *to = *from;
   to->next = 0;
   to->define = 0;
-  if ((to->flags & KILNI_INSTRUCTION_DEFINES) != 0) {
+  if (to->form == KILNI_FORM_LOAD_VECTOR) {
+    for (uint32_t i = 0; i + 1U < to->count; i++) {
+      w->values.items[to->operand[i]].define = index;
+    }
+  } else if ((to->flags & KILNI_INSTRUCTION_DEFINES) != 0) {
     kilni_value_record_t* value = &w->values.items[to->operand[0]];
     to->define = value->define;
     value->define = index;
@@ -476,6 +480,14 @@ void kilni_bind(kilni_lowering_t* w, uint32_t variable, kilni_value_t value) {
   kilni_change_t change = {variable, w->bindings[variable]};
   w->changes.items[w->changes.count++] = change;
   w->bindings[variable] = value;
+  w->stamp++;
+}
+
+void kilni_unbind(kilni_lowering_t* w, uint32_t mark) {
+  while (w->changes.count > mark) {
+    const kilni_change_t* change = &w->changes.items[--w->changes.count];
+    w->bindings[change->variable] = change->before;
+  }
   w->stamp++;
 }
 

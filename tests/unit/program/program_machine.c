@@ -170,12 +170,12 @@ void machine_run(const kilni_ir_t* ir,
   kiln_program_code_launch(code, &launch);
   m->kit.cooperative = launch.cooperative;
   uint32_t grid[3];
+  uint64_t work[3];
   for (uint32_t axis = 0; axis < 3; axis++) {
     assert_int_equal(launch.block[axis], world->block[axis]);
-    grid[axis] =
-        (uint32_t)(((uint64_t)world->work[axis] + launch.block[axis] - 1) /
-                   launch.block[axis]);
+    work[axis] = world->work[axis];
   }
+  kiln_program_code_grid(code, work, grid);
   if (soft_kit_launch(&m->kit, kiln_program_code_entry(code), grid,
                       launch.block, launch.dynamic_shared_bytes,
                       m->arguments.bytes,
@@ -352,11 +352,10 @@ void machine_check(const char* text, const uint64_t* counts,
                    const uint64_t* scalars, uint64_t seed) {
   machine_check_way(text, counts, scalars, seed, 75, 0);
   machine_check_way(text, counts, scalars, seed, 90, 0);
-  for (uint32_t bit = 1; bit <= KILN_PROGRAM_WITHOUT_READ_ONLY; bit *= 2) {
+  for (uint32_t bit = 1; bit <= MACHINE_LAST_PASS; bit *= 2) {
     machine_check_way(text, counts, scalars, seed, 75, bit);
   }
-  machine_check_way(text, counts, scalars, seed, 75,
-                    2 * KILN_PROGRAM_WITHOUT_READ_ONLY - 1);
+  machine_check_way(text, counts, scalars, seed, 75, 2 * MACHINE_LAST_PASS - 1);
 }
 
 char* machine_ptx(const char* text, uint32_t sm, uint32_t without) {

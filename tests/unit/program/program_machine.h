@@ -10,6 +10,8 @@
 #include "program_evaluator.h"
 #include "soft_kit.h"
 
+enum { MACHINE_LAST_PASS = KILN_PROGRAM_WITHOUT_VECTORS };
+
 // What is lowered, and with which options, is run on the world's buffers.
 void machine_run(const kilni_ir_t* ir,
                  const kiln_program_lower_options_t* options,
