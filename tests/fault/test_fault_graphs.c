@@ -4,6 +4,10 @@
 // each driver call on its path failing in turn, once and from then on, as
 // test_fault_resources.c does for devices. The cases are in graph_cases.inc; a
 // function of the headers that has none fails the test.
+//
+// The same cases, with nothing failing, by a thread without a current context
+// and with a foreign one: each driver call has around it what its row says it
+// needs, and the thread has behind it what it had before.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,6 +80,13 @@ typedef struct scene_t {
   char bytes[16];
   int owned;  // owners that were taken
   int told;
+  // Where contexts are looked at: the table under the trace, and the first row
+  // that was called without what it needs.
+  bool looks;
+  kiln_cuda_table_t seen;
+  kiln_device_t* foreign;
+  atomic_uint bad_row;  // + 1
+  atomic_uint asked;    // rows that need a context
 } scene_t;
 
 // A function of the headers in one variant. thread-compatible
@@ -233,8 +244,40 @@ enum { CASES = sizeof(kCases) / sizeof(kCases[0]) };
 
 // ---- A scene ----
 
+// Around a driver's call that has just been made, on its thread.
+static void look(kiln_log_level_t level, const char* room, const char* line,
+                 void* user) {
+  scene_t* s = user;
+  (void)level;
+  (void)room;
+  size_t length = strcspn(line, "(");
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
+    const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
+    if (strncmp(row->name, line, length) != 0 || row->name[length] != 0) {
+      continue;
+    }
+    bool fits = true;
+    if (row->context == KILNI_CONTEXT_CURRENT && s->device != NULL) {
+      kiln_cu_context_t current = NULL;
+      (void)s->seen.cuCtxGetCurrent(&current);
+      fits = current == kiln_device_context(s->device);
+      atomic_fetch_add(&s->asked, 1);
+    }
+    unsigned none = 0;
+    if (!fits) atomic_compare_exchange_strong(&s->bad_row, &none, i + 1);
+  }
+}
+
+static kiln_status_t wrap_looking(scene_t* s, kiln_cuda_table_t* inout_table) {
+  kiln_log_sink_t log = {look, s, KILN_LOG_TRACE, 0};
+  s->seen = *inout_table;
+  return kilni_cuda_trace_install(inout_table, log, inout_table);
+}
+
 static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
   scene_t* s = user;
+  if (s->looks) driver_books_open(inout_table);
+  if (s->looks) return wrap_looking(s, inout_table);
   driver_books_open(inout_table);
   driver_books_forgive(true);
   kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
@@ -243,8 +286,8 @@ static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
 }
 
 static void unwrap(void* user, const kiln_cuda_table_t* table) {
-  (void)user;
-  kilni_cuda_fault_remove(table);
+  const scene_t* s = user;
+  (s->looks ? kilni_cuda_trace_remove : kilni_cuda_fault_remove)(table);
 }
 
 static void open_runtime(scene_t* s) {
@@ -263,9 +306,13 @@ static void open_runtime(scene_t* s) {
   options.allocator = &s->allocator;
   options.soft_workers = 1;
   options.soft_lanes = "plain";
+  options.soft_devices = s->looks ? 2 : 1;
   MUST(kilni_runtime_create_with(&options, &hooks, &s->runtime));
   MUST(kiln_runtime_open_device(s->runtime, s->soft ? "soft" : "cuda:0",
                                 &s->device));
+  if (!s->looks) return;
+  MUST(kiln_runtime_open_device(s->runtime, s->soft ? "soft:1" : "cuda:1",
+                                &s->foreign));
 }
 
 static void open_nodes(scene_t* s) {
@@ -299,9 +346,10 @@ static void open_nodes(scene_t* s) {
   MUST(kiln_graph_builder_end(s->ended));
 }
 
-static void open_scene(scene_t* s, bool soft) {
+static void open_scene(scene_t* s, bool soft, bool looks) {
   memset(s, 0, sizeof(*s));
   s->soft = soft;
+  s->looks = looks;
   open_runtime(s);
   MUST(kiln_stream_create(s->device, NULL, &s->stream));
   MUST(kiln_event_create(s->device, NULL, &s->event));
@@ -356,6 +404,7 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_stream_release(s->stream);
   const char* wrong = s->told != s->owned ? "an owner was not told" : NULL;
   kiln_device_release(s->device);
+  kiln_device_release(s->foreign);
   kiln_runtime_release(s->runtime);
   driver_books_counts_t counts = driver_books_counts();
   if (counts.wrong != 0) wrong = counts.first_wrong;
@@ -421,7 +470,7 @@ static const char* run(bool soft, const case_t* c, fails_t fails, uint64_t nth,
   static scene_t scene;
   scene_t* s = &scene;
   said[0] = 0;
-  open_scene(s, soft);
+  open_scene(s, soft, false);
   if (c->prepare != NULL) c->prepare(s);
   kiln_status_t status = call_with(s, c, fails, nth, from_on, out_met);
   bool hit = nth != 0 && *out_met >= nth;
@@ -487,6 +536,56 @@ static void test_soft(void** state) {
   for (int fails = 0; fails < LOST; fails++) sweep(true, (fails_t)fails);
 }
 
+// ---- Contexts ----
+
+static void run_case_in(bool soft, const case_t* c, bool foreign,
+                        sums_t* sums) {
+  static scene_t scene;
+  scene_t* s = &scene;
+  open_scene(s, soft, true);
+  kiln_cu_context_t now = foreign ? kiln_device_context(s->foreign) : NULL;
+  kiln_cu_context_t then = NULL;
+  kiln_cu_capture_mode_t mode = driver_books_mode();
+  assert_int_equal(s->seen.cuCtxSetCurrent(now), KILN_CU_SUCCESS);
+  if (c->prepare != NULL) c->prepare(s);
+  kiln_status_t status = c->call(s);
+  const char* wrong = NULL;
+  bool may_lack = (c->flags & (LACKS | MAYBE_NOT)) != 0;
+  if (!kiln_status_is_ok(status) && !may_lack) wrong = "it fails";
+  kiln_status_free(status);
+  assert_int_equal(s->seen.cuCtxGetCurrent(&then), KILN_CU_SUCCESS);
+  if (then != now) wrong = "another context is current behind it";
+  if (driver_books_mode() != mode) wrong = "the capture mode is another one";
+  const char* left = close_scene(s, false);
+  if (wrong == NULL) wrong = left;
+  (void)s->seen.cuCtxSetCurrent(NULL);  // what is there of the driver
+  unsigned bad = atomic_load(&s->bad_row);
+  if (bad != 0) wrong = kilni_cuda_row((kilni_cuda_row_id_t)(bad - 1))->name;
+  sums->runs++;
+  sums->points += atomic_load(&s->asked);
+  if (wrong == NULL) return;
+  sums->wrong++;
+  print_error("%s/%s on %s with %s context: %s\n", c->function, c->variant,
+              soft ? "soft" : "null", foreign ? "a foreign" : "no", wrong);
+}
+
+static void test_contexts(void** state) {
+  (void)state;
+  sums_t sums = {0, 0, 0};
+  for (int way = 0; way < 4; way++) {
+    for (int i = 0; i < CASES; i++) {
+      run_case_in(way % 2 != 0, &kCases[i], way >= 2, &sums);
+    }
+  }
+  print_message(
+      "%llu runs, %llu calls of rows that need a context, %llu wrong\n",
+      (unsigned long long)sums.runs, (unsigned long long)sums.points,
+      (unsigned long long)sums.wrong);
+  assert_int_equal(sums.wrong, 0);
+  assert_true(sums.points > 1000);
+  kilni_cuda_null_reset();
+}
+
 // ---- Whether nothing is missing ----
 
 static bool has_case(const char* name, size_t size) {
@@ -536,6 +635,7 @@ static void test_every_function(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_function),
+      cmocka_unit_test(test_contexts),
       cmocka_unit_test(test_null),
       cmocka_unit_test(test_soft),
   };
