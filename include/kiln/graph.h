@@ -621,6 +621,10 @@ KILN_API void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec);
 // behind the other. Allocates nothing, takes no lock, and makes one call to the
 // driver.
 //
+// On a stream that is being captured it becomes one node, which does what the
+// executable does now; what that uses is then the caller's to keep, as all that
+// is captured through a stream.
+//
 //   INVALID_ARGUMENT  a stream of another device; memory that a launch before
 //                     allocated and nobody freed
 //   DEVICE_LOST, DRIVER_ERROR
@@ -690,6 +694,34 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_enable(
     kiln_graph_exec_t* exec, kiln_graph_node_t* node, bool enabled);
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_is_enabled(
     kiln_graph_exec_t* exec, kiln_graph_node_t* node, bool* out_enabled);
+
+// ---- Memory ----
+
+// Bytes that allocation nodes of all graphs take on a device. thread-compatible
+//
+// Only the library makes one; fields may be appended in later versions.
+typedef struct kiln_graph_memory_t {
+  uint64_t used;           // by what launches have allocated and nobody freed
+  uint64_t used_peak;      // the most since the peaks were reset
+  uint64_t reserved;       // held for them and for launches to come
+  uint64_t reserved_peak;  //
+} kiln_graph_memory_t;
+
+// Asks the driver; any thread may. Of a part of a device it is the whole
+// device's. UNSUPPORTED: a provider without such memory. DEVICE_LOST,
+// DRIVER_ERROR. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_graph_memory_describe(
+    kiln_device_t* device, kiln_graph_memory_t* out_memory);
+
+// Lets both peaks begin again with what is there now. Statuses as describe.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_graph_memory_reset_peaks(kiln_device_t* device);
+
+// Gives back what is reserved and not used: the next launch that allocates
+// takes longer. Statuses as describe. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_graph_memory_trim(kiln_device_t* device);
 
 KILN_EXTERN_C_END
 

@@ -87,6 +87,18 @@ static kiln_status_t explain(kiln_graph_t* graph,
                              const kiln_cu_graph_instantiate_t* params,
                              kiln_status_t status) {
   const char* why = why_not(params->result);
+  kiln_status_native_t native = {0};
+  bool told = kiln_status_native(status, &native);
+  if (why == NULL && told && native.number == KILN_CU_ERROR_NOT_SUPPORTED &&
+      (params->flags & KILN_CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
+    kiln_status_free(status);
+    return kilni_status_with_fix(
+        kilni_status_with_native(
+            KILNI_FAIL(UNSUPPORTED, "no kernel of \"%s\" can launch a graph",
+                       graph->device->name),
+            native.domain, native.number, native.name),
+        "leave out `device_launch`, and launch it from the host");
+  }
   if (why == NULL && kiln_status_is_ok(status)) {
     why = "the driver gives no reason";
   }
@@ -96,8 +108,7 @@ static kiln_status_t explain(kiln_graph_t* graph,
   kiln_status_t said = kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "the graph makes no executable: %s", why),
       "change what is named, and try again");
-  kiln_status_native_t native;
-  if (kiln_status_native(status, &native)) {
+  if (told) {
     said = kilni_status_with_native(said, native.domain, native.number,
                                     native.name);
   }

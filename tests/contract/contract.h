@@ -52,6 +52,7 @@ extern const contract_group_t contract_peer;
 extern const contract_group_t contract_stream;
 extern const contract_group_t contract_capture;
 extern const contract_group_t contract_graph;
+extern const contract_group_t contract_graph_launch;
 extern const contract_group_t contract_module;
 extern const contract_group_t contract_link;
 extern const contract_group_t contract_launch;

@@ -22,12 +22,14 @@ static struct {
   _Atomic(kilni_soft_driver_t*) driver;
   _Atomic uint64_t process_id;  // of the last start
   uint32_t users;
-  _Atomic uint32_t epoch;  // counts starts
+  _Atomic uint32_t epoch;    // counts starts
+  _Atomic uint64_t threads;  // that were ever numbered
 } kilni_soft_global = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
 
 // What the driver knows of one thread. one-thread
 static _Thread_local struct {
-  uint32_t epoch;  // of the driver that the rest belongs to
+  uint64_t number;  // of all threads ever; 0: not asked for yet
+  uint32_t epoch;   // of the driver that the rest belongs to
   uint32_t depth;
   uint32_t in_callback;
   kiln_cu_capture_mode_t capture_mode;
@@ -93,7 +95,11 @@ kiln_cu_capture_mode_t kilni_soft_capture_mode(void) {
 }
 
 uint64_t kilni_soft_thread_number(void) {
-  return (uint64_t)(uintptr_t)&kilni_soft_thread;
+  if (kilni_soft_thread.number == 0) {
+    kilni_soft_thread.number =
+        atomic_fetch_add(&kilni_soft_global.threads, 1) + 1;
+  }
+  return kilni_soft_thread.number;
 }
 
 uint64_t kilni_soft_current_get(void) {

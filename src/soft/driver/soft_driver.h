@@ -234,7 +234,7 @@ uint64_t kilni_soft_current_pop(void);
 // How this thread lives with captures; gives what it was.
 kiln_cu_capture_mode_t kilni_soft_capture_exchange(kiln_cu_capture_mode_t mode);
 kiln_cu_capture_mode_t kilni_soft_capture_mode(void);
-// A number of the calling thread, unlike that of every other that lives.
+// A number of the calling thread, unlike that of every other there ever was.
 uint64_t kilni_soft_thread_number(void);
 // The per-thread default stream of this thread on a device, as a handle.
 uint64_t kilni_soft_thread_stream_get(uint32_t device);

@@ -318,6 +318,10 @@ kiln_cu_result_t kilni_soft_doing_read(kilni_soft_driver_t* driver,
                                        kilni_soft_graph_t* graph,
                                        kiln_cu_graph_node_params_t* params,
                                        kilni_soft_doing_t* out_doing);
+// A copy of `graph` as a node; NOT_SUPPORTED if it allocates or chooses.
+kiln_cu_result_t kilni_soft_doing_embed(kilni_soft_driver_t* driver,
+                                        const kilni_soft_graph_t* graph,
+                                        kilni_soft_doing_t* out_doing);
 // The node does this from now on, which it owns.
 void kilni_soft_doing_replace(kilni_soft_driver_t* driver,
                               kilni_soft_node_t* node,
@@ -344,6 +348,9 @@ kiln_cu_result_t kilni_soft_exec_launch(kilni_soft_driver_t* driver,
 // For the queue: a launch is over; a conditional node decides.
 void kilni_soft_flight_end(kilni_soft_driver_t* driver,
                            kilni_soft_flight_t* flight);
+// Whether it is a loop that is to turn and cannot change its own value.
+bool kilni_soft_condition_idles(const kilni_soft_driver_t* driver,
+                                const kilni_soft_task_t* task);
 kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
                                           kilni_soft_task_t* task,
                                           char* out_story, size_t room);

@@ -407,21 +407,65 @@ static kiln_cu_result_t plan_body(plan_t* plan, const kilni_soft_work_t* work,
   return result;
 }
 
+static bool has_kernel(const kilni_soft_graph_t* graph) {
+  for (size_t i = 0; i < graph->count; ++i) {
+    const kilni_soft_node_t* node = graph->nodes[i];
+    if (node->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL && !node->disabled) {
+      return true;
+    }
+    if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH &&
+        has_kernel(node->as.child)) {
+      return true;
+    }
+    if (node->type != KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
+    for (uint32_t k = 0; k < node->as.condition.count; ++k) {
+      if (has_kernel(node->as.condition.bodies[k])) return true;
+    }
+  }
+  return false;
+}
+
+// The value that a conditional node asks for; false: it is gone.
+static bool read_value(const kilni_soft_driver_t* driver,
+                       const kilni_soft_node_t* node, uint32_t* out_value) {
+  const void* cell = kilni_soft_memory_host(
+      driver->memory, node->as.condition.handle, sizeof(*out_value));
+  if (cell == NULL) return false;
+  memcpy(out_value, cell, sizeof(*out_value));
+  return true;
+}
+
+bool kilni_soft_condition_idles(const kilni_soft_driver_t* driver,
+                                const kilni_soft_task_t* task) {
+  const kilni_soft_node_t* node = task->work.as.condition.node;
+  uint32_t value = 0;
+  return node->as.condition.type == KILN_CU_GRAPH_COND_TYPE_WHILE &&
+         read_value(driver, node, &value) && value != 0 &&
+         !has_kernel(node->as.condition.bodies[0]);
+}
+
 kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
                                           kilni_soft_task_t* task,
                                           char* out_story, size_t room) {
   const kilni_soft_node_t* node = task->work.as.condition.node;
   kilni_soft_task_t* end = task->work.as.condition.end;
   uint32_t value = 0;
-  const void* cell = kilni_soft_memory_host(
-      driver->memory, node->as.condition.handle, sizeof(value));
   kiln_cu_result_t result = KILN_CU_ERROR_ILLEGAL_ADDRESS;
   snprintf(out_story, room,
            "a conditional node of a graph asked for a value that is gone");
-  if (cell == NULL) return result;
-  memcpy(&value, cell, sizeof(value));
+  if (!read_value(driver, node, &value)) return result;
   const kilni_soft_graph_t* body = choose(node, value);
   if (body == NULL) return KILN_CU_SUCCESS;
+  // Only kernels of its graph set a value, and none is there that could run.
+  if (kilni_soft_condition_idles(driver, task) &&
+      kilni_soft_queue_is_alone(driver)) {
+    snprintf(out_story, room,
+             "a loop of a graph never ends: its value is %u after %u turns, "
+             "and no kernel is there that would set it "
+             "(cudaGraphSetConditional)",
+             (unsigned)value, (unsigned)task->work.as.condition.turns);
+    return KILN_CU_ERROR_LAUNCH_TIMEOUT;
+  }
   snprintf(out_story, room,
            "the body of a conditional node of a graph could not be started");
   plan_t plan = {.driver = driver,

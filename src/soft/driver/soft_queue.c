@@ -406,10 +406,19 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   finish(driver, task);
 }
 
-// Lets a conditional node decide, which may put tasks behind it.
+static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task);
+static kilni_soft_task_t* take_at(kilni_soft_queue_t* queue, uint64_t at);
+
+// Lets a conditional node decide, which may put tasks behind it. A loop that
+// does not change its own value lets others go first, whatever the order is:
+// one of them may.
 static void run_condition(kilni_soft_driver_t* driver,
                           kilni_soft_task_t* task) {
   char story[KILNI_SOFT_REPORT_BYTES];
+  kilni_soft_queue_t* queue = &driver->queue;
+  if (queue->ready_count > 0 && kilni_soft_condition_idles(driver, task)) {
+    start_task(driver, take_at(queue, 0));
+  }
   kiln_cu_result_t result =
       kilni_soft_condition_run(driver, task, story, sizeof(story));
   if (result != KILN_CU_SUCCESS) fail_context(driver, task, result, story);
@@ -431,6 +440,12 @@ static void run_values(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   finish(driver, task);
 }
 
+bool kilni_soft_queue_is_alone(const kilni_soft_driver_t* driver) {
+  const kilni_soft_queue_t* queue = &driver->queue;
+  return queue->running == NULL && queue->watching == NULL &&
+         queue->ready_count == 0 && queue->thread_count <= queue->idle + 1;
+}
+
 // ---- Choosing ----
 
 // Of the tasks that are ready and wanted the one that comes latest, or the
@@ -449,6 +464,14 @@ static uint64_t choose_latest(kilni_soft_queue_t* queue) {
   return at;
 }
 
+static kilni_soft_task_t* take_at(kilni_soft_queue_t* queue, uint64_t at) {
+  kilni_soft_task_t* task = queue->ready[at];
+  size_t behind = (size_t)(--queue->ready_count - at);
+  memmove(&queue->ready[at], &queue->ready[at + 1],
+          behind * sizeof(*queue->ready));
+  return task;
+}
+
 // With `all` also what nobody wants.
 static kilni_soft_task_t* take_ready(kilni_soft_queue_t* queue, bool all) {
   if (queue->ready_count == 0) return NULL;
@@ -461,11 +484,7 @@ static kilni_soft_task_t* take_ready(kilni_soft_queue_t* queue, bool all) {
   } else if (queue->latest) {
     chosen = queue->ready_count - 1;
   }
-  kilni_soft_task_t* task = queue->ready[chosen];
-  size_t behind = (size_t)(--queue->ready_count - chosen);
-  memmove(&queue->ready[chosen], &queue->ready[chosen + 1],
-          behind * sizeof(*queue->ready));
-  return task;
+  return take_at(queue, chosen);
 }
 
 static kilni_soft_task_t* find_running(const kilni_soft_queue_t* queue) {

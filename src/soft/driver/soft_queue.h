@@ -200,6 +200,9 @@ void kilni_soft_task_after_too(kilni_soft_task_t* task, size_t slot,
                                kilni_soft_task_t* blocker);
 // Frees a task that was not committed.
 void kilni_soft_task_drop(kilni_soft_driver_t* driver, kilni_soft_task_t* task);
+// Whether nothing is there that could go on but the task of the worker that
+// asks.
+bool kilni_soft_queue_is_alone(const kilni_soft_driver_t* driver);
 // Makes room for `count` more tasks.
 kiln_cu_result_t kilni_soft_queue_reserve(kilni_soft_driver_t* driver,
                                           size_t count);

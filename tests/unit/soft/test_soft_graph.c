@@ -267,6 +267,83 @@ static void test_handles(void** state) {
   close_device(&d);
 }
 
+// ---- Loops ----
+
+enum { EMPTY_BODY, FILL_IN_BODY, KERNEL_BESIDE };
+
+static kiln_cu_graph_exec_t endless(device_t* d, int how) {
+  kiln_cu_graph_t graph = NULL;
+  kiln_cu_graph_node_t node = NULL;
+  kiln_cu_graph_exec_t exec = NULL;
+  kiln_cu_graph_condition_t handle = 0;
+  kiln_cu_graph_instantiate_t params = {0, NULL, NULL, 0};
+  kiln_cu_graph_node_params_t loop;
+  const act_t fill = {2, 0, 0, 7};
+  memset(&loop, 0, sizeof(loop));
+  OK(d->cu.cuGraphCreate(&graph, 0));
+  OK(d->cu.cuGraphConditionalHandleCreate(&handle, graph, d->context, 5,
+                                          KILN_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  loop.type = KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  loop.of.conditional.handle = handle;
+  loop.of.conditional.type = KILN_CU_GRAPH_COND_TYPE_WHILE;
+  loop.of.conditional.count = 1;
+  loop.of.conditional.context = d->context;
+  OK(d->cu.cuGraphAddNode(&node, graph, NULL, NULL, 0, &loop));
+  if (how == FILL_IN_BODY) {
+    (void)add_act(d, loop.of.conditional.graphs[0], &fill, NULL, 0);
+  } else if (how == KERNEL_BESIDE) {
+    // 5 * 3 + 1 - 16: as cudaGraphSetConditional would.
+    kiln_cu_deviceptr_t to = (kiln_cu_deviceptr_t)handle;
+    uint32_t value = 0u - 16;
+    void* arguments[] = {&to, &d->words, &value};
+    const kiln_cu_kernel_node_t kernel = {
+        d->mix, 1, 1, 1, 1, 1, 1, 0, arguments, NULL, NULL, NULL};
+    OK(d->cu.cuGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
+  }
+  OK(d->cu.cuGraphInstantiateWithParams(&exec, graph, &params));
+  OK(d->cu.cuGraphDestroy(graph));
+  return exec;
+}
+
+// Nothing can ever set the value of such a loop: it ends with an error that
+// says so, also where other work is there that nobody has asked for.
+static void test_loops_without_kernels_end(void** state) {
+  (void)state;
+  static const char* const kOrders[] = {NULL, "latest"};
+  for (int way = 0; way < 8; ++way) {
+    device_t d;
+    kiln_cu_stream_t stream = NULL;
+    kiln_cu_stream_t aside = NULL;
+    open_device(&d, way < 4 ? 1 : 3, 0, kOrders[way % 2]);
+    OK(d.cu.cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+    OK(d.cu.cuStreamCreate(&aside, KILN_CU_STREAM_NON_BLOCKING));
+    OK(d.cu.cuMemsetD8Async(d.words, 0, 4, aside));
+    OK(d.cu.cuGraphLaunch(endless(&d, way % 4 >= 2 ? FILL_IN_BODY : EMPTY_BODY),
+                          stream));
+    // It may have ended by now.
+    (void)d.cu.cuMemsetD8Async(d.words, 0, 4, stream);
+    IS(LAUNCH_TIMEOUT, d.cu.cuStreamSynchronize(stream));
+    assert_non_null(strstr(d.logged, "never ends"));
+    assert_non_null(strstr(d.logged, "its value is 5"));
+    close_device(&d);
+  }
+}
+
+// A kernel beside the loop ends it, in whatever order they come.
+static void test_a_kernel_beside_ends_a_loop(void** state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    device_t d;
+    open_device(&d, seed < 6 ? 1 : 3, seed, seed % 2 != 0 ? "latest" : NULL);
+    kiln_cu_graph_exec_t exec = endless(&d, KERNEL_BESIDE);
+    OK(d.cu.cuGraphLaunch(exec, NULL));
+    OK(d.cu.cuGraphLaunch(exec, NULL));
+    OK(d.cu.cuCtxSynchronize());
+    assert_int_equal(d.log_count, 0);
+    close_device(&d);
+  }
+}
+
 // ---- What is told ----
 
 static void add_to(device_t* d, kiln_cu_stream_t stream) {
@@ -363,6 +440,36 @@ static void test_another_thread(void** state) {
   close_device(&d);
 }
 
+static void begin_there(void* user) {
+  visitor_t* v = user;
+  (void)v->d->cu.cuCtxSetCurrent(v->d->context);
+  v->end = v->d->cu.cuStreamBeginCapture(
+      v->stream, KILN_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+}
+
+// A thread that has ended is nobody else's, though the next one lies where it
+// lay: its capture cannot be ended, nor is it in another thread's way.
+static void test_a_thread_that_ended(void** state) {
+  (void)state;
+  device_t d;
+  kiln_cu_graph_t graph = NULL;
+  kilni_thread_t thread;
+  visitor_t v;
+  memset(&v, 0, sizeof(v));
+  open_device(&d, 1, 0, NULL);
+  v.d = &d;
+  OK(d.cu.cuStreamCreate(&v.stream, KILN_CU_STREAM_NON_BLOCKING));
+  assert_null(kilni_thread_start(&thread, "first", begin_there, &v));
+  kilni_thread_join(&thread);
+  OK(v.end);
+  assert_null(kilni_thread_start(&thread, "second", visit, &v));
+  kilni_thread_join(&thread);
+  assert_int_equal(v.end, KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  assert_int_equal(v.alloc, KILN_CU_SUCCESS);
+  IS(STREAM_CAPTURE_WRONG_THREAD, d.cu.cuStreamEndCapture(v.stream, &graph));
+  close_device(&d);
+}
+
 // ---- The end ----
 
 static void count_end(void* user) {
@@ -402,6 +509,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_any_order),
       cmocka_unit_test(test_seed_chooses),
+      cmocka_unit_test(test_loops_without_kernels_end),
+      cmocka_unit_test(test_a_kernel_beside_ends_a_loop),
+      cmocka_unit_test(test_a_thread_that_ended),
       cmocka_unit_test(test_handles),
       cmocka_unit_test(test_unjoined_is_told),
       cmocka_unit_test(test_another_thread),
