@@ -10,6 +10,7 @@
 
 #include "cli/cli_output.h"
 #include "cli/cli_report.h"
+#include "cli/run_request.h"
 
 enum { MAX_PROGRAM_BYTES = 4 << 20, MAX_DEFINES = 64, NAME_BYTES = 80 };
 
@@ -100,9 +101,11 @@ static bool read_arch(const char* text, uint32_t* out,
 }
 
 static bool lower(const kiln_program_t* program, uint32_t arch,
-                  kiln_program_code_t** out_code, kilni_cli_error_t* error) {
+                  uint32_t max_ulp, kiln_program_code_t** out_code,
+                  kilni_cli_error_t* error) {
   kiln_program_lower_options_t options = kiln_program_lower_options_default();
   options.sm = arch;
+  options.max_ulp = max_ulp;
   return kilni_cli_check(error,
                          kiln_program_lower(program, &options, out_code));
 }
@@ -165,14 +168,14 @@ bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
                                kilni_cli_error_t* error) {
   kiln_program_t* program = NULL;
   kiln_program_code_t* code = NULL;
-  uint32_t arch;
-  bool ok = check_options(call, error) &&
-            read_arch(kilni_cli_option_value(call, "arch"), &arch, error) &&
-            kilni_cli_output_check(out, error) &&
-            kilni_cli_program_read(call->operands[0], call, &program, error) &&
-            lower(program, arch, &code, error) &&
-            write_code(code, out, error) &&
-            report_compiled(call, out, code, error);
+  uint32_t arch, max_ulp;
+  bool ok =
+      check_options(call, error) && kilni_cli_ulp_read(call, &max_ulp, error) &&
+      read_arch(kilni_cli_option_value(call, "arch"), &arch, error) &&
+      kilni_cli_output_check(out, error) &&
+      kilni_cli_program_read(call->operands[0], call, &program, error) &&
+      lower(program, arch, max_ulp, &code, error) &&
+      write_code(code, out, error) && report_compiled(call, out, code, error);
   kiln_program_code_release(code);
   kiln_program_release(program);
   return ok;
@@ -245,7 +248,7 @@ bool kilni_cli_program_inspect(const kilni_cli_call_t* call,
   kiln_image_t* image = NULL;
   char hash[KILN_PROGRAM_HASH_BYTES];
   bool ok = kilni_cli_program_read(file, NULL, &program, error) &&
-            lower(program, 0, &code, error) &&
+            lower(program, 0, 0, &code, error) &&
             kilni_cli_check(error, kiln_program_hash(program, hash));
   if (ok && call->json) {
     kiln_string_view_t text = kiln_program_code_text(code);

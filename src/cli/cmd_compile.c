@@ -9,6 +9,7 @@
 #include "cli/cli_output.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
+#include "cli/run_request.h"
 #include "cli/compile_job.h"
 
 // One call. one-thread
@@ -155,6 +156,8 @@ static bool run_compile(const kilni_cli_call_t* call,
   if (kilni_cli_program_is(call->operands[0])) {
     const char* out = kilni_cli_option_value(call, "out-file");
     if (out != NULL) return kilni_cli_program_compile(call, out, error);
+  } else if (!kilni_cli_program_only(call, "max-ulp", error)) {
+    return false;
   }
   compile_t* c = calloc(1, sizeof(*c));
   if (c == NULL)
@@ -178,6 +181,11 @@ static const kilni_cli_option_t OPTIONS[] = {
      "Write what the output depends on, as make and ninja read it: the files "
      "that are or may be included, of both sides of every condition.",
      false, "file"},
+    {"max-ulp", "N",
+     "Of a program: the error that its f32 functions may have, in units in the "
+     "last place. Default: 0, strict: less than 1, and the same bits on every "
+     "device.",
+     false, NULL},
     KILNI_CLI_CACHE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
     {"help", NULL, "Print this help.", false, NULL},

@@ -278,6 +278,11 @@ static const kilni_cli_option_t OPTIONS[] = {
      "Of a program (.kiln): the value of a const, or the type of a type, in "
      "place of what the text says.",
      true, NULL},
+    {"max-ulp", "N",
+     "Of a program: the error that its f32 functions may have, in units in the "
+     "last place; what the device approximates may then be used. Default: 0, "
+     "strict: less than 1, and the same bits on every device.",
+     false, NULL},
     {"seed", "N",
      "Seed of every order that CUDA leaves open, on the software device.",
      false, NULL},

@@ -227,10 +227,20 @@ static bool read_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   return ok;
 }
 
+// The newest PTX that the device's driver is sure to read; 0: all that there
+// is.
+static uint32_t newest_isa(const kilni_cli_code_t* c) {
+  if (!is_gpu(c)) return 0;
+  return kiln_compat_line_ptx_isa(kiln_device_info(c->device)->driver_version /
+                                  10 * 10);
+}
+
 // The program as PTX for this device.
 static bool lower_program(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   kiln_program_lower_options_t how = kiln_program_lower_options_default();
   how.sm = arch_number(c);
+  how.newest_isa = newest_isa(c);
+  how.max_ulp = c->max_ulp;
   if (!kilni_cli_check(error,
                        kiln_program_lower(c->program, &how, &c->lowered)))
     return false;

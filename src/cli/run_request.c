@@ -200,6 +200,25 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
   return true;
 }
 
+bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
+                        kilni_cli_error_t* error) {
+  uint64_t value;
+  bool ok = read_u64("max-ulp", kilni_cli_option_value(call, "max-ulp"),
+                     UINT32_MAX, &value, error);
+  *out = (uint32_t)value;
+  return ok;
+}
+
+// What says something to a program says nothing to other code.
+bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
+                            kilni_cli_error_t* error) {
+  if (kilni_cli_option_value(call, option) == NULL) return true;
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "leave it away, or give a program (.kiln)",
+                        "--%s for \"%s\", which is no program", option,
+                        call->operands[0]);
+}
+
 bool kilni_cli_request_init(kilni_cli_request_t* out,
                             const kilni_cli_call_t* call,
                             kilni_cli_error_t* error) {
@@ -227,6 +246,10 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       kilni_cli_seconds_read(kilni_cli_option_value(call, "time-limit"),
                              &out->time_limit_ns, error) &&
       read_modes(out, call, error) &&
+      kilni_cli_ulp_read(call, &out->max_ulp, error) &&
+      (out->code_kind == KILNI_CLI_CODE_PROGRAM ||
+       (kilni_cli_program_only(call, "max-ulp", error) &&
+        kilni_cli_program_only(call, "define", error))) &&
       kilni_cli_cache_read(&out->cache, call, error) &&
       read_bindings(out, call, error);
   out->shared_bytes = (uint32_t)shared;

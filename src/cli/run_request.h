@@ -62,6 +62,7 @@ typedef struct kilni_cli_request_t {
   uint64_t seed;
   bool has_seed;
   bool stats;
+  uint32_t max_ulp;  // of a program; 0: strict
   kilni_cli_cache_t cache;
   kilni_cli_buffer_t storage;
   kilni_cli_binding_t* bindings;  // in storage
@@ -82,6 +83,14 @@ bool kilni_cli_device_read(kilni_cli_request_t* out, const char* text,
 
 // Reads the value of --time-limit in seconds; NULL is 0, no limit.
 bool kilni_cli_seconds_read(const char* text, uint64_t* out_ns,
+                            kilni_cli_error_t* error);
+
+// Reads --max-ulp; 0 where it is not given.
+bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
+                        kilni_cli_error_t* error);
+
+// False, with the error, where an option that only programs have is given.
+bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
                             kilni_cli_error_t* error);
 
 // Reads the files of --in and --inout and checks that those of --out and

@@ -150,6 +150,7 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
   code->file = session->request->file;
   code->kind = session->request->code_kind;
   code->program = session->request->program;
+  code->max_ulp = session->request->max_ulp;
   code->time_limit_ns = session->request->time_limit_ns;
   bool ok = kilni_cli_module_load(code, &session->module, error);
   session->leave_at_once = code->left;

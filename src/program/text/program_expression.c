@@ -163,7 +163,8 @@ uint32_t kilni_reader_constant(kilni_reader_t* reader, uint32_t type) {
   uint64_t value;
   if (expr == 0) return 0;
   uint8_t own = expr_at(reader, expr)->type;
-  if (!kilni_ir_evaluate(reader->ir, expr, NULL, &value)) {
+  if (!kilni_type_is_integer(own) ||
+      !kilni_ir_evaluate(reader->ir, expr, NULL, &value)) {
     kilni_reader_error(reader, at, 0,
                        "use whole numbers and consts of such only",
                        "this is no whole number known beforehand");

@@ -172,6 +172,18 @@ static void errors_point_at_their_place(void** state) {
   fails("program p() { shared a: f32[0x100000000u64 * 2]; shared b: u8[1.5]; }",
         "1.5 as u32 [P004]");
   fails("program p(n: u32) block n { }", "no whole number known beforehand");
+  fails("program p() block true { }", "no whole number known beforehand");
+  fails("program p() block (2, true) { }", "no whole number known beforehand");
+  fails("const b = 1 < 2; program p() block b { }",
+        "no whole number known beforehand");
+  fails("program p() block 1f32 { }", "no whole number known beforehand");
+  fails("program p() { shared a: f32[true]; }",
+        "no whole number known beforehand");
+  fails("program p() { for k in 0..9 step true { } }",
+        "no whole number known beforehand");
+  fails("program p() { async_wait true; }", "no whole number known beforehand");
+  fails("program p() work true { }", "[P039]");
+  fails("program p(b: bool) work (2, b) { }", "[P039]");
   fails("program p() { let a = #; }", "a character that the language has not");
 }
 
