@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // device: memory handed to other libraries, and taken from them, as DLPack has
-// it (version 1): one struct that tells address, device, type and shape, with a
-// function that its taker calls when it is done.
+// it: one struct that tells address, device, type and shape, with a function
+// that its taker calls when it is done.
 //
 // The types are those of dlpack.h under names of our own, with the same layout:
-// a kiln_dlpack_t* is a DLManagedTensorVersioned*. That the bytes are ready is
-// for the two sides to see to, with a stream or an event.
+// a kiln_dlpack_t* is a DLManagedTensorVersioned* of version 1, which Python
+// passes in a capsule named "dltensor_versioned", and a kiln_dlpack_legacy_t* a
+// DLManagedTensor* of the versions before, in a capsule named "dltensor". That
+// the bytes are ready is for the two sides to see to, with a stream or an
+// event.
 #ifndef KILN_DLPACK_H_
 #define KILN_DLPACK_H_
 
@@ -77,6 +80,15 @@ typedef struct kiln_dlpack_t {
   kiln_dlpack_tensor_t tensor;
 } kiln_dlpack_t;
 
+// DLManagedTensor: without a version, and without flags. thread-compatible
+//
+// Whoever has it calls `deleter` once, on any thread; NULL needs none.
+typedef struct kiln_dlpack_legacy_t {
+  kiln_dlpack_tensor_t tensor;
+  void* owner;  // of who made it
+  void (*deleter)(struct kiln_dlpack_legacy_t* self);
+} kiln_dlpack_legacy_t;
+
 enum { KILN_DLPACK_RANK_MOST = 64 };
 
 // How a buffer is shown. thread-compatible
@@ -130,6 +142,22 @@ kiln_dlpack_export(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
 // The caller owns `*out_buffer`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_dlpack_import(
     kiln_device_t* device, kiln_dlpack_t* tensor, kiln_buffer_t** out_buffer);
+
+// kiln_dlpack_export for takers that know no version 1: they cannot be told
+// that they must not write.
+//
+//   UNSUPPORTED  also a view that is read_only
+//
+// else as kiln_dlpack_export. The caller owns `*out_tensor`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_dlpack_export_legacy(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
+                          kiln_dlpack_legacy_t** out_tensor);
+
+// kiln_dlpack_import of what has no version: never INCOMPATIBLE, else the same
+// statuses, and the same ownership. The caller owns `*out_buffer`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_dlpack_import_legacy(kiln_device_t* device, kiln_dlpack_legacy_t* tensor,
+                          kiln_buffer_t** out_buffer);
 
 KILN_EXTERN_C_END
 

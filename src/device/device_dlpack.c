@@ -10,18 +10,28 @@
 
 // What is given out: the tensor, with what it points at. thread-compatible
 typedef struct shown_t {
-  kiln_dlpack_t tensor;
+  union {
+    kiln_dlpack_t versioned;
+    kiln_dlpack_legacy_t legacy;
+  } as;
   kiln_allocator_t allocator;
   kiln_buffer_t* buffer;
   int64_t shape[KILN_DLPACK_RANK_MOST];
   int64_t strides[KILN_DLPACK_RANK_MOST];
 } shown_t;
 
-static void end_shown(kiln_dlpack_t* self) {
-  shown_t* shown = self->owner;
+static void end_shown(shown_t* shown) {
   kiln_buffer_t* buffer = shown->buffer;
   kilni_free(shown->allocator, shown, sizeof(*shown));
   kiln_buffer_release(buffer);
+}
+
+static void end_versioned(kiln_dlpack_t* self) {
+  end_shown(self->owner);
+}
+
+static void end_legacy(kiln_dlpack_legacy_t* self) {
+  end_shown(self->owner);
 }
 
 // The bytes of `rank` dimensions; false for a shape or type without a size.
@@ -87,16 +97,47 @@ static kiln_status_t read_view(const kiln_buffer_t* buffer,
   return kilni_buffer_check(buffer, NULL, given->offset, bytes, "a view");
 }
 
-kiln_status_t kiln_dlpack_export(kiln_buffer_t* buffer,
-                                 const kiln_dlpack_view_t* view,
-                                 kiln_dlpack_t** out_tensor) {
-  KILNI_CHECK_ARGUMENT(out_tensor != NULL, "out_tensor");
-  *out_tensor = NULL;
+static void describe(const kiln_buffer_t* buffer,
+                     const kiln_dlpack_view_t* view,
+                     kiln_dlpack_device_t device, shown_t* shown,
+                     kiln_dlpack_tensor_t* out_tensor) {
+  int64_t stride = 1;
+  for (uint32_t i = view->rank; i-- > 0;) {
+    shown->shape[i] = view->shape[i];
+    shown->strides[i] = stride;
+    // Beside a dimension of 0 the others may be of any size.
+    int64_t extent_here = view->shape[i] > 1 ? view->shape[i] : 1;
+    if (stride <= INT64_MAX / extent_here) stride *= extent_here;
+  }
+  uint64_t data = device.type == KILN_DLPACK_CPU
+                      ? (uint64_t)(uintptr_t)buffer->host
+                      : buffer->address;
+  if (data != 0) out_tensor->data = (void*)(uintptr_t)(data + view->offset);
+  out_tensor->device = device;
+  out_tensor->rank = (int32_t)view->rank;
+  out_tensor->type = view->type;
+  out_tensor->shape = shown->shape;
+  out_tensor->strides = shown->strides;
+}
+
+// A block with the tensor of its form described; the rest of that is zero.
+static kiln_status_t show(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
+                          bool legacy, bool* out_read_only,
+                          shown_t** out_shown) {
   KILNI_CHECK_ARGUMENT(buffer != NULL, "buffer");
   kiln_dlpack_view_t given;
   int64_t extent = 0;
   KILNI_RETURN_IF_ERROR(read_view(buffer, view, &given, &extent));
-  kiln_dlpack_device_t device;
+  *out_read_only = given.read_only != 0;
+  if (legacy && *out_read_only) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED,
+                   "a view of memory of \"%s\" that must not be written, for "
+                   "DLPack before version 1, which cannot say so",
+                   buffer->device->name),
+        "use kiln_dlpack_export");
+  }
+  kiln_dlpack_device_t device = {KILN_DLPACK_CPU, 0};
   KILNI_RETURN_IF_ERROR(device_of(buffer, &device));
   void* block = NULL;
   kiln_allocator_t allocator = buffer->device->host->allocator;
@@ -105,37 +146,54 @@ kiln_status_t kiln_dlpack_export(kiln_buffer_t* buffer,
   shown->allocator = allocator;
   shown->buffer = buffer;
   kiln_buffer_retain(buffer);
-  int64_t stride = 1;
-  for (uint32_t i = given.rank; i-- > 0;) {
-    shown->shape[i] = given.shape[i];
-    shown->strides[i] = stride;
-    // Beside a dimension of 0 the others may be of any size.
-    int64_t extent_here = given.shape[i] > 1 ? given.shape[i] : 1;
-    if (stride <= INT64_MAX / extent_here) stride *= extent_here;
-  }
-  kiln_dlpack_t* tensor = &shown->tensor;
+  describe(buffer, &given, device, shown,
+           legacy ? &shown->as.legacy.tensor : &shown->as.versioned.tensor);
+  *out_shown = shown;
+  return NULL;
+}
+
+kiln_status_t kiln_dlpack_export(kiln_buffer_t* buffer,
+                                 const kiln_dlpack_view_t* view,
+                                 kiln_dlpack_t** out_tensor) {
+  KILNI_CHECK_ARGUMENT(out_tensor != NULL, "out_tensor");
+  *out_tensor = NULL;
+  shown_t* shown = NULL;
+  bool read_only = false;
+  KILNI_RETURN_IF_ERROR(show(buffer, view, false, &read_only, &shown));
+  kiln_dlpack_t* tensor = &shown->as.versioned;
   tensor->major = KILN_DLPACK_MAJOR;
   tensor->minor = KILN_DLPACK_MINOR;
   tensor->owner = shown;
-  tensor->deleter = end_shown;
-  tensor->flags = given.read_only != 0 ? KILN_DLPACK_READ_ONLY : 0;
-  uint64_t data = device.type == KILN_DLPACK_CPU
-                      ? (uint64_t)(uintptr_t)buffer->host
-                      : buffer->address;
-  if (data != 0) tensor->tensor.data = (void*)(uintptr_t)(data + given.offset);
-  tensor->tensor.device = device;
-  tensor->tensor.rank = (int32_t)given.rank;
-  tensor->tensor.type = given.type;
-  tensor->tensor.shape = shown->shape;
-  tensor->tensor.strides = shown->strides;
+  tensor->deleter = end_versioned;
+  tensor->flags = read_only ? KILN_DLPACK_READ_ONLY : 0;
+  *out_tensor = tensor;
+  return NULL;
+}
+
+kiln_status_t kiln_dlpack_export_legacy(kiln_buffer_t* buffer,
+                                        const kiln_dlpack_view_t* view,
+                                        kiln_dlpack_legacy_t** out_tensor) {
+  KILNI_CHECK_ARGUMENT(out_tensor != NULL, "out_tensor");
+  *out_tensor = NULL;
+  shown_t* shown = NULL;
+  bool read_only = false;
+  KILNI_RETURN_IF_ERROR(show(buffer, view, true, &read_only, &shown));
+  kiln_dlpack_legacy_t* tensor = &shown->as.legacy;
+  tensor->owner = shown;
+  tensor->deleter = end_legacy;
   *out_tensor = tensor;
   return NULL;
 }
 
 // ---- Taking ----
 
-static void delete_tensor(void* user_data) {
+static void delete_versioned(void* user_data) {
   kiln_dlpack_t* tensor = user_data;
+  if (tensor->deleter != NULL) tensor->deleter(tensor);
+}
+
+static void delete_legacy(void* user_data) {
+  kiln_dlpack_legacy_t* tensor = user_data;
   if (tensor->deleter != NULL) tensor->deleter(tensor);
 }
 
@@ -174,20 +232,14 @@ static bool is_compact(const kiln_dlpack_tensor_t* tensor) {
   return true;
 }
 
-static kiln_status_t check_tensor(const kiln_dlpack_t* tensor,
+static kiln_status_t check_tensor(const kiln_dlpack_tensor_t* tensor,
                                   uint64_t* out_bytes) {
-  if (tensor->major != KILN_DLPACK_MAJOR) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(INCOMPATIBLE, "a tensor of DLPack %u.%u",
-                   (unsigned)tensor->major, (unsigned)tensor->minor),
-        "ask the other library for version %d", (int)KILN_DLPACK_MAJOR);
-  }
-  const kiln_dlpack_tensor_t* t = &tensor->tensor;
-  KILNI_CHECK_ARGUMENT(t->rank >= 0 && t->rank <= KILN_DLPACK_RANK_MOST &&
-                           (t->rank == 0 || t->shape != NULL),
+  KILNI_CHECK_ARGUMENT(tensor->rank >= 0 &&
+                           tensor->rank <= KILN_DLPACK_RANK_MOST &&
+                           (tensor->rank == 0 || tensor->shape != NULL),
                        "tensor.shape");
-  if (size_of(t->shape, (uint32_t)t->rank, t->type, out_bytes) &&
-      *out_bytes > 0 && is_compact(t)) {
+  if (size_of(tensor->shape, (uint32_t)tensor->rank, tensor->type, out_bytes) &&
+      *out_bytes > 0 && is_compact(tensor)) {
     return NULL;
   }
   return kilni_status_with_fix(
@@ -196,17 +248,41 @@ static kiln_status_t check_tensor(const kiln_dlpack_t* tensor,
       "have the other library copy it into compact form");
 }
 
+static kiln_status_t take(kiln_device_t* device,
+                          const kiln_dlpack_tensor_t* tensor,
+                          const kiln_owner_t* owner,
+                          kiln_buffer_t** out_buffer) {
+  uint64_t bytes = 0;
+  KILNI_RETURN_IF_ERROR(check_tensor(tensor, &bytes));
+  KILNI_RETURN_IF_ERROR(check_place(device, &tensor->device));
+  uint64_t address = (uint64_t)(uintptr_t)tensor->data;
+  return kiln_buffer_adopt(device, address + tensor->byte_offset, bytes, owner,
+                           out_buffer);
+}
+
 kiln_status_t kiln_dlpack_import(kiln_device_t* device, kiln_dlpack_t* tensor,
                                  kiln_buffer_t** out_buffer) {
   KILNI_CHECK_ARGUMENT(out_buffer != NULL, "out_buffer");
   *out_buffer = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(tensor != NULL, "tensor");
-  uint64_t bytes = 0;
-  KILNI_RETURN_IF_ERROR(check_tensor(tensor, &bytes));
-  KILNI_RETURN_IF_ERROR(check_place(device, &tensor->tensor.device));
-  kiln_owner_t owner = {delete_tensor, tensor};
-  uint64_t address = (uint64_t)(uintptr_t)tensor->tensor.data;
-  return kiln_buffer_adopt(device, address + tensor->tensor.byte_offset, bytes,
-                           &owner, out_buffer);
+  if (tensor->major != KILN_DLPACK_MAJOR) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INCOMPATIBLE, "a tensor of DLPack %u.%u",
+                   (unsigned)tensor->major, (unsigned)tensor->minor),
+        "ask the other library for version %d", (int)KILN_DLPACK_MAJOR);
+  }
+  kiln_owner_t owner = {delete_versioned, tensor};
+  return take(device, &tensor->tensor, &owner, out_buffer);
+}
+
+kiln_status_t kiln_dlpack_import_legacy(kiln_device_t* device,
+                                        kiln_dlpack_legacy_t* tensor,
+                                        kiln_buffer_t** out_buffer) {
+  KILNI_CHECK_ARGUMENT(out_buffer != NULL, "out_buffer");
+  *out_buffer = NULL;
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  KILNI_CHECK_ARGUMENT(tensor != NULL, "tensor");
+  kiln_owner_t owner = {delete_legacy, tensor};
+  return take(device, &tensor->tensor, &owner, out_buffer);
 }

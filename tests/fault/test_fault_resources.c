@@ -93,6 +93,7 @@ typedef struct scene_t {
   kiln_peer_info_t peer_info;
   kiln_managed_info_t managed;
   kiln_dlpack_t* tensor;
+  kiln_dlpack_legacy_t* old_tensor;
   kiln_buffer_t* new_buffer;
   kiln_pool_t* new_pool;
   kiln_transient_t* new_transient;

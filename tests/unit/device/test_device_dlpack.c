@@ -13,15 +13,6 @@
 #include "device_world.h"
 #include "says.h"
 
-#if defined(__has_include)
-#if __has_include(<dlpack/dlpack.h>)
-#include <dlpack/dlpack.h>
-#if defined(DLPACK_MAJOR_VERSION)
-#define TEST_HAVE_DLPACK 1
-#endif
-#endif
-#endif
-
 enum { BYTES = 4096 };
 
 // As every library of DLPack's version 1 on a host of 64 bits has it.
@@ -39,20 +30,12 @@ AT(kiln_dlpack_t, owner, 8);
 AT(kiln_dlpack_t, deleter, 16);
 AT(kiln_dlpack_t, flags, 24);
 AT(kiln_dlpack_t, tensor, 32);
+AT(kiln_dlpack_legacy_t, owner, 48);
+AT(kiln_dlpack_legacy_t, deleter, 56);
+_Static_assert(sizeof(kiln_dlpack_legacy_t) == 64, "kiln_dlpack_legacy_t");
 _Static_assert(sizeof(kiln_dlpack_type_t) == 4, "kiln_dlpack_type_t");
 _Static_assert(sizeof(kiln_dlpack_device_t) == 8, "kiln_dlpack_device_t");
 _Static_assert(sizeof(kiln_dlpack_t) == 80, "kiln_dlpack_t");
-
-#if defined(TEST_HAVE_DLPACK)
-#define SAME(ours, field, theirs, their_field) \
-  _Static_assert(offsetof(ours, field) == offsetof(theirs, their_field), #field)
-SAME(kiln_dlpack_t, deleter, DLManagedTensorVersioned, deleter);
-SAME(kiln_dlpack_t, tensor, DLManagedTensorVersioned, dl_tensor);
-SAME(kiln_dlpack_tensor_t, byte_offset, DLTensor, byte_offset);
-_Static_assert(sizeof(kiln_dlpack_t) == sizeof(DLManagedTensorVersioned),
-               "kiln_dlpack_t");
-_Static_assert((int)KILN_DLPACK_CUDA_MANAGED == (int)kDLCUDAManaged, "types");
-#endif
 
 static int set_up(void** state) {
   static device_world_t world;
@@ -177,10 +160,74 @@ static void test_the_software_device(void** state) {
   kiln_buffer_release(device);
 }
 
+static void test_without_a_version(void** state) {
+  device_world_t* world = *state;
+  device_world_open(world, "soft");
+  kiln_buffer_t* pinned = make(world, KILN_MEMORY_PINNED);
+  kiln_dlpack_legacy_t* tensor = NULL;
+  kiln_dlpack_view_t view = kiln_dlpack_view_default();
+  view.type = (kiln_dlpack_type_t){KILN_DLPACK_FLOAT, 64, 1};
+  view.offset = 1024;
+  assert_null(kiln_dlpack_export_legacy(pinned, &view, &tensor));
+  assert_int_equal(tensor->tensor.device.type, KILN_DLPACK_CPU);
+  assert_int_equal(tensor->tensor.rank, 1);
+  assert_int_equal(tensor->tensor.shape[0], (BYTES - 1024) / 8);
+  assert_ptr_equal(tensor->tensor.data,
+                   (uint8_t*)kiln_buffer_host(pinned) + 1024);
+  // It goes there and back, and keeps the buffer meanwhile.
+  kiln_buffer_t* back = NULL;
+  assert_null(kiln_dlpack_import_legacy(world->device, tensor, &back));
+  assert_int_equal(kiln_buffer_address(back),
+                   kiln_buffer_address(pinned) + 1024);
+  kiln_buffer_release(pinned);
+  assert_int_equal(kiln_buffer_size(back), BYTES - 1024);
+  assert_null(kiln_buffer_fill(back, 0, BYTES - 1024, 3, 1));
+  kiln_buffer_release(back);
+  // Nobody could be told.
+  pinned = make(world, KILN_MEMORY_PINNED);
+  view.read_only = 1;
+  assert_says(kiln_dlpack_export_legacy(pinned, &view, &tensor),
+              KILN_STATUS_UNSUPPORTED, "must not be written");
+  assert_null(tensor);
+  kiln_buffer_release(pinned);
+}
+
 // ---- Taking ----
 
 static void count(kiln_dlpack_t* self) {
   ++*(int*)self->owner;
+}
+
+static void count_legacy(kiln_dlpack_legacy_t* self) {
+  ++*(int*)self->owner;
+}
+
+static void test_the_deleter_without_a_version(void** state) {
+  device_world_t* world = *state;
+  device_world_open(world, "soft");
+  kiln_buffer_t* pinned = make(world, KILN_MEMORY_PINNED);
+  int64_t shape[2] = {8, 16};
+  int deleted = 0;
+  kiln_dlpack_legacy_t tensor = {.owner = &deleted,
+                                 .deleter = count_legacy,
+                                 .tensor = {.data = kiln_buffer_host(pinned),
+                                            .device = {KILN_DLPACK_CPU, 0},
+                                            .rank = 2,
+                                            .type = {KILN_DLPACK_INT, 16, 2},
+                                            .shape = shape,
+                                            .byte_offset = 64}};
+  kiln_buffer_t* taken = NULL;
+  assert_null(kiln_dlpack_import_legacy(world->device, &tensor, &taken));
+  assert_int_equal(kiln_buffer_size(taken), 8 * 16 * 4);
+  assert_int_equal(deleted, 0);
+  kiln_buffer_release(taken);
+  assert_int_equal(deleted, 1);
+  tensor.tensor.device.type = 10;
+  assert_says(kiln_dlpack_import_legacy(world->device, &tensor, &taken),
+              KILN_STATUS_UNSUPPORTED, "kind 10");
+  assert_null(taken);
+  assert_int_equal(deleted, 1);
+  kiln_buffer_release(pinned);
 }
 
 static void test_the_deleter(void** state) {
@@ -268,7 +315,9 @@ int main(void) {
       CASE(test_kinds),
       CASE(test_views),
       CASE(test_the_software_device),
+      CASE(test_without_a_version),
       CASE(test_the_deleter),
+      CASE(test_the_deleter_without_a_version),
       CASE(test_what_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
