@@ -5,6 +5,7 @@
     wheels.py [--all] FOLDER
     wheels.py --compilers FOLDER
     wheels.py --linking [--all] FOLDER
+    wheels.py --dlpack FOLDER
 
 FOLDER receives the wheels, one virtual environment for each environment (each
 with cuda-pathfinder), toolkits and a conda prefix assembled from the same
@@ -19,6 +20,9 @@ nvrtc-VERSION/include (tools/gen_kernel_ptx.py takes such a folder).
 With --linking FOLDER/linking gets compilers and linkers of several lines side
 by side, without headers: an older nvJitLink and a pair of one newer line (146
 MB); with --all the three lines of the report (tools/linking).
+
+With --dlpack FOLDER/dlpack gets two who speak DLPack with versions: a NumPy for
+this Python, and the wheel that has dlpack.h (20 MB).
 
 Exits with 77, and the reason, where no wheel can be had.
 """
@@ -83,6 +87,10 @@ LINKING = ["nvidia-nvjitlink==13.0.88", "nvidia-cuda-nvrtc==13.5.37",
            "nvidia-nvjitlink==13.5.37"]
 LINKING_ALL = ["nvidia-cuda-nvrtc-cu12==12.9.86",
                "nvidia-nvjitlink-cu12==12.9.86", "nvidia-cuda-nvrtc==13.0.88"]
+
+
+# NumPy's wheels are for one Python each, so its version is pip's choice.
+DLPACK = ["numpy>=2.1", "apache-tvm-ffi==0.1.15.post2"]
 
 
 def pip(*args):
@@ -253,6 +261,22 @@ def make_linking(folder, wheels, every):
     return 0
 
 
+def make_dlpack(folder):
+    path = os.path.join(folder, "dlpack")
+    made_of = [*DLPACK, "python%d.%d" % sys.version_info[:2]]
+    if not is_made(path, made_of):
+        for one in DLPACK:
+            done = pip("install", "--no-deps", "--no-compile", "--upgrade",
+                       "--target", path, one)
+            if done.returncode:
+                print("skipped: pip cannot fetch %s: %s" % (
+                    one, done.stdout.strip().split("\n")[-1]))
+                return SKIP
+        is_now_made(path, made_of)
+    print("NumPy and dlpack.h in %s" % path)
+    return 0
+
+
 def make_odd(folder):
     """A root that looks like a pattern, and a product's root."""
     link = os.path.join(folder, "toolkit[13]")
@@ -313,10 +337,12 @@ def environments(folder):
 
 def main():
     args = [arg for arg in sys.argv[1:]
-            if arg not in ("--all", "--compilers", "--linking")]
+            if arg not in ("--all", "--compilers", "--linking", "--dlpack")]
     if len(args) != 1 or args[0].startswith("-"):
         print(__doc__.strip())
         return 2
+    if "--dlpack" in sys.argv[1:]:
+        return make_dlpack(os.path.abspath(args[0]))
     if sys.version_info < (3, 11):
         print("skipped: cuda-pathfinder needs Python 3.11")
         return SKIP
