@@ -142,6 +142,52 @@ static void pool_memory(contract_t* t) {
   OK(t->cu->cuStreamDestroy(stream));
 }
 
+// What a stream allocates while it is captured is a graph's, in the numbers
+// too; what the same call gives otherwise is the pool's.
+static void pool_and_graphs(contract_t* t) {
+  kiln_cu_mempool_props_t props = device_pool(t);
+  kiln_cu_mempool_t pool = NULL;
+  kiln_cu_stream_t stream = NULL;
+  kiln_cu_graph_t graph = NULL;
+  kiln_cu_graph_instantiate_t how = {0, NULL, NULL, 0};
+  kiln_cu_graph_exec_t exec = NULL;
+  kiln_cu_deviceptr_t a = 0;
+  kiln_cu_deviceptr_t b = 0;
+  uint64_t before = 0;
+  uint64_t during = 0;
+  uint64_t after = 0;
+  const kiln_cu_graph_mem_attribute_t used =
+      KILN_CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
+  OK(t->cu->cuMemPoolCreate(&pool, &props));
+  OK(t->cu->cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
+  OK(t->cu->cuDeviceGetGraphMemAttribute(t->device, used, &before));
+  OK(t->cu->cuStreamBeginCapture(stream, KILN_CU_STREAM_CAPTURE_MODE_RELAXED));
+  OK(t->cu->cuMemAllocFromPoolAsync(&a, MIB, pool, stream));
+  CHECK(a != 0);
+  OK(t->cu->cuMemsetD8Async(a, 1, MIB, stream));
+  OK(t->cu->cuStreamEndCapture(stream, &graph));
+  OK(t->cu->cuGraphInstantiateWithParams(&exec, graph, &how));
+  OK(t->cu->cuGraphLaunch(exec, stream));
+  OK(t->cu->cuMemAllocFromPoolAsync(&b, 2 * MIB, pool, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  const uint64_t of_pool =
+      number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+  CHECK(of_pool >= 2 * MIB && of_pool < 3 * MIB);
+  OK(t->cu->cuDeviceGetGraphMemAttribute(t->device, used, &during));
+  CHECK(during >= before + MIB);
+  OK(t->cu->cuMemFreeAsync(a, stream));
+  OK(t->cu->cuMemFreeAsync(b, stream));
+  OK(t->cu->cuStreamSynchronize(stream));
+  CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);
+  OK(t->cu->cuGraphExecDestroy(exec));
+  OK(t->cu->cuGraphDestroy(graph));
+  OK(t->cu->cuDeviceGetGraphMemAttribute(t->device, used, &after));
+  CHECK(after == before);
+  OK(t->cu->cuDeviceGraphMemTrim(t->device));
+  OK(t->cu->cuStreamDestroy(stream));
+  OK(t->cu->cuMemPoolDestroy(pool));
+}
+
 // A pool may have a limit (CUDA 12.2).
 static void pool_limit(contract_t* t) {
   kiln_cu_mempool_props_t props = device_pool(t);
@@ -345,6 +391,7 @@ static const contract_case_t kCases[] = {
     {"pool_numbers", pool_numbers, CONTRACT_PLAIN},
     {"pool_threshold", pool_threshold, CONTRACT_PLAIN},
     {"pool_memory", pool_memory, CONTRACT_PLAIN},
+    {"pool_and_graphs", pool_and_graphs, CONTRACT_PLAIN},
     {"pool_limit", pool_limit, CONTRACT_PLAIN},
     {"pool_of_the_device", pool_of_the_device, CONTRACT_PLAIN},
     {"pool_access", pool_access, CONTRACT_PLAIN},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// test: Kiln's DLPack types beside those of a real dlpack.h, whichever version
-// dlpack_python.py has found: compiled by it, and never linked.
+// device: Kiln's DLPack types beside those of a real dlpack.h, whichever
+// version dlpack_python.py has found: compiled by it, and never linked.
 #include <dlpack/dlpack.h>
 #include <stddef.h>
 
@@ -10,9 +10,9 @@
 #define SAME_PLACE(ours, field, theirs, their_field)                     \
   _Static_assert(offsetof(ours, field) == offsetof(theirs, their_field), \
                  #ours "." #field);                                      \
-  _Static_assert(sizeof(((ours*)0)->field) ==                            \
-                     sizeof(((theirs*)0)->their_field),                  \
-                 #ours "." #field)
+  _Static_assert(                                                        \
+      sizeof(((ours*)0)->field) == sizeof(((theirs*)0)->their_field),    \
+      #ours "." #field)
 #define SAME_SIZE(ours, theirs) \
   _Static_assert(sizeof(ours) == sizeof(theirs), #ours)
 #define SAME_NUMBER(ours, theirs) \
