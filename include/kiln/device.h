@@ -6,6 +6,14 @@
 // the same whichever it is. On a GPU a device uses the primary context, which
 // it shares with the CUDA runtime and other libraries of the process; no call
 // changes which context is current for the caller.
+//
+// Three statuses mean the same wherever the headers of this room list them
+// without words: DEVICE_LOST, the device cannot be used by this process any
+// more (see kiln_device_t); DRIVER_ERROR, the driver refused, and
+// kiln_status_native has its result; OUT_OF_MEMORY, of the host. A NULL that
+// must not be one is INVALID_ARGUMENT, where there is a status. After a fork,
+// what would call a driver is INVALID_STATE in the child, and a release leaves
+// the driver's things to the parent.
 #ifndef KILN_DEVICE_H_
 #define KILN_DEVICE_H_
 
@@ -36,12 +44,13 @@ typedef struct kiln_owner_t {
 // host holds, and what the device may still use is left alone.
 typedef struct kiln_device_t kiln_device_t;
 
-// One reference more, one less. NULL is accepted. The last release waits for
-// nothing; the objects that retain the device keep it open. Since 0.1.
+// Adds a reference, takes one away. NULL is accepted. The last release waits
+// for nothing; the objects that retain the device keep it open. Since 0.1.
 KILN_API void kiln_device_retain(kiln_device_t* device);
 KILN_API void kiln_device_release(kiln_device_t* device);
 
-// "cuda:0" or "soft". Borrowed. Since 0.1.
+// What it is called: "cuda:0", "soft", "cuda:0/2" of a part (kiln/green.h).
+// Borrowed. Since 0.1.
 KILN_API const char* kiln_device_name(const kiln_device_t* device);
 
 // Why "auto" did not take the GPU, as one line; "" where there is nothing to
@@ -78,17 +87,17 @@ typedef struct kiln_device_info_t {
   uint32_t window_bytes;        // of an access policy window, at most
 } kiln_device_info_t;
 
-// Borrowed. Since 0.1.
+// What the device is. Asks nobody. Borrowed. Since 0.1.
 KILN_API const kiln_device_info_t* kiln_device_info(
     const kiln_device_t* device);
 
-// An attribute by the driver's number (CU_DEVICE_ATTRIBUTE_*; names and units:
-// kiln_probe_attribute_name). 0 where the driver does not know it.
-// DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// Asks for an attribute by the driver's number (CU_DEVICE_ATTRIBUTE_*; names
+// and units: kiln_probe_attribute_name). 0, and OK, where the driver does not
+// know it. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_device_attribute(
     kiln_device_t* device, uint32_t attribute, int32_t* out_value);
 
-// Bytes of device memory that are free now. DEVICE_LOST, DRIVER_ERROR.
+// Asks how many bytes of device memory are free now. DEVICE_LOST, DRIVER_ERROR.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_device_query_free(kiln_device_t* device, uint64_t* out_free_bytes);

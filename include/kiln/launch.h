@@ -186,7 +186,8 @@ typedef struct kiln_launch_t kiln_launch_t;
 // Prepares a launch: the shape and the attributes are checked (the refusals of
 // kiln_kernel_launch), more shared memory is asked for if it is needed, and
 // memory for the arguments is made, which have no values yet. `config` may be
-// NULL: one block of one thread. The caller owns `*out_launch`. Since 0.1.
+// NULL: one block of one thread. Also OUT_OF_MEMORY. The caller owns
+// `*out_launch`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_launch_create(kiln_kernel_t* kernel, const kiln_launch_config_t* config,
                    kiln_launch_t** out_launch);
@@ -195,12 +196,12 @@ kiln_launch_create(kiln_kernel_t* kernel, const kiln_launch_config_t* config,
 KILN_API void kiln_launch_retain(kiln_launch_t* launch);
 KILN_API void kiln_launch_release(kiln_launch_t* launch);
 
-// Borrowed. Since 0.1.
+// The kernel that it runs. Borrowed. Since 0.1.
 KILN_API kiln_kernel_t* kiln_launch_kernel(const kiln_launch_t* launch);
 
 // Gives one argument, which is checked and copied: what kiln_arg_bytes points
-// at need not live on. Of a buffer the address is copied,
-// so that the buffer must live until the last run has ended. Allocates nothing.
+// at need not live on. Of a buffer the address is copied, so that the buffer
+// must live until the last run has ended. Allocates nothing.
 //
 //   INVALID_ARGUMENT  no such parameter, another size, an integer for a float
 //                     or the other way round, NULL: index and name of the

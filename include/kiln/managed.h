@@ -37,7 +37,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_managed_discard(kiln_buffer_t* buffer,
                                                           uint64_t offset,
                                                           uint64_t bytes);
 
-// The same, and the pages go to `to`. Since 0.1.
+// The same, and the pages go to `to`, a device, or with NULL the host. Statuses
+// as discard. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_managed_discard_prefetch(
     kiln_buffer_t* buffer, kiln_stream_t* stream, uint64_t offset,
     uint64_t bytes, kiln_device_t* to);
@@ -69,7 +70,8 @@ typedef struct kiln_managed_info_t {
   uint32_t reserved;   // 0
 } kiln_managed_info_t;
 
-// Statuses as prefetch. Since 0.1.
+// Asks what was said of [offset, offset + bytes). Statuses as prefetch.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_managed_query(kiln_buffer_t* buffer, uint64_t offset, uint64_t bytes,
                    kiln_managed_info_t* out_info);

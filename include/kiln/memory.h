@@ -109,24 +109,26 @@ typedef struct kiln_buffer_export_t {
 //
 //   INVALID_STATE  any other buffer: ordered by a stream and of the device's
 //                  own pool, of the host, foreign, imported, or of 0 bytes
-//   UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR
+//   UNSUPPORTED    a driver that shares no memory, as the software device
+//   DEVICE_LOST, DRIVER_ERROR
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_buffer_export(kiln_buffer_t* buffer, kiln_buffer_export_t* out_export);
 
 // Opens a buffer of another process, on the same GPU, which must be trusted:
-// its word for the size is taken. Of a buffer of a pool the
-// options name that pool, imported, and the stream in whose order the last
-// release lets go of it; the buffer retains both, and the same buffer imported
-// again while it is held is the same object. Any other takes no options: the
-// last release waits for the device's work. Must not be used after the other
-// process has released its own.
+// its word for the size is taken. Of a buffer of a pool the options name that
+// pool, imported, and the stream in whose order the last release lets go of it;
+// the buffer retains both, and the same buffer imported again while it is held
+// is the same object. Any other takes no options: the last release waits for
+// the device's work. Must not be used after the other process has released its
+// own.
 //
 //   INVALID_ARGUMENT  no pool or no stream where there must be, one where there
 //                     must not, or of another device; a pool that is not
 //                     imported; no bytes
-//   UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
+//   UNSUPPORTED       a driver that shares no memory, as the software device
+//   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
 // The caller owns `*out_buffer`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_import(
@@ -143,16 +145,16 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_import(
 KILN_API void kiln_buffer_retain(kiln_buffer_t* buffer);
 KILN_API void kiln_buffer_release(kiln_buffer_t* buffer);
 
-// Since 0.1.
+// How many bytes it has: as many as were asked for. Since 0.1.
 KILN_API uint64_t kiln_buffer_size(const kiln_buffer_t* buffer);
 
 // The device address; 0 for a buffer of 0 bytes. Since 0.1.
 KILN_API uint64_t kiln_buffer_address(const kiln_buffer_t* buffer);
 
-// Borrowed. Since 0.1.
+// The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_buffer_device(const kiln_buffer_t* buffer);
 
-// KILN_MEMORY_*. Since 0.1.
+// What its memory is: KILN_MEMORY_*. Since 0.1.
 KILN_API uint32_t kiln_buffer_kind(const kiln_buffer_t* buffer);
 
 // Where the host finds the bytes of pinned or managed memory; NULL for device
@@ -172,44 +174,50 @@ KILN_API void* kiln_buffer_host(const kiln_buffer_t* buffer);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_buffer_set_stream(kiln_buffer_t* buffer, kiln_stream_t* stream);
 
-// Host to device: `bytes` from `data` to `offset`. Since 0.1.
+// Copies `bytes` bytes from host memory at `data` to the buffer from `offset`
+// on.
 //
 //   OUT_OF_RANGE  [offset, offset + bytes) is not inside the buffer
 //   DEVICE_LOST, DRIVER_ERROR
+//
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_write(kiln_buffer_t* buffer,
                                                        uint64_t offset,
                                                        size_t bytes,
                                                        const void* data);
 
-// Device to host: `bytes` from `offset` to `out_data`. Statuses as write.
-// Since 0.1.
+// Copies `bytes` bytes of the buffer from `offset` on to host memory at
+// `out_data`. Statuses as write. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_read(kiln_buffer_t* buffer,
                                                       uint64_t offset,
                                                       size_t bytes,
                                                       void* out_data);
 
-// Repeats the low `value_bytes` (1, 2 or 4) bytes of `value`. `offset` and
-// `bytes` must be multiples of `value_bytes`, else INVALID_ARGUMENT. Other
-// statuses as write. Since 0.1.
+// Fills `bytes` bytes of the buffer from `offset` on with the low `value_bytes`
+// (1, 2 or 4) bytes of `value`, again and again. `offset` and `bytes` must be
+// multiples of `value_bytes`, else INVALID_ARGUMENT. Other statuses as write.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_fill(kiln_buffer_t* buffer,
                                                       uint64_t offset,
                                                       uint64_t bytes,
                                                       uint32_t value,
                                                       uint32_t value_bytes);
 
-// Buffer to buffer, of one device or of two of one driver, which need no access
-// to each other; the ranges must not overlap (INVALID_ARGUMENT). Other statuses
-// as write. Since 0.1.
+// Copies `bytes` bytes from one buffer to another, of one device or of two of
+// one driver, which need no access to each other; the ranges must not overlap
+// (INVALID_ARGUMENT). Other statuses as write. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_copy(kiln_buffer_t* target,
                                                       uint64_t target_offset,
                                                       kiln_buffer_t* source,
                                                       uint64_t source_offset,
                                                       uint64_t bytes);
 
-// The same in the order of `stream`. Host memory must stay as it is, and both
-// buffers alive, until the stream has passed the operation. INVALID_ARGUMENT
-// for a stream of another device; a copy between two devices may be on a stream
-// of either. Since 0.1.
+// The same four in the order of `stream`. Host memory must stay as it is, and
+// both buffers alive, until the stream has passed the operation. A stream that
+// is being captured takes them into the graph. INVALID_ARGUMENT for a stream of
+// another device; a copy between two devices may be on a stream of either.
+// Other statuses as of the synchronous form; what a kernel in front of it did
+// wrong is told by the call that waits for the stream. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_buffer_write_async(kiln_buffer_t* buffer, kiln_stream_t* stream,
                         uint64_t offset, size_t bytes, const void* data);
@@ -261,7 +269,9 @@ static inline kiln_copy_options_t kiln_copy_options_default(void) {
 // target. One call of the driver where that has it (CUDA 13.0), else one for
 // each copy, of which some may be made when a later one fails;
 // KILN_COPY_ANY_TIME is then in order, and KILN_COPY_DURING_CALL waits for the
-// stream. `options` may be NULL.
+// stream. Drivers of CUDA 12.8 and 12.9 have the call in a form that 13.0 gave
+// up (one argument more); there too it is one call for each copy. `options` may
+// be NULL.
 //
 //   INVALID_STATE     the stream is being captured: a graph holds no batches
 //   INVALID_ARGUMENT  the legacy default stream, which drivers refuse for a

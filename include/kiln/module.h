@@ -108,7 +108,7 @@ KILN_API bool kiln_module_is_loaded(const kiln_module_t* module);
 KILN_API void kiln_module_retain(kiln_module_t* module);
 KILN_API void kiln_module_release(kiln_module_t* module);
 
-// Borrowed. Since 0.1.
+// The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_module_device(const kiln_module_t* module);
 
 // The driver's handles, for calls of a host program to the same driver: the
@@ -126,8 +126,9 @@ KILN_API uint32_t kiln_module_kernel_count(const kiln_module_t* module);
 KILN_API const char* kiln_module_kernel_name(const kiln_module_t* module,
                                              uint32_t index);
 
-// Address and size of a __device__ or __constant__ variable of the module.
-// NOT_FOUND names it. Since 0.1.
+// Finds a __device__ or __constant__ variable of the module: its device address
+// and its size. Loads the code if that was not done; the refusals of
+// kiln_module_load. NOT_FOUND names the variable. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_module_global(kiln_module_t* module,
                                                         const char* name,
                                                         uint64_t* out_address,
@@ -204,7 +205,7 @@ kiln_kernel_adopt(kiln_device_t* device, void* handle,
 KILN_API void kiln_kernel_retain(kiln_kernel_t* kernel);
 KILN_API void kiln_kernel_release(kiln_kernel_t* kernel);
 
-// Borrowed. Since 0.1.
+// The module it is of, and its name there. Borrowed. Since 0.1.
 KILN_API kiln_module_t* kiln_kernel_module(const kiln_kernel_t* kernel);
 KILN_API const char* kiln_kernel_name(const kiln_kernel_t* kernel);
 
@@ -212,11 +213,12 @@ KILN_API const char* kiln_kernel_name(const kiln_kernel_t* kernel);
 // Borrowed. Since 0.1.
 KILN_API void* kiln_kernel_handle(const kiln_kernel_t* kernel);
 
-// Borrowed. Since 0.1.
+// What the kernel is and needs. Asks nobody. Borrowed. Since 0.1.
 KILN_API const kiln_kernel_info_t* kiln_kernel_info(
     const kiln_kernel_t* kernel);
 
-// Borrowed; NULL for an index out of range. Since 0.1.
+// A parameter, the first is 0. Borrowed; NULL for an index out of range.
+// Since 0.1.
 KILN_API const kiln_kernel_param_t* kiln_kernel_param(
     const kiln_kernel_t* kernel, uint32_t index);
 
@@ -240,7 +242,7 @@ enum {
   KILN_KERNEL_ATTRIBUTE_CLUSTER_POLICY = 15,
 };
 
-// One attribute. What cannot change is asked of the driver once.
+// Asks for one attribute. What cannot change is asked of the driver once.
 // INVALID_ARGUMENT: no such attribute; INCOMPATIBLE, DEVICE_LOST, DRIVER_ERROR.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_attribute(
@@ -303,8 +305,8 @@ typedef struct kiln_argument_t {
   } value;
 } kiln_argument_t;
 
-// Values. Integers of any signedness fit an integer parameter of their size.
-// Since 0.1.
+// An integer of 4 bytes. Integers of any signedness fit an integer parameter of
+// their size. Since 0.1.
 static inline kiln_argument_t kiln_arg_i32(int32_t value) {
   kiln_argument_t argument;
   argument.kind = KILN_ARGUMENT_INTEGER;
@@ -314,7 +316,7 @@ static inline kiln_argument_t kiln_arg_i32(int32_t value) {
   return argument;
 }
 
-// Since 0.1.
+// The same without a sign. Since 0.1.
 static inline kiln_argument_t kiln_arg_u32(uint32_t value) {
   kiln_argument_t argument;
   argument.kind = KILN_ARGUMENT_INTEGER;
@@ -323,7 +325,7 @@ static inline kiln_argument_t kiln_arg_u32(uint32_t value) {
   return argument;
 }
 
-// Since 0.1.
+// An integer of 8 bytes. Since 0.1.
 static inline kiln_argument_t kiln_arg_i64(int64_t value) {
   kiln_argument_t argument;
   argument.kind = KILN_ARGUMENT_INTEGER;
@@ -332,7 +334,7 @@ static inline kiln_argument_t kiln_arg_i64(int64_t value) {
   return argument;
 }
 
-// Since 0.1.
+// The same without a sign; a handle of a texture or surface. Since 0.1.
 static inline kiln_argument_t kiln_arg_u64(uint64_t value) {
   kiln_argument_t argument;
   argument.kind = KILN_ARGUMENT_INTEGER;
@@ -341,7 +343,7 @@ static inline kiln_argument_t kiln_arg_u64(uint64_t value) {
   return argument;
 }
 
-// Since 0.1.
+// A float of 4 bytes. Since 0.1.
 static inline kiln_argument_t kiln_arg_f32(float value) {
   kiln_argument_t argument;
   argument.kind = KILN_ARGUMENT_FLOAT;
@@ -351,7 +353,7 @@ static inline kiln_argument_t kiln_arg_f32(float value) {
   return argument;
 }
 
-// Since 0.1.
+// A float of 8 bytes. Since 0.1.
 static inline kiln_argument_t kiln_arg_f64(double value) {
   kiln_argument_t argument;
   argument.kind = KILN_ARGUMENT_FLOAT;

@@ -62,7 +62,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_peer_create(kiln_device_t* device,
 KILN_API void kiln_peer_retain(kiln_peer_t* peer);
 KILN_API void kiln_peer_release(kiln_peer_t* peer);
 
-// Borrowed. Since 0.1.
+// Whose kernels have access, and to whose memory. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_peer_device(const kiln_peer_t* peer);
 KILN_API kiln_device_t* kiln_peer_other(const kiln_peer_t* peer);
 

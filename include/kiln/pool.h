@@ -87,7 +87,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_adopt(kiln_device_t* device,
 // the pool does not need it. -1 on failure.
 //
 //   INVALID_STATE  the pool was not made with `interprocess`, or is imported
-//   UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR
+//   UNSUPPORTED    a driver that shares no memory
+//   DEVICE_LOST, DRIVER_ERROR
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_export(kiln_pool_t* pool,
@@ -97,7 +98,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_export(kiln_pool_t* pool,
 // caller's, who may close it afterwards. Nothing can be taken from such a pool:
 // its buffers are imported one by one (kiln_buffer_import). Import a pool once
 // in a process, and only from a process that is trusted: a driver checks little
-// of what it is given. UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY.
+// of what it is given. UNSUPPORTED (a driver that shares no memory, as the
+// software device), DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY.
 // The caller owns `*out_pool`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_import(kiln_device_t* device,
                                                       int fd,
@@ -110,18 +112,18 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_import(kiln_device_t* device,
 KILN_API void kiln_pool_retain(kiln_pool_t* pool);
 KILN_API void kiln_pool_release(kiln_pool_t* pool);
 
-// Borrowed. Since 0.1.
+// The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_pool_device(const kiln_pool_t* pool);
 
 // The driver's handle (CUmemoryPool). Valid as long as the pool lives.
 // Borrowed. Since 0.1.
 KILN_API void* kiln_pool_handle(const kiln_pool_t* pool);
 
-// KILN_MEMORY_*. Since 0.1.
+// What its buffers are: KILN_MEMORY_*. Since 0.1.
 KILN_API uint32_t kiln_pool_kind(const kiln_pool_t* pool);
 
-// How many bytes the pool keeps when a stream, an event or the device is waited
-// for; what is above that goes back to the system then. DEVICE_LOST,
+// Sets how many bytes the pool keeps when a stream, an event or the device is
+// waited for; what is above that goes back to the system then. DEVICE_LOST,
 // DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_pool_set_threshold(kiln_pool_t* pool, uint64_t threshold_bytes);
@@ -137,8 +139,9 @@ typedef struct kiln_pool_stats_t {
   uint64_t threshold_bytes;
 } kiln_pool_stats_t;
 
-// The driver's numbers, one after the other: with work going on they may be of
-// different moments. All zero on failure. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// Asks for the driver's numbers, one after the other: with work going on they
+// may be of different moments. All zero on failure. DEVICE_LOST, DRIVER_ERROR.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_pool_stats(kiln_pool_t* pool, kiln_pool_stats_t* out_stats);
 
@@ -170,7 +173,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_allow(kiln_pool_t* pool,
                                                      kiln_device_t* other,
                                                      uint32_t access);
 
-// What `device` may do with memory of the pool now, as KILN_ACCESS_*.
+// Asks what `device` may do with memory of the pool now: KILN_ACCESS_*.
 // INVALID_ARGUMENT for a device of another driver. DEVICE_LOST, DRIVER_ERROR.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_query_access(
@@ -241,7 +244,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_transient_create(
 KILN_API void kiln_transient_retain(kiln_transient_t* transient);
 KILN_API void kiln_transient_release(kiln_transient_t* transient);
 
-// Borrowed. Since 0.1.
+// The stream it is for. Borrowed. Since 0.1.
 KILN_API kiln_stream_t* kiln_transient_stream(
     const kiln_transient_t* transient);
 
@@ -280,7 +283,7 @@ typedef struct kiln_transient_stats_t {
   uint64_t passed;       // that became a part of a graph
 } kiln_transient_stats_t;
 
-// All zero for NULL. Since 0.1.
+// Tells what the store has and did; all zero for NULL. Since 0.1.
 KILN_API void kiln_transient_stats(kiln_transient_t* transient,
                                    kiln_transient_stats_t* out_stats);
 

@@ -43,8 +43,9 @@ static inline kiln_stream_options_t kiln_stream_options_default(void) {
   return options;
 }
 
-// Makes a stream. `options` may be NULL. INVALID_ARGUMENT, DEVICE_LOST,
-// DRIVER_ERROR, OUT_OF_MEMORY. The caller owns `*out_stream`. Since 0.1.
+// Makes a stream. `options` may be NULL. INVALID_ARGUMENT (a priority that the
+// device has not), DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns
+// `*out_stream`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_create(kiln_device_t* device, const kiln_stream_options_t* options,
                    kiln_stream_t** out_stream);
@@ -89,14 +90,14 @@ kiln_stream_adopt(kiln_device_t* device, void* handle,
 KILN_API void kiln_stream_retain(kiln_stream_t* stream);
 KILN_API void kiln_stream_release(kiln_stream_t* stream);
 
-// Borrowed. Since 0.1.
+// The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_stream_device(const kiln_stream_t* stream);
 
 // The driver's handle (CUstream), for calls of a host program to the same
 // driver. Valid as long as the stream lives. Borrowed. Since 0.1.
 KILN_API void* kiln_stream_handle(const kiln_stream_t* stream);
 
-// KILN_STREAM_*. Since 0.1.
+// What it is: KILN_STREAM_*. Since 0.1.
 KILN_API uint32_t kiln_stream_kind(const kiln_stream_t* stream);
 
 // The priority it has; of a foreign stream what the driver said when it was
@@ -178,9 +179,9 @@ static inline kiln_event_options_t kiln_event_options_default(void) {
   return options;
 }
 
-// Makes an event. `options` may be NULL. INVALID_ARGUMENT, UNSUPPORTED,
-// DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns `*out_event`.
-// Since 0.1.
+// Makes an event. `options` may be NULL. INVALID_ARGUMENT and UNSUPPORTED as
+// the options say, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns
+// `*out_event`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_event_create(kiln_device_t* device, const kiln_event_options_t* options,
                   kiln_event_t** out_event);
@@ -204,14 +205,15 @@ typedef struct kiln_event_export_t {
 
 // Says how another process opens the event. It must have been made with
 // `interprocess` (INVALID_STATE), and must live until the other has opened it.
-// UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// UNSUPPORTED (a driver that shares no events), DEVICE_LOST, DRIVER_ERROR.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_event_export(kiln_event_t* event, kiln_event_export_t* out_export);
 
 // Opens an event of another process, on the same GPU: both may record it and
 // wait for it. It must not be used after that process has released its own.
-// UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns
-// `*out_event`. Since 0.1.
+// UNSUPPORTED (a driver that shares no events), DEVICE_LOST, DRIVER_ERROR,
+// OUT_OF_MEMORY. The caller owns `*out_event`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_event_import(kiln_device_t* device, const kiln_event_export_t* exported,
                   kiln_event_t** out_event);
@@ -222,7 +224,7 @@ kiln_event_import(kiln_device_t* device, const kiln_event_export_t* exported,
 KILN_API void kiln_event_retain(kiln_event_t* event);
 KILN_API void kiln_event_release(kiln_event_t* event);
 
-// Borrowed. Since 0.1.
+// The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_event_device(const kiln_event_t* event);
 
 // The driver's handle (CUevent). Valid as long as the event lives. Borrowed.
@@ -242,11 +244,13 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_event_record(kiln_event_t* event,
                                                        kiln_stream_t* stream);
 
 // Asks, without waiting, whether the event has been reached; one never
-// recorded has. Since 0.1.
+// recorded has. Not reached is OK with `*out_ready` false. A fault of a kernel
+// in front of it is DEVICE_LOST. DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_event_query(kiln_event_t* event,
                                                       bool* out_ready);
 
-// Waits until the event has been reached. Since 0.1.
+// Waits until the event has been reached; not at all for one never recorded.
+// Statuses as query. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_event_synchronize(kiln_event_t* event);
 

@@ -98,7 +98,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_array_adopt(kiln_device_t* device,
 KILN_API void kiln_array_retain(kiln_array_t* array);
 KILN_API void kiln_array_release(kiln_array_t* array);
 
-// Borrowed. Since 0.1.
+// The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_array_device(const kiln_array_t* array);
 
 // The driver's handle (CUarray). Valid as long as the array lives. Borrowed.
@@ -140,9 +140,10 @@ typedef struct kiln_mipmap_t kiln_mipmap_t;
 // Makes a mipmap whose level 0 is what `options` say, of `levels` levels; 0: of
 // as many as lead down to one texel. What is in them is undefined.
 //
-//   LIMIT_EXCEEDED        more levels than that, or what kiln_array_create
-//                         gives; the device's limits of mipmaps are others
-//   and what kiln_array_create gives
+//   LIMIT_EXCEEDED  more levels than lead down to one texel, or a side longer
+//                   than the device takes of a mipmap: another limit than that
+//                   of arrays
+//   and the other statuses of kiln_array_create
 //
 // The caller owns `*out_mipmap`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
@@ -153,14 +154,14 @@ kiln_mipmap_create(kiln_device_t* device, const kiln_array_options_t* options,
 KILN_API void kiln_mipmap_retain(kiln_mipmap_t* mipmap);
 KILN_API void kiln_mipmap_release(kiln_mipmap_t* mipmap);
 
-// Borrowed. Since 0.1.
+// The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_mipmap_device(const kiln_mipmap_t* mipmap);
 
 // The driver's handle (CUmipmappedArray). Valid as long as the mipmap lives.
 // Borrowed. Since 0.1.
 KILN_API void* kiln_mipmap_handle(const kiln_mipmap_t* mipmap);
 
-// At least 1. Since 0.1.
+// How many levels it has: at least 1. Since 0.1.
 KILN_API uint32_t kiln_mipmap_level_count(const kiln_mipmap_t* mipmap);
 
 // A level as an array, which is copied, and written through surfaces, like any
@@ -275,8 +276,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_texture_create_buffer(
 KILN_API void kiln_texture_retain(kiln_texture_t* texture);
 KILN_API void kiln_texture_release(kiln_texture_t* texture);
 
-// What a kernel takes as a `.u64` value (CUtexObject). Valid as
-// long as the texture lives. Since 0.1.
+// What a kernel takes as a `.u64` value (CUtexObject). Valid as long as the
+// texture lives. Since 0.1.
 KILN_API uint64_t kiln_texture_handle(const kiln_texture_t* texture);
 
 // ---- Surfaces ----
@@ -288,8 +289,8 @@ KILN_API uint64_t kiln_texture_handle(const kiln_texture_t* texture);
 typedef struct kiln_surface_t kiln_surface_t;
 
 // Makes a surface over an array that was made with `surface`: INVALID_ARGUMENT
-// over another. UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The
-// caller owns `*out_surface`. Since 0.1.
+// over another. UNSUPPORTED (a device without surfaces), DEVICE_LOST,
+// DRIVER_ERROR, OUT_OF_MEMORY. The caller owns `*out_surface`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_surface_create(kiln_array_t* array, kiln_surface_t** out_surface);
 

@@ -69,7 +69,7 @@ KILN_API void kiln_virtual_release(kiln_virtual_t* memory);
 KILN_API KILN_MUST_USE kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory,
                                                        uint64_t size_bytes);
 
-// Borrowed. Since 0.1.
+// The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_virtual_device(const kiln_virtual_t* memory);
 
 // The first device address. Never changes. Since 0.1.

@@ -155,7 +155,6 @@ static void pool_and_graphs(contract_t* t) {
   kiln_cu_deviceptr_t b = 0;
   uint64_t before = 0;
   uint64_t during = 0;
-  uint64_t after = 0;
   const kiln_cu_graph_mem_attribute_t used =
       KILN_CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
   OK(t->cu->cuMemPoolCreate(&pool, &props));
@@ -181,8 +180,6 @@ static void pool_and_graphs(contract_t* t) {
   CHECK(number(t, pool, KILN_CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);
   OK(t->cu->cuGraphExecDestroy(exec));
   OK(t->cu->cuGraphDestroy(graph));
-  OK(t->cu->cuDeviceGetGraphMemAttribute(t->device, used, &after));
-  CHECK(after == before);
   OK(t->cu->cuDeviceGraphMemTrim(t->device));
   OK(t->cu->cuStreamDestroy(stream));
   OK(t->cu->cuMemPoolDestroy(pool));
