@@ -11,9 +11,10 @@
 //   bench_graph cuda:0     over a driver. Fails above 1.05 times its calls, and
 //                          1.02 for a launch. Rows that begin with "cause:"
 //                          measure parts of the way, and have no bar
-//   bench_graph cuda:0 bare  asks a driver whether it takes a kernel node with
-//                          its context said in the node while none is current:
-//                          on its own, since drivers may crash over it
+//   bench_graph cuda:0 N   asks a driver whether it takes a kernel node that
+//                          names its context while none is current, and other
+//                          parameters of one: each on its own, since drivers
+//                          may crash over it. N from 1 to 6: kBare
 //
 // Exit code 77 where there is no such device. The same job in Python is
 // bench_graph.py.
@@ -671,18 +672,49 @@ static void find_by_library(job_t* job) {
   CU(job->table->cuLibraryGetKernel(&job->by_library, library, "nothing"));
 }
 
+// What can be done without a current context where the node names it.
+static const char* const kBare[] = {
+    "a node of a library's kernel is added",
+    "a node of a function is added",
+    "a node of a library's kernel is given other parameters",
+    "a node of a function is given other parameters",
+    "an executable's node of a library's kernel is given other parameters",
+    "an executable's node of a function is given other parameters",
+};
+
+static void do_bare(job_t* job, int what, const kiln_cu_kernel_node_t* kernel) {
+  if (what < 2) {
+    add_same(job, kernel);
+  } else if (what < 4) {
+    CU(job->table->cuGraphKernelNodeSetParams(job->raw_nodes[0], kernel));
+  } else {
+    CU(job->table->cuGraphExecKernelNodeSetParams(job->raw_exec,
+                                                  job->raw_nodes[0], kernel));
+  }
+}
+
 // Whether a context that the node names is enough. Exit code 0: it is.
-static int ask_bare(job_t* job) {
+static int ask_bare(job_t* job, int what) {
+  if (what < 0 || what >= (int)(sizeof(kBare) / sizeof(kBare[0]))) return 1;
   find_by_library(job);
   if (job->by_library == NULL) return SKIPPED;
+  kiln_cu_kernel_node_t kernel = job->launch->node;
+  kernel.context = kiln_device_context(job->device);
+  if (what % 2 == 0) {
+    kernel.function = NULL;
+    kernel.kernel = job->by_library;
+  }
   empty_raw(job);
+  // Parameters are changed of a node of the same kind.
+  if (what >= 2) add_same(job, &kernel);
+  if (what >= 4) instantiate_raw(job);
   CU(job->table->cuCtxSetCurrent(NULL));
-  by_hand_by_library(job);
+  do_bare(job, what, &kernel);
   CU(job->table->cuCtxSetCurrent(kiln_device_context(job->device)));
-  instantiate_raw(job);
+  if (what < 4) instantiate_raw(job);
   launch_raw(job);
   wait_and_end_raw(job);
-  printf("a kernel node that names its context needs none that is current\n");
+  printf("without a current context %s\n", kBare[what]);
   return 0;
 }
 
@@ -738,7 +770,7 @@ int main(int argc, char** argv) {
   out.device = kiln_device_name(job.device);
   prepare(&job);
   if (argc > 2) {
-    int told = ask_bare(&job);
+    int told = ask_bare(&job, atoi(argv[2]) - 1);
     release(&job);
     kiln_runtime_release(runtime);
     return told;

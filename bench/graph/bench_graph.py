@@ -119,9 +119,10 @@ def main():
     if program.returncode == 77:
         return 77
     if len(sys.argv) > 2:
-        bare = subprocess.run(sys.argv[1:3] + ["bare"], check=False)
-        print(f"kernel nodes without a current context: exit code "
-              f"{bare.returncode}", flush=True)
+        for what in range(1, 7):
+            bare = subprocess.run(sys.argv[1:3] + [str(what)], check=False)
+            print(f"without a current context, {what}: exit code "
+                  f"{bare.returncode}", flush=True)
     raw = {}
     for line in program.stdout.splitlines():
         if line.startswith("{"):

@@ -75,6 +75,7 @@ typedef struct kilni_late_t kilni_late_t;
 typedef struct kilni_late_entry_t {
   struct kilni_late_entry_t* next;
   void (*let_go)(struct kilni_late_entry_t* entry);
+  atomic_bool claimed;                    // somebody lets it go, or will
   struct kilni_late_entry_t* next_known;  // of those that wait to be told
   struct kilni_late_entry_t* previous_known;
 } kilni_late_entry_t;
@@ -500,6 +501,8 @@ void kilni_late_enter(kilni_late_t* late, kilni_late_entry_t* entry);
 void kilni_late_leave(kilni_late_t* late, kilni_late_entry_t* entry);
 void kilni_late_add_user(kilni_late_t* late);
 void kilni_late_drop_user(kilni_late_t* late, bool lost);
+// The device is lost: the thread lets go what waits, once nobody uses the list.
+void kilni_late_lose(kilni_late_t* late);
 // Waits until all that was pushed is let go. For tests.
 void kilni_late_settle(kilni_late_t* late);
 

@@ -22,6 +22,7 @@ struct kilni_late_t {
   atomic_uint references;     // the device, and the thread
   bool stops;                 // under `lock`
   bool busy;                  // under `lock`: the thread is letting go
+  bool lost;                  // under `lock`: nobody is told any more
   uint32_t users;             // under `lock`
   kilni_late_entry_t* known;  // under `lock`
   kilni_thread_t thread;
@@ -53,16 +54,38 @@ static bool is_empty(kilni_late_t* late) {
   return atomic_load_explicit(&late->first, memory_order_acquire) == NULL;
 }
 
+// Under the lock: whether something waits to be told and never will be.
+static bool has_lost(kilni_late_t* late) {
+  const kilni_late_entry_t* entry = late->known;
+  while (entry != NULL && atomic_load(&entry->claimed)) {
+    entry = entry->next_known;
+  }
+  return late->lost && late->users == 0 && entry != NULL;
+}
+
+// Under the lock: such a one, which is the caller's now; NULL: none.
+static kilni_late_entry_t* claim_lost(kilni_late_t* late) {
+  if (!late->lost || late->users != 0) return NULL;
+  kilni_late_entry_t* entry = late->known;
+  while (entry != NULL && atomic_exchange(&entry->claimed, true)) {
+    entry = entry->next_known;
+  }
+  return entry;
+}
+
 static void run(void* user) {
   kilni_late_t* late = user;
   kilni_mutex_lock(&late->lock);
   for (;;) {
-    while (is_empty(late) && !late->stops) {
+    kilni_late_entry_t* lost = claim_lost(late);
+    while (is_empty(late) && lost == NULL && !late->stops) {
       kilni_cond_wait(&late->changed, &late->lock);
+      lost = claim_lost(late);
     }
-    if (is_empty(late)) break;
+    if (is_empty(late) && lost == NULL) break;
     late->busy = true;
     kilni_mutex_unlock(&late->lock);
+    if (lost != NULL) lost->let_go(lost);
     while (let_go(late)) {
     }
     kilni_mutex_lock(&late->lock);
@@ -82,6 +105,7 @@ static void wake(kilni_late_t* late) {
 // The entry may be what keeps the device, and the list with it: once another
 // thread has it, only a reference of our own does.
 void kilni_late_push(kilni_late_t* late, kilni_late_entry_t* entry) {
+  if (atomic_exchange(&entry->claimed, true)) return;
   atomic_fetch_add_explicit(&late->references, 1, memory_order_relaxed);
   kilni_late_entry_t* first =
       atomic_load_explicit(&late->first, memory_order_relaxed);
@@ -133,15 +157,24 @@ void kilni_late_add_user(kilni_late_t* late) {
 }
 
 void kilni_late_drop_user(kilni_late_t* late, bool lost) {
-  for (;;) {
-    kilni_mutex_lock(&late->lock);
-    if (late->users > 0) late->users--;
-    bool ends = lost && late->users == 0;
-    kilni_late_entry_t* entry = ends ? late->known : NULL;
-    kilni_mutex_unlock(&late->lock);
-    if (entry == NULL) return;
+  kilni_mutex_lock(&late->lock);
+  late->users--;
+  if (lost) late->lost = true;
+  kilni_late_entry_t* entry = claim_lost(late);
+  kilni_mutex_unlock(&late->lock);
+  while (entry != NULL) {
     entry->let_go(entry);  // which leaves the list
+    kilni_mutex_lock(&late->lock);
+    entry = claim_lost(late);
+    kilni_mutex_unlock(&late->lock);
   }
+}
+
+void kilni_late_lose(kilni_late_t* late) {
+  kilni_mutex_lock(&late->lock);
+  late->lost = true;
+  kilni_cond_broadcast(&late->changed);
+  kilni_mutex_unlock(&late->lock);
 }
 
 void kilni_late_settle(kilni_late_t* late) {
@@ -149,7 +182,7 @@ void kilni_late_settle(kilni_late_t* late) {
   }
   if (kilni_thread_is_current(&late->thread)) return;
   kilni_mutex_lock(&late->lock);
-  while (late->busy || !is_empty(late)) {
+  while (late->busy || !is_empty(late) || has_lost(late)) {
     kilni_cond_wait(&late->changed, &late->lock);
   }
   kilni_mutex_unlock(&late->lock);

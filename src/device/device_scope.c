@@ -29,6 +29,9 @@ void kilni_device_mark_lost(kiln_device_t* device) {
   if (device->lost_too != NULL) {
     atomic_store_explicit(device->lost_too, true, memory_order_release);
   }
+  kilni_late_t* late =
+      atomic_load_explicit(&device->late, memory_order_acquire);
+  if (late != NULL) kilni_late_lose(late);
 }
 
 kiln_status_t kilni_device_annotate_fault(const kiln_device_t* device,

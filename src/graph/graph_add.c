@@ -287,6 +287,17 @@ static kiln_status_t need_row(const kiln_graph_t* graph, uint32_t kind) {
   }
 }
 
+// A child is copied, so that what it keeps is the new node's too.
+static kiln_status_t want_child(kilni_work_t* work, kilni_hold_t** out_hold) {
+  *out_hold = NULL;
+  if (work->given->kind != KILN_GRAPH_CHILD) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_hold_make(work->given->as.child->root, out_hold));
+  if ((*out_hold)->count == 0) return NULL;
+  kilni_owned_t owned = {*out_hold, KILNI_OWNED_HOLD, 0};
+  work->wanted.items[work->wanted.count++] = owned;
+  return NULL;
+}
+
 static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
   kilni_node_more_t* more = NULL;
   if (a->work->kind == KILN_GRAPH_ALLOCATE) {
@@ -310,6 +321,14 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
   return NULL;
 }
 
+static kiln_status_t add_made(const adding_t* a, kilni_work_t* work) {
+  kilni_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(want_child(work, &hold));
+  kiln_status_t status = add_prepared(a, work);
+  kilni_hold_release(hold);  // the node's bundle has it
+  return status;
+}
+
 static kiln_status_t add_any(const adding_t* a) {
   KILNI_RETURN_IF_ERROR(kilni_node_reserve(a->graph));
   if (a->work->kind == KILN_GRAPH_KERNEL) return add_kernel(a);
@@ -323,7 +342,7 @@ static kiln_status_t add_any(const adding_t* a) {
   KILNI_RETURN_IF_ERROR(need_row(a->graph, a->work->kind));
   kilni_work_t work;
   kiln_status_t status = kilni_work_init(&work, a->graph, a->work);
-  if (kiln_status_is_ok(status)) status = add_prepared(a, &work);
+  if (kiln_status_is_ok(status)) status = add_made(a, &work);
   kilni_work_deinit(&work, a->graph);
   return status;
 }
@@ -522,8 +541,12 @@ static void forget_inner(kiln_graph_node_t* node) {
 
 static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
   kilni_bundle_t* bundle = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_owners_prepare(node->graph, &work->wanted, &bundle));
+  kilni_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(want_child(work, &hold));
+  kiln_status_t prepared =
+      kilni_owners_prepare(node->graph, &work->wanted, &bundle);
+  kilni_hold_release(hold);  // the bundle has it
+  KILNI_RETURN_IF_ERROR(prepared);
   kilni_work_use_copy(work, bundle);
   kiln_status_t status = call_set(node, work);
   if (!kiln_status_is_ok(status)) {

@@ -90,12 +90,15 @@ static kiln_status_t set_tail(const kiln_graph_builder_t* builder,
 
 // The node takes its place as the last, or goes again.
 static kiln_status_t put_in_order(const kiln_graph_builder_t* builder,
-                                  kiln_cu_graph_node_t handle) {
-  kiln_status_t status = set_tail(builder, handle);
+                                  kiln_graph_node_t* node) {
+  kiln_status_t status = set_tail(builder, node->handle);
   if (kiln_status_is_ok(status)) return NULL;
   kiln_status_t removed;
-  KILNI_GRAPH_CALL(removed, builder->graph, cuGraphDestroyNode, handle);
-  if (kiln_status_is_ok(removed)) return status;
+  KILNI_GRAPH_CALL(removed, node->graph, cuGraphDestroyNode, node->handle);
+  if (kiln_status_is_ok(removed)) {
+    kilni_node_forget(node);
+    return status;
+  }
   return KILNI_ANNOTATE(kilni_status_join(status, removed),
                         "the node stays in the graph, in no order");
 }
@@ -224,15 +227,41 @@ static kiln_status_t call_embed(const kiln_graph_t* graph, const tail_t* tail,
   return status;
 }
 
+// A place for what the child keeps, which the node shares from now on.
+static kiln_status_t prepare_embed(kiln_graph_t* graph, kiln_graph_t* child,
+                                   kilni_wanted_t* wanted,
+                                   kilni_bundle_t** out_bundle) {
+  KILNI_RETURN_IF_ERROR(kilni_node_reserve(graph));
+  kilni_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_hold_make(child->root, &hold));
+  memset(wanted, 0, sizeof(*wanted));
+  wanted->count = hold->count > 0 ? 1 : 0;
+  wanted->items[0].object = hold;
+  wanted->items[0].kind = KILNI_OWNED_HOLD;
+  kiln_status_t status = kilni_owners_prepare(graph, wanted, out_bundle);
+  kilni_hold_release(hold);  // the bundle has it
+  return status;
+}
+
 static kiln_status_t embed(kiln_graph_builder_t* builder, kiln_graph_t* child,
                            tail_t* tail) {
   kiln_graph_t* graph = builder->capture->graph;
   KILNI_RETURN_IF_ERROR(take_tail(builder, tail));
+  kilni_wanted_t wanted;
+  kilni_bundle_t* bundle = NULL;
+  KILNI_RETURN_IF_ERROR(prepare_embed(graph, child, &wanted, &bundle));
   kiln_cu_graph_node_t handle = NULL;
-  KILNI_RETURN_IF_ERROR(call_embed(graph, tail, child, &handle));
-  // From here on the driver has copied what the child keeps.
+  kiln_status_t status = call_embed(graph, tail, child, &handle);
+  if (!kiln_status_is_ok(status)) {
+    kilni_owners_cancel(bundle);
+    return status;
+  }
+  kilni_owners_commit(graph, bundle, &wanted);
+  kiln_graph_node_t* node = kilni_node_take(graph, handle, KILN_GRAPH_CHILD);
+  node->bundle = bundle;
+  // From here on the node shares what the child keeps.
   kilni_owners_seal(child);
-  return put_in_order(builder, handle);
+  return put_in_order(builder, node);
 }
 
 kiln_status_t kiln_graph_builder_embed(kiln_graph_builder_t* builder,

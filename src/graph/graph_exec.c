@@ -2,10 +2,11 @@
 //
 // graph: executables: made, launched, updated.
 //
-// What an executable's nodes are given later needs a keeper of its own. The
-// driver lets graphs alone retain a user object, and an executable gets what
-// its graph has when it is made; so the keeper hangs on the graph for that one
-// call. A whole update brings another keeper in the same way.
+// An executable holds what its graph kept when it was made, and has a keeper of
+// its own for what its nodes are given later. A whole update brings another
+// hold. The driver knows of none of it: an executable with user objects pays
+// for them at each launch. Only one that kernels launch has one, since nobody
+// here sees those launches.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,12 +22,22 @@ static kiln_status_t check_source(const kiln_graph_t* graph) {
       "take the graph around it, or a clone (kiln_graph_clone)");
 }
 
-// The keeper leaves the graph; with the executable it stays, without one it
-// ends. What the driver refuses is kept too long and no more; a lost device's
-// goes with the last user (kilni_late_drop_user).
-static void leave_graph(kiln_graph_t* graph, kilni_segment_t* keeper) {
-  if (kilni_device_is_lost(graph->device)) return;
-  kiln_status_free(kilni_segment_release(graph, keeper));
+// What an executable is to hold. Where kernels launch it, the driver gets it
+// from the graph, on which it hangs for the one call.
+static kiln_status_t begin_hold(kiln_graph_t* graph, bool device_launch,
+                                kilni_hold_t** out_hold) {
+  KILNI_RETURN_IF_ERROR(kilni_hold_make(graph, out_hold));
+  if (!device_launch) return NULL;
+  return kilni_hold_hang(*out_hold, graph->handle);
+}
+
+// Behind the call: with the executable it stays, without one it ends.
+static void end_hold(kiln_graph_t* graph, kilni_hold_t* hold, bool used) {
+  if (hold->object != NULL) {
+    kilni_hold_unhang(hold, graph->handle);
+  } else if (!used) {
+    kilni_hold_release(hold);
+  }
 }
 
 // ---- Making ----
@@ -144,16 +155,16 @@ static kiln_status_t make(kiln_graph_t* graph,
                           const kiln_graph_exec_options_t* given,
                           kiln_cu_graph_instantiate_t* params,
                           kiln_graph_exec_t* exec) {
-  kilni_segment_t* keeper = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_segment_make(graph, &keeper));
+  exec->device_launch = given->device_launch == KILN_SWITCH_ON;
+  kilni_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(begin_hold(graph, exec->device_launch, &hold));
   kiln_status_t status = instantiate(exec, graph, given, params);
-  if (exec->handle == NULL) {
-    leave_graph(graph, keeper);
-    return status;
+  bool used = exec->handle != NULL;
+  if (used) {
+    exec->hold = hold;
+    kilni_owners_seal(graph);
   }
-  exec->keeper = keeper;
-  kilni_owners_seal(graph);
-  leave_graph(graph, keeper);
+  end_hold(graph, hold, used);
   return status;
 }
 
@@ -200,15 +211,18 @@ void kiln_graph_exec_release(kiln_graph_exec_t* exec) {
     return;
   }
   kiln_device_t* device = exec->device;
-  if (kilni_device_is_lost(device)) {
-    // Nobody will be told any more.
-    if (exec->keeper != NULL) kilni_segment_end(exec->keeper);
-  } else if (exec->handle != NULL) {
-    kilni_late_begin(exec->late);
-    KILNI_DEVICE_END(device, cuGraphExecDestroy, exec->handle);
-    kilni_late_end(exec->late);
-  }
   kilni_late_t* late = exec->late;
+  if (exec->handle != NULL) {
+    kilni_marks_t marks;
+    kilni_late_begin(late);
+    kilni_hold_mark(exec->hold, exec, &marks);
+    KILNI_DEVICE_END(device, cuGraphExecDestroy, exec->handle);
+    kilni_hold_end_behind(exec->hold, &marks);
+    kilni_late_end(late);
+  }
+  for (int i = 0; i < KILNI_GRAPH_STREAMS; i++) {
+    kiln_stream_release(exec->streams[i]);
+  }
   kilni_free(device->host->allocator, exec, sizeof(*exec));
   kilni_late_drop_user(late, kilni_device_is_lost(device));
   kiln_device_release(device);
@@ -219,6 +233,7 @@ kiln_device_t* kiln_graph_exec_device(const kiln_graph_exec_t* exec) {
 }
 
 void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec) {
+  exec->hold->elsewhere = true;
   return exec->handle;
 }
 
@@ -230,11 +245,39 @@ static kiln_status_t check_stream(const kiln_graph_exec_t* exec,
   return kilni_device_check_memory(exec->device, stream->device, "the stream");
 }
 
+// Remembers a stream, in front of the others. Launches of one executable run
+// one behind the other, but one that is captured does not run at all; so where
+// there are more streams than places, somebody else has to know the order.
+static __attribute__((noinline)) void note_stream(kiln_graph_exec_t* exec,
+                                                  kiln_stream_t* stream) {
+  bool foreign =
+      stream->kind == KILN_STREAM_FOREIGN && stream->owner.release == NULL;
+  if (stream->kind == KILN_STREAM_CAPTURED) return;  // a builder's
+  if (foreign || stream->kind == KILN_STREAM_PER_THREAD) {
+    // Who knows how long the one lives, and which the other is elsewhere.
+    exec->hold->elsewhere = true;
+    return;
+  }
+  int at = 0;
+  while (at < KILNI_GRAPH_STREAMS - 1 && exec->streams[at] != stream &&
+         exec->streams[at] != NULL) {
+    at++;
+  }
+  kiln_stream_t* before = exec->streams[at];
+  for (; at > 0; at--) exec->streams[at] = exec->streams[at - 1];
+  exec->streams[0] = stream;
+  if (before == stream) return;
+  kiln_stream_retain(stream);
+  if (before != NULL) exec->hold->elsewhere = true;
+  kiln_stream_release(before);
+}
+
 kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
                                      kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_RETURN_IF_ERROR(check_stream(exec, stream));
+  if (stream != exec->streams[0]) note_stream(exec, stream);
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuGraphLaunch, exec->handle,
                     stream->handle);
@@ -298,6 +341,19 @@ static kiln_status_t refused(kiln_graph_t* graph,
                         kilni_node_says(out_update->node, text));
 }
 
+// What it held goes behind the launches that may use it.
+static void change_hold(kiln_graph_exec_t* exec, kilni_hold_t* hold) {
+  kilni_hold_t* before = exec->hold;
+  kilni_marks_t marks;
+  hold->elsewhere = before->elsewhere;
+  exec->hold = hold;
+  kilni_late_begin(exec->late);
+  kilni_hold_mark(before, exec, &marks);
+  kilni_hold_end_behind(before, &marks);
+  kilni_late_end(exec->late);
+  exec->has_last = false;
+}
+
 kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
                                      kiln_graph_t* graph,
                                      kiln_graph_update_t* out_update) {
@@ -311,22 +367,22 @@ kiln_status_t kiln_graph_exec_update(kiln_graph_exec_t* exec,
       kilni_device_check_driver(exec->device, graph->device, "the graph"));
   KILNI_RETURN_IF_ERROR(
       kilni_cuda_need(exec->device->table, KILNI_CUDA_ROW_cuGraphExecUpdate));
-  kilni_segment_t* keeper = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_segment_make(graph, &keeper));
+  kilni_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(begin_hold(graph, exec->device_launch, &hold));
   kiln_cu_graph_update_t outcome = {0};
   kiln_status_t status;
   KILNI_GRAPH_CALL(status, graph, cuGraphExecUpdate, exec->handle,
                    graph->handle, &outcome);
   if (!kiln_status_is_ok(status)) {
-    leave_graph(graph, keeper);
+    end_hold(graph, hold, false);
     bool told = outcome.result != KILN_CU_GRAPH_EXEC_UPDATE_SUCCESS &&
                 !kilni_device_is_lost(exec->device);
     if (told) return refused(graph, &outcome, status, out_update);
     return KILNI_ANNOTATE(status, "updating the executable of a graph");
   }
-  exec->keeper = keeper;
   kilni_owners_seal(graph);
-  leave_graph(graph, keeper);
+  end_hold(graph, hold, true);
+  change_hold(exec, hold);
   return NULL;
 }
 
@@ -438,8 +494,12 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
     work->wanted.items[work->wanted.count++] = child;
   }
   kilni_bundle_t* bundle = NULL;
+  kilni_hold_t* hold = exec->hold;
+  if (hold->own == NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_segment_make(exec->device, &hold->own));
+  }
   KILNI_RETURN_IF_ERROR(
-      kilni_keeper_prepare(exec->keeper, &work->wanted, &bundle));
+      kilni_keeper_prepare(hold->own, &work->wanted, &bundle));
   kilni_work_use_copy(work, bundle);
   kiln_status_t status = call_set(exec, node, work);
   if (!kiln_status_is_ok(status)) {
@@ -449,7 +509,12 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
         status, "changing the %s node \"%s\" of an executable",
         kilni_graph_kind_name(node->kind), kilni_node_says(node, text));
   }
-  kilni_keeper_commit(exec->keeper, bundle, &work->wanted);
+  kilni_keeper_commit(hold->own, bundle, &work->wanted);
+  const kiln_launch_t* launch = work->wanted.launch;
+  if (launch == NULL) return NULL;
+  exec->has_last = true;
+  exec->last_number = launch->number;
+  exec->last_version = launch->version;
   return NULL;
 }
 
@@ -458,11 +523,10 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
 static inline bool set_shortly(const kiln_graph_exec_t* exec,
                                const kiln_graph_node_t* node,
                                const kiln_launch_t* launch) {
-  const kilni_segment_t* keeper = exec->keeper;
   const kiln_graph_t* graph = node->graph;
-  if (launch == NULL || !keeper->has_last ||
-      launch->number != keeper->last_number ||
-      launch->version != keeper->last_version || launch->how.count != 0 ||
+  if (launch == NULL || !exec->has_last ||
+      launch->number != exec->last_number ||
+      launch->version != exec->last_version || launch->how.count != 0 ||
       node->handle == NULL || node->kind != KILN_GRAPH_KERNEL ||
       node->more != NULL || graph->refuses != KILNI_GRAPH_OPEN ||
       graph->device != exec->device || !kilni_graph_may_call(graph)) {

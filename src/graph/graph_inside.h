@@ -15,6 +15,7 @@ enum {
   KILNI_GRAPH_OPS = 256,       // in one node
   KILNI_GRAPH_BODIES = 1024,   // of one conditional node
   KILNI_GRAPH_BRANCHES = 256,  // of one split
+  KILNI_GRAPH_STREAMS = 4,     // of launches that an executable remembers
 };
 
 // ---- Owners (graph_owners.c) ----
@@ -26,6 +27,7 @@ enum {
   KILNI_OWNED_ARRAY = 3,
   KILNI_OWNED_EVENT = 4,
   KILNI_OWNED_GRAPH = 5,
+  KILNI_OWNED_HOLD = 6,
 };
 
 // thread-compatible
@@ -65,37 +67,27 @@ typedef struct kilni_wanted_t {
 
 typedef struct kilni_chunk_t kilni_chunk_t;
 
-// One CUDA user object for the owners of many nodes. What only the driver
-// knows is who refers to it: the graph that it was made for, and since it is
-// sealed clones and executables too. thread-compatible
+// The owners of many nodes. Its references are the graph's that it was made
+// for, and since it is sealed those of holds: of clones, executables, nodes of
+// other graphs. thread-compatible, references thread-safe
 struct kilni_segment_t {
-  kilni_late_entry_t late;
   kiln_device_t* device;
-  kilni_late_t* thread;  // its device's
-  kiln_cu_user_object_t object;
-  kilni_segment_t* next;  // of its graph
+  atomic_uint references;
   uint32_t live;          // bundles with uses
-  uint32_t reserved;
+  kilni_segment_t* next;  // of its graph
   kilni_bundle_t* bundles;
   kilni_chunk_t* chunks;
-  // Of an executable: the launch whose objects were put there last, and what is
-  // held already, each once.
-  uint64_t last_number;
-  uint64_t last_version;
-  bool has_last;
+  // Of an executable: what is held already, each once.
   kilni_owned_t* known;
   size_t known_count;
   size_t known_room;
 };
 
-// A segment whose one reference the graph has; the graph must be a root.
-kiln_status_t kilni_segment_make(kiln_graph_t* root,
+// With one reference.
+kiln_status_t kilni_segment_make(kiln_device_t* device,
                                  kilni_segment_t** out_segment);
-// The graph's reference goes; others may stay.
-kiln_status_t kilni_segment_release(kiln_graph_t* root,
-                                    kilni_segment_t* segment);
-// Ends a segment that the driver does not know any more.
-void kilni_segment_end(kilni_segment_t* segment);
+void kilni_segment_retain(kilni_segment_t* segment);
+void kilni_segment_release(kilni_segment_t* segment);
 
 // Everything that can fail before a driver is told of a node: a bundle with
 // what is wanted, which is NULL if that is nothing. Then one of the others.
@@ -110,12 +102,69 @@ void kilni_owners_drop(kiln_graph_t* graph, kilni_bundle_t* bundle);
 // From now on somebody may share what the graph keeps.
 void kilni_owners_seal(kiln_graph_t* graph);
 
+// All that the graph keeps goes; nobody may use it through the graph any more.
+void kilni_owners_end(kiln_graph_t* root);
+
 // The same for an executable's; what it has it keeps.
 kiln_status_t kilni_keeper_prepare(kilni_segment_t* keeper,
                                    const kilni_wanted_t* wanted,
                                    kilni_bundle_t** out_bundle);
 void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
                          const kilni_wanted_t* wanted);
+
+// ---- Holds (graph_hold.c) ----
+
+// The segments that a graph had when somebody began to share them. One of an
+// executable may have to outlive it until its launches are done, one of a graph
+// whose handle was given out until the driver needs it no more: the thread for
+// late releases ends them. thread-compatible, references thread-safe
+typedef struct kilni_hold_t {
+  kilni_late_entry_t late;
+  kiln_device_t* device;
+  kilni_late_t* thread;  // its device's
+  atomic_uint references;
+  uint32_t count;
+  uint32_t room;
+  uint32_t reserved;
+  // Of an executable.
+  kilni_segment_t* own;    // what its nodes were given later; NULL: nothing
+  bool elsewhere;          // it may have been launched on streams unknown here
+  kiln_cu_stream_t waits;  // of the pool: calls back behind the launches
+  // NULL, or what makes the driver tell that nobody needs it.
+  kiln_cu_user_object_t object;
+  kilni_segment_t* segments[];
+} kilni_hold_t;
+
+// What the graph keeps now, with one reference. What comes later is not in it;
+// the caller seals the graph once the hold is in use.
+kiln_status_t kilni_hold_make(kiln_graph_t* root, kilni_hold_t** out_hold);
+void kilni_hold_retain(kilni_hold_t* hold);
+void kilni_hold_release(kilni_hold_t* hold);
+// Hangs it on a driver's graph: that one, what is copied of it and launches of
+// those have it from then on, and its reference is theirs.
+kiln_status_t kilni_hold_hang(kilni_hold_t* hold, kiln_cu_graph_t graph);
+// That graph has it no more; others may.
+void kilni_hold_unhang(kilni_hold_t* hold, kiln_cu_graph_t graph);
+// What a host program may copy by the graph's handle keeps its owners from now
+// on. False if that cannot be had.
+bool kilni_hold_guard(const kiln_graph_t* graph);
+// The same for a segment more of a graph whose handles were given out.
+kiln_status_t kilni_hold_guard_segment(kiln_graph_t* root,
+                                       kilni_segment_t* segment);
+
+// What stands for the launches of an executable so far. one-thread
+typedef struct kilni_marks_t {
+  uint32_t count;
+  bool certain;  // false: nothing could be asked, and nothing runs any more
+  kiln_device_t* devices[KILNI_GRAPH_STREAMS];
+  kiln_cu_event_t events[KILNI_GRAPH_STREAMS];
+} kilni_marks_t;
+
+// The end of a hold of an executable, in two steps, between which that may end:
+// what was launched until now is marked, and the hold goes behind it.
+void kilni_hold_mark(kilni_hold_t* hold, const kiln_graph_exec_t* exec,
+                     kilni_marks_t* out_marks);
+void kilni_hold_end_behind(kilni_hold_t* hold, kilni_marks_t* marks);
 
 // ---- Graphs and nodes (graph_make.c, graph_nodes.c) ----
 
@@ -178,9 +227,12 @@ struct kiln_graph_t {
   uint32_t hashed;
   uint32_t segments_made;
 
+  bool given;  // somebody else has had the handle
   // Of a root.
+  bool any_given;           // of it or a graph inside
   kilni_segment_t* open;    // takes owners
   kilni_segment_t* sealed;  // list
+  kilni_hold_t* source;     // of a clone: what it was made with; or NULL
   kilni_bundle_t* last;     // that a launch has made, and of which
   uint64_t last_number;
   uint64_t last_version;
@@ -310,9 +362,16 @@ struct kiln_graph_exec_t {
   kiln_device_t* device;
   kilni_late_t* late;
   atomic_uint references;
-  uint32_t reserved;
-  kilni_segment_t* keeper;
+  // The launch whose objects a node was given last.
+  bool has_last;
+  bool device_launch;
+  uint64_t last_number;
+  uint64_t last_version;
+  kilni_hold_t* hold;
   kiln_cu_graph_exec_t handle;
+  // Where it was launched, the last one first: retained, so that what runs can
+  // be waited for.
+  kiln_stream_t* streams[KILNI_GRAPH_STREAMS];
 };
 
 // ---- Captures (graph_capture.c) ----

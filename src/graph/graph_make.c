@@ -97,6 +97,7 @@ static void end(kiln_graph_t* graph) {
     KILNI_DEVICE_END(device, cuGraphDestroy, graph->handle);
     kilni_late_end(late);
   }
+  kilni_owners_end(graph);
   while (graph->views != NULL) {
     kiln_graph_t* view = graph->views;
     graph->views = view->next_view;
@@ -125,13 +126,11 @@ void kilni_graph_forget(kiln_graph_t* graph) {
   if (graph->refuses == KILNI_GRAPH_GONE) return;
   graph->refuses = KILNI_GRAPH_GONE;
   graph->handle = NULL;
-  graph->open = NULL;
-  graph->sealed = NULL;
-  graph->last = NULL;
   for (uint32_t i = 0; i < graph->node_count; i++) {
     kiln_graph_node_t* node = kilni_node_at(graph, i);
     if (node->handle != NULL) kilni_node_forget(node);
   }
+  if (graph->root == graph) kilni_owners_end(graph);
 }
 
 // ---- What it is ----
@@ -141,7 +140,7 @@ kiln_device_t* kiln_graph_device(const kiln_graph_t* graph) {
 }
 
 void* kiln_graph_handle(const kiln_graph_t* graph) {
-  return graph->handle;
+  return kilni_hold_guard(graph) ? graph->handle : NULL;
 }
 
 kiln_graph_node_t* kiln_graph_inside(const kiln_graph_t* graph) {
@@ -243,9 +242,11 @@ kiln_status_t kiln_graph_clone(kiln_graph_t* graph, kiln_graph_t** out_graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   kiln_graph_t* clone = NULL;
   KILNI_RETURN_IF_ERROR(kilni_graph_make(graph->device, &clone));
-  kiln_status_t status;
-  KILNI_DEVICE_CREATE(status, graph->device, &clone->handle, cuGraphClone,
-                      graph->handle);
+  kiln_status_t status = kilni_hold_make(graph->root, &clone->source);
+  if (kiln_status_is_ok(status)) {
+    KILNI_DEVICE_CREATE(status, graph->device, &clone->handle, cuGraphClone,
+                        graph->handle);
+  }
   if (clone->handle != NULL) kilni_owners_seal(graph);
   if (kiln_status_is_ok(status)) status = copy_names(graph, clone);
   if (!kiln_status_is_ok(status)) {

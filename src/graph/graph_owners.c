@@ -2,15 +2,10 @@
 //
 // graph: what keeps what alive.
 //
-// Only the driver knows whether a graph, a clone, an executable or a launch
-// under way still needs something, so what nodes use hangs on CUDA user
-// objects, which the driver copies references of. One object for each node
-// would cost more than the node; here one stands for a segment of many. While
-// only the graph can have a reference to it, what a removed node used goes at
+// What the nodes of a graph use lies in segments, each for many nodes. While
+// only the graph can have a reference to one, what a removed node used goes at
 // once. Once others may (it is sealed), it goes when the last node of the
-// segment has gone here and the driver tells that nobody else has it.
-//
-// The driver tells on a thread that may not call CUDA: device_late.c.
+// segment has gone here and nobody else holds it: graph_hold.c.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -46,6 +41,9 @@ static void retain(const kilni_owned_t* owned) {
     case KILNI_OWNED_EVENT:
       kiln_event_retain(owned->object);
       break;
+    case KILNI_OWNED_HOLD:
+      kilni_hold_retain(owned->object);
+      break;
     default:
       kiln_graph_retain(owned->object);
       break;
@@ -65,6 +63,9 @@ static void release(const kilni_owned_t* owned) {
       break;
     case KILNI_OWNED_EVENT:
       kiln_event_release(owned->object);
+      break;
+    case KILNI_OWNED_HOLD:
+      kilni_hold_release(owned->object);
       break;
     default:
       kiln_graph_release(owned->object);
@@ -210,10 +211,9 @@ static kiln_status_t make_bundle(kilni_segment_t* segment,
 
 // ---- Segments ----
 
-void kilni_segment_end(kilni_segment_t* segment) {
+static void end(kilni_segment_t* segment) {
   kiln_device_t* device = segment->device;
   kiln_allocator_t allocator = device->host->allocator;
-  kilni_late_leave(segment->thread, &segment->late);
   for (kilni_bundle_t* b = segment->bundles; b != NULL; b = b->next) empty(b);
   while (segment->chunks != NULL) {
     kilni_chunk_t* chunk = segment->chunks;
@@ -226,75 +226,47 @@ void kilni_segment_end(kilni_segment_t* segment) {
   kiln_device_release(device);
 }
 
-static void let_go(kilni_late_entry_t* entry) {
-  kilni_segment_end((kilni_segment_t*)entry);
-}
-
-// On a thread of the driver's, which may not call it.
-static void nobody_needs(void* user) {
-  kilni_segment_t* segment = user;
-  kilni_late_push(segment->thread, &segment->late);
-}
-
-// Behind a failure: the driver has the object, and may tell so at once.
-static void undo_object(kilni_segment_t* segment) {
-  kilni_late_t* late = segment->thread;
-  kiln_device_t* device = segment->device;
-  if (kilni_device_is_lost(device)) return;  // known, and so not forgotten
-  kiln_device_retain(device);
-  kilni_late_begin(late);
-  KILNI_DEVICE_END(device, cuUserObjectRelease, segment->object, 1);
-  kilni_late_end(late);
-  kiln_device_release(device);
-}
-
-kiln_status_t kilni_segment_make(kiln_graph_t* root,
+kiln_status_t kilni_segment_make(kiln_device_t* device,
                                  kilni_segment_t** out_segment) {
   *out_segment = NULL;
-  kiln_device_t* device = root->device;
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(device->host->allocator, sizeof(kilni_segment_t), &block));
   kilni_segment_t* segment = block;
   segment->device = device;
-  segment->thread = root->late;
-  segment->late.let_go = let_go;
+  atomic_init(&segment->references, 1);
   kiln_device_retain(device);
-  kilni_late_enter(segment->thread, &segment->late);
-  kiln_status_t status;
-  KILNI_DEVICE_CREATE(status, device, &segment->object, cuUserObjectCreate,
-                      segment, nobody_needs, 1,
-                      KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
-  if (segment->object == NULL) {
-    kilni_segment_end(segment);
-    return status;
-  }
-  if (kiln_status_is_ok(status)) {
-    KILNI_DEVICE_CALL(status, device, cuGraphRetainUserObject, root->handle,
-                      segment->object, 1, KILN_CU_GRAPH_USER_OBJECT_MOVE);
-  }
-  if (!kiln_status_is_ok(status)) {
-    undo_object(segment);
-    return status;
-  }
-  root->segments_made++;
   *out_segment = segment;
   return NULL;
 }
 
-kiln_status_t kilni_segment_release(kiln_graph_t* root,
-                                    kilni_segment_t* segment) {
-  kiln_status_t status;
-  KILNI_GRAPH_CALL(status, root, cuGraphReleaseUserObject, root->handle,
-                   segment->object, 1);
-  return status;
+void kilni_segment_retain(kilni_segment_t* segment) {
+  atomic_fetch_add_explicit(&segment->references, 1, memory_order_relaxed);
+}
+
+void kilni_segment_release(kilni_segment_t* segment) {
+  if (segment == NULL) return;
+  if (atomic_fetch_sub_explicit(&segment->references, 1,
+                                memory_order_acq_rel) == 1) {
+    end(segment);
+  }
 }
 
 // ---- Of graphs ----
 
 static kiln_status_t need_open(kiln_graph_t* root) {
   if (root->open != NULL) return NULL;
-  return kilni_segment_make(root, &root->open);
+  kilni_segment_t* made = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_segment_make(root->device, &made));
+  kiln_status_t status =
+      root->any_given ? kilni_hold_guard_segment(root, made) : NULL;
+  if (!kiln_status_is_ok(status)) {
+    kilni_segment_release(made);
+    return status;
+  }
+  root->segments_made++;
+  root->open = made;
+  return NULL;
 }
 
 kiln_status_t kilni_owners_prepare(kiln_graph_t* graph,
@@ -345,14 +317,13 @@ void kilni_owners_drop(kiln_graph_t* graph, kilni_bundle_t* bundle) {
   segment->live--;
   if (bundle == root->last) root->last = NULL;
   if (segment == root->open) {
-    empty(bundle);
+    // Somebody who has had the handle may have made a copy.
+    if (!root->any_given) empty(bundle);
     return;
   }
   if (segment->live > 0) return;
   unlink_sealed(root, segment);
-  kiln_status_t status = kilni_segment_release(root, segment);
-  // The graph keeps it until it ends: a leak for a while, nothing dangles.
-  kiln_status_free(status);
+  kilni_segment_release(segment);
 }
 
 void kilni_owners_seal(kiln_graph_t* graph) {
@@ -362,6 +333,21 @@ void kilni_owners_seal(kiln_graph_t* graph) {
   root->sealed = root->open;
   root->open = NULL;
   root->last = NULL;
+}
+
+void kilni_owners_end(kiln_graph_t* root) {
+  kilni_segment_t* segment = root->sealed;
+  kilni_segment_release(root->open);
+  root->open = NULL;
+  root->sealed = NULL;
+  root->last = NULL;
+  while (segment != NULL) {
+    kilni_segment_t* next = segment->next;
+    kilni_segment_release(segment);
+    segment = next;
+  }
+  kilni_hold_release(root->source);
+  root->source = NULL;
 }
 
 // ---- Of executables ----
@@ -398,11 +384,6 @@ kiln_status_t kilni_keeper_prepare(kilni_segment_t* keeper,
 
 void kilni_keeper_commit(kilni_segment_t* keeper, kilni_bundle_t* bundle,
                          const kilni_wanted_t* wanted) {
-  if (wanted->launch != NULL) {
-    keeper->has_last = true;
-    keeper->last_number = wanted->launch->number;
-    keeper->last_version = wanted->launch->version;
-  }
   if (bundle == NULL) return;
   bundle->owner = wanted->owner;
   if (bundle->count == 0 && bundle->data == NULL &&

@@ -185,7 +185,7 @@ static void test_a_whole_update(void** state) {
   assert_null(kiln_graph_create(kit.device, &next));
   (void)add_event(next, &told[2]);
   // Refused: nothing changes.
-  kilni_cuda_fault_arm(&kit.table, 3, KILNI_FAULT_ONCE,
+  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
                        KILN_CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   kiln_graph_update_t update;
   kiln_status_t status = kiln_graph_exec_update(exec, next, &update);

@@ -325,7 +325,7 @@ static void test_a_call_that_is_refused(void** state) {
   (void)state;
   kiln_graph_host_t host = {nothing, NULL, 0, graph_kit_owner(&kit.told)};
   begin();
-  kilni_cuda_fault_arm(&kit.table, 3, KILNI_FAULT_ONCE, KILN_CU_ERROR_UNKNOWN);
+  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE, KILN_CU_ERROR_UNKNOWN);
   failed(kiln_graph_builder_call_host(builder, &host),
          "capturing a host function");
   assert_string_equal(kilni_cuda_fault_hit(&kit.table), "cuLaunchHostFunc");

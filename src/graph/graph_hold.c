@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: who shares what a graph keeps, and for how long.
+//
+// A hold is a list of segments with a reference to each: what a clone, an
+// executable or a node with a graph inside shares with the graph it came from.
+// That of an executable has to outlive it while launches run. Launches cost
+// nothing for it: when the executable ends, an event is recorded where it was
+// launched, and a stream of the device's own waits for those and then calls
+// back. Where that cannot be done, because a stream is being captured or nobody
+// here knows it, an upload takes the place: the driver orders that behind all
+// launches of the executable.
+//
+// Only what a driver copies without us needs a user object of the driver's: a
+// graph whose handle was given out, and an executable that kernels launch. The
+// driver calls back on a thread that may not call CUDA: device_late.c.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/graph_inside.h"
+
+static kiln_allocator_t allocator_of(const kilni_hold_t* hold) {
+  return hold->device->host->allocator;
+}
+
+// ---- Made and ended ----
+
+static kiln_status_t make(kiln_graph_t* root, uint32_t count,
+                          kilni_hold_t** out_hold) {
+  *out_hold = NULL;
+  kiln_device_t* device = root->device;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(
+      device->host->allocator,
+      sizeof(kilni_hold_t) + count * sizeof(kilni_segment_t*), &block));
+  kilni_hold_t* hold = block;
+  hold->device = device;
+  hold->thread = root->late;
+  hold->room = count;
+  atomic_init(&hold->references, 1);
+  atomic_init(&hold->late.claimed, false);
+  kiln_device_retain(device);
+  *out_hold = hold;
+  return NULL;
+}
+
+static void end(kilni_hold_t* hold) {
+  kiln_device_t* device = hold->device;
+  if (hold->late.let_go != NULL) {
+    kilni_late_leave(hold->thread, &hold->late);
+  }
+  for (uint32_t i = 0; i < hold->count; i++) {
+    kilni_segment_release(hold->segments[i]);
+  }
+  kilni_segment_release(hold->own);
+  if (hold->waits != NULL) kilni_stream_recycle(device, hold->waits);
+  kilni_free(allocator_of(hold), hold,
+             sizeof(*hold) + hold->room * sizeof(kilni_segment_t*));
+  kiln_device_release(device);
+}
+
+void kilni_hold_retain(kilni_hold_t* hold) {
+  atomic_fetch_add_explicit(&hold->references, 1, memory_order_relaxed);
+}
+
+void kilni_hold_release(kilni_hold_t* hold) {
+  if (hold == NULL) return;
+  if (atomic_fetch_sub_explicit(&hold->references, 1, memory_order_acq_rel) ==
+      1) {
+    end(hold);
+  }
+}
+
+static void let_go(kilni_late_entry_t* entry) {
+  kilni_hold_release((kilni_hold_t*)entry);
+}
+
+// On a thread of the driver's, which may not call it.
+static void nobody_needs(void* user) {
+  kilni_hold_t* hold = user;
+  kilni_late_push(hold->thread, &hold->late);
+}
+
+// From here on somebody calls `nobody_needs`, and that lets it go.
+static void await(kilni_hold_t* hold) {
+  hold->late.let_go = let_go;
+  kilni_late_enter(hold->thread, &hold->late);
+}
+
+// ---- What it holds ----
+
+static void put(kilni_hold_t* hold, kilni_segment_t* segment) {
+  kilni_segment_retain(segment);
+  hold->segments[hold->count++] = segment;
+}
+
+// `all`: the open one too where it has nothing yet.
+static kiln_status_t take(kiln_graph_t* root, bool all,
+                          kilni_hold_t** out_hold) {
+  bool open = root->open != NULL && (all || root->open->live > 0);
+  uint32_t count = open ? 1 : 0;
+  for (kilni_segment_t* s = root->sealed; s != NULL; s = s->next) count++;
+  if (root->source != NULL) count += root->source->count;
+  KILNI_RETURN_IF_ERROR(make(root, count, out_hold));
+  kilni_hold_t* hold = *out_hold;
+  if (open) put(hold, root->open);
+  for (kilni_segment_t* s = root->sealed; s != NULL; s = s->next) put(hold, s);
+  for (uint32_t i = 0; root->source != NULL && i < root->source->count; i++) {
+    put(hold, root->source->segments[i]);
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_hold_make(kiln_graph_t* root, kilni_hold_t** out_hold) {
+  return take(root, false, out_hold);
+}
+
+// ---- On a driver's graph ----
+
+// Behind a failure: the driver has the object, and may tell so at once.
+static void undo_object(kilni_hold_t* hold, kiln_cu_user_object_t object) {
+  kiln_device_t* device = hold->device;
+  if (kilni_device_is_lost(device)) return;  // known, and so not forgotten
+  kilni_late_t* late = hold->thread;
+  kiln_device_retain(device);
+  kilni_late_begin(late);
+  KILNI_DEVICE_END(device, cuUserObjectRelease, object, 1);
+  kilni_late_end(late);
+  kiln_device_release(device);
+}
+
+// Its reference goes to the driver, also where that fails half-way.
+static kiln_status_t hang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
+  kiln_device_t* device = hold->device;
+  kiln_cu_user_object_t object = NULL;
+  kiln_status_t status;
+  await(hold);
+  KILNI_DEVICE_CREATE(status, device, &object, cuUserObjectCreate, hold,
+                      nobody_needs, 1, KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  if (object == NULL) {
+    kilni_hold_release(hold);
+    return status;
+  }
+  hold->object = object;
+  if (kiln_status_is_ok(status)) {
+    KILNI_DEVICE_CALL(status, device, cuGraphRetainUserObject, graph, object, 1,
+                      KILN_CU_GRAPH_USER_OBJECT_MOVE);
+  }
+  if (!kiln_status_is_ok(status)) undo_object(hold, object);
+  return status;
+}
+
+kiln_status_t kilni_hold_hang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
+  return hang(hold, graph);
+}
+
+// What a driver refuses is kept too long and no more.
+void kilni_hold_unhang(kilni_hold_t* hold, kiln_cu_graph_t graph) {
+  kiln_device_t* device = hold->device;
+  if (kilni_device_is_lost(device)) return;
+  kilni_late_t* late = hold->thread;
+  kiln_status_t status;
+  kilni_late_begin(late);
+  KILNI_DEVICE_CALL(status, device, cuGraphReleaseUserObject, graph,
+                    hold->object, 1);
+  kilni_late_end(late);
+  kiln_status_free(status);
+}
+
+// The place in which it says that its handle was given out: a graph is const to
+// whoever only asks for that.
+static kiln_graph_t* own_object(const kiln_graph_t* graph) {
+  kiln_graph_t* root = graph->root;
+  if (graph == root) return root;
+  kiln_graph_t* view = root->views;
+  while (view != graph) view = view->next_view;
+  return view;
+}
+
+bool kilni_hold_guard(const kiln_graph_t* graph) {
+  kiln_graph_t* root = graph->root;
+  if (graph->given || graph->handle == NULL ||
+      kilni_device_is_lost(graph->device)) {
+    return true;
+  }
+  kilni_hold_t* hold = NULL;
+  kiln_status_t status = take(root, true, &hold);
+  if (kiln_status_is_ok(status) && hold->count == 0) {
+    kilni_hold_release(hold);
+  } else if (kiln_status_is_ok(status)) {
+    status = hang(hold, graph->handle);
+  }
+  bool good = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  if (!good) return false;
+  own_object(graph)->given = true;
+  root->any_given = true;
+  return true;
+}
+
+static kiln_status_t guard_segment(kiln_graph_t* graph,
+                                   kilni_segment_t* segment) {
+  if (!graph->given || graph->handle == NULL) return NULL;
+  kilni_hold_t* hold = NULL;
+  KILNI_RETURN_IF_ERROR(make(graph->root, 1, &hold));
+  put(hold, segment);
+  return hang(hold, graph->handle);
+}
+
+kiln_status_t kilni_hold_guard_segment(kiln_graph_t* root,
+                                       kilni_segment_t* segment) {
+  KILNI_RETURN_IF_ERROR(guard_segment(root, segment));
+  for (kiln_graph_t* view = root->views; view != NULL; view = view->next_view) {
+    KILNI_RETURN_IF_ERROR(guard_segment(view, segment));
+  }
+  return NULL;
+}
+
+// ---- Behind launches ----
+
+// An event behind all that is on the stream. False: nothing stands for it.
+static bool mark_stream(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
+  kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
+  kiln_status_t status;
+  *out_event = NULL;
+  KILNI_STREAM_CALL(status, stream, cuStreamIsCapturing, stream->handle,
+                    &capturing);
+  bool good = kiln_status_is_ok(status) &&
+              capturing == KILN_CU_STREAM_CAPTURE_STATUS_NONE;
+  kiln_status_free(status);
+  if (!good) return false;
+  kiln_device_t* device = stream->device;
+  status = kilni_event_acquire(device, false, out_event);
+  if (kiln_status_is_ok(status)) {
+    KILNI_STREAM_CALL(status, stream, cuEventRecord, *out_event,
+                      stream->handle);
+  }
+  good = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  if (!good && *out_event != NULL) {
+    kilni_event_recycle(device, false, *out_event);
+    *out_event = NULL;
+  }
+  return good;
+}
+
+// An upload on a stream of our own: the driver puts it behind every launch.
+static bool mark_by_upload(kilni_hold_t* hold, const kiln_graph_exec_t* exec) {
+  kiln_status_t status = kilni_stream_acquire(hold->device, &hold->waits);
+  if (kiln_status_is_ok(status)) {
+    KILNI_DEVICE_CALL(status, hold->device, cuGraphUpload, exec->handle,
+                      hold->waits);
+  }
+  bool good = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return good;
+}
+
+void kilni_hold_mark(kilni_hold_t* hold, const kiln_graph_exec_t* exec,
+                     kilni_marks_t* out_marks) {
+  memset(out_marks, 0, sizeof(*out_marks));
+  out_marks->certain = true;
+  if (hold->object != NULL || kilni_device_is_lost(hold->device)) return;
+  bool by_upload = hold->elsewhere;
+  for (int i = 0; i < KILNI_GRAPH_STREAMS && !by_upload; i++) {
+    if (exec->streams[i] == NULL) break;
+    kiln_cu_event_t event = NULL;
+    by_upload = !mark_stream(exec->streams[i], &event);
+    if (by_upload) break;
+    out_marks->devices[out_marks->count] = exec->streams[i]->device;
+    out_marks->events[out_marks->count++] = event;
+  }
+  if (by_upload) out_marks->certain = mark_by_upload(hold, exec);
+}
+
+// Whether the event is over; one that cannot be asked is not.
+static bool is_over(kiln_device_t* device, kiln_cu_event_t event) {
+  kiln_status_t status;
+  KILNI_DEVICE_CALL(status, device, cuEventQuery, event);
+  bool over = kiln_status_is_ok(status);
+  kiln_status_free(status);
+  return over;
+}
+
+// The stream that waits, made when something has to be waited for.
+static kiln_status_t wait_for(kilni_hold_t* hold, const kilni_marks_t* marks) {
+  for (uint32_t i = 0; i < marks->count; i++) {
+    if (is_over(marks->devices[i], marks->events[i])) continue;
+    if (hold->waits == NULL) {
+      KILNI_RETURN_IF_ERROR(kilni_stream_acquire(hold->device, &hold->waits));
+    }
+    kiln_status_t status;
+    KILNI_DEVICE_CALL(status, hold->device, cuStreamWaitEvent, hold->waits,
+                      marks->events[i], 0);
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  return NULL;
+}
+
+// OK: the driver will call back.
+static kiln_status_t call_back(kilni_hold_t* hold) {
+  kiln_status_t status;
+  await(hold);
+  KILNI_DEVICE_CALL(status, hold->device, cuLaunchHostFunc, hold->waits,
+                    nobody_needs, hold);
+  return status;
+}
+
+void kilni_hold_end_behind(kilni_hold_t* hold, kilni_marks_t* marks) {
+  kiln_device_t* device = hold->device;
+  if (hold->object != NULL) {
+    // The driver tells; one that is lost does not, and the thread sees to it.
+    return;
+  }
+  kiln_status_t status = marks->certain ? wait_for(hold, marks) : NULL;
+  for (uint32_t i = 0; i < marks->count; i++) {
+    kilni_event_recycle(marks->devices[i], false, marks->events[i]);
+  }
+  bool certain = marks->certain && kiln_status_is_ok(status);
+  kiln_status_free(status);
+  if (certain && hold->waits != NULL && !kilni_device_is_lost(device)) {
+    status = call_back(hold);
+    certain = kiln_status_is_ok(status);
+    kiln_status_free(status);
+    if (certain) return;
+  }
+  // Nothing could be put behind the launches: wait here, for everything.
+  if (!certain) kilni_device_wait_end(device);
+  kilni_hold_release(hold);
+}
