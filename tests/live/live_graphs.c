@@ -397,6 +397,125 @@ static void test_host_functions(live_t* live) {
   IS(were_told(2));
 }
 
+// ---- Releases while launches run ----
+
+// A host function that stands at a gate. thread-safe
+typedef struct gate_t {
+  kilni_mutex_t lock;
+  kilni_cond_t changed;
+  bool open;
+  bool late;  // nobody opened it
+  int inside;
+} gate_t;
+
+static gate_t gate;
+
+static void stand(void* user) {
+  (void)user;
+  // A release that waits for it must not wait for ever.
+  uint64_t deadline = kilni_time_ns() + UINT64_C(10000000000);
+  kilni_mutex_lock(&gate.lock);
+  gate.inside++;
+  kilni_cond_broadcast(&gate.changed);
+  while (!gate.open && !gate.late) {
+    gate.late = !kilni_cond_wait_until(&gate.changed, &gate.lock, deadline);
+  }
+  kilni_mutex_unlock(&gate.lock);
+}
+
+static void set_gate(bool open) {
+  kilni_mutex_lock(&gate.lock);
+  gate.open = open;
+  if (!open) gate.inside = 0;
+  if (!open) gate.late = false;
+  kilni_cond_broadcast(&gate.changed);
+  kilni_mutex_unlock(&gate.lock);
+}
+
+static bool is_inside(void) {
+  uint64_t deadline = kilni_time_ns() + UINT64_C(20000000000);
+  kilni_mutex_lock(&gate.lock);
+  bool in_time = true;
+  while (gate.inside == 0 && in_time) {
+    in_time = kilni_cond_wait_until(&gate.changed, &gate.lock, deadline);
+  }
+  kilni_mutex_unlock(&gate.lock);
+  return in_time;
+}
+
+// Ways in which an executable may be launched before it is let go.
+enum {
+  ON_ONE,       // stream
+  ON_SEVERAL,   // streams
+  ON_GONE,      // a stream whose last reference goes first
+  ON_CAPTURED,  // a stream that is captured when the executable goes
+  BY_HANDLE,    // by the driver's own call
+  WAYS_OF_RELEASE,
+};
+
+static kiln_graph_exec_t* make_standing(live_t* live) {
+  kiln_graph_t* graph = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_work_t work = kiln_graph_work_host(stand, NULL);
+  work.as.host.owner.release = tell;
+  work.as.host.owner.user_data = &told;
+  OK(kiln_graph_create(live->device, &graph));
+  OK(kiln_graph_add(graph, NULL, 0, &work, NULL));
+  OK(kiln_graph_exec_create(graph, NULL, &exec));
+  kiln_graph_release(graph);
+  return exec;
+}
+
+static void launch_standing(live_t* live, kiln_graph_exec_t* exec, int way,
+                            kiln_stream_t* stream) {
+  if (way == BY_HANDLE) {
+    IS(live->cu.cuGraphLaunch(kiln_graph_exec_handle(exec),
+                              kiln_stream_handle(stream)) == KILN_CU_SUCCESS);
+    return;
+  }
+  if (way == ON_SEVERAL) OK(kiln_graph_exec_launch(exec, live->stream));
+  OK(kiln_graph_exec_launch(exec, stream));
+}
+
+static void release_while_it_runs(live_t* live, int way) {
+  kiln_stream_t* stream = NULL;
+  kiln_graph_builder_t* builder = NULL;
+  kiln_graph_builder_options_t options = kiln_graph_builder_options_default();
+  set_gate(false);
+  told.told = 0;
+  kiln_graph_exec_t* exec = make_standing(live);
+  OK(kiln_stream_create(live->device, NULL, &stream));
+  launch_standing(live, exec, way, stream);
+  IS(is_inside());
+  if (way == ON_CAPTURED) {
+    options.stream = stream;
+    OK(kiln_graph_builder_create(live->device, &options, &builder));
+    OK(kiln_graph_builder_begin(builder, KILN_GRAPH_CAPTURE_RELAXED));
+  }
+  if (way == ON_GONE) kiln_stream_release(stream);
+  kiln_graph_exec_release(exec);
+  IS(told.told == 0);
+  IS(!gate.late);
+  if (builder != NULL) {
+    OK(kiln_graph_builder_end(builder));
+    kiln_graph_builder_release(builder);
+  }
+  set_gate(true);
+  OK(kiln_device_synchronize(live->device));
+  if (!IS(were_told(1))) printf("release %d\n", way);
+  if (way != ON_GONE) kiln_stream_release(stream);
+}
+
+static void test_releases(live_t* live) {
+  if (!OK(kilni_mutex_init(&gate.lock)) ||
+      !OK(kilni_cond_init(&gate.changed))) {
+    return;
+  }
+  for (int way = 0; way < WAYS_OF_RELEASE; way++) {
+    release_while_it_runs(live, way);
+  }
+}
+
 static void test_allocation(live_t* live) {
   kiln_graph_t* graph = NULL;
   kiln_graph_exec_t* exec = NULL;
@@ -614,6 +733,7 @@ static const struct {
     {"allocation", test_allocation}, {"boxes", test_boxes},
     {"choices", test_choices},       {"captured", test_captured_nodes},
     {"spoiled", test_spoiled},       {"unjoined", test_unjoined},
+    {"releases", test_releases},
 };
 enum { STAGES = sizeof(kStages) / sizeof(kStages[0]) };
 

@@ -251,8 +251,10 @@ static kiln_cu_result_t make_exec(kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-// An upload is a place in the order of its stream: there is nowhere to go.
+// An upload is a place in the order of its stream and of the launches so far:
+// there is nowhere to go.
 static kiln_cu_result_t upload(kilni_soft_driver_t* driver,
+                               const kilni_soft_exec_t* exec,
                                kiln_cu_stream_t stream) {
   kilni_soft_stream_t* found = NULL;
   kilni_soft_captured_t* captured;
@@ -264,7 +266,7 @@ static kiln_cu_result_t upload(kilni_soft_driver_t* driver,
     return kilni_soft_capture_break(driver, captured->capture, "cuGraphUpload",
                                     KILN_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
-  return kilni_soft_queue_issue(driver, found, &kMark, NULL, NULL);
+  return kilni_soft_queue_issue(driver, found, &kMark, exec->last, NULL);
 }
 
 static kiln_cu_result_t row_instantiate(kiln_cu_graph_exec_t* exec,
@@ -292,7 +294,7 @@ static kiln_cu_result_t row_instantiate(kiln_cu_graph_exec_t* exec,
   result = make_exec(driver, found, params, &made);
   if (result == KILN_CU_SUCCESS &&
       (params->flags & KILN_CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0) {
-    result = upload(driver, params->upload);
+    result = upload(driver, made, params->upload);
     if (result != KILN_CU_SUCCESS) {
       params->result = KILN_CUDA_GRAPH_INSTANTIATE_ERROR;
       kilni_soft_exec_release(driver, made);
@@ -347,9 +349,9 @@ static kiln_cu_result_t row_upload(kiln_cu_graph_exec_t exec,
   kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_START, &driver);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_queue_room(driver);
-  result = kilni_soft_exec_find(driver, exec) != NULL
-               ? upload(driver, stream)
-               : KILN_CU_ERROR_INVALID_VALUE;
+  const kilni_soft_exec_t* found = kilni_soft_exec_find(driver, exec);
+  result = found != NULL ? upload(driver, found, stream)
+                         : KILN_CU_ERROR_INVALID_VALUE;
   return kilni_soft_leave(driver, result);
 }
 
