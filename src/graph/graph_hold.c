@@ -6,10 +6,10 @@
 // executable or a node with a graph inside shares with the graph it came from.
 // That of an executable has to outlive it while launches run. Launches cost
 // nothing for it: when the executable ends, an event is recorded where it was
-// launched, and a stream of the device's own waits for those and then calls
-// back. Where that cannot be done, because a stream is being captured or nobody
-// here knows it, an upload takes the place: the driver orders that behind all
-// launches of the executable.
+// launched and something still runs, and a stream of the device's own waits for
+// those and then calls back. Where that cannot be done, because a stream is
+// being captured or nobody here knows it, an upload takes the place: the driver
+// orders that behind all launches of the executable.
 //
 // Only what a driver copies without us needs a user object of the driver's: a
 // graph whose handle was given out, and an executable that kernels launch. The
@@ -218,7 +218,19 @@ kiln_status_t kilni_hold_guard_segment(kiln_graph_t* root,
 
 // ---- Behind launches ----
 
-// An event behind all that is on the stream. False: nothing stands for it.
+static kiln_status_t record(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
+  kiln_device_t* device = stream->device;
+  KILNI_RETURN_IF_ERROR(kilni_event_acquire(device, false, out_event));
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuEventRecord, *out_event, stream->handle);
+  if (kiln_status_is_ok(status)) return NULL;
+  kilni_event_recycle(device, false, *out_event);
+  *out_event = NULL;
+  return status;
+}
+
+// An event behind all that is on the stream, or none where all of it is done.
+// False: neither could be had.
 static bool mark_stream(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
   kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_t status;
@@ -229,18 +241,13 @@ static bool mark_stream(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
               capturing == KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_free(status);
   if (!good) return false;
-  kiln_device_t* device = stream->device;
-  status = kilni_event_acquire(device, false, out_event);
-  if (kiln_status_is_ok(status)) {
-    KILNI_STREAM_CALL(status, stream, cuEventRecord, *out_event,
-                      stream->handle);
+  KILNI_STREAM_CALL(status, stream, cuStreamQuery, stream->handle);
+  if (kiln_status_code(status) == KILN_STATUS_NOT_READY) {
+    kiln_status_free(status);
+    status = record(stream, out_event);
   }
   good = kiln_status_is_ok(status);
   kiln_status_free(status);
-  if (!good && *out_event != NULL) {
-    kilni_event_recycle(device, false, *out_event);
-    *out_event = NULL;
-  }
   return good;
 }
 
@@ -266,26 +273,16 @@ void kilni_hold_mark(kilni_hold_t* hold, const kiln_graph_exec_t* exec,
     if (exec->streams[i] == NULL) break;
     kiln_cu_event_t event = NULL;
     by_upload = !mark_stream(exec->streams[i], &event);
-    if (by_upload) break;
+    if (event == NULL) continue;
     out_marks->devices[out_marks->count] = exec->streams[i]->device;
     out_marks->events[out_marks->count++] = event;
   }
   if (by_upload) out_marks->certain = mark_by_upload(hold, exec);
 }
 
-// Whether the event is over; one that cannot be asked is not.
-static bool is_over(kiln_device_t* device, kiln_cu_event_t event) {
-  kiln_status_t status;
-  KILNI_DEVICE_CALL(status, device, cuEventQuery, event);
-  bool over = kiln_status_is_ok(status);
-  kiln_status_free(status);
-  return over;
-}
-
 // The stream that waits, made when something has to be waited for.
 static kiln_status_t wait_for(kilni_hold_t* hold, const kilni_marks_t* marks) {
   for (uint32_t i = 0; i < marks->count; i++) {
-    if (is_over(marks->devices[i], marks->events[i])) continue;
     if (hold->waits == NULL) {
       KILNI_RETURN_IF_ERROR(kilni_stream_acquire(hold->device, &hold->waits));
     }

@@ -30,8 +30,8 @@ static kiln_graph_t* graph;
 static int told[4];
 static kiln_cuda_table_t under;
 
-static kiln_cu_result_t query(kiln_cu_event_t event) {
-  (void)event;
+static kiln_cu_result_t query(kiln_cu_stream_t stream) {
+  assert_ptr_not_equal(stream, plan.captured);
   if (plan.fault) return KILN_CU_ERROR_ILLEGAL_ADDRESS;
   return plan.runs ? KILN_CU_ERROR_NOT_READY : KILN_CU_SUCCESS;
 }
@@ -95,7 +95,7 @@ static kiln_cu_result_t is_capturing(kiln_cu_stream_t stream,
 
 static void tweak(kiln_cuda_table_t* table) {
   under = *table;
-  KILNI_CUDA_SET(table, cuEventQuery, query);
+  KILNI_CUDA_SET(table, cuStreamQuery, query);
   KILNI_CUDA_SET(table, cuEventRecord, record);
   KILNI_CUDA_SET(table, cuStreamWaitEvent, wait);
   KILNI_CUDA_SET(table, cuGraphUpload, upload);
