@@ -5,6 +5,7 @@
 #include "cli/cli_report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,20 @@ void kilni_cli_note(const char* format, ...) {
 static int write_error(FILE* out, int number) {
   if (number == 0 && write(fileno(out), "\n", 1) < 0) number = errno;
   return number != 0 ? number : EIO;
+}
+
+int kilni_cli_results_hide(void) {
+  (void)fflush(stdout);
+  int hidden = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (hidden >= 0) (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+  return hidden;
+}
+
+void kilni_cli_results_show(int hidden) {
+  if (hidden < 0) return;
+  (void)fflush(stdout);
+  (void)dup2(hidden, STDOUT_FILENO);
+  (void)close(hidden);
 }
 
 bool kilni_cli_results_flush(FILE* out, kilni_cli_error_t* error) {

@@ -24,4 +24,10 @@ int kilni_cli_error_report(FILE* out, bool json,
 // Flushes results: IO_ERROR if they did not all get out.
 bool kilni_cli_results_flush(FILE* out, kilni_cli_error_t* error);
 
+// While a device works nobody may write among the results: standard output is
+// standard error until it is shown again. The answer of hide is what show
+// wants, -1 where there is no standard output.
+int kilni_cli_results_hide(void);
+void kilni_cli_results_show(int hidden);
+
 #endif  // KILN_SRC_CLI_CLI_REPORT_H_

@@ -2,7 +2,6 @@
 //
 // cli: `kiln graph`: a graph from its file, drawn, run and timed.
 #define _POSIX_C_SOURCE 200809L
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,20 +227,6 @@ static bool do_all(kilni_cli_graph_job_t* job, const wanted_t* w, results_t* r,
                            write_trace(job, w, r, error)));
 }
 
-static int hide_results(void) {
-  (void)fflush(stdout);
-  int saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (saved >= 0) (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-  return saved;
-}
-
-static void show_results(int saved) {
-  if (saved < 0) return;
-  (void)fflush(stdout);
-  (void)dup2(saved, STDOUT_FILENO);
-  (void)close(saved);
-}
-
 static bool report(const kilni_cli_call_t* call,
                    const kilni_cli_graph_job_t* job, const results_t* r,
                    kilni_cli_error_t* error) {
@@ -259,14 +244,14 @@ static bool report(const kilni_cli_call_t* call,
 static bool run_job(const kilni_cli_call_t* call, kilni_cli_graph_job_t* job,
                     const wanted_t* w, results_t* r, kilni_cli_error_t* error) {
   if (!kilni_cli_graph_prepare(job, call, error)) return false;
-  int saved = hide_results();
+  int hidden = kilni_cli_results_hide();
   bool ok = do_all(job, w, r, error);
   if (job->session.leave_at_once) {
-    show_results(saved);
+    kilni_cli_results_show(hidden);
     _exit(kilni_cli_error_report(stdout, call->json, error));
   }
   (void)fflush(stderr);
-  show_results(saved);
+  kilni_cli_results_show(hidden);
   return ok && kilni_cli_outputs_write(r->outputs, r->count, error) &&
          report(call, job, r, error);
 }

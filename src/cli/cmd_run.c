@@ -2,7 +2,6 @@
 //
 // cli: `kiln run`: a kernel, from files to files.
 #define _POSIX_C_SOURCE 200809L
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -20,20 +19,6 @@
 
 // A GPU's driver writes what kernels print to descriptor 1. While a device is
 // open that is standard error; results have to wait.
-static int hide_results(void) {
-  (void)fflush(stdout);
-  int saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (saved >= 0) (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-  return saved;
-}
-
-static void show_results(int saved) {
-  if (saved < 0) return;
-  (void)fflush(stdout);
-  (void)dup2(saved, STDOUT_FILENO);
-  (void)close(saved);
-}
-
 static json_t* dims_json(const uint32_t dims[3]) {
   return json_pack("[I,I,I]", (json_int_t)dims[0], (json_int_t)dims[1],
                    (json_int_t)dims[2]);
@@ -187,14 +172,14 @@ static bool run_request(const kilni_cli_call_t* call,
   if (output_count > KILNI_CLI_MAX_PARAMS)
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, NULL,
                           "more than %d outputs", KILNI_CLI_MAX_PARAMS);
-  int saved = hide_results();
+  int hidden = kilni_cli_results_hide();
   bool ok = run_device(&session, request, &plan, outputs, error);
   if (session.leave_at_once) {
-    show_results(saved);
+    kilni_cli_results_show(hidden);
     _exit(kilni_cli_error_report(stdout, call->json, error));
   }
   (void)fflush(stderr);
-  show_results(saved);
+  kilni_cli_results_show(hidden);
   ok = ok && kilni_cli_outputs_write(outputs, output_count, error) &&
        report(call, &session, &plan, outputs, output_count, error);
   kilni_cli_outputs_deinit(outputs, output_count);

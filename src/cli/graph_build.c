@@ -52,27 +52,6 @@ static bool open_kernel(const kilni_cli_graph_job_t* job,
   return kilni_cli_check(error, kiln_kernel_create(module->module, name, out));
 }
 
-static kiln_argument_t scalar_of(const kilni_cli_scalar_t* scalar,
-                                 uint32_t kind) {
-  bool is_float = kilni_cli_type_info(scalar->type)->kind == 'f';
-  if (is_float && scalar->bytes == 4) {
-    uint32_t bits = (uint32_t)scalar->bits;
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return kiln_arg_f32(value);
-  }
-  if (is_float && scalar->bytes == 8) {
-    double value;
-    memcpy(&value, &scalar->bits, sizeof(value));
-    return kiln_arg_f64(value);
-  }
-  if (scalar->bytes == 4) return kiln_arg_u32((uint32_t)scalar->bits);
-  if (scalar->bytes == 8 && kind == KILN_PARAM_KIND_POINTER)
-    return kiln_arg_pointer(scalar->bits);
-  if (scalar->bytes == 8) return kiln_arg_u64(scalar->bits);
-  return kiln_arg_bytes(&scalar->bits, scalar->bytes);
-}
-
 // `inout_length` keeps what a length is until the launch has it.
 static bool make_argument(const building_t* b, kiln_kernel_t* kernel,
                           uint32_t index,
@@ -100,12 +79,13 @@ static bool make_argument(const building_t* b, kiln_kernel_t* kernel,
         kilni_cli_sketch_point(job->sketch, &given->name, error);
         return false;
       }
-      *out = scalar_of(inout_length, KILN_PARAM_KIND_INTEGER);
+      *out = kilni_cli_scalar_argument(inout_length, false);
       return true;
     case KILNI_CLI_ARGUMENT_SCALAR:
       break;
   }
-  *out = scalar_of(&given->scalar, param != NULL ? param->kind : 0);
+  *out = kilni_cli_scalar_argument(
+      &given->scalar, param != NULL && param->kind == KILN_PARAM_KIND_POINTER);
   return true;
 }
 

@@ -176,11 +176,8 @@ static bool make_buffer(kilni_cli_session_t* s, const kilni_cli_slot_t* slot,
   return kilni_cli_check(error, status);
 }
 
-static kiln_argument_t make_argument(const kilni_cli_session_t* s,
-                                     const kilni_cli_slot_t* slot,
-                                     uint32_t index) {
-  if (slot->arg == NULL) return kiln_arg_buffer(s->buffers[index]);
-  const kilni_cli_scalar_t* scalar = &slot->scalar;
+kiln_argument_t kilni_cli_scalar_argument(const kilni_cli_scalar_t* scalar,
+                                          bool is_pointer) {
   bool is_float = kilni_cli_type_info(scalar->type)->kind == 'f';
   if (is_float && scalar->bytes == 4) {
     uint32_t bits = (uint32_t)scalar->bits;
@@ -194,11 +191,18 @@ static kiln_argument_t make_argument(const kilni_cli_session_t* s,
     return kiln_arg_f64(value);
   }
   if (scalar->bytes == 4) return kiln_arg_u32((uint32_t)scalar->bits);
-  if (scalar->bytes == 8 && s->facts.params_known &&
-      s->facts.params[index].kind == KILN_PARAM_KIND_POINTER)
-    return kiln_arg_pointer(scalar->bits);
+  if (scalar->bytes == 8 && is_pointer) return kiln_arg_pointer(scalar->bits);
   if (scalar->bytes == 8) return kiln_arg_u64(scalar->bits);
   return kiln_arg_bytes(&scalar->bits, scalar->bytes);
+}
+
+static kiln_argument_t make_argument(const kilni_cli_session_t* s,
+                                     const kilni_cli_slot_t* slot,
+                                     uint32_t index) {
+  if (slot->arg == NULL) return kiln_arg_buffer(s->buffers[index]);
+  bool is_pointer = s->facts.params_known &&
+                    s->facts.params[index].kind == KILN_PARAM_KIND_POINTER;
+  return kilni_cli_scalar_argument(&slot->scalar, is_pointer);
 }
 
 // The index-th buffer or scalar among the parameters of a program.
