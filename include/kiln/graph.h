@@ -621,12 +621,10 @@ KILN_API void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec);
 // behind the other. Allocates nothing, takes no lock, and makes one call to the
 // driver.
 //
-// On a stream that is being captured it becomes one node, which does what the
-// executable does now; what that uses is then the caller's to keep, as all that
-// is captured through a stream.
-//
 //   INVALID_ARGUMENT  a stream of another device; memory that a launch before
 //                     allocated and nobody freed
+//   INVALID_STATE     a stream that is being captured, whose capture is broken
+//                     by it: embed the graph (kiln_graph_builder_embed)
 //   DEVICE_LOST, DRIVER_ERROR
 //
 // Since 0.1.

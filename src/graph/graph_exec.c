@@ -529,7 +529,8 @@ static inline bool set_shortly(const kiln_graph_exec_t* exec,
       launch->version != exec->last_version || launch->how.count != 0 ||
       node->handle == NULL || node->kind != KILN_GRAPH_KERNEL ||
       node->more != NULL || graph->refuses != KILNI_GRAPH_OPEN ||
-      graph->device != exec->device || !kilni_graph_may_call(graph)) {
+      graph->device != exec->device || !kilni_graph_may_call(graph) ||
+      !kilni_graph_is_current(graph)) {
     return false;
   }
   return exec->device->table->cuGraphExecKernelNodeSetParams(

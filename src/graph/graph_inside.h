@@ -328,7 +328,8 @@ kiln_status_t kilni_work_same_how(const kiln_graph_node_t* node,
 // was the last one too. Where all of that holds, a few loads say so, and the
 // driver's call is all that is left; everything else goes the long way.
 _Static_assert(KILNI_WAY_cuGraphAddKernelNode == (int)KILNI_WAY_CURRENT &&
-                   KILNI_WAY_cuGraphExecKernelNodeSetParams == 0,
+                   KILNI_WAY_cuGraphExecKernelNodeSetParams ==
+                       (int)KILNI_WAY_CURRENT,
                "the short way makes neither context nor mode");
 
 // Whether the device's context is current already.

@@ -231,6 +231,13 @@ void kilni_soft_tell(kilni_soft_driver_t* driver, const char* format, ...) {
   va_end(list);
 }
 
+kiln_cu_result_t kilni_soft_need_current(void) {
+  kilni_soft_driver_t* driver;
+  kiln_cu_result_t result = kilni_soft_enter(KILNI_SOFT_NEEDS_CURRENT, &driver);
+  if (result != KILN_CU_SUCCESS) return result;
+  return kilni_soft_leave(driver, KILN_CU_SUCCESS);
+}
+
 kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
                                   kiln_cu_result_t result) {
   char story[KILNI_SOFT_REPORT_BYTES];

@@ -206,6 +206,8 @@ void kilni_soft_tell(kilni_soft_driver_t* driver, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
 // Unlocks and returns `result`; then tells what there is to be told, and ends
 // user objects that nobody refers to.
+// INVALID_CONTEXT where no context is current; for rows around others.
+kiln_cu_result_t kilni_soft_need_current(void);
 kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
                                   kiln_cu_result_t result);
 // The result of the context of the calling thread: SUCCESS, INVALID_CONTEXT

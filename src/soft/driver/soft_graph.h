@@ -318,10 +318,6 @@ kiln_cu_result_t kilni_soft_doing_read(kilni_soft_driver_t* driver,
                                        kilni_soft_graph_t* graph,
                                        kiln_cu_graph_node_params_t* params,
                                        kilni_soft_doing_t* out_doing);
-// A copy of `graph` as a node; NOT_SUPPORTED if it allocates or chooses.
-kiln_cu_result_t kilni_soft_doing_embed(kilni_soft_driver_t* driver,
-                                        const kilni_soft_graph_t* graph,
-                                        kilni_soft_doing_t* out_doing);
 // The node does this from now on, which it owns.
 void kilni_soft_doing_replace(kilni_soft_driver_t* driver,
                               kilni_soft_node_t* node,

@@ -355,20 +355,6 @@ static kiln_cu_result_t row_upload(kiln_cu_graph_exec_t exec,
   return kilni_soft_leave(driver, result);
 }
 
-// On a captured stream the launch becomes a node with what the executable does.
-static kiln_cu_result_t capture_launch(kilni_soft_driver_t* driver,
-                                       const kilni_soft_exec_t* exec,
-                                       kilni_soft_captured_t* captured) {
-  static const char kCall[] = "cuGraphLaunch";
-  kilni_soft_doing_t doing;
-  kiln_cu_result_t result = kilni_soft_doing_embed(driver, exec->graph, &doing);
-  if (result != KILN_CU_SUCCESS) {
-    return kilni_soft_capture_break(driver, captured->capture, kCall, result);
-  }
-  return kilni_soft_capture_add(driver, captured, kCall,
-                                KILN_CU_GRAPH_NODE_TYPE_GRAPH, &doing, NULL);
-}
-
 static kiln_cu_result_t row_launch(kiln_cu_graph_exec_t exec,
                                    kiln_cu_stream_t stream) {
   kilni_soft_driver_t* driver;
@@ -383,7 +369,10 @@ static kiln_cu_result_t row_launch(kiln_cu_graph_exec_t exec,
   }
   result = kilni_soft_capture_enter(driver, where, "cuGraphLaunch", &captured);
   if (result == KILN_CU_SUCCESS && captured != NULL) {
-    result = capture_launch(driver, found, captured);
+    // As driver 580 has it.
+    result =
+        kilni_soft_capture_break(driver, captured->capture, "cuGraphLaunch",
+                                 KILN_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   } else if (result == KILN_CU_SUCCESS) {
     result = kilni_soft_exec_launch(driver, found, where);
   }

@@ -87,14 +87,6 @@ static bool is_plain(const kilni_soft_graph_t* graph) {
   return true;
 }
 
-kiln_cu_result_t kilni_soft_doing_embed(kilni_soft_driver_t* driver,
-                                        const kilni_soft_graph_t* graph,
-                                        kilni_soft_doing_t* out_doing) {
-  memset(out_doing, 0, sizeof(*out_doing));
-  if (!is_plain(graph)) return KILN_CU_ERROR_NOT_SUPPORTED;
-  return kilni_soft_graph_copy(driver, graph, true, &out_doing->child);
-}
-
 static kiln_cu_result_t read_child(kilni_soft_driver_t* driver,
                                    const kilni_soft_graph_t* into,
                                    kiln_cu_graph_t child, unsigned int owner,
@@ -104,7 +96,8 @@ static kiln_cu_result_t read_child(kilni_soft_driver_t* driver,
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   if (owner == KILN_CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) {
-    return kilni_soft_doing_embed(driver, found, out_doing);
+    if (!is_plain(found)) return KILN_CU_ERROR_NOT_SUPPORTED;
+    return kilni_soft_graph_copy(driver, found, true, &out_doing->child);
   }
   if (found->of != NULL || found == into || found->capture != NULL) {
     return KILN_CU_ERROR_INVALID_VALUE;
@@ -500,6 +493,8 @@ static kiln_cu_result_t row_set_kernel(kiln_cu_graph_node_t node,
                                        const kiln_cu_kernel_node_t* kernel) {
   kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_KERNEL);
   if (kernel == NULL) return KILN_CU_ERROR_INVALID_VALUE;
+  kiln_cu_result_t result = kilni_soft_need_current();
+  if (result != KILN_CU_SUCCESS) return result;
   params.of.kernel = *kernel;
   return row_set(node, &params);
 }

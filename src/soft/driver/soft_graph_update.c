@@ -342,6 +342,8 @@ static kiln_cu_result_t row_kernel(kiln_cu_graph_exec_t exec,
                                    const kiln_cu_kernel_node_t* kernel) {
   kiln_cu_graph_node_params_t params = of_type(KILN_CU_GRAPH_NODE_TYPE_KERNEL);
   if (kernel == NULL) return KILN_CU_ERROR_INVALID_VALUE;
+  kiln_cu_result_t result = kilni_soft_need_current();
+  if (result != KILN_CU_SUCCESS) return result;
   params.of.kernel = *kernel;
   return row_set(exec, node, &params);
 }
