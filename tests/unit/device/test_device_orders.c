@@ -38,7 +38,8 @@ enum { THREADS = 3, HELD = 16, SHARED = 8, STEPS = 450, ROUNDS = 60 };
   KIND(KERNEL, kernel)       \
   KIND(LAUNCH, launch)       \
   KIND(LINKER, linker)       \
-  KIND(LINK, link)
+  KIND(LINK, link)           \
+  KIND(PEER, peer)
 
 typedef enum kind_t {
   NONE,
@@ -190,13 +191,41 @@ static kiln_status_t make_device(player_t* player, void** out_object) {
     *out_object = part;
     return status;
   }
-  const char* name = world->soft       ? "soft"
-                     : draw(player, 2) ? "cuda:0"
-                                       : "cuda:1";
+  static const char* const names[] = {"cuda:0", "cuda:1", "soft", "soft:1"};
+  const char* name = names[draw(player, 2) + (world->soft ? 2 : 0)];
   kiln_device_t* device = NULL;
   kiln_status_t status =
       kiln_runtime_open_device(world->runtime, name, &device);
   *out_object = device;
+  return status;
+}
+
+// Shown as DLPack has it and taken in again, or shown to nobody. The software
+// device shows pinned memory only.
+static kiln_status_t make_of_tensor(player_t* player, kiln_device_t* device,
+                                    kiln_buffer_t** out_buffer) {
+  kiln_buffer_options_t options = kiln_buffer_options_default();
+  options.kind = KILN_MEMORY_PINNED;
+  const uint32_t way = draw(player, 4);
+  kiln_buffer_t* of = NULL;
+  kiln_dlpack_t* tensor = NULL;
+  kiln_dlpack_legacy_t* old = NULL;
+  kiln_status_t status = kiln_buffer_create(device, 256, &options, &of);
+  if (kiln_status_is_ok(status)) {
+    status = way < 2 ? kiln_dlpack_export(of, NULL, &tensor)
+                     : kiln_dlpack_export_legacy(of, NULL, &old);
+  }
+  if (draw(player, 2)) {
+    kiln_buffer_release(of);
+    of = NULL;
+  }
+  if (kiln_status_is_ok(status) && way % 2 == 0) {
+    status = way < 2 ? kiln_dlpack_import(device, tensor, out_buffer)
+                     : kiln_dlpack_import_legacy(device, old, out_buffer);
+  }
+  if (*out_buffer == NULL && tensor != NULL) tensor->deleter(tensor);
+  if (*out_buffer == NULL && old != NULL) old->deleter(old);
+  kiln_buffer_release(of);
   return status;
 }
 
@@ -206,9 +235,10 @@ static kiln_status_t make_device(player_t* player, void** out_object) {
 static kiln_status_t make_buffer(player_t* player, kiln_device_t* device,
                                  kiln_buffer_t** out_buffer) {
   kiln_buffer_options_t options = kiln_buffer_options_default();
-  uint32_t way = draw(player, 5);
+  uint32_t way = draw(player, 6);
   options.stream = some_order(player, &device);
   kiln_status_t status = NULL;
+  if (way == 5) return make_of_tensor(player, device, out_buffer);
   if (way == 0 && options.stream != NULL) {
     kiln_transient_t* store = NULL;
     status = kiln_transient_create(options.stream, NULL, &store);
@@ -431,6 +461,26 @@ static kiln_status_t make_code(player_t* player, kind_t kind,
   }
 }
 
+// Between two devices of the world; parts have their device's access.
+static kiln_status_t make_peer(player_t* player, kiln_device_t* device,
+                               void** out_object) {
+  const uint32_t number = kiln_device_info(device)->ordinal;
+  kiln_peer_t* peer = NULL;
+  kiln_status_t status = NULL;
+  for (uint32_t i = 0; i < HELD && peer == NULL; i++) {
+    kiln_device_t* other = player->held[i].object;
+    if (player->held[i].kind != DEVICE || kiln_device_parent(other) != NULL ||
+        kiln_device_parent(device) != NULL ||
+        kiln_device_info(other)->ordinal == number) {
+      continue;
+    }
+    status = kiln_peer_create(device, other, &peer);
+    if (!kiln_status_is_ok(status)) break;
+  }
+  *out_object = peer;
+  return status;
+}
+
 static bool is_view(kind_t kind) {
   return kind >= ARRAY && kind <= SURFACE;
 }
@@ -461,6 +511,8 @@ static kiln_status_t make(player_t* player, held_t* place) {
     object = event;
   } else if (is_view(kind)) {
     status = make_view(player, kind, device, &object);
+  } else if (kind == PEER) {
+    status = make_peer(player, device, &object);
   } else if (kind >= MODULE) {
     status = make_code(player, kind, device, &object);
   } else {
@@ -468,7 +520,11 @@ static kiln_status_t make(player_t* player, held_t* place) {
   }
   // OK without an object: there was nothing to make it of.
   bool ok = kiln_status_is_ok(status);
-  if (!ok && object != NULL) atomic_fetch_add(&world->wrong, 1);
+  if (!ok && object != NULL) {
+    atomic_fetch_add(&world->wrong, 1);
+    print_error("an object of kind %d, and %s\n", (int)kind,
+                kiln_status_message(status));
+  }
   place->object = object;
   place->kind = object != NULL ? kind : NONE;
   if (object != NULL) {
@@ -478,12 +534,63 @@ static kiln_status_t make(player_t* player, held_t* place) {
   return status;
 }
 
+// Fills, copies and reads on a stream of one's own: what is read must be what
+// was filled in.
+static kiln_status_t job_on(player_t* player, kiln_stream_t* stream,
+                            kiln_buffer_t* from, kiln_buffer_t* to) {
+  const uint32_t value = draw(player, 1 << 30);
+  uint32_t words[64] = {0};
+  const kiln_copy_t copies[] = {{to, 0, from, 128, 128},
+                                {to, 128, from, 0, 128}};
+  KILNI_RETURN_IF_ERROR(kiln_buffer_fill_async(from, stream, 0, 256, value, 4));
+  KILNI_RETURN_IF_ERROR(
+      draw(player, 2) ? kiln_copy_batch(stream, copies, 2, NULL)
+                      : kiln_buffer_copy_async(to, stream, 0, from, 0, 256));
+  KILNI_RETURN_IF_ERROR(
+      kiln_buffer_read_async(to, stream, 0, sizeof(words), words));
+  KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(stream));
+  // The null provider has no bytes.
+  if (player->world->soft && (words[0] != value || words[63] != value)) {
+    atomic_fetch_add(&player->world->wrong, 1);
+    print_error("%u and %u, not %u\n", words[0], words[63], value);
+  }
+  return NULL;
+}
+
+static kiln_status_t job(player_t* player) {
+  kiln_device_t* device = some(player, DEVICE);
+  if (device == NULL || kiln_device_parent(device) != NULL) return NULL;
+  kiln_stream_t* stream = NULL;
+  kiln_buffer_t* from = NULL;
+  kiln_buffer_t* to = NULL;
+  kiln_buffer_options_t options = kiln_buffer_options_default();
+  kiln_status_t status = kiln_stream_create(device, NULL, &stream);
+  if (draw(player, 2)) options.stream = stream;
+  if (kiln_status_is_ok(status)) {
+    status = kiln_buffer_create(device, 256, &options, &from);
+  }
+  if (kiln_status_is_ok(status)) {
+    status = kiln_buffer_create(device, 256, &options, &to);
+  }
+  if (kiln_status_is_ok(status)) status = job_on(player, stream, from, to);
+  if (stream != NULL && player->fails) {
+    // A job that broke off has left work that uses them.
+    kiln_status_free(kiln_stream_synchronize(stream));
+  }
+  kiln_buffer_release(from);
+  kiln_stream_release(stream);
+  kiln_buffer_release(to);
+  return status;
+}
+
 static kiln_status_t use(player_t* player) {
   kiln_stream_t* stream = some(player, STREAM);
   kiln_stream_t* other = some(player, STREAM);
   kiln_event_t* event = some(player, EVENT);
+  const uint32_t way = draw(player, 5);
+  if (way == 4) return job(player);
   if (stream == NULL) return NULL;
-  switch (draw(player, 4)) {
+  switch (way) {
     case 0:
       return kiln_stream_synchronize(stream);
     case 1:
@@ -554,6 +661,8 @@ static void check_thread(player_t* player) {
   if (hit == NULL || (strcmp(hit, "cuCtxSetCurrent") != 0 &&
                       strcmp(hit, "cuThreadExchangeStreamCaptureMode") != 0)) {
     atomic_fetch_add(&player->world->wrong, 1);
+    print_error("a thread's context or mode has changed behind %s\n",
+                hit != NULL ? hit : "nothing that failed");
   }
   kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
   if (player->fails) kilni_cuda_fault_disarm(table);
@@ -609,7 +718,13 @@ static void unwrap(void* user, const kiln_cuda_table_t* table) {
     atomic_fetch_add(&world->wrong, 1);
   }
   for (uint32_t i = 0; i < KILNI_HANDLE_COUNT; i++) {
-    if (counts.made[i] != counts.ended[i]) atomic_fetch_add(&world->wrong, 1);
+    if (counts.made[i] == counts.ended[i]) continue;
+    // Access stays where the context could not be made current to take it back.
+    if (i == KILNI_HANDLE_NONE && world->faults) continue;
+    atomic_fetch_add(&world->wrong, 1);
+    print_error("%llu handles of kind %u made, %llu ended\n",
+                (unsigned long long)counts.made[i], (unsigned)i,
+                (unsigned long long)counts.ended[i]);
   }
   kilni_cuda_fault_remove(table);
 }
@@ -628,6 +743,7 @@ static void open_world(world_t* world, bool soft, bool faults) {
   kiln_runtime_options_t options = kiln_runtime_options_default();
   options.allocator = &world->allocator;
   options.soft_workers = 1;
+  options.soft_devices = 2;
   options.soft_lanes = "plain";
   kilni_runtime_hooks_t hooks = {0};
   hooks.cuda_table = &world->null_table;
