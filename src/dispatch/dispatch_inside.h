@@ -15,6 +15,7 @@
 #include "dispatch/dispatch_counters.h"
 #include "dispatch/staging_ring.h"
 #include "kiln/pool.h"
+#include "kiln/program_code.h"
 
 // ---- Own streams (dispatch_streams.c) ----
 
@@ -87,9 +88,43 @@ typedef struct kilni_resident_view_t {
   uint64_t bytes;
 } kilni_resident_view_t;
 
+// ---- Trap records (dispatch_traps.c) ----
+
+enum {
+  KILNI_TRAP_RECORDS = 64,       // of a page
+  KILNI_TRAP_RECORD_BYTES = 64,  // each has a line of its own
+};
+
+// A record in pinned memory, and its place in a list. thread-compatible
+typedef struct kilni_trap_record_t {
+  kiln_program_trap_t* host;
+  uint64_t address;
+  struct kilni_trap_record_t* next;
+} kilni_trap_record_t;
+
+// Pinned memory for many of them. thread-compatible
+typedef struct kilni_trap_page_t {
+  kiln_buffer_t* buffer;
+  struct kilni_trap_page_t* next;
+  kilni_trap_record_t records[KILNI_TRAP_RECORDS];
+} kilni_trap_page_t;
+
+// Whether a thread has trapped; the device may be writing it.
+static inline bool kilni_trap_is_set(const kilni_trap_record_t* record) {
+  return __atomic_load_n(&record->host->set, __ATOMIC_ACQUIRE) != 0;
+}
+
+// Records that nobody uses, and the pages that they are of. thread-safe under
+// the lock, which is not held over a driver call
+typedef struct kilni_traps_t {
+  kilni_mutex_t lock;
+  kilni_trap_record_t* free;
+  kilni_trap_page_t* pages;
+} kilni_traps_t;
+
 // ---- The dispatcher ----
 
-// One that was released before it was done waits here.
+// Pendings that were released before they were done. thread-safe
 typedef struct kilni_limbo_t {
   kilni_mutex_t lock;
   kiln_pending_t* first;
@@ -103,6 +138,7 @@ struct kiln_dispatcher_t {
   bool has_seen_lock;
   bool has_resident_lock;
   bool has_limbo_lock;
+  bool has_trap_lock;
   uint64_t transient_bytes;  // of the stores of all own streams
   kiln_cache_t* cache;
   kiln_linker_t* linker;
@@ -111,6 +147,7 @@ struct kiln_dispatcher_t {
   atomic_uint pipelines;
   atomic_uint pendings;
   kilni_limbo_t limbo;
+  kilni_traps_t traps;
   kilni_seen_t seen;
   kilni_residents_t residents;
   kilni_own_stream_t own[KILNI_OWN_STREAMS + KILNI_MEMORY_STREAMS];
@@ -176,13 +213,11 @@ struct kiln_pending_t {
   uint64_t enqueue_ns;  //
   uint64_t timeout_ns;  // 0: none
   atomic_ullong wait_ns;
-  kiln_trap_t trap;      // once the state says so
-  kiln_buffer_t* traps;  // records in pinned memory; NULL: there are none
-  uint32_t trap_count;
-  uint32_t reserved;
-  kiln_kernel_t* kernel;  // kept loaded; may be NULL
-  char* label;            // for messages
-  kiln_pending_t* next;   // in limbo
+  kiln_trap_t trap;             // once the state says so
+  kilni_trap_record_t* record;  // NULL: the code cannot trap
+  kiln_kernel_t* kernel;        // kept loaded; may be NULL
+  char* label;                  // for messages
+  kiln_pending_t* next;         // in limbo
 };
 
 // One with its events, which nobody has recorded yet. `label` is copied.
@@ -192,6 +227,15 @@ kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
 // Behind the last operation: records its end.
 kiln_status_t kilni_pending_finish(kiln_pending_t* pending,
                                    kiln_stream_t* stream);
+// A record of zeroes, and its way back: behind the work that it was for.
+kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
+                              kilni_trap_record_t** out_record);
+void kilni_trap_give(kiln_dispatcher_t* dispatcher,
+                     kilni_trap_record_t* record);
+// The same behind all that is on streams by now, without waiting for it.
+void kilni_trap_retire(kiln_dispatcher_t* dispatcher,
+                       kilni_trap_record_t* record);
+void kilni_traps_deinit(kiln_dispatcher_t* dispatcher);
 // What a record says, and as a status.
 void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap);
 kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap);

@@ -20,6 +20,7 @@ enum {
 static void destroy(kiln_dispatcher_t* dispatcher) {
   kiln_device_t* device = dispatcher->device;
   if (dispatcher->has_limbo_lock) kilni_limbo_sweep(dispatcher, true);
+  kilni_traps_deinit(dispatcher);
   kilni_residents_deinit(dispatcher);
   kilni_staging_destroy(dispatcher->staging);
   kilni_streams_deinit(dispatcher);
@@ -93,6 +94,8 @@ static kiln_status_t check_options(kiln_dispatcher_options_t* given) {
 static kiln_status_t make_locks(kiln_dispatcher_t* dispatcher) {
   KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->limbo.lock));
   dispatcher->has_limbo_lock = true;
+  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->traps.lock));
+  dispatcher->has_trap_lock = true;
   KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->seen.lock));
   dispatcher->has_seen_lock = true;
   KILNI_RETURN_IF_ERROR(kilni_mutex_init(&dispatcher->residents.lock));

@@ -32,7 +32,7 @@ static void destroy(kiln_pending_t* pending) {
   kiln_dispatcher_t* dispatcher = pending->dispatcher;
   kiln_event_release(pending->start);
   kiln_event_release(pending->end);
-  kiln_buffer_release(pending->traps);
+  kilni_trap_give(dispatcher, pending->record);
   kiln_kernel_release(pending->kernel);
   if (pending->label != NULL) {
     kilni_free(dispatcher->allocator, pending->label,
@@ -137,7 +137,7 @@ void kiln_pending_release(kiln_pending_t* pending) {
   }
   kiln_dispatcher_t* dispatcher = pending->dispatcher;
   if (atomic_load(&pending->state) != KILNI_PENDING_RUNS ||
-      pending->traps == NULL || is_over(pending)) {
+      pending->record == NULL || is_over(pending)) {
     destroy(pending);
   } else {
     kilni_mutex_lock(&dispatcher->limbo.lock);
@@ -152,43 +152,19 @@ void kiln_pending_release(kiln_pending_t* pending) {
 
 // Several threads may look at once: the first one to find it out says so.
 static void look_for_trap(kiln_pending_t* pending) {
-  const kiln_program_trap_t* records =
-      pending->traps == NULL ? NULL : kiln_buffer_host(pending->traps);
   kilni_mutex_t* lock = &pending->dispatcher->limbo.lock;
-  uint32_t state = KILNI_PENDING_DONE;
   kilni_mutex_lock(lock);
   bool first = atomic_load(&pending->state) == KILNI_PENDING_RUNS;
-  for (uint32_t i = 0; first && i < pending->trap_count; i++) {
-    if (records[i].set == 0) continue;
-    kilni_trap_read(&records[i], &pending->trap);
-    state = KILNI_PENDING_TRAPPED;
-    break;
+  bool traps = pending->record != NULL && kilni_trap_is_set(pending->record);
+  if (first && traps) kilni_trap_read(pending->record->host, &pending->trap);
+  if (first) {
+    atomic_store(&pending->state,
+                 traps ? KILNI_PENDING_TRAPPED : KILNI_PENDING_DONE);
   }
-  if (first) atomic_store(&pending->state, state);
   kilni_mutex_unlock(lock);
-  if (first && state == KILNI_PENDING_TRAPPED) {
+  if (first && traps) {
     kilni_count(pending->dispatcher->counters, KILNI_COUNTER_TRAPS, 1);
   }
-}
-
-void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap) {
-  memset(out_trap, 0, sizeof(*out_trap));
-  out_trap->tag = record->tag;
-  out_trap->address = record->address;
-  memcpy(out_trap->block, record->block, sizeof(out_trap->block));
-  memcpy(out_trap->thread, record->thread, sizeof(out_trap->thread));
-}
-
-kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap) {
-  return kilni_status_with_fix(
-      KILNI_FAIL(LAUNCH_FAILED,
-                 "\"%s\" trapped with tag %u and address 0x%llx in thread "
-                 "%u,%u,%u of block %u,%u,%u",
-                 label, (unsigned)trap->tag, (unsigned long long)trap->address,
-                 (unsigned)trap->thread[0], (unsigned)trap->thread[1],
-                 (unsigned)trap->thread[2], (unsigned)trap->block[0],
-                 (unsigned)trap->block[1], (unsigned)trap->block[2]),
-      "look for trap() in the program; its second operand is the address");
 }
 
 static kiln_status_t limit_passed(kiln_pending_t* pending) {

@@ -104,6 +104,8 @@ static kiln_status_t remember(kiln_dispatcher_t* dispatcher,
       at = seen->next;
       seen->next = (at + 1) % KILNI_SEEN_STREAMS;
       leaves = atomic_load(&seen->streams[at]);
+      // Prepared dispatches that remember it look again.
+      atomic_fetch_add(&dispatcher->residents.frees, 1);
     }
     atomic_store(&seen->streams[at], stream);
     if (at == count) atomic_store(&seen->count, count + 1);

@@ -1,186 +1,366 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: pipelines. Nothing of them is there yet, and says so.
+// dispatch: pipelines as objects, and those of programs.
+#include <stdio.h>
 #include <string.h>
 
-#include "dispatch/dispatch_inside.h"
+#include "dispatch/pipeline_inside.h"
+#include "kiln/compat.h"
 
-static kiln_status_t missing(const char* what) {
-  return kilni_status_with_fix(
-      KILNI_FAIL(UNSUPPORTED, "%s is not there yet", what),
-      "launch the kernel with kiln_kernel_launch");
+enum { ARCH_BYTES = 32 };
+
+// ---- Objects ----
+
+static void destroy(kiln_pipeline_t* pipeline) {
+  kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
+  kiln_allocator_t allocator = dispatcher->allocator;
+  for (uint32_t i = 0;
+       pipeline->places != NULL && i < pipeline->info.parameter_count; i++) {
+    kilni_place_t* place = &pipeline->places[i];
+    if (!place->has_own_name) continue;
+    char* name = NULL;
+    memcpy(&name, &place->info.name, sizeof(name));
+    kilni_free(allocator, name, strlen(name) + 1);
+  }
+  kilni_free_array(allocator, pipeline->places, pipeline->info.parameter_count,
+                   sizeof(kilni_place_t));
+  kilni_free_array(allocator, pipeline->arguments, pipeline->argument_count,
+                   sizeof(kilni_argument_source_t));
+  kilni_free(allocator, pipeline->constants, pipeline->constant_bytes);
+  if (pipeline->label != NULL) {
+    kilni_free(allocator, pipeline->label, strlen(pipeline->label) + 1);
+  }
+  kiln_kernel_release(pipeline->kernel);
+  kiln_program_code_release(pipeline->code);
+  kiln_program_release(pipeline->program);
+  kilni_free(allocator, pipeline, sizeof(*pipeline));
+  atomic_fetch_sub(&dispatcher->pipelines, 1);
+  kiln_dispatcher_release(dispatcher);
+}
+
+static kiln_status_t fill(kiln_pipeline_t* pipeline, const char* label) {
+  kiln_allocator_t allocator = pipeline->dispatcher->allocator;
+  void* block = NULL;
+  size_t size = strlen(label) + 1;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
+  pipeline->label = block;
+  memcpy(pipeline->label, label, size);
+  pipeline->info.label = pipeline->label;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator,
+                                          pipeline->info.parameter_count,
+                                          sizeof(kilni_place_t), &block));
+  pipeline->places = block;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, pipeline->argument_count,
+                                          sizeof(kilni_argument_source_t),
+                                          &block));
+  pipeline->arguments = block;
+  return NULL;
+}
+
+kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
+                                  const char* label, uint32_t parameters,
+                                  uint32_t arguments,
+                                  kiln_pipeline_t** out_pipeline) {
+  void* block = NULL;
+  *out_pipeline = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(dispatcher->allocator, sizeof(kiln_pipeline_t), &block));
+  kiln_pipeline_t* pipeline = block;
+  pipeline->dispatcher = dispatcher;
+  pipeline->argument_count = arguments;
+  pipeline->info.parameter_count = parameters;
+  for (int i = 0; i < 3; i++) pipeline->info.work_per_thread[i] = 1;
+  atomic_init(&pipeline->references, 1);
+  kiln_dispatcher_retain(dispatcher);
+  atomic_fetch_add(&dispatcher->pipelines, 1);
+  kiln_status_t status = fill(pipeline, label);
+  if (!kiln_status_is_ok(status)) {
+    destroy(pipeline);
+    return status;
+  }
+  *out_pipeline = pipeline;
+  return NULL;
+}
+
+void kiln_pipeline_retain(kiln_pipeline_t* pipeline) {
+  if (pipeline == NULL) return;
+  atomic_fetch_add_explicit(&pipeline->references, 1, memory_order_relaxed);
+}
+
+void kiln_pipeline_release(kiln_pipeline_t* pipeline) {
+  if (pipeline == NULL ||
+      kilni_device_is_forked(pipeline->dispatcher->device)) {
+    return;
+  }
+  if (atomic_fetch_sub_explicit(&pipeline->references, 1,
+                                memory_order_acq_rel) == 1) {
+    destroy(pipeline);
+  }
+}
+
+kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
+  kiln_pipeline_info_t* info = &pipeline->info;
+  kiln_launch_config_t config = kiln_launch_config_default();
+  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  memcpy(config.block, info->block, sizeof(config.block));
+  config.shared_bytes = info->dynamic_shared_bytes;
+  KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(pipeline->kernel, &config));
+  KILNI_RETURN_IF_ERROR(kilni_launch_need_shared(pipeline->kernel, &config));
+  memcpy(info->block, config.block, sizeof(config.block));
+  info->registers = pipeline->kernel->info.registers;
+  info->static_shared_bytes = pipeline->kernel->info.static_shared_bytes;
+  kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES, 1);
+  kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_CACHED_PIPELINES,
+              info->from_cache);
+  if (!info->cooperative) return NULL;
+  if (!kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED,
+                   "\"%s\" has a grid barrier, and device \"%s\" no "
+                   "cooperative launches",
+                   pipeline->label, pipeline->dispatcher->device->name),
+        "use a device with cooperative launches, or divide the work into two "
+        "pipelines where the barrier stands");
+  }
+  attributes.cooperative = KILN_SWITCH_ON;
+  config.attributes = &attributes;
+  return kilni_launch_how(pipeline->kernel, &config, &pipeline->how);
+}
+
+// ---- Questions ----
+
+const kiln_pipeline_info_t* kiln_pipeline_info(
+    const kiln_pipeline_t* pipeline) {
+  return &pipeline->info;
+}
+
+bool kiln_pipeline_parameter(const kiln_pipeline_t* pipeline, uint32_t index,
+                             kiln_pipeline_parameter_t* out_parameter) {
+  memset(out_parameter, 0, sizeof(*out_parameter));
+  if (index >= pipeline->info.parameter_count) return false;
+  *out_parameter = pipeline->places[index].info;
+  return true;
+}
+
+bool kiln_pipeline_find_parameter(const kiln_pipeline_t* pipeline,
+                                  const char* name, uint32_t* out_index) {
+  *out_index = 0;
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    if (strcmp(pipeline->places[i].info.name, name) != 0) continue;
+    *out_index = i;
+    return true;
+  }
+  return false;
+}
+
+kiln_dispatcher_t* kiln_pipeline_dispatcher(const kiln_pipeline_t* pipeline) {
+  return pipeline->dispatcher;
+}
+
+kiln_kernel_t* kiln_pipeline_kernel(const kiln_pipeline_t* pipeline) {
+  return pipeline->kernel;
+}
+
+kiln_program_code_t* kiln_pipeline_code(const kiln_pipeline_t* pipeline) {
+  return pipeline->code;
+}
+
+// ---- Of a program ----
+
+// The index-th buffer or scalar among the parameters.
+static uint32_t nth(const kiln_pipeline_t* pipeline, uint32_t index,
+                    bool buffer) {
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    if (pipeline->places[i].is_buffer == buffer && index-- == 0) return i;
+  }
+  return 0;
+}
+
+static void take_parameters(kiln_pipeline_t* pipeline) {
+  kiln_program_parameter_info_t p;
+  for (uint32_t i = 0; kiln_program_parameter(pipeline->program, i, &p); i++) {
+    kilni_place_t* place = &pipeline->places[i];
+    place->is_buffer = p.role != KILN_PROGRAM_ROLE_NONE;
+    place->info.name = p.name;
+    place->info.type = p.type;
+    place->info.type_bytes = p.type_bytes;
+    place->info.role = p.role;
+    place->info.is_counted = p.is_counted;
+  }
+}
+
+static void take_arguments(kiln_pipeline_t* pipeline) {
+  static const uint32_t kKinds[] = {
+      [KILN_PROGRAM_PARAMETER_ADDRESS] = KILN_INTERFACE_BUFFER,
+      [KILN_PROGRAM_PARAMETER_LENGTH] = KILN_INTERFACE_LENGTH,
+      [KILN_PROGRAM_PARAMETER_SCALAR] = KILN_INTERFACE_SCALAR,
+      [KILN_PROGRAM_PARAMETER_WORK] = KILN_INTERFACE_WORK,
+      [KILN_PROGRAM_PARAMETER_TRAP] = KILN_INTERFACE_TRAP,
+      [KILN_PROGRAM_PARAMETER_GRID] = KILN_INTERFACE_GRID,
+  };
+  kiln_program_parameter_t p;
+  for (uint32_t i = 0; kiln_program_code_parameter(pipeline->code, i, &p);
+       i++) {
+    kilni_argument_source_t* argument = &pipeline->arguments[i];
+    argument->kind = kKinds[p.kind];
+    argument->bytes = 8;
+    if (p.kind == KILN_PROGRAM_PARAMETER_WORK) {
+      argument->of = p.index;
+      argument->bytes = 4;
+    } else if (p.kind == KILN_PROGRAM_PARAMETER_SCALAR) {
+      argument->of = nth(pipeline, p.index, false);
+      argument->bytes = pipeline->places[argument->of].info.type_bytes;
+    } else if (p.kind == KILN_PROGRAM_PARAMETER_TRAP) {
+      pipeline->info.traps = 1;
+    } else if (p.kind == KILN_PROGRAM_PARAMETER_GRID) {
+      pipeline->info.grid_barrier = 1;
+    } else {
+      argument->of = nth(pipeline, p.index, true);
+    }
+  }
+}
+
+static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
+                           const kiln_program_t* program,
+                           const kiln_pipeline_options_t* given,
+                           kiln_program_code_t** out_code) {
+  const kiln_device_info_t* device = &dispatcher->device->info;
+  kiln_program_lower_options_t how = kiln_program_lower_options_default();
+  how.sm = device->compute_major * 10 + device->compute_minor;
+  how.newest_isa = kiln_compat_line_ptx_isa(device->driver_version / 10 * 10);
+  how.max_ulp = given->max_ulp;
+  how.without = given->without;
+  how.allocator = &dispatcher->allocator;
+  if (given->overlapping == KILN_SWITCH_ON) {
+    how.without |= KILN_PROGRAM_WITHOUT_READ_ONLY;
+  }
+  return kiln_program_lower(program, &how, out_code);
+}
+
+// Machine code of `text` by the linker, which asks the cache first. What cannot
+// be linked the driver may still load, or say better why not.
+static kiln_status_t link_text(const kiln_pipeline_t* pipeline,
+                               kiln_code_t* text, bool* out_cached,
+                               kiln_code_t** out_code) {
+  kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
+  const kiln_device_info_t* device = &dispatcher->device->info;
+  kiln_link_options_t options = kiln_link_options_default();
+  kiln_link_t* link = NULL;
+  char arch[ARCH_BYTES];
+  *out_code = NULL;
+  *out_cached = false;
+  if (dispatcher->linker == NULL) return NULL;
+  (void)snprintf(arch, sizeof(arch), "sm_%u%u", (unsigned)device->compute_major,
+                 (unsigned)device->compute_minor);
+  options.name = pipeline->label;
+  options.arch = arch;
+  options.cache = dispatcher->cache;
+  KILNI_RETURN_IF_ERROR(kiln_link_create(dispatcher->linker, &options, &link));
+  kiln_status_t status = kiln_link_add(link, text);
+  if (kiln_status_is_ok(status)) status = kiln_link_finish(link, out_code);
+  if (kiln_status_is_ok(status)) {
+    *out_cached = kiln_link_cache(link) == KILN_LINK_CACHE_HIT;
+  }
+  kiln_link_release(link);
+  if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY ||
+      kiln_status_code(status) == KILN_STATUS_DEVICE_LOST) {
+    return status;
+  }
+  kiln_status_free(status);
+  return NULL;
+}
+
+static kiln_status_t load(kiln_pipeline_t* pipeline) {
+  kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
+  kiln_string_view_t view = kiln_program_code_text(pipeline->code);
+  kiln_bytes_view_t bytes = {(const uint8_t*)view.data, view.size};
+  kiln_code_options_t how = kiln_code_options_default();
+  kiln_code_t* text = NULL;
+  kiln_code_t* machine = NULL;
+  kiln_module_t* module = NULL;
+  bool cached = false;
+  how.name = pipeline->label;
+  how.format = KILN_CODE_FORMAT_PTX;
+  how.allocator = &dispatcher->allocator;
+  KILNI_RETURN_IF_ERROR(kiln_code_create(bytes, &how, &text));
+  kiln_status_t status = link_text(pipeline, text, &cached, &machine);
+  if (kiln_status_is_ok(status)) {
+    kiln_module_options_t options = kiln_module_options_default();
+    options.name = pipeline->label;
+    if (machine != NULL) options.described_by = text;
+    status = kiln_module_load(dispatcher->device,
+                              kiln_code_bytes(machine != NULL ? machine : text),
+                              &options, NULL, &module);
+  }
+  if (kiln_status_is_ok(status)) {
+    pipeline->info.from_cache = cached;
+    status = kiln_kernel_create(module, kiln_program_code_entry(pipeline->code),
+                                &pipeline->kernel);
+  }
+  kiln_module_release(module);
+  kiln_code_release(machine);
+  kiln_code_release(text);
+  return status;
+}
+
+static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
+                                  const kiln_pipeline_options_t* given) {
+  kiln_program_launch_t launch;
+  kiln_pipeline_info_t* info = &pipeline->info;
+  kiln_program_code_launch(pipeline->code, &launch);
+  take_parameters(pipeline);
+  take_arguments(pipeline);
+  memcpy(info->block, launch.block, sizeof(info->block));
+  info->dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  info->cooperative = launch.cooperative;
+  info->max_ulp = given->max_ulp;
+  info->overlapping = given->overlapping == KILN_SWITCH_ON;
+  info->work_dimensions = kiln_program_work_dimensions(pipeline->program);
+  KILNI_RETURN_IF_ERROR(load(pipeline));
+  return kilni_pipeline_finish(pipeline);
+}
+
+static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  if (!kilni_device_is_lost(dispatcher->device)) return NULL;
+  return kilni_device_lost_status(dispatcher->device);
 }
 
 kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
                                    kiln_program_t* program,
                                    const kiln_pipeline_options_t* options,
                                    kiln_pipeline_t** out_pipeline) {
-  (void)dispatcher;
-  (void)program;
-  (void)options;
-  if (out_pipeline != NULL) *out_pipeline = NULL;
-  return missing("kiln_pipeline_create");
-}
-
-kiln_status_t kiln_pipeline_create_kernel(kiln_dispatcher_t* dispatcher,
-                                          kiln_kernel_t* kernel,
-                                          const kiln_interface_t* interface,
-                                          kiln_pipeline_t** out_pipeline) {
-  (void)dispatcher;
-  (void)kernel;
-  (void)interface;
-  if (out_pipeline != NULL) *out_pipeline = NULL;
-  return missing("kiln_pipeline_create_kernel");
-}
-
-void kiln_pipeline_retain(kiln_pipeline_t* pipeline) {
-  (void)pipeline;
-}
-
-void kiln_pipeline_release(kiln_pipeline_t* pipeline) {
-  (void)pipeline;
-}
-
-const kiln_pipeline_info_t* kiln_pipeline_info(
-    const kiln_pipeline_t* pipeline) {
-  (void)pipeline;
-  return NULL;
-}
-
-bool kiln_pipeline_parameter(const kiln_pipeline_t* pipeline, uint32_t index,
-                             kiln_pipeline_parameter_t* out_parameter) {
-  (void)pipeline;
-  (void)index;
-  if (out_parameter != NULL) memset(out_parameter, 0, sizeof(*out_parameter));
-  return false;
-}
-
-bool kiln_pipeline_find_parameter(const kiln_pipeline_t* pipeline,
-                                  const char* name, uint32_t* out_index) {
-  (void)pipeline;
-  (void)name;
-  *out_index = 0;
-  return false;
-}
-
-kiln_dispatcher_t* kiln_pipeline_dispatcher(const kiln_pipeline_t* pipeline) {
-  (void)pipeline;
-  return NULL;
-}
-
-kiln_kernel_t* kiln_pipeline_kernel(const kiln_pipeline_t* pipeline) {
-  (void)pipeline;
-  return NULL;
-}
-
-kiln_program_code_t* kiln_pipeline_code(const kiln_pipeline_t* pipeline) {
-  (void)pipeline;
-  return NULL;
-}
-
-kiln_status_t kiln_pipeline_plan(kiln_pipeline_t* pipeline,
-                                 const kiln_binding_t* bindings,
-                                 uint32_t binding_count,
-                                 const kiln_dispatch_options_t* options,
-                                 kiln_dispatch_plan_t* out_plan) {
-  (void)pipeline;
-  (void)bindings;
-  (void)binding_count;
-  (void)options;
-  if (out_plan != NULL) memset(out_plan, 0, sizeof(*out_plan));
-  return missing("kiln_pipeline_plan");
-}
-
-kiln_status_t kiln_pipeline_dispatch(kiln_pipeline_t* pipeline,
-                                     kiln_stream_t* stream,
-                                     const kiln_binding_t* bindings,
-                                     uint32_t binding_count,
-                                     const kiln_dispatch_options_t* options,
-                                     kiln_pending_t** out_pending) {
-  (void)pipeline;
-  (void)stream;
-  (void)bindings;
-  (void)binding_count;
-  (void)options;
-  if (out_pending != NULL) *out_pending = NULL;
-  return missing("kiln_pipeline_dispatch");
-}
-
-kiln_status_t kiln_pipeline_dispatch_batch(
-    kiln_pipeline_t* pipeline, kiln_stream_t* stream,
-    const kiln_dispatch_batch_t* batch, const kiln_dispatch_options_t* options,
-    kiln_pending_t** out_pending) {
-  (void)pipeline;
-  (void)stream;
-  (void)batch;
-  (void)options;
-  if (out_pending != NULL) *out_pending = NULL;
-  return missing("kiln_pipeline_dispatch_batch");
-}
-
-kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
-                                    const kiln_binding_t* bindings,
-                                    uint32_t binding_count,
-                                    const kiln_dispatch_options_t* options,
-                                    kiln_prepared_t** out_prepared) {
-  (void)pipeline;
-  (void)bindings;
-  (void)binding_count;
-  (void)options;
-  if (out_prepared != NULL) *out_prepared = NULL;
-  return missing("kiln_pipeline_prepare");
-}
-
-void kiln_prepared_retain(kiln_prepared_t* prepared) {
-  (void)prepared;
-}
-
-void kiln_prepared_release(kiln_prepared_t* prepared) {
-  (void)prepared;
-}
-
-kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
-                                kiln_stream_t* stream) {
-  (void)prepared;
-  (void)stream;
-  return missing("kiln_prepared_run");
-}
-
-kiln_status_t kiln_prepared_rebind(kiln_prepared_t* prepared, uint32_t index,
-                                   const kiln_binding_t* binding) {
-  (void)prepared;
-  (void)index;
-  (void)binding;
-  return missing("kiln_prepared_rebind");
-}
-
-kiln_status_t kiln_prepared_set_scalar(kiln_prepared_t* prepared,
-                                       uint32_t index, uint64_t bits) {
-  (void)prepared;
-  (void)index;
-  (void)bits;
-  return missing("kiln_prepared_set_scalar");
-}
-
-kiln_status_t kiln_prepared_check(kiln_prepared_t* prepared,
-                                  kiln_trap_t* out_trap) {
-  (void)prepared;
-  if (out_trap != NULL) memset(out_trap, 0, sizeof(*out_trap));
-  return missing("kiln_prepared_check");
-}
-
-void kiln_prepared_plan(const kiln_prepared_t* prepared,
-                        kiln_dispatch_plan_t* out_plan) {
-  (void)prepared;
-  if (out_plan != NULL) memset(out_plan, 0, sizeof(*out_plan));
-}
-
-kiln_pipeline_t* kiln_prepared_pipeline(const kiln_prepared_t* prepared) {
-  (void)prepared;
-  return NULL;
-}
-
-kiln_launch_t* kiln_prepared_launch(const kiln_prepared_t* prepared) {
-  (void)prepared;
+  KILNI_CHECK_ARGUMENT(out_pipeline != NULL, "out_pipeline");
+  *out_pipeline = NULL;
+  KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
+  KILNI_CHECK_ARGUMENT(program != NULL, "program");
+  kiln_pipeline_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_pipeline_options_t",
+                                           sizeof(given), &given));
+  KILNI_CHECK_ARGUMENT(given.overlapping <= KILN_SWITCH_ON,
+                       "options.overlapping");
+  KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
+  kiln_program_code_t* code = NULL;
+  kiln_pipeline_t* pipeline = NULL;
+  KILNI_RETURN_IF_ERROR(lower(dispatcher, program, &given, &code));
+  kiln_status_t status = kilni_pipeline_make(
+      dispatcher,
+      given.label != NULL ? given.label : kiln_program_name(program),
+      kiln_program_parameter_count(program),
+      kiln_program_code_parameter_count(code), &pipeline);
+  if (!kiln_status_is_ok(status)) {
+    kiln_program_code_release(code);
+    return status;
+  }
+  pipeline->code = code;
+  pipeline->program = program;
+  kiln_program_retain(program);
+  status = fill_program(pipeline, &given);
+  if (!kiln_status_is_ok(status)) {
+    status = KILNI_ANNOTATE(status, "making pipeline \"%s\"", pipeline->label);
+    destroy(pipeline);
+    return status;
+  }
+  *out_pipeline = pipeline;
   return NULL;
 }

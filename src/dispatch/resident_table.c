@@ -11,7 +11,7 @@
 // streams that work was put on.
 #include <string.h>
 
-#include "dispatch/dispatch_inside.h"
+#include "dispatch/pipeline_inside.h"
 
 enum {
   GENERATION_BITS = 32,
@@ -152,8 +152,9 @@ static kiln_status_t reserve_or_ask(kiln_dispatcher_t* dispatcher,
   return reserve(table, bytes, &left) ? NULL : over_budget(bytes, left);
 }
 
-static kiln_status_t allocate(kiln_dispatcher_t* dispatcher, uint64_t bytes,
-                              kiln_buffer_t** out_buffer) {
+kiln_status_t kilni_memory_allocate(kiln_dispatcher_t* dispatcher,
+                                    uint64_t bytes,
+                                    kiln_buffer_t** out_buffer) {
   kiln_buffer_options_t options = kiln_buffer_options_default();
   *out_buffer = NULL;
   if (bytes == 0) return NULL;
@@ -248,7 +249,8 @@ kiln_status_t kiln_resident_allocate(kiln_dispatcher_t* dispatcher,
   KILNI_RETURN_IF_ERROR(reserve_or_ask(dispatcher, bytes));
   kiln_buffer_t* buffer = NULL;
   // Whole words: atomics on narrow elements use those around them.
-  kiln_status_t status = allocate(dispatcher, (bytes + 3) / 4 * 4, &buffer);
+  kiln_status_t status =
+      kilni_memory_allocate(dispatcher, (bytes + 3) / 4 * 4, &buffer);
   if (kiln_status_is_ok(status)) {
     status = enter(dispatcher, bytes, buffer, out_resident);
   }
@@ -264,9 +266,8 @@ kiln_status_t kiln_resident_allocate(kiln_dispatcher_t* dispatcher,
 
 // ---- Ending ----
 
-// Lets memory go behind everything that may use it.
-static kiln_status_t let_go(kiln_dispatcher_t* dispatcher,
-                            kiln_buffer_t* buffer) {
+kiln_status_t kilni_memory_let_go(kiln_dispatcher_t* dispatcher,
+                                  kiln_buffer_t* buffer) {
   kiln_stream_t* frees = NULL;
   if (buffer == NULL) return NULL;
   kiln_status_t status =
@@ -304,7 +305,8 @@ kiln_status_t kiln_resident_free(kiln_dispatcher_t* dispatcher,
     atomic_fetch_add(&table->frees, 1);
   }
   kilni_mutex_unlock(&table->lock);
-  return there ? let_go(dispatcher, buffer) : no_such(table, resident);
+  return there ? kilni_memory_let_go(dispatcher, buffer)
+               : no_such(table, resident);
 }
 
 void kilni_residents_deinit(kiln_dispatcher_t* dispatcher) {
@@ -312,7 +314,7 @@ void kilni_residents_deinit(kiln_dispatcher_t* dispatcher) {
   for (uint32_t i = 0; i < table->made; i++) {
     kilni_resident_slot_t* slot = slot_at(table, i);
     if (atomic_load(&slot->id) == 0) continue;
-    kiln_status_free(let_go(dispatcher, slot->buffer));
+    kiln_status_free(kilni_memory_let_go(dispatcher, slot->buffer));
   }
   for (uint32_t i = 0; i < KILNI_RESIDENT_CHUNKS; i++) {
     kilni_resident_slot_t* chunk = atomic_load(&table->chunks[i]);

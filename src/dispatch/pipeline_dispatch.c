@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: what was planned is put on a stream: once, or many of one pipeline
+// over several streams.
+#include <string.h>
+
+#include "dispatch/pipeline_inside.h"
+
+// ---- Arguments and launches ----
+
+void kilni_plan_arguments(const kiln_pipeline_t* pipeline,
+                          const kilni_plan_t* plan,
+                          const kilni_extras_t* extras, uint64_t* values,
+                          const void** list) {
+  for (uint32_t i = 0; i < pipeline->argument_count; i++) {
+    const kilni_argument_source_t* argument = &pipeline->arguments[i];
+    list[i] = &values[i];
+    switch (argument->kind) {
+      case KILN_INTERFACE_BUFFER:
+        values[i] = plan->bound[argument->of].address;
+        break;
+      case KILN_INTERFACE_SCALAR:
+      case KILN_INTERFACE_LENGTH:
+        values[i] = plan->bound[argument->of].value;
+        break;
+      case KILN_INTERFACE_WORK:
+        values[i] = plan->shown.work[argument->of];
+        break;
+      case KILN_INTERFACE_TRAP:
+        values[i] = extras->trap;
+        break;
+      case KILN_INTERFACE_GRID:
+        values[i] = extras->grid;
+        break;
+      default:
+        list[i] = argument->value;
+        break;
+    }
+  }
+}
+
+// Of a kernel that nobody describes the driver wants all in one piece.
+static kiln_status_t launch_undescribed(const kiln_pipeline_t* pipeline,
+                                        const kilni_plan_t* plan,
+                                        kiln_stream_t* stream,
+                                        const void** list) {
+  kiln_argument_t arguments[KILNI_PIPELINE_ARGUMENTS];
+  kiln_launch_config_t config = kiln_launch_config_default();
+  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  for (uint32_t i = 0; i < pipeline->argument_count; i++) {
+    arguments[i] = kiln_arg_bytes(list[i], pipeline->arguments[i].bytes);
+  }
+  memcpy(config.grid, plan->shown.grid, sizeof(config.grid));
+  memcpy(config.block, plan->shown.block, sizeof(config.block));
+  config.shared_bytes = pipeline->info.dynamic_shared_bytes;
+  if (plan->shown.cooperative) attributes.cooperative = KILN_SWITCH_ON;
+  if (plan->options.overlap == KILN_SWITCH_ON) {
+    attributes.overlap = KILN_SWITCH_ON;
+  }
+  if (plan->options.priority != 0) {
+    attributes.given = KILN_LAUNCH_GIVEN_PRIORITY;
+    attributes.priority = plan->options.priority;
+  }
+  if (plan->has_how) config.attributes = &attributes;
+  return kiln_kernel_launch(pipeline->kernel, stream, &config, arguments,
+                            pipeline->argument_count);
+}
+
+static kiln_status_t launch(const kiln_pipeline_t* pipeline, kilni_plan_t* plan,
+                            kiln_stream_t* stream, const void** list) {
+  const uint32_t* grid = plan->shown.grid;
+  const uint32_t* block = plan->shown.block;
+  void** values = NULL;
+  kiln_status_t status;
+  if (!pipeline->kernel->info.params_known) {
+    return launch_undescribed(pipeline, plan, stream, list);
+  }
+  // The driver only reads; its interface says void* all the same.
+  if (pipeline->argument_count > 0) memcpy(&values, &list, sizeof(values));
+  if (!plan->has_how) {
+    KILNI_STREAM_CALL(status, stream, cuLaunchKernel, pipeline->kernel->handle,
+                      grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                      pipeline->info.dynamic_shared_bytes, stream->handle,
+                      values, NULL);
+    return status;
+  }
+  kiln_cu_launch_config_t native = {
+      .grid_x = grid[0],
+      .grid_y = grid[1],
+      .grid_z = grid[2],
+      .block_x = block[0],
+      .block_y = block[1],
+      .block_z = block[2],
+      .shared_bytes = pipeline->info.dynamic_shared_bytes,
+      .stream = stream->handle,
+      .attributes = plan->how.list,
+      .attribute_count = plan->how.count};
+  KILNI_STREAM_CALL(status, stream, cuLaunchKernelEx, &native,
+                    pipeline->kernel->handle, values, NULL);
+  return status;
+}
+
+kiln_status_t kilni_clear(kiln_stream_t* stream, uint64_t address,
+                          uint64_t bytes) {
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuMemsetD8Async, address, 0, (size_t)bytes,
+                    stream->handle);
+  return status;
+}
+
+// ---- One dispatch ----
+
+// Device memory that lives as long as the work. one-thread
+typedef struct taken_t {
+  kiln_buffer_t* buffers[KILNI_PIPELINE_PARAMETERS];
+  kiln_buffer_t* grid;
+} taken_t;
+
+static kiln_status_t bring_in(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
+                              const kiln_binding_t* bindings,
+                              kiln_stream_t* stream, taken_t* taken) {
+  kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    kilni_bound_t* bound = &plan->bound[i];
+    if ((bound->uploads || bound->downloads) && bound->bytes > 0) {
+      // Whole words: atomics on narrow elements use those around them.
+      uint64_t bytes = (bound->bytes + 3) / 4 * 4;
+      KILNI_RETURN_IF_ERROR(kilni_transient_buffer(dispatcher, stream, bytes,
+                                                   &taken->buffers[i]));
+      kilni_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_BYTES, bytes);
+      bound->address = kiln_buffer_address(taken->buffers[i]);
+    }
+    if (bound->uploads && bound->bytes > 0) {
+      KILNI_RETURN_IF_ERROR(
+          kilni_staging_upload(dispatcher->staging, stream, taken->buffers[i],
+                               0, bound->bytes, bindings[i].value.in));
+    }
+    if (bound->clears) {
+      KILNI_RETURN_IF_ERROR(kilni_clear(stream, bound->address, bound->bytes));
+    }
+  }
+  kilni_count(dispatcher->counters, KILNI_COUNTER_CLEARED_BYTES,
+              plan->shown.cleared_bytes);
+  if (!pipeline->info.grid_barrier) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_transient_buffer(dispatcher, stream,
+                                               KILNI_GRID_BYTES, &taken->grid));
+  return kilni_clear(stream, kiln_buffer_address(taken->grid),
+                     KILNI_GRID_BYTES);
+}
+
+static kiln_status_t launch_all(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
+                                kiln_stream_t* stream, const taken_t* taken,
+                                const kilni_trap_record_t* trap) {
+  uint64_t values[KILNI_PIPELINE_ARGUMENTS];
+  const void* list[KILNI_PIPELINE_ARGUMENTS];
+  kilni_extras_t extras = {0, 0};
+  if (trap != NULL) extras.trap = trap->address;
+  if (taken->grid != NULL) extras.grid = kiln_buffer_address(taken->grid);
+  if (plan->idle) return NULL;
+  kilni_plan_arguments(pipeline, plan, &extras, values, list);
+  for (uint32_t i = 0; i < plan->options.iterations; i++) {
+    KILNI_RETURN_IF_ERROR(launch(pipeline, plan, stream, list));
+  }
+  kilni_counters_t* counters = pipeline->dispatcher->counters;
+  if (counters == NULL) return NULL;
+  uint64_t threads = plan->options.iterations;
+  uint64_t work = plan->options.iterations;
+  for (int i = 0; i < 3; i++) {
+    threads *= (uint64_t)plan->shown.grid[i] * plan->shown.block[i];
+    work *= plan->shown.work[i];
+  }
+  kilni_count(counters, KILNI_COUNTER_LAUNCHES, plan->options.iterations);
+  kilni_count(counters, KILNI_COUNTER_THREADS, threads);
+  kilni_count(counters, KILNI_COUNTER_WORK, work);
+  return NULL;
+}
+
+static kiln_status_t bring_out(kiln_pipeline_t* pipeline,
+                               const kilni_plan_t* plan,
+                               const kiln_binding_t* bindings,
+                               kiln_stream_t* stream, const taken_t* taken) {
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    const kilni_bound_t* bound = &plan->bound[i];
+    if (!bound->downloads || bound->bytes == 0) continue;
+    kiln_status_t status = kilni_staging_download(
+        pipeline->dispatcher->staging, stream, taken->buffers[i], 0,
+        bound->bytes, bindings[i].value.out);
+    if (kiln_status_is_ok(status)) continue;
+    // Some of the caller's memory may be written later: not behind our back.
+    return kilni_status_join(status, kiln_stream_synchronize(stream));
+  }
+  return NULL;
+}
+
+kiln_status_t kilni_plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
+                             const kiln_binding_t* bindings,
+                             kiln_stream_t* stream,
+                             const kilni_trap_record_t* trap) {
+  taken_t taken;
+  uint32_t count = pipeline->info.parameter_count;
+  taken.grid = NULL;
+  memset(taken.buffers, 0, count * sizeof(taken.buffers[0]));
+  kiln_status_t status = bring_in(pipeline, plan, bindings, stream, &taken);
+  if (kiln_status_is_ok(status)) {
+    status = launch_all(pipeline, plan, stream, &taken, trap);
+  }
+  if (kiln_status_is_ok(status) && plan->has_host) {
+    status = bring_out(pipeline, plan, bindings, stream, &taken);
+  }
+  for (uint32_t i = 0; i < count; i++) kiln_buffer_release(taken.buffers[i]);
+  kiln_buffer_release(taken.grid);
+  kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_DISPATCHES, 1);
+  return status;
+}
+
+// ---- What is around it ----
+
+static kiln_status_t check_capture(const kilni_plan_t* plan,
+                                   kiln_stream_t* stream) {
+  bool captured = false;
+  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
+  if (!captured) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE,
+                 "host memory, a pending or code that can trap (\"%s\") on a "
+                 "stream that is being captured",
+                 plan->label),
+      "prepare the dispatch and run that, without a pending");
+}
+
+static kiln_status_t before(const kilni_plan_t* plan, kiln_stream_t* stream,
+                            kiln_pending_t* pending) {
+  for (uint32_t i = 0; i < plan->options.wait_count; i++) {
+    KILNI_CHECK_ARGUMENT(plan->options.waits[i] != NULL, "options.waits");
+    KILNI_RETURN_IF_ERROR(
+        kiln_stream_wait_event(stream, plan->options.waits[i]));
+  }
+  if (pending == NULL || pending->start == NULL) return NULL;
+  return kiln_event_record(pending->start, stream);
+}
+
+// The work is on the stream. What cannot be told of it any more is waited for,
+// so that nobody frees what it uses.
+static kiln_status_t behind(const kilni_plan_t* plan, kiln_stream_t* stream,
+                            kiln_pending_t* pending) {
+  kiln_status_t status = NULL;
+  if (plan->options.record != NULL) {
+    status = kiln_event_record(plan->options.record, stream);
+  }
+  if (pending != NULL) {
+    status = kilni_status_join(status, kilni_pending_finish(pending, stream));
+  }
+  if (kiln_status_is_ok(status)) return NULL;
+  return kilni_status_join(status, kiln_stream_synchronize(stream));
+}
+
+static kiln_status_t make_pending(kiln_pipeline_t* pipeline,
+                                  const kilni_plan_t* plan,
+                                  kiln_pending_t** out_pending) {
+  kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
+  KILNI_RETURN_IF_ERROR(
+      kilni_pending_create(dispatcher, plan->label,
+                           plan->options.timed == KILN_SWITCH_ON, out_pending));
+  kiln_pending_t* pending = *out_pending;
+  pending->timeout_ns = plan->options.timeout_ns;
+  pending->kernel = pipeline->kernel;
+  kiln_kernel_retain(pipeline->kernel);
+  if (!pipeline->info.traps) return NULL;
+  kiln_status_t status = kilni_trap_take(dispatcher, &pending->record);
+  if (kiln_status_is_ok(status)) return NULL;
+  kiln_pending_release(pending);
+  *out_pending = NULL;
+  return status;
+}
+
+static kiln_status_t check_usable(const kiln_pipeline_t* pipeline) {
+  kiln_device_t* device = pipeline->dispatcher->device;
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  return kilni_device_is_lost(device) ? kilni_device_lost_status(device) : NULL;
+}
+
+static kiln_status_t run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
+                         const kiln_binding_t* bindings, kiln_stream_t* stream,
+                         kiln_pending_t** out_pending) {
+  kiln_pending_t* pending = NULL;
+  bool needs = out_pending != NULL || pipeline->info.traps != 0;
+  if (needs || plan->has_host) {
+    KILNI_RETURN_IF_ERROR(check_capture(plan, stream));
+  }
+  if (needs) KILNI_RETURN_IF_ERROR(make_pending(pipeline, plan, &pending));
+  kiln_status_t status = before(plan, stream, pending);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_plan_run(pipeline, plan, bindings, stream,
+                            pending != NULL ? pending->record : NULL);
+    status = kilni_status_join(status, behind(plan, stream, pending));
+  }
+  if (!kiln_status_is_ok(status) || out_pending == NULL) {
+    kiln_pending_release(pending);
+    return status;
+  }
+  *out_pending = pending;
+  return NULL;
+}
+
+kiln_status_t kiln_pipeline_dispatch(kiln_pipeline_t* pipeline,
+                                     kiln_stream_t* stream,
+                                     const kiln_binding_t* bindings,
+                                     uint32_t binding_count,
+                                     const kiln_dispatch_options_t* options,
+                                     kiln_pending_t** out_pending) {
+  if (out_pending != NULL) *out_pending = NULL;
+  KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
+  KILNI_RETURN_IF_ERROR(check_usable(pipeline));
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_stream(pipeline->dispatcher, stream, &stream));
+  kilni_plan_t plan;
+  KILNI_RETURN_IF_ERROR(kilni_plan_make(pipeline, bindings, binding_count,
+                                        options, false, &plan));
+  kiln_status_t status = run(pipeline, &plan, bindings, stream, out_pending);
+  if (kiln_status_is_ok(status)) return NULL;
+  return KILNI_ANNOTATE(status, "dispatching \"%s\"", plan.label);
+}
+
+// ---- Batches ----
+
+static kiln_status_t check_batch(kiln_pipeline_t* pipeline,
+                                 const kiln_dispatch_batch_t* batch,
+                                 const kiln_dispatch_options_t* options,
+                                 kilni_plan_t* plan) {
+  for (uint32_t i = 0; i < batch->count; i++) {
+    kiln_status_t status = kilni_plan_make(
+        pipeline, batch->bindings + (size_t)i * batch->binding_count,
+        batch->binding_count, options, false, plan);
+    if (!kiln_status_is_ok(status)) {
+      return KILNI_ANNOTATE(status, "number %u of the batch", (unsigned)i);
+    }
+    if (plan->options.timed == KILN_SWITCH_ON) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(UNSUPPORTED, "`timed` for a batch of \"%s\"", plan->label),
+          "time a single dispatch, or the batch with events of your own");
+    }
+  }
+  return NULL;
+}
+
+// Puts each on its stream; the streams used are in `streams`.
+static kiln_status_t spread(kiln_pipeline_t* pipeline, kiln_stream_t* stream,
+                            const kiln_dispatch_batch_t* batch,
+                            const kiln_dispatch_options_t* options,
+                            const kilni_trap_record_t* trap) {
+  kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
+  uint32_t width = batch->streams;
+  if (width == 0 || width > dispatcher->stream_count) {
+    width = dispatcher->stream_count;
+  }
+  if (width > batch->count) width = batch->count;
+  kiln_stream_t* streams[KILNI_OWN_STREAMS];
+  kiln_status_t status = NULL;
+  for (uint32_t i = 0; i < width; i++) {
+    streams[i] = stream;
+    if (width == 1) break;
+    KILNI_RETURN_IF_ERROR(kilni_own_stream(dispatcher, i, &streams[i]));
+  }
+  for (uint32_t i = 0; i < width && kiln_status_is_ok(status); i++) {
+    if (streams[i] != stream) {
+      status = kiln_stream_wait_stream(streams[i], stream);
+    }
+  }
+  for (uint32_t i = 0; i < batch->count && kiln_status_is_ok(status); i++) {
+    const kiln_binding_t* bindings =
+        batch->bindings + (size_t)i * batch->binding_count;
+    kilni_plan_t plan;
+    status = kilni_plan_make(pipeline, bindings, batch->binding_count, options,
+                             false, &plan);
+    if (kiln_status_is_ok(status)) {
+      status =
+          kilni_plan_run(pipeline, &plan, bindings, streams[i % width], trap);
+    }
+  }
+  // Also behind a failure: what has been put on is in front of what comes.
+  for (uint32_t i = 0; i < width; i++) {
+    if (streams[i] == stream) continue;
+    status =
+        kilni_status_join(status, kiln_stream_wait_stream(stream, streams[i]));
+  }
+  return status;
+}
+
+static kiln_status_t run_batch(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
+                               kiln_stream_t* stream,
+                               const kiln_dispatch_batch_t* batch,
+                               const kiln_dispatch_options_t* options,
+                               kiln_pending_t** out_pending) {
+  kiln_pending_t* pending = NULL;
+  KILNI_RETURN_IF_ERROR(check_capture(plan, stream));
+  if (out_pending != NULL || pipeline->info.traps != 0) {
+    KILNI_RETURN_IF_ERROR(make_pending(pipeline, plan, &pending));
+  }
+  kiln_status_t status = before(plan, stream, pending);
+  if (kiln_status_is_ok(status)) {
+    status = spread(pipeline, stream, batch, options,
+                    pending != NULL ? pending->record : NULL);
+    // Host memory of those in front of a failure may still be written.
+    if (!kiln_status_is_ok(status)) {
+      status = kilni_status_join(status, kiln_stream_synchronize(stream));
+    }
+    status = kilni_status_join(status, behind(plan, stream, pending));
+  }
+  if (!kiln_status_is_ok(status) || out_pending == NULL) {
+    kiln_pending_release(pending);
+    return status;
+  }
+  *out_pending = pending;
+  return NULL;
+}
+
+kiln_status_t kiln_pipeline_dispatch_batch(
+    kiln_pipeline_t* pipeline, kiln_stream_t* stream,
+    const kiln_dispatch_batch_t* batch, const kiln_dispatch_options_t* options,
+    kiln_pending_t** out_pending) {
+  if (out_pending != NULL) *out_pending = NULL;
+  KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
+  kiln_dispatch_batch_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(batch, "kiln_dispatch_batch_t",
+                                           sizeof(given), &given));
+  KILNI_CHECK_ARGUMENT(given.count > 0, "batch.count");
+  KILNI_CHECK_ARGUMENT(given.bindings != NULL || given.binding_count == 0,
+                       "batch.bindings");
+  KILNI_RETURN_IF_ERROR(check_usable(pipeline));
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_stream(pipeline->dispatcher, stream, &stream));
+  kilni_plan_t plan;
+  KILNI_RETURN_IF_ERROR(check_batch(pipeline, &given, options, &plan));
+  kiln_status_t status =
+      run_batch(pipeline, &plan, stream, &given, options, out_pending);
+  if (kiln_status_is_ok(status)) return NULL;
+  return KILNI_ANNOTATE(status, "dispatching a batch of \"%s\"", plan.label);
+}

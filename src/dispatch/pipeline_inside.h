@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: what the files about pipelines share.
+#ifndef KILN_SRC_DISPATCH_PIPELINE_INSIDE_H_
+#define KILN_SRC_DISPATCH_PIPELINE_INSIDE_H_
+
+#include "device/launch_check.h"
+#include "dispatch/dispatch_inside.h"
+
+enum {
+  KILNI_PIPELINE_PARAMETERS = 128,  // that are bound
+  KILNI_PIPELINE_ARGUMENTS = 264,   // of the kernel
+  KILNI_GRID_BYTES = 24,            // that a grid barrier counts in
+};
+
+// Where an argument of the kernel comes from. thread-compatible
+typedef struct kilni_argument_source_t {
+  uint32_t kind;         // KILN_INTERFACE_*
+  uint32_t of;           // a parameter that is bound; of WORK: an axis
+  uint32_t bytes;        // of the argument
+  uint32_t reserved;     // 0
+  const uint8_t* value;  // of BYTES; in the pipeline's `constants`
+} kilni_argument_source_t;
+
+// A parameter that is bound. thread-compatible
+typedef struct kilni_place_t {
+  kiln_pipeline_parameter_t info;
+  bool is_buffer;
+  bool has_own_name;  // to be freed
+  // Of a kernel's buffer; `of` is a parameter that is bound.
+  kiln_interface_number_t count;
+} kilni_place_t;
+
+struct kiln_pipeline_t {
+  kiln_dispatcher_t* dispatcher;
+  atomic_uint references;
+  uint32_t argument_count;
+  kiln_pipeline_info_t info;
+  kiln_program_t* program;    // NULL: of a kernel
+  kiln_program_code_t* code;  // NULL: of a kernel
+  kiln_kernel_t* kernel;
+  char* label;
+  kilni_place_t* places;  // info.parameter_count
+  kilni_argument_source_t* arguments;
+  uint8_t* constants;
+  size_t constant_bytes;
+  kiln_interface_number_t work[3];  // of a kernel
+  kilni_launch_how_t how;           // of a cooperative one
+};
+
+// What is bound to one parameter. one-thread
+typedef struct kilni_bound_t {
+  uint64_t address;  // 0 of host memory that is not there yet
+  uint64_t bytes;
+  uint64_t value;  // elements of a buffer, bits of a scalar
+  bool open;       // bytes are what there is: the pipeline may take less
+  bool clears;     // it is filled with zero first
+  bool uploads;
+  bool downloads;
+} kilni_bound_t;
+
+// A dispatch that was checked. one-thread
+typedef struct kilni_plan_t {
+  kiln_dispatch_options_t options;
+  kiln_dispatch_plan_t shown;
+  const char* label;
+  bool idle;      // there is no work
+  bool has_how;   // `how` is what it is launched with
+  bool has_host;  // host memory is bound
+  kilni_launch_how_t how;
+  kilni_bound_t bound[KILNI_PIPELINE_PARAMETERS];
+} kilni_plan_t;
+
+// An object with a label, a place for each of `parameters` and each of
+// `arguments`; the caller fills them in and then calls finish.
+kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
+                                  const char* label, uint32_t parameters,
+                                  uint32_t arguments,
+                                  kiln_pipeline_t** out_pipeline);
+// Compares the shape with kernel and device, asks for shared memory.
+kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline);
+
+// Checks everything that can be checked before anything is put on a device.
+// `prepares`: STATIC is allowed, and host memory is not.
+kiln_status_t kilni_plan_make(kiln_pipeline_t* pipeline,
+                              const kiln_binding_t* bindings, uint32_t count,
+                              const kiln_dispatch_options_t* options,
+                              bool prepares, kilni_plan_t* plan);
+
+// What is not a parameter and the kernel is given all the same. one-thread
+typedef struct kilni_extras_t {
+  uint64_t trap;  // addresses
+  uint64_t grid;
+} kilni_extras_t;
+
+// The value of each argument and where it lies, for the driver.
+void kilni_plan_arguments(const kiln_pipeline_t* pipeline,
+                          const kilni_plan_t* plan,
+                          const kilni_extras_t* extras, uint64_t* values,
+                          const void** list);
+// Fills `bytes` at `address` with zero, in the order of `stream`.
+kiln_status_t kilni_clear(kiln_stream_t* stream, uint64_t address,
+                          uint64_t bytes);
+// Puts what was planned on a stream: events, copies, clears, launches. What was
+// taken for it is freed behind it.
+kiln_status_t kilni_plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
+                             const kiln_binding_t* bindings,
+                             kiln_stream_t* stream,
+                             const kilni_trap_record_t* trap);
+
+// Device memory that may be used everywhere at once, with a reference; and its
+// end behind everything that was put on streams.
+kiln_status_t kilni_memory_allocate(kiln_dispatcher_t* dispatcher,
+                                    uint64_t bytes, kiln_buffer_t** out_buffer);
+kiln_status_t kilni_memory_let_go(kiln_dispatcher_t* dispatcher,
+                                  kiln_buffer_t* buffer);
+
+#endif  // KILN_SRC_DISPATCH_PIPELINE_INSIDE_H_

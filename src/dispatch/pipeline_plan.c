@@ -1,0 +1,676 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: what a dispatch would do: bindings, sizes, shape; and all that can
+// be wrong with it, before anything is put on a device. Allocates nothing.
+#include <string.h>
+
+#include "dispatch/pipeline_inside.h"
+
+#define NAME(pipeline, i) ((pipeline)->places[i].info.name)
+
+// ---- Options ----
+
+static kiln_status_t unsupported(const kilni_plan_t* plan, const char* option,
+                                 const char* fix) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "`%s` for \"%s\"", option, plan->label), "%s",
+      fix);
+}
+
+static kiln_status_t check_ulp(const kiln_pipeline_t* pipeline,
+                               const kilni_plan_t* plan) {
+  uint32_t wanted = plan->options.max_ulp;
+  uint32_t has = pipeline->info.max_ulp;
+  if (wanted == 0 || wanted == has ||
+      (wanted == KILN_DISPATCH_STRICT && has == 0)) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" was made with `max_ulp` %u",
+                 plan->label, (unsigned)has),
+      "make another pipeline with the `max_ulp` that is wanted");
+}
+
+static kiln_status_t check_block(const kiln_pipeline_t* pipeline,
+                                 kilni_plan_t* plan) {
+  uint32_t* block = plan->shown.block;
+  const uint32_t* wanted = plan->options.block;
+  memcpy(block, pipeline->info.block, sizeof(plan->shown.block));
+  if (wanted[0] == 0 && wanted[1] == 0 && wanted[2] == 0) return NULL;
+  for (int i = 0; i < 3; i++) block[i] = wanted[i] == 0 ? 1 : wanted[i];
+  if (memcmp(block, pipeline->info.block, sizeof(plan->shown.block)) == 0) {
+    return NULL;
+  }
+  if (pipeline->program != NULL) {
+    return unsupported(plan, "block",
+                       "write the block into the program: its code depends on "
+                       "it");
+  }
+  kiln_launch_config_t config = kiln_launch_config_default();
+  memcpy(config.block, block, sizeof(config.block));
+  config.shared_bytes = pipeline->info.dynamic_shared_bytes;
+  return kilni_launch_check_shape(pipeline->kernel, &config);
+}
+
+static kiln_status_t check_prepared(const kilni_plan_t* plan) {
+  const kiln_dispatch_options_t* options = &plan->options;
+  const char* what = options->wait_count > 0    ? "waits"
+                     : options->record != NULL  ? "record"
+                     : options->timed != 0      ? "timed"
+                     : options->timeout_ns != 0 ? "timeout_ns"
+                     : options->iterations > 1  ? "iterations"
+                                                : NULL;
+  if (what == NULL) return NULL;
+  return unsupported(plan, what,
+                     "put events on the stream beside the run, or dispatch it "
+                     "without preparing");
+}
+
+static kiln_status_t check_switches(const kilni_plan_t* plan) {
+  const kiln_dispatch_options_t* options = &plan->options;
+  KILNI_CHECK_ARGUMENT(options->cooperative <= KILN_SWITCH_ON,
+                       "options.cooperative");
+  KILNI_CHECK_ARGUMENT(options->clear_outputs <= KILN_SWITCH_ON,
+                       "options.clear_outputs");
+  KILNI_CHECK_ARGUMENT(options->overlap <= KILN_SWITCH_ON, "options.overlap");
+  KILNI_CHECK_ARGUMENT(options->timed <= KILN_SWITCH_ON, "options.timed");
+  KILNI_CHECK_ARGUMENT(options->speculation <= KILN_DISPATCH_FORCE,
+                       "options.speculation");
+  KILNI_CHECK_ARGUMENT(options->persistent <= KILN_DISPATCH_FORCE,
+                       "options.persistent");
+  KILNI_CHECK_ARGUMENT(options->reserved == 0, "options.reserved");
+  KILNI_CHECK_ARGUMENT(options->wait_count == 0 || options->waits != NULL,
+                       "options.waits");
+  return NULL;
+}
+
+static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
+                                  const kiln_dispatch_options_t* options,
+                                  bool prepares, kilni_plan_t* plan) {
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_dispatch_options_t",
+                                           sizeof(plan->options),
+                                           &plan->options));
+  plan->label =
+      plan->options.label != NULL ? plan->options.label : pipeline->label;
+  if (options == NULL) {
+    memcpy(plan->shown.block, pipeline->info.block, sizeof(plan->shown.block));
+    plan->options.iterations = 1;
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(check_switches(plan));
+  if (plan->options.profile != NULL) {
+    return unsupported(plan, "profile",
+                       "make another pipeline on the device that it is for");
+  }
+  if (plan->options.speculation == KILN_DISPATCH_FORCE) {
+    return unsupported(plan, "speculation", "leave it at KILN_DISPATCH_AUTO");
+  }
+  if (plan->options.persistent == KILN_DISPATCH_FORCE) {
+    return unsupported(plan, "persistent", "leave it at KILN_DISPATCH_AUTO");
+  }
+  if (plan->options.iterations == 0) plan->options.iterations = 1;
+  if (prepares) KILNI_RETURN_IF_ERROR(check_prepared(plan));
+  KILNI_RETURN_IF_ERROR(check_ulp(pipeline, plan));
+  return check_block(pipeline, plan);
+}
+
+// ---- Bindings ----
+
+static kiln_status_t refuse(const kiln_pipeline_t* pipeline, uint32_t index,
+                            const char* why, const char* fix) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "parameter %u (\"%s\") of \"%s\": %s",
+                 (unsigned)index, NAME(pipeline, index), pipeline->label, why),
+      "%s", fix);
+}
+
+static kiln_status_t check_range(const kiln_pipeline_t* pipeline,
+                                 uint32_t index, const kiln_binding_t* binding,
+                                 uint64_t size, kilni_bound_t* bound) {
+  uint64_t offset = binding->offset;
+  bound->open = binding->bytes == 0;
+  if (offset <= size && binding->bytes <= size - offset) {
+    bound->bytes = bound->open ? size - offset : binding->bytes;
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(OUT_OF_RANGE,
+                 "parameter %u (\"%s\") of \"%s\": %llu bytes at %llu of a "
+                 "buffer of %llu",
+                 (unsigned)index, NAME(pipeline, index), pipeline->label,
+                 (unsigned long long)binding->bytes, (unsigned long long)offset,
+                 (unsigned long long)size),
+      "bind a range inside of the buffer");
+}
+
+static kiln_status_t bind_resident(const kiln_pipeline_t* pipeline,
+                                   uint32_t index,
+                                   const kiln_binding_t* binding,
+                                   kilni_bound_t* bound) {
+  kilni_resident_view_t view = {0, 0};
+  kiln_status_t status =
+      kilni_resident_look(pipeline->dispatcher, binding->value.resident, &view);
+  if (!kiln_status_is_ok(status)) {
+    return KILNI_ANNOTATE(status, "parameter %u (\"%s\") of \"%s\"",
+                          (unsigned)index, NAME(pipeline, index),
+                          pipeline->label);
+  }
+  bound->address = view.address + binding->offset;
+  return check_range(pipeline, index, binding, view.bytes, bound);
+}
+
+static kiln_status_t bind_buffer(const kiln_pipeline_t* pipeline,
+                                 uint32_t index, const kiln_binding_t* binding,
+                                 kilni_bound_t* bound) {
+  const kiln_buffer_t* buffer = binding->value.buffer;
+  if (buffer == NULL) {
+    return refuse(pipeline, index, "no buffer", "bind one");
+  }
+  kiln_device_t* device = pipeline->dispatcher->device;
+  if (buffer->device != device) {
+    kiln_status_t status =
+        kilni_device_check_memory(device, buffer->device, "the buffer");
+    if (!kiln_status_is_ok(status)) {
+      return KILNI_ANNOTATE(status, "parameter %u (\"%s\") of \"%s\"",
+                            (unsigned)index, NAME(pipeline, index),
+                            pipeline->label);
+    }
+  }
+  bound->address = buffer->address + binding->offset;
+  return check_range(pipeline, index, binding, buffer->size, bound);
+}
+
+static bool is_read(uint32_t role) {
+  return role != KILN_PROGRAM_ROLE_OUT;
+}
+
+static bool is_written(uint32_t role) {
+  return role == KILN_PROGRAM_ROLE_OUT || role == KILN_PROGRAM_ROLE_INOUT ||
+         role == KILN_PROGRAM_ROLE_RESIDENT;
+}
+
+static kiln_status_t bind_host(const kiln_pipeline_t* pipeline, uint32_t index,
+                               const kiln_binding_t* binding,
+                               kilni_plan_t* plan) {
+  uint32_t role = pipeline->places[index].info.role;
+  kilni_bound_t* bound = &plan->bound[index];
+  bound->uploads = binding->kind != KILN_BINDING_HOST_OUT;
+  bound->downloads = binding->kind == KILN_BINDING_HOST_OUT ||
+                     binding->kind == KILN_BINDING_HOST_INOUT;
+  bound->bytes = binding->bytes;
+  plan->has_host = plan->has_host || binding->bytes > 0;
+  if (binding->value.in == NULL && binding->bytes > 0) {
+    return refuse(pipeline, index, "no memory", "bind memory of so many bytes");
+  }
+  if (role == KILN_PROGRAM_ROLE_RESIDENT) {
+    return refuse(pipeline, index, "host memory for what stays on the device",
+                  "bind a resident buffer");
+  }
+  if (is_written(role) && !bound->downloads) {
+    return refuse(pipeline, index, "memory that is only read is written",
+                  "bind it with kiln_bind_host_out or kiln_bind_host_inout");
+  }
+  if (is_read(role) && !bound->uploads) {
+    return refuse(pipeline, index, "memory that is only written is read",
+                  "bind it with kiln_bind_host_in or kiln_bind_host_inout");
+  }
+  if (!is_written(role) && bound->downloads) {
+    return refuse(pipeline, index, "it is only read, and was to be fetched",
+                  "bind it with kiln_bind_host_in");
+  }
+  if (!is_read(role)) bound->uploads = false;
+  return NULL;
+}
+
+static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
+                              const kiln_binding_t* binding, bool prepares,
+                              kilni_plan_t* plan) {
+  const kilni_place_t* place = &pipeline->places[index];
+  kilni_bound_t* bound = &plan->bound[index];
+  memset(bound, 0, sizeof(*bound));
+  if (binding->kind == KILN_BINDING_SCALAR) {
+    if (place->is_buffer) {
+      return refuse(pipeline, index, "a scalar for a buffer",
+                    "bind a buffer there; bindings stand in the order of the "
+                    "parameters");
+    }
+    if (binding->type != place->info.type) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT,
+                     "parameter %u (\"%s\") of \"%s\" is of type %s, not %s",
+                     (unsigned)index, NAME(pipeline, index), pipeline->label,
+                     kiln_program_type_name(place->info.type),
+                     kiln_program_type_name(binding->type)),
+          "bind a value of its type");
+    }
+    bound->value = binding->value.bits;
+    return NULL;
+  }
+  if (!place->is_buffer) {
+    return refuse(pipeline, index, "not a scalar",
+                  "bind a value there (kiln_bind_scalar)");
+  }
+  switch (binding->kind) {
+    case KILN_BINDING_RESIDENT:
+      return bind_resident(pipeline, index, binding, bound);
+    case KILN_BINDING_BUFFER:
+      return bind_buffer(pipeline, index, binding, bound);
+    case KILN_BINDING_POINTER:
+      bound->address = binding->value.address;
+      bound->bytes = binding->bytes;
+      if (bound->address != 0 || bound->bytes == 0) return NULL;
+      return refuse(pipeline, index, "bytes at address 0",
+                    "bind the address of device memory");
+    case KILN_BINDING_HOST_IN:
+    case KILN_BINDING_HOST_OUT:
+    case KILN_BINDING_HOST_INOUT:
+      if (!prepares) return bind_host(pipeline, index, binding, plan);
+      return kilni_status_with_fix(
+          KILNI_FAIL(UNSUPPORTED,
+                     "parameter %u (\"%s\") of \"%s\": host memory in a "
+                     "prepared dispatch",
+                     (unsigned)index, NAME(pipeline, index), pipeline->label),
+          "bind a resident buffer, or kiln_bind_static for what never changes");
+    case KILN_BINDING_STATIC:
+      if (!prepares) {
+        return refuse(pipeline, index, "STATIC outside of a prepared dispatch",
+                      "prepare it, or bind it with kiln_bind_host_in");
+      }
+      if (is_written(place->info.role)) {
+        return refuse(pipeline, index, "STATIC for what is written",
+                      "bind a resident buffer");
+      }
+      bound->uploads = true;
+      bound->bytes = binding->bytes;
+      if (binding->value.in != NULL || binding->bytes == 0) return NULL;
+      return refuse(pipeline, index, "no memory", "bind so many bytes");
+    default:
+      return refuse(pipeline, index, "no binding of a kind that is known",
+                    "make it with a kiln_bind_... function");
+  }
+}
+
+static kiln_status_t check_elements(const kiln_pipeline_t* pipeline,
+                                    uint32_t index, kilni_bound_t* bound) {
+  uint32_t size = pipeline->places[index].info.type_bytes;
+  // Structs are as their compiler lays them out; elements of a type, as long
+  // as they are.
+  uint32_t align = size & (0u - size);
+  if (align > 16) align = 16;
+  if (bound->address % align != 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "parameter %u (\"%s\") of \"%s\": address 0x%llx is no "
+                   "multiple of %u",
+                   (unsigned)index, NAME(pipeline, index), pipeline->label,
+                   (unsigned long long)bound->address, (unsigned)align),
+        "bind it at an offset that is a multiple of its elements");
+  }
+  if (bound->open) {
+    bound->value = bound->bytes / size;
+    return NULL;
+  }
+  if (bound->bytes % size == 0) {
+    bound->value = bound->bytes / size;
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "parameter %u (\"%s\") of \"%s\": %llu bytes are no whole "
+                 "elements of %u",
+                 (unsigned)index, NAME(pipeline, index), pipeline->label,
+                 (unsigned long long)bound->bytes, (unsigned)size),
+      "bind a multiple of the element's size");
+}
+
+static kiln_status_t bind_all(const kiln_pipeline_t* pipeline,
+                              const kiln_binding_t* bindings, uint32_t count,
+                              bool prepares, kilni_plan_t* plan) {
+  if (count != pipeline->info.parameter_count) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" takes %u binding%s, not %u",
+                   pipeline->label, (unsigned)pipeline->info.parameter_count,
+                   pipeline->info.parameter_count == 1 ? "" : "s",
+                   (unsigned)count),
+        "give one binding for each parameter; shared ones have none");
+  }
+  KILNI_CHECK_ARGUMENT(bindings != NULL || count == 0, "bindings");
+  for (uint32_t i = 0; i < count; i++) {
+    KILNI_RETURN_IF_ERROR(bind_one(pipeline, i, &bindings[i], prepares, plan));
+    if (!pipeline->places[i].is_buffer) continue;
+    KILNI_RETURN_IF_ERROR(check_elements(pipeline, i, &plan->bound[i]));
+  }
+  return NULL;
+}
+
+// ---- Sizes ----
+
+static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
+                                uint64_t count, kilni_bound_t* bound) {
+  uint32_t size = pipeline->places[index].info.type_bytes;
+  if (count == bound->value) {
+    // What does not fill an element at the end of all there is, is nobody's.
+    bound->bytes = count * size;
+    return NULL;
+  }
+  if (bound->open && count < bound->value) {
+    bound->value = count;
+    bound->bytes = count * size;
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "parameter %u (\"%s\") of \"%s\" has %llu elements; the "
+                 "pipeline says %llu",
+                 (unsigned)index, NAME(pipeline, index), pipeline->label,
+                 (unsigned long long)bound->value, (unsigned long long)count),
+      "bind a buffer of the size that the pipeline says");
+}
+
+static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
+                                   kilni_plan_t* plan) {
+  kiln_program_size_t sizes[KILNI_PIPELINE_PARAMETERS];
+  uint32_t count = pipeline->info.parameter_count;
+  for (uint32_t i = 0; i < count; i++) {
+    const kilni_place_t* place = &pipeline->places[i];
+    sizes[i].bits = place->is_buffer ? 0 : plan->bound[i].value;
+    sizes[i].count = !place->is_buffer || (place->info.is_counted != 0 &&
+                                           plan->bound[i].open)
+                         ? KILN_PROGRAM_COUNT_UNKNOWN
+                         : plan->bound[i].value;
+  }
+  KILNI_RETURN_IF_ERROR(
+      kiln_program_sizes(pipeline->program, sizes, plan->shown.work));
+  for (uint32_t i = 0; i < count; i++) {
+    if (!pipeline->places[i].is_buffer) continue;
+    KILNI_RETURN_IF_ERROR(
+        take_count(pipeline, i, sizes[i].count, &plan->bound[i]));
+  }
+  return NULL;
+}
+
+// A number that does not come from the caller; false for one that does.
+static bool find_number(const kilni_plan_t* plan,
+                        const kiln_interface_number_t* number,
+                        uint64_t* out_value) {
+  *out_value = number->value;
+  if (number->from == KILN_INTERFACE_BY_CALLER) return false;
+  if (number->from != KILN_INTERFACE_BY_VALUE) {
+    *out_value = plan->bound[number->of].value;
+  }
+  return true;
+}
+
+static kiln_status_t kernel_sizes(const kiln_pipeline_t* pipeline,
+                                  kilni_plan_t* plan) {
+  uint64_t value;
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    const kilni_place_t* place = &pipeline->places[i];
+    if (!place->is_buffer) continue;
+    if (!find_number(plan, &place->count, &value)) {
+      value = plan->bound[i].value;
+    }
+    KILNI_RETURN_IF_ERROR(take_count(pipeline, i, value, &plan->bound[i]));
+  }
+  for (int i = 0; i < 3; i++) {
+    if (!find_number(plan, &pipeline->work[i], &value) ||
+        (pipeline->work[i].from == KILN_INTERFACE_BY_VALUE && value == 0)) {
+      value = 1;
+    }
+    plan->shown.work[i] = value;
+  }
+  return NULL;
+}
+
+// ---- Shape ----
+
+// An option says it: the work size, or the grid alone.
+static kiln_status_t work_of_caller(const kiln_pipeline_t* pipeline,
+                                    kilni_plan_t* plan) {
+  const kiln_dispatch_options_t* options = &plan->options;
+  bool has_grid = false;
+  bool has_work = false;
+  for (int i = 0; i < 3; i++) {
+    has_grid = has_grid || options->grid[i] != 0;
+    has_work = has_work || options->work[i] != 0;
+  }
+  if (!has_grid && !has_work) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "nothing says the work size of \"%s\"",
+                   plan->label),
+        "give `work` or `grid` in the options of the dispatch");
+  }
+  for (int i = 0; i < 3; i++) {
+    uint64_t grid = options->grid[i] == 0 ? 1 : options->grid[i];
+    uint64_t per_block =
+        (uint64_t)plan->shown.block[i] * pipeline->info.work_per_thread[i];
+    plan->shown.work[i] = has_work ? options->work[i] : grid * per_block;
+    if (plan->shown.work[i] == 0) plan->shown.work[i] = 1;
+  }
+  return NULL;
+}
+
+static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
+                                kilni_plan_t* plan) {
+  if (pipeline->info.work_dimensions == 0) {
+    KILNI_RETURN_IF_ERROR(work_of_caller(pipeline, plan));
+  } else if (plan->options.work[0] != 0 || plan->options.work[1] != 0 ||
+             plan->options.work[2] != 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`work` for \"%s\", which says it itself",
+                   plan->label),
+        "leave `work` away");
+  }
+  for (int i = 0; i < 3; i++) {
+    if (plan->shown.work[i] <= UINT32_MAX) continue;
+    return kilni_status_with_fix(
+        KILNI_FAIL(OUT_OF_RANGE,
+                   "the work size of \"%s\" is over 2^32 - 1 along an axis",
+                   plan->label),
+        "use smaller buffers, or divide the work");
+  }
+  return NULL;
+}
+
+static kiln_status_t too_few_blocks(const kilni_plan_t* plan, int axis,
+                                    uint64_t needed) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "`grid` of %u blocks along axis %d for \"%s\", whose work "
+                 "needs %llu",
+                 (unsigned)plan->options.grid[axis], axis, plan->label,
+                 (unsigned long long)needed),
+      "leave `grid` away, or give as many as are needed");
+}
+
+static kiln_status_t make_grid(const kiln_pipeline_t* pipeline,
+                               kilni_plan_t* plan) {
+  const kiln_device_info_t* device = &pipeline->dispatcher->device->info;
+  static const char* const kNames[] = {"grid.x", "grid.y", "grid.z"};
+  for (int i = 0; i < 3; i++) {
+    uint64_t per_block =
+        (uint64_t)plan->shown.block[i] * pipeline->info.work_per_thread[i];
+    uint64_t needed = (plan->shown.work[i] + per_block - 1) / per_block;
+    uint64_t blocks = needed;
+    plan->idle = plan->idle || needed == 0;
+    if (plan->options.grid[i] != 0) {
+      blocks = plan->options.grid[i];
+      if (blocks < needed) return too_few_blocks(plan, i, needed);
+    }
+    if (blocks > device->max_grid[i]) {
+      return kilni_launch_over(pipeline->kernel, kNames[i], blocks,
+                               device->max_grid[i], "the device");
+    }
+    plan->shown.grid[i] = blocks == 0 ? 1 : (uint32_t)blocks;
+  }
+  return NULL;
+}
+
+// ---- How it is launched ----
+
+static kiln_status_t check_overlap_option(const kiln_pipeline_t* pipeline,
+                                          const kilni_plan_t* plan) {
+  if (plan->options.overlap != KILN_SWITCH_ON) return NULL;
+  if (pipeline->info.waits == 0) {
+    return unsupported(plan, "overlap",
+                       "its code does not wait for what is in front of it "
+                       "(griddepcontrol.wait); leave `overlap` away");
+  }
+  return NULL;
+}
+
+static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
+                                       kilni_plan_t* plan) {
+  uint32_t option = plan->options.cooperative;
+  plan->shown.cooperative =
+      pipeline->info.cooperative != 0 || option == KILN_SWITCH_ON;
+  if (pipeline->info.cooperative != 0 && option == KILN_SWITCH_OFF) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "`cooperative` off for \"%s\", which has a grid barrier",
+                   plan->label),
+        "leave `cooperative` away");
+  }
+  if (plan->shown.cooperative == 0 ||
+      kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "`cooperative` for \"%s\": device \"%s\" has no cooperative "
+                 "launches",
+                 plan->label, pipeline->dispatcher->device->name),
+      "leave `cooperative` away, or use another device");
+}
+
+static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
+  const kiln_dispatch_options_t* options = &plan->options;
+  KILNI_RETURN_IF_ERROR(check_overlap_option(pipeline, plan));
+  KILNI_RETURN_IF_ERROR(check_cooperative(pipeline, plan));
+  bool own_block = memcmp(plan->shown.block, pipeline->info.block,
+                          sizeof(plan->shown.block)) != 0;
+  bool asks = options->overlap == KILN_SWITCH_ON || options->priority != 0;
+  plan->has_how = plan->shown.cooperative != 0 || asks;
+  if (!plan->has_how) return NULL;
+  if (pipeline->info.cooperative != 0 && !asks && !own_block) {
+    plan->how = pipeline->how;
+  } else {
+    kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+    kiln_launch_config_t config = kiln_launch_config_default();
+    memcpy(config.block, plan->shown.block, sizeof(config.block));
+    memcpy(config.grid, plan->shown.grid, sizeof(config.grid));
+    config.shared_bytes = pipeline->info.dynamic_shared_bytes;
+    config.attributes = &attributes;
+    if (plan->shown.cooperative) attributes.cooperative = KILN_SWITCH_ON;
+    if (options->overlap == KILN_SWITCH_ON) attributes.overlap = KILN_SWITCH_ON;
+    if (options->priority != 0) {
+      attributes.given = KILN_LAUNCH_GIVEN_PRIORITY;
+      attributes.priority = options->priority;
+    }
+    KILNI_RETURN_IF_ERROR(
+        kilni_launch_how(pipeline->kernel, &config, &plan->how));
+  }
+  return kilni_launch_check_resident(
+      pipeline->kernel, &plan->how, pipeline->dispatcher->device,
+      (uint64_t)plan->shown.grid[0] * plan->shown.grid[1] *
+          plan->shown.grid[2]);
+}
+
+// ---- Buffers among each other, and what is moved ----
+
+static kiln_status_t check_overlaps(const kiln_pipeline_t* pipeline,
+                                    const kilni_plan_t* plan) {
+  if (pipeline->info.overlapping != 0) return NULL;
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    const kilni_bound_t* a = &plan->bound[i];
+    if (!is_written(pipeline->places[i].info.role) || a->address == 0) {
+      continue;
+    }
+    for (uint32_t j = 0; j < pipeline->info.parameter_count; j++) {
+      const kilni_bound_t* b = &plan->bound[j];
+      if (i == j || b->address == 0 || a->address >= b->address + b->bytes ||
+          b->address >= a->address + a->bytes) {
+        continue;
+      }
+      return kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT,
+                     "parameters \"%s\" and \"%s\" of \"%s\" overlap, and the "
+                     "first is written",
+                     NAME(pipeline, i), NAME(pipeline, j), pipeline->label),
+          "bind memory that does not overlap, or make the pipeline with "
+          "`overlapping`");
+    }
+  }
+  return NULL;
+}
+
+static uint64_t whole_words(uint64_t bytes) {
+  return (bytes + 3) / 4 * 4;
+}
+
+static kiln_status_t add_up(const kiln_pipeline_t* pipeline,
+                            kilni_plan_t* plan) {
+  kiln_dispatch_plan_t* shown = &plan->shown;
+  uint32_t clear = plan->options.clear_outputs;
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    const kilni_place_t* place = &pipeline->places[i];
+    kilni_bound_t* bound = &plan->bound[i];
+    if (!place->is_buffer) continue;
+    if (place->info.role == KILN_PROGRAM_ROLE_OUT && bound->bytes > 0 &&
+        (clear == KILN_SWITCH_ON ||
+         (clear == KILN_SWITCH_DEFAULT &&
+          (place->info.writes_all == 0 || plan->idle)))) {
+      bound->clears = true;
+      shown->cleared_bytes += bound->bytes;
+    }
+    if (bound->uploads) shown->upload_bytes += bound->bytes;
+    if (bound->downloads) shown->download_bytes += bound->bytes;
+    if (bound->uploads || bound->downloads) {
+      shown->device_bytes += whole_words(bound->bytes);
+    }
+  }
+  if (pipeline->info.grid_barrier) shown->device_bytes += KILNI_GRID_BYTES;
+  shown->shared_bytes =
+      pipeline->info.static_shared_bytes + pipeline->info.dynamic_shared_bytes;
+  uint64_t most = plan->options.max_output_bytes;
+  if (most == 0 || shown->download_bytes <= most) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(LIMIT_EXCEEDED,
+                 "\"%s\" would copy %llu bytes to the host; "
+                 "`max_output_bytes` is %llu",
+                 plan->label, (unsigned long long)shown->download_bytes,
+                 (unsigned long long)most),
+      "allow more, or bind resident buffers and fetch what is needed");
+}
+
+kiln_status_t kilni_plan_make(kiln_pipeline_t* pipeline,
+                              const kiln_binding_t* bindings, uint32_t count,
+                              const kiln_dispatch_options_t* options,
+                              bool prepares, kilni_plan_t* plan) {
+  memset(plan, 0, offsetof(kilni_plan_t, how));
+  KILNI_RETURN_IF_ERROR(read_options(pipeline, options, prepares, plan));
+  KILNI_RETURN_IF_ERROR(bind_all(pipeline, bindings, count, prepares, plan));
+  KILNI_RETURN_IF_ERROR(pipeline->program != NULL
+                            ? program_sizes(pipeline, plan)
+                            : kernel_sizes(pipeline, plan));
+  KILNI_RETURN_IF_ERROR(check_work(pipeline, plan));
+  KILNI_RETURN_IF_ERROR(make_grid(pipeline, plan));
+  KILNI_RETURN_IF_ERROR(make_how(pipeline, plan));
+  KILNI_RETURN_IF_ERROR(check_overlaps(pipeline, plan));
+  return add_up(pipeline, plan);
+}
+
+kiln_status_t kiln_pipeline_plan(kiln_pipeline_t* pipeline,
+                                 const kiln_binding_t* bindings,
+                                 uint32_t binding_count,
+                                 const kiln_dispatch_options_t* options,
+                                 kiln_dispatch_plan_t* out_plan) {
+  KILNI_CHECK_ARGUMENT(out_plan != NULL, "out_plan");
+  memset(out_plan, 0, sizeof(*out_plan));
+  KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
+  kilni_plan_t plan;
+  KILNI_RETURN_IF_ERROR(kilni_plan_make(pipeline, bindings, binding_count,
+                                        options, false, &plan));
+  *out_plan = plan.shown;
+  return NULL;
+}

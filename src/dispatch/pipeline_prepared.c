@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: dispatches that are checked once and run often.
+//
+// A run asks whether anything was freed, whether a run has trapped, and puts
+// the launch that was prepared on a stream.
+#include <string.h>
+
+#include "dispatch/pipeline_inside.h"
+
+// Zeroes that a run begins with. thread-compatible
+typedef struct clear_t {
+  uint64_t address;
+  uint64_t bytes;
+} clear_t;
+
+struct kiln_prepared_t {
+  kiln_pipeline_t* pipeline;
+  kiln_dispatcher_t* dispatcher;
+  kiln_launch_t* launch;
+  atomic_uint references;
+  atomic_uint frees;             // of the table, when all was seen to be there
+  _Atomic(kiln_stream_t*) last;  // that it ran on; only its address is used
+  bool idle;
+  uint32_t count;
+  uint32_t clear_count;
+  kilni_trap_record_t* record;  // NULL: the code cannot trap
+  kiln_buffer_t* grid;          // NULL: there is no grid barrier
+  kiln_stream_t* grid_stream;   // that the grid's last run was on; retained
+  kiln_binding_t* bindings;
+  kiln_buffer_t** buffers;  // retained: of residents, buffers and statics
+  clear_t* clears;
+  kiln_dispatch_options_t options;
+  kiln_dispatch_plan_t plan;
+  uint64_t threads;
+  uint64_t work;
+  char* label;  // NULL: the pipeline's
+};
+
+// ---- Buffers ----
+
+// What a binding keeps alive, with a reference; NULL for a scalar or pointer.
+static kiln_status_t keep(kiln_dispatcher_t* dispatcher,
+                          const kiln_binding_t* binding,
+                          kiln_buffer_t** out_buffer) {
+  *out_buffer = NULL;
+  if (binding->kind == KILN_BINDING_RESIDENT) {
+    return kilni_resident_get(dispatcher, binding->value.resident, out_buffer);
+  }
+  if (binding->kind == KILN_BINDING_BUFFER) {
+    *out_buffer = binding->value.buffer;
+    kiln_buffer_retain(*out_buffer);
+  }
+  if (binding->kind != KILN_BINDING_STATIC || binding->bytes == 0) return NULL;
+  kiln_stream_t* stream = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
+  KILNI_RETURN_IF_ERROR(kilni_memory_allocate(
+      dispatcher, (binding->bytes + 3) / 4 * 4, out_buffer));
+  kiln_status_t status =
+      kilni_staging_upload(dispatcher->staging, stream, *out_buffer, 0,
+                           binding->bytes, binding->value.in);
+  status = kilni_status_join(status, kiln_stream_synchronize(stream));
+  if (kiln_status_is_ok(status)) return NULL;
+  kiln_buffer_release(*out_buffer);
+  *out_buffer = NULL;
+  return status;
+}
+
+// Gives up what a binding kept, behind the runs that may use it.
+static void let_go(kiln_dispatcher_t* dispatcher, uint32_t kind,
+                   kiln_buffer_t* buffer) {
+  if (buffer == NULL) return;
+  if (kind == KILN_BINDING_BUFFER) {
+    kiln_buffer_release(buffer);
+  } else {
+    // Of a resident buffer this may be the last reference.
+    kiln_status_free(kilni_memory_let_go(dispatcher, buffer));
+  }
+}
+
+// ---- Putting a plan into the launch ----
+
+static kiln_status_t give_arguments(kiln_prepared_t* prepared,
+                                    const kilni_plan_t* plan) {
+  kiln_pipeline_t* pipeline = prepared->pipeline;
+  uint64_t values[KILNI_PIPELINE_ARGUMENTS];
+  const void* list[KILNI_PIPELINE_ARGUMENTS];
+  kiln_argument_t arguments[KILNI_PIPELINE_ARGUMENTS];
+  kilni_extras_t extras = {0, 0};
+  if (prepared->record != NULL) extras.trap = prepared->record->address;
+  if (prepared->grid != NULL) {
+    extras.grid = kiln_buffer_address(prepared->grid);
+  }
+  kilni_plan_arguments(pipeline, plan, &extras, values, list);
+  for (uint32_t i = 0; i < pipeline->argument_count; i++) {
+    const kilni_argument_source_t* source = &pipeline->arguments[i];
+    arguments[i] = kiln_arg_bytes(list[i], source->bytes);
+    if (source->kind != KILN_INTERFACE_BUFFER) continue;
+    // Graphs keep the buffers of a launch, where it names them.
+    kiln_buffer_t* buffer = prepared->buffers[source->of];
+    if (buffer != NULL && kiln_buffer_address(buffer) == values[i] &&
+        values[i] != 0) {
+      arguments[i] = kiln_arg_buffer(buffer);
+    }
+  }
+  return kiln_launch_set_all(prepared->launch, arguments,
+                             pipeline->argument_count);
+}
+
+static void take_clears(kiln_prepared_t* prepared, const kilni_plan_t* plan) {
+  prepared->clear_count = 0;
+  for (uint32_t i = 0; i < prepared->count; i++) {
+    const kilni_bound_t* bound = &plan->bound[i];
+    if (!bound->clears) continue;
+    clear_t* clear = &prepared->clears[prepared->clear_count++];
+    clear->address = bound->address;
+    clear->bytes = bound->bytes;
+  }
+}
+
+static void take_plan(kiln_prepared_t* prepared, const kilni_plan_t* plan) {
+  prepared->plan = plan->shown;
+  prepared->idle = plan->idle;
+  prepared->threads = 1;
+  prepared->work = 1;
+  for (int i = 0; i < 3; i++) {
+    prepared->threads *= (uint64_t)plan->shown.grid[i] * plan->shown.block[i];
+    prepared->work *= plan->shown.work[i];
+  }
+  take_clears(prepared, plan);
+}
+
+// The address of what was uploaded when it was bound.
+static void take_statics(const kiln_prepared_t* prepared, kilni_plan_t* plan) {
+  for (uint32_t i = 0; i < prepared->count; i++) {
+    if (prepared->bindings[i].kind != KILN_BINDING_STATIC) continue;
+    plan->bound[i].address = prepared->buffers[i] == NULL
+                                 ? 0
+                                 : kiln_buffer_address(prepared->buffers[i]);
+  }
+}
+
+// ---- Making and ending ----
+
+static void destroy(kiln_prepared_t* prepared) {
+  kiln_dispatcher_t* dispatcher = prepared->dispatcher;
+  kiln_pipeline_t* pipeline = prepared->pipeline;
+  kiln_allocator_t allocator = dispatcher->allocator;
+  for (uint32_t i = 0; prepared->buffers != NULL && i < prepared->count; i++) {
+    let_go(dispatcher, prepared->bindings[i].kind, prepared->buffers[i]);
+  }
+  let_go(dispatcher, KILN_BINDING_STATIC, prepared->grid);
+  if (prepared->record != NULL) {
+    kilni_trap_retire(dispatcher, prepared->record);
+  }
+  kiln_stream_release(prepared->grid_stream);
+  kiln_launch_release(prepared->launch);
+  kilni_free_array(allocator, prepared->clears, prepared->count,
+                   sizeof(clear_t));
+  kilni_free_array(allocator, prepared->buffers, prepared->count,
+                   sizeof(kiln_buffer_t*));
+  kilni_free_array(allocator, prepared->bindings, prepared->count,
+                   sizeof(kiln_binding_t));
+  if (prepared->label != NULL) {
+    kilni_free(allocator, prepared->label, strlen(prepared->label) + 1);
+  }
+  kilni_free(allocator, prepared, sizeof(*prepared));
+  kiln_pipeline_release(pipeline);
+}
+
+static kiln_status_t make_lists(kiln_prepared_t* prepared,
+                                const kiln_binding_t* bindings,
+                                const kilni_plan_t* plan) {
+  kiln_allocator_t allocator = prepared->dispatcher->allocator;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, prepared->count,
+                                          sizeof(kiln_binding_t), &block));
+  prepared->bindings = block;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, prepared->count,
+                                          sizeof(kiln_buffer_t*), &block));
+  prepared->buffers = block;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, prepared->count, sizeof(clear_t), &block));
+  prepared->clears = block;
+  if (prepared->count > 0) {
+    memcpy(prepared->bindings, bindings, prepared->count * sizeof(*bindings));
+  }
+  if (plan->options.label == NULL) return NULL;
+  size_t size = strlen(plan->options.label) + 1;
+  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
+  prepared->label = block;
+  memcpy(prepared->label, plan->options.label, size);
+  prepared->options.label = prepared->label;
+  return NULL;
+}
+
+static kiln_status_t make_own(kiln_prepared_t* prepared) {
+  kiln_dispatcher_t* dispatcher = prepared->dispatcher;
+  kiln_stream_t* stream = NULL;
+  if (prepared->pipeline->info.traps) {
+    KILNI_RETURN_IF_ERROR(kilni_trap_take(dispatcher, &prepared->record));
+  }
+  if (!prepared->pipeline->info.grid_barrier) return NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_memory_allocate(dispatcher, KILNI_GRID_BYTES, &prepared->grid));
+  KILNI_RETURN_IF_ERROR(
+      kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
+  KILNI_RETURN_IF_ERROR(kilni_clear(stream, kiln_buffer_address(prepared->grid),
+                                    KILNI_GRID_BYTES));
+  return kiln_stream_synchronize(stream);
+}
+
+static kiln_status_t make_launch(kiln_prepared_t* prepared,
+                                 const kilni_plan_t* plan) {
+  kiln_launch_config_t config = kiln_launch_config_default();
+  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  memcpy(config.grid, plan->shown.grid, sizeof(config.grid));
+  memcpy(config.block, plan->shown.block, sizeof(config.block));
+  config.shared_bytes = prepared->pipeline->info.dynamic_shared_bytes;
+  if (plan->shown.cooperative) attributes.cooperative = KILN_SWITCH_ON;
+  if (plan->options.overlap == KILN_SWITCH_ON) {
+    attributes.overlap = KILN_SWITCH_ON;
+  }
+  if (plan->options.priority != 0) {
+    attributes.given = KILN_LAUNCH_GIVEN_PRIORITY;
+    attributes.priority = plan->options.priority;
+  }
+  if (plan->has_how) config.attributes = &attributes;
+  return kiln_launch_create(prepared->pipeline->kernel, &config,
+                            &prepared->launch);
+}
+
+static kiln_status_t fill(kiln_prepared_t* prepared,
+                          const kiln_binding_t* bindings, kilni_plan_t* plan) {
+  kiln_dispatcher_t* dispatcher = prepared->dispatcher;
+  KILNI_RETURN_IF_ERROR(make_lists(prepared, bindings, plan));
+  atomic_store(&prepared->frees, atomic_load(&dispatcher->residents.frees));
+  for (uint32_t i = 0; i < prepared->count; i++) {
+    KILNI_RETURN_IF_ERROR(
+        keep(dispatcher, &bindings[i], &prepared->buffers[i]));
+  }
+  KILNI_RETURN_IF_ERROR(make_own(prepared));
+  KILNI_RETURN_IF_ERROR(make_launch(prepared, plan));
+  take_statics(prepared, plan);
+  take_plan(prepared, plan);
+  return give_arguments(prepared, plan);
+}
+
+static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
+  if (!kilni_device_is_lost(dispatcher->device)) return NULL;
+  return kilni_device_lost_status(dispatcher->device);
+}
+
+kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
+                                    const kiln_binding_t* bindings,
+                                    uint32_t binding_count,
+                                    const kiln_dispatch_options_t* options,
+                                    kiln_prepared_t** out_prepared) {
+  KILNI_CHECK_ARGUMENT(out_prepared != NULL, "out_prepared");
+  *out_prepared = NULL;
+  KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
+  kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
+  KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
+  kilni_plan_t plan;
+  KILNI_RETURN_IF_ERROR(
+      kilni_plan_make(pipeline, bindings, binding_count, options, true, &plan));
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(dispatcher->allocator, sizeof(kiln_prepared_t), &block));
+  kiln_prepared_t* prepared = block;
+  prepared->pipeline = pipeline;
+  prepared->dispatcher = dispatcher;
+  prepared->count = binding_count;
+  prepared->options = plan.options;
+  atomic_init(&prepared->references, 1);
+  kiln_pipeline_retain(pipeline);
+  kiln_status_t status = fill(prepared, bindings, &plan);
+  if (!kiln_status_is_ok(status)) {
+    destroy(prepared);
+    return KILNI_ANNOTATE(status, "preparing \"%s\"", pipeline->label);
+  }
+  *out_prepared = prepared;
+  return NULL;
+}
+
+void kiln_prepared_retain(kiln_prepared_t* prepared) {
+  if (prepared == NULL) return;
+  atomic_fetch_add_explicit(&prepared->references, 1, memory_order_relaxed);
+}
+
+void kiln_prepared_release(kiln_prepared_t* prepared) {
+  if (prepared == NULL ||
+      kilni_device_is_forked(prepared->dispatcher->device)) {
+    return;
+  }
+  if (atomic_fetch_sub_explicit(&prepared->references, 1,
+                                memory_order_acq_rel) == 1) {
+    destroy(prepared);
+  }
+}
+
+// ---- Running ----
+
+// Something was freed, perhaps not what this one uses; or a stream forgotten.
+static kiln_status_t check_freed(kiln_prepared_t* prepared) {
+  uint32_t frees = atomic_load(&prepared->dispatcher->residents.frees);
+  for (uint32_t i = 0; i < prepared->count; i++) {
+    const kiln_binding_t* binding = &prepared->bindings[i];
+    kilni_resident_view_t view = {0, 0};
+    if (binding->kind != KILN_BINDING_RESIDENT) continue;
+    kiln_status_t status = kilni_resident_look(prepared->dispatcher,
+                                               binding->value.resident, &view);
+    if (kiln_status_is_ok(status)) continue;
+    kiln_status_free(status);
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_STATE,
+                   "parameter %u (\"%s\") of a prepared \"%s\": its resident "
+                   "buffer was freed",
+                   (unsigned)i, prepared->pipeline->places[i].info.name,
+                   prepared->pipeline->label),
+        "bind another one (kiln_prepared_rebind)");
+  }
+  atomic_store(&prepared->last, NULL);
+  atomic_store(&prepared->frees, frees);
+  return NULL;
+}
+
+static kiln_status_t has_trapped(const kiln_prepared_t* prepared) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_STATE, "a run of the prepared \"%s\" has trapped",
+                 prepared->pipeline->label),
+      "synchronise its stream and ask kiln_prepared_check where");
+}
+
+// Runs share what the blocks count in: one behind the other.
+static kiln_status_t order_grid(kiln_prepared_t* prepared,
+                                kiln_stream_t* stream) {
+  if (prepared->grid_stream == stream) return NULL;
+  if (prepared->grid_stream != NULL) {
+    KILNI_RETURN_IF_ERROR(
+        kiln_stream_wait_stream(stream, prepared->grid_stream));
+  }
+  kiln_stream_retain(stream);
+  kiln_stream_release(prepared->grid_stream);
+  prepared->grid_stream = stream;
+  return NULL;
+}
+
+static kiln_status_t find_stream(kiln_prepared_t* prepared,
+                                 kiln_stream_t* stream) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_dispatch_stream(prepared->dispatcher, stream, &stream));
+  atomic_store_explicit(&prepared->last, stream, memory_order_relaxed);
+  return NULL;
+}
+
+kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
+                                kiln_stream_t* stream) {
+  KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
+  kiln_dispatcher_t* dispatcher = prepared->dispatcher;
+  if (atomic_load_explicit(&dispatcher->residents.frees,
+                           memory_order_relaxed) !=
+      atomic_load_explicit(&prepared->frees, memory_order_relaxed)) {
+    KILNI_RETURN_IF_ERROR(check_freed(prepared));
+  }
+  if (prepared->record != NULL && kilni_trap_is_set(prepared->record)) {
+    return has_trapped(prepared);
+  }
+  if (stream == NULL) {
+    stream =
+        atomic_load_explicit(&dispatcher->own[0].stream, memory_order_relaxed);
+  } else if (stream !=
+             atomic_load_explicit(&prepared->last, memory_order_relaxed)) {
+    KILNI_RETURN_IF_ERROR(find_stream(prepared, stream));
+  }
+  for (uint32_t i = 0; i < prepared->clear_count; i++) {
+    KILNI_RETURN_IF_ERROR(kilni_clear(stream, prepared->clears[i].address,
+                                      prepared->clears[i].bytes));
+  }
+  if (prepared->grid != NULL) {
+    KILNI_RETURN_IF_ERROR(order_grid(prepared, stream));
+  }
+  if (dispatcher->counters != NULL) {
+    kilni_count(dispatcher->counters, KILNI_COUNTER_PREPARED_RUNS, 1);
+    kilni_count(dispatcher->counters, KILNI_COUNTER_LAUNCHES, !prepared->idle);
+    kilni_count(dispatcher->counters, KILNI_COUNTER_THREADS,
+                prepared->idle ? 0 : prepared->threads);
+    kilni_count(dispatcher->counters, KILNI_COUNTER_WORK, prepared->work);
+    kilni_count(dispatcher->counters, KILNI_COUNTER_CLEARED_BYTES,
+                prepared->plan.cleared_bytes);
+  }
+  if (prepared->idle) return NULL;
+  return kiln_launch_run(prepared->launch, stream);
+}
+
+// ---- Changing ----
+
+// Plans with one binding changed, and takes it over if all of it is right.
+static kiln_status_t change(kiln_prepared_t* prepared, uint32_t index,
+                            const kiln_binding_t* binding) {
+  kiln_dispatcher_t* dispatcher = prepared->dispatcher;
+  kiln_binding_t before = prepared->bindings[index];
+  kiln_buffer_t* buffer_before = prepared->buffers[index];
+  kiln_buffer_t* buffer = NULL;
+  kilni_plan_t plan;
+  prepared->bindings[index] = *binding;
+  kiln_status_t status =
+      kilni_plan_make(prepared->pipeline, prepared->bindings, prepared->count,
+                      &prepared->options, true, &plan);
+  if (kiln_status_is_ok(status)) status = keep(dispatcher, binding, &buffer);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_launch_set_grid(prepared->launch, plan.shown.grid[0],
+                                  plan.shown.grid[1], plan.shown.grid[2]);
+  }
+  if (!kiln_status_is_ok(status)) {
+    let_go(dispatcher, binding->kind, buffer);
+    prepared->bindings[index] = before;
+    return status;
+  }
+  prepared->buffers[index] = buffer;
+  take_statics(prepared, &plan);
+  take_plan(prepared, &plan);
+  let_go(dispatcher, before.kind, buffer_before);
+  // What the kernel takes was compared when the pipeline was made.
+  return give_arguments(prepared, &plan);
+}
+
+kiln_status_t kiln_prepared_rebind(kiln_prepared_t* prepared, uint32_t index,
+                                   const kiln_binding_t* binding) {
+  KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
+  KILNI_CHECK_ARGUMENT(binding != NULL, "binding");
+  KILNI_RETURN_IF_ERROR(check_usable(prepared->dispatcher));
+  if (index >= prepared->count) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" takes %u bindings; number %u",
+                   prepared->pipeline->label, (unsigned)prepared->count,
+                   (unsigned)index),
+        "count its parameters from 0");
+  }
+  return change(prepared, index, binding);
+}
+
+kiln_status_t kiln_prepared_set_scalar(kiln_prepared_t* prepared,
+                                       uint32_t index, uint64_t bits) {
+  KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
+  uint32_t type =
+      index < prepared->count ? prepared->pipeline->places[index].info.type : 0;
+  kiln_binding_t binding = kiln_bind_scalar(type, bits);
+  return kiln_prepared_rebind(prepared, index, &binding);
+}
+
+// ---- Questions ----
+
+kiln_status_t kiln_prepared_check(kiln_prepared_t* prepared,
+                                  kiln_trap_t* out_trap) {
+  kiln_trap_t trap;
+  memset(&trap, 0, sizeof(trap));
+  if (out_trap != NULL) *out_trap = trap;
+  KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
+  KILNI_RETURN_IF_ERROR(check_usable(prepared->dispatcher));
+  if (prepared->record == NULL || !kilni_trap_is_set(prepared->record))
+    return NULL;
+  kilni_trap_read(prepared->record->host, &trap);
+  if (out_trap != NULL) *out_trap = trap;
+  kilni_count(prepared->dispatcher->counters, KILNI_COUNTER_TRAPS, 1);
+  if (prepared->grid != NULL) {
+    // Blocks that left early may have left the count as it was.
+    KILNI_RETURN_IF_ERROR(
+        kiln_buffer_fill(prepared->grid, 0, KILNI_GRID_BYTES, 0, 1));
+  }
+  memset(prepared->record->host, 0, sizeof(*prepared->record->host));
+  return kilni_trap_status(prepared->pipeline->label, &trap);
+}
+
+void kiln_prepared_plan(const kiln_prepared_t* prepared,
+                        kiln_dispatch_plan_t* out_plan) {
+  *out_plan = prepared->plan;
+}
+
+kiln_pipeline_t* kiln_prepared_pipeline(const kiln_prepared_t* prepared) {
+  return prepared->pipeline;
+}
+
+kiln_launch_t* kiln_prepared_launch(const kiln_prepared_t* prepared) {
+  return prepared->launch;
+}
