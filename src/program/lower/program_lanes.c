@@ -40,10 +40,16 @@ static kilni_value_t lane_of(kilni_lowering_t* w) {
   return KILNI_BIN(BIT_AND, kilni_local_index(w), kilni_u32(w, 31));
 }
 
+static bool is_same_constant(const kilni_lowering_t* w, kilni_value_t a,
+                             kilni_value_t b) {
+  return kilni_value_is_const(w, a) &&
+         kilni_value_is(w, b, kilni_value_of(w, a)->bits);
+}
+
 // x, or `neutral` in a thread that has returned.
 static kilni_value_t masked(kilni_lowering_t* w, kilni_value_t x,
                             kilni_value_t neutral) {
-  if (!w->keeps_live) return x;
+  if (!w->keeps_live || is_same_constant(w, x, neutral)) return x;
   uint8_t type = kilni_value_type(w, x);
   if (type == T(BOOL)) {
     if (kilni_value_is_const(w, x)) x = kilni_in_register(w, x);
@@ -58,10 +64,13 @@ static kilni_value_t masked(kilni_lowering_t* w, kilni_value_t x,
   return kilni_pin_value(w, name, type, 3, operands, 0);
 }
 
+// A constant is the same in every lane. That it is folded here is more than
+// thrift: where ptxas 13.0 finds out itself that a shuffle gives a constant c,
+// it makes max(c - y, z) into VIADDMNMX(y, -c, z), which is max(y - c, z).
 static kilni_value_t shuffle32(kilni_lowering_t* w, const char* name,
                                kilni_value_t x, kilni_value_t by,
                                uint32_t clamp) {
-  if (kilni_value_is_const(w, x)) x = kilni_in_register(w, x);
+  if (kilni_value_is_const(w, x)) return x;
   kilni_value_t operands[4] = {x, by, kilni_u32(w, clamp), kilni_lanes(w)};
   return kilni_pin_value(w, name, kilni_value_type(w, x), 4, operands, 0);
 }
@@ -161,6 +170,12 @@ static kilni_value_t neutral_of(kilni_lowering_t* w, uint32_t op,
   }
 }
 
+// Whether any number of the same gives that.
+static bool is_idempotent(uint32_t op) {
+  return op == S(REDUCE_MIN) || op == S(REDUCE_MAX) || op == S(REDUCE_AND) ||
+         op == S(REDUCE_OR);
+}
+
 // One instruction, where the order does not tell.
 static const char* redux_of(uint32_t op, uint8_t type) {
   bool is_signed = type == T(I32);
@@ -186,6 +201,8 @@ static const char* redux_of(uint32_t op, uint8_t type) {
 static kilni_value_t reduce(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
   uint8_t type = kilni_value_type(w, x);
   kilni_value_t neutral = neutral_of(w, op, type);
+  if (is_same_constant(w, x, neutral)) return x;
+  if (kilni_value_is_const(w, x) && is_idempotent(op)) return x;
   x = masked(w, x, neutral);
   const char* redux = w->sm >= 80 ? redux_of(op, type) : NULL;
   if (redux != NULL) {

@@ -137,8 +137,10 @@ kilni_value_t kilni_narrow(kilni_lowering_t* w, uint8_t type, kilni_value_t x) {
       if (most <= (type == T(I8) ? 0x7f : 0x7fff)) {
         return kilni_retype(w, type, x);
       }
-      return kilni_pure(w, "bfe.s32", type, x, kilni_u32(w, 0),
-                        kilni_u32(w, width_of(type)));
+      // Not bfe.s32 of the low bits: ptxas 13.0 joins that and a conversion
+      // from u32 to a float into one from s8 or s16.
+      return kilni_pure(w, type == T(I8) ? "cvt.s32.s8" : "cvt.s32.s16", type,
+                        x, 0, 0);
     default:
       return kilni_retype(w, type, x);
   }

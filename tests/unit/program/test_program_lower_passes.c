@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,46 @@ static void test_lanes_stay(void** state) {
   assert_int_equal(words(unused, 75, 0, "vote.sync.ballot"), 1);
 }
 
+// ---- What a translator of the PTX gets wrong ----
+
+// ptxas 13.0 converts bfe.s32 of 8 or 16 bits from u32 to a float as if it were
+// signed.
+static void test_signs_before_floats(void** state) {
+  (void)state;
+  static const char* const kFrom[] = {"i8", "i16"};
+  static const char* const kTo[] = {"f32", "f64"};
+  for (uint32_t k = 0; k < 4; k++) {
+    char text[512];
+    snprintf(text, sizeof(text),
+             "program p(x: in u32[], o: out %s[length(x)]) work length(x)\n"
+             "{ let i = global_id.x; o[i] = %s(u32(%s(x[i]))); }",
+             kTo[k / 2], kTo[k / 2], kFrom[k % 2]);
+    assert_int_equal(words(text, 75, 0, "bfe.s32"), 0);
+    assert_int_equal(words(text, 75, 0, "cvt.s32.s"), 1);
+    const uint64_t counts[] = {700, 700};
+    machine_check(text, counts, NULL, k);
+  }
+}
+
+// Where ptxas 13.0 sees itself that a shuffle gives a constant c, it makes
+// max(c - x, z) into max(x - c, z).
+static void test_constants_in_lanes(void** state) {
+  (void)state;
+  static const char* const kConstants[] = {"reduce_mul(1)", "reduce_min(1)",
+                                           "reduce_max(1)", "reduce_and(1)",
+                                           "scan_mul(1)"};
+  for (uint32_t k = 0; k < 5; k++) {
+    char text[512];
+    snprintf(text, sizeof(text),
+             HEAD "let c = %s; o[i] = u32(max(i32(c) - i32(x[i]), 0i32)); }",
+             kConstants[k]);
+    assert_int_equal(words(text, 75, 0, "shfl.sync"), 0);
+    const uint64_t counts[] = {700, 700};
+    const uint64_t scalars[] = {5};
+    machine_check(text, counts, scalars, k);
+  }
+}
+
 static void test_loads_stay(void** state) {
   (void)state;
   // Another thread writes between the two loads.
@@ -243,13 +284,22 @@ static void test_fast_math(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_folding),    cmocka_unit_test(test_sharing),
-      cmocka_unit_test(test_hoisting),   cmocka_unit_test(test_strength),
-      cmocka_unit_test(test_ranges),     cmocka_unit_test(test_unrolling),
-      cmocka_unit_test(test_dropping),   cmocka_unit_test(test_scalars),
-      cmocka_unit_test(test_read_only),  cmocka_unit_test(test_lanes_stay),
-      cmocka_unit_test(test_loads_stay), cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_refusals),   cmocka_unit_test(test_fast_math),
+      cmocka_unit_test(test_folding),
+      cmocka_unit_test(test_sharing),
+      cmocka_unit_test(test_hoisting),
+      cmocka_unit_test(test_strength),
+      cmocka_unit_test(test_ranges),
+      cmocka_unit_test(test_unrolling),
+      cmocka_unit_test(test_dropping),
+      cmocka_unit_test(test_scalars),
+      cmocka_unit_test(test_read_only),
+      cmocka_unit_test(test_lanes_stay),
+      cmocka_unit_test(test_signs_before_floats),
+      cmocka_unit_test(test_constants_in_lanes),
+      cmocka_unit_test(test_loads_stay),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_fast_math),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
