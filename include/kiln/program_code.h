@@ -36,6 +36,9 @@ enum {
   // buffers that overlap, one of them written.
   KILN_PROGRAM_WITHOUT_READ_ONLY = 256,
   KILN_PROGRAM_WITHOUT_VECTORS = 512,  // one element a thread
+  // Every shared array is zeroed, also where all that is read was written.
+  KILN_PROGRAM_WITHOUT_COVERING = 1024,
+  KILN_PROGRAM_WITHOUT_PREDICATES = 2048,  // every `if` jumps
 };
 
 // How a program is lowered. thread-compatible
@@ -114,7 +117,7 @@ typedef struct kiln_program_launch_t {
   uint32_t cooperative;           // 1: all blocks must run at once
   uint32_t static_shared_bytes;   // part of the code
   uint32_t dynamic_shared_bytes;  // to be asked for at the launch
-  uint32_t zeroed_shared_bytes;   // zeroed at the start of every block
+  uint32_t zeroed_shared_bytes;   // of arrays zeroed at the start of blocks
   uint32_t private_bytes;         // of arrays in a thread's own memory
   uint32_t elements;  // of the work along axis 0 that each thread does
 } kiln_program_launch_t;

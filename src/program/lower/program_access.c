@@ -73,8 +73,7 @@ static bool has_length32(const kilni_lowering_t* w,
   uint32_t count = w->program->buffers.items[place->same].count;
   if (count == 0) return false;
   const kilni_expr_record_t* e = &w->program->exprs.items[count];
-  if (e->op == KILNI_EXPR_LENGTH) return e->type == T(U32);
-  return e->op == KILNI_EXPR_SCALAR && e->type == T(U32);
+  return e->type == T(U32);
 }
 
 // An index that is certainly not negative, or any below a count that is small
@@ -106,10 +105,10 @@ static bool known_below(kilni_lowering_t* w, kilni_value_t a, kilni_value_t b,
 }
 
 // As kilni_in_range; `out_region` is the outermost one in which the answer
-// holds.
+// holds, 0 where that is everywhere.
 static kilni_value_t in_range(kilni_lowering_t* w, kilni_place_t* place,
                               kilni_value_t index, uint32_t* out_region) {
-  *out_region = 1;
+  *out_region = 0;
   uint64_t most = kilni_value_of(w, index)->most;
   bool ranges = (w->off & KILN_PROGRAM_WITHOUT_RANGES) == 0;
   if (ranges && place->count != 0 && most < place->count) return 0;
@@ -278,11 +277,17 @@ kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
   }
   kilni_value_t element = kilni_elements_load(w, place, index);
   if (element != 0) return element;
+  kilni_cover_load(w, place, index);
   uint32_t region;
   kilni_value_t guard = in_range(w, place, index, &region);
   if (guard != 0 && kilni_value_is_const(w, guard)) {
     if (kilni_value_of(w, guard)->bits == 0) return kilni_const(w, type, 0);
     guard = 0;
+  }
+  // What is in range may be so only where the predicate holds; and what is far
+  // away is not asked for in vain.
+  if (w->predicate != 0 && (region != 0 || guard != 0 || is_global(place))) {
+    guard = guard == 0 ? w->predicate : KILNI_BIN(AND, guard, w->predicate);
   }
   bool pure = read_only(w, place);
   kilni_instruction_t load = {0};
@@ -337,9 +342,15 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
       return;
     }
     uint64_t i = kilni_value_of(w, index)->bits;
-    if (i < place->count) kilni_bind(w, place->first + (uint32_t)i, value);
+    if (i >= place->count) return;
+    uint32_t variable = place->first + (uint32_t)i;
+    if (w->predicate != 0) {
+      value = kilni_select(w, w->predicate, value, w->bindings[variable]);
+    }
+    kilni_bind(w, variable, value);
     return;
   }
+  if (w->predicate != 0) guard = w->predicate;
   kilni_value_t range = kilni_in_range(w, place, index);
   if (range != 0 && kilni_value_is_const(w, range)) {
     if (kilni_value_of(w, range)->bits == 0) return;
@@ -349,6 +360,7 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
       kilni_elements_store(w, place, index, value)) {
     return;
   }
+  kilni_cover_store(w, place, index, guard);
   kilni_value_t operands[2] = {kilni_address(w, place, index),
                                kilni_to_memory(w, place->type, value)};
   if (range == 0) {
@@ -363,12 +375,14 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
 
 // ---- Arrays that start at zero ----
 
-// Zeroes [0, bytes) at `base` in words of 4 bytes, from `first` on in steps.
+// Zeroes `bytes` at `base` in steps, from `first` on, `lanes` words at once.
 static void clear(kilni_lowering_t* w, const char* store, kilni_value_t base,
-                  kilni_value_t first, uint32_t step, uint32_t bytes) {
+                  kilni_value_t first, uint32_t step, uint32_t bytes,
+                  uint32_t lanes) {
   uint8_t type = kilni_value_type(w, base);
   uint32_t again = kilni_label(w), end = kilni_label(w);
   kilni_value_t at = kilni_register(w, T(U32));
+  kilni_value_t zero = kilni_in_register(w, kilni_u32(w, 0));
   kilni_move(w, at, first);
   kilni_region_begin(w, KILNI_REGION_LOOP);
   kilni_place_label(w, again);
@@ -378,10 +392,10 @@ static void clear(kilni_lowering_t* w, const char* store, kilni_value_t base,
   kilni_value_t offset = at;
   if (type == T(U64)) offset = kilni_fresh(w, "cvt.u64.u32", type, at, 0);
   const char* add = type == T(U64) ? "add.u64" : "add.u32";
-  kilni_value_t operands[2] = {kilni_fresh(w, add, type, base, offset),
-                               kilni_u32(w, 0)};
-  kilni_pin(w, store, KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2, operands,
-            0, 0);
+  kilni_value_t operands[KILNI_OPERANDS_MAX] = {
+      kilni_fresh(w, add, type, base, offset), zero, zero, zero, zero};
+  kilni_pin(w, store, lanes == 1 ? KILNI_FORM_STORE : KILNI_FORM_STORE_VECTOR,
+            KILNI_INSTRUCTION_PINNED, (uint8_t)(lanes + 1), operands, 0, 0);
   kilni_value_t next =
       kilni_fresh(w, "add.u32", T(U32), at, kilni_u32(w, step));
   kilni_move(w, at, next);
@@ -419,18 +433,78 @@ void kilni_private_clear(kilni_lowering_t* w, uint32_t function) {
                   2, operands, 0, 0);
       }
     } else {
-      clear(w, "st.local.u32", base, kilni_u32(w, 0), 4, bytes);
+      clear(w, "st.local.u32", base, kilni_u32(w, 0), 4, bytes, 1);
     }
     w->epoch++;
   }
 }
 
+// A shared array has 16 bytes alignment, and room up to the next one.
+enum { CLEAR_BYTES = 16, CLEAR_ROUNDS = 4 };
+
+static void clear_shared(kilni_lowering_t* w, const kilni_place_t* place,
+                         kilni_value_t local) {
+  static const char kStore[] = "st.shared.v4.u32";
+  uint64_t size = place->count * kilni_type_bytes(place->type);
+  uint32_t pieces = (uint32_t)((size + CLEAR_BYTES - 1) / CLEAR_BYTES);
+  uint32_t rounds = (pieces + w->threads - 1) / w->threads;
+  kilni_value_t base = kilni_shared_address(w, place->number);
+  kilni_value_t first = KILNI_BIN(MUL, local, kilni_u32(w, CLEAR_BYTES));
+  if (rounds > CLEAR_ROUNDS) {
+    clear(w, kStore, base, first, CLEAR_BYTES * w->threads,
+          pieces * CLEAR_BYTES, 4);
+    return;
+  }
+  kilni_value_t zero = kilni_in_register(w, kilni_u32(w, 0));
+  kilni_value_t at = KILNI_BIN(ADD, base, first);
+  for (uint32_t i = 0; i < rounds; i++) {
+    uint32_t done = i * w->threads;
+    kilni_value_t guard = 0;
+    if (pieces - done < w->threads) {
+      guard = KILNI_BIN(LT, local, kilni_u32(w, pieces - done));
+    }
+    kilni_value_t operands[KILNI_OPERANDS_MAX] = {
+        KILNI_BIN(ADD, at, kilni_u32(w, done * CLEAR_BYTES)), zero, zero, zero,
+        zero};
+    kilni_pin(w, kStore, KILNI_FORM_STORE_VECTOR, KILNI_INSTRUCTION_PINNED, 5,
+              operands, guard, 0);
+  }
+}
+
 void kilni_shared_clear(kilni_lowering_t* w) {
   if (w->clear_bytes == 0) return;
-  kilni_value_t base = kilni_shared_address(w, 0);
-  kilni_value_t first = kilni_local_index(w);
-  first = KILNI_BIN(MUL, first, kilni_u32(w, 4));
-  clear(w, "st.shared.u32", base, first, 4 * w->threads, w->clear_bytes);
-  kilni_pin_text(w, "bar.sync 0");
+  kilni_value_t local = kilni_local_index(w);
+  for (uint32_t i = 1; i < w->program->buffers.count; i++) {
+    kilni_place_t* place = &w->places[i];
+    if (w->program->buffers.items[i].role != KILN_PROGRAM_ROLE_SHARED ||
+        place->count == 0) {
+      continue;
+    }
+    place->clear = w->instructions.count;
+    clear_shared(w, place, local);
+    place->clear_end = w->instructions.count;
+  }
+  w->clear_barrier = kilni_pin(w, "bar.sync 0", KILNI_FORM_PLAIN,
+                               KILNI_INSTRUCTION_PINNED, 0, NULL, 0, 0);
   w->epoch++;
+}
+
+void kilni_shared_keep(kilni_lowering_t* w) {
+  w->clear_bytes = 0;
+  for (uint32_t i = 1; i < w->program->buffers.count; i++) {
+    kilni_place_t* place = &w->places[i];
+    if (place->clear == 0) continue;
+    if (place->pays != 0) {
+      uint64_t size = place->count * kilni_type_bytes(place->type);
+      w->clear_bytes += (uint32_t)size;
+      continue;
+    }
+    for (uint32_t at = place->clear; at < place->clear_end; at++) {
+      w->instructions.items[at].flags &= (uint8_t)~KILNI_INSTRUCTION_PINNED;
+    }
+  }
+  if (w->clear_bytes == 0 && w->clear_barrier != 0) {
+    w->instructions.items[w->clear_barrier].flags &=
+        (uint8_t)~KILNI_INSTRUCTION_PINNED;
+  }
 }

@@ -232,7 +232,8 @@ kilni_value_t kilni_elements_load(kilni_lowering_t* w, kilni_place_t* place,
     return place->stored[e->at];
   }
   if (place->loaded == NULL) {
-    if (w->region != e->region || kilni_in_range(w, place, index) != 0) {
+    if (w->region != e->region || w->predicate != 0 ||
+        kilni_in_range(w, place, index) != 0) {
       return 0;
     }
     load_all(w, place);

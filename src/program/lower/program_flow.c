@@ -354,6 +354,7 @@ static void branch(kilni_lowering_t* w, kilni_value_t c, bool holds,
                    uint32_t list, const meeting_t* meeting) {
   uint32_t mark = w->changes.count;
   kilni_region_begin(w, KILNI_REGION_BRANCH);
+  w->regions.items[w->region].condition = holds ? c : c | KILNI_NOT;
   if (!w->together) learn(w, c, holds, 0);
   kilni_list(w, list);
   if (!w->dead) {
@@ -368,6 +369,100 @@ static uint8_t level_of(const kilni_lowering_t* w, uint32_t index) {
   return w->ir == w->program ? w->levels[index] : KILNI_LEVEL_NONE;
 }
 
+// ---- Branches without a jump ----
+
+// What an `if` may come to that is written as predicated instructions.
+enum { MOST_PREDICATED = 40, MOST_STATEMENTS = 4 };
+
+// Takes what an expression comes to off `*left`; false if it is too much, or
+// something else than simple instructions.
+static bool is_simple(const kilni_lowering_t* w, uint32_t expr,
+                      uint32_t* left) {
+  const kilni_ir_t* ir = w->ir;
+  const kilni_expr_record_t* e = &ir->exprs.items[expr];
+  uint32_t operands[KILNI_IR_MAX_CALL];
+  if (e->op == KILNI_EXPR_CALL || e->op == KILNI_EXPR_ATOMIC ||
+      e->op == KILNI_EXPR_SUBGROUP || *left == 0) {
+    return false;
+  }
+  --*left;
+  uint8_t type = kilni_type_computed(e->type);
+  if (e->op == KILNI_EXPR_UNARY && (kilni_math_unary(e->extra, type) ||
+                                    e->extra >= KILN_PROGRAM_UNARY_SQRT)) {
+    return false;
+  }
+  if (e->op == KILNI_EXPR_BINARY && (kilni_math_binary(e->extra, type) ||
+                                     e->extra == KILN_PROGRAM_BINARY_DIV ||
+                                     e->extra == KILN_PROGRAM_BINARY_REM)) {
+    return false;
+  }
+  uint32_t count = kilni_ir_operands(ir, expr, operands);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!is_simple(w, operands[i], left)) return false;
+  }
+  return true;
+}
+
+static bool is_simple_list(const kilni_lowering_t* w, uint32_t list,
+                           uint32_t* left) {
+  uint32_t statements = 0;
+  for (uint32_t i = list; i != 0; i = w->ir->statements.items[i].next) {
+    const kilni_statement_record_t* s = &w->ir->statements.items[i];
+    uint32_t exprs[3];
+    if (s->op != KILNI_STATEMENT_LET && s->op != KILNI_STATEMENT_VAR &&
+        s->op != KILNI_STATEMENT_ASSIGN && s->op != KILNI_STATEMENT_STORE) {
+      return false;
+    }
+    if (++statements > MOST_STATEMENTS) return false;
+    uint32_t count = kilni_ir_statement_exprs(s, exprs);
+    for (uint32_t k = 0; k < count; k++) {
+      if (!is_simple(w, exprs[k], left)) return false;
+    }
+  }
+  return true;
+}
+
+// One side, where `c` is true or false: everything is computed, memory is
+// touched only where the side is taken, and variables select what they have.
+static void predicated(kilni_lowering_t* w, kilni_value_t c, bool holds,
+                       uint32_t list) {
+  if (list == 0) return;
+  uint32_t* variables = NULL;
+  uint32_t count = kilni_assigned(w, &list, 1, &variables);
+  uint32_t facts = w->facts.count, mark = w->changes.count;
+  w->predicate = holds ? c : kilni_unary(w, KILN_PROGRAM_UNARY_NOT, c);
+  learn(w, c, holds, 0);
+  kilni_list(w, list);
+  w->facts.count = facts;
+  kilni_value_t* after =
+      kilni_arena_get(&w->arena, (count + 1) * sizeof(*after));
+  for (uint32_t i = 0; after != NULL && i < count; i++) {
+    after[i] = w->bindings[variables[i]];
+  }
+  w->predicate = 0;
+  kilni_unbind(w, mark);
+  for (uint32_t i = 0; after != NULL && i < count; i++) {
+    kilni_value_t before = w->bindings[variables[i]];
+    if (before == 0 || before == after[i]) continue;
+    kilni_value_t value = holds ? kilni_select(w, c, after[i], before)
+                                : kilni_select(w, c, before, after[i]);
+    kilni_bind(w, variables[i], value);
+  }
+}
+
+static bool lower_predicated(kilni_lowering_t* w, kilni_value_t c,
+                             const kilni_statement_record_t* s) {
+  uint32_t left = MOST_PREDICATED, body = s->body, other = s->other;
+  if (w->together || w->predicate != 0 ||
+      (w->off & KILN_PROGRAM_WITHOUT_PREDICATES) != 0 ||
+      !is_simple_list(w, body, &left) || !is_simple_list(w, other, &left)) {
+    return false;
+  }
+  predicated(w, c, true, body);
+  predicated(w, c, false, other);
+  return true;
+}
+
 static void lower_if(kilni_lowering_t* w, uint32_t index) {
   const kilni_statement_record_t* s = &w->ir->statements.items[index];
   kilni_value_t c = kilni_expr(w, s->a);
@@ -376,6 +471,7 @@ static void lower_if(kilni_lowering_t* w, uint32_t index) {
     kilni_list(w, kilni_value_of(w, c)->bits != 0 ? body : other);
     return;
   }
+  if (lower_predicated(w, c, s)) return;
   kilni_value_t learned = c;
   if (w->together && (kilni_value_of(w, c)->flags & KILNI_VALUE_UNIFORM) == 0) {
     c = kilni_agree(w, c, level_of(w, index));

@@ -181,6 +181,20 @@ static bool uses_work_size(const kilni_ir_t* ir, uint32_t axis) {
   return false;
 }
 
+// The value of an expression of literals.
+static bool is_known(const kilni_ir_t* ir, uint32_t expr, uint64_t* out) {
+  const kilni_expr_record_t* e = &ir->exprs.items[expr];
+  uint64_t a, b;
+  *out = 0;
+  if (e->op == KILNI_EXPR_LITERAL) {
+    *out = kilni_ir_literal_bits(e);
+    return true;
+  }
+  return e->op == KILNI_EXPR_BINARY && is_known(ir, e->a, &a) &&
+         is_known(ir, e->b, &b) && kilni_type_is_integer(e->type) &&
+         kilni_fold_binary(e->extra, e->type, a, b, false, out);
+}
+
 // Whether a work size is something times a multiple of the block's size; then
 // every block is full.
 static bool fills_blocks(const kilni_lowering_t* w, uint32_t axis) {
@@ -193,9 +207,8 @@ static bool fills_blocks(const kilni_lowering_t* w, uint32_t axis) {
     return false;
   }
   for (uint32_t side = 0; side < 2; side++) {
-    const kilni_expr_record_t* factor = &ir->exprs.items[side ? e->b : e->a];
-    if (factor->op == KILNI_EXPR_LITERAL &&
-        kilni_ir_literal_bits(factor) % size == 0) {
+    uint64_t factor;
+    if (is_known(ir, side ? e->b : e->a, &factor) && factor % size == 0) {
       return true;
     }
   }
@@ -317,10 +330,14 @@ static void walk(kilni_lowering_t* w) {
   if (w->elements.count > 1) {
     kilni_elements_body(w);
   } else {
+    const uint32_t off =
+        KILN_PROGRAM_WITHOUT_COVERING | KILN_PROGRAM_WITHOUT_DROPPING;
+    w->covers = !ends && (w->off & off) == 0;
     kilni_shared_clear(w);
     leave_idle(w);
     kilni_private_clear(w, 0);
     kilni_list(w, w->program->body);
+    if (w->failed == KILN_STATUS_OK) kilni_shared_keep(w);
   }
   kilni_place_label(w, w->end);
   if (survey.grid) kilni_grid_leave(w);

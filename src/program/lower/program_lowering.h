@@ -59,14 +59,14 @@ typedef struct kilni_value_record_t {
   uint8_t type;
   uint8_t flags;
   uint16_t reserved;
-  uint32_t region;  // where it is written
-  uint32_t define;  // its first instruction
-  uint32_t name;    // its register's number, when the text is written
-  uint32_t chain;   // next of its hash
-  uint32_t reserved2;
-  uint64_t bits;  // of a constant, as its type has them
-  uint64_t most;  // of integers: it is in [0, most]; for a signed one that
-                  // may be negative ~0
+  uint32_t region;   // where it is written
+  uint32_t define;   // its first instruction
+  uint32_t name;     // its register's number, when the text is written
+  uint32_t chain;    // next of its hash
+  uint32_t threads;  // see program_cover.c
+  uint64_t bits;     // of a constant, as its type has them
+  uint64_t most;     // of integers: it is in [0, most]; for a signed one that
+                     // may be negative ~0
 } kilni_value_record_t;
 
 enum {
@@ -117,7 +117,9 @@ typedef struct kilni_region_t {
   uint8_t kind;
   uint8_t open;
   uint16_t reserved;
-  uint32_t facts;  // how many there were when it began
+  uint32_t facts;           // how many there were when it began
+  kilni_value_t condition;  // who comes here of those outside; may have
+                            // KILNI_NOT; 0: not told
 } kilni_region_t;
 
 // a < b, both as numbers that are not negative. In an open region.
@@ -132,6 +134,8 @@ typedef struct kilni_change_t {
   uint32_t variable;
   kilni_value_t before;
 } kilni_change_t;
+
+typedef struct kilni_cover_t kilni_cover_t;
 
 // A buffer of the kernel, or what a function's parameter stands for.
 typedef struct kilni_place_t {
@@ -149,6 +153,11 @@ typedef struct kilni_place_t {
   uint32_t vectors;  // 0 or 1
   kilni_value_t* loaded;
   kilni_value_t* stored;
+  // Of a shared array: what is surely written; and whether it has to be zeroed,
+  // by the instructions [clear, clear_end).
+  kilni_cover_t* cover;
+  uint32_t pays;
+  uint32_t clear, clear_end;
 } kilni_place_t;
 
 // A loop or an inlined function that statements may leave.
@@ -231,8 +240,9 @@ typedef struct kilni_lowering_t {
   uint32_t threads;  // of a block
   uint32_t wanted;   // elements a thread; 0: to be chosen
   kilni_elements_t elements;
-  kilni_value_t work[3];  // u32; 0: not yet read
-  kilni_value_t live;     // where threads that have returned go along
+  kilni_value_t work[3];    // u32; 0: not yet read
+  kilni_value_t live;       // where threads that have returned go along
+  kilni_value_t predicate;  // where memory may be touched; 0: everywhere
   kilni_scope_t* scope;
   uint32_t leave;        // label: where a thread goes that has returned
   uint32_t end;          // label: of the program
@@ -246,7 +256,10 @@ typedef struct kilni_lowering_t {
   kilni_value_t grid_passed;  // how many grid barriers this thread has passed
 
   uint32_t shared_bytes;
-  uint32_t clear_bytes;  // of them, from the start
+  uint32_t clear_bytes;    // of them
+  uint32_t clear_barrier;  // instruction: the barrier behind the zeroing
+  uint32_t covers;         // 1: what need not be zeroed is looked for
+  KILNI_IR_TABLE(uint32_t*) threads_of;
   uint32_t private_count;
   uint32_t* private_bytes;  // by private array in memory
   uint32_t need_sm;
@@ -407,7 +420,10 @@ kilni_value_t kilni_to_memory(kilni_lowering_t* w, uint8_t type,
                               kilni_value_t x);
 kilni_value_t kilni_shared_address(kilni_lowering_t* w, uint32_t offset);
 void kilni_private_clear(kilni_lowering_t* w, uint32_t function);
+// Zeroes all shared arrays; behind the body, the zeroing of those that did not
+// need it is taken back.
 void kilni_shared_clear(kilni_lowering_t* w);
+void kilni_shared_keep(kilni_lowering_t* w);
 
 enum { KILNI_LEVEL_NONE = 0, KILNI_LEVEL_LANES = 1, KILNI_LEVEL_BLOCK = 2 };
 
@@ -434,6 +450,16 @@ kilni_value_t kilni_elements_load(kilni_lowering_t* w, kilni_place_t* place,
 // Whether the store is kept, to be part of a vector.
 bool kilni_elements_store(kilni_lowering_t* w, kilni_place_t* place,
                           kilni_value_t index, kilni_value_t value);
+
+// ---- program_cover.c: shared arrays that need no zeroing ----
+
+// A store, a barrier of the block and a load (or whatever else reads), as they
+// are written. `guard`: 0, or where it is stored; `index` 0: any.
+void kilni_cover_store(kilni_lowering_t* w, kilni_place_t* place,
+                       kilni_value_t index, kilni_value_t guard);
+void kilni_cover_barrier(kilni_lowering_t* w);
+void kilni_cover_load(kilni_lowering_t* w, kilni_place_t* place,
+                      kilni_value_t index);
 
 // ---- program_atomic.c, program_lanes.c ----
 

@@ -84,6 +84,7 @@ kilni_value_t kilni_id(kilni_lowering_t* w, uint32_t id, uint32_t axis) {
 
 void kilni_barrier(kilni_lowering_t* w) {
   kilni_pin_text(w, "bar.sync 0");
+  kilni_cover_barrier(w);
   w->epoch++;
 }
 
@@ -296,6 +297,7 @@ void kilni_async_copy(kilni_lowering_t* w,
   copy_t copy;
   copy.to = kilni_place(w, statement->a & 0xffff);
   copy.from = kilni_place(w, statement->a >> 16);
+  kilni_cover_load(w, copy.from, 0);
   copy.to_index = kilni_index64(w, kilni_expr(w, statement->b));
   copy.from_index = kilni_index64(w, kilni_expr(w, statement->c));
   copy.count = kilni_index64(w, kilni_expr(w, statement->d));

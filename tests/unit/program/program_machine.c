@@ -14,15 +14,24 @@
 
 #include <cmocka.h>
 
+#include "image/ptx.h"
 #include "program/ir/program_object.h"
 #include "program/ir/program_types.h"
 #include "program_kit.h"
+
+static uint32_t g_offset, g_elements;
+
+void machine_shape(uint32_t offset, uint32_t elements) {
+  g_offset = offset;
+  g_elements = elements;
+}
 
 static kiln_program_code_t* lower(const kiln_program_t* program, uint32_t sm,
                                   uint32_t without) {
   kiln_program_lower_options_t options = kiln_program_lower_options_default();
   options.sm = sm;
   options.without = without;
+  options.elements = g_elements;
   kiln_program_code_t* code;
   kiln_status_t status = kiln_program_lower(program, &options, &code);
   if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
@@ -156,9 +165,11 @@ void machine_run(const kilni_ir_t* ir,
   for (uint32_t i = 1; i < ir->buffers.count; i++) {
     if (!is_parameter(&ir->buffers.items[i])) continue;
     uint64_t bytes = bytes_of(ir, world, i), padded = (bytes + 4) / 4 * 4;
-    uint8_t* data = calloc(1, padded);
-    memcpy(data, world->buffers[i].data, bytes);
-    m->addresses[i] = soft_kit_buffer(&m->kit, data, padded);
+    uint64_t offset =
+        (uint64_t)g_offset * kilni_type_bytes(ir->buffers.items[i].type);
+    uint8_t* data = calloc(1, padded + offset);
+    memcpy(data + offset, world->buffers[i].data, bytes);
+    m->addresses[i] = soft_kit_buffer(&m->kit, data, padded + offset) + offset;
     free(data);
   }
   m->trap = soft_kit_buffer(&m->kit, NULL, sizeof(program_trap_t));
@@ -341,6 +352,7 @@ void machine_check_way(const char* text, const uint64_t* counts,
   kiln_program_lower_options_t options = kiln_program_lower_options_default();
   options.sm = sm;
   options.without = without;
+  options.elements = g_elements;
   machine_run(ir, &options, &have);
   compare(text, ir, &want, &have, sm, without);
   end_world(&want);
@@ -368,6 +380,25 @@ char* machine_ptx(const char* text, uint32_t sm, uint32_t without) {
   kiln_program_code_release(code);
   kiln_program_release(program);
   return out;
+}
+
+uint32_t machine_forms(const char* text, uint32_t sm, uint32_t without,
+                       const char* form) {
+  char* ptx = machine_ptx(text, sm, without);
+  kilni_ptx_module_t* module = NULL;
+  const kiln_bytes_view_t view = {(const uint8_t*)ptx, strlen(ptx)};
+  kiln_status_t status = kilni_ptx_module_create(
+      view, "lowered", NULL, kiln_allocator_libc(), &module);
+  if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < module->instruction_count; i++) {
+    const char* name =
+        kilni_ptx_instruction_text(module, &module->instructions[i]);
+    count += strcmp(name, form) == 0;
+  }
+  kilni_ptx_module_release(module);
+  free(ptx);
+  return count;
 }
 
 uint32_t machine_count(const char* text, const char* word) {

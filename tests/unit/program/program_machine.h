@@ -10,7 +10,7 @@
 #include "program_evaluator.h"
 #include "soft_kit.h"
 
-enum { MACHINE_LAST_PASS = KILN_PROGRAM_WITHOUT_VECTORS };
+enum { MACHINE_LAST_PASS = KILN_PROGRAM_WITHOUT_PREDICATES };
 
 // What is lowered, and with which options, is run on the world's buffers.
 void machine_run(const kilni_ir_t* ir,
@@ -32,6 +32,16 @@ void machine_check_way(const char* text, const uint64_t* counts,
 // With the arguments "collect FOLDER" nothing is run: the PTX of each way goes
 // into files in that folder, for check_program_ptxas.py.
 void machine_collect(int argc, char** argv);
+
+// For what runs behind it: how many elements further on than a multiple of 256
+// bytes all buffers begin, and how many elements a thread shall do. 0, 0: as it
+// is at first.
+void machine_shape(uint32_t offset, uint32_t elements);
+
+// How often an instruction ("ld.global.nc.v4.f32") stands in what a text is
+// lowered to, as the PTX reader sees it.
+uint32_t machine_forms(const char* text, uint32_t sm, uint32_t without,
+                       const char* form);
 
 // The PTX of a text, for free().
 char* machine_ptx(const char* text, uint32_t sm, uint32_t without);

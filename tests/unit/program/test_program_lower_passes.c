@@ -82,7 +82,7 @@ static void test_ranges(void** state) {
   effect(HEAD_WITH("shared s: u32[64];") "s[local_id.x] = x[i]; barrier;\n"
          "var t = 0; for k in 0..64 { t += s[k] ^ s[k & 31]; }\n"
          "o[i] = t; }",
-         KILN_PROGRAM_WITHOUT_RANGES, "setp.lt", 2, 5);
+         KILN_PROGRAM_WITHOUT_RANGES, "setp.lt", 3, 6);
   effect(HEAD "let j = i * 3 + 1; if j < length(x) { o[i] = x[j]; } }",
          KILN_PROGRAM_WITHOUT_RANGES, "setp.lt", 2, 3);
 }

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: what shape code gets: vectors of a thread's elements, shared arrays
+// that are not zeroed, branches without a jump; and where it must not.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "program_kit.h"
+#include "program_machine.h"
+#include "says.h"
+
+static kiln_program_launch_t launch_of(const char* text, uint32_t elements,
+                                       uint32_t without) {
+  kiln_program_t* program = kit_parse(text);
+  kiln_program_lower_options_t options = kiln_program_lower_options_default();
+  options.elements = elements;
+  options.without = without;
+  kiln_program_code_t* code;
+  kiln_status_t status = kiln_program_lower(program, &options, &code);
+  if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
+  kiln_program_launch_t launch;
+  kiln_program_code_launch(code, &launch);
+  kiln_program_code_release(code);
+  kiln_program_release(program);
+  return launch;
+}
+
+// ---- Vectors ----
+
+// Works of all sorts: whole blocks, tails, less than a vector, nothing; with
+// addresses that are multiples of a vector and that are not.
+static void check_works(const char* text, uint32_t elements) {
+  static const uint64_t kCounts[] = {4096, 4095, 1000, 5, 4, 3, 1};
+  const uint64_t scalars[] = {7, 7, 7};
+  for (size_t i = 0; i < sizeof(kCounts) / sizeof(kCounts[0]); i++) {
+    const uint64_t counts[] = {kCounts[i], kCounts[i], kCounts[i]};
+    for (uint32_t offset = 0; offset < 2; offset++) {
+      machine_shape(offset, elements);
+      machine_check_way(text, counts, scalars, i + 1, 75 + 15 * offset, 0);
+    }
+  }
+  machine_shape(0, 0);
+}
+
+static void test_vectors(void** state) {
+  (void)state;
+  static const struct {
+    const char* type;
+    const char* name;  // in memory
+    uint32_t lanes;
+    uint32_t elements;
+  } kTypes[] = {
+      {"u8", "u8", 4, 16},  {"i8", "s8", 4, 16},  {"u16", "u16", 4, 8},
+      {"i16", "s16", 4, 8}, {"f16", "b16", 4, 8}, {"bf16", "u16", 4, 8},
+      {"u32", "u32", 4, 4}, {"i32", "u32", 4, 4}, {"f32", "f32", 4, 4},
+      {"u64", "u64", 2, 2}, {"i64", "u64", 2, 2}, {"f64", "f64", 2, 2},
+  };
+  for (size_t i = 0; i < sizeof(kTypes) / sizeof(kTypes[0]); i++) {
+    char text[512], load[64], store[64], plain[64];
+    snprintf(text, sizeof(text),
+             "program p(x: in %s[], y: inout %s[length(x)])\n"
+             "  work length(x) block 64 { let i = global_id.x;\n"
+             "  y[i] = x[i] + y[i]; }",
+             kTypes[i].type, kTypes[i].type);
+    snprintf(load, sizeof(load), "ld.global.nc.v%u.%s", kTypes[i].lanes,
+             kTypes[i].name);
+    snprintf(plain, sizeof(plain), "ld.global.v%u.%s", kTypes[i].lanes,
+             kTypes[i].name);
+    snprintf(store, sizeof(store), "st.global.v%u.%s", kTypes[i].lanes,
+             kTypes[i].name);
+    uint32_t each = kTypes[i].elements / kTypes[i].lanes;
+    assert_int_equal(machine_forms(text, 75, 0, load), each);
+    assert_int_equal(machine_forms(text, 75, 0, plain), each);
+    assert_int_equal(machine_forms(text, 75, 0, store), each);
+    uint32_t off = KILN_PROGRAM_WITHOUT_VECTORS;
+    assert_int_equal(machine_forms(text, 75, off, load), 0);
+    assert_int_equal(machine_forms(text, 75, off, store), 0);
+    assert_int_equal(launch_of(text, 0, 0).elements, kTypes[i].elements);
+    assert_int_equal(launch_of(text, 0, off).elements, 1);
+    check_works(text, 0);
+  }
+}
+
+static void test_bools(void** state) {
+  (void)state;
+  const char* text =
+      "program p(x: in bool[], y: out bool[length(x)], n: u32)\n"
+      "  work length(x) block 32 { y[global_id.x] = !x[global_id.x]; }";
+  assert_int_equal(machine_forms(text, 75, 0, "ld.global.nc.v4.u8"), 4);
+  check_works(text, 0);
+}
+
+static void test_elements(void** state) {
+  (void)state;
+  const char* text =
+      "program p(x: in f32[], y: out f32[length(x)], n: u32)\n"
+      "  work length(x) block 64 { let i = global_id.x;\n"
+      "  let a = x[i]; if a > 1.0 { y[i + n] = 5.0; } else { y[i] = a; } }";
+  // One buffer is read at the thread's own index: that is enough.
+  for (uint32_t elements = 1; elements <= 16; elements *= 2) {
+    assert_int_equal(launch_of(text, elements, 0).elements, elements);
+  }
+  const char* sum =
+      "program p(x: in f32[], z: in f64[length(x)], y: out f32[length(x)])\n"
+      "  work length(x) block 64 { let i = global_id.x;\n"
+      "  y[i] = x[i] * 2.0 + f32(z[i]) + f32(global_id.x + work_size.x); }";
+  for (uint32_t elements = 1; elements <= 16; elements *= 2) {
+    check_works(sum, elements);
+  }
+  // The widest element decides for all.
+  assert_int_equal(machine_forms(sum, 75, 0, "ld.global.nc.v2.f32"), 1);
+  assert_int_equal(machine_forms(sum, 75, 0, "ld.global.nc.v2.f64"), 1);
+  kiln_program_t* program = kit_parse(sum);
+  kiln_program_lower_options_t options = kiln_program_lower_options_default();
+  options.elements = 3;
+  kiln_program_code_t* code;
+  assert_says(kiln_program_lower(program, &options, &code),
+              KILN_STATUS_INVALID_ARGUMENT, "3 elements");
+  options.elements = 32;
+  assert_says(kiln_program_lower(program, &options, &code),
+              KILN_STATUS_INVALID_ARGUMENT, "32 elements");
+  kiln_program_release(program);
+}
+
+// The grid covers the work, with whole blocks of whole threads.
+static void test_grid(void** state) {
+  (void)state;
+  kiln_program_t* program = kit_parse(
+      "program p(x: in f32[], y: out f32[length(x)])\n"
+      "  work length(x) block 64 { y[global_id.x] = x[global_id.x]; }");
+  kiln_program_lower_options_t options = kiln_program_lower_options_default();
+  options.elements = 8;
+  kiln_program_code_t* code;
+  assert_true(kiln_status_is_ok(kiln_program_lower(program, &options, &code)));
+  static const uint64_t kWorks[][2] = {
+      {0, 0}, {1, 1}, {512, 1}, {513, 2}, {UINT32_MAX, 8388608}};
+  for (size_t i = 0; i < sizeof(kWorks) / sizeof(kWorks[0]); i++) {
+    const uint64_t work[3] = {kWorks[i][0], 1, 1};
+    uint32_t grid[3];
+    kiln_program_code_grid(code, work, grid);
+    assert_int_equal(grid[0], kWorks[i][1]);
+    assert_int_equal(grid[1], 1);
+    assert_int_equal(grid[2], 1);
+  }
+  kiln_program_code_release(code);
+  kiln_program_release(program);
+}
+
+#define HEAD                                                  \
+  "program p(x: in u32[], y: inout u32[length(x)], n: u32)\n" \
+  "  work length(x) block 64 { "
+
+// Programs whose threads could tell, and buffers whose elements are not their
+// own thread's.
+static void test_no_vectors(void** state) {
+  (void)state;
+  static const char* const kAlone[] = {
+      HEAD "let i = global_id.x; if x[i] > n { return; } y[i] = 1; }",
+      HEAD "let i = global_id.x; y[i] = x[i] + local_id.x; }",
+      HEAD "let i = global_id.x; y[i] = x[i] + block_count.x; }",
+      HEAD "let i = global_id.x; y[i] = x[i] + lane; }",
+      HEAD "let i = global_id.x; atomic_add(y[i], x[i]); }",
+      HEAD "let i = global_id.x; let s = reduce_add(x[i]); y[i] = s; }",
+      HEAD "let i = global_id.x; y[i] = x[i]; barrier; }",
+      HEAD "let i = global_id.x; for k in 0..n { y[i] = y[i] + x[i]; } }",
+      HEAD "let i = global_id.x; if x[i] == 0 { trap(1, 2u64); } y[i] = 1; }",
+      HEAD "shared s: u32[8]; let i = global_id.x; y[i] = x[i] + s[1]; }",
+      "program p(x: in u32[], y: inout u32[length(x)], n: u32)\n"
+      "  work length(x) block 96 { let i = global_id.x; y[i] = x[i]; }",
+      "program p(x: in u32[], y: inout u32[length(x)], n: u32)\n"
+      "  work (length(x), 2) block 64 { let i = global_id.x; y[i] = x[i]; }",
+      "program p(x: in u32[], y: inout u32[length(x)], n: u32)\n"
+      "  work length(x) block 64 { let i = global_id.x; y[i + 1] = x[i ^ 1]; }",
+  };
+  for (size_t i = 0; i < sizeof(kAlone) / sizeof(kAlone[0]); i++) {
+    assert_int_equal(launch_of(kAlone[i], 0, 0).elements, 1);
+    assert_int_equal(launch_of(kAlone[i], 4, 0).elements, 1);
+  }
+  // Several elements a thread, but not of y.
+  static const char* const kOthers[] = {
+      HEAD "let i = global_id.x; y[i] = x[i]; y[i] = y[i] + n; }",
+      HEAD "let i = global_id.x; y[i] = x[i] + y[(i + 1) & 0]; }",
+      HEAD "let i = global_id.x; if x[i] > n { y[i] = n; } }",
+  };
+  for (size_t i = 0; i < sizeof(kOthers) / sizeof(kOthers[0]); i++) {
+    assert_int_equal(launch_of(kOthers[i], 0, 0).elements, 4);
+    assert_int_equal(machine_forms(kOthers[i], 75, 0, "ld.global.nc.v4.u32"),
+                     1);
+    assert_int_equal(machine_forms(kOthers[i], 75, 0, "ld.global.v4.u32"), 0);
+    assert_int_equal(machine_forms(kOthers[i], 75, 0, "st.global.v4.u32"), 0);
+  }
+  check_works(kOthers[0], 0);
+  check_works(kOthers[2], 0);
+}
+
+// Loads and stores of one element see each other in order.
+static void test_order(void** state) {
+  (void)state;
+  const char* text = HEAD
+      "let i = global_id.x; let a = y[i]; y[i] = a * 3 + x[i];\n"
+      "  let b = y[i]; if b > n { let c = y[i]; x2[i] = c ^ a; } else\n"
+      "  { x2[i] = b + 1; } }";
+  char with[512];
+  snprintf(
+      with, sizeof(with),
+      "program p(x: in u32[], y: inout u32[length(x)],\n"
+      "    x2: out u32[length(x)], n: u32)\n  work length(x) block 64 { %s",
+      strchr(text, '{') + 2);
+  assert_int_equal(machine_forms(with, 75, 0, "st.global.v4.u32"), 1);
+  check_works(with, 0);
+  // A function in between, and private memory of each element's own.
+  check_works(
+      "fn f(a: u32, n: u32) -> u32 { if a > n { return a - n; } return n; }\n"
+      "program p(x: in u32[], y: inout u32[length(x)], n: u32)\n"
+      "  work length(x) block 64 { private v: u32[4]; let i = global_id.x;\n"
+      "  v[x[i] & 3] = f(x[i], n); v[1] = v[1] + 1; y[i] = v[0] + v[1] * 3; }",
+      0);
+}
+
+// ---- Shared arrays ----
+
+static uint32_t zeroed(const char* text) {
+  return launch_of(text, 0, 0).zeroed_shared_bytes;
+}
+
+static void check_block(const char* text) {
+  const uint64_t counts[] = {1024, 1024};
+  const uint64_t scalars[] = {3, 3};
+  machine_check(text, counts, scalars, 5);
+}
+
+#define FULL(body)                                                    \
+  "program p(x: in u32[], y: out u32[1024], n: u32)\n"                \
+  "  work 1024 block 128 { shared s: u32[128]; let t = local_id.x;\n" \
+  "  let i = global_id.x; " body " }"
+
+static void test_covered(void** state) {
+  (void)state;
+  static const char* const kGood[] = {
+      FULL("s[t] = x[i]; barrier; y[i] = s[127 - t]; "),
+      FULL("s[(t * 5) & 127] = x[i]; barrier; y[i] = s[x[i] & 127];"),
+      FULL("if t < 64 { s[2 * t] = x[i]; s[2 * t + 1] = n; } barrier;\n"
+           "  y[i] = s[t];"),
+      FULL("if t % 4 == 0 { s[t] = x[i]; } barrier; y[i] = s[t - t % 4];"),
+      FULL("for k in 0..n { s[t] = x[i] + k; barrier; y[i] = s[t ^ 1];\n"
+           "  barrier; }"),
+      FULL("let p = reduce_add(x[i]); if lane == 0 { s[subgroup] = p; }\n"
+           "  barrier; if t == 0 { y[i] = s[0] + s[1] + s[2] + s[3]; }"),
+      FULL("s[t] = x[i]; barrier; y[i] = s[t + 100];"),
+  };
+  for (size_t i = 0; i < sizeof(kGood) / sizeof(kGood[0]); i++) {
+    if (zeroed(kGood[i]) != 0) fail_msg("is zeroed: %s", kGood[i]);
+    assert_int_equal(machine_forms(kGood[i], 75, 0, "st.shared.v4.u32"), 0);
+    assert_int_equal(machine_forms(kGood[i], 75, KILN_PROGRAM_WITHOUT_COVERING,
+                                   "st.shared.v4.u32"),
+                     1);
+    check_block(kGood[i]);
+  }
+}
+
+static void test_not_covered(void** state) {
+  (void)state;
+  static const char* const kBad[] = {
+      // Not written, not by all, not all of it, not by known threads.
+      FULL("barrier; y[i] = s[t];"),
+      FULL("if t < 127 { s[t] = x[i]; } barrier; y[i] = s[t];"),
+      FULL("s[t | 1] = x[i] & 0; barrier; y[i] = s[t];"),
+      FULL("if x[i] > n { s[t] = x[i]; } barrier; y[i] = s[t];"),
+      FULL("s[x[i] & 0 | t & 63] = 1; barrier; y[i] = s[t];"),
+      // No barrier, or one that comes too late or that not all pass.
+      FULL("s[t] = 1; y[i] = s[t];"),
+      FULL("y[i] = s[t]; barrier; s[t] = 1;"),
+      FULL("for k in 0..n { y[i] = s[t]; barrier; s[t] = 1; barrier; }"),
+      FULL("for k in 0..n { s[t] = 1; barrier; } y[i] = s[t];"),
+      FULL("if n > 5 { s[t] = 1; barrier; } y[i] = s[t];"),
+      FULL("if n > 2 { s[t] = 4; } barrier; y[i] = s[t];"),
+      // What reads in other ways.
+      FULL("if t < 64 { atomic_add(s[t], 1); } barrier; y[i] = s[t] & 0;"),
+  };
+  for (size_t i = 0; i < sizeof(kBad) / sizeof(kBad[0]); i++) {
+    if (zeroed(kBad[i]) != 512) fail_msg("is not zeroed: %s", kBad[i]);
+    check_block(kBad[i]);
+  }
+  // Threads without work do not write.
+  const char* part =
+      "program p(x: in u32[], y: out u32[length(x)], n: u32)\n"
+      "  work length(x) block 128 { shared s: u32[128]; let i = global_id.x;\n"
+      "  s[local_id.x] = x[i]; barrier; y[i] = s[127 - local_id.x]; }";
+  assert_int_equal(zeroed(part), 512);
+  const uint64_t counts[] = {1000, 1000};
+  const uint64_t scalars[] = {3};
+  machine_check(part, counts, scalars, 5);
+}
+
+// Two arrays, of which one pays; as many rounds of zeroing as it takes.
+static void test_one_pays(void** state) {
+  (void)state;
+  const char* text =
+      "program p(x: in u32[], y: out u32[1024], n: u32)\n"
+      "  work 1024 block 64 { shared a: u32[64]; shared b: u8[5000];\n"
+      "  shared c: u16[300]; let t = local_id.x; let i = global_id.x;\n"
+      "  a[t] = x[i]; c[t] = u16(x[i]); barrier;\n"
+      "  y[i] = a[63 - t] + u32(b[x[i] % 5000]) + u32(c[x[i] % 300]); }";
+  assert_int_equal(zeroed(text), 5600);
+  check_block(text);
+}
+
+// ---- Branches ----
+
+static void test_predicates(void** state) {
+  (void)state;
+  static const char* const kTexts[] = {
+      FULL("var v = x[i]; if v > n { v = v - n; y[i] = v; } y[i] = y[i] ^ v;"),
+      FULL("var v = x[i]; if v > n { v = 1; } else { v = v * 3; } y[i] = v;"),
+      FULL("if i < length(x) - 5 { y[i] = x[i + 5]; }"),
+      FULL("var v = 1; if t < 3 { let a = s[t + 126]; v = a + s[t]; }\n"
+           "  y[i] = v;"),
+      FULL("if x[i] > n { y[i] = 1; y[i] = y[i] + x[i]; }"),
+  };
+  for (size_t i = 0; i < sizeof(kTexts) / sizeof(kTexts[0]); i++) {
+    uint32_t off = KILN_PROGRAM_WITHOUT_PREDICATES;
+    assert_int_equal(machine_forms(kTexts[i], 75, 0, "bra"), 0);
+    assert_true(machine_forms(kTexts[i], 75, off, "bra") != 0);
+    check_block(kTexts[i]);
+  }
+  // Too much, or what must not be done in vain, is jumped over.
+  static const char* const kJumps[] = {
+      FULL("if x[i] > n { y[i] = x[i] / n; }"),
+      FULL("if x[i] > n { atomic_add(y[i], 1); }"),
+      FULL("if x[i] > n { if x[i] > 2 * n { y[i] = 1; } }"),
+      FULL("if x[i] > n { y[i] = u32(sin(f32(n))); }"),
+  };
+  for (size_t i = 0; i < sizeof(kJumps) / sizeof(kJumps[0]); i++) {
+    assert_true(machine_forms(kJumps[i], 75, 0, "bra") != 0);
+    check_block(kJumps[i]);
+  }
+  // A private array that is kept in registers.
+  check_block(FULL("if x[i] > n { y[i] = 1; } y[i] = y[i] + 1;"));
+  check_block(
+      "program p(x: in u32[], y: out u32[1024], n: u32)\n"
+      "  work 1024 block 64 { private v: u32[3]; let i = global_id.x;\n"
+      "  v[0] = 7; if x[i] > n { v[0] = x[i]; v[1] = 2; }\n"
+      "  y[i] = v[0] + v[1] * 100; }");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_vectors),    cmocka_unit_test(test_bools),
+      cmocka_unit_test(test_elements),   cmocka_unit_test(test_grid),
+      cmocka_unit_test(test_no_vectors), cmocka_unit_test(test_order),
+      cmocka_unit_test(test_covered),    cmocka_unit_test(test_not_covered),
+      cmocka_unit_test(test_one_pays),   cmocka_unit_test(test_predicates),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
