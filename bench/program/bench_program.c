@@ -36,22 +36,35 @@ enum { CASES = sizeof(kCases) / sizeof(kCases[0]) };
 
 // A way to lower a program.
 typedef struct way_t {
+  const char* program;
   const char* name;
-  const char* block;  // NULL: the program's own
-  uint32_t elements;  // a thread
-  uint32_t without;   // KILN_PROGRAM_WITHOUT_*
+  const char* block;      // NULL: the program's own
+  uint32_t elements;      // a thread
+  uint32_t without;       // KILN_PROGRAM_WITHOUT_*
+  const char* values[2];  // of TILE and EACH; NULL: the program's own
 } way_t;
 
+#define ELEMENTWISE(program)                                               \
+  {program, "1 element", NULL, 1, 0, {NULL}},                              \
+      {program, "2 elements", NULL, 2, 0, {NULL}},                         \
+      {program, "8 elements", NULL, 8, 0, {NULL}},                         \
+      {program, "4 elements, block 128", "  block 128\n", 4, 0, {NULL}}, { \
+    program, "4 elements, block 512", "  block 512\n", 4, 0, {             \
+      NULL                                                                 \
+    }                                                                      \
+  }
+
 static const way_t kWays[] = {
-    {"1 element", NULL, 1, 0},
-    {"2 elements", NULL, 2, 0},
-    {"4 elements", NULL, 4, 0},
-    {"8 elements", NULL, 8, 0},
-    {"16 elements", NULL, 16, 0},
-    {"4 elements, block 128", "  block 128\n", 4, 0},
-    {"4 elements, block 512", "  block 512\n", 4, 0},
-    {"8 elements, block 128", "  block 128\n", 8, 0},
-    {"8 elements, block 512", "  block 512\n", 8, 0},
+    ELEMENTWISE("map"),
+    ELEMENTWISE("saxpy"),
+    {"reduce", "zeroed", NULL, 0, KILN_PROGRAM_WITHOUT_COVERING, {NULL}},
+    {"transpose", "zeroed", NULL, 0, KILN_PROGRAM_WITHOUT_COVERING, {NULL}},
+    {"transpose", "jumps", NULL, 0, KILN_PROGRAM_WITHOUT_PREDICATES, {NULL}},
+    {"transpose", "64, 8 rows", NULL, 0, 0, {"64u32", "8u32"}},
+    {"transpose", "64, 32 rows", NULL, 0, 0, {"64u32", "32u32"}},
+    {"transpose", "32, 4 rows", NULL, 0, 0, {"32u32", "4u32"}},
+    {"transpose", "32, 8 rows", NULL, 0, 0, {"32u32", "8u32"}},
+    {"transpose", "32, 16 rows", NULL, 0, 0, {"32u32", "16u32"}},
 };
 enum { WAYS = sizeof(kWays) / sizeof(kWays[0]) };
 
@@ -74,8 +87,9 @@ static double median(double* values, int count) {
   return values[count / 2];
 }
 
-// `block` goes in front of the body, where it is given.
-static kiln_program_t* read_program(const char* name, const char* block) {
+// `way`: NULL, as it stands there.
+static kiln_program_t* read_program(const char* name, const way_t* way) {
+  const char* block = way != NULL ? way->block : NULL;
   static char text[65536];
   char path[4096];
   snprintf(path, sizeof(path), "%s/%s.kiln", BENCH_PROGRAMS, name);
@@ -93,7 +107,14 @@ static kiln_program_t* read_program(const char* name, const char* block) {
   }
   kiln_string_view_t view = {text, size};
   kiln_program_t* program = NULL;
-  bench_expect(kiln_program_parse(view, NULL, NULL, &program));
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  kiln_program_define_t defines[2] = {{"TILE", NULL}, {"EACH", NULL}};
+  if (way != NULL && way->values[0] != NULL) {
+    options.defines = defines;
+    options.define_count = 2;
+    for (int i = 0; i < 2; i++) defines[i].value = way->values[i];
+  }
+  bench_expect(kiln_program_parse(view, &options, NULL, &program));
   return program;
 }
 
@@ -238,34 +259,53 @@ static void load(world_t* w, const char* text, size_t size, launch_t* launch) {
   kiln_module_release(module);
 }
 
-// How many elements y has for a program.
-static uint64_t y_count(const world_t* w, const case_t* c) {
-  return strcmp(c->name, "reduce") == 0 ? (w->count + 4095) / 4096 : w->count;
-}
+// What is said of a program's parameters, and its work size.
+typedef struct shape_t {
+  uint64_t counts[2];  // of buffers, and scalars, in their order
+  uint64_t scalars[2];
+  uint64_t work[3];
+} shape_t;
 
-static uint32_t work_of(const world_t* w, const case_t* c, uint32_t axis) {
-  if (strcmp(c->name, "transpose") == 0) {
-    if (axis == 2) return 1;
-    return axis == 0 ? (w->width + 31) / 32 * 32 : (w->height + 31) / 32 * 8;
+static void find_shape(const world_t* w, const kiln_program_t* program,
+                       shape_t* out) {
+  kiln_program_size_t sizes[4];
+  kiln_program_parameter_info_t p;
+  uint32_t buffers = 0, scalars = 0, count = 0;
+  const float two = 2;
+  uint32_t bits;
+  memcpy(&bits, &two, sizeof(bits));
+  memset(sizes, 0, sizeof(sizes));
+  for (; count < 4 && kiln_program_parameter(program, count, &p); count++) {
+    bool buffer = p.role != KILN_PROGRAM_ROLE_NONE;
+    sizes[count].count = buffers == 0 ? w->count : KILN_PROGRAM_COUNT_UNKNOWN;
+    buffers += buffer;
+    if (buffer) continue;
+    sizes[count].bits = p.type == KILN_PROGRAM_TYPE_F32 ? bits
+                        : scalars == 0                  ? w->width
+                                                        : w->height;
+    out->scalars[scalars++] = sizes[count].bits;
   }
-  if (axis != 0) return 1;
-  return (uint32_t)(strcmp(c->name, "reduce") == 0 ? y_count(w, c) * 256
-                                                   : w->count);
+  bench_expect(kiln_program_sizes(program, sizes, out->work));
+  buffers = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    kiln_program_parameter(program, i, &p);
+    if (p.role != KILN_PROGRAM_ROLE_NONE) {
+      out->counts[buffers++] = sizes[i].count;
+    }
+  }
 }
 
-static kiln_argument_t argument(const world_t* w, const case_t* c,
+static kiln_argument_t argument(const world_t* w, const shape_t* shape,
                                 const kiln_program_parameter_t* p) {
   switch (p->kind) {
     case KILN_PROGRAM_PARAMETER_ADDRESS:
       return kiln_arg_buffer(p->index == 0 ? w->x : w->y);
     case KILN_PROGRAM_PARAMETER_LENGTH:
-      return kiln_arg_u64(p->index == 0 ? w->count : y_count(w, c));
+      return kiln_arg_u64(shape->counts[p->index]);
     case KILN_PROGRAM_PARAMETER_WORK:
-      return kiln_arg_u32(work_of(w, c, p->index));
+      return kiln_arg_u32((uint32_t)shape->work[p->index]);
     default:
-      return p->type == KILN_PROGRAM_TYPE_F32 ? kiln_arg_f32(2)
-             : p->index == 0                  ? kiln_arg_u32(w->width)
-                                              : kiln_arg_u32(w->height);
+      return kiln_arg_bytes(&shape->scalars[p->index], 4);
   }
 }
 
@@ -286,6 +326,8 @@ static double run_program(world_t* w, const case_t* c,
   kiln_program_code_t* code = lower(program, way);
   kiln_program_launch_t how;
   kiln_program_code_launch(code, &how);
+  shape_t shape;
+  find_shape(w, program, &shape);
   launch_t ours = {.config = kiln_launch_config_default()};
   kiln_string_view_t text = kiln_program_code_text(code);
   load(w, text.data, text.size, &ours);
@@ -293,14 +335,10 @@ static double run_program(world_t* w, const case_t* c,
   for (uint32_t i = 0; i < ours.count; i++) {
     kiln_program_parameter_t p;
     kiln_program_code_parameter(code, i, &p);
-    ours.arguments[i] = argument(w, c, &p);
+    ours.arguments[i] = argument(w, &shape, &p);
   }
-  uint64_t work[3];
-  for (uint32_t axis = 0; axis < 3; axis++) {
-    ours.config.block[axis] = how.block[axis];
-    work[axis] = work_of(w, c, axis);
-  }
-  kiln_program_code_grid(code, work, ours.config.grid);
+  memcpy(ours.config.block, how.block, sizeof(how.block));
+  kiln_program_code_grid(code, shape.work, ours.config.grid);
   double speed = speed_of(w, c, &ours);
   kiln_kernel_release(ours.kernel);
   kiln_program_code_release(code);
@@ -372,11 +410,11 @@ static void bench_running(world_t* w, kiln_compiler_t* compiler,
   if (!all) return;
   snprintf(what, sizeof(what), "run %s at 0.9 of a copy's bandwidth", c->name);
   bar(speed / copy >= kLimitBandwidth, what);
-  bool fixed = strcmp(c->name, "map") != 0 && strcmp(c->name, "saxpy") != 0;
-  for (int i = 0; i < WAYS && !fixed; i++) {
-    program = read_program(c->name, kWays[i].block);
-    tell(w, c, kWays[i].name, run_program(w, c, program, &kWays[i]), "copy",
-         copy);
+  for (int i = 0; i < WAYS; i++) {
+    const way_t* way = &kWays[i];
+    if (strcmp(way->program, c->name) != 0) continue;
+    program = read_program(c->name, way);
+    tell(w, c, way->name, run_program(w, c, program, way), "copy", copy);
     kiln_program_release(program);
   }
   if (compiler == NULL) return;

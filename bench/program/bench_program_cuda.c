@@ -34,6 +34,8 @@ const cuda_way_t kCudaWays[] = {
     {"transpose", "rows of 32 x 4", 8, 1, 32, 4, 32},
     {"transpose", "rows of 32 x 16", 2, 1, 32, 16, 32},
     {"transpose", "rows of 32 x 32", 1, 1, 32, 32, 32},
+    {"transpose", "rows of 64 x 4", 16, 1, 64, 4, 64},
+    {"transpose", "rows of 64 x 8", 8, 1, 64, 8, 64},
     {"transpose", "float4, 64 x 64", 4, 4, 16, 16, 64},
     {"transpose", "float4, 32 x 32", 1, 4, 8, 32, 32},
     {"transpose", "float4, 32 x 32", 2, 4, 8, 16, 32},
