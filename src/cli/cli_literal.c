@@ -176,6 +176,45 @@ static bool parse_length(const char* text, size_t size, kilni_cli_value_t* out,
   return true;
 }
 
+static bool check_size(size_t size, kilni_cli_error_t* error) {
+  if (size != 0 && size < MAX_LITERAL) return true;
+  return kilni_cli_fail(
+      error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
+      size == 0 ? "a value is empty" : "a value of more than 127 characters");
+}
+
+// The first `size` bytes of a text.
+static bool parse_number(const char* text, size_t size, kilni_cli_type_t type,
+                         kilni_cli_scalar_t* out, kilni_cli_error_t* error) {
+  if (type == KILNI_CLI_TYPE_F16 || type == KILNI_CLI_TYPE_BF16)
+    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
+                          "write its bits as a u16, such as 0x3c00u16",
+                          "a value of type %s",
+                          kilni_cli_type_info(type)->text);
+  if (kilni_cli_type_info(type)->kind == 'f')
+    return parse_float(text, size, type, out, error);
+  return parse_integer(text, size, type, out, error);
+}
+
+bool kilni_cli_value_is_typed(const char* text) {
+  size_t number;
+  return strncmp(text, "len(", 4) == 0 || strcmp(text, "true") == 0 ||
+         strcmp(text, "false") == 0 ||
+         split_type(text, strlen(text), &number) != KILNI_CLI_TYPE_NONE;
+}
+
+bool kilni_cli_value_parse_as(const char* text, kilni_cli_type_t type,
+                              kilni_cli_scalar_t* out,
+                              kilni_cli_error_t* error) {
+  memset(out, 0, sizeof(*out));
+  if (type == KILNI_CLI_TYPE_BOOL)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "write true or false", "the value \"%s\" is no bool",
+                          text);
+  return check_size(strlen(text), error) &&
+         parse_number(text, strlen(text), type, out, error);
+}
+
 bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
                            kilni_cli_error_t* error) {
   memset(out, 0, sizeof(*out));
@@ -188,23 +227,13 @@ bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
     out->scalar.bits = text[0] == 't';
     return true;
   }
-  if (size == 0 || size >= MAX_LITERAL)
-    return kilni_cli_fail(
-        error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
-        size == 0 ? "a value is empty" : "a value of more than 127 characters");
+  if (!check_size(size, error)) return false;
   size_t number = 0;
   kilni_cli_type_t type = split_type(text, size, &number);
   if (type == KILNI_CLI_TYPE_NONE)
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
                           "the value \"%s\" has no type", text);
-  if (type == KILNI_CLI_TYPE_F16 || type == KILNI_CLI_TYPE_BF16)
-    return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
-                          "write its bits as a u16, such as 0x3c00u16",
-                          "a value of type %s",
-                          kilni_cli_type_info(type)->text);
-  if (kilni_cli_type_info(type)->kind == 'f')
-    return parse_float(text, number, type, &out->scalar, error);
-  return parse_integer(text, number, type, &out->scalar, error);
+  return parse_number(text, number, type, &out->scalar, error);
 }
 
 bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,

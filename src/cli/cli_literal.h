@@ -26,6 +26,14 @@ typedef struct kilni_cli_value_t {
 bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
                            kilni_cli_error_t* error);
 
+// True for a value that says its own type, as those above do.
+bool kilni_cli_value_is_typed(const char* text);
+
+// A number without a type, `1024`, `-3`, `2.5`, as one of `type`.
+bool kilni_cli_value_parse_as(const char* text, kilni_cli_type_t type,
+                              kilni_cli_scalar_t* out,
+                              kilni_cli_error_t* error);
+
 // `count` as an integer of `bytes` bytes: OUT_OF_RANGE if it does not fit.
 bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,
                              kilni_cli_scalar_t* out, kilni_cli_error_t* error);

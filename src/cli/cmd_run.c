@@ -257,7 +257,8 @@ static const kilni_cli_option_t OPTIONS[] = {
      true, "file"},
     {"arg", "P=VALUE",
      "Parameter P is a number with its type, such as 1024i32, 2.5f32 or "
-     "0x1fu64; or true, false; or len(Q), the element count of buffer Q.",
+     "0x1fu64; or true, false; or len(Q), the element count of buffer Q. A "
+     "program (.kiln) says the types itself: 1024 is enough.",
      true, NULL},
     {"define", "NAME=VALUE",
      "Of a program (.kiln): the value of a const, or the type of a type, in "

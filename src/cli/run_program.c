@@ -42,6 +42,28 @@ static bool fail_type(const kiln_program_parameter_info_t* p, const char* given,
   return false;
 }
 
+// A number without a type gets the program's; one with another is refused.
+static bool take_number(kilni_cli_binding_t* b,
+                        const kiln_program_parameter_info_t* p,
+                        kilni_cli_type_t type, kilni_cli_error_t* error) {
+  kilni_cli_scalar_t* scalar = &b->value.scalar;
+  if (p->role != KILN_PROGRAM_ROLE_NONE)
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "give it as --in, --out or --inout",
+                          "parameter \"%s\" is a buffer, not a number",
+                          p->name);
+  if (b->untyped != NULL) {
+    if (kilni_cli_value_parse_as(b->untyped, type, scalar, error)) return true;
+    kilni_cli_error_prefix(error, "--arg %s", p->name);
+    return false;
+  }
+  // Halves are given by their bits.
+  bool is_half = p->type_bytes == 2 && scalar->type == KILNI_CLI_TYPE_U16 &&
+                 kilni_cli_type_info(type)->kind == 'f';
+  if (b->value.is_length || is_half || scalar->type == type) return true;
+  return fail_type(p, kilni_cli_type_info(scalar->type)->text, error);
+}
+
 bool kilni_cli_program_types(kilni_cli_request_t* request,
                              kilni_cli_error_t* error) {
   if (request->program == NULL) return true;
@@ -57,9 +79,7 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
     if (!find_binding(request, b, &index, &p)) continue;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
     if (b->is_arg) {
-      const kilni_cli_scalar_t* scalar = &b->value.scalar;
-      if (!b->value.is_length && scalar->type != type)
-        return fail_type(&p, kilni_cli_type_info(scalar->type)->text, error);
+      if (!take_number(b, &p, type, error)) return false;
       continue;
     }
     bool says = b->spec.kind == KILNI_CLI_SPEC_TYPE ||

@@ -144,8 +144,9 @@ bool kilni_cli_seconds_read(const char* text, uint64_t* out,
   return true;
 }
 
+// `is_program`: it says the types of its numbers itself.
 static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
-                         kilni_cli_error_t* error) {
+                         bool is_program, kilni_cli_error_t* error) {
   const char* name = given->option->name;
   const char* rest;
   b->option = name;
@@ -156,6 +157,10 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
   if (!kilni_cli_split_assignment(name, given->value, &b->parameter_size, &rest,
                                   error))
     return false;
+  if (b->is_arg && is_program && !kilni_cli_value_is_typed(rest)) {
+    b->untyped = rest;
+    return true;
+  }
   bool ok = b->is_arg ? kilni_cli_value_parse(rest, &b->value, error)
                       : kilni_cli_spec_parse(rest, &b->spec, error);
   if (!ok) {
@@ -183,7 +188,8 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
     if (!call->given[i].option->repeats ||
         strcmp(call->given[i].option->name, "define") == 0)
       continue;
-    if (!read_binding(&r->bindings[r->binding_count++], &call->given[i], error))
+    if (!read_binding(&r->bindings[r->binding_count++], &call->given[i],
+                      r->code_kind == KILNI_CLI_CODE_PROGRAM, error))
       return false;
   }
   for (size_t i = 0; i < r->binding_count; ++i)

@@ -20,6 +20,7 @@ typedef struct kilni_cli_binding_t {
   size_t parameter_size;
   kilni_cli_spec_t spec;
   kilni_cli_value_t value;
+  const char* untyped;      // a number whose type the program says, or NULL
   kilni_cli_buffer_t path;  // NUL-terminated
   kilni_cli_array_t array;  // of --in and --inout, once read
 } kilni_cli_binding_t;
