@@ -10,6 +10,8 @@ install(TARGETS kiln_shared kiln_static EXPORT kiln_targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY lib/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kiln/lib
+  FILES_MATCHING PATTERN "*.kiln")
 
 # The command has the library inside: it needs none beside it and may be moved.
 if(TARGET kiln_cli)

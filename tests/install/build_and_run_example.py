@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds examples/scale against an installed library, as its reader would, and
-runs it: with NVRTC where there is one, and without."""
+"""Builds examples/scale and examples/program against an installed library, as
+their reader would, and runs them: scale with NVRTC where there is one, and
+without."""
 
 import argparse
 import os
@@ -11,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-LINES_AT_MOST = 59
+LINES_AT_MOST = {"scale/scale.c": 59, "program/brighter.c": 86,
+                 "program/built.c": 84}
 
 
 def run(*command, cwd=None, **variables):
@@ -36,40 +38,68 @@ def expect(said, word):
         raise SystemExit("no \"%s\" in:\n%s" % (word, said))
 
 
+def check_length(examples, name):
+    path = os.path.join(examples, name)
+    with open(path, encoding="utf-8") as file:
+        lines = len(file.readlines())
+    if lines > LINES_AT_MOST[name]:
+        raise SystemExit("%s has %d lines, more than %d" % (
+            path, lines, LINES_AT_MOST[name]))
+
+
+def run_scale(program, folder, lib):
+    for device in ([], ["soft"]):
+        said = run(program, *device, cwd=folder, **lib)
+        print(said, end="")
+        expect(said, "100000 values, 0 wrong")
+    expect(said, "\"soft\"")
+    said = run(program, "soft", cwd=folder,
+               KILN_LOCATE_LIB_NVRTC="/nonexistent/libnvrtc.so", **lib)
+    print(said, end="")
+    expect(said, "shipped kernel")
+    expect(said, "100000 values, 0 wrong")
+
+
+def run_brighter(program, folder, lib):
+    for device in ([], ["soft"]):
+        said = run(program, *device, cwd=folder, **lib)
+        print(said, end="")
+        expect(said, "1000 values on \"")
+        expect(said, ", 0 wrong")
+
+
+def run_built(program, folder, lib):
+    said = run(program, "1", "0", "2.5", cwd=folder, **lib)
+    print(said, end="")
+    expect(said, "\n1 3.5 11 23.5 41 63.5 91 123.5 161 203.5")
+
+
+RUNS = {"scale/scale.c": run_scale, "program/brighter.c": run_brighter,
+        "program/built.c": run_built}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("build", "cc", "cmake", "example"):
+    for name in ("build", "cc", "cmake", "examples"):
         parser.add_argument("--" + name, required=True)
     options = parser.parse_args()
     if shutil.which("pkg-config") is None:
         print("skipped: pkg-config is not installed")
         return 77
-    source = os.path.join(options.example, "scale.c")
-    with open(source, encoding="utf-8") as file:
-        lines = len(file.readlines())
-    if lines > LINES_AT_MOST:
-        raise SystemExit("%s has %d lines, more than %d" % (
-            source, lines, LINES_AT_MOST))
     work = tempfile.mkdtemp(prefix="kiln-example-")
     try:
         run(options.cmake, "--install", options.build, "--prefix", work)
         path = find(work, "kiln.pc")
         flags = shlex.split(run("pkg-config", "--cflags", "--libs", "kiln",
                                 PKG_CONFIG_PATH=path, PKG_CONFIG_LIBDIR=path))
-        program = os.path.join(work, "scale")
-        run(options.cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic",
-            source, "-o", program, *flags)
         lib = {"LD_LIBRARY_PATH": find(work, "libkiln.so")}
-        for device in ([], ["soft"]):
-            said = run(program, *device, cwd=options.example, **lib)
-            print(said, end="")
-            expect(said, "100000 values, 0 wrong")
-        expect(said, "\"soft\"")
-        said = run(program, "soft", cwd=options.example,
-                   KILN_LOCATE_LIB_NVRTC="/nonexistent/libnvrtc.so", **lib)
-        print(said, end="")
-        expect(said, "shipped kernel")
-        expect(said, "100000 values, 0 wrong")
+        for name, check in RUNS.items():
+            check_length(options.examples, name)
+            source = os.path.join(options.examples, name)
+            program = os.path.join(work, "program")
+            run(options.cc, "-std=c11", "-Wall", "-Wextra", "-Werror",
+                "-pedantic", source, "-o", program, *flags)
+            check(program, os.path.dirname(source), lib)
     finally:
         shutil.rmtree(work)
     return 0
