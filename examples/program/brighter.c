@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   kiln_program_code_launch(code, &shape);
   kiln_launch_config_t config = kiln_launch_config_default();
   config.block[0] = shape.block[0];
-  config.grid[0] = (N + shape.block[0] - 1) / shape.block[0];
+  kiln_program_code_grid(code, (const uint64_t[3]){N, 1, 1}, config.grid);
   check(kiln_kernel_launch(kernel, stream, &config, arguments, count));
   check(kiln_stream_synchronize(stream));
   check(kiln_buffer_read(result, 0, N, data));

@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
   kiln_program_code_launch(code, &shape);
   kiln_launch_config_t config = kiln_launch_config_default();
   config.block[0] = shape.block[0];
+  kiln_program_code_grid(code, (const uint64_t[3]){N, 1, 1}, config.grid);
   check(kiln_kernel_launch(kernel, stream, &config, arguments,
                            kiln_program_code_parameter_count(code)));
   check(kiln_stream_synchronize(stream));

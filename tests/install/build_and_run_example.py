@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 LINES_AT_MOST = {"scale/scale.c": 59, "program/brighter.c": 86,
-                 "program/built.c": 84}
+                 "program/built.c": 85}
 
 
 def run(*command, cwd=None, **variables):

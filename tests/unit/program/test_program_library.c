@@ -478,7 +478,9 @@ static void validate(validator_t* v, const uint8_t* text, size_t size) {
     memcpy(words + used, &value, bytes);
     used += bytes;
   }
-  const uint32_t grid[3] = {(uint32_t)((size + 4095) / 4096), 1, 1};
+  const uint64_t work[3] = {(size + 15) / 16, 1, 1};
+  uint32_t grid[3];
+  kiln_program_code_grid(v->code, work, grid);
   const uint32_t block[3] = {256, 1, 1};
   assert_int_equal(soft_kit_launch(&v->kit, kiln_program_code_entry(v->code),
                                    grid, block, 0, words, used),
