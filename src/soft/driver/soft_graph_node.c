@@ -277,15 +277,13 @@ static kiln_cu_result_t row_add(kiln_cu_graph_node_t* node,
                   count, params);
 }
 
-// The same by the older rows, some of which want a current context.
+// The same by the older rows, one of which wants a current context.
 static kiln_cu_result_t add(kiln_cu_graph_node_t* node, kiln_cu_graph_t graph,
                             const kiln_cu_graph_node_t* dependencies,
                             size_t count, bool good,
                             kiln_cu_graph_node_params_t* params) {
   if (!good) return KILN_CU_ERROR_INVALID_VALUE;
-  const bool wants = params->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL ||
-                     params->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
-                     params->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE;
+  const bool wants = params->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL;
   return add_with(wants ? KILNI_SOFT_NEEDS_CURRENT : KILNI_SOFT_NEEDS_START,
                   node, graph, dependencies, NULL, count, params);
 }
