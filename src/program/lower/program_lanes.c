@@ -170,8 +170,10 @@ static kilni_value_t neutral_of(kilni_lowering_t* w, uint32_t op,
   }
 }
 
-// Whether any number of the same gives that.
-static bool is_idempotent(uint32_t op) {
+// Whether any number of the same, with what changes nothing among them, gives
+// that. (A NaN and infinity give infinity.)
+static bool is_idempotent(uint32_t op, uint8_t type) {
+  if (kilni_type_class(type) == KILNI_CLASS_FLOAT) return false;
   return op == S(REDUCE_MIN) || op == S(REDUCE_MAX) || op == S(REDUCE_AND) ||
          op == S(REDUCE_OR);
 }
@@ -202,7 +204,7 @@ static kilni_value_t reduce(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
   uint8_t type = kilni_value_type(w, x);
   kilni_value_t neutral = neutral_of(w, op, type);
   if (is_same_constant(w, x, neutral)) return x;
-  if (kilni_value_is_const(w, x) && is_idempotent(op)) return x;
+  if (kilni_value_is_const(w, x) && is_idempotent(op, type)) return x;
   x = masked(w, x, neutral);
   const char* redux = w->sm >= 80 ? redux_of(op, type) : NULL;
   if (redux != NULL) {

@@ -180,6 +180,12 @@ static void test_constants_in_lanes(void** state) {
     const uint64_t scalars[] = {5};
     machine_check(text, counts, scalars, k);
   }
+  // A NaN is not what is left of a NaN and of lanes that take no part.
+  const uint64_t few[] = {8, 8};
+  machine_check(
+      "program p(x: in f32[], o: out f32[length(x)]) work length(x) block 32\n"
+      "{ let i = global_id.x; let c = reduce_min(nan_f32); o[i] = c; }",
+      few, NULL, 9);
 }
 
 static void test_loads_stay(void** state) {
