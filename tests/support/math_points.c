@@ -98,13 +98,16 @@ static double by_guess(long double want, uint8_t type, double got) {
                         -math_place(type, exponent));
 }
 
-double math_quick_error(const math_function_t* function, uint8_t type, double x,
-                        double y, double got) {
+double math_distance(long double want, uint8_t type, double got) {
   double error = 0.0;
-  const long double want = guess(function, x, y);
   if (math_ends(want, got, &error)) return error;
   if (want == 0.0L || isinf(want)) return WRONG;
   return by_guess(want, type, got);
+}
+
+double math_quick_error(const math_function_t* function, uint8_t type, double x,
+                        double y, double got) {
+  return math_distance(guess(function, x, y), type, got);
 }
 
 static double plain(const math_function_t* f, double x) {

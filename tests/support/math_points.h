@@ -26,6 +26,9 @@ extern const math_function_t MATH_FUNCTIONS[];
 double math_quick_error(const math_function_t* function, uint8_t type, double x,
                         double y, double got);
 
+// The distance of `got` from a value.
+double math_distance(long double want, uint8_t type, double got);
+
 // The same of a function of one operand in f32, by C's function in double: to
 // a few 2^-29.
 double math_quicker_error(const math_function_t* function, float x, float got);
