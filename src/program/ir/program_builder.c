@@ -16,7 +16,8 @@
 // ---- Errors ----
 
 bool kilni_builder_works(const kiln_program_builder_t* builder) {
-  return kiln_status_is_ok(builder->failed) && !builder->finished;
+  return kiln_status_is_ok(builder->failed) &&
+         builder->ir.failed == KILN_STATUS_OK && !builder->finished;
 }
 
 void kilni_builder_fail(kiln_program_builder_t* builder, kiln_status_t status) {
@@ -79,6 +80,10 @@ kiln_status_t kiln_program_builder_create(
   kilni_ir_init(&builder->ir, mine);
   builder->ir.name = kilni_builder_name(builder, name);
   builder->block_count = 1;
+  if (builder->ir.failed == KILN_STATUS_OUT_OF_MEMORY) {
+    kiln_program_builder_release(builder);
+    return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
+  }
   *out_builder = builder;
   return NULL;
 }
@@ -307,13 +312,13 @@ kiln_status_t kiln_program_builder_finish(kiln_program_builder_t* builder,
       builder->ir.allocator, kilni_ir_name(&builder->ir, builder->ir.name),
       &report));
   kiln_status_t status = finish(builder, report);
-  bool tells = kiln_status_is_ok(status) ||
-               kiln_status_code(status) == KILN_STATUS_COMPILE_FAILED;
   if (kiln_status_is_ok(status)) {
     kiln_allocator_t allocator = builder->ir.allocator;
     status = kilni_program_create(&builder->ir, out_program);
     builder->ir.allocator = allocator;
   }
+  bool tells = kiln_status_is_ok(status) ||
+               kiln_status_code(status) == KILN_STATUS_COMPILE_FAILED;
   if (out_report != NULL && tells) {
     *out_report = report;
   } else {

@@ -26,6 +26,11 @@ const kilni_symbol_t* kilni_reader_known(kilni_reader_t* reader) {
   kiln_string_view_t name = reader->token.text;
   uint32_t at = reader->token.at;
   kilni_reader_next(reader);
+  // A record that there was no room for is not there to be looked at.
+  if (reader->ir->failed != KILN_STATUS_OK) {
+    reader->stopped = true;
+    return NULL;
+  }
   const kilni_symbol_t* symbol = kilni_symbols_find(reader, name);
   if (symbol == NULL) {
     kilni_reader_error(reader, at, KILNI_RULE_NAME_UNKNOWN, NULL, "\"%.*s\"",
