@@ -11,6 +11,10 @@
 // one module at a time in each. SECONDS is when no further module is begun;
 // fewer programs than asked for is a failure. A program that differs is made
 // small and printed with what it runs on.
+//
+// A program that a GPU faults on takes the GPU from its process: it is looked
+// for, and made small, by processes of their own (probe: cuda without that;
+// text SEED SM: one program, from standard input).
 #define _POSIX_C_SOURCE 200809L
 #include <poll.h>
 #include <signal.h>
@@ -29,8 +33,10 @@ enum {
   BATCH = 100,
   COUNT = 10000,
   SECONDS = 200,
-  GRACE_SECONDS = 60,  // for the modules that were begun
+  GRACE_SECONDS = 150,  // for the modules that were begun
   SHRINK_SECONDS = 20,
+  HUNT_SECONDS = 90,
+  LOST = 3,  // exit code: go on in another process
   SHOWN = 3,
   WORKERS_MAX = 64,
   LINE_BYTES = 4096,
@@ -48,6 +54,7 @@ typedef struct order_t {
   uint64_t seed;
   double end;  // on the clock of seconds()
   uint32_t workers;
+  bool probe;
 } order_t;
 
 // What has been done. one-thread
@@ -66,6 +73,8 @@ typedef struct asked_t {
   kiln_device_t* device[DEVICES];
   kiln_stream_t* stream[DEVICES];
   uint32_t at;  // the device that is looked at
+  bool probe;
+  bool lost;
   uint64_t seed;
   double shrink_end;
   uint32_t shown;
@@ -79,7 +88,9 @@ typedef struct worker_t {
   int from;
   uint32_t size;  // of what came of a line
   char line[LINE_BYTES];
-  tally_t tally;
+  tally_t tally;  // of all its processes
+  tally_t past;   // of those before the last
+  uint32_t batches;
   int code;
 } worker_t;
 
@@ -133,6 +144,97 @@ static void show(asked_t* a, uint64_t seed) {
   }
 }
 
+static bool open_device(asked_t* a, uint32_t at) {
+  kiln_status_t status =
+      kiln_runtime_open_device(a->runtime, LABELS[at], &a->device[at]);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_stream_create(a->device[at], NULL, &a->stream[at]);
+  }
+  if (kiln_status_is_ok(status)) return true;
+  printf("%s: %s\n", LABELS[at], kiln_status_message(status));
+  kiln_status_free(status);
+  return false;
+}
+
+// Runs this program with other words, `text` as its input; its exit code.
+static int run_self(const char* const words[], const char* text) {
+  FILE* in = tmpfile();
+  if (in == NULL) return 0;
+  (void)fwrite(text, 1, strlen(text), in);
+  (void)fflush(in);
+  (void)fseek(in, 0, SEEK_SET);
+  (void)fflush(stdout);
+  int status = 0;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    (void)dup2(fileno(in), STDIN_FILENO);
+    if (freopen("/dev/null", "w", stdout) == NULL) _exit(0);
+    (void)execv("/proc/self/exe", (char* const*)(uintptr_t)words);
+    _exit(0);
+  }
+  (void)fclose(in);
+  if (pid < 0 || waitpid(pid, &status, 0) != pid) return 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static bool fails_apart(uint64_t seed, uint32_t count) {
+  char number[32], first[32];
+  snprintf(number, sizeof number, "%u", count);
+  snprintf(first, sizeof first, "%llu", (unsigned long long)seed);
+  const char* const words[] = {
+      "live_program_diff", "probe", number, first, "60", "1", NULL};
+  return run_self(words, "") == 1;
+}
+
+static bool text_fails_apart(void* user, const char* text) {
+  const asked_t* a = user;
+  char seed[32], sm[16];
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)a->seed);
+  snprintf(sm, sizeof sm, "%u", a->options.sm);
+  const char* const words[] = {"live_program_diff", "text", seed, sm, NULL};
+  return seconds() < a->shrink_end && run_self(words, text) == 1;
+}
+
+// Who of `count` programs from `seed` on took the device with it.
+static void hunt(asked_t* a, uint64_t seed, uint32_t count) {
+  static char text[PROGRAM_TEXT_BYTES];
+  a->shrink_end = seconds() + HUNT_SECONDS;
+  while (count > 1U && seconds() < a->shrink_end) {
+    const uint32_t half = count / 2U;
+    if (fails_apart(seed, half)) {
+      count = half;
+    } else if (fails_apart(seed + half, count - half)) {
+      seed += half;
+      count -= half;
+    } else {
+      break;
+    }
+  }
+  generate(a, seed, text);
+  printf("-- faults on %s: %u programs from seed %llu, sm_%u\n", LABELS[a->at],
+         count, (unsigned long long)seed, a->options.sm);
+  if (count != 1U) return;
+  if (text_fails_apart(a, text)) program_shrink(text, text_fails_apart, a);
+  printf("%s", text);
+}
+
+static int run_text(uint64_t seed, uint32_t sm) {
+  static char text[PROGRAM_TEXT_BYTES];
+  static asked_t a;
+  char reason[PROGRAM_REASON_BYTES];
+  text[fread(text, 1, sizeof text - 1U, stdin)] = '\0';
+  a.options.sm = sm;
+  kiln_status_t status = kiln_runtime_create(NULL, &a.runtime);
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return 77;
+  }
+  if (!open_device(&a, GPU)) return 77;
+  const int result =
+      program_try(a.device[GPU], a.stream[GPU], text, seed, &a.options, reason);
+  return result == 1;
+}
+
 // One module on one device.
 static void run_on(asked_t* a, program_case_t* cases, uint32_t open) {
   static char text[PROGRAM_TEXT_BYTES];
@@ -144,6 +246,9 @@ static void run_on(asked_t* a, program_case_t* cases, uint32_t open) {
     printf("a module from seed %llu on %s: %s\n",
            (unsigned long long)cases[0].seed, LABELS[a->at], error);
     a->tally.wrong++;
+    a->lost = a->at == (uint32_t)GPU;
+    if (a->lost && !a->probe) hunt(a, cases[0].seed, open);
+    if (a->lost) return;
   }
   for (uint32_t i = 0; i < open; i++) {
     bool differs = cases[i].reason[0] != '\0';
@@ -180,18 +285,6 @@ static void run_batch(asked_t* a, program_case_t* cases, uint64_t seed,
   a->tally.done += size;
 }
 
-static bool open_device(asked_t* a, uint32_t at) {
-  kiln_status_t status =
-      kiln_runtime_open_device(a->runtime, LABELS[at], &a->device[at]);
-  if (kiln_status_is_ok(status)) {
-    status = kiln_stream_create(a->device[at], NULL, &a->stream[at]);
-  }
-  if (kiln_status_is_ok(status)) return true;
-  printf("%s: %s\n", LABELS[at], kiln_status_message(status));
-  kiln_status_free(status);
-  return false;
-}
-
 static void tell(const tally_t* t) {
   printf("@ %u %u %llu %f %f %f %f %f\n", t->done, t->wrong,
          (unsigned long long)t->steps, t->open, t->times[SOFT].load,
@@ -199,12 +292,13 @@ static void tell(const tally_t* t) {
   (void)fflush(stdout);
 }
 
-// Every WORKERS-th batch; the exit code.
-static int work(const order_t* order, uint32_t worker) {
+// Every WORKERS-th batch behind `batches` of them; the exit code.
+static int work(const order_t* order, uint32_t worker, uint32_t batches) {
   static asked_t a;
   program_case_t* cases = calloc(BATCH, sizeof *cases);
   int code = cases == NULL;
   a.devices = order->devices;
+  a.probe = order->probe;
   kiln_status_t status = kiln_runtime_create(NULL, &a.runtime);
   if (!kiln_status_is_ok(status)) {
     printf("%s\n", kiln_status_message(status));
@@ -214,13 +308,15 @@ static int work(const order_t* order, uint32_t worker) {
   for (uint32_t k = order->devices; k-- != 0U && code == 0;) {
     if (!open_device(&a, k)) code = k == (uint32_t)GPU ? 77 : 1;
   }
-  for (uint64_t first = (uint64_t)worker * BATCH;
+  const uint64_t step = (uint64_t)order->workers * BATCH;
+  for (uint64_t first = (uint64_t)worker * BATCH + batches * step;
        code == 0 && first < order->count && seconds() < order->end;
-       first += (uint64_t)order->workers * BATCH) {
+       first += step) {
     const uint64_t left = order->count - first;
     run_batch(&a, cases, order->seed + first,
               left < BATCH ? (uint32_t)left : (uint32_t)BATCH);
     tell(&a.tally);
+    if (a.lost) code = order->probe ? 1 : LOST;
   }
   free(cases);
   for (uint32_t k = 0; k < order->devices; k++) {
@@ -241,13 +337,26 @@ static bool start(const order_t* order, worker_t* workers, uint32_t i) {
   workers[i].from = ends[0];
   workers[i].pid = fork();
   if (workers[i].pid == 0) {
-    for (uint32_t k = 0; k <= i; k++) (void)close(workers[k].from);
+    for (uint32_t k = 0; k < order->workers; k++) {
+      if (workers[k].from > 0) (void)close(workers[k].from);
+    }
     (void)dup2(ends[1], STDOUT_FILENO);
     (void)close(ends[1]);
-    exit(work(order, i));
+    exit(work(order, i, workers[i].batches));
   }
   (void)close(ends[1]);
   return workers[i].pid > 0;
+}
+
+static void add(tally_t* to, const tally_t* t) {
+  to->done += t->done;
+  to->wrong += t->wrong;
+  to->steps += t->steps;
+  to->open += t->open;
+  for (uint32_t k = 0; k < (uint32_t)DEVICES; k++) {
+    to->times[k].load += t->times[k].load;
+    to->times[k].run += t->times[k].run;
+  }
 }
 
 static void take_line(worker_t* w) {
@@ -257,7 +366,9 @@ static void take_line(worker_t* w) {
              &steps, &t.open, &t.times[SOFT].load, &t.times[SOFT].run,
              &t.times[GPU].load, &t.times[GPU].run) == 8) {
     t.steps = steps;
-    w->tally = t;
+    w->tally = w->past;
+    add(&w->tally, &t);
+    w->batches = (w->tally.done + BATCH - 1U) / BATCH;
   } else {
     printf("%s\n", w->line);
   }
@@ -281,18 +392,25 @@ static bool take(worker_t* w) {
 
 static tally_t sum(const worker_t* workers, uint32_t count) {
   tally_t all = {.done = 0};
-  for (uint32_t i = 0; i < count; i++) {
-    const tally_t* t = &workers[i].tally;
-    all.done += t->done;
-    all.wrong += t->wrong;
-    all.steps += t->steps;
-    all.open += t->open;
-    for (uint32_t k = 0; k < (uint32_t)DEVICES; k++) {
-      all.times[k].load += t->times[k].load;
-      all.times[k].run += t->times[k].run;
-    }
-  }
+  for (uint32_t i = 0; i < count; i++) add(&all, &workers[i].tally);
   return all;
+}
+
+// Behind a worker's end; true: another process goes on with its work.
+static bool ended(const order_t* order, worker_t* workers, uint32_t i) {
+  worker_t* w = &workers[i];
+  int status = 0;
+  (void)waitpid(w->pid, &status, 0);
+  (void)close(w->from);
+  w->from = 0;
+  w->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  if (WIFSIGNALED(status)) {
+    printf("worker %u ended by signal %d, behind %u of its programs\n", i,
+           WTERMSIG(status), w->tally.done);
+  }
+  if (w->code != LOST) return false;
+  w->past = w->tally;
+  return start(order, workers, i);
 }
 
 // Waits for all workers' ends, with a line for every tenth of the programs.
@@ -309,8 +427,9 @@ static void watch(const order_t* order, worker_t* workers, double begin) {
     for (uint32_t i = 0; i < order->workers; i++) {
       if (from[i].fd < 0 || from[i].revents == 0) continue;
       if (take(&workers[i])) continue;
-      from[i].fd = -1;
-      open--;
+      const bool goes_on = ended(order, workers, i);
+      from[i].fd = goes_on ? workers[i].from : -1;
+      open -= !goes_on;
     }
     const tally_t all = sum(workers, order->workers);
     if (all.done >= told + (order->count + 9U) / 10U) {
@@ -321,18 +440,11 @@ static void watch(const order_t* order, worker_t* workers, double begin) {
     (void)fflush(stdout);
   }
   for (uint32_t i = 0; i < order->workers; i++) {
-    int status = 0;
-    if (from[i].fd >= 0) {
-      printf("worker %u is late and is ended\n", i);
-      (void)kill(workers[i].pid, SIGKILL);
-    }
-    (void)waitpid(workers[i].pid, &status, 0);
-    (void)close(workers[i].from);
-    workers[i].code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    if (WIFSIGNALED(status)) {
-      printf("worker %u ended by signal %d, behind %u of its programs\n", i,
-             WTERMSIG(status), workers[i].tally.done);
-    }
+    if (from[i].fd < 0) continue;
+    printf("worker %u is late and is ended\n", i);
+    (void)kill(workers[i].pid, SIGKILL);
+    (void)waitpid(workers[i].pid, NULL, 0);
+    workers[i].code = 128;
   }
 }
 
@@ -366,9 +478,14 @@ static uint64_t word(int count, char** words, int at, uint64_t usual) {
 int main(int count, char** words) {
   static worker_t workers[WORKERS_MAX];
   const double begin = seconds();
+  if (count == 4 && strcmp(words[1], "text") == 0) {
+    return run_text(word(count, words, 2, 1),
+                    (uint32_t)word(count, words, 3, 75));
+  }
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   order_t order = {.devices = DEVICES};
   if (count > 1 && strcmp(words[1], "soft") == 0) order.devices = 1;
+  order.probe = count > 1 && strcmp(words[1], "probe") == 0;
   order.count = (uint32_t)word(count, words, 2, COUNT);
   order.seed = word(count, words, 3, 1);
   order.end = begin + (double)word(count, words, 4, SECONDS);

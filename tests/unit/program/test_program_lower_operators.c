@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -166,6 +167,20 @@ static void test_wide_divisors(void** state) {
   }
 }
 
+// ptxas 12.9 and 13.0 make one instruction of bfe.s32 and a cvt from u32, one
+// that takes its operand as signed: u32(i8(x)) would become a negative float.
+static void test_signs_are_not_extended_by_fields(void** state) {
+  (void)state;
+  char* ptx = machine_ptx(
+      "program p(x: in u32[], o: out f64[length(x)], q: out f32[length(x)])\n"
+      "  work length(x) { let i = global_id.x;\n"
+      "  o[i] = f64(u32(i8(x[i]))); q[i] = f32(u32(i16(x[i]))); }",
+      75, 0);
+  assert_int_equal(machine_count(ptx, "bfe.s32"), 0);
+  assert_int_equal(machine_count(ptx, "cvt.s32.s8"), 1);
+  free(ptx);
+}
+
 int main(int argc, char** argv) {
   machine_collect(argc, argv);
   const struct CMUnitTest tests[] = {
@@ -175,6 +190,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_three_operands),
       cmocka_unit_test(test_constant_divisors),
       cmocka_unit_test(test_wide_divisors),
+      cmocka_unit_test(test_signs_are_not_extended_by_fields),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
