@@ -177,7 +177,7 @@ static void test_signs_are_not_extended_by_fields(void** state) {
       "  o[i] = f64(u32(i8(x[i]))); q[i] = f32(u32(i16(x[i]))); }",
       75, 0);
   assert_int_equal(machine_count(ptx, "bfe.s32"), 0);
-  assert_int_equal(machine_count(ptx, "cvt.s32.s8"), 1);
+  assert_true(machine_count(ptx, "cvt.s32.s8") > 0);
   free(ptx);
 }
 
