@@ -40,6 +40,9 @@ enum {
   KILNI_POOL_STREAMS = 2,
   KILNI_POOL_COUNT = 3,
   KILNI_POOL_KEPT = 32,  // of each; more are destroyed when they come back
+  // Blocks of memory that come and go with graphs.
+  KILNI_SPARE_BYTES = 5120,
+  KILNI_SPARES_KEPT = 64,
 };
 
 // What there is of one of them. thread-compatible
@@ -56,6 +59,9 @@ typedef struct kilni_pools_t {
   kilni_mutex_t lock;
   kilni_pool_counts_t counts[KILNI_POOL_COUNT];
   void* kept[KILNI_POOL_COUNT][KILNI_POOL_KEPT];
+  uint32_t spare_count;
+  uint32_t reserved;
+  void* spares[KILNI_SPARES_KEPT];
 } kilni_pools_t;
 
 // Kinds of the registry.
@@ -512,6 +518,12 @@ kiln_status_t kilni_pools_init(kilni_pools_t* pools);
 void kilni_pools_deinit(kilni_pools_t* pools);
 // Destroys what is kept. Before the context goes.
 void kilni_pools_drain(kiln_device_t* device);
+// A block of KILNI_SPARE_BYTES, with whatever was in it, and back: of the whole
+// device, so that graphs that are made again and again touch the same memory.
+kiln_status_t kilni_spare_take(kiln_device_t* device, void** out_block);
+void kilni_spare_give(kiln_device_t* device, void* block);
+// Frees what is kept. At the device's end.
+void kilni_spares_drain(kiln_device_t* device);
 // KILNI_POOL_*.
 kilni_pool_counts_t kilni_pools_counts(kiln_device_t* device, uint32_t pool);
 

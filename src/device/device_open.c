@@ -23,7 +23,10 @@ static void destroy(kiln_device_t* device) {
       KILNI_DEVICE_END(device, cuDevicePrimaryCtxRelease, device->handle);
     }
   }
-  if (device->has_pools) kilni_pools_deinit(&device->pools);
+  if (device->has_pools) {
+    kilni_spares_drain(device);
+    kilni_pools_deinit(&device->pools);
+  }
   if (device->has_registry) kilni_registry_deinit(&device->registry);
   kilni_keep_t keep = device->keep;
   kiln_device_t* parent = device->parent;

@@ -7,6 +7,7 @@
 // the context goes. Timed events are kept apart: a record of one is slower.
 #include <string.h>
 
+#include "base/alloc.h"
 #include "device/device_inside.h"
 
 kiln_status_t kilni_pools_init(kilni_pools_t* pools) {
@@ -60,6 +61,38 @@ static bool keep(kiln_device_t* device, uint32_t pool, void* handle) {
   if (kept) pools->kept[pool][counts->kept++] = handle;
   kilni_mutex_unlock(&pools->lock);
   return kept;
+}
+
+// ---- Memory ----
+
+kiln_status_t kilni_spare_take(kiln_device_t* device, void** out_block) {
+  kilni_pools_t* pools = &device->whole->pools;
+  kilni_mutex_lock(&pools->lock);
+  *out_block =
+      pools->spare_count > 0 ? pools->spares[--pools->spare_count] : NULL;
+  kilni_mutex_unlock(&pools->lock);
+  if (*out_block != NULL) return NULL;
+  return kilni_alloc_unset(device->host->allocator, KILNI_SPARE_BYTES,
+                           out_block);
+}
+
+void kilni_spare_give(kiln_device_t* device, void* block) {
+  kilni_pools_t* pools = &device->whole->pools;
+  kilni_mutex_lock(&pools->lock);
+  bool kept = pools->spare_count < KILNI_SPARES_KEPT;
+  if (kept) pools->spares[pools->spare_count++] = block;
+  kilni_mutex_unlock(&pools->lock);
+  if (!kept) {
+    kilni_free(device->host->allocator, block, KILNI_SPARE_BYTES);
+  }
+}
+
+void kilni_spares_drain(kiln_device_t* device) {
+  kilni_pools_t* pools = &device->pools;
+  while (pools->spare_count > 0) {
+    kilni_free(device->host->allocator, pools->spares[--pools->spare_count],
+               KILNI_SPARE_BYTES);
+  }
 }
 
 // ---- Events ----

@@ -28,7 +28,8 @@ static kiln_status_t make_lists(kiln_launch_t* launch) {
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(allocator, launch->count, sizeof(void*), &block));
   launch->values = block;
-  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, launch->count, &block));
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, launch->count,
+                                          sizeof(*launch->given), &block));
   launch->given = block;
   KILNI_RETURN_IF_ERROR(
       kilni_alloc_array(allocator, launch->count, sizeof(void*), &block));
@@ -133,7 +134,8 @@ void kiln_launch_release(kiln_launch_t* launch) {
   kiln_kernel_t* kernel = launch->kernel;
   for (int i = 0; i < 2; i++) kiln_event_release(launch->how.recorded[i]);
   kilni_free(allocator, launch->packed, launch->room);
-  kilni_free(allocator, launch->given, launch->count);
+  kilni_free_array(allocator, launch->given, launch->count,
+                   sizeof(*launch->given));
   kilni_free_array(allocator, launch->buffers, launch->buffer_room,
                    sizeof(launch->buffers[0]));
   kilni_free_array(allocator, launch->values, launch->count, sizeof(void*));
@@ -159,6 +161,17 @@ static void note_buffer(kiln_launch_t* launch, uint32_t index,
   launch->version++;
 }
 
+// One word for kind and bytes; never one of KILNI_GIVEN_*.
+static inline uint64_t shape_of(const kiln_argument_t* argument) {
+  return (uint64_t)argument->bytes << 32 | argument->kind;
+}
+
+static bool is_plain(const kiln_argument_t* argument) {
+  return argument->kind == KILN_ARGUMENT_INTEGER ||
+         argument->kind == KILN_ARGUMENT_FLOAT ||
+         argument->kind == KILN_ARGUMENT_POINTER;
+}
+
 static kiln_status_t set(kiln_launch_t* launch, uint32_t index,
                          const kiln_argument_t* argument) {
   uint64_t scratch;
@@ -167,15 +180,32 @@ static kiln_status_t set(kiln_launch_t* launch, uint32_t index,
       kilni_argument_read(launch->kernel, index, argument, &scratch, &at));
   memcpy(launch->values[index], at, argument->bytes);
   note_buffer(launch, index, argument);
-  launch->missing -= launch->given[index] == 0;
-  launch->given[index] = 1;
+  launch->missing -= launch->given[index] == KILNI_GIVEN_NOTHING;
+  launch->given[index] =
+      is_plain(argument) ? shape_of(argument) : KILNI_GIVEN_OTHER;
   return NULL;
 }
 
-kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
-                              kiln_argument_t argument) {
+// The short way: true if it was a number or an address, as the last one was,
+// which had been checked. No buffer is noted for it.
+static inline bool set_shortly(kiln_launch_t* launch, uint32_t index,
+                               const kiln_argument_t* argument) {
+  if (launch == NULL || index >= launch->count ||
+      launch->given[index] != shape_of(argument)) {
+    return false;
+  }
+  if (argument->bytes == sizeof(uint64_t)) {
+    memcpy(launch->values[index], &argument->value, sizeof(uint64_t));
+  } else {
+    memcpy(launch->values[index], &argument->value, sizeof(uint32_t));
+  }
+  return true;
+}
+
+static __attribute__((noinline)) kiln_status_t set_anyhow(
+    kiln_launch_t* launch, uint32_t index, const kiln_argument_t* argument) {
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
-  if (index < launch->count) return set(launch, index, &argument);
+  if (index < launch->count) return set(launch, index, argument);
   if (!launch->kernel->info.params_known) {
     return kilni_status_with_fix(
         KILNI_FAIL(INSUFFICIENT_METADATA,
@@ -190,6 +220,12 @@ kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
                  launch->kernel->name, (unsigned)index, (unsigned)launch->count,
                  launch->count == 1 ? "" : "s"),
       "give one argument for each parameter; `kiln inspect` lists them");
+}
+
+kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
+                              kiln_argument_t argument) {
+  if (set_shortly(launch, index, &argument)) return NULL;
+  return set_anyhow(launch, index, &argument);
 }
 
 // Of a kernel that nobody describes: as many as are given now.

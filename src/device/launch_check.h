@@ -25,6 +25,9 @@ typedef struct kilni_launch_how_t {
   kiln_cu_launch_attribute_t list[KILNI_LAUNCH_ATTRIBUTES];
 } kilni_launch_how_t;
 
+// What an argument was: of a number or an address, its kind and bytes.
+enum { KILNI_GIVEN_NOTHING = 0, KILNI_GIVEN_OTHER = 1 };
+
 // One kernel in one shape with its arguments (device_prepared.c).
 struct kiln_launch_t {
   kiln_kernel_t* kernel;
@@ -43,9 +46,11 @@ struct kiln_launch_t {
   size_t packed_bytes;  // in use, of a kernel that nobody describes
   void** values;        // one for each parameter, into `packed`
   uint8_t* packed;      //
-  uint8_t* given;       // 1 for each argument with a value
-  void** params;        // what the driver is given: `values`, or NULL
-  void** extra;         // or this list
+  // For each argument with a value what it was, so that another of the same
+  // kind and size needs no check: KILNI_GIVEN_*.
+  uint64_t* given;
+  void** params;  // what the driver is given: `values`, or NULL
+  void** extra;   // or this list
   void* extra_list[5];
   kilni_launch_how_t how;
   kiln_cu_launch_config_t config;  // without a stream

@@ -74,8 +74,7 @@ static void free_more(const kiln_graph_t* graph, kilni_node_more_t* more) {
 static void free_graph(kiln_graph_t* graph) {
   kiln_allocator_t allocator = allocator_of(graph);
   for (uint32_t i = 0; i < graph->chunk_count; i++) {
-    kilni_free_array(allocator, graph->chunks[i], KILNI_GRAPH_CHUNK_NODES,
-                     sizeof(kiln_graph_node_t));
+    kilni_spare_give(graph->device, graph->chunks[i]);
   }
   kilni_free_array(allocator, graph->chunks, graph->chunk_room,
                    sizeof(*graph->chunks));

@@ -12,7 +12,9 @@
 #include "base/str.h"
 #include "graph/graph_inside.h"
 
-enum { CHUNK_BYTES = KILNI_GRAPH_CHUNK_NODES * sizeof(kiln_graph_node_t) };
+_Static_assert(KILNI_GRAPH_CHUNK_NODES * sizeof(kiln_graph_node_t) <=
+                   KILNI_SPARE_BYTES,
+               "nodes lie in the device's spare blocks");
 
 static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
   return graph->device->host->allocator;
@@ -29,8 +31,7 @@ kiln_status_t kilni_node_reserve(kiln_graph_t* graph) {
   graph->chunks = chunks;
   KILNI_RETURN_IF_ERROR(status);
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_unset(allocator_of(graph), CHUNK_BYTES, &block));
+  KILNI_RETURN_IF_ERROR(kilni_spare_take(graph->device, &block));
   graph->chunks[graph->chunk_count++] = block;
   graph->free_node = block;
   graph->free_end = graph->free_node + KILNI_GRAPH_CHUNK_NODES;

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "graph/graph_inside.h"
 
-enum { CHUNK_BYTES = 8192, KNOWN_FEW = 32 };
+enum { KNOWN_FEW = 32 };
 
 // Memory of bundles; ends with its segment. thread-compatible
 struct kilni_chunk_t {
@@ -96,9 +96,14 @@ static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
   kilni_chunk_t* chunk = segment->chunks;
   if (chunk == NULL || chunk->room - chunk->used < bytes) {
     size_t size = sizeof(*chunk) + bytes;
-    if (size < CHUNK_BYTES) size = CHUNK_BYTES;
     void* block = NULL;
-    KILNI_RETURN_IF_ERROR(kilni_alloc(allocator_of(segment), size, &block));
+    if (size <= KILNI_SPARE_BYTES) {
+      size = KILNI_SPARE_BYTES;
+      KILNI_RETURN_IF_ERROR(kilni_spare_take(segment->device, &block));
+    } else {
+      KILNI_RETURN_IF_ERROR(
+          kilni_alloc_unset(allocator_of(segment), size, &block));
+    }
     chunk = block;
     chunk->room = size;
     chunk->used = sizeof(*chunk);
@@ -106,6 +111,7 @@ static kiln_status_t new_bundle(kilni_segment_t* segment, uint32_t room,
     segment->chunks = chunk;
   }
   kilni_bundle_t* bundle = (void*)((char*)chunk + chunk->used);
+  memset(bundle, 0, sizeof(*bundle));
   chunk->used += (bytes + 15) / 16 * 16;
   if (chunk->used > chunk->room) chunk->used = chunk->room;
   bundle->segment = segment;
@@ -218,7 +224,11 @@ static void end(kilni_segment_t* segment) {
   while (segment->chunks != NULL) {
     kilni_chunk_t* chunk = segment->chunks;
     segment->chunks = chunk->next;
-    kilni_free(allocator, chunk, chunk->room);
+    if (chunk->room == KILNI_SPARE_BYTES) {
+      kilni_spare_give(device, chunk);
+    } else {
+      kilni_free(allocator, chunk, chunk->room);
+    }
   }
   kilni_free_array(allocator, segment->known, segment->known_room,
                    sizeof(*segment->known));
