@@ -291,7 +291,8 @@ typedef struct kiln_binding_t {
     uint64_t bits;   // of SCALAR, the rest zero
   } value;
   uint64_t offset;  // bytes, of RESIDENT and BUFFER
-  uint64_t bytes;   // of RESIDENT and BUFFER: 0 is all behind `offset`
+  uint64_t bytes;   // of RESIDENT and BUFFER: 0 is what there is behind
+                    // `offset`, of which the pipeline takes what it says
 } kiln_binding_t;
 
 // All of a resident buffer, or a part of it. Since 0.1.
@@ -547,8 +548,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pipeline_plan(
 //   LAUNCH_FAILED, DEVICE_OUT_OF_MEMORY, DEVICE_LOST, DRIVER_ERROR,
 //   OUT_OF_MEMORY
 //
-// Checked before anything is put on the stream. Buffers that are resident,
-// buffers or pointers, without options and without a pending, allocate nothing.
+// Checked before anything is put on the stream. Without host memory, a pending
+// and a grid barrier, code that cannot trap allocates nothing.
 // The caller owns `*out_pending`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pipeline_dispatch(
     kiln_pipeline_t* pipeline, kiln_stream_t* stream,

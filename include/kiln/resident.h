@@ -142,8 +142,8 @@ kiln_resident_fill(kiln_dispatcher_t* dispatcher, kiln_stream_t* stream,
 // dispatcher is released.
 //
 //   ALREADY_EXISTS  it is pinned; NOT_FOUND: it is not
-//   INVALID_ARGUMENT, LIMIT_EXCEEDED (the system locks no more), DEVICE_LOST,
-//   DRIVER_ERROR, OUT_OF_MEMORY
+//   INVALID_ARGUMENT, DEVICE_LOST, DEVICE_OUT_OF_MEMORY (the system locks no
+//   more), DRIVER_ERROR, OUT_OF_MEMORY
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t

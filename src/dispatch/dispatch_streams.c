@@ -78,17 +78,11 @@ static bool was_seen(kilni_seen_t* seen, const kiln_stream_t* stream) {
   return false;
 }
 
-static bool is_captured(kiln_stream_t* stream) {
-  bool captured = false;
-  kiln_status_t status = kilni_stream_ask_capture(stream, &captured);
-  bool known = kiln_status_is_ok(status);
-  kiln_status_free(status);
-  return captured || !known;
-}
-
 // What a graph under capture will do is its owner's to order.
 static kiln_status_t wait_for(kiln_stream_t* stream, kiln_stream_t* other) {
-  return is_captured(other) ? NULL : kiln_stream_wait_stream(stream, other);
+  bool captured = false;
+  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(other, &captured));
+  return captured ? NULL : kiln_stream_wait_stream(stream, other);
 }
 
 static kiln_status_t remember(kiln_dispatcher_t* dispatcher,

@@ -68,14 +68,22 @@ static kiln_status_t keep(kiln_dispatcher_t* dispatcher,
 }
 
 // Gives up what a binding kept, behind the runs that may use it.
-static void let_go(kiln_dispatcher_t* dispatcher, uint32_t kind,
+static void let_go(kiln_dispatcher_t* dispatcher, const kiln_binding_t* binding,
                    kiln_buffer_t* buffer) {
   if (buffer == NULL) return;
-  if (kind == KILN_BINDING_BUFFER) {
-    kiln_buffer_release(buffer);
-  } else {
-    // Of a resident buffer this may be the last reference.
+  bool is_last = binding->kind == KILN_BINDING_STATIC;
+  if (binding->kind == KILN_BINDING_RESIDENT) {
+    // As long as the table has it, a free that comes will see to the order.
+    kilni_resident_view_t view = {0, 0};
+    kiln_status_t status =
+        kilni_resident_look(dispatcher, binding->value.resident, &view);
+    is_last = !kiln_status_is_ok(status);
+    kiln_status_free(status);
+  }
+  if (is_last) {
     kiln_status_free(kilni_memory_let_go(dispatcher, buffer));
+  } else {
+    kiln_buffer_release(buffer);
   }
 }
 
@@ -148,9 +156,9 @@ static void destroy(kiln_prepared_t* prepared) {
   kiln_pipeline_t* pipeline = prepared->pipeline;
   kiln_allocator_t allocator = dispatcher->allocator;
   for (uint32_t i = 0; prepared->buffers != NULL && i < prepared->count; i++) {
-    let_go(dispatcher, prepared->bindings[i].kind, prepared->buffers[i]);
+    let_go(dispatcher, &prepared->bindings[i], prepared->buffers[i]);
   }
-  let_go(dispatcher, KILN_BINDING_STATIC, prepared->grid);
+  kiln_status_free(kilni_memory_let_go(dispatcher, prepared->grid));
   if (prepared->record != NULL) {
     kilni_trap_retire(dispatcher, prepared->record);
   }
@@ -415,14 +423,14 @@ static kiln_status_t change(kiln_prepared_t* prepared, uint32_t index,
                                   plan.shown.grid[1], plan.shown.grid[2]);
   }
   if (!kiln_status_is_ok(status)) {
-    let_go(dispatcher, binding->kind, buffer);
+    let_go(dispatcher, binding, buffer);
     prepared->bindings[index] = before;
     return status;
   }
   prepared->buffers[index] = buffer;
   take_statics(prepared, &plan);
   take_plan(prepared, &plan);
-  let_go(dispatcher, before.kind, buffer_before);
+  let_go(dispatcher, &before, buffer_before);
   // What the kernel takes was compared when the pipeline was made.
   return give_arguments(prepared, &plan);
 }

@@ -229,9 +229,18 @@ kiln_status_t kiln_resident_pin(kiln_dispatcher_t* dispatcher, void* data,
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
   KILNI_CHECK_ARGUMENT(bytes > 0 && bytes <= SIZE_MAX, "bytes");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
-  kiln_status_t status;
-  KILNI_DEVICE_CALL(status, dispatcher->device, cuMemHostRegister, data,
-                    (size_t)bytes, 0);
+  kiln_device_t* device = dispatcher->device;
+  kilni_scope_t scope;
+  KILNI_RETURN_IF_ERROR(
+      kilni_scope_begin(&scope, device, KILNI_WAY_cuMemHostRegister));
+  kiln_status_t status = KILNI_DEVICE_CHECK(
+      device, device->table->cuMemHostRegister(data, (size_t)bytes, 0),
+      "cuMemHostRegister");
+  bool made = kiln_status_is_ok(status);
+  status = kilni_scope_leave_made(&scope, status, "cuMemHostRegister");
+  if (made && !kiln_status_is_ok(status)) {
+    KILNI_DEVICE_END(device, cuMemHostUnregister, data);
+  }
   return explain(status, data);
 }
 
@@ -239,7 +248,13 @@ kiln_status_t kiln_resident_unpin(kiln_dispatcher_t* dispatcher, void* data) {
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
-  kiln_status_t status;
-  KILNI_DEVICE_CALL(status, dispatcher->device, cuMemHostUnregister, data);
-  return explain(status, data);
+  kiln_device_t* device = dispatcher->device;
+  kilni_scope_t scope;
+  if (!kilni_scope_begin_end(&scope, device, KILNI_WAY_cuMemHostUnregister)) {
+    return kilni_device_lost_status(device);
+  }
+  kiln_cu_result_t result = device->table->cuMemHostUnregister(data);
+  kilni_scope_leave_end(&scope, KILN_CU_SUCCESS, "cuMemHostUnregister");
+  return explain(KILNI_DEVICE_CHECK(device, result, "cuMemHostUnregister"),
+                 data);
 }

@@ -86,6 +86,11 @@ kiln_status_t kilni_resident_get(kiln_dispatcher_t* dispatcher,
   return there ? NULL : no_such(table, resident);
 }
 
+// What cannot be ordered is freed by the call that waits by itself.
+static void free_by_waiting(kiln_buffer_t* buffer) {
+  if (buffer->end == KILNI_BUFFER_ASYNC) buffer->end = KILNI_BUFFER_FREE;
+}
+
 kiln_status_t kilni_resident_put(kiln_dispatcher_t* dispatcher,
                                  kiln_resident_t resident,
                                  kiln_buffer_t* buffer, kiln_stream_t* stream,
@@ -101,6 +106,7 @@ kiln_status_t kilni_resident_put(kiln_dispatcher_t* dispatcher,
     if (kiln_status_is_ok(order)) {
       order = kiln_stream_wait_stream(frees, stream);
     }
+    if (!kiln_status_is_ok(order)) free_by_waiting(buffer);
     status = kilni_status_join(status, order);
   }
   kiln_status_free(look);
@@ -272,13 +278,12 @@ kiln_status_t kilni_memory_let_go(kiln_dispatcher_t* dispatcher,
   if (buffer == NULL) return NULL;
   kiln_status_t status =
       kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
-  if (kiln_status_is_ok(status)) {
-    status = kilni_streams_join(dispatcher, frees);
-    // Refused on a device without pools, whose memory is freed by waiting.
-    if (atomic_load(&buffer->stream) != NULL) {
-      status = kilni_status_join(status, kiln_buffer_set_stream(buffer, frees));
-    }
+  if (kiln_status_is_ok(status)) status = kilni_streams_join(dispatcher, frees);
+  // Refused on a device without pools, whose memory is freed by waiting.
+  if (kiln_status_is_ok(status) && atomic_load(&buffer->stream) != NULL) {
+    status = kiln_buffer_set_stream(buffer, frees);
   }
+  if (!kiln_status_is_ok(status)) free_by_waiting(buffer);
   kiln_buffer_release(buffer);
   return status;
 }

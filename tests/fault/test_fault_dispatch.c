@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fault: every public function of dispatchers, pipelines and resident buffers,
+// with each allocation and each driver call on its path failing in turn, once
+// and from then on, as test_fault_graphs.c does for graphs. The cases are in
+// dispatch_cases.inc; a function of the headers that has none fails the test.
+// At most a few points of a case, spread over all there are, unless
+// KILN_FAULT_ALL=1.
+//
+// The same cases without a fault, by a thread that has no current context: each
+// driver call has around it what its row says it needs.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/device_inside.h"
+#include "driver_books.h"
+#include "fault_alloc.h"
+#include "kiln/kiln.h"
+#include "runtime/runtime.h"
+
+enum {
+  MAY_PASS = 2,   // what failed may be done without
+  NO_CALLS = 4,   // nothing on its path can fail
+  MAYBE_NOT = 8,  // it is refused
+};
+enum { BYTES = 256, HEADER_BYTES = 1 << 16, FEW = 12, MANY = 2000 };
+
+// What fails in a run, and with what.
+typedef enum fails_t { ALLOCATIONS, REFUSED, LOST, FAILS } fails_t;
+
+static const kiln_cu_result_t kResults[FAILS] = {KILN_CU_SUCCESS,
+                                                 KILN_CU_ERROR_OUT_OF_MEMORY,
+                                                 KILN_CU_ERROR_ILLEGAL_ADDRESS};
+
+// One object of each kind, and what the cases make. one-thread
+typedef struct scene_t {
+  bool soft;
+  bool faults;  // there is a fault wrapper
+  fault_alloc_t watch;
+  kiln_allocator_t allocator;
+  kiln_allocator_t own;
+  kiln_cuda_table_t null_table;
+  kiln_cuda_table_t table;
+  kiln_runtime_t* runtime;
+  kiln_device_t* device;
+  kiln_stream_t* stream;
+  kiln_event_t* event;
+  kiln_module_t* module;
+  kiln_kernel_t* kernel;
+  kiln_dispatcher_t* dispatcher;
+  kiln_pipeline_t* pipeline;
+  kiln_prepared_t* prepared;
+  kiln_pending_t* pending;  // timed
+  kiln_resident_t a;
+  kiln_resident_t b;
+  kiln_binding_t bindings[2];
+  // What a case makes.
+  kiln_dispatcher_t* new_dispatcher;
+  kiln_pipeline_t* new_pipeline;
+  kiln_prepared_t* new_prepared;
+  kiln_pending_t* new_pending;
+  bool pinned;
+  kiln_program_t* program;  // of all scenes
+  uint8_t host[BYTES];
+} scene_t;
+
+// A function of the headers in one variant. thread-compatible
+typedef struct case_t {
+  const char* function;
+  const char* variant;
+  uint32_t flags;
+  void (*prepare)(scene_t* s);
+  kiln_status_t (*call)(scene_t* s);
+} case_t;
+
+static const char kProgram[] =
+    "program step(x: in u32[], y: out u32[length(x)]) work length(x)\n"
+    "{ let i = global_id.x; if x[i] == 7u32 { trap(1, 2u64); }\n"
+    "  y[i] = x[i] * 2u32; }\n";
+
+static const char kPtx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry k(.param .u64 p, .param .u32 n) {\nret;\n}\n";
+
+#define MUST(call) assert_null(call)
+#define MADE(object) \
+  assert_int_equal(s->object == NULL, !kiln_status_is_ok(status));
+
+static void host_bindings(scene_t* s, kiln_binding_t* bindings) {
+  bindings[0] = kiln_bind_host_in(s->host, BYTES / 2);
+  bindings[1] = kiln_bind_host_out(s->host + BYTES / 2, BYTES / 2);
+}
+
+// Host memory is the caller's again.
+static void settle(scene_t* s) {
+  if (!kilni_device_is_lost(s->device)) {
+    kiln_status_free(kiln_device_synchronize(s->device));
+  }
+}
+
+static void dispatch(scene_t* s, kiln_stream_t* stream) {
+  MUST(kiln_pipeline_dispatch(s->pipeline, stream, s->bindings, 2, NULL, NULL));
+}
+
+static kiln_status_t make_kernel(scene_t* s) {
+  kiln_interface_parameter_t p[2];
+  kiln_interface_t interface = kiln_interface_default();
+  memset(p, 0, sizeof(p));
+  p[0].name = "p";
+  p[0].kind = KILN_INTERFACE_BUFFER;
+  p[0].type = KILN_PROGRAM_TYPE_U32;
+  p[0].role = KILN_PROGRAM_ROLE_INOUT;
+  p[1].kind = KILN_INTERFACE_LENGTH;
+  p[1].type = KILN_PROGRAM_TYPE_U32;
+  interface.parameters = p;
+  interface.parameter_count = 2;
+  interface.work[0].from = KILN_INTERFACE_BY_BUFFER;
+  return kiln_pipeline_create_kernel(s->dispatcher, s->kernel, &interface,
+                                     &s->new_pipeline);
+}
+
+#define CASE(function, variant, flags, ...)                      \
+  static kiln_status_t call_##function##_##variant(scene_t* s) { \
+    kiln_status_t status = NULL;                                 \
+    (void)s;                                                     \
+    __VA_ARGS__                                                  \
+    return status;                                               \
+  }
+#define ENDS(function, variant, flags, preparation, ...)   \
+  static void prepare_##function##_##variant(scene_t* s) { \
+    preparation;                                           \
+  }                                                        \
+  CASE(function, variant, flags, __VA_ARGS__)
+#include "dispatch_cases.inc"
+#undef CASE
+#undef ENDS
+
+static const case_t kCases[] = {
+#define CASE(function, variant, flags, ...) \
+  {"kiln_" #function, #variant, (flags), NULL, call_##function##_##variant},
+#define ENDS(function, variant, flags, preparation, ...)                 \
+  {"kiln_" #function, #variant, (flags), prepare_##function##_##variant, \
+   call_##function##_##variant},
+#include "dispatch_cases.inc"
+#undef CASE
+#undef ENDS
+};
+enum { CASES = sizeof(kCases) / sizeof(kCases[0]) };
+
+// ---- A scene ----
+
+static kiln_status_t wrap(void* user, kiln_cuda_table_t* inout_table) {
+  scene_t* s = user;
+  driver_books_open(inout_table);
+  driver_books_forgive(s->faults);
+  if (!s->faults) return NULL;
+  kiln_status_t status = kilni_cuda_fault_install(inout_table, inout_table);
+  s->table = *inout_table;
+  return status;
+}
+
+static void unwrap(void* user, const kiln_cuda_table_t* table) {
+  const scene_t* s = user;
+  if (s->faults) kilni_cuda_fault_remove(table);
+}
+
+static void open_runtime(scene_t* s) {
+  fault_alloc_init(&s->watch);
+  s->allocator = fault_alloc_allocator(&s->watch);
+  s->own = kiln_allocator_libc();
+  kilni_cuda_null_reset();
+  kilni_cuda_table_null(&s->null_table);
+  kilni_runtime_hooks_t hooks = {0};
+  hooks.cuda_table = &s->null_table;
+  hooks.wrap = wrap;
+  hooks.unwrap = unwrap;
+  hooks.user = s;
+  hooks.soft_allocator = &s->own;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.allocator = &s->allocator;
+  options.soft_workers = 1;
+  options.soft_lanes = "plain";
+  MUST(kilni_runtime_create_with(&options, &hooks, &s->runtime));
+  MUST(kiln_runtime_open_device(s->runtime, s->soft ? "soft" : "cuda:0",
+                                &s->device));
+}
+
+static void open_dispatcher(scene_t* s) {
+  kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
+  kiln_dispatch_options_t timed = kiln_dispatch_options_default();
+  options.streams = 2;
+  options.staging_bytes = 8192;
+  options.staging_chunk_bytes = 4096;
+  timed.timed = KILN_SWITCH_ON;
+  MUST(kiln_dispatcher_create(s->device, &options, &s->dispatcher));
+  MUST(kiln_pipeline_create(s->dispatcher, s->program, NULL, &s->pipeline));
+  MUST(kiln_resident_allocate(s->dispatcher, BYTES, &s->a));
+  MUST(kiln_resident_allocate(s->dispatcher, BYTES, &s->b));
+  MUST(kiln_resident_upload(s->dispatcher, NULL, s->a, 0, BYTES, s->host));
+  s->bindings[0] = kiln_bind_resident(s->a);
+  s->bindings[1] = kiln_bind_resident(s->b);
+  MUST(kiln_pipeline_prepare(s->pipeline, s->bindings, 2, NULL, &s->prepared));
+  MUST(kiln_pipeline_dispatch(s->pipeline, NULL, s->bindings, 2, &timed,
+                              &s->pending));
+}
+
+static void open_scene(scene_t* s, bool soft, bool faults,
+                       kiln_program_t* program) {
+  memset(s, 0, sizeof(*s));
+  s->soft = soft;
+  s->faults = faults;
+  s->program = program;
+  open_runtime(s);
+  MUST(kiln_stream_create(s->device, NULL, &s->stream));
+  MUST(kiln_event_create(s->device, NULL, &s->event));
+  kiln_bytes_view_t ptx = {(const uint8_t*)kPtx, sizeof(kPtx) - 1};
+  MUST(kiln_module_load(s->device, ptx, NULL, NULL, &s->module));
+  MUST(kiln_kernel_create(s->module, "k", &s->kernel));
+  open_dispatcher(s);
+}
+
+static void drop_new(scene_t* s) {
+  kiln_pending_release(s->new_pending);
+  kiln_prepared_release(s->new_prepared);
+  kiln_pipeline_release(s->new_pipeline);
+  kiln_dispatcher_release(s->new_dispatcher);
+  s->new_pending = NULL;
+  s->new_prepared = NULL;
+  s->new_pipeline = NULL;
+  s->new_dispatcher = NULL;
+}
+
+static const char* close_scene(scene_t* s, bool lost) {
+  settle(s);
+  drop_new(s);
+  if (s->pinned && !lost) {
+    kiln_status_free(kiln_resident_unpin(s->dispatcher, s->host));
+  }
+  kiln_pending_release(s->pending);
+  kiln_prepared_release(s->prepared);
+  kiln_pipeline_release(s->pipeline);
+  settle(s);
+  kiln_dispatcher_release(s->dispatcher);
+  kiln_kernel_release(s->kernel);
+  kiln_module_release(s->module);
+  kiln_event_release(s->event);
+  kiln_stream_release(s->stream);
+  kiln_device_release(s->device);
+  kiln_runtime_release(s->runtime);
+  const char* wrong = NULL;
+  driver_books_counts_t counts = driver_books_counts();
+  if (counts.wrong != 0) wrong = counts.first_wrong;
+  if (counts.live != 0 && !lost) wrong = "a handle lives";
+  if (!s->soft && !lost && kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
+    wrong = "a handle lives in the driver";
+  }
+  if (!s->soft && kilni_cuda_null_bad_destroys() != 0) {
+    wrong = "a handle was ended that did not live";
+  }
+  if (wrong == NULL) wrong = fault_alloc_problem(&s->watch);
+  fault_alloc_deinit(&s->watch);
+  return wrong;
+}
+
+// ---- A run ----
+
+static char said[512];
+
+static kiln_status_t call_with(scene_t* s, const case_t* c, fails_t fails,
+                               uint64_t nth, bool from_on, uint64_t* out_met) {
+  if (fails == ALLOCATIONS) {
+    fault_alloc_arm(&s->watch, nth, from_on);
+  } else {
+    kilni_cuda_fault_arm(&s->table, nth,
+                         from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
+                         kResults[fails]);
+  }
+  kiln_status_t status = c->call(s);
+  *out_met = fails == ALLOCATIONS ? fault_alloc_disarm(&s->watch)
+                                  : kilni_cuda_fault_disarm(&s->table);
+  return status;
+}
+
+// Returns NULL, or what is wrong.
+static const char* judge(scene_t* s, const case_t* c, fails_t fails, bool hit,
+                         kiln_status_t status) {
+  bool ok = kiln_status_is_ok(status);
+  bool may_refuse = (c->flags & MAYBE_NOT) != 0;
+  const char* wrong = NULL;
+  if (!ok) snprintf(said, sizeof(said), "%s", kiln_status_message(status));
+  if (!hit && !ok && !may_refuse) wrong = "it fails though nothing did";
+  kiln_status_free(status);
+  bool tells = strstr(c->function, "_release") == NULL;
+  if (hit && ok && tells && (c->flags & MAY_PASS) == 0) {
+    wrong = "something failed, and it says OK";
+  }
+  // What failed once does not stay.
+  if (wrong == NULL && hit && !ok && fails != LOST && c->prepare == NULL) {
+    drop_new(s);
+    status = c->call(s);
+    if (!kiln_status_is_ok(status) && !may_refuse) {
+      snprintf(said, sizeof(said), "%s", kiln_status_message(status));
+      wrong = "it does not work any more";
+    }
+    kiln_status_free(status);
+  }
+  return wrong;
+}
+
+static const char* run(bool soft, kiln_program_t* program, const case_t* c,
+                       fails_t fails, uint64_t nth, bool from_on,
+                       uint64_t* out_met) {
+  static scene_t scene;
+  scene_t* s = &scene;
+  said[0] = 0;
+  open_scene(s, soft, true, program);
+  if (c->prepare != NULL) c->prepare(s);
+  kiln_status_t status = call_with(s, c, fails, nth, from_on, out_met);
+  bool hit = nth != 0 && *out_met >= nth;
+  const char* wrong = judge(s, c, fails, hit, status);
+  const char* left = close_scene(s, fails == LOST && hit);
+  return wrong != NULL ? wrong : left;
+}
+
+// What was done. thread-compatible
+typedef struct sums_t {
+  uint64_t points;
+  uint64_t runs;
+  uint64_t wrong;
+} sums_t;
+
+static void sweep_case(bool soft, kiln_program_t* program, const case_t* c,
+                       fails_t fails, sums_t* sums) {
+  uint64_t points = 0;
+  uint64_t met = 0;
+  uint64_t limit = getenv("KILN_FAULT_ALL") != NULL ? MANY : FEW;
+  const char* wrong = run(soft, program, c, fails, 0, false, &points);
+  for (int from_on = 0; from_on < 2; from_on++) {
+    uint64_t step = points / limit + 1;
+    for (uint64_t nth = 1; wrong == NULL && nth <= points; nth += step) {
+      wrong = run(soft, program, c, fails, nth, from_on != 0, &met);
+      sums->runs++;
+      if (wrong == NULL) continue;
+      print_error("%s/%s on %s, point %llu of %llu%s, way %d: %s (%s)\n",
+                  c->function, c->variant, soft ? "soft" : "null",
+                  (unsigned long long)nth, (unsigned long long)points,
+                  from_on ? " and later" : "", (int)fails, wrong, said);
+      sums->wrong++;
+      wrong = NULL;
+    }
+  }
+  if (wrong != NULL) {
+    sums->wrong++;
+    print_error("%s/%s on %s, nothing failing: %s (%s)\n", c->function,
+                c->variant, soft ? "soft" : "null", wrong, said);
+  }
+  if ((c->flags & NO_CALLS) != 0 && points != 0) {
+    sums->wrong++;
+    print_error("%s/%s has %llu points\n", c->function, c->variant,
+                (unsigned long long)points);
+  }
+  sums->points += points;
+}
+
+static kiln_program_t* parse(void) {
+  kiln_program_t* program = NULL;
+  kiln_string_view_t text = {kProgram, sizeof(kProgram) - 1};
+  MUST(kiln_program_parse(text, NULL, NULL, &program));
+  return program;
+}
+
+static void sweep(bool soft, fails_t fails) {
+  sums_t sums = {0, 0, 0};
+  kiln_program_t* program = parse();
+  for (int i = 0; i < CASES; i++) {
+    sweep_case(soft, program, &kCases[i], fails, &sums);
+  }
+  kiln_program_release(program);
+  print_message("%s, %s: %d cases, %llu points, %llu runs, %llu wrong\n",
+                soft ? "soft" : "null",
+                fails == ALLOCATIONS ? "allocations"
+                                     : kilni_cuda_result_name(kResults[fails]),
+                (int)CASES, (unsigned long long)sums.points,
+                (unsigned long long)sums.runs, (unsigned long long)sums.wrong);
+  assert_int_equal(sums.wrong, 0);
+  assert_true(sums.points > 20);
+  kilni_cuda_null_reset();
+}
+
+static void test_null(void** state) {
+  (void)state;
+  for (int fails = 0; fails < FAILS; fails++) sweep(false, (fails_t)fails);
+}
+
+// A fault of the software device in one run would be the next one's, since it
+// is one in a process: it is not lost here.
+static void test_soft(void** state) {
+  (void)state;
+  for (int fails = 0; fails < LOST; fails++) sweep(true, (fails_t)fails);
+}
+
+// ---- Without a context ----
+
+static void test_contexts(void** state) {
+  (void)state;
+  static scene_t scene;
+  kiln_program_t* program = parse();
+  uint32_t wrong_cases = 0;
+  for (int i = 0; i < 2 * CASES; i++) {
+    const case_t* c = &kCases[i / 2];
+    scene_t* s = &scene;
+    open_scene(s, i % 2 != 0, false, program);
+    assert_null(driver_books_current());
+    if (c->prepare != NULL) c->prepare(s);
+    kiln_status_t status = c->call(s);
+    bool fails = !kiln_status_is_ok(status) && (c->flags & MAYBE_NOT) == 0;
+    kiln_status_free(status);
+    if (driver_books_current() != NULL) fails = true;
+    const char* wrong = close_scene(s, false);
+    if (!fails && wrong == NULL) continue;
+    wrong_cases++;
+    print_error("%s/%s without a context: %s\n", c->function, c->variant,
+                wrong != NULL ? wrong : "it fails, or leaves one current");
+  }
+  kiln_program_release(program);
+  assert_int_equal(wrong_cases, 0);
+}
+
+// ---- Whether nothing is missing ----
+
+static bool has_case(const char* name, size_t size) {
+  for (int i = 0; i < CASES; i++) {
+    if (strlen(kCases[i].function) == size &&
+        memcmp(kCases[i].function, name, size) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static int check_header(const char* header) {
+  static char text[HEADER_BYTES];
+  char path[1024];
+  snprintf(path, sizeof(path), "%s/include/kiln/%s.h", KILN_SOURCE_DIR, header);
+  FILE* file = fopen(path, "rb");
+  assert_non_null(file);
+  size_t size = fread(text, 1, sizeof(text) - 1, file);
+  fclose(file);
+  text[size] = 0;
+  int count = 0;
+  for (char* at = strstr(text, "\nKILN_API"); at != NULL;
+       at = strstr(at, "\nKILN_API")) {
+    char* open = strchr(++at, '(');
+    assert_non_null(open);
+    char* name = open;
+    while (name > at && strchr(" \n*", name[-1]) == NULL) name--;
+    if (!has_case(name, (size_t)(open - name))) {
+      fail_msg("%s.h: %.*s has no case", header, (int)(open - name), name);
+    }
+    count++;
+  }
+  return count;
+}
+
+static void test_every_function(void** state) {
+  (void)state;
+  int count = check_header("dispatch");
+  count += check_header("pipeline");
+  count += check_header("resident");
+  print_message("%d functions, %d cases\n", count, (int)CASES);
+  assert_true(count > 40);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_function),
+      cmocka_unit_test(test_contexts),
+      cmocka_unit_test(test_null),
+      cmocka_unit_test(test_soft),
+  };
+  return cmocka_run_group_tests_name("fault_dispatch", tests, NULL, NULL);
+}
