@@ -22,7 +22,7 @@ endif()
 if(KILN_SANITIZE)
   target_compile_options(kiln_flags INTERFACE
     -fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -O1 -g)
+    -fno-omit-frame-pointer -O1 -g1)
   target_link_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE})
   add_compile_definitions(KILNI_SANITIZED=1)
 endif()

@@ -101,20 +101,41 @@ def pip(*args):
                           text=True, check=False)
 
 
-def wheel_of(folder, requirement):
-    """The wheel's path in the folder; fetched if it is not there."""
+def file_of(folder, requirement):
+    """The wheel's path in the folder; None if it is not there."""
     name, _, version = requirement.partition("==")
     start = "%s-%s-" % (name.replace("-", "_"), version)
-    for _ in range(2):
-        for file in os.listdir(folder):
-            if file.startswith(start) and "aarch64" not in file:
-                return os.path.join(folder, file)
-        done = pip("download", "--no-deps", "-d", folder, requirement)
+    for file in os.listdir(folder):
+        if file.startswith(start) and "aarch64" not in file:
+            return os.path.join(folder, file)
+    return None
+
+
+def fetch(folder, requirements):
+    """Gets what is not there, many in one call of pip: two versions of one
+    package need two."""
+    missing = [one for one in dict.fromkeys(requirements)
+               if not file_of(folder, one)]
+    while missing:
+        batch = {}
+        for one in missing:
+            batch.setdefault(one.partition("==")[0], one)
+        done = pip("download", "--no-deps", "-d", folder, *batch.values())
         if done.returncode:
             print("skipped: pip cannot fetch %s: %s" % (
-                requirement, done.stdout.strip().split("\n")[-1]))
+                " ".join(batch.values()),
+                done.stdout.strip().split("\n")[-1]))
             sys.exit(SKIP)
-    raise SystemExit("pip fetched no file for " + requirement)
+        missing = [one for one in missing if one not in batch.values()]
+
+
+def wheel_of(folder, requirement):
+    """The wheel's path in the folder; fetched if it is not there."""
+    fetch(folder, [requirement])
+    path = file_of(folder, requirement)
+    if not path:
+        raise SystemExit("pip fetched no file for " + requirement)
+    return path
 
 
 # Told by what makes a folder: a change here makes all of them anew.
@@ -229,6 +250,7 @@ def in_compiler(name):
 
 
 def make_compilers(folder, wheels):
+    fetch(wheels, sum(COMPILERS.values(), []))
     for version, names in COMPILERS.items():
         path = os.path.join(folder, "nvrtc-" + version)
         files = [wheel_of(wheels, one) for one in names]
@@ -248,7 +270,9 @@ def in_linking(name):
 
 
 def make_linking(folder, wheels, every):
-    for one in LINKING + (LINKING_ALL if every else []):
+    wanted = LINKING + (LINKING_ALL if every else [])
+    fetch(wheels, wanted)
+    for one in wanted:
         name, _, version = one.partition("==")
         path = os.path.join(folder, "linking", "%s-%s" % (
             "nvrtc" if "nvrtc" in name else "nvjitlink",
@@ -355,12 +379,15 @@ def main():
     if "--linking" in sys.argv[1:]:
         return make_linking(folder, wheels, every)
     sets = {"none": []}
-    for name, small, big in (("13", SMALL_13, BIG_13),
-                             ("12", SMALL_12, BIG_12),
-                             ("lines", SMALL_LINES, BIG_LINES),
-                             ("other", SMALL_OTHER, BIG_OTHER)):
-        sets[name] = [wheel_of(wheels, one)
-                      for one in small + (big if every else [])]
+    names = {"13": SMALL_13, "12": SMALL_12, "lines": SMALL_LINES,
+             "other": SMALL_OTHER}
+    if every:
+        names = {"13": SMALL_13 + BIG_13, "12": SMALL_12 + BIG_12,
+                 "lines": SMALL_LINES + BIG_LINES,
+                 "other": SMALL_OTHER + BIG_OTHER}
+    fetch(wheels, sum(names.values(), [PATHFINDER]))
+    for name, wanted in names.items():
+        sets[name] = [wheel_of(wheels, one) for one in wanted]
     # Both cannot have the meta wheel.
     sets["mixed"] = sets["12"][1:] + sets["13"]
     pathfinder = wheel_of(wheels, PATHFINDER)

@@ -161,14 +161,19 @@ class Tree:
         """(room, source path in it, object path) of the library; a source
         that has moved leaves an object behind, which no longer counts."""
         base = os.path.join(self.build, "src")
-        pattern = re.compile(r"/kiln_room_(\w+)\.dir/(.*)\.o$")
+        # The handlers of soft are compiled once for each lane set.
+        pattern = re.compile(r"/kiln_(?:room_(\w+)|soft_lanes_\w+)\.dir/"
+                             r"(.*)\.o$")
         found = []
         for folder, _, files in os.walk(base):
             for name in sorted(files):
                 path = os.path.join(folder, name)
                 match = pattern.search(path)
-                if match and self.exists("src/%s/%s" % match.groups()):
-                    found.append((match.group(1), match.group(2), path))
+                if not match:
+                    continue
+                room, source = match.group(1) or "soft", match.group(2)
+                if self.exists("src/%s/%s" % (room, source)):
+                    found.append((room, source, path))
         if not found:
             raise AssertionError("no room objects below " + base)
         return sorted(found)

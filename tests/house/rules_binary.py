@@ -39,14 +39,20 @@ NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0",
           "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 
-def _symbols(path, kind):
-    """Names in an object that nm calls undefined ("U") or defined ("")."""
+def _symbols(tree, kind):
+    """(room, source, names) of each object of the library: the names that nm
+    calls undefined ("U") or defined (""). One nm for all."""
     flag = "--undefined-only" if kind == "U" else "--defined-only"
-    names = set()
-    for line in run("nm", flag, "--extern-only", path).splitlines():
-        name = line.split()[-1].split("@")[0]
-        names.add(name.replace("__isoc99_", ""))
-    return names
+    objects = tree.objects()
+    names = {path: set() for _, _, path in objects}
+    # PATH:[ADDRESS] KIND NAME[@VERSION]
+    for line in run("nm", "-A", flag, "--extern-only",
+                    *names).splitlines():
+        path, _, rest = line.rpartition(":")
+        name = rest.split()[-1].split("@")[0]
+        names[path].add(name.replace("__isoc99_", ""))
+    for room, source, path in objects:
+        yield room, source, names[path]
 
 
 @rule
@@ -54,10 +60,9 @@ def imports(tree):
     """Memory, environment and loader have one file each; nobody ends the
     process, prints, or touches the host program's state."""
     free = tree.excepted("imports")
-    for room, source, path in tree.objects():
+    for room, source, used in _symbols(tree, "U"):
         if room == "cli":
             continue
-        used = _symbols(path, "U")
         for owner, names in sorted(ONE_FILE.items()):
             if room == "base" and source == owner:
                 continue
@@ -75,8 +80,8 @@ def imports(tree):
 def symbol_prefixes(tree):
     """Two libraries may each carry Kiln: names between files are ours."""
     tree.skip_if_sanitized()
-    for room, source, path in tree.objects():
-        for name in sorted(_symbols(path, "")):
+    for room, source, names in _symbols(tree, ""):
+        for name in sorted(names):
             if not name.startswith(("kiln_", "kilni_")):
                 yield "%s/%s: %s is neither kiln_* nor kilni_*" % (
                     room, source, name)
@@ -159,8 +164,13 @@ def needed_libraries(tree):
             yield "libkiln.so needs %s" % match.group(1)
 
 
-def _mutable(path):
-    for line in run("objdump", "-t", path).splitlines():
+def _mutable(tree):
+    """(room, source, name) of what can change. One objdump for all."""
+    objects = {path: (room, source) for room, source, path in tree.objects()}
+    where = None
+    for line in run("objdump", "-t", *objects).splitlines():
+        if ":     file format " in line:
+            where = objects[line.rpartition(":")[0]]
         # address flags section<TAB>size name
         match = re.match(r"[0-9a-f]+ (.{7}) (\S+)\t[0-9a-f]+ +(?:\.hidden )?"
                          r"(\S+)$", line)
@@ -170,7 +180,7 @@ def _mutable(path):
         if section.startswith(".data.rel.ro"):
             continue
         if re.match(r"\.(data|bss|tdata|tbss)\b|\*COM\*", section):
-            yield name
+            yield (*where, name)
 
 
 def _plain(name):
@@ -190,13 +200,12 @@ def mutable_globals(tree):
             yield "src/GLOBALS:%d: is not `room/file.c name: why`" % number
             continue
         listed[(match.group(1), match.group(2))] = number
-    for room, source, path in tree.objects():
-        for name in _mutable(path):
-            key = ("%s/%s" % (room, source), _plain(name))
-            if key in listed:
-                listed[key] = None
-            else:
-                yield "%s: %s can change, and src/GLOBALS has it not" % key
+    for room, source, name in _mutable(tree):
+        key = ("%s/%s" % (room, source), _plain(name))
+        if key in listed:
+            listed[key] = None
+        else:
+            yield "%s: %s can change, and src/GLOBALS has it not" % key
     for (where, name), number in sorted(listed.items()):
         if number is not None:
             yield "src/GLOBALS:%d: %s has no such variable %s" % (

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the wheel of the command and builds examples/pep517 with it, isolated.
 
-The other wheel of the build is a made one of NVRTC 13.0. The environment
-outside, which VIRTUAL_ENV names, has NVRTC 13.9: what the built package says
-shows which one the build saw. Nothing is taken from a network."""
+The way "python" only makes the environment that --python names; the others
+start from copies of it. The other wheel of the build is a made one of NVRTC
+13.0. The environment outside, which VIRTUAL_ENV names, has NVRTC 13.9: what
+the built package says shows which one the build saw. Nothing is taken from a
+network."""
 
 import argparse
 import os
@@ -76,17 +78,17 @@ def make_nvrtc(options, work, minor):
     return path
 
 
-def make_environment(folder, *packages):
-    run([sys.executable, "-m", "venv", folder])
+def make_environment(options, folder, *packages):
+    """An environment with pip: a copy of the one that was made for all."""
+    shutil.copytree(options.python, folder, symlinks=True)
     python = os.path.join(folder, "bin", "python")
-    if packages:
-        run([python, "-m", "pip", "install", "--no-index", "--no-deps",
-             *packages])
+    run([python, "-m", "pip", "install", "--no-index", "--no-deps",
+         *packages])
     return python
 
 
 def with_pip(options, work, wheels, out):
-    outer = make_environment(os.path.join(work, "outer"),
+    outer = make_environment(options, os.path.join(work, "outer"),
                              make_nvrtc(options, work, 9))
     run([outer, "-m", "pip", "wheel", "--no-index", "--find-links", wheels,
          "--no-deps", "-w", out, os.path.join(work, "pep517")],
@@ -114,7 +116,8 @@ def with_build(options, work, wheels, out):
             break
     else:
         raise Skip("the Python package `build` is not installed")
-    make_environment(os.path.join(work, "outer"), make_nvrtc(options, work, 9))
+    make_environment(options, os.path.join(work, "outer"),
+                     make_nvrtc(options, work, 9))
     run([python, "-m", "build", "--wheel", "--outdir", out,
          os.path.join(work, "pep517")], CC=options.cc, PIP_NO_INDEX="1",
         PIP_FIND_LINKS=wheels, VIRTUAL_ENV=os.path.join(work, "outer"))
@@ -126,9 +129,10 @@ def with_command_alone(options, work, wheels, out):
     nvrtc = [name for name in os.listdir(wheels) if name.startswith("nvidia")]
     command = [name for name in os.listdir(wheels) if name.startswith("kiln")]
     inner = os.path.join(work, "inner")
-    make_environment(inner, os.path.join(wheels, command[0]),
+    make_environment(options, inner, os.path.join(wheels, command[0]),
                      os.path.join(wheels, nvrtc[0]))
-    make_environment(os.path.join(work, "outer"), make_nvrtc(options, work, 9))
+    make_environment(options, os.path.join(work, "outer"),
+                     make_nvrtc(options, work, 9))
     kiln = os.path.join(inner, "bin", "kiln")
     outer = {"VIRTUAL_ENV": os.path.join(work, "outer")}
     said = run([kiln, "config", "--cflags", "nvrtc", "--scope=wheel"], **outer)
@@ -152,11 +156,11 @@ def with_command_alone(options, work, wheels, out):
                    "it needs the C library alone: " + line)
 
 
-def check_wheel(work, wheels, out, minor):
+def check_wheel(options, work, wheels, out, minor):
     built = [name for name in os.listdir(out) if name.endswith(".whl")]
     expect(len(built) == 1, "one wheel was built")
     nvrtc = [name for name in os.listdir(wheels) if name.startswith("nvidia")]
-    python = make_environment(os.path.join(work, "user"),
+    python = make_environment(options, os.path.join(work, "user"),
                               os.path.join(wheels, nvrtc[0]),
                               os.path.join(out, built[0]))
     said = run([python, "-c", ASK])
@@ -169,14 +173,19 @@ WAYS = {"pip": with_pip, "pip-plain": with_pip_plain,
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("kiln", "cc", "source"):
+    for name in ("kiln", "cc", "source", "python"):
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("--way", required=True, choices=sorted(WAYS))
+    parser.add_argument("--way", required=True,
+                        choices=sorted([*WAYS, "python"]))
     options = parser.parse_args()
     if subprocess.run([sys.executable, "-c", "import venv, ensurepip"],
                       stderr=subprocess.DEVNULL, check=False).returncode:
         print("skipped: this Python makes no environments (venv, ensurepip)")
         return 77
+    if options.way == "python":
+        shutil.rmtree(options.python, ignore_errors=True)
+        run([sys.executable, "-m", "venv", options.python])
+        return 0
     work = tempfile.mkdtemp(prefix="kiln-pep517-")
     try:
         wheels = os.path.dirname(make_nvrtc(options, work, 0))
@@ -188,7 +197,7 @@ def main():
              wheels])
         WAYS[options.way](options, work, wheels, out)
         if options.way != "command":
-            check_wheel(work, wheels, out, 0)
+            check_wheel(options, work, wheels, out, 0)
     except Skip as reason:
         print("skipped: %s" % reason)
         return 77

@@ -564,6 +564,18 @@ static int print_ptx(const truth_options_t* options, const truth_list_t* list) {
   return 0;
 }
 
+// What the environment says of a replay that samples (tests only).
+static void sample(truth_wish_t* wish) {
+  const char* seed = getenv("KILN_TEST_SEED");
+#if !defined(KILNI_SANITIZED)
+  if (getenv("KILN_FAULT_ALL") != NULL) wish->stride = 1;
+#endif
+  if (wish->stride < 2) return;
+  if (seed != NULL) wish->phase = (uint32_t)strtoul(seed, NULL, 10);
+  wish->phase %= wish->stride;
+  printf("of the digests every %u, phase %u\n", wish->stride, wish->phase);
+}
+
 int main(int argc, char** argv) {
   truth_options_t options;
   truth_list_t list;
@@ -575,6 +587,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(options.mode, "record") == 0 && options.folder != NULL) {
     code = record(&options, &list);
   } else if (strcmp(options.mode, "replay") == 0 && options.folder != NULL) {
+    sample(&options.wish);
     code = replay(&options, &list);
   } else if (strcmp(options.mode, "binades") == 0 && options.folder != NULL) {
     code = truth_binades(options.folder, options.soft, options.only);
