@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: a graph file's nodes and edges, made on a device.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,52 @@ static bool make_argument(const building_t* b, kiln_kernel_t* kernel,
   return true;
 }
 
+static const kilni_cli_graph_argument_t* argument_of(
+    const building_t* b, const kilni_cli_graph_node_t* node, uint32_t index) {
+  return &b->job->sketch->arguments[node->argument + index];
+}
+
+// What a program gets says how large its work is, so all of that is told.
+static bool make_program(building_t* b, uint32_t index,
+                         kilni_cli_error_t* error) {
+  kilni_cli_graph_job_t* job = b->job;
+  const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
+  kilni_cli_graph_given_t given[KILNI_CLI_MAX_PARAMS];
+  memset(given, 0, sizeof(given));
+  for (uint32_t i = 0; i < node->argument_count; ++i) {
+    const kilni_cli_graph_argument_t* a = argument_of(b, node, i);
+    const kilni_cli_shape_t* shape = a->kind == KILNI_CLI_ARGUMENT_MEMORY
+                                         ? &job->sketch->nodes[a->index].shape
+                                     : a->kind == KILNI_CLI_ARGUMENT_BUFFER
+                                         ? &job->data[a->index].shape
+                                         : NULL;
+    if (i == KILNI_CLI_MAX_PARAMS || a->kind == KILNI_CLI_ARGUMENT_CONDITION)
+      return kilni_cli_sketch_fail(
+          job->sketch, a->name.line, a->name.column,
+          KILN_STATUS_INVALID_ARGUMENT, "give buffers, memory and numbers",
+          error, "a program gets no \"%s\" here", a->name.text);
+    given[i].is_memory = shape != NULL;
+    if (shape != NULL) {
+      given[i].type = shape->type;
+      given[i].count = shape->count;
+      given[i].argument =
+          a->kind == KILNI_CLI_ARGUMENT_BUFFER
+              ? kiln_arg_buffer(job->data[a->index].buffer)
+              : kiln_arg_pointer(kiln_graph_node_address(b->nodes[a->index]));
+    } else if (a->kind == KILNI_CLI_ARGUMENT_LENGTH) {
+      given[i].bits = job->data[a->index].shape.count;
+    } else {
+      given[i].type = a->scalar.type;
+      given[i].bits = a->scalar.bits;
+      given[i].argument = kilni_cli_scalar_argument(&a->scalar, false);
+    }
+  }
+  if (kilni_cli_graph_program(job, index, given, node->argument_count, error))
+    return true;
+  kilni_cli_sketch_point(job->sketch, &node->name, error);
+  return false;
+}
+
 static bool set_arguments(const building_t* b,
                           const kilni_cli_graph_node_t* node,
                           kilni_cli_graph_launch_t* made,
@@ -102,9 +149,8 @@ static bool set_arguments(const building_t* b,
   kiln_argument_t arguments[KILNI_CLI_MAX_PARAMS];
   kilni_cli_scalar_t lengths[KILNI_CLI_MAX_PARAMS];
   for (uint32_t i = 0; i < count; ++i)
-    if (!make_argument(b, made->kernel, i,
-                       &b->job->sketch->arguments[node->argument + i],
-                       &lengths[i], &arguments[i], error))
+    if (!make_argument(b, made->kernel, i, argument_of(b, node, i), &lengths[i],
+                       &arguments[i], error))
       return false;
   return check_at(b, &node->name,
                   kiln_launch_set_all(made->launch, arguments, count), error);
@@ -125,8 +171,7 @@ static void choose_shape(const building_t* b,
   if (node->has_grid) return;
   uint64_t longest = 1;
   for (uint32_t i = 0; i < node->argument_count; ++i) {
-    const kilni_cli_graph_argument_t* given =
-        &b->job->sketch->arguments[node->argument + i];
+    const kilni_cli_graph_argument_t* given = argument_of(b, node, i);
     uint64_t count = given->kind == KILNI_CLI_ARGUMENT_BUFFER
                          ? b->job->data[given->index].shape.count
                      : given->kind == KILNI_CLI_ARGUMENT_MEMORY
@@ -150,6 +195,8 @@ static bool make_launch(building_t* b, uint32_t index,
   kilni_cli_graph_job_t* job = b->job;
   const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
   kilni_cli_graph_launch_t* made = &job->launches[index];
+  if (job->modules[node->code].program != NULL)
+    return make_program(b, index, error);
   if (made->launch == NULL) {
     if (!open_kernel(job, node, &made->kernel, error)) {
       kilni_cli_sketch_point(job->sketch, &node->name, error);
@@ -209,6 +256,19 @@ static kiln_graph_work_t choice_of(const building_t* b,
                                      node->body_count);
 }
 
+// On a thread of the driver's.
+static void say(void* user) {
+  const kilni_cli_graph_launch_t* host = user;
+  if (!*host->is_quiet) (void)fprintf(stderr, "%s\n", host->text);
+}
+
+static kiln_graph_work_t host_of(building_t* b, uint32_t index) {
+  kilni_cli_graph_launch_t* host = &b->job->launches[index];
+  host->text = b->job->sketch->nodes[index].text.text;
+  host->is_quiet = &b->job->is_quiet;
+  return kiln_graph_work_host(say, host);
+}
+
 static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
                       kilni_cli_error_t* error) {
   const kilni_cli_graph_node_t* node = &b->job->sketch->nodes[index];
@@ -232,6 +292,15 @@ static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
       return true;
     case KILNI_CLI_GRAPH_CHILD:
       *out = kiln_graph_work_child(b->named[node->body]);
+      return true;
+    case KILNI_CLI_GRAPH_HOST:
+      *out = host_of(b, index);
+      return true;
+    case KILNI_CLI_GRAPH_RECORD:
+      *out = kiln_graph_work_record(b->job->events[node->other]);
+      return true;
+    case KILNI_CLI_GRAPH_WAIT:
+      *out = kiln_graph_work_wait(b->job->events[node->other]);
       return true;
     case KILNI_CLI_GRAPH_IF:
     case KILNI_CLI_GRAPH_WHILE:

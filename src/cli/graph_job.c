@@ -39,9 +39,10 @@ static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 static bool make_buffers(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
     kilni_cli_graph_data_t* data = &job->data[i];
-    if (kilni_cli_check(
-            error, kiln_buffer_create(job->session.device, data->shape.bytes,
-                                      NULL, &data->buffer)))
+    // A program's atomics on small elements use the whole words around them.
+    uint64_t bytes = (data->shape.bytes + 3) / 4 * 4;
+    if (kilni_cli_check(error, kiln_buffer_create(job->session.device, bytes,
+                                                  NULL, &data->buffer)))
       continue;
     kilni_cli_sketch_point(job->sketch, &job->sketch->buffers[i].name, error);
     return false;
@@ -64,6 +65,15 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
       !load_modules(job, error))
     return false;
   kiln_device_t* device = job->session.device;
+  uint32_t count = job->sketch->event_count;
+  job->events = calloc((size_t)count + 1, sizeof(*job->events));
+  if (job->events == NULL)
+    return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory for the events");
+  for (uint32_t i = 0; i < count; ++i)
+    if (!kilni_cli_check(error,
+                         kiln_event_create(device, NULL, &job->events[i])))
+      return false;
   return kilni_cli_check(error,
                          kiln_stream_create(device, NULL, &job->stream)) &&
          kilni_cli_check(error,
@@ -89,7 +99,28 @@ static bool reset_buffers(kilni_cli_graph_job_t* job,
                                                     0, data->shape.bytes, 0, 1);
     if (!kilni_cli_check(error, status)) return false;
   }
+  for (uint32_t i = 0; i < job->sketch->node_count; ++i) {
+    kiln_buffer_t* both[] = {job->launches[i].trap, job->launches[i].meet};
+    for (int n = 0; n < 2; ++n)
+      if (both[n] != NULL &&
+          !kilni_cli_check(
+              error, kiln_buffer_fill_async(both[n], job->stream, 0,
+                                            kiln_buffer_size(both[n]), 0, 1)))
+        return false;
+  }
   return kilni_cli_check(error, kiln_stream_synchronize(job->stream));
+}
+
+static bool check_traps(const kilni_cli_graph_job_t* job,
+                        kilni_cli_error_t* error) {
+  for (uint32_t i = 0; i < job->sketch->node_count; ++i) {
+    const kilni_cli_name_t* name = &job->sketch->nodes[i].name;
+    if (kilni_cli_trap_check(job->launches[i].trap, name->text, error))
+      continue;
+    kilni_cli_sketch_point(job->sketch, name, error);
+    return false;
+  }
+  return true;
 }
 
 static void point_at_fault(const kilni_cli_graph_job_t* job,
@@ -114,7 +145,7 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   kiln_status_t status = limit == 0 ? kiln_stream_synchronize(job->stream)
                                     : kiln_stream_wait(job->stream, limit);
   kilni_cli_progress_stop(&progress);
-  if (kilni_cli_check(error, status)) return true;
+  if (kilni_cli_check(error, status)) return check_traps(job, error);
   bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
                error->code == KILN_STATUS_TIMED_OUT;
   if (limit != 0 && timed && now_ns() - began >= limit) {
@@ -234,6 +265,7 @@ static bool time_all(kilni_cli_graph_job_t* job, uint32_t runs,
 bool kilni_cli_graph_time(kilni_cli_graph_job_t* job, uint32_t runs,
                           kilni_cli_error_t* error) {
   kilni_cli_graph_times_t* t = &job->times;
+  job->is_quiet = true;
   if (!make_trace(job, error)) return false;
   t->start_ns = calloc((size_t)t->slice_count + 1, sizeof(uint64_t));
   t->slice_ns = calloc((size_t)t->slice_count + 1, sizeof(uint64_t));
@@ -261,7 +293,11 @@ void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
        ++i) {
     kiln_launch_release(job->launches[i].launch);
     kiln_kernel_release(job->launches[i].kernel);
+    kiln_buffer_release(job->launches[i].trap);
+    kiln_buffer_release(job->launches[i].meet);
   }
+  for (uint32_t i = 0; job->events != NULL && i < job->sketch->event_count; ++i)
+    kiln_event_release(job->events[i]);
   for (uint32_t i = 0; job->data != NULL && i < job->sketch->buffer_count;
        ++i) {
     kilni_cli_graph_data_t* data = &job->data[i];
@@ -274,11 +310,13 @@ void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
        ++i) {
     kiln_module_release(job->modules[i].module);
     kilni_cli_code_deinit(&job->modules[i].code);
+    kiln_program_release(job->modules[i].program);
     kilni_cli_buffer_deinit(&job->modules[i].path);
   }
   free(job->data);
   free(job->modules);
   free(job->launches);
+  free(job->events);
   free(job->times.start_ns);
   free(job->times.slice_ns);
   if (job->session.runtime != NULL) kilni_cli_session_close(&job->session);

@@ -23,6 +23,7 @@ typedef struct kilni_cli_graph_data_t {
 typedef struct kilni_cli_graph_module_t {
   kilni_cli_buffer_t path;
   kilni_cli_code_t code;
+  kiln_program_t* program;  // of a .kiln file; NULL: other code
   kiln_module_t* module;
 } kilni_cli_graph_module_t;
 
@@ -32,7 +33,21 @@ typedef struct kilni_cli_graph_launch_t {
   kiln_launch_t* launch;
   uint32_t grid[3];
   uint32_t block[3];
+  uint64_t work[3];      // of a program
+  kiln_buffer_t* trap;   // what its first trap wrote
+  kiln_buffer_t* meet;   // what its grid barriers count in
+  const char* text;      // of a host function
+  const bool* is_quiet;  // it says nothing any more
 } kilni_cli_graph_launch_t;
+
+// An argument of a program's node as it was given. thread-compatible
+typedef struct kilni_cli_graph_given_t {
+  kiln_argument_t argument;
+  kilni_cli_type_t type;
+  bool is_memory;
+  uint64_t count;  // of memory: elements
+  uint64_t bits;   // of a number
+} kilni_cli_graph_given_t;
 
 // What one run took. thread-compatible
 typedef struct kilni_cli_graph_times_t {
@@ -53,6 +68,8 @@ typedef struct kilni_cli_graph_job_t {
   kilni_cli_graph_data_t* data;        // as the sketch's buffers
   kilni_cli_graph_module_t* modules;   // as its code files
   kilni_cli_graph_launch_t* launches;  // as its nodes
+  kiln_event_t** events;               // as its events
+  bool is_quiet;                       // host functions say nothing any more
   kiln_stream_t* stream;
   kiln_event_t* start;
   kiln_event_t* end;
@@ -74,6 +91,12 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job, kilni_cli_error_t* error);
 // Builds the graph of the sketch anew. The caller owns `*out_graph`.
 bool kilni_cli_graph_build(kilni_cli_graph_job_t* job, kiln_graph_t** out_graph,
                            kilni_cli_error_t* error);
+
+// The launch of a node that runs a program, by what it was given: its shape,
+// and all arguments of the kernel.
+bool kilni_cli_graph_program(kilni_cli_graph_job_t* job, uint32_t index,
+                             const kilni_cli_graph_given_t* given,
+                             uint32_t count, kilni_cli_error_t* error);
 
 // Launches it once and waits.
 bool kilni_cli_graph_run(kilni_cli_graph_job_t* job, kilni_cli_error_t* error);

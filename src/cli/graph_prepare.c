@@ -7,6 +7,7 @@
 
 #include "cli/cli_data.h"
 #include "cli/cli_output.h"
+#include "cli/cli_program.h"
 #include "cli/graph_job.h"
 
 enum { SHAPE_TEXT = 256 };
@@ -79,6 +80,13 @@ static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
       kilni_cli_sketch_point(k, &k->codes[i].file, error);
       return false;
     }
+    if (module->code.kind != KILNI_CLI_CODE_PROGRAM) continue;
+    if (!kilni_cli_program_read(module->code.file, NULL, &module->program,
+                                error)) {
+      kilni_cli_sketch_point(k, &k->codes[i].file, error);
+      return false;
+    }
+    module->code.program = module->program;
   }
   for (size_t i = 0; i < call->given_count; ++i) {
     const char* name = call->given[i].option->name;

@@ -324,11 +324,11 @@ bool kilni_cli_sketcher_expect_kind(kilni_cli_sketcher_t* s,
 
 static bool is_reserved(const kilni_cli_token_t* t) {
   static const char* const WORDS[] = {
-      "code", "buffer", "condition", "graph",  "kernel", "copy",
-      "fill", "empty",  "allocate",  "free",   "child",  "if",
-      "else", "while",  "switch",    "len",    "in",     "out",
-      "grid", "block",  "shared",    "true",   "false",  "program",
-      "host", "record", "wait",      "repeat", "scalar", "sequence"};
+      "code",   "buffer",   "condition", "graph", "kernel", "copy",  "fill",
+      "empty",  "allocate", "free",      "child", "if",     "else",  "while",
+      "switch", "len",      "in",        "out",   "grid",   "block", "shared",
+      "true",   "false",    "program",   "host",  "record", "wait",  "repeat",
+      "scalar", "sequence", "event"};
   for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
     if (strlen(WORDS[i]) == t->size && memcmp(WORDS[i], t->at, t->size) == 0)
       return true;
@@ -494,11 +494,12 @@ bool kilni_cli_sketcher_resolve(kilni_cli_sketcher_t* s,
                                 const kilni_cli_name_t* name, uint32_t scope,
                                 kilni_cli_symbol_kind_t kind,
                                 uint32_t* out_index) {
-  static const char* const WHAT[] = {"code file", "buffer", "graph",
-                                     "condition", "node"};
+  static const char* const WHAT[] = {"code file", "buffer",    "event",
+                                     "graph",     "condition", "node"};
   static const char* const FIX[] = {
       "declare it above: code NAME = \"FILE\"",
       "declare it above: buffer NAME : TYPE[N]",
+      "declare it above: event NAME",
       "declare it above: graph NAME { ... }",
       ("declare it above, in the braces of its node or around them: "
        "condition NAME = 1"),
@@ -670,6 +671,7 @@ void kilni_cli_sketch_deinit(kilni_cli_sketch_t* sketch) {
   free(sketch->codes);
   free(sketch->buffers);
   free(sketch->conditions);
+  free(sketch->events);
   free(sketch->nodes);
   free(sketch->edges);
   free(sketch->arguments);
@@ -680,7 +682,7 @@ void kilni_cli_sketch_deinit(kilni_cli_sketch_t* sketch) {
 
 const char* kilni_cli_graph_kind_word(kilni_cli_graph_kind_t kind) {
   static const char* const WORDS[KILNI_CLI_GRAPH_KINDS] = {
-      "kernel", "copy",  "fill", "empty", "allocate",
-      "free",   "child", "if",   "while", "switch"};
+      "kernel", "copy",   "fill", "empty", "allocate", "free",  "child",
+      "host",   "record", "wait", "if",    "while",    "switch"};
   return WORDS[kind];
 }

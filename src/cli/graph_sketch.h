@@ -19,6 +19,7 @@ enum {
   KILNI_CLI_GRAPH_MAX_CODES = 64,
   KILNI_CLI_GRAPH_MAX_BUFFERS = 256,
   KILNI_CLI_GRAPH_MAX_CONDITIONS = 256,
+  KILNI_CLI_GRAPH_MAX_EVENTS = 256,
   KILNI_CLI_GRAPH_MAX_NODES = 4096,
   KILNI_CLI_GRAPH_MAX_ALL_NODES = 65536,  // named graphs as often as used
   KILNI_CLI_GRAPH_MAX_SCOPES = 1024,
@@ -58,6 +59,11 @@ typedef struct kilni_cli_graph_condition_t {
   uint32_t user;  // the node that obeys it
 } kilni_cli_graph_condition_t;
 
+// `event`. thread-compatible
+typedef struct kilni_cli_graph_event_t {
+  kilni_cli_name_t name;
+} kilni_cli_graph_event_t;
+
 typedef enum kilni_cli_argument_kind_t {
   KILNI_CLI_ARGUMENT_BUFFER = 0,
   KILNI_CLI_ARGUMENT_MEMORY,  // of an `allocate` node
@@ -91,6 +97,9 @@ typedef enum kilni_cli_graph_kind_t {
   KILNI_CLI_GRAPH_ALLOCATE,
   KILNI_CLI_GRAPH_FREE,
   KILNI_CLI_GRAPH_CHILD,
+  KILNI_CLI_GRAPH_HOST,
+  KILNI_CLI_GRAPH_RECORD,
+  KILNI_CLI_GRAPH_WAIT,
   KILNI_CLI_GRAPH_IF,
   KILNI_CLI_GRAPH_WHILE,
   KILNI_CLI_GRAPH_SWITCH,
@@ -121,7 +130,9 @@ typedef struct kilni_cli_graph_node_t {
   kilni_cli_graph_part_t from;  // of a copy
   kilni_cli_scalar_t value;     // of a fill
   kilni_cli_shape_t shape;      // of an allocation
-  uint32_t other;               // `free`: the allocation; others: condition
+  kilni_cli_name_t text;        // of a host function
+  uint32_t other;               // `free`: the allocation; `record`, `wait`: the
+                                // event; others: the condition
   uint32_t body;                // `child`, ...: the first scope inside
   uint32_t body_count;
 } kilni_cli_graph_node_t;
@@ -148,6 +159,7 @@ typedef struct kilni_cli_sketch_t {
   kilni_cli_graph_code_t* codes;
   kilni_cli_graph_buffer_t* buffers;
   kilni_cli_graph_condition_t* conditions;
+  kilni_cli_graph_event_t* events;
   kilni_cli_graph_node_t* nodes;  // as they were declared
   kilni_cli_graph_edge_t* edges;
   kilni_cli_graph_argument_t* arguments;
@@ -155,6 +167,7 @@ typedef struct kilni_cli_sketch_t {
   uint32_t code_count;
   uint32_t buffer_count;
   uint32_t condition_count;
+  uint32_t event_count;
   uint32_t node_count;
   uint32_t edge_count;
   uint32_t argument_count;

@@ -30,6 +30,7 @@ typedef struct kilni_cli_token_t {
 typedef enum kilni_cli_symbol_kind_t {
   KILNI_CLI_SYMBOL_CODE = 0,
   KILNI_CLI_SYMBOL_BUFFER,
+  KILNI_CLI_SYMBOL_EVENT,
   KILNI_CLI_SYMBOL_GRAPH,
   KILNI_CLI_SYMBOL_CONDITION,
   KILNI_CLI_SYMBOL_NODE

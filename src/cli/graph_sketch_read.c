@@ -180,6 +180,22 @@ static bool read_condition(kilni_cli_sketcher_t* s, uint32_t scope) {
   return true;
 }
 
+static bool read_event(kilni_cli_sketcher_t* s, uint32_t scope) {
+  kilni_cli_sketch_t* k = s->sketch;
+  s->usage = "`event NAME`";
+  kilni_cli_graph_event_t event;
+  memset(&event, 0, sizeof(event));
+  if (!kilni_cli_sketcher_name(s, "a name for the event", &event.name) ||
+      !kilni_cli_sketcher_grow(s, (void**)&k->events, k->event_count,
+                               KILNI_CLI_GRAPH_MAX_EVENTS, sizeof(event),
+                               "events") ||
+      !kilni_cli_sketcher_declare(s, &event.name, scope, KILNI_CLI_SYMBOL_EVENT,
+                                  k->event_count))
+    return false;
+  k->events[k->event_count++] = event;
+  return true;
+}
+
 // ---- Nodes ----
 
 static bool add_node(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
@@ -376,6 +392,34 @@ static bool read_free(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
                                     memory.text);
 }
 
+// Bodies of choices hold no host functions and no events.
+static bool check_body(kilni_cli_sketcher_t* s,
+                       const kilni_cli_graph_node_t* node) {
+  const kilni_cli_graph_scope_t* scopes = s->sketch->scopes;
+  return node->scope == 0 || scopes[node->scope].is_named ||
+         kilni_cli_sketcher_fail_at(
+             s, &node->name, "put it before or behind the node",
+             "`%s` cannot stand inside of `if`, `while` and `switch`",
+             kilni_cli_graph_kind_word(node->kind));
+}
+
+static bool read_host(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
+  s->usage = "`host NAME = \"TEXT\"`";
+  return check_body(s, node) && kilni_cli_sketcher_expect(s, '=') &&
+         kilni_cli_sketcher_string(s, "a text in quotes", &node->text);
+}
+
+static bool read_on_event(kilni_cli_sketcher_t* s,
+                          kilni_cli_graph_node_t* node) {
+  kilni_cli_name_t event;
+  s->usage = node->kind == KILNI_CLI_GRAPH_RECORD ? "`record NAME = EVENT`"
+                                                  : "`wait NAME = EVENT`";
+  return check_body(s, node) && kilni_cli_sketcher_expect(s, '=') &&
+         kilni_cli_sketcher_name(s, "an event", &event) &&
+         kilni_cli_sketcher_resolve(s, &event, node->scope,
+                                    KILNI_CLI_SYMBOL_EVENT, &node->other);
+}
+
 // ---- Graphs inside of graphs ----
 
 static bool add_scope(kilni_cli_sketcher_t* s, uint32_t parent,
@@ -543,6 +587,9 @@ static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
   if (kind == KILNI_CLI_GRAPH_ALLOCATE) ok = read_allocate(s, &node);
   if (kind == KILNI_CLI_GRAPH_FREE) ok = read_free(s, &node);
   if (kind == KILNI_CLI_GRAPH_CHILD) ok = read_child(s, &node);
+  if (kind == KILNI_CLI_GRAPH_HOST) ok = read_host(s, &node);
+  if (kind == KILNI_CLI_GRAPH_RECORD || kind == KILNI_CLI_GRAPH_WAIT)
+    ok = read_on_event(s, &node);
   return ok && add_node(s, &node, &index);
 }
 
@@ -633,9 +680,9 @@ static bool fail_unknown(kilni_cli_sketcher_t* s) {
   return kilni_cli_sketcher_word(s, &word) &&
          kilni_cli_sketcher_fail_at(
              s, &word,
-             "begin with code, buffer, graph, condition, kernel, copy, fill, "
-             "empty, allocate, free, child, if, while or switch, or write an "
-             "edge: A -> B",
+             "begin with code, buffer, event, graph, condition, kernel, copy, "
+             "fill, empty, allocate, free, child, host, record, wait, if, "
+             "while or switch, or write an edge: A -> B",
              "`%s` declares nothing", word.text);
 }
 
@@ -658,6 +705,9 @@ static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
   if (kilni_cli_sketcher_sees_word(s, "buffer"))
     return check_global(s, scope, "buffer") && kilni_cli_sketcher_next(s) &&
            read_buffer(s, scope);
+  if (kilni_cli_sketcher_sees_word(s, "event"))
+    return check_global(s, scope, "event") && kilni_cli_sketcher_next(s) &&
+           read_event(s, scope);
   if (kilni_cli_sketcher_sees_word(s, "graph"))
     return check_global(s, scope, "graph") && kilni_cli_sketcher_next(s) &&
            read_graph(s, scope, depth);

@@ -260,13 +260,13 @@ static bool make_program_arguments(kilni_cli_session_t* s,
   return true;
 }
 
-// The first trap of a program, if there was one.
-static bool check_trap(kilni_cli_session_t* s, kilni_cli_error_t* error) {
-  if (s->trap == NULL) return true;
+bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
+                          kilni_cli_error_t* error) {
+  if (trap_or_null == NULL) return true;
   kiln_program_trap_t trap;
   memset(&trap, 0, sizeof(trap));
   if (!kilni_cli_check(error,
-                       kiln_buffer_read(s->trap, 0, sizeof(trap), &trap)))
+                       kiln_buffer_read(trap_or_null, 0, sizeof(trap), &trap)))
     return false;
   if (trap.set == 0) return true;
   return kilni_cli_fail(
@@ -275,7 +275,7 @@ static bool check_trap(kilni_cli_session_t* s, kilni_cli_error_t* error) {
       "the program \"%s\" trapped with tag %" PRIu32 " and address 0x%" PRIx64
       " in thread %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of block %" PRIu32
       ",%" PRIu32 ",%" PRIu32,
-      s->facts.name, trap.tag, trap.address, trap.thread[0], trap.thread[1],
+      name, trap.tag, trap.address, trap.thread[0], trap.thread[1],
       trap.thread[2], trap.block[0], trap.block[1], trap.block[2]);
 }
 
@@ -380,7 +380,7 @@ static bool run_kernel(kilni_cli_session_t* session,
       !wait_for_kernel(session, error) ||
       !kilni_cli_check(error, kiln_event_elapsed(session->start, session->end,
                                                  &session->elapsed_ns)) ||
-      !check_trap(session, error))
+      !kilni_cli_trap_check(session->trap, session->facts.name, error))
     return false;
   if (session->counted) {
     status = kiln_device_executed(session->device, &session->instructions);

@@ -55,6 +55,11 @@ bool kilni_cli_session_read(kilni_cli_session_t* session,
                             const kilni_cli_plan_t* plan, uint32_t index,
                             kilni_cli_array_t* out, kilni_cli_error_t* error);
 
+// The first trap of a program, if there was one, as an error. NULL: it has
+// none.
+bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
+                          kilni_cli_error_t* error);
+
 // A number as an argument; eight bytes may be an address.
 kiln_argument_t kilni_cli_scalar_argument(const kilni_cli_scalar_t* scalar,
                                           bool is_pointer);

@@ -21,8 +21,8 @@ lines of a block are
   same: A B         the two files hold the same
   made: A B ...     these files are there afterwards, and no others but the data
   within: S         it took at most S seconds
-  skip-without: X   X is user (root may write all), nvrtc, nvjitlink, gpu
-                    or terminal
+  skip-without: X   X is user (root may write all), nvrtc, nvjitlink, gpu,
+                    graphviz or terminal
 
 Each case has a cache of its own, which is empty at first.
 
@@ -32,6 +32,7 @@ A case that is skipped says so; when all are, the exit code is 77.
 import fnmatch
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -181,6 +182,8 @@ def skipped(case, kiln):
         return "there is no nvJitLink on this machine"
     if need == "gpu" and not has_gpu(kiln):
         return "there is no GPU that works on this machine"
+    if need == "graphviz" and shutil.which("dot") is None:
+        return "there is no Graphviz on this machine"
     if need == "terminal" and not has_terminal():
         return "this machine hands out no pseudo-terminals"
     return None
