@@ -102,13 +102,14 @@ static kiln_status_t explain(kiln_graph_t* graph,
   bool told = kiln_status_native(status, &native);
   if (why == NULL && told && native.number == KILN_CU_ERROR_NOT_SUPPORTED &&
       (params->flags & KILN_CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
-    kiln_status_free(status);
-    return kilni_status_with_fix(
+    kiln_status_t none = kilni_status_with_fix(
         kilni_status_with_native(
             KILNI_FAIL(UNSUPPORTED, "no kernel of \"%s\" can launch a graph",
                        graph->device->name),
             native.domain, native.number, native.name),
         "leave out `device_launch`, and launch it from the host");
+    kiln_status_free(status);
+    return none;
   }
   if (why == NULL && kiln_status_is_ok(status)) {
     why = "the driver gives no reason";
