@@ -152,6 +152,13 @@ KILN_API const char* kiln_program_code_entry(const kiln_program_code_t* code);
 KILN_API void kiln_program_code_launch(const kiln_program_code_t* code,
                                        kiln_program_launch_t* out_launch);
 
+// The name of the index-th shared array that is zeroed at the start of blocks,
+// because not all of its elements that are read are proved to be written before
+// by threads of the block, with a barrier in between; NULL behind the last one.
+// Borrowed. Since 0.1.
+KILN_API const char* kiln_program_code_zeroed(const kiln_program_code_t* code,
+                                              uint32_t index);
+
 // How many blocks do a work of that size: what the grid is. 0 along an axis
 // without work: then there is nothing to launch. Since 0.1.
 KILN_API void kiln_program_code_grid(const kiln_program_code_t* code,

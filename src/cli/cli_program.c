@@ -201,14 +201,19 @@ static json_t* program_json(const kiln_program_t* program,
                             const kiln_program_code_t* code, const char* hash) {
   kiln_program_launch_t launch;
   kiln_program_code_launch(code, &launch);
+  json_t* zeroed = json_array();
+  const char* name;
+  for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL; ++i)
+    (void)json_array_append_new(zeroed, json_string(name));
   return json_pack(
-      "{s:s,s:s,s:o,s:[I,I,I],s:I,s:I,s:b}", "name", kiln_program_name(program),
-      "hash", hash, "params", params_json(program), "block",
-      (json_int_t)launch.block[0], (json_int_t)launch.block[1],
+      "{s:s,s:s,s:o,s:[I,I,I],s:I,s:I,s:I,s:o,s:b}", "name",
+      kiln_program_name(program), "hash", hash, "params", params_json(program),
+      "block", (json_int_t)launch.block[0], (json_int_t)launch.block[1],
       (json_int_t)launch.block[2], "work_dimensions",
-      (json_int_t)kiln_program_work_dimensions(program), "dynamic_shared_bytes",
-      (json_int_t)launch.dynamic_shared_bytes, "cooperative",
-      (int)launch.cooperative);
+      (json_int_t)kiln_program_work_dimensions(program), "elements",
+      (json_int_t)launch.elements, "dynamic_shared_bytes",
+      (json_int_t)launch.dynamic_shared_bytes, "zeroed_shared", zeroed,
+      "cooperative", (int)launch.cooperative);
 }
 
 static void print_program(FILE* out, const kiln_program_t* program,
@@ -237,6 +242,14 @@ static void print_program(FILE* out, const kiln_program_t* program,
   if (launch.static_shared_bytes + launch.dynamic_shared_bytes != 0)
     (void)fprintf(out, "  shared %" PRIu32 " bytes\n",
                   launch.static_shared_bytes + launch.dynamic_shared_bytes);
+  if (launch.elements > 1)
+    (void)fprintf(out, "  %" PRIu32 " elements a thread\n", launch.elements);
+  const char* name;
+  for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL; ++i)
+    (void)fprintf(out,
+                  "  shared array %s is zeroed: not all that is read of it is "
+                  "surely written before\n",
+                  name);
 }
 
 bool kilni_cli_program_inspect(const kilni_cli_call_t* call,

@@ -31,6 +31,7 @@ struct kiln_program_code_t {
   size_t text_size;
   const char* text;
   const char* entry;
+  const char* zeroed;  // names, one behind the other; "" behind the last
   const kiln_program_parameter_t* parameters;
   kiln_program_launch_t launch;
 };
@@ -443,6 +444,43 @@ static kiln_status_t failure(const kilni_lowering_t* w) {
   return kilni_status_with_fix(status, "%s", fix);
 }
 
+// The names of the shared arrays that are zeroed; how many bytes they come to.
+// `out`: NULL, or where they go.
+static size_t name_zeroed(const kilni_lowering_t* w, char* out) {
+  size_t size = 1;
+  if (out != NULL) *out = 0;
+  for (uint32_t i = 1; i < w->program->buffers.count; i++) {
+    if (w->places[i].pays == 0) continue;
+    const char* name =
+        kilni_ir_name(w->program, w->program->buffers.items[i].name);
+    size_t bytes = strlen(name) + 1;
+    if (out != NULL) {
+      memcpy(out + size - 1, name, bytes);
+      out[size - 1 + bytes] = 0;
+    }
+    size += bytes;
+  }
+  return size;
+}
+
+static void describe_launch(const kilni_lowering_t* w,
+                            kiln_program_launch_t* launch) {
+  memcpy(launch->block, w->block, sizeof(launch->block));
+  launch->elements = w->elements.count;
+  launch->sm = w->need_sm;
+  launch->isa = w->need_isa;
+  launch->cooperative = w->grid_parameter != 0;
+  if (w->shared_bytes <= KILNI_STATIC_SHARED) {
+    launch->static_shared_bytes = w->shared_bytes;
+  } else {
+    launch->dynamic_shared_bytes = w->shared_bytes;
+  }
+  launch->zeroed_shared_bytes = w->clear_bytes;
+  for (uint32_t i = 0; i < w->private_count; i++) {
+    launch->private_bytes += w->private_bytes[i];
+  }
+}
+
 static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
                                kiln_program_code_t** out_code) {
   const char* name = kilni_ir_name(w->program, w->program->name);
@@ -457,8 +495,8 @@ static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
   }
   if (text == NULL) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   size_t parameters = w->parameter_count * sizeof(kiln_program_parameter_t);
-  size_t size =
-      sizeof(kiln_program_code_t) + parameters + name_size + 6 + text_size + 1;
+  size_t size = sizeof(kiln_program_code_t) + parameters + name_size + 6 +
+                text_size + 1 + name_zeroed(w, NULL);
   void* memory;
   KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &memory));
   kiln_program_code_t* code = memory;
@@ -477,21 +515,10 @@ static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
   memcpy(at, text, text_size + 1);
   code->text = at;
   code->text_size = text_size;
-  kiln_program_launch_t* launch = &code->launch;
-  memcpy(launch->block, w->block, sizeof(launch->block));
-  launch->elements = w->elements.count;
-  launch->sm = w->need_sm;
-  launch->isa = w->need_isa;
-  launch->cooperative = w->grid_parameter != 0;
-  if (w->shared_bytes <= KILNI_STATIC_SHARED) {
-    launch->static_shared_bytes = w->shared_bytes;
-  } else {
-    launch->dynamic_shared_bytes = w->shared_bytes;
-  }
-  launch->zeroed_shared_bytes = w->clear_bytes;
-  for (uint32_t i = 0; i < w->private_count; i++) {
-    launch->private_bytes += w->private_bytes[i];
-  }
+  at += text_size + 1;
+  name_zeroed(w, at);
+  code->zeroed = at;
+  describe_launch(w, &code->launch);
   *out_code = code;
   return NULL;
 }
@@ -616,6 +643,13 @@ const char* kiln_program_code_entry(const kiln_program_code_t* code) {
 void kiln_program_code_launch(const kiln_program_code_t* code,
                               kiln_program_launch_t* out_launch) {
   *out_launch = code->launch;
+}
+
+const char* kiln_program_code_zeroed(const kiln_program_code_t* code,
+                                     uint32_t index) {
+  const char* name = code->zeroed;
+  for (; *name != 0 && index != 0; index--) name += strlen(name) + 1;
+  return *name != 0 ? name : NULL;
 }
 
 void kiln_program_code_grid(const kiln_program_code_t* code,

@@ -309,6 +309,15 @@ static void test_one_pays(void** state) {
       "  a[t] = x[i]; c[t] = u16(x[i]); barrier;\n"
       "  y[i] = a[63 - t] + u32(b[x[i] % 5000]) + u32(c[x[i] % 300]); }";
   assert_int_equal(zeroed(text), 5600);
+  kiln_program_t* program = kit_parse(text);
+  kiln_program_code_t* code;
+  assert_true(kiln_status_is_ok(kiln_program_lower(program, NULL, &code)));
+  assert_string_equal(kiln_program_code_zeroed(code, 0), "b");
+  assert_string_equal(kiln_program_code_zeroed(code, 1), "c");
+  assert_null(kiln_program_code_zeroed(code, 2));
+  assert_null(kiln_program_code_zeroed(code, 7));
+  kiln_program_code_release(code);
+  kiln_program_release(program);
   check_block(text);
 }
 
