@@ -41,7 +41,7 @@ typedef struct way_t {
   const char* block;      // NULL: the program's own
   uint32_t elements;      // a thread
   uint32_t without;       // KILN_PROGRAM_WITHOUT_*
-  const char* values[2];  // of TILE and EACH; NULL: the program's own
+  const char* values[3];  // of TILE, LANES, ROWS; NULL: the program's own
 } way_t;
 
 #define ELEMENTWISE(program)                                               \
@@ -60,11 +60,55 @@ static const way_t kWays[] = {
     {"reduce", "zeroed", NULL, 0, KILN_PROGRAM_WITHOUT_COVERING, {NULL}},
     {"transpose", "zeroed", NULL, 0, KILN_PROGRAM_WITHOUT_COVERING, {NULL}},
     {"transpose", "jumps", NULL, 0, KILN_PROGRAM_WITHOUT_PREDICATES, {NULL}},
-    {"transpose", "64, 8 rows", NULL, 0, 0, {"64u32", "8u32"}},
-    {"transpose", "64, 32 rows", NULL, 0, 0, {"64u32", "32u32"}},
-    {"transpose", "32, 4 rows", NULL, 0, 0, {"32u32", "4u32"}},
-    {"transpose", "32, 8 rows", NULL, 0, 0, {"32u32", "8u32"}},
-    {"transpose", "32, 16 rows", NULL, 0, 0, {"32u32", "16u32"}},
+    {"transpose",
+     "tile 64, 1 lanes, 4 rows",
+     NULL,
+     0,
+     0,
+     {"64u32", "1u32", "4u32"}},
+    {"transpose",
+     "tile 64, 1 lanes, 8 rows",
+     NULL,
+     0,
+     0,
+     {"64u32", "1u32", "8u32"}},
+    {"transpose",
+     "tile 64, 4 lanes, 8 rows",
+     NULL,
+     0,
+     0,
+     {"64u32", "4u32", "8u32"}},
+    {"transpose",
+     "tile 64, 2 lanes, 8 rows",
+     NULL,
+     0,
+     0,
+     {"64u32", "2u32", "8u32"}},
+    {"transpose",
+     "tile 32, 1 lanes, 4 rows",
+     NULL,
+     0,
+     0,
+     {"32u32", "1u32", "4u32"}},
+    {"transpose",
+     "tile 32, 1 lanes, 8 rows",
+     NULL,
+     0,
+     0,
+     {"32u32", "1u32", "8u32"}},
+    {"transpose",
+     "tile 32, 4 lanes, 8 rows",
+     NULL,
+     0,
+     0,
+     {"32u32", "4u32", "8u32"}},
+    {"transpose",
+     "tile 32, 4 lanes, 32 rows",
+     NULL,
+     0,
+     0,
+     {"32u32", "4u32", "32u32"}},
+    {"transpose", "no vectors", NULL, 0, KILN_PROGRAM_WITHOUT_VECTORS, {NULL}},
 };
 enum { WAYS = sizeof(kWays) / sizeof(kWays[0]) };
 
@@ -108,11 +152,12 @@ static kiln_program_t* read_program(const char* name, const way_t* way) {
   kiln_string_view_t view = {text, size};
   kiln_program_t* program = NULL;
   kiln_program_parse_options_t options = kiln_program_parse_options_default();
-  kiln_program_define_t defines[2] = {{"TILE", NULL}, {"EACH", NULL}};
+  kiln_program_define_t defines[3] = {
+      {"TILE", NULL}, {"LANES", NULL}, {"ROWS", NULL}};
   if (way != NULL && way->values[0] != NULL) {
     options.defines = defines;
-    options.define_count = 2;
-    for (int i = 0; i < 2; i++) defines[i].value = way->values[i];
+    options.define_count = 3;
+    for (int i = 0; i < 3; i++) defines[i].value = way->values[i];
   }
   bench_expect(kiln_program_parse(view, &options, NULL, &program));
   return program;

@@ -306,8 +306,15 @@ kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
   } else if (w->regions.items[region].depth > w->regions.items[floor].depth) {
     w->floor = region;
   }
+  uint32_t before = w->instructions.count;
   kilni_value_t out = kilni_pure_form(w, &load, form->type);
   w->floor = floor;
+  if (!pure) {
+    kilni_group_end(w, place);
+  } else if (w->instructions.count == before + 1 &&
+             w->values.items[out].region == w->region) {
+    kilni_group_load(w, place, index, before);
+  }
   if (!pure) {
     w->values.items[out].flags &= (uint8_t)~KILNI_VALUE_UNIFORM;
   }
@@ -368,8 +375,10 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
   } else if (guard != 0) {
     range = kilni_fresh(w, "and.pred", T(BOOL), range, guard);
   }
-  kilni_pin(w, kForms[place->type].store[space_of(place)], KILNI_FORM_STORE,
-            KILNI_INSTRUCTION_PINNED, 2, operands, range, 0);
+  uint32_t at =
+      kilni_pin(w, kForms[place->type].store[space_of(place)], KILNI_FORM_STORE,
+                KILNI_INSTRUCTION_PINNED, 2, operands, range, 0);
+  if (at != 0) kilni_group_store(w, place, index, at);
   w->epoch++;
 }
 

@@ -82,6 +82,7 @@ enum {
   KILNI_FORM_SPECIAL,       // mov.u32 a, name
   KILNI_FORM_COPY,          // name [a], [b], number
   KILNI_FORM_LOAD_VECTOR,   // name {a, ...}, [z]: all but the last are written
+  KILNI_FORM_NONE,          // taken out
   KILNI_FORM_STORE_VECTOR,  // name [a], {b, ...}
 };
 
@@ -189,6 +190,17 @@ typedef struct kilni_elements_t {
   kilni_value_t ids[KILNI_MAX_ELEMENTS];
 } kilni_elements_t;
 
+// A run of accesses of consecutive elements, one behind the other.
+typedef struct kilni_group_t {
+  const kilni_place_t* place;
+  uint32_t count;
+  uint32_t region;
+  kilni_value_t index;  // of the first
+  kilni_value_t root;   // index = root + offset
+  uint32_t offset;
+  uint32_t instructions[4];
+} kilni_group_t;
+
 enum { KILNI_HASH_SIZE = 512 };
 
 // More shared memory than this is asked for at the launch.
@@ -240,6 +252,7 @@ typedef struct kilni_lowering_t {
   uint32_t threads;  // of a block
   uint32_t wanted;   // elements a thread; 0: to be chosen
   kilni_elements_t elements;
+  kilni_group_t loads, stores;
   kilni_value_t work[3];    // u32; 0: not yet read
   kilni_value_t live;       // where threads that have returned go along
   kilni_value_t predicate;  // where memory may be touched; 0: everywhere
@@ -450,6 +463,16 @@ kilni_value_t kilni_elements_load(kilni_lowering_t* w, kilni_place_t* place,
 // Whether the store is kept, to be part of a vector.
 bool kilni_elements_store(kilni_lowering_t* w, kilni_place_t* place,
                           kilni_value_t index, kilni_value_t value);
+
+// ---- program_group.c: consecutive accesses ----
+
+// The instruction `at` is a load from a buffer that nobody writes, or a store.
+void kilni_group_load(kilni_lowering_t* w, kilni_place_t* place,
+                      kilni_value_t index, uint32_t at);
+void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
+                       kilni_value_t index, uint32_t at);
+// Something else happens to a buffer.
+void kilni_group_end(kilni_lowering_t* w, const kilni_place_t* place);
 
 // ---- program_cover.c: shared arrays that need no zeroing ----
 

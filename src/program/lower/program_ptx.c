@@ -295,7 +295,12 @@ static bool put_instruction(text_t* t, const kilni_instruction_t* i) {
     put(t, ":\n");
     return true;
   }
-  if ((i->flags & KILNI_INSTRUCTION_ZERO) != 0) put_zero(t, i->operand[0]);
+  if ((i->flags & KILNI_INSTRUCTION_ZERO) != 0) {
+    bool vector = i->form == KILNI_FORM_LOAD_VECTOR;
+    for (uint32_t k = 0; k < (vector ? i->count - 1U : 1U); k++) {
+      put_zero(t, i->operand[k]);
+    }
+  }
   put_char(t, '\t');
   if (i->guard != 0) {
     put(t, (i->guard & KILNI_NOT) != 0 ? "@!" : "@");
@@ -324,7 +329,10 @@ static bool put_body(text_t* t) {
   for (uint32_t at = w->regions.items[1].first; at != 0;
        at = w->instructions.items[at].next) {
     const kilni_instruction_t* i = &w->instructions.items[at];
-    if ((i->flags & KILNI_INSTRUCTION_USED) == 0 || is_renamed(w, i)) continue;
+    if ((i->flags & KILNI_INSTRUCTION_USED) == 0 ||
+        i->form == KILNI_FORM_NONE || is_renamed(w, i)) {
+      continue;
+    }
     if (!put_instruction(t, i)) return false;
   }
   return true;
