@@ -47,6 +47,10 @@ void machine_collect(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "collect") == 0) g_folder = argv[2];
 }
 
+bool machine_collects(void) {
+  return g_folder != NULL;
+}
+
 // Adds a kernel to the file of those with the same first lines, under a name
 // that no other has.
 static void collect(const kiln_program_code_t* code) {

@@ -32,6 +32,7 @@ void machine_check_way(const char* text, const uint64_t* counts,
 // With the arguments "collect FOLDER" nothing is run: the PTX of each way goes
 // into files in that folder, for check_program_ptxas.py.
 void machine_collect(int argc, char** argv);
+bool machine_collects(void);
 
 // For what runs behind it: how many elements further on than a multiple of 256
 // bytes all buffers begin, and how many elements a thread shall do. 0, 0: as it
