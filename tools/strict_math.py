@@ -27,6 +27,7 @@ TWO_OVER_PI = "0x1.45f306dc9c883p-1"
 HALF_PI = ("0x1.921fb54442d18p+0", "0x1.1a62633145c07p-54",
            "-0x1.f1976b7ed8fbcp-110")
 TWO_THIRDS = ("0x1.5555555555555p-1", "0x1.5555555555555p-55")
+TWO_FIFTHS = ("0x1.999999999999ap-2", "-0x1.999999999999ap-56")
 # 2/pi behind the point, 64 bits each.
 TWO_OVER_PI_BITS = (
     0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
@@ -87,7 +88,7 @@ LOG_32 = [  # 2^-43.2
     "0x1.c67ac8fe30812p-3",
     "0x1.8c8d5c6b0f530p-3",
 ]
-LOG_TAIL = [  # 2^-66.5
+LOG_TAIL = [  # 2^-66.5; 2^-72 with TWO_FIFTHS for the first
     "0x1.999999999999ap-2",
     "0x1.2492492492492p-2",
     "0x1.c71c71c71c705p-3",
@@ -473,7 +474,7 @@ def log2_32(x):
 
 
 def log_long(x):
-    """log(x) = h + l to some 65 bits. x is above 0 and finite."""
+    """log(x) = h + l to some 67 bits. x is above 0 and finite."""
     k, m = split(x)
     s, e = log_ratio(m)
     zh, zl = two_product(s, s)
@@ -483,9 +484,14 @@ def log_long(x):
     c1, c2 = pair(TWO_THIRDS)
     uh, ul = two_product(th, c1)
     ul = fma(th, c2, fma(tl, c1, ul))
-    tail = th * zh * poly(LOG_TAIL, zh)
+    wh, wl = two_product(th, zh)
+    wl = wl + fma(th, zl, tl * zh)
+    c1, c2 = pair(TWO_FIFTHS)
+    vh, vl = two_product(wh, c1)
+    vl = fma(wh, c2, fma(wl, c1, vl)) + wh * zh * poly(LOG_TAIL[1:], zh)
     h, l = quick_sum(2.0 * s, uh)
-    l = l + (ul + fma(2.0, e, tail))
+    h, t = quick_sum(h, vh)
+    l = (l + t) + (ul + fma(2.0, e, vl))
     n = cast("F64", k)
     b1, b2 = pair(LN2)
     a, f = two_sum(n * b1, h)
