@@ -266,12 +266,12 @@ static inline kiln_copy_options_t kiln_copy_options_default(void) {
 
 // Makes `count` copies in the order of `stream`, each as kiln_buffer_copy_async
 // and in any order among themselves: no source or target may overlap another's
-// target. One call of the driver where that has it (CUDA 13.0), else one for
-// each copy, of which some may be made when a later one fails;
-// KILN_COPY_ANY_TIME is then in order, and KILN_COPY_DURING_CALL waits for the
-// stream. Drivers of CUDA 12.8 and 12.9 have the call in a form that 13.0 gave
-// up (one argument more); there too it is one call for each copy. `options` may
-// be NULL.
+// target. One call of the driver where that has it (CUDA 13.0), else, and on
+// streams of a part (kiln/green.h), one for each copy, of which some may be
+// made when a later one fails; KILN_COPY_ANY_TIME is then in order, and
+// KILN_COPY_DURING_CALL waits for the stream. Drivers of CUDA 12.8 and 12.9
+// have the call in a form that 13.0 gave up (one argument more); there too it
+// is one call for each copy. `options` may be NULL.
 //
 //   INVALID_STATE     the stream is being captured: a graph holds no batches
 //   INVALID_ARGUMENT  the legacy default stream, which drivers refuse for a

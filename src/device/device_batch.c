@@ -129,7 +129,10 @@ kiln_status_t kiln_copy_batch(kiln_stream_t* stream, const kiln_copy_t* copies,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(stream->device->host));
   KILNI_RETURN_IF_ERROR(check_copies(stream, copies, count));
   KILNI_RETURN_IF_ERROR(check_stream(stream));
-  if (kilni_cuda_has(stream->device->table,
+  // The driver's batch wants a current context, which that of a part may be for
+  // one thread alone; copies on its streams may come from any.
+  if (stream->device->parent == NULL &&
+      kilni_cuda_has(stream->device->table,
                      KILNI_CUDA_ROW_cuMemcpyBatchAsync)) {
     return at_once(stream, copies, count, given.source_order);
   }

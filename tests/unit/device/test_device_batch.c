@@ -195,6 +195,24 @@ static void test_a_driver_without_batches(void** state) {
   assert_int_equal(seen.waits, 1);
 }
 
+// A part's context may be current for one thread alone, and copies on its
+// streams may come from any: none that the driver wants a current one for.
+static void test_on_a_part(void** state) {
+  batch_world_t* world = *state;
+  open_world(world, "cuda:0", KILN_MEMORY_DEVICE);
+  kiln_device_t* part = NULL;
+  kiln_stream_t* stream = NULL;
+  assert_null(kiln_device_split(world->base.device, NULL, 1, &part, NULL));
+  assert_null(kiln_stream_create(part, NULL, &stream));
+  const kiln_copy_t copies[] = {{world->b, 8, world->a, 16, 100},
+                                {world->a, 512, world->b, 256, 64}};
+  assert_null(kiln_copy_batch(stream, copies, 2, NULL));
+  assert_int_equal(seen.batches, 0);
+  assert_int_equal(seen.copies, 2);
+  kiln_stream_release(stream);
+  kiln_device_release(part);
+}
+
 // The same with and without the driver's batches.
 static void refusals(batch_world_t* world) {
   const kiln_status_code_t bad = KILN_STATUS_INVALID_ARGUMENT;
@@ -345,6 +363,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       CASE(test_what_the_driver_is_handed),
       CASE(test_a_driver_without_batches),
+      CASE(test_on_a_part),
       CASE(test_what_is_refused),
       CASE(test_what_is_refused_without_batches),
       CASE(test_on_the_software_device),
