@@ -27,7 +27,7 @@ typedef struct kilni_place_t {
   kiln_pipeline_parameter_t info;
   bool is_buffer;
   bool has_own_name;  // to be freed
-  // Of a kernel's buffer; `of` is a parameter that is bound.
+  // Of a buffer; `of` is a parameter that is bound.
   kiln_interface_number_t count;
 } kilni_place_t;
 
@@ -44,8 +44,9 @@ struct kiln_pipeline_t {
   kilni_argument_source_t* arguments;
   uint8_t* constants;
   size_t constant_bytes;
-  kiln_interface_number_t work[3];  // of a kernel
-  kilni_launch_how_t how;           // of a cooperative one
+  bool simple;  // of a program: counts and work are as `work` and places say
+  kiln_interface_number_t work[3];
+  kilni_launch_how_t how;  // of a cooperative one
 };
 
 // What is bound to one parameter. one-thread

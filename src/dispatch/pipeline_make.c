@@ -6,6 +6,7 @@
 
 #include "dispatch/pipeline_inside.h"
 #include "kiln/compat.h"
+#include "program/program.h"
 
 enum { ARCH_BYTES = 32 };
 
@@ -186,6 +187,51 @@ static void take_parameters(kiln_pipeline_t* pipeline) {
     place->info.type_bytes = p.type_bytes;
     place->info.role = p.role;
     place->info.is_counted = p.is_counted;
+    place->info.writes_all = kilni_program_writes_all(pipeline->program, i);
+  }
+}
+
+// Turns a number of the program into one that a dispatch reads without asking
+// it; false for one that is more than a length, a scalar or a value. What comes
+// from a length is known when its buffer stands before, or is as long as bound.
+static bool take_number(const kiln_pipeline_t* pipeline, uint32_t place,
+                        kilni_program_number_t number,
+                        kiln_interface_number_t* out_number) {
+  out_number->of = number.of;
+  out_number->value = number.value;
+  switch (number.kind) {
+    case KILNI_PROGRAM_NUMBER_NONE:
+      out_number->from = KILN_INTERFACE_BY_CALLER;
+      return true;
+    case KILNI_PROGRAM_NUMBER_VALUE:
+      out_number->from = KILN_INTERFACE_BY_VALUE;
+      return number.value > 0;
+    case KILNI_PROGRAM_NUMBER_LENGTH:
+      out_number->from = KILN_INTERFACE_BY_BUFFER;
+      return number.of < place || !pipeline->places[number.of].info.is_counted;
+    case KILNI_PROGRAM_NUMBER_SCALAR:
+      out_number->from = KILN_INTERFACE_BY_SCALAR;
+      return true;
+    default:
+      return false;
+  }
+}
+
+static void take_numbers(kiln_pipeline_t* pipeline) {
+  uint32_t count = pipeline->info.parameter_count;
+  pipeline->simple = true;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!pipeline->places[i].is_buffer) continue;
+    if (!take_number(pipeline, i, kilni_program_count(pipeline->program, i),
+                     &pipeline->places[i].count)) {
+      pipeline->simple = false;
+    }
+  }
+  for (uint32_t i = 0; i < 3; i++) {
+    if (!take_number(pipeline, count, kilni_program_work(pipeline->program, i),
+                     &pipeline->work[i])) {
+      pipeline->simple = false;
+    }
   }
 }
 
@@ -309,8 +355,10 @@ static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
   kiln_pipeline_info_t* info = &pipeline->info;
   kiln_program_code_launch(pipeline->code, &launch);
   take_parameters(pipeline);
+  take_numbers(pipeline);
   take_arguments(pipeline);
   memcpy(info->block, launch.block, sizeof(info->block));
+  info->work_per_thread[0] = launch.elements;
   info->dynamic_shared_bytes = launch.dynamic_shared_bytes;
   info->cooperative = launch.cooperative;
   info->max_ulp = given->max_ulp;

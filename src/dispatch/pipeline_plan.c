@@ -244,6 +244,9 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
           "bind a value of its type");
     }
     bound->value = binding->value.bits;
+    if (place->info.type_bytes < 8) {
+      bound->value &= (UINT64_C(1) << (8 * place->info.type_bytes)) - 1;
+    }
     return NULL;
   }
   if (!place->is_buffer) {
@@ -367,8 +370,58 @@ static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
       "bind a buffer of the size that the pipeline says");
 }
 
+// A number that does not come from the caller; false for one that does.
+static bool find_number(const kilni_plan_t* plan,
+                        const kiln_interface_number_t* number,
+                        uint64_t* out_value) {
+  *out_value = number->value;
+  if (number->from == KILN_INTERFACE_BY_CALLER) return false;
+  if (number->from != KILN_INTERFACE_BY_VALUE) {
+    *out_value = plan->bound[number->of].value;
+  }
+  return true;
+}
+
+static kiln_status_t numbers(const kiln_pipeline_t* pipeline,
+                             kilni_plan_t* plan) {
+  uint64_t value;
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    const kilni_place_t* place = &pipeline->places[i];
+    if (!place->is_buffer) continue;
+    if (!find_number(plan, &place->count, &value)) {
+      value = plan->bound[i].value;
+    }
+    KILNI_RETURN_IF_ERROR(take_count(pipeline, i, value, &plan->bound[i]));
+  }
+  for (int i = 0; i < 3; i++) {
+    if (!find_number(plan, &pipeline->work[i], &value) ||
+        (pipeline->work[i].from == KILN_INTERFACE_BY_VALUE && value == 0)) {
+      value = 1;
+    }
+    plan->shown.work[i] = value;
+  }
+  return NULL;
+}
+
+// Whether the numbers are such that nothing else has to be asked of a program:
+// what is large it refuses in its own words.
+static bool all_small(const kiln_pipeline_t* pipeline,
+                      const kilni_plan_t* plan) {
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    if (pipeline->places[i].is_buffer && plan->bound[i].value > UINT32_MAX) {
+      return false;
+    }
+  }
+  return plan->shown.work[0] <= UINT32_MAX &&
+         plan->shown.work[1] <= UINT32_MAX && plan->shown.work[2] <= UINT32_MAX;
+}
+
 static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
                                    kilni_plan_t* plan) {
+  if (pipeline->simple) {
+    KILNI_RETURN_IF_ERROR(numbers(pipeline, plan));
+    if (all_small(pipeline, plan)) return NULL;
+  }
   kiln_program_size_t sizes[KILNI_PIPELINE_PARAMETERS];
   uint32_t count = pipeline->info.parameter_count;
   for (uint32_t i = 0; i < count; i++) {
@@ -385,39 +438,6 @@ static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
     if (!pipeline->places[i].is_buffer) continue;
     KILNI_RETURN_IF_ERROR(
         take_count(pipeline, i, sizes[i].count, &plan->bound[i]));
-  }
-  return NULL;
-}
-
-// A number that does not come from the caller; false for one that does.
-static bool find_number(const kilni_plan_t* plan,
-                        const kiln_interface_number_t* number,
-                        uint64_t* out_value) {
-  *out_value = number->value;
-  if (number->from == KILN_INTERFACE_BY_CALLER) return false;
-  if (number->from != KILN_INTERFACE_BY_VALUE) {
-    *out_value = plan->bound[number->of].value;
-  }
-  return true;
-}
-
-static kiln_status_t kernel_sizes(const kiln_pipeline_t* pipeline,
-                                  kilni_plan_t* plan) {
-  uint64_t value;
-  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
-    const kilni_place_t* place = &pipeline->places[i];
-    if (!place->is_buffer) continue;
-    if (!find_number(plan, &place->count, &value)) {
-      value = plan->bound[i].value;
-    }
-    KILNI_RETURN_IF_ERROR(take_count(pipeline, i, value, &plan->bound[i]));
-  }
-  for (int i = 0; i < 3; i++) {
-    if (!find_number(plan, &pipeline->work[i], &value) ||
-        (pipeline->work[i].from == KILN_INTERFACE_BY_VALUE && value == 0)) {
-      value = 1;
-    }
-    plan->shown.work[i] = value;
   }
   return NULL;
 }
@@ -652,7 +672,7 @@ kiln_status_t kilni_plan_make(kiln_pipeline_t* pipeline,
   KILNI_RETURN_IF_ERROR(bind_all(pipeline, bindings, count, prepares, plan));
   KILNI_RETURN_IF_ERROR(pipeline->program != NULL
                             ? program_sizes(pipeline, plan)
-                            : kernel_sizes(pipeline, plan));
+                            : numbers(pipeline, plan));
   KILNI_RETURN_IF_ERROR(check_work(pipeline, plan));
   KILNI_RETURN_IF_ERROR(make_grid(pipeline, plan));
   KILNI_RETURN_IF_ERROR(make_how(pipeline, plan));

@@ -213,6 +213,93 @@ static void test_stale_bytes(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// Which outputs need not be cleared, because every run writes all of them.
+static void test_writes_all(void** state) {
+  (void)state;
+  static const struct {
+    const char* text;
+    uint32_t writes_all;  // of parameter "y"
+  } kCases[] = {
+      {"program p(x: in u32[], y: out u32[length(x)]) work length(x)\n"
+       "{ let i = global_id.x; y[i] = x[i]; }",
+       1},
+      {"program p(x: in u32[], y: out u32[length(x)]) work length(y)\n"
+       "{ y[global_id.x] = x[global_id.x]; }",
+       1},
+      {"program p(y: out u32[]) work length(y)\n"
+       "{ let i = global_id.x; if i > 3u32 { y[0] = 1; } y[i] = i; }",
+       1},
+      {"program p(n: u32, y: out u32[n]) work n { y[global_id.x] = 1; }", 1},
+      {"program p(y: out u32[64]) work 64 { y[u64(global_id.x)] = 1; }", 1},
+      // Under a condition; not its own place; fewer or more than there is work.
+      {"program p(n: u32, y: out u32[n]) work n\n"
+       "{ let i = global_id.x; if i > 1u32 { y[i] = 1; } }",
+       0},
+      {"program p(n: u32, y: out u32[n]) work n { y[global_id.x + 1u32] = 1; }",
+       0},
+      {"program p(n: u32, m: u32, y: out u32[n]) work m { y[global_id.x] = 1; "
+       "}",
+       0},
+      {"program p(y: out u32[64]) work 63 { y[global_id.x] = 1; }", 0},
+      {"program p(y: out u32[64]) { y[global_id.x] = 1; }", 0},
+      {"program p(y: out u32[64]) work (64, 2) { y[global_id.x] = 1; }", 0},
+      {"program p(y: out u32[64]) work (8, 8) { y[global_id.y] = 1; }", 0},
+      // It is read; a thread may leave before; another index by a name.
+      {"program p(n: u32, y: out u32[n]) work n\n"
+       "{ let i = global_id.x; let a = y[i + 1u32]; y[i] = a; }",
+       0},
+      {"program p(n: u32, y: out u32[n]) work n\n"
+       "{ let i = global_id.x; if i == 2u32 { return; } y[i] = 1; }",
+       0},
+      {"program p(n: u32, y: out u32[n]) work n\n"
+       "{ let i = global_id.x; if i == 2u32 { trap(1, 0u64); } y[i] = 1; }",
+       0},
+      {"program p(n: u32, y: out u32[n]) work n\n"
+       "{ let i = n - 1u32 - global_id.x; y[i] = 1; }",
+       0},
+      {"program p(n: u32, y: out u32[n]) work n\n"
+       "{ var i = global_id.x; i = 0; y[i] = 1; }",
+       0},
+      {"program p(n: u32, y: out u32[n]) work n\n"
+       "{ let i = local_id.x; y[i] = 1; }",
+       0},
+      {"program p(n: u32, y: out u32[n]) work n\n"
+       "{ let i = global_id.x; let a = atomic_add(y[i], 1u32); y[i] = a; }",
+       0},
+  };
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    kiln_pipeline_t* pipeline =
+        dispatch_kit_pipeline(&kit, kCases[i].text, NULL);
+    kiln_pipeline_parameter_t p;
+    uint32_t index;
+    assert_true(kiln_pipeline_find_parameter(pipeline, "y", &index));
+    assert_true(kiln_pipeline_parameter(pipeline, index, &p));
+    if (p.writes_all != kCases[i].writes_all) {
+      fail_msg("number %u: %s", (unsigned)i, kCases[i].text);
+    }
+    kiln_pipeline_release(pipeline);
+  }
+  // And none of what was there before stays.
+  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, kCases[3].text, NULL);
+  uint32_t words[N];
+  memset(words, 0xee, sizeof(words));
+  kiln_resident_t y = dispatch_kit_resident(&kit, sizeof(words), words);
+  kiln_binding_t bindings[] = {kiln_bind_u32(N - 10), kiln_bind_resident(y)};
+  kiln_dispatch_plan_t plan;
+  assert_null(kiln_pipeline_plan(pipeline, bindings, 2, NULL, &plan));
+  assert_int_equal(plan.cleared_bytes, 0);
+  assert_null(kiln_pipeline_dispatch(pipeline, NULL, bindings, 2, NULL, NULL));
+  dispatch_kit_fetch(&kit, y, sizeof(words), words);
+  for (uint32_t i = 0; i < N; i++) {
+    assert_int_equal(words[i], i < N - 10 ? 1 : 0xeeeeeeee);
+  }
+  assert_null(kiln_resident_free(kit.dispatcher, y));
+  kiln_pipeline_release(pipeline);
+  dispatch_kit_close(&kit);
+}
+
 static void test_no_work(void** state) {
   (void)state;
   dispatch_kit_t kit;
@@ -345,7 +432,10 @@ static void test_options(void** state) {
   (void)state;
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
-  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, kSaxpy, NULL);
+  // One element a thread, so that one block is not enough.
+  kiln_pipeline_options_t how = kiln_pipeline_options_default();
+  how.without = KILN_PROGRAM_WITHOUT_VECTORS;
+  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, kSaxpy, &how);
   float y[N] = {0};
   kiln_resident_t x = dispatch_kit_resident(&kit, sizeof(y), y);
   kiln_binding_t bindings[] = {kiln_bind_f32(3), kiln_bind_resident(x),
@@ -721,6 +811,7 @@ int main(void) {
       cmocka_unit_test(test_larger_buffers),
       cmocka_unit_test(test_stale_bytes),
       cmocka_unit_test(test_no_work),
+      cmocka_unit_test(test_writes_all),
       cmocka_unit_test(test_wrong_bindings),
       cmocka_unit_test(test_overlapping),
       cmocka_unit_test(test_options),
