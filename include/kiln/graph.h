@@ -7,6 +7,14 @@
 // launched on a stream like one piece of work. Graphs are made by hand, here,
 // or by capturing what is put on a stream: kiln/capture.h.
 //
+//   kiln_graph_work_t fill = kiln_graph_work_fill(buffer, 0, 1024, 0, 4);
+//   kiln_graph_work_t kernel = kiln_graph_work_launch(launch);
+//   kiln_graph_create(device, &graph);
+//   kiln_graph_add(graph, NULL, 0, &fill, &first);
+//   kiln_graph_add(graph, &first, 1, &kernel, NULL);  // when `first` has ended
+//   kiln_graph_exec_create(graph, NULL, &exec);
+//   kiln_graph_exec_launch(exec, stream);             // as often as wanted
+//
 // What keeps what alive. A graph and each executable of it hold what their
 // nodes use: the kernel and the events of a launch, the buffers given to it as
 // kiln_arg_buffer, buffers and arrays of copies and fills, events, host
@@ -236,27 +244,27 @@ static inline kiln_graph_work_t kiln_graph_work_copy(kiln_graph_copy_t copy) {
   return work;
 }
 
-// A place in a buffer, in an array, and in host memory that is written to or
-// read from. Since 0.1.
+// A place in a buffer, from byte `offset` on. Since 0.1.
 static inline kiln_graph_place_t kiln_graph_place_buffer(kiln_buffer_t* buffer,
                                                          uint64_t offset) {
   kiln_graph_place_t place = {buffer, NULL, {NULL}, offset, 0, 0, 0, 0, 0};
   return place;
 }
 
-// Since 0.1.
+// A place in an array, at its beginning; set `x_bytes`, `y` and `z` for another
+// one. Since 0.1.
 static inline kiln_graph_place_t kiln_graph_place_array(kiln_array_t* array) {
   kiln_graph_place_t place = {NULL, array, {NULL}, 0, 0, 0, 0, 0, 0};
   return place;
 }
 
-// Since 0.1.
+// Host memory that is written, or read. Since 0.1.
 static inline kiln_graph_place_t kiln_graph_place_host(void* data) {
   kiln_graph_place_t place = {NULL, NULL, {data}, 0, 0, 0, 0, 0, 0};
   return place;
 }
 
-// Since 0.1.
+// Host memory that is only read. Since 0.1.
 static inline kiln_graph_place_t kiln_graph_place_host_read(const void* data) {
   kiln_graph_place_t place = {NULL, NULL, {NULL}, 0, 0, 0, 0, 0, 0};
   place.host.from = data;
@@ -318,7 +326,7 @@ static inline kiln_graph_work_t kiln_graph_work_child(kiln_graph_t* child) {
   return work;
 }
 
-// Records an event, and waits for one. Since 0.1.
+// Records an event. Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_record(kiln_event_t* event) {
   kiln_graph_work_t work;
   work.kind = KILN_GRAPH_RECORD;
@@ -327,6 +335,7 @@ static inline kiln_graph_work_t kiln_graph_work_record(kiln_event_t* event) {
   return work;
 }
 
+// Waits for what was recorded in an event last; for nothing if nothing was.
 // Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_wait(kiln_event_t* event) {
   kiln_graph_work_t work;
@@ -336,7 +345,8 @@ static inline kiln_graph_work_t kiln_graph_work_wait(kiln_event_t* event) {
   return work;
 }
 
-// Allocates device memory, and frees it. Since 0.1.
+// Allocates device memory, whose address kiln_graph_node_address tells.
+// Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_allocate(uint64_t bytes) {
   kiln_graph_work_t work;
   work.kind = KILN_GRAPH_ALLOCATE;
@@ -347,7 +357,7 @@ static inline kiln_graph_work_t kiln_graph_work_allocate(uint64_t bytes) {
   return work;
 }
 
-// Since 0.1.
+// Frees what an ALLOCATE node has allocated. Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_free(uint64_t address) {
   kiln_graph_work_t work;
   work.kind = KILN_GRAPH_FREE;
@@ -356,7 +366,7 @@ static inline kiln_graph_work_t kiln_graph_work_free(uint64_t address) {
   return work;
 }
 
-// Since 0.1.
+// Operations on words of device memory, in their order. Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_memory_ops(
     const kiln_graph_memory_op_t* ops, uint64_t count) {
   kiln_graph_work_t work;
@@ -367,7 +377,8 @@ static inline kiln_graph_work_t kiln_graph_work_memory_ops(
   return work;
 }
 
-// `kind` is KILN_GRAPH_IF, _WHILE or _SWITCH. Since 0.1.
+// A choice between bodies, which kiln_graph_node_inner tells and kiln_graph_add
+// fills; `kind` is KILN_GRAPH_IF, _WHILE or _SWITCH. Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_conditional(
     kiln_graph_condition_t condition, uint32_t kind, uint32_t bodies) {
   kiln_graph_work_t work;
@@ -457,7 +468,7 @@ enum {
   KILN_GRAPH_EDGE_PROGRAMMATIC = 1,  // `to` waits itself for the memory
 };
 
-// Since 0.1.
+// The plain one: `to` begins when all of `from` has ended. Since 0.1.
 static inline kiln_graph_edge_t kiln_graph_edge(kiln_graph_node_t* from,
                                                 kiln_graph_node_t* to) {
   kiln_graph_edge_t edge = {from, to, 0, 0, 0, 0};
@@ -571,7 +582,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_node_describe(
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_node_set(kiln_graph_node_t* node, const kiln_graph_work_t* work);
 
-// Removes the node with its edges, and all that is inside of it. Since 0.1.
+// Removes the node with its edges, and all that is inside of it; executables
+// keep theirs. INVALID_STATE: it was removed before, or the graph is being
+// captured. DEVICE_LOST, DRIVER_ERROR: it stays. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_node_remove(kiln_graph_node_t* node);
 
