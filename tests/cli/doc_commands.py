@@ -7,18 +7,19 @@ doc_commands.py KILN LEAST PAGE...
 Runs the commands of the indented blocks of each page, in their order, in a
 folder that has the tree's lib/ and examples/:
 
-  * behind a line that ends in `NAME.kiln`: the block is that file, and must be
-    a valid program unless its name is wrong.kiln;
+  * behind a line that ends in `NAME.kiln`: the block is that file, and a valid
+    program unless its name is wrong.kiln;
   * lines that begin with `$ kiln`: a command, with the lines behind it what it
     prints, in this order among others; `...` stands for anything. It may fail
     only where one of them says `error:`;
   * lines that begin with `kiln` or end in it, without a `$`: a command that
     must succeed. One with `…`, or with words behind a gap, is no command.
 
-At least LEAST commands must be found. Every other block that has a program in
-it is read by `kiln inspect`.
+Every block that has a program in it is read, and the program is run on buffers
+of 4096 bytes. At least LEAST commands and programs must be found.
 """
 import fnmatch
+import json
 import os
 import pathlib
 import re
@@ -87,7 +88,7 @@ def missing(wanted, printed):
 class Page:
     def __init__(self, kiln, path, folder):
         self.kiln, self.path, self.folder = kiln, path, folder
-        self.faults = self.ran = 0
+        self.faults = self.ran = self.programs = 0
         for name in ("lib", "examples"):
             os.symlink(ROOT / name, folder / name)
         os.symlink(kiln, folder / "kiln")
@@ -124,9 +125,25 @@ class Page:
 
     def read(self, number, name, body):
         (self.folder / name).write_text("\n".join(body) + "\n")
-        code, printed = self.run(f"kiln inspect {name}")
+        code, printed = self.run(f"kiln inspect {name} --json 2>&1")
         if code != 0:
             self.fault(number, f"no valid program:\n{printed}")
+            return
+        program = json.loads(printed)["program"]
+        (self.folder / "ones").write_bytes(b"\1" * 4096)
+        words = ["kiln run --device soft --json", name]
+        for param in program["params"]:
+            if param["role"] is None:
+                words.append(f"--arg {param['name']}=3")
+            elif param["counted"]:
+                words.append(f"--out {param['name']}=made.{param['name']}")
+            else:
+                words.append(f"--in {param['name']}=ones")
+        code, printed = self.run(" ".join(words) + " 2>&1")
+        print(f"{program['name']}: exit {code}")
+        if code != 0:
+            self.fault(number, f"{' '.join(words)}\n{printed}")
+        self.programs += 1
 
     def block(self, number, before, body):
         named = re.search(r"`(\w+\.kiln)`:?$", before)
@@ -151,9 +168,9 @@ def main():
             page = Page(kiln, path, pathlib.Path(folder))
             for number, before, body in blocks(text):
                 page.block(number, before, body)
-        ran += page.ran
+        ran += page.ran + page.programs
         faults += page.faults
-    print(f"{ran} commands, {faults} faults")
+    print(f"{ran} commands and programs, {faults} faults")
     if ran < least:
         print(f"there should be {least} or more")
     sys.exit(1 if faults or ran < least else 0)
