@@ -23,6 +23,8 @@
 // objects released then by the thread that ended the last of these, or by a
 // thread of the library's own, since the driver's may not call CUDA. Addresses
 // (kiln_arg_pointer, host memory, copied structs) are the caller's to keep.
+// An executable also holds the streams that it was launched on, four at most,
+// so a stream may live until the executables that ran on it have ended.
 #ifndef KILN_GRAPH_H_
 #define KILN_GRAPH_H_
 
@@ -412,8 +414,11 @@ KILN_API void kiln_graph_release(kiln_graph_t* graph);
 KILN_API kiln_device_t* kiln_graph_device(const kiln_graph_t* graph);
 
 // The driver's handle (CUgraph), for calls of a host program to the same
-// driver; NULL of a view whose node was removed. Nodes that such calls remove
-// must not be used here any more. Borrowed. Since 0.1.
+// driver. What such calls clone, embed or make executable keeps the owners too,
+// by user objects of the driver's: from then on executables of this graph cost
+// more at each launch. NULL of a view whose node was removed, and where those
+// objects cannot be made. Nodes that such calls remove must not be used here
+// any more. Borrowed. Since 0.1.
 KILN_API void* kiln_graph_handle(const kiln_graph_t* graph);
 
 // The node that a view is inside of; NULL for a graph of its own. Borrowed.
@@ -620,19 +625,22 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_create(
     kiln_graph_exec_t** out_exec);
 
 // One reference more, one less. NULL is accepted. The last release waits for
-// nothing: launches under way go on. Since 0.1.
+// nothing: launches under way go on, and what they use is held until they are
+// done. Since 0.1.
 KILN_API void kiln_graph_exec_retain(kiln_graph_exec_t* exec);
 KILN_API void kiln_graph_exec_release(kiln_graph_exec_t* exec);
 
 // Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_graph_exec_device(const kiln_graph_exec_t* exec);
 
-// The driver's handle (CUgraphExec). Borrowed. Since 0.1.
+// The driver's handle (CUgraphExec), for calls of a host program to the same
+// driver. Its launches by that are waited for as Kiln's are, but for those made
+// by kernels of an executable without `device_launch`. Borrowed. Since 0.1.
 KILN_API void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec);
 
 // Puts the whole on a stream and returns. Launches of one executable run one
 // behind the other. Allocates nothing, takes no lock, and makes one call to the
-// driver.
+// driver. The first launch on a stream retains that.
 //
 //   INVALID_ARGUMENT  a stream of another device; memory that a launch before
 //                     allocated and nobody freed

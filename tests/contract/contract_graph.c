@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "contract.h"
 
 // What most cases need. one-thread
@@ -466,12 +467,49 @@ static void graph_enabled(contract_t* t) {
 
 // ---- User objects ----
 
+// How many were ended. A driver may do that on a thread of its own, a little
+// later. thread-safe
+typedef struct ended_t {
+  kilni_mutex_t lock;
+  kilni_cond_t changed;
+  uint32_t count;
+} ended_t;
+
+static void count_end(void* user) {
+  ended_t* ended = user;
+  kilni_mutex_lock(&ended->lock);
+  ended->count++;
+  kilni_cond_broadcast(&ended->changed);
+  kilni_mutex_unlock(&ended->lock);
+}
+
+static uint32_t ends_so_far(ended_t* ended) {
+  kilni_mutex_lock(&ended->lock);
+  uint32_t count = ended->count;
+  kilni_mutex_unlock(&ended->lock);
+  return count;
+}
+
+static bool wait_for_end(ended_t* ended, uint32_t count) {
+  uint64_t deadline = kilni_time_ns() + UINT64_C(20000000000);
+  bool in_time = true;
+  kilni_mutex_lock(&ended->lock);
+  while (ended->count < count && in_time) {
+    in_time = kilni_cond_wait_until(&ended->changed, &ended->lock, deadline);
+  }
+  bool good = ended->count == count;
+  kilni_mutex_unlock(&ended->lock);
+  return good;
+}
+
 static void graph_user_objects(contract_t* t) {
   bench_t b;
   set_up(t, &b);
-  atomic_uint ended = 0;
+  ended_t ended = {.count = 0};
+  CHECK(kiln_status_is_ok(kilni_mutex_init(&ended.lock)));
+  CHECK(kiln_status_is_ok(kilni_cond_init(&ended.changed)));
   kiln_cu_user_object_t object = NULL;
-  OK(t->cu->cuUserObjectCreate(&object, &ended, count_call, 1,
+  OK(t->cu->cuUserObjectCreate(&object, &ended, count_end, 1,
                                KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
   CHECK(object != NULL);
   OK(t->cu->cuUserObjectRetain(object, 2));
@@ -483,26 +521,21 @@ static void graph_user_objects(contract_t* t) {
   OK(t->cu->cuGraphDestroy(b.graph));
   b.graph = NULL;
   launch(t, &b, exec);
-  CHECK(atomic_load(&ended) == 0);
+  CHECK(ends_so_far(&ended) == 0);
   OK(t->cu->cuGraphExecDestroy(exec));
-  // The destructor may run on a thread of the driver, a little later.
-  for (int i = 0; i < 1000000 && atomic_load(&ended) == 0; ++i) {
-    OK(t->cu->cuCtxSynchronize());
-  }
-  CHECK(atomic_load(&ended) == 1);
-  OK(t->cu->cuUserObjectCreate(&object, &ended, count_call, 1,
+  CHECK(wait_for_end(&ended, 1));
+  OK(t->cu->cuUserObjectCreate(&object, &ended, count_end, 1,
                                KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
   OK(t->cu->cuGraphCreate(&b.graph, 0));
   OK(t->cu->cuGraphRetainUserObject(b.graph, object, 1, 0));
   OK(t->cu->cuUserObjectRelease(object, 1));
-  CHECK(atomic_load(&ended) == 1);
+  CHECK(ends_so_far(&ended) == 1);
   OK(t->cu->cuGraphReleaseUserObject(b.graph, object, 1));
-  for (int i = 0; i < 1000000 && atomic_load(&ended) == 1; ++i) {
-    OK(t->cu->cuCtxSynchronize());
-  }
-  CHECK(atomic_load(&ended) == 2);
+  CHECK(wait_for_end(&ended, 2));
   IS(INVALID_VALUE,
-     t->cu->cuUserObjectCreate(&object, &ended, count_call, 1, 0));
+     t->cu->cuUserObjectCreate(&object, &ended, count_end, 1, 0));
+  kilni_cond_deinit(&ended.changed);
+  kilni_mutex_deinit(&ended.lock);
   tear_down(t, &b);
 }
 

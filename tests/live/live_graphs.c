@@ -79,7 +79,16 @@ static const char kPtx[] =
     "mul.wide.u32 %d5, %r2, 4;\nadd.s64 %d6, %d2, %d5;\n"
     "ld.global.u32 %r4, [%d4];\nld.global.u32 %r5, [%d6];\n"
     "mad.lo.u32 %r6, %r4, %r3, %r5;\nadd.u32 %r7, %r6, 1;\n"
-    "st.global.u32 [%d4], %r7;\nret;\n}\n";
+    "st.global.u32 [%d4], %r7;\nret;\n}\n"
+    // *through = a; *to = *through
+    ".visible .entry carry(.param .u64 through, .param .u64 to,\n"
+    "  .param .u32 a) {\n"
+    "  .reg .b64 %t<5>;\n  .reg .b32 %v<3>;\n"
+    "  ld.param.u64 %t1, [through];\n  ld.param.u64 %t2, [to];\n"
+    "  cvta.to.global.u64 %t3, %t1;\n  cvta.to.global.u64 %t4, %t2;\n"
+    "  ld.param.u32 %v1, [a];\n  st.volatile.global.u32 [%t3], %v1;\n"
+    "  ld.volatile.global.u32 %v2, [%t3];\n  st.global.u32 [%t4], %v2;\n"
+    "  ret;\n}\n";
 
 // A device and what the work is made of. one-thread
 typedef struct live_t {
@@ -89,13 +98,17 @@ typedef struct live_t {
   kiln_stream_t* stream;
   kiln_module_t* module;
   kiln_kernel_t* mix;
+  kiln_kernel_t* carry;
   kiln_launch_t* launch;
+  kiln_launch_t* carrying;
   kiln_buffer_t* cells;
 } live_t;
 
-// One step: a kernel, a fill or a copy of a cell. thread-compatible
+// One step on a cell: a kernel, a fill or a copy; the kernel inside of a graph
+// that is a node (CHILD), or where `a` is odd (CONDITIONAL); a fill by way of
+// memory that the graph allocates (ALLOCATE). thread-compatible
 typedef struct op_t {
-  uint32_t kind;  // KILN_GRAPH_KERNEL, _FILL or _COPY
+  uint32_t kind;  // KILN_GRAPH_*
   uint32_t to;
   uint32_t from;
   uint32_t a;
@@ -119,14 +132,37 @@ static op_t random_op(void) {
   return op;
 }
 
+// Of all kinds, where the device has them.
+static op_t random_mixed_op(bool with_conditions) {
+  static const uint32_t kinds[] = {KILN_GRAPH_CHILD, KILN_GRAPH_ALLOCATE,
+                                   KILN_GRAPH_CONDITIONAL};
+  op_t op = random_op();
+  uint32_t kind = random_below(6);
+  if (kind < (with_conditions ? 3u : 2u)) op.kind = kinds[kind];
+  return op;
+}
+
+static bool is_plain(const op_t* op) {
+  return op->kind <= KILN_GRAPH_FILL;
+}
+
+static bool is_fill(const op_t* op) {
+  return op->kind == KILN_GRAPH_FILL || op->kind == KILN_GRAPH_ALLOCATE;
+}
+
+static bool is_mix(const op_t* op) {
+  return op->kind == KILN_GRAPH_KERNEL || op->kind == KILN_GRAPH_CHILD ||
+         (op->kind == KILN_GRAPH_CONDITIONAL && op->a % 2 != 0);
+}
+
 static void on_host(const op_t* ops, const bool* off, uint32_t* cells) {
   for (uint32_t i = 0; i < CELLS; i++) cells[i] = i;
   for (int i = 0; i < OPS; i++) {
     const op_t* op = &ops[i];
     if (off != NULL && off[i]) continue;
-    if (op->kind == KILN_GRAPH_FILL) cells[op->to] = op->a;
+    if (is_fill(op)) cells[op->to] = op->a;
     if (op->kind == KILN_GRAPH_COPY) cells[op->to] = cells[op->from];
-    if (op->kind == KILN_GRAPH_KERNEL) {
+    if (is_mix(op)) {
       cells[op->to] = cells[op->to] * op->a + cells[op->from] + 1;
     }
   }
@@ -150,10 +186,82 @@ static kiln_graph_work_t work_of(live_t* live, const op_t* op) {
 
 // Whether one must run before the other.
 static bool conflict(const op_t* a, const op_t* b) {
-  bool a_reads = a->kind != KILN_GRAPH_FILL;
-  bool b_reads = b->kind != KILN_GRAPH_FILL;
+  bool a_reads = !is_fill(a);
+  bool b_reads = !is_fill(b);
   return a->to == b->to || (b_reads && a->to == b->from) ||
          (a_reads && a->from == b->to);
+}
+
+// A kernel in a graph of its own.
+static kiln_graph_t* mix_in_graph(live_t* live, const op_t* op) {
+  kiln_graph_t* graph = NULL;
+  kiln_graph_work_t work = work_of(live, op);
+  OK(kiln_graph_create(live->device, &graph));
+  OK(kiln_graph_add(graph, NULL, 0, &work, NULL));
+  return graph;
+}
+
+static bool add_choice(live_t* live, kiln_graph_t* graph,
+                       kiln_graph_node_t* const* after, uint32_t count,
+                       const op_t* op, kiln_graph_node_t** out_node) {
+  kiln_graph_condition_t condition;
+  kiln_graph_t* body = NULL;
+  uint32_t first = op->a % 2;
+  if (!OK(kiln_graph_add_condition(graph, &first, &condition))) return false;
+  kiln_graph_work_t work =
+      kiln_graph_work_conditional(condition, KILN_GRAPH_IF, 1);
+  if (!OK(kiln_graph_add(graph, after, count, &work, out_node)) ||
+      !OK(kiln_graph_node_inner(*out_node, 0, &body))) {
+    return false;
+  }
+  work = work_of(live, op);
+  bool good = OK(kiln_graph_add(body, NULL, 0, &work, NULL));
+  kiln_graph_release(body);
+  return good;
+}
+
+// A kernel writes into memory of the graph's own, which is then freed, and from
+// there to the cell.
+static bool add_store(live_t* live, kiln_graph_t* graph,
+                      kiln_graph_node_t* const* after, uint32_t count,
+                      const op_t* op, kiln_graph_node_t** out_node) {
+  kiln_graph_node_t* node = NULL;
+  kiln_graph_work_t work = kiln_graph_work_allocate(4096);
+  if (!OK(kiln_graph_add(graph, after, count, &work, &node))) return false;
+  uint64_t address = kiln_graph_node_address(node);
+  const kiln_argument_t arguments[] = {
+      kiln_arg_pointer(address),
+      kiln_arg_pointer(kiln_buffer_address(live->cells) + 4 * op->to),
+      kiln_arg_u32(op->a)};
+  OK(kiln_launch_set_all(live->carrying, arguments, 3));
+  work = kiln_graph_work_launch(live->carrying);
+  if (!OK(kiln_graph_add(graph, &node, 1, &work, out_node))) return false;
+  work = kiln_graph_work_free(address);
+  return OK(kiln_graph_add(graph, out_node, 1, &work, NULL));
+}
+
+static bool add_op(live_t* live, kiln_graph_t* graph,
+                   kiln_graph_node_t* const* after, uint32_t count,
+                   const op_t* op, kiln_graph_node_t** out_node) {
+  kiln_graph_t* child = NULL;
+  kiln_graph_work_t work;
+  *out_node = NULL;
+  switch (op->kind) {
+    case KILN_GRAPH_CONDITIONAL:
+      return add_choice(live, graph, after, count, op, out_node);
+    case KILN_GRAPH_ALLOCATE:
+      return add_store(live, graph, after, count, op, out_node);
+    case KILN_GRAPH_CHILD:
+      child = mix_in_graph(live, op);
+      work = kiln_graph_work_child(child);
+      break;
+    default:
+      work = work_of(live, op);
+      break;
+  }
+  bool good = OK(kiln_graph_add(graph, after, count, &work, out_node));
+  kiln_graph_release(child);
+  return good;
 }
 
 static bool by_hand(live_t* live, const op_t* ops, kiln_graph_t** out_graph,
@@ -165,16 +273,51 @@ static bool by_hand(live_t* live, const op_t* ops, kiln_graph_t** out_graph,
     for (int k = 0; k < i; k++) {
       if (conflict(&ops[k], &ops[i])) after[count++] = nodes[k];
     }
-    kiln_graph_work_t work = work_of(live, &ops[i]);
-    if (!OK(kiln_graph_add(*out_graph, after, count, &work, &nodes[i]))) {
+    if (!add_op(live, *out_graph, after, count, &ops[i], &nodes[i])) {
       return false;
     }
   }
   return true;
 }
 
+static void put_choice(live_t* live, const op_t* op,
+                       kiln_graph_builder_t* builder) {
+  kiln_graph_conditional_t choice;
+  kiln_graph_builder_t* body = NULL;
+  kiln_stream_t* stream = NULL;
+  uint32_t first = op->a % 2;
+  memset(&choice, 0, sizeof(choice));
+  choice.kind = KILN_GRAPH_IF;
+  choice.bodies = 1;
+  if (!OK(kiln_graph_builder_add_condition(builder, &first,
+                                           &choice.condition)) ||
+      !OK(kiln_graph_builder_add_conditional(builder, &choice, &body))) {
+    return;
+  }
+  OK(kiln_graph_builder_begin(body, KILN_GRAPH_CAPTURE_RELAXED));
+  OK(kiln_graph_builder_stream(body, &stream));
+  (void)work_of(live, op);
+  OK(kiln_launch_run(live->launch, stream));
+  OK(kiln_graph_builder_end(body));
+  kiln_graph_builder_release(body);
+}
+
+// What a builder has to add itself; false: a stream can.
+static bool put_whole(live_t* live, const op_t* op,
+                      kiln_graph_builder_t* builder) {
+  if (op->kind == KILN_GRAPH_CONDITIONAL) {
+    put_choice(live, op, builder);
+    return true;
+  }
+  if (op->kind != KILN_GRAPH_CHILD) return false;
+  kiln_graph_t* child = mix_in_graph(live, op);
+  OK(kiln_graph_builder_embed(builder, child));
+  kiln_graph_release(child);
+  return true;
+}
+
 static kiln_status_t put(live_t* live, const op_t* op, kiln_stream_t* stream) {
-  if (op->kind == KILN_GRAPH_FILL) {
+  if (is_fill(op)) {
     return kiln_buffer_fill_async(live->cells, stream, 4 * op->to, 4, op->a, 4);
   }
   if (op->kind == KILN_GRAPH_COPY) {
@@ -207,6 +350,7 @@ static bool by_capture(live_t* live, const op_t* ops, uint32_t mode,
       if (!waits[b]) continue;
       OK(kiln_stream_wait_stream(streams[branch[i]], streams[b]));
     }
+    if (put_whole(live, &ops[i], all[branch[i]])) continue;
     OK(put(live, &ops[i], streams[branch[i]]));
   }
   OK(kiln_graph_builder_join(all, BRANCHES, NULL));
@@ -329,6 +473,98 @@ static void one_graph(live_t* live, uint64_t seed) {
   kiln_graph_exec_release(exec);
   kiln_graph_release(clone);
   kiln_graph_release(graph);
+}
+
+// ---- The same with nodes of every kind ----
+
+// An executable with memory of its own may refuse a whole update; then it does
+// what it did, and says which node it was.
+static void try_change_all(live_t* live, kiln_graph_exec_t* exec, op_t* ops) {
+  kiln_graph_t* graph = NULL;
+  kiln_graph_node_t* nodes[OPS];
+  kiln_graph_update_t update;
+  op_t others[OPS];
+  memcpy(others, ops, sizeof(others));
+  for (int i = 0; i < OPS; i++) {
+    if (others[i].kind != KILN_GRAPH_CONDITIONAL) {
+      others[i].a = random_below(1000);
+    }
+  }
+  if (!by_hand(live, others, &graph, nodes)) return;
+  kiln_status_t status = kiln_graph_exec_update(exec, graph, &update);
+  if (kiln_status_is_ok(status)) {
+    memcpy(ops, others, sizeof(others));
+  } else if (!lacks(status, "an update of an executable")) {
+    printf("refused: %s\n", kiln_status_message(status));
+    IS(kiln_status_code(status) == KILN_STATUS_INVALID_ARGUMENT);
+    IS(update.reason != KILN_GRAPH_UPDATE_DONE);
+    kiln_status_free(status);
+  }
+  gives(live, exec, ops, NULL, "an update did a part of what it was to do");
+  kiln_graph_release(graph);
+}
+
+static void change_some(live_t* live, kiln_graph_exec_t* exec, op_t* ops,
+                        kiln_graph_node_t** nodes) {
+  for (int i = 0; i < OPS; i++) {
+    op_t other = ops[i];
+    other.a = random_below(1000);
+    if (is_plain(&other)) {
+      kiln_graph_work_t work = work_of(live, &other);
+      if (OK(kiln_graph_exec_set(exec, nodes[i], &work))) ops[i] = other;
+    } else if (other.kind == KILN_GRAPH_CONDITIONAL) {
+      kiln_graph_work_t empty = kiln_graph_work_empty();
+      REFUSED(kiln_graph_exec_set(exec, nodes[i], &empty), INVALID_ARGUMENT,
+              "cannot become");
+    } else if (other.kind == KILN_GRAPH_CHILD) {
+      kiln_graph_t* child = mix_in_graph(live, &other);
+      kiln_graph_work_t work = kiln_graph_work_child(child);
+      if (OK(kiln_graph_exec_set(exec, nodes[i], &work))) ops[i] = other;
+      kiln_graph_release(child);
+    }
+  }
+  gives(live, exec, ops, NULL, "changed nodes of many kinds do other work");
+}
+
+static void one_mixed_graph(live_t* live, uint64_t seed, bool conditions) {
+  op_t ops[OPS];
+  kiln_graph_node_t* nodes[OPS];
+  kiln_graph_t* graph = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_graph_builder_t* builder = NULL;
+  seed_now = seed;
+  for (int i = 0; i < OPS; i++) ops[i] = random_mixed_op(conditions);
+  OK(kiln_graph_builder_create(live->device, NULL, &builder));
+  if (by_capture(live, ops, KILN_GRAPH_CAPTURE_RELAXED, builder) &&
+      OK(kiln_graph_builder_exec(builder, NULL, &exec))) {
+    gives(live, exec, ops, NULL, "captured work gives other numbers");
+  }
+  kiln_graph_builder_release(builder);
+  kiln_graph_exec_release(exec);
+  exec = NULL;
+  if (by_hand(live, ops, &graph, nodes) &&
+      OK(kiln_graph_exec_create(graph, NULL, &exec))) {
+    gives(live, exec, ops, NULL, "work by hand gives other numbers");
+    gives(live, exec, ops, NULL, "the second launch gives other numbers");
+    change_some(live, exec, ops, nodes);
+    try_change_all(live, exec, ops);
+  }
+  kiln_graph_exec_release(exec);
+  kiln_graph_release(graph);
+}
+
+static void test_mixed(live_t* live) {
+  kiln_graph_t* graph = NULL;
+  kiln_graph_condition_t condition;
+  OK(kiln_graph_create(live->device, &graph));
+  kiln_status_t status = kiln_graph_add_condition(graph, NULL, &condition);
+  bool conditions = !lacks(status, "conditional nodes") && OK(status);
+  kiln_graph_release(graph);
+  for (uint64_t i = 0; i < GRAPHS; i++) {
+    int before = failures;
+    one_mixed_graph(live, 5000 + i, conditions);
+    if (failures != before) printf("seed %d\n", 5000 + (int)i);
+  }
 }
 
 // ---- What random work has not ----
@@ -733,7 +969,7 @@ static const struct {
     {"allocation", test_allocation}, {"boxes", test_boxes},
     {"choices", test_choices},       {"captured", test_captured_nodes},
     {"spoiled", test_spoiled},       {"unjoined", test_unjoined},
-    {"releases", test_releases},
+    {"releases", test_releases},     {"mixed", test_mixed},
 };
 enum { STAGES = sizeof(kStages) / sizeof(kStages[0]) };
 
@@ -742,15 +978,19 @@ static void run(live_t* live, int stage) {
   OK(kiln_stream_create(live->device, NULL, &live->stream));
   OK(kiln_module_load(live->device, ptx, NULL, NULL, &live->module));
   OK(kiln_kernel_create(live->module, "mix", &live->mix));
+  OK(kiln_kernel_create(live->module, "carry", &live->carry));
   OK(kiln_launch_create(live->mix, NULL, &live->launch));
+  OK(kiln_launch_create(live->carry, NULL, &live->carrying));
   OK(kiln_buffer_create(live->device, 4096, NULL, &live->cells));
   const kiln_argument_t arguments[] = {kiln_arg_buffer(live->cells),
                                        kiln_arg_u32(0), kiln_arg_u32(1),
                                        kiln_arg_u32(3)};
   OK(kiln_launch_set_all(live->launch, arguments, 4));
   kStages[stage].run(live);
+  kiln_launch_release(live->carrying);
   kiln_launch_release(live->launch);
   kiln_buffer_release(live->cells);
+  kiln_kernel_release(live->carry);
   kiln_kernel_release(live->mix);
   kiln_module_release(live->module);
   kiln_stream_release(live->stream);
