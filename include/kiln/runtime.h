@@ -23,6 +23,7 @@
 #include "kiln/cache.h"
 #include "kiln/compile.h"
 #include "kiln/device.h"
+#include "kiln/dispatch.h"
 #include "kiln/link.h"
 #include "kiln/log.h"
 #include "kiln/probe.h"
@@ -236,6 +237,16 @@ static inline kiln_linker_options_t kiln_linker_options_default(void) {
 KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_linker(
     kiln_runtime_t* runtime, const kiln_linker_options_t* options,
     kiln_linker_t** out_linker);
+
+// Makes a dispatcher (kiln/dispatch.h) that keeps machine code of pipelines in
+// the runtime's cache, linked for `device`; or where `options` names a cache
+// and a linker, as these say. `options` may be NULL. Statuses as
+// kiln_dispatcher_create, and INVALID_STATE. The caller owns `*out_dispatcher`.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_runtime_open_dispatcher(kiln_runtime_t* runtime, kiln_device_t* device,
+                             const kiln_dispatcher_options_t* options,
+                             kiln_dispatcher_t** out_dispatcher);
 
 // Collects the facts about this machine: driver, GPUs, toolkits, compiler,
 // software device, environment, and what is wrong with them. What is missing

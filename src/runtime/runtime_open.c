@@ -330,6 +330,32 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
                              out_linker);
 }
 
+kiln_status_t kiln_runtime_open_dispatcher(
+    kiln_runtime_t* runtime, kiln_device_t* device,
+    const kiln_dispatcher_options_t* options,
+    kiln_dispatcher_t** out_dispatcher) {
+  KILNI_CHECK_ARGUMENT(out_dispatcher != NULL, "out_dispatcher");
+  *out_dispatcher = NULL;
+  KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
+  KILNI_CHECK_ARGUMENT(device != NULL, "device");
+  kiln_dispatcher_options_t given;
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_dispatcher_options_t",
+                                           sizeof(given), &given));
+  kiln_linker_t* linker = NULL;
+  if (given.cache == NULL && given.linker == NULL) {
+    kiln_linker_options_t how = kiln_linker_options_default();
+    how.device = device;
+    KILNI_RETURN_IF_ERROR(kiln_runtime_open_linker(runtime, &how, &linker));
+    given.cache = runtime->cache;
+    given.linker = linker;
+  }
+  // It is ours now, whatever size the caller's was.
+  given.struct_size = (uint32_t)sizeof(given);
+  kiln_status_t status = kiln_dispatcher_create(device, &given, out_dispatcher);
+  kiln_linker_release(linker);
+  return status;
+}
+
 // ---- The fact sheet ----
 
 static void lanes_have(char* text, size_t capacity) {

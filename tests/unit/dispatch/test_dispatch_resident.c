@@ -245,12 +245,37 @@ static void test_cache(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// The runtime's own cache and a linker for the device, unless others are named.
+static void test_runtime(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_dispatcher_t* dispatcher = (kiln_dispatcher_t*)&kit;
+  kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
+  kiln_cache_options_t memory = kiln_cache_options_default();
+  kiln_cache_t* cache = NULL;
+  memory.disk = KILN_SWITCH_OFF;
+  assert_null(kiln_cache_create(&memory, &cache));
+  options.cache = cache;
+  assert_says(kiln_runtime_open_dispatcher(kit.runtime, kit.device, &options,
+                                           &dispatcher),
+              KILN_STATUS_INVALID_ARGUMENT, "without a linker");
+  assert_null(dispatcher);
+  kiln_cache_release(cache);
+  assert_null(
+      kiln_runtime_open_dispatcher(kit.runtime, kit.device, NULL, &dispatcher));
+  assert_ptr_equal(kiln_dispatcher_device(dispatcher), kit.device);
+  kiln_dispatcher_release(dispatcher);
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names),   cmocka_unit_test(test_empty),
       cmocka_unit_test(test_budget),  cmocka_unit_test(test_copies),
       cmocka_unit_test(test_fill),    cmocka_unit_test(test_pin),
       cmocka_unit_test(test_options), cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_runtime),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
