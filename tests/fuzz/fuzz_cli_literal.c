@@ -27,6 +27,14 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (kilni_cli_value_parse(text, &value, &error) && !value.is_length &&
       value.scalar.bytes < 8 && value.scalar.bits >> (value.scalar.bytes * 8))
     abort();
+  // Without a type of its own, as a number of a program.
+  kilni_cli_scalar_t scalar;
+  for (int type = KILNI_CLI_TYPE_BOOL; type <= KILNI_CLI_TYPE_F64; ++type)
+    if (kilni_cli_value_parse_as(text, (kilni_cli_type_t)type, &scalar,
+                                 &error) &&
+        (kilni_cli_value_is_typed(text) ||
+         scalar.type != (kilni_cli_type_t)type))
+      abort();
   if (kilni_cli_spec_parse(text, &spec, &error) &&
       (spec.path_size > strlen(text) || spec.shape.rank > KILNI_CLI_MAX_RANK))
     abort();

@@ -119,6 +119,9 @@ def use_command(options, prefix):
                       encoding="utf-8") as file:
                 expect("kiln completion" in file.read(), name + " is whole")
         use_manual(prefix)
+        program = os.path.join(prefix, "share", "kiln", "lib", "saxpy.kiln")
+        expect("kernel saxpy" in run(command, "inspect", program),
+               "the library of programs is installed")
         said = run(command, "--version")
         expect(options.version in said, "the command says its version")
 
