@@ -27,6 +27,8 @@ typedef struct kilni_place_t {
   kiln_pipeline_parameter_t info;
   bool is_buffer;
   bool has_own_name;  // to be freed
+  bool sizes_use;     // of a scalar: counts or the work may depend on it
+  uint32_t argument;  // of a scalar: which one of the kernel it is
   // Of a buffer; `of` is a parameter that is bound.
   kiln_interface_number_t count;
 } kilni_place_t;
@@ -78,7 +80,8 @@ kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
                                   const char* label, uint32_t parameters,
                                   uint32_t arguments,
                                   kiln_pipeline_t** out_pipeline);
-// Compares the shape with kernel and device, asks for shared memory.
+// Compares the shape with kernel and device, asks for shared memory; and sees
+// where scalars go.
 kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline);
 
 // Checks everything that can be checked before anything is put on a device.

@@ -99,6 +99,27 @@ void kiln_pipeline_release(kiln_pipeline_t* pipeline) {
   }
 }
 
+static void note_use(kiln_pipeline_t* pipeline,
+                     const kiln_interface_number_t* number) {
+  if (number->from == KILN_INTERFACE_BY_SCALAR) {
+    pipeline->places[number->of].sizes_use = true;
+  }
+}
+
+static void see_scalars(kiln_pipeline_t* pipeline) {
+  bool opaque = pipeline->program != NULL && !pipeline->simple;
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    pipeline->places[i].sizes_use |= opaque;
+    note_use(pipeline, &pipeline->places[i].count);
+  }
+  for (int i = 0; i < 3; i++) note_use(pipeline, &pipeline->work[i]);
+  for (uint32_t i = 0; i < pipeline->argument_count; i++) {
+    if (pipeline->arguments[i].kind == KILN_INTERFACE_SCALAR) {
+      pipeline->places[pipeline->arguments[i].of].argument = i;
+    }
+  }
+}
+
 kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   kiln_pipeline_info_t* info = &pipeline->info;
   kiln_launch_config_t config = kiln_launch_config_default();
@@ -110,6 +131,7 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   memcpy(info->block, config.block, sizeof(config.block));
   info->registers = pipeline->kernel->info.registers;
   info->static_shared_bytes = pipeline->kernel->info.static_shared_bytes;
+  see_scalars(pipeline);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES, 1);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_CACHED_PIPELINES,
               info->from_cache);

@@ -453,10 +453,21 @@ kiln_status_t kiln_prepared_rebind(kiln_prepared_t* prepared, uint32_t index,
 kiln_status_t kiln_prepared_set_scalar(kiln_prepared_t* prepared,
                                        uint32_t index, uint64_t bits) {
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
-  uint32_t type =
-      index < prepared->count ? prepared->pipeline->places[index].info.type : 0;
+  const kiln_pipeline_t* pipeline = prepared->pipeline;
+  const kilni_place_t* place =
+      index < prepared->count ? &pipeline->places[index] : NULL;
+  uint32_t type = place != NULL ? place->info.type : 0;
   kiln_binding_t binding = kiln_bind_scalar(type, bits);
-  return kiln_prepared_rebind(prepared, index, &binding);
+  if (place == NULL || place->is_buffer || place->sizes_use ||
+      !pipeline->kernel->info.params_known) {
+    return kiln_prepared_rebind(prepared, index, &binding);
+  }
+  // Nothing else depends on it.
+  KILNI_RETURN_IF_ERROR(kiln_launch_set(
+      prepared->launch, place->argument,
+      kiln_arg_bytes(&bits, pipeline->arguments[place->argument].bytes)));
+  prepared->bindings[index] = binding;
+  return NULL;
 }
 
 // ---- Questions ----

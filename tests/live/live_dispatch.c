@@ -80,8 +80,8 @@ static const char kMeeting[] =
     "  y[i] = x[length(x) - 1u32 - i]; }\n";
 static const char kEndless[] =
     "program endless(x: inout u32[]) work 1\n"
-    "{ while atomic_add(x[0], 1u32) < 4000000000u32 { x[1] = x[1] + 1u32;\n"
-    "  if x[0] > 3000000000u32 { x[0] = 0u32; } } }\n";
+    "{ var a = 0u32; while a < 4000000000u32 {\n"
+    "  a = atomic_add(x[0], 1u32); if a > 3000000000u32 { x[0] = 0u32; } } }\n";
 
 // One device and what is made on it. thread-safe once it is filled
 typedef struct live_t {
@@ -386,8 +386,11 @@ static void threads(live_t* live) {
 
 // The kernel never ends: the process does, by itself.
 static void time_limit(live_t* live) {
-  if (live->soft) return;
   kiln_pipeline_t* pipeline = pipeline_of(live, kEndless);
+  if (live->soft) {
+    kiln_pipeline_release(pipeline);
+    return;
+  }
   kiln_dispatch_options_t options = kiln_dispatch_options_default();
   kiln_resident_t r;
   kiln_pending_t* pending = NULL;

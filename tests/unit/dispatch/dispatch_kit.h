@@ -68,8 +68,10 @@ typedef struct dispatch_kit_t {
   kiln_dispatcher_t* dispatcher;
 } dispatch_kit_t;
 
-static inline void dispatch_kit_open_with(
-    dispatch_kit_t* kit, const kiln_dispatcher_options_t* options) {
+// `order`: of the software device's work; NULL is its default.
+static inline void dispatch_kit_open_in(
+    dispatch_kit_t* kit, const kiln_dispatcher_options_t* options,
+    const char* order) {
   memset(kit, 0, sizeof(*kit));
   fault_alloc_init(&kit->watch);
   kit->allocator = fault_alloc_allocator(&kit->watch);
@@ -78,9 +80,15 @@ static inline void dispatch_kit_open_with(
   hooks.soft_allocator = &kit->own;
   kiln_runtime_options_t runtime = kiln_runtime_options_default();
   runtime.allocator = &kit->allocator;
+  runtime.soft_order = order;
   assert_null(kilni_runtime_create_with(&runtime, &hooks, &kit->runtime));
   assert_null(kiln_runtime_open_device(kit->runtime, "soft", &kit->device));
   assert_null(kiln_dispatcher_create(kit->device, options, &kit->dispatcher));
+}
+
+static inline void dispatch_kit_open_with(
+    dispatch_kit_t* kit, const kiln_dispatcher_options_t* options) {
+  dispatch_kit_open_in(kit, options, NULL);
 }
 
 static inline void dispatch_kit_open(dispatch_kit_t* kit) {

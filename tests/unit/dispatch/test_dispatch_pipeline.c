@@ -670,6 +670,47 @@ static void test_grid_barrier(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// The device does nothing before somebody waits for it: the limit passes.
+static void test_time_limit(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open_in(&kit, NULL, "latest");
+  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, kTrapping, NULL);
+  kiln_resident_t x = dispatch_kit_resident(&kit, 64, NULL);
+  kiln_resident_t y = dispatch_kit_resident(&kit, 64, NULL);
+  kiln_binding_t bindings[] = {kiln_bind_resident(x), kiln_bind_resident(y)};
+  kiln_dispatch_options_t options = kiln_dispatch_options_default();
+  kiln_pending_t* pending = NULL;
+  bool ready = true;
+  // Patience is not a limit: the work can be waited for again.
+  assert_null(
+      kiln_pipeline_dispatch(pipeline, NULL, bindings, 2, NULL, &pending));
+  assert_null(kiln_pending_query(pending, &ready));
+  assert_false(ready);
+  kiln_trap_t trap;
+  assert_false(kiln_pending_trap(pending, &trap));
+  kiln_pending_release(pending);
+  options.timeout_ns = 1;
+  options.label = "slow";
+  assert_null(
+      kiln_pipeline_dispatch(pipeline, NULL, bindings, 2, &options, &pending));
+  assert_says(kiln_pending_query(pending, &ready), KILN_STATUS_DEVICE_LOST,
+              "\"slow\" had not ended");
+  assert_true(ready);
+  kiln_status_t status = kiln_pending_wait(pending, KILN_PENDING_FOREVER);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_DEVICE_LOST);
+  kiln_status_free(status);
+  status = kiln_pipeline_dispatch(pipeline, NULL, bindings, 2, NULL, NULL);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_DEVICE_LOST);
+  kiln_status_free(status);
+  status = kiln_resident_free(kit.dispatcher, x);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_DEVICE_LOST);
+  kiln_status_free(status);
+  kiln_pending_release(pending);
+  kiln_pipeline_release(pipeline);
+  dispatch_kit_close(&kit);
+}
+
 // ---- Streams ----
 
 static void test_streams(void** state) {
@@ -820,6 +861,7 @@ int main(void) {
       cmocka_unit_test(test_trap),
       cmocka_unit_test(test_grid_barrier),
       cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_time_limit),
       cmocka_unit_test(test_capture),
       cmocka_unit_test(test_batch),
   };

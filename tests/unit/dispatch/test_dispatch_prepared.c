@@ -118,6 +118,40 @@ static void test_scalars(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// A value that no size depends on.
+static void test_plain_scalar(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, kSaxpy, NULL);
+  float x[N], y[N] = {0};
+  for (uint32_t i = 0; i < N; i++) x[i] = (float)i;
+  kiln_resident_t rx = dispatch_kit_resident(&kit, sizeof(x), x);
+  kiln_resident_t ry = dispatch_kit_resident(&kit, sizeof(y), y);
+  kiln_binding_t bindings[] = {kiln_bind_f32(1), kiln_bind_resident(rx),
+                               kiln_bind_resident(ry)};
+  kiln_prepared_t* prepared = NULL;
+  assert_null(kiln_pipeline_prepare(pipeline, bindings, 3, NULL, &prepared));
+  uint64_t before = kit.watch.total_blocks;
+  for (uint32_t a = 1; a <= 4; a++) {
+    kiln_binding_t value = kiln_bind_f32((float)a);
+    assert_null(kiln_prepared_set_scalar(prepared, 0, value.value.bits));
+    assert_null(kiln_prepared_run(prepared, NULL));
+  }
+  assert_int_equal(kit.watch.total_blocks, before);
+  // What was given stays when something else is bound.
+  kiln_binding_t other = kiln_bind_resident(rx);
+  assert_null(kiln_prepared_rebind(prepared, 1, &other));
+  assert_null(kiln_prepared_run(prepared, NULL));
+  dispatch_kit_fetch(&kit, ry, sizeof(y), y);
+  for (uint32_t i = 0; i < N; i++) assert_true(y[i] == 14 * (float)i);
+  kiln_prepared_release(prepared);
+  assert_null(kiln_resident_free(kit.dispatcher, rx));
+  assert_null(kiln_resident_free(kit.dispatcher, ry));
+  kiln_pipeline_release(pipeline);
+  dispatch_kit_close(&kit);
+}
+
 static void test_refused(void** state) {
   (void)state;
   dispatch_kit_t kit;
@@ -433,6 +467,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_run),
       cmocka_unit_test(test_scalars),
+      cmocka_unit_test(test_plain_scalar),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_prepared_trap),
       cmocka_unit_test(test_prepared_barrier),
