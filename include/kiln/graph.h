@@ -720,7 +720,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_is_enabled(
 //
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_graph_memory_t {
-  uint64_t used;           // by what launches have allocated and nobody freed
+  // Of executables that allocate; a driver counts whole pieces (of 32 MiB in
+  // driver 580) and may count what is free between launches too.
+  uint64_t used;
   uint64_t used_peak;      // the most since the peaks were reset
   uint64_t reserved;       // held for them and for launches to come
   uint64_t reserved_peak;  //
