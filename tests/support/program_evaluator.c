@@ -110,7 +110,10 @@ static uint8_t* element(const run_t* run, block_t* block, thread_t* thread,
                         uint32_t buffer, uint64_t index) {
   buffer = buffer_behind(thread, buffer);
   const kilni_buffer_record_t* b = &run->ir->buffers.items[buffer];
-  if (index >= buffer_count(run, buffer)) return NULL;
+  if (index >= buffer_count(run, buffer)) {
+    run->world->outside++;
+    return NULL;
+  }
   uint8_t* data = run->world->buffers[buffer].data;
   if (b->role == KILN_PROGRAM_ROLE_SHARED) data = block->shared[buffer];
   if (b->role == KILN_PROGRAM_ROLE_PRIVATE) data = thread->privates[buffer];

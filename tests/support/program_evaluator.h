@@ -40,6 +40,7 @@ typedef struct program_world_t {
   uint64_t step_limit;  // statements in all; 0: 100 million
   program_trap_t trap;  // the first thread's that trapped
   uint64_t steps;       // taken
+  uint64_t outside;     // accesses whose index was out of range
 } program_world_t;
 
 // Runs it. NULL, or what is wrong with the program: a reason in words.
