@@ -3,7 +3,8 @@
 // live: generated programs: the evaluator against the software device against
 // a GPU, bit for bit.
 //
-//   live_program_diff [soft | cuda] [COUNT [SEED [SECONDS [WORKERS]]]]
+//   live_program_diff [soft | cuda | rows | rows-soft]
+//                     [COUNT [SEED [SECONDS [WORKERS]]]]
 //
 // cuda, as without a word: 10,000 programs, 100 in a module, each on the
 // evaluator, on soft and on cuda:0; exit 77 without a GPU. soft: without the
@@ -11,6 +12,9 @@
 // one module at a time in each. SECONDS is when no further module is begun;
 // fewer programs than asked for is a failure. A program that differs is made
 // small and printed with what it runs on.
+//
+// rows: in the place of generated programs one for each row of the tables of
+// operators at each type, on each pair of the types' ends.
 //
 // A program that a GPU faults on takes the GPU from its process: it is looked
 // for, and made small, by processes of their own (probe: cuda without that;
@@ -27,6 +31,7 @@
 
 #include "kiln/kiln.h"
 #include "program_generate.h"
+#include "program_rows.h"
 #include "program_runner.h"
 
 enum {
@@ -55,6 +60,7 @@ typedef struct order_t {
   double end;  // on the clock of seconds()
   uint32_t workers;
   bool probe;
+  bool rows;
 } order_t;
 
 // What has been done. one-thread
@@ -74,6 +80,7 @@ typedef struct asked_t {
   kiln_stream_t* stream[DEVICES];
   uint32_t at;  // the device that is looked at
   bool probe;
+  bool rows;
   bool lost;
   uint64_t seed;
   double shrink_end;
@@ -111,6 +118,12 @@ static void generate(asked_t* a, uint64_t seed, char* text) {
   a->seed = seed;
   a->options.sm = TARGETS[seed / 4U % 3U];
   snprintf(name, sizeof name, "p%llu", (unsigned long long)seed);
+  if (a->rows) {
+    a->options.edges = true;
+    a->options.elements = PROGRAM_EDGES * PROGRAM_EDGES;
+    program_row_text((uint32_t)seed - 1U, name, text);
+    return;
+  }
   program_generate(seed, WITH[seed % 4U], name, text);
 }
 
@@ -247,7 +260,7 @@ static void run_on(asked_t* a, program_case_t* cases, uint32_t open) {
            (unsigned long long)cases[0].seed, LABELS[a->at], error);
     a->tally.wrong++;
     a->lost = a->at == (uint32_t)GPU;
-    if (a->lost && !a->probe) hunt(a, cases[0].seed, open);
+    if (a->lost && !a->probe && !a->rows) hunt(a, cases[0].seed, open);
     if (a->lost) return;
   }
   for (uint32_t i = 0; i < open; i++) {
@@ -299,6 +312,7 @@ static int work(const order_t* order, uint32_t worker, uint32_t batches) {
   int code = cases == NULL;
   a.devices = order->devices;
   a.probe = order->probe;
+  a.rows = order->rows;
   kiln_status_t status = kiln_runtime_create(NULL, &a.runtime);
   if (!kiln_status_is_ok(status)) {
     printf("%s\n", kiln_status_message(status));
@@ -486,7 +500,10 @@ int main(int count, char** words) {
   order_t order = {.devices = DEVICES};
   if (count > 1 && strcmp(words[1], "soft") == 0) order.devices = 1;
   order.probe = count > 1 && strcmp(words[1], "probe") == 0;
-  order.count = (uint32_t)word(count, words, 2, COUNT);
+  order.rows = count > 1 && strncmp(words[1], "rows", 4) == 0;
+  if (order.rows && words[1][4] != '\0') order.devices = 1;
+  order.count = (uint32_t)word(
+      count, words, 2, order.rows ? program_row_count() : (uint32_t)COUNT);
   order.seed = word(count, words, 3, 1);
   order.end = begin + (double)word(count, words, 4, SECONDS);
   order.workers =

@@ -214,6 +214,51 @@ uint64_t program_random_value(uint64_t* seed, uint8_t type) {
   return (how == 6U ? top + small - 8U : word >> (word & 63U)) & mask;
 }
 
+// The largest finite number and the least normal one of each float type.
+static uint64_t float_end(uint8_t type, bool least) {
+  switch (type) {
+    case TYPE(F16):
+      return least ? 0x400U : 0x7bffU;
+    case TYPE(BF16):
+      return least ? 0x80U : 0x7f7fU;
+    case TYPE(F32):
+      return least ? 0x800000U : 0x7f7fffffU;
+    default:
+      return least ? UINT64_C(1) << 52U : UINT64_C(0x7fefffffffffffff);
+  }
+}
+
+uint64_t program_edge_value(uint8_t type, uint32_t which) {
+  static const double numbers[] = {
+      0.0,   1.0,   0.5,     1.5,     2.5,    3.0,    INFINITY, 127.5,
+      255.0, 256.0, 65504.0, 32768.0, 0x1p31, 0x1p32, 0x1p63,   0x1p64};
+  static const uint64_t whole[] = {0,  1,  2,  3,  7,   8,      10,   31,
+                                   32, 33, 63, 64, 100, 0x5555, 1000, 65537};
+  const uint32_t width = 8U * program_type_bytes(type);
+  const uint64_t mask = width == 64U ? UINT64_MAX : (UINT64_C(1) << width) - 1U;
+  const uint64_t top = UINT64_C(1) << (width - 1U);
+  const uint32_t half = which / 2U;
+  const bool minus = which % 2U != 0U;
+  if (type == TYPE(BOOL)) return which & 1U;
+  if (!is_float(type)) {
+    // 16 numbers of both signs, then four around each end.
+    const uint64_t at = half < 16U ? whole[half] : top + (half - 18U);
+    return (minus ? 0U - at : at) & mask;
+  }
+  if (which == 36U) return program_nan(type);
+  if (which == 37U) return float_end(type, true) - 1U;
+  if (half < 16U) {
+    uint64_t bits = 0;
+    const double number = minus ? -numbers[half] : numbers[half];
+    memcpy(&bits, &number, sizeof bits);
+    return program_cast(TYPE(F64), type, bits);
+  }
+  const uint64_t end = half == 16U   ? 1U
+                       : half == 17U ? float_end(type, true)
+                                     : float_end(type, false);
+  return end | (minus ? top : 0U);
+}
+
 static void literal_of(generator_t* g, uint8_t type, uint64_t value) {
   const char* name = TYPE_NAMES[type];
   if (type == TYPE(BOOL)) {

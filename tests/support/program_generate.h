@@ -35,4 +35,8 @@ uint64_t program_random(uint64_t* seed);
 // the type, NaNs and infinities, any bits.
 uint64_t program_random_value(uint64_t* seed, uint8_t type);
 
+// Where a type ends and around zero: number `which` below PROGRAM_EDGES.
+enum { PROGRAM_EDGES = 40 };
+uint64_t program_edge_value(uint8_t type, uint32_t which);
+
 #endif  // KILN_TESTS_SUPPORT_PROGRAM_GENERATE_H_

@@ -42,8 +42,24 @@ static void fill(program_case_t* c, uint32_t buffer, uint64_t* seed) {
   }
 }
 
+// Pairs of edges: the first buffer's change slowly, the second's quickly.
+static void fill_edges(program_case_t* c, uint32_t buffer, uint32_t which) {
+  const kilni_buffer_record_t* b = &c->ir->buffers.items[buffer];
+  const uint32_t size = program_type_bytes(b->type);
+  uint8_t* to = c->inputs + c->offsets[buffer];
+  if (b->role == KILN_PROGRAM_ROLE_OUT) return;
+  for (uint32_t i = 0; i < c->world.buffers[buffer].count; i++) {
+    const uint32_t at = which == 0U   ? i / PROGRAM_EDGES
+                        : which == 1U ? i
+                                      : i * 7U + i / PROGRAM_EDGES * 3U;
+    const uint64_t value = program_edge_value(b->type, at % PROGRAM_EDGES);
+    memcpy(to + (size_t)i * size, &value, size);
+  }
+}
+
 // Counts, places and inputs of all buffers; scalars.
-static bool make_inputs(program_case_t* c) {
+static bool make_inputs(program_case_t* c,
+                        const program_run_options_t* options) {
   const kilni_ir_t* ir = c->ir;
   uint64_t seed = c->seed;
   for (uint32_t i = 1; i < ir->scalars.count; i++) {
@@ -54,8 +70,9 @@ static bool make_inputs(program_case_t* c) {
     if (!is_parameter(ir, b)) continue;
     const uint32_t count = ir->buffers.items[b].count;
     c->world.buffers[b].count =
-        count != 0U ? program_evaluate_count(ir, &c->world, count)
-                    : PROGRAM_RUNTIME_COUNT;
+        count != 0U               ? program_evaluate_count(ir, &c->world, count)
+        : options->elements != 0U ? options->elements
+                                  : (uint64_t)PROGRAM_RUNTIME_COUNT;
     c->offsets[b] = place(c, size_of(c, b));
   }
   c->trap_offset = place(c, sizeof(kiln_program_trap_t));
@@ -63,8 +80,13 @@ static bool make_inputs(program_case_t* c) {
   c->inputs = calloc(c->bytes, 1);
   c->outputs = calloc(c->bytes, 1);
   if (c->inputs == NULL || c->outputs == NULL) return false;
-  for (uint32_t b = 1; b < ir->buffers.count; b++) {
-    if (is_parameter(ir, b)) fill(c, b, &seed);
+  for (uint32_t b = 1, which = 0; b < ir->buffers.count; b++) {
+    if (!is_parameter(ir, b)) continue;
+    if (options->edges) {
+      fill_edges(c, b, which++);
+    } else {
+      fill(c, b, &seed);
+    }
   }
   memcpy(c->outputs, c->inputs, c->bytes);
   for (uint32_t b = 1; b < ir->buffers.count; b++) {
@@ -135,7 +157,7 @@ bool program_case_open(program_case_t* c, const char* text, uint64_t seed,
   }
   c->ir = kilni_program_ir(c->program);
   if (c->ir->buffers.count > PROGRAM_BUFFERS_MAX ||
-      c->ir->scalars.count > PROGRAM_SCALARS_MAX || !make_inputs(c)) {
+      c->ir->scalars.count > PROGRAM_SCALARS_MAX || !make_inputs(c, options)) {
     snprintf(c->reason, sizeof c->reason, "too large to be run");
     return false;
   }

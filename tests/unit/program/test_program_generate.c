@@ -197,7 +197,7 @@ static void every_operator_type_and_statement_comes_up(void** state) {
   assert_int_equal(missing, 0);
 }
 
-static const program_run_options_t PLAIN = {75, 0, 0};
+static const program_run_options_t PLAIN = {.sm = 75};
 
 // What can only be seen when they run: accesses out of range, blocks and
 // subgroups that are not full, more blocks than one.

@@ -182,11 +182,14 @@ static void pow_is_under_one_ulp_at_its_ends(void** state) {
   double worst = 0.0;
   look(f, KILN_PROGRAM_TYPE_F64, UINT64_C(0x3fe6a9eaf86bb435),
        UINT64_C(0x409e1bffffffffff), &worst);
+  look(f, KILN_PROGRAM_TYPE_F64, UINT64_C(0x3fe665c342381ca5),
+       UINT64_C(0x409bd00000000002), &worst);
   uint64_t seed = 5;
   for (uint32_t i = 0; i < (uint32_t)SAMPLES; i++) {
     const uint64_t bits = math_sample(KILN_PROGRAM_TYPE_F64, &seed) ^ seed;
-    // From sqrt(1/2) to sqrt(2), and a result near the least or the largest.
-    const double x = 0.7072 + 0.7 * ldexp((double)(bits >> 11U), -53);
+    // From 0.68 to 1.43, where the logarithm is small or two of its parts
+    // nearly cancel, and a result near the least or the largest.
+    const double x = 0.68 + 0.75 * ldexp((double)(bits >> 11U), -53);
     const double size = 600.0 + 100.0 * ldexp((double)(bits & 0xffffU), -16);
     const double y = (i % 2U != 0U ? size : -size) / log(x);
     uint64_t words[2];
