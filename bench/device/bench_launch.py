@@ -9,11 +9,11 @@ Behind it the same kernel with the same four arguments is launched by cuda.core
 and by CuPy, in batches of the same size, each where it can be imported and a
 GPU is there; otherwise a line says why not.
 """
-import json
-import statistics
-import subprocess
 import sys
-import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import bench_beside  # noqa: E402
 
 LAUNCHES = 400
 ROUNDS = 101
@@ -26,29 +26,16 @@ PTX = b"""
 """
 
 
-def measure(launch, wait):
-    """The median of the rounds, in nanoseconds for each launch."""
-    spent = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter_ns()
-        for _ in range(LAUNCHES):
-            launch()
-        spent.append((time.perf_counter_ns() - start) / LAUNCHES)
-        wait()
-    return statistics.median(spent)
-
-
 def by_cuda_core():
     import numpy
-    from cuda.core import Device, LaunchConfig, ObjectCode, launch
-    device = Device(0)
-    device.set_current()
-    stream = device.create_stream()
+    from cuda.core import LaunchConfig, ObjectCode, launch
+    device, stream = bench_beside.cuda_core_device()
     kernel = ObjectCode.from_ptx(PTX).get_kernel("nothing")
     buffer = device.allocate(4096, stream=stream)
     config = LaunchConfig(grid=1, block=32)
     args = (buffer, numpy.float32(2), numpy.uint32(1000), buffer)
-    return measure(lambda: launch(stream, config, kernel, *args), stream.sync)
+    return bench_beside.measure(lambda: launch(stream, config, kernel, *args),
+                                stream.sync, LAUNCHES, ROUNDS)
 
 
 def by_cupy():
@@ -62,30 +49,22 @@ def by_cupy():
     stream = cupy.cuda.Stream(non_blocking=True)
     args = (buffer, numpy.float32(2), numpy.uint32(1000), buffer)
     with stream:
-        return measure(lambda: kernel((1,), (32,), args), stream.synchronize)
+        return bench_beside.measure(lambda: kernel((1,), (32,), args),
+                                    stream.synchronize, LAUNCHES, ROUNDS)
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    program = subprocess.run(sys.argv[1:3], stdout=subprocess.PIPE, text=True,
-                             check=False)
-    print(program.stdout, end="")
-    if program.returncode == 77:
-        return 77
-    raw = None
-    for line in program.stdout.splitlines():
-        if line.startswith("{"):
-            raw = json.loads(line)["benches"][0]["value"]
+    code, rows = bench_beside.run_program(bench_beside.arguments(__doc__))
+    if code == bench_beside.SKIPPED:
+        return code
+    raw = next(iter(rows.values()))["value"] if rows else None
     for name, run in (("cuda.core", by_cuda_core), ("CuPy", by_cupy)):
-        try:
-            spent = run()
-        except Exception as error:  # whatever a package of others raises
-            print(f"{name}: skipped: {type(error).__name__}: {error}")
+        spent = bench_beside.tried(name, run)
+        if spent is None:
             continue
         beside = f", {spent / raw:.2f} times the driver's call" if raw else ""
         print(f"{name}: {spent:.1f} ns for each launch{beside}")
-    return program.returncode
+    return code
 
 
 if __name__ == "__main__":

@@ -9,37 +9,23 @@ one's. Behind it 4 KiB are taken and given back in batches of the same size by
 cuda.core (its pool of the device) and by CuPy (its own pool, and the driver's),
 each where it can be imported and a GPU is there; otherwise a line says why not.
 """
-import json
-import statistics
-import subprocess
 import sys
-import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import bench_beside  # noqa: E402
 
 BYTES = 4096
 PAIRS = 2000
 ROUNDS = 51
 
 
-def measure(pair, wait):
-    """The median of the rounds, in nanoseconds for each pair."""
-    spent = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter_ns()
-        for _ in range(PAIRS):
-            pair()
-        spent.append((time.perf_counter_ns() - start) / PAIRS)
-        wait()
-    return statistics.median(spent)
-
-
 def by_cuda_core():
-    from cuda.core import Device
-    device = Device(0)
-    device.set_current()
-    stream = device.create_stream()
+    device, stream = bench_beside.cuda_core_device()
     pool = device.memory_resource
-    return measure(lambda: pool.allocate(BYTES, stream=stream).close(stream),
-                   stream.sync)
+    return bench_beside.measure(
+        lambda: pool.allocate(BYTES, stream=stream).close(stream),
+        stream.sync, PAIRS, ROUNDS)
 
 
 def with_cupy(make_pool):
@@ -52,7 +38,7 @@ def with_cupy(make_pool):
         pool.malloc(BYTES)  # and given back at once, since nobody keeps it
 
     with stream:
-        return measure(pair, stream.synchronize)
+        return bench_beside.measure(pair, stream.synchronize, PAIRS, ROUNDS)
 
 
 def by_cupy():
@@ -64,25 +50,16 @@ def by_cupy_async():
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    program = subprocess.run(sys.argv[1:3], stdout=subprocess.PIPE, text=True,
-                             check=False)
-    print(program.stdout, end="")
-    ours = None
-    for line in program.stdout.splitlines():
-        if line.startswith("{"):
-            ours = json.loads(line)["benches"][0]["value"]
+    code, rows = bench_beside.run_program(bench_beside.arguments(__doc__))
+    ours = next(iter(rows.values()))["value"] if rows else None
     for name, run in (("cuda.core", by_cuda_core), ("CuPy, its pool", by_cupy),
                       ("CuPy, the driver's pool", by_cupy_async)):
-        try:
-            spent = run()
-        except Exception as error:  # whatever a package of others raises
-            print(f"{name}: skipped: {type(error).__name__}: {error}")
+        spent = bench_beside.tried(name, run)
+        if spent is None:
             continue
         beside = f", {spent / ours:.1f} times a transient store" if ours else ""
         print(f"{name}: {spent:.1f} ns for each pair{beside}")
-    return program.returncode
+    return code
 
 
 if __name__ == "__main__":

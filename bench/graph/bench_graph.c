@@ -24,6 +24,7 @@
 
 #include "bench_check.h"
 #include "bench_report.h"
+#include "bench_stub.h"
 #include "device/launch_check.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
@@ -94,27 +95,6 @@ static kiln_cu_result_t stub_add(kiln_cu_graph_node_t* node,
   (void)count;
   (void)params;
   *node = (kiln_cu_graph_node_t)(made += 16);
-  return KILN_CU_SUCCESS;
-}
-
-static kiln_cu_result_t stub_launch(kiln_cu_function_t function,
-                                    unsigned int grid_x, unsigned int grid_y,
-                                    unsigned int grid_z, unsigned int block_x,
-                                    unsigned int block_y, unsigned int block_z,
-                                    unsigned int shared_bytes,
-                                    kiln_cu_stream_t stream, void** params,
-                                    void** extra) {
-  (void)function;
-  (void)grid_x;
-  (void)grid_y;
-  (void)grid_z;
-  (void)block_x;
-  (void)block_y;
-  (void)block_z;
-  (void)shared_bytes;
-  (void)stream;
-  (void)params;
-  (void)extra;
   return KILN_CU_SUCCESS;
 }
 
@@ -737,7 +717,7 @@ static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
 static void fill_stub(kiln_cuda_table_t* stub) {
   kilni_cuda_table_null(stub);
   KILNI_CUDA_SET(stub, cuGraphAddKernelNode, stub_add);
-  KILNI_CUDA_SET(stub, cuLaunchKernel, stub_launch);
+  KILNI_CUDA_SET(stub, cuLaunchKernel, bench_stub_launch);
   KILNI_CUDA_SET(stub, cuGraphLaunch, stub_run);
   KILNI_CUDA_SET(stub, cuGraphExecKernelNodeSetParams, stub_set);
 }

@@ -9,11 +9,12 @@ Behind it a graph of 1,000 dependent kernels with the same four arguments is
 added by hand, captured, made executable, updated and launched by cuda.core,
 each step where that version of it has it; otherwise a line says why not.
 """
-import json
-import statistics
 import subprocess
 import sys
-import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import bench_beside  # noqa: E402
 
 NODES = 1000
 ROUNDS = 11
@@ -27,25 +28,10 @@ PTX = b"""
 """
 
 
-def spent_of(step, parts):
-    """The median of the rounds, in nanoseconds for each part; `step` gives a
-    function that is measured, and one that ends what it made."""
-    found = []
-    for _ in range(ROUNDS):
-        measured, end = step()
-        start = time.perf_counter_ns()
-        measured()
-        found.append((time.perf_counter_ns() - start) / parts)
-        end()
-    return statistics.median(found)
-
-
 def steps_of_cuda_core():
     import numpy
-    from cuda.core import Device, LaunchConfig, ObjectCode, launch
-    device = Device(0)
-    device.set_current()
-    stream = device.create_stream()
+    from cuda.core import LaunchConfig, ObjectCode, launch
+    device, stream = bench_beside.cuda_core_device()
     kernel = ObjectCode.from_ptx(PTX).get_kernel("nothing")
     buffer = device.allocate(4096, stream=stream)
     config = LaunchConfig(grid=1, block=32)
@@ -111,40 +97,28 @@ def steps_of_cuda_core():
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    program = subprocess.run(sys.argv[1:3], stdout=subprocess.PIPE, text=True,
-                             check=False)
-    print(program.stdout, end="", flush=True)
-    if program.returncode == 77:
-        return 77
-    if len(sys.argv) > 2:
+    argv = bench_beside.arguments(__doc__)
+    code, rows = bench_beside.run_program(argv)
+    if code == bench_beside.SKIPPED:
+        return code
+    if len(argv) > 1:
         for what in range(1, 7):
-            bare = subprocess.run(sys.argv[1:3] + [str(what)], check=False)
+            bare = subprocess.run(argv + [str(what)], check=False)
             print(f"without a current context, {what}: exit code "
                   f"{bare.returncode}", flush=True)
-    raw = {}
-    for line in program.stdout.splitlines():
-        if line.startswith("{"):
-            for row in json.loads(line)["benches"]:
-                raw[row["name"]] = row["baseline"]["value"]
-    try:
-        steps = steps_of_cuda_core()
-    except Exception as error:  # whatever a package of others raises
-        print(f"cuda.core: skipped: {type(error).__name__}: {error}")
-        return program.returncode
-    for name, step, parts, unit in steps:
-        try:
-            spent = spent_of(step, parts)
-        except Exception as error:
-            print(f"cuda.core: {name}: skipped: "
-                  f"{type(error).__name__}: {error}")
+    steps = bench_beside.tried("cuda.core", steps_of_cuda_core)
+    for name, step, parts, unit in steps or ():
+        spent = bench_beside.tried(
+            f"cuda.core: {name}",
+            lambda: bench_beside.measure_made(step, parts, ROUNDS))
+        if spent is None:
             continue
         beside = ""
-        if raw.get(name):
-            beside = f", {spent / raw[name]:.2f} times the driver's own calls"
+        if name in rows:
+            raw = rows[name]["baseline"]["value"]
+            beside = f", {spent / raw:.2f} times the driver's own calls"
         print(f"cuda.core: {name}: {spent:.1f} {unit}{beside}")
-    return program.returncode
+    return code
 
 
 if __name__ == "__main__":
