@@ -9,33 +9,12 @@
 // ---- Arguments and launches ----
 
 void kilni_plan_arguments(const kiln_pipeline_t* pipeline,
-                          const kilni_plan_t* plan,
-                          const kilni_extras_t* extras, uint64_t* values,
-                          const void** list) {
+                          const kilni_plan_t* plan, const void** list) {
+  const uint8_t* base = (const uint8_t*)plan;
   for (uint32_t i = 0; i < pipeline->argument_count; i++) {
     const kilni_argument_source_t* argument = &pipeline->arguments[i];
-    list[i] = &values[i];
-    switch (argument->kind) {
-      case KILN_INTERFACE_BUFFER:
-        values[i] = plan->bound[argument->of].address;
-        break;
-      case KILN_INTERFACE_SCALAR:
-      case KILN_INTERFACE_LENGTH:
-        values[i] = plan->bound[argument->of].value;
-        break;
-      case KILN_INTERFACE_WORK:
-        values[i] = plan->shown.work[argument->of];
-        break;
-      case KILN_INTERFACE_TRAP:
-        values[i] = extras->trap;
-        break;
-      case KILN_INTERFACE_GRID:
-        values[i] = extras->grid;
-        break;
-      default:
-        list[i] = argument->value;
-        break;
-    }
+    list[i] =
+        argument->value != NULL ? argument->value : base + argument->offset;
   }
 }
 
@@ -120,7 +99,9 @@ static kiln_status_t bring_in(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
                               const kiln_binding_t* bindings,
                               kiln_stream_t* stream, taken_t* taken) {
   kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
-  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+  uint32_t count = pipeline->info.parameter_count;
+  if (!plan->has_host && plan->shown.cleared_bytes == 0) count = 0;
+  for (uint32_t i = 0; i < count; i++) {
     kilni_bound_t* bound = &plan->bound[i];
     if ((bound->uploads || bound->downloads) && bound->bytes > 0) {
       // Whole words: atomics on narrow elements use those around them.
@@ -151,13 +132,11 @@ static kiln_status_t bring_in(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
 static kiln_status_t launch_all(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
                                 kiln_stream_t* stream, const taken_t* taken,
                                 const kilni_trap_record_t* trap) {
-  uint64_t values[KILNI_PIPELINE_ARGUMENTS];
   const void* list[KILNI_PIPELINE_ARGUMENTS];
-  kilni_extras_t extras = {0, 0};
-  if (trap != NULL) extras.trap = trap->address;
-  if (taken->grid != NULL) extras.grid = kiln_buffer_address(taken->grid);
+  if (trap != NULL) plan->extras.trap = trap->address;
+  if (taken->grid != NULL) plan->extras.grid = kiln_buffer_address(taken->grid);
   if (plan->idle) return NULL;
-  kilni_plan_arguments(pipeline, plan, &extras, values, list);
+  kilni_plan_arguments(pipeline, plan, list);
   for (uint32_t i = 0; i < plan->options.iterations; i++) {
     KILNI_RETURN_IF_ERROR(launch(pipeline, plan, stream, list));
   }
@@ -199,6 +178,7 @@ kiln_status_t kilni_plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   taken_t taken;
   uint32_t count = pipeline->info.parameter_count;
   taken.grid = NULL;
+  if (!plan->has_host) count = 0;  // nothing is taken
   memset(taken.buffers, 0, count * sizeof(taken.buffers[0]));
   kiln_status_t status = bring_in(pipeline, plan, bindings, stream, &taken);
   if (kiln_status_is_ok(status)) {
@@ -208,7 +188,7 @@ kiln_status_t kilni_plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
     status = bring_out(pipeline, plan, bindings, stream, &taken);
   }
   for (uint32_t i = 0; i < count; i++) kiln_buffer_release(taken.buffers[i]);
-  kiln_buffer_release(taken.grid);
+  if (taken.grid != NULL) kiln_buffer_release(taken.grid);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_DISPATCHES, 1);
   return status;
 }

@@ -11,6 +11,7 @@ enum {
   KILNI_PIPELINE_PARAMETERS = 128,  // that are bound
   KILNI_PIPELINE_ARGUMENTS = 264,   // of the kernel
   KILNI_GRID_BYTES = 24,            // that a grid barrier counts in
+  KILNI_NO_SHIFT = 64,
 };
 
 // Where an argument of the kernel comes from. thread-compatible
@@ -18,7 +19,7 @@ typedef struct kilni_argument_source_t {
   uint32_t kind;         // KILN_INTERFACE_*
   uint32_t of;           // a parameter that is bound; of WORK: an axis
   uint32_t bytes;        // of the argument
-  uint32_t reserved;     // 0
+  uint32_t offset;       // of its value in a plan, unless it is BYTES
   const uint8_t* value;  // of BYTES; in the pipeline's `constants`
 } kilni_argument_source_t;
 
@@ -29,6 +30,9 @@ typedef struct kilni_place_t {
   bool has_own_name;  // to be freed
   bool sizes_use;     // of a scalar: counts or the work may depend on it
   uint32_t argument;  // of a scalar: which one of the kernel it is
+  uint32_t
+      shift;  // an element is so many bytes, if a power of two; or NO_SHIFT
+  uint32_t align;  // that an address must be a multiple of
   // Of a buffer; `of` is a parameter that is bound.
   kiln_interface_number_t count;
 } kilni_place_t;
@@ -62,6 +66,12 @@ typedef struct kilni_bound_t {
   bool downloads;
 } kilni_bound_t;
 
+// What is not a parameter and the kernel is given all the same. one-thread
+typedef struct kilni_extras_t {
+  uint64_t trap;  // addresses
+  uint64_t grid;
+} kilni_extras_t;
+
 // A dispatch that was checked. one-thread
 typedef struct kilni_plan_t {
   kiln_dispatch_options_t options;
@@ -70,6 +80,7 @@ typedef struct kilni_plan_t {
   bool idle;      // there is no work
   bool has_how;   // `how` is what it is launched with
   bool has_host;  // host memory is bound
+  kilni_extras_t extras;
   kilni_launch_how_t how;
   kilni_bound_t bound[KILNI_PIPELINE_PARAMETERS];
 } kilni_plan_t;
@@ -91,17 +102,9 @@ kiln_status_t kilni_plan_make(kiln_pipeline_t* pipeline,
                               const kiln_dispatch_options_t* options,
                               bool prepares, kilni_plan_t* plan);
 
-// What is not a parameter and the kernel is given all the same. one-thread
-typedef struct kilni_extras_t {
-  uint64_t trap;  // addresses
-  uint64_t grid;
-} kilni_extras_t;
-
-// The value of each argument and where it lies, for the driver.
+// Where the value of each argument lies in the plan, for the driver.
 void kilni_plan_arguments(const kiln_pipeline_t* pipeline,
-                          const kilni_plan_t* plan,
-                          const kilni_extras_t* extras, uint64_t* values,
-                          const void** list);
+                          const kilni_plan_t* plan, const void** list);
 // Fills `bytes` at `address` with zero, in the order of `stream`.
 kiln_status_t kilni_clear(kiln_stream_t* stream, uint64_t address,
                           uint64_t bytes);

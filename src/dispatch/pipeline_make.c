@@ -106,6 +106,35 @@ static void note_use(kiln_pipeline_t* pipeline,
   }
 }
 
+// Where a plan has the value of an argument.
+static uint32_t offset_of(const kilni_argument_source_t* argument) {
+  size_t bound = offsetof(kilni_plan_t, bound);
+  size_t at = 0;
+  switch (argument->kind) {
+    case KILN_INTERFACE_BUFFER:
+      at = bound + argument->of * sizeof(kilni_bound_t) +
+           offsetof(kilni_bound_t, address);
+      break;
+    case KILN_INTERFACE_SCALAR:
+    case KILN_INTERFACE_LENGTH:
+      at = bound + argument->of * sizeof(kilni_bound_t) +
+           offsetof(kilni_bound_t, value);
+      break;
+    case KILN_INTERFACE_WORK:
+      at = offsetof(kilni_plan_t, shown) +
+           offsetof(kiln_dispatch_plan_t, work) +
+           argument->of * sizeof(uint64_t);
+      break;
+    case KILN_INTERFACE_TRAP:
+      at = offsetof(kilni_plan_t, extras) + offsetof(kilni_extras_t, trap);
+      break;
+    default:
+      at = offsetof(kilni_plan_t, extras) + offsetof(kilni_extras_t, grid);
+      break;
+  }
+  return (uint32_t)at;
+}
+
 static void see_scalars(kiln_pipeline_t* pipeline) {
   bool opaque = pipeline->program != NULL && !pipeline->simple;
   for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
@@ -117,6 +146,22 @@ static void see_scalars(kiln_pipeline_t* pipeline) {
     if (pipeline->arguments[i].kind == KILN_INTERFACE_SCALAR) {
       pipeline->places[pipeline->arguments[i].of].argument = i;
     }
+    pipeline->arguments[i].offset = offset_of(&pipeline->arguments[i]);
+  }
+}
+
+static void see_elements(kiln_pipeline_t* pipeline) {
+  for (uint32_t i = 0; i < pipeline->info.parameter_count; i++) {
+    kilni_place_t* place = &pipeline->places[i];
+    uint32_t size = place->info.type_bytes;
+    place->shift = KILNI_NO_SHIFT;
+    // Structs are as their compiler lays them out; elements of a type, as long
+    // as they are.
+    place->align = size & (0u - size);
+    if (place->align == size && size != 0) {
+      place->shift = (uint32_t)__builtin_ctz(size);
+    }
+    if (place->align > 16) place->align = 16;
   }
 }
 
@@ -132,6 +177,7 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   info->registers = pipeline->kernel->info.registers;
   info->static_shared_bytes = pipeline->kernel->info.static_shared_bytes;
   see_scalars(pipeline);
+  see_elements(pipeline);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES, 1);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_CACHED_PIPELINES,
               info->from_cache);

@@ -87,9 +87,11 @@ static kiln_status_t check_switches(const kilni_plan_t* plan) {
 static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
                                   const kiln_dispatch_options_t* options,
                                   bool prepares, kilni_plan_t* plan) {
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_dispatch_options_t",
-                                           sizeof(plan->options),
-                                           &plan->options));
+  if (options != NULL) {
+    KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_dispatch_options_t",
+                                             sizeof(plan->options),
+                                             &plan->options));
+  }
   plan->label =
       plan->options.label != NULL ? plan->options.label : pipeline->label;
   if (options == NULL) {
@@ -293,30 +295,28 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
   }
 }
 
+static kiln_status_t badly_aligned(const kiln_pipeline_t* pipeline,
+                                   uint32_t index, const kilni_bound_t* bound) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "parameter %u (\"%s\") of \"%s\": address 0x%llx is no "
+                 "multiple of %u",
+                 (unsigned)index, NAME(pipeline, index), pipeline->label,
+                 (unsigned long long)bound->address,
+                 (unsigned)pipeline->places[index].align),
+      "bind it at an offset that is a multiple of its elements");
+}
+
 static kiln_status_t check_elements(const kiln_pipeline_t* pipeline,
                                     uint32_t index, kilni_bound_t* bound) {
-  uint32_t size = pipeline->places[index].info.type_bytes;
-  // Structs are as their compiler lays them out; elements of a type, as long
-  // as they are.
-  uint32_t align = size & (0u - size);
-  if (align > 16) align = 16;
-  if (bound->address % align != 0) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT,
-                   "parameter %u (\"%s\") of \"%s\": address 0x%llx is no "
-                   "multiple of %u",
-                   (unsigned)index, NAME(pipeline, index), pipeline->label,
-                   (unsigned long long)bound->address, (unsigned)align),
-        "bind it at an offset that is a multiple of its elements");
+  const kilni_place_t* place = &pipeline->places[index];
+  uint32_t size = place->info.type_bytes;
+  if ((bound->address & (place->align - 1)) != 0) {
+    return badly_aligned(pipeline, index, bound);
   }
-  if (bound->open) {
-    bound->value = bound->bytes / size;
-    return NULL;
-  }
-  if (bound->bytes % size == 0) {
-    bound->value = bound->bytes / size;
-    return NULL;
-  }
+  bound->value = place->shift != KILNI_NO_SHIFT ? bound->bytes >> place->shift
+                                                : bound->bytes / size;
+  if (bound->open || bound->value * size == bound->bytes) return NULL;
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u (\"%s\") of \"%s\": %llu bytes are no whole "
@@ -510,7 +510,9 @@ static kiln_status_t make_grid(const kiln_pipeline_t* pipeline,
   for (int i = 0; i < 3; i++) {
     uint64_t per_block =
         (uint64_t)plan->shown.block[i] * pipeline->info.work_per_thread[i];
-    uint64_t needed = (plan->shown.work[i] + per_block - 1) / per_block;
+    uint64_t work = plan->shown.work[i];
+    uint64_t needed =
+        work <= per_block ? work != 0 : (work + per_block - 1) / per_block;
     uint64_t blocks = needed;
     plan->idle = plan->idle || needed == 0;
     if (plan->options.grid[i] != 0) {

@@ -90,25 +90,24 @@ static void let_go(kiln_dispatcher_t* dispatcher, const kiln_binding_t* binding,
 // ---- Putting a plan into the launch ----
 
 static kiln_status_t give_arguments(kiln_prepared_t* prepared,
-                                    const kilni_plan_t* plan) {
+                                    kilni_plan_t* plan) {
   kiln_pipeline_t* pipeline = prepared->pipeline;
-  uint64_t values[KILNI_PIPELINE_ARGUMENTS];
   const void* list[KILNI_PIPELINE_ARGUMENTS];
   kiln_argument_t arguments[KILNI_PIPELINE_ARGUMENTS];
-  kilni_extras_t extras = {0, 0};
-  if (prepared->record != NULL) extras.trap = prepared->record->address;
+  if (prepared->record != NULL) plan->extras.trap = prepared->record->address;
   if (prepared->grid != NULL) {
-    extras.grid = kiln_buffer_address(prepared->grid);
+    plan->extras.grid = kiln_buffer_address(prepared->grid);
   }
-  kilni_plan_arguments(pipeline, plan, &extras, values, list);
+  kilni_plan_arguments(pipeline, plan, list);
   for (uint32_t i = 0; i < pipeline->argument_count; i++) {
     const kilni_argument_source_t* source = &pipeline->arguments[i];
     arguments[i] = kiln_arg_bytes(list[i], source->bytes);
     if (source->kind != KILN_INTERFACE_BUFFER) continue;
     // Graphs keep the buffers of a launch, where it names them.
     kiln_buffer_t* buffer = prepared->buffers[source->of];
-    if (buffer != NULL && kiln_buffer_address(buffer) == values[i] &&
-        values[i] != 0) {
+    uint64_t address = plan->bound[source->of].address;
+    if (buffer != NULL && kiln_buffer_address(buffer) == address &&
+        address != 0) {
       arguments[i] = kiln_arg_buffer(buffer);
     }
   }
@@ -282,6 +281,7 @@ kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
   prepared->dispatcher = dispatcher;
   prepared->count = binding_count;
   prepared->options = plan.options;
+  prepared->options.struct_size = (uint32_t)sizeof(prepared->options);
   atomic_init(&prepared->references, 1);
   kiln_pipeline_retain(pipeline);
   kiln_status_t status = fill(prepared, bindings, &plan);
