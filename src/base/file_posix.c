@@ -435,22 +435,7 @@ kiln_status_t kilni_dir_each(kiln_allocator_t allocator, const char* path,
 }
 
 kiln_status_t kilni_dir_visit(const char* path, kilni_dir_fn_t fn, void* user) {
-  DIR* folder = opendir(path);
-  if (folder == NULL) return file_error(errno, "listed", path);
-  int error = 0;
-  for (;;) {
-    errno = 0;
-    const struct dirent* entry = readdir(folder);
-    if (entry == NULL) {
-      error = errno;
-      break;
-    }
-    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
-      continue;
-    }
-    if (!fn(entry->d_name, user)) break;
-  }
-  closedir(folder);
+  const int error = kilni_dir_scan(path, fn, user);
   return error ? file_error(error, "listed", path) : NULL;
 }
 

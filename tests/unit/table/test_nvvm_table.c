@@ -14,26 +14,7 @@
 
 #include "fault_run.h"
 #include "table/table.h"
-
-// What was logged, one line behind the other. one-thread
-typedef struct log_t {
-  char text[4096];
-} log_t;
-
-static void collect(kiln_log_level_t level, const char* room, const char* line,
-                    void* user) {
-  log_t* log = user;
-  assert_int_equal(level, KILN_LOG_TRACE);
-  assert_string_equal(room, "table");
-  size_t used = strlen(log->text);
-  snprintf(log->text + used, sizeof(log->text) - used, "%s\n", line);
-}
-
-static int fresh(void** state) {
-  (void)state;
-  kilni_cuda_null_reset();
-  return 0;
-}
+#include "trace_lines.h"
 
 // ---- Null and wrappers ----
 
