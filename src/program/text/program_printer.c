@@ -540,12 +540,6 @@ void kilni_ir_print(const kilni_ir_t* ir, kilni_str_t* text) {
   add(&printer, "}\n");
 }
 
-void kilni_ir_print_expr(const kilni_ir_t* ir, uint32_t expr,
-                         kilni_str_t* text) {
-  printer_t printer = {ir, text, 0};
-  print_expr(&printer, expr, LEVEL_OR);
-}
-
 kiln_status_t kiln_program_print(const kiln_program_t* program, size_t capacity,
                                  char* buffer, size_t* out_length) {
   if (out_length != NULL) *out_length = 0;

@@ -10,8 +10,4 @@
 // Adds the text of a valid program.
 void kilni_ir_print(const kilni_ir_t* ir, kilni_str_t* text);
 
-// Adds the text of one expression of it.
-void kilni_ir_print_expr(const kilni_ir_t* ir, uint32_t expr,
-                         kilni_str_t* text);
-
 #endif  // KILN_SRC_PROGRAM_TEXT_PROGRAM_PRINTER_H_
