@@ -291,16 +291,20 @@ void kilni_cover_store(kilni_lowering_t* w, kilni_place_t* place,
   }
   kilni_cover_t* cover = cover_in(w, place, region);
   if (cover == NULL) return;
+  uint32_t missing = cover->missing, limit = (uint32_t)place->count;
   for (uint32_t i = 0; i < w->threads; i++) {
-    bool stores = at[i] < place->count;
+    uint32_t element = at[i];
+    if (element >= limit) continue;
+    bool stores = true;
     for (uint32_t k = 0; k < count; k++) {
       stores = stores && conditions[k][i] != turned[k];
     }
-    uint64_t bit = UINT64_C(1) << at[i] % 64;
-    if (!stores || (cover->bits[at[i] / 64] & bit) != 0) continue;
-    cover->bits[at[i] / 64] |= bit;
-    cover->missing--;
+    uint64_t bit = (uint64_t)stores << element % 64;
+    uint64_t before = cover->bits[element / 64];
+    cover->bits[element / 64] = before | bit;
+    missing -= (~before & bit) != 0;
   }
+  cover->missing = missing;
 }
 
 void kilni_cover_barrier(kilni_lowering_t* w) {
@@ -315,32 +319,39 @@ void kilni_cover_barrier(kilni_lowering_t* w) {
 
 // ---- Loads ----
 
-static bool has(const kilni_lowering_t* w, const kilni_place_t* place,
-                uint32_t element) {
-  for (const kilni_cover_t* c = place->cover; c != NULL; c = c->next) {
-    if (c->passed != 0 && w->regions.items[c->region].open &&
-        (c->bits[element / 64] >> element % 64 & 1) != 0) {
-      return true;
+static bool holds(const kilni_lowering_t* w, const kilni_cover_t* cover) {
+  return cover->passed != 0 && w->regions.items[cover->region].open;
+}
+
+// Whether what all threads read is in `cover`; beyond the end is no element.
+static bool has_all(const kilni_cover_t* cover, uint32_t limit,
+                    const uint32_t* at, uint32_t threads) {
+  for (uint32_t i = 0; i < threads; i++) {
+    uint32_t element = at[i];
+    if (element < limit &&
+        (cover->bits[element / 64] >> element % 64 & 1) == 0) {
+      return false;
     }
   }
-  return false;
+  return true;
 }
 
 static bool is_good(kilni_lowering_t* w, const kilni_place_t* place,
                     kilni_value_t index) {
-  for (const kilni_cover_t* c = place->cover; c != NULL; c = c->next) {
-    if (c->passed != 0 && c->missing == 0 && w->regions.items[c->region].open) {
-      return true;
-    }
+  const kilni_cover_t* c;
+  for (c = place->cover; c != NULL; c = c->next) {
+    if (c->missing == 0 && holds(w, c)) return true;
   }
   if (place->cover == NULL || index == 0) return false;
   const uint32_t* at = in_threads(w, index, 0);
   if (at == NULL) return false;
-  for (uint32_t i = 0; i < w->threads; i++) {
-    // Beyond the end is no element.
-    if (at[i] < place->count && !has(w, place, at[i])) return false;
+  uint32_t threads = kilni_value_is_const(w, index) ? 1 : w->threads;
+  for (c = place->cover; c != NULL; c = c->next) {
+    if (holds(w, c) && has_all(c, (uint32_t)place->count, at, threads)) {
+      return true;
+    }
   }
-  return true;
+  return false;
 }
 
 void kilni_cover_load(kilni_lowering_t* w, kilni_place_t* place,

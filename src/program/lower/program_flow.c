@@ -37,6 +37,17 @@ static kilni_value_t call(kilni_lowering_t* w, const kilni_expr_record_t* e) {
   return kilni_call(w, ir, e->a, values, operands);
 }
 
+// The library's functions are of floats; most operators are not.
+static uint32_t library_unary(uint32_t op, uint8_t type) {
+  if (kilni_type_class(type) != KILNI_CLASS_FLOAT) return 0;
+  return kilni_math_unary(op, type);
+}
+
+static uint32_t library_binary(uint32_t op, uint8_t type) {
+  if (kilni_type_class(type) != KILNI_CLASS_FLOAT) return 0;
+  return kilni_math_binary(op, type);
+}
+
 // An operator that the library has a function for.
 static kilni_value_t library_call(kilni_lowering_t* w, uint32_t function,
                                   kilni_value_t x, kilni_value_t y) {
@@ -94,7 +105,7 @@ static kilni_value_t unary(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
     if (out != 0) return out;
   }
   uint8_t computed = kilni_type_computed(kilni_value_type(w, x));
-  uint32_t function = kilni_math_unary(op, computed);
+  uint32_t function = library_unary(op, computed);
   if (function != 0) return library_call(w, function, x, 0);
   return kilni_unary(w, op, x);
 }
@@ -108,7 +119,7 @@ static kilni_value_t binary(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
     if (out != 0) return out;
   }
   uint8_t computed = kilni_type_computed(kilni_value_type(w, x));
-  uint32_t function = kilni_math_binary(op, computed);
+  uint32_t function = library_binary(op, computed);
   if (function != 0) return library_call(w, function, x, y);
   return kilni_binary(w, op, x, y);
 }
@@ -387,13 +398,13 @@ static bool is_simple(const kilni_lowering_t* w, uint32_t expr,
   }
   --*left;
   uint8_t type = kilni_type_computed(e->type);
-  if (e->op == KILNI_EXPR_UNARY && (kilni_math_unary(e->extra, type) ||
-                                    e->extra >= KILN_PROGRAM_UNARY_SQRT)) {
+  if (e->op == KILNI_EXPR_UNARY &&
+      (library_unary(e->extra, type) || e->extra >= KILN_PROGRAM_UNARY_SQRT)) {
     return false;
   }
-  if (e->op == KILNI_EXPR_BINARY && (kilni_math_binary(e->extra, type) ||
-                                     e->extra == KILN_PROGRAM_BINARY_DIV ||
-                                     e->extra == KILN_PROGRAM_BINARY_REM)) {
+  if (e->op == KILNI_EXPR_BINARY &&
+      (library_binary(e->extra, type) || e->extra == KILN_PROGRAM_BINARY_DIV ||
+       e->extra == KILN_PROGRAM_BINARY_REM)) {
     return false;
   }
   uint32_t count = kilni_ir_operands(ir, expr, operands);
