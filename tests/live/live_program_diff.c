@@ -229,6 +229,13 @@ static void hunt(asked_t* a, uint64_t seed, uint32_t count) {
   if (count != 1U) return;
   if (text_fails_apart(a, text)) program_shrink(text, text_fails_apart, a);
   printf("%s", text);
+  program_case_t* c = calloc(1, sizeof *c);
+  if (c != NULL && program_case_open(c, text, a->seed, &a->options)) {
+    program_case_print(c);
+    printf("%s", kiln_program_code_text(c->code).data);
+  }
+  if (c != NULL) program_case_close(c);
+  free(c);
 }
 
 static int run_text(uint64_t seed, uint32_t sm) {
