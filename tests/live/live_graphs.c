@@ -713,7 +713,17 @@ static void launch_standing(live_t* live, kiln_graph_exec_t* exec, int way,
   OK(kiln_graph_exec_launch(exec, stream));
 }
 
-static void release_while_it_runs(live_t* live, int way) {
+// Tools may let no launch return before its work is done: nothing runs then
+// when the executable goes.
+static bool waited_for_gate(void) {
+  kilni_mutex_lock(&gate.lock);
+  bool late = gate.late;
+  kilni_mutex_unlock(&gate.lock);
+  return late;
+}
+
+// False if launches wait here, so that there is nothing to be seen.
+static bool release_while_it_runs(live_t* live, int way) {
   kiln_stream_t* stream = NULL;
   kiln_graph_builder_t* builder = NULL;
   kiln_graph_builder_options_t options = kiln_graph_builder_options_default();
@@ -722,6 +732,13 @@ static void release_while_it_runs(live_t* live, int way) {
   kiln_graph_exec_t* exec = make_standing(live);
   OK(kiln_stream_create(live->device, NULL, &stream));
   launch_standing(live, exec, way, stream);
+  if (waited_for_gate()) {
+    printf("skipped: launches wait for their work here\n");
+    ++skips;
+    kiln_graph_exec_release(exec);
+    kiln_stream_release(stream);
+    return false;
+  }
   IS(is_inside());
   if (way == ON_CAPTURED) {
     options.stream = stream;
@@ -731,7 +748,7 @@ static void release_while_it_runs(live_t* live, int way) {
   if (way == ON_GONE) kiln_stream_release(stream);
   kiln_graph_exec_release(exec);
   IS(told.told == 0);
-  IS(!gate.late);
+  IS(!waited_for_gate());
   if (builder != NULL) {
     OK(kiln_graph_builder_end(builder));
     kiln_graph_builder_release(builder);
@@ -740,6 +757,7 @@ static void release_while_it_runs(live_t* live, int way) {
   OK(kiln_device_synchronize(live->device));
   if (!IS(were_told(1))) printf("release %d\n", way);
   if (way != ON_GONE) kiln_stream_release(stream);
+  return true;
 }
 
 static void test_releases(live_t* live) {
@@ -747,8 +765,9 @@ static void test_releases(live_t* live) {
       !OK(kilni_cond_init(&gate.changed))) {
     return;
   }
-  for (int way = 0; way < WAYS_OF_RELEASE; way++) {
-    release_while_it_runs(live, way);
+  bool seen = true;
+  for (int way = 0; way < WAYS_OF_RELEASE && seen; way++) {
+    seen = release_while_it_runs(live, way);
   }
 }
 
