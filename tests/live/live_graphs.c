@@ -11,6 +11,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -713,8 +714,6 @@ static void launch_standing(live_t* live, kiln_graph_exec_t* exec, int way,
   OK(kiln_graph_exec_launch(exec, stream));
 }
 
-// Tools may let no launch return before its work is done: nothing runs then
-// when the executable goes.
 static bool waited_for_gate(void) {
   kilni_mutex_lock(&gate.lock);
   bool late = gate.late;
@@ -722,8 +721,7 @@ static bool waited_for_gate(void) {
   return late;
 }
 
-// False if launches wait here, so that there is nothing to be seen.
-static bool release_while_it_runs(live_t* live, int way) {
+static void release_while_it_runs(live_t* live, int way) {
   kiln_stream_t* stream = NULL;
   kiln_graph_builder_t* builder = NULL;
   kiln_graph_builder_options_t options = kiln_graph_builder_options_default();
@@ -732,13 +730,6 @@ static bool release_while_it_runs(live_t* live, int way) {
   kiln_graph_exec_t* exec = make_standing(live);
   OK(kiln_stream_create(live->device, NULL, &stream));
   launch_standing(live, exec, way, stream);
-  if (waited_for_gate()) {
-    printf("skipped: launches wait for their work here\n");
-    ++skips;
-    kiln_graph_exec_release(exec);
-    kiln_stream_release(stream);
-    return false;
-  }
   IS(is_inside());
   if (way == ON_CAPTURED) {
     options.stream = stream;
@@ -757,17 +748,20 @@ static bool release_while_it_runs(live_t* live, int way) {
   OK(kiln_device_synchronize(live->device));
   if (!IS(were_told(1))) printf("release %d\n", way);
   if (way != ON_GONE) kiln_stream_release(stream);
-  return true;
 }
 
 static void test_releases(live_t* live) {
+  if (getenv("KILN_TEST_CALLS_WAIT") != NULL) {
+    printf("skipped: under this tool the driver's calls wait for the work\n");
+    ++skips;
+    return;
+  }
   if (!OK(kilni_mutex_init(&gate.lock)) ||
       !OK(kilni_cond_init(&gate.changed))) {
     return;
   }
-  bool seen = true;
-  for (int way = 0; way < WAYS_OF_RELEASE && seen; way++) {
-    seen = release_while_it_runs(live, way);
+  for (int way = 0; way < WAYS_OF_RELEASE; way++) {
+    release_while_it_runs(live, way);
   }
 }
 
