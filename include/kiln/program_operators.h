@@ -147,7 +147,8 @@
   X(EXCHANGE, "atomic_exchange", ANY, "writes y")                   \
   X(COMPARE_EXCHANGE, "atomic_compare_exchange", ANY,               \
     "writes y where the "                                           \
-    "bits are those of the expected value; (element, expected, y)") \
+    "bits are those of the expected value; (element, expected, y)." \
+    " Which bits a NaN has is open, so whether one is met is too")  \
   X(ADD, "atomic_add", NUMBER, "x + y")                             \
   X(SUB, "atomic_sub", NUMBER, "x - y")                             \
   X(MIN, "atomic_min", NUMBER, "min(x, y)")                         \
