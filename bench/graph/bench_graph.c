@@ -150,6 +150,19 @@ static void by_hand_kiln(job_t* job) {
   add_kiln(job, job->graph);
 }
 
+// The same in one call.
+static void all_by_hand_kiln(job_t* job) {
+  static kiln_graph_addition_t additions[NODES];
+  kiln_graph_work_t work = kiln_graph_work_launch(job->launch);
+  for (uint32_t i = 0; i < NODES; i++) {
+    additions[i].work = &work;
+    additions[i].after = i > 0 ? &job->nodes[i - 1] : NULL;
+    additions[i].after_count = i > 0;
+    additions[i].out_node = &job->nodes[i];
+  }
+  must(kiln_graph_add_all(job->graph, additions, NODES, NULL));
+}
+
 static void by_hand_raw(job_t* job) {
   add_raw(job, job->raw_graph);
 }
@@ -460,6 +473,12 @@ static const way_t kWays[] = {
      NODES,
      1.05,
      {{empty_kiln, by_hand_kiln, end_kiln}, {empty_raw, by_hand_raw, end_raw}}},
+    {"node by hand, all in one call",
+     "ns",
+     NODES,
+     1.05,
+     {{empty_kiln, all_by_hand_kiln, end_kiln},
+      {empty_raw, by_hand_raw, end_raw}}},
     {"captured kernel",
      "ns",
      NODES,

@@ -443,6 +443,36 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_add(
     kiln_graph_t* graph, kiln_graph_node_t* const* after, uint32_t after_count,
     const kiln_graph_work_t* work, kiln_graph_node_t** out_node);
 
+// A node that kiln_graph_add_all adds. thread-compatible
+typedef struct kiln_graph_addition_t {
+  const kiln_graph_work_t* work;
+
+  // What it waits for; read when its turn comes, so that these may be what
+  // additions in front of it were told to write.
+  kiln_graph_node_t* const* after;
+  kiln_graph_node_t** out_node;  // may be NULL
+  uint32_t after_count;
+  uint32_t reserved;  // 0
+} kiln_graph_addition_t;
+
+// Adds `count` nodes, one behind the other, as kiln_graph_add does, and asks
+// for the caller's context once for all of them: sooner than as many calls.
+//
+//   kiln_graph_node_t* nodes[2];
+//   kiln_graph_addition_t additions[] = {
+//       {&fill, NULL, &nodes[0], 0, 0},
+//       {&kernel, &nodes[0], &nodes[1], 1, 0},  // when the fill has ended
+//   };
+//   kiln_graph_add_all(graph, additions, 2, NULL);
+//
+// Statuses as kiln_graph_add; the message names the addition. What was added in
+// front of a failure stays, and `*out_added`, which may be NULL, says how many
+// those are: their owners are the graph's. The others' `*out_node` is NULL.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_graph_add_all(kiln_graph_t* graph, const kiln_graph_addition_t* additions,
+                   uint32_t count, uint32_t* out_added);
+
 // Makes a number that conditional nodes obey. `first`, if not NULL, is the
 // value that every launch starts with; else nobody sets it but kernels, and it
 // keeps its value from launch to launch. UNSUPPORTED before CUDA 12.3.

@@ -391,8 +391,9 @@ static kiln_status_t add_after_many(adding_t* a,
 }
 
 // The short way: true if the node was added. A launch that the graph has
-// already was checked then, but for what may change since.
-static inline bool add_shortly(kiln_graph_t* graph,
+// already was checked then, but for what may change since. `ready`: that the
+// device may be called, and that its context is current, was found out.
+static inline bool add_shortly(kiln_graph_t* graph, bool ready,
                                kiln_graph_node_t* const* after,
                                uint32_t after_count,
                                const kiln_launch_t* launch,
@@ -403,8 +404,11 @@ static inline bool add_shortly(kiln_graph_t* graph,
   if (bundle == NULL || launch == NULL || after_count > 1 ||
       node == graph->free_end || launch->number != root->last_number ||
       launch->version != root->last_version || launch->how.count != 0 ||
-      graph->refuses != KILNI_GRAPH_OPEN || !kilni_graph_may_call(graph) ||
-      !kilni_graph_is_current(graph)) {
+      graph->refuses != KILNI_GRAPH_OPEN) {
+    return false;
+  }
+  if (!ready &&
+      (!kilni_graph_may_call(graph) || !kilni_graph_is_current(graph))) {
     return false;
   }
   kiln_cu_graph_node_t before = NULL;
@@ -464,10 +468,72 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
                              kiln_graph_node_t** out_node) {
   if (graph != NULL && work != NULL && work->kind == KILN_GRAPH_KERNEL &&
       (after != NULL || after_count == 0) &&
-      add_shortly(graph, after, after_count, work->as.launch, out_node)) {
+      add_shortly(graph, false, after, after_count, work->as.launch,
+                  out_node)) {
     return NULL;
   }
   return add_anyhow(graph, after, after_count, work, out_node);
+}
+
+// ---- Many nodes ----
+
+static kiln_status_t add_one_of(kiln_graph_t* graph,
+                                const kiln_graph_addition_t* a) {
+  if (a->reserved == 0 && a->work != NULL &&
+      a->work->kind == KILN_GRAPH_KERNEL &&
+      (a->after != NULL || a->after_count == 0) &&
+      add_shortly(graph, true, a->after, a->after_count, a->work->as.launch,
+                  a->out_node)) {
+    return NULL;
+  }
+  if (a->reserved != 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "an addition whose `reserved` is %u",
+                   (unsigned)a->reserved),
+        "set every field that is not used to 0");
+  }
+  return add_anyhow(graph, a->after, a->after_count, a->work, a->out_node);
+}
+
+// A node may wait for what is added here, so nothing is written ahead of it.
+static kiln_status_t add_each(kiln_graph_t* graph,
+                              const kiln_graph_addition_t* additions,
+                              uint32_t count, uint32_t* out_added) {
+  for (uint32_t i = 0; i < count; i++) {
+    kiln_status_t status = add_one_of(graph, &additions[i]);
+    if (!kiln_status_is_ok(status)) {
+      return KILNI_ANNOTATE(status, "addition %u of %u", (unsigned)i,
+                            (unsigned)count);
+    }
+    *out_added = i + 1;
+  }
+  return NULL;
+}
+
+static kiln_status_t add_all(kiln_graph_t* graph,
+                             const kiln_graph_addition_t* additions,
+                             uint32_t count, uint32_t* out_added) {
+  KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
+  if (count == 0) return NULL;
+  kilni_scope_t scope;
+  KILNI_RETURN_IF_ERROR(
+      kilni_scope_begin(&scope, graph->device, KILNI_WAY_cuGraphAddKernelNode));
+  return kilni_scope_leave(&scope,
+                           add_each(graph, additions, count, out_added));
+}
+
+kiln_status_t kiln_graph_add_all(kiln_graph_t* graph,
+                                 const kiln_graph_addition_t* additions,
+                                 uint32_t count, uint32_t* out_added) {
+  uint32_t added_count = 0;
+  if (out_added != NULL) *out_added = 0;
+  KILNI_CHECK_ARGUMENT(additions != NULL || count == 0, "additions");
+  kiln_status_t status = add_all(graph, additions, count, &added_count);
+  for (uint32_t i = added_count; i < count; i++) {
+    if (additions[i].out_node != NULL) *additions[i].out_node = NULL;
+  }
+  if (out_added != NULL) *out_added = added_count;
+  return status;
 }
 
 // ---- Other work ----

@@ -329,6 +329,101 @@ static void test_many_before(void** state) {
   kiln_graph_release(graph);
 }
 
+// ---- Many nodes in one call ----
+
+static void test_add_all(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_node_t* nodes[4] = {NULL, NULL, NULL, NULL};
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_work_t kernel = kiln_graph_work_launch(kit.launch);
+  kiln_graph_work_t fill = kiln_graph_work_fill(kit.buffer, 0, 4, 7, 4);
+  kiln_graph_addition_t additions[] = {{&fill, NULL, &nodes[0], 0, 0},
+                                       {&kernel, &nodes[0], &nodes[1], 1, 0},
+                                       {&kernel, &nodes[1], NULL, 1, 0},
+                                       {&kernel, &nodes[0], &nodes[3], 2, 0}};
+  uint32_t added = 9;
+  assert_null(kiln_graph_add_all(graph, additions, 4, &added));
+  assert_int_equal(added, 4);
+  assert_null(nodes[2]);
+  uint32_t count = 0;
+  assert_null(kiln_graph_nodes(graph, 0, NULL, &count));
+  assert_int_equal(count, 4);
+  assert_null(kiln_graph_add_all(graph, NULL, 0, &added));
+  assert_int_equal(added, 0);
+  kiln_graph_release(graph);
+}
+
+// A provider that keeps edges has what was added a moment before.
+static void test_add_all_in_order(void** state) {
+  (void)state;
+  graph_kit_t soft;
+  graph_kit_open(&soft, true);
+  kiln_graph_t* graph = NULL;
+  kiln_graph_node_t* nodes[20];
+  kiln_graph_addition_t additions[20];
+  assert_null(kiln_graph_create(soft.device, &graph));
+  kiln_graph_work_t work = kiln_graph_work_launch(soft.launch);
+  memset(additions, 0, sizeof(additions));
+  for (uint32_t i = 0; i < 20; i++) {
+    additions[i].work = &work;
+    additions[i].after = nodes;
+    additions[i].after_count = i;
+    additions[i].out_node = &nodes[i];
+  }
+  assert_null(kiln_graph_add_all(graph, additions, 20, NULL));
+  for (uint32_t i = 0; i < 20; i++) {
+    uint32_t count = 0;
+    assert_null(kiln_graph_node_before(nodes[i], 0, NULL, &count));
+    assert_int_equal(count, i);
+  }
+  kiln_graph_release(graph);
+  graph_kit_close(&soft);
+}
+
+static void assert_broken(kiln_status_t status) {
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+}
+
+// What is in front of the failure stays, with its owners, and nothing behind.
+static void test_add_all_fails(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_node_t* nodes[3];
+  int told = 0;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_work_t host = kiln_graph_work_host(nothing, NULL);
+  host.as.host.owner = graph_kit_owner(&told);
+  kiln_graph_work_t kernel = kiln_graph_work_launch(NULL);
+  kiln_graph_addition_t additions[] = {{&host, NULL, &nodes[0], 0, 0},
+                                       {&kernel, &nodes[0], &nodes[1], 1, 0},
+                                       {&host, NULL, &nodes[2], 0, 0}};
+  uint32_t added = 9;
+  memset(nodes, 0xff, sizeof(nodes));
+  REFUSED(kiln_graph_add_all(graph, additions, 3, &added), INVALID_ARGUMENT,
+          "a kernel node without a launch");
+  assert_int_equal(added, 1);
+  assert_non_null(nodes[0]);
+  assert_null(nodes[1]);
+  assert_null(nodes[2]);
+  additions[0].reserved = 1;
+  REFUSED(kiln_graph_add_all(graph, additions, 1, NULL), INVALID_ARGUMENT,
+          "reserved");
+  additions[0].reserved = 0;
+  additions[0].work = NULL;
+  assert_broken(kiln_graph_add_all(graph, additions, 1, NULL));
+  assert_broken(kiln_graph_add_all(NULL, additions, 3, &added));
+  assert_int_equal(added, 0);
+  assert_broken(kiln_graph_add_all(graph, NULL, 3, NULL));
+  uint32_t count = 0;
+  assert_null(kiln_graph_nodes(graph, 0, NULL, &count));
+  assert_int_equal(count, 1);
+  assert_int_equal(told, 0);
+  kiln_graph_release(graph);
+  assert_int_equal(told, 1);
+}
+
 // ---- Nodes that change ----
 
 static void test_kinds_stay(void** state) {
@@ -440,11 +535,14 @@ static void test_exec_refuses(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      T(test_every_kind),     T(test_removed),      T(test_names),
-      T(test_refused_copies), T(test_refused_work), T(test_refused_launches),
-      T(test_attributes),     T(test_other_graphs), T(test_many_before),
-      T(test_kinds_stay),     T(test_views),        T(test_options),
-      T(test_exec_refuses),
+      T(test_every_kind),    T(test_removed),
+      T(test_names),         T(test_refused_copies),
+      T(test_refused_work),  T(test_refused_launches),
+      T(test_attributes),    T(test_other_graphs),
+      T(test_many_before),   T(test_kinds_stay),
+      T(test_views),         T(test_options),
+      T(test_exec_refuses),  T(test_add_all),
+      T(test_add_all_fails), cmocka_unit_test(test_add_all_in_order),
 #undef T
   };
   return cmocka_run_group_tests_name("graph_make", tests, NULL, NULL);
