@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests: the live programs of graphs under compute-sanitizer.
+"""tests: programs that use a GPU, under compute-sanitizer.
 
-    live_sanitizer.py PROGRAM...
+    live_sanitizer.py COMMAND...
 
-Each program is run with the argument cuda:0, with all processes that it
-starts. memcheck must say of itself that it looked, and that it found nothing.
+Each command is one argument, a program and its words, and is run with all
+processes that it starts. memcheck must say of itself that it looked, and that it found nothing.
 Exit code 77 without compute-sanitizer, without a GPU, or where it refuses the
 GPU.
 """
 import concurrent.futures
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -38,12 +39,13 @@ def main():
         sys.exit(SKIP)
     faults = 0
     looked = 0
-    programs = sys.argv[1:]
+    commands = [shlex.split(words) for words in sys.argv[1:]]
     # Side by side: every process takes seconds to begin.
-    with concurrent.futures.ThreadPoolExecutor(len(programs)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
         answers = list(pool.map(
-            lambda program: run(MEMCHECK + [program, "cuda:0"]), programs))
-    for program, (code, text) in zip(programs, answers):
+            lambda words: run(MEMCHECK + words), commands))
+    for words, (code, text) in zip(commands, answers):
+        program = " ".join(words)
         counts = [int(n) for n in
                   re.findall(r"ERROR SUMMARY: (\d+) error", text)]
         refusal = next((word for word in REFUSALS if word in text), None)
