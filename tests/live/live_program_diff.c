@@ -41,7 +41,7 @@ enum {
   GRACE_SECONDS = 150,  // for the modules that were begun
   SHRINK_SECONDS = 20,
   HUNT_SECONDS = 90,
-  LOST = 3,  // exit code: go on in another process
+  LOST = 3,  // exit code: the device is gone with this process
   SHOWN = 3,
   WORKERS_MAX = 64,
   LINE_BYTES = 4096,
@@ -205,7 +205,7 @@ static bool text_fails_apart(void* user, const char* text) {
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)a->seed);
   snprintf(sm, sizeof sm, "%u", a->options.sm);
   const char* const words[] = {"live_program_diff", "text", seed, sm, NULL};
-  return seconds() < a->shrink_end && run_self(words, text) == 1;
+  return seconds() < a->shrink_end && run_self(words, text) == LOST;
 }
 
 // Who of `count` programs from `seed` on took the device with it.
@@ -227,7 +227,11 @@ static void hunt(asked_t* a, uint64_t seed, uint32_t count) {
   printf("-- faults on %s: %u programs from seed %llu, sm_%u\n", LABELS[a->at],
          count, (unsigned long long)seed, a->options.sm);
   if (count != 1U) return;
-  if (text_fails_apart(a, text)) program_shrink(text, text_fails_apart, a);
+  if (text_fails_apart(a, text)) {
+    program_shrink(text, text_fails_apart, a);
+  } else {
+    printf("by itself it does not, or there was no time:\n");
+  }
   printf("%s", text);
   program_case_t* c = calloc(1, sizeof *c);
   if (c != NULL && program_case_open(c, text, a->seed, &a->options)) {
@@ -252,6 +256,11 @@ static int run_text(uint64_t seed, uint32_t sm) {
   if (!open_device(&a, GPU)) return 77;
   const int result =
       program_try(a.device[GPU], a.stream[GPU], text, seed, &a.options, reason);
+  // A program that differs is another matter than one that takes the device.
+  status = kiln_device_synchronize(a.device[GPU]);
+  const bool lost = kiln_status_code(status) == KILN_STATUS_DEVICE_LOST;
+  kiln_status_free(status);
+  if (lost) return LOST;
   return result == 1;
 }
 
