@@ -10,6 +10,7 @@
 //
 // A conditional node is a task that decides when its turn comes, and puts the
 // nodes of a body between itself and its end. So do the turns of a loop.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -425,13 +426,14 @@ static bool has_kernel(const kilni_soft_graph_t* graph) {
   return false;
 }
 
-// The value that a conditional node asks for; false: it is gone.
+// The value that a conditional node asks for; false: it is gone. A kernel
+// beside may be setting it.
 static bool read_value(const kilni_soft_driver_t* driver,
                        const kilni_soft_node_t* node, uint32_t* out_value) {
-  const void* cell = kilni_soft_memory_host(
-      driver->memory, node->as.condition.handle, sizeof(*out_value));
+  void* cell = kilni_soft_memory_host(driver->memory, node->as.condition.handle,
+                                      sizeof(*out_value));
   if (cell == NULL) return false;
-  memcpy(out_value, cell, sizeof(*out_value));
+  *out_value = atomic_load((_Atomic uint32_t*)cell);
   return true;
 }
 
