@@ -411,13 +411,20 @@ static kilni_soft_task_t* take_at(kilni_soft_queue_t* queue, uint64_t at);
 
 // Lets a conditional node decide, which may put tasks behind it. A loop that
 // does not change its own value lets others go first, whatever the order is:
-// one of them may.
+// one of them may. Where others are at work it is put aside meanwhile: its
+// turns hold the lock that they need.
 static void run_condition(kilni_soft_driver_t* driver,
                           kilni_soft_task_t* task) {
   char story[KILNI_SOFT_REPORT_BYTES];
   kilni_soft_queue_t* queue = &driver->queue;
-  if (queue->ready_count > 0 && kilni_soft_condition_idles(driver, task)) {
-    start_task(driver, take_at(queue, 0));
+  if (kilni_soft_condition_idles(driver, task)) {
+    if (queue->ready_count > 0) {
+      start_task(driver, take_at(queue, 0));
+    } else if (!kilni_soft_queue_is_alone(driver)) {
+      task->next = queue->watching;
+      queue->watching = task;
+      return;
+    }
   }
   kiln_cu_result_t result =
       kilni_soft_condition_run(driver, task, story, sizeof(story));
@@ -434,6 +441,7 @@ static void run_values(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   if (!kilni_soft_values_run(driver, &task->work, &gone)) {
     task->next = driver->queue.watching;
     driver->queue.watching = task;
+    driver->queue.waiting_values++;
     return;
   }
   if (gone) fail_context(driver, task, KILN_CU_ERROR_ILLEGAL_ADDRESS, kGone);
@@ -442,7 +450,7 @@ static void run_values(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
 
 bool kilni_soft_queue_is_alone(const kilni_soft_driver_t* driver) {
   const kilni_soft_queue_t* queue = &driver->queue;
-  return queue->running == NULL && queue->watching == NULL &&
+  return queue->running == NULL && queue->waiting_values == 0 &&
          queue->ready_count == 0 && queue->thread_count <= queue->idle + 1;
 }
 
@@ -527,8 +535,8 @@ static void tell_short(kilni_soft_driver_t* driver) {
   kilni_mutex_lock(&driver->lock);
 }
 
-// Nothing else to do: what waits for values is looked at again, after a while
-// if nothing has come of it.
+// Nothing else to do: what waits for values, and loops that others may end, are
+// looked at again, after a while if nothing has come of it.
 static void watch(kilni_soft_driver_t* driver) {
   enum { WAIT_NS = 200000 };
   kilni_soft_queue_t* queue = &driver->queue;
@@ -538,6 +546,7 @@ static void watch(kilni_soft_driver_t* driver) {
   while (list != NULL) {
     kilni_soft_task_t* task = list;
     list = task->next;
+    if (task->work.kind == KILNI_SOFT_TASK_VALUES) queue->waiting_values--;
     start_task(driver, task);
   }
   if (queue->pending != left || queue->watching == NULL) return;

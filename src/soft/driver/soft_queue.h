@@ -157,9 +157,11 @@ typedef struct kilni_soft_queue_t {
   kilni_soft_task_t** ready;  // by ticket
   size_t ready_count;
   size_t ready_capacity;
-  kilni_soft_task_t* running;   // kernels with workers inside
-  kilni_soft_task_t* watching;  // tasks that wait for a value in memory
-  uint64_t executed;  // thread-instructions of kernels that have ended
+  kilni_soft_task_t* running;  // kernels with workers inside
+  // Tasks that wait for a value in memory, and loops that others may end.
+  kilni_soft_task_t* watching;
+  uint32_t waiting_values;  // how many of the first kind there are
+  uint64_t executed;        // thread-instructions of kernels that have ended
 } kilni_soft_queue_t;
 
 kiln_status_t kilni_soft_queue_start(kilni_soft_driver_t* driver,
