@@ -19,6 +19,7 @@
 
 #include "bench_check.h"
 #include "bench_report.h"
+#include "bench_stub.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
 #include "table/table.h"
@@ -59,28 +60,6 @@ typedef struct job_t {
 } job_t;
 
 static uint64_t g_allocations;
-
-// A driver that does nothing, and not even count.
-static kiln_cu_result_t stub_launch(kiln_cu_function_t function,
-                                    unsigned int grid_x, unsigned int grid_y,
-                                    unsigned int grid_z, unsigned int block_x,
-                                    unsigned int block_y, unsigned int block_z,
-                                    unsigned int shared_bytes,
-                                    kiln_cu_stream_t stream, void** params,
-                                    void** extra) {
-  (void)function;
-  (void)grid_x;
-  (void)grid_y;
-  (void)grid_z;
-  (void)block_x;
-  (void)block_y;
-  (void)block_z;
-  (void)shared_bytes;
-  (void)stream;
-  (void)params;
-  (void)extra;
-  return KILN_CU_SUCCESS;
-}
 
 // ---- The ways ----
 
@@ -307,7 +286,7 @@ int main(int argc, char** argv) {
   kiln_runtime_t* runtime = NULL;
   kiln_device_t* device = NULL;
   kilni_cuda_table_null(&stub);
-  KILNI_CUDA_SET(&stub, cuLaunchKernel, stub_launch);
+  KILNI_CUDA_SET(&stub, cuLaunchKernel, bench_stub_launch);
   options.allocator = &allocator;
   hooks.wrap = keep_table;
   hooks.user = &raw;
