@@ -736,6 +736,36 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_exec_set(kiln_graph_exec_t* exec, kiln_graph_node_t* node,
                     const kiln_graph_work_t* work);
 
+// Other work for a node, with arguments. thread-compatible
+typedef struct kiln_graph_change_t {
+  kiln_graph_node_t* node;
+  const kiln_graph_work_t* work;
+
+  // Where `argument_count` is not 0, these are given to the launch of `work`
+  // first, as kiln_launch_set does, from the parameter `first_argument` on; it
+  // keeps them. So one launch serves many nodes that differ in few arguments.
+  const kiln_argument_t* arguments;
+  uint32_t first_argument;
+  uint32_t argument_count;
+} kiln_graph_change_t;
+
+// Gives `count` nodes of the executable other work, one behind the other, as
+// kiln_graph_exec_set does, and asks for the caller's context once for all of
+// them: sooner than as many calls.
+//
+//   for (uint32_t i = 0; i < count; i++) {
+//     sizes[i] = kiln_arg_u32(i);
+//     changes[i] = (kiln_graph_change_t){nodes[i], &kernel, &sizes[i], 2, 1};
+//   }
+//   kiln_graph_exec_set_all(exec, changes, count, NULL);
+//
+// Statuses as kiln_graph_exec_set and kiln_launch_set; the message names the
+// change. Those in front of a failure stay, and `*out_changed`, which may be
+// NULL, says how many those are. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_set_all(
+    kiln_graph_exec_t* exec, const kiln_graph_change_t* changes, uint32_t count,
+    uint32_t* out_changed);
+
 // Lets a KERNEL, COPY or FILL node of the executable run or not; one that does
 // not run is like an EMPTY one. INVALID_ARGUMENT: any other node.
 // INVALID_STATE, DEVICE_LOST, DRIVER_ERROR. Since 0.1.

@@ -161,11 +161,6 @@ static void note_buffer(kiln_launch_t* launch, uint32_t index,
   launch->version++;
 }
 
-// One word for kind and bytes; never one of KILNI_GIVEN_*.
-static inline uint64_t shape_of(const kiln_argument_t* argument) {
-  return (uint64_t)argument->bytes << 32 | argument->kind;
-}
-
 static bool is_plain(const kiln_argument_t* argument) {
   return argument->kind == KILN_ARGUMENT_INTEGER ||
          argument->kind == KILN_ARGUMENT_FLOAT ||
@@ -182,24 +177,8 @@ static kiln_status_t set(kiln_launch_t* launch, uint32_t index,
   note_buffer(launch, index, argument);
   launch->missing -= launch->given[index] == KILNI_GIVEN_NOTHING;
   launch->given[index] =
-      is_plain(argument) ? shape_of(argument) : KILNI_GIVEN_OTHER;
+      is_plain(argument) ? kilni_argument_shape(argument) : KILNI_GIVEN_OTHER;
   return NULL;
-}
-
-// The short way: true if it was a number or an address, as the last one was,
-// which had been checked. No buffer is noted for it.
-static inline bool set_shortly(kiln_launch_t* launch, uint32_t index,
-                               const kiln_argument_t* argument) {
-  if (launch == NULL || index >= launch->count ||
-      launch->given[index] != shape_of(argument)) {
-    return false;
-  }
-  if (argument->bytes == sizeof(uint64_t)) {
-    memcpy(launch->values[index], &argument->value, sizeof(uint64_t));
-  } else {
-    memcpy(launch->values[index], &argument->value, sizeof(uint32_t));
-  }
-  return true;
 }
 
 static __attribute__((noinline)) kiln_status_t set_anyhow(
@@ -224,7 +203,7 @@ static __attribute__((noinline)) kiln_status_t set_anyhow(
 
 kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
                               kiln_argument_t argument) {
-  if (set_shortly(launch, index, &argument)) return NULL;
+  if (kilni_launch_set_shortly(launch, index, &argument)) return NULL;
   return set_anyhow(launch, index, &argument);
 }
 

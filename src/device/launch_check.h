@@ -5,6 +5,8 @@
 #ifndef KILN_SRC_DEVICE_LAUNCH_CHECK_H_
 #define KILN_SRC_DEVICE_LAUNCH_CHECK_H_
 
+#include <string.h>
+
 #include "device/device_inside.h"
 #include "kiln/launch.h"
 
@@ -71,6 +73,28 @@ static inline void kilni_launch_set_node(kiln_launch_t* launch) {
   node->shared_bytes = config->shared_bytes;
   node->params = launch->params;
   node->extra = launch->extra;
+}
+
+// One word for kind and bytes; never one of KILNI_GIVEN_*.
+static inline uint64_t kilni_argument_shape(const kiln_argument_t* argument) {
+  return (uint64_t)argument->bytes << 32 | argument->kind;
+}
+
+// The short way of kiln_launch_set: true if it was a number or an address, as
+// the last one was, which had been checked. No buffer is noted for it.
+static inline bool kilni_launch_set_shortly(kiln_launch_t* launch,
+                                            uint32_t index,
+                                            const kiln_argument_t* argument) {
+  if (launch == NULL || index >= launch->count ||
+      launch->given[index] != kilni_argument_shape(argument)) {
+    return false;
+  }
+  if (argument->bytes == sizeof(uint64_t)) {
+    memcpy(launch->values[index], &argument->value, sizeof(uint64_t));
+  } else {
+    memcpy(launch->values[index], &argument->value, sizeof(uint32_t));
+  }
+  return true;
 }
 
 // OK if every argument has a value.

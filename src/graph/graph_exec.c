@@ -520,8 +520,9 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
 }
 
 // The short way: true if the node was given a launch whose objects the
-// executable has.
-static inline bool set_shortly(const kiln_graph_exec_t* exec,
+// executable has. `ready`: that the device may be called, and that its context
+// is current, was found out.
+static inline bool set_shortly(const kiln_graph_exec_t* exec, bool ready,
                                const kiln_graph_node_t* node,
                                const kiln_launch_t* launch) {
   const kiln_graph_t* graph = node->graph;
@@ -530,8 +531,11 @@ static inline bool set_shortly(const kiln_graph_exec_t* exec,
       launch->version != exec->last_version || launch->how.count != 0 ||
       node->handle == NULL || node->kind != KILN_GRAPH_KERNEL ||
       node->more != NULL || graph->refuses != KILNI_GRAPH_OPEN ||
-      graph->device != exec->device || !kilni_graph_may_call(graph) ||
-      !kilni_graph_is_current(graph)) {
+      graph->device != exec->device) {
+    return false;
+  }
+  if (!ready &&
+      (!kilni_graph_may_call(graph) || !kilni_graph_is_current(graph))) {
     return false;
   }
   return exec->device->table->cuGraphExecKernelNodeSetParams(
@@ -560,10 +564,88 @@ kiln_status_t kiln_graph_exec_set(kiln_graph_exec_t* exec,
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_CHECK_ARGUMENT(work != NULL, "work");
   if (work->kind == KILN_GRAPH_KERNEL &&
-      set_shortly(exec, node, work->as.launch)) {
+      set_shortly(exec, false, node, work->as.launch)) {
     return NULL;
   }
   return set_anyhow(exec, node, work);
+}
+
+// ---- Many nodes ----
+
+static kiln_status_t give_arguments(const kiln_graph_change_t* c) {
+  KILNI_CHECK_ARGUMENT(c->arguments != NULL, "arguments");
+  if (c->work->kind != KILN_GRAPH_KERNEL || c->work->as.launch == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(
+            INVALID_ARGUMENT, "arguments for a %s node%s",
+            kilni_graph_kind_name(c->work->kind),
+            c->work->kind == KILN_GRAPH_KERNEL ? " without a launch" : ""),
+        "give arguments with a launch only");
+  }
+  for (uint32_t i = 0; i < c->argument_count; i++) {
+    KILNI_RETURN_IF_ERROR(kiln_launch_set(
+        c->work->as.launch, c->first_argument + i, c->arguments[i]));
+  }
+  return NULL;
+}
+
+static __attribute__((noinline)) kiln_status_t change_anyhow(
+    kiln_graph_exec_t* exec, const kiln_graph_change_t* c) {
+  KILNI_CHECK_ARGUMENT(c->node != NULL, "node");
+  KILNI_CHECK_ARGUMENT(c->work != NULL, "work");
+  if (c->argument_count > 0) KILNI_RETURN_IF_ERROR(give_arguments(c));
+  return set_anyhow(exec, c->node, c->work);
+}
+
+// The short way; where it ends half-way, the long one gives the arguments
+// again.
+static inline bool change_shortly(const kiln_graph_exec_t* exec,
+                                  const kiln_graph_change_t* c) {
+  if (c->node == NULL || c->work == NULL ||
+      c->work->kind != KILN_GRAPH_KERNEL ||
+      (c->arguments == NULL && c->argument_count > 0)) {
+    return false;
+  }
+  kiln_launch_t* launch = c->work->as.launch;
+  for (uint32_t i = 0; i < c->argument_count; i++) {
+    if (!kilni_launch_set_shortly(launch, c->first_argument + i,
+                                  &c->arguments[i])) {
+      return false;
+    }
+  }
+  return set_shortly(exec, true, c->node, launch);
+}
+
+static kiln_status_t change_each(kiln_graph_exec_t* exec,
+                                 const kiln_graph_change_t* changes,
+                                 uint32_t count, uint32_t* out_changed) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!change_shortly(exec, &changes[i])) {
+      kiln_status_t status = change_anyhow(exec, &changes[i]);
+      if (!kiln_status_is_ok(status)) {
+        return KILNI_ANNOTATE(status, "change %u of %u", (unsigned)i,
+                              (unsigned)count);
+      }
+    }
+    *out_changed = i + 1;
+  }
+  return NULL;
+}
+
+kiln_status_t kiln_graph_exec_set_all(kiln_graph_exec_t* exec,
+                                      const kiln_graph_change_t* changes,
+                                      uint32_t count, uint32_t* out_changed) {
+  uint32_t ignored;
+  if (out_changed == NULL) out_changed = &ignored;
+  *out_changed = 0;
+  KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
+  KILNI_CHECK_ARGUMENT(changes != NULL || count == 0, "changes");
+  if (count == 0) return NULL;
+  kilni_scope_t scope;
+  KILNI_RETURN_IF_ERROR(kilni_scope_begin(
+      &scope, exec->device, KILNI_WAY_cuGraphExecKernelNodeSetParams));
+  return kilni_scope_leave(&scope,
+                           change_each(exec, changes, count, out_changed));
 }
 
 // ---- On and off ----

@@ -532,6 +532,124 @@ static void test_exec_refuses(void** state) {
   kiln_graph_release(graph);
 }
 
+// ---- Many nodes of an executable in one call ----
+
+// Kernel nodes of one launch, and an executable of them. one-thread
+typedef struct row_t {
+  kiln_graph_t* graph;
+  kiln_graph_node_t* nodes[4];
+  kiln_graph_exec_t* exec;
+  kiln_graph_work_t work;
+} row_t;
+
+static row_t row_of(const graph_kit_t* of) {
+  row_t row = {NULL, {NULL}, NULL, kiln_graph_work_launch(of->launch)};
+  assert_null(kiln_graph_create(of->device, &row.graph));
+  for (int i = 0; i < 4; i++) {
+    row.nodes[i] =
+        graph_kit_add(row.graph, i > 0 ? row.nodes[i - 1] : NULL, row.work);
+  }
+  assert_null(kiln_graph_exec_create(row.graph, NULL, &row.exec));
+  return row;
+}
+
+static void end_row(const row_t* row) {
+  kiln_graph_exec_release(row->exec);
+  kiln_graph_release(row->graph);
+}
+
+// Each node has the arguments that it was given, and the launch the last ones.
+static void test_set_all(void** state) {
+  (void)state;
+  graph_kit_t soft;
+  graph_kit_open(&soft, true);
+  row_t row = row_of(&soft);
+  kiln_argument_t given[4][2];
+  kiln_graph_change_t changes[4];
+  for (uint32_t i = 0; i < 4; i++) {
+    given[i][0] = kiln_arg_u32(10);
+    given[i][1] = kiln_arg_u32(i + 1);
+    kiln_graph_change_t change = {row.nodes[i], &row.work, given[i], 1, 2};
+    changes[i] = change;
+  }
+  uint32_t changed = 9;
+  assert_null(kiln_graph_exec_set_all(row.exec, changes, 4, &changed));
+  assert_int_equal(changed, 4);
+  uint32_t value = 0;
+  assert_null(kiln_buffer_write(soft.buffer, 0, 4, &value));
+  assert_null(kiln_graph_exec_launch(row.exec, soft.stream));
+  assert_null(kiln_launch_run(soft.launch, soft.stream));
+  assert_null(kiln_stream_synchronize(soft.stream));
+  assert_null(kiln_buffer_read(soft.buffer, 0, 4, &value));
+  assert_int_equal(value, 12344);
+  end_row(&row);
+  graph_kit_close(&soft);
+}
+
+// The context is asked for once, and each node costs the driver's call.
+static void test_set_all_calls(void** state) {
+  (void)state;
+  row_t row = row_of(&kit);
+  const kiln_argument_t given = kiln_arg_u32(5);
+  kiln_graph_change_t change = {row.nodes[0], &row.work, &given, 2, 1};
+  kiln_graph_change_t changes[] = {change, change, change, change};
+  for (int i = 0; i < 4; i++) changes[i].node = row.nodes[i];
+  assert_null(kiln_graph_exec_set_all(row.exec, changes, 4, NULL));
+  uint64_t before = kit.watch.total_blocks;
+  uint64_t calls[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    kilni_cuda_fault_arm(&kit.table, 0, KILNI_FAULT_ONCE, 0);
+    assert_null(kiln_graph_exec_set_all(row.exec, changes, 2 + 2 * i, NULL));
+    calls[i] = kilni_cuda_fault_disarm(&kit.table);
+  }
+  assert_int_equal(calls[1] - calls[0], 2);
+  assert_int_equal(kit.watch.total_blocks, before);
+  uint32_t changed = 9;
+  assert_null(kiln_graph_exec_set_all(row.exec, NULL, 0, &changed));
+  assert_int_equal(changed, 0);
+  end_row(&row);
+}
+
+static void test_set_all_fails(void** state) {
+  (void)state;
+  row_t row = row_of(&kit);
+  const kiln_argument_t good = kiln_arg_u32(5);
+  const kiln_argument_t wrong = kiln_arg_f64(5);
+  kiln_graph_work_t fill = kiln_graph_work_fill(kit.buffer, 0, 4, 7, 4);
+  kiln_graph_change_t changes[] = {{row.nodes[0], &row.work, &good, 2, 1},
+                                   {row.nodes[1], &row.work, &good, 1, 1},
+                                   {row.nodes[2], &row.work, &wrong, 2, 1},
+                                   {row.nodes[3], &row.work, &good, 2, 1}};
+  uint32_t changed = 9;
+#define BREAKS(at, text)                                             \
+  do {                                                               \
+    REFUSED(kiln_graph_exec_set_all(row.exec, changes, 4, &changed), \
+            INVALID_ARGUMENT, text);                                 \
+    assert_int_equal(changed, at);                                   \
+  } while (0)
+  BREAKS(2, "change 2 of 4");
+  changes[1].first_argument = 3;
+  BREAKS(1, "no parameter 3");
+  changes[1].first_argument = UINT32_MAX;
+  BREAKS(1, "no parameter 4294967295");
+  changes[1].arguments = NULL;
+  assert_broken(kiln_graph_exec_set_all(row.exec, changes, 4, &changed));
+  changes[1].arguments = &good;
+  changes[1].work = &fill;
+  BREAKS(1, "arguments for a fill node");
+  changes[1].argument_count = 0;
+  BREAKS(1, "cannot become a fill node");
+  changes[1].work = NULL;
+  assert_broken(kiln_graph_exec_set_all(row.exec, changes, 4, &changed));
+  changes[0].node = NULL;
+  assert_broken(kiln_graph_exec_set_all(row.exec, changes, 4, &changed));
+  assert_int_equal(changed, 0);
+#undef BREAKS
+  assert_broken(kiln_graph_exec_set_all(NULL, changes, 4, &changed));
+  assert_broken(kiln_graph_exec_set_all(row.exec, NULL, 4, NULL));
+  end_row(&row);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -543,6 +661,8 @@ int main(void) {
       T(test_views),         T(test_options),
       T(test_exec_refuses),  T(test_add_all),
       T(test_add_all_fails), cmocka_unit_test(test_add_all_in_order),
+      T(test_set_all_calls), cmocka_unit_test(test_set_all),
+      T(test_set_all_fails),
 #undef T
   };
   return cmocka_run_group_tests_name("graph_make", tests, NULL, NULL);
