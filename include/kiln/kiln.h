@@ -18,6 +18,7 @@
 #include "kiln/green.h"
 #include "kiln/image.h"
 #include "kiln/launch.h"
+#include "kiln/library.h"
 #include "kiln/link.h"
 #include "kiln/locate.h"
 #include "kiln/log.h"

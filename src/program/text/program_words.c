@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // program: reading text: names and calls in expressions.
+#include <string.h>
+
 #include "base/str.h"
 #include "program/ir/program_rules.h"
 #include "program/ir/program_types.h"
@@ -398,9 +400,26 @@ static uint32_t read_word(kilni_reader_t* reader, uint32_t at,
   return 0;
 }
 
+// "bitcast_T", where T is a type of the text: 0 for any other name.
+static uint32_t bitcast_of(const kilni_reader_t* reader,
+                           kiln_string_view_t name) {
+  static const char kHead[] = "bitcast_";
+  const size_t size = sizeof(kHead) - 1;
+  if (name.size <= size || memcmp(name.data, kHead, size) != 0) return 0;
+  kiln_string_view_t rest = {name.data + size, name.size - size};
+  const kilni_symbol_t* symbol = kilni_symbols_find(reader, rest);
+  return symbol != NULL && symbol->kind == KILNI_SYMBOL_TYPE ? symbol->index
+                                                             : 0;
+}
+
 uint32_t kilni_reader_name(kilni_reader_t* reader) {
   uint32_t at = reader->token.at;
   kiln_string_view_t name = reader->token.text;
+  uint32_t type = bitcast_of(reader, name);
+  if (type != 0 && kilni_symbols_find(reader, name) == NULL) {
+    kilni_reader_next(reader);
+    return call_cast(reader, at, type, true);
+  }
   const kilni_symbol_t* found = kilni_reader_known(reader);
   if (found == NULL) {
     // What it was meant to be decides how it goes on: as both may.

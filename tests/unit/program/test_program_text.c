@@ -248,6 +248,27 @@ static kiln_status_t parse_with(const char* name, const char* value,
       &options, NULL, out_program);
 }
 
+// A bitcast to what a type of the text stands for; other names that begin so
+// are as unknown as any.
+static void a_type_has_its_bitcast(void** state) {
+  (void)state;
+  kiln_program_t* program = kit_parse(
+      "type T = f32; type U = u32;"
+      "program p(o: out T[1]) { o[0] = bitcast_T(bitcast_U(o[0]) + 1); }");
+  char* text = kit_print(program);
+  assert_non_null(strstr(text, "bitcast_f32(bitcast_u32(o[0]) + 1)"));
+  free(text);
+  kiln_program_release(program);
+  kiln_program_report_t* report;
+  kiln_status_t status = kiln_program_parse(
+      kilni_sv("type T = f32; program p(o: out T[1]) { o[0] = bitcast_V(1); }"),
+      NULL, &report, &program);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  kiln_status_free(status);
+  assert_non_null(strstr(kiln_program_report_text(report), "bitcast_V"));
+  kiln_program_report_release(report);
+}
+
 static void defines_take_the_place_of_consts(void** state) {
   (void)state;
   static const char* const kCases[][3] = {{"N", "9", "10]"},
@@ -327,6 +348,7 @@ int main(void) {
       cmocka_unit_test(errors_point_at_their_place),
       cmocka_unit_test(all_errors_are_told_at_once),
       cmocka_unit_test(at_most_twenty_errors),
+      cmocka_unit_test(a_type_has_its_bitcast),
       cmocka_unit_test(defines_take_the_place_of_consts),
       cmocka_unit_test(limits_have_names),
   };

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// library: programs that come with Kiln, planned once and run many times.
+//
+// Each entry is one or more programs (lib/*.kiln), whose texts are inside the
+// library. A plan has their pipelines and the memory that they need between
+// them; a run puts them on a stream, one behind the other.
+//
+//   kiln_library_options_t options = kiln_library_options_default();
+//   options.type = KILN_PROGRAM_TYPE_U32;
+//   options.count = n;
+//   kiln_library_plan_create(dispatcher, "scan", &options, &plan);
+//   kiln_binding_t bindings[] = {kiln_bind_resident(x), kiln_bind_resident(y)};
+//   kiln_library_plan_run(plan, NULL, bindings, 2);
+//
+// docs/library/ has a page for each entry: what it takes, in which order, which
+// options it has, and what it costs.
+#ifndef KILN_LIBRARY_H_
+#define KILN_LIBRARY_H_
+
+#include "kiln/api.h"
+#include "kiln/dispatch.h"
+#include "kiln/pipeline.h"
+#include "kiln/status.h"
+#include "kiln/stream.h"
+
+KILN_EXTERN_C_BEGIN
+
+// ---- What there is ----
+
+// A program of the library. thread-safe
+//
+// Static. Fields may be appended in later versions.
+typedef struct kiln_library_entry_t {
+  const char* name;         // "scan"
+  const char* summary;      // one sentence
+  kiln_string_view_t text;  // as lib/NAME.kiln; a NUL stands behind it
+} kiln_library_entry_t;
+
+// How many there are, and one of them, in the order of their names; false,
+// with all zero, out of range. Since 0.1.
+KILN_API uint32_t kiln_library_count(void);
+KILN_API bool kiln_library_entry(uint32_t index,
+                                 kiln_library_entry_t* out_entry);
+
+// The one of that name; false, with all zero, if there is none. Since 0.1.
+KILN_API bool kiln_library_find(const char* name,
+                                kiln_library_entry_t* out_entry);
+
+// ---- Plans ----
+
+// Programs that are loaded, with memory of their own. thread-compatible
+//
+// Reference-counted. Retains its dispatcher. Its runs share memory: they must
+// be ordered behind each other, by one stream or by events, and be made by one
+// thread at a time.
+typedef struct kiln_library_plan_t kiln_library_plan_t;
+
+// What elements are joined by.
+enum {
+  KILN_LIBRARY_ADD = 0,
+  KILN_LIBRARY_MIN = 1,
+  KILN_LIBRARY_MAX = 2,
+};
+
+// What a plan is for. thread-compatible
+//
+// Zero in any field is its default. A field that an entry has no use for must
+// be zero; its page says which it uses.
+typedef struct kiln_library_options_t {
+  uint32_t struct_size;  // sizeof(kiln_library_options_t)
+
+  // KILN_PROGRAM_TYPE_* of the elements. Default: what the entry's text says.
+  uint32_t type;
+
+  // KILN_PROGRAM_TYPE_* of values that go with keys. Default: there are none.
+  uint32_t value_type;
+
+  uint32_t operation;  // KILN_LIBRARY_ADD, ...
+  uint32_t exclusive;  // KILN_SWITCH_*: of a scan. Default: off, inclusive
+  uint32_t max_ulp;    // kiln_pipeline_options_t.max_ulp. Default: strict
+
+  // Most elements that a run has. Entries that need memory of their own want
+  // it said; one with more elements is refused then.
+  uint64_t count;
+
+  // About how many elements a segment or a row has. Default: 32.
+  uint64_t segment;
+} kiln_library_options_t;
+
+// All defaults. Since 0.1.
+static inline kiln_library_options_t kiln_library_options_default(void) {
+  kiln_library_options_t options = {
+      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0};
+  return options;
+}
+
+// Reads, lowers and loads what the entry `name` needs for these options, and
+// allocates its memory. `options` may be NULL.
+//
+//   NOT_FOUND         no entry is called so
+//   INVALID_ARGUMENT  a field that the entry does not use, or no `count` where
+//                     it is needed; a `count` of 2^32 - 2^16 or more
+//   UNSUPPORTED       a type that the entry does not do; those of
+//                     kiln_pipeline_create
+//   INCOMPATIBLE, DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY,
+//   OUT_OF_MEMORY
+//
+// The caller owns `*out_plan`. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_library_plan_create(
+    kiln_dispatcher_t* dispatcher, const char* name,
+    const kiln_library_options_t* options, kiln_library_plan_t** out_plan);
+
+// One reference more, one less. NULL is accepted. The last release of a
+// plan with memory of its own waits for the device's work. Since 0.1.
+KILN_API void kiln_library_plan_retain(kiln_library_plan_t* plan);
+KILN_API void kiln_library_plan_release(kiln_library_plan_t* plan);
+
+// Puts a run on `stream` (NULL: the dispatcher's first) and returns. One
+// binding for each parameter, in the order of the entry's page: resident
+// buffers, buffers, pointers and scalars; a buffer's elements are those of the
+// run. Statuses are those of kiln_pipeline_dispatch; host memory is
+// UNSUPPORTED. A run that fails may have put a part of its work on the stream.
+// Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_library_plan_run(kiln_library_plan_t* plan, kiln_stream_t* stream,
+                      const kiln_binding_t* bindings, uint32_t binding_count);
+
+// What a plan is. thread-compatible
+//
+// Only the library fills one; fields may be appended in later versions.
+typedef struct kiln_library_plan_info_t {
+  const char* name;          // of its entry. Static
+  uint64_t temporary_bytes;  // of its own memory
+  uint32_t parameter_count;  // bindings of a run
+  uint32_t launches;         // of a run
+} kiln_library_plan_info_t;
+
+// All zero for NULL. Since 0.1.
+KILN_API void kiln_library_plan_info(const kiln_library_plan_t* plan,
+                                     kiln_library_plan_info_t* out_info);
+
+// One parameter; false, with all zero, out of range. Borrowed from the plan.
+// Since 0.1.
+KILN_API bool kiln_library_plan_parameter(
+    const kiln_library_plan_t* plan, uint32_t index,
+    kiln_pipeline_parameter_t* out_parameter);
+
+KILN_EXTERN_C_END
+
+#endif  // KILN_LIBRARY_H_

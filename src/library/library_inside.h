@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// library: plans, and how one is made.
+#ifndef KILN_SRC_LIBRARY_LIBRARY_INSIDE_H_
+#define KILN_SRC_LIBRARY_LIBRARY_INSIDE_H_
+
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "device/device_inside.h"
+#include "dispatch/dispatch.h"
+#include "kiln/memory.h"
+#include "library/library.h"
+
+enum {
+  KILNI_LIBRARY_STEPS = 24,       // of a plan
+  KILNI_LIBRARY_PLACES = 12,      // of a step
+  KILNI_LIBRARY_PARAMETERS = 12,  // of a plan
+  KILNI_LIBRARY_MEMORIES = 8,     // of a plan
+  KILNI_LIBRARY_DEFINES = 12,     // of a step
+};
+
+// Elements of a run are fewer, so that no tile's end passes 2^32.
+#define KILNI_LIBRARY_COUNT_MOST (UINT64_C(0xffffffff) - 65535)
+
+// What a parameter of a step's program is bound to.
+enum {
+  KILNI_PLACE_GIVEN = 1,   // the binding `index` of the run
+  KILNI_PLACE_MEMORY = 2,  // the plan's own memory `index`
+  KILNI_PLACE_VALUE = 3,   // a u32 that never changes
+};
+
+// thread-safe
+typedef struct kilni_library_place_t {
+  uint32_t kind;  // KILNI_PLACE_*
+  uint32_t index;
+} kilni_library_place_t;
+
+// One launch. thread-safe
+typedef struct kilni_library_step_t {
+  kiln_pipeline_t* pipeline;
+  uint32_t place_count;
+  uint32_t clears;  // KILN_SWITCH_*: of its outputs, before it
+  kilni_library_place_t places[KILNI_LIBRARY_PLACES];
+} kilni_library_step_t;
+
+struct kiln_library_plan_t {
+  kiln_dispatcher_t* dispatcher;
+  kiln_allocator_t allocator;
+  atomic_uint references;
+  const char* name;  // static
+  uint64_t count;
+  uint64_t memory_bytes;
+  uint32_t step_count;
+  uint32_t memory_count;
+  uint32_t parameter_count;
+  kilni_library_step_t steps[KILNI_LIBRARY_STEPS];
+  kiln_buffer_t* memories[KILNI_LIBRARY_MEMORIES];
+  // Which parameter of which step it is.
+  struct {
+    bool is_known;
+    uint32_t step;
+    uint32_t place;
+  } parameters[KILNI_LIBRARY_PARAMETERS];
+};
+
+// A plan while it is made. one-thread
+typedef struct kilni_library_make_t {
+  kiln_library_plan_t* plan;
+  kiln_library_entry_t entry;
+  kiln_library_options_t options;
+  kiln_program_define_t defines[KILNI_LIBRARY_DEFINES];  // of the next step
+  uint32_t define_count;
+} kilni_library_make_t;
+
+// Fills a plan by its options.
+kiln_status_t kilni_library_recipe(kilni_library_make_t* make);
+
+// A const or type of the next step's text. Both strings must outlive it.
+void kilni_library_define(kilni_library_make_t* make, const char* name,
+                          const char* value);
+
+// For `place_count`: as many as the program has parameters.
+#define KILNI_LIBRARY_EVERY UINT32_MAX
+
+// Adds a launch of the program `name`; its parameters are bound to `places` in
+// their order. The plan's parameters are the bindings that the steps name.
+kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
+                                const kilni_library_place_t* places,
+                                uint32_t place_count, uint32_t clears);
+
+// Adds memory of the plan, which starts at zero.
+kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes);
+
+// INVALID_ARGUMENT, unless `options.count` is there and not too large.
+kiln_status_t kilni_library_need_count(const kilni_library_make_t* make);
+
+#endif  // KILN_SRC_LIBRARY_LIBRARY_INSIDE_H_

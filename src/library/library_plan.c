@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// library: plans: made by a recipe, run as dispatches one behind the other.
+#include <string.h>
+
+#include "library/library_inside.h"
+
+// ---- Making ----
+
+void kilni_library_define(kilni_library_make_t* make, const char* name,
+                          const char* value) {
+  make->defines[make->define_count].name = name;
+  make->defines[make->define_count].value = value;
+  make->define_count++;
+}
+
+static kiln_status_t read_program(kilni_library_make_t* make, const char* name,
+                                  kiln_program_t** out_program) {
+  kiln_library_entry_t entry;
+  if (!kiln_library_find(name, &entry)) {
+    return KILNI_FAIL(INTERNAL, "the library has no text \"%s\"", name);
+  }
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.file_name = name;
+  options.defines = make->defines;
+  options.define_count = make->define_count;
+  options.allocator = &make->plan->allocator;
+  make->define_count = 0;
+  return kiln_program_parse(entry.text, &options, NULL, out_program);
+}
+
+// The plan's parameters that this step is the first to name.
+static void note_parameters(kiln_library_plan_t* plan, uint32_t at) {
+  const kilni_library_step_t* step = &plan->steps[at];
+  for (uint32_t i = 0; i < step->place_count; i++) {
+    if (step->places[i].kind != KILNI_PLACE_GIVEN) continue;
+    uint32_t index = step->places[i].index;
+    if (plan->parameters[index].is_known) continue;
+    plan->parameters[index].is_known = true;
+    plan->parameters[index].step = at;
+    plan->parameters[index].place = i;
+    if (plan->parameter_count <= index) plan->parameter_count = index + 1;
+  }
+}
+
+kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
+                                const kilni_library_place_t* places,
+                                uint32_t place_count, uint32_t clears) {
+  kiln_library_plan_t* plan = make->plan;
+  kiln_program_t* program = NULL;
+  KILNI_RETURN_IF_ERROR(read_program(make, name, &program));
+  kiln_pipeline_options_t options = kiln_pipeline_options_default();
+  options.max_ulp = make->options.max_ulp;
+  kilni_library_step_t* step = &plan->steps[plan->step_count];
+  kiln_status_t status = kiln_pipeline_create(plan->dispatcher, program,
+                                              &options, &step->pipeline);
+  kiln_program_release(program);
+  KILNI_RETURN_IF_ERROR(status);
+  uint32_t taken = kiln_pipeline_info(step->pipeline)->parameter_count;
+  if (place_count == KILNI_LIBRARY_EVERY && taken <= KILNI_LIBRARY_PLACES) {
+    place_count = taken;
+  }
+  if (place_count != taken) {
+    return KILNI_FAIL(INTERNAL, "\"%s\" has %u parameters", name,
+                      (unsigned)taken);
+  }
+  step->place_count = place_count;
+  step->clears = clears;
+  memcpy(step->places, places, place_count * sizeof(*places));
+  note_parameters(plan, plan->step_count++);
+  return NULL;
+}
+
+kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes) {
+  kiln_library_plan_t* plan = make->plan;
+  kiln_device_t* device = kiln_dispatcher_device(plan->dispatcher);
+  kiln_buffer_t** buffer = &plan->memories[plan->memory_count];
+  KILNI_RETURN_IF_ERROR(kiln_buffer_create(device, bytes, NULL, buffer));
+  plan->memory_count++;
+  plan->memory_bytes += bytes;
+  return kiln_buffer_fill(*buffer, 0, bytes, 0, 4);
+}
+
+kiln_status_t kilni_library_need_count(const kilni_library_make_t* make) {
+  uint64_t count = make->options.count;
+  if (count > 0 && count < KILNI_LIBRARY_COUNT_MOST) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "`options.count` is %llu for \"%s\"",
+                 (unsigned long long)count, make->entry.name),
+      "say how many elements a run has at most: fewer than 2^32 - 2^16");
+}
+
+static void destroy(kiln_library_plan_t* plan) {
+  kiln_dispatcher_t* dispatcher = plan->dispatcher;
+  for (uint32_t i = 0; i < KILNI_LIBRARY_STEPS; i++) {
+    kiln_pipeline_release(plan->steps[i].pipeline);
+  }
+  for (uint32_t i = 0; i < KILNI_LIBRARY_MEMORIES; i++) {
+    kiln_buffer_release(plan->memories[i]);
+  }
+  kilni_free(plan->allocator, plan, sizeof(*plan));
+  kiln_dispatcher_release(dispatcher);
+}
+
+kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
+                                       const char* name,
+                                       const kiln_library_options_t* options,
+                                       kiln_library_plan_t** out_plan) {
+  KILNI_CHECK_ARGUMENT(out_plan != NULL, "out_plan");
+  *out_plan = NULL;
+  KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
+  KILNI_CHECK_ARGUMENT(name != NULL, "name");
+  kilni_library_make_t make;
+  memset(&make, 0, sizeof(make));
+  KILNI_RETURN_IF_ERROR(kilni_options_read(
+      options, "kiln_library_options_t", sizeof(make.options), &make.options));
+  if (!kiln_library_find(name, &make.entry)) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(NOT_FOUND, "the library has no entry \"%s\"", name),
+        "`kiln lib list` has them all");
+  }
+  kiln_allocator_t allocator =
+      kiln_dispatcher_device(dispatcher)->host->allocator;
+  void* block = NULL;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc(allocator, sizeof(kiln_library_plan_t), &block));
+  kiln_library_plan_t* plan = block;
+  plan->dispatcher = dispatcher;
+  kiln_dispatcher_retain(dispatcher);
+  plan->allocator = allocator;
+  atomic_init(&plan->references, 1);
+  plan->name = make.entry.name;
+  plan->count = make.options.count;
+  make.plan = plan;
+  kiln_status_t status = kilni_library_recipe(&make);
+  if (!kiln_status_is_ok(status)) {
+    destroy(plan);
+    return KILNI_ANNOTATE(status, "a plan of the library's \"%s\"",
+                          make.entry.name);
+  }
+  *out_plan = plan;
+  return NULL;
+}
+
+void kiln_library_plan_retain(kiln_library_plan_t* plan) {
+  if (plan != NULL) atomic_fetch_add(&plan->references, 1);
+}
+
+void kiln_library_plan_release(kiln_library_plan_t* plan) {
+  if (plan != NULL && atomic_fetch_sub(&plan->references, 1) == 1) {
+    destroy(plan);
+  }
+}
+
+// ---- Running ----
+
+static kiln_status_t run_step(const kiln_library_plan_t* plan,
+                              const kilni_library_step_t* step,
+                              kiln_stream_t* stream,
+                              const kiln_binding_t* bindings) {
+  kiln_binding_t bound[KILNI_LIBRARY_PLACES];
+  for (uint32_t i = 0; i < step->place_count; i++) {
+    uint32_t index = step->places[i].index;
+    if (step->places[i].kind == KILNI_PLACE_GIVEN) {
+      bound[i] = bindings[index];
+    } else if (step->places[i].kind == KILNI_PLACE_MEMORY) {
+      bound[i] = kiln_bind_buffer(plan->memories[index]);
+    } else {
+      bound[i] = kiln_bind_u32(index);
+    }
+  }
+  kiln_dispatch_options_t options = kiln_dispatch_options_default();
+  options.clear_outputs = step->clears;
+  return kiln_pipeline_dispatch(step->pipeline, stream, bound,
+                                step->place_count, &options, NULL);
+}
+
+static kiln_status_t check_bindings(const kiln_library_plan_t* plan,
+                                    const kiln_binding_t* bindings,
+                                    uint32_t count) {
+  if (count != plan->parameter_count) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "the library's \"%s\" takes %u bindings, not %u", plan->name,
+                   (unsigned)plan->parameter_count, (unsigned)count),
+        "docs/library/ lists them for each entry");
+  }
+  KILNI_CHECK_ARGUMENT(bindings != NULL, "bindings");
+  for (uint32_t i = 0; i < count; i++) {
+    if (bindings[i].kind < KILN_BINDING_HOST_IN ||
+        bindings[i].kind > KILN_BINDING_STATIC) {
+      continue;
+    }
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED, "host memory for binding %u of \"%s\"",
+                   (unsigned)i, plan->name),
+        "bind a resident buffer, and copy to and from it");
+  }
+  return NULL;
+}
+
+kiln_status_t kiln_library_plan_run(kiln_library_plan_t* plan,
+                                    kiln_stream_t* stream,
+                                    const kiln_binding_t* bindings,
+                                    uint32_t binding_count) {
+  KILNI_CHECK_ARGUMENT(plan != NULL, "plan");
+  KILNI_RETURN_IF_ERROR(check_bindings(plan, bindings, binding_count));
+  for (uint32_t i = 0; i < plan->step_count; i++) {
+    kiln_status_t status = run_step(plan, &plan->steps[i], stream, bindings);
+    if (kiln_status_is_ok(status)) continue;
+    return KILNI_ANNOTATE(
+        status, "the library's \"%s\", planned for at most %llu elements",
+        plan->name, (unsigned long long)plan->count);
+  }
+  return NULL;
+}
+
+// ---- Questions ----
+
+void kiln_library_plan_info(const kiln_library_plan_t* plan,
+                            kiln_library_plan_info_t* out_info) {
+  memset(out_info, 0, sizeof(*out_info));
+  if (plan == NULL) return;
+  out_info->name = plan->name;
+  out_info->temporary_bytes = plan->memory_bytes;
+  out_info->parameter_count = plan->parameter_count;
+  out_info->launches = plan->step_count;
+}
+
+bool kiln_library_plan_parameter(const kiln_library_plan_t* plan,
+                                 uint32_t index,
+                                 kiln_pipeline_parameter_t* out_parameter) {
+  memset(out_parameter, 0, sizeof(*out_parameter));
+  if (plan == NULL || index >= plan->parameter_count) return false;
+  const kilni_library_step_t* step = &plan->steps[plan->parameters[index].step];
+  return kiln_pipeline_parameter(step->pipeline, plan->parameters[index].place,
+                                 out_parameter);
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// library: what each entry is made of: programs, their types and sizes, and
+// memory between them.
+//
+// An entry without a recipe here is one launch of its own text, with the text's
+// parameters.
+#include <stdio.h>
+#include <string.h>
+
+#include "library/library_inside.h"
+
+#define GIVEN(index) \
+  { KILNI_PLACE_GIVEN, index }
+#define MEMORY(index) \
+  { KILNI_PLACE_MEMORY, index }
+#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+
+// Elements of a block's tile, in those texts that have tiles.
+enum { TILE = 4096 };
+
+static uint64_t tiles(uint64_t count) {
+  return (count + TILE - 1) / TILE;
+}
+
+// ---- Options ----
+
+// INVALID_ARGUMENT for a field that is said and not used.
+static kiln_status_t unused(const kilni_library_make_t* make,
+                            const char* field) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" has no use for `options.%s`",
+                 make->entry.name, field),
+      "leave it zero");
+}
+
+enum {
+  USES_TYPE = 1,
+  USES_VALUE = 2,
+  USES_OPERATION = 4,
+  USES_EXCLUSIVE = 8,
+  USES_COUNT = 16,
+  USES_SEGMENT = 32,
+};
+
+static kiln_status_t uses(const kilni_library_make_t* make, uint32_t what) {
+  const kiln_library_options_t* o = &make->options;
+  if (o->type != 0 && (what & USES_TYPE) == 0) return unused(make, "type");
+  if (o->value_type != 0 && (what & USES_VALUE) == 0) {
+    return unused(make, "value_type");
+  }
+  if (o->operation != 0 && (what & USES_OPERATION) == 0) {
+    return unused(make, "operation");
+  }
+  if (o->exclusive != 0 && (what & USES_EXCLUSIVE) == 0) {
+    return unused(make, "exclusive");
+  }
+  if (o->segment != 0 && (what & USES_SEGMENT) == 0) {
+    return unused(make, "segment");
+  }
+  KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");
+  KILNI_CHECK_ARGUMENT(o->operation <= KILN_LIBRARY_MAX, "options.operation");
+  if ((what & USES_COUNT) == 0) return NULL;
+  return kilni_library_need_count(make);
+}
+
+static kiln_status_t alien_type(const kilni_library_make_t* make, uint32_t type,
+                                const char* those) {
+  const char* name = kiln_program_type_name(type);
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "\"%s\" of %s", make->entry.name,
+                 name[0] != 0 ? name : "a type that is none"),
+      "choose one of %s", those);
+}
+
+// ---- Types ----
+
+static bool is_float(uint32_t type) {
+  return type == KILN_PROGRAM_TYPE_F32 || type == KILN_PROGRAM_TYPE_F64;
+}
+
+static uint32_t bytes_of(uint32_t type) {
+  switch (type) {
+    case KILN_PROGRAM_TYPE_U64:
+    case KILN_PROGRAM_TYPE_I64:
+    case KILN_PROGRAM_TYPE_F64:
+      return 8;
+    case KILN_PROGRAM_TYPE_U32:
+    case KILN_PROGRAM_TYPE_I32:
+    case KILN_PROGRAM_TYPE_F32:
+      return 4;
+    default:
+      return 0;
+  }
+}
+
+// Says T, a type of 4 or 8 bytes, and U.
+static kiln_status_t define_type(kilni_library_make_t* make, uint32_t type) {
+  uint32_t bytes = bytes_of(type);
+  if (bytes == 0) {
+    return alien_type(make, type, "u32, i32, u64, i64, f32 and f64");
+  }
+  kilni_library_define(make, "T", kiln_program_type_name(type));
+  kilni_library_define(make, "U", bytes == 8 ? "u64" : "u32");
+  return NULL;
+}
+
+static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
+  return make->options.type != 0 ? make->options.type : type;
+}
+
+// ---- Entries ----
+
+static kiln_status_t make_scan(kilni_library_make_t* make) {
+  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_U32);
+  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_EXCLUSIVE | USES_COUNT));
+  KILNI_RETURN_IF_ERROR(define_type(make, type));
+  uint32_t words = bytes_of(type) / 4;
+  kilni_library_define(make, "WORDS", words == 2 ? "2" : "1");
+  kilni_library_define(make, "ORDERED", is_float(type) ? "1" : "0");
+  kilni_library_define(make, "EXCLUSIVE",
+                       make->options.exclusive == KILN_SWITCH_ON ? "1" : "0");
+  uint64_t states = tiles(make->options.count) * words + 1;
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1),
+                                                  MEMORY(0)};
+  return kilni_library_add(make, "scan", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
+// One launch of the text, with the text's own parameters.
+static kiln_status_t make_plain(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE));
+  uint32_t type = make->options.type;
+  if (type != 0) {
+    const char* name = kiln_program_type_name(type);
+    if (name[0] == 0) return alien_type(make, type, "KILN_PROGRAM_TYPE_...");
+    if (strstr(make->entry.text.data, "\ntype T = ") == NULL) {
+      return unused(make, "type");
+    }
+    kilni_library_define(make, "T", name);
+  }
+  kilni_library_place_t places[KILNI_LIBRARY_PLACES];
+  for (uint32_t i = 0; i < KILNI_LIBRARY_PLACES; i++) {
+    places[i] = (kilni_library_place_t)GIVEN(i);
+  }
+  return kilni_library_add(make, make->entry.name, places, KILNI_LIBRARY_EVERY,
+                           KILN_SWITCH_DEFAULT);
+}
+
+static const struct {
+  const char* name;
+  kiln_status_t (*make)(kilni_library_make_t* make);
+} kRecipes[] = {
+    {"scan", make_scan},
+};
+
+kiln_status_t kilni_library_recipe(kilni_library_make_t* make) {
+  for (uint32_t i = 0; i < COUNT(kRecipes); i++) {
+    if (strcmp(kRecipes[i].name, make->entry.name) == 0) {
+      return kRecipes[i].make(make);
+    }
+  }
+  return make_plain(make);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// library: which entries there are, that each can be planned, and what is
+// refused.
+#include "library_kit.h"
+
+#include "says.h"
+#include "test_tree.h"
+
+static void test_texts(void** state) {
+  (void)state;
+  kiln_library_entry_t entry, again;
+  uint32_t count = kiln_library_count();
+  assert_true(count > 10);
+  for (uint32_t i = 0; i < count; i++) {
+    assert_true(kiln_library_entry(i, &entry));
+    assert_true(kiln_library_find(entry.name, &again));
+    assert_ptr_equal(again.text.data, entry.text.data);
+    assert_int_equal(strlen(entry.text.data), entry.text.size);
+    assert_true(strlen(entry.summary) > 3);
+    char path[1024], file[128], page[128];
+    snprintf(file, sizeof(file), "lib/%s.kiln", entry.name);
+    snprintf(page, sizeof(page), "docs/library/%s.md", entry.name);
+    FILE* stream = fopen(test_tree_path(path, sizeof(path), file), "rb");
+    assert_non_null(stream);
+    char* text = kit_zeroes(entry.text.size, 1);
+    assert_int_equal(fread(text, 1, entry.text.size, stream), entry.text.size);
+    assert_int_equal(fgetc(stream), EOF);
+    assert_memory_equal(text, entry.text.data, entry.text.size);
+    fclose(stream);
+    free(text);
+    stream = fopen(test_tree_path(path, sizeof(path), page), "rb");
+    if (stream == NULL) fail_msg("%s is not there", page);
+    fclose(stream);
+  }
+  assert_false(kiln_library_entry(count, &entry));
+  assert_null(entry.name);
+  assert_false(kiln_library_find("nothing", &entry));
+  assert_false(kiln_library_find(NULL, &entry));
+}
+
+static void test_plans(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_entry_t entry;
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
+    kiln_library_options_t options = kiln_library_options_default();
+    kiln_library_plan_t* plan = NULL;
+    kiln_status_t status =
+        kiln_library_plan_create(kit.dispatcher, entry.name, &options, &plan);
+    if (status != NULL) {
+      // One with memory of its own wants to know how much.
+      assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+      kiln_status_free(status);
+      options.count = 5000;
+      plan = kit_plan(&kit, entry.name, &options);
+    }
+    kiln_library_plan_info_t info;
+    kiln_library_plan_info(plan, &info);
+    assert_string_equal(info.name, entry.name);
+    assert_true(info.launches > 0);
+    assert_true(info.parameter_count > 0);
+    assert_true((info.temporary_bytes != 0) == (options.count != 0));
+    kiln_pipeline_parameter_t p;
+    for (uint32_t k = 0; k < info.parameter_count; k++) {
+      assert_true(kiln_library_plan_parameter(plan, k, &p));
+      assert_non_null(p.name);
+    }
+    assert_false(kiln_library_plan_parameter(plan, info.parameter_count, &p));
+    kiln_library_plan_retain(plan);
+    kiln_library_plan_release(plan);
+    kiln_library_plan_release(plan);
+  }
+  kiln_library_plan_release(NULL);
+  kiln_library_plan_info_t none;
+  kiln_library_plan_info(NULL, &none);
+  assert_null(none.name);
+  dispatch_kit_close(&kit);
+}
+
+static void refuse(dispatch_kit_t* kit, const char* name,
+                   const kiln_library_options_t* options,
+                   kiln_status_code_t code, const char* words) {
+  kiln_library_plan_t* plan = NULL;
+  kiln_status_t status =
+      kiln_library_plan_create(kit->dispatcher, name, options, &plan);
+  assert_null(plan);
+  assert_says(status, code, words);
+}
+
+static void test_refusals(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  refuse(&kit, "nothing", NULL, KILN_STATUS_NOT_FOUND, "nothing");
+  refuse(&kit, "scan", NULL, KILN_STATUS_INVALID_ARGUMENT, "options.count");
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = UINT64_C(1) << 32;
+  refuse(&kit, "scan", &options, KILN_STATUS_INVALID_ARGUMENT, "options.count");
+  options.count = 10;
+  options.type = KILN_PROGRAM_TYPE_U8;
+  refuse(&kit, "scan", &options, KILN_STATUS_UNSUPPORTED, "u8");
+  options.type = 99;
+  refuse(&kit, "scan", &options, KILN_STATUS_UNSUPPORTED, "none");
+  options.type = 0;
+  options.operation = KILN_LIBRARY_MAX;
+  refuse(&kit, "scan", &options, KILN_STATUS_INVALID_ARGUMENT, "operation");
+  options.operation = 0;
+  options.segment = 8;
+  refuse(&kit, "scan", &options, KILN_STATUS_INVALID_ARGUMENT, "segment");
+  options.segment = 0;
+  options.value_type = KILN_PROGRAM_TYPE_U32;
+  refuse(&kit, "scan", &options, KILN_STATUS_INVALID_ARGUMENT, "value_type");
+  options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_F64;
+  refuse(&kit, "map", &options, KILN_STATUS_INVALID_ARGUMENT, "type");
+  options.type = 0;
+  options.exclusive = KILN_SWITCH_ON;
+  refuse(&kit, "map", &options, KILN_STATUS_INVALID_ARGUMENT, "exclusive");
+  dispatch_kit_close(&kit);
+}
+
+static void test_runs_refused(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = 4096;
+  kiln_library_plan_t* plan = kit_plan(&kit, "scan", &options);
+  uint32_t host[4] = {0};
+  kiln_resident_t x = dispatch_kit_resident(&kit, 8192 * 4, NULL);
+  kiln_resident_t y = dispatch_kit_resident(&kit, 8192 * 4, NULL);
+  kiln_binding_t bindings[] = {kiln_bind_resident(x), kiln_bind_resident(y)};
+  kiln_status_t status = kiln_library_plan_run(plan, NULL, bindings, 1);
+  assert_says(status, KILN_STATUS_INVALID_ARGUMENT, "2 bindings");
+  // More than it was planned for.
+  status = kiln_library_plan_run(plan, NULL, bindings, 2);
+  assert_says(status, KILN_STATUS_INVALID_ARGUMENT, "at most 4096");
+  bindings[0] = kiln_bind_host_in(host, sizeof(host));
+  status = kiln_library_plan_run(plan, NULL, bindings, 2);
+  assert_says(status, KILN_STATUS_UNSUPPORTED, "host memory");
+  kiln_library_plan_release(plan);
+  assert_null(kiln_resident_free(kit.dispatcher, x));
+  assert_null(kiln_resident_free(kit.dispatcher, y));
+  dispatch_kit_close(&kit);
+}
+
+// A run allocates nothing.
+static void test_allocations(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = 4096;
+  kiln_library_plan_t* plan = kit_plan(&kit, "scan", &options);
+  kiln_resident_t x = dispatch_kit_resident(&kit, 4096 * 4, NULL);
+  kiln_resident_t y = dispatch_kit_resident(&kit, 4096 * 4, NULL);
+  kiln_binding_t bindings[] = {kiln_bind_resident(x), kiln_bind_resident(y)};
+  assert_null(kiln_library_plan_run(plan, NULL, bindings, 2));
+  assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
+  uint64_t before = kit.watch.total_blocks;
+  assert_null(kiln_library_plan_run(plan, NULL, bindings, 2));
+  assert_int_equal(kit.watch.total_blocks, before);
+  assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
+  kiln_library_plan_release(plan);
+  assert_null(kiln_resident_free(kit.dispatcher, x));
+  assert_null(kiln_resident_free(kit.dispatcher, y));
+  dispatch_kit_close(&kit);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_texts),       cmocka_unit_test(test_plans),
+      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_runs_refused),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
