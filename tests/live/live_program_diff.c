@@ -19,6 +19,11 @@
 // A program that a GPU faults on takes the GPU from its process: it is looked
 // for, and made small, by processes of their own (probe: cuda without that;
 // text SEED SM: one program, from standard input).
+//
+// code SEED SM PROGRAM [DEVICE]: the program's inputs, run by other code: PTX
+// or cubins, whose paths come by lines of standard input. For each a line
+// says: same, differs, refused or lost, and why; the device's loss is the end.
+// tools/shrink_ptx asks by it.
 #define _POSIX_C_SOURCE 200809L
 #include <poll.h>
 #include <signal.h>
@@ -45,6 +50,7 @@ enum {
   SHOWN = 3,
   WORKERS_MAX = 64,
   LINE_BYTES = 4096,
+  IMAGE_BYTES = 4 << 20,
   SOFT = 0,
   GPU = 1,
   DEVICES = 2,
@@ -262,6 +268,75 @@ static int run_text(uint64_t seed, uint32_t sm) {
   kiln_status_free(status);
   if (lost) return LOST;
   return result == 1;
+}
+
+static bool read_file(const char* path, char* bytes, size_t room,
+                      size_t* out_size) {
+  FILE* file = fopen(path, "rb");
+  if (file == NULL) return false;
+  *out_size = fread(bytes, 1, room, file);
+  (void)fclose(file);
+  return *out_size < room;
+}
+
+// Runs `c` by the code in a file and says what came of it; true: device lost.
+static bool run_code_file(const asked_t* a, program_case_t* c,
+                          const char* path) {
+  static char image[IMAGE_BYTES];
+  char error[PROGRAM_REASON_BYTES];
+  if (!read_file(path, image, sizeof image, &c->image_size)) {
+    printf("refused: \"%s\" is not there, or too large\n", path);
+    return false;
+  }
+  c->image = (const uint8_t*)image;
+  c->reason[0] = '\0';
+  const bool ran =
+      program_batch_run(a->device[a->at], a->stream[a->at], c, 1, error, NULL);
+  kiln_status_t status = kiln_device_synchronize(a->device[a->at]);
+  const bool lost = kiln_status_code(status) == KILN_STATUS_DEVICE_LOST;
+  kiln_status_free(status);
+  for (char* at = error; *at != '\0'; at++) {
+    if (*at == '\n') *at = ' ';
+  }
+  printf("%s%s\n",
+         lost                   ? "lost: "
+         : !ran                 ? "refused: "
+         : c->reason[0] != '\0' ? "differs: "
+                                : "same",
+         ran ? c->reason : error);
+  (void)fflush(stdout);
+  return lost;
+}
+
+static int run_code(uint64_t seed, uint32_t sm, const char* program,
+                    uint32_t at) {
+  static char text[PROGRAM_TEXT_BYTES];
+  static program_case_t c;
+  static asked_t a;
+  char path[LINE_BYTES];
+  size_t size = 0;
+  a.options.sm = sm;
+  a.at = at;
+  if (!read_file(program, text, sizeof text - 1U, &size)) return 1;
+  kiln_status_t status = kiln_runtime_create(NULL, &a.runtime);
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return 77;
+  }
+  if (!program_case_open(&c, text, seed, &a.options)) {
+    printf("%s\n", c.reason);
+    return 1;
+  }
+  if (!open_device(&a, at)) return 77;
+  while (fgets(path, sizeof path, stdin) != NULL) {
+    path[strcspn(path, "\n")] = '\0';
+    if (run_code_file(&a, &c, path)) return LOST;
+  }
+  program_case_close(&c);
+  kiln_stream_release(a.stream[at]);
+  kiln_device_release(a.device[at]);
+  kiln_runtime_release(a.runtime);
+  return 0;
 }
 
 // One module on one device.
@@ -511,6 +586,12 @@ int main(int count, char** words) {
   if (count == 4 && strcmp(words[1], "text") == 0) {
     return run_text(word(count, words, 2, 1),
                     (uint32_t)word(count, words, 3, 75));
+  }
+  if (count >= 5 && strcmp(words[1], "code") == 0) {
+    (void)setenv("CUDA_CACHE_DISABLE", "1", 1);
+    return run_code(word(count, words, 2, 1),
+                    (uint32_t)word(count, words, 3, 75), words[4],
+                    count > 5 && strcmp(words[5], "soft") == 0 ? SOFT : GPU);
   }
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   order_t order = {.devices = DEVICES};

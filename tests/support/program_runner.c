@@ -331,7 +331,10 @@ bool program_batch_run(kiln_device_t* device, kiln_stream_t* stream,
   char* text = join(cases, count);
   out_error[0] = '\0';
   if (text == NULL) return false;
-  const kiln_bytes_view_t image = {(const uint8_t*)text, strlen(text) + 1U};
+  kiln_bytes_view_t image = {(const uint8_t*)text, strlen(text) + 1U};
+  if (cases[0].image != NULL) {
+    image = (kiln_bytes_view_t){cases[0].image, cases[0].image_size};
+  }
   const double start = seconds();
   kiln_status_t status = kiln_module_load(device, image, NULL, NULL, &module);
   const double loaded = seconds();

@@ -30,6 +30,10 @@ typedef struct program_case_t {
   uint64_t grid_offset;
   uint8_t* inputs;
   uint8_t* outputs;  // the evaluator's
+  // What runs in the place of `code`, as `code` is run: PTX or a cubin with
+  // its entry and parameters. Borrowed; NULL: `code`.
+  const uint8_t* image;
+  size_t image_size;
   char reason[PROGRAM_REASON_BYTES];
 } program_case_t;
 
@@ -54,7 +58,8 @@ typedef struct program_times_t {
   double run;
 } program_times_t;
 
-// Runs `count` cases on a device, as one module. A result that is not the
+// Runs `count` cases on a device, as one module (of a case with an image of
+// its own: that; there is no other case then). A result that is not the
 // evaluator's is in the case's `reason`, which is "" where all is well. False:
 // the module could not be loaded or run: `out_error`. `times`, if not NULL,
 // grows.
