@@ -66,13 +66,23 @@ typedef struct kiln_program_lower_options_t {
   uint32_t elements;
 
   const kiln_allocator_t* allocator;  // Default: the C library's.
+
+  // 1 + the index of a parameter: code that repeats the program, round by
+  // round, until a round leaves that buffer's one element, a u32, at zero, or
+  // the limit of rounds is reached. Blocks go through the work again and again
+  // and wait for each other behind each round; the launch is a cooperative one,
+  // of as many blocks as run at once, along axis 0, and no more than the work
+  // has. The element is zero when a round begins. Each thread does one element
+  // of the work at a time. Default: code that runs the program once.
+  uint32_t rounds;
+  uint32_t reserved;  // 0
 } kiln_program_lower_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_program_lower_options_t kiln_program_lower_options_default(
     void) {
   kiln_program_lower_options_t options = {
-      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, NULL};
+      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, NULL, 0, 0};
   return options;
 }
 
@@ -89,6 +99,14 @@ enum {
   // u64: the address of 24 bytes of device memory for the grid barrier, zero
   // before the launch and zero again behind it.
   KILN_PROGRAM_PARAMETER_GRID = 6,
+  // Of code that repeats its program. u64: the address of 32 bytes of device
+  // memory in which blocks meet, zero before the launch and zero again behind
+  // it.
+  KILN_PROGRAM_PARAMETER_MEET = 7,
+  // u64: the address of a kiln_program_rounds_t in memory that host and device
+  // share, which the launch writes.
+  KILN_PROGRAM_PARAMETER_ROUNDS = 8,
+  KILN_PROGRAM_PARAMETER_LIMIT = 9,  // u32: of rounds; at least 1
 };
 
 // One parameter of the kernel, in their order. thread-compatible
@@ -109,6 +127,19 @@ typedef struct kiln_program_trap_t {
   uint32_t thread[3];
 } kiln_program_trap_t;
 
+// How rounds ended.
+enum {
+  KILN_PROGRAM_ROUNDS_SETTLED = 1,  // the last one changed nothing
+  KILN_PROGRAM_ROUNDS_LIMIT = 2,    // the last one allowed changed something
+  KILN_PROGRAM_ROUNDS_TRAPPED = 3,  // a thread trapped in the last one
+};
+
+// What code that repeats its program leaves behind. thread-compatible
+typedef struct kiln_program_rounds_t {
+  uint32_t rounds;  // that were done, the last one too
+  uint32_t end;     // KILN_PROGRAM_ROUNDS_*
+} kiln_program_rounds_t;
+
 // What launching the code takes. thread-compatible
 typedef struct kiln_program_launch_t {
   uint32_t block[3];              // threads
@@ -125,7 +156,8 @@ typedef struct kiln_program_launch_t {
 // Lowers a program. `options` may be NULL.
 //
 //   UNSUPPORTED     the program needs a newer architecture or PTX version, or
-//                   uses what is not lowered yet; the message names it
+//                   uses what is not lowered yet; with `rounds`: it has a grid
+//                   barrier, or reads its flag; the message names it
 //   LIMIT_EXCEEDED  more instructions than 1048576 once functions are put in
 //                   place, more parameters than a kernel may have (4096
 //                   bytes), or more than 227 KiB of shared memory

@@ -113,6 +113,15 @@ static const char kDefined[] =
     "program p(x: inout T[]) work TILE block TILE { x[0] = x[1]; }\n";
 
 // Breaks rules of many kinds.
+static const char kRounds[] =
+    "program settle(x: inout u32[], changed: inout u32[1])\n"
+    "  work length(x)\n"
+    "{\n"
+    "  let i = global_id.x;\n"
+    "  if x[i] == 7 { trap(1, 2u64); }\n"
+    "  if x[i] > 0 { x[i] -= 1; changed[0] = 1; }\n"
+    "}\n";
+
 static const char kWrong[] =
     "fn f(x: u32) -> u32 { return f(x); }\n"
     "program p(x: in f32[], x: u32, y: out f32[]) work length(z) block 5000 {\n"

@@ -310,6 +310,8 @@ void kilni_return(kilni_lowering_t* w) {
   if (w->keeps_live) {
     kilni_move(w, w->live, kilni_bool(w, false));
     if (!w->together) kilni_branch(w, w->leave, 0);
+  } else if (w->rounds.flag != 0) {
+    kilni_branch(w, w->end, 0);
   } else {
     kilni_pin_text(w, "ret");
   }

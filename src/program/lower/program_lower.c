@@ -90,8 +90,8 @@ static bool is_parameter(const kilni_buffer_record_t* buffer) {
          buffer->role != KILN_PROGRAM_ROLE_PRIVATE;
 }
 
-static uint32_t add_parameter(kilni_lowering_t* w, uint32_t kind,
-                              uint32_t index, uint8_t type) {
+uint32_t kilni_parameter(kilni_lowering_t* w, uint32_t kind, uint32_t index,
+                         uint8_t type) {
   uint32_t bytes = kilni_type_bytes(type);
   uint32_t end = (w->parameter_bytes + bytes - 1) / bytes * bytes + bytes;
   if (end > MAX_PARAMETER_BYTES) {
@@ -125,8 +125,8 @@ static void place_buffers(kilni_lowering_t* w, uint32_t* variables) {
     }
     if (is_parameter(buffer)) {
       place->number =
-          add_parameter(w, KILN_PROGRAM_PARAMETER_ADDRESS, index, T(U64));
-      add_parameter(w, KILN_PROGRAM_PARAMETER_LENGTH, index++, T(U64));
+          kilni_parameter(w, KILN_PROGRAM_PARAMETER_ADDRESS, index, T(U64));
+      kilni_parameter(w, KILN_PROGRAM_PARAMETER_LENGTH, index++, T(U64));
     } else if (buffer->role == KILN_PROGRAM_ROLE_SHARED) {
       place_shared(w, place, &shared);
     } else if (buffer->role == KILN_PROGRAM_ROLE_PRIVATE) {
@@ -166,7 +166,7 @@ static void read_scalars(kilni_lowering_t* w) {
   for (uint32_t i = 1; i < ir->scalars.count; i++) {
     uint8_t type = ir->scalars.items[i].type;
     uint32_t number =
-        add_parameter(w, KILN_PROGRAM_PARAMETER_SCALAR, i - 1, type);
+        kilni_parameter(w, KILN_PROGRAM_PARAMETER_SCALAR, i - 1, type);
     w->scalars[i] = read_scalar(w, number, type);
   }
 }
@@ -229,9 +229,10 @@ static void read_work(kilni_lowering_t* w, uint32_t axis) {
   } else if (said && e->op == KILNI_EXPR_SCALAR && e->type == T(U32)) {
     w->work[axis] = w->scalars[e->a];
   } else if ((w->block[axis] > 1 && !fills_blocks(w, axis)) ||
-             uses_work_size(ir, axis) || (axis == 0 && w->elements.count > 1)) {
+             uses_work_size(ir, axis) || (axis == 0 && w->elements.count > 1) ||
+             (w->rounds.flag != 0 && (!said || ir->work[axis] != 0))) {
     uint32_t number =
-        add_parameter(w, KILN_PROGRAM_PARAMETER_WORK, axis, T(U32));
+        kilni_parameter(w, KILN_PROGRAM_PARAMETER_WORK, axis, T(U32));
     w->work[axis] = read_scalar(w, number, T(U32));
   }
 }
@@ -267,7 +268,9 @@ static void leave_idle(kilni_lowering_t* w) {
     kilni_move(w, w->live, all);
     return;
   }
-  if (!kilni_value_is_const(w, all)) {
+  if (!kilni_value_is_const(w, all) && w->rounds.flag != 0) {
+    kilni_branch(w, w->end, all | KILNI_NOT);
+  } else if (!kilni_value_is_const(w, all)) {
     kilni_pin(w, "ret", KILNI_FORM_PLAIN, KILNI_INSTRUCTION_PINNED, 0, NULL,
               all | KILNI_NOT, 0);
   }
@@ -299,9 +302,18 @@ static void choose_block(kilni_lowering_t* w) {
   w->threads = w->block[0] * w->block[1] * w->block[2];
 }
 
+// What one block of the work does.
+static void block_body(kilni_lowering_t* w) {
+  kilni_shared_clear(w);
+  leave_idle(w);
+  kilni_private_clear(w, 0);
+  kilni_list(w, w->program->body);
+}
+
 static void walk(kilni_lowering_t* w) {
   kilni_survey_t survey = kilni_survey(w);
   choose_block(w);
+  if (w->rounds.flag != 0) kilni_rounds_place(w);
   kilni_elements_choose(w, &survey);
   read_scalars(w);
   bool over = false;
@@ -311,16 +323,18 @@ static void walk(kilni_lowering_t* w) {
   }
   if (survey.traps) {
     w->trap_parameter =
-        1 + add_parameter(w, KILN_PROGRAM_PARAMETER_TRAP, 0, T(U64));
+        1 + kilni_parameter(w, KILN_PROGRAM_PARAMETER_TRAP, 0, T(U64));
   }
   if (survey.grid) {
     w->grid_parameter =
-        1 + add_parameter(w, KILN_PROGRAM_PARAMETER_GRID, 0, T(U64));
+        1 + kilni_parameter(w, KILN_PROGRAM_PARAMETER_GRID, 0, T(U64));
     w->grid_passed = kilni_register(w, T(U64));
     kilni_move(w, w->grid_passed, kilni_const(w, T(U64), 0));
   }
   bool ends = over || survey.returns || survey.traps;
-  w->keeps_live = ends && (survey.lanes || survey.copies || survey.grid);
+  // In rounds, threads that are through wait for the others of their block.
+  w->keeps_live = ends && (survey.lanes || survey.copies || survey.grid ||
+                           (w->rounds.flag != 0 && survey.barriers));
   w->together = w->keeps_live;
   if (w->keeps_live && survey.copies) {
     w->tell_offset = w->shared_bytes;
@@ -328,16 +342,17 @@ static void walk(kilni_lowering_t* w) {
   }
   w->end = kilni_label(w);
   if (w->failed != KILN_STATUS_OK) return;
+  if (w->rounds.flag != 0) {
+    kilni_rounds_body(w, &survey, block_body);
+    return;
+  }
   if (w->elements.count > 1) {
     kilni_elements_body(w);
   } else {
     const uint32_t off =
         KILN_PROGRAM_WITHOUT_COVERING | KILN_PROGRAM_WITHOUT_DROPPING;
     w->covers = !ends && (w->off & off) == 0;
-    kilni_shared_clear(w);
-    leave_idle(w);
-    kilni_private_clear(w, 0);
-    kilni_list(w, w->program->body);
+    block_body(w);
     if (w->failed == KILN_STATUS_OK) kilni_shared_keep(w);
   }
   kilni_place_label(w, w->end);
@@ -374,7 +389,7 @@ static bool set_up(kilni_lowering_t* w) {
   ZEROED(function_returns, ir->functions.count);
   ZEROED(memo, ir->exprs.count);
   ZEROED(calls, ir->exprs.count);
-  ZEROED(parameters, 2 * ir->buffers.count + ir->scalars.count + 8);
+  ZEROED(parameters, 2 * ir->buffers.count + ir->scalars.count + 12);
 #undef ZEROED
   return true;
 }
@@ -400,6 +415,7 @@ static void start_again(kilni_lowering_t* w) {
   fresh.max_ulp = w->max_ulp;
   fresh.off = w->off;
   fresh.wanted = w->wanted;
+  fresh.rounds.flag = w->rounds.flag;
   fresh.floats = w->floats;
   fresh.need_sm = MIN_SM;
   fresh.need_isa = MIN_ISA;
@@ -469,7 +485,7 @@ static void describe_launch(const kilni_lowering_t* w,
   launch->elements = w->elements.count;
   launch->sm = w->need_sm;
   launch->isa = w->need_isa;
-  launch->cooperative = w->grid_parameter != 0;
+  launch->cooperative = w->grid_parameter != 0 || w->rounds.flag != 0;
   if (w->shared_bytes <= KILNI_STATIC_SHARED) {
     launch->static_shared_bytes = w->shared_bytes;
   } else {
@@ -584,6 +600,7 @@ kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
                    options.elements),
         "ask for 1, 2, 4, 8 or 16, or 0 for what suits the program");
   }
+  KILNI_CHECK_ARGUMENT(options.reserved == 0, "options.reserved");
   if (options.sm == 0) options.sm = DEFAULT_SM;
   if (options.sm < MIN_SM) {
     return kilni_status_with_fix(
@@ -604,7 +621,19 @@ kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
   w.off = options.without;
   w.wanted = options.elements;
   w.floats = kilni_fold_floats();
-  kiln_status_t status = lower(&w, allocator, out_code);
+  kiln_status_t status = NULL;
+  if (options.rounds != 0) {
+    w.wanted = 1;
+    w.rounds.flag = kilni_rounds_flag(&w, options.rounds - 1);
+    if (w.rounds.flag == 0) {
+      status = kilni_status_with_fix(
+          failure(&w), "%s",
+          w.failed == KILN_STATUS_UNSUPPORTED
+              ? "launch it once for each round"
+              : "name a buffer of u32 that the program writes");
+    }
+  }
+  if (kiln_status_is_ok(status)) status = lower(&w, allocator, out_code);
   kilni_arena_deinit(&w.arena);
   return status;
 }

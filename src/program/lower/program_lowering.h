@@ -201,6 +201,16 @@ typedef struct kilni_group_t {
   uint32_t instructions[4];
 } kilni_group_t;
 
+// Where a kernel repeats its program until nothing changes (program_rounds.c).
+typedef struct kilni_rounds_t {
+  uint32_t flag;     // the buffer that says so; 0: the program is run once
+  uint32_t address;  // parameter: of the flag
+  uint32_t meet, record, limit;  // parameters
+  uint32_t tell;                 // in shared memory: changed, trapped
+  kilni_value_t counts[3];       // blocks that the work has, along each axis
+  kilni_value_t block[3];        // which of them is done; 0: no such thing
+} kilni_rounds_t;
+
 enum { KILNI_HASH_SIZE = 512 };
 
 // More shared memory than this is asked for at the launch.
@@ -267,6 +277,7 @@ typedef struct kilni_lowering_t {
   uint8_t copies_async;
   uint8_t reserved[3];
   kilni_value_t grid_passed;  // how many grid barriers this thread has passed
+  kilni_rounds_t rounds;
 
   uint32_t shared_bytes;
   uint32_t clear_bytes;    // of them
@@ -526,10 +537,24 @@ void kilni_async_copy(kilni_lowering_t* w,
                       const kilni_statement_record_t* statement);
 void kilni_async_wait(kilni_lowering_t* w);
 void kilni_trap(kilni_lowering_t* w, kilni_value_t tag, kilni_value_t address);
+// A parameter that is an address in global memory.
+kilni_value_t kilni_pointer(kilni_lowering_t* w, uint32_t number);
 kilni_value_t kilni_local_index(kilni_lowering_t* w);
 kilni_value_t kilni_id(kilni_lowering_t* w, uint32_t id, uint32_t axis);
 // The work size of an axis, u32.
 kilni_value_t kilni_work(kilni_lowering_t* w, uint32_t axis);
+
+// ---- program_rounds.c: a kernel that repeats its program ----
+
+// Whether this parameter of the program can be its flag: the buffer's index, or
+// 0 after a failure that is remembered.
+uint32_t kilni_rounds_flag(kilni_lowering_t* w, uint32_t parameter);
+// Where blocks keep the flag.
+void kilni_rounds_place(kilni_lowering_t* w);
+// All rounds; `item` writes what a block does in one of them. Threads that are
+// through go to `end`.
+void kilni_rounds_body(kilni_lowering_t* w, const kilni_survey_t* survey,
+                       void (*item)(kilni_lowering_t* w));
 
 // ---- program_ptx.c ----
 
@@ -537,6 +562,10 @@ kilni_value_t kilni_work(kilni_lowering_t* w, uint32_t axis);
 char* kilni_ptx_write(kilni_lowering_t* w, const char* entry, size_t* out_size);
 
 // ---- program_lower.c ----
+
+// Adds a parameter of the kernel: which one it is.
+uint32_t kilni_parameter(kilni_lowering_t* w, uint32_t kind, uint32_t index,
+                         uint8_t type);
 
 // Whether anything but loads and stores of the program is done to a buffer: it
 // is an argument, or atomics work on it.

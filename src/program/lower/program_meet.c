@@ -29,11 +29,13 @@ static kilni_value_t local_id(kilni_lowering_t* w, uint32_t axis) {
 
 static kilni_value_t block_id(kilni_lowering_t* w, uint32_t axis) {
   static const char* const kNames[3] = {"%ctaid.x", "%ctaid.y", "%ctaid.z"};
+  if (w->rounds.block[axis] != 0) return w->rounds.block[axis];
   return special(w, kNames, axis, UINT32_MAX, true);
 }
 
 static kilni_value_t block_count(kilni_lowering_t* w, uint32_t axis) {
   static const char* const kNames[3] = {"%nctaid.x", "%nctaid.y", "%nctaid.z"};
+  if (w->rounds.flag != 0) return w->rounds.counts[axis];
   return special(w, kNames, axis, UINT32_MAX, true);
 }
 
@@ -94,7 +96,7 @@ static kilni_value_t at(kilni_lowering_t* w, kilni_value_t base,
                    kilni_const(w, kilni_value_type(w, base), offset));
 }
 
-static kilni_value_t pointer(kilni_lowering_t* w, uint32_t number) {
+kilni_value_t kilni_pointer(kilni_lowering_t* w, uint32_t number) {
   kilni_instruction_t instruction = {0};
   instruction.name = "ld.param.u64";
   instruction.form = KILNI_FORM_PARAM;
@@ -190,7 +192,7 @@ void kilni_grid_barrier(kilni_lowering_t* w) {
   kilni_value_t next = kilni_fresh(w, "add.u64", T(U64), w->grid_passed,
                                    kilni_const(w, T(U64), 1));
   kilni_move(w, w->grid_passed, next);
-  kilni_value_t record = pointer(w, w->grid_parameter - 1);
+  kilni_value_t record = kilni_pointer(w, w->grid_parameter - 1);
   uint32_t skip = kilni_label(w);
   kilni_branch(w, skip, is_leader(w) | KILNI_NOT);
   kilni_region_begin(w, KILNI_REGION_BRANCH);
@@ -204,7 +206,7 @@ void kilni_grid_barrier(kilni_lowering_t* w) {
 void kilni_grid_leave(kilni_lowering_t* w) {
   uint32_t skip = kilni_label(w);
   kilni_value_t leader = is_leader(w);
-  kilni_value_t record = pointer(w, w->grid_parameter - 1);
+  kilni_value_t record = kilni_pointer(w, w->grid_parameter - 1);
   kilni_branch(w, skip, leader | KILNI_NOT);
   kilni_region_begin(w, KILNI_REGION_BRANCH);
   add_word(w, "atom.relaxed.gpu.global.add.u64", at(w, record, GRID_PASSED),
@@ -343,7 +345,7 @@ void kilni_async_wait(kilni_lowering_t* w) {
 
 // The record: u32 set, u32 tag, u64 address, u32 block[3], u32 thread[3].
 void kilni_trap(kilni_lowering_t* w, kilni_value_t tag, kilni_value_t address) {
-  kilni_value_t record = pointer(w, w->trap_parameter - 1);
+  kilni_value_t record = kilni_pointer(w, w->trap_parameter - 1);
   kilni_value_t operands[4] = {kilni_register(w, T(U32)), record,
                                kilni_u32(w, 0), kilni_u32(w, 1)};
   kilni_pin(w, "atom.relaxed.sys.global.cas.b32", KILNI_FORM_ATOM,
@@ -358,6 +360,10 @@ void kilni_trap(kilni_lowering_t* w, kilni_value_t tag, kilni_value_t address) {
                block_id(w, axis), first);
     write_word(w, "st.global.u32", at(w, record, 28 + 4 * axis),
                local_id(w, axis), first);
+  }
+  if (w->rounds.flag != 0) {
+    kilni_value_t told = kilni_shared_address(w, w->rounds.tell + 4);
+    write_word(w, "st.shared.u32", told, kilni_u32(w, 1), 0);
   }
   kilni_return(w);
 }

@@ -103,13 +103,16 @@ static void add(arguments_t* to, uint64_t value, uint32_t bytes) {
   to->size += bytes;
 }
 
-enum { GRID_BYTES = 24 };
+enum { GRID_BYTES = 24, MEET_BYTES = 32 };
 
 typedef struct machine_t {
   soft_kit_t kit;
   uint64_t addresses[PROGRAM_BUFFERS_MAX];
   uint64_t trap;
   uint64_t grid;
+  uint64_t meet;
+  uint64_t rounds;
+  uint32_t limit;
   arguments_t arguments;
 } machine_t;
 
@@ -136,6 +139,15 @@ static void bind(machine_t* m, const kilni_ir_t* ir,
       case KILN_PROGRAM_PARAMETER_TRAP:
         value = m->trap;
         break;
+      case KILN_PROGRAM_PARAMETER_MEET:
+        value = m->meet;
+        break;
+      case KILN_PROGRAM_PARAMETER_ROUNDS:
+        value = m->rounds;
+        break;
+      case KILN_PROGRAM_PARAMETER_LIMIT:
+        value = m->limit;
+        break;
       default:
         value = m->grid;
         break;
@@ -144,9 +156,9 @@ static void bind(machine_t* m, const kilni_ir_t* ir,
   }
 }
 
-void machine_run(const kilni_ir_t* ir,
-                 const kiln_program_lower_options_t* options,
-                 program_world_t* world) {
+static void run(const kilni_ir_t* ir,
+                const kiln_program_lower_options_t* options,
+                program_world_t* world, machine_rounds_t* rounds) {
   kiln_program_t* program;
   kilni_ir_t copy;
   assert_true(
@@ -158,7 +170,7 @@ void machine_run(const kilni_ir_t* ir,
   machine_t* m = calloc(1, sizeof(*m));
   assert_non_null(m);
   soft_kit_way_t way;
-  assert_true(soft_kit_way(0, &way));
+  assert_true(soft_kit_way(rounds == NULL ? 0 : rounds->way, &way));
   soft_kit_open(&m->kit, &way);
   m->kit.stack_bytes = 1 << 17;
   kiln_string_view_t text = kiln_program_code_text(code);
@@ -178,6 +190,9 @@ void machine_run(const kilni_ir_t* ir,
   }
   m->trap = soft_kit_buffer(&m->kit, NULL, sizeof(program_trap_t));
   m->grid = soft_kit_buffer(&m->kit, NULL, GRID_BYTES);
+  m->meet = soft_kit_buffer(&m->kit, NULL, MEET_BYTES);
+  m->rounds = soft_kit_buffer(&m->kit, NULL, sizeof(kiln_program_rounds_t));
+  m->limit = rounds == NULL ? 0 : rounds->limit;
   const char* wrong = program_evaluate_sizes(ir, world);
   assert_null(wrong);
   bind(m, ir, code, world);
@@ -191,6 +206,10 @@ void machine_run(const kilni_ir_t* ir,
     work[axis] = world->work[axis];
   }
   kiln_program_code_grid(code, work, grid);
+  if (rounds != NULL) {
+    grid[0] = rounds->blocks;
+    grid[1] = grid[2] = 1;
+  }
   if (soft_kit_launch(&m->kit, kiln_program_code_entry(code), grid,
                       launch.block, launch.dynamic_shared_bytes,
                       m->arguments.bytes,
@@ -207,10 +226,40 @@ void machine_run(const kilni_ir_t* ir,
   uint64_t left[3];
   soft_kit_read(&m->kit, m->grid, left, sizeof(left));
   for (uint32_t i = 0; i < 3; i++) assert_int_equal(left[i], 0);
+  uint64_t met[MEET_BYTES / 8];
+  soft_kit_read(&m->kit, m->meet, met, sizeof(met));
+  for (uint32_t i = 0; i < MEET_BYTES / 8; i++) assert_int_equal(met[i], 0);
+  if (rounds != NULL) {
+    soft_kit_read(&m->kit, m->rounds, &rounds->end, sizeof(rounds->end));
+  }
   soft_kit_close(&m->kit);
   free(m);
   kiln_program_code_release(code);
   kiln_program_release(program);
+}
+
+void machine_run(const kilni_ir_t* ir,
+                 const kiln_program_lower_options_t* options,
+                 program_world_t* world) {
+  run(ir, options, world, NULL);
+}
+
+void machine_run_rounds(const kilni_ir_t* ir,
+                        const kiln_program_lower_options_t* options,
+                        program_world_t* world, machine_rounds_t* rounds) {
+  run(ir, options, world, rounds);
+}
+
+void machine_collect_rounds(const kiln_program_t* program, uint32_t flag) {
+  kiln_program_lower_options_t options = kiln_program_lower_options_default();
+  options.rounds = flag + 1;
+  for (options.sm = 75; options.sm <= 90; options.sm += 15) {
+    kiln_program_code_t* code;
+    assert_true(
+        kiln_status_is_ok(kiln_program_lower(program, &options, &code)));
+    collect(code);
+    kiln_program_code_release(code);
+  }
 }
 
 // ---- Comparing ----

@@ -17,6 +17,19 @@ void machine_run(const kilni_ir_t* ir,
                  const kiln_program_lower_options_t* options,
                  program_world_t* world);
 
+// How a kernel that repeats its program is launched, and what it came to.
+typedef struct machine_rounds_t {
+  uint32_t blocks;
+  uint32_t limit;
+  uint32_t way;  // of soft_kit_way
+  kiln_program_rounds_t end;
+} machine_rounds_t;
+
+// The same with options->rounds, in one launch.
+void machine_run_rounds(const kilni_ir_t* ir,
+                        const kiln_program_lower_options_t* options,
+                        program_world_t* world, machine_rounds_t* rounds);
+
 // A program text on buffers of those element counts (in the order of the
 // program's buffer parameters), filled from `seed`; evaluated and run on the
 // software device, lowered for sm_75 and for sm_90 and without each of the
@@ -33,6 +46,8 @@ void machine_check_way(const char* text, const uint64_t* counts,
 // into files in that folder, for check_program_ptxas.py.
 void machine_collect(int argc, char** argv);
 bool machine_collects(void);
+// One that repeats a program with this flag.
+void machine_collect_rounds(const kiln_program_t* program, uint32_t flag);
 
 // For what runs behind it: how many elements further on than a multiple of 256
 // bytes all buffers begin, and how many elements a thread shall do. 0, 0: as it
