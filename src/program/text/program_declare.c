@@ -166,7 +166,7 @@ static uint32_t read_buffer(kilni_reader_t* reader, kiln_string_view_t name,
   uint32_t index = kilni_ir_add_buffer(reader->ir, record);
   kilni_reader_place(reader, KILNI_IR_BUFFER, index, at);
   kilni_symbols_add(reader, name, KILNI_SYMBOL_BUFFER, index);
-  return index | KILNI_PARAMETER_BUFFER;
+  return index == 0 ? 0 : index | KILNI_PARAMETER_BUFFER;
 }
 
 // "TYPE": a scalar of the program, a variable of a function.
