@@ -43,8 +43,9 @@ typedef struct kiln_dispatcher_options_t {
   // Streams of its own, over which batches are spread. Default: 4; at most 64.
   uint32_t streams;
 
-  // Threads that copy a chunk between pageable and pinned memory together.
-  // Default: 1, which is the calling thread; at most 16.
+  // Threads that copy a chunk between pageable and pinned memory together, the
+  // calling one among them; the others are started when they are first needed.
+  // Default: 1, which starts none; at most 16.
   uint32_t copy_threads;
 
   // KILN_SWITCH_*: count and time what is done (kiln/telemetry.h). Default:
@@ -152,14 +153,17 @@ typedef struct kiln_dispatcher_counts_t {
   uint64_t resident_peak;    // most of that
   uint64_t resident_budget;  // most that there may be
   uint64_t staging_bytes;    // pinned, in use or kept
+  uint64_t staging_idle;     // of it: kept only
   uint64_t transient_bytes;  // device memory for dispatches, in use or kept
   uint64_t transient_idle;   // of it: kept only
   uint64_t transient_hits;   // blocks that were used again
   uint64_t transient_misses;
   uint32_t residents;
-  uint32_t streams;    // made
-  uint32_t pipelines;  // alive
-  uint32_t pendings;   // alive
+  uint32_t streams;       // made
+  uint32_t pipelines;     // alive
+  uint32_t pendings;      // alive
+  uint32_t copy_threads;  // running, without those that call
+  uint32_t reserved;      // 0
 } kiln_dispatcher_counts_t;
 
 // All zero for NULL. Since 0.1.

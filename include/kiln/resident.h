@@ -7,10 +7,13 @@
 // is one of another dispatcher.
 //
 // Host memory of any kind may be copied. Pageable memory goes through pinned
-// memory of the dispatcher, near the speed of pinned memory: an upload returns
-// when its source may be changed again, a download's target is valid when its
-// pending is done. Pinned memory (kiln_resident_pin, kiln/memory.h) is copied
-// by the device itself, and must be left alone until then.
+// memory of the dispatcher, chunk by chunk, with eight `copy_threads` near the
+// speed of pinned memory: an upload returns when its source may be changed
+// again, a download's target is valid when its pending is done. One of more
+// bytes than the dispatcher has pinned memory (`staging_bytes`) waits for the
+// device until what is left fits. Pinned memory (kiln_resident_pin,
+// kiln/memory.h) is copied by the device itself, and must be left alone until
+// then.
 //
 // A stream of NULL is the dispatcher's own first one (kiln/dispatch.h).
 #ifndef KILN_RESIDENT_H_

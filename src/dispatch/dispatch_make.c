@@ -254,7 +254,7 @@ void kiln_dispatcher_counts(kiln_dispatcher_t* dispatcher,
   out_counts->resident_budget = residents->budget;
   out_counts->residents = residents->count;
   kilni_mutex_unlock(&residents->lock);
-  out_counts->staging_bytes = kilni_staging_bytes(dispatcher->staging);
+  kilni_staging_count(dispatcher->staging, out_counts);
   kilni_streams_count(dispatcher, out_counts);
   out_counts->pipelines = atomic_load(&dispatcher->pipelines);
   out_counts->pendings = atomic_load(&dispatcher->pendings);

@@ -163,7 +163,7 @@ static kiln_status_t bring_out(kiln_pipeline_t* pipeline,
     if (!bound->downloads || bound->bytes == 0) continue;
     kiln_status_t status = kilni_staging_download(
         pipeline->dispatcher->staging, stream, taken->buffers[i], 0,
-        bound->bytes, bindings[i].value.out);
+        bound->bytes, bindings[i].value.out, false);
     if (kiln_status_is_ok(status)) continue;
     // Some of the caller's memory may be written later: not behind our back.
     return kilni_status_join(status, kiln_stream_synchronize(stream));

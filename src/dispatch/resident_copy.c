@@ -92,14 +92,14 @@ kiln_status_t kiln_resident_upload_many(kiln_dispatcher_t* dispatcher,
 // ---- Down ----
 
 static kiln_status_t download(kiln_dispatcher_t* dispatcher,
-                              kiln_stream_t* stream,
+                              kiln_stream_t* stream, bool waits,
                               const kiln_resident_download_t* one) {
   kiln_buffer_t* buffer = NULL;
   if (one->bytes == 0) return NULL;
   KILNI_RETURN_IF_ERROR(kilni_resident_get(dispatcher, one->resident, &buffer));
   kiln_status_t status =
       kilni_staging_download(dispatcher->staging, stream, buffer, one->offset,
-                             one->bytes, one->out_data);
+                             one->bytes, one->out_data, waits);
   return kilni_resident_put(dispatcher, one->resident, buffer, stream, status);
 }
 
@@ -111,7 +111,7 @@ static bool joins_down(const kiln_resident_download_t* a,
 }
 
 static kiln_status_t download_all(kiln_dispatcher_t* dispatcher,
-                                  kiln_stream_t* stream,
+                                  kiln_stream_t* stream, bool waits,
                                   const kiln_resident_download_t* downloads,
                                   uint32_t count) {
   for (uint32_t i = 0; i < count;) {
@@ -119,7 +119,7 @@ static kiln_status_t download_all(kiln_dispatcher_t* dispatcher,
     while (++i < count && joins_down(&one, &downloads[i])) {
       one.bytes += downloads[i].bytes;
     }
-    KILNI_RETURN_IF_ERROR(download(dispatcher, stream, &one));
+    KILNI_RETURN_IF_ERROR(download(dispatcher, stream, waits, &one));
   }
   return NULL;
 }
@@ -164,14 +164,16 @@ kiln_status_t kiln_resident_download_many(
     KILNI_RETURN_IF_ERROR(
         kilni_pending_create(dispatcher, "download", false, &pending));
   }
-  kiln_status_t status = download_all(dispatcher, stream, downloads, count);
+  kiln_status_t status =
+      download_all(dispatcher, stream, pending == NULL, downloads, count);
   if (pending == NULL) {
     return kilni_status_join(status, kiln_stream_synchronize(stream));
   }
   status = kilni_status_join(status, kilni_pending_finish(pending, stream));
   if (!kiln_status_is_ok(status)) {
     kiln_pending_release(pending);
-    return status;
+    // Some of the caller's memory may be written later: not behind our back.
+    return kilni_status_join(status, kiln_stream_synchronize(stream));
   }
   *out_pending = pending;
   return NULL;

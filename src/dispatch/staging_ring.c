@@ -6,6 +6,13 @@
 // A chunk belongs to one copy at a time. It is taken under a lock, which is not
 // held over a driver call, and waits for its own event before it is written
 // again: what was copied from it, or by the host out of it, is done then.
+//
+// Both ways are one loop over parts that are under way: each is begun, and
+// ended when the next one is, or when there is no chunk for it. An upload lets
+// the threads begin and hands a chunk over to the device when it is full; a
+// download lets the device begin and empties a chunk when it is there. What a
+// download has under way when it returns is emptied by the driver's own thread
+// (a host function of the stream), with the same threads.
 #include "dispatch/staging_ring.h"
 
 #include <string.h>
@@ -13,6 +20,9 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "device/device_inside.h"
+#include "dispatch/copy_crew.h"
+
+enum { UNDER_WAY = 32 };  // parts of one copy
 
 // One piece of pinned memory. thread-safe by whoever has taken it
 typedef struct chunk_t {
@@ -20,9 +30,8 @@ typedef struct chunk_t {
   kiln_event_t* free;     // behind its last use
   bool used;              // `free` was recorded
   bool taken;             // under the lock
-  // Of a download: what the host copies when the device has.
-  void* target;
-  size_t bytes;
+  kilni_crew_t* crew;
+  kilni_copy_t copy;  // by the host, in or out
 } chunk_t;
 
 struct kilni_staging_t {
@@ -32,10 +41,14 @@ struct kilni_staging_t {
   kilni_cond_t changed;
   uint64_t chunk_bytes;
   uint32_t count;
-  uint32_t next;  // under the lock
+  uint32_t next;     // under the lock, as the next two
+  uint32_t taken;    //
+  uint32_t waiting;  // for a chunk
   bool has_lock;
   bool has_cond;
+  bool crowd;  // more than one thread copies
   atomic_uint made;
+  kilni_crew_t* crew;
   chunk_t* chunks;
 };
 
@@ -47,12 +60,6 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
   kiln_allocator_t allocator = device->host->allocator;
   void* block = NULL;
   *out_staging = NULL;
-  if (options->threads > 1) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(UNSUPPORTED, "`copy_threads` above 1: %u",
-                   (unsigned)options->threads),
-        "leave `copy_threads` at 1");
-  }
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(allocator, sizeof(kilni_staging_t), &block));
   kilni_staging_t* staging = block;
@@ -60,10 +67,18 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
   staging->counters = options->counters;
   staging->chunk_bytes = options->chunk_bytes;
   staging->count = (uint32_t)(options->bytes / options->chunk_bytes);
+  staging->crowd = options->threads > 1;
   kiln_status_t status =
-      kilni_alloc_array(allocator, staging->count, sizeof(chunk_t), &block);
+      kilni_crew_create(allocator, options->threads, &staging->crew);
+  if (kiln_status_is_ok(status)) {
+    status =
+        kilni_alloc_array(allocator, staging->count, sizeof(chunk_t), &block);
+  }
   if (kiln_status_is_ok(status)) {
     staging->chunks = block;
+    for (uint32_t i = 0; i < staging->count; i++) {
+      staging->chunks[i].crew = staging->crew;
+    }
     status = kilni_mutex_init(&staging->lock);
     staging->has_lock = kiln_status_is_ok(status);
   }
@@ -99,6 +114,7 @@ void kilni_staging_destroy(kilni_staging_t* staging) {
   for (uint32_t i = 0; staging->chunks != NULL && i < staging->count; i++) {
     kiln_status_free(drop(staging, &staging->chunks[i]));
   }
+  kilni_crew_destroy(staging->crew);  // what is under way has used it
   if (staging->has_cond) kilni_cond_deinit(&staging->changed);
   if (staging->has_lock) kilni_mutex_deinit(&staging->lock);
   kilni_free_array(allocator, staging->chunks, staging->count, sizeof(chunk_t));
@@ -107,26 +123,52 @@ void kilni_staging_destroy(kilni_staging_t* staging) {
 
 // ---- Chunks ----
 
-static chunk_t* take(kilni_staging_t* staging) {
+// Under the lock.
+static chunk_t* find_free(kilni_staging_t* staging) {
+  for (uint32_t i = 0; i < staging->count; i++) {
+    uint32_t at = (staging->next + i) % staging->count;
+    if (staging->chunks[at].taken) continue;
+    staging->next = (at + 1) % staging->count;
+    return &staging->chunks[at];
+  }
+  return NULL;
+}
+
+// NULL where there is none at the moment. Who holds some already must not wait
+// for one, and leaves those that are free to who does wait.
+static chunk_t* take(kilni_staging_t* staging, bool may_wait) {
   chunk_t* chunk = NULL;
   kilni_mutex_lock(&staging->lock);
-  while (chunk == NULL) {
-    for (uint32_t i = 0; i < staging->count && chunk == NULL; i++) {
-      uint32_t at = (staging->next + i) % staging->count;
-      if (staging->chunks[at].taken) continue;
-      chunk = &staging->chunks[at];
-      staging->next = (at + 1) % staging->count;
+  if (may_wait) {
+    staging->waiting++;
+    while ((chunk = find_free(staging)) == NULL) {
+      kilni_cond_wait(&staging->changed, &staging->lock);
     }
-    if (chunk == NULL) kilni_cond_wait(&staging->changed, &staging->lock);
+    staging->waiting--;
+  } else if (staging->count - staging->taken > staging->waiting) {
+    chunk = find_free(staging);
   }
-  chunk->taken = true;
+  if (chunk != NULL) {
+    chunk->taken = true;
+    staging->taken++;
+  }
   kilni_mutex_unlock(&staging->lock);
   return chunk;
+}
+
+static bool take_this(kilni_staging_t* staging, chunk_t* chunk) {
+  kilni_mutex_lock(&staging->lock);
+  bool ours = !chunk->taken;
+  if (ours) staging->taken++;
+  chunk->taken = true;
+  kilni_mutex_unlock(&staging->lock);
+  return ours;
 }
 
 static void give(kilni_staging_t* staging, chunk_t* chunk) {
   kilni_mutex_lock(&staging->lock);
   chunk->taken = false;
+  staging->taken--;
   kilni_cond_signal(&staging->changed);
   kilni_mutex_unlock(&staging->lock);
 }
@@ -154,34 +196,53 @@ static kiln_status_t make_ready(kilni_staging_t* staging, chunk_t* chunk) {
 
 kiln_status_t kilni_staging_warm(kilni_staging_t* staging) {
   for (uint32_t i = 0; i < staging->count; i++) {
-    chunk_t* chunk = take(staging);
+    chunk_t* chunk = take(staging, true);
     kiln_status_t status = make_ready(staging, chunk);
     give(staging, chunk);
     KILNI_RETURN_IF_ERROR(status);
   }
-  return NULL;
+  return kilni_crew_start(staging->crew);
 }
 
 kiln_status_t kilni_staging_trim(kilni_staging_t* staging) {
   kiln_status_t status = NULL;
   for (uint32_t i = 0; i < staging->count; i++) {
     chunk_t* chunk = &staging->chunks[i];
-    kilni_mutex_lock(&staging->lock);
-    bool ours = !chunk->taken;
-    chunk->taken = true;
-    kilni_mutex_unlock(&staging->lock);
-    if (!ours) continue;
+    if (!take_this(staging, chunk)) continue;
     status = kilni_status_join(status, drop(staging, chunk));
     give(staging, chunk);
   }
+  kilni_crew_rest(staging->crew);
   return status;
 }
 
-uint64_t kilni_staging_bytes(kilni_staging_t* staging) {
-  return atomic_load(&staging->made) * staging->chunk_bytes;
+// Whether a chunk that was taken waits for nothing.
+static bool is_idle(chunk_t* chunk) {
+  bool ready = true;
+  if (!chunk->used) return true;
+  kiln_status_t status = kiln_event_query(chunk->free, &ready);
+  bool idle = kiln_status_is_ok(status) && ready;
+  kiln_status_free(status);
+  chunk->used = !idle;
+  return idle;
 }
 
-// ---- Copies ----
+void kilni_staging_count(kilni_staging_t* staging,
+                         kiln_dispatcher_counts_t* counts) {
+  uint64_t idle = 0;
+  for (uint32_t i = 0; i < staging->count; i++) {
+    chunk_t* chunk = &staging->chunks[i];
+    if (!take_this(staging, chunk)) continue;
+    idle += chunk->buffer != NULL && is_idle(chunk);
+    give(staging, chunk);
+  }
+  uint64_t made = atomic_load(&staging->made);
+  counts->staging_bytes = made * staging->chunk_bytes;
+  counts->staging_idle = (idle < made ? idle : made) * staging->chunk_bytes;
+  counts->copy_threads = kilni_crew_running(staging->crew);
+}
+
+// ---- Before a copy ----
 
 // Whether the driver knows the memory, and so copies it by itself.
 static bool is_pinned(kilni_staging_t* staging, const void* data) {
@@ -206,14 +267,150 @@ static kiln_status_t check_capture(kiln_stream_t* stream) {
       "pin the memory (kiln_resident_pin), or copy it before the capture");
 }
 
-static kiln_status_t leave(kilni_staging_t* staging, chunk_t* chunk,
-                           kiln_stream_t* stream, kiln_status_t status) {
-  // Whatever was put on the stream may use the chunk, so it is always guarded.
-  kiln_status_t record = kiln_event_record(chunk->free, stream);
-  chunk->used = kiln_status_is_ok(record);
-  give(staging, chunk);
-  return kilni_status_join(status, record);
+static kiln_status_t begin_staged(kilni_staging_t* staging,
+                                  kiln_stream_t* stream, uint64_t bytes) {
+  KILNI_RETURN_IF_ERROR(check_capture(stream));
+  kilni_count(staging->counters, KILNI_COUNTER_STAGED_BYTES, bytes);
+  return kilni_crew_start(staging->crew);
 }
+
+// ---- Parts of a copy ----
+
+// One copy, and its parts under way, the oldest first. one-thread
+typedef struct transfer_t {
+  kilni_staging_t* staging;
+  kiln_stream_t* stream;
+  kiln_buffer_t* buffer;
+  uint64_t offset;
+  const char* from;  // NULL: a download
+  char* to;          // NULL: an upload
+  bool waits;        // a download that has been emptied when it returns
+  uint32_t most;     // parts under way
+  uint32_t first;
+  uint32_t count;
+  struct {
+    chunk_t* chunk;
+    uint64_t offset;
+  } parts[UNDER_WAY];
+} transfer_t;
+
+// Whatever was put on the stream may use the chunk. Where nothing can say when
+// it has, it is waited for.
+static kiln_status_t guard(chunk_t* chunk, kiln_stream_t* stream) {
+  kiln_status_t status = kiln_event_record(chunk->free, stream);
+  chunk->used = kiln_status_is_ok(status);
+  if (chunk->used) return NULL;
+  return kilni_status_join(status, kiln_stream_synchronize(stream));
+}
+
+static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
+                                uint64_t at, size_t bytes) {
+  void* pinned = kiln_buffer_host(chunk->buffer);
+  chunk->copy.bytes = bytes;
+  if (t->from != NULL) {
+    chunk->copy.to = pinned;
+    chunk->copy.from = t->from + at;
+    kilni_crew_begin(chunk->crew, &chunk->copy);
+    return NULL;
+  }
+  chunk->copy.to = t->to + at;
+  chunk->copy.from = pinned;
+  kiln_status_t status = kiln_buffer_read_async(t->buffer, t->stream,
+                                                t->offset + at, bytes, pinned);
+  return kilni_status_join(status, guard(chunk, t->stream));
+}
+
+static void copy_out(void* user) {
+  chunk_t* chunk = user;
+  kilni_crew_begin(chunk->crew, &chunk->copy);
+  kilni_crew_finish(chunk->crew, &chunk->copy);
+}
+
+// Ends the oldest part. `good`: nothing has failed; else what it began is only
+// waited for.
+static kiln_status_t end_part(transfer_t* t, bool good) {
+  chunk_t* chunk = t->parts[t->first].chunk;
+  uint64_t at = t->parts[t->first].offset;
+  kiln_status_t status = NULL;
+  t->first = (t->first + 1) % UNDER_WAY;
+  t->count--;
+  if (t->from != NULL) {
+    kilni_crew_finish(chunk->crew, &chunk->copy);
+    if (good) {
+      status = kiln_buffer_write_async(t->buffer, t->stream, t->offset + at,
+                                       chunk->copy.bytes, chunk->copy.to);
+      status = kilni_status_join(status, guard(chunk, t->stream));
+    }
+  } else if (good) {
+    if (chunk->used) status = kiln_event_synchronize(chunk->free);
+    if (kiln_status_is_ok(status)) {
+      chunk->used = false;
+      copy_out(chunk);
+    }
+  }
+  give(t->staging, chunk);
+  return status;
+}
+
+// The device has all of a download that is left; the stream empties it.
+static kiln_status_t leave_part(transfer_t* t) {
+  chunk_t* chunk = t->parts[t->first].chunk;
+  kiln_status_t status = kiln_stream_call_host(t->stream, copy_out, chunk);
+  if (!kiln_status_is_ok(status)) {
+    return kilni_status_join(status, end_part(t, false));
+  }
+  t->first = (t->first + 1) % UNDER_WAY;
+  t->count--;
+  status = guard(chunk, t->stream);
+  give(t->staging, chunk);
+  return status;
+}
+
+// A chunk for the next part, with room for the part in the list.
+static kiln_status_t next_chunk(transfer_t* t, chunk_t** out_chunk) {
+  chunk_t* chunk = NULL;
+  for (;;) {
+    if (t->count < t->most) chunk = take(t->staging, t->count == 0);
+    if (chunk != NULL) break;
+    KILNI_RETURN_IF_ERROR(end_part(t, true));
+  }
+  kiln_status_t status = make_ready(t->staging, chunk);
+  if (!kiln_status_is_ok(status)) {
+    give(t->staging, chunk);
+    return status;
+  }
+  *out_chunk = chunk;
+  return NULL;
+}
+
+static kiln_status_t move_parts(transfer_t* t, uint64_t bytes) {
+  uint64_t part = 0;
+  for (uint64_t at = 0; at < bytes; at += part) {
+    chunk_t* chunk = NULL;
+    part = bytes - at;
+    if (part > t->staging->chunk_bytes) part = t->staging->chunk_bytes;
+    KILNI_RETURN_IF_ERROR(next_chunk(t, &chunk));
+    uint32_t place = (t->first + t->count++) % UNDER_WAY;
+    t->parts[place].chunk = chunk;
+    t->parts[place].offset = at;
+    KILNI_RETURN_IF_ERROR(begin_part(t, chunk, at, (size_t)part));
+  }
+  while (t->count > 0) {
+    bool leaves = t->to != NULL && !t->waits;
+    KILNI_RETURN_IF_ERROR(leaves ? leave_part(t) : end_part(t, true));
+  }
+  return NULL;
+}
+
+static kiln_status_t move_all(transfer_t* t, uint64_t bytes) {
+  kiln_status_t status = move_parts(t, bytes);
+  while (t->count > 0) {
+    status = kilni_status_join(status, end_part(t, false));
+  }
+  return status;
+}
+
+// ---- Copies ----
 
 kiln_status_t kilni_staging_upload(kilni_staging_t* staging,
                                    kiln_stream_t* stream, kiln_buffer_t* buffer,
@@ -224,62 +421,37 @@ kiln_status_t kilni_staging_upload(kilni_staging_t* staging,
   if (is_pinned(staging, data)) {
     return kiln_buffer_write_async(buffer, stream, offset, (size_t)bytes, data);
   }
-  KILNI_RETURN_IF_ERROR(check_capture(stream));
-  kilni_count(staging->counters, KILNI_COUNTER_STAGED_BYTES, bytes);
-  for (uint64_t at = 0; at < bytes;) {
-    uint64_t part = bytes - at;
-    if (part > staging->chunk_bytes) part = staging->chunk_bytes;
-    chunk_t* chunk = take(staging);
-    kiln_status_t status = make_ready(staging, chunk);
-    if (!kiln_status_is_ok(status)) {
-      give(staging, chunk);
-      return status;
-    }
-    memcpy(kiln_buffer_host(chunk->buffer), (const char*)data + at,
-           (size_t)part);
-    status = kiln_buffer_write_async(buffer, stream, offset + at, (size_t)part,
-                                     kiln_buffer_host(chunk->buffer));
-    KILNI_RETURN_IF_ERROR(leave(staging, chunk, stream, status));
-    at += part;
-  }
-  return NULL;
-}
-
-static void copy_out(void* user) {
-  chunk_t* chunk = user;
-  memcpy(chunk->target, kiln_buffer_host(chunk->buffer), chunk->bytes);
+  KILNI_RETURN_IF_ERROR(begin_staged(staging, stream, bytes));
+  transfer_t t = {.staging = staging,
+                  .stream = stream,
+                  .buffer = buffer,
+                  .offset = offset,
+                  .from = data,
+                  .most = 1};
+  // The threads go on with the next chunk while this one hands a full one over;
+  // with fewer than three the device would wait for that.
+  if (staging->crowd && staging->count > 2) t.most = 2;
+  return move_all(&t, bytes);
 }
 
 kiln_status_t kilni_staging_download(kilni_staging_t* staging,
                                      kiln_stream_t* stream,
                                      kiln_buffer_t* buffer, uint64_t offset,
-                                     uint64_t bytes, void* out_data) {
+                                     uint64_t bytes, void* out_data,
+                                     bool waits) {
   kilni_count(staging->counters, KILNI_COUNTER_DOWNLOADS, 1);
   kilni_count(staging->counters, KILNI_COUNTER_DOWNLOADED_BYTES, bytes);
   if (is_pinned(staging, out_data)) {
     return kiln_buffer_read_async(buffer, stream, offset, (size_t)bytes,
                                   out_data);
   }
-  KILNI_RETURN_IF_ERROR(check_capture(stream));
-  kilni_count(staging->counters, KILNI_COUNTER_STAGED_BYTES, bytes);
-  for (uint64_t at = 0; at < bytes;) {
-    uint64_t part = bytes - at;
-    if (part > staging->chunk_bytes) part = staging->chunk_bytes;
-    chunk_t* chunk = take(staging);
-    kiln_status_t status = make_ready(staging, chunk);
-    if (!kiln_status_is_ok(status)) {
-      give(staging, chunk);
-      return status;
-    }
-    chunk->target = (char*)out_data + at;
-    chunk->bytes = (size_t)part;
-    status = kiln_buffer_read_async(buffer, stream, offset + at, (size_t)part,
-                                    kiln_buffer_host(chunk->buffer));
-    if (kiln_status_is_ok(status)) {
-      status = kiln_stream_call_host(stream, copy_out, chunk);
-    }
-    KILNI_RETURN_IF_ERROR(leave(staging, chunk, stream, status));
-    at += part;
-  }
-  return NULL;
+  KILNI_RETURN_IF_ERROR(begin_staged(staging, stream, bytes));
+  transfer_t t = {.staging = staging,
+                  .stream = stream,
+                  .buffer = buffer,
+                  .offset = offset,
+                  .to = out_data,
+                  .waits = waits,
+                  .most = UNDER_WAY};
+  return move_all(&t, bytes);
 }

@@ -8,6 +8,7 @@
 #define KILN_SRC_DISPATCH_STAGING_RING_H_
 
 #include "dispatch/dispatch_counters.h"
+#include "kiln/dispatch.h"
 #include "kiln/memory.h"
 
 // Chunks of pinned memory, and who uses them. thread-safe
@@ -32,10 +33,11 @@ void kilni_staging_destroy(kilni_staging_t* staging);
 
 // Makes all chunks, and starts the threads.
 kiln_status_t kilni_staging_warm(kilni_staging_t* staging);
-// Gives back what is not in use at the moment.
+// Gives back what is not in use at the moment, and ends the threads.
 kiln_status_t kilni_staging_trim(kilni_staging_t* staging);
-// Bytes of pinned memory that there are.
-uint64_t kilni_staging_bytes(kilni_staging_t* staging);
+// Fills in what of the counts is about pinned memory and threads that copy.
+void kilni_staging_count(kilni_staging_t* staging,
+                         kiln_dispatcher_counts_t* counts);
 
 // Copies `bytes` from the host to `buffer` at `offset`, behind what is on
 // `stream`; returns when pageable `data` may be changed. The range and the
@@ -45,10 +47,15 @@ kiln_status_t kilni_staging_upload(kilni_staging_t* staging,
                                    uint64_t offset, uint64_t bytes,
                                    const void* data);
 // Copies the other way; `out_data` is there when `stream` has passed what the
-// call put on it, and may not be touched before.
+// call put on it, and may not be touched before; with `waits`, when the call
+// returns and the memory is pageable. What is more than there is pinned memory
+// waits for the device until the rest is not. On failure the device may still
+// be writing pinned memory, and a host function `out_data`: behind what is on
+// the stream.
 kiln_status_t kilni_staging_download(kilni_staging_t* staging,
                                      kiln_stream_t* stream,
                                      kiln_buffer_t* buffer, uint64_t offset,
-                                     uint64_t bytes, void* out_data);
+                                     uint64_t bytes, void* out_data,
+                                     bool waits);
 
 #endif  // KILN_SRC_DISPATCH_STAGING_RING_H_

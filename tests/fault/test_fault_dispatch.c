@@ -31,6 +31,8 @@ enum {
   MAYBE_NOT = 8,  // it is refused
 };
 enum { BYTES = 256, HEADER_BYTES = 1 << 16, FEW = 12, MANY = 2000 };
+// More than three chunks, each enough to be divided among threads.
+enum { CHUNK = 64 << 10, LARGE = 3 * CHUNK + 100 };
 
 // What fails in a run, and with what.
 typedef enum fails_t { ALLOCATIONS, REFUSED, LOST, FAILS } fails_t;
@@ -66,6 +68,7 @@ typedef struct scene_t {
   kiln_pipeline_t* new_pipeline;
   kiln_prepared_t* new_prepared;
   kiln_pending_t* new_pending;
+  kiln_resident_t new_resident;
   bool pinned;
   kiln_program_t* program;  // of all scenes
   uint8_t host[BYTES];
@@ -84,6 +87,8 @@ static const char kProgram[] =
     "program step(x: in u32[], y: out u32[length(x)]) work length(x)\n"
     "{ let i = global_id.x; if x[i] == 7u32 { trap(1, 2u64); }\n"
     "  y[i] = x[i] * 2u32; }\n";
+
+static uint8_t g_large[LARGE];
 
 static const char kPtx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -107,6 +112,17 @@ static void settle(scene_t* s) {
 
 static void dispatch(scene_t* s, kiln_stream_t* stream) {
   MUST(kiln_pipeline_dispatch(s->pipeline, stream, s->bindings, 2, NULL, NULL));
+}
+
+// A dispatcher with threads that copy.
+static void open_crew(scene_t* s) {
+  kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
+  options.streams = 1;
+  options.copy_threads = 3;
+  options.staging_bytes = 3 * CHUNK;
+  options.staging_chunk_bytes = CHUNK;
+  MUST(kiln_dispatcher_create(s->device, &options, &s->new_dispatcher));
+  MUST(kiln_resident_allocate(s->new_dispatcher, LARGE, &s->new_resident));
 }
 
 static kiln_status_t make_kernel(scene_t* s) {

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: threads that copy host memory together.
+//
+// A copy under way stands in a place. Who works at it counts itself in first
+// and then looks whether the place is still open; who asked for it closes the
+// place first and then waits for those that are counted: one of the two sees
+// the other. Threads without work look round for a short while, where there are
+// cores for that, and then sleep.
+#include "dispatch/copy_crew.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "base/thread.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum {
+  PLACES = 2 * KILNI_CREW_THREADS,
+  PAGE = 4096,
+  SHARES = 2,  // of one copy for each thread
+  LEAST_SHARE = 32 << 10,
+  ALONE_BYTES = 64 << 10,  // too little to be divided
+  STREAMED_BYTES = 32 << 10,
+  LOOKS = 64,  // between two looks at the clock
+};
+#define LOOKING_NS 100000u
+
+// A copy that the threads see. thread-safe
+typedef struct place_t {
+  atomic_bool taken;
+  atomic_bool open;
+  atomic_bool awaited;  // its asker sleeps
+  atomic_uint workers;
+  atomic_ullong number;  // the older copy first
+  atomic_size_t next;    // byte that nobody has
+  atomic_size_t bytes;
+  char* to;
+  const char* from;
+  size_t share;
+} place_t;
+
+struct kilni_crew_t {
+  kiln_allocator_t allocator;
+  uint32_t threads;  // to start
+  bool looks;        // there are cores for looking round
+  bool has_lock;
+  bool has_roster;
+  bool has_work;
+  bool has_done;
+  atomic_uint running;
+  atomic_bool ends;
+  atomic_uint sleepers;
+  atomic_ullong number;
+  kilni_mutex_t roster;  // over starts and ends
+  kilni_mutex_t lock;    // over going to sleep
+  kilni_cond_t work;
+  kilni_cond_t done;
+  kilni_thread_t handles[KILNI_CREW_THREADS];
+  place_t places[PLACES];
+};
+
+// ---- Bytes ----
+
+static inline void pause_a_little(void) {
+#if defined(__SSE2__)
+  _mm_pause();
+#endif
+}
+
+// Past the caches: what is read once, by somebody else, need not be in them.
+static void copy_bytes(char* to, const char* from, size_t bytes) {
+#if defined(__SSE2__)
+  if (bytes >= STREAMED_BYTES) {
+    size_t head = (64 - ((uintptr_t)to & 63)) & 63;
+    memcpy(to, from, head);
+    to += head;
+    from += head;
+    bytes -= head;
+    for (; bytes >= 64; bytes -= 64) {
+      const __m128i* source = (const __m128i*)(const void*)from;
+      __m128i* target = (__m128i*)(void*)to;
+      __m128i a = _mm_loadu_si128(source);
+      __m128i b = _mm_loadu_si128(source + 1);
+      __m128i c = _mm_loadu_si128(source + 2);
+      __m128i d = _mm_loadu_si128(source + 3);
+      _mm_stream_si128(target, a);
+      _mm_stream_si128(target + 1, b);
+      _mm_stream_si128(target + 2, c);
+      _mm_stream_si128(target + 3, d);
+      to += 64;
+      from += 64;
+    }
+    _mm_sfence();
+  }
+#endif
+  memcpy(to, from, bytes);
+}
+
+// ---- Places ----
+
+static void work_at(place_t* place) {
+  size_t all = atomic_load_explicit(&place->bytes, memory_order_relaxed);
+  for (;;) {
+    size_t at = atomic_fetch_add_explicit(&place->next, place->share,
+                                          memory_order_relaxed);
+    if (at >= all) return;
+    size_t bytes = all - at < place->share ? all - at : place->share;
+    copy_bytes(place->to + at, place->from + at, bytes);
+  }
+}
+
+static bool has_work(place_t* place) {
+  return atomic_load(&place->open) &&
+         atomic_load_explicit(&place->next, memory_order_relaxed) <
+             atomic_load_explicit(&place->bytes, memory_order_relaxed);
+}
+
+static void leave(kilni_crew_t* crew, place_t* place) {
+  if (atomic_fetch_sub(&place->workers, 1) != 1) return;
+  if (!atomic_load(&place->awaited)) return;
+  kilni_mutex_lock(&crew->lock);
+  kilni_cond_broadcast(&crew->done);
+  kilni_mutex_unlock(&crew->lock);
+}
+
+// The oldest copy that has something left, among those behind `above`.
+static place_t* find_work(kilni_crew_t* crew, unsigned long long* above) {
+  place_t* oldest = NULL;
+  unsigned long long number = 0;
+  for (uint32_t i = 0; i < PLACES; i++) {
+    place_t* place = &crew->places[i];
+    if (!has_work(place)) continue;
+    unsigned long long its =
+        atomic_load_explicit(&place->number, memory_order_relaxed);
+    if (its <= *above || (oldest != NULL && its >= number)) continue;
+    oldest = place;
+    number = its;
+  }
+  *above = number;
+  return oldest;
+}
+
+// A place to work at, with the caller counted in; NULL if there is none.
+static place_t* enter(kilni_crew_t* crew) {
+  unsigned long long above = 0;
+  for (;;) {
+    place_t* place = find_work(crew, &above);
+    if (place == NULL) return NULL;
+    atomic_fetch_add(&place->workers, 1);
+    if (has_work(place)) return place;
+    leave(crew, place);
+  }
+}
+
+// ---- Threads ----
+
+static void sleep_until_work(kilni_crew_t* crew) {
+  kilni_mutex_lock(&crew->lock);
+  atomic_fetch_add(&crew->sleepers, 1);
+  for (;;) {
+    unsigned long long above = 0;
+    if (atomic_load(&crew->ends) || find_work(crew, &above) != NULL) break;
+    kilni_cond_wait(&crew->work, &crew->lock);
+  }
+  atomic_fetch_sub(&crew->sleepers, 1);
+  kilni_mutex_unlock(&crew->lock);
+}
+
+static void thread_main(void* user) {
+  kilni_crew_t* crew = user;
+  uint64_t since = kilni_time_ns();
+  for (uint32_t looks = 1; !atomic_load(&crew->ends); looks++) {
+    place_t* place = enter(crew);
+    if (place != NULL) {
+      work_at(place);
+      leave(crew, place);
+      since = kilni_time_ns();
+    } else if (!crew->looks ||
+               (looks % LOOKS == 0 && kilni_time_ns() - since > LOOKING_NS)) {
+      sleep_until_work(crew);
+      since = kilni_time_ns();
+    } else {
+      pause_a_little();
+    }
+  }
+}
+
+// Under the roster.
+static void end_threads(kilni_crew_t* crew) {
+  atomic_store(&crew->ends, true);
+  kilni_mutex_lock(&crew->lock);
+  kilni_cond_broadcast(&crew->work);
+  kilni_mutex_unlock(&crew->lock);
+  for (uint32_t i = 0; i < KILNI_CREW_THREADS; i++) {
+    kilni_thread_join(&crew->handles[i]);
+  }
+  atomic_store(&crew->running, 0);
+  atomic_store(&crew->ends, false);
+}
+
+kiln_status_t kilni_crew_start(kilni_crew_t* crew) {
+  kiln_status_t status = NULL;
+  if (atomic_load(&crew->running) == crew->threads) return NULL;
+  kilni_mutex_lock(&crew->roster);
+  uint32_t running = atomic_load(&crew->running);
+  while (running < crew->threads && kiln_status_is_ok(status)) {
+    status = kilni_thread_start(&crew->handles[running], "kiln-copy",
+                                thread_main, crew);
+    if (kiln_status_is_ok(status)) running++;
+  }
+  if (kiln_status_is_ok(status)) {
+    atomic_store(&crew->running, running);
+  } else {
+    end_threads(crew);
+  }
+  kilni_mutex_unlock(&crew->roster);
+  if (kiln_status_is_ok(status)) return NULL;
+  return kilni_status_with_fix(
+      KILNI_ANNOTATE(status, "starting %u threads that copy",
+                     (unsigned)crew->threads),
+      "ask for fewer `copy_threads`, or allow the process more threads");
+}
+
+void kilni_crew_rest(kilni_crew_t* crew) {
+  kilni_mutex_lock(&crew->roster);
+  if (atomic_load(&crew->running) > 0) end_threads(crew);
+  kilni_mutex_unlock(&crew->roster);
+}
+
+uint32_t kilni_crew_running(const kilni_crew_t* crew) {
+  return atomic_load(&crew->running);
+}
+
+// ---- Making and ending ----
+
+static kiln_status_t make_locks(kilni_crew_t* crew) {
+  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&crew->lock));
+  crew->has_lock = true;
+  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&crew->roster));
+  crew->has_roster = true;
+  KILNI_RETURN_IF_ERROR(kilni_cond_init(&crew->work));
+  crew->has_work = true;
+  KILNI_RETURN_IF_ERROR(kilni_cond_init(&crew->done));
+  crew->has_done = true;
+  return NULL;
+}
+
+kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
+                                kilni_crew_t** out_crew) {
+  void* block = NULL;
+  *out_crew = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_crew_t), &block));
+  kilni_crew_t* crew = block;
+  crew->allocator = allocator;
+  crew->threads = threads > 0 ? threads - 1 : 0;
+  if (crew->threads > 0) crew->looks = kilni_core_count() > crew->threads;
+  kiln_status_t status = make_locks(crew);
+  if (!kiln_status_is_ok(status)) {
+    kilni_crew_destroy(crew);
+    return status;
+  }
+  *out_crew = crew;
+  return NULL;
+}
+
+void kilni_crew_destroy(kilni_crew_t* crew) {
+  if (crew == NULL) return;
+  if (crew->has_roster) kilni_crew_rest(crew);
+  if (crew->has_done) kilni_cond_deinit(&crew->done);
+  if (crew->has_work) kilni_cond_deinit(&crew->work);
+  if (crew->has_roster) kilni_mutex_deinit(&crew->roster);
+  if (crew->has_lock) kilni_mutex_deinit(&crew->lock);
+  kilni_free(crew->allocator, crew, sizeof(*crew));
+}
+
+// ---- Copies ----
+
+static uint32_t take_place(kilni_crew_t* crew) {
+  for (uint32_t i = 0; i < PLACES; i++) {
+    bool taken = false;
+    if (atomic_compare_exchange_strong(&crew->places[i].taken, &taken, true)) {
+      return i + 1;
+    }
+  }
+  return 0;
+}
+
+static size_t share_of(const kilni_crew_t* crew, size_t bytes) {
+  size_t share = bytes / ((crew->threads + 1) * (size_t)SHARES);
+  share = (share + PAGE - 1) / PAGE * PAGE;
+  return share < LEAST_SHARE ? LEAST_SHARE : share;
+}
+
+void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy) {
+  copy->place = 0;
+  if (copy->bytes < ALONE_BYTES || atomic_load(&crew->running) == 0) return;
+  copy->place = take_place(crew);
+  if (copy->place == 0) return;
+  place_t* place = &crew->places[copy->place - 1];
+  place->to = copy->to;
+  place->from = copy->from;
+  place->share = share_of(crew, copy->bytes);
+  atomic_store_explicit(&place->bytes, copy->bytes, memory_order_relaxed);
+  atomic_store_explicit(&place->next, 0, memory_order_relaxed);
+  atomic_store_explicit(&place->number, atomic_fetch_add(&crew->number, 1) + 1,
+                        memory_order_relaxed);
+  atomic_store(&place->open, true);
+  if (atomic_load(&crew->sleepers) == 0) return;
+  kilni_mutex_lock(&crew->lock);
+  kilni_cond_broadcast(&crew->work);
+  kilni_mutex_unlock(&crew->lock);
+}
+
+static void wait_for_workers(kilni_crew_t* crew, place_t* place) {
+  uint64_t since = kilni_time_ns();
+  for (uint32_t looks = 1; atomic_load(&place->workers) != 0; looks++) {
+    if (crew->looks &&
+        (looks % LOOKS != 0 || kilni_time_ns() - since < LOOKING_NS)) {
+      pause_a_little();
+      continue;
+    }
+    kilni_mutex_lock(&crew->lock);
+    atomic_store(&place->awaited, true);
+    while (atomic_load(&place->workers) != 0) {
+      kilni_cond_wait(&crew->done, &crew->lock);
+    }
+    atomic_store(&place->awaited, false);
+    kilni_mutex_unlock(&crew->lock);
+  }
+}
+
+void kilni_crew_finish(kilni_crew_t* crew, kilni_copy_t* copy) {
+  if (copy->place == 0) {
+    copy_bytes(copy->to, copy->from, copy->bytes);
+    return;
+  }
+  place_t* place = &crew->places[copy->place - 1];
+  work_at(place);
+  atomic_store(&place->open, false);
+  wait_for_workers(crew, place);
+  atomic_store(&place->taken, false);
+}

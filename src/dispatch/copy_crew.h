@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: threads that copy host memory together.
+//
+// A copy is divided among those who have nothing else to do; whoever asked for
+// it does its share. So a copy is done whether or not there are threads at the
+// moment, and several may be under way at once. Knows nothing of devices.
+#ifndef KILN_SRC_DISPATCH_COPY_CREW_H_
+#define KILN_SRC_DISPATCH_COPY_CREW_H_
+
+#include <stddef.h>
+
+#include "kiln/allocator.h"
+#include "kiln/status.h"
+
+enum { KILNI_CREW_THREADS = 16 };  // most of one, its asker among them
+
+// Threads, and the copies they are at. thread-safe
+typedef struct kilni_crew_t kilni_crew_t;
+
+// One copy. one-thread
+typedef struct kilni_copy_t {
+  void* to;
+  const void* from;
+  size_t bytes;
+  uint32_t place;  // where the threads see it; 0: they do not
+  uint32_t reserved;
+} kilni_copy_t;
+
+// `threads` counts the one that asks for a copy: 1 starts none. Starts none now
+// either.
+kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
+                                kilni_crew_t** out_crew);
+// Nobody may use it any more. NULL is accepted.
+void kilni_crew_destroy(kilni_crew_t* crew);
+
+// Starts the threads that are not there; all of them, or none and a status.
+kiln_status_t kilni_crew_start(kilni_crew_t* crew);
+// Ends the threads behind what they are doing; a start makes others.
+void kilni_crew_rest(kilni_crew_t* crew);
+// How many threads run, without askers.
+uint32_t kilni_crew_running(const kilni_crew_t* crew);
+
+// Lets the threads begin; does nothing itself. The memory is theirs until
+// finish.
+void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy);
+// Does what is left of it and returns when all is done.
+void kilni_crew_finish(kilni_crew_t* crew, kilni_copy_t* copy);
+
+#endif  // KILN_SRC_DISPATCH_COPY_CREW_H_
