@@ -128,6 +128,64 @@ static kiln_status_t make_scan(kilni_library_make_t* make) {
                            KILN_SWITCH_OFF);
 }
 
+// Says T, any type of numbers.
+static kiln_status_t define_number(kilni_library_make_t* make) {
+  uint32_t type = make->options.type;
+  if (type == 0) return NULL;
+  const char* name = kiln_program_type_name(type);
+  if (name[0] == 0 || type == KILN_PROGRAM_TYPE_BOOL) {
+    return alien_type(make, type, "the types of numbers");
+  }
+  kilni_library_define(make, "T", name);
+  return NULL;
+}
+
+static void define_operation(kilni_library_make_t* make) {
+  static const char* const kValues[] = {"0", "1", "2"};
+  kilni_library_define(make, "OPERATION", kValues[make->options.operation]);
+}
+
+static kiln_status_t make_fold(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_OPERATION | USES_COUNT));
+  KILNI_RETURN_IF_ERROR(define_number(make));
+  define_operation(make);
+  uint64_t parts = tiles(make->options.count);
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, parts * 8));
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, 4));
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), MEMORY(0),
+                                                  MEMORY(1)};
+  return kilni_library_add(make, "fold", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
+// Threads for a segment: about four elements each, and a block for long ones.
+static kiln_status_t make_segments(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_OPERATION | USES_SEGMENT));
+  KILNI_RETURN_IF_ERROR(define_number(make));
+  define_operation(make);
+  static const char* const kLanes[] = {"1", "2", "4", "8", "16", "32", "256"};
+  uint64_t segment = make->options.segment != 0 ? make->options.segment : 32;
+  uint32_t at = 0;
+  while (at < 5 && (UINT64_C(4) << at) < segment) at++;
+  if (segment >= 4096) at = 6;
+  kilni_library_define(make, "LANES", kLanes[at]);
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2)};
+  return kilni_library_add(make, "segments", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
+// Those that put elements close together: all but the state is given.
+static kiln_status_t make_close(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_COUNT));
+  KILNI_RETURN_IF_ERROR(define_number(make));
+  uint64_t states = tiles(make->options.count) + 1;
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
+                                                  GIVEN(3), MEMORY(0)};
+  return kilni_library_add(make, make->entry.name, kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
 // One launch of the text, with the text's own parameters.
 static kiln_status_t make_plain(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE));
@@ -152,7 +210,8 @@ static const struct {
   const char* name;
   kiln_status_t (*make)(kilni_library_make_t* make);
 } kRecipes[] = {
-    {"scan", make_scan},
+    {"compact", make_close},     {"fold", make_fold},    {"scan", make_scan},
+    {"segments", make_segments}, {"unique", make_close},
 };
 
 kiln_status_t kilni_library_recipe(kilni_library_make_t* make) {
