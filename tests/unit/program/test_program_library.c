@@ -27,7 +27,8 @@ enum { LESS = 1 };
 
 static const char* const kNames[] = {
     "map",        "saxpy",  "reduce", "transpose", "histogram",
-    "mandelbrot", "matmul", "blur",   "utf8",      "life"};
+    "mandelbrot", "matmul", "blur",   "utf8",      "life",
+    "compact",    "fold",   "scan",   "segments",  "unique"};
 enum { NAMES = sizeof(kNames) / sizeof(kNames[0]) };
 
 static char* file_of(const char* path) {

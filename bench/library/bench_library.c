@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench: the library's plans on a device, beside a copy by the driver in the
+// same run, and beside what CUB took on an H200 for the same (recorded: CUB
+// comes as C++ templates for nvcc, which is no part of this tree).
+//
+//   bench_library [DEVICE] [LOG]     cuda:0, 26: 2^26 elements
+//
+// Rows are GB/s of what a run must move at least. The baseline of a row is
+// CUB's figure where there is one and the size is the same, else the copy's.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_check.h"
+#include "bench_report.h"
+#include "kiln/kiln.h"
+
+enum { ROUNDS = 5, ARGUMENTS = 6, CUB_LOG = 26 };
+
+static bench_report_t g_report;
+
+typedef struct world_t {
+  kiln_device_t* device;
+  kiln_dispatcher_t* dispatcher;
+  kiln_stream_t* stream;
+  kiln_event_t* start;
+  kiln_event_t* end;
+  uint64_t count;
+  uint32_t log;
+  uint32_t runs;
+  double copy;  // GB/s
+  kiln_buffer_t* numbers;
+  kiln_buffer_t* flags;
+} world_t;
+
+// What one run is.
+typedef struct job_t {
+  kiln_library_plan_t* plan;  // NULL: a copy of numbers to arguments[0]
+  kiln_binding_t bindings[ARGUMENTS];
+  kiln_buffer_t* copies_to;
+  uint32_t count;
+} job_t;
+
+static void start_one(world_t* w, const job_t* job) {
+  if (job->plan == NULL) {
+    bench_expect(kiln_buffer_copy_async(job->copies_to, w->stream, 0,
+                                        w->numbers, 0, w->count * 4));
+  } else {
+    bench_expect(
+        kiln_library_plan_run(job->plan, w->stream, job->bindings, job->count));
+  }
+}
+
+// The best of several rounds, in nanoseconds for one run.
+static double spent(world_t* w, const job_t* job) {
+  uint64_t least = UINT64_MAX;
+  start_one(w, job);
+  for (int round = 0; round < ROUNDS; round++) {
+    bench_expect(kiln_event_record(w->start, w->stream));
+    for (uint32_t i = 0; i < w->runs; i++) start_one(w, job);
+    bench_expect(kiln_event_record(w->end, w->stream));
+    bench_expect(kiln_stream_synchronize(w->stream));
+    uint64_t ns = 0;
+    bench_expect(kiln_event_elapsed(w->start, w->end, &ns));
+    if (ns < least) least = ns;
+  }
+  return (double)least / w->runs;
+}
+
+static kiln_buffer_t* memory(const world_t* w, uint64_t bytes) {
+  kiln_buffer_t* buffer = NULL;
+  bench_expect(kiln_buffer_create(w->device, bytes, NULL, &buffer));
+  return buffer;
+}
+
+// `cub`: microseconds at 2^26, or 0.
+static void tell(const world_t* w, const char* what, double bytes, double ns,
+                 double cub) {
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "%s 2^%u", what, (unsigned)w->log);
+  bool beside = cub > 0 && w->log == CUB_LOG;
+  bench_report_more(&g_report, name, "GB/s", bytes / ns,
+                    beside ? "CUB recorded on an H200" : "copy",
+                    beside ? bytes / (cub * 1000) : w->copy);
+}
+
+static kiln_library_options_t options_of(const world_t* w, uint32_t type) {
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = type;
+  options.count = w->count;
+  return options;
+}
+
+static job_t job_of(const world_t* w, const char* name,
+                    const kiln_library_options_t* options) {
+  job_t job;
+  memset(&job, 0, sizeof(job));
+  bench_expect(
+      kiln_library_plan_create(w->dispatcher, name, options, &job.plan));
+  return job;
+}
+
+static void bind(job_t* job, kiln_buffer_t* buffer) {
+  job->bindings[job->count++] = kiln_bind_buffer(buffer);
+}
+
+static void bench_copy(world_t* w) {
+  job_t job;
+  memset(&job, 0, sizeof(job));
+  job.copies_to = memory(w, w->count * 4);
+  w->copy = (double)w->count * 8 / spent(w, &job);
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "copy 2^%u", (unsigned)w->log);
+  bench_report_more(&g_report, name, "GB/s", w->copy, NULL, 0);
+  kiln_buffer_release(job.copies_to);
+}
+
+static void bench_fold(world_t* w) {
+  kiln_library_options_t options = options_of(w, KILN_PROGRAM_TYPE_F32);
+  job_t job = job_of(w, "fold", &options);
+  kiln_buffer_t* result = memory(w, 4);
+  bind(&job, w->numbers);
+  bind(&job, result);
+  tell(w, "fold f32", (double)w->count * 4, spent(w, &job), 68);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(result);
+}
+
+static void bench_scan(world_t* w, uint32_t type, const char* what,
+                       double cub) {
+  kiln_library_options_t options = options_of(w, type);
+  options.exclusive = KILN_SWITCH_ON;
+  job_t job = job_of(w, "scan", &options);
+  kiln_buffer_t* sums = memory(w, w->count * 4);
+  bind(&job, w->numbers);
+  bind(&job, sums);
+  tell(w, what, (double)w->count * 8, spent(w, &job), cub);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(sums);
+}
+
+// What is kept: half of it.
+static void bench_compact(world_t* w) {
+  kiln_library_options_t options = options_of(w, KILN_PROGRAM_TYPE_U32);
+  job_t job = job_of(w, "compact", &options);
+  kiln_buffer_t* kept = memory(w, w->count * 4);
+  kiln_buffer_t* count = memory(w, 4);
+  bind(&job, w->numbers);
+  bind(&job, w->flags);
+  bind(&job, kept);
+  bind(&job, count);
+  tell(w, "compact u32, half kept", (double)w->count * 7, spent(w, &job), 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(kept);
+  kiln_buffer_release(count);
+}
+
+static void bench_unique(world_t* w) {
+  kiln_library_options_t options = options_of(w, KILN_PROGRAM_TYPE_U32);
+  job_t job = job_of(w, "unique", &options);
+  kiln_buffer_t* values = memory(w, w->count * 4);
+  kiln_buffer_t* starts = memory(w, w->count * 4);
+  kiln_buffer_t* runs = memory(w, 4);
+  bind(&job, w->numbers);
+  bind(&job, values);
+  bind(&job, starts);
+  bind(&job, runs);
+  tell(w, "unique u32, all different", (double)w->count * 12, spent(w, &job),
+       0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(values);
+  kiln_buffer_release(starts);
+  kiln_buffer_release(runs);
+}
+
+static void bench_segments(world_t* w, uint32_t segment, double cub) {
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_F32;
+  options.segment = segment;
+  uint64_t count = w->count / segment;
+  if (count == 0) return;
+  uint32_t* list = calloc((size_t)count + 1, 4);
+  bench_need(list != NULL, "memory");
+  for (uint64_t s = 0; s <= count; s++) list[s] = (uint32_t)(s * segment);
+  kiln_buffer_t* starts = memory(w, (count + 1) * 4);
+  bench_expect(kiln_buffer_write(starts, 0, (size_t)(count + 1) * 4, list));
+  kiln_buffer_t* results = memory(w, count * 4);
+  job_t job = job_of(w, "segments", &options);
+  bind(&job, w->numbers);
+  bind(&job, starts);
+  bind(&job, results);
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "segments f32 of %u", (unsigned)segment);
+  tell(w, name, (double)w->count * 4, spent(w, &job), cub);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(starts);
+  kiln_buffer_release(results);
+  free(list);
+}
+
+static void open_world(world_t* w) {
+  bench_expect(kiln_dispatcher_create(w->device, NULL, &w->dispatcher));
+  bench_expect(kiln_dispatcher_stream(w->dispatcher, 0, &w->stream));
+  kiln_event_options_t timed = kiln_event_options_default();
+  timed.timing = KILN_SWITCH_ON;
+  bench_expect(kiln_event_create(w->device, &timed, &w->start));
+  bench_expect(kiln_event_create(w->device, &timed, &w->end));
+  w->numbers = memory(w, w->count * 4);
+  w->flags = memory(w, w->count);
+  uint32_t* numbers = calloc((size_t)w->count, 4);
+  uint8_t* flags = calloc((size_t)w->count, 1);
+  bench_need(numbers != NULL && flags != NULL, "memory");
+  uint64_t seed = 1;
+  for (uint64_t i = 0; i < w->count; i++) {
+    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    numbers[i] = (uint32_t)(seed >> 40);
+    flags[i] = (uint8_t)(seed >> 63);
+  }
+  bench_expect(kiln_buffer_write(w->numbers, 0, (size_t)w->count * 4, numbers));
+  bench_expect(kiln_buffer_write(w->flags, 0, (size_t)w->count, flags));
+  free(numbers);
+  free(flags);
+}
+
+static void close_world(world_t* w) {
+  kiln_buffer_release(w->numbers);
+  kiln_buffer_release(w->flags);
+  kiln_event_release(w->start);
+  kiln_event_release(w->end);
+  kiln_dispatcher_release(w->dispatcher);
+  kiln_device_release(w->device);
+}
+
+int main(int argc, char** argv) {
+  world_t w;
+  memset(&w, 0, sizeof(w));
+  const char* device = argc > 1 ? argv[1] : "cuda:0";
+  w.log = argc > 2 ? (uint32_t)atoi(argv[2]) % 32 : CUB_LOG;
+  w.count = UINT64_C(1) << w.log;
+  w.runs = w.log < 20 ? 1 : 10;
+  kiln_runtime_t* runtime = NULL;
+  bench_expect(kiln_runtime_create(NULL, &runtime));
+  kiln_status_t status = kiln_runtime_open_device(runtime, device, &w.device);
+  if (!kiln_status_is_ok(status)) {
+    fprintf(stderr, "no device: %s\n", kiln_status_message(status));
+    kiln_status_free(status);
+    kiln_runtime_release(runtime);
+    return 77;
+  }
+  g_report.device = device;
+  open_world(&w);
+  bench_copy(&w);
+  bench_fold(&w);
+  bench_scan(&w, KILN_PROGRAM_TYPE_U32, "scan u32", 178);
+  bench_scan(&w, KILN_PROGRAM_TYPE_F32, "scan f32, in order", 178);
+  bench_compact(&w);
+  bench_unique(&w);
+  bench_segments(&w, 32, 2315);
+  bench_segments(&w, 1024, 137);
+  bench_segments(&w, 65536, 66);
+  close_world(&w);
+  kiln_runtime_release(runtime);
+  bench_report_print(&g_report);
+  return 0;
+}

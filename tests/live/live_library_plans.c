@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// live: the library's plans at full size, beside plain C.
+//
+//   live_library_plans               2^26 elements on cuda:0; 77 without a GPU
+//   live_library_plans soft 14       2^14 on the software device
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln/kiln.h"
+
+static int failures;
+
+static bool ok(kiln_status_t status, const char* what, int line) {
+  if (kiln_status_is_ok(status)) return true;
+  char text[2048];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  printf("live_library_plans.c:%d: %s: %s\n", line, what, text);
+  kiln_status_free(status);
+  failures++;
+  return false;
+}
+
+#define OK(call) ok((call), #call, __LINE__)
+
+// The device, and inputs that all stages share. one-thread
+typedef struct live_t {
+  kiln_dispatcher_t* dispatcher;
+  uint32_t count;
+  uint32_t* numbers;
+  uint8_t* bytes;
+} live_t;
+
+typedef struct argument_t {
+  const void* data;  // NULL: nothing yet
+  void* out;         // NULL: nobody asks
+  uint64_t bytes;
+} argument_t;
+
+static void* room(uint64_t bytes) {
+  void* data = calloc(1, (size_t)bytes + 16);
+  if (data == NULL) exit(1);
+  return data;
+}
+
+// Two runs of one plan: what the first leaves in its memory is nothing to the
+// second.
+static void run(live_t* live, const char* name,
+                const kiln_library_options_t* options, argument_t* arguments,
+                uint32_t count) {
+  kiln_library_plan_t* plan = NULL;
+  kiln_resident_t residents[8];
+  kiln_binding_t bindings[8];
+  if (!OK(kiln_library_plan_create(live->dispatcher, name, options, &plan))) {
+    return;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    OK(kiln_resident_allocate(live->dispatcher, arguments[i].bytes,
+                              &residents[i]));
+    if (arguments[i].data != NULL) {
+      OK(kiln_resident_upload(live->dispatcher, NULL, residents[i], 0,
+                              arguments[i].bytes, arguments[i].data));
+    }
+    bindings[i] = kiln_bind_resident(residents[i]);
+  }
+  OK(kiln_library_plan_run(plan, NULL, bindings, count));
+  OK(kiln_library_plan_run(plan, NULL, bindings, count));
+  OK(kiln_dispatcher_synchronize(live->dispatcher));
+  for (uint32_t i = 0; i < count; i++) {
+    if (arguments[i].out != NULL) {
+      OK(kiln_resident_download(live->dispatcher, NULL, residents[i], 0,
+                                arguments[i].bytes, arguments[i].out));
+    }
+    OK(kiln_resident_free(live->dispatcher, residents[i]));
+  }
+  kiln_library_plan_release(plan);
+}
+
+static void judge(const char* what, const void* have, const void* want,
+                  uint64_t bytes) {
+  const uint8_t* a = have;
+  const uint8_t* b = want;
+  uint64_t at = 0;
+  while (at < bytes && a[at] == b[at]) at++;
+  printf("%s: %s\n", what, at == bytes ? "ok" : "not ok");
+  if (at == bytes) return;
+  printf("  differs from byte %llu of %llu on\n", (unsigned long long)at,
+         (unsigned long long)bytes);
+  failures++;
+}
+
+static kiln_library_options_t options_of(const live_t* live, uint32_t type) {
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = type;
+  options.count = live->count;
+  return options;
+}
+
+static void scan_words(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t* want = room(bytes);
+  uint32_t* have = room(bytes);
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < live->count; i++) {
+    want[i] = sum;
+    sum += live->numbers[i];
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
+  options.exclusive = KILN_SWITCH_ON;
+  argument_t arguments[] = {{live->numbers, NULL, bytes}, {NULL, have, bytes}};
+  run(live, "scan", &options, arguments, 2);
+  judge("scan of u32", have, want, bytes);
+  free(want);
+  free(have);
+}
+
+// Whole numbers, whose sums are exact; of 8 bytes.
+static void scan_doubles(live_t* live) {
+  uint32_t count = live->count / 2;
+  uint64_t bytes = (uint64_t)count * 8;
+  double* x = room(bytes);
+  double* want = room(bytes);
+  double* have = room(bytes);
+  double sum = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    x[i] = (double)(live->numbers[i] & 0xffff);
+    sum += x[i];
+    want[i] = sum;
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_F64);
+  argument_t arguments[] = {{x, NULL, bytes}, {NULL, have, bytes}};
+  run(live, "scan", &options, arguments, 2);
+  judge("scan of f64", have, want, bytes);
+  free(x);
+  free(want);
+  free(have);
+}
+
+// Floats that are rounded: the same bits again.
+static void scan_floats(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  float* x = room(bytes);
+  float* first = room(bytes);
+  float* again = room(bytes);
+  for (uint32_t i = 0; i < live->count; i++) {
+    x[i] = (float)live->numbers[i] * 0x1p-32f;
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_F32);
+  argument_t arguments[] = {{x, NULL, bytes}, {NULL, first, bytes}};
+  run(live, "scan", &options, arguments, 2);
+  arguments[1].out = again;
+  for (int i = 0; i < 3; i++) {
+    run(live, "scan", &options, arguments, 2);
+    judge("scan of f32, again", again, first, bytes);
+  }
+  printf("  the last sum is %g\n", (double)first[live->count - 1]);
+  free(x);
+  free(first);
+  free(again);
+}
+
+static void compact(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t* want = room(bytes);
+  uint32_t* have = room(bytes);
+  uint32_t kept = 0, told = 0;
+  for (uint32_t i = 0; i < live->count; i++) {
+    if (live->bytes[i] != 0) want[kept++] = live->numbers[i];
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
+  argument_t arguments[] = {{live->numbers, NULL, bytes},
+                            {live->bytes, NULL, live->count},
+                            {NULL, have, bytes},
+                            {NULL, &told, 4}};
+  run(live, "compact", &options, arguments, 4);
+  judge("compact: count", &told, &kept, 4);
+  judge("compact", have, want, (uint64_t)kept * 4);
+  free(want);
+  free(have);
+}
+
+static void unique(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t* x = room(bytes);
+  uint32_t* want = room(bytes);
+  uint32_t* starts = room(bytes);
+  uint32_t* values = room(bytes);
+  uint32_t runs = 0, told = 0;
+  for (uint32_t i = 0; i < live->count; i++) {
+    x[i] = i > 0 && live->bytes[i] < 3 ? x[i - 1] : live->numbers[i] & 3;
+    if (i == 0 || x[i] != x[i - 1]) want[runs++] = i;
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
+  argument_t arguments[] = {{x, NULL, bytes},
+                            {NULL, values, bytes},
+                            {NULL, starts, bytes},
+                            {NULL, &told, 4}};
+  run(live, "unique", &options, arguments, 4);
+  judge("unique: runs", &told, &runs, 4);
+  judge("unique: starts", starts, want, (uint64_t)runs * 4);
+  free(x);
+  free(want);
+  free(starts);
+  free(values);
+}
+
+static void fold(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t sum = 0, least = UINT32_MAX, have = 0;
+  for (uint32_t i = 0; i < live->count; i++) {
+    sum += live->numbers[i];
+    if (live->numbers[i] < least) least = live->numbers[i];
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
+  argument_t arguments[] = {{live->numbers, NULL, bytes}, {NULL, &have, 4}};
+  run(live, "fold", &options, arguments, 2);
+  judge("fold: sum", &have, &sum, 4);
+  options.operation = KILN_LIBRARY_MIN;
+  run(live, "fold", &options, arguments, 2);
+  judge("fold: least", &have, &least, 4);
+}
+
+static void segments(live_t* live, uint32_t segment) {
+  uint32_t count = live->count / segment;
+  uint32_t* starts = room(((uint64_t)count + 1) * 4);
+  uint32_t* want = room((uint64_t)count * 4);
+  uint32_t* have = room((uint64_t)count * 4);
+  for (uint32_t s = 0; s < count; s++) {
+    starts[s] = s * segment;
+    for (uint32_t i = 0; i < segment; i++) {
+      want[s] += live->numbers[s * segment + i];
+    }
+  }
+  starts[count] = count * segment;
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_U32;
+  options.segment = segment;
+  argument_t arguments[] = {{live->numbers, NULL, (uint64_t)live->count * 4},
+                            {starts, NULL, ((uint64_t)count + 1) * 4},
+                            {NULL, have, (uint64_t)count * 4}};
+  run(live, "segments", &options, arguments, 3);
+  char what[64];
+  snprintf(what, sizeof(what), "segments of %u", (unsigned)segment);
+  judge(what, have, want, (uint64_t)count * 4);
+  free(starts);
+  free(want);
+  free(have);
+}
+
+static void run_all(live_t* live) {
+  live->numbers = room((uint64_t)live->count * 4);
+  live->bytes = room(live->count);
+  uint64_t seed = 1;
+  for (uint32_t i = 0; i < live->count; i++) {
+    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    live->numbers[i] = (uint32_t)(seed >> 32);
+    live->bytes[i] = (uint8_t)(seed >> 24 & 3);
+  }
+  scan_words(live);
+  scan_doubles(live);
+  scan_floats(live);
+  compact(live);
+  unique(live);
+  fold(live);
+  segments(live, 32);
+  segments(live, 1000);
+  segments(live, 9000);
+  free(live->numbers);
+  free(live->bytes);
+}
+
+int main(int argc, char** argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  const char* device = argc > 1 ? argv[1] : "cuda:0";
+  live_t live;
+  memset(&live, 0, sizeof(live));
+  live.count = 1u << (argc > 2 ? atoi(argv[2]) % 32 : 26);
+  kiln_runtime_t* runtime = NULL;
+  kiln_device_t* opened = NULL;
+  if (!OK(kiln_runtime_create(NULL, &runtime))) return 1;
+  kiln_status_t status = kiln_runtime_open_device(runtime, device, &opened);
+  if (!kiln_status_is_ok(status)) {
+    printf("skipped: %s\n", kiln_status_message(status));
+    kiln_status_free(status);
+    kiln_runtime_release(runtime);
+    return 77;
+  }
+  if (OK(kiln_dispatcher_create(opened, NULL, &live.dispatcher))) {
+    run_all(&live);
+  }
+  kiln_dispatcher_release(live.dispatcher);
+  kiln_device_release(opened);
+  kiln_runtime_release(runtime);
+  printf("%d failures\n", failures);
+  return failures == 0 ? 0 : 1;
+}
