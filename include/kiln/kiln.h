@@ -38,6 +38,7 @@
 #include "kiln/soft.h"
 #include "kiln/status.h"
 #include "kiln/stream.h"
+#include "kiln/telemetry.h"
 #include "kiln/tensor.h"
 #include "kiln/texture.h"
 #include "kiln/toolkit.h"

@@ -43,4 +43,14 @@ void kilni_counters_reset(kilni_counters_t* counters) {
                             memory_order_relaxed);
     }
   }
+  atomic_store_explicit(&counters->longest_ns, 0, memory_order_relaxed);
+}
+
+void kilni_counters_longest(kilni_counters_t* counters, uint64_t ns) {
+  unsigned long long longest =
+      atomic_load_explicit(&counters->longest_ns, memory_order_relaxed);
+  while (ns > longest && !atomic_compare_exchange_weak_explicit(
+                             &counters->longest_ns, &longest, ns,
+                             memory_order_relaxed, memory_order_relaxed)) {
+  }
 }

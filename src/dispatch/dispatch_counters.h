@@ -9,33 +9,14 @@
 #include <stdatomic.h>
 
 #include "base/thread.h"
+#include "dispatch/telemetry_fields.h"
 #include "kiln/allocator.h"
 #include "kiln/status.h"
 
-// What is counted. NAME, and what one of it is.
-#define KILNI_COUNTERS(X)                                     \
-  X(DISPATCHES, "dispatches put on a stream")                 \
-  X(PREPARED_RUNS, "runs of prepared dispatches")             \
-  X(LAUNCHES, "kernels launched")                             \
-  X(THREADS, "threads launched")                              \
-  X(WORK, "work items of launches whose work size is known")  \
-  X(UPLOADS, "copies from the host")                          \
-  X(UPLOADED_BYTES, "bytes copied from the host")             \
-  X(DOWNLOADS, "copies to the host")                          \
-  X(DOWNLOADED_BYTES, "bytes copied to the host")             \
-  X(STAGED_BYTES, "bytes that went through pinned memory")    \
-  X(CLEARED_BYTES, "bytes of outputs filled with zero")       \
-  X(TRANSIENT_BYTES, "bytes of device memory for dispatches") \
-  X(RESIDENT_BYTES, "bytes of resident buffers allocated")    \
-  X(RESIDENTS, "resident buffers allocated")                  \
-  X(WAITS, "waits for a pending, a stream or the dispatcher") \
-  X(TRAPS, "dispatches in which a thread trapped")            \
-  X(PIPELINES, "pipelines made")                              \
-  X(CACHED_PIPELINES, "pipelines whose code the cache had")
-
+// What is counted: KILNI_TELEMETRY_COUNTERS.
 enum {
-#define KILNI_COUNTER_ID(NAME, what) KILNI_COUNTER_##NAME,
-  KILNI_COUNTERS(KILNI_COUNTER_ID)
+#define KILNI_COUNTER_ID(NAME, field, what) KILNI_COUNTER_##NAME,
+  KILNI_TELEMETRY_COUNTERS(KILNI_COUNTER_ID)
 #undef KILNI_COUNTER_ID
       KILNI_COUNTER_COUNT,
   KILNI_COUNTER_SHARDS = 16,
@@ -49,6 +30,7 @@ typedef struct kilni_counter_shard_t {
 // What a dispatcher counts. thread-safe
 typedef struct kilni_counters_t {
   kilni_counter_shard_t shards[KILNI_COUNTER_SHARDS];
+  alignas(64) atomic_ullong longest_ns;  // of a timed dispatch
 } kilni_counters_t;
 
 // All zero. End it with kilni_counters_destroy; NULL is accepted there.
@@ -62,15 +44,43 @@ uint64_t kilni_counters_read(const kilni_counters_t* counters,
                              uint32_t counter);
 void kilni_counters_reset(kilni_counters_t* counters);
 
+// Remembers the longest.
+void kilni_counters_longest(kilni_counters_t* counters, uint64_t ns);
+
+// The line of this thread.
+static inline kilni_counter_shard_t* kilni_count_shard(
+    kilni_counters_t* counters) {
+  uint64_t self = kilni_thread_self();
+  uint32_t shard =
+      (uint32_t)((self ^ self >> 12 ^ self >> 21) >> 4) % KILNI_COUNTER_SHARDS;
+  return &counters->shards[shard];
+}
+
+static inline void kilni_count_in(kilni_counter_shard_t* shard,
+                                  uint32_t counter, uint64_t amount) {
+  atomic_fetch_add_explicit(&shard->values[counter], amount,
+                            memory_order_relaxed);
+}
+
 // `counters` NULL: counting is off.
 static inline void kilni_count(kilni_counters_t* counters, uint32_t counter,
                                uint64_t amount) {
   if (counters == NULL) return;
-  uint64_t self = kilni_thread_self();
-  uint32_t shard =
-      (uint32_t)((self ^ self >> 12 ^ self >> 21) >> 4) % KILNI_COUNTER_SHARDS;
-  atomic_fetch_add_explicit(&counters->shards[shard].values[counter], amount,
-                            memory_order_relaxed);
+  kilni_count_in(kilni_count_shard(counters), counter, amount);
+}
+
+// A time to count from; 0 where counting is off.
+static inline uint64_t kilni_count_clock(const kilni_counters_t* counters) {
+  return counters == NULL ? 0 : kilni_time_ns();
+}
+
+// Counts the time since; it is the answer.
+static inline uint64_t kilni_count_since(kilni_counters_t* counters,
+                                         uint32_t counter, uint64_t began) {
+  if (counters == NULL) return 0;
+  uint64_t passed = kilni_time_ns() - began;
+  kilni_count(counters, counter, passed);
+  return passed;
 }
 
 #endif  // KILN_SRC_DISPATCH_DISPATCH_COUNTERS_H_

@@ -217,12 +217,14 @@ kiln_status_t kiln_dispatcher_warm(kiln_dispatcher_t* dispatcher) {
 
 kiln_status_t kiln_dispatcher_synchronize(kiln_dispatcher_t* dispatcher) {
   KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
+  uint64_t began = kilni_count_clock(dispatcher->counters);
   kilni_count(dispatcher->counters, KILNI_COUNTER_WAITS, 1);
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
     kiln_stream_t* stream = atomic_load(&dispatcher->own[i].stream);
     if (stream == NULL) continue;
     KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(stream));
   }
+  (void)kilni_count_since(dispatcher->counters, KILNI_COUNTER_WAIT_NS, began);
   return NULL;
 }
 

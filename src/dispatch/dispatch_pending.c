@@ -78,6 +78,10 @@ kiln_status_t kilni_pending_finish(kiln_pending_t* pending,
                                    kiln_stream_t* stream) {
   kiln_status_t status = kiln_event_record(pending->end, stream);
   pending->enqueue_ns = kilni_time_ns() - pending->began_ns;
+  if (pending->start == NULL) return status;
+  kilni_counters_t* counters = pending->dispatcher->counters;
+  kilni_count(counters, KILNI_COUNTER_TIMED_DISPATCHES, 1);
+  kilni_count(counters, KILNI_COUNTER_TIMED_ENQUEUE_NS, pending->enqueue_ns);
   return status;
 }
 
@@ -150,6 +154,22 @@ void kiln_pending_release(kiln_pending_t* pending) {
 
 // ---- How it ended ----
 
+static void count_end(kiln_pending_t* pending, bool traps) {
+  kilni_counters_t* counters = pending->dispatcher->counters;
+  uint64_t device_ns = 0;
+  if (counters == NULL) return;
+  if (traps) kilni_count(counters, KILNI_COUNTER_TRAPS, 1);
+  if (pending->start == NULL) return;
+  kiln_status_t status =
+      kiln_event_elapsed(pending->start, pending->end, &device_ns);
+  if (kiln_status_is_ok(status)) {
+    kilni_count(counters, KILNI_COUNTER_MEASURED, 1);
+    kilni_count(counters, KILNI_COUNTER_MEASURED_NS, device_ns);
+    kilni_counters_longest(counters, device_ns);
+  }
+  kiln_status_free(status);
+}
+
 // Several threads may look at once: the first one to find it out says so.
 static void look_for_trap(kiln_pending_t* pending) {
   kilni_mutex_t* lock = &pending->dispatcher->limbo.lock;
@@ -162,9 +182,7 @@ static void look_for_trap(kiln_pending_t* pending) {
                  traps ? KILNI_PENDING_TRAPPED : KILNI_PENDING_DONE);
   }
   kilni_mutex_unlock(lock);
-  if (first && traps) {
-    kilni_count(pending->dispatcher->counters, KILNI_COUNTER_TRAPS, 1);
-  }
+  if (first) count_end(pending, traps);
 }
 
 static kiln_status_t limit_passed(kiln_pending_t* pending) {
@@ -256,6 +274,7 @@ kiln_status_t kiln_pending_wait(kiln_pending_t* pending, uint64_t timeout_ns) {
     status = poll(pending, began, timeout_ns);
   }
   uint64_t waited = kilni_time_ns() - began;
+  kilni_count(pending->dispatcher->counters, KILNI_COUNTER_WAIT_NS, waited);
   unsigned long long longest = atomic_load(&pending->wait_ns);
   while (waited > longest &&
          !atomic_compare_exchange_weak(&pending->wait_ns, &longest, waited)) {

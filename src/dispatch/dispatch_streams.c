@@ -180,7 +180,26 @@ static kiln_status_t make_plainly(kiln_dispatcher_t* dispatcher,
                                   kiln_buffer_t** out_buffer) {
   kiln_buffer_options_t options = kiln_buffer_options_default();
   options.stream = stream;
+  kilni_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_MISSES, 1);
   return kiln_buffer_create(dispatcher->device, bytes, &options, out_buffer);
+}
+
+// Whoever has taken the store out of its place asks it what it did.
+static kiln_status_t acquire(kiln_dispatcher_t* dispatcher,
+                             kiln_transient_t* store, uint64_t bytes,
+                             kiln_buffer_t** out_buffer) {
+  kiln_transient_stats_t before, after;
+  if (dispatcher->counters == NULL) {
+    return kiln_transient_acquire(store, bytes, out_buffer);
+  }
+  kiln_transient_stats(store, &before);
+  kiln_status_t status = kiln_transient_acquire(store, bytes, out_buffer);
+  kiln_transient_stats(store, &after);
+  kilni_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_HITS,
+              after.hits - before.hits);
+  kilni_count(dispatcher->counters, KILNI_COUNTER_TRANSIENT_MISSES,
+              after.misses - before.misses);
+  return status;
 }
 
 kiln_status_t kilni_transient_buffer(kiln_dispatcher_t* dispatcher,
@@ -202,7 +221,7 @@ kiln_status_t kilni_transient_buffer(kiln_dispatcher_t* dispatcher,
       return status;
     }
   }
-  kiln_status_t status = kiln_transient_acquire(store, bytes, out_buffer);
+  kiln_status_t status = acquire(dispatcher, store, bytes, out_buffer);
   atomic_store(&own->store, store);
   return status;
 }

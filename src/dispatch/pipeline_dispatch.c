@@ -142,15 +142,19 @@ static kiln_status_t launch_all(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   }
   kilni_counters_t* counters = pipeline->dispatcher->counters;
   if (counters == NULL) return NULL;
+  kilni_counter_shard_t* shard = kilni_count_shard(counters);
   uint64_t threads = plan->options.iterations;
   uint64_t work = plan->options.iterations;
+  uint64_t slots = 1;
   for (int i = 0; i < 3; i++) {
     threads *= (uint64_t)plan->shown.grid[i] * plan->shown.block[i];
     work *= plan->shown.work[i];
+    slots *= pipeline->info.work_per_thread[i];
   }
-  kilni_count(counters, KILNI_COUNTER_LAUNCHES, plan->options.iterations);
-  kilni_count(counters, KILNI_COUNTER_THREADS, threads);
-  kilni_count(counters, KILNI_COUNTER_WORK, work);
+  kilni_count_in(shard, KILNI_COUNTER_LAUNCHES, plan->options.iterations);
+  kilni_count_in(shard, KILNI_COUNTER_THREADS, threads);
+  kilni_count_in(shard, KILNI_COUNTER_WORK, work);
+  kilni_count_in(shard, KILNI_COUNTER_WORK_SLOTS, threads * slots);
   return NULL;
 }
 
@@ -413,6 +417,7 @@ kiln_status_t kiln_pipeline_dispatch_batch(
   KILNI_RETURN_IF_ERROR(check_batch(pipeline, &given, options, &plan));
   kiln_status_t status =
       run_batch(pipeline, &plan, stream, &given, options, out_pending);
+  kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_BATCHES, 1);
   if (kiln_status_is_ok(status)) return NULL;
   return KILNI_ANNOTATE(status, "dispatching a batch of \"%s\"", plan.label);
 }

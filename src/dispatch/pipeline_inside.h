@@ -52,7 +52,8 @@ struct kiln_pipeline_t {
   size_t constant_bytes;
   bool simple;  // of a program: counts and work are as `work` and places say
   kiln_interface_number_t work[3];
-  kilni_launch_how_t how;  // of a cooperative one
+  kilni_launch_how_t how;       // of a cooperative one
+  kiln_pipeline_trace_t trace;  // where telemetry is on
 };
 
 // What is bound to one parameter. one-thread
@@ -94,6 +95,13 @@ kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
 // Compares the shape with kernel and device, asks for shared memory; and sees
 // where scalars go.
 kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline);
+
+// dispatch_telemetry.c: the time since `began`, counted and put into the trace;
+// and the sizes of what was made. Nothing where telemetry is off.
+void kilni_trace_phase(kiln_pipeline_t* pipeline, uint32_t counter,
+                       uint64_t* out_ns, uint64_t began);
+void kilni_trace_code(kiln_pipeline_t* pipeline, uint64_t ptx_bytes,
+                      uint64_t code_bytes);
 
 // Checks everything that can be checked before anything is put on a device.
 // `prepares`: STATIC is allowed, and host memory is not.

@@ -335,6 +335,7 @@ kiln_status_t kiln_pipeline_create_kernel(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(given.overlapping <= KILN_SWITCH_ON,
                        "interface.overlapping");
   KILNI_RETURN_IF_ERROR(check_usable(dispatcher, kernel));
+  uint64_t began = kilni_count_clock(dispatcher->counters);
   reading_t r;
   memset(&r, 0, sizeof(r));
   r.given = &given;
@@ -348,6 +349,7 @@ kiln_status_t kiln_pipeline_create_kernel(kiln_dispatcher_t* dispatcher,
     kiln_pipeline_release(r.pipeline);
     return status;
   }
+  if (began != 0) r.pipeline->trace.total_ns = kilni_time_ns() - began;
   *out_pipeline = r.pipeline;
   return NULL;
 }

@@ -69,6 +69,7 @@ kiln_status_t kilni_pipeline_make(kiln_dispatcher_t* dispatcher,
   kiln_pipeline_t* pipeline = block;
   pipeline->dispatcher = dispatcher;
   pipeline->argument_count = arguments;
+  pipeline->trace = kiln_pipeline_trace_default();
   pipeline->info.parameter_count = parameters;
   for (int i = 0; i < 3; i++) pipeline->info.work_per_thread[i] = 1;
   atomic_init(&pipeline->references, 1);
@@ -179,8 +180,6 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   see_scalars(pipeline);
   see_elements(pipeline);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES, 1);
-  kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_CACHED_PIPELINES,
-              info->from_cache);
   if (!info->cooperative) return NULL;
   if (!kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
     return kilni_status_with_fix(
@@ -384,6 +383,18 @@ static kiln_status_t link_text(const kiln_pipeline_t* pipeline,
   return NULL;
 }
 
+static void note_link(kiln_pipeline_t* pipeline, bool cached, uint64_t began) {
+  kilni_counters_t* counters = pipeline->dispatcher->counters;
+  kilni_count(
+      counters,
+      cached ? KILNI_COUNTER_CACHED_PIPELINES : KILNI_COUNTER_LINKED_PIPELINES,
+      1);
+  kilni_trace_phase(pipeline,
+                    cached ? KILNI_COUNTER_CACHE_NS : KILNI_COUNTER_LINK_NS,
+                    &pipeline->trace.link_ns, began);
+  pipeline->trace.from_cache = cached;
+}
+
 static kiln_status_t load(kiln_pipeline_t* pipeline) {
   kiln_dispatcher_t* dispatcher = pipeline->dispatcher;
   kiln_string_view_t view = kiln_program_code_text(pipeline->code);
@@ -397,7 +408,10 @@ static kiln_status_t load(kiln_pipeline_t* pipeline) {
   how.format = KILN_CODE_FORMAT_PTX;
   how.allocator = &dispatcher->allocator;
   KILNI_RETURN_IF_ERROR(kiln_code_create(bytes, &how, &text));
+  uint64_t began = kilni_count_clock(dispatcher->counters);
   kiln_status_t status = link_text(pipeline, text, &cached, &machine);
+  if (machine != NULL) note_link(pipeline, cached, began);
+  began = kilni_count_clock(dispatcher->counters);
   if (kiln_status_is_ok(status)) {
     kiln_module_options_t options = kiln_module_options_default();
     options.name = pipeline->label;
@@ -410,6 +424,11 @@ static kiln_status_t load(kiln_pipeline_t* pipeline) {
     pipeline->info.from_cache = cached;
     status = kiln_kernel_create(module, kiln_program_code_entry(pipeline->code),
                                 &pipeline->kernel);
+    kilni_trace_phase(pipeline, KILNI_COUNTER_LOAD_NS, &pipeline->trace.load_ns,
+                      began);
+    kilni_trace_code(
+        pipeline, view.size,
+        machine != NULL ? kiln_code_bytes(machine).size : view.size);
   }
   kiln_module_release(module);
   kiln_code_release(machine);
@@ -458,7 +477,10 @@ kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
   KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
   kiln_program_code_t* code = NULL;
   kiln_pipeline_t* pipeline = NULL;
+  uint64_t began = kilni_count_clock(dispatcher->counters);
   KILNI_RETURN_IF_ERROR(lower(dispatcher, program, &given, &code));
+  uint64_t lower_ns =
+      kilni_count_since(dispatcher->counters, KILNI_COUNTER_LOWER_NS, began);
   kiln_status_t status = kilni_pipeline_make(
       dispatcher,
       given.label != NULL ? given.label : kiln_program_name(program),
@@ -470,6 +492,7 @@ kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
   }
   pipeline->code = code;
   pipeline->program = program;
+  pipeline->trace.lower_ns = lower_ns;
   kiln_program_retain(program);
   status = fill_program(pipeline, &given);
   if (!kiln_status_is_ok(status)) {
@@ -477,6 +500,7 @@ kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
     destroy(pipeline);
     return status;
   }
+  if (began != 0) pipeline->trace.total_ns = kilni_time_ns() - began;
   *out_pipeline = pipeline;
   return NULL;
 }

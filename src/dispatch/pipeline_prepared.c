@@ -364,6 +364,21 @@ static kiln_status_t find_stream(kiln_prepared_t* prepared,
   return NULL;
 }
 
+static void count_run(const kiln_prepared_t* prepared) {
+  const uint32_t* each = prepared->pipeline->info.work_per_thread;
+  kilni_counter_shard_t* shard =
+      kilni_count_shard(prepared->dispatcher->counters);
+  kilni_count_in(shard, KILNI_COUNTER_PREPARED_RUNS, 1);
+  kilni_count_in(shard, KILNI_COUNTER_CLEARED_BYTES,
+                 prepared->plan.cleared_bytes);
+  if (prepared->idle) return;
+  kilni_count_in(shard, KILNI_COUNTER_LAUNCHES, 1);
+  kilni_count_in(shard, KILNI_COUNTER_THREADS, prepared->threads);
+  kilni_count_in(shard, KILNI_COUNTER_WORK, prepared->work);
+  kilni_count_in(shard, KILNI_COUNTER_WORK_SLOTS,
+                 prepared->threads * each[0] * each[1] * each[2]);
+}
+
 kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
                                 kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
@@ -390,15 +405,7 @@ kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
   if (prepared->grid != NULL) {
     KILNI_RETURN_IF_ERROR(order_grid(prepared, stream));
   }
-  if (dispatcher->counters != NULL) {
-    kilni_count(dispatcher->counters, KILNI_COUNTER_PREPARED_RUNS, 1);
-    kilni_count(dispatcher->counters, KILNI_COUNTER_LAUNCHES, !prepared->idle);
-    kilni_count(dispatcher->counters, KILNI_COUNTER_THREADS,
-                prepared->idle ? 0 : prepared->threads);
-    kilni_count(dispatcher->counters, KILNI_COUNTER_WORK, prepared->work);
-    kilni_count(dispatcher->counters, KILNI_COUNTER_CLEARED_BYTES,
-                prepared->plan.cleared_bytes);
-  }
+  if (dispatcher->counters != NULL) count_run(prepared);
   if (prepared->idle) return NULL;
   return kiln_launch_run(prepared->launch, stream);
 }

@@ -142,6 +142,12 @@ static kiln_status_t make_kernel(scene_t* s) {
                                      &s->new_pipeline);
 }
 
+static void make_counting(scene_t* s) {
+  kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
+  options.telemetry = KILN_SWITCH_ON;
+  MUST(kiln_dispatcher_create(s->device, &options, &s->new_dispatcher));
+}
+
 #define CASE(function, variant, flags, ...)                      \
   static kiln_status_t call_##function##_##variant(scene_t* s) { \
     kiln_status_t status = NULL;                                 \
@@ -490,6 +496,7 @@ static void test_every_function(void** state) {
   int count = check_header("dispatch");
   count += check_header("pipeline");
   count += check_header("resident");
+  count += check_header("telemetry");
   print_message("%d functions, %d cases\n", count, (int)CASES);
   assert_true(count > 40);
 }
