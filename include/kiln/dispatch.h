@@ -130,7 +130,9 @@ kiln_dispatcher_synchronize(kiln_dispatcher_t* dispatcher);
 
 // How many own streams there are, and one of them, made if it is not there
 // yet: for callers who want several orders of work but no streams of their own.
-// Number 0 is the one that NULL stands for. OUT_OF_RANGE, DEVICE_LOST,
+// Number 0 is the one that NULL stands for. On a stream that was given out
+// launches overlap by request only, since others may put work on it
+// (kiln_dispatch_options_t.overlap). OUT_OF_RANGE, DEVICE_LOST,
 // DRIVER_ERROR, OUT_OF_MEMORY. Borrowed; a retained one outlives the
 // dispatcher. Since 0.1.
 KILN_API uint32_t

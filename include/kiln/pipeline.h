@@ -58,11 +58,20 @@ typedef struct kiln_pipeline_options_t {
 
   // What messages and telemetry call it. Copied. Default: the program's name.
   const char* label;
+
+  // KILN_SWITCH_*: code that waits itself for what is in front of it on the
+  // stream (kiln_program_lower_options_t.waits), so that its launches may
+  // overlap that (kiln_dispatch_options_t.overlap). UNSUPPORTED where the
+  // device has none of it. Default: on where it has (compute capability 9.0,
+  // CUDA 11.8), but for a grid barrier.
+  uint32_t overlap;
+  uint32_t reserved;  // 0
 } kiln_pipeline_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_pipeline_options_t kiln_pipeline_options_default(void) {
-  kiln_pipeline_options_t options = {(uint32_t)sizeof(options), 0, 0, 0, NULL};
+  kiln_pipeline_options_t options = {
+      (uint32_t)sizeof(options), 0, 0, 0, NULL, 0, 0};
   return options;
 }
 
@@ -159,9 +168,10 @@ typedef struct kiln_interface_t {
   // cooperative one. Default: off.
   uint32_t grid_barrier;
 
-  // KILN_SWITCH_*: every thread executes griddepcontrol.wait before its first
-  // access to memory, so that its launches may overlap what is in front of
-  // them. Default: off.
+  // KILN_SWITCH_*: every thread executes griddepcontrol.wait, before its first
+  // access to memory and before its end, and no ld.global.nc reads what another
+  // dispatch writes; so that its launches may overlap what is in front of them,
+  // where a dispatch asks for it. Default: off.
   uint32_t waits;
 
   // KILN_SWITCH_*: buffers of one dispatch may overlap, one of them written.
@@ -475,9 +485,14 @@ typedef struct kiln_dispatch_options_t {
   // not write completely; off is for a caller who knows better.
   uint32_t clear_outputs;
 
-  // KILN_SWITCH_*: the launch may start before what is in front of it on the
+  // KILN_SWITCH_*: the launch may start before the kernel in front of it on the
   // stream has ended, and waits for it itself (programmatic stream
-  // serialization). UNSUPPORTED where code or device do not. Default: off.
+  // serialization). UNSUPPORTED where code or device do not, and with a grid
+  // barrier. On is the caller's word that the kernel in front of it waits for
+  // what is in front of itself: a dispatch of Kiln does, and any kernel that
+  // was launched without the attribute. Default: on for programs whose code
+  // waits, on the dispatcher's own streams as long as nobody was given the
+  // stream (kiln_dispatcher_stream).
   uint32_t overlap;
 
   // KILN_SWITCH_*: take the time (kiln_pending_times). Default: off.

@@ -75,7 +75,14 @@ typedef struct kiln_program_lower_options_t {
   // has. The element is zero when a round begins. Each thread does one element
   // of the work at a time. Default: code that runs the program once.
   uint32_t rounds;
-  uint32_t reserved;  // 0
+
+  // KILN_SWITCH_*: every thread waits (griddepcontrol.wait) before its first
+  // access to global memory and before its end, and lets what comes behind it
+  // on the stream start then, so that launches of the code may overlap what is
+  // in front of them (kiln_launch_attributes_t.overlap). No ld.global.nc: what
+  // is in front may still write. sm_90, PTX 7.8; UNSUPPORTED below. Default:
+  // off.
+  uint32_t waits;
 } kiln_program_lower_options_t;
 
 // All defaults. Since 0.1.
@@ -151,6 +158,7 @@ typedef struct kiln_program_launch_t {
   uint32_t zeroed_shared_bytes;   // of arrays zeroed at the start of blocks
   uint32_t private_bytes;         // of arrays in a thread's own memory
   uint32_t elements;  // of the work along axis 0 that each thread does
+  uint32_t waits;     // 1: every thread waits for what is in front of it
 } kiln_program_launch_t;
 
 // Lowers a program. `options` may be NULL.

@@ -333,6 +333,20 @@ static kiln_status_t run_with_attributes(const kiln_launch_t* launch,
   return NULL;
 }
 
+kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
+                                     kiln_stream_t* stream) {
+  if (launch->missing != 0) return not_given(launch);
+  kiln_cu_launch_attribute_t early = kilni_launch_early();
+  kiln_cu_launch_config_t config = launch->config;
+  config.stream = stream->handle;
+  config.attributes = &early;
+  config.attribute_count = 1;
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuLaunchKernelEx, &config,
+                    launch->kernel->handle, launch->params, launch->extra);
+  return kiln_status_is_ok(status) ? NULL : refused(launch, status);
+}
+
 kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");

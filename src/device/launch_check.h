@@ -158,6 +158,20 @@ kiln_status_t kilni_launch_check_resident(const kiln_kernel_t* kernel,
                                           const kiln_device_t* device,
                                           uint64_t blocks);
 
+// What lets a launch start before the kernel in front of it has ended.
+static inline kiln_cu_launch_attribute_t kilni_launch_early(void) {
+  kiln_cu_launch_attribute_t attribute;
+  memset(&attribute, 0, sizeof(attribute));
+  attribute.id = KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmatic_serialization = 1;
+  return attribute;
+}
+
+// kiln_launch_run of a launch without attributes, with that one: for who knows
+// that the kernel waits, and what is in front of it on the stream too.
+kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
+                                     kiln_stream_t* stream);
+
 // The events of the launch are recorded now.
 void kilni_launch_mark_recorded(const kilni_launch_how_t* how);
 

@@ -33,6 +33,7 @@ typedef struct kilni_own_stream_t {
   _Atomic(kiln_stream_t*) stream;    // NULL: not made yet
   _Atomic(kiln_transient_t*) store;  // NULL: not made yet, or taken
   atomic_bool has_store;             // it was made
+  atomic_bool given_out;             // others may put work on it
 } kilni_own_stream_t;
 
 // Streams of callers that work was put on. thread-safe
@@ -156,6 +157,10 @@ struct kiln_dispatcher_t {
 // The one of that number, made if it is not there yet.
 kiln_status_t kilni_own_stream(kiln_dispatcher_t* dispatcher, uint32_t index,
                                kiln_stream_t** out_stream);
+// Whether it is one that only this dispatcher puts work on: launches may then
+// overlap each other by default, since all that is in front of them waits.
+bool kilni_stream_is_ours(const kiln_dispatcher_t* dispatcher,
+                          const kiln_stream_t* stream);
 // The caller's stream after a look at it, or for NULL the first own one; and
 // remembers it.
 kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,

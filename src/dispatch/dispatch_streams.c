@@ -52,7 +52,19 @@ kiln_status_t kiln_dispatcher_stream(kiln_dispatcher_t* dispatcher,
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);
   }
+  atomic_store(&dispatcher->own[index].given_out, true);
   return kilni_own_stream(dispatcher, index, out_stream);
+}
+
+bool kilni_stream_is_ours(const kiln_dispatcher_t* dispatcher,
+                          const kiln_stream_t* stream) {
+  for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+    const kilni_own_stream_t* own = &dispatcher->own[i];
+    if (atomic_load_explicit(&own->stream, memory_order_relaxed) == stream) {
+      return !atomic_load_explicit(&own->given_out, memory_order_relaxed);
+    }
+  }
+  return false;
 }
 
 // ---- Streams of callers ----

@@ -56,13 +56,14 @@ static kiln_status_t launch(const kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   }
   // The driver only reads; its interface says void* all the same.
   if (pipeline->argument_count > 0) memcpy(&values, &list, sizeof(values));
-  if (!plan->has_how) {
+  if (!plan->has_how && !plan->early) {
     KILNI_STREAM_CALL(status, stream, cuLaunchKernel, pipeline->kernel->handle,
                       grid[0], grid[1], grid[2], block[0], block[1], block[2],
                       pipeline->info.dynamic_shared_bytes, stream->handle,
                       values, NULL);
     return status;
   }
+  kiln_cu_launch_attribute_t early = kilni_launch_early();
   kiln_cu_launch_config_t native = {
       .grid_x = grid[0],
       .grid_y = grid[1],
@@ -72,8 +73,8 @@ static kiln_status_t launch(const kiln_pipeline_t* pipeline, kilni_plan_t* plan,
       .block_z = block[2],
       .shared_bytes = pipeline->info.dynamic_shared_bytes,
       .stream = stream->handle,
-      .attributes = plan->how.list,
-      .attribute_count = plan->how.count};
+      .attributes = plan->has_how ? plan->how.list : &early,
+      .attribute_count = plan->has_how ? plan->how.count : 1};
   KILNI_STREAM_CALL(status, stream, cuLaunchKernelEx, &native,
                     pipeline->kernel->handle, values, NULL);
   return status;
@@ -182,6 +183,9 @@ kiln_status_t kilni_plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   taken_t taken;
   uint32_t count = pipeline->info.parameter_count;
   taken.grid = NULL;
+  plan->early = pipeline->overlaps && !plan->has_how &&
+                plan->options.overlap != KILN_SWITCH_OFF &&
+                kilni_stream_is_ours(pipeline->dispatcher, stream);
   if (!plan->has_host) count = 0;  // nothing is taken
   memset(taken.buffers, 0, count * sizeof(taken.buffers[0]));
   kiln_status_t status = bring_in(pipeline, plan, bindings, stream, &taken);

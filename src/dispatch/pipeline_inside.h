@@ -50,7 +50,8 @@ struct kiln_pipeline_t {
   kilni_argument_source_t* arguments;
   uint8_t* constants;
   size_t constant_bytes;
-  bool simple;  // of a program: counts and work are as `work` and places say
+  bool overlaps;  // launches may start before what is in front has ended
+  bool simple;    // of a program: counts and work are as `work` and places say
   kiln_interface_number_t work[3];
   kilni_launch_how_t how;       // of a cooperative one
   kiln_pipeline_trace_t trace;  // where telemetry is on
@@ -80,6 +81,7 @@ typedef struct kilni_plan_t {
   const char* label;
   bool idle;      // there is no work
   bool has_how;   // `how` is what it is launched with
+  bool early;     // it may start before what is in front has ended
   bool has_host;  // host memory is bound
   kilni_extras_t extras;
   kilni_launch_how_t how;

@@ -333,10 +333,16 @@ static void take_arguments(kiln_pipeline_t* pipeline) {
   }
 }
 
-static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
-                           const kiln_program_t* program,
-                           const kiln_pipeline_options_t* given,
-                           kiln_program_code_t** out_code) {
+// Whether code for a device can wait for what is in front of it: sm_90, and a
+// driver that has the attribute and reads PTX 7.8. Both are CUDA 11.8.
+static bool can_wait(const kiln_device_info_t* device) {
+  return device->compute_major >= 9 && device->driver_version >= 11080;
+}
+
+static kiln_status_t lower_with(kiln_dispatcher_t* dispatcher,
+                                const kiln_program_t* program,
+                                const kiln_pipeline_options_t* given,
+                                bool waits, kiln_program_code_t** out_code) {
   const kiln_device_info_t* device = &dispatcher->device->info;
   kiln_program_lower_options_t how = kiln_program_lower_options_default();
   how.sm = device->compute_major * 10 + device->compute_minor;
@@ -347,7 +353,41 @@ static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
   if (given->overlapping == KILN_SWITCH_ON) {
     how.without |= KILN_PROGRAM_WITHOUT_READ_ONLY;
   }
+  if (waits) how.waits = KILN_SWITCH_ON;
   return kiln_program_lower(program, &how, out_code);
+}
+
+static kiln_status_t cannot_wait(const kiln_dispatcher_t* dispatcher,
+                                 const kiln_program_t* program,
+                                 const char* why) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "`overlap` for \"%s\" on device \"%s\": %s",
+                 kiln_program_name(program), dispatcher->device->name, why),
+      "leave `overlap` away");
+}
+
+static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
+                           const kiln_program_t* program,
+                           const kiln_pipeline_options_t* given,
+                           kiln_program_code_t** out_code) {
+  bool waits =
+      given->overlap != KILN_SWITCH_OFF && can_wait(&dispatcher->device->info);
+  if (given->overlap == KILN_SWITCH_ON && !waits) {
+    return cannot_wait(dispatcher, program,
+                       "it takes compute capability 9.0 and CUDA 11.8");
+  }
+  KILNI_RETURN_IF_ERROR(
+      lower_with(dispatcher, program, given, waits, out_code));
+  kiln_program_launch_t launch;
+  kiln_program_code_launch(*out_code, &launch);
+  if (!waits || !launch.cooperative) return NULL;
+  // Its launches never overlap what is in front of them.
+  kiln_program_code_release(*out_code);
+  *out_code = NULL;
+  if (given->overlap == KILN_SWITCH_ON) {
+    return cannot_wait(dispatcher, program, "the program has a grid barrier");
+  }
+  return lower_with(dispatcher, program, given, false, out_code);
 }
 
 // Machine code of `text` by the linker, which asks the cache first. What cannot
@@ -436,6 +476,24 @@ static kiln_status_t load(kiln_pipeline_t* pipeline) {
   return status;
 }
 
+// Whether the driver has the attribute that the code waits for.
+static kiln_status_t see_overlap(kiln_pipeline_t* pipeline,
+                                 const kiln_pipeline_options_t* given) {
+  kiln_launch_config_t config = kiln_launch_config_default();
+  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  kilni_launch_how_t how;
+  attributes.overlap = KILN_SWITCH_ON;
+  config.attributes = &attributes;
+  kiln_status_t status = kilni_launch_how(pipeline->kernel, &config, &how);
+  pipeline->overlaps =
+      kiln_status_is_ok(status) && pipeline->kernel->info.params_known;
+  if (kiln_status_is_ok(status) || given->overlap == KILN_SWITCH_ON) {
+    return status;
+  }
+  kiln_status_free(status);
+  return NULL;
+}
+
 static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
                                   const kiln_pipeline_options_t* given) {
   kiln_program_launch_t launch;
@@ -448,11 +506,13 @@ static kiln_status_t fill_program(kiln_pipeline_t* pipeline,
   info->work_per_thread[0] = launch.elements;
   info->dynamic_shared_bytes = launch.dynamic_shared_bytes;
   info->cooperative = launch.cooperative;
+  info->waits = launch.waits;
   info->max_ulp = given->max_ulp;
   info->overlapping = given->overlapping == KILN_SWITCH_ON;
   info->work_dimensions = kiln_program_work_dimensions(pipeline->program);
   KILNI_RETURN_IF_ERROR(load(pipeline));
-  return kilni_pipeline_finish(pipeline);
+  KILNI_RETURN_IF_ERROR(kilni_pipeline_finish(pipeline));
+  return info->waits == 0 ? NULL : see_overlap(pipeline, given);
 }
 
 static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
@@ -474,6 +534,8 @@ kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
                                            sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.overlapping <= KILN_SWITCH_ON,
                        "options.overlapping");
+  KILNI_CHECK_ARGUMENT(given.overlap <= KILN_SWITCH_ON, "options.overlap");
+  KILNI_CHECK_ARGUMENT(given.reserved == 0, "options.reserved");
   KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
   kiln_program_code_t* code = NULL;
   kiln_pipeline_t* pipeline = NULL;

@@ -533,6 +533,11 @@ static kiln_status_t make_grid(const kiln_pipeline_t* pipeline,
 static kiln_status_t check_overlap_option(const kiln_pipeline_t* pipeline,
                                           const kilni_plan_t* plan) {
   if (plan->options.overlap != KILN_SWITCH_ON) return NULL;
+  if (plan->shown.cooperative != 0) {
+    return unsupported(plan, "overlap",
+                       "its blocks run all at once, and what is in front of it "
+                       "may have their place; leave `overlap` away");
+  }
   if (pipeline->info.waits == 0) {
     return unsupported(plan, "overlap",
                        "its code does not wait for what is in front of it "
@@ -567,8 +572,8 @@ static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
 
 static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
   const kiln_dispatch_options_t* options = &plan->options;
-  KILNI_RETURN_IF_ERROR(check_overlap_option(pipeline, plan));
   KILNI_RETURN_IF_ERROR(check_cooperative(pipeline, plan));
+  KILNI_RETURN_IF_ERROR(check_overlap_option(pipeline, plan));
   bool own_block = memcmp(plan->shown.block, pipeline->info.block,
                           sizeof(plan->shown.block)) != 0;
   bool asks = options->overlap == KILN_SWITCH_ON || options->priority != 0;

@@ -22,6 +22,7 @@ struct kiln_prepared_t {
   atomic_uint frees;             // of the table, when all was seen to be there
   _Atomic(kiln_stream_t*) last;  // that it ran on; only its address is used
   bool idle;
+  bool overlaps;  // runs may start before what is in front has ended
   uint32_t count;
   uint32_t clear_count;
   kilni_trap_record_t* record;  // NULL: the code cannot trap
@@ -282,6 +283,8 @@ kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
   prepared->count = binding_count;
   prepared->options = plan.options;
   prepared->options.struct_size = (uint32_t)sizeof(prepared->options);
+  prepared->overlaps = pipeline->overlaps && !plan.has_how &&
+                       plan.options.overlap != KILN_SWITCH_OFF;
   atomic_init(&prepared->references, 1);
   kiln_pipeline_retain(pipeline);
   kiln_status_t status = fill(prepared, bindings, &plan);
@@ -391,9 +394,12 @@ kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
   if (prepared->record != NULL && kilni_trap_is_set(prepared->record)) {
     return has_trapped(prepared);
   }
+  bool early = false;
   if (stream == NULL) {
-    stream =
-        atomic_load_explicit(&dispatcher->own[0].stream, memory_order_relaxed);
+    const kilni_own_stream_t* own = &dispatcher->own[0];
+    stream = atomic_load_explicit(&own->stream, memory_order_relaxed);
+    early = prepared->overlaps &&
+            !atomic_load_explicit(&own->given_out, memory_order_relaxed);
   } else if (stream !=
              atomic_load_explicit(&prepared->last, memory_order_relaxed)) {
     KILNI_RETURN_IF_ERROR(find_stream(prepared, stream));
@@ -407,7 +413,8 @@ kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
   }
   if (dispatcher->counters != NULL) count_run(prepared);
   if (prepared->idle) return NULL;
-  return kiln_launch_run(prepared->launch, stream);
+  return early ? kilni_launch_run_early(prepared->launch, stream)
+               : kiln_launch_run(prepared->launch, stream);
 }
 
 // ---- Changing ----

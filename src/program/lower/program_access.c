@@ -242,14 +242,22 @@ kilni_value_t kilni_from_memory(kilni_lowering_t* w, uint8_t type,
   }
 }
 
+// Nobody writes it once the program's own accesses have begun.
 static bool read_only(const kilni_lowering_t* w, const kilni_place_t* place) {
   return is_global(place) && place->written == 0 &&
          (w->off & KILN_PROGRAM_WITHOUT_READ_ONLY) == 0;
 }
 
+// ld.global.nc asks more: that nobody writes it as long as the kernel runs,
+// which may be before what is in front of it has ended.
+static bool never_written(const kilni_lowering_t* w,
+                          const kilni_place_t* place) {
+  return read_only(w, place) && !w->waits;
+}
+
 const char* kilni_vector_load_name(const kilni_lowering_t* w,
                                    const kilni_place_t* place, uint32_t lanes) {
-  return kForms[place->type].vectors[lanes == 4][read_only(w, place)];
+  return kForms[place->type].vectors[lanes == 4][never_written(w, place)];
 }
 
 const char* kilni_vector_store_name(const kilni_place_t* place,
@@ -291,7 +299,8 @@ kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
   }
   bool pure = read_only(w, place);
   kilni_instruction_t load = {0};
-  load.name = form->load[pure ? SPACE_READ_ONLY : space_of(place)];
+  load.name =
+      form->load[never_written(w, place) ? SPACE_READ_ONLY : space_of(place)];
   load.form = KILNI_FORM_LOAD;
   load.count = 2;
   load.operand[1] = kilni_address(w, place, index);

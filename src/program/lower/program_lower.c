@@ -21,6 +21,8 @@ enum {
   MAX_PARAMETER_BYTES = 4096,
   MAX_SHARED_BYTES = 227 * 1024,
   MAX_SCALARS = 64,  // elements of a private array kept in variables
+  WAIT_SM = 90,      // griddepcontrol
+  WAIT_ISA = 78,
 };
 
 struct kiln_program_code_t {
@@ -302,9 +304,22 @@ static void choose_block(kilni_lowering_t* w) {
   w->threads = w->block[0] * w->block[1] * w->block[2];
 }
 
+// Before the first access to global memory, and before any thread may end: one
+// that ended without a wait would let what comes behind this launch go on while
+// what is in front of it still runs. Whoever comes behind may start then: it is
+// at most one launch ahead, and takes no place that blocks of this one want.
+static void wait_in_front(kilni_lowering_t* w) {
+  if (!w->waits) return;
+  kilni_pin_text(w, "griddepcontrol.wait");
+  kilni_pin_text(w, "griddepcontrol.launch_dependents");
+  if (w->need_sm < WAIT_SM) w->need_sm = WAIT_SM;
+  if (w->need_isa < WAIT_ISA) w->need_isa = WAIT_ISA;
+}
+
 // What one block of the work does.
 static void block_body(kilni_lowering_t* w) {
   kilni_shared_clear(w);
+  if (w->rounds.flag == 0) wait_in_front(w);
   leave_idle(w);
   kilni_private_clear(w, 0);
   kilni_list(w, w->program->body);
@@ -343,10 +358,12 @@ static void walk(kilni_lowering_t* w) {
   w->end = kilni_label(w);
   if (w->failed != KILN_STATUS_OK) return;
   if (w->rounds.flag != 0) {
+    wait_in_front(w);
     kilni_rounds_body(w, &survey, block_body);
     return;
   }
   if (w->elements.count > 1) {
+    wait_in_front(w);
     kilni_elements_body(w);
   } else {
     const uint32_t off =
@@ -416,6 +433,7 @@ static void start_again(kilni_lowering_t* w) {
   fresh.off = w->off;
   fresh.wanted = w->wanted;
   fresh.rounds.flag = w->rounds.flag;
+  fresh.waits = w->waits;
   fresh.floats = w->floats;
   fresh.need_sm = MIN_SM;
   fresh.need_isa = MIN_ISA;
@@ -486,6 +504,7 @@ static void describe_launch(const kilni_lowering_t* w,
   launch->sm = w->need_sm;
   launch->isa = w->need_isa;
   launch->cooperative = w->grid_parameter != 0 || w->rounds.flag != 0;
+  launch->waits = w->waits;
   if (w->shared_bytes <= KILNI_STATIC_SHARED) {
     launch->static_shared_bytes = w->shared_bytes;
   } else {
@@ -537,6 +556,19 @@ static kiln_status_t make_code(kilni_lowering_t* w, kiln_allocator_t allocator,
   describe_launch(w, &code->launch);
   *out_code = code;
   return NULL;
+}
+
+static kiln_status_t check_waits(const kilni_ir_t* ir,
+                                 const kiln_program_lower_options_t* options) {
+  KILNI_CHECK_ARGUMENT(options->waits <= KILN_SWITCH_ON, "options.waits");
+  if (options->waits != KILN_SWITCH_ON || options->sm >= WAIT_SM) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(
+          UNSUPPORTED,
+          "`waits` for program \"%s\" and sm_%u: griddepcontrol is there "
+          "since sm_90",
+          kilni_ir_name(ir, ir->name), options->sm),
+      "lower it for sm_90 or newer, or leave `waits` away");
 }
 
 static kiln_status_t check_isa(const kilni_lowering_t* w) {
@@ -600,7 +632,6 @@ kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
                    options.elements),
         "ask for 1, 2, 4, 8 or 16, or 0 for what suits the program");
   }
-  KILNI_CHECK_ARGUMENT(options.reserved == 0, "options.reserved");
   if (options.sm == 0) options.sm = DEFAULT_SM;
   if (options.sm < MIN_SM) {
     return kilni_status_with_fix(
@@ -608,6 +639,7 @@ kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
                    options.sm),
         "lower it for sm_70 or newer");
   }
+  KILNI_RETURN_IF_ERROR(check_waits(ir, &options));
   kiln_allocator_t allocator =
       options.allocator != NULL ? *options.allocator : kiln_allocator_libc();
   kilni_lowering_t w;
@@ -620,6 +652,7 @@ kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
   w.max_ulp = options.max_ulp;
   w.off = options.without;
   w.wanted = options.elements;
+  w.waits = options.waits == KILN_SWITCH_ON;
   w.floats = kilni_fold_floats();
   kiln_status_t status = NULL;
   if (options.rounds != 0) {

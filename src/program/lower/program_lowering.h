@@ -261,6 +261,7 @@ typedef struct kilni_lowering_t {
   uint32_t block[3];
   uint32_t threads;  // of a block
   uint32_t wanted;   // elements a thread; 0: to be chosen
+  bool waits;        // for what is in front of it on the stream
   kilni_elements_t elements;
   kilni_group_t loads, stores;
   kilni_value_t work[3];    // u32; 0: not yet read

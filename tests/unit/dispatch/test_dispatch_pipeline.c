@@ -469,7 +469,7 @@ static void test_options(void** state) {
   o[5].grid[0] = 1;
   o[6].work[0] = N;
   o[7].max_output_bytes = sizeof(y) - 1;
-  o[8].overlap = KILN_SWITCH_ON;
+  o[8].overlap = o[8].cooperative = KILN_SWITCH_ON;
   o[9].clear_outputs = 3;
   o[10].speculation = 3;
   o[11].grid[1] = 1u << 31;

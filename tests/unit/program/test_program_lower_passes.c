@@ -122,6 +122,84 @@ static void test_read_only(void** state) {
                    0);
 }
 
+// ---- Waiting for what is in front on the stream ----
+
+// Programs whose threads touch memory in all kinds of places, or do not.
+static const char* const kWaiting[] = {
+    HEAD "o[i] = x[i]; }",
+    HEAD "if x[i] == 3 { return; } o[i] = x[n]; }",
+    HEAD "if x[i] == 3 { trap(1, u64(i)); } o[i] = 1; }",
+    HEAD_WITH("shared s: u32[64];") "s[local_id.x % 64] = x[i]; barrier;\n"
+    "o[i] = s[(local_id.x + 1) % 64]; }",
+    HEAD "var s = 0; for k in 0..n { s += x[k]; } o[i] = s; }",
+    HEAD
+    "let a = reduce_add(x[i]); if i == 9 { return; }\n"
+    "let b = reduce_add(a); o[i] = b; }",
+    "program p(o: inout u32[]) work 1000 { let a = atomic_add(o[0], 1); }",
+    "program p(o: inout u32[]) work 1 { if length(o) > 3 { return; } }",
+};
+
+// Where the first word of a list stands; the end if none does.
+static const char* first_of(const char* ptx, const char* const* words,
+                            size_t count) {
+  const char* first = ptx + strlen(ptx);
+  for (size_t i = 0; i < count; i++) {
+    const char* at = strstr(ptx, words[i]);
+    if (at != NULL && at < first) first = at;
+  }
+  return first;
+}
+
+static void test_waits(void** state) {
+  (void)state;
+  static const char* const kTouches[] = {"ld.global", "st.global", "atom.",
+                                         "\tred.",    "\tret",     " ret"};
+  for (size_t i = 0; i < sizeof(kWaiting) / sizeof(kWaiting[0]); i++) {
+    kiln_program_t* program = NULL;
+    kiln_program_code_t* code = NULL;
+    kiln_string_view_t text = {kWaiting[i], strlen(kWaiting[i])};
+    kiln_program_report_t* report = NULL;
+    if (kiln_program_parse(text, NULL, &report, &program) != NULL) {
+      fail_msg("%s", kiln_program_report_text(report));
+    }
+    kiln_program_report_release(report);
+    kiln_program_lower_options_t how = kiln_program_lower_options_default();
+    how.sm = 90;
+    how.waits = KILN_SWITCH_ON;
+    assert_null(kiln_program_lower(program, &how, &code));
+    const char* ptx = kiln_program_code_text(code).data;
+    const char* at = strstr(ptx, "\tgriddepcontrol.wait;\n");
+    assert_non_null(at);
+    assert_int_equal(machine_count(ptx, "griddepcontrol.wait"), 1);
+    assert_int_equal(machine_count(ptx, "griddepcontrol.launch_dependents"), 1);
+    assert_true(strstr(ptx, "launch_dependents") > at);
+    if (first_of(ptx, kTouches, 6) < at) fail_msg("%s", ptx);
+    assert_int_equal(machine_count(ptx, "ld.global.nc"), 0);
+    assert_non_null(strstr(ptx, ".version 7.8\n.target sm_90\n"));
+    kiln_program_launch_t launch;
+    kiln_program_code_launch(code, &launch);
+    assert_int_equal(launch.waits, 1);
+    kiln_program_code_release(code);
+    how.waits = KILN_SWITCH_OFF;
+    assert_null(kiln_program_lower(program, &how, &code));
+    ptx = kiln_program_code_text(code).data;
+    assert_int_equal(machine_count(ptx, "griddepcontrol"), 0);
+    kiln_program_code_launch(code, &launch);
+    assert_int_equal(launch.waits, 0);
+    kiln_program_code_release(code);
+    // What is older has none of it.
+    how.waits = KILN_SWITCH_ON;
+    how.sm = 89;
+    assert_says(kiln_program_lower(program, &how, &code),
+                KILN_STATUS_UNSUPPORTED, "sm_90");
+    how.sm = 90;
+    how.newest_isa = 77;
+    assert_says(kiln_program_lower(program, &how, &code),
+                KILN_STATUS_UNSUPPORTED, "PTX 7.8");
+    kiln_program_release(program);
+  }
+}
+
 // ---- What may not be moved, shared or left out ----
 
 static void test_lanes_stay(void** state) {
@@ -299,6 +377,7 @@ int main(void) {
       cmocka_unit_test(test_dropping),
       cmocka_unit_test(test_scalars),
       cmocka_unit_test(test_read_only),
+      cmocka_unit_test(test_waits),
       cmocka_unit_test(test_lanes_stay),
       cmocka_unit_test(test_signs_before_floats),
       cmocka_unit_test(test_constants_in_lanes),
