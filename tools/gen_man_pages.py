@@ -36,6 +36,7 @@ ROOMS = {
     "help": "",
     "inspect": "",
     "kiln": "locate compat table probe cache soft runtime",
+    "lib": "",
     "link": "cache locate compat table runtime",
     "top": "table runtime soft",
     "run": "cache locate compat table runtime soft",

@@ -68,6 +68,7 @@ extern const kilni_cli_command_t kilni_cli_command_cache;
 extern const kilni_cli_command_t kilni_cli_command_find;
 extern const kilni_cli_command_t kilni_cli_command_check;
 extern const kilni_cli_command_t kilni_cli_command_config;
+extern const kilni_cli_command_t kilni_cli_command_lib;
 extern const kilni_cli_command_t kilni_cli_command_link;
 extern const kilni_cli_command_t kilni_cli_command_inspect;
 extern const kilni_cli_command_t kilni_cli_command_doctor;

@@ -16,12 +16,49 @@ enum { MAX_PROGRAM_BYTES = 4 << 20, MAX_DEFINES = 64, NAME_BYTES = 80 };
 
 bool kilni_cli_program_is(const char* file) {
   size_t size = strlen(file);
+  if (kilni_cli_library_name(file) != NULL) return true;
   return size > 5 && strcmp(file + size - 5, ".kiln") == 0;
 }
 
 kilni_cli_type_t kilni_cli_program_type(uint32_t type) {
   const char* name = kiln_program_type_name(type);
   return kilni_cli_type_find(name, strlen(name));
+}
+
+// ---- The library ----
+
+bool kilni_cli_library_find(const char* name, kiln_library_entry_t* out_entry,
+                            kilni_cli_error_t* error) {
+  enum { MOST = 256 };
+  const char* names[MOST];
+  size_t count = 0;
+  kiln_library_entry_t entry;
+  if (kiln_library_find(name, out_entry)) return true;
+  while (count < MOST && kiln_library_entry((uint32_t)count, &entry))
+    names[count++] = entry.name;
+  const char* near = kilni_cli_nearest(name, names, count);
+  (void)kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
+                       "kiln lib list has them all",
+                       "the library has no program \"%s\"", name);
+  if (near != NULL)
+    kilni_cli_error_fix(error, "did you mean \"%s\"? kiln lib list has all",
+                        near);
+  return false;
+}
+
+// The text of a file or, for lib:NAME, of the library. `file` is its memory.
+static bool read_text(const char* path, kilni_cli_buffer_t* file,
+                      kiln_string_view_t* out_text, kilni_cli_error_t* error) {
+  const char* name = kilni_cli_library_name(path);
+  if (name != NULL) {
+    kiln_library_entry_t entry;
+    bool found = kilni_cli_library_find(name, &entry, error);
+    *out_text = entry.text;
+    return found;
+  }
+  bool ok = kilni_cli_buffer_read(file, path, MAX_PROGRAM_BYTES, error);
+  *out_text = (kiln_string_view_t){(const char*)file->data, file->size};
+  return ok;
 }
 
 // ---- Reading ----
@@ -60,15 +97,15 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
   *out_program = NULL;
   defines_t defines;
   kilni_cli_buffer_t text = {0};
+  kiln_string_view_t view;
   kiln_program_report_t* report = NULL;
   bool ok = read_defines(call, &defines, error) &&
-            kilni_cli_buffer_read(&text, file, MAX_PROGRAM_BYTES, error);
+            read_text(file, &text, &view, error);
   if (ok) {
     kiln_program_parse_options_t options = kiln_program_parse_options_default();
     options.file_name = file;
     options.defines = defines.items;
     options.define_count = defines.count;
-    kiln_string_view_t view = {(const char*)text.data, text.size};
     ok = kilni_cli_check(
         error, kiln_program_parse(view, &options, &report, out_program));
     (void)fputs(kiln_program_report_text(report), stderr);

@@ -9,11 +9,16 @@
 #include "cli/cli_array.h"
 #include "cli/cli_command.h"
 #include "kiln/image.h"
+#include "kiln/library.h"
 #include "kiln/program.h"
 #include "kiln/program_code.h"
 
-// True for a file whose name ends in .kiln.
+// True for a file whose name ends in .kiln, and for lib:NAME.
 bool kilni_cli_program_is(const char* file);
+
+// The program of the library that is called so; NOT_FOUND names the nearest.
+bool kilni_cli_library_find(const char* name, kiln_library_entry_t* out_entry,
+                            kilni_cli_error_t* error);
 
 // Reads a program; what is wrong with it goes to standard error, with its
 // lines, and its first problem is the error. `call` NULL: without --define.

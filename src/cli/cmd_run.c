@@ -189,7 +189,8 @@ static bool run_request(const kilni_cli_call_t* call,
 
 // A code file that is not there is found out before a device is started.
 static bool check_file(const char* path, kilni_cli_error_t* error) {
-  if (access(path, R_OK) == 0) return true;
+  if (kilni_cli_library_name(path) != NULL || access(path, R_OK) == 0)
+    return true;
   kilni_cli_buffer_t none = {0};
   bool ok = kilni_cli_buffer_read(&none, path, 1, error);
   kilni_cli_buffer_deinit(&none);
@@ -296,8 +297,9 @@ const kilni_cli_command_t kilni_cli_command_run = {
     "FILE",
     "Run a kernel on files, on a GPU or on the software device.",
     "FILE is CUDA C++ (.cu, compiled by NVRTC), a program in Kiln's own "
-    "language (.kiln, which needs no compiler and says itself what the "
-    "lengths of its outputs and its work size are), PTX (.ptx), LTO-IR "
+    "language (.kiln, or lib:NAME for one of kiln lib list, which needs no "
+    "compiler and says itself what the lengths of its outputs and its work "
+    "size are), PTX (.ptx), LTO-IR "
     "(.ltoir, "
     "linked by nvJitLink) or device code (.cubin, on a GPU). What is compiled "
     "is kept (see kiln cache), and for a GPU as machine code. Every parameter "

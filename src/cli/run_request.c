@@ -18,6 +18,10 @@ static bool ends_with(const char* text, const char* end) {
   return a > b && strcmp(text + a - b, end) == 0;
 }
 
+const char* kilni_cli_library_name(const char* file) {
+  return strncmp(file, "lib:", 4) == 0 ? file + 4 : NULL;
+}
+
 bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                             kilni_cli_error_t* error) {
   static const struct {
@@ -32,6 +36,10 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
       {".fatbin",
        "extract the .ptx (cuobjdump -xptx) or the .cubin (cuobjdump -xelf) and "
        "give that"}};
+  if (kilni_cli_library_name(file) != NULL) {
+    *out_kind = KILNI_CLI_CODE_PROGRAM;
+    return true;
+  }
   for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); ++i)
     if (ends_with(file, KINDS[i].end)) {
       *out_kind = KINDS[i].kind;

@@ -40,6 +40,9 @@ typedef enum kilni_cli_code_kind_t {
   KILNI_CLI_CODE_PROGRAM
 } kilni_cli_code_kind_t;
 
+// NAME of lib:NAME, a program of the library; NULL for a file.
+const char* kilni_cli_library_name(const char* file);
+
 // The kind of a file that runs, by its name. UNSUPPORTED says what else to do.
 bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                             kilni_cli_error_t* error);
