@@ -9,7 +9,11 @@
 //                             prepared run, and if anything is allocated on the
 //                             way
 //   bench_dispatch cuda:0     over a driver, against its own cuLaunchKernel.
-//                             Fails above 1.02 times that for a prepared run
+//                             Fails above 1.02 times that for a prepared run.
+//                             Behind that, to their end: 1,000 dispatches each
+//                             behind the one before, launched by the driver's
+//                             call and by prepared runs that overlap (goal:
+//                             0.85 times); told, not judged
 //
 // Exit code 77 where there is no such device. What cuda.core and CuPy need for
 // a launch is beside bench_launch.
@@ -33,10 +37,13 @@ enum {
   GPU_ROUNDS = 201,
   WAYS = 5,
   MAX_ARGUMENTS = 32,
+  CHAIN_RUNS = 1000,
+  CHAIN_ROUNDS = 101,
 };
 
 static const double kStubLimit = 100.0;  // ns
 static const double kGpuLimit = 1.02;    // times the driver's own call
+static const double kChainGoal = 0.85;   // the same, to the end of the work
 
 static const char kProgram[] =
     "program four(x: in u32[], y: in u32[length(x)], k: uniform u32[1],\n"
@@ -187,6 +194,49 @@ static bool report(const char* device, bool real, int rounds) {
   return good;
 }
 
+// Dispatches to their end, one behind the other on the device: those that may
+// start before what is in front has ended, beside those that may not. The
+// driver's call launches the same code, which then has nothing to wait for.
+static void measure_chain(job_t* job, const char* device) {
+  static const int kOf[3] = {0, 1, 2};  // of kWays
+  static const char* const kNames[3] = {
+      "1,000 dependent dispatches, cuLaunchKernel",
+      "1,000 dependent dispatches, a caller's stream",
+      "1,000 dependent dispatches, overlapping"};
+  static double spent[3][CHAIN_ROUNDS];
+  static double ratios[3][CHAIN_ROUNDS];
+  static bench_report_t out;
+  bool waits = kiln_pipeline_info(job->pipeline)->waits != 0;
+  for (int round = -3; round < CHAIN_ROUNDS; round++) {
+    double took[3] = {0, 0, 0};
+    for (int k = 0; k < 3; k++) {
+      int way = (k + round + 3) % 3;
+      uint64_t start = bench_time_ns();
+      kWays[kOf[way]].run(job, CHAIN_RUNS);
+      wait_for(job);
+      took[way] = (double)(bench_time_ns() - start);
+    }
+    for (int way = 0; way < 3 && round >= 0; way++) {
+      spent[way][round] = took[way] / CHAIN_RUNS;
+      ratios[way][round] = took[way] / took[0];
+    }
+  }
+  out.device = device;
+  double raw = median(spent[0], CHAIN_ROUNDS);
+  for (int way = 0; way < 3; way++) {
+    double ratio = median(ratios[way], CHAIN_ROUNDS);
+    bench_report_less(&out, kNames[way], "ns", median(spent[way], CHAIN_ROUNDS),
+                      way == 0 ? NULL : kNames[0], raw);
+    fprintf(stderr, "%s: median of the rounds' ratios %.4f\n", kNames[way],
+            ratio);
+    if (way != 2) continue;
+    fprintf(stderr, "goal: under %.2f with an overlap%s: %s\n", kChainGoal,
+            waits ? "" : " (this device has none)",
+            ratio < kChainGoal ? "reached" : "not reached");
+  }
+  bench_report_print(&out);
+}
+
 // ---- Making ----
 
 static void make_values(job_t* job) {
@@ -317,6 +367,7 @@ int main(int argc, char** argv) {
              "something was allocated on the way");
   fprintf(stderr, "allocations on the way: 0\n");
   bool good = report(kiln_device_name(device), real, rounds);
+  if (real) measure_chain(&job, kiln_device_name(device));
   (void)raw.cuModuleUnload(job.module);
   (void)raw.cuCtxSetCurrent(NULL);
   release(&job, device);

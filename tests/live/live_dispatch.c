@@ -78,6 +78,13 @@ static const char kMeeting[] =
     "  work length(x) block 64\n"
     "{ let i = global_id.x; x[i] = i; grid_barrier;\n"
     "  y[i] = x[length(x) - 1u32 - i]; }\n";
+static const char kTurn[] =
+    "program turn(x: in u32[], y: out u32[length(x)]) work length(x) block 64\n"
+    "{ let i = global_id.x; y[i] = x[length(x) - 1u32 - i] * 3u32 + i; }\n";
+// Nearly all of its threads return at once.
+static const char kFirst[] =
+    "program first(x: inout u32[]) work length(x) block 64\n"
+    "{ let i = global_id.x; if i > 3u32 { return; } x[i] = x[i] + 1u32; }\n";
 static const char kEndless[] =
     "program endless(x: inout u32[]) work 1\n"
     "{ var a = 0u32; while a < 4000000000u32 {\n"
@@ -384,6 +391,103 @@ static void threads(live_t* live) {
   kiln_pipeline_release(pipeline);
 }
 
+// Long chains of launches that may start before what is in front of them has
+// ended: exact all the same. Each reads what all blocks of the one before have
+// written; prepared and checked anew in turns; what is no launch between them.
+static void chain(live_t* live, uint32_t count, uint32_t steps) {
+  kiln_pipeline_t* turn = pipeline_of(live, kTurn);
+  kiln_resident_t r[2];
+  kiln_prepared_t* prepared[2] = {NULL, NULL};
+  uint32_t* want[2] = {calloc(count, 4), calloc(count, 4)};
+  uint32_t* got = calloc(count, 4);
+  if (turn == NULL || want[0] == NULL || want[1] == NULL || got == NULL) return;
+  kiln_device_info_t const* info = kiln_device_info(live->device);
+  IS((kiln_pipeline_info(turn)->waits != 0) == (info->compute_major >= 9));
+  for (int k = 0; k < 2; k++) {
+    OK(kiln_resident_allocate(live->dispatcher, count * 4, &r[k]));
+    OK(kiln_resident_upload(live->dispatcher, NULL, r[k], 0, count * 4, got));
+  }
+  kiln_binding_t bindings[2][2];
+  for (int k = 0; k < 2; k++) {
+    bindings[k][0] = kiln_bind_resident(r[k]);
+    bindings[k][1] = kiln_bind_resident(r[1 - k]);
+    OK(kiln_pipeline_prepare(turn, bindings[k], 2, NULL, &prepared[k]));
+  }
+  for (uint32_t step = 0; step < steps; step++) {
+    uint32_t k = step % 2;
+    OK(step % 5 == 4
+           ? kiln_pipeline_dispatch(turn, NULL, bindings[k], 2, NULL, NULL)
+           : kiln_prepared_run(prepared[k], NULL));
+    for (uint32_t i = 0; i < count; i++) {
+      want[1 - k][i] = want[k][count - 1 - i] * 3 + i;
+    }
+    if (step % 97 == 50) {
+      kiln_resident_range_t some = {4 * (uint64_t)(step % count), 4};
+      OK(kiln_resident_fill(live->dispatcher, NULL, r[1 - k], some, step, 4));
+      want[1 - k][step % count] = step;
+    } else if (step % 101 == 50) {
+      OK(kiln_resident_upload(live->dispatcher, NULL, r[1 - k],
+                              4 * (uint64_t)(step % count), 4, &step));
+      want[1 - k][step % count] = step;
+    }
+  }
+  OK(kiln_resident_download(live->dispatcher, NULL, r[steps % 2], 0, count * 4,
+                            got));
+  IS(memcmp(got, want[steps % 2], count * 4) == 0);
+  for (int k = 0; k < 2; k++) {
+    kiln_prepared_release(prepared[k]);
+    OK(kiln_resident_free(live->dispatcher, r[k]));
+    free(want[k]);
+  }
+  free(got);
+  kiln_pipeline_release(turn);
+}
+
+// A short launch that touches other memory stands between two long ones: the
+// second of those waits for the short one alone, which must have waited itself,
+// in the threads that return at once as well.
+static void short_between(live_t* live, uint32_t count, uint32_t steps) {
+  kiln_pipeline_t* turn = pipeline_of(live, kTurn);
+  kiln_pipeline_t* first = pipeline_of(live, kFirst);
+  kiln_resident_t r[3];
+  uint32_t* want[2] = {calloc(count, 4), calloc(count, 4)};
+  uint32_t* got = calloc(count, 4);
+  if (turn == NULL || first == NULL || want[0] == NULL || want[1] == NULL ||
+      got == NULL) {
+    return;
+  }
+  for (int k = 0; k < 3; k++) {
+    OK(kiln_resident_allocate(live->dispatcher, count * 4, &r[k]));
+    OK(kiln_resident_upload(live->dispatcher, NULL, r[k], 0, count * 4, got));
+  }
+  kiln_binding_t other = kiln_bind_resident_range(r[2], 0, 4096);
+  for (uint32_t step = 0; step < steps; step++) {
+    uint32_t k = step % 2;
+    kiln_binding_t bindings[2] = {kiln_bind_resident(r[k]),
+                                  kiln_bind_resident(r[1 - k])};
+    OK(kiln_pipeline_dispatch(turn, NULL, bindings, 2, NULL, NULL));
+    OK(kiln_pipeline_dispatch(first, NULL, &other, 1, NULL, NULL));
+    for (uint32_t i = 0; i < count; i++) {
+      want[1 - k][i] = want[k][count - 1 - i] * 3 + i;
+    }
+  }
+  OK(kiln_resident_download(live->dispatcher, NULL, r[steps % 2], 0, count * 4,
+                            got));
+  IS(memcmp(got, want[steps % 2], count * 4) == 0);
+  OK(kiln_resident_download(live->dispatcher, NULL, r[2], 0, 32, got));
+  IS(got[0] == steps && got[3] == steps && got[4] == 0);
+  for (int k = 0; k < 3; k++) OK(kiln_resident_free(live->dispatcher, r[k]));
+  for (int k = 0; k < 2; k++) free(want[k]);
+  free(got);
+  kiln_pipeline_release(first);
+  kiln_pipeline_release(turn);
+}
+
+static void overlap(live_t* live) {
+  chain(live, live->soft ? 1000 : 4096, live->soft ? 200 : 10000);
+  short_between(live, live->soft ? 2000 : 1 << 20, live->soft ? 20 : 100);
+}
+
 // The kernel never ends: the process does, by itself.
 static void time_limit(live_t* live) {
   kiln_pipeline_t* pipeline = pipeline_of(live, kEndless);
@@ -427,6 +531,7 @@ static const struct {
     {"grid barriers", grid_barriers},
     {"graphs", graphs},
     {"threads", threads},
+    {"overlap", overlap},
     {"time limit", time_limit},
 };
 enum { STAGES = sizeof(kStages) / sizeof(kStages[0]) };
