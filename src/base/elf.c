@@ -147,13 +147,14 @@ kiln_status_t kilni_elf_fetch_text(const kilni_elf_t* elf, uint64_t offset,
 
 // ---- Headers ----
 
-bool kilni_elf_is(kiln_bytes_view_t head) {
+// True if the first bytes of a file are those of an ELF file.
+static bool is_elf(kiln_bytes_view_t head) {
   return head.size >= 4 && memcmp(head.data, "\177ELF", 4) == 0;
 }
 
 static kiln_status_t check_header(const kilni_elf_t* elf) {
   kiln_bytes_view_t head = {elf->head, elf->head_size};
-  if (!kilni_elf_is(head)) {
+  if (!is_elf(head)) {
     return kilni_status_with_fix(
         KILNI_FAIL(UNSUPPORTED, "\"%s\" is no ELF file", elf->name),
         "name a shared library or a program");

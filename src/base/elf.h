@@ -55,9 +55,6 @@ kiln_status_t kilni_elf_open_bytes(kiln_allocator_t allocator,
                                    kilni_elf_t** out_elf);
 void kilni_elf_close(kilni_elf_t* elf);  // NULL is accepted
 
-// True if the first bytes of a file are those of an ELF file.
-bool kilni_elf_is(kiln_bytes_view_t head);
-
 // ---- Known once it is open; borrowed from the object ----
 
 uint32_t kilni_elf_machine(const kilni_elf_t* elf);

@@ -267,7 +267,6 @@ typedef struct kilni_cache_listing_t {
   kiln_cache_report_t report;
 } kilni_cache_listing_t;
 
-bool kilni_cache_is_entry(const char* name);
 // Names only, in no order; `cleans` removes temporary files that are left
 // over. To be ended also when it fails.
 kiln_status_t kilni_cache_list(kiln_cache_t* cache, bool cleans,
@@ -275,8 +274,6 @@ kiln_status_t kilni_cache_list(kiln_cache_t* cache, bool cleans,
 void kilni_cache_listing_deinit(kilni_cache_listing_t* listing);
 // Adds sizes and times; what is gone by now drops out.
 void kilni_cache_listing_look(kilni_cache_listing_t* listing);
-void kilni_cache_remove_listed(kilni_cache_listing_t* listing,
-                               const kilni_cache_listed_t* item);
 
 // After a file of `bytes` was stored: tidies the folder now and then.
 void kilni_cache_tidy_after(kiln_cache_t* cache, uint64_t bytes);

@@ -25,7 +25,7 @@ static const uint64_t kNsPerS = 1000000000;
 
 // ---- Names ----
 
-bool kilni_cache_is_entry(const char* name) {
+static bool is_entry(const char* name) {
   static const char kStem[] = ".kiln";
   size_t digits = strspn(name, "0123456789abcdef");
   if (digits != KILN_CACHE_NAME_BYTES - 1) return false;
@@ -87,7 +87,7 @@ static bool add_name(const char* name, void* user) {
     if (listing->cleans) remove_left_over(listing, name);
     return true;
   }
-  if (!kilni_cache_is_entry(name)) return true;
+  if (!is_entry(name)) return true;
   void* items = listing->items;
   listing->status =
       kilni_grow(listing->cache->allocator, listing->count + 1,
@@ -155,8 +155,8 @@ static int compare_use(const void* a, const void* b) {
   return strcmp(x->name, y->name);
 }
 
-void kilni_cache_remove_listed(kilni_cache_listing_t* listing,
-                               const kilni_cache_listed_t* item) {
+static void remove_listed(kilni_cache_listing_t* listing,
+                          const kilni_cache_listed_t* item) {
   kiln_cache_t* cache = listing->cache;
   int code = cache->calls.remove(cache->calls.user, atomic_load(&cache->folder),
                                  item->name);
@@ -184,7 +184,7 @@ static void evict(kilni_cache_listing_t* listing) {
         item->used_ns < now ? (uint64_t)(now - item->used_ns) / kNsPerS : 0;
     bool old = age_s > cache->max_age_s;
     if (!old && listing->report.bytes <= target) break;
-    kilni_cache_remove_listed(listing, item);
+    remove_listed(listing, item);
   }
   atomic_fetch_add(&cache->counts.disk_evicted, listing->report.removed);
 }
@@ -251,7 +251,7 @@ kiln_status_t kiln_cache_clear(kiln_cache_t* cache,
   if (kiln_status_is_ok(status)) {
     kilni_cache_listing_look(&listing);
     for (size_t i = 0; i < listing.count; i++) {
-      kilni_cache_remove_listed(&listing, &listing.items[i]);
+      remove_listed(&listing, &listing.items[i]);
     }
   }
   if (out_report != NULL) *out_report = listing.report;

@@ -42,7 +42,10 @@ static bool has_entry(const char* folder, const char* start, const char* end,
   return found;
 }
 
-bool kilni_cli_own_site_of(const char* program, char* out, size_t capacity) {
+// Writes the site-packages folder that the program at `program`
+// (PREFIX/bin/kiln) was installed into as a wheel, if NVIDIA's wheels are there
+// too. False where it was not, or they are not.
+static bool site_of(const char* program, char* out, size_t capacity) {
   char lib[PATH_BYTES], python[256], info[256];
   const char* slash = strrchr(program, '/');
   size_t size = slash == NULL ? 0 : (size_t)(slash - program);
@@ -61,5 +64,5 @@ bool kilni_cli_own_site(char* out, size_t capacity) {
   ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
   if (size <= 0) return false;
   program[size] = 0;
-  return kilni_cli_own_site_of(program, out, capacity);
+  return site_of(program, out, capacity);
 }

@@ -279,8 +279,9 @@ bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   return !code->left && take_text(code);
 }
 
-bool kilni_cli_code_make_cubin(kilni_cli_code_t* code,
-                               kilni_cli_error_t* error) {
+// Makes `text` and `code` anew, as machine code of the compiler's own: for a
+// driver that is too old for the compiler's PTX.
+static bool make_cubin(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   kiln_code_release(code->code);
   code->code = NULL;
   return compile(code, KILN_CODE_FORMAT_CUBIN, error) && take_text(code);
@@ -319,8 +320,7 @@ bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
   if (error->code != KILN_STATUS_INCOMPATIBLE ||
       code->kind != KILNI_CLI_CODE_SOURCE || !is_gpu(code))
     return false;
-  return kilni_cli_code_make_cubin(code, error) &&
-         load(code, out_module, error);
+  return make_cubin(code, error) && load(code, out_module, error);
 }
 
 void kilni_cli_code_deinit(kilni_cli_code_t* code) {

@@ -40,11 +40,6 @@ typedef struct kilni_cli_code_t {
 // Makes `text` and `code`. Ended by deinit, also after a failure.
 bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error);
 
-// Makes `text` and `code` anew, as machine code of the compiler's own: for a
-// driver that is too old for the compiler's PTX.
-bool kilni_cli_code_make_cubin(kilni_cli_code_t* code,
-                               kilni_cli_error_t* error);
-
 // Makes it and loads it; what the loader says that matters goes to standard
 // error. Where a driver is too old for the compiler's PTX, as machine code.
 bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,

@@ -138,9 +138,6 @@ kiln_status_t kilni_compile_run(const kilni_compile_job_t* job);
 // The memory that it may take, for the compiler's budget.
 uint64_t kilni_compile_estimate(const kilni_compile_job_t* job);
 
-// Plans: the architecture and the options of the result.
-kiln_status_t kilni_compile_plan(const kilni_compile_job_t* job);
-
 // Looks in the cache first.
 kiln_status_t kilni_compile_cached(const kilni_compile_job_t* job);
 

@@ -129,7 +129,8 @@ static kiln_status_t plan_line(const kilni_compile_job_t* job) {
   return NULL;
 }
 
-kiln_status_t kilni_compile_plan(const kilni_compile_job_t* job) {
+// Plans: the architecture and the options of the result.
+static kiln_status_t plan(const kilni_compile_job_t* job) {
   const kiln_compile_options_t* options = job->options;
   uint32_t output = job->result->format;
   if (job->compiler->kind == KILN_COMPILER_KIND_NVVM) {
@@ -186,7 +187,7 @@ uint64_t kilni_compile_estimate(const kilni_compile_job_t* job) {
 
 kiln_status_t kilni_compile_run(const kilni_compile_job_t* job) {
   kiln_compiler_t* compiler = job->compiler;
-  KILNI_RETURN_IF_ERROR(kilni_compile_plan(job));
+  KILNI_RETURN_IF_ERROR(plan(job));
   if (job->result->note != NULL) {
     KILNI_LOG(&compiler->host->log, WARNING, "%s: %s", job->name,
               job->result->note);
@@ -263,7 +264,7 @@ static kiln_status_t read_options(kiln_compiler_t* compiler,
 static kiln_status_t plan_ready(const kilni_compile_job_t* job) {
   kilni_compile_job_t ready = *job;
   KILNI_RETURN_IF_ERROR(kilni_compiler_ready(job->compiler, &ready.compiler));
-  return kilni_compile_plan(&ready);
+  return plan(&ready);
 }
 
 kiln_status_t kiln_compiler_compile(kiln_compiler_t* compiler,

@@ -156,7 +156,8 @@ kiln_device_t* kiln_graph_builder_device(const kiln_graph_builder_t* builder) {
 
 // ---- States ----
 
-kiln_status_t kilni_builder_check_open(const kiln_graph_builder_t* builder) {
+// OK if it is not closed.
+static kiln_status_t check_open(const kiln_graph_builder_t* builder) {
   if (builder->state != KILN_GRAPH_BUILDER_CLOSED) return NULL;
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "the graph builder is closed"),
@@ -199,7 +200,7 @@ static kiln_status_t wrong_state(const kiln_graph_builder_t* builder,
 
 kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
                                             const char* doing) {
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_open(builder));
+  KILNI_RETURN_IF_ERROR(check_open(builder));
   if (builder->state != KILN_GRAPH_BUILDER_CAPTURING) {
     return wrong_state(builder, doing);
   }
@@ -216,7 +217,7 @@ kiln_status_t kiln_graph_builder_stream(const kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(out_stream != NULL, "out_stream");
   *out_stream = NULL;
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_open(builder));
+  KILNI_RETURN_IF_ERROR(check_open(builder));
   *out_stream = builder->stream;
   return NULL;
 }
@@ -235,7 +236,7 @@ kiln_status_t kiln_graph_builder_is_building(kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(out_building != NULL, "out_building");
   *out_building = false;
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_open(builder));
+  KILNI_RETURN_IF_ERROR(check_open(builder));
   if (builder->state != KILN_GRAPH_BUILDER_CAPTURING ||
       !builder->capture->active) {
     return NULL;
@@ -364,7 +365,7 @@ kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
                                        uint32_t mode) {
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_CHECK_ARGUMENT(mode <= KILN_GRAPH_CAPTURE_GLOBAL, "mode");
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_open(builder));
+  KILNI_RETURN_IF_ERROR(check_open(builder));
   if (builder->state != KILN_GRAPH_BUILDER_NOT_STARTED) {
     return wrong_state(builder, "a capture cannot begin twice");
   }
@@ -520,7 +521,7 @@ static kiln_status_t end_body(kiln_graph_builder_t* builder) {
 
 kiln_status_t kiln_graph_builder_end(kiln_graph_builder_t* builder) {
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_open(builder));
+  KILNI_RETURN_IF_ERROR(check_open(builder));
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
@@ -592,7 +593,7 @@ kiln_status_t kiln_graph_builder_graph(kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(out_graph != NULL, "out_graph");
   *out_graph = NULL;
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_open(builder));
+  KILNI_RETURN_IF_ERROR(check_open(builder));
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) return no_graph_of_fork();
   bool unbegun_body = builder->kind == KILN_GRAPH_BUILDER_BODY &&
                       builder->state == KILN_GRAPH_BUILDER_NOT_STARTED;
@@ -611,7 +612,7 @@ kiln_status_t kiln_graph_builder_exec(kiln_graph_builder_t* builder,
   KILNI_CHECK_ARGUMENT(out_exec != NULL, "out_exec");
   *out_exec = NULL;
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
-  KILNI_RETURN_IF_ERROR(kilni_builder_check_open(builder));
+  KILNI_RETURN_IF_ERROR(check_open(builder));
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) return no_graph_of_fork();
   if (builder->state != KILN_GRAPH_BUILDER_ENDED) {
     return wrong_state(builder, "there is no graph to be run");

@@ -254,7 +254,6 @@ kiln_status_t kilni_graph_refused(const kiln_graph_t* graph);
 kiln_status_t kilni_node_reserve(kiln_graph_t* graph);
 kiln_graph_node_t* kilni_node_take(kiln_graph_t* graph,
                                    kiln_cu_graph_node_t handle, uint32_t kind);
-kiln_status_t kilni_node_need_more(kiln_graph_node_t* node);
 kiln_status_t kilni_more_make(kiln_graph_t* graph,
                               kilni_node_more_t** out_more);
 kiln_status_t kilni_node_check(const kiln_graph_node_t* node);
@@ -403,8 +402,6 @@ struct kiln_graph_builder_t {
 kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
                                  kiln_stream_t* stream,
                                  kiln_graph_builder_t** out_builder);
-// OK if it is not closed.
-kiln_status_t kilni_builder_check_open(const kiln_graph_builder_t* builder);
 // OK if it is capturing; `doing` is what cannot be done.
 kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
                                             const char* doing);

@@ -67,7 +67,7 @@ kiln_status_t kilni_more_make(kiln_graph_t* graph,
   return NULL;
 }
 
-kiln_status_t kilni_node_need_more(kiln_graph_node_t* node) {
+static kiln_status_t need_more(kiln_graph_node_t* node) {
   if (node->more != NULL) return NULL;
   return kilni_more_make(node->graph, &node->more);
 }
@@ -255,7 +255,7 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
     memcpy(copy, name, bytes);
   }
   kiln_status_t status =
-      copy == NULL && node->more == NULL ? NULL : kilni_node_need_more(node);
+      copy == NULL && node->more == NULL ? NULL : need_more(node);
   if (!kiln_status_is_ok(status)) {
     kilni_free(allocator_of(node->graph), copy, bytes);
     return status;
@@ -307,7 +307,7 @@ static kiln_status_t no_inner(const kiln_graph_node_t* node, uint32_t index) {
 }
 
 static kiln_status_t meet_child(kiln_graph_node_t* node) {
-  KILNI_RETURN_IF_ERROR(kilni_node_need_more(node));
+  KILNI_RETURN_IF_ERROR(need_more(node));
   kilni_node_more_t* more = node->more;
   if (more->inner != NULL) return NULL;
   void* block = NULL;
@@ -364,7 +364,7 @@ static kiln_status_t describe_kernel(kiln_graph_node_t* node,
   memcpy(info->grid, grid, sizeof(grid));
   memcpy(info->block, block, sizeof(block));
   info->shared_bytes = kernel.shared_bytes;
-  KILNI_RETURN_IF_ERROR(kilni_node_need_more(node));
+  KILNI_RETURN_IF_ERROR(need_more(node));
   if (node->more->kernel == NULL) {
     const char* name = NULL;
     if (kernel.function == NULL ||

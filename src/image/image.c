@@ -33,7 +33,8 @@ static bool tells_no_producer(uint32_t format) {
          format == KILN_CODE_FORMAT_NVVM;
 }
 
-kiln_status_t kilni_image_read(kiln_image_t* image,
+// Code of any format.
+static kiln_status_t read_code(kiln_image_t* image,
                                const kilni_image_part_t* part,
                                const kilni_image_about_t* about) {
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
@@ -79,7 +80,7 @@ kiln_status_t kilni_image_read_entry(kiln_image_t* image,
   size_t params = image->param_count;
   size_t symbols = image->symbol_count;
   image->nesting++;
-  kiln_status_t status = kilni_image_read(image, part, about);
+  kiln_status_t status = read_code(image, part, about);
   image->nesting--;
   kiln_bytes_view_t bytes = {part->data, (size_t)part->size};
   uint32_t format = kiln_code_format_of(bytes);
@@ -110,7 +111,7 @@ static kiln_status_t read_file(kiln_image_t* image, kiln_bytes_view_t bytes,
   }
   kilni_image_about_t about = {0};
   about.bytes = part.size;
-  KILNI_RETURN_IF_ERROR(kilni_image_read(image, &part, &about));
+  KILNI_RETURN_IF_ERROR(read_code(image, &part, &about));
   return kilni_image_finish(image);
 }
 
@@ -144,7 +145,7 @@ static kiln_status_t read_producers(kiln_image_t* image,
                                     uint32_t* out_line) {
   kilni_image_about_t about = {0};
   about.bytes = part->size;
-  KILNI_RETURN_IF_ERROR(kilni_image_read(image, part, &about));
+  KILNI_RETURN_IF_ERROR(read_code(image, part, &about));
   for (size_t i = 0; i < image->box_count; i++) {
     uint32_t line = image->boxes[i].shown.producer_line;
     if (line > *out_line) *out_line = line;

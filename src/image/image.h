@@ -37,7 +37,4 @@ kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
 kiln_status_t kilni_image_check_whole(kiln_bytes_view_t bytes,
                                       const char* name);
 
-// What kind of argument a PTX parameter takes, KILN_IMAGE_PARAM_*.
-uint32_t kilni_image_param_kind(const kilni_ptx_variable_t* variable);
-
 #endif  // KILN_SRC_IMAGE_IMAGE_H_

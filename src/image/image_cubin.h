@@ -51,10 +51,6 @@ typedef struct kilni_cubin_attributes_t {
 // none: memory that is not set, and what a linker has yet to make.
 bool kilni_cubin_has_bytes(uint32_t type);
 
-// Steps to the next attribute; `*out_more` is false behind the last.
-kiln_status_t kilni_cubin_next_attribute(kilni_cubin_attributes_t* attributes,
-                                         bool* out_more);
-
 // The section that the symbol at `index` is in.
 uint32_t kilni_cubin_section_of(const kilni_cubin_t* cubin, uint32_t index);
 

@@ -38,8 +38,9 @@ enum {
   NOT_DESCRIBED = 0x7fff,  // in `kind`, until it is
 };
 
-kiln_status_t kilni_cubin_next_attribute(kilni_cubin_attributes_t* attributes,
-                                         bool* out_more) {
+// Steps to the next attribute; `*out_more` is false behind the last.
+static kiln_status_t next_attribute(kilni_cubin_attributes_t* attributes,
+                                    bool* out_more) {
   kilni_cubin_attributes_t* a = attributes;
   *out_more = false;
   if (a->at == a->part.size) return NULL;
@@ -86,7 +87,7 @@ kiln_status_t kilni_cubin_count_params(const kilni_image_part_t* part,
   *out_count = 0;
   for (;;) {
     bool more = false;
-    KILNI_RETURN_IF_ERROR(kilni_cubin_next_attribute(&a, &more));
+    KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
     if (!more) return NULL;
     if (!is_param(&a)) continue;
     KILNI_RETURN_IF_ERROR(need(&a, KPARAM_BYTES));
@@ -182,7 +183,7 @@ kiln_status_t kilni_cubin_read_kernel(kilni_cubin_t* cubin,
   }
   for (;;) {
     bool more = false;
-    KILNI_RETURN_IF_ERROR(kilni_cubin_next_attribute(&a, &more));
+    KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
     if (!more) break;
     KILNI_RETURN_IF_ERROR(read_attribute(cubin, &a, row, &cluster));
   }
@@ -211,7 +212,7 @@ kiln_status_t kilni_cubin_read_file(kilni_cubin_t* cubin,
   kilni_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
   for (;;) {
     bool more = false;
-    KILNI_RETURN_IF_ERROR(kilni_cubin_next_attribute(&a, &more));
+    KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
     if (!more) return NULL;
     if (a.code != REGCOUNT && a.code != FRAME_SIZE &&
         a.code != MIN_STACK_SIZE) {
@@ -232,7 +233,7 @@ kiln_status_t kilni_cubin_read_compat(kilni_cubin_t* cubin,
   kilni_cubin_attributes_t a = {*part, 0, 0, NULL, 0, 0};
   for (;;) {
     bool more = false;
-    KILNI_RETURN_IF_ERROR(kilni_cubin_next_attribute(&a, &more));
+    KILNI_RETURN_IF_ERROR(next_attribute(&a, &more));
     if (!more) return NULL;
     if (a.code == COMPAT_ACCELERATOR) cubin->accelerated = a.value[0] == 1;
   }

@@ -134,11 +134,8 @@ void kilni_image_drop(kiln_image_t* image);
 
 // ---- Readers: bytes to members ----
 
-// Code of any format: a member, or a container of some. `about` says what is
+// Code of one format: a member, or a container of some. `about` says what is
 // known of it already.
-kiln_status_t kilni_image_read(kiln_image_t* image,
-                               const kilni_image_part_t* part,
-                               const kilni_image_about_t* about);
 kiln_status_t kilni_image_read_ptx(kiln_image_t* image,
                                    const kilni_image_part_t* part,
                                    const kilni_image_about_t* about);
@@ -164,8 +161,8 @@ kiln_status_t kilni_image_read_nvvm(kiln_image_t* image,
                                     const kilni_image_part_t* part,
                                     const kilni_image_about_t* about);
 
-// kilni_image_read for what a container holds: where it is not to be read it
-// is listed with the reason.
+// Code of any format that a container holds: where it is not to be read it is
+// listed with the reason.
 kiln_status_t kilni_image_read_entry(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about);

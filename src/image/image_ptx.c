@@ -5,7 +5,8 @@
 
 #include "image/image_inside.h"
 
-uint32_t kilni_image_param_kind(const kilni_ptx_variable_t* variable) {
+// What kind of argument a PTX parameter takes, KILN_IMAGE_PARAM_*.
+static uint32_t param_kind(const kilni_ptx_variable_t* variable) {
   if (variable->dimension_count > 0 || variable->vector > 1) {
     return KILN_IMAGE_PARAM_BYTES;
   }
@@ -95,7 +96,7 @@ static kiln_status_t fill_param(kiln_image_t* image,
   out->offset = (uint32_t)offset;
   out->bytes = (uint32_t)variable->size_bytes;
   out->align = variable->align;
-  out->kind = kilni_image_param_kind(variable);
+  out->kind = param_kind(variable);
   return kilni_image_text(image, variable->name, strlen(variable->name),
                           &out->name);
 }

@@ -96,7 +96,7 @@ static bool read_inlined(kilni_ptx_reader_t* reader) {
          kilni_ptx_count(reader, "a column", UINT32_MAX, &ignored);
 }
 
-bool kilni_ptx_loc(kilni_ptx_reader_t* reader) {
+static bool read_loc(kilni_ptx_reader_t* reader) {
   uint64_t file;
   uint64_t line;
   uint64_t column;
@@ -370,7 +370,7 @@ static bool read_statement(kilni_ptx_reader_t* reader) {
     case KILNI_PTX_TOKEN_IDENTIFIER:
       return read_word(reader);
     case KILNI_PTX_TOKEN_DOT_WORD:
-      if (kilni_ptx_is_word(reader, "loc")) return kilni_ptx_loc(reader);
+      if (kilni_ptx_is_word(reader, "loc")) return read_loc(reader);
       if (kilni_ptx_is_word(reader, "pragma")) return kilni_ptx_pragma(reader);
       if (kilni_ptx_is_word(reader, "file")) return kilni_ptx_file(reader);
       return kilni_ptx_declare(reader, KILNI_PTX_LINKAGE_NONE);

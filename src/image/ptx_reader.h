@@ -300,7 +300,6 @@ bool kilni_ptx_operand(kilni_ptx_reader_t* reader, uint32_t opcode,
                        kilni_ptx_operand_t* out);
 // `(a, b)` of a call.
 bool kilni_ptx_list(kilni_ptx_reader_t* reader, kilni_ptx_operand_t* out);
-bool kilni_ptx_loc(kilni_ptx_reader_t* reader);
 bool kilni_ptx_file(kilni_ptx_reader_t* reader);
 bool kilni_ptx_pragma(kilni_ptx_reader_t* reader);
 bool kilni_ptx_section(kilni_ptx_reader_t* reader);

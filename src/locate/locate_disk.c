@@ -43,8 +43,9 @@ void kilni_disk_deinit(kilni_disk_t* disk) {
   kilni_disk_init(disk, disk->allocator);
 }
 
-kiln_status_t kilni_disk_alloc(kilni_disk_t* disk, size_t size,
-                               void** out_ptr) {
+// Memory that lives as long as what was seen.
+static kiln_status_t disk_alloc(kilni_disk_t* disk, size_t size,
+                                void** out_ptr) {
   *out_ptr = NULL;
   const size_t head = sizeof(struct kilni_disk_chunk_t);
   if (size > SIZE_MAX / 4) return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
@@ -70,7 +71,7 @@ kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
                               const char** out_text) {
   *out_text = NULL;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_disk_alloc(disk, text.size + 1, &block));
+  KILNI_RETURN_IF_ERROR(disk_alloc(disk, text.size + 1, &block));
   if (text.size > 0) memcpy(block, text.data, text.size);
   ((char*)block)[text.size] = 0;
   *out_text = block;
@@ -135,8 +136,8 @@ static kiln_status_t node_of(kilni_disk_t* disk, kiln_string_view_t path,
     }
   }
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_disk_alloc(
-      disk, sizeof(kilni_disk_node_t) + path.size + 1, &block));
+  KILNI_RETURN_IF_ERROR(
+      disk_alloc(disk, sizeof(kilni_disk_node_t) + path.size + 1, &block));
   kilni_disk_node_t* node = block;
   char* text = (char*)(node + 1);
   memcpy(text, path.data, path.size);
@@ -193,7 +194,7 @@ static kiln_status_t find_twin(kilni_disk_t* disk, kilni_disk_node_t* node,
   }
   void* block = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_disk_alloc(disk, sizeof(struct kilni_disk_folder_t), &block));
+      disk_alloc(disk, sizeof(struct kilni_disk_folder_t), &block));
   struct kilni_disk_folder_t* folder = block;
   folder->next = *bucket;
   folder->node = node;
@@ -262,8 +263,7 @@ static kiln_status_t keep_names(kilni_disk_t* disk, kilni_disk_node_t* node,
   uint32_t capacity = 4;
   while (capacity < 2 * names->count) capacity *= 2;
   void* block = NULL;
-  KILNI_RETURN_IF_ERROR(
-      kilni_disk_alloc(disk, capacity * sizeof(uint32_t), &block));
+  KILNI_RETURN_IF_ERROR(disk_alloc(disk, capacity * sizeof(uint32_t), &block));
   uint32_t* table = block;
   const uint32_t* hashes = names->items;
   for (size_t i = 0; i < names->count; i++) {

@@ -62,8 +62,7 @@ typedef struct kilni_disk_t {
 void kilni_disk_init(kilni_disk_t* disk, kiln_allocator_t allocator);
 void kilni_disk_deinit(kilni_disk_t* disk);  // as if nothing was seen
 
-// Memory and copies of texts that live as long as what was seen.
-kiln_status_t kilni_disk_alloc(kilni_disk_t* disk, size_t size, void** out_ptr);
+// A copy of a text that lives as long as what was seen.
 kiln_status_t kilni_disk_text(kilni_disk_t* disk, kiln_string_view_t text,
                               const char** out_text);
 

@@ -28,6 +28,9 @@ static const char* met_before(const kilni_search_t* search, const char* real) {
   return NULL;
 }
 
+static kiln_status_t keep_item(kilni_search_t* search,
+                               kilni_search_collect_t* collect);
+
 static kiln_status_t add_item(kilni_search_t* search) {
   kilni_search_collect_t* all = search->collect;
   const char* other = met_before(search, search->found.real);
@@ -38,7 +41,7 @@ static kiln_status_t add_item(kilni_search_t* search) {
     search->found.path = NULL;
     return NULL;
   }
-  KILNI_RETURN_IF_ERROR(kilni_search_keep(search, all));
+  KILNI_RETURN_IF_ERROR(keep_item(search, all));
   search->items = *all->items;
   search->item_count = *all->count;
   search->found.path = NULL;
@@ -205,8 +208,9 @@ kiln_status_t kilni_search_folder(kilni_search_t* search,
 
 // ---- The end ----
 
-kiln_status_t kilni_search_keep(kilni_search_t* search,
-                                kilni_search_collect_t* collect) {
+// Makes an item of what was found and puts it to the others.
+static kiln_status_t keep_item(kilni_search_t* search,
+                               kilni_search_collect_t* collect) {
   kiln_locate_item_t* item = NULL;
   kiln_allocator_t allocator = search->locate->allocator;
   KILNI_RETURN_IF_ERROR(kilni_grow(allocator, *collect->count + 1, sizeof(item),
@@ -313,7 +317,7 @@ kiln_status_t kilni_search_all(kiln_locate_t* locate,
   kiln_status_t status = run(&search);
   if (kiln_status_is_ok(status)) status = kilni_trail_status(&search.trail);
   if (kiln_status_is_ok(status) && *inout_count == 0) {
-    status = kilni_search_keep(&search, &collect);
+    status = keep_item(&search, &collect);
   }
   search_deinit(&search);
   return status;

@@ -53,10 +53,6 @@ void kilni_search_warn(kilni_search_t* search, const char* warning);
 
 bool kilni_search_is_done(const kilni_search_t* search);
 
-// Makes an item of what was found and puts it to the others.
-kiln_status_t kilni_search_keep(kilni_search_t* search,
-                                kilni_search_collect_t* collect);
-
 // True if a file name may lie in a folder of that major; `*out_major` is what
 // the two tell.
 bool kilni_search_wants_file(const kilni_search_t* search, uint32_t index,

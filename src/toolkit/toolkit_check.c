@@ -27,9 +27,9 @@ static kiln_status_t facts_of(kiln_allocator_t allocator,
   return NULL;
 }
 
-kiln_status_t kilni_toolkit_ask(kiln_toolkit_t* toolkit,
-                                const kilni_toolkit_question_t* question,
-                                kiln_compat_report_t** out_report) {
+static kiln_status_t ask(kiln_toolkit_t* toolkit,
+                         const kilni_toolkit_question_t* question,
+                         kiln_compat_report_t** out_report) {
   *out_report = NULL;
   kiln_allocator_t allocator = toolkit->host.allocator;
   if (question->ask_driver && toolkit->policy.mode != KILN_COMPAT_MODE_OFF) {
@@ -170,7 +170,7 @@ kiln_status_t kilni_toolkit_admit(kiln_toolkit_t* toolkit,
     if (in_use(toolkit, items[i]) != NULL) continue;
     kiln_compat_report_t* report = NULL;
     question.subject = used + i + 1;
-    status = kilni_toolkit_ask(toolkit, &question, &report);
+    status = ask(toolkit, &question, &report);
     if (kiln_status_is_ok(status)) status = settle(toolkit, report, notes);
     kiln_compat_report_release(report);
   }
@@ -328,7 +328,7 @@ static kiln_status_t admit_use(kiln_toolkit_t* toolkit,
   question.use_count = 1;
   question.ask_driver = toolkit->policy.mode != KILN_COMPAT_MODE_WARN;
   kiln_compat_report_t* report = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_toolkit_ask(toolkit, &question, &report));
+  KILNI_RETURN_IF_ERROR(ask(toolkit, &question, &report));
   kiln_status_t status = settle(toolkit, report, notes);
   kiln_compat_report_release(report);
   return status;
@@ -374,7 +374,7 @@ static kiln_status_t check_declared(kiln_toolkit_t* toolkit,
   question.uses = uses;
   question.use_count = use_count;
   question.ask_driver = true;
-  kiln_status_t status = kilni_toolkit_ask(toolkit, &question, out_report);
+  kiln_status_t status = ask(toolkit, &question, out_report);
   kilni_free_array(toolkit->host.allocator, uses, use_count, sizeof(void*));
   return status;
 }
@@ -410,7 +410,7 @@ kiln_status_t kiln_toolkit_check(kiln_toolkit_t* toolkit,
   } else {
     kilni_toolkit_question_t question = {items,     item_count, uses,
                                          use_count, 0,          true};
-    status = kilni_toolkit_ask(toolkit, &question, out_report);
+    status = ask(toolkit, &question, out_report);
   }
   kilni_mutex_unlock(&toolkit->lock);
   return status;

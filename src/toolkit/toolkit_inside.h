@@ -155,10 +155,6 @@ typedef struct kilni_toolkit_question_t {
   bool ask_driver;
 } kilni_toolkit_question_t;
 
-kiln_status_t kilni_toolkit_ask(kiln_toolkit_t* toolkit,
-                                const kilni_toolkit_question_t* question,
-                                kiln_compat_report_t** out_report);
-
 // Checks `items`, all new, against what is in use and each other. In mode
 // `warn` what is found is added to `notes`, one line each, and the check
 // passes. Under `lock`. `is_load`: the driver is asked in any mode.

@@ -182,8 +182,6 @@ uint32_t kilni_soft_def(kilni_soft_lower_t* lower,
 void kilni_soft_def_done(kilni_soft_lower_t* lower,
                          const kilni_ptx_operand_t* operand, uint32_t word,
                          bool wide, bool is_signed);
-uint32_t kilni_soft_vreg_of(const kilni_soft_lower_t* lower,
-                            const kilni_ptx_operand_t* operand);
 uint32_t kilni_soft_register_bits(const kilni_soft_lower_t* lower,
                                   const kilni_ptx_operand_t* operand);
 // The address of a variable plus bytes, as a 64-bit word.

@@ -10,8 +10,8 @@ static bool is_wide(const kilni_soft_lower_t* lower, uint32_t vreg) {
   return lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_64;
 }
 
-uint32_t kilni_soft_vreg_of(const kilni_soft_lower_t* lower,
-                            const kilni_ptx_operand_t* operand) {
+static uint32_t vreg_of(const kilni_soft_lower_t* lower,
+                        const kilni_ptx_operand_t* operand) {
   uint32_t component =
       operand->component == KILNI_PTX_WHOLE ? 0 : operand->component;
   return lower->register_vregs[operand->index] + component;
@@ -20,7 +20,7 @@ uint32_t kilni_soft_vreg_of(const kilni_soft_lower_t* lower,
 uint32_t kilni_soft_register_bits(const kilni_soft_lower_t* lower,
                                   const kilni_ptx_operand_t* operand) {
   if (operand->kind != KILNI_PTX_OPERAND_REGISTER) return 0;
-  return lower->vregs[kilni_soft_vreg_of(lower, operand)].bits;
+  return lower->vregs[vreg_of(lower, operand)].bits;
 }
 
 const kilni_ptx_operand_t* kilni_soft_split(
@@ -282,7 +282,7 @@ uint32_t kilni_soft_use(kilni_soft_lower_t* lower,
   uint32_t class_ = wide ? KILNI_SOFT_CLASS_64 : KILNI_SOFT_CLASS_32;
   switch (operand->kind) {
     case KILNI_PTX_OPERAND_REGISTER: {
-      uint32_t vreg = kilni_soft_vreg_of(lower, operand);
+      uint32_t vreg = vreg_of(lower, operand);
       if (operand->negated ||
           lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_PRED) {
         kilni_soft_refuse(lower, "a predicate where a number is expected");
@@ -324,7 +324,7 @@ uint32_t kilni_soft_use_pred(kilni_soft_lower_t* lower,
     return KILNI_SOFT_PRED_NEGATED;
   }
   if (operand->kind == KILNI_PTX_OPERAND_REGISTER) {
-    uint32_t vreg = kilni_soft_vreg_of(lower, operand);
+    uint32_t vreg = vreg_of(lower, operand);
     if (lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_PRED) {
       return vreg | (operand->negated ? KILNI_SOFT_PRED_NEGATED : 0u);
     }
@@ -336,7 +336,7 @@ uint32_t kilni_soft_use_pred(kilni_soft_lower_t* lower,
 uint32_t kilni_soft_def_pred(kilni_soft_lower_t* lower,
                              const kilni_ptx_operand_t* operand) {
   if (operand->kind == KILNI_PTX_OPERAND_REGISTER) {
-    uint32_t vreg = kilni_soft_vreg_of(lower, operand);
+    uint32_t vreg = vreg_of(lower, operand);
     if (lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_PRED) return vreg;
   } else if (operand->kind == KILNI_PTX_OPERAND_SINK) {
     return kilni_soft_temp(lower, KILNI_SOFT_CLASS_PRED);
@@ -349,7 +349,7 @@ uint32_t kilni_soft_def(kilni_soft_lower_t* lower,
                         const kilni_ptx_operand_t* operand, bool wide) {
   uint32_t class_ = wide ? KILNI_SOFT_CLASS_64 : KILNI_SOFT_CLASS_32;
   if (operand->kind == KILNI_PTX_OPERAND_REGISTER) {
-    uint32_t vreg = kilni_soft_vreg_of(lower, operand);
+    uint32_t vreg = vreg_of(lower, operand);
     if (lower->vregs[vreg].class_ == class_) return vreg;
     if (lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_PRED) {
       kilni_soft_refuse(lower, "a predicate as the destination of a number");
@@ -364,7 +364,7 @@ void kilni_soft_def_done(kilni_soft_lower_t* lower,
                          const kilni_ptx_operand_t* operand, uint32_t word,
                          bool wide, bool is_signed) {
   if (operand->kind != KILNI_PTX_OPERAND_REGISTER) return;
-  uint32_t vreg = kilni_soft_vreg_of(lower, operand);
+  uint32_t vreg = vreg_of(lower, operand);
   if (vreg == word || lower->vregs[vreg].class_ == KILNI_SOFT_CLASS_PRED) {
     return;
   }

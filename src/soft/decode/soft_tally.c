@@ -26,7 +26,8 @@ static const uint8_t family_class[] = {
 #undef KILNI_SOFT_OP
 };
 
-uint32_t kilni_soft_class_of(uint32_t op) {
+// The class of an operation.
+static uint32_t class_of(uint32_t op) {
   switch (op) {
 #define KILNI_SOFT_FAMILY(family, class_)
 #define KILNI_SOFT_APART(id, class_) \
@@ -43,11 +44,11 @@ uint32_t kilni_soft_class_of(uint32_t op) {
 void kilni_soft_tally_name(kilni_soft_lower_t* lower, size_t first) {
   if (first >= lower->low_count) return;
   kilni_soft_low_t* low = &lower->lows[first];
-  low->class_ = (uint8_t)kilni_soft_class_of(low->op);
+  low->class_ = (uint8_t)class_of(low->op);
   // Addresses and parts of registers are made before what they are for.
   for (size_t i = first;
        i < lower->low_count && low->class_ == KILN_SOFT_CLASS_MOVE; i++) {
-    low->class_ = (uint8_t)kilni_soft_class_of(lower->lows[i].op);
+    low->class_ = (uint8_t)class_of(lower->lows[i].op);
   }
 }
 

@@ -15,9 +15,6 @@ typedef struct kilni_soft_tallies_t {
   uint32_t open;
 } kilni_soft_tallies_t;
 
-// The class of an operation.
-uint32_t kilni_soft_class_of(uint32_t op);
-
 // Gives the operation `first`, which stands for a PTX instruction, the class of
 // what was made of that.
 void kilni_soft_tally_name(kilni_soft_lower_t* lower, size_t first);

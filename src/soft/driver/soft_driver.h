@@ -286,9 +286,6 @@ kiln_cu_result_t kilni_soft_kernel_param(const kilni_soft_kernel_t* kernel,
 kiln_cu_result_t kilni_soft_file_read(kiln_allocator_t allocator,
                                       const char* path, size_t limit,
                                       uint8_t** out_data, size_t* out_size);
-// Ends a link that is in no list any more. Locked.
-void kilni_soft_link_dispose(kilni_soft_driver_t* driver,
-                             kilni_soft_link_t* link);
 // Ends all links of the context. Locked.
 void kilni_soft_links_clear(kilni_soft_driver_t* driver,
                             kilni_soft_context_t* context);
@@ -333,8 +330,7 @@ void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address);
 kiln_cu_result_t kilni_soft_attribute(kiln_cu_device_attribute_t attribute,
                                       uint32_t device, int* out_value);
 
-// Every row the device has; and each file's share of them.
-void kilni_soft_fill(kiln_cuda_table_t* table);
+// The rows that the device has, by the file that has them.
 void kilni_soft_fill_device(kiln_cuda_table_t* table);
 void kilni_soft_fill_context(kiln_cuda_table_t* table);
 void kilni_soft_fill_alloc(kiln_cuda_table_t* table);

@@ -183,7 +183,8 @@ static void forget_edges(kilni_soft_graph_t* graph,
   }
 }
 
-void kilni_soft_node_end(kilni_soft_driver_t* driver, kilni_soft_node_t* node) {
+// Takes it out of its graph, with the edges, and frees it.
+static void end_node(kilni_soft_driver_t* driver, kilni_soft_node_t* node) {
   kilni_soft_graph_t* graph = node->graph;
   kilni_soft_capture_lose(driver, node);
   forget_edges(graph, node);
@@ -506,7 +507,7 @@ static kiln_cu_result_t row_destroy_node(kiln_cu_graph_node_t node) {
   if (has_store(found->graph)) {
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
   }
-  kilni_soft_node_end(driver, found);
+  end_node(driver, found);
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 

@@ -238,8 +238,6 @@ kiln_cu_result_t kilni_soft_node_new(kilni_soft_driver_t* driver,
                                      bool handles,
                                      const kilni_soft_doing_t* doing,
                                      kilni_soft_node_t** out_node);
-// Takes it out of its graph, with the edges, and frees it.
-void kilni_soft_node_end(kilni_soft_driver_t* driver, kilni_soft_node_t* node);
 // Everything of the driver is about to end.
 void kilni_soft_graphs_clear(kilni_soft_driver_t* driver);
 // All memory of a device is gone.
@@ -364,11 +362,6 @@ void kilni_soft_holdings_free(kilni_soft_driver_t* driver,
 void kilni_soft_objects_end(kilni_soft_driver_t* driver);
 // Ends them without telling anybody.
 void kilni_soft_objects_forget(kilni_soft_driver_t* driver);
-kiln_cu_result_t kilni_soft_value_new(kilni_soft_driver_t* driver,
-                                      const kilni_soft_context_t* context,
-                                      kilni_soft_graph_t* graph,
-                                      uint32_t initial, bool assign,
-                                      kilni_soft_value_t** out_value);
 kilni_soft_value_t* kilni_soft_value_find(const kilni_soft_driver_t* driver,
                                           uint64_t handle);
 kiln_cu_result_t kilni_soft_values_copy(kilni_soft_driver_t* driver,

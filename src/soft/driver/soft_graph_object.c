@@ -234,11 +234,10 @@ static void free_value(kilni_soft_driver_t* driver, kilni_soft_value_t* value) {
   kilni_free(driver->host.allocator, value, sizeof(*value));
 }
 
-kiln_cu_result_t kilni_soft_value_new(kilni_soft_driver_t* driver,
-                                      const kilni_soft_context_t* context,
-                                      kilni_soft_graph_t* graph,
-                                      uint32_t initial, bool assign,
-                                      kilni_soft_value_t** out_value) {
+static kiln_cu_result_t new_value(kilni_soft_driver_t* driver,
+                                  const kilni_soft_context_t* context,
+                                  kilni_soft_graph_t* graph, uint32_t initial,
+                                  bool assign, kilni_soft_value_t** out_value) {
   kilni_soft_value_t* value = NULL;
   *out_value = NULL;
   kiln_status_t status =
@@ -310,8 +309,8 @@ static kiln_cu_result_t row_condition(kiln_cu_graph_condition_t* handle,
   kilni_soft_value_t* made = NULL;
   result = KILN_CU_ERROR_INVALID_CONTEXT;
   if (where != NULL) {
-    result = kilni_soft_value_new(driver, where, kilni_soft_graph_top(found),
-                                  value, flags != 0, &made);
+    result = new_value(driver, where, kilni_soft_graph_top(found), value,
+                       flags != 0, &made);
   }
   if (result == KILN_CU_SUCCESS) *handle = made->address;
   return kilni_soft_leave(driver, result);

@@ -77,8 +77,8 @@ static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
   link->part_capacity = 0;
 }
 
-void kilni_soft_link_dispose(kilni_soft_driver_t* driver,
-                             kilni_soft_link_t* link) {
+// Ends a link that is in no list any more. Locked.
+static void dispose(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
   kilni_soft_handle_remove(&driver->handles, link->handle);
   end_parts(driver, link);
   kilni_str_deinit(&link->text);
@@ -93,7 +93,7 @@ void kilni_soft_links_clear(kilni_soft_driver_t* driver,
   while (context->links != NULL) {
     kilni_soft_link_t* link = context->links;
     context->links = link->next;
-    kilni_soft_link_dispose(driver, link);
+    dispose(driver, link);
   }
 }
 
@@ -126,7 +126,7 @@ static kiln_cu_result_t row_create(unsigned int count,
   result = kilni_soft_result(kilni_soft_handle_add(
       &driver->handles, KILNI_SOFT_KIND_LINK, link, &link->handle));
   if (result != KILN_CU_SUCCESS) {
-    kilni_soft_link_dispose(driver, link);
+    dispose(driver, link);
     return kilni_soft_leave(driver, result);
   }
   link->context = kilni_soft_current(driver);
@@ -151,7 +151,7 @@ static kiln_cu_result_t row_destroy(kiln_cu_link_state_t link) {
   *at = found->next;
   put_logs(driver, found);
   if (driver->scribble) kilni_soft_jit_scribble(&found->jit);
-  kilni_soft_link_dispose(driver, found);
+  dispose(driver, found);
   return kilni_soft_leave(driver, kilni_soft_sticky(context));
 }
 

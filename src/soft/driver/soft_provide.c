@@ -229,7 +229,8 @@ static kiln_status_t choose_lanes(const char* name,
       "set KILN_SOFT_LANES to auto, plain, avx2 or avx512, as the CPU allows");
 }
 
-void kilni_soft_fill(kiln_cuda_table_t* table) {
+// Every row the device has.
+static void fill(kiln_cuda_table_t* table) {
   kilni_cuda_table_init(table, "soft", "the software device");
   table->driver_version = KILNI_SOFT_DRIVER_VERSION;
   kilni_soft_fill_device(table);
@@ -301,7 +302,7 @@ static kiln_status_t create_driver(const kiln_host_t* host, const wish_t* wish,
   }
   kilni_soft_handles_init(&driver->handles, host->allocator,
                           kilni_soft_global_next_epoch());
-  kilni_soft_fill(&driver->table);
+  fill(&driver->table);
   status = create_memory(driver, wish);
   if (kiln_status_is_ok(status) &&
       (wish->report & KILNI_SOFT_REPORT_UNWRITTEN) != 0) {

@@ -108,7 +108,7 @@ kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest) {
   return word;
 }
 
-bool kilni_soft_word_is(const kilni_soft_word_t* word, char mark) {
+static bool word_is(const kilni_soft_word_t* word, char mark) {
   return word->kind == KILNI_SOFT_WORD_MARK && word->text.data[0] == mark;
 }
 
@@ -155,13 +155,11 @@ static void note_word(kilni_soft_statement_t* statement,
 }
 
 static bool opens(const kilni_soft_word_t* word) {
-  return kilni_soft_word_is(word, '(') || kilni_soft_word_is(word, '[') ||
-         kilni_soft_word_is(word, '{');
+  return word_is(word, '(') || word_is(word, '[') || word_is(word, '{');
 }
 
 static bool closes(const kilni_soft_word_t* word) {
-  return kilni_soft_word_is(word, ')') || kilni_soft_word_is(word, ']') ||
-         kilni_soft_word_is(word, '}');
+  return word_is(word, ')') || word_is(word, ']') || word_is(word, '}');
 }
 
 // A declaration, or anything else that ends with `;` or with its braces.
@@ -171,24 +169,24 @@ static void take_declaration(kiln_string_view_t* rest,
   while (true) {
     kilni_soft_word_t word = kilni_soft_word_next(rest);
     if (word.kind == KILNI_SOFT_WORD_END) return;
-    bool brace = kilni_soft_word_is(&word, '{');
+    bool brace = word_is(&word, '{');
     bool body =
         brace && statement->kind != KILNI_SOFT_STATEMENT_VARIABLE && depth == 0;
-    bool end = kilni_soft_word_is(&word, ';') && depth == 0;
+    bool end = word_is(&word, ';') && depth == 0;
     if (statement->head_end == NULL && depth == 0 &&
-        (body || end || kilni_soft_word_is(&word, '='))) {
+        (body || end || word_is(&word, '='))) {
       statement->head_end = word.text.data;
       statement->has_body = body;
     }
     if (end) return;
     if (depth == 0 && statement->head_end == NULL) note_word(statement, &word);
-    if (depth == 0 && kilni_soft_word_is(&word, ',') &&
+    if (depth == 0 && word_is(&word, ',') &&
         statement->kind == KILNI_SOFT_STATEMENT_VARIABLE) {
       statement->has_several = true;
     }
     if (opens(&word)) ++depth;
     if (closes(&word) && depth > 0) --depth;
-    if (depth == 0 && kilni_soft_word_is(&word, '}') &&
+    if (depth == 0 && word_is(&word, '}') &&
         statement->kind != KILNI_SOFT_STATEMENT_VARIABLE) {
       return;
     }
@@ -204,7 +202,7 @@ static void take_directive(kiln_string_view_t* rest,
   while (true) {
     kiln_string_view_t ahead = *rest;
     kilni_soft_word_t word = kilni_soft_word_next(&ahead);
-    if (!kilni_soft_word_is(&word, ',')) return;
+    if (!word_is(&word, ',')) return;
     kilni_soft_word_next(&ahead);
     *rest = ahead;
   }
@@ -218,7 +216,7 @@ bool kilni_soft_statement_next(kiln_string_view_t* inout_rest,
   do {
     before = *inout_rest;
     first = kilni_soft_word_next(inout_rest);
-  } while (kilni_soft_word_is(&first, ';'));
+  } while (word_is(&first, ';'));
   if (first.kind == KILNI_SOFT_WORD_END) return false;
   out_statement->kind = kind_of(first.text);
   out_statement->first = first.text;

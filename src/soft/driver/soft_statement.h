@@ -28,7 +28,6 @@ typedef struct kilni_soft_word_t {
 // The next word of `*inout_rest`, which moves behind it. Comments and blanks
 // before it are skipped.
 kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest);
-bool kilni_soft_word_is(const kilni_soft_word_t* word, char mark);
 
 typedef enum kilni_soft_statement_kind_t {
   KILNI_SOFT_STATEMENT_HEAD = 0,  // .version, .target, .address_size
