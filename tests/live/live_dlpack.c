@@ -11,6 +11,7 @@
 
 #include "base/thread.h"
 #include "kiln/kiln.h"
+#include "live_check.h"
 #include "runtime/runtime.h"
 
 enum { WORDS = 1 << 14, BYTES = WORDS * 4, OFFSET = 256, KINDS = 3 };
@@ -27,33 +28,12 @@ static const char kPtx[] =
     "  ld.global.u32 %r5, [%d1];\n  add.u32 %r5, %r5, 1;\n"
     "  st.global.u32 [%d1], %r5;\n  ret;\n}\n";
 
-static int failures;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_dlpack.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  printf("live_dlpack.c:%d: %s: %s\n", line, what, kiln_status_message(status));
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
 static bool gives(kiln_status_t status, kiln_status_code_t code) {
   const bool same = kiln_status_code(status) == code;
   if (!same) printf("gave %s\n", kiln_status_message(status));
   kiln_status_free(status);
   return same;
 }
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
-#define CU(call)      is((call) == KILN_CU_SUCCESS, #call, __LINE__)
 
 // Both sides. one-thread
 typedef struct live_t {

@@ -17,56 +17,12 @@
 #include <sys/wait.h>
 
 #include "kiln/kiln.h"
+#include "live_check.h"
 #include "runtime/runtime.h"
 
 extern char** environ;
 
 enum { CELLS = 64, NONE = 0, OWN = 1, FOREIGN = 2, WAYS = 3, SKIP = 77 };
-
-static int failures;
-static int skips;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_graph_kinds.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  char text[2048];
-  kiln_status_format(status, sizeof(text), text, NULL);
-  printf("live_graph_kinds.c:%d: %s: %s\n", line, what, text);
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
-
-// True where the device does not have it, which is told.
-static bool lacks(kiln_status_t status, const char* what) {
-  if (kiln_status_code(status) != KILN_STATUS_UNSUPPORTED) return false;
-  printf("skipped: %s: %s\n", what, kiln_status_message(status));
-  kiln_status_free(status);
-  ++skips;
-  return true;
-}
-
-static bool refused(kiln_status_t status, kiln_status_code_t code,
-                    const char* word, int line) {
-  char text[2048];
-  kiln_status_format(status, sizeof(text), text, NULL);
-  bool good = kiln_status_code(status) == code && strstr(text, word) != NULL;
-  if (!good) printf("live_graph_kinds.c:%d: no \"%s\": %s\n", line, word, text);
-  kiln_status_free(status);
-  failures += !good;
-  return good;
-}
-#define REFUSED(call, code, word) \
-  refused((call), KILN_STATUS_##code, word, __LINE__)
 
 static const char kPtx[] =
     ".version 7.8\n.target sm_70\n.address_size 64\n"

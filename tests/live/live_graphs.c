@@ -17,57 +17,14 @@
 
 #include "device/device_inside.h"
 #include "kiln/kiln.h"
+#include "live_check.h"
 #include "runtime/runtime.h"
 
 extern char** environ;
 
 enum { CELLS = 8, OPS = 24, BRANCHES = 3, GRAPHS = 12, CHANGES = 6 };
 
-static int failures;
-static int skips;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_graphs.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  char text[2048];
-  kiln_status_format(status, sizeof(text), text, NULL);
-  printf("live_graphs.c:%d: %s: %s\n", line, what, text);
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
-
 // True for a refusal of this code; a provider that lacks it is skipped.
-static bool lacks(kiln_status_t status, const char* what) {
-  if (kiln_status_code(status) != KILN_STATUS_UNSUPPORTED) return false;
-  printf("skipped: %s: %s\n", what, kiln_status_message(status));
-  kiln_status_free(status);
-  ++skips;
-  return true;
-}
-
-static bool refused(kiln_status_t status, kiln_status_code_t code,
-                    const char* word, int line) {
-  char text[2048];
-  kiln_status_format(status, sizeof(text), text, NULL);
-  bool good = kiln_status_code(status) == code && strstr(text, word) != NULL;
-  if (!good) printf("live_graphs.c:%d: no \"%s\" in: %s\n", line, word, text);
-  kiln_status_free(status);
-  failures += !good;
-  return good;
-}
-#define REFUSED(call, code, word) \
-  refused((call), KILN_STATUS_##code, word, __LINE__)
-
 static const char kPtx[] =
     ".version 7.8\n.target sm_70\n.address_size 64\n"
     // x[to] = x[to] * a + x[from] + 1
@@ -369,7 +326,8 @@ static void gives(live_t* live, kiln_graph_exec_t* exec, const op_t* ops,
   OK(kiln_graph_exec_launch(exec, live->stream));
   OK(kiln_stream_synchronize(live->stream));
   OK(kiln_buffer_read(live->cells, 0, sizeof(have), have));
-  is(memcmp(want, have, sizeof(want)) == 0, what, __LINE__);
+  live_check_is(memcmp(want, have, sizeof(want)) == 0, what, __FILE__,
+                __LINE__);
 }
 
 // ---- Updates ----

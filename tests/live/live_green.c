@@ -13,6 +13,7 @@
 
 #include "base/thread.h"
 #include "kiln/kiln.h"
+#include "live_check.h"
 #include "table/table.h"
 
 enum { BLOCKS = 4096, MOST_NUMBERS = 1024 };
@@ -38,27 +39,6 @@ static const char place_ptx[] =
     "  setp.lt.u32 %p1, %r3, 500;\n"
     "  @%p1 bra LOOP;\n"
     "  ret;\n}\n";
-
-static int failures;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_green.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  printf("live_green.c:%d: %s: %s\n", line, what, kiln_status_message(status));
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
-#define CU(call)      is((call) == KILN_CU_SUCCESS, #call, __LINE__)
 
 // A host program with a GPU. one-thread
 typedef struct live_t {

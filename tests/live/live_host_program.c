@@ -9,31 +9,10 @@
 #include <string.h>
 
 #include "kiln/kiln.h"
+#include "live_check.h"
 #include "runtime/runtime.h"
 
 enum { BYTES = 1 << 16, PRIORITY = -1, THRESHOLD = 12345, OWNERS = 6 };
-
-static int failures;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_host_program.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  printf("live_host_program.c:%d: %s: %s\n", line, what,
-         kiln_status_message(status));
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
-#define CU(call)      is((call) == KILN_CU_SUCCESS, #call, __LINE__)
 
 // What the host program has. one-thread
 typedef struct host_t {

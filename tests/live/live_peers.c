@@ -12,28 +12,9 @@
 #include <string.h>
 
 #include "kiln/kiln.h"
+#include "live_check.h"
 
 enum { COUNT = 1 << 18, BYTES = COUNT * 4, THREADS = 256 };
-
-static int failures;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_peers.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  printf("live_peers.c:%d: %s: %s\n", line, what, kiln_status_message(status));
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
 
 // to[i] = from[i] + 1
 static const char kPtx[] =
@@ -96,7 +77,7 @@ static void holds(kiln_buffer_t* buffer, uint32_t wanted, int line) {
   if (!OK(kiln_buffer_read(buffer, 0, BYTES, read_back))) return;
   size_t wrong = 0;
   for (size_t i = 0; i < COUNT; ++i) wrong += read_back[i] != wanted;
-  is(wrong == 0, "the bytes are others", line);
+  live_check_is(wrong == 0, "the bytes are others", __FILE__, line);
 }
 #define HOLDS(buffer, wanted) holds((buffer), (wanted), __LINE__)
 

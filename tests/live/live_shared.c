@@ -19,30 +19,11 @@
 #include <unistd.h>
 
 #include "kiln/kiln.h"
+#include "live_check.h"
 
 extern char** environ;
 
 enum { BYTES = 3 << 20, ORDERS = 4 };
-
-static int failures;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_shared.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  printf("live_shared.c:%d: %s: %s\n", line, what, kiln_status_message(status));
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
 
 // What goes from one to the other, beside the descriptor. thread-compatible
 typedef struct message_t {

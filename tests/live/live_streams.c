@@ -17,31 +17,10 @@
 
 #include "base/thread.h"
 #include "kiln/kiln.h"
+#include "live_check.h"
 #include "table/table.h"
 
 extern char** environ;
-
-static int failures;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_streams.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  printf("live_streams.c:%d: %s: %s\n", line, what,
-         kiln_status_message(status));
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
-#define CU(call)      is((call) == KILN_CU_SUCCESS, #call, __LINE__)
 
 // Rows of a later room, taken by hand.
 typedef kiln_cu_result_t (*begin_fn_t)(kiln_cu_stream_t stream, int mode);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "kiln/kiln.h"
+#include "live_check.h"
 
 enum {
   SKIPPED = 77,
@@ -88,27 +89,6 @@ static const char kColumns[] =
               "  mov.u32 %r10, 0;\n",
               "  cp.async.bulk.tensor.4d.shared::cluster.global.im2col." BY
               "{%r10, %r8, %r9, %r10}], [%r3], {%h1, %h2};\n");
-
-static int failures;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_tensors.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  printf("live_tensors.c:%d: %s: %s\n", line, what,
-         kiln_status_message(status));
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
 
 // A GPU with a tensor. one-thread
 typedef struct live_t {

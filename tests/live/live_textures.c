@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "kiln/kiln.h"
+#include "live_check.h"
 
 enum { WIDTH = 16, HEIGHT = 8, TEXELS = WIDTH * HEIGHT, ROW_BYTES = 512 };
 
@@ -85,27 +86,6 @@ static const char points_ptx[] =
                    "{%f1, %f2}];\n"
                    "  add.f32 %f5, %f5, %f6;\n  add.f32 %f7, %f7, %f8;\n"
                    "  add.f32 %f5, %f5, %f7;\n");
-
-static int failures;
-
-static bool is(bool good, const char* what, int line) {
-  if (good) return true;
-  printf("live_textures.c:%d: %s\n", line, what);
-  ++failures;
-  return false;
-}
-
-static bool ok(kiln_status_t status, const char* what, int line) {
-  if (kiln_status_is_ok(status)) return true;
-  printf("live_textures.c:%d: %s: %s\n", line, what,
-         kiln_status_message(status));
-  kiln_status_free(status);
-  ++failures;
-  return false;
-}
-
-#define IS(condition) is((condition), #condition, __LINE__)
-#define OK(call)      ok((call), #call, __LINE__)
 
 // A host program with a GPU. one-thread
 typedef struct live_t {

@@ -72,6 +72,8 @@ static inline bool lacks(kiln_status_t status, const char* what) {
 
 #define IS(condition) live_check_is((condition), #condition, __FILE__, __LINE__)
 #define OK(call)      live_check_ok((call), #call, __FILE__, __LINE__)
+#define CU(call) \
+  live_check_is((call) == KILN_CU_SUCCESS, #call, __FILE__, __LINE__)
 #define REFUSED(call, code, word) \
   live_check_refused((call), KILN_STATUS_##code, word, __FILE__, __LINE__)
 
