@@ -22,6 +22,7 @@
 #include "device/device_inside.h"
 #include "driver_books.h"
 #include "fault_alloc.h"
+#include "fault_cases.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
 
@@ -30,7 +31,7 @@ enum {
   NO_CALLS = 4,   // nothing on its path can fail
   MAYBE_NOT = 8,  // it is refused
 };
-enum { BYTES = 256, HEADER_BYTES = 1 << 16, FEW = 12, MANY = 2000 };
+enum { BYTES = 256, FEW = 12, MANY = 2000 };
 // More than three chunks, each enough to be divided among threads.
 enum { CHUNK = 64 << 10, LARGE = 3 * CHUNK + 100 };
 
@@ -276,19 +277,7 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_stream_release(s->stream);
   kiln_device_release(s->device);
   kiln_runtime_release(s->runtime);
-  const char* wrong = NULL;
-  driver_books_counts_t counts = driver_books_counts();
-  if (counts.wrong != 0) wrong = counts.first_wrong;
-  if (counts.live != 0 && !lost) wrong = "a handle lives";
-  if (!s->soft && !lost && kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
-    wrong = "a handle lives in the driver";
-  }
-  if (!s->soft && kilni_cuda_null_bad_destroys() != 0) {
-    wrong = "a handle was ended that did not live";
-  }
-  if (wrong == NULL) wrong = fault_alloc_problem(&s->watch);
-  fault_alloc_deinit(&s->watch);
-  return wrong;
+  return fault_left(&s->watch, s->soft, lost);
 }
 
 // ---- A run ----
@@ -297,16 +286,9 @@ static char said[512];
 
 static kiln_status_t call_with(scene_t* s, const case_t* c, fails_t fails,
                                uint64_t nth, bool from_on, uint64_t* out_met) {
-  if (fails == ALLOCATIONS) {
-    fault_alloc_arm(&s->watch, nth, from_on);
-  } else {
-    kilni_cuda_fault_arm(&s->table, nth,
-                         from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                         kResults[fails]);
-  }
+  fault_arm(&s->watch, &s->table, kResults[fails], nth, from_on);
   kiln_status_t status = c->call(s);
-  *out_met = fails == ALLOCATIONS ? fault_alloc_disarm(&s->watch)
-                                  : kilni_cuda_fault_disarm(&s->table);
+  *out_met = fault_disarm(&s->watch, &s->table, kResults[fails]);
   return status;
 }
 
@@ -351,15 +333,8 @@ static const char* run(bool soft, kiln_program_t* program, const case_t* c,
   return wrong != NULL ? wrong : left;
 }
 
-// What was done. thread-compatible
-typedef struct sums_t {
-  uint64_t points;
-  uint64_t runs;
-  uint64_t wrong;
-} sums_t;
-
 static void sweep_case(bool soft, kiln_program_t* program, const case_t* c,
-                       fails_t fails, sums_t* sums) {
+                       fails_t fails, fault_sums_t* sums) {
   uint64_t points = 0;
   uint64_t met = 0;
   uint64_t limit = getenv("KILN_FAULT_ALL") != NULL ? MANY : FEW;
@@ -399,20 +374,17 @@ static kiln_program_t* parse(void) {
 }
 
 static void sweep(bool soft, fails_t fails) {
-  sums_t sums = {0, 0, 0};
+  fault_sums_t sums = {0, 0, 0};
   kiln_program_t* program = parse();
   for (int i = 0; i < CASES; i++) {
     sweep_case(soft, program, &kCases[i], fails, &sums);
   }
   kiln_program_release(program);
-  print_message("%s, %s: %d cases, %llu points, %llu runs, %llu wrong\n",
-                soft ? "soft" : "null",
-                fails == ALLOCATIONS ? "allocations"
-                                     : kilni_cuda_result_name(kResults[fails]),
-                (int)CASES, (unsigned long long)sums.points,
-                (unsigned long long)sums.runs, (unsigned long long)sums.wrong);
-  assert_int_equal(sums.wrong, 0);
-  assert_true(sums.points > 20);
+  char what[128];
+  snprintf(what, sizeof(what), "%s, %s", soft ? "soft" : "null",
+           fails == ALLOCATIONS ? "allocations"
+                                : kilni_cuda_result_name(kResults[fails]));
+  fault_judge(&sums, CASES, 20, what);
   kilni_cuda_null_reset();
 }
 
@@ -457,46 +429,12 @@ static void test_contexts(void** state) {
 
 // ---- Whether nothing is missing ----
 
-static bool has_case(const char* name, size_t size) {
-  for (int i = 0; i < CASES; i++) {
-    if (strlen(kCases[i].function) == size &&
-        memcmp(kCases[i].function, name, size) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-static int check_header(const char* header) {
-  static char text[HEADER_BYTES];
-  char path[1024];
-  snprintf(path, sizeof(path), "%s/include/kiln/%s.h", KILN_SOURCE_DIR, header);
-  FILE* file = fopen(path, "rb");
-  assert_non_null(file);
-  size_t size = fread(text, 1, sizeof(text) - 1, file);
-  fclose(file);
-  text[size] = 0;
-  int count = 0;
-  for (char* at = strstr(text, "\nKILN_API"); at != NULL;
-       at = strstr(at, "\nKILN_API")) {
-    char* open = strchr(++at, '(');
-    assert_non_null(open);
-    char* name = open;
-    while (name > at && strchr(" \n*", name[-1]) == NULL) name--;
-    if (!has_case(name, (size_t)(open - name))) {
-      fail_msg("%s.h: %.*s has no case", header, (int)(open - name), name);
-    }
-    count++;
-  }
-  return count;
-}
-
 static void test_every_function(void** state) {
   (void)state;
-  int count = check_header("dispatch");
-  count += check_header("pipeline");
-  count += check_header("resident");
-  count += check_header("telemetry");
+  int count = fault_check_header(FAULT_LIST(kCases), "dispatch");
+  count += fault_check_header(FAULT_LIST(kCases), "pipeline");
+  count += fault_check_header(FAULT_LIST(kCases), "resident");
+  count += fault_check_header(FAULT_LIST(kCases), "telemetry");
   print_message("%d functions, %d cases\n", count, (int)CASES);
   assert_true(count > 40);
 }

@@ -20,6 +20,7 @@
 #include "device/device_inside.h"
 #include "driver_books.h"
 #include "fault_alloc.h"
+#include "fault_cases.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
 
@@ -29,7 +30,7 @@ enum {
   NO_CALLS = 4,   // nothing on its path can fail
   MAYBE_NOT = 8,  // a device may refuse it
 };
-enum { MANY = 20, HEADER_BYTES = 1 << 17, RUNS_MAX = 400 };
+enum { MANY = 20, RUNS_MAX = 400 };
 
 // What fails in a run, and with what.
 typedef enum fails_t { ALLOCATIONS, REFUSED, LOST, FAILS } fails_t;
@@ -408,34 +409,17 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_device_release(s->device);
   kiln_device_release(s->foreign);
   kiln_runtime_release(s->runtime);
-  driver_books_counts_t counts = driver_books_counts();
-  if (counts.wrong != 0) wrong = counts.first_wrong;
-  if (counts.live != 0 && !lost) wrong = "a handle lives";
-  if (!s->soft && !lost && kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
-    wrong = "a handle lives in the driver";
-  }
-  if (!s->soft && kilni_cuda_null_bad_destroys() != 0) {
-    wrong = "a handle was ended that did not live";
-  }
-  if (wrong == NULL) wrong = fault_alloc_problem(&s->watch);
-  fault_alloc_deinit(&s->watch);
-  return wrong;
+  const char* left = fault_left(&s->watch, s->soft, lost);
+  return wrong != NULL ? wrong : left;
 }
 
 // ---- A run ----
 
 static kiln_status_t call_with(scene_t* s, const case_t* c, fails_t fails,
                                uint64_t nth, bool from_on, uint64_t* out_met) {
-  if (fails == ALLOCATIONS) {
-    fault_alloc_arm(&s->watch, nth, from_on);
-  } else {
-    kilni_cuda_fault_arm(&s->table, nth,
-                         from_on ? KILNI_FAULT_FROM : KILNI_FAULT_ONCE,
-                         kResults[fails]);
-  }
+  fault_arm(&s->watch, &s->table, kResults[fails], nth, from_on);
   kiln_status_t status = c->call(s);
-  *out_met = fails == ALLOCATIONS ? fault_alloc_disarm(&s->watch)
-                                  : kilni_cuda_fault_disarm(&s->table);
+  *out_met = fault_disarm(&s->watch, &s->table, kResults[fails]);
   return status;
 }
 
@@ -481,15 +465,8 @@ static const char* run(bool soft, const case_t* c, fails_t fails, uint64_t nth,
   return wrong != NULL ? wrong : left;
 }
 
-// What was done. thread-compatible
-typedef struct sums_t {
-  uint64_t points;
-  uint64_t runs;
-  uint64_t wrong;
-} sums_t;
-
 static void sweep_case(bool soft, const case_t* c, fails_t fails,
-                       sums_t* sums) {
+                       fault_sums_t* sums) {
   uint64_t points = 0;
   uint64_t met = 0;
   for (int from_on = 0; from_on < 2; from_on++) {
@@ -513,16 +490,13 @@ static void sweep_case(bool soft, const case_t* c, fails_t fails,
 }
 
 static void sweep(bool soft, fails_t fails) {
-  sums_t sums = {0, 0, 0};
+  fault_sums_t sums = {0, 0, 0};
   for (int i = 0; i < CASES; i++) sweep_case(soft, &kCases[i], fails, &sums);
-  print_message("%s, %s: %d cases, %llu points, %llu runs, %llu wrong\n",
-                soft ? "soft" : "null",
-                fails == ALLOCATIONS ? "allocations"
-                                     : kilni_cuda_result_name(kResults[fails]),
-                (int)CASES, (unsigned long long)sums.points,
-                (unsigned long long)sums.runs, (unsigned long long)sums.wrong);
-  assert_int_equal(sums.wrong, 0);
-  assert_true(sums.points > 20);
+  char what[128];
+  snprintf(what, sizeof(what), "%s, %s", soft ? "soft" : "null",
+           fails == ALLOCATIONS ? "allocations"
+                                : kilni_cuda_result_name(kResults[fails]));
+  fault_judge(&sums, CASES, 20, what);
   kilni_cuda_null_reset();
 }
 
@@ -541,7 +515,7 @@ static void test_soft(void** state) {
 // ---- Contexts ----
 
 static void run_case_in(bool soft, const case_t* c, bool foreign,
-                        sums_t* sums) {
+                        fault_sums_t* sums) {
   static scene_t scene;
   scene_t* s = &scene;
   open_scene(s, soft, true);
@@ -573,7 +547,7 @@ static void run_case_in(bool soft, const case_t* c, bool foreign,
 
 static void test_contexts(void** state) {
   (void)state;
-  sums_t sums = {0, 0, 0};
+  fault_sums_t sums = {0, 0, 0};
   for (int way = 0; way < 4; way++) {
     for (int i = 0; i < CASES; i++) {
       run_case_in(way % 2 != 0, &kCases[i], way >= 2, &sums);
@@ -590,45 +564,11 @@ static void test_contexts(void** state) {
 
 // ---- Whether nothing is missing ----
 
-static bool has_case(const char* name, size_t size) {
-  for (int i = 0; i < CASES; i++) {
-    if (strlen(kCases[i].function) == size &&
-        memcmp(kCases[i].function, name, size) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-static int check_header(const char* header) {
-  static char text[HEADER_BYTES];
-  char path[1024];
-  snprintf(path, sizeof(path), "%s/include/kiln/%s.h", KILN_SOURCE_DIR, header);
-  FILE* file = fopen(path, "rb");
-  assert_non_null(file);
-  size_t size = fread(text, 1, sizeof(text) - 1, file);
-  fclose(file);
-  text[size] = 0;
-  int count = 0;
-  for (char* at = strstr(text, "\nKILN_API"); at != NULL;
-       at = strstr(at, "\nKILN_API")) {
-    char* open = strchr(++at, '(');
-    assert_non_null(open);
-    char* name = open;
-    while (name > at && strchr(" \n*", name[-1]) == NULL) name--;
-    if (!has_case(name, (size_t)(open - name))) {
-      fail_msg("%s.h: %.*s has no case", header, (int)(open - name), name);
-    }
-    count++;
-  }
-  return count;
-}
-
 static void test_every_function(void** state) {
   (void)state;
-  int graphs = check_header("graph");
-  int captures = check_header("capture");
-  int pictures = check_header("picture");
+  int graphs = fault_check_header(FAULT_LIST(kCases), "graph");
+  int captures = fault_check_header(FAULT_LIST(kCases), "capture");
+  int pictures = fault_check_header(FAULT_LIST(kCases), "picture");
   print_message("%d functions, %d cases\n", graphs + captures + pictures,
                 (int)CASES);
   assert_true(graphs > 30 && captures > 10 && pictures > 10);

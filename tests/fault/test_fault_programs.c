@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "fault_alloc.h"
+#include "fault_cases.h"
 #include "kiln/program.h"
 #include "kiln/program_builder.h"
 #include "kiln/program_code.h"
@@ -27,7 +28,7 @@ enum {
   REFUSED = 2,   // it fails also where nothing does
   AGAIN = 4,     // what failed once works the next time
 };
-enum { MANY = 40, HEADER_BYTES = 1 << 16 };
+enum { MANY = 40 };
 #if defined(KILNI_SANITIZED)
 enum { POINTS_MAX = 12 };
 #else
@@ -284,20 +285,13 @@ static const char* run(scene_t* s, const case_t* c, uint64_t nth, bool from_on,
   return wrong;
 }
 
-// What was done. thread-compatible
-typedef struct sums_t {
-  uint64_t points;
-  uint64_t runs;
-  uint64_t wrong;
-} sums_t;
-
 static void tell(const case_t* c, uint64_t nth, bool from_on,
                  const char* wrong) {
   print_message("%s (%s), allocation %llu%s: %s\n", c->function, c->variant,
                 (unsigned long long)nth, from_on ? " and on" : "", wrong);
 }
 
-static void sweep_case(const case_t* c, sums_t* sums) {
+static void sweep_case(const case_t* c, fault_sums_t* sums) {
   static scene_t scene;
   uint64_t points = 0, met = 0;
   open_scene(&scene);
@@ -325,56 +319,19 @@ static void sweep_case(const case_t* c, sums_t* sums) {
 
 static void test_allocations(void** state) {
   (void)state;
-  sums_t sums = {0, 0, 0};
+  fault_sums_t sums = {0, 0, 0};
   for (int i = 0; i < CASES; i++) sweep_case(&kCases[i], &sums);
-  print_message("%d cases, %llu points, %llu runs, %llu wrong\n", (int)CASES,
-                (unsigned long long)sums.points, (unsigned long long)sums.runs,
-                (unsigned long long)sums.wrong);
-  assert_int_equal(sums.wrong, 0);
-  assert_true(sums.points > 300);
+  fault_judge(&sums, CASES, 300, "allocations");
 }
 
 // ---- Whether nothing is missing ----
 
-static bool has_case(const char* name, size_t size) {
-  for (int i = 0; i < CASES; i++) {
-    if (strlen(kCases[i].function) == size &&
-        memcmp(kCases[i].function, name, size) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-static int check_header(const char* header) {
-  static char text[HEADER_BYTES];
-  char path[1024];
-  snprintf(path, sizeof(path), "%s/include/kiln/%s.h", KILN_SOURCE_DIR, header);
-  FILE* file = fopen(path, "rb");
-  assert_non_null(file);
-  const size_t size = fread(text, 1, sizeof(text) - 1, file);
-  fclose(file);
-  text[size] = 0;
-  int count = 0;
-  for (char* at = strstr(text, "\nKILN_API"); at != NULL;
-       at = strstr(at, "\nKILN_API")) {
-    char* open = strchr(++at, '(');
-    assert_non_null(open);
-    char* name = open;
-    while (name > at && strchr(" \n*", name[-1]) == NULL) name--;
-    if (!has_case(name, (size_t)(open - name))) {
-      fail_msg("%s.h: %.*s has no case", header, (int)(open - name), name);
-    }
-    count++;
-  }
-  return count;
-}
-
 static void test_every_function(void** state) {
   (void)state;
-  const int programs = check_header("program");
-  const int builders = check_header("program_builder");
-  const int codes = check_header("program_code");
+  const int programs = fault_check_header(FAULT_LIST(kCases), "program");
+  const int builders =
+      fault_check_header(FAULT_LIST(kCases), "program_builder");
+  const int codes = fault_check_header(FAULT_LIST(kCases), "program_code");
   print_message("%d functions, %d cases\n", programs + builders + codes,
                 (int)CASES);
   assert_true(programs > 15 && builders > 40 && codes > 5);

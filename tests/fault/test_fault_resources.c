@@ -24,6 +24,7 @@
 #include "device/device_inside.h"
 #include "driver_books.h"
 #include "fault_alloc.h"
+#include "fault_cases.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
 
@@ -31,7 +32,7 @@ enum {
   LACKS = 1,     // a provider may not have it: UNSUPPORTED, also unfaulted
   MAY_PASS = 2,  // what failed may be done without
 };
-enum { TEXT_BYTES = 256, HEADER_BYTES = 1 << 18, RUNS_MAX = 400 };
+enum { TEXT_BYTES = 256, RUNS_MAX = 400 };
 
 // What fails in a run, and with what.
 typedef enum fails_t {
@@ -515,19 +516,8 @@ static const char* close_scene(scene_t* s, bool lost) {
   kiln_device_release(s->device);
   kiln_runtime_release(s->runtime);
   kilni_nvml_fault_remove(&s->nvml);
-  driver_books_counts_t counts = driver_books_counts();
-  if (counts.wrong != 0) wrong = counts.first_wrong;
-  // What a lost device holds is left alone.
-  if (counts.live != 0 && !lost) wrong = "a handle lives";
-  if (!s->soft && !lost && kilni_cuda_null_live(KILNI_HANDLE_NONE) != 0) {
-    wrong = "a handle lives in the driver";
-  }
-  if (!s->soft && kilni_cuda_null_bad_destroys() != 0) {
-    wrong = "a handle was ended that did not live";
-  }
-  if (wrong == NULL) wrong = fault_alloc_problem(&s->watch);
-  fault_alloc_deinit(&s->watch);
-  return wrong;
+  const char* left = fault_left(&s->watch, s->soft, lost);
+  return wrong != NULL ? wrong : left;
 }
 
 // ---- A run ----
@@ -617,15 +607,8 @@ static const char* run(bool soft, const case_t* c, fails_t fails, uint64_t nth,
   return wrong;
 }
 
-// What was done. thread-compatible
-typedef struct sums_t {
-  uint64_t points;
-  uint64_t runs;
-  uint64_t wrong;
-} sums_t;
-
 static void sweep_case(bool soft, const case_t* c, fails_t fails,
-                       sums_t* sums) {
+                       fault_sums_t* sums) {
   uint64_t points = 0;
   uint64_t met = 0;
   for (int from_on = 0; from_on < 2; from_on++) {
@@ -648,19 +631,16 @@ static void sweep_case(bool soft, const case_t* c, fails_t fails,
 }
 
 static void sweep(bool soft, fails_t fails) {
-  sums_t sums = {0, 0, 0};
+  fault_sums_t sums = {0, 0, 0};
   for (int i = 0; i < CASES; i++) {
     sweep_case(soft, &kCases[i], fails, &sums);
   }
-  print_message("%s, %s: %d cases, %llu points, %llu runs, %llu wrong\n",
-                soft ? "soft" : "null",
-                fails == ALLOCATIONS  ? "allocations"
-                : fails == NVML_CALLS ? "calls into NVML"
-                                      : kilni_cuda_result_name(kResults[fails]),
-                (int)CASES, (unsigned long long)sums.points,
-                (unsigned long long)sums.runs, (unsigned long long)sums.wrong);
-  assert_int_equal(sums.wrong, 0);
-  assert_true(sums.points > 50);
+  char what[128];
+  snprintf(what, sizeof(what), "%s, %s", soft ? "soft" : "null",
+           fails == ALLOCATIONS  ? "allocations"
+           : fails == NVML_CALLS ? "calls into NVML"
+                                 : kilni_cuda_result_name(kResults[fails]));
+  fault_judge(&sums, CASES, 50, what);
   kilni_cuda_null_reset();
 }
 
@@ -676,41 +656,6 @@ static void test_soft(void** state) {
 
 // ---- Whether nothing is missing ----
 
-static bool has_case(const char* name, size_t size) {
-  for (int i = 0; i < CASES; i++) {
-    if (strlen(kCases[i].function) == size &&
-        memcmp(kCases[i].function, name, size) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// The functions that a header declares: the first "kiln_...(" behind KILN_API.
-static int check_header(const char* header) {
-  static char text[HEADER_BYTES];
-  char path[1024];
-  snprintf(path, sizeof(path), "%s/include/kiln/%s.h", KILN_SOURCE_DIR, header);
-  FILE* file = fopen(path, "rb");
-  assert_non_null(file);
-  size_t size = fread(text, 1, sizeof(text) - 1, file);
-  fclose(file);
-  text[size] = 0;
-  int count = 0;
-  for (char* at = strstr(text, "\nKILN_API"); at != NULL;
-       at = strstr(at, "\nKILN_API")) {
-    char* open = strchr(++at, '(');
-    assert_non_null(open);
-    char* name = open;
-    while (name > at && strchr(" \n*", name[-1]) == NULL) name--;
-    if (!has_case(name, (size_t)(open - name))) {
-      fail_msg("%s.h: %.*s has no case", header, (int)(open - name), name);
-    }
-    count++;
-  }
-  return count;
-}
-
 static void test_every_function(void** state) {
   (void)state;
   static const char* const headers[] = {
@@ -718,7 +663,7 @@ static void test_every_function(void** state) {
       "green",  "texture", "tensor", "watch",  "peer",    "managed", "dlpack"};
   int count = 0;
   for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-    int found = check_header(headers[i]);
+    int found = fault_check_header(FAULT_LIST(kCases), headers[i]);
     assert_true(found > 0);
     count += found;
   }
