@@ -35,6 +35,7 @@
 #include "kiln/program_operators.h"
 #include "kiln/resident.h"
 #include "kiln/runtime.h"
+#include "kiln/sequence.h"
 #include "kiln/soft.h"
 #include "kiln/status.h"
 #include "kiln/stream.h"

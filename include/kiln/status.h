@@ -50,7 +50,8 @@ KILN_EXTERN_C_BEGIN
   X(TIMED_OUT, 21, "timed out", 8)                                 \
   X(END, 22, "no more items", 1)                                   \
   X(CANCELLED, 23, "cancelled", 1)                                 \
-  X(INTERNAL, 24, "internal error", 1)
+  X(INTERNAL, 24, "internal error", 1)                             \
+  X(NOT_CONVERGED, 25, "the last round still changed something", 8)
 
 #define KILN_STATUS_ENUM(name, value, text, exit_code) \
   KILN_STATUS_##name = value,

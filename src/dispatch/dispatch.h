@@ -7,6 +7,7 @@
 #include "kiln/dispatch.h"
 #include "kiln/pipeline.h"
 #include "kiln/resident.h"
+#include "kiln/sequence.h"
 #include "kiln/telemetry.h"
 
 #endif  // KILN_SRC_DISPATCH_DISPATCH_H_

@@ -206,7 +206,23 @@ enum {
   KILNI_PENDING_DONE = 1,
   KILNI_PENDING_TRAPPED = 2,
   KILNI_PENDING_LOST = 3,
+  KILNI_PENDING_UNCONVERGED = 4,
 };
+
+// How work of many steps has ended. thread-compatible
+typedef struct kilni_pending_end_t {
+  uint32_t state;     // KILNI_PENDING_DONE, _TRAPPED or _UNCONVERGED
+  uint32_t rounds;    // of a fixpoint that reached its limit
+  kiln_trap_t trap;   //
+  const char* label;  // of the step; lives as long as the work's object
+} kilni_pending_end_t;
+
+// What a pending of many steps is of. thread-compatible
+typedef struct kilni_pending_of_t {
+  void* object;  // NULL: of a dispatch; else with a reference
+  void (*look)(void* object, kilni_pending_end_t* out_end);  // it is done
+  void (*release)(void* object);
+} kilni_pending_of_t;
 
 struct kiln_pending_t {
   kiln_dispatcher_t* dispatcher;
@@ -218,7 +234,8 @@ struct kiln_pending_t {
   uint64_t enqueue_ns;  //
   uint64_t timeout_ns;  // 0: none
   atomic_ullong wait_ns;
-  kiln_trap_t trap;             // once the state says so
+  kilni_pending_of_t of;
+  kilni_pending_end_t how;      // once the state says so
   kilni_trap_record_t* record;  // NULL: the code cannot trap
   kiln_kernel_t* kernel;        // kept loaded; may be NULL
   char* label;                  // for messages
@@ -244,6 +261,8 @@ void kilni_traps_deinit(kiln_dispatcher_t* dispatcher);
 // What a record says, and as a status.
 void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap);
 kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap);
+// A fixpoint that reached its limit.
+kiln_status_t kilni_rounds_status(const char* label, uint32_t rounds);
 // Ends those whose work is done; `all`: waits for the others too, unless the
 // device is lost.
 void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all);

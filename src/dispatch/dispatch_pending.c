@@ -34,6 +34,7 @@ static void destroy(kiln_pending_t* pending) {
   kiln_event_release(pending->end);
   kilni_trap_give(dispatcher, pending->record);
   kiln_kernel_release(pending->kernel);
+  if (pending->of.object != NULL) pending->of.release(pending->of.object);
   if (pending->label != NULL) {
     kilni_free(dispatcher->allocator, pending->label,
                strlen(pending->label) + 1);
@@ -170,19 +171,31 @@ static void count_end(kiln_pending_t* pending, bool traps) {
   kiln_status_free(status);
 }
 
+static void look(kiln_pending_t* pending) {
+  kilni_pending_end_t* how = &pending->how;
+  how->state = KILNI_PENDING_DONE;
+  how->label = pending->label;
+  if (pending->of.object != NULL) {
+    pending->of.look(pending->of.object, how);
+  } else if (pending->record != NULL && kilni_trap_is_set(pending->record)) {
+    kilni_trap_read(pending->record->host, &how->trap);
+    how->state = KILNI_PENDING_TRAPPED;
+  }
+}
+
 // Several threads may look at once: the first one to find it out says so.
-static void look_for_trap(kiln_pending_t* pending) {
+static void find_end(kiln_pending_t* pending) {
   kilni_mutex_t* lock = &pending->dispatcher->limbo.lock;
   kilni_mutex_lock(lock);
   bool first = atomic_load(&pending->state) == KILNI_PENDING_RUNS;
-  bool traps = pending->record != NULL && kilni_trap_is_set(pending->record);
-  if (first && traps) kilni_trap_read(pending->record->host, &pending->trap);
   if (first) {
-    atomic_store(&pending->state,
-                 traps ? KILNI_PENDING_TRAPPED : KILNI_PENDING_DONE);
+    look(pending);
+    atomic_store(&pending->state, pending->how.state);
   }
   kilni_mutex_unlock(lock);
-  if (first) count_end(pending, traps);
+  if (first) {
+    count_end(pending, pending->how.state == KILNI_PENDING_TRAPPED);
+  }
 }
 
 static kiln_status_t limit_passed(kiln_pending_t* pending) {
@@ -217,12 +230,15 @@ kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {
       *out_ready = true;
       return limit_passed(pending);
     }
-    look_for_trap(pending);
+    find_end(pending);
     state = atomic_load(&pending->state);
   }
   *out_ready = true;
   if (state == KILNI_PENDING_TRAPPED) {
-    return kilni_trap_status(pending->label, &pending->trap);
+    return kilni_trap_status(pending->how.label, &pending->how.trap);
+  }
+  if (state == KILNI_PENDING_UNCONVERGED) {
+    return kilni_rounds_status(pending->how.label, pending->how.rounds);
   }
   return state == KILNI_PENDING_LOST ? kilni_device_lost_status(device) : NULL;
 }
@@ -287,7 +303,7 @@ bool kiln_pending_trap(kiln_pending_t* pending, kiln_trap_t* out_trap) {
   bool ready = false;
   kiln_status_free(kiln_pending_query(pending, &ready));
   if (atomic_load(&pending->state) != KILNI_PENDING_TRAPPED) return false;
-  *out_trap = pending->trap;
+  *out_trap = pending->how.trap;
   return true;
 }
 

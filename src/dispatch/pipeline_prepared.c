@@ -6,44 +6,13 @@
 // the launch that was prepared on a stream.
 #include <string.h>
 
-#include "dispatch/pipeline_inside.h"
-
-// Zeroes that a run begins with. thread-compatible
-typedef struct clear_t {
-  uint64_t address;
-  uint64_t bytes;
-} clear_t;
-
-struct kiln_prepared_t {
-  kiln_pipeline_t* pipeline;
-  kiln_dispatcher_t* dispatcher;
-  kiln_launch_t* launch;
-  atomic_uint references;
-  atomic_uint frees;             // of the table, when all was seen to be there
-  _Atomic(kiln_stream_t*) last;  // that it ran on; only its address is used
-  bool idle;
-  bool overlaps;  // runs may start before what is in front has ended
-  uint32_t count;
-  uint32_t clear_count;
-  kilni_trap_record_t* record;  // NULL: the code cannot trap
-  kiln_buffer_t* grid;          // NULL: there is no grid barrier
-  kiln_stream_t* grid_stream;   // that the grid's last run was on; retained
-  kiln_binding_t* bindings;
-  kiln_buffer_t** buffers;  // retained: of residents, buffers and statics
-  clear_t* clears;
-  kiln_dispatch_options_t options;
-  kiln_dispatch_plan_t plan;
-  uint64_t threads;
-  uint64_t work;
-  char* label;  // NULL: the pipeline's
-};
+#include "dispatch/prepared_inside.h"
 
 // ---- Buffers ----
 
-// What a binding keeps alive, with a reference; NULL for a scalar or pointer.
-static kiln_status_t keep(kiln_dispatcher_t* dispatcher,
-                          const kiln_binding_t* binding,
-                          kiln_buffer_t** out_buffer) {
+kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
+                                 const kiln_binding_t* binding,
+                                 kiln_buffer_t** out_buffer) {
   *out_buffer = NULL;
   if (binding->kind == KILN_BINDING_RESIDENT) {
     return kilni_resident_get(dispatcher, binding->value.resident, out_buffer);
@@ -68,9 +37,9 @@ static kiln_status_t keep(kiln_dispatcher_t* dispatcher,
   return status;
 }
 
-// Gives up what a binding kept, behind the runs that may use it.
-static void let_go(kiln_dispatcher_t* dispatcher, const kiln_binding_t* binding,
-                   kiln_buffer_t* buffer) {
+void kilni_binding_let_go(kiln_dispatcher_t* dispatcher,
+                          const kiln_binding_t* binding,
+                          kiln_buffer_t* buffer) {
   if (buffer == NULL) return;
   bool is_last = binding->kind == KILN_BINDING_STATIC;
   if (binding->kind == KILN_BINDING_RESIDENT) {
@@ -121,7 +90,8 @@ static void take_clears(kiln_prepared_t* prepared, const kilni_plan_t* plan) {
   for (uint32_t i = 0; i < prepared->count; i++) {
     const kilni_bound_t* bound = &plan->bound[i];
     if (!bound->clears) continue;
-    clear_t* clear = &prepared->clears[prepared->clear_count++];
+    kilni_clear_t* clear = &prepared->clears[prepared->clear_count++];
+    clear->index = i;
     clear->address = bound->address;
     clear->bytes = bound->bytes;
   }
@@ -156,7 +126,8 @@ static void destroy(kiln_prepared_t* prepared) {
   kiln_pipeline_t* pipeline = prepared->pipeline;
   kiln_allocator_t allocator = dispatcher->allocator;
   for (uint32_t i = 0; prepared->buffers != NULL && i < prepared->count; i++) {
-    let_go(dispatcher, &prepared->bindings[i], prepared->buffers[i]);
+    kilni_binding_let_go(dispatcher, &prepared->bindings[i],
+                         prepared->buffers[i]);
   }
   kiln_status_free(kilni_memory_let_go(dispatcher, prepared->grid));
   if (prepared->record != NULL) {
@@ -165,7 +136,7 @@ static void destroy(kiln_prepared_t* prepared) {
   kiln_stream_release(prepared->grid_stream);
   kiln_launch_release(prepared->launch);
   kilni_free_array(allocator, prepared->clears, prepared->count,
-                   sizeof(clear_t));
+                   sizeof(kilni_clear_t));
   kilni_free_array(allocator, prepared->buffers, prepared->count,
                    sizeof(kiln_buffer_t*));
   kilni_free_array(allocator, prepared->bindings, prepared->count,
@@ -188,8 +159,8 @@ static kiln_status_t make_lists(kiln_prepared_t* prepared,
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, prepared->count,
                                           sizeof(kiln_buffer_t*), &block));
   prepared->buffers = block;
-  KILNI_RETURN_IF_ERROR(
-      kilni_alloc_array(allocator, prepared->count, sizeof(clear_t), &block));
+  KILNI_RETURN_IF_ERROR(kilni_alloc_array(allocator, prepared->count,
+                                          sizeof(kilni_clear_t), &block));
   prepared->clears = block;
   if (prepared->count > 0) {
     memcpy(prepared->bindings, bindings, prepared->count * sizeof(*bindings));
@@ -246,7 +217,7 @@ static kiln_status_t fill(kiln_prepared_t* prepared,
   atomic_store(&prepared->frees, atomic_load(&dispatcher->residents.frees));
   for (uint32_t i = 0; i < prepared->count; i++) {
     KILNI_RETURN_IF_ERROR(
-        keep(dispatcher, &bindings[i], &prepared->buffers[i]));
+        kilni_binding_keep(dispatcher, &bindings[i], &prepared->buffers[i]));
   }
   KILNI_RETURN_IF_ERROR(make_own(prepared));
   KILNI_RETURN_IF_ERROR(make_launch(prepared, plan));
@@ -296,6 +267,22 @@ kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
   return NULL;
 }
 
+kiln_status_t kilni_prepared_clone(kiln_prepared_t* prepared,
+                                   kiln_prepared_t** out_prepared) {
+  kiln_binding_t bindings[KILNI_PIPELINE_PARAMETERS];
+  for (uint32_t i = 0; i < prepared->count; i++) {
+    bindings[i] = prepared->bindings[i];
+    if (bindings[i].kind != KILN_BINDING_STATIC ||
+        prepared->buffers[i] == NULL) {
+      continue;
+    }
+    bindings[i] =
+        kiln_bind_buffer_range(prepared->buffers[i], 0, bindings[i].bytes);
+  }
+  return kiln_pipeline_prepare(prepared->pipeline, bindings, prepared->count,
+                               &prepared->options, out_prepared);
+}
+
 void kiln_prepared_retain(kiln_prepared_t* prepared) {
   if (prepared == NULL) return;
   atomic_fetch_add_explicit(&prepared->references, 1, memory_order_relaxed);
@@ -315,7 +302,7 @@ void kiln_prepared_release(kiln_prepared_t* prepared) {
 // ---- Running ----
 
 // Something was freed, perhaps not what this one uses; or a stream forgotten.
-static kiln_status_t check_freed(kiln_prepared_t* prepared) {
+kiln_status_t kilni_prepared_check_freed(kiln_prepared_t* prepared) {
   uint32_t frees = atomic_load(&prepared->dispatcher->residents.frees);
   for (uint32_t i = 0; i < prepared->count; i++) {
     const kiln_binding_t* binding = &prepared->bindings[i];
@@ -382,6 +369,27 @@ static void count_run(const kiln_prepared_t* prepared) {
                  prepared->threads * each[0] * each[1] * each[2]);
 }
 
+static kiln_status_t put(kiln_prepared_t* prepared, kiln_stream_t* stream,
+                         bool early) {
+  kiln_dispatcher_t* dispatcher = prepared->dispatcher;
+  for (uint32_t i = 0; i < prepared->clear_count; i++) {
+    KILNI_RETURN_IF_ERROR(kilni_clear(stream, prepared->clears[i].address,
+                                      prepared->clears[i].bytes));
+  }
+  if (prepared->grid != NULL) {
+    KILNI_RETURN_IF_ERROR(order_grid(prepared, stream));
+  }
+  if (dispatcher->counters != NULL) count_run(prepared);
+  if (prepared->idle) return NULL;
+  return early ? kilni_launch_run_early(prepared->launch, stream)
+               : kiln_launch_run(prepared->launch, stream);
+}
+
+kiln_status_t kilni_prepared_put(kiln_prepared_t* prepared,
+                                 kiln_stream_t* stream) {
+  return put(prepared, stream, false);
+}
+
 kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
                                 kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
@@ -389,7 +397,7 @@ kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
   if (atomic_load_explicit(&dispatcher->residents.frees,
                            memory_order_relaxed) !=
       atomic_load_explicit(&prepared->frees, memory_order_relaxed)) {
-    KILNI_RETURN_IF_ERROR(check_freed(prepared));
+    KILNI_RETURN_IF_ERROR(kilni_prepared_check_freed(prepared));
   }
   if (prepared->record != NULL && kilni_trap_is_set(prepared->record)) {
     return has_trapped(prepared);
@@ -404,17 +412,7 @@ kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
              atomic_load_explicit(&prepared->last, memory_order_relaxed)) {
     KILNI_RETURN_IF_ERROR(find_stream(prepared, stream));
   }
-  for (uint32_t i = 0; i < prepared->clear_count; i++) {
-    KILNI_RETURN_IF_ERROR(kilni_clear(stream, prepared->clears[i].address,
-                                      prepared->clears[i].bytes));
-  }
-  if (prepared->grid != NULL) {
-    KILNI_RETURN_IF_ERROR(order_grid(prepared, stream));
-  }
-  if (dispatcher->counters != NULL) count_run(prepared);
-  if (prepared->idle) return NULL;
-  return early ? kilni_launch_run_early(prepared->launch, stream)
-               : kiln_launch_run(prepared->launch, stream);
+  return put(prepared, stream, early);
 }
 
 // ---- Changing ----
@@ -431,20 +429,21 @@ static kiln_status_t change(kiln_prepared_t* prepared, uint32_t index,
   kiln_status_t status =
       kilni_plan_make(prepared->pipeline, prepared->bindings, prepared->count,
                       &prepared->options, true, &plan);
-  if (kiln_status_is_ok(status)) status = keep(dispatcher, binding, &buffer);
+  if (kiln_status_is_ok(status))
+    status = kilni_binding_keep(dispatcher, binding, &buffer);
   if (kiln_status_is_ok(status)) {
     status = kiln_launch_set_grid(prepared->launch, plan.shown.grid[0],
                                   plan.shown.grid[1], plan.shown.grid[2]);
   }
   if (!kiln_status_is_ok(status)) {
-    let_go(dispatcher, binding, buffer);
+    kilni_binding_let_go(dispatcher, binding, buffer);
     prepared->bindings[index] = before;
     return status;
   }
   prepared->buffers[index] = buffer;
   take_statics(prepared, &plan);
   take_plan(prepared, &plan);
-  let_go(dispatcher, &before, buffer_before);
+  kilni_binding_let_go(dispatcher, &before, buffer_before);
   // What the kernel takes was compared when the pipeline was made.
   return give_arguments(prepared, &plan);
 }

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: units of a layout become nodes of a graph.
+#include "dispatch/sequence_build.h"
+
+#include <string.h>
+
+// ---- Work ----
+
+// A fill with zeroes. `*out_buffer`, if not NULL, is released when the work
+// was given to a node.
+static kiln_status_t clear_work(const kiln_prepared_t* prepared, uint32_t index,
+                                kiln_buffer_t** out_buffer,
+                                kiln_graph_work_t* out_work) {
+  const kilni_clear_t* clear = &prepared->clears[index];
+  kiln_buffer_t* buffer = prepared->buffers[clear->index];
+  *out_buffer = NULL;
+  if (buffer == NULL) {
+    KILNI_RETURN_IF_ERROR(kiln_buffer_adopt(prepared->dispatcher->device,
+                                            clear->address, clear->bytes, NULL,
+                                            out_buffer));
+    buffer = *out_buffer;
+  }
+  uint64_t offset = clear->address - kiln_buffer_address(buffer);
+  uint32_t size = (clear->address | clear->bytes) % 4 == 0 ? 4 : 1;
+  *out_work =
+      kiln_graph_work_fill(buffer, offset, clear->bytes / size, 0, size);
+  return NULL;
+}
+
+static kiln_graph_work_t step_work(const kilni_instance_t* instance,
+                                   const kilni_unit_t* unit) {
+  if (unit->step == KILNI_NO_STEP || unit->idle != 0) {
+    return kiln_graph_work_empty();
+  }
+  const kilni_step_t* step = &instance->sequence->steps[unit->step];
+  switch (step->kind) {
+    case KILN_STEP_DISPATCH:
+      return kiln_graph_work_launch(instance->prepared[unit->step]->launch);
+    case KILN_STEP_FILL:
+      return kiln_graph_work_fill(step->to.buffer, step->to.offset,
+                                  step->to.bytes / step->value_bytes,
+                                  step->value, step->value_bytes);
+    case KILN_STEP_UPLOAD:
+      return kiln_graph_work_move(
+          kiln_graph_place_buffer(step->to.buffer, step->to.offset),
+          step->pinned != NULL ? kiln_graph_place_buffer(step->pinned, 0)
+                               : kiln_graph_place_host_read(step->in),
+          step->to.bytes);
+    case KILN_STEP_DOWNLOAD:
+      return kiln_graph_work_move(
+          kiln_graph_place_host(step->out),
+          kiln_graph_place_buffer(step->from.buffer, step->from.offset),
+          step->from.bytes);
+    default:
+      return kiln_graph_work_move(
+          kiln_graph_place_buffer(step->to.buffer, step->to.offset),
+          kiln_graph_place_buffer(step->from.buffer, step->from.offset),
+          step->to.bytes);
+  }
+}
+
+// ---- Nodes ----
+
+static kiln_status_t add_node(kilni_build_t* build, kiln_graph_t* graph,
+                              kiln_graph_node_t* const* after,
+                              uint32_t after_count,
+                              const kiln_graph_work_t* work, const char* name,
+                              kiln_graph_node_t** out_node) {
+  KILNI_RETURN_IF_ERROR(
+      kiln_graph_add(graph, after, after_count, work, out_node));
+  build->nodes++;
+  return name == NULL ? NULL : kiln_graph_node_set_name(*out_node, name);
+}
+
+static kiln_status_t build_unit(kilni_build_t* build, const kilni_unit_t* unit,
+                                kiln_graph_t* graph,
+                                kiln_graph_node_t* const* after,
+                                uint32_t after_count,
+                                kiln_graph_node_t** nodes) {
+  kilni_instance_t* instance = build->instance;
+  kiln_graph_node_t** own = nodes + unit->first_node;
+  for (uint32_t i = 0; i < unit->clears; i++) {
+    kiln_buffer_t* adopted = NULL;
+    kiln_graph_work_t work;
+    KILNI_RETURN_IF_ERROR(
+        clear_work(instance->prepared[unit->step], i, &adopted, &work));
+    kiln_status_t status =
+        add_node(build, graph, after, after_count, &work, "clear", &own[i]);
+    kiln_buffer_release(adopted);
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  if (unit->clears > 0) {
+    after = own;
+    after_count = unit->clears;
+  }
+  kiln_graph_node_t** out_node = &own[unit->clears];
+  if (unit->step != KILNI_NO_STEP && instance->fixpoints[unit->step] != NULL) {
+    return kilni_fixpoint_build(instance->fixpoints[unit->step], build, graph,
+                                after, after_count, out_node);
+  }
+  kiln_graph_work_t work = step_work(instance, unit);
+  const char* name = unit->step == KILNI_NO_STEP
+                         ? NULL
+                         : kilni_step_label(instance->sequence, unit->step);
+  return add_node(build, graph, after, after_count, &work, name, out_node);
+}
+
+static uint32_t most_after(const kilni_layout_t* layout) {
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < layout->unit_count; i++) {
+    if (layout->units[i].after_count > most) {
+      most = layout->units[i].after_count;
+    }
+  }
+  return most;
+}
+
+kiln_status_t kilni_layout_build(kilni_build_t* build,
+                                 const kilni_layout_t* layout,
+                                 kiln_graph_t* graph,
+                                 kiln_graph_node_t** nodes) {
+  uint32_t most = most_after(layout);
+  void* block = NULL;
+  kiln_status_t status = kilni_alloc_array(build->allocator, most,
+                                           sizeof(kiln_graph_node_t*), &block);
+  kiln_graph_node_t** after = block;
+  for (uint32_t i = 0; i < layout->unit_count && kiln_status_is_ok(status);
+       i++) {
+    const kilni_unit_t* unit = &layout->units[i];
+    for (uint32_t j = 0; j < unit->after_count; j++) {
+      const kilni_unit_t* other =
+          &layout->units[layout->after[unit->first_after + j]];
+      after[j] = nodes[other->first_node + other->clears];
+    }
+    status = build_unit(build, unit, graph, after, unit->after_count, nodes);
+    if (!kiln_status_is_ok(status) && unit->step != KILNI_NO_STEP) {
+      char text[KILNI_STEP_TEXT];
+      status = KILNI_ANNOTATE(
+          status, "%s",
+          kilni_step_text(build->instance->sequence, unit->step, text));
+    }
+  }
+  kilni_free_array(build->allocator, after, most, sizeof(kiln_graph_node_t*));
+  return status;
+}
+
+kiln_status_t kilni_unit_set(const kilni_instance_t* instance,
+                             const kilni_unit_t* unit, kiln_graph_exec_t* exec,
+                             kiln_graph_node_t* const* nodes) {
+  kiln_graph_node_t* const* own = nodes + unit->first_node;
+  for (uint32_t i = 0; i < unit->clears; i++) {
+    kiln_buffer_t* adopted = NULL;
+    kiln_graph_work_t work;
+    KILNI_RETURN_IF_ERROR(
+        clear_work(instance->prepared[unit->step], i, &adopted, &work));
+    kiln_status_t status = kiln_graph_exec_set(exec, own[i], &work);
+    kiln_buffer_release(adopted);
+    KILNI_RETURN_IF_ERROR(status);
+  }
+  if (unit->idle != 0) return NULL;
+  kiln_graph_work_t work = step_work(instance, unit);
+  return kiln_graph_exec_set(exec, own[unit->clears], &work);
+}
+
+// ---- Bodies of fixpoints ----
+
+// Those that nobody waits for; more than `capacity` are joined.
+static kiln_status_t find_ends(kilni_build_t* build,
+                               const kilni_layout_t* layout,
+                               kiln_graph_t* graph, kiln_graph_node_t** nodes,
+                               kiln_graph_node_t** out_ends, uint32_t capacity,
+                               uint32_t* out_count) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < layout->after_count; i++) {
+    layout->units[layout->after[i]].idle |= 2;
+  }
+  // The nodes in front of `count` are not asked for again.
+  for (uint32_t i = 0; i < layout->unit_count; i++) {
+    const kilni_unit_t* unit = &layout->units[i];
+    if ((unit->idle & 2) != 0) continue;
+    nodes[count++] = nodes[unit->first_node + unit->clears];
+  }
+  if (count > capacity) {
+    kiln_graph_work_t work = kiln_graph_work_empty();
+    KILNI_RETURN_IF_ERROR(
+        add_node(build, graph, nodes, count, &work, NULL, &out_ends[0]));
+    *out_count = 1;
+    return NULL;
+  }
+  memcpy(out_ends, nodes, count * sizeof(*nodes));
+  *out_count = count;
+  return NULL;
+}
+
+kiln_status_t kilni_steps_build(kilni_build_t* build, kiln_graph_t* graph,
+                                uint32_t first, uint32_t behind,
+                                kiln_graph_node_t** out_ends, uint32_t capacity,
+                                uint32_t* out_count) {
+  kilni_layout_t layout;
+  void* block = NULL;
+  if (out_count != NULL) *out_count = 0;
+  kiln_status_t status =
+      kilni_layout_init(&layout, build->instance, first, behind,
+                        KILNI_SEQUENCE_NODES - build->nodes);
+  if (kiln_status_is_ok(status)) {
+    status = kilni_alloc_array(build->allocator, layout.node_count,
+                               sizeof(kiln_graph_node_t*), &block);
+  }
+  kiln_graph_node_t** nodes = block;
+  if (kiln_status_is_ok(status)) {
+    status = kilni_layout_build(build, &layout, graph, nodes);
+  }
+  if (kiln_status_is_ok(status) && out_ends != NULL && out_count != NULL) {
+    status =
+        find_ends(build, &layout, graph, nodes, out_ends, capacity, out_count);
+  }
+  kilni_free_array(build->allocator, nodes, layout.node_count,
+                   sizeof(kiln_graph_node_t*));
+  kilni_layout_deinit(&layout, build->allocator);
+  return status;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: units of a layout become nodes of a graph.
+#ifndef KILN_SRC_DISPATCH_SEQUENCE_BUILD_H_
+#define KILN_SRC_DISPATCH_SEQUENCE_BUILD_H_
+
+#include "dispatch/sequence_layout.h"
+
+// one-thread
+struct kilni_build_t {
+  kilni_instance_t* instance;
+  kiln_allocator_t allocator;
+  uint32_t nodes;  // that there are by now, in all graphs
+  uint32_t reserved;
+};
+
+// Adds the nodes of `layout` to `graph`, which has none: `nodes` gets one for
+// each, where its units say.
+kiln_status_t kilni_layout_build(kilni_build_t* build,
+                                 const kilni_layout_t* layout,
+                                 kiln_graph_t* graph,
+                                 kiln_graph_node_t** nodes);
+
+// Gives the nodes of one unit of an executable what its step does by now.
+kiln_status_t kilni_unit_set(const kilni_instance_t* instance,
+                             const kilni_unit_t* unit, kiln_graph_exec_t* exec,
+                             kiln_graph_node_t* const* nodes);
+
+#endif  // KILN_SRC_DISPATCH_SEQUENCE_BUILD_H_

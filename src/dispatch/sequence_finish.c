@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: sequences are checked, and instances of them made: what runs.
+#include <string.h>
+
+#include "dispatch/sequence_inside.h"
+
+// ---- Places ----
+
+static kiln_status_t out_of_place(const kiln_binding_t* place, uint64_t size) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(OUT_OF_RANGE, "%llu bytes at %llu of a buffer of %llu",
+                 (unsigned long long)place->bytes,
+                 (unsigned long long)place->offset, (unsigned long long)size),
+      "name bytes inside of the buffer");
+}
+
+// A pointer's memory belongs to somebody else; the driver says what it is.
+static kiln_status_t find_pointer(kiln_device_t* device,
+                                  const kiln_binding_t* place,
+                                  kilni_span_t* out_span) {
+  out_span->address = place->value.address;
+  out_span->bytes = place->bytes;
+  if (place->bytes == 0) return NULL;
+  return kiln_buffer_adopt(device, place->value.address, place->bytes, NULL,
+                           &out_span->buffer);
+}
+
+kiln_status_t kilni_span_find(kiln_dispatcher_t* dispatcher,
+                              const kiln_binding_t* place,
+                              kilni_span_t* out_span) {
+  kilni_span_t span;
+  uint64_t size = 0;
+  memset(&span, 0, sizeof(span));
+  memset(out_span, 0, sizeof(*out_span));
+  if (place->kind == KILN_BINDING_POINTER) {
+    return find_pointer(dispatcher->device, place, out_span);
+  }
+  if (place->kind == KILN_BINDING_RESIDENT) {
+    kilni_resident_view_t view = {0, 0};
+    KILNI_RETURN_IF_ERROR(
+        kilni_resident_look(dispatcher, place->value.resident, &view));
+    size = view.bytes;
+  } else if (place->kind == KILN_BINDING_BUFFER) {
+    KILNI_CHECK_ARGUMENT(place->value.buffer != NULL, "buffer");
+    if (place->value.buffer->device != dispatcher->device) {
+      KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
+          dispatcher->device, place->value.buffer->device, "the buffer"));
+    }
+    size = kiln_buffer_size(place->value.buffer);
+  } else {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "not a place in device memory"),
+        "name one with kiln_bind_resident, kiln_bind_buffer or "
+        "kiln_bind_pointer");
+  }
+  if (place->offset > size || place->bytes > size - place->offset) {
+    return out_of_place(place, size);
+  }
+  KILNI_RETURN_IF_ERROR(kilni_binding_keep(dispatcher, place, &span.buffer));
+  if (place->kind == KILN_BINDING_RESIDENT) {
+    span.resident = place->value.resident;
+  }
+  span.offset = place->offset;
+  span.bytes = place->bytes == 0 ? size - place->offset : place->bytes;
+  if (span.buffer != NULL) {
+    span.address = kiln_buffer_address(span.buffer) + span.offset;
+  }
+  *out_span = span;
+  return NULL;
+}
+
+static kiln_status_t check_sizes(kilni_step_t* step) {
+  if (step->places[0].bytes == 0 && step->from.bytes <= step->to.bytes) {
+    step->to.bytes = step->from.bytes;
+  }
+  if (step->places[1].bytes == 0 && step->to.bytes <= step->from.bytes) {
+    step->from.bytes = step->to.bytes;
+  }
+  if (step->to.bytes != step->from.bytes) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "%llu bytes are copied to %llu",
+                   (unsigned long long)step->from.bytes,
+                   (unsigned long long)step->to.bytes),
+        "say `bytes` of one of them, or the same of both");
+  }
+  uint64_t a = step->to.address;
+  uint64_t b = step->from.address;
+  if (step->to.bytes == 0 || a >= b + step->from.bytes ||
+      b >= a + step->to.bytes) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "memory is copied over itself"),
+      "copy by way of another buffer");
+}
+
+static kiln_status_t check_values(const kilni_step_t* step) {
+  if (step->to.bytes % step->value_bytes == 0 &&
+      step->to.address % step->value_bytes == 0) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(
+          INVALID_ARGUMENT, "%llu bytes at %llu are no whole values of %u",
+          (unsigned long long)step->to.bytes,
+          (unsigned long long)step->to.offset, (unsigned)step->value_bytes),
+      "begin and end at multiples of `value_bytes`");
+}
+
+static kiln_status_t check_flag(const kilni_step_t* step) {
+  if (step->to.bytes == 4 && step->to.address % 4 == 0) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "a flag of %llu bytes at 0x%llx",
+                 (unsigned long long)step->to.bytes,
+                 (unsigned long long)step->to.address),
+      "name 4 bytes at a multiple of 4");
+}
+
+static kiln_status_t find_places(kiln_sequence_t* sequence,
+                                 kilni_step_t* step) {
+  kiln_dispatcher_t* dispatcher = sequence->dispatcher;
+  if (step->places[0].kind != KILN_BINDING_NONE ||
+      step->kind == KILN_STEP_FIXPOINT) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_span_find(dispatcher, &step->places[0], &step->to));
+  }
+  if (step->places[1].kind != KILN_BINDING_NONE) {
+    KILNI_RETURN_IF_ERROR(
+        kilni_span_find(dispatcher, &step->places[1], &step->from));
+  }
+  switch (step->kind) {
+    case KILN_STEP_COPY:
+      return check_sizes(step);
+    case KILN_STEP_FILL:
+      return check_values(step);
+    case KILN_STEP_FIXPOINT:
+      return check_flag(step);
+    default:
+      return NULL;
+  }
+}
+
+// ---- Instances ----
+
+// The prepared dispatch of a step: from another instance, or from what was
+// recorded, which goes then.
+static kiln_status_t make_prepared(kiln_sequence_t* sequence, uint32_t index,
+                                   const kilni_instance_t* from,
+                                   kiln_prepared_t** out_prepared) {
+  kilni_step_t* step = &sequence->steps[index];
+  if (from != NULL) {
+    return kilni_prepared_clone(from->prepared[index], out_prepared);
+  }
+  if (step->given != NULL) {
+    *out_prepared = step->given;
+    step->given = NULL;
+    return NULL;
+  }
+  kilni_recorded_t* recorded = step->recorded;
+  return kiln_pipeline_prepare(recorded->pipeline, recorded->bindings,
+                               recorded->count, &recorded->options,
+                               out_prepared);
+}
+
+static kiln_status_t make_step(kilni_instance_t* instance, uint32_t index,
+                               const kilni_instance_t* from) {
+  kiln_sequence_t* sequence = instance->sequence;
+  kilni_step_t* step = &sequence->steps[index];
+  kiln_status_t status = NULL;
+  if (step->kind == KILN_STEP_DISPATCH) {
+    status = make_prepared(sequence, index, from, &instance->prepared[index]);
+  }
+  if (from == NULL && kiln_status_is_ok(status)) {
+    status = find_places(sequence, step);
+  }
+  if (kiln_status_is_ok(status)) return NULL;
+  char text[KILNI_STEP_TEXT];
+  return KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, index, text));
+}
+
+static kiln_status_t make_fixpoint(kilni_instance_t* instance, uint32_t index) {
+  kiln_status_t status =
+      kilni_fixpoint_create(instance, index, &instance->fixpoints[index]);
+  if (kiln_status_is_ok(status)) return NULL;
+  char text[KILNI_STEP_TEXT];
+  return KILNI_ANNOTATE(status, "%s",
+                        kilni_step_text(instance->sequence, index, text));
+}
+
+kiln_status_t kilni_instance_init(kilni_instance_t* instance,
+                                  kiln_sequence_t* sequence,
+                                  const kilni_instance_t* from) {
+  kiln_allocator_t allocator = sequence->dispatcher->allocator;
+  uint32_t count = sequence->step_count;
+  void* block = NULL;
+  memset(instance, 0, sizeof(*instance));
+  instance->sequence = sequence;
+  instance->is_replay = from != NULL;
+  atomic_init(&instance->frees,
+              atomic_load(&sequence->dispatcher->residents.frees));
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, count, sizeof(kiln_prepared_t*), &block));
+  instance->prepared = block;
+  KILNI_RETURN_IF_ERROR(
+      kilni_alloc_array(allocator, count, sizeof(kilni_fixpoint_t*), &block));
+  instance->fixpoints = block;
+  for (uint32_t i = 0; i < count; i++) {
+    KILNI_RETURN_IF_ERROR(make_step(instance, i, from));
+  }
+  // Those inside first.
+  for (uint32_t i = count; i-- > 0;) {
+    if (sequence->steps[i].kind != KILN_STEP_FIXPOINT) continue;
+    KILNI_RETURN_IF_ERROR(make_fixpoint(instance, i));
+  }
+  return NULL;
+}
+
+void kilni_instance_deinit(kilni_instance_t* instance) {
+  kiln_sequence_t* sequence = instance->sequence;
+  if (sequence == NULL) return;
+  kiln_allocator_t allocator = sequence->dispatcher->allocator;
+  uint32_t count = sequence->step_count;
+  for (uint32_t i = 0; instance->fixpoints != NULL && i < count; i++) {
+    kilni_fixpoint_destroy(instance->fixpoints[i]);
+  }
+  for (uint32_t i = 0; instance->prepared != NULL && i < count; i++) {
+    kiln_prepared_release(instance->prepared[i]);
+  }
+  kilni_free_array(allocator, instance->fixpoints, count,
+                   sizeof(kilni_fixpoint_t*));
+  kilni_free_array(allocator, instance->prepared, count,
+                   sizeof(kiln_prepared_t*));
+  memset(instance, 0, sizeof(*instance));
+}
+
+// ---- Finishing ----
+
+static void look_over(kiln_sequence_t* sequence) {
+  for (uint32_t i = 0; i < sequence->step_count; i++) {
+    kilni_step_t* step = &sequence->steps[i];
+    const kiln_prepared_t* prepared = sequence->own.prepared[i];
+    kilni_recorded_free(sequence->dispatcher->allocator, step->recorded);
+    step->recorded = NULL;
+    if (prepared != NULL && prepared->grid != NULL) sequence->has_grids = true;
+    if (step->kind == KILN_STEP_UPLOAD || step->kind == KILN_STEP_DOWNLOAD) {
+      sequence->has_transfers = true;
+    }
+    if (step->kind == KILN_STEP_FIXPOINT) sequence->has_fixpoints = true;
+    if (step->kind == KILN_STEP_FIXPOINT &&
+        kilni_fixpoint_strategy(sequence->own.fixpoints[i]) ==
+            KILN_FIXPOINT_POLL) {
+      sequence->polls = true;
+    }
+  }
+}
+
+kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
+  KILNI_CHECK_ARGUMENT(sequence != NULL, "sequence");
+  if (atomic_load(&sequence->finished) || sequence->failed) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_STATE, "\"%s\" was finished before",
+                   sequence->label),
+        "finish a sequence once");
+  }
+  if (sequence->open != KILNI_NO_STEP) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_STATE, "the body of step %u of \"%s\" is open",
+                   (unsigned)sequence->open, sequence->label),
+        "end it with kiln_sequence_end_body");
+  }
+  kiln_device_t* device = sequence->dispatcher->device;
+  KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
+  if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
+  kiln_status_t status = kilni_instance_init(&sequence->own, sequence, NULL);
+  if (!kiln_status_is_ok(status)) {
+    sequence->failed = true;
+    return status;
+  }
+  look_over(sequence);
+  atomic_store(&sequence->finished, true);
+  return NULL;
+}
+
+// ---- How runs end ----
+
+kiln_status_t kilni_instance_check_freed(kilni_instance_t* instance) {
+  kiln_sequence_t* sequence = instance->sequence;
+  kiln_dispatcher_t* dispatcher = sequence->dispatcher;
+  char text[KILNI_STEP_TEXT];
+  uint32_t frees = atomic_load(&dispatcher->residents.frees);
+  if (frees == atomic_load(&instance->frees)) return NULL;
+  for (uint32_t i = 0; i < sequence->step_count; i++) {
+    const kilni_step_t* step = &sequence->steps[i];
+    const kiln_resident_t* names[] = {&step->to.resident, &step->from.resident};
+    kiln_status_t status = NULL;
+    if (instance->prepared[i] != NULL) {
+      status = kilni_prepared_check_freed(instance->prepared[i]);
+    }
+    for (int j = 0; j < 2 && kiln_status_is_ok(status); j++) {
+      kilni_resident_view_t view = {0, 0};
+      if (names[j]->id == 0) continue;
+      status = kilni_resident_look(dispatcher, *names[j], &view);
+      if (kiln_status_is_ok(status)) continue;
+      kiln_status_free(status);
+      status = kilni_status_with_fix(
+          KILNI_FAIL(INVALID_STATE, "its resident buffer was freed"),
+          "free it behind the last run, or record another sequence");
+    }
+    if (kiln_status_is_ok(status)) continue;
+    return KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, i, text));
+  }
+  atomic_store(&instance->frees, frees);
+  return NULL;
+}
+
+kiln_status_t kilni_rounds_status(const char* label, uint32_t rounds) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(NOT_CONVERGED,
+                 "\"%s\": a fixpoint had not come to an end after %u rounds",
+                 label, (unsigned)rounds),
+      "allow more rounds (`limit`), or see whether the body ever leaves the "
+      "flag 0");
+}
+
+bool kilni_instance_find_trap(kilni_instance_t* instance, kiln_trap_t* out_trap,
+                              uint32_t* out_step) {
+  const kiln_sequence_t* sequence = instance->sequence;
+  for (uint32_t i = 0; i < sequence->step_count; i++) {
+    const kiln_prepared_t* prepared = instance->prepared[i];
+    if (prepared == NULL || prepared->record == NULL) continue;
+    if (!kilni_trap_is_set(prepared->record)) continue;
+    kilni_trap_read(prepared->record->host, out_trap);
+    *out_step = i;
+    return true;
+  }
+  return false;
+}
+
+bool kilni_instance_find_limit(kilni_instance_t* instance,
+                               uint32_t* out_rounds) {
+  const kiln_sequence_t* sequence = instance->sequence;
+  if (!sequence->has_fixpoints) return false;
+  for (uint32_t i = 0; i < sequence->step_count; i++) {
+    kilni_fixpoint_end_t end = {0, false};
+    if (instance->fixpoints[i] == NULL) continue;
+    kilni_fixpoint_end(instance->fixpoints[i], &end);
+    if (!end.reached_limit) continue;
+    *out_rounds = end.rounds;
+    return true;
+  }
+  return false;
+}
+
+kiln_status_t kilni_instance_check(kilni_instance_t* instance,
+                                   kiln_trap_t* out_trap, uint32_t* out_step) {
+  const kiln_sequence_t* sequence = instance->sequence;
+  char text[KILNI_STEP_TEXT];
+  kiln_status_t first = NULL;
+  for (uint32_t i = 0; i < sequence->step_count; i++) {
+    kiln_trap_t trap;
+    if (instance->prepared[i] == NULL) continue;
+    kiln_status_t status = kiln_prepared_check(instance->prepared[i], &trap);
+    if (kiln_status_is_ok(status)) continue;
+    if (!kiln_status_is_ok(first)) {
+      kiln_status_free(status);
+      continue;
+    }
+    if (out_trap != NULL) *out_trap = trap;
+    if (out_step != NULL) *out_step = i;
+    first = KILNI_ANNOTATE(status, "%s", kilni_step_text(sequence, i, text));
+  }
+  return first;
+}
+
+kiln_status_t kilni_instance_rounds(kilni_instance_t* instance, uint32_t step,
+                                    uint32_t* out_rounds) {
+  const kiln_sequence_t* sequence = instance->sequence;
+  if (step >= sequence->step_count || instance->fixpoints[step] == NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "step %u of \"%s\" is no fixpoint",
+                   (unsigned)step, sequence->label),
+        "ask with the number that kiln_sequence_begin_fixpoint told");
+  }
+  kilni_fixpoint_end_t end = {0, false};
+  kilni_fixpoint_end(instance->fixpoints[step], &end);
+  *out_rounds = end.rounds;
+  return NULL;
+}
