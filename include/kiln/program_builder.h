@@ -246,7 +246,10 @@ typedef struct kiln_program_copy_t {
   uint32_t tag;  // up to 65535
 } kiln_program_copy_t;
 
-// Since 0.1.
+// A copy by the whole block, which goes on beside it; and what waits for the
+// copies that began with `tag` and for all that began before the last of them,
+// and is a barrier too. Until then nobody may touch where a copy goes, or write
+// where it comes from. Since 0.1.
 KILN_API void kiln_program_builder_copy(kiln_program_builder_t* builder,
                                         const kiln_program_copy_t* copy);
 KILN_API void kiln_program_builder_wait(kiln_program_builder_t* builder,

@@ -13,7 +13,12 @@
 #include "program/math/program_math.h"
 #include "evaluator_values.h"
 
-enum { FRAMES_MAX = 256, LANES = 32, STEPS_DEFAULT = 100000000 };
+enum {
+  FRAMES_MAX = 256,
+  LANES = 32,
+  STEPS_DEFAULT = 100000000,
+  COPIES_MAX = 16,
+};
 
 typedef enum frame_kind_t {
   FRAME_BODY,
@@ -56,10 +61,20 @@ typedef struct thread_t {
   uint8_t** privates;   // by buffer
 } thread_t;
 
+// A copy that goes on beside the threads. Backwards it is made as late as it
+// may be, else as early: a program to which that matters has a race.
+typedef struct copy_t {
+  uint32_t to, from;
+  uint64_t into, out, count;
+  uint16_t tag;
+} copy_t;
+
 typedef struct block_t {
   uint32_t place[3];
   uint8_t** shared;  // by buffer
   thread_t* threads;
+  copy_t copies[COPIES_MAX];  // under way, in the order they began
+  uint32_t copy_count;
 } block_t;
 
 typedef struct run_t {
@@ -632,18 +647,51 @@ static void do_subgroup(const run_t* run, thread_t* threads, uint32_t count,
   }
 }
 
+static void make_copy(const run_t* run, block_t* block, thread_t* first,
+                      const copy_t* copy) {
+  for (uint64_t i = 0; i < copy->count; i++) {
+    // An index past 2^64 is out of range as well.
+    const uint64_t into = copy->into + i;
+    const uint64_t out = copy->out + i;
+    if (into < i) continue;
+    store(run, block, first, copy->to, into,
+          out < i ? 0U : load(run, block, first, copy->from, out));
+  }
+}
+
+// Ends the first `count` copies that are under way.
+static void end_copies(const run_t* run, block_t* block, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    make_copy(run, block, &block->threads[0], &block->copies[i]);
+  }
+  block->copy_count -= count;
+  memmove(block->copies, block->copies + count,
+          block->copy_count * sizeof *block->copies);
+}
+
 static void do_async_copy(const run_t* run, block_t* block, thread_t* first) {
   const kilni_statement_record_t* s =
       &run->ir->statements.items[first->wait_at];
-  const uint32_t to = s->a & 0xffffU, from = s->a >> 16U;
-  for (uint64_t i = 0; i < first->operands[2]; i++) {
-    // An index past 2^64 is out of range as well.
-    const uint64_t into = first->operands[0] + i;
-    const uint64_t out = first->operands[1] + i;
-    if (into < i) continue;
-    store(run, block, first, to, into,
-          out < i ? 0U : load(run, block, first, from, out));
-  }
+  const copy_t copy = {.to = buffer_behind(first, s->a & 0xffffU),
+                       .from = buffer_behind(first, s->a >> 16U),
+                       .into = first->operands[0],
+                       .out = first->operands[1],
+                       .count = first->operands[2],
+                       .tag = s->extra};
+  if (block->copy_count == (uint32_t)COPIES_MAX) end_copies(run, block, 1);
+  block->copies[block->copy_count++] = copy;
+  if (!run->world->backwards) end_copies(run, block, block->copy_count);
+}
+
+// Copies end up to the last one with this tag.
+static void do_async_wait(const run_t* run, block_t* block,
+                          const thread_t* first) {
+  const kilni_statement_record_t* s =
+      &run->ir->statements.items[first->wait_at];
+  if (s->op != KILNI_STATEMENT_ASYNC_WAIT) return;
+  uint32_t count = block->copy_count;
+  while (count != 0U && block->copies[count - 1U].tag != s->extra) count--;
+  end_copies(run, block, count);
 }
 
 // Runs a block until all its threads have ended or wait for the grid.
@@ -676,8 +724,10 @@ static void run_block(run_t* run, block_t* block) {
       fail(run, "threads of a block wait at different places");
       return;
     }
+    if (first == NULL) end_copies(run, block, block->copy_count);
     if (first == NULL || first->wait == WAIT_GRID) return;
     if (first->wait == WAIT_COPY) do_async_copy(run, block, first);
+    if (first->wait == WAIT_BARRIER) do_async_wait(run, block, first);
     go_on(block->threads, run->threads);
   }
 }
@@ -710,6 +760,7 @@ static void start_thread(const run_t* run, block_t* block, uint32_t index) {
 static void start_block(const run_t* run, block_t* block, uint64_t number) {
   const uint32_t* count = run->block_count;
   const kilni_ir_t* ir = run->ir;
+  block->copy_count = 0;
   block->place[0] = (uint32_t)(number % count[0]);
   block->place[1] = (uint32_t)(number / count[0] % count[1]);
   block->place[2] = (uint32_t)(number / count[0] / count[1]);

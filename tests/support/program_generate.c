@@ -900,6 +900,39 @@ static bool subgroup(generator_t* g) {
   return true;
 }
 
+// Another shared array than this one, with an array to fill it from.
+static const array_t* other_shared(const generator_t* g, const array_t* but,
+                                   const array_t** out_from) {
+  for (uint32_t i = 0; i < g->array_count; i++) {
+    const array_t* a = &g->arrays[i];
+    if (a == but || a->use != FOR_BLOCK) continue;
+    for (uint32_t k = 0; k < g->array_count; k++) {
+      *out_from = &g->arrays[k];
+      if ((*out_from)->use == FOR_READING && (*out_from)->type == a->type) {
+        return a;
+      }
+    }
+  }
+  return NULL;
+}
+
+// What a copy brought is read while another one goes on.
+static void async_copy_two(generator_t* g, const array_t* first, uint32_t tag) {
+  const array_t* from = NULL;
+  const array_t* second = other_shared(g, first, &from);
+  if (second == NULL) return;
+  line(g);
+  put(g, "async_copy(%c%u, 1u32, %c%u, block_id.x, 9u32) tag %u;",
+      second->prefix, second->number, from->prefix, from->number, tag + 1U);
+  line(g);
+  put(g, "async_wait %u;", tag);
+  line(g);
+  put(g, "let l%u = %c%u[local_index];", g->next, first->prefix, first->number);
+  add_name(g, 'l', first->type, false);
+  line(g);
+  put(g, "async_wait %u;", tag + 1U);
+}
+
 static bool async_copy(generator_t* g) {
   if (!g->uniform || g->in_function || g->loops > 1U) return false;
   const array_t* shared = some_array(g, 0, FOR_BLOCK);
@@ -925,6 +958,7 @@ static bool async_copy(generator_t* g) {
         below(g, 5), global->prefix, global->number);
     uniform_u32(g);
     put(g, ", %uu32) tag %u;", below(g, 70), tag);
+    if (tag == 2U) async_copy_two(g, shared, tag);
   }
   line(g);
   put(g, "async_wait %u;", tag);

@@ -922,7 +922,7 @@ static void statement(kilni_lowering_t* w, uint32_t index) {
       kilni_async_copy(w, s);
       break;
     case KILNI_STATEMENT_ASYNC_WAIT:
-      kilni_async_wait(w);
+      kilni_async_wait(w, index);
       break;
     case KILNI_STATEMENT_TRAP:
       a = kilni_expr(w, s->a);

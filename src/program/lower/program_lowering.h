@@ -275,8 +275,9 @@ typedef struct kilni_lowering_t {
   uint8_t keeps_live;    // `live` is in use
   uint8_t dead;          // nothing comes here
   uint8_t floats;        // the host's rounding is the default one
-  uint8_t copies_async;
+  uint8_t copy_groups;   // some wait leaves copies under way
   uint8_t reserved[3];
+  uint8_t* leaves;            // program_copies.c; NULL: no copy goes on beside
   kilni_value_t grid_passed;  // how many grid barriers this thread has passed
   kilni_rounds_t rounds;
 
@@ -529,6 +530,16 @@ bool kilni_expr_waits_for_live(const kilni_lowering_t* w, uint32_t expr);
 uint32_t kilni_assigned(kilni_lowering_t* w, const uint32_t* lists,
                         uint32_t count, uint32_t** out);
 
+// ---- program_copies.c: copies that go on beside ----
+
+// Whether an async_copy of the program may be made of cp.async.
+bool kilni_copy_is_group(const kilni_lowering_t* w,
+                         const kilni_statement_record_t* s);
+// Behind kilni_survey: fills `leaves` and `copy_groups`.
+void kilni_copies_survey(kilni_lowering_t* w);
+// The instruction that an async_wait needs beside its barrier; NULL: none.
+const char* kilni_copies_wait(const kilni_lowering_t* w, uint32_t statement);
+
 // ---- program_meet.c: what threads do together ----
 
 void kilni_barrier(kilni_lowering_t* w);
@@ -536,7 +547,7 @@ void kilni_grid_barrier(kilni_lowering_t* w);
 void kilni_grid_leave(kilni_lowering_t* w);
 void kilni_async_copy(kilni_lowering_t* w,
                       const kilni_statement_record_t* statement);
-void kilni_async_wait(kilni_lowering_t* w);
+void kilni_async_wait(kilni_lowering_t* w, uint32_t statement);
 void kilni_trap(kilni_lowering_t* w, kilni_value_t tag, kilni_value_t address);
 // A parameter that is an address in global memory.
 kilni_value_t kilni_pointer(kilni_lowering_t* w, uint32_t number);

@@ -283,7 +283,6 @@ static void copy_one(kilni_lowering_t* w, const copy_t* copy, kilni_value_t i) {
     kilni_value_t outside = kilni_unary(w, KILN_PROGRAM_UNARY_NOT, from_in);
     outside = kilni_fresh(w, "and.pred", T(BOOL), to_in, outside);
     write_word(w, kStores[1][column], to, kilni_const(w, type, 0), outside);
-    w->copies_async = 1;
     return;
   }
   kilni_value_t operands[2] = {kilni_register(w, type), from};
@@ -333,11 +332,22 @@ void kilni_async_copy(kilni_lowering_t* w,
   kilni_branch(w, again, 0);
   kilni_region_end(w);
   kilni_place_label(w, done);
+  // Counted, whether or not it copies: all threads come here.
+  if (w->copy_groups && kilni_copy_is_group(w, statement)) {
+    if (w->need_sm < 80) w->need_sm = 80;
+    if (w->need_isa < 70) w->need_isa = 70;
+    kilni_pin_text(w, "cp.async.commit_group");
+  }
   w->epoch++;
 }
 
-void kilni_async_wait(kilni_lowering_t* w) {
-  if (w->copies_async) kilni_pin_text(w, "cp.async.wait_all");
+void kilni_async_wait(kilni_lowering_t* w, uint32_t statement) {
+  const char* wait = kilni_copies_wait(w, statement);
+  if (wait != NULL) {
+    if (w->need_sm < 80) w->need_sm = 80;
+    if (w->need_isa < 70) w->need_isa = 70;
+    kilni_pin_text(w, wait);
+  }
   kilni_barrier(w);
 }
 

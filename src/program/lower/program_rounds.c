@@ -316,7 +316,7 @@ static void do_round(kilni_lowering_t* w, const repeat_t* r,
   kilni_region_end(w);
   kilni_place_label(w, w->end);
   w->epoch++;
-  if (w->copies_async) kilni_pin_text(w, "cp.async.wait_all");
+  if (w->leaves != NULL) kilni_pin_text(w, "cp.async.wait_all");
   // What a block shares is used again.
   if (w->clear_bytes != 0 || survey->copies) kilni_pin_text(w, "bar.sync 0");
   advance(w, r, again, done);

@@ -319,10 +319,39 @@ static void a_planted_bug_is_shrunk_to_a_few_statements(void** state) {
   assert_true(before > 5U * after);
 }
 
+// Who does not wait for a copy, or for another one, is told of it: the second
+// program reads what its wait leaves under way.
+static void a_copy_that_is_not_waited_for_is_a_race(void** state) {
+  (void)state;
+  static program_case_t c;
+  static const char* const waits[] = {"async_wait 2;", "barrier;",
+                                      "async_wait 1;", "async_wait 3;"};
+  for (uint32_t i = 0; i < 4U; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "program p(x: in u32[], y: out u32[64]) work 64 block 64 {\n"
+             "  shared a: u32[64]; shared b: u32[64];\n"
+             "  async_copy(a, 0, x, 0, 64) tag 1;\n"
+             "  async_copy(b, 0, x, 1, 64) tag 2;\n"
+             "  %s\n"
+             "  y[local_index] = b[local_index];\n"
+             "}\n",
+             waits[i]);
+    const bool right = program_case_open(&c, text, 1, &PLAIN);
+    if (i == 0U && !right) fail_msg("%s", c.reason);
+    if (i != 0U) {
+      assert_false(right);
+      assert_non_null(strstr(c.reason, "a race"));
+    }
+    program_case_close(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_operator_type_and_statement_comes_up),
       cmocka_unit_test(runs_go_out_of_range_and_over_many_blocks),
+      cmocka_unit_test(a_copy_that_is_not_waited_for_is_a_race),
       cmocka_unit_test(a_planted_bug_is_shrunk_to_a_few_statements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

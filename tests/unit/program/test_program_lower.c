@@ -355,6 +355,85 @@ static void test_async_copy(void** state) {
   }
 }
 
+// A wait leaves alone what began behind the last copy with its tag.
+static void test_async_copies_beside(void** state) {
+  (void)state;
+  static const struct {
+    const char* body;
+    const char* waits;  // in the order of the text; "a": for all
+  } kCases[] = {
+      {"async_copy(a, 0, x, 0, 8) tag 1; async_wait 1;", "a"},
+      {"async_copy(a, 0, x, 0, 8) tag 1; async_copy(b, 0, x, 8, 8) tag 2;"
+       " async_wait 1; async_wait 2;",
+       "1a"},
+      // The later one's wait is one for the earlier one, too.
+      {"async_copy(a, 0, x, 0, 8) tag 1; async_copy(b, 0, x, 8, 8) tag 2;"
+       " async_wait 2; async_wait 1;",
+       "a"},
+      {"async_copy(a, 0, x, 0, 8) tag 1; async_copy(b, 0, x, 8, 8) tag 1;"
+       " async_wait 1;",
+       "a"},
+      // One way has a copy behind it, the other has none.
+      {"async_copy(a, 0, x, 0, 8) tag 1;"
+       " if n > 3 { async_copy(b, 0, x, 8, 8) tag 2; }"
+       " async_wait 1; async_wait 2;",
+       "a"},
+      // Two buffers by turns.
+      {"async_copy(a, 0, x, 0, 8) tag 0;"
+       " for k in 0..n {"
+       "   async_copy(b, 0, x, k * 16 + 8, 8) tag 1;"
+       "   async_wait 0; s += a[local_index % 8]; barrier;"
+       "   async_copy(a, 0, x, k * 16 + 16, 8) tag 0;"
+       "   async_wait 1; s += b[local_index % 8]; barrier;"
+       " } async_wait 0;",
+       "11a"},
+      // The wait stands before the copy that it is for.
+      {"for k in 0..n {"
+       "   async_wait 1; s += a[local_index % 8]; barrier;"
+       "   async_copy(a, 0, x, k * 8, 8) tag 1;"
+       " } async_wait 1;",
+       "aa"},
+      // A loop is left with another number of copies under way.
+      {"async_copy(a, 0, x, 0, 8) tag 1;"
+       " for k in 0..n {"
+       "   if k == 2 { break; }"
+       "   async_copy(b, 0, x, 8, 8) tag 2; barrier;"
+       " } async_wait 1; async_wait 2;",
+       "a"},
+      // A function may be left before its wait.
+      {"async_copy(a, 0, x, 0, 8) tag 1; some(n); async_wait 1;", "aa"},
+      {"async_copy(a, 0, x, 0, 8) tag 1; async_copy(b, 0, x, 8, 8) tag 2;"
+       " some(n); async_wait 2;",
+       "1a"},
+      // Nothing goes on that this waits for.
+      {"async_wait 3;", ""},
+  };
+  for (uint32_t i = 0; i < sizeof kCases / sizeof *kCases; i++) {
+    char text[2048], waits[16] = "";
+    snprintf(text, sizeof(text),
+             "fn some(n: u32) { if n > 1 { return; } async_wait 1; }\n"
+             "program p(x: in f32[], o: inout f32[length(x)])\n"
+             "  work length(x) block 64\n"
+             "{\n"
+             "  shared a: f32[8]; shared b: f32[8];\n"
+             "  let n = length(x) / 40; var s = 0.0;\n"
+             "  async_copy(a, 0, o, 0, 0) tag 7;\n"
+             "  %s\n"
+             "  o[global_id.x] = s;\n"
+             "}\n",
+             kCases[i].body);
+    char* ptx = machine_ptx(text, 80, 0);
+    const char* at = ptx;
+    for (uint32_t k = 0; (at = strstr(at, "cp.async.wait_")) != NULL; at++) {
+      waits[k++] = at[14];
+      if (at[14] == 'g') waits[k - 1] = at[20];
+    }
+    assert_string_equal(waits, kCases[i].waits);
+    free(ptx);
+    machine_check(text, COUNTS(200, 200), NULL, i);
+  }
+}
+
 static void test_grid_barrier(void** state) {
   (void)state;
   machine_check(
@@ -406,6 +485,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_atomics),
       cmocka_unit_test(test_histogram),
       cmocka_unit_test(test_async_copy),
+      cmocka_unit_test(test_async_copies_beside),
       cmocka_unit_test(test_grid_barrier),
       cmocka_unit_test(test_trap),
   };
