@@ -199,6 +199,35 @@ static void bench_segments(world_t* w, uint32_t segment, double cub) {
   free(list);
 }
 
+// The first half of the numbers, with values or without. `cub`: items in a
+// nanosecond, at 2^25.
+static void bench_sort(world_t* w, bool pairs, double cub) {
+  kiln_library_options_t options = options_of(w, KILN_PROGRAM_TYPE_U32);
+  options.count = w->count / 2;
+  options.value_type = pairs ? KILN_PROGRAM_TYPE_U32 : 0;
+  uint64_t bytes = options.count * 4;
+  job_t job = job_of(w, "sort", &options);
+  kiln_buffer_t* sorted = memory(w, bytes);
+  kiln_buffer_t* moved = memory(w, bytes);
+  job.bindings[job.count++] = kiln_bind_buffer_range(w->numbers, 0, bytes);
+  if (pairs) {
+    job.bindings[job.count++] =
+        kiln_bind_buffer_range(w->numbers, bytes, bytes);
+  }
+  bind(&job, sorted);
+  if (pairs) bind(&job, moved);
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "sort %s u32 2^%u", pairs ? "pairs" : "keys",
+           (unsigned)w->log - 1);
+  bool beside = w->log == CUB_LOG;
+  bench_report_more(
+      &g_report, name, "G items/s", (double)options.count / spent(w, &job),
+      beside ? "CUB recorded on an H200" : NULL, beside ? cub : 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(sorted);
+  kiln_buffer_release(moved);
+}
+
 static void open_world(world_t* w) {
   bench_expect(kiln_dispatcher_create(w->device, NULL, &w->dispatcher));
   bench_expect(kiln_dispatcher_stream(w->dispatcher, 0, &w->stream));
@@ -214,7 +243,7 @@ static void open_world(world_t* w) {
   uint64_t seed = 1;
   for (uint64_t i = 0; i < w->count; i++) {
     seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    numbers[i] = (uint32_t)(seed >> 40);
+    numbers[i] = (uint32_t)(seed >> 32);
     flags[i] = (uint8_t)(seed >> 63);
   }
   bench_expect(kiln_buffer_write(w->numbers, 0, (size_t)w->count * 4, numbers));
@@ -256,6 +285,8 @@ int main(int argc, char** argv) {
   bench_scan(&w, KILN_PROGRAM_TYPE_F32, "scan f32, in order", 178);
   bench_compact(&w);
   bench_unique(&w);
+  bench_sort(&w, false, 39.7);
+  bench_sort(&w, true, 33.4);
   bench_segments(&w, 32, 2315);
   bench_segments(&w, 1024, 137);
   bench_segments(&w, 65536, 66);

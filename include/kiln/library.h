@@ -76,9 +76,11 @@ typedef struct kiln_library_options_t {
   // KILN_PROGRAM_TYPE_* of values that go with keys. Default: there are none.
   uint32_t value_type;
 
-  uint32_t operation;  // KILN_LIBRARY_ADD, ...
-  uint32_t exclusive;  // KILN_SWITCH_*: of a scan. Default: off, inclusive
-  uint32_t max_ulp;    // kiln_pipeline_options_t.max_ulp. Default: strict
+  uint32_t operation;   // KILN_LIBRARY_ADD, ...
+  uint32_t exclusive;   // KILN_SWITCH_*: of a scan. Default: off, inclusive
+  uint32_t descending;  // KILN_SWITCH_*: of a sort. Default: off, ascending
+  uint32_t max_ulp;     // kiln_pipeline_options_t.max_ulp. Default: strict
+  uint32_t reserved;    // 0
 
   // Most elements that a run has. Entries that need memory of their own want
   // it said; one with more elements is refused then.
@@ -91,7 +93,7 @@ typedef struct kiln_library_options_t {
 // All defaults. Since 0.1.
 static inline kiln_library_options_t kiln_library_options_default(void) {
   kiln_library_options_t options = {
-      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0};
+      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, 0, 0};
   return options;
 }
 

@@ -27,9 +27,11 @@ enum {
 
 // What a parameter of a step's program is bound to.
 enum {
-  KILNI_PLACE_GIVEN = 1,   // the binding `index` of the run
-  KILNI_PLACE_MEMORY = 2,  // the plan's own memory `index`
-  KILNI_PLACE_VALUE = 3,   // a u32 that never changes
+  KILNI_PLACE_GIVEN = 1,    // the binding `index` of the run
+  KILNI_PLACE_MEMORY = 2,   // the plan's own memory `index`
+  KILNI_PLACE_VALUE = 3,    // a u32 that never changes
+  KILNI_PLACE_NOTHING = 4,  // no elements
+  KILNI_PLACE_ALIKE = 5,    // memory `index`, as many bytes as binding 0 has
 };
 
 // thread-safe

@@ -154,19 +154,46 @@ void kiln_library_plan_release(kiln_library_plan_t* plan) {
 
 // ---- Running ----
 
+// How many bytes are bound.
+static kiln_status_t find_bytes(const kiln_library_plan_t* plan,
+                                const kiln_binding_t* binding,
+                                uint64_t* out_bytes) {
+  *out_bytes = binding->bytes;
+  if (binding->bytes != 0 || binding->kind == KILN_BINDING_POINTER) return NULL;
+  uint64_t all = 0;
+  if (binding->kind == KILN_BINDING_RESIDENT) {
+    KILNI_RETURN_IF_ERROR(
+        kiln_resident_size(plan->dispatcher, binding->value.resident, &all));
+  } else if (binding->kind == KILN_BINDING_BUFFER &&
+             binding->value.buffer != NULL) {
+    all = kiln_buffer_size(binding->value.buffer);
+  }
+  *out_bytes = binding->offset < all ? all - binding->offset : 0;
+  return NULL;
+}
+
 static kiln_status_t run_step(const kiln_library_plan_t* plan,
                               const kilni_library_step_t* step,
                               kiln_stream_t* stream,
                               const kiln_binding_t* bindings) {
   kiln_binding_t bound[KILNI_LIBRARY_PLACES];
+  uint64_t bytes;
   for (uint32_t i = 0; i < step->place_count; i++) {
     uint32_t index = step->places[i].index;
     if (step->places[i].kind == KILNI_PLACE_GIVEN) {
       bound[i] = bindings[index];
     } else if (step->places[i].kind == KILNI_PLACE_MEMORY) {
       bound[i] = kiln_bind_buffer(plan->memories[index]);
-    } else {
+    } else if (step->places[i].kind == KILNI_PLACE_VALUE) {
       bound[i] = kiln_bind_u32(index);
+    } else if (step->places[i].kind == KILNI_PLACE_ALIKE) {
+      KILNI_RETURN_IF_ERROR(find_bytes(plan, &bindings[0], &bytes));
+      kiln_buffer_t* memory = plan->memories[index];
+      uint64_t most = kiln_buffer_size(memory);
+      bound[i] = kiln_bind_pointer(kiln_buffer_address(memory),
+                                   bytes < most ? bytes : most);
+    } else {
+      bound[i] = kiln_bind_pointer(0, 0);
     }
   }
   kiln_dispatch_options_t options = kiln_dispatch_options_default();

@@ -41,6 +41,7 @@ enum {
   USES_EXCLUSIVE = 8,
   USES_COUNT = 16,
   USES_SEGMENT = 32,
+  USES_DESCENDING = 64,
 };
 
 static kiln_status_t uses(const kilni_library_make_t* make, uint32_t what) {
@@ -58,6 +59,11 @@ static kiln_status_t uses(const kilni_library_make_t* make, uint32_t what) {
   if (o->segment != 0 && (what & USES_SEGMENT) == 0) {
     return unused(make, "segment");
   }
+  if (o->descending != 0 && (what & USES_DESCENDING) == 0) {
+    return unused(make, "descending");
+  }
+  KILNI_CHECK_ARGUMENT(o->reserved == 0, "options.reserved");
+  KILNI_CHECK_ARGUMENT(o->descending <= KILN_SWITCH_ON, "options.descending");
   KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");
   KILNI_CHECK_ARGUMENT(o->operation <= KILN_LIBRARY_MAX, "options.operation");
   if ((what & USES_COUNT) == 0) return NULL;
@@ -186,6 +192,95 @@ static kiln_status_t make_close(kilni_library_make_t* make) {
                            KILN_SWITCH_OFF);
 }
 
+// What all programs of a sort must know of the keys.
+static kiln_status_t define_keys(kilni_library_make_t* make, uint32_t type) {
+  KILNI_RETURN_IF_ERROR(define_type(make, type));
+  bool is_signed =
+      type == KILN_PROGRAM_TYPE_I32 || type == KILN_PROGRAM_TYPE_I64;
+  kilni_library_define(make, "BITS", bytes_of(type) == 8 ? "64" : "32");
+  kilni_library_define(make, "KIND",
+                       is_float(type) ? "2"
+                       : is_signed    ? "1"
+                                      : "0");
+  kilni_library_define(make, "DESCENDING",
+                       make->options.descending == KILN_SWITCH_ON ? "1" : "0");
+  return NULL;
+}
+
+// Memory of a sort, by its number. SORT_VALUES is there for pairs only.
+enum { SORT_COUNTS, SORT_BASES, SORT_STATE, SORT_KEYS, SORT_VALUES };
+
+static kiln_status_t make_sort_memory(kilni_library_make_t* make,
+                                      uint32_t key_bytes) {
+  uint64_t count = make->options.count;
+  uint64_t digits = key_bytes * UINT64_C(256);
+  const uint64_t sizes[] = {digits * 4, digits * 4,
+                            (tiles(count) * 256 + 1) * 8, count * key_bytes,
+                            count * bytes_of(make->options.value_type)};
+  uint32_t memories = make->options.value_type != 0 ? 5 : 4;
+  for (uint32_t i = 0; i < memories; i++) {
+    KILNI_RETURN_IF_ERROR(kilni_library_memory(make, sizes[i]));
+  }
+  return NULL;
+}
+
+// Keys go to and fro between memory and the result, which is where they are
+// behind the last pass: their number is even.
+static kiln_status_t make_sort_pass(kilni_library_make_t* make, uint32_t type,
+                                    uint32_t pass) {
+  bool pairs = make->options.value_type != 0;
+  uint32_t result = pairs ? 2 : 1;
+  kilni_library_place_t places[] = {{KILNI_PLACE_ALIKE, SORT_KEYS},
+                                    GIVEN(result),
+                                    MEMORY(SORT_VALUES),
+                                    GIVEN(3),
+                                    MEMORY(SORT_BASES),
+                                    MEMORY(SORT_STATE),
+                                    {KILNI_PLACE_VALUE, pass}};
+  if (pass % 2 == 0) {
+    kilni_library_place_t memory = places[0];
+    places[0] = pass == 0 ? (kilni_library_place_t)GIVEN(0) : places[1];
+    places[1] = memory;
+    places[2] = pass == 0 ? (kilni_library_place_t)GIVEN(1) : places[3];
+    places[3] = (kilni_library_place_t)MEMORY(SORT_VALUES);
+  }
+  KILNI_RETURN_IF_ERROR(define_keys(make, type));
+  kilni_library_define(make, "PAIRS", pairs ? "1" : "0");
+  if (pairs) {
+    kilni_library_define(make, "V",
+                         kiln_program_type_name(make->options.value_type));
+  } else {
+    places[2].kind = places[3].kind = KILNI_PLACE_NOTHING;
+  }
+  return kilni_library_add(make, "sort", places, COUNT(places),
+                           KILN_SWITCH_OFF);
+}
+
+static kiln_status_t make_sort(kilni_library_make_t* make) {
+  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_U32);
+  uint32_t key_bytes = bytes_of(type);
+  KILNI_RETURN_IF_ERROR(
+      uses(make, USES_TYPE | USES_VALUE | USES_DESCENDING | USES_COUNT));
+  uint32_t value_type = make->options.value_type;
+  if (value_type != 0 && bytes_of(value_type) == 0) {
+    return alien_type(make, value_type, "u32, i32, u64, i64, f32 and f64");
+  }
+  KILNI_RETURN_IF_ERROR(define_keys(make, type));
+  static const kilni_library_place_t kCount[] = {GIVEN(0), MEMORY(SORT_COUNTS)};
+  KILNI_RETURN_IF_ERROR(kilni_library_add(make, "sort_count", kCount,
+                                          COUNT(kCount), KILN_SWITCH_OFF));
+  static const kilni_library_place_t kBases[] = {MEMORY(SORT_COUNTS),
+                                                 MEMORY(SORT_BASES)};
+  kilni_library_define(make, "PASSES", key_bytes == 8 ? "8" : "4");
+  KILNI_RETURN_IF_ERROR(kilni_library_add(make, "sort_bases", kBases,
+                                          COUNT(kBases), KILN_SWITCH_OFF));
+  KILNI_RETURN_IF_ERROR(make_sort_memory(make, key_bytes));
+  for (uint32_t pass = 0; pass < key_bytes; pass++) {
+    KILNI_RETURN_IF_ERROR(make_sort_pass(make, type, pass));
+  }
+  return NULL;
+}
+
 // One launch of the text, with the text's own parameters.
 static kiln_status_t make_plain(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE));
@@ -210,8 +305,8 @@ static const struct {
   const char* name;
   kiln_status_t (*make)(kilni_library_make_t* make);
 } kRecipes[] = {
-    {"compact", make_close},     {"fold", make_fold},    {"scan", make_scan},
-    {"segments", make_segments}, {"unique", make_close},
+    {"compact", make_close},     {"fold", make_fold}, {"scan", make_scan},
+    {"segments", make_segments}, {"sort", make_sort}, {"unique", make_close},
 };
 
 kiln_status_t kilni_library_recipe(kilni_library_make_t* make) {

@@ -248,6 +248,52 @@ static void segments(live_t* live, uint32_t segment) {
   free(have);
 }
 
+// Pairs of a key and where it stood: in order, each once, equal ones in the
+// order in which they stood.
+static void sort(live_t* live, uint32_t mask) {
+  uint32_t count = live->count / 2;
+  uint64_t bytes = (uint64_t)count * 4;
+  uint32_t* keys = room(bytes);
+  uint32_t* places = room(bytes);
+  uint32_t* sorted = room(bytes);
+  uint32_t* moved = room(bytes);
+  uint8_t* seen = room(count);
+  for (uint32_t i = 0; i < count; i++) {
+    keys[i] = live->numbers[i] & mask;
+    places[i] = i;
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
+  options.value_type = KILN_PROGRAM_TYPE_U32;
+  argument_t arguments[] = {{keys, NULL, bytes},
+                            {places, NULL, bytes},
+                            {NULL, sorted, bytes},
+                            {NULL, moved, bytes}};
+  run(live, "sort", &options, arguments, 4);
+  uint32_t wrong = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    bool good = moved[i] < count && seen[moved[i]]++ == 0 &&
+                keys[moved[i]] == sorted[i];
+    if (i > 0) {
+      good = good && (sorted[i - 1] < sorted[i] ||
+                      (sorted[i - 1] == sorted[i] && moved[i - 1] < moved[i]));
+    }
+    wrong += !good;
+  }
+  printf("sort of pairs, mask %x: %u wrong\n", (unsigned)mask, wrong);
+  failures += wrong != 0;
+  uint32_t* alone = room(bytes);
+  options.value_type = 0;
+  argument_t of_keys[] = {{keys, NULL, bytes}, {NULL, alone, bytes}};
+  run(live, "sort", &options, of_keys, 2);
+  judge("sort of keys", alone, sorted, bytes);
+  free(keys);
+  free(places);
+  free(sorted);
+  free(moved);
+  free(seen);
+  free(alone);
+}
+
 static void run_all(live_t* live) {
   live->numbers = room((uint64_t)live->count * 4);
   live->bytes = room(live->count);
@@ -263,6 +309,8 @@ static void run_all(live_t* live) {
   compact(live);
   unique(live);
   fold(live);
+  sort(live, 0xffffffffu);
+  sort(live, 0xf00fu);
   segments(live, 32);
   segments(live, 1000);
   segments(live, 9000);

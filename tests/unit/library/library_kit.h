@@ -76,7 +76,11 @@ static inline void kit_run(dispatch_kit_t* kit, kiln_library_plan_t* plan,
   }
   kiln_status_t status =
       kiln_library_plan_run(plan, NULL, bindings, count + scalar_count);
-  if (status != NULL) fail_msg("%s", kiln_status_message(status));
+  if (status != NULL) {
+    char text[2048];
+    kiln_status_format(status, sizeof(text), text, NULL);
+    fail_msg("%s", text);
+  }
   for (uint32_t i = 0; i < count; i++) {
     if (arguments[i].out != NULL) {
       dispatch_kit_fetch(kit, residents[i], arguments[i].bytes,
