@@ -182,7 +182,32 @@ void kilni_streams_deinit(kiln_dispatcher_t* dispatcher);
 
 // ---- The table ----
 
-// Reads what a name stands for, without a lock. INVALID_ARGUMENT, for a name
+static inline kilni_resident_slot_t* kilni_resident_slot(
+    kilni_residents_t* table, kiln_resident_t resident) {
+  uint32_t index =
+      (uint32_t)(resident.id & ((1u << KILNI_RESIDENT_INDEX_BITS) - 1));
+  kilni_resident_slot_t* chunk = atomic_load_explicit(
+      &table->chunks[index / KILNI_RESIDENT_CHUNK], memory_order_acquire);
+  return chunk == NULL ? NULL : &chunk[index % KILNI_RESIDENT_CHUNK];
+}
+
+// Reads what a name stands for, without a lock; false: it is none.
+static inline bool kilni_resident_find(kilni_residents_t* table,
+                                       kiln_resident_t resident,
+                                       kilni_resident_view_t* out_view) {
+  kilni_resident_slot_t* slot = kilni_resident_slot(table, resident);
+  if (slot == NULL || resident.id == 0 ||
+      atomic_load_explicit(&slot->id, memory_order_acquire) != resident.id) {
+    return false;
+  }
+  out_view->address =
+      atomic_load_explicit(&slot->address, memory_order_relaxed);
+  out_view->bytes = atomic_load_explicit(&slot->bytes, memory_order_relaxed);
+  atomic_thread_fence(memory_order_acquire);
+  return atomic_load_explicit(&slot->id, memory_order_relaxed) == resident.id;
+}
+
+// The same with a status. INVALID_ARGUMENT, for a name
 // that is none, without a word about whose.
 kiln_status_t kilni_resident_look(kiln_dispatcher_t* dispatcher,
                                   kiln_resident_t resident,

@@ -11,10 +11,10 @@
 void kilni_plan_arguments(const kiln_pipeline_t* pipeline,
                           const kilni_plan_t* plan, const void** list) {
   const uint8_t* base = (const uint8_t*)plan;
-  for (uint32_t i = 0; i < pipeline->argument_count; i++) {
-    const kilni_argument_source_t* argument = &pipeline->arguments[i];
-    list[i] =
-        argument->value != NULL ? argument->value : base + argument->offset;
+  const kilni_argument_source_t* argument = pipeline->arguments;
+  for (uint32_t i = pipeline->argument_count; i > 0; i--, argument++) {
+    const uint8_t* at = base + argument->offset;
+    *list++ = argument->value != NULL ? argument->value : at;
   }
 }
 

@@ -33,9 +33,18 @@ typedef struct kilni_place_t {
   uint32_t
       shift;  // an element is so many bytes, if a power of two; or NO_SHIFT
   uint32_t align;  // that an address must be a multiple of
+  bool written;    // of a buffer
+  uint64_t mask;   // of a scalar: the bits that it has
   // Of a buffer; `of` is a parameter that is bound.
   kiln_interface_number_t count;
 } kilni_place_t;
+
+// What makes plans quick (pipeline_quick.c). thread-compatible
+typedef struct kilni_quick_t {
+  bool possible;
+  uint32_t axes;  // behind which the work size is 1
+  uint32_t per_block[3];
+} kilni_quick_t;
 
 struct kiln_pipeline_t {
   kiln_dispatcher_t* dispatcher;
@@ -48,6 +57,7 @@ struct kiln_pipeline_t {
   char* label;
   kilni_place_t* places;  // info.parameter_count
   kilni_argument_source_t* arguments;
+  kilni_quick_t quick;
   uint8_t* constants;
   size_t constant_bytes;
   bool overlaps;  // launches may start before what is in front has ended
@@ -111,6 +121,13 @@ kiln_status_t kilni_plan_make(kiln_pipeline_t* pipeline,
                               const kiln_binding_t* bindings, uint32_t count,
                               const kiln_dispatch_options_t* options,
                               bool prepares, kilni_plan_t* plan);
+
+// Sees, once for a pipeline, whether plans can be quick.
+void kilni_quick_see(kiln_pipeline_t* pipeline);
+// Makes the plan of a dispatch without options, where that is ordinary; false
+// says nothing. `plan` is zero up to `how`.
+bool kilni_quick_plan(kiln_pipeline_t* pipeline, const kiln_binding_t* bindings,
+                      uint32_t count, kilni_plan_t* plan);
 
 // Where the value of each argument lies in the plan, for the driver.
 void kilni_plan_arguments(const kiln_pipeline_t* pipeline,

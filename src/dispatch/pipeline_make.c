@@ -179,6 +179,7 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   info->static_shared_bytes = pipeline->kernel->info.static_shared_bytes;
   see_scalars(pipeline);
   see_elements(pipeline);
+  kilni_quick_see(pipeline);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_PIPELINES, 1);
   if (!info->cooperative) return NULL;
   if (!kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {

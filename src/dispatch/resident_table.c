@@ -20,9 +20,8 @@ enum {
 
 static kilni_resident_slot_t* slot_at(kilni_residents_t* table,
                                       uint32_t index) {
-  kilni_resident_slot_t* chunk = atomic_load_explicit(
-      &table->chunks[index / KILNI_RESIDENT_CHUNK], memory_order_acquire);
-  return chunk == NULL ? NULL : &chunk[index % KILNI_RESIDENT_CHUNK];
+  kiln_resident_t resident = {index};
+  return kilni_resident_slot(table, resident);
 }
 
 static uint32_t index_of(kiln_resident_t resident) {
@@ -54,17 +53,8 @@ static kiln_status_t no_such(const kilni_residents_t* table,
 kiln_status_t kilni_resident_look(kiln_dispatcher_t* dispatcher,
                                   kiln_resident_t resident,
                                   kilni_resident_view_t* out_view) {
-  kilni_resident_slot_t* slot =
-      slot_at(&dispatcher->residents, index_of(resident));
-  if (slot != NULL && resident.id != 0 &&
-      atomic_load_explicit(&slot->id, memory_order_acquire) == resident.id) {
-    out_view->address =
-        atomic_load_explicit(&slot->address, memory_order_relaxed);
-    out_view->bytes = atomic_load_explicit(&slot->bytes, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&slot->id, memory_order_relaxed) == resident.id) {
-      return NULL;
-    }
+  if (kilni_resident_find(&dispatcher->residents, resident, out_view)) {
+    return NULL;
   }
   return no_such(&dispatcher->residents, resident);
 }
