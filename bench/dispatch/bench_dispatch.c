@@ -6,8 +6,8 @@
 //
 //   bench_dispatch            over a driver table that does nothing: what the
 //                             library itself costs. Fails above 100 ns for a
-//                             prepared run, and if anything is allocated on the
-//                             way
+//                             dispatch, prepared or not, and if anything is
+//                             allocated on the way
 //   bench_dispatch cuda:0     over a driver, against its own cuLaunchKernel.
 //                             Fails above 1.02 times that for a prepared run.
 //                             Behind that, to their end: 1,000 dispatches each
@@ -15,28 +15,27 @@
 //                             call and by prepared runs that overlap (goal:
 //                             0.85 times); told, not judged
 //
-// Exit code 77 where there is no such device. What cuda.core and CuPy need for
-// a launch is beside bench_launch.
+// How it is measured is in bench_turns.h. Exit code 77 where there is no such
+// device. What cuda.core and CuPy need for a launch is beside bench_launch.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_check.h"
 #include "bench_report.h"
+#include "bench_stage.h"
 #include "bench_stub.h"
+#include "bench_turns.h"
 #include "kiln/kiln.h"
-#include "runtime/runtime.h"
-#include "table/table.h"
 
 enum {
-  SKIPPED = 77,
   ELEMENTS = 32,
-  STUB_RUNS = 100000,  // of a round
-  GPU_RUNS = 400,      // fewer than a driver holds before it waits
-  STUB_ROUNDS = 15,
-  GPU_ROUNDS = 201,
+  RUNS = 200,  // of a turn: fewer than a driver holds before it waits
+  STUB_ROUNDS = 1001,
+  GPU_ROUNDS = 501,
   WAYS = 5,
   MAX_ARGUMENTS = 32,
+  CHAINS = 3,
   CHAIN_RUNS = 1000,
   CHAIN_ROUNDS = 101,
 };
@@ -66,11 +65,10 @@ typedef struct job_t {
   uint32_t count;
 } job_t;
 
-static uint64_t g_allocations;
-
 // ---- The ways ----
 
-static void by_driver(job_t* job, int count) {
+static void by_driver(void* user, int count) {
+  job_t* job = user;
   const kiln_dispatch_plan_t* p = &job->plan;
   kiln_cu_stream_t stream = kiln_stream_handle(job->stream);
   for (int i = 0; i < count; i++) {
@@ -84,14 +82,16 @@ static void by_driver(job_t* job, int count) {
   }
 }
 
-static void by_prepared(job_t* job, int count) {
+static void by_prepared(void* user, int count) {
+  job_t* job = user;
   for (int i = 0; i < count; i++) {
     kiln_status_t status = kiln_prepared_run(job->prepared, job->stream);
     if (status != NULL) bench_expect(status);
   }
 }
 
-static void by_scalar(job_t* job, int count) {
+static void by_scalar(void* user, int count) {
+  job_t* job = user;
   for (int i = 0; i < count; i++) {
     kiln_status_t status =
         kiln_prepared_set_scalar(job->prepared, 3, (uint64_t)i);
@@ -100,7 +100,8 @@ static void by_scalar(job_t* job, int count) {
   }
 }
 
-static void by_dispatch(job_t* job, int count) {
+static void by_dispatch(void* user, int count) {
+  job_t* job = user;
   for (int i = 0; i < count; i++) {
     kiln_status_t status = kiln_pipeline_dispatch(job->pipeline, job->stream,
                                                   job->bindings, 5, NULL, NULL);
@@ -109,132 +110,77 @@ static void by_dispatch(job_t* job, int count) {
 }
 
 // A way of its own where the order of one stream is all that is wanted.
-static void by_null(job_t* job, int count) {
+static void by_null(void* user, int count) {
+  job_t* job = user;
   for (int i = 0; i < count; i++) {
     kiln_status_t status = kiln_prepared_run(job->prepared, NULL);
     if (status != NULL) bench_expect(status);
   }
 }
 
-typedef void (*way_fn_t)(job_t* job, int count);
-
-static const struct {
-  const char* name;
-  way_fn_t run;
-} kWays[WAYS] = {
-    {"cuLaunchKernel", by_driver},
-    {"kiln_prepared_run", by_prepared},
-    {"kiln_prepared_run, the own stream", by_null},
-    {"kiln_prepared_set_scalar and run", by_scalar},
-    {"kiln_pipeline_dispatch", by_dispatch},
+static const bench_way_t kWays[WAYS] = {
+    {"cuLaunchKernel", by_driver, false},
+    {"kiln_prepared_run", by_prepared, false},
+    {"kiln_prepared_run, the own stream", by_null, false},
+    {"kiln_prepared_set_scalar and run", by_scalar, false},
+    {"kiln_pipeline_dispatch", by_dispatch, false},
 };
 
-// ---- Measuring ----
-
-static int by_value(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof(*values), by_value);
-  return values[count / 2];
-}
-
-static double g_spent[WAYS][GPU_ROUNDS];
-static double g_ratio[WAYS][GPU_ROUNDS];
-
-static void wait_for(job_t* job) {
+static void wait_for(void* user) {
+  job_t* job = user;
   bench_expect(kiln_stream_synchronize(job->stream));
   bench_expect(kiln_dispatcher_synchronize(job->dispatcher));
 }
 
-// The ways in turns, so that all see the same machine; each round begins with
-// another one.
-static void measure(job_t* job, int rounds, int runs) {
-  for (int way = 0; way < WAYS; way++) {
-    kWays[way].run(job, runs);
-    wait_for(job);
+static bool judge(const bench_turns_t* turns, bool real) {
+  if (real) {
+    return bench_turns_judge("a prepared run, in times the driver's call,",
+                             turns->ratio[1], kGpuLimit);
   }
-  for (int round = 0; round < rounds; round++) {
-    for (int k = 0; k < WAYS; k++) {
-      int way = (k + round) % WAYS;
-      uint64_t start = bench_time_ns();
-      kWays[way].run(job, runs);
-      g_spent[way][round] = (double)(bench_time_ns() - start) / runs;
-      wait_for(job);
-    }
-    for (int way = 0; way < WAYS; way++) {
-      g_ratio[way][round] = g_spent[way][round] / g_spent[0][round];
-    }
-  }
+  bool good =
+      bench_turns_judge("ns of a prepared run", turns->best[1], kStubLimit);
+  return bench_turns_judge("ns of kiln_pipeline_dispatch", turns->best[4],
+                           kStubLimit) &&
+         good;
 }
 
-static bool report(const char* device, bool real, int rounds) {
-  static bench_report_t out;
-  bool good = true;
-  out.device = device;
-  double raw = median(g_spent[0], rounds);
-  bench_report_less(&out, kWays[0].name, "ns", raw, NULL, 0);
-  for (int way = 1; way < WAYS; way++) {
-    double ratio = median(g_ratio[way], rounds);
-    double spent = median(g_spent[way], rounds);
-    bench_report_less(&out, kWays[way].name, "ns", spent, kWays[0].name, raw);
-    fprintf(stderr, "%-36s best %.1f ns, median of the rounds' ratios %.4f\n",
-            kWays[way].name, g_spent[way][0], ratio);
-    if (way != 1) continue;
-    good = real ? ratio <= kGpuLimit : g_spent[way][0] <= kStubLimit;
-    fprintf(stderr, "bar: %s %s\n",
-            real ? "at most 1.02 times the driver's call"
-                 : "at most 100 ns over a table that does nothing",
-            good ? "holds" : "DOES NOT HOLD");
-  }
-  bench_report_print(&out);
-  return good;
+// ---- To their end ----
+
+// Dispatches one behind the other on the device: those that may start before
+// what is in front has ended, beside those that may not. The driver's call
+// launches the same code, which then has nothing to wait for.
+static void chain_driver(void* user, int count) {
+  by_driver(user, count);
+  wait_for(user);
 }
 
-// Dispatches to their end, one behind the other on the device: those that may
-// start before what is in front has ended, beside those that may not. The
-// driver's call launches the same code, which then has nothing to wait for.
-static void measure_chain(job_t* job, const char* device) {
-  static const int kOf[3] = {0, 1, 2};  // of kWays
-  static const char* const kNames[3] = {
-      "1,000 dependent dispatches, cuLaunchKernel",
-      "1,000 dependent dispatches, a caller's stream",
-      "1,000 dependent dispatches, overlapping"};
-  static double spent[3][CHAIN_ROUNDS];
-  static double ratios[3][CHAIN_ROUNDS];
-  static bench_report_t out;
+static void chain_caller(void* user, int count) {
+  by_prepared(user, count);
+  wait_for(user);
+}
+
+static void chain_overlapping(void* user, int count) {
+  by_null(user, count);
+  wait_for(user);
+}
+
+static const bench_way_t kChains[CHAINS] = {
+    {"1,000 dependent, cuLaunchKernel", chain_driver, false},
+    {"1,000 dependent, a caller's stream", chain_caller, false},
+    {"1,000 dependent, overlapping", chain_overlapping, false},
+};
+
+static void measure_chain(job_t* job, bench_turns_t* turns) {
   bool waits = kiln_pipeline_info(job->pipeline)->waits != 0;
-  for (int round = -3; round < CHAIN_ROUNDS; round++) {
-    double took[3] = {0, 0, 0};
-    for (int k = 0; k < 3; k++) {
-      int way = (k + round + 3) % 3;
-      uint64_t start = bench_time_ns();
-      kWays[kOf[way]].run(job, CHAIN_RUNS);
-      wait_for(job);
-      took[way] = (double)(bench_time_ns() - start);
-    }
-    for (int way = 0; way < 3 && round >= 0; way++) {
-      spent[way][round] = took[way] / CHAIN_RUNS;
-      ratios[way][round] = took[way] / took[0];
-    }
-  }
-  out.device = device;
-  double raw = median(spent[0], CHAIN_ROUNDS);
-  for (int way = 0; way < 3; way++) {
-    double ratio = median(ratios[way], CHAIN_ROUNDS);
-    bench_report_less(&out, kNames[way], "ns", median(spent[way], CHAIN_ROUNDS),
-                      way == 0 ? NULL : kNames[0], raw);
-    fprintf(stderr, "%s: median of the rounds' ratios %.4f\n", kNames[way],
-            ratio);
-    if (way != 2) continue;
-    fprintf(stderr, "goal: under %.2f with an overlap%s: %s\n", kChainGoal,
-            waits ? "" : " (this device has none)",
-            ratio < kChainGoal ? "reached" : "not reached");
-  }
-  bench_report_print(&out);
+  turns->ways = kChains;
+  turns->way_count = CHAINS;
+  turns->rounds = CHAIN_ROUNDS;
+  turns->runs = CHAIN_RUNS;
+  turns->job = job;
+  bench_turns_measure(turns);
+  fprintf(stderr, "goal: under %.2f with an overlap%s: %.4f, %s\n", kChainGoal,
+          waits ? "" : " (this device has none)", turns->ratio[2],
+          turns->ratio[2] < kChainGoal ? "reached" : "not reached");
 }
 
 // ---- Making ----
@@ -308,7 +254,7 @@ static void load_again(job_t* job) {
       "the driver does not load the kernel");
 }
 
-static void release(job_t* job, kiln_device_t* device) {
+static void release(job_t* job) {
   kiln_prepared_release(job->prepared);
   kiln_pipeline_release(job->pipeline);
   for (int i = 0; i < 4; i++) {
@@ -316,61 +262,45 @@ static void release(job_t* job, kiln_device_t* device) {
   }
   kiln_stream_release(job->stream);
   kiln_dispatcher_release(job->dispatcher);
-  kiln_device_release(device);
-}
-
-// Where the driver's own call is taken from: below every wrapper.
-static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
-  *(kiln_cuda_table_t*)user = *inout_table;
-  return NULL;
 }
 
 int main(int argc, char** argv) {
-  static kiln_cuda_table_t stub;
-  static kiln_cuda_table_t raw;
-  bool real = argc > 1;
+  static bench_stage_t stage;
+  static bench_turns_t turns;
+  static bench_report_t report;
   static job_t job;
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kiln_allocator_t allocator = bench_counting_allocator(&g_allocations);
-  kilni_runtime_hooks_t hooks = {0};
-  kiln_runtime_t* runtime = NULL;
-  kiln_device_t* device = NULL;
-  kilni_cuda_table_null(&stub);
-  KILNI_CUDA_SET(&stub, cuLaunchKernel, bench_stub_launch);
-  options.allocator = &allocator;
-  hooks.wrap = keep_table;
-  hooks.user = &raw;
-  if (!real) hooks.cuda_table = &stub;
-  bench_expect(kilni_runtime_create_with(&options, &hooks, &runtime));
-  kiln_status_t status =
-      kiln_runtime_open_device(runtime, real ? argv[1] : "cuda:0", &device);
-  if (!kiln_status_is_ok(status)) {
-    printf("no device: %s\n", kiln_status_message(status));
-    kiln_status_free(status);
-    kiln_runtime_release(runtime);
-    return SKIPPED;
-  }
-  job.table = &raw;
-  prepare(&job, device);
-  // The driver's own call is made as its users make it: with the context
-  // current.
-  bench_need(
-      raw.cuCtxSetCurrent(kiln_device_context(device)) == KILN_CU_SUCCESS,
-      "the context cannot be made current");
+  bool real = argc > 1;
+  bench_stage_init(&stage);
+  KILNI_CUDA_SET(&stage.stub, cuLaunchKernel, bench_stub_launch);
+  KILNI_CUDA_SET(&stage.stub, cuLaunchKernelEx, bench_stub_launch_ex);
+  if (!bench_stage_open(&stage, real ? argv[1] : NULL)) return BENCH_SKIPPED;
+  job.table = &stage.raw;
+  prepare(&job, stage.device);
   load_again(&job);
   if (real) compare(&job);
-  int rounds = real ? GPU_ROUNDS : STUB_ROUNDS;
+  turns.ways = kWays;
+  turns.way_count = WAYS;
+  turns.rounds = real ? GPU_ROUNDS : STUB_ROUNDS;
+  turns.runs = RUNS;
+  turns.job = &job;
+  turns.wait = wait_for;
   kWays[4].run(&job, 1);
-  uint64_t allocations = g_allocations;
-  measure(&job, rounds, real ? GPU_RUNS : STUB_RUNS);
-  bench_need(g_allocations == allocations,
+  uint64_t allocations = stage.allocations;
+  bench_turns_measure(&turns);
+  bench_need(stage.allocations == allocations,
              "something was allocated on the way");
   fprintf(stderr, "allocations on the way: 0\n");
-  bool good = report(kiln_device_name(device), real, rounds);
-  if (real) measure_chain(&job, kiln_device_name(device));
-  (void)raw.cuModuleUnload(job.module);
-  (void)raw.cuCtxSetCurrent(NULL);
-  release(&job, device);
-  kiln_runtime_release(runtime);
+  report.device = kiln_device_name(stage.device);
+  bench_turns_report(&turns, &report);
+  bool good = judge(&turns, real);
+  if (real) {
+    static bench_turns_t chains;
+    measure_chain(&job, &chains);
+    bench_turns_report(&chains, &report);
+  }
+  bench_report_print(&report);
+  (void)stage.raw.cuModuleUnload(job.module);
+  release(&job);
+  bench_stage_close(&stage);
   return good ? 0 : 1;
 }

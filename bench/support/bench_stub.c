@@ -23,3 +23,13 @@ kiln_cu_result_t bench_stub_launch(kiln_cu_function_t function,
   (void)extra;
   return KILN_CU_SUCCESS;
 }
+
+kiln_cu_result_t bench_stub_launch_ex(const kiln_cu_launch_config_t* config,
+                                      kiln_cu_function_t function,
+                                      void** params, void** extra) {
+  (void)config;
+  (void)function;
+  (void)params;
+  (void)extra;
+  return KILN_CU_SUCCESS;
+}

@@ -14,5 +14,9 @@ kiln_cu_result_t bench_stub_launch(kiln_cu_function_t function,
                                    unsigned int shared_bytes,
                                    kiln_cu_stream_t stream, void** params,
                                    void** extra);
+// cuLaunchKernelEx.
+kiln_cu_result_t bench_stub_launch_ex(const kiln_cu_launch_config_t* config,
+                                      kiln_cu_function_t function,
+                                      void** params, void** extra);
 
 #endif  // KILN_BENCH_SUPPORT_BENCH_STUB_H_

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench: ways to do the same, in turns, against the first of them.
+#include "bench_turns.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench_check.h"
+
+static int by_value(const void* a, const void* b) {
+  double x = *(const double*)a;
+  double y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static double middle_mean(const double* sorted, int count) {
+  double sum = 0;
+  int from = count / 4;
+  int to = count - from;
+  for (int i = from; i < to; i++) sum += sorted[i];
+  return sum / (to - from);
+}
+
+static double take(const bench_turns_t* turns, int way) {
+  uint64_t start = bench_time_ns();
+  turns->ways[way].run(turns->job, turns->runs);
+  double spent = (double)(bench_time_ns() - start) / turns->runs;
+  if (turns->wait != NULL) turns->wait(turns->job);
+  return spent;
+}
+
+static double g_spent[BENCH_TURNS_WAYS][BENCH_TURNS_ROUNDS];
+static double g_ratio[BENCH_TURNS_WAYS][BENCH_TURNS_ROUNDS];
+
+void bench_turns_measure(bench_turns_t* turns) {
+  bench_need(turns->way_count <= BENCH_TURNS_WAYS &&
+                 turns->rounds <= BENCH_TURNS_ROUNDS,
+             "more ways or rounds than there is room for");
+  int count = turns->way_count;
+  for (int way = 0; way < count; way++) {
+    if (!turns->ways[way].absent) (void)take(turns, way);
+  }
+  for (int round = 0; round < turns->rounds; round++) {
+    for (int k = 0; k < count; k++) {
+      int way = (k + round) % count;
+      if (turns->ways[way].absent) continue;
+      double first = take(turns, 0);
+      double one = take(turns, way);
+      double two = take(turns, way);
+      double last = take(turns, 0);
+      g_spent[way][round] = one < two ? one : two;
+      g_ratio[way][round] = (one + two) / (first + last);
+    }
+  }
+  for (int way = 0; way < count; way++) {
+    if (turns->ways[way].absent) continue;
+    qsort(g_spent[way], (size_t)turns->rounds, sizeof(double), by_value);
+    qsort(g_ratio[way], (size_t)turns->rounds, sizeof(double), by_value);
+    turns->best[way] = g_spent[way][0];
+    turns->median[way] = g_spent[way][turns->rounds / 2];
+    turns->ratio[way] = middle_mean(g_ratio[way], turns->rounds);
+  }
+}
+
+void bench_turns_report(const bench_turns_t* turns, bench_report_t* report) {
+  const char* first = turns->ways[0].name;
+  for (int way = 0; way < turns->way_count; way++) {
+    const char* name = turns->ways[way].name;
+    if (turns->ways[way].absent) continue;
+    bench_report_less(report, name, "ns", turns->median[way],
+                      way == 0 ? NULL : first, turns->median[0]);
+    fprintf(stderr,
+            "%-40s best %.1f ns, middle mean of the rounds' ratios %.4f\n",
+            name, turns->best[way], turns->ratio[way]);
+  }
+}
+
+bool bench_turns_judge(const char* what, double value, double most) {
+  bool holds = value <= most;
+  fprintf(stderr, "bar: %s at most %g: %.4g %s\n", what, most, value,
+          holds ? "holds" : "DOES NOT HOLD");
+  return holds;
+}
