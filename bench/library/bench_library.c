@@ -77,7 +77,7 @@ static kiln_buffer_t* memory(const world_t* w, uint64_t bytes) {
 // `cub`: microseconds at 2^26, or 0.
 static void tell(const world_t* w, const char* what, double bytes, double ns,
                  double cub) {
-  char name[BENCH_NAME_BYTES];
+  char name[2 * BENCH_NAME_BYTES];
   snprintf(name, sizeof(name), "%s 2^%u", what, (unsigned)w->log);
   bool beside = cub > 0 && w->log == CUB_LOG;
   bench_report_more(&g_report, name, "GB/s", bytes / ns,
@@ -228,6 +228,27 @@ static void bench_sort(world_t* w, bool pairs, double cub) {
   kiln_buffer_release(moved);
 }
 
+// Rows of x, read and written once.
+static void bench_rows(world_t* w, const char* name, uint32_t width) {
+  job_t job = job_of(w, name, NULL);
+  kiln_buffer_t* y = memory(w, w->count * 4);
+  kiln_buffer_t* more = memory(w, (uint64_t)width * 4);
+  bool two = strcmp(name, "normalize") == 0;
+  bench_expect(kiln_buffer_fill(more, 0, (uint64_t)width * 4, 0x3f800000, 4));
+  bind(&job, w->numbers);
+  if (two) bind(&job, more);
+  if (two) bind(&job, more);
+  bind(&job, y);
+  job.bindings[job.count++] = kiln_bind_u32(width);
+  if (two) job.bindings[job.count++] = kiln_bind_f32(1e-5f);
+  char what[BENCH_NAME_BYTES];
+  snprintf(what, sizeof(what), "%s of %u", name, (unsigned)width);
+  tell(w, what, (double)w->count * 8, spent(w, &job), 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(y);
+  kiln_buffer_release(more);
+}
+
 static void open_world(world_t* w) {
   bench_expect(kiln_dispatcher_create(w->device, NULL, &w->dispatcher));
   bench_expect(kiln_dispatcher_stream(w->dispatcher, 0, &w->stream));
@@ -287,6 +308,10 @@ int main(int argc, char** argv) {
   bench_unique(&w);
   bench_sort(&w, false, 39.7);
   bench_sort(&w, true, 33.4);
+  for (uint32_t width = 1024; width <= 8192; width *= 2) {
+    if (w.count >= width) bench_rows(&w, "softmax", width);
+    if (w.count >= width) bench_rows(&w, "normalize", width);
+  }
   bench_segments(&w, 32, 2315);
   bench_segments(&w, 1024, 137);
   bench_segments(&w, 65536, 66);

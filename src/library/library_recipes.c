@@ -282,7 +282,7 @@ static kiln_status_t make_sort(kilni_library_make_t* make) {
 }
 
 // One launch of the text, with the text's own parameters.
-static kiln_status_t make_plain(kilni_library_make_t* make) {
+static kiln_status_t make_one(kilni_library_make_t* make, uint32_t clears) {
   KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE));
   uint32_t type = make->options.type;
   if (type != 0) {
@@ -298,15 +298,29 @@ static kiln_status_t make_plain(kilni_library_make_t* make) {
     places[i] = (kilni_library_place_t)GIVEN(i);
   }
   return kilni_library_add(make, make->entry.name, places, KILNI_LIBRARY_EVERY,
-                           KILN_SWITCH_DEFAULT);
+                           clears);
+}
+
+static kiln_status_t make_plain(kilni_library_make_t* make) {
+  return make_one(make, KILN_SWITCH_DEFAULT);
+}
+
+// One that writes every element of its outputs, which the dispatch need not
+// see: they are not cleared.
+static kiln_status_t make_whole(kilni_library_make_t* make) {
+  return make_one(make, KILN_SWITCH_OFF);
 }
 
 static const struct {
   const char* name;
   kiln_status_t (*make)(kilni_library_make_t* make);
 } kRecipes[] = {
-    {"compact", make_close},     {"fold", make_fold}, {"scan", make_scan},
-    {"segments", make_segments}, {"sort", make_sort}, {"unique", make_close},
+    {"compact", make_close},   {"fold", make_fold},
+    {"matmul", make_whole},    {"normalize", make_whole},
+    {"philox", make_whole},    {"reduce", make_whole},
+    {"scan", make_scan},       {"segments", make_segments},
+    {"softmax", make_whole},   {"sort", make_sort},
+    {"transpose", make_whole}, {"unique", make_close},
 };
 
 kiln_status_t kilni_library_recipe(kilni_library_make_t* make) {

@@ -4,6 +4,7 @@
 //
 //   live_library_plans               2^26 elements on cuda:0; 77 without a GPU
 //   live_library_plans soft 14       2^14 on the software device
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,6 +295,50 @@ static void sort(live_t* live, uint32_t mask) {
   free(alone);
 }
 
+// Rows of shares, beside doubles.
+static void softmax(live_t* live, uint32_t width) {
+  uint32_t rows = live->count / width;
+  uint64_t bytes = (uint64_t)rows * width * 4;
+  float* x = room(bytes);
+  float* y = room(bytes);
+  for (uint64_t i = 0; i < bytes / 4; i++) {
+    x[i] = (float)(int32_t)live->numbers[i] * 0x1p-27f;
+  }
+  kiln_library_plan_t* plan = NULL;
+  kiln_resident_t in, out;
+  OK(kiln_resident_allocate(live->dispatcher, bytes, &in));
+  OK(kiln_resident_allocate(live->dispatcher, bytes, &out));
+  OK(kiln_resident_upload(live->dispatcher, NULL, in, 0, bytes, x));
+  if (OK(kiln_library_plan_create(live->dispatcher, "softmax", NULL, &plan))) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident(in), kiln_bind_resident(out), kiln_bind_u32(width)};
+    OK(kiln_library_plan_run(plan, NULL, bindings, 3));
+    OK(kiln_resident_download(live->dispatcher, NULL, out, 0, bytes, y));
+  }
+  kiln_library_plan_release(plan);
+  OK(kiln_resident_free(live->dispatcher, in));
+  OK(kiln_resident_free(live->dispatcher, out));
+  uint32_t wrong = 0;
+  // One row of 64 is enough.
+  for (uint32_t r = 0; r < rows; r += 64) {
+    const float* row = x + (uint64_t)r * width;
+    const float* have = y + (uint64_t)r * width;
+    double top = (double)row[0], sum = 0;
+    for (uint32_t j = 1; j < width; j++) {
+      if ((double)row[j] > top) top = (double)row[j];
+    }
+    for (uint32_t j = 0; j < width; j++) sum += exp((double)row[j] - top);
+    for (uint32_t j = 0; j < width; j++) {
+      double want = exp((double)row[j] - top) / sum;
+      wrong += !(fabs((double)have[j] - want) <= 1e-5 * want + 1e-37);
+    }
+  }
+  printf("softmax of %u: %u wrong\n", (unsigned)width, (unsigned)wrong);
+  failures += wrong != 0;
+  free(x);
+  free(y);
+}
+
 static void run_all(live_t* live) {
   live->numbers = room((uint64_t)live->count * 4);
   live->bytes = room(live->count);
@@ -311,6 +356,8 @@ static void run_all(live_t* live) {
   fold(live);
   sort(live, 0xffffffffu);
   sort(live, 0xf00fu);
+  softmax(live, 1000);
+  softmax(live, 4100);
   segments(live, 32);
   segments(live, 1000);
   segments(live, 9000);

@@ -54,10 +54,11 @@ typedef struct kit_argument_t {
   uint64_t bytes;
 } kit_argument_t;
 
-// Runs a plan on buffers, and `scalars` u32 behind them.
+// Runs a plan on buffers, with `scalars` behind them.
 static inline void kit_run(dispatch_kit_t* kit, kiln_library_plan_t* plan,
                            const kit_argument_t* arguments, uint32_t count,
-                           const uint32_t* scalars, uint32_t scalar_count) {
+                           const kiln_binding_t* scalars,
+                           uint32_t scalar_count) {
   kiln_binding_t bindings[2 * KIT_ARGUMENTS];
   kiln_resident_t residents[KIT_ARGUMENTS];
   for (uint32_t i = 0; i < count; i++) {
@@ -72,7 +73,7 @@ static inline void kit_run(dispatch_kit_t* kit, kiln_library_plan_t* plan,
     free(given);
   }
   for (uint32_t i = 0; i < scalar_count; i++) {
-    bindings[count + i] = kiln_bind_u32(scalars[i]);
+    bindings[count + i] = scalars[i];
   }
   kiln_status_t status =
       kiln_library_plan_run(plan, NULL, bindings, count + scalar_count);
