@@ -115,6 +115,12 @@ void kilni_trace_phase(kiln_pipeline_t* pipeline, uint32_t counter,
 void kilni_trace_code(kiln_pipeline_t* pipeline, uint64_t ptx_bytes,
                       uint64_t code_bytes);
 
+// Code of a pipeline's program that repeats it until a round leaves the
+// parameter `flag` at zero, loaded. Of a failure the code may be there.
+kiln_status_t kilni_pipeline_repeat(kiln_pipeline_t* pipeline, uint32_t flag,
+                                    kiln_program_code_t** out_code,
+                                    kiln_kernel_t** out_kernel);
+
 // Checks everything that can be checked before anything is put on a device.
 // `prepares`: STATIC is allowed, and host memory is not.
 kiln_status_t kilni_plan_make(kiln_pipeline_t* pipeline,

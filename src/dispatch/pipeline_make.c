@@ -340,16 +340,19 @@ static bool can_wait(const kiln_device_info_t* device) {
   return device->compute_major >= 9 && device->driver_version >= 11080;
 }
 
+// `rounds` as in kiln_program_lower_options_t.
 static kiln_status_t lower_with(kiln_dispatcher_t* dispatcher,
                                 const kiln_program_t* program,
                                 const kiln_pipeline_options_t* given,
-                                bool waits, kiln_program_code_t** out_code) {
+                                bool waits, uint32_t rounds,
+                                kiln_program_code_t** out_code) {
   const kiln_device_info_t* device = &dispatcher->device->info;
   kiln_program_lower_options_t how = kiln_program_lower_options_default();
   how.sm = device->compute_major * 10 + device->compute_minor;
   how.newest_isa = kiln_compat_line_ptx_isa(device->driver_version / 10 * 10);
   how.max_ulp = given->max_ulp;
   how.without = given->without;
+  how.rounds = rounds;
   how.allocator = &dispatcher->allocator;
   if (given->overlapping == KILN_SWITCH_ON) {
     how.without |= KILN_PROGRAM_WITHOUT_READ_ONLY;
@@ -378,7 +381,7 @@ static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
                        "it takes compute capability 9.0 and CUDA 11.8");
   }
   KILNI_RETURN_IF_ERROR(
-      lower_with(dispatcher, program, given, waits, out_code));
+      lower_with(dispatcher, program, given, waits, 0, out_code));
   kiln_program_launch_t launch;
   kiln_program_code_launch(*out_code, &launch);
   if (!waits || !launch.cooperative) return NULL;
@@ -388,7 +391,7 @@ static kiln_status_t lower(kiln_dispatcher_t* dispatcher,
   if (given->overlap == KILN_SWITCH_ON) {
     return cannot_wait(dispatcher, program, "the program has a grid barrier");
   }
-  return lower_with(dispatcher, program, given, false, out_code);
+  return lower_with(dispatcher, program, given, false, 0, out_code);
 }
 
 // Machine code of `text` by the linker, which asks the cache first. What cannot
@@ -566,4 +569,23 @@ kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
   if (began != 0) pipeline->trace.total_ns = kilni_time_ns() - began;
   *out_pipeline = pipeline;
   return NULL;
+}
+
+kiln_status_t kilni_pipeline_repeat(kiln_pipeline_t* pipeline, uint32_t flag,
+                                    kiln_program_code_t** out_code,
+                                    kiln_kernel_t** out_kernel) {
+  kiln_pipeline_options_t given = kiln_pipeline_options_default();
+  kiln_pipeline_t other;
+  given.max_ulp = pipeline->info.max_ulp;
+  *out_code = NULL;
+  *out_kernel = NULL;
+  KILNI_RETURN_IF_ERROR(lower_with(pipeline->dispatcher, pipeline->program,
+                                   &given, false, flag + 1, out_code));
+  memset(&other, 0, sizeof(other));
+  other.dispatcher = pipeline->dispatcher;
+  other.label = pipeline->label;
+  other.code = *out_code;
+  kiln_status_t status = load(&other);
+  *out_kernel = other.kernel;
+  return status;
 }

@@ -1,80 +1,178 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: fixpoints: rounds until one changes nothing.
+// dispatch: fixpoints: rounds until one changes nothing. Which strategy does
+// them, and what all of them have.
 //
-// The host looks at the flag behind each round.
+// However they are done: the flag is zero when a round begins, the rounds are
+// counted, the body is run neither less nor more often than it has to be, and a
+// round in which a thread trapped is the last one.
+#include "dispatch/sequence_fixpoint.h"
+
+#include <stdio.h>
 #include <string.h>
 
-#include "dispatch/sequence_inside.h"
-
-struct kilni_fixpoint_t {
-  kilni_instance_t* instance;
-  uint32_t step;
-  uint32_t strategy;
-  kilni_fixpoint_end_t end;
-};
-
-static kiln_status_t cannot(const char* what, const char* fix) {
-  return kilni_status_with_fix(KILNI_FAIL(UNSUPPORTED, "%s", what), "%s", fix);
+kiln_program_rounds_t* kilni_fixpoint_host(const kilni_fixpoint_t* fixpoint) {
+  return (void*)((char*)(void*)fixpoint->record->host + KILNI_FIXPOINT_TOLD);
 }
+
+const kilni_fixpoint_t* kilni_fixpoint_first(const kilni_fixpoint_t* fixpoint) {
+  const kilni_instance_t* own = &fixpoint->instance->sequence->own;
+  const kilni_fixpoint_t* first =
+      own == fixpoint->instance ? NULL : own->fixpoints[fixpoint->step];
+  if (first == NULL || first->strategy != fixpoint->strategy) return NULL;
+  return first;
+}
+
+kiln_status_t kilni_fixpoint_state(kilni_fixpoint_t* fixpoint, const void* more,
+                                   uint64_t bytes) {
+  kiln_dispatcher_t* dispatcher = fixpoint->dispatcher;
+  kiln_stream_t* stream = NULL;
+  KILNI_RETURN_IF_ERROR(kilni_memory_allocate(
+      dispatcher, KILNI_FIXPOINT_STATE + bytes, &fixpoint->state));
+  KILNI_RETURN_IF_ERROR(
+      kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
+  kiln_status_t status = kilni_clear(
+      stream, kiln_buffer_address(fixpoint->state), KILNI_FIXPOINT_STATE);
+  if (kiln_status_is_ok(status) && bytes > 0) {
+    status = kilni_staging_upload(dispatcher->staging, stream, fixpoint->state,
+                                  KILNI_FIXPOINT_STATE, bytes, more);
+  }
+  return kilni_status_join(status, kiln_stream_synchronize(stream));
+}
+
+kiln_status_t kilni_fixpoint_order(kilni_fixpoint_t* fixpoint,
+                                   kiln_stream_t* stream) {
+  if (fixpoint->last == stream) return NULL;
+  if (fixpoint->last != NULL) {
+    KILNI_RETURN_IF_ERROR(kiln_stream_wait_stream(stream, fixpoint->last));
+  }
+  kiln_stream_retain(stream);
+  kiln_stream_release(fixpoint->last);
+  fixpoint->last = stream;
+  return NULL;
+}
+
+// ---- Choosing ----
+
+// What a strategy has made goes: behind the runs that may use it.
+static void forget(kilni_fixpoint_t* fixpoint) {
+  kiln_graph_exec_release(fixpoint->exec);
+  kiln_launch_release(fixpoint->launch);
+  kiln_launch_release(fixpoint->begin);
+  kiln_launch_release(fixpoint->round);
+  kiln_program_code_release(fixpoint->code);
+  kiln_status_free(kilni_memory_let_go(fixpoint->dispatcher, fixpoint->state));
+  fixpoint->exec = NULL;
+  fixpoint->launch = fixpoint->begin = fixpoint->round = NULL;
+  fixpoint->code = NULL;
+  fixpoint->state = NULL;
+}
+
+static kiln_status_t make(kilni_fixpoint_t* fixpoint, uint32_t strategy) {
+  fixpoint->strategy = strategy;
+  if (strategy == KILN_FIXPOINT_COOPERATIVE) {
+    return kilni_fixpoint_make_cooperative(fixpoint);
+  }
+  if (strategy == KILN_FIXPOINT_WHILE) {
+    return kilni_fixpoint_make_while(fixpoint);
+  }
+  return kilni_fixpoint_make_poll(fixpoint);
+}
+
+static const char* name_of(uint32_t strategy) {
+  return strategy == KILN_FIXPOINT_COOPERATIVE ? "COOPERATIVE"
+         : strategy == KILN_FIXPOINT_WHILE     ? "WHILE"
+                                               : "POLL";
+}
+
+static bool is_refusal(kiln_status_t status) {
+  kiln_status_code_t code = kiln_status_code(status);
+  return code == KILN_STATUS_UNSUPPORTED ||
+         code == KILN_STATUS_LIMIT_EXCEEDED ||
+         code == KILN_STATUS_INVALID_ARGUMENT;
+}
+
+// Remembers why a better one cannot be.
+static void note(kilni_fixpoint_t* fixpoint, kiln_status_t status) {
+  size_t length = strlen(fixpoint->why);
+  (void)snprintf(fixpoint->why + length, sizeof(fixpoint->why) - length,
+                 "%s%s: %s", length == 0 ? "" : "; ",
+                 name_of(fixpoint->strategy), kiln_status_message(status));
+}
+
+static kiln_status_t choose(kilni_fixpoint_t* fixpoint, uint32_t wanted) {
+  if (wanted != KILN_FIXPOINT_AUTO) {
+    kiln_status_t status = make(fixpoint, wanted);
+    return KILNI_ANNOTATE(status, "a fixpoint by %s", name_of(wanted));
+  }
+  for (uint32_t strategy = KILN_FIXPOINT_COOPERATIVE;; strategy++) {
+    kiln_status_t status = make(fixpoint, strategy);
+    if (strategy == KILN_FIXPOINT_POLL || !is_refusal(status)) return status;
+    note(fixpoint, status);
+    kiln_status_free(status);
+    forget(fixpoint);
+  }
+}
+
+// ---- Making and ending ----
 
 kiln_status_t kilni_fixpoint_create(kilni_instance_t* instance, uint32_t step,
                                     kilni_fixpoint_t** out_fixpoint) {
-  kiln_allocator_t allocator = instance->sequence->dispatcher->allocator;
+  kiln_dispatcher_t* dispatcher = instance->sequence->dispatcher;
   const kilni_step_t* what = &instance->sequence->steps[step];
-  *out_fixpoint = NULL;
-  if (what->strategy == KILN_FIXPOINT_COOPERATIVE) {
-    return cannot("a fixpoint in one cooperative launch",
-                  "let KILN_FIXPOINT_AUTO choose");
-  }
-  if (what->strategy == KILN_FIXPOINT_WHILE) {
-    return cannot("a fixpoint by a WHILE node",
-                  "let KILN_FIXPOINT_AUTO choose");
-  }
-  if (instance->is_replay) {
-    return cannot("a fixpoint that polls, in a replay",
-                  "run the sequence on a stream");
-  }
   void* block = NULL;
+  *out_fixpoint = NULL;
   KILNI_RETURN_IF_ERROR(
-      kilni_alloc(allocator, sizeof(kilni_fixpoint_t), &block));
+      kilni_alloc(dispatcher->allocator, sizeof(kilni_fixpoint_t), &block));
   kilni_fixpoint_t* fixpoint = block;
   fixpoint->instance = instance;
+  fixpoint->dispatcher = dispatcher;
   fixpoint->step = step;
-  fixpoint->strategy = KILN_FIXPOINT_POLL;
+  fixpoint->limit = what->count;
+  kiln_status_t status = kilni_trap_take(dispatcher, &fixpoint->record);
+  if (kiln_status_is_ok(status)) {
+    memset(kilni_fixpoint_host(fixpoint), 0, sizeof(kiln_program_rounds_t));
+    status = choose(fixpoint, what->strategy);
+  }
+  if (!kiln_status_is_ok(status)) {
+    kilni_fixpoint_destroy(fixpoint);
+    return status;
+  }
   *out_fixpoint = fixpoint;
   return NULL;
 }
 
 void kilni_fixpoint_destroy(kilni_fixpoint_t* fixpoint) {
   if (fixpoint == NULL) return;
-  kilni_free(fixpoint->instance->sequence->dispatcher->allocator, fixpoint,
-             sizeof(*fixpoint));
+  forget(fixpoint);
+  if (fixpoint->record != NULL) {
+    kilni_trap_retire(fixpoint->dispatcher, fixpoint->record);
+  }
+  kiln_stream_release(fixpoint->last);
+  kilni_free(fixpoint->dispatcher->allocator, fixpoint, sizeof(*fixpoint));
 }
 
 uint32_t kilni_fixpoint_strategy(const kilni_fixpoint_t* fixpoint) {
   return fixpoint->strategy;
 }
 
+const char* kilni_fixpoint_why(const kilni_fixpoint_t* fixpoint) {
+  return fixpoint->why[0] != 0 ? fixpoint->why : NULL;
+}
+
+// ---- Runs ----
+
 kiln_status_t kilni_fixpoint_put(kilni_fixpoint_t* fixpoint,
                                  kiln_stream_t* stream) {
-  const kilni_step_t* step =
-      &fixpoint->instance->sequence->steps[fixpoint->step];
-  uint32_t first = fixpoint->step + 1;
-  uint32_t flag = 1;
-  fixpoint->end.rounds = 0;
-  while (flag != 0 && fixpoint->end.rounds < step->count) {
-    KILNI_RETURN_IF_ERROR(kiln_buffer_fill_async(step->to.buffer, stream,
-                                                 step->to.offset, 4, 0, 4));
-    KILNI_RETURN_IF_ERROR(
-        kilni_steps_put(fixpoint->instance, first, first + step->body, stream));
-    KILNI_RETURN_IF_ERROR(kiln_buffer_read_async(
-        step->to.buffer, stream, step->to.offset, sizeof(flag), &flag));
-    KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(stream));
-    fixpoint->end.rounds++;
+  switch (fixpoint->strategy) {
+    case KILN_FIXPOINT_COOPERATIVE:
+      KILNI_RETURN_IF_ERROR(kilni_fixpoint_order(fixpoint, stream));
+      return kiln_launch_run(fixpoint->launch, stream);
+    case KILN_FIXPOINT_WHILE:
+      return kilni_fixpoint_put_while(fixpoint, stream);
+    default:
+      return kilni_fixpoint_put_poll(fixpoint, stream);
   }
-  fixpoint->end.reached_limit = flag != 0;
-  return NULL;
 }
 
 kiln_status_t kilni_fixpoint_build(kilni_fixpoint_t* fixpoint,
@@ -82,21 +180,25 @@ kiln_status_t kilni_fixpoint_build(kilni_fixpoint_t* fixpoint,
                                    kiln_graph_node_t* const* after,
                                    uint32_t after_count,
                                    kiln_graph_node_t** out_last) {
-  (void)fixpoint;
-  (void)build;
-  (void)graph;
-  (void)after;
-  (void)after_count;
   *out_last = NULL;
-  return cannot("a fixpoint that polls, in a replay",
-                "run the sequence on a stream");
+  if (fixpoint->strategy == KILN_FIXPOINT_WHILE) {
+    return kilni_fixpoint_build_while(fixpoint, build, graph, after,
+                                      after_count, out_last);
+  }
+  kiln_graph_work_t work = kiln_graph_work_launch(fixpoint->launch);
+  KILNI_RETURN_IF_ERROR(
+      kiln_graph_add(graph, after, after_count, &work, out_last));
+  return kiln_graph_node_set_name(*out_last, "fixpoint");
 }
 
 kiln_status_t kilni_fixpoint_changed(kilni_fixpoint_t* fixpoint) {
-  (void)fixpoint;
-  return NULL;
+  if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return NULL;
+  return kilni_fixpoint_bind_cooperative(fixpoint);
 }
 
 void kilni_fixpoint_end(kilni_fixpoint_t* fixpoint, kilni_fixpoint_end_t* out) {
-  *out = fixpoint->end;
+  const kiln_program_rounds_t* host = kilni_fixpoint_host(fixpoint);
+  out->rounds = __atomic_load_n(&host->rounds, __ATOMIC_RELAXED);
+  out->reached_limit = __atomic_load_n(&host->end, __ATOMIC_RELAXED) ==
+                       KILN_PROGRAM_ROUNDS_LIMIT;
 }

@@ -137,6 +137,8 @@ kiln_status_t kilni_fixpoint_create(kilni_instance_t* instance, uint32_t step,
 void kilni_fixpoint_destroy(kilni_fixpoint_t* fixpoint);
 // KILN_FIXPOINT_*, never AUTO.
 uint32_t kilni_fixpoint_strategy(const kilni_fixpoint_t* fixpoint);
+// Why no better one; NULL: it is the best, or was asked for. Borrowed.
+const char* kilni_fixpoint_why(const kilni_fixpoint_t* fixpoint);
 // Puts all rounds on `stream`.
 kiln_status_t kilni_fixpoint_put(kilni_fixpoint_t* fixpoint,
                                  kiln_stream_t* stream);
