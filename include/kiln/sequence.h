@@ -225,6 +225,8 @@ typedef struct kiln_sequence_step_t {
   uint32_t body;              // steps of its body, those inside of them too
   uint32_t count;             // rounds of a loop; the limit of a fixpoint
   uint32_t strategy;          // of a fixpoint, chosen: KILN_FIXPOINT_*
+  const char* why;  // of a fixpoint by AUTO: why no better strategy; else NULL.
+                    // Borrowed
 } kiln_sequence_step_t;
 
 // How many steps there are, and one of them; false, with all zero, out of

@@ -484,6 +484,9 @@ bool kiln_sequence_step(const kiln_sequence_t* sequence, uint32_t index,
         atomic_load(&sequence->finished)
             ? kilni_fixpoint_strategy(sequence->own.fixpoints[index])
             : step->strategy;
+    if (atomic_load(&sequence->finished)) {
+      out_step->why = kilni_fixpoint_why(sequence->own.fixpoints[index]);
+    }
   }
   return true;
 }
