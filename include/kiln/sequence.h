@@ -141,24 +141,36 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_add_download(
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_begin_loop(
     kiln_sequence_t* sequence, uint32_t count, uint32_t* out_step);
 
-// How a fixpoint runs.
+// How a fixpoint runs. However it does: results and the count of rounds are the
+// same, and no round is run that need not be.
 enum {
-  // The best that works, in this order.
+  // The best that works, in this order; kiln_sequence_step_t tells which it is,
+  // and why it is not a better one. Another one is UNSUPPORTED where it cannot
+  // be had, and the message says what is missing.
   KILN_FIXPOINT_AUTO = 0,
-  // One cooperative launch whose blocks do all rounds and meet between them.
-  // The body is one dispatch of a program whose blocks run all at once.
+  // One cooperative launch, whose blocks do all rounds and meet between them.
+  // The body is one dispatch of a program, with the flag bound to a parameter
+  // of its own: the program writes it (a store, atomic_store, _or, _max, _add
+  // or _exchange without a use of the result) and does not read it. It has no
+  // grid barrier, and no other output that has to be cleared before a round;
+  // its pipeline was made without `overlapping`. Any work size will do: blocks
+  // go through the work again and again.
   KILN_FIXPOINT_COOPERATIVE = 1,
-  // A WHILE node of a graph. A driver of CUDA 12.3 or later.
+  // A WHILE node of a graph, whatever the body is, but for a fixpoint inside
+  // that polls. A driver of CUDA 12.3 or later.
   KILN_FIXPOINT_WHILE = 2,
-  // The host looks at the flag behind each round: kiln_sequence_run returns
-  // when it is done. Not in a replay.
+  // The host starts each round when the one before has told it, by a word in
+  // pinned memory, that it changed something: kiln_sequence_run returns when
+  // the last round has told. Not in a replay.
   KILN_FIXPOINT_POLL = 3,
 };
 
 // Rounds until nothing changes. thread-compatible
 //
 // Before each round the flag is 0; the body writes something else if there has
-// to be another one. All but `flag` and `limit` have defaults.
+// to be another one. Behind the last one it is 0 if nothing changed in that
+// round, else not 0. A round in which a thread trapped is the last one. All but
+// `flag` and `limit` have defaults.
 typedef struct kiln_fixpoint_options_t {
   uint32_t struct_size;  // sizeof(kiln_fixpoint_options_t)
   uint32_t strategy;     // KILN_FIXPOINT_*
