@@ -417,6 +417,7 @@ static inline bool add_shortly(kiln_graph_t* graph, bool ready,
     before = after[0]->handle;
     if (before == NULL) return false;
   }
+  kilni_node_expect(node + 1);
   if (graph->device->table->cuGraphAddKernelNode(
           &node->handle, graph->handle, &before, after_count, &launch->node) !=
       KILN_CU_SUCCESS) {
@@ -500,6 +501,7 @@ static kiln_status_t add_each(kiln_graph_t* graph,
                               const kiln_graph_addition_t* additions,
                               uint32_t count, uint32_t* out_added) {
   for (uint32_t i = 0; i < count; i++) {
+    if (i + 1 < count) __builtin_prefetch(&additions[i + 1], 0);
     kiln_status_t status = add_one_of(graph, &additions[i]);
     if (!kiln_status_is_ok(status)) {
       return KILNI_ANNOTATE(status, "addition %u of %u", (unsigned)i,

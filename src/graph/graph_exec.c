@@ -538,6 +538,7 @@ static inline bool set_shortly(const kiln_graph_exec_t* exec, bool ready,
       (!kilni_graph_may_call(graph) || !kilni_graph_is_current(graph))) {
     return false;
   }
+  if (!ready) kilni_node_expect(node + 1);
   return exec->device->table->cuGraphExecKernelNodeSetParams(
              exec->handle, node->handle, &launch->node) == KILN_CU_SUCCESS;
 }
@@ -620,6 +621,10 @@ static kiln_status_t change_each(kiln_graph_exec_t* exec,
                                  const kiln_graph_change_t* changes,
                                  uint32_t count, uint32_t* out_changed) {
   for (uint32_t i = 0; i < count; i++) {
+    if (i + 1 < count) {
+      kilni_node_expect(changes[i + 1].node);
+      __builtin_prefetch(changes[i + 1].arguments, 0);
+    }
     if (!change_shortly(exec, &changes[i])) {
       kiln_status_t status = change_anyhow(exec, &changes[i]);
       if (!kiln_status_is_ok(status)) {
