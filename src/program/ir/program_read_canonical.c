@@ -551,6 +551,17 @@ static void restore_buffers(from_bytes_t* reader) {
   }
 }
 
+// A text has the first axes, and so has what is read here.
+static void take_work(from_bytes_t* reader) {
+  uint32_t* work = reader->ir.work;
+  for (int i = 0; i < 3; i++) {
+    work[i] = take_optional(reader);
+    if (i > 0 && work[i] != 0 && work[i - 1] == 0) {
+      fail(reader, "a work size behind an axis without one");
+    }
+  }
+}
+
 static void take_program(from_bytes_t* reader) {
   static const char kMagic[] = KILNI_CANONICAL_MAGIC;
   for (size_t i = 0; kMagic[i] != 0; i++) {
@@ -561,7 +572,7 @@ static void take_program(from_bytes_t* reader) {
   }
   reader->ir.name = take_name(reader);
   take_parameters(reader);
-  for (int i = 0; i < 3; i++) reader->ir.work[i] = take_optional(reader);
+  take_work(reader);
   for (int i = 0; i < 3; i++) {
     reader->ir.block[i] = take_below(reader, 1025, "a block too large");
   }

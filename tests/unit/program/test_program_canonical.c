@@ -119,6 +119,28 @@ static void broken_bytes_are_refused(void** state) {
   free(bytes);
 }
 
+// Axes of a work size follow each other; text cannot say anything else.
+static void work_sizes_have_no_gaps(void** state) {
+  (void)state;
+  kiln_program_t* program = kit_parse("program p() work (1, 2) { }");
+  size_t size;
+  uint8_t* bytes = bytes_of(program, &size);
+  kiln_program_release(program);
+  // Magic, version, name and the number of parameters; then a literal of three
+  // bytes for each axis, which becomes none.
+  enum { FIRST = 8 + 1 + 2 + 1, LITERAL = 3 };
+  assert_int_equal(bytes[FIRST + 2], 1);
+  assert_int_equal(bytes[FIRST + LITERAL + 2], 2);
+  bytes[FIRST] = 0;
+  memmove(bytes + FIRST + 1, bytes + FIRST + LITERAL, size - FIRST - LITERAL);
+  kiln_program_t* none;
+  kiln_status_t status = kiln_program_read_canonical(
+      (kiln_bytes_view_t){bytes, size - LITERAL + 1}, NULL, &none);
+  assert_null(none);
+  assert_says(status, KILN_STATUS_BAD_DATA, "behind an axis without one");
+  free(bytes);
+}
+
 static void parameters_are_listed(void** state) {
   (void)state;
   kiln_program_t* program = kit_parse(
@@ -226,6 +248,7 @@ int main(void) {
       cmocka_unit_test(bytes_read_back_as_the_same_program),
       cmocka_unit_test(names_that_do_not_matter),
       cmocka_unit_test(broken_bytes_are_refused),
+      cmocka_unit_test(work_sizes_have_no_gaps),
       cmocka_unit_test(parameters_are_listed),
       cmocka_unit_test(sizes_follow_from_each_other),
       cmocka_unit_test(work_has_limits),
