@@ -315,12 +315,22 @@ static const struct {
   const char* name;
   kiln_status_t (*make)(kilni_library_make_t* make);
 } kRecipes[] = {
-    {"compact", make_close},   {"fold", make_fold},
-    {"matmul", make_whole},    {"normalize", make_whole},
-    {"philox", make_whole},    {"reduce", make_whole},
-    {"scan", make_scan},       {"segments", make_segments},
-    {"softmax", make_whole},   {"sort", make_sort},
-    {"transpose", make_whole}, {"unique", make_close},
+    // clang-format off
+    {"compact", make_close},
+    {"fold", make_fold},
+    {"gather", make_whole},
+    {"matmul", make_whole},
+    {"nbody", make_whole},
+    {"normalize", make_whole},
+    {"philox", make_whole},
+    {"reduce", make_whole},
+    {"scan", make_scan},
+    {"segments", make_segments},
+    {"softmax", make_whole},
+    {"sort", make_sort},
+    {"transpose", make_whole},
+    {"unique", make_close},
+    // clang-format on
 };
 
 kiln_status_t kilni_library_recipe(kilni_library_make_t* make) {

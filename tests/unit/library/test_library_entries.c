@@ -171,11 +171,47 @@ static void test_allocations(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// Making a plan with one allocation failing, the first ones each in turn, then
+// less and less densely: out of memory, and nothing is left behind
+// (dispatch_kit_close looks).
+static void test_out_of_memory(void** state) {
+  (void)state;
+  static const char* const kNames[] = {"scan", "sort", "fold"};
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  for (uint32_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); i++) {
+    kiln_library_options_t options = kiln_library_options_default();
+    options.count = 5000;
+    // Once, so that what stays in the device is there.
+    kiln_library_plan_release(kit_plan(&kit, kNames[i], &options));
+    bool made = false;
+    uint32_t failed = 0;
+    for (uint64_t nth = 1; !made; nth += 1 + nth / 4) {
+      kiln_library_plan_t* plan = NULL;
+      fault_alloc_arm(&kit.watch, nth, false);
+      kiln_status_t status =
+          kiln_library_plan_create(kit.dispatcher, kNames[i], &options, &plan);
+      bool met = fault_alloc_disarm(&kit.watch) >= nth;
+      made = !met;
+      failed += status != NULL;
+      // What only would be kept for later may do without.
+      if (status != NULL) {
+        assert_int_equal(kiln_status_code(status), KILN_STATUS_OUT_OF_MEMORY);
+        assert_null(plan);
+        kiln_status_free(status);
+      }
+      kiln_library_plan_release(plan);
+    }
+    assert_true(failed > 5);
+  }
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_texts),       cmocka_unit_test(test_plans),
       cmocka_unit_test(test_refusals),    cmocka_unit_test(test_runs_refused),
-      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_allocations), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,12 +220,100 @@ static void test_types(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// ---- From anywhere to anywhere ----
+
+static void test_moves(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_U16;
+  kiln_library_plan_t* gather = kit_plan(&kit, "gather", &options);
+  kiln_library_plan_t* scatter = kit_plan(&kit, "scatter", &options);
+  for (uint32_t s = 0; s < SIZES; s++) {
+    uint32_t n = kSizes[s];
+    uint16_t* x = kit_zeroes(n, 2);
+    uint16_t* y = kit_zeroes(n, 2);
+    uint16_t* z = kit_zeroes(n, 2);
+    uint32_t* places = kit_zeroes(n, 4);
+    uint64_t seed = n;
+    for (uint32_t i = 0; i < n; i++) {
+      x[i] = (uint16_t)(kit_next(&seed) | 1);
+      // Each place once, but for one in nine, which is none.
+      places[i] = i % 9 == 4 ? UINT32_MAX - i : n - 1 - i;
+    }
+    kit_argument_t arguments[] = {{x, NULL, n * UINT64_C(2)},
+                                  {places, NULL, n * UINT64_C(4)},
+                                  {NULL, y, n * UINT64_C(2)}};
+    kit_run(&kit, gather, arguments, 3, NULL, 0);
+    arguments[2] = (kit_argument_t){z, z, n * UINT64_C(2)};
+    kit_run(&kit, scatter, arguments, 3, NULL, 0);
+    for (uint32_t i = 0; i < n; i++) {
+      assert_int_equal(y[i], i % 9 == 4 ? 0 : x[n - 1 - i]);
+      assert_int_equal(z[n - 1 - i], i % 9 == 4 ? 0 : x[i]);
+    }
+    free(x);
+    free(y);
+    free(z);
+    free(places);
+  }
+  kiln_library_plan_release(gather);
+  kiln_library_plan_release(scatter);
+  dispatch_kit_close(&kit);
+}
+
+// ---- Bodies ----
+
+static void bodies(dispatch_kit_t* kit, kiln_library_plan_t* plan, uint32_t n) {
+  float* x = kit_zeroes(n * UINT64_C(4), 4);
+  float* y = kit_zeroes(n * UINT64_C(3), 4);
+  uint64_t seed = n;
+  for (uint32_t i = 0; i < 4 * n; i++) {
+    float value = (float)(int32_t)kit_next(&seed) * 0x1p-31f;
+    x[i] = i % 4 == 3 ? fabsf(value) : value;
+  }
+  const kit_argument_t arguments[] = {{x, NULL, n * UINT64_C(16)},
+                                      {NULL, y, n * UINT64_C(12)}};
+  const kiln_binding_t scalar = kiln_bind_f32(0.05f);
+  kit_run(kit, plan, arguments, 2, &scalar, 1);
+  for (uint32_t i = 0; i < n; i += 7) {
+    double pull[3] = {0}, size = 0;
+    for (uint32_t j = 0; j < n; j++) {
+      double d[3], square = 0.05 * 0.05;
+      for (uint32_t c = 0; c < 3; c++) {
+        d[c] = (double)x[4 * j + c] - (double)x[4 * i + c];
+        square += d[c] * d[c];
+      }
+      double factor = (double)x[4 * j + 3] / (square * sqrt(square));
+      for (uint32_t c = 0; c < 3; c++) {
+        pull[c] += factor * d[c];
+        size += fabs(factor * d[c]);
+      }
+    }
+    for (uint32_t c = 0; c < 3; c++) {
+      near("nbody", n, i * UINT64_C(3) + c, y[3 * i + c], pull[c], size * 2e-6);
+    }
+  }
+  free(x);
+  free(y);
+}
+
+static void test_bodies(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_plan_t* plan = kit_plan(&kit, "nbody", NULL);
+  for (uint32_t s = 0; s < 6; s++) bodies(&kit, plan, kSizes[s]);
+  bodies(&kit, plan, 257);
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_softmax),
-      cmocka_unit_test(test_normalize),
-      cmocka_unit_test(test_philox),
-      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_softmax), cmocka_unit_test(test_normalize),
+      cmocka_unit_test(test_philox),  cmocka_unit_test(test_types),
+      cmocka_unit_test(test_moves),   cmocka_unit_test(test_bodies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
