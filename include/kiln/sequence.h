@@ -91,9 +91,9 @@ KILN_API kiln_dispatcher_t* kiln_sequence_dispatcher(
 //   LIMIT_EXCEEDED  more than 65,536 steps
 //   INVALID_ARGUMENT, OUT_OF_MEMORY
 
-// A dispatch. Bindings are those of a prepared one: no host memory; STATIC
-// bytes are read by kiln_sequence_finish. So are options: `iterations` is a
-// loop. Since 0.1.
+// A dispatch. Bindings are those of a prepared one: no host memory; what they
+// name must live until kiln_sequence_finish, which retains buffers and reads
+// STATIC bytes. So are options: `iterations` is a loop. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_add_dispatch(
     kiln_sequence_t* sequence, kiln_pipeline_t* pipeline,
     const kiln_binding_t* bindings, uint32_t binding_count,
@@ -337,10 +337,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_replay_run(
 // have to be ordered in another way than before or do more or fewer things, of
 // the whole graph, which costs as much as making it.
 //
-//   INVALID_ARGUMENT  no dispatch of that number; what rebind refuses
-//   STATIC is UNSUPPORTED
+//   INVALID_ARGUMENT  no dispatch of that number
 //
-// Since 0.1.
+// and the statuses of kiln_prepared_rebind. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_replay_rebind(kiln_replay_t* replay, uint32_t step, uint32_t index,
                    const kiln_binding_t* binding);

@@ -128,6 +128,13 @@ static kiln_status_t check_open(const kiln_sequence_t* sequence) {
       "record another sequence");
 }
 
+static kiln_status_t refuse(const kiln_sequence_t* sequence, const char* what,
+                            const char* fix) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "%s in \"%s\"", what, sequence->label), "%s",
+      fix);
+}
+
 static kiln_status_t add(kiln_sequence_t* sequence, uint32_t kind,
                          kilni_step_t** out_step, uint32_t* out_index) {
   KILNI_RETURN_IF_ERROR(check_open(sequence));
@@ -321,7 +328,10 @@ kiln_status_t kiln_sequence_add_upload(kiln_sequence_t* sequence,
   KILNI_RETURN_IF_ERROR(check_transfer(sequence, "an upload"));
   KILNI_CHECK_ARGUMENT(to != NULL, "to");
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
-  KILNI_CHECK_ARGUMENT(to->bytes > 0 && to->bytes <= SIZE_MAX, "to.bytes");
+  if (to->bytes == 0) {
+    return refuse(sequence, "an upload of nobody knows how many bytes",
+                  "name a range of the buffer, with its bytes");
+  }
   KILNI_CHECK_ARGUMENT(when <= KILN_SEQUENCE_READ_NOW, "when");
   if (when == KILN_SEQUENCE_READ_NOW) {
     KILNI_RETURN_IF_ERROR(read_now(sequence, data, to->bytes, &pinned));
@@ -345,8 +355,10 @@ kiln_status_t kiln_sequence_add_download(kiln_sequence_t* sequence,
   KILNI_RETURN_IF_ERROR(check_transfer(sequence, "a download"));
   KILNI_CHECK_ARGUMENT(from != NULL, "from");
   KILNI_CHECK_ARGUMENT(out_data != NULL, "out_data");
-  KILNI_CHECK_ARGUMENT(from->bytes > 0 && from->bytes <= SIZE_MAX,
-                       "from.bytes");
+  if (from->bytes == 0) {
+    return refuse(sequence, "a download of nobody knows how many bytes",
+                  "name a range of the buffer, with its bytes");
+  }
   KILNI_RETURN_IF_ERROR(add(sequence, KILN_STEP_DOWNLOAD, &step, out_step));
   step->places[1] = *from;
   step->out = out_data;
@@ -376,7 +388,10 @@ kiln_status_t kiln_sequence_begin_loop(kiln_sequence_t* sequence,
                                        uint32_t count, uint32_t* out_step) {
   kilni_step_t* step = NULL;
   if (out_step != NULL) *out_step = 0;
-  KILNI_CHECK_ARGUMENT(count > 0, "count");
+  KILNI_RETURN_IF_ERROR(check_open(sequence));
+  if (count == 0) {
+    return refuse(sequence, "a loop of no rounds", "say how often it is done");
+  }
   KILNI_RETURN_IF_ERROR(begin(sequence, KILN_STEP_LOOP, &step, out_step));
   step->count = count;
   return NULL;
@@ -392,7 +407,11 @@ kiln_status_t kiln_sequence_begin_fixpoint(
                                            sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.strategy <= KILN_FIXPOINT_POLL,
                        "options.strategy");
-  KILNI_CHECK_ARGUMENT(given.limit > 0, "options.limit");
+  KILNI_RETURN_IF_ERROR(check_open(sequence));
+  if (given.limit == 0) {
+    return refuse(sequence, "a fixpoint without a limit",
+                  "say how many rounds there may be (`limit`)");
+  }
   KILNI_CHECK_ARGUMENT(given.reserved == 0, "options.reserved");
   KILNI_RETURN_IF_ERROR(begin(sequence, KILN_STEP_FIXPOINT, &step, out_step));
   step->strategy = given.strategy;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fault: every public function of dispatchers, pipelines and resident buffers,
+// fault: every public function of dispatchers, pipelines, resident buffers and
+// sequences,
 // with each allocation and each driver call on its path failing in turn, once
 // and from then on, as test_fault_graphs.c does for graphs. The cases are in
 // dispatch_cases.inc; a function of the headers that has none fails the test.
@@ -69,6 +70,8 @@ typedef struct scene_t {
   kiln_pipeline_t* new_pipeline;
   kiln_prepared_t* new_prepared;
   kiln_pending_t* new_pending;
+  kiln_sequence_t* new_sequence;
+  kiln_replay_t* new_replay;
   kiln_resident_t new_resident;
   bool pinned;
   kiln_program_t* program;  // of all scenes
@@ -149,6 +152,59 @@ static void make_counting(scene_t* s) {
   MUST(kiln_dispatcher_create(s->device, &options, &s->new_dispatcher));
 }
 
+static void begin_sequence(scene_t* s) {
+  MUST(kiln_sequence_create(s->dispatcher, NULL, &s->new_sequence));
+}
+
+// An upload, dispatches, one of them in a loop, a fill and a copy; a download.
+static void record_sequence(scene_t* s, bool reads_now) {
+  kiln_binding_t a = kiln_bind_resident_range(s->a, 0, BYTES);
+  kiln_binding_t b = kiln_bind_resident_range(s->b, 0, BYTES);
+  begin_sequence(s);
+  MUST(kiln_sequence_add_upload(
+      s->new_sequence, &a, s->host,
+      reads_now ? KILN_SEQUENCE_READ_NOW : KILN_SEQUENCE_READ_BY_RUN, NULL));
+  MUST(kiln_sequence_add_dispatch(s->new_sequence, s->pipeline, s->bindings, 2,
+                                  NULL, NULL));
+  MUST(kiln_sequence_begin_loop(s->new_sequence, 2, NULL));
+  MUST(kiln_sequence_add_prepared(s->new_sequence, s->prepared, NULL));
+  MUST(kiln_sequence_add_copy(s->new_sequence, &a, &b, NULL));
+  MUST(kiln_sequence_end_body(s->new_sequence));
+  MUST(kiln_sequence_add_fill(s->new_sequence, &b, 1, 4, NULL));
+  MUST(kiln_sequence_add_download(s->new_sequence, &b, s->host, NULL));
+}
+
+// A fixpoint whose flag nobody sets.
+static void record_fixpoint(scene_t* s) {
+  kiln_fixpoint_options_t options = kiln_fixpoint_options_default();
+  kiln_binding_t b = kiln_bind_resident_range(s->b, 0, 64);
+  options.flag = kiln_bind_resident_range(s->a, 64, 4);
+  options.limit = 2;
+  options.strategy = KILN_FIXPOINT_POLL;
+  begin_sequence(s);
+  MUST(kiln_sequence_begin_fixpoint(s->new_sequence, &options, NULL));
+  MUST(kiln_sequence_add_fill(s->new_sequence, &b, 1, 4, NULL));
+  MUST(kiln_sequence_end_body(s->new_sequence));
+}
+
+static void make_sequence(scene_t* s) {
+  record_sequence(s, false);
+  MUST(kiln_sequence_finish(s->new_sequence));
+}
+
+static void make_replay(scene_t* s) {
+  make_sequence(s);
+  MUST(kiln_sequence_instantiate(s->new_sequence, NULL, &s->new_replay));
+}
+
+// Another part of the same buffer; or one that other steps are ordered by.
+static void change_replay(scene_t* s, bool reorders) {
+  kiln_binding_t x = kiln_bind_resident_range(s->a, 0, 128);
+  kiln_binding_t y = kiln_bind_resident_range(reorders ? s->a : s->b, 128, 128);
+  MUST(kiln_replay_rebind(s->new_replay, 1, 0, &x));
+  MUST(kiln_replay_rebind(s->new_replay, 1, 1, &y));
+}
+
 #define CASE(function, variant, flags, ...)                      \
   static kiln_status_t call_##function##_##variant(scene_t* s) { \
     kiln_status_t status = NULL;                                 \
@@ -162,6 +218,7 @@ static void make_counting(scene_t* s) {
   }                                                        \
   CASE(function, variant, flags, __VA_ARGS__)
 #include "dispatch_cases.inc"
+#include "sequence_cases.inc"
 #undef CASE
 #undef ENDS
 
@@ -172,6 +229,7 @@ static const case_t kCases[] = {
   {"kiln_" #function, #variant, (flags), prepare_##function##_##variant, \
    call_##function##_##variant},
 #include "dispatch_cases.inc"
+#include "sequence_cases.inc"
 #undef CASE
 #undef ENDS
 };
@@ -251,6 +309,10 @@ static void open_scene(scene_t* s, bool soft, bool faults,
 
 static void drop_new(scene_t* s) {
   kiln_pending_release(s->new_pending);
+  kiln_replay_release(s->new_replay);
+  kiln_sequence_release(s->new_sequence);
+  s->new_replay = NULL;
+  s->new_sequence = NULL;
   kiln_prepared_release(s->new_prepared);
   kiln_pipeline_release(s->new_pipeline);
   kiln_dispatcher_release(s->new_dispatcher);
@@ -260,9 +322,17 @@ static void drop_new(scene_t* s) {
   s->new_dispatcher = NULL;
 }
 
+// What graphs hold is let go by a thread, behind their launches.
+static void settle_late(scene_t* s) {
+  kilni_late_t* late = atomic_load(&s->device->late);
+  settle(s);
+  if (late != NULL) kilni_late_settle(late);
+}
+
 static const char* close_scene(scene_t* s, bool lost) {
   settle(s);
   drop_new(s);
+  settle_late(s);
   if (s->pinned && !lost) {
     kiln_status_free(kiln_resident_unpin(s->dispatcher, s->host));
   }

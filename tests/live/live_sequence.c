@@ -294,6 +294,43 @@ static void lanes(live_t* live) {
   free(out);
 }
 
+// Launches of programs may overlap what is in front of them on own streams; of
+// a replay they see the end.
+static void behind(live_t* live) {
+  kiln_resident_t x;
+  kiln_sequence_t* s = NULL;
+  kiln_replay_t* replay = NULL;
+  kiln_prepared_t* prepared = NULL;
+  uint32_t* out = malloc(N * 4);
+  OK(kiln_resident_allocate(live->dispatcher, N * 4, &x));
+  kiln_binding_t step[] = {kiln_bind_u32(3), kiln_bind_resident(x)};
+  OK(kiln_sequence_create(live->dispatcher, NULL, &s));
+  OK(kiln_sequence_add_fill(s, &step[1], 1, 4, NULL));
+  OK(kiln_sequence_begin_loop(s, 20, NULL));
+  OK(kiln_sequence_add_dispatch(s, live->step, step, 2, NULL, NULL));
+  OK(kiln_sequence_end_body(s));
+  OK(kiln_sequence_finish(s));
+  OK(kiln_sequence_instantiate(s, NULL, &replay));
+  OK(kiln_pipeline_prepare(live->step, step, 2, NULL, &prepared));
+  uint32_t want = 1;
+  for (int k = 0; k < 23; k++) want = want * 3 + 1;
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int again = 0; again < 10; again++) {
+      OK(kiln_replay_run(replay, NULL, NULL));
+      for (int k = 0; k < 3; k++) OK(kiln_prepared_run(prepared, NULL));
+    }
+    OK(kiln_resident_download(live->dispatcher, NULL, x, 0, N * 4, out));
+    uint32_t bad = 0;
+    for (uint32_t i = 0; i < N; i++) bad += out[i] != want;
+    IS(bad == 0);
+  }
+  kiln_prepared_release(prepared);
+  kiln_replay_release(replay);
+  kiln_sequence_release(s);
+  OK(kiln_resident_free(live->dispatcher, x));
+  free(out);
+}
+
 // ---- Traps, grid barriers, fixpoints ----
 
 static void traps(live_t* live) {
@@ -527,9 +564,16 @@ static const struct {
   const char* name;
   void (*run)(live_t* live);
 } kStages[] = {
-    {"streams", streams},     {"replays", replays}, {"updates", updates},
-    {"lanes", lanes},         {"traps", traps},     {"grid barriers", grids},
-    {"fixpoints", fixpoints}, {"threads", threads}, {"one of all", one_of_all},
+    {"streams", streams},
+    {"replays", replays},
+    {"updates", updates},
+    {"lanes", lanes},
+    {"behind replays", behind},
+    {"traps", traps},
+    {"grid barriers", grids},
+    {"fixpoints", fixpoints},
+    {"threads", threads},
+    {"one of all", one_of_all},
     {"ends", ends},
 };
 

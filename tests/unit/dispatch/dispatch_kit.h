@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "device/device_inside.h"
 #include "fault_alloc.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
@@ -97,6 +98,9 @@ static inline void dispatch_kit_open(dispatch_kit_t* kit) {
 
 static inline void dispatch_kit_close(dispatch_kit_t* kit) {
   kiln_dispatcher_release(kit->dispatcher);
+  // What graphs hold is let go by a thread, behind their launches.
+  kilni_late_t* late = atomic_load(&kit->device->late);
+  if (late != NULL) kilni_late_settle(late);
   kiln_device_release(kit->device);
   kiln_runtime_release(kit->runtime);
   fault_alloc_assert_clean(&kit->watch);

@@ -131,10 +131,357 @@ static void test_replay(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// ---- What is refused ----
+
+static void test_order_of_calls(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_sequence_t* s = begin(&kit);
+  kiln_replay_t* replay = NULL;
+  kiln_resident_t x = dispatch_kit_resident(&kit, 64, NULL);
+  kiln_binding_t bound = kiln_bind_resident(x);
+  assert_says(kiln_sequence_run(s, NULL, NULL), KILN_STATUS_INVALID_STATE,
+              "not finished");
+  assert_says(kiln_sequence_instantiate(s, NULL, &replay),
+              KILN_STATUS_INVALID_STATE, "not finished");
+  assert_says(kiln_sequence_end_body(s), KILN_STATUS_INVALID_STATE, "is open");
+  assert_null(kiln_sequence_begin_loop(s, 2, NULL));
+  assert_says(kiln_sequence_end_body(s), KILN_STATUS_INVALID_ARGUMENT, "empty");
+  assert_says(kiln_sequence_finish(s), KILN_STATUS_INVALID_STATE,
+              "step 0 of \"list\" is open");
+  assert_null(kiln_sequence_add_fill(s, &bound, 0, 4, NULL));
+  assert_null(kiln_sequence_end_body(s));
+  assert_null(kiln_sequence_finish(s));
+  assert_says(kiln_sequence_finish(s), KILN_STATUS_INVALID_STATE, "before");
+  assert_says(kiln_sequence_add_fill(s, &bound, 0, 4, NULL),
+              KILN_STATUS_INVALID_STATE, "is finished");
+  kiln_sequence_release(s);
+  // As deep as it may be, and deeper.
+  s = begin(&kit);
+  for (int i = 0; i < 16; i++)
+    assert_null(kiln_sequence_begin_loop(s, 1, NULL));
+  assert_says(kiln_sequence_begin_loop(s, 1, NULL), KILN_STATUS_LIMIT_EXCEEDED,
+              "17 bodies");
+  kiln_sequence_release(s);
+  // An empty one does nothing.
+  s = begin(&kit);
+  assert_null(kiln_sequence_finish(s));
+  assert_null(kiln_sequence_run(s, NULL, NULL));
+  assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+  assert_null(kiln_replay_run(replay, NULL, NULL));
+  kiln_replay_release(replay);
+  kiln_sequence_release(s);
+  assert_null(kiln_resident_free(kit.dispatcher, x));
+  dispatch_kit_close(&kit);
+}
+
+static void finish_says(kiln_sequence_t* s, kiln_status_code_t code,
+                        const char* word) {
+  kiln_status_t status = kiln_sequence_finish(s);
+  assert_int_equal(kiln_status_code(status), code);
+  char text[2048];
+  kiln_status_format(status, sizeof(text), text, NULL);
+  if (strstr(text, word) == NULL) fail_msg("no \"%s\": %s", word, text);
+  if (strstr(text, "step 1 of \"list\"") == NULL) fail_msg("%s", text);
+  assert_non_null(strstr(text, "Fix:"));
+  kiln_status_free(status);
+  assert_says(kiln_sequence_finish(s), KILN_STATUS_INVALID_STATE, "before");
+  kiln_sequence_release(s);
+}
+
+// Each names the step, and the parameter where there is one.
+static void test_wrong_steps(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* four = dispatch_kit_pipeline(&kit, kFour, NULL);
+  kiln_resident_t x = dispatch_kit_resident(&kit, 64, NULL);
+  kiln_binding_t bound = kiln_bind_resident(x);
+  kiln_binding_t part = kiln_bind_resident_range(x, 0, 32);
+  kiln_binding_t far = kiln_bind_resident_range(x, 60, 8);
+  kiln_binding_t odd = kiln_bind_resident_range(x, 2, 4);
+  kiln_binding_t number = kiln_bind_u32(3);
+  static uint32_t host[16];
+  for (int i = 0; i < 9; i++) {
+    kiln_sequence_t* s = begin(&kit);
+    kiln_binding_t b[4] = {bound, bound, bound, bound};
+    kiln_fixpoint_options_t how = kiln_fixpoint_options_default();
+    kiln_dispatch_options_t options = kiln_dispatch_options_default();
+    assert_null(kiln_sequence_add_fill(s, &bound, 0, 4, NULL));
+    switch (i) {
+      case 0:
+        b[1] = number;
+        assert_null(kiln_sequence_add_dispatch(s, four, b, 4, NULL, NULL));
+        finish_says(s, KILN_STATUS_INVALID_ARGUMENT, "\"y\"");
+        break;
+      case 1:
+        assert_null(kiln_sequence_add_dispatch(s, four, b, 3, NULL, NULL));
+        finish_says(s, KILN_STATUS_INVALID_ARGUMENT, "4 bindings, not 3");
+        break;
+      case 2:
+        b[0] = kiln_bind_host_in(host, 64);
+        assert_null(kiln_sequence_add_dispatch(s, four, b, 4, NULL, NULL));
+        finish_says(s, KILN_STATUS_UNSUPPORTED, "host memory");
+        break;
+      case 3:
+        options.iterations = 4;
+        assert_null(kiln_sequence_add_dispatch(s, four, b, 4, &options, NULL));
+        finish_says(s, KILN_STATUS_UNSUPPORTED, "iterations");
+        break;
+      case 4:
+        assert_null(kiln_sequence_add_copy(s, &part, &part, NULL));
+        finish_says(s, KILN_STATUS_INVALID_ARGUMENT, "over itself");
+        break;
+      case 5:
+        assert_null(kiln_sequence_add_fill(s, &far, 0, 4, NULL));
+        finish_says(s, KILN_STATUS_OUT_OF_RANGE, "8 bytes at 60");
+        break;
+      case 6:
+        assert_null(kiln_sequence_add_fill(s, &odd, 0, 4, NULL));
+        finish_says(s, KILN_STATUS_INVALID_ARGUMENT, "no whole values");
+        break;
+      case 7:
+        assert_null(kiln_sequence_add_fill(s, &number, 0, 4, NULL));
+        finish_says(s, KILN_STATUS_INVALID_ARGUMENT, "not a place");
+        break;
+      default:
+        how.limit = 2;
+        how.flag = part;
+        assert_null(kiln_sequence_begin_fixpoint(s, &how, NULL));
+        assert_says(kiln_sequence_add_upload(s, &part, host, 0, NULL),
+                    KILN_STATUS_INVALID_ARGUMENT, "fixpoint");
+        assert_null(kiln_sequence_add_fill(s, &bound, 0, 4, NULL));
+        assert_null(kiln_sequence_end_body(s));
+        finish_says(s, KILN_STATUS_INVALID_ARGUMENT, "a flag of 32 bytes");
+    }
+  }
+  kiln_fixpoint_options_t how = kiln_fixpoint_options_default();
+  kiln_sequence_t* s = begin(&kit);
+  how.flag = part;
+  assert_says(kiln_sequence_begin_fixpoint(s, &how, NULL),
+              KILN_STATUS_INVALID_ARGUMENT, "limit");
+  kiln_sequence_release(s);
+  kiln_pipeline_release(four);
+  assert_null(kiln_resident_free(kit.dispatcher, x));
+  dispatch_kit_close(&kit);
+}
+
+// ---- The order of a replay ----
+
+static uint32_t edges_of(kiln_sequence_t* s) {
+  kiln_replay_t* replay = NULL;
+  uint32_t count = 0;
+  assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+  assert_null(kiln_graph_edges(kiln_replay_graph(replay), 0, NULL, &count));
+  kiln_replay_release(replay);
+  return count;
+}
+
+// Four lanes of two steps each, and one that reads all of them.
+static void test_edges(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* step = dispatch_kit_pipeline(&kit, kStep, NULL);
+  kiln_resident_t x = dispatch_kit_resident(&kit, 256, NULL);
+  kiln_resident_t y = dispatch_kit_resident(&kit, 256, NULL);
+  for (uint32_t order = 0; order < 2; order++) {
+    kiln_sequence_t* s = NULL;
+    kiln_sequence_options_t options = kiln_sequence_options_default();
+    options.order = order;
+    assert_null(kiln_sequence_create(kit.dispatcher, &options, &s));
+    kiln_binding_t from = kiln_bind_resident(x);
+    kiln_binding_t to = kiln_bind_resident(y);
+    for (uint64_t i = 0; i < 4; i++) {
+      kiln_binding_t part = kiln_bind_resident_range(x, i * 64, 64);
+      assert_null(kiln_sequence_add_fill(s, &part, 1, 4, NULL));
+      assert_null(kiln_sequence_add_dispatch(s, step, &part, 1, NULL, NULL));
+    }
+    assert_null(kiln_sequence_add_copy(s, &to, &from, NULL));
+    assert_null(kiln_sequence_finish(s));
+    // 4 within the lanes and 4 to the copy; or one behind the other.
+    assert_int_equal(edges_of(s), 8);
+    uint32_t count = 0;
+    kiln_replay_t* replay = NULL;
+    assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+    kiln_graph_node_t* nodes[9];
+    assert_null(kiln_graph_nodes(kiln_replay_graph(replay), 9, nodes, &count));
+    assert_int_equal(count, 9);
+    assert_null(kiln_graph_node_before(nodes[8], 0, NULL, &count));
+    assert_int_equal(count, order == 0 ? 4 : 1);
+    assert_string_equal(kiln_graph_node_name(nodes[1]), "step");
+    kiln_replay_release(replay);
+    kiln_sequence_release(s);
+  }
+  kiln_pipeline_release(step);
+  assert_null(kiln_resident_free(kit.dispatcher, x));
+  assert_null(kiln_resident_free(kit.dispatcher, y));
+  dispatch_kit_close(&kit);
+}
+
+// ---- Changes ----
+
+// A change of values keeps the graph; one of the order makes it anew, and what
+// ran before on another stream is in front of it.
+static void test_changes(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* saxpy = dispatch_kit_pipeline(&kit, kSaxpy, NULL);
+  float x[N], y[N], z[N];
+  for (int i = 0; i < N; i++) x[i] = (float)i;
+  memset(y, 0, sizeof(y));
+  kiln_resident_t rx = dispatch_kit_resident(&kit, sizeof(x), x);
+  kiln_resident_t ry = dispatch_kit_resident(&kit, sizeof(y), y);
+  kiln_resident_t rz = dispatch_kit_resident(&kit, sizeof(y), y);
+  kiln_binding_t first[] = {kiln_bind_f32(2), kiln_bind_resident(rx),
+                            kiln_bind_resident(ry)};
+  kiln_binding_t second[] = {kiln_bind_f32(3), kiln_bind_resident(rx),
+                             kiln_bind_resident(rz)};
+  kiln_sequence_t* s = begin(&kit);
+  kiln_replay_t* replay = NULL;
+  kiln_stream_t* mine = NULL;
+  assert_null(kiln_stream_create(kit.device, NULL, &mine));
+  assert_null(kiln_sequence_add_dispatch(s, saxpy, first, 3, NULL, NULL));
+  assert_null(kiln_sequence_add_dispatch(s, saxpy, second, 3, NULL, NULL));
+  assert_null(kiln_sequence_finish(s));
+  assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+  assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
+  assert_null(kiln_replay_run(replay, mine, NULL));  // y 2x, z 3x
+  kiln_graph_t* graph = kiln_replay_graph(replay);
+  assert_null(
+      kiln_replay_set_scalar(replay, 1, 0, kiln_bind_f32(4).value.bits));
+  assert_null(kiln_replay_run(replay, mine, NULL));  // y 4x, z 7x
+  assert_ptr_equal(kiln_replay_graph(replay), graph);
+  // The second reads what the first writes now.
+  assert_null(kiln_replay_rebind(replay, 1, 1, &first[2]));
+  assert_null(kiln_replay_run(replay, NULL, NULL));  // y 6x, z 7x + 24x
+  uint32_t edges = 0;
+  assert_null(kiln_graph_edges(kiln_replay_graph(replay), 0, NULL, &edges));
+  assert_int_equal(edges, 1);
+  dispatch_kit_fetch(&kit, ry, sizeof(y), y);
+  dispatch_kit_fetch(&kit, rz, sizeof(z), z);
+  for (int i = 0; i < N; i++) {
+    assert_true(y[i] == 6 * (float)i);
+    assert_true(z[i] == 31 * (float)i);
+  }
+  // Refused: nothing has changed.
+  kiln_binding_t bad = kiln_bind_u32(1);
+  assert_says(kiln_replay_rebind(replay, 1, 1, &bad),
+              KILN_STATUS_INVALID_ARGUMENT, "step 1 of \"list\"");
+  assert_says(kiln_replay_rebind(replay, 9, 1, &bad),
+              KILN_STATUS_INVALID_ARGUMENT, "no dispatch");
+  // The sequence has kept its own.
+  assert_null(kiln_sequence_run(s, NULL, NULL));  // y 8x, z 34x
+  dispatch_kit_fetch(&kit, rz, sizeof(z), z);
+  for (int i = 0; i < N; i++) assert_true(z[i] == 34 * (float)i);
+  // Freed: neither runs any more, until it is bound to something else.
+  assert_null(kiln_resident_free(kit.dispatcher, rz));
+  assert_says(kiln_sequence_run(s, NULL, NULL), KILN_STATUS_INVALID_STATE,
+              "freed");
+  assert_says(kiln_replay_run(replay, NULL, NULL), KILN_STATUS_INVALID_STATE,
+              "step 1 of \"list\"");
+  kiln_resident_t rw = dispatch_kit_resident(&kit, sizeof(x), x);
+  kiln_binding_t other = kiln_bind_resident(rw);
+  assert_null(kiln_replay_rebind(replay, 1, 2, &other));
+  assert_null(kiln_replay_run(replay, NULL, NULL));
+  kiln_replay_release(replay);
+  kiln_sequence_release(s);
+  kiln_stream_release(mine);
+  assert_null(kiln_resident_free(kit.dispatcher, rx));
+  assert_null(kiln_resident_free(kit.dispatcher, ry));
+  assert_null(kiln_resident_free(kit.dispatcher, rw));
+  kiln_pipeline_release(saxpy);
+  dispatch_kit_close(&kit);
+}
+
+// Sizes that change what there is to do: nothing, and zeroes to begin with.
+static void test_sizes_change(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* even = dispatch_kit_pipeline(&kit, kEven, NULL);
+  uint32_t y[N];
+  memset(y, 0xee, sizeof(y));
+  kiln_resident_t ry = dispatch_kit_resident(&kit, sizeof(y), y);
+  kiln_binding_t bindings[] = {kiln_bind_u32(10), kiln_bind_resident(ry)};
+  kiln_sequence_t* s = begin(&kit);
+  kiln_replay_t* replay = NULL;
+  assert_null(kiln_sequence_add_dispatch(s, even, bindings, 2, NULL, NULL));
+  assert_null(kiln_sequence_finish(s));
+  assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+  for (uint32_t n = 0; n <= 40; n += 20) {
+    memset(y, 0xee, sizeof(y));
+    assert_null(
+        kiln_resident_upload(kit.dispatcher, NULL, ry, 0, sizeof(y), y));
+    assert_null(kiln_replay_set_scalar(replay, 0, 0, n));
+    assert_null(kiln_replay_run(replay, NULL, NULL));
+    dispatch_kit_fetch(&kit, ry, sizeof(y), y);
+    for (uint32_t i = 0; i < N; i++) {
+      assert_int_equal(y[i], i >= n ? 0xeeeeeeee : i % 2 == 0 ? i + 1 : 0);
+    }
+  }
+  kiln_replay_release(replay);
+  kiln_sequence_release(s);
+  assert_null(kiln_resident_free(kit.dispatcher, ry));
+  kiln_pipeline_release(even);
+  dispatch_kit_close(&kit);
+}
+
+// ---- What a run costs ----
+
+// The blocks that were ever allocated by 20 runs of a replay of `steps` steps.
+static uint64_t blocks_of_runs(dispatch_kit_t* kit, kiln_pipeline_t* step,
+                               kiln_resident_t x, uint32_t steps) {
+  kiln_sequence_t* s = begin(kit);
+  kiln_replay_t* replay = NULL;
+  kiln_stream_t* mine = NULL;
+  kiln_binding_t bound = kiln_bind_resident(x);
+  assert_null(kiln_stream_create(kit->device, NULL, &mine));
+  for (uint32_t i = 0; i < steps; i++) {
+    assert_null(kiln_sequence_add_dispatch(s, step, &bound, 1, NULL, NULL));
+  }
+  assert_null(kiln_sequence_finish(s));
+  assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+  assert_null(kiln_replay_run(replay, NULL, NULL));
+  assert_null(kiln_replay_run(replay, mine, NULL));
+  uint64_t before = kit->watch.total_blocks;
+  for (int round = 0; round < 20; round++) {
+    assert_null(kiln_replay_run(replay, round < 10 ? NULL : mine, NULL));
+  }
+  uint64_t blocks = kit->watch.total_blocks - before;
+  assert_null(kiln_stream_synchronize(mine));
+  assert_null(kiln_dispatcher_synchronize(kit->dispatcher));
+  kiln_replay_release(replay);
+  kiln_sequence_release(s);
+  kiln_stream_release(mine);
+  return blocks;
+}
+
+static void test_runs_allocate_nothing(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* step = dispatch_kit_pipeline(&kit, kStep, NULL);
+  kiln_resident_t x = dispatch_kit_resident(&kit, 64, NULL);
+  assert_int_equal(blocks_of_runs(&kit, step, x, 2), 0);
+  assert_int_equal(blocks_of_runs(&kit, step, x, 200), 0);
+  kiln_pipeline_release(step);
+  assert_null(kiln_resident_free(kit.dispatcher, x));
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_run),
       cmocka_unit_test(test_replay),
+      cmocka_unit_test(test_order_of_calls),
+      cmocka_unit_test(test_wrong_steps),
+      cmocka_unit_test(test_edges),
+      cmocka_unit_test(test_changes),
+      cmocka_unit_test(test_sizes_change),
+      cmocka_unit_test(test_runs_allocate_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
