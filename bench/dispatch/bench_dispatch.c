@@ -16,7 +16,7 @@
 //                             0.85 times); told, not judged
 //
 // How it is measured is in bench_turns.h. Exit code 77 where there is no such
-// device. What cuda.core and CuPy need for a launch is beside bench_launch.
+// device. bench_dispatch.py has the same in cuda.core and CuPy beside it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
