@@ -279,11 +279,13 @@ static kilni_value_t by_exchange(kilni_lowering_t* w, const atomic_t* a) {
   kilni_value_t result = kilni_register(w, word.type);
   kilni_move(w, result, kilni_const(w, word.type, 0));
   uint32_t end = kilni_label(w);
+  kilni_value_t group = kilni_apart(w);
   if (a->guard != 0) kilni_branch(w, end, a->guard | KILNI_NOT);
   kilni_region_begin(w, KILNI_REGION_BRANCH);
   kilni_move(w, result, exchange(w, a, &word));
   kilni_region_end(w);
   kilni_place_label(w, end);
+  kilni_meet_again(w, group);
   return kilni_from_bits(w, a->type, result);
 }
 
@@ -300,6 +302,16 @@ static kilni_value_t alone(kilni_lowering_t* w, uint32_t buffer,
   }
   kilni_store(w, buffer, a->index, next, 0);
   return old;
+}
+
+bool kilni_atomic_waits(const kilni_ir_t* ir, const kilni_expr_record_t* expr) {
+  atomic_t a;
+  memset(&a, 0, sizeof(a));
+  a.op = KILNI_ATOMIC_OP(expr->extra);
+  a.type = ir->buffers.items[expr->a].type;
+  if (a.op == A(LOAD)) return false;
+  if (a.op == A(STORE) && kilni_type_bytes(a.type) >= 4) return false;
+  return native_tail(&a) == NULL;
 }
 
 kilni_value_t kilni_atomic(kilni_lowering_t* w,

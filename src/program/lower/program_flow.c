@@ -941,7 +941,13 @@ void kilni_list(kilni_lowering_t* w, uint32_t first) {
     if (w->failed != KILN_STATUS_OK) return;
     w->stamp++;
     if (w->together && needs_live(w, i)) {
+      kilni_value_t group = kilni_statement_apart(w, i);
       kilni_if_live(w, i);
+      kilni_meet_again(w, group);
+    } else if (all[i].body != 0 || all[i].other != 0) {
+      kilni_value_t group = kilni_statement_apart(w, i);
+      statement(w, i);
+      kilni_meet_again(w, group);
     } else {
       statement(w, i);
     }

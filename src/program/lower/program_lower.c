@@ -328,6 +328,7 @@ static void block_body(kilni_lowering_t* w) {
 static void walk(kilni_lowering_t* w) {
   kilni_survey_t survey = kilni_survey(w);
   if (survey.copies) kilni_copies_survey(w);
+  kilni_together_survey(w);
   choose_block(w);
   if (w->rounds.flag != 0) kilni_rounds_place(w);
   kilni_elements_choose(w, &survey);

@@ -277,7 +277,9 @@ typedef struct kilni_lowering_t {
   uint8_t floats;        // the host's rounding is the default one
   uint8_t copy_groups;   // some wait leaves copies under way
   uint8_t reserved[3];
-  uint8_t* leaves;            // program_copies.c; NULL: no copy goes on beside
+  uint8_t* leaves;  // program_copies.c; NULL: no copy goes on beside
+  uint8_t* traits;  // program_together.c, by statement; NULL: no atomics
+  uint8_t* function_traits;
   kilni_value_t grid_passed;  // how many grid barriers this thread has passed
   kilni_rounds_t rounds;
 
@@ -499,6 +501,8 @@ void kilni_cover_load(kilni_lowering_t* w, kilni_place_t* place,
 
 // ---- program_atomic.c, program_lanes.c ----
 
+// Whether it is a loop of compare-and-exchange.
+bool kilni_atomic_waits(const kilni_ir_t* ir, const kilni_expr_record_t* expr);
 kilni_value_t kilni_atomic(kilni_lowering_t* w,
                            const kilni_expr_record_t* expr);
 kilni_value_t kilni_subgroup(kilni_lowering_t* w,
@@ -539,6 +543,16 @@ bool kilni_copy_is_group(const kilni_lowering_t* w,
 void kilni_copies_survey(kilni_lowering_t* w);
 // The instruction that an async_wait needs beside its barrier; NULL: none.
 const char* kilni_copies_wait(const kilni_lowering_t* w, uint32_t statement);
+
+// ---- program_together.c: threads that were driven apart ----
+
+// Behind kilni_survey.
+void kilni_together_survey(kilni_lowering_t* w);
+// Those who come here together, for kilni_meet_again.
+kilni_value_t kilni_apart(kilni_lowering_t* w);
+// The same in front of a statement, if it may drive them apart; 0 if not.
+kilni_value_t kilni_statement_apart(kilni_lowering_t* w, uint32_t index);
+void kilni_meet_again(kilni_lowering_t* w, kilni_value_t group);
 
 // ---- program_meet.c: what threads do together ----
 
