@@ -135,6 +135,7 @@ kiln_status_t kilni_fixpoint_build_while(kilni_fixpoint_t* fixpoint,
   build->nodes += 2;
   KILNI_RETURN_IF_ERROR(kiln_graph_node_inner(*out_last, 0, &body));
   kiln_status_t status = build_body(fixpoint, build, body);
+  kiln_graph_release(body);
   return status;
 }
 
