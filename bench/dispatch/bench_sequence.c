@@ -130,7 +130,7 @@ static void make_params(job_t* job) {
     if (p.kind == KILN_PROGRAM_PARAMETER_SCALAR) job->values[i] = 3;
     if (p.kind != KILN_PROGRAM_PARAMETER_ADDRESS) continue;
     bench_expect(kiln_resident_address(
-        job->dispatcher, p.index == 1 ? job->x : job->y, &job->values[i]));
+        job->dispatcher, p.index == 0 ? job->x : job->y, &job->values[i]));
   }
   CU(job->table->cuModuleLoadData(&job->module,
                                   kiln_program_code_text(code).data));
