@@ -51,8 +51,8 @@ static const way_t kWays[WAYS] = {
     {"4 threads", 4, 8, 4 << 20, false},
     {"8 threads", 8, 8, 4 << 20, false},
     {"8 threads, by its event", 8, 8, 4 << 20, true},
-    {"8 threads, 16 chunks of 2 MiB", 8, 16, 2 << 20, false},
-    {"8 threads, 8 chunks of 8 MiB", 8, 8, 8 << 20, false},
+    {"8 threads, 4 chunks of 4 MiB", 8, 4, 4 << 20, false},
+    {"8 threads, 8 chunks of 2 MiB", 8, 8, 2 << 20, false},
     {"16 threads", 16, 8, 4 << 20, false},
 };
 

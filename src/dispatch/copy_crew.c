@@ -23,13 +23,14 @@
 enum {
   PLACES = 2 * KILNI_CREW_THREADS,
   PAGE = 4096,
-  SHARES = 2,  // of one copy for each thread
+  SHARES = 4,  // of one copy for each thread
   LEAST_SHARE = 32 << 10,
-  ALONE_BYTES = 64 << 10,  // too little to be divided
+  LARGEST_SHARE = 128 << 10,  // who is done waits for one of the others
+  ALONE_BYTES = 64 << 10,     // too little to be divided
   STREAMED_BYTES = 32 << 10,
   LOOKS = 64,  // between two looks at the clock
 };
-#define LOOKING_NS 100000u
+#define LOOKING_NS 200000u
 
 // A copy that the threads see. thread-safe
 typedef struct place_t {
@@ -43,6 +44,7 @@ typedef struct place_t {
   char* to;
   const char* from;
   size_t share;
+  bool past_caches;
 } place_t;
 
 struct kilni_crew_t {
@@ -73,10 +75,12 @@ static inline void pause_a_little(void) {
 #endif
 }
 
-// Past the caches: what is read once, by somebody else, need not be in them.
-static void copy_bytes(char* to, const char* from, size_t bytes) {
+// Past the caches: a target as large as those would drive everything out of
+// them, and each of its lines would be read before it is written.
+static void copy_bytes(char* to, const char* from, size_t bytes,
+                       bool past_caches) {
 #if defined(__SSE2__)
-  if (bytes >= STREAMED_BYTES) {
+  if (past_caches && bytes >= STREAMED_BYTES) {
     size_t head = (64 - ((uintptr_t)to & 63)) & 63;
     memcpy(to, from, head);
     to += head;
@@ -98,6 +102,8 @@ static void copy_bytes(char* to, const char* from, size_t bytes) {
     }
     _mm_sfence();
   }
+#else
+  (void)past_caches;
 #endif
   memcpy(to, from, bytes);
 }
@@ -111,7 +117,7 @@ static void work_at(place_t* place) {
                                           memory_order_relaxed);
     if (at >= all) return;
     size_t bytes = all - at < place->share ? all - at : place->share;
-    copy_bytes(place->to + at, place->from + at, bytes);
+    copy_bytes(place->to + at, place->from + at, bytes, place->past_caches);
   }
 }
 
@@ -294,6 +300,7 @@ static uint32_t take_place(kilni_crew_t* crew) {
 static size_t share_of(const kilni_crew_t* crew, size_t bytes) {
   size_t share = bytes / ((crew->threads + 1) * (size_t)SHARES);
   share = (share + PAGE - 1) / PAGE * PAGE;
+  if (share > LARGEST_SHARE) return LARGEST_SHARE;
   return share < LEAST_SHARE ? LEAST_SHARE : share;
 }
 
@@ -306,6 +313,7 @@ void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy) {
   place->to = copy->to;
   place->from = copy->from;
   place->share = share_of(crew, copy->bytes);
+  place->past_caches = copy->past_caches;
   atomic_store_explicit(&place->bytes, copy->bytes, memory_order_relaxed);
   atomic_store_explicit(&place->next, 0, memory_order_relaxed);
   atomic_store_explicit(&place->number, atomic_fetch_add(&crew->number, 1) + 1,
@@ -337,7 +345,7 @@ static void wait_for_workers(kilni_crew_t* crew, place_t* place) {
 
 void kilni_crew_finish(kilni_crew_t* crew, kilni_copy_t* copy) {
   if (copy->place == 0) {
-    copy_bytes(copy->to, copy->from, copy->bytes);
+    copy_bytes(copy->to, copy->from, copy->bytes, copy->past_caches);
     return;
   }
   place_t* place = &crew->places[copy->place - 1];

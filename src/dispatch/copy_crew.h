@@ -8,6 +8,7 @@
 #ifndef KILN_SRC_DISPATCH_COPY_CREW_H_
 #define KILN_SRC_DISPATCH_COPY_CREW_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kiln/allocator.h"
@@ -23,8 +24,8 @@ typedef struct kilni_copy_t {
   void* to;
   const void* from;
   size_t bytes;
-  uint32_t place;  // where the threads see it; 0: they do not
-  uint32_t reserved;
+  uint32_t place;    // where the threads see it; 0: they do not
+  bool past_caches;  // nobody reads it soon
 } kilni_copy_t;
 
 // `threads` counts the one that asks for a copy: 1 starts none. Starts none now

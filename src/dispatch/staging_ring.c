@@ -310,11 +310,14 @@ static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
   if (t->from != NULL) {
     chunk->copy.to = pinned;
     chunk->copy.from = t->from + at;
+    // The device reads it from the caches, and the next one is written there.
+    chunk->copy.past_caches = false;
     kilni_crew_begin(chunk->crew, &chunk->copy);
     return NULL;
   }
   chunk->copy.to = t->to + at;
   chunk->copy.from = pinned;
+  chunk->copy.past_caches = true;
   kiln_status_t status = kiln_buffer_read_async(t->buffer, t->stream,
                                                 t->offset + at, bytes, pinned);
   return kilni_status_join(status, guard(chunk, t->stream));

@@ -65,7 +65,7 @@ static uint8_t byte_at(size_t i) {
 // Copies, and whether that and nothing else was written.
 static bool copies(kilni_crew_t* crew, uint8_t* to, const uint8_t* from,
                    size_t bytes) {
-  kilni_copy_t copy = {to, from, bytes, 0, 0};
+  kilni_copy_t copy = {to, from, bytes, 0, bytes % 2 != 0 || bytes >= 1 << 20};
   memset(to - 1, 0xa5, bytes + 2);
   kilni_crew_begin(crew, &copy);
   kilni_crew_finish(crew, &copy);
@@ -96,6 +96,7 @@ static void test_sizes(void** state) {
       size_t a = kOffsets[i % 5];
       size_t b = kOffsets[(i / 5 + t) % 5];
       assert_true(copies(kit.crew, to + 64 + a, from + b, kSizes[i]));
+      assert_true(copies(kit.crew, to + 64 + b, from + a, kSizes[i] + 1));
     }
     close_kit(&kit);
   }
@@ -115,7 +116,7 @@ static void test_many(void** state) {
   uint32_t without = 0;
   for (uint32_t i = 0; i < COPIES; i++) {
     for (size_t k = 0; k < BYTES; k++) from[i][k] = byte_at(k + i);
-    list[i] = (kilni_copy_t){to[i], from[i], BYTES, 0, 0};
+    list[i] = (kilni_copy_t){to[i], from[i], BYTES, 0, i % 2 != 0};
     kilni_crew_begin(kit.crew, &list[i]);
     without += list[i].place == 0;
   }
