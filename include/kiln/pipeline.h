@@ -196,7 +196,8 @@ static inline kiln_interface_t kiln_interface_default(void) {
 //   INVALID_ARGUMENT  a description that contradicts itself or the kernel, a
 //                     kernel of another device; the message names the parameter
 //   LIMIT_EXCEEDED    a block or its shared memory is more than the kernel or
-//                     the device has; more than 128 parameters
+//                     the device has; more than 256 parameters that are
+//                     bound, or 520 in all
 //   UNSUPPORTED       a grid barrier where there are no cooperative launches
 //   INCOMPATIBLE, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //

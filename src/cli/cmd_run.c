@@ -13,6 +13,7 @@
 #include "cli/cli_output.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
+#include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 #include "cli/run_session.h"
 #include "cli/run_stats.h"
@@ -78,6 +79,34 @@ static void note_making(const kilni_cli_session_t* session) {
   kilni_cli_mapped_each(note_library, NULL);
 }
 
+// As a member of the result: the snapshot itself, or Prometheus' text.
+static bool add_telemetry(json_t* object, const kilni_cli_session_t* session,
+                          kilni_cli_error_t* error) {
+  kilni_cli_telemetry_t format = session->request->telemetry;
+  kilni_cli_buffer_t text = {0};
+  if (format == KILNI_CLI_TELEMETRY_NONE) return true;
+  bool ok = kilni_cli_telemetry_text(session, format, &text, error);
+  if (ok)
+    (void)json_object_set_new(object, "telemetry",
+                              format == KILNI_CLI_TELEMETRY_JSON
+                                  ? json_loads((const char*)text.data, 0, NULL)
+                                  : json_string((const char*)text.data));
+  kilni_cli_buffer_deinit(&text);
+  return ok;
+}
+
+static bool write_telemetry(const kilni_cli_call_t* call,
+                            const kilni_cli_session_t* session,
+                            kilni_cli_error_t* error) {
+  kilni_cli_telemetry_t format = session->request->telemetry;
+  kilni_cli_buffer_t text = {0};
+  if (format == KILNI_CLI_TELEMETRY_NONE) return true;
+  bool ok = kilni_cli_telemetry_text(session, format, &text, error);
+  if (ok) (void)fwrite(text.data, 1, text.size, call->results);
+  kilni_cli_buffer_deinit(&text);
+  return ok;
+}
+
 static bool report(const kilni_cli_call_t* call,
                    const kilni_cli_session_t* session,
                    const kilni_cli_plan_t* plan,
@@ -100,11 +129,16 @@ static bool report(const kilni_cli_call_t* call,
     if (session->profiled)
       (void)json_object_set_new(object, "stats",
                                 kilni_cli_stats_json(&session->profile));
+    if (!add_telemetry(object, session, error)) {
+      json_decref(object);
+      return false;
+    }
     return kilni_cli_json_write(call->results, object, error);
   }
   for (size_t i = 0; i < output_count; ++i)
     kilni_cli_note("wrote %s (%zu bytes)", outputs[i].path,
                    outputs[i].content.size);
+  if (!write_telemetry(call, session, error)) return false;
   if (!request->stats) return true;
   kilni_cli_note("%s on %s: %.3f ms", session->facts.name, session->device_name,
                  (double)session->elapsed_ns * 1e-6);
@@ -288,6 +322,11 @@ static const kilni_cli_option_t OPTIONS[] = {
      "kind, active lanes, how memory was accessed, barriers and the time of "
      "blocks. Counting makes the kernel take about three times as long.",
      false, NULL},
+    {"telemetry", "json|prometheus",
+     "Also write to standard output what was counted and timed: dispatches, "
+     "threads, bytes copied, memory used again, time on the device. With "
+     "--json it is the key \"telemetry\" of the result.",
+     false, "json prometheus"},
     KILNI_CLI_CACHE_OPTIONS,
     {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
     {"help", NULL, "Print this help.", false, NULL},

@@ -233,6 +233,21 @@ bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
                         call->operands[0]);
 }
 
+static bool read_telemetry(kilni_cli_request_t* out, const char* text,
+                           kilni_cli_error_t* error) {
+  if (text == NULL) return true;
+  if (strcmp(text, "json") == 0) {
+    out->telemetry = KILNI_CLI_TELEMETRY_JSON;
+  } else if (strcmp(text, "prometheus") == 0) {
+    out->telemetry = KILNI_CLI_TELEMETRY_PROMETHEUS;
+  } else {
+    return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                          "write --telemetry json or --telemetry prometheus",
+                          "--telemetry \"%s\" is no format", text);
+  }
+  return true;
+}
+
 bool kilni_cli_request_init(kilni_cli_request_t* out,
                             const kilni_cli_call_t* call,
                             kilni_cli_error_t* error) {
@@ -260,6 +275,7 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
       kilni_cli_seconds_read(kilni_cli_option_value(call, "time-limit"),
                              &out->time_limit_ns, error) &&
       read_modes(out, call, error) &&
+      read_telemetry(out, kilni_cli_option_value(call, "telemetry"), error) &&
       kilni_cli_ulp_read(call, &out->max_ulp, error) &&
       (out->code_kind == KILNI_CLI_CODE_PROGRAM ||
        (kilni_cli_program_only(call, "max-ulp", error) &&

@@ -43,6 +43,13 @@ typedef enum kilni_cli_code_kind_t {
 // NAME of lib:NAME, a program of the library; NULL for a file.
 const char* kilni_cli_library_name(const char* file);
 
+// What --telemetry asks for.
+typedef enum kilni_cli_telemetry_t {
+  KILNI_CLI_TELEMETRY_NONE = 0,
+  KILNI_CLI_TELEMETRY_JSON,
+  KILNI_CLI_TELEMETRY_PROMETHEUS
+} kilni_cli_telemetry_t;
+
 // The kind of a file that runs, by its name. UNSUPPORTED says what else to do.
 bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
                             kilni_cli_error_t* error);
@@ -66,6 +73,7 @@ typedef struct kilni_cli_request_t {
   uint64_t seed;
   bool has_seed;
   bool stats;
+  kilni_cli_telemetry_t telemetry;
   uint32_t max_ulp;  // of a program; 0: strict
   kilni_cli_cache_t cache;
   kilni_cli_buffer_t storage;

@@ -12,6 +12,7 @@
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
+#include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 
 #define MAX_KERNELS 4096
@@ -91,7 +92,7 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
     kilni_cli_note("device: %s%s%s%s", session->device_name,
                    why[0] != 0 ? " (" : "", why, why[0] != 0 ? ")" : "");
   }
-  return true;
+  return kilni_cli_dispatcher_open(session, error);
 }
 
 static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
@@ -157,25 +158,6 @@ bool kilni_cli_session_load(kilni_cli_session_t* session,
   return ok && open_kernel(session, error) && fill_facts(session, error);
 }
 
-// On the kernel's own stream, so that the kernel waits for it: what a driver
-// calls synchronous may still be under way when it returns.
-static bool make_buffer(kilni_cli_session_t* s, const kilni_cli_slot_t* slot,
-                        uint32_t index, kilni_cli_error_t* error) {
-  // A program's atomics on small elements use the whole words around them.
-  uint64_t bytes = slot->shape.bytes;
-  if (s->request->program != NULL) bytes = bytes == 0 ? 4 : (bytes + 3) / 4 * 4;
-  if (!kilni_cli_check(error, kiln_buffer_create(s->device, bytes, NULL,
-                                                 &s->buffers[index])))
-    return false;
-  kiln_status_t status =
-      slot->in != NULL ? kiln_buffer_write_async(s->buffers[index], s->stream,
-                                                 0, slot->in->array.data.size,
-                                                 slot->in->array.data.data)
-                       : kiln_buffer_fill_async(s->buffers[index], s->stream, 0,
-                                                slot->shape.bytes, 0, 1);
-  return kilni_cli_check(error, status);
-}
-
 kiln_argument_t kilni_cli_scalar_argument(const kilni_cli_scalar_t* scalar,
                                           bool is_pointer) {
   bool is_float = kilni_cli_type_info(scalar->type)->kind == 'f';
@@ -196,68 +178,16 @@ kiln_argument_t kilni_cli_scalar_argument(const kilni_cli_scalar_t* scalar,
   return kiln_arg_bytes(&scalar->bits, scalar->bytes);
 }
 
-static kiln_argument_t make_argument(const kilni_cli_session_t* s,
-                                     const kilni_cli_slot_t* slot,
-                                     uint32_t index) {
-  if (slot->arg == NULL) return kiln_arg_buffer(s->buffers[index]);
-  bool is_pointer = s->facts.params_known &&
-                    s->facts.params[index].kind == KILN_PARAM_KIND_POINTER;
-  return kilni_cli_scalar_argument(&slot->scalar, is_pointer);
-}
-
-// The index-th buffer or scalar among the parameters of a program.
-static uint32_t nth_parameter(const kilni_cli_plan_t* plan, uint32_t index,
-                              bool is_scalar) {
-  for (uint32_t i = 0; i < plan->count; ++i)
-    if ((plan->slots[i].arg != NULL) == is_scalar && index-- == 0) return i;
-  return 0;
-}
-
-// A buffer of zeroes for the kernel's own use.
-static bool make_zeroes(kilni_cli_session_t* s, uint64_t bytes,
-                        kiln_buffer_t** out, kilni_cli_error_t* error) {
-  return kilni_cli_check(error,
-                         kiln_buffer_create(s->device, bytes, NULL, out)) &&
-         kilni_cli_check(
-             error, kiln_buffer_fill_async(*out, s->stream, 0, bytes, 0, 1));
-}
-
-// What the kernel of a program takes is more than what the program does.
-static bool make_program_arguments(kilni_cli_session_t* s,
-                                   const kilni_cli_plan_t* plan,
-                                   kiln_argument_t* out, uint32_t* out_count,
-                                   kilni_cli_error_t* error) {
-  const kiln_program_code_t* code = s->code.lowered;
-  kiln_program_parameter_t p;
-  uint32_t count = 0;
-  for (; count < 3 * KILNI_CLI_MAX_PARAMS &&
-         kiln_program_code_parameter(code, count, &p);
-       ++count) {
-    uint32_t at =
-        nth_parameter(plan, p.index, p.kind == KILN_PROGRAM_PARAMETER_SCALAR);
-    switch (p.kind) {
-      case KILN_PROGRAM_PARAMETER_LENGTH:
-        out[count] = kiln_arg_u64(plan->slots[at].shape.count);
-        break;
-      case KILN_PROGRAM_PARAMETER_WORK:
-        out[count] = kiln_arg_u32((uint32_t)s->request->work[p.index]);
-        break;
-      case KILN_PROGRAM_PARAMETER_TRAP:
-        if (!make_zeroes(s, sizeof(kiln_program_trap_t), &s->trap, error))
-          return false;
-        out[count] = kiln_arg_buffer(s->trap);
-        break;
-      case KILN_PROGRAM_PARAMETER_GRID:
-        if (!make_zeroes(s, 24, &s->meet, error)) return false;
-        out[count] = kiln_arg_buffer(s->meet);
-        break;
-      default:
-        out[count] = make_argument(s, &plan->slots[at], at);
-        break;
-    }
-  }
-  *out_count = count;
-  return true;
+static bool fail_trap(const kiln_trap_t* trap, const char* name,
+                      kilni_cli_error_t* error) {
+  return kilni_cli_fail(
+      error, KILN_STATUS_LAUNCH_FAILED,
+      "look for trap() in the program; its second operand is the address",
+      "the program \"%s\" trapped with tag %" PRIu32 " and address 0x%" PRIx64
+      " in thread %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of block %" PRIu32
+      ",%" PRIu32 ",%" PRIu32,
+      name, trap->tag, trap->address, trap->thread[0], trap->thread[1],
+      trap->thread[2], trap->block[0], trap->block[1], trap->block[2]);
 }
 
 bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
@@ -269,42 +199,23 @@ bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
                        kiln_buffer_read(trap_or_null, 0, sizeof(trap), &trap)))
     return false;
   if (trap.set == 0) return true;
-  return kilni_cli_fail(
-      error, KILN_STATUS_LAUNCH_FAILED,
-      "look for trap() in the program; its second operand is the address",
-      "the program \"%s\" trapped with tag %" PRIu32 " and address 0x%" PRIx64
-      " in thread %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of block %" PRIu32
-      ",%" PRIu32 ",%" PRIu32,
-      name, trap.tag, trap.address, trap.thread[0], trap.thread[1],
-      trap.thread[2], trap.block[0], trap.block[1], trap.block[2]);
+  kiln_trap_t told = {.address = trap.address, .tag = trap.tag};
+  memcpy(told.block, trap.block, sizeof(told.block));
+  memcpy(told.thread, trap.thread, sizeof(told.thread));
+  return fail_trap(&told, name, error);
 }
 
 static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
                    kilni_cli_error_t* error) {
-  kiln_argument_t arguments[3 * KILNI_CLI_MAX_PARAMS];
-  uint32_t count = plan->count;
-  kiln_launch_config_t config = kiln_launch_config_default();
-  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
-  kiln_program_launch_t how;
-  config.shared_bytes = s->request->shared_bytes;
-  if (s->request->program != NULL) {
-    kiln_program_code_launch(s->code.lowered, &how);
-    attributes.cooperative = KILN_SWITCH_ON;
-    if (how.cooperative) config.attributes = &attributes;
-    config.shared_bytes = how.dynamic_shared_bytes;
-    if (!make_program_arguments(s, plan, arguments, &count, error))
-      return false;
-  } else {
-    for (uint32_t i = 0; i < plan->count; ++i)
-      arguments[i] = make_argument(s, &plan->slots[i], i);
-  }
-  memcpy(config.grid, plan->grid, sizeof(config.grid));
-  memcpy(config.block, plan->block, sizeof(config.block));
-  return kilni_cli_check(error, kiln_event_record(s->start, s->stream)) &&
-         kilni_cli_check(
-             error, kiln_kernel_launch(s->kernel, s->stream, &config, arguments,
-                                       count)) &&
-         kilni_cli_check(error, kiln_event_record(s->end, s->stream));
+  kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];
+  kiln_dispatch_options_t options;
+  if (!kilni_cli_pipeline_make(s, plan, error)) return false;
+  if (!kilni_cli_pipeline_options(s, plan, &options)) return true;
+  options.timed = KILN_SWITCH_ON;
+  kilni_cli_pipeline_bindings(s, plan, bindings);
+  return kilni_cli_check(
+      error, kiln_pipeline_dispatch(s->pipeline, s->stream, bindings,
+                                    plan->count, &options, &s->pending));
 }
 
 static uint64_t now_ns(void) {
@@ -336,20 +247,18 @@ static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   return false;
 }
 
-static bool make_objects(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
-                         kilni_cli_error_t* error) {
-  kiln_event_options_t timing = kiln_event_options_default();
-  timing.timing = KILN_SWITCH_ON;
+// How it ended, and how long it took.
+static bool look_at_end(kilni_cli_session_t* s, kilni_cli_error_t* error) {
+  if (s->pending == NULL) return true;
+  kiln_pending_times_t times;
+  kiln_trap_t trap;
+  if (kiln_pending_trap(s->pending, &trap))
+    return fail_trap(&trap, s->facts.name, error);
   if (!kilni_cli_check(error,
-                       kiln_stream_create(s->device, NULL, &s->stream)) ||
-      !kilni_cli_check(error,
-                       kiln_event_create(s->device, &timing, &s->start)) ||
-      !kilni_cli_check(error, kiln_event_create(s->device, &timing, &s->end)))
+                       kiln_pending_wait(s->pending, KILN_PENDING_FOREVER)) ||
+      !kilni_cli_check(error, kiln_pending_times(s->pending, &times)))
     return false;
-  for (uint32_t i = 0; i < plan->count; ++i)
-    if (plan->slots[i].arg == NULL &&
-        !make_buffer(s, &plan->slots[i], i, error))
-      return false;
+  s->elapsed_ns = times.device_ns;
   return true;
 }
 
@@ -376,11 +285,9 @@ static bool run_kernel(kilni_cli_session_t* session,
   if (session->counted && session->request->stats &&
       !kilni_cli_check(error, kiln_soft_profile_start()))
     return false;
-  if (!make_objects(session, plan, error) || !launch(session, plan, error) ||
-      !wait_for_kernel(session, error) ||
-      !kilni_cli_check(error, kiln_event_elapsed(session->start, session->end,
-                                                 &session->elapsed_ns)) ||
-      !kilni_cli_trap_check(session->trap, session->facts.name, error))
+  if (!kilni_cli_residents_make(session, plan, error) ||
+      !launch(session, plan, error) || !wait_for_kernel(session, error) ||
+      !look_at_end(session, error))
     return false;
   if (session->counted) {
     status = kiln_device_executed(session->device, &session->instructions);
@@ -412,18 +319,34 @@ bool kilni_cli_session_read(kilni_cli_session_t* session,
   out->shape = plan->slots[index].shape;
   size_t bytes = (size_t)out->shape.bytes;
   return kilni_cli_buffer_resize(&out->data, bytes, error) &&
-         kilni_cli_check(error, kiln_buffer_read(session->buffers[index], 0,
-                                                 bytes, out->data.data));
+         (bytes == 0 ||
+          kilni_cli_check(
+              error, kiln_resident_download(
+                         session->dispatcher, session->stream,
+                         session->buffers[index], 0, bytes, out->data.data)));
+}
+
+void kilni_cli_session_share(kilni_cli_session_t* session,
+                             const kilni_cli_session_t* first,
+                             kilni_cli_request_t* request) {
+  memset(session, 0, sizeof(*session));
+  session->request = request;
+  session->runtime = first->runtime;
+  session->device = first->device;
+  session->dispatcher = first->dispatcher;
+  session->stream = first->stream;
+  kiln_runtime_retain(session->runtime);
+  kiln_device_retain(session->device);
+  kiln_dispatcher_retain(session->dispatcher);
+  memcpy(session->device_name, first->device_name,
+         sizeof(session->device_name));
 }
 
 void kilni_cli_session_close(kilni_cli_session_t* session) {
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i)
-    kiln_buffer_release(session->buffers[i]);
-  kiln_buffer_release(session->trap);
-  kiln_buffer_release(session->meet);
-  kiln_event_release(session->start);
-  kiln_event_release(session->end);
-  kiln_stream_release(session->stream);
+  kiln_pending_release(session->pending);
+  kiln_pipeline_release(session->pipeline);
+  kilni_cli_residents_free(session);
+  kiln_dispatcher_release(session->dispatcher);
   kiln_kernel_release(session->kernel);
   kiln_module_release(session->module);
   kilni_cli_code_deinit(&session->code);

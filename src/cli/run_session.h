@@ -19,14 +19,14 @@ typedef struct kilni_cli_session_t {
   kilni_cli_code_t code;
   kiln_module_t* module;
   kiln_kernel_t* kernel;
-  kiln_stream_t* stream;
-  kiln_event_t* start;
-  kiln_event_t* end;
-  kiln_buffer_t* buffers[KILNI_CLI_MAX_PARAMS];
-  kiln_buffer_t* trap;       // of a program: what the first trap wrote
-  kiln_buffer_t* meet;       // of a program: what its grid barriers count in
-  kilni_cli_kernel_t facts;  // names are borrowed from kernel
-  char device_name[32];      // as the user counts
+  kiln_dispatcher_t* dispatcher;
+  kiln_stream_t* stream;  // the dispatcher's first
+  kiln_pipeline_t* pipeline;
+  kiln_pending_t* pending;  // NULL: there is no work
+  kiln_resident_t buffers[KILNI_CLI_MAX_PARAMS];
+  uint32_t order[KILNI_CLI_MAX_PARAMS];  // of a slot: which binding it is
+  kilni_cli_kernel_t facts;              // names are borrowed from kernel
+  char device_name[32];                  // as the user counts
   uint64_t elapsed_ns;
   bool counted;  // instructions are known
   uint64_t instructions;
@@ -54,6 +54,11 @@ bool kilni_cli_session_run(kilni_cli_session_t* session,
 bool kilni_cli_session_read(kilni_cli_session_t* session,
                             const kilni_cli_plan_t* plan, uint32_t index,
                             kilni_cli_array_t* out, kilni_cli_error_t* error);
+
+// A second one on the same device, with the dispatcher of the first.
+void kilni_cli_session_share(kilni_cli_session_t* session,
+                             const kilni_cli_session_t* first,
+                             kilni_cli_request_t* request);
 
 // The first trap of a program, if there was one, as an error. NULL: it has
 // none.

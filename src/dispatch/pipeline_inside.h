@@ -8,8 +8,8 @@
 #include "dispatch/dispatch_inside.h"
 
 enum {
-  KILNI_PIPELINE_PARAMETERS = 128,  // that are bound
-  KILNI_PIPELINE_ARGUMENTS = 264,   // of the kernel
+  KILNI_PIPELINE_PARAMETERS = 256,  // that are bound
+  KILNI_PIPELINE_ARGUMENTS = 520,   // of the kernel
   KILNI_GRID_BYTES = 24,            // that a grid barrier counts in
   KILNI_NO_SHIFT = 64,
 };

@@ -17,7 +17,7 @@ typedef struct reading_t {
   const char* label;
   uint32_t bound;         // parameters that are bound, so far
   size_t constant_bytes;  // so far
-  uint32_t places[KILNI_PIPELINE_PARAMETERS];  // by position in the kernel
+  uint32_t places[KILNI_PIPELINE_ARGUMENTS];  // by position in the kernel
 } reading_t;
 
 static kiln_status_t refuse(const reading_t* r, uint32_t position,
@@ -120,14 +120,19 @@ static kiln_status_t check_one(const reading_t* r, uint32_t position) {
       "lists them");
 }
 
+static kiln_status_t too_many(const reading_t* r, uint32_t count) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(LIMIT_EXCEEDED, "%u parameters of \"%s\"", (unsigned)count,
+                 r->label),
+      "put them into a struct; a pipeline takes %u that are bound, and %u in "
+      "all",
+      (unsigned)KILNI_PIPELINE_PARAMETERS, (unsigned)KILNI_PIPELINE_ARGUMENTS);
+}
+
 static kiln_status_t check_parameters(reading_t* r) {
   const kiln_interface_t* given = r->given;
-  if (given->parameter_count > KILNI_PIPELINE_PARAMETERS) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "%u parameters of \"%s\"",
-                   (unsigned)given->parameter_count, r->label),
-        "put them into a struct; a pipeline takes %u",
-        (unsigned)KILNI_PIPELINE_PARAMETERS);
+  if (given->parameter_count > KILNI_PIPELINE_ARGUMENTS) {
+    return too_many(r, given->parameter_count);
   }
   if (r->kernel->info.params_known &&
       given->parameter_count != r->kernel->info.param_count) {
@@ -147,6 +152,7 @@ static kiln_status_t check_parameters(reading_t* r) {
       r->constant_bytes += ((size_t)p->value_bytes + 15) / 16 * 16;
     }
   }
+  if (r->bound > KILNI_PIPELINE_PARAMETERS) return too_many(r, r->bound);
   return NULL;
 }
 

@@ -470,6 +470,14 @@ static kiln_status_t work_of_caller(const kiln_pipeline_t* pipeline,
   return NULL;
 }
 
+// Whether the kernel is told its work size.
+static bool takes_work(const kiln_pipeline_t* pipeline) {
+  for (uint32_t i = 0; i < pipeline->argument_count; i++) {
+    if (pipeline->arguments[i].kind == KILN_INTERFACE_WORK) return true;
+  }
+  return pipeline->program != NULL;
+}
+
 static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
                                 kilni_plan_t* plan) {
   if (pipeline->info.work_dimensions == 0) {
@@ -482,7 +490,7 @@ static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
         "leave `work` away");
   }
   for (int i = 0; i < 3; i++) {
-    if (plan->shown.work[i] <= UINT32_MAX) continue;
+    if (plan->shown.work[i] <= UINT32_MAX || !takes_work(pipeline)) continue;
     return kilni_status_with_fix(
         KILNI_FAIL(OUT_OF_RANGE,
                    "the work size of \"%s\" is over 2^32 - 1 along an axis",

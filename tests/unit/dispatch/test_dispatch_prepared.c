@@ -428,7 +428,7 @@ static void test_wrong_interfaces(void** state) {
       {KILN_STATUS_INVALID_ARGUMENT, "the work size"},
       {KILN_STATUS_INVALID_ARGUMENT, "out of its range"},
       {KILN_STATUS_INVALID_ARGUMENT, "axis"},
-      {KILN_STATUS_LIMIT_EXCEEDED, "129"},
+      {KILN_STATUS_LIMIT_EXCEEDED, "521"},
       {KILN_STATUS_LIMIT_EXCEEDED, "4096"},
       {KILN_STATUS_INVALID_ARGUMENT, "do not fit"},
   };
@@ -451,7 +451,7 @@ static void test_wrong_interfaces(void** state) {
       p[2].kind = KILN_INTERFACE_WORK;
       p[2].of = 3;
     }
-    if (i == 11) interface.parameter_count = 129;
+    if (i == 11) interface.parameter_count = 521;
     if (i == 12) interface.block[0] = 4096;
     if (i == 13) p[3].value = NULL;
     assert_says(kiln_pipeline_create_kernel(kit.dispatcher, kernel, &interface,
