@@ -25,6 +25,7 @@ PART = re.compile(r"<!-- made by: kiln help --markdown.*?-->\n(.*?)"
                   r"<!-- end -->\n", re.S)
 # Whose variables a command follows: the rooms that it reaches.
 ROOMS = {
+    "bench": "cache locate compat table runtime soft",
     "cache": "cache locate compat table runtime soft",
     "check": "locate compat table",
     "compile": "cache locate compat runtime",

@@ -62,6 +62,7 @@ typedef struct kilni_cli_command_t {
 extern const kilni_cli_command_t* const kilni_cli_commands[];
 extern const size_t kilni_cli_command_count;
 
+extern const kilni_cli_command_t kilni_cli_command_bench;
 extern const kilni_cli_command_t kilni_cli_command_run;
 extern const kilni_cli_command_t kilni_cli_command_compile;
 extern const kilni_cli_command_t kilni_cli_command_cache;

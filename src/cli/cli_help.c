@@ -9,13 +9,14 @@
 #define WIDTH 78
 
 const kilni_cli_command_t* const kilni_cli_commands[] = {
-    &kilni_cli_command_run,     &kilni_cli_command_graph,
-    &kilni_cli_command_compile, &kilni_cli_command_link,
-    &kilni_cli_command_find,    &kilni_cli_command_check,
-    &kilni_cli_command_config,  &kilni_cli_command_inspect,
-    &kilni_cli_command_lib,     &kilni_cli_command_cache,
-    &kilni_cli_command_doctor,  &kilni_cli_command_top,
-    &kilni_cli_command_help,    &kilni_cli_command_completion,
+    &kilni_cli_command_run,        &kilni_cli_command_bench,
+    &kilni_cli_command_graph,      &kilni_cli_command_compile,
+    &kilni_cli_command_link,       &kilni_cli_command_find,
+    &kilni_cli_command_check,      &kilni_cli_command_config,
+    &kilni_cli_command_inspect,    &kilni_cli_command_lib,
+    &kilni_cli_command_cache,      &kilni_cli_command_doctor,
+    &kilni_cli_command_top,        &kilni_cli_command_help,
+    &kilni_cli_command_completion,
 };
 const size_t kilni_cli_command_count =
     sizeof(kilni_cli_commands) / sizeof(kilni_cli_commands[0]);

@@ -152,6 +152,49 @@ bool kilni_cli_seconds_read(const char* text, uint64_t* out,
   return true;
 }
 
+// Its type and shape, as behind the name of a file.
+static bool read_made(kilni_cli_binding_t* b, const char* rest,
+                      kilni_cli_error_t* error) {
+  b->is_in = true;
+  if (!kilni_cli_buffer_add(&b->path, "-:", 2, error) ||
+      !kilni_cli_buffer_add(&b->path, rest, strlen(rest), error) ||
+      !kilni_cli_spec_parse((const char*)b->path.data, &b->spec, error))
+    return false;
+  if (b->spec.kind == KILNI_CLI_SPEC_SHAPE) return true;
+  return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
+                        "write a type and a shape, such as x=f32[1048576]",
+                        "--buffer \"%.*s=%s\" is no type with a shape",
+                        (int)b->parameter_size, b->parameter, rest);
+}
+
+// Numbers that are not all the same and that no kernel trips over: floats from
+// 0.5 to 1, whole numbers from 0 to 99.
+static void make_up(const kilni_cli_shape_t* shape, uint8_t* data) {
+  const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
+  uint64_t state = 0x9e3779b97f4a7c15u;
+  for (uint64_t i = 0; i < shape->count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    uint64_t random = state >> 33;
+    uint64_t value = info->kind == 'b' ? random & 1 : random % 100;
+    if (info->kind == 'f')
+      value = shape->type == KILNI_CLI_TYPE_F64
+                  ? 0x3fe0000000000000u | random << 21
+              : shape->type == KILNI_CLI_TYPE_F32  ? 0x3f000000u | random >> 8
+              : shape->type == KILNI_CLI_TYPE_BF16 ? 0x3f00u | (random & 0x7f)
+                                                   : 0x3800u | (random & 0x3ff);
+    memcpy(data + i * info->bytes, &value, info->bytes);
+  }
+}
+
+static bool read_made_up(kilni_cli_binding_t* b, kilni_cli_error_t* error) {
+  b->array.shape = b->spec.shape;
+  if (!kilni_cli_buffer_resize(&b->array.data, (size_t)b->spec.shape.bytes,
+                               error))
+    return false;
+  make_up(&b->array.shape, b->array.data.data);
+  return true;
+}
+
 // `is_program`: it says the types of its numbers itself.
 static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
                          bool is_program, kilni_cli_error_t* error) {
@@ -162,9 +205,11 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
   b->is_in = strcmp(name, "in") == 0 || strcmp(name, "inout") == 0;
   b->is_out = strcmp(name, "out") == 0 || strcmp(name, "inout") == 0;
   b->is_arg = strcmp(name, "arg") == 0;
+  b->is_made = strcmp(name, "buffer") == 0;
   if (!kilni_cli_split_assignment(name, given->value, &b->parameter_size, &rest,
                                   error))
     return false;
+  if (b->is_made) return read_made(b, rest, error);
   if (b->is_arg && is_program && !kilni_cli_value_is_typed(rest)) {
     b->untyped = rest;
     return true;
@@ -304,12 +349,17 @@ bool kilni_cli_request_read(kilni_cli_request_t* request,
   for (size_t i = 0; i < request->binding_count; ++i) {
     kilni_cli_binding_t* b = &request->bindings[i];
     const char* path = (const char*)b->path.data;
+    if (b->is_made) {
+      if (!read_made_up(b, error)) return false;
+      continue;
+    }
     if (b->is_in && !kilni_cli_data_read(path, &b->spec, &b->array, error))
       return false;
     if (b->is_in && b->is_out &&
         !kilni_cli_data_check(path, &b->array.shape, error))
       return false;
-    if (b->is_out && !kilni_cli_output_check(path, error)) return false;
+    if (b->is_out && !b->is_unnamed && !kilni_cli_output_check(path, error))
+      return false;
   }
   return true;
 }

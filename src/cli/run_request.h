@@ -10,11 +10,13 @@
 #include "cli/cli_literal.h"
 #include "kiln/program.h"
 
-// One of --in, --out, --inout and --arg. one-thread
+// One of --in, --out, --inout, --arg and --buffer. one-thread
 typedef struct kilni_cli_binding_t {
-  bool is_in;   // its file is read
-  bool is_out;  // its file is written
-  bool is_arg;  // a scalar
+  bool is_in;       // its file is read
+  bool is_out;      // its file is written
+  bool is_arg;      // a scalar
+  bool is_unnamed;  // an output that goes nowhere
+  bool is_made;  // --buffer: its content is made up, and it is read and written
   const char* option;
   const char* parameter;  // P, parameter_size characters
   size_t parameter_size;

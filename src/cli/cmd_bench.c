@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: `kiln bench`: how long kernels take, and which of them is faster.
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/bench_job.h"
+#include "cli/cli_command.h"
+#include "cli/cli_program.h"
+#include "cli/cli_report.h"
+#include "cli/run_program.h"
+
+// ---- What was asked for ----
+
+static bool read_number(const char* option, const char* text, double least,
+                        double most, double* inout, kilni_cli_error_t* error) {
+  char* end = NULL;
+  if (text == NULL) return true;
+  double value = strtod(text, &end);
+  if (end == text || *end != 0 || !(value >= least && value <= most))
+    return kilni_cli_fail(
+        error, KILN_STATUS_INVALID_ARGUMENT, "write a number in that range",
+        "--%s \"%s\" is not a number from %g to %g", option, text, least, most);
+  *inout = value;
+  return true;
+}
+
+static bool read_limits(const kilni_cli_call_t* call,
+                        kilni_cli_bench_limits_t* out,
+                        kilni_cli_error_t* error) {
+  double seconds = 3, steady = 1, runs = 0, warmup = 3;
+  bool ok = read_number("budget", kilni_cli_option_value(call, "budget"), 0,
+                        3600, &seconds, error) &&
+            read_number("steady", kilni_cli_option_value(call, "steady"), 0,
+                        100, &steady, error) &&
+            read_number("runs", kilni_cli_option_value(call, "runs"), 1, 1e6,
+                        &runs, error) &&
+            read_number("warmup", kilni_cli_option_value(call, "warmup"), 1,
+                        1e6, &warmup, error);
+  out->budget_ns = (uint64_t)(seconds * 1e9);
+  out->steady = steady / 100;
+  out->runs = (uint32_t)runs;
+  out->warmup = (uint32_t)warmup;
+  return ok;
+}
+
+// Outputs that nobody names get the length that the program says; what is
+// computed is thrown away.
+static bool add_outputs(kilni_cli_request_t* r, kilni_cli_error_t* error) {
+  kiln_program_parameter_info_t p;
+  for (uint32_t i = 0;
+       r->program != NULL && kiln_program_parameter(r->program, i, &p); ++i) {
+    bool given = p.role != KILN_PROGRAM_ROLE_OUT || p.is_counted == 0;
+    for (size_t j = 0; j < r->binding_count && !given; ++j) {
+      const kilni_cli_binding_t* b = &r->bindings[j];
+      uint64_t position;
+      given =
+          (strlen(p.name) == b->parameter_size &&
+           memcmp(p.name, b->parameter, b->parameter_size) == 0) ||
+          (kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) &&
+           position == i);
+    }
+    if (given) continue;
+    size_t bytes = (r->binding_count + 1) * sizeof(kilni_cli_binding_t);
+    if (!kilni_cli_buffer_resize(&r->storage, bytes, error)) return false;
+    r->bindings = (kilni_cli_binding_t*)(void*)r->storage.data;
+    kilni_cli_binding_t* b = &r->bindings[r->binding_count];
+    memset(b, 0, sizeof(*b));
+    b->option = "out";
+    b->parameter = p.name;
+    b->parameter_size = strlen(p.name);
+    b->is_out = true;
+    b->is_unnamed = true;
+    if (!kilni_cli_buffer_add(&b->path, "", 0, error)) return false;
+    ++r->binding_count;
+  }
+  return true;
+}
+
+static bool read_file(kilni_cli_bench_file_t* f, const kilni_cli_call_t* call,
+                      const char* const* operand, kilni_cli_error_t* error) {
+  kilni_cli_call_t one = *call;
+  one.operands = operand;
+  one.operand_count = 1;
+  kilni_cli_request_t* r = &f->request;
+  if (!kilni_cli_request_init(r, &one, error)) return false;
+  if (r->code_kind == KILNI_CLI_CODE_PROGRAM &&
+      (!kilni_cli_program_read(r->file, &one, &r->program, error) ||
+       !add_outputs(r, error) || !kilni_cli_program_types(r, error)))
+    return false;
+  return kilni_cli_request_read(r, error) && kilni_cli_program_sizes(r, error);
+}
+
+// ---- What comes out ----
+
+// "12.3 us": three digits, and a unit that fits.
+static const char* time_text(double ns, char out[32]) {
+  static const char* const kUnits[] = {"ns", "us", "ms", "s"};
+  int unit = 0;
+  while (ns >= 1000 && unit < 3) {
+    ns /= 1000;
+    ++unit;
+  }
+  (void)snprintf(out, 32, "%.*f %s",
+                 ns < 10    ? 2
+                 : ns < 100 ? 1
+                            : 0,
+                 ns, kUnits[unit]);
+  return out;
+}
+
+static void write_file(FILE* out, const kilni_cli_bench_t* b, size_t index) {
+  const kilni_cli_bench_file_t* f = &b->files[index];
+  kilni_cli_summary_t d, wall, call;
+  char t[5][32];
+  kilni_cli_samples_sum(&f->device, &d);
+  kilni_cli_samples_sum(&f->wall, &wall);
+  kilni_cli_samples_sum(&f->enqueue, &call);
+  (void)fprintf(out,
+                "%s (%s), grid %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of %" PRIu32
+                ",%" PRIu32 ",%" PRIu32 " threads\n",
+                f->request.file, f->session.facts.name, f->plan.grid[0],
+                f->plan.grid[1], f->plan.grid[2], f->plan.block[0],
+                f->plan.block[1], f->plan.block[2]);
+  (void)fprintf(out, "  %-9s %s, least %s, 90%% from %s to %s%s\n",
+                b->simulated ? "time" : "device", time_text(d.median, t[0]),
+                time_text(d.least, t[1]), time_text(d.low, t[2]),
+                time_text(d.high, t[3]), f->steady ? "" : " (not steady)");
+  if (f->bytes != 0 && d.median > 0)
+    (void)fprintf(out, "  %-9s %.4g GB/s of %" PRIu64 " bytes in buffers\n",
+                  "moves", (double)f->bytes / d.median, f->bytes);
+  if (f->elements != 0 && d.median > 0)
+    (void)fprintf(out, "  %-9s %.4g million elements/s of %" PRIu64 "\n",
+                  "does", (double)f->elements / d.median * 1e3, f->elements);
+  (void)fprintf(out, "  %-9s %s a run with the wait; the call takes %s\n",
+                "wall", time_text(wall.median, t[0]),
+                time_text(call.median, t[1]));
+  (void)fprintf(out,
+                "  %-9s %zu of %" PRIu32
+                " run%s each; the first run took "
+                "%s\n",
+                "samples", f->device.count, f->runs, f->runs == 1 ? "" : "s",
+                time_text((double)f->first_ns, t[2]));
+  if (index == 0) return;
+  double ratio = kilni_cli_samples_ratio(&b->files[0].device, &f->device);
+  (void)fprintf(out, "  %-9s %.3f times as fast as %s\n", "ratio", ratio,
+                b->files[0].request.file);
+}
+
+static bool write_text(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
+                       kilni_cli_error_t* error) {
+  kilni_cli_summary_t floor;
+  char text[32];
+  kilni_cli_samples_sum(&b->floor, &floor);
+  for (size_t i = 0; i < b->count; ++i) write_file(call->results, b, i);
+  (void)fprintf(call->results, "a run that does nothing: %s\n",
+                time_text(floor.median, text));
+  return kilni_cli_results_flush(call->results, error);
+}
+
+static json_t* summary_json(const kilni_cli_samples_t* samples) {
+  kilni_cli_summary_t s;
+  kilni_cli_samples_sum(samples, &s);
+  return json_pack("{s:f,s:f,s:f,s:f,s:f}", "median", s.median, "least",
+                   s.least, "low", s.low, "high", s.high, "most", s.most);
+}
+
+static json_t* file_json(const kilni_cli_bench_t* b, size_t index) {
+  const kilni_cli_bench_file_t* f = &b->files[index];
+  kilni_cli_summary_t d, first;
+  kilni_cli_samples_sum(&f->device, &d);
+  kilni_cli_samples_sum(&b->files[0].device, &first);
+  json_t* name = json_string(f->request.file);
+  json_t* base_name = json_string(b->files[0].request.file);
+  if (name == NULL) name = json_string_nocheck("?");
+  if (base_name == NULL) base_name = json_string_nocheck("?");
+  json_t* baseline = index == 0 ? json_null()
+                                : json_pack("{s:O,s:f}", "name", base_name,
+                                            "value", first.median);
+  json_decref(base_name);
+  json_t* ratio =
+      index == 0
+          ? json_null()
+          : json_real(kilni_cli_samples_ratio(&b->files[0].device, &f->device));
+  return json_pack(
+      "{s:o,s:s,s:s,s:f,s:o,s:o,s:o,s:o,s:o,s:b,s:I,s:I,s:I,s:I,s:f,s:f,s:I}",
+      "name", name, "entry", f->session.facts.name, "unit", "ns", "value",
+      d.median, "baseline", baseline, "ratio", ratio, "device_ns",
+      summary_json(&f->device), "wall_ns", summary_json(&f->wall), "enqueue_ns",
+      summary_json(&f->enqueue), "steady", f->steady, "samples",
+      (json_int_t)f->device.count, "runs", (json_int_t)f->runs, "bytes",
+      (json_int_t)f->bytes, "elements", (json_int_t)f->elements,
+      "gigabytes_per_second", d.median > 0 ? (double)f->bytes / d.median : 0.0,
+      "elements_per_second",
+      d.median > 0 ? (double)f->elements / d.median * 1e9 : 0.0, "first_ns",
+      (json_int_t)f->first_ns);
+}
+
+static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
+                       kilni_cli_error_t* error) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < b->count; ++i)
+    (void)json_array_append_new(list, file_json(b, i));
+  return kilni_cli_json_write(
+      call->results,
+      json_pack("{s:s,s:b,s:I,s:o,s:o}", "device",
+                b->files[0].session.device_name, "simulated", b->simulated,
+                "rounds", (json_int_t)b->rounds, "launch_ns",
+                summary_json(&b->floor), "benches", list),
+      error);
+}
+
+// ---- All together ----
+
+static bool run_all(const kilni_cli_call_t* call, kilni_cli_bench_t* b,
+                    kilni_cli_error_t* error) {
+  if (!read_limits(call, &b->limits, error)) return false;
+  for (size_t i = 0; i < call->operand_count; ++i)
+    if (!read_file(&b->files[i], call, &call->operands[i], error)) return false;
+  int hidden = kilni_cli_results_hide();
+  bool ok = true;
+  for (size_t i = 0; i < call->operand_count && ok; ++i) {
+    b->count = i + 1;
+    ok = kilni_cli_bench_prepare(b, i, error);
+  }
+  if (ok && b->simulated)
+    kilni_cli_note(
+        "the software device runs on this CPU: its times compare "
+        "kernels with each other, and say nothing about a GPU");
+  ok = ok && kilni_cli_bench_measure(b, error);
+  if (b->leave_at_once) {
+    kilni_cli_results_show(hidden);
+    _exit(kilni_cli_error_report(stdout, call->json, error));
+  }
+  (void)fflush(stderr);
+  kilni_cli_results_show(hidden);
+  return ok &&
+         (call->json ? write_json(call, b, error) : write_text(call, b, error));
+}
+
+static bool run_bench(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
+  kilni_cli_bench_t* b = calloc(1, sizeof(*b));
+  if (b != NULL) b->files = calloc(call->operand_count, sizeof(*b->files));
+  if (b == NULL || b->files == NULL) {
+    free(b);
+    return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
+                          "no memory to measure");
+  }
+  bool ok = run_all(call, b, error);
+  kilni_cli_bench_close(b);
+  for (size_t i = 0; i < call->operand_count; ++i)
+    kilni_cli_request_deinit(&b->files[i].request);
+  free(b->files);
+  free(b);
+  return ok;
+}
+
+static const kilni_cli_option_t OPTIONS[] = {
+    {"buffer", "P=TYPE[N,...]",
+     "Parameter P is a buffer of this type and shape, with numbers made up: "
+     "floats from 0.5 to 1, whole numbers from 0 to 99. Not needed for outputs "
+     "whose length a program says.",
+     true, NULL},
+    {"in", "P=FILE[:TYPE[N,...]]",
+     "Parameter P is a buffer that holds what FILE holds, as kiln run has it.",
+     true, "file"},
+    {"arg", "P=VALUE",
+     "Parameter P is a number, or len(Q), as kiln run has it.", true, NULL},
+    {"device", "auto|cuda:N|soft|NAME", "Where to run, as kiln run has it.",
+     false, "auto cuda:0 soft"},
+    {"entry", "NAME", "Name of the kernel, where a file has several.", false,
+     NULL},
+    {"grid", "X,Y,Z",
+     "Blocks. Default: the least that cover the longest buffer.", false, NULL},
+    {"block", "X,Y,Z",
+     "Threads of a block. Default: what the kernel requires, else 256,1,1.",
+     false, NULL},
+    {"shared", "BYTES", "Dynamic shared memory of a block. Default: 0.", false,
+     NULL},
+    {"budget", "S",
+     "Stop after S seconds of measuring, steady or not; one round is made in "
+     "any case. Default: 3.",
+     false, NULL},
+    {"steady", "PERCENT",
+     "Stop when the medians of all files are known to so much of themselves, "
+     "19 times of 20. Default: 1.",
+     false, NULL},
+    {"runs", "N",
+     "Runs in a row that make a sample. Default: as many as take a "
+     "millisecond.",
+     false, NULL},
+    {"warmup", "N", "Runs before the first sample. Default: 3.", false, NULL},
+    {"time-limit", "S",
+     "Give up with exit code 8 when a compilation or a first run has not ended "
+     "after S seconds.",
+     false, NULL},
+    {"define", "NAME=VALUE",
+     "Of a program (.kiln): the value of a const, or the type of a type.", true,
+     NULL},
+    {"max-ulp", "N",
+     "Of a program: the error that its f32 functions may have. Default: 0, "
+     "strict.",
+     false, NULL},
+    KILNI_CLI_CACHE_OPTIONS,
+    {"json", NULL, "Write the result, or the error, as JSON.", false, NULL},
+    {"help", NULL, "Print this help.", false, NULL},
+};
+const kilni_cli_command_t kilni_cli_command_bench = {
+    "bench",
+    "FILE...",
+    "Measure how long kernels take, and which of them is faster.",
+    "Each FILE is what kiln run takes. All get the same buffers and numbers; "
+    "buffers stay on the device, and what a run computes is there in the "
+    "next.\n"
+    "The files are run in turns, in rounds, until the median of each is "
+    "steady or the time is up. The time of a run is the device's, by events; "
+    "beside it stand the time by the clock, with the wait, and that of the "
+    "call alone; and what a launch of nothing takes. Further files are "
+    "compared with the first, round by round: a ratio above 1 is faster.",
+    OPTIONS,
+    sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    1,
+    KILNI_CLI_BENCH_MAX_FILES,
+    "file",
+    "kiln bench lib:saxpy --buffer x=f32[1048576] --buffer y=f32[1048576] "
+    "--arg a=2",
+    run_bench,
+};
