@@ -14,11 +14,12 @@ static int by_value(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-static double middle_mean(const double* sorted, int count) {
+double bench_turns_middle(double* values, int count) {
   double sum = 0;
+  qsort(values, (size_t)count, sizeof(*values), by_value);
   int from = count / 4;
   int to = count - from;
-  for (int i = from; i < to; i++) sum += sorted[i];
+  for (int i = from; i < to; i++) sum += values[i];
   return sum / (to - from);
 }
 
@@ -56,10 +57,9 @@ void bench_turns_measure(bench_turns_t* turns) {
   for (int way = 0; way < count; way++) {
     if (turns->ways[way].absent) continue;
     qsort(g_spent[way], (size_t)turns->rounds, sizeof(double), by_value);
-    qsort(g_ratio[way], (size_t)turns->rounds, sizeof(double), by_value);
     turns->best[way] = g_spent[way][0];
     turns->median[way] = g_spent[way][turns->rounds / 2];
-    turns->ratio[way] = middle_mean(g_ratio[way], turns->rounds);
+    turns->ratio[way] = bench_turns_middle(g_ratio[way], turns->rounds);
   }
 }
 

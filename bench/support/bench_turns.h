@@ -41,6 +41,8 @@ typedef struct bench_turns_t {
 } bench_turns_t;
 
 void bench_turns_measure(bench_turns_t* turns);
+// The mean of the middle half of the values, which are sorted.
+double bench_turns_middle(double* values, int count);
 // A row for each way, and a line on standard error.
 void bench_turns_report(const bench_turns_t* turns, bench_report_t* report);
 // Says whether a bar holds, and returns it.

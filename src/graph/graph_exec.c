@@ -519,28 +519,39 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
   return NULL;
 }
 
+// A kernel without attributes, whose objects the executable has.
+static inline bool is_last(const kiln_graph_exec_t* exec,
+                           const kiln_launch_t* launch) {
+  return exec->has_last && launch->number == exec->last_number &&
+         launch->version == exec->last_version && launch->how.count == 0;
+}
+
+static inline bool takes_calls(const kiln_graph_exec_t* exec,
+                               const kiln_graph_t* graph) {
+  return graph->refuses == KILNI_GRAPH_OPEN && graph->device == exec->device;
+}
+
+static inline bool call_shortly(const kiln_graph_exec_t* exec,
+                                const kiln_graph_node_t* node,
+                                const kiln_launch_t* launch) {
+  return node->handle != NULL && node->kind == KILN_GRAPH_KERNEL &&
+         node->more == NULL &&
+         exec->device->table->cuGraphExecKernelNodeSetParams(
+             exec->handle, node->handle, &launch->node) == KILN_CU_SUCCESS;
+}
+
 // The short way: true if the node was given a launch whose objects the
-// executable has. `ready`: that the device may be called, and that its context
-// is current, was found out.
-static inline bool set_shortly(const kiln_graph_exec_t* exec, bool ready,
+// executable has.
+static inline bool set_shortly(const kiln_graph_exec_t* exec,
                                const kiln_graph_node_t* node,
                                const kiln_launch_t* launch) {
   const kiln_graph_t* graph = node->graph;
-  if (launch == NULL || !exec->has_last ||
-      launch->number != exec->last_number ||
-      launch->version != exec->last_version || launch->how.count != 0 ||
-      node->handle == NULL || node->kind != KILN_GRAPH_KERNEL ||
-      node->more != NULL || graph->refuses != KILNI_GRAPH_OPEN ||
-      graph->device != exec->device) {
+  if (launch == NULL || !is_last(exec, launch) || !takes_calls(exec, graph) ||
+      !kilni_graph_may_call(graph) || !kilni_graph_is_current(graph)) {
     return false;
   }
-  if (!ready &&
-      (!kilni_graph_may_call(graph) || !kilni_graph_is_current(graph))) {
-    return false;
-  }
-  if (!ready) kilni_node_expect(node + 1);
-  return exec->device->table->cuGraphExecKernelNodeSetParams(
-             exec->handle, node->handle, &launch->node) == KILN_CU_SUCCESS;
+  kilni_node_expect(node + 1);
+  return call_shortly(exec, node, launch);
 }
 
 static __attribute__((noinline)) kiln_status_t set_anyhow(
@@ -565,7 +576,7 @@ kiln_status_t kiln_graph_exec_set(kiln_graph_exec_t* exec,
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_CHECK_ARGUMENT(work != NULL, "work");
   if (work->kind == KILN_GRAPH_KERNEL &&
-      set_shortly(exec, false, node, work->as.launch)) {
+      set_shortly(exec, node, work->as.launch)) {
     return NULL;
   }
   return set_anyhow(exec, node, work);
@@ -598,42 +609,76 @@ static __attribute__((noinline)) kiln_status_t change_anyhow(
   return set_anyhow(exec, c->node, c->work);
 }
 
-// The short way; where it ends half-way, the long one gives the arguments
-// again.
-static inline bool change_shortly(const kiln_graph_exec_t* exec,
-                                  const kiln_graph_change_t* c) {
+// What was found out about the changes in front: of one launch, and nodes of
+// one graph, mostly all. one-thread
+typedef struct known_t {
+  const kiln_graph_work_t* work;
+  kiln_launch_t* launch;  // of `work`; the executable has its objects
+  const kiln_graph_t* graph;
+} known_t;
+
+// True if such nodes may go the short way with this work, and why is kept.
+static bool get_to_know(const kiln_graph_exec_t* exec,
+                        const kiln_graph_change_t* c, known_t* known) {
   if (c->node == NULL || c->work == NULL ||
-      c->work->kind != KILN_GRAPH_KERNEL ||
-      (c->arguments == NULL && c->argument_count > 0)) {
+      c->work->kind != KILN_GRAPH_KERNEL || c->work->as.launch == NULL) {
     return false;
   }
   kiln_launch_t* launch = c->work->as.launch;
-  for (uint32_t i = 0; i < c->argument_count; i++) {
+  const kiln_graph_t* graph = c->node->graph;
+  if (!is_last(exec, launch) || !takes_calls(exec, graph)) return false;
+  known->work = c->work;
+  known->launch = launch;
+  known->graph = graph;
+  return true;
+}
+
+// The short way; where it ends half-way, the long one gives the arguments
+// again. Numbers and addresses leave what is known as it is: a launch has no
+// other objects for them.
+static inline bool change_shortly(const kiln_graph_exec_t* exec,
+                                  const kiln_graph_change_t* c,
+                                  known_t* known) {
+  if ((c->work != known->work || c->node == NULL ||
+       c->node->graph != known->graph) &&
+      !get_to_know(exec, c, known)) {
+    return false;
+  }
+  kiln_launch_t* launch = known->launch;
+  uint32_t count = c->argument_count;
+  if (count > 0 && c->arguments == NULL) return false;
+  for (uint32_t i = 0; i < count; i++) {
     if (!kilni_launch_set_shortly(launch, c->first_argument + i,
                                   &c->arguments[i])) {
       return false;
     }
   }
-  return set_shortly(exec, true, c->node, launch);
+  return call_shortly(exec, c->node, launch);
+}
+
+// Fetches what the next change needs while the driver works on this one.
+static inline void expect_change(const kiln_graph_change_t* c) {
+  kilni_node_expect(c->node);
+  __builtin_prefetch(c->arguments, 0);
 }
 
 static kiln_status_t change_each(kiln_graph_exec_t* exec,
                                  const kiln_graph_change_t* changes,
                                  uint32_t count, uint32_t* out_changed) {
+  known_t known = {NULL, NULL, NULL};
   for (uint32_t i = 0; i < count; i++) {
-    if (i + 1 < count) {
-      kilni_node_expect(changes[i + 1].node);
-      __builtin_prefetch(changes[i + 1].arguments, 0);
-    }
-    if (!change_shortly(exec, &changes[i])) {
+    if (i + 1 < count) expect_change(&changes[i + 1]);
+    if (!change_shortly(exec, &changes[i], &known)) {
       kiln_status_t status = change_anyhow(exec, &changes[i]);
+      memset(&known, 0, sizeof(known));
       if (!kiln_status_is_ok(status)) {
+        *out_changed = i;
         return KILNI_ANNOTATE(status, "change %u of %u", (unsigned)i,
                               (unsigned)count);
       }
     }
-    *out_changed = i + 1;
   }
+  *out_changed = count;
   return NULL;
 }
 
