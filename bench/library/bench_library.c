@@ -7,12 +7,14 @@
 //   bench_library [DEVICE] [LOG]     cuda:0, 26: 2^26 elements
 //
 // Rows are GB/s of what a run must move at least. The baseline of a row is
-// CUB's figure where there is one and the size is the same, else the copy's.
+// CUB's figure where there is one and the size is the same, else the copy's. On
+// the software device it is the same work in plain C on one core.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_check.h"
+#include "bench_library_plain.h"
 #include "bench_report.h"
 #include "kiln/kiln.h"
 
@@ -30,6 +32,10 @@ typedef struct world_t {
   uint32_t log;
   uint32_t runs;
   double copy;  // GB/s
+  bool soft;
+  plain_t plain;
+  uint32_t* numbers_host;
+  uint8_t* flags_host;
   kiln_buffer_t* numbers;
   kiln_buffer_t* flags;
 } world_t;
@@ -74,12 +80,33 @@ static kiln_buffer_t* memory(const world_t* w, uint64_t bytes) {
   return buffer;
 }
 
+// Nanoseconds of the same in plain C, the best of several.
+static double plain_time(const world_t* w, plain_run_t run, uint32_t width,
+                         uint64_t count) {
+  plain_t p = w->plain;
+  p.width = width;
+  p.count = (size_t)count;
+  uint64_t least = UINT64_MAX;
+  for (int round = 0; round <= ROUNDS; round++) {
+    uint64_t start = bench_time_ns();
+    run(&p);
+    uint64_t ns = bench_time_ns() - start;
+    if (ns < least) least = ns;
+  }
+  return (double)(least > 0 ? least : 1);
+}
+
 // `cub`: microseconds at 2^26, or 0.
 static void tell(const world_t* w, const char* what, double bytes, double ns,
-                 double cub) {
+                 double cub, plain_run_t plain, uint32_t width) {
   char name[2 * BENCH_NAME_BYTES];
   snprintf(name, sizeof(name), "%s 2^%u", what, (unsigned)w->log);
   bool beside = cub > 0 && w->log == CUB_LOG;
+  if (w->soft) {
+    bench_report_more(&g_report, name, "GB/s", bytes / ns, "plain C",
+                      bytes / plain_time(w, plain, width, w->count));
+    return;
+  }
   bench_report_more(&g_report, name, "GB/s", bytes / ns,
                     beside ? "CUB recorded on an H200" : "copy",
                     beside ? bytes / (cub * 1000) : w->copy);
@@ -122,20 +149,20 @@ static void bench_fold(world_t* w) {
   kiln_buffer_t* result = memory(w, 4);
   bind(&job, w->numbers);
   bind(&job, result);
-  tell(w, "fold f32", (double)w->count * 4, spent(w, &job), 68);
+  tell(w, "fold f32", (double)w->count * 4, spent(w, &job), 68, plain_fold, 0);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(result);
 }
 
-static void bench_scan(world_t* w, uint32_t type, const char* what,
-                       double cub) {
+static void bench_scan(world_t* w, uint32_t type, const char* what, double cub,
+                       plain_run_t plain) {
   kiln_library_options_t options = options_of(w, type);
   options.exclusive = KILN_SWITCH_ON;
   job_t job = job_of(w, "scan", &options);
   kiln_buffer_t* sums = memory(w, w->count * 4);
   bind(&job, w->numbers);
   bind(&job, sums);
-  tell(w, what, (double)w->count * 8, spent(w, &job), cub);
+  tell(w, what, (double)w->count * 8, spent(w, &job), cub, plain, 0);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(sums);
 }
@@ -150,7 +177,8 @@ static void bench_compact(world_t* w) {
   bind(&job, w->flags);
   bind(&job, kept);
   bind(&job, count);
-  tell(w, "compact u32, half kept", (double)w->count * 7, spent(w, &job), 0);
+  tell(w, "compact u32, half kept", (double)w->count * 7, spent(w, &job), 0,
+       plain_compact, 0);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(kept);
   kiln_buffer_release(count);
@@ -166,8 +194,8 @@ static void bench_unique(world_t* w) {
   bind(&job, values);
   bind(&job, starts);
   bind(&job, runs);
-  tell(w, "unique u32, all different", (double)w->count * 12, spent(w, &job),
-       0);
+  tell(w, "unique u32, all different", (double)w->count * 12, spent(w, &job), 0,
+       plain_unique, 0);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(values);
   kiln_buffer_release(starts);
@@ -192,7 +220,8 @@ static void bench_segments(world_t* w, uint32_t segment, double cub) {
   bind(&job, results);
   char name[BENCH_NAME_BYTES];
   snprintf(name, sizeof(name), "segments f32 of %u", (unsigned)segment);
-  tell(w, name, (double)w->count * 4, spent(w, &job), cub);
+  tell(w, name, (double)w->count * 4, spent(w, &job), cub, plain_segments,
+       segment);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(starts);
   kiln_buffer_release(results);
@@ -219,10 +248,17 @@ static void bench_sort(world_t* w, bool pairs, double cub) {
   char name[BENCH_NAME_BYTES];
   snprintf(name, sizeof(name), "sort %s u32 2^%u", pairs ? "pairs" : "keys",
            (unsigned)w->log - 1);
-  bool beside = w->log == CUB_LOG;
-  bench_report_more(
-      &g_report, name, "G items/s", (double)options.count / spent(w, &job),
-      beside ? "CUB recorded on an H200" : NULL, beside ? cub : 0);
+  const char* baseline = NULL;
+  double than = 0;
+  if (w->soft && !pairs) {
+    baseline = "plain C";
+    than = (double)options.count / plain_time(w, plain_sort, 0, options.count);
+  } else if (!w->soft && w->log == CUB_LOG) {
+    baseline = "CUB recorded on an H200";
+    than = cub;
+  }
+  bench_report_more(&g_report, name, "G items/s",
+                    (double)options.count / spent(w, &job), baseline, than);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(sorted);
   kiln_buffer_release(moved);
@@ -243,7 +279,8 @@ static void bench_rows(world_t* w, const char* name, uint32_t width) {
   if (two) job.bindings[job.count++] = kiln_bind_f32(1e-5f);
   char what[BENCH_NAME_BYTES];
   snprintf(what, sizeof(what), "%s of %u", name, (unsigned)width);
-  tell(w, what, (double)w->count * 8, spent(w, &job), 0);
+  tell(w, what, (double)w->count * 8, spent(w, &job), 0,
+       two ? plain_normalize : plain_softmax, width);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(y);
   kiln_buffer_release(more);
@@ -269,11 +306,21 @@ static void open_world(world_t* w) {
   }
   bench_expect(kiln_buffer_write(w->numbers, 0, (size_t)w->count * 4, numbers));
   bench_expect(kiln_buffer_write(w->flags, 0, (size_t)w->count, flags));
-  free(numbers);
-  free(flags);
+  w->soft = kiln_device_info(w->device)->kind == KILN_DEVICE_KIND_SOFT;
+  w->plain.numbers = numbers;
+  w->plain.flags = flags;
+  w->plain.out = calloc((size_t)w->count, 4);
+  w->plain.other = calloc((size_t)w->count, 4);
+  bench_need(w->plain.out != NULL && w->plain.other != NULL, "memory");
+  w->numbers_host = numbers;
+  w->flags_host = flags;
 }
 
 static void close_world(world_t* w) {
+  free(w->numbers_host);
+  free(w->flags_host);
+  free(w->plain.out);
+  free(w->plain.other);
   kiln_buffer_release(w->numbers);
   kiln_buffer_release(w->flags);
   kiln_event_release(w->start);
@@ -302,8 +349,9 @@ int main(int argc, char** argv) {
   open_world(&w);
   bench_copy(&w);
   bench_fold(&w);
-  bench_scan(&w, KILN_PROGRAM_TYPE_U32, "scan u32", 178);
-  bench_scan(&w, KILN_PROGRAM_TYPE_F32, "scan f32, in order", 178);
+  bench_scan(&w, KILN_PROGRAM_TYPE_U32, "scan u32", 178, plain_scan_u32);
+  bench_scan(&w, KILN_PROGRAM_TYPE_F32, "scan f32, in order", 178,
+             plain_scan_f32);
   bench_compact(&w);
   bench_unique(&w);
   bench_sort(&w, false, 39.7);

@@ -121,9 +121,9 @@ KILN_API void kiln_library_plan_release(kiln_library_plan_t* plan);
 // Puts a run on `stream` (NULL: the dispatcher's first) and returns. One
 // binding for each parameter, in the order of the entry's page: resident
 // buffers, buffers, pointers and scalars; a buffer's elements are those of the
-// run. Statuses are those of kiln_pipeline_dispatch; host memory is
-// UNSUPPORTED. A run that fails may have put a part of its work on the stream.
-// Since 0.1.
+// run. Statuses are those of kiln_pipeline_dispatch; more elements than the
+// plan was made for are INVALID_ARGUMENT, host memory is UNSUPPORTED. A run
+// that fails may have put a part of its work on the stream. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_library_plan_run(kiln_library_plan_t* plan, kiln_stream_t* stream,
                       const kiln_binding_t* bindings, uint32_t binding_count);

@@ -226,12 +226,32 @@ static kiln_status_t check_bindings(const kiln_library_plan_t* plan,
   return NULL;
 }
 
+// No more elements than its memory is for.
+static kiln_status_t check_count(const kiln_library_plan_t* plan,
+                                 const kiln_binding_t* bindings) {
+  kiln_pipeline_parameter_t first;
+  uint64_t bytes = 0;
+  if (plan->count == 0 || !kiln_library_plan_parameter(plan, 0, &first) ||
+      first.type_bytes == 0) {
+    return NULL;
+  }
+  KILNI_RETURN_IF_ERROR(find_bytes(plan, &bindings[0], &bytes));
+  if (bytes / first.type_bytes <= plan->count) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "%llu elements for a plan of \"%s\" for at most %llu",
+                 (unsigned long long)(bytes / first.type_bytes), plan->name,
+                 (unsigned long long)plan->count),
+      "make the plan with the `count` of the largest run");
+}
+
 kiln_status_t kiln_library_plan_run(kiln_library_plan_t* plan,
                                     kiln_stream_t* stream,
                                     const kiln_binding_t* bindings,
                                     uint32_t binding_count) {
   KILNI_CHECK_ARGUMENT(plan != NULL, "plan");
   KILNI_RETURN_IF_ERROR(check_bindings(plan, bindings, binding_count));
+  KILNI_RETURN_IF_ERROR(check_count(plan, bindings));
   for (uint32_t i = 0; i < plan->step_count; i++) {
     kiln_status_t status = run_step(plan, &plan->steps[i], stream, bindings);
     if (kiln_status_is_ok(status)) continue;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench: what plans of the library do, in plain C on one core: the loop that
+// one would write.
+#include "bench_library_plain.h"
+
+#include <math.h>
+#include <string.h>
+
+void plain_fold(const plain_t* p) {
+  const float* x = p->numbers;
+  float* out = p->out;
+  float sum = 0;
+  for (size_t i = 0; i < p->count; i++) sum += x[i];
+  out[0] = sum;
+}
+
+void plain_scan_u32(const plain_t* p) {
+  const uint32_t* x = p->numbers;
+  uint32_t* out = p->out;
+  uint32_t sum = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    out[i] = sum;
+    sum += x[i];
+  }
+}
+
+void plain_scan_f32(const plain_t* p) {
+  const float* x = p->numbers;
+  float* out = p->out;
+  float sum = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    out[i] = sum;
+    sum += x[i];
+  }
+}
+
+void plain_compact(const plain_t* p) {
+  const uint32_t* x = p->numbers;
+  uint32_t* out = p->out;
+  size_t kept = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    if (p->flags[i] != 0) out[kept++] = x[i];
+  }
+  if (kept < p->count) out[kept] = 0;
+}
+
+void plain_unique(const plain_t* p) {
+  const uint32_t* x = p->numbers;
+  uint32_t* values = p->out;
+  uint32_t* starts = p->other;
+  size_t runs = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    if (i > 0 && x[i] == x[i - 1]) continue;
+    values[runs] = x[i];
+    starts[runs++] = (uint32_t)i;
+  }
+}
+
+void plain_sort(const plain_t* p) {
+  size_t counts[4][256];
+  memset(counts, 0, sizeof(counts));
+  const uint32_t* from = p->numbers;
+  for (size_t i = 0; i < p->count; i++) {
+    for (int d = 0; d < 4; d++) counts[d][from[i] >> 8 * d & 255]++;
+  }
+  for (int d = 0; d < 4; d++) {
+    uint32_t* to = d % 2 == 0 ? p->other : p->out;
+    size_t at = 0;
+    for (int v = 0; v < 256; v++) {
+      size_t here = counts[d][v];
+      counts[d][v] = at;
+      at += here;
+    }
+    for (size_t i = 0; i < p->count; i++) {
+      to[counts[d][from[i] >> 8 * d & 255]++] = from[i];
+    }
+    from = to;
+  }
+}
+
+void plain_softmax(const plain_t* p) {
+  const float* x = p->numbers;
+  float* out = p->out;
+  for (size_t r = 0; r + p->width <= p->count; r += p->width) {
+    float top = x[r], sum = 0;
+    for (size_t j = 1; j < p->width; j++) {
+      if (x[r + j] > top) top = x[r + j];
+    }
+    for (size_t j = 0; j < p->width; j++) {
+      out[r + j] = expf(x[r + j] - top);
+      sum += out[r + j];
+    }
+    for (size_t j = 0; j < p->width; j++) out[r + j] /= sum;
+  }
+}
+
+void plain_normalize(const plain_t* p) {
+  const float* x = p->numbers;
+  float* out = p->out;
+  float width = (float)p->width;
+  for (size_t r = 0; r + p->width <= p->count; r += p->width) {
+    float sum = 0, squares = 0;
+    for (size_t j = 0; j < p->width; j++) sum += x[r + j];
+    float mean = sum / width;
+    for (size_t j = 0; j < p->width; j++) {
+      squares += (x[r + j] - mean) * (x[r + j] - mean);
+    }
+    float factor = 1 / sqrtf(squares / width + 1e-5f);
+    for (size_t j = 0; j < p->width; j++) {
+      out[r + j] = (x[r + j] - mean) * factor;
+    }
+  }
+}
+
+void plain_segments(const plain_t* p) {
+  const float* x = p->numbers;
+  float* out = p->out;
+  for (size_t s = 0; s < p->count / p->width; s++) {
+    float sum = 0;
+    for (size_t i = 0; i < p->width; i++) sum += x[s * p->width + i];
+    out[s] = sum;
+  }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench: what plans of the library do, in plain C on one core.
+#ifndef KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_
+#define KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+// What they are given, and where they put it. one-thread
+typedef struct plain_t {
+  const void* numbers;
+  const uint8_t* flags;
+  void* out;    // as long as numbers
+  void* other;  // as well
+  size_t count;
+  uint32_t width;  // of rows and segments
+} plain_t;
+
+typedef void (*plain_run_t)(const plain_t* p);
+
+void plain_fold(const plain_t* p);
+void plain_scan_u32(const plain_t* p);
+void plain_scan_f32(const plain_t* p);
+void plain_compact(const plain_t* p);
+void plain_unique(const plain_t* p);
+void plain_sort(const plain_t* p);  // by radix, 8 bits at a time
+void plain_softmax(const plain_t* p);
+void plain_normalize(const plain_t* p);
+void plain_segments(const plain_t* p);
+
+#endif  // KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_
