@@ -390,8 +390,10 @@ static void read_declaration(kilni_reader_t* reader) {
   } else if (kilni_reader_take_word(reader, "program")) {
     read_program(reader);
   } else {
-    kilni_reader_expected(reader, "const, type, fn or program",
-                          "put statements into the body of the program");
+    const char* fix = kilni_hint_file(reader->token.text);
+    kilni_reader_expected(
+        reader, "const, type, fn or program",
+        fix != NULL ? fix : "put statements into the body of the program");
     kilni_reader_next(reader);
   }
 }

@@ -33,7 +33,7 @@ void kilni_reader_error(kilni_reader_t* reader, uint32_t at, uint32_t rule,
              " (in the define of \"%.64s\")", reader->in_define);
   }
   kiln_program_problem_t problem = {
-      rule, 0, 0, 0, message, rule != 0 ? kilni_rule_fix(rule) : fix, NULL};
+      rule, 0, 0, 0, message, fix != NULL ? fix : kilni_rule_fix(rule), NULL};
   kiln_string_view_t source =
       kilni_lexer_place(reader->text, at, &problem.line, &problem.column);
   kilni_report_add(reader->report, &problem, source);
@@ -101,13 +101,29 @@ bool kilni_reader_take_word(kilni_reader_t* reader, const char* word) {
   return true;
 }
 
+// Of the end of the last token.
+static uint32_t line_of(const kilni_reader_t* reader) {
+  uint32_t line, column;
+  kilni_lexer_place(reader->text, reader->end, &line, &column);
+  return line;
+}
+
 bool kilni_reader_need_sign(kilni_reader_t* reader, uint32_t sign) {
   if (kilni_reader_take_sign(reader, sign)) return true;
   char what[8] = {'"', 0, 0, 0, 0, 0, 0, 0};
   int used = 1;
+  const char* fix = kilni_hint_sign(reader, sign);
+  const bool ends = sign == ';' && reader->token.line != line_of(reader);
   for (; sign != 0; sign >>= 8) what[used++] = (char)(sign & 0xff);
   what[used] = '"';
-  kilni_reader_expected(reader, what, "put it here, or correct what is before");
+  if (ends && fix == NULL && !reader->panic) {
+    kilni_reader_error(reader, reader->end, 0, "put it here",
+                       "expected %s at the end of the statement", what);
+    reader->panic = true;
+    return false;
+  }
+  if (fix == NULL) fix = "put it here, or correct what is before";
+  kilni_reader_expected(reader, what, fix);
   return false;
 }
 

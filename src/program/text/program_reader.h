@@ -152,6 +152,15 @@ void kilni_symbols_cut(kilni_reader_t* reader, size_t count);
 // Whether a word of the language is spelled like that.
 bool kilni_symbol_is_word(uint32_t kind);
 
+// ---- program_hints.c: what to write in the place of what was found ----
+
+// NULL where there is nothing to say. For a sign: the next token is not it.
+const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted);
+const char* kilni_hint_type(kiln_string_view_t found);
+const char* kilni_hint_file(kiln_string_view_t found);
+const char* kilni_hint_name(const kilni_reader_t* reader,
+                            kiln_string_view_t found, char text[120]);
+
 // ---- program_expression.c ----
 
 // Reads an expression. The result may be a literal, or made of such, that has

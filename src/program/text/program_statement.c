@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // program: reading text: statements and bodies.
+#include <stdio.h>
+
 #include "base/str.h"
 #include "program/ir/program_rules.h"
 #include "program/ir/program_types.h"
@@ -119,8 +121,10 @@ static uint32_t read_value(kilni_reader_t* reader, uint32_t target) {
     return kilni_reader_binary(reader, at, (uint32_t)op, target, right);
   }
   if (!kilni_reader_take_sign(reader, '=')) {
-    kilni_reader_expected(reader, "\"=\"",
-                          "a statement assigns, calls, or begins with a word");
+    const char* fix = "a statement assigns, calls, or begins with a word";
+    if (kilni_reader_is_sign(reader, '+')) fix = "write x += 1;";
+    if (kilni_reader_is_sign(reader, '-')) fix = "write x -= 1;";
+    kilni_reader_expected(reader, "\"=\"", fix);
     return 0;
   }
   return kilni_reader_typed(reader, type);
@@ -221,6 +225,10 @@ static kilni_statement_record_t read_for(kilni_reader_t* reader) {
   kilni_statement_record_t record = {0};
   kiln_string_view_t name;
   uint32_t at = reader->token.at;
+  if (kilni_reader_is_sign(reader, '(')) {
+    kilni_reader_expected(reader, "a name for the counter",
+                          "write for k in 0..n { ... }");
+  }
   bool named = kilni_reader_need_new_name(reader, "the counter", &name);
   if (!reader->panic && !kilni_reader_take_word(reader, "in")) {
     kilni_reader_expected(reader, "\"in\"", "write for k in 0..n { ... }");
@@ -440,6 +448,7 @@ static void read_arrays(kilni_reader_t* reader) {
 
 uint32_t kilni_reader_body(kilni_reader_t* reader, bool arrays) {
   chain_t chain = {0, 0};
+  const uint32_t line = reader->token.line;
   if (!kilni_reader_need_sign(reader, '{')) return 0;
   if (!kilni_reader_enter(reader)) return 0;
   size_t visible = reader->symbols.count;
@@ -451,6 +460,12 @@ uint32_t kilni_reader_body(kilni_reader_t* reader, bool arrays) {
   }
   kilni_symbols_cut(reader, visible);
   kilni_reader_leave(reader);
+  if (reader->token.kind == KILNI_TOKEN_END && !reader->panic) {
+    char fix[60];
+    snprintf(fix, sizeof(fix), "close the body that is opened in line %u",
+             line);
+    kilni_reader_expected(reader, "\"}\"", fix);
+  }
   kilni_reader_need_sign(reader, '}');
   return chain.first;
 }

@@ -35,7 +35,9 @@ const kilni_symbol_t* kilni_reader_known(kilni_reader_t* reader) {
   }
   const kilni_symbol_t* symbol = kilni_symbols_find(reader, name);
   if (symbol == NULL) {
-    kilni_reader_error(reader, at, KILNI_RULE_NAME_UNKNOWN, NULL, "\"%.*s\"",
+    char near[120];
+    kilni_reader_error(reader, at, KILNI_RULE_NAME_UNKNOWN,
+                       kilni_hint_name(reader, name, near), "\"%.*s\"",
                        KILNI_SV(name));
   }
   return symbol;
@@ -48,7 +50,8 @@ uint32_t kilni_reader_type(kilni_reader_t* reader) {
           : NULL;
   if (symbol == NULL || (symbol->kind != KILNI_SYMBOL_TYPE &&
                          symbol->kind != KILNI_SYMBOL_TYPE_WORD)) {
-    kilni_reader_expected(reader, "a type", kTypeFix);
+    const char* fix = kilni_hint_type(reader->token.text);
+    kilni_reader_expected(reader, "a type", fix != NULL ? fix : kTypeFix);
     return KILN_PROGRAM_TYPE_NONE;
   }
   kilni_reader_next(reader);

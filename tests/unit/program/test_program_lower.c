@@ -434,6 +434,51 @@ static void test_async_copies_beside(void** state) {
   }
 }
 
+// Behind a loop that waits for memory, and behind each branch and loop around
+// it, those who went in together wait for each other; nobody waits for one who
+// leaves by another way.
+static void test_driven_apart(void** state) {
+  (void)state;
+  static const struct {
+    const char* body;
+    uint32_t meetings;
+  } kCases[] = {
+      {"atomic_min(f[i], x[i]);", 1},
+      {"atomic_add(u[i % 4], i);", 0},
+      {"if x[i] > 0.5 { atomic_min(f[i % 4], x[i]); }", 2},
+      {"if x[i] > 0.5 { atomic_add(u[i % 4], i); }", 0},
+      {"for k in 0..i % 4 { atomic_add(u[k], i); }", 0},
+      {"var k = i; while k > 3 { k = k / 2; atomic_add(u[k % 4], 1); }", 1},
+      {"for k in 0..i % 9 { if x[k] > 0.9 { break; } atomic_or(u[k % 4], i); }",
+       1},
+      // The break leaves its if, not the loop's statement.
+      {"for k in 0..4 { if x[i] > 0.5 { atomic_max(f[k], x[i]); break; } }", 2},
+      {"if x[i] > 0.5 { atomic_min(f[i % 4], x[i]); return; }", 2},
+      {"if x[i] > 0.5 { some(f, x[i]); }", 3},
+      {"let s = reduce_add(i);"
+       " if x[i] > 0.5 { atomic_min(f[s % 4], x[i]); }",
+       2},
+  };
+  for (uint32_t n = 0; n < sizeof kCases / sizeof *kCases; n++) {
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "fn some(v: inout f32[], x: f32) {\n"
+             "  if x > 0.7 { return; }\n"
+             "  if x < 0.6 { atomic_min(v[1], x); }\n"
+             "}\n"
+             "program p(x: in f32[], f: inout f32[4], u: inout u32[4])\n"
+             "  work length(x)\n"
+             "{ let i = global_id.x; %s }\n",
+             kCases[n].body);
+    char* ptx = machine_ptx(text, 80, 0);
+    uint32_t found = machine_count(ptx, "bar.warp.sync");
+    if (found != kCases[n].meetings) fail_msg("%u in\n%s", found, ptx);
+    assert_int_equal(machine_count(ptx, "activemask"), found);
+    free(ptx);
+    machine_check(text, COUNTS(300, 4, 4), NULL, n);
+  }
+}
+
 static void test_grid_barrier(void** state) {
   (void)state;
   machine_check(
@@ -486,6 +531,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_histogram),
       cmocka_unit_test(test_async_copy),
       cmocka_unit_test(test_async_copies_beside),
+      cmocka_unit_test(test_driven_apart),
       cmocka_unit_test(test_grid_barrier),
       cmocka_unit_test(test_trap),
   };

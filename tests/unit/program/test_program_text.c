@@ -187,6 +187,58 @@ static void errors_point_at_their_place(void** state) {
   fails("program p() { let a = #; }", "a character that the language has not");
 }
 
+// What other languages write, and slips: the Fix says what to write here.
+static void mistakes_have_a_fix_of_their_own(void** state) {
+  (void)state;
+  static const struct {
+    const char* body;
+    const char* want;
+  } kCases[] = {
+      {"let a = x[i]\n  y[i] = a;",
+       ":4:15: error: expected \";\" at the end of the statement\n"
+       "    let a = x[i]\n"
+       "                ^\n"
+       "  Fix: put it here\n"},
+      {"if i = 3 { }", "Fix: compare with =="},
+      {"for (int k = 0; k < 4; k++) { }", "Fix: write for k in 0..n { ... }"},
+      {"var k = 0; k++;", "Fix: write x += 1;"},
+      {"y[i] = x[i] > 0.0 ? x[i] : 0.0;",
+       "Fix: choose by select(condition, a, b)"},
+      {"y[threadIdx.x] = x[i];",
+       "Fix: a thread's number in its block is local_id.x"},
+      {"__syncthreads();", "Fix: write barrier;"},
+      {"int k = 0;", "Fix: write let name: i32 = value; or var"},
+      {"y = x;", "Fix: write one element: x[i] = value;"},
+      {"let n = x.length;", "Fix: a buffer's length is length(x)"},
+      {"y[global_id] = 0.0;", "Fix: name the axis: .x, .y or .z"},
+      {"y[i] = (f32)i;", "Fix: a cast is written f32(x)"},
+      {"y[i] = x[i] ** 2;", "Fix: a power is pow(x, y)"},
+      {"let a: float = 1.0;", "Fix: write f32"},
+      {"barier;", "Fix: write \"barrier\", if that is meant"},
+      {"y[i] = sqrtf(x[i]);", "Fix: write \"sqrt\", if that is meant"},
+      {"y[i] = zebras;", "Fix: declare it above, or correct its spelling"},
+      {"if i == 1 { } elif i == 2 { }", "Fix: write else if"},
+      {"if i & 1 && true { }", "or compare: x != 0"},
+      {"if i > 3 { y[i] = 1.0;",
+       "Fix: close the body that is opened in line 3"},
+  };
+  for (size_t i = 0; i < sizeof kCases / sizeof *kCases; i++) {
+    char text[600];
+    snprintf(text, sizeof text,
+             "program p(x: in f32[], y: out f32[length(x)])\n"
+             "  work length(x)\n"
+             "{ let i = global_id.x;\n"
+             "  %s\n"
+             "}\n",
+             kCases[i].body);
+    fails(text, kCases[i].want);
+  }
+  fails("/* what it does */", "Fix: a comment begins with //");
+  fails("program p() { } }", "Fix: one } is too many");
+  fails("void k(float* x) { }", "Fix: write program NAME(...)");
+  fails("program p(float* x) { }", "Fix: a name and its type: n: u32");
+}
+
 static void all_errors_are_told_at_once(void** state) {
   (void)state;
   kiln_program_t* program;
@@ -346,6 +398,7 @@ int main(void) {
       cmocka_unit_test(literals_take_the_type_of_their_place),
       cmocka_unit_test(precedence_is_that_of_the_page),
       cmocka_unit_test(errors_point_at_their_place),
+      cmocka_unit_test(mistakes_have_a_fix_of_their_own),
       cmocka_unit_test(all_errors_are_told_at_once),
       cmocka_unit_test(at_most_twenty_errors),
       cmocka_unit_test(a_type_has_its_bitcast),

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program: what to write in the place of what other languages write.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "program/text/program_reader.h"
+
+typedef struct hint_t {
+  const char* found;
+  const char* fix;
+} hint_t;
+
+static const hint_t kNames[] = {
+    {"threadIdx", "a thread's number in its block is local_id.x"},
+    {"blockIdx", "a block's number is block_id.x"},
+    {"blockDim", "the threads of a block are block_size.x"},
+    {"gridDim", "the blocks are block_count.x"},
+    {"warpSize", "a subgroup has 32 threads"},
+    {"laneId", "a thread's number in its subgroup is lane"},
+    {"__syncthreads", "write barrier;"},
+    {"__syncwarp", "subgroups need no barrier of their own"},
+    {"__shared__", "write shared NAME: f32[64]; at the head of the body"},
+    {"__global__", "write program NAME(...) { ... }"},
+    {"atomicAdd", "write atomic_add(buffer[i], value)"},
+    {"atomicMin", "write atomic_min(buffer[i], value)"},
+    {"atomicMax", "write atomic_max(buffer[i], value)"},
+    {"atomicCAS", "write atomic_compare_exchange(buffer[i], expected, value)"},
+    {"atomicExch", "write atomic_exchange(buffer[i], value)"},
+    {"__ballot_sync", "write ballot(condition)"},
+    {"__shfl_sync", "write shuffle(value, lane)"},
+    {"elif", "write else if"},
+    {"elseif", "write else if"},
+    {"do", "write while true { ... if done { break; } }"},
+    {"switch", "write if ... { } else if ... { }"},
+    {"int", "write let name: i32 = value; or var, where it changes"},
+    {"uint", "write let name: u32 = value; or var, where it changes"},
+    {"float", "write let name: f32 = value; or var, where it changes"},
+    {"double", "write let name: f64 = value; or var, where it changes"},
+    {"const", "consts stand outside of the program; inside write let"},
+    {"printf", "a program writes into buffers only"},
+    {"fabs", "write abs(x)"},
+    {"fmaf", "write fma(a, b, c)"},
+    {"mod", "write a % b"},
+    {"NULL", "there are no pointers: a buffer is always there"},
+};
+
+static const hint_t kTypes[] = {
+    {"float", "write f32"},          {"double", "write f64"},
+    {"half", "write f16"},           {"int", "write i32"},
+    {"unsigned", "write u32"},       {"uint", "write u32"},
+    {"long", "write i64"},           {"size_t", "write u64"},
+    {"short", "write i16"},          {"char", "write u8 or i8"},
+    {"uint8_t", "write u8"},         {"int8_t", "write i8"},
+    {"uint16_t", "write u16"},       {"int16_t", "write i16"},
+    {"uint32_t", "write u32"},       {"int32_t", "write i32"},
+    {"uint64_t", "write u64"},       {"int64_t", "write i64"},
+    {"__nv_bfloat16", "write bf16"},
+};
+
+static const hint_t kFile[] = {
+    {"/", "a comment begins with //"},
+    {"}", "one } is too many, or one { is missing above"},
+    {"kernel", "write program NAME(...) { ... }"},
+    {"__global__", "write program NAME(...) { ... }"},
+    {"void", "write program NAME(...) { ... }, or fn NAME(...) { ... }"},
+    {"shared", "put it at the head of the body of the program"},
+};
+
+static const char* look_up(const hint_t* hints, size_t count,
+                           kiln_string_view_t found) {
+  for (size_t i = 0; i < count; i++) {
+    if (kilni_sv_equal_cstr(found, hints[i].found)) return hints[i].fix;
+  }
+  return NULL;
+}
+
+#define LOOK_UP(hints, found) \
+  look_up(hints, sizeof(hints) / sizeof((hints)[0]), found)
+
+const char* kilni_hint_type(kiln_string_view_t found) {
+  return LOOK_UP(kTypes, found);
+}
+
+const char* kilni_hint_file(kiln_string_view_t found) {
+  return LOOK_UP(kFile, found);
+}
+
+const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted) {
+  const kilni_token_t* token = &reader->token;
+  char next = token->text.size != 0 ? token->text.data[0] : '\0';
+  if (next == '?') return "choose by select(condition, a, b)";
+  if (wanted == '{' && kilni_reader_is_sign(reader, '=')) {
+    return "compare with ==";
+  }
+  if (wanted == '[' && next == '.') return "a buffer's length is length(x)";
+  if (wanted == '[' && kilni_reader_is_sign(reader, '=')) {
+    return "write one element: x[i] = value;";
+  }
+  if (wanted == '.') return "name the axis: .x, .y or .z";
+  if (wanted == '(' && next == ')') return "a cast is written f32(x)";
+  if (wanted == ':') {
+    return "a name and its type: n: u32, or with its role x: in f32[]";
+  }
+  return NULL;
+}
+
+// ---- Names that are nearly another one ----
+
+enum { NEAR_MAX = 32 };
+
+// How many letters differ, are missing or are too many; 3 for more than 2.
+static uint32_t distance(kiln_string_view_t a, kiln_string_view_t b) {
+  uint32_t row[NEAR_MAX + 1];
+  if (a.size > NEAR_MAX || b.size > NEAR_MAX || a.size > b.size + 2 ||
+      b.size > a.size + 2) {
+    return 3;
+  }
+  for (uint32_t k = 0; k <= b.size; k++) row[k] = k;
+  for (uint32_t i = 1; i <= a.size; i++) {
+    uint32_t corner = row[0];
+    row[0] = i;
+    for (uint32_t k = 1; k <= b.size; k++) {
+      uint32_t best = corner + (a.data[i - 1] != b.data[k - 1]);
+      corner = row[k];
+      if (row[k] + 1 < best) best = row[k] + 1;
+      if (row[k - 1] + 1 < best) best = row[k - 1] + 1;
+      row[k] = best;
+    }
+  }
+  return row[b.size] < 3 ? row[b.size] : 3;
+}
+
+const char* kilni_hint_name(const kilni_reader_t* reader,
+                            kiln_string_view_t found, char text[120]) {
+  const char* fix = LOOK_UP(kNames, found);
+  const kilni_symbol_t* best = NULL;
+  // A short name is near to too many.
+  uint32_t least = found.size < 3 ? 0 : found.size < 6 ? 2 : 3;
+  if (fix != NULL) return fix;
+  for (size_t i = 1; i < reader->symbols.count; i++) {
+    const kilni_symbol_t* symbol = &reader->symbols.items[i];
+    uint32_t far = distance(found, symbol->name);
+    if (far < least) {
+      least = far;
+      best = symbol;
+    }
+  }
+  if (best == NULL) return NULL;
+  snprintf(text, 120, "write \"%.*s\", if that is meant, or declare it above",
+           KILNI_SV(best->name));
+  return text;
+}
