@@ -196,6 +196,12 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_begin_fixpoint(
     kiln_sequence_t* sequence, const kiln_fixpoint_options_t* options,
     uint32_t* out_step);
 
+// What messages, pictures and traces call a step, in place of a dispatch's
+// label or of what the step does. Copied. INVALID_ARGUMENT: no step of that
+// number; INVALID_STATE, OUT_OF_MEMORY. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_set_label(
+    kiln_sequence_t* sequence, uint32_t step, const char* label);
+
 // Ends the body of the loop or fixpoint that was begun last. Also
 // INVALID_STATE: there is none; and INVALID_ARGUMENT: it is empty. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t

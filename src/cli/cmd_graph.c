@@ -355,7 +355,9 @@ const kilni_cli_command_t kilni_cli_command_graph = {
     "FILE declares code files, buffers, nodes and edges, one a line. Nodes "
     "that no edge orders run at once, as far as the device can. The graph is "
     "launched as one piece of work; every node's beginning and time is taken "
-    "in runs of its own, with records around each node.\n"
+    "in runs of its own, with records around each node. A FILE that begins "
+    "with `sequence` chains programs over named buffers instead: what each "
+    "reads and writes orders them.\n"
     "Output files appear whole or not at all. What a kernel prints goes to "
     "standard error.",
     OPTIONS,

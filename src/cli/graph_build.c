@@ -308,6 +308,7 @@ static bool make_work(building_t* b, uint32_t index, kiln_graph_work_t* out,
       *out = choice_of(b, node);
       return true;
     case KILNI_CLI_GRAPH_EMPTY:
+    case KILNI_CLI_GRAPH_REPEAT:
     case KILNI_CLI_GRAPH_KINDS:
       break;
   }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "cli/cli_progress.h"
+#include "cli/graph_sequence.h"
 
 static uint64_t now_ns(void) {
   struct timespec t;
@@ -20,7 +21,9 @@ static uint64_t now_ns(void) {
 
 static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   kilni_cli_session_t* s = &job->session;
-  for (uint32_t i = 0; i < job->sketch->code_count; ++i) {
+  // Programs of a sequence are loaded by their pipelines.
+  uint32_t count = job->sketch->is_sequence ? 0 : job->sketch->code_count;
+  for (uint32_t i = 0; i < count; ++i) {
     kilni_cli_graph_module_t* module = &job->modules[i];
     module->code.runtime = s->runtime;
     module->code.device = s->device;
@@ -57,6 +60,23 @@ static bool make_exec(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
       error, kiln_graph_exec_create(job->graph, &options, &job->exec));
 }
 
+static bool make_graph(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  if (!job->sketch->is_sequence)
+    return kilni_cli_graph_build(job, &job->graph, error);
+  if (!kilni_cli_sequence_build(job, &job->replay, error)) return false;
+  job->graph = kiln_replay_graph(job->replay);
+  kiln_graph_retain(job->graph);
+  return true;
+}
+
+static bool launch(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
+  if (!job->sketch->is_sequence)
+    return kilni_cli_check(error,
+                           kiln_graph_exec_launch(job->exec, job->stream));
+  return kilni_cli_check(
+      error, kiln_replay_run(job->replay, job->stream, &job->pending));
+}
+
 bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
                           kilni_cli_error_t* error) {
   kiln_event_options_t timing = kiln_event_options_default();
@@ -80,8 +100,7 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
                          kiln_event_create(device, &timing, &job->start)) &&
          kilni_cli_check(error,
                          kiln_event_create(device, &timing, &job->end)) &&
-         make_buffers(job, error) &&
-         kilni_cli_graph_build(job, &job->graph, error);
+         make_buffers(job, error) && make_graph(job, error);
 }
 
 // ---- Running ----
@@ -145,7 +164,8 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   kiln_status_t status = limit == 0 ? kiln_stream_synchronize(job->stream)
                                     : kiln_stream_wait(job->stream, limit);
   kilni_cli_progress_stop(&progress);
-  if (kilni_cli_check(error, status)) return check_traps(job, error);
+  if (kilni_cli_check(error, status))
+    return check_traps(job, error) && kilni_cli_sequence_ended(job, error);
   bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
                error->code == KILN_STATUS_TIMED_OUT;
   if (limit != 0 && timed && now_ns() - began >= limit) {
@@ -161,10 +181,9 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 }
 
 bool kilni_cli_graph_run(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
-  if (job->exec == NULL && !make_exec(job, error)) return false;
-  return reset_buffers(job, error) &&
-         kilni_cli_check(error,
-                         kiln_graph_exec_launch(job->exec, job->stream)) &&
+  if (job->exec == NULL && !job->sketch->is_sequence && !make_exec(job, error))
+    return false;
+  return reset_buffers(job, error) && launch(job, error) &&
          wait_for_it(job, error);
 }
 
@@ -197,8 +216,7 @@ static bool time_plain(kilni_cli_graph_job_t* job, uint64_t* elapsed,
       !kilni_cli_check(error, kiln_event_record(job->start, job->stream)))
     return false;
   uint64_t began = now_ns();
-  bool ok =
-      kilni_cli_check(error, kiln_graph_exec_launch(job->exec, job->stream));
+  bool ok = launch(job, error);
   *launched = now_ns() - began;
   return ok &&
          kilni_cli_check(error, kiln_event_record(job->end, job->stream)) &&
@@ -234,9 +252,16 @@ static bool make_trace(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   kiln_graph_trace_options_t options = kiln_graph_trace_options_default();
   options.in_place = KILN_SWITCH_ON;
   options.free_on_launch = KILN_SWITCH_ON;
-  bool ok = kilni_cli_graph_build(job, &graph, error) &&
-            kilni_cli_check(
-                error, kiln_graph_trace_create(graph, &options, &job->trace));
+  bool ok = true;
+  if (job->sketch->is_sequence) {
+    ok = kilni_cli_sequence_build(job, &job->traced, error);
+    if (ok) graph = kiln_replay_graph(job->traced);
+    kiln_graph_retain(graph);
+  } else {
+    ok = kilni_cli_graph_build(job, &graph, error);
+  }
+  ok = ok && kilni_cli_check(
+                 error, kiln_graph_trace_create(graph, &options, &job->trace));
   kiln_graph_release(graph);
   if (ok) job->times.slice_count = kiln_graph_trace_count(job->trace);
   return ok;
@@ -284,6 +309,7 @@ bool kilni_cli_graph_time(kilni_cli_graph_job_t* job, uint32_t runs,
 
 void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
   kiln_graph_trace_release(job->trace);
+  kilni_cli_sequence_close(job);
   kiln_graph_exec_release(job->exec);
   kiln_graph_release(job->graph);
   kiln_event_release(job->start);

@@ -25,6 +25,7 @@ typedef struct kilni_cli_graph_module_t {
   kilni_cli_code_t code;
   kiln_program_t* program;  // of a .kiln file; NULL: other code
   kiln_module_t* module;
+  kiln_pipeline_t* pipeline;  // of a program in a sequence
 } kilni_cli_graph_module_t;
 
 // A kernel node's launch. one-thread
@@ -75,6 +76,11 @@ typedef struct kilni_cli_graph_job_t {
   kiln_event_t* end;
   kiln_graph_t* graph;
   kiln_graph_exec_t* exec;
+  // Of a sequence.
+  kiln_dispatcher_t* dispatcher;
+  kiln_replay_t* replay;
+  kiln_replay_t* traced;    // whose graph has the records
+  kiln_pending_t* pending;  // of the run that is under way
   kiln_graph_trace_t* trace;
   kilni_cli_graph_times_t times;
 } kilni_cli_graph_job_t;

@@ -682,7 +682,7 @@ void kilni_cli_sketch_deinit(kilni_cli_sketch_t* sketch) {
 
 const char* kilni_cli_graph_kind_word(kilni_cli_graph_kind_t kind) {
   static const char* const WORDS[KILNI_CLI_GRAPH_KINDS] = {
-      "kernel", "copy",   "fill", "empty", "allocate", "free",  "child",
-      "host",   "record", "wait", "if",    "while",    "switch"};
+      "kernel", "copy",   "fill", "empty", "allocate", "free",   "child",
+      "host",   "record", "wait", "if",    "while",    "switch", "repeat"};
   return WORDS[kind];
 }

@@ -103,6 +103,7 @@ typedef enum kilni_cli_graph_kind_t {
   KILNI_CLI_GRAPH_IF,
   KILNI_CLI_GRAPH_WHILE,
   KILNI_CLI_GRAPH_SWITCH,
+  KILNI_CLI_GRAPH_REPEAT,  // of a sequence
   KILNI_CLI_GRAPH_KINDS
 } kilni_cli_graph_kind_t;
 
@@ -126,13 +127,14 @@ typedef struct kilni_cli_graph_node_t {
   uint32_t block[3];
   uint32_t shared_bytes;
 
-  kilni_cli_graph_part_t to;    // of a copy and a fill
+  kilni_cli_graph_part_t to;    // of a copy and a fill; the flag of a `repeat`
   kilni_cli_graph_part_t from;  // of a copy
   kilni_cli_scalar_t value;     // of a fill
   kilni_cli_shape_t shape;      // of an allocation
   kilni_cli_name_t text;        // of a host function
   uint32_t other;               // `free`: the allocation; `record`, `wait`: the
                                 // event; others: the condition
+  uint32_t rounds;              // of a `repeat`
   uint32_t body;                // `child`, ...: the first scope inside
   uint32_t body_count;
 } kilni_cli_graph_node_t;
@@ -172,6 +174,7 @@ typedef struct kilni_cli_sketch_t {
   uint32_t edge_count;
   uint32_t argument_count;
   uint32_t scope_count;
+  bool is_sequence;  // its nodes are ordered by what they read and write
   const char* file;  // borrowed; for messages
   const char* text;  // borrowed
   size_t size;

@@ -567,6 +567,61 @@ static bool read_choice(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
   return true;
 }
 
+// ---- Sequences ----
+
+static bool read_sequence(kilni_cli_sketcher_t* s) {
+  s->usage = "`sequence`, before all nodes";
+  if (s->sketch->node_count != 0 || s->sketch->is_sequence)
+    return kilni_cli_sketch_fail(
+        s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
+        "write it once, as the first statement", s->error,
+        "`sequence` behind a node, or a second time");
+  s->sketch->is_sequence = true;
+  return kilni_cli_sketcher_next(s);
+}
+
+// What has a place in a sequence, and what in it alone.
+static bool check_kind(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind) {
+  bool in_both = kind == KILNI_CLI_GRAPH_KERNEL ||
+                 kind == KILNI_CLI_GRAPH_COPY || kind == KILNI_CLI_GRAPH_FILL;
+  if (in_both || (kind == KILNI_CLI_GRAPH_REPEAT) == s->sketch->is_sequence)
+    return true;
+  return kilni_cli_sketch_fail(
+      s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
+      s->sketch->is_sequence
+          ? "a sequence has kernel, copy, fill and repeat; take `sequence` "
+            "away to draw a graph"
+          : "begin the file with a line `sequence`; in a graph, `while` "
+            "repeats",
+      s->error, "`%s` in a %s", kilni_cli_graph_kind_word(kind),
+      s->sketch->is_sequence ? "sequence" : "graph that is no sequence");
+}
+
+static bool read_repeat(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
+                        uint32_t depth) {
+  uint64_t rounds;
+  uint32_t index;
+  uint32_t last = 0;
+  s->usage =
+      "`repeat NAME = N { ... }`, or `repeat NAME = N while FLAG { ... }`";
+  if (!kilni_cli_sketcher_expect(s, '=') ||
+      !kilni_cli_sketcher_number(s, "a number of rounds", 1, UINT32_MAX,
+                                 &rounds))
+    return false;
+  node->rounds = (uint32_t)rounds;
+  if (kilni_cli_sketcher_sees_word(s, "while") &&
+      (!kilni_cli_sketcher_next(s) || !read_part(s, node->scope, &node->to)))
+    return false;
+  if (!add_node(s, node, &index) || !read_body(s, node, &last, depth))
+    return false;
+  s->sketch->nodes[index].body = node->body;
+  s->sketch->nodes[index].body_count = node->body_count;
+  if (s->sketch->scopes[node->body].nodes != 0) return true;
+  return kilni_cli_sketcher_fail_at(s, &node->name, "write what is repeated",
+                                    "the braces of \"%s\" are empty",
+                                    node->name.text);
+}
+
 static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
                       uint32_t scope, uint32_t depth) {
   kilni_cli_graph_node_t node;
@@ -578,6 +633,7 @@ static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
   if (!kilni_cli_sketcher_name(s, "a name for the node", &node.name) ||
       !kilni_cli_sketcher_is_new(s, &node.name, scope))
     return false;
+  if (kind == KILNI_CLI_GRAPH_REPEAT) return read_repeat(s, &node, depth);
   if (kind >= KILNI_CLI_GRAPH_IF) return read_choice(s, &node, depth);
   bool ok = true;
   if (kind == KILNI_CLI_GRAPH_KERNEL) ok = read_kernel(s, &node);
@@ -644,6 +700,12 @@ static bool read_edges(kilni_cli_sketcher_t* s, uint32_t scope) {
       "declaration such as `kernel NAME = ...`";
   s->list_count = 0;
   uint32_t first = 0;
+  if (s->sketch->is_sequence)
+    return kilni_cli_sketch_fail(
+        s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
+        "take the edge away: what a step reads and writes says what it waits "
+        "for",
+        s->error, "an edge in a sequence");
   if (!read_list(s, scope)) return false;
   do {
     uint32_t middle = s->list_count;
@@ -680,9 +742,9 @@ static bool fail_unknown(kilni_cli_sketcher_t* s) {
   return kilni_cli_sketcher_word(s, &word) &&
          kilni_cli_sketcher_fail_at(
              s, &word,
-             "begin with code, buffer, event, graph, condition, kernel, copy, "
-             "fill, empty, allocate, free, child, host, record, wait, if, "
-             "while or switch, or write an edge: A -> B",
+             "begin with sequence, code, buffer, event, graph, condition, "
+             "kernel, copy, fill, empty, allocate, free, child, host, record, "
+             "wait, if, while, switch or repeat, or write an edge: A -> B",
              "`%s` declares nothing", word.text);
 }
 
@@ -696,9 +758,12 @@ static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
   for (int kind = 0; kind < KILNI_CLI_GRAPH_KINDS; ++kind) {
     const char* word = kilni_cli_graph_kind_word((kilni_cli_graph_kind_t)kind);
     if (kilni_cli_sketcher_sees_word(s, word))
-      return kilni_cli_sketcher_next(s) &&
+      return check_kind(s, (kilni_cli_graph_kind_t)kind) &&
+             kilni_cli_sketcher_next(s) &&
              read_node(s, (kilni_cli_graph_kind_t)kind, scope, depth);
   }
+  if (kilni_cli_sketcher_sees_word(s, "sequence"))
+    return check_global(s, scope, "sequence") && read_sequence(s);
   if (kilni_cli_sketcher_sees_word(s, "code"))
     return check_global(s, scope, "code") && kilni_cli_sketcher_next(s) &&
            read_code(s, scope);

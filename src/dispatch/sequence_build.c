@@ -3,6 +3,7 @@
 // dispatch: units of a layout become nodes of a graph.
 #include "dispatch/sequence_build.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // ---- Work ----
@@ -62,6 +63,12 @@ static kiln_graph_work_t step_work(const kilni_instance_t* instance,
 
 // ---- Nodes ----
 
+static kiln_status_t name_node(kiln_graph_node_t* node, const char* name) {
+  char shortened[256];  // as long as a node's name may be
+  (void)snprintf(shortened, sizeof(shortened), "%s", name);
+  return kiln_graph_node_set_name(node, shortened);
+}
+
 static kiln_status_t add_node(kilni_build_t* build, kiln_graph_t* graph,
                               kiln_graph_node_t* const* after,
                               uint32_t after_count,
@@ -70,7 +77,7 @@ static kiln_status_t add_node(kilni_build_t* build, kiln_graph_t* graph,
   KILNI_RETURN_IF_ERROR(
       kiln_graph_add(graph, after, after_count, work, out_node));
   build->nodes++;
-  return name == NULL ? NULL : kiln_graph_node_set_name(*out_node, name);
+  return name == NULL ? NULL : name_node(*out_node, name);
 }
 
 static kiln_status_t build_unit(kilni_build_t* build, const kilni_unit_t* unit,
@@ -96,8 +103,11 @@ static kiln_status_t build_unit(kilni_build_t* build, const kilni_unit_t* unit,
   }
   kiln_graph_node_t** out_node = &own[unit->clears];
   if (unit->step != KILNI_NO_STEP && instance->fixpoints[unit->step] != NULL) {
-    return kilni_fixpoint_build(instance->fixpoints[unit->step], build, graph,
-                                after, after_count, out_node);
+    KILNI_RETURN_IF_ERROR(kilni_fixpoint_build(instance->fixpoints[unit->step],
+                                               build, graph, after, after_count,
+                                               out_node));
+    return name_node(*out_node,
+                     kilni_step_label(instance->sequence, unit->step));
   }
   kiln_graph_work_t work = step_work(instance, unit);
   const char* name = unit->step == KILNI_NO_STEP

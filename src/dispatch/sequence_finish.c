@@ -337,8 +337,8 @@ bool kilni_instance_find_trap(kilni_instance_t* instance, kiln_trap_t* out_trap,
   return false;
 }
 
-bool kilni_instance_find_limit(kilni_instance_t* instance,
-                               uint32_t* out_rounds) {
+bool kilni_instance_find_limit(kilni_instance_t* instance, uint32_t* out_rounds,
+                               uint32_t* out_step) {
   const kiln_sequence_t* sequence = instance->sequence;
   if (!sequence->has_fixpoints) return false;
   for (uint32_t i = 0; i < sequence->step_count; i++) {
@@ -347,6 +347,7 @@ bool kilni_instance_find_limit(kilni_instance_t* instance,
     kilni_fixpoint_end(instance->fixpoints[i], &end);
     if (!end.reached_limit) continue;
     *out_rounds = end.rounds;
+    *out_step = i;
     return true;
   }
   return false;

@@ -54,6 +54,7 @@ typedef struct kilni_step_t {
   uint32_t count;   // rounds of a loop; the limit of a fixpoint
   bool in_fixpoint;
 
+  char* label;                 // NULL: a dispatch's own, or what it does
   kilni_recorded_t* recorded;  // of a dispatch, until it is finished
   kiln_prepared_t* given;      // the same, of one that came prepared
   kiln_binding_t places[2];    // to, from; of a fixpoint its flag
@@ -185,8 +186,8 @@ kiln_status_t kilni_instance_check(kilni_instance_t* instance,
 bool kilni_instance_find_trap(kilni_instance_t* instance, kiln_trap_t* out_trap,
                               uint32_t* out_step);
 // Whether a fixpoint has reached its limit, after how many rounds.
-bool kilni_instance_find_limit(kilni_instance_t* instance,
-                               uint32_t* out_rounds);
+bool kilni_instance_find_limit(kilni_instance_t* instance, uint32_t* out_rounds,
+                               uint32_t* out_step);
 // Both, for a pending.
 void kilni_instance_look(kilni_instance_t* instance,
                          kilni_pending_end_t* out_end);

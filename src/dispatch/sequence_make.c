@@ -44,6 +44,7 @@ static void destroy(kiln_sequence_t* sequence) {
     kilni_step_t* step = &sequence->steps[i];
     kilni_recorded_free(allocator, step->recorded);
     kiln_prepared_release(step->given);
+    free_text(allocator, step->label);
     kilni_binding_let_go(dispatcher, &step->places[0], step->to.buffer);
     kilni_binding_let_go(dispatcher, &step->places[1], step->from.buffer);
     kiln_buffer_release(step->pinned);
@@ -442,12 +443,29 @@ kiln_status_t kiln_sequence_end_body(kiln_sequence_t* sequence) {
   return NULL;
 }
 
+kiln_status_t kiln_sequence_set_label(kiln_sequence_t* sequence, uint32_t step,
+                                      const char* label) {
+  KILNI_RETURN_IF_ERROR(check_open(sequence));
+  KILNI_CHECK_ARGUMENT(label != NULL, "label");
+  if (step >= sequence->step_count) {
+    return refuse(sequence, "a label for no step",
+                  "label a step that was added, by its number");
+  }
+  char* copy = NULL;
+  kiln_allocator_t allocator = sequence->dispatcher->allocator;
+  KILNI_RETURN_IF_ERROR(copy_text(allocator, label, &copy));
+  free_text(allocator, sequence->steps[step].label);
+  sequence->steps[step].label = copy;
+  return NULL;
+}
+
 // ---- Questions ----
 
 const char* kilni_step_label(const kiln_sequence_t* sequence, uint32_t index) {
   static const char* const kWords[] = {"dispatch", "copy", "fill",    "upload",
                                        "download", "loop", "fixpoint"};
   const kilni_step_t* step = &sequence->steps[index];
+  if (step->label != NULL) return step->label;
   if (step->kind != KILN_STEP_DISPATCH) return kWords[step->kind];
   const kilni_recorded_t* recorded = step->recorded;
   if (recorded != NULL) {
@@ -461,7 +479,8 @@ const char* kilni_step_label(const kiln_sequence_t* sequence, uint32_t index) {
 
 const char* kilni_step_text(const kiln_sequence_t* sequence, uint32_t index,
                             char text[KILNI_STEP_TEXT]) {
-  if (sequence->steps[index].kind == KILN_STEP_DISPATCH) {
+  if (sequence->steps[index].kind == KILN_STEP_DISPATCH ||
+      sequence->steps[index].label != NULL) {
     (void)snprintf(text, KILNI_STEP_TEXT, "step %u of \"%.40s\" (\"%.40s\")",
                    (unsigned)index, sequence->label,
                    kilni_step_label(sequence, index));

@@ -113,8 +113,10 @@ void kilni_instance_look(kilni_instance_t* instance,
   if (kilni_instance_find_trap(instance, &out_end->trap, &step)) {
     out_end->state = KILNI_PENDING_TRAPPED;
     out_end->label = kilni_step_label(instance->sequence, step);
-  } else if (kilni_instance_find_limit(instance, &out_end->rounds)) {
+  } else if (kilni_instance_find_limit(instance, &out_end->rounds, &step)) {
+    const char* label = instance->sequence->steps[step].label;
     out_end->state = KILNI_PENDING_UNCONVERGED;
+    if (label != NULL) out_end->label = label;
   }
 }
 

@@ -504,6 +504,7 @@ static void test_every_function(void** state) {
   int count = fault_check_header(FAULT_LIST(kCases), "dispatch");
   count += fault_check_header(FAULT_LIST(kCases), "pipeline");
   count += fault_check_header(FAULT_LIST(kCases), "resident");
+  count += fault_check_header(FAULT_LIST(kCases), "sequence");
   count += fault_check_header(FAULT_LIST(kCases), "telemetry");
   print_message("%d functions, %d cases\n", count, (int)CASES);
   assert_true(count > 40);

@@ -28,6 +28,14 @@ static void check(const kilni_cli_sketch_t* sketch) {
       body = sketch->scopes[body].next;
     }
   }
+  if (sketch->is_sequence && sketch->edge_count != 0) abort();
+  for (uint32_t i = 0; i < sketch->node_count; ++i) {
+    const kilni_cli_graph_node_t* node = &sketch->nodes[i];
+    bool is_repeat = node->kind == KILNI_CLI_GRAPH_REPEAT;
+    if (is_repeat != (node->rounds != 0) ||
+        (is_repeat && (!sketch->is_sequence || node->body_count != 1)))
+      abort();
+  }
   for (uint32_t i = 0; i < sketch->condition_count; ++i)
     if (sketch->conditions[i].user >= sketch->node_count ||
         sketch->nodes[sketch->conditions[i].user].other != i)

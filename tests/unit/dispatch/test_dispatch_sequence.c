@@ -43,7 +43,11 @@ static void list_open(list_t* list, dispatch_kit_t* kit) {
   assert_int_equal(list->loop, 2);
   assert_null(kiln_sequence_add_dispatch(s, list->step, &x, 1, NULL, NULL));
   assert_null(kiln_sequence_end_body(s));
-  assert_null(kiln_sequence_add_copy(s, &y, &x, NULL));
+  assert_null(kiln_sequence_add_copy(s, &y, &x, &number));
+  assert_null(kiln_sequence_set_label(s, number, "first"));
+  assert_null(kiln_sequence_set_label(s, number, "keep"));
+  assert_says(kiln_sequence_set_label(s, 99, "keep"),
+              KILN_STATUS_INVALID_ARGUMENT, "no step");
   assert_null(kiln_sequence_add_download(s, &y, list->out, &number));
   assert_int_equal(number, 5);
   assert_null(kiln_sequence_finish(s));
@@ -95,6 +99,9 @@ static void test_run(void** state) {
   assert_int_equal(step.count, 3);
   assert_true(kiln_sequence_step(list.sequence, 5, &step));
   assert_int_equal(step.bytes, 4 * N);
+  assert_string_equal(step.label, "download");
+  assert_true(kiln_sequence_step(list.sequence, 4, &step));
+  assert_string_equal(step.label, "keep");
   assert_false(kiln_sequence_step(list.sequence, 6, &step));
   kiln_stream_release(mine);
   list_close(&list, &kit);
