@@ -181,6 +181,13 @@ static void test_start_fails(void** state) {
   static uint8_t from[100002], to[100002];
   kit_t kit;
   open_kit(&kit, 8);
+  assert_null(kilni_crew_start(kit.crew));
+  kilni_crew_rest(kit.crew);
+  if (atomic_load(&g_starts_left) == INT32_MAX) {
+    close_kit(&kit);
+    print_message("the linker does not lead the library's calls here\n");
+    skip();
+  }
   for (int left = 0; left < 7; left++) {
     atomic_store(&g_starts_left, left);
     assert_says(kilni_crew_start(kit.crew), KILN_STATUS_LIMIT_EXCEEDED,
