@@ -185,9 +185,15 @@ static kiln_status_t make_own(kiln_prepared_t* prepared) {
       kilni_memory_allocate(dispatcher, KILNI_GRID_BYTES, &prepared->grid));
   KILNI_RETURN_IF_ERROR(
       kilni_own_stream(dispatcher, dispatcher->stream_count, &stream));
-  KILNI_RETURN_IF_ERROR(kilni_clear(stream, kiln_buffer_address(prepared->grid),
-                                    KILNI_GRID_BYTES));
-  return kiln_stream_synchronize(stream);
+  kiln_status_t status = kilni_clear(
+      stream, kiln_buffer_address(prepared->grid), KILNI_GRID_BYTES);
+  if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
+  if (kiln_status_is_ok(status)) return NULL;
+  // Behind the clear, which may be under way: in the order of its stream, which
+  // that of frees does not wait for.
+  kiln_buffer_release(prepared->grid);
+  prepared->grid = NULL;
+  return status;
 }
 
 static kiln_status_t make_launch(kiln_prepared_t* prepared,

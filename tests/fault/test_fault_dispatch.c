@@ -73,6 +73,7 @@ typedef struct scene_t {
   kiln_sequence_t* new_sequence;
   kiln_replay_t* new_replay;
   kiln_resident_t new_resident;
+  kiln_program_t* new_program;
   bool pinned;
   kiln_program_t* program;  // of all scenes
   uint8_t host[BYTES];
@@ -93,6 +94,12 @@ static const char kProgram[] =
     "  y[i] = x[i] * 2u32; }\n";
 
 static uint8_t g_large[LARGE];
+
+static const char kMeeting[] =
+    "program meeting(x: inout u32[], y: inout u32[length(x)])\n"
+    "  work length(x) block 32\n"
+    "{ let i = global_id.x; x[i] = i; grid_barrier;\n"
+    "  y[i] = x[length(x) - 1u32 - i]; }\n";
 
 static const char kPtx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -127,6 +134,33 @@ static void open_crew(scene_t* s) {
   options.staging_chunk_bytes = CHUNK;
   MUST(kiln_dispatcher_create(s->device, &options, &s->new_dispatcher));
   MUST(kiln_resident_allocate(s->new_dispatcher, LARGE, &s->new_resident));
+}
+
+// A program with a grid barrier, and its pipeline.
+static void parse_meeting(scene_t* s) {
+  kiln_string_view_t text = {kMeeting, sizeof(kMeeting) - 1};
+  MUST(kiln_program_parse(text, NULL, NULL, &s->new_program));
+}
+
+static void make_meeting(scene_t* s) {
+  parse_meeting(s);
+  MUST(kiln_pipeline_create(s->dispatcher, s->new_program, NULL,
+                            &s->new_pipeline));
+}
+
+// A dispatcher that has machine code from a cache.
+static void open_cached(scene_t* s) {
+  kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
+  kiln_cache_options_t memory = kiln_cache_options_default();
+  kiln_linker_options_t how = kiln_linker_options_default();
+  memory.disk = KILN_SWITCH_OFF;
+  memory.allocator = &s->allocator;
+  how.device = s->device;
+  MUST(kiln_cache_create(&memory, &options.cache));
+  MUST(kiln_runtime_open_linker(s->runtime, &how, &options.linker));
+  MUST(kiln_dispatcher_create(s->device, &options, &s->new_dispatcher));
+  kiln_linker_release(options.linker);
+  kiln_cache_release(options.cache);
 }
 
 static kiln_status_t make_kernel(scene_t* s) {
@@ -315,6 +349,8 @@ static void drop_new(scene_t* s) {
   s->new_sequence = NULL;
   kiln_prepared_release(s->new_prepared);
   kiln_pipeline_release(s->new_pipeline);
+  kiln_program_release(s->new_program);
+  s->new_program = NULL;
   kiln_dispatcher_release(s->new_dispatcher);
   s->new_pending = NULL;
   s->new_prepared = NULL;
