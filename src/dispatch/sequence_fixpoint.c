@@ -37,7 +37,13 @@ kiln_status_t kilni_fixpoint_state(kilni_fixpoint_t* fixpoint, const void* more,
     status = kilni_staging_upload(dispatcher->staging, stream, fixpoint->state,
                                   KILNI_FIXPOINT_STATE, bytes, more);
   }
-  return kilni_status_join(status, kiln_stream_synchronize(stream));
+  status = kilni_status_join(status, kiln_stream_synchronize(stream));
+  if (kiln_status_is_ok(status)) return NULL;
+  // Behind what may be under way: in the order of its stream, which that of
+  // frees does not wait for.
+  kiln_buffer_release(fixpoint->state);
+  fixpoint->state = NULL;
+  return status;
 }
 
 kiln_status_t kilni_fixpoint_order(kilni_fixpoint_t* fixpoint,
