@@ -456,6 +456,11 @@ static void by_hand_prepared(job_t* job) {
   add_same(job, &job->launch->node);
 }
 
+static void full_prepared(job_t* job) {
+  empty_raw(job);
+  add_same(job, &job->launch->node);
+}
+
 static void by_hand_by_library(job_t* job) {
   kiln_cu_kernel_node_t kernel = job->launch->node;
   if (job->by_library != NULL) {
@@ -608,6 +613,12 @@ static const way_t kWays[] = {
      0,
      {{ready_raw, launch_there, wait_there_and_end},
       {ready_raw, launch_raw, wait_and_end_raw}}},
+    {"cause: instantiate, Kiln's kernel",
+     "us",
+     1000,
+     0,
+     {{full_prepared, instantiate_raw, end_raw},
+      {full_raw, instantiate_raw, end_raw}}},
     {"cause: by hand, context asked",
      "ns",
      NODES,

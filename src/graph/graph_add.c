@@ -390,27 +390,25 @@ static kiln_status_t add_after_many(adding_t* a,
   return status;
 }
 
-// The short way: true if the node was added. A launch that the graph has
-// already was checked then, but for what may change since. `ready`: that the
-// device may be called, and that its context is current, was found out.
-static inline bool add_shortly(kiln_graph_t* graph, bool ready,
+// A kernel without attributes, of a launch that the graph has already, which
+// was checked then.
+static inline bool has_launch(const kiln_graph_t* graph,
+                              const kiln_launch_t* launch) {
+  const kiln_graph_t* root = graph->root;
+  return root->last != NULL && launch->number == root->last_number &&
+         launch->version == root->last_version && launch->how.count == 0 &&
+         graph->refuses == KILNI_GRAPH_OPEN;
+}
+
+// The short way: true if the node was added. What may change from one node of
+// such a launch to the next is looked at here.
+static inline bool add_shortly(kiln_graph_t* graph,
                                kiln_graph_node_t* const* after,
                                uint32_t after_count,
                                const kiln_launch_t* launch,
                                kiln_graph_node_t** out_node) {
-  kiln_graph_t* root = graph->root;
-  kilni_bundle_t* bundle = root->last;
   kiln_graph_node_t* node = graph->free_node;
-  if (bundle == NULL || launch == NULL || after_count > 1 ||
-      node == graph->free_end || launch->number != root->last_number ||
-      launch->version != root->last_version || launch->how.count != 0 ||
-      graph->refuses != KILNI_GRAPH_OPEN) {
-    return false;
-  }
-  if (!ready &&
-      (!kilni_graph_may_call(graph) || !kilni_graph_is_current(graph))) {
-    return false;
-  }
+  if (after_count > 1 || node == graph->free_end) return false;
   kiln_cu_graph_node_t before = NULL;
   if (after_count == 1) {
     if (after[0] == NULL || after[0]->graph != graph) return false;
@@ -423,6 +421,7 @@ static inline bool add_shortly(kiln_graph_t* graph, bool ready,
       KILN_CU_SUCCESS) {
     return false;  // again the long way, which says what is wrong
   }
+  kilni_bundle_t* bundle = graph->root->last;
   bundle->uses++;
   graph->free_node++;
   node->graph = graph;
@@ -468,9 +467,10 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
                              const kiln_graph_work_t* work,
                              kiln_graph_node_t** out_node) {
   if (graph != NULL && work != NULL && work->kind == KILN_GRAPH_KERNEL &&
-      (after != NULL || after_count == 0) &&
-      add_shortly(graph, false, after, after_count, work->as.launch,
-                  out_node)) {
+      work->as.launch != NULL && (after != NULL || after_count == 0) &&
+      has_launch(graph, work->as.launch) && kilni_graph_may_call(graph) &&
+      kilni_graph_is_current(graph) &&
+      add_shortly(graph, after, after_count, work->as.launch, out_node)) {
     return NULL;
   }
   return add_anyhow(graph, after, after_count, work, out_node);
@@ -478,15 +478,8 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
 
 // ---- Many nodes ----
 
-static kiln_status_t add_one_of(kiln_graph_t* graph,
-                                const kiln_graph_addition_t* a) {
-  if (a->reserved == 0 && a->work != NULL &&
-      a->work->kind == KILN_GRAPH_KERNEL &&
-      (a->after != NULL || a->after_count == 0) &&
-      add_shortly(graph, true, a->after, a->after_count, a->work->as.launch,
-                  a->out_node)) {
-    return NULL;
-  }
+static __attribute__((noinline)) kiln_status_t add_one_anyhow(
+    kiln_graph_t* graph, const kiln_graph_addition_t* a) {
   if (a->reserved != 0) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "an addition whose `reserved` is %u",
@@ -496,16 +489,41 @@ static kiln_status_t add_one_of(kiln_graph_t* graph,
   return add_anyhow(graph, a->after, a->after_count, a->work, a->out_node);
 }
 
+// `*inout_known` is work whose launch the graph has, as mostly that of the
+// addition in front; NULL: none.
+static inline bool add_one_shortly(kiln_graph_t* graph,
+                                   const kiln_graph_addition_t* a,
+                                   const kiln_graph_work_t** inout_known) {
+  const kiln_graph_work_t* work = a->work;
+  if (work == NULL || a->reserved != 0 ||
+      (a->after == NULL && a->after_count > 0)) {
+    return false;
+  }
+  if (work != *inout_known) {
+    if (work->kind != KILN_GRAPH_KERNEL || work->as.launch == NULL ||
+        !has_launch(graph, work->as.launch)) {
+      return false;
+    }
+    *inout_known = work;
+  }
+  return add_shortly(graph, a->after, a->after_count, work->as.launch,
+                     a->out_node);
+}
+
 // A node may wait for what is added here, so nothing is written ahead of it.
 static kiln_status_t add_each(kiln_graph_t* graph,
                               const kiln_graph_addition_t* additions,
                               uint32_t count, uint32_t* out_added) {
+  const kiln_graph_work_t* known = NULL;
   for (uint32_t i = 0; i < count; i++) {
     if (i + 1 < count) __builtin_prefetch(&additions[i + 1], 0);
-    kiln_status_t status = add_one_of(graph, &additions[i]);
-    if (!kiln_status_is_ok(status)) {
-      return KILNI_ANNOTATE(status, "addition %u of %u", (unsigned)i,
-                            (unsigned)count);
+    if (!add_one_shortly(graph, &additions[i], &known)) {
+      kiln_status_t status = add_one_anyhow(graph, &additions[i]);
+      known = NULL;
+      if (!kiln_status_is_ok(status)) {
+        return KILNI_ANNOTATE(status, "addition %u of %u", (unsigned)i,
+                              (unsigned)count);
+      }
     }
     *out_added = i + 1;
   }
