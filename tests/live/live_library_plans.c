@@ -357,6 +357,7 @@ static void run_all(live_t* live) {
   sort(live, 0xffffffffu);
   sort(live, 0xf00fu);
   softmax(live, 1000);
+  softmax(live, 3000);
   softmax(live, 4100);
   segments(live, 32);
   segments(live, 1000);

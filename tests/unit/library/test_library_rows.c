@@ -52,7 +52,7 @@ static void test_softmax(void** state) {
   dispatch_kit_open(&kit);
   kiln_library_plan_t* plan = kit_plan(&kit, "softmax", NULL);
   for (uint32_t w = 0; w < WIDTHS; w++) {
-    softmax(&kit, plan, kWidths[w], kWidths[w] < 100 ? 7 : 2);
+    softmax(&kit, plan, kWidths[w], kWidths[w] < 100 ? 19 : 2);
   }
   softmax(&kit, plan, 1, 0);
   // A NaN spoils its row and no other.
@@ -117,7 +117,7 @@ static void test_normalize(void** state) {
   dispatch_kit_open(&kit);
   kiln_library_plan_t* plan = kit_plan(&kit, "normalize", NULL);
   for (uint32_t w = 0; w < WIDTHS; w++) {
-    normalize(&kit, plan, kWidths[w], kWidths[w] < 100 ? 7 : 2);
+    normalize(&kit, plan, kWidths[w], kWidths[w] < 100 ? 19 : 2);
   }
   kiln_library_plan_release(plan);
   dispatch_kit_close(&kit);
