@@ -393,6 +393,33 @@ static void test_lanes(void** state) {
   end(&t);
 }
 
+// Copies of the block, also one that nobody waits for; and threads that return
+// while they are under way.
+static void test_copies(void** state) {
+  (void)state;
+  task_t t;
+  begin(&t,
+        "program copies(x: inout u32[], changed: inout u32[1])\n"
+        "  work length(x) block 64\n"
+        "{\n"
+        "  shared s: u32[64];\n"
+        "  shared unused: u32[64];\n"
+        "  let i = global_id.x;\n"
+        "  async_copy(s, 0, x, block_id.x * 64, 64) tag 1;\n"
+        "  async_copy(unused, 0, x, 0, 64) tag 2;\n"
+        "  if i % 7 == 3 { return; }\n"
+        "  async_wait 1;\n"
+        "  let v = s[local_id.x];\n"
+        "  if v > 0 { x[i] = v - 1; changed[0] = 1; }\n"
+        "}\n");
+  uint32_t n = 333;
+  uint32_t* x = give(&t, "x", n);
+  for (uint32_t i = 0; i < n; i++) x[i] = (i * 5) % 11;
+  give(&t, "changed", 1);
+  check(&t, MANY_ROUNDS, true);
+  end(&t);
+}
+
 // One thread in one round traps; nobody waits for it, and no round follows.
 static void test_trap(void** state) {
   (void)state;
@@ -503,8 +530,9 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_labels),   cmocka_unit_test(test_limit),
       cmocka_unit_test(test_in_place), cmocka_unit_test(test_closure),
       cmocka_unit_test(test_sandpile), cmocka_unit_test(test_lanes),
-      cmocka_unit_test(test_trap),     cmocka_unit_test(test_nothing),
-      cmocka_unit_test(test_refused),  cmocka_unit_test(test_launch),
+      cmocka_unit_test(test_copies),   cmocka_unit_test(test_trap),
+      cmocka_unit_test(test_nothing),  cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_launch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
