@@ -160,6 +160,7 @@ kiln_status_t kilni_memory_allocate(kiln_dispatcher_t* dispatcher,
       kiln_buffer_create(dispatcher->device, bytes, &options, out_buffer));
   kiln_status_t status = kiln_stream_synchronize(options.stream);
   if (kiln_status_is_ok(status)) return NULL;
+  free_by_waiting(*out_buffer);
   kiln_buffer_release(*out_buffer);
   *out_buffer = NULL;
   return status;

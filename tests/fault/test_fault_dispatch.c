@@ -221,6 +221,35 @@ static void record_fixpoint(scene_t* s) {
   MUST(kiln_sequence_end_body(s->new_sequence));
 }
 
+// One of a program that has its flag bound.
+static void record_rounds(scene_t* s, uint32_t strategy) {
+  static const char kText[] =
+      "program settle(x: inout u32[], changed: inout u32[1]) work length(x)\n"
+      "{ let i = global_id.x; if x[i] == 9 { trap(1, 2u64); }\n"
+      "  if x[i] > 0 { x[i] -= 1; changed[0] = 1; } }\n";
+  kiln_string_view_t text = {kText, sizeof(kText) - 1};
+  kiln_program_t* program = NULL;
+  kiln_fixpoint_options_t options = kiln_fixpoint_options_default();
+  kiln_binding_t b[2] = {kiln_bind_resident_range(s->b, 0, 64),
+                         kiln_bind_resident_range(s->a, 64, 4)};
+  MUST(kiln_program_parse(text, NULL, NULL, &program));
+  MUST(kiln_pipeline_create(s->dispatcher, program, NULL, &s->new_pipeline));
+  kiln_program_release(program);
+  options.flag = b[1];
+  options.limit = 2;
+  options.strategy = strategy;
+  begin_sequence(s);
+  MUST(kiln_sequence_begin_fixpoint(s->new_sequence, &options, NULL));
+  MUST(kiln_sequence_add_dispatch(s->new_sequence, s->new_pipeline, b, 2, NULL,
+                                  NULL));
+  MUST(kiln_sequence_end_body(s->new_sequence));
+}
+
+static void finish_rounds(scene_t* s, uint32_t strategy) {
+  record_rounds(s, strategy);
+  MUST(kiln_sequence_finish(s->new_sequence));
+}
+
 static void make_sequence(scene_t* s) {
   record_sequence(s, false);
   MUST(kiln_sequence_finish(s->new_sequence));
