@@ -198,9 +198,14 @@ static void decode_by_opcode(kilni_soft_lower_t* lower,
     case KILNI_PTX_OP_PMEVENT:
     case KILNI_PTX_OP_DISCARD:
     case KILNI_PTX_OP_APPLYPRIORITY:
-    case KILNI_PTX_OP_GRIDDEPCONTROL:
     case KILNI_PTX_OP_SETMAXNREG:
       nothing(lower);
+      return;
+    case KILNI_PTX_OP_GRIDDEPCONTROL:
+      kilni_soft_low(lower,
+                     kilni_soft_form_has(source->form, KILNI_PTX_MOD_WAIT)
+                         ? KILNI_SOFT_OP_wait_ahead
+                         : KILNI_SOFT_OP_let_follow);
       return;
     case KILNI_PTX_OP_CP:
     case KILNI_PTX_OP_MBARRIER:
@@ -241,6 +246,7 @@ static bool needs_branch(uint32_t opcode) {
     case KILNI_PTX_OP_ELECT:
     case KILNI_PTX_OP_BAR:
     case KILNI_PTX_OP_BARRIER:
+    case KILNI_PTX_OP_GRIDDEPCONTROL:
     case KILNI_PTX_OP_MMA:
     case KILNI_PTX_OP_WMMA:
     case KILNI_PTX_OP_LDMATRIX:

@@ -20,6 +20,7 @@ typedef struct launch_t {
   const kiln_cu_launch_attribute_t* attributes;
   unsigned int attribute_count;
   bool cooperative;
+  bool early;  // it may begin before the kernel in front has ended
   const char* call;
 } launch_t;
 
@@ -114,13 +115,19 @@ static kiln_cu_result_t make_grid(kilni_soft_driver_t* driver,
       .cooperative = launch->cooperative,
       .profiled = driver->profile != NULL,
       .params = params,
+      .held = launch->early,
       .stream = stream->handle,
       .work = number,
       .print = driver->print,
       .print_user = driver->print_user,
   };
   // Seed 0 means one fixed order for every launch.
-  if (driver->seed != 0) what.seed = driver->seed ^ (number << 32 | number);
+  if (driver->seed != 0) {
+    what.seed = driver->seed ^ (number << 32 | number);
+    what.released = kilni_soft_queue_released;
+    what.pause = kilni_soft_queue_pause;
+    what.ahead_user = driver;
+  }
   return kilni_soft_result(kilni_soft_grid_create(
       &driver->host, stream->context->memory, &what, out_grid));
 }
@@ -226,6 +233,10 @@ static kiln_cu_result_t take_attributes(kilni_soft_driver_t* driver,
     if (attribute->id == KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
       launch->cooperative = attribute->value.cooperative != 0;
     }
+    if (attribute->id ==
+        KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+      launch->early = attribute->value.programmatic_serialization != 0;
+    }
   }
   return KILN_CU_SUCCESS;
 }
@@ -274,8 +285,10 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   kilni_free(allocator, params, entry->param_bytes);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_task_t* task = NULL;
-  result = kilni_soft_queue_issue(driver, stream, &work, NULL,
-                                  recorded.count > 0 ? &task : NULL);
+  kilni_soft_task_t** out_task = recorded.count > 0 ? &task : NULL;
+  result = wanted.early
+               ? kilni_soft_queue_issue_early(driver, stream, &work, out_task)
+               : kilni_soft_queue_issue(driver, stream, &work, NULL, out_task);
   if (result != KILN_CU_SUCCESS) {
     kilni_soft_grid_destroy(work.as.grid);
   } else if (recorded.count > 0) {

@@ -152,6 +152,7 @@ static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
     *list = task;
     return;
   }
+  task->is_ready = true;
   // Room for every pending task was made when it was issued. The list is kept
   // in the order of tickets, so that no choice depends on who was done first.
   size_t at = queue->ready_count++;
@@ -160,6 +161,46 @@ static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
   }
   queue->ready[at] = task;
   wake_for_ready(driver);
+}
+
+// ---- Kernels that begin before the one in front has ended ----
+
+// Whether the kernel in front, if there is one, allows it.
+static bool may_begin(const kilni_soft_task_t* task) {
+  return task->ahead == NULL || task->ahead->released || task->ahead->over;
+}
+
+static void begin_if_it_may(kilni_soft_driver_t* driver,
+                            kilni_soft_task_t* task, kilni_soft_task_t** list) {
+  if (task->blockers == 0 && !task->is_ready && !task->begun &&
+      may_begin(task)) {
+    make_ready(driver, task, list);
+  }
+}
+
+// The kernel in front of `task` has ended: its waits are over, and it goes on
+// if it was put aside.
+static void let_go_on(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
+                      kilni_soft_task_t** list) {
+  kilni_soft_grid_t* grid = task->work.as.grid;
+  if (grid == NULL) return;
+  kilni_soft_grid_let_go(grid);
+  begin_if_it_may(driver, task, list);
+  if (task->begun && !task->is_ready && task->inside == 0) {
+    make_ready(driver, task, list);
+  }
+}
+
+// The task in front of `task` is done.
+static void let_go(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
+                   kilni_soft_task_t** list) {
+  task->ahead = NULL;
+  if (task->over) {
+    task->next = *list;
+    *list = task;
+    return;
+  }
+  let_go_on(driver, task, list);
 }
 
 static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
@@ -178,7 +219,11 @@ static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
     for (kilni_soft_edge_t* edge = task->waiters; edge != NULL;
          edge = edge->next) {
       edge->blocker = NULL;
-      if (--edge->owner->blockers == 0) make_ready(driver, edge->owner, &list);
+      if (edge->is_ahead) {
+        let_go(driver, edge->owner, &list);
+      } else if (--edge->owner->blockers == 0 && may_begin(edge->owner)) {
+        make_ready(driver, edge->owner, &list);
+      }
     }
     if (stream->last == task) stream->last = NULL;
     if (--stream->pending == 0 && stream->destroyed) {
@@ -192,6 +237,44 @@ static void finish_list(kilni_soft_driver_t* driver, kilni_soft_task_t* list) {
 static void finish(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   task->next = NULL;
   finish_list(driver, task);
+}
+
+// The kernel of `task` has ended, or never begins. Those behind it that wait
+// for it alone go on; whatever else a stream orders sees it done when what is
+// in front of it is, so that nothing but griddepcontrol.wait can pass by.
+static void end_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
+  if (task->ahead == NULL) {
+    finish(driver, task);
+    return;
+  }
+  kilni_soft_task_t* list = NULL;
+  task->over = true;
+  for (kilni_soft_edge_t* edge = task->waiters; edge != NULL;
+       edge = edge->next) {
+    if (edge->is_ahead) let_go_on(driver, edge->owner, &list);
+  }
+}
+
+static kilni_soft_task_t* find_task(const kilni_soft_queue_t* queue,
+                                    const kilni_soft_grid_t* grid) {
+  kilni_soft_task_t* task = queue->running;
+  while (task != NULL && task->work.as.grid != grid) task = task->next;
+  return task;
+}
+
+void kilni_soft_queue_released(kilni_soft_grid_t* grid, void* user) {
+  kilni_soft_driver_t* driver = user;
+  kilni_soft_task_t* list = NULL;
+  kilni_mutex_lock(&driver->lock);
+  kilni_soft_task_t* task = find_task(&driver->queue, grid);
+  if (task != NULL) {
+    task->released = true;
+    for (kilni_soft_edge_t* edge = task->waiters; edge != NULL;
+         edge = edge->next) {
+      if (edge->is_ahead) begin_if_it_may(driver, edge->owner, &list);
+    }
+  }
+  kilni_mutex_unlock(&driver->lock);
 }
 
 // ---- Faults ----
@@ -389,6 +472,16 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_mutex_lock(&driver->lock);
   if (--task->inside != 0) return;
   take_out_running(queue, task);
+  if (kilni_soft_grid_is_aside(grid)) {
+    // Somebody may have let it go meanwhile.
+    kilni_soft_task_t* list = NULL;
+    if (task->ahead == NULL || task->ahead->over) {
+      make_ready(driver, task, &list);
+    }
+    return;
+  }
+  // From here on nobody else may meet it: the lock is given away below.
+  task->work.as.grid = NULL;
   queue->executed += kilni_soft_grid_executed(grid);
   const kilni_soft_profile_t* profile = kilni_soft_grid_profile(grid);
   if (profile && driver->profile) {
@@ -402,8 +495,7 @@ static void run_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_mutex_unlock(&driver->lock);
   kilni_soft_grid_destroy(grid);
   kilni_mutex_lock(&driver->lock);
-  task->work.as.grid = NULL;
-  finish(driver, task);
+  end_kernel(driver, task);
 }
 
 static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task);
@@ -474,6 +566,8 @@ static uint64_t choose_latest(kilni_soft_queue_t* queue) {
 
 static kilni_soft_task_t* take_at(kilni_soft_queue_t* queue, uint64_t at) {
   kilni_soft_task_t* task = queue->ready[at];
+  task->is_ready = false;
+  task->depth = 0;
   size_t behind = (size_t)(--queue->ready_count - at);
   memmove(&queue->ready[at], &queue->ready[at + 1],
           behind * sizeof(*queue->ready));
@@ -507,11 +601,12 @@ static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
   bool skipped = task->stream->context->sticky != KILN_CU_SUCCESS;
   if (skipped) {
-    finish(driver, task);
+    end_kernel(driver, task);
   } else if (task->work.kind == KILNI_SOFT_TASK_KERNEL) {
-    if ((driver->report & KILNI_SOFT_REPORT_FREED) != 0) {
+    if ((driver->report & KILNI_SOFT_REPORT_FREED) != 0 && !task->begun) {
       kilni_soft_freeing_forbid(driver, task);
     }
+    task->begun = true;
     task->next = queue->running;
     queue->running = task;
     run_kernel(driver, task);
@@ -522,6 +617,44 @@ static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   } else {
     run_plain(driver, task);
   }
+}
+
+// What may run while `task` does: a kernel behind it that may begin, or one
+// behind such a kernel that has ended already.
+static kilni_soft_task_t* find_behind(const kilni_soft_queue_t* queue,
+                                      const kilni_soft_task_t* task) {
+  const kilni_soft_edge_t* edge = task->waiters;
+  while (edge != NULL) {
+    kilni_soft_task_t* owner = edge->owner;
+    bool may = !queue->latest || owner->wanted || queue->drainers > 0;
+    if (edge->is_ahead && owner->is_ready && may) return owner;
+    // Of those behind it one alone is the stream's next.
+    edge = edge->is_ahead && owner->over ? owner->waiters : edge->next;
+  }
+  return NULL;
+}
+
+// A kernel that has let what comes behind it begin, and was chosen to: that
+// runs now, on the same worker, as far as it comes, and what comes behind that,
+// as far as the seed chooses.
+void kilni_soft_queue_pause(kilni_soft_grid_t* grid, void* user) {
+  enum { MOST_DEPTH = 16 };
+  kilni_soft_driver_t* driver = user;
+  kilni_soft_queue_t* queue = &driver->queue;
+  kilni_mutex_lock(&driver->lock);
+  kilni_soft_task_t* task = find_task(queue, grid);
+  bool more = task != NULL && task->depth < MOST_DEPTH;
+  while (more) {
+    kilni_soft_task_t* next = find_behind(queue, task);
+    if (next == NULL) break;
+    uint64_t at = 0;
+    while (queue->ready[at] != next) at++;
+    next = take_at(queue, at);
+    next->depth = task->depth + 1;
+    start_task(driver, next);
+    more = next_random(&queue->random) % 4 != 0;
+  }
+  kilni_mutex_unlock(&driver->lock);
 }
 
 static void tell_short(kilni_soft_driver_t* driver) {
@@ -654,7 +787,7 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
     queue->watching = task->next;
     finish(driver, task);
   }
-  while ((task = take_ready(queue, true)) != NULL) finish(driver, task);
+  while ((task = take_ready(queue, true)) != NULL) end_kernel(driver, task);
   kilni_mutex_unlock(&driver->lock);
   kilni_free_array(driver->host.allocator, queue->threads, queue->thread_limit,
                    sizeof(*queue->threads));
@@ -667,9 +800,11 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
 // ---- Issuing ----
 
 // Counts the tasks that a new one of `stream` waits for; with `task`, links it
-// to each of them.
+// to each of them. It may begin before `ahead` has ended, the stream's last.
 static size_t link_blockers(kilni_soft_stream_t* stream,
-                            kilni_soft_task_t* after, kilni_soft_task_t* task) {
+                            kilni_soft_task_t* after,
+                            const kilni_soft_task_t* ahead,
+                            kilni_soft_task_t* task) {
   kilni_soft_context_t* context = stream->context;
   size_t count = 0;
   bool is_legacy = stream == &context->legacy;
@@ -692,6 +827,7 @@ static size_t link_blockers(kilni_soft_stream_t* stream,
       kilni_soft_edge_t* edge = &task->edges[count];
       edge->owner = task;
       edge->blocker = blocker;
+      edge->is_ahead = i == 0 && blocker == ahead;
       edge->next = blocker->waiters;
       blocker->waiters = edge;
     }
@@ -755,6 +891,7 @@ static void link_edge(kilni_soft_task_t* task, kilni_soft_edge_t* edge,
                       kilni_soft_task_t* blocker) {
   edge->owner = task;
   edge->blocker = blocker;
+  edge->is_ahead = false;
   edge->next = blocker->waiters;
   blocker->waiters = edge;
   task->blockers++;
@@ -791,14 +928,15 @@ void kilni_soft_queue_commit(kilni_soft_driver_t* driver,
   finish_list(driver, list);
 }
 
-kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
-                                        kilni_soft_stream_t* stream,
-                                        const kilni_soft_work_t* work,
-                                        kilni_soft_task_t* after,
-                                        kilni_soft_task_t** out_task) {
+static kiln_cu_result_t issue(kilni_soft_driver_t* driver,
+                              kilni_soft_stream_t* stream,
+                              const kilni_soft_work_t* work,
+                              kilni_soft_task_t* after,
+                              kilni_soft_task_t* ahead,
+                              kilni_soft_task_t** out_task) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (out_task != NULL) *out_task = NULL;
-  size_t edges = link_blockers(stream, after, NULL);
+  size_t edges = link_blockers(stream, after, ahead, NULL);
   kilni_soft_task_t* task = NULL;
   kiln_cu_result_t result = kilni_soft_queue_reserve(driver, 1);
   if (result == KILN_CU_SUCCESS) {
@@ -807,7 +945,16 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
   if (result != KILN_CU_SUCCESS) return result;
   task->ticket = ++queue->tickets;
   task->edge_count = edges;
-  task->blockers = (uint32_t)link_blockers(stream, after, task);
+  task->blockers = (uint32_t)link_blockers(stream, after, ahead, task);
+  if (ahead != NULL) {
+    task->blockers--;
+    task->ahead = ahead;
+    if (ahead->over) {
+      kilni_soft_grid_let_go(work->as.grid);
+    } else if (ahead->work.as.grid != NULL) {
+      kilni_soft_grid_follow(ahead->work.as.grid);
+    }
+  }
   stream->last = task;
   stream->pending++;
   stream->context->pending++;
@@ -816,12 +963,31 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
     kilni_soft_task_retain(task);
     *out_task = task;
   }
-  if (task->blockers == 0) {
+  if (task->blockers == 0 && may_begin(task)) {
     kilni_soft_task_t* list = NULL;
     make_ready(driver, task, &list);
     finish_list(driver, list);
   }
   return KILN_CU_SUCCESS;
+}
+
+kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
+                                        kilni_soft_stream_t* stream,
+                                        const kilni_soft_work_t* work,
+                                        kilni_soft_task_t* after,
+                                        kilni_soft_task_t** out_task) {
+  return issue(driver, stream, work, after, NULL, out_task);
+}
+
+kiln_cu_result_t kilni_soft_queue_issue_early(kilni_soft_driver_t* driver,
+                                              kilni_soft_stream_t* stream,
+                                              const kilni_soft_work_t* work,
+                                              kilni_soft_task_t** out_task) {
+  kilni_soft_task_t* last = stream->last;
+  bool early = driver->queue.seed != 0 && last != NULL && !last->done &&
+               last->work.kind == KILNI_SOFT_TASK_KERNEL;
+  if (!early) kilni_soft_grid_let_go(work->as.grid);
+  return issue(driver, stream, work, NULL, early ? last : NULL, out_task);
 }
 
 // ---- Waiting ----

@@ -105,6 +105,7 @@ typedef struct kilni_soft_work_t {
 typedef struct kilni_soft_edge_t {
   kilni_soft_task_t* owner;
   kilni_soft_task_t* blocker;  // NULL once it is done
+  bool is_ahead;               // the owner may begin before it has ended
   struct kilni_soft_edge_t* next;
 } kilni_soft_edge_t;
 
@@ -119,6 +120,14 @@ struct kilni_soft_task_t {
   uint32_t inside;    // workers in its kernel
   bool done;
   bool wanted;  // somebody waits for it or asked after it
+  // Of a kernel that may begin before the one in front has ended: that one, and
+  // how many are in each other's turns. It is done when that one is.
+  kilni_soft_task_t* ahead;  // NULL once it is done
+  uint32_t depth;
+  bool is_ready;  // in the list of those
+  bool begun;     // a worker was in its kernel, which may be put aside
+  bool released;  // all its blocks let what comes behind begin
+  bool over;      // its kernel has ended; but for `ahead` it is done
   kilni_soft_edge_t* waiters;
   kilni_soft_task_t* next;  // in the list of running kernels, or of those done
   kilni_soft_task_t* walk_next;  // while edges are followed
@@ -183,6 +192,17 @@ kiln_cu_result_t kilni_soft_queue_issue(kilni_soft_driver_t* driver,
                                         const kilni_soft_work_t* work,
                                         kilni_soft_task_t* after,
                                         kilni_soft_task_t** out_task);
+// The same of a kernel that waits itself for the one in front: it may begin
+// before that has ended, if a kernel is the stream's last task and there is a
+// seed. Otherwise it waits as all others, and its grid is let go.
+kiln_cu_result_t kilni_soft_queue_issue_early(kilni_soft_driver_t* driver,
+                                              kilni_soft_stream_t* stream,
+                                              const kilni_soft_work_t* work,
+                                              kilni_soft_task_t** out_task);
+// What a grid of this driver is launched with under a seed.
+void kilni_soft_queue_released(kilni_soft_grid_t* grid, void* user);
+void kilni_soft_queue_pause(kilni_soft_grid_t* grid, void* user);
+
 // ---- Tasks with an order of their own: what a graph is made of ----
 //
 // They are made first, which may fail, and then committed together, which

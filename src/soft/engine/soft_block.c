@@ -71,6 +71,8 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
   block->alive = grid->threads;
   block->done = 0;
   block->rounds = 0;
+  block->waits = 0;
+  block->said = 0;
   memset(block->barriers, 0, sizeof(block->barriers));
   memset(block->shared, SHARED_PATTERN, grid->shared_bytes);
   if (grid->marks) {
@@ -277,6 +279,7 @@ bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning) {
   }
   bool ran = false;
   bool spinning = true;
+  if (block->waits) kilni_soft_block_release(block);
   for (uint32_t i = 0; i < block->warp_count; i++) {
     uint32_t w = (start + i * step) % block->warp_count;
     kilni_soft_run_t* run = &block->warps[w];
@@ -291,6 +294,10 @@ bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning) {
     if (run->outcome != KILNI_SOFT_YIELDED || !run->spun) spinning = false;
   }
   if (block->done == block->warp_count) return false;
+  if (!ran && block->waits) {
+    *out_spinning = true;
+    return true;
+  }
   if (!ran) {
     kilni_soft_fault_deadlock(block);
     return false;

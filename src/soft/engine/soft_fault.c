@@ -280,8 +280,10 @@ static void tell_waiting(kilni_soft_fault_t* fault, kilni_soft_run_t* run,
       ") wait",
       kilni_soft_popcount(g->mask), g->mask & (g->mask - 1) ? "s" : "",
       first[0], first[1], first[2]);
-  if (g->state == KILNI_SOFT_AT_BARRIER &&
-      g->want == KILNI_SOFT_CLUSTER_BARRIER) {
+  if (g->state == KILNI_SOFT_AHEAD) {
+    add(fault, " for the kernel in front");
+  } else if (g->state == KILNI_SOFT_AT_BARRIER &&
+             g->want == KILNI_SOFT_CLUSTER_BARRIER) {
     add(fault, " at the barrier of the cluster");
   } else if (g->state == KILNI_SOFT_AT_BARRIER) {
     add(fault, " at barrier %" PRIu32, g->want);

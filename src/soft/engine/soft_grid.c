@@ -19,6 +19,7 @@ enum {
   GRID_ALIGN = 64,
   MAX_THREADS = 1024,
   RESIDENT_BYTES = 256 << 20,  // of blocks that wait, per worker
+  HELD_BLOCKS = 64,            // that are begun before the kernel in front ends
   WORKSPACE_BYTES = 64,
 };
 
@@ -247,6 +248,10 @@ kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
   atomic_init(&grid->fence_word, 0);
   atomic_init(&grid->wide_lock, 0);
   atomic_init(&grid->profile_lock, 0);
+  atomic_init(&grid->held, launch->held);
+  atomic_init(&grid->followed, 0);
+  atomic_init(&grid->said, 0);
+  atomic_init(&grid->aside, NULL);
   kiln_status_t status = grid_init(grid);
   if (!kiln_status_is_ok(status)) {
     kilni_soft_grid_destroy(grid);
@@ -269,8 +274,12 @@ kiln_status_t kilni_soft_grid_forbid(kilni_soft_grid_t* grid,
   return NULL;
 }
 
+static void worker_end(kilni_soft_worker_t* worker);
+
 void kilni_soft_grid_destroy(kilni_soft_grid_t* grid) {
   if (!grid) return;
+  kilni_soft_worker_t* aside;
+  while ((aside = kilni_soft_take_aside(grid)) != NULL) worker_end(aside);
   kiln_allocator_t allocator = grid->host->allocator;
   uint32_t count = grid->code->function_count;
   if (grid->workspace) {
@@ -321,6 +330,10 @@ static bool start_next(kilni_soft_worker_t* worker) {
 
 static bool may_hold_more(const kilni_soft_worker_t* worker) {
   if (worker->grid->launch.cooperative) return true;
+  if (worker->resident_count >= HELD_BLOCKS &&
+      atomic_load(&worker->grid->held)) {
+    return false;
+  }
   if (worker->resident_count >= KILNI_SOFT_RESIDENT_MAX) return false;
   return worker->resident_count * worker->grid->block_bytes < RESIDENT_BYTES;
 }
@@ -341,6 +354,7 @@ static bool run_resident(kilni_soft_worker_t* worker) {
       link = &block->next;
       continue;
     }
+    kilni_soft_block_say(block);
     if (worker->profile) {
       kilni_soft_profile_block(worker->profile,
                                kilni_time_ns() - block->start_ns);
@@ -353,7 +367,20 @@ static bool run_resident(kilni_soft_worker_t* worker) {
   return all_spin;
 }
 
-static void work_loop(kilni_soft_worker_t* worker) {
+// Between turns, where somebody waits to begin behind this kernel: the seed
+// chooses whether more blocks begin, so that all may come to let it, and
+// whether it runs meanwhile. True: another block is to begin.
+static bool make_way(kilni_soft_worker_t* worker) {
+  kilni_soft_grid_t* grid = worker->grid;
+  if (!worker->random || !atomic_load(&grid->followed)) return false;
+  if (kilni_soft_random(worker) & 1u) return false;
+  if (atomic_load(&grid->said) < grid->block_count) return true;
+  grid->launch.pause(grid, grid->launch.ahead_user);
+  return false;
+}
+
+// True if all of its blocks wait for the kernel in front.
+static bool work_loop(kilni_soft_worker_t* worker) {
   kilni_soft_grid_t* grid = worker->grid;
   while (!atomic_load_explicit(&grid->stop, memory_order_relaxed)) {
     if (!worker->resident && !start_next(worker)) break;
@@ -362,10 +389,18 @@ static void work_loop(kilni_soft_worker_t* worker) {
       memset(worker->ranges, 0, sizeof(worker->ranges));
       worker->generation = generation;
     }
-    if (run_resident(worker) && worker->resident && may_hold_more(worker)) {
-      start_next(worker);
+    bool all_spin = run_resident(worker);
+    if (!worker->resident) continue;
+    if ((make_way(worker) || all_spin) && may_hold_more(worker) &&
+        start_next(worker)) {
+      continue;
+    }
+    if (all_spin && atomic_load(&grid->held) &&
+        !atomic_load_explicit(&grid->stop, memory_order_relaxed)) {
+      return true;
     }
   }
+  return false;
 }
 
 static kiln_status_t worker_create(kilni_soft_grid_t* grid,
@@ -410,28 +445,41 @@ static void worker_end(kilni_soft_worker_t* worker) {
   kilni_free(allocator, worker, sizeof(*worker));
 }
 
+static void work(kilni_soft_grid_t* grid) {
+  kilni_soft_worker_t* worker = kilni_soft_take_aside(grid);
+  if (!worker) {
+    if (atomic_load(&grid->next_block) >= grid->block_count) return;
+    kiln_status_t status = worker_create(grid, &worker);
+    if (!kiln_status_is_ok(status)) {
+      kiln_status_free(status);
+      kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_OUT_OF_MEMORY,
+                            "the host has no memory for a worker");
+      return;
+    }
+  }
+  while (worker) {
+    if (work_loop(worker)) {
+      kilni_soft_put_aside(worker);
+      return;
+    }
+    worker_end(worker);
+    worker = kilni_soft_take_aside(grid);
+  }
+}
+
 void kilni_soft_grid_work(kilni_soft_grid_t* grid) {
-  if (atomic_load(&grid->next_block) >= grid->block_count) return;
 #if defined(__x86_64__)
   unsigned control = _mm_getcsr();
   _mm_setcsr(0x1f80);  // nearest even, subnormals kept, nothing traps
 #endif
-  kilni_soft_worker_t* worker;
-  kiln_status_t status = worker_create(grid, &worker);
-  if (kiln_status_is_ok(status)) {
-    work_loop(worker);
-    worker_end(worker);
-  } else {
-    kiln_status_free(status);
-    kilni_soft_fault_grid(grid, KILNI_SOFT_FAULT_OUT_OF_MEMORY,
-                          "the host has no memory for a worker");
-  }
+  work(grid);
 #if defined(__x86_64__)
   _mm_setcsr(control);
 #endif
 }
 
 bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid) {
+  if (atomic_load(&grid->held) && atomic_load(&grid->aside)) return false;
   return !atomic_load(&grid->stop) &&
          atomic_load(&grid->next_block) < grid->block_count;
 }

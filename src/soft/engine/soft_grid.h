@@ -40,6 +40,9 @@ typedef struct kilni_soft_fault_t {
   char report[KILNI_SOFT_REPORT_BYTES];  // the whole story, several lines
 } kilni_soft_fault_t;
 
+// A running kernel. thread-safe
+typedef struct kilni_soft_grid_t kilni_soft_grid_t;
+
 // What to run. thread-compatible
 typedef struct kilni_soft_launch_t {
   const kilni_soft_entry_t* entry;
@@ -51,15 +54,21 @@ typedef struct kilni_soft_launch_t {
   uint32_t profiled;     // count what it does (soft_profile.h); 0 or 1
   const void* params;    // packed, entry->param_bytes; copied
   uint64_t seed;         // of every order that CUDA leaves open
-  uint64_t stream;       // for reports: its handle, and
-  uint64_t work;         // the launch's number among everything issued
+  // Of kernels that may begin before the one in front on the stream has ended,
+  // and of those in front of such, under a seed. `released` is told once, when
+  // all blocks have let what comes behind begin, or ended; `pause` is asked
+  // between turns behind that, and may run others meanwhile. NULL: neither.
+  void (*released)(kilni_soft_grid_t* grid, void* user);
+  void (*pause)(kilni_soft_grid_t* grid, void* user);
+  void* ahead_user;
+  uint32_t held;  // 1: griddepcontrol.wait waits for the one in front
+  uint32_t reserved;
+  uint64_t stream;  // for reports: its handle, and
+  uint64_t work;    // the launch's number among everything issued
   // Receives what kernels print, whole lines or parts, from any worker.
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
 } kilni_soft_launch_t;
-
-// A running kernel. thread-safe
-typedef struct kilni_soft_grid_t kilni_soft_grid_t;
 
 kiln_status_t kilni_soft_grid_create(const kiln_host_t* host,
                                      kilni_soft_memory_t* memory,
@@ -83,9 +92,11 @@ typedef struct kilni_soft_footprint_t {
 void kilni_soft_grid_footprint(const kilni_soft_grid_t* grid,
                                kilni_soft_footprint_t* out_footprint);
 
-// Runs blocks until none is left to start and its own are done, or the grid
-// has a fault or is cancelled. Sets and restores the floating-point control
-// register. Several threads call it at once. Allocates once when it starts.
+// Runs blocks until none is left to start and its own are done, or all wait for
+// what is in front (they are then put aside for whoever comes next), or the
+// grid has a fault or is cancelled. Sets and restores the floating-point
+// control register. Several threads call it at once. Allocates once when it
+// starts.
 void kilni_soft_grid_work(kilni_soft_grid_t* grid);
 
 // For one of `inside` workers that has started no block yet: how many more
@@ -94,6 +105,13 @@ uint64_t kilni_soft_grid_room(const kilni_soft_grid_t* grid, uint64_t inside);
 
 // True while a further worker would find a block to start.
 bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid);
+
+// What is in front of a held grid has ended: its waits are over.
+void kilni_soft_grid_let_go(kilni_soft_grid_t* grid);
+// Somebody waits to begin behind it.
+void kilni_soft_grid_follow(kilni_soft_grid_t* grid);
+// No worker is inside, and blocks of it wait for what is in front.
+bool kilni_soft_grid_is_aside(kilni_soft_grid_t* grid);
 
 // Makes every worker return soon (a fault of kind CANCELLED).
 void kilni_soft_grid_cancel(kilni_soft_grid_t* grid);

@@ -52,7 +52,12 @@ struct kilni_soft_grid_t {
   atomic_uint fence_word;
   atomic_uint wide_lock;  // of atomics of 16 bytes, where the CPU has none
   atomic_uint profile_lock;
-  kilni_soft_profile_t* profile;  // NULL: not profiled
+  // Of kernels that begin before the one in front has ended (soft_ahead.c).
+  atomic_uint held;           // the one in front has not ended
+  atomic_uint followed;       // somebody waits to begin behind this one
+  atomic_uint_fast64_t said;  // blocks that let others begin, or ended
+  _Atomic(kilni_soft_worker_t*) aside;  // workers whose blocks all wait
+  kilni_soft_profile_t* profile;        // NULL: not profiled
   kilni_soft_fault_t fault;
 };
 
@@ -63,6 +68,16 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
 void kilni_soft_block_free_all(kilni_soft_worker_t* worker);
 // Runs every warp once; true while there is more to do.
 bool kilni_soft_block_round(kilni_soft_block_t* block, bool* out_spinning);
+
+// soft_ahead.c.
+//
+// The block lets what comes behind on the stream begin, once.
+void kilni_soft_block_say(kilni_soft_block_t* block);
+// Lets its groups go on that waited for the kernel in front, if that has ended.
+void kilni_soft_block_release(kilni_soft_block_t* block);
+// Puts a worker aside whose blocks all wait; takes one, or NULL.
+void kilni_soft_put_aside(kilni_soft_worker_t* worker);
+kilni_soft_worker_t* kilni_soft_take_aside(kilni_soft_grid_t* grid);
 
 // soft_profile.c.
 //

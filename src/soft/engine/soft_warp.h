@@ -61,7 +61,8 @@ typedef enum kilni_soft_state_t {
   KILNI_SOFT_READY = 0,
   KILNI_SOFT_COLLECTING,  // waits for lanes of `want` at the same instruction
   KILNI_SOFT_MEETING,     // bar.warp.sync: for lanes of `want` at any
-  KILNI_SOFT_AT_BARRIER   // of the block, number `want`
+  KILNI_SOFT_AT_BARRIER,  // of the block, number `want`
+  KILNI_SOFT_AHEAD        // for the kernel in front on the stream
 } kilni_soft_state_t;
 
 // Lanes that are together. one-thread
@@ -136,6 +137,8 @@ struct kilni_soft_block_t {
   uint32_t rounds;
   uint32_t resident;  // its number among the blocks of its worker
   uint64_t start_ns;  // only where the grid is profiled
+  uint32_t waits;     // groups of it wait for the kernel in front
+  uint32_t said;      // what comes behind on the stream may begin, it says
   kilni_soft_barrier_t barriers[KILNI_SOFT_BARRIERS + 1];
 };
 
@@ -151,6 +154,7 @@ struct kilni_soft_worker_t {
   uint32_t resident_count;
   uint32_t looked_at;  // warps run in the loop that looks at instructions
   kilni_soft_profile_t* profile;  // NULL: nothing is counted
+  kilni_soft_worker_t* next_put_aside;
   kilni_soft_frame_t* frames[KILNI_SOFT_FRAME_CLASSES];
   kilni_soft_range_t ranges[KILNI_SOFT_RANGE_SITES];
 };
@@ -158,6 +162,12 @@ struct kilni_soft_worker_t {
 static inline kilni_soft_run_t* kilni_soft_run(kilni_soft_warp_t* warp) {
   return (kilni_soft_run_t*)warp;
 }
+
+// soft_ahead.c: kernels that begin before the one in front has ended.
+const kilni_soft_instr_t* kilni_soft_wait_ahead(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
+const kilni_soft_instr_t* kilni_soft_let_follow(
+    kilni_soft_run_t* run, const kilni_soft_instr_t* instr);
 
 // A number that the seed chooses; only where there is a seed.
 static inline uint32_t kilni_soft_random(kilni_soft_worker_t* worker) {

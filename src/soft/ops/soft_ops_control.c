@@ -78,6 +78,16 @@ KILNI_SOFT_HANDLER(nanosleep) {
   return instr + 1;
 }
 
+// Waits for the kernel in front on the stream, where this one began before its
+// end.
+KILNI_SOFT_HANDLER(wait_ahead) {
+  return kilni_soft_wait_ahead(kilni_soft_run(warp), instr);
+}
+
+KILNI_SOFT_HANDLER(let_follow) {
+  return kilni_soft_let_follow(kilni_soft_run(warp), instr);
+}
+
 // Thread indices of all lanes, one coordinate.
 KILNI_LANES_INLINE void thread_index(const kilni_soft_run_t* run, uint32_t axis,
                                      uint32_t* out) {

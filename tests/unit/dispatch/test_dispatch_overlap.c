@@ -68,6 +68,8 @@ static kiln_status_t watch_launches(void* user,
     g_asked.early = g_asked.others = 0;                           \
   } while (0)
 
+// Under an odd seed the software device has one worker: one order of
+// everything.
 static void open_kit(dispatch_kit_t* kit, uint64_t seed) {
   memset(kit, 0, sizeof(*kit));
   fault_alloc_init(&kit->watch);
@@ -79,6 +81,7 @@ static void open_kit(dispatch_kit_t* kit, uint64_t seed) {
   kiln_runtime_options_t runtime = kiln_runtime_options_default();
   runtime.allocator = &kit->allocator;
   runtime.soft_seed = seed;
+  runtime.soft_workers = seed == 0 ? 0 : seed % 2 != 0 ? 1 : 3;
   assert_null(kilni_runtime_create_with(&runtime, &hooks, &kit->runtime));
   assert_null(kiln_runtime_open_device(kit->runtime, "soft", &kit->device));
   assert_null(kiln_dispatcher_create(kit->device, NULL, &kit->dispatcher));
@@ -330,11 +333,122 @@ static void test_chain(void** state) {
   }
 }
 
+// The software device runs such launches before the ones in front have ended:
+// code that does not wait is found out. The same code as a pipeline's, with its
+// waits or without, launched early by request.
+static kiln_pipeline_t* by_text(dispatch_kit_t* kit, const char* program,
+                                bool waits) {
+  static const char kWait[] = "griddepcontrol.wait;";
+  kiln_pipeline_t* made = dispatch_kit_pipeline(kit, program, NULL);
+  kiln_program_code_t* code = kiln_pipeline_code(made);
+  kiln_string_view_t view = kiln_program_code_text(code);
+  char text[8192];
+  assert_true(view.size < sizeof(text));
+  memcpy(text, view.data, view.size + 1);
+  char* at = strstr(text, kWait);
+  assert_non_null(at);
+  if (!waits) memset(at, ' ', sizeof(kWait) - 1);
+  kiln_bytes_view_t bytes = {(const uint8_t*)text, view.size};
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  assert_null(kiln_module_load(kit->device, bytes, NULL, NULL, &module));
+  assert_null(
+      kiln_kernel_create(module, kiln_program_code_entry(code), &kernel));
+  kiln_interface_parameter_t parameters[8];
+  kiln_program_parameter_t p;
+  memset(parameters, 0, sizeof(parameters));
+  uint32_t count = kiln_program_code_parameter_count(code);
+  assert_in_range(count, 2, 8);
+  for (uint32_t i = 0; i < count; i++) {
+    assert_true(kiln_program_code_parameter(code, i, &p));
+    bool buffer = p.kind == KILN_PROGRAM_PARAMETER_ADDRESS;
+    parameters[i].kind = buffer ? KILN_INTERFACE_BUFFER : KILN_INTERFACE_LENGTH;
+    parameters[i].type = buffer ? KILN_PROGRAM_TYPE_U32 : KILN_PROGRAM_TYPE_U64;
+    parameters[i].role = buffer ? KILN_PROGRAM_ROLE_INOUT : 0;
+    parameters[i].of = buffer ? 0 : i - 1;
+  }
+  kiln_program_launch_t launch;
+  kiln_program_code_launch(code, &launch);
+  kiln_interface_t interface = kiln_interface_default();
+  interface.parameters = parameters;
+  interface.parameter_count = count;
+  interface.work[0].from = KILN_INTERFACE_BY_BUFFER;
+  interface.work_per_thread[0] = launch.elements;
+  interface.waits = KILN_SWITCH_ON;
+  kiln_pipeline_t* pipeline = NULL;
+  assert_null(kiln_pipeline_create_kernel(kit->dispatcher, kernel, &interface,
+                                          &pipeline));
+  kiln_kernel_release(kernel);
+  kiln_module_release(module);
+  kiln_pipeline_release(made);
+  return pipeline;
+}
+
+// Nearly all of its threads return at once.
+static const char kFirst[] =
+    "program first(x: inout u32[]) work length(x) block 32\n"
+    "{ let i = global_id.x; if i > 3u32 { return; } x[i] = x[i] + 1u32; }\n";
+
+// Of `seeds` how many leave something else than a chain gives: of launches that
+// wait or not, with such between them that touch other memory.
+static uint32_t wrong_chains(uint32_t seeds, bool waits, bool between,
+                             bool between_waits) {
+  enum { STEPS = 8, WORDS = 200 };
+  uint32_t wrong = 0;
+  for (uint64_t seed = 1; seed <= seeds; seed++) {
+    dispatch_kit_t kit;
+    open_kit(&kit, seed);
+    kiln_pipeline_t* turn = by_text(&kit, kTurn, waits);
+    kiln_pipeline_t* first = by_text(&kit, kFirst, between_waits);
+    kiln_dispatch_options_t asks = kiln_dispatch_options_default();
+    asks.overlap = KILN_SWITCH_ON;
+    uint32_t want[2][WORDS] = {{0}};
+    uint32_t got[WORDS];
+    kiln_resident_t r[3];
+    for (uint32_t i = 0; i < 3; i++) {
+      r[i] = dispatch_kit_resident(&kit, sizeof(got), want[0]);
+    }
+    kiln_binding_t other = kiln_bind_resident(r[2]);
+    for (uint32_t k = 0; k < STEPS; k++) {
+      kiln_binding_t bindings[2] = {kiln_bind_resident(r[k % 2]),
+                                    kiln_bind_resident(r[1 - k % 2])};
+      assert_null(kiln_pipeline_dispatch(turn, NULL, bindings, 2, &asks, NULL));
+      if (between) {
+        assert_null(
+            kiln_pipeline_dispatch(first, NULL, &other, 1, &asks, NULL));
+      }
+      for (uint32_t i = 0; i < WORDS; i++) {
+        want[1 - k % 2][i] = want[k % 2][WORDS - 1 - i] * 3 + i;
+      }
+    }
+    dispatch_kit_fetch(&kit, r[0], sizeof(got), got);
+    wrong += memcmp(got, want[0], sizeof(got)) != 0;
+    for (uint32_t i = 0; i < 3; i++) {
+      assert_null(kiln_resident_free(kit.dispatcher, r[i]));
+    }
+    kiln_pipeline_release(first);
+    kiln_pipeline_release(turn);
+    dispatch_kit_close(&kit);
+  }
+  return wrong;
+}
+
+static void test_found_out(void** state) {
+  (void)state;
+  enum { SEEDS = 12 };
+  assert_int_equal(wrong_chains(SEEDS, true, false, true), 0);
+  assert_int_equal(wrong_chains(SEEDS, true, true, true), 0);
+  // Without a wait it reads what the one in front has not written yet.
+  assert_int_not_equal(wrong_chains(SEEDS, false, false, true), 0);
+  // Without a wait in the one between, the next waits for too little.
+  assert_int_not_equal(wrong_chains(SEEDS, true, true, false), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_default), cmocka_unit_test(test_prepared),
       cmocka_unit_test(test_never),   cmocka_unit_test(test_kernel),
-      cmocka_unit_test(test_chain),
+      cmocka_unit_test(test_chain),   cmocka_unit_test(test_found_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
