@@ -89,6 +89,10 @@ typedef struct kiln_telemetry_t {
   uint64_t pipeline_load_ns;     // time to load code on the device
   uint64_t pipeline_ptx_bytes;   // bytes of PTX that programs became
   uint64_t pipeline_code_bytes;  // bytes of code loaded
+  // Steps of sequences count as runs of prepared dispatches; kernels of replays
+  // are launched by the device and counted nowhere.
+  uint64_t sequence_runs;  // sequences put on a stream
+  uint64_t replay_runs;    // replays put on a stream: graph launches
 } kiln_telemetry_t;
 
 // All zero but the size. Since 0.1.

@@ -342,6 +342,7 @@ kiln_status_t kiln_replay_run(kiln_replay_t* replay, kiln_stream_t* stream,
     return KILNI_ANNOTATE(status, "running a replay of \"%s\"",
                           replay->sequence->label);
   }
+  kilni_count(replay->dispatcher->counters, KILNI_COUNTER_REPLAY_RUNS, 1);
   if (out_pending != NULL) *out_pending = pending;
   return NULL;
 }

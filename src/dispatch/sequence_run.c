@@ -162,6 +162,7 @@ kiln_status_t kiln_sequence_run(kiln_sequence_t* sequence,
     kiln_pending_release(pending);
     return KILNI_ANNOTATE(status, "running \"%s\"", sequence->label);
   }
+  kilni_count(dispatcher->counters, KILNI_COUNTER_SEQUENCE_RUNS, 1);
   if (out_pending != NULL) *out_pending = pending;
   return NULL;
 }

@@ -66,7 +66,9 @@
   X(LINK_NS, pipeline_link_ns, "time to make machine code of PTX")             \
   X(LOAD_NS, pipeline_load_ns, "time to load code on the device")              \
   X(PTX_BYTES, pipeline_ptx_bytes, "bytes of PTX that programs became")        \
-  X(CODE_BYTES, pipeline_code_bytes, "bytes of code loaded")
+  X(CODE_BYTES, pipeline_code_bytes, "bytes of code loaded")                   \
+  X(SEQUENCE_RUNS, sequence_runs, "sequences put on a stream")                 \
+  X(REPLAY_RUNS, replay_runs, "replays put on a stream: graph launches")
 
 #define KILNI_TELEMETRY_ONE(...) +1
 _Static_assert(

@@ -468,8 +468,61 @@ typedef struct worker_t {
   pthread_t thread;
 } worker_t;
 
+// Many dispatches of one pipeline over many bindings, spread over own streams.
+static void batch(live_t* live, uint32_t seed) {
+  kiln_resident_t x[LANES], y[LANES];
+  kiln_binding_t bindings[LANES][3];
+  kiln_stream_t* mine = NULL;
+  uint32_t* in = malloc(N * 4);
+  uint32_t* out = malloc(N * 4);
+  OK(kiln_stream_create(live->device, NULL, &mine));
+  for (uint32_t i = 0; i < N; i++) in[i] = i + seed;
+  for (uint32_t k = 0; k < LANES; k++) {
+    OK(kiln_resident_allocate(live->dispatcher, N * 4, &x[k]));
+    OK(kiln_resident_allocate(live->dispatcher, N * 4, &y[k]));
+    OK(kiln_resident_upload(live->dispatcher, mine, x[k], 0, N * 4, in));
+    bindings[k][0] = kiln_bind_u32(k + seed);
+    bindings[k][1] = kiln_bind_resident(x[k]);
+    bindings[k][2] = kiln_bind_resident(y[k]);
+  }
+  kiln_dispatch_batch_t how = kiln_dispatch_batch_default();
+  how.bindings = &bindings[0][0];
+  how.binding_count = 3;
+  how.count = LANES;
+  for (uint32_t round = 0; round < 3; round++) {
+    kiln_pending_t* pending = NULL;
+    how.streams = round;
+    OK(kiln_pipeline_dispatch_batch(live->some, mine, &how, NULL,
+                                    round == 0 ? &pending : NULL));
+    end_run(live, mine, pending);
+    for (uint32_t k = 0; k < LANES; k++) {
+      kiln_resident_range_t whole = {0, 0};
+      OK(kiln_resident_download(live->dispatcher, mine, y[k], 0, N * 4, out));
+      uint32_t bad = 0;
+      for (uint32_t i = 0; i < N; i++) {
+        bad += out[i] != (i % 3 != 0 ? in[i] * (k + seed) + i : 0);
+      }
+      IS(bad == 0);
+      OK(kiln_resident_fill(live->dispatcher, mine, y[k], whole, 0xcd, 1));
+    }
+  }
+  OK(kiln_stream_synchronize(mine));
+  for (uint32_t k = 0; k < LANES; k++) {
+    OK(kiln_resident_free(live->dispatcher, x[k]));
+    OK(kiln_resident_free(live->dispatcher, y[k]));
+  }
+  kiln_stream_release(mine);
+  free(in);
+  free(out);
+}
+
+static void batches(live_t* live) {
+  batch(live, 5);
+}
+
 static void* work(void* user) {
   worker_t* w = user;
+  batch(w->live, w->number);
   run_list(w->live, w->number % 2, w->number % 4 >= 2);
   if (w->number % 4 == 3) updates(w->live);
   return NULL;
@@ -564,17 +617,10 @@ static const struct {
   const char* name;
   void (*run)(live_t* live);
 } kStages[] = {
-    {"streams", streams},
-    {"replays", replays},
-    {"updates", updates},
-    {"lanes", lanes},
-    {"behind replays", behind},
-    {"traps", traps},
-    {"grid barriers", grids},
-    {"fixpoints", fixpoints},
-    {"threads", threads},
-    {"one of all", one_of_all},
-    {"ends", ends},
+    {"streams", streams},     {"replays", replays},       {"updates", updates},
+    {"lanes", lanes},         {"behind replays", behind}, {"traps", traps},
+    {"grid barriers", grids}, {"fixpoints", fixpoints},   {"batches", batches},
+    {"threads", threads},     {"one of all", one_of_all}, {"ends", ends},
 };
 
 int main(int argc, char** argv) {

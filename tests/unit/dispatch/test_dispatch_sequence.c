@@ -479,6 +479,31 @@ static void test_runs_allocate_nothing(void** state) {
   dispatch_kit_close(&kit);
 }
 
+static void test_counts(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
+  options.telemetry = KILN_SWITCH_ON;
+  dispatch_kit_open_with(&kit, &options);
+  list_t list;
+  list_open(&list, &kit);
+  kiln_replay_t* replay = NULL;
+  assert_null(kiln_sequence_instantiate(list.sequence, NULL, &replay));
+  for (int i = 0; i < 3; i++) {
+    assert_null(kiln_replay_run(replay, NULL, NULL));
+    if (i > 0) assert_null(kiln_sequence_run(list.sequence, NULL, NULL));
+  }
+  assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
+  kiln_telemetry_t t = kiln_telemetry_default();
+  assert_null(kiln_telemetry_read(kit.dispatcher, &t));
+  assert_int_equal(t.replay_runs, 3);
+  assert_int_equal(t.sequence_runs, 2);
+  assert_int_equal(t.prepared_runs, 2 * 4);
+  kiln_replay_release(replay);
+  list_close(&list, &kit);
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_run),
@@ -489,6 +514,7 @@ int main(void) {
       cmocka_unit_test(test_changes),
       cmocka_unit_test(test_sizes_change),
       cmocka_unit_test(test_runs_allocate_nothing),
+      cmocka_unit_test(test_counts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
