@@ -46,10 +46,16 @@ typedef struct job_t {
   kiln_binding_t bindings[ARGUMENTS];
   kiln_buffer_t* copies_to;
   uint32_t count;
+  kiln_pipeline_t* pipeline;  // in place of a plan
 } job_t;
 
 static void start_one(world_t* w, const job_t* job) {
-  if (job->plan == NULL) {
+  if (job->pipeline != NULL) {
+    kiln_dispatch_options_t options = kiln_dispatch_options_default();
+    options.clear_outputs = KILN_SWITCH_OFF;
+    bench_expect(kiln_pipeline_dispatch(job->pipeline, w->stream, job->bindings,
+                                        job->count, &options, NULL));
+  } else if (job->plan == NULL) {
     bench_expect(kiln_buffer_copy_async(job->copies_to, w->stream, 0,
                                         w->numbers, 0, w->count * 4));
   } else {
@@ -165,6 +171,46 @@ static void bench_scan(world_t* w, uint32_t type, const char* what, double cub,
   tell(w, what, (double)w->count * 8, spent(w, &job), cub, plain, 0);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(sums);
+}
+
+// The scan with other tiles: which of them is the best on this device.
+static void bench_scan_way(world_t* w, const char* threads, const char* rows) {
+  kiln_library_entry_t entry;
+  bench_need(kiln_library_find("scan", &entry), "scan");
+  const kiln_program_define_t defines[] = {{"THREADS", threads},
+                                           {"ROWS", rows}};
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.defines = defines;
+  options.define_count = 2;
+  kiln_program_t* program = NULL;
+  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
+  job_t job;
+  memset(&job, 0, sizeof(job));
+  bench_expect(
+      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
+  kiln_program_release(program);
+  kiln_buffer_t* sums = memory(w, w->count * 4);
+  uint64_t states = (w->count / 512 + 2) * 8;
+  kiln_buffer_t* state = memory(w, states);
+  bench_expect(kiln_buffer_fill(state, 0, states, 0, 4));
+  bind(&job, w->numbers);
+  bind(&job, sums);
+  bind(&job, state);
+  char what[BENCH_NAME_BYTES];
+  snprintf(what, sizeof(what), "scan u32 by %s threads, %s rows", threads,
+           rows);
+  tell(w, what, (double)w->count * 8, spent(w, &job), 178, plain_scan_u32, 0);
+  kiln_pipeline_release(job.pipeline);
+  kiln_buffer_release(sums);
+  kiln_buffer_release(state);
+}
+
+static void bench_scan_ways(world_t* w) {
+  static const char* const kThreads[] = {"128", "256", "512", "1024"};
+  static const char* const kRows[] = {"2", "4", "6", "8"};
+  for (int i = 0; i < 16; i++) {
+    bench_scan_way(w, kThreads[i / 4], kRows[i % 4]);
+  }
 }
 
 // What is kept: half of it.
@@ -352,6 +398,7 @@ int main(int argc, char** argv) {
   bench_scan(&w, KILN_PROGRAM_TYPE_U32, "scan u32", 178, plain_scan_u32);
   bench_scan(&w, KILN_PROGRAM_TYPE_F32, "scan f32, in order", 178,
              plain_scan_f32);
+  if (!w.soft) bench_scan_ways(&w);
   bench_compact(&w);
   bench_unique(&w);
   bench_sort(&w, false, 39.7);
