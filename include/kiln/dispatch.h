@@ -73,12 +73,21 @@ typedef struct kiln_dispatcher_options_t {
   // unless its own cache has it.
   kiln_cache_t* cache;
   kiln_linker_t* linker;
+
+  // KILN_SWITCH_*: tell a profiler through NVTX when dispatches, batches, runs
+  // of prepared dispatches and the making of pipelines begin and end on the
+  // host, by their labels, in the domain "kiln". On: to what the profiler
+  // names in NVTX_INJECTION64_PATH, or else to libnvToolsExt.so.1, if one is
+  // there. Default: where that variable is set. Without one of them, and when
+  // it is off, it costs a branch.
+  uint32_t ranges;
+  uint32_t reserved;  // 0
 } kiln_dispatcher_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_dispatcher_options_t kiln_dispatcher_options_default(void) {
   kiln_dispatcher_options_t options = {
-      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, NULL, NULL};
+      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0};
   return options;
 }
 

@@ -16,6 +16,16 @@
 #include "dispatch/staging_ring.h"
 #include "kiln/pool.h"
 #include "kiln/program_code.h"
+#include "table/table.h"
+
+// ---- Ranges of a profiler (dispatch_telemetry.c) ----
+
+enum { KILNI_RANGE_DISPATCH = 1, KILNI_RANGE_PIPELINE = 2 };
+
+// On the calling thread. Only where `ranges` is not NULL.
+void kilni_range_begin(const kiln_nvtx_table_t* ranges, uint32_t category,
+                       const char* label);
+void kilni_range_end(const kiln_nvtx_table_t* ranges);
 
 // ---- Own streams (dispatch_streams.c) ----
 
@@ -143,7 +153,8 @@ struct kiln_dispatcher_t {
   uint64_t transient_bytes;  // of the stores of all own streams
   kiln_cache_t* cache;
   kiln_linker_t* linker;
-  kilni_counters_t* counters;  // NULL: off
+  kilni_counters_t* counters;       // NULL: off
+  const kiln_nvtx_table_t* ranges;  // NULL: off, or nobody listens
   kilni_staging_t* staging;
   atomic_uint pipelines;
   atomic_uint pendings;

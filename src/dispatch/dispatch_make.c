@@ -64,6 +64,7 @@ static kiln_status_t check_staging(kiln_dispatcher_options_t* given) {
 
 static kiln_status_t check_options(kiln_dispatcher_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->telemetry <= KILN_SWITCH_ON, "options.telemetry");
+  KILNI_CHECK_ARGUMENT(given->ranges <= KILN_SWITCH_ON, "options.ranges");
   if (given->streams == 0) given->streams = DEFAULT_STREAMS;
   if (given->copy_threads == 0) given->copy_threads = 1;
   if (given->transient_bytes == 0) given->transient_bytes = DEFAULT_TRANSIENT;
@@ -116,6 +117,10 @@ static kiln_status_t make_parts(kiln_dispatcher_t* dispatcher,
   if (given->telemetry == KILN_SWITCH_ON) {
     KILNI_RETURN_IF_ERROR(
         kilni_counters_create(dispatcher->allocator, &dispatcher->counters));
+  }
+  if (given->ranges != KILN_SWITCH_OFF) {
+    dispatcher->ranges = kilni_nvtx_table_open(dispatcher->device->host,
+                                               given->ranges == KILN_SWITCH_ON);
   }
   kilni_residents_t* residents = &dispatcher->residents;
   residents->tag = make_tag(dispatcher);

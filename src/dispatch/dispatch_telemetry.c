@@ -112,3 +112,21 @@ void kilni_trace_code(kiln_pipeline_t* pipeline, uint64_t ptx_bytes,
   kilni_count(counters, KILNI_COUNTER_PTX_BYTES, ptx_bytes);
   kilni_count(counters, KILNI_COUNTER_CODE_BYTES, code_bytes);
 }
+
+// ---- Ranges of a profiler ----
+
+void kilni_range_begin(const kiln_nvtx_table_t* ranges, uint32_t category,
+                       const char* label) {
+  kiln_nvtx_attributes_t attributes;
+  memset(&attributes, 0, sizeof(attributes));
+  attributes.version = KILN_NVTX_VERSION;
+  attributes.size = (uint16_t)sizeof(attributes);
+  attributes.category = category;
+  attributes.message_type = KILN_NVTX_MESSAGE_ASCII;
+  attributes.message = label;
+  (void)ranges->nvtxDomainRangePushEx(ranges->domain, &attributes);
+}
+
+void kilni_range_end(const kiln_nvtx_table_t* ranges) {
+  (void)ranges->nvtxDomainRangePop(ranges->domain);
+}

@@ -304,7 +304,12 @@ kiln_status_t kiln_pipeline_dispatch(kiln_pipeline_t* pipeline,
   kilni_plan_t plan;
   KILNI_RETURN_IF_ERROR(kilni_plan_make(pipeline, bindings, binding_count,
                                         options, false, &plan));
+  const kiln_nvtx_table_t* ranges = pipeline->dispatcher->ranges;
+  if (ranges != NULL) {
+    kilni_range_begin(ranges, KILNI_RANGE_DISPATCH, plan.label);
+  }
   kiln_status_t status = run(pipeline, &plan, bindings, stream, out_pending);
+  if (ranges != NULL) kilni_range_end(ranges);
   if (kiln_status_is_ok(status)) return NULL;
   return KILNI_ANNOTATE(status, "dispatching \"%s\"", plan.label);
 }
@@ -419,8 +424,13 @@ kiln_status_t kiln_pipeline_dispatch_batch(
       kilni_dispatch_stream(pipeline->dispatcher, stream, &stream));
   kilni_plan_t plan;
   KILNI_RETURN_IF_ERROR(check_batch(pipeline, &given, options, &plan));
+  const kiln_nvtx_table_t* ranges = pipeline->dispatcher->ranges;
+  if (ranges != NULL) {
+    kilni_range_begin(ranges, KILNI_RANGE_DISPATCH, plan.label);
+  }
   kiln_status_t status =
       run_batch(pipeline, &plan, stream, &given, options, out_pending);
+  if (ranges != NULL) kilni_range_end(ranges);
   kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_BATCHES, 1);
   if (kiln_status_is_ok(status)) return NULL;
   return KILNI_ANNOTATE(status, "dispatching a batch of \"%s\"", plan.label);

@@ -525,6 +525,39 @@ static kiln_status_t check_usable(const kiln_dispatcher_t* dispatcher) {
   return kilni_device_lost_status(dispatcher->device);
 }
 
+static kiln_status_t make_of_program(kiln_dispatcher_t* dispatcher,
+                                     kiln_program_t* program,
+                                     const kiln_pipeline_options_t* given,
+                                     const char* label,
+                                     kiln_pipeline_t** out_pipeline) {
+  kiln_program_code_t* code = NULL;
+  kiln_pipeline_t* pipeline = NULL;
+  uint64_t began = kilni_count_clock(dispatcher->counters);
+  KILNI_RETURN_IF_ERROR(lower(dispatcher, program, given, &code));
+  uint64_t lower_ns =
+      kilni_count_since(dispatcher->counters, KILNI_COUNTER_LOWER_NS, began);
+  kiln_status_t status = kilni_pipeline_make(
+      dispatcher, label, kiln_program_parameter_count(program),
+      kiln_program_code_parameter_count(code), &pipeline);
+  if (!kiln_status_is_ok(status)) {
+    kiln_program_code_release(code);
+    return status;
+  }
+  pipeline->code = code;
+  pipeline->program = program;
+  pipeline->trace.lower_ns = lower_ns;
+  kiln_program_retain(program);
+  status = fill_program(pipeline, given);
+  if (!kiln_status_is_ok(status)) {
+    status = KILNI_ANNOTATE(status, "making pipeline \"%s\"", pipeline->label);
+    destroy(pipeline);
+    return status;
+  }
+  if (began != 0) pipeline->trace.total_ns = kilni_time_ns() - began;
+  *out_pipeline = pipeline;
+  return NULL;
+}
+
 kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
                                    kiln_program_t* program,
                                    const kiln_pipeline_options_t* options,
@@ -541,34 +574,16 @@ kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(given.overlap <= KILN_SWITCH_ON, "options.overlap");
   KILNI_CHECK_ARGUMENT(given.reserved == 0, "options.reserved");
   KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
-  kiln_program_code_t* code = NULL;
-  kiln_pipeline_t* pipeline = NULL;
-  uint64_t began = kilni_count_clock(dispatcher->counters);
-  KILNI_RETURN_IF_ERROR(lower(dispatcher, program, &given, &code));
-  uint64_t lower_ns =
-      kilni_count_since(dispatcher->counters, KILNI_COUNTER_LOWER_NS, began);
-  kiln_status_t status = kilni_pipeline_make(
-      dispatcher,
-      given.label != NULL ? given.label : kiln_program_name(program),
-      kiln_program_parameter_count(program),
-      kiln_program_code_parameter_count(code), &pipeline);
-  if (!kiln_status_is_ok(status)) {
-    kiln_program_code_release(code);
-    return status;
+  const char* label =
+      given.label != NULL ? given.label : kiln_program_name(program);
+  if (dispatcher->ranges == NULL) {
+    return make_of_program(dispatcher, program, &given, label, out_pipeline);
   }
-  pipeline->code = code;
-  pipeline->program = program;
-  pipeline->trace.lower_ns = lower_ns;
-  kiln_program_retain(program);
-  status = fill_program(pipeline, &given);
-  if (!kiln_status_is_ok(status)) {
-    status = KILNI_ANNOTATE(status, "making pipeline \"%s\"", pipeline->label);
-    destroy(pipeline);
-    return status;
-  }
-  if (began != 0) pipeline->trace.total_ns = kilni_time_ns() - began;
-  *out_pipeline = pipeline;
-  return NULL;
+  kilni_range_begin(dispatcher->ranges, KILNI_RANGE_PIPELINE, label);
+  kiln_status_t status =
+      make_of_program(dispatcher, program, &given, label, out_pipeline);
+  kilni_range_end(dispatcher->ranges);
+  return status;
 }
 
 kiln_status_t kilni_pipeline_repeat(kiln_pipeline_t* pipeline, uint32_t flag,

@@ -396,6 +396,17 @@ kiln_status_t kilni_prepared_put(kiln_prepared_t* prepared,
   return put(prepared, stream, false);
 }
 
+static kiln_status_t put_in_range(kiln_prepared_t* prepared,
+                                  kiln_stream_t* stream, bool early) {
+  const kiln_nvtx_table_t* ranges = prepared->dispatcher->ranges;
+  kilni_range_begin(
+      ranges, KILNI_RANGE_DISPATCH,
+      prepared->label != NULL ? prepared->label : prepared->pipeline->label);
+  kiln_status_t status = put(prepared, stream, early);
+  kilni_range_end(ranges);
+  return status;
+}
+
 kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
                                 kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
@@ -417,6 +428,9 @@ kiln_status_t kiln_prepared_run(kiln_prepared_t* prepared,
   } else if (stream !=
              atomic_load_explicit(&prepared->last, memory_order_relaxed)) {
     KILNI_RETURN_IF_ERROR(find_stream(prepared, stream));
+  }
+  if (dispatcher->ranges != NULL) {
+    return put_in_range(prepared, stream, early);
   }
   return put(prepared, stream, early);
 }

@@ -21,6 +21,7 @@
 #include "table/nvml_abi.h"
 #include "table/nvjitlink_abi.h"
 #include "table/nvrtc_abi.h"
+#include "table/nvtx_abi.h"
 #include "table/nvvm_abi.h"
 #include "table/table_types_gen.h"
 
@@ -474,6 +475,24 @@ kiln_status_t kilni_nvvm_status(const kiln_nvvm_table_t* table,
 #define KILNI_NVVM_STATUS(table, result, call) \
   kilni_nvvm_status((table), (result), (call), KILNI_ROOM, __FILE__, __LINE__)
 const char* kilni_nvvm_result_name(kiln_nvvm_result_t result);
+
+// ---- NVTX ----
+
+// Where ranges of a profiler are told to. thread-safe
+//
+// Whole or not there: no entry is NULL.
+typedef struct kiln_nvtx_table_t {
+  kiln_nvtx_domain_t domain;  // Kiln's own
+#define KILNI_NVTX_ROW(name, number, result, params) result(*name) params;
+#include "table/nvtx_rows.inc"
+#undef KILNI_NVTX_ROW
+} kiln_nvtx_table_t;
+
+// The process's table: of the library that a profiler names in
+// NVTX_INJECTION64_PATH, or else, if `wanted`, of libnvToolsExt.so.1. NULL
+// where there is none. Opened once in a process, and never closed.
+const kiln_nvtx_table_t* kilni_nvtx_table_open(const kiln_host_t* host,
+                                               bool wanted);
 
 // ---- NVML ----
 

@@ -124,6 +124,14 @@ typedef struct kilni_null_state_t {
     kiln_##library##_table_t faulted[KILNI_WRAP_SLOTS]; \
   } library
 
+// NVTX, once it has been opened. thread-safe by `phase`
+typedef struct kilni_nvtx_state_t {
+  atomic_uint phase;
+  kiln_nvtx_entry_t entries[KILN_NVTX_CORE2_ENTRIES];
+  kiln_nvtx_entry_t* places[KILN_NVTX_CORE2_ENTRIES];  // of those
+  kiln_nvtx_table_t table;
+} kilni_nvtx_state_t;
+
 // All of it. thread-safe
 typedef struct kilni_table_state_t {
   KILNI_WRAPPED(cuda);
@@ -132,6 +140,7 @@ typedef struct kilni_table_state_t {
   KILNI_WRAPPED(nvjitlink);
   KILNI_WRAPPED(nvml);
   kilni_null_state_t null;
+  kilni_nvtx_state_t nvtx;
 } kilni_table_state_t;
 
 extern kilni_table_state_t kilni_table_state;
