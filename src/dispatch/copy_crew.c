@@ -7,6 +7,10 @@
 // place first and then waits for those that are counted: one of the two sees
 // the other. Threads without work look round for a short while, where there are
 // cores for that, and then sleep.
+//
+// A copy is in slices, one for each thread, and a slice in shares. A thread
+// takes the shares of its own slice first: those of pinned memory that is used
+// again and again are then in its own cache.
 #include "dispatch/copy_crew.h"
 
 #include <stdatomic.h>
@@ -23,7 +27,7 @@
 enum {
   PLACES = 2 * KILNI_CREW_THREADS,
   PAGE = 4096,
-  SHARES = 4,  // of one copy for each thread
+  SHARES = 4,  // of a slice
   LEAST_SHARE = 32 << 10,
   LARGEST_SHARE = 128 << 10,  // who is done waits for one of the others
   ALONE_BYTES = 64 << 10,     // too little to be divided
@@ -38,11 +42,15 @@ typedef struct place_t {
   atomic_bool open;
   atomic_bool awaited;  // its asker sleeps
   atomic_uint workers;
-  atomic_ullong number;  // the older copy first
-  atomic_size_t next;    // byte that nobody has
-  atomic_size_t bytes;
+  atomic_ullong number;                      // the older copy first
+  atomic_uint left;                          // shares that nobody has
+  atomic_uint taken_of[KILNI_CREW_THREADS];  // shares of each slice
+  uint32_t slices;
+  uint32_t shares;  // of a slice
   char* to;
   const char* from;
+  size_t bytes;
+  size_t slice;
   size_t share;
   bool past_caches;
 } place_t;
@@ -58,6 +66,7 @@ struct kilni_crew_t {
   atomic_uint running;
   atomic_bool ends;
   atomic_uint sleepers;
+  atomic_uint numbered;  // threads that know which slice is theirs
   atomic_ullong number;
   kilni_mutex_t roster;  // over starts and ends
   kilni_mutex_t lock;    // over going to sleep
@@ -110,21 +119,27 @@ static void copy_bytes(char* to, const char* from, size_t bytes,
 
 // ---- Places ----
 
-static void work_at(place_t* place) {
-  size_t all = atomic_load_explicit(&place->bytes, memory_order_relaxed);
-  for (;;) {
-    size_t at = atomic_fetch_add_explicit(&place->next, place->share,
-                                          memory_order_relaxed);
-    if (at >= all) return;
-    size_t bytes = all - at < place->share ? all - at : place->share;
-    copy_bytes(place->to + at, place->from + at, bytes, place->past_caches);
+static void work_at(place_t* place, uint32_t first_slice) {
+  for (uint32_t k = 0; k < place->slices; k++) {
+    uint32_t slice = (first_slice + k) % place->slices;
+    size_t end = (slice + 1) * place->slice;
+    if (end > place->bytes) end = place->bytes;
+    for (;;) {
+      uint32_t share = atomic_fetch_add_explicit(&place->taken_of[slice], 1,
+                                                 memory_order_relaxed);
+      if (share >= place->shares) break;
+      atomic_fetch_sub_explicit(&place->left, 1, memory_order_relaxed);
+      size_t at = slice * place->slice + share * place->share;
+      if (at >= end) continue;
+      size_t bytes = end - at < place->share ? end - at : place->share;
+      copy_bytes(place->to + at, place->from + at, bytes, place->past_caches);
+    }
   }
 }
 
 static bool has_work(place_t* place) {
   return atomic_load(&place->open) &&
-         atomic_load_explicit(&place->next, memory_order_relaxed) <
-             atomic_load_explicit(&place->bytes, memory_order_relaxed);
+         atomic_load_explicit(&place->left, memory_order_relaxed) > 0;
 }
 
 static void leave(kilni_crew_t* crew, place_t* place) {
@@ -180,11 +195,12 @@ static void sleep_until_work(kilni_crew_t* crew) {
 
 static void thread_main(void* user) {
   kilni_crew_t* crew = user;
+  uint32_t number = atomic_fetch_add(&crew->numbered, 1);
   uint64_t since = kilni_time_ns();
   for (uint32_t looks = 1; !atomic_load(&crew->ends); looks++) {
     place_t* place = enter(crew);
     if (place != NULL) {
-      work_at(place);
+      work_at(place, number);
       leave(crew, place);
       since = kilni_time_ns();
     } else if (!crew->looks ||
@@ -207,6 +223,7 @@ static void end_threads(kilni_crew_t* crew) {
     kilni_thread_join(&crew->handles[i]);
   }
   atomic_store(&crew->running, 0);
+  atomic_store(&crew->numbered, 0);
   atomic_store(&crew->ends, false);
 }
 
@@ -264,7 +281,7 @@ kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
   KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_crew_t), &block));
   kilni_crew_t* crew = block;
   crew->allocator = allocator;
-  crew->threads = threads > 0 ? threads - 1 : 0;
+  crew->threads = threads > 1 ? threads : 0;
   if (crew->threads > 0) crew->looks = kilni_core_count() > crew->threads;
   kiln_status_t status = make_locks(crew);
   if (!kiln_status_is_ok(status)) {
@@ -297,11 +314,24 @@ static uint32_t take_place(kilni_crew_t* crew) {
   return 0;
 }
 
-static size_t share_of(const kilni_crew_t* crew, size_t bytes) {
-  size_t share = bytes / ((crew->threads + 1) * (size_t)SHARES);
-  share = (share + PAGE - 1) / PAGE * PAGE;
-  if (share > LARGEST_SHARE) return LARGEST_SHARE;
-  return share < LEAST_SHARE ? LEAST_SHARE : share;
+static size_t whole_pages(size_t bytes) {
+  return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static void divide(const kilni_crew_t* crew, place_t* place) {
+  place->slices = crew->threads;
+  place->slice =
+      whole_pages((place->bytes + crew->threads - 1) / crew->threads);
+  if (place->slice < LEAST_SHARE) place->slice = LEAST_SHARE;
+  place->share = whole_pages(place->slice / SHARES);
+  if (place->share < LEAST_SHARE) place->share = LEAST_SHARE;
+  if (place->share > LARGEST_SHARE) place->share = LARGEST_SHARE;
+  place->shares = (uint32_t)((place->slice + place->share - 1) / place->share);
+  for (uint32_t i = 0; i < place->slices; i++) {
+    atomic_store_explicit(&place->taken_of[i], 0, memory_order_relaxed);
+  }
+  atomic_store_explicit(&place->left, place->slices * place->shares,
+                        memory_order_relaxed);
 }
 
 void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy) {
@@ -312,10 +342,9 @@ void kilni_crew_begin(kilni_crew_t* crew, kilni_copy_t* copy) {
   place_t* place = &crew->places[copy->place - 1];
   place->to = copy->to;
   place->from = copy->from;
-  place->share = share_of(crew, copy->bytes);
+  place->bytes = copy->bytes;
   place->past_caches = copy->past_caches;
-  atomic_store_explicit(&place->bytes, copy->bytes, memory_order_relaxed);
-  atomic_store_explicit(&place->next, 0, memory_order_relaxed);
+  divide(crew, place);
   atomic_store_explicit(&place->number, atomic_fetch_add(&crew->number, 1) + 1,
                         memory_order_relaxed);
   atomic_store(&place->open, true);
@@ -349,7 +378,7 @@ void kilni_crew_finish(kilni_crew_t* crew, kilni_copy_t* copy) {
     return;
   }
   place_t* place = &crew->places[copy->place - 1];
-  work_at(place);
+  work_at(place, place->slices - 1);
   atomic_store(&place->open, false);
   wait_for_workers(crew, place);
   atomic_store(&place->taken, false);
