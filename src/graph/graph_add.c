@@ -415,7 +415,6 @@ static inline bool add_shortly(kiln_graph_t* graph,
     before = after[0]->handle;
     if (before == NULL) return false;
   }
-  kilni_node_expect(node + 1);
   if (graph->device->table->cuGraphAddKernelNode(
           &node->handle, graph->handle, &before, after_count, &launch->node) !=
       KILN_CU_SUCCESS) {
@@ -516,7 +515,6 @@ static kiln_status_t add_each(kiln_graph_t* graph,
                               uint32_t count, uint32_t* out_added) {
   const kiln_graph_work_t* known = NULL;
   for (uint32_t i = 0; i < count; i++) {
-    if (i + 1 < count) __builtin_prefetch(&additions[i + 1], 0);
     if (!add_one_shortly(graph, &additions[i], &known)) {
       kiln_status_t status = add_one_anyhow(graph, &additions[i]);
       known = NULL;

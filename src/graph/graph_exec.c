@@ -550,7 +550,6 @@ static inline bool set_shortly(const kiln_graph_exec_t* exec,
       !kilni_graph_may_call(graph) || !kilni_graph_is_current(graph)) {
     return false;
   }
-  kilni_node_expect(node + 1);
   return call_shortly(exec, node, launch);
 }
 
@@ -656,18 +655,11 @@ static inline bool change_shortly(const kiln_graph_exec_t* exec,
   return call_shortly(exec, c->node, launch);
 }
 
-// Fetches what the next change needs while the driver works on this one.
-static inline void expect_change(const kiln_graph_change_t* c) {
-  kilni_node_expect(c->node);
-  __builtin_prefetch(c->arguments, 0);
-}
-
 static kiln_status_t change_each(kiln_graph_exec_t* exec,
                                  const kiln_graph_change_t* changes,
                                  uint32_t count, uint32_t* out_changed) {
   known_t known = {NULL, NULL, NULL};
   for (uint32_t i = 0; i < count; i++) {
-    if (i + 1 < count) expect_change(&changes[i + 1]);
     if (!change_shortly(exec, &changes[i], &known)) {
       kiln_status_t status = change_anyhow(exec, &changes[i]);
       memset(&known, 0, sizeof(known));

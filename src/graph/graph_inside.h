@@ -339,16 +339,6 @@ static inline bool kilni_graph_is_current(const kiln_graph_t* graph) {
          current == device->context;
 }
 
-// Nodes lie one behind the other and are mostly used so. Their memory was
-// last touched before as many of the driver's calls as there are nodes, so the
-// next one's is fetched while the driver works on this one. An address behind
-// the last is none that is read.
-static inline void kilni_node_expect(const kiln_graph_node_t* node) {
-  uintptr_t at = (uintptr_t)node;
-  __builtin_prefetch((const void*)at, 1);
-  __builtin_prefetch((const void*)(at + sizeof(*node) - 1), 1);
-}
-
 // A device that is neither lost nor a forked child's.
 static inline bool kilni_graph_may_call(const kiln_graph_t* graph) {
   return graph->fork_mark != NULL && *graph->fork_mark != 0 &&
