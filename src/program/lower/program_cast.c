@@ -229,7 +229,10 @@ kilni_value_t kilni_from_bits(kilni_lowering_t* w, uint8_t type,
     case T(BOOL):
       return KILNI_BIN(NE, bits, kilni_const(w, kilni_value_type(w, bits), 0));
     case T(F16):
-      y = kilni_pure(w, "cvt.u16.u32", KILNI_TYPE_HALF_BITS, bits, 0, 0);
+      // Twice, which nothing reads: where the bits are one of two constants,
+      // ptxas 13.0 takes them for integers that the cvt below converts.
+      y = kilni_pure(w, "prmt.b32", T(U32), bits, bits, kilni_u32(w, 0x1010));
+      y = kilni_pure(w, "cvt.u16.u32", KILNI_TYPE_HALF_BITS, y, 0, 0);
       return kilni_pure(w, "cvt.f32.f16", type, y, 0, 0);
     case T(BF16):
       y = kilni_pure(w, "shl.b32", T(U32), bits, kilni_u32(w, 16), 0);

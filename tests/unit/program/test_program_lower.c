@@ -479,6 +479,29 @@ static void test_driven_apart(void** state) {
   }
 }
 
+// Bits that are one of two constants are no halves to ptxas, but integers: it
+// must not see that they are (a bool's, out of memory that may not be there).
+static void test_bits_of_halves(void** state) {
+  (void)state;
+  static const char text[] =
+      "program p(b: inout bool[126])\n"
+      "  work 42 block 64\n"
+      "{\n"
+      "  let i = global_id.x * 3 + 2;\n"
+      "  let was = b[i];\n"
+      "  barrier;\n"
+      "  b[u64(i)] = f16(true) <= bitcast_f16(u16(was));\n"
+      "}\n";
+  char* ptx = machine_ptx(text, 90, 0);
+  const char* at = strstr(ptx, "cvt.f32.f16");
+  assert_non_null(at);
+  const char* hidden = strstr(ptx, "prmt.b32");
+  assert_non_null(hidden);
+  assert_true(hidden < at);
+  free(ptx);
+  machine_check(text, COUNTS(126), NULL, 7);
+}
+
 static void test_grid_barrier(void** state) {
   (void)state;
   machine_check(
@@ -532,6 +555,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_async_copy),
       cmocka_unit_test(test_async_copies_beside),
       cmocka_unit_test(test_driven_apart),
+      cmocka_unit_test(test_bits_of_halves),
       cmocka_unit_test(test_grid_barrier),
       cmocka_unit_test(test_trap),
   };
