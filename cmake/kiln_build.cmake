@@ -40,12 +40,13 @@ function(kiln_room name)
 endfunction()
 
 # kiln_test(NAME LABELS ... SOURCES ... [LIBS ...]): a cmocka program that sees
-# the inside of the library (it links the static one).
+# the inside of the library.
 function(kiln_test name)
   cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
-  target_link_libraries(${name} PRIVATE kiln_flags kiln_test_support kiln_static
-    ${T_LIBS} cmocka)
+  set(wraps $<BOOL:$<TARGET_PROPERTY:${name},KILN_WRAPS>>)
+  target_link_libraries(${name} PRIVATE kiln_flags kiln_test_support
+    $<IF:${wraps},kiln_static,kiln_inside> ${T_LIBS} cmocka)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE
     KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
@@ -62,13 +63,21 @@ function(kiln_test name)
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/driver.supp)
 endfunction()
 
+# kiln_wrap(NAME CALLS...): a test puts its own functions in place of these, also
+# for what the library calls; so it has all of the library in it.
+function(kiln_wrap name)
+  list(TRANSFORM ARGN PREPEND -Wl,--wrap=)
+  target_link_options(${name} PRIVATE ${ARGN})
+  set_target_properties(${name} PROPERTIES KILN_WRAPS ON)
+endfunction()
+
 # kiln_fuzz(NAME SOURCE file CORPUS folder): a fuzz target. Its test replays the
 # corpus.
 function(kiln_fuzz name)
   cmake_parse_arguments(T "" "SOURCE;CORPUS" "" ${ARGN})
   add_executable(${name} ${T_SOURCE})
   target_link_libraries(${name} PRIVATE kiln_flags kiln_test_support
-    kiln_static)
+    kiln_inside)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE KILNI_ROOM="test")
   if(KILN_FUZZ)
