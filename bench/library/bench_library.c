@@ -248,6 +248,96 @@ static void bench_unique(world_t* w) {
   kiln_buffer_release(runs);
 }
 
+// What is kept, with other tiles: which of them is the best on this device.
+static void bench_compact_way(world_t* w, const char* threads,
+                              const char* each) {
+  kiln_library_entry_t entry;
+  bench_need(kiln_library_find("compact", &entry), "compact");
+  const kiln_program_define_t defines[] = {{"THREADS", threads},
+                                           {"EACH", each}};
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.defines = defines;
+  options.define_count = 2;
+  kiln_program_t* program = NULL;
+  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
+  job_t job;
+  memset(&job, 0, sizeof(job));
+  bench_expect(
+      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
+  kiln_program_release(program);
+  kiln_buffer_t* kept = memory(w, w->count * 4);
+  kiln_buffer_t* count = memory(w, 4);
+  uint64_t states = (w->count / 512 + 2) * 8;
+  kiln_buffer_t* state = memory(w, states);
+  bench_expect(kiln_buffer_fill(state, 0, states, 0, 4));
+  bind(&job, w->numbers);
+  bind(&job, w->flags);
+  bind(&job, kept);
+  bind(&job, count);
+  bind(&job, state);
+  char what[BENCH_NAME_BYTES];
+  snprintf(what, sizeof(what), "compact by %s threads, %s each", threads, each);
+  tell(w, what, (double)w->count * 7, spent(w, &job), 0, plain_compact, 0);
+  kiln_pipeline_release(job.pipeline);
+  kiln_buffer_release(kept);
+  kiln_buffer_release(count);
+  kiln_buffer_release(state);
+}
+
+static void bench_compact_ways(world_t* w) {
+  static const char* const kThreads[] = {"256", "512", "1024"};
+  static const char* const kEach[] = {"8", "16", "24", "32"};
+  for (int i = 0; i < 12; i++) {
+    bench_compact_way(w, kThreads[i / 4], kEach[i % 4]);
+  }
+}
+
+static void bench_runs(world_t* w) {
+  kiln_library_options_t options = options_of(w, KILN_PROGRAM_TYPE_U32);
+  job_t job = job_of(w, "runs", &options);
+  kiln_buffer_t* values = memory(w, w->count * 4);
+  kiln_buffer_t* lengths = memory(w, w->count * 4);
+  kiln_buffer_t* runs = memory(w, 4);
+  bind(&job, w->numbers);
+  bind(&job, values);
+  bind(&job, lengths);
+  bind(&job, runs);
+  tell(w, "runs u32, all different", (double)w->count * 12, spent(w, &job), 0,
+       plain_runs, 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(values);
+  kiln_buffer_release(lengths);
+  kiln_buffer_release(runs);
+}
+
+// All bytes of the numbers, read once.
+static void bench_crc32(world_t* w) {
+  job_t job = job_of(w, "crc32", NULL);
+  kiln_buffer_t* result = memory(w, 4);
+  bind(&job, w->numbers);
+  bind(&job, result);
+  tell(w, "crc32 of four bytes times", (double)w->count * 4, spent(w, &job), 0,
+       plain_crc32, 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(result);
+}
+
+// The first quarter of the bytes, one in 256 of which ends a line.
+static void bench_lines(world_t* w) {
+  kiln_library_options_t options = options_of(w, 0);
+  job_t job = job_of(w, "lines", &options);
+  kiln_buffer_t* starts = memory(w, w->count * 4);
+  kiln_buffer_t* count = memory(w, 4);
+  job.bindings[job.count++] = kiln_bind_buffer_range(w->numbers, 0, w->count);
+  bind(&job, starts);
+  bind(&job, count);
+  tell(w, "lines, of 256 bytes", (double)w->count, spent(w, &job), 0,
+       plain_lines, 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(starts);
+  kiln_buffer_release(count);
+}
+
 static void bench_segments(world_t* w, uint32_t segment, double cub) {
   kiln_library_options_t options = kiln_library_options_default();
   options.type = KILN_PROGRAM_TYPE_F32;
@@ -311,8 +401,11 @@ static void bench_sort(world_t* w, bool pairs, double cub) {
 }
 
 // Rows of x, read and written once.
-static void bench_rows(world_t* w, const char* name, uint32_t width) {
-  job_t job = job_of(w, name, NULL);
+static void bench_rows(world_t* w, const char* name, uint32_t width,
+                       uint32_t max_ulp) {
+  kiln_library_options_t options = kiln_library_options_default();
+  options.max_ulp = max_ulp;
+  job_t job = job_of(w, name, &options);
   kiln_buffer_t* y = memory(w, w->count * 4);
   kiln_buffer_t* more = memory(w, (uint64_t)width * 4);
   bool two = strcmp(name, "normalize") == 0;
@@ -324,7 +417,8 @@ static void bench_rows(world_t* w, const char* name, uint32_t width) {
   job.bindings[job.count++] = kiln_bind_u32(width);
   if (two) job.bindings[job.count++] = kiln_bind_f32(1e-5f);
   char what[BENCH_NAME_BYTES];
-  snprintf(what, sizeof(what), "%s of %u", name, (unsigned)width);
+  snprintf(what, sizeof(what), "%s%s of %u", name,
+           max_ulp != 0 ? " to 67 ULP" : "", (unsigned)width);
   tell(w, what, (double)w->count * 8, spent(w, &job), 0,
        two ? plain_normalize : plain_softmax, width);
   kiln_library_plan_release(job.plan);
@@ -400,12 +494,18 @@ int main(int argc, char** argv) {
              plain_scan_f32);
   if (!w.soft) bench_scan_ways(&w);
   bench_compact(&w);
+  if (!w.soft) bench_compact_ways(&w);
   bench_unique(&w);
+  bench_runs(&w);
+  bench_crc32(&w);
+  bench_lines(&w);
   bench_sort(&w, false, 39.7);
   bench_sort(&w, true, 33.4);
   for (uint32_t width = 1024; width <= 8192; width *= 2) {
-    if (w.count >= width) bench_rows(&w, "softmax", width);
-    if (w.count >= width) bench_rows(&w, "normalize", width);
+    if (w.count < width) continue;
+    bench_rows(&w, "softmax", width, 0);
+    bench_rows(&w, "softmax", width, 67);
+    bench_rows(&w, "normalize", width, 0);
   }
   bench_segments(&w, 32, 2315);
   bench_segments(&w, 1024, 137);

@@ -122,3 +122,55 @@ void plain_segments(const plain_t* p) {
     out[s] = sum;
   }
 }
+
+void plain_runs(const plain_t* p) {
+  const uint32_t* x = p->numbers;
+  uint32_t* values = p->out;
+  uint32_t* lengths = p->other;
+  size_t runs = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    if (i > 0 && x[i] == x[i - 1]) {
+      lengths[runs - 1]++;
+      continue;
+    }
+    values[runs] = x[i];
+    lengths[runs++] = 1;
+  }
+}
+
+// Of the bytes of all numbers.
+void plain_crc32(const plain_t* p) {
+  static uint32_t tables[4][256];
+  for (uint32_t v = 0; v < 256; v++) {
+    uint32_t crc = v;
+    for (int k = 0; k < 8; k++) {
+      crc = crc >> 1 ^ ((crc & 1) != 0 ? UINT32_C(0xedb88320) : 0);
+    }
+    tables[0][v] = crc;
+  }
+  for (uint32_t v = 0; v < 256; v++) {
+    for (int k = 1; k < 4; k++) {
+      uint32_t crc = tables[k - 1][v];
+      tables[k][v] = crc >> 8 ^ tables[0][crc & 255];
+    }
+  }
+  const uint32_t* x = p->numbers;
+  uint32_t* out = p->out;
+  uint32_t crc = UINT32_MAX;
+  for (size_t i = 0; i < p->count; i++) {
+    crc ^= x[i];
+    crc = tables[3][crc & 255] ^ tables[2][crc >> 8 & 255] ^
+          tables[1][crc >> 16 & 255] ^ tables[0][crc >> 24];
+  }
+  out[0] = ~crc;
+}
+
+// Of the bytes of the first of all numbers, one in 256 of which ends a line.
+void plain_lines(const plain_t* p) {
+  const uint8_t* text = p->numbers;
+  uint32_t* starts = p->out;
+  size_t lines = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    if (i == 0 || text[i - 1] == '\n') starts[lines++] = (uint32_t)i;
+  }
+}

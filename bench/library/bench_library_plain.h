@@ -28,5 +28,8 @@ void plain_sort(const plain_t* p);  // by radix, 8 bits at a time
 void plain_softmax(const plain_t* p);
 void plain_normalize(const plain_t* p);
 void plain_segments(const plain_t* p);
+void plain_runs(const plain_t* p);
+void plain_crc32(const plain_t* p);  // four bytes at a time by tables
+void plain_lines(const plain_t* p);
 
 #endif  // KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_

@@ -16,7 +16,7 @@
   { KILNI_PLACE_MEMORY, index }
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
-// Elements of a block's tile, in those texts that have tiles.
+// Elements of a block's tile at least, in those texts that have tiles.
 enum { TILE = 4096 };
 
 static uint64_t tiles(uint64_t count) {
@@ -180,16 +180,53 @@ static kiln_status_t make_segments(kilni_library_make_t* make) {
                            KILN_SWITCH_OFF);
 }
 
+// Says T, and fewer elements a thread where 24 would not stay in registers.
+static kiln_status_t define_close(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(define_number(make));
+  if (bytes_of(make->options.type) == 8) {
+    kilni_library_define(make, "EACH", "12");
+  }
+  return NULL;
+}
+
+// Where lines begin: as those below, of bytes.
+static kiln_status_t make_lines(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(uses(make, USES_COUNT));
+  uint64_t states = tiles(make->options.count) + 1;
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
+                                                  MEMORY(0)};
+  return kilni_library_add(make, "lines", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
 // Those that put elements close together: all but the state is given.
 static kiln_status_t make_close(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_COUNT));
-  KILNI_RETURN_IF_ERROR(define_number(make));
+  KILNI_RETURN_IF_ERROR(define_close(make));
   uint64_t states = tiles(make->options.count) + 1;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
                                                   GIVEN(3), MEMORY(0)};
   return kilni_library_add(make, make->entry.name, kPlaces, COUNT(kPlaces),
                            KILN_SWITCH_OFF);
+}
+
+// Runs of equal elements with their lengths: where they begin is the plan's.
+static kiln_status_t make_runs(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_COUNT));
+  uint64_t count = make->options.count;
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, (tiles(count) + 1) * 8));
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, count * 4));
+  KILNI_RETURN_IF_ERROR(define_close(make));
+  static const kilni_library_place_t kUnique[] = {GIVEN(0), GIVEN(1), MEMORY(1),
+                                                  GIVEN(3), MEMORY(0)};
+  KILNI_RETURN_IF_ERROR(kilni_library_add(make, "unique", kUnique,
+                                          COUNT(kUnique), KILN_SWITCH_OFF));
+  KILNI_RETURN_IF_ERROR(define_number(make));
+  static const kilni_library_place_t kRuns[] = {GIVEN(0), MEMORY(1), GIVEN(3),
+                                                GIVEN(2)};
+  return kilni_library_add(make, "runs", kRuns, COUNT(kRuns), KILN_SWITCH_OFF);
 }
 
 // What all programs of a sort must know of the keys.
@@ -319,11 +356,13 @@ static const struct {
     {"compact", make_close},
     {"fold", make_fold},
     {"gather", make_whole},
+    {"lines", make_lines},
     {"matmul", make_whole},
     {"nbody", make_whole},
     {"normalize", make_whole},
     {"philox", make_whole},
     {"reduce", make_whole},
+    {"runs", make_runs},
     {"scan", make_scan},
     {"segments", make_segments},
     {"softmax", make_whole},

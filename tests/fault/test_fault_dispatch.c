@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // fault: every public function of dispatchers, pipelines, resident buffers and
-// sequences,
+// sequences, and of the library of programs,
 // with each allocation and each driver call on its path failing in turn, once
 // and from then on, as test_fault_graphs.c does for graphs. The cases are in
 // dispatch_cases.inc; a function of the headers that has none fails the test.
@@ -72,6 +72,7 @@ typedef struct scene_t {
   kiln_pending_t* new_pending;
   kiln_sequence_t* new_sequence;
   kiln_replay_t* new_replay;
+  kiln_library_plan_t* new_plan;
   kiln_resident_t new_resident;
   kiln_program_t* new_program;
   bool pinned;
@@ -268,6 +269,21 @@ static void change_replay(scene_t* s, bool reorders) {
   MUST(kiln_replay_rebind(s->new_replay, 1, 1, &y));
 }
 
+// A plan for a few elements, and a run of one for runs of equal ones.
+static kiln_status_t make_plan(scene_t* s, const char* name) {
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = 16;
+  return kiln_library_plan_create(s->dispatcher, name, &options, &s->new_plan);
+}
+
+static kiln_status_t run_plan(scene_t* s) {
+  const kiln_binding_t bindings[] = {kiln_bind_resident_range(s->a, 0, 64),
+                                     kiln_bind_resident_range(s->b, 0, 64),
+                                     kiln_bind_resident_range(s->b, 64, 64),
+                                     kiln_bind_resident_range(s->b, 128, 4)};
+  return kiln_library_plan_run(s->new_plan, NULL, bindings, 4);
+}
+
 #define CASE(function, variant, flags, ...)                      \
   static kiln_status_t call_##function##_##variant(scene_t* s) { \
     kiln_status_t status = NULL;                                 \
@@ -282,6 +298,7 @@ static void change_replay(scene_t* s, bool reorders) {
   CASE(function, variant, flags, __VA_ARGS__)
 #include "dispatch_cases.inc"
 #include "sequence_cases.inc"
+#include "library_cases.inc"
 #undef CASE
 #undef ENDS
 
@@ -293,6 +310,7 @@ static const case_t kCases[] = {
    call_##function##_##variant},
 #include "dispatch_cases.inc"
 #include "sequence_cases.inc"
+#include "library_cases.inc"
 #undef CASE
 #undef ENDS
 };
@@ -372,6 +390,8 @@ static void open_scene(scene_t* s, bool soft, bool faults,
 
 static void drop_new(scene_t* s) {
   kiln_pending_release(s->new_pending);
+  kiln_library_plan_release(s->new_plan);
+  s->new_plan = NULL;
   kiln_replay_release(s->new_replay);
   kiln_sequence_release(s->new_sequence);
   s->new_replay = NULL;
@@ -570,6 +590,7 @@ static void test_every_function(void** state) {
   count += fault_check_header(FAULT_LIST(kCases), "pipeline");
   count += fault_check_header(FAULT_LIST(kCases), "resident");
   count += fault_check_header(FAULT_LIST(kCases), "sequence");
+  count += fault_check_header(FAULT_LIST(kCases), "library");
   count += fault_check_header(FAULT_LIST(kCases), "telemetry");
   print_message("%d functions, %d cases\n", count, (int)CASES);
   assert_true(count > 40);

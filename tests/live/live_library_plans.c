@@ -206,6 +206,71 @@ static void unique(live_t* live) {
   free(values);
 }
 
+static void runs(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t* x = room(bytes);
+  uint32_t* want = room(bytes);
+  uint32_t* lengths = room(bytes);
+  uint32_t found = 0, told = 0;
+  for (uint32_t i = 0; i < live->count; i++) {
+    x[i] = i > 0 && live->bytes[i] < 3 ? x[i - 1] : live->numbers[i] & 3;
+    if (i == 0 || x[i] != x[i - 1]) found++;
+    want[found - 1]++;
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
+  argument_t arguments[] = {{x, NULL, bytes},
+                            {NULL, NULL, bytes},
+                            {NULL, lengths, bytes},
+                            {NULL, &told, 4}};
+  run(live, "runs", &options, arguments, 4);
+  judge("runs: count", &told, &found, 4);
+  judge("runs: lengths", lengths, want, (uint64_t)found * 4);
+  free(x);
+  free(want);
+  free(lengths);
+}
+
+// Of all bytes of the numbers, but for a few at the end.
+static void crc32(live_t* live, uint32_t less) {
+  uint64_t bytes = (uint64_t)live->count * 4 - less;
+  const uint8_t* text = (const uint8_t*)live->numbers;
+  uint32_t table[256];
+  for (uint32_t v = 0; v < 256; v++) {
+    table[v] = v;
+    for (int k = 0; k < 8; k++) {
+      uint32_t low = table[v] & 1;
+      table[v] = table[v] >> 1 ^ (low != 0 ? UINT32_C(0xedb88320) : 0);
+    }
+  }
+  uint32_t want = UINT32_MAX, have = 0;
+  for (uint64_t i = 0; i < bytes; i++) {
+    want = want >> 8 ^ table[(want ^ text[i]) & 255];
+  }
+  want = ~want;
+  argument_t arguments[] = {{text, NULL, bytes}, {NULL, &have, 4}};
+  run(live, "crc32", NULL, arguments, 2);
+  judge("crc32", &have, &want, 4);
+}
+
+static void lines(live_t* live) {
+  const uint8_t* text = (const uint8_t*)live->numbers;
+  uint32_t* want = room((uint64_t)live->count * 4);
+  uint32_t* have = room((uint64_t)live->count * 4);
+  uint32_t found = 0, told = 0;
+  for (uint32_t i = 0; i < live->count; i++) {
+    if (i == 0 || text[i - 1] == '\n') want[found++] = i;
+  }
+  kiln_library_options_t options = options_of(live, 0);
+  argument_t arguments[] = {{text, NULL, live->count},
+                            {NULL, have, (uint64_t)live->count * 4},
+                            {NULL, &told, 4}};
+  run(live, "lines", &options, arguments, 3);
+  judge("lines: count", &told, &found, 4);
+  judge("lines", have, want, (uint64_t)found * 4);
+  free(want);
+  free(have);
+}
+
 static void fold(live_t* live) {
   uint64_t bytes = (uint64_t)live->count * 4;
   uint32_t sum = 0, least = UINT32_MAX, have = 0;
@@ -353,12 +418,18 @@ static void run_all(live_t* live) {
   scan_floats(live);
   compact(live);
   unique(live);
+  runs(live);
+  crc32(live, 0);
+  crc32(live, 1);
+  lines(live);
   fold(live);
   sort(live, 0xffffffffu);
   sort(live, 0xf00fu);
   softmax(live, 1000);
   softmax(live, 3000);
   softmax(live, 4100);
+  softmax(live, 8192);
+  softmax(live, 9000);
   segments(live, 32);
   segments(live, 1000);
   segments(live, 9000);

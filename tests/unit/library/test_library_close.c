@@ -115,10 +115,61 @@ static void test_unique(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// ---- Their lengths ----
+
+// Of 8 bytes, of which some differ in the upper half only.
+static void runs(dispatch_kit_t* kit, kiln_library_plan_t* plan, uint32_t count,
+                 uint32_t longest) {
+  uint64_t* x = kit_zeroes(count, 8);
+  uint64_t* values = kit_zeroes(count, 8);
+  uint32_t* lengths = kit_zeroes(count, 4);
+  uint32_t* want = kit_zeroes(count, 4);
+  uint64_t seed = count;
+  uint32_t found = 0, told = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t bits = kit_next(&seed);
+    x[i] = i > 0 && bits % longest != 0 ? x[i - 1] : bits >> 60 << 32;
+    if (i == 0 || x[i] != x[i - 1]) found++;
+    want[found - 1]++;
+  }
+  const kit_argument_t arguments[] = {{x, NULL, count * UINT64_C(8)},
+                                      {NULL, values, count * UINT64_C(8)},
+                                      {NULL, lengths, count * UINT64_C(4)},
+                                      {NULL, &told, 4}};
+  kit_run(kit, plan, arguments, 4, NULL, 0);
+  assert_int_equal(told, found);
+  assert_memory_equal(lengths, want, found * sizeof(uint32_t));
+  for (uint32_t k = 0, at = 0; k < found; at += want[k++]) {
+    assert_true(values[k] == x[at]);
+  }
+  free(x);
+  free(values);
+  free(lengths);
+  free(want);
+}
+
+static void test_runs(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_U64;
+  options.count = kSizes[SIZES - 1];
+  kiln_library_plan_t* plan = kit_plan(&kit, "runs", &options);
+  for (uint32_t s = 0; s < SIZES; s++) {
+    runs(&kit, plan, kSizes[s], 1);
+    runs(&kit, plan, kSizes[SIZES - 1 - s], 9);
+    runs(&kit, plan, kSizes[s], 100000);
+  }
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compact),
       cmocka_unit_test(test_unique),
+      cmocka_unit_test(test_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,9 @@
 #include "library_kit.h"
 
 // Rows of each width: few elements in all, and some rows.
-static const uint32_t kWidths[] = {1,    2,    31,   32,   33,   1000,
-                                   1023, 1024, 1025, 4096, 4097, 9001};
+static const uint32_t kWidths[] = {1,    2,    31,   32,   33,
+                                   1000, 1023, 1024, 1025, 2048,
+                                   2049, 4096, 4097, 8192, 9001};
 enum { WIDTHS = sizeof(kWidths) / sizeof(kWidths[0]) };
 
 static void near(const char* what, uint32_t width, uint64_t at, float have,

@@ -29,7 +29,8 @@ static const char* const kNames[] = {
     "map",       "saxpy",    "reduce",  "transpose", "histogram",  "mandelbrot",
     "matmul",    "blur",     "utf8",    "life",      "compact",    "fold",
     "scan",      "segments", "unique",  "sort",      "sort_bases", "sort_count",
-    "normalize", "philox",   "softmax", "gather",    "nbody",      "scatter"};
+    "normalize", "philox",   "softmax", "gather",    "nbody",      "scatter",
+    "crc32",     "lines",    "runs"};
 enum { NAMES = sizeof(kNames) / sizeof(kNames[0]) };
 
 static char* file_of(const char* path) {
