@@ -121,8 +121,7 @@ static const char kPoll[] =
     "  @%p2 st.global.u32 [%d1], 0;\n"
     "  mov.b64 %d3, {%r2, %r4};\n"
     // All that the round has written is there when the host sees this.
-    "  fence.acq_rel.sys;\n"
-    "  st.relaxed.sys.global.u64 [%d2], %d3;\n"
+    "  st.release.sys.global.u64 [%d2], %d3;\n"
     "  ret;\n"
     "}\n";
 
