@@ -483,6 +483,21 @@ void kilni_green_end(kiln_device_t* device);
 kiln_status_t kilni_stream_make(kiln_device_t* device, unsigned int flags,
                                 int32_t priority, kiln_cu_stream_t* out_stream);
 
+// What is asked whether it is ready, and how long: `timeout_ns` from `began_ns`
+// on, with pauses that begin with `first_pause_ns` and double up to 1 ms.
+// one-thread
+typedef struct kilni_ask_t {
+  kiln_status_t (*ask)(void* user, bool* out_ready);
+  void* user;
+  uint64_t began_ns;  // kilni_time_ns
+  uint64_t timeout_ns;
+  uint64_t first_pause_ns;
+} kilni_ask_t;
+
+// Asks at least once, until it is ready or fails; OK and not ready when the
+// time has passed (device_order.c).
+kiln_status_t kilni_ask_until_ready(const kilni_ask_t* ask, bool* out_ready);
+
 // A stream for captures, idle at first (KILNI_WAY_IDLE). Its last release puts
 // the handle back into the pool, unless it is `spoiled` or `abandoned`.
 kiln_status_t kilni_stream_make_captured(kiln_device_t* device,

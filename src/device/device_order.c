@@ -4,9 +4,9 @@
 #include "base/thread.h"
 #include "device/device_inside.h"
 
-// Between two looks at a stream with a time limit: short at first, for kernels
-// that are nearly done.
-enum { POLL_FIRST_NS = 20 * 1000, POLL_LAST_NS = 1000 * 1000 };
+// Between two looks at work with a time limit: short at first, for kernels that
+// are nearly done.
+enum { FIRST_PAUSE_NS = 20 * 1000, LAST_PAUSE_NS = 1000 * 1000 };
 
 kiln_status_t kiln_stream_synchronize(kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
@@ -38,9 +38,8 @@ static kiln_status_t limit_reached(kiln_device_t* device, uint64_t timeout_ns) {
       "cannot be stopped, so this process should end");
 }
 
-kiln_status_t kiln_stream_wait(kiln_stream_t* stream, uint64_t timeout_ns) {
-  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  uint64_t start = kilni_time_ns();
+kiln_status_t kilni_ask_until_ready(const kilni_ask_t* ask, bool* out_ready) {
+  *out_ready = false;
   kilni_mutex_t mutex;
   kilni_cond_t never;
   KILNI_RETURN_IF_ERROR(kilni_mutex_init(&mutex));
@@ -49,27 +48,36 @@ kiln_status_t kiln_stream_wait(kiln_stream_t* stream, uint64_t timeout_ns) {
     kilni_mutex_deinit(&mutex);
     return status;
   }
-  uint64_t pause = POLL_FIRST_NS;
+  uint64_t pause = ask->first_pause_ns;
   for (;;) {
-    bool ready = false;
-    status = kiln_stream_query(stream, &ready);
-    if (ready || !kiln_status_is_ok(status)) break;
+    status = ask->ask(ask->user, out_ready);
+    if (*out_ready || !kiln_status_is_ok(status)) break;
     uint64_t now = kilni_time_ns();
-    if (now - start >= timeout_ns) {
-      status = limit_reached(stream->device, timeout_ns);
-      break;
-    }
-    uint64_t left = timeout_ns - (now - start);
+    if (now - ask->began_ns >= ask->timeout_ns) break;
+    uint64_t left = ask->timeout_ns - (now - ask->began_ns);
     uint64_t until = now + (pause < left ? pause : left);
     kilni_mutex_lock(&mutex);
     while (kilni_cond_wait_until(&never, &mutex, until)) {
     }
     kilni_mutex_unlock(&mutex);
-    if (pause < POLL_LAST_NS) pause *= 2;
+    if (pause < LAST_PAUSE_NS) pause *= 2;
   }
   kilni_cond_deinit(&never);
   kilni_mutex_deinit(&mutex);
   return status;
+}
+
+static kiln_status_t ask_stream(void* user, bool* out_ready) {
+  return kiln_stream_query(user, out_ready);
+}
+
+kiln_status_t kiln_stream_wait(kiln_stream_t* stream, uint64_t timeout_ns) {
+  KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  kilni_ask_t ask = {ask_stream, stream, kilni_time_ns(), timeout_ns,
+                     FIRST_PAUSE_NS};
+  bool ready = false;
+  KILNI_RETURN_IF_ERROR(kilni_ask_until_ready(&ask, &ready));
+  return ready ? NULL : limit_reached(stream->device, timeout_ns);
 }
 
 kiln_status_t kiln_stream_wait_event(kiln_stream_t* stream,

@@ -8,7 +8,7 @@
 
 #include "dispatch/dispatch_inside.h"
 
-enum { POLL_FIRST_NS = 2000, POLL_LAST_NS = 1000000 };
+enum { FIRST_PAUSE_NS = 2000 };
 
 static kiln_status_t make_event(kiln_dispatcher_t* dispatcher, bool timed,
                                 kiln_event_t** out_event) {
@@ -243,37 +243,16 @@ kiln_status_t kiln_pending_query(kiln_pending_t* pending, bool* out_ready) {
   return state == KILNI_PENDING_LOST ? kilni_device_lost_status(device) : NULL;
 }
 
+static kiln_status_t ask_pending(void* user, bool* out_ready) {
+  return kiln_pending_query(user, out_ready);
+}
+
 static kiln_status_t poll(kiln_pending_t* pending, uint64_t began,
                           uint64_t timeout_ns) {
-  kilni_mutex_t mutex;
-  kilni_cond_t never;
-  KILNI_RETURN_IF_ERROR(kilni_mutex_init(&mutex));
-  kiln_status_t status = kilni_cond_init(&never);
-  if (!kiln_status_is_ok(status)) {
-    kilni_mutex_deinit(&mutex);
-    return status;
-  }
-  uint64_t pause = POLL_FIRST_NS;
-  for (;;) {
-    bool ready = false;
-    status = kiln_pending_query(pending, &ready);
-    if (ready || !kiln_status_is_ok(status)) break;
-    uint64_t now = kilni_time_ns();
-    if (now - began >= timeout_ns) {
-      status = kilni_status_bare(KILN_STATUS_TIMED_OUT);
-      break;
-    }
-    uint64_t left = timeout_ns - (now - began);
-    uint64_t until = now + (pause < left ? pause : left);
-    kilni_mutex_lock(&mutex);
-    while (kilni_cond_wait_until(&never, &mutex, until)) {
-    }
-    kilni_mutex_unlock(&mutex);
-    if (pause < POLL_LAST_NS) pause *= 2;
-  }
-  kilni_cond_deinit(&never);
-  kilni_mutex_deinit(&mutex);
-  return status;
+  kilni_ask_t ask = {ask_pending, pending, began, timeout_ns, FIRST_PAUSE_NS};
+  bool ready = false;
+  KILNI_RETURN_IF_ERROR(kilni_ask_until_ready(&ask, &ready));
+  return ready ? NULL : kilni_status_bare(KILN_STATUS_TIMED_OUT);
 }
 
 kiln_status_t kiln_pending_wait(kiln_pending_t* pending, uint64_t timeout_ns) {
