@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "table/table.h"
+#include "test_tree.h"
 
 static const kiln_cu_result_t results[] = {
 #define KILNI_CUDA_RESULT(name, number, status, sticky, fix) number,
@@ -83,6 +84,35 @@ static kiln_cu_result_t newer_name(kiln_cu_result_t error, const char** text) {
   return error == 4711 ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE;
 }
 
+// The page lists each result as what it is: in the second table if it stays
+// with the context, in the first one alone or not at all if it does not.
+static void sticky_results_are_on_their_page(void** state) {
+  (void)state;
+  static char text[1 << 16];
+  char path[4096];
+  FILE* file = fopen(
+      test_tree_path(path, sizeof(path), "docs/reference/lost-devices.md"),
+      "rb");
+  assert_non_null(file);
+  size_t size = fread(text, 1, sizeof(text) - 1, file);
+  fclose(file);
+  text[size] = 0;
+  char* lost = strstr(text, "## The device is lost");
+  char* behind = strstr(text, "## What a lost device does");
+  assert_non_null(lost);
+  assert_non_null(behind);
+  *behind = 0;
+  for (unsigned i = 0; i < RESULT_COUNT; ++i) {
+    const char* name = kilni_cuda_result_name(results[i]);
+    char word[80];
+    snprintf(word, sizeof(word), "`%s`", name + strlen("CUDA_ERROR_"));
+    if ((strstr(lost, word) != NULL) !=
+        kilni_cuda_result_is_sticky(results[i])) {
+      fail_msg("%s is on the wrong side of the page", name);
+    }
+  }
+}
+
 static void the_driver_names_what_the_list_does_not_know(void** state) {
   (void)state;
   assert_null(kilni_cuda_result_name(4711));
@@ -137,6 +167,7 @@ int main(void) {
       cmocka_unit_test(not_ready_is_a_bare_code),
       cmocka_unit_test(every_result_has_code_name_number_call_and_fix),
       cmocka_unit_test(sticky_results_are_a_lost_device_and_no_others),
+      cmocka_unit_test(sticky_results_are_on_their_page),
       cmocka_unit_test(the_driver_names_what_the_list_does_not_know),
       cmocka_unit_test(attributes_have_names),
       cmocka_unit_test(nvrtc_results_are_told_apart),
