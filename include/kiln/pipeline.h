@@ -558,7 +558,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pipeline_plan(
 //   OUT_OF_RANGE      a range outside of its buffer; a work size that is too
 //                     large
 //   LIMIT_EXCEEDED    a grid over the device's, blocks that cannot run at once,
-//                     `max_output_bytes`
+//                     `max_output_bytes`, a priority out of its range
 //   UNSUPPORTED       an option, by its name
 //   INVALID_STATE     host memory, or a pending, on a stream that is captured
 //   LAUNCH_FAILED, DEVICE_OUT_OF_MEMORY, DEVICE_LOST, DRIVER_ERROR,

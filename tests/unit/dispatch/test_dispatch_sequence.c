@@ -479,6 +479,74 @@ static void test_runs_allocate_nothing(void** state) {
   dispatch_kit_close(&kit);
 }
 
+static kiln_status_t count_calls(void* user, kiln_cuda_table_t* inout_table) {
+  KILNI_RETURN_IF_ERROR(kilni_cuda_fault_install(inout_table, inout_table));
+  *(kiln_cuda_table_t*)user = *inout_table;
+  return NULL;
+}
+
+static void count_no_more(void* user, const kiln_cuda_table_t* table) {
+  (void)user;
+  kilni_cuda_fault_remove(table);
+}
+
+// The driver calls of one run, on its own stream and on another one, of a
+// replay of so many steps, each behind the one before.
+static void calls_of_runs(uint32_t steps, uint64_t out_calls[2]) {
+  static kiln_cuda_table_t null_table;
+  static kiln_cuda_table_t counted;
+  dispatch_kit_t kit;
+  memset(&kit, 0, sizeof(kit));
+  kilni_runtime_hooks_t hooks = {0};
+  kilni_cuda_table_null(&null_table);
+  hooks.cuda_table = &null_table;
+  hooks.wrap = count_calls;
+  hooks.unwrap = count_no_more;
+  hooks.user = &counted;
+  assert_null(kilni_runtime_create_with(NULL, &hooks, &kit.runtime));
+  assert_null(kiln_runtime_open_device(kit.runtime, "cuda:0", &kit.device));
+  assert_null(kiln_dispatcher_create(kit.device, NULL, &kit.dispatcher));
+  kiln_pipeline_t* step = dispatch_kit_pipeline(&kit, kStep, NULL);
+  kiln_resident_t x = dispatch_kit_resident(&kit, 64, NULL);
+  kiln_binding_t bound = kiln_bind_resident(x);
+  kiln_sequence_t* s = begin(&kit);
+  kiln_replay_t* replay = NULL;
+  kiln_stream_t* mine = NULL;
+  assert_null(kiln_stream_create(kit.device, NULL, &mine));
+  for (uint32_t i = 0; i < steps; i++) {
+    assert_null(kiln_sequence_add_dispatch(s, step, &bound, 1, NULL, NULL));
+  }
+  assert_null(kiln_sequence_finish(s));
+  assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+  for (int i = 0; i < 2; i++) {
+    kiln_stream_t* stream = i == 0 ? NULL : mine;
+    assert_null(kiln_replay_run(replay, stream, NULL));
+    kilni_cuda_fault_arm(&counted, 0, KILNI_FAULT_ONCE, 0);
+    assert_null(kiln_replay_run(replay, stream, NULL));
+    out_calls[i] = kilni_cuda_fault_disarm(&counted);
+  }
+  kiln_replay_release(replay);
+  kiln_sequence_release(s);
+  kiln_stream_release(mine);
+  kiln_pipeline_release(step);
+  assert_null(kiln_resident_free(kit.dispatcher, x));
+  kiln_dispatcher_release(kit.dispatcher);
+  kiln_device_release(kit.device);
+  kiln_runtime_release(kit.runtime);
+}
+
+// One driver call, however long the sequence.
+static void test_calls_of_runs(void** state) {
+  (void)state;
+  const uint32_t kSteps[] = {1, 10, 1000};
+  for (int i = 0; i < 3; i++) {
+    uint64_t calls[2] = {0, 0};
+    calls_of_runs(kSteps[i], calls);
+    assert_int_equal(calls[0], 1);
+    assert_int_equal(calls[1], 1);
+  }
+}
+
 static void test_counts(void** state) {
   (void)state;
   dispatch_kit_t kit;
@@ -514,6 +582,7 @@ int main(void) {
       cmocka_unit_test(test_changes),
       cmocka_unit_test(test_sizes_change),
       cmocka_unit_test(test_runs_allocate_nothing),
+      cmocka_unit_test(test_calls_of_runs),
       cmocka_unit_test(test_counts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "dispatch_kit.h"
+#include "table/table.h"
 
 enum { CHUNK = 1 << 17, MOST = 7 * CHUNK + 4099 };
 
@@ -330,11 +331,59 @@ static void test_no_threads(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// ---- The budget ----
+
+static uint32_t g_asked;
+static kiln_cuda_table_t g_under;
+
+static kiln_cu_result_t count_info(size_t* free_bytes, size_t* total_bytes) {
+  g_asked++;
+  return g_under.cuMemGetInfo(free_bytes, total_bytes);
+}
+
+static kiln_status_t watch_info(void* user, kiln_cuda_table_t* inout_table) {
+  (void)user;
+  g_under = *inout_table;
+  KILNI_CUDA_SET(inout_table, cuMemGetInfo, count_info);
+  return NULL;
+}
+
+// The device is asked for its free memory when a dispatcher is made, and by no
+// buffer that fits.
+static void test_budget_asks_once(void** state) {
+  (void)state;
+  static kiln_cuda_table_t table;
+  kilni_runtime_hooks_t hooks = {0};
+  kiln_runtime_t* runtime = NULL;
+  kiln_device_t* device = NULL;
+  kiln_dispatcher_t* dispatcher = NULL;
+  kilni_cuda_table_null(&table);
+  hooks.cuda_table = &table;
+  hooks.wrap = watch_info;
+  assert_null(kilni_runtime_create_with(NULL, &hooks, &runtime));
+  assert_null(kiln_runtime_open_device(runtime, "cuda:0", &device));
+  g_asked = 0;
+  assert_null(kiln_dispatcher_create(device, NULL, &dispatcher));
+  assert_int_equal(g_asked, 1);
+  for (int i = 0; i < 50; i++) {
+    kiln_resident_t r;
+    assert_null(kiln_resident_allocate(dispatcher, 4096, &r));
+    if (i % 2 == 0) assert_null(kiln_resident_free(dispatcher, r));
+  }
+  assert_int_equal(g_asked, 1);
+  kiln_dispatcher_release(dispatcher);
+  kiln_device_release(device);
+  kiln_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),      cmocka_unit_test(test_crowd),
-      cmocka_unit_test(test_counts),     cmocka_unit_test(test_host_bindings),
+      cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_crowd),
+      cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_host_bindings),
       cmocka_unit_test(test_no_threads),
+      cmocka_unit_test(test_budget_asks_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include "dispatch_kit.h"
 
-enum { THREADS = 8, ROUNDS = 6, WORDS = 257 };
+enum { THREADS = 8, ROUNDS = 6, WORDS = 257, LANES = 3 };
 
 // What they share. thread-safe
 typedef struct crowd_t {
@@ -73,6 +73,56 @@ static void by_resident(crowd_t* crowd, uint32_t first, kiln_stream_t* stream) {
   for (int i = 0; i < 3; i++) OKAY(kiln_resident_free(dispatcher, r[i]));
 }
 
+// What is static is each prepared dispatch's own.
+static void by_static(crowd_t* crowd, uint32_t first, kiln_stream_t* stream) {
+  kiln_dispatcher_t* dispatcher = crowd->kit.dispatcher;
+  uint32_t x[WORDS], z[WORDS];
+  kiln_resident_t r[2];
+  kiln_prepared_t* prepared = NULL;
+  uint32_t factor = first % 7 + 2;
+  for (uint32_t i = 0; i < WORDS; i++) x[i] = first + i;
+  for (int i = 0; i < 2; i++) {
+    OKAY(kiln_resident_allocate(dispatcher, sizeof(x), &r[i]));
+  }
+  OKAY(kiln_resident_upload(dispatcher, stream, r[0], 0, sizeof(x), x));
+  kiln_binding_t bindings[] = {
+      kiln_bind_static(x, sizeof(x)), kiln_bind_resident(r[0]),
+      kiln_bind_static(&factor, 4), kiln_bind_resident(r[1])};
+  OKAY(kiln_pipeline_prepare(crowd->four, bindings, 4, NULL, &prepared));
+  memset(x, 0, sizeof(x));
+  factor = 0;
+  for (int i = 0; i < 3; i++) OKAY(kiln_prepared_run(prepared, stream));
+  OKAY(kiln_resident_download(dispatcher, stream, r[1], 0, sizeof(z), z));
+  for (uint32_t i = 0; i < WORDS; i++) {
+    NEED(z[i] == (first + i) * (first % 7 + 3));
+  }
+  kiln_prepared_release(prepared);
+  for (int i = 0; i < 2; i++) OKAY(kiln_resident_free(dispatcher, r[i]));
+}
+
+static void by_batch(crowd_t* crowd, uint32_t first, kiln_stream_t* stream) {
+  uint32_t x[LANES][WORDS];
+  kiln_binding_t bindings[LANES];
+  kiln_pending_t* pending = NULL;
+  for (uint32_t k = 0; k < LANES; k++) {
+    for (uint32_t i = 0; i < WORDS; i++) x[k][i] = first + k * 7 + i;
+    bindings[k] = kiln_bind_host_inout(x[k], sizeof(x[k]));
+  }
+  kiln_dispatch_batch_t batch = kiln_dispatch_batch_default();
+  batch.binding_count = 1;
+  batch.bindings = bindings;
+  batch.count = LANES;
+  OKAY(kiln_pipeline_dispatch_batch(crowd->step, stream, &batch, NULL,
+                                    &pending));
+  OKAY(kiln_pending_wait(pending, KILN_PENDING_FOREVER));
+  kiln_pending_release(pending);
+  for (uint32_t k = 0; k < LANES; k++) {
+    for (uint32_t i = 0; i < WORDS; i++) {
+      NEED(x[k][i] == (first + k * 7 + i) * 2 + 1);
+    }
+  }
+}
+
 static void by_trap(crowd_t* crowd, uint32_t number, kiln_stream_t* stream) {
   uint32_t x[WORDS], y[WORDS];
   kiln_pending_t* pending = NULL;
@@ -103,6 +153,8 @@ static void* work(void* user) {
     uint32_t first = worker->number * 1000 + round;
     by_host(crowd, first, stream);
     by_resident(crowd, first, stream);
+    by_static(crowd, first, stream);
+    by_batch(crowd, first, stream);
     by_trap(crowd, worker->number + round, stream);
   }
   kiln_stream_release(mine);
