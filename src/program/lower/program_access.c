@@ -367,6 +367,7 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
     return;
   }
   if (w->predicate != 0) guard = w->predicate;
+  if (kilni_rounds_tell(w, place, value, guard)) return;
   kilni_value_t range = kilni_in_range(w, place, index);
   if (range != 0 && kilni_value_is_const(w, range)) {
     if (kilni_value_of(w, range)->bits == 0) return;

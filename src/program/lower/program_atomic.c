@@ -332,6 +332,7 @@ kilni_value_t kilni_atomic(kilni_lowering_t* w,
   if (values != 0) a.value = kilni_expr(w, operands[values]);
   if (a.place->role == KILN_PROGRAM_ROLE_PRIVATE) return alone(w, expr->a, &a);
   fence(w, &a);
+  if (kilni_rounds_tell(w, a.place, a.value, 0)) return 0;
   kilni_cover_load(w, a.place, a.index);
   a.guard = kilni_in_range(w, a.place, a.index);
   if (a.guard != 0 && kilni_value_is_const(w, a.guard)) {

@@ -435,6 +435,7 @@ static void start_again(kilni_lowering_t* w) {
   fresh.off = w->off;
   fresh.wanted = w->wanted;
   fresh.rounds.flag = w->rounds.flag;
+  fresh.rounds.votes = w->rounds.votes;
   fresh.waits = w->waits;
   fresh.floats = w->floats;
   fresh.need_sm = MIN_SM;

@@ -206,7 +206,9 @@ typedef struct kilni_rounds_t {
   uint32_t flag;     // the buffer that says so; 0: the program is run once
   uint32_t address;  // parameter: of the flag
   uint32_t meet, record, limit;  // parameters
-  uint32_t tell;                 // in shared memory: changed, trapped
+  bool votes;                    // threads keep the flag until the round ends
+  uint32_t tell;                 // else: in shared memory
+  kilni_value_t told, trapped;   // registers, bool: this thread did
   kilni_value_t counts[3];       // blocks that the work has, along each axis
   kilni_value_t block[3];        // which of them is done; 0: no such thing
 } kilni_rounds_t;
@@ -577,6 +579,10 @@ kilni_value_t kilni_work(kilni_lowering_t* w, uint32_t axis);
 uint32_t kilni_rounds_flag(kilni_lowering_t* w, uint32_t parameter);
 // Where blocks keep the flag.
 void kilni_rounds_place(kilni_lowering_t* w);
+// A thread writes `value` to the flag, where `guard` holds or is 0; false if
+// this is no flag that a thread keeps to itself.
+bool kilni_rounds_tell(kilni_lowering_t* w, const kilni_place_t* place,
+                       kilni_value_t value, kilni_value_t guard);
 // All rounds; `item` writes what a block does in one of them. Threads that are
 // through go to `end`.
 void kilni_rounds_body(kilni_lowering_t* w, const kilni_survey_t* survey,

@@ -372,8 +372,7 @@ void kilni_trap(kilni_lowering_t* w, kilni_value_t tag, kilni_value_t address) {
                local_id(w, axis), first);
   }
   if (w->rounds.flag != 0) {
-    kilni_value_t told = kilni_shared_address(w, w->rounds.tell + 4);
-    write_word(w, "st.shared.u32", told, kilni_u32(w, 1), 0);
+    kilni_move(w, w->rounds.trapped, kilni_bool(w, true));
   }
   kilni_return(w);
 }

@@ -3,11 +3,13 @@
 // program: a kernel that repeats its program until a round changes nothing.
 //
 // As many blocks as run at once go through the blocks of the work (`item`), and
-// meet behind each round. The flag is a word of each block's shared memory:
-// a block tells all others whether anything changed, with the same addition
-// that says that it has come, to one of three words that take turns. What is
-// read from a word when the last block has come stays there until all have read
-// it: every block sees the same, and no second barrier is needed.
+// meet behind each round. Where all that the program ever does is raise its
+// flag, each thread keeps it in a register and the block's barrier votes; else
+// it is a word of the block's shared memory. A block by itself goes on from
+// there. Others tell all whether anything changed, with the same addition that
+// says that they have come, to one of three words that take turns. What is read
+// from a word when the last block has come stays there until all have read it:
+// every block sees the same, and no second barrier among them is needed.
 //
 //   bits 0 to 23   blocks that have come
 //   bits 24 to 47  of them: those that changed something
@@ -135,6 +137,41 @@ static bool can_repeat(kilni_lowering_t* w, uint32_t flag) {
   return true;
 }
 
+static bool is_literal(const kilni_ir_t* ir, uint32_t expr, bool zero) {
+  const kilni_expr_record_t* e = &ir->exprs.items[expr];
+  return e->op == KILNI_EXPR_LITERAL && (kilni_ir_literal_bits(e) == 0) == zero;
+}
+
+// Whether an atomic on the flag only ever raises it.
+static bool raises_flag(const kilni_ir_t* ir, const kilni_expr_record_t* e) {
+  const uint32_t* operands = ir->operands.items + e->b;
+  uint32_t op = KILNI_ATOMIC_OP(e->extra);
+  if (!is_literal(ir, operands[0], true)) return false;
+  return op == KILN_PROGRAM_ATOMIC_OR || op == KILN_PROGRAM_ATOMIC_MAX ||
+         ((op == KILN_PROGRAM_ATOMIC_STORE ||
+           op == KILN_PROGRAM_ATOMIC_EXCHANGE) &&
+          is_literal(ir, operands[1], false));
+}
+
+// Whether threads can keep the flag to themselves until they vote: nobody takes
+// back what another one said, as a store of 0 or a sum that wraps might.
+static bool is_only_raised(const kilni_ir_t* ir, uint32_t flag) {
+  for (uint32_t i = 1; i < ir->exprs.count; i++) {
+    const kilni_expr_record_t* e = &ir->exprs.items[i];
+    if (e->op == KILNI_EXPR_ATOMIC && e->a == flag && !raises_flag(ir, e)) {
+      return false;
+    }
+  }
+  for (uint32_t i = 1; i < ir->statements.count; i++) {
+    const kilni_statement_record_t* s = &ir->statements.items[i];
+    if (s->op == KILNI_STATEMENT_STORE && s->a == flag &&
+        !(is_literal(ir, s->b, true) && is_literal(ir, s->c, false))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 uint32_t kilni_rounds_flag(kilni_lowering_t* w, uint32_t parameter) {
   const kilni_ir_t* ir = w->program;
   uint32_t record = 0;
@@ -151,17 +188,35 @@ uint32_t kilni_rounds_flag(kilni_lowering_t* w, uint32_t parameter) {
                      "has no parameter there that can be its flag", "");
     return 0;
   }
-  return can_repeat(w, flag) ? flag : 0;
+  if (!can_repeat(w, flag)) return 0;
+  w->rounds.votes = is_only_raised(ir, flag);
+  return flag;
 }
 
 void kilni_rounds_place(kilni_lowering_t* w) {
   kilni_place_t* place = &w->places[w->rounds.flag];
   w->rounds.address = place->number;
+  w->rounds.told = kilni_register(w, T(BOOL));
+  w->rounds.trapped = kilni_register(w, T(BOOL));
   w->rounds.tell = w->shared_bytes;
-  w->shared_bytes += 16;
+  if (!w->rounds.votes) w->shared_bytes += 16;
   place->role = KILN_PROGRAM_ROLE_SHARED;
   place->number = w->rounds.tell;
   place->count = 1;
+}
+
+bool kilni_rounds_tell(kilni_lowering_t* w, const kilni_place_t* place,
+                       kilni_value_t value, kilni_value_t guard) {
+  if (!w->rounds.votes || place != &w->places[w->rounds.flag]) return false;
+  kilni_value_t told = KILNI_BIN(NE, value, kilni_u32(w, 0));
+  if (guard != 0) told = KILNI_BIN(AND, told, guard);
+  if (!kilni_value_is_const(w, told)) {
+    told = kilni_fresh(w, "or.pred", T(BOOL), w->rounds.told, told);
+  } else if (kilni_value_of(w, told)->bits == 0) {
+    return true;
+  }
+  kilni_move(w, w->rounds.told, told);
+  return true;
 }
 
 // ---- Instructions ----
@@ -218,9 +273,9 @@ typedef struct repeat_t {
   kilni_value_t leader;  // bool: the thread that speaks for its block
   kilni_value_t meet;    // u64: where blocks meet
   // Registers.
-  kilni_value_t round;  // u32: that are done
-  kilni_value_t word;   // u64: where this round's blocks are counted
-  kilni_value_t seen;   // u64: what that was behind the round
+  kilni_value_t round;             // u32: that are done
+  kilni_value_t word;              // u64: where this round's blocks are counted
+  kilni_value_t changed, trapped;  // bool: in this round; the leader knows
 } repeat_t;
 
 // `number` of a run of blocks, along each axis.
@@ -327,26 +382,39 @@ static void do_round(kilni_lowering_t* w, const repeat_t* r,
 
 // ---- Meeting ----
 
-// What this block adds: that it has come, and with what.
-static kilni_value_t own_word(kilni_lowering_t* w,
-                              const kilni_survey_t* survey) {
-  kilni_value_t told = kilni_shared_address(w, w->rounds.tell);
+static kilni_value_t vote(kilni_lowering_t* w, kilni_value_t mine) {
+  kilni_value_t operands[2] = {kilni_u32(w, 0), mine};
+  return kilni_pin_value(w, "bar.red.or.pred", T(BOOL), 2, operands, 0);
+}
+
+// What the block's threads have said in shared memory: its leader speaks for
+// them all.
+static void read_told(kilni_lowering_t* w, const repeat_t* r) {
+  kilni_value_t at = kilni_shared_address(w, w->rounds.tell);
   kilni_value_t zero = kilni_u32(w, 0);
-  kilni_value_t changed = load(w, "ld.shared.u32", T(U32), told);
-  store(w, "st.shared.u32", told, zero);
-  kilni_value_t with = KILNI_BIN(NE, changed, zero);
+  kilni_pin_text(w, "bar.sync 0");
+  uint32_t skip = begin_if(w, r->leader);
+  kilni_value_t changed = load(w, "ld.shared.u32", T(U32), at);
+  store(w, "st.shared.u32", at, zero);
+  kilni_move(w, w->rounds.told,
+             kilni_fresh(w, "setp.ne.u32", T(BOOL), changed, zero));
+  end_if(w, skip);
+}
+
+// What this block adds: that it has come, and with what.
+static kilni_value_t own_word(kilni_lowering_t* w, const repeat_t* r,
+                              const kilni_survey_t* survey) {
   kilni_value_t word =
-      kilni_select(w, with, u64(w, ONE_CHANGED + 1), u64(w, 1));
+      kilni_select(w, r->changed, u64(w, ONE_CHANGED + 1), u64(w, 1));
   if (!survey->traps) return word;
-  told = kilni_shared_address(w, w->rounds.tell + 4);
-  kilni_value_t trapped = load(w, "ld.shared.u32", T(U32), told);
-  with = KILNI_BIN(NE, trapped, zero);
-  kilni_value_t more = kilni_select(w, with, u64(w, ONE_TRAPPED), u64(w, 0));
-  return KILNI_BIN(ADD, word, more);
+  kilni_value_t more =
+      kilni_select(w, r->trapped, u64(w, ONE_TRAPPED), u64(w, 0));
+  return kilni_fresh(w, "add.u64", T(U64), word, more);
 }
 
 // Until all blocks have come.
-static void wait_for_all(kilni_lowering_t* w, const repeat_t* r) {
+static kilni_value_t wait_for_all(kilni_lowering_t* w, const repeat_t* r) {
+  kilni_value_t seen = kilni_register(w, T(U64));
   uint32_t again = kilni_label(w);
   kilni_value_t all = kilni_cast(w, T(U64), r->all);
   kilni_region_begin(w, KILNI_REGION_LOOP);
@@ -354,23 +422,19 @@ static void wait_for_all(kilni_lowering_t* w, const repeat_t* r) {
   kilni_value_t word = load(w, "ld.acquire.gpu.global.u64", T(U64), r->word);
   kilni_value_t mask = u64(w, (UINT64_C(1) << COME_BITS) - 1);
   kilni_value_t come = kilni_fresh(w, "and.b64", T(U64), word, mask);
-  kilni_move(w, r->seen, word);
+  kilni_move(w, seen, word);
   kilni_branch(w, again, kilni_fresh(w, "setp.ne.u64", T(BOOL), come, all));
   kilni_region_end(w);
+  return seen;
 }
 
-// The block's leader comes to the end of a round; true for it if there is
-// another one.
-static kilni_value_t meet(kilni_lowering_t* w, const repeat_t* r,
-                          const kilni_survey_t* survey) {
+// The leader of one of several blocks comes to the end of a round; true for it
+// if there is another one.
+static kilni_value_t meet_others(kilni_lowering_t* w, const repeat_t* r,
+                                 const kilni_survey_t* survey) {
   kilni_value_t more = kilni_register(w, T(BOOL));
   kilni_move(w, more, kilni_bool(w, false));
-  kilni_pin_text(w, "bar.sync 0");
-  w->epoch++;
   uint32_t skip = begin_if(w, r->leader);
-  kilni_value_t own = own_word(w, survey);
-  kilni_move(w, r->seen, own);
-  uint32_t alone = begin_if(w, KILNI_BIN(NE, r->all, kilni_u32(w, 1)));
   kilni_value_t last = KILNI_BIN(ADD, r->meet, u64(w, LAST_WORD));
   kilni_value_t at_last = kilni_fresh(w, "setp.eq.u64", T(BOOL), r->word, last);
   kilni_value_t next =
@@ -379,16 +443,43 @@ static kilni_value_t meet(kilni_lowering_t* w, const repeat_t* r,
   uint32_t others = begin_if(w, KILNI_BIN(EQ, r->mine, kilni_u32(w, 0)));
   store(w, "st.global.u64", next, u64(w, 0));
   end_if(w, others);
-  store(w, "red.release.gpu.global.add.u64", r->word, own);
-  wait_for_all(w, r);
+  store(w, "red.release.gpu.global.add.u64", r->word, own_word(w, r, survey));
+  kilni_value_t seen = wait_for_all(w, r);
   kilni_move(w, r->word, next);
-  end_if(w, alone);
   // Something changed and nobody trapped.
   kilni_value_t above =
-      kilni_fresh(w, "sub.u64", T(U64), r->seen, u64(w, ONE_CHANGED));
+      kilni_fresh(w, "sub.u64", T(U64), seen, u64(w, ONE_CHANGED));
   kilni_value_t below = u64(w, ONE_TRAPPED - ONE_CHANGED);
   kilni_move(w, more, kilni_fresh(w, "setp.lt.u64", T(BOOL), above, below));
+  kilni_move(w, r->changed,
+             kilni_fresh(w, "setp.ge.u64", T(BOOL), seen, u64(w, ONE_CHANGED)));
+  if (survey->traps) {
+    kilni_move(
+        w, r->trapped,
+        kilni_fresh(w, "setp.ge.u64", T(BOOL), seen, u64(w, ONE_TRAPPED)));
+  }
   end_if(w, skip);
+  return more;
+}
+
+// The end of a round: true for all if there is another one.
+static kilni_value_t meet(kilni_lowering_t* w, const repeat_t* r,
+                          const kilni_survey_t* survey) {
+  kilni_value_t more = kilni_register(w, T(BOOL));
+  if (!w->rounds.votes) read_told(w, r);
+  kilni_value_t any = vote(w, w->rounds.told);
+  kilni_move(w, r->changed, any);
+  if (survey->traps) {
+    kilni_value_t trapped = vote(w, w->rounds.trapped);
+    kilni_move(w, r->trapped, trapped);
+    trapped = kilni_fresh(w, "not.pred", T(BOOL), trapped, 0);
+    any = kilni_fresh(w, "and.pred", T(BOOL), any, trapped);
+  }
+  kilni_move(w, more, any);
+  w->epoch++;
+  uint32_t alone = begin_if(w, KILNI_BIN(NE, r->all, kilni_u32(w, 1)));
+  kilni_move(w, more, vote(w, meet_others(w, r, survey)));
+  end_if(w, alone);
   return more;
 }
 
@@ -396,12 +487,11 @@ static kilni_value_t meet(kilni_lowering_t* w, const repeat_t* r,
 
 // What the host is told, by the first block.
 static void tell_host(kilni_lowering_t* w, const repeat_t* r,
-                      kilni_value_t round, kilni_value_t seen) {
+                      kilni_value_t round, kilni_value_t changed,
+                      kilni_value_t trapped) {
   uint32_t others = begin_if(w, KILNI_BIN(EQ, r->mine, kilni_u32(w, 0)));
   kilni_value_t told = kilni_pointer(w, w->rounds.record);
   kilni_value_t flag = kilni_pointer(w, w->rounds.address);
-  kilni_value_t changed = KILNI_BIN(GE, seen, u64(w, ONE_CHANGED));
-  kilni_value_t trapped = KILNI_BIN(GE, seen, u64(w, ONE_TRAPPED));
   kilni_value_t end =
       kilni_select(w, changed, kilni_u32(w, KILN_PROGRAM_ROUNDS_LIMIT),
                    kilni_u32(w, KILN_PROGRAM_ROUNDS_SETTLED));
@@ -433,13 +523,20 @@ static void leave(kilni_lowering_t* w, const repeat_t* r) {
   end_if(w, alone);
 }
 
-static void finish(kilni_lowering_t* w, const repeat_t* r) {
+static void finish(kilni_lowering_t* w, const repeat_t* r,
+                   const kilni_survey_t* survey) {
   kilni_value_t round = kilni_register(w, T(U32));
-  kilni_value_t seen = kilni_register(w, T(U64));
+  kilni_value_t changed = kilni_register(w, T(BOOL));
+  kilni_value_t trapped = kilni_bool(w, false);
   kilni_move(w, round, r->round);
-  kilni_move(w, seen, r->seen);
+  kilni_move(w, changed, r->changed);
+  if (survey->traps) {
+    trapped = kilni_register(w, T(BOOL));
+    kilni_move(w, trapped, r->trapped);
+  }
   uint32_t skip = begin_if(w, r->leader);
-  tell_host(w, r, round, seen);
+  changed = KILNI_BIN(OR, changed, trapped);
+  tell_host(w, r, round, changed, trapped);
   leave(w, r);
   end_if(w, skip);
   kilni_pin_text(w, "ret");
@@ -453,10 +550,9 @@ static void begin(kilni_lowering_t* w, repeat_t* r) {
   r->leader = KILNI_BIN(EQ, kilni_local_index(w), kilni_u32(w, 0));
   r->meet = kilni_pointer(w, w->rounds.meet);
   count_blocks(w, r);
+  if (w->rounds.votes) return;
   kilni_value_t told = kilni_shared_address(w, w->rounds.tell);
   uint32_t skip = begin_if(w, r->leader);
-  store(w, "st.shared.u32", told, kilni_u32(w, 0));
-  told = kilni_shared_address(w, w->rounds.tell + 4);
   store(w, "st.shared.u32", told, kilni_u32(w, 0));
   end_if(w, skip);
   kilni_pin_text(w, "bar.sync 0");
@@ -481,18 +577,20 @@ void kilni_rounds_body(kilni_lowering_t* w, const kilni_survey_t* survey,
   uint32_t inner = w->region;
   r.round = kilni_register(w, T(U32));
   r.word = kilni_register(w, T(U64));
-  r.seen = kilni_register(w, T(U64));
+  r.changed = kilni_register(w, T(BOOL));
+  r.trapped = kilni_register(w, T(BOOL));
   w->region = outer;
   kilni_move(w, r.round, kilni_u32(w, 0));
   kilni_move(w, r.word, r.meet);
-  kilni_move(w, r.seen, u64(w, 0));
+  kilni_move(w, r.changed, kilni_bool(w, false));
+  kilni_move(w, r.trapped, kilni_bool(w, false));
+  kilni_move(w, w->rounds.trapped, kilni_bool(w, false));
   w->region = inner;
   kilni_place_label(w, again);
+  kilni_move(w, w->rounds.told, kilni_bool(w, false));
   do_round(w, &r, survey, item);
   if (w->failed != KILN_STATUS_OK) return;
   kilni_value_t more = meet(w, &r, survey);
-  kilni_value_t operands[2] = {kilni_u32(w, 0), more};
-  more = kilni_pin_value(w, "bar.red.or.pred", T(BOOL), 2, operands, 0);
   kilni_move(w, r.round,
              kilni_fresh(w, "add.u32", T(U32), r.round, kilni_u32(w, 1)));
   kilni_value_t allowed =
@@ -500,5 +598,5 @@ void kilni_rounds_body(kilni_lowering_t* w, const kilni_survey_t* survey,
   more = kilni_fresh(w, "and.pred", T(BOOL), more, allowed);
   kilni_branch(w, again, more);
   kilni_region_end(w);
-  finish(w, &r);
+  finish(w, &r, survey);
 }

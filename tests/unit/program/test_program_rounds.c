@@ -446,6 +446,37 @@ static void test_trap(void** state) {
   }
 }
 
+// A flag that is taken back in the round that raised it, so that no thread can
+// keep it to itself; and a trap beside it.
+static void test_withdrawn(void** state) {
+  (void)state;
+  static const char* const kBefore[] = {
+      "", "if i == 130 && v == 2 { trap(4, u64(v)); }"};
+  for (uint32_t k = 0; k < 2; k++) {
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "program back(x: inout u32[], changed: inout u32[1])\n"
+             "  work length(x) block 64\n"
+             "{\n"
+             "  let i = global_id.x;\n"
+             "  let v = x[i];\n"
+             "  %s\n"
+             "  changed[0] = 1;\n"
+             "  barrier;\n"
+             "  if v > 0 { x[i] = v - 1; }\n"
+             "  if v == 0 { changed[0] = 0; }\n"
+             "}\n",
+             kBefore[k]);
+    task_t t;
+    begin(&t, text);
+    uint32_t* x = give(&t, "x", 200);
+    for (uint32_t i = 0; i < 200; i++) x[i] = 5;
+    give(&t, "changed", 1);
+    check(&t, 100, true);
+    end(&t);
+  }
+}
+
 // Nothing to do is done in one round; and each round is one.
 static void test_nothing(void** state) {
   (void)state;
@@ -520,6 +551,9 @@ static void test_launch(void** state) {
   // What no round writes is read by the way for that, and nothing else.
   const char* text = kiln_program_code_text(code).data;
   assert_int_equal(machine_count(text, "ld.global.nc"), 3);
+  // One barrier a round for a block by itself, another one for several.
+  assert_int_equal(machine_count(text, ".shared"), 0);
+  assert_int_equal(machine_count(text, "bar."), 2);
   kiln_program_code_release(code);
   kiln_program_release(program);
 }
@@ -532,7 +566,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_sandpile), cmocka_unit_test(test_lanes),
       cmocka_unit_test(test_copies),   cmocka_unit_test(test_trap),
       cmocka_unit_test(test_nothing),  cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_launch),
+      cmocka_unit_test(test_launch),   cmocka_unit_test(test_withdrawn),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
