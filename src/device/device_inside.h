@@ -7,6 +7,8 @@
 // KILNI_STREAM_CALL, one that makes a handle through KILNI_DEVICE_CREATE, and
 // one in a destructor through KILNI_DEVICE_END: they switch to the device's
 // context and to the relaxed capture mode where the row needs it, and back.
+// Only the short ways of what is done by the thousand call a row by themselves,
+// once they have seen that there is nothing to switch (kilni_alive_t).
 #ifndef KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 #define KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 
@@ -348,6 +350,22 @@ enum {
 #include "table/cuda_rows.inc"
 #undef KILNI_CUDA_ROW
 };
+
+// What says whether calls may be made, for the short ways, which keep it next
+// to what else they look at. thread-safe
+typedef struct kilni_alive_t {
+  const volatile uint64_t* fork_mark;  // 0: not here, or it has to be asked
+  const atomic_bool* lost;             // of the whole device
+} kilni_alive_t;
+
+kilni_alive_t kilni_device_alive(const kiln_device_t* device);
+
+// False in a forked child and for a lost device, and where neither can be told
+// in two loads.
+static inline bool kilni_is_alive(const kilni_alive_t* alive) {
+  return *alive->fork_mark != 0 &&
+         !atomic_load_explicit(alive->lost, memory_order_acquire);
+}
 
 // A driver call being made. one-thread
 typedef struct kilni_scope_t {

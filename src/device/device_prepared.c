@@ -87,6 +87,7 @@ static kiln_status_t prepare(kiln_launch_t* launch,
   launch->config.shared_bytes = given.shared_bytes;
   launch->config.attributes = launch->how.count > 0 ? launch->how.list : NULL;
   launch->config.attribute_count = launch->how.count;
+  launch->attributes = launch->how.count;
   return make_lists(launch);
 }
 
@@ -105,6 +106,8 @@ kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
   kiln_launch_t* launch = block;
   launch->kernel = kernel;
   launch->device = device;
+  launch->alive = kilni_device_alive(device);
+  launch->call = device->table->cuLaunchKernel;
   launch->number = atomic_fetch_add_explicit(&device->whole->launches, 1,
                                              memory_order_relaxed);
   kiln_kernel_retain(kernel);
@@ -347,7 +350,20 @@ kiln_status_t kilni_launch_run_early(kiln_launch_t* launch,
   return kiln_status_is_ok(status) ? NULL : refused(launch, status);
 }
 
-kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
+static kiln_status_t run_plainly(const kiln_launch_t* launch,
+                                 const kiln_stream_t* stream) {
+  const kiln_cu_kernel_node_t* node = &launch->node;
+  kiln_status_t status;
+  KILNI_STREAM_CALL(status, stream, cuLaunchKernel, node->function,
+                    node->grid_x, node->grid_y, node->grid_z, node->block_x,
+                    node->block_y, node->block_z, node->shared_bytes,
+                    stream->handle, node->params, node->extra);
+  return kiln_status_is_ok(status) ? NULL : refused(launch, status);
+}
+
+// Whatever the short way does not take.
+static __attribute__((noinline)) kiln_status_t run_anyhow(
+    const kiln_launch_t* launch, const kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   if (launch->missing != 0) return not_given(launch);
@@ -355,13 +371,28 @@ kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
     KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
         launch->device, stream->device, "the stream"));
   }
-  const kiln_cu_launch_config_t* config = &launch->config;
-  if (config->attribute_count > 0) return run_with_attributes(launch, stream);
-  kiln_status_t status;
-  KILNI_STREAM_CALL(status, stream, cuLaunchKernel, launch->kernel->handle,
-                    config->grid_x, config->grid_y, config->grid_z,
-                    config->block_x, config->block_y, config->block_z,
-                    config->shared_bytes, stream->handle, launch->params,
-                    launch->extra);
-  return kiln_status_is_ok(status) ? NULL : refused(launch, status);
+  return launch->attributes > 0 ? run_with_attributes(launch, stream)
+                                : run_plainly(launch, stream);
+}
+
+static __attribute__((noinline)) kiln_status_t run_failed(
+    const kiln_launch_t* launch, kiln_cu_result_t result) {
+  return refused(launch,
+                 KILNI_DEVICE_CHECK(launch->device, result, "cuLaunchKernel"));
+}
+
+// The short way is all of it, in one function: nothing to be made current, all
+// arguments given, no attributes, and the driver's call.
+kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
+  if (launch == NULL || stream == NULL ||
+      (launch->missing | launch->attributes | stream->way) != 0 ||
+      stream->device != launch->device || !kilni_is_alive(&launch->alive)) {
+    return run_anyhow(launch, stream);
+  }
+  const kiln_cu_kernel_node_t* node = &launch->node;
+  kiln_cu_result_t result = launch->call(
+      node->function, node->grid_x, node->grid_y, node->grid_z, node->block_x,
+      node->block_y, node->block_z, node->shared_bytes, stream->handle,
+      node->params, node->extra);
+  return result == KILN_CU_SUCCESS ? NULL : run_failed(launch, result);
 }

@@ -23,6 +23,14 @@ bool kilni_device_is_lost(const kiln_device_t* device) {
   return atomic_load_explicit(&device->whole->lost, memory_order_acquire);
 }
 
+kilni_alive_t kilni_device_alive(const kiln_device_t* device) {
+  static const uint64_t kNobodyTells = 0;
+  const volatile uint64_t* mark = device->host->fork_mark;
+  kilni_alive_t alive = {mark != NULL ? mark : &kNobodyTells,
+                         &device->whole->lost};
+  return alive;
+}
+
 void kilni_device_mark_lost(kiln_device_t* device) {
   device = device->whole;
   atomic_store_explicit(&device->lost, true, memory_order_release);

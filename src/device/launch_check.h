@@ -31,11 +31,18 @@ typedef struct kilni_launch_how_t {
 enum { KILNI_GIVEN_NOTHING = 0, KILNI_GIVEN_OTHER = 1 };
 
 // One kernel in one shape with its arguments (device_prepared.c).
+//
+// What a run looks at comes first and lies together: behind a driver's call,
+// which goes over more than the nearest cache has, each line is fetched anew.
 struct kiln_launch_t {
-  kiln_kernel_t* kernel;
   kiln_device_t* device;  // of the kernel
+  uint32_t missing;       // arguments without a value
+  uint32_t attributes;    // that the driver is told: how.count
+  kilni_alive_t alive;
+  kilni_cuLaunchKernel_fn_t call;  // of the device's table
+  kiln_cu_kernel_node_t node;      // shape and arguments; for graphs too
+  kiln_kernel_t* kernel;
   atomic_uint references;
-  uint32_t missing;  // arguments without a value
   uint32_t reserved;
   size_t buffer_room;
   uint64_t number;   // of this launch among all of its device
@@ -56,7 +63,6 @@ struct kiln_launch_t {
   void* extra_list[5];
   kilni_launch_how_t how;
   kiln_cu_launch_config_t config;  // without a stream
-  kiln_cu_kernel_node_t node;      // the same, for graphs
 };
 
 // The node follows what a launch was given. Whoever changes one calls it.

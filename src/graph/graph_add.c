@@ -396,7 +396,7 @@ static inline bool has_launch(const kiln_graph_t* graph,
                               const kiln_launch_t* launch) {
   const kiln_graph_t* root = graph->root;
   return root->last != NULL && launch->number == root->last_number &&
-         launch->version == root->last_version && launch->how.count == 0 &&
+         launch->version == root->last_version && launch->attributes == 0 &&
          graph->refuses == KILNI_GRAPH_OPEN;
 }
 
@@ -415,9 +415,8 @@ static inline bool add_shortly(kiln_graph_t* graph,
     before = after[0]->handle;
     if (before == NULL) return false;
   }
-  if (graph->device->table->cuGraphAddKernelNode(
-          &node->handle, graph->handle, &before, after_count, &launch->node) !=
-      KILN_CU_SUCCESS) {
+  if (graph->add_kernel(&node->handle, graph->handle, &before, after_count,
+                        &launch->node) != KILN_CU_SUCCESS) {
     return false;  // again the long way, which says what is wrong
   }
   kilni_bundle_t* bundle = graph->root->last;
@@ -467,8 +466,7 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
                              kiln_graph_node_t** out_node) {
   if (graph != NULL && work != NULL && work->kind == KILN_GRAPH_KERNEL &&
       work->as.launch != NULL && (after != NULL || after_count == 0) &&
-      has_launch(graph, work->as.launch) && kilni_graph_may_call(graph) &&
-      kilni_graph_is_current(graph) &&
+      has_launch(graph, work->as.launch) && kilni_is_current(&graph->current) &&
       add_shortly(graph, after, after_count, work->as.launch, out_node)) {
     return NULL;
   }

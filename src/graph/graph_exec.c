@@ -186,6 +186,9 @@ kiln_status_t kiln_graph_exec_create(kiln_graph_t* graph,
   kiln_graph_exec_t* exec = block;
   exec->device = device;
   exec->late = graph->late;
+  exec->current = graph->current;
+  exec->launch = device->table->cuGraphLaunch;
+  exec->set_kernel = device->table->cuGraphExecKernelNodeSetParams;
   atomic_init(&exec->references, 1);
   kiln_device_retain(device);
   kilni_late_add_user(exec->late);
@@ -273,8 +276,14 @@ static __attribute__((noinline)) void note_stream(kiln_graph_exec_t* exec,
   kiln_stream_release(before);
 }
 
-kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
-                                     kiln_stream_t* stream) {
+static kiln_status_t launch_failed(kiln_status_t status) {
+  return kiln_status_is_ok(status)
+             ? NULL
+             : KILNI_ANNOTATE(status, "launching a graph");
+}
+
+static __attribute__((noinline)) kiln_status_t launch_anyhow(
+    kiln_graph_exec_t* exec, kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_RETURN_IF_ERROR(check_stream(exec, stream));
@@ -282,9 +291,20 @@ kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuGraphLaunch, exec->handle,
                     stream->handle);
-  return kiln_status_is_ok(status)
-             ? NULL
-             : KILNI_ANNOTATE(status, "launching a graph");
+  return launch_failed(status);
+}
+
+// The short way: again where it was launched last, which was checked then.
+kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
+                                     kiln_stream_t* stream) {
+  if (exec == NULL || stream == NULL || stream != exec->streams[0] ||
+      stream->way != 0 || !kilni_is_alive(&exec->current.alive)) {
+    return launch_anyhow(exec, stream);
+  }
+  kiln_cu_result_t result = exec->launch(exec->handle, stream->handle);
+  if (result == KILN_CU_SUCCESS) return NULL;
+  return launch_failed(
+      KILNI_DEVICE_CHECK(exec->device, result, "cuGraphLaunch"));
 }
 
 kiln_status_t kiln_graph_exec_upload(kiln_graph_exec_t* exec,
@@ -523,7 +543,7 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
 static inline bool is_last(const kiln_graph_exec_t* exec,
                            const kiln_launch_t* launch) {
   return exec->has_last && launch->number == exec->last_number &&
-         launch->version == exec->last_version && launch->how.count == 0;
+         launch->version == exec->last_version && launch->attributes == 0;
 }
 
 static inline bool takes_calls(const kiln_graph_exec_t* exec,
@@ -536,8 +556,8 @@ static inline bool call_shortly(const kiln_graph_exec_t* exec,
                                 const kiln_launch_t* launch) {
   return node->handle != NULL && node->kind == KILN_GRAPH_KERNEL &&
          node->more == NULL &&
-         exec->device->table->cuGraphExecKernelNodeSetParams(
-             exec->handle, node->handle, &launch->node) == KILN_CU_SUCCESS;
+         exec->set_kernel(exec->handle, node->handle, &launch->node) ==
+             KILN_CU_SUCCESS;
 }
 
 // The short way: true if the node was given a launch whose objects the
@@ -547,7 +567,7 @@ static inline bool set_shortly(const kiln_graph_exec_t* exec,
                                const kiln_launch_t* launch) {
   const kiln_graph_t* graph = node->graph;
   if (launch == NULL || !is_last(exec, launch) || !takes_calls(exec, graph) ||
-      !kilni_graph_may_call(graph) || !kilni_graph_is_current(graph)) {
+      !kilni_is_current(&exec->current)) {
     return false;
   }
   return call_shortly(exec, node, launch);

@@ -166,6 +166,30 @@ void kilni_hold_mark(kilni_hold_t* hold, const kiln_graph_exec_t* exec,
                      kilni_marks_t* out_marks);
 void kilni_hold_end_behind(kilni_hold_t* hold, kilni_marks_t* marks);
 
+// ---- Whether a kernel may go the short way ----
+
+// Whether a call that needs the device's context may be made as things are.
+// Copied to where it is asked, next to what else is looked at there.
+// thread-safe
+typedef struct kilni_current_t {
+  kilni_alive_t alive;
+  kiln_cu_context_t context;
+  kilni_cuCtxGetCurrent_fn_t ask;
+} kilni_current_t;
+
+static inline kilni_current_t kilni_current_of(const kiln_device_t* device) {
+  kilni_current_t current = {kilni_device_alive(device), device->context,
+                             device->table->cuCtxGetCurrent};
+  return current;
+}
+
+// Neither a forked child nor lost, and its context is current already.
+static inline bool kilni_is_current(const kilni_current_t* current) {
+  kiln_cu_context_t is = NULL;
+  return kilni_is_alive(&current->alive) &&
+         current->ask(&is) == KILN_CU_SUCCESS && is == current->context;
+}
+
 // ---- Graphs and nodes (graph_make.c, graph_nodes.c) ----
 
 // What few nodes have. thread-compatible
@@ -198,26 +222,30 @@ enum {
 };
 
 struct kiln_graph_t {
+  // What adding a kernel looks at, together.
   kiln_device_t* device;
+  kiln_graph_t* root;  // of a view; a graph of its own is its own
+  kilni_current_t current;
+  kilni_cuGraphAddKernelNode_fn_t add_kernel;  // of the device's table
+  uint32_t refuses;                            // KILNI_GRAPH_*
+  uint32_t node_count;                         // removed ones too
+  uint32_t live_count;
+  uint32_t chunk_count;
+  kiln_cu_graph_t handle;
+  kiln_graph_node_t* free_node;  // of the last chunk; at `free_end`: none
+  kiln_graph_node_t* free_end;
+  kilni_bundle_t* last;  // of a root: that a launch has made, and of which
+  uint64_t last_number;
+  uint64_t last_version;
+
   kilni_late_t* late;
-  const volatile uint64_t* fork_mark;  // of the host; NULL: there is none
-  const atomic_bool* lost;             // of the device
-  kiln_graph_t* root;         // of a view; a graph of its own is its own
   kiln_graph_node_t* inside;  // NULL: a graph of its own
   kiln_graph_t* views;        // of a root: all
   kiln_graph_t* next_view;
-  atomic_uint references;  // of a root
-  uint32_t refuses;        // KILNI_GRAPH_*
-  kiln_cu_graph_t handle;
-
-  kiln_graph_node_t** chunks;    // of KILNI_GRAPH_CHUNK_NODES each
-  kiln_graph_node_t* free_node;  // of the last chunk; at `free_end`: none
-  kiln_graph_node_t* free_end;
+  atomic_uint references;      // of a root
+  uint32_t reserved;           //
+  kiln_graph_node_t** chunks;  // of KILNI_GRAPH_CHUNK_NODES each
   size_t chunk_room;
-  uint32_t chunk_count;
-  uint32_t node_count;  // removed ones too
-  uint32_t live_count;
-  uint32_t reserved;
   kilni_node_more_t* mores;
 
   // From handle to index + 1, of the first `hashed` nodes; handles of removed
@@ -233,9 +261,6 @@ struct kiln_graph_t {
   kilni_segment_t* open;    // takes owners
   kilni_segment_t* sealed;  // list
   kilni_hold_t* source;     // of a clone: what it was made with; or NULL
-  kilni_bundle_t* last;     // that a launch has made, and of which
-  uint64_t last_number;
-  uint64_t last_version;
 };
 
 // A root without a handle, and its end. The thread for late releases runs.
@@ -331,20 +356,6 @@ _Static_assert(KILNI_WAY_cuGraphAddKernelNode == (int)KILNI_WAY_CURRENT &&
                        (int)KILNI_WAY_CURRENT,
                "the short way makes neither context nor mode");
 
-// Whether the device's context is current already.
-static inline bool kilni_graph_is_current(const kiln_graph_t* graph) {
-  kiln_cu_context_t current = NULL;
-  const kiln_device_t* device = graph->device;
-  return device->table->cuCtxGetCurrent(&current) == KILN_CU_SUCCESS &&
-         current == device->context;
-}
-
-// A device that is neither lost nor a forked child's.
-static inline bool kilni_graph_may_call(const kiln_graph_t* graph) {
-  return graph->fork_mark != NULL && *graph->fork_mark != 0 &&
-         !atomic_load_explicit(graph->lost, memory_order_acquire);
-}
-
 // ---- Adding (graph_add.c) ----
 
 // Adds a conditional node with the driver's own dependencies and edges: its
@@ -359,19 +370,24 @@ kiln_status_t kilni_graph_add_choice(kiln_graph_t* graph,
 // ---- Executables (graph_exec.c) ----
 
 struct kiln_graph_exec_t {
+  // What launches and changes of kernels look at, together.
   kiln_device_t* device;
-  kilni_late_t* late;
-  atomic_uint references;
-  // The launch whose objects a node was given last.
-  bool has_last;
-  bool device_launch;
-  uint64_t last_number;
-  uint64_t last_version;
-  kilni_hold_t* hold;
   kiln_cu_graph_exec_t handle;
+  kilni_current_t current;
+  kilni_cuGraphLaunch_fn_t launch;  // of the device's table
+  kilni_cuGraphExecKernelNodeSetParams_fn_t set_kernel;
   // Where it was launched, the last one first: retained, so that what runs can
   // be waited for.
   kiln_stream_t* streams[KILNI_GRAPH_STREAMS];
+  // The launch whose objects a node was given last.
+  uint64_t last_number;
+  uint64_t last_version;
+  bool has_last;
+
+  bool device_launch;
+  atomic_uint references;
+  kilni_late_t* late;
+  kilni_hold_t* hold;
 };
 
 // ---- Captures (graph_capture.c) ----

@@ -26,8 +26,8 @@ kiln_status_t kilni_graph_make(kiln_device_t* device,
   kiln_graph_t* graph = block;
   graph->device = device;
   graph->late = late;
-  graph->fork_mark = device->host->fork_mark;
-  graph->lost = &device->whole->lost;
+  graph->current = kilni_current_of(device);
+  graph->add_kernel = device->table->cuGraphAddKernelNode;
   graph->root = graph;
   atomic_init(&graph->references, 1);
   kiln_device_retain(device);
@@ -193,8 +193,8 @@ kiln_status_t kilni_graph_make_view(kiln_graph_node_t* node,
   kiln_graph_t* view = block;
   view->device = root->device;
   view->late = root->late;
-  view->fork_mark = root->fork_mark;
-  view->lost = root->lost;
+  view->current = root->current;
+  view->add_kernel = root->add_kernel;
   view->root = root;
   view->inside = node;
   view->handle = handle;
