@@ -43,10 +43,10 @@ typedef struct kiln_dispatcher_options_t {
   // Streams of its own, over which batches are spread. Default: 4; at most 64.
   uint32_t streams;
 
-  // Threads that copy a chunk between pageable and pinned memory together. They
-  // are started when they are first needed; the calling thread hands chunks to
-  // the device, and helps where it would wait. Default: 1, which starts none:
-  // the calling thread copies alone; at most 16.
+  // Threads that copy a chunk between pageable and pinned memory together: the
+  // calling one, which also hands chunks to the device, and the others, which
+  // are started when they are first needed. Default: 1, which starts none: the
+  // calling thread copies alone; at most 16.
   uint32_t copy_threads;
 
   // KILN_SWITCH_*: count and time what is done (kiln/telemetry.h). Default:

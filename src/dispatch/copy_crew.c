@@ -8,9 +8,9 @@
 // the other. Threads without work look round for a short while, where there are
 // cores for that, and then sleep.
 //
-// A copy is in slices, one for each thread, and a slice in shares. A thread
-// takes the shares of its own slice first: those of pinned memory that is used
-// again and again are then in its own cache.
+// A copy is in slices, one for each thread and the last one for who asked, and
+// a slice in shares. A thread takes the shares of its own slice first: those of
+// pinned memory that is used again and again are then in its own cache.
 #include "dispatch/copy_crew.h"
 
 #include <stdatomic.h>
@@ -57,7 +57,7 @@ typedef struct place_t {
 
 struct kilni_crew_t {
   kiln_allocator_t allocator;
-  uint32_t threads;  // to start
+  uint32_t threads;  // to start: all but who asks
   bool looks;        // there are cores for looking round
   bool has_lock;
   bool has_roster;
@@ -281,7 +281,7 @@ kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
   KILNI_RETURN_IF_ERROR(kilni_alloc(allocator, sizeof(kilni_crew_t), &block));
   kilni_crew_t* crew = block;
   crew->allocator = allocator;
-  crew->threads = threads > 1 ? threads : 0;
+  crew->threads = threads > 1 ? threads - 1 : 0;
   if (crew->threads > 0) crew->looks = kilni_core_count() > crew->threads;
   kiln_status_t status = make_locks(crew);
   if (!kiln_status_is_ok(status)) {
@@ -319,9 +319,9 @@ static size_t whole_pages(size_t bytes) {
 }
 
 static void divide(const kilni_crew_t* crew, place_t* place) {
-  place->slices = crew->threads;
+  place->slices = crew->threads + 1;
   place->slice =
-      whole_pages((place->bytes + crew->threads - 1) / crew->threads);
+      whole_pages((place->bytes + place->slices - 1) / place->slices);
   if (place->slice < LEAST_SHARE) place->slice = LEAST_SHARE;
   place->share = whole_pages(place->slice / SHARES);
   if (place->share < LEAST_SHARE) place->share = LEAST_SHARE;

@@ -14,7 +14,7 @@
 #include "kiln/allocator.h"
 #include "kiln/status.h"
 
-enum { KILNI_CREW_THREADS = 16 };  // most of one, without those who ask
+enum { KILNI_CREW_THREADS = 16 };  // most of one, with the one who asks
 
 // Threads, and the copies they are at. thread-safe
 typedef struct kilni_crew_t kilni_crew_t;
@@ -28,8 +28,8 @@ typedef struct kilni_copy_t {
   bool past_caches;  // nobody reads it soon
 } kilni_copy_t;
 
-// `threads` are to be started besides those who ask; 1: none, who asks copies
-// alone. Starts none now.
+// `threads` copy together: who asks, and all others, which are to be started;
+// 1: who asks copies alone. Starts none now.
 kiln_status_t kilni_crew_create(kiln_allocator_t allocator, uint32_t threads,
                                 kilni_crew_t** out_crew);
 // Nobody may use it any more. NULL is accepted.

@@ -46,7 +46,8 @@ struct kilni_staging_t {
   uint32_t waiting;  // for a chunk
   bool has_lock;
   bool has_cond;
-  bool crowd;  // more than one thread copies
+  bool crowd;        // more than one thread copies
+  bool past_caches;  // uploads too
   atomic_uint made;
   kilni_crew_t* crew;
   chunk_t* chunks;
@@ -68,6 +69,7 @@ kiln_status_t kilni_staging_create(kiln_device_t* device,
   staging->chunk_bytes = options->chunk_bytes;
   staging->count = (uint32_t)(options->bytes / options->chunk_bytes);
   staging->crowd = options->threads > 1;
+  staging->past_caches = options->past_caches != 0;
   kiln_status_t status =
       kilni_crew_create(allocator, options->threads, &staging->crew);
   if (kiln_status_is_ok(status)) {
@@ -311,7 +313,7 @@ static kiln_status_t begin_part(const transfer_t* t, chunk_t* chunk,
     chunk->copy.to = pinned;
     chunk->copy.from = t->from + at;
     // The device reads it from the caches, and the next one is written there.
-    chunk->copy.past_caches = false;
+    chunk->copy.past_caches = t->staging->past_caches;
     kilni_crew_begin(chunk->crew, &chunk->copy);
     return NULL;
   }

@@ -18,8 +18,9 @@ typedef struct kilni_staging_t kilni_staging_t;
 typedef struct kilni_staging_options_t {
   uint64_t bytes;        // in all; a multiple of chunks is used
   uint64_t chunk_bytes;  //
-  uint32_t threads;      // that copy a chunk together
-  uint32_t reserved;
+  uint32_t threads;      // that copy a chunk together, with who calls
+  uint32_t
+      past_caches;  // 1: uploads too; slower, bench_staging says by how much
   kilni_counters_t* counters;  // may be NULL; outlives the ring
 } kilni_staging_options_t;
 
