@@ -322,6 +322,53 @@ static void bench_crc32(world_t* w) {
   kiln_buffer_release(result);
 }
 
+// The same.
+static void bench_blake3(world_t* w) {
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = w->count * 4;
+  job_t job = job_of(w, "blake3", &options);
+  kiln_buffer_t* hash = memory(w, 32);
+  bind(&job, w->numbers);
+  bind(&job, hash);
+  tell(w, "blake3 of four bytes times", (double)w->count * 4, spent(w, &job), 0,
+       plain_blake3, 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(hash);
+}
+
+// With other blocks: which of them is the best on this device.
+static void bench_blake3_way(world_t* w, const char* threads) {
+  kiln_library_entry_t entry;
+  bench_need(kiln_library_find("blake3", &entry), "blake3");
+  const kiln_program_define_t defines[] = {{"THREADS", threads}};
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.defines = defines;
+  options.define_count = 1;
+  kiln_program_t* program = NULL;
+  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
+  job_t job;
+  memset(&job, 0, sizeof(job));
+  bench_expect(
+      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
+  kiln_program_release(program);
+  kiln_buffer_t* hash = memory(w, 32);
+  kiln_buffer_t* parts = memory(w, w->count / 1024 + 32);
+  kiln_buffer_t* done = memory(w, 4);
+  bench_expect(kiln_buffer_fill(done, 0, 4, 0, 4));
+  bind(&job, w->numbers);
+  bind(&job, w->numbers);
+  bind(&job, hash);
+  bind(&job, parts);
+  bind(&job, done);
+  char what[BENCH_NAME_BYTES];
+  snprintf(what, sizeof(what), "blake3 by %s threads", threads);
+  tell(w, what, (double)w->count * 4, spent(w, &job), 0, plain_blake3, 0);
+  kiln_pipeline_release(job.pipeline);
+  kiln_buffer_release(hash);
+  kiln_buffer_release(parts);
+  kiln_buffer_release(done);
+}
+
 // The first quarter of the bytes, one in 256 of which ends a line.
 static void bench_lines(world_t* w) {
   kiln_library_options_t options = options_of(w, 0);
@@ -499,6 +546,13 @@ int main(int argc, char** argv) {
   bench_runs(&w);
   bench_crc32(&w);
   bench_lines(&w);
+  bench_blake3(&w);
+  if (!w.soft) {
+    bench_blake3_way(&w, "64");
+    bench_blake3_way(&w, "128");
+    bench_blake3_way(&w, "512");
+    bench_blake3_way(&w, "1024");
+  }
   bench_sort(&w, false, 39.7);
   bench_sort(&w, true, 33.4);
   for (uint32_t width = 1024; width <= 8192; width *= 2) {

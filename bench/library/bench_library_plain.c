@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "plain_bytes.h"
+
 void plain_fold(const plain_t* p) {
   const float* x = p->numbers;
   float* out = p->out;
@@ -173,4 +175,9 @@ void plain_lines(const plain_t* p) {
   for (size_t i = 0; i < p->count; i++) {
     if (i == 0 || text[i - 1] == '\n') starts[lines++] = (uint32_t)i;
   }
+}
+
+// Of the bytes of all numbers.
+void plain_blake3(const plain_t* p) {
+  plain_bytes_blake3(p->numbers, 4 * p->count, p->out);
 }

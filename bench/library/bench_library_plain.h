@@ -31,5 +31,6 @@ void plain_segments(const plain_t* p);
 void plain_runs(const plain_t* p);
 void plain_crc32(const plain_t* p);  // four bytes at a time by tables
 void plain_lines(const plain_t* p);
+void plain_blake3(const plain_t* p);
 
 #endif  // KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_

@@ -32,6 +32,8 @@ enum {
   KILNI_PLACE_VALUE = 3,    // a u32 that never changes
   KILNI_PLACE_NOTHING = 4,  // no elements
   KILNI_PLACE_ALIKE = 5,    // memory `index`, as many bytes as binding 0 has
+  KILNI_PLACE_WORDS = 6,    // binding `index` by words of 4 bytes; nothing if
+                            // it does not begin at a word's place
 };
 
 // thread-safe

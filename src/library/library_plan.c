@@ -172,6 +172,22 @@ static kiln_status_t find_bytes(const kiln_library_plan_t* plan,
   return NULL;
 }
 
+// Its whole words; none where it stands between words. What Kiln allocates
+// begins at a word's place.
+static kiln_status_t find_words(const kiln_library_plan_t* plan,
+                                const kiln_binding_t* binding,
+                                kiln_binding_t* out_words) {
+  uint64_t bytes = 0;
+  KILNI_RETURN_IF_ERROR(find_bytes(plan, binding, &bytes));
+  uint64_t place = binding->kind == KILN_BINDING_POINTER
+                       ? binding->value.address
+                       : binding->offset;
+  *out_words = *binding;
+  out_words->bytes = bytes / 4 * 4;
+  if (bytes < 4 || place % 4 != 0) *out_words = kiln_bind_pointer(0, 0);
+  return NULL;
+}
+
 static kiln_status_t run_step(const kiln_library_plan_t* plan,
                               const kilni_library_step_t* step,
                               kiln_stream_t* stream,
@@ -186,6 +202,8 @@ static kiln_status_t run_step(const kiln_library_plan_t* plan,
       bound[i] = kiln_bind_buffer(plan->memories[index]);
     } else if (step->places[i].kind == KILNI_PLACE_VALUE) {
       bound[i] = kiln_bind_u32(index);
+    } else if (step->places[i].kind == KILNI_PLACE_WORDS) {
+      KILNI_RETURN_IF_ERROR(find_words(plan, &bindings[index], &bound[i]));
     } else if (step->places[i].kind == KILNI_PLACE_ALIKE) {
       KILNI_RETURN_IF_ERROR(find_bytes(plan, &bindings[0], &bytes));
       kiln_buffer_t* memory = plan->memories[index];

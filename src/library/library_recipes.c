@@ -200,6 +200,19 @@ static kiln_status_t make_lines(kilni_library_make_t* make) {
                            KILN_SWITCH_OFF);
 }
 
+// The text is bound twice, by bytes and by words.
+static kiln_status_t make_blake3(kilni_library_make_t* make) {
+  enum { HASH_TILE = 1 << 18 };
+  KILNI_RETURN_IF_ERROR(uses(make, USES_COUNT));
+  uint64_t parts = (make->options.count + HASH_TILE - 1) / HASH_TILE;
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, parts * 32));
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, 4));
+  static const kilni_library_place_t kPlaces[] = {
+      GIVEN(0), {KILNI_PLACE_WORDS, 0}, GIVEN(1), MEMORY(0), MEMORY(1)};
+  return kilni_library_add(make, "blake3", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
 // Those that put elements close together: all but the state is given.
 static kiln_status_t make_close(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_COUNT));
@@ -353,6 +366,7 @@ static const struct {
   kiln_status_t (*make)(kilni_library_make_t* make);
 } kRecipes[] = {
     // clang-format off
+    {"blake3", make_blake3},
     {"compact", make_close},
     {"fold", make_fold},
     {"gather", make_whole},

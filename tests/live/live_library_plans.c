@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kiln/kiln.h"
+#include "plain_bytes.h"
 
 static int failures;
 
@@ -252,6 +253,18 @@ static void crc32(live_t* live, uint32_t less) {
   judge("crc32", &have, &want, 4);
 }
 
+static void blake3(live_t* live, uint32_t less) {
+  uint64_t bytes = (uint64_t)live->count * 4 - less;
+  const uint8_t* text = (const uint8_t*)live->numbers;
+  uint32_t want[8], have[8] = {0};
+  plain_bytes_blake3(text, (size_t)bytes, want);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = bytes;
+  argument_t arguments[] = {{text, NULL, bytes}, {NULL, have, 32}};
+  run(live, "blake3", &options, arguments, 2);
+  judge("blake3", have, want, 32);
+}
+
 static void lines(live_t* live) {
   const uint8_t* text = (const uint8_t*)live->numbers;
   uint32_t* want = room((uint64_t)live->count * 4);
@@ -421,6 +434,8 @@ static void run_all(live_t* live) {
   runs(live);
   crc32(live, 0);
   crc32(live, 1);
+  blake3(live, 0);
+  blake3(live, 1);
   lines(live);
   fold(live);
   sort(live, 0xffffffffu);

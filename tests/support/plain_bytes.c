@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tests: the library's programs on bytes, in plain C.
+#include "plain_bytes.h"
+
+#include <string.h>
+
+// ---- BLAKE3 ----
+
+enum { START = 1, END = 2, PARENT = 4, ROOT = 8, CHUNK = 1024, BLOCK = 64 };
+
+static const uint32_t kInitial[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u,
+                                     0xa54ff53au, 0x510e527fu, 0x9b05688cu,
+                                     0x1f83d9abu, 0x5be0cd19u};
+
+static uint32_t turned(uint32_t x, int by) {
+  return x >> by | x << (32 - by);
+}
+
+static void mix(uint32_t* v, int a, int b, int c, int d, uint32_t x,
+                uint32_t y) {
+  v[a] += v[b] + x;
+  v[d] = turned(v[d] ^ v[a], 16);
+  v[c] += v[d];
+  v[b] = turned(v[b] ^ v[c], 12);
+  v[a] += v[b] + y;
+  v[d] = turned(v[d] ^ v[a], 8);
+  v[c] += v[d];
+  v[b] = turned(v[b] ^ v[c], 7);
+}
+
+static void compress(uint32_t value[8], const uint32_t words[16],
+                     uint32_t number, uint32_t bytes, uint32_t flags) {
+  static const uint8_t kMoved[16] = {2, 6,  3,  10, 7, 0,  4,  13,
+                                     1, 11, 12, 5,  9, 14, 15, 8};
+  uint32_t v[16], m[16], next[16];
+  memcpy(v, value, 32);
+  memcpy(v + 8, kInitial, 16);
+  v[12] = number;
+  v[13] = 0;
+  v[14] = bytes;
+  v[15] = flags;
+  memcpy(m, words, sizeof(m));
+  for (int turn = 0; turn < 7; turn++) {
+    mix(v, 0, 4, 8, 12, m[0], m[1]);
+    mix(v, 1, 5, 9, 13, m[2], m[3]);
+    mix(v, 2, 6, 10, 14, m[4], m[5]);
+    mix(v, 3, 7, 11, 15, m[6], m[7]);
+    mix(v, 0, 5, 10, 15, m[8], m[9]);
+    mix(v, 1, 6, 11, 12, m[10], m[11]);
+    mix(v, 2, 7, 8, 13, m[12], m[13]);
+    mix(v, 3, 4, 9, 14, m[14], m[15]);
+    for (int k = 0; k < 16; k++) next[k] = m[kMoved[k]];
+    memcpy(m, next, sizeof(m));
+  }
+  for (int k = 0; k < 8; k++) value[k] = v[k] ^ v[k + 8];
+}
+
+static void hash_chunk(const uint8_t* text, size_t count, uint32_t number,
+                       uint32_t root, uint32_t value[8]) {
+  memcpy(value, kInitial, 32);
+  size_t at = 0;
+  do {
+    uint32_t bytes = (uint32_t)(count - at < BLOCK ? count - at : BLOCK);
+    uint8_t block[BLOCK] = {0};
+    if (bytes != 0) memcpy(block, text + at, bytes);
+    uint32_t words[16];
+    for (int k = 0; k < 16; k++) {
+      words[k] = (uint32_t)block[4 * k] | (uint32_t)block[4 * k + 1] << 8 |
+                 (uint32_t)block[4 * k + 2] << 16 |
+                 (uint32_t)block[4 * k + 3] << 24;
+    }
+    uint32_t flags =
+        (at == 0 ? START : 0) | (at + bytes == count ? END | root : 0);
+    compress(value, words, number, bytes, flags);
+    at += BLOCK;
+  } while (at < count);
+}
+
+static void join(uint32_t left[8], const uint32_t right[8], uint32_t root) {
+  uint32_t words[16];
+  memcpy(words, left, 32);
+  memcpy(words + 8, right, 32);
+  memcpy(left, kInitial, 32);
+  compress(left, words, 0, BLOCK, PARENT | root);
+}
+
+// Subtrees that are complete are joined as soon as there are two of a size; the
+// others at the end, from the right.
+void plain_bytes_blake3(const uint8_t* text, size_t count, uint32_t hash[8]) {
+  uint32_t stack[40][8];
+  uint32_t depth = 0, number = 0;
+  while (count > CHUNK) {
+    hash_chunk(text, CHUNK, number++, 0, stack[depth]);
+    for (uint32_t n = number; n % 2 == 0; n /= 2) {
+      // The last join of all is the root's, and there is more text.
+      join(stack[depth - 1], stack[depth], 0);
+      depth--;
+    }
+    depth++;
+    text += CHUNK;
+    count -= CHUNK;
+  }
+  hash_chunk(text, count, number, depth == 0 ? ROOT : 0, stack[depth]);
+  while (depth > 0) {
+    join(stack[depth - 1], stack[depth], depth == 1 ? ROOT : 0);
+    depth--;
+  }
+  memcpy(hash, stack[0], 32);
+}
