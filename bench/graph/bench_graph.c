@@ -39,8 +39,9 @@
 
 enum {
   NODES = 1000,
-  SLICES = 20,  // of 50 nodes
-  LAUNCHES = 20,
+  SLICES = 20,    // of 50 nodes
+  LAUNCHES = 20,  // of a slice: fewer than a driver holds before it waits
+  LAUNCH_SLICES = 2,
   OBJECTS = 1000,  // user objects of one graph
 };
 
@@ -558,10 +559,13 @@ typedef struct way_t {
 
 static const shape_t kNodes = {"ns", NODES, 101, SLICES, NODES / SLICES};
 // One call for all of them.
-static const shape_t kAllNodes = {"ns", NODES, 201, 1, NODES};
+static const shape_t kAllNodes = {"ns", NODES, 301, 1, NODES};
 static const shape_t kGraph = {"us", 1000, 101, 1, NODES};
-static const shape_t kLaunches = {"ns", 2 * LAUNCHES, 81, 2, LAUNCHES};
-static const shape_t kFewLaunches = {"ns", 2 * LAUNCHES, 21, 2, LAUNCHES};
+// A bar that is near to what one round is off.
+static const shape_t kLaunches = {"ns", LAUNCH_SLICES* LAUNCHES, 121,
+                                  LAUNCH_SLICES, LAUNCHES};
+static const shape_t kFewLaunches = {"ns", LAUNCH_SLICES* LAUNCHES, 21,
+                                     LAUNCH_SLICES, LAUNCHES};
 
 #define SIDE(name, ...) static const side_t name = {__VA_ARGS__}
 SIDE(kHand, empty_kiln, by_hand_kiln, end_kiln, NULL);
