@@ -73,6 +73,12 @@ static uint8_t unsigned_of(uint8_t type) {
   return (uint8_t)kilni_type_unsigned(type);
 }
 
+// The greatest number of a type of whole numbers.
+static uint64_t most_positive(uint8_t type) {
+  return is_signed(type) ? UINT64_MAX >> (65 - width_of(type))
+                         : kilni_type_most(type);
+}
+
 kilni_value_t kilni_retype(kilni_lowering_t* w, uint8_t type, kilni_value_t x) {
   uint8_t from = kilni_value_type(w, x);
   if (from == type) return x;
@@ -83,9 +89,7 @@ kilni_value_t kilni_retype(kilni_lowering_t* w, uint8_t type, kilni_value_t x) {
       width_of(kilni_type_computed(type)) == 64 ? "mov.b64" : "mov.b32";
   kilni_value_t y = kilni_pure(w, name, type, x, 0, 0);
   uint64_t most = kilni_value_of(w, x)->most;
-  uint64_t top = kilni_type_most(type);
-  if (is_signed(type)) top = UINT64_MAX >> (65 - width_of(type));
-  if (most <= top) w->values.items[y].most = most;
+  if (most <= most_positive(type)) w->values.items[y].most = most;
   return y;
 }
 
@@ -378,8 +382,11 @@ static kilni_value_t shift(kilni_lowering_t* w, uint32_t op, uint8_t type,
   uint64_t most = kilni_value_of(w, x)->most;
   if (op == B(SHL)) {
     kilni_value_t out = two(w, kShl, type, plain(w, x, false), by);
-    if (kilni_value_is_const(w, by) && most <= UINT32_MAX) {
-      limit(w, out, most << kilni_value_of(w, by)->bits);
+    if (kilni_value_is_const(w, by)) {
+      uint64_t count = kilni_value_of(w, by)->bits;
+      if (most <= most_positive(computed) >> count) {
+        limit(w, out, most << count);
+      }
     }
     return kilni_narrow(w, type, out);
   }
@@ -509,8 +516,7 @@ static void bound(kilni_lowering_t* w, uint32_t op, uint8_t type,
                   kilni_value_t x, kilni_value_t y, kilni_value_t out) {
   if (!kilni_type_is_integer(type)) return;
   uint64_t a = kilni_value_of(w, x)->most, b = kilni_value_of(w, y)->most;
-  uint64_t top = is_signed(type) ? UINT64_MAX >> (65 - width_of(type))
-                                 : kilni_type_most(type);
+  uint64_t top = most_positive(type);
   bool both = a <= top && b <= top;
   switch (op) {
     case B(ADD):

@@ -87,6 +87,23 @@ static void test_ranges(void** state) {
          KILN_PROGRAM_WITHOUT_RANGES, "setp.lt", 2, 3);
 }
 
+// A shift may make a negative number of one that is not, and loses bits at the
+// top: what was known of the operand's size is then no longer known.
+static void test_ranges_of_shifts(void** state) {
+  (void)state;
+  const uint64_t counts[] = {700, 16};
+  machine_check(
+      "program p(x: in u32[], o: inout u32[16]) work length(x) {\n"
+      "  let s = i32(x[global_id.x] & 0x7fffffff) << 1u32;\n"
+      "  if s < 16 { o[s] = 1; } }",
+      counts, NULL, 3);
+  const uint64_t same[] = {700, 700};
+  machine_check(HEAD
+                "let y = u64(min(x[i] >> 7, 0x1000001)) << 40u32;\n"
+                "o[i] = u32((y & 0x1ffffffffff) >> 12u32); }",
+                same, (const uint64_t[]){5}, 3);
+}
+
 static void test_unrolling(void** state) {
   (void)state;
   effect(HEAD
@@ -373,6 +390,7 @@ int main(void) {
       cmocka_unit_test(test_hoisting),
       cmocka_unit_test(test_strength),
       cmocka_unit_test(test_ranges),
+      cmocka_unit_test(test_ranges_of_shifts),
       cmocka_unit_test(test_unrolling),
       cmocka_unit_test(test_dropping),
       cmocka_unit_test(test_scalars),
