@@ -63,7 +63,8 @@ enum {
 // What reading or building a program found. thread-safe
 //
 // Reference-counted and never changed. Problems stand in the order in which
-// they were found, at most KILN_PROGRAM_MAX_PROBLEMS of them.
+// they were found, at most KILN_PROGRAM_MAX_PROBLEMS of them, errors before
+// notes where there are more.
 typedef struct kiln_program_report_t kiln_program_report_t;
 
 enum { KILN_PROGRAM_MAX_PROBLEMS = 20 };
@@ -79,7 +80,8 @@ typedef struct kiln_program_problem_t {
   uint32_t column;      // from 1, in bytes
   const char* message;  // what is wrong, one line
   const char* fix;      // what to do, one line
-  const char* source;   // the line it stands in
+  const char* source;   // the line it stands in; of a long one 160 bytes
+                        // around the place
 } kiln_program_problem_t;
 
 // One reference more, one less. NULL is accepted. Since 0.1.

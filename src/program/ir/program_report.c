@@ -22,6 +22,7 @@ struct kiln_program_report_t {
   char* text;
   // Each with strings of its own.
   kiln_program_problem_t problems[KILN_PROGRAM_MAX_PROBLEMS];
+  uint32_t cut[KILN_PROGRAM_MAX_PROBLEMS];  // bytes in front of `source`
 };
 
 kiln_status_t kilni_report_create(kiln_allocator_t allocator,
@@ -49,14 +50,18 @@ void kiln_program_report_retain(kiln_program_report_t* report) {
   atomic_fetch_add_explicit(&report->references, 1, memory_order_relaxed);
 }
 
+static void free_strings(const kiln_program_report_t* report,
+                         const kiln_program_problem_t* problem) {
+  kilni_strfree(report->allocator, (char*)(uintptr_t)problem->message);
+  kilni_strfree(report->allocator, (char*)(uintptr_t)problem->fix);
+  kilni_strfree(report->allocator, (char*)(uintptr_t)problem->source);
+}
+
 void kiln_program_report_release(kiln_program_report_t* report) {
   if (report == NULL || atomic_fetch_sub(&report->references, 1) != 1) return;
   kiln_allocator_t allocator = report->allocator;
   for (uint32_t i = 0; i < report->count; i++) {
-    const kiln_program_problem_t* problem = &report->problems[i];
-    kilni_strfree(allocator, (char*)(uintptr_t)problem->message);
-    kilni_strfree(allocator, (char*)(uintptr_t)problem->fix);
-    kilni_strfree(allocator, (char*)(uintptr_t)problem->source);
+    free_strings(report, &report->problems[i]);
   }
   kilni_strfree(allocator, report->text);
   kilni_strfree(allocator, report->file_name);
@@ -74,14 +79,52 @@ static void keep(kiln_program_report_t* report, kiln_string_view_t text,
   *out_text = copy;
 }
 
+// Takes the last note out, to make room for an error.
+static void drop_note(kiln_program_report_t* report) {
+  uint32_t at = report->count - 1;
+  while (!report->problems[at].is_note) at--;
+  free_strings(report, &report->problems[at]);
+  report->count--;
+  for (; at < report->count; at++) {
+    report->problems[at] = report->problems[at + 1];
+    report->cut[at] = report->cut[at + 1];
+  }
+}
+
+static bool is_inside_character(char c) {
+  return ((unsigned char)c & 0xc0U) == 0x80;
+}
+
+// What is shown of a long line: the place and what is around it. How many
+// bytes in front of that are left out.
+static uint32_t cut_source(kiln_string_view_t* source, uint32_t column) {
+  if (source->size <= MAX_SOURCE) return 0;
+  size_t start = 0, most = source->size - MAX_SOURCE;
+  if (column > MAX_SOURCE / 2) start = column - MAX_SOURCE / 2;
+  if (start > most) start = most;
+  size_t end = start + MAX_SOURCE;
+  while (start < end && is_inside_character(source->data[start])) start++;
+  while (end > start && end < source->size &&
+         is_inside_character(source->data[end])) {
+    end--;
+  }
+  source->data += start;
+  source->size = end - start;
+  return (uint32_t)start;
+}
+
 void kilni_report_add(kiln_program_report_t* report,
                       const kiln_program_problem_t* problem,
                       kiln_string_view_t source) {
+  bool room = !kilni_report_is_full(report);
+  if (problem->is_note) room = report->count < KILN_PROGRAM_MAX_PROBLEMS;
   if (!problem->is_note) report->errors++;
-  if (report->failed != KILN_STATUS_OK || kilni_report_is_full(report)) return;
-  kiln_program_problem_t* mine = &report->problems[report->count++];
+  if (report->failed != KILN_STATUS_OK || !room) return;
+  if (report->count == KILN_PROGRAM_MAX_PROBLEMS) drop_note(report);
+  uint32_t at = report->count++;
+  kiln_program_problem_t* mine = &report->problems[at];
   *mine = *problem;
-  if (source.size > MAX_SOURCE) source.size = MAX_SOURCE;
+  report->cut[at] = cut_source(&source, problem->column);
   keep(report, kilni_sv(problem->message), &mine->message);
   keep(report, kilni_sv(problem->fix), &mine->fix);
   keep(report, source, &mine->source);
@@ -92,24 +135,26 @@ uint32_t kilni_report_errors(const kiln_program_report_t* report) {
 }
 
 bool kilni_report_is_full(const kiln_program_report_t* report) {
-  return report->count == KILN_PROGRAM_MAX_PROBLEMS;
+  return report->errors >= KILN_PROGRAM_MAX_PROBLEMS;
 }
 
+// `column` is in what is shown of the line.
 static void write_caret(kilni_str_t* text,
-                        const kiln_program_problem_t* problem) {
+                        const kiln_program_problem_t* problem,
+                        uint32_t column) {
   if (problem->line == 0) return;
   kilni_str_addf(text, "  %s\n  ", problem->source);
   // Tabs stay tabs, so that the caret stands below its character.
   size_t length = strlen(problem->source);
-  for (uint32_t i = 1; i < problem->column && i <= length; i++) {
+  for (uint32_t i = 1; i < column && i <= length; i++) {
     kilni_str_add_char(text, problem->source[i - 1] == '\t' ? '\t' : ' ');
   }
   kilni_str_add_cstr(text, "^\n");
 }
 
-static void write_problem(const kiln_program_report_t* report,
-                          const kiln_program_problem_t* problem,
+static void write_problem(const kiln_program_report_t* report, uint32_t index,
                           kilni_str_t* text) {
+  const kiln_program_problem_t* problem = &report->problems[index];
   kilni_str_add_cstr(text, report->file_name);
   if (problem->line != 0) {
     kilni_str_addf(text, ":%u:%u", problem->line, problem->column);
@@ -118,7 +163,7 @@ static void write_problem(const kiln_program_report_t* report,
                  problem->message);
   if (problem->rule != 0) kilni_str_addf(text, " [P%03u]", problem->rule);
   kilni_str_add_char(text, '\n');
-  write_caret(text, problem);
+  write_caret(text, problem, problem->column - report->cut[index]);
   if (problem->fix[0] != 0) kilni_str_addf(text, "  Fix: %s\n", problem->fix);
 }
 
@@ -145,7 +190,7 @@ kiln_status_t kilni_report_end(kiln_program_report_t* report) {
   kilni_str_t text;
   kilni_str_init(&text, report->allocator, MAX_TEXT);
   for (uint32_t i = 0; i < report->count; i++) {
-    write_problem(report, &report->problems[i], &text);
+    write_problem(report, i, &text);
   }
   KILNI_RETURN_IF_ERROR(kilni_str_take(&text, &report->text));
   return report->errors == 0 ? NULL : first_error(report);

@@ -16,14 +16,15 @@ kiln_status_t kilni_report_create(kiln_allocator_t allocator,
                                   kiln_program_report_t** out_report);
 
 // Adds a problem, whose strings are copied; `source` need not end in NUL.
-// Problems over KILN_PROGRAM_MAX_PROBLEMS are dropped; notes make no room for
-// errors, so errors come first. Without memory kilni_report_end says so.
+// Problems over KILN_PROGRAM_MAX_PROBLEMS are dropped, but an error takes the
+// place of the last note. Without memory kilni_report_end says so.
 void kilni_report_add(kiln_program_report_t* report,
                       const kiln_program_problem_t* problem,
                       kiln_string_view_t source);
 
 // How many errors were added, the dropped ones too.
 uint32_t kilni_report_errors(const kiln_program_report_t* report);
+// Whether there is no room for another error.
 bool kilni_report_is_full(const kiln_program_report_t* report);
 
 // Writes the text. OK where there is no error; COMPILE_FAILED with the first

@@ -286,6 +286,57 @@ static void at_most_twenty_errors(void** state) {
   kiln_program_report_release(report);
 }
 
+// Notes are no reason to lose an error.
+static void errors_take_the_place_of_notes(void** state) {
+  (void)state;
+  char text[4000] = "program p(o: out u32[1]) block 64 {\n";
+  for (int i = 0; i < 30; i++) strcat(text, "  o[1] = 1;\n");
+  strcat(text, "  if lane > 3 { barrier; }\n}\n");
+  kiln_program_t* program;
+  kiln_program_report_t* report;
+  kiln_status_t status =
+      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+  assert_says(status, KILN_STATUS_COMPILE_FAILED, ":32:17: not all threads");
+  assert_int_equal(kiln_program_report_count(report),
+                   KILN_PROGRAM_MAX_PROBLEMS);
+  kiln_program_problem_t problem;
+  assert_true(kiln_program_report_problem(report, 0, &problem));
+  assert_int_equal(problem.is_note, 1);
+  assert_int_equal(problem.line, 2);
+  assert_true(kiln_program_report_problem(report, KILN_PROGRAM_MAX_PROBLEMS - 1,
+                                          &problem));
+  assert_int_equal(problem.is_note, 0);
+  kiln_program_report_release(report);
+}
+
+// The caret stands below the place also far behind in a line.
+static void long_lines_are_cut_around_the_place(void** state) {
+  (void)state;
+  for (uint32_t spaces = 0; spaces < 400; spaces += 39) {
+    char text[1000] = "program p(o: out u32[]) {";
+    for (uint32_t i = 0; i < spaces; i++) strcat(text, " ");
+    strcat(text, "o[0] = nowhere;");
+    for (uint32_t i = 0; i < 200; i++) strcat(text, " ");
+    strcat(text, "}");
+    kiln_program_t* program;
+    kiln_program_report_t* report;
+    kiln_status_t status =
+        kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+    kiln_status_free(status);
+    kiln_program_problem_t problem;
+    assert_true(kiln_program_report_problem(report, 0, &problem));
+    assert_int_equal(problem.column, 33 + spaces);
+    assert_true(strlen(problem.source) <= 160);
+    const char* line = strstr(kiln_program_report_text(report), "\n  ") + 3;
+    const char* below = strchr(line, '\n') + 3;
+    const char* caret = strchr(below, '^');
+    assert_non_null(caret);
+    assert_memory_equal(line + (caret - below), "nowhere", 7);
+    kiln_program_report_release(report);
+  }
+}
+
 // ---- Defines ----
 
 static kiln_status_t parse_with(const char* name, const char* value,
@@ -401,6 +452,8 @@ int main(void) {
       cmocka_unit_test(mistakes_have_a_fix_of_their_own),
       cmocka_unit_test(all_errors_are_told_at_once),
       cmocka_unit_test(at_most_twenty_errors),
+      cmocka_unit_test(errors_take_the_place_of_notes),
+      cmocka_unit_test(long_lines_are_cut_around_the_place),
       cmocka_unit_test(a_type_has_its_bitcast),
       cmocka_unit_test(defines_take_the_place_of_consts),
       cmocka_unit_test(limits_have_names),
