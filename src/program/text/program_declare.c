@@ -81,6 +81,7 @@ static void read_const(kilni_reader_t* reader) {
   const kiln_program_define_t* define = find_define(reader, name);
   if (value != 0 && define != NULL) {
     uint32_t type = reader->ir->exprs.items[value].type;
+    uint32_t first = reader->ir->exprs.count;
     aside_t aside;
     begin_define(reader, define, &aside);
     value = kilni_reader_typed(reader, type);
@@ -90,6 +91,10 @@ static void read_const(kilni_reader_t* reader) {
     }
     value = reduce(reader, 0, value);
     end_define(reader, &aside);
+    // What the validator finds in it stands where the const does.
+    for (; first < reader->ir->exprs.count; first++) {
+      kilni_reader_place(reader, KILNI_IR_EXPR, first, at);
+    }
   }
   value = reduce(reader, at, value);
   kilni_symbols_add(reader, name,
@@ -305,6 +310,15 @@ static void read_function(kilni_reader_t* reader) {
 
 // ---- The program ----
 
+// To what comes behind an expression that was not understood.
+static void skip_axis(kilni_reader_t* reader) {
+  while (reader->token.kind != KILNI_TOKEN_END &&
+         !kilni_reader_is_word(reader, "block") &&
+         !kilni_reader_is_sign(reader, '{')) {
+    kilni_reader_next(reader);
+  }
+}
+
 // One to three expressions: "N" or "(N, M)". What begins with a parenthesis
 // may be either: "(a + b) * 2" is read again as one.
 static uint32_t read_axes(kilni_reader_t* reader, bool constant,
@@ -324,6 +338,8 @@ static uint32_t read_axes(kilni_reader_t* reader, bool constant,
                           : kilni_reader_typed(reader, KILN_PROGRAM_TYPE_NONE);
     } while (kilni_reader_take_sign(reader, ','));
     if (!kilni_reader_need_sign(reader, ')')) return 0;
+    // What is wrong in there is told once.
+    if (count == 1 && axes[0] == 0) skip_axis(reader);
     if (count > 1 || kilni_reader_is_word(reader, "block") ||
         kilni_reader_is_sign(reader, '{')) {
       return count;

@@ -13,6 +13,17 @@
 
 enum { MAX_DEFINES = 64 };
 
+// Which define before `index` has its name; `index` itself if none has.
+static uint32_t first_of_name(const kiln_program_parse_options_t* options,
+                              uint32_t index) {
+  uint32_t i = 0;
+  while (i < index &&
+         strcmp(options->defines[i].name, options->defines[index].name) != 0) {
+    i++;
+  }
+  return i;
+}
+
 static kiln_status_t check_arguments(
     kiln_string_view_t text, const kiln_program_parse_options_t* options) {
   if (text.size > KILNI_TEXT_MAX_BYTES) {
@@ -27,6 +38,12 @@ static kiln_status_t check_arguments(
                    options->define_count, MAX_DEFINES),
         "write some of the values into the text");
   }
+  if (options->defines == NULL && options->define_count != 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "%u defines, and `defines` is NULL",
+                   options->define_count),
+        "point `defines` at them, or set define_count to 0");
+  }
   for (uint32_t i = 0; i < options->define_count; i++) {
     const kiln_program_define_t* define = &options->defines[i];
     if (define->name == NULL || define->value == NULL ||
@@ -34,6 +51,11 @@ static kiln_status_t check_arguments(
       return kilni_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "define %u has no name or value", i),
           "give it both");
+    }
+    if (first_of_name(options, i) != i) {
+      return kilni_status_with_fix(
+          KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is defined twice", define->name),
+          "define it once");
     }
   }
   return NULL;
@@ -104,6 +126,14 @@ static kiln_status_t parse(kiln_string_view_t text,
   return status;
 }
 
+// Editors on some systems mark UTF-8 by three bytes in front.
+static kiln_string_view_t without_mark(kiln_string_view_t text) {
+  static const char kMark[] = "\xef\xbb\xbf";
+  if (text.data == NULL) return (kiln_string_view_t){"", 0};
+  if (text.size < 3 || memcmp(text.data, kMark, 3) != 0) return text;
+  return (kiln_string_view_t){text.data + 3, text.size - 3};
+}
+
 kiln_status_t kiln_program_parse(kiln_string_view_t text,
                                  const kiln_program_parse_options_t* options,
                                  kiln_program_report_t** out_report,
@@ -123,8 +153,7 @@ kiln_status_t kiln_program_parse(kiln_string_view_t text,
   KILNI_RETURN_IF_ERROR(kilni_report_create(
       ir.allocator, how.file_name != NULL ? how.file_name : "program.kiln",
       &report));
-  if (text.data == NULL) text.data = "";
-  kiln_status_t status = parse(text, &how, report, &ir);
+  kiln_status_t status = parse(without_mark(text), &how, report, &ir);
   if (kiln_status_is_ok(status)) {
     status = kilni_program_create(&ir, out_program);
   } else {

@@ -185,6 +185,39 @@ static void errors_point_at_their_place(void** state) {
   fails("program p() work true { }", "[P039]");
   fails("program p(b: bool) work (2, b) { }", "[P039]");
   fails("program p() { let a = #; }", "a character that the language has not");
+  // Three bytes that mark UTF-8 are no part of the text.
+  fails("\xef\xbb\xbfprogram p() { let a = #; }",
+        ":1:23: error: expected a value, found a character that the language "
+        "has not\n  program p() { let a = #; }\n                        ^\n");
+}
+
+static uint32_t count_of(const char* text, const char* word) {
+  uint32_t count = 0;
+  for (; (text = strstr(text, word)) != NULL; text++) count++;
+  return count;
+}
+
+// One mistake is one error, also where what is around it is read again.
+static void one_mistake_is_one_error(void** state) {
+  (void)state;
+  static const char* const kTexts[] = {
+      "program p() work (n + 1) * 2 { }",
+      "program p() work (n) { }",
+      "program p() work (2, n) { }",
+      "program p() block (n + 1) * 2 { }",
+      "program p() work (n + 1) * 2 block 64 { }",
+  };
+  for (size_t i = 0; i < sizeof kTexts / sizeof *kTexts; i++) {
+    kiln_program_t* program;
+    kiln_program_report_t* report;
+    kiln_status_t status =
+        kiln_program_parse(kilni_sv(kTexts[i]), NULL, &report, &program);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+    kiln_status_free(status);
+    const char* all = kiln_program_report_text(report);
+    if (count_of(all, "error:") != 1) fail_msg("%s", all);
+    kiln_program_report_release(report);
+  }
 }
 
 // What other languages write, and slips: the Fix says what to write here.
@@ -401,6 +434,37 @@ static void defines_take_the_place_of_consts(void** state) {
               "define 0");
 }
 
+static void defines_are_looked_at_first(void** state) {
+  (void)state;
+  kiln_program_define_t defines[] = {{"N", "1"}, {"M", "2"}, {"N", "3"}};
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  kiln_program_t* program;
+  options.define_count = 3;
+  assert_says(kiln_program_parse(kilni_sv("const N = 4; const M = 5;"),
+                                 &options, NULL, &program),
+              KILN_STATUS_INVALID_ARGUMENT, "defines");
+  options.defines = defines;
+  assert_says(kiln_program_parse(kilni_sv("const N = 4; const M = 5;"),
+                                 &options, NULL, &program),
+              KILN_STATUS_INVALID_ARGUMENT, "\"N\" is defined twice");
+}
+
+// What the validator finds in a define is told where its const stands, since
+// the define is no part of the text.
+static void defines_stand_where_their_const_does(void** state) {
+  (void)state;
+  kiln_program_define_t define = {"N", "clz(1.5)"};
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.defines = &define;
+  options.define_count = 1;
+  kiln_program_t* program;
+  assert_says(
+      kiln_program_parse(kilni_sv("type T = u32;\n\n  const N = 4;\n"
+                                  "program p(o: out T[1]) { o[0] = N; }"),
+                         &options, NULL, &program),
+      KILN_STATUS_COMPILE_FAILED, ":3:13: the operator does not take");
+}
+
 // ---- Limits ----
 
 static char* repeated(const char* head, const char* part, uint32_t count,
@@ -452,10 +516,13 @@ int main(void) {
       cmocka_unit_test(mistakes_have_a_fix_of_their_own),
       cmocka_unit_test(all_errors_are_told_at_once),
       cmocka_unit_test(at_most_twenty_errors),
+      cmocka_unit_test(one_mistake_is_one_error),
       cmocka_unit_test(errors_take_the_place_of_notes),
       cmocka_unit_test(long_lines_are_cut_around_the_place),
       cmocka_unit_test(a_type_has_its_bitcast),
       cmocka_unit_test(defines_take_the_place_of_consts),
+      cmocka_unit_test(defines_are_looked_at_first),
+      cmocka_unit_test(defines_stand_where_their_const_does),
       cmocka_unit_test(limits_have_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
