@@ -57,7 +57,9 @@ KILN_API void kiln_program_builder_release(kiln_program_builder_t* builder);
 // builder is empty afterwards and can only be released.
 //
 //   INVALID_ARGUMENT  a call with an expression, buffer or function that is
-//                     none, or an operator that is none
+//                     none, an operator that is none, a parameter of the
+//                     program without a name, a tag above 65535, or a step
+//                     that the counter's type does not have
 //   INVALID_STATE     a block that is not ended, or ended twice; or finished
 //                     before
 //   COMPILE_FAILED    a rule is broken (docs/reference/program-rules.md); the
@@ -97,7 +99,8 @@ KILN_API void kiln_program_builder_work(kiln_program_builder_t* builder,
                                         kiln_expr_t x, kiln_expr_t y,
                                         kiln_expr_t z);
 
-// The threads of a block. Since 0.1.
+// The threads of a block, 1 along axes that it does not have; all 0: as when
+// nothing is said. Since 0.1.
 KILN_API void kiln_program_builder_block(kiln_program_builder_t* builder,
                                          uint32_t x, uint32_t y, uint32_t z);
 

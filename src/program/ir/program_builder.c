@@ -115,10 +115,22 @@ static void add_parameter(kiln_program_builder_t* builder, uint32_t parameter) {
                    "put several into one buffer"));
 }
 
+// A parameter of the program is bound by its name.
+static bool has_name(kiln_program_builder_t* builder, const char* name) {
+  if (builder->function != 0 || (name != NULL && name[0] != 0)) return true;
+  kilni_builder_fail(builder,
+                     kilni_status_with_fix(
+                         KILNI_FAIL(INVALID_ARGUMENT,
+                                    "a parameter of the program has no name"),
+                         "give it one"));
+  return false;
+}
+
 uint32_t kiln_program_builder_buffer(kiln_program_builder_t* builder,
                                      const char* name, uint32_t role,
                                      uint32_t type) {
-  if (!kilni_builder_works(builder) || !kilni_builder_has_type(builder, type)) {
+  if (!kilni_builder_works(builder) || !kilni_builder_has_type(builder, type) ||
+      !has_name(builder, name)) {
     return 0;
   }
   if (role == KILN_PROGRAM_ROLE_NONE || role > KILN_PROGRAM_ROLE_RESIDENT) {
@@ -153,7 +165,8 @@ void kiln_program_builder_count(kiln_program_builder_t* builder,
 
 kiln_expr_t kiln_program_builder_scalar(kiln_program_builder_t* builder,
                                         const char* name, uint32_t type) {
-  if (!kilni_builder_works(builder) || !kilni_builder_has_type(builder, type)) {
+  if (!kilni_builder_works(builder) || !kilni_builder_has_type(builder, type) ||
+      !has_name(builder, name)) {
     return 0;
   }
   uint32_t text = kilni_builder_name(builder, name), index;

@@ -240,6 +240,20 @@ void kiln_program_builder_begin_while(kiln_program_builder_t* builder,
              false);
 }
 
+// A step that its counter's type does not have would be another one.
+static bool has_step(kiln_program_builder_t* builder, uint8_t type,
+                     uint64_t step) {
+  uint32_t bits = 8 * kilni_type_bytes(type);
+  if (bits == 0 || step <= UINT64_MAX >> (64 - bits)) return true;
+  kilni_builder_fail(
+      builder, kilni_status_with_fix(
+                   KILNI_FAIL(INVALID_ARGUMENT,
+                              "a step of %llu for a counter of type %s",
+                              (unsigned long long)step, kilni_type_name(type)),
+                   "cast the bounds to a wider type"));
+  return false;
+}
+
 kiln_expr_t kiln_program_builder_begin_for(kiln_program_builder_t* builder,
                                            const char* name, kiln_expr_t from,
                                            kiln_expr_t to, uint64_t step,
@@ -249,6 +263,7 @@ kiln_expr_t kiln_program_builder_begin_for(kiln_program_builder_t* builder,
     return 0;
   }
   uint8_t type = builder->ir.exprs.items[from].type;
+  if (!has_step(builder, type, step)) return 0;
   kilni_statement_record_t record = statement(KILNI_STATEMENT_FOR);
   record.b = from;
   record.c = to;

@@ -216,7 +216,7 @@ static const sign_row_t* row_of_sign(const kilni_reader_t* reader) {
 
 bool kilni_reader_together(kilni_reader_t* reader, uint32_t* left,
                            uint32_t* right) {
-  if (*left == 0 || *right == 0) return 0;
+  if (*left == 0 || *right == 0) return false;
   bool free_left = is_untyped(reader, *left);
   bool free_right = is_untyped(reader, *right);
   if (free_left && !free_right) {
@@ -362,7 +362,7 @@ static uint32_t read_prefixed(kilni_reader_t* reader, uint32_t op) {
     expr = read_primary(reader);
     expr = expr == 0 ? 0 : kilni_reader_unary(reader, at, op, expr);
   }
-  kilni_reader_leave(reader);
+  reader->depth--;
   return expr;
 }
 
@@ -378,7 +378,7 @@ static uint32_t read_level(kilni_reader_t* reader, uint32_t level) {
     uint32_t right = read_level(reader, row->level + 1);
     left = kilni_reader_binary(reader, at, row->op, left, right);
   }
-  kilni_reader_leave(reader);
+  reader->depth--;
   return reader->panic ? 0 : left;
 }
 

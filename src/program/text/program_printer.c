@@ -14,10 +14,11 @@
 #include "program/ir/program_types.h"
 #include "program/text/program_number.h"
 
-enum { MAX_TEXT = 64 << 20 };
+enum { MAX_TEXT = 64 << 20, MAX_UNDERSCORES = 40 };
 
 typedef struct printer_t {
   const kilni_ir_t* ir;
+  uint32_t underscores;  // in front of the names of what has none
   kilni_str_t* text;
   uint32_t indent;
 } printer_t;
@@ -37,13 +38,31 @@ static void add(const printer_t* printer, const char* text) {
   kilni_str_add_cstr(printer->text, text);
 }
 
-// What has no name is called _ and its index.
+// What has no name is called _, a letter and its index. How many _ it begins
+// with, so that it is not called like something that has a name.
+static uint32_t free_underscores(const kilni_ir_t* ir) {
+  uint64_t taken = 0;
+  uint32_t count = 1;
+  for (uint32_t at = 1; at < ir->names.count;) {
+    const char* name = ir->names.items + at;
+    size_t first = strspn(name, "_");
+    if (first < 64 && name[first] != 0 && strchr("vbsf", name[first]) != NULL) {
+      taken |= UINT64_C(1) << first;
+    }
+    at += (uint32_t)strlen(name) + 1;
+  }
+  while (count < MAX_UNDERSCORES && (taken >> count & 1) != 0) count++;
+  return count;
+}
+
+// A record's name, or its kind's letter and its index.
 static void add_name(const printer_t* printer, uint32_t name, char kind,
                      uint32_t index) {
   if (name != 0) {
     add(printer, kilni_ir_name(printer->ir, name));
   } else {
-    kilni_str_addf(printer->text, "_%c%u", kind, index);
+    for (uint32_t i = 0; i < printer->underscores; i++) add(printer, "_");
+    kilni_str_addf(printer->text, "%c%u", kind, index);
   }
 }
 
@@ -526,7 +545,7 @@ static void print_block(const printer_t* printer) {
 }
 
 void kilni_ir_print(const kilni_ir_t* ir, kilni_str_t* text) {
-  printer_t printer = {ir, text, 0};
+  printer_t printer = {ir, free_underscores(ir), text, 0};
   print_functions(&printer);
   add(&printer, "program ");
   add(&printer, kilni_ir_name(ir, ir->name));

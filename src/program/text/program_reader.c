@@ -156,20 +156,24 @@ bool kilni_reader_need_new_name(kilni_reader_t* reader, const char* of_what,
   return true;
 }
 
-bool kilni_reader_enter(kilni_reader_t* reader) {
+static bool deeper(kilni_reader_t* reader, uint32_t* level, uint32_t most) {
   if (reader->panic || reader->stopped) return false;
-  if (reader->depth == KILNI_TEXT_MAX_DEPTH) {
+  if (*level == most) {
     kilni_reader_error(reader, reader->token.at, KILNI_RULE_DEPTH, NULL,
-                       "more than %d levels", KILNI_TEXT_MAX_DEPTH);
+                       "more than %u levels", most);
     reader->panic = true;
     return false;
   }
-  reader->depth++;
+  ++*level;
   return true;
 }
 
-void kilni_reader_leave(kilni_reader_t* reader) {
-  reader->depth--;
+bool kilni_reader_nest(kilni_reader_t* reader) {
+  return deeper(reader, &reader->nesting, KILNI_TEXT_MAX_NESTING);
+}
+
+bool kilni_reader_enter(kilni_reader_t* reader) {
+  return deeper(reader, &reader->depth, KILNI_TEXT_MAX_DEPTH);
 }
 
 // True at a word that begins a statement or a declaration.

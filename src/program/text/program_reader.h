@@ -17,7 +17,10 @@
 
 enum {
   KILNI_TEXT_MAX_BYTES = 4 << 20,
-  KILNI_TEXT_MAX_DEPTH = KILNI_IR_MAX_NESTING,  // expressions and statements
+  KILNI_TEXT_MAX_NESTING = KILNI_IR_MAX_NESTING,  // of statements
+  // Of parentheses, calls and signs in front: what is printed of the deepest
+  // expression has two for each of its levels.
+  KILNI_TEXT_MAX_DEPTH = 2 * KILNI_IR_MAX_DEPTH + 2,
   KILNI_TEXT_MAX_NAME = KILNI_IR_MAX_NAME,
   KILNI_TEXT_MAX_LIST = KILNI_IR_MAX_CALL,
   KILNI_TEXT_MAX_PARAMETERS = KILNI_IR_MAX_PARAMETERS,
@@ -93,7 +96,8 @@ typedef struct kilni_reader_t {
   const kiln_program_define_t* defines;
   uint32_t define_count;
   uint64_t defines_used;  // bit i: that define found its name
-  uint32_t depth;
+  uint32_t nesting;       // of statements
+  uint32_t depth;         // of an expression
   uint16_t function;      // whose body is read; 0: the program's
   uint8_t result_type;    // of that function
   const char* in_define;  // the name of the define that is read, or NULL
@@ -125,9 +129,10 @@ bool kilni_reader_need_sign(kilni_reader_t* reader, uint32_t sign);
 // yet. The token is taken either way.
 bool kilni_reader_need_new_name(kilni_reader_t* reader, const char* of_what,
                                 kiln_string_view_t* out_name);
-// Deeper by one; false, with an error, where that is too deep.
+// One level more of statements, or of an expression; false, with an error,
+// where that is one too many.
+bool kilni_reader_nest(kilni_reader_t* reader);
 bool kilni_reader_enter(kilni_reader_t* reader);
-void kilni_reader_leave(kilni_reader_t* reader);
 // Goes behind the statement that was not understood, and calms the panic.
 void kilni_reader_recover(kilni_reader_t* reader);
 

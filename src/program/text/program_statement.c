@@ -178,9 +178,9 @@ static uint32_t read_else(kilni_reader_t* reader) {
   if (!kilni_reader_take_word(reader, "if")) {
     return kilni_reader_body(reader, false);
   }
-  if (!kilni_reader_enter(reader)) return 0;
+  if (!kilni_reader_nest(reader)) return 0;
   kilni_statement_record_t record = read_if(reader);
-  kilni_reader_leave(reader);
+  reader->nesting--;
   return record.op == 0 ? 0 : add(reader, at, line, record);
 }
 
@@ -450,7 +450,7 @@ uint32_t kilni_reader_body(kilni_reader_t* reader, bool arrays) {
   chain_t chain = {0, 0};
   const uint32_t line = reader->token.line;
   if (!kilni_reader_need_sign(reader, '{')) return 0;
-  if (!kilni_reader_enter(reader)) return 0;
+  if (!kilni_reader_nest(reader)) return 0;
   size_t visible = reader->symbols.count;
   if (arrays) read_arrays(reader);
   while (!reader->stopped && !kilni_reader_is_sign(reader, '}') &&
@@ -459,7 +459,7 @@ uint32_t kilni_reader_body(kilni_reader_t* reader, bool arrays) {
     kilni_reader_recover(reader);
   }
   kilni_symbols_cut(reader, visible);
-  kilni_reader_leave(reader);
+  reader->nesting--;
   if (reader->token.kind == KILNI_TOKEN_END && !reader->panic) {
     char fix[60];
     snprintf(fix, sizeof(fix), "close the body that is opened in line %u",

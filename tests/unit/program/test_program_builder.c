@@ -213,6 +213,58 @@ static void nameless_programs_print(void** state) {
             "}\n");
 }
 
+// Prints what `b` comes to, reads that, and finds the same program.
+static void reads_back(builder_t* b) {
+  kiln_program_t* program;
+  kiln_status_t status = kiln_program_builder_finish(b, NULL, &program);
+  if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
+  kiln_program_builder_release(b);
+  char* text = kit_print(program);
+  kiln_program_t* read = kit_parse(text);
+  char first[KILN_PROGRAM_HASH_BYTES], second[KILN_PROGRAM_HASH_BYTES];
+  assert_null(kiln_program_hash(program, first));
+  assert_null(kiln_program_hash(read, second));
+  assert_string_equal(first, second);
+  free(text);
+  kiln_program_release(read);
+  kiln_program_release(program);
+}
+
+// The deepest program that may be built can be printed and read.
+static void the_deepest_reads_as_it_prints(void** state) {
+  (void)state;
+  for (int way = 0; way < 3; way++) {
+    builder_t* b = begin();
+    kiln_expr_t one = kiln_program_builder_u32(b, 1), x = one;
+    for (int i = 0; i < 118; i++) {
+      kiln_program_builder_begin_if(b, kiln_program_builder_bool(b, true));
+      if (i % 2 != 0) kiln_program_builder_begin_else(b);
+    }
+    for (int i = 0; i < 255; i++) {
+      x = way == 0 ? binary(b, KILN_PROGRAM_BINARY_SUB, one, x)
+          : way == 1
+              ? kiln_program_builder_unary(b, KILN_PROGRAM_UNARY_BIT_NOT, x)
+              : binary(b, KILN_PROGRAM_BINARY_MIN, one, x);
+    }
+    kiln_program_builder_let(b, "a", x);
+    for (int i = 0; i < 118; i++) kiln_program_builder_end(b);
+    reads_back(b);
+  }
+}
+
+// Nobody is called like what has no name.
+static void names_that_look_made_up_stay(void** state) {
+  (void)state;
+  builder_t* b = begin();
+  uint32_t o = kiln_program_builder_buffer(b, "_v1", KILN_PROGRAM_ROLE_OUT,
+                                           KILN_PROGRAM_TYPE_U32);
+  kiln_expr_t one = kiln_program_builder_u32(b, 1);
+  kiln_expr_t x = kiln_program_builder_let(b, NULL, one);
+  kiln_expr_t y = kiln_program_builder_let(b, "__v1", one);
+  kiln_program_builder_store(b, o, x, y);
+  reads_back(b);
+}
+
 // ---- Errors ----
 
 static void refuses(builder_t* b, kiln_status_code_t code, const char* word) {
@@ -249,6 +301,18 @@ static void the_first_error_is_told_at_the_end(void** state) {
   b = begin();
   kiln_program_builder_literal(b, 99, 0);
   refuses(b, KILN_STATUS_INVALID_ARGUMENT, "type 99");
+  b = begin();
+  kiln_program_builder_buffer(b, NULL, KILN_PROGRAM_ROLE_IN,
+                              KILN_PROGRAM_TYPE_U32);
+  refuses(b, KILN_STATUS_INVALID_ARGUMENT, "no name");
+  b = begin();
+  kiln_program_builder_scalar(b, "", KILN_PROGRAM_TYPE_U32);
+  refuses(b, KILN_STATUS_INVALID_ARGUMENT, "no name");
+  b = begin();
+  kiln_expr_t from = kiln_program_builder_literal(b, KILN_PROGRAM_TYPE_U8, 0);
+  kiln_program_builder_begin_for(b, "k", from, from, 257, false);
+  kiln_program_builder_end(b);
+  refuses(b, KILN_STATUS_INVALID_ARGUMENT, "a step of 257");
   kiln_status_t status = kiln_program_builder_create("", NULL, &b);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
   assert_null(b);
@@ -317,6 +381,8 @@ int main(void) {
       cmocka_unit_test(saxpy_is_built),
       cmocka_unit_test(everything_is_built),
       cmocka_unit_test(nameless_programs_print),
+      cmocka_unit_test(the_deepest_reads_as_it_prints),
+      cmocka_unit_test(names_that_look_made_up_stay),
       cmocka_unit_test(the_first_error_is_told_at_the_end),
       cmocka_unit_test(rules_hold_for_what_is_built),
       cmocka_unit_test(trees_that_grow_are_refused),
