@@ -246,9 +246,12 @@ kiln_status_t kiln_program_sizes(const kiln_program_t* program,
     if ((parameter & KILNI_PARAMETER_BUFFER) != 0) {
       sizing.lengths[i] = KILN_PROGRAM_COUNT_UNKNOWN;
     } else {
-      uint32_t bits = 8 * kilni_type_bytes(ir->scalars.items[record].type);
-      sizing.scalars[record] =
-          inout_sizes[i].bits & (UINT64_MAX >> (64 - bits));
+      uint32_t type = ir->scalars.items[record].type;
+      uint32_t bits = 8 * kilni_type_bytes(type);
+      uint64_t value = inout_sizes[i].bits & (UINT64_MAX >> (64 - bits));
+      // Every byte but 0 is true.
+      if (type == KILN_PROGRAM_TYPE_BOOL) value = value != 0;
+      sizing.scalars[record] = value;
     }
   }
   // Counts may name each other in any order, but in no circle.

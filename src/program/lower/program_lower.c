@@ -3,6 +3,7 @@
 // program: from a program's tables to a code object: buffers, parameters and
 // modes first, then one walk over the statements, then the text.
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -481,6 +482,15 @@ static kiln_status_t failure(const kilni_lowering_t* w) {
   return kilni_status_with_fix(status, "%s", fix);
 }
 
+// An array that has no name is called as kiln_program_print calls it.
+static const char* name_of_array(const kilni_ir_t* ir, uint32_t buffer,
+                                 char text[16]) {
+  const char* name = kilni_ir_name(ir, ir->buffers.items[buffer].name);
+  if (name[0] != 0) return name;
+  snprintf(text, 16, "_b%u", buffer);
+  return text;
+}
+
 // The names of the shared arrays that are zeroed; how many bytes they come to.
 // `out`: NULL, or where they go.
 static size_t name_zeroed(const kilni_lowering_t* w, char* out) {
@@ -488,8 +498,8 @@ static size_t name_zeroed(const kilni_lowering_t* w, char* out) {
   if (out != NULL) *out = 0;
   for (uint32_t i = 1; i < w->program->buffers.count; i++) {
     if (w->places[i].pays == 0) continue;
-    const char* name =
-        kilni_ir_name(w->program, w->program->buffers.items[i].name);
+    char text[16];
+    const char* name = name_of_array(w->program, i, text);
     size_t bytes = strlen(name) + 1;
     if (out != NULL) {
       memcpy(out + size - 1, name, bytes);

@@ -270,11 +270,11 @@ static void put_form(text_t* t, const kilni_instruction_t* i) {
 }
 
 static void put_zero(text_t* t, kilni_value_t value) {
-  static const char* const kZeroes[CLASSES] = {"mov.pred %s, 0", "mov.b32 ",
-                                               "mov.b64 ",       "mov.f32 ",
-                                               "mov.f64 ",       "mov.b16 "};
+  static const char* const kZeroes[CLASSES] = {"setp.ne.u32 ", "mov.b32 ",
+                                               "mov.b64 ",     "mov.f32 ",
+                                               "mov.f64 ",     "mov.b16 "};
   static const char* const kNumbers[CLASSES] = {
-      "", "0", "0", "0f00000000", "0d0000000000000000", "0"};
+      "0, 0", "0", "0", "0f00000000", "0d0000000000000000", "0"};
   uint32_t class_ = class_of(t->w->values.items[value].type);
   put_char(t, '\t');
   put(t, kZeroes[class_]);

@@ -243,6 +243,20 @@ static void work_has_limits(void** state) {
   kiln_program_release(program);
 }
 
+// As on the device, where a byte that is not 0 is true.
+static void sizes_take_any_byte_for_true(void** state) {
+  (void)state;
+  kiln_program_t* program = kit_parse(
+      "program p(c: bool, d: bool, x: out u8[select(c && d, 3, 4)]) "
+      "work select(c == d, 5, 6) { }");
+  kiln_program_size_t sizes[3] = {{0, 2}, {0, 1}, {UNKNOWN, 0}};
+  uint64_t work[3];
+  assert_null(kiln_program_sizes(program, sizes, work));
+  assert_int_equal(sizes[2].count, 3);
+  assert_int_equal(work[0], 5);
+  kiln_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes_read_back_as_the_same_program),
@@ -252,6 +266,7 @@ int main(void) {
       cmocka_unit_test(parameters_are_listed),
       cmocka_unit_test(sizes_follow_from_each_other),
       cmocka_unit_test(work_has_limits),
+      cmocka_unit_test(sizes_take_any_byte_for_true),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

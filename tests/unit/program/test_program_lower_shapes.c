@@ -419,6 +419,19 @@ static void test_one_pays(void** state) {
   assert_null(kiln_program_code_zeroed(code, 2));
   assert_null(kiln_program_code_zeroed(code, 7));
   kiln_program_code_release(code);
+  // They have names also where the program has none for them.
+  uint8_t bytes[4096];
+  size_t size;
+  assert_null(kiln_program_canonical(program, sizeof(bytes), bytes, &size));
+  assert_true(size <= sizeof(bytes));
+  kiln_program_release(program);
+  assert_null(kiln_program_read_canonical((kiln_bytes_view_t){bytes, size},
+                                          NULL, &program));
+  assert_null(kiln_program_lower(program, NULL, &code));
+  assert_string_equal(kiln_program_code_zeroed(code, 0), "_b4");
+  assert_string_equal(kiln_program_code_zeroed(code, 1), "_b5");
+  assert_null(kiln_program_code_zeroed(code, 2));
+  kiln_program_code_release(code);
   kiln_program_release(program);
   check_block(text);
 }
