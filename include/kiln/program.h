@@ -140,8 +140,10 @@ static inline kiln_program_parse_options_t kiln_program_parse_options_default(
 //   COMPILE_FAILED    the text is no valid program; the status is the first
 //                     problem, `*out_report` holds all
 //   NOT_FOUND         a define for a name that the text does not declare
-//   INVALID_ARGUMENT  a define without name or value
-//   LIMIT_EXCEEDED    more than 4 MiB of text, or a program too large
+//   INVALID_ARGUMENT  a define without name or value, or two of one name
+//   LIMIT_EXCEEDED    more than 4 MiB of text, more than 64 defines, or a
+//                     program too large
+//   INVALID_ARGUMENT, INCOMPATIBLE  options
 //   OUT_OF_MEMORY
 //
 // The caller owns `*out_program` and `*out_report`. Since 0.1.
@@ -154,6 +156,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_program_parse(
 // (nothing at all when it is 0; `buffer` may then be NULL). `out_length`, if
 // not NULL, receives the length without NUL that the whole text has.
 //
+//   LIMIT_EXCEEDED  more than 64 MiB
 //   OUT_OF_MEMORY
 //
 // Since 0.1.
@@ -170,7 +173,12 @@ kiln_program_print(const kiln_program_t* program, size_t capacity, char* buffer,
 enum { KILN_PROGRAM_HASH_BYTES = 33 };  // 32 digits and a NUL
 
 // Writes the canonical form as kiln_program_print writes the text, but without
-// a NUL. OUT_OF_MEMORY. Since 0.1.
+// a NUL.
+//
+//   LIMIT_EXCEEDED  more than 16 MiB
+//   OUT_OF_MEMORY
+//
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_program_canonical(const kiln_program_t* program, size_t capacity,
                        uint8_t* buffer, size_t* out_size);
@@ -188,7 +196,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_program_read_canonical(
     kiln_program_t** out_program);
 
 // The 128-bit hash of the canonical form, as hexadecimal digits. It finds; who
-// must be sure compares the bytes. OUT_OF_MEMORY. Since 0.1.
+// must be sure compares the bytes. LIMIT_EXCEEDED and OUT_OF_MEMORY as there.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_program_hash(
     const kiln_program_t* program, char out_text[KILN_PROGRAM_HASH_BYTES]);
 

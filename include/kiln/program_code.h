@@ -195,12 +195,14 @@ KILN_API void kiln_program_code_launch(const kiln_program_code_t* code,
 // The name of the index-th shared array that is zeroed at the start of blocks,
 // because not all of its elements that are read are proved to be written before
 // by threads of the block, with a barrier in between; NULL behind the last one.
-// Borrowed. Since 0.1.
+// One without a name is called _b and a number. Borrowed. Since 0.1.
 KILN_API const char* kiln_program_code_zeroed(const kiln_program_code_t* code,
                                               uint32_t index);
 
 // How many blocks do a work of that size: what the grid is. 0 along an axis
-// without work: then there is nothing to launch. Since 0.1.
+// without work: then there is nothing to launch. `work` as kiln_program_sizes
+// tells it: at most 2^32 - 1 along an axis. How many blocks a device takes
+// along y and z (65535) is for the launch to say. Since 0.1.
 KILN_API void kiln_program_code_grid(const kiln_program_code_t* code,
                                      const uint64_t work[3],
                                      uint32_t out_grid[3]);
