@@ -238,6 +238,10 @@ KILN_API void kiln_program_builder_return(kiln_program_builder_t* builder,
 KILN_API void kiln_program_builder_barrier(kiln_program_builder_t* builder);
 KILN_API void kiln_program_builder_grid_barrier(
     kiln_program_builder_t* builder);
+// The threads of a subgroup wait for each other; what they wrote before it,
+// they all read behind it.
+KILN_API void kiln_program_builder_subgroup_barrier(
+    kiln_program_builder_t* builder);
 
 // An async_copy while it is put together. thread-compatible
 typedef struct kiln_program_copy_t {

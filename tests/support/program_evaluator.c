@@ -40,7 +40,8 @@ typedef struct frame_t {
 typedef enum wait_t {
   WAIT_NOT,  // it can go on
   WAIT_ENDED,
-  WAIT_SUBGROUP,
+  WAIT_SUBGROUP,  // with a value
+  WAIT_LANES,
   WAIT_BARRIER,
   WAIT_COPY,
   WAIT_GRID,
@@ -506,6 +507,10 @@ static void do_statement(run_t* run, block_t* block, thread_t* thread,
     case KILNI_STATEMENT_GRID_BARRIER:
       wait_for(thread, WAIT_GRID, at);
       return;
+    case KILNI_STATEMENT_SUBGROUP_BARRIER:
+      wait_for(thread, WAIT_LANES, at);
+      return;
+    case KILNI_STATEMENT_COUNT:
     case KILNI_STATEMENT_ASYNC_COPY:
       do_copy(run, block, thread, s, at);
       return;
@@ -694,6 +699,10 @@ static void do_async_wait(const run_t* run, block_t* block,
   end_copies(run, block, count);
 }
 
+static bool is_of_subgroup(const thread_t* thread) {
+  return thread->wait == WAIT_SUBGROUP || thread->wait == WAIT_LANES;
+}
+
 // Runs a block until all its threads have ended or wait for the grid.
 static void run_block(run_t* run, block_t* block) {
   const bool back = run->world->backwards;
@@ -711,12 +720,14 @@ static void run_block(run_t* run, block_t* block) {
         }
         if (run->error != NULL) return;
         const bool same = all_wait(threads, count, &first);
-        if (first == NULL || (same && first->wait != WAIT_SUBGROUP)) break;
+        if (first == NULL || (same && !is_of_subgroup(first))) break;
         if (!same) {
           fail(run, "threads of a subgroup wait at different places");
           return;
         }
-        do_subgroup(run, threads, count, first);
+        if (first->wait == WAIT_SUBGROUP) {
+          do_subgroup(run, threads, count, first);
+        }
         go_on(threads, count);
       }
     }

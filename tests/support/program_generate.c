@@ -879,8 +879,22 @@ static bool atomic_common(generator_t* g) {
   return true;
 }
 
+// What another thread of the subgroup has written: nobody writes it between
+// the two barriers.
+static bool neighbour(generator_t* g) {
+  const array_t* a = some_array(g, 0, FOR_BLOCK);
+  if (a == NULL || g->everybody) return false;
+  line(g);
+  put(g, "subgroup_barrier; let l%u = ", g->next);
+  name_array(g, a);
+  put(g, "[local_index ^ %uu32]; subgroup_barrier;", 1U + below(g, 31));
+  add_name(g, 'l', a->type, false);
+  return true;
+}
+
 static bool subgroup(generator_t* g) {
   if (!g->uniform || g->in_function) return false;
+  if (one_in(g, 6) && neighbour(g)) return true;
   const uint32_t at = below(g, SUBGROUP_COUNT);
   const operator_t* op = &SUBGROUP[at];
   const uint8_t type = type_for(g, op->operands);

@@ -55,10 +55,12 @@ static size_t closing(const char* text, size_t at) {
 }
 
 // Whether a part of the text keeps threads apart: without it, or without the
-// shape of the work, what differs may be a race.
+// shape of the work, what differs may be a race. The barriers of a subgroup
+// stand on one line with what they keep apart, and go with it.
 static bool is_order(const char* text, size_t size) {
-  static const char* const words[] = {"barrier;", "async_wait", "work (",
-                                      "block (", "let gi"};
+  static const char* const words[] = {" barrier;",  "grid_barrier;",
+                                      "async_wait", "work (",
+                                      "block (",    "let gi"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     const char* at = strstr(text, words[i]);
     if (at != NULL && (size_t)(at - text) < size) return true;

@@ -180,6 +180,10 @@ void kiln_program_builder_grid_barrier(kiln_program_builder_t* builder) {
   add(builder, statement(KILNI_STATEMENT_GRID_BARRIER));
 }
 
+void kiln_program_builder_subgroup_barrier(kiln_program_builder_t* builder) {
+  add(builder, statement(KILNI_STATEMENT_SUBGROUP_BARRIER));
+}
+
 static bool has_tag(kiln_program_builder_t* builder, uint32_t tag) {
   if (tag <= UINT16_MAX) return true;
   kilni_builder_fail(builder,

@@ -232,6 +232,9 @@ static void see_statement(levels_t* levels, uint32_t at, uint8_t control) {
     case KILNI_STATEMENT_GRID_BARRIER:
       need(levels, at, KILNI_RULE_DIVERGENT_GRID, control, LEVEL_GRID);
       break;
+    case KILNI_STATEMENT_SUBGROUP_BARRIER:
+      need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, control, LEVEL_SUBGROUP);
+      break;
     case KILNI_STATEMENT_ASYNC_COPY:
     case KILNI_STATEMENT_ASYNC_WAIT:
       see_copy(levels, at, control);

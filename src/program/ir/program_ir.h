@@ -77,6 +77,8 @@ typedef enum kilni_statement_op_t {
                                // index, c: from index, d: count; extra: tag
   KILNI_STATEMENT_ASYNC_WAIT,  // extra: tag
   KILNI_STATEMENT_TRAP,        // a: tag (u32), b: address (u64)
+  KILNI_STATEMENT_SUBGROUP_BARRIER,
+  KILNI_STATEMENT_COUNT,  // behind the last
 } kilni_statement_op_t;
 
 enum { KILNI_FOR_UNROLL = 1 };

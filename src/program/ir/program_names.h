@@ -27,7 +27,8 @@
   X(GRID_BARRIER, "grid_barrier") \
   X(ASYNC_COPY, "async_copy")     \
   X(ASYNC_WAIT, "async_wait")     \
-  X(TRAP, "trap")
+  X(TRAP, "trap")                 \
+  X(SUBGROUP_BARRIER, "subgroup_barrier")
 
 // Words of their own kind.
 #define KILNI_OTHER_WORDS(X) \

@@ -439,7 +439,7 @@ static uint32_t take_list(from_bytes_t* reader, uint32_t nesting) {
   for (;;) {
     uint8_t op = take_byte(reader);
     if (is_broken(reader) || op == KILNI_CANONICAL_END) return first;
-    if (op > KILNI_STATEMENT_TRAP) {
+    if (op >= KILNI_STATEMENT_COUNT) {
       fail(reader, "no such statement");
       return 0;
     }

@@ -915,6 +915,9 @@ static void statement(kilni_lowering_t* w, uint32_t index) {
     case KILNI_STATEMENT_BARRIER:
       kilni_barrier(w);
       break;
+    case KILNI_STATEMENT_SUBGROUP_BARRIER:
+      kilni_subgroup_barrier(w);
+      break;
     case KILNI_STATEMENT_GRID_BARRIER:
       kilni_grid_barrier(w);
       break;

@@ -560,6 +560,7 @@ void kilni_meet_again(kilni_lowering_t* w, kilni_value_t group);
 
 void kilni_barrier(kilni_lowering_t* w);
 void kilni_grid_barrier(kilni_lowering_t* w);
+void kilni_subgroup_barrier(kilni_lowering_t* w);
 void kilni_grid_leave(kilni_lowering_t* w);
 void kilni_async_copy(kilni_lowering_t* w,
                       const kilni_statement_record_t* statement);

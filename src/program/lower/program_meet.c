@@ -90,6 +90,12 @@ void kilni_barrier(kilni_lowering_t* w) {
   w->epoch++;
 }
 
+// Of all lanes: those that have ended are not waited for.
+void kilni_subgroup_barrier(kilni_lowering_t* w) {
+  kilni_pin_text(w, "bar.warp.sync 0xffffffff");
+  w->epoch++;
+}
+
 static kilni_value_t at(kilni_lowering_t* w, kilni_value_t base,
                         uint32_t offset) {
   return KILNI_BIN(ADD, base,

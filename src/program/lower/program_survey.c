@@ -156,6 +156,9 @@ static uint32_t level_of_list(kilni_lowering_t* w, uint32_t list,
       case KILNI_STATEMENT_RETURN:
         survey->returns = 1;
         break;
+      case KILNI_STATEMENT_SUBGROUP_BARRIER:
+        own = KILNI_LEVEL_LANES;
+        break;
       case KILNI_STATEMENT_GRID_BARRIER:
       case KILNI_STATEMENT_BARRIER:
       case KILNI_STATEMENT_ASYNC_COPY:

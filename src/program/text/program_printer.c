@@ -410,6 +410,9 @@ static void print_line(const printer_t* printer,
     case KILNI_STATEMENT_GRID_BARRIER:
       add(printer, "grid_barrier");
       break;
+    case KILNI_STATEMENT_SUBGROUP_BARRIER:
+      add(printer, "subgroup_barrier");
+      break;
     case KILNI_STATEMENT_ASYNC_COPY:
       print_copy(printer, statement);
       break;

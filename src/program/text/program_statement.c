@@ -367,6 +367,8 @@ static kilni_statement_record_t read_keyword(kilni_reader_t* reader,
       return read_plain(reader, KILNI_STATEMENT_BARRIER);
     case KILNI_KEYWORD_GRID_BARRIER:
       return read_plain(reader, KILNI_STATEMENT_GRID_BARRIER);
+    case KILNI_KEYWORD_SUBGROUP_BARRIER:
+      return read_plain(reader, KILNI_STATEMENT_SUBGROUP_BARRIER);
     case KILNI_KEYWORD_ASYNC_COPY:
       return read_copy(reader);
     case KILNI_KEYWORD_ASYNC_WAIT:

@@ -46,7 +46,7 @@ const char kit_everything[] =
     "  for k in 0..n step 2 unroll { if k > 7 { break; } continue; }\n"
     "  for k in -3..i32(n) { big += i64(k); }\n"
     "  while s < inf_f32 && !is_nan(s) { s = s * 2.0 + 1; }\n"
-    "  barrier; grid_barrier;\n"
+    "  barrier; grid_barrier; subgroup_barrier;\n"
     "  async_copy(tile, 0, x, block_id.x * 256, 256) tag 1; async_wait 1;\n"
     "  let old = atomic_add(y[i], 1.0);\n"
     "  atomic_store(h[i], 7, release, system);\n"

@@ -95,6 +95,7 @@ static void build_statements(builder_t* b, kiln_expr_t n, uint32_t o) {
   kiln_program_builder_end(b);
   kiln_program_builder_barrier(b);
   kiln_program_builder_grid_barrier(b);
+  kiln_program_builder_subgroup_barrier(b);
   kiln_program_builder_begin_if(
       b, binary(b, KILN_PROGRAM_BINARY_EQ, s, kiln_program_builder_u32(b, 9)));
   kiln_program_builder_trap(b, s, kiln_program_builder_length64(b, o));
@@ -187,6 +188,7 @@ static void everything_is_built(void** state) {
             "  }\n"
             "  barrier;\n"
             "  grid_barrier;\n"
+            "  subgroup_barrier;\n"
             "  if s == 9 {\n"
             "    trap(s, length64(o));\n"
             "  }\n"

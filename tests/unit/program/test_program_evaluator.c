@@ -222,6 +222,28 @@ static void the_grid_waits_and_copies_arrive(void** state) {
   assert_int_equal(out[6], 100);
 }
 
+static void a_subgroup_waits_for_itself(void** state) {
+  (void)state;
+  uint32_t out[8] = {0};
+  assert_null(
+      run("program p(o: inout u32[]) work 7 block 8 {\n"
+          "  shared s: u32[8];\n"
+          "  s[local_index] = local_index + 10u32;\n"
+          "  subgroup_barrier;\n"
+          "  let other = s[local_index ^ 1u32];\n"
+          "  subgroup_barrier;\n"
+          "  s[local_index] = other;\n"
+          "  subgroup_barrier;\n"
+          "  o[global_id.x] = s[local_index ^ 3u32];\n"
+          "}\n",
+          out, 8, NULL, 0, NULL));
+  // s[k] is of k ^ 1, then of k ^ 3 ^ 1; nobody is 7.
+  assert_int_equal(out[0], 12);
+  assert_int_equal(out[4], 0);
+  assert_int_equal(out[5], 0);
+  assert_int_equal(out[6], 14);
+}
+
 static void endless_programs_are_stopped(void** state) {
   (void)state;
   uint32_t out[1] = {0};
@@ -267,6 +289,7 @@ int main(void) {
       cmocka_unit_test(functions_calls_and_their_arrays),
       cmocka_unit_test(a_trap_ends_its_thread),
       cmocka_unit_test(the_grid_waits_and_copies_arrive),
+      cmocka_unit_test(a_subgroup_waits_for_itself),
       cmocka_unit_test(endless_programs_are_stopped),
       cmocka_unit_test(generated_programs_are_valid_and_print_as_themselves),
   };

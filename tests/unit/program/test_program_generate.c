@@ -42,7 +42,7 @@ typedef struct seen_t {
   uint32_t subgroups[KILNI_SUBGROUP_COUNT];
   uint32_t ids[KILNI_ID_COUNT];
   uint32_t exprs[KILNI_EXPR_CALL + 1];
-  uint32_t statements[KILNI_STATEMENT_TRAP + 1];
+  uint32_t statements[KILNI_STATEMENT_COUNT];
   uint32_t roles[KILN_PROGRAM_ROLE_PRIVATE + 1];
   uint32_t early_returns;
   uint32_t functions;
@@ -153,7 +153,7 @@ static void need_the_rest(const seen_t* seen) {
     need(seen->table[i], kinds[kind], number);             \
   }
   NEED_ALL(0, exprs, KILNI_EXPR_LITERAL, KILNI_EXPR_CALL + 1)
-  NEED_ALL(1, statements, KILNI_STATEMENT_LET, KILNI_STATEMENT_TRAP + 1)
+  NEED_ALL(1, statements, KILNI_STATEMENT_LET, KILNI_STATEMENT_COUNT)
   NEED_ALL(2, roles, KILN_PROGRAM_ROLE_IN, KILN_PROGRAM_ROLE_PRIVATE + 1)
   NEED_ALL(3, ids, 0, KILNI_ID_COUNT)
   NEED_ALL(4, atomics, 0, KILNI_ATOMIC_COUNT)

@@ -522,6 +522,31 @@ static void test_grid_barrier(void** state) {
       COUNTS(250, 250), NULL, 4);
 }
 
+// Also where the last subgroup is a part of one, and behind returns.
+static void test_subgroup_barrier(void** state) {
+  (void)state;
+  static const uint32_t kCounts[] = {250, 144, 33};
+  for (int i = 0; i < 3; i++) {
+    machine_check(
+        "program p(x: inout u32[], n: u32) work length(x) block 48\n"
+        "{\n"
+        "  shared s: u32[48];\n"
+        "  let i = global_id.x;\n"
+        "  if i % 11 == 3 { return; }\n"
+        "  s[local_index] = x[i];\n"
+        "  for k in 0..5 {\n"
+        "    subgroup_barrier;\n"
+        "    let other = s[local_index ^ (1 << k)];\n"
+        "    subgroup_barrier;\n"
+        "    s[local_index] = other * 3 + k;\n"
+        "  }\n"
+        "  if n == 4 && subgroup == 1 { subgroup_barrier; }\n"
+        "  x[i] = s[local_index];\n"
+        "}\n",
+        COUNTS(kCounts[i]), (const uint64_t[]){4}, 4);
+  }
+}
+
 static void test_trap(void** state) {
   (void)state;
   machine_check(
@@ -557,6 +582,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_driven_apart),
       cmocka_unit_test(test_bits_of_halves),
       cmocka_unit_test(test_grid_barrier),
+      cmocka_unit_test(test_subgroup_barrier),
       cmocka_unit_test(test_trap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

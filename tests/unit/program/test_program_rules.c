@@ -122,6 +122,8 @@ static const case_t kCases[] = {
      "fn g(c: bool) { if c { return; } barrier; }"
      "program p() { g(block_id.x == 0); }"},
     {33, "if block_id.x > 3 { grid_barrier; }", "if n > 3 { grid_barrier; }"},
+    {34, "if lane > 3 { subgroup_barrier; }",
+     "if subgroup > 3 { subgroup_barrier; }"},
     {34, "if lane > 3 { let a = ballot(c); }",
      "if subgroup > 3 { let a = ballot(c); }"},
     {34,
