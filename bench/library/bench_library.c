@@ -473,6 +473,39 @@ static void bench_rows(world_t* w, const char* name, uint32_t width,
   kiln_buffer_release(more);
 }
 
+// Rows of complex numbers in the first half of all, of which there are as
+// many as cuFFT's figure is of where that is said. One read and one write
+// count.
+static void bench_fft(world_t* w, uint32_t log, double cufft) {
+  kiln_library_options_t options = options_of(w, KILN_PROGRAM_TYPE_F32);
+  options.count = w->count / 2;
+  options.segment = UINT64_C(1) << log;
+  uint64_t bytes = options.count * 4;
+  if (options.count < 2 * options.segment) return;
+  job_t job = job_of(w, "fft", &options);
+  kiln_buffer_t* y = memory(w, bytes);
+  job.bindings[job.count++] = kiln_bind_buffer_range(w->numbers, 0, bytes);
+  bind(&job, y);
+  job.bindings[job.count++] = kiln_bind_u32(0);
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "fft f32 of %u, %u at once", 1u << log,
+           (unsigned)(options.count >> log) / 2);
+  const char* baseline = "copy";
+  double than = w->copy;
+  if (w->soft) {
+    baseline = "plain C";
+    than =
+        (double)bytes * 2 / plain_time(w, plain_fft, 1u << log, options.count);
+  } else if (cufft > 0 && w->log == CUB_LOG) {
+    baseline = "cuFFT recorded on an H200";
+    than = cufft;
+  }
+  bench_report_more(&g_report, name, "GB/s", (double)bytes * 2 / spent(w, &job),
+                    baseline, than);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(y);
+}
+
 static void open_world(world_t* w) {
   bench_expect(kiln_dispatcher_create(w->device, NULL, &w->dispatcher));
   bench_expect(kiln_dispatcher_stream(w->dispatcher, 0, &w->stream));
@@ -561,6 +594,9 @@ int main(int argc, char** argv) {
     bench_rows(&w, "softmax", width, 67);
     bench_rows(&w, "normalize", width, 0);
   }
+  bench_fft(&w, 10, 0);
+  bench_fft(&w, 12, 0);
+  bench_fft(&w, w.log < 22 ? w.log - 2 : 20, 1448);
   bench_segments(&w, 32, 2315);
   bench_segments(&w, 1024, 137);
   bench_segments(&w, 65536, 66);

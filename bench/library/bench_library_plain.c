@@ -181,3 +181,51 @@ void plain_lines(const plain_t* p) {
 void plain_blake3(const plain_t* p) {
   plain_bytes_blake3(p->numbers, 4 * p->count, p->out);
 }
+
+// Roots of one for transforms of n numbers: e^(-2 pi i k / n).
+static const float* roots_of(size_t n) {
+  static float roots[2 << 20];
+  static size_t made;
+  for (size_t k = 0; made != n && k < n; k++) {
+    double angle = -6.28318530717958647692 * (double)k / (double)n;
+    roots[2 * k] = (float)cos(angle);
+    roots[2 * k + 1] = (float)sin(angle);
+  }
+  made = n;
+  return roots;
+}
+
+// One step of a transform of n numbers, whose parts are of `done` numbers.
+static void fft_step(const float* x, float* y, const float* roots, size_t n,
+                     size_t done) {
+  for (size_t part = 0; part < n / 2 / done; part++) {
+    const float* a = x + 2 * part * done;
+    const float* b = a + n;
+    float* low = y + 4 * part * done;
+    float* high = low + 2 * done;
+    for (size_t k = 0; k < done; k++) {
+      const float* root = roots + k * (n / done);
+      float re = b[2 * k] * root[0] - b[2 * k + 1] * root[1];
+      float im = b[2 * k] * root[1] + b[2 * k + 1] * root[0];
+      low[2 * k] = a[2 * k] + re;
+      low[2 * k + 1] = a[2 * k + 1] + im;
+      high[2 * k] = a[2 * k] - re;
+      high[2 * k + 1] = a[2 * k + 1] - im;
+    }
+  }
+}
+
+// Of rows of `width` complex numbers, at most 2^20 and as many as `count` has
+// pairs.
+void plain_fft(const plain_t* p) {
+  size_t n = p->width;
+  const float* roots = roots_of(n);
+  for (size_t r = 0; r + 2 * n <= p->count; r += 2 * n) {
+    const float* from = (const float*)p->numbers + r;
+    float* to[] = {(float*)p->out + r, (float*)p->other + r};
+    for (size_t done = 1, step = 0; done < n; done *= 2, step++) {
+      fft_step(from, to[step % 2], roots, n, done);
+      from = to[step % 2];
+    }
+  }
+}

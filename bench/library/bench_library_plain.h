@@ -32,5 +32,6 @@ void plain_runs(const plain_t* p);
 void plain_crc32(const plain_t* p);  // four bytes at a time by tables
 void plain_lines(const plain_t* p);
 void plain_blake3(const plain_t* p);
+void plain_fft(const plain_t* p);  // by Stockham, two at a time
 
 #endif  // KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_

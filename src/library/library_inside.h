@@ -95,6 +95,11 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
                                 const kilni_library_place_t* places,
                                 uint32_t place_count, uint32_t clears);
 
+// Runs the program `name` now, and waits for it: its one parameter is the
+// plan's memory of that number, which it fills.
+kiln_status_t kilni_library_once(kilni_library_make_t* make, const char* name,
+                                 uint32_t memory);
+
 // Adds memory of the plan, which starts at zero.
 kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes);
 

@@ -71,6 +71,30 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
   return NULL;
 }
 
+static kiln_status_t run_step(const kiln_library_plan_t* plan,
+                              const kilni_library_step_t* step,
+                              kiln_stream_t* stream,
+                              const kiln_binding_t* bindings,
+                              kiln_pending_t** out_pending);
+
+kiln_status_t kilni_library_once(kilni_library_make_t* make, const char* name,
+                                 uint32_t memory) {
+  kiln_library_plan_t* plan = make->plan;
+  const kilni_library_place_t place = {KILNI_PLACE_MEMORY, memory};
+  KILNI_RETURN_IF_ERROR(
+      kilni_library_add(make, name, &place, 1, KILN_SWITCH_OFF));
+  kilni_library_step_t* step = &plan->steps[--plan->step_count];
+  kiln_pending_t* pending = NULL;
+  kiln_status_t status = run_step(plan, step, NULL, NULL, &pending);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_pending_wait(pending, KILN_PENDING_FOREVER);
+  }
+  kiln_pending_release(pending);
+  kiln_pipeline_release(step->pipeline);
+  step->pipeline = NULL;
+  return status;
+}
+
 kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes) {
   kiln_library_plan_t* plan = make->plan;
   kiln_device_t* device = kiln_dispatcher_device(plan->dispatcher);
@@ -191,7 +215,8 @@ static kiln_status_t find_words(const kiln_library_plan_t* plan,
 static kiln_status_t run_step(const kiln_library_plan_t* plan,
                               const kilni_library_step_t* step,
                               kiln_stream_t* stream,
-                              const kiln_binding_t* bindings) {
+                              const kiln_binding_t* bindings,
+                              kiln_pending_t** out_pending) {
   kiln_binding_t bound[KILNI_LIBRARY_PLACES];
   uint64_t bytes;
   for (uint32_t i = 0; i < step->place_count; i++) {
@@ -217,7 +242,7 @@ static kiln_status_t run_step(const kiln_library_plan_t* plan,
   kiln_dispatch_options_t options = kiln_dispatch_options_default();
   options.clear_outputs = step->clears;
   return kiln_pipeline_dispatch(step->pipeline, stream, bound,
-                                step->place_count, &options, NULL);
+                                step->place_count, &options, out_pending);
 }
 
 static kiln_status_t check_bindings(const kiln_library_plan_t* plan,
@@ -271,7 +296,8 @@ kiln_status_t kiln_library_plan_run(kiln_library_plan_t* plan,
   KILNI_RETURN_IF_ERROR(check_bindings(plan, bindings, binding_count));
   KILNI_RETURN_IF_ERROR(check_count(plan, bindings));
   for (uint32_t i = 0; i < plan->step_count; i++) {
-    kiln_status_t status = run_step(plan, &plan->steps[i], stream, bindings);
+    kiln_status_t status =
+        run_step(plan, &plan->steps[i], stream, bindings, NULL);
     if (kiln_status_is_ok(status)) continue;
     return KILNI_ANNOTATE(
         status, "the library's \"%s\", planned for at most %llu elements",

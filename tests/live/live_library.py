@@ -71,6 +71,17 @@ def runs(folder, cat):
            numbers(w="451u32", h="300u32", channels="3u32"), ["blurred"])
     yield "utf8", ["--in", "text=" + data("valid.txt")], ["left"]
     yield "utf8", ["--in", "text=" + data("broken.txt")], ["left"]
+    yield "fft_roots", ["--define", "TOTAL=65536"], ["roots"]
+    # Any numbers will do for roots.
+    for options in (["SIZE=32"], ["SIZE=4096"], ["SIZE=2048", "T=f64",
+                                                 "BLOCK=128"],
+                    ["SIZE=128", "TOTAL=8192", "STEP=1"],
+                    ["SIZE=64", "TOTAL=8192", "STEP=2"]):
+        given = ["--in", "x=" + data("a.f32"), "--in",
+                 "roots=" + data("a.f32")]
+        for option in options:
+            given += ["--define", option]
+        yield "fft", given + numbers(inverse=f"{len(options) % 2}u32"), ["y"]
     for generations in (1, 16):
         yield ("life", ["--in", "cells=" + data("cells.bin")] +
                numbers(w="1100u32", h="90u32",

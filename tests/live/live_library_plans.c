@@ -417,6 +417,82 @@ static void softmax(live_t* live, uint32_t width) {
   free(y);
 }
 
+// One row of complex numbers in doubles, as in test_library_fft.c: x's numbers
+// are `step` from each other.
+static void plain_fft(const float* x, double* y, uint32_t n, uint32_t step) {
+  if (n == 1) {
+    y[0] = (double)x[0];
+    y[1] = (double)x[1];
+    return;
+  }
+  double* low = y;
+  double* high = y + n;
+  plain_fft(x, low, n / 2, step * 2);
+  plain_fft(x + 2 * (size_t)step, high, n / 2, step * 2);
+  for (uint32_t k = 0; k < n / 2; k++) {
+    double angle = 6.28318530717958647692 * k / n;
+    double c = cos(angle), s = -sin(angle);
+    double re = high[2 * k] * c - high[2 * k + 1] * s;
+    double im = high[2 * k] * s + high[2 * k + 1] * c;
+    high[2 * k] = low[2 * k] - re;
+    high[2 * k + 1] = low[2 * k + 1] - im;
+    low[2 * k] += re;
+    low[2 * k + 1] += im;
+  }
+}
+
+// Runs a plan of fft twice and fetches what it made.
+static void run_fft(live_t* live, uint32_t size, const float* x, float* y) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_F32);
+  options.segment = size;
+  kiln_library_plan_t* plan = NULL;
+  kiln_resident_t in, out;
+  OK(kiln_resident_allocate(live->dispatcher, bytes, &in));
+  OK(kiln_resident_allocate(live->dispatcher, bytes, &out));
+  OK(kiln_resident_upload(live->dispatcher, NULL, in, 0, bytes, x));
+  if (OK(kiln_library_plan_create(live->dispatcher, "fft", &options, &plan))) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident(in), kiln_bind_resident(out), kiln_bind_u32(0)};
+    OK(kiln_library_plan_run(plan, NULL, bindings, 3));
+    OK(kiln_library_plan_run(plan, NULL, bindings, 3));
+    OK(kiln_resident_download(live->dispatcher, NULL, out, 0, bytes, y));
+  }
+  kiln_library_plan_release(plan);
+  OK(kiln_resident_free(live->dispatcher, in));
+  OK(kiln_resident_free(live->dispatcher, out));
+}
+
+// Every row of those that one in about a million numbers begins.
+static void fft(live_t* live, uint32_t size) {
+  uint64_t bytes = (uint64_t)live->count * 4, row = 2 * (uint64_t)size;
+  if (row > live->count) return;
+  float* x = room(bytes);
+  float* y = room(bytes);
+  double* want = room(row * 8);
+  for (uint64_t i = 0; i < live->count; i++) {
+    x[i] = (float)(int32_t)live->numbers[i] * 0x1p-31f;
+  }
+  run_fft(live, size, x, y);
+  uint32_t wrong = 0, log = 0;
+  while (1u << log < size) log++;
+  uint64_t rows = live->count / row;
+  for (uint64_t r = 0; r<rows; r += rows> 16 ? rows / 16 : 1) {
+    double square = 0;
+    plain_fft(x + r * row, want, size, 1);
+    for (uint64_t i = 0; i < row; i++) square += want[i] * want[i] / size;
+    double most = 0x1p-23 * log * sqrt(square);
+    for (uint64_t i = 0; i < row; i++) {
+      wrong += !(fabs((double)y[r * row + i] - want[i]) <= most);
+    }
+  }
+  printf("fft of %u: %u wrong\n", (unsigned)size, (unsigned)wrong);
+  failures += wrong != 0;
+  free(x);
+  free(y);
+  free(want);
+}
+
 static void run_all(live_t* live) {
   live->numbers = room((uint64_t)live->count * 4);
   live->bytes = room(live->count);
@@ -445,6 +521,11 @@ static void run_all(live_t* live) {
   softmax(live, 4100);
   softmax(live, 8192);
   softmax(live, 9000);
+  fft(live, 256);
+  fft(live, 4096);
+  fft(live, 8192);
+  fft(live, 1 << 20);
+  fft(live, 1 << 22);
   segments(live, 32);
   segments(live, 1000);
   segments(live, 9000);

@@ -176,7 +176,7 @@ static void test_allocations(void** state) {
 // (dispatch_kit_close looks).
 static void test_out_of_memory(void** state) {
   (void)state;
-  static const char* const kNames[] = {"scan", "sort", "fold"};
+  static const char* const kNames[] = {"scan", "sort", "fold", "fft"};
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
   for (uint32_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); i++) {
