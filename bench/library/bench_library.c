@@ -17,6 +17,7 @@
 #include "bench_library_plain.h"
 #include "bench_report.h"
 #include "kiln/kiln.h"
+#include "plain_bytes.h"
 
 enum { ROUNDS = 5, ARGUMENTS = 6, CUB_LOG = 26 };
 
@@ -369,6 +370,41 @@ static void bench_blake3_way(world_t* w, const char* threads) {
   kiln_buffer_release(done);
 }
 
+// A buffer of `count` bytes of text; on the software device plain C has them
+// too.
+static kiln_buffer_t* text_buffer(world_t* w, const uint8_t* text) {
+  kiln_buffer_t* buffer = memory(w, w->count);
+  bench_expect(kiln_buffer_write(buffer, 0, (size_t)w->count, text));
+  w->plain.flags = text;
+  return buffer;
+}
+
+static void bench_json_index(world_t* w) {
+  kiln_library_options_t options = options_of(w, 0);
+  uint8_t* text = calloc((size_t)w->count, 1);
+  bench_need(text != NULL, "memory");
+  plain_bytes_write_json(text, (size_t)w->count, 1);
+  kiln_buffer_t* buffer = text_buffer(w, text);
+  kiln_buffer_t* places = memory(w, w->count * 4);
+  kiln_buffer_t* count = memory(w, 8);
+  job_t job = job_of(w, "json_index", &options);
+  bind(&job, buffer);
+  bind(&job, places);
+  bind(&job, count);
+  double ns = spent(w, &job);
+  uint32_t found[2];
+  bench_expect(kiln_buffer_read(count, 0, 8, found));
+  // What is read and written at least.
+  tell(w, "json_index", (double)w->count + 4.0 * found[0], ns, 0,
+       plain_json_index, 0);
+  w->plain.flags = w->flags_host;
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(buffer);
+  kiln_buffer_release(places);
+  kiln_buffer_release(count);
+  free(text);
+}
+
 // The first quarter of the bytes, one in 256 of which ends a line.
 static void bench_lines(world_t* w) {
   kiln_library_options_t options = options_of(w, 0);
@@ -579,6 +615,7 @@ int main(int argc, char** argv) {
   bench_runs(&w);
   bench_crc32(&w);
   bench_lines(&w);
+  bench_json_index(&w);
   bench_blake3(&w);
   if (!w.soft) {
     bench_blake3_way(&w, "64");

@@ -229,3 +229,7 @@ void plain_fft(const plain_t* p) {
     }
   }
 }
+
+void plain_json_index(const plain_t* p) {
+  (void)plain_bytes_json(p->flags, p->count, p->out, p->other);
+}

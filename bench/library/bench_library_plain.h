@@ -32,6 +32,7 @@ void plain_runs(const plain_t* p);
 void plain_crc32(const plain_t* p);  // four bytes at a time by tables
 void plain_lines(const plain_t* p);
 void plain_blake3(const plain_t* p);
-void plain_fft(const plain_t* p);  // by Stockham, two at a time
+void plain_fft(const plain_t* p);         // by Stockham, two at a time
+void plain_json_index(const plain_t* p);  // of the bytes of `flags`
 
 #endif  // KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_

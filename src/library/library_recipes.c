@@ -213,6 +213,17 @@ static kiln_status_t make_blake3(kilni_library_make_t* make) {
                            KILN_SWITCH_OFF);
 }
 
+// The text by bytes and by words, too; two words of state a tile.
+static kiln_status_t make_json_index(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(uses(make, USES_COUNT));
+  uint64_t states = tiles(make->options.count) * 2 + 1;
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
+  static const kilni_library_place_t kPlaces[] = {
+      GIVEN(0), {KILNI_PLACE_WORDS, 0}, GIVEN(1), GIVEN(2), MEMORY(0)};
+  return kilni_library_add(make, "json_index", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
 // Those that put elements close together: all but the state is given.
 static kiln_status_t make_close(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_COUNT));
@@ -457,6 +468,7 @@ static const struct {
     {"fft", make_fft},
     {"fold", make_fold},
     {"gather", make_whole},
+    {"json_index", make_json_index},
     {"lines", make_lines},
     {"matmul", make_whole},
     {"nbody", make_whole},

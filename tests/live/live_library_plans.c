@@ -265,6 +265,29 @@ static void blake3(live_t* live, uint32_t less) {
   judge("blake3", have, want, 32);
 }
 
+// As many bytes as there are numbers, of JSON, and of what only looks like it.
+static void json_index(live_t* live, bool broken) {
+  uint8_t* text = room(live->count);
+  uint32_t* want = room((uint64_t)live->count * 4);
+  uint32_t* have = room((uint64_t)live->count * 4);
+  uint32_t told[2] = {0, 0}, found[2];
+  plain_bytes_write_json(text, live->count, 1);
+  for (uint32_t i = 0; broken && i < live->count; i++) {
+    text[i] = (uint8_t) "\\\\\"{},: a"[live->numbers[i] % 10];
+  }
+  found[0] = plain_bytes_json(text, live->count, want, &found[1]);
+  kiln_library_options_t options = options_of(live, 0);
+  argument_t arguments[] = {{text, NULL, live->count},
+                            {NULL, have, (uint64_t)live->count * 4},
+                            {NULL, told, 8}};
+  run(live, "json_index", &options, arguments, 3);
+  judge("json_index: count", told, found, 8);
+  judge("json_index", have, want, (uint64_t)found[0] * 4);
+  free(text);
+  free(want);
+  free(have);
+}
+
 static void lines(live_t* live) {
   const uint8_t* text = (const uint8_t*)live->numbers;
   uint32_t* want = room((uint64_t)live->count * 4);
@@ -512,6 +535,8 @@ static void run_all(live_t* live) {
   crc32(live, 1);
   blake3(live, 0);
   blake3(live, 1);
+  json_index(live, false);
+  json_index(live, true);
   lines(live);
   fold(live);
   sort(live, 0xffffffffu);

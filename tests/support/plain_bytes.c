@@ -3,6 +3,8 @@
 // tests: the library's programs on bytes, in plain C.
 #include "plain_bytes.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 // ---- BLAKE3 ----
@@ -107,4 +109,61 @@ void plain_bytes_blake3(const uint8_t* text, size_t count, uint32_t hash[8]) {
     depth--;
   }
   memcpy(hash, stack[0], 32);
+}
+
+// ---- JSON ----
+
+static bool is_mark(uint8_t c) {
+  return c == '{' || c == '}' || c == '[' || c == ']' || c == ':' || c == ',';
+}
+
+uint32_t plain_bytes_json(const uint8_t* text, size_t count, uint32_t* places,
+                          uint32_t* open) {
+  uint32_t found = 0;
+  bool in_string = false, escapes = false, was_plain = false;
+  for (size_t i = 0; i < count; i++) {
+    uint8_t c = text[i];
+    bool is_escaped = escapes;
+    bool is_plain = c > ' ' && c != '"' && !is_mark(c);
+    escapes = c == '\\' && !is_escaped;
+    if (!in_string && (c == '"' || is_mark(c) || (is_plain && !was_plain))) {
+      places[found++] = (uint32_t)i;
+    }
+    if (c == '"' && !is_escaped) in_string = !in_string;
+    was_plain = is_plain;
+  }
+  *open = in_string ? 1 : 0;
+  return found;
+}
+
+void plain_bytes_write_json(uint8_t* text, size_t count, uint64_t seed) {
+  static const char* const kValues[] = {
+      "true",
+      "false",
+      "null",
+      "-12.5e+3",
+      "0",
+      "\"\"",
+      "\"a\"",
+      "\"\\\"\\\\\"",
+      "\"{[:,]}\"",
+      "\"\\u00e9\\n\"",
+      "[]",
+      "{}",
+      "[1,2 , 3]",
+      "{\"k\" : [{}]}",
+      "\"\\\\\\\\\"",
+      "\"a sentence, as there are in texts; it is longer than a word\""};
+  size_t at = 0;
+  if (at < count) text[at++] = '[';
+  while (at < count) {
+    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    char record[128];
+    size_t size = (size_t)snprintf(record, sizeof(record), "%s{\"key%u\": %s}",
+                                   at > 1 ? ",\n  " : "",
+                                   (unsigned)(seed >> 44), kValues[seed >> 60]);
+    if (size > count - at) size = count - at;
+    memcpy(text + at, record, size);
+    at += size;
+  }
 }

@@ -11,4 +11,13 @@
 // The BLAKE3 hash of `count` bytes, as eight words, the first byte lowest.
 void plain_bytes_blake3(const uint8_t* text, size_t count, uint32_t hash[8]);
 
+// Where each token of a JSON text begins, as lib/json_index.kiln says; how many
+// there are. `open` becomes 1 if a string has no end, else 0.
+uint32_t plain_bytes_json(const uint8_t* text, size_t count, uint32_t* places,
+                          uint32_t* open);
+
+// Fills `text` with JSON as a program prints it: records of all kinds of
+// values, some in each other. The last one is cut off.
+void plain_bytes_write_json(uint8_t* text, size_t count, uint64_t seed);
+
 #endif  // KILN_TESTS_SUPPORT_PLAIN_BYTES_H_

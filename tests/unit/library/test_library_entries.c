@@ -20,9 +20,7 @@ static void test_texts(void** state) {
     assert_true(strlen(entry.summary) > 3);
     char path[1024], file[128], page[128];
     snprintf(file, sizeof(file), "lib/%s.kiln", entry.name);
-    // What is a part of another entry is on that one's page.
-    snprintf(page, sizeof(page), "docs/library/%.*s.md",
-             (int)strcspn(entry.name, "_"), entry.name);
+    snprintf(page, sizeof(page), "docs/library/%s.md", entry.name);
     FILE* stream = fopen(test_tree_path(path, sizeof(path), file), "rb");
     assert_non_null(stream);
     char* text = kit_zeroes(entry.text.size, 1);
@@ -32,6 +30,12 @@ static void test_texts(void** state) {
     fclose(stream);
     free(text);
     stream = fopen(test_tree_path(path, sizeof(path), page), "rb");
+    if (stream == NULL) {
+      // What is a part of another entry is on that one's page.
+      snprintf(page, sizeof(page), "docs/library/%.*s.md",
+               (int)strcspn(entry.name, "_"), entry.name);
+      stream = fopen(test_tree_path(path, sizeof(path), page), "rb");
+    }
     if (stream == NULL) fail_msg("%s is not there", page);
     fclose(stream);
   }

@@ -30,7 +30,8 @@ static const char* const kNames[] = {
     "matmul",    "blur",     "utf8",    "life",      "compact",    "fold",
     "scan",      "segments", "unique",  "sort",      "sort_bases", "sort_count",
     "normalize", "philox",   "softmax", "gather",    "nbody",      "scatter",
-    "crc32",     "lines",    "runs",    "blake3",    "fft",        "fft_roots"};
+    "crc32",     "lines",    "runs",    "blake3",    "fft",        "fft_roots",
+    "json_index"};
 enum { NAMES = sizeof(kNames) / sizeof(kNames[0]) };
 
 static char* file_of(const char* path) {
