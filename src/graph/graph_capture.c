@@ -274,6 +274,20 @@ static kiln_status_t end_and_destroy(kiln_graph_builder_t* builder) {
   return status;
 }
 
+// The capture stays with the driver, or may: its streams are never used again,
+// neither the builder's nor those of its forks. `untouched`: they are not even
+// destroyed.
+static void give_up_streams(const kiln_graph_builder_t* builder,
+                            bool untouched) {
+  const kilni_capture_t* capture = builder->capture;
+  builder->stream->spoiled = true;
+  builder->stream->abandoned |= untouched;
+  for (size_t i = 0; i < capture->stream_count; i++) {
+    capture->streams[i]->spoiled = true;
+    capture->streams[i]->abandoned |= untouched;
+  }
+}
+
 // The driver ends the capture and throws its graph away. OK too where it had
 // done so before; a stream that stays captured is used no more.
 static kiln_status_t discard(kiln_graph_builder_t* builder) {
@@ -290,7 +304,7 @@ static kiln_status_t discard(kiln_graph_builder_t* builder) {
     kiln_status_free(status);
     return NULL;
   }
-  builder->stream->spoiled = true;
+  give_up_streams(builder, false);
   return status;
 }
 
@@ -450,7 +464,7 @@ static bool goes_on(const kiln_graph_builder_t* builder) {
   kiln_status_t asked = ask(builder, &capturing);
   bool active = kiln_status_is_ok(asked) &&
                 capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  if (!kiln_status_is_ok(asked)) builder->stream->spoiled = true;
+  if (!kiln_status_is_ok(asked)) give_up_streams(builder, false);
   kiln_status_free(asked);
   return active;
 }
@@ -479,7 +493,7 @@ static kiln_status_t end_primary(kiln_graph_builder_t* builder) {
 }
 
 static kiln_status_t lost_body(kiln_graph_builder_t* builder) {
-  builder->stream->abandoned = true;
+  give_up_streams(builder, true);
   invalidate(builder);
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
@@ -507,7 +521,7 @@ static kiln_status_t end_body(kiln_graph_builder_t* builder) {
     if (goes_on(builder)) {
       return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
     }
-    builder->stream->spoiled = true;
+    give_up_streams(builder, false);
     invalidate(builder);
     return thrown_away(status, forks);
   }
@@ -547,7 +561,7 @@ static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
   if (builder->kind == KILN_GRAPH_BUILDER_BODY) {
     kiln_status_t status = end_body(builder);
     if (builder->state == KILN_GRAPH_BUILDER_CAPTURING) {
-      builder->stream->spoiled = true;
+      give_up_streams(builder, false);
       invalidate(builder);
     }
     // What it left in the body stays there; an invalidated one needs no word.

@@ -24,6 +24,7 @@ typedef struct plan_t {
   uint32_t execs_destroyed;
   bool null_status;  // a place that must be there was not
   bool tail;         // the stream has a last node
+  bool invalidated;  // what cuStreamIsCapturing answers
 } plan_t;
 
 static plan_t plan;
@@ -53,6 +54,13 @@ static kiln_cu_result_t info_3(kiln_cu_stream_t stream,
     *nodes = &last;
     *count = 1;
   }
+  return result;
+}
+
+static kiln_cu_result_t is_capturing(kiln_cu_stream_t stream,
+                                     kiln_cu_capture_status_t* status) {
+  kiln_cu_result_t result = below.cuStreamIsCapturing(stream, status);
+  if (plan.invalidated) *status = KILN_CU_STREAM_CAPTURE_STATUS_INVALIDATED;
   return result;
 }
 
@@ -122,6 +130,7 @@ static void tweak(kiln_cuda_table_t* table) {
   below = *table;
   KILNI_CUDA_SET(table, cuStreamGetCaptureInfo, info);
   KILNI_CUDA_SET(table, cuStreamGetCaptureInfo_v3, info_3);
+  KILNI_CUDA_SET(table, cuStreamIsCapturing, is_capturing);
   KILNI_CUDA_SET(table, cuStreamUpdateCaptureDependencies, order);
   KILNI_CUDA_SET(table, cuStreamEndCapture, end);
   KILNI_CUDA_SET(table, cuStreamWaitEvent, wait);
@@ -235,15 +244,59 @@ static void test_a_close_that_fails(void** state) {
   failed(status, "closing a graph builder");
 }
 
+static kilni_pool_counts_t pooled_streams(void) {
+  return kilni_pools_counts(kit.device, KILNI_POOL_STREAMS);
+}
+
+// A capture that its driver goes on with has its forks' streams too: nobody
+// gets one of them again.
+static void test_a_close_that_is_refused(void** state) {
+  (void)state;
+  kiln_graph_builder_t* forks[2];
+  begin();
+  assert_null(kiln_graph_builder_split(builder, 3, forks));
+  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_ONCE,
+                       KILN_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  kiln_status_t status = kiln_graph_builder_close(builder);
+  (void)kilni_cuda_fault_disarm(&kit.table);
+  failed(status, "closing a graph builder");
+  for (int i = 0; i < 2; i++) kiln_graph_builder_release(forks[i]);
+  assert_int_equal(pooled_streams().in_use, 0);
+  assert_int_equal(pooled_streams().kept, 0);
+}
+
+// A body that was invalidated is not ended, so that its forks stay captured.
+static void test_an_invalidated_body_with_a_fork(void** state) {
+  (void)state;
+  kiln_graph_builder_t* fork = NULL;
+  kiln_graph_builder_t* body = NULL;
+  kiln_graph_conditional_t choice = {{0, NULL}, KILN_GRAPH_WHILE, 1};
+  begin();
+  assert_null(
+      kiln_graph_builder_add_condition(builder, NULL, &choice.condition));
+  assert_null(kiln_graph_builder_add_conditional(builder, &choice, &body));
+  assert_null(kiln_graph_builder_begin(body, 0));
+  assert_null(kiln_graph_builder_split(body, 2, &fork));
+  plan.invalidated = true;
+  failed(kiln_graph_builder_end(body), "it is not ended");
+  plan.invalidated = false;
+  kiln_graph_builder_release(fork);
+  kiln_graph_builder_release(body);
+  assert_null(kiln_graph_builder_end(builder));
+  kiln_graph_builder_release(builder);
+  builder = NULL;
+  assert_int_equal(pooled_streams().in_use, 0);
+  assert_int_equal(pooled_streams().kept, 1);
+  kit.abandoned = 2;
+}
+
 static void test_released_while_capturing(void** state) {
   (void)state;
   begin();
   kiln_graph_builder_release(builder);
   builder = NULL;
-  kilni_pool_counts_t counts =
-      kilni_pools_counts(kit.device, KILNI_POOL_STREAMS);
-  assert_int_equal(counts.in_use, 0);
-  assert_int_equal(counts.kept, 1);
+  assert_int_equal(pooled_streams().in_use, 0);
+  assert_int_equal(pooled_streams().kept, 1);
 }
 
 static void test_half_a_builder(void** state) {
@@ -429,6 +482,8 @@ int main(void) {
       T(test_an_end_that_is_refused),
       T(test_a_close_throws_away),
       T(test_a_close_that_fails),
+      T(test_a_close_that_is_refused),
+      T(test_an_invalidated_body_with_a_fork),
       T(test_released_while_capturing),
       T(test_half_a_builder),
       T(test_half_a_split),
