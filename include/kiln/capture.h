@@ -78,8 +78,8 @@ KILN_API void kiln_graph_builder_release(kiln_graph_builder_t* builder);
 // Ends it: a capture that is under way is ended and its graph thrown away; the
 // stream is then free. Of a forked builder the work that was not joined makes
 // the primary's end fail. A builder that is closed already is OK. Every other
-// use of a closed builder but kind, state and release is INVALID_STATE.
-// DRIVER_ERROR: it is closed all the same. Since 0.1.
+// use of a closed builder but kind, state, must_join, device and release is
+// INVALID_STATE. DRIVER_ERROR: it is closed all the same. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_close(kiln_graph_builder_t* builder);
 
@@ -111,9 +111,11 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_begin(kiln_graph_builder_t* builder, uint32_t mode);
 
 // Ends the capture. INVALID_STATE: it is not capturing, or forked (join ends
-// those). A capture that was invalidated, or whose forks were not joined (they
-// are named), is INVALID_STATE with the driver's result, and its graph is gone:
-// the builder is then INVALIDATED and its stream free. Since 0.1.
+// those). A capture that was invalidated, or whose forks were not joined (the
+// message counts them), is INVALID_STATE with the driver's result, and its graph
+// is gone: the builder is then INVALIDATED and its stream free. It goes on
+// capturing where the driver does, as when another thread began it in a mode
+// that keeps to threads (INVALID_STATE too). DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_end(kiln_graph_builder_t* builder);
 

@@ -399,9 +399,9 @@ static inline kiln_graph_work_t kiln_graph_work_conditional(
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_create(kiln_device_t* device, kiln_graph_t** out_graph);
 
-// A copy with the same nodes, names and owners, of a view too. Statuses as
-// create; the driver refuses graphs that allocate memory. The caller owns
-// `*out_graph`. Since 0.1.
+// A copy with the same nodes, names and owners, of a view too. Nodes inside of
+// its nodes have no names in it. Statuses as create; the driver refuses graphs
+// that allocate memory. The caller owns `*out_graph`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_clone(kiln_graph_t* graph,
                                                       kiln_graph_t** out_graph);
 
@@ -601,8 +601,8 @@ typedef struct kiln_graph_node_info_t {
 } kiln_graph_node_info_t;
 
 // Asks the driver what the node does. What is not of its kind is 0 or "".
-// INVALID_STATE, DEVICE_LOST, DRIVER_ERROR. Texts are borrowed from the node.
-// Since 0.1.
+// INVALID_STATE, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. Texts are borrowed
+// from the node, until it is given other work. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_node_describe(
     kiln_graph_node_t* node, kiln_graph_node_info_t* out_info);
 
@@ -656,7 +656,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_create(
 
 // One reference more, one less. NULL is accepted. The last release waits for
 // nothing: launches under way go on, and what they use is held until they are
-// done. Since 0.1.
+// done. Only where a driver can say nothing about them it waits for the device.
+// Since 0.1.
 KILN_API void kiln_graph_exec_retain(kiln_graph_exec_t* exec);
 KILN_API void kiln_graph_exec_release(kiln_graph_exec_t* exec);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "graph/graph_inside.h"
 
 enum { TWO_BODIES_SINCE = 12080 };
@@ -314,6 +315,7 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
                           kilni_graph_kind_name(a->work->kind));
   }
   kilni_owners_commit(a->graph, bundle, &work->wanted);
+  kilni_work_mark_recorded(work);
   kiln_graph_node_t* node = added(a, handle, bundle);
   if (more != NULL) more->address = work->to.allocation.address;
   node->more = more;
@@ -611,9 +613,13 @@ static kiln_status_t call_set(const kiln_graph_node_t* node,
   return s;
 }
 
-// The graphs inside of a child are other ones now.
-static void forget_inner(kiln_graph_node_t* node) {
+// The kernel, or the graphs inside of a child, are other ones now.
+static void forget_told(kiln_graph_node_t* node) {
   kilni_node_more_t* more = node->more;
+  if (node->kind == KILN_GRAPH_KERNEL && more != NULL) {
+    kilni_strfree(node->graph->device->host->allocator, more->kernel);
+    more->kernel = NULL;
+  }
   if (node->kind != KILN_GRAPH_CHILD || more == NULL || more->inner == NULL) {
     return;
   }
@@ -639,9 +645,10 @@ static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
                           kilni_node_says(node, text));
   }
   kilni_owners_commit(node->graph, bundle, &work->wanted);
+  kilni_work_mark_recorded(work);
   kilni_bundle_t* before = node->bundle;
   node->bundle = bundle;
-  forget_inner(node);
+  forget_told(node);
   kilni_owners_drop(node->graph, before);
   if (node->kind == KILN_GRAPH_CHILD) {
     kilni_owners_seal(work->given->as.child);

@@ -31,7 +31,7 @@ static void free_streams(kilni_capture_t* capture) {
   capture->stream_count = 0;
 }
 
-void kilni_capture_release(kilni_capture_t* capture) {
+static void capture_release(kilni_capture_t* capture) {
   if (capture == NULL) return;
   if (atomic_fetch_sub_explicit(&capture->references, 1,
                                 memory_order_acq_rel) != 1) {
@@ -341,7 +341,7 @@ static kiln_status_t undo_begin(kiln_graph_builder_t* builder,
   if (!kiln_status_is_ok(ended)) {
     builder->state = KILN_GRAPH_BUILDER_INVALIDATED;
   }
-  kilni_capture_release(capture);
+  capture_release(capture);
   return kilni_status_join(status, ended);
 }
 
@@ -397,7 +397,7 @@ kiln_status_t kiln_graph_builder_begin(kiln_graph_builder_t* builder,
     if (kiln_status_is_ok(status)) return NULL;
   }
   kilni_stream_set_idle(builder->stream, true);
-  kilni_capture_release(builder->capture);
+  capture_release(builder->capture);
   builder->capture = NULL;
   if (!body) {
     builder->graph = NULL;
@@ -415,7 +415,7 @@ static void leave_capture(kiln_graph_builder_t* builder) {
   builder->capture = NULL;
   kilni_stream_set_idle(builder->stream, true);
   free_streams(capture);
-  kilni_capture_release(capture);
+  capture_release(capture);
 }
 
 static void invalidate(kiln_graph_builder_t* builder) {
@@ -554,7 +554,7 @@ kiln_status_t kiln_graph_builder_end(kiln_graph_builder_t* builder) {
 static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) {
     // Its work stays unjoined: the primary's end will say so.
-    kilni_capture_release(builder->capture);
+    capture_release(builder->capture);
     builder->capture = NULL;
     return NULL;
   }
@@ -584,7 +584,7 @@ kiln_status_t kiln_graph_builder_close(kiln_graph_builder_t* builder) {
     status = close_capturing(builder);
   }
   builder->state = KILN_GRAPH_BUILDER_CLOSED;
-  kilni_capture_release(builder->capture);
+  capture_release(builder->capture);
   builder->capture = NULL;
   kiln_graph_release(builder->graph);
   builder->graph = NULL;

@@ -88,11 +88,8 @@ static kiln_status_t set_tail(const kiln_graph_builder_t* builder,
   return status;
 }
 
-// The node takes its place as the last, or goes again.
-static kiln_status_t put_in_order(const kiln_graph_builder_t* builder,
-                                  kiln_graph_node_t* node) {
-  kiln_status_t status = set_tail(builder, node->handle);
-  if (kiln_status_is_ok(status)) return NULL;
+// Behind a failure: the node must not stay.
+static kiln_status_t take_back(kiln_graph_node_t* node, kiln_status_t status) {
   kiln_status_t removed;
   KILNI_GRAPH_CALL(removed, node->graph, cuGraphDestroyNode, node->handle);
   if (kiln_status_is_ok(removed)) {
@@ -101,6 +98,13 @@ static kiln_status_t put_in_order(const kiln_graph_builder_t* builder,
   }
   return KILNI_ANNOTATE(kilni_status_join(status, removed),
                         "the node stays in the graph, in no order");
+}
+
+// The node takes its place as the last, or goes again.
+static kiln_status_t put_in_order(const kiln_graph_builder_t* builder,
+                                  kiln_graph_node_t* node) {
+  kiln_status_t status = set_tail(builder, node->handle);
+  return kiln_status_is_ok(status) ? NULL : take_back(node, status);
 }
 
 // ---- Conditions ----
@@ -171,14 +175,8 @@ static kiln_status_t add_choice(kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(kilni_graph_add_choice(graph, tail->nodes, tail->edges,
                                                tail->count, given, &node));
   kiln_status_t status = give_graphs(node, bodies);
-  if (kiln_status_is_ok(status)) {
-    status = set_tail(builder, node->handle);
-    if (kiln_status_is_ok(status)) return NULL;
-  }
-  kiln_status_t removed;
-  KILNI_GRAPH_CALL(removed, graph, cuGraphDestroyNode, node->handle);
-  kilni_node_forget(node);
-  return kilni_status_join(status, removed);
+  return kiln_status_is_ok(status) ? put_in_order(builder, node)
+                                   : take_back(node, status);
 }
 
 kiln_status_t kiln_graph_builder_add_conditional(

@@ -531,6 +531,7 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
         kilni_graph_kind_name(node->kind), kilni_node_says(node, text));
   }
   kilni_keeper_commit(hold->own, bundle, &work->wanted);
+  kilni_work_mark_recorded(work);
   const kiln_launch_t* launch = work->wanted.launch;
   if (launch == NULL) return NULL;
   exec->has_last = true;

@@ -10,12 +10,12 @@
 
 enum {
   KILNI_GRAPH_CHUNK_NODES = 128,
-  KILNI_GRAPH_NAME_BYTES = 256,
-  KILNI_GRAPH_FEW = 16,        // dependencies that need no allocation
-  KILNI_GRAPH_OPS = 256,       // in one node
-  KILNI_GRAPH_BODIES = 1024,   // of one conditional node
-  KILNI_GRAPH_BRANCHES = 256,  // of one split
-  KILNI_GRAPH_STREAMS = 4,     // of launches that an executable remembers
+  KILNI_GRAPH_NAME_BYTES = 255,  // of a node, without the NUL
+  KILNI_GRAPH_FEW = 16,          // dependencies that need no allocation
+  KILNI_GRAPH_OPS = 256,         // in one node
+  KILNI_GRAPH_BODIES = 1024,     // of one conditional node
+  KILNI_GRAPH_BRANCHES = 256,    // of one split
+  KILNI_GRAPH_STREAMS = 4,       // of launches that an executable remembers
 };
 
 // ---- Owners (graph_owners.c) ----
@@ -177,12 +177,6 @@ typedef struct kilni_current_t {
   kilni_cuCtxGetCurrent_fn_t ask;
 } kilni_current_t;
 
-static inline kilni_current_t kilni_current_of(const kiln_device_t* device) {
-  kilni_current_t current = {kilni_device_alive(device), device->context,
-                             device->table->cuCtxGetCurrent};
-  return current;
-}
-
 // Neither a forked child nor lost, and its context is current already.
 static inline bool kilni_is_current(const kilni_current_t* current) {
   kiln_cu_context_t is = NULL;
@@ -326,6 +320,9 @@ kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
 void kilni_work_deinit(kilni_work_t* work, const kiln_graph_t* graph);
 // The work's bundle is made: host data moves to its copy.
 void kilni_work_use_copy(kilni_work_t* work, const kilni_bundle_t* bundle);
+// A node does the work from now on: an event of it counts as recorded, since
+// whether a launch has recorded it yet only the driver knows.
+void kilni_work_mark_recorded(const kilni_work_t* work);
 // A kernel's parameters; the same without the union.
 kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
                                 kiln_launch_t* launch,
@@ -422,6 +419,5 @@ kiln_status_t kilni_builder_make(kiln_device_t* device, uint32_t kind,
 kiln_status_t kilni_builder_check_capturing(const kiln_graph_builder_t* builder,
                                             const char* doing);
 void kilni_capture_retain(kilni_capture_t* capture);
-void kilni_capture_release(kilni_capture_t* capture);
 
 #endif  // KILN_SRC_GRAPH_GRAPH_INSIDE_H_

@@ -7,10 +7,17 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "graph/graph_inside.h"
 
 static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
   return graph->device->host->allocator;
+}
+
+static kilni_current_t current_of(const kiln_device_t* device) {
+  kilni_current_t current = {kilni_device_alive(device), device->context,
+                             device->table->cuCtxGetCurrent};
+  return current;
 }
 
 kiln_status_t kilni_graph_make(kiln_device_t* device,
@@ -26,7 +33,7 @@ kiln_status_t kilni_graph_make(kiln_device_t* device,
   kiln_graph_t* graph = block;
   graph->device = device;
   graph->late = late;
-  graph->current = kilni_current_of(device);
+  graph->current = current_of(device);
   graph->add_kernel = device->table->cuGraphAddKernelNode;
   graph->root = graph;
   atomic_init(&graph->references, 1);
@@ -57,12 +64,8 @@ kiln_status_t kiln_graph_create(kiln_device_t* device,
 
 static void free_more(const kiln_graph_t* graph, kilni_node_more_t* more) {
   kiln_allocator_t allocator = allocator_of(graph);
-  if (more->name != NULL) {
-    kilni_free(allocator, more->name, strlen(more->name) + 1);
-  }
-  if (more->kernel != NULL) {
-    kilni_free(allocator, more->kernel, KILNI_GRAPH_NAME_BYTES);
-  }
+  kilni_strfree(allocator, more->name);
+  kilni_strfree(allocator, more->kernel);
   kilni_free(allocator, more->how, sizeof(*more->how));
   kilni_free_array(allocator, more->inner, more->inner_count,
                    sizeof(*more->inner));

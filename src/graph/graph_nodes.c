@@ -243,29 +243,20 @@ kiln_status_t kiln_graph_node_set_name(kiln_graph_node_t* node,
                                        const char* name) {
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_RETURN_IF_ERROR(kilni_node_check(node));
-  size_t bytes = name == NULL ? 0 : strlen(name) + 1;
-  if (bytes > KILNI_GRAPH_NAME_BYTES) {
+  kiln_string_view_t text = kilni_sv(name == NULL ? "" : name);
+  if (text.size > KILNI_GRAPH_NAME_BYTES) {
     return kilni_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "a node's name of %zu bytes", bytes - 1),
-        "give it at most %d bytes", KILNI_GRAPH_NAME_BYTES - 1);
+        KILNI_FAIL(LIMIT_EXCEEDED, "a node's name of %zu bytes", text.size),
+        "give it at most %d bytes", KILNI_GRAPH_NAME_BYTES);
   }
-  void* copy = NULL;
-  if (bytes > 1) {
-    KILNI_RETURN_IF_ERROR(kilni_alloc(allocator_of(node->graph), bytes, &copy));
-    memcpy(copy, name, bytes);
+  if (text.size == 0 && node->more == NULL) return NULL;
+  KILNI_RETURN_IF_ERROR(need_more(node));
+  char* copy = NULL;
+  if (text.size > 0) {
+    KILNI_RETURN_IF_ERROR(kilni_strdup(allocator_of(node->graph), text, &copy));
   }
-  kiln_status_t status =
-      copy == NULL && node->more == NULL ? NULL : need_more(node);
-  if (!kiln_status_is_ok(status)) {
-    kilni_free(allocator_of(node->graph), copy, bytes);
-    return status;
-  }
-  if (node->more == NULL) return NULL;
-  char* before = node->more->name;
+  kilni_strfree(allocator_of(node->graph), node->more->name);
   node->more->name = copy;
-  if (before != NULL) {
-    kilni_free(allocator_of(node->graph), before, strlen(before) + 1);
-  }
   return NULL;
 }
 
@@ -351,9 +342,31 @@ kiln_status_t kiln_graph_node_inner(kiln_graph_node_t* node, uint32_t index,
 
 // ---- What they do ----
 
+// Asked once for a node; left alone where nobody tells.
+static kiln_status_t name_kernel(kiln_graph_node_t* node,
+                                 kiln_cu_function_t function,
+                                 const char** out_name) {
+  kiln_device_t* device = node->graph->device;
+  KILNI_RETURN_IF_ERROR(need_more(node));
+  if (node->more->kernel == NULL) {
+    const char* name = NULL;
+    if (function == NULL ||
+        !kilni_cuda_has(device->table, KILNI_CUDA_ROW_cuFuncGetName)) {
+      return NULL;
+    }
+    kiln_status_t status;
+    KILNI_DEVICE_CALL(status, device, cuFuncGetName, &name, function);
+    KILNI_RETURN_IF_ERROR(status);
+    KILNI_RETURN_IF_ERROR(kilni_strdup(allocator_of(node->graph),
+                                       kilni_sv(name == NULL ? "" : name),
+                                       &node->more->kernel));
+  }
+  *out_name = node->more->kernel;
+  return NULL;
+}
+
 static kiln_status_t describe_kernel(kiln_graph_node_t* node,
                                      kiln_graph_node_info_t* info) {
-  const kiln_cuda_table_t* table = node->graph->device->table;
   kiln_cu_kernel_node_t kernel = {0};
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, node->graph->device, cuGraphKernelNodeGetParams,
@@ -364,24 +377,7 @@ static kiln_status_t describe_kernel(kiln_graph_node_t* node,
   memcpy(info->grid, grid, sizeof(grid));
   memcpy(info->block, block, sizeof(block));
   info->shared_bytes = kernel.shared_bytes;
-  KILNI_RETURN_IF_ERROR(need_more(node));
-  if (node->more->kernel == NULL) {
-    const char* name = NULL;
-    if (kernel.function == NULL ||
-        !kilni_cuda_has(table, KILNI_CUDA_ROW_cuFuncGetName)) {
-      return NULL;
-    }
-    KILNI_DEVICE_CALL(status, node->graph->device, cuFuncGetName, &name,
-                      kernel.function);
-    KILNI_RETURN_IF_ERROR(status);
-    void* copy = NULL;
-    KILNI_RETURN_IF_ERROR(
-        kilni_alloc(allocator_of(node->graph), KILNI_GRAPH_NAME_BYTES, &copy));
-    node->more->kernel = copy;
-    snprintf(copy, KILNI_GRAPH_NAME_BYTES, "%s", name == NULL ? "" : name);
-  }
-  info->kernel = node->more->kernel;
-  return NULL;
+  return name_kernel(node, kernel.function, &info->kernel);
 }
 
 static kiln_status_t describe_copy(kiln_graph_node_t* node,

@@ -55,22 +55,14 @@ void kilni_picture_add_json(kilni_str_t* out, const char* text) {
   add_escaped(out, text, "&");
 }
 
-const char* kilni_picture_kind(uint32_t kind) {
-  static const char* const NAMES[] = {
-      "kernel",   "copy", "fill",       "host",        "child",
-      "empty",    "wait", "record",     "signal",      "wait for",
-      "allocate", "free", "memory ops", "conditional",
-  };
-  return kind < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[kind] : "node";
-}
-
 void kilni_picture_add_name(kilni_str_t* out, const kiln_graph_node_t* node,
                             uint32_t number) {
   const char* name = kiln_graph_node_name(node);
   if (name[0] != 0) {
     kilni_str_add_cstr(out, name);
   } else {
-    kilni_str_addf(out, "%s %u", kilni_picture_kind(kiln_graph_node_kind(node)),
+    kilni_str_addf(out, "%s %u",
+                   kilni_graph_kind_name(kiln_graph_node_kind(node)),
                    (unsigned)number);
   }
 }

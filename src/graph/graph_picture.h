@@ -21,8 +21,6 @@ void kilni_picture_add_json(kilni_str_t* out, const char* text);
 // caller.
 void kilni_picture_add_name(kilni_str_t* out, const kiln_graph_node_t* node,
                             uint32_t number);
-// "kernel", "copy", ...
-const char* kilni_picture_kind(uint32_t kind);
 
 // All nodes of a graph, and all its edges as indices of these, sorted by where
 // they begin and end. one-thread

@@ -89,7 +89,7 @@ static const char* kind_of(const kiln_graph_node_info_t* info) {
   if (info->kind == KILN_GRAPH_CONDITIONAL && info->condition <= 2) {
     return CHOICES[info->condition];
   }
-  return kilni_picture_kind(info->kind);
+  return kilni_graph_kind_name(info->kind);
 }
 
 static const char* look_of(uint32_t kind) {

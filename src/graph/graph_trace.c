@@ -331,11 +331,11 @@ void kiln_graph_trace_retain(kiln_graph_trace_t* trace) {
 }
 
 void kiln_graph_trace_release(kiln_graph_trace_t* trace) {
-  if (trace == NULL || atomic_fetch_sub_explicit(&trace->references, 1,
-                                                 memory_order_acq_rel) != 1) {
-    return;
+  if (trace == NULL || kilni_device_is_forked(trace->device)) return;
+  if (atomic_fetch_sub_explicit(&trace->references, 1, memory_order_acq_rel) ==
+      1) {
+    trace_end(trace);
   }
-  trace_end(trace);
 }
 
 // ---- Running and reading ----

@@ -54,12 +54,12 @@ static void add_slice(kilni_str_t* out, const kilni_slice_t* slice) {
   kilni_str_add_cstr(out, ",\n{\"name\":\"");
   kilni_picture_add_json(out, slice->name);
   kilni_str_addf(out, "\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%u",
-                 kilni_picture_kind(slice->kind), PROCESS,
+                 kilni_graph_kind_name(slice->kind), PROCESS,
                  (unsigned)(FIRST_LANE + slice->lane));
   add_time(out, "ts", slice->start_ns);
   add_time(out, "dur", slice->end_ns - slice->start_ns);
   kilni_str_addf(out, ",\"args\":{\"kind\":\"%s\"",
-                 kilni_picture_kind(slice->kind));
+                 kilni_graph_kind_name(slice->kind));
   if (slice->kernel != NULL && slice->kernel[0] != 0) {
     kilni_str_add_cstr(out, ",\"kernel\":\"");
     kilni_picture_add_json(out, slice->kernel);

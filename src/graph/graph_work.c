@@ -12,9 +12,11 @@
 
 const char* kilni_graph_kind_name(uint32_t kind) {
   static const char* const kNames[] = {
-      "kernel", "copy", "fill",      "host",       "child",
-      "empty",  "wait", "record",    "signal",     "semaphore wait",
-      "alloc",  "free", "memory op", "conditional"};
+      "kernel",         "copy",       "fill",
+      "host",           "child",      "empty",
+      "wait",           "record",     "semaphore signal",
+      "semaphore wait", "allocate",   "free",
+      "memory ops",     "conditional"};
   return kind < sizeof(kNames) / sizeof(kNames[0]) ? kNames[kind] : "unknown";
 }
 
@@ -186,6 +188,25 @@ static kiln_status_t take_place(kilni_work_t* work, const kiln_graph_t* graph,
   return NULL;
 }
 
+// Of one dimension, as the stream operation has it: rows may lie between each
+// other.
+static kiln_status_t check_apart(const kiln_graph_copy_t* copy) {
+  uint64_t to = copy->to.offset;
+  uint64_t from = copy->from.offset;
+  uint64_t distance = to > from ? to - from : from - to;
+  if (copy->to.buffer == NULL || copy->to.buffer != copy->from.buffer ||
+      copy->rows > 1 || copy->slices > 1 || distance >= copy->bytes) {
+    return NULL;
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "a copy of %llu bytes from offset %llu to %llu of one buffer "
+                 "overlaps itself",
+                 (unsigned long long)copy->bytes, (unsigned long long)from,
+                 (unsigned long long)to),
+      "copy through another buffer");
+}
+
 static kiln_status_t take_copy(kilni_work_t* work, const kiln_graph_t* graph) {
   const kiln_graph_copy_t* copy = &work->given->as.copy;
   kiln_cu_copy_3d_t* to = &work->to.copy;
@@ -199,6 +220,7 @@ static kiln_status_t take_copy(kilni_work_t* work, const kiln_graph_t* graph) {
       take_place(work, graph, &copy->from, "the copy's source", &to->from));
   KILNI_RETURN_IF_ERROR(
       take_place(work, graph, &copy->to, "the copy's target", &to->to));
+  KILNI_RETURN_IF_ERROR(check_apart(copy));
   to->width_bytes = copy->bytes;
   to->height = copy->rows == 0 ? 1 : copy->rows;
   to->depth = copy->slices == 0 ? 1 : copy->slices;
@@ -280,11 +302,14 @@ static kiln_status_t take_event(kilni_work_t* work, const kiln_graph_t* graph) {
           ? kilni_device_check_same(graph->device, event->device, "the event")
           : kilni_device_check_driver(graph->device, event->device,
                                       "the event"));
-  // Whether a launch has recorded it yet only the driver knows.
-  if (records) atomic_store(&event->recorded, true);
   work->to.event = event->handle;
   want(work, event, KILNI_OWNED_EVENT);
   return NULL;
+}
+
+void kilni_work_mark_recorded(const kilni_work_t* work) {
+  if (work->given->kind != KILN_GRAPH_RECORD) return;
+  atomic_store(&work->given->as.event->recorded, true);
 }
 
 static kiln_status_t take_child(kilni_work_t* work, const kiln_graph_t* graph) {

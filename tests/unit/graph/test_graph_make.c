@@ -193,6 +193,31 @@ static void test_refused_copies(void** state) {
   kiln_graph_release(graph);
 }
 
+// As the stream operation says, which a node of one dimension is.
+static void test_a_copy_over_itself(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_work_t work =
+      kiln_graph_work_move(kiln_graph_place_buffer(kit.buffer, 8),
+                           kiln_graph_place_buffer(kit.buffer, 0), 16);
+  REFUSED(kiln_graph_add(graph, NULL, 0, &work, NULL), INVALID_ARGUMENT,
+          "overlaps itself");
+  work.as.copy.from.offset = 23;
+  REFUSED(kiln_graph_add(graph, NULL, 0, &work, NULL), INVALID_ARGUMENT,
+          "overlaps itself");
+  work.as.copy.from.offset = 24;
+  (void)graph_kit_add(graph, NULL, work);
+  // From the left half of each row to its right one.
+  work.as.copy.from.offset = 0;
+  work.as.copy.to.offset = 16;
+  work.as.copy.rows = 4;
+  work.as.copy.from.row_bytes = 32;
+  work.as.copy.to.row_bytes = 32;
+  (void)graph_kit_add(graph, NULL, work);
+  kiln_graph_release(graph);
+}
+
 static void test_refused_work(void** state) {
   (void)state;
   const kiln_status_code_t bad = KILN_STATUS_INVALID_ARGUMENT;
@@ -426,6 +451,75 @@ static void test_add_all_fails(void** state) {
 
 // ---- Nodes that change ----
 
+// What the driver refuses has recorded nothing, and will not.
+static void test_a_record_that_is_refused(void** state) {
+  (void)state;
+  kiln_event_options_t timed = kiln_event_options_default();
+  timed.timing = KILN_SWITCH_ON;
+  kiln_graph_t* graph = NULL;
+  kiln_event_t* event = NULL;
+  uint64_t elapsed = 0;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  assert_null(kiln_event_create(kit.device, &timed, &event));
+  kiln_graph_work_t work = kiln_graph_work_record(event);
+  kilni_cuda_fault_arm(&kit.table, 1, KILNI_FAULT_FROM, KILN_CU_ERROR_UNKNOWN);
+  kiln_status_t status = kiln_graph_add(graph, NULL, 0, &work, NULL);
+  (void)kilni_cuda_fault_disarm(&kit.table);
+  assert_non_null(status);
+  kiln_status_free(status);
+  REFUSED(kiln_event_elapsed(event, event, &elapsed), INVALID_STATE,
+          "was never recorded");
+  (void)graph_kit_add(graph, NULL, work);
+  assert_null(kiln_event_elapsed(event, event, &elapsed));
+  kiln_event_release(event);
+  kiln_graph_release(graph);
+}
+
+static char long_name[600];
+static kiln_cu_function_t named;  // what nodes are said to run
+
+static kiln_cu_result_t name_it(const char** name,
+                                kiln_cu_function_t function) {
+  *name = (uintptr_t)function == 0x7770 ? long_name : "other";
+  return KILN_CU_SUCCESS;
+}
+
+static kiln_cu_result_t function_of(kiln_cu_graph_node_t node,
+                                    kiln_cu_kernel_node_t* params) {
+  (void)node;
+  memset(params, 0, sizeof(*params));
+  params->function = named;
+  return KILN_CU_SUCCESS;
+}
+
+static void tweak_names(kiln_cuda_table_t* table) {
+  KILNI_CUDA_SET(table, cuFuncGetName, name_it);
+  KILNI_CUDA_SET(table, cuGraphKernelNodeGetParams, function_of);
+}
+
+// As those of C++ templates are.
+static void test_a_kernel_with_a_long_name(void** state) {
+  (void)state;
+  memset(long_name, 'k', sizeof(long_name) - 1);
+  named = (kiln_cu_function_t)(uintptr_t)0x7770;
+  graph_kit_open_with(&kit, false, tweak_names);
+  kiln_graph_t* graph = NULL;
+  kiln_graph_node_info_t info;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_node_t* node =
+      graph_kit_add(graph, NULL, kiln_graph_work_launch(kit.launch));
+  assert_null(kiln_graph_node_describe(node, &info));
+  assert_string_equal(info.kernel, long_name);
+  // Another one is asked for its name again.
+  kiln_graph_work_t work = kiln_graph_work_launch(kit.launch);
+  named = (kiln_cu_function_t)(uintptr_t)0x7780;
+  assert_null(kiln_graph_node_set(node, &work));
+  assert_null(kiln_graph_node_describe(node, &info));
+  assert_string_equal(info.kernel, "other");
+  kiln_graph_release(graph);
+  graph_kit_close(&kit);
+}
+
 static void test_kinds_stay(void** state) {
   (void)state;
   kiln_graph_t* graph = NULL;
@@ -653,16 +747,28 @@ static void test_set_all_fails(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      T(test_every_kind),    T(test_removed),
-      T(test_names),         T(test_refused_copies),
-      T(test_refused_work),  T(test_refused_launches),
-      T(test_attributes),    T(test_other_graphs),
-      T(test_many_before),   T(test_kinds_stay),
-      T(test_views),         T(test_options),
-      T(test_exec_refuses),  T(test_add_all),
-      T(test_add_all_fails), cmocka_unit_test(test_add_all_in_order),
-      T(test_set_all_calls), cmocka_unit_test(test_set_all),
+      T(test_every_kind),
+      T(test_removed),
+      T(test_names),
+      T(test_refused_copies),
+      T(test_refused_work),
+      T(test_refused_launches),
+      T(test_attributes),
+      T(test_other_graphs),
+      T(test_many_before),
+      T(test_kinds_stay),
+      T(test_views),
+      T(test_options),
+      T(test_exec_refuses),
+      T(test_add_all),
+      T(test_add_all_fails),
+      cmocka_unit_test(test_add_all_in_order),
+      T(test_set_all_calls),
+      cmocka_unit_test(test_set_all),
       T(test_set_all_fails),
+      T(test_a_copy_over_itself),
+      T(test_a_record_that_is_refused),
+      cmocka_unit_test(test_a_kernel_with_a_long_name),
 #undef T
   };
   return cmocka_run_group_tests_name("graph_make", tests, NULL, NULL);

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "graph/graph_picture.h"
@@ -338,6 +340,30 @@ static void test_in_place(void** state) {
   kiln_graph_release(graph);
 }
 
+// As every release: what the parent made is not the child's to end.
+static void test_released_in_a_fork(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_trace_t* trace = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  (void)graph_kit_add(graph, NULL, kiln_graph_work_launch(kit.launch));
+  assert_null(kiln_graph_trace_create(graph, NULL, &trace));
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    uint64_t blocks = kit.watch.live_blocks;
+    kiln_graph_trace_release(trace);
+    kiln_graph_release(graph);
+    _exit(kit.watch.live_blocks == blocks ? 0 : 1);
+  }
+  int result = 0;
+  assert_int_equal(waitpid(child, &result, 0), child);
+  assert_true(WIFEXITED(result));
+  assert_int_equal(WEXITSTATUS(result), 0);
+  kiln_graph_trace_release(trace);
+  kiln_graph_release(graph);
+}
+
 #define SOFT(test)   cmocka_unit_test_setup_teardown(test, setup_soft, teardown)
 #define NULLED(test) cmocka_unit_test_setup_teardown(test, setup_null, teardown)
 
@@ -346,6 +372,7 @@ int main(void) {
       cmocka_unit_test(test_escapes),
       NULLED(test_names),
       NULLED(test_refusals),
+      NULLED(test_released_in_a_fork),
       SOFT(test_names),
       SOFT(test_refusals),
       SOFT(test_picture),
