@@ -112,9 +112,9 @@ kiln_graph_builder_begin(kiln_graph_builder_t* builder, uint32_t mode);
 
 // Ends the capture. INVALID_STATE: it is not capturing, or forked (join ends
 // those). A capture that was invalidated, or whose forks were not joined (the
-// message counts them), is INVALID_STATE with the driver's result, and its graph
-// is gone: the builder is then INVALIDATED and its stream free. It goes on
-// capturing where the driver does, as when another thread began it in a mode
+// message counts them), is INVALID_STATE with the driver's result, and its
+// graph is gone: the builder is then INVALIDATED and its stream free. It goes
+// on capturing where the driver does, as when another thread began it in a mode
 // that keeps to threads (INVALID_STATE too). DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_builder_end(kiln_graph_builder_t* builder);
