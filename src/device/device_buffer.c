@@ -179,6 +179,8 @@ static kiln_status_t check_across(const kiln_buffer_t* target,
                                   const kiln_stream_t* stream) {
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(target->device, source->device, "the source"));
+  KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(source->device));
+  KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(target->device));
   if (stream == NULL || stream->device->whole == source->device->whole) {
     return NULL;
   }

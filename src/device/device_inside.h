@@ -471,10 +471,11 @@ bool kilni_device_is_forked(const kiln_device_t* device);
 bool kilni_device_is_lost(const kiln_device_t* device);
 // DEVICE_LOST for a device that is.
 kiln_status_t kilni_device_lost_status(const kiln_device_t* device);
+// The same, and OK for one that is not: for the second device of a call. A
+// driver may answer with that one's error, which would be taken for the
+// first's.
+kiln_status_t kilni_device_check_not_lost(const kiln_device_t* device);
 void kilni_device_mark_lost(kiln_device_t* device);
-// The lines of the fault report as annotations.
-kiln_status_t kilni_device_annotate_fault(const kiln_device_t* device,
-                                          kiln_status_t status);
 
 // OK if two devices are driven by one driver.
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,

@@ -86,6 +86,9 @@ kiln_status_t kiln_stream_wait_event(kiln_stream_t* stream,
   KILNI_CHECK_ARGUMENT(event != NULL, "event");
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(stream->device, event->device, "the event"));
+  if (event->device != stream->device) {
+    KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(event->device));
+  }
   kiln_status_t status;
   KILNI_STREAM_CALL(status, stream, cuStreamWaitEvent, stream->handle,
                     event->handle, 0);

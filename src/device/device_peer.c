@@ -243,7 +243,8 @@ kiln_status_t kiln_peer_create(kiln_device_t* device, kiln_device_t* other,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_pair(device, other));
   kiln_device_t* whole = device->whole;
-  if (kilni_device_is_lost(whole)) return kilni_device_lost_status(whole);
+  KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(whole));
+  KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(other));
   kilni_peer_pair_t* pair = NULL;
   KILNI_RETURN_IF_ERROR(
       need_pair(whole->peers, whole->context, other->whole->context, &pair));

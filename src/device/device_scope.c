@@ -42,8 +42,9 @@ void kilni_device_mark_lost(kiln_device_t* device) {
   if (late != NULL) kilni_late_lose(late);
 }
 
-kiln_status_t kilni_device_annotate_fault(const kiln_device_t* device,
-                                          kiln_status_t status) {
+// The lines of the fault report as annotations.
+static kiln_status_t annotate_fault(const kiln_device_t* device,
+                                    kiln_status_t status) {
   if (device->fault_text == NULL) return status;
   char text[FAULT_TEXT_BYTES];
   text[0] = 0;
@@ -66,6 +67,10 @@ kiln_status_t kilni_device_lost_status(const kiln_device_t* device) {
       "end the process and look at the first error that named this device");
 }
 
+kiln_status_t kilni_device_check_not_lost(const kiln_device_t* device) {
+  return kilni_device_is_lost(device) ? kilni_device_lost_status(device) : NULL;
+}
+
 kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
                                  const char* call, const char* file, int line) {
   if (result == KILN_CU_SUCCESS) return NULL;
@@ -73,7 +78,7 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
       kilni_cuda_status(device->table, result, call, KILNI_ROOM, file, line);
   if (!kilni_cuda_result_is_sticky(result)) return status;
   kilni_device_mark_lost(device);
-  return kilni_device_annotate_fault(device, status);
+  return annotate_fault(device, status);
 }
 
 kiln_status_t kilni_device_check_driver(const kiln_device_t* device,

@@ -511,6 +511,81 @@ static void test_other_drivers_are_apart(void** state) {
   kiln_device_release(device);
 }
 
+static kiln_cu_result_t copied_across(kiln_cu_deviceptr_t to,
+                                      kiln_cu_context_t to_context,
+                                      kiln_cu_deviceptr_t from,
+                                      kiln_cu_context_t from_context,
+                                      size_t bytes) {
+  (void)to;
+  (void)to_context;
+  (void)from;
+  (void)from_context;
+  (void)bytes;
+  return KILN_CU_ERROR_ILLEGAL_ADDRESS;
+}
+
+static kiln_cu_result_t waited_across(kiln_cu_stream_t stream,
+                                      kiln_cu_event_t event,
+                                      unsigned int flags) {
+  (void)stream;
+  (void)event;
+  (void)flags;
+  return KILN_CU_ERROR_ILLEGAL_ADDRESS;
+}
+
+static kiln_cu_result_t enabled_across(kiln_cu_context_t context,
+                                       unsigned int flags) {
+  (void)context;
+  (void)flags;
+  return KILN_CU_ERROR_ILLEGAL_ADDRESS;
+}
+
+// A driver gives the error of a lost context to who names that context in a
+// call on another one. So it is not asked, and the other device is not lost.
+static void test_a_lost_device_beside_another(void** state) {
+  world_t* world = *state;
+  kiln_cuda_table_t table = world->in.table;
+  table.cuMemcpyPeer = copied_across;
+  table.cuStreamWaitEvent = waited_across;
+  table.cuCtxEnablePeerAccess = enabled_across;
+  kiln_runtime_options_t options = kiln_runtime_options_default();
+  options.allocator = &world->in.allocator;
+  kilni_runtime_hooks_t hooks = {0};
+  hooks.cuda_table = &table;
+  kiln_runtime_t* runtime = NULL;
+  kiln_device_t* device[2] = {NULL, NULL};
+  kiln_buffer_t* buffer[2] = {NULL, NULL};
+  kiln_event_t* event = NULL;
+  kiln_peer_t* access = NULL;
+  assert_null(kilni_runtime_create_with(&options, &hooks, &runtime));
+  assert_null(kiln_runtime_open_device(runtime, "cuda:0", &device[0]));
+  assert_null(kiln_runtime_open_device(runtime, "cuda:1", &device[1]));
+  for (int i = 0; i < 2; i++) {
+    assert_null(kiln_buffer_create(device[i], 64, NULL, &buffer[i]));
+  }
+  kiln_stream_t* stream = make_stream(device[0]);
+  assert_null(kiln_event_create(device[1], NULL, &event));
+  kilni_device_mark_lost(device[1]);
+  const kiln_status_code_t lost = KILN_STATUS_DEVICE_LOST;
+  const char* const named = "\"cuda:1\" is lost";
+  assert_says(kiln_buffer_copy(buffer[0], 0, buffer[1], 0, 64), lost, named);
+  assert_says(kiln_buffer_copy(buffer[1], 0, buffer[0], 0, 64), lost, named);
+  assert_says(kiln_stream_wait_event(stream, event), lost, named);
+  assert_says(kiln_peer_create(device[0], device[1], &access), lost, named);
+  assert_null(access);
+  assert_null(kiln_device_synchronize(device[0]));
+  // Found again, so that the books close.
+  atomic_store(&device[1]->lost, false);
+  atomic_store(device[1]->lost_too, false);
+  kiln_event_release(event);
+  kiln_stream_release(stream);
+  for (int i = 0; i < 2; i++) {
+    kiln_buffer_release(buffer[i]);
+    kiln_device_release(device[i]);
+  }
+  kiln_runtime_release(runtime);
+}
+
 static void count_up(void* user) {
   ++*(int*)user;
 }
@@ -781,6 +856,7 @@ int main(void) {
       TEST(test_an_older_driver),
       TEST(test_streams_wait_for_streams),
       TEST(test_other_drivers_are_apart),
+      TEST(test_a_lost_device_beside_another),
       TEST(test_host_functions),
       TEST(test_a_context_that_cannot_be_put_back),
       TEST(test_both_ways_fail),
