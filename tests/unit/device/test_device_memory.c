@@ -759,6 +759,8 @@ typedef struct worker_t {
   world_t* world;
   kiln_pool_t* pool;
   uint64_t random;
+  int made;      // buffers
+  int failures;  // for the main thread to assert on
 } worker_t;
 
 static uint64_t next(worker_t* worker) {
@@ -776,12 +778,13 @@ static void work(void* user) {
   kiln_stream_t* stream = NULL;
   kiln_transient_t* store = NULL;
   kiln_buffer_t* held[HELD] = {NULL};
-  if (kiln_stream_create(world->device, NULL, &stream) != NULL) return;
-  for (int i = 0; i < ROUNDS; i++) {
+  worker->failures += kiln_stream_create(world->device, NULL, &stream) != NULL;
+  for (int i = 0; i < ROUNDS && stream != NULL; i++) {
     uint64_t what = next(worker);
     kiln_buffer_t** at = &held[what % HELD];
     kiln_buffer_options_t options = with(stream, worker->pool);
     if (store == NULL && kiln_transient_create(stream, NULL, &store) != NULL) {
+      worker->failures++;
       break;
     }
     kiln_buffer_release(*at);
@@ -806,7 +809,9 @@ static void work(void* user) {
         status = kiln_transient_acquire(store, size, at);
         break;
     }
-    if (status != NULL) kiln_status_free(status);
+    worker->failures += status != NULL;
+    worker->made += *at != NULL;
+    kiln_status_free(status);
     kiln_buffer_retain(*at);
     kiln_buffer_release(*at);
     kiln_buffer_t* other = atomic_exchange(&shared[(what >> 32) % SHARED], *at);
@@ -830,7 +835,11 @@ static void run_threads(world_t* world, const char* name) {
     workers[i].random = 0x9e3779b97f4a7c15ull * (uint64_t)(i + 1);
     assert_null(kilni_thread_start(&threads[i], "memory", work, &workers[i]));
   }
-  for (int i = 0; i < THREADS; i++) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < THREADS; i++) {
+    kilni_thread_join(&threads[i]);
+    assert_int_equal(workers[i].failures, 0);
+    assert_true(workers[i].made > ROUNDS / 2);
+  }
   kiln_pool_release(pool);
   device_world_close(world);
   for (int i = 0; i < SHARED; i++) {
