@@ -192,6 +192,25 @@ static kiln_status_t check_across(const kiln_buffer_t* target,
                                    "the stream");
 }
 
+// Two objects may be over the same memory, so that addresses are compared.
+static kiln_status_t check_apart(const kiln_buffer_t* target,
+                                 uint64_t target_offset,
+                                 const kiln_buffer_t* source,
+                                 uint64_t source_offset, uint64_t bytes) {
+  uint64_t to = target->address + target_offset;
+  uint64_t from = source->address + source_offset;
+  if ((to > from ? to - from : from - to) >= bytes) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(
+          INVALID_ARGUMENT,
+          "a copy of %llu bytes from offset %llu to %llu of %s overlaps "
+          "itself",
+          (unsigned long long)bytes, (unsigned long long)source_offset,
+          (unsigned long long)target_offset,
+          target == source ? "one buffer" : "two buffers over the same memory"),
+      "copy through another buffer");
+}
+
 kiln_status_t kilni_buffer_check_copy(const kiln_buffer_t* target,
                                       const kiln_stream_t* stream,
                                       uint64_t target_offset,
@@ -204,19 +223,9 @@ kiln_status_t kilni_buffer_check_copy(const kiln_buffer_t* target,
                                            "a copy to the range"));
   KILNI_RETURN_IF_ERROR(
       check_range(source, source_offset, bytes, "a copy from the range"));
-  uint64_t distance = target_offset > source_offset
-                          ? target_offset - source_offset
-                          : source_offset - target_offset;
-  if (target == source && distance < bytes) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT,
-                   "a copy of %llu bytes from offset %llu to %llu of one "
-                   "buffer overlaps itself",
-                   (unsigned long long)bytes, (unsigned long long)source_offset,
-                   (unsigned long long)target_offset),
-        "copy through another buffer");
-  }
-  return NULL;
+  // Addresses of two contexts are no more comparable than their memory.
+  if (across || bytes == 0) return NULL;
+  return check_apart(target, target_offset, source, source_offset, bytes);
 }
 
 kiln_status_t kiln_buffer_copy(kiln_buffer_t* target, uint64_t target_offset,

@@ -584,6 +584,30 @@ static void test_foreign_memory(void** state) {
   device_world_close(world);
 }
 
+// Two objects over the same bytes are no other place than one.
+static void test_copies_that_overlap(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "soft");
+  kiln_buffer_t* ours = NULL;
+  kiln_buffer_t* view = NULL;
+  assert_null(kiln_buffer_create(world->device, 4096, NULL, &ours));
+  assert_null(kiln_buffer_fill(ours, 0, 4096, 1, 4));
+  assert_null(kiln_buffer_adopt(world->device, kiln_buffer_address(ours) + 256,
+                                1024, NULL, &view));
+  const kiln_copy_t copy = {ours, 0, view, 0, 512};
+  const kiln_status_code_t bad = KILN_STATUS_INVALID_ARGUMENT;
+  assert_says(kiln_buffer_copy(view, 0, ours, 0, 257), bad, "overlap");
+  assert_says(kiln_buffer_copy_async(ours, world->stream, 512, view, 0, 512),
+              bad, "overlap");
+  assert_says(kiln_copy_batch(world->stream, &copy, 1, NULL), bad, "overlap");
+  assert_null(kiln_buffer_copy(view, 0, ours, 0, 256));
+  assert_null(kiln_buffer_copy(ours, 2048, view, 0, 1024));
+  assert_null(kiln_buffer_copy(ours, 256, view, 0, 0));
+  kiln_buffer_release(view);
+  kiln_buffer_release(ours);
+  device_world_close(world);
+}
+
 // ---- Transient stores ----
 
 static kiln_transient_stats_t stats_of(kiln_transient_t* store) {
@@ -977,6 +1001,7 @@ int main(void) {
       TEST(test_the_stream_of_a_thread),
       TEST(test_a_captured_stream),
       TEST(test_foreign_memory),
+      TEST(test_copies_that_overlap),
       TEST(test_blocks_come_back),
       TEST(test_sizes),
       TEST(test_bounds),
