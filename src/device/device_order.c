@@ -27,13 +27,20 @@ kiln_status_t kiln_stream_query(kiln_stream_t* stream, bool* out_ready) {
 }
 
 static kiln_status_t limit_reached(kiln_device_t* device, uint64_t timeout_ns) {
+  // As many digits as it takes: a limit may be of microseconds.
+  int digits = 3;
+  uint64_t unit = 1000000u;
+  while (timeout_ns % unit != 0) {
+    unit /= 1000u;
+    digits += 3;
+  }
   kilni_device_mark_lost(device);
   return kilni_status_with_fix(
       KILNI_FAIL(DEVICE_LOST,
                  "the work on \"%s\" was not done within its time limit of "
-                 "%llu.%03llu s",
+                 "%llu.%0*llu s",
                  device->name, (unsigned long long)(timeout_ns / 1000000000u),
-                 (unsigned long long)(timeout_ns / 1000000u % 1000u)),
+                 digits, (unsigned long long)(timeout_ns % 1000000000u / unit)),
       "raise the limit, or look for a loop without an end; a running kernel "
       "cannot be stopped, so this process should end");
 }
@@ -60,7 +67,7 @@ kiln_status_t kilni_ask_until_ready(const kilni_ask_t* ask, bool* out_ready) {
     while (kilni_cond_wait_until(&never, &mutex, until)) {
     }
     kilni_mutex_unlock(&mutex);
-    if (pause < LAST_PAUSE_NS) pause *= 2;
+    pause = pause * 2 < LAST_PAUSE_NS ? pause * 2 : LAST_PAUSE_NS;
   }
   kilni_cond_deinit(&never);
   kilni_mutex_deinit(&mutex);

@@ -522,6 +522,17 @@ static void test_a_time_limit(void** state) {
   kilni_cuda_null_reset();
 }
 
+// The limit is told as it was given, however short.
+static void test_a_short_time_limit(void** state) {
+  world_t* world = *state;
+  world->in.table.cuStreamQuery = never_done;
+  open_all(world);
+  assert_says(kiln_stream_wait(world->in.stream, 45000),
+              KILN_STATUS_DEVICE_LOST, "0.000045 s");
+  release_all(world);
+  kilni_cuda_null_reset();
+}
+
 static kiln_cu_result_t faulted(kiln_cu_stream_t stream) {
   (void)stream;
   return KILN_CU_ERROR_ILLEGAL_ADDRESS;
@@ -583,6 +594,7 @@ int main(void) {
       TEST(test_many_arguments),
       TEST(test_events),
       TEST(test_a_time_limit),
+      TEST(test_a_short_time_limit),
       TEST(test_a_sticky_error),
       TEST(test_after_fork),
   };
