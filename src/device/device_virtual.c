@@ -268,7 +268,7 @@ kiln_status_t kiln_virtual_buffer(kiln_virtual_t* memory,
   kiln_buffer_t* buffer = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_buffer_make(device, kiln_virtual_size(memory), &buffer));
-  buffer->address = memory->address;
+  if (buffer->size > 0) buffer->address = memory->address;
   buffer->owner.release = let_go;
   buffer->owner.user_data = memory;
   kiln_virtual_retain(memory);

@@ -189,6 +189,12 @@ static void test_limits(void** state) {
   assert_null(memory);
   assert_null(kiln_virtual_create(world->device, 0, NULL, &memory));
   assert_true(kiln_virtual_size(memory) == 0);
+  // A buffer of 0 bytes has no address, whatever is reserved.
+  kiln_buffer_t* none = NULL;
+  assert_null(kiln_virtual_buffer(memory, &none));
+  assert_true(kiln_buffer_size(none) == 0);
+  assert_true(kiln_buffer_address(none) == 0);
+  kiln_buffer_release(none);
   for (uint64_t i = 1; i <= 256; i++) {
     assert_null(kiln_virtual_grow(memory, i * 2 * MIB));
   }
