@@ -190,6 +190,11 @@ static kiln_status_t place(const kiln_kernel_t* kernel, uint32_t index,
       if (argument->value.buffer == NULL) {
         return bad_argument(kernel, index, "a buffer that is NULL");
       }
+      if (argument->bytes != sizeof(*scratch)) {
+        return bad_argument(kernel, index,
+                            "a buffer's address, of other than "
+                            "8 bytes");
+      }
       KILNI_RETURN_IF_ERROR(kilni_device_check_memory(
           kernel->module->device, argument->value.buffer->device, "a buffer"));
       *scratch = argument->value.buffer->address;

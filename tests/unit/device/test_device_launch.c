@@ -433,6 +433,12 @@ static void test_unknown_parameters(void** state) {
   assert_null(kiln_launch_run(launch, w->in.stream));
   assert_true(g_seen.packed);
   assert_int_equal(g_seen.packed_bytes, 16);
+  // An address has 8 bytes, whatever its argument says.
+  arguments[0] = kiln_arg_buffer(w->buffer);
+  arguments[0].bytes = 4096;
+  assert_says(kiln_launch_set_all(launch, arguments, 1),
+              KILN_STATUS_INVALID_ARGUMENT,
+              "a buffer's address, of other than 8 bytes");
   arguments[0] = kiln_arg_bytes(many, 32764);
   assert_null(kiln_launch_set_all(launch, arguments, 1));
   assert_null(kiln_launch_run(launch, w->in.stream));
