@@ -100,6 +100,21 @@ static kiln_status_t no_value(const char* field, uint64_t value,
       "use %s", wanted);
 }
 
+// A field that this version does not know is an error and no silence.
+static kiln_status_t check_given(const making_t* m) {
+  const uint32_t known = KILN_LAUNCH_GIVEN_PRIORITY |
+                         KILN_LAUNCH_GIVEN_CARVEOUT |
+                         KILN_LAUNCH_GIVEN_SYNC_MAP;
+  if ((m->given.given & ~known) == 0) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(INCOMPATIBLE,
+                 "the launch attribute `given` is 0x%x, of which this library "
+                 "knows 0x%x",
+                 (unsigned)m->given.given, (unsigned)known),
+      "use KILN_LAUNCH_GIVEN_* bits, and a libkiln at least as new as the "
+      "headers");
+}
+
 // ---- Cooperative launches ----
 
 static kiln_status_t add_cooperative(making_t* m) {
@@ -147,6 +162,17 @@ static kiln_status_t allow_any_size(making_t* m) {
                     KILN_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
                     1);
   return status;
+}
+
+// Blocks of a cluster; a side above every limit is as many, so that no product
+// is too large for its type.
+static uint64_t blocks_of(const uint32_t cluster[3]) {
+  uint64_t blocks = 1;
+  for (int i = 0; i < 3; i++) {
+    if (cluster[i] > LARGEST_CLUSTER) return cluster[i];
+    blocks *= cluster[i];
+  }
+  return blocks;
 }
 
 static kiln_status_t check_cluster_size(making_t* m, uint64_t blocks) {
@@ -236,8 +262,7 @@ static kiln_status_t add_clusters(making_t* m) {
   }
   if (any) {
     KILNI_RETURN_IF_ERROR(check_required_cluster(m));
-    KILNI_RETURN_IF_ERROR(
-        check_cluster_size(m, (uint64_t)cluster[0] * cluster[1] * cluster[2]));
+    KILNI_RETURN_IF_ERROR(check_cluster_size(m, blocks_of(cluster)));
     ADD(m, CLUSTER_DIMENSION, &value);
     value->cluster.x = cluster[0];
     value->cluster.y = cluster[1];
@@ -475,6 +500,7 @@ kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
   KILNI_RETURN_IF_ERROR(kilni_options_read(config->attributes,
                                            "kiln_launch_attributes_t",
                                            sizeof(m.given), &m.given));
+  KILNI_RETURN_IF_ERROR(check_given(&m));
   KILNI_RETURN_IF_ERROR(add_cooperative(&m));
   KILNI_RETURN_IF_ERROR(add_clusters(&m));
   KILNI_RETURN_IF_ERROR(kilni_launch_check_grid(kernel, out_how, config->grid));

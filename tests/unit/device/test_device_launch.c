@@ -622,6 +622,10 @@ static void test_large_clusters(void** state) {
   w->with.cluster[0] = 32;
   w->with.cluster_size = KILN_CLUSTER_SIZE_ANY;
   refused(w, KILN_STATUS_LIMIT_EXCEEDED, "the largest cluster has 16");
+  // 2^64 blocks are not none.
+  w->with.cluster[0] = 1u << 22;
+  w->with.cluster[1] = w->with.cluster[2] = 1u << 21;
+  refused(w, KILN_STATUS_LIMIT_EXCEEDED, "a portable cluster has 8");
   close_world(w);
   // An older driver is asked for the kernel.
   g_seen.version = 12000;
@@ -710,6 +714,9 @@ static void test_order_and_place(void** state) {
   w->with.given = KILN_LAUNCH_GIVEN_PRIORITY;
   w->with.priority = -6;
   refused(w, KILN_STATUS_LIMIT_EXCEEDED, "-5 to 0");
+  // A bit of a later version asks for what this one does not do.
+  w->with.given = KILN_LAUNCH_GIVEN_PRIORITY | 8;
+  refused(w, KILN_STATUS_INCOMPATIBLE, "`given` is 0x9");
   w->with.overlap = 9;
   refused(w, KILN_STATUS_INVALID_ARGUMENT, "`overlap` is 9");
   w->with.nvlink_centric = 9;
