@@ -351,6 +351,7 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(
       kilni_cuda_need(device->table, KILNI_CUDA_ROW_cuArray3DGetDescriptor));
+  KILNI_RETURN_IF_ERROR(kilni_device_check_not_lost(device));
   const bool owned = owner != NULL && owner->release != NULL;
   kilni_registry_t* registry = &device->registry;
   kiln_array_t* known = kilni_registry_find(registry, key_of(handle));

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "device/device_inside.h"
 #include "device_world.h"
 #include "says.h"
 
@@ -469,6 +470,22 @@ static void test_foreign_arrays(void** state) {
   device_world_close(world);
 }
 
+// Also one that is known: nothing of a lost device is of use.
+static void test_adopting_on_a_lost_device(void** state) {
+  world_t* world = *state;
+  device_world_open(world, "cuda:0");
+  kiln_array_t* array = NULL;
+  kiln_array_t* again = NULL;
+  assert_null(kiln_array_adopt(world->device, world, NULL, &array));
+  kilni_device_mark_lost(world->device);
+  assert_says(kiln_array_adopt(world->device, world, NULL, &again),
+              KILN_STATUS_DEVICE_LOST, "is lost");
+  assert_null(again);
+  kiln_array_release(array);
+  device_world_close(world);
+  kilni_cuda_null_reset();
+}
+
 static void test_copies(void** state) {
   world_t* world = *state;
   device_world_open_stream(world, "cuda:0");
@@ -724,6 +741,7 @@ int main(void) {
       TEST(test_textures_over_mipmaps),
       TEST(test_sampler_limits),
       TEST(test_foreign_arrays),
+      TEST(test_adopting_on_a_lost_device),
       TEST(test_copies),
       TEST(test_samplers),
       TEST(test_over_buffers),
