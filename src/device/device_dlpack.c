@@ -73,6 +73,26 @@ static kiln_status_t device_of(const kiln_buffer_t* buffer,
   return NULL;
 }
 
+// Why a view has no size in bytes.
+static kiln_status_t no_size(const kiln_dlpack_view_t* view) {
+  const unsigned bits = (unsigned)view->type.bits * view->type.lanes;
+  if (bits == 0 || bits % 8 != 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "a view of elements of %u bits", bits),
+        "use elements of whole bytes: `bits` times `lanes`");
+  }
+  for (uint32_t i = 0; i < view->rank; i++) {
+    if (view->shape[i] >= 0) continue;
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "a view of %lld elements in dimension %u",
+                   (long long)view->shape[i], (unsigned)i),
+        "use sizes from 0 on");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "a view of more bytes than can be counted"),
+      "use a shape that is inside the buffer");
+}
+
 static kiln_status_t read_view(const kiln_buffer_t* buffer,
                                const kiln_dlpack_view_t* view,
                                kiln_dlpack_view_t* given,
@@ -92,8 +112,9 @@ static kiln_status_t read_view(const kiln_buffer_t* buffer,
     given->shape = inout_extent;
     given->rank = 1;
   }
-  KILNI_CHECK_ARGUMENT(size_of(given->shape, given->rank, given->type, &bytes),
-                       "view.shape");
+  if (!size_of(given->shape, given->rank, given->type, &bytes)) {
+    return no_size(given);
+  }
   return kilni_buffer_check(buffer, NULL, given->offset, bytes, "a view");
 }
 

@@ -128,6 +128,18 @@ static void test_views(void** state) {
     assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
     kiln_status_free(status);
   }
+  // What is wrong is named, and so is what may be said.
+  const kiln_status_code_t bad_one = KILN_STATUS_INVALID_ARGUMENT;
+  view.shape = negative;
+  assert_says(kiln_dlpack_export(buffer, &view, &tensor), bad_one,
+              "a view of -1 elements in dimension 0");
+  view.shape = endless;
+  assert_says(kiln_dlpack_export(buffer, &view, &tensor), bad_one,
+              "more bytes than can be counted");
+  view.type.bits = 4;
+  assert_says(kiln_dlpack_export(buffer, &view, &tensor), bad_one,
+              "elements of 4 bits");
+  view.type.bits = 32;
   view.shape = empty;
   view.rank = 3;
   assert_null(kiln_dlpack_export(buffer, &view, &tensor));
