@@ -11,6 +11,22 @@
 
 // ---- Making and ending ----
 
+// The node follows what a launch was given. Whoever changes one calls it.
+static void set_node(kiln_launch_t* launch) {
+  const kiln_cu_launch_config_t* config = &launch->config;
+  kiln_cu_kernel_node_t* node = &launch->node;
+  node->function = launch->kernel->handle;
+  node->grid_x = config->grid_x;
+  node->grid_y = config->grid_y;
+  node->grid_z = config->grid_z;
+  node->block_x = config->block_x;
+  node->block_y = config->block_y;
+  node->block_z = config->block_z;
+  node->shared_bytes = config->shared_bytes;
+  node->params = launch->params;
+  node->extra = launch->extra;
+}
+
 static kiln_status_t make_lists(kiln_launch_t* launch) {
   const kiln_kernel_info_t* info = &launch->kernel->info;
   kiln_allocator_t allocator = launch->device->host->allocator;
@@ -117,7 +133,7 @@ kiln_status_t kiln_launch_create(kiln_kernel_t* kernel,
     kiln_launch_release(launch);
     return status;
   }
-  kilni_launch_set_node(launch);
+  set_node(launch);
   *out_launch = launch;
   return NULL;
 }
@@ -228,7 +244,7 @@ static kiln_status_t pack(kiln_launch_t* launch,
                           const kiln_argument_t* arguments, uint32_t count) {
   size_t at = 0;
   launch->extra = NULL;
-  kilni_launch_set_node(launch);
+  set_node(launch);
   KILNI_RETURN_IF_ERROR(need_buffers(launch, count));
   for (uint32_t i = 0; i < count; i++) {
     uint64_t scratch;
@@ -254,7 +270,7 @@ static kiln_status_t pack(kiln_launch_t* launch,
   launch->extra_list[3] = &launch->packed_bytes;
   launch->extra_list[4] = KILN_CU_LAUNCH_PARAM_END;
   launch->extra = launch->extra_list;
-  kilni_launch_set_node(launch);
+  set_node(launch);
   return NULL;
 }
 
@@ -290,7 +306,7 @@ kiln_status_t kiln_launch_set_grid(kiln_launch_t* launch, uint32_t x,
   launch->config.grid_x = grid[0];
   launch->config.grid_y = grid[1];
   launch->config.grid_z = grid[2];
-  kilni_launch_set_node(launch);
+  set_node(launch);
   return NULL;
 }
 

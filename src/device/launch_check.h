@@ -65,22 +65,6 @@ struct kiln_launch_t {
   kiln_cu_launch_config_t config;  // without a stream
 };
 
-// The node follows what a launch was given. Whoever changes one calls it.
-static inline void kilni_launch_set_node(kiln_launch_t* launch) {
-  const kiln_cu_launch_config_t* config = &launch->config;
-  kiln_cu_kernel_node_t* node = &launch->node;
-  node->function = launch->kernel->handle;
-  node->grid_x = config->grid_x;
-  node->grid_y = config->grid_y;
-  node->grid_z = config->grid_z;
-  node->block_x = config->block_x;
-  node->block_y = config->block_y;
-  node->block_z = config->block_z;
-  node->shared_bytes = config->shared_bytes;
-  node->params = launch->params;
-  node->extra = launch->extra;
-}
-
 // One word for kind and bytes; never one of KILNI_GIVEN_*.
 static inline uint64_t kilni_argument_shape(const kiln_argument_t* argument) {
   return (uint64_t)argument->bytes << 32 | argument->kind;
