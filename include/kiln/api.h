@@ -14,7 +14,9 @@
 //   * Sizes in bytes end in `_bytes`; host sizes are size_t, device sizes and
 //     device addresses are uint64_t.
 //   * An options struct starts with `uint32_t struct_size`. Zero in any other
-//     field means its default. Fill one with its `_default()` function.
+//     field means its default. Fill one with its `_default()` function. A size
+//     of 0 is INVALID_ARGUMENT; one of later headers is taken, but a field set
+//     there that this library does not know is INCOMPATIBLE.
 //   * Every public type says in its first comment line who may use it:
 //       thread-safe        any thread, at any time;
 //       thread-compatible  const use from many threads at once, any other use

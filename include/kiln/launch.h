@@ -17,7 +17,8 @@ KILN_EXTERN_C_BEGIN
 
 // ---- Attributes ----
 
-// Fields whose zero is a value: they count where their bit is in `given`.
+// Fields whose zero is a value: they count where their bit is in `given`. Any
+// other bit is INCOMPATIBLE.
 enum {
   KILN_LAUNCH_GIVEN_PRIORITY = 1,
   KILN_LAUNCH_GIVEN_CARVEOUT = 2,

@@ -70,8 +70,8 @@ typedef struct kiln_managed_info_t {
   uint32_t reserved;   // 0
 } kiln_managed_info_t;
 
-// Asks what was said of [offset, offset + bytes). Statuses as prefetch.
-// Since 0.1.
+// Asks what was said of [offset, offset + bytes), of which there must be one at
+// least. Statuses as prefetch. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_managed_query(kiln_buffer_t* buffer, uint64_t offset, uint64_t bytes,
                    kiln_managed_info_t* out_info);

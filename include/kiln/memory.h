@@ -85,7 +85,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_create(
 //
 //   INVALID_ARGUMENT  no address or no bytes; memory that the driver does not
 //                     know; device memory of another device
-//   OUT_OF_RANGE      the last byte is not of the same memory
+//   OUT_OF_RANGE      the last byte is of no memory, or of another kind of it;
+//                     that one allocation ends in between is not seen
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
 // The caller owns `*out_buffer`. Since 0.1.
@@ -205,7 +206,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_fill(kiln_buffer_t* buffer,
 
 // Copies `bytes` bytes from one buffer to another, of one device or of two of
 // one driver, which need no access to each other; the ranges must not overlap
-// (INVALID_ARGUMENT). Other statuses as write. Since 0.1.
+// (INVALID_ARGUMENT, also of two buffers over the same memory of one device).
+// Other statuses as write. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_copy(kiln_buffer_t* target,
                                                       uint64_t target_offset,
                                                       kiln_buffer_t* source,

@@ -61,8 +61,8 @@ static inline kiln_module_options_t kiln_module_options_default(void) {
 // NULL without memory, and where the bytes are not looked at: INVALID_ARGUMENT,
 // INVALID_STATE after a fork, a device that was lost before.
 //
-//   INVALID_ARGUMENT  `device` or `out_module` is NULL, or `image` has a size
-//                     and no bytes
+//   INVALID_ARGUMENT  `device` or `out_module` is NULL, `image` has a size and
+//                     no bytes, or `described_by` is no PTX
 //   BAD_DATA          none of the three, or malformed: with line and column for
 //                     PTX
 //   INCOMPATIBLE      PTX newer than the driver, or no code for this device;
@@ -86,8 +86,9 @@ kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
 // Where the code has lowered names, a kernel or variable is found by its name
 // in the source too: "add<float>".
 //
-//   INVALID_ARGUMENT  an argument is NULL, or code that is to be linked first:
-//                     LTO-IR, an object, a library, a relocatable
+//   INVALID_ARGUMENT  an argument is NULL, code that is to be linked first
+//                     (LTO-IR, an object, a library, a relocatable), or
+//                     `described_by` is no PTX
 //   INVALID_STATE after a fork, OUT_OF_MEMORY
 //
 // The caller owns `*out_module`. Since 0.1.
@@ -173,7 +174,8 @@ typedef struct kiln_kernel_info_t {
   uint32_t reserved;
 } kiln_kernel_info_t;
 
-// Finds a kernel by name; NULL is the only kernel of the module.
+// Finds a kernel by name; NULL is the only kernel of the module. Loads the code
+// if that was not done; the refusals of kiln_module_load.
 //
 //   NOT_FOUND         none of this name; those there are, are listed
 //   INVALID_ARGUMENT  `name` is NULL and the module has several, or they cannot

@@ -52,7 +52,7 @@ static inline kiln_pool_options_t kiln_pool_options_default(void) {
 // Makes a pool. `options` may be NULL.
 //
 //   UNSUPPORTED       the device or its driver has no such pool
-//   INVALID_ARGUMENT  an unknown kind
+//   INVALID_ARGUMENT  an unknown kind; `interprocess` of any but device memory
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
 // The caller owns `*out_pool`. Since 0.1.
@@ -72,10 +72,11 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_default(kiln_device_t* device,
 
 // Wraps somebody else's pool (CUmemoryPool) of `kind` (KILN_MEMORY_*), which is
 // used as it is and never destroyed. `owner` may be NULL (kiln_owner_t). The
-// handle of a pool that was made or adopted here before gives that pool,
-// retained, and the owner is told at once. INVALID_ARGUMENT: that one is of
-// another kind. DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_pool`.
-// Since 0.1.
+// handle of a pool that was made here gives that pool, retained, and the owner
+// is told at once. Without an owner, so does that of a pool that was adopted
+// without one; with an owner it is an object of its own. INVALID_ARGUMENT: that
+// one is of another kind. DEVICE_LOST, OUT_OF_MEMORY. The caller owns
+// `*out_pool`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_adopt(kiln_device_t* device,
                                                      uint32_t kind,
                                                      void* handle,

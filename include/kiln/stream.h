@@ -255,9 +255,14 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_event_synchronize(kiln_event_t* event);
 
 // Nanoseconds from `start` to `end`, as fine as the driver tells (about half a
-// microsecond). Both must be of one device, made with timing, recorded
-// (INVALID_STATE) and reached (NOT_READY, bare). Of a foreign event the driver
-// alone knows the first two (INVALID_ARGUMENT). 0 where `end` came first.
+// microsecond); 0 where `end` came first.
+//
+//   INVALID_STATE     one was made without timing, or never recorded
+//   INVALID_ARGUMENT  events of two devices; of a foreign one, of which only
+//                     the driver knows, also what is INVALID_STATE of others
+//   NOT_READY (bare)  one is not reached yet
+//   DEVICE_LOST, DRIVER_ERROR
+//
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_event_elapsed(
     kiln_event_t* start, kiln_event_t* end, uint64_t* out_elapsed_ns);

@@ -81,8 +81,9 @@ kiln_array_create(kiln_device_t* device, const kiln_array_options_t* options,
 
 // Wraps somebody else's array (CUarray) of the device's context, which is used
 // as it is and never destroyed. `owner` may be NULL (kiln_owner_t). The handle
-// of an array that was made or adopted here before gives that array, retained,
-// and the owner is told at once.
+// of an array that was made here gives that array, retained, and the owner is
+// told at once. Without an owner, so does that of an array that was adopted
+// without one; with an owner it is an object of its own.
 //
 //   UNSUPPORTED  texels of other formats than KILN_TEXEL_*; a device without
 //                arrays

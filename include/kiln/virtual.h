@@ -81,7 +81,7 @@ KILN_API uint64_t kiln_virtual_reserved(const kiln_virtual_t* memory);
 
 // A buffer over what is there now, for copies, fills and kernels. It retains
 // `memory`; it does not grow with it, and stays good when that grows.
-// OUT_OF_MEMORY. The caller owns `*out_buffer`. Since 0.1.
+// DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_buffer`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_virtual_buffer(kiln_virtual_t* memory, kiln_buffer_t** out_buffer);
 

@@ -7,8 +7,9 @@
 // KILNI_STREAM_CALL, one that makes a handle through KILNI_DEVICE_CREATE, and
 // one in a destructor through KILNI_DEVICE_END: they switch to the device's
 // context and to the relaxed capture mode where the row needs it, and back.
-// Only the short ways of what is done by the thousand call a row by themselves,
-// once they have seen that there is nothing to switch (kilni_alive_t).
+// Questions about a device or two need neither and are asked as they are, and
+// the short ways of what is done by the thousand call a row by themselves, once
+// they have seen that there is nothing to switch (kilni_alive_t).
 #ifndef KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 #define KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 
