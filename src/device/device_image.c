@@ -59,6 +59,7 @@ static kiln_status_t take_kernels(kilni_code_facts_t* facts,
       facts->allocator, count, sizeof(kilni_code_kernel_t), &kernels));
   facts->kernels = kernels;
   facts->kernel_count = count;
+  facts->kernel_capacity = count;
   for (uint32_t i = 0; i < count; i++) {
     const kiln_image_kernel_t* from = kiln_image_kernel(image, i);
     kilni_code_kernel_t* to = &facts->kernels[i];
@@ -153,10 +154,44 @@ void kilni_code_facts_deinit(kilni_code_facts_t* facts) {
   for (size_t i = 0; i < facts->kernel_count; i++) {
     kernel_deinit(facts->allocator, &facts->kernels[i]);
   }
-  kilni_free_array(facts->allocator, facts->kernels, facts->kernel_count,
+  kilni_free_array(facts->allocator, facts->kernels, facts->kernel_capacity,
                    sizeof(kilni_code_kernel_t));
   facts->kernels = NULL;
   facts->kernel_count = 0;
+  facts->kernel_capacity = 0;
+}
+
+size_t kilni_code_facts_find(const kilni_code_facts_t* facts,
+                             const char* name) {
+  for (size_t i = 0; i < facts->kernel_count; i++) {
+    if (strcmp(facts->kernels[i].name, name) == 0) return i;
+  }
+  return facts->kernel_count;
+}
+
+// Room for one kernel more behind the last.
+static kiln_status_t make_room(kilni_code_facts_t* facts) {
+  void* kernels = facts->kernels;
+  kiln_status_t status = kilni_grow(facts->allocator, facts->kernel_count + 1,
+                                    sizeof(kilni_code_kernel_t),
+                                    &facts->kernel_capacity, &kernels);
+  facts->kernels = kernels;
+  return status;
+}
+
+// Exchanges a kernel for its description, or appends that. What it stood for
+// is in `*kernel` then, or nothing.
+static kiln_status_t describe(kilni_code_facts_t* facts,
+                              kilni_code_kernel_t* kernel) {
+  const size_t at = kilni_code_facts_find(facts, kernel->name);
+  if (at == facts->kernel_count) {
+    KILNI_RETURN_IF_ERROR(make_room(facts));
+    facts->kernel_count++;
+  }
+  const kilni_code_kernel_t before = facts->kernels[at];
+  facts->kernels[at] = *kernel;
+  *kernel = before;
+  return NULL;
 }
 
 kiln_status_t kilni_code_facts_describe(kilni_code_facts_t* facts,
@@ -170,46 +205,20 @@ kiln_status_t kilni_code_facts_describe(kilni_code_facts_t* facts,
   // What our reader cannot read describes nothing; the code is good all the
   // same.
   kiln_status_free(doubt);
-  if (other.is_listed) {
-    kilni_code_facts_t own = *facts;
-    facts->kernels = other.kernels;
-    facts->kernel_count = other.kernel_count;
-    facts->is_listed = true;
-    other.kernels = own.kernels;
-    other.kernel_count = own.kernel_count;
+  kiln_status_t status = NULL;
+  for (size_t i = 0; i < other.kernel_count && kiln_status_is_ok(status); i++) {
+    status = describe(facts, &other.kernels[i]);
   }
   kilni_code_facts_deinit(&other);
-  return NULL;
-}
-
-size_t kilni_code_facts_find(const kilni_code_facts_t* facts,
-                             const char* name) {
-  for (size_t i = 0; i < facts->kernel_count; i++) {
-    if (strcmp(facts->kernels[i].name, name) == 0) return i;
-  }
-  return facts->kernel_count;
+  return status;
 }
 
 kiln_status_t kilni_code_facts_add(kilni_code_facts_t* facts,
                                    const char* name) {
-  size_t count = facts->kernel_count;
-  void* kernels = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_array(
-      facts->allocator, count + 1, sizeof(kilni_code_kernel_t), &kernels));
-  kilni_code_kernel_t* items = kernels;
-  kiln_status_t status =
-      kilni_strdup(facts->allocator, kilni_sv(name), &items[count].name);
-  if (!kiln_status_is_ok(status)) {
-    kilni_free_array(facts->allocator, kernels, count + 1,
-                     sizeof(kilni_code_kernel_t));
-    return status;
-  }
-  if (count > 0) {
-    memcpy(items, facts->kernels, count * sizeof(kilni_code_kernel_t));
-  }
-  kilni_free_array(facts->allocator, facts->kernels, count,
-                   sizeof(kilni_code_kernel_t));
-  facts->kernels = kernels;
-  facts->kernel_count = count + 1;
+  KILNI_RETURN_IF_ERROR(make_room(facts));
+  KILNI_RETURN_IF_ERROR(
+      kilni_strdup(facts->allocator, kilni_sv(name),
+                   &facts->kernels[facts->kernel_count].name));
+  facts->kernel_count++;
   return NULL;
 }

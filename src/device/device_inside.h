@@ -231,6 +231,7 @@ typedef struct kilni_code_facts_t {
   bool is_listed;    // `kernels` are all there are
   kilni_code_kernel_t* kernels;
   size_t kernel_count;
+  size_t kernel_capacity;
 } kilni_code_facts_t;
 
 enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
@@ -592,7 +593,8 @@ kiln_status_t kilni_code_facts_init(kilni_code_facts_t* facts,
                                     kiln_bytes_view_t bytes, const char* name,
                                     kiln_status_t* out_doubt);
 void kilni_code_facts_deinit(kilni_code_facts_t* facts);
-// Takes the kernels of a cubin from the PTX that it was made of.
+// Describes kernels of a cubin by the PTX that it was made of. Those that are
+// not there stay as they are.
 kiln_status_t kilni_code_facts_describe(kilni_code_facts_t* facts,
                                         kiln_bytes_view_t ptx,
                                         const char* name);

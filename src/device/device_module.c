@@ -167,14 +167,19 @@ static kiln_status_t load_copy(load_t* load, kiln_bytes_view_t bytes) {
 static kiln_status_t list_functions(load_t* load,
                                     const kiln_cu_function_t* functions,
                                     unsigned int count) {
+  kilni_code_facts_t* facts = &load->loaded->facts;
+  // Those that PTX describes are there already.
+  const bool any = facts->kernel_count > 0;
   for (unsigned int i = 0; i < count; i++) {
     const char* name = NULL;
     kiln_status_t status;
     KILNI_DEVICE_CALL(status, load->device, cuFuncGetName, &name, functions[i]);
-    if (kiln_status_is_ok(status) && name != NULL) {
-      status = kilni_code_facts_add(&load->loaded->facts, name);
-    }
     KILNI_RETURN_IF_ERROR(status);
+    if (name == NULL ||
+        (any && kilni_code_facts_find(facts, name) < facts->kernel_count)) {
+      continue;
+    }
+    KILNI_RETURN_IF_ERROR(kilni_code_facts_add(facts, name));
   }
   return NULL;
 }

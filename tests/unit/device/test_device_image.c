@@ -170,9 +170,8 @@ static void test_the_version_of_newer_ptx(void** state) {
   kiln_status_free(doubt);
 }
 
-// The kernels of a cubin, and what they take, without a driver.
-static void test_kernels_of_a_cubin(void** state) {
-  (void)state;
+// A cubin of seven kernels.
+static kiln_bytes_view_t read_cubin(void) {
   static uint8_t data[1 << 16];
   char path[4096];
   FILE* file =
@@ -182,6 +181,13 @@ static void test_kernels_of_a_cubin(void** state) {
   assert_non_null(file);
   kiln_bytes_view_t bytes = {data, fread(data, 1, sizeof(data), file)};
   fclose(file);
+  return bytes;
+}
+
+// The kernels of a cubin, and what they take, without a driver.
+static void test_kernels_of_a_cubin(void** state) {
+  (void)state;
+  const kiln_bytes_view_t bytes = read_cubin();
   kilni_code_facts_t facts;
   kiln_status_t doubt = NULL;
   assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), bytes,
@@ -197,6 +203,35 @@ static void test_kernels_of_a_cubin(void** state) {
   kilni_code_facts_deinit(&facts);
 }
 
+// PTX says more of the kernels that it has, and takes none away: a cubin may be
+// linked of several.
+static void test_a_cubin_of_more_than_its_ptx(void** state) {
+  (void)state;
+  static const char text[] =
+      ".version 8.0\n.target sm_75\n.address_size 64\n"
+      ".visible .entry req(.param .u64 place) { ret; }\n"
+      ".visible .entry more(.param .u32 n) { ret; }\n";
+  const kiln_bytes_view_t ptx = {(const uint8_t*)text, sizeof(text) - 1};
+  kilni_code_facts_t facts;
+  kiln_status_t doubt = NULL;
+  assert_null(kilni_code_facts_init(&facts, kiln_allocator_libc(), read_cubin(),
+                                    "file", &doubt));
+  assert_null(doubt);
+  assert_int_equal(facts.kernel_count, 7);
+  assert_null(kilni_code_facts_describe(&facts, ptx, "file"));
+  assert_true(facts.is_listed);
+  assert_int_equal(facts.kernel_count, 8);
+  const size_t at = kilni_code_facts_find(&facts, "req");
+  assert_int_equal(at, 2);
+  assert_string_equal(facts.kernels[at].params[0].name, "place");
+  const size_t other = kilni_code_facts_find(&facts, "clus");
+  assert_int_equal(other, 1);
+  assert_true(facts.kernels[other].params_known);
+  assert_int_equal(facts.kernels[other].param_count, 1);
+  assert_int_equal(kilni_code_facts_find(&facts, "more"), 7);
+  kilni_code_facts_deinit(&facts);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cubins),
@@ -206,6 +241,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_nothing),
       cmocka_unit_test(test_the_version_of_newer_ptx),
       cmocka_unit_test(test_kernels_of_a_cubin),
+      cmocka_unit_test(test_a_cubin_of_more_than_its_ptx),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
