@@ -88,12 +88,19 @@ typedef struct kiln_library_options_t {
 
   // About how many elements a segment or a row has. Default: 32.
   uint64_t segment;
+
+  // Most rounds of what goes on until nothing changes. Default: as many as any
+  // input can need.
+  uint32_t rounds;
+
+  // KILN_SWITCH_*: each edge of a graph is there both ways. Default: off.
+  uint32_t symmetric;
 } kiln_library_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_library_options_t kiln_library_options_default(void) {
   kiln_library_options_t options = {
-      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, 0, 0};
+      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   return options;
 }
 
@@ -123,10 +130,31 @@ KILN_API void kiln_library_plan_release(kiln_library_plan_t* plan);
 // buffers, buffers, pointers and scalars; a buffer's elements are those of the
 // run. Statuses are those of kiln_pipeline_dispatch; more elements than the
 // plan was made for are INVALID_ARGUMENT, host memory is UNSUPPORTED. A run
-// that fails may have put a part of its work on the stream. Since 0.1.
+// that fails may have put a part of its work on the stream.
+//
+// An entry with rounds keeps what they need for the buffers that it has them
+// on, and keeps those buffers: a run on the same ones as the one before makes
+// nothing and allocates nothing, one on others prepares them first. Statuses
+// are those of kiln_sequence_finish and kiln_sequence_run, too; where the
+// device has neither cooperative launches nor WHILE nodes it returns when they
+// are done. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_library_plan_run(kiln_library_plan_t* plan, kiln_stream_t* stream,
                       const kiln_binding_t* bindings, uint32_t binding_count);
+
+// The same, with a pending, which the caller owns: it tells when the run is
+// done, and how it ended. That of an entry with rounds tells NOT_CONVERGED if
+// the last round that `rounds` allows changed something: results are as that
+// round left them. Not on a stream that is being captured. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_library_plan_begin(kiln_library_plan_t* plan, kiln_stream_t* stream,
+                        const kiln_binding_t* bindings, uint32_t binding_count,
+                        kiln_pending_t** out_pending);
+
+// How many rounds the run that ended last has done: for when it is done; 0 of
+// an entry without rounds, and before a run. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t
+kiln_library_plan_rounds(const kiln_library_plan_t* plan, uint32_t* out_rounds);
 
 // What a plan is. thread-compatible
 //
@@ -135,7 +163,7 @@ typedef struct kiln_library_plan_info_t {
   const char* name;          // of its entry. Static
   uint64_t temporary_bytes;  // of its own memory
   uint32_t parameter_count;  // bindings of a run
-  uint32_t launches;         // of a run
+  uint32_t launches;         // of a run, and of each round one more or none
 } kiln_library_plan_info_t;
 
 // All zero for NULL. Since 0.1.

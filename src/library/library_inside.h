@@ -36,6 +36,19 @@ enum {
                             // it does not begin at a word's place
 };
 
+// Steps that are done until none of them raises a flag. thread-compatible
+//
+// They and the steps behind them are a sequence, made for the bindings of a run
+// and kept for the next one with the same.
+typedef struct kilni_library_rounds_t {
+  uint32_t first;  // step of the body
+  uint32_t count;  // of its steps; 0: there are no rounds
+  uint32_t flag;   // the plan's memory, 4 bytes
+  uint32_t limit;
+  kiln_sequence_t* sequence;  // NULL before the first run
+  kiln_binding_t bindings[KILNI_LIBRARY_PARAMETERS];  // that it is for
+} kilni_library_rounds_t;
+
 // thread-safe
 typedef struct kilni_library_place_t {
   uint32_t kind;  // KILNI_PLACE_*
@@ -61,6 +74,7 @@ struct kiln_library_plan_t {
   uint32_t memory_count;
   uint32_t parameter_count;
   kilni_library_step_t steps[KILNI_LIBRARY_STEPS];
+  kilni_library_rounds_t rounds;
   kiln_buffer_t* memories[KILNI_LIBRARY_MEMORIES];
   // Which parameter of which step it is.
   struct {
@@ -102,6 +116,51 @@ kiln_status_t kilni_library_once(kilni_library_make_t* make, const char* name,
 
 // Adds memory of the plan, which starts at zero.
 kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes);
+
+// What is added between these two is a body: it is done until it leaves the
+// u32 at the head of memory `flag` zero, at most `limit` times, or as the
+// options say. A plan has one.
+void kilni_library_begin_rounds(kilni_library_make_t* make, uint32_t flag,
+                                uint32_t limit);
+void kilni_library_end_rounds(kilni_library_make_t* make);
+
+// Binds the parameters of a step for a run.
+kiln_status_t kilni_library_bind(const kiln_library_plan_t* plan,
+                                 const kilni_library_step_t* step,
+                                 const kiln_binding_t* bindings,
+                                 kiln_binding_t* out_bound);
+
+// Runs the steps from the body on. `out_pending` may be NULL.
+kiln_status_t kilni_library_run_rounds(kiln_library_plan_t* plan,
+                                       kiln_stream_t* stream,
+                                       const kiln_binding_t* bindings,
+                                       kiln_pending_t** out_pending);
+
+// Fields of the options that an entry uses.
+enum {
+  KILNI_USES_TYPE = 1,
+  KILNI_USES_VALUE = 2,
+  KILNI_USES_OPERATION = 4,
+  KILNI_USES_EXCLUSIVE = 8,
+  KILNI_USES_COUNT = 16,
+  KILNI_USES_SEGMENT = 32,
+  KILNI_USES_DESCENDING = 64,
+  KILNI_USES_ROUNDS = 128,
+  KILNI_USES_SYMMETRIC = 256,
+};
+
+// INVALID_ARGUMENT for a field that is said and not among `what`, for one out
+// of its range, and for no `count` where it is among them.
+kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
+                                 uint32_t what);
+
+// UNSUPPORTED: that type, which is none of `those`.
+kiln_status_t kilni_library_alien_type(const kilni_library_make_t* make,
+                                       uint32_t type, const char* those);
+
+// Recipes of library_graphs.c.
+kiln_status_t kilni_library_make_bfs(kilni_library_make_t* make);
+kiln_status_t kilni_library_make_spmv(kilni_library_make_t* make);
 
 // INVALID_ARGUMENT, unless `options.count` is there and not too large.
 kiln_status_t kilni_library_need_count(const kilni_library_make_t* make);

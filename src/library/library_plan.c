@@ -116,6 +116,7 @@ kiln_status_t kilni_library_need_count(const kilni_library_make_t* make) {
 
 static void destroy(kiln_library_plan_t* plan) {
   kiln_dispatcher_t* dispatcher = plan->dispatcher;
+  kiln_sequence_release(plan->rounds.sequence);
   for (uint32_t i = 0; i < KILNI_LIBRARY_STEPS; i++) {
     kiln_pipeline_release(plan->steps[i].pipeline);
   }
@@ -212,12 +213,10 @@ static kiln_status_t find_words(const kiln_library_plan_t* plan,
   return NULL;
 }
 
-static kiln_status_t run_step(const kiln_library_plan_t* plan,
-                              const kilni_library_step_t* step,
-                              kiln_stream_t* stream,
-                              const kiln_binding_t* bindings,
-                              kiln_pending_t** out_pending) {
-  kiln_binding_t bound[KILNI_LIBRARY_PLACES];
+kiln_status_t kilni_library_bind(const kiln_library_plan_t* plan,
+                                 const kilni_library_step_t* step,
+                                 const kiln_binding_t* bindings,
+                                 kiln_binding_t* bound) {
   uint64_t bytes;
   for (uint32_t i = 0; i < step->place_count; i++) {
     uint32_t index = step->places[i].index;
@@ -239,6 +238,16 @@ static kiln_status_t run_step(const kiln_library_plan_t* plan,
       bound[i] = kiln_bind_pointer(0, 0);
     }
   }
+  return NULL;
+}
+
+static kiln_status_t run_step(const kiln_library_plan_t* plan,
+                              const kilni_library_step_t* step,
+                              kiln_stream_t* stream,
+                              const kiln_binding_t* bindings,
+                              kiln_pending_t** out_pending) {
+  kiln_binding_t bound[KILNI_LIBRARY_PLACES];
+  KILNI_RETURN_IF_ERROR(kilni_library_bind(plan, step, bindings, bound));
   kiln_dispatch_options_t options = kiln_dispatch_options_default();
   options.clear_outputs = step->clears;
   return kiln_pipeline_dispatch(step->pipeline, stream, bound,
@@ -288,22 +297,49 @@ static kiln_status_t check_count(const kiln_library_plan_t* plan,
       "make the plan with the `count` of the largest run");
 }
 
+// The pending, where one is wanted, is that of what comes last.
+static kiln_status_t run_all(kiln_library_plan_t* plan, kiln_stream_t* stream,
+                             const kiln_binding_t* bindings,
+                             kiln_pending_t** out_pending) {
+  bool has_rounds = plan->rounds.count != 0;
+  uint32_t count = has_rounds ? plan->rounds.first : plan->step_count;
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_last = !has_rounds && i + 1 == count;
+    KILNI_RETURN_IF_ERROR(run_step(plan, &plan->steps[i], stream, bindings,
+                                   is_last ? out_pending : NULL));
+  }
+  if (!has_rounds) return NULL;
+  return kilni_library_run_rounds(plan, stream, bindings, out_pending);
+}
+
+static kiln_status_t run(kiln_library_plan_t* plan, kiln_stream_t* stream,
+                         const kiln_binding_t* bindings, uint32_t count,
+                         kiln_pending_t** out_pending) {
+  KILNI_CHECK_ARGUMENT(plan != NULL, "plan");
+  KILNI_RETURN_IF_ERROR(check_bindings(plan, bindings, count));
+  KILNI_RETURN_IF_ERROR(check_count(plan, bindings));
+  kiln_status_t status = run_all(plan, stream, bindings, out_pending);
+  if (kiln_status_is_ok(status)) return NULL;
+  return KILNI_ANNOTATE(
+      status, "the library's \"%s\", planned for at most %llu elements",
+      plan->name, (unsigned long long)plan->count);
+}
+
 kiln_status_t kiln_library_plan_run(kiln_library_plan_t* plan,
                                     kiln_stream_t* stream,
                                     const kiln_binding_t* bindings,
                                     uint32_t binding_count) {
-  KILNI_CHECK_ARGUMENT(plan != NULL, "plan");
-  KILNI_RETURN_IF_ERROR(check_bindings(plan, bindings, binding_count));
-  KILNI_RETURN_IF_ERROR(check_count(plan, bindings));
-  for (uint32_t i = 0; i < plan->step_count; i++) {
-    kiln_status_t status =
-        run_step(plan, &plan->steps[i], stream, bindings, NULL);
-    if (kiln_status_is_ok(status)) continue;
-    return KILNI_ANNOTATE(
-        status, "the library's \"%s\", planned for at most %llu elements",
-        plan->name, (unsigned long long)plan->count);
-  }
-  return NULL;
+  return run(plan, stream, bindings, binding_count, NULL);
+}
+
+kiln_status_t kiln_library_plan_begin(kiln_library_plan_t* plan,
+                                      kiln_stream_t* stream,
+                                      const kiln_binding_t* bindings,
+                                      uint32_t binding_count,
+                                      kiln_pending_t** out_pending) {
+  KILNI_CHECK_ARGUMENT(out_pending != NULL, "out_pending");
+  *out_pending = NULL;
+  return run(plan, stream, bindings, binding_count, out_pending);
 }
 
 // ---- Questions ----

@@ -34,44 +34,43 @@ static kiln_status_t unused(const kilni_library_make_t* make,
       "leave it zero");
 }
 
-enum {
-  USES_TYPE = 1,
-  USES_VALUE = 2,
-  USES_OPERATION = 4,
-  USES_EXCLUSIVE = 8,
-  USES_COUNT = 16,
-  USES_SEGMENT = 32,
-  USES_DESCENDING = 64,
-};
-
-static kiln_status_t uses(const kilni_library_make_t* make, uint32_t what) {
+kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
+                                 uint32_t what) {
   const kiln_library_options_t* o = &make->options;
-  if (o->type != 0 && (what & USES_TYPE) == 0) return unused(make, "type");
-  if (o->value_type != 0 && (what & USES_VALUE) == 0) {
+  if (o->type != 0 && (what & KILNI_USES_TYPE) == 0)
+    return unused(make, "type");
+  if (o->value_type != 0 && (what & KILNI_USES_VALUE) == 0) {
     return unused(make, "value_type");
   }
-  if (o->operation != 0 && (what & USES_OPERATION) == 0) {
+  if (o->operation != 0 && (what & KILNI_USES_OPERATION) == 0) {
     return unused(make, "operation");
   }
-  if (o->exclusive != 0 && (what & USES_EXCLUSIVE) == 0) {
+  if (o->exclusive != 0 && (what & KILNI_USES_EXCLUSIVE) == 0) {
     return unused(make, "exclusive");
   }
-  if (o->segment != 0 && (what & USES_SEGMENT) == 0) {
+  if (o->segment != 0 && (what & KILNI_USES_SEGMENT) == 0) {
     return unused(make, "segment");
   }
-  if (o->descending != 0 && (what & USES_DESCENDING) == 0) {
+  if (o->descending != 0 && (what & KILNI_USES_DESCENDING) == 0) {
     return unused(make, "descending");
+  }
+  if (o->rounds != 0 && (what & KILNI_USES_ROUNDS) == 0) {
+    return unused(make, "rounds");
+  }
+  if (o->symmetric != 0 && (what & KILNI_USES_SYMMETRIC) == 0) {
+    return unused(make, "symmetric");
   }
   KILNI_CHECK_ARGUMENT(o->reserved == 0, "options.reserved");
   KILNI_CHECK_ARGUMENT(o->descending <= KILN_SWITCH_ON, "options.descending");
   KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");
   KILNI_CHECK_ARGUMENT(o->operation <= KILN_LIBRARY_MAX, "options.operation");
-  if ((what & USES_COUNT) == 0) return NULL;
+  KILNI_CHECK_ARGUMENT(o->symmetric <= KILN_SWITCH_ON, "options.symmetric");
+  if ((what & KILNI_USES_COUNT) == 0) return NULL;
   return kilni_library_need_count(make);
 }
 
-static kiln_status_t alien_type(const kilni_library_make_t* make, uint32_t type,
-                                const char* those) {
+kiln_status_t kilni_library_alien_type(const kilni_library_make_t* make,
+                                       uint32_t type, const char* those) {
   const char* name = kiln_program_type_name(type);
   return kilni_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "\"%s\" of %s", make->entry.name,
@@ -104,7 +103,8 @@ static uint32_t bytes_of(uint32_t type) {
 static kiln_status_t define_type(kilni_library_make_t* make, uint32_t type) {
   uint32_t bytes = bytes_of(type);
   if (bytes == 0) {
-    return alien_type(make, type, "u32, i32, u64, i64, f32 and f64");
+    return kilni_library_alien_type(make, type,
+                                    "u32, i32, u64, i64, f32 and f64");
   }
   kilni_library_define(make, "T", kiln_program_type_name(type));
   kilni_library_define(make, "U", bytes == 8 ? "u64" : "u32");
@@ -119,7 +119,8 @@ static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
 
 static kiln_status_t make_scan(kilni_library_make_t* make) {
   uint32_t type = type_or(make, KILN_PROGRAM_TYPE_U32);
-  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_EXCLUSIVE | USES_COUNT));
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(
+      make, KILNI_USES_TYPE | KILNI_USES_EXCLUSIVE | KILNI_USES_COUNT));
   KILNI_RETURN_IF_ERROR(define_type(make, type));
   uint32_t words = bytes_of(type) / 4;
   kilni_library_define(make, "WORDS", words == 2 ? "2" : "1");
@@ -140,7 +141,7 @@ static kiln_status_t define_number(kilni_library_make_t* make) {
   if (type == 0) return NULL;
   const char* name = kiln_program_type_name(type);
   if (name[0] == 0 || type == KILN_PROGRAM_TYPE_BOOL) {
-    return alien_type(make, type, "the types of numbers");
+    return kilni_library_alien_type(make, type, "the types of numbers");
   }
   kilni_library_define(make, "T", name);
   return NULL;
@@ -152,7 +153,8 @@ static void define_operation(kilni_library_make_t* make) {
 }
 
 static kiln_status_t make_fold(kilni_library_make_t* make) {
-  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_OPERATION | USES_COUNT));
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(
+      make, KILNI_USES_TYPE | KILNI_USES_OPERATION | KILNI_USES_COUNT));
   KILNI_RETURN_IF_ERROR(define_number(make));
   define_operation(make);
   uint64_t parts = tiles(make->options.count);
@@ -166,7 +168,8 @@ static kiln_status_t make_fold(kilni_library_make_t* make) {
 
 // Threads for a segment: about four elements each, and a block for long ones.
 static kiln_status_t make_segments(kilni_library_make_t* make) {
-  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_OPERATION | USES_SEGMENT));
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(
+      make, KILNI_USES_TYPE | KILNI_USES_OPERATION | KILNI_USES_SEGMENT));
   KILNI_RETURN_IF_ERROR(define_number(make));
   define_operation(make);
   static const char* const kLanes[] = {"1", "2", "4", "8", "16", "32", "256"};
@@ -191,7 +194,7 @@ static kiln_status_t define_close(kilni_library_make_t* make) {
 
 // Where lines begin: as those below, of bytes.
 static kiln_status_t make_lines(kilni_library_make_t* make) {
-  KILNI_RETURN_IF_ERROR(uses(make, USES_COUNT));
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_COUNT));
   uint64_t states = tiles(make->options.count) + 1;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
@@ -203,7 +206,7 @@ static kiln_status_t make_lines(kilni_library_make_t* make) {
 // The text is bound twice, by bytes and by words.
 static kiln_status_t make_blake3(kilni_library_make_t* make) {
   enum { HASH_TILE = 1 << 18 };
-  KILNI_RETURN_IF_ERROR(uses(make, USES_COUNT));
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_COUNT));
   uint64_t parts = (make->options.count + HASH_TILE - 1) / HASH_TILE;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, parts * 32));
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, 4));
@@ -215,7 +218,7 @@ static kiln_status_t make_blake3(kilni_library_make_t* make) {
 
 // The text by bytes and by words, too; two words of state a tile.
 static kiln_status_t make_json_index(kilni_library_make_t* make) {
-  KILNI_RETURN_IF_ERROR(uses(make, USES_COUNT));
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_COUNT));
   uint64_t states = tiles(make->options.count) * 2 + 1;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
   static const kilni_library_place_t kPlaces[] = {
@@ -226,7 +229,8 @@ static kiln_status_t make_json_index(kilni_library_make_t* make) {
 
 // Those that put elements close together: all but the state is given.
 static kiln_status_t make_close(kilni_library_make_t* make) {
-  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_COUNT));
+  KILNI_RETURN_IF_ERROR(
+      kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_COUNT));
   KILNI_RETURN_IF_ERROR(define_close(make));
   uint64_t states = tiles(make->options.count) + 1;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
@@ -238,7 +242,8 @@ static kiln_status_t make_close(kilni_library_make_t* make) {
 
 // Runs of equal elements with their lengths: where they begin is the plan's.
 static kiln_status_t make_runs(kilni_library_make_t* make) {
-  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_COUNT));
+  KILNI_RETURN_IF_ERROR(
+      kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_COUNT));
   uint64_t count = make->options.count;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, (tiles(count) + 1) * 8));
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, count * 4));
@@ -321,10 +326,12 @@ static kiln_status_t make_sort(kilni_library_make_t* make) {
   uint32_t type = type_or(make, KILN_PROGRAM_TYPE_U32);
   uint32_t key_bytes = bytes_of(type);
   KILNI_RETURN_IF_ERROR(
-      uses(make, USES_TYPE | USES_VALUE | USES_DESCENDING | USES_COUNT));
+      kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_VALUE |
+                                   KILNI_USES_DESCENDING | KILNI_USES_COUNT));
   uint32_t value_type = make->options.value_type;
   if (value_type != 0 && bytes_of(value_type) == 0) {
-    return alien_type(make, value_type, "u32, i32, u64, i64, f32 and f64");
+    return kilni_library_alien_type(make, value_type,
+                                    "u32, i32, u64, i64, f32 and f64");
   }
   KILNI_RETURN_IF_ERROR(define_keys(make, type));
   static const kilni_library_place_t kCount[] = {GIVEN(0), MEMORY(SORT_COUNTS)};
@@ -406,9 +413,11 @@ static kiln_status_t make_long_fft(kilni_library_make_t* make, uint32_t log) {
 }
 
 static kiln_status_t make_fft(kilni_library_make_t* make) {
-  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE | USES_SEGMENT | USES_COUNT));
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(
+      make, KILNI_USES_TYPE | KILNI_USES_SEGMENT | KILNI_USES_COUNT));
   uint32_t type = type_or(make, KILN_PROGRAM_TYPE_F32);
-  if (!is_float(type)) return alien_type(make, type, "f32 and f64");
+  if (!is_float(type))
+    return kilni_library_alien_type(make, type, "f32 and f64");
   // What 16 numbers a thread of a block come to.
   uint32_t most = type == KILN_PROGRAM_TYPE_F64 ? 11 : 12;
   uint64_t size = make->options.segment != 0 ? make->options.segment : 32;
@@ -430,11 +439,12 @@ static kiln_status_t make_fft(kilni_library_make_t* make) {
 
 // One launch of the text, with the text's own parameters.
 static kiln_status_t make_one(kilni_library_make_t* make, uint32_t clears) {
-  KILNI_RETURN_IF_ERROR(uses(make, USES_TYPE));
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_TYPE));
   uint32_t type = make->options.type;
   if (type != 0) {
     const char* name = kiln_program_type_name(type);
-    if (name[0] == 0) return alien_type(make, type, "KILN_PROGRAM_TYPE_...");
+    if (name[0] == 0)
+      return kilni_library_alien_type(make, type, "KILN_PROGRAM_TYPE_...");
     if (strstr(make->entry.text.data, "\ntype T = ") == NULL) {
       return unused(make, "type");
     }
@@ -463,6 +473,7 @@ static const struct {
   kiln_status_t (*make)(kilni_library_make_t* make);
 } kRecipes[] = {
     // clang-format off
+    {"bfs", kilni_library_make_bfs},
     {"blake3", make_blake3},
     {"compact", make_close},
     {"fft", make_fft},
@@ -480,6 +491,7 @@ static const struct {
     {"segments", make_segments},
     {"softmax", make_whole},
     {"sort", make_sort},
+    {"spmv", kilni_library_make_spmv},
     {"transpose", make_whole},
     {"unique", make_close},
     // clang-format on

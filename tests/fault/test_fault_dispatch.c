@@ -284,6 +284,36 @@ static kiln_status_t run_plan(scene_t* s) {
   return kiln_library_plan_run(s->new_plan, NULL, bindings, 4);
 }
 
+static kiln_status_t begin_plan(scene_t* s) {
+  const kiln_binding_t bindings[] = {kiln_bind_resident_range(s->a, 0, 64),
+                                     kiln_bind_resident_range(s->b, 0, 64),
+                                     kiln_bind_resident_range(s->b, 64, 64),
+                                     kiln_bind_resident_range(s->b, 128, 4)};
+  return kiln_library_plan_begin(s->new_plan, NULL, bindings, 4,
+                                 &s->new_pending);
+}
+
+// A search in a graph of 15 vertices, whatever its edges are.
+static void bind_rounds(const scene_t* s, kiln_binding_t* bindings) {
+  bindings[0] = kiln_bind_resident_range(s->a, 0, 64);
+  bindings[1] = kiln_bind_resident_range(s->a, 64, 64);
+  bindings[2] = kiln_bind_resident_range(s->a, 128, 4);
+  bindings[3] = kiln_bind_resident_range(s->b, 0, 60);
+}
+
+static kiln_status_t run_rounds(scene_t* s) {
+  kiln_binding_t bindings[4];
+  bind_rounds(s, bindings);
+  return kiln_library_plan_run(s->new_plan, NULL, bindings, 4);
+}
+
+static kiln_status_t begin_rounds(scene_t* s) {
+  kiln_binding_t bindings[4];
+  bind_rounds(s, bindings);
+  return kiln_library_plan_begin(s->new_plan, NULL, bindings, 4,
+                                 &s->new_pending);
+}
+
 #define CASE(function, variant, flags, ...)                      \
   static kiln_status_t call_##function##_##variant(scene_t* s) { \
     kiln_status_t status = NULL;                                 \

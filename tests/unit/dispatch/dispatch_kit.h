@@ -69,10 +69,11 @@ typedef struct dispatch_kit_t {
   kiln_dispatcher_t* dispatcher;
 } dispatch_kit_t;
 
-// `order`: of the software device's work; NULL is its default.
-static inline void dispatch_kit_open_in(
+// `order`: of the software device's work; NULL is its default. `seed`: of the
+// order of its threads.
+static inline void dispatch_kit_open_by(
     dispatch_kit_t* kit, const kiln_dispatcher_options_t* options,
-    const char* order) {
+    const char* order, uint64_t seed) {
   memset(kit, 0, sizeof(*kit));
   fault_alloc_init(&kit->watch);
   kit->allocator = fault_alloc_allocator(&kit->watch);
@@ -82,9 +83,16 @@ static inline void dispatch_kit_open_in(
   kiln_runtime_options_t runtime = kiln_runtime_options_default();
   runtime.allocator = &kit->allocator;
   runtime.soft_order = order;
+  runtime.soft_seed = seed;
   assert_null(kilni_runtime_create_with(&runtime, &hooks, &kit->runtime));
   assert_null(kiln_runtime_open_device(kit->runtime, "soft", &kit->device));
   assert_null(kiln_dispatcher_create(kit->device, options, &kit->dispatcher));
+}
+
+static inline void dispatch_kit_open_in(
+    dispatch_kit_t* kit, const kiln_dispatcher_options_t* options,
+    const char* order) {
+  dispatch_kit_open_by(kit, options, order, 0);
 }
 
 static inline void dispatch_kit_open_with(
