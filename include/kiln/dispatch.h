@@ -126,9 +126,13 @@ kiln_dispatcher_warm(kiln_dispatcher_t* dispatcher);
 
 // Waits for everything that was dispatched on own streams, and for what
 // resident buffers wait to be freed behind; then gives back all that is kept:
-// pinned memory, transient memory, threads. Resident buffers, streams and
-// pipelines stay. What is used again is made again. DEVICE_LOST,
-// DRIVER_ERROR. Since 0.1.
+// pinned memory, that of traps too, transient memory, threads; references to
+// callers' streams, which later frees stay behind; and the events, streams and
+// blocks that the device keeps for its own use, whoever used them. Resident
+// buffers, own streams and pipelines stay, and what is in use, also by work on
+// a caller's stream; but drivers that are given back pinned memory wait for the
+// whole device. What is used again is made again. DEVICE_LOST, DRIVER_ERROR.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_dispatcher_clean(kiln_dispatcher_t* dispatcher);
 
@@ -175,7 +179,7 @@ typedef struct kiln_dispatcher_counts_t {
   uint32_t pipelines;     // alive
   uint32_t pendings;      // alive
   uint32_t copy_threads;  // running, without those that call
-  uint32_t reserved;      // 0
+  uint32_t trap_pages;    // pinned, 4 KiB each: where threads tell of traps
 } kiln_dispatcher_counts_t;
 
 // All zero for NULL. Since 0.1.

@@ -552,13 +552,14 @@ void kilni_late_settle(kilni_late_t* late);
 
 kiln_status_t kilni_pools_init(kilni_pools_t* pools);
 void kilni_pools_deinit(kilni_pools_t* pools);
-// Destroys what is kept. Before the context goes.
+// Destroys what is kept; what is in use comes back and is kept again. From any
+// thread, and before the context goes.
 void kilni_pools_drain(kiln_device_t* device);
 // A block of KILNI_SPARE_BYTES, with whatever was in it, and back: of the whole
 // device, so that graphs that are made again and again touch the same memory.
 kiln_status_t kilni_spare_take(kiln_device_t* device, void** out_block);
 void kilni_spare_give(kiln_device_t* device, void* block);
-// Frees what is kept. At the device's end.
+// Frees what is kept, of a whole device. From any thread.
 void kilni_spares_drain(kiln_device_t* device);
 // KILNI_POOL_*.
 kilni_pool_counts_t kilni_pools_counts(kiln_device_t* device, uint32_t pool);

@@ -89,9 +89,13 @@ void kilni_spare_give(kiln_device_t* device, void* block) {
 
 void kilni_spares_drain(kiln_device_t* device) {
   kilni_pools_t* pools = &device->pools;
-  while (pools->spare_count > 0) {
-    kilni_free(device->host->allocator, pools->spares[--pools->spare_count],
-               KILNI_SPARE_BYTES);
+  for (;;) {
+    kilni_mutex_lock(&pools->lock);
+    void* block =
+        pools->spare_count > 0 ? pools->spares[--pools->spare_count] : NULL;
+    kilni_mutex_unlock(&pools->lock);
+    if (block == NULL) return;
+    kilni_free(device->host->allocator, block, KILNI_SPARE_BYTES);
   }
 }
 
@@ -154,12 +158,19 @@ void kilni_stream_recycle(kiln_device_t* device, kiln_cu_stream_t stream) {
   if (!keep(device, KILNI_POOL_STREAMS, stream)) destroy_stream(device, stream);
 }
 
-// The device's last reference has gone: nobody else is here.
+static void* take_out(kilni_pools_t* pools, uint32_t pool) {
+  kilni_pool_counts_t* counts = &pools->counts[pool];
+  kilni_mutex_lock(&pools->lock);
+  void* handle = counts->kept > 0 ? pools->kept[pool][--counts->kept] : NULL;
+  kilni_mutex_unlock(&pools->lock);
+  return handle;
+}
+
 void kilni_pools_drain(kiln_device_t* device) {
-  kilni_pool_counts_t* counts = device->pools.counts;
   for (uint32_t pool = 0; pool < KILNI_POOL_COUNT; pool++) {
-    while (counts[pool].kept > 0) {
-      void* handle = device->pools.kept[pool][--counts[pool].kept];
+    for (;;) {
+      void* handle = take_out(&device->pools, pool);
+      if (handle == NULL) break;
       if (pool == KILNI_POOL_STREAMS) {
         destroy_stream(device, handle);
       } else {

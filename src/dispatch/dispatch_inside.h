@@ -110,6 +110,7 @@ enum {
 typedef struct kilni_trap_record_t {
   kiln_program_trap_t* host;
   uint64_t address;
+  struct kilni_trap_page_t* page;
   struct kilni_trap_record_t* next;
 } kilni_trap_record_t;
 
@@ -117,6 +118,8 @@ typedef struct kilni_trap_record_t {
 typedef struct kilni_trap_page_t {
   kiln_buffer_t* buffer;
   struct kilni_trap_page_t* next;
+  uint32_t in_use;  // records that were taken
+  uint32_t reserved;
   kilni_trap_record_t records[KILNI_TRAP_RECORDS];
 } kilni_trap_page_t;
 
@@ -131,6 +134,8 @@ typedef struct kilni_traps_t {
   kilni_mutex_t lock;
   kilni_trap_record_t* free;
   kilni_trap_page_t* pages;
+  uint32_t page_count;
+  uint32_t reserved;
 } kilni_traps_t;
 
 // ---- The dispatcher ----
@@ -187,6 +192,9 @@ kiln_status_t kilni_transient_buffer(kiln_dispatcher_t* dispatcher,
                                      kiln_buffer_t** out_buffer);
 // What is kept for own streams goes back.
 void kilni_streams_trim(kiln_dispatcher_t* dispatcher);
+// Callers' streams are remembered no more: the stream of frees waits for what
+// is on them by now.
+kiln_status_t kilni_streams_forget(kiln_dispatcher_t* dispatcher);
 void kilni_streams_count(kiln_dispatcher_t* dispatcher,
                          kiln_dispatcher_counts_t* counts);
 void kilni_streams_deinit(kiln_dispatcher_t* dispatcher);
@@ -294,6 +302,9 @@ void kilni_trap_give(kiln_dispatcher_t* dispatcher,
 // The same behind all that is on streams by now, without waiting for it.
 void kilni_trap_retire(kiln_dispatcher_t* dispatcher,
                        kilni_trap_record_t* record);
+// Pages that no record of is in use go back.
+void kilni_traps_trim(kiln_dispatcher_t* dispatcher);
+uint32_t kilni_traps_count(kiln_dispatcher_t* dispatcher);
 void kilni_traps_deinit(kiln_dispatcher_t* dispatcher);
 // What a record says, and as a status.
 void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap);

@@ -242,8 +242,14 @@ kiln_status_t kiln_dispatcher_clean(kiln_dispatcher_t* dispatcher) {
     KILNI_RETURN_IF_ERROR(kiln_stream_synchronize(stream));
   }
   kilni_limbo_sweep(dispatcher, false);
+  kilni_traps_trim(dispatcher);
+  kiln_status_t status = kilni_streams_forget(dispatcher);
   kilni_streams_trim(dispatcher);
-  return kilni_staging_trim(dispatcher->staging);
+  status = kilni_status_join(status, kilni_staging_trim(dispatcher->staging));
+  // The device's own, which its other users make again as well.
+  kilni_pools_drain(dispatcher->device);
+  kilni_spares_drain(dispatcher->device->whole);
+  return status;
 }
 
 bool kiln_dispatcher_has_grid_barrier(const kiln_dispatcher_t* dispatcher) {
@@ -265,4 +271,5 @@ void kiln_dispatcher_counts(kiln_dispatcher_t* dispatcher,
   kilni_streams_count(dispatcher, out_counts);
   out_counts->pipelines = atomic_load(&dispatcher->pipelines);
   out_counts->pendings = atomic_load(&dispatcher->pendings);
+  out_counts->trap_pages = kilni_traps_count(dispatcher);
 }

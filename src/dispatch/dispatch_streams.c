@@ -247,6 +247,33 @@ void kilni_streams_trim(kiln_dispatcher_t* dispatcher) {
   }
 }
 
+// Prepared dispatches that remember one look again, before its memory may be
+// another stream's.
+kiln_status_t kilni_streams_forget(kiln_dispatcher_t* dispatcher) {
+  kilni_seen_t* seen = &dispatcher->seen;
+  kiln_stream_t* leave[KILNI_SEEN_STREAMS];
+  kiln_stream_t* frees = NULL;
+  kilni_mutex_lock(&seen->lock);
+  uint32_t count = atomic_load(&seen->count);
+  for (uint32_t i = 0; i < count; i++) {
+    leave[i] = atomic_load(&seen->streams[i]);
+  }
+  atomic_store(&seen->count, 0);
+  seen->next = 0;
+  if (count > 0) atomic_fetch_add(&dispatcher->residents.frees, 1);
+  kilni_mutex_unlock(&seen->lock);
+  if (count == 0) return NULL;
+  kiln_status_t status =
+      kilni_own_stream(dispatcher, dispatcher->stream_count + 1, &frees);
+  for (uint32_t i = 0; i < count; i++) {
+    if (frees != NULL) {
+      status = kilni_status_join(status, wait_for(frees, leave[i]));
+    }
+    kiln_stream_release(leave[i]);
+  }
+  return status;
+}
+
 void kilni_streams_count(kiln_dispatcher_t* dispatcher,
                          kiln_dispatcher_counts_t* counts) {
   for (uint32_t i = 0; i < dispatcher->stream_count; i++) {

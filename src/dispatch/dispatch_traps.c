@@ -6,7 +6,7 @@
 
 #include "dispatch/dispatch_inside.h"
 
-// Pages are few and stay until the dispatcher ends.
+// Pages are few and stay until a clean.
 static kiln_status_t add_page(kiln_dispatcher_t* dispatcher) {
   void* block = NULL;
   kiln_buffer_options_t options = kiln_buffer_options_default();
@@ -29,12 +29,14 @@ static kiln_status_t add_page(kiln_dispatcher_t* dispatcher) {
     kilni_trap_record_t* record = &page->records[i];
     void* at = host + (size_t)i * KILNI_TRAP_RECORD_BYTES;
     record->host = at;
+    record->page = page;
     record->address = address + (uint64_t)i * KILNI_TRAP_RECORD_BYTES;
     record->next = dispatcher->traps.free;
     dispatcher->traps.free = record;
   }
   page->next = dispatcher->traps.pages;
   dispatcher->traps.pages = page;
+  dispatcher->traps.page_count++;
   kilni_mutex_unlock(&dispatcher->traps.lock);
   return NULL;
 }
@@ -46,7 +48,10 @@ kiln_status_t kilni_trap_take(kiln_dispatcher_t* dispatcher,
   for (;;) {
     kilni_mutex_lock(&traps->lock);
     kilni_trap_record_t* record = traps->free;
-    if (record != NULL) traps->free = record->next;
+    if (record != NULL) {
+      traps->free = record->next;
+      record->page->in_use++;
+    }
     kilni_mutex_unlock(&traps->lock);
     if (record != NULL) {
       memset(record->host, 0, sizeof(*record->host));
@@ -62,6 +67,7 @@ void kilni_trap_give(kiln_dispatcher_t* dispatcher,
   if (record == NULL) return;
   kilni_mutex_lock(&dispatcher->traps.lock);
   record->next = dispatcher->traps.free;
+  record->page->in_use--;
   dispatcher->traps.free = record;
   kilni_mutex_unlock(&dispatcher->traps.lock);
 }
@@ -83,14 +89,57 @@ void kilni_trap_retire(kiln_dispatcher_t* dispatcher,
   kiln_pending_release(pending);
 }
 
-void kilni_traps_deinit(kiln_dispatcher_t* dispatcher) {
-  kilni_trap_page_t* page = dispatcher->traps.pages;
+static void end_pages(kiln_dispatcher_t* dispatcher, kilni_trap_page_t* page) {
   while (page != NULL) {
     kilni_trap_page_t* next = page->next;
     kiln_buffer_release(page->buffer);
     kilni_free(dispatcher->allocator, page, sizeof(*page));
     page = next;
   }
+}
+
+// Under the lock: pages that nobody uses, taken out of both lists.
+static kilni_trap_page_t* take_out_pages(kilni_traps_t* traps) {
+  kilni_trap_page_t* idle = NULL;
+  kilni_trap_record_t** at = &traps->free;
+  while (*at != NULL) {
+    if ((*at)->page->in_use == 0) {
+      *at = (*at)->next;
+    } else {
+      at = &(*at)->next;
+    }
+  }
+  kilni_trap_page_t** page_at = &traps->pages;
+  while (*page_at != NULL) {
+    kilni_trap_page_t* page = *page_at;
+    if (page->in_use != 0) {
+      page_at = &page->next;
+      continue;
+    }
+    *page_at = page->next;
+    page->next = idle;
+    idle = page;
+    traps->page_count--;
+  }
+  return idle;
+}
+
+void kilni_traps_trim(kiln_dispatcher_t* dispatcher) {
+  kilni_mutex_lock(&dispatcher->traps.lock);
+  kilni_trap_page_t* idle = take_out_pages(&dispatcher->traps);
+  kilni_mutex_unlock(&dispatcher->traps.lock);
+  end_pages(dispatcher, idle);
+}
+
+uint32_t kilni_traps_count(kiln_dispatcher_t* dispatcher) {
+  kilni_mutex_lock(&dispatcher->traps.lock);
+  uint32_t count = dispatcher->traps.page_count;
+  kilni_mutex_unlock(&dispatcher->traps.lock);
+  return count;
+}
+
+void kilni_traps_deinit(kiln_dispatcher_t* dispatcher) {
+  end_pages(dispatcher, dispatcher->traps.pages);
   if (dispatcher->has_trap_lock) kilni_mutex_deinit(&dispatcher->traps.lock);
 }
 
