@@ -41,8 +41,8 @@ static bool open_kernel(const kilni_cli_graph_job_t* job,
   const char* name = node->entry.line == 0 ? NULL : node->entry.text;
   if (count != 0 || module->code.kind != KILNI_CLI_CODE_CUBIN) {
     uint32_t index;
-    if (!kilni_cli_entry_find(names, count, name, module->code.file, &index,
-                              error))
+    if (!kilni_cli_entry_find(names, count, name, module->code.file,
+                              "CODE.KERNEL(...)", &index, error))
       return false;
     name = names[index];
   } else if (name == NULL) {

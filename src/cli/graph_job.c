@@ -144,15 +144,19 @@ static bool check_traps(const kilni_cli_graph_job_t* job,
 
 static void point_at_fault(const kilni_cli_graph_job_t* job,
                            kilni_cli_error_t* error) {
-  size_t length = 0;
+  char text[512];
   if (kiln_device_info(job->session.device)->kind != KILN_DEVICE_KIND_SOFT)
     return;
-  kiln_device_fault_text(job->session.device, 0, NULL, &length);
-  if (length != 0)
+  kiln_device_fault_text(job->session.device, sizeof(text), text, NULL);
+  if (strstr(text, "in kernel") != NULL)
     kilni_cli_error_fix(error,
                         "the lines above name the instruction, the thread and "
                         "what it did; compare its index with the buffers' "
                         "sizes");
+  else if (strstr(text, "a loop of a graph") != NULL)
+    kilni_cli_error_fix(error,
+                        "let a kernel in the braces of the `while` set its "
+                        "condition to 0 (cudaGraphSetConditional)");
 }
 
 static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {

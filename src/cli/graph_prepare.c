@@ -130,6 +130,25 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
   return false;
 }
 
+// Two buffers in one file would be one of them.
+static bool check_outputs(const kilni_cli_graph_job_t* job,
+                          kilni_cli_error_t* error) {
+  const kilni_cli_sketch_t* k = job->sketch;
+  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+    const char* out = path_of(&job->data[i].out);
+    for (uint32_t j = 0; out != NULL && j < i; ++j) {
+      const char* other = path_of(&job->data[j].out);
+      if (other != NULL && strcmp(out, other) == 0)
+        return kilni_cli_sketch_fail(
+            k, k->buffers[i].name.line, k->buffers[i].name.column,
+            KILN_STATUS_INVALID_ARGUMENT, "give each buffer a file of its own",
+            error, "\"%s\" goes to the file \"%s\", as \"%s\" does",
+            k->buffers[i].name.text, out, k->buffers[j].name.text);
+    }
+  }
+  return true;
+}
+
 // ---- Nodes ----
 
 static bool check_part(const kilni_cli_graph_job_t* job,
@@ -217,5 +236,5 @@ bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
   if (!take_paths(job, call, error)) return false;
   for (uint32_t i = 0; i < k->buffer_count; ++i)
     if (!read_data(k, i, &job->data[i], error)) return false;
-  return check_nodes(job, error);
+  return check_outputs(job, error) && check_nodes(job, error);
 }

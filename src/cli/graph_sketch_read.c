@@ -377,6 +377,19 @@ static bool read_allocate(kilni_cli_sketcher_t* s,
          read_shape(s, true, &node->shape);
 }
 
+static bool check_freed(kilni_cli_sketcher_t* s,
+                        const kilni_cli_graph_node_t* node,
+                        const kilni_cli_name_t* memory) {
+  for (uint32_t i = 0; i < s->sketch->node_count; ++i) {
+    const kilni_cli_graph_node_t* other = &s->sketch->nodes[i];
+    if (other->kind == KILNI_CLI_GRAPH_FREE && other->other == node->other)
+      return kilni_cli_sketcher_fail_at(
+          s, memory, "free memory once", "\"%s\" is freed in line %u already",
+          memory->text, (unsigned)other->name.line);
+  }
+  return true;
+}
+
 static bool read_free(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
   kilni_cli_name_t memory;
   s->usage = "`free NAME = MEMORY`, which an `allocate` above has made";
@@ -385,11 +398,11 @@ static bool read_free(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
       !kilni_cli_sketcher_resolve(s, &memory, node->scope,
                                   KILNI_CLI_SYMBOL_NODE, &node->other))
     return false;
-  if (s->sketch->nodes[node->other].kind == KILNI_CLI_GRAPH_ALLOCATE)
-    return true;
-  return kilni_cli_sketcher_fail_at(s, &memory, "name an `allocate` node",
-                                    "the node \"%s\" allocates nothing",
-                                    memory.text);
+  if (s->sketch->nodes[node->other].kind != KILNI_CLI_GRAPH_ALLOCATE)
+    return kilni_cli_sketcher_fail_at(s, &memory, "name an `allocate` node",
+                                      "the node \"%s\" allocates nothing",
+                                      memory.text);
+  return check_freed(s, node, &memory);
 }
 
 // Bodies of choices hold no host functions and no events.
@@ -784,11 +797,15 @@ static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
 
 bool kilni_cli_sketcher_block(kilni_cli_sketcher_t* s, uint32_t scope,
                               uint32_t depth) {
+  const char* around = s->usage;
   for (;;) {
     while (s->token.kind == KILNI_CLI_TOKEN_LINE)
       if (!kilni_cli_sketcher_next(s)) return false;
     if (s->token.kind == KILNI_CLI_TOKEN_END) return true;
-    if (kilni_cli_sketcher_sees(s, '}') && depth != 0) return true;
+    if (kilni_cli_sketcher_sees(s, '}') && depth != 0) {
+      s->usage = around;
+      return true;
+    }
     if (!read_statement(s, scope, depth)) return false;
     if (s->token.kind == KILNI_CLI_TOKEN_END ||
         (kilni_cli_sketcher_sees(s, '}') && depth != 0))

@@ -349,7 +349,7 @@ static bool is_mangled(const char* mangled, const char* name) {
 }
 
 static void list_names(const char* const* names, uint32_t count,
-                       kilni_cli_error_t* error) {
+                       const char* where, kilni_cli_error_t* error) {
   char text[sizeof(error->fix)] = "";
   size_t used = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -361,12 +361,13 @@ static void list_names(const char* const* names, uint32_t count,
     }
     used += (size_t)n;
   }
-  kilni_cli_error_fix(error, "write --entry NAME with one of: %s", text);
+  kilni_cli_error_fix(error, "write %s with one of: %s", where, text);
 }
 
 bool kilni_cli_entry_find(const char* const* names, uint32_t count,
                           const char* entry, const char* file,
-                          uint32_t* out_index, kilni_cli_error_t* error) {
+                          const char* where, uint32_t* out_index,
+                          kilni_cli_error_t* error) {
   *out_index = 0;
   if (count == 0)
     return kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
@@ -400,6 +401,6 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
     (void)kilni_cli_fail(error, KILN_STATUS_NOT_FOUND, NULL,
                          "the file \"%s\" has no kernel \"%s\"", file, entry);
   }
-  list_names(names, count, error);
+  list_names(names, count, where, error);
   return false;
 }

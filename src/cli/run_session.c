@@ -106,8 +106,8 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   bool listed = count != 0 || s->request->code_kind != KILNI_CLI_CODE_CUBIN;
   if (listed) {
     uint32_t index;
-    if (!kilni_cli_entry_find(names, count, name, s->request->file, &index,
-                              error))
+    if (!kilni_cli_entry_find(names, count, name, s->request->file,
+                              "--entry NAME", &index, error))
       return false;
     name = names[index];
   }
