@@ -276,18 +276,41 @@ static kiln_status_t define_keys(kilni_library_make_t* make, uint32_t type) {
 // Memory of a sort, by its number. SORT_VALUES is there for pairs only.
 enum { SORT_COUNTS, SORT_BASES, SORT_STATE, SORT_KEYS, SORT_VALUES };
 
+enum { SORT_THREADS = 512 };
+
+// How many keys a thread has: as many as the shared memory of 48 KiB has room
+// for beside the counts, values with them where they have another width.
+static uint32_t sort_each(const kilni_library_make_t* make,
+                          uint32_t key_bytes) {
+  uint32_t value_bytes = bytes_of(make->options.value_type);
+  if (value_bytes != 0 && value_bytes != key_bytes) return 6;
+  return key_bytes == 8 ? 8 : 16;
+}
+
 static kiln_status_t make_sort_memory(kilni_library_make_t* make,
                                       uint32_t key_bytes) {
   uint64_t count = make->options.count;
   uint64_t digits = key_bytes * UINT64_C(256);
-  const uint64_t sizes[] = {digits * 4, digits * 4,
-                            (tiles(count) * 256 + 1) * 8, count * key_bytes,
+  uint64_t tile = UINT64_C(1) * SORT_THREADS * sort_each(make, key_bytes);
+  uint64_t parts = (count + tile - 1) / tile;
+  const uint64_t sizes[] = {digits * 4, digits * 4, (parts * 256 + 1) * 8,
+                            count * key_bytes,
                             count * bytes_of(make->options.value_type)};
   uint32_t memories = make->options.value_type != 0 ? 5 : 4;
   for (uint32_t i = 0; i < memories; i++) {
     KILNI_RETURN_IF_ERROR(kilni_library_memory(make, sizes[i]));
   }
   return NULL;
+}
+
+static void define_sort_tile(kilni_library_make_t* make, uint32_t key_bytes) {
+  uint32_t type = make->options.value_type;
+  uint32_t each = sort_each(make, key_bytes);
+  kilni_library_define(make, "EACH", each == 6 ? "6" : each == 8 ? "8" : "16");
+  if (type == 0) return;
+  kilni_library_define(make, "V", kiln_program_type_name(type));
+  kilni_library_define(make, "W", bytes_of(type) == 8 ? "u64" : "u32");
+  kilni_library_define(make, "SHARES", each == 6 ? "0" : "1");
 }
 
 // Keys go to and fro between memory and the result, which is where they are
@@ -312,12 +335,8 @@ static kiln_status_t make_sort_pass(kilni_library_make_t* make, uint32_t type,
   }
   KILNI_RETURN_IF_ERROR(define_keys(make, type));
   kilni_library_define(make, "PAIRS", pairs ? "1" : "0");
-  if (pairs) {
-    kilni_library_define(make, "V",
-                         kiln_program_type_name(make->options.value_type));
-  } else {
-    places[2].kind = places[3].kind = KILNI_PLACE_NOTHING;
-  }
+  define_sort_tile(make, bytes_of(type));
+  if (!pairs) places[2].kind = places[3].kind = KILNI_PLACE_NOTHING;
   return kilni_library_add(make, "sort", places, COUNT(places),
                            KILN_SWITCH_OFF);
 }
