@@ -145,7 +145,7 @@ static void test_sort(void** state) {
       if (s == SIZES - 1 && k != 1 && k != 4) continue;
       check(&kit, plan, kSizes[s], s % 2);
     }
-    check(&kit, plan, 4096 + 904, k % 2);
+    check(&kit, plan, 8192 + 904, k % 2);
     kiln_library_plan_release(plan);
   }
   dispatch_kit_close(&kit);
