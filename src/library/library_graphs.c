@@ -62,12 +62,15 @@ kiln_status_t kilni_library_make_spmv(kilni_library_make_t* make) {
 // Memory of a search, by its number.
 enum { BFS_VISITED, BFS_QUEUE, BFS_STATE, BFS_CHANGED };
 
-// As many threads as the device has at once: blocks of all rounds meet, and
-// each of them does as much as the others.
+// As many blocks as the device has at once, fewer for few vertices: all blocks
+// meet behind each round, which costs more the more there are.
 static uint32_t workers_of(const kilni_library_make_t* make) {
+  enum { BLOCK = 1024, VERTICES = 4096 };
   const kiln_dispatcher_t* dispatcher = make->plan->dispatcher;
-  return kiln_device_info(kiln_dispatcher_device(dispatcher))->multiprocessors *
-         2048;
+  const kiln_device_t* device = kiln_dispatcher_device(dispatcher);
+  uint64_t most = kiln_device_info(device)->multiprocessors * UINT64_C(2);
+  uint64_t blocks = make->options.count / VERTICES + 1;
+  return (uint32_t)(blocks < most ? blocks : most) * BLOCK;
 }
 
 static kiln_status_t make_bfs_memory(kilni_library_make_t* make) {
