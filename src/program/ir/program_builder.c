@@ -281,13 +281,8 @@ static void add_problem(const kilni_problem_t* problem, void* user) {
   char message[400];
   snprintf(message, sizeof(message), "%s: %s",
            kilni_rule_message(problem->rule), problem->detail);
-  kiln_program_problem_t mine = {problem->rule,
-                                 problem->is_note,
-                                 0,
-                                 0,
-                                 message,
-                                 kilni_rule_fix(problem->rule),
-                                 NULL};
+  kiln_program_problem_t mine = {problem->rule, problem->is_note, 0,   0,
+                                 message,       problem->fix,     NULL};
   kilni_report_add(report, &mine, (kiln_string_view_t){"", 0});
 }
 

@@ -18,6 +18,9 @@ static void tell(kilni_checker_t* checker, kilni_problem_t problem,
   char detail[DETAIL_BYTES];
   vsnprintf(detail, sizeof(detail), format, args);
   problem.detail = detail;
+  problem.fix =
+      checker->fix != NULL ? checker->fix : kilni_rule_fix(problem.rule);
+  checker->fix = NULL;
   if (!problem.is_note) checker->errors++;
   checker->tell(&problem, checker->user);
 }
@@ -26,7 +29,7 @@ void kilni_checker_tell(kilni_checker_t* checker, uint32_t rule, uint32_t kind,
                         uint32_t index, const char* format, ...) {
   va_list args;
   va_start(args, format);
-  kilni_problem_t problem = {rule, false, kind, index, NULL};
+  kilni_problem_t problem = {rule, false, kind, index, NULL, NULL};
   tell(checker, problem, format, args);
   va_end(args);
 }
@@ -35,7 +38,7 @@ void kilni_checker_note(kilni_checker_t* checker, uint32_t rule, uint32_t kind,
                         uint32_t index, const char* format, ...) {
   va_list args;
   va_start(args, format);
-  kilni_problem_t problem = {rule, true, kind, index, NULL};
+  kilni_problem_t problem = {rule, true, kind, index, NULL, NULL};
   tell(checker, problem, format, args);
   va_end(args);
 }

@@ -28,11 +28,44 @@ bool kilni_expr_has_effect(const kilni_ir_t* ir, uint32_t expr) {
 
 // ---- Rules of one record, wherever it is used ----
 
+// What to do about an operand that an operator does not take.
+static const char* fix_of_operand(uint32_t wanted, uint32_t type) {
+  bool is_float = kilni_type_class(type) == KILNI_CLASS_FLOAT;
+  if (type == KILN_PROGRAM_TYPE_BOOL) return "cast it: u32(x), f32(x)";
+  if (wanted == KILNI_OPERANDS_BOOL) return "compare: x != 0, or x == 0 for !x";
+  if (wanted == KILNI_OPERANDS_FLOAT) return "cast the operand: f32(x)";
+  if (wanted == KILNI_OPERANDS_INTEGER && is_float) {
+    return "cast the operand: u32(x), i32(x)";
+  }
+  return NULL;
+}
+
+// What to do about two operands that differ.
+static const char* fix_of_operands(uint32_t op, uint32_t left, uint32_t right) {
+  bool shift = kilni_binary_is_shift(op);
+  if (shift && kilni_type_is_integer(left)) {
+    return "the count of a shift is unsigned: u32(x)";
+  }
+  if (shift) return "shifts are of integers: u32(x) << 1, bitcast_u32(x) << 1";
+  if (op == KILN_PROGRAM_BINARY_AND || op == KILN_PROGRAM_BINARY_OR) {
+    return "compare: x != 0";
+  }
+  if (left == KILN_PROGRAM_TYPE_BOOL || right == KILN_PROGRAM_TYPE_BOOL) {
+    return "cast the bool: u32(x), f32(x)";
+  }
+  if (kilni_type_class(left) == KILNI_CLASS_FLOAT ||
+      kilni_type_class(right) == KILNI_CLASS_FLOAT) {
+    return "cast one of them: f32(x)";
+  }
+  return "cast one of them: i32(x), u32(x)";
+}
+
 static void check_unary(kilni_checker_t* checker, uint32_t expr,
                         const kilni_expr_record_t* record) {
   const kilni_operator_t* row = &kilni_unary_operators[record->extra];
   uint32_t operand = type_of(checker, record->a);
   if (kilni_type_of_unary(record->extra, operand) == record->type) return;
+  checker->fix = fix_of_operand(row->operands, operand);
   kilni_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
                      "%s takes %s, not %s", row->spelling,
                      kilni_operands_name(row->operands),
@@ -46,12 +79,18 @@ static void check_binary(kilni_checker_t* checker, uint32_t expr,
   uint32_t right = type_of(checker, record->b);
   if (kilni_type_of_binary(record->extra, left, right) == record->type) return;
   if (left == right && !kilni_binary_is_shift(record->extra)) {
+    checker->fix = fix_of_operand(row->operands, left);
+    if (record->extra == KILN_PROGRAM_BINARY_BIT_XOR &&
+        kilni_type_class(left) == KILNI_CLASS_FLOAT) {
+      checker->fix = "a power is pow(x, y); ^ is exclusive or";
+    }
     kilni_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
                        "%s takes %s, not %s", row->spelling,
                        kilni_operands_name(row->operands),
                        kilni_type_name(left));
     return;
   }
+  checker->fix = fix_of_operands(record->extra, left, right);
   kilni_checker_tell(checker, KILNI_RULE_OPERANDS, KILNI_IR_EXPR, expr,
                      "%s of %s and %s", row->spelling, kilni_type_name(left),
                      kilni_type_name(right));

@@ -135,11 +135,12 @@ static uint8_t level_of(levels_t* levels, uint32_t expr) {
 
 static void need(levels_t* levels, uint32_t at, uint32_t rule, uint8_t level,
                  uint8_t most) {
-  static const char* const kNames[] = {"the grid", "the block", "the subgroup",
-                                       "itself"};
+  static const char* const kWho[] = {"", "each block by itself",
+                                     "each subgroup by itself",
+                                     "each thread by itself"};
   if (!levels->tell || level <= most) return;
-  kilni_checker_tell(levels->checker, rule, KILNI_IR_STATEMENT, at,
-                     "a thread is here with %s only", kNames[level]);
+  kilni_checker_tell(levels->checker, rule, KILNI_IR_STATEMENT, at, "%s",
+                     kWho[level]);
 }
 
 // The right side of a statement, which may have an effect.

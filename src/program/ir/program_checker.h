@@ -28,6 +28,7 @@ typedef struct kilni_checker_t {
   uint8_t* depths;    // by function: of the calls in it
   uint16_t function;  // whose body is walked; 0: the program's
   uint32_t loops;     // around the statement
+  const char* fix;    // of the next problem, if the rule's is too general
 
   kilni_visible_name_t* seen;
   uint32_t seen_count;

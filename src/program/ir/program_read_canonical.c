@@ -606,7 +606,7 @@ static void keep_problem(const kilni_problem_t* problem, void* user) {
       KILNI_FAIL(BAD_DATA, "a program's canonical form: %s: %s [P%03u]",
                  kilni_rule_message(problem->rule), problem->detail,
                  problem->rule),
-      "%s", kilni_rule_fix(problem->rule));
+      "%s", problem->fix);
 }
 
 static kiln_status_t compare(const from_bytes_t* reader) {

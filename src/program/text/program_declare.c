@@ -397,6 +397,7 @@ static void read_program(kilni_reader_t* reader) {
 // ---- The file ----
 
 static void read_declaration(kilni_reader_t* reader) {
+  kilni_reader_begin(reader);
   if (kilni_reader_take_word(reader, "const")) {
     read_const(reader);
   } else if (kilni_reader_take_word(reader, "type")) {

@@ -341,9 +341,7 @@ static uint32_t read_primary(kilni_reader_t* reader) {
   if (kilni_reader_is_sign(reader, '!')) {
     return read_prefixed(reader, KILN_PROGRAM_UNARY_NOT);
   }
-  const char* fix = "write a number, a name, a call or parentheses";
-  if (kilni_reader_is_sign(reader, '*')) fix = "a power is pow(x, y)";
-  kilni_reader_expected(reader, "a value", fix);
+  kilni_reader_expected(reader, "a value", kilni_hint_value(reader));
   return 0;
 }
 

@@ -30,6 +30,19 @@ static const hint_t kNames[] = {
     {"atomicExch", "write atomic_exchange(buffer[i], value)"},
     {"__ballot_sync", "write ballot(condition)"},
     {"__shfl_sync", "write shuffle(value, lane)"},
+    {"get_global_id", "a thread's number is global_id.x"},
+    {"get_local_id", "a thread's number in its block is local_id.x"},
+    {"get_group_id", "a block's number is block_id.x"},
+    {"tid", "a thread's number is global_id.x"},
+    {"len", "a buffer's length is length(x)"},
+    {"size", "a buffer's length is length(x)"},
+    {"sum", "add up in a loop, or 32 threads' values by reduce_add(x)"},
+    {"rsqrt", "write inverse_sqrt(x)"},
+    {"rsqrtf", "write inverse_sqrt(x)"},
+    {"fabsf", "write abs(x)"},
+    {"not", "write !x"},
+    {"goto", "write a loop, and break or continue"},
+    {"print", "a program writes into buffers only"},
     {"elif", "write else if"},
     {"elseif", "write else if"},
     {"do", "write while true { ... if done { break; } }"},
@@ -87,23 +100,120 @@ const char* kilni_hint_file(kiln_string_view_t found) {
   return LOOK_UP(kFile, found);
 }
 
+static const char kBothSides[] =
+    "write digits on both sides of the point: 0.5, 2.0";
+
+// Behind a value that was whole, where a statement or a condition should end.
+static const char* hint_end(const kilni_reader_t* reader, char next) {
+  if (kilni_reader_is_word(reader, "or")) return "write ||";
+  if (kilni_reader_is_word(reader, "and")) return "write &&";
+  if (kilni_reader_is_word(reader, "as")) return "a cast is written f32(x)";
+  if (kilni_reader_is_word(reader, "if")) {
+    return "choose by select(condition, a, b)";
+  }
+  if (next == '[') {
+    return "this is one value; a buffer is declared with [] and its role";
+  }
+  uint32_t at = reader->token.at;
+  char before = at > 0 ? reader->text.data[at - 1] : '\0';
+  return next == '.' && before >= '0' && before <= '9' ? kBothSides : NULL;
+}
+
+static const char* hint_element(const kilni_reader_t* reader, char next) {
+  if (next == '.') return "a buffer's length is length(x)";
+  if (kilni_reader_is_sign(reader, '=')) {
+    return "write one element: x[i] = value;";
+  }
+  return "name one element: x[i]";
+}
+
+static const char* hint_value_of(char next) {
+  switch (next) {
+    case ';':
+      return "give it a first value: var n = 0;";
+    case ',':
+      return "declare one at a time";
+    default:
+      return NULL;
+  }
+}
+
 const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted) {
   const kilni_token_t* token = &reader->token;
   char next = token->text.size != 0 ? token->text.data[0] : '\0';
-  if (next == '?') return "choose by select(condition, a, b)";
-  if (wanted == '{' && kilni_reader_is_sign(reader, '=')) {
-    return "compare with ==";
+  const char* end = NULL;
+  switch (wanted) {
+    case '{':
+      if (kilni_reader_is_sign(reader, '=')) return "compare with ==";
+      end = hint_end(reader, next);
+      return end != NULL ? end : "a body stands in braces: { ... }";
+    case ';':
+      if (kilni_reader_is_sign(reader, '=')) {
+        return "assign to a var, or to an element of a buffer";
+      }
+      return hint_end(reader, next);
+    case '[':
+      return hint_element(reader, next);
+    case ']':
+      if (next == ':') return "write a loop over the elements";
+      if (next == ',') return "an index is one number: x[row * width + column]";
+      return hint_end(reader, next);
+    case '=':
+      return hint_value_of(next);
+    case '.':
+      return "name the axis: .x, .y or .z";
+    case ')':
+      return hint_end(reader, next);
+    case ':':
+      return "a name and its type: n: u32, or with its role x: in f32[]";
+    default:
+      return NULL;
   }
-  if (wanted == '[' && next == '.') return "a buffer's length is length(x)";
-  if (wanted == '[' && kilni_reader_is_sign(reader, '=')) {
-    return "write one element: x[i] = value;";
+}
+
+const char* kilni_hint_value(const kilni_reader_t* reader) {
+  const kilni_token_t* token = &reader->token;
+  char next = token->text.size != 0 ? token->text.data[0] : '\0';
+  if (kilni_reader_is_behind(reader, "..")) {
+    return "a range is 0..n, and ends in front of n";
   }
-  if (wanted == '.') return "name the axis: .x, .y or .z";
-  if (wanted == '(' && next == ')') return "a cast is written f32(x)";
-  if (wanted == ':') {
-    return "a name and its type: n: u32, or with its role x: in f32[]";
+  if (kilni_reader_is_behind(reader, "/")) return "a comment begins with //";
+  switch (next) {
+    case '*':
+      return "a power is pow(x, y)";
+    case '.':
+      return kBothSides;
+    case '&':
+      return "name the element itself: x[i]";
+    case '+':
+      return "leave the + in front away";
+    case '[':
+    case '{':
+      return "write an array at the head of a body, and its elements one by "
+             "one";
+    default:
+      return "write a number, a name, a call or parentheses";
   }
-  return NULL;
+}
+
+const char* kilni_hint_statement(const kilni_reader_t* reader) {
+  const kilni_token_t* token = &reader->token;
+  switch (token->text.size != 0 ? token->text.data[0] : '\0') {
+    case ';':
+      return "remove it";
+    case '/':
+      return "a comment begins with //";
+    case '{':
+      return "write if true { ... }, or the statements without the braces";
+    case '+':
+      return "write x += 1;";
+    case '-':
+      return "write x -= 1;";
+    case '*':
+      return "write one element: x[i] = value;";
+    default:
+      return "a statement assigns, calls, or begins with a word";
+  }
 }
 
 // ---- Names that are nearly another one ----
@@ -135,9 +245,15 @@ static uint32_t distance(kiln_string_view_t a, kiln_string_view_t b) {
 const char* kilni_hint_name(const kilni_reader_t* reader,
                             kiln_string_view_t found, char text[120]) {
   const char* fix = LOOK_UP(kNames, found);
+  const char* type = LOOK_UP(kTypes, found);
   const kilni_symbol_t* best = NULL;
   // A short name is near to too many.
   uint32_t least = found.size < 3 ? 0 : found.size < 6 ? 2 : 3;
+  // float(x), (float)x
+  if (type != NULL && (kilni_reader_is_sign(reader, '(') ||
+                       kilni_reader_is_sign(reader, ')'))) {
+    return "a cast is written f32(x), u32(x)";
+  }
   if (fix != NULL) return fix;
   for (size_t i = 1; i < reader->symbols.count; i++) {
     const kilni_symbol_t* symbol = &reader->symbols.items[i];

@@ -87,6 +87,36 @@ static uint8_t suffix_type(kiln_string_view_t text) {
   return KILN_PROGRAM_TYPE_NONE;
 }
 
+static void set_bad(kilni_token_t* token, const char* bad, const char* fix) {
+  token->kind = KILNI_TOKEN_BAD;
+  token->bad = bad;
+  token->fix = fix;
+}
+
+// What is meant by a suffix of another language.
+static const char* fix_of_suffix(kiln_string_view_t suffix) {
+  char first = suffix.data[0];
+  if (first == '_') return "write the digits together: 1000";
+  if (suffix.size == 1 && (first == 'f' || first == 'F')) {
+    return "write 2.0 without a suffix, which is an f32";
+  }
+  return "a suffix is a type: 12u8, 1i64, 2.5f16";
+}
+
+static const char* fix_of_character(char c) {
+  switch (c) {
+    case '"':
+    case '\'':
+      return "there are numbers only: write the character's, as 65u8";
+    case '#':
+      return "a comment begins with //";
+    case '?':
+      return "choose by select(condition, a, b)";
+    default:
+      return "remove it";
+  }
+}
+
 static void read_number(kilni_lexer_t* lexer, kilni_token_t* token) {
   token->kind = KILNI_TOKEN_NUMBER;
   scan_number(lexer, token);
@@ -98,14 +128,16 @@ static void read_number(kilni_lexer_t* lexer, kilni_token_t* token) {
   if (suffix.size != 0) token->suffix = suffix_type(suffix);
   uint64_t bits;
   if (suffix.size != 0 && token->suffix == KILN_PROGRAM_TYPE_NONE) {
-    token->bad = "a number with a suffix that is no type of numbers";
+    set_bad(token, "a number with a suffix that is no type of numbers",
+            fix_of_suffix(suffix));
   } else if (token->text.size > KILNI_NUMBER_MAX_BYTES) {
-    token->bad = "a number of more than 128 characters";
+    set_bad(token, "a number of more than 128 characters",
+            "write it with fewer digits");
   } else if (kilni_number_read(token->text, KILN_PROGRAM_TYPE_F64, false,
                                &bits) == KILNI_NUMBER_MALFORMED) {
-    token->bad = "a number that breaks off";
+    set_bad(token, "a number that breaks off",
+            "write it out: 0x1f, 1e3, 0x1.8p3");
   }
-  if (token->bad != NULL) token->kind = KILNI_TOKEN_BAD;
 }
 
 // The longest sign that stands here; its length.
@@ -155,8 +187,11 @@ void kilni_lexer_next(kilni_lexer_t* lexer, kilni_token_t* out_token) {
     while (is_letter(peek(lexer, 0)) || is_digit(peek(lexer, 0))) lexer->at++;
   } else {
     uint32_t size = sign_at(lexer, &out_token->sign);
-    out_token->kind = size == 0 ? KILNI_TOKEN_BAD : KILNI_TOKEN_SIGN;
-    if (size == 0) out_token->bad = "a character that the language has not";
+    out_token->kind = KILNI_TOKEN_SIGN;
+    if (size == 0) {
+      set_bad(out_token, "a character that the language has not",
+              fix_of_character(c));
+    }
     lexer->at += size == 0 ? 1 : size;
   }
   out_token->text = (kiln_string_view_t){start, lexer->at - out_token->at};

@@ -28,6 +28,7 @@ typedef struct kilni_token_t {
   uint8_t suffix;   // of a number: KILN_PROGRAM_TYPE_*, 0 without
   bool is_float;    // of a number: it has a point or an exponent
   const char* bad;  // static
+  const char* fix;  // what to write in its place; static, or NULL
 } kilni_token_t;
 
 typedef struct kilni_lexer_t {

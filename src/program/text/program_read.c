@@ -83,7 +83,8 @@ static void tell(const kilni_problem_t* problem, void* user) {
   if (problem->is_note) {
     kilni_reader_note(reader, at, problem->rule, problem->detail);
   } else {
-    kilni_reader_error(reader, at, problem->rule, NULL, "%s", problem->detail);
+    kilni_reader_error(reader, at, problem->rule, problem->fix, "%s",
+                       problem->detail);
   }
 }
 

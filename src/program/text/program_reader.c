@@ -68,6 +68,7 @@ void kilni_reader_expected(kilni_reader_t* reader, const char* what,
                            const char* fix) {
   char found[80];
   describe(&reader->token, found);
+  if (reader->token.fix != NULL) fix = reader->token.fix;
   kilni_reader_error(reader, reader->token.at, 0, fix, "expected %s, found %s",
                      what, found);
   reader->panic = true;
@@ -82,6 +83,11 @@ void kilni_reader_next(kilni_reader_t* reader) {
 
 bool kilni_reader_is_sign(const kilni_reader_t* reader, uint32_t sign) {
   return reader->token.kind == KILNI_TOKEN_SIGN && reader->token.sign == sign;
+}
+
+bool kilni_reader_is_behind(const kilni_reader_t* reader, const char* signs) {
+  size_t size = strlen(signs), at = reader->token.at;
+  return at >= size && memcmp(reader->text.data + at - size, signs, size) == 0;
 }
 
 bool kilni_reader_is_word(const kilni_reader_t* reader, const char* word) {
@@ -110,13 +116,21 @@ static uint32_t line_of(const kilni_reader_t* reader) {
 
 bool kilni_reader_need_sign(kilni_reader_t* reader, uint32_t sign) {
   if (kilni_reader_take_sign(reader, sign)) return true;
+  // Where a statement that was not understood ends is not known.
+  if (sign == ';' && kilni_report_errors(reader->report) != reader->told) {
+    reader->panic = true;
+    return false;
+  }
   char what[8] = {'"', 0, 0, 0, 0, 0, 0, 0};
   int used = 1;
-  const char* fix = kilni_hint_sign(reader, sign);
-  const bool ends = sign == ';' && reader->token.line != line_of(reader);
-  for (; sign != 0; sign >>= 8) what[used++] = (char)(sign & 0xff);
+  for (uint32_t rest = sign; rest != 0; rest >>= 8) {
+    what[used++] = (char)(rest & 0xff);
+  }
   what[used] = '"';
-  if (ends && fix == NULL && !reader->panic) {
+  const bool ends = sign == ';' && reader->token.line != line_of(reader) &&
+                    reader->token.kind != KILNI_TOKEN_BAD;
+  const char* fix = ends ? NULL : kilni_hint_sign(reader, sign);
+  if (ends && !reader->panic) {
     kilni_reader_error(reader, reader->end, 0, "put it here",
                        "expected %s at the end of the statement", what);
     reader->panic = true;
@@ -124,6 +138,10 @@ bool kilni_reader_need_sign(kilni_reader_t* reader, uint32_t sign) {
   }
   if (fix == NULL) fix = "put it here, or correct what is before";
   kilni_reader_expected(reader, what, fix);
+  // A value is no statement: "x if c else y".
+  if (sign == ';' && kilni_reader_is_word(reader, "if")) {
+    kilni_reader_next(reader);
+  }
   return false;
 }
 
@@ -180,7 +198,12 @@ bool kilni_reader_enter(kilni_reader_t* reader) {
 static bool at_beginning(const kilni_reader_t* reader) {
   if (reader->token.kind != KILNI_TOKEN_NAME) return false;
   const kilni_symbol_t* symbol = kilni_symbols_find(reader, reader->token.text);
-  return symbol != NULL && symbol->kind == KILNI_SYMBOL_KEYWORD;
+  return symbol != NULL && symbol->kind == KILNI_SYMBOL_KEYWORD &&
+         symbol->index != KILNI_KEYWORD_ELSE;
+}
+
+void kilni_reader_begin(kilni_reader_t* reader) {
+  reader->told = kilni_report_errors(reader->report);
 }
 
 void kilni_reader_recover(kilni_reader_t* reader) {
@@ -194,6 +217,7 @@ void kilni_reader_recover(kilni_reader_t* reader) {
       if (open == 0) return;
       if (--open == 0) {
         kilni_reader_next(reader);
+        if (kilni_reader_is_word(reader, "else")) continue;
         return;
       }
     }

@@ -100,6 +100,7 @@ typedef struct kilni_reader_t {
   uint32_t depth;         // of an expression
   uint16_t function;      // whose body is read; 0: the program's
   uint8_t result_type;    // of that function
+  uint32_t told;          // errors before the statement that is read
   const char* in_define;  // the name of the define that is read, or NULL
   bool panic;
   bool stopped;  // too many errors, or a limit
@@ -119,6 +120,8 @@ void kilni_reader_expected(kilni_reader_t* reader, const char* what,
 // Goes to the next token.
 void kilni_reader_next(kilni_reader_t* reader);
 bool kilni_reader_is_sign(const kilni_reader_t* reader, uint32_t sign);
+// Whether these signs stand directly in front of the next token.
+bool kilni_reader_is_behind(const kilni_reader_t* reader, const char* signs);
 bool kilni_reader_is_word(const kilni_reader_t* reader, const char* word);
 // True and past it where the next token is that.
 bool kilni_reader_take_sign(kilni_reader_t* reader, uint32_t sign);
@@ -133,6 +136,8 @@ bool kilni_reader_need_new_name(kilni_reader_t* reader, const char* of_what,
 // where that is one too many.
 bool kilni_reader_nest(kilni_reader_t* reader);
 bool kilni_reader_enter(kilni_reader_t* reader);
+// From here on a statement or declaration is read.
+void kilni_reader_begin(kilni_reader_t* reader);
 // Goes behind the statement that was not understood, and calms the panic.
 void kilni_reader_recover(kilni_reader_t* reader);
 
@@ -159,8 +164,11 @@ bool kilni_symbol_is_word(uint32_t kind);
 
 // ---- program_hints.c: what to write in the place of what was found ----
 
-// NULL where there is nothing to say. For a sign: the next token is not it.
+// NULL where there is nothing to say. For a sign: the next token is not it. For
+// a name: the next token stands behind it.
 const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted);
+const char* kilni_hint_value(const kilni_reader_t* reader);
+const char* kilni_hint_statement(const kilni_reader_t* reader);
 const char* kilni_hint_type(kiln_string_view_t found);
 const char* kilni_hint_file(kiln_string_view_t found);
 const char* kilni_hint_name(const kilni_reader_t* reader,

@@ -145,8 +145,12 @@ static kilni_statement_record_t read_named(kilni_reader_t* reader) {
       kilni_reader_next(reader);
       kilni_reader_expression(reader);
     }
+    if (target == 0) {
+      // It was told what is wrong; what is left is no second mistake.
+      if (!kilni_reader_take_sign(reader, ';')) reader->panic = true;
+      return record;
+    }
     kilni_reader_need_sign(reader, ';');
-    if (target == 0) return record;
     record.op = KILNI_STATEMENT_EVALUATE;
     record.a = kilni_reader_settle(reader, target, KILN_PROGRAM_TYPE_NONE);
     return record;
@@ -335,12 +339,27 @@ static kilni_statement_record_t read_trap(kilni_reader_t* reader) {
 
 // ---- Any statement ----
 
-static kilni_statement_record_t misplaced(kilni_reader_t* reader) {
+static void read_array(kilni_reader_t* reader, uint8_t role);
+
+// A word that begins something, and no statement.
+static kilni_statement_record_t misplaced(kilni_reader_t* reader,
+                                          uint32_t keyword) {
   kilni_statement_record_t record = {0};
-  kilni_reader_expected(
-      reader, "a statement",
-      "arrays stand at the head of a body, declarations outside of it");
+  const char* fix = "declarations stand outside of bodies; inside write let";
+  bool array =
+      keyword == KILNI_KEYWORD_SHARED || keyword == KILNI_KEYWORD_PRIVATE;
+  if (array) fix = "arrays stand at the head of a body, before statements";
+  if (keyword == KILNI_KEYWORD_ELSE) {
+    fix = "an else stands right behind the } of its if";
+  }
+  kilni_reader_expected(reader, "a statement", fix);
   kilni_reader_next(reader);
+  if (array) {  // which it would be elsewhere
+    reader->panic = false;
+    read_array(reader, keyword == KILNI_KEYWORD_SHARED
+                           ? KILN_PROGRAM_ROLE_SHARED
+                           : KILN_PROGRAM_ROLE_PRIVATE);
+  }
   return record;
 }
 
@@ -379,6 +398,7 @@ static kilni_statement_record_t read_keyword(kilni_reader_t* reader,
 }
 
 static uint32_t read_statement(kilni_reader_t* reader) {
+  kilni_reader_begin(reader);
   uint32_t at = reader->token.at, line = reader->token.line;
   const kilni_symbol_t* symbol =
       reader->token.kind == KILNI_TOKEN_NAME
@@ -388,7 +408,7 @@ static uint32_t read_statement(kilni_reader_t* reader) {
   if (symbol != NULL && symbol->kind == KILNI_SYMBOL_KEYWORD) {
     uint32_t keyword = symbol->index;
     if (keyword <= KILNI_KEYWORD_PRIVATE || keyword == KILNI_KEYWORD_ELSE) {
-      record = misplaced(reader);
+      record = misplaced(reader, keyword);
     } else {
       kilni_reader_next(reader);
       record = read_keyword(reader, keyword);
@@ -397,8 +417,9 @@ static uint32_t read_statement(kilni_reader_t* reader) {
     record = read_named(reader);
   } else {
     kilni_reader_expected(reader, "a statement or \"}\"",
-                          "a statement assigns, calls, or begins with a word");
-    kilni_reader_next(reader);
+                          kilni_hint_statement(reader));
+    // Braces are closed as they were opened.
+    if (!kilni_reader_is_sign(reader, '{')) kilni_reader_next(reader);
   }
   if (record.op == 0 || reader->panic) return 0;
   return add(reader, at, line, record);
@@ -437,6 +458,7 @@ static void read_array(kilni_reader_t* reader, uint8_t role) {
 
 static void read_arrays(kilni_reader_t* reader) {
   while (!reader->stopped) {
+    kilni_reader_begin(reader);
     if (kilni_reader_take_word(reader, "shared")) {
       read_array(reader, KILN_PROGRAM_ROLE_SHARED);
     } else if (kilni_reader_take_word(reader, "private")) {

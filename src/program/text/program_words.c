@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // program: reading text: names and calls in expressions.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -106,10 +107,18 @@ static void read_list(kilni_reader_t* reader, list_t* out_list) {
 
 static bool has_count(kilni_reader_t* reader, uint32_t at, const list_t* list,
                       const char* name, uint32_t count) {
+  static const char* const kForms[] = {"", "x", "x, y", "x, y, z"};
   if (list->broken) return false;
   if (list->count == count) return true;
-  kilni_reader_error(reader, at, 0, "see its row in the table of operators",
-                     "%s takes %u operands, not %u", name, count, list->count);
+  char fix[80];
+  if (count == 2 && list->count > 2) {
+    snprintf(fix, sizeof(fix), "write %s(x, %s(y, z)), or two operands", name,
+             name);
+  } else {
+    snprintf(fix, sizeof(fix), "write %s(%s)", name, kForms[count]);
+  }
+  kilni_reader_error(reader, at, 0, fix, "%s takes %u operand%s, not %u", name,
+                     count, count == 1 ? "" : "s", list->count);
   return false;
 }
 
@@ -156,8 +165,16 @@ static uint32_t call_three(kilni_reader_t* reader, uint32_t at, bool fma) {
 static uint32_t call_cast(kilni_reader_t* reader, uint32_t at, uint32_t type,
                           bool bits) {
   list_t list;
+  if (!kilni_reader_is_sign(reader, '(')) {
+    bool array = kilni_reader_is_sign(reader, '[');
+    kilni_reader_expected(
+        reader, "\"(\"",
+        array ? "an array stands at the head of a body: private t: f32[4];"
+              : "a cast is written f32(x)");
+    return 0;
+  }
   read_list(reader, &list);
-  if (!has_count(reader, at, &list, bits ? "a bitcast" : "a cast", 1)) return 0;
+  if (!has_count(reader, at, &list, kilni_type_name(type), 1)) return 0;
   static const uint8_t kUnsigned[] = {0,
                                       KILN_PROGRAM_TYPE_U8,
                                       KILN_PROGRAM_TYPE_U16,
@@ -415,6 +432,23 @@ static uint32_t bitcast_of(const kilni_reader_t* reader,
                                                              : 0;
 }
 
+// What stands behind a name that means nothing: a member, operands, an index.
+// Operands are as unknown as what takes them.
+static void skip_unknown(kilni_reader_t* reader) {
+  while (kilni_reader_take_sign(reader, '.')) {
+    if (reader->token.kind == KILNI_TOKEN_NAME) kilni_reader_next(reader);
+  }
+  uint32_t open = kilni_reader_take_sign(reader, '(') ? 1 : 0;
+  while (open != 0 && reader->token.kind != KILNI_TOKEN_END &&
+         !kilni_reader_is_sign(reader, ';') &&
+         !kilni_reader_is_sign(reader, '{')) {
+    if (kilni_reader_is_sign(reader, '(')) open++;
+    if (kilni_reader_is_sign(reader, ')')) open--;
+    kilni_reader_next(reader);
+  }
+  if (kilni_reader_is_sign(reader, '[')) kilni_reader_index(reader);
+}
+
 uint32_t kilni_reader_name(kilni_reader_t* reader) {
   uint32_t at = reader->token.at;
   kiln_string_view_t name = reader->token.text;
@@ -425,10 +459,7 @@ uint32_t kilni_reader_name(kilni_reader_t* reader) {
   }
   const kilni_symbol_t* found = kilni_reader_known(reader);
   if (found == NULL) {
-    // What it was meant to be decides how it goes on: as both may.
-    list_t list;
-    if (kilni_reader_is_sign(reader, '(')) read_list(reader, &list);
-    if (kilni_reader_is_sign(reader, '[')) kilni_reader_index(reader);
+    skip_unknown(reader);
     return 0;
   }
   kilni_symbol_t symbol = *found;

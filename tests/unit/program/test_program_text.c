@@ -251,7 +251,7 @@ static void mistakes_have_a_fix_of_their_own(void** state) {
       {"y[i] = sqrtf(x[i]);", "Fix: write \"sqrt\", if that is meant"},
       {"y[i] = zebras;", "Fix: declare it above, or correct its spelling"},
       {"if i == 1 { } elif i == 2 { }", "Fix: write else if"},
-      {"if i & 1 && true { }", "or compare: x != 0"},
+      {"if i & 1 && true { }", "Fix: compare: x != 0"},
       {"if i > 3 { y[i] = 1.0;",
        "Fix: close the body that is opened in line 3"},
   };
@@ -270,6 +270,96 @@ static void mistakes_have_a_fix_of_their_own(void** state) {
   fails("program p() { } }", "Fix: one } is too many");
   fails("void k(float* x) { }", "Fix: write program NAME(...)");
   fails("program p(float* x) { }", "Fix: a name and its type: n: u32");
+}
+
+// Each of these is one mistake, and one error that says what to write.
+static void one_mistake_has_one_fix(void** state) {
+  (void)state;
+  static const char* const kCases[][2] = {
+      {"y[i] = x[i] * 2.0f;", "write 2.0 without a suffix"},
+      {"let n = 1u;", "a suffix is a type"},
+      {"let n = 1_000;", "write the digits together"},
+      {"y[i] = x[i] * 2.;", "digits on both sides of the point"},
+      {"y[i] = .5;", "digits on both sides of the point"},
+      {"let h = 0x;", "write it out"},
+      {"float a = x[i];", "write let name: f32 = value"},
+      {"let a = x[threadIdx.x] + 1.0;", "local_id.x"},
+      {"let a = get_global_id(0) * 2;", "global_id.x"},
+      {"if (i < 3) y[i] = 1.0;", "a body stands in braces"},
+      {"y[i] = 1.0;;", "Fix: remove it"},
+      {"for k in 0...4 { }", "a range is 0..n"},
+      {"for k in 0..=4 { y[k] = 1.0; }", "a range is 0..n"},
+      {"let a; y[i] = 1.0;", "give it a first value"},
+      {"var a: f32;", "give it a first value"},
+      {"let a, b = 1, 2;", "declare one at a time"},
+      {"y[i] = x[i] ^ 2;", "a power is pow(x, y)"},
+      {"if not (i == 3) { }", "write !x"},
+      {"if i == 3 or i == 4 { }", "write ||"},
+      {"if i == 3 and (i == 4) { } else { }", "write &&"},
+      {"if !i { }", "compare: x != 0"},
+      {"y[i] = x[i] if i > 3 else 0.0;", "select(condition, a, b)"},
+      {"y[i] = i as f32;", "a cast is written f32(x)"},
+      {"y[i] = (float)i;", "a cast is written f32(x)"},
+      {"y[i] = float(i);", "a cast is written f32(x)"},
+      {"y[i] = f32 i;", "a cast is written f32(x)"},
+      {"let b = 1; shared t: f32[64]; y[i] = t[i];", "before statements"},
+      {"let t = f32[4];", "private t: f32[4];"},
+      {"let t = [1, 2, 3];", "write an array at the head of a body"},
+      {"y[i] = max(x[i], x[0], x[1]);", "write max(x, max(y, z))"},
+      {"y[i] = select(x[i], 1.0);", "write select(x, y, z)"},
+      {"let n = len(x);", "length(x)"},
+      {"y[i] = sum(x);", "add up in a loop"},
+      {"print(x[i]);", "a program writes into buffers only"},
+      {"let old = atomicAdd(&y[0], 1.0);",
+       "write atomic_add(buffer[i], value)"},
+      {"atomic_add(y, 0, 1.0);", "name one element: x[i]"},
+      {"atomic_add(&y[0], 1.0);", "name a parameter with []"},
+      {"let v = x;", "name one element: x[i]"},
+      {"let v = x(3);", "name one element: x[i]"},
+      {"y[0:4] = 1.0;", "write a loop over the elements"},
+      {"y[0, 4] = 1.0;", "x[row * width + column]"},
+      {"global_id.x = 3;", "assign to a var, or to an element"},
+      {"let k = i[2];", "this is one value"},
+      {"let k = i\n  if k > 3 { y[i] = 1.0; }", "put it here"},
+      {"let k = i\n  let l = 2;", "put it here"},
+      {"y[i] = x[i] /* two */ * 2.0;", "a comment begins with //"},
+      {"# what it does", "a comment begins with //"},
+      {"y[i] = \"a\";", "there are numbers only"},
+      {"let c = 'a';", "there are numbers only"},
+      {"const N = 3;", "inside write let"},
+      {"else { y[i] = 1.0; }", "right behind the } of its if"},
+      {"++i;", "write x += 1;"},
+      {"{ y[i] = 1.0; }", "or the statements without the braces"},
+      {"goto end;", "write a loop"},
+      {"y[i] = x[i] >> 1;", "shifts are of integers"},
+      {"let a = i << -1;", "the count of a shift is unsigned: u32(x)"},
+      {"let a = i + (i > 3);", "cast the bool"},
+      {"if i > 3 { barrier; }", "move the barrier out"},
+  };
+  for (size_t i = 0; i < sizeof kCases / sizeof *kCases; i++) {
+    char text[600];
+    snprintf(text, sizeof text,
+             "program p(x: in f32[], y: out f32[length(x)])\n"
+             "  work length(x)\n"
+             "{ let i = global_id.x;\n"
+             "  %s\n"
+             "}\n",
+             kCases[i][0]);
+    kiln_program_t* program;
+    kiln_program_report_t* report;
+    kiln_status_t status =
+        kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+    assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+    kiln_status_free(status);
+    const char* all = kiln_program_report_text(report);
+    const char* fix = strstr(all, "Fix: ");
+    assert_non_null(fix);
+    if (strstr(fix, kCases[i][1]) == NULL || count_of(all, "error:") != 1) {
+      fail_msg("%s: \"%s\", and one error, not:\n%s", kCases[i][0],
+               kCases[i][1], all);
+    }
+    kiln_program_report_release(report);
+  }
 }
 
 static void all_errors_are_told_at_once(void** state) {
@@ -514,6 +604,7 @@ int main(void) {
       cmocka_unit_test(precedence_is_that_of_the_page),
       cmocka_unit_test(errors_point_at_their_place),
       cmocka_unit_test(mistakes_have_a_fix_of_their_own),
+      cmocka_unit_test(one_mistake_has_one_fix),
       cmocka_unit_test(all_errors_are_told_at_once),
       cmocka_unit_test(at_most_twenty_errors),
       cmocka_unit_test(one_mistake_is_one_error),
