@@ -19,10 +19,17 @@ static void tell(kilni_checker_t* checker, kilni_problem_t problem,
   vsnprintf(detail, sizeof(detail), format, args);
   problem.detail = detail;
   problem.fix =
-      checker->fix != NULL ? checker->fix : kilni_rule_fix(problem.rule);
-  checker->fix = NULL;
+      checker->fix[0] != 0 ? checker->fix : kilni_rule_fix(problem.rule);
   if (!problem.is_note) checker->errors++;
   checker->tell(&problem, checker->user);
+  checker->fix[0] = 0;
+}
+
+void kilni_checker_fix(kilni_checker_t* checker, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(checker->fix, sizeof(checker->fix), format, args);
+  va_end(args);
 }
 
 void kilni_checker_tell(kilni_checker_t* checker, uint32_t rule, uint32_t kind,

@@ -17,7 +17,7 @@ typedef struct kilni_problem_t {
   uint32_t kind;  // KILNI_IR_*
   uint32_t index;
   const char* detail;  // lives during the call
-  const char* fix;     // static
+  const char* fix;     // the same
 } kilni_problem_t;
 
 typedef void (*kilni_problem_fn_t)(const kilni_problem_t* problem, void* user);

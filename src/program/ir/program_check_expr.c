@@ -29,35 +29,39 @@ bool kilni_expr_has_effect(const kilni_ir_t* ir, uint32_t expr) {
 // ---- Rules of one record, wherever it is used ----
 
 // What to do about an operand that an operator does not take.
-static const char* fix_of_operand(uint32_t wanted, uint32_t type) {
+static void fix_operand(kilni_checker_t* checker, uint32_t wanted,
+                        uint32_t type) {
   bool is_float = kilni_type_class(type) == KILNI_CLASS_FLOAT;
-  if (type == KILN_PROGRAM_TYPE_BOOL) return "cast it: u32(x), f32(x)";
-  if (wanted == KILNI_OPERANDS_BOOL) return "compare: x != 0, or x == 0 for !x";
-  if (wanted == KILNI_OPERANDS_FLOAT) return "cast the operand: f32(x)";
-  if (wanted == KILNI_OPERANDS_INTEGER && is_float) {
-    return "cast the operand: u32(x), i32(x)";
+  if (type == KILN_PROGRAM_TYPE_BOOL) {
+    kilni_checker_fix(checker, "cast it: u32(x), f32(x)");
+  } else if (wanted == KILNI_OPERANDS_BOOL) {
+    kilni_checker_fix(checker, "compare: x != 0, or x == 0 for !x");
+  } else if (wanted == KILNI_OPERANDS_FLOAT) {
+    kilni_checker_fix(checker, "cast the operand: f32(x)");
+  } else if (wanted == KILNI_OPERANDS_INTEGER && is_float) {
+    kilni_checker_fix(checker, "cast the operand: u32(x), i32(x)");
   }
-  return NULL;
 }
 
-// What to do about two operands that differ.
-static const char* fix_of_operands(uint32_t op, uint32_t left, uint32_t right) {
-  bool shift = kilni_binary_is_shift(op);
-  if (shift && kilni_type_is_integer(left)) {
-    return "the count of a shift is unsigned: u32(x)";
+// What to do about two operands of types that differ.
+static void fix_operands(kilni_checker_t* checker, uint32_t op, uint32_t left,
+                         uint32_t right) {
+  uint32_t takes = kilni_binary_operators[op].operands;
+  const char* one = kilni_type_name(left);
+  const char* other = kilni_type_name(right);
+  if (kilni_binary_is_shift(op)) {
+    kilni_checker_fix(checker,
+                      kilni_type_is_integer(left)
+                          ? "the count of a shift is unsigned: u32(x)"
+                          : "shifts are of integers: u32(x), bitcast_u32(x)");
+  } else if (takes == KILNI_OPERANDS_BOOL) {
+    kilni_checker_fix(checker, "compare: x != 0");
+  } else if (kilni_type_is(left, takes) && kilni_type_is(right, takes)) {
+    kilni_checker_fix(checker, "cast one of them: %s(x), %s(x)", one, other);
+  } else {
+    kilni_checker_fix(checker, "cast one of them: %s(x)",
+                      kilni_type_is(left, takes) ? one : other);
   }
-  if (shift) return "shifts are of integers: u32(x) << 1, bitcast_u32(x) << 1";
-  if (op == KILN_PROGRAM_BINARY_AND || op == KILN_PROGRAM_BINARY_OR) {
-    return "compare: x != 0";
-  }
-  if (left == KILN_PROGRAM_TYPE_BOOL || right == KILN_PROGRAM_TYPE_BOOL) {
-    return "cast the bool: u32(x), f32(x)";
-  }
-  if (kilni_type_class(left) == KILNI_CLASS_FLOAT ||
-      kilni_type_class(right) == KILNI_CLASS_FLOAT) {
-    return "cast one of them: f32(x)";
-  }
-  return "cast one of them: i32(x), u32(x)";
 }
 
 static void check_unary(kilni_checker_t* checker, uint32_t expr,
@@ -65,7 +69,7 @@ static void check_unary(kilni_checker_t* checker, uint32_t expr,
   const kilni_operator_t* row = &kilni_unary_operators[record->extra];
   uint32_t operand = type_of(checker, record->a);
   if (kilni_type_of_unary(record->extra, operand) == record->type) return;
-  checker->fix = fix_of_operand(row->operands, operand);
+  fix_operand(checker, row->operands, operand);
   kilni_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
                      "%s takes %s, not %s", row->spelling,
                      kilni_operands_name(row->operands),
@@ -79,10 +83,10 @@ static void check_binary(kilni_checker_t* checker, uint32_t expr,
   uint32_t right = type_of(checker, record->b);
   if (kilni_type_of_binary(record->extra, left, right) == record->type) return;
   if (left == right && !kilni_binary_is_shift(record->extra)) {
-    checker->fix = fix_of_operand(row->operands, left);
+    fix_operand(checker, row->operands, left);
     if (record->extra == KILN_PROGRAM_BINARY_BIT_XOR &&
         kilni_type_class(left) == KILNI_CLASS_FLOAT) {
-      checker->fix = "a power is pow(x, y); ^ is exclusive or";
+      kilni_checker_fix(checker, "a power is pow(x, y); ^ is exclusive or");
     }
     kilni_checker_tell(checker, KILNI_RULE_OPERAND, KILNI_IR_EXPR, expr,
                        "%s takes %s, not %s", row->spelling,
@@ -90,7 +94,7 @@ static void check_binary(kilni_checker_t* checker, uint32_t expr,
                        kilni_type_name(left));
     return;
   }
-  checker->fix = fix_of_operands(record->extra, left, right);
+  fix_operands(checker, record->extra, left, right);
   kilni_checker_tell(checker, KILNI_RULE_OPERANDS, KILNI_IR_EXPR, expr,
                      "%s of %s and %s", row->spelling, kilni_type_name(left),
                      kilni_type_name(right));
@@ -272,6 +276,8 @@ static void check_call(kilni_checker_t* checker, uint32_t expr,
       check_buffer_operand(checker, expr, given,
                            parameter & ~KILNI_PARAMETER_BUFFER);
     } else if (type_of(checker, given) != ir->variables.items[parameter].type) {
+      kilni_checker_fix(checker, "cast it: %s(x)",
+                        kilni_type_name(ir->variables.items[parameter].type));
       kilni_checker_tell(checker, KILNI_RULE_CALL, KILNI_IR_EXPR, expr,
                          "operand %u is a %s, the parameter a %s", i + 1,
                          name_of_type(checker, given),

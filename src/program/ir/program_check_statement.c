@@ -15,6 +15,11 @@ static way_t check_list(kilni_checker_t* checker, uint32_t first);
 
 static void tell(kilni_checker_t* checker, uint32_t rule, uint32_t statement,
                  uint32_t want, uint32_t got) {
+  if (rule != KILNI_RULE_RETURN && want == KILN_PROGRAM_TYPE_BOOL) {
+    kilni_checker_fix(checker, "compare: x != 0");
+  } else if (rule == KILNI_RULE_ASSIGN_TYPE || rule == KILNI_RULE_STORE_TYPE) {
+    kilni_checker_fix(checker, "cast it: %s(x)", kilni_type_name(want));
+  }
   kilni_checker_tell(checker, rule, KILNI_IR_STATEMENT, statement,
                      "%s wanted, this is %s", kilni_type_name(want),
                      kilni_type_name(got));

@@ -28,7 +28,7 @@ typedef struct kilni_checker_t {
   uint8_t* depths;    // by function: of the calls in it
   uint16_t function;  // whose body is walked; 0: the program's
   uint32_t loops;     // around the statement
-  const char* fix;    // of the next problem, if the rule's is too general
+  char fix[80];       // of the next problem; "": the rule's
 
   kilni_visible_name_t* seen;
   uint32_t seen_count;
@@ -41,6 +41,11 @@ void kilni_checker_tell(kilni_checker_t* checker, uint32_t rule, uint32_t kind,
 void kilni_checker_note(kilni_checker_t* checker, uint32_t rule, uint32_t kind,
                         uint32_t index, const char* format, ...)
     KILN_PRINTF(5, 6);
+
+// What to do about the problem that is told next, where the rule's own words
+// are too general.
+void kilni_checker_fix(kilni_checker_t* checker, const char* format, ...)
+    KILN_PRINTF(2, 3);
 
 // program_check_expr.c: an expression where it is used. `whole` where it is
 // the whole right side of a statement and may have an effect.

@@ -333,7 +333,12 @@ static void one_mistake_has_one_fix(void** state) {
       {"goto end;", "write a loop"},
       {"y[i] = x[i] >> 1;", "shifts are of integers"},
       {"let a = i << -1;", "the count of a shift is unsigned: u32(x)"},
-      {"let a = i + (i > 3);", "cast the bool"},
+      {"let a = i + (i > 3);", "cast one of them: u32(x)"},
+      {"let a = x[i] + i;", "cast one of them: f32(x), u32(x)"},
+      {"let a = add_sat(i, x[i]);", "cast one of them: u32(x)\n"},
+      {"var b: u8 = i;", "cast it: u8(x)"},
+      {"y[i] = i;", "cast it: f32(x)"},
+      {"var b = i > 3; b = i;", "compare: x != 0"},
       {"if i > 3 { barrier; }", "move the barrier out"},
   };
   for (size_t i = 0; i < sizeof kCases / sizeof *kCases; i++) {
