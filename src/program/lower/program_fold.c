@@ -3,11 +3,13 @@
 // program: operators on constants.
 //
 // The same total meaning as the instructions that the lowering writes, on the
-// bits of a type. An operator without a case here is left to the device.
+// bits of a type. Whole numbers are those of program_integers.c; an operator of
+// floats without a case here is left to the device.
 #include <fenv.h>
 #include <math.h>
 #include <string.h>
 
+#include "program/ir/program_integers.h"
 #include "program/lower/program_lowering.h"
 
 #define U(NAME) KILN_PROGRAM_UNARY_##NAME
@@ -20,17 +22,6 @@ static uint32_t width_of(uint8_t type) {
 
 static uint64_t mask_of(uint8_t type) {
   return UINT64_MAX >> (64 - width_of(type));
-}
-
-static int64_t signed_of(uint8_t type, uint64_t x) {
-  uint32_t shift = 64 - width_of(type);
-  uint64_t up = x << shift;
-  // The sign by hand: a shift of a negative number is the compiler's choice.
-  uint64_t down = up >> shift;
-  if (shift != 0 && up >> 63 != 0) down |= UINT64_MAX << (64 - shift);
-  int64_t value;
-  memcpy(&value, &down, sizeof(value));
-  return value;
 }
 
 // ---- Floats ----
@@ -132,57 +123,7 @@ static uint64_t small_bits(uint8_t type, float value) {
   return kilni_float_canonical(type, bits);
 }
 
-// ---- Integers ----
-
-static uint32_t popcount(uint64_t x) {
-  uint32_t count = 0;
-  for (; x != 0; x &= x - 1) count++;
-  return count;
-}
-
-static uint64_t reverse(uint64_t x, uint32_t width) {
-  uint64_t out = 0;
-  for (uint32_t i = 0; i < width; i++) out |= (x >> i & 1) << (width - 1 - i);
-  return out;
-}
-
-static bool unary_integer(uint32_t op, uint8_t type, uint64_t x,
-                          uint64_t* out) {
-  uint32_t width = width_of(type);
-  uint32_t zeros = 0;
-  switch (op) {
-    case U(NEGATE):
-      return *out = (0 - x) & mask_of(type), true;
-    case U(BIT_NOT):
-      return *out = ~x & mask_of(type), true;
-    case U(POPCOUNT):
-      return *out = popcount(x), true;
-    case U(CLZ):
-      while (zeros < width && (x >> (width - 1 - zeros) & 1) == 0) zeros++;
-      return *out = zeros, true;
-    case U(CTZ):
-      while (zeros < width && (x >> zeros & 1) == 0) zeros++;
-      return *out = zeros, true;
-    case U(REVERSE_BITS):
-      return *out = reverse(x, width), true;
-    case U(UNPACK4_LOW):
-      return *out = x & 15, true;
-    case U(UNPACK4_HIGH):
-      return *out = x >> 4 & 15, true;
-    case U(UNPACK8_LOW):
-      return *out = x & 255, true;
-    case U(UNPACK8_HIGH):
-      return *out = x >> 8 & 255, true;
-    case U(ABS):
-      if (signed_of(type, x) < 0) x = (0 - x) & mask_of(type);
-      return *out = x, true;
-    case U(SIGN):
-      if (x != 0) x = signed_of(type, x) < 0 ? mask_of(type) : 1;
-      return *out = x, true;
-    default:
-      return false;
-  }
-}
+// ---- One operand ----
 
 static bool unary_float(uint32_t op, uint8_t type, uint64_t x, uint64_t* out) {
   uint64_t sign = UINT64_C(1) << (width_of(type) - 1);
@@ -205,108 +146,13 @@ static bool unary_float(uint32_t op, uint8_t type, uint64_t x, uint64_t* out) {
 
 bool kilni_fold_unary(uint32_t op, uint8_t type, uint64_t x, bool floats,
                       uint64_t* out) {
-  if (type == T(BOOL)) {
-    *out = x == 0;
-    return op == U(NOT);
-  }
   if (kilni_type_class(type) != KILNI_CLASS_FLOAT) {
-    return unary_integer(op, type, x, out);
+    return kilni_integer_unary(op, type, x, out);
   }
   return floats && unary_float(op, type, x, out);
 }
 
-static uint64_t divide(uint32_t op, uint8_t type, uint64_t x, uint64_t y) {
-  bool quotient = op == B(DIV);
-  if (kilni_type_class(type) == KILNI_CLASS_UNSIGNED) {
-    if (y == 0) return quotient ? mask_of(type) : 0;
-    return quotient ? x / y : x % y;
-  }
-  int64_t a = signed_of(type, x), b = signed_of(type, y);
-  if (b == 0) return 0;
-  if (b == -1) return quotient ? (0 - x) & mask_of(type) : 0;
-  return (uint64_t)(quotient ? a / b : a % b) & mask_of(type);
-}
-
-static uint64_t shift(uint32_t op, uint8_t type, uint64_t x, uint64_t y) {
-  uint32_t width = width_of(type);
-  uint32_t by = (uint32_t)y & (width - 1);
-  uint64_t mask = mask_of(type);
-  if (by == 0) return x;
-  switch (op) {
-    case B(SHL):
-      return x << by & mask;
-    case B(SHR):
-      if (kilni_type_class(type) == KILNI_CLASS_SIGNED &&
-          signed_of(type, x) < 0) {
-        return (x >> by | mask << (width - by)) & mask;
-      }
-      return x >> by;
-    case B(ROTATE_LEFT):
-      return (x << by | x >> (width - by)) & mask;
-    default:
-      return (x >> by | x << (width - by)) & mask;
-  }
-}
-
-static bool compare_integer(uint32_t op, uint8_t type, uint64_t x, uint64_t y) {
-  bool less = kilni_type_class(type) == KILNI_CLASS_SIGNED
-                  ? signed_of(type, x) < signed_of(type, y)
-                  : x < y;
-  switch (op) {
-    case B(EQ):
-      return x == y;
-    case B(NE):
-      return x != y;
-    case B(LT):
-      return less;
-    case B(GE):
-      return !less;
-    case B(LE):
-      return less || x == y;
-    default:
-      return !less && x != y;
-  }
-}
-
-static bool binary_integer(uint32_t op, uint8_t type, uint64_t x, uint64_t y,
-                           uint64_t* out) {
-  uint64_t mask = mask_of(type);
-  switch (op) {
-    case B(ADD):
-      return *out = (x + y) & mask, true;
-    case B(SUB):
-      return *out = (x - y) & mask, true;
-    case B(MUL):
-      return *out = x * y & mask, true;
-    case B(DIV):
-    case B(REM):
-      return *out = divide(op, type, x, y), true;
-    case B(BIT_AND):
-      return *out = x & y, true;
-    case B(BIT_OR):
-      return *out = x | y, true;
-    case B(BIT_XOR):
-      return *out = x ^ y, true;
-    case B(SHL):
-    case B(SHR):
-    case B(ROTATE_LEFT):
-    case B(ROTATE_RIGHT):
-      return *out = shift(op, type, x, y), true;
-    case B(EQ):
-    case B(NE):
-    case B(LT):
-    case B(GT):
-    case B(LE):
-    case B(GE):
-      return *out = compare_integer(op, type, x, y), true;
-    case B(MIN):
-      return *out = compare_integer(B(LT), type, x, y) ? x : y, true;
-    case B(MAX):
-      return *out = compare_integer(B(LT), type, x, y) ? y : x, true;
-    default:
-      return false;
-  }
-}
+// ---- Two and three operands ----
 
 static bool compare_float(uint32_t op, double x, double y) {
   switch (op) {
@@ -360,13 +206,10 @@ static bool binary_float(uint32_t op, uint8_t type, uint64_t x, uint64_t y,
 
 bool kilni_fold_binary(uint32_t op, uint8_t type, uint64_t x, uint64_t y,
                        bool floats, uint64_t* out) {
-  if (type == T(BOOL)) {
-    *out = op == B(AND) ? x & y : op == B(OR) ? x | y : x ^ y;
-    if (op == B(EQ)) *out ^= 1;
-    return op == B(AND) || op == B(OR) || op == B(EQ) || op == B(NE);
-  }
   if (kilni_type_class(type) != KILNI_CLASS_FLOAT) {
-    return binary_integer(op, type, x, y, out);
+    // The count of a shift is unsigned, of any width.
+    uint32_t right = kilni_binary_is_shift(op) ? T(U64) : type;
+    return kilni_integer_binary(op, type, x, right, y, out);
   }
   return floats && binary_float(op, type, x, y, out);
 }
@@ -398,7 +241,7 @@ static double odd_real(bool negative, uint64_t size) {
 
 static uint64_t float_of_integer(uint8_t from, uint8_t to, uint64_t x) {
   bool is_signed = kilni_type_class(from) == KILNI_CLASS_SIGNED;
-  int64_t s = signed_of(from, x);
+  int64_t s = kilni_integer_signed(from, x);
   bool negative = is_signed && s < 0;
   if (to == T(F64)) return f64_bits(is_signed ? (double)s : (double)x);
   if (to == T(F32)) return f32_bits(is_signed ? (float)s : (float)x);
@@ -436,10 +279,7 @@ bool kilni_fold_cast(uint8_t from, uint8_t to, uint64_t x, bool floats,
   } else if (to_float) {
     *out = float_of_integer(from, to, x);
   } else {
-    if (kilni_type_class(from) == KILNI_CLASS_SIGNED) {
-      x = (uint64_t)signed_of(from, x);
-    }
-    *out = x & mask_of(to);
+    return kilni_integer_cast(to, from, x, out);
   }
   return true;
 }
