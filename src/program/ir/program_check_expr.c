@@ -371,10 +371,12 @@ static void check_place(kilni_checker_t* checker, uint32_t expr,
   }
 }
 
+static void check_expr(kilni_checker_t* checker, uint32_t expr, bool whole);
+
 // An operand must have a value, and no effect of its own.
 static void check_operand(kilni_checker_t* checker, uint32_t expr) {
   uint32_t errors = checker->errors;
-  kilni_check_expr(checker, expr, false);
+  check_expr(checker, expr, false);
   if (errors == checker->errors &&
       type_of(checker, expr) == KILN_PROGRAM_TYPE_NONE) {
     kilni_checker_tell(checker, KILNI_RULE_NO_VALUE, KILNI_IR_EXPR, expr,
@@ -382,7 +384,7 @@ static void check_operand(kilni_checker_t* checker, uint32_t expr) {
   }
 }
 
-void kilni_check_expr(kilni_checker_t* checker, uint32_t expr, bool whole) {
+static void check_expr(kilni_checker_t* checker, uint32_t expr, bool whole) {
   const kilni_expr_record_t* record = record_of(checker, expr);
   uint32_t operands[KILNI_IR_MAX_CALL];
   uint32_t errors = checker->errors;
@@ -403,7 +405,7 @@ void kilni_check_expr(kilni_checker_t* checker, uint32_t expr, bool whole) {
 uint32_t kilni_check_value(kilni_checker_t* checker, uint32_t expr,
                            bool whole) {
   uint32_t errors = checker->errors;
-  kilni_check_expr(checker, expr, whole);
+  check_expr(checker, expr, whole);
   if (errors != checker->errors) return KILN_PROGRAM_TYPE_NONE;
   if (type_of(checker, expr) == KILN_PROGRAM_TYPE_NONE && !whole) {
     kilni_checker_tell(checker, KILNI_RULE_NO_VALUE, KILNI_IR_EXPR, expr,

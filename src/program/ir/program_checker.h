@@ -48,9 +48,8 @@ void kilni_checker_fix(kilni_checker_t* checker, const char* format, ...)
     KILN_PRINTF(2, 3);
 
 // program_check_expr.c: an expression where it is used. `whole` where it is
-// the whole right side of a statement and may have an effect.
-void kilni_check_expr(kilni_checker_t* checker, uint32_t expr, bool whole);
-// An expression that must have a value; its type, NONE after a problem.
+// the whole right side of a statement and may have an effect. Its type, NONE
+// after a problem.
 uint32_t kilni_check_value(kilni_checker_t* checker, uint32_t expr, bool whole);
 // An index into a buffer, which was checked as a value.
 void kilni_check_index(kilni_checker_t* checker, uint32_t buffer,

@@ -4,8 +4,8 @@
 //
 // Where all threads of a block or a subgroup come together later on, threads
 // that have returned go along (`together`), hold what does not count, and are
-// left out of every decision (kilni_agree); what they may not do stands in
-// kilni_if_live. Everywhere else a thread that returns ends.
+// left out of every decision (agree); what they may not do stands in
+// if_live. Everywhere else a thread that returns ends.
 #include <string.h>
 
 #include "program/lower/program_lowering.h"
@@ -22,6 +22,12 @@ static kilni_value_t literal(kilni_lowering_t* w,
   return kilni_in_register(w, x);
 }
 
+// A function of `ir`, the program or the library, in place. `operands` has the
+// buffers, and may be NULL where there are none.
+static kilni_value_t call_of(kilni_lowering_t* w, const kilni_ir_t* ir,
+                             uint32_t number, const kilni_value_t* values,
+                             const uint32_t* operands);
+
 static kilni_value_t call(kilni_lowering_t* w, const kilni_expr_record_t* e) {
   const kilni_ir_t* ir = w->ir;
   const uint32_t* operands = ir->operands.items + e->b;
@@ -34,7 +40,7 @@ static kilni_value_t call(kilni_lowering_t* w, const kilni_expr_record_t* e) {
     bool buffer = (parameters[i] & KILNI_PARAMETER_BUFFER) != 0;
     values[i] = buffer ? 0 : kilni_expr(w, operands[i]);
   }
-  return kilni_call(w, ir, e->a, values, operands);
+  return call_of(w, ir, e->a, values, operands);
 }
 
 // The library's functions are of floats; most operators are not.
@@ -61,7 +67,7 @@ static kilni_value_t library_call(kilni_lowering_t* w, uint32_t function,
   uint8_t computed = kilni_type_computed(type);
   kilni_value_t values[2] = {kilni_cast(w, computed, x), 0};
   if (y != 0) values[1] = kilni_cast(w, computed, y);
-  kilni_value_t out = kilni_call(w, &w->library, function, values, NULL);
+  kilni_value_t out = call_of(w, &w->library, function, values, NULL);
   return kilni_cast(w, type, out);
 }
 
@@ -292,8 +298,9 @@ static void learn(kilni_lowering_t* w, kilni_value_t c, bool holds,
 
 // ---- Returned threads ----
 
-kilni_value_t kilni_agree(kilni_lowering_t* w, kilni_value_t c,
-                          uint32_t level) {
+// A test of threads that may have returned: `c` of those that have not.
+static kilni_value_t agree(kilni_lowering_t* w, kilni_value_t c,
+                           uint32_t level) {
   if (!w->keeps_live || level == KILNI_LEVEL_NONE) return c;
   kilni_value_t counts =
       kilni_fresh(w, "and.pred", T(BOOL), w->live,
@@ -320,7 +327,8 @@ void kilni_return(kilni_lowering_t* w) {
 
 static void statement(kilni_lowering_t* w, uint32_t index);
 
-void kilni_if_live(kilni_lowering_t* w, uint32_t index) {
+// Runs a statement for those threads that have not returned.
+static void if_live(kilni_lowering_t* w, uint32_t index) {
   const kilni_statement_record_t* s = &w->ir->statements.items[index];
   bool declares = s->op == KILNI_STATEMENT_LET || s->op == KILNI_STATEMENT_VAR;
   uint32_t end = kilni_label(w), leave = w->leave;
@@ -487,7 +495,7 @@ static void lower_if(kilni_lowering_t* w, uint32_t index) {
   if (lower_predicated(w, c, s)) return;
   kilni_value_t learned = c;
   if (w->together && (kilni_value_of(w, c)->flags & KILNI_VALUE_UNIFORM) == 0) {
-    c = kilni_agree(w, c, level_of(w, index));
+    c = agree(w, c, level_of(w, index));
   }
   uint32_t lists[2] = {body, other};
   meeting_t meeting = meet(w, lists, 2);
@@ -584,7 +592,7 @@ static void lower_while(kilni_lowering_t* w, uint32_t index) {
   kilni_value_t c = kilni_expr(w, condition);
   kilni_value_t learned = c;
   // Also where `c` is the same in all: nobody may be left.
-  if (w->together) c = kilni_agree(w, c, level_of(w, index));
+  if (w->together) c = agree(w, c, level_of(w, index));
   if (!kilni_value_is_const(w, c)) {
     kilni_branch(w, scope.leave, c | KILNI_NOT);
   } else if (kilni_value_of(w, c)->bits == 0) {
@@ -683,7 +691,7 @@ static void loop_for(kilni_lowering_t* w, const for_t* loop, uint32_t level) {
   kilni_value_t c = more != 0 ? more : KILNI_BIN(LT, counter, loop->to);
   if (w->together &&
       (kilni_value_of(w, counter)->flags & KILNI_VALUE_UNIFORM) == 0) {
-    c = kilni_agree(w, c, level);
+    c = agree(w, c, level);
   }
   kilni_branch(w, scope.leave, c | KILNI_NOT);
   loop_body(w, loop->body, &meeting, counter, loop->to);
@@ -825,9 +833,9 @@ static kilni_value_t call_body(kilni_lowering_t* w, uint32_t number,
   return scope.result;
 }
 
-kilni_value_t kilni_call(kilni_lowering_t* w, const kilni_ir_t* ir,
-                         uint32_t number, const kilni_value_t* values,
-                         const uint32_t* operands) {
+static kilni_value_t call_of(kilni_lowering_t* w, const kilni_ir_t* ir,
+                             uint32_t number, const kilni_value_t* values,
+                             const uint32_t* operands) {
   const kilni_function_record_t* function = &ir->functions.items[number];
   if (w->call_depth >= MAX_CALLS) {
     kilni_lower_fail(w, KILN_STATUS_LIMIT_EXCEEDED,
@@ -945,7 +953,7 @@ void kilni_list(kilni_lowering_t* w, uint32_t first) {
     w->stamp++;
     if (w->together && needs_live(w, i)) {
       kilni_value_t group = kilni_statement_apart(w, i);
-      kilni_if_live(w, i);
+      if_live(w, i);
       kilni_meet_again(w, group);
     } else if (all[i].body != 0 || all[i].other != 0) {
       kilni_value_t group = kilni_statement_apart(w, i);

@@ -631,9 +631,9 @@ static size_t guess_bytes(const kilni_ir_t* ir, const kilni_ir_t* library) {
   return bytes + calls * CALL_BYTES;
 }
 
-kiln_status_t kilni_program_lower_ir(const kilni_ir_t* ir,
-                                     const kiln_program_lower_options_t* given,
-                                     kiln_program_code_t** out_code) {
+static kiln_status_t lower_ir(const kilni_ir_t* ir,
+                              const kiln_program_lower_options_t* given,
+                              kiln_program_code_t** out_code) {
   kiln_program_lower_options_t options;
   *out_code = NULL;
   KILNI_RETURN_IF_ERROR(kilni_options_read(
@@ -690,7 +690,7 @@ kiln_status_t kiln_program_lower(const kiln_program_t* program,
   KILNI_CHECK_ARGUMENT(out_code != NULL, "out_code");
   *out_code = NULL;
   KILNI_CHECK_ARGUMENT(program != NULL, "program");
-  return kilni_program_lower_ir(kilni_program_ir(program), options, out_code);
+  return lower_ir(kilni_program_ir(program), options, out_code);
 }
 
 void kiln_program_code_retain(kiln_program_code_t* code) {

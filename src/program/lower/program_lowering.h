@@ -516,21 +516,13 @@ kilni_value_t kilni_lanes(kilni_lowering_t* w);
 
 kilni_value_t kilni_expr(kilni_lowering_t* w, uint32_t expr);
 void kilni_list(kilni_lowering_t* w, uint32_t statement);
-kilni_value_t kilni_call(kilni_lowering_t* w, const kilni_ir_t* ir,
-                         uint32_t function, const kilni_value_t* values,
-                         const uint32_t* operands);
-// A test of lanes that may have returned: `c` of those that have not.
-kilni_value_t kilni_agree(kilni_lowering_t* w, kilni_value_t c, uint32_t level);
 // Ends the thread.
 void kilni_return(kilni_lowering_t* w);
-// Runs `body` for those threads that have not returned.
-void kilni_if_live(kilni_lowering_t* w, uint32_t statement);
 
 // ---- program_survey.c: what is known before ----
 
 // Fills levels and function_levels, and which buffers are written.
 kilni_survey_t kilni_survey(kilni_lowering_t* w);
-uint32_t kilni_expr_level(const kilni_lowering_t* w, uint32_t expr);
 bool kilni_expr_waits_for_live(const kilni_lowering_t* w, uint32_t expr);
 // Variables assigned in a list, each once, into `out`; how many.
 uint32_t kilni_assigned(kilni_lowering_t* w, const uint32_t* lists,
@@ -603,10 +595,5 @@ uint32_t kilni_parameter(kilni_lowering_t* w, uint32_t kind, uint32_t index,
 // Whether anything but loads and stores of the program is done to a buffer: it
 // is an argument, or atomics work on it.
 bool kilni_is_passed_on(const kilni_ir_t* ir, uint32_t buffer);
-
-// kiln_program_lower for a program that is tables only.
-kiln_status_t kilni_program_lower_ir(
-    const kilni_ir_t* ir, const kiln_program_lower_options_t* options,
-    kiln_program_code_t** out_code);
 
 #endif  // KILN_SRC_PROGRAM_LOWER_PROGRAM_LOWERING_H_

@@ -8,7 +8,7 @@
 
 // ---- Expressions ----
 
-uint32_t kilni_expr_level(const kilni_lowering_t* w, uint32_t expr) {
+static uint32_t level_of_expr(const kilni_lowering_t* w, uint32_t expr) {
   const kilni_expr_record_t* e = &w->program->exprs.items[expr];
   if (e->op == KILNI_EXPR_SUBGROUP) return KILNI_LEVEL_LANES;
   if (e->op == KILNI_EXPR_CALL) return w->function_levels[e->a];
@@ -139,10 +139,10 @@ static uint32_t level_of_list(kilni_lowering_t* w, uint32_t list,
       case KILNI_STATEMENT_LET:
       case KILNI_STATEMENT_VAR:
       case KILNI_STATEMENT_ASSIGN:
-        own = kilni_expr_level(w, all[i].b);
+        own = level_of_expr(w, all[i].b);
         break;
       case KILNI_STATEMENT_EVALUATE:
-        own = kilni_expr_level(w, all[i].a);
+        own = level_of_expr(w, all[i].a);
         break;
       case KILNI_STATEMENT_IF:
         own = most(level_of_list(w, all[i].body, survey),

@@ -5,11 +5,10 @@
 // Every literal is written with its type and every operand with just the
 // parentheses that it needs, so that the text reads as the same records and
 // prints as the same bytes.
-#include "program/text/program_printer.h"
-
 #include <string.h>
 
 #include "base/status_make.h"
+#include "base/str.h"
 #include "program/ir/program_object.h"
 #include "program/ir/program_types.h"
 #include "program/text/program_number.h"
@@ -547,7 +546,8 @@ static void print_block(const printer_t* printer) {
   }
 }
 
-void kilni_ir_print(const kilni_ir_t* ir, kilni_str_t* text) {
+// Adds the text of a valid program.
+static void print_program(const kilni_ir_t* ir, kilni_str_t* text) {
   printer_t printer = {ir, free_underscores(ir), text, 0};
   print_functions(&printer);
   add(&printer, "program ");
@@ -570,7 +570,7 @@ kiln_status_t kiln_program_print(const kiln_program_t* program, size_t capacity,
   const kilni_ir_t* ir = kilni_program_ir(program);
   kilni_str_t text;
   kilni_str_init(&text, ir->allocator, MAX_TEXT);
-  kilni_ir_print(ir, &text);
+  print_program(ir, &text);
   kiln_status_t status = kilni_str_status(&text);
   if (kiln_status_is_ok(status)) {
     kilni_program_hand_out(kilni_str_cstr(&text), text.size, capacity, buffer,

@@ -211,12 +211,8 @@ bool kilni_reader_together(kilni_reader_t* reader, uint32_t* left,
 uint32_t kilni_reader_name(kilni_reader_t* reader);
 // A type: a word or an alias; NONE after an error.
 uint32_t kilni_reader_type(kilni_reader_t* reader);
-// "[ index ]"; 0 after an error.
-uint32_t kilni_reader_index(kilni_reader_t* reader);
 // The name of a buffer; 0 after an error.
 uint32_t kilni_reader_buffer(kilni_reader_t* reader);
-// What the next token, a name, stands for; NULL after an error. It is taken.
-const kilni_symbol_t* kilni_reader_known(kilni_reader_t* reader);
 
 // ---- program_statement.c ----
 

@@ -25,7 +25,8 @@ static uint8_t type_at(const kilni_reader_t* reader, uint32_t expr) {
 
 // ---- Names ----
 
-const kilni_symbol_t* kilni_reader_known(kilni_reader_t* reader) {
+// What the next token, a name, stands for; NULL after an error. It is taken.
+static const kilni_symbol_t* read_known(kilni_reader_t* reader) {
   kiln_string_view_t name = reader->token.text;
   uint32_t at = reader->token.at;
   kilni_reader_next(reader);
@@ -68,7 +69,7 @@ uint32_t kilni_reader_buffer(kilni_reader_t* reader) {
   }
   uint32_t at = reader->token.at;
   kiln_string_view_t name = reader->token.text;
-  const kilni_symbol_t* symbol = kilni_reader_known(reader);
+  const kilni_symbol_t* symbol = read_known(reader);
   if (symbol == NULL || symbol->kind == KILNI_SYMBOL_BROKEN) return 0;
   if (symbol->kind != KILNI_SYMBOL_BUFFER) {
     kilni_reader_error(reader, at, KILNI_RULE_NAME_KIND, NULL,
@@ -78,7 +79,8 @@ uint32_t kilni_reader_buffer(kilni_reader_t* reader) {
   return symbol->index;
 }
 
-uint32_t kilni_reader_index(kilni_reader_t* reader) {
+// "[ index ]"; 0 after an error.
+static uint32_t read_index(kilni_reader_t* reader) {
   if (!kilni_reader_need_sign(reader, '[')) return 0;
   uint32_t index = kilni_reader_typed(reader, KILN_PROGRAM_TYPE_NONE);
   return kilni_reader_need_sign(reader, ']') ? index : 0;
@@ -261,7 +263,7 @@ static bool read_order(kilni_reader_t* reader, uint32_t* inout_ordering,
 static uint32_t call_atomic(kilni_reader_t* reader, uint32_t at, uint32_t op) {
   if (!kilni_reader_need_sign(reader, '(')) return 0;
   uint32_t buffer = kilni_reader_buffer(reader);
-  uint32_t operands[3] = {kilni_reader_index(reader), 0, 0}, count = 1;
+  uint32_t operands[3] = {read_index(reader), 0, 0}, count = 1;
   uint8_t type = KILN_PROGRAM_TYPE_NONE;
   bool own = false;
   if (buffer != 0) {
@@ -358,7 +360,7 @@ static uint32_t read_id(kilni_reader_t* reader, uint32_t at, uint32_t id) {
 
 static uint32_t read_load(kilni_reader_t* reader, uint32_t at,
                           uint32_t buffer) {
-  uint32_t index = kilni_reader_index(reader);
+  uint32_t index = read_index(reader);
   if (index == 0) return 0;
   kilni_expr_record_t record = {KILNI_EXPR_LOAD,
                                 reader->ir->buffers.items[buffer].type,
@@ -446,7 +448,7 @@ static void skip_unknown(kilni_reader_t* reader) {
     if (kilni_reader_is_sign(reader, ')')) open--;
     kilni_reader_next(reader);
   }
-  if (kilni_reader_is_sign(reader, '[')) kilni_reader_index(reader);
+  if (kilni_reader_is_sign(reader, '[')) read_index(reader);
 }
 
 uint32_t kilni_reader_name(kilni_reader_t* reader) {
@@ -457,7 +459,7 @@ uint32_t kilni_reader_name(kilni_reader_t* reader) {
     kilni_reader_next(reader);
     return call_cast(reader, at, type, true);
   }
-  const kilni_symbol_t* found = kilni_reader_known(reader);
+  const kilni_symbol_t* found = read_known(reader);
   if (found == NULL) {
     skip_unknown(reader);
     return 0;
@@ -475,7 +477,7 @@ uint32_t kilni_reader_name(kilni_reader_t* reader) {
     case KILNI_SYMBOL_FUNCTION:
       return call_function(reader, at, name, symbol.index);
     case KILNI_SYMBOL_BROKEN:
-      if (kilni_reader_is_sign(reader, '[')) kilni_reader_index(reader);
+      if (kilni_reader_is_sign(reader, '[')) read_index(reader);
       return 0;
     default:
       return read_word(reader, at, name, symbol);
