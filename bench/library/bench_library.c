@@ -509,6 +509,26 @@ static void bench_rows(world_t* w, const char* name, uint32_t width,
   kiln_buffer_release(more);
 }
 
+// The bytes of the numbers: as they are, and all the same.
+static void bench_histogram(world_t* w, bool one, double cub) {
+  job_t job = job_of(w, "histogram", NULL);
+  kiln_buffer_t* counts = memory(w, 1024);
+  kiln_buffer_t* zeroes = NULL;
+  if (one) {
+    zeroes = memory(w, w->count * 4);
+    bench_expect(kiln_buffer_fill(zeroes, 0, w->count * 4, 0, 4));
+  }
+  bind(&job, one ? zeroes : w->numbers);
+  bind(&job, counts);
+  tell(w,
+       one ? "histogram u8 of 256 bins, one value" : "histogram u8 of 256 bins",
+       (double)w->count * 4, spent(w, &job), cub,
+       one ? plain_histogram_of_one : plain_histogram, 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(counts);
+  kiln_buffer_release(zeroes);
+}
+
 // Rows of complex numbers in the first half of all, of which there are as
 // many as cuFFT's figure is of where that is said. One read and one write
 // count.
@@ -631,6 +651,8 @@ int main(int argc, char** argv) {
     bench_rows(&w, "softmax", width, 67);
     bench_rows(&w, "normalize", width, 0);
   }
+  bench_histogram(&w, false, 133);
+  bench_histogram(&w, true, 82);
   bench_fft(&w, 10, 0);
   bench_fft(&w, 12, 0);
   bench_fft(&w, w.log < 22 ? w.log - 2 : 20, 1448);

@@ -182,6 +182,23 @@ void plain_blake3(const plain_t* p) {
   plain_bytes_blake3(p->numbers, 4 * p->count, p->out);
 }
 
+// Of the bytes of all numbers.
+static void histogram_of(const uint8_t* x, const plain_t* p) {
+  uint32_t* counts = p->out;
+  memset(counts, 0, 256 * sizeof(*counts));
+  for (size_t i = 0; i < 4 * p->count; i++) counts[x[i]]++;
+}
+
+void plain_histogram(const plain_t* p) {
+  histogram_of(p->numbers, p);
+}
+
+// The same of zeroes.
+void plain_histogram_of_one(const plain_t* p) {
+  memset(p->other, 0, 4 * p->count);
+  histogram_of(p->other, p);
+}
+
 // Roots of one for transforms of n numbers: e^(-2 pi i k / n).
 static const float* roots_of(size_t n) {
   static float roots[2 << 20];

@@ -34,5 +34,7 @@ void plain_lines(const plain_t* p);
 void plain_blake3(const plain_t* p);
 void plain_fft(const plain_t* p);         // by Stockham, two at a time
 void plain_json_index(const plain_t* p);  // of the bytes of `flags`
+void plain_histogram(const plain_t* p);   // of bytes, in one table
+void plain_histogram_of_one(const plain_t* p);
 
 #endif  // KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_

@@ -95,12 +95,14 @@ typedef struct kiln_library_options_t {
 
   // KILN_SWITCH_*: each edge of a graph is there both ways. Default: off.
   uint32_t symmetric;
+
+  uint64_t bins;  // of a histogram. Default: 256
 } kiln_library_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_library_options_t kiln_library_options_default(void) {
   kiln_library_options_t options = {
-      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   return options;
 }
 

@@ -147,6 +147,7 @@ enum {
   KILNI_USES_DESCENDING = 64,
   KILNI_USES_ROUNDS = 128,
   KILNI_USES_SYMMETRIC = 256,
+  KILNI_USES_BINS = 512,
 };
 
 // INVALID_ARGUMENT for a field that is said and not among `what`, for one out
@@ -161,6 +162,10 @@ kiln_status_t kilni_library_alien_type(const kilni_library_make_t* make,
 // Recipes of library_graphs.c.
 kiln_status_t kilni_library_make_bfs(kilni_library_make_t* make);
 kiln_status_t kilni_library_make_spmv(kilni_library_make_t* make);
+
+// Recipes of library_numbers.c.
+kiln_status_t kilni_library_make_fft(kilni_library_make_t* make);
+kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make);
 
 // INVALID_ARGUMENT, unless `options.count` is there and not too large.
 kiln_status_t kilni_library_need_count(const kilni_library_make_t* make);

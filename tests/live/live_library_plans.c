@@ -440,6 +440,36 @@ static void softmax(live_t* live, uint32_t width) {
   free(y);
 }
 
+// Of all bytes of the numbers, and of one byte only; and of elements of other
+// types with more bins than a subgroup has to itself.
+static void histogram(live_t* live, uint32_t type, uint32_t bytes,
+                      uint32_t bins, bool one) {
+  uint64_t all = (uint64_t)live->count * 4, count = all / bytes;
+  uint8_t* x = room(all);
+  uint32_t* want = room(bins * UINT64_C(4));
+  uint32_t* have = room(bins * UINT64_C(4));
+  if (!one) memcpy(x, live->numbers, (size_t)all);
+  for (uint64_t i = 0; i < count; i++) {
+    uint32_t value = 0;
+    memcpy(&value, x + i * bytes, bytes);
+    if (bytes == 4) value &= 0x3fff;
+    memcpy(x + i * bytes, &value, bytes);
+    if (value < bins) want[value]++;
+  }
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = type;
+  options.bins = bins;
+  argument_t arguments[] = {{x, NULL, all}, {NULL, have, bins * UINT64_C(4)}};
+  run(live, "histogram", &options, arguments, 2);
+  char what[64];
+  snprintf(what, sizeof(what), "histogram of %u bins, %u bytes each",
+           (unsigned)bins, (unsigned)bytes);
+  judge(what, have, want, bins * UINT64_C(4));
+  free(x);
+  free(want);
+  free(have);
+}
+
 // One row of complex numbers in doubles, as in test_library_fft.c: x's numbers
 // are `step` from each other.
 static void plain_fft(const float* x, double* y, uint32_t n, uint32_t step) {
@@ -546,6 +576,11 @@ static void run_all(live_t* live) {
   softmax(live, 4100);
   softmax(live, 8192);
   softmax(live, 9000);
+  histogram(live, KILN_PROGRAM_TYPE_U8, 1, 256, false);
+  histogram(live, KILN_PROGRAM_TYPE_U8, 1, 256, true);
+  histogram(live, KILN_PROGRAM_TYPE_U16, 2, 200, false);
+  histogram(live, KILN_PROGRAM_TYPE_U16, 2, 5000, false);
+  histogram(live, KILN_PROGRAM_TYPE_U32, 4, 12288, false);
   fft(live, 256);
   fft(live, 4096);
   fft(live, 8192);

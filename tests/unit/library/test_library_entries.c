@@ -118,6 +118,15 @@ static void test_refusals(void** state) {
   options.segment = 0;
   options.value_type = KILN_PROGRAM_TYPE_U32;
   refuse(&kit, "scan", &options, KILN_STATUS_INVALID_ARGUMENT, "value_type");
+  options.value_type = 0;
+  options.bins = 8;
+  refuse(&kit, "scan", &options, KILN_STATUS_INVALID_ARGUMENT, "bins");
+  options = kiln_library_options_default();
+  options.bins = 12289;
+  refuse(&kit, "histogram", &options, KILN_STATUS_INVALID_ARGUMENT, "12288");
+  options.bins = 256;
+  options.type = KILN_PROGRAM_TYPE_I32;
+  refuse(&kit, "histogram", &options, KILN_STATUS_UNSUPPORTED, "i32");
   options = kiln_library_options_default();
   options.type = KILN_PROGRAM_TYPE_F64;
   refuse(&kit, "map", &options, KILN_STATUS_INVALID_ARGUMENT, "type");

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// library: recipes of what works on numbers: histograms, transforms.
+#include <stdio.h>
+
+#include "library/library_inside.h"
+
+#define GIVEN(index) \
+  { KILNI_PLACE_GIVEN, index }
+#define MEMORY(index) \
+  { KILNI_PLACE_MEMORY, index }
+#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+
+static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
+  return make->options.type != 0 ? make->options.type : type;
+}
+
+// ---- Histograms ----
+
+// Of words in the shared memory that every device has for a block.
+enum { BINS_MOST = 12288, BINS_FEW = 256 };
+
+kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_BINS));
+  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_U8);
+  if (type != KILN_PROGRAM_TYPE_U8 && type != KILN_PROGRAM_TYPE_U16 &&
+      type != KILN_PROGRAM_TYPE_U32) {
+    return kilni_library_alien_type(make, type, "u8, u16 and u32");
+  }
+  uint64_t bins = make->options.bins != 0 ? make->options.bins : BINS_FEW;
+  if (bins > BINS_MOST) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`options.bins` is %llu for \"histogram\"",
+                   (unsigned long long)bins),
+        "choose at most %u", (unsigned)BINS_MOST);
+  }
+  char text[16];
+  snprintf(text, sizeof(text), "%u", (unsigned)bins);
+  kilni_library_define(make, "T", kiln_program_type_name(type));
+  kilni_library_define(make, "BINS", text);
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1)};
+  return kilni_library_add(make,
+                           bins <= BINS_FEW ? "histogram" : "histogram_many",
+                           kPlaces, COUNT(kPlaces), KILN_SWITCH_DEFAULT);
+}
+
+// ---- Transforms ----
+
+enum { FFT_LOG_MOST = 24 };
+
+static const char* power_of_two(uint32_t log) {
+  static const char* const kPowers[FFT_LOG_MOST + 1] = {
+      "1",       "2",       "4",       "8",       "16",     "32",     "64",
+      "128",     "256",     "512",     "1024",    "2048",   "4096",   "8192",
+      "16384",   "32768",   "65536",   "131072",  "262144", "524288", "1048576",
+      "2097152", "4194304", "8388608", "16777216"};
+  return kPowers[log];
+}
+
+static uint32_t real_bytes(const kilni_library_make_t* make) {
+  return make->options.type == KILN_PROGRAM_TYPE_F64 ? 8 : 4;
+}
+
+// A transform of 2^size of the 2^total points of a whole one.
+static void define_transform(kilni_library_make_t* make, uint32_t size,
+                             uint32_t total) {
+  if (make->options.type == KILN_PROGRAM_TYPE_F64) {
+    kilni_library_define(make, "T", "f64");
+  }
+  kilni_library_define(make, "SIZE", power_of_two(size));
+  kilni_library_define(make, "TOTAL", power_of_two(total));
+}
+
+// Roots of one for it, as the plan's memory of that number.
+static kiln_status_t make_roots(kilni_library_make_t* make, uint32_t memory,
+                                uint32_t size, uint32_t total) {
+  uint64_t roots =
+      (UINT64_C(1) << size) + (total > size ? UINT64_C(1) << total : 0);
+  uint64_t bytes = roots * 2 * real_bytes(make);
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, bytes));
+  define_transform(make, size, total);
+  return kilni_library_once(make, "fft_roots", memory);
+}
+
+static kiln_status_t add_transform(kilni_library_make_t* make, uint32_t size,
+                                   uint32_t total, const char* step,
+                                   const kilni_library_place_t places[4]) {
+  define_transform(make, size, total);
+  kilni_library_define(make, "STEP", step);
+  if (make->options.type == KILN_PROGRAM_TYPE_F64) {
+    kilni_library_define(make, "BLOCK", "128");
+  }
+  return kilni_library_add(make, "fft", places, 4, KILN_SWITCH_OFF);
+}
+
+// Columns, then rows, of a matrix as square as can be; between them the
+// numbers are in memory of the plan.
+static kiln_status_t make_long_fft(kilni_library_make_t* make, uint32_t log) {
+  enum { ROOTS, ROOTS_OF_ROWS, BETWEEN };
+  uint32_t columns = (log + 1) / 2, rows = log - columns;
+  uint32_t bytes = real_bytes(make);
+  KILNI_RETURN_IF_ERROR(make_roots(make, ROOTS, columns, log));
+  KILNI_RETURN_IF_ERROR(make_roots(make, ROOTS_OF_ROWS, rows, rows));
+  KILNI_RETURN_IF_ERROR(
+      kilni_library_memory(make, make->options.count * bytes));
+  static const kilni_library_place_t kColumns[] = {
+      GIVEN(0), MEMORY(ROOTS), {KILNI_PLACE_ALIKE, BETWEEN}, GIVEN(2)};
+  KILNI_RETURN_IF_ERROR(add_transform(make, columns, log, "1", kColumns));
+  static const kilni_library_place_t kRows[] = {
+      {KILNI_PLACE_ALIKE, BETWEEN}, MEMORY(ROOTS_OF_ROWS), GIVEN(1), GIVEN(2)};
+  return add_transform(make, rows, log, "2", kRows);
+}
+
+kiln_status_t kilni_library_make_fft(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(
+      make, KILNI_USES_TYPE | KILNI_USES_SEGMENT | KILNI_USES_COUNT));
+  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_F32);
+  if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F64) {
+    return kilni_library_alien_type(make, type, "f32 and f64");
+  }
+  // What 16 numbers a thread of a block come to.
+  uint32_t most = type == KILN_PROGRAM_TYPE_F64 ? 11 : 12;
+  uint64_t size = make->options.segment != 0 ? make->options.segment : 32;
+  uint32_t log = 0;
+  while (log < 2 * most && UINT64_C(1) << log < size) log++;
+  if (UINT64_C(1) << log != size) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`options.segment` is %llu for \"fft\"",
+                   (unsigned long long)size),
+        "choose a power of two, up to 2^%u for this type",
+        (unsigned)(2 * most));
+  }
+  if (log > most) return make_long_fft(make, log);
+  KILNI_RETURN_IF_ERROR(make_roots(make, 0, log, log));
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), MEMORY(0), GIVEN(1),
+                                                  GIVEN(2)};
+  return add_transform(make, log, log, "0", kPlaces);
+}
