@@ -288,17 +288,6 @@ static kiln_status_t need_row(const kiln_graph_t* graph, uint32_t kind) {
   }
 }
 
-// A child is copied, so that what it keeps is the new node's too.
-static kiln_status_t want_child(kilni_work_t* work, kilni_hold_t** out_hold) {
-  *out_hold = NULL;
-  if (work->given->kind != KILN_GRAPH_CHILD) return NULL;
-  KILNI_RETURN_IF_ERROR(kilni_hold_make(work->given->as.child->root, out_hold));
-  if ((*out_hold)->count == 0) return NULL;
-  kilni_owned_t owned = {*out_hold, KILNI_OWNED_HOLD, 0};
-  work->wanted.items[work->wanted.count++] = owned;
-  return NULL;
-}
-
 static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
   kilni_node_more_t* more = NULL;
   if (a->work->kind == KILN_GRAPH_ALLOCATE) {
@@ -315,17 +304,16 @@ static kiln_status_t add_prepared(const adding_t* a, kilni_work_t* work) {
                           kilni_graph_kind_name(a->work->kind));
   }
   kilni_owners_commit(a->graph, bundle, &work->wanted);
-  kilni_work_mark_recorded(work);
+  kilni_work_taken(work);
   kiln_graph_node_t* node = added(a, handle, bundle);
   if (more != NULL) more->address = work->to.allocation.address;
   node->more = more;
-  if (a->work->kind == KILN_GRAPH_CHILD) kilni_owners_seal(a->work->as.child);
   return NULL;
 }
 
 static kiln_status_t add_made(const adding_t* a, kilni_work_t* work) {
   kilni_hold_t* hold = NULL;
-  KILNI_RETURN_IF_ERROR(want_child(work, &hold));
+  KILNI_RETURN_IF_ERROR(kilni_work_want_child(work, &hold));
   kiln_status_t status = add_prepared(a, work);
   kilni_hold_release(hold);  // the node's bundle has it
   return status;
@@ -630,7 +618,7 @@ static void forget_told(kiln_graph_node_t* node) {
 static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
   kilni_bundle_t* bundle = NULL;
   kilni_hold_t* hold = NULL;
-  KILNI_RETURN_IF_ERROR(want_child(work, &hold));
+  KILNI_RETURN_IF_ERROR(kilni_work_want_child(work, &hold));
   kiln_status_t prepared =
       kilni_owners_prepare(node->graph, &work->wanted, &bundle);
   kilni_hold_release(hold);  // the bundle has it
@@ -645,14 +633,11 @@ static kiln_status_t set_prepared(kiln_graph_node_t* node, kilni_work_t* work) {
                           kilni_node_says(node, text));
   }
   kilni_owners_commit(node->graph, bundle, &work->wanted);
-  kilni_work_mark_recorded(work);
+  kilni_work_taken(work);
   kilni_bundle_t* before = node->bundle;
   node->bundle = bundle;
   forget_told(node);
   kilni_owners_drop(node->graph, before);
-  if (node->kind == KILN_GRAPH_CHILD) {
-    kilni_owners_seal(work->given->as.child);
-  }
   return NULL;
 }
 

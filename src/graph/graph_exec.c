@@ -510,17 +510,17 @@ static kiln_status_t check_set(const kiln_graph_exec_t* exec,
 
 static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
                                   kiln_graph_node_t* node, kilni_work_t* work) {
-  if (node->kind == KILN_GRAPH_CHILD) {
-    kilni_owned_t child = {work->given->as.child, KILNI_OWNED_GRAPH, 0};
-    work->wanted.items[work->wanted.count++] = child;
-  }
   kilni_bundle_t* bundle = NULL;
   kilni_hold_t* hold = exec->hold;
+  kilni_hold_t* child = NULL;
   if (hold->own == NULL) {
     KILNI_RETURN_IF_ERROR(kilni_segment_make(exec->device, &hold->own));
   }
-  KILNI_RETURN_IF_ERROR(
-      kilni_keeper_prepare(hold->own, &work->wanted, &bundle));
+  KILNI_RETURN_IF_ERROR(kilni_work_want_child(work, &child));
+  kiln_status_t prepared =
+      kilni_keeper_prepare(hold->own, &work->wanted, &bundle);
+  kilni_hold_release(child);  // the bundle has it
+  KILNI_RETURN_IF_ERROR(prepared);
   kilni_work_use_copy(work, bundle);
   kiln_status_t status = call_set(exec, node, work);
   if (!kiln_status_is_ok(status)) {
@@ -531,7 +531,7 @@ static kiln_status_t set_prepared(kiln_graph_exec_t* exec,
         kilni_graph_kind_name(node->kind), kilni_node_says(node, text));
   }
   kilni_keeper_commit(hold->own, bundle, &work->wanted);
-  kilni_work_mark_recorded(work);
+  kilni_work_taken(work);
   const kiln_launch_t* launch = work->wanted.launch;
   if (launch == NULL) return NULL;
   exec->has_last = true;

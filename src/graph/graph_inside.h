@@ -26,8 +26,7 @@ enum {
   KILNI_OWNED_BUFFER = 2,
   KILNI_OWNED_ARRAY = 3,
   KILNI_OWNED_EVENT = 4,
-  KILNI_OWNED_GRAPH = 5,
-  KILNI_OWNED_HOLD = 6,
+  KILNI_OWNED_HOLD = 5,
 };
 
 // thread-compatible
@@ -320,9 +319,14 @@ kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
 void kilni_work_deinit(kilni_work_t* work, const kiln_graph_t* graph);
 // The work's bundle is made: host data moves to its copy.
 void kilni_work_use_copy(kilni_work_t* work, const kilni_bundle_t* bundle);
-// A node does the work from now on: an event of it counts as recorded, since
-// whether a launch has recorded it yet only the driver knows.
-void kilni_work_mark_recorded(const kilni_work_t* work);
+// A node does the work from now on. Its event counts as recorded, since whether
+// a launch has recorded it yet only the driver knows; its child shares what it
+// keeps.
+void kilni_work_taken(const kilni_work_t* work);
+// A child is copied, so that what it keeps is wanted too: `*out_hold`, which
+// the caller releases once a bundle has it. NULL for other work.
+kiln_status_t kilni_work_want_child(kilni_work_t* work,
+                                    kilni_hold_t** out_hold);
 // A kernel's parameters; the same without the union.
 kiln_status_t kilni_work_kernel(const kiln_graph_t* graph,
                                 kiln_launch_t* launch,

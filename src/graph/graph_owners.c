@@ -41,11 +41,8 @@ static void retain(const kilni_owned_t* owned) {
     case KILNI_OWNED_EVENT:
       kiln_event_retain(owned->object);
       break;
-    case KILNI_OWNED_HOLD:
-      kilni_hold_retain(owned->object);
-      break;
     default:
-      kiln_graph_retain(owned->object);
+      kilni_hold_retain(owned->object);
       break;
   }
 }
@@ -64,11 +61,8 @@ static void release(const kilni_owned_t* owned) {
     case KILNI_OWNED_EVENT:
       kiln_event_release(owned->object);
       break;
-    case KILNI_OWNED_HOLD:
-      kilni_hold_release(owned->object);
-      break;
     default:
-      kiln_graph_release(owned->object);
+      kilni_hold_release(owned->object);
       break;
   }
 }

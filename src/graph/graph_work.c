@@ -307,9 +307,20 @@ static kiln_status_t take_event(kilni_work_t* work, const kiln_graph_t* graph) {
   return NULL;
 }
 
-void kilni_work_mark_recorded(const kilni_work_t* work) {
-  if (work->given->kind != KILN_GRAPH_RECORD) return;
-  atomic_store(&work->given->as.event->recorded, true);
+void kilni_work_taken(const kilni_work_t* work) {
+  const kiln_graph_work_t* given = work->given;
+  if (given->kind == KILN_GRAPH_CHILD) kilni_owners_seal(given->as.child);
+  if (given->kind != KILN_GRAPH_RECORD) return;
+  atomic_store(&given->as.event->recorded, true);
+}
+
+kiln_status_t kilni_work_want_child(kilni_work_t* work,
+                                    kilni_hold_t** out_hold) {
+  *out_hold = NULL;
+  if (work->given->kind != KILN_GRAPH_CHILD) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_hold_make(work->given->as.child->root, out_hold));
+  if ((*out_hold)->count > 0) want(work, *out_hold, KILNI_OWNED_HOLD);
+  return NULL;
 }
 
 static kiln_status_t take_child(kilni_work_t* work, const kiln_graph_t* graph) {

@@ -246,6 +246,32 @@ static void test_children(void** state) {
   assert_int_equal(told[0], 1);
 }
 
+// What an executable's node is given is a copy of the child: it keeps what the
+// child had, whatever becomes of that.
+static void test_a_child_of_an_executable(void** state) {
+  (void)state;
+  kiln_graph_t* first = NULL;
+  kiln_graph_t* second = NULL;
+  assert_null(kiln_graph_create(kit.device, &first));
+  assert_null(kiln_graph_create(kit.device, &second));
+  kiln_graph_node_t* inner = add_event(second, &told[0]);
+  kiln_graph_node_t* node =
+      graph_kit_add(graph, NULL, kiln_graph_work_child(first));
+  kiln_graph_exec_t* exec = make_exec(graph);
+  kiln_graph_work_t work = kiln_graph_work_child(second);
+  assert_null(kiln_graph_exec_set(exec, node, &work));
+  assert_null(kiln_graph_node_remove(inner));
+  assert_int_equal(told[0], 0);
+  // What comes later is none of the executable's.
+  (void)add_event(second, &told[1]);
+  kiln_graph_release(second);
+  assert_int_equal(told[0], 0);
+  assert_int_equal(told[1], 1);
+  kiln_graph_exec_release(exec);
+  assert_int_equal(told[0], 1);
+  kiln_graph_release(first);
+}
+
 static void test_kernels_and_buffers(void** state) {
   (void)state;
   kiln_owner_t owner = graph_kit_owner(&told[0]);
@@ -384,6 +410,7 @@ int main(void) {
       T(test_a_whole_update),
       T(test_host_data),
       T(test_children),
+      T(test_a_child_of_an_executable),
       T(test_kernels_and_buffers),
       T(test_adding_allocates_rarely),
       T(test_changing_does_not_grow),
