@@ -93,7 +93,12 @@ KILN_API kiln_dispatcher_t* kiln_sequence_dispatcher(
 
 // A dispatch. Bindings are those of a prepared one: no host memory; what they
 // name must live until kiln_sequence_finish, which retains buffers and reads
-// STATIC bytes. So are options: `iterations` is a loop. Since 0.1.
+// STATIC bytes. So are options: `iterations` is a loop. `overlap` on is the
+// caller's word as of a dispatch. In a replay it makes the edge from the step
+// in front programmatic, where that is the one step that this one waits for, a
+// dispatch, and in no body of a fixpoint; other edges are plain, and so are all
+// of a driver before CUDA 12.3. In the body of a fixpoint it is UNSUPPORTED,
+// by kiln_sequence_finish. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_add_dispatch(
     kiln_sequence_t* sequence, kiln_pipeline_t* pipeline,
     const kiln_binding_t* bindings, uint32_t binding_count,

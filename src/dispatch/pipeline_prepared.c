@@ -273,9 +273,11 @@ kiln_status_t kiln_pipeline_prepare(kiln_pipeline_t* pipeline,
   return NULL;
 }
 
-kiln_status_t kilni_prepared_clone(kiln_prepared_t* prepared,
+kiln_status_t kilni_prepared_clone(kiln_prepared_t* prepared, bool for_graph,
                                    kiln_prepared_t** out_prepared) {
   kiln_binding_t bindings[KILNI_PIPELINE_PARAMETERS];
+  kiln_dispatch_options_t options = prepared->options;
+  if (for_graph) options.overlap = KILN_SWITCH_OFF;
   for (uint32_t i = 0; i < prepared->count; i++) {
     bindings[i] = prepared->bindings[i];
     if (bindings[i].kind != KILN_BINDING_STATIC ||
@@ -286,7 +288,7 @@ kiln_status_t kilni_prepared_clone(kiln_prepared_t* prepared,
         kiln_bind_buffer_range(prepared->buffers[i], 0, bindings[i].bytes);
   }
   return kiln_pipeline_prepare(prepared->pipeline, bindings, prepared->count,
-                               &prepared->options, out_prepared);
+                               &options, out_prepared);
 }
 
 void kiln_prepared_retain(kiln_prepared_t* prepared) {

@@ -46,8 +46,9 @@ kiln_status_t kilni_binding_keep(kiln_dispatcher_t* dispatcher,
 void kilni_binding_let_go(kiln_dispatcher_t* dispatcher,
                           const kiln_binding_t* binding, kiln_buffer_t* buffer);
 
-// One more with the same bindings, whose STATIC bytes both use.
-kiln_status_t kilni_prepared_clone(kiln_prepared_t* prepared,
+// One more with the same bindings, whose STATIC bytes both use. `for_graph`:
+// without `overlap`, which a graph says with an edge.
+kiln_status_t kilni_prepared_clone(kiln_prepared_t* prepared, bool for_graph,
                                    kiln_prepared_t** out_prepared);
 
 // Puts it on `stream`, which has been looked at; so has what it is bound to.

@@ -116,6 +116,32 @@ static kiln_status_t build_unit(kilni_build_t* build, const kilni_unit_t* unit,
   return add_node(build, graph, after, after_count, &work, name, out_node);
 }
 
+// A step that may start before the dispatch in front of it has ended, because
+// it waits itself: for that one alone, and so for all that is in front of that.
+static bool is_early(const kilni_build_t* build, const kilni_layout_t* layout,
+                     const kilni_unit_t* unit) {
+  const kilni_instance_t* instance = build->instance;
+  if (!build->early || unit->step == KILNI_NO_STEP || unit->idle != 0 ||
+      unit->clears != 0 || unit->after_count != 1) {
+    return false;
+  }
+  const kiln_prepared_t* asked = instance->sequence->own.prepared[unit->step];
+  if (asked == NULL || asked->options.overlap != KILN_SWITCH_ON) return false;
+  const kilni_unit_t* before = &layout->units[layout->after[unit->first_after]];
+  return before->step != KILNI_NO_STEP && before->idle == 0 &&
+         instance->prepared[before->step] != NULL;
+}
+
+static kiln_status_t build_early(kilni_build_t* build, const kilni_unit_t* unit,
+                                 kiln_graph_t* graph, kiln_graph_node_t* before,
+                                 kiln_graph_node_t** nodes) {
+  KILNI_RETURN_IF_ERROR(build_unit(build, unit, graph, NULL, 0, nodes));
+  kiln_graph_edge_t edge = kiln_graph_edge(before, nodes[unit->first_node]);
+  edge.from_port = KILN_GRAPH_PORT_TRIGGER;
+  edge.type = KILN_GRAPH_EDGE_PROGRAMMATIC;
+  return kiln_graph_connect(graph, &edge, 1);
+}
+
 static uint32_t most_after(const kilni_layout_t* layout) {
   uint32_t most = 1;
   for (uint32_t i = 0; i < layout->unit_count; i++) {
@@ -143,7 +169,10 @@ kiln_status_t kilni_layout_build(kilni_build_t* build,
           &layout->units[layout->after[unit->first_after + j]];
       after[j] = nodes[other->first_node + other->clears];
     }
-    status = build_unit(build, unit, graph, after, unit->after_count, nodes);
+    status =
+        is_early(build, layout, unit)
+            ? build_early(build, unit, graph, after[0], nodes)
+            : build_unit(build, unit, graph, after, unit->after_count, nodes);
     if (!kiln_status_is_ok(status) && unit->step != KILNI_NO_STEP) {
       char text[KILNI_STEP_TEXT];
       status = KILNI_ANNOTATE(
@@ -209,7 +238,9 @@ kiln_status_t kilni_steps_build(kilni_build_t* build, kiln_graph_t* graph,
                                 uint32_t* out_count) {
   kilni_layout_t layout;
   void* block = NULL;
+  bool early = build->early;
   if (out_count != NULL) *out_count = 0;
+  build->early = false;
   kiln_status_t status =
       kilni_layout_init(&layout, build->instance, first, behind,
                         KILNI_SEQUENCE_NODES - build->nodes);
@@ -228,5 +259,6 @@ kiln_status_t kilni_steps_build(kilni_build_t* build, kiln_graph_t* graph,
   kilni_free_array(build->allocator, nodes, layout.node_count,
                    sizeof(kiln_graph_node_t*));
   kilni_layout_deinit(&layout, build->allocator);
+  build->early = early;
   return status;
 }

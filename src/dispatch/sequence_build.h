@@ -11,7 +11,7 @@ struct kilni_build_t {
   kilni_instance_t* instance;
   kiln_allocator_t allocator;
   uint32_t nodes;  // that there are by now, in all graphs
-  uint32_t reserved;
+  bool early;      // where `overlap` was asked for, edges are programmatic
 };
 
 // Adds the nodes of `layout` to `graph`, which has none: `nodes` gets one for

@@ -143,6 +143,16 @@ static kiln_status_t find_places(kiln_sequence_t* sequence,
 
 // ---- Instances ----
 
+// What is in front of a round is the round before, or nobody knows what.
+static kiln_status_t check_overlap(const kilni_step_t* step) {
+  const kiln_dispatch_options_t* options =
+      step->given != NULL ? &step->given->options : &step->recorded->options;
+  if (!step->in_fixpoint || options->overlap != KILN_SWITCH_ON) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED, "`overlap` in the body of a fixpoint"),
+      "leave `overlap` away there");
+}
+
 // The prepared dispatch of a step: from another instance, or from what was
 // recorded, which goes then.
 static kiln_status_t make_prepared(kiln_sequence_t* sequence, uint32_t index,
@@ -150,8 +160,9 @@ static kiln_status_t make_prepared(kiln_sequence_t* sequence, uint32_t index,
                                    kiln_prepared_t** out_prepared) {
   kilni_step_t* step = &sequence->steps[index];
   if (from != NULL) {
-    return kilni_prepared_clone(from->prepared[index], out_prepared);
+    return kilni_prepared_clone(from->prepared[index], true, out_prepared);
   }
+  KILNI_RETURN_IF_ERROR(check_overlap(step));
   if (step->given != NULL) {
     *out_prepared = step->given;
     step->given = NULL;

@@ -253,7 +253,7 @@ kiln_status_t kiln_sequence_add_prepared(kiln_sequence_t* sequence,
       check_own(sequence, prepared->dispatcher, prepared->pipeline->label));
   kiln_prepared_t* given = NULL;
   kilni_step_t* step = NULL;
-  KILNI_RETURN_IF_ERROR(kilni_prepared_clone(prepared, &given));
+  KILNI_RETURN_IF_ERROR(kilni_prepared_clone(prepared, false, &given));
   kiln_status_t status = add(sequence, KILN_STEP_DISPATCH, &step, out_step);
   if (!kiln_status_is_ok(status)) {
     kiln_prepared_release(given);

@@ -256,6 +256,19 @@ static void make_sequence(scene_t* s) {
   MUST(kiln_sequence_finish(s->new_sequence));
 }
 
+// Two dispatches, which overlap where the code waits itself.
+static void make_early(scene_t* s) {
+  kiln_dispatch_options_t how = kiln_dispatch_options_default();
+  how.clear_outputs = KILN_SWITCH_OFF;
+  if (kiln_pipeline_info(s->pipeline)->waits) how.overlap = KILN_SWITCH_ON;
+  begin_sequence(s);
+  for (int i = 0; i < 2; i++) {
+    MUST(kiln_sequence_add_dispatch(s->new_sequence, s->pipeline, s->bindings,
+                                    2, &how, NULL));
+  }
+  MUST(kiln_sequence_finish(s->new_sequence));
+}
+
 static void make_replay(scene_t* s) {
   make_sequence(s);
   MUST(kiln_sequence_instantiate(s->new_sequence, NULL, &s->new_replay));

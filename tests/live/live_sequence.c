@@ -295,22 +295,30 @@ static void lanes(live_t* live) {
 }
 
 // Launches of programs may overlap what is in front of them on own streams; of
-// a replay they see the end.
-static void behind(live_t* live) {
+// a replay they see the end. `overlap`: those of the replay overlap each other.
+static void behind_each(live_t* live, uint32_t overlap) {
   kiln_resident_t x;
   kiln_sequence_t* s = NULL;
   kiln_replay_t* replay = NULL;
   kiln_prepared_t* prepared = NULL;
+  kiln_dispatch_options_t how = kiln_dispatch_options_default();
   uint32_t* out = malloc(N * 4);
+  how.overlap = overlap;
   OK(kiln_resident_allocate(live->dispatcher, N * 4, &x));
   kiln_binding_t step[] = {kiln_bind_u32(3), kiln_bind_resident(x)};
   OK(kiln_sequence_create(live->dispatcher, NULL, &s));
   OK(kiln_sequence_add_fill(s, &step[1], 1, 4, NULL));
   OK(kiln_sequence_begin_loop(s, 20, NULL));
-  OK(kiln_sequence_add_dispatch(s, live->step, step, 2, NULL, NULL));
+  OK(kiln_sequence_add_dispatch(s, live->step, step, 2, &how, NULL));
   OK(kiln_sequence_end_body(s));
   OK(kiln_sequence_finish(s));
   OK(kiln_sequence_instantiate(s, NULL, &replay));
+  kiln_graph_edge_t edges[20];
+  uint32_t count = 0, early = 0;
+  OK(kiln_graph_edges(kiln_replay_graph(replay), 20, edges, &count));
+  IS(count == 20);
+  for (uint32_t i = 0; i < count; i++) early += edges[i].type;
+  IS(early == (overlap == KILN_SWITCH_ON ? 19 : 0));
   OK(kiln_pipeline_prepare(live->step, step, 2, NULL, &prepared));
   uint32_t want = 1;
   for (int k = 0; k < 23; k++) want = want * 3 + 1;
@@ -329,6 +337,12 @@ static void behind(live_t* live) {
   kiln_sequence_release(s);
   OK(kiln_resident_free(live->dispatcher, x));
   free(out);
+}
+
+static void behind(live_t* live) {
+  behind_each(live, KILN_SWITCH_DEFAULT);
+  if (kiln_pipeline_info(live->step)->waits == 0) return;
+  behind_each(live, KILN_SWITCH_ON);
 }
 
 // ---- Traps, grid barriers, fixpoints ----

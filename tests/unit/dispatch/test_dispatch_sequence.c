@@ -331,6 +331,103 @@ static void test_edges(void** state) {
 
 // A change of values keeps the graph; one of the order makes it anew, and what
 // ran before on another stream is in front of it.
+// ---- Overlap by request ----
+
+// What is asked for on streams is an edge of a replay, where one dispatch alone
+// is waited for; nowhere else.
+static void test_overlap(void** state) {
+  (void)state;
+  enum { STEPS = 6 };
+  const uint32_t kTwo = 2;
+  dispatch_kit_t kit;
+  kiln_dispatch_options_t asks = kiln_dispatch_options_default();
+  kiln_graph_edge_t edges[STEPS];
+  kiln_replay_t* replay = NULL;
+  uint32_t count = 0, early = 0, step = 0, got[N];
+  dispatch_kit_open(&kit);
+  asks.overlap = KILN_SWITCH_ON;
+  kiln_pipeline_t* twice = dispatch_kit_pipeline(&kit, kStep, NULL);
+  kiln_pipeline_t* four = dispatch_kit_pipeline(&kit, kFour, NULL);
+  kiln_resident_t r[3], two = dispatch_kit_resident(&kit, 4, &kTwo);
+  kiln_binding_t b[4];
+  for (int i = 0; i < 3; i++) {
+    r[i] = dispatch_kit_resident(&kit, sizeof(got), NULL);
+    b[i == 2 ? 3 : i] = kiln_bind_resident(r[i]);
+  }
+  b[2] = kiln_bind_resident(two);
+  kiln_sequence_t* s = begin(&kit);
+  assert_null(kiln_sequence_add_fill(s, &b[0], 5, 4, NULL));
+  assert_null(kiln_sequence_add_dispatch(s, twice, &b[0], 1, &asks, NULL));
+  assert_null(kiln_sequence_add_dispatch(s, twice, &b[0], 1, &asks, NULL));
+  assert_null(kiln_sequence_add_fill(s, &b[1], 3, 4, NULL));
+  assert_null(kiln_sequence_add_dispatch(s, four, b, 4, &asks, NULL));
+  assert_null(kiln_sequence_add_dispatch(s, twice, &b[3], 1, &asks, &step));
+  assert_null(kiln_sequence_finish(s));
+  assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+  assert_null(
+      kiln_graph_edges(kiln_replay_graph(replay), STEPS, edges, &count));
+  assert_int_equal(count, 5);
+  for (uint32_t i = 0; i < count; i++) {
+    if (edges[i].type != KILN_GRAPH_EDGE_PROGRAMMATIC) continue;
+    early++;
+    assert_int_equal(edges[i].from_port, KILN_GRAPH_PORT_TRIGGER);
+    assert_string_equal(kiln_graph_node_name(edges[i].to), "step");
+  }
+  // Between the first two, and in front of the last one.
+  assert_int_equal(early, 2);
+  for (int way = 0; way < 3; way++) {
+    if (way == 2) {
+      // Its one edge stays what it is.
+      kiln_binding_t half = kiln_bind_resident_range(r[2], 0, 2 * N);
+      assert_null(kiln_replay_rebind(replay, step, 0, &half));
+    }
+    assert_null(way == 0 ? kiln_sequence_run(s, NULL, NULL)
+                         : kiln_replay_run(replay, NULL, NULL));
+    dispatch_kit_fetch(&kit, r[2], sizeof(got), got);
+    for (uint32_t i = 0; i < N; i++) {
+      assert_int_equal(got[i], way == 2 && i >= N / 2 ? 29 : 59);
+    }
+  }
+  kiln_replay_release(replay);
+  kiln_sequence_release(s);
+  kiln_pipeline_release(twice);
+  kiln_pipeline_release(four);
+  dispatch_kit_close(&kit);
+}
+
+// What is in front of a round is another round.
+static void test_overlap_in_rounds(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  kiln_dispatch_options_t asks = kiln_dispatch_options_default();
+  kiln_fixpoint_options_t options = kiln_fixpoint_options_default();
+  dispatch_kit_open(&kit);
+  asks.overlap = KILN_SWITCH_ON;
+  kiln_pipeline_t* twice = dispatch_kit_pipeline(&kit, kStep, NULL);
+  kiln_resident_t r = dispatch_kit_resident(&kit, 4 * N, NULL);
+  kiln_binding_t b = kiln_bind_resident_range(r, 0, 64);
+  options.flag = kiln_bind_resident_range(r, 128, 4);
+  options.limit = 2;
+  for (int way = 0; way < 2; way++) {
+    kiln_sequence_t* s = begin(&kit);
+    kiln_prepared_t* prepared = NULL;
+    assert_null(kiln_sequence_begin_fixpoint(s, &options, NULL));
+    if (way == 0) {
+      assert_null(kiln_sequence_add_dispatch(s, twice, &b, 1, &asks, NULL));
+    } else {
+      assert_null(kiln_pipeline_prepare(twice, &b, 1, &asks, &prepared));
+      assert_null(kiln_sequence_add_prepared(s, prepared, NULL));
+    }
+    assert_null(kiln_sequence_end_body(s));
+    assert_says(kiln_sequence_finish(s), KILN_STATUS_UNSUPPORTED,
+                "`overlap` in the body of a fixpoint");
+    kiln_prepared_release(prepared);
+    kiln_sequence_release(s);
+  }
+  kiln_pipeline_release(twice);
+  dispatch_kit_close(&kit);
+}
+
 static void test_changes(void** state) {
   (void)state;
   dispatch_kit_t kit;
@@ -579,6 +676,8 @@ int main(void) {
       cmocka_unit_test(test_order_of_calls),
       cmocka_unit_test(test_wrong_steps),
       cmocka_unit_test(test_edges),
+      cmocka_unit_test(test_overlap),
+      cmocka_unit_test(test_overlap_in_rounds),
       cmocka_unit_test(test_changes),
       cmocka_unit_test(test_sizes_change),
       cmocka_unit_test(test_runs_allocate_nothing),
