@@ -19,7 +19,7 @@
 #include "kiln/kiln.h"
 #include "plain_bytes.h"
 
-enum { ROUNDS = 5, ARGUMENTS = 6, CUB_LOG = 26 };
+enum { ROUNDS = 5, ARGUMENTS = 12, CUB_LOG = 26 };
 
 static bench_report_t g_report;
 
@@ -405,6 +405,57 @@ static void bench_json_index(world_t* w) {
   free(text);
 }
 
+static kiln_buffer_t* filled(const world_t* w, const void* data,
+                             uint64_t bytes) {
+  kiln_buffer_t* buffer = memory(w, bytes);
+  bench_expect(kiln_buffer_write(buffer, 0, (size_t)bytes, data));
+  return buffer;
+}
+
+// A dozen words in JSON; a match is 8 bytes written.
+static void bench_aho_corasick(world_t* w) {
+  static const kiln_string_view_t kWords[] = {
+      {"sentence", 8}, {"key12", 5},  {"word", 4},    {"null", 4},
+      {"true", 4},     {"longer", 6}, {"\\u00e9", 6}, {"key777", 6},
+      {"texts", 5},    {"error", 5},  {"-12.5", 5},   {"warning", 7}};
+  kiln_library_patterns_t* patterns = NULL;
+  kiln_library_patterns_tables_t t;
+  bench_expect(kiln_library_patterns_create(kWords, 12, NULL, &patterns));
+  kiln_library_patterns_tables(patterns, &t);
+  kiln_library_options_t options = options_of(w, 0);
+  uint8_t* text = calloc((size_t)w->count, 1);
+  bench_need(text != NULL, "memory");
+  plain_bytes_write_json(text, (size_t)w->count, 1);
+  kiln_buffer_t* buffers[] = {text_buffer(w, text),
+                              filled(w, t.kinds, 256),
+                              filled(w, t.next, t.next_count * 4),
+                              filled(w, t.ends, t.end_count * 4),
+                              filled(w, t.patterns, t.pattern_count * 4),
+                              memory(w, w->count),
+                              memory(w, w->count),
+                              memory(w, 4)};
+  job_t job = job_of(w, "aho_corasick", &options);
+  for (int i = 0; i < 8; i++) bind(&job, buffers[i]);
+  job.bindings[job.count++] = kiln_bind_u32(t.longest);
+  job.bindings[job.count++] = kiln_bind_u32(t.quiet);
+  double ns = spent(w, &job);
+  uint32_t found = 0;
+  bench_expect(kiln_buffer_read(buffers[7], 0, 4, &found));
+  uint32_t states = t.quiet + (uint32_t)t.end_count - 1;
+  plain_bytes_tables_t tables = {
+      t.kinds, t.next, t.ends, t.patterns, (uint32_t)t.next_count / states,
+      t.quiet};
+  w->plain.tables = &tables;
+  tell(w, "aho_corasick, 12 words", (double)w->count + 8.0 * found, ns, 0,
+       plain_aho_corasick, 0);
+  w->plain.tables = NULL;
+  w->plain.flags = w->flags_host;
+  kiln_library_plan_release(job.plan);
+  for (int i = 0; i < 8; i++) kiln_buffer_release(buffers[i]);
+  kiln_library_patterns_release(patterns);
+  free(text);
+}
+
 // The first quarter of the bytes, one in 256 of which ends a line.
 static void bench_lines(world_t* w) {
   kiln_library_options_t options = options_of(w, 0);
@@ -636,6 +687,7 @@ int main(int argc, char** argv) {
   bench_crc32(&w);
   bench_lines(&w);
   bench_json_index(&w);
+  bench_aho_corasick(&w);
   bench_blake3(&w);
   if (!w.soft) {
     bench_blake3_way(&w, "64");

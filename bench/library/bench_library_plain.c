@@ -250,3 +250,7 @@ void plain_fft(const plain_t* p) {
 void plain_json_index(const plain_t* p) {
   (void)plain_bytes_json(p->flags, p->count, p->out, p->other);
 }
+
+void plain_aho_corasick(const plain_t* p) {
+  (void)plain_bytes_scan(p->flags, p->count, p->tables, p->out, p->other);
+}

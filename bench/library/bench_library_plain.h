@@ -14,7 +14,8 @@ typedef struct plain_t {
   void* out;    // as long as numbers
   void* other;  // as well
   size_t count;
-  uint32_t width;  // of rows and segments
+  uint32_t width;      // of rows and segments
+  const void* tables;  // plain_bytes_tables_t
 } plain_t;
 
 typedef void (*plain_run_t)(const plain_t* p);
@@ -36,5 +37,6 @@ void plain_fft(const plain_t* p);         // by Stockham, two at a time
 void plain_json_index(const plain_t* p);  // of the bytes of `flags`
 void plain_histogram(const plain_t* p);   // of bytes, in one table
 void plain_histogram_of_one(const plain_t* p);
+void plain_aho_corasick(const plain_t* p);  // as well
 
 #endif  // KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_

@@ -18,6 +18,7 @@
 #ifndef KILN_LIBRARY_H_
 #define KILN_LIBRARY_H_
 
+#include "kiln/allocator.h"
 #include "kiln/api.h"
 #include "kiln/dispatch.h"
 #include "kiln/pipeline.h"
@@ -177,6 +178,52 @@ KILN_API void kiln_library_plan_info(const kiln_library_plan_t* plan,
 KILN_API bool kiln_library_plan_parameter(
     const kiln_library_plan_t* plan, uint32_t index,
     kiln_pipeline_parameter_t* out_parameter);
+
+// ---- Patterns ----
+
+// Many patterns as one automaton. thread-safe
+//
+// Tables that are made on the host, and that a run of "aho_corasick" takes.
+// Reference-counted. Nothing in it changes.
+typedef struct kiln_library_patterns_t kiln_library_patterns_t;
+
+// What is bound to a run, in the order of its page. thread-compatible
+//
+// Only the library fills one; fields may be appended in later versions. All is
+// borrowed from the patterns.
+typedef struct kiln_library_patterns_tables_t {
+  const uint8_t* kinds;  // 256: the class of each byte
+  const uint32_t* next;  // for each state, by classes: the next state
+  uint64_t next_count;   // states * classes
+  const uint32_t* ends;  // for each state from `quiet` on: where its part of
+  uint64_t end_count;    // `patterns` begins; and one more
+  const uint32_t* patterns;  // pairs: which one, and its length
+  uint64_t pattern_count;    // numbers, two for each pair
+  uint32_t longest;          // bytes of the longest pattern
+  uint32_t quiet;            // states at which no pattern ends; they are first
+} kiln_library_patterns_tables_t;
+
+// Makes the automaton of `count` patterns of any bytes. Pattern k is number k;
+// the same one may be there more than once. `allocator` may be NULL.
+//
+//   INVALID_ARGUMENT  a pattern is empty
+//   LIMIT_EXCEEDED    more than 2^26 entries of `next`, or than 2^24 pairs
+//   OUT_OF_MEMORY
+//
+// The caller owns `*out_patterns`. Since 0.1. Source: Aho and Corasick,
+// "Efficient String Matching", 1975.
+KILN_API KILN_MUST_USE kiln_status_t kiln_library_patterns_create(
+    const kiln_string_view_t* patterns, uint32_t count,
+    const kiln_allocator_t* allocator, kiln_library_patterns_t** out_patterns);
+
+// One reference more, one less. NULL is accepted. Since 0.1.
+KILN_API void kiln_library_patterns_retain(kiln_library_patterns_t* patterns);
+KILN_API void kiln_library_patterns_release(kiln_library_patterns_t* patterns);
+
+// All zero for NULL. Since 0.1.
+KILN_API void kiln_library_patterns_tables(
+    const kiln_library_patterns_t* patterns,
+    kiln_library_patterns_tables_t* out_tables);
 
 KILN_EXTERN_C_END
 

@@ -229,6 +229,22 @@ static kiln_status_t make_json_index(kilni_library_make_t* make) {
                            KILN_SWITCH_OFF);
 }
 
+// All but the words and the state is given, tables as well.
+static kiln_status_t make_aho_corasick(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_COUNT));
+  uint64_t states = tiles(make->options.count) + 1;
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
+  static const kilni_library_place_t kPlaces[] = {
+      GIVEN(0), {KILNI_PLACE_WORDS, 0},
+      GIVEN(1), GIVEN(2),
+      GIVEN(3), GIVEN(4),
+      GIVEN(5), GIVEN(6),
+      GIVEN(7), GIVEN(8),
+      GIVEN(9), MEMORY(0)};
+  return kilni_library_add(make, "aho_corasick", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
 // Those that put elements close together: all but the state is given.
 static kiln_status_t make_close(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(
@@ -406,6 +422,7 @@ static const struct {
   kiln_status_t (*make)(kilni_library_make_t* make);
 } kRecipes[] = {
     // clang-format off
+    {"aho_corasick", make_aho_corasick},
     {"bfs", kilni_library_make_bfs},
     {"blake3", make_blake3},
     {"compact", make_close},

@@ -73,6 +73,7 @@ typedef struct scene_t {
   kiln_sequence_t* new_sequence;
   kiln_replay_t* new_replay;
   kiln_library_plan_t* new_plan;
+  kiln_library_patterns_t* new_patterns;
   kiln_resident_t new_resident;
   kiln_program_t* new_program;
   bool pinned;
@@ -289,6 +290,13 @@ static kiln_status_t make_plan(scene_t* s, const char* name) {
   return kiln_library_plan_create(s->dispatcher, name, &options, &s->new_plan);
 }
 
+// One in the other, so that there is something of everything.
+static kiln_status_t make_patterns(scene_t* s) {
+  static const kiln_string_view_t kPatterns[] = {{"she", 3}, {"he", 2}};
+  return kiln_library_patterns_create(kPatterns, 2, &s->allocator,
+                                      &s->new_patterns);
+}
+
 static kiln_status_t run_plan(scene_t* s) {
   const kiln_binding_t bindings[] = {kiln_bind_resident_range(s->a, 0, 64),
                                      kiln_bind_resident_range(s->b, 0, 64),
@@ -435,6 +443,8 @@ static void drop_new(scene_t* s) {
   kiln_pending_release(s->new_pending);
   kiln_library_plan_release(s->new_plan);
   s->new_plan = NULL;
+  kiln_library_patterns_release(s->new_patterns);
+  s->new_patterns = NULL;
   kiln_replay_release(s->new_replay);
   kiln_sequence_release(s->new_sequence);
   s->new_replay = NULL;

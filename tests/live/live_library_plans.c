@@ -47,13 +47,14 @@ static void* room(uint64_t bytes) {
 }
 
 // Two runs of one plan: what the first leaves in its memory is nothing to the
-// second.
-static void run(live_t* live, const char* name,
-                const kiln_library_options_t* options, argument_t* arguments,
-                uint32_t count) {
+// second. Scalars stand behind the buffers.
+static void run_with(live_t* live, const char* name,
+                     const kiln_library_options_t* options,
+                     argument_t* arguments, uint32_t count,
+                     const kiln_binding_t* scalars, uint32_t scalar_count) {
   kiln_library_plan_t* plan = NULL;
   kiln_resident_t residents[8];
-  kiln_binding_t bindings[8];
+  kiln_binding_t bindings[16];
   if (!OK(kiln_library_plan_create(live->dispatcher, name, options, &plan))) {
     return;
   }
@@ -66,8 +67,9 @@ static void run(live_t* live, const char* name,
     }
     bindings[i] = kiln_bind_resident(residents[i]);
   }
-  OK(kiln_library_plan_run(plan, NULL, bindings, count));
-  OK(kiln_library_plan_run(plan, NULL, bindings, count));
+  for (uint32_t i = 0; i < scalar_count; i++) bindings[count + i] = scalars[i];
+  OK(kiln_library_plan_run(plan, NULL, bindings, count + scalar_count));
+  OK(kiln_library_plan_run(plan, NULL, bindings, count + scalar_count));
   OK(kiln_dispatcher_synchronize(live->dispatcher));
   for (uint32_t i = 0; i < count; i++) {
     if (arguments[i].out != NULL) {
@@ -77,6 +79,12 @@ static void run(live_t* live, const char* name,
     OK(kiln_resident_free(live->dispatcher, residents[i]));
   }
   kiln_library_plan_release(plan);
+}
+
+static void run(live_t* live, const char* name,
+                const kiln_library_options_t* options, argument_t* arguments,
+                uint32_t count) {
+  run_with(live, name, options, arguments, count, NULL, 0);
 }
 
 static void judge(const char* what, const void* have, const void* want,
@@ -286,6 +294,51 @@ static void json_index(live_t* live, bool broken) {
   free(text);
   free(want);
   free(have);
+}
+
+// Words in JSON of as many bytes as there are numbers.
+static void aho_corasick(live_t* live) {
+  static const char* const kWords[] = {"key",   "key1", "sentence", "true", "e",
+                                       "\"k\"", "ey12", ",\n  {",   "12"};
+  enum { WORDS = sizeof(kWords) / sizeof(kWords[0]) };
+  plain_bytes_pattern_t plain[WORDS];
+  kiln_string_view_t views[WORDS];
+  for (uint32_t i = 0; i < WORDS; i++) {
+    plain[i].bytes = views[i].data = kWords[i];
+    plain[i].size = views[i].size = strlen(kWords[i]);
+  }
+  kiln_library_patterns_t* patterns = NULL;
+  kiln_library_patterns_tables_t t;
+  if (!OK(kiln_library_patterns_create(views, WORDS, NULL, &patterns))) return;
+  kiln_library_patterns_tables(patterns, &t);
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint8_t* text = room(live->count);
+  uint32_t* want[2] = {room(bytes), room(bytes)};
+  uint32_t* have[2] = {room(bytes), room(bytes)};
+  plain_bytes_write_json(text, live->count, 2);
+  uint32_t told = 0, found = plain_bytes_match(text, live->count, plain, WORDS,
+                                               want[0], want[1], live->count);
+  kiln_library_options_t options = options_of(live, 0);
+  argument_t arguments[] = {{text, NULL, live->count},
+                            {t.kinds, NULL, 256},
+                            {t.next, NULL, t.next_count * 4},
+                            {t.ends, NULL, t.end_count * 4},
+                            {t.patterns, NULL, t.pattern_count * 4},
+                            {NULL, have[0], bytes},
+                            {NULL, have[1], bytes},
+                            {NULL, &told, 4}};
+  const kiln_binding_t scalars[] = {kiln_bind_u32(t.longest),
+                                    kiln_bind_u32(t.quiet)};
+  run_with(live, "aho_corasick", &options, arguments, 8, scalars, 2);
+  judge("aho_corasick: count", &told, &found, 4);
+  judge("aho_corasick: places", have[0], want[0], (uint64_t)found * 4);
+  judge("aho_corasick: which", have[1], want[1], (uint64_t)found * 4);
+  kiln_library_patterns_release(patterns);
+  free(text);
+  for (int i = 0; i < 2; i++) {
+    free(want[i]);
+    free(have[i]);
+  }
 }
 
 static void lines(live_t* live) {
@@ -567,6 +620,7 @@ static void run_all(live_t* live) {
   blake3(live, 1);
   json_index(live, false);
   json_index(live, true);
+  aho_corasick(live);
   lines(live);
   fold(live);
   sort(live, 0xffffffffu);

@@ -167,3 +167,62 @@ void plain_bytes_write_json(uint8_t* text, size_t count, uint64_t seed) {
     at += size;
   }
 }
+
+// ---- Patterns ----
+
+enum { MOST_PATTERNS = 1024 };
+
+// The longest first; of equal ones the first.
+static void sort_patterns(const plain_bytes_pattern_t* patterns, uint32_t count,
+                          uint32_t* order) {
+  for (uint32_t k = 0; k < count; k++) {
+    uint32_t at = k;
+    while (at > 0 && patterns[order[at - 1]].size < patterns[k].size) {
+      order[at] = order[at - 1];
+      at--;
+    }
+    order[at] = k;
+  }
+}
+
+uint32_t plain_bytes_match(const uint8_t* text, size_t count,
+                           const plain_bytes_pattern_t* patterns,
+                           uint32_t pattern_count, uint32_t* places,
+                           uint32_t* which, uint32_t most) {
+  uint32_t order[MOST_PATTERNS], found = 0;
+  if (pattern_count > MOST_PATTERNS) return UINT32_MAX;
+  sort_patterns(patterns, pattern_count, order);
+  for (size_t end = 1; end <= count; end++) {
+    for (uint32_t i = 0; i < pattern_count; i++) {
+      const plain_bytes_pattern_t* p = &patterns[order[i]];
+      const uint8_t* bytes = p->bytes;
+      if (p->size > end || bytes[p->size - 1] != text[end - 1] ||
+          memcmp(bytes, text + end - p->size, p->size) != 0) {
+        continue;
+      }
+      if (found < most) {
+        places[found] = (uint32_t)(end - p->size);
+        which[found] = order[i];
+      }
+      found++;
+    }
+  }
+  return found;
+}
+
+uint32_t plain_bytes_scan(const uint8_t* text, size_t count,
+                          const plain_bytes_tables_t* tables, uint32_t* places,
+                          uint32_t* which) {
+  const plain_bytes_tables_t t = *tables;
+  uint32_t here = 0, found = 0;
+  for (size_t i = 0; i < count; i++) {
+    here = t.next[here * t.classes + t.kinds[text[i]]];
+    if (here < t.quiet) continue;
+    uint32_t last = t.ends[here - t.quiet + 1];
+    for (uint32_t e = t.ends[here - t.quiet]; e < last; e++) {
+      places[found] = (uint32_t)i + 1 - t.patterns[2 * e + 1];
+      which[found++] = t.patterns[2 * e];
+    }
+  }
+  return found;
+}

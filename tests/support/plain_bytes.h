@@ -20,4 +20,32 @@ uint32_t plain_bytes_json(const uint8_t* text, size_t count, uint32_t* places,
 // values, some in each other. The last one is cut off.
 void plain_bytes_write_json(uint8_t* text, size_t count, uint64_t seed);
 
+// Bytes to look for. thread-compatible
+typedef struct plain_bytes_pattern_t {
+  const void* bytes;
+  size_t size;
+} plain_bytes_pattern_t;
+
+// All places of patterns, as lib/aho_corasick.kiln says, by comparing all of
+// them at every place; how many there are. The first `most` are told.
+uint32_t plain_bytes_match(const uint8_t* text, size_t count,
+                           const plain_bytes_pattern_t* patterns,
+                           uint32_t pattern_count, uint32_t* places,
+                           uint32_t* which, uint32_t most);
+
+// The automaton of patterns, as tables. thread-compatible
+typedef struct plain_bytes_tables_t {
+  const uint8_t* kinds;
+  const uint32_t* next;
+  const uint32_t* ends;
+  const uint32_t* patterns;
+  uint32_t classes;
+  uint32_t quiet;
+} plain_bytes_tables_t;
+
+// The same by the automaton, with room for all.
+uint32_t plain_bytes_scan(const uint8_t* text, size_t count,
+                          const plain_bytes_tables_t* tables, uint32_t* places,
+                          uint32_t* which);
+
 #endif  // KILN_TESTS_SUPPORT_PLAIN_BYTES_H_
