@@ -11,9 +11,10 @@
 // without words: DEVICE_LOST, the device cannot be used by this process any
 // more (see kiln_device_t); DRIVER_ERROR, the driver refused, and
 // kiln_status_native has its result; OUT_OF_MEMORY, of the host. A NULL that
-// must not be one is INVALID_ARGUMENT, where there is a status. After a fork,
-// what would call a driver is INVALID_STATE in the child, and a release leaves
-// the driver's things to the parent.
+// must not be one is INVALID_ARGUMENT, where there is a status, and so is a
+// number that is none of those that an argument or a field may be. After a
+// fork, what would call a driver is INVALID_STATE in the child, and a release
+// leaves the driver's things to the parent.
 #ifndef KILN_DEVICE_H_
 #define KILN_DEVICE_H_
 

@@ -61,8 +61,9 @@ typedef struct kiln_split_t {
 // Asks what a split would give, and makes nothing. `options` may be NULL. The
 // device may be a part.
 //
-//   UNSUPPORTED    a driver before CUDA 12.4, or a device without parts
-//   OUT_OF_RANGE   more multiprocessors than the device has
+//   UNSUPPORTED       a driver before CUDA 12.4, or a device without parts
+//   INVALID_ARGUMENT  `single` together with `large_clusters`
+//   OUT_OF_RANGE      more multiprocessors than the device has
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
 // Since 0.1.

@@ -232,9 +232,14 @@ static inline kiln_transient_options_t kiln_transient_options_default(void) {
 }
 
 // Makes a store for `stream`. `options` may be NULL. Nothing is allocated on
-// the device. INVALID_ARGUMENT (a pool of another device, a bound that is too
-// large, the per-thread default stream, which is another one on each thread),
-// DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_transient`. Since 0.1.
+// the device.
+//
+//   INVALID_ARGUMENT  a pool of another device or of another process, a bound
+//                     that is too large, the per-thread default stream, which
+//                     is another one on each thread
+//   DEVICE_LOST, OUT_OF_MEMORY
+//
+// The caller owns `*out_transient`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_transient_create(
     kiln_stream_t* stream, const kiln_transient_options_t* options,
     kiln_transient_t** out_transient);

@@ -255,8 +255,9 @@ static inline kiln_texels_t kiln_texels_default(void) {
 //
 //   INVALID_ARGUMENT  KILN_TEXTURE_WRAP or _MIRROR without `normalized`,
 //                     `linear` where integers are read as they are, `level_...`
-//                     over no mipmap, `seamless` over no cube; an address or
-//                     pitch that is not aligned
+//                     over no mipmap, `seamless` over no cube, `srgb` of other
+//                     texels than KILN_TEXEL_U8; an address or pitch that is
+//                     not aligned
 //   LIMIT_EXCEEDED    more texels, rows or bytes of a row than a device takes
 //   OUT_OF_RANGE      texels beyond the end of the buffer
 //   UNSUPPORTED       a device without textures

@@ -135,10 +135,12 @@ static kiln_status_t cut(split_t* split, unsigned int count) {
                     &made, &split->all, &split->rest, split->flags,
                     split->least);
   if (!kiln_status_is_ok(status) || made == count) return status;
-  return KILNI_FAIL(DRIVER_ERROR,
-                    "the driver split \"%s\" into %u parts, not into the %u "
-                    "that it had told",
-                    device->name, made, count);
+  return kilni_status_with_fix(
+      KILNI_FAIL(DRIVER_ERROR,
+                 "the driver split \"%s\" into %u parts, not into the %u that "
+                 "it had told",
+                 device->name, made, count),
+      "ask for fewer parts, or update the driver");
 }
 
 kiln_status_t kiln_device_query_split(kiln_device_t* device,

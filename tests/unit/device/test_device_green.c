@@ -23,6 +23,7 @@ static struct {
   kiln_cu_context_t created_in;  // current while cuStreamCreate was called
   uint32_t of_context;           // calls of cuGreenCtxGetDevResource
   bool faults;                   // the next wait does
+  bool falls_short;              // a split makes one part less than asked for
 } seen;
 
 static kiln_cu_result_t seen_stream(kiln_cu_stream_t* stream,
@@ -45,8 +46,10 @@ static kiln_cu_result_t seen_split(kiln_cu_dev_resource_t* groups,
                                    kiln_cu_dev_resource_t* rest,
                                    unsigned int flags, unsigned int least) {
   seen.split_flags = flags;
-  return seen.under.cuDevSmResourceSplitByCount(groups, count, input, rest,
-                                                flags, least);
+  kiln_cu_result_t result = seen.under.cuDevSmResourceSplitByCount(
+      groups, count, input, rest, flags, least);
+  if (seen.falls_short && groups != NULL) --*count;
+  return result;
 }
 
 static kiln_cu_result_t seen_resource(kiln_cu_green_context_t green,
@@ -141,6 +144,26 @@ static void test_too_much(void** state) {
   assert_true(parts[0] == NULL && parts[2] == NULL && rest == NULL);
   assert_refused(kiln_device_split(world->device, NULL, 0, parts, &rest));
   assert_refused(kiln_device_split(world->device, NULL, 257, parts, &rest));
+  assert_int_equal(parts_alive(), 0);
+  device_world_close(world);
+}
+
+// A driver that makes fewer than it told: nothing is made of those.
+static void test_too_few(void** state) {
+  world_t* world = *state;
+  device_world_open(world, "cuda:0");
+  kiln_device_t* parts[2] = {NULL, NULL};
+  kiln_device_t* rest = NULL;
+  kiln_split_t split;
+  seen.falls_short = true;
+  const kiln_status_code_t failed = KILN_STATUS_DRIVER_ERROR;
+  assert_says(kiln_device_query_split(world->device, NULL, &split), failed,
+              "into 1 parts, not into the 2");
+  assert_int_equal(split.parts, 0);
+  assert_says(kiln_device_split(world->device, NULL, 2, parts, &rest), failed,
+              "into 1 parts, not into the 2");
+  assert_null(parts[0]);
+  assert_null(rest);
   assert_int_equal(parts_alive(), 0);
   device_world_close(world);
 }
@@ -373,6 +396,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_what_a_split_gives),
       TEST(test_too_much),
+      TEST(test_too_few),
       TEST(test_a_part_is_a_device),
       TEST(test_streams),
       TEST(test_streams_of_an_older_driver),
