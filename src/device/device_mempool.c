@@ -390,6 +390,24 @@ static kiln_status_t check_other(const kiln_pool_t* pool,
       "name another device");
 }
 
+// Who is let in is noted as soon as the driver has done it, whatever fails
+// behind that, and never forgotten again: taking back what was taken back does
+// no harm.
+static kiln_status_t let_in(kiln_pool_t* pool, int ordinal, uint32_t access) {
+  kiln_device_t* device = pool->device;
+  kiln_cu_mem_access_desc_t desc = access_of(ordinal, access);
+  kilni_scope_t scope;
+  KILNI_RETURN_IF_ERROR(
+      kilni_scope_begin(&scope, device, KILNI_WAY_cuMemPoolSetAccess));
+  kiln_cu_result_t result =
+      device->table->cuMemPoolSetAccess(pool->handle, &desc, 1);
+  if (result == KILN_CU_SUCCESS && access != KILN_ACCESS_NONE) {
+    atomic_fetch_or(&pool->peers, UINT64_C(1) << ordinal);
+  }
+  return kilni_scope_leave(
+      &scope, KILNI_DEVICE_CHECK(device, result, "cuMemPoolSetAccess"));
+}
+
 kiln_status_t kiln_pool_allow(kiln_pool_t* pool, kiln_device_t* other,
                               uint32_t access) {
   KILNI_CHECK_ARGUMENT(pool != NULL, "pool");
@@ -407,12 +425,7 @@ kiln_status_t kiln_pool_allow(kiln_pool_t* pool, kiln_device_t* other,
         "allowed",
         PEERS - 1);
   }
-  KILNI_RETURN_IF_ERROR(set_access(pool, other->handle, access));
-  // Never forgotten again: taking back what was taken back does no harm.
-  if (access != KILN_ACCESS_NONE) {
-    atomic_fetch_or(&pool->peers, UINT64_C(1) << other->handle);
-  }
-  return NULL;
+  return let_in(pool, other->handle, access);
 }
 
 kiln_status_t kiln_pool_query_access(kiln_pool_t* pool, kiln_device_t* device,

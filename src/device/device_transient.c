@@ -243,11 +243,14 @@ kiln_stream_t* kiln_transient_stream(const kiln_transient_t* transient) {
 // ---- Blocks ----
 
 // A buffer of its own; `capacity` 0: one that ends with its last reference.
+// One that is taken in a graph ends there, also if taking it fails halfway.
 static kiln_status_t make_block(kiln_transient_t* store, uint64_t size,
-                                uint64_t capacity, kiln_buffer_t** out_buffer) {
+                                uint64_t capacity, bool in_graph,
+                                kiln_buffer_t** out_buffer) {
   kiln_buffer_t* buffer = NULL;
   KILNI_RETURN_IF_ERROR(kilni_buffer_make(
       store->device, capacity != 0 ? capacity : size, &buffer));
+  buffer->in_graph = in_graph;
   kiln_status_t status = kilni_buffer_take(buffer, store->stream, store->pool);
   if (!kiln_status_is_ok(status)) {
     kiln_buffer_release(buffer);
@@ -267,9 +270,8 @@ static kiln_status_t make_block(kiln_transient_t* store, uint64_t size,
 // What the driver captures is a graph's: neither kept nor taken from what is.
 static kiln_status_t pass_through(kiln_transient_t* store, uint64_t size,
                                   kiln_buffer_t** out_buffer) {
+  KILNI_RETURN_IF_ERROR(make_block(store, size, 0, true, out_buffer));
   store->counts.passed++;
-  KILNI_RETURN_IF_ERROR(make_block(store, size, 0, out_buffer));
-  (*out_buffer)->in_graph = true;
   return NULL;
 }
 
@@ -292,7 +294,7 @@ static kiln_status_t miss(kiln_transient_t* store, uint64_t size,
   }
   bool keep = has_room(store, capacity);
   kiln_status_t status =
-      make_block(store, size, keep ? capacity : 0, out_buffer);
+      make_block(store, size, keep ? capacity : 0, false, out_buffer);
   if (kiln_status_code(status) != KILN_STATUS_DEVICE_OUT_OF_MEMORY ||
       store->counts.idle_blocks == 0) {
     return status;
@@ -300,7 +302,7 @@ static kiln_status_t miss(kiln_transient_t* store, uint64_t size,
   // What lies idle here may be what is missing.
   kiln_status_free(status);
   shrink(store, 0, 0);
-  return make_block(store, size, 0, out_buffer);
+  return make_block(store, size, 0, false, out_buffer);
 }
 
 static kiln_status_t acquire_slowly(kiln_transient_t* store, uint64_t size,

@@ -264,6 +264,31 @@ static void test_peers(void** state) {
   device_world_close(world);
 }
 
+static void make_global(world_t* world) {
+  kiln_cu_capture_mode_t mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
+  world->table.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+// Access that was given is taken back, also where the call failed behind that.
+static void test_peers_that_were_let_in_by_a_failure(void** state) {
+  world_t* world = *state;
+  device_world_open_stream(world, "cuda:0");
+  kiln_device_t* other = NULL;
+  kiln_pool_t* pool = NULL;
+  assert_null(kiln_runtime_open_device(world->runtime, "cuda:1", &other));
+  assert_null(kiln_pool_create(world->device, NULL, &pool));
+  driver_books_fail_exchange(2);  // the way back
+  assert_says(kiln_pool_allow(pool, other, KILN_ACCESS_READ),
+              KILN_STATUS_INVALID_STATE, "it stays relaxed");
+  make_global(world);
+  kiln_device_release(other);
+  kiln_pool_release(pool);
+  assert_int_equal(seen.sets, 2);
+  assert_int_equal(seen.sets_at_destroy, 2);
+  assert_int_equal(seen.access[1].flags, KILN_ACCESS_NONE);
+  device_world_close(world);
+}
+
 static void count_release(void* user) {
   ++*(int*)user;
 }
@@ -764,6 +789,17 @@ static void test_captures_pass_through(void** state) {
   assert_int_equal(atomic_load(&seen.plain_frees), 0);
   assert_int_equal(stats_of(store).passed, 1);
   assert_int_equal(stats_of(store).blocks, 1);
+  // One that fails behind the driver's call is freed there too.
+  atomic_store(&seen.freed_on, NULL);
+  driver_books_fail_exchange(2);
+  assert_says(kiln_transient_acquire(store, 4096, &block),
+              KILN_STATUS_INVALID_STATE, "it stays relaxed");
+  make_global(world);
+  assert_null(block);
+  assert_ptr_equal(atomic_load(&seen.freed_on),
+                   kiln_stream_handle(world->stream));
+  assert_int_equal(atomic_load(&seen.plain_frees), 0);
+  assert_int_equal(stats_of(store).passed, 1);
   seen.captured = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   assert_null(kiln_transient_acquire(store, 4096, &block));
   assert_ptr_equal(block, kept);
@@ -990,6 +1026,7 @@ int main(void) {
       TEST(test_pool_numbers),
       TEST(test_default_pool),
       TEST(test_peers),
+      TEST(test_peers_that_were_let_in_by_a_failure),
       TEST(test_foreign_pool),
       TEST(test_one_handle_one_pool),
       TEST(test_other_kinds_need_a_driver),
