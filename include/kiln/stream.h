@@ -152,7 +152,8 @@ typedef void (*kiln_host_fn_t)(void* user_data);
 //     does, releases included: the driver refuses that or hangs. Hand what is
 //     to be released to another thread.
 //   * It is not called if the device is lost before its turn. What `user_data`
-//     points at must live until it was called.
+//     points at must live until it was called. Should this call fail only
+//     because the caller's context could not be put back, it is called too.
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_stream_call_host(

@@ -60,12 +60,18 @@ static void fill_options(session_t* session) {
 }
 
 static kiln_status_t create(session_t* session) {
+  kiln_device_t* device = session->device;
+  kilni_scope_t scope;
   fill_options(session);
-  kiln_status_t status;
-  KILNI_DEVICE_CALL(status, session->device, cuLinkCreate,
-                    session->option_count, session->options, session->values,
-                    &session->handle);
-  return status;
+  KILNI_RETURN_IF_ERROR(
+      kilni_scope_begin(&scope, device, KILNI_WAY_cuLinkCreate));
+  kiln_cu_result_t result =
+      device->table->cuLinkCreate(session->option_count, session->options,
+                                  session->values, &session->handle);
+  // What a failed call wrote is no handle.
+  if (result != KILN_CU_SUCCESS) session->handle = NULL;
+  return kilni_scope_leave(&scope,
+                           KILNI_DEVICE_CHECK(device, result, "cuLinkCreate"));
 }
 
 static void destroy(session_t* session) {

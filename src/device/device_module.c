@@ -122,6 +122,7 @@ static kiln_status_t load_text(load_t* load, const void* data) {
       loaded->values);
   kiln_status_t status = NULL;
   if (result != KILN_CU_SUCCESS) {
+    loaded->handle = NULL;  // what a failed call wrote is none
     status = load_failed(load, result, "cuModuleLoadDataEx");
   }
   return kilni_scope_leave(&scope, status);
@@ -143,7 +144,9 @@ static kiln_status_t load_library(load_t* load, const void* data) {
   kiln_cu_result_t result = table->cuLibraryLoadData(
       &loaded->library, data, loaded->options, loaded->values,
       KILNI_LOAD_OPTIONS, NULL, NULL, 0);
-  if (result == KILN_CU_SUCCESS) {
+  if (result != KILN_CU_SUCCESS) {
+    loaded->library = NULL;  // what a failed call wrote is none
+  } else {
     call = "cuLibraryGetModule";
     result = table->cuLibraryGetModule(&loaded->handle, loaded->library);
   }

@@ -457,6 +457,43 @@ static kiln_cu_result_t count_unload(kiln_cu_library_t library) {
   return plain_table.cuLibraryUnload(library);
 }
 
+static kiln_cu_result_t load_nothing(kiln_cu_library_t* library,
+                                     const void* code,
+                                     kiln_cu_jit_option_t* jit_options,
+                                     void** jit_values, unsigned int jit_count,
+                                     kiln_cu_library_option_t* options,
+                                     void** values, unsigned int count) {
+  (void)code;
+  (void)jit_options;
+  (void)jit_values;
+  (void)jit_count;
+  (void)options;
+  (void)values;
+  (void)count;
+  *library = (kiln_cu_library_t)(uintptr_t)0xbad;
+  return KILN_CU_ERROR_NO_BINARY_FOR_GPU;
+}
+
+// What a failed call wrote is no library, and is not unloaded.
+static void test_a_library_that_is_not_loaded(void** state) {
+  (void)state;
+  kilni_cuda_table_null(&plain_table);
+  world_t world;
+  kiln_module_t* module = NULL;
+  loads = 0;
+  unloads = 0;
+  null_table.cuLibraryLoadData = load_nothing;
+  null_table.cuLibraryUnload = count_unload;
+  open_world(&world, "cuda:0");
+  assert_null(kiln_module_create(world.device, world.code, NULL, &module));
+  kiln_status_t status = kiln_module_ready(module);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INCOMPATIBLE);
+  kiln_status_free(status);
+  kiln_module_release(module);
+  assert_int_equal(unloads, 0);
+  close_world(&world);
+}
+
 // Many modules of one code, half of them used: each is loaded once, when it is
 // used, and unloaded once, by the last who lets go, in the device's context.
 static void test_each_load_is_unloaded(void** state) {
@@ -728,6 +765,7 @@ int main(void) {
       TEST(test_crowd),
       TEST(test_fix_of_the_log),
       TEST(test_each_load_is_unloaded),
+      TEST(test_a_library_that_is_not_loaded),
       TEST(test_more_kernels_than_are_listed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,6 +288,44 @@ static void test_options_and_context(void** state) {
   kilni_cuda_null_reset();
 }
 
+static kiln_cu_result_t leave_garbage(unsigned int count,
+                                      kiln_cu_jit_option_t* options,
+                                      void** values,
+                                      kiln_cu_link_state_t* link) {
+  (void)count;
+  (void)options;
+  (void)values;
+  *link = (kiln_cu_link_state_t)(uintptr_t)0xbad;
+  return KILN_CU_ERROR_INVALID_VALUE;
+}
+
+// What a failed call wrote is no handle.
+static void test_a_link_that_does_not_begin(void** state) {
+  (void)state;
+  kilni_cuda_null_reset();
+  kilni_cuda_table_null(&null_table);
+  null_table.cuLinkCreate = leave_garbage;
+  kilni_runtime_hooks_t hooks = {0};
+  hooks.cuda_table = &null_table;
+  kiln_runtime_t* runtime = NULL;
+  kiln_device_t* device = NULL;
+  assert_null(kilni_runtime_create_with(NULL, &hooks, &runtime));
+  assert_null(kiln_runtime_open_device(runtime, "cuda:0", &device));
+  kilni_link_backend_t backend;
+  kilni_device_link_backend(device, &backend);
+  kilni_link_plan_t plan = {KILN_CODE_FORMAT_CUBIN, 0, NULL, "all"};
+  void* session = NULL;
+  kiln_status_t status = backend.begin(backend.self, &plan, &session);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  kiln_status_free(status);
+  assert_null(session);
+  kiln_device_release(device);
+  kiln_runtime_release(runtime);
+  assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 0);
+  assert_int_equal(kilni_cuda_null_bad_destroys(), 0);
+  kilni_cuda_null_reset();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_links_and_runs),
@@ -297,6 +335,7 @@ int main(void) {
       cmocka_unit_test(test_long_log),
       cmocka_unit_test(test_refused_inputs),
       cmocka_unit_test(test_options_and_context),
+      cmocka_unit_test(test_a_link_that_does_not_begin),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

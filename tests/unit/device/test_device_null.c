@@ -261,11 +261,11 @@ static void test_kernels_are_listed(void** state) {
 static kiln_cu_result_t too_new(kiln_cu_module_t* module, const void* image,
                                 unsigned int count,
                                 kiln_cu_jit_option_t* options, void** values) {
-  (void)module;
   (void)image;
   (void)count;
   (void)options;
   (void)values;
+  *module = (kiln_cu_module_t)(uintptr_t)0xbad;  // what a failed call leaves
   return KILN_CU_ERROR_UNSUPPORTED_PTX_VERSION;
 }
 
