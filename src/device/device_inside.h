@@ -565,7 +565,8 @@ void kilni_spares_drain(kiln_device_t* device);
 kilni_pool_counts_t kilni_pools_counts(kiln_device_t* device, uint32_t pool);
 
 // An event of the device for its own use, and back. It may be recycled as soon
-// as the waits for it are in their streams.
+// as the waits for it are in their streams. What its last user recorded, in a
+// capture perhaps, it still has: record it first.
 kiln_status_t kilni_event_acquire(kiln_device_t* device, bool timing,
                                   kiln_cu_event_t* out_event);
 void kilni_event_recycle(kiln_device_t* device, bool timing,
