@@ -175,8 +175,9 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_trace_launch(kiln_graph_trace_t* trace, kiln_stream_t* stream);
 
 // Reads the times of the last run, which must have ended (NOT_READY, bare).
-// INVALID_STATE: nothing was launched. DEVICE_LOST, DRIVER_ERROR. Then the
-// times of the run before are gone, also where this fails. Since 0.1.
+// INVALID_STATE: nothing was launched, or the last launch failed. DEVICE_LOST,
+// DRIVER_ERROR. Then the times of the run before are gone, also where this
+// fails. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_trace_read(kiln_graph_trace_t* trace);
 

@@ -344,6 +344,9 @@ kiln_status_t kiln_graph_trace_launch(kiln_graph_trace_t* trace,
                                       kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(trace != NULL, "trace");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
+  // What fails half-way leaves the beginning of this run with the nodes of the
+  // one before.
+  trace->is_launched = false;
   KILNI_RETURN_IF_ERROR(kiln_event_record(trace->begin, stream));
   KILNI_RETURN_IF_ERROR(kiln_graph_exec_launch(trace->exec, stream));
   KILNI_RETURN_IF_ERROR(kiln_event_record(trace->done, stream));
@@ -435,7 +438,7 @@ kiln_status_t kiln_graph_trace_read(kiln_graph_trace_t* trace) {
   trace->elapsed_ns = 0;
   if (!trace->is_launched) {
     return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_STATE, "the trace was never launched"),
+        KILNI_FAIL(INVALID_STATE, "no run of the trace was launched"),
         "call kiln_graph_trace_launch and wait for the stream");
   }
   kiln_status_t status = read_all(trace);

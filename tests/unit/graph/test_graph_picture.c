@@ -140,7 +140,7 @@ static void test_refusals(void** state) {
   assert_null(trace);
   assert_null(kiln_graph_trace_create(graph, NULL, &trace));
   kiln_graph_slice_t slice;
-  REFUSED(kiln_graph_trace_read(trace), INVALID_STATE, "never launched");
+  REFUSED(kiln_graph_trace_read(trace), INVALID_STATE, "no run");
   REFUSED(kiln_graph_trace_write(trace, take, NULL), INVALID_STATE, "no times");
   WRONG(kiln_graph_trace_slice(trace, 0, &slice), INVALID_ARGUMENT, "index");
   assert_int_equal(kiln_graph_trace_count(trace), 0);
@@ -340,6 +340,29 @@ static void test_in_place(void** state) {
   kiln_graph_release(graph);
 }
 
+// Its beginning was recorded anew, and no slice belongs to that.
+static void test_a_run_that_fails(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  kiln_graph_trace_t* trace = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  (void)graph_kit_add(graph, NULL, kiln_graph_work_launch(kit.launch));
+  assert_null(kiln_graph_trace_create(graph, NULL, &trace));
+  run_trace(trace);
+  kilni_cuda_fault_arm(&kit.table, 2, KILNI_FAULT_ONCE,
+                       KILN_CU_ERROR_INVALID_VALUE);
+  kiln_status_t status = kiln_graph_trace_launch(trace, kit.stream);
+  assert_string_equal(kilni_cuda_fault_hit(&kit.table), "cuGraphLaunch");
+  (void)kilni_cuda_fault_disarm(&kit.table);
+  assert_non_null(status);
+  kiln_status_free(status);
+  assert_null(kiln_stream_synchronize(kit.stream));
+  REFUSED(kiln_graph_trace_read(trace), INVALID_STATE, "no run");
+  run_trace(trace);
+  kiln_graph_trace_release(trace);
+  kiln_graph_release(graph);
+}
+
 // As every release: what the parent made is not the child's to end.
 static void test_released_in_a_fork(void** state) {
   (void)state;
@@ -378,6 +401,7 @@ int main(void) {
       SOFT(test_picture),
       SOFT(test_trace),
       SOFT(test_in_place),
+      SOFT(test_a_run_that_fails),
   };
   return cmocka_run_group_tests_name("graph_picture", tests, NULL, NULL);
 }
