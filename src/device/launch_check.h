@@ -40,13 +40,13 @@ struct kiln_launch_t {
   uint32_t attributes;    // that the driver is told: how.count
   kilni_alive_t alive;
   kilni_cuLaunchKernel_fn_t call;  // of the device's table
+  uint64_t number;                 // of this launch among all of its device
+  uint64_t version;                // of `buffers`
   kiln_cu_kernel_node_t node;      // shape and arguments; for graphs too
   kiln_kernel_t* kernel;
   atomic_uint references;
   uint32_t reserved;
   size_t buffer_room;
-  uint64_t number;   // of this launch among all of its device
-  uint64_t version;  // of `buffers`
   // What was given for each argument, where it was a buffer; borrowed. As many
   // as `count`, or those of kiln_launch_set_all.
   kiln_buffer_t** buffers;
