@@ -12,6 +12,8 @@
 #include "cli/run_plan.h"
 
 // A kernel void f(const T* in, T* out, int n, float s, double d, char c).
+static const char WHERE[] = "--entry NAME";
+
 static void make_kernel(kilni_cli_kernel_t* k) {
   memset(k, 0, sizeof(*k));
   k->name = "f";
@@ -213,23 +215,25 @@ static void entries_are_found(void** state) {
                                       "_Z3mulPf",    "_Z3mulPd"};
   uint32_t at;
   kilni_cli_error_t error;
-  assert_true(kilni_cli_entry_find(NAMES, 6, "scale", "f", &at, &error));
+  assert_true(kilni_cli_entry_find(NAMES, 6, "scale", "f", WHERE, &at, &error));
   assert_int_equal(at, 0);
-  assert_true(kilni_cli_entry_find(NAMES, 6, "addX", "f", &at, &error));
+  assert_true(kilni_cli_entry_find(NAMES, 6, "addX", "f", WHERE, &at, &error));
   assert_int_equal(at, 1);
-  assert_true(kilni_cli_entry_find(NAMES, 6, "add", "f", &at, &error));
+  assert_true(kilni_cli_entry_find(NAMES, 6, "add", "f", WHERE, &at, &error));
   assert_int_equal(at, 2);
-  assert_true(kilni_cli_entry_find(NAMES, 6, "_Z3mulPd", "f", &at, &error));
+  assert_true(
+      kilni_cli_entry_find(NAMES, 6, "_Z3mulPd", "f", WHERE, &at, &error));
   assert_int_equal(at, 5);
-  assert_false(kilni_cli_entry_find(NAMES, 6, "mul", "f", &at, &error));
+  assert_false(kilni_cli_entry_find(NAMES, 6, "mul", "f", WHERE, &at, &error));
   assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
-  assert_false(kilni_cli_entry_find(NAMES, 6, "cale", "f", &at, &error));
+  assert_false(kilni_cli_entry_find(NAMES, 6, "cale", "f", WHERE, &at, &error));
   assert_int_equal(error.code, KILN_STATUS_NOT_FOUND);
   assert_non_null(strstr(error.fix, "_Z5scalePfi"));
-  assert_false(kilni_cli_entry_find(NAMES, 6, NULL, "f", &at, &error));
+  assert_non_null(strstr(error.fix, WHERE));
+  assert_false(kilni_cli_entry_find(NAMES, 6, NULL, "f", WHERE, &at, &error));
   assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
-  assert_true(kilni_cli_entry_find(NAMES, 1, NULL, "f", &at, &error));
-  assert_false(kilni_cli_entry_find(NAMES, 0, NULL, "f", &at, &error));
+  assert_true(kilni_cli_entry_find(NAMES, 1, NULL, "f", WHERE, &at, &error));
+  assert_false(kilni_cli_entry_find(NAMES, 0, NULL, "f", WHERE, &at, &error));
   assert_int_equal(error.code, KILN_STATUS_NOT_FOUND);
 }
 
