@@ -311,6 +311,46 @@ static void bench_runs(world_t* w) {
   kiln_buffer_release(runs);
 }
 
+// crc32 by other blocks: which of them is the best on this device.
+static void bench_crc32_way(world_t* w, const char* log, const char* batch,
+                            const char* blocks) {
+  kiln_library_entry_t entry;
+  bench_need(kiln_library_find("crc32", &entry), "crc32");
+  const kiln_program_define_t defines[] = {
+      {"LOG", log}, {"BATCH", batch}, {"BLOCKS", blocks}};
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.defines = defines;
+  options.define_count = 3;
+  kiln_program_t* program = NULL;
+  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
+  job_t job;
+  memset(&job, 0, sizeof(job));
+  bench_expect(
+      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
+  kiln_program_release(program);
+  kiln_buffer_t* result = memory(w, 4);
+  bind(&job, w->numbers);
+  bind(&job, result);
+  char what[BENCH_NAME_BYTES];
+  snprintf(what, sizeof(what), "crc32 by 2^%s threads, %s words, %s blocks",
+           log, batch, blocks);
+  tell(w, what, (double)w->count * 4, spent(w, &job), 0, plain_crc32, 0);
+  kiln_pipeline_release(job.pipeline);
+  kiln_buffer_release(result);
+}
+
+static void bench_crc32_ways(world_t* w) {
+  static const char* const kWays[][3] = {
+      {"7", "16", "1056"}, {"7", "32", "792"},  {"8", "8", "528"},
+      {"8", "8", "660"},   {"8", "16", "528"},  {"8", "16", "1056"},
+      {"8", "32", "396"},  {"8", "32", "792"},  {"9", "16", "264"},
+      {"9", "32", "264"},  {"10", "16", "132"}, {"10", "16", "264"},
+  };
+  for (size_t i = 0; i < sizeof(kWays) / sizeof(kWays[0]); i++) {
+    bench_crc32_way(w, kWays[i][0], kWays[i][1], kWays[i][2]);
+  }
+}
+
 // All bytes of the numbers, read once.
 static void bench_crc32(world_t* w) {
   job_t job = job_of(w, "crc32", NULL);
@@ -685,6 +725,7 @@ int main(int argc, char** argv) {
   bench_unique(&w);
   bench_runs(&w);
   bench_crc32(&w);
+  if (!w.soft) bench_crc32_ways(&w);
   bench_lines(&w);
   bench_json_index(&w);
   bench_aho_corasick(&w);

@@ -265,6 +265,14 @@ const char* kilni_vector_store_name(const kilni_place_t* place,
   return kForms[place->type].vectors[lanes == 4][2];
 }
 
+const char* kilni_word_load_name(const kilni_lowering_t* w,
+                                 const kilni_place_t* place, uint32_t words) {
+  const memory_form_t* form = &kForms[T(U32)];
+  bool never = never_written(w, place);
+  if (words == 1) return form->load[never ? SPACE_READ_ONLY : SPACE_GLOBAL];
+  return form->vectors[words == 4][never];
+}
+
 uint8_t kilni_memory_type(const kilni_place_t* place) {
   return kForms[place->type].type;
 }
@@ -388,7 +396,7 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
   uint32_t at =
       kilni_pin(w, kForms[place->type].store[space_of(place)], KILNI_FORM_STORE,
                 KILNI_INSTRUCTION_PINNED, 2, operands, range, 0);
-  if (at != 0) kilni_group_store(w, place, index, at);
+  if (at != 0) kilni_group_store(w, place, index, guard, at);
   w->epoch++;
 }
 

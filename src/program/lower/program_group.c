@@ -6,9 +6,17 @@
 // When a run of loads or stores of x[i], x[i + 1], ... is as long as a vector,
 // they are taken back and written again where the last one stands: as a vector
 // where the buffer's address and i are multiples of it and all elements are to
-// be accessed, and one by one elsewhere. The test is the thread's own, so
-// nothing is asked of who binds a buffer; where i is a multiple by the way it
-// is made (4 * j), only the buffer's address is tested, for all alike.
+// be accessed, and one by one, behind a branch, elsewhere. The test is the
+// thread's own, so nothing is asked of who binds a buffer; where i is a
+// multiple by the way it is made (4 * j), only the buffer's address is tested,
+// for all alike, and the last element: with it all of the vector are there.
+//
+// Both ways write the same registers, and the branch keeps them apart: loads
+// that are behind each other in one line would wait for each other.
+//
+// Bytes come as words, of which each byte is a field; kilni_group_join finds
+// words that are put together of these again. Four bytes are a word, which
+// grows to two and four as more come behind it.
 //
 // Loads are moved only from buffers that nobody writes, stores only over what
 // has no effect, and neither behind a use of what was loaded.
@@ -18,7 +26,7 @@
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME
 
-enum { VECTOR_BYTES = 16, MOST_LANES = 4, MOST_BETWEEN = 256 };
+enum { VECTOR_BYTES = 16, MOST_LANES = 4, MOST_BETWEEN = 512 };
 
 // What is added to what: index = root + offset.
 typedef struct sum_t {
@@ -79,181 +87,346 @@ static bool may_group(const kilni_lowering_t* w, const kilni_place_t* place,
          !kilni_value_is_const(w, index) && w->ir == w->program;
 }
 
-static uint32_t width_of(const kilni_place_t* place) {
+static bool is_packed(const kilni_place_t* place) {
+  return place->type == T(U8);
+}
+
+// How many elements of a run are accessed at once, where `lanes` have come
+// together; 0: more have to come.
+static uint32_t ready(const kilni_place_t* place, uint32_t count, bool loads) {
+  if (loads && is_packed(place)) {
+    return count == 4 || count == 8 || count == 16 ? count : 0;
+  }
   uint32_t lanes = VECTOR_BYTES / kilni_type_bytes(place->type);
-  return lanes < MOST_LANES ? lanes : MOST_LANES;
+  if (lanes > MOST_LANES) lanes = MOST_LANES;
+  return count == lanes ? count : 0;
 }
 
 // The run that the instruction `at` belongs to, as its last or its first one.
-static kilni_group_t* take(kilni_lowering_t* w, kilni_group_t* group,
-                           const kilni_place_t* place, kilni_value_t index,
-                           uint32_t at) {
+static void take(kilni_lowering_t* w, kilni_group_t* group,
+                 const kilni_place_t* place, kilni_value_t index,
+                 kilni_value_t predicate, uint32_t at) {
   sum_t sum = sum_of(w, index);
   bool next =
-      group->count != 0 && group->place == place &&
-      group->region == w->region &&
+      group->count != 0 && group->count < KILNI_GROUP_MOST &&
+      group->place == place && group->region == w->region &&
       at - group->instructions[0] < MOST_BETWEEN &&
       ((sum.root == group->index && sum.offset == group->count) ||
        (sum.root == group->root && sum.offset == group->offset + group->count));
   if (!next) {
-    group->count = 0;
+    group->count = group->taken = 0;
     group->place = place;
     group->region = w->region;
+    group->predicate = predicate;
+    group->alike = true;
     group->index = index;
     group->root = sum.root;
     group->offset = sum.offset;
+    group->begin = group->end = 0;
   }
+  if (group->predicate != predicate) group->alike = false;
   group->instructions[group->count++] = at;
-  return group;
 }
 
-// What has an effect among those written since the run began, its own aside;
-// or what uses one of `values`.
-static bool is_between(const kilni_lowering_t* w, const kilni_group_t* group,
-                       bool loads) {
-  uint32_t own = 1;
-  for (uint32_t at = group->instructions[0] + 1; at < w->instructions.count;
-       at++) {
-    const kilni_instruction_t* i = &w->instructions.items[at];
-    if (own < group->count && at == group->instructions[own]) {
-      own++;
-      continue;
-    }
-    if (!loads && (i->flags & KILNI_INSTRUCTION_PINNED) != 0) return true;
-    for (uint32_t k = 0; loads && k < i->count; k++) {
-      for (uint32_t lane = 0; lane < group->count; lane++) {
-        uint32_t first = group->instructions[lane];
-        if (i->operand[k] == w->instructions.items[first].operand[0]) {
-          return true;
-        }
-      }
+static bool is_own(const kilni_group_t* group, uint32_t at) {
+  if (at >= group->begin && at < group->end) return true;
+  for (uint32_t k = 0; k < group->count; k++) {
+    if (group->instructions[k] == at) return true;
+  }
+  return false;
+}
+
+// The value that the group's access `lane` loads.
+static kilni_value_t loaded(const kilni_lowering_t* w,
+                            const kilni_group_t* group, uint32_t lane) {
+  if (lane < group->taken) return group->old[lane].operand[0];
+  return w->instructions.items[group->instructions[lane]].operand[0];
+}
+
+static bool uses_loaded(const kilni_lowering_t* w, const kilni_group_t* group,
+                        const kilni_instruction_t* i) {
+  for (uint32_t lane = 0; lane < group->count; lane++) {
+    kilni_value_t value = loaded(w, group, lane);
+    if (i->guard == value) return true;
+    for (uint32_t k = 0; k < i->count; k++) {
+      if (i->operand[k] == value) return true;
     }
   }
   return false;
 }
 
-// Where the vector may be accessed; `old` are the accesses of its elements.
-static kilni_value_t is_whole(kilni_lowering_t* w, const kilni_group_t* group,
-                              const kilni_instruction_t* old) {
+// What has an effect among those written since the run began, its own aside;
+// or what uses one of its values.
+static bool is_between(const kilni_lowering_t* w, const kilni_group_t* group,
+                       bool loads) {
+  for (uint32_t at = group->instructions[0] + 1; at < w->instructions.count;
+       at++) {
+    if (is_own(group, at)) continue;
+    const kilni_instruction_t* i = &w->instructions.items[at];
+    if (!loads && (i->flags & KILNI_INSTRUCTION_PINNED) != 0) return true;
+    if (loads && uses_loaded(w, group, i)) return true;
+  }
+  return false;
+}
+
+static void drop(kilni_lowering_t* w, uint32_t at) {
+  kilni_instruction_t* i = &w->instructions.items[at];
+  i->form = KILNI_FORM_NONE;
+  i->flags = 0;
+  i->count = 0;
+  i->guard = 0;
+}
+
+// Takes the accesses out, and what was written for some of them before; they
+// are written again.
+static void take_out(kilni_lowering_t* w, kilni_group_t* group) {
+  for (uint32_t at = group->begin; at < group->end; at++) {
+    if (w->instructions.items[at].flags != 0) drop(w, at);
+  }
+  for (uint32_t k = group->taken; k < group->count; k++) {
+    group->old[k] = w->instructions.items[group->instructions[k]];
+    drop(w, group->instructions[k]);
+  }
+  group->taken = group->count;
+}
+
+// Where the accesses are done in which way.
+typedef struct ways_t {
+  kilni_value_t whole;  // as a vector
+  kilni_value_t apart;  // one by one; else not at all
+  bool follows;         // each address is the one before and an element more
+} ways_t;
+
+static ways_t ways_of(kilni_lowering_t* w, const kilni_group_t* group) {
   uint32_t lanes = group->count;
   uint64_t bytes = (uint64_t)lanes * kilni_type_bytes(group->place->type);
   kilni_value_t low = KILNI_BIN(BIT_AND, kilni_base(w, group->place),
                                 kilni_const(w, T(U64), bytes - 1));
   kilni_value_t whole = KILNI_BIN(EQ, low, kilni_const(w, T(U64), 0));
-  if (1U << zeros_of(w, group->index, 0) < lanes) {
+  // Some element is there: the first, if the last is none of those in front of
+  // it.
+  kilni_value_t some = group->old[0].guard;
+  bool follows = 1U << zeros_of(w, group->index, 0) >= lanes;
+  if (!follows) {
     low = KILNI_BIN(BIT_AND, group->index, kilni_u32(w, lanes - 1));
     whole = KILNI_BIN(AND, whole, KILNI_BIN(EQ, low, kilni_u32(w, 0)));
+    some = group->predicate;
   }
+  // All elements are there if the last is, where nothing else is asked.
+  if (!group->alike) some = 0;
+  for (uint32_t k = group->alike ? lanes - 1 : 0; k < lanes; k++) {
+    kilni_value_t guard = group->old[k].guard;
+    if (guard != 0) whole = KILNI_BIN(AND, whole, guard);
+  }
+  ways_t ways = {whole, kilni_unary(w, KILN_PROGRAM_UNARY_NOT, whole), follows};
+  if (some != 0) ways.apart = KILNI_BIN(AND, some, ways.apart);
+  return ways;
+}
+
+// The address of one element, where the way for one by one has begun: there it
+// costs those nothing that do not go it.
+static kilni_value_t address_of(kilni_lowering_t* w, const kilni_group_t* group,
+                                const ways_t* ways, uint32_t operand,
+                                uint32_t k) {
+  kilni_value_t first = group->old[0].operand[operand];
+  if (k == 0 || !ways->follows) return group->old[k].operand[operand];
+  uint64_t bytes = (uint64_t)k * kilni_type_bytes(group->place->type);
+  return kilni_fresh(w, "add.u64", T(U64), first,
+                     kilni_const(w, T(U64), bytes));
+}
+
+// ---- Loads ----
+
+// Each to its own register, which is 0 where nothing is loaded.
+static void load_lanes(kilni_lowering_t* w, kilni_group_t* group) {
+  uint32_t lanes = group->count;
+  ways_t ways = ways_of(w, group);
+  kilni_value_t vector[KILNI_OPERANDS_MAX];
+  uint32_t end = kilni_label(w);
+  for (uint32_t k = 0; k < lanes; k++) vector[k] = group->old[k].operand[0];
+  vector[lanes] = group->old[0].operand[1];
+  kilni_pin(w, kilni_vector_load_name(w, group->place, lanes),
+            KILNI_FORM_LOAD_VECTOR,
+            KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_ZERO,
+            (uint8_t)(lanes + 1), vector, ways.whole, 0);
+  kilni_branch(w, end, ways.apart | KILNI_NOT);
   for (uint32_t k = 0; k < lanes; k++) {
-    if (old[k].guard != 0 && (k == 0 || old[k].guard != old[k - 1].guard)) {
-      whole = KILNI_BIN(AND, whole, old[k].guard);
-    }
+    const kilni_instruction_t* old = &group->old[k];
+    kilni_value_t operands[2] = {old->operand[0],
+                                 address_of(w, group, &ways, 1, k)};
+    kilni_pin(w, old->name, KILNI_FORM_LOAD, KILNI_INSTRUCTION_DEFINES, 2,
+              operands, old->guard, old->number);
   }
-  return whole;
+  kilni_place_label(w, end);
 }
 
-// Takes the accesses out; they are written again.
-static void take_out(kilni_lowering_t* w, const kilni_group_t* group,
-                     kilni_instruction_t* old) {
-  for (uint32_t k = 0; k < group->count; k++) {
-    kilni_instruction_t* i = &w->instructions.items[group->instructions[k]];
-    old[k] = *i;
-    i->form = KILNI_FORM_NONE;
-    i->flags = 0;
-    i->count = 0;
-    i->guard = 0;
+// One byte of a word that is put together.
+static void load_byte(kilni_lowering_t* w, const kilni_instruction_t* old,
+                      kilni_value_t address, kilni_value_t word, uint32_t at) {
+  kilni_value_t byte[2] = {kilni_register(w, T(U32)), address};
+  kilni_pin(w, old->name, KILNI_FORM_LOAD,
+            KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_ZERO, 2, byte,
+            old->guard, old->number);
+  kilni_value_t all[3] = {word, word, byte[0]};
+  if (at != 0) {
+    all[2] = kilni_fresh(w, "shl.b32", T(U32), byte[0], kilni_u32(w, 8 * at));
   }
+  kilni_pin(w, "or.b32", KILNI_FORM_PLAIN, KILNI_INSTRUCTION_DEFINES, 3, all, 0,
+            0);
 }
 
-static kilni_value_t elsewhere(kilni_lowering_t* w, kilni_value_t guard,
-                               kilni_value_t whole) {
-  kilni_value_t other = kilni_unary(w, KILN_PROGRAM_UNARY_NOT, whole);
-  return guard == 0 ? other : KILNI_BIN(AND, guard, other);
-}
-
-static const char* select_of(const kilni_place_t* place) {
-  switch (kilni_memory_type(place)) {
-    case T(U64):
-    case T(I64):
-      return "selp.b64";
-    case T(F32):
-      return "selp.f32";
-    case T(F64):
-      return "selp.f64";
-    case KILNI_TYPE_HALF_BITS:
-      return "selp.b16";
-    default:
-      return "selp.b32";
+static void load_words(kilni_lowering_t* w, kilni_group_t* group) {
+  uint32_t lanes = group->count, count = lanes / 4;
+  ways_t ways = ways_of(w, group);
+  kilni_value_t vector[KILNI_OPERANDS_MAX];
+  uint32_t end = kilni_label(w);
+  for (uint32_t k = 0; k < count; k++) vector[k] = kilni_register(w, T(U32));
+  vector[count] = group->old[0].operand[1];
+  kilni_pin(w, kilni_word_load_name(w, group->place, count),
+            count == 1 ? KILNI_FORM_LOAD : KILNI_FORM_LOAD_VECTOR,
+            KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_ZERO,
+            (uint8_t)(count + 1), vector, ways.whole, 0);
+  kilni_branch(w, end, ways.apart | KILNI_NOT);
+  for (uint32_t k = 0; k < lanes; k++) {
+    load_byte(w, &group->old[k], address_of(w, group, &ways, 1, k),
+              vector[k / 4], k % 4);
+  }
+  kilni_place_label(w, end);
+  for (uint32_t k = 0; k < lanes; k++) {
+    kilni_value_t field[4] = {group->old[k].operand[0], vector[k / 4],
+                              kilni_u32(w, k % 4 * 8), kilni_u32(w, 8)};
+    kilni_pin(w, "bfe.u32", KILNI_FORM_PLAIN, KILNI_INSTRUCTION_DEFINES, 4,
+              field, 0, 0);
   }
 }
 
 void kilni_group_load(kilni_lowering_t* w, kilni_place_t* place,
                       kilni_value_t index, uint32_t at) {
   if (!may_group(w, place, index)) return;
-  kilni_group_t* group = take(w, &w->loads, place, index, at);
-  uint32_t lanes = width_of(place);
-  if (group->count != lanes) return;
+  kilni_group_t* group = &w->loads;
+  take(w, group, place, index, w->predicate, at);
+  if (ready(place, group->count, true) == 0) return;
   if (is_between(w, group, true)) {
     group->count = 0;
     return;
   }
-  kilni_instruction_t old[MOST_LANES];
-  kilni_value_t vector[KILNI_OPERANDS_MAX], single[KILNI_OPERANDS_MAX];
-  take_out(w, group, old);
-  kilni_value_t whole = is_whole(w, group, old);
-  for (uint32_t k = 0; k < lanes; k++) {
-    vector[k] = kilni_register(w, kilni_memory_type(place));
+  take_out(w, group);
+  for (uint32_t k = 0; k < group->count; k++) {
+    w->values.items[group->old[k].operand[0]].define = 0;
   }
-  vector[lanes] = old[0].operand[1];
-  kilni_pin(w, kilni_vector_load_name(w, place, lanes), KILNI_FORM_LOAD_VECTOR,
-            KILNI_INSTRUCTION_DEFINES, (uint8_t)(lanes + 1), vector, whole, 0);
-  // In registers of their own, or each would wait for the vector.
-  for (uint32_t k = 0; k < lanes; k++) {
-    single[k] = kilni_register(w, kilni_memory_type(place));
-    kilni_value_t operands[2] = {single[k], old[k].operand[1]};
-    kilni_pin(w, old[k].name, KILNI_FORM_LOAD,
-              KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_ZERO, 2, operands,
-              elsewhere(w, old[k].guard, whole), old[k].number);
+  group->begin = w->instructions.count;
+  if (is_packed(place)) {
+    load_words(w, group);
+  } else {
+    load_lanes(w, group);
   }
-  for (uint32_t k = 0; k < lanes; k++) {
-    kilni_value_t operands[4] = {old[k].operand[0], vector[k], single[k],
-                                 whole};
-    w->values.items[operands[0]].define = 0;
-    kilni_pin(w, select_of(place), KILNI_FORM_PLAIN, KILNI_INSTRUCTION_DEFINES,
-              4, operands, 0, 0);
-  }
-  group->count = 0;
+  group->end = w->instructions.count;
+  if (!is_packed(place)) group->count = 0;
 }
 
+// ---- Stores ----
+
 void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
-                       kilni_value_t index, uint32_t at) {
+                       kilni_value_t index, kilni_value_t predicate,
+                       uint32_t at) {
   if (!may_group(w, place, index)) return;
-  kilni_group_t* group = take(w, &w->stores, place, index, at);
-  uint32_t lanes = width_of(place);
-  if (group->count != lanes) return;
+  kilni_group_t* group = &w->stores;
+  take(w, group, place, index, predicate, at);
+  uint32_t lanes = ready(place, group->count, false);
+  if (lanes == 0) return;
   if (is_between(w, group, false)) {
     group->count = 0;
     return;
   }
-  kilni_instruction_t old[MOST_LANES];
   kilni_value_t operands[KILNI_OPERANDS_MAX];
-  take_out(w, group, old);
-  kilni_value_t whole = is_whole(w, group, old);
-  operands[0] = old[0].operand[0];
+  take_out(w, group);
+  ways_t ways = ways_of(w, group);
+  operands[0] = group->old[0].operand[0];
   for (uint32_t k = 0; k < lanes; k++) {
-    kilni_value_t value = old[k].operand[1];
+    kilni_value_t value = group->old[k].operand[1];
     if (kilni_value_is_const(w, value)) value = kilni_in_register(w, value);
     operands[k + 1] = value;
   }
+  uint32_t end = kilni_label(w);
   kilni_pin(w, kilni_vector_store_name(place, lanes), KILNI_FORM_STORE_VECTOR,
-            KILNI_INSTRUCTION_PINNED, (uint8_t)(lanes + 1), operands, whole, 0);
+            KILNI_INSTRUCTION_PINNED, (uint8_t)(lanes + 1), operands,
+            ways.whole, 0);
+  kilni_branch(w, end, ways.apart | KILNI_NOT);
   for (uint32_t k = 0; k < lanes; k++) {
-    kilni_pin(w, old[k].name, KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2,
-              old[k].operand, elsewhere(w, old[k].guard, whole), 0);
+    const kilni_instruction_t* old = &group->old[k];
+    kilni_value_t single[2] = {address_of(w, group, &ways, 0, k),
+                               old->operand[1]};
+    kilni_pin(w, old->name, KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2,
+              single, old->guard, 0);
   }
+  kilni_place_label(w, end);
   group->count = 0;
 }
 
 void kilni_group_end(kilni_lowering_t* w, const kilni_place_t* place) {
   if (w->stores.place == place) w->stores.count = 0;
+}
+
+// ---- Words of bytes ----
+
+// (word >> from & (2^bits - 1)) << shift
+typedef struct field_t {
+  kilni_value_t word;
+  uint32_t from;
+  uint32_t bits;
+  uint32_t shift;
+} field_t;
+
+static bool const_operand(const kilni_lowering_t* w,
+                          const kilni_instruction_t* i, uint32_t k,
+                          uint32_t* out) {
+  if (!kilni_value_is_const(w, i->operand[k])) return false;
+  *out = (uint32_t)kilni_value_of(w, i->operand[k])->bits;
+  return true;
+}
+
+static bool field_of(const kilni_lowering_t* w, kilni_value_t value,
+                     field_t* out) {
+  out->shift = 0;
+  for (uint32_t depth = 0; depth < 4; depth++) {
+    const kilni_instruction_t* i = define_of(w, value);
+    uint32_t by = 0;
+    if (i == NULL) return false;
+    if (i->count == 2 && strcmp(i->name, "mov.b32") == 0) {
+      value = i->operand[1];
+    } else if (i->count == 3 && strcmp(i->name, "shl.b32") == 0 &&
+               const_operand(w, i, 2, &by)) {
+      out->shift += by;
+      value = i->operand[1];
+    } else {
+      out->word = i->operand[1];
+      return i->count == 4 && strcmp(i->name, "bfe.u32") == 0 &&
+             const_operand(w, i, 2, &out->from) &&
+             const_operand(w, i, 3, &out->bits) &&
+             out->shift + out->bits <= 32 && out->from + out->bits <= 32;
+    }
+  }
+  return false;
+}
+
+kilni_value_t kilni_group_join(kilni_lowering_t* w, kilni_value_t x,
+                               kilni_value_t y) {
+  field_t low, high;
+  if (!field_of(w, x, &low) || !field_of(w, y, &high)) return 0;
+  if (low.shift > high.shift) {
+    field_t swap = low;
+    low = high, high = swap;
+  }
+  if (low.word != high.word || low.shift + low.bits != high.shift ||
+      low.from + low.bits != high.from) {
+    return 0;
+  }
+  uint32_t bits = low.bits + high.bits;
+  if (bits == 32) return low.word;
+  kilni_value_t out = kilni_pure(w, "bfe.u32", T(U32), low.word,
+                                 kilni_u32(w, low.from), kilni_u32(w, bits));
+  uint64_t most = (UINT64_C(1) << bits) - 1;
+  if (w->values.items[out].most > most) w->values.items[out].most = most;
+  if (low.shift == 0) return out;
+  return KILNI_BIN(SHL, out, kilni_u32(w, low.shift));
 }

@@ -191,14 +191,21 @@ typedef struct kilni_elements_t {
 } kilni_elements_t;
 
 // A run of accesses of consecutive elements, one behind the other.
+enum { KILNI_GROUP_MOST = 16 };
+
 typedef struct kilni_group_t {
   const kilni_place_t* place;
   uint32_t count;
   uint32_t region;
-  kilni_value_t index;  // of the first
-  kilni_value_t root;   // index = root + offset
+  kilni_value_t predicate;  // of the first; 0: none
+  bool alike;               // it is that of all
+  kilni_value_t index;      // of the first
+  kilni_value_t root;       // index = root + offset
   uint32_t offset;
-  uint32_t instructions[4];
+  uint32_t taken;       // how many were taken out
+  uint32_t begin, end;  // instructions that stand for these
+  uint32_t instructions[KILNI_GROUP_MOST];
+  kilni_instruction_t old[KILNI_GROUP_MOST];  // as they were
 } kilni_group_t;
 
 // Where a kernel repeats its program until nothing changes (program_rounds.c).
@@ -443,6 +450,9 @@ void kilni_store(kilni_lowering_t* w, uint32_t buffer, kilni_value_t index,
 const char* kilni_vector_load_name(const kilni_lowering_t* w,
                                    const kilni_place_t* place, uint32_t lanes);
 const char* kilni_vector_store_name(const kilni_place_t* place, uint32_t lanes);
+// The same for 1, 2 or 4 words of bytes.
+const char* kilni_word_load_name(const kilni_lowering_t* w,
+                                 const kilni_place_t* place, uint32_t words);
 uint8_t kilni_memory_type(const kilni_place_t* place);
 kilni_value_t kilni_from_memory(kilni_lowering_t* w, uint8_t type,
                                 kilni_value_t x);
@@ -487,9 +497,13 @@ bool kilni_elements_store(kilni_lowering_t* w, kilni_place_t* place,
 void kilni_group_load(kilni_lowering_t* w, kilni_place_t* place,
                       kilni_value_t index, uint32_t at);
 void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
-                       kilni_value_t index, uint32_t at);
+                       kilni_value_t index, kilni_value_t predicate,
+                       uint32_t at);
 // Something else happens to a buffer.
 void kilni_group_end(kilni_lowering_t* w, const kilni_place_t* place);
+// x | y where both are fields of one word, side by side; 0 if they are not.
+kilni_value_t kilni_group_join(kilni_lowering_t* w, kilni_value_t x,
+                               kilni_value_t y);
 
 // ---- program_cover.c: shared arrays that need no zeroing ----
 

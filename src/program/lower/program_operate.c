@@ -690,6 +690,9 @@ kilni_value_t kilni_binary(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
   if (type == T(BOOL)) return binary_bool(w, op, x, y);
   if (!is_float(type)) {
     kilni_value_t simple = simplify(w, op, type, x, y);
+    if (simple == 0 && op == B(BIT_OR) && type == T(U32)) {
+      simple = kilni_group_join(w, x, y);
+    }
     if (simple != 0) return simple;
   }
   return binary_number(w, op, type, x, y);

@@ -297,7 +297,8 @@ static void test_group_types(void** state) {
     uint32_t loads;
     uint32_t stores;
   } kTypes[] = {
-      {"u8", "ld.global.nc.v4.u8", "st.global.v4.u8", 1, 1},
+      {"u8", "ld.global.nc.u32", "st.global.v4.u8", 1, 1},
+      {"u8", "ld.global.nc.v4.u8", "st.global.v4.u8", 0, 1},
       {"i16", "ld.global.nc.v4.s16", "st.global.v4.s16", 1, 0},
       {"i16", "ld.global.nc.v4.s16", "st.global.v4.u16", 1, 0},
       {"u64", "ld.global.nc.v2.u64", "st.global.v2.u64", 2, 2},
