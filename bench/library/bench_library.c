@@ -37,7 +37,9 @@ typedef struct world_t {
   plain_t plain;
   uint32_t* numbers_host;
   uint8_t* flags_host;
+  float* floats_host;
   kiln_buffer_t* numbers;
+  kiln_buffer_t* floats;  // the numbers as -1 to 1
   kiln_buffer_t* flags;
 } world_t;
 
@@ -620,6 +622,33 @@ static void bench_histogram(world_t* w, bool one, double cub) {
   kiln_buffer_release(zeroes);
 }
 
+// Square matrices of 4096 rows, or fewer where there are not as many numbers.
+static void bench_matmul(world_t* w, uint32_t type) {
+  uint32_t n = 4096, bytes = type == KILN_PROGRAM_TYPE_F64   ? 8
+                             : type == KILN_PROGRAM_TYPE_F32 ? 4
+                                                             : 2;
+  while ((uint64_t)n * n * 2 * bytes > w->count * 4) n /= 2;
+  uint64_t size = (uint64_t)n * n * bytes;
+  double flops = 2.0 * n * n * n;
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = type;
+  job_t job = job_of(w, "matmul", &options);
+  kiln_buffer_t* c = memory(w, size);
+  job.bindings[job.count++] = kiln_bind_buffer_range(w->floats, 0, size);
+  job.bindings[job.count++] = kiln_bind_buffer_range(w->floats, size, size);
+  bind(&job, c);
+  for (int i = 0; i < 3; i++) job.bindings[job.count++] = kiln_bind_u32(n);
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "matmul %s of %u", kiln_program_type_name(type),
+           (unsigned)n);
+  bool plain = w->soft && type == KILN_PROGRAM_TYPE_F32;
+  bench_report_more(&g_report, name, "GFLOP/s", flops / spent(w, &job),
+                    plain ? "plain C" : NULL,
+                    plain ? flops / plain_time(w, plain_matmul, n, 0) : 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(c);
+}
+
 // Rows of complex numbers in the first half of all, of which there are as
 // many as cuFFT's figure is of where that is said. One read and one write
 // count.
@@ -631,7 +660,7 @@ static void bench_fft(world_t* w, uint32_t log, double cufft) {
   if (options.count < 2 * options.segment) return;
   job_t job = job_of(w, "fft", &options);
   kiln_buffer_t* y = memory(w, bytes);
-  job.bindings[job.count++] = kiln_bind_buffer_range(w->numbers, 0, bytes);
+  job.bindings[job.count++] = kiln_bind_buffer_range(w->floats, 0, bytes);
   bind(&job, y);
   job.bindings[job.count++] = kiln_bind_u32(0);
   char name[BENCH_NAME_BYTES];
@@ -663,32 +692,40 @@ static void open_world(world_t* w) {
   w->numbers = memory(w, w->count * 4);
   w->flags = memory(w, w->count);
   uint32_t* numbers = calloc((size_t)w->count, 4);
+  float* floats = calloc((size_t)w->count, 4);
   uint8_t* flags = calloc((size_t)w->count, 1);
-  bench_need(numbers != NULL && flags != NULL, "memory");
+  bench_need(numbers != NULL && floats != NULL && flags != NULL, "memory");
   uint64_t seed = 1;
   for (uint64_t i = 0; i < w->count; i++) {
     seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
     numbers[i] = (uint32_t)(seed >> 32);
+    floats[i] = (float)(int32_t)numbers[i] * 0x1p-31f;
     flags[i] = (uint8_t)(seed >> 63);
   }
   bench_expect(kiln_buffer_write(w->numbers, 0, (size_t)w->count * 4, numbers));
+  w->floats = memory(w, w->count * 4);
+  bench_expect(kiln_buffer_write(w->floats, 0, (size_t)w->count * 4, floats));
   bench_expect(kiln_buffer_write(w->flags, 0, (size_t)w->count, flags));
   w->soft = kiln_device_info(w->device)->kind == KILN_DEVICE_KIND_SOFT;
   w->plain.numbers = numbers;
+  w->plain.floats = floats;
   w->plain.flags = flags;
   w->plain.out = calloc((size_t)w->count, 4);
   w->plain.other = calloc((size_t)w->count, 4);
   bench_need(w->plain.out != NULL && w->plain.other != NULL, "memory");
   w->numbers_host = numbers;
+  w->floats_host = floats;
   w->flags_host = flags;
 }
 
 static void close_world(world_t* w) {
   free(w->numbers_host);
+  free(w->floats_host);
   free(w->flags_host);
   free(w->plain.out);
   free(w->plain.other);
   kiln_buffer_release(w->numbers);
+  kiln_buffer_release(w->floats);
   kiln_buffer_release(w->flags);
   kiln_event_release(w->start);
   kiln_event_release(w->end);
@@ -746,6 +783,9 @@ int main(int argc, char** argv) {
   }
   bench_histogram(&w, false, 133);
   bench_histogram(&w, true, 82);
+  bench_matmul(&w, KILN_PROGRAM_TYPE_F32);
+  bench_matmul(&w, KILN_PROGRAM_TYPE_F16);
+  bench_matmul(&w, KILN_PROGRAM_TYPE_F64);
   bench_fft(&w, 10, 0);
   bench_fft(&w, 12, 0);
   bench_fft(&w, w.log < 22 ? w.log - 2 : 20, 1448);

@@ -199,6 +199,20 @@ void plain_histogram_of_one(const plain_t* p) {
   histogram_of(p->other, p);
 }
 
+void plain_matmul(const plain_t* p) {
+  size_t n = p->width;
+  const float* a = p->floats;
+  const float* b = a + n * n;
+  float* c = p->out;
+  memset(c, 0, n * n * sizeof(*c));
+  for (size_t i = 0; i < n; i++) {
+    for (size_t k = 0; k < n; k++) {
+      for (size_t j = 0; j < n; j++)
+        c[i * n + j] += a[i * n + k] * b[k * n + j];
+    }
+  }
+}
+
 // Roots of one for transforms of n numbers: e^(-2 pi i k / n).
 static const float* roots_of(size_t n) {
   static float roots[2 << 20];
@@ -238,7 +252,7 @@ void plain_fft(const plain_t* p) {
   size_t n = p->width;
   const float* roots = roots_of(n);
   for (size_t r = 0; r + 2 * n <= p->count; r += 2 * n) {
-    const float* from = (const float*)p->numbers + r;
+    const float* from = p->floats + r;
     float* to[] = {(float*)p->out + r, (float*)p->other + r};
     for (size_t done = 1, step = 0; done < n; done *= 2, step++) {
       fft_step(from, to[step % 2], roots, n, done);

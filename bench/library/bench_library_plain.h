@@ -10,6 +10,7 @@
 // What they are given, and where they put it. one-thread
 typedef struct plain_t {
   const void* numbers;
+  const float* floats;
   const uint8_t* flags;
   void* out;    // as long as numbers
   void* other;  // as well
@@ -33,6 +34,7 @@ void plain_runs(const plain_t* p);
 void plain_crc32(const plain_t* p);  // four bytes at a time by tables
 void plain_lines(const plain_t* p);
 void plain_blake3(const plain_t* p);
+void plain_matmul(const plain_t* p);      // of `width` rows and columns
 void plain_fft(const plain_t* p);         // by Stockham, two at a time
 void plain_json_index(const plain_t* p);  // of the bytes of `flags`
 void plain_histogram(const plain_t* p);   // of bytes, in one table

@@ -166,6 +166,7 @@ kiln_status_t kilni_library_make_spmv(kilni_library_make_t* make);
 // Recipes of library_numbers.c.
 kiln_status_t kilni_library_make_fft(kilni_library_make_t* make);
 kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make);
+kiln_status_t kilni_library_make_matmul(kilni_library_make_t* make);
 
 // INVALID_ARGUMENT, unless `options.count` is there and not too large.
 kiln_status_t kilni_library_need_count(const kilni_library_make_t* make);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// library: recipes of what works on numbers: histograms, transforms.
+// library: recipes of what works on numbers: products, histograms,
+// transforms.
 #include <stdio.h>
 
 #include "library/library_inside.h"
@@ -13,6 +14,30 @@
 
 static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
   return make->options.type != 0 ? make->options.type : type;
+}
+
+// ---- Products ----
+
+// Says T, and S, what is summed up in.
+static kiln_status_t define_sums(kilni_library_make_t* make) {
+  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_F32);
+  if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F64 &&
+      type != KILN_PROGRAM_TYPE_F16 && type != KILN_PROGRAM_TYPE_BF16) {
+    return kilni_library_alien_type(make, type, "f32, f64, f16 and bf16");
+  }
+  kilni_library_define(make, "T", kiln_program_type_name(type));
+  kilni_library_define(make, "S",
+                       type == KILN_PROGRAM_TYPE_F64 ? "f64" : "f32");
+  return NULL;
+}
+
+kiln_status_t kilni_library_make_matmul(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_TYPE));
+  KILNI_RETURN_IF_ERROR(define_sums(make));
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
+                                                  GIVEN(3), GIVEN(4), GIVEN(5)};
+  return kilni_library_add(make, "matmul", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
 }
 
 // ---- Histograms ----

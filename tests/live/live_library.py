@@ -70,6 +70,12 @@ def runs(folder, cat):
     yield ("matmul", ["--in", "a=" + data("a.f32"), "--in",
                       "b=" + data("b.f32")] +
            numbers(m="300u32", n="259u32", k="127u32"), ["c"])
+    for more, m, k in ((["T=f16"], 300, 254), (["T=f64", "S=f64"], 150, 127)):
+        given = ["--in", "a=" + data("a.f32"), "--in", "b=" + data("a.f32")]
+        for option in more:
+            given += ["--define", option]
+        yield ("matmul", given + numbers(m=f"{m}u32", n=f"{m}u32",
+                                         k=f"{k}u32"), ["c"])
     yield ("blur", ["--in", f"picture={cat}"] +
            numbers(w="451u32", h="300u32", channels="3u32"), ["blurred"])
     yield "utf8", ["--in", "text=" + data("valid.txt")], ["left"]

@@ -523,6 +523,71 @@ static void histogram(live_t* live, uint32_t type, uint32_t bytes,
   free(have);
 }
 
+// Matrices of `side` rows and about as many columns: one in some thousand
+// elements beside the same chain of sums in C, which it is to the bit.
+static void matmul(live_t* live, uint32_t type, uint32_t side) {
+  uint32_t m = side, n = side - 3, k = side / 2 + 1, wrong = 0;
+  uint32_t bytes = type == KILN_PROGRAM_TYPE_F64 ? 8 : 4;
+  uint8_t* a = room((uint64_t)m * k * bytes);
+  uint8_t* b = room((uint64_t)k * n * bytes);
+  uint8_t* c = room((uint64_t)m * n * bytes);
+  const uint8_t* const ends[] = {a + (uint64_t)m * k * bytes,
+                                 b + (uint64_t)k * n * bytes};
+  uint32_t from = 0;
+  for (int i = 0; i < 2; i++) {
+    for (uint8_t* at = i == 0 ? a : b; at < ends[i]; at += bytes) {
+      double value = (double)(int32_t)live->numbers[from] * 0x1p-31;
+      float rounded = (float)value;
+      memcpy(at, bytes == 8 ? (void*)&value : (void*)&rounded, bytes);
+      from = (from + 1) % live->count;
+    }
+  }
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = type;
+  kiln_library_plan_t* plan = NULL;
+  kiln_resident_t of[3];
+  const uint64_t sizes[] = {(uint64_t)m * k * bytes, (uint64_t)k * n * bytes,
+                            (uint64_t)m * n * bytes};
+  for (int i = 0; i < 3; i++) {
+    OK(kiln_resident_allocate(live->dispatcher, sizes[i], &of[i]));
+  }
+  OK(kiln_resident_upload(live->dispatcher, NULL, of[0], 0, sizes[0], a));
+  OK(kiln_resident_upload(live->dispatcher, NULL, of[1], 0, sizes[1], b));
+  if (OK(kiln_library_plan_create(live->dispatcher, "matmul", &options,
+                                  &plan))) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident(of[0]), kiln_bind_resident(of[1]),
+        kiln_bind_resident(of[2]), kiln_bind_u32(m),
+        kiln_bind_u32(n),          kiln_bind_u32(k)};
+    OK(kiln_library_plan_run(plan, NULL, bindings, 6));
+    OK(kiln_resident_download(live->dispatcher, NULL, of[2], 0, sizes[2], c));
+  }
+  kiln_library_plan_release(plan);
+  for (uint64_t e = 0; e < (uint64_t)m * n; e += 4099) {
+    uint64_t i = e / n, j = e % n;
+    double sum = 0;
+    float less = 0;
+    for (uint64_t p = 0; p < k; p++) {
+      if (bytes == 8) {
+        sum = fma(((double*)(void*)a)[i * k + p],
+                  ((double*)(void*)b)[p * n + j], sum);
+      } else {
+        less = fmaf(((float*)(void*)a)[i * k + p],
+                    ((float*)(void*)b)[p * n + j], less);
+      }
+    }
+    const void* want = bytes == 8 ? (void*)&sum : (void*)&less;
+    wrong += memcmp(c + e * bytes, want, bytes) != 0;
+  }
+  printf("matmul of %u, %u bytes each: %u wrong\n", (unsigned)side,
+         (unsigned)bytes, (unsigned)wrong);
+  failures += wrong != 0;
+  for (int i = 0; i < 3; i++) OK(kiln_resident_free(live->dispatcher, of[i]));
+  free(a);
+  free(b);
+  free(c);
+}
+
 // One row of complex numbers in doubles, as in test_library_fft.c: x's numbers
 // are `step` from each other.
 static void plain_fft(const float* x, double* y, uint32_t n, uint32_t step) {
@@ -635,6 +700,9 @@ static void run_all(live_t* live) {
   histogram(live, KILN_PROGRAM_TYPE_U16, 2, 200, false);
   histogram(live, KILN_PROGRAM_TYPE_U16, 2, 5000, false);
   histogram(live, KILN_PROGRAM_TYPE_U32, 4, 12288, false);
+  uint32_t side = live->count < 1u << 24 ? 131 : 4099;
+  matmul(live, KILN_PROGRAM_TYPE_F32, side);
+  matmul(live, KILN_PROGRAM_TYPE_F64, side);
   fft(live, 256);
   fft(live, 4096);
   fft(live, 8192);
