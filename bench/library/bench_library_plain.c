@@ -268,3 +268,15 @@ void plain_json_index(const plain_t* p) {
 void plain_aho_corasick(const plain_t* p) {
   (void)plain_bytes_scan(p->flags, p->count, p->tables, p->out, p->other);
 }
+
+void plain_lz4(const plain_t* p) {
+  const uint32_t* starts = p->tables;
+  uint8_t* out = p->out;
+  for (uint32_t k = 0; k < p->width; k++) {
+    size_t error, at = (size_t)k << 16;
+    size_t room = p->count - at < 65536 ? p->count - at : 65536;
+    (void)plain_bytes_lz4_unpack(p->flags + starts[k],
+                                 starts[k + 1] - starts[k], out + at, room,
+                                 &error);
+  }
+}

@@ -16,7 +16,7 @@ typedef struct plain_t {
   void* other;  // as well
   size_t count;
   uint32_t width;      // of rows and segments
-  const void* tables;  // plain_bytes_tables_t
+  const void* tables;  // plain_bytes_tables_t; of lz4, where blocks begin
 } plain_t;
 
 typedef void (*plain_run_t)(const plain_t* p);
@@ -36,6 +36,7 @@ void plain_lines(const plain_t* p);
 void plain_blake3(const plain_t* p);
 void plain_matmul(const plain_t* p);      // of `width` rows and columns
 void plain_fft(const plain_t* p);         // by Stockham, two at a time
+void plain_lz4(const plain_t* p);         // `width` blocks of 64 KiB
 void plain_json_index(const plain_t* p);  // of the bytes of `flags`
 void plain_histogram(const plain_t* p);   // of bytes, in one table
 void plain_histogram_of_one(const plain_t* p);

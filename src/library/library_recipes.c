@@ -432,6 +432,7 @@ static const struct {
     {"histogram", kilni_library_make_histogram},
     {"json_index", make_json_index},
     {"lines", make_lines},
+    {"lz4", make_whole},
     {"matmul", kilni_library_make_matmul},
     {"nbody", make_whole},
     {"normalize", make_whole},

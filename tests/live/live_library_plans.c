@@ -341,6 +341,49 @@ static void aho_corasick(live_t* live) {
   }
 }
 
+// JSON in blocks of 64 KiB; some of them broken.
+static void lz4(live_t* live) {
+  enum { EACH = 65536 };
+  uint32_t blocks = (live->count + EACH - 1) / EACH;
+  size_t most = plain_bytes_lz4_most(EACH);
+  uint8_t* text = room(live->count);
+  uint8_t* want = room(live->count);
+  uint8_t* have = room(live->count);
+  uint8_t* packed = room(blocks * most);
+  uint32_t* tables = room((uint64_t)(blocks + 1) * 4 * 6);
+  uint32_t* starts = tables;
+  uint32_t* places = starts + blocks + 1;
+  uint32_t* sizes[2] = {places + blocks + 1, places + 2 * (blocks + 1)};
+  uint32_t* errors[2] = {sizes[1] + blocks + 1, sizes[1] + 2 * (blocks + 1)};
+  plain_bytes_write_json(text, live->count, 3);
+  for (uint32_t k = 0; k < blocks; k++) {
+    uint32_t from = k * EACH;
+    uint32_t here = live->count - from < EACH ? live->count - from : EACH;
+    size_t size = plain_bytes_lz4_pack(text + from, here, packed + starts[k]);
+    if (k % 7 == 3) packed[starts[k] + size * k / blocks] ^= 0xf1;
+    size_t error;
+    places[k + 1] = from + here;
+    starts[k + 1] = starts[k] + (uint32_t)size;
+    sizes[0][k] = (uint32_t)plain_bytes_lz4_unpack(packed + starts[k], size,
+                                                   want + from, here, &error);
+    errors[0][k] = (uint32_t)error;
+  }
+  uint64_t bytes = (uint64_t)blocks * 4;
+  argument_t arguments[] = {
+      {packed, NULL, starts[blocks]}, {starts, NULL, bytes + 4},
+      {places, NULL, bytes + 4},      {have, have, live->count},
+      {NULL, sizes[1], bytes},        {NULL, errors[1], bytes}};
+  run(live, "lz4", NULL, arguments, 6);
+  judge("lz4", have, want, live->count);
+  judge("lz4: sizes", sizes[1], sizes[0], bytes);
+  judge("lz4: errors", errors[1], errors[0], bytes);
+  free(text);
+  free(want);
+  free(have);
+  free(packed);
+  free(tables);
+}
+
 static void lines(live_t* live) {
   const uint8_t* text = (const uint8_t*)live->numbers;
   uint32_t* want = room((uint64_t)live->count * 4);
@@ -686,6 +729,7 @@ static void run_all(live_t* live) {
   json_index(live, false);
   json_index(live, true);
   aho_corasick(live);
+  lz4(live);
   lines(live);
   fold(live);
   sort(live, 0xffffffffu);

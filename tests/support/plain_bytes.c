@@ -226,3 +226,104 @@ uint32_t plain_bytes_scan(const uint8_t* text, size_t count,
   }
   return found;
 }
+
+// ---- LZ4 ----
+
+enum { LZ4_LEAST = 4, LZ4_TAIL = 5, LZ4_QUIET = 12, LZ4_BITS = 13 };
+
+static uint32_t four_bytes(const uint8_t* at) {
+  uint32_t word;
+  memcpy(&word, at, 4);
+  return word;
+}
+
+// What a length has beyond the 15 of its token.
+static uint8_t* put_length(uint8_t* to, size_t length) {
+  if (length < 15) return to;
+  for (length -= 15; length >= 255; length -= 255) *to++ = 255;
+  *to++ = (uint8_t)length;
+  return to;
+}
+
+// `match` 0: the last sequence, which has none.
+static uint8_t* put_sequence(uint8_t* to, const uint8_t* fresh, size_t count,
+                             size_t back, size_t match) {
+  size_t old = match != 0 ? match - LZ4_LEAST : 0;
+  *to++ = (uint8_t)((count < 15 ? count : 15) << 4 | (old < 15 ? old : 15));
+  to = put_length(to, count);
+  if (count != 0) memcpy(to, fresh, count);
+  to += count;
+  if (match == 0) return to;
+  *to++ = (uint8_t)back;
+  *to++ = (uint8_t)(back >> 8);
+  return put_length(to, old);
+}
+
+size_t plain_bytes_lz4_pack(const uint8_t* text, size_t count,
+                            uint8_t* packed) {
+  uint32_t seen[1 << LZ4_BITS];
+  memset(seen, 0xff, sizeof(seen));
+  uint8_t* to = packed;
+  size_t done = 0, at = 0;
+  while (at + LZ4_QUIET < count) {
+    uint32_t word = four_bytes(text + at);
+    uint32_t* last = &seen[word * 2654435761u >> (32 - LZ4_BITS)];
+    size_t before = *last;
+    *last = (uint32_t)at;
+    if (before == UINT32_MAX || at - before > 65535 ||
+        four_bytes(text + before) != word) {
+      at++;
+      continue;
+    }
+    size_t match = LZ4_LEAST;
+    while (at + match + LZ4_TAIL < count &&
+           text[before + match] == text[at + match]) {
+      match++;
+    }
+    to = put_sequence(to, text + done, at - done, at - before, match);
+    done = at += match;
+  }
+  return (size_t)(put_sequence(to, text + done, count - done, 0, 0) - packed);
+}
+
+// A length of 15 goes on; false if the block ends in it.
+static bool get_length(const uint8_t* packed, size_t size, size_t* inout_at,
+                       size_t* inout_length) {
+  if (*inout_length != 15) return true;
+  while (*inout_at < size) {
+    uint8_t more = packed[(*inout_at)++];
+    *inout_length += more;
+    if (more != 255) return true;
+  }
+  return false;
+}
+
+size_t plain_bytes_lz4_unpack(const uint8_t* packed, size_t size, uint8_t* text,
+                              size_t room, size_t* error) {
+  size_t at = 0, made = 0;
+  *error = 0;
+  for (;;) {
+    size_t begin = at;
+    *error = begin + 1;
+    if (at >= size) return made;
+    uint8_t token = packed[at++];
+    size_t fresh = token >> 4, match = token & 15;
+    if (!get_length(packed, size, &at, &fresh) || fresh > size - at ||
+        fresh > room - made) {
+      return made;
+    }
+    if (fresh != 0) memcpy(text + made, packed + at, fresh);
+    at += fresh;
+    made += fresh;
+    if (at == size) break;
+    if (size - at < 2) return made;
+    size_t back = (size_t)packed[at] | (size_t)packed[at + 1] << 8;
+    at += 2;
+    if (!get_length(packed, size, &at, &match)) return made;
+    match += LZ4_LEAST;
+    if (back == 0 || back > made || match > room - made) return made;
+    for (size_t i = 0; i < match; i++, made++) text[made] = text[made - back];
+  }
+  *error = 0;
+  return made;
+}
