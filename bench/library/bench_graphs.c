@@ -5,7 +5,8 @@
 //   bench_graphs [DEVICE] [LOG]      cuda:0, 26: about 2^26 edges
 //
 // A product is in GB/s of what it must read and write, beside a copy by the
-// driver in the same run; a search in edges of the graph a nanosecond. On the
+// driver in the same run; searches and components in edges of the graph a
+// nanosecond. On the
 // software device both stand beside plain C on one core.
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,35 +135,39 @@ static void bench_spmv(world_t* w, const char* form) {
   kiln_buffer_release(y);
 }
 
-static void bench_bfs(world_t* w, const char* form, uint32_t symmetric) {
+// A search from vertex 0, or components.
+static void bench_rounds(world_t* w, const char* entry, const char* form,
+                         uint32_t symmetric) {
+  bool searches = strcmp(entry, "bfs") == 0;
+  plain_graph_run_t plain = searches ? plain_bfs : plain_components;
   job_t job;
   memset(&job, 0, sizeof(job));
   kiln_library_options_t options = kiln_library_options_default();
   options.count = (uint64_t)w->graph.count + 1;
   options.symmetric = symmetric;
   bench_expect(
-      kiln_library_plan_create(w->dispatcher, "bfs", &options, &job.plan));
-  kiln_buffer_t* levels = memory(w, (uint64_t)w->graph.count * 4, NULL);
+      kiln_library_plan_create(w->dispatcher, entry, &options, &job.plan));
+  kiln_buffer_t* result = memory(w, (uint64_t)w->graph.count * 4, NULL);
   const uint32_t source = 0;
-  kiln_buffer_t* sources = memory(w, 4, &source);
+  kiln_buffer_t* one = memory(w, 4, &source);
   bind(&job, w->starts);
   bind(&job, w->columns);
-  bind(&job, sources);
-  bind(&job, levels);
+  bind(&job, searches ? one : result);
+  bind(&job, searches ? result : one);
   double ns = spent(w, &job);
   uint32_t rounds = 0;
   bench_expect(kiln_library_plan_rounds(job.plan, &rounds));
   char name[BENCH_NAME_BYTES];
-  snprintf(name, sizeof(name), "bfs%s, %s 2^%u, %u rounds",
+  snprintf(name, sizeof(name), "%s%s, %s 2^%u, %u rounds", entry,
            symmetric == KILN_SWITCH_ON ? " both ways" : "", form,
            (unsigned)w->log, (unsigned)rounds);
   double edges = (double)w->graph.edges;
   bench_report_more(&g_report, name, "G edges/s", edges / ns,
                     w->soft ? "plain C" : NULL,
-                    w->soft ? edges / plain_time(w, plain_bfs) : 0);
+                    w->soft ? edges / plain_time(w, plain) : 0);
   kiln_library_plan_release(job.plan);
-  kiln_buffer_release(levels);
-  kiln_buffer_release(sources);
+  kiln_buffer_release(result);
+  kiln_buffer_release(one);
 }
 
 static void open_graph(world_t* w, uint32_t form) {
@@ -236,8 +241,10 @@ int main(int argc, char** argv) {
     open_graph(&w, form);
     bench_copy(&w);
     if (form != CSR_CHAIN) bench_spmv(&w, kCsrForms[form]);
-    bench_bfs(&w, kCsrForms[form], KILN_SWITCH_OFF);
-    bench_bfs(&w, kCsrForms[form], KILN_SWITCH_ON);
+    for (uint32_t way = KILN_SWITCH_OFF; way <= KILN_SWITCH_ON; way++) {
+      bench_rounds(&w, "bfs", kCsrForms[form], way);
+      bench_rounds(&w, "components", kCsrForms[form], way);
+    }
     close_graph(&w);
   }
   close_world(&w);

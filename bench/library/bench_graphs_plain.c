@@ -19,3 +19,7 @@ void plain_bfs(const plain_graph_t* p) {
   const uint32_t source = 0;
   csr_levels(p->graph, &source, 1, p->levels, p->queue);
 }
+
+void plain_components(const plain_graph_t* p) {
+  p->queue[0] = csr_components(p->graph, p->levels);
+}

@@ -21,4 +21,6 @@ typedef void (*plain_graph_run_t)(const plain_graph_t* p);
 void plain_spmv(const plain_graph_t* p);
 void plain_bfs(const plain_graph_t* p);  // from vertex 0, by a queue
 
+void plain_components(const plain_graph_t* p);
+
 #endif  // KILN_BENCH_LIBRARY_BENCH_GRAPHS_PLAIN_H_

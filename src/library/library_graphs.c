@@ -116,3 +116,44 @@ kiln_status_t kilni_library_make_bfs(kilni_library_make_t* make) {
   kilni_library_end_rounds(make);
   return NULL;
 }
+
+// ---- Connected components ----
+
+enum { COMPONENTS_GIANT, COMPONENTS_CHANGED };
+
+static kiln_status_t make_trees(kilni_library_make_t* make) {
+  static const kilni_library_place_t kStart[] = {GIVEN(0), GIVEN(1), GIVEN(2),
+                                                 GIVEN(3)};
+  static const kilni_library_place_t kNear[] = {GIVEN(0), GIVEN(1), GIVEN(2)};
+  static const kilni_library_place_t kGiant[] = {GIVEN(2), GIVEN(0),
+                                                 MEMORY(COMPONENTS_GIANT)};
+  KILNI_RETURN_IF_ERROR(kilni_library_add(make, "components_start", kStart,
+                                          COUNT(kStart), KILN_SWITCH_OFF));
+  KILNI_RETURN_IF_ERROR(kilni_library_add(make, "components_near", kNear,
+                                          COUNT(kNear), KILN_SWITCH_OFF));
+  if (make->options.symmetric != KILN_SWITCH_ON) return NULL;
+  return kilni_library_add(make, "components_giant", kGiant, COUNT(kGiant),
+                           KILN_SWITCH_OFF);
+}
+
+// A round makes two trees one, or is the last one.
+kiln_status_t kilni_library_make_components(kilni_library_make_t* make) {
+  static const kilni_library_place_t kRound[] = {GIVEN(0), GIVEN(1), GIVEN(2),
+                                                 MEMORY(COMPONENTS_GIANT),
+                                                 MEMORY(COMPONENTS_CHANGED)};
+  static const kilni_library_place_t kEnd[] = {GIVEN(0), GIVEN(2), GIVEN(3)};
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(
+      make, KILNI_USES_COUNT | KILNI_USES_ROUNDS | KILNI_USES_SYMMETRIC));
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, 4));
+  KILNI_RETURN_IF_ERROR(kilni_library_memory(make, 4));
+  KILNI_RETURN_IF_ERROR(make_trees(make));
+  kilni_library_define(make, "SYMMETRIC",
+                       make->options.symmetric == KILN_SWITCH_ON ? "1" : "0");
+  kilni_library_begin_rounds(make, COMPONENTS_CHANGED,
+                             (uint32_t)make->options.count);
+  KILNI_RETURN_IF_ERROR(kilni_library_add(make, "components", kRound,
+                                          COUNT(kRound), KILN_SWITCH_OFF));
+  kilni_library_end_rounds(make);
+  return kilni_library_add(make, "components_end", kEnd, COUNT(kEnd),
+                           KILN_SWITCH_OFF);
+}

@@ -161,6 +161,7 @@ kiln_status_t kilni_library_alien_type(const kilni_library_make_t* make,
 
 // Recipes of library_graphs.c.
 kiln_status_t kilni_library_make_bfs(kilni_library_make_t* make);
+kiln_status_t kilni_library_make_components(kilni_library_make_t* make);
 kiln_status_t kilni_library_make_spmv(kilni_library_make_t* make);
 
 // Recipes of library_numbers.c.

@@ -426,6 +426,7 @@ static const struct {
     {"bfs", kilni_library_make_bfs},
     {"blake3", make_blake3},
     {"compact", make_close},
+    {"components", kilni_library_make_components},
     {"fft", kilni_library_make_fft},
     {"fold", make_fold},
     {"gather", make_whole},

@@ -103,6 +103,29 @@ static void search(const csr_graph_t* graph, const char* form) {
   free(queue);
 }
 
+static void label(const csr_graph_t* graph, const char* form) {
+  uint64_t bytes = (uint64_t)graph->count * 4;
+  uint32_t* want = csr_room(graph->count, 4);
+  uint32_t* have = csr_room(graph->count, 4);
+  uint32_t count = csr_components(graph, want), told = 0;
+  for (uint32_t way = 0; way < 2; way++) {
+    kiln_library_options_t options = kiln_library_options_default();
+    options.count = (uint64_t)graph->count + 1;
+    options.symmetric = way == 0 ? KILN_SWITCH_OFF : KILN_SWITCH_ON;
+    const argument_t arguments[] = {
+        {graph->starts, NULL, bytes + 4},
+        {graph->columns, NULL, (uint64_t)graph->edges * 4},
+        {NULL, have, bytes},
+        {NULL, &told, 4}};
+    uint32_t rounds = run("components", &options, arguments, 4);
+    judge(way == 0 ? "components" : "components, symmetric", form, have, want,
+          graph->count, rounds);
+    IS(told == count);
+  }
+  free(want);
+  free(have);
+}
+
 // Whole numbers, whose sums are exact.
 static void multiply(const csr_graph_t* graph, const char* form) {
   uint64_t rows = graph->count;
@@ -147,6 +170,7 @@ static void run_all(uint32_t log) {
     csr_graph_t graph;
     csr_make(&graph, form, 1u << (log - kLess[form]), true);
     search(&graph, kCsrForms[form]);
+    label(&graph, kCsrForms[form]);
     multiply(&graph, kCsrForms[form]);
     csr_free(&graph);
   }

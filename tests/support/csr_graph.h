@@ -145,4 +145,26 @@ static inline void csr_levels(const csr_graph_t* graph, const uint32_t* sources,
   }
 }
 
+// The smallest vertex of each one's component, whatever way edges go, and how
+// many components there are: trees by halving their paths.
+static inline uint32_t csr_components(const csr_graph_t* graph,
+                                      uint32_t* labels) {
+  uint32_t count = 0;
+  for (uint32_t v = 0; v < graph->count; v++) labels[v] = v;
+  for (uint32_t v = 0; v < graph->count; v++) {
+    for (uint32_t e = graph->starts[v]; e < graph->starts[v + 1]; e++) {
+      uint32_t a = v, b = graph->columns[e];
+      while (labels[a] != a) a = labels[a] = labels[labels[a]];
+      while (labels[b] != b) b = labels[b] = labels[labels[b]];
+      if (a < b) labels[b] = a;
+      if (b < a) labels[a] = b;
+    }
+  }
+  for (uint32_t v = 0; v < graph->count; v++) {
+    labels[v] = labels[labels[v]];
+    count += labels[v] == v;
+  }
+  return count;
+}
+
 #endif  // KILN_TESTS_SUPPORT_CSR_GRAPH_H_

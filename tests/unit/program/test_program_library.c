@@ -25,15 +25,15 @@ enum { LESS = 10 };
 enum { LESS = 1 };
 #endif
 
-static const char* const kNames[] = {
-    "map",        "saxpy",      "reduce",         "transpose",    "histogram",
-    "mandelbrot", "matmul",     "blur",           "utf8",         "life",
-    "compact",    "fold",       "scan",           "segments",     "unique",
-    "sort",       "sort_bases", "sort_count",     "normalize",    "philox",
-    "softmax",    "gather",     "nbody",          "scatter",      "crc32",
-    "lines",      "runs",       "blake3",         "fft",          "fft_roots",
-    "json_index", "bfs",        "bfs_clear",      "bfs_sources",  "spmv",
-    "spmv_carry", "spmv_tiles", "histogram_many", "aho_corasick", "lz4"};
+"map", "saxpy", "reduce", "transpose", "histogram", "mandelbrot", "matmul",
+    "blur", "utf8", "life", "compact", "fold", "scan", "segments", "unique",
+    "sort", "sort_bases", "sort_count", "normalize", "philox", "softmax",
+    "gather", "nbody", "scatter", "crc32", "lines", "runs", "blake3", "fft",
+    "fft_roots", "json_index", "bfs", "bfs_clear", "bfs_sources", "spmv",
+    "spmv_carry", "spmv_tiles", "histogram_many", "aho_corasick", "components",
+    "components_start", "components_near", "components_giant", "components_end"
+}
+;
 enum { NAMES = sizeof(kNames) / sizeof(kNames[0]) };
 
 static char* file_of(const char* path) {
