@@ -5,8 +5,8 @@
 #include "cli/bench_job.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "cli/cli_clock.h"
 #include "cli/cli_progress.h"
 #include "cli/run_program.h"
 
@@ -16,12 +16,6 @@
 #define FLOOR_BATCH 20u
 
 static const char NOTHING[] = "program nothing() work 1 block 32 { }\n";
-
-static uint64_t now_ns(void) {
-  struct timespec t;
-  (void)clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 // ---- Making ready ----
 
@@ -116,13 +110,13 @@ static bool take(kilni_cli_bench_t* b, kiln_prepared_t* prepared, uint32_t runs,
   kiln_stream_t* stream = b->files[0].session.stream;
   uint64_t device_ns = 0;
   kiln_status_t status = kiln_event_record(b->start, stream);
-  uint64_t began = now_ns();
+  uint64_t began = kilni_cli_now_ns();
   for (uint32_t i = 0; i < runs && kiln_status_is_ok(status); ++i)
     status = kiln_prepared_run(prepared, stream);
-  uint64_t called = now_ns();
+  uint64_t called = kilni_cli_now_ns();
   if (kiln_status_is_ok(status)) status = kiln_event_record(b->end, stream);
   if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
-  uint64_t ended = now_ns();
+  uint64_t ended = kilni_cli_now_ns();
   if (kiln_status_is_ok(status))
     status = kiln_event_elapsed(b->start, b->end, &device_ns);
   if (!kilni_cli_check(error, status)) return false;
@@ -142,13 +136,13 @@ static bool warm_up(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
                     kilni_cli_error_t* error) {
   kilni_cli_session_t* s = &f->session;
   uint64_t limit = f->request.time_limit_ns;
-  uint64_t began = now_ns();
+  uint64_t began = kilni_cli_now_ns();
   sample_t sample = {0, 0, 0};
   kiln_status_t status = kiln_prepared_run(f->prepared, s->stream);
   if (kiln_status_is_ok(status))
     status = limit == 0 ? kiln_stream_synchronize(s->stream)
                         : kiln_stream_wait(s->stream, limit);
-  f->first_ns = now_ns() - began;
+  f->first_ns = kilni_cli_now_ns() - began;
   if (!kilni_cli_check(error, status)) {
     if (limit == 0 || f->first_ns < limit) return false;
     b->leave_at_once = true;
@@ -205,10 +199,11 @@ bool kilni_cli_bench_measure(kilni_cli_bench_t* bench,
                            bench->files[0].session.device_name);
   for (size_t i = 0; i < bench->count && ok; ++i)
     ok = warm_up(bench, &bench->files[i], error);
-  uint64_t began = now_ns();
+  uint64_t began = kilni_cli_now_ns();
   while (ok && bench->rounds < KILNI_CLI_BENCH_MAX_SAMPLES) {
     ok = round_of(bench, error);
-    if (!ok || all_steady(bench) || now_ns() - began >= bench->limits.budget_ns)
+    if (!ok || all_steady(bench) ||
+        kilni_cli_now_ns() - began >= bench->limits.budget_ns)
       break;
   }
   for (size_t i = 0; i < bench->count && ok; ++i)

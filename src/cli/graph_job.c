@@ -6,16 +6,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/cli_clock.h"
 #include "cli/cli_progress.h"
 #include "cli/graph_sequence.h"
-
-static uint64_t now_ns(void) {
-  struct timespec t;
-  (void)clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 // ---- Opening ----
 
@@ -161,7 +155,7 @@ static void point_at_fault(const kilni_cli_graph_job_t* job,
 
 static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   uint64_t limit = job->request.time_limit_ns;
-  uint64_t began = now_ns();
+  uint64_t began = kilni_cli_now_ns();
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "running %s on %s", job->sketch->file,
                            job->session.device_name);
@@ -172,7 +166,7 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
     return check_traps(job, error) && kilni_cli_sequence_ended(job, error);
   bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
                error->code == KILN_STATUS_TIMED_OUT;
-  if (limit != 0 && timed && now_ns() - began >= limit) {
+  if (limit != 0 && timed && kilni_cli_now_ns() - began >= limit) {
     job->session.leave_at_once = true;
     return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
                           "give it more time, or look for a `while` whose "
@@ -219,9 +213,9 @@ static bool time_plain(kilni_cli_graph_job_t* job, uint64_t* elapsed,
   if (!reset_buffers(job, error) ||
       !kilni_cli_check(error, kiln_event_record(job->start, job->stream)))
     return false;
-  uint64_t began = now_ns();
+  uint64_t began = kilni_cli_now_ns();
   bool ok = launch(job, error);
-  *launched = now_ns() - began;
+  *launched = kilni_cli_now_ns() - began;
   return ok &&
          kilni_cli_check(error, kiln_event_record(job->end, job->stream)) &&
          wait_for_it(job, error) &&

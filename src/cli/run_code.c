@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli_clock.h"
 #include "cli/cli_limit.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
@@ -191,10 +192,12 @@ static bool link_text(kilni_cli_code_t* c, bool says,
                       kilni_cli_error_t* error) {
   step_t* step = step_create(c, error);
   if (step == NULL) return false;
+  uint64_t began = kilni_cli_now_ns();
   bool ok = begin_link(c, step, error) &&
             step_run(c, "linking", do_link, step, error);
   if (c->left) return false;
   ok = ok && kilni_cli_check(error, step->status);
+  if (ok) c->times.link_ns = kilni_cli_now_ns() - began;
   if (step->link != NULL && says) {
     note_text(kiln_link_log(step->link, KILN_LINK_LOG_INFO));
     note_text(kiln_link_log(step->link, KILN_LINK_LOG_ERROR));
@@ -252,6 +255,17 @@ static bool lower_program(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   return kilni_cli_check(error, kiln_code_create(bytes, &options, &c->text));
 }
 
+static bool make_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
+  if (c->kind != KILNI_CLI_CODE_SOURCE && c->kind != KILNI_CLI_CODE_PROGRAM)
+    return read_text(c, error);
+  uint64_t began = kilni_cli_now_ns();
+  bool ok = c->kind == KILNI_CLI_CODE_SOURCE
+                ? compile(c, KILN_CODE_FORMAT_PTX, error)
+                : lower_program(c, error);
+  c->times.lower_ns += kilni_cli_now_ns() - began;
+  return ok;
+}
+
 static bool take_text(kilni_cli_code_t* c) {
   c->code = c->text;
   kiln_code_retain(c->code);
@@ -260,11 +274,7 @@ static bool take_text(kilni_cli_code_t* c) {
 
 bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   code->link_reason = "";
-  bool ok = code->kind == KILNI_CLI_CODE_SOURCE
-                ? compile(code, KILN_CODE_FORMAT_PTX, error)
-            : code->kind == KILNI_CLI_CODE_PROGRAM ? lower_program(code, error)
-                                                   : read_text(code, error);
-  if (!ok) return false;
+  if (!make_text(code, error)) return false;
   if (code->kind == KILNI_CLI_CODE_LTOIR) return link_text(code, true, error);
   // Without a place on disk nobody would find it at the next start.
   bool keeps = code->cache != NULL && kiln_cache_directory(code->cache)[0] != 0;
@@ -284,12 +294,15 @@ bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
 static bool make_cubin(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   kiln_code_release(code->code);
   code->code = NULL;
-  return compile(code, KILN_CODE_FORMAT_CUBIN, error) && take_text(code);
+  uint64_t began = kilni_cli_now_ns();
+  bool ok = compile(code, KILN_CODE_FORMAT_CUBIN, error) && take_text(code);
+  code->times.lower_ns += kilni_cli_now_ns() - began;
+  return ok;
 }
 
 // ---- Loading ----
 
-static bool load(const kilni_cli_code_t* code, kiln_module_t** out_module,
+static bool load(kilni_cli_code_t* code, kiln_module_t** out_module,
                  kilni_cli_error_t* error) {
   kiln_module_options_t options = kiln_module_options_default();
   options.name = code->file;
@@ -299,8 +312,10 @@ static bool load(const kilni_cli_code_t* code, kiln_module_t** out_module,
   kiln_load_log_t* log = NULL;
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "loading %s", code->file);
+  uint64_t began = kilni_cli_now_ns();
   kiln_status_t status = kiln_module_load(
       code->device, kiln_code_bytes(code->code), &options, &log, out_module);
+  code->times.load_ns += kilni_cli_now_ns() - began;
   kilni_cli_progress_stop(&progress);
   // What the reader refuses, the error says by itself.
   kiln_status_code_t code_of = kiln_status_code(status);

@@ -11,6 +11,13 @@
 #include "kiln/program_code.h"
 #include "kiln/kiln.h"
 
+// What the steps took. A step that was not done took no time. thread-compatible
+typedef struct kilni_cli_code_times_t {
+  uint64_t lower_ns;  // from source or program to PTX
+  uint64_t link_ns;   // from PTX to machine code, or to find it in the cache
+  uint64_t load_ns;   // on the device
+} kilni_cli_code_times_t;
+
 // One file on its way. one-thread
 //
 // A GPU gets machine code where there is a cache: PTX is linked to a cubin once
@@ -34,7 +41,8 @@ typedef struct kilni_cli_code_t {
   char compile_reason[512];
   const char* link_reason;       // static
   kiln_program_code_t* lowered;  // of a program
-  bool left;                     // a step still runs: nothing can be closed
+  kilni_cli_code_times_t times;
+  bool left;  // a step still runs: nothing can be closed
 } kilni_cli_code_t;
 
 // Makes `text` and `code`. Ended by deinit, also after a failure.

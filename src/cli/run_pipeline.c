@@ -225,6 +225,22 @@ bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,
 
 // ---- Telemetry ----
 
+// The command makes the code itself, and the dispatcher is given a kernel: what
+// that took is known here alone.
+static void add_code(const kilni_cli_code_t* code, kiln_telemetry_t* t) {
+  bool cached = code->link_cache == KILN_LINK_CACHE_HIT;
+  if (code->code == NULL) return;
+  t->pipeline_lower_ns += code->times.lower_ns;
+  t->pipeline_load_ns += code->times.load_ns;
+  t->pipeline_code_bytes += kiln_code_bytes(code->code).size;
+  if (kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX)
+    t->pipeline_ptx_bytes += kiln_code_bytes(code->text).size;
+  if (code->times.link_ns == 0) return;
+  *(cached ? &t->pipeline_cache_ns : &t->pipeline_link_ns) +=
+      code->times.link_ns;
+  *(cached ? &t->cached_pipelines : &t->linked_pipelines) += 1;
+}
+
 bool kilni_cli_telemetry_text(const kilni_cli_session_t* session,
                               kilni_cli_telemetry_t format,
                               kilni_cli_buffer_t* out,
@@ -239,8 +255,10 @@ bool kilni_cli_telemetry_text(const kilni_cli_session_t* session,
   how.label_count = 2;
   if (format == KILNI_CLI_TELEMETRY_JSON) how.format = KILN_TELEMETRY_JSON;
   if (!kilni_cli_check(error,
-                       kiln_telemetry_read(session->dispatcher, &snapshot)) ||
-      !kilni_cli_check(
+                       kiln_telemetry_read(session->dispatcher, &snapshot)))
+    return false;
+  add_code(&session->code, &snapshot);
+  if (!kilni_cli_check(
           error, kiln_telemetry_format(&snapshot, &how, 0, NULL, &length)))
     return false;
   size_t at = out->size;

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/cli_clock.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
 #include "cli/cli_visible.h"
@@ -218,15 +218,9 @@ static bool launch(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
                                     plan->count, &options, &s->pending));
 }
 
-static uint64_t now_ns(void) {
-  struct timespec t;
-  (void)clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   uint64_t limit = s->request->time_limit_ns;
-  uint64_t began = now_ns();
+  uint64_t began = kilni_cli_now_ns();
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "running %s on %s", s->facts.name,
                            s->device_name);
@@ -236,7 +230,7 @@ static bool wait_for_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   if (kilni_cli_check(error, status)) return true;
   bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
                error->code == KILN_STATUS_TIMED_OUT;
-  if (limit != 0 && timed && now_ns() - began >= limit) {
+  if (limit != 0 && timed && kilni_cli_now_ns() - began >= limit) {
     s->leave_at_once = true;
     return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
                           "give it more time, or look for a loop or a wait "

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: the time, for what takes some.
+#ifndef KILN_SRC_CLI_CLI_CLOCK_H_
+#define KILN_SRC_CLI_CLI_CLOCK_H_
+
+#include <stdint.h>
+
+// Monotonic nanoseconds.
+uint64_t kilni_cli_now_ns(void);
+
+#endif  // KILN_SRC_CLI_CLI_CLOCK_H_
