@@ -104,11 +104,17 @@ static inline void dispatch_kit_open(dispatch_kit_t* kit) {
   dispatch_kit_open_with(kit, NULL);
 }
 
+// What graphs hold is let go by a thread, behind their launches.
+static inline void dispatch_kit_settle(dispatch_kit_t* kit) {
+  kilni_late_t* late = atomic_load(&kit->device->late);
+  if (late == NULL) return;
+  kiln_status_free(kiln_device_synchronize(kit->device));
+  kilni_late_settle(late);
+}
+
 static inline void dispatch_kit_close(dispatch_kit_t* kit) {
   kiln_dispatcher_release(kit->dispatcher);
-  // What graphs hold is let go by a thread, behind their launches.
-  kilni_late_t* late = atomic_load(&kit->device->late);
-  if (late != NULL) kilni_late_settle(late);
+  dispatch_kit_settle(kit);
   kiln_device_release(kit->device);
   kiln_runtime_release(kit->runtime);
   fault_alloc_assert_clean(&kit->watch);

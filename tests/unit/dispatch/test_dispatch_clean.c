@@ -177,9 +177,7 @@ static void test_device(void** state) {
     kiln_sequence_release(sequence);
     assert_null(kiln_resident_free(kit.dispatcher, r));
     for (int i = 0; i < 2; i++) kiln_stream_release(streams[i]);
-    assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
-    kilni_late_t* late = atomic_load(&kit.device->late);
-    if (late != NULL) kilni_late_settle(late);
+    dispatch_kit_settle(&kit);
     assert_true(kilni_pools_counts(kit.device, KILNI_POOL_EVENTS).kept > 0);
     assert_true(kit.device->pools.spare_count > 0);
     assert_null(kiln_dispatcher_clean(kit.dispatcher));
