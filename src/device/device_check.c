@@ -23,7 +23,7 @@ kiln_status_t kilni_launch_over(const kiln_kernel_t* kernel, const char* what,
       KILNI_FAIL(LIMIT_EXCEEDED, "kernel \"%s\": %s is %llu and %s has %llu",
                  kernel->name, what, (unsigned long long)value, whose,
                  (unsigned long long)limit),
-      "use %s of at most %llu", what, (unsigned long long)limit);
+      "use at most %llu", (unsigned long long)limit);
 }
 
 kiln_status_t kilni_launch_check_shape(const kiln_kernel_t* kernel,

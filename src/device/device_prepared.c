@@ -397,6 +397,10 @@ static __attribute__((noinline)) kiln_status_t run_failed(
                  KILNI_DEVICE_CHECK(launch->device, result, "cuLaunchKernel"));
 }
 
+// The row needs nothing around it but what a stream brings: a column that
+// changes must change this, too.
+_Static_assert(KILNI_WAY_cuLaunchKernel == 0, "a launch switches nothing");
+
 // The short way is all of it, in one function: nothing to be made current, all
 // arguments given, no attributes, and the driver's call.
 kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
