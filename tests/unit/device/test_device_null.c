@@ -565,6 +565,7 @@ static void test_after_fork(void** state) {
   if (child == 0) {
     kiln_status_t status = kiln_stream_synchronize(world->in.stream);
     bool good = kiln_status_code(status) == KILN_STATUS_INVALID_STATE;
+    kiln_status_free(status);
     uint64_t live = kilni_cuda_null_live(KILNI_HANDLE_NONE);
     release_all(world);
     good = good && kilni_cuda_null_live(KILNI_HANDLE_NONE) == live;
