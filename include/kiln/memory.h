@@ -121,9 +121,9 @@ kiln_buffer_export(kiln_buffer_t* buffer, kiln_buffer_export_t* out_export);
 // its word for the size is taken. Of a buffer of a pool the options name that
 // pool, imported, and the stream in whose order the last release lets go of it;
 // the buffer retains both, and the same buffer imported again while it is held
-// is the same object. Any other takes no options: the last release waits for
-// the device's work. Must not be used after the other process has released its
-// own.
+// is the same object, with the stream that it has. Any other takes no options:
+// the last release waits for the device's work. Must not be used after the
+// other process has released its own.
 //
 //   INVALID_ARGUMENT  no pool or no stream where there must be, one where there
 //                     must not, or of another device; a pool that is not
