@@ -395,7 +395,7 @@ static void bench_blake3_way(world_t* w, const char* threads) {
       kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
   kiln_program_release(program);
   kiln_buffer_t* hash = memory(w, 32);
-  kiln_buffer_t* parts = memory(w, w->count / 1024 + 32);
+  kiln_buffer_t* parts = memory(w, w->count / 512 + 32);
   kiln_buffer_t* done = memory(w, 4);
   bench_expect(kiln_buffer_fill(done, 0, 4, 0, 4));
   bind(&job, w->numbers);
