@@ -553,6 +553,18 @@ static void bench_lines(world_t* w) {
   kiln_buffer_release(count);
 }
 
+// ASCII, which is what most texts are.
+static void bench_utf8(world_t* w) {
+  job_t job = job_of(w, "utf8", NULL);
+  kiln_buffer_t* left = memory(w, 4);
+  bind(&job, w->flags);
+  bind(&job, left);
+  tell(w, "utf8, all ASCII", (double)w->count, spent(w, &job), 0, plain_utf8,
+       0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(left);
+}
+
 static void bench_segments(world_t* w, uint32_t segment, double cub) {
   kiln_library_options_t options = kiln_library_options_default();
   options.type = KILN_PROGRAM_TYPE_F32;
@@ -803,6 +815,7 @@ int main(int argc, char** argv) {
   bench_crc32(&w);
   if (!w.soft) bench_crc32_ways(&w);
   bench_lines(&w);
+  bench_utf8(&w);
   bench_json_index(&w);
   bench_aho_corasick(&w);
   bench_lz4(&w);

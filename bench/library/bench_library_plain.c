@@ -5,6 +5,7 @@
 #include "bench_library_plain.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "plain_bytes.h"
@@ -279,4 +280,32 @@ void plain_lz4(const plain_t* p) {
                                  starts[k + 1] - starts[k], out + at, room,
                                  &error);
   }
+}
+
+// Bytes of one that starts with `a`, by its first byte alone; 0: none does.
+static size_t sequence(uint8_t a) {
+  if (a < 0x80) return 1;
+  if (a < 0xc2 || a > 0xf4) return 0;
+  return a < 0xe0 ? 2 : a < 0xf0 ? 3 : 4;
+}
+
+void plain_utf8(const plain_t* p) {
+  const uint8_t* text = p->flags;
+  uint32_t* out = p->out;
+  size_t i = 0;
+  while (i < p->count) {
+    size_t size = sequence(text[i]);
+    bool good = size != 0 && size <= p->count - i;
+    for (size_t k = 1; good && k < size; k++) {
+      uint8_t least = 0x80, most = 0xbf;
+      if (k == 1 && text[i] == 0xe0) least = 0xa0;
+      if (k == 1 && text[i] == 0xf0) least = 0x90;
+      if (k == 1 && text[i] == 0xed) most = 0x9f;
+      if (k == 1 && text[i] == 0xf4) most = 0x8f;
+      good = text[i + k] >= least && text[i + k] <= most;
+    }
+    if (!good) break;
+    i += size;
+  }
+  out[0] = (uint32_t)(p->count - i);
 }

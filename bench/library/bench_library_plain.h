@@ -33,6 +33,7 @@ void plain_segments(const plain_t* p);
 void plain_runs(const plain_t* p);
 void plain_crc32(const plain_t* p);  // four bytes at a time by tables
 void plain_lines(const plain_t* p);
+void plain_utf8(const plain_t* p);
 void plain_blake3(const plain_t* p);
 void plain_matmul(const plain_t* p);      // of `width` rows and columns
 void plain_fft(const plain_t* p);         // by Stockham, two at a time

@@ -437,7 +437,7 @@ typedef struct validator_t {
   uint64_t text, left;
 } validator_t;
 
-enum { TEXT_MOST = 600 };
+enum { TEXT_MOST = 600, TILE = 16384 };
 
 static void open_validator(validator_t* v) {
   char* text = text_of("utf8");
@@ -464,17 +464,18 @@ static void validate(validator_t* v, const uint8_t* text, size_t size) {
   uint64_t lengths[2] = {size, 1};
   kiln_program_parameter_t p;
   for (uint32_t i = 0; kiln_program_code_parameter(v->code, i, &p); i++) {
-    uint64_t value =
-        p.kind == KILN_PROGRAM_PARAMETER_ADDRESS  ? addresses[p.index]
-        : p.kind == KILN_PROGRAM_PARAMETER_LENGTH ? lengths[p.index]
-                                                  : (size + 15) / 16;
+    uint64_t value = p.kind == KILN_PROGRAM_PARAMETER_ADDRESS
+                         ? addresses[p.index]
+                     : p.kind == KILN_PROGRAM_PARAMETER_LENGTH
+                         ? lengths[p.index]
+                         : (size + TILE - 1) / TILE * 256;
     uint32_t bytes = kilni_type_bytes((uint8_t)p.type);
     used = (used + bytes - 1) / bytes * bytes;
     assert_true(used + 8 <= sizeof(words));
     memcpy(words + used, &value, bytes);
     used += bytes;
   }
-  const uint64_t work[3] = {(size + 15) / 16, 1, 1};
+  const uint64_t work[3] = {(size + TILE - 1) / TILE * 256, 1, 1};
   uint32_t grid[3];
   kiln_program_code_grid(v->code, work, grid);
   const uint32_t block[3] = {256, 1, 1};
