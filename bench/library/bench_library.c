@@ -700,6 +700,42 @@ static void bench_matmul(world_t* w, uint32_t type) {
   kiln_buffer_release(c);
 }
 
+// 16 heads of 4,096 rows of 64 numbers, or fewer where there are not as many.
+// Of a causal one half of the products are.
+static void bench_attention(world_t* w, uint32_t type, uint32_t max_ulp,
+                            bool causal) {
+  uint32_t heads = 16, n = 4096, bytes = type == KILN_PROGRAM_TYPE_F32 ? 4 : 2;
+  while (heads > 1 && UINT64_C(192) * n * heads > w->count) heads /= 2;
+  while (UINT64_C(192) * n > w->count) n /= 2;
+  uint64_t size = UINT64_C(64) * n * heads * bytes;
+  double flops = (causal ? 2.0 : 4.0) * n * n * 64 * heads;
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = type;
+  options.segment = 64;
+  options.max_ulp = max_ulp;
+  job_t job = job_of(w, "attention", &options);
+  kiln_buffer_t* y = memory(w, size);
+  for (uint64_t i = 0; i < 3; i++) {
+    job.bindings[job.count++] =
+        kiln_bind_buffer_range(w->floats, i * size, size);
+  }
+  bind(&job, y);
+  job.bindings[job.count++] = kiln_bind_u32(n);
+  job.bindings[job.count++] = kiln_bind_u32(n);
+  job.bindings[job.count++] = kiln_bind_u32(causal);
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "attention %s%s%s of %u x 64, %u heads",
+           kiln_program_type_name(type), max_ulp != 0 ? " to 67 ULP" : "",
+           causal ? ", causal," : "", (unsigned)n, (unsigned)heads);
+  bool plain =
+      w->soft && !causal && type == KILN_PROGRAM_TYPE_F32 && heads == 1;
+  bench_report_more(&g_report, name, "GFLOP/s", flops / spent(w, &job),
+                    plain ? "plain C" : NULL,
+                    plain ? flops / plain_time(w, plain_attention, n, 0) : 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(y);
+}
+
 // Rows of complex numbers in the first half of all, of which there are as
 // many as cuFFT's figure is of where that is said. One read and one write
 // count.
@@ -839,6 +875,9 @@ int main(int argc, char** argv) {
   bench_matmul(&w, KILN_PROGRAM_TYPE_F32);
   bench_matmul(&w, KILN_PROGRAM_TYPE_F16);
   bench_matmul(&w, KILN_PROGRAM_TYPE_F64);
+  bench_attention(&w, KILN_PROGRAM_TYPE_F32, 0, false);
+  bench_attention(&w, KILN_PROGRAM_TYPE_F32, 67, false);
+  bench_attention(&w, KILN_PROGRAM_TYPE_F16, 67, true);
   bench_fft(&w, 10, 0);
   bench_fft(&w, 12, 0);
   bench_fft(&w, w.log < 22 ? w.log - 2 : 20, 1448);

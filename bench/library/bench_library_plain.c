@@ -214,6 +214,39 @@ void plain_matmul(const plain_t* p) {
   }
 }
 
+// One query's scores, then their exponentials: the sum of these.
+static float weigh(const float* q, const float* k, size_t n, float* weights) {
+  float top = -INFINITY, sum = 0;
+  for (size_t j = 0; j < n; j++) {
+    float dot = 0;
+    for (size_t d = 0; d < 64; d++) dot += q[d] * k[j * 64 + d];
+    weights[j] = dot / 8;
+    if (weights[j] > top) top = weights[j];
+  }
+  for (size_t j = 0; j < n; j++) {
+    weights[j] = expf(weights[j] - top);
+    sum += weights[j];
+  }
+  return sum;
+}
+
+void plain_attention(const plain_t* p) {
+  size_t n = p->width;
+  const float* q = p->floats;
+  const float* k = q + n * 64;
+  const float* v = k + n * 64;
+  float* weights = p->other;
+  for (size_t i = 0; i < n; i++) {
+    float* y = (float*)p->out + i * 64;
+    float sum = weigh(q + i * 64, k, n, weights);
+    memset(y, 0, 64 * sizeof(*y));
+    for (size_t j = 0; j < n; j++) {
+      for (size_t d = 0; d < 64; d++) y[d] += weights[j] * v[j * 64 + d];
+    }
+    for (size_t d = 0; d < 64; d++) y[d] /= sum;
+  }
+}
+
 // Roots of one for transforms of n numbers: e^(-2 pi i k / n).
 static const float* roots_of(size_t n) {
   static float roots[2 << 20];

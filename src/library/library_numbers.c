@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// library: recipes of what works on numbers: products, histograms,
-// transforms.
+// library: recipes of what works on numbers: products, attention,
+// histograms, transforms.
 #include <stdio.h>
 
 #include "library/library_inside.h"
@@ -37,6 +37,38 @@ kiln_status_t kilni_library_make_matmul(kilni_library_make_t* make) {
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
                                                   GIVEN(3), GIVEN(4), GIVEN(5)};
   return kilni_library_add(make, "matmul", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
+// ---- Attention ----
+
+enum { WIDTH_MOST = 128 };
+
+kiln_status_t kilni_library_make_attention(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(
+      kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_SEGMENT));
+  uint32_t type = type_or(make, KILN_PROGRAM_TYPE_F32);
+  if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F16 &&
+      type != KILN_PROGRAM_TYPE_BF16) {
+    return kilni_library_alien_type(make, type, "f32, f16 and bf16");
+  }
+  uint64_t width = make->options.segment != 0 ? make->options.segment : 32;
+  if (width > WIDTH_MOST) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "`options.segment` is %llu for \"attention\"",
+                   (unsigned long long)width),
+        "choose at most %u numbers a row", (unsigned)WIDTH_MOST);
+  }
+  char text[16];
+  snprintf(text, sizeof(text), "%u", (unsigned)width);
+  kilni_library_define(make, "T", kiln_program_type_name(type));
+  kilni_library_define(make, "WIDTH", text);
+  // So that shared memory is that of any device.
+  kilni_library_define(make, "KEYS", width > 64 ? "32" : "64");
+  static const kilni_library_place_t kPlaces[] = {
+      GIVEN(0), GIVEN(1), GIVEN(2), GIVEN(3), GIVEN(4), GIVEN(5), GIVEN(6)};
+  return kilni_library_add(make, "attention", kPlaces, COUNT(kPlaces),
                            KILN_SWITCH_OFF);
 }
 

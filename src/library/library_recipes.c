@@ -423,6 +423,7 @@ static const struct {
 } kRecipes[] = {
     // clang-format off
     {"aho_corasick", make_aho_corasick},
+    {"attention", kilni_library_make_attention},
     {"bfs", kilni_library_make_bfs},
     {"blake3", make_blake3},
     {"compact", make_close},

@@ -76,6 +76,14 @@ def runs(folder, cat):
             given += ["--define", option]
         yield ("matmul", given + numbers(m=f"{m}u32", n=f"{m}u32",
                                          k=f"{k}u32"), ["c"])
+    for option in ("T=f32", "T=f16"):
+        width = 50 if option == "T=f32" else 100
+        given = ["--define", option, "--define", f"WIDTH={width}",
+                 "--define", "KEYS=32"]
+        for name in "qkv":
+            given += ["--in", f"{name}=" + data("a.f32")]
+        yield ("attention", given +
+               numbers(queries="127u32", keys="127u32", causal="1u32"), ["y"])
     yield ("blur", ["--in", f"picture={cat}"] +
            numbers(w="451u32", h="300u32", channels="3u32"), ["blurred"])
     yield "utf8", ["--in", "text=" + data("valid.txt")], ["left"]

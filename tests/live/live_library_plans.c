@@ -631,6 +631,75 @@ static void matmul(live_t* live, uint32_t type, uint32_t side) {
   free(c);
 }
 
+// One query in doubles: its scores, then its average of column `d`.
+static double attend(const float* q, const float* k, const float* v,
+                     uint32_t keys, uint32_t d) {
+  double top = -(double)INFINITY, total = 0, sum = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint64_t j = 0; j < keys; j++) {
+      double dot = 0;
+      for (int e = 0; e < 64; e++) {
+        dot += (double)q[e] * (double)k[j * 64 + (uint64_t)e];
+      }
+      if (pass == 0) {
+        top = dot / 8 > top ? dot / 8 : top;
+        continue;
+      }
+      double weight = exp(dot / 8 - top);
+      total += weight;
+      sum += weight * (double)v[j * 64 + d];
+    }
+  }
+  return sum / total;
+}
+
+// Heads of `n` rows of 64 numbers; one element in some thousand is looked at.
+static void attention(live_t* live, uint32_t n, uint32_t heads, bool causal) {
+  uint64_t count = UINT64_C(64) * n * heads;
+  if (3 * count > live->count) return;
+  float* x = room(3 * count * 4);
+  float* y = room(count * 4);
+  for (uint64_t i = 0; i < 3 * count; i++) {
+    x[i] = (float)(int32_t)live->numbers[i] * (i < count ? 0x1p-29f : 0x1p-31f);
+  }
+  kiln_library_options_t options = kiln_library_options_default();
+  options.segment = 64;
+  kiln_library_plan_t* plan = NULL;
+  kiln_resident_t in, out;
+  OK(kiln_resident_allocate(live->dispatcher, 3 * count * 4, &in));
+  OK(kiln_resident_allocate(live->dispatcher, count * 4, &out));
+  OK(kiln_resident_upload(live->dispatcher, NULL, in, 0, 3 * count * 4, x));
+  if (OK(kiln_library_plan_create(live->dispatcher, "attention", &options,
+                                  &plan))) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident_range(in, 0, count * 4),
+        kiln_bind_resident_range(in, count * 4, count * 4),
+        kiln_bind_resident_range(in, 2 * count * 4, count * 4),
+        kiln_bind_resident(out),
+        kiln_bind_u32(n),
+        kiln_bind_u32(n),
+        kiln_bind_u32(causal)};
+    OK(kiln_library_plan_run(plan, NULL, bindings, 7));
+    OK(kiln_resident_download(live->dispatcher, NULL, out, 0, count * 4, y));
+  }
+  kiln_library_plan_release(plan);
+  OK(kiln_resident_free(live->dispatcher, in));
+  OK(kiln_resident_free(live->dispatcher, out));
+  uint32_t wrong = 0;
+  for (uint64_t e = 0; e < count; e += 8191) {
+    uint64_t row = e / 64, head = row / n;
+    double want = attend(
+        x + row * 64, x + count + head * n * 64, x + 2 * count + head * n * 64,
+        causal ? (uint32_t)(row % n) + 1 : n, (uint32_t)(e % 64));
+    wrong += !(fabs((double)y[e] - want) <= 0x1p-18);
+  }
+  printf("attention of %u x %u%s: %u wrong\n", (unsigned)heads, (unsigned)n,
+         causal ? ", causal" : "", (unsigned)wrong);
+  failures += wrong != 0;
+  free(x);
+  free(y);
+}
+
 // One row of complex numbers in doubles, as in test_library_fft.c: x's numbers
 // are `step` from each other.
 static void plain_fft(const float* x, double* y, uint32_t n, uint32_t step) {
@@ -747,6 +816,9 @@ static void run_all(live_t* live) {
   uint32_t side = live->count < 1u << 24 ? 131 : 4099;
   matmul(live, KILN_PROGRAM_TYPE_F32, side);
   matmul(live, KILN_PROGRAM_TYPE_F64, side);
+  attention(live, 4096, 8, false);
+  attention(live, 4000, 9, true);
+  attention(live, 60, 1, true);
   fft(live, 256);
   fft(live, 4096);
   fft(live, 8192);
