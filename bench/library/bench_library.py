@@ -35,8 +35,8 @@ BARS = (
     ("transpose", "copy", 0.9),
     ("softmax of", "copy", 0.9),
     ("normalize of", "copy", 0.9),
-    ("blake3", "read", 0.8),
-    ("crc32", "read", 0.8),
+    ("blake3 of", "read", 0.8),
+    ("crc32 of", "read", 0.8),
 )
 
 
