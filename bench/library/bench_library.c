@@ -380,13 +380,15 @@ static void bench_blake3(world_t* w) {
 }
 
 // With other blocks: which of them is the best on this device.
-static void bench_blake3_way(world_t* w, const char* threads) {
+static void bench_blake3_way(world_t* w, const char* threads,
+                             const char* products) {
   kiln_library_entry_t entry;
   bench_need(kiln_library_find("blake3", &entry), "blake3");
-  const kiln_program_define_t defines[] = {{"THREADS", threads}};
+  const kiln_program_define_t defines[] = {{"THREADS", threads},
+                                           {"PRODUCTS", products}};
   kiln_program_parse_options_t options = kiln_program_parse_options_default();
   options.defines = defines;
-  options.define_count = 1;
+  options.define_count = 2;
   kiln_program_t* program = NULL;
   bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
   job_t job;
@@ -404,7 +406,8 @@ static void bench_blake3_way(world_t* w, const char* threads) {
   bind(&job, parts);
   bind(&job, done);
   char what[BENCH_NAME_BYTES];
-  snprintf(what, sizeof(what), "blake3 by %s threads", threads);
+  snprintf(what, sizeof(what), "blake3 by %s threads%s", threads,
+           products[0] == '1' ? ", products" : "");
   tell(w, what, (double)w->count * 4, spent(w, &job), 0, plain_blake3, 0);
   kiln_pipeline_release(job.pipeline);
   kiln_buffer_release(hash);
@@ -857,10 +860,10 @@ int main(int argc, char** argv) {
   bench_lz4(&w);
   bench_blake3(&w);
   if (!w.soft) {
-    bench_blake3_way(&w, "64");
-    bench_blake3_way(&w, "128");
-    bench_blake3_way(&w, "512");
-    bench_blake3_way(&w, "1024");
+    static const char* const kThreads[] = {"128", "256", "512", "1024"};
+    for (int i = 0; i < 8; i++) {
+      bench_blake3_way(&w, kThreads[i / 2], i % 2 == 0 ? "0" : "1");
+    }
   }
   bench_sort(&w, false, 39.7);
   bench_sort(&w, true, 33.4);

@@ -195,13 +195,15 @@ static void test_places(void** state) {
   dispatch_kit_close(&kit);
 }
 
-static kiln_pipeline_t* pipeline_of(dispatch_kit_t* kit, const char* threads) {
+static kiln_pipeline_t* pipeline_of(dispatch_kit_t* kit, const char* threads,
+                                    const char* products) {
   kiln_library_entry_t entry;
   assert_true(kiln_library_find("blake3", &entry));
-  const kiln_program_define_t defines[] = {{"THREADS", threads}};
+  const kiln_program_define_t defines[] = {{"THREADS", threads},
+                                           {"PRODUCTS", products}};
   kiln_program_parse_options_t options = kiln_program_parse_options_default();
   options.defines = defines;
-  options.define_count = 1;
+  options.define_count = 2;
   kiln_program_t* program = NULL;
   assert_null(kiln_program_parse(entry.text, &options, NULL, &program));
   kiln_pipeline_t* pipeline = NULL;
@@ -212,13 +214,12 @@ static kiln_pipeline_t* pipeline_of(dispatch_kit_t* kit, const char* threads) {
 
 // Tiles of 32 chunks, by the text alone: more of them than threads, so that one
 // joins several; without words.
-static void test_tiles(void** state) {
-  (void)state;
+static void tiles(const char* products) {
   static const uint32_t kTiles[] = {31, 32, 33, 65, 100};
   enum { TILE = 32768, MOST = 100 * TILE / KIT_LESS };
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
-  kiln_pipeline_t* pipeline = pipeline_of(&kit, "32");
+  kiln_pipeline_t* pipeline = pipeline_of(&kit, "32", products);
   uint8_t* text = counted(MOST, 241);
   uint8_t* zeroes = kit_zeroes(4096, 1);
   kiln_resident_t all = dispatch_kit_resident(&kit, MOST, text);
@@ -249,6 +250,12 @@ static void test_tiles(void** state) {
   free(zeroes);
   kiln_pipeline_release(pipeline);
   dispatch_kit_close(&kit);
+}
+
+static void test_tiles(void** state) {
+  (void)state;
+  tiles("0");
+  tiles("1");
 }
 
 int main(void) {
