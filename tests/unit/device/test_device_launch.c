@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -536,6 +538,47 @@ static void test_a_refusal_of_the_driver(void** state) {
   close_world(w);
 }
 
+// A refused run is not tried again, nothing goes to a lost device, and nothing
+// from a forked child.
+static void test_runs_that_must_not_be(void** state) {
+  world_t* w = *state;
+  kiln_launch_t* launch = NULL;
+  kiln_argument_t arguments[5];
+  uint8_t bytes[24] = {0};
+  open_world(w);
+  fill(w, arguments, bytes, bytes);
+  w->config.attributes = NULL;
+  assert_null(create(w, &launch));
+  assert_null(kiln_launch_set_all(launch, arguments, 5));
+  assert_null(kiln_launch_run(launch, w->in.stream));
+  assert_int_equal(g_seen.launches, 1);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    kiln_status_t status = kiln_launch_run(launch, w->in.stream);
+    bool good = kiln_status_code(status) == KILN_STATUS_INVALID_STATE;
+    _exit(good && g_seen.launches == 1 ? 0 : 1);
+  }
+  int how = 0;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+  g_seen.result = KILN_CU_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  assert_says(kiln_launch_run(launch, w->in.stream), KILN_STATUS_LAUNCH_FAILED,
+              "launching \"mixed\"");
+  assert_int_equal(g_seen.launches, 2);
+  g_seen.result = KILN_CU_ERROR_ILLEGAL_ADDRESS;
+  assert_says(kiln_launch_run(launch, w->in.stream), KILN_STATUS_DEVICE_LOST,
+              "CUDA_ERROR_ILLEGAL_ADDRESS");
+  g_seen.result = KILN_CU_SUCCESS;
+  assert_says(kiln_launch_run(launch, w->in.stream), KILN_STATUS_DEVICE_LOST,
+              "is lost");
+  assert_int_equal(g_seen.launches, 3);
+  kiln_launch_release(launch);
+  w->config.attributes = &w->with;
+  close_world(w);
+  kilni_cuda_null_reset();
+}
+
 // ---- Attributes ----
 
 static void test_cooperative(void** state) {
@@ -959,6 +1002,8 @@ int main(void) {
                                       teardown),
       cmocka_unit_test_setup_teardown(test_the_grid_changes, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_refusal_of_the_driver, setup,
+                                      teardown),
+      cmocka_unit_test_setup_teardown(test_runs_that_must_not_be, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_cooperative, setup, teardown),
       cmocka_unit_test_setup_teardown(test_cooperative_on_a_part, setup,

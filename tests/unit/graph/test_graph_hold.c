@@ -337,6 +337,35 @@ static void test_lost_at_the_end(void** state) {
   assert_int_equal(told[0], 1);
 }
 
+// What goes the short way once it may, and must not when it may not any more.
+static void test_nothing_goes_to_a_lost_device(void** state) {
+  (void)state;
+  kiln_graph_work_t work = kiln_graph_work_launch(kit.launch);
+  kiln_graph_node_t* node = graph_kit_add(graph, NULL, work);
+  node = graph_kit_add(graph, node, work);
+  kiln_graph_exec_t* exec = make_exec();
+  for (int i = 0; i < 2; i++) {
+    assert_null(kiln_graph_exec_launch(exec, kit.stream));
+    assert_null(kiln_graph_exec_set(exec, node, &work));
+  }
+  assert_int_equal(plan.launches, 2);
+  plan.refuse = true;
+  kiln_status_t status = kiln_graph_exec_launch(exec, kit.stream);
+  assert_non_null(status);
+  kiln_status_free(status);
+  assert_int_equal(plan.launches, 3);  // not tried again
+  plan.refuse = false;
+  lose();
+  assert_says(kiln_graph_exec_launch(exec, kit.stream), KILN_STATUS_DEVICE_LOST,
+              "is lost");
+  assert_says(kiln_graph_exec_set(exec, node, &work), KILN_STATUS_DEVICE_LOST,
+              "is lost");
+  assert_says(kiln_graph_add(graph, &node, 1, &work, NULL),
+              KILN_STATUS_DEVICE_LOST, "is lost");
+  assert_int_equal(plan.launches, 3);
+  kiln_graph_exec_release(exec);
+}
+
 // The driver will not call back; nobody is left who would notice.
 static void test_lost_while_it_waits(void** state) {
   (void)state;
@@ -503,6 +532,7 @@ int main(void) {
       T(test_lost_before),
       T(test_lost_at_the_end),
       T(test_lost_while_it_waits),
+      T(test_nothing_goes_to_a_lost_device),
       T(test_a_raw_clone),
       T(test_owners_that_come_later),
       T(test_a_raw_clone_of_what_is_inside),
