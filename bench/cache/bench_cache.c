@@ -41,17 +41,6 @@ static uint8_t g_key[KEY_BYTES];
 static char g_top[256];
 static char g_folder[320];
 
-static int compare(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return x < y ? -1 : x > y;
-}
-
-static double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof(*values), compare);
-  return values[count / 2];
-}
-
 static double microseconds(uint64_t start) {
   return (double)(bench_time_ns() - start) / 1000.0;
 }
@@ -137,7 +126,7 @@ static void bench_memory(bench_report_t* report) {
     get(cache, 0);
     times[i] = microseconds(start);
   }
-  double hit = median(times, MEMORY_RUNS);
+  double hit = bench_median(times, MEMORY_RUNS);
   bench_report_less(report, "hit in memory, 100 KiB, key of 4 KiB", "us", hit,
                     "limit", kLimitMemory);
   hold_to("a hit in memory", hit, kLimitMemory);
@@ -167,17 +156,18 @@ static void bench_disk(bench_report_t* report) {
     plain_read(i);
     plain_hits[i] = microseconds(start);
   }
-  double hit = median(hits, DISK_RUNS);
-  bench_report_less(report, "miss on disk", "us", median(misses, DISK_RUNS),
-                    NULL, 0);
+  double hit = bench_median(hits, DISK_RUNS);
+  bench_report_less(report, "miss on disk", "us",
+                    bench_median(misses, DISK_RUNS), NULL, 0);
   bench_report_less(report, "hit on disk, 100 KiB", "us", hit, "limit",
                     kLimitDisk);
   hold_to("a hit on disk", hit, kLimitDisk);
   bench_report_less(report, "hit on disk, 100 KiB, verified", "us", hit,
-                    "open, fstat, malloc, read", median(plain_hits, DISK_RUNS));
+                    "open, fstat, malloc, read",
+                    bench_median(plain_hits, DISK_RUNS));
   bench_report_less(report, "publication, 100 KiB", "us",
-                    median(puts, DISK_RUNS), "open, write, rename",
-                    median(plain_puts, DISK_RUNS));
+                    bench_median(puts, DISK_RUNS), "open, write, rename",
+                    bench_median(plain_puts, DISK_RUNS));
   kiln_cache_release(cache);
 }
 

@@ -13,12 +13,12 @@
 
 #include "bench_check.h"
 #include "bench_report.h"
+#include "bench_stage.h"
 #include "kiln/kiln.h"
-#include "runtime/runtime.h"
 
 enum { PAIRS = 200000, ROUNDS = 15 };
 
-static uint64_t g_allocations;
+static bench_stage_t g_stage;
 static uint64_t g_calls;
 static kiln_cuda_table_t g_under;
 
@@ -107,23 +107,9 @@ static double time_buffers(kiln_stream_t* stream, uint64_t bytes) {
   return best;
 }
 
-static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
-  (void)user;
-  g_under = *inout_table;
-  return NULL;
-}
-
-static void keep_nothing(void* user, const kiln_cuda_table_t* table) {
-  (void)user;
-  (void)table;
-}
-
-// The driver's own pair, in its context.
+// The driver's own pair, in its context, which is current.
 static double time_driver(kiln_stream_t* stream, uint64_t bytes) {
   kiln_cu_stream_t handle = kiln_stream_handle(stream);
-  kiln_cu_context_t context = kiln_device_context(kiln_stream_device(stream));
-  bench_need(g_under.cuCtxSetCurrent(context) == KILN_CU_SUCCESS,
-             "the context cannot be made current");
   double best = 0;
   for (int round = 0; round < ROUNDS; round++) {
     uint64_t start = bench_time_ns();
@@ -144,29 +130,20 @@ static double time_driver(kiln_stream_t* stream, uint64_t bytes) {
 
 int main(int argc, char** argv) {
   static bench_report_t report;
-  static kiln_cuda_table_t table;
   bool real = argc > 1;
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kiln_allocator_t allocator = bench_counting_allocator(&g_allocations);
-  kilni_runtime_hooks_t hooks = {0};
-  kiln_runtime_t* runtime = NULL;
-  kiln_device_t* device = NULL;
   kiln_stream_t* stream = NULL;
   kiln_transient_t* store = NULL;
-  kilni_cuda_table_null(&table);
-  g_under = table;
-  KILNI_CUDA_SET(&table, cuMemAllocAsync, count_alloc);
-  KILNI_CUDA_SET(&table, cuMemFreeAsync, count_free);
-  KILNI_CUDA_SET(&table, cuStreamIsCapturing, count_ask);
-  KILNI_CUDA_SET(&table, cuThreadExchangeStreamCaptureMode, count_exchange);
-  KILNI_CUDA_SET(&table, cuCtxGetCurrent, count_current);
-  options.allocator = &allocator;
-  if (!real) hooks.cuda_table = &table;
-  if (real) hooks.wrap = keep_table;
-  if (real) hooks.unwrap = keep_nothing;
-  bench_expect(kilni_runtime_create_with(&options, &hooks, &runtime));
-  bench_expect(
-      kiln_runtime_open_device(runtime, real ? argv[1] : "cuda:0", &device));
+  bench_stage_init(&g_stage);
+  g_under = g_stage.stub;
+  KILNI_CUDA_SET(&g_stage.stub, cuMemAllocAsync, count_alloc);
+  KILNI_CUDA_SET(&g_stage.stub, cuMemFreeAsync, count_free);
+  KILNI_CUDA_SET(&g_stage.stub, cuStreamIsCapturing, count_ask);
+  KILNI_CUDA_SET(&g_stage.stub, cuThreadExchangeStreamCaptureMode,
+                 count_exchange);
+  KILNI_CUDA_SET(&g_stage.stub, cuCtxGetCurrent, count_current);
+  if (!bench_stage_open(&g_stage, real ? argv[1] : NULL)) return BENCH_SKIPPED;
+  if (real) g_under = g_stage.raw;
+  kiln_device_t* device = g_stage.device;
   bench_expect(kiln_stream_create(device, NULL, &stream));
   bench_expect(kiln_transient_create(stream, NULL, &store));
   report.device = kiln_device_name(device);
@@ -174,7 +151,7 @@ int main(int argc, char** argv) {
   double driver = real ? time_driver(stream, 4096) : 0;
   (void)time_store(store, 4096);
   (void)time_several(store);
-  uint64_t allocations = g_allocations;
+  uint64_t allocations = g_stage.allocations;
   uint64_t calls = g_calls;
   bench_report_less(&report, "acquire and release 4 KiB", "ns",
                     time_store(store, 4096), "kiln_buffer_create and release",
@@ -185,15 +162,14 @@ int main(int argc, char** argv) {
     bench_report_less(&report, "kiln_buffer_create and release 4 KiB", "ns",
                       raw, "cuMemAllocAsync and cuMemFreeAsync", driver);
   }
-  bench_need(g_allocations == allocations,
+  bench_need(g_stage.allocations == allocations,
              "something was allocated on the way");
   bench_need(g_calls == calls, "the driver was called on the way");
   fprintf(stderr, "allocations on the way: 0, calls of the driver: 0%s\n",
           real ? " (not counted on a driver)" : "");
   kiln_transient_release(store);
   kiln_stream_release(stream);
-  kiln_device_release(device);
-  kiln_runtime_release(runtime);
   bench_report_print(&report);
+  bench_stage_close(&g_stage);
   return 0;
 }

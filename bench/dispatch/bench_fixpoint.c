@@ -17,12 +17,10 @@
 
 #include "bench_check.h"
 #include "bench_report.h"
+#include "bench_stage.h"
 #include "kiln/kiln.h"
-#include "runtime/runtime.h"
-#include "table/table.h"
 
 enum {
-  SKIPPED = 77,
   BLOCK = 256,
   WIDE = 1024,
   HANDS = 3,
@@ -353,17 +351,6 @@ static void release(job_t* job) {
 
 // ---- Measuring ----
 
-static int by_value(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof(*values), by_value);
-  return values[count / 2];
-}
-
 // One run of a way, from the same start, in microseconds.
 static double run(job_t* job, int way) {
   kiln_resident_range_t all = {0, 0};
@@ -411,7 +398,7 @@ static double ratio_of(int way, int beside) {
   for (int i = 0; i < MEASURED; i++) {
     ratios[i] = g_spent[way][i] / g_spent[beside][i];
   }
-  return median(ratios, MEASURED);
+  return bench_median(ratios, MEASURED);
 }
 
 // The better one of those with the program's block. The wide one is told, not
@@ -423,7 +410,7 @@ static int best_hand(void) {
 static double each_of(const job_t* job, int way) {
   double sorted[MEASURED];
   memcpy(sorted, g_spent[way], sizeof(sorted));
-  return median(sorted, MEASURED) / job->rounds;
+  return bench_median(sorted, MEASURED) / job->rounds;
 }
 
 static bool tell(const job_t* job, bench_report_t* out, bool judges) {
@@ -457,12 +444,6 @@ static bool tell(const job_t* job, bench_report_t* out, bool judges) {
   return good;
 }
 
-// Where the driver's own calls are taken from: below every wrapper.
-static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
-  *(kiln_cuda_table_t*)user = *inout_table;
-  return NULL;
-}
-
 static bool bench(kiln_runtime_t* runtime, job_t* job, bool judges) {
   static const uint32_t kSizes[][2] = {
       {256, 1000}, {33792, 1000}, {1 << 18, 1000}, {1 << 22, 200}};
@@ -490,38 +471,27 @@ static bool bench(kiln_runtime_t* runtime, job_t* job, bool judges) {
 }
 
 int main(int argc, char** argv) {
-  static kiln_cuda_table_t raw;
+  static bench_stage_t stage;
   static job_t job;
-  const char* name = argc > 1 ? argv[1] : "cuda:0";
-  kilni_runtime_hooks_t hooks = {0};
-  kiln_runtime_t* runtime = NULL;
   kiln_program_t* program = NULL;
   kiln_string_view_t text = {kProgram, sizeof(kProgram) - 1};
-  hooks.wrap = keep_table;
-  hooks.user = &raw;
-  bench_expect(kilni_runtime_create_with(NULL, &hooks, &runtime));
-  kiln_status_t status = kiln_runtime_open_device(runtime, name, &job.device);
-  if (!kiln_status_is_ok(status)) {
-    printf("no device: %s\n", kiln_status_message(status));
-    kiln_status_free(status);
-    kiln_runtime_release(runtime);
-    return SKIPPED;
+  bench_stage_init(&stage);
+  if (!bench_stage_open(&stage, argc > 1 ? argv[1] : "cuda:0")) {
+    return BENCH_SKIPPED;
   }
-  job.cu = &raw;
+  job.cu = &stage.raw;
+  job.device = stage.device;
   bench_expect(kiln_dispatcher_create(job.device, NULL, &job.dispatcher));
   bench_expect(kiln_program_parse(text, NULL, NULL, &program));
   bench_expect(
       kiln_pipeline_create(job.dispatcher, program, NULL, &job.pipeline));
   kiln_program_release(program);
   bench_expect(kiln_stream_create(job.device, NULL, &job.stream));
-  CU(raw.cuCtxSetCurrent(kiln_device_context(job.device)));
   bool judges = kiln_device_info(job.device)->kind != KILN_DEVICE_KIND_SOFT;
-  bool good = bench(runtime, &job, judges);
-  CU(raw.cuCtxSetCurrent(NULL));
+  bool good = bench(stage.runtime, &job, judges);
   kiln_stream_release(job.stream);
   kiln_pipeline_release(job.pipeline);
   kiln_dispatcher_release(job.dispatcher);
-  kiln_device_release(job.device);
-  kiln_runtime_release(runtime);
+  bench_stage_close(&stage);
   return good ? 0 : 1;
 }

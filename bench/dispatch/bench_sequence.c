@@ -19,13 +19,11 @@
 
 #include "bench_check.h"
 #include "bench_report.h"
+#include "bench_stage.h"
 #include "bench_stub.h"
 #include "kiln/kiln.h"
-#include "runtime/runtime.h"
-#include "table/table.h"
 
 enum {
-  SKIPPED = 77,
   STEPS = 1000,
   FEW = 10,
   ELEMENTS = 32,
@@ -68,7 +66,7 @@ typedef struct job_t {
   void* params[MAX_ARGUMENTS];
 } job_t;
 
-static uint64_t g_allocations;
+static bench_stage_t g_stage;
 
 static void need(kiln_cu_result_t result, const char* call) {
   bench_need(result == KILN_CU_SUCCESS, call);
@@ -203,7 +201,7 @@ static void prepare(job_t* job, kiln_device_t* device) {
   make_sequence(job, FEW, false, &job->few_sequence, &job->few);
 }
 
-static void release(job_t* job, kiln_device_t* device) {
+static void release(job_t* job) {
   kiln_replay_release(job->few);
   kiln_replay_release(job->early);
   kiln_replay_release(job->replay);
@@ -215,21 +213,9 @@ static void release(job_t* job, kiln_device_t* device) {
   bench_expect(kiln_resident_free(job->dispatcher, job->y));
   kiln_stream_release(job->stream);
   kiln_dispatcher_release(job->dispatcher);
-  kiln_device_release(device);
 }
 
 // ---- Measuring ----
-
-static int by_value(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof(*values), by_value);
-  return values[count / 2];
-}
 
 // Once: all ways must do the same.
 static void compare(job_t* job) {
@@ -266,18 +252,18 @@ static bool measure(job_t* job, bench_report_t* out) {
     to_launches[round] = took[0] / took[3];
     to_graph[round] = took[3] / took[1];
   }
-  double raw = median(spent[0], ROUNDS);
-  double graph = median(spent[1], ROUNDS);
+  double raw = bench_median(spent[0], ROUNDS);
+  double graph = bench_median(spent[1], ROUNDS);
   bench_report_less(out, kWays[0].name, "ns", raw, NULL, 0);
   bench_report_less(out, kWays[1].name, "ns", graph, kWays[0].name, raw);
-  bench_report_less(out, kWays[2].name, "ns", median(spent[2], ROUNDS),
+  bench_report_less(out, kWays[2].name, "ns", bench_median(spent[2], ROUNDS),
                     kWays[0].name, raw);
   for (int way = 3; way < WAYS; way++) {
-    bench_report_less(out, kWays[way].name, "ns", median(spent[way], ROUNDS),
-                      kWays[1].name, graph);
+    bench_report_less(out, kWays[way].name, "ns",
+                      bench_median(spent[way], ROUNDS), kWays[1].name, graph);
   }
-  double faster = median(to_launches, ROUNDS);
-  double ratio = median(to_graph, ROUNDS);
+  double faster = bench_median(to_launches, ROUNDS);
+  double ratio = bench_median(to_graph, ROUNDS);
   bool good = faster >= kFaster && ratio <= kGraphLimit;
   fprintf(stderr,
           "a replay is %.3f times as fast as the driver's launches (bar: %.1f) "
@@ -293,7 +279,7 @@ static bool measure_stub(job_t* job, bench_report_t* out) {
   static const char* const kNames[STUB_WAYS] = {"10 steps, kiln_replay_run",
                                                 "1,000 steps, kiln_replay_run"};
   for (int way = 0; way < STUB_WAYS; way++) kRuns[way](job);
-  uint64_t allocations = g_allocations;
+  uint64_t allocations = g_stage.allocations;
   for (int round = 0; round < STUB_ROUNDS; round++) {
     for (int way = 0; way < STUB_WAYS; way++) {
       uint64_t start = bench_time_ns();
@@ -301,9 +287,9 @@ static bool measure_stub(job_t* job, bench_report_t* out) {
       spent[way][round] = (double)(bench_time_ns() - start) / STUB_RUNS;
     }
   }
-  bench_need(g_allocations == allocations, "a run has allocated");
-  double few = median(spent[0], STUB_ROUNDS);
-  double many = median(spent[1], STUB_ROUNDS);
+  bench_need(g_stage.allocations == allocations, "a run has allocated");
+  double few = bench_median(spent[0], STUB_ROUNDS);
+  double many = bench_median(spent[1], STUB_ROUNDS);
   bench_report_less(out, kNames[0], "ns", few, NULL, 0);
   bench_report_less(out, kNames[1], "ns", many, kNames[0], few);
   // The best rounds: what disturbs only adds.
@@ -316,55 +302,26 @@ static bool measure_stub(job_t* job, bench_report_t* out) {
   return good;
 }
 
-// Where the driver's own calls are taken from: below every wrapper.
-static kiln_status_t keep_table(void* user, kiln_cuda_table_t* inout_table) {
-  *(kiln_cuda_table_t*)user = *inout_table;
-  return NULL;
-}
-
 int main(int argc, char** argv) {
-  static kiln_cuda_table_t stub;
-  static kiln_cuda_table_t raw;
   static bench_report_t out;
   static job_t job;
   bool real = argc > 1;
-  kiln_runtime_options_t options = kiln_runtime_options_default();
-  kiln_allocator_t allocator = bench_counting_allocator(&g_allocations);
-  kilni_runtime_hooks_t hooks = {0};
-  kiln_runtime_t* runtime = NULL;
-  kiln_device_t* device = NULL;
-  kilni_cuda_table_null(&stub);
-  KILNI_CUDA_SET(&stub, cuLaunchKernel, bench_stub_launch);
-  KILNI_CUDA_SET(&stub, cuGraphLaunch, stub_launch_graph);
-  options.allocator = &allocator;
-  hooks.wrap = keep_table;
-  hooks.user = &raw;
-  if (!real) hooks.cuda_table = &stub;
-  bench_expect(kilni_runtime_create_with(&options, &hooks, &runtime));
-  kiln_status_t status =
-      kiln_runtime_open_device(runtime, real ? argv[1] : "cuda:0", &device);
-  if (!kiln_status_is_ok(status)) {
-    printf("no device: %s\n", kiln_status_message(status));
-    kiln_status_free(status);
-    kiln_runtime_release(runtime);
-    return SKIPPED;
-  }
-  job.table = &raw;
-  prepare(&job, device);
-  // The driver's own calls are made as its users make them: with the context
-  // current.
-  CU(raw.cuCtxSetCurrent(kiln_device_context(device)));
+  bench_stage_init(&g_stage);
+  KILNI_CUDA_SET(&g_stage.stub, cuLaunchKernel, bench_stub_launch);
+  KILNI_CUDA_SET(&g_stage.stub, cuGraphLaunch, stub_launch_graph);
+  if (!bench_stage_open(&g_stage, real ? argv[1] : NULL)) return BENCH_SKIPPED;
+  job.table = &g_stage.raw;
+  prepare(&job, g_stage.device);
   make_params(&job);
   make_graph(&job);
   if (real) compare(&job);
-  out.device = kiln_device_name(device);
+  out.device = kiln_device_name(g_stage.device);
   bool good = real ? measure(&job, &out) : measure_stub(&job, &out);
   bench_report_print(&out);
-  (void)raw.cuGraphExecDestroy(job.exec);
-  (void)raw.cuGraphDestroy(job.graph);
-  (void)raw.cuModuleUnload(job.module);
-  (void)raw.cuCtxSetCurrent(NULL);
-  release(&job, device);
-  kiln_runtime_release(runtime);
+  (void)job.table->cuGraphExecDestroy(job.exec);
+  (void)job.table->cuGraphDestroy(job.graph);
+  (void)job.table->cuModuleUnload(job.module);
+  release(&job);
+  bench_stage_close(&g_stage);
   return good ? 0 : 1;
 }

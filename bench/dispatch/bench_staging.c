@@ -76,17 +76,6 @@ typedef struct job_t {
 static double g_rate[2][WAYS][ROUNDS];
 static double g_ratio[2][WAYS][ROUNDS];
 
-static int by_value(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double* values) {
-  qsort(values, ROUNDS, sizeof(*values), by_value);
-  return values[ROUNDS / 2];
-}
-
 // ---- One copy ----
 
 static void move(const job_t* job, int way, int direction,
@@ -156,13 +145,13 @@ static bool report(const job_t* job, bench_report_t* out, int ways,
   static const char* const kWords[2] = {"up", "down"};
   bool good = true;
   for (int d = 0; d < 2; d++) {
-    double pinned = median(g_rate[d][0]);
+    double pinned = bench_median(g_rate[d][0], ROUNDS);
     for (int way = 0; way < ways; way++) {
       char name[BENCH_NAME_BYTES];
-      double ratio = median(g_ratio[d][way]);
+      double ratio = bench_median(g_ratio[d][way], ROUNDS);
       snprintf(name, sizeof(name), "%s %llu MiB, %s", kWords[d],
                (unsigned long long)(job->bytes >> 20), kWays[way].name);
-      bench_report_more(out, name, "GB/s", median(g_rate[d][way]),
+      bench_report_more(out, name, "GB/s", bench_median(g_rate[d][way], ROUNDS),
                         way == 0 ? NULL : "pinned", pinned);
       if (way == 0) continue;
       out->rows[out->count - 1].ratio = ratio;

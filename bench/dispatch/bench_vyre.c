@@ -311,17 +311,6 @@ static void run(world_t* world, uint64_t bytes, void* to) {
 
 // ---- Measuring ----
 
-static int by_value(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof(*values), by_value);
-  return values[count / 2];
-}
-
 static double time_device(world_t* world, uint64_t bytes, void* to) {
   double spent[ROUNDS];
   run(world, bytes, to);
@@ -330,7 +319,7 @@ static double time_device(world_t* world, uint64_t bytes, void* to) {
     run(world, bytes, to);
     spent[i] = (double)(bench_time_ns() - start) / 1000;
   }
-  return median(spent, ROUNDS);
+  return bench_median(spent, ROUNDS);
 }
 
 static double time_plain(const job_t* job, int which) {
@@ -340,7 +329,7 @@ static double time_plain(const job_t* job, int which) {
     kWorkloads[which].plain(job);
     spent[i] = (double)(bench_time_ns() - start) / 1000;
   }
-  return median(spent, PLAIN_ROUNDS);
+  return bench_median(spent, PLAIN_ROUNDS);
 }
 
 static bool same(const job_t* job, int which) {

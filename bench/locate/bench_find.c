@@ -93,17 +93,6 @@ static uint32_t find_catalog(kiln_locate_t* locate) {
   return found;
 }
 
-static int compare(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return x < y ? -1 : x > y;
-}
-
-static double median(double* values, size_t count) {
-  qsort(values, count, sizeof(*values), compare);
-  return values[count / 2];
-}
-
 static double microseconds(uint64_t since) {
   return (double)(bench_time_ns() - since) / 1000.0;
 }
@@ -125,11 +114,12 @@ static void bench_inside(bench_report_t* report) {
     kiln_locate_release(locate);
   }
   bench_report_less(report, "find nvrtc, new context", "us",
-                    median(first, RUNS), "limit", kLimitFind);
-  bench_report_less(report, "find nvrtc, again", "us", median(again, RUNS),
-                    "new context", median(first, RUNS));
+                    bench_median(first, RUNS), "limit", kLimitFind);
+  bench_report_less(report, "find nvrtc, again", "us",
+                    bench_median(again, RUNS), "new context",
+                    bench_median(first, RUNS));
   bench_report_less(report, "find the whole catalog", "us",
-                    median(catalog, RUNS), "limit", kLimitCatalog);
+                    bench_median(catalog, RUNS), "limit", kLimitCatalog);
 }
 
 // ---- As a process ----
@@ -157,12 +147,12 @@ static void bench_process(bench_report_t* report, const char* program) {
     one[i] = run(program, "--one");
     all[i] = run(program, "--all");
   }
-  double least = median(nothing, PROCESS_RUNS);
+  double least = bench_median(nothing, PROCESS_RUNS);
   bench_report_less(report, "process: nothing", "us", least, NULL, 0);
   bench_report_less(report, "process: find nvrtc", "us",
-                    median(one, PROCESS_RUNS), "limit", kLimitProcess);
+                    bench_median(one, PROCESS_RUNS), "limit", kLimitProcess);
   bench_report_less(report, "process: find the whole catalog", "us",
-                    median(all, PROCESS_RUNS), "limit", kLimitCatalog);
+                    bench_median(all, PROCESS_RUNS), "limit", kLimitCatalog);
 }
 
 int main(int argc, char** argv) {

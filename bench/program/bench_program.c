@@ -120,17 +120,6 @@ static void bar(bool holds, const char* what) {
   g_good = g_good && holds;
 }
 
-static int by_value(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof(*values), by_value);
-  return values[count / 2];
-}
-
 // `way`: NULL, as it stands there.
 static kiln_program_t* read_program(const char* name, const way_t* way) {
   const char* block = way != NULL ? way->block : NULL;
@@ -187,7 +176,7 @@ static double lowering_time(const kiln_program_t* program) {
     spent[i] = (double)(bench_time_ns() - start) / 1000;
     kiln_program_code_release(code);
   }
-  return median(spent, LOWERINGS);
+  return bench_median(spent, LOWERINGS);
 }
 
 static kiln_compile_result_t* compile(kiln_compiler_t* compiler,
@@ -217,7 +206,7 @@ static void bench_lowering(kiln_compiler_t* compiler, const case_t* c,
     kiln_compile_result_release(compile(compiler, source));
     spent[i] = (double)(bench_time_ns() - start) / 1000;
   }
-  double compiled = median(spent, COMPILATIONS);
+  double compiled = bench_median(spent, COMPILATIONS);
   bench_report_less(&g_report, name, "us", lowering, "NVRTC", compiled);
   snprintf(what, sizeof(what), "%s at least 200 times faster than NVRTC", name);
   bar(compiled / lowering >= kLimitRatio, what);

@@ -5,6 +5,7 @@
 #include "bench_report.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,6 +13,17 @@ uint64_t bench_time_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int by_value(const void* a, const void* b) {
+  double x = *(const double*)a;
+  double y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+double bench_median(double* values, int count) {
+  qsort(values, (size_t)count, sizeof(*values), by_value);
+  return values[count / 2];
 }
 
 static void add(bench_report_t* report, const char* name, const char* unit,

@@ -46,4 +46,7 @@ void bench_report_print(const bench_report_t* report);
 // Monotonic nanoseconds.
 uint64_t bench_time_ns(void);
 
+// The one in the middle; sorts them, the least first.
+double bench_median(double* values, int count);
+
 #endif  // KILN_BENCH_SUPPORT_BENCH_REPORT_H_

@@ -4,19 +4,12 @@
 #include "bench_turns.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bench_check.h"
 
-static int by_value(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
 double bench_turns_middle(double* values, int count) {
   double sum = 0;
-  qsort(values, (size_t)count, sizeof(*values), by_value);
+  (void)bench_median(values, count);
   int from = count / 4;
   int to = count - from;
   for (int i = from; i < to; i++) sum += values[i];
@@ -56,9 +49,8 @@ void bench_turns_measure(bench_turns_t* turns) {
   }
   for (int way = 0; way < count; way++) {
     if (turns->ways[way].absent) continue;
-    qsort(g_spent[way], (size_t)turns->rounds, sizeof(double), by_value);
+    turns->median[way] = bench_median(g_spent[way], turns->rounds);
     turns->best[way] = g_spent[way][0];
-    turns->median[way] = g_spent[way][turns->rounds / 2];
     turns->ratio[way] = bench_turns_middle(g_ratio[way], turns->rounds);
   }
 }

@@ -27,17 +27,6 @@ static const double kLimitFind = 50;  // microseconds
 static const double kLimitCatalog = 5000;
 static const double kLimitProcess = 1200;
 
-static int compare(const void* a, const void* b) {
-  double x = *(const double*)a;
-  double y = *(const double*)b;
-  return x < y ? -1 : x > y;
-}
-
-static double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof(*values), compare);
-  return values[count / 2];
-}
-
 static double microseconds(uint64_t start) {
   return (double)(bench_time_ns() - start) / 1000.0;
 }
@@ -70,7 +59,7 @@ static void report_both(bench_report_t* report, const char* what,
                         double* values, int count, double limit) {
   char text[BENCH_NAME_BYTES];
   snprintf(text, sizeof(text), "%s", what);
-  bench_report_less(report, text, "us", median(values, count),
+  bench_report_less(report, text, "us", bench_median(values, count),
                     limit > 0 ? "limit" : NULL, limit);
   snprintf(text, sizeof(text), "%s, least", what);
   bench_report_less(report, text, "us", values[0], limit > 0 ? "limit" : NULL,
