@@ -176,10 +176,12 @@ static kiln_status_t bring_out(kiln_pipeline_t* pipeline,
   return NULL;
 }
 
-kiln_status_t kilni_plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
-                             const kiln_binding_t* bindings,
-                             kiln_stream_t* stream,
-                             const kilni_trap_record_t* trap) {
+// Copies, clears, launches, copies back. What was taken for it is freed behind
+// it.
+static kiln_status_t plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
+                              const kiln_binding_t* bindings,
+                              kiln_stream_t* stream,
+                              const kilni_trap_record_t* trap) {
   taken_t taken;
   uint32_t count = pipeline->info.parameter_count;
   taken.grid = NULL;
@@ -278,8 +280,8 @@ static kiln_status_t run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   if (needs) KILNI_RETURN_IF_ERROR(make_pending(pipeline, plan, &pending));
   kiln_status_t status = before(plan, stream, pending);
   if (kiln_status_is_ok(status)) {
-    status = kilni_plan_run(pipeline, plan, bindings, stream,
-                            pending != NULL ? pending->record : NULL);
+    status = plan_run(pipeline, plan, bindings, stream,
+                      pending != NULL ? pending->record : NULL);
     status = kilni_status_join(status, behind(plan, stream, pending));
   }
   if (!kiln_status_is_ok(status) || out_pending == NULL) {
@@ -366,8 +368,7 @@ static kiln_status_t spread(kiln_pipeline_t* pipeline, kiln_stream_t* stream,
     status = kilni_plan_make(pipeline, bindings, batch->binding_count, options,
                              false, &plan);
     if (kiln_status_is_ok(status)) {
-      status =
-          kilni_plan_run(pipeline, &plan, bindings, streams[i % width], trap);
+      status = plan_run(pipeline, &plan, bindings, streams[i % width], trap);
     }
   }
   // Also behind a failure: what has been put on is in front of what comes.

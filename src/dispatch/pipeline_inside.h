@@ -141,13 +141,6 @@ void kilni_plan_arguments(const kiln_pipeline_t* pipeline,
 // Fills `bytes` at `address` with zero, in the order of `stream`.
 kiln_status_t kilni_clear(kiln_stream_t* stream, uint64_t address,
                           uint64_t bytes);
-// Puts what was planned on a stream: events, copies, clears, launches. What was
-// taken for it is freed behind it.
-kiln_status_t kilni_plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
-                             const kiln_binding_t* bindings,
-                             kiln_stream_t* stream,
-                             const kilni_trap_record_t* trap);
-
 // Device memory that may be used everywhere at once, with a reference; and its
 // end behind everything that was put on streams.
 kiln_status_t kilni_memory_allocate(kiln_dispatcher_t* dispatcher,

@@ -26,9 +26,10 @@ static kiln_status_t find_pointer(kiln_device_t* device,
                            &out_span->buffer);
 }
 
-kiln_status_t kilni_span_find(kiln_dispatcher_t* dispatcher,
-                              const kiln_binding_t* place,
-                              kilni_span_t* out_span) {
+// Finds what a place stands for.
+static kiln_status_t find_span(kiln_dispatcher_t* dispatcher,
+                               const kiln_binding_t* place,
+                               kilni_span_t* out_span) {
   kilni_span_t span;
   uint64_t size = 0;
   memset(&span, 0, sizeof(span));
@@ -122,12 +123,10 @@ static kiln_status_t find_places(kiln_sequence_t* sequence,
   kiln_dispatcher_t* dispatcher = sequence->dispatcher;
   if (step->places[0].kind != KILN_BINDING_NONE ||
       step->kind == KILN_STEP_FIXPOINT) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_span_find(dispatcher, &step->places[0], &step->to));
+    KILNI_RETURN_IF_ERROR(find_span(dispatcher, &step->places[0], &step->to));
   }
   if (step->places[1].kind != KILN_BINDING_NONE) {
-    KILNI_RETURN_IF_ERROR(
-        kilni_span_find(dispatcher, &step->places[1], &step->from));
+    KILNI_RETURN_IF_ERROR(find_span(dispatcher, &step->places[1], &step->from));
   }
   switch (step->kind) {
     case KILN_STEP_COPY:

@@ -194,9 +194,4 @@ void kilni_instance_look(kilni_instance_t* instance,
 kiln_status_t kilni_instance_rounds(kilni_instance_t* instance, uint32_t step,
                                     uint32_t* out_rounds);
 
-// Finds what a place stands for.
-kiln_status_t kilni_span_find(kiln_dispatcher_t* dispatcher,
-                              const kiln_binding_t* place,
-                              kilni_span_t* out_span);
-
 #endif  // KILN_SRC_DISPATCH_SEQUENCE_INSIDE_H_

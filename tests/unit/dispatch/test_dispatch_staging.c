@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "dispatch_kit.h"
+#include "dispatch_crowd.h"
 #include "table/table.h"
 
 enum { CHUNK = 1 << 17, MOST = 7 * CHUNK + 4099 };
@@ -121,29 +121,10 @@ static void test_sizes(void** state) {
 typedef struct crowd_t {
   dispatch_kit_t kit;
   atomic_uint wrong;
-  pthread_barrier_t start;
 } crowd_t;
 
-typedef struct worker_t {
-  crowd_t* crowd;
-  uint32_t number;
-  pthread_t thread;
-} worker_t;
-
-#define NEED(condition)                                   \
-  do {                                                    \
-    if (!(condition)) atomic_fetch_add(&crowd->wrong, 1); \
-  } while (0)
-#define OKAY(call)                    \
-  do {                                \
-    kiln_status_t status_ = (call);   \
-    NEED(kiln_status_is_ok(status_)); \
-    kiln_status_free(status_);        \
-  } while (0)
-
-static void* work(void* user) {
-  worker_t* worker = user;
-  crowd_t* crowd = worker->crowd;
+static void work(void* shared, uint32_t number) {
+  crowd_t* crowd = shared;
   kiln_dispatcher_t* dispatcher = crowd->kit.dispatcher;
   enum { ROUNDS = 4, BYTES = 3 * CHUNK + 77 };
   uint8_t* from = malloc(BYTES);
@@ -152,13 +133,12 @@ static void* work(void* user) {
   kiln_resident_t r;
   OKAY(kiln_stream_create(crowd->kit.device, NULL, &mine));
   OKAY(kiln_resident_allocate(dispatcher, BYTES, &r));
-  pthread_barrier_wait(&crowd->start);
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    kiln_stream_t* stream = (round + worker->number) % 2 == 0 ? NULL : mine;
-    uint64_t bytes = BYTES - round * 1001 - worker->number;
+    kiln_stream_t* stream = (round + number) % 2 == 0 ? NULL : mine;
+    uint64_t bytes = BYTES - round * 1001 - number;
     kiln_resident_download_t one = {r, 0, bytes, to};
     kiln_pending_t* pending = NULL;
-    fill(from, bytes, worker->number + round);
+    fill(from, bytes, number + round);
     memset(to, 0, BYTES);
     OKAY(kiln_resident_upload(dispatcher, stream, r, 0, bytes, from));
     OKAY(kiln_resident_download_many(dispatcher, stream, &one, 1,
@@ -167,31 +147,21 @@ static void* work(void* user) {
     kiln_pending_release(pending);
     NEED(memcmp(from, to, bytes) == 0);
     // Threads go while others copy.
-    if (worker->number == 0) OKAY(kiln_dispatcher_clean(dispatcher));
+    if (number == 0) OKAY(kiln_dispatcher_clean(dispatcher));
   }
   OKAY(kiln_resident_free(dispatcher, r));
   kiln_stream_release(mine);
   free(from);
   free(to);
-  return NULL;
 }
 
 static void test_crowd(void** state) {
   (void)state;
   enum { THREADS = 8 };
   static crowd_t crowd;
-  worker_t workers[THREADS];
   memset(&crowd, 0, sizeof(crowd));
   open_with(&crowd.kit, 4, 5, CHUNK);
-  assert_int_equal(pthread_barrier_init(&crowd.start, NULL, THREADS), 0);
-  for (uint32_t i = 0; i < THREADS; i++) {
-    workers[i].crowd = &crowd;
-    workers[i].number = i;
-    assert_int_equal(
-        pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
-  }
-  for (uint32_t i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
-  pthread_barrier_destroy(&crowd.start);
+  crowd_run(&crowd, THREADS, work);
   assert_int_equal(atomic_load(&crowd.wrong), 0);
   kiln_dispatcher_counts_t counts = counts_of(&crowd.kit);
   assert_int_equal(counts.residents, 0);

@@ -3,10 +3,7 @@
 // dispatch: eight threads on one dispatcher: each path, with the threads' own
 // streams and with the dispatcher's.
 #define _POSIX_C_SOURCE 200809L
-#include <pthread.h>
-#include <stdatomic.h>
-
-#include "dispatch_kit.h"
+#include "dispatch_crowd.h"
 
 enum { THREADS = 8, ROUNDS = 6, WORDS = 257, LANES = 3 };
 
@@ -18,26 +15,7 @@ typedef struct crowd_t {
   kiln_pipeline_t* trapping;
   kiln_resident_t constant;  // one word that all read
   atomic_uint wrong;
-  pthread_barrier_t start;
 } crowd_t;
-
-// One of them. one-thread
-typedef struct worker_t {
-  crowd_t* crowd;
-  uint32_t number;
-  pthread_t thread;
-} worker_t;
-
-#define NEED(condition)                                   \
-  do {                                                    \
-    if (!(condition)) atomic_fetch_add(&crowd->wrong, 1); \
-  } while (0)
-#define OKAY(call)                    \
-  do {                                \
-    kiln_status_t status_ = (call);   \
-    NEED(kiln_status_is_ok(status_)); \
-    kiln_status_free(status_);        \
-  } while (0)
 
 static void by_host(crowd_t* crowd, uint32_t first, kiln_stream_t* stream) {
   uint32_t x[WORDS];
@@ -142,29 +120,25 @@ static void by_trap(crowd_t* crowd, uint32_t number, kiln_stream_t* stream) {
   kiln_pending_release(pending);
 }
 
-static void* work(void* user) {
-  worker_t* worker = user;
-  crowd_t* crowd = worker->crowd;
+static void work(void* shared, uint32_t number) {
+  crowd_t* crowd = shared;
   kiln_stream_t* mine = NULL;
   OKAY(kiln_stream_create(crowd->kit.device, NULL, &mine));
-  pthread_barrier_wait(&crowd->start);
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    kiln_stream_t* stream = (round + worker->number) % 2 == 0 ? NULL : mine;
-    uint32_t first = worker->number * 1000 + round;
+    kiln_stream_t* stream = (round + number) % 2 == 0 ? NULL : mine;
+    uint32_t first = number * 1000 + round;
     by_host(crowd, first, stream);
     by_resident(crowd, first, stream);
     by_static(crowd, first, stream);
     by_batch(crowd, first, stream);
-    by_trap(crowd, worker->number + round, stream);
+    by_trap(crowd, number + round, stream);
   }
   kiln_stream_release(mine);
-  return NULL;
 }
 
 static void test_crowd(void** state) {
   (void)state;
   static crowd_t crowd;
-  worker_t workers[THREADS];
   memset(&crowd, 0, sizeof(crowd));
   kiln_dispatcher_options_t options = kiln_dispatcher_options_default();
   options.telemetry = KILN_SWITCH_ON;
@@ -177,16 +151,8 @@ static void test_crowd(void** state) {
   uint32_t three = 3;
   crowd.constant = dispatch_kit_resident(&crowd.kit, sizeof(three), &three);
   assert_null(kiln_dispatcher_synchronize(crowd.kit.dispatcher));
-  assert_int_equal(pthread_barrier_init(&crowd.start, NULL, THREADS), 0);
-  for (uint32_t i = 0; i < THREADS; i++) {
-    workers[i].crowd = &crowd;
-    workers[i].number = i;
-    assert_int_equal(
-        pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
-  }
-  for (uint32_t i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
+  crowd_run(&crowd, THREADS, work);
   assert_int_equal(atomic_load(&crowd.wrong), 0);
-  pthread_barrier_destroy(&crowd.start);
   assert_null(kiln_resident_free(crowd.kit.dispatcher, crowd.constant));
   kiln_dispatcher_counts_t counts;
   kiln_dispatcher_counts(crowd.kit.dispatcher, &counts);
@@ -200,25 +166,18 @@ static void test_crowd(void** state) {
 }
 
 // Warm-up from threads that have no context, all at once.
-static void* warm(void* user) {
-  crowd_t* crowd = user;
-  pthread_barrier_wait(&crowd->start);
+static void warm(void* shared, uint32_t number) {
+  crowd_t* crowd = shared;
+  (void)number;
   OKAY(kiln_dispatcher_warm(crowd->kit.dispatcher));
-  return NULL;
 }
 
 static void test_warm(void** state) {
   (void)state;
   static crowd_t crowd;
-  pthread_t threads[THREADS];
   memset(&crowd, 0, sizeof(crowd));
   dispatch_kit_open(&crowd.kit);
-  assert_int_equal(pthread_barrier_init(&crowd.start, NULL, THREADS), 0);
-  for (uint32_t i = 0; i < THREADS; i++) {
-    assert_int_equal(pthread_create(&threads[i], NULL, warm, &crowd), 0);
-  }
-  for (uint32_t i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-  pthread_barrier_destroy(&crowd.start);
+  crowd_run(&crowd, THREADS, warm);
   assert_int_equal(atomic_load(&crowd.wrong), 0);
   kiln_dispatcher_counts_t counts;
   kiln_dispatcher_counts(crowd.kit.dispatcher, &counts);
