@@ -253,7 +253,9 @@ typedef struct kiln_program_copy_t {
   uint32_t tag;  // up to 65535
 } kiln_program_copy_t;
 
-// A copy by the whole block, which goes on beside it; and what waits for the
+// A copy by the whole block, which goes on beside it: element k of `count`, a
+// signed number, from from_index + k to to_index + k, where 0 stands for what is
+// out of range and nothing is written there; and what waits for the
 // copies that began with `tag` and for all that began before the last of them,
 // and is a barrier too. Until then nobody may touch where a copy goes, or write
 // where it comes from. Since 0.1.

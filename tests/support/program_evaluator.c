@@ -461,7 +461,7 @@ static void do_copy(run_t* run, block_t* block, thread_t* thread,
                     const kilni_statement_record_t* s, uint32_t at) {
   thread->operands[0] = index_of(run, block, thread, s->b);
   thread->operands[1] = index_of(run, block, thread, s->c);
-  thread->operands[2] = evaluate(run, block, thread, s->d);
+  thread->operands[2] = index_of(run, block, thread, s->d);
   wait_for(thread, WAIT_COPY, at);
 }
 
@@ -654,13 +654,13 @@ static void do_subgroup(const run_t* run, thread_t* threads, uint32_t count,
 
 static void make_copy(const run_t* run, block_t* block, thread_t* first,
                       const copy_t* copy) {
-  for (uint64_t i = 0; i < copy->count; i++) {
-    // An index past 2^64 is out of range as well.
+  // A count is signed, and so are the indices: one in front of a buffer is out
+  // of range, and those behind it come into it.
+  for (uint64_t i = 0; i < copy->count && copy->count >> 63U == 0U; i++) {
     const uint64_t into = copy->into + i;
-    const uint64_t out = copy->out + i;
-    if (into < i) continue;
+    if (into >> 63U == 0U && into >= buffer_count(run, copy->to)) break;
     store(run, block, first, copy->to, into,
-          out < i ? 0U : load(run, block, first, copy->from, out));
+          load(run, block, first, copy->from, copy->out + i));
   }
 }
 

@@ -235,7 +235,7 @@ void kilni_grid_leave(kilni_lowering_t* w) {
 typedef struct copy_t {
   kilni_place_t* to;
   kilni_place_t* from;
-  kilni_value_t to_index, from_index, count;  // u64
+  kilni_value_t to_index, from_index, count;  // u64; the count as an i64
 } copy_t;
 
 static bool is_uniform(const kilni_lowering_t* w, kilni_value_t x) {
@@ -299,6 +299,15 @@ static void copy_one(kilni_lowering_t* w, const copy_t* copy, kilni_value_t i) {
   write_word(w, kStores[to_shared][column], to, operands[0], to_in);
 }
 
+// No more elements than there are from `to_index` to the end of the buffer, as
+// signed numbers: a count that is negative, or far too large, ends.
+static kilni_value_t limited_count(kilni_lowering_t* w, const copy_t* copy) {
+  kilni_value_t room = kilni_length(w, copy->to, T(U64));
+  room = KILNI_BIN(SUB, room, copy->to_index);
+  return KILNI_BIN(MIN, kilni_retype(w, T(I64), copy->count),
+                   kilni_retype(w, T(I64), room));
+}
+
 void kilni_async_copy(kilni_lowering_t* w,
                       const kilni_statement_record_t* statement) {
   copy_t copy;
@@ -318,6 +327,7 @@ void kilni_async_copy(kilni_lowering_t* w,
         kilni_pin_value(w, "bar.red.or.pred", T(BOOL), 2, operands, 0);
     copy.count = kilni_select(w, any, copy.count, kilni_const(w, T(U64), 0));
   }
+  kilni_value_t count = limited_count(w, &copy);
   // No range here: facts are of threads that have not returned.
   uint32_t again = kilni_label(w), done = kilni_label(w), outer = w->region;
   kilni_value_t first = kilni_cast(w, T(U64), kilni_local_index(w));
@@ -328,7 +338,7 @@ void kilni_async_copy(kilni_lowering_t* w,
   kilni_move(w, i, first);
   w->region = inner;
   kilni_place_label(w, again);
-  kilni_branch(w, done, KILNI_BIN(GE, i, copy.count));
+  kilni_branch(w, done, kilni_fresh(w, "setp.ge.s64", T(BOOL), i, count));
   uint32_t off = w->off;
   w->off |= KILN_PROGRAM_WITHOUT_RANGES;
   copy_one(w, &copy, i);

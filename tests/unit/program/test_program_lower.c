@@ -328,6 +328,47 @@ static void test_histogram(void** state) {
 
 // ---- The block and the grid ----
 
+// What is in front of a buffer or behind it reads as 0 and is not written; what
+// is in range is copied all the same. A count that is negative is none, and one
+// that is far too large ends with the buffer.
+static void test_async_copy_edges(void** state) {
+  (void)state;
+  const uint64_t counts[] = {200, 200};
+  const uint64_t scalars[] = {5};
+  static const char* const kCopies[] = {
+      "async_copy(s, 0, x, i32(block_id.x) * 48 - 3, 48);",
+      "async_copy(s, -5, x, block_id.x * 48, 40);",
+      "async_copy(s, 40, x, 0i64 - 7, 40);",
+      "async_copy(s, 0, x, 0, 3 - i32(n));",
+      "async_copy(s, 0, x, 0, i64(n) - 6);",
+      "async_copy(s, n, x, 3, n - 6);",
+      "async_copy(s, 0, x, 0, 0u64 - 1);",
+      "async_copy(s, 0u64 - 1 - u64(n), x, 0, 1u64 << 60u32);",
+  };
+  for (size_t i = 0; i < sizeof(kCopies) / sizeof(kCopies[0]); i++) {
+    for (int narrow = 0; narrow < 2; narrow++) {
+      char text[800];
+      snprintf(text, sizeof(text),
+               "type T = %s;"
+               "program p(x: in T[], o: out T[length(x)], n: u32)\n"
+               "  work (length(x) + 47) / 48 * 48 block 48 {\n"
+               "  shared s: T[64];\n"
+               "  s[local_id.x] = T(local_id.x); barrier;\n"
+               "  %s async_wait;\n"
+               "  o[global_id.x] = s[local_id.x]; }",
+               narrow ? "u16" : "u32", kCopies[i]);
+      machine_check(text, counts, scalars, i);
+    }
+  }
+  // The other way round, from shared memory.
+  machine_check(
+      "program p(x: in u32[], o: out u32[length(x)], n: u32)\n"
+      "  work 48 block 48 { shared s: u32[64];\n"
+      "  s[local_id.x] = local_id.x + 7; barrier;\n"
+      "  async_copy(o, -3, s, -2, n - 6) tag 1; async_wait 1; }",
+      counts, scalars, 9);
+}
+
 static void test_async_copy(void** state) {
   (void)state;
   char text[1024];
@@ -578,6 +619,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_atomics),
       cmocka_unit_test(test_histogram),
       cmocka_unit_test(test_async_copy),
+      cmocka_unit_test(test_async_copy_edges),
       cmocka_unit_test(test_async_copies_beside),
       cmocka_unit_test(test_driven_apart),
       cmocka_unit_test(test_bits_of_halves),
