@@ -254,11 +254,11 @@ typedef struct kiln_program_copy_t {
 } kiln_program_copy_t;
 
 // A copy by the whole block, which goes on beside it: element k of `count`, a
-// signed number, from from_index + k to to_index + k, where 0 stands for what is
-// out of range and nothing is written there; and what waits for the
-// copies that began with `tag` and for all that began before the last of them,
-// and is a barrier too. Until then nobody may touch where a copy goes, or write
-// where it comes from. Since 0.1.
+// signed number, from from_index + k to to_index + k; what is out of range is 0
+// there and not written here. And what waits for the copies that began with
+// `tag` and for all that began before the last of them, and is a barrier too.
+// Until then nobody may touch where a copy goes, or write where it comes from.
+// Since 0.1.
 KILN_API void kiln_program_builder_copy(kiln_program_builder_t* builder,
                                         const kiln_program_copy_t* copy);
 KILN_API void kiln_program_builder_wait(kiln_program_builder_t* builder,
