@@ -176,6 +176,20 @@ static void bench_scan(world_t* w, uint32_t type, const char* what, double cub,
   kiln_buffer_release(sums);
 }
 
+// Heads are the flags: segments of two elements, about.
+static void bench_scan_segments(world_t* w) {
+  kiln_library_options_t options = options_of(w, KILN_PROGRAM_TYPE_U32);
+  job_t job = job_of(w, "scan_segments", &options);
+  kiln_buffer_t* sums = memory(w, w->count * 4);
+  bind(&job, w->numbers);
+  bind(&job, w->flags);
+  bind(&job, sums);
+  tell(w, "scan_segments u32", (double)w->count * 9, spent(w, &job), 0,
+       plain_scan_segments, 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(sums);
+}
+
 // The scan with other tiles: which of them is the best on this device.
 static void bench_scan_way(world_t* w, const char* threads, const char* rows) {
   kiln_library_entry_t entry;
@@ -847,6 +861,7 @@ int main(int argc, char** argv) {
   bench_scan(&w, KILN_PROGRAM_TYPE_F32, "scan f32, in order", 178,
              plain_scan_f32);
   if (!w.soft) bench_scan_ways(&w);
+  bench_scan_segments(&w);
   bench_compact(&w);
   if (!w.soft) bench_compact_ways(&w);
   bench_unique(&w);

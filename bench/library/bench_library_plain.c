@@ -28,6 +28,16 @@ void plain_scan_u32(const plain_t* p) {
   }
 }
 
+void plain_scan_segments(const plain_t* p) {
+  const uint32_t* x = p->numbers;
+  uint32_t* out = p->out;
+  uint32_t sum = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    sum = p->flags[i] != 0 ? x[i] : sum + x[i];
+    out[i] = sum;
+  }
+}
+
 void plain_scan_f32(const plain_t* p) {
   const float* x = p->numbers;
   float* out = p->out;

@@ -24,6 +24,7 @@ typedef void (*plain_run_t)(const plain_t* p);
 void plain_fold(const plain_t* p);
 void plain_scan_u32(const plain_t* p);
 void plain_scan_f32(const plain_t* p);
+void plain_scan_segments(const plain_t* p);
 void plain_compact(const plain_t* p);
 void plain_unique(const plain_t* p);
 void plain_sort(const plain_t* p);  // by radix, 8 bits at a time

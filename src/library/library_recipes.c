@@ -133,8 +133,12 @@ static kiln_status_t make_scan(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1),
                                                   MEMORY(0)};
-  return kilni_library_add(make, "scan", kPlaces, COUNT(kPlaces),
-                           KILN_SWITCH_OFF);
+  static const kilni_library_place_t kOfSegments[] = {GIVEN(0), GIVEN(1),
+                                                      GIVEN(2), MEMORY(0)};
+  bool whole = strcmp(make->entry.name, "scan") == 0;
+  return kilni_library_add(
+      make, make->entry.name, whole ? kPlaces : kOfSegments,
+      whole ? COUNT(kPlaces) : COUNT(kOfSegments), KILN_SWITCH_OFF);
 }
 
 // Says T, any type of numbers.
@@ -442,6 +446,7 @@ static const struct {
     {"reduce", make_whole},
     {"runs", make_runs},
     {"scan", make_scan},
+    {"scan_segments", make_scan},
     {"segments", make_segments},
     {"softmax", make_whole},
     {"sort", make_sort},

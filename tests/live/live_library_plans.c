@@ -125,6 +125,30 @@ static void scan_words(live_t* live) {
   free(have);
 }
 
+// A head at one in `one_in`.
+static void scan_segments(live_t* live, uint32_t one_in) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t* want = room(bytes);
+  uint32_t* have = room(bytes);
+  uint8_t* heads = room(live->count);
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < live->count; i++) {
+    heads[i] = live->numbers[i] % one_in == 0;
+    sum = heads[i] != 0 ? live->numbers[i] : sum + live->numbers[i];
+    want[i] = sum;
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
+  argument_t arguments[] = {{live->numbers, NULL, bytes},
+                            {heads, NULL, live->count},
+                            {NULL, have, bytes}};
+  run(live, "scan_segments", &options, arguments, 3);
+  printf("a head in %u: ", (unsigned)one_in);
+  judge("scan of segments", have, want, bytes);
+  free(want);
+  free(have);
+  free(heads);
+}
+
 // Whole numbers, whose sums are exact; of 8 bytes.
 static void scan_doubles(live_t* live) {
   uint32_t count = live->count / 2;
@@ -786,6 +810,8 @@ static void run_all(live_t* live) {
     live->bytes[i] = (uint8_t)(seed >> 24 & 3);
   }
   scan_words(live);
+  scan_segments(live, 40);
+  scan_segments(live, 1000000);
   scan_doubles(live);
   scan_floats(live);
   compact(live);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// library: running sums beside plain C.
+// library: running sums, whole and of segments, beside plain C.
 #include "library_kit.h"
 
 // Of every type that is scanned; floats are whole numbers, whose sums are
@@ -159,8 +159,68 @@ static void test_awkward(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// Where segments begin: nowhere, everywhere, seldom, often, by turns.
+static void set_heads(uint8_t* heads, uint32_t count, uint32_t way) {
+  uint64_t seed = count + way;
+  static const uint32_t kOneIn[] = {0, 1, 5000, 3, 40};
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t one_in = kOneIn[way % 5];
+    bool is_head = one_in != 0 && kit_next(&seed) % one_in == 0;
+    heads[i] = is_head ? (uint8_t)(1 + i % 255) : 0;
+  }
+}
+
+static void check_segments(dispatch_kit_t* kit, kiln_library_plan_t* plan,
+                           const kind_t* kind, uint32_t count, uint32_t way) {
+  uint64_t bytes = (uint64_t)count * kind->bytes;
+  char* x = kit_zeroes(bytes, 1);
+  uint8_t* heads = kit_zeroes(count, 1);
+  void* have = kit_zeroes(bytes, 1);
+  char* want = kit_zeroes(bytes, 1);
+  fill(kind, x, count, count + kind->type);
+  set_heads(heads, count, way);
+  for (uint32_t from = 0, to = 0; from < count; from = to) {
+    for (to = from + 1; to < count && heads[to] == 0;) to++;
+    size_t at = (size_t)from * kind->bytes;
+    plain(kind, x + at, want + at, to - from);
+  }
+  const kit_argument_t arguments[] = {
+      {x, NULL, bytes}, {heads, NULL, count}, {NULL, have, bytes}};
+  kit_run(kit, plan, arguments, 3, NULL, 0);
+  if (memcmp(have, want, bytes) != 0) {
+    fail_msg("%u elements of %s, heads %u", count,
+             kiln_program_type_name(kind->type), way);
+  }
+  free(x);
+  free(heads);
+  free(have);
+  free(want);
+}
+
+static void test_segments(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  for (uint32_t k = 0; k < sizeof(kKinds) / sizeof(kKinds[0]); k++) {
+    kiln_library_options_t options = kiln_library_options_default();
+    options.type = kKinds[k].type;
+    options.exclusive = kKinds[k].exclusive ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
+    options.count = kSizes[SIZES - 1];
+    kiln_library_plan_t* plan = kit_plan(&kit, "scan_segments", &options);
+    for (uint32_t s = 0; s < SIZES; s++) {
+      check_segments(&kit, plan, &kKinds[k], kSizes[s], k + s);
+    }
+    for (uint32_t way = 0; way < 5; way++) {
+      check_segments(&kit, plan, &kKinds[k], 20000, way);
+    }
+    kiln_library_plan_release(plan);
+  }
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_segments),
       cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_order),
       cmocka_unit_test(test_awkward),

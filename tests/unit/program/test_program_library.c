@@ -26,19 +26,6 @@ enum { LESS = 10 };
 enum { LESS = 1 };
 #endif
 
-static const char* const kNames[] = {
-    "map",        "saxpy",          "reduce",     "transpose",
-    "histogram",  "mandelbrot",     "matmul",     "blur",
-    "utf8",       "life",           "compact",    "fold",
-    "scan",       "segments",       "unique",     "sort",
-    "sort_bases", "sort_count",     "normalize",  "philox",
-    "softmax",    "gather",         "nbody",      "scatter",
-    "crc32",      "lines",          "runs",       "blake3",
-    "fft",        "fft_roots",      "json_index", "bfs",
-    "bfs_clear",  "bfs_sources",    "spmv",       "spmv_carry",
-    "spmv_tiles", "histogram_many", "attention",  "aho_corasick"};
-enum { NAMES = sizeof(kNames) / sizeof(kNames[0]) };
-
 static char* file_of(const char* path) {
   FILE* file = fopen(path, "rb");
   if (file == NULL) fail_msg("%s cannot be read", path);
