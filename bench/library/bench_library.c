@@ -610,12 +610,14 @@ static void bench_segments(world_t* w, uint32_t segment, double cub) {
 
 // The first half of the numbers, with values or without. `cub`: items in a
 // nanosecond, at 2^25.
-static void bench_sort(world_t* w, bool pairs, double cub) {
+static void bench_sort(world_t* w, const char* entry, bool pairs, double cub) {
   kiln_library_options_t options = options_of(w, KILN_PROGRAM_TYPE_U32);
   options.count = w->count / 2;
   options.value_type = pairs ? KILN_PROGRAM_TYPE_U32 : 0;
   uint64_t bytes = options.count * 4;
-  job_t job = job_of(w, "sort", &options);
+  plain_run_t plain =
+      strcmp(entry, "sort") == 0 ? plain_sort : plain_merge_sort;
+  job_t job = job_of(w, entry, &options);
   kiln_buffer_t* sorted = memory(w, bytes);
   kiln_buffer_t* moved = memory(w, bytes);
   job.bindings[job.count++] = kiln_bind_buffer_range(w->numbers, 0, bytes);
@@ -626,14 +628,14 @@ static void bench_sort(world_t* w, bool pairs, double cub) {
   bind(&job, sorted);
   if (pairs) bind(&job, moved);
   char name[BENCH_NAME_BYTES];
-  snprintf(name, sizeof(name), "sort %s u32 2^%u", pairs ? "pairs" : "keys",
-           (unsigned)w->log - 1);
+  snprintf(name, sizeof(name), "%s %s u32 2^%u", entry,
+           pairs ? "pairs" : "keys", (unsigned)w->log - 1);
   const char* baseline = NULL;
   double than = 0;
   if (w->soft && !pairs) {
     baseline = "plain C";
-    than = (double)options.count / plain_time(w, plain_sort, 0, options.count);
-  } else if (!w->soft && w->log == CUB_LOG) {
+    than = (double)options.count / plain_time(w, plain, 0, options.count);
+  } else if (!w->soft && w->log == CUB_LOG && cub > 0) {
     baseline = "CUB recorded on an H200";
     than = cub;
   }
@@ -880,8 +882,10 @@ int main(int argc, char** argv) {
       bench_blake3_way(&w, kThreads[i / 2], i % 2 == 0 ? "0" : "1");
     }
   }
-  bench_sort(&w, false, 39.7);
-  bench_sort(&w, true, 33.4);
+  bench_sort(&w, "sort", false, 39.7);
+  bench_sort(&w, "sort", true, 33.4);
+  bench_sort(&w, "merge_sort", false, 0);
+  bench_sort(&w, "merge_sort", true, 0);
   for (uint32_t width = 1024; width <= 8192; width *= 2) {
     if (w.count < width) continue;
     bench_rows(&w, "softmax", width, 0);

@@ -92,6 +92,29 @@ void plain_sort(const plain_t* p) {
   }
 }
 
+static void merge_runs(const uint32_t* from, uint32_t* to, size_t begin,
+                       size_t middle, size_t end) {
+  size_t i = begin, j = middle;
+  for (size_t at = begin; at < end; at++) {
+    bool first = i < middle && (j >= end || from[i] <= from[j]);
+    to[at] = first ? from[i++] : from[j++];
+  }
+}
+
+void plain_merge_sort(const plain_t* p) {
+  const uint32_t* from = p->numbers;
+  uint32_t* to = p->out;
+  for (size_t width = 1; width < p->count; width *= 2) {
+    for (size_t begin = 0; begin < p->count; begin += 2 * width) {
+      size_t middle = begin + width < p->count ? begin + width : p->count;
+      size_t end = middle + width < p->count ? middle + width : p->count;
+      merge_runs(from, to, begin, middle, end);
+    }
+    from = to;
+    to = to == p->out ? p->other : p->out;
+  }
+}
+
 void plain_softmax(const plain_t* p) {
   const float* x = p->numbers;
   float* out = p->out;

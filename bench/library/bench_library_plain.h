@@ -28,6 +28,7 @@ void plain_scan_segments(const plain_t* p);
 void plain_compact(const plain_t* p);
 void plain_unique(const plain_t* p);
 void plain_sort(const plain_t* p);  // by radix, 8 bits at a time
+void plain_merge_sort(const plain_t* p);
 void plain_softmax(const plain_t* p);
 void plain_normalize(const plain_t* p);
 void plain_segments(const plain_t* p);

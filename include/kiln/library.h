@@ -98,12 +98,17 @@ typedef struct kiln_library_options_t {
   uint32_t symmetric;
 
   uint64_t bins;  // of a histogram. Default: 256
+
+  // The body of `fn before(a: T, b: T) -> bool` in the entry's text: whether a
+  // stands in front of b, as "return a % 10 < b % 10;". Read by
+  // kiln_library_plan_create. Default: the smaller one does.
+  const char* order;
 } kiln_library_options_t;
 
 // All defaults. Since 0.1.
 static inline kiln_library_options_t kiln_library_options_default(void) {
   kiln_library_options_t options = {
-      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+      (uint32_t)sizeof(options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL};
   return options;
 }
 
@@ -112,7 +117,9 @@ static inline kiln_library_options_t kiln_library_options_default(void) {
 //
 //   NOT_FOUND         no entry is called so
 //   INVALID_ARGUMENT  a field that the entry does not use, or no `count` where
-//                     it is needed; a `count` of 2^32 - 2^16 or more
+//                     it is needed; a `count` of 2^32 - 2^16 or more; an
+//                     `order` with braces that are not its own
+//   COMPILE_FAILED    an `order` that is not valid: the message has its line
 //   UNSUPPORTED       a type that the entry does not do; those of
 //                     kiln_pipeline_create
 //   INCOMPATIBLE, DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY,

@@ -15,7 +15,7 @@
 #include "library/library.h"
 
 enum {
-  KILNI_LIBRARY_STEPS = 24,       // of a plan
+  KILNI_LIBRARY_STEPS = 48,       // of a plan
   KILNI_LIBRARY_PLACES = 12,      // of a step
   KILNI_LIBRARY_PARAMETERS = 12,  // of a plan
   KILNI_LIBRARY_MEMORIES = 8,     // of a plan
@@ -114,6 +114,10 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
 kiln_status_t kilni_library_once(kilni_library_make_t* make, const char* name,
                                  uint32_t memory);
 
+// Adds another launch of the program of `step`, with other places.
+void kilni_library_again(kilni_library_make_t* make, uint32_t step,
+                         const kilni_library_place_t* places);
+
 // Adds memory of the plan, which starts at zero.
 kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes);
 
@@ -148,6 +152,7 @@ enum {
   KILNI_USES_ROUNDS = 128,
   KILNI_USES_SYMMETRIC = 256,
   KILNI_USES_BINS = 512,
+  KILNI_USES_ORDER = 1024,
 };
 
 // INVALID_ARGUMENT for a field that is said and not among `what`, for one out
@@ -158,6 +163,15 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
 // UNSUPPORTED: that type, which is none of `those`.
 kiln_status_t kilni_library_alien_type(const kilni_library_make_t* make,
                                        uint32_t type, const char* those);
+
+// The text of an entry with `order` as the body of its function `before`: in a
+// block of `*out_bytes`, which the caller frees. Refuses what is no body.
+kiln_status_t kilni_library_reorder(const kilni_library_make_t* make,
+                                    const kiln_library_entry_t* entry,
+                                    char** out_text, size_t* out_bytes);
+
+// The recipe of library_order.c.
+kiln_status_t kilni_library_make_merge_sort(kilni_library_make_t* make);
 
 // Recipes of library_graphs.c.
 kiln_status_t kilni_library_make_bfs(kilni_library_make_t* make);

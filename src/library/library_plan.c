@@ -26,7 +26,16 @@ static kiln_status_t read_program(kilni_library_make_t* make, const char* name,
   options.define_count = make->define_count;
   options.allocator = &make->plan->allocator;
   make->define_count = 0;
-  return kiln_program_parse(entry.text, &options, NULL, out_program);
+  if (make->options.order == NULL) {
+    return kiln_program_parse(entry.text, &options, NULL, out_program);
+  }
+  char* text = NULL;
+  size_t bytes = 0;
+  KILNI_RETURN_IF_ERROR(kilni_library_reorder(make, &entry, &text, &bytes));
+  kiln_string_view_t view = {text, bytes - 1};
+  kiln_status_t status = kiln_program_parse(view, &options, NULL, out_program);
+  kilni_free(make->plan->allocator, text, bytes);
+  return status;
 }
 
 // The plan's parameters that this step is the first to name.
@@ -93,6 +102,16 @@ kiln_status_t kilni_library_once(kilni_library_make_t* make, const char* name,
   kiln_pipeline_release(step->pipeline);
   step->pipeline = NULL;
   return status;
+}
+
+void kilni_library_again(kilni_library_make_t* make, uint32_t step,
+                         const kilni_library_place_t* places) {
+  kiln_library_plan_t* plan = make->plan;
+  kilni_library_step_t* next = &plan->steps[plan->step_count];
+  *next = plan->steps[step];
+  kiln_pipeline_retain(next->pipeline);
+  memcpy(next->places, places, next->place_count * sizeof(*places));
+  note_parameters(plan, plan->step_count++);
 }
 
 kiln_status_t kilni_library_memory(kilni_library_make_t* make, uint64_t bytes) {

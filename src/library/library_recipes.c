@@ -62,6 +62,9 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
   if (o->symmetric != 0 && (what & KILNI_USES_SYMMETRIC) == 0) {
     return unused(make, "symmetric");
   }
+  if (o->order != NULL && (what & KILNI_USES_ORDER) == 0) {
+    return unused(make, "order");
+  }
   KILNI_CHECK_ARGUMENT(o->reserved == 0, "options.reserved");
   KILNI_CHECK_ARGUMENT(o->descending <= KILN_SWITCH_ON, "options.descending");
   KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");
@@ -440,6 +443,7 @@ static const struct {
     {"lines", make_lines},
     {"lz4", make_whole},
     {"matmul", kilni_library_make_matmul},
+    {"merge_sort", kilni_library_make_merge_sort},
     {"nbody", make_whole},
     {"normalize", make_whole},
     {"philox", make_whole},

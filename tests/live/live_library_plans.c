@@ -470,10 +470,19 @@ static void segments(live_t* live, uint32_t segment) {
   free(have);
 }
 
+static uint32_t turned(uint32_t bits) {
+  uint32_t out = 0;
+  for (int i = 0; i < 32; i++) out |= (bits >> i & 1) << (31 - i);
+  return out;
+}
+
 // Pairs of a key and where it stood: in order, each once, equal ones in the
 // order in which they stood.
-static void sort(live_t* live, uint32_t mask) {
-  uint32_t count = live->count / 2;
+// By the entry's own order, or by an order of ours: bits from the last on.
+static void sort(live_t* live, const char* name, const char* order,
+                 uint32_t mask) {
+  bool merges = strcmp(name, "merge_sort") == 0;
+  uint32_t count = merges ? live->count : live->count / 2;
   uint64_t bytes = (uint64_t)count * 4;
   uint32_t* keys = room(bytes);
   uint32_t* places = room(bytes);
@@ -486,28 +495,31 @@ static void sort(live_t* live, uint32_t mask) {
   }
   kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
   options.value_type = KILN_PROGRAM_TYPE_U32;
+  options.order = order;
   argument_t arguments[] = {{keys, NULL, bytes},
                             {places, NULL, bytes},
                             {NULL, sorted, bytes},
                             {NULL, moved, bytes}};
-  run(live, "sort", &options, arguments, 4);
+  run(live, name, &options, arguments, 4);
   uint32_t wrong = 0;
   for (uint32_t i = 0; i < count; i++) {
     bool good = moved[i] < count && seen[moved[i]]++ == 0 &&
                 keys[moved[i]] == sorted[i];
     if (i > 0) {
-      good = good && (sorted[i - 1] < sorted[i] ||
-                      (sorted[i - 1] == sorted[i] && moved[i - 1] < moved[i]));
+      uint32_t last = order != NULL ? turned(sorted[i - 1]) : sorted[i - 1];
+      uint32_t here = order != NULL ? turned(sorted[i]) : sorted[i];
+      good = good && (last < here || (last == here && moved[i - 1] < moved[i]));
     }
     wrong += !good;
   }
-  printf("sort of pairs, mask %x: %u wrong\n", (unsigned)mask, wrong);
+  printf("%s of pairs%s, mask %x: %u wrong\n", name,
+         order != NULL ? " by an order" : "", (unsigned)mask, wrong);
   failures += wrong != 0;
   uint32_t* alone = room(bytes);
   options.value_type = 0;
   argument_t of_keys[] = {{keys, NULL, bytes}, {NULL, alone, bytes}};
-  run(live, "sort", &options, of_keys, 2);
-  judge("sort of keys", alone, sorted, bytes);
+  run(live, name, &options, of_keys, 2);
+  judge(merges ? "merge_sort of keys" : "sort of keys", alone, sorted, bytes);
   free(keys);
   free(places);
   free(sorted);
@@ -827,8 +839,12 @@ static void run_all(live_t* live) {
   lz4(live);
   lines(live);
   fold(live);
-  sort(live, 0xffffffffu);
-  sort(live, 0xf00fu);
+  sort(live, "sort", NULL, 0xffffffffu);
+  sort(live, "sort", NULL, 0xf00fu);
+  sort(live, "merge_sort", NULL, 0xffffffffu);
+  sort(live, "merge_sort", NULL, 0xf00fu);
+  sort(live, "merge_sort", "return reverse_bits(a) < reverse_bits(b);",
+       0xffffffu);
   softmax(live, 1000);
   softmax(live, 3000);
   softmax(live, 4100);
