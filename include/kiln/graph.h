@@ -418,7 +418,8 @@ KILN_API kiln_device_t* kiln_graph_device(const kiln_graph_t* graph);
 // by user objects of the driver's: from then on executables of this graph cost
 // more at each launch. NULL of a view whose node was removed, and where those
 // objects cannot be made. Nodes that such calls remove must not be used here
-// any more. Borrowed. Since 0.1.
+// any more; the next list of nodes or edges (kiln_graph_nodes) leaves them out,
+// and they are removed here too. Borrowed. Since 0.1.
 KILN_API void* kiln_graph_handle(const kiln_graph_t* graph);
 
 // The node that a view is inside of; NULL for a graph of its own. Borrowed.

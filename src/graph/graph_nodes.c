@@ -158,7 +158,6 @@ kiln_status_t kilni_graph_lookup(kiln_graph_t* graph,
 }
 
 static kiln_status_t meet(kiln_graph_t* graph, kiln_cu_graph_node_t handle) {
-  if (find(graph, handle) != NULL) return NULL;
   KILNI_RETURN_IF_ERROR(kilni_node_reserve(graph));
   kiln_cu_graph_node_type_t type = 0;
   kiln_status_t status;
@@ -169,13 +168,35 @@ static kiln_status_t meet(kiln_graph_t* graph, kiln_cu_graph_node_t handle) {
   return NULL;
 }
 
+// What is there is met; what a host program has removed by its handle is
+// forgotten here too. `seen` has a place for each of the `known` nodes.
+static kiln_status_t compare(kiln_graph_t* graph,
+                             const kiln_cu_graph_node_t* handles, size_t count,
+                             uint32_t known, bool* seen) {
+  KILNI_RETURN_IF_ERROR(need_hash(graph, graph->node_count + count));
+  for (size_t i = 0; i < count; i++) {
+    const kiln_graph_node_t* node = find(graph, handles[i]);
+    if (node != NULL) {
+      if (node->index < known) seen[node->index] = true;
+    } else {
+      KILNI_RETURN_IF_ERROR(meet(graph, handles[i]));
+    }
+  }
+  for (uint32_t i = 0; i < known && graph->given; i++) {
+    kiln_graph_node_t* node = kilni_node_at(graph, i);
+    if (node->handle != NULL && !seen[i]) kilni_node_forget(node);
+  }
+  return NULL;
+}
+
 kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
   size_t count = 0;
   kiln_status_t status;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphGetNodes, graph->handle, NULL,
                     &count);
   KILNI_RETURN_IF_ERROR(status);
-  if (count == graph->live_count) return NULL;
+  // With the handle somebody may have removed as many as were added.
+  if (count == graph->live_count && !graph->given) return NULL;
   kiln_allocator_t allocator = allocator_of(graph);
   size_t room = count;
   void* block = NULL;
@@ -184,12 +205,15 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
   kiln_cu_graph_node_t* handles = block;
   KILNI_DEVICE_CALL(status, graph->device, cuGraphGetNodes, graph->handle,
                     handles, &count);
+  uint32_t known = graph->node_count;
+  void* seen = NULL;
   if (kiln_status_is_ok(status)) {
-    status = need_hash(graph, graph->node_count + count);
+    status = kilni_alloc_array(allocator, known, sizeof(bool), &seen);
   }
-  for (size_t i = 0; i < count && kiln_status_is_ok(status); i++) {
-    status = meet(graph, handles[i]);
+  if (kiln_status_is_ok(status)) {
+    status = compare(graph, handles, count, known, seen);
   }
+  kilni_free_array(allocator, seen, known, sizeof(bool));
   kilni_free_array(allocator, handles, room, sizeof(kiln_cu_graph_node_t));
   return status;
 }

@@ -340,6 +340,32 @@ static void test_in_place(void** state) {
   kiln_graph_release(graph);
 }
 
+// What a host program does by the graph's handle: one node goes and another one
+// comes, so that there are as many as before.
+static void test_nodes_of_others(void** state) {
+  (void)state;
+  kiln_graph_t* graph = NULL;
+  assert_null(kiln_graph_create(kit.device, &graph));
+  kiln_graph_node_t* gone = graph_kit_add(graph, NULL, kiln_graph_work_empty());
+  kiln_graph_node_t* stays =
+      graph_kit_add(graph, NULL, kiln_graph_work_empty());
+  kiln_cu_graph_t handle = kiln_graph_handle(graph);
+  kiln_cu_graph_node_t others = NULL;
+  assert_int_equal(kit.table.cuGraphAddEmptyNode(&others, handle, NULL, 0),
+                   KILN_CU_SUCCESS);
+  assert_int_equal(kit.table.cuGraphDestroyNode(kiln_graph_node_handle(gone)),
+                   KILN_CU_SUCCESS);
+  kiln_graph_node_t* nodes[3] = {NULL, NULL, NULL};
+  uint32_t count = 0;
+  assert_null(kiln_graph_nodes(graph, 3, nodes, &count));
+  assert_int_equal(count, 2);
+  assert_ptr_equal(nodes[0], stays);
+  assert_ptr_equal(kiln_graph_node_handle(nodes[1]), others);
+  assert_false(kiln_graph_node_is_valid(gone));
+  REFUSED(kiln_graph_node_remove(gone), INVALID_STATE, "was removed");
+  kiln_graph_release(graph);
+}
+
 // Its beginning was recorded anew, and no slice belongs to that.
 static void test_a_run_that_fails(void** state) {
   (void)state;
@@ -401,6 +427,7 @@ int main(void) {
       SOFT(test_picture),
       SOFT(test_trace),
       SOFT(test_in_place),
+      SOFT(test_nodes_of_others),
       SOFT(test_a_run_that_fails),
   };
   return cmocka_run_group_tests_name("graph_picture", tests, NULL, NULL);
