@@ -34,12 +34,15 @@ typedef struct sum_t {
   uint32_t offset;
 } sum_t;
 
+// What a value is, where it never becomes anything else: what a loop carries
+// is moved into its register again further on, where this cannot see it yet.
 static const kilni_instruction_t* define_of(const kilni_lowering_t* w,
                                             kilni_value_t value) {
   uint32_t define = kilni_value_of(w, value)->define;
   const kilni_instruction_t* i = &w->instructions.items[define];
   bool once = define != 0 && i->define == 0 && i->guard == 0 &&
-              i->form == KILNI_FORM_PLAIN;
+              i->form == KILNI_FORM_PLAIN &&
+              (i->flags & KILNI_INSTRUCTION_MOVES) == 0;
   return once ? i : NULL;
 }
 

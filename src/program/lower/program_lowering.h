@@ -91,6 +91,7 @@ enum {
   KILNI_INSTRUCTION_PINNED = 2,   // has an effect
   KILNI_INSTRUCTION_ZERO = 4,     // operand[0] is 0 where the guard is false
   KILNI_INSTRUCTION_USED = 8,     // reached when the unused are left out
+  KILNI_INSTRUCTION_MOVES = 16,   // into a register that may be moved to again
 };
 
 enum { KILNI_NOT = 0x40000000U };  // of a guard: where it is false

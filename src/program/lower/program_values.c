@@ -407,7 +407,7 @@ void kilni_move(kilni_lowering_t* w, kilni_value_t to, kilni_value_t from) {
   if (to == 0 || from == 0) return;
   kilni_instruction_t instruction = {0};
   instruction.name = move_of(w->values.items[to].type);
-  instruction.flags = KILNI_INSTRUCTION_DEFINES;
+  instruction.flags = KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_MOVES;
   instruction.count = 2;
   instruction.operand[0] = to;
   instruction.operand[1] = from;

@@ -563,6 +563,33 @@ static void test_grid_barrier(void** state) {
       COUNTS(250, 250), NULL, 4);
 }
 
+// Words that are put together of bytes, which a loop carries.
+static void test_bytes_of_loops(void** state) {
+  (void)state;
+  machine_check(
+      "program p(x: in u8[], o: out u32[length(x)])\n"
+      "  work (length(x) + 63) / 64 block 32\n"
+      "{\n"
+      "  private next: u8[16];\n"
+      "  private words: u32[4];\n"
+      "  let at = global_id.x * 16;\n"
+      "  for k in 0..16 unroll { next[k] = x[at + k]; }\n"
+      "  for turn in 0..3 {\n"
+      "    for c in 0..4 unroll {\n"
+      "      words[c] = u32(next[c * 4]) | u32(next[c * 4 + 1]) << 8 |\n"
+      "        u32(next[c * 4 + 2]) << 16 | u32(next[c * 4 + 3]) << 24;\n"
+      "    }\n"
+      "    for k in 0..16 unroll {\n"
+      "      next[k] = x[at + (turn + 1) * work_size.x * 16 + k];\n"
+      "    }\n"
+      "    for c in 0..4 unroll {\n"
+      "      o[(turn * work_size.x + global_id.x) * 4 + c] = words[c];\n"
+      "    }\n"
+      "  }\n"
+      "}\n",
+      COUNTS(3000, 3000), NULL, 4);
+}
+
 // Also where the last subgroup is a part of one, and behind returns.
 static void test_subgroup_barrier(void** state) {
   (void)state;
@@ -624,6 +651,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_driven_apart),
       cmocka_unit_test(test_bits_of_halves),
       cmocka_unit_test(test_grid_barrier),
+      cmocka_unit_test(test_bytes_of_loops),
       cmocka_unit_test(test_subgroup_barrier),
       cmocka_unit_test(test_trap),
   };
