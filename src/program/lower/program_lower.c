@@ -58,6 +58,9 @@ bool kilni_is_passed_on(const kilni_ir_t* ir, uint32_t buffer) {
   return false;
 }
 
+static const char kTooMuchShared[] =
+    "needs more than 232448 bytes of shared memory";
+
 static void place_shared(kilni_lowering_t* w, kilni_place_t* place,
                          uint64_t* bytes) {
   uint64_t size = place->count * kilni_type_bytes(place->type);
@@ -65,8 +68,7 @@ static void place_shared(kilni_lowering_t* w, kilni_place_t* place,
   *bytes += (size + 15) / 16 * 16;
   if (*bytes > MAX_SHARED_BYTES) {
     *bytes = 0;
-    kilni_lower_fail(w, KILN_STATUS_LIMIT_EXCEEDED,
-                     "needs more than 232448 bytes of shared memory", "");
+    kilni_lower_fail(w, KILN_STATUS_LIMIT_EXCEEDED, kTooMuchShared, "");
   }
 }
 
@@ -474,7 +476,9 @@ static kiln_status_t failure(const kilni_lowering_t* w) {
       "program \"%s\" %s%s%s%s%s", program, w->failed_what,
       quote[0] != 0 ? ": " : "", quote, w->failed_name, quote);
   const char* fix = "report this program; it should not have been accepted";
-  if (w->failed == KILN_STATUS_LIMIT_EXCEEDED) {
+  if (w->failed_what == kTooMuchShared) {
+    fix = "use smaller shared arrays, or private ones";
+  } else if (w->failed == KILN_STATUS_LIMIT_EXCEEDED) {
     fix = "divide it into several programs";
   } else if (w->failed == KILN_STATUS_UNSUPPORTED) {
     fix = "write what it needs with other operators, or give a newer target";

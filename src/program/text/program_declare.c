@@ -155,7 +155,11 @@ static uint32_t read_buffer(kilni_reader_t* reader, kiln_string_view_t name,
                             kilni_lexer_t* out_count) {
   uint32_t type = kilni_reader_type(reader);
   *out_count = reader->lexer;
-  if (!kilni_reader_need_sign(reader, '[')) return 0;
+  if (!reader->panic && !kilni_reader_is_sign(reader, '[')) {
+    kilni_reader_expected(reader, "\"[\"",
+                          "the type of a buffer ends in []: x: in f32[]");
+  }
+  if (!kilni_reader_take_sign(reader, '[')) return 0;
   bool counted = !kilni_reader_is_sign(reader, ']');
   if (!counted) out_count->text.size = 0;
   if (counted) skip_count(reader);
@@ -203,6 +207,9 @@ static uint32_t read_scalar(kilni_reader_t* reader, kiln_string_view_t name,
 static void read_parameter(kilni_reader_t* reader, parameters_t* parameters) {
   kiln_string_view_t name;
   uint32_t at = reader->token.at, line = reader->token.line;
+  if (kilni_reader_is_sign(reader, ')')) {
+    kilni_reader_expected(reader, "a parameter", "remove the comma");
+  }
   kilni_reader_need_new_name(reader, "a parameter", &name);
   if (!kilni_reader_need_sign(reader, ':')) return;
   if (parameters->count == parameters->most) {

@@ -119,6 +119,22 @@ static const char* hint_end(const kilni_reader_t* reader, char next) {
   return next == '.' && before >= '0' && before <= '9' ? kBothSides : NULL;
 }
 
+// In front of a body.
+static const char* hint_body(const kilni_reader_t* reader) {
+  if (kilni_reader_is_sign(reader, '=')) return "compare with ==";
+  if (kilni_reader_is_sign(reader, ',')) {
+    return "two or three axes stand in parentheses: work (w, h)";
+  }
+  if (kilni_reader_is_sign(reader, ':')) {
+    return "the type of a result stands behind ->";
+  }
+  if (kilni_reader_is_sign(reader, KILNI_SIGN2('-', '>'))) {
+    return "a program has no result: write it into a buffer that is out";
+  }
+  return kilni_reader_is_word(reader, "work") ? "work stands in front of block"
+                                              : NULL;
+}
+
 static const char* hint_element(const kilni_reader_t* reader, char next) {
   if (next == '.') return "a buffer's length is length(x)";
   if (kilni_reader_is_sign(reader, '=')) {
@@ -144,8 +160,8 @@ const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted) {
   const char* end = NULL;
   switch (wanted) {
     case '{':
-      if (kilni_reader_is_sign(reader, '=')) return "compare with ==";
-      end = hint_end(reader, next);
+      end = hint_body(reader);
+      if (end == NULL) end = hint_end(reader, next);
       return end != NULL ? end : "a body stands in braces: { ... }";
     case ';':
       if (kilni_reader_is_sign(reader, '=')) {
@@ -163,6 +179,7 @@ const char* kilni_hint_sign(const kilni_reader_t* reader, uint32_t wanted) {
     case '.':
       return "name the axis: .x, .y or .z";
     case ')':
+      if (next == '*') return "there are no pointers: x: in f32[]";
       return hint_end(reader, next);
     case ':':
       return "a name and its type: n: u32, or with its role x: in f32[]";
@@ -188,7 +205,6 @@ const char* kilni_hint_value(const kilni_reader_t* reader) {
     case '+':
       return "leave the + in front away";
     case '[':
-    case '{':
       return "write an array at the head of a body, and its elements one by "
              "one";
     default:

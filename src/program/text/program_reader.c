@@ -152,6 +152,7 @@ bool kilni_reader_need_new_name(kilni_reader_t* reader, const char* of_what,
   if (reader->token.kind != KILNI_TOKEN_NAME) {
     char what[80];
     snprintf(what, sizeof(what), "a name for %s", of_what);
+    reader->token.fix = NULL;
     kilni_reader_expected(reader, what, kilni_rule_fix(KILNI_RULE_NAME_FORM));
     return false;
   }

@@ -121,7 +121,7 @@ static uint32_t read_value(kilni_reader_t* reader, uint32_t target) {
     return kilni_reader_binary(reader, at, (uint32_t)op, target, right);
   }
   if (!kilni_reader_take_sign(reader, '=')) {
-    const char* fix = "a statement assigns, calls, or begins with a word";
+    const char* fix = "write x = ...; or return ...;";
     if (kilni_reader_is_sign(reader, '+')) fix = "write x += 1;";
     if (kilni_reader_is_sign(reader, '-')) fix = "write x -= 1;";
     kilni_reader_expected(reader, "\"=\"", fix);

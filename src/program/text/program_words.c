@@ -295,7 +295,11 @@ static uint32_t call_atomic(kilni_reader_t* reader, uint32_t at, uint32_t op) {
 // One operand for a parameter: a value, or a buffer by its name.
 static uint32_t read_argument(kilni_reader_t* reader, uint32_t parameter) {
   if ((parameter & KILNI_PARAMETER_BUFFER) != 0) {
-    return kilni_reader_buffer(reader);
+    uint32_t buffer = kilni_reader_buffer(reader);
+    if (buffer != 0 && kilni_reader_is_sign(reader, '[')) {
+      kilni_reader_expected(reader, "a buffer", "hand it over whole: f(x)");
+    }
+    return buffer;
   }
   return kilni_reader_typed(reader,
                             reader->ir->variables.items[parameter].type);

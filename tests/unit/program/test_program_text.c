@@ -272,6 +272,22 @@ static void mistakes_have_a_fix_of_their_own(void** state) {
   fails("program p(float* x) { }", "Fix: a name and its type: n: u32");
 }
 
+static void has_one_error(const char* text, const char* want) {
+  kiln_program_t* program;
+  kiln_program_report_t* report;
+  kiln_status_t status =
+      kiln_program_parse(kilni_sv(text), NULL, &report, &program);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  kiln_status_free(status);
+  const char* all = kiln_program_report_text(report);
+  const char* fix = strstr(all, "Fix: ");
+  assert_non_null(fix);
+  if (strstr(fix, want) == NULL || count_of(all, "error:") != 1) {
+    fail_msg("\"%s\", and one error, not:\n%s", want, all);
+  }
+  kiln_program_report_release(report);
+}
+
 // Each of these is one mistake, and one error that says what to write.
 static void one_mistake_has_one_fix(void** state) {
   (void)state;
@@ -350,20 +366,32 @@ static void one_mistake_has_one_fix(void** state) {
              "  %s\n"
              "}\n",
              kCases[i][0]);
-    kiln_program_t* program;
-    kiln_program_report_t* report;
-    kiln_status_t status =
-        kiln_program_parse(kilni_sv(text), NULL, &report, &program);
-    assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
-    kiln_status_free(status);
-    const char* all = kiln_program_report_text(report);
-    const char* fix = strstr(all, "Fix: ");
-    assert_non_null(fix);
-    if (strstr(fix, kCases[i][1]) == NULL || count_of(all, "error:") != 1) {
-      fail_msg("%s: \"%s\", and one error, not:\n%s", kCases[i][0],
-               kCases[i][1], all);
-    }
-    kiln_program_report_release(report);
+    has_one_error(text, kCases[i][1]);
+  }
+}
+
+// The same for heads.
+static void one_mistake_in_a_head_has_one_fix(void** state) {
+  (void)state;
+  static const char* const kCases[][2] = {
+      {"program 3d() { }", "no digit first"},
+      {"program p(x: f32*) { }", "there are no pointers: x: in f32[]"},
+      {"program p(x: in f32) { }", "the type of a buffer ends in []"},
+      {"program p(x: in f32[],) { }", "remove the comma"},
+      {"program p(x in f32[]) { }", "a name and its type"},
+      {"program p(x: f32[]) { }", "write in, out, inout"},
+      {"program p(n: u32) block 64 work n { }", "work stands in front"},
+      {"program p(n: u32) work n, 4 { }", "work (w, h)"},
+      {"program p() -> f32 { }", "a program has no result"},
+      {"fn f(x: f32): f32 { return x; } program p() { }", "behind ->"},
+      {"fn f(x: f32) -> f32 { x * 2.0 } program p() { }", "or return ...;"},
+      {"fn f(x: in f32[]) { } program p(y: in f32[]) { f(y[0]); }",
+       "hand it over whole"},
+      {"program p() { f(1); } fn f(x: u32) { }", "declare it above"},
+      {"program p(x: in f32[]) work { }", "write a number, a name"},
+  };
+  for (size_t i = 0; i < sizeof kCases / sizeof *kCases; i++) {
+    has_one_error(kCases[i][0], kCases[i][1]);
   }
 }
 
@@ -610,6 +638,7 @@ int main(void) {
       cmocka_unit_test(errors_point_at_their_place),
       cmocka_unit_test(mistakes_have_a_fix_of_their_own),
       cmocka_unit_test(one_mistake_has_one_fix),
+      cmocka_unit_test(one_mistake_in_a_head_has_one_fix),
       cmocka_unit_test(all_errors_are_told_at_once),
       cmocka_unit_test(at_most_twenty_errors),
       cmocka_unit_test(one_mistake_is_one_error),
