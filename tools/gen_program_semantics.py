@@ -76,6 +76,10 @@ NaN are 0x7fc00000 then (f16 0x7e00, bf16 0x7fc0, f64 0x7ff8000000000000).
 
 ## Threads
 
+* Counts and work sizes are computed once, before the program runs, by the
+  operators below. A sum, difference, product or shift to the left that wraps
+  around is an error there (OUT_OF_RANGE), as is a negative result; of a `select`
+  only what is chosen is computed.
 * There are as many as the work size says, along each axis. Blocks are full, and
   threads beyond the work size do nothing: they have returned before they begin.
 * A barrier waits for all threads of the block that have not returned, a grid

@@ -262,7 +262,9 @@ typedef struct kiln_program_size_t {
 //                     is given and declared as something else
 //   OUT_OF_RANGE      a count or work size too large or negative: work of more
 //                     than 2^32 - 1 along an axis, more elements than that in a
-//                     buffer whose length() is asked for, bytes over 2^63
+//                     buffer whose length() is asked for, bytes over 2^63; or
+//                     one made of a sum, a difference, a product or a shift to
+//                     the left that wraps around
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t

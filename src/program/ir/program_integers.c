@@ -307,26 +307,60 @@ bool kilni_integer_cast(uint32_t to, uint32_t from, uint64_t x,
 
 // ---- Expressions ----
 
+// Whether `z`, what x op y wraps to, is another number than x op y.
+static bool does_wrap(uint32_t op, uint32_t type, uint64_t x, uint64_t y,
+                      uint64_t z) {
+  uint64_t mask = mask_of(type), above = 0;
+  switch (op) {
+    case KILN_PROGRAM_BINARY_ADD:
+    case KILN_PROGRAM_BINARY_SUB:
+      return z != add_sat(type, x, y, op == KILN_PROGRAM_BINARY_SUB);
+    case KILN_PROGRAM_BINARY_MUL:
+      if (kilni_integer_signed(type, z) < 0 && is_signed(type)) above = mask;
+      return (multiply_high(type, x, y) & mask) != above;
+    case KILN_PROGRAM_BINARY_SHL:
+      return (shift(KILN_PROGRAM_BINARY_SHR, type, z, y) & mask) != x;
+    default:
+      return false;
+  }
+}
+
+static bool evaluate_binary(const kilni_ir_t* ir,
+                            const kilni_expr_record_t* expr,
+                            const kilni_known_t* known, uint64_t a,
+                            uint64_t* out_value) {
+  uint64_t b;
+  uint32_t type = ir->exprs.items[expr->a].type;
+  if (!kilni_ir_evaluate(ir, expr->b, known, &b) ||
+      !kilni_integer_binary(expr->extra, type, a, ir->exprs.items[expr->b].type,
+                            b, out_value)) {
+    return false;
+  }
+  if (known != NULL && does_wrap(expr->extra, type, a, b, *out_value)) {
+    *known->wraps = true;
+  }
+  return true;
+}
+
 static bool evaluate_operator(const kilni_ir_t* ir,
                               const kilni_expr_record_t* expr,
                               const kilni_known_t* known, uint64_t* out_value) {
-  uint64_t a, b, c;
+  uint64_t a, other;
   uint32_t type = ir->exprs.items[expr->a].type;
   if (!kilni_ir_evaluate(ir, expr->a, known, &a)) return false;
   switch (expr->op) {
     case KILNI_EXPR_UNARY:
       return kilni_integer_unary(expr->extra, type, a, out_value);
     case KILNI_EXPR_BINARY:
-      return kilni_ir_evaluate(ir, expr->b, known, &b) &&
-             kilni_integer_binary(expr->extra, type, a,
-                                  ir->exprs.items[expr->b].type, b, out_value);
+      return evaluate_binary(ir, expr, known, a, out_value);
     case KILNI_EXPR_SELECT:
-      if (!kilni_ir_evaluate(ir, expr->b, known, &b) ||
-          !kilni_ir_evaluate(ir, expr->c, known, &c)) {
+      // A constant is one on both sides.
+      if (known == NULL &&
+          !kilni_ir_evaluate(ir, a != 0 ? expr->c : expr->b, NULL, &other)) {
         return false;
       }
-      *out_value = a != 0 ? b : c;
-      return true;
+      return kilni_ir_evaluate(ir, a != 0 ? expr->b : expr->c, known,
+                               out_value);
     default:
       return kilni_integer_cast(expr->type, type, a, out_value);
   }

@@ -26,6 +26,8 @@ int64_t kilni_integer_signed(uint32_t type, uint64_t x);
 typedef struct kilni_known_t {
   const uint64_t* lengths;  // by parameter
   const uint64_t* scalars;  // their bits, by scalar
+  bool* wraps;  // set where a sum, a difference, a product or a shift to the
+                // left is not that of its type; of what a select chooses only
 } kilni_known_t;
 
 // The value of an expression of literals and, where `known` is not NULL,

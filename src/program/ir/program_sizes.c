@@ -104,8 +104,14 @@ static kiln_status_t out_of_range(const sizing_t* sizing, const char* what,
 static kiln_status_t evaluate(const sizing_t* sizing, uint32_t expr,
                               const char* what, const char* name,
                               uint64_t* out_value) {
-  kilni_known_t known = {sizing->lengths, sizing->scalars};
+  bool wraps = false;
+  kilni_known_t known = {sizing->lengths, sizing->scalars, &wraps};
   kilni_ir_evaluate(sizing->ir, expr, &known, out_value);
+  if (wraps) {
+    return kilni_status_with_fix(
+        out_of_range(sizing, what, name, "wraps around in its type"),
+        "compute it from u64s: length64(x), u64(n)");
+  }
   int64_t value =
       kilni_integer_signed(sizing->ir->exprs.items[expr].type, *out_value);
   *out_value = (uint64_t)value;

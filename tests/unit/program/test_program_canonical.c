@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,58 @@ static void work_has_limits(void** state) {
   kiln_program_release(program);
 }
 
+// A count that wraps around in its type would be a small one, and its program
+// would do nothing, or a part.
+static void sizes_do_not_wrap(void** state) {
+  (void)state;
+  static const struct {
+    const char* text;
+    uint64_t bits[2];
+    bool wraps;
+  } kCases[] = {
+      {"n: u32, m: u32) work (n + 255) / 256 * 256", {4294967040U, 0}, false},
+      {"n: u32, m: u32) work (n + 255) / 256 * 256", {4294967041U, 0}, true},
+      {"n: u32, m: u32) work n * m", {65535, 65537}, false},
+      {"n: u32, m: u32) work n * m", {65536, 65536}, true},
+      {"n: u32, m: u32) work n * m", {73, 294168 * 200U}, false},
+      {"n: u8, m: u8) work n * m", {7, 73}, true},
+      {"n: i32, m: i32) work n * m", {65536, 32768}, true},
+      {"n: i32, m: i32) work n * m * n", {0xffffffffU, 5}, false},
+      {"n: i8, m: i8) work n + m", {100, 28}, true},
+      {"n: u32, m: u32) work n - m", {5, 5}, false},
+      {"n: u32, m: u32) work n - m", {5, 6}, true},
+      {"n: i32, m: i32) work n - m", {5, 0xfffffffeU}, false},
+      {"n: u32, m: u32) work n << m", {3, 30}, false},
+      {"n: u32, m: u32) work n << m", {3, 31}, true},
+      {"n: u64, m: u64) work n * m / m", {UINT64_C(1) << 31, 1 << 30}, false},
+      {"n: u64, m: u64) work n * m / m", {UINT64_C(1) << 34, 1 << 30}, true},
+      // What is not chosen says nothing.
+      {"n: u32, m: u32) work select(n == 0, 0, n - 1)", {0, 0}, false},
+  };
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    char text[200];
+    snprintf(text, sizeof(text), "program p(%s { }", kCases[i].text);
+    kiln_program_t* program = kit_parse(text);
+    kiln_program_size_t sizes[2] = {{0, kCases[i].bits[0]},
+                                    {0, kCases[i].bits[1]}};
+    uint64_t work[3];
+    kiln_status_t status = kiln_program_sizes(program, sizes, work);
+    if (kCases[i].wraps) {
+      assert_says(status, KILN_STATUS_OUT_OF_RANGE, "wraps around");
+    } else if (!kiln_status_is_ok(status)) {
+      fail_msg("%s: %s", text, kiln_status_message(status));
+    }
+    kiln_program_release(program);
+  }
+  kiln_program_t* program =
+      kit_parse("program p(w: u32, h: u32, x: out u8[w * h]) { }");
+  kiln_program_size_t sizes[3] = {{0, 1 << 20}, {0, 1 << 20}, {UNKNOWN, 0}};
+  uint64_t work[3];
+  assert_says(kiln_program_sizes(program, sizes, work),
+              KILN_STATUS_OUT_OF_RANGE, "\"x\"");
+  kiln_program_release(program);
+}
+
 // As on the device, where a byte that is not 0 is true.
 static void sizes_take_any_byte_for_true(void** state) {
   (void)state;
@@ -267,6 +320,7 @@ int main(void) {
       cmocka_unit_test(sizes_follow_from_each_other),
       cmocka_unit_test(work_has_limits),
       cmocka_unit_test(sizes_take_any_byte_for_true),
+      cmocka_unit_test(sizes_do_not_wrap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
