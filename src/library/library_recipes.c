@@ -214,7 +214,7 @@ static kiln_status_t make_lines(kilni_library_make_t* make) {
 
 // The text is bound twice, by bytes and by words.
 static kiln_status_t make_blake3(kilni_library_make_t* make) {
-  enum { HASH_TILE = 1 << 18 };
+  enum { HASH_TILE = 1 << 19 };
   KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_COUNT));
   uint64_t parts = (make->options.count + HASH_TILE - 1) / HASH_TILE;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, parts * 32));

@@ -119,9 +119,9 @@ static void test_vectors(void** state) {
 // All sizes, and two and three tiles, of which the last is short.
 static void test_sizes(void** state) {
   (void)state;
-  static const uint32_t kMore[] = {2,      3,      63,     64,    65,
-                                   262144, 262145, 525313, 600000};
-  enum { MORE = sizeof(kMore) / sizeof(kMore[0]), MOST = 600000 };
+  static const uint32_t kMore[] = {2,      3,      63,     64,     65,
+                                   262144, 524288, 524289, 1050625};
+  enum { MORE = sizeof(kMore) / sizeof(kMore[0]), MOST = 1050625 };
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
   kiln_library_plan_t* plan = plan_of(&kit, MOST);
