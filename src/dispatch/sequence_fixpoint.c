@@ -197,6 +197,13 @@ kiln_status_t kilni_fixpoint_build(kilni_fixpoint_t* fixpoint,
   return kiln_graph_node_set_name(*out_last, "fixpoint");
 }
 
+kiln_status_t kilni_fixpoint_check_change(const kilni_fixpoint_t* fixpoint,
+                                          uint32_t index,
+                                          const kiln_binding_t* binding) {
+  if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return NULL;
+  return kilni_fixpoint_check_cooperative(fixpoint, index, binding);
+}
+
 kiln_status_t kilni_fixpoint_changed(kilni_fixpoint_t* fixpoint) {
   if (fixpoint->strategy != KILN_FIXPOINT_COOPERATIVE) return NULL;
   return kilni_fixpoint_bind_cooperative(fixpoint);

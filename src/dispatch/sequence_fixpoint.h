@@ -68,6 +68,9 @@ kiln_status_t kilni_fixpoint_order(kilni_fixpoint_t* fixpoint,
 // ended with the fixpoint.
 
 kiln_status_t kilni_fixpoint_make_cooperative(kilni_fixpoint_t* fixpoint);
+kiln_status_t kilni_fixpoint_check_cooperative(const kilni_fixpoint_t* fixpoint,
+                                               uint32_t index,
+                                               const kiln_binding_t* binding);
 // Gives the launch what its step is bound to.
 kiln_status_t kilni_fixpoint_bind_cooperative(kilni_fixpoint_t* fixpoint);
 

@@ -41,18 +41,24 @@ static kiln_status_t check_body(const kilni_fixpoint_t* fixpoint) {
 }
 
 // The plan of the dispatch, with what was uploaded for it.
-static kiln_status_t make_plan(const kiln_prepared_t* prepared,
-                               kilni_plan_t* plan) {
-  KILNI_RETURN_IF_ERROR(kilni_plan_make(prepared->pipeline, prepared->bindings,
+static kiln_status_t make_plan_of(const kiln_prepared_t* prepared,
+                                  const kiln_binding_t* bindings,
+                                  kilni_plan_t* plan) {
+  KILNI_RETURN_IF_ERROR(kilni_plan_make(prepared->pipeline, bindings,
                                         prepared->count, &prepared->options,
                                         true, plan));
   for (uint32_t i = 0; i < prepared->count; i++) {
-    if (prepared->bindings[i].kind != KILN_BINDING_STATIC) continue;
+    if (bindings[i].kind != KILN_BINDING_STATIC) continue;
     plan->bound[i].address = prepared->buffers[i] == NULL
                                  ? 0
                                  : kiln_buffer_address(prepared->buffers[i]);
   }
   return NULL;
+}
+
+static kiln_status_t make_plan(const kiln_prepared_t* prepared,
+                               kilni_plan_t* plan) {
+  return make_plan_of(prepared, prepared->bindings, plan);
 }
 
 static kiln_status_t find_flag(const kilni_fixpoint_t* fixpoint,
@@ -229,16 +235,38 @@ kiln_status_t kilni_fixpoint_make_cooperative(kilni_fixpoint_t* fixpoint) {
   return give_arguments(fixpoint, &plan);
 }
 
+// Whether the flag is where it was.
+static kiln_status_t check_flag(const kilni_fixpoint_t* fixpoint,
+                                const kilni_plan_t* plan) {
+  uint32_t flag = 0;
+  KILNI_RETURN_IF_ERROR(find_flag(fixpoint, plan, &flag));
+  if (flag == fixpoint->flag) return NULL;
+  return cannot("another parameter than before is bound to the flag",
+                "bind the flag where it was");
+}
+
+kiln_status_t kilni_fixpoint_check_cooperative(const kilni_fixpoint_t* fixpoint,
+                                               uint32_t index,
+                                               const kiln_binding_t* binding) {
+  const kiln_prepared_t* prepared =
+      fixpoint->instance->prepared[fixpoint->step + 1];
+  kiln_binding_t bindings[KILNI_PIPELINE_PARAMETERS];
+  kilni_plan_t plan;
+  if (index >= prepared->count) return NULL;
+  memcpy(bindings, prepared->bindings, prepared->count * sizeof(bindings[0]));
+  bindings[index] = *binding;
+  kiln_status_t status = make_plan_of(prepared, bindings, &plan);
+  if (kiln_status_is_ok(status)) return check_flag(fixpoint, &plan);
+  kiln_status_free(status);
+  return NULL;
+}
+
 kiln_status_t kilni_fixpoint_bind_cooperative(kilni_fixpoint_t* fixpoint) {
   kilni_plan_t plan;
-  uint32_t flag = 0, grid = 0;
+  uint32_t grid = 0;
   KILNI_RETURN_IF_ERROR(
       make_plan(fixpoint->instance->prepared[fixpoint->step + 1], &plan));
-  KILNI_RETURN_IF_ERROR(find_flag(fixpoint, &plan, &flag));
-  if (flag != fixpoint->flag) {
-    return cannot("another parameter than before is bound to the flag",
-                  "bind the flag where it was");
-  }
+  KILNI_RETURN_IF_ERROR(check_flag(fixpoint, &plan));
   KILNI_RETURN_IF_ERROR(choose_grid(
       fixpoint, kiln_launch_kernel(fixpoint->launch), &plan, &grid));
   KILNI_RETURN_IF_ERROR(kiln_launch_set_grid(fixpoint->launch, grid, 1, 1));

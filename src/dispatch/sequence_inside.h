@@ -150,6 +150,11 @@ kiln_status_t kilni_fixpoint_build(kilni_fixpoint_t* fixpoint,
                                    kiln_graph_node_t* const* after,
                                    uint32_t after_count,
                                    kiln_graph_node_t** out_last);
+// Whether the dispatch of its body could be given that binding, with all others
+// as they are: what the dispatch itself says is not asked.
+kiln_status_t kilni_fixpoint_check_change(const kilni_fixpoint_t* fixpoint,
+                                          uint32_t index,
+                                          const kiln_binding_t* binding);
 // A dispatch of its body was given other bindings: the graph is then made
 // anew, by kilni_fixpoint_build.
 kiln_status_t kilni_fixpoint_changed(kilni_fixpoint_t* fixpoint);

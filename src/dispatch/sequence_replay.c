@@ -189,10 +189,27 @@ static kiln_status_t set_nodes(kiln_replay_t* replay) {
   return NULL;
 }
 
+// Fixpoints around steps that have changed are told so.
+static kiln_status_t tell_fixpoints(kiln_replay_t* replay) {
+  const kiln_sequence_t* sequence = replay->sequence;
+  kilni_instance_t* instance = &replay->instance;
+  for (uint32_t i = 0; i < sequence->step_count; i++) {
+    if (!replay->changes[i] || !sequence->steps[i].in_fixpoint) continue;
+    for (uint32_t around = sequence->steps[i].parent; around != KILNI_NO_STEP;
+         around = sequence->steps[around].parent) {
+      if (instance->fixpoints[around] == NULL) continue;
+      KILNI_RETURN_IF_ERROR(
+          kilni_fixpoint_changed(instance->fixpoints[around]));
+    }
+  }
+  return NULL;
+}
+
 static kiln_status_t tell_driver(kiln_replay_t* replay) {
   made_t made;
   memset(&made, 0, sizeof(made));
-  kiln_status_t status = lay_out(replay, &made.layout);
+  kiln_status_t status = tell_fixpoints(replay);
+  if (kiln_status_is_ok(status)) status = lay_out(replay, &made.layout);
   if (kiln_status_is_ok(status)) {
     if (replay->anew || !kilni_layout_is_same(&made.layout, &replay->layout)) {
       status = make_anew(replay, &made);
@@ -225,18 +242,25 @@ static kiln_status_t find_dispatch(const kiln_replay_t* replay, uint32_t step) {
 }
 
 // The step is bound to something else now.
-static kiln_status_t note(kiln_replay_t* replay, uint32_t index) {
-  const kiln_sequence_t* sequence = replay->sequence;
+static void note(kiln_replay_t* replay, uint32_t index) {
   replay->changed = true;
   replay->changes[index] = true;
-  if (!sequence->steps[index].in_fixpoint) return NULL;
   // What is inside of a conditional node cannot be told by itself.
-  replay->anew = true;
-  for (uint32_t i = sequence->steps[index].parent; i != KILNI_NO_STEP;
+  if (replay->sequence->steps[index].in_fixpoint) replay->anew = true;
+}
+
+// What fixpoints around the step would say, before anything has changed.
+static kiln_status_t check_change(const kiln_replay_t* replay, uint32_t step,
+                                  uint32_t index,
+                                  const kiln_binding_t* binding) {
+  const kiln_sequence_t* sequence = replay->sequence;
+  if (binding == NULL) return NULL;
+  for (uint32_t i = sequence->steps[step].parent; i != KILNI_NO_STEP;
        i = sequence->steps[i].parent) {
-    if (replay->instance.fixpoints[i] == NULL) continue;
+    const kilni_fixpoint_t* fixpoint = replay->instance.fixpoints[i];
+    if (fixpoint == NULL) continue;
     KILNI_RETURN_IF_ERROR(
-        kilni_fixpoint_changed(replay->instance.fixpoints[i]));
+        kilni_fixpoint_check_change(fixpoint, index, binding));
   }
   return NULL;
 }
@@ -254,9 +278,12 @@ kiln_status_t kiln_replay_rebind(kiln_replay_t* replay, uint32_t step,
                                  const kiln_binding_t* binding) {
   KILNI_CHECK_ARGUMENT(replay != NULL, "replay");
   KILNI_RETURN_IF_ERROR(find_dispatch(replay, step));
-  kiln_status_t status =
-      kiln_prepared_rebind(replay->instance.prepared[step], index, binding);
-  if (kiln_status_is_ok(status)) status = note(replay, step);
+  kiln_status_t status = check_change(replay, step, index, binding);
+  if (kiln_status_is_ok(status)) {
+    status =
+        kiln_prepared_rebind(replay->instance.prepared[step], index, binding);
+  }
+  if (kiln_status_is_ok(status)) note(replay, step);
   return explain(replay, step, status);
 }
 
@@ -266,7 +293,7 @@ kiln_status_t kiln_replay_set_scalar(kiln_replay_t* replay, uint32_t step,
   KILNI_RETURN_IF_ERROR(find_dispatch(replay, step));
   kiln_status_t status =
       kiln_prepared_set_scalar(replay->instance.prepared[step], index, bits);
-  if (kiln_status_is_ok(status)) status = note(replay, step);
+  if (kiln_status_is_ok(status)) note(replay, step);
   return explain(replay, step, status);
 }
 

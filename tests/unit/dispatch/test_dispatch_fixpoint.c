@@ -235,6 +235,44 @@ static void test_changes(void** state) {
   close_bench(&b);
 }
 
+// What a replay refuses leaves it as it was: its flag is where it was, and it
+// runs and changes as before.
+static void test_flag_stays(void** state) {
+  (void)state;
+  bench_t b;
+  dispatch_kit_open(&b.kit);
+  open_bench(&b);
+  kiln_pipeline_t* count = dispatch_kit_pipeline(&b.kit, kCount, NULL);
+  kiln_resident_t other = dispatch_kit_resident(&b.kit, 4, "abcd");
+  kiln_sequence_t* s = begin(&b, KILN_FIXPOINT_COOPERATIVE);
+  add_count(&b, s, count, b.flag);
+  (void)finish(s);
+  kiln_replay_t* replay = NULL;
+  assert_null(kiln_sequence_instantiate(s, NULL, &replay));
+  const kiln_binding_t elsewhere = kiln_bind_resident(other);
+  const kiln_binding_t same = kiln_bind_resident(b.flag);
+  const kiln_binding_t x = kiln_bind_resident(b.x);
+  kiln_resident_range_t all = {0, 0};
+  for (uint32_t i = 0; i < 3; i++) {
+    uint32_t done = 0, by = 1 + i;
+    assert_says(kiln_replay_rebind(replay, 1, 1, &elsewhere),
+                KILN_STATUS_UNSUPPORTED, "flag");
+    assert_null(kiln_replay_set_scalar(replay, 1, 2, by));
+    assert_null(kiln_replay_rebind(replay, 1, 0, &x));
+    assert_null(kiln_replay_rebind(replay, 1, 1, &same));
+    assert_null(kiln_resident_fill(b.kit.dispatcher, NULL, b.x, all, 12, 4));
+    assert_null(kiln_replay_run(replay, NULL, NULL));
+    assert_null(kiln_dispatcher_synchronize(b.kit.dispatcher));
+    assert_null(kiln_replay_rounds(replay, 0, &done));
+    assert_int_equal(done, 12 / by);
+  }
+  kiln_replay_release(replay);
+  kiln_sequence_release(s);
+  assert_null(kiln_resident_free(b.kit.dispatcher, other));
+  kiln_pipeline_release(count);
+  close_bench(&b);
+}
+
 // Runs on several streams share what is counted in: one behind the other.
 static void test_streams(void** state) {
   (void)state;
@@ -270,9 +308,8 @@ static void test_streams(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_old_driver),
-      cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_changes),
+      cmocka_unit_test(test_old_driver), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_changes),    cmocka_unit_test(test_flag_stays),
       cmocka_unit_test(test_streams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
