@@ -207,6 +207,7 @@ KILN_API void kiln_pending_release(kiln_pending_t* pending);
 //
 //   LAUNCH_FAILED  a thread trapped: with tag, address, block and thread. The
 //                  device goes on; what the outputs hold is undefined
+//   NOT_CONVERGED  of a sequence: a fixpoint reached its limit
 //   DEVICE_LOST    a fault, or the time limit of the dispatch has passed: the
 //                  device is lost to this process, nothing that the kernel may
 //                  still use is freed

@@ -642,7 +642,9 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_prepared_run(kiln_prepared_t* prepared, kiln_stream_t* stream);
 
 // Binds another buffer, or gives another value, which are checked as by a
-// dispatch; sizes and grid follow. On failure nothing has changed. Runs that
+// dispatch, together with all that stays bound: of two resident buffers that
+// were freed neither can be replaced alone, and another dispatch has to be
+// prepared. Sizes and grid follow. On failure nothing has changed. Runs that
 // are on streams keep what they were given. Statuses as of prepare. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_prepared_rebind(
     kiln_prepared_t* prepared, uint32_t index, const kiln_binding_t* binding);

@@ -112,6 +112,7 @@ struct kiln_device_t {
   kilni_registry_t registry;  // handle to object, by kind
   kilni_pools_t pools;
   _Atomic(kilni_late_t*) late;  // of a whole device; NULL: not needed yet
+  atomic_uint dispatchers;      // of a whole device: that were ever made
   atomic_ullong launches;       // made ever: a number for each
   void (*fault_text)(char* buffer, size_t capacity);
   uint64_t (*executed)(void);

@@ -199,7 +199,9 @@ static kiln_status_t plan_run(kiln_pipeline_t* pipeline, kilni_plan_t* plan,
   }
   for (uint32_t i = 0; i < count; i++) kiln_buffer_release(taken.buffers[i]);
   if (taken.grid != NULL) kiln_buffer_release(taken.grid);
-  kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_DISPATCHES, 1);
+  if (kiln_status_is_ok(status)) {
+    kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_DISPATCHES, 1);
+  }
   return status;
 }
 
@@ -432,7 +434,9 @@ kiln_status_t kiln_pipeline_dispatch_batch(
   kiln_status_t status =
       run_batch(pipeline, &plan, stream, &given, options, out_pending);
   if (ranges != NULL) kilni_range_end(ranges);
-  kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_BATCHES, 1);
-  if (kiln_status_is_ok(status)) return NULL;
+  if (kiln_status_is_ok(status)) {
+    kilni_count(pipeline->dispatcher->counters, KILNI_COUNTER_BATCHES, 1);
+    return NULL;
+  }
   return KILNI_ANNOTATE(status, "dispatching a batch of \"%s\"", plan.label);
 }

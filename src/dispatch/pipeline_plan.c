@@ -224,6 +224,19 @@ static kiln_status_t bind_host(const kiln_pipeline_t* pipeline, uint32_t index,
   return NULL;
 }
 
+// Of memory that only its address is known of: whole words of it must end
+// before addresses do.
+static kiln_status_t check_extent(const kiln_pipeline_t* pipeline,
+                                  uint32_t index,
+                                  const kiln_binding_t* binding) {
+  uint64_t address = binding->kind == KILN_BINDING_POINTER
+                         ? binding->value.address
+                         : (uintptr_t)binding->value.in;
+  if (binding->bytes <= UINT64_MAX - 3 - address) return NULL;
+  return refuse(pipeline, index, "more bytes than there are behind its address",
+                "say how many bytes there are");
+}
+
 static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
                               const kiln_binding_t* binding, bool prepares,
                               kilni_plan_t* plan) {
@@ -255,11 +268,14 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
     return refuse(pipeline, index, "not a scalar",
                   "bind a value there (kiln_bind_scalar)");
   }
+  if (binding->kind == KILN_BINDING_RESIDENT) {
+    return bind_resident(pipeline, index, binding, bound);
+  }
+  if (binding->kind == KILN_BINDING_BUFFER) {
+    return bind_buffer(pipeline, index, binding, bound);
+  }
+  KILNI_RETURN_IF_ERROR(check_extent(pipeline, index, binding));
   switch (binding->kind) {
-    case KILN_BINDING_RESIDENT:
-      return bind_resident(pipeline, index, binding, bound);
-    case KILN_BINDING_BUFFER:
-      return bind_buffer(pipeline, index, binding, bound);
     case KILN_BINDING_POINTER:
       bound->address = binding->value.address;
       bound->bytes = binding->bytes;

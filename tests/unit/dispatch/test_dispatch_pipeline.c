@@ -406,6 +406,32 @@ static void test_wrong_bindings(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// Bytes that no memory can have are refused before anything is made of them.
+static void test_far_bytes(void** state) {
+  (void)state;
+  static uint8_t bytes[16];
+  static const char kBytes[] = "program bytes(x: in u8[], n: u32) work n { }\n";
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, kBytes, NULL);
+  const uint64_t kMost[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 2};
+  for (size_t i = 0; i < sizeof(kMost) / sizeof(kMost[0]); i++) {
+    const kiln_binding_t far[] = {kiln_bind_host_in(bytes, kMost[i]),
+                                  kiln_bind_pointer(4096, kMost[i])};
+    for (int k = 0; k < 2; k++) {
+      kiln_binding_t b[] = {far[k], kiln_bind_u32(1)};
+      assert_says(kiln_pipeline_dispatch(pipeline, NULL, b, 2, NULL, NULL),
+                  KILN_STATUS_INVALID_ARGUMENT, "more bytes than");
+    }
+    kiln_prepared_t* prepared = NULL;
+    kiln_binding_t b[] = {kiln_bind_static(bytes, kMost[i]), kiln_bind_u32(1)};
+    assert_says(kiln_pipeline_prepare(pipeline, b, 2, NULL, &prepared),
+                KILN_STATUS_INVALID_ARGUMENT, "more bytes than");
+  }
+  kiln_pipeline_release(pipeline);
+  dispatch_kit_close(&kit);
+}
+
 static void test_overlapping(void** state) {
   (void)state;
   dispatch_kit_t kit;
@@ -854,6 +880,7 @@ int main(void) {
       cmocka_unit_test(test_no_work),
       cmocka_unit_test(test_writes_all),
       cmocka_unit_test(test_wrong_bindings),
+      cmocka_unit_test(test_far_bytes),
       cmocka_unit_test(test_overlapping),
       cmocka_unit_test(test_options),
       cmocka_unit_test(test_iterations),

@@ -269,13 +269,34 @@ static void test_runtime(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// A name tells whose it is: no two dispatchers of a device that are made one
+// behind the other have names that look alike.
+static void test_whose(void** state) {
+  (void)state;
+  enum { MANY = 600 };
+  static uint64_t tags[MANY];
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  for (int i = 0; i < MANY; i++) {
+    kiln_dispatcher_t* dispatcher = NULL;
+    kiln_resident_t r;
+    assert_null(kiln_dispatcher_create(kit.device, NULL, &dispatcher));
+    assert_null(kiln_resident_allocate(dispatcher, 4, &r));
+    tags[i] = r.id;
+    for (int j = 0; j < i; j++) assert_true(tags[j] != r.id);
+    assert_null(kiln_resident_free(dispatcher, r));
+    kiln_dispatcher_release(dispatcher);
+  }
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names),   cmocka_unit_test(test_empty),
       cmocka_unit_test(test_budget),  cmocka_unit_test(test_copies),
       cmocka_unit_test(test_fill),    cmocka_unit_test(test_pin),
       cmocka_unit_test(test_options), cmocka_unit_test(test_cache),
-      cmocka_unit_test(test_runtime),
+      cmocka_unit_test(test_runtime), cmocka_unit_test(test_whose),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

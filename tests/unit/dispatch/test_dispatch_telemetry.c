@@ -158,6 +158,18 @@ static void test_batch_trap_time(void** state) {
   assert_int_equal(t.batches, 1);
   assert_int_equal(t.dispatches, 4);
   assert_int_equal(t.launches, 4);
+  // What a captured stream refuses was put on none.
+  kiln_graph_builder_t* builder = NULL;
+  kiln_stream_t* captured = NULL;
+  assert_null(kiln_graph_builder_create(kit.device, NULL, &builder));
+  assert_null(kiln_graph_builder_begin(builder, KILN_GRAPH_CAPTURE_RELAXED));
+  assert_null(kiln_graph_builder_stream(builder, &captured));
+  assert_says(kiln_pipeline_dispatch_batch(step, captured, &batch, NULL, NULL),
+              KILN_STATUS_INVALID_STATE, "captured");
+  kiln_graph_builder_release(builder);
+  t = read_all(&kit);
+  assert_int_equal(t.batches, 1);
+  assert_int_equal(t.dispatches, 4);
   // A trap is counted once, however often it is asked for.
   uint32_t seven[8] = {7};
   kiln_binding_t pair[] = {kiln_bind_host_in(seven, sizeof(seven)),
