@@ -239,11 +239,14 @@ kiln_status_t kilni_steps_build(kilni_build_t* build, kiln_graph_t* graph,
   kilni_layout_t layout;
   void* block = NULL;
   bool early = build->early;
+  // What a fixpoint adds by itself may have passed the limit.
+  uint32_t most = build->nodes < KILNI_SEQUENCE_NODES
+                      ? KILNI_SEQUENCE_NODES - build->nodes
+                      : 0;
   if (out_count != NULL) *out_count = 0;
   build->early = false;
   kiln_status_t status =
-      kilni_layout_init(&layout, build->instance, first, behind,
-                        KILNI_SEQUENCE_NODES - build->nodes);
+      kilni_layout_init(&layout, build->instance, first, behind, most);
   if (kiln_status_is_ok(status)) {
     status = kilni_alloc_array(build->allocator, layout.node_count,
                                sizeof(kiln_graph_node_t*), &block);

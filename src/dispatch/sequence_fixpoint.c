@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dispatch/sequence_build.h"
+
 kiln_program_rounds_t* kilni_fixpoint_host(const kilni_fixpoint_t* fixpoint) {
   return (void*)((char*)(void*)fixpoint->record->host + KILNI_FIXPOINT_TOLD);
 }
@@ -194,6 +196,7 @@ kiln_status_t kilni_fixpoint_build(kilni_fixpoint_t* fixpoint,
   kiln_graph_work_t work = kiln_graph_work_launch(fixpoint->launch);
   KILNI_RETURN_IF_ERROR(
       kiln_graph_add(graph, after, after_count, &work, out_last));
+  build->nodes++;
   return kiln_graph_node_set_name(*out_last, "fixpoint");
 }
 

@@ -3,6 +3,7 @@
 // dispatch: which strategy a fixpoint gets, what is refused and why; drivers
 // without WHILE nodes; changes between replays. What all strategies come to is
 // in tests/live/live_fixpoint.c, which runs on soft, too.
+#include "dispatch/sequence_build.h"
 #include "dispatch_kit.h"
 #include "table/table.h"
 
@@ -273,6 +274,36 @@ static void test_flag_stays(void** state) {
   close_bench(&b);
 }
 
+// The limit of nodes is that of all graphs of a replay together, also where a
+// fixpoint's own nodes are what passes it.
+static void test_too_many_nodes(void** state) {
+  (void)state;
+  bench_t b;
+  dispatch_kit_open(&b.kit);
+  open_bench(&b);
+  kiln_graph_t* graph = NULL;
+  kiln_pipeline_t* count = dispatch_kit_pipeline(&b.kit, kCount, NULL);
+  kiln_sequence_t* s = begin(&b, KILN_FIXPOINT_WHILE);
+  add_count(&b, s, count, b.flag);
+  (void)finish(s);
+  for (uint32_t more = 0; more < 4; more++) {
+    kilni_build_t build = {&s->own, b.kit.allocator, 0, false};
+    build.nodes = KILNI_SEQUENCE_NODES - 1 + more;
+    assert_null(kiln_graph_create(b.kit.device, &graph));
+    kiln_status_t status =
+        kilni_steps_build(&build, graph, 1, 2, NULL, 0, NULL);
+    if (more == 0) {
+      assert_null(status);
+    } else {
+      assert_says(status, KILN_STATUS_LIMIT_EXCEEDED, "more than 262144 nodes");
+    }
+    kiln_graph_release(graph);
+  }
+  kiln_sequence_release(s);
+  kiln_pipeline_release(count);
+  close_bench(&b);
+}
+
 // Runs on several streams share what is counted in: one behind the other.
 static void test_streams(void** state) {
   (void)state;
@@ -308,9 +339,9 @@ static void test_streams(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_old_driver), cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_changes),    cmocka_unit_test(test_flag_stays),
-      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_old_driver),     cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_changes),        cmocka_unit_test(test_flag_stays),
+      cmocka_unit_test(test_too_many_nodes), cmocka_unit_test(test_streams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
