@@ -322,6 +322,14 @@ static void trapping(live_t* live) {
       REFUSED(kiln_sequence_check(sequence, &trap, &at), LAUNCH_FAILED,
               "trapped");
       IS(trap.tag == 9 && at == 1);
+      // What was told is forgotten, and nothing is left where blocks meet.
+      kiln_resident_range_t all = {0, 0};
+      OK(kiln_resident_fill(live->dispatcher, NULL, x, all, 20, 4));
+      OK(kiln_sequence_run(sequence, NULL, &pending));
+      REFUSED(kiln_pending_wait(pending, KILN_PENDING_FOREVER), NOT_CONVERGED,
+              "1000 rounds");
+      kiln_pending_release(pending);
+      OK(kiln_sequence_check(sequence, NULL, NULL));
     }
     kiln_sequence_release(sequence);
     OK(kiln_resident_free(live->dispatcher, x));
