@@ -721,6 +721,35 @@ static void bench_matmul(world_t* w, uint32_t type) {
   kiln_buffer_release(c);
 }
 
+// 64 channels of 256 x 256 to as many by filters of 3 x 3, or smaller ones.
+static void bench_convolution(world_t* w) {
+  uint32_t side = 256, channels = 64;
+  while (side > 8 && 4 * (uint64_t)side * side * channels > w->count) side /= 2;
+  uint64_t bytes = (uint64_t)side * side * channels * 4;
+  uint64_t of_filters = (uint64_t)channels * channels * 9 * 4;
+  if (bytes + of_filters > w->count * 4) return;
+  double flops = 2.0 * 9 * side * side * channels * channels;
+  job_t job = job_of(w, "convolution", NULL);
+  kiln_buffer_t* y = memory(w, bytes);
+  job.bindings[job.count++] = kiln_bind_buffer_range(w->floats, 0, bytes);
+  job.bindings[job.count++] =
+      kiln_bind_buffer_range(w->floats, bytes, of_filters);
+  bind(&job, y);
+  const uint32_t scalars[] = {side, side, channels, channels, 3, 3};
+  for (int i = 0; i < 6; i++) {
+    job.bindings[job.count++] = kiln_bind_u32(scalars[i]);
+  }
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "convolution f32 3 x 3, %u channels of %u x %u",
+           (unsigned)channels, (unsigned)side, (unsigned)side);
+  double than =
+      w->soft ? flops / plain_time(w, plain_convolution, side, channels) : 0;
+  bench_report_more(&g_report, name, "GFLOP/s", flops / spent(w, &job),
+                    w->soft ? "plain C" : NULL, than);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(y);
+}
+
 // 16 heads of 4,096 rows of 64 numbers, or fewer where there are not as many.
 // Of a causal one half of the products are.
 static void bench_attention(world_t* w, uint32_t type, uint32_t max_ulp,
@@ -902,6 +931,7 @@ int main(int argc, char** argv) {
   bench_attention(&w, KILN_PROGRAM_TYPE_F32, 0, false);
   bench_attention(&w, KILN_PROGRAM_TYPE_F32, 67, false);
   bench_attention(&w, KILN_PROGRAM_TYPE_F16, 67, true);
+  bench_convolution(&w);
   bench_fft(&w, 10, 0);
   bench_fft(&w, 12, 0);
   bench_fft(&w, w.log < 22 ? w.log - 2 : 20, 1448);

@@ -280,6 +280,33 @@ void plain_attention(const plain_t* p) {
   }
 }
 
+// Adds one channel, moved by up to a row and a column, times a number.
+static void add_moved(const float* x, float* y, int side, int down, int right,
+                      float by) {
+  for (int r = 0; r < side; r++) {
+    if (r + down < 0 || r + down >= side) continue;
+    const float* from = x + (r + down) * side + right;
+    int first = right < 0 ? -right : 0;
+    int end = right > 0 ? side - right : side;
+    for (int s = first; s < end; s++) y[r * side + s] += by * from[s];
+  }
+}
+
+void plain_convolution(const plain_t* p) {
+  size_t plane = (size_t)p->width * p->width;
+  const float* filters = p->floats + p->count * plane;
+  memset(p->out, 0, p->count * plane * sizeof(float));
+  for (size_t o = 0; o < p->count; o++) {
+    for (size_t c = 0; c < p->count; c++) {
+      const float* filter = filters + (o * p->count + c) * 9;
+      for (int k = 0; k < 9; k++) {
+        add_moved(p->floats + c * plane, (float*)p->out + o * plane,
+                  (int)p->width, k / 3 - 1, k % 3 - 1, filter[k]);
+      }
+    }
+  }
+}
+
 // Roots of one for transforms of n numbers: e^(-2 pi i k / n).
 static const float* roots_of(size_t n) {
   static float roots[2 << 20];

@@ -37,8 +37,10 @@ void plain_crc32(const plain_t* p);  // four bytes at a time by tables
 void plain_lines(const plain_t* p);
 void plain_utf8(const plain_t* p);
 void plain_blake3(const plain_t* p);
-void plain_matmul(const plain_t* p);      // of `width` rows and columns
-void plain_attention(const plain_t* p);   // `width` queries and keys of 64
+void plain_matmul(const plain_t* p);     // of `width` rows and columns
+void plain_attention(const plain_t* p);  // `width` queries and keys of 64
+// By filters of 3 x 3 from `count` channels of `width` rows to as many.
+void plain_convolution(const plain_t* p);
 void plain_fft(const plain_t* p);         // by Stockham, two at a time
 void plain_lz4(const plain_t* p);         // `width` blocks of 64 KiB
 void plain_json_index(const plain_t* p);  // of the bytes of `flags`

@@ -180,6 +180,7 @@ kiln_status_t kilni_library_make_spmv(kilni_library_make_t* make);
 
 // Recipes of library_numbers.c.
 kiln_status_t kilni_library_make_attention(kilni_library_make_t* make);
+kiln_status_t kilni_library_make_convolution(kilni_library_make_t* make);
 kiln_status_t kilni_library_make_fft(kilni_library_make_t* make);
 kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make);
 kiln_status_t kilni_library_make_matmul(kilni_library_make_t* make);

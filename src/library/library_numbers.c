@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// library: recipes of what works on numbers: products, attention,
-// histograms, transforms.
+// library: recipes of what works on numbers: products,
+// convolutions, attention, histograms, transforms.
 #include <stdio.h>
 
 #include "library/library_inside.h"
@@ -37,6 +37,16 @@ kiln_status_t kilni_library_make_matmul(kilni_library_make_t* make) {
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
                                                   GIVEN(3), GIVEN(4), GIVEN(5)};
   return kilni_library_add(make, "matmul", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_OFF);
+}
+
+kiln_status_t kilni_library_make_convolution(kilni_library_make_t* make) {
+  KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_TYPE));
+  KILNI_RETURN_IF_ERROR(define_sums(make));
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
+                                                  GIVEN(3), GIVEN(4), GIVEN(5),
+                                                  GIVEN(6), GIVEN(7), GIVEN(8)};
+  return kilni_library_add(make, "convolution", kPlaces, COUNT(kPlaces),
                            KILN_SWITCH_OFF);
 }
 

@@ -435,6 +435,7 @@ static const struct {
     {"blake3", make_blake3},
     {"compact", make_close},
     {"components", kilni_library_make_components},
+    {"convolution", kilni_library_make_convolution},
     {"fft", kilni_library_make_fft},
     {"fold", make_fold},
     {"gather", make_whole},

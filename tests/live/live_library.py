@@ -84,6 +84,16 @@ def runs(folder, cat):
             given += ["--in", f"{name}=" + data("a.f32")]
         yield ("attention", given +
                numbers(queries="127u32", keys="127u32", causal="1u32"), ["y"])
+    for kind, h in (("f32", 254), ("f16", 508)):
+        # 3 channels of 50 columns; the filters are what a.f32 begins with.
+        part = folder / f"filters.{kind}"
+        size = 7 * 3 * 5 * 3 * (4 if kind == "f32" else 2)
+        part.write_bytes((folder / "a.f32").read_bytes()[:size])
+        yield ("convolution",
+               ["--in", "x=" + data("a.f32"), "--in", f"filters={part}",
+                "--define", f"T={kind}"] +
+               numbers(w="50u32", h=f"{h}u32", channels="3u32", outs="7u32",
+                       fw="5u32", fh="3u32"), ["y"])
     yield ("blur", ["--in", f"picture={cat}"] +
            numbers(w="451u32", h="300u32", channels="3u32"), ["blurred"])
     yield "utf8", ["--in", "text=" + data("valid.txt")], ["left"]

@@ -667,6 +667,72 @@ static void matmul(live_t* live, uint32_t type, uint32_t side) {
   free(c);
 }
 
+// What element `e` of a convolution is, as the text adds up: x has `side` rows
+// and columns and as many channels as y.
+static float convolved(const float* x, const float* filters, uint32_t side,
+                       uint32_t channels, uint32_t f, uint64_t e) {
+  uint64_t plane = (uint64_t)side * side, o = e / plane;
+  uint32_t row = (uint32_t)(e % plane / side), column = (uint32_t)(e % side);
+  float sum = 0;
+  for (uint64_t c = 0; c < channels; c++) {
+    for (uint32_t i = 0; i < f; i++) {
+      for (uint32_t j = 0; j < f; j++) {
+        uint32_t r = row + i - f / 2, s = column + j - f / 2;
+        float value =
+            r < side && s < side ? x[c * plane + (uint64_t)r * side + s] : 0;
+        sum = fmaf(value, filters[((o * channels + c) * f + i) * f + j], sum);
+      }
+    }
+  }
+  return sum;
+}
+
+static void convolution(live_t* live, uint32_t side, uint32_t channels,
+                        uint32_t f) {
+  uint64_t count = (uint64_t)side * side * channels;
+  uint64_t of_filters = (uint64_t)channels * channels * f * f;
+  if (count + of_filters > live->count) return;
+  float* x = room((count + of_filters) * 4);
+  float* y = room(count * 4);
+  for (uint64_t i = 0; i < count + of_filters; i++) {
+    x[i] = (float)(int32_t)live->numbers[i] * 0x1p-31f;
+  }
+  kiln_library_plan_t* plan = NULL;
+  kiln_resident_t in, out;
+  OK(kiln_resident_allocate(live->dispatcher, (count + of_filters) * 4, &in));
+  OK(kiln_resident_allocate(live->dispatcher, count * 4, &out));
+  OK(kiln_resident_upload(live->dispatcher, NULL, in, 0,
+                          (count + of_filters) * 4, x));
+  if (OK(kiln_library_plan_create(live->dispatcher, "convolution", NULL,
+                                  &plan))) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident_range(in, 0, count * 4),
+        kiln_bind_resident_range(in, count * 4, of_filters * 4),
+        kiln_bind_resident(out),
+        kiln_bind_u32(side),
+        kiln_bind_u32(side),
+        kiln_bind_u32(channels),
+        kiln_bind_u32(channels),
+        kiln_bind_u32(f),
+        kiln_bind_u32(f)};
+    OK(kiln_library_plan_run(plan, NULL, bindings, 9));
+    OK(kiln_resident_download(live->dispatcher, NULL, out, 0, count * 4, y));
+  }
+  kiln_library_plan_release(plan);
+  OK(kiln_resident_free(live->dispatcher, in));
+  OK(kiln_resident_free(live->dispatcher, out));
+  uint32_t wrong = 0;
+  for (uint64_t e = 0; e < count; e += count < 1000000 ? 1 : 1021) {
+    float want = convolved(x, x + count, side, channels, f, e);
+    wrong += memcmp(&y[e], &want, 4) != 0;
+  }
+  printf("convolution of %u channels of %u, filters of %u: %u wrong\n",
+         (unsigned)channels, (unsigned)side, (unsigned)f, (unsigned)wrong);
+  failures += wrong != 0;
+  free(x);
+  free(y);
+}
+
 // One query in doubles: its scores, then its average of column `d`.
 static double attend(const float* q, const float* k, const float* v,
                      uint32_t keys, uint32_t d) {
@@ -858,6 +924,9 @@ static void run_all(live_t* live) {
   uint32_t side = live->count < 1u << 24 ? 131 : 4099;
   matmul(live, KILN_PROGRAM_TYPE_F32, side);
   matmul(live, KILN_PROGRAM_TYPE_F64, side);
+  convolution(live, 45, 3, 4);
+  convolution(live, 500, 61, 3);
+  convolution(live, 7000, 1, 15);
   attention(live, 4096, 8, false);
   attention(live, 4000, 9, true);
   attention(live, 60, 1, true);
