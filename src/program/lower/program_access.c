@@ -120,6 +120,12 @@ static kilni_value_t in_range(kilni_lowering_t* w, kilni_place_t* place,
     if (ranges && known_below(w, index, length, place->count, out_region)) {
       return 0;
     }
+    kilni_value_t root;
+    uint32_t offset;
+    if (ranges && kilni_group_below(w, i, length, &root, &offset)) {
+      *out_region = w->region;
+      return 0;
+    }
     return KILNI_BIN(LT, i, length);
   }
   kilni_value_t length = kilni_length(w, place, T(U64));
@@ -163,6 +169,20 @@ static kilni_value_t offset64(kilni_lowering_t* w, kilni_value_t index,
                     index, kilni_u32(w, size), 0);
 }
 
+// Where an index is a value and a constant that do not wrap, the address may be
+// that value's and a constant too; `*index` becomes the value.
+static bool has_known_offset(kilni_lowering_t* w, kilni_place_t* place,
+                             kilni_value_t* index, uint32_t* out_offset) {
+  if (!is_global(place) || w->facts.count == 0 ||
+      (w->off & KILN_PROGRAM_WITHOUT_RANGES) != 0 ||
+      kilni_value_type(w, *index) != T(U32) || !is_short(w, place, *index)) {
+    return false;
+  }
+  kilni_value_t length = kilni_length(w, place, T(U32));
+  return kilni_group_below(w, *index, length, index, out_offset) &&
+         *out_offset != 0;
+}
+
 kilni_value_t kilni_address(kilni_lowering_t* w, kilni_place_t* place,
                             kilni_value_t index) {
   uint32_t size = kilni_type_bytes(place->type);
@@ -173,6 +193,12 @@ kilni_value_t kilni_address(kilni_lowering_t* w, kilni_place_t* place,
     return KILNI_BIN(ADD, base, i);
   }
   kilni_value_t base;
+  uint32_t offset = 0;
+  if (has_known_offset(w, place, &index, &offset)) {
+    base = kilni_address(w, place, index);
+    uint64_t bytes = (uint64_t)offset * size;
+    return KILNI_BIN(ADD, base, kilni_const(w, T(U64), bytes));
+  }
   if (place->role == KILN_PROGRAM_ROLE_PRIVATE) {
     base = symbol(w, KILNI_FORM_LOCAL, "mov.u64", T(U64), place->number);
   } else {

@@ -57,6 +57,52 @@ static sum_t sum_of(const kilni_lowering_t* w, kilni_value_t index) {
   return sum;
 }
 
+// Whether a fact says that `value` is below `length` - `less`, and another one
+// that this is no negative number.
+static bool is_less_by(const kilni_lowering_t* w, kilni_value_t value,
+                       kilni_value_t length, uint64_t less) {
+  bool below = false, enough = false;
+  for (uint32_t k = 0; k < w->facts.count; k++) {
+    const kilni_fact_t* fact = &w->facts.items[k];
+    if (fact->b == length && kilni_value_is_const(w, fact->a)) {
+      enough |= kilni_value_of(w, fact->a)->bits + 1 >= less;
+    }
+    const kilni_instruction_t* i = define_of(w, fact->b);
+    if (fact->a == value && i != NULL && i->count == 3 &&
+        strcmp(i->name, "sub.u32") == 0 && i->operand[1] == length &&
+        kilni_value_is_const(w, i->operand[2])) {
+      below |= kilni_value_of(w, i->operand[2])->bits == less;
+    }
+  }
+  return below && enough;
+}
+
+bool kilni_group_below(const kilni_lowering_t* w, kilni_value_t index,
+                       kilni_value_t length, kilni_value_t* out_root,
+                       uint32_t* out_offset) {
+  kilni_value_t root = index;
+  uint64_t offset = 0;
+  for (uint32_t depth = 0; depth < 4; depth++) {
+    for (uint32_t k = 0; k < w->facts.count; k++) {
+      const kilni_instruction_t* i = define_of(w, w->facts.items[k].b);
+      if (w->facts.items[k].a != root || i == NULL || i->count != 3 ||
+          !kilni_value_is_const(w, i->operand[2])) {
+        continue;
+      }
+      uint64_t less = kilni_value_of(w, i->operand[2])->bits;
+      if (offset > less || !is_less_by(w, root, length, less)) continue;
+      *out_root = root;
+      *out_offset = (uint32_t)offset;
+      return true;
+    }
+    sum_t sum = sum_of(w, root);
+    if (sum.root == root) return false;
+    offset += sum.offset;
+    root = sum.root;
+  }
+  return false;
+}
+
 // How many of its lowest bits are 0, by the way it is made.
 static uint32_t zeros_of(const kilni_lowering_t* w, kilni_value_t value,
                          uint32_t depth) {
@@ -84,7 +130,8 @@ static bool may_group(const kilni_lowering_t* w, const kilni_place_t* place,
                       kilni_value_t index) {
   const uint32_t off =
       KILN_PROGRAM_WITHOUT_VECTORS | KILN_PROGRAM_WITHOUT_READ_ONLY;
-  return (w->off & off) == 0 && place->role != KILN_PROGRAM_ROLE_SHARED &&
+  return (w->off & off) == 0 && w->version != KILNI_VERSION_APART &&
+         place->role != KILN_PROGRAM_ROLE_SHARED &&
          place->role != KILN_PROGRAM_ROLE_PRIVATE &&
          kilni_value_type(w, index) == T(U32) &&
          !kilni_value_is_const(w, index) && w->ir == w->program;
@@ -198,19 +245,31 @@ typedef struct ways_t {
   kilni_value_t whole;  // as a vector
   kilni_value_t apart;  // one by one; else not at all
   bool follows;         // each address is the one before and an element more
+  bool both;            // all are done in one of the two
 } ways_t;
+
+kilni_value_t kilni_group_aligned(kilni_lowering_t* w,
+                                  const kilni_place_t* place, uint32_t bytes) {
+  kilni_value_t low = KILNI_BIN(BIT_AND, kilni_base(w, place),
+                                kilni_const(w, T(U64), bytes - 1));
+  return KILNI_BIN(EQ, low, kilni_const(w, T(U64), 0));
+}
 
 static ways_t ways_of(kilni_lowering_t* w, const kilni_group_t* group) {
   uint32_t lanes = group->count;
-  uint64_t bytes = (uint64_t)lanes * kilni_type_bytes(group->place->type);
-  kilni_value_t low = KILNI_BIN(BIT_AND, kilni_base(w, group->place),
-                                kilni_const(w, T(U64), bytes - 1));
-  kilni_value_t whole = KILNI_BIN(EQ, low, kilni_const(w, T(U64), 0));
+  uint32_t bytes = lanes * kilni_type_bytes(group->place->type);
+  kilni_value_t low, whole = kilni_bool(w, true);
+  if (group->place->grouped < bytes) {
+    whole = kilni_group_aligned(w, group->place, bytes);
+  }
   // Some element is there: the first, if the last is none of those in front of
   // it.
   kilni_value_t some = group->old[0].guard;
   bool follows = 1U << zeros_of(w, group->index, 0) >= lanes;
-  if (!follows) {
+  if (follows) {
+    uint32_t* wanted = &w->grouped[group->place->same];
+    if (*wanted < bytes) *wanted = bytes;
+  } else {
     low = KILNI_BIN(BIT_AND, group->index, kilni_u32(w, lanes - 1));
     whole = KILNI_BIN(AND, whole, KILNI_BIN(EQ, low, kilni_u32(w, 0)));
     some = group->predicate;
@@ -221,8 +280,11 @@ static ways_t ways_of(kilni_lowering_t* w, const kilni_group_t* group) {
     kilni_value_t guard = group->old[k].guard;
     if (guard != 0) whole = KILNI_BIN(AND, whole, guard);
   }
-  ways_t ways = {whole, kilni_unary(w, KILN_PROGRAM_UNARY_NOT, whole), follows};
+  ways_t ways = {whole, kilni_unary(w, KILN_PROGRAM_UNARY_NOT, whole), follows,
+                 some == 0};
   if (some != 0) ways.apart = KILNI_BIN(AND, some, ways.apart);
+  // A guard is no constant.
+  if (kilni_value_is(w, whole, 1)) ways.whole = 0;
   return ways;
 }
 
@@ -240,7 +302,13 @@ static kilni_value_t address_of(kilni_lowering_t* w, const kilni_group_t* group,
 
 // ---- Loads ----
 
-// Each to its own register, which is 0 where nothing is loaded.
+// Where there is a third way, nothing is loaded there, which reads as 0.
+static uint8_t load_flags(bool zero) {
+  return zero ? KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_ZERO
+              : KILNI_INSTRUCTION_DEFINES;
+}
+
+// Each to its own register.
 static void load_lanes(kilni_lowering_t* w, kilni_group_t* group) {
   uint32_t lanes = group->count;
   ways_t ways = ways_of(w, group);
@@ -249,16 +317,17 @@ static void load_lanes(kilni_lowering_t* w, kilni_group_t* group) {
   for (uint32_t k = 0; k < lanes; k++) vector[k] = group->old[k].operand[0];
   vector[lanes] = group->old[0].operand[1];
   kilni_pin(w, kilni_vector_load_name(w, group->place, lanes),
-            KILNI_FORM_LOAD_VECTOR,
-            KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_ZERO,
+            KILNI_FORM_LOAD_VECTOR, load_flags(!ways.both && ways.whole != 0),
             (uint8_t)(lanes + 1), vector, ways.whole, 0);
+  if (ways.whole == 0) return;
   kilni_branch(w, end, ways.apart | KILNI_NOT);
   for (uint32_t k = 0; k < lanes; k++) {
     const kilni_instruction_t* old = &group->old[k];
     kilni_value_t operands[2] = {old->operand[0],
                                  address_of(w, group, &ways, 1, k)};
-    kilni_pin(w, old->name, KILNI_FORM_LOAD, KILNI_INSTRUCTION_DEFINES, 2,
-              operands, old->guard, old->number);
+    kilni_pin(w, old->name, KILNI_FORM_LOAD,
+              load_flags(ways.both && old->guard != 0), 2, operands, old->guard,
+              old->number);
   }
   kilni_place_label(w, end);
 }
@@ -267,13 +336,15 @@ static void load_lanes(kilni_lowering_t* w, kilni_group_t* group) {
 static void load_byte(kilni_lowering_t* w, const kilni_instruction_t* old,
                       kilni_value_t address, kilni_value_t word, uint32_t at) {
   kilni_value_t byte[2] = {kilni_register(w, T(U32)), address};
-  kilni_pin(w, old->name, KILNI_FORM_LOAD,
-            KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_ZERO, 2, byte,
+  kilni_pin(w, old->name, KILNI_FORM_LOAD, load_flags(old->guard != 0), 2, byte,
             old->guard, old->number);
-  kilni_value_t all[3] = {word, word, byte[0]};
-  if (at != 0) {
-    all[2] = kilni_fresh(w, "shl.b32", T(U32), byte[0], kilni_u32(w, 8 * at));
+  if (at == 0) {
+    kilni_move(w, word, byte[0]);
+    return;
   }
+  kilni_value_t all[3] = {
+      word, word,
+      kilni_fresh(w, "shl.b32", T(U32), byte[0], kilni_u32(w, 8 * at))};
   kilni_pin(w, "or.b32", KILNI_FORM_PLAIN, KILNI_INSTRUCTION_DEFINES, 3, all, 0,
             0);
 }
@@ -287,14 +358,16 @@ static void load_words(kilni_lowering_t* w, kilni_group_t* group) {
   vector[count] = group->old[0].operand[1];
   kilni_pin(w, kilni_word_load_name(w, group->place, count),
             count == 1 ? KILNI_FORM_LOAD : KILNI_FORM_LOAD_VECTOR,
-            KILNI_INSTRUCTION_DEFINES | KILNI_INSTRUCTION_ZERO,
-            (uint8_t)(count + 1), vector, ways.whole, 0);
-  kilni_branch(w, end, ways.apart | KILNI_NOT);
-  for (uint32_t k = 0; k < lanes; k++) {
-    load_byte(w, &group->old[k], address_of(w, group, &ways, 1, k),
-              vector[k / 4], k % 4);
+            load_flags(!ways.both && ways.whole != 0), (uint8_t)(count + 1),
+            vector, ways.whole, 0);
+  if (ways.whole != 0) {
+    kilni_branch(w, end, ways.apart | KILNI_NOT);
+    for (uint32_t k = 0; k < lanes; k++) {
+      load_byte(w, &group->old[k], address_of(w, group, &ways, 1, k),
+                vector[k / 4], k % 4);
+    }
+    kilni_place_label(w, end);
   }
-  kilni_place_label(w, end);
   for (uint32_t k = 0; k < lanes; k++) {
     kilni_value_t field[4] = {group->old[k].operand[0], vector[k / 4],
                               kilni_u32(w, k % 4 * 8), kilni_u32(w, 8)};
@@ -354,6 +427,8 @@ void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
   kilni_pin(w, kilni_vector_store_name(place, lanes), KILNI_FORM_STORE_VECTOR,
             KILNI_INSTRUCTION_PINNED, (uint8_t)(lanes + 1), operands,
             ways.whole, 0);
+  group->count = 0;
+  if (ways.whole == 0) return;
   kilni_branch(w, end, ways.apart | KILNI_NOT);
   for (uint32_t k = 0; k < lanes; k++) {
     const kilni_instruction_t* old = &group->old[k];
@@ -363,7 +438,6 @@ void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
               single, old->guard, 0);
   }
   kilni_place_label(w, end);
-  group->count = 0;
 }
 
 void kilni_group_end(kilni_lowering_t* w, const kilni_place_t* place) {

@@ -15,6 +15,8 @@
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME
 
+enum { MOST_VERSION_EXPRS = 3000 };  // of a body that is written twice
+
 enum {
   MIN_SM = 70,
   DEFAULT_SM = 75,
@@ -319,13 +321,64 @@ static void wait_in_front(kilni_lowering_t* w) {
   if (w->need_isa < WAIT_ISA) w->need_isa = WAIT_ISA;
 }
 
+// ---- Two versions ----
+
+static bool may_have_versions(const kilni_lowering_t* w,
+                              const kilni_survey_t* survey) {
+  return w->rounds.flag == 0 && w->elements.count <= 1 && !survey->grid &&
+         !survey->copies && w->program->exprs.count < MOST_VERSION_EXPRS;
+}
+
+// Whether some buffer's accesses would be vectors without a test of their own,
+// if the body were written twice: which is asked for then.
+static bool wants_versions(kilni_lowering_t* w) {
+  if (w->versions != 0 || !w->may_have_versions) return false;
+  for (uint32_t i = 1; i < w->program->buffers.count; i++) {
+    if (w->grouped[i] != 0) w->versions = 1;
+  }
+  return w->versions != 0;
+}
+
+static void one_version(kilni_lowering_t* w, uint32_t version) {
+  uint32_t mark = w->changes.count;
+  kilni_region_begin(w, KILNI_REGION_BRANCH);
+  w->version = version;
+  for (uint32_t i = 1; i < w->program->buffers.count; i++) {
+    bool whole = version == KILNI_VERSION_WHOLE;
+    w->places[i].grouped = whole ? w->grouped[i] : 0;
+  }
+  kilni_list(w, w->program->body);
+  w->dead = 0;
+  kilni_region_end(w);
+  kilni_unbind(w, mark);
+}
+
+static void two_versions(kilni_lowering_t* w) {
+  kilni_value_t whole = kilni_bool(w, true);
+  for (uint32_t i = 1; i < w->program->buffers.count; i++) {
+    if (w->grouped[i] == 0) continue;
+    kilni_value_t one = kilni_group_aligned(w, &w->places[i], w->grouped[i]);
+    whole = KILNI_BIN(AND, whole, one);
+  }
+  uint32_t apart = kilni_label(w);
+  kilni_branch(w, apart, whole | KILNI_NOT);
+  one_version(w, KILNI_VERSION_WHOLE);
+  kilni_branch(w, w->end, 0);
+  kilni_place_label(w, apart);
+  one_version(w, KILNI_VERSION_APART);
+}
+
 // What one block of the work does.
 static void block_body(kilni_lowering_t* w) {
   kilni_shared_clear(w);
   if (w->rounds.flag == 0) wait_in_front(w);
   leave_idle(w);
   kilni_private_clear(w, 0);
-  kilni_list(w, w->program->body);
+  if (w->versions) {
+    two_versions(w);
+  } else {
+    kilni_list(w, w->program->body);
+  }
 }
 
 static void walk(kilni_lowering_t* w) {
@@ -335,6 +388,7 @@ static void walk(kilni_lowering_t* w) {
   choose_block(w);
   if (w->rounds.flag != 0) kilni_rounds_place(w);
   kilni_elements_choose(w, &survey);
+  w->may_have_versions = may_have_versions(w, &survey);
   read_scalars(w);
   bool over = false;
   for (uint32_t axis = 0; axis < 3; axis++) {
@@ -404,6 +458,7 @@ static bool set_up(kilni_lowering_t* w) {
   ZEROED(bindings, w->binding_count);
   ZEROED(marks, w->binding_count);
   ZEROED(places, ir->buffers.count);
+  ZEROED(grouped, ir->buffers.count);
   ZEROED(private_bytes, ir->buffers.count);
   ZEROED(scalars, ir->scalars.count);
   ZEROED(levels, ir->statements.count);
@@ -423,9 +478,11 @@ static bool has_new_memory(const kilni_lowering_t* w) {
   return false;
 }
 
-// Forgets all but which private arrays are kept in memory.
+// Forgets all but which private arrays are kept in memory, and what two
+// versions are chosen by.
 static void start_again(kilni_lowering_t* w) {
   kilni_lowering_t fresh;
+  const uint32_t* grouped = w->versions != 0 ? w->grouped : NULL;
   memset(&fresh, 0, sizeof(fresh));
   const kilni_ir_t* ir = w->program;
   kilni_place_t* before = w->places;
@@ -440,6 +497,7 @@ static void start_again(kilni_lowering_t* w) {
   fresh.rounds.flag = w->rounds.flag;
   fresh.rounds.votes = w->rounds.votes;
   fresh.waits = w->waits;
+  fresh.versions = w->versions;
   fresh.floats = w->floats;
   fresh.need_sm = MIN_SM;
   fresh.need_isa = MIN_ISA;
@@ -449,6 +507,9 @@ static void start_again(kilni_lowering_t* w) {
   if (!set_up(w) || !kilni_values_init(w)) {
     kilni_lower_fail(w, KILN_STATUS_OUT_OF_MEMORY, "", "");
     return;
+  }
+  for (uint32_t i = 1; grouped != NULL && i < ir->buffers.count; i++) {
+    w->grouped[i] = grouped[i];
   }
   for (uint32_t i = 1; before != NULL && i < ir->buffers.count; i++) {
     if (before[i].role == KILN_PROGRAM_ROLE_PRIVATE &&
@@ -607,7 +668,8 @@ static kiln_status_t lower(kilni_lowering_t* w, kiln_allocator_t allocator,
     if (w->failed == KILN_STATUS_OK) place_buffers(w, &variables);
     if (w->failed == KILN_STATUS_OK) walk(w);
     attempts++;
-  } while (w->failed == KILN_STATUS_OK && has_new_memory(w) && attempts < 1000);
+  } while (w->failed == KILN_STATUS_OK && attempts < 1000 &&
+           (has_new_memory(w) || wants_versions(w)));
   if (w->arena.failed != 0) {
     return kilni_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   }

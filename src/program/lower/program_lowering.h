@@ -153,6 +153,7 @@ typedef struct kilni_place_t {
   // index may be vectors; the values of all elements once they are loaded, and
   // those that are to be stored.
   uint32_t vectors;  // 0 or 1
+  uint32_t grouped;  // its address is known to be a multiple of that
   kilni_value_t* loaded;
   kilni_value_t* stored;
   // Of a shared array: what is surely written; and whether it has to be zeroed,
@@ -221,6 +222,11 @@ typedef struct kilni_rounds_t {
   kilni_value_t block[3];        // which of them is done; 0: no such thing
 } kilni_rounds_t;
 
+// A body whose consecutive accesses are vectors is written twice, and one test
+// of the buffers' addresses chooses: where all are multiples of a vector, no
+// access asks again; elsewhere there are no vectors.
+enum { KILNI_VERSION_ONLY = 0, KILNI_VERSION_WHOLE, KILNI_VERSION_APART };
+
 enum { KILNI_HASH_SIZE = 512 };
 
 // More shared memory than this is asked for at the launch.
@@ -274,6 +280,10 @@ typedef struct kilni_lowering_t {
   bool waits;        // for what is in front of it on the stream
   kilni_elements_t elements;
   kilni_group_t loads, stores;
+  uint32_t* grouped;  // by buffer: of what its address should be a multiple
+  uint32_t versions;  // 1: the body is written twice, by these addresses
+  uint32_t version;   // KILNI_VERSION_*
+  bool may_have_versions;
   kilni_value_t work[3];    // u32; 0: not yet read
   kilni_value_t live;       // where threads that have returned go along
   kilni_value_t predicate;  // where memory may be touched; 0: everywhere
@@ -502,6 +512,14 @@ void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
                        uint32_t at);
 // Something else happens to a buffer.
 void kilni_group_end(kilni_lowering_t* w, const kilni_place_t* place);
+// Whether facts say that index < length, where index is a value and a constant
+// more: value < length - n and n <= length, and the constant is n at most.
+bool kilni_group_below(const kilni_lowering_t* w, kilni_value_t index,
+                       kilni_value_t length, kilni_value_t* out_root,
+                       uint32_t* out_offset);
+// Whether a buffer's address is a multiple of `bytes`.
+kilni_value_t kilni_group_aligned(kilni_lowering_t* w,
+                                  const kilni_place_t* place, uint32_t bytes);
 // x | y where both are fields of one word, side by side; 0 if they are not.
 kilni_value_t kilni_group_join(kilni_lowering_t* w, kilni_value_t x,
                                kilni_value_t y);

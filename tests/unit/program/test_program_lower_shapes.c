@@ -287,6 +287,102 @@ static void test_groups(void** state) {
   }
 }
 
+// Bytes, which are words put together again: how many loads of 1, 2 and 4 words
+// and how many fields of them are left. Each body is there twice: with vectors,
+// and without.
+#define BYTES(body)                                                        \
+  "program p(x: in u8[], y: out u32[length(x)]) work length(x) block 64\n" \
+  "{ private v: u8[16]; let i = global_id.x; let a = i * 16;\n" body " }"
+#define LOAD_BYTES(n) "for c in 0.." n " unroll { v[c] = x[a + c]; }\n"
+#define WORD(a, b, c, d)                                                \
+  "u32(v[" a "]) | u32(v[" b "]) << 8 | u32(v[" c "]) << 16 | u32(v[" d \
+  "]) << 24"
+
+static void test_words_of_bytes(void** state) {
+  (void)state;
+  static const struct {
+    const char* text;
+    uint32_t loads[3];  // of 1, 2 and 4 words
+    uint32_t fields;
+  } kCases[] = {
+      {BYTES(LOAD_BYTES("4") "y[i] = " WORD("0", "1", "2", "3") ";"),
+       {1, 0, 0},
+       0},
+      {BYTES(LOAD_BYTES("8") "y[i] = " WORD("4", "5", "6", "7") ";"),
+       {0, 1, 0},
+       0},
+      {BYTES(LOAD_BYTES("16") "y[i] = (" WORD(
+           "8", "9", "10", "11") ") ^ (" WORD("12", "13", "14", "15") ");"),
+       {0, 0, 1},
+       0},
+      // Seven: a word and three bytes. In another order, and with a gap.
+      {BYTES(LOAD_BYTES("7") "y[i] = " WORD("3", "4", "5", "6") ";"),
+       {1, 0, 0},
+       1},
+      {BYTES(LOAD_BYTES("4") "y[i] = " WORD("3", "2", "1", "0") ";"),
+       {1, 0, 0},
+       4},
+      {BYTES(LOAD_BYTES("4") "y[i] = u32(v[1]) << 8 | u32(v[2]) << 16;"),
+       {1, 0, 0},
+       1},
+      {BYTES(LOAD_BYTES("4") "y[i] = u32(v[0]) << 4 | u32(v[1]) << 8;"),
+       {1, 0, 0},
+       2},
+      {BYTES(LOAD_BYTES("4") "y[i] = u32(v[0]) | u32(v[2]) << 8;"),
+       {1, 0, 0},
+       2},
+  };
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    static const char* const kLoads[] = {
+        "ld.global.nc.u32", "ld.global.nc.v2.u32", "ld.global.nc.v4.u32"};
+    const char* text = kCases[i].text;
+    for (int k = 0; k < 3; k++) {
+      if (machine_forms(text, 75, 0, kLoads[k]) != kCases[i].loads[k]) {
+        fail_msg("not %u %s: %s", kCases[i].loads[k], kLoads[k], text);
+      }
+    }
+    if (machine_forms(text, 75, 0, "bfe.u32") != kCases[i].fields) {
+      fail_msg("not %u fields: %s", kCases[i].fields, text);
+    }
+    check_works(text, 0);
+  }
+}
+
+// What is known to be inside because a constant less is: loads that ask
+// nothing, and those that have to.
+static void test_known_inside(void** state) {
+  (void)state;
+  static const struct {
+    const char* condition;
+    uint32_t tests;  // of x[a], x[a + 7] and x[a + 16]
+  } kCases[] = {
+      {"16 < length(x) && a < length(x) - 16", 0},
+      {"15 < length(x) && a < length(x) - 16", 0},
+      {"length(x) > 100 && length(x) - 16 > a", 0},
+      {"14 < length(x) && a < length(x) - 16", 3},
+      {"a < length(x) - 16", 3},
+      {"16 < length(x) && a < length(x) - 7", 1},
+      {"16 < length(x) && a + 1 < length(x) - 16", 3},
+  };
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    char text[512];
+    snprintf(text, sizeof(text),
+             "program p(x: in u32[], y: out u32[length(x)]) work length(x)\n"
+             "  block 64 { let a = global_id.x * 5 - 9; var s = 0;\n"
+             "  if %s { s = x[a] ^ x[a + 7]; s += x[a + 16]; s *= 3;\n"
+             "    s ^= 5; s += 77; }\n"
+             "  y[global_id.x ^ 1] = s; }",
+             kCases[i].condition);
+    uint32_t off = KILN_PROGRAM_WITHOUT_RANGES;
+    uint32_t tests = machine_forms(text, 75, 0, "setp.lt.u32");
+    uint32_t all = machine_forms(text, 75, off, "setp.lt.u32");
+    if (all - tests != 3 - kCases[i].tests) {
+      fail_msg("%u tests less of %u: %s", all - tests, all, text);
+    }
+    check_works(text, 0);
+  }
+}
+
 // The widths of other types.
 static void test_group_types(void** state) {
   (void)state;
@@ -478,12 +574,20 @@ static void test_predicates(void** state) {
 int main(int argc, char** argv) {
   machine_collect(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_vectors),    cmocka_unit_test(test_bools),
-      cmocka_unit_test(test_elements),   cmocka_unit_test(test_grid),
-      cmocka_unit_test(test_no_vectors), cmocka_unit_test(test_order),
-      cmocka_unit_test(test_covered),    cmocka_unit_test(test_not_covered),
-      cmocka_unit_test(test_one_pays),   cmocka_unit_test(test_predicates),
-      cmocka_unit_test(test_groups),     cmocka_unit_test(test_group_types),
+      cmocka_unit_test(test_vectors),
+      cmocka_unit_test(test_bools),
+      cmocka_unit_test(test_elements),
+      cmocka_unit_test(test_grid),
+      cmocka_unit_test(test_no_vectors),
+      cmocka_unit_test(test_order),
+      cmocka_unit_test(test_covered),
+      cmocka_unit_test(test_not_covered),
+      cmocka_unit_test(test_one_pays),
+      cmocka_unit_test(test_predicates),
+      cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_group_types),
+      cmocka_unit_test(test_words_of_bytes),
+      cmocka_unit_test(test_known_inside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
