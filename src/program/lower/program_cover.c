@@ -195,6 +195,8 @@ static uint32_t* find(kilni_lowering_t* w, kilni_value_t value,
     }
     return out;
   }
+  // What meets at a loop's head is written again at its end.
+  if ((record->flags & KILNI_VALUE_MOVED) != 0) return NULL;
   if (record->define == 0) return NULL;
   kilni_instruction_t define = w->instructions.items[record->define];
   if (define.define != 0 || define.guard != 0) return NULL;

@@ -39,6 +39,7 @@ typedef struct sum_t {
 static const kilni_instruction_t* define_of(const kilni_lowering_t* w,
                                             kilni_value_t value) {
   uint32_t define = kilni_value_of(w, value)->define;
+  if ((kilni_value_of(w, value)->flags & KILNI_VALUE_MOVED) != 0) return NULL;
   const kilni_instruction_t* i = &w->instructions.items[define];
   bool once = define != 0 && i->define == 0 && i->guard == 0 &&
               i->form == KILNI_FORM_PLAIN &&
@@ -355,6 +356,8 @@ static void load_words(kilni_lowering_t* w, kilni_group_t* group) {
   kilni_value_t vector[KILNI_OPERANDS_MAX];
   uint32_t end = kilni_label(w);
   for (uint32_t k = 0; k < count; k++) vector[k] = kilni_register(w, T(U32));
+  // What was written before may be used by others.
+  group->begin = w->instructions.count;
   vector[count] = group->old[0].operand[1];
   kilni_pin(w, kilni_word_load_name(w, group->place, count),
             count == 1 ? KILNI_FORM_LOAD : KILNI_FORM_LOAD_VECTOR,
@@ -390,7 +393,6 @@ void kilni_group_load(kilni_lowering_t* w, kilni_place_t* place,
   for (uint32_t k = 0; k < group->count; k++) {
     w->values.items[group->old[k].operand[0]].define = 0;
   }
-  group->begin = w->instructions.count;
   if (is_packed(place)) {
     load_words(w, group);
   } else {

@@ -52,6 +52,7 @@ enum {
   KILNI_VALUE_CONST = 1,    // `bits` is its value
   KILNI_VALUE_UNIFORM = 2,  // the same in all threads of a block, also in those
                             // that have returned
+  KILNI_VALUE_MOVED = 4,    // written where control flow meets, maybe again
 };
 
 // What is known of a value.

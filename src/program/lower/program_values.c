@@ -411,6 +411,7 @@ void kilni_move(kilni_lowering_t* w, kilni_value_t to, kilni_value_t from) {
   instruction.count = 2;
   instruction.operand[0] = to;
   instruction.operand[1] = from;
+  w->values.items[to].flags |= KILNI_VALUE_MOVED;
   add_instruction(w, w->region, &instruction);
 }
 

@@ -332,6 +332,14 @@ static void test_words_of_bytes(void** state) {
        {1, 0, 0},
        2},
   };
+  // What the loop's end writes is not what it began with.
+  check_works(BYTES(LOAD_BYTES("4") "for k in 0..3 {\n"
+                                    "  y[i * 3 + k] = " WORD(
+                                        "0", "1", "2",
+                                        "3") ";\n"
+                                             "  for c in 0..4 unroll { v[c] = "
+                                             "x[(a + 4) * k + c]; } }"),
+              0);
   for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
     static const char* const kLoads[] = {
         "ld.global.nc.u32", "ld.global.nc.v2.u32", "ld.global.nc.v4.u32"};
@@ -480,6 +488,9 @@ static void test_not_covered(void** state) {
       FULL("for k in 0..n { s[t] = 1; barrier; } y[i] = s[t];"),
       FULL("if n > 5 { s[t] = 1; barrier; } y[i] = s[t];"),
       FULL("if n > 2 { s[t] = 4; } barrier; y[i] = s[t];"),
+      // A counter is known at the loop's beginning only.
+      FULL("if t < 64 { s[t] = 1; } barrier; var q = 0;\n"
+           "for k in 0..n { q += s[t % 64 + k * 64]; } y[i] = q;"),
       // What reads in other ways.
       FULL("if t < 64 { atomic_add(s[t], 1); } barrier; y[i] = s[t] & 0;"),
   };
