@@ -74,7 +74,10 @@ const kilni_cli_command_t kilni_cli_command_lib = {
     "one, which is a file such as kiln run takes (.kiln): to be read, or as a "
     "beginning for one of your own.\n"
     "They are inside the command: lib:NAME in place of a file runs, inspects "
-    "or compiles one from any folder, with --define for its consts and types.",
+    "or compiles one from any folder, with --define for its consts and types. "
+    "One that has several launches or memory of its own is run whole, with the "
+    "parameters of its page in docs/library; T, V, DESCENDING, EXCLUSIVE and "
+    "SYMMETRIC can be defined then.",
     OPTIONS,
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,

@@ -13,6 +13,7 @@
 #include "cli/cli_output.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
+#include "cli/run_library.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 #include "cli/run_session.h"
@@ -183,8 +184,11 @@ static void note_grid(const kilni_cli_plan_t* plan) {
 static bool run_device(kilni_cli_session_t* session,
                        kilni_cli_request_t* request, kilni_cli_plan_t* plan,
                        kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
-  if (!kilni_cli_session_open(session, request, error) ||
-      !kilni_cli_session_load(session, error) ||
+  if (!kilni_cli_session_open(session, request, error)) return false;
+  if (request->whole)
+    return kilni_cli_library_run(session, plan, error) &&
+           collect(session, plan, outputs, error);
+  if (!kilni_cli_session_load(session, error) ||
       !kilni_cli_plan_make(&session->facts, request, plan, error) ||
       !kilni_cli_program_shape(request, session->code.lowered, plan, error))
     return false;
@@ -237,7 +241,15 @@ static bool read_program(kilni_cli_request_t* request,
   if (request->code_kind != KILNI_CLI_CODE_PROGRAM) return true;
   return kilni_cli_program_read(request->file, call, &request->program,
                                 error) &&
-         kilni_cli_program_types(request, error);
+         kilni_cli_library_options(request, call, error) &&
+         (request->whole || kilni_cli_program_types(request, error));
+}
+
+// A plan says what its inputs are, and needs a device to be made.
+static bool read_inputs(kilni_cli_request_t* request,
+                        kilni_cli_error_t* error) {
+  return request->whole || (kilni_cli_request_read(request, error) &&
+                            kilni_cli_program_sizes(request, error));
 }
 
 static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
@@ -245,9 +257,7 @@ static bool run_run(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   bool ok = kilni_cli_request_init(&request, call, error) &&
             check_file(request.file, error) &&
             read_program(&request, call, error) &&
-            kilni_cli_request_read(&request, error) &&
-            kilni_cli_program_sizes(&request, error) &&
-            run_request(call, &request, error);
+            read_inputs(&request, error) && run_request(call, &request, error);
   kilni_cli_request_deinit(&request);
   return ok;
 }
@@ -338,7 +348,9 @@ const kilni_cli_command_t kilni_cli_command_run = {
     "FILE is CUDA C++ (.cu, compiled by NVRTC), a program in Kiln's own "
     "language (.kiln, or lib:NAME for one of kiln lib list, which needs no "
     "compiler and says itself what the lengths of its outputs and its work "
-    "size are), PTX (.ptx), LTO-IR "
+    "size are; one that has several launches or memory of its own is run "
+    "whole, unless all parameters of the program are given), PTX (.ptx), "
+    "LTO-IR "
     "(.ltoir, "
     "linked by nvJitLink) or device code (.cubin, on a GPU). What is compiled "
     "is kept (see kiln cache), and for a GPU as machine code. Every parameter "

@@ -8,6 +8,7 @@
 #include "cli/cli_cache.h"
 #include "cli/cli_command.h"
 #include "cli/cli_literal.h"
+#include "kiln/library.h"
 #include "kiln/program.h"
 
 // One of --in, --out, --inout, --arg and --buffer. one-thread
@@ -82,7 +83,9 @@ typedef struct kilni_cli_request_t {
   kilni_cli_binding_t* bindings;  // in storage
   size_t binding_count;
   kiln_program_t* program;  // of a .kiln file, else NULL
-  uint64_t work[3];         // what it has to do
+  bool whole;               // lib:NAME with all its launches, as `options` say
+  kiln_library_options_t options;
+  uint64_t work[3];  // what it has to do
 } kilni_cli_request_t;
 
 // Reads the options; opens no file. Ended by deinit, also after a failure.
