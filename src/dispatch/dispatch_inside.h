@@ -144,6 +144,7 @@ typedef struct kilni_traps_t {
 typedef struct kilni_limbo_t {
   kilni_mutex_t lock;
   kiln_pending_t* first;
+  kiln_pending_t* last;  // where there is a first one
 } kilni_limbo_t;
 
 struct kiln_dispatcher_t {
@@ -311,6 +312,8 @@ void kilni_trap_read(const kiln_program_trap_t* record, kiln_trap_t* out_trap);
 kiln_status_t kilni_trap_status(const char* label, const kiln_trap_t* trap);
 // A fixpoint that reached its limit.
 kiln_status_t kilni_rounds_status(const char* label, uint32_t rounds);
+// Ends some of those whose work is done: what every call can bear.
+void kilni_limbo_look(kiln_dispatcher_t* dispatcher);
 // Ends those whose work is done; `all`: waits for the others too, unless the
 // device is lost.
 void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all);

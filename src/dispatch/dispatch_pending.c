@@ -8,7 +8,10 @@
 
 #include "dispatch/dispatch_inside.h"
 
-enum { FIRST_PAUSE_NS = 2000 };
+enum {
+  FIRST_PAUSE_NS = 2000,
+  LOOKS = 2,  // at what is not over, by one call
+};
 
 static kiln_status_t make_event(kiln_dispatcher_t* dispatcher, bool timed,
                                 kiln_event_t** out_event) {
@@ -48,7 +51,7 @@ kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
                                    kiln_pending_t** out_pending) {
   void* block = NULL;
   *out_pending = NULL;
-  kilni_limbo_sweep(dispatcher, false);
+  kilni_limbo_look(dispatcher);
   KILNI_RETURN_IF_ERROR(
       kilni_alloc(dispatcher->allocator, sizeof(kiln_pending_t), &block));
   kiln_pending_t* pending = block;
@@ -97,13 +100,48 @@ static bool is_over(kiln_pending_t* pending) {
   return known && ready;
 }
 
+// Behind those that wait there.
+static void put_last(kilni_limbo_t* limbo, kiln_pending_t* pending) {
+  pending->next = NULL;
+  kilni_mutex_lock(&limbo->lock);
+  if (limbo->first == NULL) {
+    limbo->first = pending;
+  } else {
+    limbo->last->next = pending;
+  }
+  limbo->last = pending;
+  kilni_mutex_unlock(&limbo->lock);
+}
+
+static kiln_pending_t* take_first(kilni_limbo_t* limbo) {
+  kilni_mutex_lock(&limbo->lock);
+  kiln_pending_t* pending = limbo->first;
+  if (pending != NULL) limbo->first = pending->next;
+  kilni_mutex_unlock(&limbo->lock);
+  return pending;
+}
+
+// Each call looks at others, so that none is forgotten behind work that takes
+// long, and no call at many that are not over.
+void kilni_limbo_look(kiln_dispatcher_t* dispatcher) {
+  for (int waits = 0; waits < LOOKS;) {
+    kiln_pending_t* pending = take_first(&dispatcher->limbo);
+    if (pending == NULL) return;
+    if (is_over(pending)) {
+      destroy(pending);
+    } else {
+      put_last(&dispatcher->limbo, pending);
+      waits++;
+    }
+  }
+}
+
 void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all) {
   kilni_limbo_t* limbo = &dispatcher->limbo;
   kilni_mutex_lock(&limbo->lock);
   kiln_pending_t* list = limbo->first;
   limbo->first = NULL;
   kilni_mutex_unlock(&limbo->lock);
-  kiln_pending_t* stay = NULL;
   while (list != NULL) {
     kiln_pending_t* next = list->next;
     if (all && !kilni_device_is_lost(dispatcher->device)) {
@@ -112,19 +150,10 @@ void kilni_limbo_sweep(kiln_dispatcher_t* dispatcher, bool all) {
     if (all || is_over(list)) {
       destroy(list);
     } else {
-      list->next = stay;
-      stay = list;
+      put_last(limbo, list);
     }
     list = next;
   }
-  kilni_mutex_lock(&limbo->lock);
-  while (stay != NULL) {
-    kiln_pending_t* next = stay->next;
-    stay->next = limbo->first;
-    limbo->first = stay;
-    stay = next;
-  }
-  kilni_mutex_unlock(&limbo->lock);
 }
 
 void kiln_pending_retain(kiln_pending_t* pending) {
@@ -145,10 +174,7 @@ void kiln_pending_release(kiln_pending_t* pending) {
       pending->record == NULL || is_over(pending)) {
     destroy(pending);
   } else {
-    kilni_mutex_lock(&dispatcher->limbo.lock);
-    pending->next = dispatcher->limbo.first;
-    dispatcher->limbo.first = pending;
-    kilni_mutex_unlock(&dispatcher->limbo.lock);
+    put_last(&dispatcher->limbo, pending);
   }
   kiln_dispatcher_release(dispatcher);
 }

@@ -70,16 +70,18 @@ typedef struct dispatch_kit_t {
 } dispatch_kit_t;
 
 // `order`: of the software device's work; NULL is its default. `seed`: of the
-// order of its threads.
-static inline void dispatch_kit_open_by(
+// order of its threads. `wrap`: the driver's table, may be NULL.
+static inline void dispatch_kit_open_wrapped(
     dispatch_kit_t* kit, const kiln_dispatcher_options_t* options,
-    const char* order, uint64_t seed) {
+    const char* order, uint64_t seed,
+    kiln_status_t (*wrap)(void* user, kiln_cuda_table_t* inout_table)) {
   memset(kit, 0, sizeof(*kit));
   fault_alloc_init(&kit->watch);
   kit->allocator = fault_alloc_allocator(&kit->watch);
   kit->own = kiln_allocator_libc();
   kilni_runtime_hooks_t hooks = {0};
   hooks.soft_allocator = &kit->own;
+  hooks.wrap = wrap;
   kiln_runtime_options_t runtime = kiln_runtime_options_default();
   runtime.allocator = &kit->allocator;
   runtime.soft_order = order;
@@ -87,6 +89,12 @@ static inline void dispatch_kit_open_by(
   assert_null(kilni_runtime_create_with(&runtime, &hooks, &kit->runtime));
   assert_null(kiln_runtime_open_device(kit->runtime, "soft", &kit->device));
   assert_null(kiln_dispatcher_create(kit->device, options, &kit->dispatcher));
+}
+
+static inline void dispatch_kit_open_by(
+    dispatch_kit_t* kit, const kiln_dispatcher_options_t* options,
+    const char* order, uint64_t seed) {
+  dispatch_kit_open_wrapped(kit, options, order, seed, NULL);
 }
 
 static inline void dispatch_kit_open_in(

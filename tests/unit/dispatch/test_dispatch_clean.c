@@ -6,6 +6,7 @@
 
 #include "dispatch/dispatch_inside.h"
 #include "dispatch_kit.h"
+#include "table/table.h"
 
 static kiln_dispatcher_counts_t counts_of(dispatch_kit_t* kit) {
   kiln_dispatcher_counts_t counts;
@@ -89,13 +90,61 @@ static void test_traps_behind(void** state) {
   dispatch_kit_close(&kit);
 }
 
-// ---- Callers' streams ----
+// ---- Many that nobody waits for ----
+
+static struct {
+  kiln_cuda_table_t under;
+  uint32_t queries;
+} g_asked;
+
+static kiln_cu_result_t count_query(kiln_cu_event_t event) {
+  g_asked.queries++;
+  return g_asked.under.cuEventQuery(event);
+}
+
+static kiln_status_t watch_queries(void* user, kiln_cuda_table_t* inout_table) {
+  (void)user;
+  g_asked.under = *inout_table;
+  KILNI_CUDA_SET(inout_table, cuEventQuery, count_query);
+  return NULL;
+}
 
 static void wait_for_gate(void* user) {
   sem_t* gate = user;
   while (sem_wait(gate) != 0) {
   }
 }
+
+// However many are under way, a dispatch asks after a few of them; a clean
+// finds all.
+static void test_many_traps(void** state) {
+  (void)state;
+  enum { MANY = 200 };
+  const uint32_t kZeroes[4] = {0};
+  dispatch_kit_t kit;
+  sem_t gate;
+  kiln_stream_t* own = NULL;
+  dispatch_kit_open_wrapped(&kit, NULL, NULL, 0, watch_queries);
+  assert_int_equal(sem_init(&gate, 0, 0), 0);
+  traps_t traps = {dispatch_kit_pipeline(&kit, kTrapping, NULL),
+                   dispatch_kit_resident(&kit, 16, kZeroes),
+                   dispatch_kit_resident(&kit, 16, kZeroes)};
+  assert_null(kiln_dispatcher_stream(kit.dispatcher, 0, &own));
+  assert_null(kiln_stream_call_host(own, wait_for_gate, &gate));
+  g_asked.queries = 0;
+  for (int i = 0; i < MANY; i++) kiln_pending_release(dispatch(&traps));
+  assert_int_equal(counts_of(&kit).pendings, MANY);
+  assert_true(g_asked.queries <= 8 * MANY);
+  assert_int_equal(sem_post(&gate), 0);
+  assert_null(kiln_dispatcher_clean(kit.dispatcher));
+  assert_int_equal(counts_of(&kit).pendings, 0);
+  assert_int_equal(counts_of(&kit).trap_pages, 0);
+  kiln_pipeline_release(traps.pipeline);
+  sem_destroy(&gate);
+  dispatch_kit_close(&kit);
+}
+
+// ---- Callers' streams ----
 
 // A clean lets go of streams without waiting for them (a driver that is given
 // back pinned memory does wait: there is none here); prepared dispatches go on.
@@ -192,9 +241,8 @@ static void test_device(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_trap_pages),
-      cmocka_unit_test(test_traps_behind),
-      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_trap_pages), cmocka_unit_test(test_traps_behind),
+      cmocka_unit_test(test_many_traps), cmocka_unit_test(test_streams),
       cmocka_unit_test(test_device),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
