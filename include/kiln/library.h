@@ -173,7 +173,7 @@ typedef struct kiln_library_plan_info_t {
   const char* name;          // of its entry. Static
   uint64_t temporary_bytes;  // of its own memory
   uint32_t parameter_count;  // bindings of a run
-  uint32_t launches;         // of a run, and of each round one more or none
+  uint32_t launches;         // of a run with one round
 } kiln_library_plan_info_t;
 
 // All zero for NULL. Since 0.1.
