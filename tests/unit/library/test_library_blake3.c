@@ -216,7 +216,7 @@ static kiln_pipeline_t* pipeline_of(dispatch_kit_t* kit, const char* threads,
 // joins several; without words.
 static void tiles(const char* products) {
   static const uint32_t kTiles[] = {31, 32, 33, 65, 100};
-  enum { TILE = 32768, MOST = 100 * TILE / KIT_LESS };
+  enum { TILE = 32768, MOST = 100 * TILE };
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
   kiln_pipeline_t* pipeline = pipeline_of(&kit, "32", products);
@@ -228,7 +228,6 @@ static void tiles(const char* products) {
   kiln_resident_t result = dispatch_kit_resident(&kit, 32, zeroes);
   for (uint32_t i = 0; i < 5; i++) {
     uint32_t count = kTiles[i] * TILE - 1023 * i;
-    if (count > MOST) continue;
     const kiln_binding_t bindings[] = {
         kiln_bind_resident_range(all, 0, count), kiln_bind_pointer(0, 0),
         kiln_bind_resident(result), kiln_bind_resident(parts),
