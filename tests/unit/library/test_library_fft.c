@@ -23,27 +23,39 @@ static void slow(const wide_t* x, wide_t* y, uint32_t n, wide_t sign) {
 }
 
 // The same in n log n steps: those of even and odd places, and so on; `step`
-// is how far numbers of x are from each other.
+// is how far numbers of x are from each other, and roots of the whole are
+// there.
 static void quick(const wide_t* x, wide_t* y, uint32_t n, uint32_t step,
-                  wide_t sign) {
+                  const wide_t* roots) {
   if (n == 1) {
     y[0] = x[0];
     y[1] = x[1];
     return;
   }
   uint32_t half = n / 2;
-  quick(x, y, half, step * 2, sign);
-  quick(x + 2 * (size_t)step, y + 2 * (size_t)half, half, step * 2, sign);
+  quick(x, y, half, step * 2, roots);
+  quick(x + 2 * (size_t)step, y + 2 * (size_t)half, half, step * 2, roots);
   for (uint32_t k = 0; k < half; k++) {
-    wide_t c = cosl(kTurn * k / n), s = sign * sinl(kTurn * k / n);
+    const wide_t* root = roots + 2 * (size_t)k * step;
     wide_t* low = y + 2 * (size_t)k;
     wide_t* high = y + 2 * (size_t)(k + half);
-    wide_t re = high[0] * c - high[1] * s, im = high[0] * s + high[1] * c;
+    wide_t re = high[0] * root[0] - high[1] * root[1];
+    wide_t im = high[0] * root[1] + high[1] * root[0];
     high[0] = low[0] - re;
     high[1] = low[1] - im;
     low[0] += re;
     low[1] += im;
   }
+}
+
+// Half of the roots of one, from 1 on.
+static wide_t* roots_of(uint32_t n, wide_t sign) {
+  wide_t* roots = kit_zeroes(n, sizeof(wide_t));
+  for (uint32_t k = 0; k < n / 2; k++) {
+    roots[2 * (size_t)k] = cosl(kTurn * k / n);
+    roots[2 * (size_t)k + 1] = sign * sinl(kTurn * k / n);
+  }
+  return roots;
 }
 
 // Values of a type, given and made. one-thread
@@ -107,6 +119,7 @@ static double check(const numbers_t* v, uint32_t size, bool inverse) {
   uint64_t row = 2 * (uint64_t)size;
   wide_t* x = kit_zeroes(row, sizeof(wide_t));
   wide_t* want = kit_zeroes(row, sizeof(wide_t));
+  wide_t* roots = roots_of(size, inverse ? 1 : -1);
   wide_t unit = v->doubles ? 0x1p-53L : 0x1p-24L, worst = 0;
   uint32_t log = 0;
   while (1u << log < size) log++;
@@ -115,7 +128,7 @@ static double check(const numbers_t* v, uint32_t size, bool inverse) {
     if (size < 100) {
       slow(x, want, size, inverse ? 1 : -1);
     } else {
-      quick(x, want, size, 1, inverse ? 1 : -1);
+      quick(x, want, size, 1, roots);
     }
     wide_t square = 0;
     for (uint64_t i = 0; i < row; i++) {
@@ -140,6 +153,7 @@ static double check(const numbers_t* v, uint32_t size, bool inverse) {
   }
   free(x);
   free(want);
+  free(roots);
   return (double)worst;
 }
 
