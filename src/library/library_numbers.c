@@ -18,31 +18,33 @@ static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
 
 // ---- Products ----
 
-// Says T, and S, what is summed up in.
-static kiln_status_t define_sums(kilni_library_make_t* make) {
+// Says T, a type of floats.
+static kiln_status_t define_float(kilni_library_make_t* make) {
   uint32_t type = type_or(make, KILN_PROGRAM_TYPE_F32);
   if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F64 &&
       type != KILN_PROGRAM_TYPE_F16 && type != KILN_PROGRAM_TYPE_BF16) {
     return kilni_library_alien_type(make, type, "f32, f64, f16 and bf16");
   }
   kilni_library_define(make, "T", kiln_program_type_name(type));
-  kilni_library_define(make, "S",
-                       type == KILN_PROGRAM_TYPE_F64 ? "f64" : "f32");
   return NULL;
 }
 
+// Sums of f64 have a text of their own.
 kiln_status_t kilni_library_make_matmul(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_TYPE));
-  KILNI_RETURN_IF_ERROR(define_sums(make));
+  bool f64 = make->options.type == KILN_PROGRAM_TYPE_F64;
+  KILNI_RETURN_IF_ERROR(define_float(make));
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
                                                   GIVEN(3), GIVEN(4), GIVEN(5)};
-  return kilni_library_add(make, "matmul", kPlaces, COUNT(kPlaces),
-                           KILN_SWITCH_OFF);
+  return kilni_library_add(make, f64 ? "matmul_f64" : "matmul", kPlaces,
+                           COUNT(kPlaces), KILN_SWITCH_OFF);
 }
 
 kiln_status_t kilni_library_make_convolution(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_TYPE));
-  KILNI_RETURN_IF_ERROR(define_sums(make));
+  KILNI_RETURN_IF_ERROR(define_float(make));
+  bool f64 = make->options.type == KILN_PROGRAM_TYPE_F64;
+  kilni_library_define(make, "S", f64 ? "f64" : "f32");
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
                                                   GIVEN(3), GIVEN(4), GIVEN(5),
                                                   GIVEN(6), GIVEN(7), GIVEN(8)};
