@@ -59,7 +59,7 @@ kiln_status_t kiln_resident_upload(kiln_dispatcher_t* dispatcher,
 // Two that are one: behind each other on both sides.
 static bool joins_up(const kiln_resident_upload_t* a,
                      const kiln_resident_upload_t* b) {
-  return a->resident.id == b->resident.id &&
+  return a->data != NULL && a->resident.id == b->resident.id &&
          a->offset + a->bytes == b->offset &&
          (const char*)a->data + a->bytes == (const char*)b->data;
 }
@@ -105,7 +105,7 @@ static kiln_status_t download(kiln_dispatcher_t* dispatcher,
 
 static bool joins_down(const kiln_resident_download_t* a,
                        const kiln_resident_download_t* b) {
-  return a->resident.id == b->resident.id &&
+  return a->out_data != NULL && a->resident.id == b->resident.id &&
          a->offset + a->bytes == b->offset &&
          (char*)a->out_data + a->bytes == (char*)b->out_data;
 }

@@ -64,6 +64,12 @@ static void test_empty(void** state) {
   assert_null(kiln_resident_fill(kit.dispatcher, NULL, none, all, 1, 1));
   assert_null(kiln_resident_upload(kit.dispatcher, NULL, none, 0, 0, NULL));
   assert_null(kiln_resident_download(kit.dispatcher, NULL, none, 0, 0, NULL));
+  // Also where they follow each other, at no address of the host.
+  const kiln_resident_upload_t up[] = {{none, 0, 0, NULL}, {none, 0, 0, NULL}};
+  const kiln_resident_download_t down[] = {{none, 0, 0, NULL},
+                                           {none, 0, 0, NULL}};
+  assert_null(kiln_resident_upload_many(kit.dispatcher, NULL, up, 2));
+  assert_null(kiln_resident_download_many(kit.dispatcher, NULL, down, 2, NULL));
   // What nobody freed ends with the dispatcher.
   (void)dispatch_kit_resident(&kit, 4096, NULL);
   dispatch_kit_close(&kit);
