@@ -545,6 +545,7 @@ static kiln_status_t make_of_program(kiln_dispatcher_t* dispatcher,
   }
   pipeline->code = code;
   pipeline->program = program;
+  pipeline->without = given->without;
   pipeline->trace.lower_ns = lower_ns;
   kiln_program_retain(program);
   status = fill_program(pipeline, given);
@@ -592,6 +593,7 @@ kiln_status_t kilni_pipeline_repeat(kiln_pipeline_t* pipeline, uint32_t flag,
   kiln_pipeline_options_t given = kiln_pipeline_options_default();
   kiln_pipeline_t other;
   given.max_ulp = pipeline->info.max_ulp;
+  given.without = pipeline->without;
   *out_code = NULL;
   *out_kernel = NULL;
   KILNI_RETURN_IF_ERROR(lower_with(pipeline->dispatcher, pipeline->program,

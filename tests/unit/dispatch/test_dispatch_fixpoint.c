@@ -4,6 +4,7 @@
 // without WHILE nodes; changes between replays. What all strategies come to is
 // in tests/live/live_fixpoint.c, which runs on soft, too.
 #include "dispatch/sequence_build.h"
+#include "dispatch/sequence_fixpoint.h"
 #include "dispatch_kit.h"
 #include "table/table.h"
 
@@ -304,6 +305,38 @@ static void test_too_many_nodes(void** state) {
   close_bench(&b);
 }
 
+// What was left out of a pipeline's code is left out of the rounds'.
+static void test_without(void** state) {
+  (void)state;
+  static const char kFollow[] =
+      "program follow(y: in u32[], x: inout u32[length(y)],\n"
+      "    changed: inout u32[1]) work length(y) block 32\n"
+      "{ let i = global_id.x; if x[i] < y[i] { x[i] += 1;\n"
+      "  changed[0] = 1; } }\n";
+  size_t lengths[2];
+  bench_t b;
+  dispatch_kit_open(&b.kit);
+  open_bench(&b);
+  for (int without = 0; without < 2; without++) {
+    kiln_pipeline_options_t how = kiln_pipeline_options_default();
+    if (without) how.without = KILN_PROGRAM_WITHOUT_SHARING;
+    kiln_pipeline_t* follow = dispatch_kit_pipeline(&b.kit, kFollow, &how);
+    const kiln_binding_t bindings[] = {kiln_bind_resident(b.y),
+                                       kiln_bind_resident(b.x),
+                                       kiln_bind_resident(b.flag)};
+    kiln_sequence_t* s = begin(&b, KILN_FIXPOINT_COOPERATIVE);
+    assert_null(kiln_sequence_add_dispatch(s, follow, bindings, 3, NULL, NULL));
+    (void)finish(s);
+    kiln_program_code_t* code = s->own.fixpoints[0]->code;
+    lengths[without] = kiln_program_code_text(code).size;
+    kiln_sequence_release(s);
+    kiln_pipeline_release(follow);
+  }
+  // More is written where nothing is shared.
+  assert_true(lengths[1] > lengths[0]);
+  close_bench(&b);
+}
+
 // Runs on several streams share what is counted in: one behind the other.
 static void test_streams(void** state) {
   (void)state;
@@ -341,7 +374,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_old_driver),     cmocka_unit_test(test_refused),
       cmocka_unit_test(test_changes),        cmocka_unit_test(test_flag_stays),
-      cmocka_unit_test(test_too_many_nodes), cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_too_many_nodes), cmocka_unit_test(test_without),
+      cmocka_unit_test(test_streams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
