@@ -214,11 +214,15 @@ static kiln_status_t make_lines(kilni_library_make_t* make) {
 
 // The text is bound twice, by bytes and by words.
 static kiln_status_t make_blake3(kilni_library_make_t* make) {
-  enum { HASH_TILE = 1 << 19 };
+  enum { HASH_TILE = 1 << 19, LARGE = 3 << 26 };
   KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_COUNT));
   uint64_t parts = (make->options.count + HASH_TILE - 1) / HASH_TILE;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, parts * 32));
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, 4));
+  // Larger blocks are faster where there are enough for a large GPU.
+  if (make->options.count >= LARGE) {
+    kilni_library_define(make, "THREADS", "1024");
+  }
   static const kilni_library_place_t kPlaces[] = {
       GIVEN(0), {KILNI_PLACE_WORDS, 0}, GIVEN(1), MEMORY(0), MEMORY(1)};
   return kilni_library_add(make, "blake3", kPlaces, COUNT(kPlaces),

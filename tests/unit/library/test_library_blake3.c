@@ -141,6 +141,22 @@ static void test_sizes(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// A plan for large texts has larger blocks.
+static void test_large(void** state) {
+  (void)state;
+  enum { MOST = 2100000 };
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_plan_t* plan = plan_of(&kit, 1u << 28);
+  uint8_t* text = counted(MOST, 239);
+  hash(&kit, plan, text, 0);
+  hash(&kit, plan, text, 1025);
+  hash(&kit, plan, text, MOST);
+  free(text);
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
 // A file of the tree.
 static void hash_file(dispatch_kit_t* kit, kiln_library_plan_t* plan,
                       const char* name, uint32_t most) {
@@ -260,8 +276,8 @@ static void test_tiles(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_vectors), cmocka_unit_test(test_sizes),
-      cmocka_unit_test(test_files),   cmocka_unit_test(test_places),
-      cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_files),   cmocka_unit_test(test_large),
+      cmocka_unit_test(test_places),  cmocka_unit_test(test_tiles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
