@@ -310,26 +310,34 @@ def exp2_64(x):
     return select(is_nan(x), x, exp_of(k, h, fma(f, c2, l)))
 
 
-def exp_32_of(k, r):
-    """2^k * e^r in f64, for f32."""
+def exp_32_of(power, r):
+    """power * e^r in f64, for f32."""
     z = r * r
     c = z * poly(EXP_EVEN_32, z)
     s = fma(r * z, poly(EXP_ODD_32, z), r)
-    return (1.0 + (c + s)) * power_of_2(cast("I64", k))
+    return (1.0 + (c + s)) * power
+
+
+def nearest_small(v):
+    """nearest(v), v far below 2^51, and 2 to its power, without conversions:
+    1.5 * 2^52 and v round to an integer, whose bits are the last ones."""
+    moved = v + d("0x1.8p52")
+    last = bits("I64", moved) + (1023 - 0x4338000000000000)
+    return moved - d("0x1.8p52"), bits("F64", last << 52)
 
 
 def exp_32(x):
-    v = clamp(cast("F64", x), 200.0)
-    k = nearest(v * d(LOG2_E[0]))
+    v = cast("F64", clamp(x, 200.0))
+    k, power = nearest_small(v * d(LOG2_E[0]))
     r = fma(-k, d(LN2_WHOLE[0]), v)
-    return select(is_nan(x), x, cast("F32", exp_32_of(k, r)))
+    return select(is_nan(x), x, cast("F32", exp_32_of(power, r)))
 
 
 def exp2_32(x):
-    v = clamp(cast("F64", x), 200.0)
-    k = nearest(v)
+    v = cast("F64", clamp(x, 200.0))
+    k, power = nearest_small(v)
     r = (v - k) * d(LN2_WHOLE[0])
-    return select(is_nan(x), x, cast("F32", exp_32_of(k, r)))
+    return select(is_nan(x), x, cast("F32", exp_32_of(power, r)))
 
 
 def hyperbolic_64(a):
@@ -536,7 +544,7 @@ def pow_32(x, y):
     v = fma(cast("F64", k), d(LN2_WHOLE[0]), log_32_of(m))
     p = clamp(cast("F64", y) * v, 200.0)
     n = nearest(p * d(LOG2_E[0]))
-    size = exp_32_of(n, fma(-n, d(LN2_WHOLE[0]), p))
+    size = exp_32_of(power_of_2(cast("I64", n)), fma(-n, d(LN2_WHOLE[0]), p))
     return pow_ends(x, y, cast("F32", size))
 
 
