@@ -90,7 +90,9 @@ typedef struct kiln_telemetry_t {
   uint64_t pipeline_ptx_bytes;   // bytes of PTX that programs became
   uint64_t pipeline_code_bytes;  // bytes of code loaded
   // Steps of sequences count as runs of prepared dispatches; kernels of replays
-  // are launched by the device and counted nowhere.
+  // are launched by the device and counted nowhere. Traps of all three are
+  // counted by the check that tells of them (kiln_prepared_check,
+  // kiln_sequence_check, kiln_replay_check).
   uint64_t sequence_runs;  // sequences put on a stream
   uint64_t replay_runs;    // replays put on a stream: graph launches
 } kiln_telemetry_t;

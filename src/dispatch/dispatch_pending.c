@@ -220,7 +220,9 @@ static void find_end(kiln_pending_t* pending) {
   }
   kilni_mutex_unlock(lock);
   if (first) {
-    count_end(pending, pending->how.state == KILNI_PENDING_TRAPPED);
+    // What sequences and replays trapped in is counted when it is forgotten.
+    count_end(pending, pending->how.state == KILNI_PENDING_TRAPPED &&
+                           pending->of.object == NULL);
   }
 }
 

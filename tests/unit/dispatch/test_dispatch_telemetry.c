@@ -134,6 +134,39 @@ static void test_resident_bytes(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// What a run of a sequence, or of a prepared dispatch, trapped in is counted
+// when it is told and forgotten: once, whatever pendings have said before.
+static void test_sequence_trap(void** state) {
+  (void)state;
+  const uint32_t kSeven[8] = {7};
+  dispatch_kit_t kit;
+  kiln_sequence_t* s = NULL;
+  kiln_pending_t* pending = NULL;
+  open_counting(&kit);
+  kiln_pipeline_t* trapping = dispatch_kit_pipeline(&kit, kTrapping, NULL);
+  kiln_binding_t pair[] = {
+      kiln_bind_resident(dispatch_kit_resident(&kit, sizeof(kSeven), kSeven)),
+      kiln_bind_resident(dispatch_kit_resident(&kit, sizeof(kSeven), NULL))};
+  assert_null(kiln_sequence_create(kit.dispatcher, NULL, &s));
+  assert_null(kiln_sequence_add_dispatch(s, trapping, pair, 2, NULL, NULL));
+  assert_null(kiln_sequence_finish(s));
+  for (uint64_t round = 1; round <= 2; round++) {
+    for (int i = 0; i < 2; i++) {
+      assert_null(kiln_sequence_run(s, NULL, &pending));
+      assert_says(kiln_pending_wait(pending, KILN_PENDING_FOREVER),
+                  KILN_STATUS_LAUNCH_FAILED, "trapped");
+      kiln_pending_release(pending);
+    }
+    assert_says(kiln_sequence_check(s, NULL, NULL), KILN_STATUS_LAUNCH_FAILED,
+                "trapped");
+    assert_null(kiln_sequence_check(s, NULL, NULL));
+    assert_int_equal(read_all(&kit).traps, round);
+  }
+  kiln_sequence_release(s);
+  kiln_pipeline_release(trapping);
+  dispatch_kit_close(&kit);
+}
+
 static void test_batch_trap_time(void** state) {
   (void)state;
   dispatch_kit_t kit;
@@ -483,6 +516,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_host_bytes),
       cmocka_unit_test(test_resident_bytes),
       cmocka_unit_test(test_batch_trap_time),
+      cmocka_unit_test(test_sequence_trap),
       cmocka_unit_test(test_reset),
       cmocka_unit_test(test_off),
       cmocka_unit_test(test_trace),
