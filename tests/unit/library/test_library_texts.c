@@ -51,6 +51,53 @@ static void test_crc32(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// By few blocks, so that each has more than 32 rows, and in its other forms.
+static void crc32_by(dispatch_kit_t* kit, const uint8_t* text, uint32_t count,
+                     const kiln_program_define_t* defines, uint32_t want) {
+  kiln_library_entry_t entry;
+  assert_true(kiln_library_find("crc32", &entry));
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.defines = defines;
+  options.define_count = 3;
+  kiln_program_t* program = NULL;
+  assert_null(kiln_program_parse(entry.text, &options, NULL, &program));
+  kiln_pipeline_t* pipeline = NULL;
+  assert_null(kiln_pipeline_create(kit->dispatcher, program, NULL, &pipeline));
+  kiln_program_release(program);
+  uint32_t have = 1;
+  const kiln_binding_t bindings[] = {kiln_bind_host_in(text, count),
+                                     kiln_bind_host_out(&have, 4)};
+  kiln_pending_t* pending = NULL;
+  assert_null(
+      kiln_pipeline_dispatch(pipeline, NULL, bindings, 2, NULL, &pending));
+  assert_null(kiln_pending_wait(pending, KILN_PENDING_FOREVER));
+  kiln_pending_release(pending);
+  kiln_pipeline_release(pipeline);
+  assert_int_equal(have, want);
+}
+
+static void test_crc32_forms(void** state) {
+  (void)state;
+  static const kiln_program_define_t kForms[][3] = {
+      {{"LOG", "8"}, {"BATCH", "32"}, {"BLOCKS", "2"}},
+      {{"LOG", "7"}, {"BATCH", "16"}, {"BLOCKS", "1"}},
+      {{"LOG", "10"}, {"BATCH", "8"}, {"BLOCKS", "2"}}};
+  enum { COUNT = 300001 };
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  uint8_t* text = kit_zeroes(COUNT, 1);
+  uint64_t seed = 6;
+  for (uint32_t i = 0; i < COUNT; i++) text[i] = (uint8_t)kit_next(&seed);
+  for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t less = 0; less < 3; less++) {
+      crc32_by(&kit, text, COUNT - less, kForms[i],
+               plain_crc32(text, COUNT - less));
+    }
+  }
+  free(text);
+  dispatch_kit_close(&kit);
+}
+
 // ---- Lines ----
 
 // One byte of `most` ends a line; the last one does if `ends`.
@@ -96,6 +143,7 @@ static void test_lines(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_crc32),
+      cmocka_unit_test(test_crc32_forms),
       cmocka_unit_test(test_lines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
