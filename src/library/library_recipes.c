@@ -428,6 +428,16 @@ static kiln_status_t make_whole(kilni_library_make_t* make) {
   return make_one(make, KILN_SWITCH_OFF);
 }
 
+// Rows of floats that f32 holds, in which all is computed.
+static kiln_status_t make_rows(kilni_library_make_t* make) {
+  uint32_t type = make->options.type;
+  if (type != 0 && type != KILN_PROGRAM_TYPE_F32 &&
+      type != KILN_PROGRAM_TYPE_F16 && type != KILN_PROGRAM_TYPE_BF16) {
+    return kilni_library_alien_type(make, type, "f32, f16 and bf16");
+  }
+  return make_whole(make);
+}
+
 static const struct {
   const char* name;
   kiln_status_t (*make)(kilni_library_make_t* make);
@@ -450,14 +460,14 @@ static const struct {
     {"matmul", kilni_library_make_matmul},
     {"merge_sort", kilni_library_make_merge_sort},
     {"nbody", make_whole},
-    {"normalize", make_whole},
+    {"normalize", make_rows},
     {"philox", make_whole},
     {"reduce", make_whole},
     {"runs", make_runs},
     {"scan", make_scan},
     {"scan_segments", make_scan},
     {"segments", make_segments},
-    {"softmax", make_whole},
+    {"softmax", make_rows},
     {"sort", make_sort},
     {"spmv", kilni_library_make_spmv},
     {"transpose", make_whole},

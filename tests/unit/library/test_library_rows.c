@@ -68,6 +68,36 @@ static void test_softmax(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// f16, of which each number is a multiple of 2^-10 here: a row of equal ones,
+// and one of two values.
+static void test_softmax_f16(void** state) {
+  (void)state;
+  enum { WIDTH = 64 };
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_F16;
+  kiln_library_plan_t* plan = kit_plan(&kit, "softmax", &options);
+  uint16_t x[2 * WIDTH] = {0}, y[2 * WIDTH];
+  // -infinity in every second place of the second row.
+  for (uint32_t j = 1; j < WIDTH; j += 2) x[WIDTH + j] = 0xfc00;
+  const kit_argument_t arguments[] = {{x, NULL, sizeof(x)},
+                                      {NULL, y, sizeof(y)}};
+  const kiln_binding_t scalar = kiln_bind_u32(WIDTH);
+  kit_run(&kit, plan, arguments, 2, &scalar, 1);
+  for (uint32_t j = 0; j < WIDTH; j++) {
+    assert_int_equal(y[j], 0x2400);  // 2^-6
+    assert_int_equal(y[WIDTH + j], j % 2 == 0 ? 0x2800 : 0);
+  }
+  kiln_library_plan_release(plan);
+  options.type = KILN_PROGRAM_TYPE_U32;
+  kiln_status_t status =
+      kiln_library_plan_create(kit.dispatcher, "softmax", &options, &plan);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_UNSUPPORTED);
+  kiln_status_free(status);
+  dispatch_kit_close(&kit);
+}
+
 // Far from 0, so that squares would lose the variance.
 static void normalize(dispatch_kit_t* kit, kiln_library_plan_t* plan,
                       uint32_t width, uint32_t rows) {
@@ -312,9 +342,10 @@ static void test_bodies(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_softmax), cmocka_unit_test(test_normalize),
-      cmocka_unit_test(test_philox),  cmocka_unit_test(test_types),
-      cmocka_unit_test(test_moves),   cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_softmax),   cmocka_unit_test(test_softmax_f16),
+      cmocka_unit_test(test_normalize), cmocka_unit_test(test_philox),
+      cmocka_unit_test(test_types),     cmocka_unit_test(test_moves),
+      cmocka_unit_test(test_bodies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
