@@ -294,16 +294,16 @@ void kilni_cover_store(kilni_lowering_t* w, kilni_place_t* place,
   kilni_cover_t* cover = cover_in(w, place, region);
   if (cover == NULL) return;
   uint32_t missing = cover->missing, limit = (uint32_t)place->count;
+  uint64_t* bits = cover->bits;
   for (uint32_t i = 0; i < w->threads; i++) {
     uint32_t element = at[i];
     if (element >= limit) continue;
-    bool stores = true;
+    uint64_t bit = UINT64_C(1) << element % 64;
     for (uint32_t k = 0; k < count; k++) {
-      stores = stores && conditions[k][i] != turned[k];
+      if (conditions[k][i] == turned[k]) bit = 0;
     }
-    uint64_t bit = (uint64_t)stores << element % 64;
-    uint64_t before = cover->bits[element / 64];
-    cover->bits[element / 64] = before | bit;
+    uint64_t before = bits[element / 64];
+    bits[element / 64] = before | bit;
     missing -= (~before & bit) != 0;
   }
   cover->missing = missing;

@@ -96,6 +96,15 @@ static void put_number(text_t* t, uint64_t number) {
   while (count != 0) put_char(t, digits[--count]);
 }
 
+// A register's: most have three digits at most.
+static char* put_name(char* to, uint32_t name) {
+  uint32_t tens = name / 10U, hundreds = name / 100U;
+  if (hundreds != 0) *to++ = (char)('0' + hundreds);
+  if (tens != 0) *to++ = (char)('0' + (tens - hundreds * 10U));
+  *to++ = (char)('0' + (name - tens * 10U));
+  return to;
+}
+
 static void put_hex(text_t* t, uint64_t number, uint32_t digits) {
   for (uint32_t i = digits; i != 0; i--) {
     put_char(t, "0123456789abcdef"[number >> (4 * (i - 1)) & 15]);
@@ -180,12 +189,24 @@ static void put_value(text_t* t, kilni_value_t value) {
     put_const(t, &w->values.items[value]);
     return;
   }
-  value = origin_of(w, value);
   kilni_value_record_t* record = &w->values.items[value];
   uint32_t class_ = class_of(record->type);
-  if (record->name == 0) record->name = ++t->registers[class_];
-  put(t, kPrefixes[class_]);
-  put_number(t, record->name);
+  if (record->name == 0) {
+    kilni_value_t origin = origin_of(w, value);  // of the same class
+    kilni_value_record_t* first = &w->values.items[origin];
+    if (first->name == 0) first->name = ++t->registers[class_];
+    record->name = first->name;
+  }
+  char* to = t->data + t->size;
+  for (const char* prefix = kPrefixes[class_]; *prefix != 0; prefix++) {
+    *to++ = *prefix;
+  }
+  if (record->name < 1000U) {
+    t->size = (size_t)(put_name(to, record->name) - t->data);
+  } else {
+    t->size = (size_t)(to - t->data);
+    put_number(t, record->name);
+  }
 }
 
 static void put_address(text_t* t, kilni_value_t value) {
