@@ -157,13 +157,9 @@ static kiln_status_t add_transform(kilni_library_make_t* make, uint32_t size,
                                    const kilni_library_place_t places[4]) {
   define_transform(make, size, total);
   kilni_library_define(make, "STEP", step);
-  // Blocks of as many bytes in registers; twice that where columns are long,
-  // so that more of them stand side by side.
-  bool large = total > size && size >= 10;
-  bool f64 = make->options.type == KILN_PROGRAM_TYPE_F64;
-  kilni_library_define(make, "BLOCK",
-                       large ? (f64 ? "256" : "512") : (f64 ? "128" : "256"));
-  kilni_library_define(make, "PLANES", large ? "1" : "2");
+  if (make->options.type == KILN_PROGRAM_TYPE_F64) {
+    kilni_library_define(make, "BLOCK", "128");
+  }
   return kilni_library_add(make, "fft", places, 4, KILN_SWITCH_OFF);
 }
 
