@@ -199,6 +199,7 @@ static void check_segments(dispatch_kit_t* kit, kiln_library_plan_t* plan,
 
 static void test_segments(void** state) {
   (void)state;
+  enum { LONG = 20000 };  // several tiles
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
   for (uint32_t k = 0; k < sizeof(kKinds) / sizeof(kKinds[0]); k++) {
@@ -206,12 +207,13 @@ static void test_segments(void** state) {
     options.type = kKinds[k].type;
     options.exclusive = kKinds[k].exclusive ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
     options.count = kSizes[SIZES - 1];
+    if (options.count < LONG) options.count = LONG;
     kiln_library_plan_t* plan = kit_plan(&kit, "scan_segments", &options);
     for (uint32_t s = 0; s < SIZES; s++) {
       check_segments(&kit, plan, &kKinds[k], kSizes[s], k + s);
     }
     for (uint32_t way = 0; way < 5; way++) {
-      check_segments(&kit, plan, &kKinds[k], 20000, way);
+      check_segments(&kit, plan, &kKinds[k], LONG, way);
     }
     kiln_library_plan_release(plan);
   }

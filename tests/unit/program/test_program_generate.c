@@ -22,7 +22,7 @@
 // A sanitizer makes each run many times slower; what comes up less often is
 // looked for without one.
 #if defined(KILNI_SANITIZED)
-enum { PROGRAMS = 120, SHRUNK = 2, WHOLE = 0 };
+enum { PROGRAMS = 240, SHRUNK = 2, WHOLE = 0 };
 #else
 enum { PROGRAMS = 1500, SHRUNK = 12, WHOLE = 1 };
 #endif
