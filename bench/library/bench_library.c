@@ -137,6 +137,24 @@ static job_t job_of(const world_t* w, const char* name,
   return job;
 }
 
+// An entry's own text with other consts, without a plan.
+static job_t way_of(const world_t* w, const char* name,
+                    const kiln_program_define_t* defines, uint32_t count) {
+  kiln_library_entry_t entry;
+  bench_need(kiln_library_find(name, &entry), name);
+  kiln_program_parse_options_t options = kiln_program_parse_options_default();
+  options.defines = defines;
+  options.define_count = count;
+  kiln_program_t* program = NULL;
+  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
+  job_t job;
+  memset(&job, 0, sizeof(job));
+  bench_expect(
+      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
+  kiln_program_release(program);
+  return job;
+}
+
 static void bind(job_t* job, kiln_buffer_t* buffer) {
   job->bindings[job->count++] = kiln_bind_buffer(buffer);
 }
@@ -192,20 +210,9 @@ static void bench_scan_segments(world_t* w) {
 
 // The scan with other tiles: which of them is the best on this device.
 static void bench_scan_way(world_t* w, const char* threads, const char* rows) {
-  kiln_library_entry_t entry;
-  bench_need(kiln_library_find("scan", &entry), "scan");
   const kiln_program_define_t defines[] = {{"THREADS", threads},
                                            {"ROWS", rows}};
-  kiln_program_parse_options_t options = kiln_program_parse_options_default();
-  options.defines = defines;
-  options.define_count = 2;
-  kiln_program_t* program = NULL;
-  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
-  job_t job;
-  memset(&job, 0, sizeof(job));
-  bench_expect(
-      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
-  kiln_program_release(program);
+  job_t job = way_of(w, "scan", defines, 2);
   kiln_buffer_t* sums = memory(w, w->count * 4);
   uint64_t states = (w->count / 512 + 2) * 8;
   kiln_buffer_t* state = memory(w, states);
@@ -268,20 +275,9 @@ static void bench_unique(world_t* w) {
 // What is kept, with other tiles: which of them is the best on this device.
 static void bench_compact_way(world_t* w, const char* threads,
                               const char* each) {
-  kiln_library_entry_t entry;
-  bench_need(kiln_library_find("compact", &entry), "compact");
   const kiln_program_define_t defines[] = {{"THREADS", threads},
                                            {"EACH", each}};
-  kiln_program_parse_options_t options = kiln_program_parse_options_default();
-  options.defines = defines;
-  options.define_count = 2;
-  kiln_program_t* program = NULL;
-  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
-  job_t job;
-  memset(&job, 0, sizeof(job));
-  bench_expect(
-      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
-  kiln_program_release(program);
+  job_t job = way_of(w, "compact", defines, 2);
   kiln_buffer_t* kept = memory(w, w->count * 4);
   kiln_buffer_t* count = memory(w, 4);
   uint64_t states = (w->count / 512 + 2) * 8;
@@ -330,20 +326,9 @@ static void bench_runs(world_t* w) {
 // crc32 by other blocks: which of them is the best on this device.
 static void bench_crc32_way(world_t* w, const char* log, const char* batch,
                             const char* blocks) {
-  kiln_library_entry_t entry;
-  bench_need(kiln_library_find("crc32", &entry), "crc32");
   const kiln_program_define_t defines[] = {
       {"LOG", log}, {"BATCH", batch}, {"BLOCKS", blocks}};
-  kiln_program_parse_options_t options = kiln_program_parse_options_default();
-  options.defines = defines;
-  options.define_count = 3;
-  kiln_program_t* program = NULL;
-  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
-  job_t job;
-  memset(&job, 0, sizeof(job));
-  bench_expect(
-      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
-  kiln_program_release(program);
+  job_t job = way_of(w, "crc32", defines, 3);
   kiln_buffer_t* result = memory(w, 4);
   bind(&job, w->numbers);
   bind(&job, result);
@@ -396,20 +381,9 @@ static void bench_blake3(world_t* w) {
 // With other blocks: which of them is the best on this device.
 static void bench_blake3_way(world_t* w, const char* threads,
                              const char* products) {
-  kiln_library_entry_t entry;
-  bench_need(kiln_library_find("blake3", &entry), "blake3");
   const kiln_program_define_t defines[] = {{"THREADS", threads},
                                            {"PRODUCTS", products}};
-  kiln_program_parse_options_t options = kiln_program_parse_options_default();
-  options.defines = defines;
-  options.define_count = 2;
-  kiln_program_t* program = NULL;
-  bench_expect(kiln_program_parse(entry.text, &options, NULL, &program));
-  job_t job;
-  memset(&job, 0, sizeof(job));
-  bench_expect(
-      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
-  kiln_program_release(program);
+  job_t job = way_of(w, "blake3", defines, 2);
   kiln_buffer_t* hash = memory(w, 32);
   kiln_buffer_t* parts = memory(w, w->count / 512 + 32);
   kiln_buffer_t* done = memory(w, 4);

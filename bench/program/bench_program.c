@@ -463,6 +463,11 @@ static bool open_device(kiln_runtime_t* runtime, const char* name, world_t* w) {
     kiln_status_free(status);
     return false;
   }
+  if (kiln_device_info(w->device)->kind == KILN_DEVICE_KIND_SOFT) {
+    fprintf(stderr, "no runs: a GPU's bandwidth is asked for\n");
+    kiln_device_release(w->device);
+    return false;
+  }
   kiln_event_options_t options = kiln_event_options_default();
   options.timing = KILN_SWITCH_ON;
   bench_expect(kiln_stream_create(w->device, NULL, &w->stream));
