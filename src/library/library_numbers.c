@@ -86,8 +86,8 @@ kiln_status_t kilni_library_make_attention(kilni_library_make_t* make) {
 
 // ---- Histograms ----
 
-// Of words in the shared memory that every device has for a block.
-enum { BINS_MOST = 12288, BINS_FEW = 256 };
+// Most: of words in the shared memory that every device has for a block.
+enum { BINS_MOST = 12288, BINS_DEFAULT = 256 };
 
 kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(
@@ -97,7 +97,7 @@ kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make) {
       type != KILN_PROGRAM_TYPE_U32) {
     return kilni_library_alien_type(make, type, "u8, u16 and u32");
   }
-  uint64_t bins = make->options.bins != 0 ? make->options.bins : BINS_FEW;
+  uint64_t bins = make->options.bins != 0 ? make->options.bins : BINS_DEFAULT;
   if (bins > BINS_MOST) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`options.bins` is %llu for \"histogram\"",
@@ -109,9 +109,8 @@ kiln_status_t kilni_library_make_histogram(kilni_library_make_t* make) {
   kilni_library_define(make, "T", kiln_program_type_name(type));
   kilni_library_define(make, "BINS", text);
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1)};
-  return kilni_library_add(make,
-                           bins <= BINS_FEW ? "histogram" : "histogram_many",
-                           kPlaces, COUNT(kPlaces), KILN_SWITCH_DEFAULT);
+  return kilni_library_add(make, "histogram", kPlaces, COUNT(kPlaces),
+                           KILN_SWITCH_DEFAULT);
 }
 
 // ---- Transforms ----

@@ -68,6 +68,53 @@ static void test_softmax(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// The text's own exponential, of every STEPth number from -0 to where it is 0:
+// what its page says it is wrong by.
+static void test_softmax_exp(void** state) {
+  (void)state;
+  enum { NUMBERS = 0x42d40000, STEP = 31 * KIT_LESS };
+  enum { COUNT = NUMBERS / STEP };
+  const uint32_t first = 0x80000000;
+  kiln_library_entry_t entry;
+  assert_true(kiln_library_find("softmax", &entry));
+  const char* from = strstr(entry.text.data, "fn exp_of(");
+  assert_non_null(from);
+  const char* end = strstr(from, "\n}\n");
+  assert_non_null(end);
+  char text[4096];
+  snprintf(
+      text, sizeof(text),
+      "%.*s\n}\nprogram try(y: out f32[%u]) work %u {\n"
+      "  y[global_id.x] = exp_of(bitcast_f32(%uu32 + global_id.x * %u));\n}\n",
+      (int)(end - from), from, (unsigned)COUNT, (unsigned)COUNT, first,
+      (unsigned)STEP);
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, text, NULL);
+  kiln_resident_t there =
+      dispatch_kit_resident(&kit, COUNT * UINT64_C(4), NULL);
+  const kiln_binding_t binding = kiln_bind_resident(there);
+  assert_null(kiln_pipeline_dispatch(pipeline, NULL, &binding, 1, NULL, NULL));
+  float* y = kit_zeroes(COUNT, 4);
+  dispatch_kit_fetch(&kit, there, COUNT * UINT64_C(4), y);
+  double worst = 0;
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t bits = first + i * STEP;
+    float x;
+    memcpy(&x, &bits, 4);
+    int power = 0;
+    double want = exp((double)x);
+    frexp(want, &power);
+    double unit = ldexp(1, power - 24 < -149 ? -149 : power - 24);
+    worst = fmax(worst, fabs((double)y[i] - want) / unit);
+  }
+  if (worst > 0.94) fail_msg("%.4f ULP", worst);
+  free(y);
+  assert_null(kiln_resident_free(kit.dispatcher, there));
+  kiln_pipeline_release(pipeline);
+  dispatch_kit_close(&kit);
+}
+
 // f16, of which each number is a multiple of 2^-10 here: a row of equal ones,
 // and one of two values.
 static void test_softmax_f16(void** state) {
@@ -342,10 +389,10 @@ static void test_bodies(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_softmax),   cmocka_unit_test(test_softmax_f16),
-      cmocka_unit_test(test_normalize), cmocka_unit_test(test_philox),
-      cmocka_unit_test(test_types),     cmocka_unit_test(test_moves),
-      cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_softmax),     cmocka_unit_test(test_softmax_exp),
+      cmocka_unit_test(test_softmax_f16), cmocka_unit_test(test_normalize),
+      cmocka_unit_test(test_philox),      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_moves),       cmocka_unit_test(test_bodies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
