@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/library/library_texts_gen.inc from lib/*.kiln (--check).
 
-An entry's summary is the first sentence of the comment at its head.
+A text with a page in docs/library/ is an entry; its summary is what the index
+of the pages says of it. One without is a part of the entry whose name it begins
+with; its summary is the first sentence of the comment at its head.
 """
 
 import pathlib
@@ -15,7 +17,26 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 //
 // library: the texts of lib/*.kiln. Made by tools/gen_library.py.
 """
+PAGES = ROOT / "docs/library"
 A_LINE = 16
+
+
+def summaries():
+    """What the index of the pages says of each entry."""
+    rows = re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| (.*?) \|$",
+                      (PAGES / "index.md").read_text(encoding="utf-8"), re.M)
+    return {name: text if text.startswith("y = ")
+            else text[0].upper() + text[1:] for name, text in rows}
+
+
+def entry_of(name, entries):
+    """The entry that the text is a part of, or None."""
+    if name in entries:
+        return None
+    found = [e for e in entries if name.startswith(e + "_")]
+    if not found:
+        raise SystemExit(f"lib/{name}.kiln: docs/library/index.md has it not")
+    return max(found, key=len)
 
 
 def summary_of(path, text):
@@ -31,7 +52,7 @@ def summary_of(path, text):
 
 
 def content():
-    parts, rows = [HEAD], []
+    parts, rows, entries = [HEAD], [], summaries()
     for path in sorted((ROOT / "lib").glob("*.kiln")):
         text = path.read_text(encoding="ascii")
         name = path.stem
@@ -40,10 +61,13 @@ def content():
                  for i in range(0, len(numbers), A_LINE)]
         parts.append("static const char kText_%s[] = {\n%s};\n"
                      % (name, ",\n".join(lines)))
-        summary = summary_of(path, text).replace("\\", "\\\\")
-        summary = summary.replace('"', '\\"')
-        rows.append('    {"%s",\n     "%s",\n     {kText_%s, %d}},\n'
-                    % (name, summary, name, len(numbers) - 1))
+        whole = entry_of(name, entries)
+        summary = summary_of(path, text) if whole else entries[name]
+        summary = summary.replace("\\", "\\\\").replace('"', '\\"')
+        rows.append('    {"%s",\n     "%s",\n     {kText_%s, %d},\n'
+                    "     %s},\n"
+                    % (name, summary, name, len(numbers) - 1,
+                       f'"{whole}"' if whole else "NULL"))
     parts.append("static const kiln_library_entry_t kEntries[] = {\n%s};\n"
                  % "".join(rows))
     return "\n".join(parts)

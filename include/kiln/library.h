@@ -36,6 +36,11 @@ typedef struct kiln_library_entry_t {
   const char* name;         // "scan"
   const char* summary;      // one sentence
   kiln_string_view_t text;  // as lib/NAME.kiln; a NUL stands behind it
+
+  // Of a text that is one of several launches of an entry, or one of its
+  // forms: that entry's name. Such a part has no plan of its own. NULL of an
+  // entry.
+  const char* part_of;
 } kiln_library_entry_t;
 
 // How many there are, and one of them, in the order of their names; false,

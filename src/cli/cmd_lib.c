@@ -21,13 +21,15 @@ static bool list(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
     for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i)
       (void)json_array_append_new(
           entries,
-          json_pack("{s:s,s:s,s:I}", "name", entry.name, "summary",
-                    entry.summary, "bytes", (json_int_t)entry.text.size));
+          json_pack("{s:s,s:s,s:I,s:s*}", "name", entry.name, "summary",
+                    entry.summary, "bytes", (json_int_t)entry.text.size,
+                    "part_of", entry.part_of));
     return kilni_cli_json_write(call->results,
                                 json_pack("{s:o}", "entries", entries), error);
   }
   for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i)
-    (void)fprintf(call->results, "%-12s %s\n", entry.name, entry.summary);
+    if (entry.part_of == NULL)
+      (void)fprintf(call->results, "%-13s  %s\n", entry.name, entry.summary);
   return kilni_cli_results_flush(call->results, error);
 }
 
@@ -70,9 +72,11 @@ const kilni_cli_command_t kilni_cli_command_lib = {
     "lib",
     "list|show [NAME]",
     "List and show the programs that come with Kiln.",
-    "list names them, with a sentence about each. show NAME writes the text of "
-    "one, which is a file such as kiln run takes (.kiln): to be read, or as a "
-    "beginning for one of your own.\n"
+    "list names them, with a sentence about each; what is only a part of "
+    "another "
+    "one is in --json alone. show NAME writes the text of one, which is a file "
+    "such as kiln run takes (.kiln): to be read, or as a beginning for one of "
+    "your own.\n"
     "They are inside the command: lib:NAME in place of a file runs, inspects "
     "or compiles one from any folder, with --define for its consts and types. "
     "One that has several launches or memory of its own is run whole, with the "

@@ -163,6 +163,12 @@ kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
         KILNI_FAIL(NOT_FOUND, "the library has no entry \"%s\"", name),
         "`kiln lib list` has them all");
   }
+  if (make.entry.part_of != NULL) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is a part of the library's \"%s\"",
+                   name, make.entry.part_of),
+        "plan \"%s\"", make.entry.part_of);
+  }
   kiln_allocator_t allocator =
       kiln_dispatcher_device(dispatcher)->host->allocator;
   void* block = NULL;

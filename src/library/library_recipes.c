@@ -400,16 +400,11 @@ static kiln_status_t make_sort(kilni_library_make_t* make) {
 // One launch of the text, with the text's own parameters.
 static kiln_status_t make_one(kilni_library_make_t* make, uint32_t clears) {
   KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_TYPE));
-  uint32_t type = make->options.type;
-  if (type != 0) {
-    const char* name = kiln_program_type_name(type);
-    if (name[0] == 0)
-      return kilni_library_alien_type(make, type, "KILN_PROGRAM_TYPE_...");
-    if (strstr(make->entry.text.data, "\ntype T = ") == NULL) {
-      return unused(make, "type");
-    }
-    kilni_library_define(make, "T", name);
+  if (make->options.type != 0 &&
+      strstr(make->entry.text.data, "\ntype T = ") == NULL) {
+    return unused(make, "type");
   }
+  KILNI_RETURN_IF_ERROR(define_number(make));
   kilni_library_place_t places[KILNI_LIBRARY_PLACES];
   for (uint32_t i = 0; i < KILNI_LIBRARY_PLACES; i++) {
     places[i] = (kilni_library_place_t)GIVEN(i);
