@@ -25,8 +25,7 @@ static double outside(uint32_t type, const shape_t* s, const void* x,
 // y, row, column.
 static uint64_t element(uint32_t type, const shape_t* s, const void* x,
                         const void* filters, const uint32_t at[4]) {
-  double exact = 0;
-  float sum = 0;
+  typed_sum_t chain = {0, 0};
   for (uint32_t c = 0; c < s->channels; c++) {
     uint64_t plane = (uint64_t)at[0] * s->channels + c;
     uint64_t filter = ((uint64_t)at[1] * s->channels + c) * s->fw * s->fh;
@@ -38,19 +37,12 @@ static uint64_t element(uint32_t type, const shape_t* s, const void* x,
           double a = outside(type, s, x, plane, at[2] + i - s->fh / 2,
                              at[3] + j - s->fw / 2);
           double b = typed_get(type, filters, filter + i * s->fw + j);
-          exact = fma(a, b, exact);
-          sum = fmaf((float)a, (float)b, sum);
+          typed_add(&chain, a, b);
         }
       }
     }
   }
-  uint64_t bits = 0;
-  if (type == KILN_PROGRAM_TYPE_F64) {
-    memcpy(&bits, &exact, sizeof(exact));
-    return bits;
-  }
-  memcpy(&bits, &sum, sizeof(sum));
-  return program_cast(KILN_PROGRAM_TYPE_F32, (uint8_t)type, bits);
+  return typed_sum_bits(type, &chain);
 }
 
 static void check(uint32_t type, const shape_t* s, const void* x,
@@ -60,14 +52,10 @@ static void check(uint32_t type, const shape_t* s, const void* x,
     const uint32_t at[] = {(uint32_t)(e / s->w / s->h / s->outs),
                            (uint32_t)(e / s->w / s->h % s->outs),
                            (uint32_t)(e / s->w % s->h), (uint32_t)(e % s->w)};
-    uint64_t want = element(type, s, x, filters, at);
-    uint64_t have = typed_bits(type, y, e);
-    if (program_same((uint8_t)type, have, want)) continue;
-    fail_msg(
-        "%s, %u x %u, filters %u x %u: [%u, %u, %u, %u] is %llx, "
-        "should be %llx",
-        kiln_program_type_name(type), s->w, s->h, s->fw, s->fh, at[0], at[1],
-        at[2], at[3], (unsigned long long)have, (unsigned long long)want);
+    char where[160];
+    snprintf(where, sizeof(where), "%u x %u, filters %u x %u: [%u, %u, %u, %u]",
+             s->w, s->h, s->fw, s->fh, at[0], at[1], at[2], at[3]);
+    typed_expect(type, y, e, element(type, s, x, filters, at), where);
   }
 }
 
@@ -110,22 +98,18 @@ static const shape_t kShapes[] = {
 };
 enum { SHAPES = sizeof(kShapes) / sizeof(kShapes[0]) };
 
+static void convolve_all(dispatch_kit_t* kit, kiln_library_plan_t* plan,
+                         uint32_t type) {
+  for (uint32_t s = 0; s < SHAPES; s++) {
+    convolve(kit, plan, type, &kShapes[s], s % 2 == 1);
+  }
+}
+
 static void test_types(void** state) {
   (void)state;
-  static const uint32_t kTypes[] = {
-      0, KILN_PROGRAM_TYPE_F16, KILN_PROGRAM_TYPE_BF16, KILN_PROGRAM_TYPE_F64};
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
-  for (uint32_t t = 0; t < 4; t++) {
-    kiln_library_options_t options = kiln_library_options_default();
-    options.type = kTypes[t];
-    kiln_library_plan_t* plan = kit_plan(&kit, "convolution", &options);
-    uint32_t type = t == 0 ? KILN_PROGRAM_TYPE_F32 : kTypes[t];
-    for (uint32_t s = 0; s < SHAPES; s++) {
-      convolve(&kit, plan, type, &kShapes[s], s % 2 == 1);
-    }
-    kiln_library_plan_release(plan);
-  }
+  typed_each(&kit, "convolution", convolve_all);
   dispatch_kit_close(&kit);
 }
 

@@ -15,23 +15,12 @@ enum { SHAPES = sizeof(kShapes) / sizeof(kShapes[0]) };
 static uint64_t element(uint32_t type, const void* a, const void* b,
                         const uint32_t shape[3], uint32_t i, uint32_t j) {
   uint32_t n = shape[1], k = shape[2];
-  uint64_t bits = 0;
-  if (type == KILN_PROGRAM_TYPE_F64) {
-    double sum = 0;
-    for (uint32_t p = 0; p < k; p++) {
-      sum = fma(typed_get(type, a, (uint64_t)i * k + p),
-                typed_get(type, b, (uint64_t)p * n + j), sum);
-    }
-    memcpy(&bits, &sum, sizeof(sum));
-    return bits;
-  }
-  float sum = 0;
+  typed_sum_t chain = {0, 0};
   for (uint32_t p = 0; p < k; p++) {
-    sum = fmaf((float)typed_get(type, a, (uint64_t)i * k + p),
-               (float)typed_get(type, b, (uint64_t)p * n + j), sum);
+    typed_add(&chain, typed_get(type, a, (uint64_t)i * k + p),
+              typed_get(type, b, (uint64_t)p * n + j));
   }
-  memcpy(&bits, &sum, sizeof(sum));
-  return program_cast(KILN_PROGRAM_TYPE_F32, (uint8_t)type, bits);
+  return typed_sum_bits(type, &chain);
 }
 
 static void product(dispatch_kit_t* kit, kiln_library_plan_t* plan,
@@ -49,12 +38,10 @@ static void product(dispatch_kit_t* kit, kiln_library_plan_t* plan,
   kit_run(kit, plan, arguments, 3, scalars, 3);
   for (uint32_t i = 0; i < m; i++) {
     for (uint32_t j = 0; j < n; j++) {
-      uint64_t want = element(type, a, b, shape, i, j);
-      uint64_t have = typed_bits(type, c, (uint64_t)i * n + j);
-      if (program_same((uint8_t)type, have, want)) continue;
-      fail_msg("%s, %u x %u x %u: c[%u, %u] is %llx, should be %llx",
-               kiln_program_type_name(type), m, n, k, i, j,
-               (unsigned long long)have, (unsigned long long)want);
+      char where[96];
+      snprintf(where, sizeof(where), "%u x %u x %u: c[%u, %u]", m, n, k, i, j);
+      typed_expect(type, c, (uint64_t)i * n + j,
+                   element(type, a, b, shape, i, j), where);
     }
   }
   free(a);
@@ -62,22 +49,18 @@ static void product(dispatch_kit_t* kit, kiln_library_plan_t* plan,
   free(c);
 }
 
+static void multiply_all(dispatch_kit_t* kit, kiln_library_plan_t* plan,
+                         uint32_t type) {
+  for (uint32_t s = 0; s < SHAPES; s++) {
+    product(kit, plan, type, kShapes[s], s % 2 == 1);
+  }
+}
+
 static void test_types(void** state) {
   (void)state;
-  static const uint32_t kTypes[] = {
-      0, KILN_PROGRAM_TYPE_F16, KILN_PROGRAM_TYPE_BF16, KILN_PROGRAM_TYPE_F64};
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
-  for (uint32_t t = 0; t < 4; t++) {
-    kiln_library_options_t options = kiln_library_options_default();
-    options.type = kTypes[t];
-    kiln_library_plan_t* plan = kit_plan(&kit, "matmul", &options);
-    uint32_t type = t == 0 ? KILN_PROGRAM_TYPE_F32 : kTypes[t];
-    for (uint32_t s = 0; s < SHAPES; s++) {
-      product(&kit, plan, type, kShapes[s], s % 2 == 1);
-    }
-    kiln_library_plan_release(plan);
-  }
+  typed_each(&kit, "matmul", multiply_all);
   kiln_library_options_t options = kiln_library_options_default();
   options.type = KILN_PROGRAM_TYPE_U32;
   kiln_library_plan_t* plan = NULL;
