@@ -15,25 +15,18 @@
 
 #include "bench_check.h"
 #include "bench_library_plain.h"
-#include "bench_report.h"
+#include "bench_world.h"
 #include "kiln/kiln.h"
 #include "plain_bytes.h"
 
-enum { ROUNDS = 5, ARGUMENTS = 12, CUB_LOG = 26 };
+enum { CUB_LOG = 26 };
 
-static bench_report_t g_report;
+typedef bench_job_t job_t;
 
 typedef struct world_t {
-  kiln_device_t* device;
-  kiln_dispatcher_t* dispatcher;
-  kiln_stream_t* stream;
-  kiln_event_t* start;
-  kiln_event_t* end;
+  bench_world_t base;
   uint64_t count;
-  uint32_t log;
-  uint32_t runs;
   double copy;  // GB/s
-  bool soft;
   plain_t plain;
   uint32_t* numbers_host;
   uint8_t* flags_host;
@@ -43,80 +36,47 @@ typedef struct world_t {
   kiln_buffer_t* flags;
 } world_t;
 
-// What one run is.
-typedef struct job_t {
-  kiln_library_plan_t* plan;  // NULL: a copy of numbers to arguments[0]
-  kiln_binding_t bindings[ARGUMENTS];
-  kiln_buffer_t* copies_to;
-  uint32_t count;
-  kiln_pipeline_t* pipeline;  // in place of a plan
-} job_t;
-
-static void start_one(world_t* w, const job_t* job) {
-  if (job->pipeline != NULL) {
-    kiln_dispatch_options_t options = kiln_dispatch_options_default();
-    options.clear_outputs = KILN_SWITCH_OFF;
-    bench_expect(kiln_pipeline_dispatch(job->pipeline, w->stream, job->bindings,
-                                        job->count, &options, NULL));
-  } else if (job->plan == NULL) {
-    bench_expect(kiln_buffer_copy_async(job->copies_to, w->stream, 0,
-                                        w->numbers, 0, w->count * 4));
-  } else {
-    bench_expect(
-        kiln_library_plan_run(job->plan, w->stream, job->bindings, job->count));
-  }
-}
-
 // The best of several rounds, in nanoseconds for one run.
 static double spent(world_t* w, const job_t* job) {
-  uint64_t least = UINT64_MAX;
-  start_one(w, job);
-  for (int round = 0; round < ROUNDS; round++) {
-    bench_expect(kiln_event_record(w->start, w->stream));
-    for (uint32_t i = 0; i < w->runs; i++) start_one(w, job);
-    bench_expect(kiln_event_record(w->end, w->stream));
-    bench_expect(kiln_stream_synchronize(w->stream));
-    uint64_t ns = 0;
-    bench_expect(kiln_event_elapsed(w->start, w->end, &ns));
-    if (ns < least) least = ns;
-  }
-  return (double)least / w->runs;
+  return bench_world_spent(&w->base, job, w->base.runs);
 }
 
 static kiln_buffer_t* memory(const world_t* w, uint64_t bytes) {
-  kiln_buffer_t* buffer = NULL;
-  bench_expect(kiln_buffer_create(w->device, bytes, NULL, &buffer));
-  return buffer;
+  return bench_world_memory(&w->base, bytes, NULL);
+}
+
+// A run in plain C, of what. one-thread
+typedef struct plain_job_t {
+  plain_run_t run;
+  plain_t given;
+} plain_job_t;
+
+static void run_plain(void* context) {
+  const plain_job_t* job = context;
+  job->run(&job->given);
 }
 
 // Nanoseconds of the same in plain C, the best of several.
 static double plain_time(const world_t* w, plain_run_t run, uint32_t width,
                          uint64_t count) {
-  plain_t p = w->plain;
-  p.width = width;
-  p.count = (size_t)count;
-  uint64_t least = UINT64_MAX;
-  for (int round = 0; round <= ROUNDS; round++) {
-    uint64_t start = bench_time_ns();
-    run(&p);
-    uint64_t ns = bench_time_ns() - start;
-    if (ns < least) least = ns;
-  }
-  return (double)(least > 0 ? least : 1);
+  plain_job_t job = {run, w->plain};
+  job.given.width = width;
+  job.given.count = (size_t)count;
+  return bench_plain_spent(run_plain, &job);
 }
 
 // `cub`: microseconds at 2^26, or 0.
 static void tell(const world_t* w, const char* what, double bytes, double ns,
                  double cub, plain_run_t plain, uint32_t width) {
   char name[2 * BENCH_NAME_BYTES];
-  snprintf(name, sizeof(name), "%s 2^%u", what, (unsigned)w->log);
-  bool beside = cub > 0 && w->log == CUB_LOG;
-  if (w->soft) {
-    bench_report_more(&g_report, name, "GB/s", bytes / ns, "plain C",
+  snprintf(name, sizeof(name), "%s 2^%u", what, (unsigned)w->base.log);
+  bool beside = cub > 0 && w->base.log == CUB_LOG;
+  if (w->base.soft) {
+    bench_report_more(w->base.report, name, "GB/s", bytes / ns, "plain C",
                       bytes / plain_time(w, plain, width, w->count));
     return;
   }
-  bench_report_more(&g_report, name, "GB/s", bytes / ns,
+  bench_report_more(w->base.report, name, "GB/s", bytes / ns,
                     beside ? "CUB recorded on an H200" : "copy",
                     beside ? bytes / (cub * 1000) : w->copy);
 }
@@ -130,11 +90,7 @@ static kiln_library_options_t options_of(const world_t* w, uint32_t type) {
 
 static job_t job_of(const world_t* w, const char* name,
                     const kiln_library_options_t* options) {
-  job_t job;
-  memset(&job, 0, sizeof(job));
-  bench_expect(
-      kiln_library_plan_create(w->dispatcher, name, options, &job.plan));
-  return job;
+  return bench_world_job(&w->base, name, options);
 }
 
 // An entry's own text with other consts, without a plan.
@@ -150,23 +106,25 @@ static job_t way_of(const world_t* w, const char* name,
   job_t job;
   memset(&job, 0, sizeof(job));
   bench_expect(
-      kiln_pipeline_create(w->dispatcher, program, NULL, &job.pipeline));
+      kiln_pipeline_create(w->base.dispatcher, program, NULL, &job.pipeline));
   kiln_program_release(program);
   return job;
 }
 
 static void bind(job_t* job, kiln_buffer_t* buffer) {
-  job->bindings[job->count++] = kiln_bind_buffer(buffer);
+  bench_job_bind(job, buffer);
 }
 
 static void bench_copy(world_t* w) {
   job_t job;
   memset(&job, 0, sizeof(job));
   job.copies_to = memory(w, w->count * 4);
+  job.copies_from = w->numbers;
+  job.bytes = w->count * 4;
   w->copy = (double)w->count * 8 / spent(w, &job);
   char name[BENCH_NAME_BYTES];
-  snprintf(name, sizeof(name), "copy 2^%u", (unsigned)w->log);
-  bench_report_more(&g_report, name, "GB/s", w->copy, NULL, 0);
+  snprintf(name, sizeof(name), "copy 2^%u", (unsigned)w->base.log);
+  bench_report_more(w->base.report, name, "GB/s", w->copy, NULL, 0);
   kiln_buffer_release(job.copies_to);
 }
 
@@ -603,17 +561,17 @@ static void bench_sort(world_t* w, const char* entry, bool pairs, double cub) {
   if (pairs) bind(&job, moved);
   char name[BENCH_NAME_BYTES];
   snprintf(name, sizeof(name), "%s %s u32 2^%u", entry,
-           pairs ? "pairs" : "keys", (unsigned)w->log - 1);
+           pairs ? "pairs" : "keys", (unsigned)w->base.log - 1);
   const char* baseline = NULL;
   double than = 0;
-  if (w->soft && !pairs) {
+  if (w->base.soft && !pairs) {
     baseline = "plain C";
     than = (double)options.count / plain_time(w, plain, 0, options.count);
-  } else if (!w->soft && w->log == CUB_LOG && cub > 0) {
+  } else if (!w->base.soft && w->base.log == CUB_LOG && cub > 0) {
     baseline = "CUB recorded on an H200";
     than = cub;
   }
-  bench_report_more(&g_report, name, "G items/s",
+  bench_report_more(w->base.report, name, "G items/s",
                     (double)options.count / spent(w, &job), baseline, than);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(sorted);
@@ -681,8 +639,8 @@ static void bench_matmul(world_t* w, uint32_t type) {
   char name[BENCH_NAME_BYTES];
   snprintf(name, sizeof(name), "matmul %s of %u", kiln_program_type_name(type),
            (unsigned)n);
-  bool plain = w->soft && type == KILN_PROGRAM_TYPE_F32;
-  bench_report_more(&g_report, name, "GFLOP/s", flops / spent(w, &job),
+  bool plain = w->base.soft && type == KILN_PROGRAM_TYPE_F32;
+  bench_report_more(w->base.report, name, "GFLOP/s", flops / spent(w, &job),
                     plain ? "plain C" : NULL,
                     plain ? flops / plain_time(w, plain_matmul, n, 0) : 0);
   kiln_library_plan_release(job.plan);
@@ -710,10 +668,11 @@ static void bench_convolution(world_t* w) {
   char name[BENCH_NAME_BYTES];
   snprintf(name, sizeof(name), "convolution f32 3 x 3, %u channels of %u x %u",
            (unsigned)channels, (unsigned)side, (unsigned)side);
-  double than =
-      w->soft ? flops / plain_time(w, plain_convolution, side, channels) : 0;
-  bench_report_more(&g_report, name, "GFLOP/s", flops / spent(w, &job),
-                    w->soft ? "plain C" : NULL, than);
+  double than = w->base.soft
+                    ? flops / plain_time(w, plain_convolution, side, channels)
+                    : 0;
+  bench_report_more(w->base.report, name, "GFLOP/s", flops / spent(w, &job),
+                    w->base.soft ? "plain C" : NULL, than);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(y);
 }
@@ -746,8 +705,8 @@ static void bench_attention(world_t* w, uint32_t type, uint32_t max_ulp,
            kiln_program_type_name(type), max_ulp != 0 ? " to 67 ULP" : "",
            causal ? ", causal," : "", (unsigned)n, (unsigned)heads);
   bool plain =
-      w->soft && !causal && type == KILN_PROGRAM_TYPE_F32 && heads == 1;
-  bench_report_more(&g_report, name, "GFLOP/s", flops / spent(w, &job),
+      w->base.soft && !causal && type == KILN_PROGRAM_TYPE_F32 && heads == 1;
+  bench_report_more(w->base.report, name, "GFLOP/s", flops / spent(w, &job),
                     plain ? "plain C" : NULL,
                     plain ? flops / plain_time(w, plain_attention, n, 0) : 0);
   kiln_library_plan_release(job.plan);
@@ -773,27 +732,101 @@ static void bench_fft(world_t* w, uint32_t log, double cufft) {
            (unsigned)(options.count >> log) / 2);
   const char* baseline = "copy";
   double than = w->copy;
-  if (w->soft) {
+  if (w->base.soft) {
     baseline = "plain C";
     than =
         (double)bytes * 2 / plain_time(w, plain_fft, 1u << log, options.count);
-  } else if (cufft > 0 && w->log == CUB_LOG) {
+  } else if (cufft > 0 && w->base.log == CUB_LOG) {
     baseline = "cuFFT recorded on an H200";
     than = cufft;
   }
-  bench_report_more(&g_report, name, "GB/s", (double)bytes * 2 / spent(w, &job),
-                    baseline, than);
+  bench_report_more(w->base.report, name, "GB/s",
+                    (double)bytes * 2 / spent(w, &job), baseline, than);
   kiln_library_plan_release(job.plan);
   kiln_buffer_release(y);
 }
 
-static void open_world(world_t* w) {
-  bench_expect(kiln_dispatcher_create(w->device, NULL, &w->dispatcher));
-  bench_expect(kiln_dispatcher_stream(w->dispatcher, 0, &w->stream));
-  kiln_event_options_t timed = kiln_event_options_default();
-  timed.timing = KILN_SWITCH_ON;
-  bench_expect(kiln_event_create(w->device, &timed, &w->start));
-  bench_expect(kiln_event_create(w->device, &timed, &w->end));
+// The numbers as a square matrix, or one twice as wide.
+static void bench_transpose(world_t* w) {
+  uint32_t height = 1u << w->base.log / 2;
+  kiln_library_options_t options = kiln_library_options_default();
+  job_t job = job_of(w, "transpose", &options);
+  kiln_buffer_t* y = memory(w, w->count * 4);
+  bind(&job, w->floats);
+  bind(&job, y);
+  job.bindings[job.count++] = kiln_bind_u32((uint32_t)(w->count / height));
+  job.bindings[job.count++] = kiln_bind_u32(height);
+  tell(w, "transpose f32", (double)w->count * 8, spent(w, &job), 0,
+       plain_transpose, height);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(y);
+}
+
+// Elements by places: their own, or some of all of them.
+static void bench_moves(world_t* w, const char* entry, bool in_order) {
+  uint32_t* places = calloc((size_t)w->count, 4);
+  bench_need(places != NULL, "memory");
+  for (uint64_t i = 0; i < w->count; i++) {
+    places[i] =
+        in_order ? (uint32_t)i : w->numbers_host[i] >> (32 - w->base.log);
+  }
+  kiln_buffer_t* list = filled(w, places, w->count * 4);
+  kiln_buffer_t* y = memory(w, w->count * 4);
+  job_t job = job_of(w, entry, NULL);
+  bind(&job, w->floats);
+  bind(&job, list);
+  bind(&job, y);
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "%s f32, %s order", entry,
+           in_order ? "in" : "any");
+  w->plain.tables = places;
+  tell(w, name, (double)w->count * 12, spent(w, &job), 0,
+       strcmp(entry, "gather") == 0 ? plain_gather : plain_scatter, 0);
+  w->plain.tables = NULL;
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(list);
+  kiln_buffer_release(y);
+  free(places);
+}
+
+static void bench_philox(world_t* w) {
+  job_t job = job_of(w, "philox", NULL);
+  kiln_buffer_t* y = memory(w, w->count * 4);
+  bind(&job, y);
+  job.bindings[job.count++] = kiln_bind_u32((uint32_t)w->count);
+  job.bindings[job.count++] = kiln_bind_u64(1);
+  job.bindings[job.count++] = kiln_bind_u64(0);
+  tell(w, "philox u32", (double)w->count * 4, spent(w, &job), 0, plain_philox,
+       0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(y);
+}
+
+// 65,536 bodies, or fewer where there are not as many numbers.
+static void bench_nbody(world_t* w, uint32_t max_ulp) {
+  uint32_t n = 65536;
+  while ((uint64_t)n * n > w->count * 64) n /= 2;
+  kiln_library_options_t options = kiln_library_options_default();
+  options.max_ulp = max_ulp;
+  job_t job = job_of(w, "nbody", &options);
+  kiln_buffer_t* pulls = memory(w, (uint64_t)n * 12);
+  job.bindings[job.count++] =
+      kiln_bind_buffer_range(w->floats, 0, (uint64_t)n * 16);
+  bind(&job, pulls);
+  job.bindings[job.count++] = kiln_bind_f32(0.01f);
+  char name[BENCH_NAME_BYTES];
+  snprintf(name, sizeof(name), "nbody%s of %u", max_ulp != 0 ? " to 4 ULP" : "",
+           (unsigned)n);
+  double pairs = (double)n * n;
+  bench_report_more(
+      w->base.report, name, "G pairs/s", pairs / spent(w, &job),
+      w->base.soft ? "plain C" : NULL,
+      w->base.soft ? pairs / plain_time(w, plain_nbody, 0, n) : 0);
+  kiln_library_plan_release(job.plan);
+  kiln_buffer_release(pulls);
+}
+
+static void open_numbers(world_t* w) {
   w->numbers = memory(w, w->count * 4);
   w->flags = memory(w, w->count);
   uint32_t* numbers = calloc((size_t)w->count, 4);
@@ -811,7 +844,6 @@ static void open_world(world_t* w) {
   w->floats = memory(w, w->count * 4);
   bench_expect(kiln_buffer_write(w->floats, 0, (size_t)w->count * 4, floats));
   bench_expect(kiln_buffer_write(w->flags, 0, (size_t)w->count, flags));
-  w->soft = kiln_device_info(w->device)->kind == KILN_DEVICE_KIND_SOFT;
   w->plain.numbers = numbers;
   w->plain.floats = floats;
   w->plain.flags = flags;
@@ -823,7 +855,7 @@ static void open_world(world_t* w) {
   w->flags_host = flags;
 }
 
-static void close_world(world_t* w) {
+static void close_numbers(world_t* w) {
   free(w->numbers_host);
   free(w->floats_host);
   free(w->flags_host);
@@ -832,50 +864,34 @@ static void close_world(world_t* w) {
   kiln_buffer_release(w->numbers);
   kiln_buffer_release(w->floats);
   kiln_buffer_release(w->flags);
-  kiln_event_release(w->start);
-  kiln_event_release(w->end);
-  kiln_dispatcher_release(w->dispatcher);
-  kiln_device_release(w->device);
 }
 
-int main(int argc, char** argv) {
+static void run_all(bench_world_t* base) {
   world_t w;
   memset(&w, 0, sizeof(w));
-  const char* device = argc > 1 ? argv[1] : "cuda:0";
-  w.log = argc > 2 ? (uint32_t)atoi(argv[2]) % 32 : CUB_LOG;
-  w.count = UINT64_C(1) << w.log;
-  w.runs = w.log < 20 ? 1 : 10;
-  kiln_runtime_t* runtime = NULL;
-  bench_expect(kiln_runtime_create(NULL, &runtime));
-  kiln_status_t status = kiln_runtime_open_device(runtime, device, &w.device);
-  if (!kiln_status_is_ok(status)) {
-    fprintf(stderr, "no device: %s\n", kiln_status_message(status));
-    kiln_status_free(status);
-    kiln_runtime_release(runtime);
-    return 77;
-  }
-  g_report.device = device;
-  open_world(&w);
+  w.base = *base;
+  w.count = UINT64_C(1) << w.base.log;
+  open_numbers(&w);
   bench_copy(&w);
   bench_fold(&w);
   bench_scan(&w, KILN_PROGRAM_TYPE_U32, "scan u32", 178, plain_scan_u32);
   bench_scan(&w, KILN_PROGRAM_TYPE_F32, "scan f32, in order", 178,
              plain_scan_f32);
-  if (!w.soft) bench_scan_ways(&w);
+  if (!w.base.soft) bench_scan_ways(&w);
   bench_scan_segments(&w);
   bench_compact(&w);
-  if (!w.soft) bench_compact_ways(&w);
+  if (!w.base.soft) bench_compact_ways(&w);
   bench_unique(&w);
   bench_runs(&w);
   bench_crc32(&w);
-  if (!w.soft) bench_crc32_ways(&w);
+  if (!w.base.soft) bench_crc32_ways(&w);
   bench_lines(&w);
   bench_utf8(&w);
   bench_json_index(&w);
   bench_aho_corasick(&w);
   bench_lz4(&w);
   bench_blake3(&w);
-  if (!w.soft) {
+  if (!w.base.soft) {
     static const char* const kThreads[] = {"128", "256", "512", "1024"};
     for (int i = 0; i < 8; i++) {
       bench_blake3_way(&w, kThreads[i / 2], i % 2 == 0 ? "0" : "1");
@@ -901,12 +917,20 @@ int main(int argc, char** argv) {
   bench_convolution(&w);
   bench_fft(&w, 10, 0);
   bench_fft(&w, 12, 0);
-  bench_fft(&w, w.log < 22 ? w.log - 2 : 20, 1448);
+  bench_fft(&w, w.base.log < 22 ? w.base.log - 2 : 20, 1448);
   bench_segments(&w, 32, 2315);
   bench_segments(&w, 1024, 137);
   bench_segments(&w, 65536, 66);
-  close_world(&w);
-  kiln_runtime_release(runtime);
-  bench_report_print(&g_report);
-  return 0;
+  bench_transpose(&w);
+  for (int i = 0; i < 4; i++) {
+    bench_moves(&w, i / 2 == 0 ? "gather" : "scatter", i % 2 == 0);
+  }
+  bench_philox(&w);
+  bench_nbody(&w, 0);
+  bench_nbody(&w, 4);
+  close_numbers(&w);
+}
+
+int main(int argc, char** argv) {
+  return bench_world_main(argc, argv, 10, 28, run_all);
 }

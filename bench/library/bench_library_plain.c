@@ -402,3 +402,66 @@ void plain_utf8(const plain_t* p) {
   }
   out[0] = (uint32_t)(p->count - i);
 }
+
+void plain_transpose(const plain_t* p) {
+  float* y = p->out;
+  size_t height = p->width, width = p->count / height;
+  for (size_t row = 0; row < height; row++) {
+    for (size_t column = 0; column < width; column++) {
+      y[column * height + row] = p->floats[row * width + column];
+    }
+  }
+}
+
+void plain_gather(const plain_t* p) {
+  const uint32_t* places = p->tables;
+  float* y = p->out;
+  for (size_t i = 0; i < p->count; i++) {
+    y[i] = places[i] < p->count ? p->floats[places[i]] : 0;
+  }
+}
+
+void plain_scatter(const plain_t* p) {
+  const uint32_t* places = p->tables;
+  float* y = p->out;
+  for (size_t i = 0; i < p->count; i++) {
+    if (places[i] < p->count) y[places[i]] = p->floats[i];
+  }
+}
+
+void plain_philox(const plain_t* p) {
+  uint32_t* y = p->out;
+  for (size_t i = 0; i + 4 <= p->count; i += 4) {
+    uint32_t w[4] = {(uint32_t)(i / 4), (uint32_t)((uint64_t)i / 4 >> 32), 0,
+                     0};
+    uint32_t k0 = 1, k1 = 0;
+    for (int r = 0; r < 10; r++) {
+      uint64_t a = (uint64_t)w[0] * 0xd2511f53u;
+      uint64_t c = (uint64_t)w[2] * 0xcd9e8d57u;
+      w[0] = (uint32_t)(c >> 32) ^ w[1] ^ k0;
+      w[1] = (uint32_t)c;
+      w[2] = (uint32_t)(a >> 32) ^ w[3] ^ k1;
+      w[3] = (uint32_t)a;
+      k0 += 0x9e3779b9u;
+      k1 += 0xbb67ae85u;
+    }
+    memcpy(y + i, w, sizeof(w));
+  }
+}
+
+void plain_nbody(const plain_t* p) {
+  float* out = p->out;
+  const float* x = p->floats;
+  for (size_t i = 0; i < p->count; i++) {
+    float sum[3] = {0, 0, 0};
+    for (size_t j = 0; j < p->count; j++) {
+      float d[3], square = 0.01f * 0.01f;
+      for (int c = 0; c < 3; c++) d[c] = x[j * 4 + c] - x[i * 4 + c];
+      for (int c = 0; c < 3; c++) square += d[c] * d[c];
+      float near = 1 / sqrtf(square);
+      float pull = x[j * 4 + 3] * near * near * near;
+      for (int c = 0; c < 3; c++) sum[c] += d[c] * pull;
+    }
+    memcpy(out + i * 3, sum, sizeof(sum));
+  }
+}

@@ -16,7 +16,8 @@ typedef struct plain_t {
   void* other;  // as well
   size_t count;
   uint32_t width;      // of rows and segments
-  const void* tables;  // plain_bytes_tables_t; of lz4, where blocks begin
+  const void* tables;  // plain_bytes_tables_t; of lz4, where blocks begin; of
+                       // gather and scatter, places
 } plain_t;
 
 typedef void (*plain_run_t)(const plain_t* p);
@@ -47,5 +48,10 @@ void plain_json_index(const plain_t* p);  // of the bytes of `flags`
 void plain_histogram(const plain_t* p);   // of bytes, in one table
 void plain_histogram_of_one(const plain_t* p);
 void plain_aho_corasick(const plain_t* p);  // as well
+void plain_transpose(const plain_t* p);     // a matrix of `width` rows
+void plain_gather(const plain_t* p);
+void plain_scatter(const plain_t* p);
+void plain_philox(const plain_t* p);
+void plain_nbody(const plain_t* p);  // `count` bodies
 
 #endif  // KILN_BENCH_LIBRARY_BENCH_LIBRARY_PLAIN_H_
