@@ -92,9 +92,9 @@ static inline void csr_make(csr_graph_t* graph, uint32_t form, uint32_t count,
                    : form == CSR_CHAIN ? (uint64_t)count
                                        : (uint64_t)count * 2;
   graph->count = count;
-  graph->starts = csr_room((uint64_t)count + 1, 4);
+  graph->starts = (uint32_t*)csr_room((uint64_t)count + 1, 4);
   graph->columns = NULL;
-  uint32_t* places = csr_room((uint64_t)count + 1, 4);
+  uint32_t* places = (uint32_t*)csr_room((uint64_t)count + 1, 4);
   for (uint32_t walk = 0; walk < 2; walk++) {
     uint64_t seed = 77;
     for (uint64_t e = 0; e < edges; e++) {
@@ -112,7 +112,7 @@ static inline void csr_make(csr_graph_t* graph, uint32_t form, uint32_t count,
     }
     memcpy(places, graph->starts, ((size_t)count + 1) * 4);
     graph->edges = graph->starts[count];
-    graph->columns = csr_room(graph->edges, 4);
+    graph->columns = (uint32_t*)csr_room(graph->edges, 4);
   }
   free(places);
 }
