@@ -45,3 +45,22 @@ kiln_status_t kilni_options_read(const void* options, const char* name,
   memcpy(out, &struct_size, sizeof(struct_size));
   return NULL;
 }
+
+kiln_status_t kilni_options_not_reserved(const char* name) {
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "`reserved` of \"%s\" is not zero", name),
+      "set every field that is not used to 0, or start from the struct's "
+      "_default() function");
+}
+
+kiln_status_t kilni_options_read_reserved(const void* options, const char* name,
+                                          size_t size,
+                                          kilni_reserved_t reserved,
+                                          void* out) {
+  KILNI_RETURN_IF_ERROR(kilni_options_read(options, name, size, out));
+  if (is_zero((const uint8_t*)out + reserved.offset, reserved.bytes)) {
+    return NULL;
+  }
+  (void)kilni_options_read(NULL, name, size, out);
+  return kilni_options_not_reserved(name);
+}

@@ -130,6 +130,9 @@ kiln_status_t kilni_cache_create(const kiln_cache_options_t* options,
   kiln_cache_options_t how;
   KILNI_RETURN_IF_ERROR(
       kilni_options_read(options, "kiln_cache_options_t", sizeof(how), &how));
+  if (how.log != NULL) {
+    KILNI_CHECK_RESERVED(how.log->reserved, kiln_log_sink_t);
+  }
   kiln_allocator_t allocator =
       how.allocator != NULL ? *how.allocator : kiln_allocator_libc();
   void* block;

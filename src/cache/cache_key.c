@@ -8,6 +8,7 @@
 // be read back in one way only.
 #include <string.h>
 
+#include "base/options.h"
 #include "cache/cache_inside.h"
 
 enum {
@@ -142,6 +143,7 @@ bool kilni_cache_kind_is_good(const char* text) {
 
 kiln_status_t kilni_cache_check_key(const kiln_cache_key_t* key) {
   KILNI_CHECK_ARGUMENT(key != NULL, "key");
+  KILNI_CHECK_RESERVED(key->reserved, kiln_cache_key_t);
   KILNI_CHECK_ARGUMENT(key->bytes.size == 0 || key->bytes.data != NULL, "key");
   if (key->kind == NULL || !kilni_cache_kind_is_good(key->kind)) {
     return kilni_status_with_fix(

@@ -196,7 +196,12 @@ static kiln_status_t make(call_t* call) {
   kiln_status_t status = call->request->make(call->request->user, &output);
   if (kiln_status_is_ok(status) &&
       (view_is_bad(output.payload) || view_is_bad(output.metadata))) {
-    status = KILNI_FAIL(INVALID_ARGUMENT, "`make` gave bytes at NULL");
+    status = kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`make` gave bytes at NULL"),
+        "give where the payload and the metadata are, or a size of 0");
+  }
+  if (kiln_status_is_ok(status) && output.reserved != 0) {
+    status = kilni_options_not_reserved("kiln_cache_output_t");
   }
   if (kiln_status_is_ok(status)) {
     status = entry_of(cache, &call->request->key, output.metadata,

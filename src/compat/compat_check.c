@@ -36,6 +36,9 @@ static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
                    (unsigned)index),
         "start from kiln_compat_fact_default() and set them");
   }
+  for (uint32_t i = 0; i < out->need_count; i++) {
+    KILNI_CHECK_RESERVED(out->needs[i].reserved, kiln_compat_need_t);
+  }
   out->path = text_or_empty(out->path);
   out->evidence = text_or_empty(out->evidence);
   out->release = text_or_empty(out->release);

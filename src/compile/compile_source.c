@@ -256,8 +256,8 @@ static kiln_status_t read_options(kiln_compiler_t* compiler,
                                   kiln_compile_options_t* out_given) {
   KILNI_CHECK_ARGUMENT(compiler != NULL, "compiler");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(compiler->host));
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_compile_options_t",
-                                           sizeof(*out_given), out_given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_compile_options_t, out_given));
   return kilni_compile_check_options(out_given);
 }
 

@@ -161,6 +161,7 @@ static kiln_status_t read_question(const kiln_link_facts_t* facts,
   uint32_t ltoir = 0;
   for (uint32_t i = 0; i < facts->input_count; i++) {
     uint32_t format = facts->inputs[i].format;
+    KILNI_CHECK_RESERVED(facts->inputs[i].reserved, kiln_link_input_fact_t);
     if (artifact_of(format) == 0) {
       return kilni_status_with_fix(
           KILNI_FAIL(INVALID_ARGUMENT, "no linker takes \"%s\", of format %s",

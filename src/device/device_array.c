@@ -190,7 +190,6 @@ static kiln_status_t check_shape(const kiln_array_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->layered <= KILN_SWITCH_ON, "options.layered");
   KILNI_CHECK_ARGUMENT(given->cube <= KILN_SWITCH_ON, "options.cube");
   KILNI_CHECK_ARGUMENT(given->gather <= KILN_SWITCH_ON, "options.gather");
-  KILNI_CHECK_ARGUMENT(given->reserved == 0, "options.reserved");
   KILNI_CHECK_ARGUMENT(given->width > 0, "options.width");
   const bool layered = given->layered == KILN_SWITCH_ON;
   KILNI_CHECK_ARGUMENT(!layered || given->depth > 0, "options.depth");
@@ -212,8 +211,8 @@ static kiln_status_t read_options(kiln_device_t* device,
                                   uint32_t* out_texel_bytes) {
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(options != NULL, "options");
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_array_options_t",
-                                           sizeof(*given), given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_array_options_t, given));
   KILNI_RETURN_IF_ERROR(
       kilni_texel_read(&given->format, &given->channels, out_texel_bytes));
   KILNI_RETURN_IF_ERROR(check_shape(given));

@@ -497,9 +497,8 @@ kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
   m.device = kernel->module->device;
   m.config = config;
   m.how = out_how;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(config->attributes,
-                                           "kiln_launch_attributes_t",
-                                           sizeof(m.given), &m.given));
+  KILNI_RETURN_IF_ERROR(KILNI_OPTIONS_READ(config->attributes,
+                                           kiln_launch_attributes_t, &m.given));
   KILNI_RETURN_IF_ERROR(check_given(&m));
   KILNI_RETURN_IF_ERROR(add_cooperative(&m));
   KILNI_RETURN_IF_ERROR(add_clusters(&m));

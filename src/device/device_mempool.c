@@ -164,8 +164,8 @@ kiln_status_t kiln_pool_create(kiln_device_t* device,
   *out_pool = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_pool_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_pool_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_pool_options_t, &given));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_can(device, given.kind));
   if (given.max_bytes != 0) {

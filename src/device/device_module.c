@@ -344,8 +344,8 @@ kiln_status_t kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(image.data != NULL || image.size == 0, "image");
   kiln_module_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_module_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_module_options_t, &given));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   kiln_module_t* module = NULL;
@@ -388,8 +388,8 @@ kiln_status_t kiln_module_create(kiln_device_t* device, kiln_code_t* code,
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(code != NULL, "code");
   kiln_module_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_module_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_module_options_t, &given));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_format(code));
   KILNI_RETURN_IF_ERROR(check_describing(given.described_by));

@@ -142,8 +142,8 @@ kiln_status_t kiln_buffer_export(kiln_buffer_t* buffer,
 static kiln_status_t check_import(const kiln_device_t* device,
                                   const kiln_buffer_export_t* exported,
                                   const kiln_buffer_options_t* given) {
-  KILNI_CHECK_ARGUMENT(exported->of_pool <= 1 && exported->reserved == 0,
-                       "exported");
+  KILNI_CHECK_RESERVED(exported->reserved, kiln_buffer_export_t);
+  KILNI_CHECK_ARGUMENT(exported->of_pool <= 1, "exported.of_pool");
   KILNI_CHECK_ARGUMENT(exported->size != 0, "exported.size");
   KILNI_CHECK_ARGUMENT(given->kind == 0, "options.kind");
   bool both = given->pool != NULL && given->stream != NULL;

@@ -85,7 +85,6 @@ static kiln_status_t check_words(const kiln_tensor_options_t* given,
       given->nan_fill <= KILN_SWITCH_OFF ||
           (given->nan_fill == KILN_SWITCH_ON && is_float(given->type)),
       "options.nan_fill");
-  KILNI_CHECK_ARGUMENT(given->reserved == 0, "options.reserved");
   return NULL;
 }
 
@@ -246,8 +245,8 @@ static kiln_status_t read_options(const kiln_tensor_options_t* options,
                                   uint32_t least_rank,
                                   kiln_tensor_options_t* given) {
   KILNI_CHECK_ARGUMENT(options != NULL, "options");
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_tensor_options_t",
-                                           sizeof(*given), given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_tensor_options_t, given));
   KILNI_RETURN_IF_ERROR(check_words(given, least_rank));
   KILNI_RETURN_IF_ERROR(check_memory(given));
   return check_steps(given);

@@ -73,7 +73,6 @@ static kiln_status_t check_switches(const kiln_texture_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->seamless <= KILN_SWITCH_ON, "options.seamless");
   KILNI_CHECK_ARGUMENT(given->anisotropy <= MOST_ANISOTROPY,
                        "options.anisotropy");
-  KILNI_CHECK_ARGUMENT(given->reserved == 0, "options.reserved");
   return NULL;
 }
 
@@ -254,8 +253,8 @@ kiln_status_t kiln_texture_create(kiln_array_t* array,
   *out_texture = NULL;
   KILNI_CHECK_ARGUMENT(array != NULL, "array");
   kiln_texture_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_texture_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_texture_options_t, &given));
   const under_t under = {array->desc.format, array->desc.flags, 0};
   KILNI_RETURN_IF_ERROR(check_sampler(&given, &under));
   kiln_cu_texels_t texels;
@@ -276,8 +275,8 @@ kiln_status_t kiln_texture_create_mipmap(kiln_mipmap_t* mipmap,
   *out_texture = NULL;
   KILNI_CHECK_ARGUMENT(mipmap != NULL, "mipmap");
   kiln_texture_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_texture_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_texture_options_t, &given));
   const under_t under = {mipmap->desc.format, mipmap->desc.flags,
                          mipmap->levels};
   KILNI_RETURN_IF_ERROR(check_sampler(&given, &under));
@@ -392,10 +391,9 @@ kiln_status_t kiln_texture_create_buffer(kiln_buffer_t* buffer,
   kiln_texels_t given;
   kiln_texture_options_t read;
   uint32_t texel_bytes = 0;
+  KILNI_RETURN_IF_ERROR(KILNI_OPTIONS_READ(texels, kiln_texels_t, &given));
   KILNI_RETURN_IF_ERROR(
-      kilni_options_read(texels, "kiln_texels_t", sizeof(given), &given));
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_texture_options_t",
-                                           sizeof(read), &read));
+      KILNI_OPTIONS_READ(options, kiln_texture_options_t, &read));
   KILNI_RETURN_IF_ERROR(
       kilni_texel_read(&given.format, &given.channels, &texel_bytes));
   const under_t under = {given.format, 0, 0};

@@ -195,8 +195,8 @@ kiln_status_t kiln_transient_create(kiln_stream_t* stream,
   *out_transient = NULL;
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   kiln_transient_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_transient_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_transient_options_t, &given));
   KILNI_RETURN_IF_ERROR(check_options(stream, &given));
   kiln_device_t* device = stream->device;
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));

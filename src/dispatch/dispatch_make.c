@@ -151,8 +151,8 @@ kiln_status_t kiln_dispatcher_create(kiln_device_t* device,
   *out_dispatcher = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_dispatcher_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_dispatcher_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_dispatcher_options_t, &given));
   KILNI_RETURN_IF_ERROR(check_options(&given));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "dispatch/pipeline_inside.h"
 
 enum { NAME_BYTES = 16, DEFAULT_THREADS = 256 };
@@ -101,7 +102,8 @@ static kiln_status_t check_one(const reading_t* r, uint32_t position) {
   if (p->kind == KILN_INTERFACE_BUFFER) {
     KILNI_RETURN_IF_ERROR(check_buffer(r, position));
   }
-  if (p->writes_all > KILN_SWITCH_ON || p->reserved != 0) {
+  KILNI_CHECK_RESERVED(p->reserved, kiln_interface_parameter_t);
+  if (p->writes_all > KILN_SWITCH_ON) {
     return refuse(r, position, "a field out of its range");
   }
   uint32_t bytes = argument_bytes(p);

@@ -568,12 +568,11 @@ kiln_status_t kiln_pipeline_create(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_CHECK_ARGUMENT(program != NULL, "program");
   kiln_pipeline_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_pipeline_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_pipeline_options_t, &given));
   KILNI_CHECK_ARGUMENT(given.overlapping <= KILN_SWITCH_ON,
                        "options.overlapping");
   KILNI_CHECK_ARGUMENT(given.overlap <= KILN_SWITCH_ON, "options.overlap");
-  KILNI_CHECK_ARGUMENT(given.reserved == 0, "options.reserved");
   KILNI_RETURN_IF_ERROR(check_usable(dispatcher));
   const char* label =
       given.label != NULL ? given.label : kiln_program_name(program);

@@ -78,7 +78,6 @@ static kiln_status_t check_switches(const kilni_plan_t* plan) {
                        "options.speculation");
   KILNI_CHECK_ARGUMENT(options->persistent <= KILN_DISPATCH_FORCE,
                        "options.persistent");
-  KILNI_CHECK_ARGUMENT(options->reserved == 0, "options.reserved");
   KILNI_CHECK_ARGUMENT(options->wait_count == 0 || options->waits != NULL,
                        "options.waits");
   return NULL;
@@ -88,9 +87,8 @@ static kiln_status_t read_options(const kiln_pipeline_t* pipeline,
                                   const kiln_dispatch_options_t* options,
                                   bool prepares, kilni_plan_t* plan) {
   if (options != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_dispatch_options_t",
-                                             sizeof(plan->options),
-                                             &plan->options));
+    KILNI_RETURN_IF_ERROR(
+        KILNI_OPTIONS_READ(options, kiln_dispatch_options_t, &plan->options));
   }
   plan->label =
       plan->options.label != NULL ? plan->options.label : pipeline->label;

@@ -173,8 +173,8 @@ static kiln_status_t record(kiln_sequence_t* sequence,
   kiln_allocator_t allocator = sequence->dispatcher->allocator;
   kiln_dispatch_options_t given = kiln_dispatch_options_default();
   if (options != NULL) {
-    KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_dispatch_options_t",
-                                             sizeof(given), &given));
+    KILNI_RETURN_IF_ERROR(
+        KILNI_OPTIONS_READ(options, kiln_dispatch_options_t, &given));
   }
   given.struct_size = (uint32_t)sizeof(given);
   void* block = NULL;
@@ -404,8 +404,8 @@ kiln_status_t kiln_sequence_begin_fixpoint(
   kilni_step_t* step = NULL;
   kiln_fixpoint_options_t given;
   if (out_step != NULL) *out_step = 0;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_fixpoint_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_fixpoint_options_t, &given));
   KILNI_CHECK_ARGUMENT(given.strategy <= KILN_FIXPOINT_POLL,
                        "options.strategy");
   KILNI_RETURN_IF_ERROR(check_open(sequence));
@@ -413,7 +413,6 @@ kiln_status_t kiln_sequence_begin_fixpoint(
     return refuse(sequence, "a fixpoint without a limit",
                   "say how many rounds there may be (`limit`)");
   }
-  KILNI_CHECK_ARGUMENT(given.reserved == 0, "options.reserved");
   KILNI_RETURN_IF_ERROR(begin(sequence, KILN_STEP_FIXPOINT, &step, out_step));
   step->strategy = given.strategy;
   step->count = given.limit;

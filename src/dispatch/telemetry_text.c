@@ -246,10 +246,9 @@ kiln_status_t kiln_telemetry_format(const kiln_telemetry_t* telemetry,
   KILNI_CHECK_ARGUMENT(buffer != NULL || capacity == 0, "buffer");
   kiln_telemetry_t t;
   kiln_telemetry_format_t given;
+  KILNI_RETURN_IF_ERROR(KILNI_OPTIONS_READ(telemetry, kiln_telemetry_t, &t));
   KILNI_RETURN_IF_ERROR(
-      kilni_options_read(telemetry, "kiln_telemetry_t", sizeof(t), &t));
-  KILNI_RETURN_IF_ERROR(kilni_options_read(format, "kiln_telemetry_format_t",
-                                           sizeof(given), &given));
+      KILNI_OPTIONS_READ(format, kiln_telemetry_format_t, &given));
   KILNI_CHECK_ARGUMENT(given.format <= KILN_TELEMETRY_JSON, "format.format");
   KILNI_RETURN_IF_ERROR(check_labels(&given));
   kilni_str_t text;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "base/str.h"
 #include "graph/graph_inside.h"
 
@@ -320,6 +321,7 @@ static kiln_status_t add_made(const adding_t* a, kilni_work_t* work) {
 }
 
 static kiln_status_t add_any(const adding_t* a) {
+  KILNI_CHECK_RESERVED(a->work->reserved, kiln_graph_work_t);
   KILNI_RETURN_IF_ERROR(kilni_node_reserve(a->graph));
   if (a->work->kind == KILN_GRAPH_KERNEL) return add_kernel(a);
   if (a->work->kind == KILN_GRAPH_CONDITIONAL) {
@@ -454,8 +456,8 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
                              uint32_t after_count,
                              const kiln_graph_work_t* work,
                              kiln_graph_node_t** out_node) {
-  if (graph != NULL && work != NULL && work->kind == KILN_GRAPH_KERNEL &&
-      work->as.launch != NULL && (after != NULL || after_count == 0) &&
+  if (graph != NULL && work != NULL && kilni_work_is_launch(work) &&
+      (after != NULL || after_count == 0) &&
       has_launch(graph, work->as.launch) && kilni_is_current(&graph->current) &&
       add_shortly(graph, after, after_count, work->as.launch, out_node)) {
     return NULL;
@@ -467,12 +469,7 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
 
 static __attribute__((noinline)) kiln_status_t add_one_anyhow(
     kiln_graph_t* graph, const kiln_graph_addition_t* a) {
-  if (a->reserved != 0) {
-    return kilni_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "an addition whose `reserved` is %u",
-                   (unsigned)a->reserved),
-        "set every field that is not used to 0");
-  }
+  KILNI_CHECK_RESERVED(a->reserved, kiln_graph_addition_t);
   return add_anyhow(graph, a->after, a->after_count, a->work, a->out_node);
 }
 
@@ -487,8 +484,7 @@ static inline bool add_one_shortly(kiln_graph_t* graph,
     return false;
   }
   if (work != *inout_known) {
-    if (work->kind != KILN_GRAPH_KERNEL || work->as.launch == NULL ||
-        !has_launch(graph, work->as.launch)) {
+    if (!kilni_work_is_launch(work) || !has_launch(graph, work->as.launch)) {
       return false;
     }
     *inout_known = work;

@@ -97,8 +97,8 @@ kiln_status_t kiln_graph_builder_create(
   *out_builder = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_graph_builder_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(
-      options, "kiln_graph_builder_options_t", sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_graph_builder_options_t, &given));
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   if (kilni_device_is_lost(device)) return kilni_device_lost_status(device);
   if (given.stream != NULL) {

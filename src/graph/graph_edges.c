@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "graph/graph_inside.h"
 
 static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
@@ -66,6 +67,7 @@ static kiln_status_t check_node(const kiln_graph_t* graph,
 static kiln_status_t take_edge(const kiln_graph_t* graph,
                                const kiln_graph_edge_t* edge, uint32_t index,
                                ends_t* ends, bool* inout_plain) {
+  KILNI_CHECK_RESERVED(edge->reserved, kiln_graph_edge_t);
   KILNI_RETURN_IF_ERROR(check_node(graph, edge->from, index, "from"));
   KILNI_RETURN_IF_ERROR(check_node(graph, edge->to, index, "to"));
   if (edge->from == edge->to) {

@@ -567,7 +567,7 @@ static inline bool set_shortly(const kiln_graph_exec_t* exec,
                                const kiln_graph_node_t* node,
                                const kiln_launch_t* launch) {
   const kiln_graph_t* graph = node->graph;
-  if (launch == NULL || !is_last(exec, launch) || !takes_calls(exec, graph) ||
+  if (!is_last(exec, launch) || !takes_calls(exec, graph) ||
       !kilni_is_current(&exec->current)) {
     return false;
   }
@@ -595,8 +595,7 @@ kiln_status_t kiln_graph_exec_set(kiln_graph_exec_t* exec,
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(node != NULL, "node");
   KILNI_CHECK_ARGUMENT(work != NULL, "work");
-  if (work->kind == KILN_GRAPH_KERNEL &&
-      set_shortly(exec, node, work->as.launch)) {
+  if (kilni_work_is_launch(work) && set_shortly(exec, node, work->as.launch)) {
     return NULL;
   }
   return set_anyhow(exec, node, work);
@@ -640,8 +639,7 @@ typedef struct known_t {
 // True if such nodes may go the short way with this work, and why is kept.
 static bool get_to_know(const kiln_graph_exec_t* exec,
                         const kiln_graph_change_t* c, known_t* known) {
-  if (c->node == NULL || c->work == NULL ||
-      c->work->kind != KILN_GRAPH_KERNEL || c->work->as.launch == NULL) {
+  if (c->node == NULL || c->work == NULL || !kilni_work_is_launch(c->work)) {
     return false;
   }
   kiln_launch_t* launch = c->work->as.launch;

@@ -313,6 +313,12 @@ typedef struct kilni_work_t {
   } to;
 } kilni_work_t;
 
+// What the short ways take: a launch that is given as it shall be.
+static inline bool kilni_work_is_launch(const kiln_graph_work_t* given) {
+  return given->kind == KILN_GRAPH_KERNEL && given->reserved == 0 &&
+         given->as.launch != NULL;
+}
+
 // Checks it, and puts it into the driver's words.
 kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
                               const kiln_graph_work_t* given);

@@ -294,8 +294,8 @@ kiln_status_t kiln_graph_trace_create(kiln_graph_t* graph,
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
   KILNI_RETURN_IF_ERROR(check_source(graph));
   kiln_graph_trace_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(
-      options, "kiln_graph_trace_options_t", sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_graph_trace_options_t, &given));
   KILNI_CHECK_ARGUMENT(given.in_place <= KILN_SWITCH_ON, "options.in_place");
   KILNI_CHECK_ARGUMENT(given.free_on_launch <= KILN_SWITCH_ON,
                        "options.free_on_launch");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "graph/graph_inside.h"
 
 const char* kilni_graph_kind_name(uint32_t kind) {
@@ -520,6 +521,7 @@ kiln_status_t kilni_work_init(kilni_work_t* work, kiln_graph_t* graph,
   memset(&work->wanted, 0, sizeof(work->wanted));
   work->allocated = NULL;
   work->allocated_bytes = 0;
+  KILNI_CHECK_RESERVED(given->reserved, kiln_graph_work_t);
   return take(work, graph);
 }
 

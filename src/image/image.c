@@ -122,8 +122,8 @@ kiln_status_t kiln_image_create(kiln_bytes_view_t bytes,
   *out_image = NULL;
   KILNI_CHECK_ARGUMENT(bytes.data != NULL || bytes.size == 0, "bytes");
   kiln_image_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_image_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_image_options_t, &given));
   kiln_allocator_t allocator =
       given.allocator != NULL ? *given.allocator : kiln_allocator_libc();
   void* block = NULL;

@@ -65,7 +65,6 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
   if (o->order != NULL && (what & KILNI_USES_ORDER) == 0) {
     return unused(make, "order");
   }
-  KILNI_CHECK_ARGUMENT(o->reserved == 0, "options.reserved");
   KILNI_CHECK_ARGUMENT(o->descending <= KILN_SWITCH_ON, "options.descending");
   KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");
   KILNI_CHECK_ARGUMENT(o->operation <= KILN_LIBRARY_MAX, "options.operation");

@@ -75,6 +75,7 @@ static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
   for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_override_t* item = &options->overrides[i];
     const kiln_locate_entry_t* entry = NULL;
+    KILNI_CHECK_RESERVED(item->reserved, kiln_locate_override_t);
     KILNI_RETURN_IF_ERROR(kilni_search_entry(item->kind, item->name, &entry));
     KILNI_RETURN_IF_ERROR(check_path(item->path, "the override"));
   }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
 
@@ -138,6 +139,7 @@ static void add_major(looking_t* looking, uint32_t major) {
 static kiln_status_t read_wants(looking_t* looking) {
   for (uint32_t i = 0; i < looking->count; i++) {
     const kiln_locate_entry_t* entry = NULL;
+    KILNI_CHECK_RESERVED(looking->wants[i].reserved, kiln_locate_want_t);
     KILNI_RETURN_IF_ERROR(kilni_search_entry(looking->wants[i].kind,
                                              looking->wants[i].name, &entry));
     static const uint32_t lists[] = {KILN_LOCATE_LIST_FILES,

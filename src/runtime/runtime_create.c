@@ -158,8 +158,8 @@ static kiln_status_t take_numbers(kiln_runtime_t* runtime,
 static kiln_status_t take_toolkit(kiln_runtime_t* runtime,
                                   const kiln_runtime_options_t* options) {
   kiln_toolkit_options_t how;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(
-      options->toolkit, "kiln_toolkit_options_t", sizeof(how), &how));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options->toolkit, kiln_toolkit_options_t, &how));
   how.allocator = &runtime->host.allocator;
   how.log = &runtime->host.log;
   if (how.cuda_library == NULL) how.cuda_library = runtime->cuda_library;
@@ -218,8 +218,11 @@ kiln_status_t kilni_runtime_create_with(const kiln_runtime_options_t* options,
   KILNI_CHECK_ARGUMENT(out_runtime != NULL, "out_runtime");
   *out_runtime = NULL;
   kiln_runtime_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_runtime_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_runtime_options_t, &given));
+  if (given.log != NULL) {
+    KILNI_CHECK_RESERVED(given.log->reserved, kiln_log_sink_t);
+  }
   kiln_allocator_t allocator =
       given.allocator ? *given.allocator : kiln_allocator_libc();
   if (allocator.fn == NULL) return bad_option("allocator", "a function");

@@ -291,8 +291,8 @@ kiln_status_t kiln_runtime_open_linker(kiln_runtime_t* runtime,
   KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(&runtime->host));
   kiln_linker_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_linker_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_linker_options_t, &given));
   kiln_compat_driver_t driver;
   kilni_linker_wish_t wish = {0};
   wish.toolkit = runtime->toolkit;
@@ -339,8 +339,8 @@ kiln_status_t kiln_runtime_open_dispatcher(
   KILNI_CHECK_ARGUMENT(runtime != NULL, "runtime");
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   kiln_dispatcher_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_dispatcher_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_dispatcher_options_t, &given));
   kiln_linker_t* linker = NULL;
   if (given.cache == NULL && given.linker == NULL) {
     kiln_linker_options_t how = kiln_linker_options_default();

@@ -237,8 +237,11 @@ kiln_status_t kilni_toolkit_create(const kiln_toolkit_options_t* options,
                                    kiln_toolkit_t** out_toolkit) {
   *out_toolkit = NULL;
   kiln_toolkit_options_t given;
-  KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_toolkit_options_t",
-                                           sizeof(given), &given));
+  KILNI_RETURN_IF_ERROR(
+      KILNI_OPTIONS_READ(options, kiln_toolkit_options_t, &given));
+  if (given.log != NULL) {
+    KILNI_CHECK_RESERVED(given.log->reserved, kiln_log_sink_t);
+  }
   kiln_allocator_t allocator =
       given.allocator ? *given.allocator : kiln_allocator_libc();
   if (allocator.fn == NULL) return bad_option("allocator", "a function");

@@ -340,6 +340,22 @@ BREACHES = {
           "  uint32_t struct_size;\n} kiln_none_options_t;\n"},
          "has no inline kiln_none_options_default()"),
     ],
+    "reserved_is_checked": [
+        ({"include/kiln/top.h": TOP % "top" + "#include <stdint.h>\n"
+          "// thread-compatible\ntypedef struct kiln_wish_t {\n"
+          "  uint32_t reserved;\n} kiln_wish_t;\n"
+          "int kiln_wish(const kiln_wish_t* wish);\n"},
+         "include/kiln/top.h: kiln_wish_t has no row in"),
+        ({"include/kiln/top.h": TOP % "top" + "#include <stdint.h>\n"
+          "// thread-compatible\ntypedef struct kiln_part_t {\n"
+          "  uint64_t reserved[4];\n} kiln_part_t;\n"
+          "// thread-compatible\ntypedef struct kiln_whole_options_t {\n"
+          "  uint32_t struct_size;\n  uint32_t count;\n"
+          "  const struct kiln_part_t* parts;\n} kiln_whole_options_t;\n",
+          "tests/unit/runtime/test_runtime_reserved.c":
+              "PLAIN(kiln_other_t, other)\n"},
+         "include/kiln/top.h: kiln_part_t has no row in"),
+    ],
     "compile_flags": [
         ({"flags": "-std=gnu11 -ffp-contract=off"},
          "is not compiled with -std=c11"),

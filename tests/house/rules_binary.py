@@ -283,6 +283,34 @@ def options_have_no_padding(tree):
             yield "%s: %s has no inline %s()" % (path, name, default)
 
 
+def handed_in(tree):
+    """(header, type) of each struct with a field `reserved` that a caller
+    hands in: a function takes a pointer to a const one, or a struct with a
+    struct_size has such a field."""
+    texts = [strip_comments(tree.text(path))
+             for path in tree.files("include", ext=".h")]
+    taken = " ".join(re.findall(r"\(([^()]*)\)\s*;", " ".join(texts)))
+    taken += " ".join(body for _, _, _, body in options_structs(tree))
+    pattern = re.compile(r"typedef\s+struct\s+(kiln_\w+_t)\s*\{(.*?)\}\s*\1;",
+                         re.S)
+    for path, text in zip(tree.files("include", ext=".h"), texts):
+        for name, body in pattern.findall(text):
+            if (re.search(r"\breserved\s*(\[\d+\])?;", body) and
+                    re.search(r"\bconst\s+(struct\s+)?%s\s*\*" % name, taken)):
+                yield path, name
+
+
+@rule
+def reserved_is_checked(tree):
+    """A test hands in each such struct with a `reserved` that is not zero."""
+    table = "tests/unit/runtime/test_runtime_reserved.c"
+    rows = re.findall(r"\b(?:SIZED|PLAIN)\(\s*(\w+)",
+                      tree.text(table) if tree.exists(table) else "")
+    for path, name in handed_in(tree):
+        if name not in rows:
+            yield "%s: %s has no row in %s" % (path, name, table)
+
+
 @rule
 def compile_flags(tree):
     """Every file is C11 without extensions and without contraction."""

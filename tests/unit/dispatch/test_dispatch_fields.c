@@ -103,7 +103,7 @@ static const field_t kFields[] = {
     FIELD(overlap, 3, INVALID_ARGUMENT, false, "options.overlap"),
     FIELD(timed, 1, UNSUPPORTED, true, "`timed`"),
     FIELD(priority, 1000, LIMIT_EXCEEDED, false, "`priority` is 1000"),
-    FIELD(reserved, 1, INVALID_ARGUMENT, false, "options.reserved"),
+    FIELD(reserved, 1, INVALID_ARGUMENT, false, "`reserved`"),
     FIELD(wait_count, 1, INVALID_ARGUMENT, false, "options.waits"),
     FIELD(waits, 0, OK, false, ""),
     FIELD(record, 1, UNSUPPORTED, true, "`record`"),

@@ -446,7 +446,7 @@ static void test_wrong_interfaces(void** state) {
     if (i == 6) p[2].of = 3;
     if (i == 7) p[1].count.of = 2;
     if (i == 8) interface.work[0].of = 9;
-    if (i == 9) p[3].reserved = 1;
+    if (i == 9) p[3].writes_all = KILN_SWITCH_ON + 1;
     if (i == 10) {
       p[2].kind = KILN_INTERFACE_WORK;
       p[2].of = 3;
