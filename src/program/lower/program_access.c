@@ -216,18 +216,22 @@ typedef struct memory_form_t {
   uint8_t type;  // of the register
   const char* load[SPACES];
   const char* store[SPACES];
-  // Of 2 and 4 elements: global, read only, and stores.
+  // Of 2 and 4 elements: global and read only, and then shared.
   const char* vectors[2][3];
+  const char* vector_stores[2][3];
 } memory_form_t;
 
 #define VECTORS(v, t) \
-  { "ld.global." v "." t, "ld.global.nc." v "." t, "st.global." v "." t }
+  { "ld.global." v "." t, "ld.global.nc." v "." t, "ld.shared." v "." t }
+#define VECTOR_STORES(v, t) \
+  { "st.global." v "." t, "", "st.shared." v "." t }
 #define FORM(register_type, t)                                              \
   {                                                                         \
     register_type,                                                          \
         {"ld.global." t, "ld.global.nc." t, "ld.shared." t, "ld.local." t}, \
-        {"st.global." t, "", "st.shared." t, "st.local." t}, {              \
-      VECTORS("v2", t), VECTORS("v4", t)                                    \
+        {"st.global." t, "", "st.shared." t, "st.local." t},                \
+        {VECTORS("v2", t), VECTORS("v4", t)}, {                             \
+      VECTOR_STORES("v2", t), VECTOR_STORES("v4", t)                        \
     }                                                                       \
   }
 
@@ -283,20 +287,20 @@ static bool never_written(const kilni_lowering_t* w,
 
 const char* kilni_vector_load_name(const kilni_lowering_t* w,
                                    const kilni_place_t* place, uint32_t lanes) {
-  return kForms[place->type].vectors[lanes == 4][never_written(w, place)];
+  uint32_t space = never_written(w, place) ? SPACE_READ_ONLY : space_of(place);
+  return kForms[place->type].vectors[lanes == 4][space];
 }
 
 const char* kilni_vector_store_name(const kilni_place_t* place,
                                     uint32_t lanes) {
-  return kForms[place->type].vectors[lanes == 4][2];
+  return kForms[place->type].vector_stores[lanes == 4][space_of(place)];
 }
 
 const char* kilni_word_load_name(const kilni_lowering_t* w,
                                  const kilni_place_t* place, uint32_t words) {
   const memory_form_t* form = &kForms[T(U32)];
-  bool never = never_written(w, place);
-  if (words == 1) return form->load[never ? SPACE_READ_ONLY : SPACE_GLOBAL];
-  return form->vectors[words == 4][never];
+  uint32_t space = never_written(w, place) ? SPACE_READ_ONLY : space_of(place);
+  return words == 1 ? form->load[space] : form->vectors[words == 4][space];
 }
 
 uint8_t kilni_memory_type(const kilni_place_t* place) {
@@ -352,10 +356,10 @@ kilni_value_t kilni_load(kilni_lowering_t* w, uint32_t buffer,
   uint32_t before = w->instructions.count;
   kilni_value_t out = kilni_pure_form(w, &load, form->type);
   w->floor = floor;
-  if (!pure) {
-    kilni_group_end(w, place);
-  } else if (w->instructions.count == before + 1 &&
-             w->values.items[out].region == w->region) {
+  if (!pure) kilni_group_end(w, place);
+  if ((pure || place->role == KILN_PROGRAM_ROLE_SHARED) &&
+      w->instructions.count == before + 1 &&
+      w->values.items[out].region == w->region) {
     kilni_group_load(w, place, index, before);
   }
   if (!pure) {

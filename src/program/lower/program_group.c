@@ -18,8 +18,11 @@
 // words that are put together of these again. Four bytes are a word, which
 // grows to two and four as more come behind it.
 //
-// Loads are moved only from buffers that nobody writes, stores only over what
-// has no effect, and neither behind a use of what was loaded.
+// In shared memory, whose arrays begin at multiples of a vector, this is done
+// only where i is a multiple by the way it is made.
+//
+// Loads are moved from buffers that nobody writes, and, as stores are, over
+// what has no effect; neither behind a use of what was loaded.
 #include <string.h>
 
 #include "program/lower/program_lowering.h"
@@ -132,14 +135,23 @@ static bool may_group(const kilni_lowering_t* w, const kilni_place_t* place,
   const uint32_t off =
       KILN_PROGRAM_WITHOUT_VECTORS | KILN_PROGRAM_WITHOUT_READ_ONLY;
   return (w->off & off) == 0 && w->version != KILNI_VERSION_APART &&
-         place->role != KILN_PROGRAM_ROLE_SHARED &&
          place->role != KILN_PROGRAM_ROLE_PRIVATE &&
          kilni_value_type(w, index) == T(U32) &&
          !kilni_value_is_const(w, index) && w->ir == w->program;
 }
 
+static bool is_shared(const kilni_place_t* place) {
+  return place->role == KILN_PROGRAM_ROLE_SHARED;
+}
+
 static bool is_packed(const kilni_place_t* place) {
   return place->type == T(U8);
+}
+
+// Whether the group's first element is at a multiple of a vector by the way its
+// index is made.
+static bool is_multiple(const kilni_lowering_t* w, const kilni_group_t* group) {
+  return 1U << zeros_of(w, group->index, 0) >= group->count;
 }
 
 // How many elements of a run are accessed at once, where `lanes` have come
@@ -206,15 +218,25 @@ static bool uses_loaded(const kilni_lowering_t* w, const kilni_group_t* group,
   return false;
 }
 
-// What has an effect among those written since the run began, its own aside;
-// or what uses one of its values.
+// Nothing is asked of shared memory at run time.
+static bool is_simple(const kilni_lowering_t* w, const kilni_group_t* group) {
+  for (uint32_t k = group->taken; k < group->count; k++) {
+    if (w->instructions.items[group->instructions[k]].guard != 0) return false;
+  }
+  return is_multiple(w, group);
+}
+
+// Whether something is between the accesses: what has an effect among those
+// written since the run began, its own aside; or what uses one of its values.
 static bool is_between(const kilni_lowering_t* w, const kilni_group_t* group,
                        bool loads) {
+  if (is_shared(group->place) && !is_simple(w, group)) return true;
   for (uint32_t at = group->instructions[0] + 1; at < w->instructions.count;
        at++) {
     if (is_own(group, at)) continue;
     const kilni_instruction_t* i = &w->instructions.items[at];
-    if (!loads && (i->flags & KILNI_INSTRUCTION_PINNED) != 0) return true;
+    bool over_nothing = !loads || is_shared(group->place);
+    if (over_nothing && (i->flags & KILNI_INSTRUCTION_PINNED) != 0) return true;
     if (loads && uses_loaded(w, group, i)) return true;
   }
   return false;
@@ -260,17 +282,17 @@ static ways_t ways_of(kilni_lowering_t* w, const kilni_group_t* group) {
   uint32_t lanes = group->count;
   uint32_t bytes = lanes * kilni_type_bytes(group->place->type);
   kilni_value_t low, whole = kilni_bool(w, true);
-  if (group->place->grouped < bytes) {
+  if (!is_shared(group->place) && group->place->grouped < bytes) {
     whole = kilni_group_aligned(w, group->place, bytes);
   }
   // Some element is there: the first, if the last is none of those in front of
   // it.
   kilni_value_t some = group->old[0].guard;
-  bool follows = 1U << zeros_of(w, group->index, 0) >= lanes;
-  if (follows) {
+  bool follows = is_multiple(w, group);
+  if (follows && !is_shared(group->place)) {
     uint32_t* wanted = &w->grouped[group->place->same];
     if (*wanted < bytes) *wanted = bytes;
-  } else {
+  } else if (!follows) {
     low = KILNI_BIN(BIT_AND, group->index, kilni_u32(w, lanes - 1));
     whole = KILNI_BIN(AND, whole, KILNI_BIN(EQ, low, kilni_u32(w, 0)));
     some = group->predicate;
@@ -297,8 +319,10 @@ static kilni_value_t address_of(kilni_lowering_t* w, const kilni_group_t* group,
   kilni_value_t first = group->old[0].operand[operand];
   if (k == 0 || !ways->follows) return group->old[k].operand[operand];
   uint64_t bytes = (uint64_t)k * kilni_type_bytes(group->place->type);
-  return kilni_fresh(w, "add.u64", T(U64), first,
-                     kilni_const(w, T(U64), bytes));
+  bool shared = is_shared(group->place);
+  uint8_t type = shared ? T(U32) : T(U64);
+  return kilni_fresh(w, shared ? "add.u32" : "add.u64", type, first,
+                     kilni_const(w, type, bytes));
 }
 
 // ---- Loads ----

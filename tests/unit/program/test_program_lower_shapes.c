@@ -431,6 +431,71 @@ static void test_group_types(void** state) {
   }
 }
 
+// In shared memory: what is a multiple of a vector by the way it is made, is in
+// range, and has nothing with an effect in between.
+#define SHARED(body)                                               \
+  "program p(x: in f32[], y: inout f32[length(x)], n: u32)\n"      \
+  "  work length(x) block 64 {\n"                                  \
+  "  shared s: f32[320]; shared t: u64[128]; private v: f32[4];\n" \
+  "  let l = local_index; let i = global_id.x;\n"                  \
+  "  for c in 0..4 { s[l + c * 64] = x[i] + f32(c); }\n"           \
+  "  barrier;\n" body "  y[i] = v[0] - v[1] * v[2] + v[3]; }"
+
+static void test_shared_groups(void** state) {
+  (void)state;
+  static const struct {
+    const char* text;
+    uint32_t loads;
+    uint32_t stores;
+  } kCases[] = {
+      {SHARED("for c in 0..4 unroll { v[c] = s[(l ^ 63) * 4 + c]; }"), 1, 0},
+      {SHARED("let a = (l & 31) * 8 + 64;\n"
+              "for c in 0..4 unroll { v[c] = s[a + c]; }\n"
+              "for c in 0..4 unroll { v[c] += s[a + 4 + c]; }"),
+       1, 0},
+      {SHARED("for c in 0..4 unroll { s[l * 4 + c] = x[i] * f32(c); }\n"
+              "barrier; v[0] = s[l]; v[3] = s[l ^ 5];"),
+       0, 1},
+      // The second four are used one by one. At no multiple, behind a
+      // condition, or with something in between that could be seen.
+      {SHARED("for c in 0..4 unroll { v[c] = s[l * 4 + 2 + c]; }"), 0, 0},
+      {SHARED("for c in 0..4 unroll { v[c] = s[l * 3 + c]; }"), 0, 0},
+      {SHARED("let a = l * 4; v[0] = s[a]; v[1] = s[a + 1]; s[a + 2] = 7.0;\n"
+              "  v[2] = s[a + 2]; v[3] = s[a + 3];"),
+       0, 0},
+      {SHARED("let a = l * 4; v[0] = s[a]; v[1] = s[a + 1]; barrier;\n"
+              "  v[2] = s[a + 2]; v[3] = s[a + 3];"),
+       0, 0},
+      {SHARED("let a = l * 4; s[a] = 1.0; s[a + 1] = 2.0; v[1] = s[a];\n"
+              "  s[a + 2] = 3.0; s[a + 3] = 4.0;"),
+       0, 0},
+      {SHARED("let a = l * 4; if x[i] > 0.5 { v[0] = s[a]; v[1] = s[a + 1];\n"
+              "  v[2] = s[a + 2]; v[3] = s[a + 3]; }"),
+       0, 0},
+      // Of a branch of its own.
+      {SHARED("if x[i] > 0.5 {\n"
+              "  for c in 0..4 unroll { v[c] = s[l * 4 + c]; } }"),
+       1, 0},
+  };
+  uint32_t off = KILN_PROGRAM_WITHOUT_VECTORS;
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    const char* text = kCases[i].text;
+    if (machine_forms(text, 75, 0, "ld.shared.v4.f32") != kCases[i].loads ||
+        machine_forms(text, 75, 0, "st.shared.v4.f32") != kCases[i].stores) {
+      fail_msg("other vectors: %s", text);
+    }
+    assert_int_equal(machine_forms(text, 75, off, "ld.shared.v4.f32"), 0);
+    assert_int_equal(machine_forms(text, 75, off, "st.shared.v4.f32"), 0);
+    check_works(text, 0);
+  }
+  static const char kWide[] = SHARED(
+      "for c in 0..2 unroll { t[l * 2 + c] = u64(l * c); }\n"
+      "  barrier; let a = (l ^ 63) * 2;\n"
+      "  for c in 0..2 unroll { v[c] = f32(t[a + c]); }");
+  assert_int_equal(machine_forms(kWide, 75, 0, "st.shared.v2.u64"), 1);
+  check_works(kWide, 0);
+}
+
 // ---- Shared arrays ----
 
 static uint32_t zeroed(const char* text) {
@@ -596,6 +661,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_one_pays),
       cmocka_unit_test(test_predicates),
       cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_shared_groups),
       cmocka_unit_test(test_group_types),
       cmocka_unit_test(test_words_of_bytes),
       cmocka_unit_test(test_known_inside),
