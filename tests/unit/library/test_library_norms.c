@@ -60,9 +60,10 @@ static void run_rows(dispatch_kit_t* kit, kiln_library_plan_t* plan,
   uint64_t bytes = program_type_bytes((uint8_t)r->type);
   const kit_argument_t x = {r->x, NULL, r->count * bytes};
   const kit_argument_t y = {NULL, r->y, r->count * bytes};
-  const kit_argument_t norm[] = {
-      x, {r->scale, NULL, r->width * bytes}, {r->shift, NULL, r->width * bytes},
-      y};
+  const kit_argument_t norm[] = {x,
+                                 {r->scale, NULL, r->width * bytes},
+                                 {r->shift, NULL, r->width * bytes},
+                                 y};
   const kit_argument_t shares[] = {x, y};
   const kiln_binding_t scalars[] = {kiln_bind_u32(r->width),
                                     kiln_bind_f32((float)r->epsilon)};
@@ -336,8 +337,8 @@ static void test_bodies_awkward(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_widths),  cmocka_unit_test(test_nothing),
-      cmocka_unit_test(test_awkward), cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_widths),         cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_awkward),        cmocka_unit_test(test_bodies),
       cmocka_unit_test(test_bodies_awkward),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
