@@ -86,7 +86,10 @@ typedef struct kiln_library_options_t {
   uint32_t exclusive;   // KILN_SWITCH_*: of a scan. Default: off, inclusive
   uint32_t descending;  // KILN_SWITCH_*: of a sort. Default: off, ascending
   uint32_t max_ulp;     // kiln_pipeline_options_t.max_ulp. Default: strict
-  uint32_t reserved;    // 0
+
+  // KILN_SWITCH_*: of compact: what is not kept stands behind what is, a
+  // partition. Default: off.
+  uint32_t rest;
 
   // Most elements that a run has. Entries that need memory of their own want
   // it said; one with more elements is refused then.

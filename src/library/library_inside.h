@@ -153,6 +153,7 @@ enum {
   KILNI_USES_SYMMETRIC = 256,
   KILNI_USES_BINS = 512,
   KILNI_USES_ORDER = 1024,
+  KILNI_USES_REST = 2048,
 };
 
 // INVALID_ARGUMENT for a field that is said and not among `what`, for one out

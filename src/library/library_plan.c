@@ -156,8 +156,8 @@ kiln_status_t kiln_library_plan_create(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(name != NULL, "name");
   kilni_library_make_t make;
   memset(&make, 0, sizeof(make));
-  KILNI_RETURN_IF_ERROR(
-      KILNI_OPTIONS_READ(options, kiln_library_options_t, &make.options));
+  KILNI_RETURN_IF_ERROR(kilni_options_read(
+      options, "kiln_library_options_t", sizeof(make.options), &make.options));
   if (!kiln_library_find(name, &make.entry)) {
     return kilni_status_with_fix(
         KILNI_FAIL(NOT_FOUND, "the library has no entry \"%s\"", name),

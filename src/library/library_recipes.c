@@ -65,6 +65,9 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
   if (o->order != NULL && (what & KILNI_USES_ORDER) == 0) {
     return unused(make, "order");
   }
+  if (o->rest != 0 && (what & KILNI_USES_REST) == 0)
+    return unused(make, "rest");
+  KILNI_CHECK_ARGUMENT(o->rest <= KILN_SWITCH_ON, "options.rest");
   KILNI_CHECK_ARGUMENT(o->descending <= KILN_SWITCH_ON, "options.descending");
   KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");
   KILNI_CHECK_ARGUMENT(o->operation <= KILN_LIBRARY_MAX, "options.operation");
@@ -256,16 +259,27 @@ static kiln_status_t make_aho_corasick(kilni_library_make_t* make) {
 }
 
 // Those that put elements close together: all but the state is given.
-static kiln_status_t make_close(kilni_library_make_t* make) {
+static kiln_status_t make_close(kilni_library_make_t* make, uint32_t uses) {
   KILNI_RETURN_IF_ERROR(
-      kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_COUNT));
+      kilni_library_uses(make, KILNI_USES_TYPE | KILNI_USES_COUNT | uses));
   KILNI_RETURN_IF_ERROR(define_close(make));
+  if (make->options.rest == KILN_SWITCH_ON) {
+    kilni_library_define(make, "REST", "1");
+  }
   uint64_t states = tiles(make->options.count) + 1;
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, states * 8));
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
                                                   GIVEN(3), MEMORY(0)};
   return kilni_library_add(make, make->entry.name, kPlaces, COUNT(kPlaces),
                            KILN_SWITCH_OFF);
+}
+
+static kiln_status_t make_compact(kilni_library_make_t* make) {
+  return make_close(make, KILNI_USES_REST);
+}
+
+static kiln_status_t make_unique(kilni_library_make_t* make) {
+  return make_close(make, 0);
 }
 
 // Runs of equal elements with their lengths: where they begin is the plan's.
@@ -441,7 +455,7 @@ static const struct {
     {"attention", kilni_library_make_attention},
     {"bfs", kilni_library_make_bfs},
     {"blake3", make_blake3},
-    {"compact", make_close},
+    {"compact", make_compact},
     {"components", kilni_library_make_components},
     {"convolution", kilni_library_make_convolution},
     {"fft", kilni_library_make_fft},
@@ -465,7 +479,7 @@ static const struct {
     {"sort", make_sort},
     {"spmv", kilni_library_make_spmv},
     {"transpose", make_whole},
-    {"unique", make_close},
+    {"unique", make_unique},
     // clang-format on
 };
 

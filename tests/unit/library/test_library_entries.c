@@ -126,6 +126,9 @@ static void test_refusals(void** state) {
   options.value_type = 0;
   options.bins = 8;
   refuse(&kit, "scan", &options, KILN_STATUS_INVALID_ARGUMENT, "bins");
+  options.bins = 0;
+  options.rest = KILN_SWITCH_ON;
+  refuse(&kit, "unique", &options, KILN_STATUS_INVALID_ARGUMENT, "rest");
   options = kiln_library_options_default();
   options.bins = 12289;
   refuse(&kit, "histogram", &options, KILN_STATUS_INVALID_ARGUMENT, "12288");

@@ -189,17 +189,25 @@ static void test_scans(void** state) {
 
 // ---- Moved ----
 
-static void compact(dispatch_kit_t* kit, kiln_library_plan_t* plan,
-                    uint32_t type, uint32_t count, values_form_t form) {
+// Kept elements in their order; the rest, where it is wanted, from the end on.
+// One in `one_in` is kept; 0: none.
+static void compact(dispatch_kit_t* kit, kiln_library_plan_t* plan, bool rest,
+                    uint32_t type, uint32_t count, uint32_t one_in) {
   uint64_t size = (uint64_t)count * bytes_of(type), seed = count;
-  void* x = values_make(type, form, count, count);
+  void* x = values_make(type, VALUES_AWKWARD, count, count);
   uint8_t* keep = kit_zeroes(count, 1);
   void* want = kit_zeroes(count, bytes_of(type));
   void* have = kit_zeroes(count, bytes_of(type));
-  uint32_t kept = 0, told = 1;
+  uint32_t kept = 0, others = 0, told = 1;
+  memset(want, 0xa5, (size_t)size);
   for (uint32_t i = 0; i < count; i++) {
-    keep[i] = (uint8_t)(kit_next(&seed) & 0x81);
-    if (keep[i] != 0) values_set(type, want, kept++, typed_bits(type, x, i));
+    uint64_t bits = kit_next(&seed);
+    keep[i] =
+        one_in != 0 && bits % one_in == 0 ? (uint8_t)(bits >> 56 | 128) : 0;
+    uint64_t value = typed_bits(type, x, i);
+    if (keep[i] != 0) values_set(type, want, kept++, value);
+    if (keep[i] == 0 && rest)
+      values_set(type, want, count - 1 - others++, value);
   }
   const kit_argument_t arguments[] = {{x, NULL, size},
                                       {keep, NULL, count},
@@ -207,7 +215,7 @@ static void compact(dispatch_kit_t* kit, kiln_library_plan_t* plan,
                                       {NULL, &told, 4}};
   kit_run(kit, plan, arguments, 4, NULL, 0);
   assert_int_equal(told, kept);
-  same_all("compact", type, have, want, kept, false);
+  same_all(rest ? "partition" : "compact", type, have, want, count, false);
   free(x);
   free(keep);
   free(want);
@@ -258,16 +266,25 @@ static void test_close(void** state) {
   dispatch_kit_open(&kit);
   for (uint32_t t = 0; t < NUMBER_TYPES; t++) {
     uint32_t type = kNumberTypes[t];
+    kiln_library_options_t options = kiln_library_options_default();
+    options.type = type;
+    options.count = kSizes[SIZES - 1];
+    options.rest = KILN_SWITCH_ON;
+    kiln_library_plan_t* parts = kit_plan(&kit, "compact", &options);
     kiln_library_plan_t* kept = plan_of(&kit, "compact", type, 0);
     kiln_library_plan_t* firsts = plan_of(&kit, "unique", type, 0);
     kiln_library_plan_t* runs = plan_of(&kit, "runs", type, 0);
     for (uint32_t s = 0; s < SIZES; s++) {
-      compact(&kit, kept, type, kSizes[s], (values_form_t)(s % 2));
+      for (uint32_t one_in = 0; one_in < 4; one_in++) {
+        compact(&kit, kept, false, type, kSizes[s], one_in);
+        compact(&kit, parts, true, type, kSizes[s], one_in * one_in);
+      }
       for (uint32_t form = 0; form < VALUES_FORMS; form++) {
         unique(&kit, firsts, false, type, kSizes[s], (values_form_t)form);
         unique(&kit, runs, true, type, kSizes[s], (values_form_t)form);
       }
     }
+    kiln_library_plan_release(parts);
     kiln_library_plan_release(kept);
     kiln_library_plan_release(firsts);
     kiln_library_plan_release(runs);

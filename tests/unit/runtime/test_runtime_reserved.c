@@ -380,14 +380,6 @@ static kiln_status_t fixpoint(world_t* w, const void* given) {
   return kiln_sequence_begin_fixpoint(w->sequence, given, NULL);
 }
 
-static kiln_status_t library_plan(world_t* w, const void* given) {
-  kiln_library_plan_t* out = NULL;
-  kiln_status_t status =
-      kiln_library_plan_create(w->dispatcher, "scan", given, &out);
-  kiln_library_plan_release(out);
-  return status;
-}
-
 static kiln_status_t telemetry(world_t* w, const void* given) {
   (void)w;
   char text[8192];
@@ -434,7 +426,6 @@ static const row_t kRows[] = {
     SIZED(kiln_graph_trace_options_t, trace),
     SIZED(kiln_image_options_t, image),
     SIZED(kiln_launch_attributes_t, launch_attributes),
-    SIZED(kiln_library_options_t, library_plan),
     SIZED(kiln_linker_options_t, linker),
     SIZED(kiln_module_options_t, module),
     SIZED(kiln_module_options_t, module_of_code),
