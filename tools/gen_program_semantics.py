@@ -63,10 +63,10 @@ NaN are 0x7fc00000 then (f16 0x7e00, bf16 0x7fc0, f64 0x7ff8000000000000).
 
 ## Statements
 
-* Effects (stores, atomics, subgroup operations, calls of functions with effects)
-  come in the order of the statements; each is a statement, or the whole right
-  side of one. Expressions have none, and all of their operands are evaluated:
-  of `&&`, `||` and `select` too.
+* Effects (stores, atomics, subgroup operations, products of matrices, calls of
+  functions with effects) come in the order of the statements; each is a
+  statement, or the whole right side of one. Expressions have none, and all of
+  their operands are evaluated: of `&&`, `||` and `select` too.
 * `for k in a..b step c`: a and b are evaluated once; k is a, a + c, ... while it
   is below b. It does not wrap around at the end of its type.
 * A `while` that never ends does not end.
@@ -88,6 +88,32 @@ NaN are 0x7fc00000 then (f16 0x7e00, bf16 0x7fc0, f64 0x7ff8000000000000).
   threads come to them together.
 * A subgroup is 32 threads with consecutive `local_index`. One that has returned
   or is beyond the block takes no part.
+"""
+
+MATRICES = """
+## Matrices of a subgroup
+
+`matrix_multiply_accumulate(d, a, b)` is d += a b: a has 16 rows of 16 numbers, b
+16 rows of 8 and d 16 rows of 8. Each of the 32 threads has a part of all three,
+in private arrays: `d` f32[4], `a` f16[8] or bf16[8], `b` 4 of a's type. With g =
+lane / 4 and t = lane % 4 * 2, the parts are those of the PTX instruction
+mma.m16n8k16:
+
+| elements | row | column |
+|---|---|---|
+| `a[0]`, `a[1]` | g | t, t + 1 |
+| `a[2]`, `a[3]` | g + 8 | t, t + 1 |
+| `a[4]`, `a[5]` | g | t + 8, t + 9 |
+| `a[6]`, `a[7]` | g + 8 | t + 8, t + 9 |
+| `b[0]`, `b[1]` | t, t + 1 | g |
+| `b[2]`, `b[3]` | t + 8, t + 9 | g |
+| `d[0]`, `d[1]` | g | t, t + 1 |
+| `d[2]`, `d[3]` | g + 8 | t, t + 1 |
+
+Each element of d becomes fma(a[row, k], b[k, column], d) for k = 0, 1, ... 15, in
+this order, in f32. The part of a thread that takes no part is 0. This is the
+strict meaning; with a budget it may be one instruction
+([program-math.md](program-math.md)).
 """
 
 TITLES = [
@@ -149,6 +175,8 @@ def page():
         out += "\n## %s\n\n%s" % (title, head)
         for fields in rows(text, name):
             out += "| %s |\n" % " | ".join(cells(name, fields))
+        if name == "SUBGROUPS":
+            out += MATRICES
     return out
 
 

@@ -243,6 +243,12 @@ KILN_API void kiln_program_builder_grid_barrier(
 KILN_API void kiln_program_builder_subgroup_barrier(
     kiln_program_builder_t* builder);
 
+// A subgroup's matrices, of which each thread has a part: d += a b, where d is
+// of 16 x 8, a of 16 x 16 and b of 16 x 8. Private arrays: `d` f32[4], `a`
+// f16[8] or bf16[8], `b` 4 of a's type.
+KILN_API void kiln_program_builder_matrix(kiln_program_builder_t* builder,
+                                          uint32_t d, uint32_t a, uint32_t b);
+
 // An async_copy while it is put together. thread-compatible
 typedef struct kiln_program_copy_t {
   uint32_t to;

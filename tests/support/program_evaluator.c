@@ -42,6 +42,7 @@ typedef enum wait_t {
   WAIT_ENDED,
   WAIT_SUBGROUP,  // with a value
   WAIT_LANES,
+  WAIT_MATRIX,
   WAIT_BARRIER,
   WAIT_COPY,
   WAIT_GRID,
@@ -510,7 +511,9 @@ static void do_statement(run_t* run, block_t* block, thread_t* thread,
     case KILNI_STATEMENT_SUBGROUP_BARRIER:
       wait_for(thread, WAIT_LANES, at);
       return;
-    case KILNI_STATEMENT_COUNT:
+    case KILNI_STATEMENT_MATRIX:
+      wait_for(thread, WAIT_MATRIX, at);
+      return;
     case KILNI_STATEMENT_ASYNC_COPY:
       do_copy(run, block, thread, s, at);
       return;
@@ -518,6 +521,7 @@ static void do_statement(run_t* run, block_t* block, thread_t* thread,
       do_trap(run, block, thread, s);
       return;
     case KILNI_STATEMENT_NONE:
+    case KILNI_STATEMENT_COUNT:
       break;
   }
   fail(run, "a statement of no kind");
@@ -652,6 +656,57 @@ static void do_subgroup(const run_t* run, thread_t* threads, uint32_t count,
   }
 }
 
+// Which row and column of its matrix a lane's element is; of a, b and d.
+static void place_of(char which, uint32_t lane, uint32_t element,
+                     uint32_t* out_row, uint32_t* out_column) {
+  const uint32_t g = lane / 4U, t = lane % 4U;
+  if (which == 'b') {
+    *out_row = 2U * t + element % 2U + 8U * (element / 2U);
+    *out_column = g;
+    return;
+  }
+  *out_row = g + 8U * (element / 2U % 2U);
+  *out_column = 2U * t + element % 2U + 8U * (element / 4U);
+}
+
+// Each element of d is fma(a[row, k], b[k, column], d) for k = 0 ... 15, in
+// f32; what a lane that takes no part would hold is 0.
+static void do_matrix(run_t* run, block_t* block, thread_t* threads,
+                      uint32_t count, const thread_t* first) {
+  const kilni_statement_record_t* s =
+      &run->ir->statements.items[first->wait_at];
+  const uint8_t type = run->ir->buffers.items[s->b].type;
+  const uint8_t to = KILN_PROGRAM_TYPE_F32;
+  uint64_t a[16][16] = {{0}}, b[16][16] = {{0}};
+  uint32_t row = 0, column = 0;
+  for (uint32_t lane = 0; lane < count; lane++) {
+    thread_t* thread = &threads[lane];
+    if (thread->wait == WAIT_ENDED) continue;
+    for (uint32_t e = 0; e < 8U; e++) {
+      place_of('a', lane, e, &row, &column);
+      a[row][column] =
+          program_cast(type, to, load(run, block, thread, s->b, e));
+    }
+    for (uint32_t e = 0; e < 4U; e++) {
+      place_of('b', lane, e, &row, &column);
+      b[row][column] =
+          program_cast(type, to, load(run, block, thread, s->c, e));
+    }
+  }
+  for (uint32_t lane = 0; lane < count; lane++) {
+    thread_t* thread = &threads[lane];
+    if (thread->wait == WAIT_ENDED) continue;
+    for (uint32_t e = 0; e < 4U; e++) {
+      uint64_t sum = load(run, block, thread, s->a, e);
+      place_of('d', lane, e, &row, &column);
+      for (uint32_t k = 0; k < 16U; k++) {
+        sum = program_fma(to, a[row][k], b[k][column], sum);
+      }
+      store(run, block, thread, s->a, e, sum);
+    }
+  }
+}
+
 static void make_copy(const run_t* run, block_t* block, thread_t* first,
                       const copy_t* copy) {
   // A count is signed, and so are the indices: one in front of a buffer is out
@@ -700,7 +755,8 @@ static void do_async_wait(const run_t* run, block_t* block,
 }
 
 static bool is_of_subgroup(const thread_t* thread) {
-  return thread->wait == WAIT_SUBGROUP || thread->wait == WAIT_LANES;
+  return thread->wait == WAIT_SUBGROUP || thread->wait == WAIT_LANES ||
+         thread->wait == WAIT_MATRIX;
 }
 
 // Runs a block until all its threads have ended or wait for the grid.
@@ -727,6 +783,9 @@ static void run_block(run_t* run, block_t* block) {
         }
         if (first->wait == WAIT_SUBGROUP) {
           do_subgroup(run, threads, count, first);
+        }
+        if (first->wait == WAIT_MATRIX) {
+          do_matrix(run, block, threads, count, first);
         }
         go_on(threads, count);
       }

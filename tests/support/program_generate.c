@@ -101,6 +101,7 @@ typedef struct generator_t {
   uint32_t name_count;
   array_t arrays[ARRAYS_MAX];
   uint32_t array_count;
+  uint32_t matrices;  // the first of three arrays for a product; 0: none
   function_t functions[FUNCTIONS_MAX];
   uint32_t function_count;
   uint32_t threads;  // in all, those beyond the work not counted
@@ -892,9 +893,19 @@ static bool neighbour(generator_t* g) {
   return true;
 }
 
+static bool matrices(generator_t* g) {
+  if (g->matrices == 0U) return false;
+  const array_t* d = &g->arrays[g->matrices];
+  line(g);
+  put(g, "matrix_multiply_accumulate(p%u, p%u, p%u);", d[0].number, d[1].number,
+      d[2].number);
+  return true;
+}
+
 static bool subgroup(generator_t* g) {
   if (!g->uniform || g->in_function) return false;
   if (one_in(g, 6) && neighbour(g)) return true;
+  if (one_in(g, 3) && matrices(g)) return true;
   const uint32_t at = below(g, SUBGROUP_COUNT);
   const operator_t* op = &SUBGROUP[at];
   const uint8_t type = type_for(g, op->operands);
@@ -1092,6 +1103,33 @@ static void private_array(generator_t* g) {
   put(g, "private p%u: %s[%u];", a->number, TYPE_NAMES[a->type], a->count);
 }
 
+// Parts of three matrices, filled with something.
+static void matrix_arrays(generator_t* g) {
+  if (g->array_count + 3U > (uint32_t)ARRAYS_MAX) return;
+  const uint8_t type = one_in(g, 2) ? TYPE(F16) : TYPE(BF16);
+  const uint8_t types[3] = {TYPE(F32), type, type};
+  const uint32_t counts[3] = {4, 8, 4};
+  g->matrices = g->array_count;
+  for (uint32_t i = 0; i < 3U; i++) {
+    array_t* a = &g->arrays[g->array_count++];
+    *a = (array_t){'p', types[i], FOR_SELF, g->next++, counts[i], 0};
+    line(g);
+    put(g, "private p%u: %s[%u];", a->number, TYPE_NAMES[a->type], a->count);
+  }
+}
+
+static void fill_matrices(generator_t* g) {
+  if (g->matrices == 0U) return;
+  for (uint32_t i = 1; i < 3U; i++) {
+    const array_t* a = &g->arrays[g->matrices + i];
+    for (uint32_t k = 0; k < a->count; k += 1U + below(g, 3)) {
+      line(g);
+      put(g, "p%u[%u] = %s(i32(lane * %uu32 %% 13u32) - 6i32);", a->number, k,
+          TYPE_NAMES[a->type], 1U + below(g, 12));
+    }
+  }
+}
+
 static void function(generator_t* g) {
   const uint32_t at = g->function_count;
   function_t* f = &g->functions[at];
@@ -1251,6 +1289,8 @@ void program_generate(uint64_t seed, uint32_t with, const char* name,
     put(&g, "shared c%u: %s[%u];", a->number, TYPE_NAMES[a->type], a->count);
   }
   for (uint32_t i = 0, count = below(&g, 3); i < count; i++) private_array(&g);
+  if (one_in(&g, 6)) matrix_arrays(&g);
+  fill_matrices(&g);
   line(&g);
   put(&g,
       "let gi = global_id.x + work_size.x * (global_id.y + "

@@ -184,6 +184,20 @@ void kiln_program_builder_subgroup_barrier(kiln_program_builder_t* builder) {
   add(builder, statement(KILNI_STATEMENT_SUBGROUP_BARRIER));
 }
 
+void kiln_program_builder_matrix(kiln_program_builder_t* builder, uint32_t d,
+                                 uint32_t a, uint32_t b) {
+  if (!kilni_builder_works(builder) || !kilni_builder_has_buffer(builder, d) ||
+      !kilni_builder_has_buffer(builder, a) ||
+      !kilni_builder_has_buffer(builder, b)) {
+    return;
+  }
+  kilni_statement_record_t record = statement(KILNI_STATEMENT_MATRIX);
+  record.a = d;
+  record.b = a;
+  record.c = b;
+  add(builder, record);
+}
+
 static bool has_tag(kiln_program_builder_t* builder, uint32_t tag) {
   if (tag <= UINT16_MAX) return true;
   kilni_builder_fail(builder,

@@ -138,6 +138,38 @@ static void check_copy(kilni_checker_t* checker, uint32_t at) {
   }
 }
 
+// A private array of that type and count; `type` may be one of two.
+static bool is_fragment(const kilni_checker_t* checker, uint32_t buffer,
+                        uint32_t type, uint32_t elements) {
+  const kilni_ir_t* ir = checker->ir;
+  const kilni_buffer_record_t* record = &ir->buffers.items[buffer];
+  const kilni_expr_record_t* count = &ir->exprs.items[record->count];
+  return record->role == KILN_PROGRAM_ROLE_PRIVATE && record->type == type &&
+         count->op == KILNI_EXPR_LITERAL &&
+         kilni_ir_literal_bits(count) == elements;
+}
+
+static void check_matrix(kilni_checker_t* checker, uint32_t at) {
+  kilni_statement_record_t s = *statement_at(checker, at);
+  if (!is_visible(checker, at, s.a) || !is_visible(checker, at, s.b) ||
+      !is_visible(checker, at, s.c)) {
+    return;
+  }
+  uint32_t type = checker->ir->buffers.items[s.b].type;
+  bool small = type == KILN_PROGRAM_TYPE_F16 || type == KILN_PROGRAM_TYPE_BF16;
+  const char* which = NULL;
+  if (!is_fragment(checker, s.a, KILN_PROGRAM_TYPE_F32, KILNI_MATRIX_D)) {
+    which = "the first one";
+  } else if (!small || !is_fragment(checker, s.b, type, KILNI_MATRIX_A)) {
+    which = "the second one";
+  } else if (!is_fragment(checker, s.c, type, KILNI_MATRIX_B)) {
+    which = "the third one";
+  }
+  if (which == NULL) return;
+  kilni_checker_tell(checker, KILNI_RULE_MATRIX, KILNI_IR_STATEMENT, at, "%s",
+                     which);
+}
+
 // ---- Control flow ----
 
 static void check_condition(kilni_checker_t* checker, uint32_t expr) {
@@ -268,6 +300,9 @@ static way_t check_statement(kilni_checker_t* checker, uint32_t at) {
       return WAY_ENDED;
     case KILNI_STATEMENT_ASYNC_COPY:
       check_copy(checker, at);
+      break;
+    case KILNI_STATEMENT_MATRIX:
+      check_matrix(checker, at);
       break;
     case KILNI_STATEMENT_TRAP:
       check_trap(checker, at);

@@ -234,6 +234,7 @@ static void see_statement(levels_t* levels, uint32_t at, uint8_t control) {
       need(levels, at, KILNI_RULE_DIVERGENT_GRID, control, LEVEL_GRID);
       break;
     case KILNI_STATEMENT_SUBGROUP_BARRIER:
+    case KILNI_STATEMENT_MATRIX:
       need(levels, at, KILNI_RULE_DIVERGENT_SUBGROUP, control, LEVEL_SUBGROUP);
       break;
     case KILNI_STATEMENT_ASYNC_COPY:

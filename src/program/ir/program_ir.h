@@ -78,10 +78,19 @@ typedef enum kilni_statement_op_t {
   KILNI_STATEMENT_ASYNC_WAIT,  // extra: tag
   KILNI_STATEMENT_TRAP,        // a: tag (u32), b: address (u64)
   KILNI_STATEMENT_SUBGROUP_BARRIER,
-  KILNI_STATEMENT_COUNT,  // behind the last
+  KILNI_STATEMENT_MATRIX,  // d += a b, fragments of matrices in private
+                           // arrays; a: d, b: a, c: b
+  KILNI_STATEMENT_COUNT,   // behind the last
 } kilni_statement_op_t;
 
 enum { KILNI_FOR_UNROLL = 1 };
+
+// Elements of the arrays of a MATRIX.
+enum {
+  KILNI_MATRIX_D = 4,
+  KILNI_MATRIX_A = 8,
+  KILNI_MATRIX_B = 4,
+};
 
 // A statement; `next` follows it in its list.
 typedef struct kilni_statement_record_t {

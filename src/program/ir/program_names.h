@@ -7,28 +7,29 @@
 #include <stdbool.h>
 
 // Words that begin something. X(NAME, "spelling")
-#define KILNI_KEYWORDS(X)         \
-  X(CONST, "const")               \
-  X(TYPE, "type")                 \
-  X(FN, "fn")                     \
-  X(PROGRAM, "program")           \
-  X(SHARED, "shared")             \
-  X(PRIVATE, "private")           \
-  X(LET, "let")                   \
-  X(VAR, "var")                   \
-  X(IF, "if")                     \
-  X(ELSE, "else")                 \
-  X(FOR, "for")                   \
-  X(WHILE, "while")               \
-  X(BREAK, "break")               \
-  X(CONTINUE, "continue")         \
-  X(RETURN, "return")             \
-  X(BARRIER, "barrier")           \
-  X(GRID_BARRIER, "grid_barrier") \
-  X(ASYNC_COPY, "async_copy")     \
-  X(ASYNC_WAIT, "async_wait")     \
-  X(TRAP, "trap")                 \
-  X(SUBGROUP_BARRIER, "subgroup_barrier")
+#define KILNI_KEYWORDS(X)                 \
+  X(CONST, "const")                       \
+  X(TYPE, "type")                         \
+  X(FN, "fn")                             \
+  X(PROGRAM, "program")                   \
+  X(SHARED, "shared")                     \
+  X(PRIVATE, "private")                   \
+  X(LET, "let")                           \
+  X(VAR, "var")                           \
+  X(IF, "if")                             \
+  X(ELSE, "else")                         \
+  X(FOR, "for")                           \
+  X(WHILE, "while")                       \
+  X(BREAK, "break")                       \
+  X(CONTINUE, "continue")                 \
+  X(RETURN, "return")                     \
+  X(BARRIER, "barrier")                   \
+  X(GRID_BARRIER, "grid_barrier")         \
+  X(ASYNC_COPY, "async_copy")             \
+  X(ASYNC_WAIT, "async_wait")             \
+  X(TRAP, "trap")                         \
+  X(SUBGROUP_BARRIER, "subgroup_barrier") \
+  X(MATRIX, "matrix_multiply_accumulate")
 
 // Words of their own kind.
 #define KILNI_OTHER_WORDS(X) \

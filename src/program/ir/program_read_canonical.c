@@ -425,6 +425,11 @@ static void take_fields(from_bytes_t* reader, kilni_statement_record_t* record,
       record->a = take_expr(reader);
       record->b = take_expr(reader);
       break;
+    case KILNI_STATEMENT_MATRIX:
+      record->a = take_buffer(reader);
+      record->b = take_buffer(reader);
+      record->c = take_buffer(reader);
+      break;
     default:
       break;
   }

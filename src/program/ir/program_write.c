@@ -142,6 +142,11 @@ static void write_statement(writer_t* writer,
     case KILNI_STATEMENT_ASYNC_WAIT:
       add_number(writer, statement->extra);
       break;
+    case KILNI_STATEMENT_MATRIX:
+      add_number(writer, writer->buffers[statement->a]);
+      add_number(writer, writer->buffers[statement->b]);
+      add_number(writer, writer->buffers[statement->c]);
+      break;
     default:
       break;
   }

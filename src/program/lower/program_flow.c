@@ -926,6 +926,9 @@ static void statement(kilni_lowering_t* w, uint32_t index) {
     case KILNI_STATEMENT_SUBGROUP_BARRIER:
       kilni_subgroup_barrier(w);
       break;
+    case KILNI_STATEMENT_MATRIX:
+      kilni_matrix(w, s);
+      break;
     case KILNI_STATEMENT_GRID_BARRIER:
       kilni_grid_barrier(w);
       break;

@@ -206,14 +206,24 @@ static kilni_value_t loaded(const kilni_lowering_t* w,
   return w->instructions.items[group->instructions[lane]].operand[0];
 }
 
+static bool uses(const kilni_lowering_t* w, const kilni_instruction_t* i,
+                 kilni_value_t value) {
+  if (i->guard == value) return true;
+  for (uint32_t k = 0; k < i->count; k++) {
+    if (i->operand[k] == value) return true;
+  }
+  if (i->form != KILNI_FORM_MATRIX) return false;
+  const kilni_value_t* all = kilni_wide_of(w, i);
+  for (uint32_t k = 0; k < KILNI_WIDE_OPERANDS; k++) {
+    if (all[k] == value) return true;
+  }
+  return false;
+}
+
 static bool uses_loaded(const kilni_lowering_t* w, const kilni_group_t* group,
                         const kilni_instruction_t* i) {
   for (uint32_t lane = 0; lane < group->count; lane++) {
-    kilni_value_t value = loaded(w, group, lane);
-    if (i->guard == value) return true;
-    for (uint32_t k = 0; k < i->count; k++) {
-      if (i->operand[k] == value) return true;
-    }
+    if (uses(w, i, loaded(w, group, lane))) return true;
   }
   return false;
 }

@@ -46,9 +46,8 @@ static bool is_same_constant(const kilni_lowering_t* w, kilni_value_t a,
          kilni_value_is(w, b, kilni_value_of(w, a)->bits);
 }
 
-// x, or `neutral` in a thread that has returned.
-static kilni_value_t masked(kilni_lowering_t* w, kilni_value_t x,
-                            kilni_value_t neutral) {
+kilni_value_t kilni_masked(kilni_lowering_t* w, kilni_value_t x,
+                           kilni_value_t neutral) {
   if (!w->keeps_live || is_same_constant(w, x, neutral)) return x;
   uint8_t type = kilni_value_type(w, x);
   if (type == T(BOOL)) {
@@ -205,7 +204,7 @@ static kilni_value_t reduce(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
   kilni_value_t neutral = neutral_of(w, op, type);
   if (is_same_constant(w, x, neutral)) return x;
   if (kilni_value_is_const(w, x) && is_idempotent(op, type)) return x;
-  x = masked(w, x, neutral);
+  x = kilni_masked(w, x, neutral);
   const char* redux = w->sm >= 80 ? redux_of(op, type) : NULL;
   if (redux != NULL) {
     if (w->need_sm < 80) w->need_sm = 80;
@@ -237,7 +236,7 @@ static kilni_value_t reduce(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
 
 static kilni_value_t scan(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
   uint8_t type = kilni_value_type(w, x);
-  x = masked(w, x, neutral_of(w, op, type));
+  x = kilni_masked(w, x, neutral_of(w, op, type));
   uint32_t binary = operator_of(op);
   for (uint32_t d = 1; d < 32; d *= 2) {
     kilni_value_t other = shuffle(w, "shfl.sync.up.b32", x, kilni_u32(w, d), 0);
@@ -251,20 +250,24 @@ static kilni_value_t scan(kilni_lowering_t* w, uint32_t op, kilni_value_t x) {
 }
 
 static kilni_value_t ballot(kilni_lowering_t* w, kilni_value_t x) {
-  x = masked(w, x, 0);
+  x = kilni_masked(w, x, 0);
   if (kilni_value_is_const(w, x)) x = kilni_in_register(w, x);
   kilni_value_t operands[2] = {x, kilni_lanes(w)};
   return kilni_pin_value(w, "vote.sync.ballot.b32", T(U32), 2, operands, 0);
 }
 
-static kilni_value_t pick(kilni_lowering_t* w, kilni_value_t x,
-                          kilni_value_t lane) {
-  uint8_t type = kilni_value_type(w, x);
-  kilni_value_t zero = kilni_const(w, type, 0);
-  x = masked(w, x, zero);
+kilni_value_t kilni_of_lane(kilni_lowering_t* w, kilni_value_t x,
+                            kilni_value_t lane) {
+  kilni_value_t zero = kilni_const(w, kilni_value_type(w, x), 0);
   kilni_value_t there = KILNI_BIN(LT, lane, lane_count(w));
   kilni_value_t y = shuffle(w, "shfl.sync.idx.b32", x, lane, 31);
   return kilni_select(w, there, y, zero);
+}
+
+static kilni_value_t pick(kilni_lowering_t* w, kilni_value_t x,
+                          kilni_value_t lane) {
+  kilni_value_t zero = kilni_const(w, kilni_value_type(w, x), 0);
+  return kilni_of_lane(w, kilni_masked(w, x, zero), lane);
 }
 
 kilni_value_t kilni_subgroup(kilni_lowering_t* w,

@@ -23,8 +23,8 @@ enum {
   MIN_ISA = 60,
   MAX_PARAMETER_BYTES = 4096,
   MAX_SHARED_BYTES = 227 * 1024,
-  MAX_SCALARS = 64,  // elements of a private array kept in variables
-  WAIT_SM = 90,      // griddepcontrol
+  MAX_SCALARS = 128,  // elements of a private array kept in variables
+  WAIT_SM = 90,       // griddepcontrol
   WAIT_ISA = 78,
 };
 

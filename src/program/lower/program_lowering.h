@@ -85,6 +85,8 @@ enum {
   KILNI_FORM_LOAD_VECTOR,   // name {a, ...}, [z]: all but the last are written
   KILNI_FORM_NONE,          // taken out
   KILNI_FORM_STORE_VECTOR,  // name [a], {b, ...}
+  KILNI_FORM_PACK,          // name a, {b, c}
+  KILNI_FORM_MATRIX,        // name {d}, {a}, {b}, {c}: `wide` from `number` on
 };
 
 enum {
@@ -94,6 +96,10 @@ enum {
   KILNI_INSTRUCTION_USED = 8,     // reached when the unused are left out
   KILNI_INSTRUCTION_MOVES = 16,   // into a register that may be moved to again
 };
+
+// Of a MATRIX: those written, and all of them: 4 of d, 4 words of a, 2 of b, 4
+// that are added to.
+enum { KILNI_WIDE_WRITTEN = 4, KILNI_WIDE_OPERANDS = 14 };
 
 enum { KILNI_NOT = 0x40000000U };  // of a guard: where it is false
 enum { KILNI_OPERANDS_MAX = 5 };
@@ -251,6 +257,7 @@ typedef struct kilni_lowering_t {
 
   KILNI_IR_TABLE(kilni_value_record_t) values;
   KILNI_IR_TABLE(kilni_instruction_t) instructions;
+  KILNI_IR_TABLE(kilni_value_t) wide;  // operands that a record has no room for
   KILNI_IR_TABLE(kilni_region_t) regions;
   KILNI_IR_TABLE(kilni_fact_t) facts;
   KILNI_IR_TABLE(kilni_change_t) changes;
@@ -379,6 +386,15 @@ kilni_value_t kilni_pin_value(kilni_lowering_t* w, const char* name,
 // The same for what has no effect, but does not give the same value each time.
 kilni_value_t kilni_fresh(kilni_lowering_t* w, const char* name, uint8_t type,
                           kilni_value_t a, kilni_value_t b);
+// An instruction of KILNI_WIDE_OPERANDS operands, with an effect: the first
+// KILNI_WIDE_WRITTEN are registers that it writes.
+void kilni_pin_wide(kilni_lowering_t* w, const char* name,
+                    const kilni_value_t operands[KILNI_WIDE_OPERANDS]);
+// The operands of a MATRIX.
+static inline const kilni_value_t* kilni_wide_of(
+    const kilni_lowering_t* w, const kilni_instruction_t* instruction) {
+  return w->wide.items + instruction->number;
+}
 void kilni_pin_text(kilni_lowering_t* w, const char* name);
 // Writes `from` to the register `to`.
 void kilni_move(kilni_lowering_t* w, kilni_value_t to, kilni_value_t from);
@@ -545,6 +561,17 @@ kilni_value_t kilni_subgroup(kilni_lowering_t* w,
                              const kilni_expr_record_t* expr);
 // The lanes that there are, as a mask.
 kilni_value_t kilni_lanes(kilni_lowering_t* w);
+// x, or `neutral` in a thread that has returned.
+kilni_value_t kilni_masked(kilni_lowering_t* w, kilni_value_t x,
+                           kilni_value_t neutral);
+// What that lane holds; 0 for one that is not there.
+kilni_value_t kilni_of_lane(kilni_lowering_t* w, kilni_value_t x,
+                            kilni_value_t lane);
+
+// ---- program_matrix.c ----
+
+void kilni_matrix(kilni_lowering_t* w,
+                  const kilni_statement_record_t* statement);
 
 // ---- program_flow.c ----
 

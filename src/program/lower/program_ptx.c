@@ -48,6 +48,12 @@ static bool mark_used(kilni_lowering_t* w) {
                      : i->flags & KILNI_INSTRUCTION_DEFINES ? 1
                                                             : 0;
     for (uint32_t k = first; k < i->count; k++) use_value(&u, i->operand[k]);
+    if (i->form == KILNI_FORM_MATRIX) {
+      const kilni_value_t* wide = kilni_wide_of(w, i);
+      for (uint32_t k = KILNI_WIDE_WRITTEN; k < KILNI_WIDE_OPERANDS; k++) {
+        use_value(&u, wide[k]);
+      }
+    }
     use_value(&u, i->guard);
   }
   return true;
@@ -223,6 +229,18 @@ static void put_vector(text_t* t, const kilni_value_t* values, uint32_t count) {
   put_char(t, '}');
 }
 
+// name {d}, {a}, {b}, {c}
+static void put_matrix(text_t* t, const kilni_value_t* all) {
+  put_char(t, ' ');
+  put_vector(t, all, KILNI_WIDE_WRITTEN);
+  put(t, ", ");
+  put_vector(t, all + 4, 4);
+  put(t, ", ");
+  put_vector(t, all + 8, 2);
+  put(t, ", ");
+  put_vector(t, all + 10, 4);
+}
+
 static void put_form(text_t* t, const kilni_instruction_t* i) {
   put(t, i->form == KILNI_FORM_SPECIAL ? "mov.u32" : i->name);
   if (i->count != 0) put_char(t, ' ');
@@ -247,6 +265,14 @@ static void put_form(text_t* t, const kilni_instruction_t* i) {
       put_address(t, i->operand[0]);
       put(t, ", ");
       put_vector(t, i->operand + 1, i->count - 1U);
+      break;
+    case KILNI_FORM_PACK:
+      put_value(t, i->operand[0]);
+      put(t, ", ");
+      put_vector(t, i->operand + 1, 2);
+      break;
+    case KILNI_FORM_MATRIX:
+      put_matrix(t, kilni_wide_of(t->w, i));
       break;
     case KILNI_FORM_COPY:
       put_address(t, i->operand[0]);

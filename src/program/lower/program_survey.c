@@ -64,6 +64,7 @@ static void find_written(kilni_lowering_t* w) {
   for (uint32_t i = 1; i < ir->statements.count; i++) {
     const kilni_statement_record_t* s = &ir->statements.items[i];
     if (s->op == KILNI_STATEMENT_STORE) w->places[s->a].written = 1;
+    if (s->op == KILNI_STATEMENT_MATRIX) w->places[s->a].written = 1;
     if (s->op == KILNI_STATEMENT_ASYNC_COPY) {
       w->places[s->a & 0xffff].written = 1;
     }
@@ -157,6 +158,7 @@ static uint32_t level_of_list(kilni_lowering_t* w, uint32_t list,
         survey->returns = 1;
         break;
       case KILNI_STATEMENT_SUBGROUP_BARRIER:
+      case KILNI_STATEMENT_MATRIX:
         own = KILNI_LEVEL_LANES;
         break;
       case KILNI_STATEMENT_GRID_BARRIER:
@@ -230,6 +232,9 @@ kilni_survey_t kilni_survey(kilni_lowering_t* w) {
         break;
       case KILNI_STATEMENT_TRAP:
         survey.traps = 1;
+        break;
+      case KILNI_STATEMENT_MATRIX:
+        survey.lanes = 1;
         break;
       default:
         break;
@@ -311,6 +316,7 @@ static void add_list(assigned_t* to, uint32_t list) {
         add_expr(to, all[i].a);
         break;
       case KILNI_STATEMENT_STORE:
+      case KILNI_STATEMENT_MATRIX:
         add_buffer(to, all[i].a);
         break;
       default:

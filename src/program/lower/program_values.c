@@ -399,6 +399,24 @@ kilni_value_t kilni_fresh(kilni_lowering_t* w, const char* name, uint8_t type,
   return all[0];
 }
 
+void kilni_pin_wide(kilni_lowering_t* w, const char* name,
+                    const kilni_value_t operands[KILNI_WIDE_OPERANDS]) {
+  uint32_t first = w->wide.count, wanted = first + KILNI_WIDE_OPERANDS;
+  if (!kilni_arena_grow(&w->arena, (void**)&w->wide.items, &w->wide.capacity,
+                        wanted, sizeof(*w->wide.items))) {
+    no_memory(w);
+    return;
+  }
+  memcpy(w->wide.items + first, operands,
+         KILNI_WIDE_OPERANDS * sizeof(*operands));
+  w->wide.count = wanted;
+  uint32_t at = kilni_pin(w, name, KILNI_FORM_MATRIX, KILNI_INSTRUCTION_PINNED,
+                          0, NULL, 0, first);
+  for (uint32_t i = 0; i < KILNI_WIDE_WRITTEN; i++) {
+    w->values.items[operands[i]].define = at;
+  }
+}
+
 void kilni_pin_text(kilni_lowering_t* w, const char* name) {
   kilni_pin(w, name, KILNI_FORM_PLAIN, KILNI_INSTRUCTION_PINNED, 0, NULL, 0, 0);
 }

@@ -152,3 +152,13 @@ kilni_math_fast_t kilni_math_fast_binary(uint32_t op, uint8_t type,
                                          uint32_t max_ulp) {
   return fast(IS_BINARY, op, type, max_ulp);
 }
+
+// mma of f16 and bf16 into f32: products as they are, sums of "at least single
+// precision" in an order and with a rounding that the PTX ISA leaves open. 16
+// sums, each less than 2^-23 of what it comes to, and that is no more than the
+// sum S of all absolute values: 16 * 2^-23 * S is 32 ULP of S at most.
+enum { MATRIX_ULP = 32 };
+
+bool kilni_math_fast_matrix(uint32_t max_ulp) {
+  return max_ulp >= MATRIX_ULP;
+}

@@ -53,4 +53,7 @@ kilni_math_fast_t kilni_math_fast_unary(uint32_t op, uint8_t type,
 kilni_math_fast_t kilni_math_fast_binary(uint32_t op, uint8_t type,
                                          uint32_t max_ulp);
 
+// Whether a budget of `max_ulp` allows mma for a matrix_multiply_accumulate.
+bool kilni_math_fast_matrix(uint32_t max_ulp);
+
 #endif  // KILN_SRC_PROGRAM_MATH_PROGRAM_MATH_H_

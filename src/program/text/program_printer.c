@@ -372,6 +372,17 @@ static void print_copy(const printer_t* printer,
   kilni_str_addf(printer->text, ") tag %u", statement->extra);
 }
 
+static void print_matrix(const printer_t* printer,
+                         const kilni_statement_record_t* statement) {
+  add(printer, "matrix_multiply_accumulate(");
+  add_buffer(printer, statement->a);
+  add(printer, ", ");
+  add_buffer(printer, statement->b);
+  add(printer, ", ");
+  add_buffer(printer, statement->c);
+  add(printer, ")");
+}
+
 // A statement of one line, without its ";".
 static void print_line(const printer_t* printer,
                        const kilni_statement_record_t* statement) {
@@ -411,6 +422,9 @@ static void print_line(const printer_t* printer,
       break;
     case KILNI_STATEMENT_SUBGROUP_BARRIER:
       add(printer, "subgroup_barrier");
+      break;
+    case KILNI_STATEMENT_MATRIX:
+      print_matrix(printer, statement);
       break;
     case KILNI_STATEMENT_ASYNC_COPY:
       print_copy(printer, statement);

@@ -337,6 +337,23 @@ static kilni_statement_record_t read_trap(kilni_reader_t* reader) {
   return record;
 }
 
+// "(D, A, B);"
+static kilni_statement_record_t read_matrix(kilni_reader_t* reader) {
+  kilni_statement_record_t record = {0};
+  kilni_reader_need_sign(reader, '(');
+  record.a = kilni_reader_buffer(reader);
+  kilni_reader_need_sign(reader, ',');
+  record.b = kilni_reader_buffer(reader);
+  kilni_reader_need_sign(reader, ',');
+  record.c = kilni_reader_buffer(reader);
+  kilni_reader_need_sign(reader, ')');
+  kilni_reader_need_sign(reader, ';');
+  if (record.a != 0 && record.b != 0 && record.c != 0) {
+    record.op = KILNI_STATEMENT_MATRIX;
+  }
+  return record;
+}
+
 // ---- Any statement ----
 
 static void read_array(kilni_reader_t* reader, uint8_t role);
@@ -388,6 +405,8 @@ static kilni_statement_record_t read_keyword(kilni_reader_t* reader,
       return read_plain(reader, KILNI_STATEMENT_GRID_BARRIER);
     case KILNI_KEYWORD_SUBGROUP_BARRIER:
       return read_plain(reader, KILNI_STATEMENT_SUBGROUP_BARRIER);
+    case KILNI_KEYWORD_MATRIX:
+      return read_matrix(reader);
     case KILNI_KEYWORD_ASYNC_COPY:
       return read_copy(reader);
     case KILNI_KEYWORD_ASYNC_WAIT:

@@ -262,6 +262,20 @@ void machine_collect_rounds(const kiln_program_t* program, uint32_t flag) {
   }
 }
 
+void machine_collect_fast(const char* text) {
+  kiln_program_lower_options_t options = kiln_program_lower_options_default();
+  options.max_ulp = UINT32_MAX;
+  kiln_program_t* program = kit_parse(text);
+  for (options.sm = 80; options.sm <= 90; options.sm += 10) {
+    kiln_program_code_t* code;
+    assert_true(
+        kiln_status_is_ok(kiln_program_lower(program, &options, &code)));
+    collect(code);
+    kiln_program_code_release(code);
+  }
+  kiln_program_release(program);
+}
+
 // ---- Comparing ----
 
 static uint64_t next(uint64_t* state) {

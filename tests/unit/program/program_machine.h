@@ -49,6 +49,9 @@ bool machine_collects(void);
 // One that repeats a program with this flag.
 void machine_collect_rounds(const kiln_program_t* program, uint32_t flag);
 
+// The same of a text with an unlimited budget.
+void machine_collect_fast(const char* text);
+
 // For what runs behind it: how many elements further on than a multiple of 256
 // bytes all buffers begin, and how many elements a thread shall do. 0, 0: as it
 // is at first.

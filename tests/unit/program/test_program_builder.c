@@ -154,6 +154,13 @@ static void everything_is_built(void** state) {
   uint32_t operands[2] = {o, n};
   kiln_program_builder_evaluate(b,
                                 kiln_program_builder_call(b, set, operands, 2));
+  const uint32_t sums = kiln_program_builder_array(
+      b, "sums", KILN_PROGRAM_ROLE_PRIVATE, KILN_PROGRAM_TYPE_F32, 4);
+  const uint32_t left = kiln_program_builder_array(
+      b, "left", KILN_PROGRAM_ROLE_PRIVATE, KILN_PROGRAM_TYPE_BF16, 8);
+  const uint32_t right = kiln_program_builder_array(
+      b, "right", KILN_PROGRAM_ROLE_PRIVATE, KILN_PROGRAM_TYPE_BF16, 4);
+  kiln_program_builder_matrix(b, sums, left, right);
   build_values(b, n, o, tile);
   build_statements(b, n, o);
   finish_as(b,
@@ -165,7 +172,11 @@ static void everything_is_built(void** state) {
             "program p(n: u32, o: out u32[])\n"
             "{\n"
             "  shared tile: u32[64];\n"
+            "  private sums: f32[4];\n"
+            "  private left: bf16[8];\n"
+            "  private right: bf16[4];\n"
             "  set(o, n);\n"
+            "  matrix_multiply_accumulate(sums, left, right);\n"
             "  let f = f32(~n);\n"
             "  let g = select(true, f, -0.5);\n"
             "  let h = 1.0e300f64;\n"
@@ -358,6 +369,42 @@ static void rules_hold_for_what_is_built(void** state) {
   }
 }
 
+// Nor arrays of another body.
+static void matrices_are_of_one_body(void** state) {
+  (void)state;
+  for (int breaks = 0; breaks < 2; breaks++) {
+    builder_t* b = begin();
+    uint32_t arrays[3];
+    static const uint32_t kCounts[] = {4, 8, 4};
+    (void)kiln_program_builder_begin_function(b, "f", 0);
+    for (int i = 0; i < 3; i++) {
+      arrays[i] = kiln_program_builder_array(
+          b, NULL, KILN_PROGRAM_ROLE_PRIVATE,
+          i == 0 ? KILN_PROGRAM_TYPE_F32 : KILN_PROGRAM_TYPE_F16, kCounts[i]);
+    }
+    if (!breaks) {
+      kiln_program_builder_matrix(b, arrays[0], arrays[1], arrays[2]);
+    }
+    kiln_program_builder_end_function(b);
+    if (breaks) {
+      kiln_program_builder_matrix(b, arrays[0], arrays[1], arrays[2]);
+      refuses(b, KILN_STATUS_COMPILE_FAILED, "another place");
+      continue;
+    }
+    finish_as(b,
+              "fn f() {\n"
+              "  private _b1: f32[4];\n"
+              "  private _b2: f16[8];\n"
+              "  private _b3: f16[4];\n"
+              "  matrix_multiply_accumulate(_b1, _b2, _b3);\n"
+              "}\n"
+              "\n"
+              "program p()\n"
+              "{\n"
+              "}\n");
+  }
+}
+
 static void trees_that_grow_are_refused(void** state) {
   (void)state;
   builder_t* b = begin();
@@ -387,6 +434,7 @@ int main(void) {
       cmocka_unit_test(names_that_look_made_up_stay),
       cmocka_unit_test(the_first_error_is_told_at_the_end),
       cmocka_unit_test(rules_hold_for_what_is_built),
+      cmocka_unit_test(matrices_are_of_one_body),
       cmocka_unit_test(trees_that_grow_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,6 +244,43 @@ static void a_subgroup_waits_for_itself(void** state) {
   assert_int_equal(out[6], 14);
 }
 
+// a of 16 x 16 has row * 16 + column at each place, b of 16 x 8 the same of 8:
+// by lane and element as mma.m16n8k16 has them. d[0][0] begins with 1.
+static void matrices_are_multiplied(void** state) {
+  (void)state;
+  uint32_t out[128] = {0};
+  assert_null(
+      run("program p(o: inout f32[128]) work 32 block 32 {\n"
+          "  private d: f32[4]; private a: f16[8]; private b: f16[4];\n"
+          "  let g = lane / 4;\n"
+          "  let t = lane % 4 * 2;\n"
+          "  for e in 0..8 {\n"
+          "    let row = g + e / 2 % 2 * 8;\n"
+          "    a[e] = f16(row * 16 + t + e % 2 + e / 4 * 8);\n"
+          "  }\n"
+          "  for e in 0..4 {\n"
+          "    b[e] = f16((t + e % 2 + e / 2 * 8) * 8 + g);\n"
+          "  }\n"
+          "  d[0] = select(lane == 0, 1.0, 0.0);\n"
+          "  matrix_multiply_accumulate(d, a, b);\n"
+          "  for e in 0..4 {\n"
+          "    o[(g + e / 2 * 8) * 8 + t + e % 2] = d[e];\n"
+          "  }\n"
+          "}\n",
+          out, 128, NULL, 0, NULL));
+  for (uint32_t row = 0; row < 16; row++) {
+    for (uint32_t column = 0; column < 8; column++) {
+      uint32_t sum = row + column == 0 ? 1 : 0;
+      for (uint32_t k = 0; k < 16; k++) {
+        sum += (row * 16 + k) * (k * 8 + column);
+      }
+      float got;
+      memcpy(&got, &out[row * 8 + column], sizeof(got));
+      assert_true(got == (float)sum);
+    }
+  }
+}
+
 static void endless_programs_are_stopped(void** state) {
   (void)state;
   uint32_t out[1] = {0};
@@ -290,6 +327,7 @@ int main(void) {
       cmocka_unit_test(a_trap_ends_its_thread),
       cmocka_unit_test(the_grid_waits_and_copies_arrive),
       cmocka_unit_test(a_subgroup_waits_for_itself),
+      cmocka_unit_test(matrices_are_multiplied),
       cmocka_unit_test(endless_programs_are_stopped),
       cmocka_unit_test(generated_programs_are_valid_and_print_as_themselves),
   };

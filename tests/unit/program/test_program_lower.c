@@ -615,6 +615,65 @@ static void test_subgroup_barrier(void** state) {
   }
 }
 
+// Parts of a from halves and from words, loops, blocks that end in a part of a
+// subgroup, threads that have returned.
+static void test_matrices(void** state) {
+  (void)state;
+  static const char* const kTypes[] = {"f16", "bf16"};
+  static const uint32_t kBlocks[] = {32, 48, 96, 20};
+  char text[1600];
+  for (uint32_t i = 0; i < 8; i++) {
+    const char* t = kTypes[i % 2];
+    snprintf(text, sizeof(text),
+             "program p(x: in %s[], w: in u32[], o: out f32[])\n"
+             "  work length(o) / 4 block %u\n"
+             "{\n"
+             "  private d: f32[4]; private a: %s[8]; private b: %s[4];\n"
+             "  let i = global_id.x;\n"
+             "  if i %% 13 == 5 { return; }\n"
+             "  for k in 0..8 unroll { a[k] = x[i * 8 + k]; }\n"
+             "  for k in 0..2 unroll {\n"
+             "    b[k * 2] = bitcast_%s(u16(w[i * 2 + k]));\n"
+             "    b[k * 2 + 1] = bitcast_%s(u16(w[i * 2 + k] >> 16));\n"
+             "  }\n"
+             "  for k in 0..3 {\n"
+             "    matrix_multiply_accumulate(d, a, b);\n"
+             "    a[k] = a[k + 2] * 0.5;\n"
+             "  }\n"
+             "  for k in 0..4 { o[i * 4 + k] = d[k]; }\n"
+             "}\n",
+             t, kBlocks[i / 2], t, t, t, t);
+    machine_check(text, COUNTS(2000, 500, 1000), NULL, i);
+    if (machine_collects()) machine_collect_fast(text);
+  }
+}
+
+// Arrays in memory, in a function, and more than one product of the same.
+static void test_matrices_in_memory(void** state) {
+  (void)state;
+  machine_check(
+      "fn dot(x: in f16[], i: u32, n: u32) -> f32 {\n"
+      "  private d: f32[4]; private a: f16[8]; private b: f16[4];\n"
+      "  for k in 0..n { a[k] = x[i + k]; b[k % 4] = x[i + k * 3]; }\n"
+      "  d[n % 5] = 1.0;\n"
+      "  matrix_multiply_accumulate(d, a, b);\n"
+      "  return d[n % 4];\n"
+      "}\n"
+      "program p(x: in f16[], o: out f32[], n: u32) work length(o)\n"
+      "{\n"
+      "  private d: f32[4]; private a: bf16[8]; private b: bf16[4];\n"
+      "  let i = global_id.x;\n"
+      "  let first = dot(x, i, n);\n"
+      "  if n == 7 {\n"
+      "    for k in 0..n { a[k + 1] = bf16(x[i + k]); b[k] = bf16(x[k]); }\n"
+      "    matrix_multiply_accumulate(d, a, b);\n"
+      "  }\n"
+      "  let second = dot(x, i + 1, n - 2);\n"
+      "  o[i] = first + second * 2.0 + d[3];\n"
+      "}\n",
+      COUNTS(700, 600), (const uint64_t[]){7}, 4);
+}
+
 static void test_trap(void** state) {
   (void)state;
   machine_check(
@@ -653,6 +712,8 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_grid_barrier),
       cmocka_unit_test(test_bytes_of_loops),
       cmocka_unit_test(test_subgroup_barrier),
+      cmocka_unit_test(test_matrices),
+      cmocka_unit_test(test_matrices_in_memory),
       cmocka_unit_test(test_trap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

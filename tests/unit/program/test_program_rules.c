@@ -124,6 +124,8 @@ static const case_t kCases[] = {
     {33, "if block_id.x > 3 { grid_barrier; }", "if n > 3 { grid_barrier; }"},
     {34, "if lane > 3 { subgroup_barrier; }",
      "if subgroup > 3 { subgroup_barrier; }"},
+    {34, "if lane > 3 { matrix_multiply_accumulate(md, ma, mb); }",
+     "if subgroup > 3 { matrix_multiply_accumulate(md, ma, mb); }"},
     {34, "if lane > 3 { let a = ballot(c); }",
      "if subgroup > 3 { let a = ballot(c); }"},
     {34,
@@ -160,6 +162,20 @@ static const case_t kCases[] = {
     {43, "fn g() { shared a: f32[4]; } program p() { }",
      "fn g() { private a: f32[4]; } program p() { }"},
     {48, "var a = all[16];", "var a = all[15];"},
+    {49, "matrix_multiply_accumulate(ma, ma, mb);",
+     "matrix_multiply_accumulate(md, ma, mb);"},
+    {49, "matrix_multiply_accumulate(md, mb, mb);",
+     "ma[0] = 1.0; mb[1] = 2.0; matrix_multiply_accumulate(md, ma, mb);"},
+    {49, "matrix_multiply_accumulate(md, ma, ma);", "md[0] = 1.0;"},
+    {49, "matrix_multiply_accumulate(all, ma, mb);", "md[0] = 1.0;"},
+    {49, "matrix_multiply_accumulate(w, ma, mb);", "md[0] = 1.0;"},
+    {49, "matrix_multiply_accumulate(md, ma, mc);", "mc[0] = 1.0;"},
+    {49, "matrix_multiply_accumulate(md, own, mb);", "md[0] = 1.0;"},
+    {49,
+     "program p() { private d: f32[4]; private a: f32[8]; private b: f32[4];"
+     "matrix_multiply_accumulate(d, a, b); }",
+     "program p() { private d: f32[4]; private a: f16[8]; private b: f16[4];"
+     "matrix_multiply_accumulate(d, a, b); }"},
     {48, "all[-1] = 1;", "all[0] = 1;"},
 };
 
@@ -174,6 +190,8 @@ static char* whole(const char* text) {
       "{\n"
       "  shared all: u32[16];\n"
       "  private own: u32[16];\n"
+      "  private md: f32[4]; private ma: f16[8]; private mb: f16[4];\n"
+      "  private mc: bf16[4];\n"
       "  ";
   char* made = malloc(sizeof(kHead) + strlen(text) + 16);
   assert_non_null(made);
