@@ -225,6 +225,76 @@ static void test_broken(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// A length behind its token's four bits.
+static uint8_t* put_more(uint8_t* to, size_t length) {
+  for (size_t left = length - 15; length >= 15; left -= 255) {
+    *to++ = (uint8_t)(left < 255 ? left : 255);
+    if (left < 255) break;
+  }
+  return to;
+}
+
+// Sequences of all lengths beside each other, around the borders of what is
+// read of many at once; matches near and far, and now and then one that begins
+// in front of the block.
+static size_t write_mixed(uint8_t* block, uint64_t* seed, size_t* made) {
+  static const uint16_t kFresh[] = {0,   0,   0,   1,   2,   14,  15,  16,  17,
+                                    94,  95,  96,  97,  109, 110, 111, 112, 113,
+                                    125, 126, 127, 128, 269, 270, 271, 600};
+  static const uint16_t kOld[] = {4,  5,  6,   7,   17,  18,  19,  20,
+                                  21, 80, 272, 273, 274, 275, 528, 529};
+  uint8_t* to = block;
+  *made = 0;
+  for (uint32_t k = (uint32_t)(kit_next(seed) % 90); k != 0; k--) {
+    bool is_small = kit_next(seed) % 8 != 0;
+    size_t fresh = is_small ? kit_next(seed) % 6 : kFresh[kit_next(seed) % 26];
+    size_t old = is_small ? 4 + kit_next(seed) % 12 : kOld[kit_next(seed) % 16];
+    if (*made == 0 && fresh == 0) fresh = 1;
+    size_t reach = *made + fresh;
+    if (kit_next(seed) % 200 == 0) reach++;
+    size_t back = 1 + kit_next(seed) % (kit_next(seed) % 2 == 0 ? reach
+                                        : reach < 40            ? reach
+                                                                : 40);
+    *to++ = (uint8_t)((fresh < 15 ? fresh : 15) << 4 |
+                      (old - 4 < 15 ? old - 4 : 15));
+    to = put_more(to, fresh);
+    for (size_t i = 0; i < fresh; i++) *to++ = (uint8_t)kit_next(seed);
+    *to++ = (uint8_t)back;
+    *to++ = (uint8_t)(back >> 8);
+    to = put_more(to, old - 4);
+    *made += fresh + old;
+  }
+  *to++ = 5 << 4;
+  for (int i = 0; i < 5; i++) *to++ = (uint8_t)kit_next(seed);
+  *made += 5;
+  return (size_t)(to - block);
+}
+
+static void test_mixed(void** state) {
+  (void)state;
+  enum { ROOM = 120000, ROUNDS = 12, EACH = 24 };
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_plan_t* plan = kit_plan(&kit, "lz4", NULL);
+  uint8_t* block = kit_zeroes(ROOM, 1);
+  uint64_t seed = 33;
+  heap_t heap;
+  for (uint32_t round = 0; round < ROUNDS; round++) {
+    open_heap(&heap);
+    for (uint32_t k = 0; k < EACH; k++) {
+      size_t made = 0, size = write_mixed(block, &seed, &made);
+      size_t cut = round % 3 == 1 ? kit_next(&seed) % (size + 1) : size;
+      if (round % 3 == 2) block[kit_next(&seed) % size] ^= 0x10;
+      add(&heap, block, cut, made - (k % 5 == 0 ? kit_next(&seed) % made : 0));
+    }
+    unpack(&kit, plan, &heap);
+    free(heap.packed);
+  }
+  free(block);
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
 // Tables of any numbers: what is there to read and to write still bounds all.
 static void test_tables(void** state) {
   (void)state;
@@ -258,7 +328,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_known),   cmocka_unit_test(test_files),
       cmocka_unit_test(test_awkward), cmocka_unit_test(test_broken),
-      cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_mixed),   cmocka_unit_test(test_tables),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
