@@ -410,8 +410,10 @@ static kiln_status_t names_read(kiln_allocator_t allocator, DIR* folder,
       continue;
     }
     if (names->count == DIR_MAX_ENTRIES) {
-      return KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has more than %d entries", path,
-                        (int)DIR_MAX_ENTRIES);
+      return kilni_status_with_fix(
+          KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has more than %d entries", path,
+                     (int)DIR_MAX_ENTRIES),
+          "name another folder, or take files out of this one");
     }
     KILNI_RETURN_IF_ERROR(names_add(allocator, names, entry->d_name));
   }

@@ -61,14 +61,32 @@ kiln_status_t kilni_status_join(kiln_status_t first, kiln_status_t second);
     if (!kiln_status_is_ok(kilni_status_)) return kilni_status_; \
   } while (0)
 
+// What breaks the condition `condition` of `name`, written as C, and what to do
+// about it. Out of the way of those who keep theirs.
+__attribute__((cold)) kiln_status_t kilni_status_of_argument(
+    const char* room, const char* file, int line, const char* name,
+    const char* condition);
+
 // INVALID_ARGUMENT naming the parameter unless `condition` holds: for public
-// doors, which forgive their callers more than the inside forgives itself.
-#define KILNI_CHECK_ARGUMENT(condition, name)                             \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      return KILNI_FAIL(INVALID_ARGUMENT, "`%s` breaks its contract: %s", \
-                        (name), #condition);                              \
-    }                                                                     \
+// doors, which forgive their callers more than the inside forgives itself. What
+// is said comes from the condition: keep to names that the caller knows.
+#define KILNI_CHECK_ARGUMENT(condition, name)                                 \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      return kilni_status_of_argument(KILNI_ROOM, __FILE__, __LINE__, (name), \
+                                      #condition);                            \
+    }                                                                         \
+  } while (0)
+
+// The same where the condition is of the inside: `what` is wrong with it, and
+// the Fix, in words.
+#define KILNI_CHECK_ARGUMENT_SAYS(condition, name, what, fix)            \
+  do {                                                                   \
+    if (!(condition)) {                                                  \
+      return kilni_status_with_fix(                                      \
+          KILNI_FAIL(INVALID_ARGUMENT, "`%s` %s", (name), (what)), "%s", \
+          (fix));                                                        \
+    }                                                                    \
   } while (0)
 
 #endif  // KILN_SRC_BASE_STATUS_MAKE_H_

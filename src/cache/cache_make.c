@@ -104,8 +104,12 @@ kiln_status_t kiln_cache_put(kiln_cache_t* cache, const kiln_cache_key_t* key,
                              kiln_cache_entry_t** out_entry) {
   if (out_entry != NULL) *out_entry = NULL;
   KILNI_CHECK_ARGUMENT(cache != NULL, "cache");
-  KILNI_CHECK_ARGUMENT(!view_is_bad(metadata), "metadata");
-  KILNI_CHECK_ARGUMENT(!view_is_bad(payload), "payload");
+  KILNI_CHECK_ARGUMENT_SAYS(!view_is_bad(metadata), "metadata",
+                            "has a size, and its data is NULL",
+                            "pass where the bytes are, or a size of 0");
+  KILNI_CHECK_ARGUMENT_SAYS(!view_is_bad(payload), "payload",
+                            "has a size, and its data is NULL",
+                            "pass where the bytes are, or a size of 0");
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
   KILNI_RETURN_IF_ERROR(kilni_cache_check_key(key));
   kiln_cache_entry_t* entry;

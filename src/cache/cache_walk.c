@@ -95,7 +95,10 @@ kiln_status_t kiln_cache_walk(kiln_cache_t* cache, uint32_t flags,
   const bool counts = flags == KILN_CACHE_WALK_COUNT;
   if (out_report != NULL) memset(out_report, 0, sizeof(*out_report));
   KILNI_CHECK_ARGUMENT(cache != NULL, "cache");
-  KILNI_CHECK_ARGUMENT(counts || (flags & ~known) == 0, "flags");
+  KILNI_CHECK_ARGUMENT_SAYS(
+      counts || (flags & ~known) == 0, "flags", "has bits that no walk knows",
+      "use KILN_CACHE_WALK_COUNT, or KILN_CACHE_WALK_VERIFY and "
+      "KILN_CACHE_WALK_REPAIR");
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
   walk_t walk = {.flags = flags, .fn = fn, .user = user};
   bool cleans = (flags & KILN_CACHE_WALK_REPAIR) != 0;

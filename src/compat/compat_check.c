@@ -19,7 +19,9 @@ static const char* text_or_empty(const char* text) {
 static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
                                kiln_compat_fact_t* out) {
   if (given == NULL) {
-    return KILNI_FAIL(INVALID_ARGUMENT, "`facts[%u]` is NULL", (unsigned)index);
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`facts[%u]` is NULL", (unsigned)index),
+        "pass as many facts as `fact_count` says");
   }
   KILNI_RETURN_IF_ERROR(
       kilni_options_read(given, "kiln_compat_fact_t", sizeof(*out), out));
@@ -52,7 +54,9 @@ static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
 static kiln_status_t read_use(const kiln_compat_use_t* given, uint32_t index,
                               kiln_compat_use_t* out) {
   if (given == NULL) {
-    return KILNI_FAIL(INVALID_ARGUMENT, "`uses[%u]` is NULL", (unsigned)index);
+    return kilni_status_with_fix(
+        KILNI_FAIL(INVALID_ARGUMENT, "`uses[%u]` is NULL", (unsigned)index),
+        "pass as many uses as `use_count` says");
   }
   KILNI_RETURN_IF_ERROR(
       kilni_options_read(given, "kiln_compat_use_t", sizeof(*out), out));

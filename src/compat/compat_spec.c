@@ -243,8 +243,9 @@ kiln_status_t kiln_compat_spec_admits(const char* spec, const char* version,
   size_t count;
   KILNI_CHECK_ARGUMENT(version != NULL, "version");
   KILNI_CHECK_ARGUMENT(prereleases <= KILN_SWITCH_ON, "prereleases");
-  KILNI_CHECK_ARGUMENT(strlen(version) <= KILN_COMPAT_MAX_VERSION_BYTES,
-                       "version");
+  KILNI_CHECK_ARGUMENT_SAYS(strlen(version) <= KILN_COMPAT_MAX_VERSION_BYTES,
+                            "version", "is longer than any version",
+                            "pass at most KILN_COMPAT_MAX_VERSION_BYTES bytes");
   KILNI_RETURN_IF_ERROR(check_spec(spec, &count));
   bool admitted = prereleases == KILN_SWITCH_ON;
   if (prereleases == KILN_SWITCH_DEFAULT) {

@@ -83,8 +83,9 @@ static uint32_t artifact_of(uint32_t format) {
 }
 
 static kiln_status_t check_numbers(const kiln_link_facts_t* facts) {
-  KILNI_CHECK_ARGUMENT(facts->input_count > 0 && facts->inputs != NULL,
-                       "inputs");
+  KILNI_CHECK_ARGUMENT_SAYS(facts->input_count > 0 && facts->inputs != NULL,
+                            "inputs", "has nothing that could be linked",
+                            "pass one input or more");
   KILNI_CHECK_ARGUMENT(facts->nvjitlink_count == 0 || facts->nvjitlinks != NULL,
                        "nvjitlinks");
   KILNI_CHECK_ARGUMENT(facts->backend <= KILN_LINK_BACKEND_DRIVER, "backend");

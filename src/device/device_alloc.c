@@ -290,8 +290,10 @@ kiln_status_t kiln_buffer_adopt(kiln_device_t* device, uint64_t address,
   *out_buffer = NULL;
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   KILNI_CHECK_ARGUMENT(address != 0, "address");
-  KILNI_CHECK_ARGUMENT(
-      size_bytes != 0 && size_bytes - 1 <= UINT64_MAX - address, "size_bytes");
+  KILNI_CHECK_ARGUMENT_SAYS(
+      size_bytes != 0 && size_bytes - 1 <= UINT64_MAX - address, "size_bytes",
+      "is 0, or goes beyond the last address",
+      "pass how many bytes there are from the address on");
   pointer_t found;
   KILNI_RETURN_IF_ERROR(check_foreign(device, address, size_bytes, &found));
   kiln_buffer_t* buffer = NULL;

@@ -192,16 +192,20 @@ static kiln_status_t check_shape(const kiln_array_options_t* given) {
   KILNI_CHECK_ARGUMENT(given->gather <= KILN_SWITCH_ON, "options.gather");
   KILNI_CHECK_ARGUMENT(given->width > 0, "options.width");
   const bool layered = given->layered == KILN_SWITCH_ON;
-  KILNI_CHECK_ARGUMENT(!layered || given->depth > 0, "options.depth");
+  KILNI_CHECK_ARGUMENT_SAYS(!layered || given->depth > 0, "options.depth",
+                            "is 0, of a layered array",
+                            "set it to the number of layers");
   if (given->cube == KILN_SWITCH_ON) {
     KILNI_RETURN_IF_ERROR(check_cube(given));
   } else {
-    KILNI_CHECK_ARGUMENT(given->depth == 0 || given->height > 0 || layered,
-                         "options.height");
+    KILNI_CHECK_ARGUMENT_SAYS(
+        given->depth == 0 || given->height > 0 || layered, "options.height",
+        "is 0, of an array with a depth", "set it, or leave `depth` 0");
   }
-  KILNI_CHECK_ARGUMENT(
+  KILNI_CHECK_ARGUMENT_SAYS(
       given->gather != KILN_SWITCH_ON || shape_of(given) == PLANE,
-      "options.gather");
+      "options.gather", "is on, of an array that is no plane",
+      "leave it off, or set `width` and `height` only");
   return NULL;
 }
 

@@ -106,7 +106,9 @@ static kiln_status_t read_view(const kiln_buffer_t* buffer,
   uint64_t left =
       given->offset <= buffer->size ? buffer->size - given->offset : 0;
   if (given->shape == NULL) {
-    KILNI_CHECK_ARGUMENT(given->rank <= 1, "view.shape");
+    KILNI_CHECK_ARGUMENT_SAYS(given->rank <= 1, "view.shape",
+                              "is NULL, of a view with a rank above 1",
+                              "set it to the length of each dimension");
     uint64_t bits = (uint64_t)given->type.bits * given->type.lanes;
     if (bits >= 8) *inout_extent = (int64_t)(left / (bits / 8));
     given->shape = inout_extent;
@@ -255,10 +257,11 @@ static bool is_compact(const kiln_dlpack_tensor_t* tensor) {
 
 static kiln_status_t check_tensor(const kiln_dlpack_tensor_t* tensor,
                                   uint64_t* out_bytes) {
-  KILNI_CHECK_ARGUMENT(tensor->rank >= 0 &&
-                           tensor->rank <= KILN_DLPACK_RANK_MOST &&
-                           (tensor->rank == 0 || tensor->shape != NULL),
-                       "tensor.shape");
+  KILNI_CHECK_ARGUMENT_SAYS(
+      tensor->rank >= 0 && tensor->rank <= KILN_DLPACK_RANK_MOST &&
+          (tensor->rank == 0 || tensor->shape != NULL),
+      "tensor.shape", "is NULL, or its rank is out of its range",
+      "pass a tensor of rank 0 to KILN_DLPACK_RANK_MOST, with its shape");
   if (size_of(tensor->shape, (uint32_t)tensor->rank, tensor->type, out_bytes) &&
       *out_bytes > 0 && is_compact(tensor)) {
     return NULL;

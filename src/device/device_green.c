@@ -95,9 +95,10 @@ static kiln_status_t begin(split_t* split, kiln_device_t* device,
   KILNI_CHECK_ARGUMENT(given.single <= KILN_SWITCH_ON, "options.single");
   KILNI_CHECK_ARGUMENT(given.large_clusters <= KILN_SWITCH_ON,
                        "options.large_clusters");
-  KILNI_CHECK_ARGUMENT(
+  KILNI_CHECK_ARGUMENT_SAYS(
       given.single != KILN_SWITCH_ON || given.large_clusters != KILN_SWITCH_ON,
-      "options.large_clusters");
+      "options.large_clusters", "is on, and so is `single`",
+      "switch on one of the two");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(kilni_cuda_need(
       device->table, KILNI_CUDA_ROW_cuDevSmResourceSplitByCount));
@@ -266,8 +267,9 @@ kiln_status_t kiln_device_split(kiln_device_t* device,
                                 kiln_device_t** out_rest) {
   if (out_rest != NULL) *out_rest = NULL;
   KILNI_CHECK_ARGUMENT(out_parts != NULL, "out_parts");
-  KILNI_CHECK_ARGUMENT(part_count > 0 && part_count <= MOST_PARTS,
-                       "part_count");
+  KILNI_CHECK_ARGUMENT_SAYS(part_count > 0 && part_count <= MOST_PARTS,
+                            "part_count", "is 0, or over the limit of 256",
+                            "pass 1 to 256 parts");
   memset(out_parts, 0, part_count * sizeof(*out_parts));
   KILNI_CHECK_ARGUMENT(device != NULL, "device");
   split_t split;

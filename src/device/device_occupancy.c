@@ -20,7 +20,9 @@ kiln_status_t kiln_kernel_attribute(kiln_kernel_t* kernel, uint32_t attribute,
   KILNI_CHECK_ARGUMENT(out_value != NULL, "out_value");
   *out_value = 0;
   KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
-  KILNI_CHECK_ARGUMENT(attribute < KILNI_ATTRIBUTES, "attribute");
+  KILNI_CHECK_ARGUMENT_SAYS(attribute < KILNI_ATTRIBUTES, "attribute",
+                            "is no attribute of a kernel",
+                            "use one of KILN_KERNEL_ATTRIBUTE_...");
   unsigned int bit = 1u << attribute;
   if ((atomic_load_explicit(&kernel->known, memory_order_acquire) & bit) != 0) {
     *out_value = atomic_load_explicit(&kernel->attributes[attribute],
@@ -133,10 +135,11 @@ static kiln_status_t read_shape(const kiln_kernel_t* kernel,
   out_shape->block_z = one_or(given.block[2]);
   out_shape->shared_bytes = given.shared_bytes;
   const uint32_t* most = kernel->module->device->info.max_block;
-  KILNI_CHECK_ARGUMENT(out_shape->block_x <= most[0] &&
-                           out_shape->block_y <= most[1] &&
-                           out_shape->block_z <= most[2],
-                       "config");
+  KILNI_CHECK_ARGUMENT_SAYS(
+      out_shape->block_x <= most[0] && out_shape->block_y <= most[1] &&
+          out_shape->block_z <= most[2],
+      "config", "has a block that is larger than the device's",
+      "keep `block` within the device's `max_block`");
   return NULL;
 }
 

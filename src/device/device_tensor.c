@@ -65,26 +65,32 @@ static kiln_status_t check_words(const kiln_tensor_options_t* given,
   KILNI_CHECK_ARGUMENT(given->interleave == 0 || given->interleave == 16 ||
                            given->interleave == 32,
                        "options.interleave");
-  KILNI_CHECK_ARGUMENT(
+  KILNI_CHECK_ARGUMENT_SAYS(
       given->interleave == 0 || given->type != KILN_TENSOR_U6_IN_16,
-      "options.interleave");
+      "options.interleave", "is set, of a type of 6 bits",
+      "leave it 0, or use another type");
   if (given->interleave != 0) least_rank = 3;
-  KILNI_CHECK_ARGUMENT(given->rank >= least_rank && given->rank <= 5,
-                       "options.rank");
-  KILNI_CHECK_ARGUMENT(
+  KILNI_CHECK_ARGUMENT_SAYS(
+      given->rank >= least_rank && given->rank <= 5, "options.rank",
+      "is out of its range",
+      "set it to 1 to 5, with `interleave` and for columns to 3 to 5");
+  KILNI_CHECK_ARGUMENT_SAYS(
       given->swizzle <= KILN_TENSOR_SWIZZLE_128_BY_64 && swizzle_goes(given),
-      "options.swizzle");
-  KILNI_CHECK_ARGUMENT(
+      "options.swizzle", "is no swizzle of that type",
+      "use a KILN_TENSOR_SWIZZLE_... that the header lists for the type");
+  KILNI_CHECK_ARGUMENT_SAYS(
       given->interleave != 32 || given->swizzle == KILN_TENSOR_SWIZZLE_32,
-      "options.swizzle");
+      "options.swizzle", "does not go with an interleave of 32",
+      "set it to KILN_TENSOR_SWIZZLE_32");
   KILNI_CHECK_ARGUMENT(given->fetch_bytes == 0 || given->fetch_bytes == 64 ||
                            given->fetch_bytes == 128 ||
                            given->fetch_bytes == 256,
                        "options.fetch_bytes");
-  KILNI_CHECK_ARGUMENT(
+  KILNI_CHECK_ARGUMENT_SAYS(
       given->nan_fill <= KILN_SWITCH_OFF ||
           (given->nan_fill == KILN_SWITCH_ON && is_float(given->type)),
-      "options.nan_fill");
+      "options.nan_fill", "is on for a type without NaN, or is not a switch",
+      "leave it off, or use a floating-point type");
   return NULL;
 }
 
@@ -190,11 +196,14 @@ static kiln_status_t check_columns(const kiln_tensor_options_t* given,
                                    const kiln_tensor_columns_t* columns) {
   KILNI_CHECK_ARGUMENT(columns->mode <= KILN_TENSOR_COLUMNS_WIDE_128,
                        "columns.mode");
-  KILNI_CHECK_ARGUMENT(columns->mode == KILN_TENSOR_COLUMNS ||
-                           given->swizzle == KILN_TENSOR_SWIZZLE_64 ||
-                           given->swizzle == KILN_TENSOR_SWIZZLE_128 ||
-                           given->swizzle == KILN_TENSOR_SWIZZLE_128_BY_32,
-                       "options.swizzle");
+  KILNI_CHECK_ARGUMENT_SAYS(
+      columns->mode == KILN_TENSOR_COLUMNS ||
+          given->swizzle == KILN_TENSOR_SWIZZLE_64 ||
+          given->swizzle == KILN_TENSOR_SWIZZLE_128 ||
+          given->swizzle == KILN_TENSOR_SWIZZLE_128_BY_32,
+      "options.swizzle", "does not go with wide columns",
+      "set it to KILN_TENSOR_SWIZZLE_64, KILN_TENSOR_SWIZZLE_128 or "
+      "KILN_TENSOR_SWIZZLE_128_BY_32");
   if (columns->channels == 0 || columns->channels > MOST_BOX) {
     return wrong("channels", 0, columns->channels, "1 to 256");
   }

@@ -71,8 +71,9 @@ static kiln_status_t check_switches(const kiln_texture_options_t* given) {
                        "options.level_linear");
   KILNI_CHECK_ARGUMENT(given->exact <= KILN_SWITCH_ON, "options.exact");
   KILNI_CHECK_ARGUMENT(given->seamless <= KILN_SWITCH_ON, "options.seamless");
-  KILNI_CHECK_ARGUMENT(given->anisotropy <= MOST_ANISOTROPY,
-                       "options.anisotropy");
+  KILNI_CHECK_ARGUMENT_SAYS(given->anisotropy <= MOST_ANISOTROPY,
+                            "options.anisotropy", "is above 16",
+                            "set it to 0 to 16");
   return NULL;
 }
 
@@ -81,11 +82,14 @@ static kiln_status_t check_level_options(const kiln_texture_options_t* given,
                                          const under_t* under) {
   const float most = given->level_most == 0 ? FLT_MAX : given->level_most;
   // NaN is none of these.
-  KILNI_CHECK_ARGUMENT(given->level_least >= 0 && given->level_least <= most,
-                       "options.level_least");
+  KILNI_CHECK_ARGUMENT_SAYS(
+      given->level_least >= 0 && given->level_least <= most,
+      "options.level_least", "is below 0 or above `level_most`",
+      "set it to 0 or more, and to at most `level_most`");
   KILNI_CHECK_ARGUMENT(given->level_most >= 0, "options.level_most");
-  KILNI_CHECK_ARGUMENT(given->level_bias - given->level_bias == 0,
-                       "options.level_bias");
+  KILNI_CHECK_ARGUMENT_SAYS(given->level_bias - given->level_bias == 0,
+                            "options.level_bias", "is infinite or NaN",
+                            "set it to a number");
   if (under->levels > 0) {
     if (given->normalized == KILN_SWITCH_ON) return NULL;
     return kilni_status_with_fix(
@@ -136,12 +140,16 @@ static kiln_status_t check_sampler(const kiln_texture_options_t* given,
           "set `normalized` in kiln_texture_options_t, or clamp");
     }
   }
-  KILNI_CHECK_ARGUMENT(given->srgb != KILN_SWITCH_ON ||
-                           under->format == KILN_CU_AD_FORMAT_UNSIGNED_INT8,
-                       "options.srgb");
-  KILNI_CHECK_ARGUMENT(given->seamless != KILN_SWITCH_ON ||
-                           (under->flags & KILN_CUDA_ARRAY3D_CUBEMAP) != 0,
-                       "options.seamless");
+  KILNI_CHECK_ARGUMENT_SAYS(
+      given->srgb != KILN_SWITCH_ON ||
+          under->format == KILN_CU_AD_FORMAT_UNSIGNED_INT8,
+      "options.srgb", "is on, of texels that are not of 8 bits without sign",
+      "leave it off, or use texels of KILN_TEXEL_U8");
+  KILNI_CHECK_ARGUMENT_SAYS(given->seamless != KILN_SWITCH_ON ||
+                                (under->flags & KILN_CUDA_ARRAY3D_CUBEMAP) != 0,
+                            "options.seamless",
+                            "is on, of an array that is no cube",
+                            "leave it off, or make the array with `cube`");
   KILNI_RETURN_IF_ERROR(check_level_options(given, under));
   return check_filter(given, under->format);
 }
@@ -335,8 +343,10 @@ static kiln_status_t check_pitched(kiln_device_t* device,
       device, given->row_bytes,
       KILN_CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH,
       "a texture over a buffer with a row in bytes"));
-  KILNI_CHECK_ARGUMENT(given->row_bytes >= given->width * texel_bytes,
-                       "texels.row_bytes");
+  KILNI_CHECK_ARGUMENT_SAYS(given->row_bytes >= given->width * texel_bytes,
+                            "texels.row_bytes",
+                            "is less than a row of texels has",
+                            "set it to the bytes from one row to the next");
   return check_aligned(device, given->row_bytes,
                        KILN_CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT,
                        "a row");

@@ -210,9 +210,10 @@ kiln_status_t kiln_virtual_create(kiln_device_t* device, uint64_t size_bytes,
   KILNI_RETURN_IF_ERROR(kilni_options_read(options, "kiln_virtual_options_t",
                                            sizeof(given), &given));
   KILNI_CHECK_ARGUMENT(given.writable <= KILN_SWITCH_ON, "options.writable");
-  KILNI_CHECK_ARGUMENT(
+  KILNI_CHECK_ARGUMENT_SAYS(
       given.reserve_bytes == 0 || given.reserve_bytes >= size_bytes,
-      "options.reserve_bytes");
+      "options.reserve_bytes", "is less than the size",
+      "leave it 0, or set it to as far as it may ever grow");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(check_can(device));
   void* block = NULL;

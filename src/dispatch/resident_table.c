@@ -238,7 +238,9 @@ kiln_status_t kiln_resident_allocate(kiln_dispatcher_t* dispatcher,
   KILNI_CHECK_ARGUMENT(out_resident != NULL, "out_resident");
   out_resident->id = 0;
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
-  KILNI_CHECK_ARGUMENT(bytes <= UINT64_MAX >> 1, "bytes");
+  KILNI_CHECK_ARGUMENT_SAYS(bytes <= UINT64_MAX >> 1, "bytes",
+                            "is more than any memory",
+                            "pass how many bytes it has");
   KILNI_RETURN_IF_ERROR(kilni_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);

@@ -186,8 +186,9 @@ kiln_status_t kiln_graph_builder_add_conditional(
   KILNI_CHECK_ARGUMENT(builder != NULL, "builder");
   KILNI_CHECK_ARGUMENT(conditional != NULL, "conditional");
   uint32_t count = conditional->bodies;
-  KILNI_CHECK_ARGUMENT(count >= 1 && count <= KILNI_GRAPH_BODIES,
-                       "conditional.bodies");
+  KILNI_CHECK_ARGUMENT_SAYS(
+      count >= 1 && count <= KILNI_GRAPH_BODIES, "conditional.bodies",
+      "is 0, or over the limit of 1024", "set it to 1 to 1024");
   for (uint32_t i = 0; i < count; i++) out_bodies[i] = NULL;
   KILNI_RETURN_IF_ERROR(
       kilni_builder_check_capturing(builder, "no choice can be captured"));

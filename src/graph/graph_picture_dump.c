@@ -115,7 +115,9 @@ static kiln_status_t move_over(const beside_t* b, kiln_allocator_t allocator,
 kiln_status_t kiln_graph_dump_file(kiln_graph_t* graph, uint32_t flags,
                                    const char* path) {
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
-  KILNI_CHECK_ARGUMENT((flags & ~(uint32_t)ALL_FLAGS) == 0, "flags");
+  KILNI_CHECK_ARGUMENT_SAYS((flags & ~(uint32_t)ALL_FLAGS) == 0, "flags",
+                            "has bits that are no flags of a dump",
+                            "pass 0, or flags of CUgraphDebugDot_flags");
   KILNI_CHECK_ARGUMENT(path != NULL && path[0] != 0, "path");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   if (!kilni_cuda_has(graph->device->table,

@@ -35,7 +35,8 @@ static const char* or_else(const char* text, const char* otherwise) {
 
 static kiln_status_t check_given(kiln_bytes_view_t bytes,
                                  const kiln_code_options_t* options) {
-  KILNI_CHECK_ARGUMENT(bytes.data != NULL && bytes.size > 0, "bytes");
+  KILNI_CHECK_ARGUMENT_SAYS(bytes.data != NULL && bytes.size > 0, "bytes",
+                            "are none", "pass code of one byte or more");
   KILNI_CHECK_ARGUMENT(options->names != NULL || options->name_count == 0,
                        "names");
   if (bytes.size > kMaxBytes || options->name_count > MAX_NAMES) {
@@ -46,9 +47,10 @@ static kiln_status_t check_given(kiln_bytes_view_t bytes,
         "code may have 4 GiB and %d names", MAX_NAMES);
   }
   for (uint32_t i = 0; i < options->name_count; i++) {
-    KILNI_CHECK_ARGUMENT(options->names[i].expression != NULL &&
-                             options->names[i].lowered != NULL,
-                         "names");
+    KILNI_CHECK_ARGUMENT_SAYS(options->names[i].expression != NULL &&
+                                  options->names[i].lowered != NULL,
+                              "names", "has one that is NULL",
+                              "set `expression` and `lowered` of each");
   }
   return NULL;
 }

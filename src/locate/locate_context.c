@@ -61,7 +61,8 @@ static kiln_status_t check_switches(const kiln_locate_options_t* options) {
 static kiln_status_t check_paths(const char* const* paths, uint32_t count,
                                  const char* what) {
   KILNI_CHECK_ARGUMENT(count == 0 || paths != NULL, what);
-  KILNI_CHECK_ARGUMENT(count <= MAX_OPTION_PATHS, what);
+  KILNI_CHECK_ARGUMENT_SAYS(count <= MAX_OPTION_PATHS, what,
+                            "has more than 1024 entries", "pass fewer");
   for (uint32_t i = 0; i < count; i++) {
     KILNI_RETURN_IF_ERROR(check_path(paths[i], what));
   }
@@ -71,7 +72,8 @@ static kiln_status_t check_paths(const char* const* paths, uint32_t count,
 static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
   uint32_t count = options->override_count;
   KILNI_CHECK_ARGUMENT(count == 0 || options->overrides != NULL, "overrides");
-  KILNI_CHECK_ARGUMENT(count <= MAX_OPTION_PATHS, "overrides");
+  KILNI_CHECK_ARGUMENT_SAYS(count <= MAX_OPTION_PATHS, "overrides",
+                            "has more than 1024 entries", "pass fewer");
   for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_override_t* item = &options->overrides[i];
     const kiln_locate_entry_t* entry = NULL;

@@ -202,11 +202,12 @@ kiln_status_t kilni_locate_facts_read(kilni_locate_reader_t* reader,
                                       uint32_t depth,
                                       const kilni_locate_facts_t** out_facts) {
   *out_facts = NULL;
-  KILNI_CHECK_ARGUMENT(query->path != NULL && query->path[0] == '/',
-                       "query->path");
-  KILNI_CHECK_ARGUMENT(
+  KILNI_CHECK_ARGUMENT_SAYS(query->path != NULL && query->path[0] == '/',
+                            "query->path", "is no absolute path",
+                            "pass one that begins with a slash");
+  KILNI_CHECK_ARGUMENT_SAYS(
       depth >= KILNI_LOCATE_FACTS_LEAST && depth <= KILNI_LOCATE_FACTS_VERIFY,
-      "depth");
+      "depth", "is no depth", "pass one of KILNI_LOCATE_FACTS_...");
   kilni_mutex_lock(&reader->mutex);
   *out_facts = recall(reader, query, depth);
   kiln_status_t status =

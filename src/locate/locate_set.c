@@ -366,7 +366,9 @@ kiln_status_t kiln_locate_find_set(kiln_locate_t* locate,
   *out_set = NULL;
   KILNI_CHECK_ARGUMENT(locate != NULL, "locate");
   KILNI_CHECK_ARGUMENT(wants != NULL, "wants");
-  KILNI_CHECK_ARGUMENT(count > 0 && count <= MAX_WANTS, "count");
+  KILNI_CHECK_ARGUMENT_SAYS(count > 0 && count <= MAX_WANTS, "count",
+                            "is 0, or over the limit of 1024",
+                            "pass 1 to 1024 wants");
   looking_t looking;
   memset(&looking, 0, sizeof(looking));
   looking.locate = locate;

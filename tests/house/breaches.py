@@ -231,6 +231,10 @@ BREACHES = {
         ({"src/left/left.c": ("+", 'int x = kilni_str_addf(&finding.fix,\n'
                                    '    "Set X");\n')},
          "begins with a capital"),
+        ({"src/left/left.c": ("+", 'void f(int a) {\n'
+                                   '  KILNI_CHECK_ARGUMENT_SAYS(a < g(1, 2), '
+                                   '"a",\n      "is X", "Set X");\n}\n')},
+         'the fix "Set X" begins with a capital'),
         ({"src/left/left.c": ("+", 'LEFT_RESULT(A, 3, 0, "Set X")\n')},
          "begins with a capital"),
     ],

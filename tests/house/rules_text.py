@@ -146,7 +146,7 @@ def prefixes(tree):
 # Where the text of a `Fix:` line stands: a call and which of its arguments.
 FIX_CALLS = {"kilni_status_with_fix": 1, "kilni_cli_error_fix": 1,
              "kilni_cli_fail": 2, "fail_value": 3,
-             "kilni_probe_add_problem": 3}
+             "kilni_probe_add_problem": 3, "KILNI_CHECK_ARGUMENT_SAYS": 3}
 STRINGS = r'(?:"(?:\\.|[^"\\\n])*"\s*(?:PRI\w+\s*)?)+'
 
 

@@ -97,10 +97,10 @@ static kiln_status_t relocate(kilni_soft_code_t* code,
     uint8_t* host = kilni_soft_memory_host(
         code->memory, symbol->address + r->offset, r->size);
     if (!host) {
-      return KILNI_FAIL(BAD_DATA,
-                        "line %u: the initialiser of \"%s\" is too "
-                        "long",
-                        variable->line, variable->name);
+      return kilni_status_with_fix(
+          KILNI_FAIL(BAD_DATA, "line %u: the initialiser of \"%s\" is too long",
+                     variable->line, variable->name),
+          "give the variable as many bytes as its initialiser has");
     }
     memcpy(host, &value, r->size);
   }

@@ -408,6 +408,7 @@ static void test_add_all_in_order(void** state) {
 
 static void assert_broken(kiln_status_t status) {
   assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
+  assert_non_null(kiln_status_fix(status));
   kiln_status_free(status);
 }
 

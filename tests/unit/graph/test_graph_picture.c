@@ -14,13 +14,14 @@
 
 #define REFUSED(call, code, text) assert_says((call), KILN_STATUS_##code, text)
 
-// What breaks a contract names the parameter, and needs no more.
+// What breaks a contract names the parameter, and says what to do.
 #define WRONG(call, code, text) wrong((call), KILN_STATUS_##code, text)
 
 static void wrong(kiln_status_t status, kiln_status_code_t code,
                   const char* says) {
   assert_int_equal(kiln_status_code(status), code);
   assert_non_null(strstr(kiln_status_message(status), says));
+  assert_non_null(kiln_status_fix(status));
   kiln_status_free(status);
 }
 
