@@ -17,7 +17,7 @@
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 // Elements of a block's tile at least, in those texts that have tiles.
-enum { TILE = 4096 };
+enum { TILE = 2048 };
 
 static uint64_t tiles(uint64_t count) {
   return (count + TILE - 1) / TILE;
