@@ -23,6 +23,14 @@ except ImportError as error:
     sys.exit(77)
 
 ROUNDS, RUNS = 5, 10
+# How PyTorch's ways of attention multiply f32, TF32 being off. The second is
+# CUTLASS's OpMultiplyAddFastF32.
+WAYS = {
+    SDPBackend.MATH: " without tensor cores",
+    SDPBackend.EFFICIENT_ATTENTION: " by three TF32 products of parts each",
+    SDPBackend.FLASH_ATTENTION: "",
+    SDPBackend.CUDNN_ATTENTION: "",
+}
 g_rows = []
 
 
@@ -101,6 +109,7 @@ def bench_attention(dtype, causal, name):
                 rate = flops / spent(run)
                 how = f"scaled_dot_product_attention, {backend.name}"
                 if dtype == torch.float32:
+                    how += WAYS[backend]
                     far = distance(run()[:, :1], exact_attention(
                         q[:, :1], k[:, :1], v[:, :1]))
                     how += f", {far:.1f} ULP"
