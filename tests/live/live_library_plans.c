@@ -878,6 +878,267 @@ static void fft(live_t* live, uint32_t size) {
   free(want);
 }
 
+// What is kept in front, in its order; the rest behind it, from the end on.
+static void divide(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t* want = room(bytes);
+  uint32_t* have = room(bytes);
+  uint32_t kept = 0, others = 0, told = 0;
+  for (uint32_t i = 0; i < live->count; i++) {
+    if (live->bytes[i] == 1) {
+      want[kept++] = live->numbers[i];
+    } else {
+      want[live->count - 1 - others++] = live->numbers[i];
+    }
+  }
+  kiln_library_options_t options = options_of(live, KILN_PROGRAM_TYPE_U32);
+  options.rest = KILN_SWITCH_ON;
+  uint8_t* keep = room(live->count);
+  for (uint32_t i = 0; i < live->count; i++) keep[i] = live->bytes[i] == 1;
+  argument_t arguments[] = {{live->numbers, NULL, bytes},
+                            {keep, NULL, live->count},
+                            {NULL, have, bytes},
+                            {NULL, &told, 4}};
+  run(live, "compact", &options, arguments, 4);
+  judge("partition: count", &told, &kept, 4);
+  judge("partition", have, want, bytes);
+  free(want);
+  free(have);
+  free(keep);
+}
+
+// To places all over the list, each of them once but for some that are none,
+// and from there.
+static void moves(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t* places = room(bytes);
+  uint32_t* want = room(bytes);
+  uint32_t* back = room(bytes);
+  uint32_t* have = room(bytes);
+  for (uint32_t i = 0; i < live->count; i++) {
+    uint32_t to = (i * 2654435761u) & (live->count - 1);
+    places[i] = i % 9 == 4 ? live->count + i : to;
+    if (i % 9 == 4) continue;
+    want[i] = live->numbers[to];
+    back[to] = live->numbers[i];
+  }
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_U32;
+  argument_t arguments[] = {
+      {live->numbers, NULL, bytes}, {places, NULL, bytes}, {NULL, have, bytes}};
+  run(live, "gather", &options, arguments, 3);
+  judge("gather", have, want, bytes);
+  memset(have, 0, (size_t)bytes);
+  arguments[2].data = have;
+  run(live, "scatter", &options, arguments, 3);
+  judge("scatter", have, back, bytes);
+  free(places);
+  free(want);
+  free(back);
+  free(have);
+}
+
+static void transpose(live_t* live, uint32_t w) {
+  uint32_t h = live->count / w;
+  uint64_t count = (uint64_t)w * h;
+  uint32_t* want = room(count * 4);
+  uint32_t* have = room(count * 4);
+  for (uint64_t i = 0; i < count; i++) {
+    want[i % w * h + i / w] = live->numbers[i];
+  }
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_U32;
+  argument_t arguments[] = {{live->numbers, NULL, count * 4},
+                            {NULL, have, count * 4}};
+  const kiln_binding_t scalars[] = {kiln_bind_u32(w), kiln_bind_u32(h)};
+  run_with(live, "transpose", &options, arguments, 2, scalars, 2);
+  judge("transpose", have, want, count * 4);
+  free(want);
+  free(have);
+}
+
+// Sums of 4,096 each; and y = a x + y by one rounding.
+static void lines_of_numbers(live_t* live) {
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t sums = (live->count + 4095) / 4096;
+  uint32_t* want = room(bytes);
+  uint32_t* have = room(bytes);
+  float* x = room(bytes);
+  float* y = room(bytes);
+  float* made = room(bytes);
+  for (uint32_t i = 0; i < live->count; i++) {
+    want[i / 4096] += live->numbers[i];
+    x[i] = (float)live->numbers[i] * 0x1p-32f;
+    y[i] = (float)(int32_t)live->numbers[live->count - 1 - i] * 0x1p-31f;
+  }
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = KILN_PROGRAM_TYPE_U32;
+  argument_t of_sums[] = {{live->numbers, NULL, bytes},
+                          {NULL, have, sums * UINT64_C(4)}};
+  run(live, "reduce", &options, of_sums, 2);
+  judge("reduce", have, want, sums * UINT64_C(4));
+  kiln_library_plan_t* plan = NULL;
+  kiln_resident_t in, out;
+  OK(kiln_resident_allocate(live->dispatcher, bytes, &in));
+  OK(kiln_resident_allocate(live->dispatcher, bytes, &out));
+  OK(kiln_resident_upload(live->dispatcher, NULL, in, 0, bytes, x));
+  OK(kiln_resident_upload(live->dispatcher, NULL, out, 0, bytes, y));
+  if (OK(kiln_library_plan_create(live->dispatcher, "saxpy", NULL, &plan))) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_f32(2.7f), kiln_bind_resident(in), kiln_bind_resident(out)};
+    OK(kiln_library_plan_run(plan, NULL, bindings, 3));
+    OK(kiln_resident_download(live->dispatcher, NULL, out, 0, bytes, made));
+  }
+  kiln_library_plan_release(plan);
+  OK(kiln_resident_free(live->dispatcher, in));
+  OK(kiln_resident_free(live->dispatcher, out));
+  for (uint32_t i = 0; i < live->count; i++) y[i] = fmaf(2.7f, x[i], y[i]);
+  judge("saxpy", made, y, bytes);
+  free(want);
+  free(have);
+  free(x);
+  free(y);
+  free(made);
+}
+
+// Characters of two bytes, whole; then one byte of them another.
+static void utf8(live_t* live) {
+  uint32_t count = live->count & ~UINT32_C(1);
+  uint8_t* text = room(count);
+  for (uint32_t i = 0; i < count; i++) text[i] = i % 2 == 0 ? 0xc3 : 0xa9;
+  for (uint32_t way = 0; way < 3; way++) {
+    uint32_t at = way == 1 ? count / 3 * 2 : count - 2, left = 7;
+    uint32_t want = way == 0 ? 0 : count - at;
+    if (way > 0) text[at] = way == 1 ? 0xc1 : 0xe2;
+    argument_t arguments[] = {{text, NULL, count}, {NULL, &left, 4}};
+    run(live, "utf8", NULL, arguments, 2);
+    judge("utf8", &left, &want, 4);
+    text[at] = 0xc3;
+  }
+  free(text);
+}
+
+// One number in some thousand beside the same rounds in C.
+static void philox(live_t* live) {
+  const uint64_t seed = UINT64_C(0x123456789abcdef0);
+  const uint64_t start = UINT64_C(0xfffffff0);
+  uint64_t bytes = (uint64_t)live->count * 4;
+  uint32_t* have = room(bytes);
+  uint32_t wrong = 0;
+  kiln_library_plan_t* plan = NULL;
+  kiln_resident_t out;
+  OK(kiln_resident_allocate(live->dispatcher, bytes, &out));
+  if (OK(kiln_library_plan_create(live->dispatcher, "philox", NULL, &plan))) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident(out), kiln_bind_u32(live->count),
+        kiln_bind_u64(seed), kiln_bind_u64(start)};
+    OK(kiln_library_plan_run(plan, NULL, bindings, 4));
+    OK(kiln_resident_download(live->dispatcher, NULL, out, 0, bytes, have));
+  }
+  kiln_library_plan_release(plan);
+  OK(kiln_resident_free(live->dispatcher, out));
+  for (uint64_t i = 0; i < live->count; i += 1021) {
+    uint64_t counter = start + i / 4;
+    uint32_t x[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), 0, 0};
+    uint32_t k[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    for (int r = 0; r < 10; r++) {
+      uint64_t a = UINT64_C(0xd2511f53) * x[0], c = UINT64_C(0xcd9e8d57) * x[2];
+      const uint32_t next[4] = {(uint32_t)(c >> 32) ^ x[1] ^ k[0], (uint32_t)c,
+                                (uint32_t)(a >> 32) ^ x[3] ^ k[1], (uint32_t)a};
+      memcpy(x, next, sizeof(next));
+      k[0] += UINT32_C(0x9e3779b9);
+      k[1] += UINT32_C(0xbb67ae85);
+    }
+    wrong += have[i] != x[i % 4];
+  }
+  printf("philox: %u wrong\n", (unsigned)wrong);
+  failures += wrong != 0;
+  free(have);
+}
+
+// Layer norm of rows, one of 64 beside doubles.
+static void normalize(live_t* live, uint32_t width) {
+  uint32_t rows = live->count / width, wrong = 0;
+  uint64_t count = (uint64_t)rows * width;
+  float* x = room(count * 4);
+  float* y = room(count * 4);
+  float* scale = room(width * UINT64_C(4));
+  float* shift = room(width * UINT64_C(4));
+  for (uint64_t i = 0; i < count; i++) {
+    x[i] = 3 + (float)(int32_t)live->numbers[i] * 0x1p-31f;
+  }
+  for (uint32_t j = 0; j < width; j++) {
+    scale[j] = 1 + (float)(j % 5);
+    shift[j] = (float)(j % 3);
+  }
+  argument_t arguments[] = {{x, NULL, count * 4},
+                            {scale, NULL, width * UINT64_C(4)},
+                            {shift, NULL, width * UINT64_C(4)},
+                            {NULL, y, count * 4}};
+  const kiln_binding_t scalars[] = {kiln_bind_u32(width), kiln_bind_f32(1e-3f)};
+  run_with(live, "normalize", NULL, arguments, 4, scalars, 2);
+  for (uint32_t r = 0; r < rows; r += 64) {
+    const float* row = x + (uint64_t)r * width;
+    double mean = 0, variance = 0;
+    for (uint32_t j = 0; j < width; j++) mean += (double)row[j] / width;
+    for (uint32_t j = 0; j < width; j++) {
+      double away = (double)row[j] - mean;
+      variance += away * away / width;
+    }
+    double factor = 1 / sqrt(variance + 1e-3);
+    for (uint32_t j = 0; j < width; j++) {
+      double want = ((double)row[j] - mean) * factor * (double)scale[j] +
+                    (double)shift[j];
+      double have = (double)y[(uint64_t)r * width + j];
+      wrong += !(fabs(have - want) <= 2e-5);
+    }
+  }
+  printf("normalize of %u: %u wrong\n", (unsigned)width, (unsigned)wrong);
+  failures += wrong != 0;
+  free(x);
+  free(y);
+  free(scale);
+  free(shift);
+}
+
+// At most 2^16 bodies, which are 2^32 pairs; one in some thousand beside
+// doubles.
+static void nbody(live_t* live) {
+  uint32_t n = live->count / 1024 < 64 ? 64 : live->count / 1024, wrong = 0;
+  float* x = room(n * UINT64_C(16));
+  float* y = room(n * UINT64_C(12));
+  for (uint32_t i = 0; i < 4 * n; i++) {
+    float value = (float)(int32_t)live->numbers[i % live->count] * 0x1p-31f;
+    x[i] = i % 4 == 3 ? fabsf(value) : value;
+  }
+  argument_t arguments[] = {{x, NULL, n * UINT64_C(16)},
+                            {NULL, y, n * UINT64_C(12)}};
+  const kiln_binding_t scalar = kiln_bind_f32(0.05f);
+  run_with(live, "nbody", NULL, arguments, 2, &scalar, 1);
+  for (uint32_t i = 0; i < n; i += n / 64) {
+    double pull[3] = {0}, size = 0;
+    for (uint32_t j = 0; j < n; j++) {
+      double d[3], square = 0.05 * 0.05;
+      for (uint32_t c = 0; c < 3; c++) {
+        d[c] = (double)x[4 * j + c] - (double)x[4 * i + c];
+        square += d[c] * d[c];
+      }
+      double factor = (double)x[4 * j + 3] / (square * sqrt(square));
+      for (uint32_t c = 0; c < 3; c++) {
+        pull[c] += factor * d[c];
+        size += fabs(factor * d[c]);
+      }
+    }
+    for (uint32_t c = 0; c < 3; c++) {
+      wrong += !(fabs((double)y[3 * i + c] - pull[c]) <= size * 2e-5);
+    }
+  }
+  printf("nbody of %u: %u wrong\n", (unsigned)n, (unsigned)wrong);
+  failures += wrong != 0;
+  free(x);
+  free(y);
+}
+
 static void run_all(live_t* live) {
   live->numbers = room((uint64_t)live->count * 4);
   live->bytes = room(live->count);
@@ -935,6 +1196,17 @@ static void run_all(live_t* live) {
   fft(live, 8192);
   fft(live, 1 << 20);
   fft(live, 1 << 22);
+  divide(live);
+  moves(live);
+  transpose(live, live->count < 1u << 24 ? 132 : 8192);
+  transpose(live, live->count < 1u << 24 ? 131 : 4099);
+  lines_of_numbers(live);
+  utf8(live);
+  philox(live);
+  normalize(live, 1000);
+  normalize(live, 3001);
+  normalize(live, 8192);
+  nbody(live);
   segments(live, 32);
   segments(live, 1000);
   segments(live, 9000);
