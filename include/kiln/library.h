@@ -22,6 +22,7 @@
 #include "kiln/api.h"
 #include "kiln/dispatch.h"
 #include "kiln/pipeline.h"
+#include "kiln/program.h"
 #include "kiln/status.h"
 #include "kiln/stream.h"
 
@@ -193,6 +194,22 @@ KILN_API void kiln_library_plan_info(const kiln_library_plan_t* plan,
 KILN_API bool kiln_library_plan_parameter(
     const kiln_library_plan_t* plan, uint32_t index,
     kiln_pipeline_parameter_t* out_parameter);
+
+// Fills in how many elements parameters have, by those of the others and by
+// values of scalars, as the entry's page says them: how large the buffers of
+// results must be. `inout_sizes` has one for each parameter; a count that is
+// not known is KILN_PROGRAM_COUNT_UNKNOWN, and bytes are the count times
+// kiln_pipeline_parameter_t.type_bytes. A host's work: nothing is run. The
+// plan's `count` is not looked at.
+//
+//   INVALID_ARGUMENT  a count that is neither given nor said by the others, or
+//                     one that is given as something else than they say: the
+//                     message names it
+//   OUT_OF_RANGE      those of kiln_program_sizes
+//
+// Nothing is filled in then. Since 0.1.
+KILN_API KILN_MUST_USE kiln_status_t kiln_library_plan_sizes(
+    const kiln_library_plan_t* plan, kiln_program_size_t* inout_sizes);
 
 // ---- Patterns ----
 

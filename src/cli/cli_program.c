@@ -10,6 +10,7 @@
 
 #include "cli/cli_output.h"
 #include "cli/cli_report.h"
+#include "cli/run_library.h"
 #include "cli/run_request.h"
 
 enum { MAX_PROGRAM_BYTES = 4 << 20, MAX_DEFINES = 64, NAME_BYTES = 80 };
@@ -70,8 +71,9 @@ typedef struct defines_t {
   uint32_t count;
 } defines_t;
 
-static bool read_defines(const kilni_cli_call_t* call, defines_t* out,
-                         kilni_cli_error_t* error) {
+// Without those that only a plan of the library has.
+static bool read_defines(const kilni_cli_call_t* call, bool is_library,
+                         defines_t* out, kilni_cli_error_t* error) {
   out->count = 0;
   for (size_t i = 0; call != NULL && i < call->given_count; ++i) {
     const kilni_cli_given_t* given = &call->given[i];
@@ -82,6 +84,7 @@ static bool read_defines(const kilni_cli_call_t* call, defines_t* out,
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                             "write --define NAME=VALUE, at most 64 times",
                             "--define \"%s\" of a program", given->value);
+    if (is_library && kilni_cli_library_is_own(given->value, size)) continue;
     memcpy(out->names[out->count], given->value, size);
     out->names[out->count][size] = 0;
     out->items[out->count].name = out->names[out->count];
@@ -99,7 +102,8 @@ bool kilni_cli_program_read(const char* file, const kilni_cli_call_t* call,
   kilni_cli_buffer_t text = {0};
   kiln_string_view_t view;
   kiln_program_report_t* report = NULL;
-  bool ok = read_defines(call, &defines, error) &&
+  bool ok = read_defines(call, kilni_cli_library_name(file) != NULL, &defines,
+                         error) &&
             read_text(file, &text, &view, error);
   if (ok) {
     kiln_program_parse_options_t options = kiln_program_parse_options_default();

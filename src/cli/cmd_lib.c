@@ -80,8 +80,9 @@ const kilni_cli_command_t kilni_cli_command_lib = {
     "They are inside the command: lib:NAME in place of a file runs, inspects "
     "or compiles one from any folder, with --define for its consts and types. "
     "One that has several launches or memory of its own is run whole, with the "
-    "parameters of its page in docs/library; T, V, DESCENDING, EXCLUSIVE and "
-    "SYMMETRIC can be defined then.",
+    "parameters of its page in docs/library, which are all that it wants; the "
+    "options of the page are given by --define then: T, V, OPERATION, "
+    "EXCLUSIVE, DESCENDING, SYMMETRIC, REST, BINS, SEGMENT, ROUNDS, ORDER.",
     OPTIONS,
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,

@@ -184,7 +184,9 @@ static void note_grid(const kilni_cli_plan_t* plan) {
 static bool run_device(kilni_cli_session_t* session,
                        kilni_cli_request_t* request, kilni_cli_plan_t* plan,
                        kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
-  if (!kilni_cli_session_open(session, request, error)) return false;
+  if (!kilni_cli_session_open(session, request, error) ||
+      !kilni_cli_library_decide(session, error))
+    return false;
   if (request->whole)
     return kilni_cli_library_run(session, plan, error) &&
            collect(session, plan, outputs, error);

@@ -29,53 +29,136 @@ static bool is_given(const kilni_cli_request_t* r, uint32_t index,
   return false;
 }
 
-static uint32_t as_switch(const char* value) {
-  return strcmp(value, "0") == 0 ? KILN_SWITCH_OFF : KILN_SWITCH_ON;
+// How the value of an option is written.
+typedef enum how_t { TYPE, SWITCH, OPERATION, NUMBER, ROUNDS, TEXT } how_t;
+
+// What --define can say of a plan: options, by the names of consts and types
+// that texts have for them, or by their own. thread-safe
+static const struct {
+  const char* name;
+  how_t how;
+  size_t at;    // of the field
+  bool is_own;  // no text has it: it asks for a plan
+} kKnown[] = {
+    {"T", TYPE, offsetof(kiln_library_options_t, type), false},
+    {"V", TYPE, offsetof(kiln_library_options_t, value_type), false},
+    {"OPERATION", OPERATION, offsetof(kiln_library_options_t, operation),
+     false},
+    {"EXCLUSIVE", SWITCH, offsetof(kiln_library_options_t, exclusive), false},
+    {"DESCENDING", SWITCH, offsetof(kiln_library_options_t, descending), false},
+    {"SYMMETRIC", SWITCH, offsetof(kiln_library_options_t, symmetric), false},
+    {"REST", SWITCH, offsetof(kiln_library_options_t, rest), false},
+    {"BINS", NUMBER, offsetof(kiln_library_options_t, bins), false},
+    {"SIZE", NUMBER, offsetof(kiln_library_options_t, segment), false},
+    {"WIDTH", NUMBER, offsetof(kiln_library_options_t, segment), false},
+    {"SEGMENT", NUMBER, offsetof(kiln_library_options_t, segment), true},
+    {"ROUNDS", ROUNDS, offsetof(kiln_library_options_t, rounds), true},
+    {"ORDER", TEXT, offsetof(kiln_library_options_t, order), true},
+};
+enum { KNOWN = sizeof(kKnown) / sizeof(kKnown[0]) };
+
+// Its place among them, or KNOWN.
+static uint32_t known_at(const char* name, size_t size) {
+  uint32_t i = 0;
+  while (i < KNOWN && (strlen(kKnown[i].name) != size ||
+                       memcmp(kKnown[i].name, name, size) != 0))
+    ++i;
+  return i;
 }
 
-// What a const or type of the program is among the plan's options.
-static bool take_define(kiln_library_options_t* options, const char* name,
-                        size_t size, const char* value,
-                        kilni_cli_error_t* error) {
-  static const char kNames[] = "T V DESCENDING EXCLUSIVE SYMMETRIC";
-  uint32_t* types[] = {&options->type, &options->value_type};
-  uint32_t* switches[] = {&options->descending, &options->exclusive,
-                          &options->symmetric};
-  const char* at = kNames;
-  for (uint32_t i = 0; i < 5; ++i) {
-    size_t length = strcspn(at, " ");
-    if (length == size && memcmp(at, name, size) == 0) {
-      if (i < 2) *types[i] = kiln_program_type_find(value);
-      if (i >= 2) *switches[i - 2] = as_switch(value);
+bool kilni_cli_library_is_own(const char* name, size_t size) {
+  uint32_t at = known_at(name, size);
+  return at < KNOWN && kKnown[at].is_own;
+}
+
+static bool take_value(kiln_library_options_t* options, uint32_t known,
+                       const char* value) {
+  void* field = (char*)options + kKnown[known].at;
+  uint64_t number = 0;
+  bool is_number = kilni_cli_u64_parse(value, strlen(value), &number);
+  switch (kKnown[known].how) {
+    case TYPE:
+      *(uint32_t*)field = kiln_program_type_find(value);
+      return *(uint32_t*)field != KILN_PROGRAM_TYPE_NONE;
+    case SWITCH:
+      *(uint32_t*)field = number != 0 ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
+      return is_number && number < 2;
+    case OPERATION:
+      *(uint32_t*)field = (uint32_t)number;
+      return is_number && number <= KILN_LIBRARY_MAX;
+    case NUMBER:
+      *(uint64_t*)field = number;
+      return is_number;
+    case ROUNDS:
+      *(uint32_t*)field = (uint32_t)number;
+      return is_number && number <= UINT32_MAX;
+    default:
+      *(const char**)field = value;
       return true;
-    }
-    at += length + (at[length] == ' ');
   }
+}
+
+static bool fail_define(const kilni_cli_request_t* r, const char* given,
+                        size_t size, bool is_known, kilni_cli_error_t* error) {
+  static const char* const kHow[] = {
+      "a type, such as f32",
+      "0 or 1",
+      "0, 1 or 2: the sum, the least or the greatest",
+      "a whole number",
+      "a whole number",
+      "the body of `fn before`"};
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-                       "--define %.*s of an entry with several launches",
-                       (int)size, name);
-  kilni_cli_error_fix(error, "use those of %s", kNames);
+                       "--define %s of the plan of \"%s\"", given, r->file);
+  if (is_known) {
+    kilni_cli_error_fix(error, "write %s",
+                        kHow[kKnown[known_at(given, size)].how]);
+    return false;
+  }
+  char names[160] = "";
+  for (uint32_t i = 0; i < KNOWN; ++i) {
+    strcat(names, kKnown[i].name);
+    if (i + 1 < KNOWN) strcat(names, " ");
+  }
+  kilni_cli_error_fix(error, "use those of %s", names);
   return false;
+}
+
+// --define as options of a plan.
+static bool take_defines(kilni_cli_request_t* r, const kilni_cli_call_t* call,
+                         kilni_cli_error_t* error) {
+  r->options = kiln_library_options_default();
+  r->options.max_ulp = r->max_ulp;
+  for (size_t i = 0; i < call->given_count; ++i) {
+    const kilni_cli_given_t* given = &call->given[i];
+    if (strcmp(given->option->name, "define") != 0) continue;
+    size_t size = strcspn(given->value, "=");
+    uint32_t known = known_at(given->value, size);
+    if (known == KNOWN ||
+        !take_value(&r->options, known, given->value + size + 1))
+      return fail_define(r, given->value, size, known < KNOWN, error);
+  }
+  return true;
 }
 
 bool kilni_cli_library_options(kilni_cli_request_t* request,
                                const kilni_cli_call_t* call,
                                kilni_cli_error_t* error) {
   kiln_program_parameter_info_t p;
+  bool defines = false;
   if (kilni_cli_library_name(request->file) == NULL) return true;
   for (uint32_t i = 0; kiln_program_parameter(request->program, i, &p); ++i)
     if (!is_given(request, i, p.name)) request->whole = true;
-  if (!request->whole) return true;
-  request->options = kiln_library_options_default();
-  request->options.max_ulp = request->max_ulp;
   for (size_t i = 0; i < call->given_count; ++i) {
     const kilni_cli_given_t* given = &call->given[i];
     if (strcmp(given->option->name, "define") != 0) continue;
-    size_t size = strcspn(given->value, "=");
-    if (!take_define(&request->options, given->value, size,
-                     given->value + size + 1, error))
-      return false;
+    defines = true;
+    if (kilni_cli_library_is_own(given->value, strcspn(given->value, "=")))
+      request->whole = true;
   }
+  if (request->whole) return take_defines(request, call, error);
+  // Those that a plan knows as well may be meant for it.
+  kilni_cli_error_t none;
+  request->maybe_whole = defines && take_defines(request, call, &none);
   return true;
 }
 
@@ -102,15 +185,18 @@ static void fill_facts(kilni_cli_session_t* s,
 }
 
 static bool find(const kiln_library_plan_t* plan, const kilni_cli_binding_t* b,
-                 kiln_pipeline_parameter_t* out) {
+                 uint32_t* out_index, kiln_pipeline_parameter_t* out) {
   uint64_t position = 0;
-  for (uint32_t i = 0; kiln_library_plan_parameter(plan, i, out); ++i)
+  for (*out_index = 0; kiln_library_plan_parameter(plan, *out_index, out);
+       ++*out_index)
     if (strlen(out->name) == b->parameter_size &&
         memcmp(out->name, b->parameter, b->parameter_size) == 0)
       return true;
-  return kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) &&
-         position < UINT32_MAX &&
-         kiln_library_plan_parameter(plan, (uint32_t)position, out);
+  if (!kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) ||
+      position >= UINT32_MAX)
+    return false;
+  *out_index = (uint32_t)position;
+  return kiln_library_plan_parameter(plan, *out_index, out);
 }
 
 // Raw inputs and bare numbers get the type that the plan says.
@@ -119,7 +205,8 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
   for (size_t i = 0; i < r->binding_count; ++i) {
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_pipeline_parameter_t p;
-    if (!find(plan, b, &p)) continue;
+    uint32_t at;
+    if (!find(plan, b, &at, &p)) continue;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
     if (b->is_arg) {
       if (b->untyped != NULL &&
@@ -133,6 +220,62 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
       b->spec.kind = KILNI_CLI_SPEC_TYPE;
       b->spec.shape.type = type;
     }
+  }
+  return true;
+}
+
+// What the request says of each parameter of the plan. one-thread
+typedef struct said_t {
+  kiln_program_size_t sizes[KILNI_CLI_MAX_PARAMS];
+  kilni_cli_binding_t* outputs[KILNI_CLI_MAX_PARAMS];  // without a shape
+  bool is_wanted;
+} said_t;
+
+static void gather(const kilni_cli_request_t* r,
+                   const kiln_library_plan_t* plan, said_t* said) {
+  memset(said, 0, sizeof(*said));
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i)
+    said->sizes[i].count = KILN_PROGRAM_COUNT_UNKNOWN;
+  for (size_t i = 0; i < r->binding_count; ++i) {
+    kilni_cli_binding_t* b = &r->bindings[i];
+    kiln_pipeline_parameter_t p;
+    uint32_t at;
+    if (!find(plan, b, &at, &p) || at >= KILNI_CLI_MAX_PARAMS) continue;
+    kiln_program_size_t* size = &said->sizes[at];
+    if (b->is_arg) size->bits = b->value.scalar.bits;
+    if (b->is_in) size->count = b->array.shape.count;
+    if (b->is_arg || b->is_in) continue;
+    if (b->spec.kind == KILNI_CLI_SPEC_SHAPE) size->count = b->spec.shape.count;
+    if (b->spec.kind != KILNI_CLI_SPEC_NONE) continue;
+    said->outputs[at] = b;
+    said->is_wanted = true;
+  }
+}
+
+// Outputs without a shape get the one that the plan says, where it knows it.
+static bool fill_outputs(kilni_cli_request_t* r,
+                         const kiln_library_plan_t* plan,
+                         kilni_cli_error_t* error) {
+  said_t said;
+  gather(r, plan, &said);
+  if (!said.is_wanted) return true;
+  kiln_status_t status = kiln_library_plan_sizes(plan, said.sizes);
+  // What is missing or contradicts itself is told with its fix further on.
+  if (!kiln_status_is_ok(status)) {
+    kiln_status_free(status);
+    return true;
+  }
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) {
+    kiln_pipeline_parameter_t p;
+    if (said.outputs[i] == NULL || !kiln_library_plan_parameter(plan, i, &p))
+      continue;
+    kilni_cli_shape_t* shape = &said.outputs[i]->spec.shape;
+    memset(shape, 0, sizeof(*shape));
+    shape->type = kilni_cli_program_type(p.type);
+    shape->rank = 1;
+    shape->dims[0] = said.sizes[i].count;
+    if (!kilni_cli_shape_finish(shape, error)) return false;
+    said.outputs[i]->spec.kind = KILNI_CLI_SPEC_SHAPE;
   }
   return true;
 }
@@ -186,12 +329,29 @@ static bool run_entry(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
           error, kiln_pending_wait(
                      s->pending, limit != 0 ? limit : KILN_PENDING_FOREVER))) {
     s->leave_at_once = error->code == KILN_STATUS_TIMED_OUT;
+    if (error->code == KILN_STATUS_NOT_CONVERGED)
+      kilni_cli_error_fix(error, "allow more by --define ROUNDS, or leave it");
     return false;
   }
   s->elapsed_ns = kilni_cli_now_ns() - began;
   if (!kilni_cli_check(error, kiln_library_plan_rounds(entry, &rounds)))
     return false;
   if (rounds != 0) kilni_cli_note("rounds: %" PRIu32, rounds);
+  return true;
+}
+
+bool kilni_cli_library_decide(kilni_cli_session_t* session,
+                              kilni_cli_error_t* error) {
+  kilni_cli_request_t* r = session->request;
+  kiln_library_plan_t* plan = NULL;
+  kiln_library_plan_info_t info;
+  if (r->whole || !r->maybe_whole) return true;
+  if (!make_entry(session, 1, &plan, error))
+    // A const of the text that has the name of an option is none.
+    return error->code == KILN_STATUS_INVALID_ARGUMENT;
+  kiln_library_plan_info(plan, &info);
+  kiln_library_plan_release(plan);
+  r->whole = info.parameter_count == kiln_program_parameter_count(r->program);
   return true;
 }
 
@@ -204,8 +364,10 @@ bool kilni_cli_library_run(kilni_cli_session_t* session, kilni_cli_plan_t* plan,
   if (!make_entry(session, 1, &first, error)) return false;
   fill_facts(session, first);
   bool ok =
-      give_types(session->request, first, error) &&
-      kilni_cli_request_read(session->request, error) &&
+      (session->request->maybe_whole ||
+       (give_types(session->request, first, error) &&
+        kilni_cli_request_read(session->request, error))) &&
+      fill_outputs(session->request, first, error) &&
       kilni_cli_plan_make(&session->facts, session->request, plan, error) &&
       check_types(plan, first, &count, error) &&
       make_entry(session, count, &entry, error) &&

@@ -14,6 +14,15 @@ bool kilni_cli_library_options(kilni_cli_request_t* request,
                                const kilni_cli_call_t* call,
                                kilni_cli_error_t* error);
 
+// Whether --define NAME is an option of plans alone, which no text has.
+bool kilni_cli_library_is_own(const char* name, size_t size);
+
+// For a request with all parameters of the program and with --define of what a
+// plan has, too: it is for the plan if that takes the same parameters. The
+// session is open.
+bool kilni_cli_library_decide(kilni_cli_session_t* session,
+                              kilni_cli_error_t* error);
+
 // Reads the inputs, makes the plan, runs it and waits for it.
 bool kilni_cli_library_run(kilni_cli_session_t* session, kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error);

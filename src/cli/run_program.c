@@ -105,6 +105,18 @@ typedef struct said_t {
   bool given[KILNI_CLI_MAX_PARAMS];
 } said_t;
 
+// An output as long as nobody says.
+static bool fail_length(const kilni_cli_binding_t* b,
+                        const kiln_program_parameter_info_t* p,
+                        kilni_cli_error_t* error) {
+  (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                       "the program does not say how long \"%s\" is", p->name);
+  kilni_cli_error_fix(error, "write --out %s=%s:%s[N]", p->name,
+                      (const char*)b->path.data,
+                      kiln_program_type_name(p->type));
+  return false;
+}
+
 static bool gather(const kilni_cli_request_t* r, said_t* said,
                    kilni_cli_error_t* error) {
   for (size_t i = 0; i < r->binding_count; ++i) {
@@ -114,6 +126,9 @@ static bool gather(const kilni_cli_request_t* r, said_t* said,
     if (!find_binding(r, b, &index, &p) || index >= KILNI_CLI_MAX_PARAMS)
       continue;
     said->given[index] = true;
+    if (b->is_out && !b->is_in && b->spec.kind == KILNI_CLI_SPEC_NONE &&
+        p.role != KILN_PROGRAM_ROLE_NONE && p.is_counted == 0)
+      return fail_length(b, &p, error);
     if (b->is_arg) {
       said->sizes[index].bits = b->value.scalar.bits;
     } else if (b->is_in) {

@@ -84,6 +84,7 @@ typedef struct kilni_cli_request_t {
   size_t binding_count;
   kiln_program_t* program;  // of a .kiln file, else NULL
   bool whole;               // lib:NAME with all its launches, as `options` say
+  bool maybe_whole;         // or may be; its inputs are read as the program's
   kiln_library_options_t options;
   uint64_t work[3];  // what it has to do
 } kilni_cli_request_t;

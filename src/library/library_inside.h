@@ -58,6 +58,7 @@ typedef struct kilni_library_place_t {
 // One launch. thread-safe
 typedef struct kilni_library_step_t {
   kiln_pipeline_t* pipeline;
+  kiln_program_t* program;  // of it
   uint32_t place_count;
   uint32_t clears;  // KILN_SWITCH_*: of its outputs, before it
   kilni_library_place_t places[KILNI_LIBRARY_PLACES];

@@ -61,10 +61,9 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
   kiln_pipeline_options_t options = kiln_pipeline_options_default();
   options.max_ulp = make->options.max_ulp;
   kilni_library_step_t* step = &plan->steps[plan->step_count];
-  kiln_status_t status = kiln_pipeline_create(plan->dispatcher, program,
-                                              &options, &step->pipeline);
-  kiln_program_release(program);
-  KILNI_RETURN_IF_ERROR(status);
+  step->program = program;
+  KILNI_RETURN_IF_ERROR(kiln_pipeline_create(plan->dispatcher, program,
+                                             &options, &step->pipeline));
   uint32_t taken = kiln_pipeline_info(step->pipeline)->parameter_count;
   if (place_count == KILNI_LIBRARY_EVERY && taken <= KILNI_LIBRARY_PLACES) {
     place_count = taken;
@@ -78,6 +77,13 @@ kiln_status_t kilni_library_add(kilni_library_make_t* make, const char* name,
   memcpy(step->places, places, place_count * sizeof(*places));
   note_parameters(plan, plan->step_count++);
   return NULL;
+}
+
+static void drop_step(kilni_library_step_t* step) {
+  kiln_pipeline_release(step->pipeline);
+  kiln_program_release(step->program);
+  step->pipeline = NULL;
+  step->program = NULL;
 }
 
 static kiln_status_t run_step(const kiln_library_plan_t* plan,
@@ -99,8 +105,7 @@ kiln_status_t kilni_library_once(kilni_library_make_t* make, const char* name,
     status = kiln_pending_wait(pending, KILN_PENDING_FOREVER);
   }
   kiln_pending_release(pending);
-  kiln_pipeline_release(step->pipeline);
-  step->pipeline = NULL;
+  drop_step(step);
   return status;
 }
 
@@ -110,6 +115,7 @@ void kilni_library_again(kilni_library_make_t* make, uint32_t step,
   kilni_library_step_t* next = &plan->steps[plan->step_count];
   *next = plan->steps[step];
   kiln_pipeline_retain(next->pipeline);
+  kiln_program_retain(next->program);
   memcpy(next->places, places, next->place_count * sizeof(*places));
   note_parameters(plan, plan->step_count++);
 }
@@ -137,7 +143,7 @@ static void destroy(kiln_library_plan_t* plan) {
   kiln_dispatcher_t* dispatcher = plan->dispatcher;
   kiln_sequence_release(plan->rounds.sequence);
   for (uint32_t i = 0; i < KILNI_LIBRARY_STEPS; i++) {
-    kiln_pipeline_release(plan->steps[i].pipeline);
+    drop_step(&plan->steps[i]);
   }
   for (uint32_t i = 0; i < KILNI_LIBRARY_MEMORIES; i++) {
     kiln_buffer_release(plan->memories[i]);
