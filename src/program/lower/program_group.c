@@ -37,22 +37,9 @@ typedef struct sum_t {
   uint32_t offset;
 } sum_t;
 
-// What a value is, where it never becomes anything else: what a loop carries
-// is moved into its register again further on, where this cannot see it yet.
-static const kilni_instruction_t* define_of(const kilni_lowering_t* w,
-                                            kilni_value_t value) {
-  uint32_t define = kilni_value_of(w, value)->define;
-  if ((kilni_value_of(w, value)->flags & KILNI_VALUE_MOVED) != 0) return NULL;
-  const kilni_instruction_t* i = &w->instructions.items[define];
-  bool once = define != 0 && i->define == 0 && i->guard == 0 &&
-              i->form == KILNI_FORM_PLAIN &&
-              (i->flags & KILNI_INSTRUCTION_MOVES) == 0;
-  return once ? i : NULL;
-}
-
 static sum_t sum_of(const kilni_lowering_t* w, kilni_value_t index) {
   sum_t sum = {index, 0};
-  const kilni_instruction_t* i = define_of(w, index);
+  const kilni_instruction_t* i = kilni_define_of(w, index);
   if (i != NULL && i->count == 3 && strcmp(i->name, "add.u32") == 0 &&
       kilni_value_is_const(w, i->operand[2])) {
     sum.root = i->operand[1];
@@ -71,7 +58,7 @@ static bool is_less_by(const kilni_lowering_t* w, kilni_value_t value,
     if (fact->b == length && kilni_value_is_const(w, fact->a)) {
       enough |= kilni_value_of(w, fact->a)->bits + 1 >= less;
     }
-    const kilni_instruction_t* i = define_of(w, fact->b);
+    const kilni_instruction_t* i = kilni_define_of(w, fact->b);
     if (fact->a == value && i != NULL && i->count == 3 &&
         strcmp(i->name, "sub.u32") == 0 && i->operand[1] == length &&
         kilni_value_is_const(w, i->operand[2])) {
@@ -88,7 +75,7 @@ bool kilni_group_below(const kilni_lowering_t* w, kilni_value_t index,
   uint64_t offset = 0;
   for (uint32_t depth = 0; depth < 4; depth++) {
     for (uint32_t k = 0; k < w->facts.count; k++) {
-      const kilni_instruction_t* i = define_of(w, w->facts.items[k].b);
+      const kilni_instruction_t* i = kilni_define_of(w, w->facts.items[k].b);
       if (w->facts.items[k].a != root || i == NULL || i->count != 3 ||
           !kilni_value_is_const(w, i->operand[2])) {
         continue;
@@ -116,7 +103,7 @@ static uint32_t zeros_of(const kilni_lowering_t* w, kilni_value_t value,
     while (zeros < 8 && (bits >> zeros & 1) == 0) zeros++;
     return zeros;
   }
-  const kilni_instruction_t* i = define_of(w, value);
+  const kilni_instruction_t* i = kilni_define_of(w, value);
   if (i == NULL || i->count != 3 || depth > 6) return 0;
   uint32_t a = zeros_of(w, i->operand[1], depth + 1);
   if (strcmp(i->name, "shl.b32") == 0) {
@@ -502,7 +489,7 @@ static bool field_of(const kilni_lowering_t* w, kilni_value_t value,
                      field_t* out) {
   out->shift = 0;
   for (uint32_t depth = 0; depth < 4; depth++) {
-    const kilni_instruction_t* i = define_of(w, value);
+    const kilni_instruction_t* i = kilni_define_of(w, value);
     uint32_t by = 0;
     if (i == NULL) return false;
     if (i->count == 2 && strcmp(i->name, "mov.b32") == 0) {

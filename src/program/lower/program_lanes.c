@@ -256,11 +256,25 @@ static kilni_value_t ballot(kilni_lowering_t* w, kilni_value_t x) {
   return kilni_pin_value(w, "vote.sync.ballot.b32", T(U32), 2, operands, 0);
 }
 
+// A shuffle looks at the low five bits of a lane only: where those are cut out
+// the whole number does as well.
+static kilni_value_t uncut(const kilni_lowering_t* w, kilni_value_t lane) {
+  const kilni_instruction_t* i = kilni_define_of(w, lane);
+  bool is_cut = i != NULL && strcmp(i->name, "and.b32") == 0 &&
+                kilni_value_is(w, i->operand[2], 31);
+  return is_cut ? i->operand[1] : lane;
+}
+
 kilni_value_t kilni_of_lane(kilni_lowering_t* w, kilni_value_t x,
                             kilni_value_t lane) {
   kilni_value_t zero = kilni_const(w, kilni_value_type(w, x), 0);
-  kilni_value_t there = KILNI_BIN(LT, lane, lane_count(w));
-  kilni_value_t y = shuffle(w, "shfl.sync.idx.b32", x, lane, 31);
+  kilni_value_t count = lane_count(w);
+  bool is_there =
+      kilni_value_is_const(w, count) &&
+      kilni_value_of(w, lane)->most < kilni_value_of(w, count)->bits;
+  kilni_value_t there =
+      is_there ? kilni_bool(w, true) : KILNI_BIN(LT, lane, count);
+  kilni_value_t y = shuffle(w, "shfl.sync.idx.b32", x, uncut(w, lane), 31);
   return kilni_select(w, there, y, zero);
 }
 

@@ -341,6 +341,11 @@ static inline bool kilni_value_is_const(const kilni_lowering_t* w,
                                         kilni_value_t value) {
   return (w->values.items[value].flags & KILNI_VALUE_CONST) != 0;
 }
+// What a value is, where it never becomes anything else: what a loop carries
+// is moved into its register again further on, where this cannot see it yet.
+// NULL: there is no such, or it is guarded.
+const kilni_instruction_t* kilni_define_of(const kilni_lowering_t* w,
+                                           kilni_value_t value);
 static inline bool kilni_value_is(const kilni_lowering_t* w,
                                   kilni_value_t value, uint64_t bits) {
   return kilni_value_is_const(w, value) && w->values.items[value].bits == bits;

@@ -7,6 +7,8 @@
 // (kilni_narrow). f16 and bf16 are kept as f32 and rounded after each
 // operation. Where an instruction's answer differs from the operator's
 // meaning, the difference is selected.
+#include <string.h>
+
 #include "program/lower/program_lowering.h"
 
 #define U(NAME) KILN_PROGRAM_UNARY_##NAME
@@ -668,6 +670,49 @@ static kilni_value_t binary_number(kilni_lowering_t* w, uint32_t op,
   return x;
 }
 
+static bool is_by(const kilni_lowering_t* w, const kilni_instruction_t* i,
+                  const char* name, uint64_t bits) {
+  return i != NULL && i->count == 3 && strcmp(i->name, name) == 0 &&
+         kilni_value_is(w, i->operand[2], bits);
+}
+
+// The word whose byte `*out_byte` a value is; 0: it is none.
+static kilni_value_t word_of_byte(const kilni_lowering_t* w, kilni_value_t x,
+                                  uint32_t* out_byte) {
+  const kilni_instruction_t* i = kilni_define_of(w, x);
+  *out_byte = 3;
+  if (is_by(w, i, "shr.u32", 24)) return i->operand[1];
+  if (!is_by(w, i, "and.b32", 255)) return 0;
+  kilni_value_t word = i->operand[1];
+  const kilni_instruction_t* of = kilni_define_of(w, word);
+  for (*out_byte = 2; *out_byte != 0; --*out_byte) {
+    if (is_by(w, of, "shr.u32", 8 * *out_byte)) return of->operand[1];
+  }
+  return word;
+}
+
+// x << 8 | a byte of a word, by one instruction: the steps of automata. 0: it
+// is none of those.
+static kilni_value_t join_byte(kilni_lowering_t* w, kilni_value_t x,
+                               kilni_value_t y) {
+  const kilni_instruction_t* i = kilni_define_of(w, x);
+  if (!is_by(w, i, "shl.b32", 8)) {
+    kilni_value_t swap = x;
+    x = y, y = swap;
+    i = kilni_define_of(w, x);
+    if (!is_by(w, i, "shl.b32", 8)) return 0;
+  }
+  kilni_value_t high = i->operand[1];
+  uint32_t byte;
+  kilni_value_t word = word_of_byte(w, y, &byte);
+  if (word == 0) return 0;
+  uint64_t most = kilni_value_of(w, high)->most;
+  kilni_value_t out = kilni_pure(w, "prmt.b32", T(U32), word, high,
+                                 kilni_u32(w, 0x6540 + byte));
+  if (most <= 0xffffff) limit(w, out, most << 8 | 255);
+  return out;
+}
+
 kilni_value_t kilni_binary(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
                            kilni_value_t y) {
   uint8_t type = kilni_value_type(w, x);
@@ -692,6 +737,7 @@ kilni_value_t kilni_binary(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
     kilni_value_t simple = simplify(w, op, type, x, y);
     if (simple == 0 && op == B(BIT_OR) && type == T(U32)) {
       simple = kilni_group_join(w, x, y);
+      if (simple == 0) simple = join_byte(w, x, y);
     }
     if (simple != 0) return simple;
   }

@@ -170,6 +170,17 @@ static uint32_t mix(uint64_t a, uint64_t b) {
   return (uint32_t)(h >> 40) % KILNI_HASH_SIZE;
 }
 
+const kilni_instruction_t* kilni_define_of(const kilni_lowering_t* w,
+                                           kilni_value_t value) {
+  uint32_t define = kilni_value_of(w, value)->define;
+  if ((kilni_value_of(w, value)->flags & KILNI_VALUE_MOVED) != 0) return NULL;
+  const kilni_instruction_t* i = &w->instructions.items[define];
+  bool once = define != 0 && i->define == 0 && i->guard == 0 &&
+              i->form == KILNI_FORM_PLAIN &&
+              (i->flags & KILNI_INSTRUCTION_MOVES) == 0;
+  return once ? i : NULL;
+}
+
 kilni_value_t kilni_const(kilni_lowering_t* w, uint8_t type, uint64_t bits) {
   uint32_t bytes = kilni_type_bytes(type);
   if (bytes < 8) bits &= (UINT64_C(1) << (8 * bytes)) - 1;

@@ -356,6 +356,68 @@ static void test_words_of_bytes(void** state) {
   }
 }
 
+#define STEP(REST)                                     \
+  "program p(x: in u32[], y: out u32[length(x)])\n"    \
+  "  work length(x) block 32 { let i = global_id.x;\n" \
+  "  let a = x[i]; let b = x[i ^ 1];\n" REST " barrier; }"
+
+// A byte of a word below another number, as automata step: one instruction.
+static void test_bytes_below(void** state) {
+  (void)state;
+  static const struct {
+    const char* text;
+    uint32_t moved;
+  } kCases[] = {
+      {STEP("y[i] = b << 8 | a & 255;"), 1},
+      {STEP("y[i] = b << 8 | a >> 8 & 255;"), 1},
+      {STEP("y[i] = a >> 16 & 255 | b << 8;"), 1},
+      {STEP("y[i] = b << 8 | a >> 24;"), 1},
+      {STEP("y[i] = b << 8 | a >> 4 & 255;"), 1},
+      {STEP("y[i] = b << 8 | a & 127;"), 0},
+      {STEP("y[i] = b << 9 | a & 255;"), 0},
+      {STEP("y[i] = b << 8 | a >> 23;"), 0},
+      {STEP("y[i] = b << 8 ^ a & 255;"), 0},
+      // What a loop carries, and what either side of a branch is.
+      {STEP("var s = b; for k in 0..a % 5 { s = s << 8 | a >> 8 & 255;\n"
+            "  s = (s ^ a) << 8 | s & 255; } y[i] = s;"),
+       2},
+      {STEP("var s = b; if a % 3 == 1 { s = x[a % length(x)]; s += 5; s *= s;\n"
+            "  s ^= 7; s += b; } y[i] = s << 8 | s >> 16 & 255;"),
+       1},
+  };
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    const char* text = kCases[i].text;
+    if (machine_forms(text, 75, 0, "prmt.b32") != kCases[i].moved) {
+      fail_msg("not %u: %s", kCases[i].moved, text);
+    }
+    check_works(text, 1);
+  }
+}
+
+// A lane that is cut to five bits is not: a shuffle looks at no others.
+static void test_cut_lanes(void** state) {
+  (void)state;
+  static const struct {
+    const char* text;
+    uint32_t cuts;
+  } kCases[] = {
+      {STEP("let v = shuffle(a, b & 31); y[i] = v;"), 0},
+      {STEP("let v = shuffle(a, b % 32); y[i] = v;"), 0},
+      {STEP("let v = shuffle(a, b & 15); y[i] = v;"), 1},
+      {STEP("let c = b & 31; let v = shuffle(a, c); y[i] = v + c;"), 1},
+      {STEP("var c = b & 31; for k in 0..3 { let v = shuffle(c, c & 31);\n"
+            "  c = v + k; } y[i] = c;"),
+       1},
+  };
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    const char* text = kCases[i].text;
+    if (machine_forms(text, 75, 0, "and.b32") != kCases[i].cuts) {
+      fail_msg("not %u: %s", kCases[i].cuts, text);
+    }
+    check_works(text, 1);
+  }
+}
+
 // What is known to be inside because a constant less is: loads that ask
 // nothing, and those that have to.
 static void test_known_inside(void** state) {
@@ -664,6 +726,8 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_shared_groups),
       cmocka_unit_test(test_group_types),
       cmocka_unit_test(test_words_of_bytes),
+      cmocka_unit_test(test_bytes_below),
+      cmocka_unit_test(test_cut_lanes),
       cmocka_unit_test(test_known_inside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
