@@ -175,6 +175,47 @@ static void test_bytes(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// One byte again and again, which ends something everywhere, and zeroes, which
+// are what stands behind a text. As many states as have a table of their own,
+// and one more.
+static void test_dense(void** state) {
+  (void)state;
+  static const char kRun[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_plan_t* plan = plan_of(&kit);
+  uint8_t long_one[300];
+  for (uint32_t i = 0; i < 300; i++) long_one[i] = (uint8_t)(i % 251);
+  uint8_t* text = kit_zeroes(MOST, 1);
+  // With "x" and "x\0" there are two states more, and the first one.
+  for (uint32_t more = 251; more <= 255; more++) {
+    for (uint32_t each = 1; each <= 3; each++) {
+      set_t set = {.count = 0};
+      add(&set, "x", 1);
+      add(&set, "x\0", 2);
+      if (each == 2) add(&set, kRun, 40);
+      if (each == 3) add(&set, "x", 1);
+      add(&set, long_one, more);
+      finish(&set);
+      uint64_t seed = more;
+      for (uint32_t i = 0; i < 3000; i++) {
+        uint64_t odds = kit_next(&seed) % 9;
+        text[i] = odds < each * 2 ? 'x' : (uint8_t)(odds == 8 ? 0 : odds);
+      }
+      for (uint32_t count = 2000; count < 2040; count += each) {
+        // Now and then it is the only one of its thread.
+        if (count % 2 == 0) memset(text + count - 100, 'q', 99);
+        text[count - 1] = 'x';
+        search(&kit, plan, &set, text + count % 5, count - count % 5, MATCHES);
+      }
+      kiln_library_patterns_release(set.made);
+    }
+  }
+  free(text);
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
 // Tables of any numbers: no access outside, and it comes to an end.
 static void test_broken(void** state) {
   (void)state;
@@ -244,9 +285,9 @@ static void test_refused(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_files),   cmocka_unit_test(test_awkward),
-      cmocka_unit_test(test_bytes),   cmocka_unit_test(test_broken),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_files),  cmocka_unit_test(test_awkward),
+      cmocka_unit_test(test_bytes),  cmocka_unit_test(test_dense),
+      cmocka_unit_test(test_broken), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
