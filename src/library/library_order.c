@@ -59,9 +59,7 @@ kiln_status_t kilni_library_reorder(const kilni_library_make_t* make,
 
 // ---- Merge sort ----
 
-// Keys of a block, as in merge_sort.kiln; and keys of a run are fewer than
-// SORT_MOST, so that twice a run's length is a u32.
-enum { SORT_TILE = 2816 };
+// Keys of a run are fewer than this, so that twice a run's length is a u32.
 #define SORT_MOST (UINT64_C(1) << 31)
 
 // Memory of a sort, by its number. Values are there for pairs only.
@@ -73,6 +71,23 @@ static uint32_t type_bytes(uint32_t type) {
   KILN_PROGRAM_TYPES(BYTES)
 #undef BYTES
   return 0;
+}
+
+// Keys of a thread and of a block of 256, as texts and as a number.
+typedef struct sort_tile_t {
+  const char* each;
+  const char* tile;
+  uint32_t keys;
+} sort_tile_t;
+
+// As many as there is shared memory for, where that is still the fastest.
+static const sort_tile_t* tile_of(const kilni_library_make_t* make) {
+  static const sort_tile_t kTiles[2][2] = {
+      {{"15", "3840", 3840}, {"13", "3328", 3328}},
+      {{"11", "2816", 2816}, {"9", "2304", 2304}}};
+  const kiln_library_options_t* o = &make->options;
+  bool wide = type_bytes(o->type) > 4 || type_bytes(o->value_type) > 4;
+  return &kTiles[wide][o->value_type != 0];
 }
 
 static kiln_status_t check_type(const kilni_library_make_t* make,
@@ -89,6 +104,9 @@ static void define_sort(kilni_library_make_t* make, bool moves) {
   }
   kilni_library_define(make, "DESCENDING",
                        o->descending == KILN_SWITCH_ON ? "1" : "0");
+  const sort_tile_t* tile = tile_of(make);
+  kilni_library_define(make, moves ? "EACH" : "TILE",
+                       moves ? tile->each : tile->tile);
   if (!moves || o->value_type == 0) return;
   kilni_library_define(make, "V", kiln_program_type_name(o->value_type));
   kilni_library_define(make, "PAIRS", "1");
@@ -119,7 +137,7 @@ static void place_pass(const kilni_library_make_t* make, uint32_t pass,
 
 static kiln_status_t add_pass(kilni_library_make_t* make, uint32_t pass,
                               uint32_t passes) {
-  uint32_t width = (uint32_t)SORT_TILE << (pass - 1);
+  uint32_t width = tile_of(make)->keys << (pass - 1);
   kilni_library_place_t places[6];
   place_pass(make, pass, passes, places);
   const kilni_library_place_t parts[] = {
@@ -147,7 +165,7 @@ static kiln_status_t make_memory(kilni_library_make_t* make) {
   const kiln_library_options_t* o = &make->options;
   uint32_t key_bytes = o->type == 0 ? 4 : type_bytes(o->type);
   KILNI_RETURN_IF_ERROR(
-      kilni_library_memory(make, (o->count / SORT_TILE + 1) * 4));
+      kilni_library_memory(make, (o->count / tile_of(make)->keys + 1) * 4));
   KILNI_RETURN_IF_ERROR(
       kilni_library_memory(make, words(o->count * key_bytes)));
   if (o->value_type == 0) return NULL;
@@ -182,7 +200,8 @@ kiln_status_t kilni_library_make_merge_sort(kilni_library_make_t* make) {
   uint32_t passes = 0;
   KILNI_RETURN_IF_ERROR(check_options(make));
   KILNI_RETURN_IF_ERROR(make_memory(make));
-  while (((uint64_t)SORT_TILE << passes) < make->options.count) passes++;
+  while (((uint64_t)tile_of(make)->keys << passes) < make->options.count)
+    passes++;
   place_pass(make, 0, passes, places);
   define_sort(make, true);
   KILNI_RETURN_IF_ERROR(
