@@ -93,8 +93,32 @@ static void check_cycles(kilni_checker_t* checker) {
 
 // ---- Buffers ----
 
+// How many bytes the arrays have so far. one-thread
+typedef struct array_bytes_t {
+  uint64_t shared;
+  uint64_t private_bytes;
+} array_bytes_t;
+
+// What a kernel lays them out as: private ones of all functions together.
+static void check_private(kilni_checker_t* checker, uint32_t index,
+                          uint64_t elements, uint64_t* inout_bytes) {
+  const kilni_buffer_record_t* buffer = &checker->ir->buffers.items[index];
+  const uint64_t most = KILNI_IR_MAX_PRIVATE_BYTES;
+  const uint64_t before = *inout_bytes;
+  uint64_t bytes = most + 1;  // of more elements than that
+  if (elements <= most) {
+    bytes = (elements * kilni_type_bytes(buffer->type) + 7) / 8 * 8;
+  }
+  *inout_bytes += bytes;
+  if (before > most || *inout_bytes <= most) return;  // told once
+  kilni_checker_tell(checker, KILNI_RULE_PRIVATE, KILNI_IR_BUFFER, index,
+                     "\"%s\" with %llu elements, behind %llu bytes",
+                     kilni_ir_name(checker->ir, buffer->name),
+                     (unsigned long long)elements, (unsigned long long)before);
+}
+
 static void check_array(kilni_checker_t* checker, uint32_t index,
-                        uint64_t* inout_shared) {
+                        array_bytes_t* inout) {
   const kilni_ir_t* ir = checker->ir;
   const kilni_buffer_record_t* buffer = &ir->buffers.items[index];
   const char* name = kilni_ir_name(ir, buffer->name);
@@ -110,9 +134,13 @@ static void check_array(kilni_checker_t* checker, uint32_t index,
       (uint64_t)kilni_integer_signed(count->type, kilni_ir_literal_bits(count));
   uint64_t bytes = elements * kilni_type_bytes(buffer->type);
   bool shared = buffer->role == KILN_PROGRAM_ROLE_SHARED;
-  if (elements != 0 && elements <= KILNI_IR_MAX_ARRAY_BYTES && shared) {
-    *inout_shared += bytes;
-    bytes = *inout_shared;
+  if (elements != 0 && !shared) {
+    check_private(checker, index, elements, &inout->private_bytes);
+    return;
+  }
+  if (elements != 0 && elements <= KILNI_IR_MAX_ARRAY_BYTES) {
+    inout->shared += bytes;
+    bytes = inout->shared;
   }
   if (elements == 0 || elements > KILNI_IR_MAX_ARRAY_BYTES ||
       bytes > KILNI_IR_MAX_ARRAY_BYTES) {
@@ -138,12 +166,12 @@ static void check_parameter_role(kilni_checker_t* checker, uint32_t index) {
 
 static void check_buffers(kilni_checker_t* checker) {
   const kilni_ir_t* ir = checker->ir;
-  uint64_t shared = 0;
+  array_bytes_t bytes = {0, 0};
   for (uint32_t i = 1; i < ir->buffers.count; i++) {
     const kilni_buffer_record_t* buffer = &ir->buffers.items[i];
     if (buffer->role == KILN_PROGRAM_ROLE_SHARED ||
         buffer->role == KILN_PROGRAM_ROLE_PRIVATE) {
-      check_array(checker, i, &shared);
+      check_array(checker, i, &bytes);
       continue;
     }
     check_parameter_role(checker, i);

@@ -191,8 +191,11 @@ enum {
   KILNI_IR_MAX_TREE = 1 << 20,    // nodes, what is used twice counted twice
   KILNI_IR_MAX_CALL_DEPTH = 32,   // of functions that call each other
   KILNI_IR_MAX_PARAMETERS = 128,  // of the program
-  KILNI_IR_MAX_ARRAY_BYTES = 1 << 20,  // shared ones together; private ones
-  KILNI_IR_MAX_NAME = 63,              // bytes of one name
+  KILNI_IR_MAX_ARRAY_BYTES = 1 << 20,  // shared ones together
+  // Private ones together: local memory of a thread, by the table of technical
+  // specifications in the CUDA C++ Programming Guide.
+  KILNI_IR_MAX_PRIVATE_BYTES = 512 << 10,
+  KILNI_IR_MAX_NAME = 63,  // bytes of one name
 };
 
 // A program's tables. One block of memory each, from one allocator.

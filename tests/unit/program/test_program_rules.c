@@ -176,6 +176,17 @@ static const case_t kCases[] = {
      "matrix_multiply_accumulate(d, a, b); }",
      "program p() { private d: f32[4]; private a: f16[8]; private b: f16[4];"
      "matrix_multiply_accumulate(d, a, b); }"},
+    {50, "program p() { private a: f64[65537]; }",
+     "program p() { private a: f64[65536]; }"},
+    {50, "program p() { private a: u8[1]; private b: f64[65536]; }",
+     "program p() { private a: u8[8]; private b: f64[65535]; }"},
+    {50,
+     "fn g(x: u32) -> u32 { private a: u32[65536]; a[x] = x; return a[1]; }\n"
+     "program p() { private b: u32[65537]; }",
+     "fn g(x: u32) -> u32 { private a: u32[65536]; a[x] = x; return a[1]; }\n"
+     "program p() { private b: u32[65536]; shared c: u32[262144]; }"},
+    {50, "program p() { private a: u8[18446744073709551615u64]; }",
+     "program p() { private a: u8[524288u64]; }"},
     {48, "all[-1] = 1;", "all[0] = 1;"},
 };
 
@@ -225,6 +236,28 @@ static void check(const char* text, uint32_t rule) {
   kiln_program_release(program);
   kiln_program_report_release(report);
   free(made);
+}
+
+// Once, where they become too many, with the bytes in front.
+static void private_arrays_are_told_once(void** state) {
+  (void)state;
+  kiln_program_t* program = NULL;
+  kiln_program_report_t* report = NULL;
+  kiln_program_problem_t problem;
+  kiln_status_t status = kiln_program_parse(
+      kilni_sv("program p()\n{ private a: u8[12];\n"
+               "  private b: u32[131072];\n  private c: u32[4]; }\n"),
+      NULL, &report, &program);
+  assert_int_equal(kiln_status_code(status), KILN_STATUS_COMPILE_FAILED);
+  assert_non_null(strstr(kiln_status_fix(status), "512 KiB"));
+  kiln_status_free(status);
+  assert_int_equal(kiln_program_report_count(report), 1);
+  kiln_program_report_problem(report, 0, &problem);
+  assert_int_equal(problem.rule, KILNI_RULE_PRIVATE);
+  assert_int_equal(problem.line, 3);
+  assert_non_null(
+      strstr(problem.message, "\"b\" with 131072 elements, behind 16 bytes"));
+  kiln_program_report_release(report);
 }
 
 static void rules_are_kept_and_broken(void** state) {
@@ -307,6 +340,7 @@ static void every_rule_has_a_case(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rules_are_kept_and_broken),
+      cmocka_unit_test(private_arrays_are_told_once),
       cmocka_unit_test(limits_are_kept_and_broken),
       cmocka_unit_test(every_rule_has_a_case),
   };
