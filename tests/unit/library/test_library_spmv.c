@@ -206,6 +206,42 @@ static void test_odd(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// Starts of any numbers: no access outside, and it comes to an end.
+static void test_broken(void** state) {
+  (void)state;
+  enum { ROWS = 6000, NUMBERS = 9000 };
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_plan_t* plan = plan_of(&kit, &kKinds[0], ROWS + NUMBERS);
+  uint32_t* starts = kit_zeroes(ROWS + 1, 4);
+  uint32_t* columns = kit_zeroes(NUMBERS, 4);
+  float* values = kit_zeroes(NUMBERS, 4);
+  float* y = kit_zeroes(ROWS, 4);
+  uint64_t seed = 21;
+  for (uint32_t round = 0; round < 20; round++) {
+    for (uint32_t i = 0; i <= ROWS; i++) {
+      uint64_t bits = kit_next(&seed);
+      starts[i] =
+          (uint32_t)(bits % (round + 2) == 0 ? bits >> 32 : bits % NUMBERS);
+    }
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+      columns[i] = (uint32_t)kit_next(&seed);
+    }
+    const kit_argument_t arguments[] = {{starts, NULL, (ROWS + 1) * 4},
+                                        {columns, NULL, NUMBERS * 4},
+                                        {values, NULL, NUMBERS * 4},
+                                        {values, NULL, 400},
+                                        {NULL, y, ROWS * 4}};
+    kit_run(&kit, plan, arguments, 5, NULL, 0);
+  }
+  free(starts);
+  free(columns);
+  free(values);
+  free(y);
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
 // Sums that are rounded are near, and have the same bits whatever the order in
 // which the device does its work.
 static void test_rounded(void** state) {
@@ -294,8 +330,8 @@ static void test_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_graphs),  cmocka_unit_test(test_odd),
-      cmocka_unit_test(test_rounded), cmocka_unit_test(test_awkward),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_broken),  cmocka_unit_test(test_rounded),
+      cmocka_unit_test(test_awkward), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
