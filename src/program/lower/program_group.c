@@ -18,18 +18,30 @@
 // words that are put together of these again. Four bytes are a word, which
 // grows to two and four as more come behind it.
 //
+// Two of 4 bytes are a vector of 8 where that costs no test: in the version for
+// buffers whose addresses are multiples of it, with an index that is one by the
+// way it is made, and for both alike. It grows to four as bytes do.
+//
 // In shared memory, whose arrays begin at multiples of a vector, this is done
 // only where i is a multiple by the way it is made.
 //
 // Loads are moved from buffers that nobody writes, and, as stores are, over
-// what has no effect; neither behind a use of what was loaded.
+// what has no effect. What is only computed from what was loaded is moved
+// behind the vector with it (a conversion of f16, a sum); nothing else may use
+// it before.
 #include <string.h>
 
 #include "program/lower/program_lowering.h"
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME
 
-enum { VECTOR_BYTES = 16, MOST_LANES = 4, MOST_BETWEEN = 512 };
+enum {
+  VECTOR_BYTES = 16,
+  PAIR_BYTES = 8,
+  MOST_LANES = 4,
+  MOST_BETWEEN = 512,
+  MOST_FOLLOWERS = 64,
+};
 
 // What is added to what: index = root + offset.
 typedef struct sum_t {
@@ -141,15 +153,44 @@ static bool is_multiple(const kilni_lowering_t* w, const kilni_group_t* group) {
   return 1U << zeros_of(w, group->index, 0) >= group->count;
 }
 
-// How many elements of a run are accessed at once, where `lanes` have come
-// together; 0: more have to come.
-static uint32_t ready(const kilni_place_t* place, uint32_t count, bool loads) {
-  if (loads && is_packed(place)) {
-    return count == 4 || count == 8 || count == 16 ? count : 0;
-  }
+// How many elements are a vector.
+static uint32_t lanes_of(const kilni_place_t* place) {
   uint32_t lanes = VECTOR_BYTES / kilni_type_bytes(place->type);
-  if (lanes > MOST_LANES) lanes = MOST_LANES;
-  return count == lanes ? count : 0;
+  return lanes > MOST_LANES ? MOST_LANES : lanes;
+}
+
+// Whether two elements that have come together are accessed at once; if only
+// their buffer's address is not known to be a multiple of them, that is asked
+// for.
+static bool is_pair(kilni_lowering_t* w, const kilni_group_t* group) {
+  const kilni_place_t* place = group->place;
+  const kilni_instruction_t* all = w->instructions.items;
+  const uint32_t* at = group->instructions;
+  if (group->count != 2 || kilni_type_bytes(place->type) * 2 != PAIR_BYTES ||
+      !is_multiple(w, group) || all[at[0]].guard != all[at[1]].guard) {
+    return false;
+  }
+  if (is_shared(place)) return true;
+  uint32_t* wanted = &w->grouped[place->same];
+  if (*wanted < PAIR_BYTES && w->may_have_versions) *wanted = PAIR_BYTES;
+  return place->grouped >= PAIR_BYTES;
+}
+
+// Whether those of a run that have come together are accessed at once, or more
+// have to come.
+static bool is_ready(kilni_lowering_t* w, const kilni_group_t* group,
+                     bool loads) {
+  uint32_t count = group->count;
+  if (loads && is_packed(group->place)) {
+    return count == 4 || count == 8 || count == 16;
+  }
+  return count == lanes_of(group->place) || is_pair(w, group);
+}
+
+// Whether a pair may become four: if not, the next one is a pair of its own.
+static bool may_grow(const kilni_lowering_t* w, const kilni_group_t* group) {
+  return group->count < lanes_of(group->place) &&
+         zeros_of(w, group->index, 0) > 1;
 }
 
 // The run that the instruction `at` belongs to, as its last or its first one.
@@ -193,9 +234,15 @@ static kilni_value_t loaded(const kilni_lowering_t* w,
   return w->instructions.items[group->instructions[lane]].operand[0];
 }
 
+// What is computed from what a run loads, before all of it is there.
+typedef struct followers_t {
+  uint32_t count;
+  uint32_t at[MOST_FOLLOWERS];
+} followers_t;
+
 static bool uses(const kilni_lowering_t* w, const kilni_instruction_t* i,
                  kilni_value_t value) {
-  if (i->guard == value) return true;
+  if ((i->guard & ~(uint32_t)KILNI_NOT) == value) return true;
   for (uint32_t k = 0; k < i->count; k++) {
     if (i->operand[k] == value) return true;
   }
@@ -207,12 +254,30 @@ static bool uses(const kilni_lowering_t* w, const kilni_instruction_t* i,
   return false;
 }
 
-static bool uses_loaded(const kilni_lowering_t* w, const kilni_group_t* group,
-                        const kilni_instruction_t* i) {
+static bool is_after(const kilni_lowering_t* w, const kilni_group_t* group,
+                     const followers_t* followers,
+                     const kilni_instruction_t* i) {
   for (uint32_t lane = 0; lane < group->count; lane++) {
     if (uses(w, i, loaded(w, group, lane))) return true;
   }
+  for (uint32_t k = 0; k < followers->count; k++) {
+    const kilni_instruction_t* f = &w->instructions.items[followers->at[k]];
+    if (uses(w, i, f->operand[0])) return true;
+  }
   return false;
+}
+
+// Whether it may be written later on: it computes something for the region of
+// the run, and nobody writes that again.
+static bool may_follow(const kilni_lowering_t* w, const kilni_group_t* group,
+                       const kilni_instruction_t* i) {
+  if (i->form != KILNI_FORM_PLAIN || i->flags != KILNI_INSTRUCTION_DEFINES ||
+      i->define != 0) {
+    return false;
+  }
+  const kilni_value_record_t* value = kilni_value_of(w, i->operand[0]);
+  return value->region == group->region &&
+         (value->flags & KILNI_VALUE_MOVED) == 0;
 }
 
 // Nothing is asked of shared memory at run time.
@@ -223,20 +288,41 @@ static bool is_simple(const kilni_lowering_t* w, const kilni_group_t* group) {
   return is_multiple(w, group);
 }
 
-// Whether something is between the accesses: what has an effect among those
-// written since the run began, its own aside; or what uses one of its values.
-static bool is_between(const kilni_lowering_t* w, const kilni_group_t* group,
-                       bool loads) {
-  if (is_shared(group->place) && !is_simple(w, group)) return true;
+// Whether loads can be moved to where the last one stands: what uses them
+// before can follow, or there is no such thing.
+static bool may_move_loads(const kilni_lowering_t* w,
+                           const kilni_group_t* group, followers_t* out) {
+  bool pinned = false, shared = is_shared(group->place);
+  out->count = 0;
+  if (shared && !is_simple(w, group)) return false;
   for (uint32_t at = group->instructions[0] + 1; at < w->instructions.count;
        at++) {
-    if (is_own(group, at)) continue;
     const kilni_instruction_t* i = &w->instructions.items[at];
-    bool over_nothing = !loads || is_shared(group->place);
-    if (over_nothing && (i->flags & KILNI_INSTRUCTION_PINNED) != 0) return true;
-    if (loads && uses_loaded(w, group, i)) return true;
+    if (is_own(group, at) || i->form == KILNI_FORM_NONE) continue;
+    pinned |= (i->flags & KILNI_INSTRUCTION_PINNED) != 0;
+    if (!is_after(w, group, out, i)) continue;
+    // A word that bytes were put together to is one no more.
+    if (is_packed(group->place) || !may_follow(w, group, i) ||
+        out->count == MOST_FOLLOWERS) {
+      return false;
+    }
+    out->at[out->count++] = at;
   }
-  return false;
+  // Nothing follows over what may jump.
+  return !pinned || (out->count == 0 && !shared);
+}
+
+// Whether nothing that has an effect stands between the stores of a run.
+static bool may_move_stores(const kilni_lowering_t* w,
+                            const kilni_group_t* group) {
+  if (is_shared(group->place) && !is_simple(w, group)) return false;
+  for (uint32_t at = group->instructions[0] + 1; at < w->instructions.count;
+       at++) {
+    const kilni_instruction_t* i = &w->instructions.items[at];
+    if (is_own(group, at)) continue;
+    if ((i->flags & KILNI_INSTRUCTION_PINNED) != 0) return false;
+  }
+  return true;
 }
 
 static void drop(kilni_lowering_t* w, uint32_t at) {
@@ -260,10 +346,21 @@ static void take_out(kilni_lowering_t* w, kilni_group_t* group) {
   group->taken = group->count;
 }
 
+// Writes what follows the loads again, behind them.
+static void follow(kilni_lowering_t* w, const followers_t* followers) {
+  for (uint32_t k = 0; k < followers->count; k++) {
+    kilni_instruction_t i = w->instructions.items[followers->at[k]];
+    drop(w, followers->at[k]);
+    w->values.items[i.operand[0]].define = 0;
+    kilni_pin(w, i.name, i.form, i.flags, i.count, i.operand, i.guard,
+              i.number);
+  }
+}
+
 // Where the accesses are done in which way.
 typedef struct ways_t {
-  kilni_value_t whole;  // as a vector
-  kilni_value_t apart;  // one by one; else not at all
+  kilni_value_t whole;  // as a vector; 0: always
+  kilni_value_t apart;  // one by one; else not at all; 0: never
   bool follows;         // each address is the one before and an element more
   bool both;            // all are done in one of the two
 } ways_t;
@@ -273,6 +370,13 @@ kilni_value_t kilni_group_aligned(kilni_lowering_t* w,
   kilni_value_t low = KILNI_BIN(BIT_AND, kilni_base(w, place),
                                 kilni_const(w, T(U64), bytes - 1));
   return KILNI_BIN(EQ, low, kilni_const(w, T(U64), 0));
+}
+
+static bool same_guards(const kilni_group_t* group) {
+  for (uint32_t k = 1; k < group->count; k++) {
+    if (group->old[k].guard != group->old[0].guard) return false;
+  }
+  return true;
 }
 
 static ways_t ways_of(kilni_lowering_t* w, const kilni_group_t* group) {
@@ -296,6 +400,11 @@ static ways_t ways_of(kilni_lowering_t* w, const kilni_group_t* group) {
   }
   // All elements are there if the last is, where nothing else is asked.
   if (!group->alike) some = 0;
+  if (kilni_value_is(w, whole, 1) && same_guards(group)) {
+    // All of them or none: there is no other way.
+    ways_t all = {group->old[0].guard, 0, follows, false};
+    return all;
+  }
   for (uint32_t k = group->alike ? lanes - 1 : 0; k < lanes; k++) {
     kilni_value_t guard = group->old[k].guard;
     if (guard != 0) whole = KILNI_BIN(AND, whole, guard);
@@ -304,7 +413,7 @@ static ways_t ways_of(kilni_lowering_t* w, const kilni_group_t* group) {
                  some == 0};
   if (some != 0) ways.apart = KILNI_BIN(AND, some, ways.apart);
   // A guard is no constant.
-  if (kilni_value_is(w, whole, 1)) ways.whole = 0;
+  if (kilni_value_is(w, whole, 1)) ways.whole = ways.apart = 0;
   return ways;
 }
 
@@ -336,12 +445,14 @@ static void load_lanes(kilni_lowering_t* w, kilni_group_t* group) {
   ways_t ways = ways_of(w, group);
   kilni_value_t vector[KILNI_OPERANDS_MAX];
   uint32_t end = kilni_label(w);
+  // What was written before may be used by others.
+  group->begin = w->instructions.count;
   for (uint32_t k = 0; k < lanes; k++) vector[k] = group->old[k].operand[0];
   vector[lanes] = group->old[0].operand[1];
   kilni_pin(w, kilni_vector_load_name(w, group->place, lanes),
             KILNI_FORM_LOAD_VECTOR, load_flags(!ways.both && ways.whole != 0),
             (uint8_t)(lanes + 1), vector, ways.whole, 0);
-  if (ways.whole == 0) return;
+  if (ways.apart == 0) return;
   kilni_branch(w, end, ways.apart | KILNI_NOT);
   for (uint32_t k = 0; k < lanes; k++) {
     const kilni_instruction_t* old = &group->old[k];
@@ -384,7 +495,7 @@ static void load_words(kilni_lowering_t* w, kilni_group_t* group) {
             count == 1 ? KILNI_FORM_LOAD : KILNI_FORM_LOAD_VECTOR,
             load_flags(!ways.both && ways.whole != 0), (uint8_t)(count + 1),
             vector, ways.whole, 0);
-  if (ways.whole != 0) {
+  if (ways.apart != 0) {
     kilni_branch(w, end, ways.apart | KILNI_NOT);
     for (uint32_t k = 0; k < lanes; k++) {
       load_byte(w, &group->old[k], address_of(w, group, &ways, 1, k),
@@ -400,13 +511,28 @@ static void load_words(kilni_lowering_t* w, kilni_group_t* group) {
   }
 }
 
+// A run that ends as a vector of more cannot be one: its last two are, perhaps,
+// since those in front of them were.
+static bool keep_last_pair(kilni_lowering_t* w, kilni_group_t* group) {
+  if (group->taken != 2 || group->count != 4) return false;
+  group->instructions[0] = group->instructions[2];
+  group->instructions[1] = group->instructions[3];
+  group->count = 2;
+  group->taken = 0;
+  group->begin = group->end = 0;
+  return is_pair(w, group);  // which grows no more: its index is another one's
+}
+
 void kilni_group_load(kilni_lowering_t* w, kilni_place_t* place,
                       kilni_value_t index, uint32_t at) {
   if (!may_group(w, place, index)) return;
   kilni_group_t* group = &w->loads;
   take(w, group, place, index, w->predicate, at);
-  if (ready(place, group->count, true) == 0) return;
-  if (is_between(w, group, true)) {
+  if (!is_ready(w, group, true)) return;
+  followers_t followers;
+  bool last = !may_move_loads(w, group, &followers);
+  if (last &&
+      (!keep_last_pair(w, group) || !may_move_loads(w, group, &followers))) {
     group->count = 0;
     return;
   }
@@ -420,23 +546,28 @@ void kilni_group_load(kilni_lowering_t* w, kilni_place_t* place,
     load_lanes(w, group);
   }
   group->end = w->instructions.count;
-  if (!is_packed(place)) group->count = 0;
+  follow(w, &followers);
+  if (last || (!is_packed(place) && !may_grow(w, group))) group->count = 0;
 }
 
 // ---- Stores ----
 
-void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
-                       kilni_value_t index, kilni_value_t predicate,
-                       uint32_t at) {
-  if (!may_group(w, place, index)) return;
-  kilni_group_t* group = &w->stores;
-  take(w, group, place, index, predicate, at);
-  uint32_t lanes = ready(place, group->count, false);
-  if (lanes == 0) return;
-  if (is_between(w, group, false)) {
-    group->count = 0;
-    return;
+static void store_apart(kilni_lowering_t* w, const kilni_group_t* group,
+                        const ways_t* ways) {
+  uint32_t end = kilni_label(w);
+  kilni_branch(w, end, ways->apart | KILNI_NOT);
+  for (uint32_t k = 0; k < group->count; k++) {
+    const kilni_instruction_t* old = &group->old[k];
+    kilni_value_t single[2] = {address_of(w, group, ways, 0, k),
+                               old->operand[1]};
+    kilni_pin(w, old->name, KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2,
+              single, old->guard, 0);
   }
+  kilni_place_label(w, end);
+}
+
+static void store_lanes(kilni_lowering_t* w, kilni_group_t* group) {
+  uint32_t lanes = group->count;
   kilni_value_t operands[KILNI_OPERANDS_MAX];
   take_out(w, group);
   ways_t ways = ways_of(w, group);
@@ -446,21 +577,28 @@ void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
     if (kilni_value_is_const(w, value)) value = kilni_in_register(w, value);
     operands[k + 1] = value;
   }
-  uint32_t end = kilni_label(w);
-  kilni_pin(w, kilni_vector_store_name(place, lanes), KILNI_FORM_STORE_VECTOR,
-            KILNI_INSTRUCTION_PINNED, (uint8_t)(lanes + 1), operands,
-            ways.whole, 0);
-  group->count = 0;
-  if (ways.whole == 0) return;
-  kilni_branch(w, end, ways.apart | KILNI_NOT);
-  for (uint32_t k = 0; k < lanes; k++) {
-    const kilni_instruction_t* old = &group->old[k];
-    kilni_value_t single[2] = {address_of(w, group, &ways, 0, k),
-                               old->operand[1]};
-    kilni_pin(w, old->name, KILNI_FORM_STORE, KILNI_INSTRUCTION_PINNED, 2,
-              single, old->guard, 0);
+  group->begin = w->instructions.count;
+  kilni_pin(w, kilni_vector_store_name(group->place, lanes),
+            KILNI_FORM_STORE_VECTOR, KILNI_INSTRUCTION_PINNED,
+            (uint8_t)(lanes + 1), operands, ways.whole, 0);
+  if (ways.apart != 0) store_apart(w, group, &ways);
+  group->end = w->instructions.count;
+}
+
+void kilni_group_store(kilni_lowering_t* w, kilni_place_t* place,
+                       kilni_value_t index, kilni_value_t predicate,
+                       uint32_t at) {
+  if (!may_group(w, place, index)) return;
+  kilni_group_t* group = &w->stores;
+  take(w, group, place, index, predicate, at);
+  if (!is_ready(w, group, false)) return;
+  bool last = !may_move_stores(w, group);
+  if (last && (!keep_last_pair(w, group) || !may_move_stores(w, group))) {
+    group->count = 0;
+    return;
   }
-  kilni_place_label(w, end);
+  store_lanes(w, group);
+  if (last || !may_grow(w, group)) group->count = 0;
 }
 
 void kilni_group_end(kilni_lowering_t* w, const kilni_place_t* place) {

@@ -287,6 +287,133 @@ static void test_groups(void** state) {
   }
 }
 
+// Two of 4 bytes, where the version for addresses that are multiples of 8 needs
+// no test for them; and four, where more come behind two.
+#define TWO(head, body)                                                       \
+  "program p(x: in f32[], y: inout f32[length(x)], n: u32)\n"                 \
+  "  work length(x) / 2 block 64 { private v: f32[8]; let i = global_id.x;\n" \
+  "  " head " if 40 < length(x) && a < length(x) - 40 {" body " } }"
+
+static void test_pairs(void** state) {
+  (void)state;
+  static const struct {
+    const char* text;
+    uint32_t loads[2];  // of 2 and of 4
+    uint32_t stores[2];
+  } kCases[] = {
+      {TWO("let a = i * 2;",
+           "for c in 0..2 unroll { v[c] = x[a + c]; }\n"
+           "  for c in 0..2 unroll { v[c + 2] = x[a + 32 + c]; }\n"
+           "  for c in 0..2 unroll { y[a + c] = v[c] - v[c + 2]; }"),
+       {2, 0},
+       {1, 0}},
+      // Four at a multiple of two, and of four.
+      {TWO("let a = i * 6;",
+           "for c in 0..4 unroll { v[c] = x[a + c]; }\n"
+           "  for c in 0..4 unroll { y[a + c] = v[3 - c] - v[c]; }"),
+       {2, 0},
+       {2, 0}},
+      {TWO("let a = i * 8;",
+           "for c in 0..6 unroll { v[c] = x[a + c]; }\n"
+           "  for c in 0..6 unroll { y[a + c] = v[5 - c] - v[c]; }"),
+       {1, 1},
+       {1, 1}},
+      // What is computed from two does not keep the next two away.
+      {TWO("let a = i * 4;",
+           "let s = x[a] * x[a + 1]; let t = x[a + 2] - x[a + 3];\n"
+           "  y[a] = s * 2.0; y[a + 1] = t + s;\n"
+           "  y[a + 2] = s; y[a + 3] = t;"),
+       {0, 1},
+       {0, 1}},
+      // But what is seen of them does: two pairs.
+      {TWO("let a = i * 8;",
+           "y[a + 6] = x[a] + x[a + 1]; let t = x[a + 2] - x[a + 3];\n"
+           "  y[a] = t; y[a + 1] = t * t; atomic_add(y[a + 5], 1.0);\n"
+           "  y[a + 2] = t; y[a + 3] = t;"),
+       {2, 0},
+       {2, 0}},
+      // An odd one first, one that may be odd, and a guard for the second.
+      {TWO("let a = i * 2 + 1;",
+           "for c in 0..2 unroll { v[c] = x[a + c]; }\n"
+           "  for c in 0..2 unroll { y[a + c] = v[c] - v[1 - c]; }"),
+       {0, 0},
+       {0, 0}},
+      {TWO("let a = i * (n * 2 + 3);",
+           "for c in 0..2 unroll { v[c] = x[a + c]; }\n"
+           "  for c in 0..2 unroll { y[a + c] = v[c] - v[1 - c]; }"),
+       {0, 0},
+       {0, 0}},
+      {TWO("let a = i * 2;",
+           "v[0] = x[a + 64]; v[1] = x[a + 65];\n"
+           "  y[a] = v[0]; if n > 3 { y[a + 1] = v[1]; }"),
+       {0, 0},
+       {0, 0}},
+      // A condition of both.
+      {TWO("let a = i * 2;",
+           "v[0] = x[a]; v[1] = x[a + 1];\n"
+           "  if n > 3 { y[a] = v[1]; y[a + 1] = v[0]; }"),
+       {1, 0},
+       {1, 0}},
+  };
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    const char* text = kCases[i].text;
+    if (machine_forms(text, 75, 0, "ld.global.nc.v2.f32") !=
+            kCases[i].loads[0] ||
+        machine_forms(text, 75, 0, "ld.global.nc.v4.f32") !=
+            kCases[i].loads[1] ||
+        machine_forms(text, 75, 0, "st.global.v2.f32") != kCases[i].stores[0] ||
+        machine_forms(text, 75, 0, "st.global.v4.f32") != kCases[i].stores[1]) {
+      fail_msg("other vectors: %s", text);
+    }
+    check_works(text, 0);
+  }
+}
+
+// What a conversion or a sum makes of loads stands behind them; what is written
+// again, or seen, keeps them apart.
+static void test_followers(void** state) {
+  (void)state;
+  static const struct {
+    const char* body;
+    uint32_t loads;
+  } kCases[] = {
+      {"let s = f32(x[a]) + f32(x[a + 1]) * f32(x[a + 2]) - f32(x[a + 3]);\n"
+       "  y[i] = s;",
+       1},
+      {"var s: f32 = 0; for c in 0..4 unroll { s += f32(x[a + c]); }\n"
+       "  y[i] = s;",
+       1},
+      {"var s: f32 = 0; for c in 0..4 unroll {\n"
+       "  s = max(s, abs(f32(x[a + c]))); if s > 9.0 { s = 1.0; } }\n"
+       "  y[i] = s;",
+       1},
+      {"var s: f32 = 0; for c in 0..4 unroll { s += f32(x[a + c]);\n"
+       "  y[i] = s; }",
+       0},
+      {"var s: f32 = 0; for c in 0..4 unroll { s += f32(x[a + c]);\n"
+       "  if s > 3.0 { for k in 0..n { s = s * 0.5; } } } y[i] = s;",
+       0},
+  };
+  static const char* const kTypes[][2] = {{"f16", "ld.global.nc.v4.b16"},
+                                          {"bf16", "ld.global.nc.v4.u16"},
+                                          {"f32", "ld.global.nc.v4.f32"}};
+  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); i++) {
+    for (size_t k = 0; k < sizeof(kTypes) / sizeof(kTypes[0]); k++) {
+      char text[768];
+      snprintf(
+          text, sizeof(text),
+          "program p(x: in %s[], y: out f32[length(x)], n: u32)\n"
+          "  work length(x) block 64 { let i = block_id.x * 64 + local_id.x;\n"
+          "  let a = i * 4; %s }",
+          kTypes[k][0], kCases[i].body);
+      if (machine_forms(text, 75, 0, kTypes[k][1]) != kCases[i].loads) {
+        fail_msg("other loads: %s", text);
+      }
+      check_works(text, 0);
+    }
+  }
+}
+
 // Bytes, which are words put together again: how many loads of 1, 2 and 4 words
 // and how many fields of them are left. Each body is there twice: with vectors,
 // and without.
@@ -470,7 +597,8 @@ static void test_group_types(void** state) {
       {"u64", "ld.global.nc.v2.u64", "st.global.v2.u64", 2, 2},
       {"f64", "ld.global.nc.v2.f64", "st.global.v2.f64", 2, 2},
       {"i32", "ld.global.nc.v4.u32", "st.global.v4.u32", 1, 1},
-      {"f16", "ld.global.nc.v4.b16", "st.global.v4.b16", 0, 1},
+      {"f16", "ld.global.nc.v4.b16", "st.global.v4.b16", 1, 1},
+      {"bf16", "ld.global.nc.v4.u16", "st.global.v4.u16", 1, 1},
   };
   for (size_t i = 0; i < sizeof(kTypes) / sizeof(kTypes[0]); i++) {
     char text[512];
@@ -724,6 +852,8 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_predicates),
       cmocka_unit_test(test_groups),
       cmocka_unit_test(test_shared_groups),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_followers),
       cmocka_unit_test(test_group_types),
       cmocka_unit_test(test_words_of_bytes),
       cmocka_unit_test(test_bytes_below),
