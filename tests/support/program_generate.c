@@ -16,7 +16,7 @@ enum {
   NAMES_MAX = 96,
   ARRAYS_MAX = 24,
   FUNCTIONS_MAX = 4,
-  SLOTS = 3,         // elements of each thread in a buffer of its own
+  SLOTS = 4,         // elements of each thread in a buffer of its own
   TEXT_ROOM = 2000,  // below this nothing is begun
 };
 
@@ -732,6 +732,66 @@ static void do_if(generator_t* g, uint32_t depth) {
   g->uniform = was;
 }
 
+// Loads of elements one behind the other; what they come to, or each by itself.
+static void loads_in_a_row(generator_t* g, const array_t* a, uint32_t step) {
+  const uint32_t count = 2U + below(g, 7), first = below(g, 3);
+  const bool sum = takes(NUMBER, a->type) && one_in(g, 3);
+  const uint32_t number = g->next;
+  if (sum) {
+    line(g);
+    put(g, "var v%u = %s(0);", number, TYPE_NAMES[a->type]);
+    add_name(g, 'v', a->type, false);
+  }
+  for (uint32_t k = 0; k < count; k++) {
+    line(g);
+    if (sum) {
+      put(g, "v%u = v%u + ", number, number);
+    } else {
+      put(g, "let l%u = ", g->next);
+    }
+    name_array(g, a);
+    put(g, "[gi * %uu32 + %uu32];", step, first + k);
+    if (!sum) add_name(g, 'l', a->type, false);
+  }
+}
+
+// What may become vectors: of an array that all read, now and then where a test
+// has told that all of them are there, or of the thread's own elements.
+static bool in_a_row(generator_t* g) {
+  const bool store = one_in(g, 3);
+  const array_t* a = some_array(g, 0, store ? FOR_OWN : FOR_READING);
+  if (a == NULL || g->in_function) return false;
+  for (uint32_t k = 0; store && k < SLOTS; k++) {
+    line(g);
+    name_array(g, a);
+    put(g, "[gi * %uu32 + %uu32] = ", SLOTS, k);
+    leaf(g, a->type);
+    put(g, ";");
+  }
+  const uint32_t step = 1U + below(g, 8);
+  if (store) return true;
+  if (one_in(g, 2)) {
+    loads_in_a_row(g, a, step);
+    return true;
+  }
+  const bool was = g->uniform;
+  const uint32_t names = g->name_count;
+  line(g);
+  put(g, "if 12u32 < u32(length(");
+  name_array(g, a);
+  put(g, ")) && gi * %uu32 < u32(length(", step);
+  name_array(g, a);
+  put(g, ")) - 12u32");
+  g->uniform = false;
+  open_brace(g);
+  loads_in_a_row(g, a, step);
+  inner(g, 1);
+  close_brace(g);
+  g->name_count = names;
+  g->uniform = was;
+  return true;
+}
+
 static void do_trap(generator_t* g) {
   line(g);
   put(g, "if gi == %uu32 {", below(g, g->threads));
@@ -1023,7 +1083,7 @@ static bool uniform_let(generator_t* g) {
 
 static void statement(generator_t* g, uint32_t depth) {
   for (;;) {
-    switch (below(g, 24)) {
+    switch (below(g, 26)) {
       case 0:
       case 1:
       case 2:
@@ -1071,6 +1131,10 @@ static void statement(generator_t* g, uint32_t depth) {
         return;
       case 21:
         if (async_copy(g)) return;
+        break;
+      case 24:
+      case 25:
+        if (in_a_row(g)) return;
         break;
       case 22:
         if (call_writer(g) || (g->uniform && uniform_let(g))) return;

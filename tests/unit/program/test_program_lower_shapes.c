@@ -642,12 +642,12 @@ static void test_shared_groups(void** state) {
       {SHARED("let a = (l & 31) * 8 + 64;\n"
               "for c in 0..4 unroll { v[c] = s[a + c]; }\n"
               "for c in 0..4 unroll { v[c] += s[a + 4 + c]; }"),
-       1, 0},
+       2, 0},
       {SHARED("for c in 0..4 unroll { s[l * 4 + c] = x[i] * f32(c); }\n"
               "barrier; v[0] = s[l]; v[3] = s[l ^ 5];"),
        0, 1},
-      // The second four are used one by one. At no multiple, behind a
-      // condition, or with something in between that could be seen.
+      // At no multiple, behind a condition, or with something in between that
+      // could be seen.
       {SHARED("for c in 0..4 unroll { v[c] = s[l * 4 + 2 + c]; }"), 0, 0},
       {SHARED("for c in 0..4 unroll { v[c] = s[l * 3 + c]; }"), 0, 0},
       {SHARED("let a = l * 4; v[0] = s[a]; v[1] = s[a + 1]; s[a + 2] = 7.0;\n"
