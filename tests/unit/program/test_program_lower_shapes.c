@@ -646,8 +646,7 @@ static void test_shared_groups(void** state) {
       {SHARED("for c in 0..4 unroll { s[l * 4 + c] = x[i] * f32(c); }\n"
               "barrier; v[0] = s[l]; v[3] = s[l ^ 5];"),
        0, 1},
-      // At no multiple, behind a condition, or with something in between that
-      // could be seen.
+      // At no multiple, or with something in between that could be seen.
       {SHARED("for c in 0..4 unroll { v[c] = s[l * 4 + 2 + c]; }"), 0, 0},
       {SHARED("for c in 0..4 unroll { v[c] = s[l * 3 + c]; }"), 0, 0},
       {SHARED("let a = l * 4; v[0] = s[a]; v[1] = s[a + 1]; s[a + 2] = 7.0;\n"
@@ -659,9 +658,10 @@ static void test_shared_groups(void** state) {
       {SHARED("let a = l * 4; s[a] = 1.0; s[a + 1] = 2.0; v[1] = s[a];\n"
               "  s[a + 2] = 3.0; s[a + 3] = 4.0;"),
        0, 0},
+      // Where a condition only selects what was loaded.
       {SHARED("let a = l * 4; if x[i] > 0.5 { v[0] = s[a]; v[1] = s[a + 1];\n"
               "  v[2] = s[a + 2]; v[3] = s[a + 3]; }"),
-       0, 0},
+       1, 0},
       // Of a branch of its own.
       {SHARED("if x[i] > 0.5 {\n"
               "  for c in 0..4 unroll { v[c] = s[l * 4 + c]; } }"),
