@@ -135,6 +135,7 @@ static void define_transform(kilni_library_make_t* make, uint32_t size,
                              uint32_t total) {
   if (make->options.type == KILN_PROGRAM_TYPE_F64) {
     kilni_library_define(make, "T", "f64");
+    kilni_library_define(make, "WORDS", "2");
   }
   kilni_library_define(make, "SIZE", power_of_two(size));
   kilni_library_define(make, "TOTAL", power_of_two(total));
@@ -156,9 +157,6 @@ static kiln_status_t add_transform(kilni_library_make_t* make, uint32_t size,
                                    const kilni_library_place_t places[4]) {
   define_transform(make, size, total);
   kilni_library_define(make, "STEP", step);
-  if (make->options.type == KILN_PROGRAM_TYPE_F64) {
-    kilni_library_define(make, "BLOCK", "128");
-  }
   return kilni_library_add(make, "fft", places, 4, KILN_SWITCH_OFF);
 }
 
@@ -187,19 +185,20 @@ kiln_status_t kilni_library_make_fft(kilni_library_make_t* make) {
   if (type != KILN_PROGRAM_TYPE_F32 && type != KILN_PROGRAM_TYPE_F64) {
     return kilni_library_alien_type(make, type, "f32 and f64");
   }
-  // What 16 numbers a thread of a block come to.
-  uint32_t most = type == KILN_PROGRAM_TYPE_F64 ? 11 : 12;
+  // What has room in a block, and what two launches of columns and rows of
+  // 4,096 (f64: 2,048) come to.
+  bool f64 = type == KILN_PROGRAM_TYPE_F64;
+  uint32_t once = f64 ? 11 : 13, most = f64 ? 22 : FFT_LOG_MOST;
   uint64_t size = make->options.segment != 0 ? make->options.segment : 32;
   uint32_t log = 0;
-  while (log < 2 * most && UINT64_C(1) << log < size) log++;
+  while (log < most && UINT64_C(1) << log < size) log++;
   if (UINT64_C(1) << log != size) {
     return kilni_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`options.segment` is %llu for \"fft\"",
                    (unsigned long long)size),
-        "choose a power of two, up to 2^%u for this type",
-        (unsigned)(2 * most));
+        "choose a power of two, up to 2^%u for this type", (unsigned)most);
   }
-  if (log > most) return make_long_fft(make, log);
+  if (log > once) return make_long_fft(make, log);
   KILNI_RETURN_IF_ERROR(make_roots(make, 0, log, log));
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), MEMORY(0), GIVEN(1),
                                                   GIVEN(2)};

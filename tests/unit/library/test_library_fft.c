@@ -186,8 +186,11 @@ static void test_sizes(void** state) {
       both_ways(&kit, size, 2 * (uint64_t)size * rows + 1, true);
     }
   }
-  both_ways(&kit, 1u << (KIT_LESS > 1 ? 17 : 20),
-            UINT64_C(2) << (KIT_LESS > 1 ? 17 : 20), false);
+  // Columns of every length, and so of every number side by side.
+  for (uint32_t log = 17; log <= (KIT_LESS > 1 ? 17 : 21); log++) {
+    both_ways(&kit, 1u << log, UINT64_C(2) << log, log % 2 == 0 && log < 20);
+  }
+  if (KIT_LESS == 1) both_ways(&kit, 1u << 19, UINT64_C(2) << 19, true);
   dispatch_kit_close(&kit);
 }
 
@@ -243,7 +246,7 @@ static void test_awkward(void** state) {
 // next run. And sizes that there are none of.
 static void test_plans(void** state) {
   (void)state;
-  enum { SIZE = 8192 };
+  enum { SIZE = 16384 };
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
   numbers_t v = numbers_of(2 * SIZE * 2, false);
