@@ -130,33 +130,61 @@ static uint32_t real_bytes(const kilni_library_make_t* make) {
   return make->options.type == KILN_PROGRAM_TYPE_F64 ? 8 : 4;
 }
 
-// A transform of 2^size of the 2^total points of a whole one.
-static void define_transform(kilni_library_make_t* make, uint32_t size,
-                             uint32_t total) {
+// A launch: of 2^size of the 2^total points of a whole transform, 2^each of
+// them a thread.
+typedef struct transform_t {
+  uint32_t size, total, each;
+  bool wide;
+} transform_t;
+
+// What columns of 4,096 have to have in a block so that four of them stand side
+// by side.
+enum { FFT_WIDE_BYTES = 72 << 10 };
+
+static transform_t transform_of(const kilni_library_make_t* make, uint32_t size,
+                                uint32_t total) {
+  const kiln_device_info_t* device =
+      kiln_device_info(kiln_dispatcher_device(make->plan->dispatcher));
+  bool f32 = real_bytes(make) == 4;
+  transform_t t = {size, total, size <= 4 ? 2 : size <= 6 ? 3 : 4, false};
+  t.wide = f32 && size == 12 && total > size &&
+           device->shared_optin_bytes >= FFT_WIDE_BYTES;
+  // Of 32 where that is a pass less.
+  if (t.wide || (f32 && size > 8 && (size <= 10 || size > 12))) t.each = 5;
+  if (t.each > size) t.each = size;
+  return t;
+}
+
+static void define_transform(kilni_library_make_t* make, const transform_t* t) {
   if (make->options.type == KILN_PROGRAM_TYPE_F64) {
     kilni_library_define(make, "T", "f64");
     kilni_library_define(make, "WORDS", "2");
   }
-  kilni_library_define(make, "SIZE", power_of_two(size));
-  kilni_library_define(make, "TOTAL", power_of_two(total));
+  kilni_library_define(make, "SIZE", power_of_two(t->size));
+  kilni_library_define(make, "TOTAL", power_of_two(t->total));
+  kilni_library_define(make, "RADIX", power_of_two(t->each));
 }
 
 // Roots of one for it, as the plan's memory of that number.
 static kiln_status_t make_roots(kilni_library_make_t* make, uint32_t memory,
-                                uint32_t size, uint32_t total) {
-  uint64_t roots =
-      (UINT64_C(1) << size) + (total > size ? UINT64_C(1) << total : 0);
+                                const transform_t* t) {
+  uint64_t roots = UINT64_C(1) << t->size;
+  if (t->total > t->size) {
+    roots += ((UINT64_C(1) << t->each) + (UINT64_C(1) << (t->size - t->each)))
+             << (t->total - t->size);
+  }
   uint64_t bytes = roots * 2 * real_bytes(make);
   KILNI_RETURN_IF_ERROR(kilni_library_memory(make, bytes));
-  define_transform(make, size, total);
+  define_transform(make, t);
   return kilni_library_once(make, "fft_roots", memory);
 }
 
-static kiln_status_t add_transform(kilni_library_make_t* make, uint32_t size,
-                                   uint32_t total, const char* step,
+static kiln_status_t add_transform(kilni_library_make_t* make,
+                                   const transform_t* t, const char* step,
                                    const kilni_library_place_t places[4]) {
-  define_transform(make, size, total);
+  define_transform(make, t);
   kilni_library_define(make, "STEP", step);
+  if (t->wide) kilni_library_define(make, "BLOCK", "512");
   return kilni_library_add(make, "fft", places, 4, KILN_SWITCH_OFF);
 }
 
@@ -164,18 +192,21 @@ static kiln_status_t add_transform(kilni_library_make_t* make, uint32_t size,
 // numbers are in memory of the plan.
 static kiln_status_t make_long_fft(kilni_library_make_t* make, uint32_t log) {
   enum { ROOTS, ROOTS_OF_ROWS, BETWEEN };
-  uint32_t columns = (log + 1) / 2, rows = log - columns;
   uint32_t bytes = real_bytes(make);
-  KILNI_RETURN_IF_ERROR(make_roots(make, ROOTS, columns, log));
-  KILNI_RETURN_IF_ERROR(make_roots(make, ROOTS_OF_ROWS, rows, rows));
+  transform_t columns = transform_of(make, (log + 1) / 2, log);
+  transform_t rows = transform_of(make, log / 2, log);
+  transform_t alone = rows;
+  alone.total = rows.size;
+  KILNI_RETURN_IF_ERROR(make_roots(make, ROOTS, &columns));
+  KILNI_RETURN_IF_ERROR(make_roots(make, ROOTS_OF_ROWS, &alone));
   KILNI_RETURN_IF_ERROR(
       kilni_library_memory(make, make->options.count * bytes));
   static const kilni_library_place_t kColumns[] = {
       GIVEN(0), MEMORY(ROOTS), {KILNI_PLACE_ALIKE, BETWEEN}, GIVEN(2)};
-  KILNI_RETURN_IF_ERROR(add_transform(make, columns, log, "1", kColumns));
+  KILNI_RETURN_IF_ERROR(add_transform(make, &columns, "1", kColumns));
   static const kilni_library_place_t kRows[] = {
       {KILNI_PLACE_ALIKE, BETWEEN}, MEMORY(ROOTS_OF_ROWS), GIVEN(1), GIVEN(2)};
-  return add_transform(make, rows, log, "2", kRows);
+  return add_transform(make, &rows, "2", kRows);
 }
 
 kiln_status_t kilni_library_make_fft(kilni_library_make_t* make) {
@@ -199,8 +230,9 @@ kiln_status_t kilni_library_make_fft(kilni_library_make_t* make) {
         "choose a power of two, up to 2^%u for this type", (unsigned)most);
   }
   if (log > once) return make_long_fft(make, log);
-  KILNI_RETURN_IF_ERROR(make_roots(make, 0, log, log));
+  transform_t whole = transform_of(make, log, log);
+  KILNI_RETURN_IF_ERROR(make_roots(make, 0, &whole));
   static const kilni_library_place_t kPlaces[] = {GIVEN(0), MEMORY(0), GIVEN(1),
                                                   GIVEN(2)};
-  return add_transform(make, log, log, "0", kPlaces);
+  return add_transform(make, &whole, "0", kPlaces);
 }

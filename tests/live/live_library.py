@@ -102,7 +102,7 @@ def runs(folder, cat):
     # Any numbers will do for roots, as many as there have to be.
     for options, words in ((["SIZE=32"], 64), (["SIZE=4096"], 8192),
                            (["SIZE=2048", "T=f64", "WORDS=2"], 8192),
-                           (["SIZE=128", "TOTAL=8192", "STEP=1"], 16640),
+                           (["SIZE=128", "TOTAL=8192", "STEP=1"], 3328),
                            (["SIZE=64", "TOTAL=8192", "STEP=2"], 128)):
         part = folder / f"roots.{words}"
         part.write_bytes((folder / "a.f32").read_bytes()[:4 * words])

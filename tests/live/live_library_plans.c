@@ -1194,8 +1194,9 @@ static void run_all(live_t* live) {
   fft(live, 256);
   fft(live, 4096);
   fft(live, 8192);
+  fft(live, 1 << 14);
   fft(live, 1 << 20);
-  fft(live, 1 << 22);
+  fft(live, 1 << 23);
   divide(live);
   moves(live);
   transpose(live, live->count < 1u << 24 ? 132 : 8192);
