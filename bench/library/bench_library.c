@@ -621,7 +621,7 @@ static void bench_histogram(world_t* w, bool one, double cub) {
 }
 
 // Square matrices of 4096 rows, or fewer where there are not as many numbers.
-static void bench_matmul(world_t* w, uint32_t type) {
+static void bench_matmul(world_t* w, uint32_t type, uint32_t max_ulp) {
   uint32_t n = 4096, bytes = type == KILN_PROGRAM_TYPE_F64   ? 8
                              : type == KILN_PROGRAM_TYPE_F32 ? 4
                                                              : 2;
@@ -630,6 +630,7 @@ static void bench_matmul(world_t* w, uint32_t type) {
   double flops = 2.0 * n * n * n;
   kiln_library_options_t options = kiln_library_options_default();
   options.type = type;
+  options.max_ulp = max_ulp;
   job_t job = job_of(w, "matmul", &options);
   kiln_buffer_t* c = memory(w, size);
   job.bindings[job.count++] = kiln_bind_buffer_range(w->floats, 0, size);
@@ -637,7 +638,8 @@ static void bench_matmul(world_t* w, uint32_t type) {
   bind(&job, c);
   for (int i = 0; i < 3; i++) job.bindings[job.count++] = kiln_bind_u32(n);
   char name[BENCH_NAME_BYTES];
-  snprintf(name, sizeof(name), "matmul %s of %u", kiln_program_type_name(type),
+  snprintf(name, sizeof(name), "matmul %s%s of %u",
+           kiln_program_type_name(type), max_ulp != 0 ? " to 32 ULP" : "",
            (unsigned)n);
   bool plain = w->base.soft && type == KILN_PROGRAM_TYPE_F32;
   bench_report_more(w->base.report, name, "GFLOP/s", flops / spent(w, &job),
@@ -908,9 +910,10 @@ static void run_all(bench_world_t* base) {
   }
   bench_histogram(&w, false, 133);
   bench_histogram(&w, true, 82);
-  bench_matmul(&w, KILN_PROGRAM_TYPE_F32);
-  bench_matmul(&w, KILN_PROGRAM_TYPE_F16);
-  bench_matmul(&w, KILN_PROGRAM_TYPE_F64);
+  bench_matmul(&w, KILN_PROGRAM_TYPE_F32, 0);
+  bench_matmul(&w, KILN_PROGRAM_TYPE_F16, 0);
+  bench_matmul(&w, KILN_PROGRAM_TYPE_F16, 32);
+  bench_matmul(&w, KILN_PROGRAM_TYPE_F64, 0);
   bench_attention(&w, KILN_PROGRAM_TYPE_F32, 0, false);
   bench_attention(&w, KILN_PROGRAM_TYPE_F32, 67, false);
   bench_attention(&w, KILN_PROGRAM_TYPE_F16, 67, true);

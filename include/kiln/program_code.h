@@ -56,7 +56,8 @@ typedef struct kiln_program_lower_options_t {
   uint32_t newest_isa;
 
   // The error that f32 functions may have, in ULP; 0: strict, below 1 ULP and
-  // the same bits on every device.
+  // the same bits on every device. From 32 on a matrix_multiply_accumulate may
+  // be what tensor cores make of it: in ULP of the sum of its absolute values.
   uint32_t max_ulp;
 
   uint32_t without;  // KILN_PROGRAM_WITHOUT_*

@@ -29,15 +29,37 @@ static kiln_status_t define_float(kilni_library_make_t* make) {
   return NULL;
 }
 
-// Sums of f64 have a text of their own.
+// From which budget and architecture on a matrix_multiply_accumulate is an
+// instruction (docs/reference/program-math.md).
+enum { MATRIX_ULP = 32, MATRIX_MAJOR = 8 };
+
+static bool has_matrices(const kilni_library_make_t* make) {
+  const kiln_device_t* device = kiln_dispatcher_device(make->plan->dispatcher);
+  uint32_t type = make->options.type;
+  return (type == KILN_PROGRAM_TYPE_F16 || type == KILN_PROGRAM_TYPE_BF16) &&
+         make->options.max_ulp >= MATRIX_ULP &&
+         device->info.compute_major >= MATRIX_MAJOR;
+}
+
+// Sums of f64 have a text of their own, as have halves on tensor cores.
 kiln_status_t kilni_library_make_matmul(kilni_library_make_t* make) {
   KILNI_RETURN_IF_ERROR(kilni_library_uses(make, KILNI_USES_TYPE));
   bool f64 = make->options.type == KILN_PROGRAM_TYPE_F64;
   KILNI_RETURN_IF_ERROR(define_float(make));
-  static const kilni_library_place_t kPlaces[] = {GIVEN(0), GIVEN(1), GIVEN(2),
-                                                  GIVEN(3), GIVEN(4), GIVEN(5)};
+  static const kilni_library_place_t kPlaces[] = {GIVEN(0),
+                                                  GIVEN(1),
+                                                  GIVEN(2),
+                                                  GIVEN(3),
+                                                  GIVEN(4),
+                                                  GIVEN(5),
+                                                  {KILNI_PLACE_WORDS, 0},
+                                                  {KILNI_PLACE_WORDS, 1}};
+  if (has_matrices(make)) {
+    return kilni_library_add(make, "matmul_half", kPlaces, COUNT(kPlaces),
+                             KILN_SWITCH_OFF);
+  }
   return kilni_library_add(make, f64 ? "matmul_f64" : "matmul", kPlaces,
-                           COUNT(kPlaces), KILN_SWITCH_OFF);
+                           COUNT(kPlaces) - 2, KILN_SWITCH_OFF);
 }
 
 kiln_status_t kilni_library_make_convolution(kilni_library_make_t* make) {

@@ -76,6 +76,13 @@ def runs(folder, cat):
         yield (name, ["--in", "a=" + data("a.f32"), "--in",
                       "b=" + data("a.f32"), "--define", f"T={kind}"] +
                numbers(m=f"{m}u32", n=f"{m}u32", k=f"{k}u32"), ["c"])
+    # Strictly, and so the bits of matmul.
+    for kind in ("f16", "bf16"):
+        given = ["--define", f"T={kind}"]
+        for name in ("a", "b", "a_words", "b_words"):
+            given += ["--in", f"{name}=" + data("a.f32")]
+        yield ("matmul_half", given +
+               numbers(m="300u32", n="300u32", k="254u32"), ["c"])
     for option in ("T=f32", "T=f16"):
         width = 50 if option == "T=f32" else 100
         given = ["--define", option, "--define", f"WIDTH={width}",

@@ -667,6 +667,77 @@ static void matmul(live_t* live, uint32_t type, uint32_t side) {
   free(c);
 }
 
+// f16 or bf16 of a number of at most 8 bits times 2^-6, and what such bits are.
+static uint16_t half_of(bool is_f16, int number) {
+  if (number == 0) return 0;
+  int place = 0, size = number < 0 ? -number : number;
+  while (size >> place > 1) place++;
+  int exponent = place - 6 + (is_f16 ? 15 : 127), digits = is_f16 ? 10 : 7;
+  int rest = (size - (1 << place)) << digits >> place;
+  return (uint16_t)((number < 0 ? 0x8000 : 0) | exponent << digits | rest);
+}
+
+static double of_half(bool is_f16, uint16_t bits) {
+  int digits = is_f16 ? 10 : 7, bias = is_f16 ? 15 : 127;
+  int exponent = (bits & 0x7fff) >> digits, rest = bits & ((1 << digits) - 1);
+  if (exponent != 0) rest += 1 << digits;
+  double size = ldexp(rest, (exponent != 0 ? exponent : 1) - bias - digits);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+// With a budget: each sum as near as docs/library/matmul.md says.
+static void matmul_half(live_t* live, bool is_f16, uint32_t m, uint32_t n,
+                        uint32_t k) {
+  uint64_t counts[3] = {(uint64_t)m * k, (uint64_t)k * n, (uint64_t)m * n};
+  uint16_t* halves[3];
+  uint32_t wrong = 0, from = 0;
+  kiln_resident_t of[3];
+  for (int i = 0; i < 3; i++) {
+    halves[i] = room(counts[i] * 2);
+    for (uint64_t e = 0; e < counts[i]; e++, from = (from + 1) % live->count) {
+      halves[i][e] = half_of(is_f16, (int)(live->numbers[from] % 255) - 127);
+    }
+    OK(kiln_resident_allocate(live->dispatcher, counts[i] * 2, &of[i]));
+    OK(kiln_resident_upload(live->dispatcher, NULL, of[i], 0, counts[i] * 2,
+                            halves[i]));
+  }
+  kiln_library_options_t options = kiln_library_options_default();
+  options.type = is_f16 ? KILN_PROGRAM_TYPE_F16 : KILN_PROGRAM_TYPE_BF16;
+  options.max_ulp = 32;
+  kiln_library_plan_t* plan = NULL;
+  if (OK(kiln_library_plan_create(live->dispatcher, "matmul", &options,
+                                  &plan))) {
+    const kiln_binding_t bindings[] = {
+        kiln_bind_resident(of[0]), kiln_bind_resident(of[1]),
+        kiln_bind_resident(of[2]), kiln_bind_u32(m),
+        kiln_bind_u32(n),          kiln_bind_u32(k)};
+    OK(kiln_library_plan_run(plan, NULL, bindings, 6));
+    OK(kiln_resident_download(live->dispatcher, NULL, of[2], 0, counts[2] * 2,
+                              halves[2]));
+  }
+  kiln_library_plan_release(plan);
+  for (uint64_t e = 0; e < counts[2]; e += 997) {
+    double exact = 0, all = 0;
+    for (uint64_t p = 0; p < k; p++) {
+      double x = of_half(is_f16, halves[0][e / n * k + p]) *
+                 of_half(is_f16, halves[1][p * n + e % n]);
+      exact += x;
+      all += fabs(x);
+    }
+    double sums = (k / 16 + 2) * 0x1p-18 * all;
+    double most = (fabs(exact) + sums) * (is_f16 ? 0x1p-11 : 0x1p-8) + sums;
+    wrong += !(fabs(of_half(is_f16, halves[2][e]) - exact) <= most + 0x1p-24);
+  }
+  printf("matmul of %s to 32 ULP, %u x %u x %u: %u wrong\n",
+         is_f16 ? "f16" : "bf16", (unsigned)m, (unsigned)n, (unsigned)k,
+         (unsigned)wrong);
+  failures += wrong != 0;
+  for (int i = 0; i < 3; i++) {
+    OK(kiln_resident_free(live->dispatcher, of[i]));
+    free(halves[i]);
+  }
+}
+
 // What element `e` of a convolution is, as the text adds up: x has `side` rows
 // and columns and as many channels as y.
 static float convolved(const float* x, const float* filters, uint32_t side,
@@ -1185,6 +1256,9 @@ static void run_all(live_t* live) {
   uint32_t side = live->count < 1u << 24 ? 131 : 4099;
   matmul(live, KILN_PROGRAM_TYPE_F32, side);
   matmul(live, KILN_PROGRAM_TYPE_F64, side);
+  matmul_half(live, true, side, side / 8 * 8, 520);
+  matmul_half(live, false, side / 8 * 8, side, 1000);
+  matmul_half(live, true, 300, 259, 127);
   convolution(live, 45, 3, 4);
   convolution(live, 500, 61, 3);
   convolution(live, 7000, 1, 15);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "evaluator_values.h"
 #include "kiln/library.h"
 #include "library_plain.h"
 #include "program/ir/program_object.h"
@@ -53,7 +54,7 @@ typedef struct job_t {
     const void* data;  // NULL: zeroes
     const void* want;  // NULL: as before
     uint64_t count;
-  } buffers[3];
+  } buffers[5];
   uint64_t scalars[3];
   bool only_soft;       // the evaluator would take too long
   program_trap_t trap;  // as it was found
@@ -281,6 +282,61 @@ static void test_matmul(void** state) {
     run(&job);
     free(a);
     free(b);
+    free(want);
+  }
+}
+
+static uint16_t* halves_of(const float* from, size_t count) {
+  uint16_t* data = zeroes(count, sizeof(*data));
+  for (size_t i = 0; i < count; i++) {
+    uint32_t bits;
+    memcpy(&bits, &from[i], sizeof(bits));
+    data[i] = (uint16_t)program_cast(KILN_PROGRAM_TYPE_F32,
+                                     KILN_PROGRAM_TYPE_F16, bits);
+  }
+  return data;
+}
+
+// Strictly the same chains, by words or without them.
+static void test_matmul_half(void** state) {
+  (void)state;
+  static const uint32_t kSizes[][3] = {{1, 1, 1},     {3, 5, 7},
+                                       {2, 3, 0},     {130, 8, 8},
+                                       {40, 136, 40}, {17, 300, 33}};
+  for (uint32_t s = 0; s < 2 * sizeof(kSizes) / sizeof(kSizes[0]); s++) {
+    uint32_t m = kSizes[s / 2][0], n = kSizes[s / 2][1], k = kSizes[s / 2][2];
+    float* a = zeroes((size_t)m * k, sizeof(float));
+    float* b = zeroes((size_t)k * n, sizeof(float));
+    float* sums = zeroes((size_t)m * n, sizeof(float));
+    uint64_t seed = s;
+    for (uint32_t i = 0; i < m * k; i++) a[i] = (float)(next(&seed) % 99) - 49;
+    for (uint32_t i = 0; i < k * n; i++) {
+      b[i] = (float)(next(&seed) % 1024) * 0x1p-12f - 0.1f;
+    }
+    uint16_t* x = halves_of(a, (size_t)m * k);
+    uint16_t* y = halves_of(b, (size_t)k * n);
+    for (uint32_t i = 0; i < k * n; i++) {
+      uint32_t wide = (uint32_t)program_cast(KILN_PROGRAM_TYPE_F16,
+                                             KILN_PROGRAM_TYPE_F32, y[i]);
+      memcpy(&b[i], &wide, sizeof(wide));
+    }
+    plain_matmul(a, b, sums, m, n, k);
+    uint16_t* want = halves_of(sums, (size_t)m * n);
+    bool words = s % 2 == 1;
+    job_t job = {.name = "matmul_half",
+                 .buffers = {{x, NULL, (uint64_t)m * k},
+                             {y, NULL, (uint64_t)k * n},
+                             {NULL, want, (uint64_t)m * n},
+                             {x, NULL, words ? (uint64_t)m * k / 2 : 0},
+                             {y, NULL, words ? (uint64_t)k * n / 2 : 0}},
+                 .scalars = {m, n, k},
+                 .only_soft = s > 5 || LESS > 1};
+    run(&job);
+    free(a);
+    free(b);
+    free(sums);
+    free(x);
+    free(y);
     free(want);
   }
 }
@@ -578,12 +634,12 @@ int main(int argc, char** argv) {
   machine_collect(argc, argv);
   if (argc > 1) return collect();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lines),      cmocka_unit_test(test_transpose),
-      cmocka_unit_test(test_histogram),  cmocka_unit_test(test_mandelbrot),
-      cmocka_unit_test(test_matmul),     cmocka_unit_test(test_matmul_edges),
-      cmocka_unit_test(test_blur),       cmocka_unit_test(test_life),
-      cmocka_unit_test(test_utf8_table), cmocka_unit_test(test_utf8_places),
-      cmocka_unit_test(test_utf8_texts),
+      cmocka_unit_test(test_lines),       cmocka_unit_test(test_transpose),
+      cmocka_unit_test(test_histogram),   cmocka_unit_test(test_mandelbrot),
+      cmocka_unit_test(test_matmul),      cmocka_unit_test(test_matmul_edges),
+      cmocka_unit_test(test_matmul_half), cmocka_unit_test(test_blur),
+      cmocka_unit_test(test_life),        cmocka_unit_test(test_utf8_table),
+      cmocka_unit_test(test_utf8_places), cmocka_unit_test(test_utf8_texts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
