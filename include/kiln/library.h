@@ -6,15 +6,31 @@
 // library. A plan has their pipelines and the memory that they need between
 // them; a run puts them on a stream, one behind the other.
 //
+//   // Once: what it is for, and how large its runs are at most.
 //   kiln_library_options_t options = kiln_library_options_default();
 //   options.type = KILN_PROGRAM_TYPE_U32;
 //   options.count = n;
 //   kiln_library_plan_create(dispatcher, "scan", &options, &plan);
+//
+//   // As often as one likes: x and y are resident buffers of 4 n bytes
+//   // (kiln/resident.h), kiln_buffer_t or addresses on the device.
 //   kiln_binding_t bindings[] = {kiln_bind_resident(x), kiln_bind_resident(y)};
 //   kiln_library_plan_run(plan, NULL, bindings, 2);
 //
+//   // A run returns before it is done. What comes behind it on the stream sees
+//   // what it has made: so does a download on the same one.
+//   kiln_resident_download(dispatcher, NULL, y, 0, 4 * n, host);
+//   kiln_library_plan_release(plan);
+//
 // docs/library/ has a page for each entry: what it takes, in which order, which
-// options it has, and what it costs.
+// options it has, its limits, and what it costs. examples/library/ has a whole
+// program; `kiln run lib:NAME` runs an entry on files.
+//
+// Sizes: a buffer's elements are those of its bytes, so one that is larger than
+// a run needs is bound by its part (kiln_bind_resident_range); what results
+// need is told by kiln_library_plan_sizes. Buffers begin at a multiple of their
+// element's bytes; 0 bytes are allowed everywhere. What a run writes may not
+// overlap anything else that it takes.
 #ifndef KILN_LIBRARY_H_
 #define KILN_LIBRARY_H_
 
@@ -60,57 +76,63 @@ KILN_API bool kiln_library_find(const char* name,
 //
 // Reference-counted. Retains its dispatcher. Its runs share memory: they must
 // be ordered behind each other, by one stream or by events, and be made by one
-// thread at a time.
+// thread at a time; whoever wants two at once makes two plans. What asks a plan
+// something (info, parameter, sizes) may be called from any thread.
 typedef struct kiln_library_plan_t kiln_library_plan_t;
 
 // What elements are joined by.
 enum {
-  KILN_LIBRARY_ADD = 0,
-  KILN_LIBRARY_MIN = 1,
+  KILN_LIBRARY_ADD = 0,  // integers wrap
+  KILN_LIBRARY_MIN = 1,  // a NaN only if all are; -0 is below 0
   KILN_LIBRARY_MAX = 2,
 };
 
 // What a plan is for. thread-compatible
 //
 // Zero in any field is its default. A field that an entry has no use for must
-// be zero; its page says which it uses.
+// be zero, `count` excepted; its page says which it uses.
 typedef struct kiln_library_options_t {
   uint32_t struct_size;  // sizeof(kiln_library_options_t)
 
-  // KILN_PROGRAM_TYPE_* of the elements. Default: what the entry's text says.
+  // KILN_PROGRAM_TYPE_* of the elements. Default: what the entry's page says.
   uint32_t type;
 
-  // KILN_PROGRAM_TYPE_* of values that go with keys. Default: there are none.
+  // KILN_PROGRAM_TYPE_* of values that go with keys, of sorts. Default: there
+  // are none.
   uint32_t value_type;
 
-  uint32_t operation;   // KILN_LIBRARY_ADD, ...
-  uint32_t exclusive;   // KILN_SWITCH_*: of a scan. Default: off, inclusive
-  uint32_t descending;  // KILN_SWITCH_*: of a sort. Default: off, ascending
+  uint32_t operation;   // KILN_LIBRARY_ADD, ...: of fold and segments
+  uint32_t exclusive;   // KILN_SWITCH_*: of scans. Default: off, inclusive
+  uint32_t descending;  // KILN_SWITCH_*: of sorts. Default: off, ascending
   uint32_t max_ulp;     // kiln_pipeline_options_t.max_ulp. Default: strict
 
   // KILN_SWITCH_*: of compact: what is not kept stands behind what is, a
   // partition. Default: off.
   uint32_t rest;
 
-  // Most elements that a run has. Entries that need memory of their own want
-  // it said; one with more elements is refused then.
+  // Most elements of a run, by its first buffer or as the entry's page counts
+  // them: fewer than 2^32 - 2^16. What a plan's own memory is for; entries with
+  // such memory want it said, others pass it by.
   uint64_t count;
 
-  // About how many elements a segment or a row has. Default: 32.
+  // About how many elements a segment or a row has, which decides what is fast;
+  // of fft and attention how many it has, exactly. Default: 32.
   uint64_t segment;
 
-  // Most rounds of what goes on until nothing changes. Default: as many as any
-  // input can need.
+  // Of bfs and components: most rounds until nothing changes. Default: as many
+  // as any input can need.
   uint32_t rounds;
 
-  // KILN_SWITCH_*: each edge of a graph is there both ways. Default: off.
+  // KILN_SWITCH_*: of bfs and components: each edge of the graph is there both
+  // ways. Default: off.
   uint32_t symmetric;
 
-  uint64_t bins;  // of a histogram. Default: 256
+  uint64_t bins;  // of histogram. Default: 256
 
-  // The body of `fn before(a: T, b: T) -> bool` in the entry's text: whether a
-  // stands in front of b, as "return a % 10 < b % 10;". Read by
-  // kiln_library_plan_create. Default: the smaller one does.
+  // Of merge_sort: the body of `fn before(a: T, b: T) -> bool`, in Kiln's own
+  // language (docs/guide/programs.md): whether a stands in front of b, as
+  // "return a % 10 < b % 10;". Read by kiln_library_plan_create, and not kept.
+  // Default: the smaller one does.
   const char* order;
 } kiln_library_options_t;
 
@@ -122,12 +144,15 @@ static inline kiln_library_options_t kiln_library_options_default(void) {
 }
 
 // Reads, lowers and loads what the entry `name` needs for these options, and
-// allocates its memory. `options` may be NULL.
+// allocates its memory: milliseconds, or less where the dispatcher's cache has
+// the machine code. `options` may be NULL. What is bound in a run is not known
+// yet, so a plan is for any buffers.
 //
 //   NOT_FOUND         no entry is called so
-//   INVALID_ARGUMENT  a field that the entry does not use, or no `count` where
-//                     it is needed; a `count` of 2^32 - 2^16 or more; an
-//                     `order` with braces that are not its own
+//   INVALID_ARGUMENT  a part of an entry; a field that the entry does not use,
+//                     or one out of its range; no `count` where it is needed,
+//                     or one of 2^32 - 2^16 or more; an `order` with braces
+//                     that are not its own
 //   COMPILE_FAILED    an `order` that is not valid: the message has its line
 //   UNSUPPORTED       a type that the entry does not do; those of
 //                     kiln_pipeline_create
@@ -144,12 +169,22 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_library_plan_create(
 KILN_API void kiln_library_plan_retain(kiln_library_plan_t* plan);
 KILN_API void kiln_library_plan_release(kiln_library_plan_t* plan);
 
-// Puts a run on `stream` (NULL: the dispatcher's first) and returns. One
-// binding for each parameter, in the order of the entry's page: resident
-// buffers, buffers, pointers and scalars; a buffer's elements are those of the
-// run. Statuses are those of kiln_pipeline_dispatch; more elements than the
-// plan was made for are INVALID_ARGUMENT, host memory is UNSUPPORTED. A run
-// that fails may have put a part of its work on the stream.
+// Puts a run on `stream` (NULL: the dispatcher's first) and returns; errors of
+// the run itself come with what waits for the stream. One binding for each
+// parameter, in the order of the entry's page: resident buffers, buffers,
+// pointers (which nobody can check) and scalars of the parameter's type. What
+// is bound must live until the run is done. Allocates nothing, so that it may
+// be captured into a graph (kiln/capture.h), but for entries with rounds.
+//
+//   INVALID_ARGUMENT  another number of bindings; more elements than the plan
+//                     was made for; those of kiln_pipeline_dispatch: a scalar
+//                     of another type, a buffer whose size is not what the
+//                     others say, or that overlaps one that is written
+//   UNSUPPORTED       host memory
+//   INVALID_STATE     rounds on a stream that is being captured
+//   DEVICE_LOST, DRIVER_ERROR
+//
+// A run that fails may have put a part of its work on the stream.
 //
 // An entry with rounds keeps what they need for the buffers that it has them
 // on, and keeps those buffers: a run on the same ones as the one before makes
@@ -164,7 +199,7 @@ kiln_library_plan_run(kiln_library_plan_t* plan, kiln_stream_t* stream,
 // The same, with a pending, which the caller owns: it tells when the run is
 // done, and how it ended. That of an entry with rounds tells NOT_CONVERGED if
 // the last round that `rounds` allows changed something: results are as that
-// round left them. Not on a stream that is being captured. Since 0.1.
+// round left them. INVALID_STATE on a stream that is being captured. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_library_plan_begin(kiln_library_plan_t* plan, kiln_stream_t* stream,
                         const kiln_binding_t* bindings, uint32_t binding_count,
@@ -221,10 +256,11 @@ typedef struct kiln_library_patterns_t kiln_library_patterns_t;
 
 // What is bound to a run, in the order of its page. thread-compatible
 //
-// Only the library fills one; fields may be appended in later versions. All is
-// borrowed from the patterns.
+// Counts are of elements, of 4 bytes each but for `kinds`: host memory, to be
+// uploaded once to buffers of that size. Only the library fills one; fields may
+// be appended in later versions. All is borrowed from the patterns.
 typedef struct kiln_library_patterns_tables_t {
-  const uint8_t* kinds;  // 256: the class of each byte
+  const uint8_t* kinds;  // 256 bytes: the class of each byte
   const uint32_t* next;  // for each state, by classes: the next state
   uint64_t next_count;   // states * classes
   const uint32_t* ends;  // for each state from `quiet` on: where its part of
@@ -235,10 +271,12 @@ typedef struct kiln_library_patterns_tables_t {
   uint32_t quiet;            // states at which no pattern ends; they are first
 } kiln_library_patterns_tables_t;
 
-// Makes the automaton of `count` patterns of any bytes. Pattern k is number k;
-// the same one may be there more than once. `allocator` may be NULL.
+// Makes the automaton of `count` patterns of any bytes, which may be 0 of them.
+// Pattern k is number k; the same one may be there more than once. Patterns are
+// not kept. `allocator` may be NULL. A host's work, of as long as there are
+// states times classes.
 //
-//   INVALID_ARGUMENT  a pattern is empty
+//   INVALID_ARGUMENT  a pattern is empty: the message has its number
 //   LIMIT_EXCEEDED    more than 2^26 entries of `next`, or than 2^24 pairs
 //   OUT_OF_MEMORY
 //

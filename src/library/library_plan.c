@@ -343,12 +343,31 @@ static kiln_status_t run_all(kiln_library_plan_t* plan, kiln_stream_t* stream,
   return kilni_library_run_rounds(plan, stream, bindings, out_pending);
 }
 
+// Before anything is put on it, so that a graph has all of a run or nothing:
+// the last step would refuse a pending, and rounds may be a graph of their own,
+// which no other one can hold.
+static kiln_status_t check_capture(const kiln_library_plan_t* plan,
+                                   kiln_stream_t* stream, bool wants_pending) {
+  bool has_rounds = plan->rounds.count != 0, captured = false;
+  if (stream == NULL || (!wants_pending && !has_rounds)) return NULL;
+  KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
+  if (!captured) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(
+          INVALID_STATE,
+          "%s of the library's \"%s\" on a stream that is being captured",
+          has_rounds ? "rounds" : "a pending", plan->name),
+      has_rounds ? "run it in front of the capture, or behind it"
+                 : "call kiln_library_plan_run, which has none");
+}
+
 static kiln_status_t run(kiln_library_plan_t* plan, kiln_stream_t* stream,
                          const kiln_binding_t* bindings, uint32_t count,
                          kiln_pending_t** out_pending) {
   KILNI_CHECK_ARGUMENT(plan != NULL, "plan");
   KILNI_RETURN_IF_ERROR(check_bindings(plan, bindings, count));
   KILNI_RETURN_IF_ERROR(check_count(plan, bindings));
+  KILNI_RETURN_IF_ERROR(check_capture(plan, stream, out_pending != NULL));
   kiln_status_t status = run_all(plan, stream, bindings, out_pending);
   if (kiln_status_is_ok(status)) return NULL;
   return KILNI_ANNOTATE(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds examples/scale and examples/program against an installed library, as
-their reader would, and runs them: scale with NVRTC where there is one, and
+"""Builds examples/scale, examples/program and examples/library against an
+installed library, as their reader would, and runs them: scale with NVRTC where there is one, and
 without."""
 
 import argparse
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 LINES_AT_MOST = {"scale/scale.c": 59, "program/brighter.c": 86,
-                 "program/built.c": 85}
+                 "program/built.c": 85, "library/sort_and_sum.c": 70}
 
 
 def run(*command, cwd=None, **variables):
@@ -74,8 +74,16 @@ def run_built(program, folder, lib):
     expect(said, "\n1 3.5 11 23.5 41 63.5 91 123.5 161 203.5")
 
 
+def run_sort(program, folder, lib):
+    for device in ([], ["soft"]):
+        said = run(program, *device, cwd=folder, **lib)
+        print(said, end="")
+        expect(said, "100000 numbers on \"")
+        expect(said, ", 0 out of order, sum right")
+
+
 RUNS = {"scale/scale.c": run_scale, "program/brighter.c": run_brighter,
-        "program/built.c": run_built}
+        "program/built.c": run_built, "library/sort_and_sum.c": run_sort}
 
 
 def main():

@@ -230,11 +230,252 @@ static void test_out_of_memory(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// A run is captured into a graph, which then does it as often as it is
+// launched, with runs of the plan itself in between; a pending is refused.
+static void captured(dispatch_kit_t* kit, const char* name, uint32_t count) {
+  enum { N = 5000 };
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = N;
+  kiln_library_plan_t* plan = kit_plan(kit, name, &options);
+  uint32_t want[N], have[N], x[N];
+  for (uint32_t i = 0; i < N; i++) x[i] = i * 2654435761u >> 7;
+  kiln_resident_t in = dispatch_kit_resident(kit, sizeof(x), x);
+  kiln_resident_t out = dispatch_kit_resident(kit, count * 4, NULL);
+  const kiln_binding_t bindings[] = {kiln_bind_resident(in),
+                                     kiln_bind_resident(out)};
+  kiln_stream_t* stream = NULL;
+  kiln_graph_builder_t* builder = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  kiln_pending_t* pending = NULL;
+  assert_null(kiln_stream_create(kit->device, NULL, &stream));
+  assert_null(kiln_dispatcher_synchronize(kit->dispatcher));
+  assert_null(kiln_library_plan_run(plan, stream, bindings, 2));
+  assert_null(kiln_stream_synchronize(stream));
+  dispatch_kit_fetch(kit, out, count * 4, want);
+  kiln_graph_builder_options_t how = kiln_graph_builder_options_default();
+  how.stream = stream;
+  assert_null(kiln_graph_builder_create(kit->device, &how, &builder));
+  assert_null(kiln_graph_builder_begin(builder, 0));
+  assert_null(kiln_library_plan_run(plan, stream, bindings, 2));
+  assert_says(kiln_library_plan_begin(plan, stream, bindings, 2, &pending),
+              KILN_STATUS_INVALID_STATE, "captured");
+  assert_null(kiln_graph_builder_end(builder));
+  assert_null(kiln_graph_builder_exec(builder, NULL, &exec));
+  for (uint32_t i = 0; i < 3; i++) {
+    assert_null(kiln_graph_exec_launch(exec, stream));
+    if (i == 1) assert_null(kiln_library_plan_run(plan, stream, bindings, 2));
+    assert_null(kiln_stream_synchronize(stream));
+    dispatch_kit_fetch(kit, out, count * 4, have);
+    assert_memory_equal(have, want, count * 4);
+  }
+  kiln_graph_exec_release(exec);
+  kiln_graph_builder_release(builder);
+  kiln_stream_release(stream);
+  assert_null(kiln_resident_free(kit->dispatcher, in));
+  assert_null(kiln_resident_free(kit->dispatcher, out));
+  kiln_library_plan_release(plan);
+}
+
+static void test_captured(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  captured(&kit, "scan", 5000);
+  captured(&kit, "sort", 5000);
+  captured(&kit, "merge_sort", 5000);
+  captured(&kit, "fold", 1);
+  dispatch_kit_close(&kit);
+}
+
+// Rounds are refused before anything is captured.
+static void test_captured_rounds(void** state) {
+  (void)state;
+  static const uint32_t kStarts[] = {0, 1, 2, 3, 3}, kColumns[] = {1, 2, 3};
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = 10;
+  kiln_library_plan_t* plan = kit_plan(&kit, "bfs", &options);
+  uint32_t source = 0, levels[4];
+  kiln_resident_t all[] = {
+      dispatch_kit_resident(&kit, sizeof(kStarts), kStarts),
+      dispatch_kit_resident(&kit, sizeof(kColumns), kColumns),
+      dispatch_kit_resident(&kit, 4, &source),
+      dispatch_kit_resident(&kit, sizeof(levels), NULL)};
+  kiln_binding_t bindings[4];
+  for (uint32_t i = 0; i < 4; i++) bindings[i] = kiln_bind_resident(all[i]);
+  kiln_stream_t* stream = NULL;
+  kiln_graph_builder_t* builder = NULL;
+  kiln_graph_exec_t* exec = NULL;
+  assert_null(kiln_stream_create(kit.device, NULL, &stream));
+  assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
+  assert_null(kiln_library_plan_run(plan, stream, bindings, 4));
+  assert_null(kiln_stream_synchronize(stream));
+  kiln_graph_builder_options_t how = kiln_graph_builder_options_default();
+  how.stream = stream;
+  assert_null(kiln_graph_builder_create(kit.device, &how, &builder));
+  assert_null(kiln_graph_builder_begin(builder, 0));
+  assert_says(kiln_library_plan_run(plan, stream, bindings, 4),
+              KILN_STATUS_INVALID_STATE, "captured");
+  assert_null(kiln_graph_builder_end(builder));
+  assert_null(kiln_graph_builder_exec(builder, NULL, &exec));
+  assert_null(kiln_resident_fill(kit.dispatcher, stream, all[3],
+                                 (kiln_resident_range_t){0, sizeof(levels)}, 7,
+                                 4));
+  assert_null(kiln_graph_exec_launch(exec, stream));
+  assert_null(kiln_stream_synchronize(stream));
+  dispatch_kit_fetch(&kit, all[3], sizeof(levels), levels);
+  for (uint32_t v = 0; v < 4; v++) assert_int_equal(levels[v], 7);
+  // Behind it, it runs.
+  assert_null(kiln_library_plan_run(plan, stream, bindings, 4));
+  assert_null(kiln_stream_synchronize(stream));
+  dispatch_kit_fetch(&kit, all[3], sizeof(levels), levels);
+  for (uint32_t v = 0; v < 4; v++) assert_int_equal(levels[v], v);
+  kiln_graph_exec_release(exec);
+  kiln_graph_builder_release(builder);
+  kiln_stream_release(stream);
+  for (uint32_t i = 0; i < 4; i++) {
+    assert_null(kiln_resident_free(kit.dispatcher, all[i]));
+  }
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
+// A run that is refused at a later step leaves nothing to the next one.
+static void test_half_a_run(void** state) {
+  (void)state;
+  enum { N = 3000 };
+  static const char* const kNames[] = {"sort", "merge_sort", "runs"};
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  uint32_t x[N], want[N], have[N];
+  for (uint32_t i = 0; i < N; i++) x[i] = i * 2654435761u >> 9;
+  kiln_resident_t in = dispatch_kit_resident(&kit, sizeof(x), x);
+  kiln_resident_t out[] = {dispatch_kit_resident(&kit, sizeof(x), NULL),
+                           dispatch_kit_resident(&kit, sizeof(x), NULL),
+                           dispatch_kit_resident(&kit, 4, NULL)};
+  for (uint32_t k = 0; k < 3; k++) {
+    kiln_library_options_t options = kiln_library_options_default();
+    options.count = N;
+    kiln_library_plan_t* plan = kit_plan(&kit, kNames[k], &options);
+    const kiln_binding_t good[] = {
+        kiln_bind_resident(in), kiln_bind_resident(out[0]),
+        kiln_bind_resident(out[1]), kiln_bind_resident(out[2])};
+    kiln_binding_t bad[] = {good[0], good[1], good[2], good[3]};
+    uint32_t count = k == 2 ? 4 : 2, last = k == 2 ? 2 : 1;
+    bad[last] = kiln_bind_resident_range(out[last - 1], 0, 400);
+    for (uint32_t i = 0; i < 3; i++) {
+      assert_null(kiln_library_plan_run(plan, NULL, good, count));
+      dispatch_kit_fetch(&kit, out[last - 1], sizeof(x), i == 0 ? want : have);
+      if (i > 0) assert_memory_equal(have, want, sizeof(x));
+      assert_says(kiln_library_plan_run(plan, NULL, bad, count),
+                  KILN_STATUS_INVALID_ARGUMENT, "elements");
+    }
+    kiln_library_plan_release(plan);
+  }
+  assert_null(kiln_resident_free(kit.dispatcher, in));
+  for (uint32_t i = 0; i < 3; i++) {
+    assert_null(kiln_resident_free(kit.dispatcher, out[i]));
+  }
+  dispatch_kit_close(&kit);
+}
+
+// Two plans on two streams at once, and one of them released while it runs.
+static void test_two_plans(void** state) {
+  (void)state;
+  enum { N = 20000 };
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = N;
+  uint32_t* x = kit_zeroes(N, 4);
+  uint32_t* y = kit_zeroes(N, 4);
+  for (uint32_t i = 0; i < N; i++) x[i] = i;
+  kiln_resident_t in = dispatch_kit_resident(&kit, N * 4, x);
+  for (uint32_t round = 0; round < 4; round++) {
+    kiln_library_plan_t* plans[2];
+    kiln_stream_t* streams[2];
+    kiln_resident_t out[2];
+    for (uint32_t i = 0; i < 2; i++) {
+      plans[i] = kit_plan(&kit, "scan", &options);
+      out[i] = dispatch_kit_resident(&kit, N * 4, NULL);
+      assert_null(kiln_stream_create(kit.device, NULL, &streams[i]));
+    }
+    assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
+    for (uint32_t i = 0; i < 2; i++) {
+      const kiln_binding_t bindings[] = {kiln_bind_resident(in),
+                                         kiln_bind_resident(out[i])};
+      assert_null(kiln_library_plan_run(plans[i], streams[i], bindings, 2));
+    }
+    if (round % 2 == 0) kiln_library_plan_release(plans[0]);
+    for (uint32_t i = 0; i < 2; i++) {
+      assert_null(kiln_stream_synchronize(streams[i]));
+      dispatch_kit_fetch(&kit, out[i], N * 4, y);
+      for (uint32_t k = 0, sum = 0; k < N; k++) {
+        sum += k;
+        assert_int_equal(y[k], sum);
+      }
+      assert_null(kiln_resident_free(kit.dispatcher, out[i]));
+      kiln_stream_release(streams[i]);
+      if (i == 1 || round % 2 != 0) kiln_library_plan_release(plans[i]);
+    }
+  }
+  assert_null(kiln_resident_free(kit.dispatcher, in));
+  free(x);
+  free(y);
+  dispatch_kit_close(&kit);
+}
+
+// Each field of the options by itself, on each entry: planned, or refused by
+// its name; nothing is passed by.
+static void test_fields(void** state) {
+  (void)state;
+  static const char* const kFields[] = {"operation", "exclusive", "descending",
+                                        "rest",      "rounds",    "symmetric",
+                                        "order",     "value_type"};
+  static const uint32_t kUsers[] = {2, 2, 2, 1, 2, 2, 1, 2};
+  uint32_t users[8] = {0};
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_entry_t entry;
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
+    for (uint32_t f = 0; f < 8 && entry.part_of == NULL; f++) {
+      kiln_library_options_t options = kiln_library_options_default();
+      uint32_t* const fields[] = {&options.operation,   &options.exclusive,
+                                  &options.descending,  &options.rest,
+                                  &options.rounds,      &options.symmetric,
+                                  &options.struct_size, &options.value_type};
+      options.count = 100;
+      *fields[f] = f == 7 ? KILN_PROGRAM_TYPE_U32 : 2;
+      options.struct_size = sizeof(options);
+      if (f == 6) options.order = "return a < b;";
+      kiln_library_plan_t* plan = NULL;
+      kiln_status_t status =
+          kiln_library_plan_create(kit.dispatcher, entry.name, &options, &plan);
+      users[f] += status == NULL;
+      if (status != NULL) {
+        assert_says(status, KILN_STATUS_INVALID_ARGUMENT, kFields[f]);
+      }
+      kiln_library_plan_release(plan);
+    }
+  }
+  for (uint32_t f = 0; f < 8; f++) assert_int_equal(users[f], kUsers[f]);
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_texts),       cmocka_unit_test(test_plans),
-      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_runs_refused),
-      cmocka_unit_test(test_allocations), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_plans),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_runs_refused),
+      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_captured),
+      cmocka_unit_test(test_two_plans),
+      cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_captured_rounds),
+      cmocka_unit_test(test_half_a_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
