@@ -90,9 +90,11 @@ static bool was_seen(kilni_seen_t* seen, const kiln_stream_t* stream) {
   return false;
 }
 
-// What a graph under capture will do is its owner's to order.
+// What a graph under capture will do is its owner's to order. The stream of a
+// graph builder that is not capturing has nothing on it, and takes nothing.
 static kiln_status_t wait_for(kiln_stream_t* stream, kiln_stream_t* other) {
   bool captured = false;
+  if ((other->way & KILNI_WAY_IDLE) != 0) return NULL;
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(other, &captured));
   return captured ? NULL : kiln_stream_wait_stream(stream, other);
 }

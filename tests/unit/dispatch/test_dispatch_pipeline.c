@@ -820,6 +820,37 @@ static void test_capture(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// A builder's own stream takes no work when its capture has ended: what was
+// dispatched to it is no hindrance to freeing, nor to waiting for all.
+static void test_captured_by_builder(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_pipeline_t* pipeline = dispatch_kit_pipeline(&kit, kStep, NULL);
+  uint32_t x[N] = {0};
+  for (uint32_t round = 0; round < 2; round++) {
+    kiln_resident_t rx = dispatch_kit_resident(&kit, sizeof(x), x);
+    kiln_resident_t ry = dispatch_kit_resident(&kit, sizeof(x), x);
+    kiln_binding_t binding = kiln_bind_resident(rx);
+    kiln_graph_builder_t* builder = NULL;
+    kiln_stream_t* stream = NULL;
+    assert_null(kiln_graph_builder_create(kit.device, NULL, &builder));
+    assert_null(kiln_graph_builder_begin(builder, 0));
+    assert_null(kiln_graph_builder_stream(builder, &stream));
+    assert_null(
+        kiln_pipeline_dispatch(pipeline, stream, &binding, 1, NULL, NULL));
+    assert_null(kiln_graph_builder_end(builder));
+    if (round == 0) kiln_graph_builder_release(builder);
+    assert_null(kiln_resident_free(kit.dispatcher, ry));
+    assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
+    assert_null(kiln_dispatcher_clean(kit.dispatcher));
+    if (round != 0) kiln_graph_builder_release(builder);
+    assert_null(kiln_resident_free(kit.dispatcher, rx));
+  }
+  kiln_pipeline_release(pipeline);
+  dispatch_kit_close(&kit);
+}
+
 // ---- Batches ----
 
 static void test_batch(void** state) {
@@ -890,6 +921,7 @@ int main(void) {
       cmocka_unit_test(test_streams),
       cmocka_unit_test(test_time_limit),
       cmocka_unit_test(test_capture),
+      cmocka_unit_test(test_captured_by_builder),
       cmocka_unit_test(test_batch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
