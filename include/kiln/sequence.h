@@ -268,7 +268,8 @@ KILN_API bool kiln_sequence_step(const kiln_sequence_t* sequence,
 // on streams between which they order what its steps share.
 //
 //   INVALID_STATE     not finished; a resident buffer was freed; the stream is
-//                     captured, and there are transfers, polls or a pending
+//                     captured, and there are transfers, a fixpoint by WHILE or
+//                     POLL, or a pending
 //   INVALID_ARGUMENT  a stream of another device
 //   LAUNCH_FAILED, DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY,
 //   OUT_OF_MEMORY

@@ -257,10 +257,12 @@ static void look_over(kiln_sequence_t* sequence) {
       sequence->has_transfers = true;
     }
     if (step->kind == KILN_STEP_FIXPOINT) sequence->has_fixpoints = true;
+    // A WHILE node stands in a graph of its own, which is launched: no capture
+    // takes that, and one that tries is lost.
     if (step->kind == KILN_STEP_FIXPOINT &&
-        kilni_fixpoint_strategy(sequence->own.fixpoints[i]) ==
-            KILN_FIXPOINT_POLL) {
-      sequence->polls = true;
+        kilni_fixpoint_strategy(sequence->own.fixpoints[i]) !=
+            KILN_FIXPOINT_COOPERATIVE) {
+      sequence->refuses_capture = true;
     }
   }
 }

@@ -88,11 +88,11 @@ struct kiln_sequence_t {
   bool has_lock;
   bool has_transfers;  // a step copies from the host or to it
   bool has_fixpoints;
-  bool polls;           // one of them does
-  bool has_grids;       // a dispatch has a grid barrier
-  uint32_t order;       // KILN_SEQUENCE_*
-  uint32_t step_count;  //
-  uint32_t open;        // the body that is recorded, or KILNI_NO_STEP
+  bool refuses_capture;  // one of them polls, or is a graph of its own
+  bool has_grids;        // a dispatch has a grid barrier
+  uint32_t order;        // KILN_SEQUENCE_*
+  uint32_t step_count;   //
+  uint32_t open;         // the body that is recorded, or KILNI_NO_STEP
   uint32_t depth;
   kilni_step_t* steps;
   size_t step_capacity;

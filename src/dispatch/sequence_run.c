@@ -85,15 +85,16 @@ kiln_status_t kilni_sequence_check_finished(const kiln_sequence_t* sequence) {
 static kiln_status_t check_capture(const kiln_sequence_t* sequence,
                                    kiln_stream_t* stream, bool wants_pending) {
   bool captured = false;
-  if (!wants_pending && !sequence->has_transfers && !sequence->polls) {
+  if (!wants_pending && !sequence->has_transfers &&
+      !sequence->refuses_capture) {
     return NULL;
   }
   KILNI_RETURN_IF_ERROR(kilni_stream_ask_capture(stream, &captured));
   if (!captured) return NULL;
   return kilni_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
-                 "host memory, a pending or a fixpoint that polls (\"%s\") on "
-                 "a stream that is being captured",
+                 "host memory, a pending or a fixpoint by WHILE or POLL "
+                 "(\"%s\") on a stream that is being captured",
                  sequence->label),
       "make a replay of it (kiln_sequence_instantiate)");
 }

@@ -237,6 +237,33 @@ static void test_changes(void** state) {
   close_bench(&b);
 }
 
+// A graph of its own is launched by no capture: it is refused, and the capture
+// goes on.
+static void test_captured(void** state) {
+  (void)state;
+  bench_t b;
+  dispatch_kit_open(&b.kit);
+  open_bench(&b);
+  kiln_pipeline_t* count = dispatch_kit_pipeline(&b.kit, kCount, NULL);
+  for (uint32_t how = KILN_FIXPOINT_WHILE; how <= KILN_FIXPOINT_POLL; how++) {
+    kiln_sequence_t* s = begin(&b, how);
+    add_count(&b, s, count, b.flag);
+    (void)finish(s);
+    kiln_graph_builder_t* builder = NULL;
+    kiln_stream_t* stream = NULL;
+    assert_null(kiln_graph_builder_create(b.kit.device, NULL, &builder));
+    assert_null(kiln_graph_builder_begin(builder, 0));
+    assert_null(kiln_graph_builder_stream(builder, &stream));
+    assert_says(kiln_sequence_run(s, stream, NULL), KILN_STATUS_INVALID_STATE,
+                "captured");
+    assert_null(kiln_graph_builder_end(builder));
+    kiln_graph_builder_release(builder);
+    kiln_sequence_release(s);
+  }
+  kiln_pipeline_release(count);
+  close_bench(&b);
+}
+
 // What a replay refuses leaves it as it was: its flag is where it was, and it
 // runs and changes as before.
 static void test_flag_stays(void** state) {
@@ -372,10 +399,10 @@ static void test_streams(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_old_driver),     cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_changes),        cmocka_unit_test(test_flag_stays),
-      cmocka_unit_test(test_too_many_nodes), cmocka_unit_test(test_without),
-      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_old_driver), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_changes),    cmocka_unit_test(test_captured),
+      cmocka_unit_test(test_flag_stays), cmocka_unit_test(test_too_many_nodes),
+      cmocka_unit_test(test_without),    cmocka_unit_test(test_streams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
