@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli_command.h"
+#include "kiln/library.h"
 
 // ---- What the shells share ----
 
@@ -22,11 +23,23 @@ static bool is_file(const char* completion) {
   return strcmp(completion, "file") == 0;
 }
 
+// What `kiln lib` takes.
+static void print_library(FILE* out) {
+  kiln_library_entry_t entry;
+  (void)fprintf(out, "list show");
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i)
+    if (entry.part_of == NULL) (void)fprintf(out, " %s", entry.name);
+}
+
 // The words of a completion that is a list, with a backslash before a colon
 // where the shell reads those.
 static void print_words(FILE* out, const char* completion, bool colons) {
   if (strcmp(completion, "command") == 0) {
     print_commands(out, " ");
+    return;
+  }
+  if (strcmp(completion, "library") == 0) {
+    print_library(out);
     return;
   }
   for (; *completion != 0; ++completion) {

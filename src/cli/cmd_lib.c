@@ -87,7 +87,7 @@ const kilni_cli_command_t kilni_cli_command_lib = {
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,
     2,
-    "list show",
+    "library",
     "kiln lib show scan",
     run_lib,
 };
