@@ -404,6 +404,7 @@ static void walk(kilni_lowering_t* w) {
         1 + kilni_parameter(w, KILN_PROGRAM_PARAMETER_GRID, 0, T(U64));
     w->grid_passed = kilni_register(w, T(U64));
     kilni_move(w, w->grid_passed, kilni_const(w, T(U64), 0));
+    kilni_grid_begin(w);
   }
   bool ends = over || survey.returns || survey.traps;
   // In rounds, threads that are through wait for the others of their block.

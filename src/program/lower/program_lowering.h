@@ -619,6 +619,8 @@ void kilni_meet_again(kilni_lowering_t* w, kilni_value_t group);
 void kilni_barrier(kilni_lowering_t* w);
 void kilni_grid_barrier(kilni_lowering_t* w);
 void kilni_subgroup_barrier(kilni_lowering_t* w);
+// Before anything of a program with grid barriers; behind all of it.
+void kilni_grid_begin(kilni_lowering_t* w);
 void kilni_grid_leave(kilni_lowering_t* w);
 void kilni_async_copy(kilni_lowering_t* w,
                       const kilni_statement_record_t* statement);

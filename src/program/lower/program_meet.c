@@ -209,6 +209,14 @@ void kilni_grid_barrier(kilni_lowering_t* w) {
   w->epoch++;
 }
 
+// What a leaving block needs is there on each way to where it leaves: a value
+// that is first met behind a jump to it would not be.
+void kilni_grid_begin(kilni_lowering_t* w) {
+  (void)is_leader(w);
+  (void)kilni_pointer(w, w->grid_parameter - 1);
+  (void)all_blocks(w);
+}
+
 void kilni_grid_leave(kilni_lowering_t* w) {
   uint32_t skip = kilni_label(w);
   kilni_value_t leader = is_leader(w);

@@ -561,6 +561,16 @@ static void test_grid_barrier(void** state) {
       "  }\n"
       "}\n",
       COUNTS(250, 250), NULL, 4);
+  // Blocks leave in front of what is in no loop or branch.
+  machine_check(
+      "program p(x: inout u32[]) work length(x) block 8\n"
+      "{\n"
+      "  let i = global_id.x;\n"
+      "  if i > 5 { return; }\n"
+      "  grid_barrier;\n"
+      "  x[i] = 5;\n"
+      "}\n",
+      COUNTS(17), NULL, 4);
 }
 
 // Words that are put together of bytes, which a loop carries.
