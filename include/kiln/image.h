@@ -112,6 +112,10 @@ typedef struct kiln_image_kernel_t {
 
   uint32_t required_cluster[3];  // in blocks; zeroes if there is none
   uint32_t blocks_are_clusters;  // 1: a grid is counted in clusters
+
+  // 1: it is launched in clusters only: of `required_cluster`, or where that is
+  // zeroes, of what each launch says. .explicitcluster
+  uint32_t explicit_cluster;
 } kiln_image_kernel_t;
 
 // A named thing of a code file that is no kernel. thread-safe

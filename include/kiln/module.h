@@ -424,7 +424,9 @@ static inline kiln_launch_config_t kiln_launch_config_default(void) {
 //                     a float or the other way round (index and name of the
 //                     parameter are in the message), a NULL buffer,
 //                     a stream or buffer of another device, a block that
-//                     differs from the kernel's required one
+//                     differs from the kernel's required one, a grid that its
+//                     required cluster does not divide, no cluster for a kernel
+//                     that is launched in clusters only
 //   LIMIT_EXCEEDED    a dimension, the threads of a block, shared memory, the
 //                     bytes of all arguments, or more than 4,096 of them:
 //                     which, how much, and how much there may be

@@ -311,6 +311,29 @@ kiln_status_t kilni_launch_check_grid(const kiln_kernel_t* kernel,
   return NULL;
 }
 
+// A kernel may be made for clusters, of a size that the driver knows, or one
+// that each launch says.
+static kiln_status_t take_own_cluster(const kiln_kernel_t* kernel,
+                                      kilni_launch_how_t* how) {
+  if (!kernel->in_clusters || how->cluster[0] != 0) return NULL;
+  if (kernel->cluster[0] != 0) {
+    memcpy(how->cluster, kernel->cluster, sizeof(how->cluster));
+    return NULL;
+  }
+  if (!kernel->module->device->info.cluster_launch) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(UNSUPPORTED,
+                   "kernel \"%s\" is launched in clusters only, and \"%s\" "
+                   "has none",
+                   kernel->name, kernel->module->device->name),
+        "run it on a GPU of compute capability 9.0 or newer");
+  }
+  return kilni_status_with_fix(
+      KILNI_FAIL(INVALID_ARGUMENT, "kernel \"%s\" is launched in clusters only",
+                 kernel->name),
+      "give a `cluster` in the attributes of the launch");
+}
+
 // ---- Events ----
 
 static kiln_status_t check_event(const making_t* m, const char* field,
@@ -490,7 +513,10 @@ kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
                                const kiln_launch_config_t* config,
                                kilni_launch_how_t* out_how) {
   memset(out_how, 0, offsetof(kilni_launch_how_t, list));
-  if (config->attributes == NULL) return NULL;
+  if (config->attributes == NULL) {
+    KILNI_RETURN_IF_ERROR(take_own_cluster(kernel, out_how));
+    return kilni_launch_check_grid(kernel, out_how, config->grid);
+  }
   making_t m;
   memset(&m, 0, sizeof(m));
   m.kernel = kernel;
@@ -502,6 +528,7 @@ kiln_status_t kilni_launch_how(kiln_kernel_t* kernel,
   KILNI_RETURN_IF_ERROR(check_given(&m));
   KILNI_RETURN_IF_ERROR(add_cooperative(&m));
   KILNI_RETURN_IF_ERROR(add_clusters(&m));
+  KILNI_RETURN_IF_ERROR(take_own_cluster(kernel, out_how));
   KILNI_RETURN_IF_ERROR(kilni_launch_check_grid(kernel, out_how, config->grid));
   KILNI_RETURN_IF_ERROR(add_switches(&m));
   KILNI_RETURN_IF_ERROR(add_events(&m));

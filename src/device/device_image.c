@@ -67,6 +67,10 @@ static kiln_status_t take_kernels(kilni_code_facts_t* facts,
         kilni_strdup(facts->allocator, kilni_sv(from->name), &to->name));
     memcpy(to->required_block, from->required_block,
            sizeof(to->required_block));
+    memcpy(to->required_cluster, from->required_cluster,
+           sizeof(to->required_cluster));
+    to->explicit_cluster = from->explicit_cluster != 0;
+    to->blocks_are_clusters = from->blocks_are_clusters != 0;
     to->params_known = from->params_known != 0;
     KILNI_RETURN_IF_ERROR(take_params(facts, to, image, i, from->param_count));
   }

@@ -221,6 +221,9 @@ typedef struct kilni_code_kernel_t {
   kiln_kernel_param_t* params;  // names owned
   uint32_t param_count;
   uint32_t required_block[3];
+  uint32_t required_cluster[3];
+  bool explicit_cluster;
+  bool blocks_are_clusters;
   bool params_known;
 } kilni_code_kernel_t;
 
@@ -267,8 +270,10 @@ struct kiln_kernel_t {
   kiln_module_t* module;
   atomic_uint references;
   atomic_bool opted_in;  // to more shared memory than the default
+  bool in_clusters;      // of `cluster`, or where that is 0, as a launch says
   kiln_cu_function_t handle;
   kiln_kernel_info_t info;
+  uint32_t cluster[3];  // that it is made for, in blocks
   char* name;
   atomic_uint known;                        // bits of `attributes`
   atomic_int attributes[KILNI_ATTRIBUTES];  // by their numbers

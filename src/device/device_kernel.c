@@ -186,6 +186,32 @@ static kiln_status_t read_params(kiln_kernel_t* kernel) {
   return NULL;
 }
 
+// Whether it runs in clusters: as its file says, or for other people's kernels
+// and those of files with many, the driver. A grid that counts clusters is any.
+static kiln_status_t read_clusters(kiln_kernel_t* kernel) {
+  const kilni_code_facts_t* facts = facts_of(kernel->module);
+  size_t index = kilni_code_facts_find(facts, kernel->name);
+  if (index < facts->kernel_count && facts->kernels[index].params_known) {
+    const kilni_code_kernel_t* found = &facts->kernels[index];
+    const uint32_t* cluster = found->required_cluster;
+    if (found->blocks_are_clusters) return NULL;
+    kernel->in_clusters = found->explicit_cluster || cluster[0] != 0;
+    for (int i = 0; i < 3 && cluster[0] != 0; i++) {
+      kernel->cluster[i] = cluster[i] != 0 ? cluster[i] : 1;
+    }
+    return NULL;
+  }
+  uint32_t must = 0, width = 0;
+  if (!kernel->module->device->info.cluster_launch) return NULL;
+  KILNI_RETURN_IF_ERROR(read_attribute(
+      kernel, KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, &must));
+  if (must == 0) return NULL;
+  KILNI_RETURN_IF_ERROR(read_attribute(
+      kernel, KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &width));
+  kernel->in_clusters = width == 0;
+  return NULL;
+}
+
 // ---- Making and ending ----
 
 static kiln_status_t set_name(kiln_kernel_t* kernel, const char* name) {
@@ -207,6 +233,7 @@ static kiln_status_t fill(kiln_kernel_t* kernel, const char* name) {
   }
   KILNI_RETURN_IF_ERROR(status);
   KILNI_RETURN_IF_ERROR(read_attributes(kernel));
+  KILNI_RETURN_IF_ERROR(read_clusters(kernel));
   return read_params(kernel);
 }
 
@@ -284,6 +311,7 @@ static kiln_status_t fill_adopted(kiln_kernel_t* kernel,
   kernel->handle = said->function;
   KILNI_RETURN_IF_ERROR(set_name(kernel, said->name));
   KILNI_RETURN_IF_ERROR(read_attributes(kernel));
+  KILNI_RETURN_IF_ERROR(read_clusters(kernel));
   return read_params(kernel);
 }
 

@@ -67,7 +67,7 @@ static kiln_status_t launch(const call_t* call, const void** values,
   // The driver only reads; its interface says void* all the same.
   void** list = NULL;
   memcpy(&list, &values, sizeof(list));
-  kiln_status_t status = config->attributes != NULL
+  kiln_status_t status = config->attributes != NULL || call->kernel->in_clusters
                              ? launch_with_attributes(call, list, extra)
                              : launch_plainly(call, list, extra);
   if (kiln_status_is_ok(status)) return NULL;

@@ -58,21 +58,6 @@ static kiln_status_t make_lists(kiln_launch_t* launch) {
   return NULL;
 }
 
-// A kernel may have been written for clusters and leave their size open.
-static kiln_status_t check_open_cluster(const kiln_launch_t* launch) {
-  int32_t must = 0;
-  if (!launch->device->info.cluster_launch || launch->how.cluster[0] != 0) {
-    return NULL;
-  }
-  KILNI_RETURN_IF_ERROR(kiln_kernel_attribute(
-      launch->kernel, KILN_KERNEL_ATTRIBUTE_CLUSTER_MUST_BE_SET, &must));
-  if (must == 0) return NULL;
-  return kilni_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "kernel \"%s\" is launched in clusters only",
-                 launch->kernel->name),
-      "give a `cluster` in the attributes of the launch");
-}
-
 // The attributes; the events among them are ours from here on.
 static kiln_status_t take_attributes(kiln_launch_t* launch,
                                      const kiln_launch_config_t* config) {
@@ -82,8 +67,7 @@ static kiln_status_t take_attributes(kiln_launch_t* launch,
     if (!kiln_status_is_ok(status)) how->recorded[i] = NULL;
     kiln_event_retain(how->recorded[i]);
   }
-  KILNI_RETURN_IF_ERROR(status);
-  return check_open_cluster(launch);
+  return status;
 }
 
 static kiln_status_t prepare(kiln_launch_t* launch,

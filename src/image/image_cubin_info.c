@@ -193,6 +193,7 @@ kiln_status_t kilni_cubin_read_kernel(kilni_cubin_t* cubin,
   if (!cluster && memcmp(kernel->required_cluster, kOne, sizeof(kOne)) == 0) {
     memset(kernel->required_cluster, 0, sizeof(kOne));
   }
+  kernel->explicit_cluster = cluster;
   kernel->params_known = 1;
   return NULL;
 }

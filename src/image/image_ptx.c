@@ -144,6 +144,7 @@ static kiln_status_t add_kernel(kiln_image_t* image,
       shared > UINT32_MAX ? UINT32_MAX : (uint32_t)shared;
   if (function->maxnreg != 0) kernel->maximum_registers = function->maxnreg;
   kernel->blocks_are_clusters = function->blocks_are_clusters;
+  kernel->explicit_cluster = function->explicit_cluster;
   memcpy(kernel->required_block, function->reqntid, sizeof(function->reqntid));
   memcpy(kernel->maximum_block, function->maxntid, sizeof(function->maxntid));
   memcpy(kernel->required_cluster, function->reqnctapercluster,

@@ -8,9 +8,10 @@
 // linker. Registers, shared and local memory and every parameter of each of its
 // kernels, as the driver tells them, must be what Kiln reads in the cubin
 // without a driver; a handle of the driver's that is adopted is the same
-// kernel, and its clusters are counted. On the software device, whose linker
-// makes PTX, parameters alone are compared. Exit code 77 where there is no such
-// device.
+// kernel, and its clusters are counted. Kernels that are made for clusters run
+// in them, and are refused by Kiln where they cannot. On the software device,
+// whose linker makes PTX, parameters alone are compared. Exit code 77 where
+// there is no such device.
 #define _POSIX_C_SOURCE 200809L  // opendir
 #include <dirent.h>
 #include <stdio.h>
@@ -294,6 +295,105 @@ static bool check_folder(totals_t* totals, kiln_linker_t* linker,
   return true;
 }
 
+// A kernel that writes how many blocks its cluster has.
+#define SIZE_OF_CLUSTER(directives)                      \
+  ".version 8.0\n.target sm_90\n.address_size 64\n"      \
+  ".visible .entry size_of(.param .u64 out) " directives \
+  "\n"                                                   \
+  "{\n"                                                  \
+  "  .reg .b64 %a;\n"                                    \
+  "  .reg .b32 %n;\n"                                    \
+  "  ld.param.u64 %a, [out];\n"                          \
+  "  mov.u32 %n, %cluster_nctaid.x;\n"                   \
+  "  st.global.u32 [%a], %n;\n"                          \
+  "  ret;\n"                                             \
+  "}\n"
+
+// A launch without attributes, or in clusters; 0: a kernel that was refused.
+// thread-safe
+typedef struct cluster_run_t {
+  const char* text;
+  uint32_t grid;
+  uint32_t cluster;
+  uint32_t size;  // that the kernel sees
+} cluster_run_t;
+
+static kiln_status_t see_cluster(kiln_stream_t* stream, kiln_module_t* module,
+                                 kiln_buffer_t* out, const cluster_run_t* run,
+                                 uint32_t* out_size) {
+  kiln_kernel_t* kernel = NULL;
+  kiln_argument_t argument = kiln_arg_buffer(out);
+  kiln_launch_attributes_t with = kiln_launch_attributes_default();
+  kiln_launch_config_t config = kiln_launch_config_default();
+  config.grid[0] = run->grid;
+  with.cluster[0] = run->cluster;
+  if (run->cluster != 0) config.attributes = &with;
+  kiln_status_t status = kiln_kernel_create(module, "size_of", &kernel);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_kernel_launch(kernel, stream, &config, &argument, 1);
+  }
+  if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_buffer_read(out, 0, sizeof(*out_size), out_size);
+  }
+  kiln_kernel_release(kernel);
+  return status;
+}
+
+static kiln_status_t run_clustered(kiln_device_t* device,
+                                   const cluster_run_t* run,
+                                   uint32_t* out_size) {
+  kiln_bytes_view_t ptx = {(const uint8_t*)run->text, strlen(run->text)};
+  kiln_stream_t* stream = NULL;
+  kiln_buffer_t* out = NULL;
+  kiln_module_t* module = NULL;
+  *out_size = 0;
+  kiln_status_t status = kiln_stream_create(device, NULL, &stream);
+  if (kiln_status_is_ok(status)) {
+    status = kiln_buffer_create(device, sizeof(*out_size), NULL, &out);
+  }
+  if (kiln_status_is_ok(status)) {
+    status = kiln_module_load(device, ptx, NULL, NULL, &module);
+  }
+  if (kiln_status_is_ok(status)) {
+    status = see_cluster(stream, module, out, run, out_size);
+  }
+  kiln_module_release(module);
+  kiln_buffer_release(out);
+  kiln_stream_release(stream);
+  return status;
+}
+
+// Kernels that run in clusters: of their own size with no word of it, of an
+// open one only with a word. What does not fit is refused before the driver.
+static void check_made_for_clusters(totals_t* totals, kiln_device_t* device) {
+  static const cluster_run_t kRuns[] = {
+      {SIZE_OF_CLUSTER(".explicitcluster"), 4, 0, 0},
+      {SIZE_OF_CLUSTER(".explicitcluster"), 4, 2, 2},
+      {SIZE_OF_CLUSTER(".reqnctapercluster 2, 1, 1"), 4, 0, 2},
+      {SIZE_OF_CLUSTER(".reqnctapercluster 2, 1, 1"), 3, 0, 0},
+      {SIZE_OF_CLUSTER(".reqnctapercluster 2, 1, 1"), 4, 2, 2},
+      {SIZE_OF_CLUSTER(".explicitcluster .reqnctapercluster 2, 1, 1"), 4, 0, 2},
+      {SIZE_OF_CLUSTER(""), 4, 0, 1},
+  };
+  if (kiln_device_info(device)->cluster_launch == 0) return;
+  for (size_t i = 0; i < sizeof(kRuns) / sizeof(kRuns[0]); i++) {
+    uint32_t size = 0;
+    kiln_status_t status = run_clustered(device, &kRuns[i], &size);
+    if (kRuns[i].size == 0 &&
+        kiln_status_code(status) == KILN_STATUS_INVALID_ARGUMENT) {
+      kiln_status_free(status);
+      continue;
+    }
+    if (failed("a kernel made for clusters", status) || size != kRuns[i].size) {
+      totals->wrong++;
+      printf("clusters, run %zu: %u blocks, not %u\n", i, size, kRuns[i].size);
+    }
+  }
+  printf("kernels made for clusters: %zu launches\n",
+         sizeof(kRuns) / sizeof(kRuns[0]));
+}
+
 static int verdict(const totals_t* totals) {
   printf("%u files, %u kernels, %u parameters, %u differences\n", totals->files,
          totals->kernels, totals->params, totals->wrong);
@@ -332,6 +432,7 @@ int main(int argc, char** argv) {
   int result = 1;
   if (!failed("linker", kiln_runtime_open_linker(runtime, &options, &linker)) &&
       check_folder(&totals, linker, device, folder)) {
+    check_made_for_clusters(&totals, device);
     result = verdict(&totals);
   }
   kiln_linker_release(linker);

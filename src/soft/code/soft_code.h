@@ -36,6 +36,8 @@ typedef struct kilni_soft_entry_t {
   uint32_t register_count;     // 32-bit registers a GPU would need, estimated
   uint32_t max_threads;        // .maxntid, .reqntid, or 1024
   uint32_t required_block[3];  // .reqntid; zeroes if absent
+  uint32_t cluster;            // blocks of one that it is made for, 1; 0: any
+  bool explicit_cluster;       // .explicitcluster
   uint32_t line;               // of the entry in the PTX
   uint32_t function;           // index into the decoded functions
 } kilni_soft_entry_t;

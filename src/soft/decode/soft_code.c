@@ -232,6 +232,21 @@ static kiln_status_t place_params(const kilni_ptx_module_t* module,
   return NULL;
 }
 
+// Every block is a cluster by itself: it would read other sizes and ranks of a
+// larger one than it is made for.
+static kiln_status_t check_cluster(const kilni_ptx_function_t* source) {
+  const uint32_t* blocks = source->reqnctapercluster;
+  if (blocks[0] <= 1 && blocks[1] <= 1 && blocks[2] <= 1) return NULL;
+  return kilni_status_with_fix(
+      KILNI_FAIL(UNSUPPORTED,
+                 "line %" PRIu32
+                 ": kernel \"%s\" is made for clusters of %u,%u,%u; those of "
+                 "the software device have one block",
+                 source->line, source->name, (unsigned)blocks[0],
+                 (unsigned)blocks[1], (unsigned)blocks[2]),
+      "run it on a GPU of compute capability 9.0 or newer");
+}
+
 static uint32_t thread_limit(const kilni_ptx_function_t* source) {
   const uint32_t* dims = source->reqntid[0] ? source->reqntid : source->maxntid;
   if (!dims[0]) return MAX_THREADS;
@@ -305,6 +320,9 @@ static kiln_status_t make_entries(kilni_soft_code_t* code,
     entry->local_bytes = function->local_bytes;
     entry->register_count = function->register_count;
     entry->max_threads = thread_limit(source);
+    entry->cluster = source->reqnctapercluster[0];
+    entry->explicit_cluster = source->explicit_cluster;
+    KILNI_RETURN_IF_ERROR(check_cluster(source));
     memcpy(entry->required_block, source->reqntid,
            sizeof(entry->required_block));
     fill_params(code, module, source, offsets, entry);

@@ -64,12 +64,16 @@ kiln_cu_result_t kilni_soft_kernel_read(const kilni_soft_kernel_t* kernel,
     case KILN_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       value = kernel->carveout;
       break;
-    case KILN_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-    case KILN_CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
     case KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+      value = entry->explicit_cluster;
+      break;
     case KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case KILN_CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+      value = (int)entry->cluster;
+      break;
+    case KILN_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    case KILN_CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
     case KILN_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
     case KILN_CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
       break;

@@ -20,7 +20,8 @@ typedef struct launch_t {
   const kiln_cu_launch_attribute_t* attributes;
   unsigned int attribute_count;
   bool cooperative;
-  bool early;  // it may begin before the kernel in front has ended
+  bool clustered;  // its clusters are said
+  bool early;      // it may begin before the kernel in front has ended
   const char* call;
 } launch_t;
 
@@ -230,6 +231,9 @@ static kiln_cu_result_t take_attributes(kilni_soft_driver_t* driver,
       result = take_event(driver, stream, attribute, recorded);
     }
     if (result != KILN_CU_SUCCESS) return result;
+    if (attribute->id == KILN_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      launch->clustered = true;
+    }
     if (attribute->id == KILN_CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
       launch->cooperative = attribute->value.cooperative != 0;
     }
@@ -266,6 +270,10 @@ static kiln_cu_result_t launch_locked(kilni_soft_driver_t* driver,
   recorded_t recorded = {0, {NULL, NULL}};
   if (result == KILN_CU_SUCCESS) {
     result = take_attributes(driver, stream, &wanted, &recorded);
+  }
+  if (result == KILN_CU_SUCCESS && entry->explicit_cluster &&
+      entry->cluster == 0 && !wanted.clustered) {
+    result = KILN_CU_ERROR_INVALID_CLUSTER_SIZE;
   }
   if (result == KILN_CU_SUCCESS && wanted.cooperative) {
     result = check_resident(&wanted, kernel);

@@ -683,17 +683,134 @@ static void test_large_clusters(void** state) {
   close_world(w);
 }
 
+// A driver that takes any code, and has the kernels of kPtx.
+static kiln_cu_result_t load_plain(kiln_cu_module_t* module, const void* image,
+                                   unsigned int count,
+                                   kiln_cu_jit_option_t* options,
+                                   void** values) {
+  (void)image;
+  return g_under.cuModuleLoadDataEx(module, kPtx, count, options, values);
+}
+
+// The world's kernel, of a file that says more of it.
+static void take_kernel(world_t* w, const char* ptx) {
+  kiln_bytes_view_t image = {(const uint8_t*)ptx, strlen(ptx)};
+  kiln_kernel_release(w->kernel);
+  kiln_module_release(w->module);
+  w->kernel = NULL;
+  assert_null(kiln_module_load(w->in.device, image, NULL, NULL, &w->module));
+  assert_null(kiln_kernel_create(w->module, "none", &w->kernel));
+}
+
+static kiln_status_t launch_now(world_t* w) {
+  return kiln_kernel_launch(w->kernel, w->in.stream, &w->config, NULL, 0);
+}
+
+// Refused by every way to launch it, with attributes and without.
+static void refused_unclustered(world_t* w, kiln_status_code_t code,
+                                const char* word) {
+  kiln_launch_t* launch = NULL;
+  uint32_t before = g_seen.launches + g_seen.launches_ex;
+  for (int with = 0; with < 2; with++) {
+    w->config.attributes = with ? &w->with : NULL;
+    assert_says(create(w, &launch), code, word);
+    assert_null(launch);
+    assert_says(launch_now(w), code, word);
+  }
+  assert_int_equal(g_seen.launches + g_seen.launches_ex, before);
+}
+
+#define CLUSTER_HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+// Its file says so.
 static void test_a_kernel_for_clusters_only(void** state) {
   world_t* w = *state;
-  kiln_launch_t* launch = NULL;
-  g_seen.must_cluster = 1;
+  KILNI_CUDA_SET(&w->in.table, cuModuleLoadDataEx, load_plain);
   open_world(w);
-  assert_says(create(w, &launch), KILN_STATUS_INVALID_ARGUMENT,
-              "in clusters only");
+  take_kernel(
+      w, CLUSTER_HEAD ".visible .entry none() .explicitcluster { ret; }\n");
+  refused_unclustered(w, KILN_STATUS_INVALID_ARGUMENT, "in clusters only");
   w->with.cluster[0] = 1;
+  assert_null(launch_now(w));
+  kiln_launch_t* launch = NULL;
   assert_null(create(w, &launch));
   kiln_launch_release(launch);
   close_world(w);
+  g_seen.clusters = 0;
+  w->with.cluster[0] = 0;
+  open_world(w);
+  take_kernel(
+      w, CLUSTER_HEAD ".visible .entry none() .explicitcluster { ret; }\n");
+  refused_unclustered(w, KILN_STATUS_UNSUPPORTED, "\"cuda:0\" has none");
+  close_world(w);
+}
+
+// It brings its clusters: they need not be said, and divide the grid.
+static void test_a_kernel_with_its_own_clusters(void** state) {
+  world_t* w = *state;
+  kiln_launch_t* launch = NULL;
+  KILNI_CUDA_SET(&w->in.table, cuModuleLoadDataEx, load_plain);
+  open_world(w);
+  take_kernel(
+      w, CLUSTER_HEAD ".visible .entry none() .reqnctapercluster 2 { ret; }\n");
+  w->config.grid[0] = 3;
+  refused_unclustered(w, KILN_STATUS_INVALID_ARGUMENT, "grid.x is 3");
+  w->config.grid[0] = 4;
+  w->config.attributes = NULL;
+  assert_null(launch_now(w));
+  assert_null(create(w, &launch));
+  kiln_launch_release(launch);
+  take_kernel(w, CLUSTER_HEAD
+              ".visible .entry none() .explicitcluster\n"
+              "    .reqnctapercluster 4, 1, 1 { ret; }\n");
+  assert_null(launch_now(w));
+  w->config.grid[0] = 6;
+  refused_unclustered(w, KILN_STATUS_INVALID_ARGUMENT, "clusters of 4");
+  // Its grid counts clusters.
+  take_kernel(w,
+              ".version 9.0\n.target sm_90\n.address_size 64\n"
+              ".visible .entry none() .blocksareclusters .reqntid 32\n"
+              "    .reqnctapercluster 4, 1, 1 { ret; }\n");
+  w->config.block[0] = 32;
+  w->config.attributes = NULL;
+  assert_null(launch_now(w));
+  close_world(w);
+}
+
+// Nobody but the driver says so.
+static void test_a_stranger_for_clusters_only(void** state) {
+  world_t* w = *state;
+  kiln_kernel_t* adopted = NULL;
+  for (int required = 0; required < 3; required += 2) {
+    g_seen.must_cluster = 1;
+    g_seen.required[0] = required;
+    open_world(w);
+    kiln_kernel_release(w->kernel);
+    assert_null(kiln_kernel_create(w->module, "none", &w->kernel));
+    void* handle = NULL;
+    kiln_cu_library_t library = NULL;
+    kiln_cu_kernel_t kernel = NULL;
+    assert_int_equal(
+        g_under.cuLibraryLoadData(&library, kPtx, NULL, NULL, 0, NULL, NULL, 0),
+        KILN_CU_SUCCESS);
+    assert_int_equal(g_under.cuLibraryGetKernel(&kernel, library, "none"),
+                     KILN_CU_SUCCESS);
+    handle = kernel;
+    assert_null(kiln_kernel_adopt(w->in.device, handle, NULL, &adopted));
+    kiln_kernel_release(w->kernel);
+    w->kernel = adopted;
+    w->config.attributes = NULL;
+    if (required == 0) {
+      refused_unclustered(w, KILN_STATUS_INVALID_ARGUMENT, "in clusters only");
+      w->with.cluster[0] = 1;
+    }
+    assert_null(launch_now(w));
+    w->with.cluster[0] = 0;
+    kiln_kernel_release(w->kernel);
+    w->kernel = NULL;
+    assert_int_equal(g_under.cuLibraryUnload(library), KILN_CU_SUCCESS);
+    close_world(w);
+  }
 }
 
 static void test_events(void** state) {
@@ -1011,6 +1128,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_clusters, setup, teardown),
       cmocka_unit_test_setup_teardown(test_large_clusters, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_kernel_for_clusters_only, setup,
+                                      teardown),
+      cmocka_unit_test_setup_teardown(test_a_kernel_with_its_own_clusters,
+                                      setup, teardown),
+      cmocka_unit_test_setup_teardown(test_a_stranger_for_clusters_only, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_events, setup, teardown),
       cmocka_unit_test_setup_teardown(test_order_and_place, setup, teardown),

@@ -93,6 +93,7 @@ static void a_cubin_tells_its_kernels(void** state) {
   assert_int_equal(kernel->maximum_block[0], 128);
   assert_null(kiln_image_kernel_find(image, "clus", &index));
   assert_int_equal(kiln_image_kernel(image, index)->required_cluster[0], 2);
+  assert_int_equal(kiln_image_kernel(image, index)->explicit_cluster, 1);
   kiln_image_release(image);
 }
 

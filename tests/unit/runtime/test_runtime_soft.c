@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/thread.h"
+#include "device/device_inside.h"
 #include "kiln/kiln.h"
 
 enum { COUNT = 10000, BYTES = COUNT * 4 };
@@ -201,6 +202,60 @@ static void test_in_stream_order(void** state) {
   kiln_event_release(end);
   kiln_buffer_release(p);
   kiln_buffer_release(q);
+}
+
+#define CLUSTER_HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+// The kernel `in_clusters` launched, and what the driver's rows say of it.
+static kiln_status_t launch_clustered(world_t* world, const char* text) {
+  kiln_module_t* module = NULL;
+  kiln_kernel_t* kernel = NULL;
+  kiln_launch_config_t config = kiln_launch_config_default();
+  kiln_status_t status =
+      kiln_module_load(world->device, view(text), NULL, NULL, &module);
+  if (!kiln_status_is_ok(status)) return status;
+  assert_ok(kiln_kernel_create(module, "in_clusters", &kernel));
+  status = kiln_kernel_launch(kernel, world->stream, &config, NULL, 0);
+  const bool refused = !kiln_status_is_ok(status);
+  kiln_status_t said = NULL;
+  KILNI_DEVICE_CALL(said, world->device, cuLaunchKernel,
+                    kiln_kernel_handle(kernel), 1, 1, 1, 1, 1, 1, 0,
+                    kiln_stream_handle(world->stream), NULL, NULL);
+  if (refused) {
+    assert_says(said, KILN_STATUS_LAUNCH_FAILED, "INVALID_CLUSTER_SIZE");
+  } else {
+    assert_ok(said);
+  }
+  assert_ok(kiln_stream_synchronize(world->stream));
+  int32_t must = 7, width = 7;
+  assert_ok(kiln_kernel_attribute(
+      kernel, KILN_KERNEL_ATTRIBUTE_CLUSTER_MUST_BE_SET, &must));
+  assert_ok(kiln_kernel_attribute(kernel, KILN_KERNEL_ATTRIBUTE_CLUSTER_WIDTH,
+                                  &width));
+  assert_int_equal(must, strstr(text, ".explicitcluster") != NULL);
+  assert_int_equal(width, strstr(text, ".reqnctapercluster") != NULL);
+  kiln_kernel_release(kernel);
+  kiln_module_release(module);
+  return status;
+}
+
+// A cluster has one block: what is made for more, or leaves its size open, is
+// refused, and reads no wrong ranks.
+static void test_kernels_for_clusters(void** state) {
+  world_t* world = *state;
+  assert_says(launch_clustered(world, CLUSTER_HEAD
+                               ".visible .entry in_clusters()\n"
+                               ".reqnctapercluster 1, 2 { ret; }\n"),
+              KILN_STATUS_UNSUPPORTED, "line 4: kernel \"in_clusters\"");
+  assert_says(
+      launch_clustered(world, CLUSTER_HEAD ".visible .entry in_clusters()\n"
+                                           ".explicitcluster { ret; }\n"),
+      KILN_STATUS_UNSUPPORTED, "in clusters only");
+  assert_ok(launch_clustered(world, CLUSTER_HEAD
+                             ".visible .entry in_clusters() .explicitcluster\n"
+                             ".reqnctapercluster 1, 1, 1 { ret; }\n"));
+  assert_ok(launch_clustered(
+      world, CLUSTER_HEAD ".visible .entry in_clusters() { ret; }\n"));
 }
 
 static void test_much_shared_memory(void** state) {
@@ -525,6 +580,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_vector_add),
       TEST(test_in_stream_order),
+      TEST(test_kernels_for_clusters),
       TEST(test_much_shared_memory),
       TEST(test_wrong_arguments),
       TEST(test_modules_that_are_refused),
