@@ -21,6 +21,42 @@ static bool is_buffer(const kilni_cli_slot_t* slot) {
   return slot->in != NULL || slot->out != NULL;
 }
 
+enum { WORD_BYTES = 64 };
+
+// The position at the end of "add_param_2", as compilers name what has no name
+// in PTX.
+static bool is_made_up(const char* name, uint32_t index) {
+  char end[32];
+  int size = snprintf(end, sizeof(end), "_param_%" PRIu32, index);
+  size_t length = strlen(name);
+  return length >= (size_t)size && strcmp(name + length - size, end) == 0;
+}
+
+// What to write for a parameter on the command line: its name where a user
+// gave it one, or its position.
+static void word_of(const planner_t* p, uint32_t index, char out[WORD_BYTES]) {
+  static const char kLetters[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  (void)snprintf(out, WORD_BYTES, "%" PRIu32, index);
+  if (index >= p->kernel->param_count) return;
+  const char* name = p->kernel->params[index].name;
+  size_t size = strlen(name);
+  if (size == 0 || size >= WORD_BYTES || strspn(name, kLetters) != size ||
+      is_made_up(name, index)) {
+    return;
+  }
+  memcpy(out, name, size + 1);
+}
+
+// "2 ("n")", of a message.
+static void call(const planner_t* p, uint32_t index, char out[256]) {
+  const char* name =
+      index < p->kernel->param_count ? p->kernel->params[index].name : "";
+  (void)snprintf(out, 256,
+                 name[0] != 0 ? "%" PRIu32 " (\"%.100s\")" : "%" PRIu32 "%s",
+                 index, name);
+}
+
 // "2 ("n", an integer of 4 bytes)"
 static void describe(const planner_t* p, uint32_t index, char out[256]) {
   static const char* const KINDS[] = {"a parameter", "an integer", "a float",
@@ -40,15 +76,16 @@ static void describe(const planner_t* p, uint32_t index, char out[256]) {
 static void suggest(const planner_t* p, uint32_t index, char* out,
                     size_t capacity) {
   uint32_t bytes = 0, kind = KILN_PARAM_KIND_UNKNOWN;
+  char word[WORD_BYTES];
+  word_of(p, index, word);
   if (p->kernel->params_known) {
     bytes = p->kernel->params[index].bytes;
     kind = p->kernel->params[index].kind;
   }
   if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT) {
     (void)snprintf(out, capacity,
-                   "--in %" PRIu32 "=FILE, --out %" PRIu32
-                   "=FILE:TYPE[N], --inout %" PRIu32 "=FILE%s",
-                   index, index, index,
+                   "--in %s=FILE, --out %s=FILE:TYPE[N], --inout %s=FILE%s",
+                   word, word, word,
                    kind == KILN_PARAM_KIND_POINTER ? "" : ", or a u64 or i64");
     return;
   }
@@ -62,7 +99,7 @@ static void suggest(const planner_t* p, uint32_t index, char* out,
       : bytes == 2 ? "1i16"
       : bytes == 1 ? "1u8 or true"
                    : "VALUE";
-  (void)snprintf(out, capacity, "--arg %" PRIu32 "=%s", index, type);
+  (void)snprintf(out, capacity, "--arg %s=%s", word, type);
 }
 
 static bool find_parameter(const planner_t* p, const char* text, size_t size,
@@ -116,10 +153,13 @@ static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
   bool twice = slot->arg != NULL || (b->is_arg && is_buffer(slot)) ||
                (b->is_in && slot->in != NULL) ||
                (b->is_out && slot->out != NULL);
-  if (twice)
+  if (twice) {
+    char what[256];
+    call(p, index, what);
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                           "give each parameter once (or --in and --out)",
-                          "parameter %" PRIu32 " is given twice", index);
+                          "parameter %s is given twice", what);
+  }
   if (b->is_arg) slot->arg = b;
   if (b->is_in) slot->in = b;
   if (b->is_out) slot->out = b;
@@ -173,20 +213,23 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
     slot->shape = slot->in->array.shape;
     return true;
   }
+  char what[256];
+  call(p, index, what);
   const kilni_cli_spec_t* spec = &slot->out->spec;
   if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
     slot->shape = spec->shape;
     return true;
   }
   if (spec->kind != KILNI_CLI_SPEC_COPY) {
-    (void)kilni_cli_fail(
-        p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
-        "the output of parameter %" PRIu32 " has no type and shape", index);
+    char word[WORD_BYTES];
+    word_of(p, index, word);
+    (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
+                         "the output of parameter %s has no type and shape",
+                         what);
     kilni_cli_error_fix(p->error,
-                        "write --out %" PRIu32
-                        "=%s:TYPE[N,...], or :@P to "
-                        "copy those of parameter P",
-                        index, (char*)slot->out->path.data);
+                        "write --out %s=%s:TYPE[N,...], or :@P to copy those "
+                        "of parameter P",
+                        word, (char*)slot->out->path.data);
     return false;
   }
   uint32_t from;
@@ -194,17 +237,18 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
   if (!find_parameter(p, spec->copied, size, &from))
     return fail_parameter(p, spec->copied, size);
   if (depth == 0 || from == index)
-    return kilni_cli_fail(
-        p->error, KILN_STATUS_INVALID_ARGUMENT,
-        "give one of them a type and shape",
-        "the shape of parameter %" PRIu32 " is copied in a circle", index);
-  if (from >= p->plan->count || !is_buffer(&p->plan->slots[from]))
+    return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
+                          "give one of them a type and shape",
+                          "the shape of parameter %s is copied in a circle",
+                          what);
+  if (from >= p->plan->count || !is_buffer(&p->plan->slots[from])) {
+    call(p, from, what);
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                           "copy the shape of a buffer",
-                          "parameter %" PRIu32
-                          ", whose shape is to be copied, "
-                          "is no buffer",
-                          from);
+                          "parameter %s, whose shape is to be copied, is no "
+                          "buffer",
+                          what);
+  }
   if (!resolve_shape(p, from, depth - 1)) return false;
   slot->shape = p->plan->slots[from].shape;
   return true;
@@ -226,13 +270,15 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
     const kilni_cli_shape_t* b = &slot->shape;
     if (slot->out->spec.kind != KILNI_CLI_SPEC_SHAPE || a->type != b->type ||
         a->rank != b->rank ||
-        memcmp(a->dims, b->dims, a->rank * sizeof(a->dims[0])) != 0)
+        memcmp(a->dims, b->dims, a->rank * sizeof(a->dims[0])) != 0) {
+      char what[256];
+      call(p, index, what);
       return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                             "leave the type and shape of the output away",
-                            "parameter %" PRIu32
-                            " has the shape of its input, "
-                            "not the one of its output",
-                            index);
+                            "parameter %s has the shape of its input, not the "
+                            "one of its output",
+                            what);
+    }
   }
   return slot->out == NULL || kilni_cli_data_check((char*)slot->out->path.data,
                                                    &slot->shape, p->error);
@@ -255,13 +301,13 @@ static bool plan_length(planner_t* p, uint32_t index) {
   uint32_t of;
   if (!find_parameter(p, value->parameter, value->parameter_size, &of))
     return fail_parameter(p, value->parameter, value->parameter_size);
-  if (of >= p->plan->count || !is_buffer(&p->plan->slots[of]))
-    return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
-                          "write len(P) with P a buffer",
-                          "parameter %" PRIu32
-                          " is no buffer, so it has no "
-                          "length",
-                          of);
+  if (of >= p->plan->count || !is_buffer(&p->plan->slots[of])) {
+    char what[256];
+    call(p, of, what);
+    return kilni_cli_fail(
+        p->error, KILN_STATUS_INVALID_ARGUMENT, "write len(P) with P a buffer",
+        "parameter %s is no buffer, so it has no length", what);
+  }
   if (!p->kernel->params_known)
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                           "write the number with its type",

@@ -14,6 +14,9 @@
 // A kernel void f(const T* in, T* out, int n, float s, double d, char c).
 static const char WHERE[] = "--entry NAME";
 
+// What its parameter 2 is called; NULL: "n".
+static const char* g_name;
+
 static void make_kernel(kilni_cli_kernel_t* k) {
   memset(k, 0, sizeof(*k));
   k->name = "f";
@@ -22,6 +25,7 @@ static void make_kernel(kilni_cli_kernel_t* k) {
   k->params[0] = (kilni_cli_param_t){"f_0", 8, KILN_PARAM_KIND_INTEGER};
   k->params[1] = (kilni_cli_param_t){"f_1", 8, KILN_PARAM_KIND_POINTER};
   k->params[2] = (kilni_cli_param_t){"n", 4, KILN_PARAM_KIND_INTEGER};
+  if (g_name != NULL) k->params[2].name = g_name;
   k->params[3] = (kilni_cli_param_t){"s", 4, KILN_PARAM_KIND_FLOAT};
   k->params[4] = (kilni_cli_param_t){"d", 8, KILN_PARAM_KIND_FLOAT};
   k->params[5] = (kilni_cli_param_t){"c", 1, KILN_PARAM_KIND_INTEGER};
@@ -135,6 +139,53 @@ static void what_is_wrong_names_the_parameter(void** state) {
   }
 }
 
+// By its name, where it has one that a user gave it and can write.
+static void what_to_write_names_the_parameter(void** state) {
+  (void)state;
+  static const struct {
+    size_t index;
+    const char* option;
+    const char* text;
+    const char* name;  // of parameter 2; NULL: as it is
+    const char* message;
+    const char* fix;
+  } BAD[] = {
+      {2, "arg", NULL, NULL, "parameter 2 (\"n\", an integer of 4 bytes)",
+       "write --arg n=1i32"},
+      {2, "arg", "2=1f32", "f_param_2", "parameter 2 (\"f_param_2\", ",
+       "write --arg 2=1i32"},
+      {2, "arg", NULL, "f_param_1", "(\"f_param_1\", ",
+       "write --arg f_param_1=1i32"},
+      {2, "arg", NULL, "", "parameter 2 (an integer of 4 bytes)",
+       "write --arg 2=1i32"},
+      {2, "arg", NULL, "a=b", "(\"a=b\", ", "write --arg 2=1i32"},
+      {2, "arg", NULL,
+       "a234567890123456789012345678901234567890123456789012345678901234",
+       "parameter 2 (\"a23", "write --arg 2=1i32"},
+      {1, "out", NULL, NULL, "parameter 1 (\"f_1\", a pointer of 8 bytes)",
+       "write --in f_1=FILE, --out f_1=FILE:TYPE[N], --inout f_1=FILE"},
+      {1, "out", "1=y", NULL, "parameter 1 (\"f_1\") has no type and shape",
+       "write --out f_1=y:TYPE[N,...], or :@P to copy those of parameter P"},
+      {1, "out", "1=y:@2", NULL, "parameter 2 (\"n\"), whose shape", "copy"},
+      {1, "out", "1=y:@1", NULL, "parameter 1 (\"f_1\") is copied", "give"},
+      {2, "arg", "2=len(3)", NULL, "parameter 3 (\"s\") is no buffer", ""},
+      {9, "arg", "2=1i32", NULL, "parameter 2 (\"n\") is given twice", ""},
+      {9, "arg", "2=1i32", "", "parameter 2 is given twice", ""},
+  };
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+    kilni_cli_plan_t plan;
+    kilni_cli_error_t error;
+    g_name = BAD[i].name;
+    assert_false(
+        plan_with(BAD[i].index, BAD[i].option, BAD[i].text, &plan, &error));
+    g_name = NULL;
+    if (strstr(error.message, BAD[i].message) == NULL ||
+        strncmp(error.fix, BAD[i].fix, strlen(BAD[i].fix)) != 0) {
+      fail_msg("case %zu: %s: %s", i, error.message, error.fix);
+    }
+  }
+}
+
 static void an_input_may_be_written_elsewhere(void** state) {
   (void)state;
   kilni_cli_plan_t plan;
@@ -241,6 +292,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_good_request_is_planned),
       cmocka_unit_test(what_is_wrong_names_the_parameter),
+      cmocka_unit_test(what_to_write_names_the_parameter),
       cmocka_unit_test(an_input_may_be_written_elsewhere),
       cmocka_unit_test(the_longest_buffer_makes_the_grid),
       cmocka_unit_test(a_given_or_required_block_is_taken),
