@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "graph/graph_inside.h"
 
 // ---- Text ----
@@ -118,34 +119,12 @@ static kiln_status_t index_init(index_t* index,
   return NULL;
 }
 
-static bool comes_before(const kilni_picture_edge_t* a,
-                         const kilni_picture_edge_t* b) {
+static bool comes_before(const void* left, const void* right) {
+  const kilni_picture_edge_t* a = left;
+  const kilni_picture_edge_t* b = right;
   if (a->from != b->from) return a->from < b->from;
   if (a->to != b->to) return a->to < b->to;
   return a->from_port < b->from_port;
-}
-
-static void sink(kilni_picture_edge_t* edges, size_t at, size_t count) {
-  for (size_t child; (child = 2 * at + 1) < count; at = child) {
-    if (child + 1 < count && comes_before(&edges[child], &edges[child + 1])) {
-      child++;
-    }
-    if (!comes_before(&edges[at], &edges[child])) return;
-    kilni_picture_edge_t swapped = edges[at];
-    edges[at] = edges[child];
-    edges[child] = swapped;
-  }
-}
-
-// Drivers list edges in any order. A heap, as qsort may allocate.
-static void sort_edges(kilni_picture_edge_t* edges, size_t count) {
-  for (size_t i = count / 2; i-- > 0;) sink(edges, i, count);
-  for (size_t i = count; i-- > 1;) {
-    kilni_picture_edge_t swapped = edges[0];
-    edges[0] = edges[i];
-    edges[i] = swapped;
-    sink(edges, 0, i);
-  }
 }
 
 static kiln_status_t take_edges(kilni_picture_graph_t* out,
@@ -162,7 +141,8 @@ static kiln_status_t take_edges(kilni_picture_graph_t* out,
     edge->type = edges[i].type;
   }
   index_deinit(&index, out->allocator);
-  sort_edges(out->edges, count);
+  // Drivers list edges in any order.
+  kilni_sort(out->edges, count, sizeof(*out->edges), comes_before);
   return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "base/options.h"
 
 // ---- Records ----
@@ -370,21 +371,11 @@ static kiln_status_t read_slice(const kiln_graph_trace_t* trace,
   return NULL;
 }
 
-static bool starts_before(const kilni_slice_t* a, const kilni_slice_t* b) {
+static bool starts_before(const void* left, const void* right) {
+  const kilni_slice_t* a = *(kilni_slice_t* const*)left;
+  const kilni_slice_t* b = *(kilni_slice_t* const*)right;
   if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
   return a < b;
-}
-
-static void sink_slice(kilni_slice_t** heap, size_t at, size_t count) {
-  for (size_t child; (child = 2 * at + 1) < count; at = child) {
-    if (child + 1 < count && starts_before(heap[child], heap[child + 1])) {
-      child++;
-    }
-    if (!starts_before(heap[at], heap[child])) return;
-    kilni_slice_t* swapped = heap[at];
-    heap[at] = heap[child];
-    heap[child] = swapped;
-  }
 }
 
 // Each slice in turn goes on the first lane that is free when it begins, which
@@ -402,13 +393,7 @@ static kiln_status_t set_lanes(kiln_graph_trace_t* trace) {
     kilni_slice_t** order = block;
     uint64_t* free_at = free_at_block;
     for (size_t i = 0; i < count; i++) order[i] = &trace->slices[i];
-    for (size_t i = count / 2; i-- > 0;) sink_slice(order, i, count);
-    for (size_t i = count; i-- > 1;) {
-      kilni_slice_t* swapped = order[0];
-      order[0] = order[i];
-      order[i] = swapped;
-      sink_slice(order, 0, i);
-    }
+    kilni_sort(order, count, sizeof(order[0]), starts_before);
     trace->lanes = 0;
     for (size_t i = 0; i < count; i++) {
       uint32_t lane = 0;
