@@ -469,15 +469,23 @@ static bool goes_on(const kiln_graph_builder_t* builder) {
   return active;
 }
 
-static kiln_status_t end_primary(kiln_graph_builder_t* builder) {
+static kiln_status_t end_on_stream(const kiln_graph_builder_t* builder,
+                                   kiln_cu_graph_t* out_graph) {
   kiln_stream_t* stream = builder->stream;
   kilni_late_t* late = builder->graph->late;
+  kiln_status_t status;
+  *out_graph = NULL;
+  kilni_late_begin(late);
+  KILNI_STREAM_CALL(status, stream, cuStreamEndCapture, stream->handle,
+                    out_graph);
+  kilni_late_end(late);
+  return status;
+}
+
+static kiln_status_t end_primary(kiln_graph_builder_t* builder) {
   uint32_t forks = builder->capture->forks;
   kiln_cu_graph_t graph = NULL;
-  kiln_status_t status;
-  kilni_late_begin(late);
-  KILNI_STREAM_CALL(status, stream, cuStreamEndCapture, stream->handle, &graph);
-  kilni_late_end(late);
+  kiln_status_t status = end_on_stream(builder, &graph);
   if (graph == NULL) {
     if (goes_on(builder)) {
       return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
@@ -509,14 +517,9 @@ static kiln_status_t end_body(kiln_graph_builder_t* builder) {
   if (capturing != KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE) {
     return lost_body(builder);
   }
-  kiln_stream_t* stream = builder->stream;
-  kilni_late_t* late = builder->graph->late;
   uint32_t forks = builder->capture->forks;
   kiln_cu_graph_t graph = NULL;
-  kiln_status_t status;
-  kilni_late_begin(late);
-  KILNI_STREAM_CALL(status, stream, cuStreamEndCapture, stream->handle, &graph);
-  kilni_late_end(late);
+  kiln_status_t status = end_on_stream(builder, &graph);
   if (!kiln_status_is_ok(status) && graph == NULL) {
     if (goes_on(builder)) {
       return KILNI_ANNOTATE(status, "the capture goes on: it was not ended");
