@@ -6,6 +6,7 @@
 // still write its trap records. Whoever makes or ends pendings looks there.
 #include <string.h>
 
+#include "base/str.h"
 #include "dispatch/dispatch_inside.h"
 
 enum {
@@ -20,16 +21,6 @@ static kiln_status_t make_event(kiln_dispatcher_t* dispatcher, bool timed,
   return kiln_event_create(dispatcher->device, &options, out_event);
 }
 
-static kiln_status_t copy_text(kiln_allocator_t allocator, const char* text,
-                               char** out_text) {
-  void* block = NULL;
-  size_t size = strlen(text) + 1;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
-  memcpy(block, text, size);
-  *out_text = block;
-  return NULL;
-}
-
 // Ends one that nobody refers to and whose work is done, or was never begun.
 static void destroy(kiln_pending_t* pending) {
   kiln_dispatcher_t* dispatcher = pending->dispatcher;
@@ -38,10 +29,7 @@ static void destroy(kiln_pending_t* pending) {
   kilni_trap_give(dispatcher, pending->record);
   kiln_kernel_release(pending->kernel);
   if (pending->of.object != NULL) pending->of.release(pending->of.object);
-  if (pending->label != NULL) {
-    kilni_free(dispatcher->allocator, pending->label,
-               strlen(pending->label) + 1);
-  }
+  kilni_strfree(dispatcher->allocator, pending->label);
   kilni_free(dispatcher->allocator, pending, sizeof(*pending));
   atomic_fetch_sub(&dispatcher->pendings, 1);
 }
@@ -62,7 +50,7 @@ kiln_status_t kilni_pending_create(kiln_dispatcher_t* dispatcher,
   atomic_init(&pending->wait_ns, 0);
   atomic_fetch_add(&dispatcher->pendings, 1);
   kiln_status_t status =
-      copy_text(dispatcher->allocator, label, &pending->label);
+      kilni_strdup(dispatcher->allocator, kilni_sv(label), &pending->label);
   if (kiln_status_is_ok(status)) {
     status = make_event(dispatcher, timed, &pending->end);
   }

@@ -24,23 +24,12 @@ static kiln_status_t launch_undescribed(const kiln_pipeline_t* pipeline,
                                         kiln_stream_t* stream,
                                         const void** list) {
   kiln_argument_t arguments[KILNI_PIPELINE_ARGUMENTS];
-  kiln_launch_config_t config = kiln_launch_config_default();
-  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
+  kiln_launch_config_t config;
+  kiln_launch_attributes_t attributes;
   for (uint32_t i = 0; i < pipeline->argument_count; i++) {
     arguments[i] = kiln_arg_bytes(list[i], pipeline->arguments[i].bytes);
   }
-  memcpy(config.grid, plan->shown.grid, sizeof(config.grid));
-  memcpy(config.block, plan->shown.block, sizeof(config.block));
-  config.shared_bytes = pipeline->info.dynamic_shared_bytes;
-  if (plan->shown.cooperative) attributes.cooperative = KILN_SWITCH_ON;
-  if (plan->options.overlap == KILN_SWITCH_ON) {
-    attributes.overlap = KILN_SWITCH_ON;
-  }
-  if (plan->options.priority != 0) {
-    attributes.given = KILN_LAUNCH_GIVEN_PRIORITY;
-    attributes.priority = plan->options.priority;
-  }
-  if (plan->has_how) config.attributes = &attributes;
+  kilni_plan_launch(pipeline, plan, &config, &attributes);
   return kiln_kernel_launch(pipeline->kernel, stream, &config, arguments,
                             pipeline->argument_count);
 }

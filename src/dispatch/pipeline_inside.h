@@ -136,6 +136,11 @@ void kilni_quick_see(kiln_pipeline_t* pipeline);
 bool kilni_quick_plan(kiln_pipeline_t* pipeline, const kiln_binding_t* bindings,
                       uint32_t count, kilni_plan_t* plan);
 
+// The launch that a plan comes to. `out_config` may refer to `out_attributes`.
+void kilni_plan_launch(const kiln_pipeline_t* pipeline,
+                       const kilni_plan_t* plan,
+                       kiln_launch_config_t* out_config,
+                       kiln_launch_attributes_t* out_attributes);
 // Where the value of each argument lies in the plan, for the driver.
 void kilni_plan_arguments(const kiln_pipeline_t* pipeline,
                           const kilni_plan_t* plan, const void** list);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/options.h"
 #include "dispatch/pipeline_inside.h"
 
 enum { NAME_BYTES = 16, DEFAULT_THREADS = 256 };

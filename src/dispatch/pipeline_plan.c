@@ -736,3 +736,23 @@ kiln_status_t kiln_pipeline_plan(kiln_pipeline_t* pipeline,
   *out_plan = plan.shown;
   return NULL;
 }
+
+void kilni_plan_launch(const kiln_pipeline_t* pipeline,
+                       const kilni_plan_t* plan,
+                       kiln_launch_config_t* out_config,
+                       kiln_launch_attributes_t* out_attributes) {
+  *out_config = kiln_launch_config_default();
+  *out_attributes = kiln_launch_attributes_default();
+  memcpy(out_config->grid, plan->shown.grid, sizeof(out_config->grid));
+  memcpy(out_config->block, plan->shown.block, sizeof(out_config->block));
+  out_config->shared_bytes = pipeline->info.dynamic_shared_bytes;
+  if (plan->shown.cooperative) out_attributes->cooperative = KILN_SWITCH_ON;
+  if (plan->options.overlap == KILN_SWITCH_ON) {
+    out_attributes->overlap = KILN_SWITCH_ON;
+  }
+  if (plan->options.priority != 0) {
+    out_attributes->given = KILN_LAUNCH_GIVEN_PRIORITY;
+    out_attributes->priority = plan->options.priority;
+  }
+  if (plan->has_how) out_config->attributes = out_attributes;
+}

@@ -198,20 +198,9 @@ static kiln_status_t make_own(kiln_prepared_t* prepared) {
 
 static kiln_status_t make_launch(kiln_prepared_t* prepared,
                                  const kilni_plan_t* plan) {
-  kiln_launch_config_t config = kiln_launch_config_default();
-  kiln_launch_attributes_t attributes = kiln_launch_attributes_default();
-  memcpy(config.grid, plan->shown.grid, sizeof(config.grid));
-  memcpy(config.block, plan->shown.block, sizeof(config.block));
-  config.shared_bytes = prepared->pipeline->info.dynamic_shared_bytes;
-  if (plan->shown.cooperative) attributes.cooperative = KILN_SWITCH_ON;
-  if (plan->options.overlap == KILN_SWITCH_ON) {
-    attributes.overlap = KILN_SWITCH_ON;
-  }
-  if (plan->options.priority != 0) {
-    attributes.given = KILN_LAUNCH_GIVEN_PRIORITY;
-    attributes.priority = plan->options.priority;
-  }
-  if (plan->has_how) config.attributes = &attributes;
+  kiln_launch_config_t config;
+  kiln_launch_attributes_t attributes;
+  kilni_plan_launch(prepared->pipeline, plan, &config, &attributes);
   return kiln_launch_create(prepared->pipeline->kernel, &config,
                             &prepared->launch);
 }

@@ -7,23 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "dispatch/sequence_inside.h"
 
 static const char kLabel[] = "sequence";
-
-static kiln_status_t copy_text(kiln_allocator_t allocator, const char* text,
-                               char** out_text) {
-  void* block = NULL;
-  size_t size = strlen(text) + 1;
-  KILNI_RETURN_IF_ERROR(kilni_alloc_unset(allocator, size, &block));
-  memcpy(block, text, size);
-  *out_text = block;
-  return NULL;
-}
-
-static void free_text(kiln_allocator_t allocator, char* text) {
-  if (text != NULL) kilni_free(allocator, text, strlen(text) + 1);
-}
 
 // ---- Making and ending ----
 
@@ -31,7 +18,7 @@ void kilni_recorded_free(kiln_allocator_t allocator,
                          kilni_recorded_t* recorded) {
   if (recorded == NULL) return;
   kiln_pipeline_release(recorded->pipeline);
-  free_text(allocator, recorded->label);
+  kilni_strfree(allocator, recorded->label);
   kilni_free(allocator, recorded,
              sizeof(*recorded) + recorded->count * sizeof(kiln_binding_t));
 }
@@ -44,14 +31,14 @@ static void destroy(kiln_sequence_t* sequence) {
     kilni_step_t* step = &sequence->steps[i];
     kilni_recorded_free(allocator, step->recorded);
     kiln_prepared_release(step->given);
-    free_text(allocator, step->label);
+    kilni_strfree(allocator, step->label);
     kilni_binding_let_go(dispatcher, &step->places[0], step->to.buffer);
     kilni_binding_let_go(dispatcher, &step->places[1], step->from.buffer);
     kiln_buffer_release(step->pinned);
   }
   kilni_free_array(allocator, sequence->steps, sequence->step_capacity,
                    sizeof(kilni_step_t));
-  free_text(allocator, sequence->label);
+  kilni_strfree(allocator, sequence->label);
   if (sequence->has_lock) kilni_mutex_deinit(&sequence->lock);
   kilni_free(allocator, sequence, sizeof(*sequence));
   kiln_dispatcher_release(dispatcher);
@@ -60,7 +47,8 @@ static void destroy(kiln_sequence_t* sequence) {
 static kiln_status_t fill(kiln_sequence_t* sequence, const char* label) {
   KILNI_RETURN_IF_ERROR(kilni_mutex_init(&sequence->lock));
   sequence->has_lock = true;
-  return copy_text(sequence->dispatcher->allocator, label, &sequence->label);
+  return kilni_strdup(sequence->dispatcher->allocator, kilni_sv(label),
+                      &sequence->label);
 }
 
 kiln_status_t kiln_sequence_create(kiln_dispatcher_t* dispatcher,
@@ -187,7 +175,8 @@ static kiln_status_t record(kiln_sequence_t* sequence,
   if (count > 0)
     memcpy(recorded->bindings, bindings, count * sizeof(*bindings));
   if (given.label != NULL) {
-    kiln_status_t status = copy_text(allocator, given.label, &recorded->label);
+    kiln_status_t status =
+        kilni_strdup(allocator, kilni_sv(given.label), &recorded->label);
     if (!kiln_status_is_ok(status)) {
       kilni_recorded_free(allocator, recorded);
       return status;
@@ -452,8 +441,8 @@ kiln_status_t kiln_sequence_set_label(kiln_sequence_t* sequence, uint32_t step,
   }
   char* copy = NULL;
   kiln_allocator_t allocator = sequence->dispatcher->allocator;
-  KILNI_RETURN_IF_ERROR(copy_text(allocator, label, &copy));
-  free_text(allocator, sequence->steps[step].label);
+  KILNI_RETURN_IF_ERROR(kilni_strdup(allocator, kilni_sv(label), &copy));
+  kilni_strfree(allocator, sequence->steps[step].label);
   sequence->steps[step].label = copy;
   return NULL;
 }

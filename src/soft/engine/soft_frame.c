@@ -219,16 +219,7 @@ const kilni_soft_instr_t* kilni_soft_call_pointer(
     if (pointers[lane] == pointer) same |= 1u << lane;
   }
   same &= run->warp.mask;
-  if (same != run->warp.mask) {
-    kilni_soft_flush(run);
-    kilni_soft_group_t* rest = &run->groups[run->group_count++];
-    *rest = run->groups[run->current];
-    rest->pc = instr;
-    rest->mask = run->warp.mask & ~same;
-    rest->state = KILNI_SOFT_READY;
-    run->groups[run->current].mask = same;
-    run->warp.mask = same;
-  }
+  kilni_soft_part(run, instr, same);
   return enter_call(run, instr, call, (uint32_t)at);
 }
 
