@@ -198,7 +198,9 @@ static inline kiln_interface_t kiln_interface_default(void) {
 //   LIMIT_EXCEEDED    a block or its shared memory is more than the kernel or
 //                     the device has; more than 256 parameters that are
 //                     bound, or 520 in all
-//   UNSUPPORTED       a grid barrier where there are no cooperative launches
+//   UNSUPPORTED       a grid barrier where there are no cooperative launches; a
+//                     kernel that is launched in clusters and leaves their
+//                     size to each launch
 //   INCOMPATIBLE, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
 // The caller owns `*out_pipeline`. Since 0.1.

@@ -166,6 +166,25 @@ static void see_elements(kiln_pipeline_t* pipeline) {
   }
 }
 
+// A kernel brings its clusters: a dispatch has no word for them. The least grid
+// of such is one cluster.
+static kiln_status_t take_clusters(const kiln_pipeline_t* pipeline,
+                                   kiln_launch_config_t* config) {
+  const kiln_kernel_t* kernel = pipeline->kernel;
+  if (!kernel->in_clusters) return NULL;
+  if (kernel->cluster[0] == 0) {
+    return kilni_status_with_fix(
+        KILNI_FAIL(
+            UNSUPPORTED,
+            "\"%s\" is launched in clusters only, and pipelines say none",
+            pipeline->label),
+        "compile the kernel with a size of its own (`.reqnctapercluster`, "
+        "`__cluster_dims__`), or launch it with kiln_kernel_launch");
+  }
+  memcpy(config->grid, kernel->cluster, sizeof(config->grid));
+  return NULL;
+}
+
 kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   kiln_pipeline_info_t* info = &pipeline->info;
   kiln_launch_config_t config = kiln_launch_config_default();
@@ -174,6 +193,7 @@ kiln_status_t kilni_pipeline_finish(kiln_pipeline_t* pipeline) {
   config.shared_bytes = info->dynamic_shared_bytes;
   KILNI_RETURN_IF_ERROR(kilni_launch_check_shape(pipeline->kernel, &config));
   KILNI_RETURN_IF_ERROR(kilni_launch_need_shared(pipeline->kernel, &config));
+  KILNI_RETURN_IF_ERROR(take_clusters(pipeline, &config));
   memcpy(info->block, config.block, sizeof(config.block));
   info->registers = pipeline->kernel->info.registers;
   info->static_shared_bytes = pipeline->kernel->info.static_shared_bytes;

@@ -599,9 +599,10 @@ static kiln_status_t make_how(kiln_pipeline_t* pipeline, kilni_plan_t* plan) {
   bool own_block = memcmp(plan->shown.block, pipeline->info.block,
                           sizeof(plan->shown.block)) != 0;
   bool asks = options->overlap == KILN_SWITCH_ON || options->priority != 0;
-  plan->has_how = plan->shown.cooperative != 0 || asks;
+  bool in_clusters = pipeline->kernel->in_clusters;
+  plan->has_how = plan->shown.cooperative != 0 || asks || in_clusters;
   if (!plan->has_how) return NULL;
-  if (pipeline->info.cooperative != 0 && !asks && !own_block) {
+  if (pipeline->info.cooperative != 0 && !asks && !own_block && !in_clusters) {
     plan->how = pipeline->how;
   } else {
     kiln_launch_attributes_t attributes = kiln_launch_attributes_default();

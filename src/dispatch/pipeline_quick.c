@@ -29,7 +29,7 @@ void kilni_quick_see(kiln_pipeline_t* pipeline) {
   kilni_quick_t* quick = &pipeline->quick;
   quick->possible = info->parameter_count <= QUICK_PARAMETERS &&
                     info->work_dimensions != 0 && info->cooperative == 0 &&
-                    info->grid_barrier == 0 &&
+                    info->grid_barrier == 0 && !pipeline->kernel->in_clusters &&
                     (pipeline->program == NULL || pipeline->simple);
   for (uint32_t i = 0; i < 3; i++) {
     uint64_t per_block = (uint64_t)info->block[i] * info->work_per_thread[i];

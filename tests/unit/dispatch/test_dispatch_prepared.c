@@ -463,6 +463,50 @@ static void test_wrong_interfaces(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// Its clusters divide each grid; one that leaves their size open has no
+// pipeline. (The software device has clusters of one block, and looks away.)
+static void test_kernel_in_clusters(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_kernel_t* kernel = load_kernel(&kit);
+  kiln_interface_parameter_t p[4];
+  kiln_interface_t interface;
+  describe(p, &interface);
+  kiln_pipeline_t* pipeline = NULL;
+  kernel->in_clusters = true;
+  assert_says(kiln_pipeline_create_kernel(kit.dispatcher, kernel, &interface,
+                                          &pipeline),
+              KILN_STATUS_UNSUPPORTED, "in clusters only");
+  assert_null(pipeline);
+  kernel->cluster[0] = 2;
+  kernel->cluster[1] = kernel->cluster[2] = 1;
+  for (uint32_t barrier = 0; barrier <= KILN_SWITCH_ON; barrier += 2) {
+    interface.grid_barrier = barrier;
+    assert_null(kiln_pipeline_create_kernel(kit.dispatcher, kernel, &interface,
+                                            &pipeline));
+    static uint32_t x[N], y[N];
+    fill_words(x, N, 3);
+    kiln_binding_t bindings[] = {kiln_bind_host_in(x, sizeof(x)),
+                                 kiln_bind_host_out(y, sizeof(y))};
+    kiln_dispatch_options_t options = kiln_dispatch_options_default();
+    kiln_pending_t* pending = NULL;
+    memset(y, 0, sizeof(y));
+    assert_null(
+        kiln_pipeline_dispatch(pipeline, NULL, bindings, 2, NULL, &pending));
+    assert_null(kiln_pending_wait(pending, KILN_PENDING_FOREVER));
+    kiln_pending_release(pending);
+    for (uint32_t i = 0; i < N; i++) assert_int_equal(y[i], (3 + i) * 5 + 9);
+    options.grid[0] = 3;
+    assert_says(
+        kiln_pipeline_dispatch(pipeline, NULL, bindings, 2, &options, NULL),
+        KILN_STATUS_INVALID_ARGUMENT, "grid.x is 3");
+    kiln_pipeline_release(pipeline);
+  }
+  kiln_kernel_release(kernel);
+  dispatch_kit_close(&kit);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_run),
@@ -474,6 +518,7 @@ int main(void) {
       cmocka_unit_test(test_no_allocation),
       cmocka_unit_test(test_kernel),
       cmocka_unit_test(test_wrong_interfaces),
+      cmocka_unit_test(test_kernel_in_clusters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
