@@ -26,19 +26,19 @@ static double outside(uint32_t type, const shape_t* s, const void* x,
 static uint64_t element(uint32_t type, const shape_t* s, const void* x,
                         const void* filters, const uint32_t at[4]) {
   typed_sum_t chain = {0, 0};
-  for (uint32_t c = 0; c < s->channels; c++) {
+  uint32_t across = (s->fw + PART - 1) / PART;
+  uint32_t parts = (s->fh + PART - 1) / PART * across;
+  for (uint32_t k = 0; k < parts * s->channels; k++) {
+    uint32_t c = k % s->channels, part = k / s->channels;
     uint64_t plane = (uint64_t)at[0] * s->channels + c;
     uint64_t filter = ((uint64_t)at[1] * s->channels + c) * s->fw * s->fh;
-    uint32_t across = (s->fw + PART - 1) / PART;
-    for (uint32_t k = 0; k < (s->fh + PART - 1) / PART * across; k++) {
-      uint32_t up = k / across * PART, aside = k % across * PART;
-      for (uint32_t i = up; i < s->fh && i < up + PART; i++) {
-        for (uint32_t j = aside; j < s->fw && j < aside + PART; j++) {
-          double a = outside(type, s, x, plane, at[2] + i - s->fh / 2,
-                             at[3] + j - s->fw / 2);
-          double b = typed_get(type, filters, filter + i * s->fw + j);
-          typed_add(&chain, a, b);
-        }
+    uint32_t up = part / across * PART, aside = part % across * PART;
+    for (uint32_t i = up; i < s->fh && i < up + PART; i++) {
+      for (uint32_t j = aside; j < s->fw && j < aside + PART; j++) {
+        double a = outside(type, s, x, plane, at[2] + i - s->fh / 2,
+                           at[3] + j - s->fw / 2);
+        double b = typed_get(type, filters, filter + i * s->fw + j);
+        typed_add(&chain, a, b);
       }
     }
   }
@@ -95,6 +95,10 @@ static const shape_t kShapes[] = {
     {3, 20, 20, 2, 2, 15, 14},
     {1, 40, 33, 2, 3, 17, 31},
     {1, 5, 5, 1, 1, 0, 3},
+    {2, 36, 66, 3, 20, 3, 3},
+    {1, 67, 35, 5, 25, 3, 3},
+    {1, 34, 4, 2, 16, 4, 5},
+    {1, 31, 5, 2, 5, 16, 9},
 };
 enum { SHAPES = sizeof(kShapes) / sizeof(kShapes[0]) };
 
