@@ -194,6 +194,27 @@ static void test_sizes(void** state) {
   dispatch_kit_close(&kit);
 }
 
+// The longest rows, of which there is none here: their launches fit what they
+// are bound to, and write nothing.
+static void test_longest(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  for (uint32_t log = 20; log <= 24; log++) {
+    bool doubles = log < 23;
+    numbers_t v = numbers_of(1000, doubles);
+    kiln_library_plan_t* plan = plan_of(&kit, 1u << log, v.count, doubles);
+    transform(&kit, plan, &v, false);
+    const uint8_t* left = v.y;
+    for (uint64_t i = 0; i < v.count * 4; i++) {
+      assert_int_equal(left[i], 0xa5);
+    }
+    kiln_library_plan_release(plan);
+    free_numbers(&v);
+  }
+  dispatch_kit_close(&kit);
+}
+
 // Any number of reals, of which only whole rows are transformed.
 static void test_counts(void** state) {
   (void)state;
@@ -292,9 +313,8 @@ static void test_plans(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),
-      cmocka_unit_test(test_counts),
-      cmocka_unit_test(test_awkward),
+      cmocka_unit_test(test_sizes),  cmocka_unit_test(test_longest),
+      cmocka_unit_test(test_counts), cmocka_unit_test(test_awkward),
       cmocka_unit_test(test_plans),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
