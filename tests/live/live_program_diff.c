@@ -546,7 +546,9 @@ static void watch(const order_t* order, worker_t* workers, double begin) {
   }
   for (uint32_t i = 0; i < order->workers; i++) {
     if (from[i].fd < 0) continue;
-    printf("worker %u is late and is ended\n", i);
+    const uint64_t at = i + (uint64_t)order->workers * workers[i].batches;
+    printf("worker %u is late and is ended, at the module from seed %llu\n", i,
+           (unsigned long long)(order->seed + at * BATCH));
     (void)kill(workers[i].pid, SIGKILL);
     (void)waitpid(workers[i].pid, NULL, 0);
     workers[i].code = 128;

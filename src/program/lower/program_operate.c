@@ -288,6 +288,19 @@ static kilni_value_t float_class(kilni_lowering_t* w, uint32_t op, uint8_t type,
   return op == U(IS_INF) ? KILNI_BIN(EQ, size, top) : KILNI_BIN(LT, size, top);
 }
 
+// Without its sign's bit. ptxas 13.0 leaves `abs.f32` away where it takes the
+// operand to be 0 or more, and takes -0 to be that (`selp` of -0 and 12).
+static kilni_value_t magnitude(kilni_lowering_t* w, uint8_t type,
+                               kilni_value_t x) {
+  bool wide = type == T(F64);
+  const char* move = wide ? "mov.b64" : "mov.b32";
+  uint8_t bits = wide ? T(U64) : T(U32);
+  uint64_t mask = wide ? INT64_MAX : INT32_MAX;
+  kilni_value_t y = kilni_pure(w, move, bits, x, 0, 0);
+  y = KILNI_BIN(BIT_AND, y, kilni_const(w, bits, mask));
+  return kilni_pure(w, move, type, y, 0, 0);
+}
+
 // Of f32 or f64.
 static kilni_value_t unary_float(kilni_lowering_t* w, uint32_t op, uint8_t type,
                                  kilni_value_t x) {
@@ -297,7 +310,7 @@ static kilni_value_t unary_float(kilni_lowering_t* w, uint32_t op, uint8_t type,
     case U(NEGATE):
       return EITHER("neg.f32", "neg.f64");
     case U(ABS):
-      return EITHER("abs.f32", "abs.f64");
+      return magnitude(w, type, x);
     case U(FLOOR):
       return EITHER("cvt.rmi.f32.f32", "cvt.rmi.f64.f64");
     case U(CEIL):
