@@ -138,7 +138,7 @@ static void check_copy(kilni_checker_t* checker, uint32_t at) {
   }
 }
 
-// A private array of that type and count; `type` may be one of two.
+// A private array of that type and count.
 static bool is_fragment(const kilni_checker_t* checker, uint32_t buffer,
                         uint32_t type, uint32_t elements) {
   const kilni_ir_t* ir = checker->ir;

@@ -25,21 +25,10 @@ enum {
 
 // ---- Two halves in a word ----
 
-// The only instruction that writes a value; NULL: there is no such.
-static const kilni_instruction_t* define_of(const kilni_lowering_t* w,
-                                            kilni_value_t value) {
-  const kilni_value_record_t* record = kilni_value_of(w, value);
-  const kilni_instruction_t* i = &w->instructions.items[record->define];
-  bool once = record->define != 0 && i->define == 0 && i->guard == 0 &&
-              i->form == KILNI_FORM_PLAIN &&
-              (record->flags & KILNI_VALUE_MOVED) == 0;
-  return once ? i : NULL;
-}
-
 // What a value is made of by an instruction of that name; 0: by another one.
 static kilni_value_t made_by(const kilni_lowering_t* w, kilni_value_t value,
                              const char* name) {
-  const kilni_instruction_t* i = value == 0 ? NULL : define_of(w, value);
+  const kilni_instruction_t* i = value == 0 ? NULL : kilni_define_of(w, value);
   return i != NULL && strcmp(i->name, name) == 0 ? i->operand[1] : 0;
 }
 
@@ -65,7 +54,7 @@ static kilni_value_t half_of(kilni_lowering_t* w, kilni_value_t x) {
   kilni_value_t upper = made_by(w, x, "mov.b32");
   kilni_value_t bits = made_by(w, upper, "shl.b32");
   bool read =
-      bits != 0 && kilni_value_is(w, define_of(w, upper)->operand[2], 16);
+      bits != 0 && kilni_value_is(w, kilni_define_of(w, upper)->operand[2], 16);
   return to_half(w, read ? bits : kilni_to_bits(w, x));
 }
 
@@ -82,7 +71,7 @@ static kilni_value_t word_of(const kilni_lowering_t* w, kilni_value_t x,
   }
   // As an integer of 16 bits: what else it has is nothing to a half.
   for (;;) {
-    const kilni_instruction_t* i = bits == 0 ? NULL : define_of(w, bits);
+    const kilni_instruction_t* i = bits == 0 ? NULL : kilni_define_of(w, bits);
     if (i == NULL) break;
     bool cut = i->count == 3 && strcmp(i->name, "and.b32") == 0 &&
                kilni_value_is(w, i->operand[2], 0xffff);
@@ -90,7 +79,7 @@ static kilni_value_t word_of(const kilni_lowering_t* w, kilni_value_t x,
     bits = i->operand[1];
   }
   if (shift == 0 || bits == 0) return bits;
-  const kilni_instruction_t* i = define_of(w, bits);
+  const kilni_instruction_t* i = kilni_define_of(w, bits);
   bool upper = i != NULL && i->count == 3 && strcmp(i->name, "shr.u32") == 0 &&
                kilni_value_is(w, i->operand[2], shift);
   return upper ? i->operand[1] : 0;

@@ -621,6 +621,37 @@ static void test_bytes_of_loops(void** state) {
       COUNTS(3000, 3000), NULL, 4);
 }
 
+// Halves of words that a loop carries are those of this round.
+static void test_matrix_of_loops(void** state) {
+  (void)state;
+  static const char kTypes[][5] = {"f16", "bf16"};
+  for (size_t i = 0; i < sizeof(kTypes) / sizeof(kTypes[0]); i++) {
+    char text[1024];
+    snprintf(
+        text, sizeof(text),
+        "type T = %s;\n"
+        "program p(x: in u32[], o: out f32[128]) work 32 block 32\n"
+        "{\n"
+        "  private d: f32[4];\n"
+        "  private a: T[8];\n"
+        "  private b: T[4];\n"
+        "  private w: u32[4];\n"
+        "  for k in 0..4 unroll { w[k] = x[lane * 4 + k]; }\n"
+        "  for turn in 1..4 {\n"
+        "    for k in 0..8 unroll {\n"
+        "      a[k] = bitcast_T(u16(w[k / 2] >> (k %% 2 * 16)));\n"
+        "    }\n"
+        "    for k in 0..4 unroll { b[k] = a[k] * 0.5; }\n"
+        "    matrix_multiply_accumulate(d, a, b);\n"
+        "    for k in 0..4 unroll { w[k] = x[turn * 128 + lane * 4 + k]; }\n"
+        "  }\n"
+        "  for k in 0..4 unroll { o[lane * 4 + k] = d[k]; }\n"
+        "}\n",
+        kTypes[i]);
+    machine_check(text, COUNTS(512, 128), NULL, 5);
+  }
+}
+
 // Also where the last subgroup is a part of one, and behind returns.
 static void test_subgroup_barrier(void** state) {
   (void)state;
@@ -743,6 +774,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_abs_of_zero),
       cmocka_unit_test(test_grid_barrier),
       cmocka_unit_test(test_bytes_of_loops),
+      cmocka_unit_test(test_matrix_of_loops),
       cmocka_unit_test(test_subgroup_barrier),
       cmocka_unit_test(test_matrices),
       cmocka_unit_test(test_matrices_in_memory),
