@@ -342,57 +342,12 @@ static void test_moves(void** state) {
 
 // ---- Bodies ----
 
-static void bodies(dispatch_kit_t* kit, kiln_library_plan_t* plan, uint32_t n) {
-  float* x = kit_zeroes(n * UINT64_C(4), 4);
-  float* y = kit_zeroes(n * UINT64_C(3), 4);
-  uint64_t seed = n;
-  for (uint32_t i = 0; i < 4 * n; i++) {
-    float value = (float)(int32_t)kit_next(&seed) * 0x1p-31f;
-    x[i] = i % 4 == 3 ? fabsf(value) : value;
-  }
-  const kit_argument_t arguments[] = {{x, NULL, n * UINT64_C(16)},
-                                      {NULL, y, n * UINT64_C(12)}};
-  const kiln_binding_t scalar = kiln_bind_f32(0.05f);
-  kit_run(kit, plan, arguments, 2, &scalar, 1);
-  for (uint32_t i = 0; i < n; i += 7) {
-    double pull[3] = {0}, size = 0;
-    for (uint32_t j = 0; j < n; j++) {
-      double d[3], square = 0.05 * 0.05;
-      for (uint32_t c = 0; c < 3; c++) {
-        d[c] = (double)x[4 * j + c] - (double)x[4 * i + c];
-        square += d[c] * d[c];
-      }
-      double factor = (double)x[4 * j + 3] / (square * sqrt(square));
-      for (uint32_t c = 0; c < 3; c++) {
-        pull[c] += factor * d[c];
-        size += fabs(factor * d[c]);
-      }
-    }
-    for (uint32_t c = 0; c < 3; c++) {
-      near("nbody", n, i * UINT64_C(3) + c, y[3 * i + c], pull[c], size * 2e-6);
-    }
-  }
-  free(x);
-  free(y);
-}
-
-static void test_bodies(void** state) {
-  (void)state;
-  dispatch_kit_t kit;
-  dispatch_kit_open(&kit);
-  kiln_library_plan_t* plan = kit_plan(&kit, "nbody", NULL);
-  for (uint32_t s = 0; s < 6; s++) bodies(&kit, plan, kSizes[s]);
-  bodies(&kit, plan, 257);
-  kiln_library_plan_release(plan);
-  dispatch_kit_close(&kit);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_softmax),     cmocka_unit_test(test_softmax_exp),
       cmocka_unit_test(test_softmax_f16), cmocka_unit_test(test_normalize),
       cmocka_unit_test(test_philox),      cmocka_unit_test(test_types),
-      cmocka_unit_test(test_moves),       cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_moves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
