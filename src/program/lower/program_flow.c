@@ -348,10 +348,13 @@ static void if_live(kilni_lowering_t* w, uint32_t index) {
   for (uint32_t i = 0; i < meeting.count; i++) {
     kilni_move(w, meeting.registers[i], w->bindings[meeting.variables[i]]);
   }
+  const kilni_value_t here = w->here;
+  const kilni_value_t live_here = kilni_here_live(w, index);
   kilni_branch(w, end, w->live | KILNI_NOT);
   uint32_t mark = w->changes.count;
   kilni_region_begin(w, KILNI_REGION_BRANCH);
   w->together = 0;
+  w->here = live_here;
   w->leave = end;
   statement(w, index);
   if (!w->dead) {
@@ -361,6 +364,7 @@ static void if_live(kilni_lowering_t* w, uint32_t index) {
   kilni_region_end(w);
   w->dead = 0;
   w->together = 1;
+  w->here = here;
   w->leave = leave;
   kilni_unbind(w, mark);
   kilni_place_label(w, end);
@@ -501,6 +505,8 @@ static void lower_if(kilni_lowering_t* w, uint32_t index) {
   meeting_t meeting = meet(w, lists, 2);
   bool has_else = other != 0 || meeting.count != 0;
   uint32_t end = kilni_label(w), otherwise = has_else ? kilni_label(w) : end;
+  const kilni_here_t here = kilni_here_if(w, c, index);
+  w->here = here.body;
   kilni_branch(w, otherwise, c | KILNI_NOT);
   branch(w, learned, true, body, &meeting);
   bool then_dead = w->dead != 0;
@@ -508,8 +514,10 @@ static void lower_if(kilni_lowering_t* w, uint32_t index) {
   if (has_else) {
     kilni_branch(w, end, 0);
     kilni_place_label(w, otherwise);
+    w->here = here.other;
     branch(w, learned, false, other, &meeting);
   }
+  w->here = here.behind;
   bool else_dead = w->dead != 0;
   kilni_place_label(w, end);
   bind_all(w, &meeting, meeting.registers);
@@ -548,6 +556,7 @@ static meeting_t loop_begin(kilni_lowering_t* w, uint32_t list,
 static void loop_body(kilni_lowering_t* w, uint32_t list,
                       const meeting_t* meeting, kilni_value_t counter,
                       kilni_value_t to) {
+  const kilni_value_t here = w->here;
   kilni_region_begin(w, KILNI_REGION_BRANCH);
   if (counter != 0 && !w->together) {
     uint8_t type = kilni_value_type(w, counter);
@@ -560,6 +569,7 @@ static void loop_body(kilni_lowering_t* w, uint32_t list,
   kilni_list(w, list);
   if (!w->dead) {
     write_all(w, meeting->count, meeting->variables, meeting->registers);
+    kilni_here_again(w, here, list);
   }
   w->dead = 0;
   kilni_region_end(w);
@@ -582,18 +592,28 @@ static void loop_end(kilni_lowering_t* w, kilni_scope_t* scope,
   w->epoch++;
 }
 
+// A mask that is found anew in each round is the loop's.
+static void move_into_loop(kilni_lowering_t* w, kilni_value_t outer_here) {
+  if (w->here == 0 || w->here == outer_here) return;
+  w->values.items[w->here].region = w->region;
+}
+
 static void lower_while(kilni_lowering_t* w, uint32_t index) {
   const kilni_statement_record_t* s = &w->ir->statements.items[index];
   uint32_t condition = s->a, body = s->body;
   kilni_scope_t scope;
   uint32_t mark = w->changes.count;
+  const kilni_value_t outer_here = w->here;
+  w->here = kilni_here_loop(w, body);
   meeting_t meeting = loop_begin(w, body, &scope);
+  move_into_loop(w, outer_here);
   kilni_place_label(w, scope.again);
   kilni_value_t c = kilni_expr(w, condition);
   kilni_value_t learned = c;
   // Also where `c` is the same in all: nobody may be left.
   if (w->together) c = agree(w, c, level_of(w, index));
   if (!kilni_value_is_const(w, c)) {
+    kilni_here_round(w, c);
     kilni_branch(w, scope.leave, c | KILNI_NOT);
   } else if (kilni_value_of(w, c)->bits == 0) {
     kilni_branch(w, scope.leave, 0);
@@ -602,6 +622,7 @@ static void lower_while(kilni_lowering_t* w, uint32_t index) {
   loop_body(w, body, &meeting, 0, 0);
   kilni_branch(w, scope.again, 0);
   loop_end(w, &scope, &meeting, mark);
+  w->here = outer_here;
 }
 
 // Whether a list leaves or goes on with the loop it is the body of.
@@ -681,7 +702,10 @@ static void loop_for(kilni_lowering_t* w, const for_t* loop, uint32_t level) {
     more = kilni_register(w, T(BOOL));
     kilni_move(w, more, KILNI_BIN(LT, loop->from, loop->to));
   }
+  const kilni_value_t outer_here = w->here;
+  w->here = kilni_here_loop(w, loop->body);
   meeting_t meeting = loop_begin(w, loop->body, &scope);
+  move_into_loop(w, outer_here);
   w->values.items[counter].region = w->region;
   if (more != 0) w->values.items[more].region = w->region;
   describe_counter(w, counter, loop);
@@ -693,6 +717,7 @@ static void loop_for(kilni_lowering_t* w, const for_t* loop, uint32_t level) {
       (kilni_value_of(w, counter)->flags & KILNI_VALUE_UNIFORM) == 0) {
     c = agree(w, c, level);
   }
+  kilni_here_round(w, c);
   kilni_branch(w, scope.leave, c | KILNI_NOT);
   loop_body(w, loop->body, &meeting, counter, loop->to);
   kilni_place_label(w, scope.again);
@@ -717,6 +742,7 @@ static void loop_for(kilni_lowering_t* w, const for_t* loop, uint32_t level) {
   kilni_move(w, counter, next);
   kilni_branch(w, head, 0);
   loop_end(w, &scope, &meeting, mark);
+  w->here = outer_here;
 }
 
 static void lower_for(kilni_lowering_t* w, uint32_t index) {
@@ -817,8 +843,10 @@ static kilni_value_t call_body(kilni_lowering_t* w, uint32_t number,
     kilni_region_begin(w, KILNI_REGION_BRANCH);
   }
   w->scope = &scope;
+  const kilni_value_t here = w->here;
   if (w->ir == w->program) kilni_private_clear(w, number);
   kilni_list(w, function->body);
+  w->here = here;
   if (!simple) {
     kilni_region_end(w);
     kilni_place_label(w, scope.leave);
@@ -965,5 +993,6 @@ void kilni_list(kilni_lowering_t* w, uint32_t first) {
     } else {
       statement(w, i);
     }
+    kilni_here_behind(w, i);
   }
 }

@@ -411,6 +411,7 @@ static void walk(kilni_lowering_t* w) {
   w->keeps_live = ends && (survey.lanes || survey.copies || survey.grid ||
                            (w->rounds.flag != 0 && survey.barriers));
   w->together = w->keeps_live;
+  kilni_here_begin(w, ends);
   if (w->keeps_live && survey.copies) {
     w->tell_offset = w->shared_bytes;
     w->shared_bytes += 32;

@@ -307,7 +307,9 @@ typedef struct kilni_lowering_t {
   uint8_t reserved[3];
   uint8_t* leaves;  // program_copies.c; NULL: no copy goes on beside
   uint8_t* traits;  // program_together.c, by statement; NULL: no atomics
+  uint8_t* expr_traits;
   uint8_t* function_traits;
+  kilni_value_t here;  // u32: the lanes that are here; 0: it is not known
   kilni_value_t grid_passed;  // how many grid barriers this thread has passed
   kilni_rounds_t rounds;
 
@@ -608,6 +610,25 @@ const char* kilni_copies_wait(const kilni_lowering_t* w, uint32_t statement);
 
 // Behind kilni_survey.
 void kilni_together_survey(kilni_lowering_t* w);
+// In front of the body, where threads may end before others (`ends`).
+void kilni_here_begin(kilni_lowering_t* w, bool ends);
+// In front of a branch on `c`: who goes where; 0 where nobody asks.
+typedef struct kilni_here_t {
+  kilni_value_t body;
+  kilni_value_t other;
+  kilni_value_t behind;
+} kilni_here_t;
+kilni_here_t kilni_here_if(kilni_lowering_t* w, kilni_value_t c,
+                           uint32_t index);
+// Behind another statement: whether it is known yet.
+void kilni_here_behind(kilni_lowering_t* w, uint32_t index);
+// Who goes into a statement that those do that have not returned.
+kilni_value_t kilni_here_live(kilni_lowering_t* w, uint32_t index);
+// In front of a loop: what is `here` in it. At its head _round, at its end
+// _again.
+kilni_value_t kilni_here_loop(kilni_lowering_t* w, uint32_t list);
+void kilni_here_round(kilni_lowering_t* w, kilni_value_t c);
+void kilni_here_again(kilni_lowering_t* w, kilni_value_t here, uint32_t list);
 // Those who come here together, for kilni_meet_again.
 kilni_value_t kilni_apart(kilni_lowering_t* w);
 // The same in front of a statement, if it may drive them apart; 0 if not.
