@@ -333,7 +333,8 @@ static void if_live(kilni_lowering_t* w, uint32_t index) {
   bool declares = s->op == KILNI_STATEMENT_LET || s->op == KILNI_STATEMENT_VAR;
   uint32_t end = kilni_label(w), leave = w->leave;
   // One statement as a list: what it assigns meets behind it. What it declares
-  // has a value only for those that count.
+  // is 0 in those that do not count: it must be of its type all the same, where
+  // its bound is what keeps an access in range.
   uint32_t lists[2] = {s->body, s->other};
   meeting_t meeting = meet(w, lists, 2);
   kilni_value_t declared = 0;
@@ -341,9 +342,10 @@ static void if_live(kilni_lowering_t* w, uint32_t index) {
   bool assigns = declares || s->op == KILNI_STATEMENT_ASSIGN;
   if (assigns) {
     declared = kilni_register(w, w->ir->variables.items[s->a].type);
-    if (s->op == KILNI_STATEMENT_ASSIGN) {
-      kilni_move(w, declared, w->bindings[variable]);
-    }
+    kilni_value_t before =
+        declares ? kilni_const(w, kilni_value_type(w, declared), 0)
+                 : w->bindings[variable];
+    kilni_move(w, declared, before);
   }
   for (uint32_t i = 0; i < meeting.count; i++) {
     kilni_move(w, meeting.registers[i], w->bindings[meeting.variables[i]]);

@@ -562,6 +562,41 @@ static void bound(kilni_lowering_t* w, uint32_t op, uint8_t type,
   }
 }
 
+// What an instruction negates; 0: it does not.
+static kilni_value_t negated_by(const kilni_lowering_t* w,
+                                const kilni_instruction_t* i) {
+  if (i == NULL) return 0;
+  if (strncmp(i->name, "sub.", 4) == 0) {
+    return kilni_value_is(w, i->operand[1], 0) ? i->operand[2] : 0;
+  }
+  if (strncmp(i->name, "mul.lo.", 7) != 0) return 0;
+  if (kilni_value_is(w, i->operand[2], UINT32_MAX)) return i->operand[1];
+  return kilni_value_is(w, i->operand[1], UINT32_MAX) ? i->operand[2] : 0;
+}
+
+static bool is_difference(const kilni_lowering_t* w, kilni_value_t x) {
+  const kilni_instruction_t* i = kilni_define_of(w, x);
+  return i != NULL && strncmp(i->name, "sub.", 4) == 0;
+}
+
+// The operands of a `min` or `max` of 32 bits. ptxas 13.0 makes one instruction
+// of two of them on sm_90 and later, max(a, max(b, -c)), and leaves the minus
+// of the inner one's second operand away: so there is none there.
+static void without_minus(kilni_lowering_t* w, kilni_value_t* x,
+                          kilni_value_t* y) {
+  if (kilni_type_bytes(kilni_value_type(w, *y)) != 4) return;
+  // What ptxas itself finds to be a negation is a difference.
+  if (is_difference(w, *y) && !is_difference(w, *x)) {
+    kilni_value_t swap = *x;
+    *x = *y, *y = swap;
+  }
+  kilni_value_t of = negated_by(w, kilni_define_of(w, *y));
+  if (of == 0) return;
+  uint8_t type = kilni_value_type(w, *y);
+  of = kilni_pure(w, "not.b32", type, of, 0, 0);
+  *y = kilni_pure(w, "add.u32", type, of, kilni_const(w, type, 1), 0);
+}
+
 static kilni_value_t arithmetic(kilni_lowering_t* w, uint32_t op, uint8_t type,
                                 kilni_value_t x, kilni_value_t y) {
   static const char* const* const kRows[] = {
@@ -569,8 +604,9 @@ static kilni_value_t arithmetic(kilni_lowering_t* w, uint32_t op, uint8_t type,
       [B(BIT_AND)] = kAnd, [B(BIT_OR)] = kOr, [B(BIT_XOR)] = kXor,
       [B(MIN)] = kMin,     [B(MAX)] = kMax,
   };
-  kilni_value_t out =
-      two(w, kRows[op], type, plain(w, x, false), plain(w, y, false));
+  kilni_value_t a = plain(w, x, false), b = plain(w, y, false);
+  if (op == B(MIN) || op == B(MAX)) without_minus(w, &a, &b);
+  kilni_value_t out = two(w, kRows[op], type, a, b);
   bound(w, op, type, x, y, out);
   return kilni_narrow(w, type, out);
 }
