@@ -29,6 +29,14 @@ static inline void typed_set(uint32_t type, void* data, uint64_t at,
   memcpy((uint8_t*)data + at * bytes, &bits, bytes);
 }
 
+// What half a unit in the last place of a number near 1 is; 0 of f32, which
+// everything is computed in.
+static inline double typed_half_unit(uint32_t type) {
+  return type == KILN_PROGRAM_TYPE_F16    ? 0x1p-11
+         : type == KILN_PROGRAM_TYPE_BF16 ? 0x1p-8
+                                          : 0;
+}
+
 // Numbers from -1 to 1, or with all that is awkward among them.
 static inline void* typed_numbers(uint32_t type, uint64_t count, uint64_t seed,
                                   bool awkward) {

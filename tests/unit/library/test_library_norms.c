@@ -7,14 +7,6 @@
 static const uint32_t kFloats[] = {KILN_PROGRAM_TYPE_F32, KILN_PROGRAM_TYPE_F16,
                                    KILN_PROGRAM_TYPE_BF16};
 
-// What half a unit in the last place of a number near 1 is; 0 of f32, which
-// everything is computed in.
-static double half_unit(uint32_t type) {
-  return type == KILN_PROGRAM_TYPE_F16    ? 0x1p-11
-         : type == KILN_PROGRAM_TYPE_BF16 ? 0x1p-8
-                                          : 0;
-}
-
 // Rows, and something behind the last whole one. one-thread
 typedef struct rows_t {
   uint32_t type;
@@ -114,7 +106,7 @@ static void check_row(const rows_t* r, uint32_t row, double* want) {
     // Of shares the last bits are their own; of the others those of numbers
     // near 1, of which scale and shift make more.
     double most = r->normalizes ? 2e-5 : 4e-6 * want[j] + 0x1p-26;
-    most += half_unit(r->type) * fabs(want[j]);
+    most += typed_half_unit(r->type) * fabs(want[j]);
     if (r->type == KILN_PROGRAM_TYPE_F16) most += 0x1p-25;
     if (fabs(have - want[j]) <= most) continue;
     fail_msg("%s of %s, rows of %u: [%u, %u] is %.9g, should be %.9g",
@@ -209,8 +201,10 @@ static void awkward(dispatch_kit_t* kit, kiln_library_plan_t* plan,
   put_all(&r, ZERO, -0.0);
   put_all(&r, LARGE, large);
   put(&r, LARGE, 1, -large);
-  put_all(&r, TINY, 0x1p-20);
-  put(&r, TINY, 2, -0x1p-20);
+  // Below the least normal number of f16 and of f32.
+  double tiny = type == KILN_PROGRAM_TYPE_F16 ? 0x1p-20 : 0x1p-130;
+  put_all(&r, TINY, tiny);
+  put(&r, TINY, 2, -tiny);
   run_rows(kit, plan, &r);
   check_rest(&r);
   check_row(&r, PLAIN, want);
@@ -268,6 +262,20 @@ static void pull_of(const float* bodies, uint32_t n, uint32_t i,
   }
 }
 
+// The pulls on one body in so many.
+static void check_pulls(const float* x, const float* y, uint32_t n,
+                        double softening, uint32_t one_in) {
+  for (uint32_t i = 0; i < n; i += one_in) {
+    double pull[3], size;
+    pull_of(x, n, i, softening, pull, &size);
+    for (uint32_t c = 0; c < 3; c++) {
+      if (fabs((double)y[3 * i + c] - pull[c]) <= size * 2e-6) continue;
+      fail_msg("%u bodies: pull %u on %u is %g, should be %g", n, c, i,
+               (double)y[3 * i + c], pull[c]);
+    }
+  }
+}
+
 static void bodies(dispatch_kit_t* kit, kiln_library_plan_t* plan, uint32_t n,
                    uint32_t one_in) {
   float* x = typed_numbers(KILN_PROGRAM_TYPE_F32, n * UINT64_C(4), n, false);
@@ -281,15 +289,7 @@ static void bodies(dispatch_kit_t* kit, kiln_library_plan_t* plan, uint32_t n,
                                       {NULL, y, n * UINT64_C(12)}};
   const kiln_binding_t scalar = kiln_bind_f32(0.05f);
   kit_run(kit, plan, arguments, 2, &scalar, 1);
-  for (uint32_t i = 0; i < n; i += one_in) {
-    double pull[3], size;
-    pull_of(x, n, i, 0.05, pull, &size);
-    for (uint32_t c = 0; c < 3; c++) {
-      if (fabs((double)y[3 * i + c] - pull[c]) <= size * 2e-6) continue;
-      fail_msg("%u bodies: pull %u on %u is %g, should be %g", n, c, i,
-               (double)y[3 * i + c], pull[c]);
-    }
-  }
+  check_pulls(x, y, n, 0.05, one_in);
   free(x);
   free(y);
 }
@@ -303,6 +303,40 @@ static void test_bodies(void** state) {
   kiln_library_plan_t* plan = kit_plan(&kit, "nbody", NULL);
   for (uint32_t s = 0; s + 1 < SIZES; s++) bodies(&kit, plan, kSizes[s], 3);
   bodies(&kit, plan, 10007 / KIT_LESS, 997);
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
+}
+
+// The sun and its four large planets, in astronomical units and masses of the
+// sun: each planet is pulled by the sun as by nearly nothing else, and the sun
+// towards Jupiter.
+static void test_planets(void** state) {
+  (void)state;
+  enum { BODIES = 5 };
+  static const float kBodies[BODIES][4] = {
+      {0, 0, 0, 1},
+      {4.84143144f, -1.16032004f, -0.103622044f, 9.54791938e-4f},
+      {8.34336672f, 4.12479856f, -0.403523417f, 2.85885981e-4f},
+      {12.8943696f, -15.1111514f, -0.223307579f, 4.36624404e-5f},
+      {15.3796971f, -25.9193146f, 0.179258773f, 5.15138902e-5f}};
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_plan_t* plan = kit_plan(&kit, "nbody", NULL);
+  float y[3 * BODIES];
+  const kit_argument_t arguments[] = {{kBodies, NULL, sizeof(kBodies)},
+                                      {NULL, y, sizeof(y)}};
+  const kiln_binding_t scalar = kiln_bind_f32(1e-3f);
+  kit_run(&kit, plan, arguments, 2, &scalar, 1);
+  check_pulls(&kBodies[0][0], y, BODIES, (double)1e-3f, 1);
+  for (uint32_t i = 1; i < BODIES; i++) {
+    double square = 0, inwards = 0;
+    for (uint32_t c = 0; c < 3; c++) {
+      square += (double)kBodies[i][c] * (double)kBodies[i][c];
+      inwards -= (double)kBodies[i][c] * (double)y[3 * i + c];
+    }
+    assert_true(fabs(inwards * sqrt(square) - 1) < 5e-3);
+  }
+  assert_true(y[0] > 0 && y[1] < 0);
   kiln_library_plan_release(plan);
   dispatch_kit_close(&kit);
 }
@@ -337,9 +371,9 @@ static void test_bodies_awkward(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_widths),         cmocka_unit_test(test_nothing),
-      cmocka_unit_test(test_awkward),        cmocka_unit_test(test_bodies),
-      cmocka_unit_test(test_bodies_awkward),
+      cmocka_unit_test(test_widths),  cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_awkward), cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_planets), cmocka_unit_test(test_bodies_awkward),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,81 +2,16 @@
 //
 // library: entries on what people have: texts and a picture of this tree, and
 // the graphs that are in them, beside plain C.
-#include "library_values.h"
-
-#include "cli/cli_png.h"
 #include "csr_graph.h"
-#include "test_tree.h"
-
-// A file's bytes, from `at` on; how many there are.
-static uint32_t read_file(const char* name, uint8_t* data, uint32_t most) {
-  char path[1024];
-  FILE* file = fopen(test_tree_path(path, sizeof(path), name), "rb");
-  if (file == NULL) fail_msg("%s cannot be read", name);
-  uint32_t count = (uint32_t)fread(data, 1, most, file);
-  assert_true(count > 0);
-  fclose(file);
-  return count;
-}
-
-// ---- A text ----
-
-enum { TEXT_MOST = 200000 };
-
-// Pages of this tree, one behind the other, and what plain C makes of them.
-// one-thread
-typedef struct text_t {
-  dispatch_kit_t kit;
-  uint8_t* bytes;
-  uint32_t count;
-  uint32_t* lines;  // where each begins; one more, the end
-  uint32_t line_count;
-  uint8_t* heads;  // 1 where one begins
-} text_t;
-
-static void open_text(text_t* t) {
-  static const char* const kFiles[] = {
-      "README.md", "docs/reference/soft-instructions.md",
-      "docs/reference/catalog.md", "docs/guide/programs.md"};
-  dispatch_kit_open(&t->kit);
-  t->bytes = kit_zeroes(TEXT_MOST, 1);
-  t->count = 0;
-  for (uint32_t i = 0; i < 4; i++) {
-    t->count += read_file(kFiles[i], t->bytes + t->count, TEXT_MOST - t->count);
-  }
-  t->lines = kit_zeroes(t->count + 1, 4);
-  t->heads = kit_zeroes(t->count, 1);
-  t->line_count = 0;
-  for (uint32_t i = 0; i < t->count; i++) {
-    t->heads[i] = i == 0 || t->bytes[i - 1] == '\n';
-    if (t->heads[i] != 0) t->lines[t->line_count++] = i;
-  }
-  t->lines[t->line_count] = t->count;
-  assert_true(t->line_count > 500);
-}
-
-static void close_text(text_t* t) {
-  free(t->bytes);
-  free(t->lines);
-  free(t->heads);
-  dispatch_kit_close(&t->kit);
-}
-
-static kiln_library_plan_t* plan_of(dispatch_kit_t* kit, const char* name,
-                                    uint32_t type, uint64_t count) {
-  kiln_library_options_t options = kiln_library_options_default();
-  options.type = type;
-  options.count = count;
-  return kit_plan(kit, name, &options);
-}
+#include "library_real.h"
 
 static void test_lines(void** state) {
   (void)state;
-  text_t t;
-  open_text(&t);
+  real_text_t t;
+  real_text_open(&t);
   uint32_t* starts = kit_zeroes(t.count, 4);
   uint32_t told = 0, left = 1;
-  kiln_library_plan_t* plan = plan_of(&t.kit, "lines", 0, t.count);
+  kiln_library_plan_t* plan = real_plan(&t.kit, "lines", 0, t.count);
   const kit_argument_t arguments[] = {{t.bytes, NULL, t.count},
                                       {NULL, starts, t.count * UINT64_C(4)},
                                       {NULL, &told, 4}};
@@ -85,7 +20,7 @@ static void test_lines(void** state) {
   assert_memory_equal(starts, t.lines, t.line_count * sizeof(uint32_t));
   kiln_library_plan_release(plan);
   // All of it is UTF-8; cut within a character it is not, from there on.
-  plan = plan_of(&t.kit, "utf8", 0, 0);
+  plan = real_plan(&t.kit, "utf8", 0, 0);
   const kit_argument_t whole[] = {{t.bytes, NULL, t.count}, {NULL, &left, 4}};
   kit_run(&t.kit, plan, whole, 2, NULL, 0);
   assert_int_equal(left, 0);
@@ -99,7 +34,7 @@ static void test_lines(void** state) {
   }
   kiln_library_plan_release(plan);
   free(starts);
-  close_text(&t);
+  real_text_close(&t);
 }
 
 // UTF-8 of every size that CI has: characters of two bytes, then one too many.
@@ -107,7 +42,7 @@ static void test_utf8_sizes(void** state) {
   (void)state;
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
-  kiln_library_plan_t* plan = plan_of(&kit, "utf8", 0, 0);
+  kiln_library_plan_t* plan = real_plan(&kit, "utf8", 0, 0);
   uint8_t* text = kit_zeroes(kSizes[SIZES - 1], 1);
   for (uint32_t s = 0; s < SIZES; s++) {
     uint32_t count = kSizes[s], left = 7;
@@ -132,10 +67,10 @@ static void test_checksum(void** state) {
                                        "lib/sort.kiln"};
   dispatch_kit_t kit;
   dispatch_kit_open(&kit);
-  kiln_library_plan_t* plan = plan_of(&kit, "crc32", 0, 0);
+  kiln_library_plan_t* plan = real_plan(&kit, "crc32", 0, 0);
   uint8_t* data = kit_zeroes(1 << 20, 1);
   for (uint32_t f = 0; f < 4; f++) {
-    uint32_t count = read_file(kFiles[f], data, 1 << 20), have = 0;
+    uint32_t count = real_file(kFiles[f], data, 1 << 20), have = 0;
     uint32_t want = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
       want ^= data[i];
@@ -156,8 +91,8 @@ static void test_checksum(void** state) {
 // by heads; the longest of them.
 static void test_lengths(void** state) {
   (void)state;
-  text_t t;
-  open_text(&t);
+  real_text_t t;
+  real_text_open(&t);
   uint32_t* columns = kit_zeroes(t.count, 4);
   uint32_t* ones = kit_zeroes(t.count, 4);
   uint32_t* lengths = kit_zeroes(t.line_count, 4);
@@ -199,14 +134,14 @@ static void test_lengths(void** state) {
   free(columns);
   free(ones);
   free(lengths);
-  close_text(&t);
+  real_text_close(&t);
 }
 
 // The letters of a text, its runs of equal bytes, and how often each occurs.
 static void test_letters(void** state) {
   (void)state;
-  text_t t;
-  open_text(&t);
+  real_text_t t;
+  real_text_open(&t);
   uint8_t* keep = kit_zeroes(t.count, 1);
   uint8_t* have = kit_zeroes(t.count, 1);
   uint32_t* lengths = kit_zeroes(t.count, 4);
@@ -216,7 +151,7 @@ static void test_letters(void** state) {
     want[t.bytes[i]]++;
   }
   kiln_library_plan_t* plan =
-      plan_of(&t.kit, "compact", KILN_PROGRAM_TYPE_U8, t.count);
+      real_plan(&t.kit, "compact", KILN_PROGRAM_TYPE_U8, t.count);
   const kit_argument_t kept[] = {{t.bytes, NULL, t.count},
                                  {keep, NULL, t.count},
                                  {NULL, have, t.count},
@@ -227,7 +162,7 @@ static void test_letters(void** state) {
   }
   assert_int_equal(told, letters);
   kiln_library_plan_release(plan);
-  plan = plan_of(&t.kit, "runs", KILN_PROGRAM_TYPE_U8, t.count);
+  plan = real_plan(&t.kit, "runs", KILN_PROGRAM_TYPE_U8, t.count);
   const kit_argument_t runs[] = {{t.bytes, NULL, t.count},
                                  {NULL, have, t.count},
                                  {NULL, lengths, t.count * UINT64_C(4)},
@@ -241,7 +176,7 @@ static void test_letters(void** state) {
   }
   assert_int_equal(at, t.count);
   kiln_library_plan_release(plan);
-  plan = plan_of(&t.kit, "histogram", 0, 0);
+  plan = real_plan(&t.kit, "histogram", 0, 0);
   const kit_argument_t often[] = {{t.bytes, NULL, t.count},
                                   {NULL, counts, sizeof(counts)}};
   kit_run(&t.kit, plan, often, 2, NULL, 0);
@@ -250,40 +185,22 @@ static void test_letters(void** state) {
   free(keep);
   free(have);
   free(lengths);
-  close_text(&t);
+  real_text_close(&t);
 }
 
 // ---- The words of a text ----
 
-// The 8 bytes of a text from each word's first on, of which the first stands
-// highest; words are parted by what is no letter.
-static uint32_t words_of(const text_t* t, uint64_t* keys) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < t->count; i++) {
-    bool is_letter = (t->bytes[i] | 32) >= 'a' && (t->bytes[i] | 32) <= 'z';
-    bool was =
-        i > 0 && (t->bytes[i - 1] | 32) >= 'a' && (t->bytes[i - 1] | 32) <= 'z';
-    if (is_letter && !was) keys[count++] = 0;
-    if (!is_letter || keys[count - 1] >> 56 != 0) continue;
-    keys[count - 1] = keys[count - 1] << 8 | (t->bytes[i] | 32);
-  }
-  for (uint32_t k = 0; k < count; k++) {
-    while (keys[k] >> 56 == 0) keys[k] <<= 8;
-  }
-  return count;
-}
-
 // Words in the order of the alphabet by both sorts; the different ones, and
 // which one each word is: by a search of plain C.
-static uint32_t sort_words(text_t* t, const uint64_t* keys, uint32_t count,
+static uint32_t sort_words(real_text_t* t, const uint64_t* keys, uint32_t count,
                            uint64_t* words) {
   uint64_t* by[2] = {kit_zeroes(count, 8), kit_zeroes(count, 8)};
   uint32_t* starts = kit_zeroes(count, 4);
   uint32_t told = 0;
   for (uint32_t way = 0; way < 2; way++) {
     kiln_library_plan_t* plan =
-        plan_of(&t->kit, way == 0 ? "sort" : "merge_sort",
-                KILN_PROGRAM_TYPE_U64, count);
+        real_plan(&t->kit, way == 0 ? "sort" : "merge_sort",
+                  KILN_PROGRAM_TYPE_U64, count);
     const kit_argument_t arguments[] = {{keys, NULL, count * UINT64_C(8)},
                                         {NULL, by[way], count * UINT64_C(8)}};
     kit_run(&t->kit, plan, arguments, 2, NULL, 0);
@@ -291,7 +208,7 @@ static uint32_t sort_words(text_t* t, const uint64_t* keys, uint32_t count,
   }
   assert_memory_equal(by[0], by[1], count * sizeof(uint64_t));
   kiln_library_plan_t* plan =
-      plan_of(&t->kit, "unique", KILN_PROGRAM_TYPE_U64, count);
+      real_plan(&t->kit, "unique", KILN_PROGRAM_TYPE_U64, count);
   const kit_argument_t arguments[] = {{by[0], NULL, count * UINT64_C(8)},
                                       {NULL, words, count * UINT64_C(8)},
                                       {NULL, starts, count * UINT64_C(4)},
@@ -369,7 +286,7 @@ static void check_graph(dispatch_kit_t* kit, const csr_graph_t* graph,
   float* y = kit_zeroes(n, 4);
   for (uint32_t e = 0; e < graph->edges; e++) values[e] = 1;
   for (uint32_t v = 0; v < n; v++) x[v] = (float)(v % 9);
-  plan = plan_of(kit, "spmv", 0, n + UINT64_C(1) + graph->edges);
+  plan = real_plan(kit, "spmv", 0, n + UINT64_C(1) + graph->edges);
   arguments[2] = (kit_argument_t){values, NULL, edges};
   arguments[3] = (kit_argument_t){x, NULL, all};
   arguments[4] = (kit_argument_t){NULL, y, all};
@@ -392,11 +309,11 @@ static void check_graph(dispatch_kit_t* kit, const csr_graph_t* graph,
 
 static void test_words(void** state) {
   (void)state;
-  text_t t;
-  open_text(&t);
+  real_text_t t;
+  real_text_open(&t);
   uint64_t* keys = kit_zeroes(t.count, 8);
   uint64_t* words = kit_zeroes(t.count, 8);
-  uint32_t count = words_of(&t, keys);
+  uint32_t count = real_words(&t, keys);
   assert_true(count > 5000);
   uint32_t different = sort_words(&t, keys, count, words);
   assert_true(different > 500 && different < count / 2);
@@ -412,58 +329,17 @@ static void test_words(void** state) {
   free(ends);
   free(keys);
   free(words);
-  close_text(&t);
+  real_text_close(&t);
 }
 
 // ---- A picture ----
-
-// A picture in gray. one-thread
-typedef struct picture_t {
-  dispatch_kit_t kit;
-  uint32_t w, h;
-  uint8_t* gray;
-  float* floats;
-} picture_t;
-
-static void open_picture(picture_t* p) {
-  enum { MOST = 1 << 20 };
-  dispatch_kit_open(&p->kit);
-  uint8_t* file = kit_zeroes(MOST, 1);
-  uint32_t size = read_file("examples/pictures/cat.png", file, MOST);
-  kilni_cli_array_t array;
-  kilni_cli_error_t error;
-  memset(&array, 0, sizeof(array));
-  memset(&error, 0, sizeof(error));
-  assert_true(kilni_cli_png_read(file, size, &array, &error));
-  free(file);
-  assert_int_equal(array.shape.rank, 3);
-  p->h = (uint32_t)array.shape.dims[0];
-  p->w = (uint32_t)array.shape.dims[1];
-  uint32_t channels = (uint32_t)array.shape.dims[2];
-  const uint8_t* bytes = array.data.data;
-  p->gray = kit_zeroes((uint64_t)p->w * p->h, 1);
-  p->floats = kit_zeroes((uint64_t)p->w * p->h, 4);
-  for (uint32_t i = 0; i < p->w * p->h; i++) {
-    uint32_t sum = 0;
-    for (uint32_t c = 0; c < 3; c++) sum += bytes[i * channels + c];
-    p->gray[i] = (uint8_t)(sum / 3);
-    p->floats[i] = (float)p->gray[i];
-  }
-  kilni_cli_array_deinit(&array);
-}
-
-static void close_picture(picture_t* p) {
-  free(p->gray);
-  free(p->floats);
-  dispatch_kit_close(&p->kit);
-}
 
 // Edges between neighbours that are almost as light, both ways: its parts are
 // what a bucket of paint fills.
 static void test_fill(void** state) {
   (void)state;
-  picture_t p;
-  open_picture(&p);
+  real_picture_t p;
+  real_picture_open(&p);
   uint32_t n = p.w * p.h / KIT_LESS, edges = 0;
   uint32_t* ends = kit_zeroes(n * UINT64_C(8), 4);
   for (uint32_t v = 0; v < n; v++) {
@@ -483,19 +359,19 @@ static void test_fill(void** state) {
   check_graph(&p.kit, &graph, false);
   csr_free(&graph);
   free(ends);
-  close_picture(&p);
+  real_picture_close(&p);
 }
 
 // Turned and turned back; its shades, and its pixels by them.
 static void test_shades(void** state) {
   (void)state;
-  picture_t p;
-  open_picture(&p);
+  real_picture_t p;
+  real_picture_open(&p);
   uint32_t n = p.w * p.h, counts[256], at = 0;
   uint8_t* turned = kit_zeroes(n, 1);
   uint8_t* back = kit_zeroes(n, 1);
   kiln_library_plan_t* plan =
-      plan_of(&p.kit, "transpose", KILN_PROGRAM_TYPE_U8, 0);
+      real_plan(&p.kit, "transpose", KILN_PROGRAM_TYPE_U8, 0);
   const kit_argument_t there[] = {{p.gray, NULL, n}, {NULL, turned, n}};
   const kit_argument_t again[] = {{turned, NULL, n}, {NULL, back, n}};
   const kiln_binding_t sides[] = {kiln_bind_u32(p.w), kiln_bind_u32(p.h),
@@ -507,12 +383,12 @@ static void test_shades(void** state) {
   kit_run(&p.kit, plan, again, 2, sides + 1, 2);
   assert_memory_equal(back, p.gray, n);
   kiln_library_plan_release(plan);
-  plan = plan_of(&p.kit, "histogram", 0, 0);
+  plan = real_plan(&p.kit, "histogram", 0, 0);
   const kit_argument_t often[] = {{p.gray, NULL, n},
                                   {NULL, counts, sizeof(counts)}};
   kit_run(&p.kit, plan, often, 2, NULL, 0);
   kiln_library_plan_release(plan);
-  plan = plan_of(&p.kit, "merge_sort", KILN_PROGRAM_TYPE_U8, n);
+  plan = real_plan(&p.kit, "merge_sort", KILN_PROGRAM_TYPE_U8, n);
   const kit_argument_t sorted[] = {{p.gray, NULL, n}, {NULL, back, n}};
   kit_run(&p.kit, plan, sorted, 2, NULL, 0);
   kiln_library_plan_release(plan);
@@ -524,18 +400,18 @@ static void test_shades(void** state) {
   assert_int_equal(at, n);
   free(turned);
   free(back);
-  close_picture(&p);
+  real_picture_close(&p);
 }
 
 // The edges of a picture: the filter of Sobel, whose sums are exact.
 static void test_edges(void** state) {
   (void)state;
   static const float kSobel[] = {-1, 0, 1, -2, 0, 2, -1, 0, 1};
-  picture_t p;
-  open_picture(&p);
+  real_picture_t p;
+  real_picture_open(&p);
   uint64_t n = (uint64_t)p.w * p.h;
   float* y = kit_zeroes(n, 4);
-  kiln_library_plan_t* plan = plan_of(&p.kit, "convolution", 0, 0);
+  kiln_library_plan_t* plan = real_plan(&p.kit, "convolution", 0, 0);
   const kit_argument_t arguments[] = {{p.floats, NULL, n * 4},
                                       {kSobel, NULL, sizeof(kSobel)},
                                       {NULL, y, n * 4}};
@@ -554,7 +430,7 @@ static void test_edges(void** state) {
   }
   kiln_library_plan_release(plan);
   free(y);
-  close_picture(&p);
+  real_picture_close(&p);
 }
 
 // There and back: what is left is what it was, but for the last bits. And how
@@ -562,8 +438,8 @@ static void test_edges(void** state) {
 static void test_waves(void** state) {
   (void)state;
   enum { SIZE = 1 << 16 };
-  picture_t p;
-  open_picture(&p);
+  real_picture_t p;
+  real_picture_open(&p);
   float* x = kit_zeroes(2 * SIZE, 4);
   float* y = kit_zeroes(2 * SIZE, 4);
   double sum = 0;
@@ -588,14 +464,14 @@ static void test_waves(void** state) {
   kiln_library_plan_release(plan);
   free(x);
   free(y);
-  close_picture(&p);
+  real_picture_close(&p);
 }
 
 // How alike rows are, each beside each, after layer norm: 1 with itself.
 static void test_alike(void** state) {
   (void)state;
-  picture_t p;
-  open_picture(&p);
+  real_picture_t p;
+  real_picture_open(&p);
   uint64_t n = (uint64_t)p.w * p.h, side = p.h;
   float* ones = kit_zeroes(p.w, 4);
   float* none = kit_zeroes(p.w, 4);
@@ -614,13 +490,13 @@ static void test_alike(void** state) {
   const kit_argument_t turn[] = {{y, NULL, n * 4}, {NULL, turned, n * 4}};
   const kit_argument_t product[] = {
       {y, NULL, n * 4}, {turned, NULL, n * 4}, {NULL, alike, side * side * 4}};
-  kiln_library_plan_t* plan = plan_of(&p.kit, "normalize", 0, 0);
+  kiln_library_plan_t* plan = real_plan(&p.kit, "normalize", 0, 0);
   kit_run(&p.kit, plan, norm, 4, scalars, 2);
   kiln_library_plan_release(plan);
-  plan = plan_of(&p.kit, "transpose", 0, 0);
+  plan = real_plan(&p.kit, "transpose", 0, 0);
   kit_run(&p.kit, plan, turn, 2, sides, 2);
   kiln_library_plan_release(plan);
-  plan = plan_of(&p.kit, "matmul", 0, 0);
+  plan = real_plan(&p.kit, "matmul", 0, 0);
   kit_run(&p.kit, plan, product, 3, shape, 3);
   kiln_library_plan_release(plan);
   for (uint32_t i = 0; i < p.h; i++) {
@@ -642,7 +518,7 @@ static void test_alike(void** state) {
   free(y);
   free(turned);
   free(alike);
-  close_picture(&p);
+  real_picture_close(&p);
 }
 
 int main(void) {
