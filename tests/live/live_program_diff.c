@@ -3,7 +3,7 @@
 // live: generated programs: the evaluator against the software device against
 // a GPU, bit for bit.
 //
-//   live_program_diff [soft | cuda | rows | rows-soft]
+//   live_program_diff [soft | cuda | rows | rows-soft | nests | nests-soft]
 //                     [COUNT [SEED [SECONDS [WORKERS]]]]
 //
 // cuda, as without a word: 10,000 programs, 100 in a module, each on the
@@ -14,7 +14,9 @@
 // small and printed with what it runs on.
 //
 // rows: in the place of generated programs one for each row of the tables of
-// operators at each type, on each pair of the types' ends.
+// operators at each type, on each pair of the types' ends. nests: in the place
+// of them programs of operators in operators (program_nests.h), which code
+// generators join; `nests-text SEED` prints one.
 //
 // A program that a GPU faults on takes the GPU from its process: it is looked
 // for, and made small, by processes of their own (probe: cuda without that;
@@ -36,11 +38,13 @@
 
 #include "kiln/kiln.h"
 #include "program_generate.h"
+#include "program_nests.h"
 #include "program_rows.h"
 #include "program_runner.h"
 
 enum {
   BATCH = 100,
+  NESTS_BATCH = 5,  // of long programs
   COUNT = 10000,
   SECONDS = 200,
   GRACE_SECONDS = 150,  // for the modules that were begun
@@ -58,6 +62,9 @@ enum {
 
 static const char* const LABELS[DEVICES] = {"soft", "cuda:0"};
 
+// Where programs come from.
+typedef enum source_t { GENERATED, ROWS, NESTS } source_t;
+
 // What is asked for. one-thread
 typedef struct order_t {
   uint32_t devices;
@@ -66,7 +73,8 @@ typedef struct order_t {
   double end;  // on the clock of seconds()
   uint32_t workers;
   bool probe;
-  bool rows;
+  source_t source;
+  uint32_t batch;  // programs in a module
 } order_t;
 
 // What has been done. one-thread
@@ -86,7 +94,7 @@ typedef struct asked_t {
   kiln_stream_t* stream[DEVICES];
   uint32_t at;  // the device that is looked at
   bool probe;
-  bool rows;
+  source_t source;
   bool lost;
   uint64_t seed;
   double shrink_end;
@@ -103,6 +111,7 @@ typedef struct worker_t {
   char line[LINE_BYTES];
   tally_t tally;  // of all its processes
   tally_t past;   // of those before the last
+  uint32_t batch;
   uint32_t batches;
   int code;
 } worker_t;
@@ -124,7 +133,13 @@ static void generate(asked_t* a, uint64_t seed, char* text) {
   a->seed = seed;
   a->options.sm = TARGETS[seed / 4U % 3U];
   snprintf(name, sizeof name, "p%llu", (unsigned long long)seed);
-  if (a->rows) {
+  if (a->source == NESTS) {
+    a->options.sm = 90;
+    a->options.spread = true;
+    program_nest_text((uint32_t)seed - 1U, name, text);
+    return;
+  }
+  if (a->source == ROWS) {
     a->options.edges = true;
     a->options.elements = PROGRAM_EDGES * PROGRAM_EDGES;
     program_row_text((uint32_t)seed - 1U, name, text);
@@ -351,7 +366,8 @@ static void run_on(asked_t* a, program_case_t* cases, uint32_t open) {
            (unsigned long long)cases[0].seed, LABELS[a->at], error);
     a->tally.wrong++;
     a->lost = a->at == (uint32_t)GPU;
-    if (a->lost && !a->probe && !a->rows) hunt(a, cases[0].seed, open);
+    if (a->lost && !a->probe && a->source == GENERATED)
+      hunt(a, cases[0].seed, open);
     if (a->lost) return;
   }
   for (uint32_t i = 0; i < open; i++) {
@@ -403,7 +419,7 @@ static int work(const order_t* order, uint32_t worker, uint32_t batches) {
   int code = cases == NULL;
   a.devices = order->devices;
   a.probe = order->probe;
-  a.rows = order->rows;
+  a.source = order->source;
   kiln_status_t status = kiln_runtime_create(NULL, &a.runtime);
   if (!kiln_status_is_ok(status)) {
     printf("%s\n", kiln_status_message(status));
@@ -413,13 +429,14 @@ static int work(const order_t* order, uint32_t worker, uint32_t batches) {
   for (uint32_t k = order->devices; k-- != 0U && code == 0;) {
     if (!open_device(&a, k)) code = k == (uint32_t)GPU ? 77 : 1;
   }
-  const uint64_t step = (uint64_t)order->workers * BATCH;
-  for (uint64_t first = (uint64_t)worker * BATCH + batches * step;
+  const uint32_t batch = order->batch;
+  const uint64_t step = (uint64_t)order->workers * batch;
+  for (uint64_t first = (uint64_t)worker * batch + batches * step;
        code == 0 && first < order->count && seconds() < order->end;
        first += step) {
     const uint64_t left = order->count - first;
     run_batch(&a, cases, order->seed + first,
-              left < BATCH ? (uint32_t)left : (uint32_t)BATCH);
+              left < batch ? (uint32_t)left : batch);
     tell(&a.tally);
     if (a.lost) code = order->probe ? 1 : LOST;
   }
@@ -440,6 +457,7 @@ static bool start(const order_t* order, worker_t* workers, uint32_t i) {
   if (pipe(ends) != 0) return false;
   (void)fflush(stdout);
   workers[i].from = ends[0];
+  workers[i].batch = order->batch;
   workers[i].pid = fork();
   if (workers[i].pid == 0) {
     for (uint32_t k = 0; k < order->workers; k++) {
@@ -473,7 +491,7 @@ static void take_line(worker_t* w) {
     t.steps = steps;
     w->tally = w->past;
     add(&w->tally, &t);
-    w->batches = (w->tally.done + BATCH - 1U) / BATCH;
+    w->batches = (w->tally.done + w->batch - 1U) / w->batch;
   } else {
     printf("%s\n", w->line);
   }
@@ -548,7 +566,7 @@ static void watch(const order_t* order, worker_t* workers, double begin) {
     if (from[i].fd < 0) continue;
     const uint64_t at = i + (uint64_t)order->workers * workers[i].batches;
     printf("worker %u is late and is ended, at the module from seed %llu\n", i,
-           (unsigned long long)(order->seed + at * BATCH));
+           (unsigned long long)(order->seed + at * order->batch));
     (void)kill(workers[i].pid, SIGKILL);
     (void)waitpid(workers[i].pid, NULL, 0);
     workers[i].code = 128;
@@ -558,7 +576,7 @@ static void watch(const order_t* order, worker_t* workers, double begin) {
 static int verdict(const order_t* order, const worker_t* workers,
                    double begin) {
   const tally_t all = sum(workers, order->workers);
-  int code = all.wrong != 0U || all.done < order->count;
+  int code = all.wrong != 0U || all.done < order->count || all.done == 0U;
   bool no_gpu = true;
   for (uint32_t i = 0; i < order->workers; i++) {
     no_gpu = no_gpu && workers[i].code == 77;
@@ -575,11 +593,37 @@ static int verdict(const order_t* order, const worker_t* workers,
       "load, %.1f to run, cuda:0 %.1f to load, %.1f to run\n",
       order->workers, all.open, all.times[SOFT].load, all.times[SOFT].run,
       all.times[GPU].load, all.times[GPU].run);
+  if (order->source == NESTS) {
+    printf("nests: %llu expressions in all %u programs\n",
+           (unsigned long long)program_nest_expressions(),
+           program_nest_count());
+  }
   return code;
 }
 
 static uint64_t word(int count, char** words, int at, uint64_t usual) {
   return count > at ? strtoull(words[at], NULL, 0) : usual;
+}
+
+// What a word asks for besides: where programs come from, and how many.
+static void set_source(order_t* order, const char* said) {
+  order->source = strncmp(said, "rows", 4) == 0    ? ROWS
+                  : strncmp(said, "nests", 5) == 0 ? NESTS
+                                                   : GENERATED;
+  order->batch = order->source == NESTS ? NESTS_BATCH : BATCH;
+  order->count = order->source == ROWS    ? program_row_count()
+                 : order->source == NESTS ? program_nest_count()
+                                          : (uint32_t)COUNT;
+  if (strstr(said, "-soft") != NULL) order->devices = 1;
+}
+
+static int print_nest(uint32_t seed) {
+  static char text[PROGRAM_TEXT_BYTES];
+  char name[32];
+  snprintf(name, sizeof name, "p%u", seed);
+  program_nest_text(seed - 1U, name, text);
+  printf("%s", text);
+  return 0;
 }
 
 int main(int count, char** words) {
@@ -588,6 +632,9 @@ int main(int count, char** words) {
   if (count == 4 && strcmp(words[1], "text") == 0) {
     return run_text(word(count, words, 2, 1),
                     (uint32_t)word(count, words, 3, 75));
+  }
+  if (count == 3 && strcmp(words[1], "nests-text") == 0) {
+    return print_nest((uint32_t)word(count, words, 2, 1));
   }
   if (count >= 5 && strcmp(words[1], "code") == 0) {
     (void)setenv("CUDA_CACHE_DISABLE", "1", 1);
@@ -599,16 +646,14 @@ int main(int count, char** words) {
   order_t order = {.devices = DEVICES};
   if (count > 1 && strcmp(words[1], "soft") == 0) order.devices = 1;
   order.probe = count > 1 && strcmp(words[1], "probe") == 0;
-  order.rows = count > 1 && strncmp(words[1], "rows", 4) == 0;
-  if (order.rows && words[1][4] != '\0') order.devices = 1;
-  order.count = (uint32_t)word(
-      count, words, 2, order.rows ? program_row_count() : (uint32_t)COUNT);
+  set_source(&order, count > 1 ? words[1] : "");
+  order.count = (uint32_t)word(count, words, 2, order.count);
   order.seed = word(count, words, 3, 1);
   order.end = begin + (double)word(count, words, 4, SECONDS);
   order.workers =
       (uint32_t)word(count, words, 5, cores < 1 ? 1U : (uint64_t)cores);
-  if (order.workers > (order.count + BATCH - 1U) / BATCH) {
-    order.workers = (order.count + BATCH - 1U) / BATCH;
+  if (order.workers > (order.count + order.batch - 1U) / order.batch) {
+    order.workers = (order.count + order.batch - 1U) / order.batch;
   }
   if (order.workers > (uint32_t)WORKERS_MAX) order.workers = WORKERS_MAX;
   if (order.workers == 0U) order.workers = 1;

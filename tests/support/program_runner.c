@@ -57,6 +57,25 @@ static void fill_edges(program_case_t* c, uint32_t buffer, uint32_t which) {
   }
 }
 
+// Ends that follow each other in each buffer in an order of its own, all of
+// them in 40 elements; in every fourth turn any values.
+static void fill_spread(program_case_t* c, uint32_t buffer, uint32_t which,
+                        uint64_t* seed) {
+  static const uint32_t steps[] = {7, 1, 11, 13};
+  const kilni_buffer_record_t* b = &c->ir->buffers.items[buffer];
+  const uint32_t size = program_type_bytes(b->type);
+  uint8_t* to = c->inputs + c->offsets[buffer];
+  if (b->role == KILN_PROGRAM_ROLE_OUT) return;
+  for (uint32_t i = 0; i < c->world.buffers[buffer].count; i++) {
+    const uint32_t turn = i / PROGRAM_EDGES;
+    const uint32_t at = i * steps[which % 4U] + turn * (which + 1U);
+    const uint64_t value =
+        turn % 4U == 3U ? program_random_value(seed, b->type)
+                        : program_edge_value(b->type, at % PROGRAM_EDGES);
+    memcpy(to + (size_t)i * size, &value, size);
+  }
+}
+
 // Counts, places and inputs of all buffers; scalars.
 static bool make_inputs(program_case_t* c,
                         const program_run_options_t* options) {
@@ -82,7 +101,9 @@ static bool make_inputs(program_case_t* c,
   if (c->inputs == NULL || c->outputs == NULL) return false;
   for (uint32_t b = 1, which = 0; b < ir->buffers.count; b++) {
     if (!is_parameter(ir, b)) continue;
-    if (options->edges) {
+    if (options->spread) {
+      fill_spread(c, b, which++, &seed);
+    } else if (options->edges) {
       fill_edges(c, b, which++);
     } else {
       fill(c, b, &seed);

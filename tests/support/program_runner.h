@@ -44,6 +44,7 @@ typedef struct program_run_options_t {
   uint32_t without;   // KILN_PROGRAM_WITHOUT_*
   uint32_t elements;  // of buffers without a count; 0: PROGRAM_RUNTIME_COUNT
   bool edges;         // inputs are the ends of types, each pair of them
+  bool spread;        // few elements: ends far from each other, random ones
 } program_run_options_t;
 
 // Reads, evaluates and lowers a program. False: not valid, or the evaluator

@@ -181,6 +181,96 @@ static void test_signs_are_not_extended_by_fields(void** state) {
   free(ptx);
 }
 
+// The operand of that number, from 0, of the instruction at `line`; "" if it
+// has no such one.
+static void operand_of(const char* line, uint32_t which, char out[32]) {
+  const char* end = line + strcspn(line, ";\n");
+  const char* at = strchr(line, ' ');
+  size_t size = 0;
+  for (; at != NULL && at < end && which != 0; which--) {
+    at = memchr(at, ',', (size_t)(end - at));
+    if (at != NULL) at++;
+  }
+  if (at != NULL && at < end) {
+    at += strspn(at, " ");
+    size = strcspn(at, ",;\n");
+    memcpy(out, at, size < 31 ? size : 31);
+  }
+  out[size < 31 ? size : 31] = '\0';
+}
+
+// Whether `name`, a register, is 0 - x or x * -1.
+static bool is_minus(const char* ptx, const char* name) {
+  char operand[32];
+  for (const char* line = ptx; line != NULL; line = strchr(line, '\n')) {
+    line += strspn(line, "\n\t ");
+    const bool sub = strncmp(line, "sub.", 4) == 0;
+    if (!sub && strncmp(line, "mul.lo.", 7) != 0) continue;
+    operand_of(line, 0, operand);
+    if (strcmp(operand, name) != 0) continue;
+    operand_of(line, sub ? 1 : 2, operand);
+    return sub ? strcmp(operand, "0") == 0
+               : strcmp(operand, "-1") == 0 ||
+                     strcmp(operand, "4294967295") == 0;
+  }
+  return false;
+}
+
+// How many a `min` or `max` of 32 bits has for its last operand that are; and
+// how many of those there are at all.
+static uint32_t minus_behind(const char* ptx, uint32_t* out_all) {
+  static const char* const kNames[] = {"min.s32 ", "max.s32 ", "min.u32 ",
+                                       "max.u32 "};
+  uint32_t found = 0;
+  char operand[32];
+  *out_all = 0;
+  for (const char* line = ptx; line != NULL; line = strchr(line, '\n')) {
+    line += strspn(line, "\n\t ");
+    for (uint32_t n = 0; n < sizeof(kNames) / sizeof(kNames[0]); n++) {
+      if (strncmp(line, kNames[n], 8) != 0) continue;
+      operand_of(line, 2, operand);
+      found += is_minus(ptx, operand);
+      (*out_all)++;
+    }
+  }
+  return found;
+}
+
+// ptxas 13.0 makes one instruction of max(a, max(b, -c)) on sm_90 and later,
+// and leaves the minus away where the inner one's second operand has it.
+static void test_no_minus_is_last(void** state) {
+  (void)state;
+  static const char* const kBodies[] = {
+      "max(a, max(b, -c))",         "max(max(b, -c), a)",
+      "min(a, min(b, -c))",         "max(a, max(b, 0 - c))",
+      "max(a, max(b, c * T(-1)))",  "min(a, min(b, T(-1) * c))",
+      "max(a - b, max(b - a, -c))", "max(a, max(-c, b))",
+      "max(a, max(-b, -c))",        "max(a, T(abs_diff(b, c)))",
+      "max(a, max(a - b, b - a))",
+  };
+  static const uint64_t counts[] = {COUNT, COUNT, COUNT, COUNT};
+  char text[512];
+  uint32_t all = 0;
+  for (uint32_t k = 0; k < sizeof(kBodies) / sizeof(kBodies[0]); k++) {
+    for (uint32_t way = 0; way < 4; way++) {
+      snprintf(text, sizeof(text),
+               "type T = %s;\n"
+               "program p(x: in T[], y: in T[], z: in T[],\n"
+               "          o: out T[length(x)]) work length(x)\n"
+               "{ let i = global_id.x;\n"
+               "  let a = x[i]; let b = y[i]; let c = z[i];\n"
+               "  o[i] = %s; }\n",
+               way % 2 != 0 ? "i32" : "u32", kBodies[k]);
+      const uint32_t sm = way / 2 != 0 ? 90 : 75;
+      char* ptx = machine_ptx(text, sm, 0);
+      assert_int_equal(minus_behind(ptx, &all), 0);
+      assert_true(all != 0);
+      free(ptx);
+      machine_check_way(text, counts, NULL, k, sm, 0);
+    }
+  }
+}
+
 int main(int argc, char** argv) {
   machine_collect(argc, argv);
   const struct CMUnitTest tests[] = {
@@ -191,6 +281,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_constant_divisors),
       cmocka_unit_test(test_wide_divisors),
       cmocka_unit_test(test_signs_are_not_extended_by_fields),
+      cmocka_unit_test(test_no_minus_is_last),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
