@@ -117,9 +117,42 @@ static inline void csr_make(csr_graph_t* graph, uint32_t form, uint32_t count,
   free(places);
 }
 
+// Edges to vertices that are none, and starts that fall, so that one vertex has
+// no edges and the next one has a few of others.
+static inline void csr_spoil(csr_graph_t* graph) {
+  for (uint32_t e = 3; e < graph->edges; e += 97) {
+    graph->columns[e] = e % 2 == 0 ? graph->count + e : UINT32_MAX - e;
+  }
+  for (uint32_t v = 50; v + 1 < graph->count; v += 101) {
+    uint32_t start = graph->starts[v];
+    graph->starts[v + 1] = start > 7 ? start - 7 : 0;
+  }
+}
+
 static inline void csr_free(csr_graph_t* graph) {
   free(graph->starts);
   free(graph->columns);
+}
+
+// The same graph without edges to vertices that are none, each vertex with
+// edges of its own.
+static inline void csr_mend(const csr_graph_t* graph, csr_graph_t* out) {
+  uint64_t room = 0;
+  for (uint32_t v = 0; v < graph->count; v++) {
+    if (graph->starts[v] >= graph->starts[v + 1]) continue;
+    room += graph->starts[v + 1] - graph->starts[v];
+  }
+  out->count = graph->count;
+  out->edges = 0;
+  out->starts = (uint32_t*)csr_room((uint64_t)graph->count + 1, 4);
+  out->columns = (uint32_t*)csr_room(room, 4);
+  for (uint32_t v = 0; v < graph->count; v++) {
+    for (uint32_t e = graph->starts[v]; e < graph->starts[v + 1]; e++) {
+      if (graph->columns[e] >= graph->count) continue;
+      out->columns[out->edges++] = graph->columns[e];
+    }
+    out->starts[v + 1] = out->edges;
+  }
 }
 
 // Levels by a queue; `queue` has room for all vertices.

@@ -140,8 +140,17 @@ static inline bool values_same(uint32_t type, uint64_t a, uint64_t b,
          values_compare(type, a, b) == 0;
 }
 
+// The least number above 0 of a type of floats.
+static inline double values_least(uint32_t type) {
+  return type == KILN_PROGRAM_TYPE_F16    ? 0x1p-24
+         : type == KILN_PROGRAM_TYPE_BF16 ? 0x1p-133
+         : type == KILN_PROGRAM_TYPE_F32  ? 0x1p-149
+                                          : 0x1p-1074;
+}
+
 // Small whole numbers, seldom any but 0, so that sums of them are exact in
-// every order and every type; where `awkward` one in 64 of those is an infinity
+// every order and every type; by one seed in four they are times the least
+// number that the type has. Where `awkward` one in 64 of those is an infinity
 // or a NaN.
 static inline void* values_exact(uint32_t type, uint64_t count, uint64_t seed,
                                  bool awkward) {
@@ -152,9 +161,11 @@ static inline void* values_exact(uint32_t type, uint64_t count, uint64_t seed,
   static const double kSpoilt[] = {(double)INFINITY, -INFINITY, (double)NAN};
   void* data = kit_zeroes(count, program_type_bytes((uint8_t)type));
   uint64_t one_in = count / 128 + 2;
+  double unit = seed % 4 == 3 ? values_least(type) : 1;
   for (uint64_t i = 0; i < count; i++) {
     uint64_t bits = kit_next(&seed);
-    double value = bits % one_in == 0 ? (bits >> 32 & 1) != 0 ? 1 : -1 : 0;
+    double value = 0;
+    if (bits % one_in == 0) value = (bits >> 32 & 1) != 0 ? unit : -unit;
     if (awkward && bits % (one_in * 64) == 0) value = kSpoilt[(bits >> 40) % 3];
     typed_set(type, data, i, value);
   }

@@ -9,14 +9,16 @@
 
 enum { SOURCES = 3000 };
 
-static void search(dispatch_kit_t* kit, kiln_library_plan_t* plan,
-                   const csr_graph_t* graph, const uint32_t* sources,
-                   uint32_t source_count, const char* what) {
+// `mended` is what plain C is given, which trusts its edges.
+static void search_as(dispatch_kit_t* kit, kiln_library_plan_t* plan,
+                      const csr_graph_t* graph, const csr_graph_t* mended,
+                      const uint32_t* sources, uint32_t source_count,
+                      const char* what) {
   uint64_t bytes = (uint64_t)graph->count * 4;
   uint32_t* want = kit_zeroes(graph->count, 4);
   uint32_t* have = kit_zeroes(graph->count, 4);
   uint32_t* queue = kit_zeroes(graph->count, 4);
-  csr_levels(graph, sources, source_count, want, queue);
+  csr_levels(mended, sources, source_count, want, queue);
   const kit_argument_t arguments[] = {
       {graph->starts, NULL, bytes + 4},
       {graph->columns, NULL, (uint64_t)graph->edges * 4},
@@ -31,6 +33,12 @@ static void search(dispatch_kit_t* kit, kiln_library_plan_t* plan,
   free(want);
   free(have);
   free(queue);
+}
+
+static void search(dispatch_kit_t* kit, kiln_library_plan_t* plan,
+                   const csr_graph_t* graph, const uint32_t* sources,
+                   uint32_t source_count, const char* what) {
+  search_as(kit, plan, graph, graph, sources, source_count, what);
 }
 
 // Ways of edges: one way, both ways, and both ways with the plan told so.
@@ -94,6 +102,29 @@ static void test_orders(void** state) {
     csr_free(&graph);
     dispatch_kit_close(&kit);
   }
+}
+
+// Edges that lead nowhere and starts that fall do no harm.
+static void test_spoilt(void** state) {
+  (void)state;
+  dispatch_kit_t kit;
+  dispatch_kit_open(&kit);
+  kiln_library_options_t options = kiln_library_options_default();
+  options.count = 5001;
+  kiln_library_plan_t* plan = kit_plan(&kit, "bfs", &options);
+  for (uint32_t form = 0; form < CSR_FORMS; form++) {
+    csr_graph_t graph, mended;
+    csr_make(&graph, form, form == CSR_CHAIN ? 400 : 5000, true);
+    csr_spoil(&graph);
+    csr_mend(&graph, &mended);
+    const uint32_t sources[] = {60, 333};
+    search_as(&kit, plan, &graph, &mended, sources, 1, "spoilt");
+    search_as(&kit, plan, &graph, &mended, sources, 2, "spoilt");
+    csr_free(&graph);
+    csr_free(&mended);
+  }
+  kiln_library_plan_release(plan);
+  dispatch_kit_close(&kit);
 }
 
 // A star: all edges are those of one vertex. And vertices without edges.
@@ -309,8 +340,9 @@ static void test_begin(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_searches), cmocka_unit_test(test_orders),
-      cmocka_unit_test(test_hub),      cmocka_unit_test(test_limit),
-      cmocka_unit_test(test_again),    cmocka_unit_test(test_begin),
+      cmocka_unit_test(test_spoilt),   cmocka_unit_test(test_hub),
+      cmocka_unit_test(test_limit),    cmocka_unit_test(test_again),
+      cmocka_unit_test(test_begin),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -278,6 +278,21 @@ static void test_rounded(void** state) {
   }
 }
 
+// The least numbers that a type has, or, of f16, that are not below its normal
+// ones: their sums are exact.
+static void multiply_least(dispatch_kit_t* kit, kiln_library_plan_t* plan,
+                           uint32_t kind) {
+  static const double kLeast[KINDS] = {0x1p-149, 0x1p-1074, 0x1p-14, 0x1p-133};
+  matrix_t m;
+  csr_make(&m.csr, CSR_GRID, 4000, true);
+  m.width = 4000;
+  m.wholes = true;
+  fill(&m, 10);
+  for (uint32_t e = 0; e < m.csr.edges; e++) m.values[e] *= kLeast[kind];
+  multiply(kit, plan, &kKinds[kind], &m, "least");
+  drop(&m);
+}
+
 // What is infinite or no number stays in its rows; a column beyond x is a 0.
 static void test_awkward(void** state) {
   (void)state;
@@ -298,6 +313,7 @@ static void test_awkward(void** state) {
     }
     multiply(&kit, plan, &kKinds[k], &m, "awkward");
     drop(&m);
+    multiply_least(&kit, plan, k);
     kiln_library_plan_release(plan);
   }
   dispatch_kit_close(&kit);
