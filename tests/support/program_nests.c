@@ -21,7 +21,6 @@ enum {
   FLOAT = 4,
   LONG = 8,   // integers of 32 bits and more
   WIDE = 16,  // integers of 64 bits
-  SHORT = 32,
   INTEGERS = WHOLE,
   NUMBERS = WHOLE | FLOAT,
 };
@@ -50,6 +49,10 @@ static const operator_t OUTER[] = {
     {NUMBERS, "T(a < b)"},
     {NUMBERS, "T(a >= b)"},
     {NUMBERS, "T(a != b)"},
+    {NUMBERS, "select(a < b && b != T(0), b, a)"},
+    {NUMBERS, "T(a <= b || a == T(3))"},
+    {NUMBERS, "T((a < b) != (b < T(1)))"},
+    {NUMBERS, "max(a + b, T(0))"},
     {INTEGERS, "a & b"},
     {INTEGERS, "a & ~b"},
     {INTEGERS, "a | b"},
@@ -104,6 +107,8 @@ static const operator_t INNER[] = {
     {INTEGERS, "T(u32(a) >> 16u32)"},
     {INTEGERS, "a / T(10)"},
     {INTEGERS, "a % T(8)"},
+    {INTEGERS, "T(f32(unpack8_high(a)))"},
+    {INTEGERS, "T(f32(i8(a)))"},
     {SIGNED, "abs(a)"},
     {SIGNED, "sign(a)"},
     {FLOAT, "abs(a)"},
@@ -126,20 +131,27 @@ enum {
   FORMS = 8,  // how they stand in each other
   SIZE = PROGRAM_NEST_EXPRESSIONS,
   TYPES = KILNI_TYPE_COUNT,
+  FAMILIES = TYPES * TYPES,
 };
 
-// What one type has. immutable once filled
+// What f and h have, of one type, and g, of the same or of another.
+// immutable once filled
 typedef struct family_t {
+  uint8_t type;
+  uint8_t inside;
   uint8_t outer[OUTERS];
   uint8_t inner[INNERS];
+  uint8_t middle[OUTERS];
   uint32_t outers;
   uint32_t inners;
+  uint32_t middles;
   uint32_t stride;
   uint32_t expressions;
   uint32_t programs;
 } family_t;
 
-static family_t families[TYPES];
+static family_t families[FAMILIES];
+static uint32_t family_count;
 
 static uint32_t classes_of(uint32_t type) {
   const uint32_t bytes = kilni_type_bytes(type);
@@ -147,11 +159,12 @@ static uint32_t classes_of(uint32_t type) {
   if (!kilni_type_is_integer(type)) return 0;
   return (uint32_t)WHOLE |
          (kilni_type_class(type) == KILNI_CLASS_SIGNED ? SIGNED : 0U) |
-         (bytes >= 4U ? LONG : SHORT) | (bytes == 8U ? WIDE : 0U);
+         (bytes >= 4U ? LONG : 0U) | (bytes == 8U ? WIDE : 0U);
 }
 
 // One of so many expressions is taken, more at types that programs have more.
-static uint32_t stride_of(uint32_t type) {
+static uint32_t stride_of(uint32_t type, uint32_t inside) {
+  if (type != inside) return 151;
   switch (type) {
     case TYPE(I32):
     case TYPE(U32):
@@ -180,15 +193,18 @@ static uint32_t pick(const operator_t* table, uint32_t count, uint32_t classes,
   return size;
 }
 
-static void fill(uint32_t type) {
-  family_t* f = &families[type];
+static void fill(uint32_t type, uint32_t inside) {
   const uint32_t classes = classes_of(type);
-  if (classes == 0U) return;
+  if (classes == 0U || classes_of(inside) == 0U) return;
+  family_t* f = &families[family_count++];
+  f->type = (uint8_t)type;
+  f->inside = (uint8_t)inside;
   f->outers = pick(OUTER, OUTERS, classes, f->outer);
   f->inners = pick(INNER, INNERS, classes, f->inner);
-  const uint32_t all = f->outers * f->outers * f->inners * (uint32_t)FORMS;
+  f->middles = pick(OUTER, OUTERS, classes_of(inside), f->middle);
+  const uint32_t all = f->outers * f->middles * f->inners * (uint32_t)FORMS;
   // So that each pair of f, g, h and form comes up.
-  f->stride = stride_of(type);
+  f->stride = stride_of(type, inside);
   while (common_divisor(all, f->stride) != 1U) f->stride++;
   f->expressions = all / f->stride;
   f->programs = (f->expressions + SIZE - 1U) / SIZE;
@@ -197,10 +213,12 @@ static void fill(uint32_t type) {
 static uint32_t sum(uint64_t* out_expressions) {
   uint32_t programs = 0;
   *out_expressions = 0;
-  for (uint32_t type = 1; type < (uint32_t)TYPES; type++) {
-    if (families[type].programs == 0U) fill(type);
-    programs += families[type].programs;
-    *out_expressions += families[type].expressions;
+  for (uint32_t i = family_count == 0U ? 0U : FAMILIES; i < FAMILIES; i++) {
+    fill(i / TYPES, i % TYPES);
+  }
+  for (uint32_t i = 0; i < family_count; i++) {
+    programs += families[i].programs;
+    *out_expressions += families[i].expressions;
   }
   return programs;
 }
@@ -221,7 +239,7 @@ uint64_t program_nest_expressions(void) {
 typedef struct writer_t {
   char* text;
   size_t size;
-  uint32_t type;
+  const family_t* family;
   uint32_t first;  // expression of its family
   uint32_t count;
 } writer_t;
@@ -244,14 +262,26 @@ typedef struct nest_t {
 } nest_t;
 
 static nest_t nest_of(const writer_t* w, uint32_t k) {
-  const family_t* y = &families[w->type];
+  const family_t* y = w->family;
   uint32_t n = (w->first + k) * y->stride;
   nest_t out;
   out.h = y->inner[n % y->inners], n /= y->inners;
-  out.g = y->outer[n % y->outers], n /= y->outers;
+  out.g = y->middle[n % y->middles], n /= y->middles;
   out.form = n % FORMS, n /= FORMS;
   out.f = y->outer[n];
   return out;
+}
+
+// g's type and those of its width are called S, V and C.
+static void put_middle(writer_t* w, uint32_t at) {
+  char body[96];
+  size_t size = strlen(OUTER[at].body);
+  if (size >= sizeof body) return;
+  for (size_t i = 0; i <= size; i++) {
+    const char c = OUTER[at].body[i];
+    body[i] = (char)(c == 'T' ? 'S' : c == 'U' ? 'V' : c == 'B' ? 'C' : c);
+  }
+  put(w, "fn G%u(a: S, b: S) -> S { return %s; }\n", at, body);
 }
 
 static void put_functions(writer_t* w) {
@@ -261,11 +291,10 @@ static void put_functions(writer_t* w) {
     f[n.f] = g[n.g] = h[n.h] = true;
   }
   for (uint32_t i = 0; i < (uint32_t)OUTERS; i++) {
-    for (uint32_t inside = 0; inside < 2U; inside++) {
-      if (!(inside != 0U ? g : f)[i]) continue;
-      put(w, "fn %c%u(a: T, b: T) -> T { return %s; }\n", "FG"[inside], i,
-          OUTER[i].body);
+    if (f[i]) {
+      put(w, "fn F%u(a: T, b: T) -> T { return %s; }\n", i, OUTER[i].body);
     }
+    if (g[i]) put_middle(w, i);
   }
   for (uint32_t i = 0; i < (uint32_t)INNERS; i++) {
     if (h[i]) put(w, "fn H%u(a: T) -> T { return %s; }\n", i, INNER[i].body);
@@ -273,55 +302,63 @@ static void put_functions(writer_t* w) {
 }
 
 static void put_expression(writer_t* w, uint32_t k) {
+  static const char* const kForms[][FORMS] = {
+      {"F(a, G(b, H(z)))", "F(a, G(H(z), b))", "F(G(b, H(z)), a)",
+       "F(G(H(z), b), a)", "F(a, H(G(b, z)))", "F(H(G(b, z)), a)",
+       "F(H(w), G(a, z))", "F(G(a, z), H(w))"},
+      {"F(a, T(G(S(b), S(H(z)))))", "F(a, T(G(S(H(z)), S(b))))",
+       "F(T(G(S(b), S(H(z)))), a)", "F(T(G(S(H(z)), S(b))), a)",
+       "F(a, H(T(G(S(b), S(z)))))", "F(H(T(G(S(b), S(z)))), a)",
+       "F(H(w), T(G(S(a), S(z))))", "F(T(G(S(a), S(z))), H(w))"}};
   const nest_t n = nest_of(w, k);
+  const bool other = w->family->type != w->family->inside;
   put(w, "  o[j + %u] = ", k);
-  const uint32_t f = n.f, g = n.g, h = n.h;
-  switch (n.form) {
-    case 0:
-      put(w, "F%u(a, G%u(b, H%u(z[i + %u])))", f, g, h, k);
-      break;
-    case 1:
-      put(w, "F%u(a, G%u(H%u(z[i + %u]), b))", f, g, h, k);
-      break;
-    case 2:
-      put(w, "F%u(G%u(b, H%u(z[i + %u])), a)", f, g, h, k);
-      break;
-    case 3:
-      put(w, "F%u(G%u(H%u(z[i + %u]), b), a)", f, g, h, k);
-      break;
-    case 4:
-      put(w, "F%u(a, H%u(G%u(b, z[i + %u])))", f, h, g, k);
-      break;
-    case 5:
-      put(w, "F%u(H%u(G%u(b, z[i + %u])), a)", f, h, g, k);
-      break;
-    case 6:
-      put(w, "F%u(H%u(z[i + %u]), G%u(a, z[i + %u]))", f, h, k + 1U, g, k);
-      break;
-    default:
-      put(w, "F%u(G%u(a, z[i + %u]), H%u(z[i + %u]))", f, g, k, h, k + 1U);
-      break;
+  for (const char* at = kForms[other][n.form]; *at != '\0'; at++) {
+    switch (*at) {
+      case 'F':
+        put(w, "F%u", n.f);
+        break;
+      case 'G':
+        put(w, "G%u", n.g);
+        break;
+      case 'H':
+        put(w, "H%u", n.h);
+        break;
+      case 'z':
+        put(w, "z[i + %u]", k);
+        break;
+      case 'w':
+        put(w, "z[i + %u]", k + 1U);
+        break;
+      default:
+        put(w, "%c", *at);
+    }
   }
   put(w, ";\n");
 }
 
-void program_nest_text(uint32_t nest, const char* name, char* text) {
+static void put_types(writer_t* w, const char* names, uint32_t type) {
   static const char* const kUnsigned[] = {"", "u8", "u16", "",   "u32",
                                           "", "",   "",    "u64"};
-  writer_t w = {.text = text, .type = 1};
+  put(w, "type %c = %s;\ntype %c = %s;\ntype %c = %s;\n", names[0],
+      kilni_type_name(type), names[1],
+      kilni_type_name(kilni_type_unsigned(type)), names[2],
+      kUnsigned[kilni_type_bytes(type)]);
+}
+
+void program_nest_text(uint32_t nest, const char* name, char* text) {
+  writer_t w = {.text = text, .family = families};
   const uint32_t programs = program_nest_count();
-  // Neighbours are far from each other; 7919 is prime.
-  nest = (uint32_t)((uint64_t)nest * 7919U % programs);
-  while (nest >= families[w.type].programs) {
-    nest -= families[w.type++].programs;
-  }
-  const family_t* y = &families[w.type];
+  // Neighbours are far from each other.
+  uint32_t step = 7919;
+  while (common_divisor(programs, step) != 1U) step++;
+  nest = (uint32_t)((uint64_t)nest * step % programs);
+  while (nest >= w.family->programs) nest -= w.family++->programs;
   w.first = nest * SIZE;
-  w.count = y->expressions - w.first;
+  w.count = w.family->expressions - w.first;
   if (w.count > SIZE) w.count = SIZE;
-  put(&w, "type T = %s;\ntype U = %s;\ntype B = %s;\n", kilni_type_name(w.type),
-      kilni_type_name(kilni_type_unsigned(w.type)),
-      kUnsigned[kilni_type_bytes(w.type)]);
+  put_types(&w, "TUB", w.family->type);
+  put_types(&w, "SVC", w.family->inside);
   put_functions(&w);
   put(&w,
       "program %s(x: in T[%u], y: in T[%u], z: in T[%u],\n"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-  PROGRAM_NEST_BYTES = 16384,
+  PROGRAM_NEST_BYTES = 32768,
   PROGRAM_NEST_EXPRESSIONS = 150,  // in a program, at most
   PROGRAM_NEST_ELEMENTS = 160,     // that each is of
 };
@@ -15,7 +15,8 @@ enum {
 // Code generators join two or three operators where they find them together.
 // Each program has many expressions that do not know of each other, each with
 // a `z` of its own, so that nothing has a second use that would keep it apart.
-// All f, g and h at 32 bits, a part of them, evenly taken, at other types.
+// All f, g and h at 32 bits; a part of them, evenly taken, at other types, and
+// of a g of each other type.
 //
 // How many there are; a few of them, as those that have a number below, are
 // evenly taken too.
