@@ -210,7 +210,8 @@ void kilni_grid_barrier(kilni_lowering_t* w) {
 }
 
 // What a leaving block needs is there on each way to where it leaves: a value
-// that is first met behind a jump to it would not be.
+// that is first met behind a jump to it would not be. What is made of these, it
+// makes itself, whoever else has made it in between.
 void kilni_grid_begin(kilni_lowering_t* w) {
   (void)is_leader(w);
   (void)kilni_pointer(w, w->grid_parameter - 1);
@@ -218,21 +219,25 @@ void kilni_grid_begin(kilni_lowering_t* w) {
 }
 
 void kilni_grid_leave(kilni_lowering_t* w) {
+  static const char add[] = "add.u64";
   uint32_t skip = kilni_label(w);
-  kilni_value_t leader = is_leader(w);
-  kilni_value_t record = kilni_pointer(w, w->grid_parameter - 1);
+  kilni_value_t leader = is_leader(w), all = all_blocks(w);
+  kilni_value_t words[3] = {kilni_pointer(w, w->grid_parameter - 1)};
   kilni_branch(w, skip, leader | KILNI_NOT);
   kilni_region_begin(w, KILNI_REGION_BRANCH);
-  add_word(w, "atom.relaxed.gpu.global.add.u64", at(w, record, GRID_PASSED),
+  for (uint32_t k = 1; k < 3; k++) {
+    words[k] =
+        kilni_fresh(w, add, T(U64), words[0], kilni_const(w, T(U64), 8 * k));
+  }
+  add_word(w, "atom.relaxed.gpu.global.add.u64", words[GRID_PASSED / 8],
            w->grid_passed);
   kilni_value_t one = kilni_const(w, T(U64), 1);
-  kilni_value_t before = add_word(w, "atom.acq_rel.gpu.global.add.u64",
-                                  at(w, record, GRID_LEFT), one);
-  kilni_value_t last = KILNI_BIN(SUB, all_blocks(w), one);
-  last = kilni_fresh(w, "setp.eq.u64", T(BOOL), before, last);
-  for (uint32_t offset = 0; offset <= GRID_PASSED; offset += 8) {
-    write_word(w, "st.global.u64", at(w, record, offset),
-               kilni_const(w, T(U64), 0), last);
+  kilni_value_t before =
+      add_word(w, "atom.acq_rel.gpu.global.add.u64", words[GRID_LEFT / 8], one);
+  kilni_value_t last = kilni_fresh(w, add, T(U64), before, one);
+  last = kilni_fresh(w, "setp.eq.u64", T(BOOL), last, all);
+  for (uint32_t k = 0; k < 3; k++) {
+    write_word(w, "st.global.u64", words[k], kilni_const(w, T(U64), 0), last);
   }
   kilni_region_end(w);
   kilni_place_label(w, skip);

@@ -629,6 +629,26 @@ static void test_grid_barrier(void** state) {
       "  x[i] = 5;\n"
       "}\n",
       COUNTS(17), NULL, 4);
+  // A block leaves in front of what others make for themselves, and what it
+  // needs too: where the counts are, and how many others there are.
+  static const char* const kBehind[] = {
+      "for k in 0..3 { grid_barrier; x[i] += k; barrier; }",
+      "x[i] = u32(u64(block_count.x) * u64(block_count.y) *"
+      " u64(block_count.z) - 1);",
+  };
+  for (uint32_t n = 0; n < sizeof(kBehind) / sizeof(kBehind[0]); n++) {
+    char text[512];
+    snprintf(text, sizeof(text),
+             "program p(x: inout u32[]) work length(x) block 32\n"
+             "{\n"
+             "  let i = global_id.x;\n"
+             "  if i >= 32 && i < 64 { return; }\n"
+             "  grid_barrier;\n"
+             "  %s\n"
+             "}\n",
+             kBehind[n]);
+    machine_check(text, COUNTS(150), NULL, n);
+  }
 }
 
 // Words that are put together of bytes, which a loop carries.
