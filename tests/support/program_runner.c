@@ -12,6 +12,7 @@
 #include "evaluator_values.h"
 #include "program/ir/program_object.h"
 #include "program_generate.h"
+#include "ptx_defined.h"
 
 enum { ALIGNMENT = 256, ARGUMENTS_MAX = 128, GRID_BYTES = 24 };
 
@@ -187,7 +188,16 @@ bool program_case_open(program_case_t* c, const char* text, uint64_t seed,
   lower.sm = options->sm;
   lower.newest_isa = options->newest_isa;
   lower.without = options->without;
-  return take(c, "lower", kiln_program_lower(c->program, &lower, &c->code));
+  if (!take(c, "lower", kiln_program_lower(c->program, &lower, &c->code))) {
+    return false;
+  }
+  char found[PTX_DEFINED_BYTES];
+  const char* problem =
+      ptx_defined_text(kiln_program_code_text(c->code), found);
+  if (problem != NULL) {
+    snprintf(c->reason, sizeof c->reason, "lowered: %s", problem);
+  }
+  return problem == NULL;
 }
 
 void program_case_close(program_case_t* c) {

@@ -47,8 +47,8 @@ typedef struct program_run_options_t {
   bool spread;        // few elements: ends far from each other, random ones
 } program_run_options_t;
 
-// Reads, evaluates and lowers a program. False: not valid, or the evaluator
-// found fault with it; `reason` says what.
+// Reads, evaluates and lowers a program. False: not valid, or the evaluator or
+// ptx_defined found fault with it; `reason` says what.
 bool program_case_open(program_case_t* c, const char* text, uint64_t seed,
                        const program_run_options_t* options);
 void program_case_close(program_case_t* c);

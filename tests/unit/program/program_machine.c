@@ -18,6 +18,7 @@
 #include "program/ir/program_object.h"
 #include "program/ir/program_types.h"
 #include "program_kit.h"
+#include "ptx_defined.h"
 
 static uint32_t g_offset, g_elements;
 
@@ -26,16 +27,29 @@ void machine_shape(uint32_t offset, uint32_t elements) {
   g_elements = elements;
 }
 
+kiln_program_code_t* machine_lower(
+    const kiln_program_t* program,
+    const kiln_program_lower_options_t* options) {
+  kiln_program_code_t* code;
+  kiln_status_t status = kiln_program_lower(program, options, &code);
+  if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
+  char out[PTX_DEFINED_BYTES];
+  const kiln_string_view_t text = kiln_program_code_text(code);
+  const char* problem = ptx_defined_text(text, out);
+  if (problem != NULL) {
+    fprintf(stderr, "%s\n", text.data);
+    fail_msg("%s", problem);
+  }
+  return code;
+}
+
 static kiln_program_code_t* lower(const kiln_program_t* program, uint32_t sm,
                                   uint32_t without) {
   kiln_program_lower_options_t options = kiln_program_lower_options_default();
   options.sm = sm;
   options.without = without;
   options.elements = g_elements;
-  kiln_program_code_t* code;
-  kiln_status_t status = kiln_program_lower(program, &options, &code);
-  if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
-  return code;
+  return machine_lower(program, &options);
 }
 
 // ---- Texts for ptxas ----
@@ -164,9 +178,7 @@ static void run(const kilni_ir_t* ir,
   assert_true(
       kiln_status_is_ok(kilni_ir_copy(ir, kiln_allocator_libc(), &copy)));
   assert_true(kiln_status_is_ok(kilni_program_create(&copy, &program)));
-  kiln_program_code_t* code;
-  kiln_status_t status = kiln_program_lower(program, options, &code);
-  if (!kiln_status_is_ok(status)) fail_msg("%s", kiln_status_message(status));
+  kiln_program_code_t* code = machine_lower(program, options);
   machine_t* m = calloc(1, sizeof(*m));
   assert_non_null(m);
   soft_kit_way_t way;
@@ -174,7 +186,8 @@ static void run(const kilni_ir_t* ir,
   soft_kit_open(&m->kit, &way);
   m->kit.stack_bytes = 1 << 17;
   kiln_string_view_t text = kiln_program_code_text(code);
-  if (!kiln_status_is_ok(status = soft_kit_try(&m->kit, text.data))) {
+  kiln_status_t status = soft_kit_try(&m->kit, text.data);
+  if (!kiln_status_is_ok(status)) {
     fprintf(stderr, "%s\n", text.data);
     fail_msg("%s", kiln_status_message(status));
   }
@@ -254,9 +267,7 @@ void machine_collect_rounds(const kiln_program_t* program, uint32_t flag) {
   kiln_program_lower_options_t options = kiln_program_lower_options_default();
   options.rounds = flag + 1;
   for (options.sm = 75; options.sm <= 90; options.sm += 15) {
-    kiln_program_code_t* code;
-    assert_true(
-        kiln_status_is_ok(kiln_program_lower(program, &options, &code)));
+    kiln_program_code_t* code = machine_lower(program, &options);
     collect(code);
     kiln_program_code_release(code);
   }
@@ -267,9 +278,7 @@ void machine_collect_fast(const char* text) {
   options.max_ulp = UINT32_MAX;
   kiln_program_t* program = kit_parse(text);
   for (options.sm = 80; options.sm <= 90; options.sm += 10) {
-    kiln_program_code_t* code;
-    assert_true(
-        kiln_status_is_ok(kiln_program_lower(program, &options, &code)));
+    kiln_program_code_t* code = machine_lower(program, &options);
     collect(code);
     kiln_program_code_release(code);
   }

@@ -12,6 +12,11 @@
 
 enum { MACHINE_LAST_PASS = KILN_PROGRAM_WITHOUT_PREDICATES };
 
+// What a program is lowered to; the test fails where it is refused, or where
+// its kernel may read a register that is not written (ptx_defined.h).
+kiln_program_code_t* machine_lower(const kiln_program_t* program,
+                                   const kiln_program_lower_options_t* options);
+
 // What is lowered, and with which options, is run on the world's buffers.
 void machine_run(const kilni_ir_t* ir,
                  const kiln_program_lower_options_t* options,
