@@ -20,7 +20,8 @@ typedef struct kilni_cli_option_t {
   const char* value;
   const char* help;  // one sentence
   bool repeats;      // may be given more than once
-  // What a shell completes: "file", or words separated by spaces; or NULL.
+  // What a shell completes: "file", "program" (a file, or lib:NAME), "command",
+  // "library" (what kiln lib takes), or words separated by spaces; or NULL.
   const char* completion;
 } kilni_cli_option_t;
 

@@ -23,12 +23,20 @@ static bool is_file(const char* completion) {
   return strcmp(completion, "file") == 0;
 }
 
-// What `kiln lib` takes.
-static void print_library(FILE* out) {
+// A file of code, or lib:NAME in its place.
+static bool is_program(const char* completion) {
+  return strcmp(completion, "program") == 0;
+}
+
+// The entries of the library, each behind `prefix`.
+static void print_entries(FILE* out, const char* prefix) {
   kiln_library_entry_t entry;
-  (void)fprintf(out, "list show");
-  for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i)
-    if (entry.part_of == NULL) (void)fprintf(out, " %s", entry.name);
+  const char* between = "";
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i) {
+    if (entry.part_of != NULL) continue;
+    (void)fprintf(out, "%s%s%s", between, prefix, entry.name);
+    between = " ";
+  }
 }
 
 // The words of a completion that is a list, with a backslash before a colon
@@ -39,7 +47,8 @@ static void print_words(FILE* out, const char* completion, bool colons) {
     return;
   }
   if (strcmp(completion, "library") == 0) {
-    print_library(out);
+    (void)fprintf(out, "list show ");
+    print_entries(out, "");
     return;
   }
   for (; *completion != 0; ++completion) {
@@ -77,6 +86,10 @@ static void print_bash_words(FILE* out, const char* completion) {
     (void)fprintf(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
     return;
   }
+  if (is_program(completion)) {
+    (void)fprintf(out, "_kiln_programs");
+    return;
+  }
   (void)fprintf(out, "COMPREPLY=($(compgen -W \"");
   print_words(out, completion, false);
   (void)fprintf(out, "\" -- \"$cur\"))");
@@ -104,10 +117,30 @@ static void print_bash_command(FILE* out, const kilni_cli_command_t* c) {
   (void)fprintf(out, "\n      fi;;\n");
 }
 
+// bash takes words apart at colons, unless COMP_WORDBREAKS has none: what is
+// completed behind "lib:" is the name alone then.
+static void print_bash_programs(FILE* out) {
+  (void)fprintf(out, "_kiln_programs() {\n  local names=\"");
+  print_entries(out, "");
+  (void)fprintf(
+      out,
+      "\"\n  if [[ $cur == : && $prev == lib ]]; then\n"
+      "    COMPREPLY=($names)\n"
+      "  elif [[ $prev == : && ${COMP_WORDS[COMP_CWORD-2]} == lib ]]; then\n"
+      "    COMPREPLY=($(compgen -W \"$names\" -- \"$cur\"))\n"
+      "  else\n"
+      "    COMPREPLY=($(compgen -f -- \"$cur\")\n"
+      "      $(compgen -W \"$(printf 'lib:%%s ' $names)\" -- \"$cur\"))\n"
+      "  fi\n}\n");
+}
+
 static void print_bash(FILE* out) {
   (void)fprintf(out,
                 "# bash completion for kiln, made by \"kiln completion "
-                "bash\"\n_kiln() {\n  local cur prev\n"
+                "bash\"\n");
+  print_bash_programs(out);
+  (void)fprintf(out,
+                "_kiln() {\n  local cur prev\n"
                 "  cur=${COMP_WORDS[COMP_CWORD]}\n"
                 "  prev=${COMP_WORDS[COMP_CWORD-1]}\n  COMPREPLY=()\n"
                 "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
@@ -128,6 +161,8 @@ static void print_zsh_action(FILE* out, const char* completion) {
     (void)fputc(' ', out);
   } else if (is_file(completion)) {
     (void)fputs("_files", out);
+  } else if (is_program(completion)) {
+    (void)fputs("_kiln_programs", out);
   } else {
     (void)fputc('(', out);
     print_words(out, completion, true);
@@ -164,8 +199,10 @@ static void print_zsh_command(FILE* out, const kilni_cli_command_t* c) {
     if (has_short(&c->options[i])) print_zsh_option(out, &c->options[i], "-o");
   }
   if (c->most_operands != 0) {
-    (void)fprintf(
-        out, " \\\n        '*:%s:", is_file(operands_of(c)) ? "file" : "word");
+    (void)fprintf(out, " \\\n        '*:%s:",
+                  is_file(operands_of(c)) || is_program(operands_of(c))
+                      ? "file"
+                      : "word");
     print_zsh_action(out, operands_of(c));
     (void)fputc('\'', out);
   }
@@ -176,6 +213,11 @@ static void print_zsh(FILE* out) {
   (void)fprintf(out,
                 "#compdef kiln\n"
                 "# zsh completion for kiln, made by \"kiln completion zsh\"\n"
+                "_kiln_programs() {\n  local -a library\n  library=(");
+  print_entries(out, "lib:");
+  (void)fprintf(out,
+                ")\n  _alternative 'files:file:_files' "
+                "'library:program of the library:compadd -a library'\n}\n"
                 "_kiln() {\n  local -a commands\n  commands=(");
   for (size_t i = 0; i < kilni_cli_command_count; ++i) {
     (void)fprintf(out, "\n    '%s:", kilni_cli_commands[i]->name);
@@ -221,7 +263,11 @@ static void print_fish_command(FILE* out, const kilni_cli_command_t* c) {
     print_quoted(out, o->help, "\\", "\\'");
     (void)fputs("'\n", out);
   }
-  if (c->most_operands == 0 || !is_file(operands_of(c))) {
+  if (is_program(operands_of(c))) {
+    (void)fprintf(out, "complete -c kiln -n '__kiln_in %s' -a '", c->name);
+    print_entries(out, "lib:");
+    (void)fputs("'\n", out);
+  } else if (c->most_operands == 0 || !is_file(operands_of(c))) {
     (void)fprintf(out, "complete -c kiln -n '__kiln_in %s' -f", c->name);
     if (c->most_operands != 0) {
       (void)fputs(" -a '", out);

@@ -325,7 +325,7 @@ const kilni_cli_command_t kilni_cli_command_bench = {
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,
     KILNI_CLI_BENCH_MAX_FILES,
-    "file",
+    "program",
     "kiln bench lib:saxpy --buffer x=f32[1048576] --buffer y=f32[1048576] "
     "--arg a=2",
     run_bench,

@@ -208,7 +208,7 @@ const kilni_cli_command_t kilni_cli_command_compile = {
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,
     1,
-    "file",
+    "program",
     "kiln compile saxpy.cu -o saxpy.cubin --arch sm_90 --depfile saxpy.d",
     run_compile,
 };

@@ -407,7 +407,7 @@ const kilni_cli_command_t kilni_cli_command_inspect = {
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,
     1,
-    "file",
+    "program",
     "kiln inspect examples/pictures/blur.ptx",
     run_inspect,
 };

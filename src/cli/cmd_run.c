@@ -365,7 +365,7 @@ const kilni_cli_command_t kilni_cli_command_run = {
     sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     1,
     1,
-    "file",
+    "program",
     "kiln run grayscale.ptx --in 0=cat.png --out 1=gray.png:u8[300,451] "
     "--arg 2=135300i32",
     run_run,

@@ -11,11 +11,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 
-def output(*command):
+def output(*command, folder=None):
     return subprocess.run(command, stdout=subprocess.PIPE, text=True,
-                          check=True).stdout
+                          check=True, cwd=folder).stdout
+
+
+def output_alone(*command):
+    """In a folder without files, which shells would offer."""
+    with tempfile.TemporaryDirectory() as folder:
+        return output(*command, folder=folder)
 
 
 def table(kiln):
@@ -86,13 +93,84 @@ def fish(script, commands):
                 yield "fish: %s --%s: %s" % (command, name, found[0])
 
 
+# What completes each command's operands: files and programs of the library,
+# or files alone.
+PROGRAMS = ("run", "bench", "inspect", "compile")
+FILES = ("graph", "link")
+
+
+def entries(kiln):
+    return [line.split()[0] for line in output(kiln, "lib", "list").splitlines()]
+
+
+def ask_bash(script, *words):
+    """What bash offers for the last of the words, as readline parts them."""
+    ask = script + """
+COMP_WORDS=(%s)
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_kiln
+printf '%%s\\n' "${COMPREPLY[@]}"
+""" % " ".join(shlex.quote(word) for word in words)
+    return output_alone("bash", "-c", ask).split()
+
+
+def bash_programs(script, names):
+    whole = ["lib:" + name for name in names]
+    some = [name for name in names if name.startswith("s")]
+    for command in PROGRAMS:
+        asked = ["kiln", command]
+        for words, want in (
+                (asked + ["lib"], whole), (asked + ["lib:"], whole),
+                (asked + ["lib:s"], ["lib:" + name for name in some]),
+                (asked + ["lib", ":"], names),
+                (asked + ["lib", ":", "s"], some)):
+            have = ask_bash(script, *words)
+            if have != want:
+                yield "bash: %s offers %s" % (" ".join(words), have)
+        if "lib:sort" not in ask_bash(script, *asked, ""):
+            yield "bash: %s offers no programs" % command
+    for command in FILES:
+        if ask_bash(script, "kiln", command, "lib:"):
+            yield "bash: %s offers programs" % command
+
+
+def zsh_programs(script, names):
+    if "library=(%s)" % " ".join("lib:" + name for name in names) not in script:
+        yield "zsh: the library is not there"
+    for command in PROGRAMS + FILES:
+        offers = "'*:file:_kiln_programs'" in section(script, command)
+        if offers != (command in PROGRAMS):
+            yield "zsh: %s: programs %s" % (command, offers)
+
+
+def fish_programs(script, names):
+    whole = ["lib:" + name for name in names]
+    for command in PROGRAMS + FILES:
+        line = "complete -c kiln -n '__kiln_in %s' -a '%s'" % (
+            command, " ".join(whole))
+        if (line in script.splitlines()) != (command in PROGRAMS):
+            yield "fish: %s: programs" % command
+        if shutil.which("fish") is None:
+            continue
+        have = output_alone("fish", "-N", "-c", script +
+                            "\ncomplete -C 'kiln %s lib:s'" % command).split()
+        want = [name for name in whole if name.startswith("lib:s")]
+        if have != (want if command in PROGRAMS else []):
+            yield "fish: %s offers %s" % (command, have)
+
+
 def main():
     kiln = sys.argv[1]
     commands = table(kiln)
     problems = [] if len(commands) > 8 else ["the help lists no commands"]
-    for shell, check in (("bash", bash), ("zsh", zsh), ("fish", fish)):
+    names = entries(kiln)
+    for shell, check, programs in (("bash", bash, bash_programs),
+                                   ("zsh", zsh, zsh_programs),
+                                   ("fish", fish, fish_programs)):
         script = output(kiln, "completion", shell)
         problems += check(script, commands)
+        if shell != "bash" or shutil.which("bash"):
+            problems += programs(script, names)
         if shutil.which(shell) is None:
             print("%s is not installed: its script is compared, not read" %
                   shell)
