@@ -8,6 +8,7 @@
 
 #include "cli/cli_clock.h"
 #include "cli/cli_progress.h"
+#include "cli/run_library.h"
 #include "cli/run_program.h"
 
 // A sample is to take so long, where --runs does not say.
@@ -24,18 +25,21 @@ static const char NOTHING[] = "program nothing() work 1 block 32 { }\n";
 static void count_work(kilni_cli_bench_file_t* f) {
   const kilni_cli_request_t* r = &f->request;
   kiln_program_parameter_info_t p;
+  kiln_pipeline_parameter_t q;
   uint64_t longest = 0;
   for (uint32_t i = 0; i < f->plan.count; ++i) {
     const kilni_cli_slot_t* slot = &f->plan.slots[i];
     if (slot->arg != NULL) continue;
     bool both = slot->in != NULL && slot->out != NULL;
-    if (r->program != NULL && kiln_program_parameter(r->program, i, &p))
+    if (f->entry != NULL && kiln_library_plan_parameter(f->entry, i, &q))
+      both = q.role == KILN_PROGRAM_ROLE_INOUT;
+    else if (r->program != NULL && kiln_program_parameter(r->program, i, &p))
       both = p.role == KILN_PROGRAM_ROLE_INOUT;
     f->bytes += slot->shape.bytes * (both ? 2 : 1);
     if (slot->shape.count > longest) longest = slot->shape.count;
   }
-  f->elements =
-      r->program == NULL ? longest : r->work[0] * r->work[1] * r->work[2];
+  bool has_work = r->program != NULL && f->entry == NULL;
+  f->elements = has_work ? r->work[0] * r->work[1] * r->work[2] : longest;
 }
 
 static bool prepare_runs(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
@@ -52,6 +56,27 @@ static bool prepare_runs(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
   return kilni_cli_check(
       error, kiln_pipeline_prepare(f->session.pipeline, bindings, f->plan.count,
                                    &options, &f->prepared));
+}
+
+static bool prepare_kernel(kilni_cli_bench_file_t* f,
+                           kilni_cli_error_t* error) {
+  f->launches = 1;
+  return kilni_cli_session_load(&f->session, error) &&
+         kilni_cli_plan_make(&f->session.facts, &f->request, &f->plan, error) &&
+         kilni_cli_program_shape(&f->request, f->session.code.lowered, &f->plan,
+                                 error) &&
+         prepare_runs(f, error);
+}
+
+// All launches of an entry of the library.
+static bool prepare_entry(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
+  kiln_library_plan_info_t info;
+  if (!kilni_cli_library_prepare(&f->session, &f->plan, &f->entry, error))
+    return false;
+  kilni_cli_pipeline_bindings(&f->session, &f->plan, f->bindings);
+  kiln_library_plan_info(f->entry, &info);
+  f->launches = info.launches;
+  return true;
 }
 
 // A program that does nothing, to see what a launch costs by itself.
@@ -86,11 +111,8 @@ bool kilni_cli_bench_prepare(kilni_cli_bench_t* bench, size_t index,
     kilni_cli_session_share(&f->session, &bench->files[0].session, &f->request);
   }
   bool ok =
-      kilni_cli_session_load(&f->session, error) &&
-      kilni_cli_plan_make(&f->session.facts, &f->request, &f->plan, error) &&
-      kilni_cli_program_shape(&f->request, f->session.code.lowered, &f->plan,
-                              error) &&
-      prepare_runs(f, error);
+      kilni_cli_library_decide(&f->session, error) &&
+      (f->request.whole ? prepare_entry(f, error) : prepare_kernel(f, error));
   bench->leave_at_once |= f->session.leave_at_once;
   if (ok) count_work(f);
   return ok;
@@ -105,14 +127,23 @@ typedef struct sample_t {
   double enqueue;
 } sample_t;
 
-static bool take(kilni_cli_bench_t* b, kiln_prepared_t* prepared, uint32_t runs,
-                 sample_t* out, kilni_cli_error_t* error) {
+// Puts one run on the stream; without a file one that does nothing.
+static kiln_status_t run_once(kilni_cli_bench_t* b,
+                              const kilni_cli_bench_file_t* f) {
+  kiln_stream_t* stream = b->files[0].session.stream;
+  if (f == NULL) return kiln_prepared_run(b->nothing_prepared, stream);
+  if (f->entry == NULL) return kiln_prepared_run(f->prepared, stream);
+  return kiln_library_plan_run(f->entry, stream, f->bindings, f->plan.count);
+}
+
+static bool take(kilni_cli_bench_t* b, const kilni_cli_bench_file_t* f,
+                 uint32_t runs, sample_t* out, kilni_cli_error_t* error) {
   kiln_stream_t* stream = b->files[0].session.stream;
   uint64_t device_ns = 0;
   kiln_status_t status = kiln_event_record(b->start, stream);
   uint64_t began = kilni_cli_now_ns();
   for (uint32_t i = 0; i < runs && kiln_status_is_ok(status); ++i)
-    status = kiln_prepared_run(prepared, stream);
+    status = run_once(b, f);
   uint64_t called = kilni_cli_now_ns();
   if (kiln_status_is_ok(status)) status = kiln_event_record(b->end, stream);
   if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
@@ -131,31 +162,47 @@ static void keep(kilni_cli_samples_t* samples, double value) {
     samples->values[samples->count++] = value;
 }
 
-// A run that ends by itself, in time; and how many make a sample.
-static bool warm_up(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
-                    kilni_cli_error_t* error) {
+// Whether runs have gone well; what an entry's first run says holds for all.
+static bool check_runs(const kilni_cli_bench_file_t* f,
+                       kilni_cli_error_t* error) {
+  return f->entry != NULL ||
+         kilni_cli_check(error, kiln_prepared_check(f->prepared, NULL));
+}
+
+// A run that ends by itself, in time.
+static bool first_run(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
+                      kilni_cli_error_t* error) {
   kilni_cli_session_t* s = &f->session;
   uint64_t limit = f->request.time_limit_ns;
   uint64_t began = kilni_cli_now_ns();
-  sample_t sample = {0, 0, 0};
-  kiln_status_t status = kiln_prepared_run(f->prepared, s->stream);
-  if (kiln_status_is_ok(status))
-    status = limit == 0 ? kiln_stream_synchronize(s->stream)
-                        : kiln_stream_wait(s->stream, limit);
-  f->first_ns = kilni_cli_now_ns() - began;
-  if (!kilni_cli_check(error, status)) {
-    if (limit == 0 || f->first_ns < limit) return false;
-    b->leave_at_once = true;
-    return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
-                          "give it more time, or look for a loop or a wait "
-                          "that never ends",
-                          "the kernel \"%s\" had not ended after %.3g s",
-                          s->facts.name, (double)limit * 1e-9);
+  bool ok = false;
+  if (f->entry != NULL) {
+    ok = kilni_cli_library_wait(s, f->entry, f->bindings, f->plan.count, error);
+  } else {
+    kiln_status_t status = run_once(b, f);
+    if (kiln_status_is_ok(status))
+      status = limit == 0 ? kiln_stream_synchronize(s->stream)
+                          : kiln_stream_wait(s->stream, limit);
+    ok = kilni_cli_check(error, status);
   }
-  if (!kilni_cli_check(error, kiln_prepared_check(f->prepared, NULL)))
-    return false;
+  f->first_ns = kilni_cli_now_ns() - began;
+  if (ok) return check_runs(f, error);
+  if (limit == 0 || f->first_ns < limit) return false;
+  b->leave_at_once = true;
+  return kilni_cli_fail(error, KILN_STATUS_DEVICE_LOST,
+                        "give it more time, or look for a loop or a wait "
+                        "that never ends",
+                        "the kernel \"%s\" had not ended after %.3g s",
+                        s->facts.name, (double)limit * 1e-9);
+}
+
+// The first runs, and how many make a sample.
+static bool warm_up(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
+                    kilni_cli_error_t* error) {
+  sample_t sample = {0, 0, 0};
+  if (!first_run(b, f, error)) return false;
   uint32_t more = b->limits.warmup == 0 ? 0 : b->limits.warmup - 1;
-  if (more != 0 && !take(b, f->prepared, more, &sample, error)) return false;
+  if (more != 0 && !take(b, f, more, &sample, error)) return false;
   double each = more != 0 ? sample.wall : (double)f->first_ns;
   double runs = each < 1 ? MAX_RUNS : SAMPLE_NS / each;
   f->runs = b->limits.runs != 0 ? b->limits.runs
@@ -170,12 +217,12 @@ static bool round_of(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   sample_t sample;
   for (size_t i = 0; i < b->count; ++i) {
     kilni_cli_bench_file_t* f = &b->files[(i + b->rounds) % b->count];
-    if (!take(b, f->prepared, f->runs, &sample, error)) return false;
+    if (!take(b, f, f->runs, &sample, error)) return false;
     keep(&f->device, sample.device);
     keep(&f->wall, sample.wall);
     keep(&f->enqueue, sample.enqueue);
   }
-  if (!take(b, b->nothing_prepared, FLOOR_BATCH, &sample, error)) return false;
+  if (!take(b, NULL, FLOOR_BATCH, &sample, error)) return false;
   keep(&b->floor, sample.device);
   ++b->rounds;
   return true;
@@ -207,8 +254,7 @@ bool kilni_cli_bench_measure(kilni_cli_bench_t* bench,
       break;
   }
   for (size_t i = 0; i < bench->count && ok; ++i)
-    ok = kilni_cli_check(error,
-                         kiln_prepared_check(bench->files[i].prepared, NULL));
+    ok = check_runs(&bench->files[i], error);
   kilni_cli_progress_stop(&progress);
   return ok;
 }
@@ -221,6 +267,7 @@ void kilni_cli_bench_close(kilni_cli_bench_t* bench) {
   for (size_t i = bench->count; i-- != 0;) {
     kilni_cli_bench_file_t* f = &bench->files[i];
     kiln_prepared_release(f->prepared);
+    kiln_library_plan_release(f->entry);
     kilni_cli_session_close(&f->session);
   }
 }

@@ -28,7 +28,10 @@ typedef struct kilni_cli_bench_file_t {
   kilni_cli_session_t session;
   kilni_cli_plan_t plan;
   kiln_prepared_t* prepared;
-  uint32_t runs;                // of a sample
+  kiln_library_plan_t* entry;  // lib:NAME run whole; else `prepared` is
+  kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];  // of it
+  uint32_t launches;                              // of a run, of one round
+  uint32_t runs;                                  // of a sample
   uint64_t bytes;               // that a run has to read and write
   uint64_t elements;            // that it works on
   uint64_t first_ns;            // of the first run, by the host's clock

@@ -12,6 +12,7 @@
 #include "cli/cli_command.h"
 #include "cli/cli_program.h"
 #include "cli/cli_report.h"
+#include "cli/run_library.h"
 #include "cli/run_program.h"
 
 // ---- What was asked for ----
@@ -52,32 +53,11 @@ static bool read_limits(const kilni_cli_call_t* call,
 // computed is thrown away.
 static bool add_outputs(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   kiln_program_parameter_info_t p;
-  for (uint32_t i = 0;
-       r->program != NULL && kiln_program_parameter(r->program, i, &p); ++i) {
-    bool given = p.role != KILN_PROGRAM_ROLE_OUT || p.is_counted == 0;
-    for (size_t j = 0; j < r->binding_count && !given; ++j) {
-      const kilni_cli_binding_t* b = &r->bindings[j];
-      uint64_t position;
-      given =
-          (strlen(p.name) == b->parameter_size &&
-           memcmp(p.name, b->parameter, b->parameter_size) == 0) ||
-          (kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) &&
-           position == i);
-    }
-    if (given) continue;
-    size_t bytes = (r->binding_count + 1) * sizeof(kilni_cli_binding_t);
-    if (!kilni_cli_buffer_resize(&r->storage, bytes, error)) return false;
-    r->bindings = (kilni_cli_binding_t*)(void*)r->storage.data;
-    kilni_cli_binding_t* b = &r->bindings[r->binding_count];
-    memset(b, 0, sizeof(*b));
-    b->option = "out";
-    b->parameter = p.name;
-    b->parameter_size = strlen(p.name);
-    b->is_out = true;
-    b->is_unnamed = true;
-    if (!kilni_cli_buffer_add(&b->path, "", 0, error)) return false;
-    ++r->binding_count;
-  }
+  for (uint32_t i = 0; kiln_program_parameter(r->program, i, &p); ++i)
+    if (p.role == KILN_PROGRAM_ROLE_OUT && p.is_counted != 0 &&
+        !kilni_cli_request_has(r, i, p.name) &&
+        !kilni_cli_request_add_output(r, p.name, error))
+      return false;
   return true;
 }
 
@@ -88,9 +68,14 @@ static bool read_file(kilni_cli_bench_file_t* f, const kilni_cli_call_t* call,
   one.operand_count = 1;
   kilni_cli_request_t* r = &f->request;
   if (!kilni_cli_request_init(r, &one, error)) return false;
+  r->makes_outputs = true;
   if (r->code_kind == KILNI_CLI_CODE_PROGRAM &&
-      (!kilni_cli_program_read(r->file, &one, &r->program, error) ||
-       !add_outputs(r, error) || !kilni_cli_program_types(r, error)))
+      !kilni_cli_library_read(r, &one, error))
+    return false;
+  // A plan says what its inputs are, and needs a device to be made.
+  if (r->whole) return true;
+  if (r->program != NULL &&
+      (!add_outputs(r, error) || !kilni_cli_program_types(r, error)))
     return false;
   return kilni_cli_request_read(r, error) && kilni_cli_program_sizes(r, error);
 }
@@ -120,12 +105,16 @@ static void write_file(FILE* out, const kilni_cli_bench_t* b, size_t index) {
   kilni_cli_samples_sum(&f->device, &d);
   kilni_cli_samples_sum(&f->wall, &wall);
   kilni_cli_samples_sum(&f->enqueue, &call);
-  (void)fprintf(out,
-                "%s (%s), grid %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of %" PRIu32
-                ",%" PRIu32 ",%" PRIu32 " threads\n",
-                f->request.file, f->session.facts.name, f->plan.grid[0],
-                f->plan.grid[1], f->plan.grid[2], f->plan.block[0],
-                f->plan.block[1], f->plan.block[2]);
+  (void)fprintf(out, "%s (%s), ", f->request.file, f->session.facts.name);
+  if (f->entry != NULL)
+    (void)fprintf(out, "%" PRIu32 " launch%s\n", f->launches,
+                  f->launches == 1 ? "" : "es");
+  else
+    (void)fprintf(out,
+                  "grid %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of %" PRIu32
+                  ",%" PRIu32 ",%" PRIu32 " threads\n",
+                  f->plan.grid[0], f->plan.grid[1], f->plan.grid[2],
+                  f->plan.block[0], f->plan.block[1], f->plan.block[2]);
   (void)fprintf(out, "  %-9s %s, least %s, 90%% from %s to %s%s\n",
                 b->simulated ? "time" : "device", time_text(d.median, t[0]),
                 time_text(d.least, t[1]), time_text(d.low, t[2]),
@@ -187,7 +176,8 @@ static json_t* file_json(const kilni_cli_bench_t* b, size_t index) {
           ? json_null()
           : json_real(kilni_cli_samples_ratio(&b->files[0].device, &f->device));
   return json_pack(
-      "{s:o,s:s,s:s,s:f,s:o,s:o,s:o,s:o,s:o,s:b,s:I,s:I,s:I,s:I,s:f,s:f,s:I}",
+      "{s:o,s:s,s:s,s:f,s:o,s:o,s:o,s:o,s:o,s:b,s:I,s:I,s:I,s:I,s:f,s:f,s:I,s:"
+      "I}",
       "name", name, "entry", f->session.facts.name, "unit", "ns", "value",
       d.median, "baseline", baseline, "ratio", ratio, "device_ns",
       summary_json(&f->device), "wall_ns", summary_json(&f->wall), "enqueue_ns",
@@ -197,7 +187,7 @@ static json_t* file_json(const kilni_cli_bench_t* b, size_t index) {
       "gigabytes_per_second", d.median > 0 ? (double)f->bytes / d.median : 0.0,
       "elements_per_second",
       d.median > 0 ? (double)f->elements / d.median * 1e9 : 0.0, "first_ns",
-      (json_int_t)f->first_ns);
+      (json_int_t)f->first_ns, "launches", (json_int_t)f->launches);
 }
 
 static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
@@ -299,8 +289,9 @@ static const kilni_cli_option_t OPTIONS[] = {
      "after S seconds.",
      false, NULL},
     {"define", "NAME=VALUE",
-     "Of a program (.kiln): the value of a const, or the type of a type.", true,
-     NULL},
+     "Of a program (.kiln): the value of a const, or the type of a type. Of "
+     "lib:NAME the options of its page, too, as kiln lib has them.",
+     true, NULL},
     {"max-ulp", "N",
      "Of a program: the error that its f32 functions may have. Default: 0, "
      "strict.",
@@ -313,9 +304,10 @@ const kilni_cli_command_t kilni_cli_command_bench = {
     "bench",
     "FILE...",
     "Measure how long kernels take, and which of them is faster.",
-    "Each FILE is what kiln run takes. All get the same buffers and numbers; "
-    "buffers stay on the device, and what a run computes is there in the "
-    "next.\n"
+    "Each FILE is what kiln run takes, lib:NAME as well, which is run whole "
+    "where it has several launches or memory of its own. All get the same "
+    "buffers and numbers; buffers stay on the device, and what a run computes "
+    "is there in the next.\n"
     "The files are run in turns, in rounds, until the median of each is "
     "steady or the time is up. The time of a run is the device's, by events; "
     "beside it stand the time by the clock, with the wait, and that of the "

@@ -241,9 +241,7 @@ static bool read_program(kilni_cli_request_t* request,
                          const kilni_cli_call_t* call,
                          kilni_cli_error_t* error) {
   if (request->code_kind != KILNI_CLI_CODE_PROGRAM) return true;
-  return kilni_cli_program_read(request->file, call, &request->program,
-                                error) &&
-         kilni_cli_library_options(request, call, error) &&
+  return kilni_cli_library_read(request, call, error) &&
          (request->whole || kilni_cli_program_types(request, error));
 }
 

@@ -14,21 +14,6 @@
 
 // ---- Options ----
 
-static bool is_given(const kilni_cli_request_t* r, uint32_t index,
-                     const char* name) {
-  uint64_t position;
-  for (size_t i = 0; i < r->binding_count; ++i) {
-    const kilni_cli_binding_t* b = &r->bindings[i];
-    if (strlen(name) == b->parameter_size &&
-        memcmp(name, b->parameter, b->parameter_size) == 0)
-      return true;
-    if (kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) &&
-        position == index)
-      return true;
-  }
-  return false;
-}
-
 // How the value of an option is written.
 typedef enum how_t { TYPE, SWITCH, OPERATION, NUMBER, ROUNDS, TEXT } how_t;
 
@@ -140,26 +125,48 @@ static bool take_defines(kilni_cli_request_t* r, const kilni_cli_call_t* call,
   return true;
 }
 
-bool kilni_cli_library_options(kilni_cli_request_t* request,
-                               const kilni_cli_call_t* call,
-                               kilni_cli_error_t* error) {
+// Whether the request is for the plan for certain: a parameter of the text is
+// not given, or an option is that no text has. `*out_defines` tells whether
+// anything is defined.
+static bool wants_plan(const kilni_cli_request_t* request,
+                       const kilni_cli_call_t* call, bool* out_defines) {
   kiln_program_parameter_info_t p;
-  bool defines = false;
-  if (kilni_cli_library_name(request->file) == NULL) return true;
+  bool whole = false;
+  *out_defines = false;
   for (uint32_t i = 0; kiln_program_parameter(request->program, i, &p); ++i)
-    if (!is_given(request, i, p.name)) request->whole = true;
+    if (!kilni_cli_request_has(request, i, p.name) &&
+        !(request->makes_outputs && p.role == KILN_PROGRAM_ROLE_OUT &&
+          p.is_counted != 0))
+      whole = true;
   for (size_t i = 0; i < call->given_count; ++i) {
     const kilni_cli_given_t* given = &call->given[i];
     if (strcmp(given->option->name, "define") != 0) continue;
-    defines = true;
+    *out_defines = true;
     if (kilni_cli_library_is_own(given->value, strcspn(given->value, "=")))
-      request->whole = true;
+      whole = true;
   }
+  return whole;
+}
+
+bool kilni_cli_library_read(kilni_cli_request_t* request,
+                            const kilni_cli_call_t* call,
+                            kilni_cli_error_t* error) {
+  bool defines = false;
+  if (kilni_cli_library_name(request->file) == NULL)
+    return kilni_cli_program_read(request->file, call, &request->program,
+                                  error);
+  // As it stands: with an option of the plan alone it may be no valid text.
+  if (!kilni_cli_program_read(request->file, NULL, &request->program, error))
+    return false;
+  request->whole = wants_plan(request, call, &defines);
   if (request->whole) return take_defines(request, call, error);
+  if (!defines) return true;
   // Those that a plan knows as well may be meant for it.
   kilni_cli_error_t none;
-  request->maybe_whole = defines && take_defines(request, call, &none);
-  return true;
+  request->maybe_whole = take_defines(request, call, &none);
+  kiln_program_release(request->program);
+  request->program = NULL;
+  return kilni_cli_program_read(request->file, call, &request->program, error);
 }
 
 // ---- Parameters ----
@@ -252,6 +259,19 @@ static void gather(const kilni_cli_request_t* r,
   }
 }
 
+// Outputs that nobody names, where they are made.
+static bool add_outputs(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
+                        kilni_cli_error_t* error) {
+  kiln_pipeline_parameter_t p;
+  for (uint32_t i = 0;
+       r->makes_outputs && kiln_library_plan_parameter(plan, i, &p); ++i)
+    if (p.role == KILN_PROGRAM_ROLE_OUT &&
+        !kilni_cli_request_has(r, i, p.name) &&
+        !kilni_cli_request_add_output(r, p.name, error))
+      return false;
+  return true;
+}
+
 // Outputs without a shape get the one that the plan says, where it knows it.
 static bool fill_outputs(kilni_cli_request_t* r,
                          const kiln_library_plan_t* plan,
@@ -314,32 +334,6 @@ static bool make_entry(kilni_cli_session_t* s, uint64_t count,
                                       &options, out));
 }
 
-static bool run_entry(kilni_cli_session_t* s, const kilni_cli_plan_t* plan,
-                      kiln_library_plan_t* entry, kilni_cli_error_t* error) {
-  kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];
-  uint64_t limit = s->request->time_limit_ns;
-  uint32_t rounds = 0;
-  for (uint32_t i = 0; i < plan->count; ++i) s->order[i] = i;
-  kilni_cli_pipeline_bindings(s, plan, bindings);
-  uint64_t began = kilni_cli_now_ns();
-  if (!kilni_cli_check(error,
-                       kiln_library_plan_begin(entry, s->stream, bindings,
-                                               plan->count, &s->pending)) ||
-      !kilni_cli_check(
-          error, kiln_pending_wait(
-                     s->pending, limit != 0 ? limit : KILN_PENDING_FOREVER))) {
-    s->leave_at_once = error->code == KILN_STATUS_TIMED_OUT;
-    if (error->code == KILN_STATUS_NOT_CONVERGED)
-      kilni_cli_error_fix(error, "allow more by --define ROUNDS, or leave it");
-    return false;
-  }
-  s->elapsed_ns = kilni_cli_now_ns() - began;
-  if (!kilni_cli_check(error, kiln_library_plan_rounds(entry, &rounds)))
-    return false;
-  if (rounds != 0) kilni_cli_note("rounds: %" PRIu32, rounds);
-  return true;
-}
-
 bool kilni_cli_library_decide(kilni_cli_session_t* session,
                               kilni_cli_error_t* error) {
   kilni_cli_request_t* r = session->request;
@@ -355,27 +349,69 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
   return true;
 }
 
-bool kilni_cli_library_run(kilni_cli_session_t* session, kilni_cli_plan_t* plan,
-                           kilni_cli_error_t* error) {
+bool kilni_cli_library_prepare(kilni_cli_session_t* session,
+                               kilni_cli_plan_t* plan,
+                               kiln_library_plan_t** out_entry,
+                               kilni_cli_error_t* error) {
   // One for a single element tells what it takes.
+  kilni_cli_request_t* r = session->request;
   kiln_library_plan_t* first = NULL;
-  kiln_library_plan_t* entry = NULL;
   uint64_t count = 0;
+  *out_entry = NULL;
   if (!make_entry(session, 1, &first, error)) return false;
   fill_facts(session, first);
-  bool ok =
-      (session->request->maybe_whole ||
-       (give_types(session->request, first, error) &&
-        kilni_cli_request_read(session->request, error))) &&
-      fill_outputs(session->request, first, error) &&
-      kilni_cli_plan_make(&session->facts, session->request, plan, error) &&
-      check_types(plan, first, &count, error) &&
-      make_entry(session, count, &entry, error) &&
-      kilni_cli_residents_make(session, plan, error) &&
-      run_entry(session, plan, entry, error);
-  kiln_library_plan_release(entry);
-  // The facts have its names.
+  bool ok = (r->maybe_whole || (give_types(r, first, error) &&
+                                kilni_cli_request_read(r, error))) &&
+            add_outputs(r, first, error) && fill_outputs(r, first, error) &&
+            kilni_cli_plan_make(&session->facts, r, plan, error) &&
+            check_types(plan, first, &count, error) &&
+            make_entry(session, count, out_entry, error) &&
+            kilni_cli_residents_make(session, plan, error);
+  for (uint32_t i = 0; ok && i < plan->count; ++i) session->order[i] = i;
+  // Names of the first one are in the facts and in outputs that were added.
   session->facts.param_count = 0;
+  for (size_t i = 0; i < r->binding_count; ++i) {
+    if (!r->bindings[i].is_unnamed) continue;
+    r->bindings[i].parameter = "";
+    r->bindings[i].parameter_size = 0;
+  }
   kiln_library_plan_release(first);
+  return ok;
+}
+
+bool kilni_cli_library_wait(kilni_cli_session_t* session,
+                            kiln_library_plan_t* entry,
+                            const kiln_binding_t* bindings, uint32_t count,
+                            kilni_cli_error_t* error) {
+  uint64_t limit = session->request->time_limit_ns;
+  if (!kilni_cli_check(error,
+                       kiln_library_plan_begin(entry, session->stream, bindings,
+                                               count, &session->pending)))
+    return false;
+  bool ok = kilni_cli_check(
+      error, kiln_pending_wait(session->pending,
+                               limit != 0 ? limit : KILN_PENDING_FOREVER));
+  session->leave_at_once = !ok && error->code == KILN_STATUS_TIMED_OUT;
+  if (!ok && error->code == KILN_STATUS_NOT_CONVERGED)
+    kilni_cli_error_fix(error, "allow more by --define ROUNDS, or leave it");
+  return ok;
+}
+
+bool kilni_cli_library_run(kilni_cli_session_t* session, kilni_cli_plan_t* plan,
+                           kilni_cli_error_t* error) {
+  kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];
+  kiln_library_plan_t* entry = NULL;
+  uint32_t rounds = 0;
+  uint64_t began = 0;
+  bool ok = kilni_cli_library_prepare(session, plan, &entry, error);
+  if (ok) {
+    kilni_cli_pipeline_bindings(session, plan, bindings);
+    began = kilni_cli_now_ns();
+    ok = kilni_cli_library_wait(session, entry, bindings, plan->count, error);
+    session->elapsed_ns = kilni_cli_now_ns() - began;
+  }
+  ok = ok && kilni_cli_check(error, kiln_library_plan_rounds(entry, &rounds));
+  if (rounds != 0) kilni_cli_note("rounds: %" PRIu32, rounds);
+  kiln_library_plan_release(entry);
   return ok;
 }

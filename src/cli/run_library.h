@@ -7,12 +7,14 @@
 
 #include "cli/run_session.h"
 
+// Reads the request's program, a file or lib:NAME, with what --define says.
 // Finds out whether the request is for a plan: lib:NAME without some parameter
-// of the program NAME. Then `request->whole` is true, and --define is read as
-// the plan's options.
-bool kilni_cli_library_options(kilni_cli_request_t* request,
-                               const kilni_cli_call_t* call,
-                               kilni_cli_error_t* error);
+// of the program NAME, or with an option that no text has. Then
+// `request->whole` is true, the program is the text as it stands, and --define
+// is read as the plan's options.
+bool kilni_cli_library_read(kilni_cli_request_t* request,
+                            const kilni_cli_call_t* call,
+                            kilni_cli_error_t* error);
 
 // Whether --define NAME is an option of plans alone, which no text has.
 bool kilni_cli_library_is_own(const char* name, size_t size);
@@ -23,7 +25,20 @@ bool kilni_cli_library_is_own(const char* name, size_t size);
 bool kilni_cli_library_decide(kilni_cli_session_t* session,
                               kilni_cli_error_t* error);
 
-// Reads the inputs, makes the plan, runs it and waits for it.
+// Reads the inputs, makes the plan, which the caller owns, and its buffers.
+bool kilni_cli_library_prepare(kilni_cli_session_t* session,
+                               kilni_cli_plan_t* plan,
+                               kiln_library_plan_t** out_entry,
+                               kilni_cli_error_t* error);
+
+// One run, and waits for it, no longer than --time-limit; it may still run
+// then, and `session->leave_at_once` is true.
+bool kilni_cli_library_wait(kilni_cli_session_t* session,
+                            kiln_library_plan_t* entry,
+                            const kiln_binding_t* bindings, uint32_t count,
+                            kilni_cli_error_t* error);
+
+// All of it: prepares, runs and waits.
 bool kilni_cli_library_run(kilni_cli_session_t* session, kilni_cli_plan_t* plan,
                            kilni_cli_error_t* error);
 

@@ -82,6 +82,13 @@ static void suggest(const planner_t* p, uint32_t index, char* out,
     bytes = p->kernel->params[index].bytes;
     kind = p->kernel->params[index].kind;
   }
+  if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT &&
+      p->request->makes_outputs) {
+    (void)snprintf(out, capacity, "--buffer %s=TYPE[N], --in %s=FILE%s", word,
+                   word,
+                   kind == KILN_PARAM_KIND_POINTER ? "" : ", or a u64 or i64");
+    return;
+  }
   if (bytes == 8 && kind != KILN_PARAM_KIND_FLOAT) {
     (void)snprintf(out, capacity,
                    "--in %s=FILE, --out %s=FILE:TYPE[N], --inout %s=FILE%s",
@@ -226,10 +233,13 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
     (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                          "the output of parameter %s has no type and shape",
                          what);
-    kilni_cli_error_fix(p->error,
-                        "write --out %s=%s:TYPE[N,...], or :@P to copy those "
-                        "of parameter P",
-                        word, (char*)slot->out->path.data);
+    if (p->request->makes_outputs)
+      kilni_cli_error_fix(p->error, "write --buffer %s=TYPE[N,...]", word);
+    else
+      kilni_cli_error_fix(p->error,
+                          "write --out %s=%s:TYPE[N,...], or :@P to copy "
+                          "those of parameter P",
+                          word, (char*)slot->out->path.data);
     return false;
   }
   uint32_t from;

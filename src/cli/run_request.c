@@ -344,6 +344,38 @@ void kilni_cli_request_deinit(kilni_cli_request_t* request) {
   request->binding_count = 0;
 }
 
+bool kilni_cli_request_add_output(kilni_cli_request_t* request,
+                                  const char* name, kilni_cli_error_t* error) {
+  size_t bytes = (request->binding_count + 1) * sizeof(kilni_cli_binding_t);
+  if (!kilni_cli_buffer_resize(&request->storage, bytes, error)) return false;
+  request->bindings = (kilni_cli_binding_t*)(void*)request->storage.data;
+  kilni_cli_binding_t* b = &request->bindings[request->binding_count];
+  memset(b, 0, sizeof(*b));
+  b->option = "out";
+  b->parameter = name;
+  b->parameter_size = strlen(name);
+  b->is_out = true;
+  b->is_unnamed = true;
+  if (!kilni_cli_buffer_add(&b->path, "", 0, error)) return false;
+  ++request->binding_count;
+  return true;
+}
+
+bool kilni_cli_request_has(const kilni_cli_request_t* request, uint32_t index,
+                           const char* name) {
+  uint64_t position;
+  for (size_t i = 0; i < request->binding_count; ++i) {
+    const kilni_cli_binding_t* b = &request->bindings[i];
+    if (strlen(name) == b->parameter_size &&
+        memcmp(name, b->parameter, b->parameter_size) == 0)
+      return true;
+    if (kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) &&
+        position == index)
+      return true;
+  }
+  return false;
+}
+
 bool kilni_cli_request_read(kilni_cli_request_t* request,
                             kilni_cli_error_t* error) {
   for (size_t i = 0; i < request->binding_count; ++i) {

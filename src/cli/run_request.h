@@ -85,6 +85,7 @@ typedef struct kilni_cli_request_t {
   kiln_program_t* program;  // of a .kiln file, else NULL
   bool whole;               // lib:NAME with all its launches, as `options` say
   bool maybe_whole;         // or may be; its inputs are read as the program's
+  bool makes_outputs;       // those that nobody names are made, as long as said
   kiln_library_options_t options;
   uint64_t work[3];  // what it has to do
 } kilni_cli_request_t;
@@ -110,6 +111,14 @@ bool kilni_cli_ulp_read(const kilni_cli_call_t* call, uint32_t* out,
 // False, with the error, where an option that only programs have is given.
 bool kilni_cli_program_only(const kilni_cli_call_t* call, const char* option,
                             kilni_cli_error_t* error);
+
+// Adds an output that nobody named, without a shape; `name` is borrowed.
+bool kilni_cli_request_add_output(kilni_cli_request_t* request,
+                                  const char* name, kilni_cli_error_t* error);
+
+// Whether a parameter is bound, by its name or by its position.
+bool kilni_cli_request_has(const kilni_cli_request_t* request, uint32_t index,
+                           const char* name);
 
 // Reads the files of --in and --inout and checks that those of --out and
 // --inout can be written.
