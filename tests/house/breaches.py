@@ -284,6 +284,24 @@ BREACHES = {
         ({"src/base/base.c": ("+", "int kiln_data = 5;\n")},
          "libkiln.so exports kiln_data, which is no function"),
     ],
+    "library_pages": [
+        ({"docs/library/left.md": "# left\n`lib/left.kiln` **Cost.** **Way.**\n",
+          "lib/left.kiln": "// Left.\n",
+          "docs/reference/library-cases.md": "| [left](a) |\n| [left](a) |\n"},
+         "docs/library/left.md: lacks **Limits.**"),
+        ({"docs/library/left.md":
+              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Way.**\n"},
+         "docs/library/left.md: there is no lib/left.kiln"),
+        ({"docs/library/left.md":
+              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Way.**\n",
+          "lib/left.kiln": "program left() work 1 { }\n"},
+         "lib/left.kiln: does not begin with what it is"),
+        ({"docs/library/left.md":
+              "# left\n`lib/left.kiln` **Cost.** **Limits.** **Way.**\n",
+          "lib/left.kiln": "// Left.\n",
+          "docs/reference/library-cases.md": "| [left](a) |\n"},
+         "left is there 1 times"),
+    ],
     "library_is_whole": [
         ({"src/left/left.c": ("+", "int kilni_gone(void);\n"
                                    "int kilni_g(void);\n"

@@ -123,6 +123,32 @@ def rooms_have_pages(tree):
 
 
 @rule
+def library_pages(tree):
+    """Each entry of the library has a page with its limits, its cost and the
+    source of its way, a text that says what it is, and tests on real inputs,
+    of awkward sizes and with awkward values."""
+    cases = "docs/reference/library-cases.md"
+    shown = re.findall(r"^\| \[(\w+)\]", tree.text(cases), re.M) \
+        if tree.exists(cases) else []
+    for page in tree.files("docs/library", ext=".md"):
+        name = os.path.basename(page)[:-3]
+        if name == "index":
+            continue
+        text = "lib/%s.kiln" % name
+        for part in ("# %s\n" % name, "`%s`" % text, "**Cost.**",
+                     "**Limits.**", "**Way.**"):
+            if part not in tree.text(page):
+                yield "%s: lacks %s" % (page, part.strip())
+        if not tree.exists(text):
+            yield "%s: there is no %s" % (page, text)
+        elif not tree.text(text).startswith("// "):
+            yield "%s: does not begin with what it is" % text
+        if shown.count(name) != 2:
+            yield "%s: %s is there %d times, not among real inputs and " \
+                "among awkward ones" % (cases, name, shown.count(name))
+
+
+@rule
 def house_page(tree):
     """The picture in docs/house.md shows the floors of src/FLOORS."""
     page = "docs/house.md"
