@@ -562,9 +562,19 @@ static void bound(kilni_lowering_t* w, uint32_t op, uint8_t type,
   }
 }
 
-// What an instruction negates; 0: it does not.
-static kilni_value_t negated_by(const kilni_lowering_t* w,
-                                const kilni_instruction_t* i) {
+// What `x` is behind casts that keep its bits.
+static kilni_value_t uncast(const kilni_lowering_t* w, kilni_value_t x) {
+  const kilni_instruction_t* i = kilni_define_of(w, x);
+  while (i != NULL && strcmp(i->name, "mov.b32") == 0) {
+    x = i->operand[1];
+    i = kilni_define_of(w, x);
+  }
+  return x;
+}
+
+// What `x` is the negation of; 0: it is none.
+static kilni_value_t negated_by(const kilni_lowering_t* w, kilni_value_t x) {
+  const kilni_instruction_t* i = kilni_define_of(w, uncast(w, x));
   if (i == NULL) return 0;
   if (strncmp(i->name, "sub.", 4) == 0) {
     return kilni_value_is(w, i->operand[1], 0) ? i->operand[2] : 0;
@@ -575,7 +585,7 @@ static kilni_value_t negated_by(const kilni_lowering_t* w,
 }
 
 static bool is_difference(const kilni_lowering_t* w, kilni_value_t x) {
-  const kilni_instruction_t* i = kilni_define_of(w, x);
+  const kilni_instruction_t* i = kilni_define_of(w, uncast(w, x));
   return i != NULL && strncmp(i->name, "sub.", 4) == 0;
 }
 
@@ -590,7 +600,7 @@ static void without_minus(kilni_lowering_t* w, kilni_value_t* x,
     kilni_value_t swap = *x;
     *x = *y, *y = swap;
   }
-  kilni_value_t of = negated_by(w, kilni_define_of(w, *y));
+  kilni_value_t of = negated_by(w, *y);
   if (of == 0) return;
   uint8_t type = kilni_value_type(w, *y);
   of = kilni_pure(w, "not.b32", type, of, 0, 0);
@@ -795,6 +805,37 @@ kilni_value_t kilni_binary(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
 
 // ---- Three operands ----
 
+// ptxas makes a `min` or `max` of a comparison and what it chooses of the two
+// that it compares, and then what without_minus() is for: where there may be a
+// minus it is one already here. 0: it is none.
+static kilni_value_t lesser_or_greater(kilni_lowering_t* w, kilni_value_t c,
+                                       kilni_value_t x, kilni_value_t y) {
+  const kilni_instruction_t* i = kilni_define_of(w, c);
+  const uint8_t type = kilni_value_type(w, x);
+  if (type != T(U32) && type != T(I32)) return 0;
+  if (i != NULL && strcmp(i->name, "not.pred") == 0) {
+    return lesser_or_greater(w, i->operand[1], y, x);
+  }
+  if (i == NULL) return 0;
+  if (strncmp(i->name, "setp.", 5) != 0 || strlen(i->name) != 11) return 0;
+  const bool less = i->name[5] == 'l', is_signed = i->name[8] == 's';
+  if ((!less && i->name[5] != 'g') || strcmp(i->name + 9, "32") != 0) return 0;
+  const kilni_value_t p = uncast(w, i->operand[1]);
+  const kilni_value_t q = uncast(w, i->operand[2]);
+  const kilni_value_t a = uncast(w, x), b = uncast(w, y);
+  const bool straight = a == p && b == q;
+  if (!straight && (a != q || b != p)) return 0;
+  if (negated_by(w, a) == 0 && negated_by(w, b) == 0 && !is_difference(w, a) &&
+      !is_difference(w, b)) {
+    return 0;
+  }
+  const uint8_t as = is_signed ? T(I32) : T(U32);
+  return kilni_retype(
+      w, type,
+      arithmetic(w, less == straight ? B(MIN) : B(MAX), as,
+                 kilni_retype(w, as, x), kilni_retype(w, as, y)));
+}
+
 kilni_value_t kilni_select(kilni_lowering_t* w, kilni_value_t c,
                            kilni_value_t x, kilni_value_t y) {
   if (x == y) return x;
@@ -807,6 +848,8 @@ kilni_value_t kilni_select(kilni_lowering_t* w, kilni_value_t c,
     kilni_value_t no = KILNI_BIN(AND, kilni_unary(w, U(NOT), c), y);
     return KILNI_BIN(OR, yes, no);
   }
+  const kilni_value_t bound = lesser_or_greater(w, c, x, y);
+  if (bound != 0) return bound;
   static const char* const kSelect[C_COUNT] = {BITS("selp"), "selp.f32",
                                                "selp.f64"};
   kilni_value_t out = kilni_pure(w, kSelect[column_of(type)], type, x, y, c);
