@@ -379,11 +379,40 @@ static kilni_value_t two(kilni_lowering_t* w, const char* const* row,
                     0);
 }
 
+static bool is_extreme(const kilni_instruction_t* i) {
+  return i != NULL &&
+         (strcmp(i->name, "max.s32") == 0 || strcmp(i->name, "min.s32") == 0);
+}
+
+// Whether x is max(max(a, y), 0) or max(min(a, y), 0). ptxas 13.0 takes whether
+// that is y from the instruction that makes it, on sm_90 and later, and finds
+// another answer.
+static bool is_clamped_by(const kilni_lowering_t* w, kilni_value_t x,
+                          kilni_value_t y) {
+  const kilni_instruction_t* i = kilni_define_of(w, x);
+  if (!is_extreme(i) || i->name[1] != 'a') return false;
+  for (uint32_t zero = 1; zero <= 2; zero++) {
+    if (!kilni_value_is(w, i->operand[zero], 0)) continue;
+    const kilni_instruction_t* inner = kilni_define_of(w, i->operand[3 - zero]);
+    if (!is_extreme(inner)) continue;
+    if (inner->operand[1] == y || inner->operand[2] == y) return true;
+  }
+  return false;
+}
+
 static kilni_value_t compare(kilni_lowering_t* w, uint32_t op, kilni_value_t x,
                              kilni_value_t y) {
   static const char* const* const kRows[] = {kEq, kNe, kLt, kGt, kLe, kGe};
   const char* const* row = kRows[op - B(EQ)];
   uint8_t type = kilni_value_type(w, x);
+  if (type == T(I32) && (op == B(EQ) || op == B(NE))) {
+    kilni_value_t bytes = kilni_u32(w, 0x3210);  // all of them, in their order
+    if (is_clamped_by(w, x, y)) {
+      x = kilni_pure(w, "prmt.b32", type, x, x, bytes);
+    } else if (is_clamped_by(w, y, x)) {
+      y = kilni_pure(w, "prmt.b32", type, y, y, bytes);
+    }
+  }
   return kilni_pure(w, row[column_of(type)], T(BOOL), x, y, 0);
 }
 
@@ -607,6 +636,45 @@ static void without_minus(kilni_lowering_t* w, kilni_value_t* x,
   *y = kilni_pure(w, "add.u32", type, of, kilni_const(w, type, 1), 0);
 }
 
+// Whether x is a high half of a product, with zeros in front. ptxas 13.0 makes
+// one instruction of the product and of the difference's low half, and is wrong
+// by 2^32 where the low half of what is subtracted is 0.
+static bool is_high_half(const kilni_lowering_t* w, kilni_value_t x) {
+  const kilni_instruction_t* i = kilni_define_of(w, x);
+  if (i == NULL || strcmp(i->name, "cvt.u64.u32") != 0) return false;
+  i = kilni_define_of(w, i->operand[1]);
+  return i != NULL && strncmp(i->name, "mul.hi.", 7) == 0;
+}
+
+// x - y as a sum.
+static kilni_value_t without_difference(kilni_lowering_t* w, uint8_t type,
+                                        kilni_value_t x, kilni_value_t y) {
+  if (kilni_value_is_const(w, y)) {
+    uint64_t bits = 0 - kilni_value_of(w, y)->bits;
+    return two(w, kAdd, type, x, kilni_const(w, type, bits));
+  }
+  y = kilni_pure(w, "not.b64", type, y, 0, 0);
+  y = two(w, kAdd, type, y, kilni_const(w, type, 1));
+  return two(w, kAdd, type, x, y);
+}
+
+// max(max(a, b), b), and the like: what is there already; else 0.
+static kilni_value_t extreme_again(const kilni_lowering_t* w, uint32_t op,
+                                   uint8_t type, kilni_value_t x,
+                                   kilni_value_t y) {
+  const char* name = (op == B(MIN) ? kMin : kMax)[column_of(type)];
+  for (uint32_t side = 0; side < 2; side++) {
+    const kilni_instruction_t* i = kilni_define_of(w, x);
+    if (i != NULL && strcmp(i->name, name) == 0 &&
+        (i->operand[1] == y || i->operand[2] == y)) {
+      return x;
+    }
+    kilni_value_t swap = x;
+    x = y, y = swap;
+  }
+  return 0;
+}
+
 static kilni_value_t arithmetic(kilni_lowering_t* w, uint32_t op, uint8_t type,
                                 kilni_value_t x, kilni_value_t y) {
   static const char* const* const kRows[] = {
@@ -615,8 +683,14 @@ static kilni_value_t arithmetic(kilni_lowering_t* w, uint32_t op, uint8_t type,
       [B(MIN)] = kMin,     [B(MAX)] = kMax,
   };
   kilni_value_t a = plain(w, x, false), b = plain(w, y, false);
-  if (op == B(MIN) || op == B(MAX)) without_minus(w, &a, &b);
-  kilni_value_t out = two(w, kRows[op], type, a, b);
+  if ((op == B(MIN) || op == B(MAX)) && !is_float(type)) {
+    kilni_value_t again = extreme_again(w, op, type, a, b);
+    if (again != 0) return kilni_retype(w, type, again);
+    without_minus(w, &a, &b);
+  }
+  kilni_value_t out = op == B(SUB) && is_high_half(w, a)
+                          ? without_difference(w, type, a, b)
+                          : two(w, kRows[op], type, a, b);
   bound(w, op, type, x, y, out);
   return kilni_narrow(w, type, out);
 }
