@@ -82,6 +82,8 @@ static void test_lists(void** state) {
   for (uint32_t s = 0; s < SIZES * VALUES_FORMS; s++) {
     uint32_t count = kSizes[s / VALUES_FORMS];
     values_form_t form = (values_form_t)(s % VALUES_FORMS);
+    // Of many elements those that differ from each other are enough.
+    if (count > 2000 && form > VALUES_AWKWARD) continue;
     float* x = values_make(F32, form, count, s);
     float* y = values_make(F32, form, count, s + 1);
     check_lists(&l, x, y, count);
@@ -222,7 +224,8 @@ static void test_life(void** state) {
   for (uint32_t s = 0; s < 2 * SIZES; s++) {
     uint32_t size = kSizes[s / 2], few = s % 3 + 1;
     const uint32_t scalars[] = {s % 2 == 0 ? size : few,
-                                s % 2 == 0 ? few : size, s % 5 * 4};
+                                s % 2 == 0 ? few : size,
+                                size < 2000 ? s % 5 * 4 : 1};
     uint64_t count = (uint64_t)size * few;
     uint8_t* x = make_bytes(count, (look_t)(s / 2 % 4));
     uint8_t* want = kit_zeroes(count, 1);
