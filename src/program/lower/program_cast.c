@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // program: casts by value and by bits.
-#include <string.h>
-
 #include "program/lower/program_lowering.h"
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME
@@ -168,25 +166,6 @@ static uint64_t one_of(uint8_t type) {
   }
 }
 
-// Of one of two constants it is one of two others; 0: x is none. ptxas 13.0 is
-// not to be trusted with conversions of those (sm_90: one of several `cvt` of
-// f64 was the result of another one).
-static kilni_value_t cast_selection(kilni_lowering_t* w, uint8_t type,
-                                    kilni_value_t x) {
-  const kilni_instruction_t* i = kilni_define_of(w, x);
-  if (i == NULL || strncmp(i->name, "selp.", 5) != 0) return 0;
-  const kilni_value_t c = i->operand[3],
-                      sides[2] = {i->operand[1], i->operand[2]};
-  for (uint32_t k = 0; k < 2; k++) {
-    if (!kilni_value_is_const(w, sides[k]) ||
-        kilni_value_type(w, sides[k]) != kilni_value_type(w, x)) {
-      return 0;
-    }
-  }
-  return kilni_select(w, c, kilni_cast(w, type, sides[0]),
-                      kilni_cast(w, type, sides[1]));
-}
-
 kilni_value_t kilni_cast(kilni_lowering_t* w, uint8_t type, kilni_value_t x) {
   uint8_t from = kilni_value_type(w, x);
   if (from == type) return x;
@@ -196,7 +175,7 @@ kilni_value_t kilni_cast(kilni_lowering_t* w, uint8_t type, kilni_value_t x) {
                       &folded)) {
     return kilni_const(w, type, folded);
   }
-  const kilni_value_t selected = cast_selection(w, type, x);
+  const kilni_value_t selected = kilni_avoid_conversion(w, type, x);
   if (selected != 0) return selected;
   if (from == T(BOOL)) {
     return kilni_select(w, x, kilni_const(w, type, one_of(type)),

@@ -635,6 +635,19 @@ kilni_value_t kilni_apart(kilni_lowering_t* w);
 kilni_value_t kilni_statement_apart(kilni_lowering_t* w, uint32_t index);
 void kilni_meet_again(kilni_lowering_t* w, kilni_value_t group);
 
+// ---- program_avoid.c: what ptxas gets wrong ----
+
+// The operands of a `min` or `max`; of a comparison for (in)equality.
+void kilni_avoid_minus(kilni_lowering_t* w, kilni_value_t* x, kilni_value_t* y);
+void kilni_avoid_clamp(kilni_lowering_t* w, kilni_value_t* x, kilni_value_t* y);
+// Another way to x - y, to select(c, x, y), to a cast; 0: there is no need.
+kilni_value_t kilni_avoid_difference(kilni_lowering_t* w, kilni_value_t x,
+                                     kilni_value_t y);
+kilni_value_t kilni_avoid_choice(kilni_lowering_t* w, kilni_value_t c,
+                                 kilni_value_t x, kilni_value_t y);
+kilni_value_t kilni_avoid_conversion(kilni_lowering_t* w, uint8_t type,
+                                     kilni_value_t x);
+
 // ---- program_meet.c: what threads do together ----
 
 void kilni_barrier(kilni_lowering_t* w);
