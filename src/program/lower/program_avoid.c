@@ -13,17 +13,18 @@
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME
 #define B(NAME) KILN_PROGRAM_BINARY_##NAME
 
-// ---- A minus ----
-
 // What `x` is behind casts that keep its bits.
 static kilni_value_t uncast(const kilni_lowering_t* w, kilni_value_t x) {
   const kilni_instruction_t* i = kilni_define_of(w, x);
-  while (i != NULL && strcmp(i->name, "mov.b32") == 0) {
+  while (i != NULL &&
+         (strcmp(i->name, "mov.b32") == 0 || strcmp(i->name, "mov.b64") == 0)) {
     x = i->operand[1];
     i = kilni_define_of(w, x);
   }
   return x;
 }
+
+// ---- A minus ----
 
 // What `x` is the negation of; 0: it is none.
 static kilni_value_t negated_by(const kilni_lowering_t* w, kilni_value_t x) {
@@ -117,8 +118,8 @@ static bool is_clamped_by(const kilni_lowering_t* w, kilni_value_t x,
 void kilni_avoid_clamp(kilni_lowering_t* w, kilni_value_t* x,
                        kilni_value_t* y) {
   const uint8_t type = kilni_value_type(w, *x);
-  const kilni_value_t bytes = kilni_u32(w, 0x3210);  // all, in their order
   if (type != T(I32)) return;
+  const kilni_value_t bytes = kilni_u32(w, 0x3210);  // all, in their order
   if (is_clamped_by(w, *x, *y)) {
     *x = kilni_pure(w, "prmt.b32", type, *x, *x, bytes);
   } else if (is_clamped_by(w, *y, *x)) {
@@ -132,7 +133,7 @@ void kilni_avoid_clamp(kilni_lowering_t* w, kilni_value_t* x,
 // one instruction of the product and of the difference's low half, and is wrong
 // by 2^32 where the low half of what is subtracted is 0.
 static bool is_high_half(const kilni_lowering_t* w, kilni_value_t x) {
-  const kilni_instruction_t* i = kilni_define_of(w, x);
+  const kilni_instruction_t* i = kilni_define_of(w, uncast(w, x));
   if (i == NULL || strcmp(i->name, "cvt.u64.u32") != 0) return false;
   i = kilni_define_of(w, i->operand[1]);
   return i != NULL && strncmp(i->name, "mul.hi.", 7) == 0;

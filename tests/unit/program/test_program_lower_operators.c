@@ -236,18 +236,26 @@ static uint32_t minus_behind(const char* ptx, uint32_t* out_all) {
   return found;
 }
 
-static void check_no_minus(const char* body, uint32_t way) {
-  static const uint64_t counts[] = {COUNT, COUNT, COUNT, COUNT};
-  char text[512];
-  uint32_t all = 0;
-  snprintf(text, sizeof(text),
+enum { TEXT_BYTES = 512 };
+
+// An expression of three elements.
+static void write_of_three(char text[TEXT_BYTES], const char* type,
+                           const char* body) {
+  snprintf(text, TEXT_BYTES,
            "type T = %s;\n"
            "program p(x: in T[], y: in T[], z: in T[],\n"
            "          o: out T[length(x)]) work length(x)\n"
            "{ let i = global_id.x;\n"
            "  let a = x[i]; let b = y[i]; let c = z[i];\n"
            "  o[i] = %s; }\n",
-           way % 2 != 0 ? "i32" : "u32", body);
+           type, body);
+}
+
+static void check_no_minus(const char* body, uint32_t way) {
+  static const uint64_t counts[] = {COUNT, COUNT, COUNT, COUNT};
+  char text[TEXT_BYTES];
+  uint32_t all = 0;
+  write_of_three(text, way % 2 != 0 ? "i32" : "u32", body);
   const uint32_t sm = way / 2 != 0 ? 90 : 75;
   char* ptx = machine_ptx(text, sm, 0);
   assert_int_equal(minus_behind(ptx, &all), 0);
@@ -306,6 +314,7 @@ static void test_forms_that_ptxas_gets_wrong(void** state) {
       {"i64", "T(mul_high(u32(a), u32(b))) - c", "not.b64", "sub.s64"},
       {"u64", "T(mul_high(u32(a), u32(b))) - c", "not.b64", "sub.u64"},
       {"i64", "sub_sat(T(mul_high(u32(a), u32(b))), c)", "not.b64", "sub.s64"},
+      {"i64", "T(u64(mul_high(u32(a), u32(b)))) - c", "not.b64", "sub.s64"},
       {"u64", "T(mul_high(u32(a), u32(b))) - T(5)", "add.u64", "sub.u64"},
       {"u64", "c - T(mul_high(u32(a), u32(b)))", "sub.u64", "not.b64"},
       // Whether what is clamped is what it is clamped by.
@@ -320,16 +329,9 @@ static void test_forms_that_ptxas_gets_wrong(void** state) {
        "cvt.rzi.u32.f32"},
   };
   static const uint64_t counts[] = {COUNT, COUNT, COUNT, COUNT};
-  char text[512];
+  char text[TEXT_BYTES];
   for (uint32_t k = 0; k < sizeof(kCases) / sizeof(kCases[0]); k++) {
-    snprintf(text, sizeof(text),
-             "type T = %s;\n"
-             "program p(x: in T[], y: in T[], z: in T[],\n"
-             "          o: out T[length(x)]) work length(x)\n"
-             "{ let i = global_id.x;\n"
-             "  let a = x[i]; let b = y[i]; let c = z[i];\n"
-             "  o[i] = %s; }\n",
-             kCases[k].type, kCases[k].body);
+    write_of_three(text, kCases[k].type, kCases[k].body);
     char* ptx = machine_ptx(text, 90, 0);
     if (machine_count(ptx, kCases[k].with) == 0 ||
         machine_count(ptx, kCases[k].without) != 0) {
