@@ -208,19 +208,16 @@ def sources(libraries):
     return ', '.join(library.source for library in libraries)
 
 
-def types_header(libraries):
-    out = [head('the function types.', sources(libraries))]
-    out.append('#ifndef KILN_SRC_TABLE_TABLE_TYPES_GEN_H_\n'
-               '#define KILN_SRC_TABLE_TABLE_TYPES_GEN_H_\n\n')
-    out += [f'#include "table/{library.lower}_abi.h"\n'
-            for library in libraries]
-    out.append('\n// clang-format off\n')
-    for library in libraries:
-        for row in library.rows:
-            out.append(f'typedef {row.result()} (*kilni_{row.name}_fn_t)('
-                       f'{row.signature()});\n')
-    out.append('// clang-format on\n\n'
-               '#endif  // KILN_SRC_TABLE_TABLE_TYPES_GEN_H_\n')
+def types_header(library):
+    guard = f'KILN_SRC_TABLE_{library.api}_TYPES_GEN_H_'
+    out = [head(f'the function types of {library.source}.',
+                sources([library])),
+           f'#ifndef {guard}\n#define {guard}\n\n'
+           f'#include "table/{library.lower}_abi.h"\n\n'
+           '// clang-format off\n']
+    out += [f'typedef {row.result()} (*kilni_{row.name}_fn_t)('
+            f'{row.signature()});\n' for row in library.rows]
+    out.append(f'// clang-format on\n\n#endif  // {guard}\n')
     return ''.join(out)
 
 
@@ -768,11 +765,11 @@ def outputs():
     found = {}
     for library in libraries:
         read_rows(library, os.path.join(table, library.source))
+        found[f'src/table/{library.lower}_types_gen.h'] = types_header(library)
         name = f'src/table/{library.lower}_%s_gen.inc'
         found[name % 'null'] = null_thunks(library)
         found[name % 'trace'] = trace_thunks(library)
         found[name % 'fault'] = fault_thunks(library)
-    found['src/table/table_types_gen.h'] = types_header(libraries)
     found['src/table/absent_thunks_gen.inc'] = absent_thunks(libraries)
     found['tests/unit/table/abi_check_gen.inc'] = abi_check(libraries)
     found['tests/support/fake_rows_gen.inc'] = fakes(libraries)

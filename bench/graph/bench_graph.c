@@ -38,6 +38,7 @@
 #include "bench_stub.h"
 #include "device/launch_check.h"
 #include "kiln/kiln.h"
+#include "table/cuda_table.h"
 
 enum {
   NODES = 1000,

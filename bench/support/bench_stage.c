@@ -9,6 +9,7 @@
 
 #include "bench_check.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 void bench_stage_init(bench_stage_t* stage) {
   memset(stage, 0, sizeof(*stage));

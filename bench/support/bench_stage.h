@@ -7,7 +7,7 @@
 
 #include "kiln/device.h"
 #include "kiln/runtime.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 enum { BENCH_SKIPPED = 77 };  // exit code where there is no such device
 

@@ -4,7 +4,7 @@
 #ifndef KILN_BENCH_SUPPORT_BENCH_STUB_H_
 #define KILN_BENCH_SUPPORT_BENCH_STUB_H_
 
-#include "table/table.h"
+#include "table/cuda_abi.h"
 
 // cuLaunchKernel.
 kiln_cu_result_t bench_stub_launch(kiln_cu_function_t function,

@@ -4,9 +4,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/log_line.h"
 #include "base/options.h"
+#include "base/str.h"
+#include "cache/cache.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 enum { DEFAULT_WAIT_MS = 60000 };
 #define DEFAULT_MEMORY_BYTES (UINT64_C(128) << 20)

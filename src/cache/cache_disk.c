@@ -20,9 +20,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/log_line.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 enum {
   ERROR_BYTES = 256,

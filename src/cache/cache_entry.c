@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 kiln_status_t kilni_cache_entry_create(kiln_allocator_t allocator,
                                        const kilni_cache_layout_t* layout,

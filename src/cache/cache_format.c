@@ -9,7 +9,9 @@
 // mode of the folder are for.
 #include <string.h>
 
+#include "base/status_make.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 // All numbers in the order of this machine; another's shows in ORDER.
 //

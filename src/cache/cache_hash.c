@@ -7,7 +7,9 @@
 
 #include <string.h>
 
+#include "cache/cache.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 static kilni_cache_hash_t canonical(XXH128_hash_t value) {
   XXH128_canonical_t text;

@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 
 #include "base/folder.h"
-#include "base/status_make.h"
 #include "base/thread.h"
-#include "cache/cache.h"
+#include "kiln/cache.h"
+#include "kiln/log.h"
 
 // ---- Hashes (cache_hash.c) ----
 

@@ -9,7 +9,11 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/status_make.h"
+#include "base/str.h"
+#include "cache/cache.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 enum {
   FIELD_TEXT = 't',

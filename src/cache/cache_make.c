@@ -11,7 +11,9 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 static const uint64_t kNsPerMs = 1000000;
 static const uint64_t kFirstPauseNs = 250000;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 enum { FIRST_BUCKETS = 64, LOAD = 2 };
 

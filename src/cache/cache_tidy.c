@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 enum {
   TIDY_EVERY_S = 600,

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status_make.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 static const int64_t kNsPerS = 1000000000;
 

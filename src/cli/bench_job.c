@@ -9,6 +9,7 @@
 #include "cli/cli_clock.h"
 #include "cli/cli_progress.h"
 #include "cli/run_library.h"
+#include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 
 // A sample is to take so long, where --runs does not say.

@@ -10,7 +10,13 @@
 #define KILN_SRC_CLI_BENCH_JOB_H_
 
 #include "cli/bench_samples.h"
-#include "cli/run_pipeline.h"
+#include "cli/cli_error.h"
+#include "cli/run_plan.h"
+#include "cli/run_request.h"
+#include "cli/run_session.h"
+#include "kiln/library.h"
+#include "kiln/pipeline.h"
+#include "kiln/stream.h"
 
 enum { KILNI_CLI_BENCH_MAX_FILES = 16 };
 

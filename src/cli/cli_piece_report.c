@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cli: pieces that were found, as JSON and as lines.
+#include "cli/cli_error.h"
 #include "cli/cli_piece_report.h"
+#include "cli/cli_pieces.h"
+#include "cli/cli_report.h"
+#include "cli/cli_trail.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/toolkit.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "cli/cli_pieces.h"
-#include "cli/cli_report.h"
-#include "cli/cli_trail.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/toolkit.h"
 
 // A string that may hold what is no UTF-8; null for NULL and "".
 json_t* kilni_cli_text_json(const char* text);

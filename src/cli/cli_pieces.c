@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "cli/cli_own_site.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
 
 #define PATH_BYTES 8192
 

@@ -7,7 +7,7 @@
 
 #include "cli/cli_buffer.h"
 #include "cli/cli_command.h"
-#include "kiln/toolkit.h"
+#include "kiln/locate.h"
 
 enum { KILNI_CLI_NAME_BYTES = 128, KILNI_CLI_MAX_PIECES = 4096 };
 

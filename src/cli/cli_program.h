@@ -11,7 +11,6 @@
 #include "kiln/image.h"
 #include "kiln/library.h"
 #include "kiln/program.h"
-#include "kiln/program_code.h"
 
 // True for a file whose name ends in .kiln, and for lib:NAME.
 bool kilni_cli_program_is(const char* file);

@@ -10,7 +10,6 @@
 
 #include "cli/bench_job.h"
 #include "cli/cli_command.h"
-#include "cli/cli_program.h"
 #include "cli/cli_report.h"
 #include "cli/run_library.h"
 #include "cli/run_program.h"

@@ -5,7 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cli_buffer.h"
+#include "cli/cli_command.h"
+#include "cli/cli_error.h"
 #include "cli/cli_piece_report.h"
+#include "cli/cli_pieces.h"
+#include "cli/cli_report.h"
+#include "kiln/api.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/status.h"
+#include "kiln/toolkit.h"
 
 // What is checked and what came of it. one-thread
 typedef struct check_t {

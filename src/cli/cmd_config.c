@@ -9,6 +9,8 @@
 #include "cli/cli_report.h"
 #include "cli/config_form.h"
 #include "cli/config_lock.h"
+#include "kiln/locate.h"
+#include "kiln/toolkit.h"
 
 // What is printed; bits.
 enum {

@@ -14,6 +14,7 @@
 #include "cli/graph_job.h"
 #include "cli/graph_report.h"
 #include "cli/graph_svg.h"
+#include "kiln/picture.h"
 
 enum {
   DEFAULT_RUNS = 5,

@@ -9,7 +9,13 @@
 #include "cli/cli_output.h"
 #include "cli/cli_pieces.h"
 #include "cli/cli_report.h"
-#include "kiln/kiln.h"
+#include "kiln/code.h"
+#include "kiln/compat.h"
+#include "kiln/device.h"
+#include "kiln/image.h"
+#include "kiln/link.h"
+#include "kiln/runtime.h"
+#include "kiln/toolkit.h"
 
 #define MAX_CODE_BYTES ((size_t)1 << 31)
 

@@ -11,13 +11,13 @@
 #include "cli/cli_data.h"
 #include "cli/cli_mapped.h"
 #include "cli/cli_output.h"
-#include "cli/cli_program.h"
 #include "cli/cli_report.h"
 #include "cli/run_library.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
 #include "cli/run_session.h"
 #include "cli/run_stats.h"
+#include "kiln/compile.h"
 
 // A GPU's driver writes what kernels print to descriptor 1. While a device is
 // open that is standard error; results have to wait.

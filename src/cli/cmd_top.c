@@ -12,6 +12,9 @@
 #include "cli/top_report.h"
 #include "cli/top_screen.h"
 #include "cli/cli_command.h"
+#include "kiln/device.h"
+#include "kiln/runtime.h"
+#include "kiln/watch.h"
 
 enum { STAMP_BYTES = 32, LEAST_MS = 100, MOST_SECONDS = 86400 };
 

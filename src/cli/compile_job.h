@@ -8,7 +8,6 @@
 
 #include "cli/cli_buffer.h"
 #include "cli/cli_command.h"
-#include "kiln/link.h"
 #include "kiln/runtime.h"
 
 enum { KILNI_CLI_COMPILE_LISTS = 5, KILNI_CLI_COMPILE_LIST_MAX = 1024 };

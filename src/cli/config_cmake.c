@@ -6,6 +6,7 @@
 
 #include "cli/config_form.h"
 #include "cli/config_words.h"
+#include "kiln/locate_catalog.h"
 #include "kiln/version.h"
 
 // A script while it is written. one-thread

@@ -3,6 +3,7 @@
 // cli: what the components of `kiln config` stand for.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/config_names.h"
+#include "kiln/locate_catalog.h"
 
 #include <stdio.h>
 #include <string.h>

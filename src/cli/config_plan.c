@@ -8,6 +8,10 @@
 
 #include "cli/cli_report.h"
 #include "cli/config_words.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/toolkit.h"
 
 static bool is_on(const kilni_config_t* config, const char* option) {
   return kilni_cli_option_value(config->call, option) != NULL;

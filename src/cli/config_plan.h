@@ -10,6 +10,9 @@
 
 #include "cli/cli_words.h"
 #include "cli/config_names.h"
+#include "kiln/compat.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/toolkit.h"
 
 // Why a piece is in a plan.
 typedef enum kilni_config_role_t {

@@ -3,6 +3,9 @@
 // cli: folders and flags of a plan.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/config_words.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/toolkit.h"
 
 #include <stdio.h>
 #include <string.h>

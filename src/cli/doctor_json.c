@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/cli_error.h"
 #include "cli/cli_piece_report.h"
 #include "cli/doctor_report.h"
 #include "kiln/version.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/cli_pieces.h"
+#include "cli/cli_error.h"
 #include "cli/doctor_report.h"
 
 enum { NAME_BYTES = 96 };

@@ -7,7 +7,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/cli_error.h"
 #include "kiln/probe.h"
 #include "kiln/watch.h"
 

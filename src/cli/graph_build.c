@@ -7,6 +7,7 @@
 
 #include "cli/cli_literal.h"
 #include "cli/graph_job.h"
+#include "kiln/graph.h"
 
 #define MAX_KERNELS   4096
 #define MAX_GRID      ((uint64_t)INT32_MAX)

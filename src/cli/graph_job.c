@@ -10,6 +10,10 @@
 #include "cli/cli_clock.h"
 #include "cli/cli_progress.h"
 #include "cli/graph_sequence.h"
+#include "kiln/graph.h"
+#include "kiln/picture.h"
+#include "kiln/runtime.h"
+#include "kiln/sequence.h"
 
 // ---- Opening ----
 

@@ -9,6 +9,9 @@
 
 #include "cli/graph_sketch.h"
 #include "cli/run_session.h"
+#include "kiln/graph.h"
+#include "kiln/picture.h"
+#include "kiln/sequence.h"
 
 // A buffer of the file. one-thread
 typedef struct kilni_cli_graph_data_t {

@@ -2,6 +2,7 @@
 //
 // cli: what `kiln graph` has to say: a table, or JSON.
 #include "cli/graph_report.h"
+#include "kiln/picture.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli_program.h"
+#include "kiln/sequence.h"
 
 static bool check_at(const kilni_cli_graph_job_t* job,
                      const kilni_cli_name_t* name, kiln_status_t status,

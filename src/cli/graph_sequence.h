@@ -5,6 +5,7 @@
 #define KILN_SRC_CLI_GRAPH_SEQUENCE_H_
 
 #include "cli/graph_job.h"
+#include "kiln/sequence.h"
 
 // Makes the pipelines, if there are none, and a replay of the whole file. The
 // caller owns `*out_replay`.

@@ -14,6 +14,8 @@
 #include "cli/cli_limit.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_report.h"
+#include "kiln/compile.h"
+#include "kiln/runtime.h"
 
 #define MAX_CODE_BYTES ((size_t)1 << 30)
 

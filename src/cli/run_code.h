@@ -9,7 +9,7 @@
 
 #include "cli/run_request.h"
 #include "kiln/program_code.h"
-#include "kiln/kiln.h"
+#include "kiln/runtime.h"
 
 // What the steps took. A step that was not done took no time. thread-compatible
 typedef struct kilni_cli_code_times_t {

@@ -2,6 +2,7 @@
 //
 // cli: what was planned, as a pipeline with resident buffers.
 #include "cli/run_pipeline.h"
+#include "kiln/telemetry.h"
 
 #include <string.h>
 

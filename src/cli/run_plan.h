@@ -7,7 +7,6 @@
 #define KILN_SRC_CLI_RUN_PLAN_H_
 
 #include "cli/run_request.h"
-#include "kiln/module.h"
 
 #define KILNI_CLI_MAX_PARAMS 256
 

@@ -14,6 +14,8 @@
 #include "cli/cli_visible.h"
 #include "cli/run_pipeline.h"
 #include "cli/run_program.h"
+#include "kiln/runtime.h"
+#include "kiln/soft.h"
 
 #define MAX_KERNELS 4096
 

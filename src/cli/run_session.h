@@ -9,7 +9,8 @@
 
 #include "cli/run_code.h"
 #include "cli/run_plan.h"
-#include "kiln/kiln.h"
+#include "kiln/runtime.h"
+#include "kiln/soft.h"
 
 // What is open. one-thread
 typedef struct kilni_cli_session_t {

@@ -3,6 +3,8 @@
 // cli: the pages of `kiln top`: one line for what a GPU is, one for each kind
 // of thing that it does, then its processes.
 #include "cli/top_report.h"
+#include "kiln/device.h"
+#include "kiln/watch.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "kiln/runtime.h"
+#include "kiln/device.h"
+#include "kiln/watch.h"
 
 // What is shown. thread-compatible
 typedef struct kilni_cli_top_view_t {

@@ -7,8 +7,9 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
-#include "compat/compat.h"
+#include "compat/compat_report.h"
 #include "compat/compat_rules.h"
+#include "kiln/compat.h"
 
 // ---- Reading the request ----
 

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "compat/compat_rules.h"
+#include "kiln/compat.h"
 
 bool kilni_fact_is(const kiln_compat_fact_t* fact, uint32_t kind,
                    const char* name) {

@@ -6,8 +6,11 @@
 // driver of the same major runs it too from a published branch on. Forward:
 // the user vouches for it (a cuda-compat package), which waives this rule and
 // no other.
-#include "base/status_make.h"
+#include "base/str.h"
+#include "compat/compat_report.h"
 #include "compat/compat_rules.h"
+#include "kiln/compat.h"
+#include "kiln/status.h"
 
 // From which branch of the display driver on every toolkit of a major runs.
 static const struct {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "compat/compat.h"
 #include "compat/compat_version.h"
 
 // ---- Wheels ----

@@ -5,7 +5,7 @@
 
 #include "base/status_make.h"
 #include "base/str.h"
-#include "compat/compat.h"
+#include "kiln/compat.h"
 
 static const char kiln_variable[] = "KILN_COMPAT";
 static const char guard_variable[] =

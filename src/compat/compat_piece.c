@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/status_make.h"
-#include "compat/compat.h"
+#include "base/str.h"
+#include "compat/compat_report.h"
 #include "compat/compat_rules.h"
+#include "kiln/compat.h"
 
 // ---- One piece ----
 

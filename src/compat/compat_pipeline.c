@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "base/status_make.h"
+#include "base/str.h"
+#include "compat/compat_report.h"
 #include "compat/compat_rules.h"
+#include "kiln/compat.h"
 
 // A use between two facts, or between a fact and the driver. thread-compatible
 typedef struct pipeline_t {

@@ -10,7 +10,6 @@
 
 #include "base/alloc.h"
 #include "base/status_make.h"
-#include "compat/compat.h"
 
 enum { USE_COUNT = KILN_COMPAT_USE_NVVM + 1 };
 

@@ -6,7 +6,10 @@
 #ifndef KILN_SRC_COMPAT_COMPAT_RULES_H_
 #define KILN_SRC_COMPAT_COMPAT_RULES_H_
 
-#include "compat/compat_report.h"
+#include "base/str.h"
+#include "kiln/allocator.h"
+#include "kiln/compat.h"
+#include "kiln/status.h"
 
 // A request as a set: sorted, without repetitions, texts never NULL where a
 // rule reads them. one-thread

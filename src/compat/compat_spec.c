@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/status_make.h"
-#include "compat/compat.h"
+#include "base/str.h"
 #include "compat/compat_version.h"
 
 // ---- Reading ----

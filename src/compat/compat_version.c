@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // compat: versions as PEP 440 has them, read and ordered.
+#include "base/str.h"
 #include "compat/compat_version.h"
 
 #include <string.h>
 
 #include "base/status_make.h"
-#include "compat/compat.h"
 
 // ---- Reading ----
 

@@ -7,7 +7,6 @@
 #ifndef KILN_SRC_COMPAT_COMPAT_VERSION_H_
 #define KILN_SRC_COMPAT_COMPAT_VERSION_H_
 
-#include "base/str.h"
 #include "kiln/compat.h"
 
 // The parts of a version. thread-compatible

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/status_make.h"
-#include "base/str.h"
-#include "compat/compat.h"
+#include "kiln/compat.h"
 
 // ---- Lines ----
 

@@ -9,8 +9,9 @@
 #include "compile/link_backend.h"
 #include "kiln/compile.h"
 #include "kiln/link.h"
+#include "kiln/locate.h"
+#include "kiln/toolkit.h"
 #include "table/table.h"
-#include "toolkit/toolkit.h"
 
 // Which compiler is opened, and how. thread-compatible
 typedef struct kilni_compiler_wish_t {

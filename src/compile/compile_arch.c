@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status_make.h"
 #include "base/str.h"
 #include "compile/compile_inside.h"
 

@@ -10,8 +10,11 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log_line.h"
+#include "base/status_make.h"
+#include "cache/cache.h"
 #include "compile/compile_files.h"
 #include "compile/compile_inside.h"
+#include "image/image.h"
 
 // Counted up whenever the key, or what is kept beside a result, changes.
 enum { KEY_VERSION = 1, MAX_KEPT_BYTES = 64 << 20 };

@@ -8,6 +8,7 @@
 // as it would be found once it is there. A file that is met is read, whatever
 // condition stands before it. A header that a macro names is looked for last,
 // when all values of the macro are known, and again whenever that finds more.
+#include "cache/cache.h"
 #include "compile/compile_files.h"
 
 #include <string.h>

@@ -6,7 +6,6 @@
 #define KILN_SRC_COMPILE_COMPILE_FILES_H_
 
 #include "base/str.h"
-#include "cache/cache.h"
 #include "kiln/compile.h"
 
 enum {

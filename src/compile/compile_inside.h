@@ -6,12 +6,14 @@
 
 #include <stdatomic.h>
 
+#include "base/keep.h"
 #include "base/thread.h"
-#include "compile/compile.h"
 #include "compile/compile_gate.h"
 #include "compile/compile_line.h"
-#include "image/image.h"
-#include "table/table.h"
+#include "kiln/locate.h"
+#include "kiln/toolkit.h"
+#include "table/nvrtc_table.h"
+#include "table/nvvm_table.h"
 
 enum {
   KILNI_COMPILE_MAX_OPTIONS = 4096,  // strings given to a compiler

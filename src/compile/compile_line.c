@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // compile: the options of one compilation as the compiler takes them.
+#include "base/status_make.h"
 #include "compile/compile_line.h"
 
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "compile/compile_inside.h"
+#include "table/nvrtc_table.h"
 
 void kilni_line_deinit(kilni_line_t* line) {
   for (size_t i = 0; i < line->count; i++) {

@@ -8,8 +8,10 @@
 
 #include "base/alloc.h"
 #include "base/log_line.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "compile/compile_inside.h"
+#include "table/nvrtc_table.h"
 
 // One program of NVRTC. one-thread
 typedef struct run_t {

@@ -6,8 +6,10 @@
 // the IR is told in words of the IR. The device library is added lazily: only
 // what the modules lack is taken out of it.
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "compile/compile_inside.h"
+#include "table/nvvm_table.h"
 
 // One program of libNVVM. one-thread
 typedef struct run_t {

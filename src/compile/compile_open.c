@@ -6,10 +6,16 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/keep.h"
 #include "base/log_line.h"
+#include "base/status_make.h"
 #include "base/str.h"
+#include "compile/compile.h"
 #include "compile/compile_inside.h"
+#include "kiln/toolkit.h"
 #include "locate/locate.h"
+#include "table/nvrtc_table.h"
+#include "table/nvvm_table.h"
 
 // An error lists at most this many places; the report has them all.
 enum { MAX_LISTED = 24, MAX_DEVICE_BYTES = 64 << 20 };

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "base/log_line.h"
+#include "base/status_make.h"
 #include "cache/cache.h"
+#include "compile/compile.h"
 #include "compile/compile_identity.h"
 #include "compile/compile_inside.h"
+#include "kiln/locate.h"
 
 // The one that works: another where the first could not be loaded.
 static const kiln_compiler_t* actual(const kiln_compiler_t* compiler) {

@@ -2,6 +2,8 @@
 //
 // compile: what a compilation gave.
 #include "base/alloc.h"
+#include "base/keep.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "compile/compile_inside.h"
 

@@ -3,11 +3,12 @@
 // compile: one compilation, from its arguments to its result.
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/log_line.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "compile/compile_inside.h"
+#include "image/image.h"
 
 // What one compilation takes beside what its source makes it take.
 static const uint64_t kLeastBytes = 64u << 20;

@@ -8,6 +8,7 @@
 // is known by the build id of its file.
 #include <string.h>
 
+#include "base/status_make.h"
 #include "cache/cache.h"
 #include "compile/compile_files.h"
 #include "compile/link_inside.h"

@@ -6,8 +6,9 @@
 
 #include <stdatomic.h>
 
-#include "compile/compile.h"
+#include "base/keep.h"
 #include "compile/link_backend.h"
+#include "table/nvjitlink_table.h"
 
 // ---- Options ----
 

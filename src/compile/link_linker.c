@@ -10,12 +10,17 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/keep.h"
 #include "base/log_line.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "compile/compile.h"
 #include "compile/compile_identity.h"
 #include "compile/link_inside.h"
+#include "kiln/toolkit.h"
 #include "locate/locate.h"
+#include "table/nvjitlink_table.h"
 
 // One nvJitLink. Under the linker's lock, but for what never changes once it
 // is `opened`. one-thread

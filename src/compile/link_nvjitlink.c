@@ -5,7 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/log_line.h"
+#include "base/status_make.h"
 #include "compile/link_inside.h"
+#include "table/nvjitlink_table.h"
 
 enum { MAX_LOG_BYTES = 1 << 30 };
 

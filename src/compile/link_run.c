@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/status_make.h"
 #include "base/thread.h"
 #include "compile/link_inside.h"
 #include "compile/link_text.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/options.h"
 #include "base/status_make.h"
 #include "compile/link_inside.h"
+#include "table/cuda_abi.h"
 
 enum {
   KILN_CU_JIT_NOTHING = 0x7fffffff,  // no option of the driver

@@ -3,7 +3,9 @@
 // compile: what a log says first.
 #include <string.h>
 
+#include "base/str.h"
 #include "compile/link_text.h"
+#include "kiln/api.h"
 
 static bool is_blank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');

@@ -4,7 +4,7 @@
 #ifndef KILN_SRC_COMPILE_LINK_TEXT_H_
 #define KILN_SRC_COMPILE_LINK_TEXT_H_
 
-#include "base/str.h"
+#include "kiln/api.h"
 
 // The first line of a log that speaks of an error, without "error : " before
 // it, else the first that says anything; empty if none does.

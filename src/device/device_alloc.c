@@ -5,7 +5,8 @@
 // What is done on them is in device_buffer.c.
 #include "base/alloc.h"
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 // ---- Captures ----
 

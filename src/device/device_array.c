@@ -10,6 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "device/texture_inside.h"
 
 // ---- Formats ----

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "device/launch_check.h"
 
 enum { PORTABLE_CLUSTER = 8, LARGEST_CLUSTER = 16 };

@@ -3,7 +3,8 @@
 // device: batches of copies: one call where the driver has it, else one each.
 #include "base/alloc.h"
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 // As many need no memory.
 enum { BATCH_INLINE = 32 };

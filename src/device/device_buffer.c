@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // device: copies and fills on buffers.
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 // ---- Checks ----
 

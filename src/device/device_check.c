@@ -4,6 +4,8 @@
 // arguments.
 #include <string.h>
 
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "device/launch_check.h"
 
 // Bytes of all arguments; more since CUDA 12.1, on compute capability 7.0.

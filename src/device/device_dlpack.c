@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "device/device_inside.h"
 #include "kiln/dlpack.h"
 

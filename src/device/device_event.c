@@ -5,7 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 _Static_assert(sizeof(kiln_event_export_t) ==
                    sizeof(kiln_cu_ipc_event_handle_t),

@@ -12,7 +12,8 @@
 #include "base/alloc.h"
 #include "base/log_line.h"
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 enum { MOST_PARTS = 256 };
 

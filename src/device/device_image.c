@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "device/device_inside.h"
 #include "image/image.h"

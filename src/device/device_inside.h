@@ -16,7 +16,6 @@
 #include <stdatomic.h>
 
 #include "base/registry.h"
-#include "base/status_make.h"
 #include "base/thread.h"
 #include "device/device.h"
 #include "kiln/green.h"
@@ -27,6 +26,8 @@
 #include "kiln/tensor.h"
 #include "kiln/texture.h"
 #include "kiln/virtual.h"
+#include "table/cuda_abi.h"
+#include "table/table.h"
 
 enum {
   KILNI_DEVICE_NAME_BYTES = 32,
@@ -350,14 +351,6 @@ enum {
   // Nothing may be put on the stream: it is a builder's that does not capture.
   KILNI_WAY_IDLE = 4,
 };
-enum {
-#define KILNI_CUDA_ROW(name, suffix, version, need, needs, capture, ...) \
-  KILNI_WAY_##name =                                                     \
-      (KILNI_CONTEXT_##needs == KILNI_CONTEXT_CURRENT ? 1 : 0) |         \
-      (KILNI_CAPTURE_##capture == KILNI_CAPTURE_UNSAFE ? 2 : 0),
-#include "table/cuda_rows.inc"
-#undef KILNI_CUDA_ROW
-};
 
 // What says whether calls may be made, for the short ways, which keep it next
 // to what else they look at. thread-safe
@@ -374,101 +367,6 @@ static inline bool kilni_is_alive(const kilni_alive_t* alive) {
   return *alive->fork_mark != 0 &&
          !atomic_load_explicit(alive->lost, memory_order_acquire);
 }
-
-// A driver call being made. one-thread
-typedef struct kilni_scope_t {
-  kiln_device_t* device;
-  kiln_cu_context_t previous;
-  kiln_cu_capture_mode_t mode;  // what it was
-  bool switched;
-  bool relaxed;
-} kilni_scope_t;
-
-// Gets ready for a call, after asking for a fork and a lost device: makes the
-// device's context current if the way says so and it is not, then the capture
-// mode relaxed.
-kiln_status_t kilni_scope_begin(kilni_scope_t* scope, kiln_device_t* device,
-                                uint32_t way);
-// The same for a row of the table.
-kiln_status_t kilni_scope_enter(kilni_scope_t* scope, kiln_device_t* device,
-                                kilni_cuda_row_id_t row);
-// Puts mode and context back. `status` is the operation's, and wins.
-kiln_status_t kilni_scope_leave(kilni_scope_t* scope, kiln_status_t status);
-// The same behind a call that made a handle: if that is all that went wrong,
-// the caller ends the handle again, and the status says so.
-kiln_status_t kilni_scope_leave_made(kilni_scope_t* scope, kiln_status_t status,
-                                     const char* call);
-
-// The status of a driver call; a sticky result marks the device as lost and
-// carries the fault report.
-kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
-                                 const char* call, const char* file, int line);
-
-#define KILNI_DEVICE_CHECK(device, result, call) \
-  kilni_device_check((device), (result), (call), __FILE__, __LINE__)
-
-// Calls a row of the device's table; `out_status` is the result.
-#define KILNI_DEVICE_CALL(out_status, device_, call, ...) \
-  KILNI_WAY_CALL(out_status, device_, KILNI_WAY_##call, call, __VA_ARGS__)
-// The same for a row that is about a stream.
-#define KILNI_STREAM_CALL(out_status, stream_, call, ...) \
-  KILNI_WAY_CALL(out_status, (stream_)->device,           \
-                 KILNI_WAY_##call | (stream_)->way, call, __VA_ARGS__)
-#define KILNI_WAY_CALL(out_status, device_, way, call, ...)                  \
-  do {                                                                       \
-    kilni_scope_t scope_;                                                    \
-    (out_status) = kilni_scope_begin(&scope_, (device_), (way));             \
-    if (kiln_status_is_ok(out_status)) {                                     \
-      (out_status) = kilni_scope_leave(                                      \
-          &scope_,                                                           \
-          KILNI_DEVICE_CHECK((device_), (device_)->table->call(__VA_ARGS__), \
-                             #call));                                        \
-    }                                                                        \
-  } while (0)
-
-// Calls a row that makes `*handle_`, which is 0 unless the call itself worked.
-// With a status other than OK and a handle, the caller destroys that: what
-// was current could not be put back, and a handle nobody gets must not stay.
-#define KILNI_DEVICE_CREATE(out_status, device_, handle_, call, ...)     \
-  KILNI_WAY_CREATE(out_status, device_, KILNI_WAY_##call, handle_, call, \
-                   __VA_ARGS__)
-#define KILNI_STREAM_CREATE(out_status, stream_, handle_, call, ...) \
-  KILNI_WAY_CREATE(out_status, (stream_)->device,                    \
-                   KILNI_WAY_##call | (stream_)->way, handle_, call, \
-                   __VA_ARGS__)
-#define KILNI_WAY_CREATE(out_status, device_, way, handle_, call, ...)       \
-  do {                                                                       \
-    kilni_scope_t scope_;                                                    \
-    (out_status) = kilni_scope_begin(&scope_, (device_), (way));             \
-    if (kiln_status_is_ok(out_status)) {                                     \
-      (out_status) = KILNI_DEVICE_CHECK(                                     \
-          (device_), (device_)->table->call((handle_), __VA_ARGS__), #call); \
-      if (!kiln_status_is_ok(out_status)) *(handle_) = 0;                    \
-      (out_status) = kilni_scope_leave_made(&scope_, (out_status), #call);   \
-    }                                                                        \
-  } while (0)
-
-// In a destructor: false if the handle is to be left alone (a lost device).
-// Never fails: a context that cannot be made current does not keep a handle
-// from being destroyed.
-bool kilni_scope_begin_end(kilni_scope_t* scope, kiln_device_t* device,
-                           uint32_t way);
-void kilni_scope_leave_end(kilni_scope_t* scope, kiln_cu_result_t result,
-                           const char* call);
-
-#define KILNI_DEVICE_END(device_, call, ...) \
-  KILNI_WAY_END(device_, KILNI_WAY_##call, call, __VA_ARGS__)
-#define KILNI_STREAM_END(stream_, call, ...)                                \
-  KILNI_WAY_END((stream_)->device, KILNI_WAY_##call | (stream_)->way, call, \
-                __VA_ARGS__)
-#define KILNI_WAY_END(device_, way, call, ...)                            \
-  do {                                                                    \
-    kilni_scope_t scope_;                                                 \
-    if (kilni_scope_begin_end(&scope_, (device_), (way))) {               \
-      kilni_scope_leave_end(&scope_, (device_)->table->call(__VA_ARGS__), \
-                            #call);                                       \
-    }                                                                     \
-  } while (0)
 
 // In a destructor: waits for the device's work.
 void kilni_device_wait_end(kiln_device_t* device);

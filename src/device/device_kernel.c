@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 
 enum {
   MAX_PARAMS = 4096,      // asked of the driver

@@ -11,6 +11,7 @@
 // The list is not the device's: the last thing let go may be what kept the
 // device, which then ends on the thread that is to be ended with it.
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/thread.h"
 #include "device/device_inside.h"
 

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 
 enum {
   FIRST_ROOM = 64 << 10,  // of each log

@@ -4,6 +4,7 @@
 //
 // The software device ends what it has to say with a line "Fix: ...", which is
 // the status's own line of that name. NVIDIA's drivers have none.
+#include "base/status_make.h"
 #include "base/str.h"
 #include "device/device_inside.h"
 

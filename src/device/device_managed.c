@@ -3,7 +3,8 @@
 // device: hints about managed memory, and its discarding.
 #include <string.h>
 
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "kiln/managed.h"
 
 static kiln_status_t check(const kiln_buffer_t* buffer,

@@ -6,7 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 enum {
   NEEDS_MAX_BYTES = 12020,   // the CUDA version with pools that have a limit

@@ -5,8 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "base/str.h"
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 
 enum {
   MAX_LISTED = 4096,     // kernels of a cubin that are listed

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 enum { CLUSTER_COMPUTE_MAJOR = 9 };
 

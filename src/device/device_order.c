@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // device: what waits for a stream, and what a stream waits for.
+#include "base/status_make.h"
 #include "base/thread.h"
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 
 // Between two looks at work with a time limit: short at first, for kernels that
 // are nearly done.

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "kiln/peer.h"
 
 // What is known of one pair. thread-safe under the book's lock

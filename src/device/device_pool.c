@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 
 kiln_status_t kilni_pools_init(kilni_pools_t* pools) {
   memset(pools, 0, sizeof(*pools));

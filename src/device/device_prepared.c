@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "device/launch_check.h"
 
 // ---- Making and ending ----

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "base/log_line.h"
+#include "base/status_make.h"
 #include "base/str.h"
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 
 enum { FAULT_TEXT_BYTES = 2048, FAULT_MAX_LINES = 16 };
 

@@ -10,7 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 // ---- Pools ----
 

@@ -7,7 +7,8 @@
 // meets the handle again may have another.
 #include "base/alloc.h"
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 static kilni_registry_key_t key_of(kiln_cu_stream_t handle) {
   kilni_registry_key_t key = {(uint64_t)(uintptr_t)handle,

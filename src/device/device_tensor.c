@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 enum {
   MOST_BOX = 256,

@@ -11,7 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
-#include "device/device_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 
 enum { PIECES = 256 };
 

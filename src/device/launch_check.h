@@ -9,6 +9,7 @@
 
 #include "device/device_inside.h"
 #include "kiln/launch.h"
+#include "table/cuda_types_gen.h"
 
 enum {
   KILNI_MAX_ARGUMENTS = 4096,

@@ -5,6 +5,7 @@
 #define KILN_SRC_DEVICE_TEXTURE_INSIDE_H_
 
 #include "device/device_inside.h"
+#include "table/cuda_abi.h"
 
 struct kiln_array_t {
   kiln_device_t* device;

@@ -6,12 +6,8 @@
 
 #include <stdatomic.h>
 
-#include "base/alloc.h"
-#include "base/options.h"
-#include "base/status_make.h"
 #include "base/thread.h"
 #include "device/device_inside.h"
-#include "dispatch/dispatch.h"
 #include "dispatch/dispatch_counters.h"
 #include "dispatch/staging_ring.h"
 #include "kiln/pool.h"

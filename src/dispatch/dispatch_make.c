@@ -3,7 +3,11 @@
 // dispatch: making, warming, cleaning and ending a dispatcher.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
 #include "dispatch/dispatch_inside.h"
+#include "table/nvtx_table.h"
 
 enum {
   DEFAULT_STREAMS = 4,

@@ -6,6 +6,8 @@
 // still write its trap records. Whoever makes or ends pendings looks there.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "dispatch/dispatch_inside.h"
 

@@ -7,6 +7,7 @@
 // be freed behind what was put on it. Where there is none, the one that makes
 // way is waited for by the stream of frees, which is the same for every free
 // that comes.
+#include "base/status_make.h"
 #include "dispatch/dispatch_inside.h"
 
 // ---- Own streams ----

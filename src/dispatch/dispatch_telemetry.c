@@ -3,7 +3,9 @@
 // dispatch: what was counted, read and begun anew.
 #include <string.h>
 
+#include "base/status_make.h"
 #include "dispatch/pipeline_inside.h"
+#include "table/nvtx_table.h"
 
 enum { SIZE_FIELD_BYTES = 2 * sizeof(uint32_t) };
 

@@ -4,6 +4,8 @@
 // device share. Taken for one dispatch and given back behind it.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "dispatch/dispatch_inside.h"
 
 // Pages are few and stay until a clean.

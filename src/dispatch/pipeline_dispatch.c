@@ -4,6 +4,9 @@
 // over several streams.
 #include <string.h>
 
+#include "base/options.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "dispatch/pipeline_inside.h"
 
 // ---- Arguments and launches ----

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
 #include "dispatch/pipeline_inside.h"
 
 enum { NAME_BYTES = 16, DEFAULT_THREADS = 256 };

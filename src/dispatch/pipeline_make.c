@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
 #include "dispatch/pipeline_inside.h"
 #include "kiln/compat.h"
 #include "program/program.h"

@@ -4,6 +4,8 @@
 // be wrong with it, before anything is put on a device. Allocates nothing.
 #include <string.h>
 
+#include "base/options.h"
+#include "base/status_make.h"
 #include "dispatch/pipeline_inside.h"
 
 #define NAME(pipeline, i) ((pipeline)->places[i].info.name)

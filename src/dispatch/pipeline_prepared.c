@@ -6,7 +6,10 @@
 // the launch that was prepared on a stream.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "dispatch/prepared_inside.h"
+#include "table/table.h"
 
 // ---- Buffers ----
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dispatch: bytes of resident buffers, to the host and from it.
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "dispatch/dispatch_inside.h"
 
 static kiln_status_t begin(kiln_dispatcher_t* dispatcher, kiln_stream_t* stream,

@@ -11,6 +11,8 @@
 // streams that work was put on.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "dispatch/pipeline_inside.h"
 
 enum {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dispatch: units of a layout become nodes of a graph.
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "dispatch/sequence_build.h"
 
 #include <stdio.h>

@@ -3,6 +3,8 @@
 // dispatch: sequences are checked, and instances of them made: what runs.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "dispatch/sequence_inside.h"
 
 // ---- Places ----

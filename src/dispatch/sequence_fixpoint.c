@@ -6,6 +6,8 @@
 // However they are done: the flag is zero when a round begins, the rounds are
 // counted, the body is run neither less nor more often than it has to be, and a
 // round in which a thread trapped is the last one.
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "dispatch/sequence_fixpoint.h"
 
 #include <stdio.h>

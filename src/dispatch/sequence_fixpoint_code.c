@@ -6,6 +6,7 @@
 // stream or graph, and by the host.
 #include <string.h>
 
+#include "base/status_make.h"
 #include "dispatch/sequence_fixpoint.h"
 #include "kiln/module.h"
 

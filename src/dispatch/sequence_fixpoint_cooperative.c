@@ -3,6 +3,7 @@
 // dispatch: fixpoints of one dispatch as one cooperative launch: the program
 // repeats itself until a round changes nothing (kiln_program_lower_options_t,
 // `rounds`), and its blocks wait for each other.
+#include "base/status_make.h"
 #include "dispatch/sequence_fixpoint.h"
 
 static kiln_status_t cannot(const char* why, const char* fix) {

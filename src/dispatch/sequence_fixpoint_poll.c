@@ -6,6 +6,7 @@
 // pinned memory, and the host looks there: it waits for no stream. A round is
 // started when the one before is known to have changed something, so that no
 // body is run more often than it has to be.
+#include "base/status_make.h"
 #include "dispatch/sequence_fixpoint.h"
 
 // How often the host looks before it asks the driver whether all is well.

@@ -8,6 +8,8 @@
 // `begin` sets the flag and the count of rounds to zero and the node's number
 // to one, each time: a fixpoint may stand in the body of another one. `round`
 // counts, and sets the number to zero behind the last one.
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "dispatch/sequence_build.h"
 #include "dispatch/sequence_fixpoint.h"
 

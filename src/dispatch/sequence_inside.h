@@ -14,7 +14,6 @@
 #define KILN_SRC_DISPATCH_SEQUENCE_INSIDE_H_
 
 #include "dispatch/prepared_inside.h"
-#include "dispatch/sequence_order.h"
 #include "kiln/graph.h"
 #include "kiln/sequence.h"
 

@@ -2,7 +2,10 @@
 //
 // dispatch: the steps of a sequence as units of a graph, and what each of them
 // waits for.
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "dispatch/sequence_layout.h"
+#include "dispatch/sequence_order.h"
 
 #include <string.h>
 

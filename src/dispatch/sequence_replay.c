@@ -6,7 +6,11 @@
 // where nodes and edges stay the same, else by a graph that is made anew.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
 #include "dispatch/sequence_build.h"
+#include "table/cuda_table.h"
 
 struct kiln_replay_t {
   kiln_sequence_t* sequence;

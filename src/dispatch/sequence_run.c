@@ -3,6 +3,7 @@
 // dispatch: sequences are run on streams: one step behind the other.
 #include <string.h>
 
+#include "base/status_make.h"
 #include "dispatch/sequence_inside.h"
 
 // ---- Steps ----

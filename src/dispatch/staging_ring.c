@@ -13,13 +13,13 @@
 // download lets the device begin and empties a chunk when it is there. What a
 // download has under way when it returns is emptied by the driver's own thread
 // (a host function of the stream), with the same threads.
+#include "device/device_scope.h"
 #include "dispatch/staging_ring.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/status_make.h"
-#include "device/device_inside.h"
 #include "dispatch/copy_crew.h"
 
 enum { UNDER_WAY = 32 };  // parts of one copy

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
 #include "base/str.h"

@@ -9,8 +9,11 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "base/str.h"
+#include "device/device_scope.h"
 #include "graph/graph_inside.h"
+#include "kiln/graph.h"
 
 enum { TWO_BODIES_SINCE = 12080 };
 

@@ -15,7 +15,11 @@
 #include "base/alloc.h"
 #include "base/log_line.h"
 #include "base/options.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "graph/graph_inside.h"
+#include "kiln/capture.h"
+#include "kiln/graph.h"
 
 // ---- What builders share ----
 

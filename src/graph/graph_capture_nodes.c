@@ -9,7 +9,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "graph/graph_inside.h"
+#include "kiln/capture.h"
+#include "kiln/graph.h"
 
 // What a stream has captured last. one-thread
 typedef struct tail_t {

@@ -8,7 +8,10 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "graph/graph_inside.h"
+#include "kiln/graph.h"
 
 static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
   return graph->device->host->allocator;

@@ -11,7 +11,10 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "graph/graph_inside.h"
+#include "kiln/graph.h"
 
 static kiln_status_t check_source(const kiln_graph_t* graph) {
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));

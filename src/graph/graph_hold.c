@@ -17,7 +17,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "graph/graph_inside.h"
+#include "kiln/graph.h"
 
 static kiln_allocator_t allocator_of(const kilni_hold_t* hold) {
   return hold->device->host->allocator;

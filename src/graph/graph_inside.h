@@ -4,9 +4,10 @@
 #ifndef KILN_SRC_GRAPH_GRAPH_INSIDE_H_
 #define KILN_SRC_GRAPH_GRAPH_INSIDE_H_
 
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 #include "device/launch_check.h"
-#include "graph/graph.h"
+#include "kiln/capture.h"
+#include "kiln/graph.h"
 
 enum {
   KILNI_GRAPH_CHUNK_NODES = 128,

@@ -7,8 +7,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
+#include "device/device_scope.h"
+#include "graph/graph.h"
 #include "graph/graph_inside.h"
+#include "kiln/graph.h"
 
 static kiln_allocator_t allocator_of(const kiln_graph_t* graph) {
   return graph->device->host->allocator;

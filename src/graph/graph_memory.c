@@ -6,7 +6,9 @@
 // is asked for that, and told to give it back.
 #include <string.h>
 
-#include "graph/graph_inside.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
+#include "kiln/graph.h"
 
 static kiln_status_t need(const kiln_device_t* device,
                           kilni_cuda_row_id_t row) {

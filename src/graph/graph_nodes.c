@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
+#include "device/device_scope.h"
 #include "graph/graph_inside.h"
+#include "kiln/graph.h"
 
 _Static_assert(KILNI_GRAPH_CHUNK_NODES * sizeof(kiln_graph_node_t) <=
                    KILNI_SPARE_BYTES,

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "graph/graph_inside.h"
+#include "kiln/graph.h"
 
 enum { KNOWN_FEW = 32 };
 

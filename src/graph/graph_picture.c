@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // graph: what is in a graph, as indices, and names as they stand in pictures.
+#include "base/status_make.h"
 #include "graph/graph_picture.h"
 
 #include <string.h>

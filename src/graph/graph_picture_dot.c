@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "graph/graph_inside.h"
 #include "graph/graph_picture.h"
 

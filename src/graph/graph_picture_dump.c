@@ -10,6 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/folder.h"
+#include "base/status_make.h"
+#include "device/device_scope.h"
 #include "graph/graph_inside.h"
 #include "graph/graph_picture.h"
 

@@ -7,7 +7,10 @@
 // that there are already are joined again at once, so that the capture is not
 // spoiled by what nobody got.
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "graph/graph_inside.h"
+#include "kiln/capture.h"
+#include "kiln/graph.h"
 
 // The capture has the stream until it ends.
 static kiln_status_t lend_stream(kilni_capture_t* capture,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // graph: traces: a graph with a record before and behind each of its nodes.
+#include "base/status_make.h"
+#include "graph/graph_picture.h"
 #include "graph/graph_trace.h"
 
 #include <string.h>
@@ -8,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/sort.h"
 #include "base/options.h"
+#include "kiln/graph.h"
+#include "kiln/picture.h"
 
 // ---- Records ----
 

@@ -5,7 +5,8 @@
 #define KILN_SRC_GRAPH_GRAPH_TRACE_H_
 
 #include "graph/graph_inside.h"
-#include "graph/graph_picture.h"
+#include "kiln/graph.h"
+#include "kiln/picture.h"
 
 enum { KILNI_TRACE_MAX_NAME = 64 << 10 };
 #define KILNI_TRACE_NONE UINT32_MAX

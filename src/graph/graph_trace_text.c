@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/status_make.h"
+#include "graph/graph_picture.h"
 #include "graph/graph_trace.h"
+#include "kiln/picture.h"
 
 enum { PROCESS = 1, STREAM_TRACK = 1, FIRST_LANE = 2 };
 

@@ -9,7 +9,10 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "graph/graph_inside.h"
+#include "kiln/graph.h"
+#include "table/cuda_abi.h"
 
 const char* kilni_graph_kind_name(uint32_t kind) {
   static const char* const kNames[] = {

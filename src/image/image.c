@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: the public object: making one, and what it tells.
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "image/image.h"
 
 #include <string.h>

@@ -4,8 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "image/image_inside.h"
+#include "image/ptx.h"
+#include "kiln/image.h"
 
 enum { TEXT_CHUNK_BYTES = 8 << 10 };
 

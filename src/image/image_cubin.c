@@ -4,7 +4,11 @@
 //
 // Each kernel's code is a section ".text.NAME"; the sections with its
 // attributes, shared memory and constants name that section by number.
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "image/image_cubin.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 #include <string.h>
 

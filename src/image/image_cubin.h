@@ -5,6 +5,8 @@
 #define KILN_SRC_IMAGE_IMAGE_CUBIN_H_
 
 #include "image/image_elf.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 // What is known of the section with a function's code. thread-compatible
 typedef struct kilni_cubin_code_t {

@@ -7,7 +7,10 @@
 // stepped over.
 #include <string.h>
 
+#include "base/status_make.h"
 #include "image/image_cubin.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 enum {
   FORM_NONE = 1,

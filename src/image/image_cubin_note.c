@@ -7,7 +7,9 @@
 // compiler's options, which depends on the toolkit.
 #include <string.h>
 
+#include "base/status_make.h"
 #include "image/image_cubin.h"
+#include "kiln/status.h"
 
 enum {
   ABI_NEW = 8,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: the sections and symbols of a 64-bit ELF file in memory.
+#include "base/status_make.h"
 #include "image/image_elf.h"
+#include "kiln/status.h"
 
 #include <string.h>
 

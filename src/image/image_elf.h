@@ -8,6 +8,7 @@
 #define KILN_SRC_IMAGE_IMAGE_ELF_H_
 
 #include "image/image_inside.h"
+#include "kiln/status.h"
 
 // ELF's own constants.
 enum {

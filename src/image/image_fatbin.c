@@ -9,7 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "image/image_unpack.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 #define FATBIN_MAGIC  0xba55ed50u
 #define WRAPPER_MAGIC 0x466243b1u

@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status_make.h"
 #include "image/image_elf.h"
+#include "kiln/api.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 // ---------------------------------------------------------------------------
 // ELF files

@@ -10,9 +10,11 @@
 
 #include <stdatomic.h>
 
-#include "base/alloc.h"
-#include "base/status_make.h"
-#include "image/image.h"
+#include "image/ptx.h"
+#include "kiln/allocator.h"
+#include "kiln/api.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 // The limits of an image; docs/rooms/image.md lists them.
 #define KILNI_IMAGE_MAX_MEMBERS      ((size_t)1 << 20)

@@ -8,7 +8,10 @@
 // comparing what NVRTC 12.9 to 13.5 make for several.
 #include <string.h>
 
+#include "base/status_make.h"
 #include "image/image_inside.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 enum {
   LTOIR_HEAD_BYTES = 24,

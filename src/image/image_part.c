@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/status_make.h"
 #include "image/image_inside.h"
+#include "kiln/status.h"
 
 bool kilni_image_part_has(const kilni_image_part_t* part, uint64_t offset,
                           uint64_t size) {

@@ -3,7 +3,13 @@
 // image: PTX as a member: its kernels, parameters and variables.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
 #include "image/image_inside.h"
+#include "image/ptx.h"
+#include "kiln/api.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 // What kind of argument a PTX parameter takes, KILN_IMAGE_PARAM_*.
 static uint32_t param_kind(const kilni_ptx_variable_t* variable) {

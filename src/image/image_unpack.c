@@ -4,7 +4,10 @@
 //
 // The one file that includes LZ4's and Zstandard's headers. Both write into the
 // room that they are given and not behind it.
+#include "base/status_make.h"
 #include "image/image_unpack.h"
+#include "kiln/image.h"
+#include "kiln/status.h"
 
 #if defined(KILNI_HAS_LZ4)
 #include <lz4.h>

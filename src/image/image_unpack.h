@@ -5,6 +5,7 @@
 #define KILN_SRC_IMAGE_IMAGE_UNPACK_H_
 
 #include "image/image_inside.h"
+#include "kiln/status.h"
 
 // True if this build reads `packing`, KILN_IMAGE_PACKING_*.
 bool kilni_image_unpack_knows(uint32_t packing);

@@ -6,7 +6,11 @@
 // that the readers do not, and those are no reason to keep a file from it.
 #include <string.h>
 
+#include "base/status_make.h"
+#include "image/image.h"
 #include "image/image_cubin.h"
+#include "kiln/api.h"
+#include "kiln/status.h"
 
 // The headers that a loader walks; section headers are opened with the file.
 static kiln_status_t check_segments(const kilni_image_part_t* part) {

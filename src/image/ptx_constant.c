@@ -4,6 +4,7 @@
 //
 // Integers are 64 bits, signed unless one side is unsigned; they wrap. A
 // shift by 64 or more leaves the sign. Floats are doubles.
+#include "base/str.h"
 #include "image/ptx_reader.h"
 
 #include <string.h>

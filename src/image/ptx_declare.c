@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: declarations of variables, registers and parameters.
+#include "base/str.h"
 #include "image/ptx_reader.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: PTX functions: headers, directives, bodies and debug marks.
+#include "base/str.h"
 #include "image/ptx_reader.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: initial values of PTX variables, as bytes and relocations.
+#include "base/str.h"
 #include "image/ptx_reader.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: PTX instructions: guard, mnemonic, modifiers, operands.
+#include "base/alloc.h"
+#include "base/str.h"
 #include "image/ptx_reader.h"
 
 #include <string.h>

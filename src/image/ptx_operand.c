@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: operands of PTX instructions.
+#include "base/str.h"
 #include "image/ptx_reader.h"
 
 #include <string.h>

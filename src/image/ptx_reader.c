@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: the PTX reader's frame: errors, tokens, arrays, module scope.
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "base/str.h"
 #include "image/ptx_reader.h"
 
 #include <stdarg.h>

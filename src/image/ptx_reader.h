@@ -7,9 +7,6 @@
 #ifndef KILN_SRC_IMAGE_PTX_READER_H_
 #define KILN_SRC_IMAGE_PTX_READER_H_
 
-#include "base/alloc.h"
-#include "base/status_make.h"
-#include "base/str.h"
 #include "image/ptx_lexer.h"
 
 // An array that grows. one-thread

@@ -5,6 +5,7 @@
 // Every identifier is kept once. A name knows its innermost local meaning; a
 // declaration stacks a new one and the end of its scope takes it off again, so
 // that a look-up never walks the scopes.
+#include "base/alloc.h"
 #include "image/ptx_reader.h"
 
 #include <string.h>

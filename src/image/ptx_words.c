@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: the fixed words of PTX and facts about them.
+#include "base/str.h"
 #include "image/ptx_reader.h"
 
 #include <string.h>

@@ -4,6 +4,9 @@
 // starts[v] is where the edges of vertex v begin in columns.
 #include <stdio.h>
 
+#include "base/status_make.h"
+#include "kiln/dispatch.h"
+#include "kiln/program.h"
 #include "library/library_inside.h"
 
 #define GIVEN(index) \

@@ -6,13 +6,13 @@
 
 #include <stdatomic.h>
 
-#include "base/alloc.h"
-#include "base/options.h"
-#include "base/status_make.h"
 #include "device/device_inside.h"
-#include "dispatch/dispatch.h"
+#include "kiln/dispatch.h"
+#include "kiln/library.h"
 #include "kiln/memory.h"
-#include "library/library.h"
+#include "kiln/pipeline.h"
+#include "kiln/program.h"
+#include "kiln/sequence.h"
 
 enum {
   KILNI_LIBRARY_STEPS = 48,       // of a plan

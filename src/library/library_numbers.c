@@ -4,6 +4,9 @@
 // convolutions, attention, histograms, transforms.
 #include <stdio.h>
 
+#include "base/status_make.h"
+#include "kiln/dispatch.h"
+#include "kiln/program.h"
 #include "library/library_inside.h"
 
 #define GIVEN(index) \

@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "kiln/library.h"
+#include "kiln/program.h"
+#include "kiln/program_operators.h"
 #include "library/library_inside.h"
 
 #define GIVEN(index) \

@@ -7,9 +7,12 @@
 // to, the longest end of its own path that is a path as well, and takes from
 // there the ways that it has not. Last, states are numbered anew: those at
 // which nothing ends first.
+#include <stdatomic.h>
 #include <string.h>
 
-#include "library/library_inside.h"
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "kiln/library.h"
 
 enum { KINDS = 256 };
 #define MOST_ENTRIES (UINT64_C(1) << 26)

@@ -3,6 +3,15 @@
 // library: plans: made by a recipe, run as dispatches one behind the other.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/status_make.h"
+#include "kiln/dispatch.h"
+#include "kiln/library.h"
+#include "kiln/pipeline.h"
+#include "kiln/program.h"
+#include "kiln/resident.h"
+#include "kiln/sequence.h"
 #include "library/library_inside.h"
 
 // ---- Making ----

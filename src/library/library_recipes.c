@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status_make.h"
+#include "kiln/library.h"
+#include "kiln/program.h"
 #include "library/library_inside.h"
 
 #define GIVEN(index) \

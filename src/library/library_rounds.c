@@ -4,6 +4,11 @@
 // fixpoint of a sequence.
 #include <string.h>
 
+#include "base/status_make.h"
+#include "kiln/dispatch.h"
+#include "kiln/library.h"
+#include "kiln/pipeline.h"
+#include "kiln/sequence.h"
 #include "library/library_inside.h"
 
 // The fixpoint is the first step of its sequence.

@@ -3,6 +3,9 @@
 // library: how many elements each parameter of a plan has, as its programs say.
 #include <string.h>
 
+#include "base/status_make.h"
+#include "kiln/library.h"
+#include "kiln/program.h"
 #include "library/library_inside.h"
 
 // What a step's own parameters have, by what is known of the plan's.

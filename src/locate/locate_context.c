@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
+#include "locate/locate.h"
 #include "locate/locate_inside.h"
 
 enum { MAX_OPTION_PATHS = 1024, MAX_TARGET_BYTES = 64 };

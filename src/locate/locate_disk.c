@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locate: the disk, as a context has seen it so far.
+#include "base/file.h"
+#include "base/str.h"
 #include "locate/locate_disk.h"
 
 #include <errno.h>

@@ -10,8 +10,9 @@
 #ifndef KILN_SRC_LOCATE_LOCATE_DISK_H_
 #define KILN_SRC_LOCATE_LOCATE_DISK_H_
 
-#include "base/file.h"
-#include "base/str.h"
+#include "kiln/allocator.h"
+#include "kiln/api.h"
+#include "kiln/status.h"
 
 enum {
   KILNI_DISK_PATH_LIMIT = 8192,  // bytes of a path with its NUL

@@ -10,6 +10,7 @@
 #include "base/status_make.h"
 #include "base/str.h"
 #include "locate/locate_facts_inside.h"
+#include "locate/locate_facts_parse.h"
 
 // ---- The reader ----
 

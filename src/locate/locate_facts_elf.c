@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "kiln/locate_catalog.h"
 #include "locate/locate_facts_inside.h"
+#include "locate/locate_facts_parse.h"
 
 enum { TEXT_BYTES = 256, FOLDER_BYTES = 4096, SIBLING_BYTES = 64 };
 

@@ -14,8 +14,8 @@
 #include "base/file.h"
 #include "base/status_make.h"
 #include "base/str.h"
-#include "kiln/locate_catalog.h"
 #include "locate/locate_facts_inside.h"
+#include "locate/locate_facts_parse.h"
 
 enum { FIRST_PIECE = 24 << 10 };
 

@@ -11,7 +11,6 @@
 
 #include "base/thread.h"
 #include "locate/locate_facts.h"
-#include "locate/locate_facts_parse.h"
 
 enum { KILNI_FACTS_BLOCK_BYTES = 16 << 10, KILNI_FACTS_MAX_PATH = 16384 };
 

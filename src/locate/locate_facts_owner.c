@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "kiln/locate_catalog.h"
 #include "locate/locate_facts_inside.h"
+#include "locate/locate_facts_parse.h"
 
 enum { RANK_NAMED, RANK_IN_PATH, RANK_NVIDIA, RANK_OTHER, RANK_COUNT };
 

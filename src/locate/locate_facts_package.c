@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/status_make.h"
 #include "base/str.h"
-#include "kiln/locate_catalog.h"
 #include "locate/locate_facts_inside.h"
+#include "locate/locate_facts_parse.h"
 #include "locate/locate_package_parse.h"
 
 static const char kDpkgInfo[] = "/var/lib/dpkg/info";

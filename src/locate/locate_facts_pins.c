@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/status_make.h"
 #include "base/str.h"
 #include "locate/locate_facts_inside.h"
+#include "locate/locate_facts_parse.h"
 
 static const char kMeta[] = "cuda-toolkit";
 

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/status_make.h"
 #include "base/str.h"
 #include "kiln/locate_catalog.h"
 #include "locate/locate_facts_inside.h"
+#include "locate/locate_facts_parse.h"
 
 enum { HEADER_BYTES = 256 << 10, MACRO_COUNT = 3, PATH_BYTES = 4200 };
 

@@ -12,7 +12,6 @@
 
 #include "base/env.h"
 #include "base/thread.h"
-#include "locate/locate.h"
 #include "locate/locate_disk.h"
 #include "locate/locate_facts.h"
 #include "locate/locate_item.h"

@@ -11,6 +11,7 @@
 
 #include "base/dynlib.h"
 #include "base/elf.h"
+#include "base/file.h"
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
 #include "locate/locate_ldcache.h"

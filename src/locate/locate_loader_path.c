@@ -13,6 +13,7 @@
 
 #include "base/cpu_features.h"
 #include "base/dynlib.h"
+#include "base/file.h"
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
 #include "locate/locate_ldcache.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
 

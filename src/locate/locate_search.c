@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locate: the search for one row of the catalog.
+#include "base/alloc.h"
+#include "base/file.h"
 #include "locate/locate_search.h"
 
 #include <stdio.h>

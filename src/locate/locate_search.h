@@ -6,7 +6,6 @@
 #ifndef KILN_SRC_LOCATE_LOCATE_SEARCH_H_
 #define KILN_SRC_LOCATE_LOCATE_SEARCH_H_
 
-#include "base/alloc.h"
 #include "locate/locate_inside.h"
 
 enum { KILNI_SEARCH_MAX_GONE = 32 };

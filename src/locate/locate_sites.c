@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/status_make.h"
 #include "locate/locate_inside.h"
 #include "locate/locate_pyvenv.h"

@@ -4,6 +4,7 @@
 // was put there.
 #include <string.h>
 
+#include "base/file.h"
 #include "base/status_make.h"
 #include "locate/locate_digest.h"
 #include "locate/locate_inside.h"

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/status_make.h"
+#include "locate/locate.h"
 #include "locate/locate_search.h"
 
 enum { MAX_SLIPS = 2 };  // of a misspelled name

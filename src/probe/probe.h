@@ -11,7 +11,6 @@
 #include "kiln/probe.h"
 #include "kiln/watch.h"
 #include "table/table.h"
-#include "toolkit/toolkit.h"
 
 // What the runtime knows or has tried. All is borrowed during the call and
 // copied, but `host`, which `keep` keeps. thread-compatible

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "probe/probe_sheet.h"
+#include "table/cuda_table.h"
 
 // An attribute of the driver. thread-safe
 typedef struct attribute_t {

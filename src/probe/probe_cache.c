@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "probe/probe_sheet.h"
 

@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "locate/locate_facts.h"
 #include "probe/probe_sheet.h"
+#include "table/cuda_table.h"
+#include "table/nvrtc_table.h"
 
 enum { FACT_FILE_BYTES = 256 * 1024, VERSION_BYTES = 64, MEMBER_BYTES = 128 };
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status_make.h"
 #include "probe/probe_sheet.h"
 
 enum { MAX_GROUPS = 64 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
+#include "base/status_make.h"
 #include "locate/locate.h"
 #include "probe/probe_sheet.h"
 #include "toolkit/toolkit.h"

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "locate/locate.h"
 #include "probe/probe_sheet.h"
+#include "toolkit/toolkit.h"
 
 const kiln_probe_piece_t* kilni_probe_piece_find(const kiln_probe_t* probe,
                                                  uint32_t kind,

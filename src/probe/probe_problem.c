@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status_make.h"
 #include "probe/probe_sheet.h"
+#include "table/nvrtc_table.h"
 
 enum { MESSAGE_BYTES = 2048 };
 

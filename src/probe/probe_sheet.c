@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // probe: the fact sheet as an object: lists, the strings they own, accessors.
+#include "base/status_make.h"
 #include "locate/locate.h"
 #include "probe/probe_sheet.h"
 

@@ -6,8 +6,9 @@
 
 #include <stdatomic.h>
 
-#include "base/status_make.h"
 #include "probe/probe.h"
+#include "table/cuda_abi.h"
+#include "table/table.h"
 
 enum { KILNI_PROBE_MAX_ENTRIES = 65536, KILNI_PROBE_TEXT_BYTES = 64 << 10 };
 

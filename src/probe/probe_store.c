@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/status_make.h"
 #include "probe/probe_sheet.h"
 
 // Looking makes nothing and writes nothing, so whether it could is told by

@@ -9,7 +9,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/keep.h"
+#include "base/status_make.h"
+#include "kiln/watch.h"
+#include "probe/probe.h"
 #include "probe/watch_inside.h"
+#include "table/nvml_table.h"
 
 // ---- The list ----
 

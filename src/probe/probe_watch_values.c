@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kiln/watch.h"
 #include "probe/watch_inside.h"
+#include "table/nvml_table.h"
 
 // ---- Names ----
 

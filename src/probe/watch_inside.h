@@ -4,8 +4,9 @@
 #ifndef KILN_SRC_PROBE_WATCH_INSIDE_H_
 #define KILN_SRC_PROBE_WATCH_INSIDE_H_
 
-#include "base/status_make.h"
-#include "probe/probe.h"
+#include "base/keep.h"
+#include "kiln/watch.h"
+#include "table/nvml_table.h"
 
 enum {
   KILNI_WATCH_MAX_DEVICES = 512,    // GPUs and MIG devices

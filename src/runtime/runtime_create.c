@@ -5,11 +5,12 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "base/vm.h"
 #include "cache/cache.h"
 #include "runtime/runtime_inside.h"
-#include "soft/soft.h"
+#include "toolkit/toolkit.h"
 
 enum { MAX_WORKERS = 1024, MAX_DEVICES = 8 };
 

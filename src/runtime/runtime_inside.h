@@ -11,7 +11,7 @@
 #include "base/thread.h"
 #include "device/device.h"
 #include "runtime/runtime.h"
-#include "toolkit/toolkit.h"
+#include "table/cuda_table.h"
 
 // A driver, once it has been started. Under the runtime's lock while it is
 // started, const afterwards. one-thread

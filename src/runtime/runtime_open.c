@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/dynlib.h"
+#include "base/status_make.h"
 #include "base/str.h"
 #include "compile/compile.h"
 #include "device/device.h"
@@ -13,6 +14,8 @@
 #include "base/options.h"
 #include "runtime/runtime_inside.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
+#include "table/nvrtc_table.h"
 
 enum { NOTE_BYTES = 1024, MAX_ORDINAL = 4095, OWN_PATH_BYTES = 4096 };
 

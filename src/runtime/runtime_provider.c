@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/log_line.h"
+#include "base/status_make.h"
 #include "runtime/runtime_inside.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 
 static void unwrap(kiln_runtime_t* runtime, kilni_provider_t* provider) {
   if (provider->wrapped) {

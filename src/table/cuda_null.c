@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "table/cuda_table.h"
 #include "table/table_inside.h"
 
 enum {

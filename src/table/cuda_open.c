@@ -8,7 +8,8 @@
 // one exported symbol that has exactly the row's signature.
 #include <string.h>
 
-#include "table/table.h"
+#include "base/status_make.h"
+#include "table/cuda_table.h"
 
 enum { NAME_BYTES = 64 };  // of an entry point
 

@@ -5,6 +5,7 @@
 // with the handles of the driver's null provider.
 #include <string.h>
 
+#include "table/nvjitlink_table.h"
 #include "table/table_inside.h"
 
 enum { NULL_MAJOR = 13, NULL_MINOR = 3 };

@@ -6,7 +6,8 @@
 // from 12.3 on the same without one, which are taken here.
 #include <string.h>
 
-#include "table/table.h"
+#include "base/status_make.h"
+#include "table/nvjitlink_table.h"
 #include "table/table_inside.h"
 
 static kilni_tool_t tool_of(const kiln_nvjitlink_table_t* table) {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/cuda_table.h"
+#include "table/nvml_table.h"
 #include "table/table_inside.h"
 
 #define NULL_RELEASE "580.65.06"

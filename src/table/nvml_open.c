@@ -8,6 +8,8 @@
 // disturbed.
 #include <string.h>
 
+#include "base/status_make.h"
+#include "table/nvml_table.h"
 #include "table/table_inside.h"
 
 static const char default_name[] = "libnvidia-ml.so.1";

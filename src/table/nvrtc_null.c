@@ -6,6 +6,7 @@
 // with the handles of the driver's null provider.
 #include <string.h>
 
+#include "table/nvrtc_table.h"
 #include "table/table_inside.h"
 
 enum { NULL_MAJOR = 13, NULL_MINOR = 0, NULL_ARCH = 75 };

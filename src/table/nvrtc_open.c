@@ -6,7 +6,8 @@
 // decided elsewhere.
 #include <string.h>
 
-#include "table/table.h"
+#include "base/status_make.h"
+#include "table/nvrtc_table.h"
 #include "table/table_inside.h"
 
 static kilni_tool_t tool_of(const kiln_nvrtc_table_t* table) {

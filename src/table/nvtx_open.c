@@ -10,6 +10,7 @@
 #include "base/dynlib.h"
 #include "base/log_line.h"
 #include "base/thread.h"
+#include "table/nvtx_table.h"
 #include "table/table_inside.h"
 
 enum { NOTHING, OPENING, OPEN, ABSENT };

@@ -6,7 +6,8 @@
 // not the toolkit's.
 #include <string.h>
 
-#include "table/table.h"
+#include "base/status_make.h"
+#include "table/nvvm_table.h"
 #include "table/table_inside.h"
 
 static kilni_tool_t tool_of(const kiln_nvvm_table_t* table) {

@@ -7,6 +7,8 @@
 // same call in every run.
 #include <pthread.h>
 
+#include "base/status_make.h"
+#include "table/table.h"
 #include "table/table_wrap.h"
 
 static uintptr_t this_thread(void) {

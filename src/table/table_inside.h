@@ -9,7 +9,12 @@
 
 #include <stdatomic.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
+#include "table/nvjitlink_table.h"
+#include "table/nvml_table.h"
+#include "table/nvrtc_table.h"
+#include "table/nvtx_table.h"
+#include "table/nvvm_table.h"
 
 // INCOMPATIBLE naming every REQUIRED row that an NVML lacks.
 kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table);

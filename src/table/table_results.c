@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // table: results of the driver and of the toolkit's libraries as statuses.
-#include "table/table.h"
+#include "base/status_make.h"
+#include "table/cuda_table.h"
+#include "table/nvjitlink_table.h"
+#include "table/nvml_table.h"
+#include "table/nvrtc_table.h"
+#include "table/nvvm_table.h"
 
 // One row of a file *_results.inc. thread-safe
 typedef struct result_row_t {

@@ -9,7 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/table.h"
+#include "base/status_make.h"
+#include "table/cuda_table.h"
+#include "table/nvjitlink_table.h"
+#include "table/nvml_table.h"
+#include "table/nvrtc_table.h"
+#include "table/nvvm_table.h"
 #include "table/table_inside.h"
 
 enum { NAMES_LINE_BYTES = 900 };  // of missing rows in one line of an error

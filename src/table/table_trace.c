@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/log_line.h"
+#include "base/status_make.h"
+#include "table/cuda_table.h"
 #include "table/table_inside.h"
 #include "table/table_wrap.h"
 

@@ -8,6 +8,7 @@
 #ifndef KILN_SRC_TABLE_TABLE_WRAP_H_
 #define KILN_SRC_TABLE_TABLE_WRAP_H_
 
+#include "table/cuda_abi.h"
 #include "table/table_inside.h"
 
 // ---- Trace ----

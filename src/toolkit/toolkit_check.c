@@ -3,6 +3,14 @@
 // toolkit: finds that are checked and remembered, declared uses, checks.
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/log_line.h"
+#include "base/status_make.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/toolkit.h"
+#include "toolkit/toolkit.h"
 #include "toolkit/toolkit_inside.h"
 
 // ---- Asking the rules ----

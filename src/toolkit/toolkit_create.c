@@ -3,7 +3,14 @@
 // toolkit: contexts: options and environment, resolved once; reset, refresh.
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/toolkit.h"
+#include "locate/locate.h"
+#include "toolkit/toolkit.h"
 #include "toolkit/toolkit_inside.h"
 
 // ---- Lists ----

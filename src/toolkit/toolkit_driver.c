@@ -9,7 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/table.h"
+#include "base/status_make.h"
+#include "kiln/compat.h"
+#include "kiln/toolkit.h"
+#include "table/cuda_table.h"
+#include "table/nvml_table.h"
 #include "toolkit/toolkit_inside.h"
 
 void kilni_toolkit_driver_deinit(kiln_allocator_t allocator,

@@ -10,17 +10,14 @@
 
 #include <stdatomic.h>
 
-#include "base/alloc.h"
 #include "base/dynlib.h"
 #include "base/host.h"
-#include "base/log_line.h"
-#include "base/status_make.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "compat/compat.h"
-#include "locate/locate.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/toolkit.h"
 #include "locate/locate_facts.h"
-#include "toolkit/toolkit.h"
 
 enum {
   KILNI_TOOLKIT_MAX_ITEMS = KILN_COMPAT_MAX_FACTS,

@@ -6,6 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/status_make.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/toolkit.h"
+#include "table/nvvm_table.h"
+#include "toolkit/toolkit.h"
 #include "toolkit/toolkit_inside.h"
 
 // ---- Evidence ----

@@ -3,7 +3,13 @@
 // toolkit: libraries: loaded once, in order, after the check.
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
+#include "base/status_make.h"
+#include "kiln/compat.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/toolkit.h"
 #include "toolkit/toolkit_inside.h"
 
 // ---- Who has it already ----

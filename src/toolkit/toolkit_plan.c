@@ -10,6 +10,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/status_make.h"
+#include "kiln/locate.h"
+#include "kiln/locate_catalog.h"
+#include "kiln/toolkit.h"
 #include "toolkit/toolkit_inside.h"
 
 // ---- What is in the process ----

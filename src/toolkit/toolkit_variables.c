@@ -3,8 +3,9 @@
 // toolkit: the environment variables that count in a context.
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/str.h"
+#include "kiln/toolkit.h"
 #include "toolkit/toolkit_inside.h"
 
 enum { MAX_VARIABLES = 4096 };

@@ -11,6 +11,8 @@
 
 #include <setjmp.h>
 
+#include "kiln/status.h"
+#include "table/cuda_abi.h"
 #include "table/table.h"
 
 // A running case. one-thread

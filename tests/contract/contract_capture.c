@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 // What most cases need. one-thread
 typedef struct bench_t {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "table/cuda_table.h"
 #include "contract.h"
 
 static void before_init(contract_t* t) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 // From here on every call on the context gives `result`.
 static void expect_sticky(contract_t* t, kiln_cu_result_t result) {

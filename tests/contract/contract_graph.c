@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "table/cuda_table.h"
 #include "contract.h"
 
 // What most cases need. one-thread

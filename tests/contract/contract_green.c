@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 // Not there before CUDA 12.4 and 12.5: nothing to ask then.
 static bool has_parts(const contract_t* t) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 static void whole_grid(contract_t* t) {
   enum { BLOCKS = 37, THREADS = 96, COUNT = BLOCKS * THREADS };

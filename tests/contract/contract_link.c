@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 enum { LOG_BYTES = 8192 };
 

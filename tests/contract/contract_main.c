@@ -12,6 +12,7 @@
 // --here leaves out the cases that have a process of their own, because they
 // provoke what a tool that watches for faults would tell.
 #define _POSIX_C_SOURCE 200809L
+#include <stdarg.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "base/thread.h"
 #include "contract.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 
 extern char** environ;
 

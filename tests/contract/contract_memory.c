@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "table/cuda_table.h"
 #include "contract.h"
 
 enum { WORDS = 1024, LARGE = 3 << 20 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 #define MIB (1ull << 20)
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 static kiln_cu_mem_allocation_prop_t properties(const contract_t* t) {
   kiln_cu_mem_allocation_prop_t prop;

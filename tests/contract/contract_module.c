@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 static const char kTruncated[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
+#include "table/nvml_table.h"
 
 enum { SKIPPED = 77, MAX_PROCESSES = 1024 };
 

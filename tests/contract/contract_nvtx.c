@@ -15,7 +15,7 @@
 
 #include "base/env.h"
 #include "base/thread.h"
-#include "table/table.h"
+#include "table/nvtx_table.h"
 
 enum { SKIPPED = 77, DEPTH = 40 };
 

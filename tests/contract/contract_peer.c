@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 enum { BYTES = 4096 };
 

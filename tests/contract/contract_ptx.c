@@ -2,6 +2,7 @@
 //
 // contract: the kernels that cases use, by hand, for any GPU since sm_70.
 #include "contract.h"
+#include "table/cuda_table.h"
 
 // clang-format off
 const char* const contract_ptx =

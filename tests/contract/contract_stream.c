@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 static uint32_t read_word(contract_t* t, kiln_cu_deviceptr_t address) {
   uint32_t value = 0;

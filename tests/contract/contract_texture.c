@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "contract.h"
+#include "table/cuda_table.h"
 
 enum { SIDE = 16, BYTES = SIDE * SIDE * 4 };
 

@@ -22,7 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/env.h"
+#include "cache/cache.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 enum {
   MAX_PROCESSES = 64,

@@ -17,7 +17,11 @@
 
 #include <cmocka.h>
 
+#include "base/env.h"
+#include "cache/cache.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
+#include "kiln/log.h"
 #include "fault_folder.h"
 
 enum { PATH_BYTES = 256, TEXT_BYTES = 3000 };

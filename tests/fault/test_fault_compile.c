@@ -11,8 +11,12 @@
 
 #include <cmocka.h>
 
+#include "base/status_make.h"
 #include "base/thread.h"
 #include "compile/compile.h"
+#include "table/cuda_table.h"
+#include "table/nvrtc_table.h"
+#include "table/nvvm_table.h"
 #include "fault_run.h"
 
 // What a run goes over, and what is to fail in it. one-thread

@@ -26,6 +26,7 @@
 #include "fault_cases.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 enum {
   MAY_PASS = 2,   // what failed may be done without

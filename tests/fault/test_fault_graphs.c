@@ -17,12 +17,14 @@
 
 #include <cmocka.h>
 
+#include "base/status_make.h"
 #include "device/device_inside.h"
 #include "driver_books.h"
 #include "fault_alloc.h"
 #include "fault_cases.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 enum {
   LACKS = 1,      // a provider may not have it, also unfaulted

@@ -12,6 +12,8 @@
 
 #include "base/thread.h"
 #include "compile/compile.h"
+#include "table/cuda_table.h"
+#include "table/nvjitlink_table.h"
 #include "fault_run.h"
 
 // What a run goes over. one-thread

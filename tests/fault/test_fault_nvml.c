@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 #include "fault_run.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
+#include "table/nvml_table.h"
 
 // The wrapped table and what a failed call gives. one-thread
 typedef struct calls_t {

@@ -19,6 +19,7 @@
 #include "fault_run.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 enum { COUNT = 256, BYTES = COUNT * 4 };
 

@@ -25,6 +25,8 @@
 #include "kiln/kiln.h"
 #include "locate_world.h"
 #include "probe/probe.h"
+#include "table/cuda_table.h"
+#include "toolkit/toolkit.h"
 
 // ---- The machine ----
 

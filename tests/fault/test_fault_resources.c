@@ -27,6 +27,8 @@
 #include "fault_cases.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
+#include "table/nvml_table.h"
 
 enum {
   LACKS = 1,     // a provider may not have it: UNSUPPORTED, also unfaulted

@@ -19,6 +19,7 @@
 #include "fault_run.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 // What a run goes over, and what is to fail in it. one-thread
 typedef struct path_t {

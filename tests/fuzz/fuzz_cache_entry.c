@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 enum { MAX_INPUT = 1 << 20 };
 

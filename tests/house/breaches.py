@@ -79,7 +79,8 @@ CLEAN = {
     "src/top/top.c": TOP % "top" + '#include "left/left.h"\n',
     "src/guest/guest.h": TOP % "guest",
     "src/cli/cli_main.c": TOP % "cli" + '#include "kiln/status.h"\n'
-                          '#include <png.h>\n',
+                          '#include <png.h>\n'
+                          'extern kiln_status_t* kilni_cli_status;\n',
     "include/kiln/status.h": STATUS_H,
     "tests/unit/left/test_left.c": TOP % "left",
     "tests/house/GENERATORS":
@@ -122,6 +123,18 @@ BREACHES = {
         ({"include/kiln/status.h": ("+", '#include "base/str.h"\n')},
          "a public header includes kiln/ only"),
     ],
+    "needless_includes": [
+        ({"src/base/str.h": ("+", "int kilni_str_length(void);\n")},
+         'src/base/base.c:5: uses nothing of "base/str.h"'),
+        ({"src/left/left_inside.h": ("+", "enum { LEFT_PLACES = 2 };\n")},
+         'src/left/left.c:4: uses nothing of "left/left_inside.h"'),
+    ],
+    "sources_are_built": [
+        ({"lost": "src/left/left.c"},
+         "src/left/left.c: no CMakeLists.txt names it"),
+        ({"lost": "tests/unit/left/test_left.c"},
+         "tests/unit/left/test_left.c: no CMakeLists.txt names it"),
+    ],
     "parts": [
         ({"src/right/low/right_low.h":
           ("+", '#include "right/high/right_high.h"\n')},
@@ -144,7 +157,7 @@ BREACHES = {
     ],
     "cli_is_a_user": [
         ({"src/cli/cli_main.c": ("+", '#include "base/str.h"\n')},
-         "src/cli/cli_main.c:6: the command includes base/str.h"),
+         "src/cli/cli_main.c:7: the command includes base/str.h"),
     ],
     "no_toolkit_headers": [
         ({"src/left/left.c": ("+", "#include <cuda.h>\n")},
@@ -455,7 +468,7 @@ def write(root, files):
             file.write(text)
 
 
-def build(tree, flags, link, bind):
+def build(tree, flags, link, bind, lost):
     """What CMake and Ninja would leave behind, made by hand."""
     objects = []
     for path in tree.files("src/base", "src/left", ext=".c"):
@@ -480,9 +493,11 @@ def build(tree, flags, link, bind):
         file.write("{ global: kiln_*; local: *; };")
     run(tree.cc, "-shared", *bind.split(), "-Wl,--version-script=" + hide, "-o",
         os.path.join(tree.build, "src", "libkiln.so"), *objects, *libraries)
-    commands = [{"file": os.path.join(tree.root, "src/base/base.c"),
+    commands = [{"file": os.path.join(tree.root, path),
                  "directory": tree.build,
-                 "command": "cc %s -c base.c" % flags}]
+                 "command": "cc %s -c %s" % (flags, os.path.basename(path))}
+                for path in tree.files("src", "tests", ext=".c")
+                if path != lost]
     with open(os.path.join(tree.build, "compile_commands.json"), "w",
               encoding="utf-8") as file:
         json.dump(commands, file)
@@ -494,6 +509,7 @@ def problems(name, breach, cc):
     flags = breach.pop("flags", "-std=c11 -ffp-contract=off")
     link = breach.pop("link", None)
     bind = breach.pop("bind", "-Wl,-Bsymbolic")
+    lost = breach.pop("lost", None)
     root = tempfile.mkdtemp(prefix="kiln-house-")
     try:
         write(root, CLEAN)
@@ -501,7 +517,7 @@ def problems(name, breach, cc):
         built = RULES[name].__module__ == "rules_binary"
         tree = Tree(root, os.path.join(root, "build"), cc)
         if built:
-            build(tree, flags, link, bind)
+            build(tree, flags, link, bind, lost)
         return list(RULES[name](tree))
     finally:
         shutil.rmtree(root)

@@ -311,14 +311,32 @@ def reserved_is_checked(tree):
             yield "%s: %s has no row in %s" % (path, name, table)
 
 
-@rule
-def compile_flags(tree):
-    """Every file is C11 without extensions and without contraction."""
+def _compile_commands(tree):
     path = os.path.join(tree.build, "compile_commands.json")
     with open(path, encoding="utf-8") as file:
         commands = json.load(file)
     if not commands:
         raise AssertionError("no compile commands in " + path)
+    return commands
+
+
+@rule
+def sources_are_built(tree):
+    """No source lies in the tree that no target names."""
+    if tree.cache("KILN_BUILD_BENCH") == "OFF":
+        raise Skip("this build has no benches")
+    excepted = tree.excepted("sources_are_built")
+    built = {os.path.relpath(entry["file"], tree.root)
+             for entry in _compile_commands(tree)}
+    for path in tree.files("src", "tests", "bench", ext=".c"):
+        if path not in built and path not in excepted:
+            yield "%s: no CMakeLists.txt names it" % path
+
+
+@rule
+def compile_flags(tree):
+    """Every file is C11 without extensions and without contraction."""
+    commands = _compile_commands(tree)
     for entry in commands:
         words = entry.get("arguments") or shlex.split(entry["command"])
         where = os.path.relpath(entry["file"], tree.root)

@@ -3,8 +3,9 @@
 
 import os
 import re
+import shutil
 
-from house_tree import rule
+from house_tree import Skip, rule, run, strip_comments
 
 CODE = (".c", ".h", ".inc")
 TOOLKIT = re.compile(r"^(cuda|cuda_runtime|cuda_runtime_api|cuda_fp16|nvrtc|"
@@ -229,3 +230,53 @@ def unit_tests_have_rooms(tree):
         name = path.split("/")[2]
         if name not in rooms:
             yield "%s: %s is no room of src/FLOORS" % (path, name)
+
+
+def _declared(tree, headers):
+    """Header to the names that it declares itself, by ctags."""
+    found = {header: set() for header in headers}
+    full = [os.path.join(tree.root, header) for header in headers]
+    tags = run("ctags", "--kinds-C=defgmpstuvx", "--language-force=C",
+               "-I", "KILN_API,KILN_MUST_USE", "-o", "-", *full)
+    for line in tags.splitlines():
+        name, path = line.split("\t")[:2]
+        if not name.startswith("!_"):
+            found[os.path.relpath(path, tree.root)].add(name)
+    # What a list of rows makes has names that only its reader knows.
+    for header in headers:
+        for number, kind, name in tree.includes(header):
+            if name.endswith(".inc"):
+                found[header].add(None)
+    return found
+
+
+@rule
+def needless_includes(tree):
+    """A file uses something of each header of ours that it includes: what it
+    does not use it is compiled again for."""
+    if shutil.which("ctags") is None:
+        raise Skip("ctags is not installed")
+    excepted = tree.excepted("needless_includes")
+    headers = tree.files("src", "include", ext=".h")
+    declared = _declared(tree, headers)
+    for path in tree.files("src", ext=(".c", ".h")):
+        code = strip_comments(tree.text(path))
+        words = set(re.findall(r"\w+", re.sub(r'"[^"\n]*"', "", code)))
+        stem = os.path.splitext(os.path.basename(path))[0]
+        for number, kind, name in tree.includes(path):
+            header = next((h for h in ("src/" + name, "include/" + name)
+                           if h in declared), None)
+            if kind == "<" or header is None or path in excepted:
+                continue
+            names = declared[header]
+            if not names or None in names or names & words:
+                continue
+            # A file includes what it implements; a header gathers its
+            # module's public ones; C's own types come by kiln/api.h.
+            same = os.path.splitext(os.path.basename(name))[0] == stem
+            gathered = path.endswith(".h") and tree.room_name(
+                header) == tree.room_name(path) and name.startswith("kiln/")
+            generated = header in tree.generated()
+            if same or gathered or generated or name == "kiln/api.h":
+                continue
+            yield '%s:%d: uses nothing of "%s"' % (path, number, name)

@@ -9,6 +9,7 @@
 
 #include "base/thread.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 
 static void count_lines(const char* text, size_t size, void* user) {
   kernel_device_t* device = user;  // several workers print at once

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 #include "base/host.h"
+#include "table/cuda_table.h"
 #include "kernel_reference.h"
-#include "table/table.h"
 
 enum { KERNEL_MESSAGE = 600, KERNEL_SKIPPED = 77 };
 

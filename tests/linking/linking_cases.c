@@ -26,6 +26,7 @@
 #include "compile/link_text.h"
 #include "image/image.h"
 #include "kiln/kiln.h"
+#include "table/nvjitlink_table.h"
 
 enum { SKIP = 77, MAX_LIBRARIES = 16, MANY_LINKS = 40 };
 

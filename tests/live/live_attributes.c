@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 #include "kiln/kiln.h"
 
 // How the driver's number may follow from the file's: one rule for all.

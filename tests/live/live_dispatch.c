@@ -19,6 +19,7 @@
 #include "device/device_inside.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 extern char** environ;
 

@@ -13,6 +13,7 @@
 #include "kiln/kiln.h"
 #include "live_check.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 enum { WORDS = 1 << 14, BYTES = WORDS * 4, OFFSET = 256, KINDS = 3 };
 

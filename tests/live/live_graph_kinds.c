@@ -19,6 +19,7 @@
 #include "kiln/kiln.h"
 #include "live_check.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 extern char** environ;
 

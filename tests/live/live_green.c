@@ -13,8 +13,8 @@
 
 #include "base/thread.h"
 #include "kiln/kiln.h"
+#include "table/cuda_table.h"
 #include "live_check.h"
-#include "table/table.h"
 
 enum { BLOCKS = 4096, MOST_NUMBERS = 1024 };
 

@@ -11,6 +11,7 @@
 #include "kiln/kiln.h"
 #include "live_check.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 enum { BYTES = 1 << 16, PRIORITY = -1, THRESHOLD = 12345, OWNERS = 6 };
 

@@ -17,8 +17,8 @@
 
 #include "base/thread.h"
 #include "kiln/kiln.h"
+#include "table/cuda_table.h"
 #include "live_check.h"
-#include "table/table.h"
 
 extern char** environ;
 

@@ -26,8 +26,9 @@
 #include <unistd.h>
 
 #include "base/env.h"
+#include "base/status_make.h"
 #include "soft/soft.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 static const char kernel_ptx[] =
     ".version 7.0\n"

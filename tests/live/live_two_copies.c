@@ -15,6 +15,7 @@
 
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 enum { WORDS = 1000, ROUNDS = 20, PATH_BYTES = 4096 };
 

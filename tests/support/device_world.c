@@ -14,6 +14,7 @@
 
 #include "fault_calls.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 static void count_line(kiln_log_level_t level, const char* room,
                        const char* line, void* user) {

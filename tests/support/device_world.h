@@ -11,7 +11,7 @@
 
 #include "fault_alloc.h"
 #include "kiln/kiln.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 // A runtime and a device over a table. one-thread
 typedef struct device_world_t {

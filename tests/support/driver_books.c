@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
+#include "table/cuda_table.h"
 
 enum { BOOKS_ENTRIES = 4096, BOOKS_DEVICES = 2, BOOKS_GREATEST = -5 };
 

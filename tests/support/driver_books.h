@@ -14,6 +14,9 @@
 #ifndef KILN_TESTS_SUPPORT_DRIVER_BOOKS_H_
 #define KILN_TESTS_SUPPORT_DRIVER_BOOKS_H_
 
+#include <stdbool.h>
+
+#include "table/cuda_abi.h"
 #include "table/table.h"
 
 // What is counted. thread-compatible

@@ -15,7 +15,7 @@
 //   FAKE_NOTHING   has no symbol of a driver at all
 #include <string.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 #if defined(FAKE_INIT)
 #define FAKE_ANSWER(way, name)                    \

@@ -4,7 +4,7 @@
 //
 //   FAKE_VERSION   of CUDA; rows brought by a later one are not there
 //   FAKE_NOTHING   has no symbol of nvJitLink at all
-#include "table/table.h"
+#include "table/nvjitlink_table.h"
 
 #define FAKE_EXPORT __attribute__((visibility("default"), used))
 

@@ -8,7 +8,7 @@
 //   FAKE_NOTHING   has no symbol of NVML at all
 #include <stdio.h>
 
-#include "table/table.h"
+#include "table/nvml_table.h"
 
 #define FAKE_EXPORT __attribute__((visibility("default"), used))
 

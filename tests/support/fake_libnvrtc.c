@@ -8,7 +8,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <unistd.h>
 
-#include "table/table.h"
+#include "table/nvrtc_table.h"
 
 #define FAKE_EXPORT __attribute__((visibility("default"), used))
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "table/nvtx_abi.h"
+#include "table/nvtx_table.h"
 
 enum { BYTES = 4096, DOMAINS = 8 };
 

@@ -4,7 +4,7 @@
 // hold what a terminal would obey.
 #include <stdio.h>
 
-#include "table/table.h"
+#include "table/nvml_table.h"
 
 #define FAKE_EXPORT __attribute__((visibility("default"), used))
 #define FAKE(name, ...)                             \

@@ -9,7 +9,7 @@
 #define KILN_TESTS_SUPPORT_FAULT_CALLS_H_
 
 #include "fault_run.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 enum { FAULT_CALLS_MESSAGE_BYTES = 160 };
 

@@ -19,8 +19,8 @@
 
 #include "driver_books.h"
 #include "fault_alloc.h"
-#include "table/table.h"
 #include "test_tree.h"
+#include "table/cuda_table.h"
 
 enum { FAULT_HEADER_BYTES = 1 << 18 };
 

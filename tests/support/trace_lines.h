@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 // What was logged, one line behind the other. one-thread
 typedef struct log_t {

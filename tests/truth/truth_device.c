@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "table/nvml_table.h"
 
 enum { ANSWER_BYTES = 1 << 25, THREADS = 256 };
 

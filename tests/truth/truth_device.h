@@ -9,6 +9,7 @@
 #define KILN_TESTS_TRUTH_TRUTH_DEVICE_H_
 
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 #include "truth_form.h"
 
 enum { TRUTH_BLOCKS = 512, TRUTH_ARRAYS = 160, TRUTH_BATCH = 64 };

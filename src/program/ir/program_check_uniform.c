@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "program/ir/program_checker.h"
-#include "program/ir/program_types.h"
 
 enum { LEVEL_GRID, LEVEL_BLOCK, LEVEL_SUBGROUP, LEVEL_THREAD };
 

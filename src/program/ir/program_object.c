@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/status_make.h"
 
 struct kiln_program_t {
   atomic_uint references;

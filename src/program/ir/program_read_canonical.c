@@ -11,7 +11,6 @@
 #include "base/status_make.h"
 #include "program/ir/program_canonical.h"
 #include "program/ir/program_check.h"
-#include "program/ir/program_integers.h"
 #include "program/ir/program_object.h"
 #include "program/ir/program_rules.h"
 #include "program/ir/program_types.h"

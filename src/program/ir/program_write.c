@@ -8,7 +8,6 @@
 #include "cache/cache.h"
 #include "program/ir/program_canonical.h"
 #include "program/ir/program_object.h"
-#include "program/ir/program_types.h"
 
 typedef struct writer_t {
   const kilni_ir_t* ir;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // program: loads, stores, lengths; every access is in range or does nothing.
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME

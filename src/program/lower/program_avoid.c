@@ -8,6 +8,7 @@
 // page has a table of them. Each costs nothing, or an instruction.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME

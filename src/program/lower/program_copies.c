@@ -10,6 +10,7 @@
 // where a program is too large to be looked through.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 enum {

@@ -15,6 +15,7 @@
 // or have no work, all arrays are zeroed.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME

@@ -4,6 +4,7 @@
 //
 // By a constant: a multiplication and shifts (Granlund and Montgomery, 1994).
 // By anything else: the instruction, and selects for what it leaves open.
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define B(NAME) KILN_PROGRAM_BINARY_##NAME

@@ -15,6 +15,7 @@
 // accessed in vectors only where each element is its own thread's.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 #include "program/math/program_math.h"
 

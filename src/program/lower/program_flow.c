@@ -8,6 +8,7 @@
 // if_live. Everywhere else a thread that returns ends.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 #include "program/math/program_math.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "program/ir/program_integers.h"
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define U(NAME) KILN_PROGRAM_UNARY_##NAME

@@ -31,6 +31,7 @@
 // it before.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME

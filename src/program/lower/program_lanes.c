@@ -7,6 +7,7 @@
 // shared: its result is that of the lanes that come to this very place.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/status_make.h"
 #include "program/ir/program_object.h"
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 #include "program/math/program_math.h"
 

@@ -20,7 +20,6 @@
 #include "kiln/program.h"
 #include "kiln/program_code.h"
 #include "program/ir/program_ir.h"
-#include "program/ir/program_types.h"
 
 // Types beside KILN_PROGRAM_TYPE_*.
 enum { KILNI_TYPE_HALF_BITS = 32 };  // a register of 16 bits

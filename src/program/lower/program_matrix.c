@@ -11,6 +11,7 @@
 // Two halves side by side are a word of 32 bits.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 #include "program/math/program_math.h"
 

@@ -2,6 +2,7 @@
 //
 // program: who a thread is, and what threads do together: barriers, copies,
 // traps.
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define T(NAME) KILN_PROGRAM_TYPE_##NAME

@@ -9,6 +9,7 @@
 // meaning, the difference is selected.
 #include <string.h>
 
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 #define U(NAME) KILN_PROGRAM_UNARY_##NAME

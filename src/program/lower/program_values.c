@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "program/ir/program_types.h"
 #include "program/lower/program_lowering.h"
 
 // ---- The arena ----

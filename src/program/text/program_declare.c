@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "program/ir/program_integers.h"
+#include "program/ir/program_report.h"
 #include "program/ir/program_rules.h"
 #include "program/ir/program_types.h"
 #include "program/text/program_reader.h"

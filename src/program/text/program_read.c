@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
-#include "base/str.h"
 #include "program/ir/program_check.h"
 #include "program/ir/program_object.h"
+#include "program/ir/program_report.h"
 #include "program/text/program_reader.h"
 
 enum { MAX_DEFINES = 64 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // program: reading text: tokens, errors, places.
+#include "program/ir/program_report.h"
 #include "program/text/program_reader.h"
 
 #include <stdarg.h>

@@ -12,7 +12,6 @@
 #include "kiln/program.h"
 #include "program/ir/program_ir.h"
 #include "program/ir/program_names.h"
-#include "program/ir/program_report.h"
 #include "program/text/program_lexer.h"
 
 enum {

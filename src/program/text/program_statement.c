@@ -3,7 +3,6 @@
 // program: reading text: statements and bodies.
 #include <stdio.h>
 
-#include "base/str.h"
 #include "program/ir/program_rules.h"
 #include "program/ir/program_types.h"
 #include "program/text/program_reader.h"

@@ -3,7 +3,6 @@
 // program: reading text: names and what they stand for.
 #include "base/alloc.h"
 #include "base/str.h"
-#include "program/ir/program_types.h"
 #include "program/text/program_reader.h"
 
 typedef struct word_t {

@@ -2,6 +2,7 @@
 //
 // soft: making a module ready to run: its variables in device memory, its
 // functions decoded, its kernels listed. Nothing of the tree is kept.
+#include "base/status_make.h"
 #include "soft/code/soft_code.h"
 
 #include <inttypes.h>

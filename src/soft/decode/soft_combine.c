@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "soft/decode/soft_lower.h"
 
 // How far apart the two may be: what the first reads lives as long.

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "soft/decode/soft_forms.h"
+#include "base/status_make.h"
 #include "soft/decode/soft_lower.h"
 #include "soft/decode/soft_tally.h"
 

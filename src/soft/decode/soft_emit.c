@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "kiln/soft.h"
 #include "soft/decode/soft_lower.h"
 #include "soft/decode/soft_tally.h"

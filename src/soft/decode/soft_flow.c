@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "soft/decode/soft_lower.h"
 
 // --- Constants ---------------------------------------------------------------

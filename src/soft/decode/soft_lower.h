@@ -8,7 +8,6 @@
 #ifndef KILN_SRC_SOFT_DECODE_SOFT_LOWER_H_
 #define KILN_SRC_SOFT_DECODE_SOFT_LOWER_H_
 
-#include "base/status_make.h"
 #include "soft/code/soft_code_inside.h"
 
 // What a word of an operation is.

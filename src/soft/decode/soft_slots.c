@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "soft/decode/soft_lower.h"
 
 enum { LIVE_BYTES_MAX = 512 << 20 };

@@ -5,6 +5,7 @@
 //
 // The tallies stand beside the code and are read only then.
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "kiln/soft.h"
 #include "soft/decode/soft_lower.h"
 #include "soft/decode/soft_tally.h"

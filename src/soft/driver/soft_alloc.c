@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 static const unsigned int kHostAllocFlags = KILN_CU_MEMHOSTALLOC_PORTABLE |
                                             KILN_CU_MEMHOSTALLOC_DEVICEMAP |

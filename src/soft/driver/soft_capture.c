@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "table/cuda_table.h"
 
 static bool is_blocking(const kilni_soft_stream_t* stream) {
   return (stream->flags & KILN_CU_STREAM_NON_BLOCKING) == 0;

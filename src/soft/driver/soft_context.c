@@ -6,9 +6,9 @@
 // release ends all that was made in it, and with it a sticky error.
 #include <string.h>
 
-#include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 static const unsigned int kKnownFlags = KILN_CU_CTX_SCHED_MASK |
                                         KILN_CU_CTX_MAP_HOST |

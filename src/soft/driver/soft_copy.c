@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 // Larger copies from plain host memory wait instead of being staged.
 enum { STAGE_BYTES = 64 << 10 };

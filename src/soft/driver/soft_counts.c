@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/status_make.h"
 #include "kiln/soft.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_global.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "soft/driver/soft_driver.h"
+#include "table/cuda_table.h"
 
 static const char kName[] = "Kiln software device";
 // Of the first device; a further one has its number in the address, and the

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/log_line.h"
-#include "base/status_make.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_global.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_abi.h"
 
 // The software driver of this process. thread-safe
 static struct {

@@ -15,12 +15,11 @@
 
 #include "base/host.h"
 #include "base/thread.h"
-#include "soft/soft.h"
 #include "soft/engine/soft_grid.h"
 #include "soft/driver/soft_handle.h"
 #include "soft/memory/soft_memory.h"
 #include "soft/driver/soft_queue.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 // Errors of the host program to look for.
 enum { KILNI_SOFT_REPORT_UNWRITTEN = 1, KILNI_SOFT_REPORT_FREED = 2 };

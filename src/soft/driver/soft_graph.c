@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "table/cuda_table.h"
 
 // ---- Dependencies ----
 

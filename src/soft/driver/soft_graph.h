@@ -12,6 +12,8 @@
 #define KILN_SRC_SOFT_DRIVER_SOFT_GRAPH_H_
 
 #include "soft/driver/soft_driver.h"
+#include "table/cuda_abi.h"
+#include "table/table.h"
 
 typedef struct kilni_soft_graph_t kilni_soft_graph_t;
 typedef struct kilni_soft_exec_t kilni_soft_exec_t;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_abi.h"
 
 // A context that a caller names: the primary one, or the current one for NULL.
 static kiln_cu_result_t check_context(kilni_soft_driver_t* driver,

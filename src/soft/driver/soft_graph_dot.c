@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 // The text so far. one-thread
 typedef struct text_t {

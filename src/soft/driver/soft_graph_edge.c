@@ -6,8 +6,8 @@
 // answer LOSSY_QUERY, as a driver does.
 #include <string.h>
 
-#include "base/alloc.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 static kiln_cu_graph_node_t handle_of(const kilni_soft_node_t* node) {
   return (kiln_cu_graph_node_t)(uintptr_t)node->handle;

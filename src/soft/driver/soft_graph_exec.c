@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 

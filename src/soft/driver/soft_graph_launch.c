@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_abi.h"
 
 // Slots of a conditional node's end: the node, and what it put behind itself.
 enum { END_SLOTS = 3 };

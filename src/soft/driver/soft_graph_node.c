@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 // A node that is being added.
 typedef struct adding_t {

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 // ---- User objects ----
 

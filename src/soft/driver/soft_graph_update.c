@@ -7,8 +7,8 @@
 // not fit is refused with the node and the reason, and nothing has changed.
 #include <string.h>
 
-#include "base/alloc.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 // ---- Do two graphs fit? ----
 

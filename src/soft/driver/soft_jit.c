@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "table/cuda_abi.h"
 
 enum { KNOWN_JIT_OPTIONS = 64 };
 

@@ -5,6 +5,7 @@
 #define KILN_SRC_SOFT_DRIVER_SOFT_JIT_H_
 
 #include "soft/driver/soft_driver.h"
+#include "table/cuda_abi.h"
 
 enum { KILNI_SOFT_MESSAGE_BYTES = 2048 };
 

@@ -2,6 +2,7 @@
 //
 // soft: rows that ask about kernels and set what a launch may use.
 #include "soft/driver/soft_driver.h"
+#include "table/cuda_table.h"
 
 enum {
   SM_NUMBER = 90,

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 // What the launch rows have in common.
 typedef struct launch_t {

@@ -11,6 +11,7 @@
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
 #include "soft/driver/soft_jit.h"
+#include "table/cuda_table.h"
 
 enum { FILE_LIMIT = 256 << 20 };
 

@@ -14,6 +14,7 @@
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_jit.h"
 #include "soft/driver/soft_merge.h"
+#include "table/cuda_table.h"
 
 enum {
   FILE_LIMIT = 256 << 20,

@@ -7,6 +7,7 @@
 
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 

@@ -14,6 +14,7 @@
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
 #include "soft/driver/soft_jit.h"
+#include "table/cuda_table.h"
 
 enum {
   SM_MAJOR_MINOR = 90,

@@ -7,6 +7,7 @@
 // none, and neither does memory of the host. Pools and mappings say for
 // themselves who may use them (soft_pool.c, soft_virtual.c).
 #include "soft/driver/soft_driver.h"
+#include "table/cuda_table.h"
 
 static kiln_cu_result_t row_can_access(int* can, kiln_cu_device_t device,
                                        kiln_cu_device_t peer) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "soft/driver/soft_driver.h"
+#include "table/cuda_table.h"
 
 // The answer to one question and its size in bytes. `alloc` NULL: the address
 // is unknown, and every answer "nothing".

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 // What a driver takes at a time for a pool.
 #define POOL_STEP_BYTES (2ull << 20)

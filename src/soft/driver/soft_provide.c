@@ -10,6 +10,8 @@
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
 #include "soft/driver/soft_global.h"
+#include "soft/soft.h"
+#include "table/cuda_table.h"
 
 enum { WORKERS_LIMIT = 1024 };
 

@@ -10,6 +10,7 @@
 #include "base/status_make.h"
 #include "soft/driver/soft_driver.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_abi.h"
 
 // As a GPU's driver, an issuing thread waits while this many tasks are queued.
 enum { QUEUE_LIMIT = 1024 };

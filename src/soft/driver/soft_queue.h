@@ -12,7 +12,7 @@
 
 #include "base/thread.h"
 #include "soft/engine/soft_grid.h"
-#include "table/table.h"
+#include "table/cuda_abi.h"
 
 typedef struct kilni_soft_driver_t kilni_soft_driver_t;
 typedef struct kilni_soft_context_t kilni_soft_context_t;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: a PTX text as the statements at its top level, for the linker.
+#include "base/str.h"
+#include "kiln/api.h"
 #include "soft/driver/soft_statement.h"
 
 #include <string.h>

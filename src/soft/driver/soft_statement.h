@@ -7,7 +7,7 @@
 #ifndef KILN_SRC_SOFT_DRIVER_SOFT_STATEMENT_H_
 #define KILN_SRC_SOFT_DRIVER_SOFT_STATEMENT_H_
 
-#include "base/str.h"
+#include "kiln/api.h"
 
 typedef enum kilni_soft_word_kind_t {
   KILNI_SOFT_WORD_END = 0,

@@ -6,8 +6,8 @@
 // (soft_queue.c): the host, or another stream, may write what it waits for.
 #include <string.h>
 
-#include "base/alloc.h"
 #include "soft/driver/soft_graph.h"
+#include "table/cuda_table.h"
 
 bool kilni_soft_values_run(kilni_soft_driver_t* driver, kilni_soft_work_t* work,
                            bool* out_gone) {

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/vm.h"
 #include "soft/driver/soft_driver.h"
+#include "table/cuda_table.h"
 
 #define PAGE ((uint64_t)KILNI_SOFT_PAGE_BYTES)
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: where the lanes of an instruction access memory.
+#include "soft/code/soft_engine.h"
+#include "soft/code/soft_function.h"
 #include "soft/engine/soft_address.h"
 
 static uint64_t lane_word(const kilni_soft_warp_t* warp, uint32_t word,

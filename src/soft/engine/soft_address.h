@@ -6,7 +6,7 @@
 #ifndef KILN_SRC_SOFT_ENGINE_SOFT_ADDRESS_H_
 #define KILN_SRC_SOFT_ENGINE_SOFT_ADDRESS_H_
 
-#include "soft/engine/soft_state.h"
+#include "soft/code/soft_engine.h"
 
 // An access of a warp. one-thread
 typedef struct kilni_soft_address_t {

@@ -7,10 +7,12 @@
 // bits), arrivals of every phase (20), bytes still missing (21, signed), the
 // phase's parity. The state that an arrival returns is that number before it.
 #include "soft/code/soft_async.h"
+#include "soft/code/soft_engine.h"
+#include "soft/code/soft_function.h"
+#include "soft/engine/soft_grid.h"
+#include "soft/engine/soft_warp.h"
 
 #include <string.h>
-
-#include "soft/engine/soft_state.h"
 
 enum { COUNT_BITS = 20, TX_BITS = 21 };
 #define COUNT_MOST ((1u << COUNT_BITS) - 1u)

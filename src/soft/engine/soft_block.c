@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "soft/engine/soft_state.h"
 
 enum { SHARED_PATTERN = 0xcd, BLOCK_ALIGN = 64 };

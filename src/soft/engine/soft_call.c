@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "soft/code/soft_engine.h"
+#include "soft/code/soft_function.h"
 #include "soft/engine/soft_print.h"
 #include "soft/engine/soft_state.h"
+#include "soft/engine/soft_warp.h"
+#include "soft/memory/soft_memory.h"
 
 enum { TEXT_BYTES = 8192, NAME_BYTES = 512 };
 

@@ -11,7 +11,9 @@
 // are gathered from each group's registers, and its results are handed back.
 #include <string.h>
 
-#include "soft/engine/soft_state.h"
+#include "soft/code/soft_engine.h"
+#include "soft/code/soft_function.h"
+#include "soft/engine/soft_warp.h"
 
 enum {
   PRED_SOURCE = 1,  // of the scratch frame

@@ -8,7 +8,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "soft/code/soft_code.h"
+#include "soft/code/soft_code_inside.h"
+#include "soft/code/soft_engine.h"
+#include "soft/code/soft_function.h"
 #include "soft/engine/soft_state.h"
+#include "soft/engine/soft_warp.h"
 
 enum {
   CALL_COST = 64,  // bytes of stack that a call takes besides its locals

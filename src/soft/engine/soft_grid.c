@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/status_make.h"
 #include "base/thread.h"
 #include "soft/engine/soft_state.h"
 

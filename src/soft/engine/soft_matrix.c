@@ -7,12 +7,12 @@
 // accumulator before one rounding; the hardware's own sum is not documented.
 // The layouts of mma are PTX's; those of wmma, which PTX leaves open, count
 // elements lane after lane.
+#include "soft/code/soft_engine.h"
 #include "soft/code/soft_matrix.h"
+#include "soft/engine/soft_warp.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "soft/engine/soft_state.h"
 
 enum { MOST_REGISTERS = 8, MOST_SIDE = 32 };
 

@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "base/thread.h"
 #include "soft/engine/soft_address.h"
 #include "soft/engine/soft_state.h"
 

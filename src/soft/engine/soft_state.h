@@ -7,7 +7,6 @@
 
 #include <stdatomic.h>
 
-#include "base/status_make.h"
 #include "soft/code/soft_code_inside.h"
 #include "soft/engine/soft_warp.h"
 

@@ -10,7 +10,6 @@
 #ifndef KILN_SRC_SOFT_ENGINE_SOFT_WARP_H_
 #define KILN_SRC_SOFT_ENGINE_SOFT_WARP_H_
 
-#include "soft/code/soft_code.h"
 #include "soft/code/soft_function.h"
 #include "soft/engine/soft_grid.h"
 

@@ -3,8 +3,10 @@
 // soft: control flow, special registers, addresses of spaces, packing of
 // registers. Compiled once for each lane set.
 #include "base/thread.h"
-#include "soft/lanes/soft_lanes.h"
+#include "soft/code/soft_function.h"
 #include "soft/engine/soft_state.h"
+#include "soft/engine/soft_warp.h"
+#include "soft/lanes/soft_lanes.h"
 
 // `aux`: instructions of the block before that nothing has counted yet.
 KILNI_SOFT_HANDLER(join) {

@@ -11,7 +11,9 @@
 #ifndef KILN_SRC_SOFT_OPS_SOFT_OPS_MEMORY_H_
 #define KILN_SRC_SOFT_OPS_SOFT_OPS_MEMORY_H_
 
+#include "soft/code/soft_function.h"
 #include "soft/engine/soft_state.h"
+#include "soft/engine/soft_warp.h"
 #include "soft/lanes/soft_lanes.h"
 
 typedef struct __attribute__((packed, may_alias)) {

@@ -2,6 +2,8 @@
 //
 // soft: plain loads and stores of several registers side by side, and those of
 // local memory and of kernel parameters. Compiled once for each lane set.
+#include "soft/code/soft_function.h"
+#include "soft/engine/soft_warp.h"
 #include "soft/ops/soft_ops_memory.h"
 
 // Addresses of accesses of several registers.

@@ -18,6 +18,12 @@
 
 #include <cmocka.h>
 
+#include "base/env.h"
+#include "base/status_make.h"
+#include "cache/cache.h"
+#include "kiln/cache.h"
+#include "kiln/log.h"
+
 // ---- The folder ----
 
 void cache_kit_init(cache_kit_t* kit) {

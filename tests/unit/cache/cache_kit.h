@@ -6,7 +6,9 @@
 
 #include <stdatomic.h>
 
+#include "base/env.h"
 #include "cache/cache_inside.h"
+#include "kiln/cache.h"
 
 enum { CACHE_KIT_PATH_BYTES = 512 };
 

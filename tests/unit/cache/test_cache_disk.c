@@ -16,6 +16,9 @@
 #include <cmocka.h>
 
 #include "cache_kit.h"
+#include "base/env.h"
+#include "cache/cache.h"
+#include "kiln/cache.h"
 
 enum { FILE_BYTES = 4096 };
 

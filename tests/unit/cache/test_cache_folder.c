@@ -16,6 +16,9 @@
 #include <cmocka.h>
 
 #include "cache_kit.h"
+#include "base/env.h"
+#include "cache/cache.h"
+#include "kiln/cache.h"
 
 static uint32_t mode_of(const char* path) {
   struct stat info;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cache_kit.h"
+#include "kiln/cache.h"
 
 enum { IMAGE_BYTES = 1024 };
 

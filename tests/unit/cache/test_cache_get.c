@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "cache_kit.h"
+#include "kiln/cache.h"
 
 static void test_memory_then_disk(void** state) {
   (void)state;

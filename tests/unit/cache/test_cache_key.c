@@ -10,6 +10,9 @@
 #include <cmocka.h>
 
 #include "cache_kit.h"
+#include "base/str.h"
+#include "cache/cache.h"
+#include "kiln/cache.h"
 
 enum { BUILDERS = 14 };
 

@@ -12,6 +12,9 @@
 #include <cmocka.h>
 
 #include "cache_kit.h"
+#include "base/env.h"
+#include "cache/cache.h"
+#include "kiln/cache.h"
 
 enum { ENTRIES = 4, PAYLOAD = 4096, MANY = 2000 };
 

@@ -18,6 +18,9 @@
 #include <cmocka.h>
 
 #include "cache_kit.h"
+#include "base/env.h"
+#include "cache/cache.h"
+#include "kiln/cache.h"
 
 enum { THREADS = 8, ROUNDS = 200, LONG_MS = 60000 };
 

@@ -16,6 +16,9 @@
 #include <cmocka.h>
 
 #include "cache_kit.h"
+#include "base/env.h"
+#include "cache/cache.h"
+#include "kiln/cache.h"
 
 enum { ENTRIES = 8 };
 static const char* const kNames[ENTRIES] = {"a", "b", "c", "d",

@@ -20,6 +20,7 @@
 
 #include "base/thread.h"
 #include "compile/compile.h"
+#include "table/nvrtc_table.h"
 #include "fault_alloc.h"
 
 static fault_alloc_t g_watch;

@@ -14,8 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/keep.h"
 #include "base/thread.h"
+#include "compile/compile.h"
 #include "compile/compile_inside.h"
+#include "kiln/toolkit.h"
+#include "table/nvrtc_table.h"
+#include "toolkit/toolkit.h"
 #include "fault_alloc.h"
 
 static fault_alloc_t g_watch;

@@ -16,6 +16,9 @@
 
 #include "base/thread.h"
 #include "compile/compile.h"
+#include "kiln/locate.h"
+#include "kiln/toolkit.h"
+#include "toolkit/toolkit.h"
 
 static kilni_env_t g_env;
 static kiln_host_t g_host;

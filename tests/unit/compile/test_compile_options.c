@@ -15,8 +15,13 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/keep.h"
 #include "base/thread.h"
+#include "compile/compile.h"
 #include "compile/compile_inside.h"
+#include "table/cuda_table.h"
+#include "table/nvrtc_table.h"
+#include "table/nvvm_table.h"
 #include "fault_alloc.h"
 
 static fault_alloc_t g_watch;

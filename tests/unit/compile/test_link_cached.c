@@ -15,6 +15,7 @@
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "compile/compile.h"
+#include "table/nvjitlink_table.h"
 #include "fault_alloc.h"
 
 static const char kPtx[] =

@@ -17,8 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/status_make.h"
 #include "base/thread.h"
 #include "compile/compile.h"
+#include "kiln/locate.h"
+#include "kiln/toolkit.h"
+#include "table/cuda_table.h"
+#include "table/nvjitlink_table.h"
+#include "toolkit/toolkit.h"
 #include "fault_alloc.h"
 
 static const char kPtx[] =

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 static const char kPtx[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"

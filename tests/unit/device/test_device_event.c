@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "device/device_inside.h"
+#include "table/cuda_table.h"
 #include "device_world.h"
 #include "driver_books.h"
 #include "says.h"

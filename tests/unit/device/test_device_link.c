@@ -16,6 +16,7 @@
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
 

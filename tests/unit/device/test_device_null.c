@@ -17,6 +17,7 @@
 
 #include "device_world.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 #include "says.h"
 
 static const char kPtx[] =

@@ -13,11 +13,13 @@
 
 #include <cmocka.h>
 
+#include "base/status_make.h"
 #include "device/device_inside.h"
 #include "driver_books.h"
 #include "fault_alloc.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 enum { THREADS = 3, HELD = 16, SHARED = 8, STEPS = 450, ROUNDS = 60 };
 

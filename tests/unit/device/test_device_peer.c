@@ -15,6 +15,7 @@
 #include "driver_books.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 #include "says.h"
 
 enum { BYTES = 4096, THREADS = 4, ROUNDS = 50 };

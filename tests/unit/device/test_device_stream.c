@@ -14,6 +14,7 @@
 #include "device_world.h"
 #include "driver_books.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 #include "says.h"
 
 // A null driver with two devices. one-thread

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "device/device_inside.h"
+#include "table/cuda_table.h"
 #include "device_world.h"
 #include "says.h"
 

@@ -17,6 +17,7 @@
 #include "fault_alloc.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/table.h"
 #include "says.h"
 
 // y = a x + y, elementwise.

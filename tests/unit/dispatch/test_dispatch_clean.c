@@ -5,8 +5,8 @@
 #include <semaphore.h>
 
 #include "dispatch/dispatch_inside.h"
+#include "table/cuda_table.h"
 #include "dispatch_kit.h"
-#include "table/table.h"
 
 static kiln_dispatcher_counts_t counts_of(dispatch_kit_t* kit) {
   kiln_dispatcher_counts_t counts;

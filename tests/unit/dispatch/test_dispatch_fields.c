@@ -3,6 +3,7 @@
 // dispatch: every field of a dispatch's options is applied, or refused by its
 // name; cooperative launches on a device that has none.
 #include "dispatch_kit.h"
+#include "table/cuda_table.h"
 
 enum { N = 5000 };
 

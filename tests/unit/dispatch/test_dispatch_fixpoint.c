@@ -5,8 +5,8 @@
 // in tests/live/live_fixpoint.c, which runs on soft, too.
 #include "dispatch/sequence_build.h"
 #include "dispatch/sequence_fixpoint.h"
+#include "table/cuda_table.h"
 #include "dispatch_kit.h"
-#include "table/table.h"
 
 enum { N = 100 };
 

@@ -4,7 +4,7 @@
 // which ones do, by default and by request, and that nobody can tell by the
 // results.
 #include "dispatch_kit.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 enum { N = 300 };
 

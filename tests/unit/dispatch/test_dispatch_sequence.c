@@ -2,6 +2,8 @@
 //
 // dispatch: sequences: recorded, run on streams, and what is refused.
 #include "dispatch_kit.h"
+#include "base/status_make.h"
+#include "table/cuda_table.h"
 
 enum { N = 64 };
 

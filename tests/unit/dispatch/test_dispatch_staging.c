@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "dispatch_crowd.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 enum { CHUNK = 1 << 17, MOST = 7 * CHUNK + 4099 };
 

@@ -18,6 +18,7 @@
 #include "graph/graph.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 #include "says.h"
 
 static const char kGraphPtx[] =

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "graph/graph_picture.h"
 #include "kiln/picture.h"
+#include "table/cuda_table.h"
 
 #define REFUSED(call, code, text) assert_says((call), KILN_STATUS_##code, text)
 

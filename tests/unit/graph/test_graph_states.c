@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "graph_kit.h"
+#include "base/status_make.h"
 
 enum { P = KILN_GRAPH_BUILDER_PRIMARY, F = KILN_GRAPH_BUILDER_FORKED };
 enum { B = KILN_GRAPH_BUILDER_BODY, STATES = 5 };

@@ -21,6 +21,8 @@
 #include "base/thread.h"
 #include "elf_make.h"
 #include "probe/probe.h"
+#include "table/cuda_table.h"
+#include "toolkit/toolkit.h"
 
 #define OSRELEASE "proc/sys/kernel/osrelease"
 #define MODULE    "proc/driver/nvidia/version"

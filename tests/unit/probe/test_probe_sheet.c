@@ -12,6 +12,7 @@
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "probe/probe.h"
+#include "table/cuda_table.h"
 
 static kilni_env_t g_env;
 static kiln_host_t g_host;

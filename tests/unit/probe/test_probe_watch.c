@@ -15,6 +15,8 @@
 #include "fault_alloc.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
+#include "table/nvml_table.h"
 
 enum { GPUS = 2, MIG = 0x40, HANDLE = 0x1000, DIVIDED = 1 };
 

@@ -16,6 +16,7 @@
 #include "fault_run.h"
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 
 static void assert_says(kiln_status_t status, kiln_status_code_t code,
                         const char* word) {

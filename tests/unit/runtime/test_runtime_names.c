@@ -12,6 +12,7 @@
 
 #include "kiln/kiln.h"
 #include "runtime/runtime.h"
+#include "table/cuda_table.h"
 #include "says.h"
 
 enum { GPUS = 3 };

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/thread.h"
-#include "device/device_inside.h"
+#include "device/device_scope.h"
 #include "kiln/kiln.h"
 
 enum { COUNT = 10000, BYTES = COUNT * 4 };

@@ -23,6 +23,7 @@
 #include "fault_run.h"
 #include "soft/soft.h"
 #include "soft/memory/soft_memory.h"
+#include "table/cuda_table.h"
 #include "soft_substitute.h"
 #include "test_tree.h"
 

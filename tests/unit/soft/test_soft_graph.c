@@ -15,6 +15,7 @@
 #include "base/env.h"
 #include "base/thread.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 
 #define OK(call)    assert_int_equal((call), KILN_CU_SUCCESS)
 #define IS(e, call) assert_int_equal((call), KILN_CU_ERROR_##e)

@@ -16,6 +16,7 @@
 
 #include "base/thread.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 
 #define PATIENCE_NS UINT64_C(5000000000)
 

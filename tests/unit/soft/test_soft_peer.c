@@ -13,6 +13,7 @@
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 
 enum { BYTES = 4096, PAGE = 2 << 20 };
 

@@ -18,7 +18,7 @@
 #include "base/status_make.h"
 #include "base/thread.h"
 #include "soft/soft.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 #define OK(call)    assert_int_equal((call), KILN_CU_SUCCESS)
 #define IS(e, call) assert_int_equal((call), KILN_CU_ERROR_##e)

@@ -18,6 +18,7 @@
 #include "fault_alloc.h"
 #include "fault_run.h"
 #include "soft/soft.h"
+#include "table/cuda_table.h"
 
 enum { PAGE = 2 << 20 };
 

@@ -19,7 +19,7 @@
 #include "base/env.h"
 #include "base/thread.h"
 #include "soft/soft.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 #define OK(call) assert_int_equal((call), KILN_CU_SUCCESS)
 

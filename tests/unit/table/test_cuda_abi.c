@@ -13,7 +13,11 @@
 
 #include <cmocka.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
+#include "table/nvjitlink_table.h"
+#include "table/nvml_table.h"
+#include "table/nvrtc_table.h"
+#include "table/nvvm_table.h"
 
 #if defined(TEST_HAVE_CUDA_H)
 #include <cuda.h>

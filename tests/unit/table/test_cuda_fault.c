@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 static kiln_cuda_table_t table;
 

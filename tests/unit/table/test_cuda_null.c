@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 static int fresh(void** state) {
   (void)state;

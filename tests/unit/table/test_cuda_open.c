@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "fault_run.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 enum { EXPORTED = 10000, ASKED = 20000 };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 // What was logged, one line behind the other. one-thread
 typedef struct log_t {

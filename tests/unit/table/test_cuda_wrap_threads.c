@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 #include "base/thread.h"
-#include "table/table.h"
+#include "table/cuda_table.h"
 
 enum { THREADS = 4, ROUNDS = 2000 };
 

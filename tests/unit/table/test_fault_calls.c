@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "fault_calls.h"
+#include "base/status_make.h"
 
 // What a body under test does wrong.
 typedef enum flaw_t { NO_FLAW, LEAKS, SWALLOWS, ENDS_TWICE } flaw_t;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "fault_run.h"
-#include "table/table.h"
+#include "table/nvml_table.h"
 
 static kiln_host_t host_with(kiln_allocator_t allocator) {
   kiln_host_t host;

@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-#include "table/table.h"
 #include "trace_lines.h"
+#include "table/cuda_table.h"
+#include "table/nvml_table.h"
 
 static void rows_are_sound(void** state) {
   (void)state;

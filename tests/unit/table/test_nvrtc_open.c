@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "fault_run.h"
-#include "table/table.h"
+#include "table/nvrtc_table.h"
 
 static kiln_status_t open_with(kiln_allocator_t allocator, const char* path,
                                kiln_nvrtc_table_t* table,

@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-#include "table/table.h"
 #include "trace_lines.h"
+#include "table/cuda_table.h"
+#include "table/nvrtc_table.h"
 
 static void null_knows_its_programs(void** state) {
   (void)state;

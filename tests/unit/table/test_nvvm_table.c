@@ -13,8 +13,9 @@
 #include <cmocka.h>
 
 #include "fault_run.h"
-#include "table/table.h"
 #include "trace_lines.h"
+#include "table/cuda_table.h"
+#include "table/nvvm_table.h"
 
 // ---- Null and wrappers ----
 

@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-#include "table/table.h"
 #include "test_tree.h"
+#include "table/cuda_table.h"
+#include "table/nvrtc_table.h"
 
 static const kiln_cu_result_t results[] = {
 #define KILNI_CUDA_RESULT(name, number, status, sticky, fix) number,

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include "table/table.h"
+#include "table/cuda_table.h"
+#include "table/nvrtc_table.h"
 
 static void rows_have_names_and_symbols(void** state) {
   (void)state;
