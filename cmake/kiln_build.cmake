@@ -39,11 +39,17 @@ function(kiln_room name)
     $<TARGET_OBJECTS:kiln_room_${name}>)
 endfunction()
 
+# A test is compiled far more often than it is run: what it calls is optimised,
+# and not the test itself.
+add_library(kiln_test_flags INTERFACE)
+target_link_libraries(kiln_test_flags INTERFACE kiln_flags)
+target_compile_options(kiln_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+
 # kiln_kit(NAME SOURCES...): what several tests share, compiled once. A test
 # lists it in its LIBS and finds the headers beside the sources.
 function(kiln_kit name)
   add_library(${name} OBJECT ${ARGN})
-  target_link_libraries(${name} PRIVATE kiln_flags kiln_test_support)
+  target_link_libraries(${name} PRIVATE kiln_test_flags kiln_test_support)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
     INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE
@@ -56,8 +62,8 @@ function(kiln_test name)
   cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
   set(wraps $<BOOL:$<TARGET_PROPERTY:${name},KILN_WRAPS>>)
-  target_link_libraries(${name} PRIVATE kiln_flags ${T_LIBS} kiln_test_support
-    $<IF:${wraps},kiln_static,kiln_inside> cmocka)
+  target_link_libraries(${name} PRIVATE kiln_test_flags ${T_LIBS}
+    kiln_test_support $<IF:${wraps},kiln_static,kiln_inside> cmocka)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE
     KILN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KILNI_ROOM="test")
@@ -87,8 +93,8 @@ endfunction()
 function(kiln_fuzz name)
   cmake_parse_arguments(T "" "CORPUS" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
-  target_link_libraries(${name} PRIVATE kiln_flags ${T_LIBS} kiln_test_support
-    kiln_inside)
+  target_link_libraries(${name} PRIVATE kiln_test_flags ${T_LIBS}
+    kiln_test_support kiln_inside)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE KILNI_ROOM="test")
   if(KILN_FUZZ)
