@@ -238,6 +238,16 @@ BREACHES = {
         ({"src/left/left.c": ("+", 'LEFT_RESULT(A, 3, 0, "Set X")\n')},
          "begins with a capital"),
     ],
+    "operator_blanks": [
+        ({"src/left/left.c": ("+", "TWO(mul_lo, uint32_t, LOW16(a* b))\n")},
+         'src/left/left.c:8: "LOW16(a* b)" wants blanks about'),
+        ({"src/left/left.c": ("+", "#define ROWS(X)  \\\n  ROW(and, a& b)\n")},
+         'src/left/left.c:9: "a& b" wants blanks about'),
+        ({"src/left/left.c": ("+", "int low(int x) { return (x)&15; }\n")},
+         'src/left/left.c:8: ")&1" wants blanks about'),
+        ({"src/left/left.c": ("+", "int y = (int)(x)&z;\n")},
+         "wants blanks about"),
+    ],
     "prefixes": [
         ({"include/kiln/status.h":
               ("+", "// thread-safe\ntypedef struct thing_t thing_t;\n")},
