@@ -63,9 +63,9 @@ kiln_status_t kilni_status_join(kiln_status_t first, kiln_status_t second);
 
 // What breaks the condition `condition` of `name`, written as C, and what to do
 // about it. Out of the way of those who keep theirs.
-__attribute__((cold)) kiln_status_t kilni_status_of_argument(
-    const char* room, const char* file, int line, const char* name,
-    const char* condition);
+__attribute__((cold)) kiln_status_t
+kilni_status_of_argument(const char* room, const char* file, int line,
+                         const char* name, const char* condition);
 
 // INVALID_ARGUMENT naming the parameter unless `condition` holds: for public
 // doors, which forgive their callers more than the inside forgives itself. What

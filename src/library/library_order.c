@@ -7,10 +7,8 @@
 
 #include "library/library_inside.h"
 
-#define GIVEN(index) \
-  { KILNI_PLACE_GIVEN, index }
-#define MEMORY(index) \
-  { KILNI_PLACE_MEMORY, index }
+#define GIVEN(index)  {KILNI_PLACE_GIVEN, index}
+#define MEMORY(index) {KILNI_PLACE_MEMORY, index}
 
 // ---- The order ----
 

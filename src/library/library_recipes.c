@@ -10,11 +10,9 @@
 
 #include "library/library_inside.h"
 
-#define GIVEN(index) \
-  { KILNI_PLACE_GIVEN, index }
-#define MEMORY(index) \
-  { KILNI_PLACE_MEMORY, index }
-#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+#define GIVEN(index)  {KILNI_PLACE_GIVEN, index}
+#define MEMORY(index) {KILNI_PLACE_MEMORY, index}
+#define COUNT(array)  ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 // Elements of a block's tile at least, in those texts that have tiles.
 enum { TILE = 2048 };

@@ -54,7 +54,7 @@ bool kilni_soft_values_run(kilni_soft_driver_t* driver, kilni_soft_work_t* work,
         break;
       default:
         holds = wide ? ~(is | wanted) != 0
-                     : (uint32_t) ~((uint32_t)is | (uint32_t)wanted) != 0;
+                     : (uint32_t)~((uint32_t)is | (uint32_t)wanted) != 0;
         break;
     }
     if (!holds) return false;

@@ -563,7 +563,7 @@ static void test_utf8_places(void** state) {
   open_validator(v);
   for (uint32_t p = 0; p < sizeof(kParts) / sizeof(kParts[0]); p++) {
     size_t size = strlen(kParts[p]);
-    for (size_t at = 0; at<40; at += LESS> 1 ? 3 : 1) {
+    for (size_t at = 0; at < 40; at += LESS > 1 ? 3 : 1) {
       uint8_t text[64];
       memset(text, 'a', sizeof(text));
       memcpy(text + at, kParts[p], size);

@@ -283,7 +283,7 @@ static uint64_t nth_one(uint32_t mask, uint32_t base, int32_t offset) {
   if (base > 31) return UINT32_MAX;
   if (offset == 0) return mask >> base & 1 ? base : UINT32_MAX;
   int64_t count = (offset < 0 ? -(int64_t)offset : offset) - 1;
-  for (int pos = (int)base; pos >= 0 && pos<32; pos += offset> 0 ? 1 : -1) {
+  for (int pos = (int)base; pos >= 0 && pos < 32; pos += offset > 0 ? 1 : -1) {
     if (!(mask >> pos & 1)) continue;
     if (count-- == 0) return (uint32_t)pos;
   }
