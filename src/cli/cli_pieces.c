@@ -25,7 +25,7 @@ static bool check_place(const char* option, const char* path,
   bool wants_folder = strcmp(option, "python") != 0;
   bool there = stat(path, &info) == 0;
   // One that cannot be entered holds nothing for us either.
-  if (!there || (S_ISDIR(info.st_mode) && access(path, X_OK) != 0))
+  if (!there || (S_ISDIR(info.st_mode) && access(path, X_OK) != 0)) {
     return kilni_cli_fail(
         error,
         errno == EACCES ? KILN_STATUS_PERMISSION_DENIED : KILN_STATUS_NOT_FOUND,
@@ -34,6 +34,7 @@ static bool check_place(const char* option, const char* path,
                           "out to search the usual places",
         "--%s names \"%s\", which cannot be looked at: %s", option, path,
         strerror(errno));
+  }
   if (S_ISDIR(info.st_mode) == wants_folder) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         wants_folder ? "name the folder that it lies in"
@@ -47,18 +48,21 @@ static bool check_place(const char* option, const char* path,
 static bool add_path(kilni_cli_where_t* where, const char* option,
                      const char* path, kilni_cli_error_t* error) {
   char here[PATH_BYTES];
-  if (path[0] == 0)
+  if (path[0] == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "name a path, or leave the option out",
                           "the option --%s needs a path", option);
+  }
   if (path[0] != '/') {
-    if (getcwd(here, sizeof(here)) == NULL)
+    if (getcwd(here, sizeof(here)) == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_IO_ERROR,
                             "give an absolute path",
                             "the working directory has no name");
+    }
     if (!kilni_cli_buffer_add(&where->texts, here, strlen(here), error) ||
-        !kilni_cli_buffer_add(&where->texts, "/", 1, error))
+        !kilni_cli_buffer_add(&where->texts, "/", 1, error)) {
       return false;
+    }
   }
   return kilni_cli_buffer_add(&where->texts, path, strlen(path) + 1, error);
 }
@@ -73,8 +77,9 @@ static bool add_paths(kilni_cli_where_t* where, const kilni_cli_call_t* call,
     const char* path = call->given[i].value;
     // Below --sysroot the library knows better where that is.
     if (path[0] != 0 && kilni_cli_option_value(call, "sysroot") == NULL &&
-        !check_place(option, path, error))
+        !check_place(option, path, error)) {
       return false;
+    }
     if (!add_path(where, option, path, error)) return false;
     ++*count;
   }
@@ -87,8 +92,9 @@ static bool point_at_paths(kilni_cli_where_t* where, size_t sysroot_count,
   size_t count =
       o->root_count + o->site_count + o->python_count + sysroot_count;
   if (count == 0) return true;
-  if (!kilni_cli_buffer_resize(&where->paths, count * sizeof(char*), error))
+  if (!kilni_cli_buffer_resize(&where->paths, count * sizeof(char*), error)) {
     return false;
+  }
   const char** paths = (const char**)(void*)where->paths.data;
   const char* at = (const char*)where->texts.data;
   for (size_t i = 0; i < count; ++i) {
@@ -119,8 +125,9 @@ static bool add_own_site(kilni_cli_where_t* where, kilni_cli_error_t* error) {
   kiln_locate_options_t* o = &where->options;
   if (o->site_count != 0 || o->python_count != 0 ||
       o->hermetic == KILN_SWITCH_ON || o->secure == KILN_SWITCH_ON ||
-      !kilni_cli_own_site(site, sizeof(site)))
+      !kilni_cli_own_site(site, sizeof(site))) {
     return true;
+  }
   ++o->site_count;
   return add_path(where, "site", site, error);
 }
@@ -142,9 +149,10 @@ static bool fail_scope(const char* text, size_t size,
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                        "write one of the scopes: " KILNI_CLI_SCOPES,
                        "there is no scope \"%s\"", given);
-  if (near != NULL)
+  if (near != NULL) {
     kilni_cli_error_fix(
         error, "write \"%s\"; the scopes are: " KILNI_CLI_SCOPES, near);
+  }
   return false;
 }
 
@@ -174,12 +182,15 @@ bool kilni_cli_where_read(kilni_cli_where_t* where,
   kiln_locate_options_t* o = &where->options;
   *o = kiln_locate_options_default();
   o->target = kilni_cli_option_value(call, "target");
-  if (kilni_cli_option_value(call, "secure") != NULL)
+  if (kilni_cli_option_value(call, "secure") != NULL) {
     o->secure = KILN_SWITCH_ON;
-  if (kilni_cli_option_value(call, "hermetic") != NULL)
+  }
+  if (kilni_cli_option_value(call, "hermetic") != NULL) {
     o->hermetic = KILN_SWITCH_ON;
-  if (kilni_cli_option_value(call, "records") != NULL)
+  }
+  if (kilni_cli_option_value(call, "records") != NULL) {
     o->records = KILN_SWITCH_ON;
+  }
   return add_scopes(call, "scope", &o->require_scopes, error) &&
          add_scopes(call, "require", &o->require_scopes, error) &&
          add_scopes(call, "prefer", &o->prefer_scopes, error) &&
@@ -210,17 +221,19 @@ bool kilni_cli_piece_read(kilni_cli_piece_t* piece, const char* text,
     name = colon + 1;
   }
   size_t length = size - (size_t)(name - text);
-  if (kind == 0)
+  if (kind == 0) {
     return kilni_cli_fail(
         error, KILN_STATUS_INVALID_ARGUMENT,
         "write KIND:NAME, e.g. lib:nvrtc; the kinds are lib, header, static, "
         "bitcode, binary and stub",
         "\"%.*s\" names no kind", (int)(size > 200 ? 200 : size), text);
-  if (length == 0 || length >= sizeof(piece->name))
+  }
+  if (length == 0 || length >= sizeof(piece->name)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "take a name that \"kiln find --all\" lists",
                           "\"%.*s\" has no name that could be found",
                           (int)(size > 200 ? 200 : size), text);
+  }
   piece->kind = kind;
   memcpy(piece->name, name, length);
   piece->name[length] = 0;

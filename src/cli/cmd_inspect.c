@@ -128,8 +128,9 @@ static void add_resources(json_t* object, const kiln_image_kernel_t* k) {
               {"barriers", k->barriers},
               {"maximum_registers", k->maximum_registers},
               {"code_bytes", k->code_bytes}};
-  for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); ++i)
+  for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); ++i) {
     (void)json_object_set_new(object, told[i].key, told_or_null(told[i].value));
+  }
 }
 
 static json_t* kernels_json(const kiln_image_t* image) {
@@ -213,8 +214,9 @@ static json_t* symbols_json(const kiln_image_t* image) {
 // What all members say together.
 static uint32_t image_debug(const kiln_image_t* image) {
   uint32_t debug = 0;
-  for (uint32_t i = 0; i < kiln_image_member_count(image); ++i)
+  for (uint32_t i = 0; i < kiln_image_member_count(image); ++i) {
     debug |= kiln_image_member(image, i)->debug;
+  }
   return debug;
 }
 
@@ -228,9 +230,10 @@ static const char* image_compiler(const kiln_image_t* image) {
 
 static json_t* image_json(const kiln_image_t* image) {
   json_t* targets = json_array();
-  for (uint32_t i = 0; i < kiln_image_target_count(image); ++i)
+  for (uint32_t i = 0; i < kiln_image_target_count(image); ++i) {
     (void)json_array_append_new(targets,
                                 text_json(kiln_image_target(image, i)));
+  }
   return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o}", "format",
                    kiln_code_format_name(kiln_image_format(image)), "version",
                    version_or_null(kiln_image_ptx_version(image)), "targets",
@@ -258,8 +261,9 @@ static void print_kernel(FILE* out, const kiln_image_t* image, uint32_t index) {
   char name[SHOWN_BYTES];
   clean_text(k->name, name, sizeof(name));
   (void)fprintf(out, "\nkernel %s\n", name);
-  if (kiln_image_target_count(image) > 1)
+  if (kiln_image_target_count(image) > 1) {
     (void)fprintf(out, "  for %s\n", k->targets);
+  }
   if (k->line != 0) (void)fprintf(out, "  line %" PRIu32 "\n", k->line);
   print_line(out, "registers", k->registers);
   print_line(out, "bytes of shared memory", k->static_shared_bytes);
@@ -276,8 +280,9 @@ static void print_kernel(FILE* out, const kiln_image_t* image, uint32_t index) {
                   kind_name(p->kind), p->type, p->bytes,
                   p->name[0] == 0 ? "" : "  ", p->name);
   }
-  if (k->params_known != 0 && k->param_count == 0)
+  if (k->params_known != 0 && k->param_count == 0) {
     (void)fprintf(out, "  no parameters\n");
+  }
 }
 
 static void print_member(FILE* out, const kiln_image_t* image, uint32_t index) {
@@ -291,9 +296,10 @@ static void print_member(FILE* out, const kiln_image_t* image, uint32_t index) {
   }
   if (m->target[0] != 0) (void)fprintf(out, " for %s", m->target);
   (void)fprintf(out, ", %" PRIu64 " bytes at %" PRIu64, m->bytes, m->offset);
-  if (m->packing != KILN_IMAGE_PACKING_NONE)
+  if (m->packing != KILN_IMAGE_PACKING_NONE) {
     (void)fprintf(out, ", %s of %" PRIu64, kiln_image_packing_name(m->packing),
                   m->unpacked_bytes);
+  }
   clean_text(m->origin, text, sizeof(text));
   if (text[0] != 0) (void)fprintf(out, ", in %s", text);
   clean_text(m->identifier, text, sizeof(text));
@@ -311,8 +317,9 @@ static void print_symbols(FILE* out, const kiln_image_t* image) {
     char name[SHOWN_BYTES];
     clean_text(symbol->name, name, sizeof(name));
     (void)fprintf(out, "%s %s", symbol_kind_name(symbol->kind), name);
-    if (symbol->bytes != 0 && symbol->kind != KILN_IMAGE_SYMBOL_FUNCTION)
+    if (symbol->bytes != 0 && symbol->kind != KILN_IMAGE_SYMBOL_FUNCTION) {
       (void)fprintf(out, ", %" PRIu64 " bytes", symbol->bytes);
+    }
     (void)fprintf(out, "%s\n", symbol->defined ? "" : ", not in this file");
   }
 }
@@ -324,21 +331,24 @@ static void print_image(FILE* out, const kiln_image_t* image,
   (void)fprintf(out, "%s: %s", path,
                 kiln_code_format_name(kiln_image_format(image)));
   if (kiln_image_ptx_version(image) != 0) (void)fprintf(out, " %.8s", text);
-  for (uint32_t i = 0; i < kiln_image_target_count(image); ++i)
+  for (uint32_t i = 0; i < kiln_image_target_count(image); ++i) {
     (void)fprintf(out, "%s%s", i == 0 ? " for " : ", ",
                   kiln_image_target(image, i));
+  }
   (void)fputc('\n', out);
   clean_text(image_compiler(image), text, sizeof(text));
   if (text[0] != 0) (void)fprintf(out, "made by %s\n", text);
-  if (image_debug(image) != 0)
+  if (image_debug(image) != 0) {
     (void)fprintf(out, "debug information: %s\n",
                   debug_name(image_debug(image)));
+  }
   uint32_t members = kiln_image_member_count(image);
   const kiln_image_member_t* first = kiln_image_member(image, 0);
   bool plain = members == 1 && first->offset == 0 && first->unread == NULL;
-  if (!plain)
+  if (!plain) {
     (void)fprintf(out, "%" PRIu32 " member%s\n", members,
                   members == 1 ? "" : "s");
+  }
   for (uint32_t i = 0; !plain && i < members; ++i) print_member(out, image, i);
   uint32_t count = kiln_image_kernel_count(image);
   (void)fprintf(out, "%" PRIu32 " kernel%s\n", count, count == 1 ? "" : "s");
@@ -356,19 +366,21 @@ static bool check_format(const kilni_cli_buffer_t* file, const char* path,
                          kilni_cli_error_t* error) {
   kiln_bytes_view_t view = {file->data, file->size};
   uint32_t format = kiln_code_format_of(view);
-  if (format == KILN_CODE_FORMAT_UNKNOWN && ends_with(path, ".cu"))
+  if (format == KILN_CODE_FORMAT_UNKNOWN && ends_with(path, ".cu")) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "compile it first (`kiln compile FILE -o "
                           "FILE.ptx`), or run it: `kiln run` takes .cu",
                           "\"%s\" is CUDA C++ source, not a code file", path);
+  }
   return true;
 }
 
 static bool run_inspect(const kilni_cli_call_t* call,
                         kilni_cli_error_t* error) {
   const char* path = call->operands[0];
-  if (kilni_cli_program_is(path))
+  if (kilni_cli_program_is(path)) {
     return kilni_cli_program_inspect(call, image_json, error);
+  }
   kilni_cli_buffer_t file = {0};
   kiln_image_t* image = NULL;
   bool ok = kilni_cli_buffer_read(&file, path, MAX_CODE_BYTES, error) &&

@@ -50,8 +50,9 @@ static const needs_t NEEDS[] = {
 };
 
 const char* kilni_config_static_needs(const char* name) {
-  for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); ++i)
+  for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); ++i) {
     if (strcmp(NEEDS[i].name, name) == 0) return NEEDS[i].needs;
+  }
   if (strncmp(name, "npp", 3) == 0) return "nppc_static " CALLS_CUDART;
   return "culibos -lstdc++ " SYSTEM;
 }
@@ -82,8 +83,9 @@ static const char* headers_of(const char* name) {
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     const char* other = kiln_locate_entry_name(entry);
     if (kiln_locate_entry_kind(entry) != KILN_LOCATE_KIND_HEADER) continue;
-    if (strlen(other) <= size || strncasecmp(other, name, strlen(other)) != 0)
+    if (strlen(other) <= size || strncasecmp(other, name, strlen(other)) != 0) {
       continue;
+    }
     best = other;
     size = strlen(other);
   }
@@ -102,8 +104,9 @@ static bool wants_runtime_headers(const char* name) {
   static const char* const alone[] = {"nvrtc",  "nvjitlink",     "nvfatbin",
                                       "nvvm",   "nvptxcompiler", "nvml",
                                       "culibos"};
-  for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); ++i)
+  for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); ++i) {
     if (strncasecmp(name, alone[i], strlen(alone[i])) == 0) return false;
+  }
   return strcmp(name, "cuda") != 0 && strcmp(name, "cudadevrt") != 0;
 }
 
@@ -111,8 +114,9 @@ static void add_linked(kilni_config_component_t* component, uint32_t kind,
                        const char* name) {
   const char* headers = headers_of(name);
   add(component, kind, name);
-  if (headers != NULL && strcmp(name, "culibos") != 0)
+  if (headers != NULL && strcmp(name, "culibos") != 0) {
     add(component, KILN_LOCATE_KIND_HEADER, headers);
+  }
   component->wants_runtime_headers = wants_runtime_headers(name);
 }
 
@@ -121,8 +125,9 @@ static const char* nearest_name(const char* text) {
   const char* words[MAX_ROWS];
   uint32_t count = kiln_locate_entry_count();
   if (count > MAX_ROWS) count = MAX_ROWS;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; ++i) {
     words[i] = kiln_locate_entry_name(kiln_locate_entry(i));
+  }
   return kilni_cli_nearest(text, words, count);
 }
 
@@ -135,9 +140,10 @@ static bool fail_name(const char* text, kilni_cli_error_t* error) {
              "\"kiln find --all\" lists the names",
       "the catalog has nothing called \"%.200s\"", text);
   const char* near = path ? NULL : nearest_name(text);
-  if (near != NULL)
+  if (near != NULL) {
     kilni_cli_error_fix(
         error, "write \"%s\"; \"kiln find --all\" lists the names", near);
+  }
   return false;
 }
 
@@ -146,10 +152,11 @@ static bool read_static(kilni_config_component_t* component, const char* lib,
   char name[KILNI_CLI_NAME_BYTES + 8];
   (void)snprintf(name, sizeof(name), "%s_static", lib);
   const char* found = name_in(KILN_LOCATE_KIND_STATIC, name);
-  if (found == NULL)
+  if (found == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write it as lib:NAME to take the shared library",
                           "there is no static library of \"%s\"", lib);
+  }
   add_linked(component, KILN_LOCATE_KIND_STATIC, found);
   return true;
 }

@@ -187,8 +187,9 @@ uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
                                   uint32_t use) {
   uint32_t worst = KILN_COMPAT_VERDICT_COMPATIBLE;
   if (use != KILN_COMPAT_USE_ANY &&
-      kiln_compat_report_judged_count(report, use, NULL) == 0)
+      kiln_compat_report_judged_count(report, use, NULL) == 0) {
     return 0;
+  }
   for (uint32_t i = 0; i < kiln_compat_report_finding_count(report); ++i) {
     const kiln_compat_finding_t* f = kiln_compat_report_finding(report, i);
     if (f->use == use && f->verdict > worst) worst = f->verdict;
@@ -239,8 +240,9 @@ static json_t* problems_json(const kiln_probe_t* probe) {
 // How many problems there are of each severity.
 static json_t* counts_json(const kiln_probe_t* probe) {
   json_int_t counts[KILN_PROBE_SEVERITY_ERROR + 1] = {0};
-  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i)
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i) {
     ++counts[kiln_probe_problem(probe, i)->severity];
+  }
   return json_pack("{s:I,s:I,s:I}", "errors", counts[KILN_PROBE_SEVERITY_ERROR],
                    "warnings", counts[KILN_PROBE_SEVERITY_WARNING], "notes",
                    counts[KILN_PROBE_SEVERITY_NOTE]);

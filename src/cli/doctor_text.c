@@ -36,8 +36,9 @@ static void label(FILE* out, const char** text) {
 static void put(FILE* out, const char* text) {
   char clean[4096];
   kilni_cli_copy_text(clean, sizeof(clean), text);
-  for (char* c = clean; *c != 0; ++c)
+  for (char* c = clean; *c != 0; ++c) {
     if (*c == '\n') *c = ' ';
+  }
   (void)fputs(clean, out);
 }
 
@@ -154,8 +155,9 @@ static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
     put(out, t->root);
     (void)fprintf(out, "\n%*s%" PRIu32 " piece%s", indent, "", t->piece_count,
                   t->piece_count == 1 ? "" : "s");
-    if (strchr(t->lines, ',') != NULL)
+    if (strchr(t->lines, ',') != NULL) {
       (void)fprintf(out, " of CUDA %s", t->lines);
+    }
     (void)fputc('\n', out);
     if (t->has[0] == 0) continue;
     (void)fprintf(out, "%*s", indent, "");
@@ -176,8 +178,9 @@ static const kiln_probe_piece_t* piece_named(const kiln_probe_t* probe,
   for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
     if (kiln_locate_entry_kind(p->entry) == wanted->kind &&
-        strcmp(p->name, wanted->name) == 0)
+        strcmp(p->name, wanted->name) == 0) {
       return p;
+    }
   }
   return NULL;
 }
@@ -311,15 +314,16 @@ static void print_store(FILE* out, const kiln_probe_t* probe) {
   if (s == NULL) return;
   (void)fprintf(out, "%-*s", LABEL, "cache");
   put(out, s->path[0] != 0 ? s->path : "none");
-  if (s->switched == 0)
+  if (s->switched == 0) {
     (void)fputs(", off", out);
-  else if (s->problem[0] != 0)
+  } else if (s->problem[0] != 0) {
     (void)fputs(", in memory only (see cache-not-used)", out);
-  else if (s->exists == 0)
+  } else if (s->exists == 0) {
     (void)fputs(", not there yet", out);
-  else
+  } else {
     (void)fprintf(out, ", %" PRIu64 " entries, %.1f of %.0f MiB", s->entries,
                   (double)s->bytes / 1048576.0, (double)s->limit / 1048576.0);
+  }
   (void)fputc('\n', out);
 }
 
@@ -389,8 +393,9 @@ static void print_count(FILE* out, uint32_t count, const char* word,
 static void print_summary(FILE* out, const kiln_probe_t* probe) {
   uint32_t counts[KILN_PROBE_SEVERITY_ERROR + 1] = {0};
   bool said = false;
-  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i)
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i) {
     ++counts[kiln_probe_problem(probe, i)->severity];
+  }
   (void)fprintf(out, "%-*s%s: ", LABEL, "kiln", kiln_version_string());
   print_count(out, counts[KILN_PROBE_SEVERITY_ERROR], "error", &said);
   print_count(out, counts[KILN_PROBE_SEVERITY_WARNING], "warning", &said);
@@ -406,10 +411,11 @@ void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
   print_devices(out, probe);
   kilni_cli_now_print(out, view.watch, LABEL);
   print_toolkits(out, probe);
-  if (view.all || view.trail)
+  if (view.all || view.trail) {
     print_pieces(out, probe, view);
-  else
+  } else {
     print_libraries(out, probe);
+  }
   print_fits(out, probe);
   print_store(out, probe);
   print_cache(out, probe);

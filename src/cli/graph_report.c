@@ -111,12 +111,13 @@ static void visit_json(walk_t* w, uint32_t index) {
 
 static json_t* edges_json(const kilni_cli_sketch_t* k) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < k->edge_count; ++i)
+  for (uint32_t i = 0; i < k->edge_count; ++i) {
     (void)json_array_append_new(
         list,
         json_pack("{s:s,s:s,s:I}", "from", k->nodes[k->edges[i].from].name.text,
                   "to", k->nodes[k->edges[i].to].name.text, "line",
                   (json_int_t)k->edges[i].at.line));
+  }
   return list;
 }
 
@@ -127,8 +128,9 @@ static json_t* written_json(const kilni_cli_graph_written_t* written,
     json_t* object = json_pack("{s:s,s:o,s:I}", "what", written[i].what, "file",
                                text_json(outputs[i].path), "bytes",
                                (json_int_t)outputs[i].content.size);
-    if (written[i].buffer != NULL)
+    if (written[i].buffer != NULL) {
       (void)json_object_set_new(object, "buffer", text_json(written[i].buffer));
+    }
     (void)json_array_append_new(list, object);
   }
   return list;

@@ -20,8 +20,9 @@ _Static_assert(sizeof(class_names) / sizeof(class_names[0]) ==
 
 static uint64_t total_of(const kiln_soft_profile_t* profile) {
   uint64_t total = 0;
-  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; ++i)
+  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; ++i) {
     total += profile->instructions[i];
+  }
   return total;
 }
 
@@ -49,10 +50,11 @@ static json_t* memory_json(const kiln_soft_profile_t* profile) {
 
 json_t* kilni_cli_stats_json(const kiln_soft_profile_t* profile) {
   json_t* classes = json_object();
-  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; ++i)
+  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; ++i) {
     (void)json_object_set_new(
         classes, class_names[i],
         json_integer((json_int_t)profile->instructions[i]));
+  }
   return json_pack(
       "{s:o,s:I,s:f,s:{s:I,s:I},s:o,s:I,s:{s:I,s:I,s:I,s:I}}", "instructions",
       classes, "warp_instructions", (json_int_t)profile->warp_instructions,

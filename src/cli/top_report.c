@@ -34,19 +34,21 @@ static const char* bytes_text(bool known, uint64_t bytes, char* out) {
     size /= 1024.0;
     ++unit;
   }
-  if (!known)
+  if (!known) {
     (void)snprintf(out, WORD_BYTES, "?");
-  else
+  } else {
     (void)snprintf(out, WORD_BYTES, unit == 0 ? "%.0f %s" : "%.1f %s", size,
                    kUnits[unit]);
+  }
   return out;
 }
 
 static const char* number_text(bool known, int64_t number, char* out) {
-  if (known)
+  if (known) {
     (void)snprintf(out, WORD_BYTES, "%" PRId64, number);
-  else
+  } else {
     (void)snprintf(out, WORD_BYTES, "?");
+  }
   return out;
 }
 
@@ -209,9 +211,10 @@ void kilni_cli_top_print(FILE* out, const kilni_cli_top_view_t* view) {
   const char* release = kiln_watch_release(view->watch);
   (void)fprintf(out, "kiln top  %s", view->stamp);
   if (release[0] != 0) (void)fprintf(out, "  driver %s", release);
-  if (version != 0)
+  if (version != 0) {
     (void)fprintf(out, "  CUDA %" PRIu32 ".%" PRIu32, version / 1000,
                   version % 1000 / 10);
+  }
   (void)fprintf(out, "\n");
   for (uint32_t i = 0; i < count; ++i) {
     print_name(out, view, i);
@@ -239,8 +242,9 @@ static json_t* name_json(const char* text) {
   if (string != NULL) return string;
   char ascii[NAME_BYTES];
   (void)plain(text, ascii);
-  for (char* at = ascii; *at != 0; ++at)
+  for (char* at = ascii; *at != 0; ++at) {
     if ((unsigned char)*at > 126) *at = '?';
+  }
   return json_string(ascii);
 }
 
@@ -262,12 +266,15 @@ static json_t* processes_json(const kilni_cli_top_view_t* view,
   for (uint32_t i = 0; i < d->process_count; ++i) {
     const kiln_watch_process_t* p = kiln_watch_process(view->watch, device, i);
     json_t* kinds = json_array();
-    if ((p->kinds & KILN_WATCH_PROCESS_COMPUTE) != 0)
+    if ((p->kinds & KILN_WATCH_PROCESS_COMPUTE) != 0) {
       (void)json_array_append_new(kinds, json_string("compute"));
-    if ((p->kinds & KILN_WATCH_PROCESS_GRAPHICS) != 0)
+    }
+    if ((p->kinds & KILN_WATCH_PROCESS_GRAPHICS) != 0) {
       (void)json_array_append_new(kinds, json_string("graphics"));
-    if ((p->kinds & KILN_WATCH_PROCESS_MPS) != 0)
+    }
+    if ((p->kinds & KILN_WATCH_PROCESS_MPS) != 0) {
       (void)json_array_append_new(kinds, json_string("mps"));
+    }
     (void)json_array_append_new(
         list,
         json_pack("{s:I,s:o,s:o,s:o,s:o}", "pid", (json_int_t)p->pid, "name",
@@ -319,8 +326,9 @@ static json_t* paths_json(const kilni_cli_top_view_t* view) {
     for (uint32_t b = a + 1; b < count; ++b) {
       int32_t peer = -1;
       if (kiln_watch_device(view->watch, a)->parent != KILN_WATCH_NO_PARENT ||
-          kiln_watch_device(view->watch, b)->parent != KILN_WATCH_NO_PARENT)
+          kiln_watch_device(view->watch, b)->parent != KILN_WATCH_NO_PARENT) {
         continue;
+      }
       uint32_t path = kiln_watch_path(view->watch, a, b, &peer);
       (void)json_array_append_new(
           list, json_pack("{s:I,s:I,s:s,s:o}", "from", (json_int_t)a, "to",
@@ -342,8 +350,9 @@ json_t* kilni_cli_top_json(const kilni_cli_top_view_t* view) {
   uint32_t count = kiln_watch_device_count(view->watch);
   const char* release = kiln_watch_release(view->watch);
   json_t* devices = json_array();
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; ++i) {
     (void)json_array_append_new(devices, device_json(view, i));
+  }
   json_t* problem =
       count > 0 ? json_null()
                 : json_pack("{s:s,s:s}", "message", kiln_watch_why(view->watch),

@@ -139,8 +139,9 @@ static bool asked_to_quit(const kilni_cli_screen_t* screen, int milliseconds) {
   if ((keys.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return true;
   char typed[64];
   ssize_t count = read(STDIN_FILENO, typed, sizeof(typed));
-  for (ssize_t i = 0; i < count; ++i)
+  for (ssize_t i = 0; i < count; ++i) {
     if (typed[i] == 'q' || typed[i] == 'Q' || typed[i] == CTRL_C) return true;
+  }
   return false;
 }
 
