@@ -172,8 +172,9 @@ static kiln_status_t record(kiln_sequence_t* sequence,
   kilni_recorded_t* recorded = block;
   recorded->options = given;
   recorded->count = count;
-  if (count > 0)
+  if (count > 0) {
     memcpy(recorded->bindings, bindings, count * sizeof(*bindings));
+  }
   if (given.label != NULL) {
     kiln_status_t status =
         kilni_strdup(allocator, kilni_sv(given.label), &recorded->label);

@@ -413,8 +413,9 @@ static bool check_pack(const kilni_ptx_judge_t* judge) {
 static bool check_symbol(const kilni_ptx_judge_t* judge, uint32_t index,
                          role_t role, uint32_t want) {
   const kilni_ptx_operand_t* operand = &judge->operands[index];
-  if ((role.takes & TAKES_SYMBOL) == 0)
+  if ((role.takes & TAKES_SYMBOL) == 0) {
     return fail_kind(judge, index, "a value");
+  }
   if (!is_integer(want) && !is_bits(want)) {
     return fail_type(judge, index, operand, want, false);
   }

@@ -35,8 +35,9 @@ static kiln_status_t unused(const kilni_library_make_t* make,
 kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
                                  uint32_t what) {
   const kiln_library_options_t* o = &make->options;
-  if (o->type != 0 && (what & KILNI_USES_TYPE) == 0)
+  if (o->type != 0 && (what & KILNI_USES_TYPE) == 0) {
     return unused(make, "type");
+  }
   if (o->value_type != 0 && (what & KILNI_USES_VALUE) == 0) {
     return unused(make, "value_type");
   }
@@ -52,8 +53,9 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
   if (o->descending != 0 && (what & KILNI_USES_DESCENDING) == 0) {
     return unused(make, "descending");
   }
-  if (o->bins != 0 && (what & KILNI_USES_BINS) == 0)
+  if (o->bins != 0 && (what & KILNI_USES_BINS) == 0) {
     return unused(make, "bins");
+  }
   if (o->rounds != 0 && (what & KILNI_USES_ROUNDS) == 0) {
     return unused(make, "rounds");
   }
@@ -63,8 +65,9 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
   if (o->order != NULL && (what & KILNI_USES_ORDER) == 0) {
     return unused(make, "order");
   }
-  if (o->rest != 0 && (what & KILNI_USES_REST) == 0)
+  if (o->rest != 0 && (what & KILNI_USES_REST) == 0) {
     return unused(make, "rest");
+  }
   KILNI_CHECK_ARGUMENT(o->rest <= KILN_SWITCH_ON, "options.rest");
   KILNI_CHECK_ARGUMENT(o->descending <= KILN_SWITCH_ON, "options.descending");
   KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");

@@ -27,8 +27,9 @@ static struct {
 
 // Counts an operation; true if it is one to fail.
 static bool is_due(void) {
-  if (!g_state.armed || !pthread_equal(pthread_self(), g_state.thread))
+  if (!g_state.armed || !pthread_equal(pthread_self(), g_state.thread)) {
     return false;
+  }
   uint64_t at = ++g_state.met;
   if (g_state.nth == 0 || at < g_state.nth) return false;
   if (at > g_state.nth && !g_state.from_on) return false;

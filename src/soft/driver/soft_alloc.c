@@ -153,10 +153,12 @@ static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
   // cuMemAlloc that refuses them.
   uint64_t made = 0;
   kilni_soft_pool_t* pool = NULL;
-  if (bytes > 0)
+  if (bytes > 0) {
     result = kilni_soft_pool_default(driver, where->context->device, &pool);
-  if (pool != NULL)
+  }
+  if (pool != NULL) {
     result = kilni_soft_pool_take(driver, where->context, pool, bytes, &made);
+  }
   if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }

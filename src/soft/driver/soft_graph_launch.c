@@ -130,8 +130,9 @@ static kiln_cu_result_t plan_condition(plan_t* plan, kilni_soft_node_t* node) {
       .as.condition = {.flight = plan->flight, .node = node}};
   kiln_cu_result_t result =
       add_task(plan, &work, node->in.count + 1, &node->head);
-  if (result == KILN_CU_SUCCESS)
+  if (result == KILN_CU_SUCCESS) {
     result = add_mark(plan, END_SLOTS, &node->tail);
+  }
   if (result != KILN_CU_SUCCESS) return result;
   node->head->work.as.condition.end = node->tail;
   kilni_soft_task_after(node->tail, node->head);

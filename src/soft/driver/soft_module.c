@@ -97,8 +97,9 @@ static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
   kiln_bytes_view_t text = {.data = image, .size = size};
   kiln_status_t status = kilni_ptx_module_create(
       text, "PTX", NULL, driver->host.allocator, &module->tree);
-  if (!kiln_status_is_ok(status))
+  if (!kiln_status_is_ok(status)) {
     return kilni_soft_read_result(status, true, message);
+  }
   result = kilni_soft_check_target(module->tree, message);
   if (result != KILN_CU_SUCCESS) return result;
   status = kilni_soft_code_create(&driver->host, module->tree, driver->lanes,

@@ -133,7 +133,7 @@ static void every_cut_is_refused(void** state) {
 
 static void what_is_written_is_read_back(void** state) {
   (void)state;
-  for (int type = 1; type < KILNI_CLI_TYPE_COUNT; ++type)
+  for (int type = 1; type < KILNI_CLI_TYPE_COUNT; ++type) {
     for (uint32_t rank = 0; rank <= KILNI_CLI_MAX_RANK; ++rank) {
       kilni_cli_error_t error;
       kilni_cli_array_t in = {0}, back;
@@ -159,6 +159,7 @@ static void what_is_written_is_read_back(void** state) {
       kilni_cli_buffer_deinit(&file);
       kilni_cli_array_deinit(&in);
     }
+  }
 }
 
 int main(void) {

@@ -69,8 +69,9 @@ static void bad_pnm_is_refused(void** state) {
   for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
     kilni_cli_array_t a;
     kilni_cli_error_t error;
-    if (read_pnm(BAD[i], strlen(BAD[i]), &a, &error))
+    if (read_pnm(BAD[i], strlen(BAD[i]), &a, &error)) {
       fail_msg("taken: %s", BAD[i]);
+    }
     assert_true(error.code == KILN_STATUS_BAD_DATA ||
                 error.code == KILN_STATUS_LIMIT_EXCEEDED);
     assert_null(a.data.data);
@@ -131,8 +132,9 @@ static void png_comes_back(void** state) {
     assert_memory_equal(back.data.data, a.data.data, a.data.size);
     kilni_cli_array_deinit(&back);
     for (size_t cut = 0; cut < file.size; ++cut) {
-      if (kilni_cli_png_read(file.data, cut, &back, &error))
+      if (kilni_cli_png_read(file.data, cut, &back, &error)) {
         fail_msg("%zu of %zu bytes were taken", cut, file.size);
+      }
       assert_int_equal(error.code, KILN_STATUS_BAD_DATA);
       assert_null(back.data.data);
     }

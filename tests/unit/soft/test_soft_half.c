@@ -93,8 +93,9 @@ static void form_read(const char* text, form_t* f) {
   if (is(f, "neg") || is(f, "abs") || is(f, "ex2") || is(f, "tanh")) {
     f->sources = 1;
   }
-  if (is(f, "cvt"))
+  if (is(f, "cvt")) {
     f->sources = f->to->count == 2 && f->from->count == 1 ? 2 : 1;
+  }
 }
 
 // ---- Numbers ----

@@ -304,8 +304,9 @@ static void test_shuffle(void** state) {
     for (uint32_t i = 0; i < 128; i++) {
       uint32_t want[10];
       shuffle_one(in + i / 32 * 32, i % 32, want);
-      for (int k = 0; k < 10; k++)
+      for (int k = 0; k < 10; k++) {
         assert_int_equal(out[i * 10 + (uint32_t)k], want[k]);
+      }
     }
   }
 }

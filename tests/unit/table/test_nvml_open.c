@@ -53,8 +53,9 @@ static void a_new_one_has_every_row(void** state) {
   kilni_dynlib_t* library = must_open(FAKE_NVML_NEW, &table);
   assert_string_equal(table.provider, "libnvidia-ml");
   assert_string_equal(table.origin, FAKE_NVML_NEW);
-  for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; ++i)
+  for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; ++i) {
     assert_true(kilni_nvml_has(&table, (kilni_nvml_row_id_t)i));
+  }
   // Each row is bound to the symbol with its own suffix.
   assert_int_equal(table.nvmlDeviceGetCount(NULL),
                    10000 + KILNI_NVML_ROW_nvmlDeviceGetCount);

@@ -106,13 +106,15 @@ static void places_are_counted(void** state) {
   kiln_nvml_table_t wrapped[KILNI_WRAP_SLOTS];
   kiln_nvml_table_t more;
   kilni_nvml_table_null(&null);
-  for (int i = 0; i < KILNI_WRAP_SLOTS; ++i)
+  for (int i = 0; i < KILNI_WRAP_SLOTS; ++i) {
     assert_null(kilni_nvml_trace_install(&null, sink, &wrapped[i]));
+  }
   kiln_status_t status = kilni_nvml_trace_install(&null, sink, &more);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   kiln_status_free(status);
-  for (int i = 0; i < KILNI_WRAP_SLOTS; ++i)
+  for (int i = 0; i < KILNI_WRAP_SLOTS; ++i) {
     kilni_nvml_trace_remove(&wrapped[i]);
+  }
 }
 
 int main(void) {
