@@ -27,7 +27,7 @@ static void count_work(kilni_cli_bench_file_t* f) {
   kiln_program_parameter_info_t p;
   kiln_pipeline_parameter_t q;
   uint64_t longest = 0;
-  for (uint32_t i = 0; i < f->plan.count; ++i) {
+  for (uint32_t i = 0; i < f->plan.count; i++) {
     const kilni_cli_slot_t* slot = &f->plan.slots[i];
     if (slot->arg != NULL) continue;
     bool both = slot->in != NULL && slot->out != NULL;
@@ -148,7 +148,7 @@ static bool take(kilni_cli_bench_t* b, const kilni_cli_bench_file_t* f,
   uint64_t device_ns = 0;
   kiln_status_t status = kiln_event_record(b->start, stream);
   uint64_t began = kilni_cli_now_ns();
-  for (uint32_t i = 0; i < runs && kiln_status_is_ok(status); ++i) {
+  for (uint32_t i = 0; i < runs && kiln_status_is_ok(status); i++) {
     status = run_once(b, f);
   }
   uint64_t called = kilni_cli_now_ns();
@@ -225,7 +225,7 @@ static bool warm_up(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
 // One sample of each, the first one another one each time.
 static bool round_of(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   sample_t sample;
-  for (size_t i = 0; i < b->count; ++i) {
+  for (size_t i = 0; i < b->count; i++) {
     kilni_cli_bench_file_t* f = &b->files[(i + b->rounds) % b->count];
     if (!take(b, f, f->runs, &sample, error)) return false;
     keep(&f->device, sample.device);
@@ -234,13 +234,13 @@ static bool round_of(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   }
   if (!take(b, NULL, FLOOR_BATCH, &sample, error)) return false;
   keep(&b->floor, sample.device);
-  ++b->rounds;
+  b->rounds++;
   return true;
 }
 
 static bool all_steady(kilni_cli_bench_t* b) {
   bool all = true;
-  for (size_t i = 0; i < b->count; ++i) {
+  for (size_t i = 0; i < b->count; i++) {
     kilni_cli_bench_file_t* f = &b->files[i];
     f->steady = kilni_cli_samples_steady(&f->device, b->limits.steady);
     all = all && f->steady;
@@ -254,7 +254,7 @@ bool kilni_cli_bench_measure(kilni_cli_bench_t* bench,
   bool ok = true;
   kilni_cli_progress_start(&progress, "measuring on %s",
                            bench->files[0].session.device_name);
-  for (size_t i = 0; i < bench->count && ok; ++i) {
+  for (size_t i = 0; i < bench->count && ok; i++) {
     ok = warm_up(bench, &bench->files[i], error);
   }
   uint64_t began = kilni_cli_now_ns();
@@ -265,7 +265,7 @@ bool kilni_cli_bench_measure(kilni_cli_bench_t* bench,
       break;
     }
   }
-  for (size_t i = 0; i < bench->count && ok; ++i) {
+  for (size_t i = 0; i < bench->count && ok; i++) {
     ok = check_runs(&bench->files[i], error);
   }
   kilni_cli_progress_stop(&progress);

@@ -81,14 +81,14 @@ static bool add_item(void* user, const kiln_cache_item_t* item) {
   sums_t* sums = user;
   const char* name = item->state == KILN_CACHE_STATE_GOOD ? item->kind : "?";
   size_t i = 0;
-  while (i < sums->kind_count && strcmp(sums->kinds[i].name, name) != 0) ++i;
+  while (i < sums->kind_count && strcmp(sums->kinds[i].name, name) != 0) i++;
   if (i == MAX_KINDS) i = MAX_KINDS - 1;
   if (i == sums->kind_count) {
     (void)snprintf(sums->kinds[i].name, sizeof(sums->kinds[i].name), "%s",
                    name);
-    ++sums->kind_count;
+    sums->kind_count++;
   }
-  ++sums->kinds[i].entries;
+  sums->kinds[i].entries++;
   sums->kinds[i].bytes += item->file_bytes;
   if (sums->oldest_s == 0 || item->used_s < sums->oldest_s) {
     sums->oldest_s = item->used_s;
@@ -105,7 +105,7 @@ static bool stats_json(const kilni_cli_cache_run_t* run, const sums_t* sums,
                        const kiln_cache_report_t* report,
                        const kiln_cache_stats_t* stats) {
   json_t* kinds = json_array();
-  for (size_t i = 0; i < sums->kind_count; ++i) {
+  for (size_t i = 0; i < sums->kind_count; i++) {
     (void)json_array_append_new(
         kinds, json_pack("{s:s,s:I,s:I}", "kind", sums->kinds[i].name,
                          "entries", (json_int_t)sums->kinds[i].entries, "bytes",
@@ -127,7 +127,7 @@ static bool stats_json(const kilni_cli_cache_run_t* run, const sums_t* sums,
 }
 
 static void stats_kinds(FILE* out, const sums_t* sums) {
-  for (size_t i = 0; i < sums->kind_count; ++i) {
+  for (size_t i = 0; i < sums->kind_count; i++) {
     char size[KILNI_CLI_CACHE_TEXT_BYTES];
     kilni_cli_size_text(sums->kinds[i].bytes, size);
     (void)fprintf(out, "%*s%" PRIu64 " %s, %s\n", LABEL, "",
@@ -252,7 +252,7 @@ static bool remove_entry(shown_t* shown, const kiln_cache_entry_t* entry) {
   kiln_cache_key_t key = {kiln_cache_entry_kind(entry),
                           kiln_cache_entry_version(entry), 0,
                           kiln_cache_entry_key(entry)};
-  ++shown->removed;
+  shown->removed++;
   return kilni_cli_check(shown->run->error,
                          kiln_cache_remove(shown->run->cache, &key));
 }
@@ -356,7 +356,7 @@ bool kilni_cli_cache_list(kilni_cli_cache_run_t* run) {
     (void)fprintf(out, "%-32s  %-11s %-11s %-15s %10s %10s  %s\n", "NAME",
                   "KIND", "TARGET", "BY", "SIZE", "USED", "SOURCE");
   }
-  for (size_t i = 0; i < json_array_size(shown.items); ++i) {
+  for (size_t i = 0; i < json_array_size(shown.items); i++) {
     print_item(out, json_array_get(shown.items, i), now_s());
   }
   json_decref(shown.items);
@@ -368,7 +368,7 @@ bool kilni_cli_cache_list(kilni_cli_cache_run_t* run) {
 // Of all items only those that are not as they should be.
 static json_t* not_good(const json_t* items) {
   json_t* list = json_array();
-  for (size_t i = 0; i < json_array_size(items); ++i) {
+  for (size_t i = 0; i < json_array_size(items); i++) {
     json_t* item = json_array_get(items, i);
     if (strcmp(text_of(item, "state", ""), "good") != 0) {
       (void)json_array_append(list, item);
@@ -380,7 +380,7 @@ static json_t* not_good(const json_t* items) {
 static void print_verified(FILE* out, const shown_t* shown,
                            const kiln_cache_report_t* report,
                            const json_t* items) {
-  for (size_t i = 0; i < json_array_size(items); ++i) {
+  for (size_t i = 0; i < json_array_size(items); i++) {
     const json_t* item = json_array_get(items, i);
     (void)fprintf(out, "%s  %s: %s\n", text_of(item, "name", ""),
                   text_of(item, "state", ""), text_of(item, "why", ""));

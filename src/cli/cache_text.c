@@ -17,7 +17,7 @@ void kilni_cli_size_text(uint64_t bytes, char out[KILNI_CLI_CACHE_TEXT_BYTES]) {
   }
   double value = (double)bytes / 1024;
   size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]); ++unit) {
+  for (; value >= 1024 && unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]); unit++) {
     value /= 1024;
   }
   (void)snprintf(out, KILNI_CLI_CACHE_TEXT_BYTES, "%.1f %s", value,
@@ -30,7 +30,7 @@ void kilni_cli_age_text(uint64_t seconds,
     uint64_t seconds;
     const char* word;
   } UNITS[] = {{86400, "d"}, {3600, "h"}, {60, "min"}};
-  for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); i++) {
     if (seconds >= UNITS[i].seconds) {
       (void)snprintf(out, KILNI_CLI_CACHE_TEXT_BYTES, "%" PRIu64 " %s ago",
                      seconds / UNITS[i].seconds, UNITS[i].word);

@@ -159,7 +159,7 @@ static bool open_all(warm_t* warm) {
 
 static bool make_all(warm_t* warm) {
   const kilni_cli_call_t* call = warm->run->call;
-  for (size_t i = 1; i < call->operand_count; ++i) {
+  for (size_t i = 1; i < call->operand_count; i++) {
     const char* file = call->operands[i];
     kilni_cli_error_t error;
     memset(&error, 0, sizeof(error));

@@ -13,7 +13,7 @@
 static bool ends_with(const char* path, const char* end) {
   size_t a = strlen(path), b = strlen(end);
   if (a <= b) return false;
-  for (size_t i = 0; i < b; ++i) {
+  for (size_t i = 0; i < b; i++) {
     char c = path[a - b + i];
     if (c >= 'A' && c <= 'Z') c = (char)(c - 'A' + 'a');
     if (c != end[i]) return false;
@@ -68,7 +68,7 @@ static bool check_claim(const kilni_cli_spec_t* spec,
   bool same = spec->shape.type == shape->type;
   if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
     same = same && spec->shape.rank == shape->rank;
-    for (uint32_t i = 0; same && i < shape->rank; ++i) {
+    for (uint32_t i = 0; same && i < shape->rank; i++) {
       same = spec->shape.dims[i] == shape->dims[i];
     }
   }

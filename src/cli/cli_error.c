@@ -14,7 +14,7 @@ static size_t utf8_length(const unsigned char* s) {
              : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
              : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
                                            : 0;
-  for (size_t i = 1; i < n; ++i) {
+  for (size_t i = 1; i < n; i++) {
     if ((s[i] & 0xc0) != 0x80) return 0;
   }
   if (n == 3 && s[0] == 0xe0 && s[1] < 0xa0) return 0;

@@ -25,7 +25,7 @@ bool kilni_cli_u64_parse(const char* text, size_t size, uint64_t* out) {
     size -= 2;
   }
   uint64_t value = 0;
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size; i++) {
     char c = text[i];
     uint64_t digit = c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
                      : c >= 'a' && c <= 'f' ? (uint64_t)(c - 'a') + 10
@@ -41,12 +41,12 @@ bool kilni_cli_u64_parse(const char* text, size_t size, uint64_t* out) {
 
 static bool digits_only(const char* text, size_t size) {
   if (size > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-    for (size_t i = 2; i < size; ++i) {
+    for (size_t i = 2; i < size; i++) {
       if (strchr("0123456789abcdefABCDEF", text[i]) == NULL) return false;
     }
     return true;
   }
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size; i++) {
     if (text[i] < '0' || text[i] > '9') return false;
   }
   return size != 0;
@@ -109,7 +109,7 @@ static bool float_shaped(const char* text, size_t size) {
     return true;
   }
   bool digit = false;
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size; i++) {
     if (text[i] >= '0' && text[i] <= '9') {
       digit = true;
     } else if (strchr(".eE+-", text[i]) == NULL) {
@@ -160,7 +160,7 @@ static bool parse_float(const char* text, size_t size, kilni_cli_type_t type,
 static kilni_cli_type_t split_type(const char* text, size_t size,
                                    size_t* out_number) {
   bool hex = strncmp(text, "0x", 2) == 0 || strncmp(text, "-0x", 3) == 0;
-  for (size_t n = 2; n <= 4 && n < size; ++n) {
+  for (size_t n = 2; n <= 4 && n < size; n++) {
     kilni_cli_type_t type = kilni_cli_type_find(text + size - n, n);
     if (type == KILNI_CLI_TYPE_NONE || type == KILNI_CLI_TYPE_BOOL) continue;
     if (hex && kilni_cli_type_info(type)->kind == 'f') continue;
@@ -368,7 +368,7 @@ bool kilni_cli_dims_parse(const char* option, const char* text, uint32_t out[3],
                           kilni_cli_error_t* error) {
   out[0] = out[1] = out[2] = 1;
   const char* at = text;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     size_t size = strcspn(at, ",");
     uint64_t value;
     if (!kilni_cli_u64_parse(at, size, &value) || value == 0 ||
@@ -378,7 +378,7 @@ bool kilni_cli_dims_parse(const char* option, const char* text, uint32_t out[3],
     out[i] = (uint32_t)value;
     at += size;
     if (*at == 0) return true;
-    ++at;
+    at++;
   }
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "--%s \"%s\" is not one to three numbers above 0",

@@ -33,14 +33,14 @@ static bool bad(npy_reader_t* r, const char* what) {
 static void skip_space(npy_reader_t* r) {
   while (r->at < r->end && strchr(" \t\r\n", r->data[r->at]) != NULL &&
          r->data[r->at] != 0) {
-    ++r->at;
+    r->at++;
   }
 }
 
 static bool take(npy_reader_t* r, char c) {
   skip_space(r);
   if (r->at >= r->end || r->data[r->at] != (uint8_t)c) return false;
-  ++r->at;
+  r->at++;
   return true;
 }
 
@@ -76,7 +76,7 @@ static bool read_descr(npy_reader_t* r, kilni_cli_shape_t* shape) {
                           "the .npy file holds records, not numbers");
   }
   if (!take_string(r, &text, &size)) return false;
-  for (int i = 1; i < KILNI_CLI_TYPE_COUNT; ++i) {
+  for (int i = 1; i < KILNI_CLI_TYPE_COUNT; i++) {
     const char* name = kilni_cli_type_info((kilni_cli_type_t)i)->numpy;
     if (name == NULL || size != 3 || memcmp(text + 1, name + 1, 2) != 0) {
       continue;
@@ -232,7 +232,7 @@ bool kilni_cli_npy_write(const kilni_cli_array_t* array,
   int used = snprintf(text, sizeof(text),
                       "{'descr': '%s', 'fortran_order': False, 'shape': (",
                       info->numpy);
-  for (uint32_t i = 0; i < array->shape.rank; ++i) {
+  for (uint32_t i = 0; i < array->shape.rank; i++) {
     used += snprintf(text + used, sizeof(text) - (size_t)used,
                      "%s%" PRIu64 "%s", i == 0 ? "" : " ", array->shape.dims[i],
                      i + 1 < array->shape.rank || i == 0 ? "," : "");

@@ -140,13 +140,13 @@ static bool is_special(const char* path) {
 bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error) {
   bool ok = true;
-  for (size_t i = 0; ok && i < count; ++i) {
+  for (size_t i = 0; ok && i < count; i++) {
     if (!is_special(outputs[i].path)) ok = write_temporary(&outputs[i], error);
   }
-  for (size_t i = 0; ok && i < count; ++i) {
+  for (size_t i = 0; ok && i < count; i++) {
     if (outputs[i].temporary == NULL) ok = write_through(&outputs[i], error);
   }
-  for (size_t i = 0; ok && i < count; ++i) {
+  for (size_t i = 0; ok && i < count; i++) {
     if (outputs[i].temporary == NULL) continue;
     if (rename(outputs[i].temporary, outputs[i].target) != 0) {
       ok = fail_write(outputs[i].path, errno, error);
@@ -154,7 +154,7 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
     }
     outputs[i].temporary = NULL;
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     if (outputs[i].temporary == NULL) continue;
     (void)unlink(outputs[i].temporary);
     outputs[i].temporary = NULL;
@@ -163,7 +163,7 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
 }
 
 void kilni_cli_outputs_deinit(kilni_cli_output_t* outputs, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     kilni_cli_buffer_deinit(&outputs[i].content);
     kilni_cli_buffer_deinit(&outputs[i].names);
     outputs[i].temporary = outputs[i].target = NULL;

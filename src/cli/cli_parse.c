@@ -29,11 +29,11 @@ static size_t distance(const char* a, const char* b) {
   size_t row[64];
   size_t n = strlen(b);
   if (n >= 63 || strlen(a) >= 63) return 99;
-  for (size_t j = 0; j <= n; ++j) row[j] = j;
-  for (size_t i = 1; a[i - 1] != 0; ++i) {
+  for (size_t j = 0; j <= n; j++) row[j] = j;
+  for (size_t i = 1; a[i - 1] != 0; i++) {
     size_t diagonal = row[0];
     row[0] = i;
-    for (size_t j = 1; j <= n; ++j) {
+    for (size_t j = 1; j <= n; j++) {
       size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
       diagonal = row[j];
       if (row[j] + 1 < best) best = row[j] + 1;
@@ -48,7 +48,7 @@ const char* kilni_cli_nearest(const char* text, const char* const* words,
                               size_t count) {
   const char* nearest = NULL;
   size_t best = strlen(text) / 3 + 1;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     size_t d = distance(text, words[i]);
     bool begins =
         strlen(text) >= 2 && strncmp(words[i], text, strlen(text)) == 0;
@@ -76,7 +76,7 @@ static bool fail_unknown(const kilni_cli_command_t* command, const char* text,
     return fail_usage(command, error);
   }
   const char* names[MAX_OPTIONS];
-  for (size_t i = 0; i < command->option_count; ++i) {
+  for (size_t i = 0; i < command->option_count; i++) {
     names[i] = command->options[i].name;
   }
   char word[64];
@@ -92,7 +92,7 @@ static bool fail_unknown(const kilni_cli_command_t* command, const char* text,
 
 static const kilni_cli_option_t* option_find(const kilni_cli_command_t* command,
                                              const char* name, size_t size) {
-  for (size_t i = 0; i < command->option_count; ++i) {
+  for (size_t i = 0; i < command->option_count; i++) {
     if (strlen(command->options[i].name) == size &&
         memcmp(command->options[i].name, name, size) == 0) {
       return &command->options[i];
@@ -103,7 +103,7 @@ static const kilni_cli_option_t* option_find(const kilni_cli_command_t* command,
 
 static bool check_arguments(const kilni_cli_command_t* command, int argc,
                             char** argv, kilni_cli_error_t* error) {
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 1; i < argc; i++) {
     const char* text = argv[i];
     if (strcmp(text, "--") == 0) return true;
     if (text[0] != '-' || text[1] == 0) continue;
@@ -160,14 +160,14 @@ static error_t on_argument(int key, char* arg, struct argp_state* state) {
   const kilni_cli_option_t* option = &call->command->options[index];
   parse->given[call->given_count].option = option;
   parse->given[call->given_count].value = arg == NULL ? "" : arg;
-  ++call->given_count;
+  call->given_count++;
   return 0;
 }
 
 static bool check_call(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   const kilni_cli_command_t* command = call->command;
-  for (size_t i = 0; i < call->given_count; ++i) {
-    for (size_t j = 0; j < i; ++j) {
+  for (size_t i = 0; i < call->given_count; i++) {
+    for (size_t j = 0; j < i; j++) {
       if (call->given[i].option == call->given[j].option &&
           !call->given[i].option->repeats &&
           call->given[i].option->value != NULL) {
@@ -204,7 +204,7 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   if (!check_arguments(command, argc, argv, error)) return false;
   struct argp_option options[MAX_OPTIONS + 1] = {0};
   size_t file_index = command->option_count;
-  for (size_t i = 0; i < command->option_count && i < MAX_OPTIONS; ++i) {
+  for (size_t i = 0; i < command->option_count && i < MAX_OPTIONS; i++) {
     options[i].name = command->options[i].name;
     options[i].key = FIRST_KEY + (int)i;
     if (strcmp(options[i].name, OUT_FILE) == 0) {

@@ -71,7 +71,7 @@ static bool add_path(kilni_cli_where_t* where, const char* option,
 static bool add_paths(kilni_cli_where_t* where, const kilni_cli_call_t* call,
                       const char* option, uint32_t* count,
                       kilni_cli_error_t* error) {
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     if (strcmp(call->given[i].option->name, option) != 0) continue;
     if (kilni_cli_option_is_bare(&call->given[i])) continue;
     const char* path = call->given[i].value;
@@ -97,7 +97,7 @@ static bool point_at_paths(kilni_cli_where_t* where, size_t sysroot_count,
   }
   const char** paths = (const char**)(void*)where->paths.data;
   const char* at = (const char*)where->texts.data;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     paths[i] = at;
     at += strlen(at) + 1;
   }
@@ -128,7 +128,7 @@ static bool add_own_site(kilni_cli_where_t* where, kilni_cli_error_t* error) {
       !kilni_cli_own_site(site, sizeof(site))) {
     return true;
   }
-  ++o->site_count;
+  o->site_count++;
   return add_path(where, "site", site, error);
 }
 
@@ -138,7 +138,7 @@ static bool fail_scope(const char* text, size_t size,
                        kilni_cli_error_t* error) {
   const char* words[32];
   size_t count = 0;
-  for (uint32_t i = 1; i < 32; ++i) {
+  for (uint32_t i = 1; i < 32; i++) {
     const char* word = kiln_locate_scope_name(i);
     if (word[0] != '?') words[count++] = word;
   }
@@ -158,7 +158,7 @@ static bool fail_scope(const char* text, size_t size,
 
 static bool add_scopes(const kilni_cli_call_t* call, const char* option,
                        uint32_t* mask, kilni_cli_error_t* error) {
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     if (strcmp(call->given[i].option->name, option) != 0) continue;
     const char* text = call->given[i].value;
     for (;;) {

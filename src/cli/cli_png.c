@@ -109,8 +109,8 @@ static void read_rows(png_codec_t* c) {
   size_t stride = (size_t)c->width * c->channels;
   int passes =
       png_get_interlace_type(c->png, c->info) == PNG_INTERLACE_ADAM7 ? 7 : 1;
-  for (int pass = 0; pass < passes; ++pass) {
-    for (uint32_t y = 0; y < c->height; ++y) {
+  for (int pass = 0; pass < passes; pass++) {
+    for (uint32_t y = 0; y < c->height; y++) {
       png_read_row(c->png, c->array->data.data + y * stride, NULL);
     }
   }
@@ -161,7 +161,7 @@ static void write_picture(png_codec_t* c) {
                PNG_FILTER_TYPE_DEFAULT);
   png_write_info(c->png, c->info);
   size_t stride = (size_t)c->width * c->channels;
-  for (uint32_t y = 0; y < c->height; ++y) {
+  for (uint32_t y = 0; y < c->height; y++) {
     png_write_row(c->png, c->source->data.data + y * stride);
   }
   png_write_end(c->png, NULL);

@@ -32,9 +32,9 @@ static void skip_blank(pnm_reader_t* r) {
   while (r->at < r->size) {
     uint8_t c = r->data[r->at];
     if (c == '#') {
-      while (r->at < r->size && r->data[r->at] != '\n') ++r->at;
+      while (r->at < r->size && r->data[r->at] != '\n') r->at++;
     } else if (is_space(c)) {
-      ++r->at;
+      r->at++;
     } else {
       return;
     }
@@ -48,7 +48,7 @@ static bool read_number(pnm_reader_t* r, uint32_t most, uint32_t* out) {
   while (r->at < r->size && r->data[r->at] >= '0' && r->data[r->at] <= '9') {
     value = value * 10 + (uint32_t)(r->data[r->at] - '0');
     if (value > most) return bad(r, "a number is too large");
-    ++r->at;
+    r->at++;
   }
   if (r->at == r->size && r->at == start) {
     return bad(r, "the file ends too early");
@@ -64,7 +64,7 @@ static uint8_t scale(uint32_t value, uint32_t most) {
 
 static bool read_plain(pnm_reader_t* r, uint32_t most, uint8_t* out,
                        uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0; i < count; i++) {
     uint32_t value;
     if (!read_number(r, most, &value)) return false;
     out[i] = scale(value, most);
@@ -78,7 +78,7 @@ static bool read_binary(pnm_reader_t* r, uint32_t most, uint8_t* out,
   if (r->at >= r->size || !is_space(r->data[r->at])) {
     return bad(r, "white space is expected behind the header");
   }
-  ++r->at;
+  r->at++;
   size_t left = r->size - r->at;
   if (left != count) {
     return kilni_cli_fail(
@@ -93,7 +93,7 @@ static bool read_binary(pnm_reader_t* r, uint32_t most, uint8_t* out,
     memcpy(out, samples, (size_t)count);
     return true;
   }
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0; i < count; i++) {
     if (samples[i] > most) {
       r->at += (size_t)i;
       return bad(r, "a sample is above the picture's own maximum");

@@ -77,7 +77,7 @@ typedef struct defines_t {
 static bool read_defines(const kilni_cli_call_t* call, bool is_library,
                          defines_t* out, kilni_cli_error_t* error) {
   out->count = 0;
-  for (size_t i = 0; call != NULL && i < call->given_count; ++i) {
+  for (size_t i = 0; call != NULL && i < call->given_count; i++) {
     const kilni_cli_given_t* given = &call->given[i];
     if (strcmp(given->option->name, "define") != 0) continue;
     const char* sign = strchr(given->value, '=');
@@ -92,7 +92,7 @@ static bool read_defines(const kilni_cli_call_t* call, bool is_library,
     out->names[out->count][size] = 0;
     out->items[out->count].name = out->names[out->count];
     out->items[out->count].value = sign + 1;
-    ++out->count;
+    out->count++;
   }
   return true;
 }
@@ -134,7 +134,7 @@ static bool read_arch(const char* text, uint32_t* out,
                                                            : "";
   uint32_t value = 0;
   const char* at = digits;
-  for (; *at >= '0' && *at <= '9' && at < digits + 3; ++at) {
+  for (; *at >= '0' && *at <= '9' && at < digits + 3; at++) {
     value = 10 * value + (uint32_t)(*at - '0');
   }
   if (at < digits + 2 || (*at != 0 && strcmp(at, "a") != 0)) {
@@ -195,7 +195,7 @@ static bool check_options(const kilni_cli_call_t* call,
   static const char* const ALIEN[] = {"include", "pre-include", "std",
                                       "name",    "lineinfo",    "debug",
                                       "option",  "depfile"};
-  for (size_t i = 0; i < sizeof(ALIEN) / sizeof(ALIEN[0]); ++i) {
+  for (size_t i = 0; i < sizeof(ALIEN) / sizeof(ALIEN[0]); i++) {
     if (kilni_cli_option_value(call, ALIEN[i]) != NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                             "leave it away: a program is lowered without a "
@@ -234,7 +234,7 @@ bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
 static json_t* params_json(const kiln_program_t* program) {
   json_t* list = json_array();
   kiln_program_parameter_info_t p;
-  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); ++i) {
+  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); i++) {
     const char* role = kiln_program_role_name(p.role);
     (void)json_array_append_new(
         list,
@@ -252,7 +252,7 @@ static json_t* program_json(const kiln_program_t* program,
   json_t* zeroed = json_array();
   const char* name;
   for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL;
-       ++i) {
+       i++) {
     (void)json_array_append_new(zeroed, json_string(name));
   }
   return json_pack(
@@ -277,7 +277,7 @@ static void print_program(FILE* out, const kiln_program_t* program,
                 file, launch.isa / 10, launch.isa % 10, launch.sm, hash);
   (void)fprintf(out, "kernel %s\n", kiln_program_name(program));
   kiln_program_parameter_info_t p;
-  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); ++i) {
+  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); i++) {
     const char* type = kiln_program_type_name(p.type);
     if (p.role == KILN_PROGRAM_ROLE_NONE) {
       (void)fprintf(out, "  %" PRIu32 " %s: %s\n", i, p.name, type);
@@ -298,7 +298,7 @@ static void print_program(FILE* out, const kiln_program_t* program,
   }
   const char* name;
   for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL;
-       ++i) {
+       i++) {
     (void)fprintf(out,
                   "  shared array %s is zeroed: not all that is read of it is "
                   "surely written before\n",

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static uint32_t hash_text(uint32_t hash, const char* text) {
-  for (; *text != 0; ++text) hash = (hash ^ (unsigned char)*text) * 16777619u;
+  for (; *text != 0; text++) hash = (hash ^ (unsigned char)*text) * 16777619u;
   return hash;
 }
 

@@ -16,13 +16,13 @@ enum { CUDA_NO_DEVICE = 100 };  // the driver's number
 // The length of the valid entry at `text`, 0 if there is none.
 static size_t entry_length(const char* text) {
   size_t size = strcspn(text, ",");
-  while (size > 0 && text[size - 1] == ' ') --size;
+  while (size > 0 && text[size - 1] == ' ') size--;
   if (size == 0 || size >= KILNI_CLI_VISIBLE_MAX) return 0;
   if ((size > 4 && memcmp(text, "GPU-", 4) == 0) ||
       (size > 4 && memcmp(text, "MIG-", 4) == 0)) {
     return size;
   }
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size; i++) {
     if (text[i] < '0' || text[i] > '9') return 0;
   }
   return size;
@@ -39,7 +39,7 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
   const char* at = visible;
   uint32_t seen = 0;
   for (;;) {
-    while (*at == ' ') ++at;
+    while (*at == ' ') at++;
     size_t size = entry_length(at);
     if (size == 0) break;
     if (seen == ordinal) {
@@ -47,10 +47,10 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
       out[size] = 0;
       return true;
     }
-    ++seen;
+    seen++;
     at += strcspn(at, ",");
     if (*at == 0) break;
-    ++at;
+    at++;
   }
   return kilni_cli_fail(
       error, KILN_STATUS_NOT_FOUND,

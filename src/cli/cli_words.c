@@ -15,7 +15,7 @@ bool kilni_cli_words_add(kilni_cli_words_t* words, const char* word,
   if (!kilni_cli_buffer_add(&words->text, word, strlen(word) + 1, error)) {
     return false;
   }
-  ++words->count;
+  words->count++;
   return true;
 }
 

@@ -54,7 +54,7 @@ static bool read_limits(const kilni_cli_call_t* call,
 // computed is thrown away.
 static bool add_outputs(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   kiln_program_parameter_info_t p;
-  for (uint32_t i = 0; kiln_program_parameter(r->program, i, &p); ++i) {
+  for (uint32_t i = 0; kiln_program_parameter(r->program, i, &p); i++) {
     if (p.role == KILN_PROGRAM_ROLE_OUT && p.is_counted != 0 &&
         !kilni_cli_request_has(r, i, p.name) &&
         !kilni_cli_request_add_output(r, p.name, error)) {
@@ -93,7 +93,7 @@ static const char* time_text(double ns, char out[32]) {
   int unit = 0;
   while (ns >= 1000 && unit < 3) {
     ns /= 1000;
-    ++unit;
+    unit++;
   }
   (void)snprintf(out, 32, "%.*f %s",
                  ns < 10    ? 2
@@ -153,7 +153,7 @@ static bool write_text(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
   kilni_cli_summary_t floor;
   char text[32];
   kilni_cli_samples_sum(&b->floor, &floor);
-  for (size_t i = 0; i < b->count; ++i) write_file(call->results, b, i);
+  for (size_t i = 0; i < b->count; i++) write_file(call->results, b, i);
   (void)fprintf(call->results, "a run that does nothing: %s\n",
                 time_text(floor.median, text));
   return kilni_cli_results_flush(call->results, error);
@@ -201,7 +201,7 @@ static json_t* file_json(const kilni_cli_bench_t* b, size_t index) {
 static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
                        kilni_cli_error_t* error) {
   json_t* list = json_array();
-  for (size_t i = 0; i < b->count; ++i) {
+  for (size_t i = 0; i < b->count; i++) {
     (void)json_array_append_new(list, file_json(b, i));
   }
   return kilni_cli_json_write(
@@ -218,12 +218,12 @@ static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
 static bool run_all(const kilni_cli_call_t* call, kilni_cli_bench_t* b,
                     kilni_cli_error_t* error) {
   if (!read_limits(call, &b->limits, error)) return false;
-  for (size_t i = 0; i < call->operand_count; ++i) {
+  for (size_t i = 0; i < call->operand_count; i++) {
     if (!read_file(&b->files[i], call, &call->operands[i], error)) return false;
   }
   int hidden = kilni_cli_results_hide();
   bool ok = true;
-  for (size_t i = 0; i < call->operand_count && ok; ++i) {
+  for (size_t i = 0; i < call->operand_count && ok; i++) {
     b->count = i + 1;
     ok = kilni_cli_bench_prepare(b, i, error);
   }
@@ -253,7 +253,7 @@ static bool run_bench(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   }
   bool ok = run_all(call, b, error);
   kilni_cli_bench_close(b);
-  for (size_t i = 0; i < call->operand_count; ++i) {
+  for (size_t i = 0; i < call->operand_count; i++) {
     kilni_cli_request_deinit(&b->files[i].request);
   }
   free(b->files);

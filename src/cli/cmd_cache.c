@@ -127,7 +127,7 @@ enum { ACTION_COUNT = sizeof(ACTIONS) / sizeof(ACTIONS[0]) };
 
 static const action_t* find_action(const char* name, kilni_cli_error_t* error) {
   const char* names[ACTION_COUNT];
-  for (size_t i = 0; i < ACTION_COUNT; ++i) {
+  for (size_t i = 0; i < ACTION_COUNT; i++) {
     if (strcmp(ACTIONS[i].name, name) == 0) return &ACTIONS[i];
     names[i] = ACTIONS[i].name;
   }
@@ -143,7 +143,7 @@ static const action_t* find_action(const char* name, kilni_cli_error_t* error) {
 
 static bool check_action(const action_t* action, const kilni_cli_call_t* call,
                          kilni_cli_error_t* error) {
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     char word[64];
     const char* name = call->given[i].option->name;
     (void)snprintf(word, sizeof(word), " %s ", name);

@@ -104,7 +104,7 @@ static bool read_use(check_t* check, const char* text, const char* arrow) {
 
 static bool read_operands(check_t* check) {
   const kilni_cli_call_t* call = check->call;
-  for (size_t i = 0; i < call->operand_count; ++i) {
+  for (size_t i = 0; i < call->operand_count; i++) {
     const char* text = call->operands[i];
     const char* arrow = strchr(text, '>');
     kilni_cli_piece_t piece;
@@ -125,7 +125,7 @@ static bool read_mode(check_t* check, uint32_t* out_mode) {
   *out_mode = KILN_COMPAT_MODE_DEFAULT;
   if (text == NULL) return true;
   const char* word = strcmp(text, "best-effort") == 0 ? "best_effort" : text;
-  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; ++i) {
+  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; i++) {
     if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
   }
   return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
@@ -161,7 +161,7 @@ static bool make_context(check_t* check) {
 }
 
 static bool find_items(check_t* check) {
-  for (size_t i = 0; i < piece_count(check); ++i) {
+  for (size_t i = 0; i < piece_count(check); i++) {
     kiln_toolkit_item_t* item = NULL;
     const kilni_cli_piece_t* piece = &pieces(check)[i];
     if (!kilni_cli_check(check->error,
@@ -197,7 +197,7 @@ static bool ask(check_t* check) {
       kilni_cli_buffer_resize(&places, count * sizeof(void*), check->error);
   kiln_compat_use_t* list = (kiln_compat_use_t*)(void*)uses.data;
   const kiln_compat_use_t** at = (const kiln_compat_use_t**)(void*)places.data;
-  for (size_t i = 0; ok && i < count; ++i) {
+  for (size_t i = 0; ok && i < count; i++) {
     list[i] = kiln_compat_use_default();
     list[i].artifact = given[i].artifact;
     take_end(check, given[i].producer, &list[i].producer_kind,
@@ -220,8 +220,8 @@ static bool ask(check_t* check) {
 
 static size_t missing_count(const check_t* check) {
   size_t count = 0;
-  for (size_t i = 0; i < item_count(check); ++i) {
-    if (!is_found(items(check)[i])) ++count;
+  for (size_t i = 0; i < item_count(check); i++) {
+    if (!is_found(items(check)[i])) count++;
   }
   return count;
 }
@@ -249,7 +249,7 @@ static json_t* driver_json(const kiln_compat_driver_t* driver) {
 // The uses that have a verdict, declared or not.
 static json_t* uses_json(const kiln_compat_report_t* report) {
   json_t* list = json_array();
-  for (uint32_t use = KILN_COMPAT_USE_LTO; use <= KILN_COMPAT_USE_NVVM; ++use) {
+  for (uint32_t use = KILN_COMPAT_USE_LTO; use <= KILN_COMPAT_USE_NVVM; use++) {
     uint32_t declared = 0;
     if (kiln_compat_report_judged_count(report, use, &declared) == 0) continue;
     uint32_t verdict = kiln_compat_report_verdict_of_use(report, use);
@@ -264,11 +264,11 @@ static json_t* uses_json(const kiln_compat_report_t* report) {
 static bool show_json(check_t* check) {
   json_t* list = json_array();
   json_t* findings = json_array();
-  for (size_t i = 0; i < item_count(check); ++i) {
+  for (size_t i = 0; i < item_count(check); i++) {
     (void)json_array_append_new(list, kilni_cli_item_json(items(check)[i]));
   }
   uint32_t count = kiln_compat_report_finding_count(check->report);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     (void)json_array_append_new(
         findings,
         kilni_cli_finding_json(kiln_compat_report_finding(check->report, i)));
@@ -318,17 +318,17 @@ static void print_missing(FILE* out, const kiln_toolkit_item_t* item) {
 static void show_lines(check_t* check) {
   FILE* out = check->call->results;
   kilni_cli_columns_t columns = {0};
-  for (size_t i = 0; i < item_count(check); ++i) {
+  for (size_t i = 0; i < item_count(check); i++) {
     kilni_cli_columns_fit(&columns, items(check)[i]);
   }
-  for (size_t i = 0; i < item_count(check); ++i) {
+  for (size_t i = 0; i < item_count(check); i++) {
     kilni_cli_item_print(out, &columns, items(check)[i]);
   }
-  for (size_t i = 0; i < item_count(check); ++i) {
+  for (size_t i = 0; i < item_count(check); i++) {
     print_missing(out, items(check)[i]);
   }
   uint32_t count = kiln_compat_report_finding_count(check->report);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     print_finding(out, kiln_compat_report_finding(check->report, i));
   }
   (void)fprintf(out, "%s\n", kiln_compat_verdict_word(verdict_of(check)));
@@ -357,7 +357,7 @@ static bool run_check(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   check_t check = {.call = call, .error = error};
   bool ok = read_operands(&check) && make_context(&check) &&
             find_items(&check) && ask(&check) && show(&check);
-  for (size_t i = 0; i < item_count(&check); ++i) {
+  for (size_t i = 0; i < item_count(&check); i++) {
     kiln_toolkit_item_release(items(&check)[i]);
   }
   kiln_compat_report_release(check.report);

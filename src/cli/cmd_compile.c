@@ -61,11 +61,11 @@ static bool compile(compile_t* c, kilni_cli_error_t* error) {
 // As make and ninja read a path: blanks and # behind a backslash, $ doubled.
 static bool add_path(kilni_cli_buffer_t* out, const char* path,
                      kilni_cli_error_t* error) {
-  for (const char* at = path; *at != 0; ++at) {
+  for (const char* at = path; *at != 0; at++) {
     size_t slashes = strspn(at, "\\");
     // Backslashes right before a blank are doubled.
     if (slashes != 0 && at[slashes] == ' ') {
-      for (size_t i = 0; i < 2 * slashes; ++i) {
+      for (size_t i = 0; i < 2 * slashes; i++) {
         if (!kilni_cli_buffer_add(out, "\\", 1, error)) return false;
       }
       at += slashes - 1;
@@ -97,7 +97,7 @@ static bool make_depfile(const compile_t* c, kilni_cli_buffer_t* out,
   uint32_t count = c->job.result != NULL
                        ? kiln_compile_result_header_count(c->job.result)
                        : 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     if (!kilni_cli_buffer_add(out, " \\\n  ", 5, error) ||
         !add_path(out, kiln_compile_result_header(c->job.result, i), error)) {
       return false;
@@ -116,13 +116,13 @@ static bool write_outputs(const compile_t* c, kilni_cli_error_t* error) {
   if (c->depfile != NULL) {
     outputs[count].path = c->depfile;
     ok = make_depfile(c, &outputs[count].content, error);
-    ++count;
+    count++;
   }
   kiln_bytes_view_t code = kiln_code_bytes(c->job.code);
   outputs[count].path = c->out;
   ok = ok && kilni_cli_buffer_add(&outputs[count].content, code.data, code.size,
                                   error);
-  ++count;
+  count++;
   ok = ok && kilni_cli_outputs_write(outputs, count, error);
   kilni_cli_outputs_deinit(outputs, count);
   return ok;
@@ -138,7 +138,7 @@ static bool report(const compile_t* c, kilni_cli_error_t* error) {
   const kiln_code_t* code = c->job.code;
   const kiln_compile_result_t* result = c->job.result;
   json_t* names = json_array();
-  for (uint32_t i = 0; i < kiln_code_lowered_count(code); ++i) {
+  for (uint32_t i = 0; i < kiln_code_lowered_count(code); i++) {
     (void)json_array_append_new(
         names, json_pack("{s:o,s:s}", "expression",
                          text_json(kiln_code_lowered(code, i)->expression),

@@ -40,12 +40,12 @@ static const form_t FORMS[] = {
 static bool read_forms(const kilni_cli_call_t* call, int* forms,
                        kilni_cli_error_t* error) {
   *forms = 0;
-  for (size_t i = 0; i < sizeof(FORMS) / sizeof(FORMS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(FORMS) / sizeof(FORMS[0]); i++) {
     if (kilni_cli_option_value(call, FORMS[i].option) != NULL) {
       *forms |= FORMS[i].form;
     }
   }
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     if (kilni_cli_option_is_bare(&call->given[i])) *forms |= FORM_ROOT;
   }
   int whole = *forms & ~FORM_LINES;
@@ -163,7 +163,7 @@ static bool show(const kilni_config_t* config, int forms) {
 }
 
 static void show_warnings(const kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     kiln_locate_item_t* item =
         kiln_toolkit_item_located(kilni_config_piece(config, i)->item);
     // The same for every piece: once is enough.

@@ -19,7 +19,7 @@ static bool is_on(const kilni_cli_call_t* call, const char* option) {
 }
 
 static const char* home_of(const kiln_probe_t* probe) {
-  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); i++) {
     const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
     if (strcmp(v->name, "HOME") == 0) return v->value;
   }

@@ -45,7 +45,7 @@ static bool want(find_t* find, const kilni_cli_piece_t* piece) {
 // The whole catalog, or one kind of it.
 static bool want_all(find_t* find, uint32_t kind) {
   uint32_t count = kiln_locate_entry_count();
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     kilni_cli_piece_t piece = {kiln_locate_entry_kind(entry), ""};
     if (kind != 0 && piece.kind != kind) continue;
@@ -86,7 +86,7 @@ static bool read_wants(find_t* find) {
                           "\"kiln find --all\"",
                           "there is no name of a thing to find");
   }
-  for (; at < call->operand_count; ++at) {
+  for (; at < call->operand_count; at++) {
     kilni_cli_piece_t piece;
     const char* text = call->operands[at];
     // No piece is called as a kind is: the word goes for those after it.
@@ -130,7 +130,7 @@ static bool make_context(find_t* find) {
 
 static bool find_each(find_t* find, const kilni_cli_piece_t* wanted,
                       size_t count) {
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     kiln_toolkit_item_t* item = NULL;
     if (!kilni_cli_check(find->error,
                          kiln_toolkit_resolve(find->toolkit, wanted[i].kind,
@@ -148,7 +148,7 @@ static bool find_set(find_t* find, const kilni_cli_piece_t* wanted,
   bool ok = kilni_cli_buffer_resize(&wants, count * sizeof(kiln_locate_want_t),
                                     find->error);
   kiln_locate_want_t* list = (kiln_locate_want_t*)(void*)wants.data;
-  for (size_t i = 0; i < count && ok; ++i) {
+  for (size_t i = 0; i < count && ok; i++) {
     list[i].kind = wanted[i].kind;
     list[i].name = wanted[i].name;
   }
@@ -157,7 +157,7 @@ static bool find_set(find_t* find, const kilni_cli_piece_t* wanted,
                        kiln_locate_find_set(kiln_toolkit_locate(find->toolkit),
                                             list, (uint32_t)count, &find->set));
   kilni_cli_buffer_deinit(&wants);
-  for (uint32_t i = 0; ok && i < kiln_locate_set_count(find->set); ++i) {
+  for (uint32_t i = 0; ok && i < kiln_locate_set_count(find->set); i++) {
     kiln_toolkit_item_t* item = NULL;
     ok = kilni_cli_check(
              find->error,
@@ -180,7 +180,7 @@ static bool find_all_wants(find_t* find) {
 
 static json_t* set_json(const kiln_locate_set_t* set) {
   json_t* tried = json_array();
-  for (uint32_t i = 0; i < kiln_locate_set_tried_count(set); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_set_tried_count(set); i++) {
     const kiln_locate_tried_t* t = kiln_locate_set_tried(set, i);
     (void)json_array_append_new(
         tried, json_pack("{s:o,s:o}", "path", kilni_cli_text_json(t->path),
@@ -197,7 +197,7 @@ static json_t* set_json(const kiln_locate_set_t* set) {
 
 static bool show_json(find_t* find) {
   json_t* items = json_array();
-  for (size_t i = 0; i < item_count(find); ++i) {
+  for (size_t i = 0; i < item_count(find); i++) {
     (void)json_array_append_new(items, kilni_cli_item_json(item_at(find, i)));
   }
   json_t* object = json_pack("{s:o}", "items", items);
@@ -211,16 +211,16 @@ static void show_lines(find_t* find) {
   kilni_cli_columns_t columns = {0};
   bool trail = is_on(find, "trail");
   size_t missing = 0;
-  for (size_t i = 0; i < item_count(find); ++i) {
+  for (size_t i = 0; i < item_count(find); i++) {
     kilni_cli_columns_fit(&columns, item_at(find, i));
   }
-  for (size_t i = 0; i < item_count(find); ++i) {
+  for (size_t i = 0; i < item_count(find); i++) {
     const kiln_toolkit_item_t* item = item_at(find, i);
     if (is_found(item) || trail) {
       kilni_cli_item_print(find->call->results, &columns, item);
     }
     if (trail) kilni_cli_trail_print(find->call->results, item);
-    if (!is_found(item)) ++missing;
+    if (!is_found(item)) missing++;
   }
   if (is_on(find, "all") && !trail && missing != 0) {
     kilni_cli_note("%zu of %zu were not found; --trail or --json shows them",
@@ -235,7 +235,7 @@ static bool fail_missing(find_t* find) {
     return kilni_cli_check(error, kiln_locate_set_require(find->set));
   }
   bool any = false;
-  for (size_t i = 0; i < item_count(find); ++i) {
+  for (size_t i = 0; i < item_count(find); i++) {
     const kiln_toolkit_item_t* item = item_at(find, i);
     if (is_found(item)) continue;
     if (any) (void)kilni_cli_error_report(find->call->results, false, error);
@@ -248,7 +248,7 @@ static bool fail_missing(find_t* find) {
 
 static bool show(find_t* find) {
   bool missing = false;
-  for (size_t i = 0; i < item_count(find); ++i) {
+  for (size_t i = 0; i < item_count(find); i++) {
     if (!is_found(item_at(find, i))) missing = true;
   }
   if (is_on(find, "all")) missing = false;  // the list is the work
@@ -265,7 +265,7 @@ static bool run_find(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   find_t find = {.call = call, .error = error};
   bool ok = read_wants(&find) && make_context(&find) && find_all_wants(&find) &&
             show(&find);
-  for (size_t i = 0; i < item_count(&find); ++i) {
+  for (size_t i = 0; i < item_count(&find); i++) {
     kiln_toolkit_item_release(item_at(&find, i));
   }
   kiln_locate_set_release(find.set);

@@ -72,7 +72,7 @@ static bool read_flags(const char* text, uint32_t* out,
     size_t count = sizeof(FLAGS) / sizeof(FLAGS[0]);
     while (i < count && (strlen(FLAGS[i].word) != size ||
                          memcmp(FLAGS[i].word, text, size) != 0)) {
-      ++i;
+      i++;
     }
     if (i == count) {
       return kilni_cli_fail(
@@ -122,7 +122,7 @@ static bool read_wanted(wanted_t* w, const kilni_cli_call_t* call,
                           "--trace needs a timed run");
   }
   const char* const paths[] = {w->svg, w->dot, w->driver_dot, w->trace};
-  for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); ++i) {
+  for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
     if (paths[i] != NULL && !kilni_cli_output_check(paths[i], error)) {
       return false;
     }
@@ -205,7 +205,7 @@ static bool draw(const kilni_cli_graph_job_t* job, const wanted_t* w,
 
 static bool collect(kilni_cli_graph_job_t* job, results_t* r,
                     kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
     if (job->data[i].out.size == 0) continue;
     const char* path = (const char*)job->data[i].out.data;
     kilni_cli_buffer_t* content =
@@ -247,7 +247,7 @@ static bool report(const kilni_cli_call_t* call,
         kilni_cli_graph_json(job, r->written, r->outputs, r->count), error);
   }
   kilni_cli_graph_print(call->results, job);
-  for (size_t i = 0; i < r->count; ++i) {
+  for (size_t i = 0; i < r->count; i++) {
     kilni_cli_note("wrote %s (%zu bytes)", r->outputs[i].path,
                    r->outputs[i].content.size);
   }

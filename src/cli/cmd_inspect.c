@@ -40,7 +40,7 @@ static json_t* block_json(const uint32_t block[3]) {
 // a terminal's cursor, is shown as a question mark.
 static void clean_text(const char* text, char* out, size_t capacity) {
   size_t i = 0;
-  for (; text[i] != 0 && i + 1 < capacity; ++i) {
+  for (; text[i] != 0 && i + 1 < capacity; i++) {
     unsigned char c = (unsigned char)text[i];
     out[i] = c < ' ' || c >= 0x7f ? '?' : text[i];
   }
@@ -103,7 +103,7 @@ static const char* symbol_kind_name(uint32_t kind) {
 static json_t* params_json(const kiln_image_t* image, uint32_t index) {
   const kiln_image_kernel_t* k = kiln_image_kernel(image, index);
   json_t* list = json_array();
-  for (uint32_t i = 0; i < k->param_count; ++i) {
+  for (uint32_t i = 0; i < k->param_count; i++) {
     const kiln_image_param_t* p = kiln_image_kernel_param(image, index, i);
     (void)json_array_append_new(
         list, json_pack("{s:I,s:o,s:o,s:I,s:I,s:o,s:s}", "index", (json_int_t)i,
@@ -128,14 +128,14 @@ static void add_resources(json_t* object, const kiln_image_kernel_t* k) {
               {"barriers", k->barriers},
               {"maximum_registers", k->maximum_registers},
               {"code_bytes", k->code_bytes}};
-  for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); ++i) {
+  for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
     (void)json_object_set_new(object, told[i].key, told_or_null(told[i].value));
   }
 }
 
 static json_t* kernels_json(const kiln_image_t* image) {
   json_t* kernels = json_array();
-  for (uint32_t i = 0; i < kiln_image_kernel_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_kernel_count(image); i++) {
     const kiln_image_kernel_t* k = kiln_image_kernel(image, i);
     json_t* kernel = json_pack(
         "{s:o,s:o,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:b}", "name", text_json(k->name),
@@ -156,7 +156,7 @@ static json_t* kernels_json(const kiln_image_t* image) {
 static json_t* member_kernels_json(const kiln_image_t* image, uint32_t index) {
   json_t* kernels = json_array();
   const kiln_image_member_t* m = kiln_image_member(image, index);
-  for (uint32_t i = 0; i < m->kernel_count; ++i) {
+  for (uint32_t i = 0; i < m->kernel_count; i++) {
     const kiln_image_kernel_t* k = kiln_image_member_kernel(image, index, i);
     json_t* kernel =
         json_pack("{s:o,s:o,s:I}", "name", text_json(k->name), "registers",
@@ -170,7 +170,7 @@ static json_t* member_kernels_json(const kiln_image_t* image, uint32_t index) {
 
 static json_t* members_json(const kiln_image_t* image) {
   json_t* members = json_array();
-  for (uint32_t i = 0; i < kiln_image_member_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
     const kiln_image_member_t* m = kiln_image_member(image, i);
     json_t* member = json_pack(
         "{s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:s,s:s}", "format",
@@ -198,7 +198,7 @@ static json_t* members_json(const kiln_image_t* image) {
 
 static json_t* symbols_json(const kiln_image_t* image) {
   json_t* symbols = json_array();
-  for (uint32_t i = 0; i < kiln_image_symbol_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_symbol_count(image); i++) {
     const kiln_image_symbol_t* symbol = kiln_image_symbol(image, i);
     (void)json_array_append_new(
         symbols,
@@ -214,14 +214,14 @@ static json_t* symbols_json(const kiln_image_t* image) {
 // What all members say together.
 static uint32_t image_debug(const kiln_image_t* image) {
   uint32_t debug = 0;
-  for (uint32_t i = 0; i < kiln_image_member_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
     debug |= kiln_image_member(image, i)->debug;
   }
   return debug;
 }
 
 static const char* image_compiler(const kiln_image_t* image) {
-  for (uint32_t i = 0; i < kiln_image_member_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
     const char* producer = kiln_image_member(image, i)->producer;
     if (producer[0] != 0) return producer;
   }
@@ -230,7 +230,7 @@ static const char* image_compiler(const kiln_image_t* image) {
 
 static json_t* image_json(const kiln_image_t* image) {
   json_t* targets = json_array();
-  for (uint32_t i = 0; i < kiln_image_target_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_target_count(image); i++) {
     (void)json_array_append_new(targets,
                                 text_json(kiln_image_target(image, i)));
   }
@@ -274,7 +274,7 @@ static void print_kernel(FILE* out, const kiln_image_t* image, uint32_t index) {
   print_block(out, "blocks of", k->required_block);
   print_block(out, "blocks of at most", k->maximum_block);
   print_block(out, "clusters of", k->required_cluster);
-  for (uint32_t i = 0; i < k->param_count; ++i) {
+  for (uint32_t i = 0; i < k->param_count; i++) {
     const kiln_image_param_t* p = kiln_image_kernel_param(image, index, i);
     (void)fprintf(out, "  %" PRIu32 "  %-8s %-4s %4" PRIu32 " bytes%s%s\n", i,
                   kind_name(p->kind), p->type, p->bytes,
@@ -312,7 +312,7 @@ static void print_member(FILE* out, const kiln_image_t* image, uint32_t index) {
 static void print_symbols(FILE* out, const kiln_image_t* image) {
   uint32_t count = kiln_image_symbol_count(image);
   if (count > 0) (void)fputc('\n', out);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_image_symbol_t* symbol = kiln_image_symbol(image, i);
     char name[SHOWN_BYTES];
     clean_text(symbol->name, name, sizeof(name));
@@ -331,7 +331,7 @@ static void print_image(FILE* out, const kiln_image_t* image,
   (void)fprintf(out, "%s: %s", path,
                 kiln_code_format_name(kiln_image_format(image)));
   if (kiln_image_ptx_version(image) != 0) (void)fprintf(out, " %.8s", text);
-  for (uint32_t i = 0; i < kiln_image_target_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_target_count(image); i++) {
     (void)fprintf(out, "%s%s", i == 0 ? " for " : ", ",
                   kiln_image_target(image, i));
   }
@@ -349,10 +349,10 @@ static void print_image(FILE* out, const kiln_image_t* image,
     (void)fprintf(out, "%" PRIu32 " member%s\n", members,
                   members == 1 ? "" : "s");
   }
-  for (uint32_t i = 0; !plain && i < members; ++i) print_member(out, image, i);
+  for (uint32_t i = 0; !plain && i < members; i++) print_member(out, image, i);
   uint32_t count = kiln_image_kernel_count(image);
   (void)fprintf(out, "%" PRIu32 " kernel%s\n", count, count == 1 ? "" : "s");
-  for (uint32_t i = 0; i < count; ++i) print_kernel(out, image, i);
+  for (uint32_t i = 0; i < count; i++) print_kernel(out, image, i);
   print_symbols(out, image);
 }
 

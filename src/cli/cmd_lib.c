@@ -19,7 +19,7 @@ static bool list(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kiln_library_entry_t entry;
   if (call->json) {
     json_t* entries = json_array();
-    for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i) {
+    for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
       (void)json_array_append_new(
           entries,
           json_pack("{s:s,s:s,s:I,s:s*}", "name", entry.name, "summary",
@@ -29,7 +29,7 @@ static bool list(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
     return kilni_cli_json_write(call->results,
                                 json_pack("{s:o}", "entries", entries), error);
   }
-  for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i) {
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
     if (entry.part_of == NULL) {
       (void)fprintf(call->results, "%-13s  %s\n", entry.name, entry.summary);
     }

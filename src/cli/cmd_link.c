@@ -57,7 +57,7 @@ static bool read_number(const char* text, uint32_t* out) {
   size_t length = strlen(text);
   *out = 0;
   if (length == 0 || length > 9) return false;
-  for (size_t i = 0; i < length; ++i) {
+  for (size_t i = 0; i < length; i++) {
     if (text[i] < '0' || text[i] > '9') return false;
     number = number * 10 + (uint64_t)(text[i] - '0');
   }
@@ -134,8 +134,8 @@ static bool read_lists(link_run_t* run) {
                                         &o->ptxas_options, &o->extra};
   uint32_t* const counts[] = {&o->kernels_used_count, &o->variables_used_count,
                               &o->ptxas_options_count, &o->extra_count};
-  for (size_t k = 0; k < 4; ++k) {
-    for (size_t i = 0; i < run->call->given_count; ++i) {
+  for (size_t k = 0; k < 4; k++) {
+    for (size_t i = 0; i < run->call->given_count; i++) {
       const kilni_cli_given_t* given = &run->call->given[i];
       if (strcmp(given->option->name, NAMES[k]) != 0) continue;
       if (!kilni_cli_buffer_add(&run->lists[k], &given->value,
@@ -155,7 +155,7 @@ static bool read_word(const link_run_t* run, const char* name,
                       uint32_t* out) {
   const char* value = value_of(run, name);
   if (value == NULL) return true;
-  for (size_t i = 0; words[i] != NULL; ++i) {
+  for (size_t i = 0; words[i] != NULL; i++) {
     if (strcmp(words[i], value) != 0) continue;
     *out = values[i];
     return true;
@@ -174,7 +174,7 @@ static bool read_options(link_run_t* run) {
       KILN_CODE_FORMAT_RELOCATABLE};
   kiln_link_options_t* o = &run->options;
   *o = kiln_link_options_default();
-  for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
     const char* value = value_of(run, FIELDS[i].name);
     uint32_t number = 0;
     if (value == NULL) continue;
@@ -229,7 +229,7 @@ static bool assume_one(link_run_t* run, const char* text, const char* whole) {
 }
 
 static bool read_assumed(link_run_t* run) {
-  for (size_t i = 0; i < run->call->given_count; ++i) {
+  for (size_t i = 0; i < run->call->given_count; i++) {
     const kilni_cli_given_t* given = &run->call->given[i];
     if (strcmp(given->option->name, "assume") != 0) continue;
     const char* at = given->value;
@@ -285,7 +285,7 @@ static bool read_input(link_run_t* run, const char* path) {
 }
 
 static bool read_inputs(link_run_t* run) {
-  for (size_t i = 0; i < run->call->operand_count; ++i) {
+  for (size_t i = 0; i < run->call->operand_count; i++) {
     if (!read_input(run, run->call->operands[i])) return false;
   }
   return true;
@@ -347,7 +347,7 @@ static bool gather_lines(link_run_t* run) {
                        kiln_linker_nvjitlink_count(run->linker, &count))) {
     return false;
   }
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     uint32_t line = 0;
     if (!kilni_cli_check(run->error,
                          kiln_linker_nvjitlink(run->linker, i, &line, NULL)) ||
@@ -385,7 +385,7 @@ static bool choose(link_run_t* run) {
 static json_t* choice_json(const kiln_link_choice_t* choice) {
   uint32_t backend = kiln_link_choice_backend(choice);
   json_t* reasons = json_array();
-  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); ++i) {
+  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); i++) {
     (void)json_array_append_new(
         reasons, json_string(kiln_link_choice_reason(choice, i)));
   }
@@ -416,7 +416,7 @@ static bool explain(link_run_t* run) {
           : kiln_link_backend_word(kiln_link_choice_backend(choice)),
       kiln_code_format_name(kiln_link_choice_output(choice)),
       kiln_link_choice_lto(choice) ? ", with link-time optimisation" : "");
-  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); ++i) {
+  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); i++) {
     (void)fprintf(out, "  %s\n", kiln_link_choice_reason(choice, i));
   }
   return kilni_cli_results_flush(out, run->error) &&
@@ -425,14 +425,14 @@ static bool explain(link_run_t* run) {
 
 static void show_logs(const link_run_t* run) {
   static const uint32_t LOGS[] = {KILN_LINK_LOG_INFO, KILN_LINK_LOG_ERROR};
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; i++) {
     const char* text = kiln_link_log(run->link, LOGS[i]);
     size_t size = strlen(text);
     if (size == 0) continue;
     (void)fprintf(stderr, "%s%s", text, text[size - 1] == '\n' ? "" : "\n");
   }
   const kiln_link_settings_t* used = kiln_link_used(run->link);
-  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); ++i) {
+  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); i++) {
     kilni_cli_note("%s", kiln_link_settings_warning(used, i));
   }
 }
@@ -446,7 +446,7 @@ static bool begin_link(link_run_t* run) {
                                                     &run->link))) {
     return false;
   }
-  for (size_t i = 0; i < code_count(run); ++i) {
+  for (size_t i = 0; i < code_count(run); i++) {
     if (!kilni_cli_check(run->error,
                          kiln_link_add(run->link, code_at(run, i)))) {
       return false;
@@ -480,11 +480,11 @@ static bool report(link_run_t* run, const char* path, size_t bytes) {
   const kiln_link_settings_t* used = kiln_link_used(run->link);
   json_t* options = json_array();
   json_t* warnings = json_array();
-  for (uint32_t i = 0; i < kiln_link_settings_count(used); ++i) {
+  for (uint32_t i = 0; i < kiln_link_settings_count(used); i++) {
     (void)json_array_append_new(
         options, json_string(kiln_link_settings_option(used, i)));
   }
-  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); ++i) {
+  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); i++) {
     (void)json_array_append_new(
         warnings, json_string(kiln_link_settings_warning(used, i)));
   }
@@ -551,10 +551,10 @@ static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kiln_linker_release(run.linker);
   kiln_device_release(run.device);
   kiln_runtime_release(run.runtime);
-  for (size_t i = 0; i < code_count(&run); ++i) {
+  for (size_t i = 0; i < code_count(&run); i++) {
     kiln_code_release(code_at(&run, i));
   }
-  for (size_t i = 0; i < 4; ++i) kilni_cli_buffer_deinit(&run.lists[i]);
+  for (size_t i = 0; i < 4; i++) kilni_cli_buffer_deinit(&run.lists[i]);
   kilni_cli_buffer_deinit(&run.codes);
   kilni_cli_buffer_deinit(&run.facts);
   kilni_cli_buffer_deinit(&run.lines);

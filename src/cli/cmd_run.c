@@ -30,14 +30,14 @@ static json_t* outputs_json(const kilni_cli_plan_t* plan,
                             const kilni_cli_output_t* outputs) {
   json_t* list = json_array();
   size_t at = 0;
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     if (plan->slots[i].out == NULL) continue;
     json_t* path = json_string(outputs[at].path);
     if (path == NULL) path = json_string_nocheck("?");  // a name, no UTF-8
     (void)json_array_append_new(
         list, json_pack("{s:I,s:o,s:I}", "param", (json_int_t)i, "file", path,
                         "bytes", (json_int_t)outputs[at].content.size));
-    ++at;
+    at++;
   }
   return list;
 }
@@ -141,7 +141,7 @@ static bool report(const kilni_cli_call_t* call,
     }
     return kilni_cli_json_write(call->results, object, error);
   }
-  for (size_t i = 0; i < output_count; ++i) {
+  for (size_t i = 0; i < output_count; i++) {
     kilni_cli_note("wrote %s (%zu bytes)", outputs[i].path,
                    outputs[i].content.size);
   }
@@ -164,7 +164,7 @@ static bool report(const kilni_cli_call_t* call,
 static bool collect(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
                     kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
   size_t at = 0;
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     if (plan->slots[i].out == NULL) continue;
     const char* path = (const char*)plan->slots[i].out->path.data;
     outputs[at].path = path;
@@ -173,7 +173,7 @@ static bool collect(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
               kilni_cli_data_encode(path, &array, &outputs[at].content, error);
     kilni_cli_array_deinit(&array);
     if (!ok) return false;
-    ++at;
+    at++;
   }
   return true;
 }
@@ -216,8 +216,8 @@ static bool run_request(const kilni_cli_call_t* call,
   kilni_cli_output_t outputs[KILNI_CLI_MAX_PARAMS];
   memset(outputs, 0, sizeof(outputs));
   size_t output_count = 0;
-  for (size_t i = 0; i < request->binding_count; ++i) {
-    if (request->bindings[i].is_out) ++output_count;
+  for (size_t i = 0; i < request->binding_count; i++) {
+    if (request->bindings[i].is_out) output_count++;
   }
   if (output_count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, NULL,

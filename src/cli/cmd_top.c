@@ -108,7 +108,7 @@ static bool print_page(top_t* top) {
 }
 
 static bool print_pages(top_t* top, uint64_t count) {
-  for (uint64_t page = 0; page < count; ++page) {
+  for (uint64_t page = 0; page < count; page++) {
     if (page > 0) (void)poll(NULL, 0, top->interval_ms);
     if (!sample(top, page) || !print_page(top)) return false;
     if (page + 1 < count && !top->call->json) {
@@ -143,7 +143,7 @@ static bool show_page(top_t* top, const kilni_cli_screen_t* screen,
 static bool show_pages(top_t* top, kilni_cli_screen_t* screen,
                        int* out_signal) {
   *out_signal = 0;
-  for (uint64_t page = 0; top->count == 0 || page < top->count; ++page) {
+  for (uint64_t page = 0; top->count == 0 || page < top->count; page++) {
     kilni_cli_event_t event = KILNI_CLI_EVENT_SIZE;
     if (!sample(top, page)) return false;
     while (event == KILNI_CLI_EVENT_SIZE) {

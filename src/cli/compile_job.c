@@ -49,7 +49,7 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
       KILN_CODE_FORMAT_PTX, KILN_CODE_FORMAT_CUBIN, KILN_CODE_FORMAT_LTOIR,
       KILN_CODE_FORMAT_RELOCATABLE};
   const char* word = kilni_cli_option_value(c->call, "output");
-  for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
     const char* name = kiln_code_format_name(FORMATS[i]);
     char end[32];
     (void)snprintf(end, sizeof(end), ".%s", name);
@@ -68,7 +68,7 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
 static bool collect(const kilni_cli_compile_t* c, const char* name,
                     const char** list, uint32_t* out_count,
                     kilni_cli_error_t* error) {
-  for (size_t i = 0; i < c->call->given_count; ++i) {
+  for (size_t i = 0; i < c->call->given_count; i++) {
     const kilni_cli_given_t* given = &c->call->given[i];
     if (strcmp(given->option->name, name) != 0) continue;
     if (*out_count == KILNI_CLI_COMPILE_LIST_MAX) {
@@ -118,7 +118,7 @@ bool kilni_cli_compile_read(kilni_cli_compile_t* job,
 
 bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call) {
   static const kilni_cli_option_t OPTIONS[] = {KILNI_CLI_COMPILE_OPTIONS};
-  for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(OPTIONS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(OPTIONS[0]); i++) {
     if (kilni_cli_option_value(call, OPTIONS[i].name) != NULL) return true;
   }
   return false;
@@ -176,7 +176,7 @@ static bool compile_source(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
 static bool check_ptx(const kilni_cli_compile_t* c, kilni_cli_error_t* error) {
   static const char* const WORDS[] = {"define", "include", "pre-include", "std",
                                       "name"};
-  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
     if (kilni_cli_option_value(c->call, WORDS[i]) != NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
                             "--%s means nothing for PTX", WORDS[i]);

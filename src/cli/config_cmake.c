@@ -75,7 +75,7 @@ static void add_includes(script_t* s, size_t component) {
       kilni_config_component(s->config, component);
   kilni_cli_words_t folders = {0};
   const char* at = NULL;
-  for (size_t i = 0; i < kilni_config_piece_count(s->config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(s->config); i++) {
     const kilni_config_piece_t* p = kilni_config_piece(s->config, i);
     bool mine = p->component == component ||
                 (c->wants_runtime_headers && is_runtime_header(p));
@@ -98,7 +98,7 @@ static void add_includes(script_t* s, size_t component) {
 static const kilni_config_piece_t* piece_named(const script_t* s, uint32_t kind,
                                                const char* name) {
   const kiln_locate_entry_t* entry = kiln_locate_entry_find(kind, name);
-  for (size_t i = 0; i < kilni_config_piece_count(s->config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(s->config); i++) {
     const kilni_config_piece_t* p = kilni_config_piece(s->config, i);
     if (entry != NULL && kilni_config_entry(p) == entry) return p;
   }
@@ -129,7 +129,7 @@ static void add_static_links(script_t* s, const char* needs) {
 static void add_shared_needs(script_t* s, const kiln_locate_entry_t* entry) {
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_NEEDS);
   bool any = false;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kilni_config_piece_t* p = piece_named(
         s, KILN_LOCATE_KIND_LIB,
         kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_NEEDS, i));
@@ -164,7 +164,7 @@ static void add_stub(script_t* s, const kilni_config_piece_t* piece) {
 // The piece that a component's target stands for; NULL: headers alone.
 static const kilni_config_piece_t* main_piece(const script_t* s,
                                               size_t component) {
-  for (size_t i = 0; i < kilni_config_piece_count(s->config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(s->config); i++) {
     const kilni_config_piece_t* p = kilni_config_piece(s->config, i);
     if (p->component == component && p->role == KILNI_CONFIG_ASKED &&
         kilni_config_kind(p) != KILN_LOCATE_KIND_HEADER) {
@@ -223,7 +223,7 @@ bool kilni_config_cmake_text(const kilni_config_t* config,
   set_list(&s, "KILN_CUDA_INCLUDE_DIRS", &config->includes);
   set_list(&s, "KILN_CUDA_LIBRARY_DIRS", &config->library_dirs);
   set_list(&s, "KILN_CUDA_RPATH_DIRS", &config->rpaths);
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     const kilni_config_piece_t* piece = kilni_config_piece(config, i);
     if (piece->role == KILNI_CONFIG_NEEDED ||
         !kilni_config_is_first(config, i)) {
@@ -232,7 +232,7 @@ bool kilni_config_cmake_text(const kilni_config_t* config,
     kilni_config_variable(piece, name, sizeof(name));
     set_text(&s, name, kilni_config_path(piece));
   }
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     add_target(&s, i);
   }
   return s.ok;

@@ -22,7 +22,7 @@ void kilni_config_variable(const kilni_config_piece_t* piece, char* out,
   (void)snprintf(out, capacity, "KILN_CUDA_%s_%s",
                  kiln_locate_kind_name(kilni_config_kind(piece)),
                  kiln_locate_entry_name(kilni_config_entry(piece)));
-  for (; *out != 0; ++out) {
+  for (; *out != 0; out++) {
     if (*out == '+') {
       *out = 'X';
     } else if (isalnum((unsigned char)*out)) {
@@ -72,10 +72,10 @@ static bool add_variables(const kilni_config_t* config, bool make,
       {"KILN_CUDA_CFLAGS", &config->cflags, NULL},
       {"KILN_CUDA_LIBS", &config->libs, NULL},
   };
-  for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); ++i) {
+  for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
     if (!add_variable(config, make, &variables[i], out)) return false;
   }
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     const kilni_config_piece_t* piece = kilni_config_piece(config, i);
     char name[256];
     if (piece->role == KILNI_CONFIG_NEEDED ||
@@ -108,7 +108,7 @@ bool kilni_config_pc_text(const kilni_config_t* config,
   static const char* const names[] = {"Cflags: ", "Libs: "};
   kilni_cli_error_t* e = config->error;
   bool ok = add(out, "Name: CUDA", e);
-  for (size_t i = 0; ok && i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; ok && i < kilni_config_component_count(config); i++) {
     ok = add(out, " ", e) &&
          add(out, kilni_config_component(config, i)->name, e);
   }
@@ -116,7 +116,7 @@ bool kilni_config_pc_text(const kilni_config_t* config,
        add(out, kiln_version_string(), e) && add(out, "\nVersion: ", e) &&
        add(out, config->version[0] == 0 ? "0" : config->version, e) &&
        add(out, "\n", e);
-  for (size_t i = 0; ok && i < 2; ++i) {
+  for (size_t i = 0; ok && i < 2; i++) {
     kilni_cli_buffer_t text = {0};
     ok = add(out, names[i], e) && kilni_config_words_text(&text, lists[i], e) &&
          kilni_config_quote(out, KILNI_CONFIG_PC,
@@ -140,7 +140,7 @@ static json_t* words_json(const kilni_cli_words_t* words) {
 
 static json_t* components_json(const kilni_config_t* config) {
   json_t* list = json_array();
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     (void)json_array_append_new(
         list, kilni_cli_text_json(kilni_config_component(config, i)->name));
   }
@@ -150,7 +150,7 @@ static json_t* components_json(const kilni_config_t* config) {
 json_t* kilni_config_environment_json(const kilni_config_t* config) {
   json_t* object = json_object();
   uint32_t count = kiln_toolkit_variable_count(config->toolkit);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_toolkit_variable_t* v =
         kiln_toolkit_variable(config->toolkit, i);
     (void)json_object_set_new(object, v->name, kilni_cli_text_json(v->value));
@@ -161,12 +161,12 @@ json_t* kilni_config_environment_json(const kilni_config_t* config) {
 json_t* kilni_config_json(const kilni_config_t* config) {
   json_t* items = json_array();
   json_t* findings = json_array();
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     (void)json_array_append_new(
         items, kilni_cli_item_json(kilni_config_piece(config, i)->item));
   }
   uint32_t count = kiln_compat_report_finding_count(config->report);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     (void)json_array_append_new(
         findings,
         kilni_cli_finding_json(kiln_compat_report_finding(config->report, i)));

@@ -33,12 +33,12 @@ static bool is_text_or_null(const json_t* value) {
 static const char* bad_key(const json_t* item) {
   static const char* const texts[] = {"kind", "name", "path", "file", "scope"};
   static const char* const maybe[] = {"version", "real_path", "release"};
-  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     if (json_string_length(json_object_get(item, texts[i])) == 0) {
       return texts[i];
     }
   }
-  for (size_t i = 0; i < sizeof(maybe) / sizeof(maybe[0]); ++i) {
+  for (size_t i = 0; i < sizeof(maybe) / sizeof(maybe[0]); i++) {
     if (!is_text_or_null(json_object_get(item, maybe[i]))) return maybe[i];
   }
   const json_t* size = json_object_get(item, "size");
@@ -201,7 +201,7 @@ static bool add_item_differences(json_t* list, const json_t* locked,
   static const char* const fields[] = {"path",  "real_path", "file",
                                        "scope", "version",   "release",
                                        "size",  "sha256"};
-  for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); ++i) {
+  for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
     const json_t* a = json_object_get(locked, fields[i]);
     const json_t* b = json_object_get(now, fields[i]);
     if (a == b || json_equal(a, b)) continue;

@@ -50,7 +50,7 @@ static const needs_t NEEDS[] = {
 };
 
 const char* kilni_config_static_needs(const char* name) {
-  for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); i++) {
     if (strcmp(NEEDS[i].name, name) == 0) return NEEDS[i].needs;
   }
   if (strncmp(name, "npp", 3) == 0) return "nppc_static " CALLS_CUDART;
@@ -63,7 +63,7 @@ const char* kilni_config_static_needs(const char* name) {
 static const char* name_in(uint32_t kind, const char* name) {
   uint32_t count = kiln_locate_entry_count();
   const char* near = NULL;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     const char* other = kiln_locate_entry_name(entry);
     if (kiln_locate_entry_kind(entry) != kind) continue;
@@ -79,7 +79,7 @@ static const char* headers_of(const char* name) {
   uint32_t count = kiln_locate_entry_count();
   const char* best = NULL;
   size_t size = 2;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     const char* other = kiln_locate_entry_name(entry);
     if (kiln_locate_entry_kind(entry) != KILN_LOCATE_KIND_HEADER) continue;
@@ -104,7 +104,7 @@ static bool wants_runtime_headers(const char* name) {
   static const char* const alone[] = {"nvrtc",  "nvjitlink",     "nvfatbin",
                                       "nvvm",   "nvptxcompiler", "nvml",
                                       "culibos"};
-  for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); ++i) {
+  for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
     if (strncasecmp(name, alone[i], strlen(alone[i])) == 0) return false;
   }
   return strcmp(name, "cuda") != 0 && strcmp(name, "cudadevrt") != 0;
@@ -125,7 +125,7 @@ static const char* nearest_name(const char* text) {
   const char* words[MAX_ROWS];
   uint32_t count = kiln_locate_entry_count();
   if (count > MAX_ROWS) count = MAX_ROWS;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     words[i] = kiln_locate_entry_name(kiln_locate_entry(i));
   }
   return kilni_cli_nearest(text, words, count);
@@ -185,7 +185,7 @@ static bool read_bare(kilni_config_component_t* component, const char* text,
   static const uint32_t kinds[] = {KILN_LOCATE_KIND_BINARY,
                                    KILN_LOCATE_KIND_HEADER,
                                    KILN_LOCATE_KIND_BITCODE};
-  for (size_t i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < 3; i++) {
     if ((name = name_in(kinds[i], text)) == NULL) continue;
     add(component, kinds[i], name);
     return true;

@@ -48,7 +48,7 @@ const char* kilni_config_path(const kilni_config_piece_t* piece) {
 bool kilni_config_is_first(const kilni_config_t* config, size_t index) {
   const kiln_locate_entry_t* entry =
       kilni_config_entry(kilni_config_piece(config, index));
-  for (size_t i = 0; i < index; ++i) {
+  for (size_t i = 0; i < index; i++) {
     if (kilni_config_entry(kilni_config_piece(config, i)) == entry) {
       return false;
     }
@@ -66,7 +66,7 @@ static bool read_components(kilni_config_t* config) {
     names = usual;
     count = 1;
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     kilni_config_component_t component;
     if (!kilni_config_component_read(&component, names[i],
                                      config->prefer_static, config->error) ||
@@ -87,7 +87,7 @@ static bool read_mode(kilni_config_t* config, uint32_t* out_mode) {
   }
   if (text == NULL) return true;
   const char* word = strcmp(text, "best-effort") == 0 ? "best_effort" : text;
-  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; ++i) {
+  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; i++) {
     if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
   }
   return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
@@ -136,7 +136,7 @@ static bool keep(kilni_config_t* config, kiln_locate_item_t* located,
 
 static bool has(const kilni_config_t* config, uint32_t kind, const char* name) {
   const kiln_locate_entry_t* entry = kiln_locate_entry_find(kind, name);
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     if (kilni_config_entry(kilni_config_piece(config, i)) == entry) return true;
   }
   return false;
@@ -151,9 +151,9 @@ static bool is_driver_stub(const kilni_cli_piece_t* piece) {
 // Fills `wants` and, for each, the component that it belongs to.
 static bool list_wants(kilni_config_t* config, kilni_cli_buffer_t* wants,
                        kilni_cli_buffer_t* owners) {
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     const kilni_config_component_t* c = kilni_config_component(config, i);
-    for (size_t j = 0; j < c->piece_count; ++j) {
+    for (size_t j = 0; j < c->piece_count; j++) {
       kiln_locate_want_t want = {c->pieces[j].kind, 0, c->pieces[j].name};
       if (is_driver_stub(&c->pieces[j])) continue;
       if (!kilni_cli_buffer_add(wants, &want, sizeof(want), config->error) ||
@@ -170,7 +170,7 @@ static bool require_set(kilni_config_t* config, const kiln_locate_set_t* set) {
   char names[256] = "";
   size_t at = 0;
   if (kilni_cli_check(config->error, kiln_locate_set_require(set))) return true;
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     int n = snprintf(names + at, sizeof(names) - at, "%s%s", i == 0 ? "" : " ",
                      kilni_config_component(config, i)->name);
     if (n < 0 || (size_t)n >= sizeof(names) - at) break;
@@ -193,7 +193,7 @@ static bool find_set(kilni_config_t* config) {
                              (const kiln_locate_want_t*)(const void*)wants.data,
                              count, &set)) &&
          require_set(config, set);
-    for (uint32_t i = 0; ok && i < count; ++i) {
+    for (uint32_t i = 0; ok && i < count; i++) {
       ok = keep(config, kiln_locate_set_item(set, i), owner[i],
                 KILNI_CONFIG_ASKED);
     }
@@ -236,7 +236,7 @@ static bool add_driver(kilni_config_t* config, size_t component,
     return false;
   }
   if (has(config, KILN_LOCATE_KIND_STUB, name)) return true;
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; i++) {
     kiln_locate_item_t* item = NULL;
     bool ok = kilni_cli_check(config->error,
                               kiln_locate_find(locate, kinds[i], name, &item));
@@ -252,9 +252,9 @@ static bool add_driver(kilni_config_t* config, size_t component,
 }
 
 static bool add_drivers(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     const kilni_config_component_t* c = kilni_config_component(config, i);
-    for (size_t j = 0; j < c->piece_count; ++j) {
+    for (size_t j = 0; j < c->piece_count; j++) {
       if (is_driver_stub(&c->pieces[j]) &&
           !add_driver(config, i, c->pieces[j].name)) {
         return false;
@@ -288,7 +288,7 @@ static bool add_static_needs(kilni_config_t* config, const char* needs,
 
 // What the pieces need in their turn; the list grows while it is walked.
 static bool add_needs(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     const kilni_config_piece_t piece = *kilni_config_piece(config, i);
     const kiln_locate_entry_t* entry = kilni_config_entry(&piece);
     uint32_t kind = kiln_locate_entry_kind(entry);
@@ -302,7 +302,7 @@ static bool add_needs(kilni_config_t* config) {
         kind != KILN_LOCATE_KIND_LIB
             ? 0
             : kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_NEEDS);
-    for (uint32_t j = 0; j < count; ++j) {
+    for (uint32_t j = 0; j < count; j++) {
       if (!add_beside(
               config, KILN_LOCATE_KIND_LIB,
               kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_NEEDS, j),
@@ -315,7 +315,7 @@ static bool add_needs(kilni_config_t* config) {
 }
 
 static bool add_headers(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     if (!kilni_config_component(config, i)->wants_runtime_headers) continue;
     if (!add_beside(config, KILN_LOCATE_KIND_HEADER, "cudart", i,
                     KILNI_CONFIG_LINKED) ||
@@ -331,7 +331,7 @@ static bool add_headers(kilni_config_t* config) {
 
 static void tell_findings(const kilni_config_t* config) {
   uint32_t count = kiln_compat_report_finding_count(config->report);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_compat_finding_t* f =
         kiln_compat_report_finding(config->report, i);
     if (f->counts && f->verdict == KILN_COMPAT_VERDICT_INCOMPATIBLE) {
@@ -343,7 +343,7 @@ static void tell_findings(const kilni_config_t* config) {
 static bool check(kilni_config_t* config) {
   kilni_cli_buffer_t items = {0};
   bool ok = true;
-  for (size_t i = 0; ok && i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; ok && i < kilni_config_piece_count(config); i++) {
     ok = kilni_cli_buffer_add(&items, &kilni_config_piece(config, i)->item,
                               sizeof(kiln_toolkit_item_t*), config->error);
   }
@@ -371,7 +371,7 @@ bool kilni_config_make(kilni_config_t* config) {
 }
 
 void kilni_config_deinit(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     kiln_toolkit_item_release(kilni_config_piece(config, i)->item);
   }
   kiln_compat_report_release(config->report);
@@ -383,7 +383,7 @@ void kilni_config_deinit(kilni_config_t* config) {
                                 &config->rpaths,   &config->rpath_links,
                                 &config->links,    &config->cflags,
                                 &config->libs};
-  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
     kilni_cli_words_deinit(lists[i]);
   }
 }

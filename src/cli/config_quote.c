@@ -19,7 +19,7 @@ static bool quote_shell(kilni_cli_buffer_t* out, const char* text,
     return add(out, text, error);
   }
   bool ok = add(out, "'", error);
-  for (; ok && *text != 0; ++text) {
+  for (; ok && *text != 0; text++) {
     ok = *text == '\'' ? add(out, "'\\''", error)
                        : kilni_cli_buffer_add(out, text, 1, error);
   }
@@ -36,7 +36,7 @@ static bool quote_make(kilni_cli_buffer_t* out, const char* text,
                           "use --shell, --cmake or --json, or move it",
                           "this form cannot name a path with a newline in it");
   }
-  for (; ok && *text != 0; ++text) {
+  for (; ok && *text != 0; text++) {
     if (*text == '$') {
       ok = add(out, "$$", error);
     } else if (*text == '#') {
@@ -51,7 +51,7 @@ static bool quote_make(kilni_cli_buffer_t* out, const char* text,
 static bool quote_cmake(kilni_cli_buffer_t* out, const char* text, bool list,
                         kilni_cli_error_t* error) {
   bool ok = true;
-  for (; ok && *text != 0; ++text) {
+  for (; ok && *text != 0; text++) {
     bool escaped = strchr("\\\"$", *text) != NULL || (*text == ';' && list);
     ok = (!escaped || add(out, "\\", error)) &&
          kilni_cli_buffer_add(out, text, 1, error);

@@ -36,7 +36,7 @@ bool kilni_config_folder(const kilni_config_piece_t* piece, char* out,
 static bool is_usual_include(const kilni_config_t* config, const char* folder) {
   const char* sysroot = config->where.options.system_root;
   size_t size = sysroot == NULL ? 0 : strlen(sysroot);
-  while (size != 0 && sysroot[size - 1] == '/') --size;
+  while (size != 0 && sysroot[size - 1] == '/') size--;
   if (size != 0 && strncmp(folder, sysroot, size) == 0) folder += size;
   return strcmp(folder, "/usr/include") == 0 ||
          strcmp(folder, "/usr/local/include") == 0;
@@ -60,7 +60,7 @@ static bool is_loaders(const kilni_config_piece_t* piece, const char* folder) {
           KILN_LOCATE_CLASS_DRIVER) {
     return true;
   }
-  for (size_t i = 0; i < 4; ++i) {
+  for (size_t i = 0; i < 4; i++) {
     size_t size = strlen(usual[i]);
     const char* rest = folder + size;
     if (strncmp(folder, usual[i], size - 1) != 0) continue;
@@ -174,10 +174,10 @@ static bool add_system(kilni_config_t* config, const char* needs) {
 
 static size_t count_static(const kilni_config_t* config) {
   size_t count = 0;
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     if (kilni_config_kind(kilni_config_piece(config, i)) ==
         KILN_LOCATE_KIND_STATIC) {
-      ++count;
+      count++;
     }
   }
   return count;
@@ -188,13 +188,13 @@ static size_t count_static(const kilni_config_t* config) {
 static bool add_links(kilni_config_t* config) {
   size_t statics = count_static(config);
   kilni_cli_error_t* error = config->error;
-  for (int pass = 0; pass < 3; ++pass) {
+  for (int pass = 0; pass < 3; pass++) {
     bool group = pass == 0 && statics > 1;
     if (group &&
         !kilni_cli_words_add(&config->links, "-Wl,--start-group", error)) {
       return false;
     }
-    for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+    for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
       const kilni_config_piece_t* piece = kilni_config_piece(config, i);
       bool is_static = kilni_config_kind(piece) == KILN_LOCATE_KIND_STATIC;
       const char* name = kiln_locate_entry_name(kilni_config_entry(piece));
@@ -285,7 +285,7 @@ static bool root_of(const kilni_config_piece_t* piece, char* out,
 
 static void find_root(kilni_config_t* config) {
   char root[sizeof(config->root)];
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     const kilni_config_piece_t* piece = kilni_config_piece(config, i);
     if (piece->role != KILNI_CONFIG_ASKED) continue;
     if (kiln_locate_entry_class(kilni_config_entry(piece)) ==
@@ -302,8 +302,8 @@ static void find_root(kilni_config_t* config) {
 }
 
 static void find_version(kilni_config_t* config) {
-  for (int pass = 0; pass < 2; ++pass) {
-    for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
       const kilni_config_piece_t* piece = kilni_config_piece(config, i);
       uint32_t line = kiln_toolkit_item_line(piece->item);
       char text[32];
@@ -318,7 +318,7 @@ static void find_version(kilni_config_t* config) {
 }
 
 bool kilni_config_words_fill(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     if (!add_folders(config, kilni_config_piece(config, i))) return false;
   }
   find_root(config);

@@ -36,7 +36,7 @@ static bool open_kernel(const kilni_cli_graph_job_t* job,
   const char* names[MAX_KERNELS];
   uint32_t count = kiln_module_kernel_count(module->module);
   if (count > MAX_KERNELS) count = MAX_KERNELS;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     names[i] = kiln_module_kernel_name(module->module, i);
   }
   const char* name = node->entry.line == 0 ? NULL : node->entry.text;
@@ -104,7 +104,7 @@ static bool make_program(building_t* b, uint32_t index,
   const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
   kilni_cli_graph_given_t given[KILNI_CLI_MAX_PARAMS];
   memset(given, 0, sizeof(given));
-  for (uint32_t i = 0; i < node->argument_count; ++i) {
+  for (uint32_t i = 0; i < node->argument_count; i++) {
     const kilni_cli_graph_argument_t* a = argument_of(b, node, i);
     const kilni_cli_shape_t* shape = a->kind == KILNI_CLI_ARGUMENT_MEMORY
                                          ? &job->sketch->nodes[a->index].shape
@@ -153,7 +153,7 @@ static bool set_arguments(const building_t* b,
   }
   kiln_argument_t arguments[KILNI_CLI_MAX_PARAMS];
   kilni_cli_scalar_t lengths[KILNI_CLI_MAX_PARAMS];
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     if (!make_argument(b, made->kernel, i, argument_of(b, node, i), &lengths[i],
                        &arguments[i], error)) {
       return false;
@@ -177,7 +177,7 @@ static void choose_shape(const building_t* b,
   memcpy(made->grid, node->grid, sizeof(made->grid));
   if (node->has_grid) return;
   uint64_t longest = 1;
-  for (uint32_t i = 0; i < node->argument_count; ++i) {
+  for (uint32_t i = 0; i < node->argument_count; i++) {
     const kilni_cli_graph_argument_t* given = argument_of(b, node, i);
     uint64_t count = given->kind == KILNI_CLI_ARGUMENT_BUFFER
                          ? b->job->data[given->index].shape.count
@@ -187,7 +187,7 @@ static void choose_shape(const building_t* b,
     if (count > longest) longest = count;
   }
   uint64_t threads = made->block[0];
-  for (int i = 1; i < 3; ++i) {
+  for (int i = 1; i < 3; i++) {
     threads = made->block[i] == 0 || threads > UINT32_MAX
                   ? threads
                   : threads * made->block[i];
@@ -339,7 +339,7 @@ static bool fill_bodies(building_t* b, uint32_t index,
                         kilni_cli_error_t* error) {
   const kilni_cli_graph_node_t* node = &b->job->sketch->nodes[index];
   uint32_t scope = node->body;
-  for (uint32_t i = 0; i < node->body_count; ++i) {
+  for (uint32_t i = 0; i < node->body_count; i++) {
     kiln_graph_t* inner = NULL;
     bool ok =
         check_at(b, &node->name,
@@ -370,7 +370,7 @@ static bool name_child(const building_t* b, kiln_graph_node_t* child,
     ok = ok &&
          kilni_cli_check(error, kiln_graph_nodes(inner, count, nodes, &count));
   }
-  for (uint32_t i = 0; ok && i < k->node_count && given < count; ++i) {
+  for (uint32_t i = 0; ok && i < k->node_count && given < count; i++) {
     if (k->nodes[i].scope != scope) continue;
     kiln_graph_node_t* node = nodes[given++];
     if (kiln_graph_node_kind(node) != kiln_graph_node_kind(b->nodes[i])) break;
@@ -392,8 +392,8 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
   kiln_graph_node_t** after = NULL;
   uint32_t count = 0;
   if (!make_work(b, index, &work, error)) return false;
-  for (uint32_t i = 0; i < k->edge_count; ++i) {
-    if (k->edges[i].to == index && is_known(b, &k->edges[i])) ++count;
+  for (uint32_t i = 0; i < k->edge_count; i++) {
+    if (k->edges[i].to == index && is_known(b, &k->edges[i])) count++;
   }
   if (count != 0) {
     after = calloc(count, sizeof(*after));
@@ -402,7 +402,7 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
                             "no memory for the graph");
     }
     count = 0;
-    for (uint32_t i = 0; i < k->edge_count; ++i) {
+    for (uint32_t i = 0; i < k->edge_count; i++) {
       if (k->edges[i].to == index && is_known(b, &k->edges[i])) {
         after[count++] = b->nodes[k->edges[i].from];
       }
@@ -426,7 +426,7 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
 static bool fill_scope(building_t* b, uint32_t scope, kiln_graph_t* graph,
                        kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = b->job->sketch;
-  for (uint32_t i = 0; i < k->condition_count; ++i) {
+  for (uint32_t i = 0; i < k->condition_count; i++) {
     const kilni_cli_graph_condition_t* condition = &k->conditions[i];
     if (condition->scope == scope &&
         !check_at(b, &condition->name,
@@ -437,12 +437,12 @@ static bool fill_scope(building_t* b, uint32_t scope, kiln_graph_t* graph,
       return false;
     }
   }
-  for (uint32_t i = 0; i < k->node_count; ++i) {
+  for (uint32_t i = 0; i < k->node_count; i++) {
     if (k->nodes[i].scope == scope && !add_node(b, i, graph, error)) {
       return false;
     }
   }
-  for (uint32_t i = 0; i < k->edge_count; ++i) {
+  for (uint32_t i = 0; i < k->edge_count; i++) {
     const kilni_cli_graph_edge_t* edge = &k->edges[i];
     if (k->nodes[edge->to].scope != scope || edge->from < edge->to) continue;
     kiln_graph_edge_t made =
@@ -456,7 +456,7 @@ static bool fill_scope(building_t* b, uint32_t scope, kiln_graph_t* graph,
 
 static bool build_named(building_t* b, kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = b->job->sketch;
-  for (uint32_t i = 1; i < k->scope_count; ++i) {
+  for (uint32_t i = 1; i < k->scope_count; i++) {
     if (!k->scopes[i].is_named) continue;
     if (!kilni_cli_check(
             error, kiln_graph_create(b->job->session.device, &b->named[i])) ||
@@ -483,7 +483,7 @@ bool kilni_cli_graph_build(kilni_cli_graph_job_t* job, kiln_graph_t** out_graph,
   ok = ok && build_named(&b, error) &&
        kilni_cli_check(error, kiln_graph_create(job->session.device, &graph)) &&
        fill_scope(&b, 0, graph, error);
-  for (uint32_t i = 0; b.named != NULL && i < k->scope_count; ++i) {
+  for (uint32_t i = 0; b.named != NULL && i < k->scope_count; i++) {
     kiln_graph_release(b.named[i]);
   }
   free(b.named);

@@ -17,7 +17,7 @@ static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   kilni_cli_session_t* s = &job->session;
   // Programs of a sequence are loaded by their pipelines.
   uint32_t count = job->sketch->is_sequence ? 0 : job->sketch->code_count;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     kilni_cli_graph_module_t* module = &job->modules[i];
     module->code.runtime = s->runtime;
     module->code.device = s->device;
@@ -34,7 +34,7 @@ static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 }
 
 static bool make_buffers(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
     kilni_cli_graph_data_t* data = &job->data[i];
     // A program's atomics on small elements use the whole words around them.
     uint64_t bytes = (data->shape.bytes + 3) / 4 * 4;
@@ -89,7 +89,7 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the events");
   }
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     if (!kilni_cli_check(error,
                          kiln_event_create(device, NULL, &job->events[i]))) {
       return false;
@@ -109,7 +109,7 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
 // Every run begins with the same.
 static bool reset_buffers(kilni_cli_graph_job_t* job,
                           kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
     kilni_cli_graph_data_t* data = &job->data[i];
     kiln_status_t status =
         data->in.size != 0 ? kiln_buffer_write_async(data->buffer, job->stream,
@@ -119,9 +119,9 @@ static bool reset_buffers(kilni_cli_graph_job_t* job,
                                                     0, data->shape.bytes, 0, 1);
     if (!kilni_cli_check(error, status)) return false;
   }
-  for (uint32_t i = 0; i < job->sketch->node_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->node_count; i++) {
     kiln_buffer_t* both[] = {job->launches[i].trap, job->launches[i].meet};
-    for (int n = 0; n < 2; ++n) {
+    for (int n = 0; n < 2; n++) {
       if (both[n] != NULL &&
           !kilni_cli_check(
               error, kiln_buffer_fill_async(both[n], job->stream, 0,
@@ -135,7 +135,7 @@ static bool reset_buffers(kilni_cli_graph_job_t* job,
 
 static bool check_traps(const kilni_cli_graph_job_t* job,
                         kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < job->sketch->node_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->node_count; i++) {
     const kilni_cli_name_t* name = &job->sketch->nodes[i].name;
     if (kilni_cli_trap_check(job->launches[i].trap, name->text, error)) {
       continue;
@@ -251,7 +251,7 @@ static bool time_traced(kilni_cli_graph_job_t* job, uint32_t run, uint32_t runs,
     return false;
   }
   *elapsed = kiln_graph_trace_elapsed(job->trace);
-  for (uint32_t i = 0; i < job->times.slice_count; ++i) {
+  for (uint32_t i = 0; i < job->times.slice_count; i++) {
     kiln_graph_slice_t slice;
     if (!kilni_cli_check(error,
                          kiln_graph_trace_slice(job->trace, i, &slice))) {
@@ -289,16 +289,16 @@ static bool time_all(kilni_cli_graph_job_t* job, uint32_t runs,
   kilni_cli_graph_times_t* t = &job->times;
   uint64_t* elapsed = columns + (size_t)2 * t->slice_count * runs;
   uint64_t* launched = elapsed + runs;
-  for (uint32_t i = 0; i < runs; ++i) {
+  for (uint32_t i = 0; i < runs; i++) {
     if (!time_plain(job, &elapsed[i], &launched[i], error)) return false;
   }
   t->elapsed_ns = median(elapsed, runs);
   t->launch_ns = median(launched, runs);
-  for (uint32_t i = 0; i < runs; ++i) {
+  for (uint32_t i = 0; i < runs; i++) {
     if (!time_traced(job, i, runs, columns, &elapsed[i], error)) return false;
   }
   t->traced_ns = median(elapsed, runs);
-  for (uint32_t i = 0; i < t->slice_count; ++i) {
+  for (uint32_t i = 0; i < t->slice_count; i++) {
     t->start_ns[i] = median(columns + (size_t)(2 * i) * runs, runs);
     t->slice_ns[i] = median(columns + (size_t)(2 * i + 1) * runs, runs);
   }
@@ -336,18 +336,18 @@ void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
   kiln_event_release(job->end);
   kiln_stream_release(job->stream);
   for (uint32_t i = 0; job->launches != NULL && i < job->sketch->node_count;
-       ++i) {
+       i++) {
     kiln_launch_release(job->launches[i].launch);
     kiln_kernel_release(job->launches[i].kernel);
     kiln_buffer_release(job->launches[i].trap);
     kiln_buffer_release(job->launches[i].meet);
   }
   for (uint32_t i = 0; job->events != NULL && i < job->sketch->event_count;
-       ++i) {
+       i++) {
     kiln_event_release(job->events[i]);
   }
   for (uint32_t i = 0; job->data != NULL && i < job->sketch->buffer_count;
-       ++i) {
+       i++) {
     kilni_cli_graph_data_t* data = &job->data[i];
     kiln_buffer_release(data->buffer);
     kilni_cli_array_deinit(&data->array);
@@ -355,7 +355,7 @@ void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
     kilni_cli_buffer_deinit(&data->out);
   }
   for (uint32_t i = 0; job->modules != NULL && i < job->sketch->code_count;
-       ++i) {
+       i++) {
     kiln_module_release(job->modules[i].module);
     kilni_cli_code_deinit(&job->modules[i].code);
     kiln_program_release(job->modules[i].program);

@@ -49,7 +49,7 @@ static bool take_option(kilni_cli_graph_job_t* job,
                           "write --in NAME=FILE or --out NAME=FILE",
                           "--%s %s names no file", option, given->value);
   }
-  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
     const char* name = k->buffers[i].name.text;
     if (strlen(name) != size || memcmp(name, given->value, size) != 0) continue;
     kilni_cli_buffer_t* path = is_in ? &job->data[i].in : &job->data[i].out;
@@ -65,7 +65,7 @@ static bool take_option(kilni_cli_graph_job_t* job,
 static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
                        kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
     const kilni_cli_graph_buffer_t* buffer = &k->buffers[i];
     if ((buffer->in.line != 0 &&
          !beside_file(k, buffer->in.text, &job->data[i].in, error)) ||
@@ -74,7 +74,7 @@ static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
       return false;
     }
   }
-  for (uint32_t i = 0; i < k->code_count; ++i) {
+  for (uint32_t i = 0; i < k->code_count; i++) {
     kilni_cli_graph_module_t* module = &job->modules[i];
     if (!beside_file(k, k->codes[i].file.text, &module->path, error)) {
       return false;
@@ -92,7 +92,7 @@ static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
     }
     module->code.program = module->program;
   }
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     const char* name = call->given[i].option->name;
     if ((strcmp(name, "in") == 0 || strcmp(name, "out") == 0) &&
         !take_option(job, &call->given[i], error)) {
@@ -141,9 +141,9 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
 static bool check_outputs(const kilni_cli_graph_job_t* job,
                           kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
     const char* out = path_of(&job->data[i].out);
-    for (uint32_t j = 0; out != NULL && j < i; ++j) {
+    for (uint32_t j = 0; out != NULL && j < i; j++) {
       const char* other = path_of(&job->data[j].out);
       if (other != NULL && strcmp(out, other) == 0) {
         return kilni_cli_sketch_fail(
@@ -226,7 +226,7 @@ static bool check_fill(const kilni_cli_graph_job_t* job,
 static bool check_nodes(const kilni_cli_graph_job_t* job,
                         kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->node_count; ++i) {
+  for (uint32_t i = 0; i < k->node_count; i++) {
     const kilni_cli_graph_node_t* node = &k->nodes[i];
     if ((node->kind == KILNI_CLI_GRAPH_COPY && !check_copy(job, node, error)) ||
         (node->kind == KILNI_CLI_GRAPH_FILL && !check_fill(job, node, error))) {
@@ -247,7 +247,7 @@ bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
     return out_of_memory(error);
   }
   if (!take_paths(job, call, error)) return false;
-  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (!read_data(k, i, &job->data[i], error)) return false;
   }
   return check_outputs(job, error) && check_nodes(job, error);

@@ -55,7 +55,7 @@ static bool check_given(filling_t* f, kilni_cli_error_t* error) {
                           " parameters of the program \"%s\"",
                           f->count, count, kiln_program_name(f->program));
   }
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     if (!kiln_program_parameter(f->program, i, &p) ||
         !check_one(f, i, &p, error)) {
       return false;
@@ -66,7 +66,7 @@ static bool check_given(filling_t* f, kilni_cli_error_t* error) {
 
 static uint64_t longest_of(const filling_t* f) {
   uint64_t longest = 1;
-  for (uint32_t i = 0; i < f->count; ++i) {
+  for (uint32_t i = 0; i < f->count; i++) {
     if (f->given[i].count > longest) longest = f->given[i].count;
   }
   return longest;
@@ -88,14 +88,14 @@ static bool choose_shape(filling_t* f, kilni_cli_error_t* error) {
                           "a `%s` for a program that says its own",
                           f->node->has_block ? "block" : "grid");
   }
-  for (int i = 0; !says && i < 3; ++i) {
+  for (int i = 0; !says && i < 3; i++) {
     made->work[i] = f->node->has_grid
                         ? (uint64_t)f->node->grid[i] * made->block[i]
                     : i == 0 ? longest_of(f)
                              : 1;
   }
   kiln_program_code_grid(f->code, made->work, made->grid);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     if (made->grid[i] == 0) made->grid[i] = 1;
   }
   return true;
@@ -124,7 +124,7 @@ static bool make_launch(filling_t* f, kilni_cli_error_t* error) {
 // The n-th memory or number among what was given.
 static uint32_t nth(const filling_t* f, uint32_t n, bool is_memory) {
   uint32_t i = 0;
-  for (; i < f->count; ++i) {
+  for (; i < f->count; i++) {
     if (f->given[i].is_memory == is_memory && n-- == 0) break;
   }
   return i;
@@ -192,7 +192,7 @@ bool kilni_cli_graph_program(kilni_cli_graph_job_t* job, uint32_t index,
   uint32_t made = 0;
   for (; made < 3 * KILNI_CLI_MAX_PARAMS &&
          kiln_program_code_parameter(f.code, made, &p);
-       ++made) {
+       made++) {
     if (!make_argument(&f, &p, &arguments[made], error)) return false;
   }
   return kilni_cli_check(error,

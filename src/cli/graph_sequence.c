@@ -28,7 +28,7 @@ static bool make_pipelines(kilni_cli_graph_job_t* job,
                                                      &job->dispatcher))) {
     return false;
   }
-  for (uint32_t i = 0; i < k->code_count; ++i) {
+  for (uint32_t i = 0; i < k->code_count; i++) {
     kilni_cli_graph_module_t* module = &job->modules[i];
     if (module->program == NULL) {
       return kilni_cli_sketch_fail(
@@ -110,7 +110,7 @@ static bool bind_all(const kilni_cli_graph_job_t* job,
         (unsigned)node->argument_count, (unsigned)count,
         kiln_pipeline_info(pipeline)->label);
   }
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     kiln_pipeline_parameter_t parameter;
     (void)kiln_pipeline_parameter(pipeline, i, &parameter);
     if (!bind_argument(job, &job->sketch->arguments[node->argument + i],
@@ -214,7 +214,7 @@ static bool add_step(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
 static bool add_scope(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
                       uint32_t scope, kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->node_count; ++i) {
+  for (uint32_t i = 0; i < k->node_count; i++) {
     if (k->nodes[i].scope == scope && !add_step(job, sequence, i, error)) {
       return false;
     }
@@ -256,7 +256,7 @@ void kilni_cli_sequence_close(kilni_cli_graph_job_t* job) {
   kiln_replay_release(job->traced);
   kiln_replay_release(job->replay);
   for (uint32_t i = 0; job->modules != NULL && i < job->sketch->code_count;
-       ++i) {
+       i++) {
     kiln_pipeline_release(job->modules[i].pipeline);
   }
   kiln_dispatcher_release(job->dispatcher);

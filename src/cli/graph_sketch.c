@@ -27,28 +27,28 @@ static void show_line(const kilni_cli_sketch_t* sketch, uint32_t line,
                       uint32_t column, kilni_cli_error_t* error) {
   const char* at = sketch->text;
   const char* end = sketch->text + sketch->size;
-  for (uint32_t i = 1; i < line && at < end; ++at) {
-    if (*at == '\n') ++i;
+  for (uint32_t i = 1; i < line && at < end; at++) {
+    if (*at == '\n') i++;
   }
   const char* stop = at;
-  while (stop < end && *stop != '\n' && *stop != '\r') ++stop;
+  while (stop < end && *stop != '\n' && *stop != '\r') stop++;
   const char* spot = at;
-  for (uint32_t i = 1; spot < stop; ++spot) {
+  for (uint32_t i = 1; spot < stop; spot++) {
     if (starts_character(*spot) && i++ == column) break;
   }
   while (at < spot && (spot - at > SHOWN_BYTES / 2 || !starts_character(*at))) {
-    ++at;
+    at++;
   }
   char text[2 * SHOWN_BYTES + 16];
   size_t size = 0;
   memcpy(text, "  ", 2);
   size = 2;
-  for (const char* c = at; c < stop && c - at < SHOWN_BYTES; ++c) {
+  for (const char* c = at; c < stop && c - at < SHOWN_BYTES; c++) {
     text[size++] = *c;
   }
   memcpy(text + size, "\n  ", 3);
   size += 3;
-  for (const char* c = at; c < spot; ++c) {
+  for (const char* c = at; c < spot; c++) {
     if (!starts_character(*c)) continue;
     text[size++] = ' ';
   }
@@ -148,10 +148,10 @@ static bool bad_byte(kilni_cli_sketcher_t* s, const char* what) {
 }
 
 static bool scan_string(kilni_cli_sketcher_t* s) {
-  ++s->at;
+  s->at++;
   while (s->at < s->end && *s->at != '"' && *s->at != '\n' && *s->at != 0) {
-    if (*s->at == '\\' && (peek(s, 1) == '"' || peek(s, 1) == '\\')) ++s->at;
-    ++s->at;
+    if (*s->at == '\\' && (peek(s, 1) == '"' || peek(s, 1) == '\\')) s->at++;
+    s->at++;
   }
   if (peek(s, 0) != '"') {
     return kilni_cli_sketch_fail(
@@ -159,13 +159,13 @@ static bool scan_string(kilni_cli_sketcher_t* s) {
         "close it on its line; \\\" and \\\\ stand for the two characters",
         s->error, "the text in quotes does not end");
   }
-  ++s->at;
+  s->at++;
   s->token.kind = KILNI_CLI_TOKEN_STRING;
   return true;
 }
 
 static void scan_number(kilni_cli_sketcher_t* s) {
-  ++s->at;
+  s->at++;
   while (s->at < s->end) {
     char c = *s->at;
     char last = s->at[-1];
@@ -173,13 +173,13 @@ static void scan_number(kilni_cli_sketcher_t* s) {
                        is_digit(peek(s, 1));
     bool is_point = c == '.' && peek(s, 1) != '.';
     if (!is_letter(c) && !is_digit(c) && !is_point && !is_exponent) break;
-    ++s->at;
+    s->at++;
   }
   s->token.kind = KILNI_CLI_TOKEN_NUMBER;
 }
 
 static void begin_line(kilni_cli_sketcher_t* s) {
-  ++s->line;
+  s->line++;
   s->counted = s->at;
   s->column = 1;
 }
@@ -193,19 +193,19 @@ static bool goes_on(kilni_cli_sketcher_t* s) {
   const char* at = s->at;
   while (at < s->end && strchr(" \t\r\n#", *at) != NULL && *at != 0) {
     if (*at == '#') {
-      while (at < s->end && *at != '\n') ++at;
+      while (at < s->end && *at != '\n') at++;
     } else {
-      ++at;
+      at++;
     }
   }
   size_t size = 0;
   while ((size_t)(s->end - at) > size &&
          (is_letter(at[size]) || is_digit(at[size]))) {
-    ++size;
+    size++;
   }
   s->looked = at;
   s->looked_on = false;
-  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
     if (strlen(WORDS[i]) == size && memcmp(WORDS[i], at, size) == 0) {
       s->looked_on = true;
     }
@@ -217,12 +217,12 @@ static void skip_blank(kilni_cli_sketcher_t* s) {
   while (s->at < s->end) {
     char c = *s->at;
     if (c == '#') {
-      while (s->at < s->end && *s->at != '\n') ++s->at;
+      while (s->at < s->end && *s->at != '\n') s->at++;
     } else if (c == '\n' && (s->nesting > 0 || goes_on(s))) {
-      ++s->at;
+      s->at++;
       begin_line(s);
     } else if (c == ' ' || c == '\t' || c == '\r') {
-      ++s->at;
+      s->at++;
     } else {
       break;
     }
@@ -230,8 +230,8 @@ static void skip_blank(kilni_cli_sketcher_t* s) {
 }
 
 static uint32_t column_of(kilni_cli_sketcher_t* s) {
-  for (; s->counted < s->at; ++s->counted) {
-    if (starts_character(*s->counted)) ++s->column;
+  for (; s->counted < s->at; s->counted++) {
+    if (starts_character(*s->counted)) s->column++;
   }
   return s->column;
 }
@@ -252,7 +252,7 @@ static bool scan_sign(kilni_cli_sketcher_t* s) {
     scan_number(s);
   } else if (c != 0 && strchr("=:,()[]{}.", c) != NULL) {
     s->token.kind = KILNI_CLI_TOKEN_SIGN;
-    ++s->at;
+    s->at++;
   } else {
     return bad_byte(s, "a character that begins nothing here");
   }
@@ -270,10 +270,10 @@ static bool scan(kilni_cli_sketcher_t* s) {
   char c = *s->at;
   if (c == '\n') {
     s->token.kind = KILNI_CLI_TOKEN_LINE;
-    ++s->at;
+    s->at++;
     begin_line(s);
   } else if (is_letter(c)) {
-    while (is_letter(peek(s, 0)) || is_digit(peek(s, 0))) ++s->at;
+    while (is_letter(peek(s, 0)) || is_digit(peek(s, 0))) s->at++;
     s->token.kind = KILNI_CLI_TOKEN_NAME;
   } else if (is_digit(c)) {
     scan_number(s);
@@ -294,15 +294,15 @@ bool kilni_cli_sketcher_next(kilni_cli_sketcher_t* s) {
       t->kind == KILNI_CLI_TOKEN_ARROW || t->kind == KILNI_CLI_TOKEN_INTO ||
       kilni_cli_sketcher_sees(s, ',') || kilni_cli_sketcher_sees(s, '=');
   if (kilni_cli_sketcher_sees(s, '(') || kilni_cli_sketcher_sees(s, '[')) {
-    ++s->nesting;
+    s->nesting++;
   }
   if (s->nesting > 0 &&
       (kilni_cli_sketcher_sees(s, ')') || kilni_cli_sketcher_sees(s, ']'))) {
-    --s->nesting;
+    s->nesting--;
   }
-  if (wants_more) ++s->nesting;
+  if (wants_more) s->nesting++;
   bool ok = scan(s);
-  if (wants_more) --s->nesting;
+  if (wants_more) s->nesting--;
   return ok;
 }
 
@@ -340,7 +340,7 @@ static bool is_reserved(const kilni_cli_token_t* t) {
       "switch", "len",      "in",        "out",   "grid",   "block", "shared",
       "true",   "false",    "program",   "host",  "record", "wait",  "repeat",
       "scalar", "sequence", "event"};
-  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
     if (strlen(WORDS[i]) == t->size && memcmp(WORDS[i], t->at, t->size) == 0) {
       return true;
     }
@@ -389,8 +389,8 @@ bool kilni_cli_sketcher_string(kilni_cli_sketcher_t* s, const char* what,
   if (t->size == 2) return kilni_cli_sketcher_unexpected(s, what);
   char* text = s->sketch->names + s->names_used;
   size_t size = 0;
-  for (size_t i = 1; i + 1 < t->size; ++i) {
-    if (t->at[i] == '\\' && (t->at[i + 1] == '"' || t->at[i + 1] == '\\')) ++i;
+  for (size_t i = 1; i + 1 < t->size; i++) {
+    if (t->at[i] == '\\' && (t->at[i + 1] == '"' || t->at[i + 1] == '\\')) i++;
     text[size++] = t->at[i];
   }
   text[size] = 0;
@@ -443,7 +443,7 @@ bool kilni_cli_sketcher_grow(kilni_cli_sketcher_t* s, void** array,
 static kilni_cli_symbol_t* slot_of(const kilni_cli_sketcher_t* s,
                                    const char* text, uint32_t scope) {
   uint64_t hash = 1469598103934665603u ^ scope;
-  for (const char* c = text; *c != 0; ++c) {
+  for (const char* c = text; *c != 0; c++) {
     hash = (hash ^ (unsigned char)*c) * 1099511628211u;
   }
   size_t at = (size_t)(hash ^ hash >> 29) & (s->symbol_room - 1);
@@ -495,7 +495,7 @@ static bool make_room(kilni_cli_sketcher_t* s) {
   }
   s->symbols = larger;
   s->symbol_room = old_room * 2;
-  for (size_t i = 0; i < old_room; ++i) {
+  for (size_t i = 0; i < old_room; i++) {
     if (old[i].text != NULL) *slot_of(s, old[i].text, old[i].scope) = old[i];
   }
   free(old);
@@ -512,7 +512,7 @@ bool kilni_cli_sketcher_declare(kilni_cli_sketcher_t* s,
   symbol->kind = kind;
   symbol->index = index;
   symbol->line = name->line;
-  ++s->symbol_count;
+  s->symbol_count++;
   return true;
 }
 
@@ -557,7 +557,7 @@ static bool check_doubles(kilni_cli_sketcher_t* s) {
                           "no memory to read \"%s\"", k->file);
   }
   bool ok = true;
-  for (uint32_t i = 0; ok && i < k->edge_count; ++i) {
+  for (uint32_t i = 0; ok && i < k->edge_count; i++) {
     const kilni_cli_graph_edge_t* e = &k->edges[i];
     uint64_t hash =
         (e->from * 0x9e3779b97f4a7c15u) ^ (e->to * 0xff51afd7ed558ccdu);
@@ -582,11 +582,11 @@ static bool check_doubles(kilni_cli_sketcher_t* s) {
 static bool fail_circle(kilni_cli_sketcher_t* s, const uint32_t* waits) {
   const kilni_cli_sketch_t* k = s->sketch;
   uint32_t node = 0;
-  while (waits[node] == 0) ++node;
+  while (waits[node] == 0) node++;
   const kilni_cli_graph_edge_t* found = NULL;
   // Walking back from any of them as often as there are nodes ends on a circle.
-  for (uint32_t step = 0; step <= k->node_count; ++step) {
-    for (uint32_t i = 0; i < k->edge_count; ++i) {
+  for (uint32_t step = 0; step <= k->node_count; step++) {
+    for (uint32_t i = 0; i < k->edge_count; i++) {
       if (k->edges[i].to == node && waits[k->edges[i].from] != 0) {
         found = &k->edges[i];
         break;
@@ -613,24 +613,24 @@ static bool check_circles(kilni_cli_sketcher_t* s) {
   uint32_t* queue = waits + k->node_count;
   uint32_t* first = queue + k->node_count;
   uint32_t* list = first + k->node_count + 1;
-  for (uint32_t i = 0; i < k->edge_count; ++i) {
-    ++waits[k->edges[i].to];
-    ++first[k->edges[i].from + 1];
+  for (uint32_t i = 0; i < k->edge_count; i++) {
+    waits[k->edges[i].to]++;
+    first[k->edges[i].from + 1]++;
   }
-  for (uint32_t i = 0; i < k->node_count; ++i) first[i + 1] += first[i];
+  for (uint32_t i = 0; i < k->node_count; i++) first[i + 1] += first[i];
   for (uint32_t i = k->edge_count; i-- > 0;) {
     list[--first[k->edges[i].from + 1]] = i;
   }
   // The counting has moved each start one place on.
   uint32_t done = 0;
   uint32_t ready = 0;
-  for (uint32_t i = 0; i < k->node_count; ++i) {
+  for (uint32_t i = 0; i < k->node_count; i++) {
     if (waits[i] == 0) queue[ready++] = i;
   }
   while (done < ready) {
     uint32_t node = queue[done++];
     uint32_t stop = node + 1 < k->node_count ? first[node + 2] : k->edge_count;
-    for (uint32_t i = first[node + 1]; i < stop; ++i) {
+    for (uint32_t i = first[node + 1]; i < stop; i++) {
       if (--waits[k->edges[list[i]].to] == 0) {
         queue[ready++] = k->edges[list[i]].to;
       }
@@ -643,7 +643,7 @@ static bool check_circles(kilni_cli_sketcher_t* s) {
 
 static bool check_conditions(kilni_cli_sketcher_t* s) {
   const kilni_cli_sketch_t* k = s->sketch;
-  for (uint32_t i = 0; i < k->condition_count; ++i) {
+  for (uint32_t i = 0; i < k->condition_count; i++) {
     if (k->conditions[i].user == KILNI_CLI_GRAPH_NONE) {
       return kilni_cli_sketcher_fail_at(
           s, &k->conditions[i].name,

@@ -51,7 +51,7 @@ static bool read_dims(kilni_cli_sketcher_t* s, const char* what,
                       uint32_t out[3]) {
   out[1] = 1;
   out[2] = 1;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     uint64_t value;
     if (i != 0) {
       if (!kilni_cli_sketcher_sees(s, ',')) return true;
@@ -227,7 +227,7 @@ static bool add_node(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
   }
   *out_index = k->node_count;
   k->nodes[k->node_count++] = *node;
-  ++k->scopes[node->scope].nodes;
+  k->scopes[node->scope].nodes++;
   return true;
 }
 
@@ -407,7 +407,7 @@ static bool read_allocate(kilni_cli_sketcher_t* s,
 static bool check_freed(kilni_cli_sketcher_t* s,
                         const kilni_cli_graph_node_t* node,
                         const kilni_cli_name_t* memory) {
-  for (uint32_t i = 0; i < s->sketch->node_count; ++i) {
+  for (uint32_t i = 0; i < s->sketch->node_count; i++) {
     const kilni_cli_graph_node_t* other = &s->sketch->nodes[i];
     if (other->kind == KILNI_CLI_GRAPH_FREE && other->other == node->other) {
       return kilni_cli_sketcher_fail_at(
@@ -742,8 +742,8 @@ static bool read_list(kilni_cli_sketcher_t* s, uint32_t scope) {
 // From each node of one part of the list to each of the next one.
 static bool join(kilni_cli_sketcher_t* s, uint32_t first, uint32_t middle) {
   kilni_cli_sketch_t* k = s->sketch;
-  for (uint32_t from = first; from < middle; ++from) {
-    for (uint32_t to = middle; to < s->list_count; ++to) {
+  for (uint32_t from = first; from < middle; from++) {
+    for (uint32_t to = middle; to < s->list_count; to++) {
       kilni_cli_graph_edge_t edge = s->list[to];
       edge.from = s->list[from].to;
       if (edge.from == edge.to) {
@@ -802,7 +802,7 @@ static bool check_global(kilni_cli_sketcher_t* s, uint32_t scope,
 // A name behind a name is what a declaration begins with.
 static bool is_declaration(const kilni_cli_sketcher_t* s) {
   const char* at = s->at;
-  while (at < s->end && (*at == ' ' || *at == '\t')) ++at;
+  while (at < s->end && (*at == ' ' || *at == '\t')) at++;
   return at < s->end && ((*at >= 'a' && *at <= 'z') ||
                          (*at >= 'A' && *at <= 'Z') || *at == '_');
 }
@@ -826,7 +826,7 @@ static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
   if (s->token.kind != KILNI_CLI_TOKEN_NAME) {
     return kilni_cli_sketcher_unexpected(s, "a statement");
   }
-  for (int kind = 0; kind < KILNI_CLI_GRAPH_KINDS; ++kind) {
+  for (int kind = 0; kind < KILNI_CLI_GRAPH_KINDS; kind++) {
     const char* word = kilni_cli_graph_kind_word((kilni_cli_graph_kind_t)kind);
     if (kilni_cli_sketcher_sees_word(s, word)) {
       return check_kind(s, (kilni_cli_graph_kind_t)kind) &&

@@ -49,7 +49,7 @@ static int run(const char* const* words, int in, int out, int said,
     failed = posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
   }
   char* args[4] = {NULL, NULL, NULL, NULL};
-  for (int i = 0; i < 3 && words[i] != NULL; ++i) {
+  for (int i = 0; i < 3 && words[i] != NULL; i++) {
     memcpy(&args[i], &words[i], sizeof(args[i]));
   }
   if (failed == 0) {
@@ -119,7 +119,7 @@ static bool run_dot(const char* const* words, const kilni_cli_buffer_t* dot,
                     kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   FILE* files[3] = {tmpfile(), tmpfile(), tmpfile()};
   bool ok = convert(words, dot, files, out, error);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     if (files[i] != NULL) (void)fclose(files[i]);
   }
   return ok;

@@ -162,7 +162,7 @@ static void find_arch(const kilni_cli_code_t* c, char out[ARCH_BYTES]) {
   if (at == NULL) return;
   at += sizeof(WORD) - 1;
   at += strspn(at, " \t");
-  for (const char* end = "af"; *end != 0; ++end) {
+  for (const char* end = "af"; *end != 0; end++) {
     (void)snprintf(own, sizeof(own), "%s%c", out, *end);
     if (strncmp(at, own, strlen(own)) != 0) continue;
     memcpy(out, own, sizeof(own));

@@ -47,7 +47,7 @@ static uint32_t known_at(const char* name, size_t size) {
   uint32_t i = 0;
   while (i < KNOWN && (strlen(kKnown[i].name) != size ||
                        memcmp(kKnown[i].name, name, size) != 0)) {
-    ++i;
+    i++;
   }
   return i;
 }
@@ -101,7 +101,7 @@ static bool fail_define(const kilni_cli_request_t* r, const char* given,
     return false;
   }
   char names[160] = "";
-  for (uint32_t i = 0; i < KNOWN; ++i) {
+  for (uint32_t i = 0; i < KNOWN; i++) {
     strcat(names, kKnown[i].name);
     if (i + 1 < KNOWN) strcat(names, " ");
   }
@@ -114,7 +114,7 @@ static bool take_defines(kilni_cli_request_t* r, const kilni_cli_call_t* call,
                          kilni_cli_error_t* error) {
   r->options = kiln_library_options_default();
   r->options.max_ulp = r->max_ulp;
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     const kilni_cli_given_t* given = &call->given[i];
     if (strcmp(given->option->name, "define") != 0) continue;
     size_t size = strcspn(given->value, "=");
@@ -135,14 +135,14 @@ static bool wants_plan(const kilni_cli_request_t* request,
   kiln_program_parameter_info_t p;
   bool whole = false;
   *out_defines = false;
-  for (uint32_t i = 0; kiln_program_parameter(request->program, i, &p); ++i) {
+  for (uint32_t i = 0; kiln_program_parameter(request->program, i, &p); i++) {
     if (!kilni_cli_request_has(request, i, p.name) &&
         !(request->makes_outputs && p.role == KILN_PROGRAM_ROLE_OUT &&
           p.is_counted != 0)) {
       whole = true;
     }
   }
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     const kilni_cli_given_t* given = &call->given[i];
     if (strcmp(given->option->name, "define") != 0) continue;
     *out_defines = true;
@@ -182,7 +182,7 @@ static void fill_facts(kilni_cli_session_t* s,
                        const kiln_library_plan_t* plan) {
   kiln_pipeline_parameter_t p;
   uint32_t count = 0;
-  for (; kiln_library_plan_parameter(plan, count, &p); ++count) {
+  for (; kiln_library_plan_parameter(plan, count, &p); count++) {
     kilni_cli_param_t* param = &s->facts.params[count];
     bool is_buffer = p.role != KILN_PROGRAM_ROLE_NONE;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
@@ -219,7 +219,7 @@ static bool find(const kiln_library_plan_t* plan, const kilni_cli_binding_t* b,
 // Raw inputs and bare numbers get the type that the plan says.
 static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
                        kilni_cli_error_t* error) {
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_pipeline_parameter_t p;
     uint32_t at;
@@ -253,10 +253,10 @@ typedef struct said_t {
 static void gather(const kilni_cli_request_t* r,
                    const kiln_library_plan_t* plan, said_t* said) {
   memset(said, 0, sizeof(*said));
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) {
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     said->sizes[i].count = KILN_PROGRAM_COUNT_UNKNOWN;
   }
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_pipeline_parameter_t p;
     uint32_t at;
@@ -277,7 +277,7 @@ static bool add_outputs(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
                         kilni_cli_error_t* error) {
   kiln_pipeline_parameter_t p;
   for (uint32_t i = 0;
-       r->makes_outputs && kiln_library_plan_parameter(plan, i, &p); ++i) {
+       r->makes_outputs && kiln_library_plan_parameter(plan, i, &p); i++) {
     if (p.role == KILN_PROGRAM_ROLE_OUT &&
         !kilni_cli_request_has(r, i, p.name) &&
         !kilni_cli_request_add_output(r, p.name, error)) {
@@ -300,7 +300,7 @@ static bool fill_outputs(kilni_cli_request_t* r,
     kiln_status_free(status);
     return true;
   }
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) {
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     kiln_pipeline_parameter_t p;
     if (said.outputs[i] == NULL || !kiln_library_plan_parameter(plan, i, &p)) {
       continue;
@@ -321,7 +321,7 @@ static bool check_types(const kilni_cli_plan_t* plan,
                         const kiln_library_plan_t* entry, uint64_t* out_count,
                         kilni_cli_error_t* error) {
   *out_count = 1;
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     kiln_pipeline_parameter_t p;
     const kilni_cli_slot_t* slot = &plan->slots[i];
     if (slot->arg != NULL || !kiln_library_plan_parameter(entry, i, &p)) {
@@ -385,10 +385,10 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
             check_types(plan, first, &count, error) &&
             make_entry(session, count, out_entry, error) &&
             kilni_cli_residents_make(session, plan, error);
-  for (uint32_t i = 0; ok && i < plan->count; ++i) session->order[i] = i;
+  for (uint32_t i = 0; ok && i < plan->count; i++) session->order[i] = i;
   // Names of the first one are in the facts and in outputs that were added.
   session->facts.param_count = 0;
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     if (!r->bindings[i].is_unnamed) continue;
     r->bindings[i].parameter = "";
     r->bindings[i].parameter_size = 0;

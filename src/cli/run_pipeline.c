@@ -54,7 +54,7 @@ static bool make_buffer(kilni_cli_session_t* s, const kilni_cli_slot_t* slot,
 bool kilni_cli_residents_make(kilni_cli_session_t* session,
                               const kilni_cli_plan_t* plan,
                               kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     if (plan->slots[i].arg == NULL &&
         !make_buffer(session, &plan->slots[i], &session->buffers[i], error)) {
       return false;
@@ -64,7 +64,7 @@ bool kilni_cli_residents_make(kilni_cli_session_t* session,
 }
 
 void kilni_cli_residents_free(kilni_cli_session_t* session) {
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) {
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     if (session->buffers[i].id == 0) continue;
     kiln_status_free(
         kiln_resident_free(session->dispatcher, session->buffers[i]));
@@ -105,7 +105,7 @@ static void describe_slot(const kilni_cli_session_t* s,
 // The index-th buffer or scalar among the parameters of a program.
 static uint32_t nth_slot(const kilni_cli_plan_t* plan, uint32_t index,
                          bool is_scalar) {
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     if ((plan->slots[i].arg != NULL) == is_scalar && index-- == 0) return i;
   }
   return 0;
@@ -145,9 +145,9 @@ static void describe_program(const kilni_cli_session_t* s,
         at[slot] = d->count;
         break;
     }
-    ++d->count;
+    d->count++;
   }
-  for (uint32_t i = 0; i < d->count; ++i) {
+  for (uint32_t i = 0; i < d->count; i++) {
     if (d->items[i].kind == KILN_INTERFACE_LENGTH) {
       d->items[i].of = at[d->items[i].of];
     }
@@ -159,8 +159,8 @@ static void order_slots(const kilni_cli_plan_t* plan, const described_t* d,
                         const uint32_t at[KILNI_CLI_MAX_PARAMS],
                         uint32_t out_order[KILNI_CLI_MAX_PARAMS]) {
   uint32_t bound = 0;
-  for (uint32_t i = 0; i < d->count; ++i) {
-    for (uint32_t slot = 0; slot < plan->count; ++slot) {
+  for (uint32_t i = 0; i < d->count; i++) {
+    for (uint32_t slot = 0; slot < plan->count; slot++) {
       if (at[slot] == i && (d->items[i].kind == KILN_INTERFACE_BUFFER ||
                             d->items[i].kind == KILN_INTERFACE_SCALAR)) {
         out_order[slot] = bound++;
@@ -176,7 +176,7 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
   uint32_t at[KILNI_CLI_MAX_PARAMS];
   kiln_interface_t interface = kiln_interface_default();
   memset(&d, 0, sizeof(d));
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) at[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) at[i] = UINT32_MAX;
   if (session->request->program != NULL) {
     kiln_program_launch_t how;
     kiln_program_code_launch(session->code.lowered, &how);
@@ -186,7 +186,7 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
     if (how.cooperative) interface.grid_barrier = KILN_SWITCH_ON;
   } else {
     interface.shared_bytes = session->request->shared_bytes;
-    for (d.count = 0; d.count < plan->count; ++d.count) {
+    for (d.count = 0; d.count < plan->count; d.count++) {
       describe_slot(session, &plan->slots[d.count], d.count, &d.items[d.count]);
       at[d.count] = d.count;
     }
@@ -204,7 +204,7 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
 void kilni_cli_pipeline_bindings(const kilni_cli_session_t* session,
                                  const kilni_cli_plan_t* plan,
                                  kiln_binding_t* out_bindings) {
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     const kilni_cli_slot_t* slot = &plan->slots[i];
     kiln_binding_t* out = &out_bindings[session->order[i]];
     if (slot->arg != NULL) {
@@ -226,7 +226,7 @@ bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,
   // What starts as zero is zero already, and what starts as a file is not.
   out_options->clear_outputs = KILN_SWITCH_OFF;
   if (session->request->program == NULL) return true;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     out_options->work[i] = session->request->work[i];
     if (out_options->work[i] == 0) return false;
   }

@@ -115,14 +115,14 @@ static bool find_parameter(const planner_t* p, const char* text, size_t size,
   uint32_t count =
       p->kernel->params_known ? p->kernel->param_count : KILNI_CLI_MAX_PARAMS;
   bool digits = size != 0;
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size; i++) {
     digits = digits && text[i] >= '0' && text[i] <= '9';
   }
   if (digits && kilni_cli_u64_parse(text, size, &position)) {
     *out = position < count ? (uint32_t)position : 0;
     return position < count;
   }
-  for (uint32_t i = 0; i < p->kernel->param_count; ++i) {
+  for (uint32_t i = 0; i < p->kernel->param_count; i++) {
     const char* name = p->kernel->params[i].name;
     if (name[0] != 0 && strlen(name) == size && memcmp(name, text, size) == 0) {
       *out = i;
@@ -182,7 +182,7 @@ static bool check_complete(planner_t* p) {
   char trail[sizeof(p->error->trail)] = "";
   size_t used = 0;
   uint32_t missing = 0;
-  for (uint32_t i = 0; i < p->plan->count; ++i) {
+  for (uint32_t i = 0; i < p->plan->count; i++) {
     const kilni_cli_slot_t* slot = &p->plan->slots[i];
     if (is_buffer(slot) || slot->arg != NULL) continue;
     char what[256], write[256];
@@ -361,7 +361,7 @@ static bool plan_shape(planner_t* p) {
   kilni_cli_plan_t* plan = p->plan;
   const kilni_cli_request_t* r = p->request;
   const uint32_t* required = p->kernel->required_block;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     plan->block[i] = r->has_block       ? r->block[i]
                      : required[0] != 0 ? (required[i] == 0 ? 1 : required[i])
                      : i == 0           ? 256
@@ -370,13 +370,13 @@ static bool plan_shape(planner_t* p) {
   }
   if (r->has_grid) return true;
   uint64_t longest = 0;
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     if (is_buffer(&plan->slots[i]) && plan->slots[i].shape.count > longest) {
       longest = plan->slots[i].shape.count;
     }
   }
   uint64_t threads = plan->block[0];
-  for (int i = 1; i < 3; ++i) {
+  for (int i = 1; i < 3; i++) {
     if (threads <= UINT32_MAX) threads *= plan->block[i];
   }
   uint64_t blocks = longest == 0 ? 1 : (longest - 1) / threads + 1;
@@ -397,14 +397,14 @@ bool kilni_cli_plan_make(const kilni_cli_kernel_t* kernel,
   memset(out, 0, sizeof(*out));
   planner_t p = {kernel, request, out, error};
   if (kernel->params_known) out->count = kernel->param_count;
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  for (size_t i = 0; i < request->binding_count; i++) {
     if (!place_binding(&p, &request->bindings[i])) return false;
   }
   if (!check_complete(&p)) return false;
-  for (uint32_t i = 0; i < out->count; ++i) {
+  for (uint32_t i = 0; i < out->count; i++) {
     if (is_buffer(&out->slots[i]) && !plan_buffer(&p, i)) return false;
   }
-  for (uint32_t i = 0; i < out->count; ++i) {
+  for (uint32_t i = 0; i < out->count; i++) {
     if (out->slots[i].arg != NULL && !plan_scalar(&p, i)) return false;
   }
   return plan_shape(&p);
@@ -427,7 +427,7 @@ static void list_names(const char* const* names, uint32_t count,
                        const char* where, kilni_cli_error_t* error) {
   char text[sizeof(error->fix)] = "";
   size_t used = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     int n = snprintf(text + used, sizeof(text) - used, "%s%s",
                      i == 0 ? "" : ", ", names[i]);
     if (n < 0 || used + (size_t)n + 8 >= sizeof(text)) {
@@ -452,16 +452,16 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
   }
   if (entry == NULL && count == 1) return true;
   uint32_t found = 0;
-  for (uint32_t i = 0; entry != NULL && i < count; ++i) {
+  for (uint32_t i = 0; entry != NULL && i < count; i++) {
     if (strcmp(names[i], entry) == 0) {
       *out_index = i;
       return true;
     }
   }
-  for (uint32_t i = 0; entry != NULL && i < count; ++i) {
+  for (uint32_t i = 0; entry != NULL && i < count; i++) {
     if (is_mangled(names[i], entry)) {
       *out_index = i;
-      ++found;
+      found++;
     }
   }
   if (found == 1) return true;

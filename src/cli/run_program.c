@@ -14,7 +14,7 @@
 static bool find(const kiln_program_t* program, const char* text, size_t size,
                  uint32_t* out_index, kiln_program_parameter_info_t* out) {
   uint64_t position;
-  for (uint32_t i = 0; kiln_program_parameter(program, i, out); ++i) {
+  for (uint32_t i = 0; kiln_program_parameter(program, i, out); i++) {
     if (strlen(out->name) == size && memcmp(out->name, text, size) == 0) {
       *out_index = i;
       return true;
@@ -75,7 +75,7 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
                           "--block for a program, which has a block of its "
                           "own");
   }
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_binding_t* b = &request->bindings[i];
     kiln_program_parameter_info_t p;
     uint32_t index;
@@ -123,7 +123,7 @@ static bool fail_length(const kilni_cli_binding_t* b,
 
 static bool gather(const kilni_cli_request_t* r, said_t* said,
                    kilni_cli_error_t* error) {
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
     kiln_program_parameter_info_t p;
     uint32_t index;
@@ -152,7 +152,7 @@ static bool gather(const kilni_cli_request_t* r, said_t* said,
 
 // len(P), now that the lengths of what is given are known.
 static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
     kiln_program_parameter_info_t p, of;
     uint32_t index, from;
@@ -172,7 +172,7 @@ static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
 // Outputs get the length that the program says.
 static bool fill_outputs(kilni_cli_request_t* r, const said_t* said,
                          kilni_cli_error_t* error) {
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_program_parameter_info_t p;
     uint32_t index;
@@ -199,13 +199,13 @@ bool kilni_cli_program_sizes(kilni_cli_request_t* request,
   said_t said;
   memset(&said, 0, sizeof(said));
   uint32_t count = kiln_program_parameter_count(request->program);
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) {
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     said.sizes[i].count = KILN_PROGRAM_COUNT_UNKNOWN;
   }
   if (!gather(request, &said, error)) return false;
   gather_lengths(request, &said);
   // What is not given at all, the plan tells with all the others.
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     if (!said.given[i]) return true;
   }
   if (!kilni_cli_check(error, kiln_program_sizes(request->program, said.sizes,
@@ -229,7 +229,7 @@ void kilni_cli_program_facts(const kiln_program_t* program,
   uint32_t count = 0;
   for (; count < KILNI_CLI_MAX_PARAMS &&
          kiln_program_parameter(program, count, &p);
-       ++count) {
+       count++) {
     kilni_cli_param_t* param = &out_facts->params[count];
     param->name = p.name;
     param->bytes = p.role != KILN_PROGRAM_ROLE_NONE ? 8 : p.type_bytes;
@@ -247,7 +247,7 @@ bool kilni_cli_program_shape(kilni_cli_request_t* request,
                              kilni_cli_plan_t* plan, kilni_cli_error_t* error) {
   if (request->program == NULL) return true;
   if (kiln_program_work_dimensions(request->program) == 0) {
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 3; i++) {
       request->work[i] = (uint64_t)plan->grid[i] * plan->block[i];
     }
     if (plan->grid_chosen) request->work[0] = plan->grid_covers;
@@ -258,7 +258,7 @@ bool kilni_cli_program_shape(kilni_cli_request_t* request,
                           "--grid for a program that says its work size");
   }
   kiln_program_code_grid(code, request->work, plan->grid);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     if (plan->grid[i] == 0) plan->grid[i] = 1;
   }
   plan->grid_chosen = false;

@@ -40,13 +40,13 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
     *out_kind = KILNI_CLI_CODE_PROGRAM;
     return true;
   }
-  for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
     if (ends_with(file, KINDS[i].end)) {
       *out_kind = KINDS[i].kind;
       return true;
     }
   }
-  for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); ++i) {
+  for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); i++) {
     if (ends_with(file, LATER[i][0])) {
       return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, LATER[i][1],
                             "running the %s file \"%s\"", LATER[i][0] + 1,
@@ -80,7 +80,7 @@ static bool check_names(const char* option, const char* text,
     int i = 0;
     while (known[i] != NULL &&
            (strlen(known[i]) != size || memcmp(known[i], at, size) != 0)) {
-      ++i;
+      i++;
     }
     if (known[i] == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, all,
@@ -180,7 +180,7 @@ static bool read_made(kilni_cli_binding_t* b, const char* rest,
 static void make_up(const kilni_cli_shape_t* shape, uint8_t* data) {
   const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
   uint64_t state = 0x9e3779b97f4a7c15u;
-  for (uint64_t i = 0; i < shape->count; ++i) {
+  for (uint64_t i = 0; i < shape->count; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     uint64_t random = state >> 33;
     uint64_t value = info->kind == 'b' ? random & 1 : random % 100;
@@ -250,7 +250,7 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
     return false;
   }
   r->bindings = (kilni_cli_binding_t*)(void*)r->storage.data;
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     if (!call->given[i].option->repeats ||
         strcmp(call->given[i].option->name, "define") == 0) {
       continue;
@@ -260,8 +260,8 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
       return false;
     }
   }
-  for (size_t i = 0; i < r->binding_count; ++i) {
-    for (size_t j = 0; j < i; ++j) {
+  for (size_t i = 0; i < r->binding_count; i++) {
+    for (size_t j = 0; j < i; j++) {
       const kilni_cli_binding_t* a = &r->bindings[i];
       const kilni_cli_binding_t* b = &r->bindings[j];
       if (a->is_out && b->is_out &&
@@ -349,7 +349,7 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
 }
 
 void kilni_cli_request_deinit(kilni_cli_request_t* request) {
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_buffer_deinit(&request->bindings[i].path);
     kilni_cli_array_deinit(&request->bindings[i].array);
   }
@@ -374,14 +374,14 @@ bool kilni_cli_request_add_output(kilni_cli_request_t* request,
   b->is_out = true;
   b->is_unnamed = true;
   if (!kilni_cli_buffer_add(&b->path, "", 0, error)) return false;
-  ++request->binding_count;
+  request->binding_count++;
   return true;
 }
 
 bool kilni_cli_request_has(const kilni_cli_request_t* request, uint32_t index,
                            const char* name) {
   uint64_t position;
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  for (size_t i = 0; i < request->binding_count; i++) {
     const kilni_cli_binding_t* b = &request->bindings[i];
     if (strlen(name) == b->parameter_size &&
         memcmp(name, b->parameter, b->parameter_size) == 0) {
@@ -397,7 +397,7 @@ bool kilni_cli_request_has(const kilni_cli_request_t* request, uint32_t index,
 
 bool kilni_cli_request_read(kilni_cli_request_t* request,
                             kilni_cli_error_t* error) {
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_binding_t* b = &request->bindings[i];
     const char* path = (const char*)b->path.data;
     if (b->is_made) {

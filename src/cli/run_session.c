@@ -101,7 +101,7 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   const char* names[MAX_KERNELS];
   uint32_t count = kiln_module_kernel_count(s->module);
   if (count > MAX_KERNELS) count = MAX_KERNELS;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     names[i] = kiln_module_kernel_name(s->module, i);
   }
   // A format whose kernels cannot be listed can still be asked by name.
@@ -137,7 +137,7 @@ static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
                           "the kernel \"%s\" has %" PRIu32 " parameters",
                           facts->name, facts->param_count);
   }
-  for (uint32_t i = 0; i < facts->param_count; ++i) {
+  for (uint32_t i = 0; i < facts->param_count; i++) {
     const kiln_kernel_param_t* param = kiln_kernel_param(s->kernel, i);
     facts->params[i].name = param->name;
     facts->params[i].bytes = param->bytes;

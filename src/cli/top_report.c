@@ -12,7 +12,7 @@ enum { WORD_BYTES = 32, BAR_CELLS = 20, NAME_BYTES = 160 };
 // Names come from outside; an escape among them would be obeyed by a terminal.
 static const char* plain(const char* text, char* out) {
   size_t at = 0;
-  for (; text[at] != 0 && at + 1 < NAME_BYTES; ++at) {
+  for (; text[at] != 0 && at + 1 < NAME_BYTES; at++) {
     unsigned char c = (unsigned char)text[at];
     out[at] = c < 32 || c == 127 ? '?' : (char)c;
   }
@@ -32,7 +32,7 @@ static const char* bytes_text(bool known, uint64_t bytes, char* out) {
   size_t unit = 0;
   while (size >= 1024.0 && unit < 4) {
     size /= 1024.0;
-    ++unit;
+    unit++;
   }
   if (!known) {
     (void)snprintf(out, WORD_BYTES, "?");
@@ -71,7 +71,7 @@ static const char* watts_text(const kilni_cli_top_view_t* view, uint32_t device,
 static void print_bar(FILE* out, bool known, int64_t part, int64_t whole) {
   char bar[BAR_CELLS + 1];
   int64_t full = known && whole > 0 ? part * BAR_CELLS / whole : 0;
-  for (int64_t i = 0; i < BAR_CELLS; ++i) bar[i] = i < full ? '#' : '.';
+  for (int64_t i = 0; i < BAR_CELLS; i++) bar[i] = i < full ? '#' : '.';
   bar[BAR_CELLS] = 0;
   (void)fprintf(out, "[%s]", bar);
 }
@@ -179,7 +179,7 @@ static void print_bus(FILE* out, const kilni_cli_top_view_t* view,
 static void print_processes(FILE* out, const kilni_cli_top_view_t* view,
                             uint32_t device) {
   const kiln_watch_device_t* d = kiln_watch_device(view->watch, device);
-  for (uint32_t i = 0; i < d->process_count; ++i) {
+  for (uint32_t i = 0; i < d->process_count; i++) {
     const kiln_watch_process_t* p = kiln_watch_process(view->watch, device, i);
     char used[WORD_BYTES];
     char percent[WORD_BYTES];
@@ -216,7 +216,7 @@ void kilni_cli_top_print(FILE* out, const kilni_cli_top_view_t* view) {
                   version % 1000 / 10);
   }
   (void)fprintf(out, "\n");
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     print_name(out, view, i);
     print_memory(out, view, i);
     if (kiln_watch_device(view->watch, i)->parent == KILN_WATCH_NO_PARENT) {
@@ -242,7 +242,7 @@ static json_t* name_json(const char* text) {
   if (string != NULL) return string;
   char ascii[NAME_BYTES];
   (void)plain(text, ascii);
-  for (char* at = ascii; *at != 0; ++at) {
+  for (char* at = ascii; *at != 0; at++) {
     if ((unsigned char)*at > 126) *at = '?';
   }
   return json_string(ascii);
@@ -250,7 +250,7 @@ static json_t* name_json(const char* text) {
 
 static json_t* values_json(const kilni_cli_top_view_t* view, uint32_t device) {
   json_t* object = json_object();
-  for (uint32_t m = 0; m < KILN_WATCH_METRICS; ++m) {
+  for (uint32_t m = 0; m < KILN_WATCH_METRICS; m++) {
     int64_t number = 0;
     bool known = value(view, device, m, &number);
     (void)json_object_set_new(object, kiln_watch_metric_name(m),
@@ -263,7 +263,7 @@ static json_t* processes_json(const kilni_cli_top_view_t* view,
                               uint32_t device) {
   const kiln_watch_device_t* d = kiln_watch_device(view->watch, device);
   json_t* list = json_array();
-  for (uint32_t i = 0; i < d->process_count; ++i) {
+  for (uint32_t i = 0; i < d->process_count; i++) {
     const kiln_watch_process_t* p = kiln_watch_process(view->watch, device, i);
     json_t* kinds = json_array();
     if ((p->kinds & KILN_WATCH_PROCESS_COMPUTE) != 0) {
@@ -291,7 +291,7 @@ static json_t* processes_json(const kilni_cli_top_view_t* view,
 static json_t* links_json(const kilni_cli_top_view_t* view, uint32_t device) {
   const kiln_watch_device_t* d = kiln_watch_device(view->watch, device);
   json_t* list = json_array();
-  for (uint32_t i = 0; i < d->link_count; ++i) {
+  for (uint32_t i = 0; i < d->link_count; i++) {
     const kiln_watch_link_t* l = kiln_watch_link(view->watch, device, i);
     (void)json_array_append_new(
         list, json_pack("{s:b,s:I,s:s,s:s,s:b}", "active", l->active, "version",
@@ -322,8 +322,8 @@ static json_t* device_json(const kilni_cli_top_view_t* view, uint32_t device) {
 static json_t* paths_json(const kilni_cli_top_view_t* view) {
   json_t* list = json_array();
   uint32_t count = kiln_watch_device_count(view->watch);
-  for (uint32_t a = 0; a < count; ++a) {
-    for (uint32_t b = a + 1; b < count; ++b) {
+  for (uint32_t a = 0; a < count; a++) {
+    for (uint32_t b = a + 1; b < count; b++) {
       int32_t peer = -1;
       if (kiln_watch_device(view->watch, a)->parent != KILN_WATCH_NO_PARENT ||
           kiln_watch_device(view->watch, b)->parent != KILN_WATCH_NO_PARENT) {
@@ -350,7 +350,7 @@ json_t* kilni_cli_top_json(const kilni_cli_top_view_t* view) {
   uint32_t count = kiln_watch_device_count(view->watch);
   const char* release = kiln_watch_release(view->watch);
   json_t* devices = json_array();
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     (void)json_array_append_new(devices, device_json(view, i));
   }
   json_t* problem =

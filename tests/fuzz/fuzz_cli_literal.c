@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   // Without a type of its own, as a number of a program.
   kilni_cli_scalar_t scalar;
-  for (int type = KILNI_CLI_TYPE_BOOL; type <= KILNI_CLI_TYPE_F64; ++type) {
+  for (int type = KILNI_CLI_TYPE_BOOL; type <= KILNI_CLI_TYPE_F64; type++) {
     if (kilni_cli_value_parse_as(text, (kilni_cli_type_t)type, &scalar,
                                  &error) &&
         (kilni_cli_value_is_typed(text) ||

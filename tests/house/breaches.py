@@ -255,6 +255,17 @@ BREACHES = {
         ({"include/kiln/status.h": ("+", "#define MAX_THINGS 3\n")},
          "the macro MAX_THINGS is not KILN_*"),
     ],
+    "steps_behind": [
+        ({"src/left/left.c":
+          ("+", "void f(int n) {\n  for (int i = 0; i < n; ++i) g(i);\n}\n")},
+         "src/left/left.c:9: ++i: write i++"),
+        ({"src/left/left.c":
+          ("+", "void f(s_t* s) {\n  if (s) --s->at[1].n;\n}\n")},
+         "src/left/left.c:9: --s->at[1].n: write s->at[1].n--"),
+        ({"src/left/left.c":
+          ("+", "void f(int i, int j) {\n  for (; i < j; i--, ++j) g();\n}\n")},
+         "src/left/left.c:9: ++j: write j++"),
+    ],
     "imports": [
         ({"src/left/left.c": ("+", "void* malloc(unsigned long n);\n"
                                    "void* kilni_m(void);\n"

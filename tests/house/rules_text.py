@@ -248,3 +248,35 @@ def operator_blanks(tree):
                    "tools/format takes them away, list the macro in "
                    ".clang-format or put the argument in brackets" % (
                        path, text[:place].count("\n") + 1, what))
+
+
+LVALUE = (r"[A-Za-z_]\w*(?:(?:->|\.)\w+"
+          r"|\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\])*")
+STEP = re.compile(r"(?:^|[;{})]|\belse\b|\bcase [^:;?]*:|\bdefault:)"
+                  r"\s*(?:\\\n\s*)?((?:\+\+|--)" + LVALUE + r")(?=\s*[;,)])",
+                  re.M)
+
+
+def _steps(text):
+    """(place, what) of each step before a name whose value nobody uses."""
+    for match in STEP.finditer(text):
+        yield match.start(1), match.group(1)
+    for match in re.finditer(r"\bfor \(", text):
+        for given in reversed(arguments(text, match.end() - 1)):
+            if ";" in given:
+                break
+            if re.fullmatch(r"(\+\+|--)" + LVALUE, given.strip()):
+                yield match.start(), given.strip()
+
+
+@rule
+def steps_behind(tree):
+    """A step for its own sake is written behind the name: i++, not ++i."""
+    generated = tree.generated()
+    for path in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE):
+        if path in generated:
+            continue
+        text = without_strings(tree.text(path))
+        for place, what in _steps(text):
+            yield "%s:%d: %s: write %s%s" % (
+                path, text[:place].count("\n") + 1, what, what[2:], what[:2])

@@ -375,7 +375,7 @@ static void run_file(suite_t* suite, const kernel_file_t* file, int number) {
       continue;
     }
     if (load_one(suite, file, kEndings[p], &loaded[count])) {
-      ++count;
+      count++;
     } else {
       free(loaded[count].text);
     }
@@ -445,7 +445,7 @@ static int run_all(suite_t* suite) {
   int files = 0;
   for (int i = 0; i < count; i++) {
     if (suite->only != NULL && strstr(names[i], suite->only) == NULL) continue;
-    ++files;
+    files++;
     if (!kernel_file_read(test_tree(), names[i], &file)) {
       suite->failed++;
       continue;
@@ -506,7 +506,7 @@ static bool read_arguments(suite_t* suite, int argc, char** argv) {
     } else {
       return false;
     }
-    ++i;
+    i++;
   }
   return true;
 }

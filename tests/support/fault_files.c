@@ -38,11 +38,11 @@ static bool is_due(void) {
 }
 
 static void note_open(bool opened) {
-  if (opened && g_state.armed) ++g_state.open;
+  if (opened && g_state.armed) g_state.open++;
 }
 
 static void note_close(void) {
-  if (g_state.armed) --g_state.open;
+  if (g_state.armed) g_state.open--;
 }
 
 #define WRAPPED(result, name, params) \

@@ -62,14 +62,14 @@ static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes) {
 }
 
 static bool is_freeing(const kilni_soft_driver_t* driver, uint64_t address) {
-  for (size_t i = 0; i < driver->freeing_count; ++i) {
+  for (size_t i = 0; i < driver->freeing_count; i++) {
     if (driver->freeing[i].address == address) return true;
   }
   return false;
 }
 
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address) {
-  for (size_t i = 0; i < driver->freeing_count; ++i) {
+  for (size_t i = 0; i < driver->freeing_count; i++) {
     if (driver->freeing[i].address != address) continue;
     driver->freeing[i] = driver->freeing[--driver->freeing_count];
     return;
@@ -186,7 +186,7 @@ static kiln_cu_result_t issue_free(kilni_soft_driver_t* driver,
     return result;
   }
   // It is still there unless it was done at once, and lives as long.
-  for (size_t i = 0; i < driver->freeing_count && !task->done; ++i) {
+  for (size_t i = 0; i < driver->freeing_count && !task->done; i++) {
     if (driver->freeing[i].address == alloc->address) {
       driver->freeing[i].task = task;
     }

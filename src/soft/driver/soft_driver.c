@@ -76,7 +76,7 @@ static void refresh_thread(void) {
   kilni_soft_thread.epoch = epoch;
   kilni_soft_thread.depth = 0;
   kilni_soft_thread.capture_mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
-  for (uint32_t i = 0; i < KILNI_SOFT_DEVICES_MOST; ++i) {
+  for (uint32_t i = 0; i < KILNI_SOFT_DEVICES_MOST; i++) {
     kilni_soft_thread.thread_streams[i] = 0;
   }
 }

@@ -341,7 +341,7 @@ static kiln_cu_result_t row_enumerate(kiln_cu_function_t* functions,
   if (result != KILN_CU_SUCCESS) return result;
   uint32_t have = kilni_soft_code_entry_count(found->code);
   for (uint32_t i = 0; i < count && i < have && result == KILN_CU_SUCCESS;
-       ++i) {
+       i++) {
     result = give_kernel(driver, found, kilni_soft_code_entry(found->code, i),
                          &functions[i]);
   }

@@ -40,7 +40,7 @@ static void values_are_read(void** state) {
       {"true", KILNI_CLI_TYPE_BOOL, 1},
       {"false", KILNI_CLI_TYPE_BOOL, 0},
   };
-  for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
     kilni_cli_value_t value;
     kilni_cli_error_t error;
     assert_true(kilni_cli_value_parse(GOOD[i].text, &value, &error));
@@ -79,7 +79,7 @@ static void wrong_values_are_refused(void** state) {
                                     "f32",
                                     "18446744073709551616u64",
                                     "-9223372036854775809i64"};
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_value_t value;
     kilni_cli_error_t error;
     if (kilni_cli_value_parse(BAD[i], &value, &error)) {
@@ -163,7 +163,7 @@ static void wrong_specs_are_refused(void** state) {
                                     "a:f32[1][2]",
                                     "a:[3]",
                                     "a:u8[1,1,1,1,1,1,1,1,1]"};
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_spec_t spec;
     kilni_cli_error_t error;
     if (kilni_cli_spec_parse(BAD[i], &spec, &error)) {
@@ -201,7 +201,7 @@ static void dims_are_read(void** state) {
   static const char* const BAD[] = {"",       "0",       "1,", "1,2,",
                                     "1,2,3,", "1,2,3,4", "a",  "4294967296",
                                     "-1",     "1 "};
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     if (kilni_cli_dims_parse("grid", BAD[i], d, &error)) {
       fail_msg("\"%s\" was taken", BAD[i]);
     }

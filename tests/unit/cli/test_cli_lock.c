@@ -53,7 +53,7 @@ static void every_beginning_is_part_of_one(void** state) {
   (void)state;
   static const char text[] = LOCK(ITEM("nvrtc", ""));
   json_decref(read_good(text));
-  for (size_t size = 0; size < sizeof(text) - 1; ++size) {
+  for (size_t size = 0; size < sizeof(text) - 1; size++) {
     expect_bad(text, size, KILN_STATUS_INVALID_ARGUMENT, "only part");
   }
 }
@@ -86,7 +86,7 @@ static void what_is_damaged_is_named(void** state) {
       {"\"static\":false", "\"static\":false,\"static\":true", "duplicate"},
   };
   static const char text[] = LOCK(ITEM("nvrtc", ""));
-  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     char bad[1024];
     const char* at = strstr(text, rows[i].from);
     assert_non_null(at);
@@ -154,7 +154,7 @@ static void variables(void** state) {
   json_t* list = kilni_config_lock_variables(then, now);
   static const char* const names[] = {"GONE", "SET", "NEW"};
   assert_int_equal(json_array_size(list), 3);
-  for (size_t i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < 3; i++) {
     const json_t* one = json_array_get(list, i);
     assert_string_equal(json_string_value(json_object_get(one, "name")),
                         names[i]);

@@ -213,7 +213,7 @@ static void test_growth(void** state) {
   (void)state;
   char text[4096];
   size_t size = (size_t)snprintf(text, sizeof(text), "graph g0 { empty e }\n");
-  for (int i = 1; i <= 20; ++i) {
+  for (int i = 1; i <= 20; i++) {
     size += (size_t)snprintf(text + size, sizeof(text) - size,
                              "graph g%d {\nchild a = g%d\nchild b = g%d\n}\n",
                              i, i - 1, i - 1);
@@ -226,7 +226,7 @@ static void test_growth(void** state) {
   kilni_cli_sketch_deinit(&sketch);
   // Braces in braces.
   size = 0;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 20; i++) {
     size += (size_t)snprintf(text + size, sizeof(text) - size,
                              "condition c\nif i = c {\n");
   }

@@ -128,7 +128,7 @@ static void test_facts(void** state) {
   char bus[2][16];
   OK(cu->cuDeviceGetCount(&count));
   assert_int_equal(count, 2);
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     kiln_cu_device_t device = -1;
     OK(cu->cuDeviceGet(&device, i));
     assert_int_equal(device, i);
@@ -482,7 +482,7 @@ static void test_handles_stay_apart(void** state) {
                                           world->stream[0], params, NULL));
   // Each has a per-thread stream of its own.
   kiln_cu_context_t of = NULL;
-  for (int i = 1; i >= 0; --i) {
+  for (int i = 1; i >= 0; i--) {
     use(world, i);
     OK(cu->cuStreamGetCtx(KILN_CU_STREAM_PER_THREAD, &of));
     assert_ptr_equal(of, world->context[i]);
