@@ -313,7 +313,7 @@ static kiln_status_t read_entries(kilni_elf_t* elf,
                                   dynamic_texts_t* texts) {
   size_t size = elf->wide ? 16 : 8;
   uint64_t count = dynamic->size / size;
-  uint8_t piece[DYNAMIC_PIECE * 16];
+  uint8_t piece[DYNAMIC_PIECE * 16] = {0};
   for (uint64_t at = 0; at < count; at += DYNAMIC_PIECE) {
     if (at >= KILNI_ELF_MAX_DYNAMIC) {
       return kilni_elf_too_many(elf, "dynamic entries", count,

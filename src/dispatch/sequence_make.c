@@ -500,6 +500,8 @@ bool kiln_sequence_step(const kiln_sequence_t* sequence, uint32_t index,
             ? step->given
             : sequence->own.prepared[index];
     out_step->pipeline =
+        // What was not recorded was given, or is prepared here.
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
         step->recorded != NULL ? step->recorded->pipeline : prepared->pipeline;
   } else if (step->kind == KILN_STEP_DOWNLOAD) {
     out_step->bytes = step->from.bytes;

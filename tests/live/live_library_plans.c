@@ -795,6 +795,8 @@ static void convolution(live_t* live, uint32_t side, uint32_t channels,
   uint32_t wrong = 0;
   for (uint64_t e = 0; e < count; e += count < 1000000 ? 1 : 1021) {
     float want = convolved(x, x + count, side, channels, f, e);
+    // Every bit is to be the same.
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     wrong += memcmp(&y[e], &want, 4) != 0;
   }
   printf("convolution of %u channels of %u, filters of %u: %u wrong\n",
@@ -932,6 +934,8 @@ static void fft(live_t* live, uint32_t size) {
   run_fft(live, size, x, y);
   uint32_t wrong = 0, log = 0;
   while (1u << log < size) log++;
+  // A transform has a size.
+  // NOLINTNEXTLINE(clang-analyzer-core.DivideZero)
   uint64_t rows = live->count / row;
   for (uint64_t r = 0; r < rows; r += rows > 16 ? rows / 16 : 1) {
     double square = 0;

@@ -152,7 +152,7 @@ kiln_cu_result_t kilni_soft_module_load(kilni_soft_driver_t* driver,
   kilni_soft_module_t* module;
   kiln_cu_result_t result = kilni_soft_result(
       kilni_alloc(driver->host.allocator, sizeof(*module), (void**)&module));
-  if (module != NULL) module->context = kilni_soft_current(driver);
+  if (result == KILN_CU_SUCCESS) module->context = kilni_soft_current(driver);
   kilni_mutex_unlock(&driver->lock);
   char message[KILNI_SOFT_MESSAGE_BYTES] = "";
   if (result == KILN_CU_SUCCESS) {

@@ -282,7 +282,7 @@ static void test_pools(void** state) {
   const kiln_cuda_table_t* cu = &world->cu;
   kiln_cu_mempool_t pool = NULL;
   kiln_cu_deviceptr_t far = 0;
-  kiln_cu_deviceptr_t near = take(world, 1, 0);
+  (void)take(world, 1, 0);
   use(world, 0);
   OK(cu->cuDeviceGetMemPool(&pool, 0));
   OK(cu->cuMemAllocAsync(&far, BYTES, world->stream[0]));
@@ -292,7 +292,7 @@ static void test_pools(void** state) {
   OK(cu->cuCtxEnablePeerAccess(world->context[0], 0));
   SAYS(ILLEGAL_ADDRESS, run(world, 1, far, far));
   renew(world, 1);
-  near = take(world, 1, 0);
+  kiln_cu_deviceptr_t near = take(world, 1, 0);
   allow(world, pool, KILN_CU_MEM_ACCESS_FLAGS_PROT_READ);
   OK(run(world, 1, near, far));
   holds(world, near, 21);
