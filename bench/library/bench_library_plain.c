@@ -241,8 +241,9 @@ void plain_matmul(const plain_t* p) {
   memset(c, 0, n * n * sizeof(*c));
   for (size_t i = 0; i < n; i++) {
     for (size_t k = 0; k < n; k++) {
-      for (size_t j = 0; j < n; j++)
+      for (size_t j = 0; j < n; j++) {
         c[i * n + j] += a[i * n + k] * b[k * n + j];
+      }
     }
   }
 }

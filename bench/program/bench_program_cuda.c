@@ -17,9 +17,8 @@
       {kernel, "float4", 1, 4, 256, 1, 0},                                     \
       {kernel, "float4", 1, 4, 512, 1, 0},                                     \
       {kernel, "2 of float4", 2, 4, 128, 1, 0},                                \
-      {kernel, "2 of float4", 2, 4, 256, 1, 0}, {                              \
-    kernel, "4 of float4", 4, 4, 256, 1, 0                                     \
-  }
+      {kernel, "2 of float4", 2, 4, 256, 1, 0},                                \
+      {kernel, "4 of float4", 4, 4, 256, 1, 0}
 
 const cuda_way_t kCudaWays[] = {
     ELEMENTWISE("map"),

@@ -101,8 +101,9 @@ static bool place_of(const kilni_elf_t* elf, uint64_t address, uint64_t size,
                      uint64_t* out_offset) {
   for (uint32_t i = 0; i < elf->segment_count; i++) {
     const kilni_elf_segment_t* segment = &elf->segments[i];
-    if (segment->type != KILNI_ELF_PT_LOAD || address < segment->address)
+    if (segment->type != KILNI_ELF_PT_LOAD || address < segment->address) {
       continue;
+    }
     uint64_t inside = address - segment->address;
     if (inside > segment->size || size > segment->size - inside) continue;
     *out_offset = segment->offset + inside;
@@ -159,8 +160,9 @@ static kiln_status_t check_header(const kilni_elf_t* elf) {
         KILNI_FAIL(UNSUPPORTED, "\"%s\" is no ELF file", elf->name),
         "name a shared library or a program");
   }
-  if (elf->head_size < 64)
+  if (elf->head_size < 64) {
     return kilni_elf_broken(elf, "it ends in its header");
+  }
   uint8_t width = elf->head[4];
   if (width != 1 && width != 2) return kilni_elf_broken(elf, "it has no width");
   if (elf->head[5] != 1) {
@@ -311,7 +313,7 @@ static kiln_status_t read_entries(kilni_elf_t* elf,
                                   dynamic_texts_t* texts) {
   size_t size = elf->wide ? 16 : 8;
   uint64_t count = dynamic->size / size;
-  uint8_t piece[DYNAMIC_PIECE * 16];
+  uint8_t piece[DYNAMIC_PIECE * 16] = {0};
   for (uint64_t at = 0; at < count; at += DYNAMIC_PIECE) {
     if (at >= KILNI_ELF_MAX_DYNAMIC) {
       return kilni_elf_too_many(elf, "dynamic entries", count,
@@ -320,8 +322,9 @@ static kiln_status_t read_entries(kilni_elf_t* elf,
     size_t here =
         count - at < DYNAMIC_PIECE ? (size_t)(count - at) : DYNAMIC_PIECE;
     uint64_t offset = dynamic->offset + at * size;
-    if (offset < dynamic->offset)
+    if (offset < dynamic->offset) {
       return kilni_elf_broken(elf, "a table has no place");
+    }
     KILNI_RETURN_IF_ERROR(kilni_elf_fetch(elf, offset, here * size, piece));
     for (size_t i = 0; i < here; i++) {
       uint64_t tag = kilni_elf_get_word(elf, piece + i * size);

@@ -14,6 +14,13 @@
 
 #include "base/status_make.h"
 
+// The functions themselves, and not what an analyzer is told of them.
+#undef kilni_status_bare
+#undef kilni_status_make
+#undef kilni_status_with_fix
+#undef kilni_status_with_native
+#undef kilni_status_annotate
+
 enum {
   CODE_BITS = 5,
   CODE_MASK = (1 << CODE_BITS) - 1,

@@ -61,11 +61,44 @@ kiln_status_t kilni_status_join(kiln_status_t first, kiln_status_t second);
     if (!kiln_status_is_ok(kilni_status_)) return kilni_status_; \
   } while (0)
 
+// An analyzer reads one file at a time. What it must know of status.c: a status
+// that is made is an error, and what adds to one leaves it OK or an error.
+#ifdef __clang_analyzer__
+#define kilni_analyzed_error(made)              \
+  ({                                            \
+    kiln_status_t made_ = (made);               \
+    if (made_ == NULL) __builtin_unreachable(); \
+    made_;                                      \
+  })
+#define kilni_analyzed_same(given, made)                              \
+  ({                                                                  \
+    kiln_status_t given_ = (given);                                   \
+    kiln_status_t said_ = (made);                                     \
+    if ((given_ == NULL) != (said_ == NULL)) __builtin_unreachable(); \
+    said_;                                                            \
+  })
+#define kilni_status_bare(...) \
+  kilni_analyzed_error(kilni_status_bare(__VA_ARGS__))
+#define kilni_status_make(...) \
+  kilni_analyzed_error(kilni_status_make(__VA_ARGS__))
+#define kilni_status_with_fix(status, ...) \
+  kilni_analyzed_same(status, kilni_status_with_fix(given_, __VA_ARGS__))
+#define kilni_status_with_native(status, ...) \
+  kilni_analyzed_same(status, kilni_status_with_native(given_, __VA_ARGS__))
+#define kilni_status_annotate(status, ...) \
+  kilni_analyzed_same(status, kilni_status_annotate(given_, __VA_ARGS__))
+#endif
+
 // What breaks the condition `condition` of `name`, written as C, and what to do
 // about it. Out of the way of those who keep theirs.
-__attribute__((cold)) kiln_status_t kilni_status_of_argument(
-    const char* room, const char* file, int line, const char* name,
-    const char* condition);
+__attribute__((cold)) kiln_status_t
+kilni_status_of_argument(const char* room, const char* file, int line,
+                         const char* name, const char* condition);
+
+#ifdef __clang_analyzer__
+#define kilni_status_of_argument(...) \
+  kilni_analyzed_error(kilni_status_of_argument(__VA_ARGS__))
+#endif
 
 // INVALID_ARGUMENT naming the parameter unless `condition` holds: for public
 // doors, which forgive their callers more than the inside forgives itself. What

@@ -83,8 +83,9 @@ static kiln_status_t take_options(kiln_cache_t* cache,
   uint64_t disk_bytes = 0;
   KILNI_RETURN_IF_ERROR(
       kilni_env_u64(env, KILNI_ENV_KILN_CACHE_MAX_BYTES, &disk_bytes));
-  if (options->disk != KILN_SWITCH_DEFAULT)
+  if (options->disk != KILN_SWITCH_DEFAULT) {
     on = options->disk == KILN_SWITCH_ON;
+  }
   cache->disk_wanted = on;
   cache->disk_bytes = options->disk_bytes ? options->disk_bytes : disk_bytes;
   cache->max_age_s =

@@ -155,7 +155,7 @@ kiln_cache_entry_t* kilni_cache_memory_put(kilni_cache_memory_t* memory,
 
 kiln_cache_entry_t* kilni_cache_memory_take_all(kilni_cache_memory_t* memory) {
   kiln_cache_entry_t* gone = NULL;
-  while (memory->count > 0) {
+  while (memory->oldest != NULL) {
     kiln_cache_entry_t* oldest = take_oldest(memory);
     oldest->chain = gone;
     gone = oldest;

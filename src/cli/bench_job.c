@@ -28,14 +28,16 @@ static void count_work(kilni_cli_bench_file_t* f) {
   kiln_program_parameter_info_t p;
   kiln_pipeline_parameter_t q;
   uint64_t longest = 0;
-  for (uint32_t i = 0; i < f->plan.count; ++i) {
+  for (uint32_t i = 0; i < f->plan.count; i++) {
     const kilni_cli_slot_t* slot = &f->plan.slots[i];
     if (slot->arg != NULL) continue;
     bool both = slot->in != NULL && slot->out != NULL;
-    if (f->entry != NULL && kiln_library_plan_parameter(f->entry, i, &q))
+    if (f->entry != NULL && kiln_library_plan_parameter(f->entry, i, &q)) {
       both = q.role == KILN_PROGRAM_ROLE_INOUT;
-    else if (r->program != NULL && kiln_program_parameter(r->program, i, &p))
+    } else if (r->program != NULL &&
+               kiln_program_parameter(r->program, i, &p)) {
       both = p.role == KILN_PROGRAM_ROLE_INOUT;
+    }
     f->bytes += slot->shape.bytes * (both ? 2 : 1);
     if (slot->shape.count > longest) longest = slot->shape.count;
   }
@@ -47,12 +49,14 @@ static bool prepare_runs(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
   kiln_binding_t bindings[KILNI_CLI_MAX_PARAMS];
   kiln_dispatch_options_t options;
   if (!kilni_cli_residents_make(&f->session, &f->plan, error) ||
-      !kilni_cli_pipeline_make(&f->session, &f->plan, error))
+      !kilni_cli_pipeline_make(&f->session, &f->plan, error)) {
     return false;
-  if (!kilni_cli_pipeline_options(&f->session, &f->plan, &options))
+  }
+  if (!kilni_cli_pipeline_options(&f->session, &f->plan, &options)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "give buffers with elements",
                           "\"%s\" has no work to do", f->request.file);
+  }
   kilni_cli_pipeline_bindings(&f->session, &f->plan, bindings);
   return kilni_cli_check(
       error, kiln_pipeline_prepare(f->session.pipeline, bindings, f->plan.count,
@@ -72,8 +76,9 @@ static bool prepare_kernel(kilni_cli_bench_file_t* f,
 // All launches of an entry of the library.
 static bool prepare_entry(kilni_cli_bench_file_t* f, kilni_cli_error_t* error) {
   kiln_library_plan_info_t info;
-  if (!kilni_cli_library_prepare(&f->session, &f->plan, &f->entry, error))
+  if (!kilni_cli_library_prepare(&f->session, &f->plan, &f->entry, error)) {
     return false;
+  }
   kilni_cli_pipeline_bindings(&f->session, &f->plan, f->bindings);
   kiln_library_plan_info(f->entry, &info);
   f->launches = info.launches;
@@ -106,8 +111,9 @@ bool kilni_cli_bench_prepare(kilni_cli_bench_t* bench, size_t index,
   kilni_cli_bench_file_t* f = &bench->files[index];
   if (index == 0) {
     if (!kilni_cli_session_open(&f->session, &f->request, error) ||
-        !prepare_nothing(bench, error))
+        !prepare_nothing(bench, error)) {
       return false;
+    }
   } else {
     kilni_cli_session_share(&f->session, &bench->files[0].session, &f->request);
   }
@@ -143,14 +149,16 @@ static bool take(kilni_cli_bench_t* b, const kilni_cli_bench_file_t* f,
   uint64_t device_ns = 0;
   kiln_status_t status = kiln_event_record(b->start, stream);
   uint64_t began = kilni_cli_now_ns();
-  for (uint32_t i = 0; i < runs && kiln_status_is_ok(status); ++i)
+  for (uint32_t i = 0; i < runs && kiln_status_is_ok(status); i++) {
     status = run_once(b, f);
+  }
   uint64_t called = kilni_cli_now_ns();
   if (kiln_status_is_ok(status)) status = kiln_event_record(b->end, stream);
   if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
   uint64_t ended = kilni_cli_now_ns();
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kiln_event_elapsed(b->start, b->end, &device_ns);
+  }
   if (!kilni_cli_check(error, status)) return false;
   out->device = (double)device_ns / runs;
   out->wall = (double)(ended - began) / runs;
@@ -159,8 +167,9 @@ static bool take(kilni_cli_bench_t* b, const kilni_cli_bench_file_t* f,
 }
 
 static void keep(kilni_cli_samples_t* samples, double value) {
-  if (samples->count < KILNI_CLI_BENCH_MAX_SAMPLES)
+  if (samples->count < KILNI_CLI_BENCH_MAX_SAMPLES) {
     samples->values[samples->count++] = value;
+  }
 }
 
 // Whether runs have gone well; what an entry's first run says holds for all.
@@ -181,9 +190,10 @@ static bool first_run(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
     ok = kilni_cli_library_wait(s, f->entry, f->bindings, f->plan.count, error);
   } else {
     kiln_status_t status = run_once(b, f);
-    if (kiln_status_is_ok(status))
+    if (kiln_status_is_ok(status)) {
       status = limit == 0 ? kiln_stream_synchronize(s->stream)
                           : kiln_stream_wait(s->stream, limit);
+    }
     ok = kilni_cli_check(error, status);
   }
   f->first_ns = kilni_cli_now_ns() - began;
@@ -216,7 +226,7 @@ static bool warm_up(kilni_cli_bench_t* b, kilni_cli_bench_file_t* f,
 // One sample of each, the first one another one each time.
 static bool round_of(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   sample_t sample;
-  for (size_t i = 0; i < b->count; ++i) {
+  for (size_t i = 0; i < b->count; i++) {
     kilni_cli_bench_file_t* f = &b->files[(i + b->rounds) % b->count];
     if (!take(b, f, f->runs, &sample, error)) return false;
     keep(&f->device, sample.device);
@@ -225,13 +235,13 @@ static bool round_of(kilni_cli_bench_t* b, kilni_cli_error_t* error) {
   }
   if (!take(b, NULL, FLOOR_BATCH, &sample, error)) return false;
   keep(&b->floor, sample.device);
-  ++b->rounds;
+  b->rounds++;
   return true;
 }
 
 static bool all_steady(kilni_cli_bench_t* b) {
   bool all = true;
-  for (size_t i = 0; i < b->count; ++i) {
+  for (size_t i = 0; i < b->count; i++) {
     kilni_cli_bench_file_t* f = &b->files[i];
     f->steady = kilni_cli_samples_steady(&f->device, b->limits.steady);
     all = all && f->steady;
@@ -245,17 +255,20 @@ bool kilni_cli_bench_measure(kilni_cli_bench_t* bench,
   bool ok = true;
   kilni_cli_progress_start(&progress, "measuring on %s",
                            bench->files[0].session.device_name);
-  for (size_t i = 0; i < bench->count && ok; ++i)
+  for (size_t i = 0; i < bench->count && ok; i++) {
     ok = warm_up(bench, &bench->files[i], error);
+  }
   uint64_t began = kilni_cli_now_ns();
   while (ok && bench->rounds < KILNI_CLI_BENCH_MAX_SAMPLES) {
     ok = round_of(bench, error);
     if (!ok || all_steady(bench) ||
-        kilni_cli_now_ns() - began >= bench->limits.budget_ns)
+        kilni_cli_now_ns() - began >= bench->limits.budget_ns) {
       break;
+    }
   }
-  for (size_t i = 0; i < bench->count && ok; ++i)
+  for (size_t i = 0; i < bench->count && ok; i++) {
     ok = check_runs(&bench->files[i], error);
+  }
   kilni_cli_progress_stop(&progress);
   return ok;
 }

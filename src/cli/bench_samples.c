@@ -17,7 +17,7 @@ static int compare(const void* a, const void* b) {
 // The largest whole number whose square is at most `value`.
 static size_t root(size_t value) {
   size_t r = 0;
-  while ((r + 1) * (r + 1) <= value) ++r;
+  while ((r + 1) * (r + 1) <= value) r++;
   return r;
 }
 
@@ -63,9 +63,11 @@ double kilni_cli_samples_ratio(const kilni_cli_samples_t* a,
   kilni_cli_summary_t s;
   size_t n = a->count < b->count ? a->count : b->count;
   ratios.count = 0;
-  for (size_t i = 0; i < n; ++i)
-    if (b->values[i] > 0)
+  for (size_t i = 0; i < n; i++) {
+    if (b->values[i] > 0) {
       ratios.values[ratios.count++] = a->values[i] / b->values[i];
+    }
+  }
   kilni_cli_samples_sum(&ratios, &s);
   return s.median;
 }

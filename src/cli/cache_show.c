@@ -81,17 +81,18 @@ static bool add_item(void* user, const kiln_cache_item_t* item) {
   sums_t* sums = user;
   const char* name = item->state == KILN_CACHE_STATE_GOOD ? item->kind : "?";
   size_t i = 0;
-  while (i < sums->kind_count && strcmp(sums->kinds[i].name, name) != 0) ++i;
+  while (i < sums->kind_count && strcmp(sums->kinds[i].name, name) != 0) i++;
   if (i == MAX_KINDS) i = MAX_KINDS - 1;
   if (i == sums->kind_count) {
     (void)snprintf(sums->kinds[i].name, sizeof(sums->kinds[i].name), "%s",
                    name);
-    ++sums->kind_count;
+    sums->kind_count++;
   }
-  ++sums->kinds[i].entries;
+  sums->kinds[i].entries++;
   sums->kinds[i].bytes += item->file_bytes;
-  if (sums->oldest_s == 0 || item->used_s < sums->oldest_s)
+  if (sums->oldest_s == 0 || item->used_s < sums->oldest_s) {
     sums->oldest_s = item->used_s;
+  }
   if (item->used_s > sums->newest_s) sums->newest_s = item->used_s;
   return true;
 }
@@ -104,11 +105,12 @@ static bool stats_json(const kilni_cli_cache_run_t* run, const sums_t* sums,
                        const kiln_cache_report_t* report,
                        const kiln_cache_stats_t* stats) {
   json_t* kinds = json_array();
-  for (size_t i = 0; i < sums->kind_count; ++i)
+  for (size_t i = 0; i < sums->kind_count; i++) {
     (void)json_array_append_new(
         kinds, json_pack("{s:s,s:I,s:I}", "kind", sums->kinds[i].name,
                          "entries", (json_int_t)sums->kinds[i].entries, "bytes",
                          (json_int_t)sums->kinds[i].bytes));
+  }
   json_int_t limit = stats->disk_limit_bytes > INT64_MAX
                          ? INT64_MAX
                          : (json_int_t)stats->disk_limit_bytes;
@@ -125,7 +127,7 @@ static bool stats_json(const kilni_cli_cache_run_t* run, const sums_t* sums,
 }
 
 static void stats_kinds(FILE* out, const sums_t* sums) {
-  for (size_t i = 0; i < sums->kind_count; ++i) {
+  for (size_t i = 0; i < sums->kind_count; i++) {
     char size[KILNI_CLI_CACHE_TEXT_BYTES];
     kilni_cli_size_text(sums->kinds[i].bytes, size);
     (void)fprintf(out, "%*s%" PRIu64 " %s, %s\n", LABEL, "",
@@ -145,14 +147,16 @@ static bool stats_text(const kilni_cli_cache_run_t* run, const sums_t* sums,
   kilni_cli_size_text(stats->disk_limit_bytes, limit);
   (void)fprintf(out, "%-*s%s\n", LABEL, "folder",
                 folder[0] != 0 ? folder : "none: nothing is kept on disk");
-  if (problem[0] != 0)
+  if (problem[0] != 0) {
     (void)fprintf(out, "%-*s%s\n", LABEL, "trouble", problem);
+  }
   (void)fprintf(out, "%-*s%" PRIu64 "\n", LABEL, "entries", report->entries);
   stats_kinds(out, sums);
   (void)fprintf(out, "%-*s%s of %s\n", LABEL, "size", size, limit);
-  if (report->bad != 0)
+  if (report->bad != 0) {
     (void)fprintf(out, "%-*s%" PRIu64 ": see kiln cache verify\n", LABEL,
                   "not good", report->bad);
+  }
   if (report->entries != 0) {
     char oldest[KILNI_CLI_CACHE_TEXT_BYTES];
     char newest[KILNI_CLI_CACHE_TEXT_BYTES];
@@ -172,8 +176,9 @@ bool kilni_cli_cache_stats(kilni_cli_cache_run_t* run) {
   memset(&sums, 0, sizeof(sums));
   // What keeps it from being used is what is asked for here.
   if (!walk(run, 0, add_item, &sums, &report) &&
-      kiln_cache_disk_problem(run->cache)[0] == 0)
+      kiln_cache_disk_problem(run->cache)[0] == 0) {
     return false;
+  }
   kiln_cache_stats(run->cache, &stats);
   return run->call->json ? stats_json(run, &sums, &report, &stats)
                          : stats_text(run, &sums, &report, &stats);
@@ -235,8 +240,9 @@ static bool check_files(const shown_t* shown, const kiln_cache_entry_t* entry,
                         char why[TEXT_BYTES]) {
   kiln_string_view_t changed;
   why[0] = 0;
-  if (!shown->verifies || kiln_compile_entry_holds(entry, NULL, &changed))
+  if (!shown->verifies || kiln_compile_entry_holds(entry, NULL, &changed)) {
     return true;
+  }
   (void)snprintf(why, TEXT_BYTES, "%.*s has changed", (int)changed.size,
                  changed.data);
   return false;
@@ -246,7 +252,7 @@ static bool remove_entry(shown_t* shown, const kiln_cache_entry_t* entry) {
   kiln_cache_key_t key = {kiln_cache_entry_kind(entry),
                           kiln_cache_entry_version(entry), 0,
                           kiln_cache_entry_key(entry)};
-  ++shown->removed;
+  shown->removed++;
   return kilni_cli_check(shown->run->error,
                          kiln_cache_remove(shown->run->cache, &key));
 }
@@ -260,8 +266,10 @@ static bool show_good(shown_t* shown, const kiln_cache_item_t* item,
   bool holds = !known || check_files(shown, entry, why);
   kilni_cli_copy_text(clean, sizeof(clean), why);
   ++*(holds ? &shown->good : &shown->stale);
-  if (!append(shown, item_json(item, &inside, holds ? "good" : "stale", clean)))
+  if (!append(shown,
+              item_json(item, &inside, holds ? "good" : "stale", clean))) {
     return false;
+  }
   return holds || !shown->repairs || remove_entry(shown, entry);
 }
 
@@ -272,8 +280,9 @@ static bool show_item(void* user, const kiln_cache_item_t* item) {
   if (item->state == KILN_CACHE_STATE_GOOD &&
       !kilni_cli_check(
           shown->run->error,
-          kiln_cache_get_named(shown->run->cache, item->name, &entry)))
+          kiln_cache_get_named(shown->run->cache, item->name, &entry))) {
     return false;
+  }
   if (entry != NULL) {
     bool ok = show_good(shown, item, entry);
     kiln_cache_entry_release(entry);
@@ -321,9 +330,10 @@ static void print_item(FILE* out, const json_t* item, uint64_t now) {
                 text_of(item, "name", ""), text_of(item, "kind", ""),
                 text_of(item, "target", "-"), by, size, age,
                 text_of(item, "source", "-"));
-  if (strcmp(text_of(item, "state", ""), "good") != 0)
+  if (strcmp(text_of(item, "state", ""), "good") != 0) {
     (void)fprintf(out, "  (%s: %s)", text_of(item, "state", ""),
                   text_of(item, "why", ""));
+  }
   (void)fputc('\n', out);
 }
 
@@ -335,17 +345,20 @@ bool kilni_cli_cache_list(kilni_cli_cache_run_t* run) {
     json_decref(shown.items);
     return false;
   }
-  if (run->call->json)
+  if (run->call->json) {
     return kilni_cli_json_write(
         out,
         json_pack("{s:o,s:o,s:I}", "directory", directory_json(run->cache),
                   "entries", shown.items, "bytes", (json_int_t)report.bytes),
         run->error);
-  if (json_array_size(shown.items) != 0)
+  }
+  if (json_array_size(shown.items) != 0) {
     (void)fprintf(out, "%-32s  %-11s %-11s %-15s %10s %10s  %s\n", "NAME",
                   "KIND", "TARGET", "BY", "SIZE", "USED", "SOURCE");
-  for (size_t i = 0; i < json_array_size(shown.items); ++i)
+  }
+  for (size_t i = 0; i < json_array_size(shown.items); i++) {
     print_item(out, json_array_get(shown.items, i), now_s());
+  }
   json_decref(shown.items);
   return kilni_cli_results_flush(out, run->error);
 }
@@ -355,10 +368,11 @@ bool kilni_cli_cache_list(kilni_cli_cache_run_t* run) {
 // Of all items only those that are not as they should be.
 static json_t* not_good(const json_t* items) {
   json_t* list = json_array();
-  for (size_t i = 0; i < json_array_size(items); ++i) {
+  for (size_t i = 0; i < json_array_size(items); i++) {
     json_t* item = json_array_get(items, i);
-    if (strcmp(text_of(item, "state", ""), "good") != 0)
+    if (strcmp(text_of(item, "state", ""), "good") != 0) {
       (void)json_array_append(list, item);
+    }
   }
   return list;
 }
@@ -366,7 +380,7 @@ static json_t* not_good(const json_t* items) {
 static void print_verified(FILE* out, const shown_t* shown,
                            const kiln_cache_report_t* report,
                            const json_t* items) {
-  for (size_t i = 0; i < json_array_size(items); ++i) {
+  for (size_t i = 0; i < json_array_size(items); i++) {
     const json_t* item = json_array_get(items, i);
     (void)fprintf(out, "%s  %s: %s\n", text_of(item, "name", ""),
                   text_of(item, "state", ""), text_of(item, "why", ""));
@@ -382,7 +396,7 @@ static bool report_verified(const shown_t* shown,
                             const kiln_cache_report_t* report) {
   const kilni_cli_cache_run_t* run = shown->run;
   json_t* items = not_good(shown->items);
-  if (run->call->json)
+  if (run->call->json) {
     return kilni_cli_json_write(
         run->call->results,
         json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o}", "directory",
@@ -392,6 +406,7 @@ static bool report_verified(const shown_t* shown,
                   (json_int_t)(report->removed + shown->removed), "temporaries",
                   (json_int_t)report->temporaries, "items", items),
         run->error);
+  }
   print_verified(run->call->results, shown, report, items);
   json_decref(items);
   return kilni_cli_results_flush(run->call->results, run->error);

@@ -17,8 +17,9 @@ void kilni_cli_size_text(uint64_t bytes, char out[KILNI_CLI_CACHE_TEXT_BYTES]) {
   }
   double value = (double)bytes / 1024;
   size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]); ++unit)
+  for (; value >= 1024 && unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]); unit++) {
     value /= 1024;
+  }
   (void)snprintf(out, KILNI_CLI_CACHE_TEXT_BYTES, "%.1f %s", value,
                  UNITS[unit]);
 }
@@ -29,12 +30,13 @@ void kilni_cli_age_text(uint64_t seconds,
     uint64_t seconds;
     const char* word;
   } UNITS[] = {{86400, "d"}, {3600, "h"}, {60, "min"}};
-  for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); ++i)
+  for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); i++) {
     if (seconds >= UNITS[i].seconds) {
       (void)snprintf(out, KILNI_CLI_CACHE_TEXT_BYTES, "%" PRIu64 " %s ago",
                      seconds / UNITS[i].seconds, UNITS[i].word);
       return;
     }
+  }
   (void)snprintf(out, KILNI_CLI_CACHE_TEXT_BYTES, "just now");
 }
 
@@ -51,8 +53,9 @@ static bool parse(const char* text, const char* letters,
     factor = factors[letter - letters];
   }
   if (digits == 0 || !kilni_cli_u64_parse(text, digits, &number) ||
-      number > UINT64_MAX / factor)
+      number > UINT64_MAX / factor) {
     return false;
+  }
   *out = number * factor;
   return true;
 }
@@ -73,8 +76,9 @@ bool kilni_cli_age_parse(const char* option, const char* text,
   size_t size = strlen(text);
   bool has_unit = size > 0 && strchr("smhdw", text[size - 1]) != NULL;
   if (has_unit && parse(text, "smhdw", FACTORS, out_seconds) &&
-      *out_seconds > 0)
+      *out_seconds > 0) {
     return true;
+  }
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "write an age with its unit, such as 12h or 30d",
                         "--%s \"%s\" is no age above 0", option, text);

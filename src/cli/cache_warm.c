@@ -37,20 +37,24 @@ static bool add_made(warm_t* warm, const char* file, uint32_t compile,
           json_pack("{s:o,s:s,s:s,s:s,s:s,s:n}", "file", name, "compile",
                     kilni_cli_cache_word(compile), "compile_reason",
                     compile_reason, "link", kilni_cli_cache_word(link),
-                    "link_reason", link_reason, "error")) != 0)
+                    "link_reason", link_reason, "error")) != 0) {
     return kilni_cli_fail(warm->run->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the result");
+  }
   if (warm->run->call->json) return true;
   (void)fprintf(warm->run->call->results, "%s:", file);
-  if (compile != KILN_COMPILE_CACHE_NONE)
+  if (compile != KILN_COMPILE_CACHE_NONE) {
     (void)fprintf(warm->run->call->results, " compiled, %s (%s)",
                   kilni_cli_cache_word(compile), compile_reason);
-  if (link != KILN_LINK_CACHE_NONE)
+  }
+  if (link != KILN_LINK_CACHE_NONE) {
     (void)fprintf(warm->run->call->results, "%s linked, %s (%s)",
                   compile != KILN_COMPILE_CACHE_NONE ? ";" : "",
                   kilni_cli_cache_word(link), link_reason);
-  if (compile == KILN_COMPILE_CACHE_NONE && link == KILN_LINK_CACHE_NONE)
+  }
+  if (compile == KILN_COMPILE_CACHE_NONE && link == KILN_LINK_CACHE_NONE) {
     (void)fputs(" nothing to make", warm->run->call->results);
+  }
   (void)fputc('\n', warm->run->call->results);
   return true;
 }
@@ -66,8 +70,9 @@ static bool add_failed(warm_t* warm, const char* file,
       json_pack("{s:o,s:s,s:s,s:s,s:s,s:s}", "file", name, "compile", "none",
                 "compile_reason", "", "link", "none", "link_reason", "",
                 "error", error->message));
-  if (!warm->run->call->json)
+  if (!warm->run->call->json) {
     (void)kilni_cli_error_report(stderr, false, error);
+  }
   return true;
 }
 
@@ -95,8 +100,9 @@ static bool open_device(warm_t* warm) {
   if (!kilni_cli_device_read(&warm->request,
                              kilni_cli_option_value(run->call, "device"),
                              run->error) ||
-      !kilni_cli_session_open(&warm->session, &warm->request, run->error))
+      !kilni_cli_session_open(&warm->session, &warm->request, run->error)) {
     return false;
+  }
   warm->runtime = warm->session.runtime;
   return true;
 }
@@ -106,17 +112,19 @@ static bool open_device(warm_t* warm) {
 static bool warm_options(warm_t* warm, const char* file,
                          kilni_cli_error_t* error) {
   kilni_cli_compile_t* job = calloc(1, sizeof(*job));
-  if (job == NULL)
+  if (job == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the options");
+  }
   bool ok = kilni_cli_compile_read(job, warm->run->call, file, NULL, error) &&
             kilni_cli_compile_make(job, warm->runtime, warm->cache, error);
-  if (ok && job->is_ptx)
+  if (ok && job->is_ptx) {
     ok = add_made(warm, file, KILN_COMPILE_CACHE_NONE, "", job->cache,
                   job->cache_reason);
-  else if (ok)
+  } else if (ok) {
     ok = add_made(warm, file, job->cache, job->cache_reason,
                   KILN_LINK_CACHE_NONE, "");
+  }
   kilni_cli_compile_deinit(job);
   free(job);
   return ok;
@@ -136,10 +144,11 @@ static bool open_runtime(warm_t* warm) {
 static bool open_all(warm_t* warm) {
   const kilni_cli_call_t* call = warm->run->call;
   warm->compiles = kilni_cli_compile_is_asked(call);
-  if (warm->compiles && kilni_cli_option_value(call, "device") != NULL)
+  if (warm->compiles && kilni_cli_option_value(call, "device") != NULL) {
     return kilni_cli_fail(warm->run->error, KILN_STATUS_INVALID_ARGUMENT,
                           "leave out --device, or the options of kiln compile",
                           "--device is for what kiln run makes");
+  }
   if (!(warm->compiles ? open_runtime(warm) : open_device(warm))) return false;
   warm->cache = kiln_runtime_cache(warm->runtime);
   if (kiln_cache_directory(warm->cache)[0] != 0) return true;
@@ -150,7 +159,7 @@ static bool open_all(warm_t* warm) {
 
 static bool make_all(warm_t* warm) {
   const kilni_cli_call_t* call = warm->run->call;
-  for (size_t i = 1; i < call->operand_count; ++i) {
+  for (size_t i = 1; i < call->operand_count; i++) {
     const char* file = call->operands[i];
     kilni_cli_error_t error;
     memset(&error, 0, sizeof(error));
@@ -171,25 +180,28 @@ static bool report(warm_t* warm) {
           run->call->results,
           json_pack("{s:s,s:O}", "directory", kiln_cache_directory(warm->cache),
                     "files", warm->files),
-          run->error))
+          run->error)) {
     return false;
+  }
   return warm->failed == KILN_STATUS_OK ||
          kilni_cli_tell(run->error, warm->failed);
 }
 
 bool kilni_cli_cache_warm(kilni_cli_cache_run_t* run) {
   warm_t* warm = calloc(1, sizeof(*warm));
-  if (warm == NULL)
+  if (warm == NULL) {
     return kilni_cli_fail(run->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the files");
+  }
   warm->run = run;
   warm->files = json_array();
   bool ok = open_all(warm) && make_all(warm) && report(warm);
   json_decref(warm->files);
-  if (warm->compiles)
+  if (warm->compiles) {
     kiln_runtime_release(warm->runtime);
-  else
+  } else {
     kilni_cli_session_close(&warm->session);
+  }
   free(warm);
   return ok;
 }

@@ -19,9 +19,12 @@ const kilni_cli_type_info_t* kilni_cli_type_info(kilni_cli_type_t type) {
 }
 
 kilni_cli_type_t kilni_cli_type_find(const char* text, size_t size) {
-  for (int i = 1; i < KILNI_CLI_TYPE_COUNT; ++i)
-    if (strlen(TYPES[i].text) == size && memcmp(TYPES[i].text, text, size) == 0)
+  for (int i = 1; i < KILNI_CLI_TYPE_COUNT; i++) {
+    if (strlen(TYPES[i].text) == size &&
+        memcmp(TYPES[i].text, text, size) == 0) {
       return (kilni_cli_type_t)i;
+    }
+  }
   return KILNI_CLI_TYPE_NONE;
 }
 
@@ -36,13 +39,15 @@ bool kilni_cli_shape_finish(kilni_cli_shape_t* shape,
   uint64_t size = TYPES[shape->type].bytes;
   uint64_t limit = KILNI_CLI_MAX_DATA_BYTES / size;
   uint64_t count = 1;
-  for (uint32_t i = 0; i < shape->rank; ++i)
+  for (uint32_t i = 0; i < shape->rank; i++) {
     if (shape->dims[i] == 0) count = 0;
-  for (uint32_t i = 0; i < shape->rank && count != 0; ++i) {
-    if (shape->dims[i] > limit / count)
+  }
+  for (uint32_t i = 0; i < shape->rank && count != 0; i++) {
+    if (shape->dims[i] > limit / count) {
       return kilni_cli_fail(
           error, KILN_STATUS_LIMIT_EXCEEDED, "work on a part of the data",
           "a buffer of more than %" PRIu64 " bytes", KILNI_CLI_MAX_DATA_BYTES);
+    }
     count *= shape->dims[i];
   }
   shape->count = count;
@@ -54,9 +59,10 @@ void kilni_cli_shape_text(const kilni_cli_shape_t* shape, char* out,
                           size_t capacity) {
   char text[256];
   int used = snprintf(text, sizeof(text), "%s[", TYPES[shape->type].text);
-  for (uint32_t i = 0; i < shape->rank; ++i)
+  for (uint32_t i = 0; i < shape->rank; i++) {
     used += snprintf(text + used, sizeof(text) - (size_t)used, "%s%" PRIu64,
                      i == 0 ? "" : ",", shape->dims[i]);
+  }
   (void)snprintf(out, capacity, "%s]", text);
 }
 

@@ -34,10 +34,11 @@ static bool reserve(kilni_cli_buffer_t* buffer, size_t size,
   void* data = wanted == 0 ? NULL
                            : a.fn(buffer->data, buffer->capacity, wanted,
                                   ALIGNMENT, a.user);
-  if (data == NULL)
+  if (data == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY,
                           "give smaller data, or more memory",
                           "no memory for %zu bytes", size);
+  }
   buffer->data = data;
   buffer->capacity = wanted;
   return true;
@@ -46,8 +47,9 @@ static bool reserve(kilni_cli_buffer_t* buffer, size_t size,
 bool kilni_cli_buffer_resize(kilni_cli_buffer_t* buffer, size_t size,
                              kilni_cli_error_t* error) {
   if (!reserve(buffer, size, error)) return false;
-  if (size > buffer->size)
+  if (size > buffer->size) {
     memset(buffer->data + buffer->size, 0, size - buffer->size);
+  }
   buffer->size = size;
   buffer->data[size] = 0;
   return true;
@@ -55,9 +57,10 @@ bool kilni_cli_buffer_resize(kilni_cli_buffer_t* buffer, size_t size,
 
 bool kilni_cli_buffer_add(kilni_cli_buffer_t* buffer, const void* data,
                           size_t size, kilni_cli_error_t* error) {
-  if (size > SIZE_MAX / 2 - buffer->size)
+  if (size > SIZE_MAX / 2 - buffer->size) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for so many bytes");
+  }
   if (!reserve(buffer, buffer->size + size, error)) return false;
   if (size != 0) memcpy(buffer->data + buffer->size, data, size);
   buffer->size += size;
@@ -66,14 +69,16 @@ bool kilni_cli_buffer_add(kilni_cli_buffer_t* buffer, const void* data,
 }
 
 static bool fail_open(const char* path, int number, kilni_cli_error_t* error) {
-  if (number == ENOENT || number == ENOTDIR)
+  if (number == ENOENT || number == ENOTDIR) {
     return kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
                           "check the spelling of the path",
                           "there is no file \"%s\"", path);
-  if (number == EACCES || number == EPERM)
+  }
+  if (number == EACCES || number == EPERM) {
     return kilni_cli_fail(error, KILN_STATUS_PERMISSION_DENIED,
                           "give yourself the right to read it",
                           "the file \"%s\" may not be read", path);
+  }
   return kilni_cli_fail(
       error, KILN_STATUS_IO_ERROR, "check the file and the disk it lies on",
       "the file \"%s\" could not be read: %s", path, strerror(number));
@@ -85,8 +90,9 @@ static bool read_all(int fd, kilni_cli_buffer_t* buffer, const char* path,
   size_t start = buffer->size;
   if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
       (uint64_t)st.st_size <= limit &&
-      !reserve(buffer, start + (size_t)st.st_size, error))
+      !reserve(buffer, start + (size_t)st.st_size, error)) {
     return false;
+  }
   for (;;) {
     size_t room = buffer->capacity - buffer->size;
     if (room < 2) {
@@ -98,10 +104,11 @@ static bool read_all(int fd, kilni_cli_buffer_t* buffer, const char* path,
     if (got < 0) return fail_open(path, errno, error);
     if (got == 0) break;
     buffer->size += (size_t)got;
-    if (buffer->size - start > limit)
+    if (buffer->size - start > limit) {
       return kilni_cli_fail(
           error, KILN_STATUS_LIMIT_EXCEEDED, "give a smaller file",
           "the file \"%s\" is longer than %zu bytes", path, limit);
+    }
   }
   buffer->data[buffer->size] = 0;
   return true;

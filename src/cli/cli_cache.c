@@ -15,13 +15,15 @@ static bool make_absolute(kilni_cli_cache_t* cache, const char* given,
                           kilni_cli_error_t* error) {
   char here[FOLDER_BYTES];
   if (given[0] != '/') {
-    if (getcwd(here, sizeof(here)) == NULL)
+    if (getcwd(here, sizeof(here)) == NULL) {
       return kilni_cli_fail(
           error, KILN_STATUS_IO_ERROR, "name the folder from the root on",
           "the working folder has no name: %s", strerror(errno));
+    }
     if (!kilni_cli_buffer_add(&cache->folder, here, strlen(here), error) ||
-        !kilni_cli_buffer_add(&cache->folder, "/", 1, error))
+        !kilni_cli_buffer_add(&cache->folder, "/", 1, error)) {
       return false;
+    }
   }
   return kilni_cli_buffer_add(&cache->folder, given, strlen(given) + 1, error);
 }
@@ -33,9 +35,10 @@ bool kilni_cli_cache_read(kilni_cli_cache_t* out, const kilni_cli_call_t* call,
   out->off = kilni_cli_option_value(call, "no-cache") != NULL;
   const char* folder = kilni_cli_option_value(call, "cache-dir");
   if (folder == NULL) return true;
-  if (folder[0] == 0)
+  if (folder[0] == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "name a folder",
                           "--cache-dir is empty");
+  }
   if (!make_absolute(out, folder, error)) return false;
   out->options.directory = (const char*)out->folder.data;
   out->options.disk = KILN_SWITCH_ON;

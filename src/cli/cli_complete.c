@@ -14,9 +14,10 @@ static const char* operands_of(const kilni_cli_command_t* command) {
 }
 
 static void print_commands(FILE* out, const char* between) {
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
     (void)fprintf(out, "%s%s", i == 0 ? "" : between,
                   kilni_cli_commands[i]->name);
+  }
 }
 
 static bool is_file(const char* completion) {
@@ -32,7 +33,7 @@ static bool is_program(const char* completion) {
 static void print_entries(FILE* out, const char* prefix) {
   kiln_library_entry_t entry;
   const char* between = "";
-  for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i) {
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
     if (entry.part_of != NULL) continue;
     (void)fprintf(out, "%s%s%s", between, prefix, entry.name);
     between = " ";
@@ -51,7 +52,7 @@ static void print_words(FILE* out, const char* completion, bool colons) {
     print_entries(out, "");
     return;
   }
-  for (; *completion != 0; ++completion) {
+  for (; *completion != 0; completion++) {
     if (*completion == ':' && colons) (void)fputc('\\', out);
     (void)fputc(*completion, out);
   }
@@ -67,9 +68,10 @@ static bool has_short(const kilni_cli_option_t* option) {
 static void print_quoted(FILE* out, const char* text, const char* special,
                          const char* quote) {
   size_t size = strcspn(text, ".\n");
-  while (text[size] == '.' && text[size + 1] != ' ' && text[size + 1] != 0)
+  while (text[size] == '.' && text[size + 1] != ' ' && text[size + 1] != 0) {
     size += 1 + strcspn(text + size + 1, ".\n");
-  for (size_t i = 0; i < size; ++i) {
+  }
+  for (size_t i = 0; i < size; i++) {
     if (text[i] == '\'') {
       (void)fputs(quote, out);
       continue;
@@ -97,7 +99,7 @@ static void print_bash_words(FILE* out, const char* completion) {
 
 static void print_bash_command(FILE* out, const kilni_cli_command_t* c) {
   (void)fprintf(out, "    %s)\n      case \"$prev\" in\n", c->name);
-  for (size_t i = 0; i < c->option_count; ++i) {
+  for (size_t i = 0; i < c->option_count; i++) {
     const kilni_cli_option_t* o = &c->options[i];
     if (o->value == NULL) continue;
     (void)fprintf(out, "        %s--%s) ", has_short(o) ? "-o|" : "", o->name);
@@ -110,8 +112,9 @@ static void print_bash_command(FILE* out, const kilni_cli_command_t* c) {
   (void)fprintf(out,
                 "      esac\n      if [[ $cur == -* ]]; then\n"
                 "        COMPREPLY=($(compgen -W \"");
-  for (size_t i = 0; i < c->option_count; ++i)
+  for (size_t i = 0; i < c->option_count; i++) {
     (void)fprintf(out, "%s--%s", i == 0 ? "" : " ", c->options[i].name);
+  }
   (void)fprintf(out, "\" -- \"$cur\"))\n      else\n        ");
   print_bash_words(out, operands_of(c));
   (void)fprintf(out, "\n      fi;;\n");
@@ -149,8 +152,9 @@ static void print_bash(FILE* out) {
   (void)fprintf(out,
                 " --help --version\" -- \"$cur\"))\n    return\n  fi\n"
                 "  case \"${COMP_WORDS[1]}\" in\n");
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
     print_bash_command(out, kilni_cli_commands[i]);
+  }
   (void)fprintf(out, "  esac\n}\ncomplete -F _kiln kiln\n");
 }
 
@@ -192,7 +196,7 @@ static void print_zsh_option(FILE* out, const kilni_cli_option_t* o,
 
 static void print_zsh_command(FILE* out, const kilni_cli_command_t* c) {
   (void)fprintf(out, "    %s)\n      _arguments", c->name);
-  for (size_t i = 0; i < c->option_count; ++i) {
+  for (size_t i = 0; i < c->option_count; i++) {
     char name[80];
     (void)snprintf(name, sizeof(name), "--%s", c->options[i].name);
     print_zsh_option(out, &c->options[i], name);
@@ -219,7 +223,7 @@ static void print_zsh(FILE* out) {
                 ")\n  _alternative 'files:file:_files' "
                 "'library:program of the library:compadd -a library'\n}\n"
                 "_kiln() {\n  local -a commands\n  commands=(");
-  for (size_t i = 0; i < kilni_cli_command_count; ++i) {
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
     (void)fprintf(out, "\n    '%s:", kilni_cli_commands[i]->name);
     print_quoted(out, kilni_cli_commands[i]->summary, "\\", "'\\''");
     (void)fputc('\'', out);
@@ -230,8 +234,9 @@ static void print_zsh(FILE* out) {
                 "    compadd -- --help --version\n    return\n  fi\n"
                 "  local name=$words[2]\n  shift words\n  (( CURRENT-- ))\n"
                 "  case $name in\n");
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
     print_zsh_command(out, kilni_cli_commands[i]);
+  }
   // Found on fpath it is called; sourced it registers itself.
   (void)fprintf(out,
                 "  esac\n}\nif [[ $funcstack[1] == _kiln ]]; then\n"
@@ -253,7 +258,7 @@ static void print_fish_values(FILE* out, const char* completion) {
 }
 
 static void print_fish_command(FILE* out, const kilni_cli_command_t* c) {
-  for (size_t i = 0; i < c->option_count; ++i) {
+  for (size_t i = 0; i < c->option_count; i++) {
     const kilni_cli_option_t* o = &c->options[i];
     bool optional = o->value != NULL && o->value[0] == '[';
     (void)fprintf(out, "complete -c kiln -n '__kiln_in %s' -l %s%s", c->name,
@@ -287,14 +292,15 @@ static void print_fish(FILE* out) {
       "function __kiln_bare\n  test (count (commandline -opc)) -eq 1\nend\n"
       "complete -c kiln -n __kiln_bare -f -l help -d 'Print the help'\n"
       "complete -c kiln -n __kiln_bare -f -l version -d 'Print the version'\n");
-  for (size_t i = 0; i < kilni_cli_command_count; ++i) {
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
     (void)fprintf(out, "complete -c kiln -n __kiln_bare -f -a %s -d '",
                   kilni_cli_commands[i]->name);
     print_quoted(out, kilni_cli_commands[i]->summary, "\\", "\\'");
     (void)fputs("'\n", out);
   }
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
     print_fish_command(out, kilni_cli_commands[i]);
+  }
 }
 
 bool kilni_cli_completion_print(FILE* out, const char* shell) {
@@ -302,10 +308,11 @@ bool kilni_cli_completion_print(FILE* out, const char* shell) {
     const char* shell;
     void (*print)(FILE* out);
   } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
-  for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); ++i)
+  for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
     if (strcmp(shell, shells[i].shell) == 0) {
       shells[i].print(out);
       return true;
     }
+  }
   return false;
 }

@@ -13,7 +13,7 @@
 static bool ends_with(const char* path, const char* end) {
   size_t a = strlen(path), b = strlen(end);
   if (a <= b) return false;
-  for (size_t i = 0; i < b; ++i) {
+  for (size_t i = 0; i < b; i++) {
     char c = path[a - b + i];
     if (c >= 'A' && c <= 'Z') c = (char)(c - 'A' + 'a');
     if (c != end[i]) return false;
@@ -45,11 +45,12 @@ static bool read_raw(kilni_cli_buffer_t* file, const kilni_cli_spec_t* spec,
   } else {
     if (spec->kind == KILNI_CLI_SPEC_NONE) shape.type = KILNI_CLI_TYPE_U8;
     const kilni_cli_type_info_t* info = kilni_cli_type_info(shape.type);
-    if (file->size % info->bytes != 0)
+    if (file->size % info->bytes != 0) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                             "give another type, or a whole file",
                             "%zu bytes are no whole number of %s", file->size,
                             info->text);
+    }
     shape.rank = 1;
     shape.dims[0] = file->size / info->bytes;
     if (!kilni_cli_shape_finish(&shape, error)) return false;
@@ -67,8 +68,9 @@ static bool check_claim(const kilni_cli_spec_t* spec,
   bool same = spec->shape.type == shape->type;
   if (spec->kind == KILNI_CLI_SPEC_SHAPE) {
     same = same && spec->shape.rank == shape->rank;
-    for (uint32_t i = 0; same && i < shape->rank; ++i)
+    for (uint32_t i = 0; same && i < shape->rank; i++) {
       same = spec->shape.dims[i] == shape->dims[i];
+    }
   }
   if (same) return true;
   char text[256];
@@ -81,11 +83,12 @@ static bool check_claim(const kilni_cli_spec_t* spec,
 bool kilni_cli_data_read(const char* path, const kilni_cli_spec_t* spec,
                          kilni_cli_array_t* out, kilni_cli_error_t* error) {
   memset(out, 0, sizeof(*out));
-  if (spec->kind == KILNI_CLI_SPEC_COPY)
+  if (spec->kind == KILNI_CLI_SPEC_COPY) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "leave it away: an input has the shape of its file; "
                           "write :TYPE or :TYPE[N,...] for raw bytes",
                           "the input \"%s\" with a shape to copy", path);
+  }
   kilni_cli_buffer_t file = {0};
   bool ok = kilni_cli_buffer_read(&file, path, (size_t)KILNI_CLI_MAX_DATA_BYTES,
                                   error);
@@ -121,7 +124,7 @@ bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
     uint32_t wanted = format == KILNI_CLI_FORMAT_PGM   ? 1
                       : format == KILNI_CLI_FORMAT_PPM ? 3
                                                        : c;
-    if (ok && c != wanted)
+    if (ok && c != wanted) {
       ok = kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write .pgm for one channel, .ppm for three, .png "
                           "for any",
@@ -129,6 +132,7 @@ bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
                           " channels does not fit the "
                           "format",
                           c);
+    }
   }
   if (!ok) kilni_cli_error_prefix(error, "%s", path);
   return ok;
@@ -137,11 +141,14 @@ bool kilni_cli_data_check(const char* path, const kilni_cli_shape_t* shape,
 bool kilni_cli_data_encode(const char* path, const kilni_cli_array_t* array,
                            kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   kilni_cli_format_t format = kilni_cli_format_of(path);
-  if (format == KILNI_CLI_FORMAT_RAW)
+  if (format == KILNI_CLI_FORMAT_RAW) {
     return kilni_cli_buffer_add(out, array->data.data, array->data.size, error);
-  if (format == KILNI_CLI_FORMAT_NPY)
+  }
+  if (format == KILNI_CLI_FORMAT_NPY) {
     return kilni_cli_npy_write(array, out, error);
-  if (format == KILNI_CLI_FORMAT_PNG)
+  }
+  if (format == KILNI_CLI_FORMAT_PNG) {
     return kilni_cli_png_write(array, out, error);
+  }
   return kilni_cli_pnm_write(array, format == KILNI_CLI_FORMAT_PGM, out, error);
 }

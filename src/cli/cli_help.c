@@ -38,9 +38,11 @@ static const size_t EXIT_CODE_COUNT =
     sizeof(EXIT_CODES) / sizeof(EXIT_CODES[0]);
 
 const kilni_cli_command_t* kilni_cli_command_named(const char* name) {
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
-    if (strcmp(kilni_cli_commands[i]->name, name) == 0)
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
+    if (strcmp(kilni_cli_commands[i]->name, name) == 0) {
       return kilni_cli_commands[i];
+    }
+  }
   return NULL;
 }
 
@@ -51,7 +53,7 @@ static void print_wrapped(FILE* out, const char* text, int indent, int at) {
     if (*text == '\n') {
       (void)fprintf(out, "\n%*s", indent, "");
       at = indent;
-      ++text;
+      text++;
       continue;
     }
     int n = (int)strcspn(text, " \n");
@@ -63,10 +65,10 @@ static void print_wrapped(FILE* out, const char* text, int indent, int at) {
     at += n;
     text += n;
     if (*text == ' ') {
-      ++text;
+      text++;
       if (at + 1 + (int)strcspn(text, " \n") <= WIDTH) {
         (void)fputc(' ', out);
-        ++at;
+        at++;
       } else {
         (void)fprintf(out, "\n%*s", indent, "");
         at = indent;
@@ -81,7 +83,7 @@ static void print_usage(FILE* out, const kilni_cli_command_t* command) {
   if (command->operands[0] != 0) (void)fprintf(out, " %s", command->operands);
   int indent = 5 + (int)strlen(command->name) + 1;
   int at = indent + (int)strlen(command->operands);
-  for (size_t i = 0; i < command->option_count; ++i) {
+  for (size_t i = 0; i < command->option_count; i++) {
     const kilni_cli_option_t* o = &command->options[i];
     char word[96];
     int n = snprintf(word, sizeof(word), "[--%s%s%s]%s", o->name,
@@ -102,9 +104,10 @@ static void print_all(FILE* out) {
                 "kiln %s, the CUDA host runtime for C\n\n"
                 "Usage: kiln COMMAND [ARGUMENT]...\n\nCommands:\n",
                 kiln_version_string());
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
     (void)fprintf(out, "  %-12s%s\n", kilni_cli_commands[i]->name,
                   kilni_cli_commands[i]->summary);
+  }
   (void)fprintf(
       out,
       "\n\"kiln COMMAND --help\" says more of one; \"kiln --version\" "
@@ -114,9 +117,10 @@ static void print_all(FILE* out) {
 static void print_exit_codes(FILE* out) {
   char text[320] = "Exit codes:";
   size_t at = strlen(text);
-  for (size_t i = 0; i < EXIT_CODE_COUNT && at < sizeof(text); ++i)
+  for (size_t i = 0; i < EXIT_CODE_COUNT && at < sizeof(text); i++) {
     at += (size_t)snprintf(text + at, sizeof(text) - at, " %zu %s%s", i,
                            EXIT_CODES[i], i + 1 < EXIT_CODE_COUNT ? "," : ".");
+  }
   print_wrapped(out, text, 0, 0);
 }
 
@@ -131,7 +135,7 @@ void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command) {
   (void)fputc('\n', out);
   print_wrapped(out, command->text, 0, 0);
   if (command->option_count != 0) (void)fprintf(out, "\nOptions:\n");
-  for (size_t i = 0; i < command->option_count; ++i) {
+  for (size_t i = 0; i < command->option_count; i++) {
     const kilni_cli_option_t* o = &command->options[i];
     int n = fprintf(out, "  --%s%s%s", o->name, o->value == NULL ? "" : " ",
                     o->value == NULL ? "" : o->value);
@@ -142,8 +146,9 @@ void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command) {
     }
     print_wrapped(out, o->help, 26, 26);
   }
-  if (command->example != NULL)
+  if (command->example != NULL) {
     (void)fprintf(out, "\nExample:\n  %s\n", command->example);
+  }
   (void)fputc('\n', out);
   print_exit_codes(out);
 }
@@ -151,7 +156,7 @@ void kilni_cli_help_print(FILE* out, const kilni_cli_command_t* command) {
 // Text of a cell of a table, where a bar would end the cell, inside a code
 // span too.
 static void print_cell(FILE* out, const char* text) {
-  for (; *text != 0; ++text) {
+  for (; *text != 0; text++) {
     if (*text == '|') (void)fputc('\\', out);
     (void)fputc(*text, out);
   }
@@ -162,19 +167,22 @@ static void markdown_all(FILE* out) {
                 "```\nkiln COMMAND [ARGUMENT]...\nkiln [COMMAND] --help\n"
                 "kiln --version\n```\n\nThe CUDA host runtime for C.\n\n"
                 "| command | what it does |\n|---|---|\n");
-  for (size_t i = 0; i < kilni_cli_command_count; ++i)
+  for (size_t i = 0; i < kilni_cli_command_count; i++) {
     (void)fprintf(out, "| [kiln %s](%s.md) | %s |\n",
                   kilni_cli_commands[i]->name, kilni_cli_commands[i]->name,
                   kilni_cli_commands[i]->summary);
+  }
   (void)fprintf(out, "\n| exit code | when |\n|---|---|\n");
-  for (size_t i = 0; i < EXIT_CODE_COUNT; ++i)
+  for (size_t i = 0; i < EXIT_CODE_COUNT; i++) {
     (void)fprintf(out, "| %zu | %s |\n", i, EXIT_CODES[i]);
+  }
 }
 
 static void markdown_options(FILE* out, const kilni_cli_command_t* command) {
-  if (command->option_count != 0)
+  if (command->option_count != 0) {
     (void)fprintf(out, "| option | what it does |\n|---|---|\n");
-  for (size_t i = 0; i < command->option_count; ++i) {
+  }
+  for (size_t i = 0; i < command->option_count; i++) {
     const kilni_cli_option_t* o = &command->options[i];
     (void)fprintf(out, "| `--%s%s", o->name, o->value == NULL ? "" : " ");
     print_cell(out, o->value == NULL ? "" : o->value);
@@ -201,9 +209,10 @@ void kilni_cli_help_markdown(FILE* out, const kilni_cli_command_t* command) {
     print_wrapped(out, paragraph, 0, 0);
     (void)fputc('\n', out);
     s += n;
-    while (*s == '\n') ++s;
+    while (*s == '\n') s++;
   }
   markdown_options(out, command);
-  if (command->example != NULL)
+  if (command->example != NULL) {
     (void)fprintf(out, "\nExample:\n\n```\n%s\n```\n", command->example);
+  }
 }

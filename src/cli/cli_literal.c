@@ -25,7 +25,7 @@ bool kilni_cli_u64_parse(const char* text, size_t size, uint64_t* out) {
     size -= 2;
   }
   uint64_t value = 0;
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size; i++) {
     char c = text[i];
     uint64_t digit = c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
                      : c >= 'a' && c <= 'f' ? (uint64_t)(c - 'a') + 10
@@ -41,12 +41,14 @@ bool kilni_cli_u64_parse(const char* text, size_t size, uint64_t* out) {
 
 static bool digits_only(const char* text, size_t size) {
   if (size > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-    for (size_t i = 2; i < size; ++i)
+    for (size_t i = 2; i < size; i++) {
       if (strchr("0123456789abcdefABCDEF", text[i]) == NULL) return false;
+    }
     return true;
   }
-  for (size_t i = 0; i < size; ++i)
+  for (size_t i = 0; i < size; i++) {
     if (text[i] < '0' || text[i] > '9') return false;
+  }
   return size != 0;
 }
 
@@ -54,16 +56,18 @@ static bool fail_range(const char* text, kilni_cli_type_t type,
                        kilni_cli_error_t* error) {
   const kilni_cli_type_info_t* info = kilni_cli_type_info(type);
   uint32_t bits = info->bytes * 8;
-  if (info->kind == 'f')
+  if (info->kind == 'f') {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write a number that the type can hold, or inf",
                           "the value \"%s\" does not fit %s", text, info->text);
+  }
   uint64_t most = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
-  if (info->kind == 'u')
+  if (info->kind == 'u') {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write a value in that range, or a wider type",
                           "the value \"%s\" does not fit %s (0 to %" PRIu64 ")",
                           text, info->text, most);
+  }
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "write a value in that range, or a wider type",
                         "the value \"%s\" does not fit %s (-%" PRIu64
@@ -76,12 +80,14 @@ static bool parse_integer(const char* text, size_t size, kilni_cli_type_t type,
   const kilni_cli_type_info_t* info = kilni_cli_type_info(type);
   bool negative = size > 0 && text[0] == '-';
   size_t sign = size > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
-  if (!digits_only(text + sign, size - sign))
+  if (!digits_only(text + sign, size - sign)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
                           "the value \"%s\" is not an integer", text);
+  }
   uint64_t value;
-  if (!kilni_cli_u64_parse(text + sign, size - sign, &value))
+  if (!kilni_cli_u64_parse(text + sign, size - sign, &value)) {
     return fail_range(text, type, error);
+  }
   uint32_t bits = info->bytes * 8;
   uint64_t mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
   uint64_t most =
@@ -98,10 +104,12 @@ static bool float_shaped(const char* text, size_t size) {
   size_t sign = size > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   text += sign;
   size -= sign;
-  if (size == 3 && (memcmp(text, "inf", 3) == 0 || memcmp(text, "nan", 3) == 0))
+  if (size == 3 &&
+      (memcmp(text, "inf", 3) == 0 || memcmp(text, "nan", 3) == 0)) {
     return true;
+  }
   bool digit = false;
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size; i++) {
     if (text[i] >= '0' && text[i] <= '9') {
       digit = true;
     } else if (strchr(".eE+-", text[i]) == NULL) {
@@ -126,12 +134,14 @@ static bool parse_float(const char* text, size_t size, kilni_cli_type_t type,
       wide = strtod(copy, &end);
     }
   }
-  if (end == copy || *end != 0)
+  if (end == copy || *end != 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
                           "the value \"%s\" is not a number", text);
+  }
   bool infinite = type == KILNI_CLI_TYPE_F32 ? isinf(narrow) : isinf(wide);
-  if (infinite && strstr(copy, "inf") == NULL)
+  if (infinite && strstr(copy, "inf") == NULL) {
     return fail_range(text, type, error);
+  }
   out->type = type;
   out->bytes = kilni_cli_type_info(type)->bytes;
   out->bits = 0;
@@ -150,14 +160,15 @@ static bool parse_float(const char* text, size_t size, kilni_cli_type_t type,
 static kilni_cli_type_t split_type(const char* text, size_t size,
                                    size_t* out_number) {
   bool hex = strncmp(text, "0x", 2) == 0 || strncmp(text, "-0x", 3) == 0;
-  for (size_t n = 2; n <= 4 && n < size; ++n) {
+  for (size_t n = 2; n <= 4 && n < size; n++) {
     kilni_cli_type_t type = kilni_cli_type_find(text + size - n, n);
     if (type == KILNI_CLI_TYPE_NONE || type == KILNI_CLI_TYPE_BOOL) continue;
     if (hex && kilni_cli_type_info(type)->kind == 'f') continue;
     // f16 is the end of bf16
     if (n == 3 && size > 4 && text[size - 4] == 'b' &&
-        type == KILNI_CLI_TYPE_F16)
+        type == KILNI_CLI_TYPE_F16) {
       continue;
+    }
     *out_number = size - n;
     return type;
   }
@@ -166,10 +177,11 @@ static kilni_cli_type_t split_type(const char* text, size_t size,
 
 static bool parse_length(const char* text, size_t size, kilni_cli_value_t* out,
                          kilni_cli_error_t* error) {
-  if (size < 6 || text[size - 1] != ')')
+  if (size < 6 || text[size - 1] != ')') {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write len(P) with P a buffer's position or name",
                           "the value \"%s\" is not complete", text);
+  }
   out->is_length = true;
   out->parameter = text + 4;
   out->parameter_size = size - 5;
@@ -186,13 +198,15 @@ static bool check_size(size_t size, kilni_cli_error_t* error) {
 // The first `size` bytes of a text.
 static bool parse_number(const char* text, size_t size, kilni_cli_type_t type,
                          kilni_cli_scalar_t* out, kilni_cli_error_t* error) {
-  if (type == KILNI_CLI_TYPE_F16 || type == KILNI_CLI_TYPE_BF16)
+  if (type == KILNI_CLI_TYPE_F16 || type == KILNI_CLI_TYPE_BF16) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "write its bits as a u16, such as 0x3c00u16",
                           "a value of type %s",
                           kilni_cli_type_info(type)->text);
-  if (kilni_cli_type_info(type)->kind == 'f')
+  }
+  if (kilni_cli_type_info(type)->kind == 'f') {
     return parse_float(text, size, type, out, error);
+  }
   return parse_integer(text, size, type, out, error);
 }
 
@@ -207,10 +221,11 @@ bool kilni_cli_value_parse_as(const char* text, kilni_cli_type_t type,
                               kilni_cli_scalar_t* out,
                               kilni_cli_error_t* error) {
   memset(out, 0, sizeof(*out));
-  if (type == KILNI_CLI_TYPE_BOOL)
+  if (type == KILNI_CLI_TYPE_BOOL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write true or false", "the value \"%s\" is no bool",
                           text);
+  }
   return check_size(strlen(text), error) &&
          parse_number(text, strlen(text), type, out, error);
 }
@@ -219,8 +234,9 @@ bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
                            kilni_cli_error_t* error) {
   memset(out, 0, sizeof(*out));
   size_t size = strlen(text);
-  if (strncmp(text, "len(", 4) == 0)
+  if (strncmp(text, "len(", 4) == 0) {
     return parse_length(text, size, out, error);
+  }
   if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
     out->scalar.type = KILNI_CLI_TYPE_BOOL;
     out->scalar.bytes = 1;
@@ -230,9 +246,10 @@ bool kilni_cli_value_parse(const char* text, kilni_cli_value_t* out,
   if (!check_size(size, error)) return false;
   size_t number = 0;
   kilni_cli_type_t type = split_type(text, size, &number);
-  if (type == KILNI_CLI_TYPE_NONE)
+  if (type == KILNI_CLI_TYPE_NONE) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_LITERAL,
                           "the value \"%s\" has no type", text);
+  }
   return parse_number(text, number, type, &out->scalar, error);
 }
 
@@ -241,10 +258,11 @@ bool kilni_cli_scalar_length(uint64_t count, uint32_t bytes, bool is_signed,
                              kilni_cli_error_t* error) {
   uint64_t most = bytes >= 8 ? UINT64_MAX : ((uint64_t)1 << (bytes * 8)) - 1;
   if (is_signed) most /= 2;
-  if (count > most)
+  if (count > most) {
     return kilni_cli_fail(
         error, KILN_STATUS_INVALID_ARGUMENT, "give a shorter buffer",
         "the length %" PRIu64 " does not fit %" PRIu32 " bytes", count, bytes);
+  }
   bool known = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
   out->type = !known       ? KILNI_CLI_TYPE_NONE
               : bytes == 1 ? KILNI_CLI_TYPE_U8
@@ -289,21 +307,25 @@ static bool fail_spec(const char* spec, const char* what,
 static bool parse_extents(const char* spec, const char* text,
                           kilni_cli_spec_t* out, kilni_cli_error_t* error) {
   size_t size = strlen(text);
-  if (size < 2 || text[size - 1] != ']')
+  if (size < 2 || text[size - 1] != ']') {
     return fail_spec(spec, "there is no closing bracket at its end", error);
+  }
   const char* at = text + 1;
   const char* end = text + size - 1;
   while (at < end) {
     const char* comma = memchr(at, ',', (size_t)(end - at));
     const char* stop = comma == NULL ? end : comma;
-    if (out->shape.rank == KILNI_CLI_MAX_RANK)
+    if (out->shape.rank == KILNI_CLI_MAX_RANK) {
       return fail_spec(spec, "more than 8 extents", error);
+    }
     uint64_t value;
-    if (!kilni_cli_u64_parse(at, (size_t)(stop - at), &value))
+    if (!kilni_cli_u64_parse(at, (size_t)(stop - at), &value)) {
       return fail_spec(spec, "an extent is not a whole number", error);
+    }
     out->shape.dims[out->shape.rank++] = value;
-    if (comma != NULL && comma + 1 == end)
+    if (comma != NULL && comma + 1 == end) {
       return fail_spec(spec, "an extent is not a whole number", error);
+    }
     at = stop == end ? end : stop + 1;
   }
   out->kind = KILNI_CLI_SPEC_SHAPE;
@@ -321,18 +343,21 @@ bool kilni_cli_spec_parse(const char* text, kilni_cli_spec_t* out,
   const char* spec = colon + 1;
   size_t word = strcspn(spec, "[");
   kilni_cli_type_t type = kilni_cli_type_find(spec, word);
-  if (spec[0] != '@' && spec[word] != '[' && type == KILNI_CLI_TYPE_NONE)
+  if (spec[0] != '@' && spec[word] != '[' && type == KILNI_CLI_TYPE_NONE) {
     return true;
+  }
   out->path_size = (size_t)(colon - text);
-  if (out->path_size == 0)
+  if (out->path_size == 0) {
     return fail_spec(spec, "there is no file before it", error);
+  }
   if (spec[0] == '@') {
     out->kind = KILNI_CLI_SPEC_COPY;
     out->copied = spec + 1;
     return spec[1] != 0 || fail_spec(spec, "no parameter behind the @", error);
   }
-  if (type == KILNI_CLI_TYPE_NONE)
+  if (type == KILNI_CLI_TYPE_NONE) {
     return fail_spec(spec, "there is no such type", error);
+  }
   out->shape.type = type;
   out->kind = KILNI_CLI_SPEC_TYPE;
   if (spec[word] == 0) return true;
@@ -343,16 +368,17 @@ bool kilni_cli_dims_parse(const char* option, const char* text, uint32_t out[3],
                           kilni_cli_error_t* error) {
   out[0] = out[1] = out[2] = 1;
   const char* at = text;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     size_t size = strcspn(at, ",");
     uint64_t value;
     if (!kilni_cli_u64_parse(at, size, &value) || value == 0 ||
-        value > UINT32_MAX)
+        value > UINT32_MAX) {
       break;
+    }
     out[i] = (uint32_t)value;
     at += size;
     if (*at == 0) return true;
-    ++at;
+    at++;
   }
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "--%s \"%s\" is not one to three numbers above 0",

@@ -19,15 +19,17 @@ enum { HEAP_KEPT_BYTES = 16 << 20, HEAP_STEP_BYTES = 1 << 20 };
 
 static bool fail_command(const char* name, kilni_cli_error_t* error) {
   const char* names[32];
-  for (size_t i = 0; i < kilni_cli_command_count && i < 32; ++i)
+  for (size_t i = 0; i < kilni_cli_command_count && i < 32; i++) {
     names[i] = kilni_cli_commands[i]->name;
+  }
   const char* near = kilni_cli_nearest(name, names, kilni_cli_command_count);
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                        "write \"kiln --help\" for the commands",
                        "there is no command \"%s\"", name);
-  if (near != NULL)
+  if (near != NULL) {
     kilni_cli_error_fix(
         error, "write \"kiln %s\"; \"kiln --help\" lists the commands", near);
+  }
   return false;
 }
 
@@ -92,7 +94,8 @@ int main(int argc, char** argv) {
   (void)signal(SIGPIPE, SIG_IGN);
   if (run_main(argc, argv, &error)) return EXIT_SUCCESS;
   bool json = false;  // also where the arguments could not be understood
-  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i)
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
     if (strcmp(argv[i], "--json") == 0) json = true;
+  }
   return kilni_cli_error_report(stdout, json, &error);
 }

@@ -12,8 +12,9 @@ static bool is_of_cuda(const char* path) {
   static const char* const STARTS[] = {"libcuda", "libnv", "libcudart"};
   const char* slash = strrchr(path, '/');
   const char* name = slash != NULL ? slash + 1 : path;
-  for (size_t i = 0; i < sizeof(STARTS) / sizeof(STARTS[0]); ++i)
+  for (size_t i = 0; i < sizeof(STARTS) / sizeof(STARTS[0]); i++) {
     if (strncmp(name, STARTS[i], strlen(STARTS[i])) == 0) return true;
+  }
   return false;
 }
 

@@ -32,14 +32,15 @@ static bool bad(npy_reader_t* r, const char* what) {
 
 static void skip_space(npy_reader_t* r) {
   while (r->at < r->end && strchr(" \t\r\n", r->data[r->at]) != NULL &&
-         r->data[r->at] != 0)
-    ++r->at;
+         r->data[r->at] != 0) {
+    r->at++;
+  }
 }
 
 static bool take(npy_reader_t* r, char c) {
   skip_space(r);
   if (r->at >= r->end || r->data[r->at] != (uint8_t)c) return false;
-  ++r->at;
+  r->at++;
   return true;
 }
 
@@ -53,8 +54,9 @@ static bool take_word(npy_reader_t* r, const char* word) {
 
 static bool take_string(npy_reader_t* r, const char** out, size_t* out_size) {
   skip_space(r);
-  if (r->at >= r->end || (r->data[r->at] != '\'' && r->data[r->at] != '"'))
+  if (r->at >= r->end || (r->data[r->at] != '\'' && r->data[r->at] != '"')) {
     return bad(r, "a string is expected");
+  }
   uint8_t quote = r->data[r->at];
   size_t start = r->at + 1;
   const uint8_t* stop = memchr(r->data + start, quote, r->end - start);
@@ -69,18 +71,21 @@ static bool read_descr(npy_reader_t* r, kilni_cli_shape_t* shape) {
   const char* text;
   size_t size;
   size_t start = r->at;
-  if (take(r, '['))
+  if (take(r, '[')) {
     return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, FIX_TYPE,
                           "the .npy file holds records, not numbers");
+  }
   if (!take_string(r, &text, &size)) return false;
-  for (int i = 1; i < KILNI_CLI_TYPE_COUNT; ++i) {
+  for (int i = 1; i < KILNI_CLI_TYPE_COUNT; i++) {
     const char* name = kilni_cli_type_info((kilni_cli_type_t)i)->numpy;
-    if (name == NULL || size != 3 || memcmp(text + 1, name + 1, 2) != 0)
+    if (name == NULL || size != 3 || memcmp(text + 1, name + 1, 2) != 0) {
       continue;
+    }
     bool one_byte = name[0] == '|';
     if (text[0] == name[0] || text[0] == '=' ||
-        (one_byte && strchr("<>", text[0]) != NULL))
+        (one_byte && strchr("<>", text[0]) != NULL)) {
       shape->type = (kilni_cli_type_t)i;
+    }
   }
   if (shape->type != KILNI_CLI_TYPE_NONE) return true;
   return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, FIX_TYPE,
@@ -101,11 +106,12 @@ static bool read_shape(npy_reader_t* r, kilni_cli_shape_t* shape) {
     }
     if (r->at == start) return bad(r, "an extent is not a whole number");
     (void)take(r, 'L');  // Python 2 wrote long integers so
-    if (shape->rank == KILNI_CLI_MAX_RANK)
+    if (shape->rank == KILNI_CLI_MAX_RANK) {
       return kilni_cli_fail(r->error, KILN_STATUS_LIMIT_EXCEEDED,
                             "reshape the array and save it again",
                             "the .npy file has more than %d dimensions",
                             KILNI_CLI_MAX_RANK);
+    }
     shape->dims[shape->rank++] = value;
     if (take(r, ',')) continue;
     if (!take(r, ')')) return bad(r, "the shape is not closed");
@@ -146,39 +152,45 @@ static bool read_dictionary(npy_reader_t* r, kilni_cli_shape_t* shape) {
   skip_space(r);
   if (r->at != r->end) return bad(r, "there is something behind it");
   if (seen != 7) return bad(r, "descr, fortran_order or shape is missing");
-  if (fortran && shape->rank > 1)
+  if (fortran && shape->rank > 1) {
     return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED,
                           "save numpy.ascontiguousarray(a) instead",
                           "the .npy file is in Fortran order");
+  }
   return true;
 }
 
 static bool open_header(npy_reader_t* r, size_t size) {
-  if (size < 10 || memcmp(r->data, MAGIC, sizeof(MAGIC)) != 0)
+  if (size < 10 || memcmp(r->data, MAGIC, sizeof(MAGIC)) != 0) {
     return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
                           size < 10 ? "the .npy file ends inside its header"
                                     : "this is no .npy file: byte 0 is not its "
                                       "signature");
-  if (r->data[6] < 1 || r->data[6] > 3)
+  }
+  if (r->data[6] < 1 || r->data[6] > 3) {
     return kilni_cli_fail(r->error, KILN_STATUS_UNSUPPORTED, FIX_BAD,
                           "the .npy file has version %d.%d (byte 6)",
                           r->data[6], r->data[7]);
+  }
   bool wide = r->data[6] >= 2;
-  if (wide && size < 12)
+  if (wide && size < 12) {
     return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
                           "the .npy file ends inside its header");
+  }
   size_t length = (size_t)r->data[8] | (size_t)r->data[9] << 8;
   if (wide) length |= (size_t)r->data[10] << 16 | (size_t)r->data[11] << 24;
   r->at = wide ? 12 : 10;
-  if (length > KILNI_CLI_NPY_MAX_HEADER)
+  if (length > KILNI_CLI_NPY_MAX_HEADER) {
     return kilni_cli_fail(
         r->error, KILN_STATUS_LIMIT_EXCEEDED, FIX_BAD,
         "the .npy header has %zu bytes (byte 8), more than %d", length,
         KILNI_CLI_NPY_MAX_HEADER);
-  if (length > size - r->at)
+  }
+  if (length > size - r->at) {
     return kilni_cli_fail(r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
                           "the .npy file ends inside its header (byte %zu)",
                           size);
+  }
   r->end = r->at + length;
   return true;
 }
@@ -189,18 +201,21 @@ bool kilni_cli_npy_read(const uint8_t* data, size_t size,
   npy_reader_t reader = {data, 0, 0, error};
   kilni_cli_shape_t shape = {0};
   if (!open_header(&reader, size) || !read_dictionary(&reader, &shape) ||
-      !kilni_cli_shape_finish(&shape, error))
+      !kilni_cli_shape_finish(&shape, error)) {
     return false;
+  }
   size_t payload = size - reader.end;
-  if (payload != shape.bytes)
+  if (payload != shape.bytes) {
     return kilni_cli_fail(
         error, KILN_STATUS_BAD_DATA, FIX_BAD,
         "the .npy file %s: its shape needs %" PRIu64
         " bytes from byte %zu on, there are %zu",
         payload < shape.bytes ? "ends too early" : "goes on behind the array",
         shape.bytes, reader.end, payload);
-  if (!kilni_cli_buffer_add(&out->data, data + reader.end, payload, error))
+  }
+  if (!kilni_cli_buffer_add(&out->data, data + reader.end, payload, error)) {
     return false;
+  }
   out->shape = shape;
   return true;
 }
@@ -208,18 +223,20 @@ bool kilni_cli_npy_read(const uint8_t* data, size_t size,
 bool kilni_cli_npy_write(const kilni_cli_array_t* array,
                          kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   const kilni_cli_type_info_t* info = kilni_cli_type_info(array->shape.type);
-  if (info->numpy == NULL)
+  if (info->numpy == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "write raw bytes (.bin), or say :u16[...]",
                           "numpy has no type for %s", info->text);
+  }
   char text[448];
   int used = snprintf(text, sizeof(text),
                       "{'descr': '%s', 'fortran_order': False, 'shape': (",
                       info->numpy);
-  for (uint32_t i = 0; i < array->shape.rank; ++i)
+  for (uint32_t i = 0; i < array->shape.rank; i++) {
     used += snprintf(text + used, sizeof(text) - (size_t)used,
                      "%s%" PRIu64 "%s", i == 0 ? "" : " ", array->shape.dims[i],
                      i + 1 < array->shape.rank || i == 0 ? "," : "");
+  }
   used += snprintf(text + used, sizeof(text) - (size_t)used, "), }");
   // numpy aligns the data to 64 bytes; the padding ends with a newline.
   size_t length = (10 + (size_t)used + 1 + 63) / 64 * 64 - 10;

@@ -16,8 +16,9 @@
 static bool fail_write(const char* path, int number, kilni_cli_error_t* error) {
   const char* fix = "check the folder and the disk it lies on";
   kiln_status_code_t code = KILN_STATUS_IO_ERROR;
-  if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+  if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
     fix = "make room, or write to another disk";
+  }
   if (number == ENOENT || number == ENOTDIR) {
     code = KILN_STATUS_NOT_FOUND;
     fix = "make the folder first";
@@ -49,15 +50,17 @@ bool kilni_cli_output_check(const char* path, kilni_cli_error_t* error) {
   char folder[PATH_MAX];
   struct stat st;
   // What other programs take for standard output would be a file here.
-  if (strcmp(path, "-") == 0)
+  if (strcmp(path, "-") == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write /dev/stdout, or ./- for a file of that name",
                           "\"-\" does not mean standard output");
+  }
   if (!folder_of(path, folder)) return fail_write(path, ENAMETOOLONG, error);
   if (stat(path, &st) == 0) {
     if (S_ISDIR(st.st_mode)) return fail_write(path, EISDIR, error);
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(st.st_mode)) {
       return access(path, W_OK) == 0 || fail_write(path, errno, error);
+    }
   }
   if (stat(folder, &st) != 0) return fail_write(path, errno, error);
   if (!S_ISDIR(st.st_mode)) return fail_write(path, ENOTDIR, error);
@@ -91,15 +94,17 @@ static bool name_files(kilni_cli_output_t* o, kilni_cli_error_t* error) {
   char name[PATH_MAX + 32];
   if (realpath(o->path, real) == NULL) {
     if (errno != ENOENT) return fail_write(o->path, errno, error);
-    if (strlen(o->path) >= PATH_MAX - 64)
+    if (strlen(o->path) >= PATH_MAX - 64) {
       return fail_write(o->path, ENAMETOOLONG, error);
+    }
     memcpy(real, o->path, strlen(o->path) + 1);
   }
   int n = snprintf(name, sizeof(name), "%s.kiln-XXXXXX", real);
   size_t size = strlen(real) + 1;
   if (!kilni_cli_buffer_add(&o->names, real, size, error) ||
-      !kilni_cli_buffer_add(&o->names, name, (size_t)n + 1, error))
+      !kilni_cli_buffer_add(&o->names, name, (size_t)n + 1, error)) {
     return false;
+  }
   o->target = (char*)o->names.data;
   return true;
 }
@@ -135,11 +140,13 @@ static bool is_special(const char* path) {
 bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
                              kilni_cli_error_t* error) {
   bool ok = true;
-  for (size_t i = 0; ok && i < count; ++i)
+  for (size_t i = 0; ok && i < count; i++) {
     if (!is_special(outputs[i].path)) ok = write_temporary(&outputs[i], error);
-  for (size_t i = 0; ok && i < count; ++i)
+  }
+  for (size_t i = 0; ok && i < count; i++) {
     if (outputs[i].temporary == NULL) ok = write_through(&outputs[i], error);
-  for (size_t i = 0; ok && i < count; ++i) {
+  }
+  for (size_t i = 0; ok && i < count; i++) {
     if (outputs[i].temporary == NULL) continue;
     if (rename(outputs[i].temporary, outputs[i].target) != 0) {
       ok = fail_write(outputs[i].path, errno, error);
@@ -147,7 +154,7 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
     }
     outputs[i].temporary = NULL;
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     if (outputs[i].temporary == NULL) continue;
     (void)unlink(outputs[i].temporary);
     outputs[i].temporary = NULL;
@@ -156,7 +163,7 @@ bool kilni_cli_outputs_write(kilni_cli_output_t* outputs, size_t count,
 }
 
 void kilni_cli_outputs_deinit(kilni_cli_output_t* outputs, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     kilni_cli_buffer_deinit(&outputs[i].content);
     kilni_cli_buffer_deinit(&outputs[i].names);
     outputs[i].temporary = outputs[i].target = NULL;

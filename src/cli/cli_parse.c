@@ -29,11 +29,11 @@ static size_t distance(const char* a, const char* b) {
   size_t row[64];
   size_t n = strlen(b);
   if (n >= 63 || strlen(a) >= 63) return 99;
-  for (size_t j = 0; j <= n; ++j) row[j] = j;
-  for (size_t i = 1; a[i - 1] != 0; ++i) {
+  for (size_t j = 0; j <= n; j++) row[j] = j;
+  for (size_t i = 1; a[i - 1] != 0; i++) {
     size_t diagonal = row[0];
     row[0] = i;
-    for (size_t j = 1; j <= n; ++j) {
+    for (size_t j = 1; j <= n; j++) {
       size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
       diagonal = row[j];
       if (row[j] + 1 < best) best = row[j] + 1;
@@ -48,7 +48,7 @@ const char* kilni_cli_nearest(const char* text, const char* const* words,
                               size_t count) {
   const char* nearest = NULL;
   size_t best = strlen(text) / 3 + 1;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     size_t d = distance(text, words[i]);
     bool begins =
         strlen(text) >= 2 && strncmp(words[i], text, strlen(text)) == 0;
@@ -72,11 +72,13 @@ static bool fail_unknown(const kilni_cli_command_t* command, const char* text,
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                        "\"kiln %s\" has no option \"%.*s\"", command->name,
                        (int)(size > 200 ? 200 : size), text);
-  if (size < 3 || size > 62 || text[1] != '-')
+  if (size < 3 || size > 62 || text[1] != '-') {
     return fail_usage(command, error);
+  }
   const char* names[MAX_OPTIONS];
-  for (size_t i = 0; i < command->option_count; ++i)
+  for (size_t i = 0; i < command->option_count; i++) {
     names[i] = command->options[i].name;
+  }
   char word[64];
   memcpy(word, text + 2, size - 2);
   word[size - 2] = 0;
@@ -90,24 +92,27 @@ static bool fail_unknown(const kilni_cli_command_t* command, const char* text,
 
 static const kilni_cli_option_t* option_find(const kilni_cli_command_t* command,
                                              const char* name, size_t size) {
-  for (size_t i = 0; i < command->option_count; ++i)
+  for (size_t i = 0; i < command->option_count; i++) {
     if (strlen(command->options[i].name) == size &&
-        memcmp(command->options[i].name, name, size) == 0)
+        memcmp(command->options[i].name, name, size) == 0) {
       return &command->options[i];
+    }
+  }
   return NULL;
 }
 
 static bool check_arguments(const kilni_cli_command_t* command, int argc,
                             char** argv, kilni_cli_error_t* error) {
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 1; i < argc; i++) {
     const char* text = argv[i];
     if (strcmp(text, "--") == 0) return true;
     if (text[0] != '-' || text[1] == 0) continue;
     size_t size = strcspn(text, "=");
     const kilni_cli_option_t* option =
         text[1] == '-' ? option_find(command, text + 2, size - 2) : NULL;
-    if (strcmp(text, "-o") == 0)
+    if (strcmp(text, "-o") == 0) {
       option = option_find(command, OUT_FILE, strlen(OUT_FILE));
+    }
     if (option == NULL) return fail_unknown(command, text, size, error);
     bool attached = text[size] == '=';
     if (option->value == NULL && attached) {
@@ -149,19 +154,20 @@ static error_t on_argument(int key, char* arg, struct argp_state* state) {
   }
   size_t index = key == FILE_KEY ? parse->file_index : (size_t)key - FIRST_KEY;
   if ((key < FIRST_KEY && key != FILE_KEY) ||
-      index >= call->command->option_count)
+      index >= call->command->option_count) {
     return ARGP_ERR_UNKNOWN;
+  }
   const kilni_cli_option_t* option = &call->command->options[index];
   parse->given[call->given_count].option = option;
   parse->given[call->given_count].value = arg == NULL ? "" : arg;
-  ++call->given_count;
+  call->given_count++;
   return 0;
 }
 
 static bool check_call(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   const kilni_cli_command_t* command = call->command;
-  for (size_t i = 0; i < call->given_count; ++i)
-    for (size_t j = 0; j < i; ++j)
+  for (size_t i = 0; i < call->given_count; i++) {
+    for (size_t j = 0; j < i; j++) {
       if (call->given[i].option == call->given[j].option &&
           !call->given[i].option->repeats &&
           call->given[i].option->value != NULL) {
@@ -170,6 +176,8 @@ static bool check_call(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
                              call->given[i].option->name);
         return fail_usage(command, error);
       }
+    }
+  }
   if (kilni_cli_option_value(call, "help") != NULL) return true;
   if (call->operand_count < command->least_operands) {
     (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
@@ -196,7 +204,7 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   if (!check_arguments(command, argc, argv, error)) return false;
   struct argp_option options[MAX_OPTIONS + 1] = {0};
   size_t file_index = command->option_count;
-  for (size_t i = 0; i < command->option_count && i < MAX_OPTIONS; ++i) {
+  for (size_t i = 0; i < command->option_count && i < MAX_OPTIONS; i++) {
     options[i].name = command->options[i].name;
     options[i].key = FIRST_KEY + (int)i;
     if (strcmp(options[i].name, OUT_FILE) == 0) {
@@ -205,8 +213,9 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
     }
     const char* value = command->options[i].value;
     options[i].arg = value;
-    if (value != NULL && value[0] == '[')
+    if (value != NULL && value[0] == '[') {
       options[i].flags = OPTION_ARG_OPTIONAL;
+    }
   }
   struct argp argp = {0};
   argp.options = options;
@@ -215,13 +224,15 @@ bool kilni_cli_parse(const kilni_cli_command_t* command, int argc, char** argv,
   error_t rc = argp_parse(
       &argp, argc, argv,
       ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &parse);
-  if (rc == ENOMEM)
+  if (rc == ENOMEM) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "there is no memory to read the arguments in");
-  if (rc != 0)
+  }
+  if (rc != 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                           "the arguments could not be understood: %s",
                           strerror(rc));
+  }
   out->json = kilni_cli_option_value(out, "json") != NULL;
   return check_call(out, error);
 }
@@ -233,8 +244,10 @@ bool kilni_cli_option_is_bare(const kilni_cli_given_t* given) {
 
 const char* kilni_cli_option_value(const kilni_cli_call_t* call,
                                    const char* name) {
-  for (size_t i = call->given_count; i-- > 0;)
-    if (strcmp(call->given[i].option->name, name) == 0)
+  for (size_t i = call->given_count; i-- > 0;) {
+    if (strcmp(call->given[i].option->name, name) == 0) {
       return call->given[i].value;
+    }
+  }
   return NULL;
 }

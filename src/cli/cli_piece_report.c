@@ -31,7 +31,7 @@ static json_t* line_json(uint32_t line) {
 
 static json_t* evidence_json(const kiln_toolkit_item_t* item) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_toolkit_item_evidence_count(item); ++i) {
+  for (uint32_t i = 0; i < kiln_toolkit_item_evidence_count(item); i++) {
     const kiln_compat_evidence_t* e = kiln_toolkit_item_evidence(item, i);
     (void)json_array_append_new(
         list,
@@ -55,19 +55,21 @@ json_t* kilni_cli_tried_json(const kiln_locate_tried_t* tried, uint32_t count) {
   kilni_cli_trail_t trail;
   kilni_cli_trail_init(&trail, tried, count);
   const kiln_locate_tried_t* t;
-  while ((t = kilni_cli_trail_next(&trail)) != NULL)
+  while ((t = kilni_cli_trail_next(&trail)) != NULL) {
     (void)json_array_append_new(
         list, json_pack("{s:o,s:o}", "path", kilni_cli_text_json(t->path),
                         "why", kilni_cli_text_json(t->why)));
+  }
   kilni_cli_trail_deinit(&trail);
   return list;
 }
 
 static json_t* warnings_json(const kiln_locate_item_t* located) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_locate_item_warning_count(located); ++i)
+  for (uint32_t i = 0; i < kiln_locate_item_warning_count(located); i++) {
     (void)json_array_append_new(
         list, kilni_cli_text_json(kiln_locate_item_warning(located, i)));
+  }
   return list;
 }
 
@@ -97,9 +99,10 @@ json_t* kilni_cli_item_json(const kiln_toolkit_item_t* item) {
 
 json_t* kilni_cli_finding_json(const kiln_compat_finding_t* f) {
   json_t* parties = json_array();
-  for (uint32_t i = 0; i < f->party_count; ++i)
+  for (uint32_t i = 0; i < f->party_count; i++) {
     (void)json_array_append_new(parties,
                                 kilni_cli_text_json(f->parties[i].item));
+  }
   return json_pack("{s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "rule",
                    kiln_compat_rule_word(f->rule), "use",
                    kiln_compat_use_word(f->use), "verdict",
@@ -156,15 +159,16 @@ void kilni_cli_item_print(FILE* out, const kilni_cli_columns_t* columns,
                 kiln_locate_entry_name(entry), columns->version,
                 version_of(item, text), columns->path, path, scope,
                 more ? ": " : "", more ? via : "");
-  for (uint32_t i = 0; i < kiln_locate_item_warning_count(located); ++i)
+  for (uint32_t i = 0; i < kiln_locate_item_warning_count(located); i++) {
     kilni_cli_note("%s", kiln_locate_item_warning(located, i));
+  }
 }
 
 void kilni_cli_trail_print(FILE* out, const kiln_toolkit_item_t* item) {
   kiln_locate_item_t* located = kiln_toolkit_item_located(item);
   char text[32];
   char clean[8192];
-  for (uint32_t i = 0; i < kiln_toolkit_item_evidence_count(item); ++i) {
+  for (uint32_t i = 0; i < kiln_toolkit_item_evidence_count(item); i++) {
     const kiln_compat_evidence_t* e = kiln_toolkit_item_evidence(item, i);
     kilni_cli_line_text(e->line, text);
     kilni_cli_copy_text(clean, sizeof(clean), e->text == NULL ? "" : e->text);

@@ -28,7 +28,7 @@ static bool check_place(const char* option, const char* path,
   bool wants_folder = strcmp(option, "python") != 0;
   bool there = stat(path, &info) == 0;
   // One that cannot be entered holds nothing for us either.
-  if (!there || (S_ISDIR(info.st_mode) && access(path, X_OK) != 0))
+  if (!there || (S_ISDIR(info.st_mode) && access(path, X_OK) != 0)) {
     return kilni_cli_fail(
         error,
         errno == EACCES ? KILN_STATUS_PERMISSION_DENIED : KILN_STATUS_NOT_FOUND,
@@ -37,6 +37,7 @@ static bool check_place(const char* option, const char* path,
                           "out to search the usual places",
         "--%s names \"%s\", which cannot be looked at: %s", option, path,
         strerror(errno));
+  }
   if (S_ISDIR(info.st_mode) == wants_folder) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         wants_folder ? "name the folder that it lies in"
@@ -50,18 +51,21 @@ static bool check_place(const char* option, const char* path,
 static bool add_path(kilni_cli_where_t* where, const char* option,
                      const char* path, kilni_cli_error_t* error) {
   char here[PATH_BYTES];
-  if (path[0] == 0)
+  if (path[0] == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "name a path, or leave the option out",
                           "the option --%s needs a path", option);
+  }
   if (path[0] != '/') {
-    if (getcwd(here, sizeof(here)) == NULL)
+    if (getcwd(here, sizeof(here)) == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_IO_ERROR,
                             "give an absolute path",
                             "the working directory has no name");
+    }
     if (!kilni_cli_buffer_add(&where->texts, here, strlen(here), error) ||
-        !kilni_cli_buffer_add(&where->texts, "/", 1, error))
+        !kilni_cli_buffer_add(&where->texts, "/", 1, error)) {
       return false;
+    }
   }
   return kilni_cli_buffer_add(&where->texts, path, strlen(path) + 1, error);
 }
@@ -70,14 +74,15 @@ static bool add_path(kilni_cli_where_t* where, const char* option,
 static bool add_paths(kilni_cli_where_t* where, const kilni_cli_call_t* call,
                       const char* option, uint32_t* count,
                       kilni_cli_error_t* error) {
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     if (strcmp(call->given[i].option->name, option) != 0) continue;
     if (kilni_cli_option_is_bare(&call->given[i])) continue;
     const char* path = call->given[i].value;
     // Below --sysroot the library knows better where that is.
     if (path[0] != 0 && kilni_cli_option_value(call, "sysroot") == NULL &&
-        !check_place(option, path, error))
+        !check_place(option, path, error)) {
       return false;
+    }
     if (!add_path(where, option, path, error)) return false;
     ++*count;
   }
@@ -90,11 +95,12 @@ static bool point_at_paths(kilni_cli_where_t* where, size_t sysroot_count,
   size_t count =
       o->root_count + o->site_count + o->python_count + sysroot_count;
   if (count == 0) return true;
-  if (!kilni_cli_buffer_resize(&where->paths, count * sizeof(char*), error))
+  if (!kilni_cli_buffer_resize(&where->paths, count * sizeof(char*), error)) {
     return false;
+  }
   const char** paths = (const char**)(void*)where->paths.data;
   const char* at = (const char*)where->texts.data;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     paths[i] = at;
     at += strlen(at) + 1;
   }
@@ -122,9 +128,10 @@ static bool add_own_site(kilni_cli_where_t* where, kilni_cli_error_t* error) {
   kiln_locate_options_t* o = &where->options;
   if (o->site_count != 0 || o->python_count != 0 ||
       o->hermetic == KILN_SWITCH_ON || o->secure == KILN_SWITCH_ON ||
-      !kilni_cli_own_site(site, sizeof(site)))
+      !kilni_cli_own_site(site, sizeof(site))) {
     return true;
-  ++o->site_count;
+  }
+  o->site_count++;
   return add_path(where, "site", site, error);
 }
 
@@ -134,7 +141,7 @@ static bool fail_scope(const char* text, size_t size,
                        kilni_cli_error_t* error) {
   const char* words[32];
   size_t count = 0;
-  for (uint32_t i = 1; i < 32; ++i) {
+  for (uint32_t i = 1; i < 32; i++) {
     const char* word = kiln_locate_scope_name(i);
     if (word[0] != '?') words[count++] = word;
   }
@@ -145,15 +152,16 @@ static bool fail_scope(const char* text, size_t size,
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                        "write one of the scopes: " KILNI_CLI_SCOPES,
                        "there is no scope \"%s\"", given);
-  if (near != NULL)
+  if (near != NULL) {
     kilni_cli_error_fix(
         error, "write \"%s\"; the scopes are: " KILNI_CLI_SCOPES, near);
+  }
   return false;
 }
 
 static bool add_scopes(const kilni_cli_call_t* call, const char* option,
                        uint32_t* mask, kilni_cli_error_t* error) {
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     if (strcmp(call->given[i].option->name, option) != 0) continue;
     const char* text = call->given[i].value;
     for (;;) {
@@ -177,12 +185,15 @@ bool kilni_cli_where_read(kilni_cli_where_t* where,
   kiln_locate_options_t* o = &where->options;
   *o = kiln_locate_options_default();
   o->target = kilni_cli_option_value(call, "target");
-  if (kilni_cli_option_value(call, "secure") != NULL)
+  if (kilni_cli_option_value(call, "secure") != NULL) {
     o->secure = KILN_SWITCH_ON;
-  if (kilni_cli_option_value(call, "hermetic") != NULL)
+  }
+  if (kilni_cli_option_value(call, "hermetic") != NULL) {
     o->hermetic = KILN_SWITCH_ON;
-  if (kilni_cli_option_value(call, "records") != NULL)
+  }
+  if (kilni_cli_option_value(call, "records") != NULL) {
     o->records = KILN_SWITCH_ON;
+  }
   return add_scopes(call, "scope", &o->require_scopes, error) &&
          add_scopes(call, "require", &o->require_scopes, error) &&
          add_scopes(call, "prefer", &o->prefer_scopes, error) &&
@@ -213,17 +224,19 @@ bool kilni_cli_piece_read(kilni_cli_piece_t* piece, const char* text,
     name = colon + 1;
   }
   size_t length = size - (size_t)(name - text);
-  if (kind == 0)
+  if (kind == 0) {
     return kilni_cli_fail(
         error, KILN_STATUS_INVALID_ARGUMENT,
         "write KIND:NAME, e.g. lib:nvrtc; the kinds are lib, header, static, "
         "bitcode, binary and stub",
         "\"%.*s\" names no kind", (int)(size > 200 ? 200 : size), text);
-  if (length == 0 || length >= sizeof(piece->name))
+  }
+  if (length == 0 || length >= sizeof(piece->name)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "take a name that \"kiln find --all\" lists",
                           "\"%.*s\" has no name that could be found",
                           (int)(size > 200 ? 200 : size), text);
+  }
   piece->kind = kind;
   memcpy(piece->name, name, length);
   piece->name[length] = 0;

@@ -36,10 +36,11 @@ typedef struct png_codec_t {
 
 static void on_error(png_structp png, png_const_charp message) {
   png_codec_t* c = png_get_error_ptr(png);
-  if (!c->refused)
+  if (!c->refused) {
     (void)kilni_cli_fail(c->error, KILN_STATUS_BAD_DATA, FIX_BAD,
                          "the PNG picture is malformed near byte %zu: %s",
                          c->at, message);
+  }
   c->refused = true;
   longjmp(png_jmpbuf(png), 1);
 }
@@ -92,12 +93,15 @@ static void read_header(png_codec_t* c) {
   if (shape->rank == 2) shape->dims[2] = 0;
   if (!kilni_cli_shape_finish(shape, c->error) ||
       !kilni_cli_picture_shape(shape, &c->height, &c->width, &c->channels,
-                               c->error))
+                               c->error)) {
     refuse(c);
+  }
   // Deflate packs at most 1032 to 1: no memory for what cannot be there.
   if (shape->bytes / 1100 > c->size) png_error(c->png, "it is too short");
-  if (!kilni_cli_buffer_resize(&c->array->data, (size_t)shape->bytes, c->error))
+  if (!kilni_cli_buffer_resize(&c->array->data, (size_t)shape->bytes,
+                               c->error)) {
     refuse(c);
+  }
 }
 
 // Interlaced pictures come in up to seven passes over the same rows.
@@ -105,19 +109,22 @@ static void read_rows(png_codec_t* c) {
   size_t stride = (size_t)c->width * c->channels;
   int passes =
       png_get_interlace_type(c->png, c->info) == PNG_INTERLACE_ADAM7 ? 7 : 1;
-  for (int pass = 0; pass < passes; ++pass)
-    for (uint32_t y = 0; y < c->height; ++y)
+  for (int pass = 0; pass < passes; pass++) {
+    for (uint32_t y = 0; y < c->height; y++) {
       png_read_row(c->png, c->array->data.data + y * stride, NULL);
+    }
+  }
   png_read_end(c->png, NULL);
 }
 
 bool kilni_cli_png_read(const uint8_t* data, size_t size,
                         kilni_cli_array_t* out, kilni_cli_error_t* error) {
   memset(out, 0, sizeof(*out));
-  if (size < 8 || png_sig_cmp(data, 0, 8) != 0)
+  if (size < 8 || png_sig_cmp(data, 0, 8) != 0) {
     return kilni_cli_fail(error, KILN_STATUS_BAD_DATA, FIX_BAD,
                           "this is no PNG picture: byte 0 is not its "
                           "signature");
+  }
   png_codec_t codec = {0};
   codec.data = data;
   codec.size = size;
@@ -154,8 +161,9 @@ static void write_picture(png_codec_t* c) {
                PNG_FILTER_TYPE_DEFAULT);
   png_write_info(c->png, c->info);
   size_t stride = (size_t)c->width * c->channels;
-  for (uint32_t y = 0; y < c->height; ++y)
+  for (uint32_t y = 0; y < c->height; y++) {
     png_write_row(c->png, c->source->data.data + y * stride);
+  }
   png_write_end(c->png, NULL);
 }
 
@@ -166,8 +174,9 @@ bool kilni_cli_png_write(const kilni_cli_array_t* array,
   codec.source = array;
   codec.error = error;
   if (!kilni_cli_picture_shape(&array->shape, &codec.height, &codec.width,
-                               &codec.channels, error))
+                               &codec.channels, error)) {
     return false;
+  }
   codec.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &codec, on_error,
                                       on_warning);
   if (codec.png != NULL) codec.info = png_create_info_struct(codec.png);

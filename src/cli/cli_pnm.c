@@ -32,9 +32,9 @@ static void skip_blank(pnm_reader_t* r) {
   while (r->at < r->size) {
     uint8_t c = r->data[r->at];
     if (c == '#') {
-      while (r->at < r->size && r->data[r->at] != '\n') ++r->at;
+      while (r->at < r->size && r->data[r->at] != '\n') r->at++;
     } else if (is_space(c)) {
-      ++r->at;
+      r->at++;
     } else {
       return;
     }
@@ -48,10 +48,11 @@ static bool read_number(pnm_reader_t* r, uint32_t most, uint32_t* out) {
   while (r->at < r->size && r->data[r->at] >= '0' && r->data[r->at] <= '9') {
     value = value * 10 + (uint32_t)(r->data[r->at] - '0');
     if (value > most) return bad(r, "a number is too large");
-    ++r->at;
+    r->at++;
   }
-  if (r->at == r->size && r->at == start)
+  if (r->at == r->size && r->at == start) {
     return bad(r, "the file ends too early");
+  }
   if (r->at == start) return bad(r, "a number is expected");
   *out = value;
   return true;
@@ -63,7 +64,7 @@ static uint8_t scale(uint32_t value, uint32_t most) {
 
 static bool read_plain(pnm_reader_t* r, uint32_t most, uint8_t* out,
                        uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0; i < count; i++) {
     uint32_t value;
     if (!read_number(r, most, &value)) return false;
     out[i] = scale(value, most);
@@ -74,23 +75,25 @@ static bool read_plain(pnm_reader_t* r, uint32_t most, uint8_t* out,
 
 static bool read_binary(pnm_reader_t* r, uint32_t most, uint8_t* out,
                         uint64_t count) {
-  if (r->at >= r->size || !is_space(r->data[r->at]))
+  if (r->at >= r->size || !is_space(r->data[r->at])) {
     return bad(r, "white space is expected behind the header");
-  ++r->at;
+  }
+  r->at++;
   size_t left = r->size - r->at;
-  if (left != count)
+  if (left != count) {
     return kilni_cli_fail(
         r->error, KILN_STATUS_BAD_DATA, FIX_BAD,
         "the picture %s: it needs %" PRIu64
         " bytes from byte %zu on, there are %zu",
         left < count ? "ends too early" : "goes on behind its last row", count,
         r->at, left);
+  }
   const uint8_t* samples = r->data + r->at;
   if (most == 255) {
     memcpy(out, samples, (size_t)count);
     return true;
   }
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0; i < count; i++) {
     if (samples[i] > most) {
       r->at += (size_t)i;
       return bad(r, "a sample is above the picture's own maximum");
@@ -116,11 +119,12 @@ bool kilni_cli_picture_shape(const kilni_cli_shape_t* shape, uint32_t* out_h,
   }
   if (shape->dims[0] > KILNI_CLI_PICTURE_MAX_SIDE ||
       shape->dims[1] > KILNI_CLI_PICTURE_MAX_SIDE ||
-      shape->bytes > KILNI_CLI_PICTURE_MAX_BYTES)
+      shape->bytes > KILNI_CLI_PICTURE_MAX_BYTES) {
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
                           "use .npy or raw bytes for data of this size",
                           "a picture of %" PRIu64 " by %" PRIu64 " pixels",
                           shape->dims[1], shape->dims[0]);
+  }
   *out_h = (uint32_t)shape->dims[0];
   *out_w = (uint32_t)shape->dims[1];
   *out_channels = (uint32_t)channels;
@@ -141,11 +145,13 @@ bool kilni_cli_pnm_read(const uint8_t* data, size_t size,
   uint32_t w, h, most, unused;
   if (!read_number(&r, KILNI_CLI_PICTURE_MAX_SIDE, &w) ||
       !read_number(&r, KILNI_CLI_PICTURE_MAX_SIDE, &h) ||
-      !read_number(&r, 65535, &most))
+      !read_number(&r, 65535, &most)) {
     return false;
-  if (most > 255)
+  }
+  if (most > 255) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, FIX_BAD,
                           "the picture has 16 bits a sample");
+  }
   if (most == 0) return bad(&r, "the maximum is 0");
   kilni_cli_shape_t shape = {0};
   shape.type = KILNI_CLI_TYPE_U8;
@@ -155,12 +161,14 @@ bool kilni_cli_pnm_read(const uint8_t* data, size_t size,
   shape.dims[2] = color ? 3 : 0;
   if (w == 0 || h == 0) return bad(&r, "it has no pixels");
   if (!kilni_cli_shape_finish(&shape, error) ||
-      !kilni_cli_picture_shape(&shape, &h, &w, &unused, error))
+      !kilni_cli_picture_shape(&shape, &h, &w, &unused, error)) {
     return false;
+  }
   // A sample takes a byte at least: no memory for what cannot be there.
   if (shape.count > size - r.at) return bad(&r, "the file ends too early");
-  if (!kilni_cli_buffer_resize(&out->data, (size_t)shape.bytes, error))
+  if (!kilni_cli_buffer_resize(&out->data, (size_t)shape.bytes, error)) {
     return false;
+  }
   bool ok = plain ? read_plain(&r, most, out->data.data, shape.count)
                   : read_binary(&r, most, out->data.data, shape.count);
   out->shape = shape;
@@ -171,14 +179,16 @@ bool kilni_cli_pnm_read(const uint8_t* data, size_t size,
 bool kilni_cli_pnm_write(const kilni_cli_array_t* array, bool gray,
                          kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   uint32_t h, w, channels;
-  if (!kilni_cli_picture_shape(&array->shape, &h, &w, &channels, error))
+  if (!kilni_cli_picture_shape(&array->shape, &h, &w, &channels, error)) {
     return false;
-  if (channels != (gray ? 1u : 3u))
+  }
+  if (channels != (gray ? 1u : 3u)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write .pgm for one channel, .ppm for three, .png "
                           "for any",
                           "a .%s picture of %" PRIu32 " channels",
                           gray ? "pgm" : "ppm", channels);
+  }
   char head[64];
   int n = snprintf(head, sizeof(head), "P%c\n%" PRIu32 " %" PRIu32 "\n255\n",
                    gray ? '5' : '6', w, h);

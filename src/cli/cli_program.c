@@ -35,15 +35,17 @@ bool kilni_cli_library_find(const char* name, kiln_library_entry_t* out_entry,
   size_t count = 0;
   kiln_library_entry_t entry;
   if (kiln_library_find(name, out_entry)) return true;
-  while (count < MOST && kiln_library_entry((uint32_t)count, &entry))
+  while (count < MOST && kiln_library_entry((uint32_t)count, &entry)) {
     names[count++] = entry.name;
+  }
   const char* near = kilni_cli_nearest(name, names, count);
   (void)kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
                        "kiln lib list has them all",
                        "the library has no program \"%s\"", name);
-  if (near != NULL)
+  if (near != NULL) {
     kilni_cli_error_fix(error, "did you mean \"%s\"? kiln lib list has all",
                         near);
+  }
   return false;
 }
 
@@ -75,21 +77,22 @@ typedef struct defines_t {
 static bool read_defines(const kilni_cli_call_t* call, bool is_library,
                          defines_t* out, kilni_cli_error_t* error) {
   out->count = 0;
-  for (size_t i = 0; call != NULL && i < call->given_count; ++i) {
+  for (size_t i = 0; call != NULL && i < call->given_count; i++) {
     const kilni_cli_given_t* given = &call->given[i];
     if (strcmp(given->option->name, "define") != 0) continue;
     const char* sign = strchr(given->value, '=');
     size_t size = sign == NULL ? 0 : (size_t)(sign - given->value);
-    if (size == 0 || size >= NAME_BYTES || out->count == MAX_DEFINES)
+    if (size == 0 || size >= NAME_BYTES || out->count == MAX_DEFINES) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                             "write --define NAME=VALUE, at most 64 times",
                             "--define \"%s\" of a program", given->value);
+    }
     if (is_library && kilni_cli_library_is_own(given->value, size)) continue;
     memcpy(out->names[out->count], given->value, size);
     out->names[out->count][size] = 0;
     out->items[out->count].name = out->names[out->count];
     out->items[out->count].value = sign + 1;
-    ++out->count;
+    out->count++;
   }
   return true;
 }
@@ -131,12 +134,14 @@ static bool read_arch(const char* text, uint32_t* out,
                                                            : "";
   uint32_t value = 0;
   const char* at = digits;
-  for (; *at >= '0' && *at <= '9' && at < digits + 3; ++at)
+  for (; *at >= '0' && *at <= '9' && at < digits + 3; at++) {
     value = 10 * value + (uint32_t)(*at - '0');
-  if (at < digits + 2 || (*at != 0 && strcmp(at, "a") != 0))
+  }
+  if (at < digits + 2 || (*at != 0 && strcmp(at, "a") != 0)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write one such as sm_90",
                           "no architecture is called \"%s\"", text);
+  }
   *out = value;
   return true;
 }
@@ -190,13 +195,15 @@ static bool check_options(const kilni_cli_call_t* call,
   static const char* const ALIEN[] = {"include", "pre-include", "std",
                                       "name",    "lineinfo",    "debug",
                                       "option",  "depfile"};
-  for (size_t i = 0; i < sizeof(ALIEN) / sizeof(ALIEN[0]); ++i)
-    if (kilni_cli_option_value(call, ALIEN[i]) != NULL)
+  for (size_t i = 0; i < sizeof(ALIEN) / sizeof(ALIEN[0]); i++) {
+    if (kilni_cli_option_value(call, ALIEN[i]) != NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                             "leave it away: a program is lowered without a "
                             "compiler",
                             "--%s for the program \"%s\"", ALIEN[i],
                             call->operands[0]);
+    }
+  }
   const char* output = kilni_cli_option_value(call, "output");
   if (output == NULL || strcmp(output, "ptx") == 0) return true;
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
@@ -227,7 +234,7 @@ bool kilni_cli_program_compile(const kilni_cli_call_t* call, const char* out,
 static json_t* params_json(const kiln_program_t* program) {
   json_t* list = json_array();
   kiln_program_parameter_info_t p;
-  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); ++i) {
+  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); i++) {
     const char* role = kiln_program_role_name(p.role);
     (void)json_array_append_new(
         list,
@@ -244,8 +251,10 @@ static json_t* program_json(const kiln_program_t* program,
   kiln_program_code_launch(code, &launch);
   json_t* zeroed = json_array();
   const char* name;
-  for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL; ++i)
+  for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL;
+       i++) {
     (void)json_array_append_new(zeroed, json_string(name));
+  }
   return json_pack(
       "{s:s,s:s,s:o,s:[I,I,I],s:I,s:I,s:I,s:o,s:b}", "name",
       kiln_program_name(program), "hash", hash, "params", params_json(program),
@@ -268,7 +277,7 @@ static void print_program(FILE* out, const kiln_program_t* program,
                 file, launch.isa / 10, launch.isa % 10, launch.sm, hash);
   (void)fprintf(out, "kernel %s\n", kiln_program_name(program));
   kiln_program_parameter_info_t p;
-  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); ++i) {
+  for (uint32_t i = 0; kiln_program_parameter(program, i, &p); i++) {
     const char* type = kiln_program_type_name(p.type);
     if (p.role == KILN_PROGRAM_ROLE_NONE) {
       (void)fprintf(out, "  %" PRIu32 " %s: %s\n", i, p.name, type);
@@ -280,17 +289,21 @@ static void print_program(FILE* out, const kiln_program_t* program,
   }
   (void)fprintf(out, "  block %" PRIu32 ",%" PRIu32 ",%" PRIu32 "\n",
                 launch.block[0], launch.block[1], launch.block[2]);
-  if (launch.static_shared_bytes + launch.dynamic_shared_bytes != 0)
+  if (launch.static_shared_bytes + launch.dynamic_shared_bytes != 0) {
     (void)fprintf(out, "  shared %" PRIu32 " bytes\n",
                   launch.static_shared_bytes + launch.dynamic_shared_bytes);
-  if (launch.elements > 1)
+  }
+  if (launch.elements > 1) {
     (void)fprintf(out, "  %" PRIu32 " elements a thread\n", launch.elements);
+  }
   const char* name;
-  for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL; ++i)
+  for (uint32_t i = 0; (name = kiln_program_code_zeroed(code, i)) != NULL;
+       i++) {
     (void)fprintf(out,
                   "  shared array %s is zeroed: not all that is read of it is "
                   "surely written before\n",
                   name);
+  }
 }
 
 bool kilni_cli_program_inspect(const kilni_cli_call_t* call,

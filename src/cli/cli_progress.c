@@ -18,7 +18,7 @@ static void add_ns(struct timespec* t, long ns) {
   t->tv_nsec += ns;
   while (t->tv_nsec >= 1000000000) {
     t->tv_nsec -= 1000000000;
-    ++t->tv_sec;
+    t->tv_sec++;
   }
 }
 

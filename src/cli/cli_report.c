@@ -60,9 +60,10 @@ bool kilni_cli_json_write(FILE* out, json_t* object, kilni_cli_error_t* error) {
     json_decref(object);
     if (rc != 0 && ferror(out) == 0) object = NULL;
   }
-  if (object == NULL)
+  if (object == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the result as JSON");
+  }
   (void)fputc('\n', out);
   return kilni_cli_results_flush(out, error);
 }
@@ -81,9 +82,10 @@ static json_t* notes_json(const char* trail) {
 
 static json_t* error_object(const kilni_cli_error_t* e) {
   json_t* native = json_null();
-  if (e->native_domain[0] != 0)
+  if (e->native_domain[0] != 0) {
     native = json_pack("{s:s,s:I,s:s}", "domain", e->native_domain, "number",
                        (json_int_t)e->native_number, "name", e->native_name);
+  }
   return json_pack("{s:{s:s,s:s,s:o,s:s?,s:o}}", "error", "code",
                    kiln_status_code_name(e->code), "message", e->message,
                    "native", native, "fix", e->fix[0] == 0 ? NULL : e->fix,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static uint32_t hash_text(uint32_t hash, const char* text) {
-  for (; *text != 0; ++text) hash = (hash ^ (unsigned char)*text) * 16777619u;
+  for (; *text != 0; text++) hash = (hash ^ (unsigned char)*text) * 16777619u;
   return hash;
 }
 
@@ -33,16 +33,18 @@ static bool is_new(kilni_cli_trail_t* trail, uint32_t index) {
   for (; slots[at] != 0; at = (at + 1) & mask) {
     const kiln_locate_tried_t* other = &trail->tried[slots[at] - 1];
     if (strcmp(other->path, line->path) == 0 &&
-        strcmp(other->why, line->why) == 0)
+        strcmp(other->why, line->why) == 0) {
       return false;
+    }
   }
   slots[at] = index + 1;
   return true;
 }
 
 const kiln_locate_tried_t* kilni_cli_trail_next(kilni_cli_trail_t* trail) {
-  while (trail->at < trail->count)
+  while (trail->at < trail->count) {
     if (is_new(trail, trail->at++)) return &trail->tried[trail->at - 1];
+  }
   return NULL;
 }
 

@@ -16,13 +16,15 @@ enum { CUDA_NO_DEVICE = 100 };  // the driver's number
 // The length of the valid entry at `text`, 0 if there is none.
 static size_t entry_length(const char* text) {
   size_t size = strcspn(text, ",");
-  while (size > 0 && text[size - 1] == ' ') --size;
+  while (size > 0 && text[size - 1] == ' ') size--;
   if (size == 0 || size >= KILNI_CLI_VISIBLE_MAX) return 0;
   if ((size > 4 && memcmp(text, "GPU-", 4) == 0) ||
-      (size > 4 && memcmp(text, "MIG-", 4) == 0))
+      (size > 4 && memcmp(text, "MIG-", 4) == 0)) {
     return size;
-  for (size_t i = 0; i < size; ++i)
+  }
+  for (size_t i = 0; i < size; i++) {
     if (text[i] < '0' || text[i] > '9') return 0;
+  }
   return size;
 }
 
@@ -37,7 +39,7 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
   const char* at = visible;
   uint32_t seen = 0;
   for (;;) {
-    while (*at == ' ') ++at;
+    while (*at == ' ') at++;
     size_t size = entry_length(at);
     if (size == 0) break;
     if (seen == ordinal) {
@@ -45,10 +47,10 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
       out[size] = 0;
       return true;
     }
-    ++seen;
+    seen++;
     at += strcspn(at, ",");
     if (*at == 0) break;
-    ++at;
+    at++;
   }
   return kilni_cli_fail(
       error, KILN_STATUS_NOT_FOUND,
@@ -62,8 +64,9 @@ bool kilni_cli_visible_compose(const char* visible, uint32_t ordinal,
 bool kilni_cli_visible_apply(uint32_t ordinal, kilni_cli_error_t* error) {
   char value[KILNI_CLI_VISIBLE_MAX];
   if (!kilni_cli_visible_compose(getenv("CUDA_VISIBLE_DEVICES"), ordinal, value,
-                                 error))
+                                 error)) {
     return false;
+  }
   if (setenv("CUDA_VISIBLE_DEVICES", value, 1) == 0) return true;
   return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                         "no memory for an environment variable");
@@ -71,8 +74,9 @@ bool kilni_cli_visible_apply(uint32_t ordinal, kilni_cli_error_t* error) {
 
 void kilni_cli_visible_explain(uint32_t ordinal, kilni_cli_error_t* error) {
   if (strcmp(error->native_domain, "cuda") != 0 ||
-      error->native_number != CUDA_NO_DEVICE)
+      error->native_number != CUDA_NO_DEVICE) {
     return;
+  }
   const kilni_cli_error_t native = *error;
   (void)kilni_cli_fail(
       error, KILN_STATUS_NOT_FOUND,
@@ -93,8 +97,9 @@ bool kilni_cli_cuda_name_parse(const char* name, uint32_t* out_ordinal) {
   uint64_t value;
   if (strspn(name + 5, "0123456789") != strlen(name + 5) ||
       !kilni_cli_u64_parse(name + 5, strlen(name + 5), &value) ||
-      value > INT32_MAX)
+      value > INT32_MAX) {
     return false;
+  }
   *out_ordinal = (uint32_t)value;
   return true;
 }

@@ -12,17 +12,19 @@ void kilni_cli_words_deinit(kilni_cli_words_t* words) {
 
 bool kilni_cli_words_add(kilni_cli_words_t* words, const char* word,
                          kilni_cli_error_t* error) {
-  if (!kilni_cli_buffer_add(&words->text, word, strlen(word) + 1, error))
+  if (!kilni_cli_buffer_add(&words->text, word, strlen(word) + 1, error)) {
     return false;
-  ++words->count;
+  }
+  words->count++;
   return true;
 }
 
 bool kilni_cli_words_add_once(kilni_cli_words_t* words, const char* word,
                               kilni_cli_error_t* error) {
   const char* at = NULL;
-  while ((at = kilni_cli_words_next(words, at)) != NULL)
+  while ((at = kilni_cli_words_next(words, at)) != NULL) {
     if (strcmp(at, word) == 0) return true;
+  }
   return kilni_cli_words_add(words, word, error);
 }
 

@@ -21,10 +21,11 @@ static bool read_number(const char* option, const char* text, double least,
   char* end = NULL;
   if (text == NULL) return true;
   double value = strtod(text, &end);
-  if (end == text || *end != 0 || !(value >= least && value <= most))
+  if (end == text || *end != 0 || !(value >= least && value <= most)) {
     return kilni_cli_fail(
         error, KILN_STATUS_INVALID_ARGUMENT, "write a number in that range",
         "--%s \"%s\" is not a number from %g to %g", option, text, least, most);
+  }
   *inout = value;
   return true;
 }
@@ -52,11 +53,13 @@ static bool read_limits(const kilni_cli_call_t* call,
 // computed is thrown away.
 static bool add_outputs(kilni_cli_request_t* r, kilni_cli_error_t* error) {
   kiln_program_parameter_info_t p;
-  for (uint32_t i = 0; kiln_program_parameter(r->program, i, &p); ++i)
+  for (uint32_t i = 0; kiln_program_parameter(r->program, i, &p); i++) {
     if (p.role == KILN_PROGRAM_ROLE_OUT && p.is_counted != 0 &&
         !kilni_cli_request_has(r, i, p.name) &&
-        !kilni_cli_request_add_output(r, p.name, error))
+        !kilni_cli_request_add_output(r, p.name, error)) {
       return false;
+    }
+  }
   return true;
 }
 
@@ -69,13 +72,15 @@ static bool read_file(kilni_cli_bench_file_t* f, const kilni_cli_call_t* call,
   if (!kilni_cli_request_init(r, &one, error)) return false;
   r->makes_outputs = true;
   if (r->code_kind == KILNI_CLI_CODE_PROGRAM &&
-      !kilni_cli_library_read(r, &one, error))
+      !kilni_cli_library_read(r, &one, error)) {
     return false;
+  }
   // A plan says what its inputs are, and needs a device to be made.
   if (r->whole) return true;
   if (r->program != NULL &&
-      (!add_outputs(r, error) || !kilni_cli_program_types(r, error)))
+      (!add_outputs(r, error) || !kilni_cli_program_types(r, error))) {
     return false;
+  }
   return kilni_cli_request_read(r, error) && kilni_cli_program_sizes(r, error);
 }
 
@@ -87,7 +92,7 @@ static const char* time_text(double ns, char out[32]) {
   int unit = 0;
   while (ns >= 1000 && unit < 3) {
     ns /= 1000;
-    ++unit;
+    unit++;
   }
   (void)snprintf(out, 32, "%.*f %s",
                  ns < 10    ? 2
@@ -105,25 +110,28 @@ static void write_file(FILE* out, const kilni_cli_bench_t* b, size_t index) {
   kilni_cli_samples_sum(&f->wall, &wall);
   kilni_cli_samples_sum(&f->enqueue, &call);
   (void)fprintf(out, "%s (%s), ", f->request.file, f->session.facts.name);
-  if (f->entry != NULL)
+  if (f->entry != NULL) {
     (void)fprintf(out, "%" PRIu32 " launch%s\n", f->launches,
                   f->launches == 1 ? "" : "es");
-  else
+  } else {
     (void)fprintf(out,
                   "grid %" PRIu32 ",%" PRIu32 ",%" PRIu32 " of %" PRIu32
                   ",%" PRIu32 ",%" PRIu32 " threads\n",
                   f->plan.grid[0], f->plan.grid[1], f->plan.grid[2],
                   f->plan.block[0], f->plan.block[1], f->plan.block[2]);
+  }
   (void)fprintf(out, "  %-9s %s, least %s, 90%% from %s to %s%s\n",
                 b->simulated ? "time" : "device", time_text(d.median, t[0]),
                 time_text(d.least, t[1]), time_text(d.low, t[2]),
                 time_text(d.high, t[3]), f->steady ? "" : " (not steady)");
-  if (f->bytes != 0 && d.median > 0)
+  if (f->bytes != 0 && d.median > 0) {
     (void)fprintf(out, "  %-9s %.4g GB/s of %" PRIu64 " bytes in buffers\n",
                   "moves", (double)f->bytes / d.median, f->bytes);
-  if (f->elements != 0 && d.median > 0)
+  }
+  if (f->elements != 0 && d.median > 0) {
     (void)fprintf(out, "  %-9s %.4g million elements/s of %" PRIu64 "\n",
                   "does", (double)f->elements / d.median * 1e3, f->elements);
+  }
   (void)fprintf(out, "  %-9s %s a run with the wait; the call takes %s\n",
                 "wall", time_text(wall.median, t[0]),
                 time_text(call.median, t[1]));
@@ -144,7 +152,7 @@ static bool write_text(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
   kilni_cli_summary_t floor;
   char text[32];
   kilni_cli_samples_sum(&b->floor, &floor);
-  for (size_t i = 0; i < b->count; ++i) write_file(call->results, b, i);
+  for (size_t i = 0; i < b->count; i++) write_file(call->results, b, i);
   (void)fprintf(call->results, "a run that does nothing: %s\n",
                 time_text(floor.median, text));
   return kilni_cli_results_flush(call->results, error);
@@ -192,8 +200,9 @@ static json_t* file_json(const kilni_cli_bench_t* b, size_t index) {
 static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
                        kilni_cli_error_t* error) {
   json_t* list = json_array();
-  for (size_t i = 0; i < b->count; ++i)
+  for (size_t i = 0; i < b->count; i++) {
     (void)json_array_append_new(list, file_json(b, i));
+  }
   return kilni_cli_json_write(
       call->results,
       json_pack("{s:s,s:b,s:I,s:o,s:o}", "device",
@@ -208,18 +217,20 @@ static bool write_json(const kilni_cli_call_t* call, const kilni_cli_bench_t* b,
 static bool run_all(const kilni_cli_call_t* call, kilni_cli_bench_t* b,
                     kilni_cli_error_t* error) {
   if (!read_limits(call, &b->limits, error)) return false;
-  for (size_t i = 0; i < call->operand_count; ++i)
+  for (size_t i = 0; i < call->operand_count; i++) {
     if (!read_file(&b->files[i], call, &call->operands[i], error)) return false;
+  }
   int hidden = kilni_cli_results_hide();
   bool ok = true;
-  for (size_t i = 0; i < call->operand_count && ok; ++i) {
+  for (size_t i = 0; i < call->operand_count && ok; i++) {
     b->count = i + 1;
     ok = kilni_cli_bench_prepare(b, i, error);
   }
-  if (ok && b->simulated)
+  if (ok && b->simulated) {
     kilni_cli_note(
         "the software device runs on this CPU: its times compare "
         "kernels with each other, and say nothing about a GPU");
+  }
   ok = ok && kilni_cli_bench_measure(b, error);
   if (b->leave_at_once) {
     kilni_cli_results_show(hidden);
@@ -241,8 +252,9 @@ static bool run_bench(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   }
   bool ok = run_all(call, b, error);
   kilni_cli_bench_close(b);
-  for (size_t i = 0; i < call->operand_count; ++i)
+  for (size_t i = 0; i < call->operand_count; i++) {
     kilni_cli_request_deinit(&b->files[i].request);
+  }
   free(b->files);
   free(b);
   return ok;

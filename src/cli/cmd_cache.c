@@ -40,7 +40,7 @@ static bool report_cleared(const kilni_cli_cache_run_t* run,
   char left[KILNI_CLI_CACHE_TEXT_BYTES];
   FILE* out = run->call->results;
   const char* folder = kiln_cache_directory(run->cache);
-  if (run->call->json)
+  if (run->call->json) {
     return kilni_cli_json_write(
         out,
         json_pack("{s:s?,s:I,s:I,s:I,s:I,s:I,s:I}", "directory",
@@ -52,6 +52,7 @@ static bool report_cleared(const kilni_cli_cache_run_t* run,
                   (json_int_t)report->bytes, "failures",
                   (json_int_t)report->failures),
         run->error);
+  }
   kilni_cli_size_text(report->freed_bytes, freed);
   kilni_cli_size_text(report->bytes, left);
   (void)fprintf(out, "removed %" PRIu64 " (%s); %" PRIu64 " left (%s)\n",
@@ -66,12 +67,14 @@ static bool clear(kilni_cli_cache_run_t* run) {
   bool all = age == NULL && size == NULL;
   options->max_age_s = KILN_CACHE_UNLIMITED;
   options->disk_bytes = KILN_CACHE_UNLIMITED;
-  if (age != NULL &&
-      !kilni_cli_age_parse("older-than", age, &options->max_age_s, run->error))
+  if (age != NULL && !kilni_cli_age_parse("older-than", age,
+                                          &options->max_age_s, run->error)) {
     return false;
+  }
   if (size != NULL && !kilni_cli_size_parse("max-bytes", size,
-                                            &options->disk_bytes, run->error))
+                                            &options->disk_bytes, run->error)) {
     return false;
+  }
   if (!open_cache(run)) return false;
   kiln_cache_report_t report;
   kilni_cli_progress_t progress;
@@ -80,8 +83,9 @@ static bool clear(kilni_cli_cache_run_t* run) {
   kiln_status_t status = all ? kiln_cache_clear(run->cache, &report)
                              : kiln_cache_trim(run->cache, &report);
   kilni_cli_progress_stop(&progress);
-  if (!kilni_cli_check(run->error, status) || !report_cleared(run, &report))
+  if (!kilni_cli_check(run->error, status) || !report_cleared(run, &report)) {
     return false;
+  }
   if (report.failures == 0) return true;
   kilni_cli_note("%" PRIu64 " files could not be removed", report.failures);
   return kilni_cli_tell(run->error, KILN_STATUS_IO_ERROR);
@@ -123,7 +127,7 @@ enum { ACTION_COUNT = sizeof(ACTIONS) / sizeof(ACTIONS[0]) };
 
 static const action_t* find_action(const char* name, kilni_cli_error_t* error) {
   const char* names[ACTION_COUNT];
-  for (size_t i = 0; i < ACTION_COUNT; ++i) {
+  for (size_t i = 0; i < ACTION_COUNT; i++) {
     if (strcmp(ACTIONS[i].name, name) == 0) return &ACTIONS[i];
     names[i] = ACTIONS[i].name;
   }
@@ -131,26 +135,29 @@ static const action_t* find_action(const char* name, kilni_cli_error_t* error) {
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                        "use stats, list, verify, clear or warm",
                        "a cache cannot \"%s\"", name);
-  if (near != NULL)
+  if (near != NULL) {
     kilni_cli_error_fix(error, "did you mean \"kiln cache %s\"?", near);
+  }
   return NULL;
 }
 
 static bool check_action(const action_t* action, const kilni_cli_call_t* call,
                          kilni_cli_error_t* error) {
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     char word[64];
     const char* name = call->given[i].option->name;
     (void)snprintf(word, sizeof(word), " %s ", name);
-    if (strstr(action->options, word) == NULL)
+    if (strstr(action->options, word) == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
                             "--%s means nothing to \"kiln cache %s\"", name,
                             action->name);
+    }
   }
-  if (action->files && call->operand_count < 2)
+  if (action->files && call->operand_count < 2) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "name the files that will be run or compiled",
                           "\"kiln cache warm\" needs FILE...");
+  }
   if (action->files || call->operand_count < 2) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
                         "\"kiln cache %s\" has no place for \"%s\"",

@@ -67,8 +67,9 @@ static bool want(check_t* check, const kilni_cli_piece_t* piece,
   size_t count = piece_count(check);
   for (*out_index = 0; *out_index < count; ++*out_index) {
     const kilni_cli_piece_t* other = &pieces(check)[*out_index];
-    if (other->kind == piece->kind && strcmp(other->name, piece->name) == 0)
+    if (other->kind == piece->kind && strcmp(other->name, piece->name) == 0) {
       return true;
+    }
   }
   return kilni_cli_buffer_add(&check->wanted, piece, sizeof(*piece),
                               check->error);
@@ -98,11 +99,12 @@ static bool read_use(check_t* check, const char* text, const char* arrow) {
   bool whole = last != NULL && last != arrow + 1 &&
                (memchr(arrow, ':', (size_t)(last - arrow)) != NULL ||
                 strncmp(arrow, ">driver:", 8) == 0);
-  if (!whole)
+  if (!whole) {
     return kilni_cli_fail(check->error, KILN_STATUS_INVALID_ARGUMENT,
                           "write PRODUCER>CONSUMER:ARTIFACT, e.g. "
                           "\"lib:nvrtc>lib:nvJitLink:ltoir\"",
                           "\"%s\" is no pipeline", text);
+  }
   return kilni_cli_check(check->error,
                          kiln_compat_artifact_parse(last + 1, &use.artifact)) &&
          read_end(check, text, (size_t)(arrow - text), &use.producer) &&
@@ -113,7 +115,7 @@ static bool read_use(check_t* check, const char* text, const char* arrow) {
 
 static bool read_operands(check_t* check) {
   const kilni_cli_call_t* call = check->call;
-  for (size_t i = 0; i < call->operand_count; ++i) {
+  for (size_t i = 0; i < call->operand_count; i++) {
     const char* text = call->operands[i];
     const char* arrow = strchr(text, '>');
     kilni_cli_piece_t piece;
@@ -134,8 +136,9 @@ static bool read_mode(check_t* check, uint32_t* out_mode) {
   *out_mode = KILN_COMPAT_MODE_DEFAULT;
   if (text == NULL) return true;
   const char* word = strcmp(text, "best-effort") == 0 ? "best_effort" : text;
-  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; ++i)
+  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; i++) {
     if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
+  }
   return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
          kilni_cli_fail(check->error, KILN_STATUS_INVALID_ARGUMENT,
                         "write strict, best-effort, warn or off",
@@ -146,32 +149,37 @@ static bool make_context(check_t* check) {
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
   const char* driver = kilni_cli_option_value(check->call, "driver");
   if (!kilni_cli_where_read(&check->where, check->call, check->error) ||
-      !read_mode(check, &options.mode))
+      !read_mode(check, &options.mode)) {
     return false;
+  }
   if (driver != NULL &&
       !kilni_cli_check(check->error,
-                       kiln_compat_driver_parse(driver, &check->driver)))
+                       kiln_compat_driver_parse(driver, &check->driver))) {
     return false;
+  }
   options.locate = &check->where.options;
   options.default_mode = KILN_COMPAT_MODE_STRICT;
   options.ctk_version = kilni_cli_option_value(check->call, "ctk-version");
   if (driver != NULL) options.driver = &check->driver;
-  if (kilni_cli_option_value(check->call, "forward-compat") != NULL)
+  if (kilni_cli_option_value(check->call, "forward-compat") != NULL) {
     options.forward_compat = KILN_SWITCH_ON;
-  if (kilni_cli_option_value(check->call, "verify") != NULL)
+  }
+  if (kilni_cli_option_value(check->call, "verify") != NULL) {
     options.verify = KILN_SWITCH_ON;
+  }
   return kilni_cli_check(check->error,
                          kiln_toolkit_create(&options, &check->toolkit));
 }
 
 static bool find_items(check_t* check) {
-  for (size_t i = 0; i < piece_count(check); ++i) {
+  for (size_t i = 0; i < piece_count(check); i++) {
     kiln_toolkit_item_t* item = NULL;
     const kilni_cli_piece_t* piece = &pieces(check)[i];
     if (!kilni_cli_check(check->error,
                          kiln_toolkit_resolve(check->toolkit, piece->kind,
-                                              piece->name, &item)))
+                                              piece->name, &item))) {
       return false;
+    }
     if (!kilni_cli_buffer_add(&check->found, &item, sizeof(item),
                               check->error)) {
       kiln_toolkit_item_release(item);
@@ -200,7 +208,7 @@ static bool ask(check_t* check) {
       kilni_cli_buffer_resize(&places, count * sizeof(void*), check->error);
   kiln_compat_use_t* list = (kiln_compat_use_t*)(void*)uses.data;
   const kiln_compat_use_t** at = (const kiln_compat_use_t**)(void*)places.data;
-  for (size_t i = 0; ok && i < count; ++i) {
+  for (size_t i = 0; ok && i < count; i++) {
     list[i] = kiln_compat_use_default();
     list[i].artifact = given[i].artifact;
     take_end(check, given[i].producer, &list[i].producer_kind,
@@ -223,16 +231,18 @@ static bool ask(check_t* check) {
 
 static size_t missing_count(const check_t* check) {
   size_t count = 0;
-  for (size_t i = 0; i < item_count(check); ++i)
-    if (!is_found(items(check)[i])) ++count;
+  for (size_t i = 0; i < item_count(check); i++) {
+    if (!is_found(items(check)[i])) count++;
+  }
   return count;
 }
 
 // What is not there cannot be judged.
 static uint32_t verdict_of(const check_t* check) {
   uint32_t verdict = kiln_compat_report_verdict(check->report);
-  if (missing_count(check) != 0 && verdict == KILN_COMPAT_VERDICT_COMPATIBLE)
+  if (missing_count(check) != 0 && verdict == KILN_COMPAT_VERDICT_COMPATIBLE) {
     return KILN_COMPAT_VERDICT_UNKNOWN;
+  }
   return verdict;
 }
 
@@ -250,7 +260,7 @@ static json_t* driver_json(const kiln_compat_driver_t* driver) {
 // The uses that have a verdict, declared or not.
 static json_t* uses_json(const kiln_compat_report_t* report) {
   json_t* list = json_array();
-  for (uint32_t use = KILN_COMPAT_USE_LTO; use <= KILN_COMPAT_USE_NVVM; ++use) {
+  for (uint32_t use = KILN_COMPAT_USE_LTO; use <= KILN_COMPAT_USE_NVVM; use++) {
     uint32_t declared = 0;
     if (kiln_compat_report_judged_count(report, use, &declared) == 0) continue;
     uint32_t verdict = kiln_compat_report_verdict_of_use(report, use);
@@ -265,13 +275,15 @@ static json_t* uses_json(const kiln_compat_report_t* report) {
 static bool show_json(check_t* check) {
   json_t* list = json_array();
   json_t* findings = json_array();
-  for (size_t i = 0; i < item_count(check); ++i)
+  for (size_t i = 0; i < item_count(check); i++) {
     (void)json_array_append_new(list, kilni_cli_item_json(items(check)[i]));
+  }
   uint32_t count = kiln_compat_report_finding_count(check->report);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     (void)json_array_append_new(
         findings,
         kilni_cli_finding_json(kiln_compat_report_finding(check->report, i)));
+  }
   kiln_compat_driver_t driver = kiln_compat_driver_default();
   if (kiln_toolkit_mode(check->toolkit) != KILN_COMPAT_MODE_OFF &&
       !kilni_cli_check(check->error,
@@ -307,8 +319,9 @@ static void print_finding(FILE* out, const kiln_compat_finding_t* f) {
 static void print_missing(FILE* out, const kiln_toolkit_item_t* item) {
   kilni_cli_error_t why = {0};
   if (kilni_cli_check(
-          &why, kiln_locate_item_require(kiln_toolkit_item_located(item))))
+          &why, kiln_locate_item_require(kiln_toolkit_item_located(item)))) {
     return;
+  }
   (void)fprintf(out, "not found: %s\n", why.message);
   if (why.fix[0] != 0) (void)fprintf(out, "  Fix: %s\n", why.fix);
 }
@@ -316,15 +329,19 @@ static void print_missing(FILE* out, const kiln_toolkit_item_t* item) {
 static void show_lines(check_t* check) {
   FILE* out = check->call->results;
   kilni_cli_columns_t columns = {0};
-  for (size_t i = 0; i < item_count(check); ++i)
+  for (size_t i = 0; i < item_count(check); i++) {
     kilni_cli_columns_fit(&columns, items(check)[i]);
-  for (size_t i = 0; i < item_count(check); ++i)
+  }
+  for (size_t i = 0; i < item_count(check); i++) {
     kilni_cli_item_print(out, &columns, items(check)[i]);
-  for (size_t i = 0; i < item_count(check); ++i)
+  }
+  for (size_t i = 0; i < item_count(check); i++) {
     print_missing(out, items(check)[i]);
+  }
   uint32_t count = kiln_compat_report_finding_count(check->report);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     print_finding(out, kiln_compat_report_finding(check->report, i));
+  }
   (void)fprintf(out, "%s\n", kiln_compat_verdict_word(verdict_of(check)));
 }
 
@@ -333,11 +350,13 @@ static bool show(check_t* check) {
     if (!show_json(check)) return false;
   } else {
     show_lines(check);
-    if (!kilni_cli_results_flush(check->call->results, check->error))
+    if (!kilni_cli_results_flush(check->call->results, check->error)) {
       return false;
+    }
   }
-  if (missing_count(check) != 0)
+  if (missing_count(check) != 0) {
     return kilni_cli_tell(check->error, KILN_STATUS_NOT_FOUND);
+  }
   kiln_status_t status = kiln_compat_report_status(
       check->report, kiln_toolkit_mode(check->toolkit));
   kiln_status_code_t code = kiln_status_code(status);
@@ -349,8 +368,9 @@ static bool run_check(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   check_t check = {.call = call, .error = error};
   bool ok = read_operands(&check) && make_context(&check) &&
             find_items(&check) && ask(&check) && show(&check);
-  for (size_t i = 0; i < item_count(&check); ++i)
+  for (size_t i = 0; i < item_count(&check); i++) {
     kiln_toolkit_item_release(items(&check)[i]);
+  }
   kiln_compat_report_release(check.report);
   kiln_toolkit_release(check.toolkit);
   kilni_cli_where_deinit(&check.where);

@@ -25,12 +25,14 @@ typedef struct compile_t {
 static bool read_call(compile_t* c, kilni_cli_error_t* error) {
   c->out = kilni_cli_option_value(c->call, "out-file");
   c->depfile = kilni_cli_option_value(c->call, "depfile");
-  if (c->out == NULL)
+  if (c->out == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "say where the code goes: -o FILE", "no output file");
+  }
   if (!kilni_cli_compile_read(&c->job, c->call, c->call->operands[0], c->out,
-                              error))
+                              error)) {
     return false;
+  }
   if (c->depfile != NULL) c->job.options.list_headers = KILN_SWITCH_ON;
   return kilni_cli_cache_read(&c->where, c->call, error) &&
          kilni_cli_output_check(c->out, error) &&
@@ -59,25 +61,28 @@ static bool compile(compile_t* c, kilni_cli_error_t* error) {
 // As make and ninja read a path: blanks and # behind a backslash, $ doubled.
 static bool add_path(kilni_cli_buffer_t* out, const char* path,
                      kilni_cli_error_t* error) {
-  for (const char* at = path; *at != 0; ++at) {
+  for (const char* at = path; *at != 0; at++) {
     size_t slashes = strspn(at, "\\");
     // Backslashes right before a blank are doubled.
     if (slashes != 0 && at[slashes] == ' ') {
-      for (size_t i = 0; i < 2 * slashes; ++i)
+      for (size_t i = 0; i < 2 * slashes; i++) {
         if (!kilni_cli_buffer_add(out, "\\", 1, error)) return false;
+      }
       at += slashes - 1;
       continue;
     }
     const char* before = *at == ' ' || *at == '#' ? "\\"
                          : *at == '$'             ? "$"
                                                   : "";
-    if (*at == '\n')
+    if (*at == '\n') {
       return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                             "rename it, or leave --depfile out",
                             "a path with a line break in a depfile");
+    }
     if (!kilni_cli_buffer_add(out, before, strlen(before), error) ||
-        !kilni_cli_buffer_add(out, at, 1, error))
+        !kilni_cli_buffer_add(out, at, 1, error)) {
       return false;
+    }
   }
   return true;
 }
@@ -86,15 +91,18 @@ static bool make_depfile(const compile_t* c, kilni_cli_buffer_t* out,
                          kilni_cli_error_t* error) {
   if (!add_path(out, c->out, error) ||
       !kilni_cli_buffer_add(out, ": ", 2, error) ||
-      !add_path(out, c->job.file, error))
+      !add_path(out, c->job.file, error)) {
     return false;
+  }
   uint32_t count = c->job.result != NULL
                        ? kiln_compile_result_header_count(c->job.result)
                        : 0;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     if (!kilni_cli_buffer_add(out, " \\\n  ", 5, error) ||
-        !add_path(out, kiln_compile_result_header(c->job.result, i), error))
+        !add_path(out, kiln_compile_result_header(c->job.result, i), error)) {
       return false;
+    }
+  }
   return kilni_cli_buffer_add(out, "\n", 1, error);
 }
 
@@ -108,13 +116,13 @@ static bool write_outputs(const compile_t* c, kilni_cli_error_t* error) {
   if (c->depfile != NULL) {
     outputs[count].path = c->depfile;
     ok = make_depfile(c, &outputs[count].content, error);
-    ++count;
+    count++;
   }
   kiln_bytes_view_t code = kiln_code_bytes(c->job.code);
   outputs[count].path = c->out;
   ok = ok && kilni_cli_buffer_add(&outputs[count].content, code.data, code.size,
                                   error);
-  ++count;
+  count++;
   ok = ok && kilni_cli_outputs_write(outputs, count, error);
   kilni_cli_outputs_deinit(outputs, count);
   return ok;
@@ -130,11 +138,12 @@ static bool report(const compile_t* c, kilni_cli_error_t* error) {
   const kiln_code_t* code = c->job.code;
   const kiln_compile_result_t* result = c->job.result;
   json_t* names = json_array();
-  for (uint32_t i = 0; i < kiln_code_lowered_count(code); ++i)
+  for (uint32_t i = 0; i < kiln_code_lowered_count(code); i++) {
     (void)json_array_append_new(
         names, json_pack("{s:o,s:s}", "expression",
                          text_json(kiln_code_lowered(code, i)->expression),
                          "lowered", kiln_code_lowered(code, i)->lowered));
+  }
   uint32_t line = kiln_code_producer_line(code);
   char version[32];
   (void)snprintf(version, sizeof(version), "%u.%u", (unsigned)(line / 1000),
@@ -160,9 +169,10 @@ static bool run_compile(const kilni_cli_call_t* call,
     return false;
   }
   compile_t* c = calloc(1, sizeof(*c));
-  if (c == NULL)
+  if (c == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the options");
+  }
   c->call = call;
   bool ok = read_call(c, error) && compile(c, error) &&
             write_outputs(c, error) && report(c, error);

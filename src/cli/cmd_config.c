@@ -42,27 +42,33 @@ static const form_t FORMS[] = {
 static bool read_forms(const kilni_cli_call_t* call, int* forms,
                        kilni_cli_error_t* error) {
   *forms = 0;
-  for (size_t i = 0; i < sizeof(FORMS) / sizeof(FORMS[0]); ++i)
-    if (kilni_cli_option_value(call, FORMS[i].option) != NULL)
+  for (size_t i = 0; i < sizeof(FORMS) / sizeof(FORMS[0]); i++) {
+    if (kilni_cli_option_value(call, FORMS[i].option) != NULL) {
       *forms |= FORMS[i].form;
-  for (size_t i = 0; i < call->given_count; ++i)
+    }
+  }
+  for (size_t i = 0; i < call->given_count; i++) {
     if (kilni_cli_option_is_bare(&call->given[i])) *forms |= FORM_ROOT;
+  }
   int whole = *forms & ~FORM_LINES;
   bool is_lock = kilni_cli_option_value(call, "lock") != NULL ||
                  kilni_cli_option_value(call, "verify-lock") != NULL;
-  if (*forms == 0 && !is_lock)
+  if (*forms == 0 && !is_lock) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write \"kiln config --cflags --libs nvrtc\", for "
                           "example",
                           "there is nothing to print: give --root, --version, "
                           "--cflags, --libs, --cmake, --shell, --make, "
                           "--pc or --json");
-  if (whole != 0 && ((whole & (whole - 1)) != 0 || (*forms & FORM_LINES) != 0))
+  }
+  if (whole != 0 &&
+      ((whole & (whole - 1)) != 0 || (*forms & FORM_LINES) != 0)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "ask for one form at a time: only --root, --version, "
                           "--cflags and --libs go together",
                           "--cmake, --shell, --make, --pc and --json hold "
                           "everything and go with no other form");
+  }
   return true;
 }
 
@@ -74,8 +80,9 @@ static bool add(const kilni_config_t* config, kilni_cli_buffer_t* out,
 }
 
 static bool add_root(const kilni_config_t* config, kilni_cli_buffer_t* out) {
-  if (config->root[0] != 0)
+  if (config->root[0] != 0) {
     return add(config, out, config->root) && add(config, out, "\n");
+  }
   return kilni_cli_fail(config->error, KILN_STATUS_NOT_FOUND,
                         "use --cflags and --libs, or --json, which name all "
                         "folders",
@@ -84,8 +91,9 @@ static bool add_root(const kilni_config_t* config, kilni_cli_buffer_t* out) {
 }
 
 static bool add_version(const kilni_config_t* config, kilni_cli_buffer_t* out) {
-  if (config->version[0] != 0)
+  if (config->version[0] != 0) {
     return add(config, out, config->version) && add(config, out, "\n");
+  }
   return kilni_cli_fail(
       config->error, KILN_STATUS_INSUFFICIENT_METADATA,
       "see the evidence with \"kiln find --trail\"; headers have the best",
@@ -97,10 +105,11 @@ static bool add_words(const kilni_config_t* config,
                       const kilni_cli_words_t* words, kilni_cli_buffer_t* out) {
   const char* at = NULL;
   while ((at = kilni_cli_words_next(words, at)) != NULL) {
-    if (strchr(at, '\n') != NULL)
+    if (strchr(at, '\n') != NULL) {
       return kilni_cli_fail(config->error, KILN_STATUS_INVALID_ARGUMENT,
                             "leave out --lines, or use --json",
                             "a path has a newline in it");
+    }
     if (!add(config, out, at) || !add(config, out, "\n")) return false;
   }
   return true;
@@ -111,19 +120,23 @@ static bool add_lines(const kilni_config_t* config, int forms,
   kilni_cli_error_t* e = config->error;
   if ((forms & FORM_ROOT) != 0 && !add_root(config, out)) return false;
   if ((forms & FORM_VERSION) != 0 && !add_version(config, out)) return false;
-  if (kilni_cli_option_value(config->call, "lines") != NULL)
+  if (kilni_cli_option_value(config->call, "lines") != NULL) {
     return ((forms & FORM_CFLAGS) == 0 ||
             add_words(config, &config->cflags, out)) &&
            ((forms & FORM_LIBS) == 0 || add_words(config, &config->libs, out));
+  }
   if ((forms & FORM_CFLAGS) != 0 &&
-      !kilni_config_words_text(out, &config->cflags, e))
+      !kilni_config_words_text(out, &config->cflags, e)) {
     return false;
+  }
   if ((forms & FORM_FLAGS) == FORM_FLAGS && config->cflags.count != 0 &&
-      config->libs.count != 0 && !add(config, out, " "))
+      config->libs.count != 0 && !add(config, out, " ")) {
     return false;
+  }
   if ((forms & FORM_LIBS) != 0 &&
-      !kilni_config_words_text(out, &config->libs, e))
+      !kilni_config_words_text(out, &config->libs, e)) {
     return false;
+  }
   return (forms & FORM_FLAGS) == 0 || add(config, out, "\n");
 }
 
@@ -131,26 +144,28 @@ static bool show(const kilni_config_t* config, int forms) {
   kilni_cli_buffer_t out = {0};
   bool ok = true;
   FILE* results = config->call->results;
-  if (forms == FORM_JSON)
+  if (forms == FORM_JSON) {
     return kilni_cli_json_write(results, kilni_config_json(config),
                                 config->error);
-  if (forms == FORM_CMAKE)
+  }
+  if (forms == FORM_CMAKE) {
     ok = kilni_config_cmake_text(config, &out);
-  else if (forms == FORM_SHELL)
+  } else if (forms == FORM_SHELL) {
     ok = kilni_config_shell_text(config, &out);
-  else if (forms == FORM_PC)
+  } else if (forms == FORM_PC) {
     ok = kilni_config_pc_text(config, &out);
-  else if (forms == FORM_MAKE)
+  } else if (forms == FORM_MAKE) {
     ok = kilni_config_make_text(config, &out);
-  else
+  } else {
     ok = add_lines(config, forms, &out);
+  }
   if (ok && out.size != 0) (void)fwrite(out.data, 1, out.size, results);
   kilni_cli_buffer_deinit(&out);
   return ok && kilni_cli_results_flush(results, config->error);
 }
 
 static void show_warnings(const kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     kiln_locate_item_t* item =
         kiln_toolkit_item_located(kilni_config_piece(config, i)->item);
     // The same for every piece: once is enough.
@@ -164,10 +179,11 @@ static void show_warnings(const kilni_config_t* config) {
 
 static void value_text(const json_t* value, char* out, size_t capacity) {
   const char* text = json_string_value(value);
-  if (json_is_integer(value))
+  if (json_is_integer(value)) {
     (void)snprintf(out, capacity, "%lld", (long long)json_integer_value(value));
-  else
+  } else {
     (void)snprintf(out, capacity, "%s", text == NULL ? "nothing" : text);
+  }
 }
 
 static void note_change(const char* item, const char* what,
@@ -236,8 +252,9 @@ static bool take_items(kilni_config_t* config, kilni_cli_call_t* call,
   if (call->operand_count != 0) return true;
   json_array_foreach(items, i, value) {
     const char* text = json_string_value(value);
-    if (!kilni_cli_buffer_add(operands, &text, sizeof(text), config->error))
+    if (!kilni_cli_buffer_add(operands, &text, sizeof(text), config->error)) {
       return false;
+    }
   }
   call->operands = (const char* const*)(void*)operands->data;
   call->operand_count = json_array_size(items);
@@ -249,8 +266,9 @@ static bool make_plan(kilni_config_t* config, const char* lock_path) {
   kilni_cli_error_t* error = config->error;
   if (kilni_config_make(config)) return true;
   if (lock_path == NULL || (error->code != KILN_STATUS_NOT_FOUND &&
-                            error->code != KILN_STATUS_INCOMPATIBLE))
+                            error->code != KILN_STATUS_INCOMPATIBLE)) {
     return false;
+  }
   error->code = KILN_STATUS_INCOMPATIBLE;
   kilni_cli_error_prefix(error, "\"%s\" holds no more", lock_path);
   return false;
@@ -261,12 +279,14 @@ static bool run_plan(kilni_config_t* config, kilni_cli_call_t* call, int forms,
   const char* verify = kilni_cli_option_value(call, "verify-lock");
   const char* write = kilni_cli_option_value(call, "lock");
   if (verify != NULL && !(kilni_config_lock_read(verify, lock, config->error) &&
-                          take_items(config, call, *lock, operands)))
+                          take_items(config, call, *lock, operands))) {
     return false;
+  }
   if (!make_plan(config, verify)) return false;
   show_warnings(config);
-  if (verify != NULL && !verify_lock(config, *lock, verify, forms))
+  if (verify != NULL && !verify_lock(config, *lock, verify, forms)) {
     return false;
+  }
   if (write != NULL && !kilni_config_lock_write(config, write)) return false;
   if (verify != NULL && forms == FORM_JSON) return true;
   return forms == 0 || show(config, forms);

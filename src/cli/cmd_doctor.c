@@ -19,7 +19,7 @@ static bool is_on(const kilni_cli_call_t* call, const char* option) {
 }
 
 static const char* home_of(const kiln_probe_t* probe) {
-  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); i++) {
     const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
     if (strcmp(v->name, "HOME") == 0) return v->value;
   }
@@ -31,26 +31,30 @@ static bool write_to(FILE* out, const kilni_cli_call_t* call,
                      kilni_cli_error_t* error) {
   kilni_cli_doctor_view_t view = {is_on(call, "all"), is_on(call, "trail"),
                                   watch};
-  if (call->json)
+  if (call->json) {
     return kilni_cli_json_write(out, kilni_cli_doctor_json(probe, view), error);
+  }
   kilni_cli_doctor_print(out, probe, view);
   return true;
 }
 
 static bool show(const kilni_cli_call_t* call, const kiln_probe_t* probe,
                  const kiln_watch_t* watch, kilni_cli_error_t* error) {
-  if (!is_on(call, "shorten"))
+  if (!is_on(call, "shorten")) {
     return write_to(call->results, call, probe, watch, error);
+  }
   char* text = NULL;
   size_t size = 0;
   FILE* memory = open_memstream(&text, &size);
-  if (memory == NULL)
+  if (memory == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "out of memory");
+  }
   bool ok = write_to(memory, call, probe, watch, error);
-  if (fclose(memory) != 0 && ok)
+  if (fclose(memory) != 0 && ok) {
     ok =
         kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL, "out of memory");
+  }
   if (ok) kilni_cli_shorten(call->results, text, size, home_of(probe));
   free(text);
   return ok;

@@ -54,7 +54,7 @@ static bool want(find_t* find, const kilni_cli_piece_t* piece) {
 // The whole catalog, or one kind of it.
 static bool want_all(find_t* find, uint32_t kind) {
   uint32_t count = kiln_locate_entry_count();
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     kilni_cli_piece_t piece = {kiln_locate_entry_kind(entry), ""};
     if (kind != 0 && piece.kind != kind) continue;
@@ -72,26 +72,30 @@ static bool read_wants(find_t* find) {
   if (call->operand_count != 0 && strchr(call->operands[0], ':') == NULL) {
     kiln_string_view_t word = {call->operands[0], strlen(call->operands[0])};
     kind = kiln_locate_kind_parse(word);
-    if (kind == 0)
+    if (kind == 0) {
       return kilni_cli_fail(
           find->error, KILN_STATUS_INVALID_ARGUMENT,
           "begin with lib, header, static, bitcode, binary or stub, or write "
           "KIND:NAME for each",
           "\"%s\" is no kind of a thing to find", call->operands[0]);
+    }
     at = 1;
   }
-  if (is_on(find, "all") && at == call->operand_count)
+  if (is_on(find, "all") && at == call->operand_count) {
     return want_all(find, kind);
-  if (is_on(find, "all"))
+  }
+  if (is_on(find, "all")) {
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
                           "leave out --all, or the names",
                           "--all is given with a name");
-  if (at == call->operand_count)
+  }
+  if (at == call->operand_count) {
     return kilni_cli_fail(find->error, KILN_STATUS_INVALID_ARGUMENT,
                           "write \"kiln find lib nvrtc\", for example, or "
                           "\"kiln find --all\"",
                           "there is no name of a thing to find");
-  for (; at < call->operand_count; ++at) {
+  }
+  for (; at < call->operand_count; at++) {
     kilni_cli_piece_t piece;
     const char* text = call->operands[at];
     // No piece is called as a kind is: the word goes for those after it.
@@ -102,8 +106,9 @@ static bool read_wants(find_t* find) {
       continue;
     }
     if (!kilni_cli_piece_read(&piece, text, strlen(text), kind, find->error) ||
-        !want(find, &piece))
+        !want(find, &piece)) {
       return false;
+    }
   }
   return true;
 }
@@ -111,15 +116,17 @@ static bool read_wants(find_t* find) {
 // ---- Finding ----
 
 static bool keep(find_t* find, kiln_toolkit_item_t* item) {
-  if (kilni_cli_buffer_add(&find->found, &item, sizeof(item), find->error))
+  if (kilni_cli_buffer_add(&find->found, &item, sizeof(item), find->error)) {
     return true;
+  }
   kiln_toolkit_item_release(item);
   return false;
 }
 
 static bool make_context(find_t* find) {
-  if (!kilni_cli_where_read(&find->where, find->call, find->error))
+  if (!kilni_cli_where_read(&find->where, find->call, find->error)) {
     return false;
+  }
   kiln_toolkit_options_t options = kiln_toolkit_options_default();
   options.locate = &find->where.options;
   options.mode = KILN_COMPAT_MODE_OFF;  // nothing is taken into use
@@ -132,13 +139,14 @@ static bool make_context(find_t* find) {
 
 static bool find_each(find_t* find, const kilni_cli_piece_t* wanted,
                       size_t count) {
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     kiln_toolkit_item_t* item = NULL;
     if (!kilni_cli_check(find->error,
                          kiln_toolkit_resolve(find->toolkit, wanted[i].kind,
                                               wanted[i].name, &item)) ||
-        !keep(find, item))
+        !keep(find, item)) {
       return false;
+    }
   }
   return true;
 }
@@ -149,7 +157,7 @@ static bool find_set(find_t* find, const kilni_cli_piece_t* wanted,
   bool ok = kilni_cli_buffer_resize(&wants, count * sizeof(kiln_locate_want_t),
                                     find->error);
   kiln_locate_want_t* list = (kiln_locate_want_t*)(void*)wants.data;
-  for (size_t i = 0; i < count && ok; ++i) {
+  for (size_t i = 0; i < count && ok; i++) {
     list[i].kind = wanted[i].kind;
     list[i].name = wanted[i].name;
   }
@@ -158,7 +166,7 @@ static bool find_set(find_t* find, const kilni_cli_piece_t* wanted,
                        kiln_locate_find_set(kiln_toolkit_locate(find->toolkit),
                                             list, (uint32_t)count, &find->set));
   kilni_cli_buffer_deinit(&wants);
-  for (uint32_t i = 0; ok && i < kiln_locate_set_count(find->set); ++i) {
+  for (uint32_t i = 0; ok && i < kiln_locate_set_count(find->set); i++) {
     kiln_toolkit_item_t* item = NULL;
     ok = kilni_cli_check(
              find->error,
@@ -181,7 +189,7 @@ static bool find_all_wants(find_t* find) {
 
 static json_t* set_json(const kiln_locate_set_t* set) {
   json_t* tried = json_array();
-  for (uint32_t i = 0; i < kiln_locate_set_tried_count(set); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_set_tried_count(set); i++) {
     const kiln_locate_tried_t* t = kiln_locate_set_tried(set, i);
     (void)json_array_append_new(
         tried, json_pack("{s:o,s:o}", "path", kilni_cli_text_json(t->path),
@@ -198,11 +206,13 @@ static json_t* set_json(const kiln_locate_set_t* set) {
 
 static bool show_json(find_t* find) {
   json_t* items = json_array();
-  for (size_t i = 0; i < item_count(find); ++i)
+  for (size_t i = 0; i < item_count(find); i++) {
     (void)json_array_append_new(items, kilni_cli_item_json(item_at(find, i)));
+  }
   json_t* object = json_pack("{s:o}", "items", items);
-  if (find->set != NULL)
+  if (find->set != NULL) {
     (void)json_object_set_new(object, "set", set_json(find->set));
+  }
   return kilni_cli_json_write(find->call->results, object, find->error);
 }
 
@@ -210,27 +220,31 @@ static void show_lines(find_t* find) {
   kilni_cli_columns_t columns = {0};
   bool trail = is_on(find, "trail");
   size_t missing = 0;
-  for (size_t i = 0; i < item_count(find); ++i)
+  for (size_t i = 0; i < item_count(find); i++) {
     kilni_cli_columns_fit(&columns, item_at(find, i));
-  for (size_t i = 0; i < item_count(find); ++i) {
-    const kiln_toolkit_item_t* item = item_at(find, i);
-    if (is_found(item) || trail)
-      kilni_cli_item_print(find->call->results, &columns, item);
-    if (trail) kilni_cli_trail_print(find->call->results, item);
-    if (!is_found(item)) ++missing;
   }
-  if (is_on(find, "all") && !trail && missing != 0)
+  for (size_t i = 0; i < item_count(find); i++) {
+    const kiln_toolkit_item_t* item = item_at(find, i);
+    if (is_found(item) || trail) {
+      kilni_cli_item_print(find->call->results, &columns, item);
+    }
+    if (trail) kilni_cli_trail_print(find->call->results, item);
+    if (!is_found(item)) missing++;
+  }
+  if (is_on(find, "all") && !trail && missing != 0) {
     kilni_cli_note("%zu of %zu were not found; --trail or --json shows them",
                    missing, item_count(find));
+  }
 }
 
 // What is missing, as the error; all but the last are written here.
 static bool fail_missing(find_t* find) {
   kilni_cli_error_t* error = find->error;
-  if (find->set != NULL)
+  if (find->set != NULL) {
     return kilni_cli_check(error, kiln_locate_set_require(find->set));
+  }
   bool any = false;
-  for (size_t i = 0; i < item_count(find); ++i) {
+  for (size_t i = 0; i < item_count(find); i++) {
     const kiln_toolkit_item_t* item = item_at(find, i);
     if (is_found(item)) continue;
     if (any) (void)kilni_cli_error_report(find->call->results, false, error);
@@ -243,8 +257,9 @@ static bool fail_missing(find_t* find) {
 
 static bool show(find_t* find) {
   bool missing = false;
-  for (size_t i = 0; i < item_count(find); ++i)
+  for (size_t i = 0; i < item_count(find); i++) {
     if (!is_found(item_at(find, i))) missing = true;
+  }
   if (is_on(find, "all")) missing = false;  // the list is the work
   if (find->call->json) {
     if (!show_json(find)) return false;
@@ -259,8 +274,9 @@ static bool run_find(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   find_t find = {.call = call, .error = error};
   bool ok = read_wants(&find) && make_context(&find) && find_all_wants(&find) &&
             show(&find);
-  for (size_t i = 0; i < item_count(&find); ++i)
+  for (size_t i = 0; i < item_count(&find); i++) {
     kiln_toolkit_item_release(item_at(&find, i));
+  }
   kiln_locate_set_release(find.set);
   kiln_toolkit_release(find.toolkit);
   kilni_cli_where_deinit(&find.where);

@@ -72,15 +72,17 @@ static bool read_flags(const char* text, uint32_t* out,
     size_t i = 0;
     size_t count = sizeof(FLAGS) / sizeof(FLAGS[0]);
     while (i < count && (strlen(FLAGS[i].word) != size ||
-                         memcmp(FLAGS[i].word, text, size) != 0))
-      ++i;
-    if (i == count)
+                         memcmp(FLAGS[i].word, text, size) != 0)) {
+      i++;
+    }
+    if (i == count) {
       return kilni_cli_fail(
           error, KILN_STATUS_INVALID_ARGUMENT,
           "take some of verbose, runtime-types, kernels, copies, fills, hosts, "
           "events, signal-semaphores, wait-semaphores, kernel-attributes, "
           "handles, allocations, frees, memory-ops, topology, conditionals",
           "--driver-flags has no \"%.*s\"", (int)size, text);
+    }
     *out |= FLAGS[i].flag;
     text += size + (text[size] == ',');
   }
@@ -91,12 +93,13 @@ static bool read_runs(const char* text, uint32_t* out,
                       kilni_cli_error_t* error) {
   uint64_t value = DEFAULT_RUNS;
   if (text != NULL &&
-      (!kilni_cli_u64_parse(text, strlen(text), &value) || value > MAX_RUNS))
+      (!kilni_cli_u64_parse(text, strlen(text), &value) || value > MAX_RUNS)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write a number from 0 to 1000; 0 runs it once and "
                           "takes no time",
                           "--runs \"%s\" is not a number from 0 to %d", text,
                           (int)MAX_RUNS);
+  }
   *out = (uint32_t)value;
   return true;
 }
@@ -111,16 +114,20 @@ static bool read_wanted(wanted_t* w, const kilni_cli_call_t* call,
   w->draws_only = kilni_cli_option_value(call, "no-run") != NULL;
   if (!read_flags(kilni_cli_option_value(call, "driver-flags"),
                   &w->driver_flags, error) ||
-      !read_runs(kilni_cli_option_value(call, "runs"), &w->runs, error))
+      !read_runs(kilni_cli_option_value(call, "runs"), &w->runs, error)) {
     return false;
-  if (w->trace != NULL && (w->runs == 0 || w->draws_only))
+  }
+  if (w->trace != NULL && (w->runs == 0 || w->draws_only)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "take --runs 1 or more, and no --no-run",
                           "--trace needs a timed run");
+  }
   const char* const paths[] = {w->svg, w->dot, w->driver_dot, w->trace};
-  for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); ++i)
-    if (paths[i] != NULL && !kilni_cli_output_check(paths[i], error))
+  for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    if (paths[i] != NULL && !kilni_cli_output_check(paths[i], error)) {
       return false;
+    }
+  }
   return w->svg == NULL || kilni_cli_svg_check(error);
 }
 
@@ -180,14 +187,17 @@ static bool draw(const kilni_cli_graph_job_t* job, const wanted_t* w,
   kilni_cli_buffer_t dot = {0};
   bool ok = true;
   if (w->dot != NULL || w->svg != NULL) ok = draw_dot(job, &dot, error);
-  if (ok && w->svg != NULL)
+  if (ok && w->svg != NULL) {
     ok = kilni_cli_svg_make(&dot, add_output(r, w->svg, "svg", NULL), error);
-  if (ok && w->dot != NULL)
+  }
+  if (ok && w->dot != NULL) {
     ok = kilni_cli_buffer_add(add_output(r, w->dot, "dot", NULL), dot.data,
                               dot.size, error);
-  if (ok && w->driver_dot != NULL)
+  }
+  if (ok && w->driver_dot != NULL) {
     ok = draw_driver(job, w, add_output(r, w->driver_dot, "driver-dot", NULL),
                      error);
+  }
   kilni_cli_buffer_deinit(&dot);
   return ok;
 }
@@ -196,7 +206,7 @@ static bool draw(const kilni_cli_graph_job_t* job, const wanted_t* w,
 
 static bool collect(kilni_cli_graph_job_t* job, results_t* r,
                     kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
     if (job->data[i].out.size == 0) continue;
     const char* path = (const char*)job->data[i].out.data;
     kilni_cli_buffer_t* content =
@@ -220,8 +230,9 @@ static bool write_trace(const kilni_cli_graph_job_t* job, const wanted_t* w,
 
 static bool do_all(kilni_cli_graph_job_t* job, const wanted_t* w, results_t* r,
                    kilni_cli_error_t* error) {
-  if (!kilni_cli_graph_open(job, error) || !draw(job, w, r, error))
+  if (!kilni_cli_graph_open(job, error) || !draw(job, w, r, error)) {
     return false;
+  }
   if (w->draws_only) return true;
   return kilni_cli_graph_run(job, error) && collect(job, r, error) &&
          (w->runs == 0 || (kilni_cli_graph_time(job, w->runs, error) &&
@@ -231,14 +242,16 @@ static bool do_all(kilni_cli_graph_job_t* job, const wanted_t* w, results_t* r,
 static bool report(const kilni_cli_call_t* call,
                    const kilni_cli_graph_job_t* job, const results_t* r,
                    kilni_cli_error_t* error) {
-  if (call->json)
+  if (call->json) {
     return kilni_cli_json_write(
         call->results,
         kilni_cli_graph_json(job, r->written, r->outputs, r->count), error);
+  }
   kilni_cli_graph_print(call->results, job);
-  for (size_t i = 0; i < r->count; ++i)
+  for (size_t i = 0; i < r->count; i++) {
     kilni_cli_note("wrote %s (%zu bytes)", r->outputs[i].path,
                    r->outputs[i].content.size);
+  }
   return kilni_cli_results_flush(call->results, error);
 }
 
@@ -264,10 +277,12 @@ static bool read_request(kilni_cli_request_t* request,
   request->file = file;
   const char* seed = kilni_cli_option_value(call, "seed");
   request->has_seed = seed != NULL;
-  if (seed != NULL && !kilni_cli_u64_parse(seed, strlen(seed), &request->seed))
+  if (seed != NULL &&
+      !kilni_cli_u64_parse(seed, strlen(seed), &request->seed)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write a whole number that is not negative",
                           "--seed \"%s\" is not a number", seed);
+  }
   return kilni_cli_seconds_read(kilni_cli_option_value(call, "time-limit"),
                                 &request->time_limit_ns, error) &&
          kilni_cli_device_read(request, kilni_cli_option_value(call, "device"),
@@ -284,9 +299,10 @@ static bool run_graph(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   memset(&sketch, 0, sizeof(sketch));
   job.sketch = &sketch;
   results_t* results = calloc(1, sizeof(*results));
-  if (results == NULL)
+  if (results == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the results");
+  }
   const char* file = call->operands[0];
   bool ok =
       read_request(&job.request, call, error) &&

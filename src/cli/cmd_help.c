@@ -7,10 +7,11 @@ static bool run_help(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   const kilni_cli_command_t* command = NULL;
   if (call->operand_count != 0) {
     command = kilni_cli_command_named(call->operands[0]);
-    if (command == NULL)
+    if (command == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                             "write \"kiln help\" for the commands",
                             "there is no command \"%s\"", call->operands[0]);
+    }
   }
   if (kilni_cli_option_value(call, "markdown") != NULL) {
     kilni_cli_help_markdown(call->results, command);

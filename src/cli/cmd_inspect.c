@@ -40,7 +40,7 @@ static json_t* block_json(const uint32_t block[3]) {
 // a terminal's cursor, is shown as a question mark.
 static void clean_text(const char* text, char* out, size_t capacity) {
   size_t i = 0;
-  for (; text[i] != 0 && i + 1 < capacity; ++i) {
+  for (; text[i] != 0 && i + 1 < capacity; i++) {
     unsigned char c = (unsigned char)text[i];
     out[i] = c < ' ' || c >= 0x7f ? '?' : text[i];
   }
@@ -103,7 +103,7 @@ static const char* symbol_kind_name(uint32_t kind) {
 static json_t* params_json(const kiln_image_t* image, uint32_t index) {
   const kiln_image_kernel_t* k = kiln_image_kernel(image, index);
   json_t* list = json_array();
-  for (uint32_t i = 0; i < k->param_count; ++i) {
+  for (uint32_t i = 0; i < k->param_count; i++) {
     const kiln_image_param_t* p = kiln_image_kernel_param(image, index, i);
     (void)json_array_append_new(
         list, json_pack("{s:I,s:o,s:o,s:I,s:I,s:o,s:s}", "index", (json_int_t)i,
@@ -128,13 +128,14 @@ static void add_resources(json_t* object, const kiln_image_kernel_t* k) {
               {"barriers", k->barriers},
               {"maximum_registers", k->maximum_registers},
               {"code_bytes", k->code_bytes}};
-  for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); ++i)
+  for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
     (void)json_object_set_new(object, told[i].key, told_or_null(told[i].value));
+  }
 }
 
 static json_t* kernels_json(const kiln_image_t* image) {
   json_t* kernels = json_array();
-  for (uint32_t i = 0; i < kiln_image_kernel_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_kernel_count(image); i++) {
     const kiln_image_kernel_t* k = kiln_image_kernel(image, i);
     json_t* kernel = json_pack(
         "{s:o,s:o,s:o,s:o,s:I,s:o,s:o,s:o,s:o,s:b}", "name", text_json(k->name),
@@ -155,7 +156,7 @@ static json_t* kernels_json(const kiln_image_t* image) {
 static json_t* member_kernels_json(const kiln_image_t* image, uint32_t index) {
   json_t* kernels = json_array();
   const kiln_image_member_t* m = kiln_image_member(image, index);
-  for (uint32_t i = 0; i < m->kernel_count; ++i) {
+  for (uint32_t i = 0; i < m->kernel_count; i++) {
     const kiln_image_kernel_t* k = kiln_image_member_kernel(image, index, i);
     json_t* kernel =
         json_pack("{s:o,s:o,s:I}", "name", text_json(k->name), "registers",
@@ -169,7 +170,7 @@ static json_t* member_kernels_json(const kiln_image_t* image, uint32_t index) {
 
 static json_t* members_json(const kiln_image_t* image) {
   json_t* members = json_array();
-  for (uint32_t i = 0; i < kiln_image_member_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
     const kiln_image_member_t* m = kiln_image_member(image, i);
     json_t* member = json_pack(
         "{s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:s,s:s}", "format",
@@ -197,7 +198,7 @@ static json_t* members_json(const kiln_image_t* image) {
 
 static json_t* symbols_json(const kiln_image_t* image) {
   json_t* symbols = json_array();
-  for (uint32_t i = 0; i < kiln_image_symbol_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_symbol_count(image); i++) {
     const kiln_image_symbol_t* symbol = kiln_image_symbol(image, i);
     (void)json_array_append_new(
         symbols,
@@ -213,13 +214,14 @@ static json_t* symbols_json(const kiln_image_t* image) {
 // What all members say together.
 static uint32_t image_debug(const kiln_image_t* image) {
   uint32_t debug = 0;
-  for (uint32_t i = 0; i < kiln_image_member_count(image); ++i)
+  for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
     debug |= kiln_image_member(image, i)->debug;
+  }
   return debug;
 }
 
 static const char* image_compiler(const kiln_image_t* image) {
-  for (uint32_t i = 0; i < kiln_image_member_count(image); ++i) {
+  for (uint32_t i = 0; i < kiln_image_member_count(image); i++) {
     const char* producer = kiln_image_member(image, i)->producer;
     if (producer[0] != 0) return producer;
   }
@@ -228,9 +230,10 @@ static const char* image_compiler(const kiln_image_t* image) {
 
 static json_t* image_json(const kiln_image_t* image) {
   json_t* targets = json_array();
-  for (uint32_t i = 0; i < kiln_image_target_count(image); ++i)
+  for (uint32_t i = 0; i < kiln_image_target_count(image); i++) {
     (void)json_array_append_new(targets,
                                 text_json(kiln_image_target(image, i)));
+  }
   return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o}", "format",
                    kiln_code_format_name(kiln_image_format(image)), "version",
                    version_or_null(kiln_image_ptx_version(image)), "targets",
@@ -258,8 +261,9 @@ static void print_kernel(FILE* out, const kiln_image_t* image, uint32_t index) {
   char name[SHOWN_BYTES];
   clean_text(k->name, name, sizeof(name));
   (void)fprintf(out, "\nkernel %s\n", name);
-  if (kiln_image_target_count(image) > 1)
+  if (kiln_image_target_count(image) > 1) {
     (void)fprintf(out, "  for %s\n", k->targets);
+  }
   if (k->line != 0) (void)fprintf(out, "  line %" PRIu32 "\n", k->line);
   print_line(out, "registers", k->registers);
   print_line(out, "bytes of shared memory", k->static_shared_bytes);
@@ -270,14 +274,15 @@ static void print_kernel(FILE* out, const kiln_image_t* image, uint32_t index) {
   print_block(out, "blocks of", k->required_block);
   print_block(out, "blocks of at most", k->maximum_block);
   print_block(out, "clusters of", k->required_cluster);
-  for (uint32_t i = 0; i < k->param_count; ++i) {
+  for (uint32_t i = 0; i < k->param_count; i++) {
     const kiln_image_param_t* p = kiln_image_kernel_param(image, index, i);
     (void)fprintf(out, "  %" PRIu32 "  %-8s %-4s %4" PRIu32 " bytes%s%s\n", i,
                   kind_name(p->kind), p->type, p->bytes,
                   p->name[0] == 0 ? "" : "  ", p->name);
   }
-  if (k->params_known != 0 && k->param_count == 0)
+  if (k->params_known != 0 && k->param_count == 0) {
     (void)fprintf(out, "  no parameters\n");
+  }
 }
 
 static void print_member(FILE* out, const kiln_image_t* image, uint32_t index) {
@@ -291,9 +296,10 @@ static void print_member(FILE* out, const kiln_image_t* image, uint32_t index) {
   }
   if (m->target[0] != 0) (void)fprintf(out, " for %s", m->target);
   (void)fprintf(out, ", %" PRIu64 " bytes at %" PRIu64, m->bytes, m->offset);
-  if (m->packing != KILN_IMAGE_PACKING_NONE)
+  if (m->packing != KILN_IMAGE_PACKING_NONE) {
     (void)fprintf(out, ", %s of %" PRIu64, kiln_image_packing_name(m->packing),
                   m->unpacked_bytes);
+  }
   clean_text(m->origin, text, sizeof(text));
   if (text[0] != 0) (void)fprintf(out, ", in %s", text);
   clean_text(m->identifier, text, sizeof(text));
@@ -306,13 +312,14 @@ static void print_member(FILE* out, const kiln_image_t* image, uint32_t index) {
 static void print_symbols(FILE* out, const kiln_image_t* image) {
   uint32_t count = kiln_image_symbol_count(image);
   if (count > 0) (void)fputc('\n', out);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_image_symbol_t* symbol = kiln_image_symbol(image, i);
     char name[SHOWN_BYTES];
     clean_text(symbol->name, name, sizeof(name));
     (void)fprintf(out, "%s %s", symbol_kind_name(symbol->kind), name);
-    if (symbol->bytes != 0 && symbol->kind != KILN_IMAGE_SYMBOL_FUNCTION)
+    if (symbol->bytes != 0 && symbol->kind != KILN_IMAGE_SYMBOL_FUNCTION) {
       (void)fprintf(out, ", %" PRIu64 " bytes", symbol->bytes);
+    }
     (void)fprintf(out, "%s\n", symbol->defined ? "" : ", not in this file");
   }
 }
@@ -324,25 +331,28 @@ static void print_image(FILE* out, const kiln_image_t* image,
   (void)fprintf(out, "%s: %s", path,
                 kiln_code_format_name(kiln_image_format(image)));
   if (kiln_image_ptx_version(image) != 0) (void)fprintf(out, " %.8s", text);
-  for (uint32_t i = 0; i < kiln_image_target_count(image); ++i)
+  for (uint32_t i = 0; i < kiln_image_target_count(image); i++) {
     (void)fprintf(out, "%s%s", i == 0 ? " for " : ", ",
                   kiln_image_target(image, i));
+  }
   (void)fputc('\n', out);
   clean_text(image_compiler(image), text, sizeof(text));
   if (text[0] != 0) (void)fprintf(out, "made by %s\n", text);
-  if (image_debug(image) != 0)
+  if (image_debug(image) != 0) {
     (void)fprintf(out, "debug information: %s\n",
                   debug_name(image_debug(image)));
+  }
   uint32_t members = kiln_image_member_count(image);
   const kiln_image_member_t* first = kiln_image_member(image, 0);
   bool plain = members == 1 && first->offset == 0 && first->unread == NULL;
-  if (!plain)
+  if (!plain) {
     (void)fprintf(out, "%" PRIu32 " member%s\n", members,
                   members == 1 ? "" : "s");
-  for (uint32_t i = 0; !plain && i < members; ++i) print_member(out, image, i);
+  }
+  for (uint32_t i = 0; !plain && i < members; i++) print_member(out, image, i);
   uint32_t count = kiln_image_kernel_count(image);
   (void)fprintf(out, "%" PRIu32 " kernel%s\n", count, count == 1 ? "" : "s");
-  for (uint32_t i = 0; i < count; ++i) print_kernel(out, image, i);
+  for (uint32_t i = 0; i < count; i++) print_kernel(out, image, i);
   print_symbols(out, image);
 }
 
@@ -356,19 +366,21 @@ static bool check_format(const kilni_cli_buffer_t* file, const char* path,
                          kilni_cli_error_t* error) {
   kiln_bytes_view_t view = {file->data, file->size};
   uint32_t format = kiln_code_format_of(view);
-  if (format == KILN_CODE_FORMAT_UNKNOWN && ends_with(path, ".cu"))
+  if (format == KILN_CODE_FORMAT_UNKNOWN && ends_with(path, ".cu")) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "compile it first (`kiln compile FILE -o "
                           "FILE.ptx`), or run it: `kiln run` takes .cu",
                           "\"%s\" is CUDA C++ source, not a code file", path);
+  }
   return true;
 }
 
 static bool run_inspect(const kilni_cli_call_t* call,
                         kilni_cli_error_t* error) {
   const char* path = call->operands[0];
-  if (kilni_cli_program_is(path))
+  if (kilni_cli_program_is(path)) {
     return kilni_cli_program_inspect(call, image_json, error);
+  }
   kilni_cli_buffer_t file = {0};
   kiln_image_t* image = NULL;
   bool ok = kilni_cli_buffer_read(&file, path, MAX_CODE_BYTES, error) &&

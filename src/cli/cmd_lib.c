@@ -11,41 +11,47 @@
 #include "kiln/library.h"
 
 static bool list(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
-  if (call->operand_count > 1)
+  if (call->operand_count > 1) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
                           "\"kiln lib list\" has no place for \"%s\"",
                           call->operands[1]);
+  }
   kiln_library_entry_t entry;
   if (call->json) {
     json_t* entries = json_array();
-    for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i)
+    for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
       (void)json_array_append_new(
           entries,
           json_pack("{s:s,s:s,s:I,s:s*}", "name", entry.name, "summary",
                     entry.summary, "bytes", (json_int_t)entry.text.size,
                     "part_of", entry.part_of));
+    }
     return kilni_cli_json_write(call->results,
                                 json_pack("{s:o}", "entries", entries), error);
   }
-  for (uint32_t i = 0; kiln_library_entry(i, &entry); ++i)
-    if (entry.part_of == NULL)
+  for (uint32_t i = 0; kiln_library_entry(i, &entry); i++) {
+    if (entry.part_of == NULL) {
       (void)fprintf(call->results, "%-13s  %s\n", entry.name, entry.summary);
+    }
+  }
   return kilni_cli_results_flush(call->results, error);
 }
 
 static bool show(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
-  if (call->operand_count < 2)
+  if (call->operand_count < 2) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "name one of those that kiln lib list lists",
                           "\"kiln lib show\" needs NAME");
+  }
   kiln_library_entry_t entry;
   if (!kilni_cli_library_find(call->operands[1], &entry, error)) return false;
-  if (call->json)
+  if (call->json) {
     return kilni_cli_json_write(
         call->results,
         json_pack("{s:s,s:s,s:s}", "name", entry.name, "summary", entry.summary,
                   "text", entry.text.data),
         error);
+  }
   (void)fwrite(entry.text.data, 1, entry.text.size, call->results);
   return kilni_cli_results_flush(call->results, error);
 }
@@ -58,8 +64,9 @@ static bool run_lib(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   const char* near = kilni_cli_nearest(word, kWords, 2);
   (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "use list or show",
                        "the library cannot \"%s\"", word);
-  if (near != NULL)
+  if (near != NULL) {
     kilni_cli_error_fix(error, "did you mean \"kiln lib %s\"?", near);
+  }
   return false;
 }
 

@@ -63,7 +63,7 @@ static bool read_number(const char* text, uint32_t* out) {
   size_t length = strlen(text);
   *out = 0;
   if (length == 0 || length > 9) return false;
-  for (size_t i = 0; i < length; ++i) {
+  for (size_t i = 0; i < length; i++) {
     if (text[i] < '0' || text[i] > '9') return false;
     number = number * 10 + (uint64_t)(text[i] - '0');
   }
@@ -79,24 +79,28 @@ static bool read_field(const field_t* field, const char* value, uint32_t* out,
       *out = KILN_SWITCH_ON;
       return true;
     case CHOICE:
-      if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+      if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0) {
         return fail_value(error, field->name, value, "say true or false");
+      }
       *out = value[0] == 't' ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
       return true;
     case LEVEL:
-      if (!read_number(value, &number) || number > 3)
+      if (!read_number(value, &number) || number > 3) {
         return fail_value(error, field->name, value, "give 0, 1, 2 or 3");
+      }
       *out = KILN_LINK_LEVEL_0 + number;
       return true;
     case THREADS:
-      if (!read_number(value, &number))
+      if (!read_number(value, &number)) {
         return fail_value(error, field->name, value,
                           "give a number of threads; 0 is all processors");
+      }
       *out = number == 0 ? KILN_LINK_ALL_THREADS : number;
       return true;
     default:
-      if (!read_number(value, &number) || number == 0)
+      if (!read_number(value, &number) || number == 0) {
         return fail_value(error, field->name, value, "give a number from 1");
+      }
       *out = number;
       return true;
   }
@@ -136,13 +140,14 @@ static bool read_lists(link_run_t* run) {
                                         &o->ptxas_options, &o->extra};
   uint32_t* const counts[] = {&o->kernels_used_count, &o->variables_used_count,
                               &o->ptxas_options_count, &o->extra_count};
-  for (size_t k = 0; k < 4; ++k) {
-    for (size_t i = 0; i < run->call->given_count; ++i) {
+  for (size_t k = 0; k < 4; k++) {
+    for (size_t i = 0; i < run->call->given_count; i++) {
       const kilni_cli_given_t* given = &run->call->given[i];
       if (strcmp(given->option->name, NAMES[k]) != 0) continue;
       if (!kilni_cli_buffer_add(&run->lists[k], &given->value,
-                                sizeof(given->value), run->error))
+                                sizeof(given->value), run->error)) {
         return false;
+      }
     }
     *places[k] = (const char* const*)(const void*)run->lists[k].data;
     *counts[k] = (uint32_t)(run->lists[k].size / sizeof(char*));
@@ -156,7 +161,7 @@ static bool read_word(const link_run_t* run, const char* name,
                       uint32_t* out) {
   const char* value = value_of(run, name);
   if (value == NULL) return true;
-  for (size_t i = 0; words[i] != NULL; ++i) {
+  for (size_t i = 0; words[i] != NULL; i++) {
     if (strcmp(words[i], value) != 0) continue;
     *out = values[i];
     return true;
@@ -175,7 +180,7 @@ static bool read_options(link_run_t* run) {
       KILN_CODE_FORMAT_RELOCATABLE};
   kiln_link_options_t* o = &run->options;
   *o = kiln_link_options_default();
-  for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(FIELDS) / sizeof(FIELDS[0]); i++) {
     const char* value = value_of(run, FIELDS[i].name);
     uint32_t number = 0;
     if (value == NULL) continue;
@@ -217,8 +222,9 @@ static bool assume_nvjitlink(link_run_t* run, const char* value,
 }
 
 static bool assume_one(link_run_t* run, const char* text, const char* whole) {
-  if (strncmp(text, "nvjitlink=", 10) == 0)
+  if (strncmp(text, "nvjitlink=", 10) == 0) {
     return assume_nvjitlink(run, text + 10, whole);
+  }
   if (strncmp(text, "driver=", 7) != 0) return fail_assume(run, whole);
   kiln_status_t status = kiln_compat_driver_parse(text + 7, &run->driver);
   bool ok = kiln_status_is_ok(status);
@@ -229,15 +235,16 @@ static bool assume_one(link_run_t* run, const char* text, const char* whole) {
 }
 
 static bool read_assumed(link_run_t* run) {
-  for (size_t i = 0; i < run->call->given_count; ++i) {
+  for (size_t i = 0; i < run->call->given_count; i++) {
     const kilni_cli_given_t* given = &run->call->given[i];
     if (strcmp(given->option->name, "assume") != 0) continue;
     const char* at = given->value;
     while (true) {
       char part[64];
       size_t size = strcspn(at, ",");
-      if (size == 0 || size >= sizeof(part))
+      if (size == 0 || size >= sizeof(part)) {
         return fail_assume(run, given->value);
+      }
       memcpy(part, at, size);
       part[size] = 0;
       if (!assume_one(run, part, given->value)) return false;
@@ -284,8 +291,9 @@ static bool read_input(link_run_t* run, const char* path) {
 }
 
 static bool read_inputs(link_run_t* run) {
-  for (size_t i = 0; i < run->call->operand_count; ++i)
+  for (size_t i = 0; i < run->call->operand_count; i++) {
     if (!read_input(run, run->call->operands[i])) return false;
+  }
   return true;
 }
 
@@ -296,8 +304,9 @@ static void on_log(kiln_log_level_t level, const char* room, const char* line,
                    void* user) {
   (void)user;
   if (level == KILN_LOG_WARNING &&
-      (kilni_cli_log_matters(level, room) || strcmp(room, "compile") == 0))
+      (kilni_cli_log_matters(level, room) || strcmp(room, "compile") == 0)) {
     kilni_cli_note("%s", line);
+  }
 }
 
 static bool open_linker(link_run_t* run) {
@@ -328,8 +337,9 @@ static bool open_runtime(link_run_t* run) {
   options.cache = &run->cache.options;
   if (!kilni_cli_cache_read(&run->cache, run->call, run->error) ||
       !kilni_cli_check(run->error,
-                       kiln_runtime_create(&options, &run->runtime)))
+                       kiln_runtime_create(&options, &run->runtime))) {
     return false;
+  }
   if (!run->cache.off) run->options.cache = kiln_runtime_cache(run->runtime);
   const char* label = value_of(run, "device");
   return (label == NULL || open_device(run, label)) && open_linker(run);
@@ -340,14 +350,16 @@ static bool gather_lines(link_run_t* run) {
   uint32_t count = 0;
   if (run->assumes_nvjitlink) return true;
   if (!kilni_cli_check(run->error,
-                       kiln_linker_nvjitlink_count(run->linker, &count)))
+                       kiln_linker_nvjitlink_count(run->linker, &count))) {
     return false;
-  for (uint32_t i = 0; i < count; ++i) {
+  }
+  for (uint32_t i = 0; i < count; i++) {
     uint32_t line = 0;
     if (!kilni_cli_check(run->error,
                          kiln_linker_nvjitlink(run->linker, i, &line, NULL)) ||
-        !kilni_cli_buffer_add(&run->lines, &line, sizeof(line), run->error))
+        !kilni_cli_buffer_add(&run->lines, &line, sizeof(line), run->error)) {
       return false;
+    }
   }
   return true;
 }
@@ -365,8 +377,9 @@ static bool choose(link_run_t* run) {
                               kiln_linker_driver(run->linker, &facts.driver))) {
     return false;
   }
-  if (facts.backend != KILN_LINK_BACKEND_DRIVER && !gather_lines(run))
+  if (facts.backend != KILN_LINK_BACKEND_DRIVER && !gather_lines(run)) {
     return false;
+  }
   facts.nvjitlinks = (const uint32_t*)(const void*)run->lines.data;
   facts.nvjitlink_count = (uint32_t)(run->lines.size / sizeof(uint32_t));
   return kilni_cli_check(run->error,
@@ -378,9 +391,10 @@ static bool choose(link_run_t* run) {
 static json_t* choice_json(const kiln_link_choice_t* choice) {
   uint32_t backend = kiln_link_choice_backend(choice);
   json_t* reasons = json_array();
-  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); ++i)
+  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); i++) {
     (void)json_array_append_new(
         reasons, json_string(kiln_link_choice_reason(choice, i)));
+  }
   return json_pack(
       "{s:s?,s:s,s:o,s:s?,s:b,s:s}", "backend",
       backend == KILN_LINK_BACKEND_AUTO ? NULL
@@ -408,23 +422,25 @@ static bool explain(link_run_t* run) {
           : kiln_link_backend_word(kiln_link_choice_backend(choice)),
       kiln_code_format_name(kiln_link_choice_output(choice)),
       kiln_link_choice_lto(choice) ? ", with link-time optimisation" : "");
-  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); ++i)
+  for (uint32_t i = 0; i < kiln_link_choice_reason_count(choice); i++) {
     (void)fprintf(out, "  %s\n", kiln_link_choice_reason(choice, i));
+  }
   return kilni_cli_results_flush(out, run->error) &&
          kilni_cli_check(run->error, status);
 }
 
 static void show_logs(const link_run_t* run) {
   static const uint32_t LOGS[] = {KILN_LINK_LOG_INFO, KILN_LINK_LOG_ERROR};
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; i++) {
     const char* text = kiln_link_log(run->link, LOGS[i]);
     size_t size = strlen(text);
     if (size == 0) continue;
     (void)fprintf(stderr, "%s%s", text, text[size - 1] == '\n' ? "" : "\n");
   }
   const kiln_link_settings_t* used = kiln_link_used(run->link);
-  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); ++i)
+  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); i++) {
     kilni_cli_note("%s", kiln_link_settings_warning(used, i));
+  }
 }
 
 // ---- Linking ----
@@ -432,12 +448,16 @@ static void show_logs(const link_run_t* run) {
 static bool begin_link(link_run_t* run) {
   kiln_link_release(run->link);
   run->link = NULL;
-  if (!kilni_cli_check(
-          run->error, kiln_link_create(run->linker, &run->options, &run->link)))
+  if (!kilni_cli_check(run->error, kiln_link_create(run->linker, &run->options,
+                                                    &run->link))) {
     return false;
-  for (size_t i = 0; i < code_count(run); ++i)
-    if (!kilni_cli_check(run->error, kiln_link_add(run->link, code_at(run, i))))
+  }
+  for (size_t i = 0; i < code_count(run); i++) {
+    if (!kilni_cli_check(run->error,
+                         kiln_link_add(run->link, code_at(run, i)))) {
       return false;
+    }
+  }
   return true;
 }
 
@@ -445,8 +465,9 @@ static bool begin_link(link_run_t* run) {
 static bool prepare(link_run_t* run) {
   kiln_link_choice_t* choice = NULL;
   if (!begin_link(run) ||
-      !kilni_cli_check(run->error, kiln_link_explain(run->link, &choice)))
+      !kilni_cli_check(run->error, kiln_link_explain(run->link, &choice))) {
     return false;
+  }
   bool needs = run->device == NULL &&
                kiln_link_choice_backend(choice) == KILN_LINK_BACKEND_DRIVER;
   kiln_link_choice_release(choice);
@@ -465,12 +486,14 @@ static bool report(link_run_t* run, const char* path, size_t bytes) {
   const kiln_link_settings_t* used = kiln_link_used(run->link);
   json_t* options = json_array();
   json_t* warnings = json_array();
-  for (uint32_t i = 0; i < kiln_link_settings_count(used); ++i)
+  for (uint32_t i = 0; i < kiln_link_settings_count(used); i++) {
     (void)json_array_append_new(
         options, json_string(kiln_link_settings_option(used, i)));
-  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); ++i)
+  }
+  for (uint32_t i = 0; i < kiln_link_settings_warning_count(used); i++) {
     (void)json_array_append_new(
         warnings, json_string(kiln_link_settings_warning(used, i)));
+  }
   json_t* object = choice_json(chosen);
   json_t* file = json_string(path);
   (void)json_object_set_new(object, "file",
@@ -488,10 +511,11 @@ static bool report(link_run_t* run, const char* path, size_t bytes) {
 
 static bool link_all(link_run_t* run) {
   const char* path = value_of(run, "out-file");
-  if (path == NULL)
+  if (path == NULL) {
     return kilni_cli_fail(run->error, KILN_STATUS_INVALID_ARGUMENT,
                           "add -o FILE, or --explain to see who would link",
                           "there is no file for what is linked");
+  }
   if (!kilni_cli_output_check(path, run->error) || !prepare(run)) return false;
   bool ok =
       kilni_cli_check(run->error, kiln_link_finish(run->link, &run->code));
@@ -510,8 +534,9 @@ static bool link_all(link_run_t* run) {
 }
 
 static bool run_all(link_run_t* run) {
-  if (!read_options(run) || !read_assumed(run) || !read_inputs(run))
+  if (!read_options(run) || !read_assumed(run) || !read_inputs(run)) {
     return false;
+  }
   bool is_pure = value_of(run, "explain") != NULL && run->assumes_driver &&
                  run->assumes_nvjitlink;
   if (!is_pure && !open_runtime(run)) return false;
@@ -532,9 +557,10 @@ static bool run_link(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   kiln_linker_release(run.linker);
   kiln_device_release(run.device);
   kiln_runtime_release(run.runtime);
-  for (size_t i = 0; i < code_count(&run); ++i)
+  for (size_t i = 0; i < code_count(&run); i++) {
     kiln_code_release(code_at(&run, i));
-  for (size_t i = 0; i < 4; ++i) kilni_cli_buffer_deinit(&run.lists[i]);
+  }
+  for (size_t i = 0; i < 4; i++) kilni_cli_buffer_deinit(&run.lists[i]);
   kilni_cli_buffer_deinit(&run.codes);
   kilni_cli_buffer_deinit(&run.facts);
   kilni_cli_buffer_deinit(&run.lines);

@@ -30,14 +30,14 @@ static json_t* outputs_json(const kilni_cli_plan_t* plan,
                             const kilni_cli_output_t* outputs) {
   json_t* list = json_array();
   size_t at = 0;
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     if (plan->slots[i].out == NULL) continue;
     json_t* path = json_string(outputs[at].path);
     if (path == NULL) path = json_string_nocheck("?");  // a name, no UTF-8
     (void)json_array_append_new(
         list, json_pack("{s:I,s:o,s:I}", "param", (json_int_t)i, "file", path,
                         "bytes", (json_int_t)outputs[at].content.size));
-    ++at;
+    at++;
   }
   return list;
 }
@@ -70,13 +70,15 @@ static void note_library(const char* path, void* user) {
 
 static void note_making(const kilni_cli_session_t* session) {
   const kilni_cli_code_t* code = &session->code;
-  if (code->compile_cache != KILN_COMPILE_CACHE_NONE)
+  if (code->compile_cache != KILN_COMPILE_CACHE_NONE) {
     kilni_cli_note("compiled: cache %s (%s)",
                    kilni_cli_cache_word(code->compile_cache),
                    code->compile_reason);
-  if (code->link_cache != KILN_LINK_CACHE_NONE)
+  }
+  if (code->link_cache != KILN_LINK_CACHE_NONE) {
     kilni_cli_note("linked: cache %s (%s)",
                    kilni_cli_cache_word(code->link_cache), code->link_reason);
+  }
   kilni_cli_mapped_each(note_library, NULL);
 }
 
@@ -87,11 +89,12 @@ static bool add_telemetry(json_t* object, const kilni_cli_session_t* session,
   kilni_cli_buffer_t text = {0};
   if (format == KILNI_CLI_TELEMETRY_NONE) return true;
   bool ok = kilni_cli_telemetry_text(session, format, &text, error);
-  if (ok)
+  if (ok) {
     (void)json_object_set_new(object, "telemetry",
                               format == KILNI_CLI_TELEMETRY_JSON
                                   ? json_loads((const char*)text.data, 0, NULL)
                                   : json_string((const char*)text.data));
+  }
   kilni_cli_buffer_deinit(&text);
   return ok;
 }
@@ -122,23 +125,26 @@ static bool report(const kilni_cli_call_t* call,
                   "shared_bytes", (json_int_t)request->shared_bytes,
                   "elapsed_ns", (json_int_t)session->elapsed_ns, "outputs",
                   outputs_json(plan, outputs));
-    if (request->stats && session->counted)
+    if (request->stats && session->counted) {
       (void)json_object_set_new(
           object, "thread_instructions",
           json_integer((json_int_t)session->instructions));
+    }
     if (request->stats) add_making(object, session);
-    if (session->profiled)
+    if (session->profiled) {
       (void)json_object_set_new(object, "stats",
                                 kilni_cli_stats_json(&session->profile));
+    }
     if (!add_telemetry(object, session, error)) {
       json_decref(object);
       return false;
     }
     return kilni_cli_json_write(call->results, object, error);
   }
-  for (size_t i = 0; i < output_count; ++i)
+  for (size_t i = 0; i < output_count; i++) {
     kilni_cli_note("wrote %s (%zu bytes)", outputs[i].path,
                    outputs[i].content.size);
+  }
   if (!write_telemetry(call, session, error)) return false;
   if (!request->stats) return true;
   kilni_cli_note("%s on %s: %.3f ms", session->facts.name, session->device_name,
@@ -158,7 +164,7 @@ static bool report(const kilni_cli_call_t* call,
 static bool collect(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
                     kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
   size_t at = 0;
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     if (plan->slots[i].out == NULL) continue;
     const char* path = (const char*)plan->slots[i].out->path.data;
     outputs[at].path = path;
@@ -167,7 +173,7 @@ static bool collect(kilni_cli_session_t* session, const kilni_cli_plan_t* plan,
               kilni_cli_data_encode(path, &array, &outputs[at].content, error);
     kilni_cli_array_deinit(&array);
     if (!ok) return false;
-    ++at;
+    at++;
   }
   return true;
 }
@@ -185,15 +191,18 @@ static bool run_device(kilni_cli_session_t* session,
                        kilni_cli_request_t* request, kilni_cli_plan_t* plan,
                        kilni_cli_output_t* outputs, kilni_cli_error_t* error) {
   if (!kilni_cli_session_open(session, request, error) ||
-      !kilni_cli_library_decide(session, error))
+      !kilni_cli_library_decide(session, error)) {
     return false;
-  if (request->whole)
+  }
+  if (request->whole) {
     return kilni_cli_library_run(session, plan, error) &&
            collect(session, plan, outputs, error);
+  }
   if (!kilni_cli_session_load(session, error) ||
       !kilni_cli_plan_make(&session->facts, request, plan, error) ||
-      !kilni_cli_program_shape(request, session->code.lowered, plan, error))
+      !kilni_cli_program_shape(request, session->code.lowered, plan, error)) {
     return false;
+  }
   note_grid(plan);
   return kilni_cli_session_run(session, plan, error) &&
          collect(session, plan, outputs, error);
@@ -207,11 +216,13 @@ static bool run_request(const kilni_cli_call_t* call,
   kilni_cli_output_t outputs[KILNI_CLI_MAX_PARAMS];
   memset(outputs, 0, sizeof(outputs));
   size_t output_count = 0;
-  for (size_t i = 0; i < request->binding_count; ++i)
-    if (request->bindings[i].is_out) ++output_count;
-  if (output_count > KILNI_CLI_MAX_PARAMS)
+  for (size_t i = 0; i < request->binding_count; i++) {
+    if (request->bindings[i].is_out) output_count++;
+  }
+  if (output_count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, NULL,
                           "more than %d outputs", KILNI_CLI_MAX_PARAMS);
+  }
   int hidden = kilni_cli_results_hide();
   bool ok = run_device(&session, request, &plan, outputs, error);
   if (session.leave_at_once) {
@@ -229,8 +240,9 @@ static bool run_request(const kilni_cli_call_t* call,
 
 // A code file that is not there is found out before a device is started.
 static bool check_file(const char* path, kilni_cli_error_t* error) {
-  if (kilni_cli_library_name(path) != NULL || access(path, R_OK) == 0)
+  if (kilni_cli_library_name(path) != NULL || access(path, R_OK) == 0) {
     return true;
+  }
   kilni_cli_buffer_t none = {0};
   bool ok = kilni_cli_buffer_read(&none, path, 1, error);
   kilni_cli_buffer_deinit(&none);

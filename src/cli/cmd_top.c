@@ -36,11 +36,12 @@ static bool read_interval(top_t* top) {
   if (text == NULL) return true;
   double seconds = strtod(text, &end);
   if (end == text || *end != 0 ||
-      !(seconds * 1000.0 >= (double)LEAST_MS && seconds <= MOST_SECONDS))
+      !(seconds * 1000.0 >= (double)LEAST_MS && seconds <= MOST_SECONDS)) {
     return kilni_cli_fail(top->error, KILN_STATUS_INVALID_ARGUMENT,
                           "give seconds from 0.1 to 86400",
                           "--interval \"%s\" is no such number of seconds",
                           text);
+  }
   top->interval_ms = (int)(seconds * 1000.0);
   return true;
 }
@@ -51,10 +52,11 @@ static bool read_count(top_t* top) {
   top->count = 0;
   if (text == NULL) return true;
   unsigned long long count = strtoull(text, &end, 10);
-  if (text[0] < '1' || text[0] > '9' || *end != 0 || count > UINT32_MAX)
+  if (text[0] < '1' || text[0] > '9' || *end != 0 || count > UINT32_MAX) {
     return kilni_cli_fail(top->error, KILN_STATUS_INVALID_ARGUMENT,
                           "give a number of at least 1",
                           "--count \"%s\" is no number of pages", text);
+  }
   top->count = count;
   return true;
 }
@@ -64,8 +66,9 @@ static bool open_all(top_t* top) {
   options.pcie_traffic = KILN_SWITCH_ON;
   if (!kilni_cli_check(top->error, kiln_runtime_create(NULL, &top->runtime)) ||
       !kilni_cli_check(top->error, kiln_runtime_watch(top->runtime, &options,
-                                                      &top->view.watch)))
+                                                      &top->view.watch))) {
     return false;
+  }
   // Not to be had is no reason to show nothing.
   kiln_status_t status =
       kiln_runtime_open_device(top->runtime, "soft", &top->view.soft);
@@ -83,8 +86,9 @@ static void stamp(top_t* top) {
   time_t now = time(NULL);
   struct tm local;
   top->stamp[0] = 0;
-  if (localtime_r(&now, &local) != NULL)
+  if (localtime_r(&now, &local) != NULL) {
     (void)strftime(top->stamp, sizeof(top->stamp), "%Y-%m-%d %H:%M:%S", &local);
+  }
   top->view.stamp = top->stamp;
 }
 
@@ -98,19 +102,21 @@ static bool sample(top_t* top, uint64_t page) {
 
 static bool print_page(top_t* top) {
   FILE* out = top->call->results;
-  if (top->call->json)
+  if (top->call->json) {
     return kilni_cli_json_write(out, kilni_cli_top_json(&top->view),
                                 top->error);
+  }
   kilni_cli_top_print(out, &top->view);
   return kilni_cli_results_flush(out, top->error);
 }
 
 static bool print_pages(top_t* top, uint64_t count) {
-  for (uint64_t page = 0; page < count; ++page) {
+  for (uint64_t page = 0; page < count; page++) {
     if (page > 0) (void)poll(NULL, 0, top->interval_ms);
     if (!sample(top, page) || !print_page(top)) return false;
-    if (page + 1 < count && !top->call->json)
+    if (page + 1 < count && !top->call->json) {
       (void)fprintf(top->call->results, "\n");
+    }
   }
   return true;
 }
@@ -123,9 +129,10 @@ static bool show_page(top_t* top, const kilni_cli_screen_t* screen,
   size_t size = 0;
   *out_seen = true;
   FILE* memory = open_memstream(&text, &size);
-  if (memory == NULL)
+  if (memory == NULL) {
     return kilni_cli_fail(top->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "out of memory");
+  }
   kilni_cli_top_print(memory, &top->view);
   (void)fprintf(memory, "q ends\n");
   bool whole = fclose(memory) == 0;
@@ -139,7 +146,7 @@ static bool show_page(top_t* top, const kilni_cli_screen_t* screen,
 static bool show_pages(top_t* top, kilni_cli_screen_t* screen,
                        int* out_signal) {
   *out_signal = 0;
-  for (uint64_t page = 0; top->count == 0 || page < top->count; ++page) {
+  for (uint64_t page = 0; top->count == 0 || page < top->count; page++) {
     kilni_cli_event_t event = KILNI_CLI_EVENT_SIZE;
     if (!sample(top, page)) return false;
     while (event == KILNI_CLI_EVENT_SIZE) {
@@ -176,11 +183,12 @@ static bool run_top(const kilni_cli_call_t* call, kilni_cli_error_t* error) {
   top.error = error;
   bool once = kilni_cli_option_value(call, "once") != NULL;
   bool ok = read_interval(&top) && read_count(&top);
-  if (ok && !once && !call->json && kilni_cli_screen_is_one(call->results))
+  if (ok && !once && !call->json && kilni_cli_screen_is_one(call->results)) {
     ok = run_on_screen(&top);
-  else if (ok)
+  } else if (ok) {
     ok = open_all(&top) &&
          print_pages(&top, once || top.count == 0 ? 1 : top.count);
+  }
   close_all(&top);
   return ok;
 }

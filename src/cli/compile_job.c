@@ -27,11 +27,12 @@ static bool find_kind(kilni_cli_compile_t* c, kilni_cli_error_t* error) {
     c->kind = KILN_COMPILER_KIND_NVVM;
     return true;
   }
-  if (ends_with(c->file, ".kiln"))
+  if (ends_with(c->file, ".kiln")) {
     return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                           "name an output: `kiln compile FILE.kiln -o "
                           "FILE.ptx`; what comes out is not kept",
                           "compiling the kiln file \"%s\"", c->file);
+  }
   if (ends_with(c->file, ".ptx")) {
     c->is_ptx = true;
     return true;
@@ -48,7 +49,7 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
       KILN_CODE_FORMAT_PTX, KILN_CODE_FORMAT_CUBIN, KILN_CODE_FORMAT_LTOIR,
       KILN_CODE_FORMAT_RELOCATABLE};
   const char* word = kilni_cli_option_value(c->call, "output");
-  for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); ++i) {
+  for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
     const char* name = kiln_code_format_name(FORMATS[i]);
     char end[32];
     (void)snprintf(end, sizeof(end), ".%s", name);
@@ -67,13 +68,14 @@ static bool find_output(kilni_cli_compile_t* c, const char* out,
 static bool collect(const kilni_cli_compile_t* c, const char* name,
                     const char** list, uint32_t* out_count,
                     kilni_cli_error_t* error) {
-  for (size_t i = 0; i < c->call->given_count; ++i) {
+  for (size_t i = 0; i < c->call->given_count; i++) {
     const kilni_cli_given_t* given = &c->call->given[i];
     if (strcmp(given->option->name, name) != 0) continue;
-    if (*out_count == KILNI_CLI_COMPILE_LIST_MAX)
+    if (*out_count == KILNI_CLI_COMPILE_LIST_MAX) {
       return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
                             "put them into a header", "more than %d of --%s",
                             KILNI_CLI_COMPILE_LIST_MAX, name);
+    }
     list[(*out_count)++] = given->value;
   }
   return true;
@@ -103,10 +105,12 @@ bool kilni_cli_compile_read(kilni_cli_compile_t* job,
   job->options.file_name = file;
   job->options.arch = kilni_cli_option_value(call, "arch");
   job->options.std = kilni_cli_option_value(call, "std");
-  if (kilni_cli_option_value(call, "lineinfo") != NULL)
+  if (kilni_cli_option_value(call, "lineinfo") != NULL) {
     job->options.lineinfo = KILN_SWITCH_ON;
-  if (kilni_cli_option_value(call, "debug") != NULL)
+  }
+  if (kilni_cli_option_value(call, "debug") != NULL) {
     job->options.debug = KILN_SWITCH_ON;
+  }
   return find_kind(job, error) && find_output(job, out, error) &&
          read_lists(job, error) &&
          kilni_cli_buffer_read(&job->source, file, MAX_SOURCE_BYTES, error);
@@ -114,8 +118,9 @@ bool kilni_cli_compile_read(kilni_cli_compile_t* job,
 
 bool kilni_cli_compile_is_asked(const kilni_cli_call_t* call) {
   static const kilni_cli_option_t OPTIONS[] = {KILNI_CLI_COMPILE_OPTIONS};
-  for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(OPTIONS[0]); ++i)
+  for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(OPTIONS[0]); i++) {
     if (kilni_cli_option_value(call, OPTIONS[i].name) != NULL) return true;
+  }
   return false;
 }
 
@@ -131,17 +136,19 @@ static void show_text(const char* text) {
 
 static void show_log(const kilni_cli_compile_t* c) {
   show_text(kiln_compile_result_log(c->result));
-  if (kiln_compile_result_note(c->result)[0] != 0)
+  if (kiln_compile_result_note(c->result)[0] != 0) {
     kilni_cli_note("%s", kiln_compile_result_note(c->result));
+  }
 }
 
 static void take_reason(kilni_cli_compile_t* c, uint32_t state,
                         const char* reason) {
   c->cache = state;
   kilni_cli_copy_text(c->cache_reason, sizeof(c->cache_reason), reason);
-  if (state == KILN_COMPILE_CACHE_UNCACHEABLE)
+  if (state == KILN_COMPILE_CACHE_UNCACHEABLE) {
     kilni_cli_note("%s is compiled anew each time: %s", c->file,
                    c->cache_reason);
+  }
 }
 
 static bool compile_source(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
@@ -150,8 +157,9 @@ static bool compile_source(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
   options.kind = c->kind;
   options.lazy = c->options.cache != NULL ? KILN_SWITCH_ON : KILN_SWITCH_OFF;
   if (!kilni_cli_check(
-          error, kiln_runtime_open_compiler(runtime, &options, &c->compiler)))
+          error, kiln_runtime_open_compiler(runtime, &options, &c->compiler))) {
     return false;
+  }
   kiln_string_view_t source = {(const char*)c->source.data, c->source.size};
   kiln_status_t status =
       kiln_compiler_compile(c->compiler, source, &c->options, &c->result);
@@ -168,10 +176,12 @@ static bool compile_source(kilni_cli_compile_t* c, kiln_runtime_t* runtime,
 static bool check_ptx(const kilni_cli_compile_t* c, kilni_cli_error_t* error) {
   static const char* const WORDS[] = {"define", "include", "pre-include", "std",
                                       "name"};
-  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
-    if (kilni_cli_option_value(c->call, WORDS[i]) != NULL)
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+    if (kilni_cli_option_value(c->call, WORDS[i]) != NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it out",
                             "--%s means nothing for PTX", WORDS[i]);
+    }
+  }
   return true;
 }
 

@@ -48,8 +48,9 @@ static void set_list(script_t* s, const char* name,
   add(s, "set(");
   add(s, name);
   add(s, " \"");
-  while ((at = kilni_cli_words_next(words, at)) != NULL)
+  while ((at = kilni_cli_words_next(words, at)) != NULL) {
     add_element(s, &any, at);
+  }
   add(s, "\")\n");
 }
 
@@ -75,19 +76,21 @@ static void add_includes(script_t* s, size_t component) {
       kilni_config_component(s->config, component);
   kilni_cli_words_t folders = {0};
   const char* at = NULL;
-  for (size_t i = 0; i < kilni_config_piece_count(s->config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(s->config); i++) {
     const kilni_config_piece_t* p = kilni_config_piece(s->config, i);
     bool mine = p->component == component ||
                 (c->wants_runtime_headers && is_runtime_header(p));
-    if (kilni_config_kind(p) == KILN_LOCATE_KIND_HEADER && mine)
+    if (kilni_config_kind(p) == KILN_LOCATE_KIND_HEADER && mine) {
       s->ok = s->ok && kilni_cli_words_add_once(&folders, kilni_config_path(p),
                                                 s->config->error);
+    }
   }
   if (folders.count != 0) {
     property_begin(s, "INTERFACE_INCLUDE_DIRECTORIES");
     bool any = false;
-    while ((at = kilni_cli_words_next(&folders, at)) != NULL)
+    while ((at = kilni_cli_words_next(&folders, at)) != NULL) {
       add_element(s, &any, at);
+    }
     property_end(s);
   }
   kilni_cli_words_deinit(&folders);
@@ -96,7 +99,7 @@ static void add_includes(script_t* s, size_t component) {
 static const kilni_config_piece_t* piece_named(const script_t* s, uint32_t kind,
                                                const char* name) {
   const kiln_locate_entry_t* entry = kiln_locate_entry_find(kind, name);
-  for (size_t i = 0; i < kilni_config_piece_count(s->config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(s->config); i++) {
     const kilni_config_piece_t* p = kilni_config_piece(s->config, i);
     if (entry != NULL && kilni_config_entry(p) == entry) return p;
   }
@@ -115,10 +118,11 @@ static void add_static_links(script_t* s, const char* needs) {
     needs += size;
     const kilni_config_piece_t* p =
         piece_named(s, KILN_LOCATE_KIND_STATIC, word);
-    if (word[0] == '-')
+    if (word[0] == '-') {
       add_element(s, &any, word);
-    else if (p != NULL)
+    } else if (p != NULL) {
       add_element(s, &any, kilni_config_path(p));
+    }
   }
   property_end(s);
 }
@@ -126,7 +130,7 @@ static void add_static_links(script_t* s, const char* needs) {
 static void add_shared_needs(script_t* s, const kiln_locate_entry_t* entry) {
   uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_NEEDS);
   bool any = false;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kilni_config_piece_t* p = piece_named(
         s, KILN_LOCATE_KIND_LIB,
         kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_NEEDS, i));
@@ -161,11 +165,12 @@ static void add_stub(script_t* s, const kilni_config_piece_t* piece) {
 // The piece that a component's target stands for; NULL: headers alone.
 static const kilni_config_piece_t* main_piece(const script_t* s,
                                               size_t component) {
-  for (size_t i = 0; i < kilni_config_piece_count(s->config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(s->config); i++) {
     const kilni_config_piece_t* p = kilni_config_piece(s->config, i);
     if (p->component == component && p->role == KILNI_CONFIG_ASKED &&
-        kilni_config_kind(p) != KILN_LOCATE_KIND_HEADER)
+        kilni_config_kind(p) != KILN_LOCATE_KIND_HEADER) {
       return p;
+    }
   }
   return NULL;
 }
@@ -192,14 +197,17 @@ static void add_target(script_t* s, size_t component) {
                  "    KILN_COMPONENT \"%s\"",
                  name, kilni_config_component(s->config, component)->name);
   add(s, line);
-  if (kind != KILN_LOCATE_KIND_HEADER && kind != KILN_LOCATE_KIND_STUB)
+  if (kind != KILN_LOCATE_KIND_HEADER && kind != KILN_LOCATE_KIND_STUB) {
     add_location(s, piece);
+  }
   if (kind == KILN_LOCATE_KIND_STUB) add_stub(s, piece);
-  if (kind == KILN_LOCATE_KIND_LIB)
+  if (kind == KILN_LOCATE_KIND_LIB) {
     add_shared_needs(s, kilni_config_entry(piece));
-  if (kind == KILN_LOCATE_KIND_STATIC)
+  }
+  if (kind == KILN_LOCATE_KIND_STATIC) {
     add_static_links(s, kilni_config_static_needs(
                             kiln_locate_entry_name(kilni_config_entry(piece))));
+  }
   if (kind != KILN_LOCATE_KIND_BINARY) add_includes(s, component);
   add(s, ")\nendif()\n");
 }
@@ -216,14 +224,17 @@ bool kilni_config_cmake_text(const kilni_config_t* config,
   set_list(&s, "KILN_CUDA_INCLUDE_DIRS", &config->includes);
   set_list(&s, "KILN_CUDA_LIBRARY_DIRS", &config->library_dirs);
   set_list(&s, "KILN_CUDA_RPATH_DIRS", &config->rpaths);
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     const kilni_config_piece_t* piece = kilni_config_piece(config, i);
-    if (piece->role == KILNI_CONFIG_NEEDED || !kilni_config_is_first(config, i))
+    if (piece->role == KILNI_CONFIG_NEEDED ||
+        !kilni_config_is_first(config, i)) {
       continue;
+    }
     kilni_config_variable(piece, name, sizeof(name));
     set_text(&s, name, kilni_config_path(piece));
   }
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i)
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     add_target(&s, i);
+  }
   return s.ok;
 }

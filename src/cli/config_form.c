@@ -22,13 +22,14 @@ void kilni_config_variable(const kilni_config_piece_t* piece, char* out,
   (void)snprintf(out, capacity, "KILN_CUDA_%s_%s",
                  kiln_locate_kind_name(kilni_config_kind(piece)),
                  kiln_locate_entry_name(kilni_config_entry(piece)));
-  for (; *out != 0; ++out) {
-    if (*out == '+')
+  for (; *out != 0; out++) {
+    if (*out == '+') {
       *out = 'X';
-    else if (isalnum((unsigned char)*out))
+    } else if (isalnum((unsigned char)*out)) {
       *out = (char)toupper((unsigned char)*out);
-    else
+    } else {
       *out = '_';
+    }
   }
 }
 
@@ -44,12 +45,13 @@ static bool add_variable(const kilni_config_t* config, bool make,
   kilni_cli_buffer_t value = {0};
   kilni_cli_error_t* e = config->error;
   bool ok = true;
-  if (v->words != NULL)
+  if (v->words != NULL) {
     ok = kilni_config_words_text(&value, v->words, e);
-  else if (make && v->text[0] != 0)
+  } else if (make && v->text[0] != 0) {
     ok = kilni_config_quote(&value, KILNI_CONFIG_SHELL, v->text, e);
-  else
+  } else {
     ok = add(&value, v->text, e);
+  }
   const char* text = value.size == 0 ? "" : (const char*)value.data;
   ok = ok && add(out, v->name, e) && add(out, make ? " := " : "=", e) &&
        kilni_config_quote(out, make ? KILNI_CONFIG_MAKE : KILNI_CONFIG_SHELL,
@@ -70,13 +72,16 @@ static bool add_variables(const kilni_config_t* config, bool make,
       {"KILN_CUDA_CFLAGS", &config->cflags, NULL},
       {"KILN_CUDA_LIBS", &config->libs, NULL},
   };
-  for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); ++i)
+  for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
     if (!add_variable(config, make, &variables[i], out)) return false;
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  }
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     const kilni_config_piece_t* piece = kilni_config_piece(config, i);
     char name[256];
-    if (piece->role == KILNI_CONFIG_NEEDED || !kilni_config_is_first(config, i))
+    if (piece->role == KILNI_CONFIG_NEEDED ||
+        !kilni_config_is_first(config, i)) {
       continue;
+    }
     kilni_config_variable(piece, name, sizeof(name));
     variable_t v = {name, NULL, kilni_config_path(piece)};
     if (!add_variable(config, make, &v, out)) return false;
@@ -103,14 +108,15 @@ bool kilni_config_pc_text(const kilni_config_t* config,
   static const char* const names[] = {"Cflags: ", "Libs: "};
   kilni_cli_error_t* e = config->error;
   bool ok = add(out, "Name: CUDA", e);
-  for (size_t i = 0; ok && i < kilni_config_component_count(config); ++i)
+  for (size_t i = 0; ok && i < kilni_config_component_count(config); i++) {
     ok = add(out, " ", e) &&
          add(out, kilni_config_component(config, i)->name, e);
+  }
   ok = ok && add(out, "\nDescription: Pieces of a CUDA toolkit, by kiln ", e) &&
        add(out, kiln_version_string(), e) && add(out, "\nVersion: ", e) &&
        add(out, config->version[0] == 0 ? "0" : config->version, e) &&
        add(out, "\n", e);
-  for (size_t i = 0; ok && i < 2; ++i) {
+  for (size_t i = 0; ok && i < 2; i++) {
     kilni_cli_buffer_t text = {0};
     ok = add(out, names[i], e) && kilni_config_words_text(&text, lists[i], e) &&
          kilni_config_quote(out, KILNI_CONFIG_PC,
@@ -126,23 +132,25 @@ bool kilni_config_pc_text(const kilni_config_t* config,
 static json_t* words_json(const kilni_cli_words_t* words) {
   json_t* list = json_array();
   const char* at = NULL;
-  while ((at = kilni_cli_words_next(words, at)) != NULL)
+  while ((at = kilni_cli_words_next(words, at)) != NULL) {
     (void)json_array_append_new(list, kilni_cli_text_json(at));
+  }
   return list;
 }
 
 static json_t* components_json(const kilni_config_t* config) {
   json_t* list = json_array();
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i)
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     (void)json_array_append_new(
         list, kilni_cli_text_json(kilni_config_component(config, i)->name));
+  }
   return list;
 }
 
 json_t* kilni_config_environment_json(const kilni_config_t* config) {
   json_t* object = json_object();
   uint32_t count = kiln_toolkit_variable_count(config->toolkit);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_toolkit_variable_t* v =
         kiln_toolkit_variable(config->toolkit, i);
     (void)json_object_set_new(object, v->name, kilni_cli_text_json(v->value));
@@ -153,14 +161,16 @@ json_t* kilni_config_environment_json(const kilni_config_t* config) {
 json_t* kilni_config_json(const kilni_config_t* config) {
   json_t* items = json_array();
   json_t* findings = json_array();
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i)
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     (void)json_array_append_new(
         items, kilni_cli_item_json(kilni_config_piece(config, i)->item));
+  }
   uint32_t count = kiln_compat_report_finding_count(config->report);
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     (void)json_array_append_new(
         findings,
         kilni_cli_finding_json(kiln_compat_report_finding(config->report, i)));
+  }
   return json_pack(
       "{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "kiln",
       kiln_version_string(), "version", kilni_cli_text_json(config->version),

@@ -20,8 +20,9 @@ static bool fail_memory(const kilni_config_t* config) {
 
 static void sha256_text(const uint8_t sha256[KILN_LOCATE_SHA256_BYTES],
                         char out[SHA256_TEXT]) {
-  for (size_t i = 0; i < KILN_LOCATE_SHA256_BYTES; ++i)
+  for (size_t i = 0; i < KILN_LOCATE_SHA256_BYTES; i++) {
     (void)snprintf(out + 2 * i, 3, "%02x", sha256[i]);
+  }
 }
 
 // A piece with what its file holds; NULL if that cannot be read.
@@ -31,8 +32,10 @@ static json_t* item_json(const kilni_config_piece_t* piece,
   uint8_t sha256[KILN_LOCATE_SHA256_BYTES];
   uint64_t size = 0;
   const kiln_locate_item_t* located = kiln_toolkit_item_located(piece->item);
-  if (!kilni_cli_check(error, kiln_locate_item_sha256(located, &size, sha256)))
+  if (!kilni_cli_check(error,
+                       kiln_locate_item_sha256(located, &size, sha256))) {
     return NULL;
+  }
   sha256_text(sha256, digest);
   json_t* object = kilni_cli_item_json(piece->item);
   // Where else was looked is no part of the answer.
@@ -46,7 +49,7 @@ static json_t* item_json(const kilni_config_piece_t* piece,
 
 static json_t* items_json(const kilni_config_t* config) {
   json_t* list = json_array();
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     if (!kilni_config_is_first(config, i)) continue;
     json_t* item = item_json(kilni_config_piece(config, i), config->error);
     if (item == NULL) {
@@ -61,9 +64,10 @@ static json_t* items_json(const kilni_config_t* config) {
 // The ITEMs as the user wrote them: they are what is resolved again.
 static json_t* components_json(const kilni_config_t* config) {
   json_t* list = json_array();
-  for (size_t i = 0; i < config->call->operand_count; ++i)
+  for (size_t i = 0; i < config->call->operand_count; i++) {
     (void)json_array_append_new(list,
                                 kilni_cli_text_json(config->call->operands[i]));
+  }
   return list;
 }
 

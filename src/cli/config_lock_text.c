@@ -33,15 +33,19 @@ static bool is_text_or_null(const json_t* value) {
 static const char* bad_key(const json_t* item) {
   static const char* const texts[] = {"kind", "name", "path", "file", "scope"};
   static const char* const maybe[] = {"version", "real_path", "release"};
-  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i)
-    if (json_string_length(json_object_get(item, texts[i])) == 0)
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    if (json_string_length(json_object_get(item, texts[i])) == 0) {
       return texts[i];
-  for (size_t i = 0; i < sizeof(maybe) / sizeof(maybe[0]); ++i)
+    }
+  }
+  for (size_t i = 0; i < sizeof(maybe) / sizeof(maybe[0]); i++) {
     if (!is_text_or_null(json_object_get(item, maybe[i]))) return maybe[i];
+  }
   const json_t* size = json_object_get(item, "size");
   if (!json_is_integer(size) || json_integer_value(size) < 0) return "size";
-  if (!is_sha256(json_string_value(json_object_get(item, "sha256"))))
+  if (!is_sha256(json_string_value(json_object_get(item, "sha256")))) {
     return "sha256";
+  }
   return NULL;
 }
 
@@ -52,8 +56,9 @@ static const json_t* same_item(const json_t* items, const json_t* item) {
     if (json_equal(json_object_get(item, "kind"),
                    json_object_get(other, "kind")) &&
         json_equal(json_object_get(item, "name"),
-                   json_object_get(other, "name")))
+                   json_object_get(other, "name"))) {
       return other;
+    }
   }
   return NULL;
 }
@@ -63,8 +68,9 @@ static bool items_are_sound(const json_t* items, flaw_t* flaw) {
   json_t* item;
   *flaw = (flaw_t){NULL, 0, "items"};
   if (!json_is_array(items) || json_array_size(items) == 0 ||
-      json_array_size(items) > KILNI_CONFIG_LOCK_MAX_ITEMS)
+      json_array_size(items) > KILNI_CONFIG_LOCK_MAX_ITEMS) {
     return false;
+  }
   json_array_foreach(items, i, item) {
     const char* key = json_is_object(item) ? bad_key(item) : NULL;
     *flaw = (flaw_t){"items", i, key};
@@ -80,8 +86,9 @@ static bool components_are_sound(const json_t* components, flaw_t* flaw) {
   json_t* value;
   *flaw = (flaw_t){NULL, 0, "components"};
   if (!json_is_array(components) ||
-      json_array_size(components) > KILNI_CONFIG_LOCK_MAX_COMPONENTS)
+      json_array_size(components) > KILNI_CONFIG_LOCK_MAX_COMPONENTS) {
     return false;
+  }
   json_array_foreach(components, i, value) {
     *flaw = (flaw_t){"components", i, NULL};
     if (json_string_length(value) == 0) return false;
@@ -94,8 +101,9 @@ static bool is_sound(const json_t* lock, flaw_t* flaw) {
   json_t* value;
   const json_t* environment = json_object_get(lock, "environment");
   if (!components_are_sound(json_object_get(lock, "components"), flaw) ||
-      !items_are_sound(json_object_get(lock, "items"), flaw))
+      !items_are_sound(json_object_get(lock, "items"), flaw)) {
     return false;
+  }
   *flaw = (flaw_t){NULL, 0, "static"};
   if (!json_is_boolean(json_object_get(lock, "static"))) return false;
   *flaw = (flaw_t){NULL, 0, "environment"};
@@ -109,12 +117,13 @@ static bool is_sound(const json_t* lock, flaw_t* flaw) {
 static bool fail_flaw(const char* name, const flaw_t* flaw,
                       kilni_cli_error_t* error) {
   char where[96];
-  if (flaw->list == NULL)
+  if (flaw->list == NULL) {
     (void)snprintf(where, sizeof(where), "%s", flaw->key);
-  else
+  } else {
     (void)snprintf(where, sizeof(where), "%s[%zu]%s%s", flaw->list, flaw->index,
                    flaw->key == NULL ? "" : ".",
                    flaw->key == NULL ? "" : flaw->key);
+  }
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
                         "\"%s\" is a damaged lock file: \"%s\" is not as kiln "
                         "writes it",
@@ -126,11 +135,12 @@ static bool check_format(const json_t* lock, const char* name,
                          kilni_cli_error_t* error) {
   const json_t* format = json_object_get(lock, "kiln_lock");
   const char* maker = json_string_value(json_object_get(lock, "kiln"));
-  if (!json_is_integer(format))
+  if (!json_is_integer(format)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
                           "\"%s\" is no lock file of kiln: it has no "
                           "\"kiln_lock\"",
                           name);
+  }
   if (json_integer_value(format) == KILNI_CONFIG_LOCK_FORMAT) return true;
   return kilni_cli_fail(
       error, KILN_STATUS_UNSUPPORTED,
@@ -148,21 +158,24 @@ bool kilni_config_lock_parse(const char* text, size_t size, const char* name,
   json_error_t why;
   flaw_t flaw;
   *out_lock = NULL;
-  if (size > KILNI_CONFIG_LOCK_MAX_BYTES)
+  if (size > KILNI_CONFIG_LOCK_MAX_BYTES) {
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED, FIX_ANEW,
                           "\"%s\" is larger than any lock file", name);
+  }
   json_t* lock = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
-  if (lock == NULL)
+  if (lock == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, FIX_ANEW,
                           "\"%s\" is no lock file of kiln, or only part of "
                           "one: line %d, column %d: %s",
                           name, why.line, why.column, why.text);
+  }
   bool ok = check_format(lock, name, error);
   if (ok && !is_sound(lock, &flaw)) ok = fail_flaw(name, &flaw, error);
-  if (ok)
+  if (ok) {
     *out_lock = lock;
-  else
+  } else {
     json_decref(lock);
+  }
   return ok;
 }
 
@@ -188,7 +201,7 @@ static bool add_item_differences(json_t* list, const json_t* locked,
   static const char* const fields[] = {"path",  "real_path", "file",
                                        "scope", "version",   "release",
                                        "size",  "sha256"};
-  for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); ++i) {
+  for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
     const json_t* a = json_object_get(locked, fields[i]);
     const json_t* b = json_object_get(now, fields[i]);
     if (a == b || json_equal(a, b)) continue;
@@ -205,14 +218,16 @@ static bool add_differences(json_t* list, const json_t* locked,
     const json_t* other = same_item(now, item);
     if (!(other == NULL ? add_difference(list, item, "presence",
                                          json_object_get(item, "path"), NULL)
-                        : add_item_differences(list, item, other)))
+                        : add_item_differences(list, item, other))) {
       return false;
+    }
   }
   json_array_foreach(now, i, item) {
     if (same_item(locked, item) == NULL &&
         !add_difference(list, item, "presence", NULL,
-                        json_object_get(item, "path")))
+                        json_object_get(item, "path"))) {
       return false;
+    }
   }
   return true;
 }
@@ -243,8 +258,9 @@ json_t* kilni_config_lock_variables(const json_t* locked, const json_t* now) {
     ok = ok && add_variable(list, name, value, json_object_get(now, name));
   }
   json_object_foreach((json_t*)(size_t)now, name, value) {
-    if (json_object_get(locked, name) == NULL)
+    if (json_object_get(locked, name) == NULL) {
       ok = ok && add_variable(list, name, NULL, value);
+    }
   }
   if (ok) return list;
   json_decref(list);

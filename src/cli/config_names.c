@@ -51,8 +51,9 @@ static const needs_t NEEDS[] = {
 };
 
 const char* kilni_config_static_needs(const char* name) {
-  for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); ++i)
+  for (size_t i = 0; i < sizeof(NEEDS) / sizeof(NEEDS[0]); i++) {
     if (strcmp(NEEDS[i].name, name) == 0) return NEEDS[i].needs;
+  }
   if (strncmp(name, "npp", 3) == 0) return "nppc_static " CALLS_CUDART;
   return "culibos -lstdc++ " SYSTEM;
 }
@@ -63,7 +64,7 @@ const char* kilni_config_static_needs(const char* name) {
 static const char* name_in(uint32_t kind, const char* name) {
   uint32_t count = kiln_locate_entry_count();
   const char* near = NULL;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     const char* other = kiln_locate_entry_name(entry);
     if (kiln_locate_entry_kind(entry) != kind) continue;
@@ -79,12 +80,13 @@ static const char* headers_of(const char* name) {
   uint32_t count = kiln_locate_entry_count();
   const char* best = NULL;
   size_t size = 2;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_locate_entry_t* entry = kiln_locate_entry(i);
     const char* other = kiln_locate_entry_name(entry);
     if (kiln_locate_entry_kind(entry) != KILN_LOCATE_KIND_HEADER) continue;
-    if (strlen(other) <= size || strncasecmp(other, name, strlen(other)) != 0)
+    if (strlen(other) <= size || strncasecmp(other, name, strlen(other)) != 0) {
       continue;
+    }
     best = other;
     size = strlen(other);
   }
@@ -103,8 +105,9 @@ static bool wants_runtime_headers(const char* name) {
   static const char* const alone[] = {"nvrtc",  "nvjitlink",     "nvfatbin",
                                       "nvvm",   "nvptxcompiler", "nvml",
                                       "culibos"};
-  for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); ++i)
+  for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
     if (strncasecmp(name, alone[i], strlen(alone[i])) == 0) return false;
+  }
   return strcmp(name, "cuda") != 0 && strcmp(name, "cudadevrt") != 0;
 }
 
@@ -112,8 +115,9 @@ static void add_linked(kilni_config_component_t* component, uint32_t kind,
                        const char* name) {
   const char* headers = headers_of(name);
   add(component, kind, name);
-  if (headers != NULL && strcmp(name, "culibos") != 0)
+  if (headers != NULL && strcmp(name, "culibos") != 0) {
     add(component, KILN_LOCATE_KIND_HEADER, headers);
+  }
   component->wants_runtime_headers = wants_runtime_headers(name);
 }
 
@@ -122,8 +126,9 @@ static const char* nearest_name(const char* text) {
   const char* words[MAX_ROWS];
   uint32_t count = kiln_locate_entry_count();
   if (count > MAX_ROWS) count = MAX_ROWS;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     words[i] = kiln_locate_entry_name(kiln_locate_entry(i));
+  }
   return kilni_cli_nearest(text, words, count);
 }
 
@@ -136,9 +141,10 @@ static bool fail_name(const char* text, kilni_cli_error_t* error) {
              "\"kiln find --all\" lists the names",
       "the catalog has nothing called \"%.200s\"", text);
   const char* near = path ? NULL : nearest_name(text);
-  if (near != NULL)
+  if (near != NULL) {
     kilni_cli_error_fix(
         error, "write \"%s\"; \"kiln find --all\" lists the names", near);
+  }
   return false;
 }
 
@@ -147,10 +153,11 @@ static bool read_static(kilni_config_component_t* component, const char* lib,
   char name[KILNI_CLI_NAME_BYTES + 8];
   (void)snprintf(name, sizeof(name), "%s_static", lib);
   const char* found = name_in(KILN_LOCATE_KIND_STATIC, name);
-  if (found == NULL)
+  if (found == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write it as lib:NAME to take the shared library",
                           "there is no static library of \"%s\"", lib);
+  }
   add_linked(component, KILN_LOCATE_KIND_STATIC, found);
   return true;
 }
@@ -179,7 +186,7 @@ static bool read_bare(kilni_config_component_t* component, const char* text,
   static const uint32_t kinds[] = {KILN_LOCATE_KIND_BINARY,
                                    KILN_LOCATE_KIND_HEADER,
                                    KILN_LOCATE_KIND_BITCODE};
-  for (size_t i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < 3; i++) {
     if ((name = name_in(kinds[i], text)) == NULL) continue;
     add(component, kinds[i], name);
     return true;

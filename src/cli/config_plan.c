@@ -52,9 +52,11 @@ const char* kilni_config_path(const kilni_config_piece_t* piece) {
 bool kilni_config_is_first(const kilni_config_t* config, size_t index) {
   const kiln_locate_entry_t* entry =
       kilni_config_entry(kilni_config_piece(config, index));
-  for (size_t i = 0; i < index; ++i)
-    if (kilni_config_entry(kilni_config_piece(config, i)) == entry)
+  for (size_t i = 0; i < index; i++) {
+    if (kilni_config_entry(kilni_config_piece(config, i)) == entry) {
       return false;
+    }
+  }
   return true;
 }
 
@@ -68,13 +70,14 @@ static bool read_components(kilni_config_t* config) {
     names = usual;
     count = 1;
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     kilni_config_component_t component;
     if (!kilni_config_component_read(&component, names[i],
                                      config->prefer_static, config->error) ||
         !kilni_cli_buffer_add(&config->components, &component,
-                              sizeof(component), config->error))
+                              sizeof(component), config->error)) {
       return false;
+    }
   }
   return true;
 }
@@ -83,12 +86,14 @@ static bool read_mode(kilni_config_t* config, uint32_t* out_mode) {
   const char* text = kilni_cli_option_value(config->call, "mode");
   *out_mode = KILN_COMPAT_MODE_DEFAULT;
   // With --hermetic the variable does not count.
-  if (text == NULL && is_on(config, "hermetic"))
+  if (text == NULL && is_on(config, "hermetic")) {
     *out_mode = KILN_COMPAT_MODE_BEST_EFFORT;
+  }
   if (text == NULL) return true;
   const char* word = strcmp(text, "best-effort") == 0 ? "best_effort" : text;
-  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; ++i)
+  for (uint32_t i = KILN_COMPAT_MODE_OFF; i <= KILN_COMPAT_MODE_STRICT; i++) {
     if (strcmp(word, kiln_compat_mode_word(i)) == 0) *out_mode = i;
+  }
   return *out_mode != KILN_COMPAT_MODE_DEFAULT ||
          kilni_cli_fail(config->error, KILN_STATUS_INVALID_ARGUMENT,
                         "write strict, best-effort, warn or off",
@@ -101,8 +106,9 @@ static bool make_context(kilni_config_t* config) {
   kiln_compat_driver_t driver = kiln_compat_driver_default();
   driver.state = KILN_COMPAT_DRIVER_NONE;
   if (!kilni_cli_where_read(&config->where, config->call, config->error) ||
-      !read_mode(config, &options.mode))
+      !read_mode(config, &options.mode)) {
     return false;
+  }
   // What is loaded into this process is no part of a toolkit.
   config->where.options.loaded = KILN_SWITCH_OFF;
   options.locate = &config->where.options;
@@ -119,21 +125,24 @@ static bool make_context(kilni_config_t* config) {
 static bool keep(kilni_config_t* config, kiln_locate_item_t* located,
                  size_t component, kilni_config_role_t role) {
   kilni_config_piece_t piece = {NULL, component, role};
-  if (!kilni_cli_check(
-          config->error,
-          kiln_toolkit_resolve_located(config->toolkit, located, &piece.item)))
+  if (!kilni_cli_check(config->error,
+                       kiln_toolkit_resolve_located(config->toolkit, located,
+                                                    &piece.item))) {
     return false;
+  }
   if (kilni_cli_buffer_add(&config->pieces, &piece, sizeof(piece),
-                           config->error))
+                           config->error)) {
     return true;
+  }
   kiln_toolkit_item_release(piece.item);
   return false;
 }
 
 static bool has(const kilni_config_t* config, uint32_t kind, const char* name) {
   const kiln_locate_entry_t* entry = kiln_locate_entry_find(kind, name);
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i)
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     if (kilni_config_entry(kilni_config_piece(config, i)) == entry) return true;
+  }
   return false;
 }
 
@@ -146,14 +155,15 @@ static bool is_driver_stub(const kilni_cli_piece_t* piece) {
 // Fills `wants` and, for each, the component that it belongs to.
 static bool list_wants(kilni_config_t* config, kilni_cli_buffer_t* wants,
                        kilni_cli_buffer_t* owners) {
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     const kilni_config_component_t* c = kilni_config_component(config, i);
-    for (size_t j = 0; j < c->piece_count; ++j) {
+    for (size_t j = 0; j < c->piece_count; j++) {
       kiln_locate_want_t want = {c->pieces[j].kind, 0, c->pieces[j].name};
       if (is_driver_stub(&c->pieces[j])) continue;
       if (!kilni_cli_buffer_add(wants, &want, sizeof(want), config->error) ||
-          !kilni_cli_buffer_add(owners, &i, sizeof(i), config->error))
+          !kilni_cli_buffer_add(owners, &i, sizeof(i), config->error)) {
         return false;
+      }
     }
   }
   return true;
@@ -164,7 +174,7 @@ static bool require_set(kilni_config_t* config, const kiln_locate_set_t* set) {
   char names[256] = "";
   size_t at = 0;
   if (kilni_cli_check(config->error, kiln_locate_set_require(set))) return true;
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     int n = snprintf(names + at, sizeof(names) - at, "%s%s", i == 0 ? "" : " ",
                      kilni_config_component(config, i)->name);
     if (n < 0 || (size_t)n >= sizeof(names) - at) break;
@@ -187,9 +197,10 @@ static bool find_set(kilni_config_t* config) {
                              (const kiln_locate_want_t*)(const void*)wants.data,
                              count, &set)) &&
          require_set(config, set);
-    for (uint32_t i = 0; ok && i < count; ++i)
+    for (uint32_t i = 0; ok && i < count; i++) {
       ok = keep(config, kiln_locate_set_item(set, i), owner[i],
                 KILNI_CONFIG_ASKED);
+    }
   }
   kiln_locate_set_release(set);
   kilni_cli_buffer_deinit(&wants);
@@ -201,8 +212,9 @@ static bool find_set(kilni_config_t* config) {
 static bool add_beside(kilni_config_t* config, uint32_t kind, const char* name,
                        size_t component, kilni_config_role_t role) {
   kiln_locate_item_t* item = NULL;
-  if (kilni_config_piece_count(config) == 0 || has(config, kind, name))
+  if (kilni_config_piece_count(config) == 0 || has(config, kind, name)) {
     return true;
+  }
   if (kiln_locate_entry_find(kind, name) == NULL) return true;
   kiln_locate_item_t* first =
       kiln_toolkit_item_located(kilni_config_piece(config, 0)->item);
@@ -210,8 +222,9 @@ static bool add_beside(kilni_config_t* config, uint32_t kind, const char* name,
       config->error,
       kiln_locate_find_beside(kiln_toolkit_locate(config->toolkit), first, kind,
                               name, &item));
-  if (ok && kiln_locate_item_found(item))
+  if (ok && kiln_locate_item_found(item)) {
     ok = keep(config, item, component, role);
+  }
   kiln_locate_item_release(item);
   return ok;
 }
@@ -223,17 +236,19 @@ static bool add_driver(kilni_config_t* config, size_t component,
   static const uint32_t kinds[] = {KILN_LOCATE_KIND_STUB, KILN_LOCATE_KIND_LIB};
   kiln_locate_t* locate = kiln_toolkit_locate(config->toolkit);
   if (!add_beside(config, KILN_LOCATE_KIND_STUB, name, component,
-                  KILNI_CONFIG_ASKED))
+                  KILNI_CONFIG_ASKED)) {
     return false;
+  }
   if (has(config, KILN_LOCATE_KIND_STUB, name)) return true;
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; i++) {
     kiln_locate_item_t* item = NULL;
     bool ok = kilni_cli_check(config->error,
                               kiln_locate_find(locate, kinds[i], name, &item));
     bool found = ok && kiln_locate_item_found(item);
     if (found) ok = keep(config, item, component, KILNI_CONFIG_ASKED);
-    if (ok && !found && i == 1)
+    if (ok && !found && i == 1) {
       ok = kilni_cli_check(config->error, kiln_locate_item_require(item));
+    }
     kiln_locate_item_release(item);
     if (!ok || found) return ok;
   }
@@ -241,12 +256,14 @@ static bool add_driver(kilni_config_t* config, size_t component,
 }
 
 static bool add_drivers(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     const kilni_config_component_t* c = kilni_config_component(config, i);
-    for (size_t j = 0; j < c->piece_count; ++j)
+    for (size_t j = 0; j < c->piece_count; j++) {
       if (is_driver_stub(&c->pieces[j]) &&
-          !add_driver(config, i, c->pieces[j].name))
+          !add_driver(config, i, c->pieces[j].name)) {
         return false;
+      }
+    }
   }
   return true;
 }
@@ -263,47 +280,53 @@ static bool add_static_needs(kilni_config_t* config, const char* needs,
     if (name[0] == '-') continue;
     // One runtime is enough: the shared one does as well.
     if (strcmp(name, "cudart_static") == 0 &&
-        has(config, KILN_LOCATE_KIND_LIB, "cudart"))
+        has(config, KILN_LOCATE_KIND_LIB, "cudart")) {
       continue;
+    }
     if (!add_beside(config, KILN_LOCATE_KIND_STATIC, name, component,
-                    KILNI_CONFIG_LINKED))
+                    KILNI_CONFIG_LINKED)) {
       return false;
+    }
   }
 }
 
 // What the pieces need in their turn; the list grows while it is walked.
 static bool add_needs(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     const kilni_config_piece_t piece = *kilni_config_piece(config, i);
     const kiln_locate_entry_t* entry = kilni_config_entry(&piece);
     uint32_t kind = kiln_locate_entry_kind(entry);
     const char* name = kiln_locate_entry_name(entry);
     if (kind == KILN_LOCATE_KIND_STATIC &&
         !add_static_needs(config, kilni_config_static_needs(name),
-                          piece.component))
+                          piece.component)) {
       return false;
+    }
     uint32_t count =
         kind != KILN_LOCATE_KIND_LIB
             ? 0
             : kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_NEEDS);
-    for (uint32_t j = 0; j < count; ++j)
+    for (uint32_t j = 0; j < count; j++) {
       if (!add_beside(
               config, KILN_LOCATE_KIND_LIB,
               kiln_locate_entry_list_text(entry, KILN_LOCATE_LIST_NEEDS, j),
-              piece.component, KILNI_CONFIG_NEEDED))
+              piece.component, KILNI_CONFIG_NEEDED)) {
         return false;
+      }
+    }
   }
   return true;
 }
 
 static bool add_headers(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_component_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_component_count(config); i++) {
     if (!kilni_config_component(config, i)->wants_runtime_headers) continue;
     if (!add_beside(config, KILN_LOCATE_KIND_HEADER, "cudart", i,
                     KILNI_CONFIG_LINKED) ||
         !add_beside(config, KILN_LOCATE_KIND_HEADER, "crt", i,
-                    KILNI_CONFIG_LINKED))
+                    KILNI_CONFIG_LINKED)) {
       return false;
+    }
   }
   return true;
 }
@@ -312,20 +335,22 @@ static bool add_headers(kilni_config_t* config) {
 
 static void tell_findings(const kilni_config_t* config) {
   uint32_t count = kiln_compat_report_finding_count(config->report);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_compat_finding_t* f =
         kiln_compat_report_finding(config->report, i);
-    if (f->counts && f->verdict == KILN_COMPAT_VERDICT_INCOMPATIBLE)
+    if (f->counts && f->verdict == KILN_COMPAT_VERDICT_INCOMPATIBLE) {
       kilni_cli_note("%s", f->message);
+    }
   }
 }
 
 static bool check(kilni_config_t* config) {
   kilni_cli_buffer_t items = {0};
   bool ok = true;
-  for (size_t i = 0; ok && i < kilni_config_piece_count(config); ++i)
+  for (size_t i = 0; ok && i < kilni_config_piece_count(config); i++) {
     ok = kilni_cli_buffer_add(&items, &kilni_config_piece(config, i)->item,
                               sizeof(kiln_toolkit_item_t*), config->error);
+  }
   uint32_t mode = kiln_toolkit_mode(config->toolkit);
   uint32_t count = (uint32_t)kilni_config_piece_count(config);
   ok = ok &&
@@ -350,8 +375,9 @@ bool kilni_config_make(kilni_config_t* config) {
 }
 
 void kilni_config_deinit(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i)
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     kiln_toolkit_item_release(kilni_config_piece(config, i)->item);
+  }
   kiln_compat_report_release(config->report);
   kiln_toolkit_release(config->toolkit);
   kilni_cli_where_deinit(&config->where);
@@ -361,6 +387,7 @@ void kilni_config_deinit(kilni_config_t* config) {
                                 &config->rpaths,   &config->rpath_links,
                                 &config->links,    &config->cflags,
                                 &config->libs};
-  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i)
+  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
     kilni_cli_words_deinit(lists[i]);
+  }
 }

@@ -15,12 +15,14 @@ static bool quote_shell(kilni_cli_buffer_t* out, const char* text,
   static const char safe[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
       "_@%+=:,./-";
-  if (text[0] != 0 && strspn(text, safe) == strlen(text))
+  if (text[0] != 0 && strspn(text, safe) == strlen(text)) {
     return add(out, text, error);
+  }
   bool ok = add(out, "'", error);
-  for (; ok && *text != 0; ++text)
+  for (; ok && *text != 0; text++) {
     ok = *text == '\'' ? add(out, "'\\''", error)
                        : kilni_cli_buffer_add(out, text, 1, error);
+  }
   return ok && add(out, "'", error);
 }
 
@@ -29,17 +31,19 @@ static bool quote_shell(kilni_cli_buffer_t* out, const char* text,
 static bool quote_make(kilni_cli_buffer_t* out, const char* text,
                        const char* hash, kilni_cli_error_t* error) {
   bool ok = true;
-  if (strpbrk(text, "\r\n") != NULL)
+  if (strpbrk(text, "\r\n") != NULL) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "use --shell, --cmake or --json, or move it",
                           "this form cannot name a path with a newline in it");
-  for (; ok && *text != 0; ++text) {
-    if (*text == '$')
+  }
+  for (; ok && *text != 0; text++) {
+    if (*text == '$') {
       ok = add(out, "$$", error);
-    else if (*text == '#')
+    } else if (*text == '#') {
       ok = add(out, hash, error);
-    else
+    } else {
       ok = kilni_cli_buffer_add(out, text, 1, error);
+    }
   }
   return ok;
 }
@@ -47,7 +51,7 @@ static bool quote_make(kilni_cli_buffer_t* out, const char* text,
 static bool quote_cmake(kilni_cli_buffer_t* out, const char* text, bool list,
                         kilni_cli_error_t* error) {
   bool ok = true;
-  for (; ok && *text != 0; ++text) {
+  for (; ok && *text != 0; text++) {
     bool escaped = strchr("\\\"$", *text) != NULL || (*text == ';' && list);
     ok = (!escaped || add(out, "\\", error)) &&
          kilni_cli_buffer_add(out, text, 1, error);
@@ -79,8 +83,9 @@ bool kilni_config_words_text(kilni_cli_buffer_t* out,
   bool first = true;
   while ((at = kilni_cli_words_next(words, at)) != NULL) {
     if (!(first || add(out, " ", error)) ||
-        !kilni_config_quote(out, KILNI_CONFIG_SHELL, at, error))
+        !kilni_config_quote(out, KILNI_CONFIG_SHELL, at, error)) {
       return false;
+    }
     first = false;
   }
   return true;

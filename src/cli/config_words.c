@@ -39,7 +39,7 @@ bool kilni_config_folder(const kilni_config_piece_t* piece, char* out,
 static bool is_usual_include(const kilni_config_t* config, const char* folder) {
   const char* sysroot = config->where.options.system_root;
   size_t size = sysroot == NULL ? 0 : strlen(sysroot);
-  while (size != 0 && sysroot[size - 1] == '/') --size;
+  while (size != 0 && sysroot[size - 1] == '/') size--;
   if (size != 0 && strncmp(folder, sysroot, size) == 0) folder += size;
   return strcmp(folder, "/usr/include") == 0 ||
          strcmp(folder, "/usr/local/include") == 0;
@@ -60,17 +60,19 @@ static bool is_loaders(const kilni_config_piece_t* piece, const char* folder) {
       kiln_locate_item_scope(kiln_toolkit_item_located(piece->item));
   if (scope == KILN_LOCATE_SCOPE_DISTRIBUTION ||
       kiln_locate_entry_class(kilni_config_entry(piece)) ==
-          KILN_LOCATE_CLASS_DRIVER)
+          KILN_LOCATE_CLASS_DRIVER) {
     return true;
-  for (size_t i = 0; i < 4; ++i) {
+  }
+  for (size_t i = 0; i < 4; i++) {
     size_t size = strlen(usual[i]);
     const char* rest = folder + size;
     if (strncmp(folder, usual[i], size - 1) != 0) continue;
     if (folder[size - 1] == 0) return true;
     // A triple's folder, but no folder further down.
     if (folder[size - 1] == '/' && strchr(rest, '/') == NULL &&
-        strstr(rest, "-linux-gnu") != NULL)
+        strstr(rest, "-linux-gnu") != NULL) {
       return true;
+    }
   }
   return false;
 }
@@ -82,16 +84,20 @@ static bool add_folders(kilni_config_t* config,
   char folder[PATH_BYTES];
   uint32_t kind = kilni_config_kind(piece);
   kilni_cli_error_t* error = config->error;
-  if (!kilni_config_folder(piece, folder, sizeof(folder)))
+  if (!kilni_config_folder(piece, folder, sizeof(folder))) {
     return fail_long(config, kilni_config_path(piece));
-  if (kind == KILN_LOCATE_KIND_HEADER)
+  }
+  if (kind == KILN_LOCATE_KIND_HEADER) {
     return is_usual_include(config, folder) ||
            kilni_cli_words_add_once(&config->includes, folder, error);
-  if (piece->role == KILNI_CONFIG_NEEDED)
+  }
+  if (piece->role == KILNI_CONFIG_NEEDED) {
     return kilni_cli_words_add_once(&config->rpath_links, folder, error);
+  }
   if (!is_linked(piece)) return true;
-  if (!kilni_cli_words_add_once(&config->library_dirs, folder, error))
+  if (!kilni_cli_words_add_once(&config->library_dirs, folder, error)) {
     return false;
+  }
   return kind != KILN_LOCATE_KIND_LIB || is_loaders(piece, folder) ||
          kilni_cli_words_add_once(&config->rpaths, folder, error);
 }
@@ -132,8 +138,9 @@ static bool add_link(kilni_config_t* config,
                      const kilni_config_piece_t* piece) {
   char folder[PATH_BYTES], dev[512], word[PATH_BYTES];
   const char* path = kilni_config_path(piece);
-  if (!kilni_config_folder(piece, folder, sizeof(folder)))
+  if (!kilni_config_folder(piece, folder, sizeof(folder))) {
     return fail_long(config, path);
+  }
   const char* file = strrchr(path, '/') + 1;
   const char* suffix = strstr(file, ".so");
   bool is_short = strncmp(file, "lib", 3) == 0 && suffix != NULL &&
@@ -142,8 +149,9 @@ static bool add_link(kilni_config_t* config,
     (void)snprintf(dev, sizeof(dev), "%.*s.so", (int)(suffix - file), file);
     is_short = leads_to(folder, dev, path);
   }
-  if (is_shadowed(config, folder, is_short ? dev : file))
+  if (is_shadowed(config, folder, is_short ? dev : file)) {
     return kilni_cli_words_add(&config->links, path, config->error);
+  }
   int n = is_short ? snprintf(word, sizeof(word), "-l%.*s",
                               (int)(suffix - file) - 3, file + 3)
                    : snprintf(word, sizeof(word), "-l:%s", file);
@@ -161,17 +169,20 @@ static bool add_system(kilni_config_t* config, const char* needs) {
     (void)snprintf(word, sizeof(word), "%.*s", (int)size, needs);
     needs += size;
     if (word[0] == '-' &&
-        !kilni_cli_words_add_once(&config->links, word, config->error))
+        !kilni_cli_words_add_once(&config->links, word, config->error)) {
       return false;
+    }
   }
 }
 
 static size_t count_static(const kilni_config_t* config) {
   size_t count = 0;
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i)
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     if (kilni_config_kind(kilni_config_piece(config, i)) ==
-        KILN_LOCATE_KIND_STATIC)
-      ++count;
+        KILN_LOCATE_KIND_STATIC) {
+      count++;
+    }
+  }
   return count;
 }
 
@@ -180,22 +191,26 @@ static size_t count_static(const kilni_config_t* config) {
 static bool add_links(kilni_config_t* config) {
   size_t statics = count_static(config);
   kilni_cli_error_t* error = config->error;
-  for (int pass = 0; pass < 3; ++pass) {
+  for (int pass = 0; pass < 3; pass++) {
     bool group = pass == 0 && statics > 1;
     if (group &&
-        !kilni_cli_words_add(&config->links, "-Wl,--start-group", error))
+        !kilni_cli_words_add(&config->links, "-Wl,--start-group", error)) {
       return false;
-    for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+    }
+    for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
       const kilni_config_piece_t* piece = kilni_config_piece(config, i);
       bool is_static = kilni_config_kind(piece) == KILN_LOCATE_KIND_STATIC;
       const char* name = kiln_locate_entry_name(kilni_config_entry(piece));
       if (!is_linked(piece) || is_static == (pass == 1)) continue;
       if (!(pass == 2 ? add_system(config, kilni_config_static_needs(name))
-                      : add_link(config, piece)))
+                      : add_link(config, piece))) {
         return false;
+      }
     }
-    if (group && !kilni_cli_words_add(&config->links, "-Wl,--end-group", error))
+    if (group &&
+        !kilni_cli_words_add(&config->links, "-Wl,--end-group", error)) {
       return false;
+    }
   }
   return true;
 }
@@ -226,18 +241,23 @@ static bool add_linker_flag(kilni_config_t* config, const char* flag,
 
 static bool add_flags(kilni_config_t* config) {
   const char* at = NULL;
-  while ((at = kilni_cli_words_next(&config->includes, at)) != NULL)
+  while ((at = kilni_cli_words_next(&config->includes, at)) != NULL) {
     if (!add_flag(config, &config->cflags, "-I", at)) return false;
-  while ((at = kilni_cli_words_next(&config->library_dirs, at)) != NULL)
+  }
+  while ((at = kilni_cli_words_next(&config->library_dirs, at)) != NULL) {
     if (!add_flag(config, &config->libs, "-L", at)) return false;
+  }
   bool rpath = kilni_cli_option_value(config->call, "rpath") != NULL;
-  while (rpath && (at = kilni_cli_words_next(&config->rpaths, at)) != NULL)
+  while (rpath && (at = kilni_cli_words_next(&config->rpaths, at)) != NULL) {
     if (!add_linker_flag(config, "-rpath", at)) return false;
+  }
   at = NULL;
-  while ((at = kilni_cli_words_next(&config->rpath_links, at)) != NULL)
+  while ((at = kilni_cli_words_next(&config->rpath_links, at)) != NULL) {
     if (!add_linker_flag(config, "-rpath-link", at)) return false;
-  while ((at = kilni_cli_words_next(&config->links, at)) != NULL)
+  }
+  while ((at = kilni_cli_words_next(&config->links, at)) != NULL) {
     if (!kilni_cli_words_add(&config->libs, at, config->error)) return false;
+  }
   return true;
 }
 
@@ -252,13 +272,14 @@ static bool root_of(const kilni_config_piece_t* piece, char* out,
   const char* path = kiln_locate_item_path(located);
   size_t size = strlen(root);
   const char* usr = strstr(path, "/usr/");
-  if (kiln_locate_item_scope(located) == KILN_LOCATE_SCOPE_DISTRIBUTION)
+  if (kiln_locate_item_scope(located) == KILN_LOCATE_SCOPE_DISTRIBUTION) {
     size = usr == NULL ? 0 : (size_t)(usr - path) + 4;
-  else if (size > 1 && strncmp(path, root, size) == 0 &&
-           strncmp(path + size, "/nvidia/", 8) == 0)
+  } else if (size > 1 && strncmp(path, root, size) == 0 &&
+             strncmp(path + size, "/nvidia/", 8) == 0) {
     size += 8 + strcspn(path + size + 8, "/");
-  else
+  } else {
     path = root;
+  }
   if (size == 0 || size >= capacity) return false;
   memcpy(out, path, size);
   out[size] = 0;
@@ -267,12 +288,13 @@ static bool root_of(const kilni_config_piece_t* piece, char* out,
 
 static void find_root(kilni_config_t* config) {
   char root[sizeof(config->root)];
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     const kilni_config_piece_t* piece = kilni_config_piece(config, i);
     if (piece->role != KILNI_CONFIG_ASKED) continue;
     if (kiln_locate_entry_class(kilni_config_entry(piece)) ==
-        KILN_LOCATE_CLASS_DRIVER)
+        KILN_LOCATE_CLASS_DRIVER) {
       continue;
+    }
     if (!root_of(piece, root, sizeof(root)) ||
         (config->root[0] != 0 && strcmp(root, config->root) != 0)) {
       config->root[0] = 0;
@@ -283,22 +305,25 @@ static void find_root(kilni_config_t* config) {
 }
 
 static void find_version(kilni_config_t* config) {
-  for (int pass = 0; pass < 2; ++pass)
-    for (size_t i = 0; i < kilni_config_piece_count(config); ++i) {
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
       const kilni_config_piece_t* piece = kilni_config_piece(config, i);
       uint32_t line = kiln_toolkit_item_line(piece->item);
       char text[32];
-      if (line == 0 || (pass == 0 && piece->role != KILNI_CONFIG_ASKED))
+      if (line == 0 || (pass == 0 && piece->role != KILNI_CONFIG_ASKED)) {
         continue;
+      }
       kilni_cli_line_text(line, text);
       (void)snprintf(config->version, sizeof(config->version), "%s", text);
       return;
     }
+  }
 }
 
 bool kilni_config_words_fill(kilni_config_t* config) {
-  for (size_t i = 0; i < kilni_config_piece_count(config); ++i)
+  for (size_t i = 0; i < kilni_config_piece_count(config); i++) {
     if (!add_folders(config, kilni_config_piece(config, i))) return false;
+  }
   find_root(config);
   find_version(config);
   return add_links(config) && add_flags(config);

@@ -44,7 +44,7 @@ static json_t* driver_json(const kiln_probe_t* probe) {
 // Those that the driver told; nothing is 0 because it is not known.
 static json_t* attributes_json(const kiln_probe_device_t* device) {
   json_t* object = json_object();
-  for (uint32_t i = 0; i < kiln_probe_attribute_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_attribute_count(); i++) {
     if (device->known[i] == 0) continue;
     (void)json_object_set_new(object, kiln_probe_attribute_name(i),
                               json_integer(device->attributes[i]));
@@ -54,7 +54,7 @@ static json_t* attributes_json(const kiln_probe_device_t* device) {
 
 static json_t* devices_json(const kiln_probe_t* probe) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_device_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_device_count(probe); i++) {
     const kiln_probe_device_t* d = kiln_probe_device(probe, i);
     char compute[32];
     (void)snprintf(compute, sizeof(compute), "%" PRIu32 ".%" PRIu32,
@@ -91,7 +91,7 @@ static json_t* words_json(const char* text) {
 
 static json_t* toolkits_json(const kiln_probe_t* probe) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_toolkit_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_toolkit_count(probe); i++) {
     const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
     (void)json_array_append_new(
         list,
@@ -107,7 +107,7 @@ static json_t* toolkits_json(const kiln_probe_t* probe) {
 
 static json_t* copies_json(const kiln_probe_piece_t* piece) {
   json_t* list = json_array();
-  for (uint32_t i = 0; piece != NULL && i < piece->copy_count; ++i) {
+  for (uint32_t i = 0; piece != NULL && i < piece->copy_count; i++) {
     const kiln_probe_copy_t* c = &piece->copies[i];
     (void)json_array_append_new(
         list, json_pack("{s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "path",
@@ -122,7 +122,7 @@ static json_t* copies_json(const kiln_probe_piece_t* piece) {
 
 static json_t* libraries_json(const kiln_probe_t* probe, bool trail) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_library_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_library_count(probe); i++) {
     const kiln_probe_library_t* l = kiln_probe_library(probe, i);
     uint32_t count = trail ? l->tried_count : 0;
     (void)json_array_append_new(
@@ -139,7 +139,7 @@ static json_t* libraries_json(const kiln_probe_t* probe, bool trail) {
 static json_t* others_json(const kiln_probe_t* probe,
                            kilni_cli_doctor_view_t view) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
     if (kiln_locate_entry_kind(p->entry) == KILN_LOCATE_KIND_LIB) continue;
     if (p->copy_count == 0 && !view.all) continue;
@@ -188,9 +188,10 @@ uint32_t kilni_cli_doctor_verdict(const kiln_compat_report_t* report,
                                   uint32_t use) {
   uint32_t worst = KILN_COMPAT_VERDICT_COMPATIBLE;
   if (use != KILN_COMPAT_USE_ANY &&
-      kiln_compat_report_judged_count(report, use, NULL) == 0)
+      kiln_compat_report_judged_count(report, use, NULL) == 0) {
     return 0;
-  for (uint32_t i = 0; i < kiln_compat_report_finding_count(report); ++i) {
+  }
+  for (uint32_t i = 0; i < kiln_compat_report_finding_count(report); i++) {
     const kiln_compat_finding_t* f = kiln_compat_report_finding(report, i);
     if (f->use == use && f->verdict > worst) worst = f->verdict;
   }
@@ -203,7 +204,7 @@ static json_t* fits_json(const kiln_probe_t* probe) {
   const kiln_compat_report_t* report = kiln_probe_report(probe);
   if (report == NULL) return json_null();
   json_t* object = json_object();
-  for (uint32_t use = KILN_COMPAT_USE_ANY; use <= KILN_COMPAT_USE_NVVM; ++use) {
+  for (uint32_t use = KILN_COMPAT_USE_ANY; use <= KILN_COMPAT_USE_NVVM; use++) {
     uint32_t verdict = kilni_cli_doctor_verdict(report, use);
     (void)json_object_set_new(
         object, kiln_compat_use_word(use),
@@ -215,7 +216,7 @@ static json_t* fits_json(const kiln_probe_t* probe) {
 
 static json_t* environment_json(const kiln_probe_t* probe) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); i++) {
     const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
     (void)json_array_append_new(
         list, json_pack("{s:s,s:o,s:s,s:o,s:o}", "name", v->name, "value",
@@ -227,7 +228,7 @@ static json_t* environment_json(const kiln_probe_t* probe) {
 
 static json_t* problems_json(const kiln_probe_t* probe) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); i++) {
     const kiln_probe_problem_t* p = kiln_probe_problem(probe, i);
     (void)json_array_append_new(
         list, json_pack("{s:s,s:s,s:o,s:o}", "id", p->id, "severity",
@@ -240,8 +241,9 @@ static json_t* problems_json(const kiln_probe_t* probe) {
 // How many problems there are of each severity.
 static json_t* counts_json(const kiln_probe_t* probe) {
   json_int_t counts[KILN_PROBE_SEVERITY_ERROR + 1] = {0};
-  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i)
-    ++counts[kiln_probe_problem(probe, i)->severity];
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); i++) {
+    counts[kiln_probe_problem(probe, i)->severity]++;
+  }
   return json_pack("{s:I,s:I,s:I}", "errors", counts[KILN_PROBE_SEVERITY_ERROR],
                    "warnings", counts[KILN_PROBE_SEVERITY_WARNING], "notes",
                    counts[KILN_PROBE_SEVERITY_NOTE]);

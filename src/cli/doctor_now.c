@@ -29,8 +29,9 @@ static void pair(const kiln_watch_t* watch, uint32_t device,
   if (!kiln_watch_value(watch, device, metrics[0], &first)) return;
   (void)fprintf(out, "%s%s%" PRId64, *comma, what,
                 (first + divisor / 2) / divisor);
-  if (kiln_watch_value(watch, device, metrics[1], &second))
+  if (kiln_watch_value(watch, device, metrics[1], &second)) {
     (void)fprintf(out, " of %" PRId64, (second + divisor / 2) / divisor);
+  }
   (void)fprintf(out, " %s", unit);
   *comma = ", ";
 }
@@ -53,8 +54,9 @@ static void print_one(FILE* out, const kiln_watch_t* watch, uint32_t device) {
   if (kiln_watch_value(watch, device, KILN_WATCH_TEMPERATURE, &number)) {
     (void)fprintf(out, "%" PRId64 " C", number);
     if (kiln_watch_value(watch, device, KILN_WATCH_TEMPERATURE_SLOWDOWN,
-                         &number))
+                         &number)) {
       (void)fprintf(out, " (slower from %" PRId64 " C)", number);
+    }
     comma = ", ";
   }
   pair(watch, device, power, 1000, "", "W", out, &comma);
@@ -70,7 +72,7 @@ static void print_one(FILE* out, const kiln_watch_t* watch, uint32_t device) {
 void kilni_cli_now_print(FILE* out, const kiln_watch_t* watch, int indent) {
   const char* name = "now";
   for (uint32_t i = 0; watch != NULL && i < kiln_watch_device_count(watch);
-       ++i) {
+       i++) {
     (void)fprintf(out, "%-*s", indent, name);
     put_name(out, kiln_watch_device(watch, i));
     print_one(out, watch, i);
@@ -86,14 +88,15 @@ static json_t* text_or_empty(const char* text) {
 json_t* kilni_cli_now_json(const kiln_watch_t* watch) {
   json_t* list = json_array();
   for (uint32_t i = 0; watch != NULL && i < kiln_watch_device_count(watch);
-       ++i) {
+       i++) {
     const kiln_watch_device_t* device = kiln_watch_device(watch, i);
     json_t* values = json_object();
-    for (size_t m = 0; m < sizeof(METRICS) / sizeof(METRICS[0]); ++m) {
+    for (size_t m = 0; m < sizeof(METRICS) / sizeof(METRICS[0]); m++) {
       int64_t number = 0;
-      if (kiln_watch_value(watch, i, METRICS[m], &number))
+      if (kiln_watch_value(watch, i, METRICS[m], &number)) {
         (void)json_object_set_new(values, kiln_watch_metric_name(METRICS[m]),
                                   json_integer(number));
+      }
     }
     (void)json_array_append_new(
         list,

@@ -22,10 +22,11 @@ static bool stands_at(const char* text, size_t size, size_t at,
 
 void kilni_cli_shorten(FILE* out, const char* text, size_t size,
                        const char* home) {
-  size_t length = home != NULL ? strlen(home) : 0;
-  while (length > 0 && home[length - 1] == '/') --length;
-  const char* name = home != NULL ? home + length : "";
-  while (name > home && name[-1] != '/') --name;
+  if (home == NULL) home = "";
+  size_t length = strlen(home);
+  while (length > 0 && home[length - 1] == '/') length--;
+  const char* name = home + length;
+  while (name > home && name[-1] != '/') name--;
   size_t name_length = length - (size_t)(name - home);
   // What everybody's is called gives nobody away.
   bool is_name = length > 0 && name_length > 1 &&

@@ -36,8 +36,9 @@ static void label(FILE* out, const char** text) {
 static void put(FILE* out, const char* text) {
   char clean[4096];
   kilni_cli_copy_text(clean, sizeof(clean), text);
-  for (char* c = clean; *c != 0; ++c)
+  for (char* c = clean; *c != 0; c++) {
     if (*c == '\n') *c = ' ';
+  }
   (void)fputs(clean, out);
 }
 
@@ -54,7 +55,7 @@ static void put_wrapped(FILE* out, const char* text, int indent) {
       at = indent;
     } else if (at > indent) {
       (void)fputc(' ', out);
-      ++at;
+      at++;
     }
     (void)fwrite(word, 1, (size_t)size, out);
     at += size;
@@ -101,7 +102,7 @@ static void print_driver(FILE* out, const kiln_probe_t* probe) {
 
 static void print_devices(FILE* out, const kiln_probe_t* probe) {
   const char* name = "devices";
-  for (uint32_t i = 0; i < kiln_probe_device_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_device_count(probe); i++) {
     const kiln_probe_device_t* g = kiln_probe_device(probe, i);
     label(out, &name);
     (void)fprintf(out, "%-8s", g->name);
@@ -140,12 +141,12 @@ static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
     (void)fputs("none\n", out);
     return;
   }
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
     version = fit(version, t->version[0] != 0 ? t->version : "?", MAX_VERSION);
     scope = fit(scope, t->scope, MAX_SCOPE);
   }
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_probe_toolkit_t* t = kiln_probe_toolkit(probe, i);
     int indent = LABEL + version + 2;
     label(out, &name);
@@ -154,8 +155,9 @@ static void print_toolkits(FILE* out, const kiln_probe_t* probe) {
     put(out, t->root);
     (void)fprintf(out, "\n%*s%" PRIu32 " piece%s", indent, "", t->piece_count,
                   t->piece_count == 1 ? "" : "s");
-    if (strchr(t->lines, ',') != NULL)
+    if (strchr(t->lines, ',') != NULL) {
       (void)fprintf(out, " of CUDA %s", t->lines);
+    }
     (void)fputc('\n', out);
     if (t->has[0] == 0) continue;
     (void)fprintf(out, "%*s", indent, "");
@@ -173,11 +175,12 @@ static const char* version_of(const kiln_probe_copy_t* copy, char out[32]) {
 
 static const kiln_probe_piece_t* piece_named(const kiln_probe_t* probe,
                                              const kilni_cli_piece_t* wanted) {
-  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
     if (kiln_locate_entry_kind(p->entry) == wanted->kind &&
-        strcmp(p->name, wanted->name) == 0)
+        strcmp(p->name, wanted->name) == 0) {
       return p;
+    }
   }
   return NULL;
 }
@@ -208,7 +211,7 @@ static void print_missing(FILE* out, const char** name,
                           size_t count) {
   char text[2048];
   size_t at = 0;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     if (pieces[i] == NULL || pieces[i]->copy_count != 0) continue;
     int wrote = snprintf(text + at, sizeof(text) - at, " %s", pieces[i]->name);
     if (wrote > 0 && (size_t)wrote < sizeof(text) - at) at += (size_t)wrote;
@@ -224,13 +227,13 @@ static void print_libraries(FILE* out, const kiln_probe_t* probe) {
   const kiln_probe_piece_t* pieces[IMPORTANT_COUNT];
   int title = 0;
   columns_t columns = {0, 0};
-  for (size_t i = 0; i < IMPORTANT_COUNT; ++i) {
+  for (size_t i = 0; i < IMPORTANT_COUNT; i++) {
     pieces[i] = piece_named(probe, &IMPORTANT[i]);
     if (pieces[i] == NULL || pieces[i]->copy_count == 0) continue;
     title = fit(title, pieces[i]->name, MAX_TITLE);
     widen(&columns, pieces[i]->copies);
   }
-  for (size_t i = 0; i < IMPORTANT_COUNT; ++i) {
+  for (size_t i = 0; i < IMPORTANT_COUNT; i++) {
     if (pieces[i] == NULL || pieces[i]->copy_count == 0) continue;
     label(out, &name);
     (void)fprintf(out, "%-*s  ", title, pieces[i]->name);
@@ -261,13 +264,13 @@ static void print_pieces(FILE* out, const kiln_probe_t* probe,
                          kilni_cli_doctor_view_t view) {
   const char* name = "pieces";
   columns_t columns = {0, 0};
-  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
-    for (uint32_t j = 0; j < p->copy_count; ++j) widen(&columns, &p->copies[j]);
+    for (uint32_t j = 0; j < p->copy_count; j++) widen(&columns, &p->copies[j]);
   }
-  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_piece_count(probe); i++) {
     const kiln_probe_piece_t* p = kiln_probe_piece(probe, i);
-    for (uint32_t j = 0; j < p->copy_count; ++j) {
+    for (uint32_t j = 0; j < p->copy_count; j++) {
       label(out, &name);
       (void)fprintf(out, "%-7s %-20s  ", j == 0 ? p->kind : "",
                     j == 0 ? p->name : "  hidden:");
@@ -296,7 +299,7 @@ static void print_fits(FILE* out, const kiln_probe_t* probe) {
   bool said = false;
   if (report == NULL) return;
   (void)fprintf(out, "%-*s", LABEL, "together");
-  for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); ++i) {
+  for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
     uint32_t verdict = kilni_cli_doctor_verdict(report, uses[i].use);
     if (verdict == 0) continue;
     (void)fprintf(out, "%s%s %s", said ? ", " : "", uses[i].text,
@@ -311,15 +314,16 @@ static void print_store(FILE* out, const kiln_probe_t* probe) {
   if (s == NULL) return;
   (void)fprintf(out, "%-*s", LABEL, "cache");
   put(out, s->path[0] != 0 ? s->path : "none");
-  if (s->switched == 0)
+  if (s->switched == 0) {
     (void)fputs(", off", out);
-  else if (s->problem[0] != 0)
+  } else if (s->problem[0] != 0) {
     (void)fputs(", in memory only (see cache-not-used)", out);
-  else if (s->exists == 0)
+  } else if (s->exists == 0) {
     (void)fputs(", not there yet", out);
-  else
+  } else {
     (void)fprintf(out, ", %" PRIu64 " entries, %.1f of %.0f MiB", s->entries,
                   (double)s->bytes / 1048576.0, (double)s->limit / 1048576.0);
+  }
   (void)fputc('\n', out);
 }
 
@@ -343,7 +347,7 @@ static void print_cache(FILE* out, const kiln_probe_t* probe) {
 // Variables that change what is found, as they are set.
 static void print_environment(FILE* out, const kiln_probe_t* probe) {
   const char* name = "environment";
-  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); ++i) {
+  for (uint32_t i = 0; i < kiln_probe_variable_count(probe); i++) {
     const kiln_probe_variable_t* v = kiln_probe_variable(probe, i);
     if (v->value == NULL || strcmp(v->name, "HOME") == 0) continue;
     label(out, &name);
@@ -363,7 +367,7 @@ static void print_problems(FILE* out, const kiln_probe_t* probe) {
     return;
   }
   (void)fprintf(out, "\nproblems\n");
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     const kiln_probe_problem_t* p = kiln_probe_problem(probe, i);
     (void)fprintf(out, "  %-8s %s\n", kiln_probe_severity_name(p->severity),
                   p->id);
@@ -389,8 +393,9 @@ static void print_count(FILE* out, uint32_t count, const char* word,
 static void print_summary(FILE* out, const kiln_probe_t* probe) {
   uint32_t counts[KILN_PROBE_SEVERITY_ERROR + 1] = {0};
   bool said = false;
-  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); ++i)
-    ++counts[kiln_probe_problem(probe, i)->severity];
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); i++) {
+    counts[kiln_probe_problem(probe, i)->severity]++;
+  }
   (void)fprintf(out, "%-*s%s: ", LABEL, "kiln", kiln_version_string());
   print_count(out, counts[KILN_PROBE_SEVERITY_ERROR], "error", &said);
   print_count(out, counts[KILN_PROBE_SEVERITY_WARNING], "warning", &said);
@@ -406,10 +411,11 @@ void kilni_cli_doctor_print(FILE* out, const kiln_probe_t* probe,
   print_devices(out, probe);
   kilni_cli_now_print(out, view.watch, LABEL);
   print_toolkits(out, probe);
-  if (view.all || view.trail)
+  if (view.all || view.trail) {
     print_pieces(out, probe, view);
-  else
+  } else {
     print_libraries(out, probe);
+  }
   print_fits(out, probe);
   print_store(out, probe);
   print_cache(out, probe);

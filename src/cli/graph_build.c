@@ -37,14 +37,16 @@ static bool open_kernel(const kilni_cli_graph_job_t* job,
   const char* names[MAX_KERNELS];
   uint32_t count = kiln_module_kernel_count(module->module);
   if (count > MAX_KERNELS) count = MAX_KERNELS;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     names[i] = kiln_module_kernel_name(module->module, i);
+  }
   const char* name = node->entry.line == 0 ? NULL : node->entry.text;
   if (count != 0 || module->code.kind != KILNI_CLI_CODE_CUBIN) {
     uint32_t index;
     if (!kilni_cli_entry_find(names, count, name, module->code.file,
-                              "CODE.KERNEL(...)", &index, error))
+                              "CODE.KERNEL(...)", &index, error)) {
       return false;
+    }
     name = names[index];
   } else if (name == NULL) {
     return kilni_cli_fail(
@@ -103,18 +105,19 @@ static bool make_program(building_t* b, uint32_t index,
   const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
   kilni_cli_graph_given_t given[KILNI_CLI_MAX_PARAMS];
   memset(given, 0, sizeof(given));
-  for (uint32_t i = 0; i < node->argument_count; ++i) {
+  for (uint32_t i = 0; i < node->argument_count; i++) {
     const kilni_cli_graph_argument_t* a = argument_of(b, node, i);
     const kilni_cli_shape_t* shape = a->kind == KILNI_CLI_ARGUMENT_MEMORY
                                          ? &job->sketch->nodes[a->index].shape
                                      : a->kind == KILNI_CLI_ARGUMENT_BUFFER
                                          ? &job->data[a->index].shape
                                          : NULL;
-    if (i == KILNI_CLI_MAX_PARAMS || a->kind == KILNI_CLI_ARGUMENT_CONDITION)
+    if (i == KILNI_CLI_MAX_PARAMS || a->kind == KILNI_CLI_ARGUMENT_CONDITION) {
       return kilni_cli_sketch_fail(
           job->sketch, a->name.line, a->name.column,
           KILN_STATUS_INVALID_ARGUMENT, "give buffers, memory and numbers",
           error, "a program gets no \"%s\" here", a->name.text);
+    }
     given[i].is_memory = shape != NULL;
     if (shape != NULL) {
       given[i].type = shape->type;
@@ -122,6 +125,8 @@ static bool make_program(building_t* b, uint32_t index,
       given[i].argument =
           a->kind == KILNI_CLI_ARGUMENT_BUFFER
               ? kiln_arg_buffer(job->data[a->index].buffer)
+              // A node that is named stands before this one: there are nodes.
+              // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
               : kiln_arg_pointer(kiln_graph_node_address(b->nodes[a->index]));
     } else if (a->kind == KILNI_CLI_ARGUMENT_LENGTH) {
       given[i].bits = job->data[a->index].shape.count;
@@ -131,8 +136,9 @@ static bool make_program(building_t* b, uint32_t index,
       given[i].argument = kilni_cli_scalar_argument(&a->scalar, false);
     }
   }
-  if (kilni_cli_graph_program(job, index, given, node->argument_count, error))
+  if (kilni_cli_graph_program(job, index, given, node->argument_count, error)) {
     return true;
+  }
   kilni_cli_sketch_point(job->sketch, &node->name, error);
   return false;
 }
@@ -142,17 +148,20 @@ static bool set_arguments(const building_t* b,
                           kilni_cli_graph_launch_t* made,
                           kilni_cli_error_t* error) {
   uint32_t count = node->argument_count;
-  if (count > KILNI_CLI_MAX_PARAMS)
+  if (count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_sketch_fail(
         b->job->sketch, node->name.line, node->name.column,
         KILN_STATUS_LIMIT_EXCEEDED, "pass a buffer of them", error,
         "more than %d arguments", KILNI_CLI_MAX_PARAMS);
+  }
   kiln_argument_t arguments[KILNI_CLI_MAX_PARAMS];
   kilni_cli_scalar_t lengths[KILNI_CLI_MAX_PARAMS];
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     if (!make_argument(b, made->kernel, i, argument_of(b, node, i), &lengths[i],
-                       &arguments[i], error))
+                       &arguments[i], error)) {
       return false;
+    }
+  }
   return check_at(b, &node->name,
                   kiln_launch_set_all(made->launch, arguments, count), error);
 }
@@ -171,7 +180,7 @@ static void choose_shape(const building_t* b,
   memcpy(made->grid, node->grid, sizeof(made->grid));
   if (node->has_grid) return;
   uint64_t longest = 1;
-  for (uint32_t i = 0; i < node->argument_count; ++i) {
+  for (uint32_t i = 0; i < node->argument_count; i++) {
     const kilni_cli_graph_argument_t* given = argument_of(b, node, i);
     uint64_t count = given->kind == KILNI_CLI_ARGUMENT_BUFFER
                          ? b->job->data[given->index].shape.count
@@ -181,10 +190,11 @@ static void choose_shape(const building_t* b,
     if (count > longest) longest = count;
   }
   uint64_t threads = made->block[0];
-  for (int i = 1; i < 3; ++i)
+  for (int i = 1; i < 3; i++) {
     threads = made->block[i] == 0 || threads > UINT32_MAX
                   ? threads
                   : threads * made->block[i];
+  }
   uint64_t blocks = (longest + threads - 1) / threads;
   made->grid[0] = (uint32_t)(blocks > MAX_GRID ? MAX_GRID : blocks);
   made->grid[1] = 1;
@@ -196,8 +206,9 @@ static bool make_launch(building_t* b, uint32_t index,
   kilni_cli_graph_job_t* job = b->job;
   const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
   kilni_cli_graph_launch_t* made = &job->launches[index];
-  if (job->modules[node->code].program != NULL)
+  if (job->modules[node->code].program != NULL) {
     return make_program(b, index, error);
+  }
   if (made->launch == NULL) {
     if (!open_kernel(job, node, &made->kernel, error)) {
       kilni_cli_sketch_point(job->sketch, &node->name, error);
@@ -210,8 +221,9 @@ static bool make_launch(building_t* b, uint32_t index,
     config.shared_bytes = node->shared_bytes;
     if (!check_at(b, &node->name,
                   kiln_launch_create(made->kernel, &config, &made->launch),
-                  error))
+                  error)) {
       return false;
+    }
   }
   return set_arguments(b, node, made, error);
 }
@@ -330,7 +342,7 @@ static bool fill_bodies(building_t* b, uint32_t index,
                         kilni_cli_error_t* error) {
   const kilni_cli_graph_node_t* node = &b->job->sketch->nodes[index];
   uint32_t scope = node->body;
-  for (uint32_t i = 0; i < node->body_count; ++i) {
+  for (uint32_t i = 0; i < node->body_count; i++) {
     kiln_graph_t* inner = NULL;
     bool ok =
         check_at(b, &node->name,
@@ -361,7 +373,7 @@ static bool name_child(const building_t* b, kiln_graph_node_t* child,
     ok = ok &&
          kilni_cli_check(error, kiln_graph_nodes(inner, count, nodes, &count));
   }
-  for (uint32_t i = 0; ok && i < k->node_count && given < count; ++i) {
+  for (uint32_t i = 0; ok && i < k->node_count && given < count; i++) {
     if (k->nodes[i].scope != scope) continue;
     kiln_graph_node_t* node = nodes[given++];
     if (kiln_graph_node_kind(node) != kiln_graph_node_kind(b->nodes[i])) break;
@@ -383,17 +395,21 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
   kiln_graph_node_t** after = NULL;
   uint32_t count = 0;
   if (!make_work(b, index, &work, error)) return false;
-  for (uint32_t i = 0; i < k->edge_count; ++i)
-    if (k->edges[i].to == index && is_known(b, &k->edges[i])) ++count;
+  for (uint32_t i = 0; i < k->edge_count; i++) {
+    if (k->edges[i].to == index && is_known(b, &k->edges[i])) count++;
+  }
   if (count != 0) {
     after = calloc(count, sizeof(*after));
-    if (after == NULL)
+    if (after == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                             "no memory for the graph");
+    }
     count = 0;
-    for (uint32_t i = 0; i < k->edge_count; ++i)
-      if (k->edges[i].to == index && is_known(b, &k->edges[i]))
+    for (uint32_t i = 0; i < k->edge_count; i++) {
+      if (k->edges[i].to == index && is_known(b, &k->edges[i])) {
         after[count++] = b->nodes[k->edges[i].from];
+      }
+    }
   }
   bool ok =
       check_at(b, &node->name,
@@ -403,8 +419,9 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
                kiln_graph_node_set_name(b->nodes[index], node->name.text),
                error);
   free(after);
-  if (ok && node->kind == KILNI_CLI_GRAPH_CHILD)
+  if (ok && node->kind == KILNI_CLI_GRAPH_CHILD) {
     return name_child(b, b->nodes[index], node->body, error);
+  }
   return ok &&
          (node->kind < KILNI_CLI_GRAPH_IF || fill_bodies(b, index, error));
 }
@@ -412,38 +429,43 @@ static bool add_node(building_t* b, uint32_t index, kiln_graph_t* graph,
 static bool fill_scope(building_t* b, uint32_t scope, kiln_graph_t* graph,
                        kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = b->job->sketch;
-  for (uint32_t i = 0; i < k->condition_count; ++i) {
+  for (uint32_t i = 0; i < k->condition_count; i++) {
     const kilni_cli_graph_condition_t* condition = &k->conditions[i];
     if (condition->scope == scope &&
         !check_at(b, &condition->name,
                   kiln_graph_add_condition(
                       graph, condition->has_first ? &condition->first : NULL,
                       &b->handles[i]),
-                  error))
+                  error)) {
       return false;
+    }
   }
-  for (uint32_t i = 0; i < k->node_count; ++i)
-    if (k->nodes[i].scope == scope && !add_node(b, i, graph, error))
+  for (uint32_t i = 0; i < k->node_count; i++) {
+    if (k->nodes[i].scope == scope && !add_node(b, i, graph, error)) {
       return false;
-  for (uint32_t i = 0; i < k->edge_count; ++i) {
+    }
+  }
+  for (uint32_t i = 0; i < k->edge_count; i++) {
     const kilni_cli_graph_edge_t* edge = &k->edges[i];
     if (k->nodes[edge->to].scope != scope || edge->from < edge->to) continue;
     kiln_graph_edge_t made =
         kiln_graph_edge(b->nodes[edge->from], b->nodes[edge->to]);
-    if (!check_at(b, &edge->at, kiln_graph_connect(graph, &made, 1), error))
+    if (!check_at(b, &edge->at, kiln_graph_connect(graph, &made, 1), error)) {
       return false;
+    }
   }
   return true;
 }
 
 static bool build_named(building_t* b, kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = b->job->sketch;
-  for (uint32_t i = 1; i < k->scope_count; ++i) {
+  for (uint32_t i = 1; i < k->scope_count; i++) {
     if (!k->scopes[i].is_named) continue;
     if (!kilni_cli_check(
             error, kiln_graph_create(b->job->session.device, &b->named[i])) ||
-        !fill_scope(b, i, b->named[i], error))
+        !fill_scope(b, i, b->named[i], error)) {
       return false;
+    }
   }
   return true;
 }
@@ -457,14 +479,16 @@ bool kilni_cli_graph_build(kilni_cli_graph_job_t* job, kiln_graph_t** out_graph,
   b.handles = calloc((size_t)k->condition_count + 1, sizeof(*b.handles));
   kiln_graph_t* graph = NULL;
   bool ok = b.named != NULL && b.nodes != NULL && b.handles != NULL;
-  if (!ok)
+  if (!ok) {
     (void)kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                          "no memory for the graph");
+  }
   ok = ok && build_named(&b, error) &&
        kilni_cli_check(error, kiln_graph_create(job->session.device, &graph)) &&
        fill_scope(&b, 0, graph, error);
-  for (uint32_t i = 0; b.named != NULL && i < k->scope_count; ++i)
+  for (uint32_t i = 0; b.named != NULL && i < k->scope_count; i++) {
     kiln_graph_release(b.named[i]);
+  }
   free(b.named);
   free(b.nodes);
   free(b.handles);

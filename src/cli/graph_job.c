@@ -21,7 +21,7 @@ static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   kilni_cli_session_t* s = &job->session;
   // Programs of a sequence are loaded by their pipelines.
   uint32_t count = job->sketch->is_sequence ? 0 : job->sketch->code_count;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     kilni_cli_graph_module_t* module = &job->modules[i];
     module->code.runtime = s->runtime;
     module->code.device = s->device;
@@ -38,13 +38,14 @@ static bool load_modules(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 }
 
 static bool make_buffers(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
     kilni_cli_graph_data_t* data = &job->data[i];
     // A program's atomics on small elements use the whole words around them.
     uint64_t bytes = (data->shape.bytes + 3) / 4 * 4;
     if (kilni_cli_check(error, kiln_buffer_create(job->session.device, bytes,
-                                                  NULL, &data->buffer)))
+                                                  NULL, &data->buffer))) {
       continue;
+    }
     kilni_cli_sketch_point(job->sketch, &job->sketch->buffers[i].name, error);
     return false;
   }
@@ -59,8 +60,9 @@ static bool make_exec(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 }
 
 static bool make_graph(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
-  if (!job->sketch->is_sequence)
+  if (!job->sketch->is_sequence) {
     return kilni_cli_graph_build(job, &job->graph, error);
+  }
   if (!kilni_cli_sequence_build(job, &job->replay, error)) return false;
   job->graph = kiln_replay_graph(job->replay);
   kiln_graph_retain(job->graph);
@@ -68,9 +70,10 @@ static bool make_graph(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 }
 
 static bool launch(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
-  if (!job->sketch->is_sequence)
+  if (!job->sketch->is_sequence) {
     return kilni_cli_check(error,
                            kiln_graph_exec_launch(job->exec, job->stream));
+  }
   return kilni_cli_check(
       error, kiln_replay_run(job->replay, job->stream, &job->pending));
 }
@@ -80,18 +83,22 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
   kiln_event_options_t timing = kiln_event_options_default();
   timing.timing = KILN_SWITCH_ON;
   if (!kilni_cli_session_open(&job->session, &job->request, error) ||
-      !load_modules(job, error))
+      !load_modules(job, error)) {
     return false;
+  }
   kiln_device_t* device = job->session.device;
   uint32_t count = job->sketch->event_count;
   job->events = calloc((size_t)count + 1, sizeof(*job->events));
-  if (job->events == NULL)
+  if (job->events == NULL) {
     return kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory for the events");
-  for (uint32_t i = 0; i < count; ++i)
+  }
+  for (uint32_t i = 0; i < count; i++) {
     if (!kilni_cli_check(error,
-                         kiln_event_create(device, NULL, &job->events[i])))
+                         kiln_event_create(device, NULL, &job->events[i]))) {
       return false;
+    }
+  }
   return kilni_cli_check(error,
                          kiln_stream_create(device, NULL, &job->stream)) &&
          kilni_cli_check(error,
@@ -106,7 +113,7 @@ bool kilni_cli_graph_open(kilni_cli_graph_job_t* job,
 // Every run begins with the same.
 static bool reset_buffers(kilni_cli_graph_job_t* job,
                           kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < job->sketch->buffer_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->buffer_count; i++) {
     kilni_cli_graph_data_t* data = &job->data[i];
     kiln_status_t status =
         data->in.size != 0 ? kiln_buffer_write_async(data->buffer, job->stream,
@@ -116,24 +123,27 @@ static bool reset_buffers(kilni_cli_graph_job_t* job,
                                                     0, data->shape.bytes, 0, 1);
     if (!kilni_cli_check(error, status)) return false;
   }
-  for (uint32_t i = 0; i < job->sketch->node_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->node_count; i++) {
     kiln_buffer_t* both[] = {job->launches[i].trap, job->launches[i].meet};
-    for (int n = 0; n < 2; ++n)
+    for (int n = 0; n < 2; n++) {
       if (both[n] != NULL &&
           !kilni_cli_check(
               error, kiln_buffer_fill_async(both[n], job->stream, 0,
-                                            kiln_buffer_size(both[n]), 0, 1)))
+                                            kiln_buffer_size(both[n]), 0, 1))) {
         return false;
+      }
+    }
   }
   return kilni_cli_check(error, kiln_stream_synchronize(job->stream));
 }
 
 static bool check_traps(const kilni_cli_graph_job_t* job,
                         kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < job->sketch->node_count; ++i) {
+  for (uint32_t i = 0; i < job->sketch->node_count; i++) {
     const kilni_cli_name_t* name = &job->sketch->nodes[i].name;
-    if (kilni_cli_trap_check(job->launches[i].trap, name->text, error))
+    if (kilni_cli_trap_check(job->launches[i].trap, name->text, error)) {
       continue;
+    }
     kilni_cli_sketch_point(job->sketch, name, error);
     return false;
   }
@@ -143,18 +153,20 @@ static bool check_traps(const kilni_cli_graph_job_t* job,
 static void point_at_fault(const kilni_cli_graph_job_t* job,
                            kilni_cli_error_t* error) {
   char text[512];
-  if (kiln_device_info(job->session.device)->kind != KILN_DEVICE_KIND_SOFT)
+  if (kiln_device_info(job->session.device)->kind != KILN_DEVICE_KIND_SOFT) {
     return;
+  }
   kiln_device_fault_text(job->session.device, sizeof(text), text, NULL);
-  if (strstr(text, "in kernel") != NULL)
+  if (strstr(text, "in kernel") != NULL) {
     kilni_cli_error_fix(error,
                         "the lines above name the instruction, the thread and "
                         "what it did; compare its index with the buffers' "
                         "sizes");
-  else if (strstr(text, "a loop of a graph") != NULL)
+  } else if (strstr(text, "a loop of a graph") != NULL) {
     kilni_cli_error_fix(error,
                         "let a kernel in the braces of the `while` set its "
                         "condition to 0 (cudaGraphSetConditional)");
+  }
 }
 
 static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
@@ -166,8 +178,9 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
   kiln_status_t status = limit == 0 ? kiln_stream_synchronize(job->stream)
                                     : kiln_stream_wait(job->stream, limit);
   kilni_cli_progress_stop(&progress);
-  if (kilni_cli_check(error, status))
+  if (kilni_cli_check(error, status)) {
     return check_traps(job, error) && kilni_cli_sequence_ended(job, error);
+  }
   bool timed = error->code == KILN_STATUS_DEVICE_LOST ||
                error->code == KILN_STATUS_TIMED_OUT;
   if (limit != 0 && timed && kilni_cli_now_ns() - began >= limit) {
@@ -183,8 +196,10 @@ static bool wait_for_it(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
 }
 
 bool kilni_cli_graph_run(kilni_cli_graph_job_t* job, kilni_cli_error_t* error) {
-  if (job->exec == NULL && !job->sketch->is_sequence && !make_exec(job, error))
+  if (job->exec == NULL && !job->sketch->is_sequence &&
+      !make_exec(job, error)) {
     return false;
+  }
   return reset_buffers(job, error) && launch(job, error) &&
          wait_for_it(job, error);
 }
@@ -215,8 +230,9 @@ static uint64_t median(uint64_t* values, uint32_t count) {
 static bool time_plain(kilni_cli_graph_job_t* job, uint64_t* elapsed,
                        uint64_t* launched, kilni_cli_error_t* error) {
   if (!reset_buffers(job, error) ||
-      !kilni_cli_check(error, kiln_event_record(job->start, job->stream)))
+      !kilni_cli_check(error, kiln_event_record(job->start, job->stream))) {
     return false;
+  }
   uint64_t began = kilni_cli_now_ns();
   bool ok = launch(job, error);
   *launched = kilni_cli_now_ns() - began;
@@ -235,13 +251,16 @@ static bool time_traced(kilni_cli_graph_job_t* job, uint32_t run, uint32_t runs,
       !kilni_cli_check(error,
                        kiln_graph_trace_launch(job->trace, job->stream)) ||
       !wait_for_it(job, error) ||
-      !kilni_cli_check(error, kiln_graph_trace_read(job->trace)))
+      !kilni_cli_check(error, kiln_graph_trace_read(job->trace))) {
     return false;
+  }
   *elapsed = kiln_graph_trace_elapsed(job->trace);
-  for (uint32_t i = 0; i < job->times.slice_count; ++i) {
+  for (uint32_t i = 0; i < job->times.slice_count; i++) {
     kiln_graph_slice_t slice;
-    if (!kilni_cli_check(error, kiln_graph_trace_slice(job->trace, i, &slice)))
+    if (!kilni_cli_check(error,
+                         kiln_graph_trace_slice(job->trace, i, &slice))) {
       return false;
+    }
     columns[(size_t)(2 * i) * runs + run] = slice.start_ns;
     columns[(size_t)(2 * i + 1) * runs + run] = slice.elapsed_ns;
   }
@@ -274,14 +293,16 @@ static bool time_all(kilni_cli_graph_job_t* job, uint32_t runs,
   kilni_cli_graph_times_t* t = &job->times;
   uint64_t* elapsed = columns + (size_t)2 * t->slice_count * runs;
   uint64_t* launched = elapsed + runs;
-  for (uint32_t i = 0; i < runs; ++i)
+  for (uint32_t i = 0; i < runs; i++) {
     if (!time_plain(job, &elapsed[i], &launched[i], error)) return false;
+  }
   t->elapsed_ns = median(elapsed, runs);
   t->launch_ns = median(launched, runs);
-  for (uint32_t i = 0; i < runs; ++i)
+  for (uint32_t i = 0; i < runs; i++) {
     if (!time_traced(job, i, runs, columns, &elapsed[i], error)) return false;
+  }
   t->traced_ns = median(elapsed, runs);
-  for (uint32_t i = 0; i < t->slice_count; ++i) {
+  for (uint32_t i = 0; i < t->slice_count; i++) {
     t->start_ns[i] = median(columns + (size_t)(2 * i) * runs, runs);
     t->slice_ns[i] = median(columns + (size_t)(2 * i + 1) * runs, runs);
   }
@@ -299,9 +320,10 @@ bool kilni_cli_graph_time(kilni_cli_graph_job_t* job, uint32_t runs,
   uint64_t* columns =
       calloc(((size_t)t->slice_count + 1) * 2 * runs, sizeof(uint64_t));
   bool ok = t->start_ns != NULL && t->slice_ns != NULL && columns != NULL;
-  if (!ok)
+  if (!ok) {
     (void)kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                          "no memory for the times of %u runs", (unsigned)runs);
+  }
   ok = ok && time_all(job, runs, columns, error);
   free(columns);
   return ok;
@@ -318,16 +340,18 @@ void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
   kiln_event_release(job->end);
   kiln_stream_release(job->stream);
   for (uint32_t i = 0; job->launches != NULL && i < job->sketch->node_count;
-       ++i) {
+       i++) {
     kiln_launch_release(job->launches[i].launch);
     kiln_kernel_release(job->launches[i].kernel);
     kiln_buffer_release(job->launches[i].trap);
     kiln_buffer_release(job->launches[i].meet);
   }
-  for (uint32_t i = 0; job->events != NULL && i < job->sketch->event_count; ++i)
+  for (uint32_t i = 0; job->events != NULL && i < job->sketch->event_count;
+       i++) {
     kiln_event_release(job->events[i]);
+  }
   for (uint32_t i = 0; job->data != NULL && i < job->sketch->buffer_count;
-       ++i) {
+       i++) {
     kilni_cli_graph_data_t* data = &job->data[i];
     kiln_buffer_release(data->buffer);
     kilni_cli_array_deinit(&data->array);
@@ -335,7 +359,7 @@ void kilni_cli_graph_close(kilni_cli_graph_job_t* job) {
     kilni_cli_buffer_deinit(&data->out);
   }
   for (uint32_t i = 0; job->modules != NULL && i < job->sketch->code_count;
-       ++i) {
+       i++) {
     kiln_module_release(job->modules[i].module);
     kilni_cli_code_deinit(&job->modules[i].code);
     kiln_program_release(job->modules[i].program);

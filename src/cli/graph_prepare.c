@@ -41,13 +41,15 @@ static bool take_option(kilni_cli_graph_job_t* job,
   bool is_in = strcmp(option, "in") == 0;
   size_t size;
   const char* rest;
-  if (!kilni_cli_split_assignment(option, given->value, &size, &rest, error))
+  if (!kilni_cli_split_assignment(option, given->value, &size, &rest, error)) {
     return false;
-  if (rest[0] == 0)
+  }
+  if (rest[0] == 0) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write --in NAME=FILE or --out NAME=FILE",
                           "--%s %s names no file", option, given->value);
-  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+  }
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
     const char* name = k->buffers[i].name.text;
     if (strlen(name) != size || memcmp(name, given->value, size) != 0) continue;
     kilni_cli_buffer_t* path = is_in ? &job->data[i].in : &job->data[i].out;
@@ -63,18 +65,20 @@ static bool take_option(kilni_cli_graph_job_t* job,
 static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
                        kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
     const kilni_cli_graph_buffer_t* buffer = &k->buffers[i];
     if ((buffer->in.line != 0 &&
          !beside_file(k, buffer->in.text, &job->data[i].in, error)) ||
         (buffer->out.line != 0 &&
-         !beside_file(k, buffer->out.text, &job->data[i].out, error)))
+         !beside_file(k, buffer->out.text, &job->data[i].out, error))) {
       return false;
+    }
   }
-  for (uint32_t i = 0; i < k->code_count; ++i) {
+  for (uint32_t i = 0; i < k->code_count; i++) {
     kilni_cli_graph_module_t* module = &job->modules[i];
-    if (!beside_file(k, k->codes[i].file.text, &module->path, error))
+    if (!beside_file(k, k->codes[i].file.text, &module->path, error)) {
       return false;
+    }
     module->code.file = path_of(&module->path);
     if (!kilni_cli_code_kind_of(module->code.file, &module->code.kind, error)) {
       kilni_cli_sketch_point(k, &k->codes[i].file, error);
@@ -88,11 +92,12 @@ static bool take_paths(kilni_cli_graph_job_t* job, const kilni_cli_call_t* call,
     }
     module->code.program = module->program;
   }
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     const char* name = call->given[i].option->name;
     if ((strcmp(name, "in") == 0 || strcmp(name, "out") == 0) &&
-        !take_option(job, &call->given[i], error))
+        !take_option(job, &call->given[i], error)) {
       return false;
+    }
   }
   return true;
 }
@@ -116,16 +121,18 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
       return false;
     }
     data->shape = data->array.shape;
-    if (data->shape.bytes == 0)
+    if (data->shape.bytes == 0) {
       return kilni_cli_sketch_fail(
           k, buffer->name.line, buffer->name.column,
           KILN_STATUS_INVALID_ARGUMENT, "give a file that holds something",
           error, "the buffer \"%s\" has no elements", buffer->name.text);
+    }
   }
   const char* out = path_of(&data->out);
   if (out == NULL || (kilni_cli_output_check(out, error) &&
-                      kilni_cli_data_check(out, &data->shape, error)))
+                      kilni_cli_data_check(out, &data->shape, error))) {
     return true;
+  }
   kilni_cli_sketch_point(k, &buffer->name, error);
   return false;
 }
@@ -134,16 +141,17 @@ static bool read_data(const kilni_cli_sketch_t* k, uint32_t index,
 static bool check_outputs(const kilni_cli_graph_job_t* job,
                           kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->buffer_count; ++i) {
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
     const char* out = path_of(&job->data[i].out);
-    for (uint32_t j = 0; out != NULL && j < i; ++j) {
+    for (uint32_t j = 0; out != NULL && j < i; j++) {
       const char* other = path_of(&job->data[j].out);
-      if (other != NULL && strcmp(out, other) == 0)
+      if (other != NULL && strcmp(out, other) == 0) {
         return kilni_cli_sketch_fail(
             k, k->buffers[i].name.line, k->buffers[i].name.column,
             KILN_STATUS_INVALID_ARGUMENT, "give each buffer a file of its own",
             error, "\"%s\" goes to the file \"%s\", as \"%s\" does",
             k->buffers[i].name.text, out, k->buffers[j].name.text);
+      }
     }
   }
   return true;
@@ -156,12 +164,13 @@ static bool check_part(const kilni_cli_graph_job_t* job,
                        kilni_cli_error_t* error) {
   const kilni_cli_shape_t* shape = &job->data[part->buffer].shape;
   uint64_t count = shape->count;
-  if (!part->whole && part->behind > count)
+  if (!part->whole && part->behind > count) {
     return kilni_cli_sketch_fail(
         job->sketch, part->name.line, part->name.column,
         KILN_STATUS_INVALID_ARGUMENT, "end at most there", error,
         "\"%s\" has %" PRIu64 " elements, and the part ends behind %" PRIu64,
         part->name.text, count, part->behind);
+  }
   uint64_t elements = part->whole ? count : part->behind - part->first;
   *out_bytes = elements * kilni_cli_type_info(shape->type)->bytes;
   return true;
@@ -173,8 +182,9 @@ static bool check_copy(const kilni_cli_graph_job_t* job,
   uint64_t to = 0;
   uint64_t from = 0;
   if (!check_part(job, &node->to, &to, error) ||
-      !check_part(job, &node->from, &from, error))
+      !check_part(job, &node->from, &from, error)) {
     return false;
+  }
   if (to == from) return true;
   return kilni_cli_sketch_fail(
       job->sketch, node->from.name.line, node->from.name.column,
@@ -204,22 +214,24 @@ static bool check_fill(const kilni_cli_graph_job_t* job,
         text);
   }
   if (element == 8 &&
-      (uint32_t)node->value.bits != (uint32_t)(node->value.bits >> 32))
+      (uint32_t)node->value.bits != (uint32_t)(node->value.bits >> 32)) {
     return kilni_cli_sketch_fail(
         job->sketch, node->to.name.line, node->to.name.column,
         KILN_STATUS_UNSUPPORTED, "let a kernel write it", error,
         "a fill with 8 bytes whose halves are not the same");
+  }
   return true;
 }
 
 static bool check_nodes(const kilni_cli_graph_job_t* job,
                         kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->node_count; ++i) {
+  for (uint32_t i = 0; i < k->node_count; i++) {
     const kilni_cli_graph_node_t* node = &k->nodes[i];
     if ((node->kind == KILNI_CLI_GRAPH_COPY && !check_copy(job, node, error)) ||
-        (node->kind == KILNI_CLI_GRAPH_FILL && !check_fill(job, node, error)))
+        (node->kind == KILNI_CLI_GRAPH_FILL && !check_fill(job, node, error))) {
       return false;
+    }
   }
   return true;
 }
@@ -231,10 +243,12 @@ bool kilni_cli_graph_prepare(kilni_cli_graph_job_t* job,
   job->data = calloc((size_t)k->buffer_count + 1, sizeof(*job->data));
   job->modules = calloc((size_t)k->code_count + 1, sizeof(*job->modules));
   job->launches = calloc((size_t)k->node_count + 1, sizeof(*job->launches));
-  if (job->data == NULL || job->modules == NULL || job->launches == NULL)
+  if (job->data == NULL || job->modules == NULL || job->launches == NULL) {
     return out_of_memory(error);
+  }
   if (!take_paths(job, call, error)) return false;
-  for (uint32_t i = 0; i < k->buffer_count; ++i)
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (!read_data(k, i, &job->data[i], error)) return false;
+  }
   return check_outputs(job, error) && check_nodes(job, error);
 }

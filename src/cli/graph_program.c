@@ -48,23 +48,27 @@ static bool check_one(filling_t* f, uint32_t index,
 static bool check_given(filling_t* f, kilni_cli_error_t* error) {
   kiln_program_parameter_info_t p;
   uint32_t count = kiln_program_parameter_count(f->program);
-  if (count != f->count || count > KILNI_CLI_MAX_PARAMS)
+  if (count != f->count || count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "give each parameter of the program, in their order",
                           "%" PRIu32 " arguments for the %" PRIu32
                           " parameters of the program \"%s\"",
                           f->count, count, kiln_program_name(f->program));
-  for (uint32_t i = 0; i < count; ++i)
+  }
+  for (uint32_t i = 0; i < count; i++) {
     if (!kiln_program_parameter(f->program, i, &p) ||
-        !check_one(f, i, &p, error))
+        !check_one(f, i, &p, error)) {
       return false;
+    }
+  }
   return true;
 }
 
 static uint64_t longest_of(const filling_t* f) {
   uint64_t longest = 1;
-  for (uint32_t i = 0; i < f->count; ++i)
+  for (uint32_t i = 0; i < f->count; i++) {
     if (f->given[i].count > longest) longest = f->given[i].count;
+  }
   return longest;
 }
 
@@ -74,22 +78,26 @@ static bool choose_shape(filling_t* f, kilni_cli_error_t* error) {
   kiln_program_code_launch(f->code, &how);
   memcpy(made->block, how.block, sizeof(made->block));
   if (!kilni_cli_check(error,
-                       kiln_program_sizes(f->program, f->sizes, made->work)))
+                       kiln_program_sizes(f->program, f->sizes, made->work))) {
     return false;
+  }
   bool says = kiln_program_work_dimensions(f->program) != 0;
-  if (f->node->has_block || (says && f->node->has_grid))
+  if (f->node->has_block || (says && f->node->has_grid)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "leave it away, or write it into the program",
                           "a `%s` for a program that says its own",
                           f->node->has_block ? "block" : "grid");
-  for (int i = 0; !says && i < 3; ++i)
+  }
+  for (int i = 0; !says && i < 3; i++) {
     made->work[i] = f->node->has_grid
                         ? (uint64_t)f->node->grid[i] * made->block[i]
                     : i == 0 ? longest_of(f)
                              : 1;
+  }
   kiln_program_code_grid(f->code, made->work, made->grid);
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++) {
     if (made->grid[i] == 0) made->grid[i] = 1;
+  }
   return true;
 }
 
@@ -116,8 +124,9 @@ static bool make_launch(filling_t* f, kilni_cli_error_t* error) {
 // The n-th memory or number among what was given.
 static uint32_t nth(const filling_t* f, uint32_t n, bool is_memory) {
   uint32_t i = 0;
-  for (; i < f->count; ++i)
+  for (; i < f->count; i++) {
     if (f->given[i].is_memory == is_memory && n-- == 0) break;
+  }
   return i;
 }
 
@@ -125,8 +134,9 @@ static bool need_buffer(filling_t* f, uint64_t bytes, kiln_buffer_t** inout,
                         kiln_argument_t* out, kilni_cli_error_t* error) {
   if (*inout == NULL &&
       !kilni_cli_check(error, kiln_buffer_create(f->job->session.device, bytes,
-                                                 NULL, inout)))
+                                                 NULL, inout))) {
     return false;
+  }
   *out = kiln_arg_buffer(*inout);
   return true;
 }
@@ -156,8 +166,9 @@ static bool make_argument(filling_t* f, const kiln_program_parameter_t* p,
   kilni_cli_scalar_t* length = &f->lengths[at];
   (void)kiln_program_parameter(f->program, at, &info);
   if (!kilni_cli_scalar_length(f->given[at].bits, info.type_bytes, false,
-                               length, error))
+                               length, error)) {
     return false;
+  }
   *out = kilni_cli_scalar_argument(length, false);
   return true;
 }
@@ -181,8 +192,9 @@ bool kilni_cli_graph_program(kilni_cli_graph_job_t* job, uint32_t index,
   uint32_t made = 0;
   for (; made < 3 * KILNI_CLI_MAX_PARAMS &&
          kiln_program_code_parameter(f.code, made, &p);
-       ++made)
+       made++) {
     if (!make_argument(&f, &p, &arguments[made], error)) return false;
+  }
   return kilni_cli_check(error,
                          kiln_launch_set_all(f.made->launch, arguments, made));
 }

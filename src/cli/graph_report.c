@@ -28,7 +28,7 @@ static void find_slice(walk_t* w) {
   w->has_slice = false;
   if (w->job->times.runs == 0) return;
   uint32_t count = w->job->times.slice_count;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     uint32_t index = (w->at + i) % count;
     kiln_status_t status = kiln_graph_trace_slice(w->job->trace, index, &slice);
     bool same = kiln_status_is_ok(status) && strcmp(slice.name, w->path) == 0;
@@ -45,7 +45,7 @@ static void find_slice(walk_t* w) {
 // no deeper than what a path has room for.
 static void walk_scope(walk_t* w, uint32_t scope, size_t size, bool timed) {
   const kilni_cli_sketch_t* k = w->job->sketch;
-  for (uint32_t i = 0; i < k->node_count; ++i) {
+  for (uint32_t i = 0; i < k->node_count; i++) {
     const kilni_cli_graph_node_t* node = &k->nodes[i];
     if (node->scope != scope) continue;
     int added = snprintf(w->path + size, sizeof(w->path) - size, "%s%s",
@@ -55,7 +55,7 @@ static void walk_scope(walk_t* w, uint32_t scope, size_t size, bool timed) {
     if (timed && node->kind != KILNI_CLI_GRAPH_EMPTY) find_slice(w);
     w->visit(w, i);
     uint32_t body = node->body;
-    for (uint32_t at = 0; at < node->body_count; ++at) {
+    for (uint32_t at = 0; at < node->body_count; at++) {
       walk_scope(w, body, size + (size_t)added,
                  timed && node->kind == KILNI_CLI_GRAPH_CHILD);
       body = k->scopes[body].next;
@@ -112,24 +112,26 @@ static void visit_json(walk_t* w, uint32_t index) {
 
 static json_t* edges_json(const kilni_cli_sketch_t* k) {
   json_t* list = json_array();
-  for (uint32_t i = 0; i < k->edge_count; ++i)
+  for (uint32_t i = 0; i < k->edge_count; i++) {
     (void)json_array_append_new(
         list,
         json_pack("{s:s,s:s,s:I}", "from", k->nodes[k->edges[i].from].name.text,
                   "to", k->nodes[k->edges[i].to].name.text, "line",
                   (json_int_t)k->edges[i].at.line));
+  }
   return list;
 }
 
 static json_t* written_json(const kilni_cli_graph_written_t* written,
                             const kilni_cli_output_t* outputs, size_t count) {
   json_t* list = json_array();
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     json_t* object = json_pack("{s:s,s:o,s:I}", "what", written[i].what, "file",
                                text_json(outputs[i].path), "bytes",
                                (json_int_t)outputs[i].content.size);
-    if (written[i].buffer != NULL)
+    if (written[i].buffer != NULL) {
       (void)json_object_set_new(object, "buffer", text_json(written[i].buffer));
+    }
     (void)json_array_append_new(list, object);
   }
   return list;

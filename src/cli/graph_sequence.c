@@ -26,11 +26,12 @@ static bool make_pipelines(kilni_cli_graph_job_t* job,
   const kilni_cli_sketch_t* k = job->sketch;
   if (job->dispatcher != NULL) return true;
   if (!kilni_cli_check(error, kiln_dispatcher_create(job->session.device, NULL,
-                                                     &job->dispatcher)))
+                                                     &job->dispatcher))) {
     return false;
-  for (uint32_t i = 0; i < k->code_count; ++i) {
+  }
+  for (uint32_t i = 0; i < k->code_count; i++) {
     kilni_cli_graph_module_t* module = &job->modules[i];
-    if (module->program == NULL)
+    if (module->program == NULL) {
       return kilni_cli_sketch_fail(
           k, k->codes[i].file.line, k->codes[i].file.column,
           KILN_STATUS_UNSUPPORTED,
@@ -38,11 +39,13 @@ static bool make_pipelines(kilni_cli_graph_job_t* job,
           "edges",
           error, "a sequence runs programs, and \"%s\" is none",
           k->codes[i].file.text);
+    }
     if (!check_at(job, &k->codes[i].file,
                   kiln_pipeline_create(job->dispatcher, module->program, NULL,
                                        &module->pipeline),
-                  error))
+                  error)) {
       return false;
+    }
   }
   return true;
 }
@@ -82,8 +85,10 @@ static bool bind_argument(const kilni_cli_graph_job_t* job,
   } else {
     type = KILNI_CLI_TYPE_NONE;
   }
-  if (is_memory == (given->kind == KILNI_CLI_ARGUMENT_BUFFER) && type == wanted)
+  if (is_memory == (given->kind == KILNI_CLI_ARGUMENT_BUFFER) &&
+      type == wanted) {
     return true;
+  }
   return kilni_cli_sketch_fail(
       job->sketch, given->name.line, given->name.column,
       KILN_STATUS_INVALID_ARGUMENT,
@@ -97,7 +102,7 @@ static bool bind_all(const kilni_cli_graph_job_t* job,
                      kiln_pipeline_t* pipeline, kiln_binding_t* bindings,
                      kilni_cli_error_t* error) {
   uint32_t count = kiln_pipeline_info(pipeline)->parameter_count;
-  if (count != node->argument_count || count > KILNI_CLI_MAX_PARAMS)
+  if (count != node->argument_count || count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_sketch_fail(
         job->sketch, node->name.line, node->name.column,
         KILN_STATUS_INVALID_ARGUMENT,
@@ -105,12 +110,14 @@ static bool bind_all(const kilni_cli_graph_job_t* job,
         "%u arguments for the %u parameters of the program \"%s\"",
         (unsigned)node->argument_count, (unsigned)count,
         kiln_pipeline_info(pipeline)->label);
-  for (uint32_t i = 0; i < count; ++i) {
+  }
+  for (uint32_t i = 0; i < count; i++) {
     kiln_pipeline_parameter_t parameter;
     (void)kiln_pipeline_parameter(pipeline, i, &parameter);
     if (!bind_argument(job, &job->sketch->arguments[node->argument + i],
-                       &parameter, &bindings[i], error))
+                       &parameter, &bindings[i], error)) {
       return false;
+    }
   }
   return true;
 }
@@ -128,11 +135,12 @@ static bool add_program(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
   options.label = node->name.text;
   memcpy(options.grid, node->grid, sizeof(options.grid));
   memcpy(options.block, node->block, sizeof(options.block));
-  if (node->shared_bytes != 0)
+  if (node->shared_bytes != 0) {
     return kilni_cli_sketch_fail(
         job->sketch, node->name.line, node->name.column,
         KILN_STATUS_INVALID_ARGUMENT, "declare shared buffers in the program",
         error, "`shared` for a program");
+  }
   if (!bind_all(job, node, pipeline, bindings, error) ||
       !check_at(job, &node->name,
                 kiln_pipeline_plan(pipeline, bindings, node->argument_count,
@@ -142,8 +150,9 @@ static bool add_program(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
           job, &node->name,
           kiln_sequence_add_dispatch(sequence, pipeline, bindings,
                                      node->argument_count, &options, NULL),
-          error))
+          error)) {
     return false;
+  }
   memcpy(made->grid, plan.grid, sizeof(made->grid));
   memcpy(made->block, plan.block, sizeof(made->block));
   if (made->kernel != NULL) return true;
@@ -175,10 +184,12 @@ static bool add_repeat(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
 static bool add_any(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
                     uint32_t index, kilni_cli_error_t* error) {
   const kilni_cli_graph_node_t* node = &job->sketch->nodes[index];
-  if (node->kind == KILNI_CLI_GRAPH_KERNEL)
+  if (node->kind == KILNI_CLI_GRAPH_KERNEL) {
     return add_program(job, sequence, index, error);
-  if (node->kind == KILNI_CLI_GRAPH_REPEAT)
+  }
+  if (node->kind == KILNI_CLI_GRAPH_REPEAT) {
     return add_repeat(job, sequence, node, error);
+  }
   kiln_binding_t to = bind_part(job, &node->to);
   if (node->kind == KILNI_CLI_GRAPH_COPY) {
     kiln_binding_t from = bind_part(job, &node->from);
@@ -204,9 +215,11 @@ static bool add_step(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
 static bool add_scope(kilni_cli_graph_job_t* job, kiln_sequence_t* sequence,
                       uint32_t scope, kilni_cli_error_t* error) {
   const kilni_cli_sketch_t* k = job->sketch;
-  for (uint32_t i = 0; i < k->node_count; ++i)
-    if (k->nodes[i].scope == scope && !add_step(job, sequence, i, error))
+  for (uint32_t i = 0; i < k->node_count; i++) {
+    if (k->nodes[i].scope == scope && !add_step(job, sequence, i, error)) {
       return false;
+    }
+  }
   return true;
 }
 
@@ -243,7 +256,9 @@ void kilni_cli_sequence_close(kilni_cli_graph_job_t* job) {
   kiln_pending_release(job->pending);
   kiln_replay_release(job->traced);
   kiln_replay_release(job->replay);
-  for (uint32_t i = 0; job->modules != NULL && i < job->sketch->code_count; ++i)
+  for (uint32_t i = 0; job->modules != NULL && i < job->sketch->code_count;
+       i++) {
     kiln_pipeline_release(job->modules[i].pipeline);
+  }
   kiln_dispatcher_release(job->dispatcher);
 }

@@ -11,6 +11,11 @@
 
 #include "cli/graph_sketch_inside.h"
 
+// The functions themselves, and not what an analyzer is told of them.
+#undef kilni_cli_sketch_fail
+#undef kilni_cli_sketcher_fail_at
+#undef kilni_cli_sketcher_unexpected
+
 enum {
   SHOWN_BYTES = 160,  // of a line, in an error
   WORD_BYTES = 40,    // of a word, in an error
@@ -27,25 +32,28 @@ static void show_line(const kilni_cli_sketch_t* sketch, uint32_t line,
                       uint32_t column, kilni_cli_error_t* error) {
   const char* at = sketch->text;
   const char* end = sketch->text + sketch->size;
-  for (uint32_t i = 1; i < line && at < end; ++at)
-    if (*at == '\n') ++i;
+  for (uint32_t i = 1; i < line && at < end; at++) {
+    if (*at == '\n') i++;
+  }
   const char* stop = at;
-  while (stop < end && *stop != '\n' && *stop != '\r') ++stop;
+  while (stop < end && *stop != '\n' && *stop != '\r') stop++;
   const char* spot = at;
-  for (uint32_t i = 1; spot < stop; ++spot) {
+  for (uint32_t i = 1; spot < stop; spot++) {
     if (starts_character(*spot) && i++ == column) break;
   }
-  while (at < spot && (spot - at > SHOWN_BYTES / 2 || !starts_character(*at)))
-    ++at;
+  while (at < spot && (spot - at > SHOWN_BYTES / 2 || !starts_character(*at))) {
+    at++;
+  }
   char text[2 * SHOWN_BYTES + 16];
   size_t size = 0;
   memcpy(text, "  ", 2);
   size = 2;
-  for (const char* c = at; c < stop && c - at < SHOWN_BYTES; ++c)
+  for (const char* c = at; c < stop && c - at < SHOWN_BYTES; c++) {
     text[size++] = *c;
+  }
   memcpy(text + size, "\n  ", 3);
   size += 3;
-  for (const char* c = at; c < spot; ++c) {
+  for (const char* c = at; c < spot; c++) {
     if (!starts_character(*c)) continue;
     text[size++] = ' ';
   }
@@ -145,23 +153,24 @@ static bool bad_byte(kilni_cli_sketcher_t* s, const char* what) {
 }
 
 static bool scan_string(kilni_cli_sketcher_t* s) {
-  ++s->at;
+  s->at++;
   while (s->at < s->end && *s->at != '"' && *s->at != '\n' && *s->at != 0) {
-    if (*s->at == '\\' && (peek(s, 1) == '"' || peek(s, 1) == '\\')) ++s->at;
-    ++s->at;
+    if (*s->at == '\\' && (peek(s, 1) == '"' || peek(s, 1) == '\\')) s->at++;
+    s->at++;
   }
-  if (peek(s, 0) != '"')
+  if (peek(s, 0) != '"') {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
         "close it on its line; \\\" and \\\\ stand for the two characters",
         s->error, "the text in quotes does not end");
-  ++s->at;
+  }
+  s->at++;
   s->token.kind = KILNI_CLI_TOKEN_STRING;
   return true;
 }
 
 static void scan_number(kilni_cli_sketcher_t* s) {
-  ++s->at;
+  s->at++;
   while (s->at < s->end) {
     char c = *s->at;
     char last = s->at[-1];
@@ -169,13 +178,13 @@ static void scan_number(kilni_cli_sketcher_t* s) {
                        is_digit(peek(s, 1));
     bool is_point = c == '.' && peek(s, 1) != '.';
     if (!is_letter(c) && !is_digit(c) && !is_point && !is_exponent) break;
-    ++s->at;
+    s->at++;
   }
   s->token.kind = KILNI_CLI_TOKEN_NUMBER;
 }
 
 static void begin_line(kilni_cli_sketcher_t* s) {
-  ++s->line;
+  s->line++;
   s->counted = s->at;
   s->column = 1;
 }
@@ -188,20 +197,24 @@ static bool goes_on(kilni_cli_sketcher_t* s) {
   if (s->at < s->looked) return s->looked_on;  // another empty line
   const char* at = s->at;
   while (at < s->end && strchr(" \t\r\n#", *at) != NULL && *at != 0) {
-    if (*at == '#')
-      while (at < s->end && *at != '\n') ++at;
-    else
-      ++at;
+    if (*at == '#') {
+      while (at < s->end && *at != '\n') at++;
+    } else {
+      at++;
+    }
   }
   size_t size = 0;
   while ((size_t)(s->end - at) > size &&
-         (is_letter(at[size]) || is_digit(at[size])))
-    ++size;
+         (is_letter(at[size]) || is_digit(at[size]))) {
+    size++;
+  }
   s->looked = at;
   s->looked_on = false;
-  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
-    if (strlen(WORDS[i]) == size && memcmp(WORDS[i], at, size) == 0)
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+    if (strlen(WORDS[i]) == size && memcmp(WORDS[i], at, size) == 0) {
       s->looked_on = true;
+    }
+  }
   return s->looked_on;
 }
 
@@ -209,12 +222,12 @@ static void skip_blank(kilni_cli_sketcher_t* s) {
   while (s->at < s->end) {
     char c = *s->at;
     if (c == '#') {
-      while (s->at < s->end && *s->at != '\n') ++s->at;
+      while (s->at < s->end && *s->at != '\n') s->at++;
     } else if (c == '\n' && (s->nesting > 0 || goes_on(s))) {
-      ++s->at;
+      s->at++;
       begin_line(s);
     } else if (c == ' ' || c == '\t' || c == '\r') {
-      ++s->at;
+      s->at++;
     } else {
       break;
     }
@@ -222,8 +235,9 @@ static void skip_blank(kilni_cli_sketcher_t* s) {
 }
 
 static uint32_t column_of(kilni_cli_sketcher_t* s) {
-  for (; s->counted < s->at; ++s->counted)
-    if (starts_character(*s->counted)) ++s->column;
+  for (; s->counted < s->at; s->counted++) {
+    if (starts_character(*s->counted)) s->column++;
+  }
   return s->column;
 }
 
@@ -243,7 +257,7 @@ static bool scan_sign(kilni_cli_sketcher_t* s) {
     scan_number(s);
   } else if (c != 0 && strchr("=:,()[]{}.", c) != NULL) {
     s->token.kind = KILNI_CLI_TOKEN_SIGN;
-    ++s->at;
+    s->at++;
   } else {
     return bad_byte(s, "a character that begins nothing here");
   }
@@ -261,10 +275,10 @@ static bool scan(kilni_cli_sketcher_t* s) {
   char c = *s->at;
   if (c == '\n') {
     s->token.kind = KILNI_CLI_TOKEN_LINE;
-    ++s->at;
+    s->at++;
     begin_line(s);
   } else if (is_letter(c)) {
-    while (is_letter(peek(s, 0)) || is_digit(peek(s, 0))) ++s->at;
+    while (is_letter(peek(s, 0)) || is_digit(peek(s, 0))) s->at++;
     s->token.kind = KILNI_CLI_TOKEN_NAME;
   } else if (is_digit(c)) {
     scan_number(s);
@@ -284,14 +298,16 @@ bool kilni_cli_sketcher_next(kilni_cli_sketcher_t* s) {
   bool wants_more =
       t->kind == KILNI_CLI_TOKEN_ARROW || t->kind == KILNI_CLI_TOKEN_INTO ||
       kilni_cli_sketcher_sees(s, ',') || kilni_cli_sketcher_sees(s, '=');
-  if (kilni_cli_sketcher_sees(s, '(') || kilni_cli_sketcher_sees(s, '['))
-    ++s->nesting;
+  if (kilni_cli_sketcher_sees(s, '(') || kilni_cli_sketcher_sees(s, '[')) {
+    s->nesting++;
+  }
   if (s->nesting > 0 &&
-      (kilni_cli_sketcher_sees(s, ')') || kilni_cli_sketcher_sees(s, ']')))
-    --s->nesting;
-  if (wants_more) ++s->nesting;
+      (kilni_cli_sketcher_sees(s, ')') || kilni_cli_sketcher_sees(s, ']'))) {
+    s->nesting--;
+  }
+  if (wants_more) s->nesting++;
   bool ok = scan(s);
-  if (wants_more) --s->nesting;
+  if (wants_more) s->nesting--;
   return ok;
 }
 
@@ -329,9 +345,11 @@ static bool is_reserved(const kilni_cli_token_t* t) {
       "switch", "len",      "in",        "out",   "grid",   "block", "shared",
       "true",   "false",    "program",   "host",  "record", "wait",  "repeat",
       "scalar", "sequence", "event"};
-  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); ++i)
-    if (strlen(WORDS[i]) == t->size && memcmp(WORDS[i], t->at, t->size) == 0)
+  for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+    if (strlen(WORDS[i]) == t->size && memcmp(WORDS[i], t->at, t->size) == 0) {
       return true;
+    }
+  }
   return false;
 }
 
@@ -349,31 +367,35 @@ bool kilni_cli_sketcher_word(kilni_cli_sketcher_t* s, kilni_cli_name_t* out) {
 bool kilni_cli_sketcher_name(kilni_cli_sketcher_t* s, const char* what,
                              kilni_cli_name_t* out) {
   const kilni_cli_token_t* t = &s->token;
-  if (t->kind != KILNI_CLI_TOKEN_NAME)
+  if (t->kind != KILNI_CLI_TOKEN_NAME) {
     return kilni_cli_sketcher_unexpected(s, what);
-  if (is_reserved(t))
+  }
+  if (is_reserved(t)) {
     return kilni_cli_sketch_fail(s->sketch, t->line, t->column,
                                  KILN_STATUS_BAD_DATA, "take another name",
                                  s->error, "`%.*s` is a word of the language",
                                  (int)t->size, t->at);
-  if (t->size > KILNI_CLI_GRAPH_MAX_NAME)
+  }
+  if (t->size > KILNI_CLI_GRAPH_MAX_NAME) {
     return kilni_cli_sketch_fail(
         s->sketch, t->line, t->column, KILN_STATUS_LIMIT_EXCEEDED,
         "take a shorter name", s->error, "a name of more than %d characters",
         KILNI_CLI_GRAPH_MAX_NAME);
+  }
   return kilni_cli_sketcher_word(s, out);
 }
 
 bool kilni_cli_sketcher_string(kilni_cli_sketcher_t* s, const char* what,
                                kilni_cli_name_t* out) {
   const kilni_cli_token_t* t = &s->token;
-  if (t->kind != KILNI_CLI_TOKEN_STRING)
+  if (t->kind != KILNI_CLI_TOKEN_STRING) {
     return kilni_cli_sketcher_unexpected(s, what);
+  }
   if (t->size == 2) return kilni_cli_sketcher_unexpected(s, what);
   char* text = s->sketch->names + s->names_used;
   size_t size = 0;
-  for (size_t i = 1; i + 1 < t->size; ++i) {
-    if (t->at[i] == '\\' && (t->at[i + 1] == '"' || t->at[i + 1] == '\\')) ++i;
+  for (size_t i = 1; i + 1 < t->size; i++) {
+    if (t->at[i] == '\\' && (t->at[i + 1] == '"' || t->at[i + 1] == '\\')) i++;
     text[size++] = t->at[i];
   }
   text[size] = 0;
@@ -387,14 +409,17 @@ bool kilni_cli_sketcher_string(kilni_cli_sketcher_t* s, const char* what,
 bool kilni_cli_sketcher_number(kilni_cli_sketcher_t* s, const char* what,
                                uint64_t least, uint64_t most, uint64_t* out) {
   const kilni_cli_token_t* t = &s->token;
-  if (t->kind != KILNI_CLI_TOKEN_NUMBER)
+  if (t->kind != KILNI_CLI_TOKEN_NUMBER) {
     return kilni_cli_sketcher_unexpected(s, what);
-  if (!kilni_cli_u64_parse(t->at, t->size, out) || *out < least || *out > most)
+  }
+  if (!kilni_cli_u64_parse(t->at, t->size, out) || *out < least ||
+      *out > most) {
     return kilni_cli_sketch_fail(
         s->sketch, t->line, t->column, KILN_STATUS_BAD_DATA,
         "write a whole number in that range", s->error,
         "`%.*s` is not a number from %" PRIu64 " to %" PRIu64,
         t->size < WORD_BYTES ? (int)t->size : WORD_BYTES, t->at, least, most);
+  }
   return kilni_cli_sketcher_next(s);
 }
 
@@ -403,16 +428,18 @@ bool kilni_cli_sketcher_number(kilni_cli_sketcher_t* s, const char* what,
 bool kilni_cli_sketcher_grow(kilni_cli_sketcher_t* s, void** array,
                              uint32_t count, uint32_t most, size_t size,
                              const char* what) {
-  if (count >= most)
+  if (count >= most) {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_LIMIT_EXCEEDED,
         "make several graphs of it", s->error,
         "more than %" PRIu32 " %s in one file", most, what);
+  }
   if (count != 0 && (count < 8 || (count & (count - 1)) != 0)) return true;
   void* larger = realloc(*array, (count < 8 ? 8 : 2 * (size_t)count) * size);
-  if (larger == NULL)
+  if (larger == NULL) {
     return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to read \"%s\"", s->sketch->file);
+  }
   *array = larger;
   return true;
 }
@@ -421,13 +448,15 @@ bool kilni_cli_sketcher_grow(kilni_cli_sketcher_t* s, void** array,
 static kilni_cli_symbol_t* slot_of(const kilni_cli_sketcher_t* s,
                                    const char* text, uint32_t scope) {
   uint64_t hash = 1469598103934665603u ^ scope;
-  for (const char* c = text; *c != 0; ++c)
+  for (const char* c = text; *c != 0; c++) {
     hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+  }
   size_t at = (size_t)(hash ^ hash >> 29) & (s->symbol_room - 1);
-  while (
-      s->symbols[at].text != NULL &&
-      (s->symbols[at].scope != scope || strcmp(s->symbols[at].text, text) != 0))
+  while (s->symbols[at].text != NULL &&
+         (s->symbols[at].scope != scope ||
+          strcmp(s->symbols[at].text, text) != 0)) {
     at = (at + 1) & (s->symbol_room - 1);
+  }
   return &s->symbols[at];
 }
 
@@ -465,13 +494,15 @@ static bool make_room(kilni_cli_sketcher_t* s) {
   size_t old_room = s->symbol_room;
   kilni_cli_symbol_t* old = s->symbols;
   kilni_cli_symbol_t* larger = calloc(old_room * 2, sizeof(*larger));
-  if (larger == NULL)
+  if (larger == NULL) {
     return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to read \"%s\"", s->sketch->file);
+  }
   s->symbols = larger;
   s->symbol_room = old_room * 2;
-  for (size_t i = 0; i < old_room; ++i)
+  for (size_t i = 0; i < old_room; i++) {
     if (old[i].text != NULL) *slot_of(s, old[i].text, old[i].scope) = old[i];
+  }
   free(old);
   return true;
 }
@@ -486,7 +517,7 @@ bool kilni_cli_sketcher_declare(kilni_cli_sketcher_t* s,
   symbol->kind = kind;
   symbol->index = index;
   symbol->line = name->line;
-  ++s->symbol_count;
+  s->symbol_count++;
   return true;
 }
 
@@ -506,13 +537,15 @@ bool kilni_cli_sketcher_resolve(kilni_cli_sketcher_t* s,
       "declare it above, in the same braces"};
   const kilni_cli_symbol_t* symbol =
       kilni_cli_sketcher_find(s, name->text, scope);
-  if (symbol == NULL)
+  if (symbol == NULL) {
     return kilni_cli_sketcher_fail_at(
         s, name, FIX[kind], "there is no %s \"%s\"", WHAT[kind], name->text);
-  if (symbol->kind != kind)
+  }
+  if (symbol->kind != kind) {
     return kilni_cli_sketcher_fail_at(
         s, name, FIX[kind], "\"%s\" of line %" PRIu32 " is a %s and no %s",
         name->text, symbol->line, WHAT[symbol->kind], WHAT[kind]);
+  }
   *out_index = symbol->index;
   return true;
 }
@@ -524,11 +557,12 @@ static bool check_doubles(kilni_cli_sketcher_t* s) {
   size_t room = 16;
   while (room < 2 * (size_t)k->edge_count) room *= 2;
   uint32_t* seen = calloc(room, sizeof(*seen));
-  if (seen == NULL)
+  if (seen == NULL) {
     return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to read \"%s\"", k->file);
+  }
   bool ok = true;
-  for (uint32_t i = 0; ok && i < k->edge_count; ++i) {
+  for (uint32_t i = 0; ok && i < k->edge_count; i++) {
     const kilni_cli_graph_edge_t* e = &k->edges[i];
     uint64_t hash =
         (e->from * 0x9e3779b97f4a7c15u) ^ (e->to * 0xff51afd7ed558ccdu);
@@ -553,15 +587,18 @@ static bool check_doubles(kilni_cli_sketcher_t* s) {
 static bool fail_circle(kilni_cli_sketcher_t* s, const uint32_t* waits) {
   const kilni_cli_sketch_t* k = s->sketch;
   uint32_t node = 0;
-  while (waits[node] == 0) ++node;
+  while (waits[node] == 0) node++;
   const kilni_cli_graph_edge_t* found = NULL;
   // Walking back from any of them as often as there are nodes ends on a circle.
-  for (uint32_t step = 0; step <= k->node_count; ++step) {
-    for (uint32_t i = 0; i < k->edge_count; ++i)
+  for (uint32_t step = 0; step <= k->node_count; step++) {
+    for (uint32_t i = 0; i < k->edge_count; i++) {
       if (k->edges[i].to == node && waits[k->edges[i].from] != 0) {
         found = &k->edges[i];
         break;
       }
+    }
+    // `waits` is what says that there is such an edge.
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     node = found->from;
   }
   return kilni_cli_sketcher_fail_at(
@@ -576,30 +613,35 @@ static bool check_circles(kilni_cli_sketcher_t* s) {
   // Edges by where they begin: first[n] to first[n + 1] of `list`.
   size_t words = 3 * (size_t)k->node_count + 1 + k->edge_count;
   uint32_t* waits = calloc(words, sizeof(*waits));
-  if (waits == NULL)
+  if (waits == NULL) {
     return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to read \"%s\"", k->file);
+  }
   uint32_t* queue = waits + k->node_count;
   uint32_t* first = queue + k->node_count;
   uint32_t* list = first + k->node_count + 1;
-  for (uint32_t i = 0; i < k->edge_count; ++i) {
-    ++waits[k->edges[i].to];
-    ++first[k->edges[i].from + 1];
+  for (uint32_t i = 0; i < k->edge_count; i++) {
+    waits[k->edges[i].to]++;
+    first[k->edges[i].from + 1]++;
   }
-  for (uint32_t i = 0; i < k->node_count; ++i) first[i + 1] += first[i];
-  for (uint32_t i = k->edge_count; i-- > 0;)
+  for (uint32_t i = 0; i < k->node_count; i++) first[i + 1] += first[i];
+  for (uint32_t i = k->edge_count; i-- > 0;) {
     list[--first[k->edges[i].from + 1]] = i;
+  }
   // The counting has moved each start one place on.
   uint32_t done = 0;
   uint32_t ready = 0;
-  for (uint32_t i = 0; i < k->node_count; ++i)
+  for (uint32_t i = 0; i < k->node_count; i++) {
     if (waits[i] == 0) queue[ready++] = i;
+  }
   while (done < ready) {
     uint32_t node = queue[done++];
     uint32_t stop = node + 1 < k->node_count ? first[node + 2] : k->edge_count;
-    for (uint32_t i = first[node + 1]; i < stop; ++i)
-      if (--waits[k->edges[list[i]].to] == 0)
+    for (uint32_t i = first[node + 1]; i < stop; i++) {
+      if (--waits[k->edges[list[i]].to] == 0) {
         queue[ready++] = k->edges[list[i]].to;
+      }
+    }
   }
   bool ok = ready == k->node_count || fail_circle(s, waits);
   free(waits);
@@ -608,13 +650,15 @@ static bool check_circles(kilni_cli_sketcher_t* s) {
 
 static bool check_conditions(kilni_cli_sketcher_t* s) {
   const kilni_cli_sketch_t* k = s->sketch;
-  for (uint32_t i = 0; i < k->condition_count; ++i)
-    if (k->conditions[i].user == KILNI_CLI_GRAPH_NONE)
+  for (uint32_t i = 0; i < k->condition_count; i++) {
+    if (k->conditions[i].user == KILNI_CLI_GRAPH_NONE) {
       return kilni_cli_sketcher_fail_at(
           s, &k->conditions[i].name,
           "declare it in the braces of the one node that obeys it",
           "no node of these braces obeys the condition \"%s\"",
           k->conditions[i].name.text);
+    }
+  }
   return true;
 }
 
@@ -622,20 +666,23 @@ static bool check_conditions(kilni_cli_sketcher_t* s) {
 
 static bool start(kilni_cli_sketcher_t* s) {
   kilni_cli_sketch_t* k = s->sketch;
-  if (k->size > KILNI_CLI_GRAPH_MAX_BYTES)
+  if (k->size > KILNI_CLI_GRAPH_MAX_BYTES) {
     return kilni_cli_fail(
         s->error, KILN_STATUS_LIMIT_EXCEEDED, "make several graphs of it",
         "\"%s\" has more than %zu bytes", k->file, KILNI_CLI_GRAPH_MAX_BYTES);
+  }
   // Each byte goes into one name at most, and each name has a NUL.
   k->names = malloc(2 * k->size + 16);
   s->symbol_room = 256;
   s->symbols = calloc(s->symbol_room, sizeof(*s->symbols));
-  if (k->names == NULL || s->symbols == NULL)
+  if (k->names == NULL || s->symbols == NULL) {
     return kilni_cli_fail(s->error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                           "no memory to read \"%s\"", k->file);
+  }
   if (!kilni_cli_sketcher_grow(s, (void**)&k->scopes, 0, 1, sizeof(*k->scopes),
-                               "graphs"))
+                               "graphs")) {
     return false;
+  }
   memset(&k->scopes[0], 0, sizeof(k->scopes[0]));
   k->scopes[0].name.text = "";
   k->scopes[0].parent = KILNI_CLI_GRAPH_NONE;

@@ -15,25 +15,29 @@ static bool read_shape(kilni_cli_sketcher_t* s, bool needs_extents,
   kilni_cli_name_t name;
   const kilni_cli_token_t* t = &s->token;
   memset(out, 0, sizeof(*out));
-  if (t->kind != KILNI_CLI_TOKEN_NAME)
+  if (t->kind != KILNI_CLI_TOKEN_NAME) {
     return kilni_cli_sketcher_unexpected(s, "a type");
+  }
   if (!kilni_cli_sketcher_word(s, &name)) return false;
   out->type = kilni_cli_type_find(name.text, strlen(name.text));
-  if (out->type == KILNI_CLI_TYPE_NONE)
+  if (out->type == KILNI_CLI_TYPE_NONE) {
     return kilni_cli_sketcher_fail_at(s, &name, kilni_cli_type_names(),
                                       "\"%s\" is no type", name.text);
+  }
   if (!needs_extents && !kilni_cli_sketcher_sees(s, '[')) return true;
   if (!kilni_cli_sketcher_expect(s, '[')) return false;
   do {
     uint64_t dim;
     if (out->rank != 0 && !kilni_cli_sketcher_expect(s, ',')) return false;
-    if (out->rank == KILNI_CLI_MAX_RANK)
+    if (out->rank == KILNI_CLI_MAX_RANK) {
       return kilni_cli_sketcher_fail_at(s, &name, "join some of them",
                                         "more than %d extents",
                                         KILNI_CLI_MAX_RANK);
+    }
     if (!kilni_cli_sketcher_number(s, "an extent", 1, KILNI_CLI_MAX_DATA_BYTES,
-                                   &dim))
+                                   &dim)) {
       return false;
+    }
     out->dims[out->rank++] = dim;
   } while (kilni_cli_sketcher_sees(s, ','));
   if (!kilni_cli_sketcher_expect(s, ']')) return false;
@@ -47,7 +51,7 @@ static bool read_dims(kilni_cli_sketcher_t* s, const char* what,
                       uint32_t out[3]) {
   out[1] = 1;
   out[2] = 1;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     uint64_t value;
     if (i != 0) {
       if (!kilni_cli_sketcher_sees(s, ',')) return true;
@@ -64,8 +68,9 @@ static bool read_part(kilni_cli_sketcher_t* s, uint32_t scope,
                       kilni_cli_graph_part_t* out) {
   if (!kilni_cli_sketcher_name(s, "a buffer", &out->name) ||
       !kilni_cli_sketcher_resolve(s, &out->name, scope, KILNI_CLI_SYMBOL_BUFFER,
-                                  &out->buffer))
+                                  &out->buffer)) {
     return false;
+  }
   out->whole = !kilni_cli_sketcher_sees(s, '[');
   if (out->whole) return true;
   return kilni_cli_sketcher_expect(s, '[') &&
@@ -104,8 +109,9 @@ static bool read_code(kilni_cli_sketcher_t* s, uint32_t scope) {
                                KILNI_CLI_GRAPH_MAX_CODES, sizeof(code),
                                "code files") ||
       !kilni_cli_sketcher_declare(s, &code.name, scope, KILNI_CLI_SYMBOL_CODE,
-                                  k->code_count))
+                                  k->code_count)) {
     return false;
+  }
   k->codes[k->code_count++] = code;
   return true;
 }
@@ -116,11 +122,13 @@ static bool read_files(kilni_cli_sketcher_t* s,
     bool is_in = kilni_cli_sketcher_sees_word(s, "in");
     if (!is_in && !kilni_cli_sketcher_sees_word(s, "out")) return true;
     kilni_cli_name_t* file = is_in ? &buffer->in : &buffer->out;
-    if (file->line != 0)
+    if (file->line != 0) {
       return kilni_cli_sketcher_unexpected(s, "no second file");
+    }
     if (!kilni_cli_sketcher_next(s) ||
-        !kilni_cli_sketcher_string(s, "a file's name in quotes", file))
+        !kilni_cli_sketcher_string(s, "a file's name in quotes", file)) {
       return false;
+    }
   }
 }
 
@@ -129,25 +137,29 @@ static bool read_buffer(kilni_cli_sketcher_t* s, uint32_t scope) {
   s->usage = "`buffer NAME : TYPE[N,...] in \"FILE\" out \"FILE\"`";
   kilni_cli_graph_buffer_t buffer;
   memset(&buffer, 0, sizeof(buffer));
-  if (!kilni_cli_sketcher_name(s, "a name for the buffer", &buffer.name))
+  if (!kilni_cli_sketcher_name(s, "a name for the buffer", &buffer.name)) {
     return false;
+  }
   bool typed = kilni_cli_sketcher_sees(s, ':');
   if (typed &&
-      (!kilni_cli_sketcher_next(s) || !read_shape(s, false, &buffer.shape)))
+      (!kilni_cli_sketcher_next(s) || !read_shape(s, false, &buffer.shape))) {
     return false;
+  }
   if (!read_files(s, &buffer)) return false;
-  if (buffer.shape.count == 0 && buffer.in.line == 0)
+  if (buffer.shape.count == 0 && buffer.in.line == 0) {
     return kilni_cli_sketcher_fail_at(
         s, &buffer.name,
         "write its type and extents (NAME : f32[1024]), or the file that it "
         "starts as (NAME in \"FILE\")",
         "nothing says how large the buffer \"%s\" is", buffer.name.text);
+  }
   if (!kilni_cli_sketcher_grow(s, (void**)&k->buffers, k->buffer_count,
                                KILNI_CLI_GRAPH_MAX_BUFFERS, sizeof(buffer),
                                "buffers") ||
       !kilni_cli_sketcher_declare(s, &buffer.name, scope,
-                                  KILNI_CLI_SYMBOL_BUFFER, k->buffer_count))
+                                  KILNI_CLI_SYMBOL_BUFFER, k->buffer_count)) {
     return false;
+  }
   k->buffers[k->buffer_count++] = buffer;
   return true;
 }
@@ -159,23 +171,27 @@ static bool read_condition(kilni_cli_sketcher_t* s, uint32_t scope) {
   memset(&condition, 0, sizeof(condition));
   condition.scope = scope;
   condition.user = KILNI_CLI_GRAPH_NONE;
-  if (!kilni_cli_sketcher_name(s, "a name for the condition", &condition.name))
+  if (!kilni_cli_sketcher_name(s, "a name for the condition",
+                               &condition.name)) {
     return false;
+  }
   condition.has_first = kilni_cli_sketcher_sees(s, '=');
   uint64_t first = 0;
   if (condition.has_first &&
       (!kilni_cli_sketcher_next(s) ||
        !kilni_cli_sketcher_number(s, "the value that each launch starts with",
-                                  0, UINT32_MAX, &first)))
+                                  0, UINT32_MAX, &first))) {
     return false;
+  }
   condition.first = (uint32_t)first;
   if (!kilni_cli_sketcher_grow(s, (void**)&k->conditions, k->condition_count,
                                KILNI_CLI_GRAPH_MAX_CONDITIONS,
                                sizeof(condition), "conditions") ||
       !kilni_cli_sketcher_declare(s, &condition.name, scope,
                                   KILNI_CLI_SYMBOL_CONDITION,
-                                  k->condition_count))
+                                  k->condition_count)) {
     return false;
+  }
   k->conditions[k->condition_count++] = condition;
   return true;
 }
@@ -190,8 +206,9 @@ static bool read_event(kilni_cli_sketcher_t* s, uint32_t scope) {
                                KILNI_CLI_GRAPH_MAX_EVENTS, sizeof(event),
                                "events") ||
       !kilni_cli_sketcher_declare(s, &event.name, scope, KILNI_CLI_SYMBOL_EVENT,
-                                  k->event_count))
+                                  k->event_count)) {
     return false;
+  }
   k->events[k->event_count++] = event;
   return true;
 }
@@ -205,11 +222,12 @@ static bool add_node(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
                                KILNI_CLI_GRAPH_MAX_NODES, sizeof(*node),
                                "nodes") ||
       !kilni_cli_sketcher_declare(s, &node->name, node->scope,
-                                  KILNI_CLI_SYMBOL_NODE, k->node_count))
+                                  KILNI_CLI_SYMBOL_NODE, k->node_count)) {
     return false;
+  }
   *out_index = k->node_count;
   k->nodes[k->node_count++] = *node;
-  ++k->scopes[node->scope].nodes;
+  k->scopes[node->scope].nodes++;
   return true;
 }
 
@@ -258,24 +276,28 @@ static bool read_argument(kilni_cli_sketcher_t* s, uint32_t scope) {
         !kilni_cli_sketcher_name(s, "a buffer", &argument.name) ||
         !kilni_cli_sketcher_resolve(s, &argument.name, scope,
                                     KILNI_CLI_SYMBOL_BUFFER, &argument.index) ||
-        !kilni_cli_sketcher_expect(s, ')'))
+        !kilni_cli_sketcher_expect(s, ')')) {
       return false;
+    }
   } else if (s->token.kind == KILNI_CLI_TOKEN_NUMBER) {
     argument.kind = KILNI_CLI_ARGUMENT_SCALAR;
     if (!kilni_cli_sketcher_word(s, &argument.name) ||
-        !read_scalar(s, &argument.name, &argument.scalar))
+        !read_scalar(s, &argument.name, &argument.scalar)) {
       return false;
+    }
   } else if (s->token.kind == KILNI_CLI_TOKEN_NAME) {
     if (!kilni_cli_sketcher_word(s, &argument.name) ||
-        !read_argument_name(s, scope, &argument))
+        !read_argument_name(s, scope, &argument)) {
       return false;
+    }
   } else {
     return kilni_cli_sketcher_unexpected(s, "an argument");
   }
   if (!kilni_cli_sketcher_grow(s, (void**)&k->arguments, k->argument_count,
                                KILNI_CLI_GRAPH_MAX_ARGUMENTS, sizeof(argument),
-                               "arguments"))
+                               "arguments")) {
     return false;
+  }
   k->arguments[k->argument_count++] = argument;
   return true;
 }
@@ -289,8 +311,9 @@ static bool read_shape_words(kilni_cli_sketcher_t* s,
     bool shared = kilni_cli_sketcher_sees_word(s, "shared");
     if (!grid && !block && !shared) return true;
     if ((grid && node->has_grid) || (block && node->has_block) ||
-        (shared && has_shared))
+        (shared && has_shared)) {
       return kilni_cli_sketcher_unexpected(s, "each of these once");
+    }
     if (!kilni_cli_sketcher_next(s)) return false;
     uint64_t bytes = 0;
     bool ok = grid    ? read_dims(s, "a number of blocks", node->grid)
@@ -313,8 +336,9 @@ static bool read_kernel(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
   if (!kilni_cli_sketcher_expect(s, '=') ||
       !kilni_cli_sketcher_name(s, "a code file", &code) ||
       !kilni_cli_sketcher_resolve(s, &code, node->scope, KILNI_CLI_SYMBOL_CODE,
-                                  &node->code))
+                                  &node->code)) {
     return false;
+  }
   if (kilni_cli_sketcher_sees(s, '.')) {
     if (!kilni_cli_sketcher_next(s)) return false;
     bool ok = s->token.kind == KILNI_CLI_TOKEN_STRING
@@ -328,8 +352,9 @@ static bool read_kernel(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
   node->argument = s->sketch->argument_count;
   while (!kilni_cli_sketcher_sees(s, ')')) {
     if (s->sketch->argument_count != node->argument &&
-        !kilni_cli_sketcher_expect(s, ','))
+        !kilni_cli_sketcher_expect(s, ',')) {
       return false;
+    }
     if (!read_argument(s, node->scope)) return false;
   }
   node->argument_count = s->sketch->argument_count - node->argument;
@@ -350,11 +375,13 @@ static bool read_fill(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
   s->usage = "`fill NAME = BUFFER <- 0f32`, a whole or BUFFER[10..20]";
   if (!kilni_cli_sketcher_expect(s, '=') ||
       !read_part(s, node->scope, &node->to) ||
-      !kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_INTO, "`<-`"))
+      !kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_INTO, "`<-`")) {
     return false;
+  }
   if (s->token.kind != KILNI_CLI_TOKEN_NUMBER &&
-      s->token.kind != KILNI_CLI_TOKEN_NAME)
+      s->token.kind != KILNI_CLI_TOKEN_NAME) {
     return kilni_cli_sketcher_unexpected(s, "a number with its type");
+  }
   return kilni_cli_sketcher_word(s, &value) &&
          read_scalar(s, &value, &node->value);
 }
@@ -380,12 +407,13 @@ static bool read_allocate(kilni_cli_sketcher_t* s,
 static bool check_freed(kilni_cli_sketcher_t* s,
                         const kilni_cli_graph_node_t* node,
                         const kilni_cli_name_t* memory) {
-  for (uint32_t i = 0; i < s->sketch->node_count; ++i) {
+  for (uint32_t i = 0; i < s->sketch->node_count; i++) {
     const kilni_cli_graph_node_t* other = &s->sketch->nodes[i];
-    if (other->kind == KILNI_CLI_GRAPH_FREE && other->other == node->other)
+    if (other->kind == KILNI_CLI_GRAPH_FREE && other->other == node->other) {
       return kilni_cli_sketcher_fail_at(
           s, memory, "free memory once", "\"%s\" is freed in line %u already",
           memory->text, (unsigned)other->name.line);
+    }
   }
   return true;
 }
@@ -396,12 +424,14 @@ static bool read_free(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
   if (!check_top(s, node) || !kilni_cli_sketcher_expect(s, '=') ||
       !kilni_cli_sketcher_name(s, "the memory's name", &memory) ||
       !kilni_cli_sketcher_resolve(s, &memory, node->scope,
-                                  KILNI_CLI_SYMBOL_NODE, &node->other))
+                                  KILNI_CLI_SYMBOL_NODE, &node->other)) {
     return false;
-  if (s->sketch->nodes[node->other].kind != KILNI_CLI_GRAPH_ALLOCATE)
+  }
+  if (s->sketch->nodes[node->other].kind != KILNI_CLI_GRAPH_ALLOCATE) {
     return kilni_cli_sketcher_fail_at(s, &memory, "name an `allocate` node",
                                       "the node \"%s\" allocates nothing",
                                       memory.text);
+  }
   return check_freed(s, node, &memory);
 }
 
@@ -440,8 +470,9 @@ static bool add_scope(kilni_cli_sketcher_t* s, uint32_t parent,
   kilni_cli_sketch_t* k = s->sketch;
   if (!kilni_cli_sketcher_grow(s, (void**)&k->scopes, k->scope_count,
                                KILNI_CLI_GRAPH_MAX_SCOPES, sizeof(*k->scopes),
-                               "graphs"))
+                               "graphs")) {
     return false;
+  }
   kilni_cli_graph_scope_t* scope = &k->scopes[k->scope_count];
   memset(scope, 0, sizeof(*scope));
   scope->name.text = "";
@@ -466,11 +497,12 @@ static bool count_nodes(kilni_cli_sketcher_t* s, const kilni_cli_name_t* name,
 
 static bool read_braces(kilni_cli_sketcher_t* s, uint32_t scope,
                         uint32_t depth) {
-  if (depth == KILNI_CLI_GRAPH_MAX_DEPTH)
+  if (depth == KILNI_CLI_GRAPH_MAX_DEPTH) {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_LIMIT_EXCEEDED,
         "name a graph and take it as a child", s->error,
         "more than %d braces in each other", KILNI_CLI_GRAPH_MAX_DEPTH);
+  }
   return kilni_cli_sketcher_expect(s, '{') &&
          kilni_cli_sketcher_block(s, scope, depth + 1) &&
          kilni_cli_sketcher_expect(s, '}');
@@ -483,8 +515,9 @@ static bool read_graph(kilni_cli_sketcher_t* s, uint32_t scope,
   s->usage = "`graph NAME {`, nodes and edges, `}`";
   if (!kilni_cli_sketcher_name(s, "a name for the graph", &name) ||
       !kilni_cli_sketcher_is_new(s, &name, scope) ||
-      !add_scope(s, KILNI_CLI_GRAPH_NONE, &inside))
+      !add_scope(s, KILNI_CLI_GRAPH_NONE, &inside)) {
     return false;
+  }
   s->sketch->scopes[inside].name = name;
   s->sketch->scopes[inside].is_named = true;
   // Declared behind its braces, so that it cannot be inside of itself.
@@ -499,41 +532,47 @@ static bool read_child(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node) {
   if (!kilni_cli_sketcher_expect(s, '=') ||
       !kilni_cli_sketcher_name(s, "a graph", &graph) ||
       !kilni_cli_sketcher_resolve(s, &graph, node->scope,
-                                  KILNI_CLI_SYMBOL_GRAPH, &node->body))
+                                  KILNI_CLI_SYMBOL_GRAPH, &node->body)) {
     return false;
+  }
   node->body_count = 1;
   return count_nodes(s, &node->name, node->scope, node->body);
 }
 
 static bool is_in_named(const kilni_cli_sketch_t* k, uint32_t scope) {
-  for (; scope != KILNI_CLI_GRAPH_NONE; scope = k->scopes[scope].parent)
+  for (; scope != KILNI_CLI_GRAPH_NONE; scope = k->scopes[scope].parent) {
     if (k->scopes[scope].is_named) return true;
+  }
   return false;
 }
 
 static bool take_condition(kilni_cli_sketcher_t* s,
                            kilni_cli_graph_node_t* node) {
   kilni_cli_name_t name;
-  if (is_in_named(s->sketch, node->scope))
+  if (is_in_named(s->sketch, node->scope)) {
     return kilni_cli_sketcher_fail_at(
         s, &node->name, "write its nodes where they are used",
         "`%s` cannot stand inside of a named graph",
         kilni_cli_graph_kind_word(node->kind));
+  }
   if (!kilni_cli_sketcher_expect(s, '=') ||
       !kilni_cli_sketcher_name(s, "a condition", &name) ||
       !kilni_cli_sketcher_resolve(s, &name, node->scope,
-                                  KILNI_CLI_SYMBOL_CONDITION, &node->other))
+                                  KILNI_CLI_SYMBOL_CONDITION, &node->other)) {
     return false;
+  }
   kilni_cli_graph_condition_t* condition = &s->sketch->conditions[node->other];
-  if (condition->scope != node->scope)
+  if (condition->scope != node->scope) {
     return kilni_cli_sketcher_fail_at(
         s, &name, "declare a condition of its own in these braces",
         "the condition \"%s\" of line %u is of other braces", name.text,
         (unsigned)condition->name.line);
-  if (condition->user != KILNI_CLI_GRAPH_NONE)
+  }
+  if (condition->user != KILNI_CLI_GRAPH_NONE) {
     return kilni_cli_sketcher_fail_at(
         s, &name, "declare a condition for each node",
         "the condition \"%s\" has a node already", name.text);
+  }
   condition->user = s->sketch->node_count;  // that this one will be
   return true;
 }
@@ -564,17 +603,20 @@ static bool read_choice(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
   uint32_t index;
   uint32_t last = 0;
   if (!take_condition(s, node) || !add_node(s, node, &index) ||
-      !read_body(s, node, &last, depth))
+      !read_body(s, node, &last, depth)) {
     return false;
+  }
   s->usage = usage;
   if (node->kind == KILNI_CLI_GRAPH_IF &&
       kilni_cli_sketcher_sees_word(s, "else")) {
-    if (!kilni_cli_sketcher_next(s) || !read_body(s, node, &last, depth))
+    if (!kilni_cli_sketcher_next(s) || !read_body(s, node, &last, depth)) {
       return false;
+    }
   }
   while (node->kind == KILNI_CLI_GRAPH_SWITCH &&
-         kilni_cli_sketcher_sees(s, '{'))
+         kilni_cli_sketcher_sees(s, '{')) {
     if (!read_body(s, node, &last, depth)) return false;
+  }
   s->sketch->nodes[index].body = node->body;
   s->sketch->nodes[index].body_count = node->body_count;
   return true;
@@ -584,11 +626,12 @@ static bool read_choice(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
 
 static bool read_sequence(kilni_cli_sketcher_t* s) {
   s->usage = "`sequence`, before all nodes";
-  if (s->sketch->node_count != 0 || s->sketch->is_sequence)
+  if (s->sketch->node_count != 0 || s->sketch->is_sequence) {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
         "write it once, as the first statement", s->error,
         "`sequence` behind a node, or a second time");
+  }
   s->sketch->is_sequence = true;
   return kilni_cli_sketcher_next(s);
 }
@@ -597,8 +640,9 @@ static bool read_sequence(kilni_cli_sketcher_t* s) {
 static bool check_kind(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind) {
   bool in_both = kind == KILNI_CLI_GRAPH_KERNEL ||
                  kind == KILNI_CLI_GRAPH_COPY || kind == KILNI_CLI_GRAPH_FILL;
-  if (in_both || (kind == KILNI_CLI_GRAPH_REPEAT) == s->sketch->is_sequence)
+  if (in_both || (kind == KILNI_CLI_GRAPH_REPEAT) == s->sketch->is_sequence) {
     return true;
+  }
   return kilni_cli_sketch_fail(
       s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
       s->sketch->is_sequence
@@ -619,14 +663,17 @@ static bool read_repeat(kilni_cli_sketcher_t* s, kilni_cli_graph_node_t* node,
       "`repeat NAME = N { ... }`, or `repeat NAME = N while FLAG { ... }`";
   if (!kilni_cli_sketcher_expect(s, '=') ||
       !kilni_cli_sketcher_number(s, "a number of rounds", 1, UINT32_MAX,
-                                 &rounds))
+                                 &rounds)) {
     return false;
+  }
   node->rounds = (uint32_t)rounds;
   if (kilni_cli_sketcher_sees_word(s, "while") &&
-      (!kilni_cli_sketcher_next(s) || !read_part(s, node->scope, &node->to)))
+      (!kilni_cli_sketcher_next(s) || !read_part(s, node->scope, &node->to))) {
     return false;
-  if (!add_node(s, node, &index) || !read_body(s, node, &last, depth))
+  }
+  if (!add_node(s, node, &index) || !read_body(s, node, &last, depth)) {
     return false;
+  }
   s->sketch->nodes[index].body = node->body;
   s->sketch->nodes[index].body_count = node->body_count;
   if (s->sketch->scopes[node->body].nodes != 0) return true;
@@ -644,8 +691,9 @@ static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
   node.scope = scope;
   s->usage = "a name behind the node's kind";
   if (!kilni_cli_sketcher_name(s, "a name for the node", &node.name) ||
-      !kilni_cli_sketcher_is_new(s, &node.name, scope))
+      !kilni_cli_sketcher_is_new(s, &node.name, scope)) {
     return false;
+  }
   if (kind == KILNI_CLI_GRAPH_REPEAT) return read_repeat(s, &node, depth);
   if (kind >= KILNI_CLI_GRAPH_IF) return read_choice(s, &node, depth);
   bool ok = true;
@@ -657,8 +705,9 @@ static bool read_node(kilni_cli_sketcher_t* s, kilni_cli_graph_kind_t kind,
   if (kind == KILNI_CLI_GRAPH_FREE) ok = read_free(s, &node);
   if (kind == KILNI_CLI_GRAPH_CHILD) ok = read_child(s, &node);
   if (kind == KILNI_CLI_GRAPH_HOST) ok = read_host(s, &node);
-  if (kind == KILNI_CLI_GRAPH_RECORD || kind == KILNI_CLI_GRAPH_WAIT)
+  if (kind == KILNI_CLI_GRAPH_RECORD || kind == KILNI_CLI_GRAPH_WAIT) {
     ok = read_on_event(s, &node);
+  }
   return ok && add_node(s, &node, &index);
 }
 
@@ -671,16 +720,19 @@ static bool read_list(kilni_cli_sketcher_t* s, uint32_t scope) {
     memset(&edge, 0, sizeof(edge));
     if (!kilni_cli_sketcher_name(s, "a node", &edge.at) ||
         !kilni_cli_sketcher_resolve(s, &edge.at, scope, KILNI_CLI_SYMBOL_NODE,
-                                    &edge.to))
+                                    &edge.to)) {
       return false;
-    if (s->sketch->nodes[edge.to].scope != scope)
+    }
+    if (s->sketch->nodes[edge.to].scope != scope) {
       return kilni_cli_sketcher_fail_at(
           s, &edge.at, "edges join nodes of the same braces",
           "the node \"%s\" stands in other braces", edge.at.text);
+    }
     if (!kilni_cli_sketcher_grow(s, (void**)&s->list, s->list_count,
                                  KILNI_CLI_GRAPH_MAX_EDGES, sizeof(edge),
-                                 "nodes in one chain of edges"))
+                                 "nodes in one chain of edges")) {
       return false;
+    }
     s->list[s->list_count++] = edge;
     if (!kilni_cli_sketcher_sees(s, ',')) return true;
     if (!kilni_cli_sketcher_next(s)) return false;
@@ -690,20 +742,23 @@ static bool read_list(kilni_cli_sketcher_t* s, uint32_t scope) {
 // From each node of one part of the list to each of the next one.
 static bool join(kilni_cli_sketcher_t* s, uint32_t first, uint32_t middle) {
   kilni_cli_sketch_t* k = s->sketch;
-  for (uint32_t from = first; from < middle; ++from)
-    for (uint32_t to = middle; to < s->list_count; ++to) {
+  for (uint32_t from = first; from < middle; from++) {
+    for (uint32_t to = middle; to < s->list_count; to++) {
       kilni_cli_graph_edge_t edge = s->list[to];
       edge.from = s->list[from].to;
-      if (edge.from == edge.to)
+      if (edge.from == edge.to) {
         return kilni_cli_sketcher_fail_at(
             s, &edge.at, "join it with another node",
             "an edge from \"%s\" to itself", edge.at.text);
+      }
       if (!kilni_cli_sketcher_grow(s, (void**)&k->edges, k->edge_count,
                                    KILNI_CLI_GRAPH_MAX_EDGES, sizeof(edge),
-                                   "edges"))
+                                   "edges")) {
         return false;
+      }
       k->edges[k->edge_count++] = edge;
     }
+  }
   return true;
 }
 
@@ -713,18 +768,20 @@ static bool read_edges(kilni_cli_sketcher_t* s, uint32_t scope) {
       "declaration such as `kernel NAME = ...`";
   s->list_count = 0;
   uint32_t first = 0;
-  if (s->sketch->is_sequence)
+  if (s->sketch->is_sequence) {
     return kilni_cli_sketch_fail(
         s->sketch, s->token.line, s->token.column, KILN_STATUS_BAD_DATA,
         "take the edge away: what a step reads and writes says what it waits "
         "for",
         s->error, "an edge in a sequence");
+  }
   if (!read_list(s, scope)) return false;
   do {
     uint32_t middle = s->list_count;
     if (!kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_ARROW, "`->`") ||
-        !read_list(s, scope) || !join(s, first, middle))
+        !read_list(s, scope) || !join(s, first, middle)) {
       return false;
+    }
     first = middle;
   } while (s->token.kind == KILNI_CLI_TOKEN_ARROW);
   return true;
@@ -745,7 +802,7 @@ static bool check_global(kilni_cli_sketcher_t* s, uint32_t scope,
 // A name behind a name is what a declaration begins with.
 static bool is_declaration(const kilni_cli_sketcher_t* s) {
   const char* at = s->at;
-  while (at < s->end && (*at == ' ' || *at == '\t')) ++at;
+  while (at < s->end && (*at == ' ' || *at == '\t')) at++;
   return at < s->end && ((*at >= 'a' && *at <= 'z') ||
                          (*at >= 'A' && *at <= 'Z') || *at == '_');
 }
@@ -766,31 +823,39 @@ static bool read_statement(kilni_cli_sketcher_t* s, uint32_t scope,
   s->usage =
       "a declaration such as `kernel NAME = ...`, or an edge such as "
       "`A -> B`";
-  if (s->token.kind != KILNI_CLI_TOKEN_NAME)
+  if (s->token.kind != KILNI_CLI_TOKEN_NAME) {
     return kilni_cli_sketcher_unexpected(s, "a statement");
-  for (int kind = 0; kind < KILNI_CLI_GRAPH_KINDS; ++kind) {
+  }
+  for (int kind = 0; kind < KILNI_CLI_GRAPH_KINDS; kind++) {
     const char* word = kilni_cli_graph_kind_word((kilni_cli_graph_kind_t)kind);
-    if (kilni_cli_sketcher_sees_word(s, word))
+    if (kilni_cli_sketcher_sees_word(s, word)) {
       return check_kind(s, (kilni_cli_graph_kind_t)kind) &&
              kilni_cli_sketcher_next(s) &&
              read_node(s, (kilni_cli_graph_kind_t)kind, scope, depth);
+    }
   }
-  if (kilni_cli_sketcher_sees_word(s, "sequence"))
+  if (kilni_cli_sketcher_sees_word(s, "sequence")) {
     return check_global(s, scope, "sequence") && read_sequence(s);
-  if (kilni_cli_sketcher_sees_word(s, "code"))
+  }
+  if (kilni_cli_sketcher_sees_word(s, "code")) {
     return check_global(s, scope, "code") && kilni_cli_sketcher_next(s) &&
            read_code(s, scope);
-  if (kilni_cli_sketcher_sees_word(s, "buffer"))
+  }
+  if (kilni_cli_sketcher_sees_word(s, "buffer")) {
     return check_global(s, scope, "buffer") && kilni_cli_sketcher_next(s) &&
            read_buffer(s, scope);
-  if (kilni_cli_sketcher_sees_word(s, "event"))
+  }
+  if (kilni_cli_sketcher_sees_word(s, "event")) {
     return check_global(s, scope, "event") && kilni_cli_sketcher_next(s) &&
            read_event(s, scope);
-  if (kilni_cli_sketcher_sees_word(s, "graph"))
+  }
+  if (kilni_cli_sketcher_sees_word(s, "graph")) {
     return check_global(s, scope, "graph") && kilni_cli_sketcher_next(s) &&
            read_graph(s, scope, depth);
-  if (kilni_cli_sketcher_sees_word(s, "condition"))
+  }
+  if (kilni_cli_sketcher_sees_word(s, "condition")) {
     return kilni_cli_sketcher_next(s) && read_condition(s, scope);
+  }
   if (is_declaration(s)) return fail_unknown(s);
   return read_edges(s, scope);
 }
@@ -799,8 +864,9 @@ bool kilni_cli_sketcher_block(kilni_cli_sketcher_t* s, uint32_t scope,
                               uint32_t depth) {
   const char* around = s->usage;
   for (;;) {
-    while (s->token.kind == KILNI_CLI_TOKEN_LINE)
+    while (s->token.kind == KILNI_CLI_TOKEN_LINE) {
       if (!kilni_cli_sketcher_next(s)) return false;
+    }
     if (s->token.kind == KILNI_CLI_TOKEN_END) return true;
     if (kilni_cli_sketcher_sees(s, '}') && depth != 0) {
       s->usage = around;
@@ -808,10 +874,12 @@ bool kilni_cli_sketcher_block(kilni_cli_sketcher_t* s, uint32_t scope,
     }
     if (!read_statement(s, scope, depth)) return false;
     if (s->token.kind == KILNI_CLI_TOKEN_END ||
-        (kilni_cli_sketcher_sees(s, '}') && depth != 0))
+        (kilni_cli_sketcher_sees(s, '}') && depth != 0)) {
       continue;
+    }
     if (!kilni_cli_sketcher_expect_kind(s, KILNI_CLI_TOKEN_LINE,
-                                        "the end of the line"))
+                                        "the end of the line")) {
       return false;
+    }
   }
 }

@@ -42,20 +42,25 @@ static int run(const char* const* words, int in, int out, int said,
   int failed = posix_spawn_file_actions_init(&actions);
   if (failed != 0) return failed;
   failed = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-  if (failed == 0)
+  if (failed == 0) {
     failed = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-  if (failed == 0)
+  }
+  if (failed == 0) {
     failed = posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
+  }
   char* args[4] = {NULL, NULL, NULL, NULL};
-  for (int i = 0; i < 3 && words[i] != NULL; ++i)
+  for (int i = 0; i < 3 && words[i] != NULL; i++) {
     memcpy(&args[i], &words[i], sizeof(args[i]));
-  if (failed == 0)
+  }
+  if (failed == 0) {
     failed = posix_spawnp(&child, words[0], &actions, NULL, args, environ);
+  }
   (void)posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return failed;
   int state = 0;
-  while (waitpid(child, &state, 0) < 0)
+  while (waitpid(child, &state, 0) < 0) {
     if (errno != EINTR) return errno;
+  }
   *out_code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
   return 0;
 }
@@ -65,8 +70,9 @@ static bool read_back(FILE* file, kilni_cli_buffer_t* out,
   char block[4096];
   size_t size;
   if (fseek(file, 0, SEEK_SET) != 0) return fail_file(error);
-  while ((size = fread(block, 1, sizeof(block), file)) != 0)
+  while ((size = fread(block, 1, sizeof(block), file)) != 0) {
     if (!kilni_cli_buffer_add(out, block, size, error)) return false;
+  }
   return ferror(file) == 0 || fail_file(error);
 }
 
@@ -74,22 +80,26 @@ static bool read_back(FILE* file, kilni_cli_buffer_t* out,
 static bool convert(const char* const* words, const kilni_cli_buffer_t* dot,
                     FILE* const files[3], kilni_cli_buffer_t* out,
                     kilni_cli_error_t* error) {
-  if (files[0] == NULL || files[1] == NULL || files[2] == NULL)
+  if (files[0] == NULL || files[1] == NULL || files[2] == NULL) {
     return fail_file(error);
+  }
   size_t put = dot->size == 0 ? 0 : fwrite(dot->data, 1, dot->size, files[0]);
   if (put != dot->size || fflush(files[0]) != 0 ||
-      lseek(fileno(files[0]), 0, SEEK_SET) != 0)
+      lseek(fileno(files[0]), 0, SEEK_SET) != 0) {
     return fail_file(error);
+  }
   int code = 0;
   int failed =
       run(words, fileno(files[0]), fileno(files[1]), fileno(files[2]), &code);
   // Where a child cannot tell, it is code 127.
-  if (failed == ENOENT || (failed == 0 && code == 127))
+  if (failed == ENOENT || (failed == 0 && code == 127)) {
     return fail_missing(error);
-  if (failed != 0)
+  }
+  if (failed != 0) {
     return kilni_cli_fail(
         error, KILN_STATUS_IO_ERROR, "see whether \"dot -V\" runs",
         "the program \"dot\" could not be run: %s", strerror(failed));
+  }
   if (code != 0) {
     char said[SAID_BYTES];
     (void)fseek(files[2], 0, SEEK_SET);
@@ -109,8 +119,9 @@ static bool run_dot(const char* const* words, const kilni_cli_buffer_t* dot,
                     kilni_cli_buffer_t* out, kilni_cli_error_t* error) {
   FILE* files[3] = {tmpfile(), tmpfile(), tmpfile()};
   bool ok = convert(words, dot, files, out, error);
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++) {
     if (files[i] != NULL) (void)fclose(files[i]);
+  }
   return ok;
 }
 

@@ -53,9 +53,10 @@ typedef struct step_t {
 static step_t* step_create(const kilni_cli_code_t* c,
                            kilni_cli_error_t* error) {
   step_t* step = calloc(1, sizeof(*step));
-  if (step == NULL)
+  if (step == NULL) {
     (void)kilni_cli_fail(error, KILN_STATUS_OUT_OF_MEMORY, NULL,
                          "no memory to load \"%s\"", c->file);
+  }
   return step;
 }
 
@@ -107,9 +108,10 @@ static void take_compiled(kilni_cli_code_t* c, const step_t* step) {
   c->compile_cache = kiln_compile_result_cache(step->result);
   kilni_cli_copy_text(c->compile_reason, sizeof(c->compile_reason),
                       kiln_compile_result_cache_reason(step->result));
-  if (c->compile_cache == KILN_COMPILE_CACHE_UNCACHEABLE)
+  if (c->compile_cache == KILN_COMPILE_CACHE_UNCACHEABLE) {
     kilni_cli_note("%s is compiled anew each time: %s", c->file,
                    c->compile_reason);
+  }
   kiln_code_release(c->text);
   c->text = kiln_compile_result_code(step->result);
   kiln_code_retain(c->text);
@@ -162,7 +164,7 @@ static void find_arch(const kilni_cli_code_t* c, char out[ARCH_BYTES]) {
   if (at == NULL) return;
   at += sizeof(WORD) - 1;
   at += strspn(at, " \t");
-  for (const char* end = "af"; *end != 0; ++end) {
+  for (const char* end = "af"; *end != 0; end++) {
     (void)snprintf(own, sizeof(own), "%s%c", out, *end);
     if (strncmp(at, own, strlen(own)) != 0) continue;
     memcpy(out, own, sizeof(own));
@@ -219,8 +221,9 @@ static bool link_text(kilni_cli_code_t* c, bool says,
 // The file as it is.
 static bool read_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   kilni_cli_buffer_t file = {0};
-  if (!kilni_cli_buffer_read(&file, c->file, MAX_CODE_BYTES, error))
+  if (!kilni_cli_buffer_read(&file, c->file, MAX_CODE_BYTES, error)) {
     return false;
+  }
   kiln_code_options_t options = kiln_code_options_default();
   options.name = c->file;
   options.format = c->kind == KILNI_CLI_CODE_PTX     ? KILN_CODE_FORMAT_PTX
@@ -247,8 +250,9 @@ static bool lower_program(kilni_cli_code_t* c, kilni_cli_error_t* error) {
   how.newest_isa = newest_isa(c);
   how.max_ulp = c->max_ulp;
   if (!kilni_cli_check(error,
-                       kiln_program_lower(c->program, &how, &c->lowered)))
+                       kiln_program_lower(c->program, &how, &c->lowered))) {
     return false;
+  }
   kiln_string_view_t text = kiln_program_code_text(c->lowered);
   kiln_bytes_view_t bytes = {(const uint8_t*)text.data, text.size};
   kiln_code_options_t options = kiln_code_options_default();
@@ -258,8 +262,9 @@ static bool lower_program(kilni_cli_code_t* c, kilni_cli_error_t* error) {
 }
 
 static bool make_text(kilni_cli_code_t* c, kilni_cli_error_t* error) {
-  if (c->kind != KILNI_CLI_CODE_SOURCE && c->kind != KILNI_CLI_CODE_PROGRAM)
+  if (c->kind != KILNI_CLI_CODE_SOURCE && c->kind != KILNI_CLI_CODE_PROGRAM) {
     return read_text(c, error);
+  }
   uint64_t began = kilni_cli_now_ns();
   bool ok = c->kind == KILNI_CLI_CODE_SOURCE
                 ? compile(c, KILN_CODE_FORMAT_PTX, error)
@@ -281,8 +286,9 @@ bool kilni_cli_code_make(kilni_cli_code_t* code, kilni_cli_error_t* error) {
   // Without a place on disk nobody would find it at the next start.
   bool keeps = code->cache != NULL && kiln_cache_directory(code->cache)[0] != 0;
   if (!keeps || !is_gpu(code) ||
-      kiln_code_format(code->text) != KILN_CODE_FORMAT_PTX)
+      kiln_code_format(code->text) != KILN_CODE_FORMAT_PTX) {
     return take_text(code);
+  }
   // What cannot be linked the driver may still load, or say better why not.
   kilni_cli_error_t ignored;
   memset(&ignored, 0, sizeof(ignored));
@@ -309,8 +315,9 @@ static bool load(kilni_cli_code_t* code, kiln_module_t** out_module,
   kiln_module_options_t options = kiln_module_options_default();
   options.name = code->file;
   if (code->code != code->text &&
-      kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX)
+      kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX) {
     options.described_by = code->text;
+  }
   kiln_load_log_t* log = NULL;
   kilni_cli_progress_t progress;
   kilni_cli_progress_start(&progress, "loading %s", code->file);
@@ -335,8 +342,9 @@ bool kilni_cli_module_load(kilni_cli_code_t* code, kiln_module_t** out_module,
   if (!kilni_cli_code_make(code, error)) return false;
   if (load(code, out_module, error)) return true;
   if (error->code != KILN_STATUS_INCOMPATIBLE ||
-      code->kind != KILNI_CLI_CODE_SOURCE || !is_gpu(code))
+      code->kind != KILNI_CLI_CODE_SOURCE || !is_gpu(code)) {
     return false;
+  }
   return make_cubin(code, error) && load(code, out_module, error);
 }
 

@@ -46,8 +46,9 @@ enum { KNOWN = sizeof(kKnown) / sizeof(kKnown[0]) };
 static uint32_t known_at(const char* name, size_t size) {
   uint32_t i = 0;
   while (i < KNOWN && (strlen(kKnown[i].name) != size ||
-                       memcmp(kKnown[i].name, name, size) != 0))
-    ++i;
+                       memcmp(kKnown[i].name, name, size) != 0)) {
+    i++;
+  }
   return i;
 }
 
@@ -100,7 +101,7 @@ static bool fail_define(const kilni_cli_request_t* r, const char* given,
     return false;
   }
   char names[160] = "";
-  for (uint32_t i = 0; i < KNOWN; ++i) {
+  for (uint32_t i = 0; i < KNOWN; i++) {
     strcat(names, kKnown[i].name);
     if (i + 1 < KNOWN) strcat(names, " ");
   }
@@ -113,14 +114,15 @@ static bool take_defines(kilni_cli_request_t* r, const kilni_cli_call_t* call,
                          kilni_cli_error_t* error) {
   r->options = kiln_library_options_default();
   r->options.max_ulp = r->max_ulp;
-  for (size_t i = 0; i < call->given_count; ++i) {
+  for (size_t i = 0; i < call->given_count; i++) {
     const kilni_cli_given_t* given = &call->given[i];
     if (strcmp(given->option->name, "define") != 0) continue;
     size_t size = strcspn(given->value, "=");
     uint32_t known = known_at(given->value, size);
     if (known == KNOWN ||
-        !take_value(&r->options, known, given->value + size + 1))
+        !take_value(&r->options, known, given->value + size + 1)) {
       return fail_define(r, given->value, size, known < KNOWN, error);
+    }
   }
   return true;
 }
@@ -133,17 +135,20 @@ static bool wants_plan(const kilni_cli_request_t* request,
   kiln_program_parameter_info_t p;
   bool whole = false;
   *out_defines = false;
-  for (uint32_t i = 0; kiln_program_parameter(request->program, i, &p); ++i)
+  for (uint32_t i = 0; kiln_program_parameter(request->program, i, &p); i++) {
     if (!kilni_cli_request_has(request, i, p.name) &&
         !(request->makes_outputs && p.role == KILN_PROGRAM_ROLE_OUT &&
-          p.is_counted != 0))
+          p.is_counted != 0)) {
       whole = true;
-  for (size_t i = 0; i < call->given_count; ++i) {
+    }
+  }
+  for (size_t i = 0; i < call->given_count; i++) {
     const kilni_cli_given_t* given = &call->given[i];
     if (strcmp(given->option->name, "define") != 0) continue;
     *out_defines = true;
-    if (kilni_cli_library_is_own(given->value, strcspn(given->value, "=")))
+    if (kilni_cli_library_is_own(given->value, strcspn(given->value, "="))) {
       whole = true;
+    }
   }
   return whole;
 }
@@ -152,12 +157,14 @@ bool kilni_cli_library_read(kilni_cli_request_t* request,
                             const kilni_cli_call_t* call,
                             kilni_cli_error_t* error) {
   bool defines = false;
-  if (kilni_cli_library_name(request->file) == NULL)
+  if (kilni_cli_library_name(request->file) == NULL) {
     return kilni_cli_program_read(request->file, call, &request->program,
                                   error);
+  }
   // As it stands: with an option of the plan alone it may be no valid text.
-  if (!kilni_cli_program_read(request->file, NULL, &request->program, error))
+  if (!kilni_cli_program_read(request->file, NULL, &request->program, error)) {
     return false;
+  }
   request->whole = wants_plan(request, call, &defines);
   if (request->whole) return take_defines(request, call, error);
   if (!defines) return true;
@@ -175,7 +182,7 @@ static void fill_facts(kilni_cli_session_t* s,
                        const kiln_library_plan_t* plan) {
   kiln_pipeline_parameter_t p;
   uint32_t count = 0;
-  for (; kiln_library_plan_parameter(plan, count, &p); ++count) {
+  for (; kiln_library_plan_parameter(plan, count, &p); count++) {
     kilni_cli_param_t* param = &s->facts.params[count];
     bool is_buffer = p.role != KILN_PROGRAM_ROLE_NONE;
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
@@ -195,13 +202,16 @@ static bool find(const kiln_library_plan_t* plan, const kilni_cli_binding_t* b,
                  uint32_t* out_index, kiln_pipeline_parameter_t* out) {
   uint64_t position = 0;
   for (*out_index = 0; kiln_library_plan_parameter(plan, *out_index, out);
-       ++*out_index)
+       ++*out_index) {
     if (strlen(out->name) == b->parameter_size &&
-        memcmp(out->name, b->parameter, b->parameter_size) == 0)
+        memcmp(out->name, b->parameter, b->parameter_size) == 0) {
       return true;
+    }
+  }
   if (!kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) ||
-      position >= UINT32_MAX)
+      position >= UINT32_MAX) {
     return false;
+  }
   *out_index = (uint32_t)position;
   return kiln_library_plan_parameter(plan, *out_index, out);
 }
@@ -209,7 +219,7 @@ static bool find(const kiln_library_plan_t* plan, const kilni_cli_binding_t* b,
 // Raw inputs and bare numbers get the type that the plan says.
 static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
                        kilni_cli_error_t* error) {
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_pipeline_parameter_t p;
     uint32_t at;
@@ -217,8 +227,10 @@ static bool give_types(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
     kilni_cli_type_t type = kilni_cli_program_type(p.type);
     if (b->is_arg) {
       if (b->untyped != NULL &&
-          !kilni_cli_value_parse_as(b->untyped, type, &b->value.scalar, error))
+          !kilni_cli_value_parse_as(b->untyped, type, &b->value.scalar,
+                                    error)) {
         return false;
+      }
       continue;
     }
     const char* path = (const char*)b->path.data;
@@ -241,9 +253,10 @@ typedef struct said_t {
 static void gather(const kilni_cli_request_t* r,
                    const kiln_library_plan_t* plan, said_t* said) {
   memset(said, 0, sizeof(*said));
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i)
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     said->sizes[i].count = KILN_PROGRAM_COUNT_UNKNOWN;
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  }
+  for (size_t i = 0; i < r->binding_count; i++) {
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_pipeline_parameter_t p;
     uint32_t at;
@@ -264,11 +277,13 @@ static bool add_outputs(kilni_cli_request_t* r, const kiln_library_plan_t* plan,
                         kilni_cli_error_t* error) {
   kiln_pipeline_parameter_t p;
   for (uint32_t i = 0;
-       r->makes_outputs && kiln_library_plan_parameter(plan, i, &p); ++i)
+       r->makes_outputs && kiln_library_plan_parameter(plan, i, &p); i++) {
     if (p.role == KILN_PROGRAM_ROLE_OUT &&
         !kilni_cli_request_has(r, i, p.name) &&
-        !kilni_cli_request_add_output(r, p.name, error))
+        !kilni_cli_request_add_output(r, p.name, error)) {
       return false;
+    }
+  }
   return true;
 }
 
@@ -285,10 +300,11 @@ static bool fill_outputs(kilni_cli_request_t* r,
     kiln_status_free(status);
     return true;
   }
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) {
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     kiln_pipeline_parameter_t p;
-    if (said.outputs[i] == NULL || !kiln_library_plan_parameter(plan, i, &p))
+    if (said.outputs[i] == NULL || !kiln_library_plan_parameter(plan, i, &p)) {
       continue;
+    }
     kilni_cli_shape_t* shape = &said.outputs[i]->spec.shape;
     memset(shape, 0, sizeof(*shape));
     shape->type = kilni_cli_program_type(p.type);
@@ -305,11 +321,12 @@ static bool check_types(const kilni_cli_plan_t* plan,
                         const kiln_library_plan_t* entry, uint64_t* out_count,
                         kilni_cli_error_t* error) {
   *out_count = 1;
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     kiln_pipeline_parameter_t p;
     const kilni_cli_slot_t* slot = &plan->slots[i];
-    if (slot->arg != NULL || !kiln_library_plan_parameter(entry, i, &p))
+    if (slot->arg != NULL || !kiln_library_plan_parameter(entry, i, &p)) {
       continue;
+    }
     *out_count += slot->shape.count;
     if (slot->shape.type == kilni_cli_program_type(p.type)) continue;
     (void)kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, NULL,
@@ -340,9 +357,10 @@ bool kilni_cli_library_decide(kilni_cli_session_t* session,
   kiln_library_plan_t* plan = NULL;
   kiln_library_plan_info_t info;
   if (r->whole || !r->maybe_whole) return true;
-  if (!make_entry(session, 1, &plan, error))
+  if (!make_entry(session, 1, &plan, error)) {
     // A const of the text that has the name of an option is none.
     return error->code == KILN_STATUS_INVALID_ARGUMENT;
+  }
   kiln_library_plan_info(plan, &info);
   kiln_library_plan_release(plan);
   r->whole = info.parameter_count == kiln_program_parameter_count(r->program);
@@ -367,10 +385,10 @@ bool kilni_cli_library_prepare(kilni_cli_session_t* session,
             check_types(plan, first, &count, error) &&
             make_entry(session, count, out_entry, error) &&
             kilni_cli_residents_make(session, plan, error);
-  for (uint32_t i = 0; ok && i < plan->count; ++i) session->order[i] = i;
+  for (uint32_t i = 0; ok && i < plan->count; i++) session->order[i] = i;
   // Names of the first one are in the facts and in outputs that were added.
   session->facts.param_count = 0;
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     if (!r->bindings[i].is_unnamed) continue;
     r->bindings[i].parameter = "";
     r->bindings[i].parameter_size = 0;
@@ -386,14 +404,16 @@ bool kilni_cli_library_wait(kilni_cli_session_t* session,
   uint64_t limit = session->request->time_limit_ns;
   if (!kilni_cli_check(error,
                        kiln_library_plan_begin(entry, session->stream, bindings,
-                                               count, &session->pending)))
+                                               count, &session->pending))) {
     return false;
+  }
   bool ok = kilni_cli_check(
       error, kiln_pending_wait(session->pending,
                                limit != 0 ? limit : KILN_PENDING_FOREVER));
   session->leave_at_once = !ok && error->code == KILN_STATUS_TIMED_OUT;
-  if (!ok && error->code == KILN_STATUS_NOT_CONVERGED)
+  if (!ok && error->code == KILN_STATUS_NOT_CONVERGED) {
     kilni_cli_error_fix(error, "allow more by --define ROUNDS, or leave it");
+  }
   return ok;
 }
 

@@ -20,8 +20,9 @@ bool kilni_cli_dispatcher_open(kilni_cli_session_t* session,
   options.streams = 1;
   // The device itself says what is too much.
   options.resident_bytes = INT64_MAX;
-  if (session->request->telemetry != KILNI_CLI_TELEMETRY_NONE)
+  if (session->request->telemetry != KILNI_CLI_TELEMETRY_NONE) {
     options.telemetry = KILN_SWITCH_ON;
+  }
   return kilni_cli_check(error,
                          kiln_dispatcher_create(session->device, &options,
                                                 &session->dispatcher)) &&
@@ -38,8 +39,9 @@ static bool make_buffer(kilni_cli_session_t* s, const kilni_cli_slot_t* slot,
   if (bytes == 0) return true;
   if (s->request->program != NULL) bytes = (bytes + 3) / 4 * 4;
   if (!kilni_cli_check(error,
-                       kiln_resident_allocate(s->dispatcher, bytes, out)))
+                       kiln_resident_allocate(s->dispatcher, bytes, out))) {
     return false;
+  }
   kiln_resident_range_t range = {0, slot->shape.bytes};
   kiln_status_t status =
       slot->in != NULL
@@ -53,15 +55,17 @@ static bool make_buffer(kilni_cli_session_t* s, const kilni_cli_slot_t* slot,
 bool kilni_cli_residents_make(kilni_cli_session_t* session,
                               const kilni_cli_plan_t* plan,
                               kilni_cli_error_t* error) {
-  for (uint32_t i = 0; i < plan->count; ++i)
+  for (uint32_t i = 0; i < plan->count; i++) {
     if (plan->slots[i].arg == NULL &&
-        !make_buffer(session, &plan->slots[i], &session->buffers[i], error))
+        !make_buffer(session, &plan->slots[i], &session->buffers[i], error)) {
       return false;
+    }
+  }
   return true;
 }
 
 void kilni_cli_residents_free(kilni_cli_session_t* session) {
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) {
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     if (session->buffers[i].id == 0) continue;
     kiln_status_free(
         kiln_resident_free(session->dispatcher, session->buffers[i]));
@@ -102,8 +106,9 @@ static void describe_slot(const kilni_cli_session_t* s,
 // The index-th buffer or scalar among the parameters of a program.
 static uint32_t nth_slot(const kilni_cli_plan_t* plan, uint32_t index,
                          bool is_scalar) {
-  for (uint32_t i = 0; i < plan->count; ++i)
+  for (uint32_t i = 0; i < plan->count; i++) {
     if ((plan->slots[i].arg != NULL) == is_scalar && index-- == 0) return i;
+  }
   return 0;
 }
 
@@ -141,11 +146,13 @@ static void describe_program(const kilni_cli_session_t* s,
         at[slot] = d->count;
         break;
     }
-    ++d->count;
+    d->count++;
   }
-  for (uint32_t i = 0; i < d->count; ++i)
-    if (d->items[i].kind == KILN_INTERFACE_LENGTH)
+  for (uint32_t i = 0; i < d->count; i++) {
+    if (d->items[i].kind == KILN_INTERFACE_LENGTH) {
       d->items[i].of = at[d->items[i].of];
+    }
+  }
 }
 
 // The order in which the kernel's own parameters are bound.
@@ -153,11 +160,14 @@ static void order_slots(const kilni_cli_plan_t* plan, const described_t* d,
                         const uint32_t at[KILNI_CLI_MAX_PARAMS],
                         uint32_t out_order[KILNI_CLI_MAX_PARAMS]) {
   uint32_t bound = 0;
-  for (uint32_t i = 0; i < d->count; ++i)
-    for (uint32_t slot = 0; slot < plan->count; ++slot)
+  for (uint32_t i = 0; i < d->count; i++) {
+    for (uint32_t slot = 0; slot < plan->count; slot++) {
       if (at[slot] == i && (d->items[i].kind == KILN_INTERFACE_BUFFER ||
-                            d->items[i].kind == KILN_INTERFACE_SCALAR))
+                            d->items[i].kind == KILN_INTERFACE_SCALAR)) {
         out_order[slot] = bound++;
+      }
+    }
+  }
 }
 
 bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
@@ -167,7 +177,7 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
   uint32_t at[KILNI_CLI_MAX_PARAMS];
   kiln_interface_t interface = kiln_interface_default();
   memset(&d, 0, sizeof(d));
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i) at[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) at[i] = UINT32_MAX;
   if (session->request->program != NULL) {
     kiln_program_launch_t how;
     kiln_program_code_launch(session->code.lowered, &how);
@@ -177,7 +187,7 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
     if (how.cooperative) interface.grid_barrier = KILN_SWITCH_ON;
   } else {
     interface.shared_bytes = session->request->shared_bytes;
-    for (d.count = 0; d.count < plan->count; ++d.count) {
+    for (d.count = 0; d.count < plan->count; d.count++) {
       describe_slot(session, &plan->slots[d.count], d.count, &d.items[d.count]);
       at[d.count] = d.count;
     }
@@ -195,7 +205,7 @@ bool kilni_cli_pipeline_make(kilni_cli_session_t* session,
 void kilni_cli_pipeline_bindings(const kilni_cli_session_t* session,
                                  const kilni_cli_plan_t* plan,
                                  kiln_binding_t* out_bindings) {
-  for (uint32_t i = 0; i < plan->count; ++i) {
+  for (uint32_t i = 0; i < plan->count; i++) {
     const kilni_cli_slot_t* slot = &plan->slots[i];
     kiln_binding_t* out = &out_bindings[session->order[i]];
     if (slot->arg != NULL) {
@@ -217,7 +227,7 @@ bool kilni_cli_pipeline_options(const kilni_cli_session_t* session,
   // What starts as zero is zero already, and what starts as a file is not.
   out_options->clear_outputs = KILN_SWITCH_OFF;
   if (session->request->program == NULL) return true;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     out_options->work[i] = session->request->work[i];
     if (out_options->work[i] == 0) return false;
   }
@@ -234,8 +244,9 @@ static void add_code(const kilni_cli_code_t* code, kiln_telemetry_t* t) {
   t->pipeline_lower_ns += code->times.lower_ns;
   t->pipeline_load_ns += code->times.load_ns;
   t->pipeline_code_bytes += kiln_code_bytes(code->code).size;
-  if (kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX)
+  if (kiln_code_format(code->text) == KILN_CODE_FORMAT_PTX) {
     t->pipeline_ptx_bytes += kiln_code_bytes(code->text).size;
+  }
   if (code->times.link_ns == 0) return;
   *(cached ? &t->pipeline_cache_ns : &t->pipeline_link_ns) +=
       code->times.link_ns;
@@ -256,12 +267,14 @@ bool kilni_cli_telemetry_text(const kilni_cli_session_t* session,
   how.label_count = 2;
   if (format == KILNI_CLI_TELEMETRY_JSON) how.format = KILN_TELEMETRY_JSON;
   if (!kilni_cli_check(error,
-                       kiln_telemetry_read(session->dispatcher, &snapshot)))
+                       kiln_telemetry_read(session->dispatcher, &snapshot))) {
     return false;
+  }
   add_code(&session->code, &snapshot);
   if (!kilni_cli_check(
-          error, kiln_telemetry_format(&snapshot, &how, 0, NULL, &length)))
+          error, kiln_telemetry_format(&snapshot, &how, 0, NULL, &length))) {
     return false;
+  }
   size_t at = out->size;
   if (!kilni_cli_buffer_resize(out, at + length, error)) return false;
   return kilni_cli_check(error,

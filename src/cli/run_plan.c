@@ -115,13 +115,14 @@ static bool find_parameter(const planner_t* p, const char* text, size_t size,
   uint32_t count =
       p->kernel->params_known ? p->kernel->param_count : KILNI_CLI_MAX_PARAMS;
   bool digits = size != 0;
-  for (size_t i = 0; i < size; ++i)
+  for (size_t i = 0; i < size; i++) {
     digits = digits && text[i] >= '0' && text[i] <= '9';
+  }
   if (digits && kilni_cli_u64_parse(text, size, &position)) {
     *out = position < count ? (uint32_t)position : 0;
     return position < count;
   }
-  for (uint32_t i = 0; i < p->kernel->param_count; ++i) {
+  for (uint32_t i = 0; i < p->kernel->param_count; i++) {
     const char* name = p->kernel->params[i].name;
     if (name[0] != 0 && strlen(name) == size && memcmp(name, text, size) == 0) {
       *out = i;
@@ -154,8 +155,9 @@ static bool fail_parameter(const planner_t* p, const char* text, size_t size) {
 
 static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
   uint32_t index;
-  if (!find_parameter(p, b->parameter, b->parameter_size, &index))
+  if (!find_parameter(p, b->parameter, b->parameter_size, &index)) {
     return fail_parameter(p, b->parameter, b->parameter_size);
+  }
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   bool twice = slot->arg != NULL || (b->is_arg && is_buffer(slot)) ||
                (b->is_in && slot->in != NULL) ||
@@ -170,8 +172,9 @@ static bool place_binding(planner_t* p, kilni_cli_binding_t* b) {
   if (b->is_arg) slot->arg = b;
   if (b->is_in) slot->in = b;
   if (b->is_out) slot->out = b;
-  if (!p->kernel->params_known && index >= p->plan->count)
+  if (!p->kernel->params_known && index >= p->plan->count) {
     p->plan->count = index + 1;
+  }
   return true;
 }
 
@@ -179,7 +182,7 @@ static bool check_complete(planner_t* p) {
   char trail[sizeof(p->error->trail)] = "";
   size_t used = 0;
   uint32_t missing = 0;
-  for (uint32_t i = 0; i < p->plan->count; ++i) {
+  for (uint32_t i = 0; i < p->plan->count; i++) {
     const kilni_cli_slot_t* slot = &p->plan->slots[i];
     if (is_buffer(slot) || slot->arg != NULL) continue;
     char what[256], write[256];
@@ -233,24 +236,27 @@ static bool resolve_shape(planner_t* p, uint32_t index, uint32_t depth) {
     (void)kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT, NULL,
                          "the output of parameter %s has no type and shape",
                          what);
-    if (p->request->makes_outputs)
+    if (p->request->makes_outputs) {
       kilni_cli_error_fix(p->error, "write --buffer %s=TYPE[N,...]", word);
-    else
+    } else {
       kilni_cli_error_fix(p->error,
                           "write --out %s=%s:TYPE[N,...], or :@P to copy "
                           "those of parameter P",
                           word, (char*)slot->out->path.data);
+    }
     return false;
   }
   uint32_t from;
   size_t size = strlen(spec->copied);
-  if (!find_parameter(p, spec->copied, size, &from))
+  if (!find_parameter(p, spec->copied, size, &from)) {
     return fail_parameter(p, spec->copied, size);
-  if (depth == 0 || from == index)
+  }
+  if (depth == 0 || from == index) {
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                           "give one of them a type and shape",
                           "the shape of parameter %s is copied in a circle",
                           what);
+  }
   if (from >= p->plan->count || !is_buffer(&p->plan->slots[from])) {
     call(p, from, what);
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
@@ -269,8 +275,9 @@ static bool plan_buffer(planner_t* p, uint32_t index) {
   if (p->kernel->params_known) {
     const kilni_cli_param_t* param = &p->kernel->params[index];
     if (param->bytes != 8 || param->kind == KILN_PARAM_KIND_FLOAT ||
-        param->kind == KILN_PARAM_KIND_BYTES)
+        param->kind == KILN_PARAM_KIND_BYTES) {
       return fail_buffer(p, index);
+    }
   }
   if (!resolve_shape(p, index, KILNI_CLI_MAX_PARAMS)) return false;
   // What --out says beside --in of the same parameter must be true.
@@ -309,8 +316,9 @@ static bool plan_length(planner_t* p, uint32_t index) {
   kilni_cli_slot_t* slot = &p->plan->slots[index];
   const kilni_cli_value_t* value = &slot->arg->value;
   uint32_t of;
-  if (!find_parameter(p, value->parameter, value->parameter_size, &of))
+  if (!find_parameter(p, value->parameter, value->parameter_size, &of)) {
     return fail_parameter(p, value->parameter, value->parameter_size);
+  }
   if (of >= p->plan->count || !is_buffer(&p->plan->slots[of])) {
     char what[256];
     call(p, of, what);
@@ -318,14 +326,16 @@ static bool plan_length(planner_t* p, uint32_t index) {
         p->error, KILN_STATUS_INVALID_ARGUMENT, "write len(P) with P a buffer",
         "parameter %s is no buffer, so it has no length", what);
   }
-  if (!p->kernel->params_known)
+  if (!p->kernel->params_known) {
     return kilni_cli_fail(p->error, KILN_STATUS_INVALID_ARGUMENT,
                           "write the number with its type",
                           "len() needs a parameter whose size is known");
+  }
   const kilni_cli_param_t* param = &p->kernel->params[index];
   if (param->kind == KILN_PARAM_KIND_FLOAT ||
-      param->kind == KILN_PARAM_KIND_BYTES || param->bytes > 8)
+      param->kind == KILN_PARAM_KIND_BYTES || param->bytes > 8) {
     return fail_scalar(p, index, "integer");
+  }
   return kilni_cli_scalar_length(p->plan->slots[of].shape.count, param->bytes,
                                  true, &slot->scalar, p->error);
 }
@@ -341,8 +351,9 @@ static bool plan_scalar(planner_t* p, uint32_t index) {
   if (param->bytes != info->bytes || param->kind == KILN_PARAM_KIND_BYTES ||
       (param->kind == KILN_PARAM_KIND_FLOAT && !is_float && info->bytes != 2) ||
       (param->kind == KILN_PARAM_KIND_INTEGER && is_float) ||
-      (param->kind == KILN_PARAM_KIND_POINTER && is_float))
+      (param->kind == KILN_PARAM_KIND_POINTER && is_float)) {
     return fail_scalar(p, index, info->text);
+  }
   return true;
 }
 
@@ -350,7 +361,7 @@ static bool plan_shape(planner_t* p) {
   kilni_cli_plan_t* plan = p->plan;
   const kilni_cli_request_t* r = p->request;
   const uint32_t* required = p->kernel->required_block;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     plan->block[i] = r->has_block       ? r->block[i]
                      : required[0] != 0 ? (required[i] == 0 ? 1 : required[i])
                      : i == 0           ? 256
@@ -359,17 +370,21 @@ static bool plan_shape(planner_t* p) {
   }
   if (r->has_grid) return true;
   uint64_t longest = 0;
-  for (uint32_t i = 0; i < plan->count; ++i)
-    if (is_buffer(&plan->slots[i]) && plan->slots[i].shape.count > longest)
+  for (uint32_t i = 0; i < plan->count; i++) {
+    if (is_buffer(&plan->slots[i]) && plan->slots[i].shape.count > longest) {
       longest = plan->slots[i].shape.count;
+    }
+  }
   uint64_t threads = plan->block[0];
-  for (int i = 1; i < 3; ++i)
+  for (int i = 1; i < 3; i++) {
     if (threads <= UINT32_MAX) threads *= plan->block[i];
+  }
   uint64_t blocks = longest == 0 ? 1 : (longest - 1) / threads + 1;
-  if (blocks > INT32_MAX)
+  if (blocks > INT32_MAX) {
     return kilni_cli_fail(
         p->error, KILN_STATUS_INVALID_ARGUMENT, "give --grid and --block",
         "a grid for %" PRIu64 " elements has too many blocks", longest);
+  }
   plan->grid[0] = (uint32_t)blocks;
   plan->grid_chosen = true;
   plan->grid_covers = longest;
@@ -382,13 +397,16 @@ bool kilni_cli_plan_make(const kilni_cli_kernel_t* kernel,
   memset(out, 0, sizeof(*out));
   planner_t p = {kernel, request, out, error};
   if (kernel->params_known) out->count = kernel->param_count;
-  for (size_t i = 0; i < request->binding_count; ++i)
+  for (size_t i = 0; i < request->binding_count; i++) {
     if (!place_binding(&p, &request->bindings[i])) return false;
+  }
   if (!check_complete(&p)) return false;
-  for (uint32_t i = 0; i < out->count; ++i)
+  for (uint32_t i = 0; i < out->count; i++) {
     if (is_buffer(&out->slots[i]) && !plan_buffer(&p, i)) return false;
-  for (uint32_t i = 0; i < out->count; ++i)
+  }
+  for (uint32_t i = 0; i < out->count; i++) {
     if (out->slots[i].arg != NULL && !plan_scalar(&p, i)) return false;
+  }
   return plan_shape(&p);
 }
 
@@ -397,8 +415,9 @@ bool kilni_cli_plan_make(const kilni_cli_kernel_t* kernel,
 static bool is_mangled(const char* mangled, const char* name) {
   char part[160];
   int n = snprintf(part, sizeof(part), "%zu%s", strlen(name), name);
-  if (n < 0 || (size_t)n >= sizeof(part) || strncmp(mangled, "_Z", 2) != 0)
+  if (n < 0 || (size_t)n >= sizeof(part) || strncmp(mangled, "_Z", 2) != 0) {
     return false;
+  }
   const char* at = strstr(mangled, part);
   if (at == NULL || (at[-1] >= '0' && at[-1] <= '9')) return false;
   return at == mangled + 2 || mangled[2] == 'N' || mangled[2] == 'L';
@@ -408,7 +427,7 @@ static void list_names(const char* const* names, uint32_t count,
                        const char* where, kilni_cli_error_t* error) {
   char text[sizeof(error->fix)] = "";
   size_t used = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     int n = snprintf(text + used, sizeof(text) - used, "%s%s",
                      i == 0 ? "" : ", ", names[i]);
     if (n < 0 || used + (size_t)n + 8 >= sizeof(text)) {
@@ -425,23 +444,26 @@ bool kilni_cli_entry_find(const char* const* names, uint32_t count,
                           const char* where, uint32_t* out_index,
                           kilni_cli_error_t* error) {
   *out_index = 0;
-  if (count == 0)
+  if (count == 0) {
     return kilni_cli_fail(error, KILN_STATUS_NOT_FOUND,
                           "give a file with a __global__ function, or PTX with "
                           "a .visible .entry",
                           "the file \"%s\" has no kernels", file);
+  }
   if (entry == NULL && count == 1) return true;
   uint32_t found = 0;
-  for (uint32_t i = 0; entry != NULL && i < count; ++i)
+  for (uint32_t i = 0; entry != NULL && i < count; i++) {
     if (strcmp(names[i], entry) == 0) {
       *out_index = i;
       return true;
     }
-  for (uint32_t i = 0; entry != NULL && i < count; ++i)
+  }
+  for (uint32_t i = 0; entry != NULL && i < count; i++) {
     if (is_mangled(names[i], entry)) {
       *out_index = i;
-      ++found;
+      found++;
     }
+  }
   if (found == 1) return true;
   *out_index = 0;
   if (entry == NULL) {

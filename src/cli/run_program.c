@@ -14,15 +14,16 @@
 static bool find(const kiln_program_t* program, const char* text, size_t size,
                  uint32_t* out_index, kiln_program_parameter_info_t* out) {
   uint64_t position;
-  for (uint32_t i = 0; kiln_program_parameter(program, i, out); ++i) {
+  for (uint32_t i = 0; kiln_program_parameter(program, i, out); i++) {
     if (strlen(out->name) == size && memcmp(out->name, text, size) == 0) {
       *out_index = i;
       return true;
     }
   }
   *out_index = 0;
-  if (!kilni_cli_u64_parse(text, size, &position) || position > UINT32_MAX)
+  if (!kilni_cli_u64_parse(text, size, &position) || position > UINT32_MAX) {
     return false;
+  }
   *out_index = (uint32_t)position;
   return kiln_program_parameter(program, *out_index, out);
 }
@@ -47,11 +48,12 @@ static bool take_number(kilni_cli_binding_t* b,
                         const kiln_program_parameter_info_t* p,
                         kilni_cli_type_t type, kilni_cli_error_t* error) {
   kilni_cli_scalar_t* scalar = &b->value.scalar;
-  if (p->role != KILN_PROGRAM_ROLE_NONE)
+  if (p->role != KILN_PROGRAM_ROLE_NONE) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "give it as --in, --out or --inout",
                           "parameter \"%s\" is a buffer, not a number",
                           p->name);
+  }
   if (b->untyped != NULL) {
     if (kilni_cli_value_parse_as(b->untyped, type, scalar, error)) return true;
     kilni_cli_error_prefix(error, "--arg %s", p->name);
@@ -67,12 +69,13 @@ static bool take_number(kilni_cli_binding_t* b,
 bool kilni_cli_program_types(kilni_cli_request_t* request,
                              kilni_cli_error_t* error) {
   if (request->program == NULL) return true;
-  if (request->has_block)
+  if (request->has_block) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "leave it away, or write it into the program",
                           "--block for a program, which has a block of its "
                           "own");
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  }
+  for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_binding_t* b = &request->bindings[i];
     kiln_program_parameter_info_t p;
     uint32_t index;
@@ -84,9 +87,10 @@ bool kilni_cli_program_types(kilni_cli_request_t* request,
     }
     bool says = b->spec.kind == KILNI_CLI_SPEC_TYPE ||
                 b->spec.kind == KILNI_CLI_SPEC_SHAPE;
-    if (says && b->spec.shape.type != type)
+    if (says && b->spec.shape.type != type) {
       return fail_type(&p, kilni_cli_type_info(b->spec.shape.type)->text,
                        error);
+    }
     const char* path = (const char*)b->path.data;
     if (b->is_in && b->spec.kind == KILNI_CLI_SPEC_NONE &&
         kilni_cli_format_of(path) == KILNI_CLI_FORMAT_RAW) {
@@ -119,22 +123,25 @@ static bool fail_length(const kilni_cli_binding_t* b,
 
 static bool gather(const kilni_cli_request_t* r, said_t* said,
                    kilni_cli_error_t* error) {
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
     kiln_program_parameter_info_t p;
     uint32_t index;
-    if (!find_binding(r, b, &index, &p) || index >= KILNI_CLI_MAX_PARAMS)
+    if (!find_binding(r, b, &index, &p) || index >= KILNI_CLI_MAX_PARAMS) {
       continue;
+    }
     said->given[index] = true;
     if (b->is_out && !b->is_in && b->spec.kind == KILNI_CLI_SPEC_NONE &&
-        p.role != KILN_PROGRAM_ROLE_NONE && p.is_counted == 0)
+        p.role != KILN_PROGRAM_ROLE_NONE && p.is_counted == 0) {
       return fail_length(b, &p, error);
+    }
     if (b->is_arg) {
       said->sizes[index].bits = b->value.scalar.bits;
     } else if (b->is_in) {
-      if (b->array.shape.type != kilni_cli_program_type(p.type))
+      if (b->array.shape.type != kilni_cli_program_type(p.type)) {
         return fail_type(&p, kilni_cli_type_info(b->array.shape.type)->text,
                          error);
+      }
       said->sizes[index].count = b->array.shape.count;
     } else if (b->spec.kind == KILNI_CLI_SPEC_SHAPE) {
       said->sizes[index].count = b->spec.shape.count;
@@ -145,7 +152,7 @@ static bool gather(const kilni_cli_request_t* r, said_t* said,
 
 // len(P), now that the lengths of what is given are known.
 static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     const kilni_cli_binding_t* b = &r->bindings[i];
     kiln_program_parameter_info_t p, of;
     uint32_t index, from;
@@ -153,23 +160,26 @@ static void gather_lengths(const kilni_cli_request_t* r, said_t* said) {
         index >= KILNI_CLI_MAX_PARAMS ||
         !find(r->program, b->value.parameter, b->value.parameter_size, &from,
               &of) ||
-        from >= KILNI_CLI_MAX_PARAMS)
+        from >= KILNI_CLI_MAX_PARAMS) {
       continue;
-    if (said->sizes[from].count != KILN_PROGRAM_COUNT_UNKNOWN)
+    }
+    if (said->sizes[from].count != KILN_PROGRAM_COUNT_UNKNOWN) {
       said->sizes[index].bits = said->sizes[from].count;
+    }
   }
 }
 
 // Outputs get the length that the program says.
 static bool fill_outputs(kilni_cli_request_t* r, const said_t* said,
                          kilni_cli_error_t* error) {
-  for (size_t i = 0; i < r->binding_count; ++i) {
+  for (size_t i = 0; i < r->binding_count; i++) {
     kilni_cli_binding_t* b = &r->bindings[i];
     kiln_program_parameter_info_t p;
     uint32_t index;
     if (!b->is_out || b->is_in || b->spec.kind != KILNI_CLI_SPEC_NONE ||
-        !find_binding(r, b, &index, &p))
+        !find_binding(r, b, &index, &p)) {
       continue;
+    }
     uint64_t count = said->sizes[index].count;
     if (count == KILN_PROGRAM_COUNT_UNKNOWN) continue;
     kilni_cli_shape_t* shape = &b->spec.shape;
@@ -189,16 +199,19 @@ bool kilni_cli_program_sizes(kilni_cli_request_t* request,
   said_t said;
   memset(&said, 0, sizeof(said));
   uint32_t count = kiln_program_parameter_count(request->program);
-  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; ++i)
+  for (uint32_t i = 0; i < KILNI_CLI_MAX_PARAMS; i++) {
     said.sizes[i].count = KILN_PROGRAM_COUNT_UNKNOWN;
+  }
   if (!gather(request, &said, error)) return false;
   gather_lengths(request, &said);
   // What is not given at all, the plan tells with all the others.
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     if (!said.given[i]) return true;
+  }
   if (!kilni_cli_check(error, kiln_program_sizes(request->program, said.sizes,
-                                                 request->work)))
+                                                 request->work))) {
     return false;
+  }
   return fill_outputs(request, &said, error);
 }
 
@@ -216,7 +229,7 @@ void kilni_cli_program_facts(const kiln_program_t* program,
   uint32_t count = 0;
   for (; count < KILNI_CLI_MAX_PARAMS &&
          kiln_program_parameter(program, count, &p);
-       ++count) {
+       count++) {
     kilni_cli_param_t* param = &out_facts->params[count];
     param->name = p.name;
     param->bytes = p.role != KILN_PROGRAM_ROLE_NONE ? 8 : p.type_bytes;
@@ -234,17 +247,20 @@ bool kilni_cli_program_shape(kilni_cli_request_t* request,
                              kilni_cli_plan_t* plan, kilni_cli_error_t* error) {
   if (request->program == NULL) return true;
   if (kiln_program_work_dimensions(request->program) == 0) {
-    for (int i = 0; i < 3; ++i)
+    for (int i = 0; i < 3; i++) {
       request->work[i] = (uint64_t)plan->grid[i] * plan->block[i];
+    }
     if (plan->grid_chosen) request->work[0] = plan->grid_covers;
     return true;
   }
-  if (request->has_grid)
+  if (request->has_grid) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, "leave it away",
                           "--grid for a program that says its work size");
+  }
   kiln_program_code_grid(code, request->work, plan->grid);
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; i++) {
     if (plan->grid[i] == 0) plan->grid[i] = 1;
+  }
   plan->grid_chosen = false;
   kilni_cli_note("work: %" PRIu64 ",%" PRIu64 ",%" PRIu64
                  ", in blocks of %" PRIu32 ",%" PRIu32 ",%" PRIu32,

@@ -40,16 +40,19 @@ bool kilni_cli_code_kind_of(const char* file, kilni_cli_code_kind_t* out_kind,
     *out_kind = KILNI_CLI_CODE_PROGRAM;
     return true;
   }
-  for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); ++i)
+  for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
     if (ends_with(file, KINDS[i].end)) {
       *out_kind = KINDS[i].kind;
       return true;
     }
-  for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); ++i)
-    if (ends_with(file, LATER[i][0]))
+  }
+  for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); i++) {
+    if (ends_with(file, LATER[i][0])) {
       return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED, LATER[i][1],
                             "running the %s file \"%s\"", LATER[i][0] + 1,
                             file);
+    }
+  }
   return kilni_cli_fail(error, KILN_STATUS_UNSUPPORTED,
                         "give CUDA C++ (.cu), a program (.kiln), PTX (.ptx), "
                         "LTO-IR (.ltoir) or device code (.cubin)",
@@ -77,11 +80,12 @@ static bool check_names(const char* option, const char* text,
     int i = 0;
     while (known[i] != NULL &&
            (strlen(known[i]) != size || memcmp(known[i], at, size) != 0)) {
-      ++i;
+      i++;
     }
-    if (known[i] == NULL)
+    if (known[i] == NULL) {
       return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT, all,
                             "--%s \"%s\" is none that there is", option, text);
+    }
     at = at[size] == ',' ? at + size + 1 : NULL;
   }
   return true;
@@ -98,8 +102,10 @@ static bool read_modes(kilni_cli_request_t* out, const kilni_cli_call_t* call,
                    "write unwritten, freed, all or none; several with commas "
                    "between",
                    error) ||
-      !check_names("order", out->order, orders, "write auto or latest", error))
+      !check_names("order", out->order, orders, "write auto or latest",
+                   error)) {
     return false;
+  }
   if (out->report != NULL && strcmp(out->report, "none") == 0) out->report = "";
   return true;
 }
@@ -143,10 +149,11 @@ bool kilni_cli_seconds_read(const char* text, uint64_t* out,
   char* end = NULL;
   double seconds = strtod(text, &end);
   if (end == text || *end != 0 || !(seconds > 0) || seconds > MAX_SECONDS ||
-      strspn(text, "0123456789.eE+-") != strlen(text))
+      strspn(text, "0123456789.eE+-") != strlen(text)) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write seconds, such as 10 or 0.5",
                           "--time-limit \"%s\" is not a number above 0", text);
+  }
   double ns = ceil(seconds * 1e9);
   *out = (uint64_t)ns;
   return true;
@@ -158,8 +165,9 @@ static bool read_made(kilni_cli_binding_t* b, const char* rest,
   b->is_in = true;
   if (!kilni_cli_buffer_add(&b->path, "-:", 2, error) ||
       !kilni_cli_buffer_add(&b->path, rest, strlen(rest), error) ||
-      !kilni_cli_spec_parse((const char*)b->path.data, &b->spec, error))
+      !kilni_cli_spec_parse((const char*)b->path.data, &b->spec, error)) {
     return false;
+  }
   if (b->spec.kind == KILNI_CLI_SPEC_SHAPE) return true;
   return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                         "write a type and a shape, such as x=f32[1048576]",
@@ -172,16 +180,17 @@ static bool read_made(kilni_cli_binding_t* b, const char* rest,
 static void make_up(const kilni_cli_shape_t* shape, uint8_t* data) {
   const kilni_cli_type_info_t* info = kilni_cli_type_info(shape->type);
   uint64_t state = 0x9e3779b97f4a7c15u;
-  for (uint64_t i = 0; i < shape->count; ++i) {
+  for (uint64_t i = 0; i < shape->count; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     uint64_t random = state >> 33;
     uint64_t value = info->kind == 'b' ? random & 1 : random % 100;
-    if (info->kind == 'f')
+    if (info->kind == 'f') {
       value = shape->type == KILNI_CLI_TYPE_F64
                   ? 0x3fe0000000000000u | random << 21
               : shape->type == KILNI_CLI_TYPE_F32  ? 0x3f000000u | random >> 8
               : shape->type == KILNI_CLI_TYPE_BF16 ? 0x3f00u | (random & 0x7f)
                                                    : 0x3800u | (random & 0x3ff);
+    }
     memcpy(data + i * info->bytes, &value, info->bytes);
   }
 }
@@ -189,8 +198,9 @@ static void make_up(const kilni_cli_shape_t* shape, uint8_t* data) {
 static bool read_made_up(kilni_cli_binding_t* b, kilni_cli_error_t* error) {
   b->array.shape = b->spec.shape;
   if (!kilni_cli_buffer_resize(&b->array.data, (size_t)b->spec.shape.bytes,
-                               error))
+                               error)) {
     return false;
+  }
   make_up(&b->array.shape, b->array.data.data);
   return true;
 }
@@ -207,8 +217,9 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
   b->is_arg = strcmp(name, "arg") == 0;
   b->is_made = strcmp(name, "buffer") == 0;
   if (!kilni_cli_split_assignment(name, given->value, &b->parameter_size, &rest,
-                                  error))
+                                  error)) {
     return false;
+  }
   if (b->is_made) return read_made(b, rest, error);
   if (b->is_arg && is_program && !kilni_cli_value_is_typed(rest)) {
     b->untyped = rest;
@@ -222,11 +233,12 @@ static bool read_binding(kilni_cli_binding_t* b, const kilni_cli_given_t* given,
     return false;
   }
   if (b->is_arg) return true;
-  if (b->is_out && !b->is_in && b->spec.kind == KILNI_CLI_SPEC_TYPE)
+  if (b->is_out && !b->is_in && b->spec.kind == KILNI_CLI_SPEC_TYPE) {
     return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                           "write the extents too, such as :f32[1024]",
                           "--%s \"%s\" has a type and no shape", name,
                           given->value);
+  }
   return kilni_cli_buffer_add(&b->path, rest, b->spec.path_size, error);
 }
 
@@ -234,28 +246,33 @@ static bool read_bindings(kilni_cli_request_t* r, const kilni_cli_call_t* call,
                           kilni_cli_error_t* error) {
   if (!kilni_cli_buffer_resize(
           &r->storage, (call->given_count + 1) * sizeof(kilni_cli_binding_t),
-          error))
+          error)) {
     return false;
-  r->bindings = (kilni_cli_binding_t*)(void*)r->storage.data;
-  for (size_t i = 0; i < call->given_count; ++i) {
-    if (!call->given[i].option->repeats ||
-        strcmp(call->given[i].option->name, "define") == 0)
-      continue;
-    if (!read_binding(&r->bindings[r->binding_count++], &call->given[i],
-                      r->code_kind == KILNI_CLI_CODE_PROGRAM, error))
-      return false;
   }
-  for (size_t i = 0; i < r->binding_count; ++i)
-    for (size_t j = 0; j < i; ++j) {
+  r->bindings = (kilni_cli_binding_t*)(void*)r->storage.data;
+  for (size_t i = 0; i < call->given_count; i++) {
+    if (!call->given[i].option->repeats ||
+        strcmp(call->given[i].option->name, "define") == 0) {
+      continue;
+    }
+    if (!read_binding(&r->bindings[r->binding_count++], &call->given[i],
+                      r->code_kind == KILNI_CLI_CODE_PROGRAM, error)) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < r->binding_count; i++) {
+    for (size_t j = 0; j < i; j++) {
       const kilni_cli_binding_t* a = &r->bindings[i];
       const kilni_cli_binding_t* b = &r->bindings[j];
       if (a->is_out && b->is_out &&
-          strcmp((char*)a->path.data, (char*)b->path.data) == 0)
+          strcmp((char*)a->path.data, (char*)b->path.data) == 0) {
         return kilni_cli_fail(error, KILN_STATUS_INVALID_ARGUMENT,
                               "write each output to a file of its own",
                               "two outputs go to the file \"%s\"",
                               (char*)a->path.data);
+      }
     }
+  }
   return true;
 }
 
@@ -332,7 +349,7 @@ bool kilni_cli_request_init(kilni_cli_request_t* out,
 }
 
 void kilni_cli_request_deinit(kilni_cli_request_t* request) {
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_buffer_deinit(&request->bindings[i].path);
     kilni_cli_array_deinit(&request->bindings[i].array);
   }
@@ -357,41 +374,46 @@ bool kilni_cli_request_add_output(kilni_cli_request_t* request,
   b->is_out = true;
   b->is_unnamed = true;
   if (!kilni_cli_buffer_add(&b->path, "", 0, error)) return false;
-  ++request->binding_count;
+  request->binding_count++;
   return true;
 }
 
 bool kilni_cli_request_has(const kilni_cli_request_t* request, uint32_t index,
                            const char* name) {
   uint64_t position;
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  for (size_t i = 0; i < request->binding_count; i++) {
     const kilni_cli_binding_t* b = &request->bindings[i];
     if (strlen(name) == b->parameter_size &&
-        memcmp(name, b->parameter, b->parameter_size) == 0)
+        memcmp(name, b->parameter, b->parameter_size) == 0) {
       return true;
+    }
     if (kilni_cli_u64_parse(b->parameter, b->parameter_size, &position) &&
-        position == index)
+        position == index) {
       return true;
+    }
   }
   return false;
 }
 
 bool kilni_cli_request_read(kilni_cli_request_t* request,
                             kilni_cli_error_t* error) {
-  for (size_t i = 0; i < request->binding_count; ++i) {
+  for (size_t i = 0; i < request->binding_count; i++) {
     kilni_cli_binding_t* b = &request->bindings[i];
     const char* path = (const char*)b->path.data;
     if (b->is_made) {
       if (!read_made_up(b, error)) return false;
       continue;
     }
-    if (b->is_in && !kilni_cli_data_read(path, &b->spec, &b->array, error))
+    if (b->is_in && !kilni_cli_data_read(path, &b->spec, &b->array, error)) {
       return false;
+    }
     if (b->is_in && b->is_out &&
-        !kilni_cli_data_check(path, &b->array.shape, error))
+        !kilni_cli_data_check(path, &b->array.shape, error)) {
       return false;
-    if (b->is_out && !b->is_unnamed && !kilni_cli_output_check(path, error))
+    }
+    if (b->is_out && !b->is_unnamed && !kilni_cli_output_check(path, error)) {
       return false;
+    }
   }
   return true;
 }

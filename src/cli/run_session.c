@@ -50,8 +50,9 @@ static const char* choose_device(kilni_cli_session_t* s, bool* out_ok,
                                  kilni_cli_error_t* error) {
   *out_ok = true;
   if (s->request->device_kind == KILNI_CLI_DEVICE_SOFT) return "soft";
-  if (s->request->device_kind == KILNI_CLI_DEVICE_NAMED)
+  if (s->request->device_kind == KILNI_CLI_DEVICE_NAMED) {
     return s->request->label;
+  }
   bool visible = kilni_cli_visible_apply(s->request->ordinal, error);
   if (s->request->device_kind == KILNI_CLI_DEVICE_AUTO) {
     if (!visible) kilni_cli_note("no GPU taken: %s", error->message);
@@ -75,8 +76,9 @@ bool kilni_cli_session_open(kilni_cli_session_t* session,
                                                        &session->device));
   kilni_cli_progress_stop(&progress);
   if (!ok) {
-    if (request->device_kind == KILNI_CLI_DEVICE_CUDA)
+    if (request->device_kind == KILNI_CLI_DEVICE_CUDA) {
       kilni_cli_visible_explain(request->ordinal, error);
+    }
     return false;
   }
   bool soft = kiln_device_info(session->device)->kind == KILN_DEVICE_KIND_SOFT;
@@ -101,16 +103,18 @@ static bool open_kernel(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   const char* names[MAX_KERNELS];
   uint32_t count = kiln_module_kernel_count(s->module);
   if (count > MAX_KERNELS) count = MAX_KERNELS;
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     names[i] = kiln_module_kernel_name(s->module, i);
+  }
   // A format whose kernels cannot be listed can still be asked by name.
   const char* name = s->request->entry;
   bool listed = count != 0 || s->request->code_kind != KILNI_CLI_CODE_CUBIN;
   if (listed) {
     uint32_t index;
     if (!kilni_cli_entry_find(names, count, name, s->request->file,
-                              "--entry NAME", &index, error))
+                              "--entry NAME", &index, error)) {
       return false;
+    }
     name = names[index];
   }
   return kilni_cli_check(error,
@@ -129,12 +133,13 @@ static bool fill_facts(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   facts->param_count = info->param_count;
   memcpy(facts->required_block, info->required_block,
          sizeof(facts->required_block));
-  if (facts->param_count > KILNI_CLI_MAX_PARAMS)
+  if (facts->param_count > KILNI_CLI_MAX_PARAMS) {
     return kilni_cli_fail(error, KILN_STATUS_LIMIT_EXCEEDED,
                           "pass a struct, or a buffer of them",
                           "the kernel \"%s\" has %" PRIu32 " parameters",
                           facts->name, facts->param_count);
-  for (uint32_t i = 0; i < facts->param_count; ++i) {
+  }
+  for (uint32_t i = 0; i < facts->param_count; i++) {
     const kiln_kernel_param_t* param = kiln_kernel_param(s->kernel, i);
     facts->params[i].name = param->name;
     facts->params[i].bytes = param->bytes;
@@ -197,9 +202,10 @@ bool kilni_cli_trap_check(kiln_buffer_t* trap_or_null, const char* name,
   if (trap_or_null == NULL) return true;
   kiln_program_trap_t trap;
   memset(&trap, 0, sizeof(trap));
-  if (!kilni_cli_check(error,
-                       kiln_buffer_read(trap_or_null, 0, sizeof(trap), &trap)))
+  if (!kilni_cli_check(
+          error, kiln_buffer_read(trap_or_null, 0, sizeof(trap), &trap))) {
     return false;
+  }
   if (trap.set == 0) return true;
   kiln_trap_t told = {.address = trap.address, .tag = trap.tag};
   memcpy(told.block, trap.block, sizeof(told.block));
@@ -248,12 +254,14 @@ static bool look_at_end(kilni_cli_session_t* s, kilni_cli_error_t* error) {
   if (s->pending == NULL) return true;
   kiln_pending_times_t times;
   kiln_trap_t trap;
-  if (kiln_pending_trap(s->pending, &trap))
+  if (kiln_pending_trap(s->pending, &trap)) {
     return fail_trap(&trap, s->facts.name, error);
+  }
   if (!kilni_cli_check(error,
                        kiln_pending_wait(s->pending, KILN_PENDING_FOREVER)) ||
-      !kilni_cli_check(error, kiln_pending_times(s->pending, &times)))
+      !kilni_cli_check(error, kiln_pending_times(s->pending, &times))) {
     return false;
+  }
   s->elapsed_ns = times.device_ns;
   return true;
 }
@@ -265,11 +273,12 @@ static void point_at_fault(const kilni_cli_session_t* s,
   if (kiln_device_info(s->device)->kind != KILN_DEVICE_KIND_SOFT) return;
   size_t length = 0;
   kiln_device_fault_text(s->device, 0, NULL, &length);
-  if (length != 0)
+  if (length != 0) {
     kilni_cli_error_fix(error,
                         "the lines above name the instruction, the thread and "
                         "what it did; compare its index with the buffers' "
                         "sizes");
+  }
 }
 
 static bool run_kernel(kilni_cli_session_t* session,
@@ -279,12 +288,14 @@ static bool run_kernel(kilni_cli_session_t* session,
   session->counted = kiln_status_is_ok(status);
   kiln_status_free(status);
   if (session->counted && session->request->stats &&
-      !kilni_cli_check(error, kiln_soft_profile_start()))
+      !kilni_cli_check(error, kiln_soft_profile_start())) {
     return false;
+  }
   if (!kilni_cli_residents_make(session, plan, error) ||
       !launch(session, plan, error) || !wait_for_kernel(session, error) ||
-      !look_at_end(session, error))
+      !look_at_end(session, error)) {
     return false;
+  }
   if (session->counted) {
     status = kiln_device_executed(session->device, &session->instructions);
     session->instructions -= before;
@@ -303,8 +314,10 @@ bool kilni_cli_session_run(kilni_cli_session_t* session,
                            kilni_cli_error_t* error) {
   bool ok = run_kernel(session, plan, error);
   // Any call behind the launch may be the one that meets the fault.
-  if (!ok && error->code == KILN_STATUS_DEVICE_LOST && !session->leave_at_once)
+  if (!ok && error->code == KILN_STATUS_DEVICE_LOST &&
+      !session->leave_at_once) {
     point_at_fault(session, error);
+  }
   return ok;
 }
 

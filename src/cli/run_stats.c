@@ -20,8 +20,9 @@ _Static_assert(sizeof(class_names) / sizeof(class_names[0]) ==
 
 static uint64_t total_of(const kiln_soft_profile_t* profile) {
   uint64_t total = 0;
-  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; ++i)
+  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; i++) {
     total += profile->instructions[i];
+  }
   return total;
 }
 
@@ -33,9 +34,9 @@ static double active_share(const kiln_soft_profile_t* profile) {
 
 static json_t* memory_json(const kiln_soft_profile_t* profile) {
   json_t* memory = json_object();
-  for (int p = 0; p < KILN_SOFT_PLACE_COUNT; ++p) {
+  for (int p = 0; p < KILN_SOFT_PLACE_COUNT; p++) {
     json_t* place = json_object();
-    for (int s = 0; s < KILN_SOFT_SHAPE_COUNT; ++s) {
+    for (int s = 0; s < KILN_SOFT_SHAPE_COUNT; s++) {
       const kiln_soft_traffic_t* traffic = &profile->traffic[p][s];
       (void)json_object_set_new(
           place, shape_names[s],
@@ -49,10 +50,11 @@ static json_t* memory_json(const kiln_soft_profile_t* profile) {
 
 json_t* kilni_cli_stats_json(const kiln_soft_profile_t* profile) {
   json_t* classes = json_object();
-  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; ++i)
+  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; i++) {
     (void)json_object_set_new(
         classes, class_names[i],
         json_integer((json_int_t)profile->instructions[i]));
+  }
   return json_pack(
       "{s:o,s:I,s:f,s:{s:I,s:I},s:o,s:I,s:{s:I,s:I,s:I,s:I}}", "instructions",
       classes, "warp_instructions", (json_int_t)profile->warp_instructions,
@@ -71,7 +73,7 @@ static double percent(uint64_t part, uint64_t whole) {
 
 void kilni_cli_stats_note(const kiln_soft_profile_t* profile) {
   uint64_t total = total_of(profile);
-  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; ++i) {
+  for (int i = 0; i < KILN_SOFT_CLASS_COUNT; i++) {
     if (profile->instructions[i] == 0) continue;
     kilni_cli_note("  %-8s %5.1f %%  %" PRIu64, class_names[i],
                    percent(profile->instructions[i], total),
@@ -81,8 +83,8 @@ void kilni_cli_stats_note(const kiln_soft_profile_t* profile) {
                  profile->warp_instructions, 100.0 * active_share(profile));
   kilni_cli_note("%" PRIu64 " branches, lanes parted at %" PRIu64,
                  profile->branches, profile->diverged);
-  for (int p = 0; p < KILN_SOFT_PLACE_COUNT; ++p) {
-    for (int s = 0; s < KILN_SOFT_SHAPE_COUNT; ++s) {
+  for (int p = 0; p < KILN_SOFT_PLACE_COUNT; p++) {
+    for (int s = 0; s < KILN_SOFT_SHAPE_COUNT; s++) {
       const kiln_soft_traffic_t* traffic = &profile->traffic[p][s];
       if (traffic->accesses == 0) continue;
       kilni_cli_note("%s memory, %s: %" PRIu64 " accesses of warps, %" PRIu64

@@ -14,7 +14,7 @@ enum { WORD_BYTES = 32, BAR_CELLS = 20, NAME_BYTES = 160 };
 // Names come from outside; an escape among them would be obeyed by a terminal.
 static const char* plain(const char* text, char* out) {
   size_t at = 0;
-  for (; text[at] != 0 && at + 1 < NAME_BYTES; ++at) {
+  for (; text[at] != 0 && at + 1 < NAME_BYTES; at++) {
     unsigned char c = (unsigned char)text[at];
     out[at] = c < 32 || c == 127 ? '?' : (char)c;
   }
@@ -34,21 +34,23 @@ static const char* bytes_text(bool known, uint64_t bytes, char* out) {
   size_t unit = 0;
   while (size >= 1024.0 && unit < 4) {
     size /= 1024.0;
-    ++unit;
+    unit++;
   }
-  if (!known)
+  if (!known) {
     (void)snprintf(out, WORD_BYTES, "?");
-  else
+  } else {
     (void)snprintf(out, WORD_BYTES, unit == 0 ? "%.0f %s" : "%.1f %s", size,
                    kUnits[unit]);
+  }
   return out;
 }
 
 static const char* number_text(bool known, int64_t number, char* out) {
-  if (known)
+  if (known) {
     (void)snprintf(out, WORD_BYTES, "%" PRId64, number);
-  else
+  } else {
     (void)snprintf(out, WORD_BYTES, "?");
+  }
   return out;
 }
 
@@ -71,7 +73,7 @@ static const char* watts_text(const kilni_cli_top_view_t* view, uint32_t device,
 static void print_bar(FILE* out, bool known, int64_t part, int64_t whole) {
   char bar[BAR_CELLS + 1];
   int64_t full = known && whole > 0 ? part * BAR_CELLS / whole : 0;
-  for (int64_t i = 0; i < BAR_CELLS; ++i) bar[i] = i < full ? '#' : '.';
+  for (int64_t i = 0; i < BAR_CELLS; i++) bar[i] = i < full ? '#' : '.';
   bar[BAR_CELLS] = 0;
   (void)fprintf(out, "[%s]", bar);
 }
@@ -179,7 +181,7 @@ static void print_bus(FILE* out, const kilni_cli_top_view_t* view,
 static void print_processes(FILE* out, const kilni_cli_top_view_t* view,
                             uint32_t device) {
   const kiln_watch_device_t* d = kiln_watch_device(view->watch, device);
-  for (uint32_t i = 0; i < d->process_count; ++i) {
+  for (uint32_t i = 0; i < d->process_count; i++) {
     const kiln_watch_process_t* p = kiln_watch_process(view->watch, device, i);
     char used[WORD_BYTES];
     char percent[WORD_BYTES];
@@ -211,11 +213,12 @@ void kilni_cli_top_print(FILE* out, const kilni_cli_top_view_t* view) {
   const char* release = kiln_watch_release(view->watch);
   (void)fprintf(out, "kiln top  %s", view->stamp);
   if (release[0] != 0) (void)fprintf(out, "  driver %s", release);
-  if (version != 0)
+  if (version != 0) {
     (void)fprintf(out, "  CUDA %" PRIu32 ".%" PRIu32, version / 1000,
                   version % 1000 / 10);
+  }
   (void)fprintf(out, "\n");
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     print_name(out, view, i);
     print_memory(out, view, i);
     if (kiln_watch_device(view->watch, i)->parent == KILN_WATCH_NO_PARENT) {
@@ -241,14 +244,15 @@ static json_t* name_json(const char* text) {
   if (string != NULL) return string;
   char ascii[NAME_BYTES];
   (void)plain(text, ascii);
-  for (char* at = ascii; *at != 0; ++at)
+  for (char* at = ascii; *at != 0; at++) {
     if ((unsigned char)*at > 126) *at = '?';
+  }
   return json_string(ascii);
 }
 
 static json_t* values_json(const kilni_cli_top_view_t* view, uint32_t device) {
   json_t* object = json_object();
-  for (uint32_t m = 0; m < KILN_WATCH_METRICS; ++m) {
+  for (uint32_t m = 0; m < KILN_WATCH_METRICS; m++) {
     int64_t number = 0;
     bool known = value(view, device, m, &number);
     (void)json_object_set_new(object, kiln_watch_metric_name(m),
@@ -261,15 +265,18 @@ static json_t* processes_json(const kilni_cli_top_view_t* view,
                               uint32_t device) {
   const kiln_watch_device_t* d = kiln_watch_device(view->watch, device);
   json_t* list = json_array();
-  for (uint32_t i = 0; i < d->process_count; ++i) {
+  for (uint32_t i = 0; i < d->process_count; i++) {
     const kiln_watch_process_t* p = kiln_watch_process(view->watch, device, i);
     json_t* kinds = json_array();
-    if ((p->kinds & KILN_WATCH_PROCESS_COMPUTE) != 0)
+    if ((p->kinds & KILN_WATCH_PROCESS_COMPUTE) != 0) {
       (void)json_array_append_new(kinds, json_string("compute"));
-    if ((p->kinds & KILN_WATCH_PROCESS_GRAPHICS) != 0)
+    }
+    if ((p->kinds & KILN_WATCH_PROCESS_GRAPHICS) != 0) {
       (void)json_array_append_new(kinds, json_string("graphics"));
-    if ((p->kinds & KILN_WATCH_PROCESS_MPS) != 0)
+    }
+    if ((p->kinds & KILN_WATCH_PROCESS_MPS) != 0) {
       (void)json_array_append_new(kinds, json_string("mps"));
+    }
     (void)json_array_append_new(
         list,
         json_pack("{s:I,s:o,s:o,s:o,s:o}", "pid", (json_int_t)p->pid, "name",
@@ -286,7 +293,7 @@ static json_t* processes_json(const kilni_cli_top_view_t* view,
 static json_t* links_json(const kilni_cli_top_view_t* view, uint32_t device) {
   const kiln_watch_device_t* d = kiln_watch_device(view->watch, device);
   json_t* list = json_array();
-  for (uint32_t i = 0; i < d->link_count; ++i) {
+  for (uint32_t i = 0; i < d->link_count; i++) {
     const kiln_watch_link_t* l = kiln_watch_link(view->watch, device, i);
     (void)json_array_append_new(
         list, json_pack("{s:b,s:I,s:s,s:s,s:b}", "active", l->active, "version",
@@ -317,12 +324,13 @@ static json_t* device_json(const kilni_cli_top_view_t* view, uint32_t device) {
 static json_t* paths_json(const kilni_cli_top_view_t* view) {
   json_t* list = json_array();
   uint32_t count = kiln_watch_device_count(view->watch);
-  for (uint32_t a = 0; a < count; ++a) {
-    for (uint32_t b = a + 1; b < count; ++b) {
+  for (uint32_t a = 0; a < count; a++) {
+    for (uint32_t b = a + 1; b < count; b++) {
       int32_t peer = -1;
       if (kiln_watch_device(view->watch, a)->parent != KILN_WATCH_NO_PARENT ||
-          kiln_watch_device(view->watch, b)->parent != KILN_WATCH_NO_PARENT)
+          kiln_watch_device(view->watch, b)->parent != KILN_WATCH_NO_PARENT) {
         continue;
+      }
       uint32_t path = kiln_watch_path(view->watch, a, b, &peer);
       (void)json_array_append_new(
           list, json_pack("{s:I,s:I,s:s,s:o}", "from", (json_int_t)a, "to",
@@ -344,8 +352,9 @@ json_t* kilni_cli_top_json(const kilni_cli_top_view_t* view) {
   uint32_t count = kiln_watch_device_count(view->watch);
   const char* release = kiln_watch_release(view->watch);
   json_t* devices = json_array();
-  for (uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; i++) {
     (void)json_array_append_new(devices, device_json(view, i));
+  }
   json_t* problem =
       count > 0 ? json_null()
                 : json_pack("{s:s,s:s}", "message", kiln_watch_why(view->watch),

@@ -92,7 +92,7 @@ static void read_size(const kilni_cli_screen_t* screen, size_t* out_rows,
 static size_t put_line(char* to, const char* from, size_t size,
                        size_t columns) {
   size_t wrote = 0;
-  for (size_t i = 0; i < size && i < columns; ++i) {
+  for (size_t i = 0; i < size && i < columns; i++) {
     unsigned char c = (unsigned char)from[i];
     to[wrote++] = c < 32 || c == 127 ? '?' : (char)c;
   }
@@ -109,7 +109,7 @@ bool kilni_cli_screen_show(const kilni_cli_screen_t* screen, const char* text) {
   size_t at = 0;
   memcpy(page + at, "\033[H", 3);
   at += 3;
-  for (size_t row = 0; row < rows && *text != 0; ++row) {
+  for (size_t row = 0; row < rows && *text != 0; row++) {
     size_t size = strcspn(text, "\n");
     if (row > 0) {
       memcpy(page + at, "\r\n", 2);
@@ -139,8 +139,9 @@ static bool asked_to_quit(const kilni_cli_screen_t* screen, int milliseconds) {
   if ((keys.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return true;
   char typed[64];
   ssize_t count = read(STDIN_FILENO, typed, sizeof(typed));
-  for (ssize_t i = 0; i < count; ++i)
+  for (ssize_t i = 0; i < count; i++) {
     if (typed[i] == 'q' || typed[i] == 'Q' || typed[i] == CTRL_C) return true;
+  }
   return false;
 }
 

@@ -392,6 +392,8 @@ static kiln_status_t to_driver(kilni_check_t* check,
   if (check->driver.state != KILN_COMPAT_DRIVER_KNOWN) {
     return pipeline->declared ? driver_unknown(check, pipeline) : NULL;
   }
+  // Only a pipeline whose producer is known comes so far.
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
   if (pipeline->producer->line == 0) return line_unknown(check, pipeline);
   return pipeline->artifact == KILN_COMPAT_ARTIFACT_PTX
              ? ptx_driver(check, pipeline)

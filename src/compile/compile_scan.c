@@ -136,8 +136,9 @@ static void skip_number(scan_t* scan) {
     char c = *scan->at;
     bool separator = c == '\'' && (is_digit(peek(scan, 1)) ||
                                    kilni_scan_is_word(peek(scan, 1)));
-    if (!is_digit(c) && !kilni_scan_is_word(c) && c != '.' && !separator)
+    if (!is_digit(c) && !kilni_scan_is_word(c) && c != '.' && !separator) {
       return;
+    }
     scan->at++;
   }
 }

@@ -107,6 +107,10 @@ kiln_status_t kilni_linker_identity(kiln_linker_t* linker,
 // Adds what was learnt of copies that do not work to a refusal.
 kiln_status_t kilni_linker_annotate(kiln_linker_t* linker,
                                     kiln_status_t status);
+#ifdef __clang_analyzer__
+#define kilni_linker_annotate(linker, status) \
+  kilni_analyzed_same(status, kilni_linker_annotate(linker, given_))
+#endif
 
 // ---- The cache ----
 

@@ -22,6 +22,9 @@
 #include "locate/locate.h"
 #include "table/nvjitlink_table.h"
 
+// The function itself, and not what an analyzer is told of it.
+#undef kilni_linker_annotate
+
 // One nvJitLink. Under the linker's lock, but for what never changes once it
 // is `opened`. one-thread
 typedef struct copy_t {

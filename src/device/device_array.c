@@ -92,22 +92,21 @@ static shape_t shape_of(const kiln_array_options_t* given) {
 }
 
 // Of textures and of surfaces; 0: no limit of its own.
-#define ID(name) KILN_CU_DEVICE_ATTRIBUTE_MAXIMUM_##name
-#define CUBE_IDS(kind) \
-  { ID(kind##CUBEMAP_WIDTH), ID(kind##CUBEMAP_WIDTH), 0 }
-#define CUBES_IDS(kind)                                               \
-  {                                                                   \
-    ID(kind##CUBEMAP_LAYERED_WIDTH), ID(kind##CUBEMAP_LAYERED_WIDTH), \
-        ID(kind##CUBEMAP_LAYERED_LAYERS)                              \
-  }
-#define IDS(kind)                                                             \
-  {                                                                           \
-    {ID(kind##1D_WIDTH), 0, 0}, {ID(kind##2D_WIDTH), ID(kind##2D_HEIGHT), 0}, \
-        {ID(kind##3D_WIDTH), ID(kind##3D_HEIGHT), ID(kind##3D_DEPTH)},        \
-        {ID(kind##1D_LAYERED_WIDTH), 0, ID(kind##1D_LAYERED_LAYERS)},         \
-        {ID(kind##2D_LAYERED_WIDTH), ID(kind##2D_LAYERED_HEIGHT),             \
-         ID(kind##2D_LAYERED_LAYERS)},                                        \
-        CUBE_IDS(kind), CUBES_IDS(kind),                                      \
+#define ID(name)       KILN_CU_DEVICE_ATTRIBUTE_MAXIMUM_##name
+#define CUBE_IDS(kind) {ID(kind##CUBEMAP_WIDTH), ID(kind##CUBEMAP_WIDTH), 0}
+#define CUBES_IDS(kind)                                              \
+  {ID(kind##CUBEMAP_LAYERED_WIDTH), ID(kind##CUBEMAP_LAYERED_WIDTH), \
+   ID(kind##CUBEMAP_LAYERED_LAYERS)}
+#define IDS(kind)                                                    \
+  {                                                                  \
+      {ID(kind##1D_WIDTH), 0, 0},                                    \
+      {ID(kind##2D_WIDTH), ID(kind##2D_HEIGHT), 0},                  \
+      {ID(kind##3D_WIDTH), ID(kind##3D_HEIGHT), ID(kind##3D_DEPTH)}, \
+      {ID(kind##1D_LAYERED_WIDTH), 0, ID(kind##1D_LAYERED_LAYERS)},  \
+      {ID(kind##2D_LAYERED_WIDTH), ID(kind##2D_LAYERED_HEIGHT),      \
+       ID(kind##2D_LAYERED_LAYERS)},                                 \
+      CUBE_IDS(kind),                                                \
+      CUBES_IDS(kind),                                               \
   }
 static const kiln_cu_device_attribute_t kLimits[2][SHAPES][3] = {IDS(TEXTURE),
                                                                  IDS(SURFACE)};

@@ -404,8 +404,9 @@ static kiln_status_t add_domains(making_t* m) {
   uint32_t greatest = m->given.sync_map_default > m->given.sync_map_remote
                           ? m->given.sync_map_default
                           : m->given.sync_map_remote;
-  if (count == 0)
+  if (count == 0) {
     return lacks(m, "sync_map_default", "synchronization domains");
+  }
   if (greatest >= count) {
     return kilni_launch_over(m->kernel, "the number of a memory domain",
                              greatest, count - 1, "the device");

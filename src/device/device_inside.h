@@ -377,6 +377,10 @@ bool kilni_device_is_forked(const kiln_device_t* device);
 bool kilni_device_is_lost(const kiln_device_t* device);
 // DEVICE_LOST for a device that is.
 kiln_status_t kilni_device_lost_status(const kiln_device_t* device);
+#ifdef __clang_analyzer__
+#define kilni_device_lost_status(device) \
+  kilni_analyzed_error(kilni_device_lost_status(device))
+#endif
 // The same, and OK for one that is not: for the second device of a call. A
 // driver may answer with that one's error, which would be taken for the
 // first's.

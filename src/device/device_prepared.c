@@ -364,8 +364,8 @@ static kiln_status_t run_plainly(const kiln_launch_t* launch,
 }
 
 // Whatever the short way does not take.
-static __attribute__((noinline)) kiln_status_t run_anyhow(
-    const kiln_launch_t* launch, const kiln_stream_t* stream) {
+static __attribute__((noinline)) kiln_status_t
+run_anyhow(const kiln_launch_t* launch, const kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   if (launch->missing != 0) return not_given(launch);
@@ -377,8 +377,8 @@ static __attribute__((noinline)) kiln_status_t run_anyhow(
                                 : run_plainly(launch, stream);
 }
 
-static __attribute__((noinline)) kiln_status_t run_failed(
-    const kiln_launch_t* launch, kiln_cu_result_t result) {
+static __attribute__((noinline)) kiln_status_t
+run_failed(const kiln_launch_t* launch, kiln_cu_result_t result) {
   return refused(launch,
                  KILNI_DEVICE_CHECK(launch->device, result, "cuLaunchKernel"));
 }

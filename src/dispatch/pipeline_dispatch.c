@@ -362,6 +362,8 @@ static kiln_status_t spread(kiln_pipeline_t* pipeline, kiln_stream_t* stream,
     status = kilni_plan_make(pipeline, bindings, batch->binding_count, options,
                              false, &plan);
     if (kiln_status_is_ok(status)) {
+      // A dispatcher has streams, and this batch has something in it.
+      // NOLINTNEXTLINE(clang-analyzer-core.DivideZero)
       status = plan_run(pipeline, &plan, bindings, streams[i % width], trap);
     }
   }

@@ -443,8 +443,9 @@ static kiln_status_t change(kiln_prepared_t* prepared, uint32_t index,
   kiln_status_t status =
       kilni_plan_make(prepared->pipeline, prepared->bindings, prepared->count,
                       &prepared->options, true, &plan);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_binding_keep(dispatcher, binding, &buffer);
+  }
   if (kiln_status_is_ok(status)) {
     status = kiln_launch_set_grid(prepared->launch, plan.shown.grid[0],
                                   plan.shown.grid[1], plan.shown.grid[2]);
@@ -506,8 +507,9 @@ kiln_status_t kiln_prepared_check(kiln_prepared_t* prepared,
   if (out_trap != NULL) *out_trap = trap;
   KILNI_CHECK_ARGUMENT(prepared != NULL, "prepared");
   KILNI_RETURN_IF_ERROR(check_usable(prepared->dispatcher));
-  if (prepared->record == NULL || !kilni_trap_is_set(prepared->record))
+  if (prepared->record == NULL || !kilni_trap_is_set(prepared->record)) {
     return NULL;
+  }
   kilni_trap_read(prepared->record->host, &trap);
   if (out_trap != NULL) *out_trap = trap;
   kilni_count(prepared->dispatcher->counters, KILNI_COUNTER_TRAPS, 1);

@@ -175,8 +175,9 @@ static kiln_status_t record(kiln_sequence_t* sequence,
   kilni_recorded_t* recorded = block;
   recorded->options = given;
   recorded->count = count;
-  if (count > 0)
+  if (count > 0) {
     memcpy(recorded->bindings, bindings, count * sizeof(*bindings));
+  }
   if (given.label != NULL) {
     kiln_status_t status =
         kilni_strdup(allocator, kilni_sv(given.label), &recorded->label);
@@ -502,6 +503,8 @@ bool kiln_sequence_step(const kiln_sequence_t* sequence, uint32_t index,
             ? step->given
             : sequence->own.prepared[index];
     out_step->pipeline =
+        // What was not recorded was given, or is prepared here.
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
         step->recorded != NULL ? step->recorded->pipeline : prepared->pipeline;
   } else if (step->kind == KILN_STEP_DOWNLOAD) {
     out_step->bytes = step->from.bytes;

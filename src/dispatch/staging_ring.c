@@ -347,6 +347,8 @@ static kiln_status_t end_part(transfer_t* t, bool good) {
       status = kilni_status_join(status, guard(chunk, t->stream));
     }
   } else if (good) {
+    // A part that has begun has its chunk.
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     if (chunk->used) status = kiln_event_synchronize(chunk->free);
     if (kiln_status_is_ok(status)) {
       chunk->used = false;

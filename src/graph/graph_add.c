@@ -470,8 +470,8 @@ kiln_status_t kiln_graph_add(kiln_graph_t* graph,
 
 // ---- Many nodes ----
 
-static __attribute__((noinline)) kiln_status_t add_one_anyhow(
-    kiln_graph_t* graph, const kiln_graph_addition_t* a) {
+static __attribute__((noinline)) kiln_status_t
+add_one_anyhow(kiln_graph_t* graph, const kiln_graph_addition_t* a) {
   KILNI_CHECK_RESERVED(a->reserved, kiln_graph_addition_t);
   return add_anyhow(graph, a->after, a->after_count, a->work, a->out_node);
 }

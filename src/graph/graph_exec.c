@@ -285,8 +285,8 @@ static kiln_status_t launch_failed(kiln_status_t status) {
              : KILNI_ANNOTATE(status, "launching a graph");
 }
 
-static __attribute__((noinline)) kiln_status_t launch_anyhow(
-    kiln_graph_exec_t* exec, kiln_stream_t* stream) {
+static __attribute__((noinline)) kiln_status_t
+launch_anyhow(kiln_graph_exec_t* exec, kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(exec != NULL, "exec");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
   KILNI_RETURN_IF_ERROR(check_stream(exec, stream));
@@ -577,9 +577,9 @@ static inline bool set_shortly(const kiln_graph_exec_t* exec,
   return call_shortly(exec, node, launch);
 }
 
-static __attribute__((noinline)) kiln_status_t set_anyhow(
-    kiln_graph_exec_t* exec, kiln_graph_node_t* node,
-    const kiln_graph_work_t* work) {
+static __attribute__((noinline)) kiln_status_t
+set_anyhow(kiln_graph_exec_t* exec, kiln_graph_node_t* node,
+           const kiln_graph_work_t* work) {
   KILNI_RETURN_IF_ERROR(kilni_node_check(node));
   KILNI_RETURN_IF_ERROR(check_set(exec, node, work));
   kilni_work_t made;
@@ -623,8 +623,8 @@ static kiln_status_t give_arguments(const kiln_graph_change_t* c) {
   return NULL;
 }
 
-static __attribute__((noinline)) kiln_status_t change_anyhow(
-    kiln_graph_exec_t* exec, const kiln_graph_change_t* c) {
+static __attribute__((noinline)) kiln_status_t
+change_anyhow(kiln_graph_exec_t* exec, const kiln_graph_change_t* c) {
   KILNI_CHECK_ARGUMENT(c->node != NULL, "node");
   KILNI_CHECK_ARGUMENT(c->work != NULL, "work");
   if (c->argument_count > 0) KILNI_RETURN_IF_ERROR(give_arguments(c));

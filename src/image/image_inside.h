@@ -182,6 +182,9 @@ bool kilni_image_part_has(const kilni_image_part_t* part, uint64_t offset,
 // BAD_DATA at a byte of the part.
 kiln_status_t kilni_image_bad(const kilni_image_part_t* part, uint64_t offset,
                               const char* format, ...) KILN_PRINTF(3, 4);
+#ifdef __clang_analyzer__
+#define kilni_image_bad(...) kilni_analyzed_error(kilni_image_bad(__VA_ARGS__))
+#endif
 
 // LIMIT_EXCEEDED, naming the limit.
 kiln_status_t kilni_image_over(const char* name, const char* what,

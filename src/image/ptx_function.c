@@ -37,8 +37,9 @@ bool kilni_ptx_section(kilni_ptx_reader_t* reader) {
     return kilni_ptx_fail_expected(reader, "a section's name");
   }
   if (!kilni_ptx_next(reader)) return false;
-  if (!kilni_ptx_is(reader, '{'))
+  if (!kilni_ptx_is(reader, '{')) {
     return kilni_ptx_fail_expected(reader, "\"{\"");
+  }
   if (!kilni_ptx_lexer_skip_braces(&reader->lexer)) {
     return kilni_ptx_fail(reader, &at,
                           "the text was cut off: take the whole file",

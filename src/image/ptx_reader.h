@@ -301,4 +301,14 @@ bool kilni_ptx_file(kilni_ptx_reader_t* reader);
 bool kilni_ptx_pragma(kilni_ptx_reader_t* reader);
 bool kilni_ptx_section(kilni_ptx_reader_t* reader);
 
+// An analyzer reads one file at a time: these are always false.
+#ifdef __clang_analyzer__
+#define kilni_ptx_fail(...)        (kilni_ptx_fail(__VA_ARGS__), false)
+#define kilni_ptx_fail_limit(...)  (kilni_ptx_fail_limit(__VA_ARGS__), false)
+#define kilni_ptx_fail_memory(...) (kilni_ptx_fail_memory(__VA_ARGS__), false)
+#define kilni_ptx_fail_expected(...) \
+  (kilni_ptx_fail_expected(__VA_ARGS__), false)
+#define kilni_ptx_fail_operand(...) (kilni_ptx_fail_operand(__VA_ARGS__), false)
+#endif
+
 #endif  // KILN_SRC_IMAGE_PTX_READER_H_

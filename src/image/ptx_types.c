@@ -10,6 +10,9 @@
 
 #include <stdio.h>
 
+// The functions themselves, and not what an analyzer is told of them.
+#undef kilni_ptx_fail_operand
+
 // What a role is about.
 enum {
   ABOUT_NOTHING = 0,
@@ -413,8 +416,9 @@ static bool check_pack(const kilni_ptx_judge_t* judge) {
 static bool check_symbol(const kilni_ptx_judge_t* judge, uint32_t index,
                          role_t role, uint32_t want) {
   const kilni_ptx_operand_t* operand = &judge->operands[index];
-  if ((role.takes & TAKES_SYMBOL) == 0)
+  if ((role.takes & TAKES_SYMBOL) == 0) {
     return fail_kind(judge, index, "a value");
+  }
   if (!is_integer(want) && !is_bits(want)) {
     return fail_type(judge, index, operand, want, false);
   }

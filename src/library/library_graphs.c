@@ -9,11 +9,9 @@
 #include "kiln/program.h"
 #include "library/library_inside.h"
 
-#define GIVEN(index) \
-  { KILNI_PLACE_GIVEN, index }
-#define MEMORY(index) \
-  { KILNI_PLACE_MEMORY, index }
-#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+#define GIVEN(index)  {KILNI_PLACE_GIVEN, index}
+#define MEMORY(index) {KILNI_PLACE_MEMORY, index}
+#define COUNT(array)  ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 // ---- Sparse matrix times vector ----
 

@@ -9,11 +9,9 @@
 #include "kiln/program.h"
 #include "library/library_inside.h"
 
-#define GIVEN(index) \
-  { KILNI_PLACE_GIVEN, index }
-#define MEMORY(index) \
-  { KILNI_PLACE_MEMORY, index }
-#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+#define GIVEN(index)  {KILNI_PLACE_GIVEN, index}
+#define MEMORY(index) {KILNI_PLACE_MEMORY, index}
+#define COUNT(array)  ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 static uint32_t type_or(const kilni_library_make_t* make, uint32_t type) {
   return make->options.type != 0 ? make->options.type : type;

@@ -12,10 +12,8 @@
 #include "kiln/program_operators.h"
 #include "library/library_inside.h"
 
-#define GIVEN(index) \
-  { KILNI_PLACE_GIVEN, index }
-#define MEMORY(index) \
-  { KILNI_PLACE_MEMORY, index }
+#define GIVEN(index)  {KILNI_PLACE_GIVEN, index}
+#define MEMORY(index) {KILNI_PLACE_MEMORY, index}
 
 // ---- The order ----
 
@@ -205,8 +203,9 @@ kiln_status_t kilni_library_make_merge_sort(kilni_library_make_t* make) {
   uint32_t passes = 0;
   KILNI_RETURN_IF_ERROR(check_options(make));
   KILNI_RETURN_IF_ERROR(make_memory(make));
-  while (((uint64_t)tile_of(make)->keys << passes) < make->options.count)
+  while (((uint64_t)tile_of(make)->keys << passes) < make->options.count) {
     passes++;
+  }
   place_pass(make, 0, passes, places);
   define_sort(make, true);
   KILNI_RETURN_IF_ERROR(

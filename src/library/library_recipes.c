@@ -13,11 +13,9 @@
 #include "kiln/program.h"
 #include "library/library_inside.h"
 
-#define GIVEN(index) \
-  { KILNI_PLACE_GIVEN, index }
-#define MEMORY(index) \
-  { KILNI_PLACE_MEMORY, index }
-#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
+#define GIVEN(index)  {KILNI_PLACE_GIVEN, index}
+#define MEMORY(index) {KILNI_PLACE_MEMORY, index}
+#define COUNT(array)  ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 // Elements of a block's tile at least, in those texts that have tiles.
 enum { TILE = 2048 };
@@ -40,8 +38,9 @@ static kiln_status_t unused(const kilni_library_make_t* make,
 kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
                                  uint32_t what) {
   const kiln_library_options_t* o = &make->options;
-  if (o->type != 0 && (what & KILNI_USES_TYPE) == 0)
+  if (o->type != 0 && (what & KILNI_USES_TYPE) == 0) {
     return unused(make, "type");
+  }
   if (o->value_type != 0 && (what & KILNI_USES_VALUE) == 0) {
     return unused(make, "value_type");
   }
@@ -57,8 +56,9 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
   if (o->descending != 0 && (what & KILNI_USES_DESCENDING) == 0) {
     return unused(make, "descending");
   }
-  if (o->bins != 0 && (what & KILNI_USES_BINS) == 0)
+  if (o->bins != 0 && (what & KILNI_USES_BINS) == 0) {
     return unused(make, "bins");
+  }
   if (o->rounds != 0 && (what & KILNI_USES_ROUNDS) == 0) {
     return unused(make, "rounds");
   }
@@ -68,8 +68,9 @@ kiln_status_t kilni_library_uses(const kilni_library_make_t* make,
   if (o->order != NULL && (what & KILNI_USES_ORDER) == 0) {
     return unused(make, "order");
   }
-  if (o->rest != 0 && (what & KILNI_USES_REST) == 0)
+  if (o->rest != 0 && (what & KILNI_USES_REST) == 0) {
     return unused(make, "rest");
+  }
   KILNI_CHECK_ARGUMENT(o->rest <= KILN_SWITCH_ON, "options.rest");
   KILNI_CHECK_ARGUMENT(o->descending <= KILN_SWITCH_ON, "options.descending");
   KILNI_CHECK_ARGUMENT(o->exclusive <= KILN_SWITCH_ON, "options.exclusive");

@@ -75,7 +75,7 @@ const char* kiln_locate_class_name(uint32_t class_value) {
 }
 
 uint32_t kiln_locate_kind_parse(kiln_string_view_t word) {
-  for (uint32_t kind = 1; kind <= KIND_LAST; ++kind) {
+  for (uint32_t kind = 1; kind <= KIND_LAST; kind++) {
     if (view_compare(word, kiln_locate_kind_name(kind)) == 0) return kind;
   }
   return view_compare(word, "bin") == 0 ? KILN_LOCATE_KIND_BINARY : 0;

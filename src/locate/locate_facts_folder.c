@@ -311,7 +311,8 @@ static bool is_beyond_toolkits(const kilni_locate_reader_t* reader,
   static const char* const names[] = {"",     "/usr/local", "/opt", "/home",
                                       "/mnt", "/tmp",       "/var", "/srv"};
   size_t root = strlen(reader->system_root);
-  if (folder.size < root || memcmp(folder.data, reader->system_root, root)) {
+  if (folder.size < root ||
+      memcmp(folder.data, reader->system_root, root) != 0) {
     return folder.size < 2;
   }
   kiln_string_view_t rest =

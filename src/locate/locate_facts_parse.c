@@ -425,8 +425,9 @@ static bool json_enter(kiln_string_view_t* inout, const char* key) {
   if (!kilni_json_cut(inout, '{')) return false;
   for (;;) {
     kiln_string_view_t name;
-    if (!kilni_json_string(inout, &name) || !kilni_json_cut(inout, ':'))
+    if (!kilni_json_string(inout, &name) || !kilni_json_cut(inout, ':')) {
       return false;
+    }
     if (kilni_sv_equal_cstr(name, key)) return true;
     if (!kilni_json_skip(inout) || !kilni_json_cut(inout, ',')) return false;
   }

@@ -19,8 +19,7 @@ enum { HEADER_BYTES = 256 << 10, MACRO_COUNT = 3, PATH_BYTES = 4200 };
 
 // The products, by what their pieces' names in the catalog begin with: the
 // header below the folder of headers, and its macros.
-#define PLAIN(stem) \
-  { #stem "_MAJOR", #stem "_MINOR", #stem "_PATCH" }
+#define PLAIN(stem) {#stem "_MAJOR", #stem "_MINOR", #stem "_PATCH"}
 static const struct {
   const char* begins;
   const char* header;

@@ -275,6 +275,8 @@ static kiln_status_t try_root(looking_t* looking, const kilni_root_t* root,
   kiln_status_t status = fill(looking, root, scope, major, set, &any);
   set->scope = any ? scope : 0;
   if (kiln_status_is_ok(status)) {
+    // Only in a root can anything be found.
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     status = kilni_strdup(set->allocator, kilni_sv(any ? root->path : ""),
                           &set->root);
   }

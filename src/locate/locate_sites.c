@@ -297,6 +297,8 @@ static kiln_status_t add_python(sites_t* sites, const char* program) {
   // the program itself is a link that leads out of it.
   char prefix[KILNI_DISK_PATH_LIMIT];
   join(prefix, program, "");
+  // Two parts are cut off.
+  // NOLINTNEXTLINE(misc-redundant-expression)
   if (!cut_last(prefix) || !cut_last(prefix)) return NULL;
   bool is_one = false;
   char above[KILNI_DISK_PATH_LIMIT];
@@ -309,6 +311,8 @@ static kiln_status_t add_python(sites_t* sites, const char* program) {
   KILNI_RETURN_IF_ERROR(kilni_disk_real(&sites->locate->disk, program, &real));
   version_of_program(sites, real);
   join(prefix, real, "");
+  // Again two parts.
+  // NOLINTNEXTLINE(misc-redundant-expression)
   if (!cut_last(prefix) || !cut_last(prefix)) return NULL;
   sites->user_site = true;
   return add_base(sites, cut_last(prefix) ? prefix : "/");

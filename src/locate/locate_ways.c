@@ -417,7 +417,7 @@ static kiln_status_t take_override(kilni_search_t* search, const char* file,
   size_t size = (size_t)(slash - file);
   size_t length = canonical ? strlen(canonical) : 0;
   size_t whole = strlen(file);
-  if (search->is_header && whole > length + 1 &&
+  if (search->is_header && canonical != NULL && whole > length + 1 &&
       strcmp(file + whole - length, canonical) == 0 &&
       file[whole - length - 1] == '/') {
     size = whole - length - 1;

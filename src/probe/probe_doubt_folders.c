@@ -93,8 +93,9 @@ static kiln_status_t about_loader_path(kiln_probe_t* probe) {
   kiln_string_view_t rest = kilni_sv(text);
   kiln_string_view_t part;
   bool relative = text[strlen(text) - 1] == ':';
-  while (kilni_sv_split(&rest, ':', &part))
+  while (kilni_sv_split(&rest, ':', &part)) {
     relative = relative || part.size == 0 || part.data[0] != '/';
+  }
   if (!relative) return NULL;
   return kilni_probe_add_problem(
       probe, "loader-path-relative", KILN_PROBE_SEVERITY_NOTE,

@@ -72,8 +72,9 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
   for (size_t i = 0; i < probe->pieces.count; i++) {
     bool lib = kiln_locate_entry_kind(pieces[i].entry) == KILN_LOCATE_KIND_LIB;
     for (uint32_t j = 1; lib && j < pieces[i].copy_count; j++) {
-      if (!is_hidden(probe, &pieces[i].copies[0], &pieces[i].copies[j]))
+      if (!is_hidden(probe, &pieces[i].copies[0], &pieces[i].copies[j])) {
         continue;
+      }
       add_pair(pairs, &count, pieces[i].name, &pieces[i].copies[0],
                &pieces[i].copies[j]);
     }

@@ -94,7 +94,7 @@ bool kilni_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes) {
     state->handles[i] = state->handles[--state->count];
     found = true;
   }
-  if (!found) ++state->bad_destroys;
+  if (!found) state->bad_destroys++;
   if (state->count == 0) {
     kilni_free_array(kiln_allocator_libc(), state->handles, state->capacity,
                      sizeof(*state->handles));
@@ -115,8 +115,8 @@ static kiln_cu_result_t null_destroy(uint32_t kind, uint64_t value) {
 uint64_t kilni_cuda_null_live(uint32_t kind) {
   kilni_null_state_t* state = null_lock();
   uint64_t live = 0;
-  for (size_t i = 0; i < state->count; ++i) {
-    if (kind == KILNI_HANDLE_NONE || state->handles[i].kind == kind) ++live;
+  for (size_t i = 0; i < state->count; i++) {
+    if (kind == KILNI_HANDLE_NONE || state->handles[i].kind == kind) live++;
   }
   null_unlock(state);
   return live;
@@ -131,7 +131,7 @@ uint64_t kilni_cuda_null_bad_destroys(void) {
 
 void kilni_cuda_null_reset(void) {
   kilni_null_state_t* state = null_lock();
-  for (size_t i = 0; i < state->count; ++i) {
+  for (size_t i = 0; i < state->count; i++) {
     const kilni_null_handle_t handle = state->handles[i];
     if (handle.kind != KILNI_HANDLE_HOST_MEMORY) continue;
     kilni_free_aligned(kiln_allocator_libc(), (void*)(uintptr_t)handle.value,
@@ -301,7 +301,7 @@ static kiln_cu_result_t null_cuDeviceGetAttribute(
   };
   (void)device;
   *value = 0;
-  for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); ++i) {
+  for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
     if (values[i].attribute == attribute) *value = values[i].value;
   }
   return KILN_CU_SUCCESS;
@@ -358,9 +358,9 @@ static kiln_cu_result_t null_cuCtxGetCurrent(kiln_cu_context_t* context) {
 static kiln_cu_result_t null_cuCtxSetCurrent(kiln_cu_context_t context) {
   kilni_null_state_t* state = null_lock();
   if (context == NULL) {
-    if (state->depth != 0) --state->depth;
+    if (state->depth != 0) state->depth--;
   } else {
-    if (state->depth == 0) ++state->depth;
+    if (state->depth == 0) state->depth++;
     state->contexts[state->depth - 1] = context;
   }
   null_unlock(state);
@@ -436,7 +436,7 @@ static kiln_cu_result_t null_cuDevSmResourceSplitByCount(
   const unsigned int size = (least + step - 1) / step * step;
   const unsigned int most = all / size;
   if (groups == NULL || *count > most) *count = most;
-  for (unsigned int i = 0; groups != NULL && i < *count; ++i) {
+  for (unsigned int i = 0; groups != NULL && i < *count; i++) {
     null_resource(&groups[i], size);
   }
   if (rest != NULL) null_resource(rest, all - *count * size);
@@ -618,7 +618,7 @@ static kiln_cu_result_t null_cuPointerGetAttribute(
     kiln_cu_deviceptr_t address) {
   kilni_null_handle_t found = {0, 0, KILNI_HANDLE_NONE, 0};
   kilni_null_state_t* state = null_lock();
-  for (size_t i = 0; i < state->count; ++i) {
+  for (size_t i = 0; i < state->count; i++) {
     const kilni_null_handle_t handle = state->handles[i];
     if ((handle.kind == KILNI_HANDLE_MEMORY ||
          handle.kind == KILNI_HANDLE_HOST_MEMORY ||
@@ -667,7 +667,7 @@ static kiln_cu_result_t null_cuPointerGetAttribute(
 static kiln_cu_result_t null_cuPointerGetAttributes(
     unsigned int count, kiln_cu_pointer_attribute_t* attributes, void** values,
     kiln_cu_deviceptr_t address) {
-  for (unsigned int i = 0; i < count; ++i) {
+  for (unsigned int i = 0; i < count; i++) {
     null_cuPointerGetAttribute(values[i], attributes[i], address);
   }
   return KILN_CU_SUCCESS;
@@ -710,7 +710,7 @@ static kiln_cu_result_t null_cuModuleGetFunction(kiln_cu_function_t* function,
                                                  kiln_cu_module_t module,
                                                  const char* name) {
   uint64_t sum = 1;
-  for (const char* c = name; *c != '\0'; ++c) {
+  for (const char* c = name; *c != '\0'; c++) {
     sum = sum * 31 + (unsigned char)*c;
   }
   const uint64_t low = (sum % 15) + 1;
@@ -859,7 +859,7 @@ static kiln_cu_result_t null_cuLibraryGetManaged(kiln_cu_deviceptr_t* address,
 
 static kiln_cu_result_t null_cuLibraryEnumerateKernels(
     kiln_cu_kernel_t* kernels, unsigned int count, kiln_cu_library_t library) {
-  for (unsigned int i = 0; i < count; ++i) {
+  for (unsigned int i = 0; i < count; i++) {
     null_cuLibraryGetKernel(&kernels[i], library, "null");
   }
   return KILN_CU_SUCCESS;

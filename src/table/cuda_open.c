@@ -38,7 +38,7 @@ static void base_name(const char* name, char* out, size_t room) {
   size_t length = strlen(name);
   size_t digits = length;
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') {
-    --digits;
+    digits--;
   }
   if (digits < length && digits > 2 &&
       memcmp(name + digits - 2, "_v", 2) == 0) {
@@ -86,7 +86,7 @@ static void fill(kiln_cuda_table_t* table, const kilni_dynlib_t* library) {
   void* symbol = kilni_dynlib_symbol(library, "cuGetProcAddress_v2");
   kilni_cuGetProcAddress_fn_t ask;
   memcpy(&ask, &symbol, sizeof(ask));
-  for (unsigned row = 0; row < KILNI_CUDA_ROW_COUNT; ++row) {
+  for (unsigned row = 0; row < KILNI_CUDA_ROW_COUNT; row++) {
     const kilni_cuda_row_id_t id = (kilni_cuda_row_id_t)row;
     void* address = row_address(library, ask, kilni_cuda_row(id));
     if (address == NULL) continue;

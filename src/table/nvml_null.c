@@ -176,8 +176,9 @@ static kiln_nvml_result_t null_nvmlDeviceGetMemoryInfo_v2(
   kiln_nvml_result_t result = judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (memory == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
-  if (memory->version != KILN_NVML_MEMORY_V2)
+  if (memory->version != KILN_NVML_MEMORY_V2) {
     return KILN_NVML_ERROR_FUNCTION_NOT_FOUND;  // as driver 580
+  }
   memory->total = null_bytes;
   memory->free = null_bytes;
   memory->reserved = 0;
@@ -190,8 +191,9 @@ static kiln_nvml_result_t null_nvmlDeviceGetTemperatureV(
   kiln_nvml_result_t result = judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (temperature == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
-  if (temperature->version != KILN_NVML_TEMPERATURE_V1)
+  if (temperature->version != KILN_NVML_TEMPERATURE_V1) {
     return KILN_NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  }
   temperature->celsius = 0;
   return KILN_NVML_SUCCESS;
 }
@@ -240,8 +242,9 @@ static kiln_nvml_result_t null_nvmlDeviceGetFieldValues(
   kiln_nvml_result_t result = judge(device);
   if (result != KILN_NVML_SUCCESS) return result;
   if (count < 1 || fields == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
-  for (int i = 0; i < count; i++)
+  for (int i = 0; i < count; i++) {
     fields[i].result = KILN_NVML_ERROR_NOT_SUPPORTED;
+  }
   return KILN_NVML_SUCCESS;
 }
 

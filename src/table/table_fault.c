@@ -20,7 +20,7 @@ bool kilni_fault_is_due(kilni_fault_slot_t* slot, const char* call) {
       this_thread()) {
     return false;
   }
-  ++slot->calls;
+  slot->calls++;
   if (slot->nth == 0 || slot->calls < slot->nth) return false;
   if (slot->mode == KILNI_FAULT_ONCE && slot->calls > slot->nth) return false;
   if (slot->hit == NULL) slot->hit = call;

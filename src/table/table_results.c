@@ -67,7 +67,7 @@ static const char* const attribute_names[] = {
 
 static const result_row_t* find(const result_row_t* rows, size_t count,
                                 uint32_t number) {
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     if (rows[i].number == number) return &rows[i];
   }
   return NULL;

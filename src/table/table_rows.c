@@ -212,7 +212,7 @@ static const struct {
                 {12090, 575}, {13000, 580}};
 
 static uint32_t release_of(uint32_t cuda) {
-  for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); ++i) {
+  for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++) {
     if (releases[i].cuda >= cuda) return releases[i].release;
   }
   return releases[sizeof(releases) / sizeof(releases[0]) - 1].release;
@@ -272,7 +272,7 @@ static kiln_status_t annotate_missing(kiln_status_t status,
                                       const kilni_rows_t* rows) {
   char line[NAMES_LINE_BYTES];
   size_t used = 0;
-  for (uint32_t i = 0; i < rows->count; ++i) {
+  for (uint32_t i = 0; i < rows->count; i++) {
     const kilni_table_row_t* row = &rows->rows[i];
     if (row->need != KILNI_NEED_REQUIRED || has(rows->present, i)) continue;
     if (used + strlen(row->symbol) + 3 > sizeof(line)) {
@@ -288,9 +288,9 @@ static kiln_status_t annotate_missing(kiln_status_t status,
 
 static uint32_t count_missing(const kilni_rows_t* rows) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < rows->count; ++i) {
+  for (uint32_t i = 0; i < rows->count; i++) {
     if (rows->rows[i].need == KILNI_NEED_REQUIRED && !has(rows->present, i)) {
-      ++count;
+      count++;
     }
   }
   return count;
@@ -345,7 +345,7 @@ kiln_status_t kilni_nvml_table_check(const kiln_nvml_table_t* table) {
 void kilni_rows_fill(const kilni_table_row_t* rows, uint32_t count,
                      const kilni_dynlib_t* library, void* table,
                      uint64_t* present) {
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     void* address = kilni_dynlib_symbol(library, rows[i].symbol);
     if (address == NULL) continue;
     memcpy((char*)table + rows[i].place, &address, sizeof(address));

@@ -84,7 +84,7 @@ void kilni_trace_text(kilni_trace_line_t* line, const char* name,
 void kilni_trace_uuid(kilni_trace_line_t* line, const char* name,
                       const kiln_cu_uuid_t* value) {
   trace_name(line, name);
-  for (size_t i = 0; i < sizeof(value->bytes); ++i) {
+  for (size_t i = 0; i < sizeof(value->bytes); i++) {
     trace_add(line, "%02x", (unsigned)(unsigned char)value->bytes[i]);
   }
 }

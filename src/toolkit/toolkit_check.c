@@ -120,8 +120,9 @@ static void note_findings(const kiln_compat_report_t* report,
         kiln_compat_report_finding(report, i);
     // What cannot be decided is worth no line in a log.
     if (!finding->counts ||
-        finding->verdict != KILN_COMPAT_VERDICT_INCOMPATIBLE)
+        finding->verdict != KILN_COMPAT_VERDICT_INCOMPATIBLE) {
       continue;
+    }
     kilni_str_addf(notes, "%s; Fix: %s\n", finding->message, finding->fix);
   }
 }
@@ -318,8 +319,10 @@ static bool is_declared(const kiln_toolkit_t* toolkit,
     if (uses[i].artifact == use->artifact &&
         uses[i].producer_kind == use->producer_kind &&
         uses[i].consumer_kind == use->consumer_kind &&
-        uses[i].producer == use->producer && uses[i].consumer == use->consumer)
+        uses[i].producer == use->producer &&
+        uses[i].consumer == use->consumer) {
       return true;
+    }
   }
   return false;
 }

@@ -44,8 +44,9 @@ static void note_need(kilni_toolkit_plan_t* plan, size_t at) {
   if (plan->depth == 0) return;
   uint64_t* needs = plan->open_needs[plan->depth - 1];
   needs[at / 64] |= UINT64_C(1) << (at % 64);
-  for (size_t i = 0; i < KILNI_TOOLKIT_NEED_WORDS; i++)
+  for (size_t i = 0; i < KILNI_TOOLKIT_NEED_WORDS; i++) {
     needs[i] |= plan->steps[at].needs[i];
+  }
 }
 
 bool kilni_toolkit_plan_needs(const kilni_toolkit_plan_t* plan, size_t at,

@@ -131,7 +131,7 @@ static void graph_traversal(contract_t* t) {
   CHECK(count == 4);
   OK(t->cu->cuGraphGetEdges(b.graph, from, to, &count));
   CHECK(count == 4);
-  for (size_t i = 0; i < count; ++i) CHECK(from[i] != NULL && to[i] != NULL);
+  for (size_t i = 0; i < count; i++) CHECK(from[i] != NULL && to[i] != NULL);
   OK(t->cu->cuGraphNodeGetDependencies(nodes[3], NULL, &count));
   CHECK(count == 2);
   OK(t->cu->cuGraphNodeGetDependencies(nodes[3], seen, &count));
@@ -152,7 +152,7 @@ static void graph_edges(contract_t* t) {
   set_up(t, &b);
   kiln_cu_graph_node_t nodes[3];
   size_t count = 0;
-  for (uint32_t i = 0; i < 3; ++i) {
+  for (uint32_t i = 0; i < 3; i++) {
     nodes[i] = step(t, &b, b.graph, 0, i + 1, NULL, 0);
   }
   OK(t->cu->cuGraphAddDependencies(b.graph, &nodes[2], &nodes[0], 1));
@@ -292,7 +292,7 @@ static void graph_memory_nodes(contract_t* t) {
   OK(t->cu->cuGraphHostNodeGetParams(nodes[2], &call_seen));
   CHECK(call_seen.fn == count_call && call_seen.user == &calls);
   run_once(t, &b);
-  for (int i = 0; i < 4; ++i) CHECK(host[i] == 0x01020304);
+  for (int i = 0; i < 4; i++) CHECK(host[i] == 0x01020304);
   CHECK(word(t, &b, 3) == 0x01020304 && word(t, &b, 4) == 0);
   CHECK(word(t, &b, 35) == 0x01020304 && word(t, &b, 48) == 0);
   CHECK(atomic_load(&calls) == 1);
@@ -400,14 +400,14 @@ static void graph_launches_in_turn(contract_t* t) {
   uint32_t wanted = 0;
   OK(t->cu->cuStreamCreate(&aside, KILN_CU_STREAM_NON_BLOCKING));
   kiln_cu_graph_node_t last = step(t, &b, b.graph, 0, 1, NULL, 0);
-  for (uint32_t i = 2; i < 6; ++i) {
+  for (uint32_t i = 2; i < 6; i++) {
     last = step(t, &b, b.graph, 0, i, &last, 1);
   }
   kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
   // One executable is never in flight twice, whatever the streams.
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 4; i++) {
     OK(t->cu->cuGraphLaunch(exec, i % 2 == 0 ? b.stream : aside));
-    for (uint32_t k = 1; k < 6; ++k) wanted = wanted * 3 + k;
+    for (uint32_t k = 1; k < 6; k++) wanted = wanted * 3 + k;
   }
   OK(t->cu->cuGraphExecDestroy(exec));  // what runs goes on
   OK(t->cu->cuCtxSynchronize());
@@ -604,7 +604,7 @@ static kiln_cu_graph_node_t conditional(contract_t* t, kiln_cu_graph_t graph,
   OK(t->cu->cuGraphAddNode(&node, graph, after, NULL, after != NULL ? 1 : 0,
                            &params));
   CHECK(node != NULL && params.of.conditional.graphs != NULL);
-  for (unsigned i = 0; i < count; ++i) {
+  for (unsigned i = 0; i < count; i++) {
     bodies[i] = params.of.conditional.graphs[i];
     CHECK(bodies[i] != NULL);
   }
@@ -658,7 +658,7 @@ static void graph_while(contract_t* t) {
     OK(t->cu->cuMemsetD32(b.words, turns, 1));
     OK(t->cu->cuCtxSynchronize());
     launch(t, &b, exec);
-    for (uint32_t i = 0; i < turns; ++i) wanted = wanted * 3 + 1;
+    for (uint32_t i = 0; i < turns; i++) wanted = wanted * 3 + 1;
     CHECK(word(t, &b, 0) == 0 && word(t, &b, 1) == wanted);
   }
   CHECK(word(t, &b, 2) == (1 * 3 + 1) * 3 + 1);
@@ -679,16 +679,16 @@ static void graph_switch(contract_t* t) {
       ask(t, &b, module, "choose", b.graph, handle, 0, NULL, 0);
   (void)conditional(t, b.graph, handle, KILN_CU_GRAPH_COND_TYPE_SWITCH, 3,
                     &first, bodies);
-  for (unsigned i = 0; i < 3; ++i) {
+  for (unsigned i = 0; i < 3; i++) {
     (void)step(t, &b, bodies[i], i + 1, 1, NULL, 0);
   }
   kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
-  for (uint32_t value = 0; value < 4; ++value) {
+  for (uint32_t value = 0; value < 4; value++) {
     OK(t->cu->cuMemsetD8(b.words, 0, 256));
     OK(t->cu->cuMemsetD32(b.words, value, 1));
     OK(t->cu->cuCtxSynchronize());
     launch(t, &b, exec);
-    for (uint32_t i = 0; i < 3; ++i) {
+    for (uint32_t i = 0; i < 3; i++) {
       CHECK(word(t, &b, i + 1) == (i == value ? 1u : 0u));
     }
   }
@@ -913,7 +913,7 @@ static void graph_allocates(contract_t* t) {
   OK(t->cu->cuGraphMemFreeNodeGetParams(release, &seen));
   CHECK(seen == params.address);
   kiln_cu_graph_exec_t exec = instantiate(t, b.graph);
-  for (int i = 0; i < 2; ++i) {  // freed each time, so it may run again
+  for (int i = 0; i < 2; i++) {  // freed each time, so it may run again
     launch(t, &b, exec);
     CHECK(word(t, &b, 0) == 6);
     OK(t->cu->cuMemsetD8(b.words, 0, 4));

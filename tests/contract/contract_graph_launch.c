@@ -104,7 +104,7 @@ static void graph_attributes(contract_t* t) {
   set_up(t, &b);
   kiln_cu_graph_node_t nodes[3];
   kiln_cu_launch_attribute_value_t value;
-  for (unsigned i = 0; i < 3; ++i) nodes[i] = step(t, &b, i, 5 + i);
+  for (unsigned i = 0; i < 3; i++) nodes[i] = step(t, &b, i, 5 + i);
   memset(&value, 0, sizeof(value));
   int least = 0;
   int greatest = 0;
@@ -133,7 +133,7 @@ static void graph_attributes(contract_t* t) {
   OK(t->cu->cuGraphLaunch(exec, b.stream));
   OK(t->cu->cuStreamSynchronize(b.stream));
   OK(t->cu->cuGraphExecDestroy(exec));
-  for (unsigned i = 0; i < 3; ++i) CHECK(word(t, &b, i) == 5 + i);
+  for (unsigned i = 0; i < 3; i++) CHECK(word(t, &b, i) == 5 + i);
   tear_down(t, &b);
 }
 
@@ -213,7 +213,7 @@ static void capture_programmatic(contract_t* t) {
   count = 2;
   OK(t->cu->cuGraphGetEdges_v2(graph, from, to, edges, &count));
   CHECK(count == 2);
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; i++) {
     const kiln_cu_graph_edge_t plain = {0};
     CHECK(same_edge(&edges[i], to[i] == second ? &kProgrammatic : &plain));
   }

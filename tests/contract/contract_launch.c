@@ -20,7 +20,7 @@ static void whole_grid(contract_t* t) {
                            NULL));
   value = 14;  // arguments are read by the call
   OK(t->cu->cuMemcpyDtoH(back, a, sizeof(back)));
-  for (int i = 0; i < COUNT; ++i) CHECK(back[i] == 13);
+  for (int i = 0; i < COUNT; i++) CHECK(back[i] == 13);
   CHECK(back[COUNT] == 0);
   OK(t->cu->cuMemFree(a));
   OK(t->cu->cuModuleUnload(module));
@@ -71,7 +71,7 @@ static void limits_of_shape(contract_t* t) {
       {1, 1, 1, 1025, 1, 1}, {1, 1, 1, 1, 1025, 1},  {1, 1, 1, 1, 1, 65},
       {1, 1, 1, 32, 32, 2},  {1, 65536, 1, 1, 1, 1}, {1, 1, 65536, 1, 1, 1},
   };
-  for (size_t i = 0; i < sizeof(kBad) / sizeof(*kBad); ++i) {
+  for (size_t i = 0; i < sizeof(kBad) / sizeof(*kBad); i++) {
     const unsigned int* s = kBad[i];
     IS(INVALID_VALUE, t->cu->cuLaunchKernel(bump, s[0], s[1], s[2], s[3], s[4],
                                             s[5], 0, NULL, NULL, NULL));
@@ -140,7 +140,7 @@ static void launch_ex(contract_t* t) {
                                     .attribute_count = 1};
   OK(t->cu->cuLaunchKernelEx(&config, put, params, NULL));
   OK(t->cu->cuMemcpyDtoH(back, a, sizeof(back)));
-  for (int i = 0; i < 32; ++i) CHECK(back[i] == 3);
+  for (int i = 0; i < 32; i++) CHECK(back[i] == 3);
   config.grid_x = 0;
   IS(INVALID_VALUE, t->cu->cuLaunchKernelEx(&config, put, params, NULL));
   OK(t->cu->cuMemFree(a));
@@ -171,7 +171,7 @@ static kiln_cu_result_t put_with(contract_t* t, kiln_cu_function_t put,
   kiln_cu_result_t result = t->cu->cuLaunchKernelEx(&config, put, params, NULL);
   if (result == KILN_CU_SUCCESS) {
     OK(t->cu->cuMemcpyDtoH(back, a, sizeof(back)));
-    for (int i = 0; i < BLOCKS * THREADS; ++i) CHECK(back[i] == value);
+    for (int i = 0; i < BLOCKS * THREADS; i++) CHECK(back[i] == value);
   }
   OK(t->cu->cuMemFree(a));
   return result;

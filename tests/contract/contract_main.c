@@ -115,7 +115,7 @@ void contract_result(contract_t* t, const char* file, int line,
 
 static const expect_t* expectation(const char* provider, const char* name) {
   bool has_only = false;
-  for (int i = 0; i < EXPECTS; ++i) {
+  for (int i = 0; i < EXPECTS; i++) {
     const expect_t* e = &kExpect[i];
     if (strcmp(e->provider, provider) != 0) continue;
     if (strcmp(e->name, name) == 0) return e;
@@ -127,8 +127,8 @@ static const expect_t* expectation(const char* provider, const char* name) {
 }
 
 static const contract_case_t* find_case(const char* name) {
-  for (int g = 0; g < GROUPS; ++g) {
-    for (size_t i = 0; i < kGroups[g]->count; ++i) {
+  for (int g = 0; g < GROUPS; g++) {
+    for (size_t i = 0; i < kGroups[g]->count; i++) {
       if (strcmp(kGroups[g]->cases[i].name, name) == 0) {
         return &kGroups[g]->cases[i];
       }
@@ -139,7 +139,7 @@ static const contract_case_t* find_case(const char* name) {
 
 static bool expectations_are_sound(void) {
   bool sound = true;
-  for (int i = 0; i < EXPECTS; ++i) {
+  for (int i = 0; i < EXPECTS; i++) {
     if (find_case(kExpect[i].name) == NULL) {
       printf("# contract_expect.inc names no case: %s\n", kExpect[i].name);
       sound = false;
@@ -251,7 +251,7 @@ static bool run_child(const run_t* run, const contract_case_t* c,
   int n = 0;
   const char* words[] = {run->program, "--provider", run->provider,
                          "--case",     c->name,      "--child"};
-  for (size_t i = 0; i < sizeof(words) / sizeof(*words); ++i) {
+  for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
     argv[n++] = (char*)(uintptr_t)words[i];
   }
   char seed_word[] = "--seed";
@@ -362,8 +362,8 @@ static int run_all(run_t* run) {
     stop_provider(run);
     return status;
   }
-  for (int g = 0; g < GROUPS; ++g) {
-    for (size_t i = 0; i < kGroups[g]->count; ++i) {
+  for (int g = 0; g < GROUPS; g++) {
+    for (size_t i = 0; i < kGroups[g]->count; i++) {
       const contract_case_t* c = &kGroups[g]->cases[i];
       if (run->only != NULL && strcmp(run->only, c->name) != 0) continue;
       good = run_case(run, c, ++number) && good;
@@ -375,8 +375,8 @@ static int run_all(run_t* run) {
 }
 
 static int list_all(void) {
-  for (int g = 0; g < GROUPS; ++g) {
-    for (size_t i = 0; i < kGroups[g]->count; ++i) {
+  for (int g = 0; g < GROUPS; g++) {
+    for (size_t i = 0; i < kGroups[g]->count; i++) {
       puts(kGroups[g]->cases[i].name);
     }
   }
@@ -385,7 +385,7 @@ static int list_all(void) {
 
 static bool read_arguments(run_t* run, int argc, char** argv) {
   run->program = argv[0];
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 1; i < argc; i++) {
     const char* value = i + 1 < argc ? argv[i + 1] : NULL;
     const char** to = NULL;
     if (strcmp(argv[i], "--list") == 0) {
@@ -410,7 +410,7 @@ static bool read_arguments(run_t* run, int argc, char** argv) {
     if (to == NULL) continue;
     if (value == NULL) return false;
     *to = value;
-    ++i;
+    i++;
   }
   if (run->list) return true;
   return run->provider != NULL && (!run->child || run->only != NULL) &&

@@ -41,7 +41,7 @@ static void copies(contract_t* t) {
   kiln_cu_deviceptr_t b = 0;
   uint32_t out[WORDS];
   uint32_t back[WORDS];
-  for (uint32_t i = 0; i < WORDS; ++i) out[i] = i * 2654435761u;
+  for (uint32_t i = 0; i < WORDS; i++) out[i] = i * 2654435761u;
   OK(t->cu->cuMemAlloc(&a, sizeof(out)));
   OK(t->cu->cuMemAlloc(&b, sizeof(out)));
   OK(t->cu->cuMemcpyHtoD(a, out, sizeof(out)));
@@ -68,7 +68,7 @@ static void large_copy(contract_t* t) {
   CHECK(kiln_status_is_ok(kilni_alloc(libc, 2 * LARGE, &block)));
   uint8_t* out = block;
   uint8_t* back = out + LARGE;
-  for (size_t i = 0; i < LARGE; ++i) out[i] = (uint8_t)(i * 7 + (i >> 11));
+  for (size_t i = 0; i < LARGE; i++) out[i] = (uint8_t)(i * 7 + (i >> 11));
   OK(t->cu->cuMemAlloc(&a, LARGE));
   OK(t->cu->cuMemcpyHtoDAsync(a, out, LARGE, NULL));
   OK(t->cu->cuMemcpyDtoHAsync(back, a, LARGE, NULL));
@@ -187,7 +187,7 @@ static void stream_ordered(contract_t* t) {
   kiln_cu_deviceptr_t a = 0;
   uint32_t back[4] = {0, 0, 0, 0};
   OK(t->cu->cuStreamCreate(&stream, 0));
-  for (uint32_t round = 1; round <= 10; ++round) {
+  for (uint32_t round = 1; round <= 10; round++) {
     OK(t->cu->cuMemAllocAsync(&a, sizeof(back), stream));
     OK(t->cu->cuMemsetD32Async(a, round, 4, stream));
     OK(t->cu->cuMemcpyDtoHAsync(back, a, sizeof(back), stream));

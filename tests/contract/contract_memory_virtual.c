@@ -56,7 +56,7 @@ static void virtual_memory(contract_t* t) {
   uint32_t back[4] = {0};
   OK(t->cu->cuMemAddressReserve(&at, 3 * page, 0, 0, 0));
   CHECK(at % page == 0);
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; i++) {
     kiln_cu_mem_handle_t handle = 0;
     OK(t->cu->cuMemCreate(&handle, page, &prop, 0));
     OK(t->cu->cuMemMap(at + i * page, page, 0, handle, 0));

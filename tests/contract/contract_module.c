@@ -74,7 +74,7 @@ static void globals(contract_t* t) {
   OK(t->cu->cuModuleGetGlobal(&address, &bytes, module, "zeroes"));
   CHECK(bytes == sizeof(zeroes));
   OK(t->cu->cuMemcpyDtoH(zeroes, address, sizeof(zeroes)));
-  for (size_t i = 0; i < sizeof(zeroes); ++i) CHECK(zeroes[i] == 0);
+  for (size_t i = 0; i < sizeof(zeroes); i++) CHECK(zeroes[i] == 0);
   OK(t->cu->cuModuleGetGlobal(&address, NULL, module, "counter"));
   OK(t->cu->cuModuleGetGlobal(NULL, &bytes, module, "counter"));
   IS(NOT_FOUND, t->cu->cuModuleGetGlobal(&address, &bytes, module, "absent"));
@@ -100,7 +100,7 @@ static void listing(contract_t* t) {
   kiln_cu_function_t functions[64] = {NULL};
   OK(t->cu->cuModuleEnumerateFunctions(functions, count, module));
   bool seen = false;
-  for (unsigned int i = 0; i < count; ++i) {
+  for (unsigned int i = 0; i < count; i++) {
     const char* name = NULL;
     OK(t->cu->cuFuncGetName(&name, functions[i]));
     seen = seen || strcmp(name, "slow_put") == 0;
@@ -115,7 +115,7 @@ static void parameters(contract_t* t) {
   kiln_cu_function_t mixed = contract_function(t, module, "mixed");
   static const size_t kOffsets[] = {0, 8, 10, 16};
   static const size_t kBytes[] = {8, 1, 2, 8};
-  for (size_t i = 0; i < 4; ++i) {
+  for (size_t i = 0; i < 4; i++) {
     size_t offset = 99;
     size_t bytes = 99;
     OK(t->cu->cuFuncGetParamInfo(mixed, i, &offset, &bytes));

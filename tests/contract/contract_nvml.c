@@ -303,12 +303,14 @@ static int start(const char* provider, kiln_nvml_table_t* table,
     return code;
   }
   unsigned int count = 0;
-  if (table->nvmlInit() != KILN_NVML_SUCCESS)
+  if (table->nvmlInit() != KILN_NVML_SUCCESS) {
     return skip("NVML does not start here");
+  }
   kiln_nvml_result_t counted = table->nvmlDeviceGetCount(&count);
   (void)table->nvmlShutdown();
-  if (counted != KILN_NVML_SUCCESS || count == 0)
+  if (counted != KILN_NVML_SUCCESS || count == 0) {
     return skip("NVML knows no GPU here");
+  }
   return 0;
 }
 
@@ -325,8 +327,9 @@ int main(int argc, char** argv) {
   bool trace = false;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--trace") == 0) trace = true;
-    if (strcmp(argv[i], "--provider") == 0 && i + 1 < argc)
+    if (strcmp(argv[i], "--provider") == 0 && i + 1 < argc) {
       provider = argv[++i];
+    }
   }
   if (provider == NULL) {
     fprintf(stderr, "usage: contract_nvml --provider null|nvml [--trace]\n");

@@ -189,7 +189,7 @@ static void events_order(contract_t* t) {
   kiln_cu_event_t event = NULL;
   kiln_cu_deviceptr_t a = zeroed(t);
   kiln_cu_deviceptr_t b = a + 4;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     OK(t->cu->cuStreamCreate(&streams[i], KILN_CU_STREAM_NON_BLOCKING));
   }
   OK(t->cu->cuEventCreate(&event, KILN_CU_EVENT_DISABLE_TIMING));
@@ -248,7 +248,7 @@ static void host_functions(contract_t* t) {
   OK(t->cu->cuMemHostAlloc(&host, 64, 0));
   *(uint32_t*)host = 0;
   contract_slow_put(t, module, stream, (uintptr_t)host, 1);
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 5; i++) {
     OK(t->cu->cuLaunchHostFunc(stream, count_up, &calls));
   }
   OK(t->cu->cuStreamSynchronize(stream));

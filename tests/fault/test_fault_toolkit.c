@@ -105,12 +105,15 @@ static kiln_status_t find_one(kiln_toolkit_t* toolkit, uint32_t kind,
 
 static kiln_status_t find(kiln_toolkit_t* toolkit) {
   kiln_status_t status = find_one(toolkit, KILN_LOCATE_KIND_LIB, "cublas");
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = find_one(toolkit, KILN_LOCATE_KIND_HEADER, "cudart");
-  if (kiln_status_is_ok(status))
+  }
+  if (kiln_status_is_ok(status)) {
     status = find_one(toolkit, KILN_LOCATE_KIND_BINARY, "nvcc");
-  if (kiln_status_is_ok(status))
+  }
+  if (kiln_status_is_ok(status)) {
     status = find_one(toolkit, KILN_LOCATE_KIND_LIB, "cusparse");
+  }
   return status;
 }
 
@@ -124,16 +127,20 @@ static kiln_status_t check(kiln_toolkit_t* toolkit) {
   kiln_toolkit_item_t* items[2] = {NULL, NULL};
   kiln_compat_report_t* report = NULL;
   kiln_status_t status = kiln_toolkit_driver(toolkit, &driver);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kiln_toolkit_use_declare(toolkit, &use);
-  if (kiln_status_is_ok(status))
+  }
+  if (kiln_status_is_ok(status)) {
     status = kiln_toolkit_resolve(toolkit, KILN_LOCATE_KIND_LIB, "cublas",
                                   &items[0]);
-  if (kiln_status_is_ok(status))
+  }
+  if (kiln_status_is_ok(status)) {
     status = kiln_toolkit_resolve(toolkit, KILN_LOCATE_KIND_BINARY, "nvcc",
                                   &items[1]);
-  if (kiln_status_is_ok(status))
+  }
+  if (kiln_status_is_ok(status)) {
     status = kiln_toolkit_check(toolkit, items, 2, NULL, 0, &report);
+  }
   if (kiln_status_is_ok(status) &&
       kiln_compat_report_verdict(report) == KILN_COMPAT_VERDICT_INCOMPATIBLE) {
     status = wrong("what fits is refused");
@@ -155,10 +162,12 @@ static kiln_status_t load(kiln_toolkit_t* toolkit) {
   if (!kiln_status_is_ok(status)) {
     return library == NULL ? status : wrong("a library came with an error");
   }
-  if (kiln_toolkit_library_symbol(library, "kiln_fake_blas") == NULL)
+  if (kiln_toolkit_library_symbol(library, "kiln_fake_blas") == NULL) {
     return wrong("it is another library");
-  if (kiln_toolkit_library_before_count(library) != 1)
+  }
+  if (kiln_toolkit_library_before_count(library) != 1) {
     return wrong("what it needs is not told");
+  }
   return NULL;
 }
 

@@ -34,8 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   char* text = json_dumps(lock, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
   if (text == NULL ||
-      !kilni_config_lock_parse(text, strlen(text), "fuzz", &back, &error))
+      !kilni_config_lock_parse(text, strlen(text), "fuzz", &back, &error)) {
     abort();
+  }
   expect_same(lock, back);
   free(text);
   json_decref(back);

@@ -19,8 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!kilni_cli_npy_write(&array, &file, &error) ||
       !kilni_cli_npy_read(file.data, file.size, &back, &error) ||
       memcmp(&array.shape, &back.shape, sizeof(array.shape)) != 0 ||
-      memcmp(array.data.data, back.data.data, array.data.size) != 0)
+      memcmp(array.data.data, back.data.data, array.data.size) != 0) {
     abort();
+  }
   kilni_cli_array_deinit(&back);
   kilni_cli_buffer_deinit(&file);
   kilni_cli_array_deinit(&array);

@@ -18,8 +18,9 @@ static void check_pnm(const kilni_cli_array_t* array) {
   if (!kilni_cli_pnm_write(array, array->shape.rank == 2, &file, &error) ||
       !kilni_cli_pnm_read(file.data, file.size, &back, &error) ||
       memcmp(&array->shape, &back.shape, sizeof(back.shape)) != 0 ||
-      memcmp(array->data.data, back.data.data, back.data.size) != 0)
+      memcmp(array->data.data, back.data.data, back.data.size) != 0) {
     abort();
+  }
   kilni_cli_array_deinit(&back);
   kilni_cli_buffer_deinit(&file);
 }
@@ -31,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_pnm(&array);
     kilni_cli_array_deinit(&array);
   }
-  if (kilni_cli_png_read(data, size, &array, &error))
+  if (kilni_cli_png_read(data, size, &array, &error)) {
     kilni_cli_array_deinit(&array);
+  }
   return 0;
 }

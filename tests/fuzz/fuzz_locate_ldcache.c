@@ -27,8 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           kilni_ldcache_find(&cache, name, KILNI_LDCACHE_X86_64, level);
       if (path.size == 0) continue;
       const uint8_t* at = (const uint8_t*)path.data;
-      if (at < bytes || at + path.size >= bytes + rest || at[path.size] != 0)
+      if (at < bytes || at + path.size >= bytes + rest || at[path.size] != 0) {
         abort();
+      }
     }
   } else if (why == NULL) {
     abort();

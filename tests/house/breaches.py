@@ -251,12 +251,33 @@ BREACHES = {
         ({"src/left/left.c": ("+", 'LEFT_RESULT(A, 3, 0, "Set X")\n')},
          "begins with a capital"),
     ],
+    "operator_blanks": [
+        ({"src/left/left.c": ("+", "TWO(mul_lo, uint32_t, LOW16(a* b))\n")},
+         'src/left/left.c:8: "LOW16(a* b)" wants blanks about'),
+        ({"src/left/left.c": ("+", "#define ROWS(X)  \\\n  ROW(and, a& b)\n")},
+         'src/left/left.c:9: "a& b" wants blanks about'),
+        ({"src/left/left.c": ("+", "int low(int x) { return (x)&15; }\n")},
+         'src/left/left.c:8: ")&1" wants blanks about'),
+        ({"src/left/left.c": ("+", "int y = (int)(x)&z;\n")},
+         "wants blanks about"),
+    ],
     "prefixes": [
         ({"include/kiln/status.h":
               ("+", "// thread-safe\ntypedef struct thing_t thing_t;\n")},
          "the type thing_t is not kiln_*_t"),
         ({"include/kiln/status.h": ("+", "#define MAX_THINGS 3\n")},
          "the macro MAX_THINGS is not KILN_*"),
+    ],
+    "steps_behind": [
+        ({"src/left/left.c":
+          ("+", "void f(int n) {\n  for (int i = 0; i < n; ++i) g(i);\n}\n")},
+         "src/left/left.c:9: ++i: write i++"),
+        ({"src/left/left.c":
+          ("+", "void f(s_t* s) {\n  if (s) --s->at[1].n;\n}\n")},
+         "src/left/left.c:9: --s->at[1].n: write s->at[1].n--"),
+        ({"src/left/left.c":
+          ("+", "void f(int i, int j) {\n  for (; i < j; i--, ++j) g();\n}\n")},
+         "src/left/left.c:9: ++j: write j++"),
     ],
     "imports": [
         ({"src/left/left.c": ("+", "void* malloc(unsigned long n);\n"

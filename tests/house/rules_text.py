@@ -201,3 +201,82 @@ def fix_lines(tree):
             if re.search(r"[^.]\.$|[.?!;] [A-Z][a-z]", text):
                 yield '%s:%d: the fix "%s" is written as sentences' % (
                     path, number, text)
+
+
+def without_strings(text):
+    """C without comments and without what its strings say."""
+    return re.sub(r'"(?:\\.|[^"\\\n])*"',
+                  lambda match: '"' + "x" * (len(match.group(0)) - 2) + '"',
+                  strip_comments(text))
+
+
+# Words that stand before the star of a type, in an argument of a macro.
+TYPE_WORD = re.compile(r"^(\w+_t|\w+_st|T\w?|any|type|void|char|short|int|long"
+                       r"|signed|unsigned|float|double|bool|FILE|DIR)$")
+
+
+# What the formatter of the tree can leave so: a cast of what is in brackets,
+# and a number behind them.
+CRAMMED = re.compile(r"\)\((?!\w*_t\))\w+\)[&*]\w|\)[&*]\d")
+
+
+def _crammed(text):
+    """(place, what) of each operator without its blanks in stripped C."""
+    for match in CRAMMED.finditer(text):
+        yield match.start(), match.group(0)
+    operator = re.compile(r"(?<!struct )\b(\w+)[*&] ?(?=[\w(])")
+    for call in re.finditer(r"(#define +)?\b[A-Z][A-Z0-9_]+\(", text):
+        if call.group(1):
+            continue
+        for given in arguments(text, call.end() - 1):
+            match = operator.search(given)
+            if match and not TYPE_WORD.match(match.group(1)):
+                yield call.start(), " ".join(given.split())
+                break
+
+
+@rule
+def operator_blanks(tree):
+    """Arithmetic has blanks about its operators, in macros too."""
+    generated = tree.generated()
+    for path in tree.files("src", "include", *OUTSIDE_SRC, ext=(".c", ".h")):
+        if path in generated:
+            continue
+        text = without_strings(tree.text(path))
+        for place, what in _crammed(text):
+            yield ('%s:%d: "%s" wants blanks about its operator; if '
+                   "tools/format takes them away, list the macro in "
+                   ".clang-format or put the argument in brackets" % (
+                       path, text[:place].count("\n") + 1, what))
+
+
+LVALUE = (r"[A-Za-z_]\w*(?:(?:->|\.)\w+"
+          r"|\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\])*")
+STEP = re.compile(r"(?:^|[;{})]|\belse\b|\bcase [^:;?]*:|\bdefault:)"
+                  r"\s*(?:\\\n\s*)?((?:\+\+|--)" + LVALUE + r")(?=\s*[;,)])",
+                  re.M)
+
+
+def _steps(text):
+    """(place, what) of each step before a name whose value nobody uses."""
+    for match in STEP.finditer(text):
+        yield match.start(1), match.group(1)
+    for match in re.finditer(r"\bfor \(", text):
+        for given in reversed(arguments(text, match.end() - 1)):
+            if ";" in given:
+                break
+            if re.fullmatch(r"(\+\+|--)" + LVALUE, given.strip()):
+                yield match.start(), given.strip()
+
+
+@rule
+def steps_behind(tree):
+    """A step for its own sake is written behind the name: i++, not ++i."""
+    generated = tree.generated()
+    for path in tree.files("src", "include", *OUTSIDE_SRC, ext=CODE):
+        if path in generated:
+            continue
+        text = without_strings(tree.text(path))
+        for place, what in _steps(text):
+            yield "%s:%d: %s: write %s%s" % (
+                path, text[:place].count("\n") + 1, what, what[2:], what[:2])

@@ -17,8 +17,9 @@ static void n_body(kernel_case_t* c) {
     float pull[3] = {0, 0, 0};
     for (uint32_t j = 0; j < count; j++) {
       float d[3];
-      for (int k = 0; k < 3; k++)
+      for (int k = 0; k < 3; k++) {
         d[k] = b[j * 4 + (uint32_t)k] - b[i * 4 + (uint32_t)k];
+      }
       float square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + 0x1p-10f;
       float force = b[j * 4 + 3] / (square * sqrtf(square));
       for (int k = 0; k < 3; k++) pull[k] += force * d[k];
@@ -56,8 +57,9 @@ static void bits(kernel_case_t* c) {
   uint32_t* rows = kernel_out(c, "rows");
   for (int b = 0; b < 4; b++) {
     uint8_t board[1024];
-    for (int i = 0; i < 1024; i++)
+    for (int i = 0; i < 1024; i++) {
       board[i] = rows[b * 32 + i / 32] >> i % 32 & 1;
+    }
     for (uint32_t s = 0; s < kernel_u32(c, "steps"); s++) life_step(board);
     memset(rows + b * 32, 0, 128);
     for (int i = 0; i < 1024; i++) {

@@ -304,7 +304,7 @@ static void search(kernel_case_t* c) {
 // ---- barrier_exit.cu ----
 
 static void exits_of(uint32_t block, uint32_t size, uint32_t* out) {
-  uint32_t turn[128];
+  uint32_t turn[128] = {0};
   uint32_t sum[128] = {0};
   bool lives[128];
   uint32_t left = 0;

@@ -132,7 +132,7 @@ static bool begin_run(kernel_file_t* file, const char* entry) {
       (kernel_run_t){.number = file->run_count, .shape_count = 1, .prints = -1};
   memcpy(run->file, file->name, sizeof(run->file));
   snprintf(run->entry, sizeof(run->entry), "%s", entry);
-  ++file->run_count;
+  file->run_count++;
   return true;
 }
 
@@ -190,7 +190,7 @@ bool kernel_file_read(const char* tree, const char* name, kernel_file_t* out) {
   bool good = true;
   while (good && fgets(line, sizeof(line), file) != NULL &&
          strncmp(line, "//", 2) == 0) {
-    ++number;
+    number++;
     line[strcspn(line, "\n")] = '\0';
     good = read_line(out, line + 2 + strspn(line + 2, " "));
   }
@@ -211,8 +211,8 @@ uint64_t kernel_random(uint64_t seed, uint64_t i) {
 
 static double power_of_two(int exponent) {
   double result = 1;
-  for (; exponent > 0; --exponent) result *= 2;
-  for (; exponent < 0; ++exponent) result /= 2;
+  for (; exponent > 0; exponent--) result *= 2;
+  for (; exponent < 0; exponent++) result /= 2;
   return result;
 }
 

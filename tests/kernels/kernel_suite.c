@@ -68,8 +68,8 @@ static void too_long(int signal_number) {
   (void)signal_number;
   static const char kText[] = "not ok: reached its time limit: ";
   ssize_t ignored = write(1, kText, sizeof(kText) - 1);
-  ignored = write(1, running, strlen(running));
-  ignored = write(1, "\n", 1);
+  ignored += write(1, running, strlen(running));
+  ignored += write(1, "\n", 1);
   (void)ignored;
   _exit(1);
 }
@@ -375,7 +375,7 @@ static void run_file(suite_t* suite, const kernel_file_t* file, int number) {
       continue;
     }
     if (load_one(suite, file, kEndings[p], &loaded[count])) {
-      ++count;
+      count++;
     } else {
       free(loaded[count].text);
     }
@@ -445,7 +445,7 @@ static int run_all(suite_t* suite) {
   int files = 0;
   for (int i = 0; i < count; i++) {
     if (suite->only != NULL && strstr(names[i], suite->only) == NULL) continue;
-    ++files;
+    files++;
     if (!kernel_file_read(test_tree(), names[i], &file)) {
       suite->failed++;
       continue;
@@ -506,7 +506,7 @@ static bool read_arguments(suite_t* suite, int argc, char** argv) {
     } else {
       return false;
     }
-    ++i;
+    i++;
   }
   return true;
 }

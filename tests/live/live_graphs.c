@@ -712,7 +712,7 @@ static void release_while_it_runs(live_t* live, int way) {
 static void test_releases(live_t* live) {
   if (getenv("KILN_TEST_CALLS_WAIT") != NULL) {
     printf("skipped: under this tool the driver's calls wait for the work\n");
-    ++skips;
+    skips++;
     return;
   }
   if (!OK(kilni_mutex_init(&gate.lock)) ||

@@ -219,6 +219,8 @@ static void use(host_t* h, int first) {
   release(&ours, first);
   IS(h->told == OWNERS);
   look(h, &after);
+  // `look` clears what lies between the members.
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   IS(memcmp(&before, &after, sizeof(before)) == 0);
 }
 
@@ -240,6 +242,8 @@ static void refused(host_t* h) {
   kiln_status_free(status);
   IS(h->told == 0);
   look(h, &after);
+  // `look` clears what lies between the members.
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   IS(memcmp(&before, &after, sizeof(before)) == 0);
 }
 

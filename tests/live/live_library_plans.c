@@ -305,7 +305,7 @@ static void json_index(live_t* live, bool broken) {
   uint32_t told[2] = {0, 0}, found[2];
   plain_bytes_write_json(text, live->count, 1);
   for (uint32_t i = 0; broken && i < live->count; i++) {
-    text[i] = (uint8_t) "\\\\\"{},: a"[live->numbers[i] % 10];
+    text[i] = (uint8_t)"\\\\\"{},: a"[live->numbers[i] % 10];
   }
   found[0] = plain_bytes_json(text, live->count, want, &found[1]);
   kiln_library_options_t options = options_of(live, 0);
@@ -795,6 +795,8 @@ static void convolution(live_t* live, uint32_t side, uint32_t channels,
   uint32_t wrong = 0;
   for (uint64_t e = 0; e < count; e += count < 1000000 ? 1 : 1021) {
     float want = convolved(x, x + count, side, channels, f, e);
+    // Every bit is to be the same.
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     wrong += memcmp(&y[e], &want, 4) != 0;
   }
   printf("convolution of %u channels of %u, filters of %u: %u wrong\n",
@@ -932,8 +934,10 @@ static void fft(live_t* live, uint32_t size) {
   run_fft(live, size, x, y);
   uint32_t wrong = 0, log = 0;
   while (1u << log < size) log++;
+  // A transform has a size.
+  // NOLINTNEXTLINE(clang-analyzer-core.DivideZero)
   uint64_t rows = live->count / row;
-  for (uint64_t r = 0; r<rows; r += rows> 16 ? rows / 16 : 1) {
+  for (uint64_t r = 0; r < rows; r += rows > 16 ? rows / 16 : 1) {
     double square = 0;
     plain_fft(x + r * row, want, size, 1);
     for (uint64_t i = 0; i < row; i++) square += want[i] * want[i] / size;

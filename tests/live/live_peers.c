@@ -76,7 +76,7 @@ static kiln_status_t run(side_t* side, kiln_buffer_t* to, kiln_buffer_t* from) {
 static void holds(kiln_buffer_t* buffer, uint32_t wanted, int line) {
   if (!OK(kiln_buffer_read(buffer, 0, BYTES, read_back))) return;
   size_t wrong = 0;
-  for (size_t i = 0; i < COUNT; ++i) wrong += read_back[i] != wanted;
+  for (size_t i = 0; i < COUNT; i++) wrong += read_back[i] != wanted;
   live_check_is(wrong == 0, "the bytes are others", __FILE__, line);
 }
 #define HOLDS(buffer, wanted) holds((buffer), (wanted), __LINE__)
@@ -104,7 +104,7 @@ static void copies(side_t* a, side_t* b) {
 static void events(side_t* a, side_t* b) {
   kiln_event_t* event = NULL;
   OK(kiln_event_create(a->device, NULL, &event));
-  for (uint32_t round = 0; round < 20; ++round) {
+  for (uint32_t round = 0; round < 20; round++) {
     OK(kiln_buffer_fill_async(a->buffer, a->stream, 0, BYTES, 100 + round, 4));
     if (round % 2 == 0) {
       OK(kiln_event_record(event, a->stream));

@@ -366,8 +366,9 @@ static void run_on(asked_t* a, program_case_t* cases, uint32_t open) {
            (unsigned long long)cases[0].seed, LABELS[a->at], error);
     a->tally.wrong++;
     a->lost = a->at == (uint32_t)GPU;
-    if (a->lost && !a->probe && a->source == GENERATED)
+    if (a->lost && !a->probe && a->source == GENERATED) {
       hunt(a, cases[0].seed, open);
+    }
     if (a->lost) return;
   }
   for (uint32_t i = 0; i < open; i++) {

@@ -161,7 +161,7 @@ static left_t* left;
 #define SAY(...) (left->silent_to == NO_ROW ? printf(__VA_ARGS__) : 0)
 
 static const char* exception_of(kilni_cuda_row_id_t row) {
-  for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); ++i) {
+  for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++) {
     if (exceptions[i].row == row) return exceptions[i].why;
   }
   return NULL;
@@ -187,7 +187,7 @@ static void judge(live_t* live, kilni_cuda_row_id_t row,
   SAY("%s: the column says %s, the driver gave %s\n", columns->name,
       wants_none ? "NONE or FROM_STREAM" : "CURRENT",
       name != NULL ? name : "an unknown result");
-  ++live->failures;
+  live->failures++;
 }
 
 static void must(kiln_cu_result_t result, const char* what);
@@ -221,11 +221,11 @@ static void judge_capture(live_t* live, kilni_cuda_row_id_t row,
     SAY("%s: the column says SAFE, the driver gave %s, the capture %s\n",
         columns->name, kilni_cuda_result_name(result),
         kilni_cuda_result_name(ended));
-    ++live->failures;
+    live->failures++;
   } else if (!broke && !worked) {
     SAY("%s: gave %s under capture\n", columns->name,
         kilni_cuda_result_name(result));
-    ++live->failures;
+    live->failures++;
   } else if (!safe && !broke) {
     SAY("%s: UNSAFE, and this driver did not mind\n", columns->name);
   }
@@ -1109,7 +1109,7 @@ static void ask_graphs(live_t* live) {
       KILNI_CUDA_ROW_cuGraphExecExternalSemaphoresSignalNodeSetParams,
       KILNI_CUDA_ROW_cuGraphExecExternalSemaphoresWaitNodeSetParams,
   };
-  for (size_t i = 0; i < sizeof(kAbsent) / sizeof(kAbsent[0]); ++i) {
+  for (size_t i = 0; i < sizeof(kAbsent) / sizeof(kAbsent[0]); i++) {
     live->seen[kAbsent[i]] = true;
   }
 }
@@ -1138,11 +1138,11 @@ static void ask_all(live_t* live, bool capturing) {
   ask_links(live);
   ask_graphs(live);
   ask_destroys(live);
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)i;
     if (live->seen[i] || !is_asked(live, row)) continue;
     printf("%s: was not asked\n", kilni_cuda_row(row)->name);
-    ++live->failures;
+    live->failures++;
   }
   printf("%s: %d rows, %d failures so far\n", capturing ? "capture" : "context",
          (int)KILNI_CUDA_ROW_COUNT, live->failures);
@@ -1198,10 +1198,10 @@ static int ask_in_child(bool soft, bool capturing) {
 static int ask_round(bool soft, bool capturing) {
   memset(left, 0, sizeof(*left));
   left->silent_to = NO_ROW;
-  for (size_t i = 0; !soft && i < sizeof(crashing) / sizeof(crashing[0]); ++i) {
+  for (size_t i = 0; !soft && i < sizeof(crashing) / sizeof(crashing[0]); i++) {
     left->crashes[crashing[i]] = 1;
   }
-  for (int crashes = 0; crashes < CRASHES_MAX; ++crashes) {
+  for (int crashes = 0; crashes < CRASHES_MAX; crashes++) {
     int how = 0;
     left->asking = NO_ROW;
     fflush(stdout);
@@ -1222,7 +1222,7 @@ static int ask_round(bool soft, bool capturing) {
     const kilni_cuda_row_id_t row = (kilni_cuda_row_id_t)left->asking;
     printf("%s: the driver %s\n", kilni_cuda_row(row)->name,
            WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM ? "hangs" : "crashes");
-    ++left->crashes[row];
+    left->crashes[row]++;
     left->silent_to = row;
   }
   printf("crashed too often: the rows behind were not asked\n");

@@ -212,6 +212,8 @@ static void over_a_buffer(live_t* live) {
         kiln_arg_u64(kiln_texture_handle(linear)), kiln_arg_buffer(live->out)};
     if (launch(live, live->line, arguments, 2)) {
       read_back(live);
+      // Every bit is to be the same.
+      // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
       IS(memcmp(live->got, rows, sizeof(live->got)) == 0);
     }
   }

@@ -80,7 +80,7 @@ typedef struct copy_t {
 static bool is(bool good, const char* what, int line) {
   if (good) return true;
   printf("live_two_copies.c:%d: %s\n", line, what);
-  ++failures;
+  failures++;
   return false;
 }
 
@@ -90,7 +90,7 @@ static bool ok(const copy_t* copy, kiln_status_t status, const char* what,
   printf("live_two_copies.c:%d: %s: %s\n", line, what,
          copy->status_message(status));
   copy->status_free(status);
-  ++failures;
+  failures++;
   return false;
 }
 

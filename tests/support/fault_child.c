@@ -35,8 +35,9 @@ static void run_in_child(const child_t* child, report_t* report) {
   kiln_status_t status = child->body(child->user);
   report->met = points->disarm(points->user);
   report->ok = kiln_status_is_ok(status);
-  if (!report->ok)
+  if (!report->ok) {
     kiln_status_format(status, sizeof(report->text), report->text, NULL);
+  }
   report->wrong = kiln_status_code(status) == KILN_STATUS_INTERNAL;
   kiln_status_free(status);
   const char* problem =

@@ -27,8 +27,9 @@ static struct {
 
 // Counts an operation; true if it is one to fail.
 static bool is_due(void) {
-  if (!g_state.armed || !pthread_equal(pthread_self(), g_state.thread))
+  if (!g_state.armed || !pthread_equal(pthread_self(), g_state.thread)) {
     return false;
+  }
   uint64_t at = ++g_state.met;
   if (g_state.nth == 0 || at < g_state.nth) return false;
   if (at > g_state.nth && !g_state.from_on) return false;
@@ -37,11 +38,11 @@ static bool is_due(void) {
 }
 
 static void note_open(bool opened) {
-  if (opened && g_state.armed) ++g_state.open;
+  if (opened && g_state.armed) g_state.open++;
 }
 
 static void note_close(void) {
-  if (g_state.armed) --g_state.open;
+  if (g_state.armed) g_state.open--;
 }
 
 #define WRAPPED(result, name, params) \

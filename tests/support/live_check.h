@@ -28,14 +28,14 @@ static inline void live_check_print(kiln_status_t status, const char* what,
   kiln_status_format(status, sizeof(text), text, NULL);
   printf("%s:%d: %s: %s\n", live_check_file(file), line, what, text);
   kiln_status_free(status);
-  ++failures;
+  failures++;
 }
 
 static inline bool live_check_is(bool good, const char* what, const char* file,
                                  int line) {
   if (good) return true;
   printf("%s:%d: %s\n", live_check_file(file), line, what);
-  ++failures;
+  failures++;
   return false;
 }
 
@@ -55,7 +55,7 @@ static inline bool live_check_refused(kiln_status_t status,
   if (!good) {
     printf("%s:%d: not %s with \"%s\": %s\n", live_check_file(file), line,
            kiln_status_code_name(code), word, text);
-    ++failures;
+    failures++;
   }
   kiln_status_free(status);
   return good;
@@ -66,7 +66,7 @@ static inline bool lacks(kiln_status_t status, const char* what) {
   if (kiln_status_code(status) != KILN_STATUS_UNSUPPORTED) return false;
   printf("skipped: %s: %s\n", what, kiln_status_message(status));
   kiln_status_free(status);
-  ++skips;
+  skips++;
   return true;
 }
 

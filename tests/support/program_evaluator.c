@@ -438,6 +438,8 @@ static void do_trap(run_t* run, block_t* block, thread_t* thread,
     trap->set = 1;
     trap->tag = (uint32_t)evaluate(run, block, thread, s->a);
     trap->address = evaluate(run, block, thread, s->b);
+    // Only a program that was checked for it has no block, and no traps.
+    // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker)
     memcpy(trap->block, block->place, sizeof trap->block);
     memcpy(trap->thread, thread->local, sizeof trap->thread);
   }

@@ -886,8 +886,9 @@ static void ordering(generator_t* g, uint32_t op, bool shared) {
   static const char* const scopes[] = {"block", "device", "system"};
   if (one_in(g, 2)) return;
   const char* word = words[below(g, 5)];
-  if (op == KILN_PROGRAM_ATOMIC_LOAD)
+  if (op == KILN_PROGRAM_ATOMIC_LOAD) {
     word = one_in(g, 2) ? "acquire" : "seq_cst";
+  }
   if (op == KILN_PROGRAM_ATOMIC_STORE) {
     word = one_in(g, 2) ? "release" : "seq_cst";
   }

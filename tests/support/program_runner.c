@@ -331,7 +331,7 @@ static kiln_status_t run_all(kiln_device_t* device, kiln_stream_t* stream,
     if (cases[i].bytes > most) most = cases[i].bytes;
   }
   kiln_buffer_t* memory = NULL;
-  uint8_t* got = calloc(most, 1);
+  uint8_t* got = calloc(most + 1, 1);
   kiln_status_t status = kiln_buffer_create(device, most, NULL, &memory);
   for (uint32_t i = 0; i < count && kiln_status_is_ok(status); i++) {
     program_case_t* c = &cases[i];

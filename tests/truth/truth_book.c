@@ -135,8 +135,9 @@ bool truth_book_add(truth_book_t* book, const truth_entry_t* entry,
       truth_digest(stream->raw, raw_bytes(stream)) ^
       truth_digest((const uint8_t*)stream->digests, digest_count(stream) * 8);
   const uint32_t index = share(book, entry->family);
-  if (index + 1 != book->stream_count)
+  if (index + 1 != book->stream_count) {
     release(&book->streams[--book->stream_count]);
+  }
   return push_row(book, entry->name, entry->family, index) != NULL;
 }
 
@@ -317,8 +318,9 @@ bool truth_book_read(truth_book_t* book, const char* folder) {
     (void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
     FILE* file = fopen(path, "rb");
     done = file != NULL && read_open_file(book, file);
-    if (!done)
+    if (!done) {
       printf("%s: is not what generator %d recorded\n", path, TRUTH_GENERATOR);
+    }
     if (file != NULL) (void)fclose(file);
   }
   (void)closedir(dir);

@@ -106,8 +106,9 @@ static uint64_t float_magnitude_edge(format_t f, uint32_t n) {
       {top >> 1, half - 1},
   };
   enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };
-  if (n < FIXED)
+  if (n < FIXED) {
     return make(f, 0, (int64_t)fixed[n].exponent, fixed[n].mantissa);
+  }
   n -= FIXED;
   if (n >= POWERS) n = 0;
   return make(f, 0, bias + powers[n].exponent, (uint64_t)powers[n].mantissa);

@@ -477,7 +477,10 @@ static int missing(const truth_options_t* options, const truth_list_t* list) {
   uint32_t recorded = 0, reasoned = 0, lost = 0;
   kilni_soft_op_t op;
   const char* form;
-  if (text == NULL || !truth_book_read(&book, options->folder)) return 1;
+  if (text == NULL || !truth_book_read(&book, options->folder)) {
+    free(text);
+    return 1;
+  }
   for (size_t i = 0; (form = kilni_soft_form_at(i, &op)) != NULL; i++) {
     if (form_recorded(&book, list, form)) {
       recorded++;
@@ -557,11 +560,10 @@ static int print_ptx(const truth_options_t* options, const truth_list_t* list) {
   size_t count;
   size_t* which = chosen(list, options->only, &count);
   char* text = which == NULL ? NULL : truth_module_text(list, which, count);
-  if (text == NULL) return 1;
-  (void)fputs(text, stdout);
+  if (text != NULL) (void)fputs(text, stdout);
   free(text);
   free(which);
-  return 0;
+  return text != NULL ? 0 : 1;
 }
 
 // What the environment says of a replay that samples (tests only).

@@ -53,7 +53,7 @@ typedef struct kilni_expr_record_t {
 
 #define KILNI_ATOMIC(op, ordering, scope) \
   ((uint16_t)((op) | (ordering) << 8 | (scope) << 12))
-#define KILNI_ATOMIC_OP(extra)       ((extra)&0xffU)
+#define KILNI_ATOMIC_OP(extra)       ((extra) & 0xffU)
 #define KILNI_ATOMIC_ORDERING(extra) ((extra) >> 8 & 0xfU)
 #define KILNI_ATOMIC_SCOPE(extra)    ((extra) >> 12)
 

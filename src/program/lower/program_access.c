@@ -223,9 +223,8 @@ typedef struct memory_form_t {
 } memory_form_t;
 
 #define VECTORS(v, t) \
-  { "ld.global." v "." t, "ld.global.nc." v "." t, "ld.shared." v "." t }
-#define VECTOR_STORES(v, t) \
-  { "st.global." v "." t, "", "st.shared." v "." t }
+  {"ld.global." v "." t, "ld.global.nc." v "." t, "ld.shared." v "." t}
+#define VECTOR_STORES(v, t) {"st.global." v "." t, "", "st.shared." v "." t}
 #define FORM(register_type, t)                                              \
   {                                                                         \
     register_type,                                                          \

@@ -38,10 +38,8 @@ static uint32_t column_of(uint8_t type) {
 
 #define INTEGERS(op) op ".u32", op ".s32", op ".u64", op ".s64"
 #define BITS(op)     op ".b32", op ".b32", op ".b64", op ".b64"
-#define ROW(op) \
-  { INTEGERS(op), op ".f32", op ".f64" }
-#define ROW_RN(op) \
-  { INTEGERS(op), op ".rn.f32", op ".rn.f64" }
+#define ROW(op)      {INTEGERS(op), op ".f32", op ".f64"}
+#define ROW_RN(op)   {INTEGERS(op), op ".rn.f32", op ".rn.f64"}
 
 static const char* const kAdd[C_COUNT] = ROW_RN("add");
 static const char* const kSub[C_COUNT] = ROW_RN("sub");

@@ -72,7 +72,7 @@ typedef struct text_t {
 } text_t;
 
 static bool room(text_t* t, size_t more) {
-  if (t->capacity - t->size >= more) return true;
+  if (t->data != NULL && t->capacity - t->size >= more) return true;
   size_t capacity = 2 * t->capacity + more;
   char* data = kilni_arena_get(&t->w->arena, capacity);
   if (data == NULL) return false;

@@ -356,7 +356,7 @@ static void lay_out(const char* digits, int exponent, char* out_text) {
 static void write_finite(uint32_t type, uint64_t bits, char* out_text) {
   double value = value_of(type, bits);
   for (int count = 1; count <= 17; count++) {
-    char digits[20];
+    char digits[20] = "";
     int exponent = digits_of(value, count, digits);
     for (int i = count - 1; i > 0 && digits[i] == '0'; i--) digits[i] = 0;
     lay_out(digits, exponent, out_text);

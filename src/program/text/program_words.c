@@ -90,7 +90,7 @@ static uint32_t read_index(kilni_reader_t* reader) {
 
 // "( a, b )", each of them settled by nobody yet.
 static void read_list(kilni_reader_t* reader, list_t* out_list) {
-  out_list->count = 0;
+  memset(out_list, 0, sizeof(*out_list));
   out_list->broken = !kilni_reader_need_sign(reader, '(');
   if (out_list->broken || kilni_reader_take_sign(reader, ')')) return;
   do {

@@ -7,7 +7,7 @@
 
 // cp_async: `a`, the target; `b`, the source; `c`, the bytes of the source or
 // KILNI_SOFT_NONE; `d`, a predicate under which the source is not read.
-#define KILNI_SOFT_COPY_BYTES(aux) ((aux)&31u)
+#define KILNI_SOFT_COPY_BYTES(aux) ((aux) & 31u)
 #define KILNI_SOFT_COPY_HAS_SIZE   0x100u
 #define KILNI_SOFT_COPY_HAS_IGNORE 0x200u
 #define KILNI_SOFT_COPY_GENERIC    0x400u  // the target's address is generic
@@ -26,7 +26,7 @@ typedef enum kilni_soft_mbarrier_t {
   KILNI_SOFT_MBARRIER_PENDING,      // of a state: no address
   KILNI_SOFT_MBARRIER_COPIES        // cp.async.mbarrier.arrive.noinc
 } kilni_soft_mbarrier_t;
-#define KILNI_SOFT_MBARRIER_ACTION(aux) ((aux)&15u)
+#define KILNI_SOFT_MBARRIER_ACTION(aux) ((aux) & 15u)
 #define KILNI_SOFT_MBARRIER_HAS_RESULT  0x10u
 #define KILNI_SOFT_MBARRIER_HAS_VALUE   0x20u
 #define KILNI_SOFT_MBARRIER_GENERIC     0x40u

@@ -55,7 +55,7 @@ enum {
 };
 
 // mma: all four types. wmma_load, wmma_store: which, and its type as A's.
-#define KILNI_SOFT_MATRIX_SHAPE(aux)   ((aux)&15u)
+#define KILNI_SOFT_MATRIX_SHAPE(aux)   ((aux) & 15u)
 #define KILNI_SOFT_MATRIX_TYPE(aux, w) ((aux) >> (4 + 4 * (w)) & 15u)
 #define KILNI_SOFT_MATRIX_MAKE(shape, a, b, c, d)                \
   ((uint32_t)(shape) | (uint32_t)(a) << 4 | (uint32_t)(b) << 8 | \
@@ -67,7 +67,7 @@ enum {
 #define KILNI_SOFT_MATRIX_HAS_STRIDE 0x800000u
 #define KILNI_SOFT_MATRIX_SPACE(aux) ((aux) >> 24 & 7u)
 // ldmatrix, stmatrix: matrices, and whether they are transposed.
-#define KILNI_SOFT_MATRIX_COUNT(aux) ((aux)&7u)
+#define KILNI_SOFT_MATRIX_COUNT(aux) ((aux) & 7u)
 #define KILNI_SOFT_MATRIX_TRANS      8u
 
 // What one of the four matrices is in the registers of a lane.

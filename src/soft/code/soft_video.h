@@ -22,7 +22,7 @@ enum {
   KILNI_SOFT_VIDEO_SHR,
   KILNI_SOFT_VIDEO_PACK  // cvt.pack: a and b above what c has
 };
-#define KILNI_SOFT_VIDEO_ACTION(aux) ((aux)&15u)
+#define KILNI_SOFT_VIDEO_ACTION(aux) ((aux) & 15u)
 
 // video: two or four parts of a word, and cvt.pack.
 #define KILNI_SOFT_VIDEO_BITS(aux) ((aux) >> 4 & 31u)  // of a part

@@ -33,11 +33,13 @@ typedef struct rule_t {
   uint8_t order;
 } rule_t;
 
-#define RULE(second, first, both, sources, at, order)                    \
-  {                                                                      \
-    KILNI_SOFT_OP_##second, KILNI_SOFT_OP_##first, KILNI_SOFT_OP_##both, \
-        sources, at, order                                               \
-  }
+#define RULE(second, first, both, sources, at, order) \
+  {KILNI_SOFT_OP_##second,                            \
+   KILNI_SOFT_OP_##first,                             \
+   KILNI_SOFT_OP_##both,                              \
+   sources,                                           \
+   at,                                                \
+   order}
 
 static const rule_t rules[] = {
     RULE(add_b64, mul_wide_s32, mad_wide_s32, 2, EITHER, FIRST_THEN_OTHER),

@@ -35,6 +35,8 @@ static void nothing(kilni_soft_lower_t* lower) {
 static void decode_branch(kilni_soft_lower_t* lower,
                           const kilni_soft_source_t* source) {
   const kilni_ptx_operand_t* to = &source->operands[0];
+  // The reader has counted the operands.
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
   if (to->kind != KILNI_PTX_OPERAND_LABEL) {
     kilni_soft_refuse(lower, "a branch to something that is no label");
     return;
@@ -48,6 +50,8 @@ static void decode_branch(kilni_soft_lower_t* lower,
 static void decode_table_branch(kilni_soft_lower_t* lower,
                                 const kilni_soft_source_t* source) {
   uint32_t index = kilni_soft_use(lower, &source->operands[0], false, 0);
+  // The reader has counted the operands.
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
   if (source->operands[1].kind != KILNI_PTX_OPERAND_TABLE) {
     kilni_soft_refuse(lower, "brx.idx without a table");
     return;

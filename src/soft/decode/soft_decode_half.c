@@ -156,7 +156,7 @@ static uint32_t in_bounds(kilni_soft_lower_t* lower, uint32_t a, uint32_t b) {
 static void decode_math(kilni_soft_lower_t* lower,
                         const kilni_soft_source_t* source, uint32_t op) {
   uint32_t type = kilni_soft_form_type(source->form, 0);
-  uint32_t words[3];
+  uint32_t words[3] = {0};
   for (uint32_t i = 0; i < 3; i++) {
     words[i] = words[0];
     if (i + 1 < source->count) {
@@ -280,7 +280,7 @@ static void to_small(kilni_soft_lower_t* lower,
   uint32_t flags = read_flags(source->form, to);
   bool wide = kilni_ptx_type_bits(from) == 64;
   uint32_t a = kilni_soft_use(lower, &source->operands[1], wide, from);
-  uint32_t b = a;
+  uint32_t b;
   if (is_pair(from)) {
     // Pairs of one format to pairs of another.
     uint32_t upper = kilni_ptx_type_bits(from) / 2;
@@ -293,12 +293,11 @@ static void to_small(kilni_soft_lower_t* lower,
     b = a;
   }
   uint32_t d = kilni_soft_def(lower, &source->operands[0], false);
-  kilni_soft_low_t* low;
   if (wide) {
-    low =
-        kilni_soft_low_unary(lower, KILNI_SOFT_OP_half_narrow_f64, d, a, flags);
+    kilni_soft_low_unary(lower, KILNI_SOFT_OP_half_narrow_f64, d, a, flags);
   } else {
-    low = kilni_soft_low_binary(lower, KILNI_SOFT_OP_half_narrow_f32, d, a, b);
+    kilni_soft_low_t* low =
+        kilni_soft_low_binary(lower, KILNI_SOFT_OP_half_narrow_f32, d, a, b);
     low->word[KILNI_SOFT_WORD_AUX] = flags;
   }
   kilni_soft_def_done(lower, &source->operands[0], d, false, false);

@@ -19,8 +19,9 @@ static void count_defs(kilni_soft_lower_t* lower) {
   for (size_t i = 0; i < lower->low_count; i++) {
     const kilni_soft_low_t* low = &lower->lows[i];
     for (int w = 0; w < KILNI_SOFT_WORDS; w++) {
-      if (low->role[w] == KILNI_SOFT_ROLE_DEF)
+      if (low->role[w] == KILNI_SOFT_ROLE_DEF) {
         lower->vregs[low->word[w]].defs++;
+      }
       if (low->role[w] == KILNI_SOFT_ROLE_BOTH) {
         lower->vregs[low->word[w]].defs += 2;
       }
@@ -212,8 +213,9 @@ static uint32_t order_region(order_t* order, uint32_t header, uint32_t last) {
     depth--;
     if (order->low[b] == order->number[b]) {
       uint32_t at = top;
-      do at--;
-      while (order->stack[at] != b);
+      do {
+        at--;
+      } while (order->stack[at] != b);
       close_component(order, b, top, at, &place);
       top = at;
     }

@@ -63,14 +63,14 @@ static kiln_cu_result_t row_alloc(kiln_cu_deviceptr_t* address, size_t bytes) {
 }
 
 static bool is_freeing(const kilni_soft_driver_t* driver, uint64_t address) {
-  for (size_t i = 0; i < driver->freeing_count; ++i) {
+  for (size_t i = 0; i < driver->freeing_count; i++) {
     if (driver->freeing[i].address == address) return true;
   }
   return false;
 }
 
 void kilni_soft_freeing_done(kilni_soft_driver_t* driver, uint64_t address) {
-  for (size_t i = 0; i < driver->freeing_count; ++i) {
+  for (size_t i = 0; i < driver->freeing_count; i++) {
     if (driver->freeing[i].address != address) continue;
     driver->freeing[i] = driver->freeing[--driver->freeing_count];
     return;
@@ -154,10 +154,12 @@ static kiln_cu_result_t row_alloc_async(kiln_cu_deviceptr_t* address,
   // cuMemAlloc that refuses them.
   uint64_t made = 0;
   kilni_soft_pool_t* pool = NULL;
-  if (bytes > 0)
+  if (bytes > 0) {
     result = kilni_soft_pool_default(driver, where->context->device, &pool);
-  if (pool != NULL)
+  }
+  if (pool != NULL) {
     result = kilni_soft_pool_take(driver, where->context, pool, bytes, &made);
+  }
   if (result == KILN_CU_SUCCESS) *address = made;
   return kilni_soft_leave(driver, result);
 }
@@ -185,7 +187,7 @@ static kiln_cu_result_t issue_free(kilni_soft_driver_t* driver,
     return result;
   }
   // It is still there unless it was done at once, and lives as long.
-  for (size_t i = 0; i < driver->freeing_count && !task->done; ++i) {
+  for (size_t i = 0; i < driver->freeing_count && !task->done; i++) {
     if (driver->freeing[i].address == alloc->address) {
       driver->freeing[i].task = task;
     }

@@ -70,7 +70,7 @@ static kilni_soft_stream_t* next_stream(kilni_soft_driver_t* driver,
     if (stream->next != NULL) return stream->next;
     device = stream->context->device + 1;
   }
-  for (; device < driver->device_count; ++device) {
+  for (; device < driver->device_count; device++) {
     if (driver->contexts[device].streams != NULL) {
       return driver->contexts[device].streams;
     }
@@ -85,7 +85,7 @@ static kilni_soft_event_t* next_event(kilni_soft_driver_t* driver,
     if (event->next != NULL) return event->next;
     device = event->context->device + 1;
   }
-  for (; device < driver->device_count; ++device) {
+  for (; device < driver->device_count; device++) {
     if (driver->contexts[device].events != NULL) {
       return driver->contexts[device].events;
     }
@@ -260,7 +260,7 @@ kiln_cu_result_t kilni_soft_capture_add(kilni_soft_driver_t* driver,
   node->call = call;
   for (size_t i = 0; type == KILN_CU_GRAPH_NODE_TYPE_KERNEL &&
                      starts_early(node) && i < node->in.count;
-       ++i) {
+       i++) {
     if (node->in.list[i].from->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL) {
       node->in.list[i].data = kEarly;
     }
@@ -348,7 +348,7 @@ static kiln_cu_result_t join(kilni_soft_driver_t* driver,
                                     KILN_CU_ERROR_STREAM_CAPTURE_MERGE);
   }
   kiln_cu_result_t result = KILN_CU_SUCCESS;
-  for (size_t i = 0; i < place->at.count && result == KILN_CU_SUCCESS; ++i) {
+  for (size_t i = 0; i < place->at.count && result == KILN_CU_SUCCESS; i++) {
     result = kilni_soft_dependencies_add(driver, &stream->captured->at,
                                          place->at.list[i].from,
                                          &place->at.list[i].data);
@@ -483,7 +483,7 @@ static void mark_before(kilni_soft_node_t* node) {
   node->state = 1;
   while (node != NULL) {
     kilni_soft_node_t* list = node->back;
-    for (size_t i = 0; i < node->in.count; ++i) {
+    for (size_t i = 0; i < node->in.count; i++) {
       kilni_soft_node_t* from = node->in.list[i].from;
       if (from->state == 1) continue;
       from->state = 1;
@@ -497,7 +497,7 @@ static void mark_before(kilni_soft_node_t* node) {
 static bool is_joined(kilni_soft_driver_t* driver,
                       const kilni_soft_dependencies_t* at,
                       const kilni_soft_captured_t* stream, uint64_t handle) {
-  for (size_t i = 0; i < at->count; ++i) {
+  for (size_t i = 0; i < at->count; i++) {
     const kilni_soft_node_t* node = at->list[i].from;
     if (node->state == 1) continue;
     kilni_soft_tell(driver,
@@ -516,10 +516,10 @@ static bool is_joined(kilni_soft_driver_t* driver,
 static bool all_joined(kilni_soft_driver_t* driver,
                        const kilni_soft_capture_t* capture) {
   const kilni_soft_dependencies_t* end = &capture->origin->captured->at;
-  for (size_t i = 0; i < capture->graph->count; ++i) {
+  for (size_t i = 0; i < capture->graph->count; i++) {
     capture->graph->nodes[i]->state = 0;
   }
-  for (size_t i = 0; i < end->count; ++i) mark_before(end->list[i].from);
+  for (size_t i = 0; i < end->count; i++) mark_before(end->list[i].from);
   bool joined = is_joined(driver, &capture->orphans, NULL, 0);
   for (kilni_soft_stream_t* stream = next_stream(driver, NULL); stream != NULL;
        stream = next_stream(driver, stream)) {
@@ -613,7 +613,7 @@ void kilni_soft_capture_leave(kilni_soft_driver_t* driver,
     return;
   }
   // Its work has still to be joined.
-  for (size_t i = 0; i < captured->at.count; ++i) {
+  for (size_t i = 0; i < captured->at.count; i++) {
     if (kilni_soft_dependencies_add(driver, &capture->orphans,
                                     captured->at.list[i].from,
                                     NULL) != KILN_CU_SUCCESS) {
@@ -674,7 +674,7 @@ static kiln_cu_result_t tell_place(kilni_soft_driver_t* driver,
     captured->edges = edges;
     captured->told = count;
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     captured->nodes[i] =
         (kiln_cu_graph_node_t)(uintptr_t)captured->at.list[i].from->handle;
     captured->edges[i] = captured->at.list[i].data;
@@ -683,7 +683,7 @@ static kiln_cu_result_t tell_place(kilni_soft_driver_t* driver,
 }
 
 static bool has_kinds(const kilni_soft_dependencies_t* at) {
-  for (size_t i = 0; i < at->count; ++i) {
+  for (size_t i = 0; i < at->count; i++) {
     const kiln_cu_graph_edge_t* data = &at->list[i].data;
     if (data->from_port != 0 || data->to_port != 0 || data->type != 0) {
       return true;
@@ -763,7 +763,7 @@ static kiln_cu_result_t row_update_v2(kiln_cu_stream_t stream,
     captured->at = at;
     return kilni_soft_leave(driver, KILN_CU_SUCCESS);
   }
-  for (size_t i = 0; i < at.count && result == KILN_CU_SUCCESS; ++i) {
+  for (size_t i = 0; i < at.count && result == KILN_CU_SUCCESS; i++) {
     result = kilni_soft_dependencies_add(driver, &captured->at, at.list[i].from,
                                          &at.list[i].data);
   }

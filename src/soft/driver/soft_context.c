@@ -61,7 +61,7 @@ static kiln_cu_result_t row_retain(kiln_cu_context_t* context,
 // Nobody has access to the memory of a context that ends, nor it to others'.
 static void end_access(kilni_soft_driver_t* driver,
                        const kilni_soft_context_t* context) {
-  for (uint32_t i = 0; i < driver->device_count; ++i) {
+  for (uint32_t i = 0; i < driver->device_count; i++) {
     kilni_soft_memory_set_peer(context->memory, i, false);
     kilni_soft_memory_set_peer(driver->contexts[i].memory, context->device,
                                false);

@@ -220,7 +220,7 @@ static bool good_attributes(const kiln_cu_copy_attributes_t* attributes,
       attribute_count > count || first[0] != 0) {
     return false;
   }
-  for (size_t i = 0; i < attribute_count; ++i) {
+  for (size_t i = 0; i < attribute_count; i++) {
     if (attributes[i].order < KILN_CU_COPY_ORDER_STREAM ||
         attributes[i].order > KILN_CU_COPY_ORDER_ANY ||
         (i > 0 && first[i] <= first[i - 1]) || first[i] >= count) {
@@ -250,10 +250,10 @@ static kiln_cu_result_t row_batch(kiln_cu_deviceptr_t* to,
   }
   result = kilni_soft_capture_refuse(driver, where, "cuMemcpyBatchAsync");
   bool waits = false;
-  for (size_t i = 0; i < attribute_count; ++i) {
+  for (size_t i = 0; i < attribute_count; i++) {
     waits |= attributes[i].order == KILN_CU_COPY_ORDER_DURING_CALL;
   }
-  for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+  for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; i++) {
     const copy_t copy = {to[i],
                          from[i],
                          sizes[i],

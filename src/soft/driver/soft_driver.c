@@ -16,6 +16,11 @@
 #include "soft/driver/soft_graph.h"
 #include "table/cuda_abi.h"
 
+// The functions themselves, and not what an analyzer is told of them.
+#undef kilni_soft_enter_object
+#undef kilni_soft_leave
+#undef kilni_soft_result
+
 // The software driver of this process. thread-safe
 static struct {
   kilni_mutex_t lock;  // of start and stop
@@ -76,7 +81,7 @@ static void refresh_thread(void) {
   kilni_soft_thread.epoch = epoch;
   kilni_soft_thread.depth = 0;
   kilni_soft_thread.capture_mode = KILN_CU_STREAM_CAPTURE_MODE_GLOBAL;
-  for (uint32_t i = 0; i < KILNI_SOFT_DEVICES_MOST; ++i) {
+  for (uint32_t i = 0; i < KILNI_SOFT_DEVICES_MOST; i++) {
     kilni_soft_thread.thread_streams[i] = 0;
   }
 }

@@ -354,4 +354,22 @@ uint64_t kilni_soft_resident_blocks(const kilni_soft_kernel_t* kernel,
 kiln_cu_result_t kilni_soft_check_attribute(
     const kiln_cu_launch_attribute_t* attribute);
 
+// An analyzer reads one file at a time. What it must know of soft_driver.c:
+// a row is entered with good arguments only, left with the result it gives,
+// and an error never becomes a success.
+#ifdef __clang_analyzer__
+static inline kiln_cu_result_t kilni_soft_analyzed(bool good,
+                                                   kiln_cu_result_t result) {
+  if (!good && result == KILN_CU_SUCCESS) __builtin_unreachable();
+  return result;
+}
+#define kilni_soft_enter_object(needs, kind, handle, good, ...) \
+  kilni_soft_analyzed(                                          \
+      good, kilni_soft_enter_object(needs, kind, handle, good, __VA_ARGS__))
+#define kilni_soft_leave(driver, result) \
+  (kilni_soft_leave(driver, result), (result))
+#define kilni_soft_result(status) \
+  kilni_soft_analyzed(kiln_status_is_ok(status), kilni_soft_result(status))
+#endif
+
 #endif  // KILN_SRC_SOFT_DRIVER_SOFT_DRIVER_H_

@@ -41,8 +41,8 @@ void kilni_soft_freeing_forbid(kilni_soft_driver_t* driver,
     return;
   }
   kilni_soft_freed_t* list = memory;
-  for (size_t i = 0; i < most; ++i) {
-    if (unordered(driver, i, task, &list[count])) ++count;
+  for (size_t i = 0; i < most; i++) {
+    if (unordered(driver, i, task, &list[count])) count++;
   }
   if (count > 0) {
     kiln_status_free(kilni_soft_grid_forbid(task->work.as.grid, list, count));
@@ -59,7 +59,7 @@ static bool meets(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
   if (kilni_soft_memory_host(driver->memory, address, bytes) == NULL) {
     return kilni_soft_memory_freed(driver->memory, address, out_freed);
   }
-  for (size_t i = 0; i < driver->freeing_count; ++i) {
+  for (size_t i = 0; i < driver->freeing_count; i++) {
     uint64_t at = driver->freeing[i].address;
     // The start lies inside the other one, or the other's inside this.
     if (!unordered(driver, i, task, out_freed)) continue;

@@ -15,7 +15,7 @@ kiln_cu_result_t kilni_soft_dependencies_add(kilni_soft_driver_t* driver,
                                              kilni_soft_dependencies_t* in,
                                              kilni_soft_node_t* from,
                                              const kiln_cu_graph_edge_t* data) {
-  for (size_t i = 0; i < in->count; ++i) {
+  for (size_t i = 0; i < in->count; i++) {
     if (in->list[i].from == from) return KILN_CU_SUCCESS;
   }
   void* list = in->list;
@@ -73,7 +73,7 @@ kiln_cu_result_t kilni_soft_dependencies_read(
   if (count == 0) return KILN_CU_SUCCESS;
   if (nodes == NULL) return KILN_CU_ERROR_INVALID_VALUE;
   kiln_cu_result_t result = KILN_CU_SUCCESS;
-  for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+  for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; i++) {
     kilni_soft_node_t* from = kilni_soft_node_find(driver, nodes[i]);
     const kiln_cu_graph_edge_t* edge = edges != NULL ? &edges[i] : NULL;
     if (from == NULL || from->graph != graph ||
@@ -119,7 +119,7 @@ static void adopt(kilni_soft_node_t* node) {
   if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
     node->as.child->of = node;
   } else if (node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-    for (uint32_t i = 0; i < node->as.condition.count; ++i) {
+    for (uint32_t i = 0; i < node->as.condition.count; i++) {
       node->as.condition.bodies[i]->of = node;
       node->as.condition.bodies[i]->is_body = true;
     }
@@ -172,9 +172,9 @@ kiln_cu_result_t kilni_soft_node_new(kilni_soft_driver_t* driver,
 
 static void forget_edges(kilni_soft_graph_t* graph,
                          const kilni_soft_node_t* node) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     kilni_soft_dependencies_t* in = &graph->nodes[i]->in;
-    for (size_t k = 0; k < in->count; ++k) {
+    for (size_t k = 0; k < in->count; k++) {
       if (in->list[k].from != node) continue;
       memmove(&in->list[k], &in->list[k + 1],
               (in->count - k - 1) * sizeof(*in->list));
@@ -189,7 +189,7 @@ static void end_node(kilni_soft_driver_t* driver, kilni_soft_node_t* node) {
   kilni_soft_graph_t* graph = node->graph;
   kilni_soft_capture_lose(driver, node);
   forget_edges(graph, node);
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     if (graph->nodes[i] != node) continue;
     memmove(&graph->nodes[i], &graph->nodes[i + 1],
             (graph->count - i - 1) * sizeof(kilni_soft_node_t*));
@@ -291,12 +291,12 @@ static kiln_cu_result_t copy_node(kilni_soft_driver_t* driver,
 static kiln_cu_result_t copy_edges(kilni_soft_driver_t* driver,
                                    const kilni_soft_graph_t* graph,
                                    kilni_soft_graph_t* copy) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_dependencies_t* in = &graph->nodes[i]->in;
     kilni_soft_dependencies_t* to = &copy->nodes[i]->in;
     kiln_cu_result_t result = kilni_soft_dependencies_copy(driver, in, to);
     if (result != KILN_CU_SUCCESS) return result;
-    for (size_t k = 0; k < to->count; ++k) {
+    for (size_t k = 0; k < to->count; k++) {
       to->list[k].from = kilni_soft_graph_node(copy, in->list[k].from->number);
     }
   }
@@ -314,13 +314,13 @@ kiln_cu_result_t kilni_soft_graph_copy(kilni_soft_driver_t* driver,
   copy->origin = graph->serial;
   copy->is_body = graph->is_body;
   if (handles) result = add_handle(driver, copy);
-  for (size_t i = 0; i < graph->count && result == KILN_CU_SUCCESS; ++i) {
+  for (size_t i = 0; i < graph->count && result == KILN_CU_SUCCESS; i++) {
     result = copy_node(driver, graph->nodes[i], handles, copy);
   }
   copy->next_number = graph->next_number;
   if (result == KILN_CU_SUCCESS) result = copy_edges(driver, graph, copy);
   for (size_t i = 0; i < graph->holding_count && result == KILN_CU_SUCCESS;
-       ++i) {
+       i++) {
     result = kilni_soft_holding_add(driver, copy, graph->holdings[i].object,
                                     graph->holdings[i].count);
   }
@@ -419,7 +419,7 @@ static kiln_cu_result_t row_destroy(kiln_cu_graph_t graph) {
 }
 
 static bool has_store(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     if (graph->nodes[i]->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         graph->nodes[i]->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE) {
       return true;
@@ -478,14 +478,14 @@ static kiln_cu_result_t list_nodes(kiln_cu_graph_t graph, bool roots,
   kiln_cu_result_t result = enter_graph(graph, count != NULL, &driver, &found);
   if (result != KILN_CU_SUCCESS) return result;
   size_t all = 0;
-  for (size_t i = 0; i < found->count; ++i) {
+  for (size_t i = 0; i < found->count; i++) {
     if (roots && found->nodes[i]->in.count > 0) continue;
     if (nodes != NULL && all < *count) {
       nodes[all] = (kiln_cu_graph_node_t)(uintptr_t)found->nodes[i]->handle;
     }
     if (nodes == NULL || all < *count) all++;
   }
-  for (size_t i = all; nodes != NULL && i < *count; ++i) nodes[i] = NULL;
+  for (size_t i = all; nodes != NULL && i < *count; i++) nodes[i] = NULL;
   *count = all;
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }

@@ -182,7 +182,7 @@ kiln_cu_result_t kilni_soft_doing_values(kilni_soft_driver_t* driver,
   }
   kiln_cu_result_t result = check_context(driver, params->context);
   for (unsigned int i = 0; i < params->count && result == KILN_CU_SUCCESS;
-       ++i) {
+       i++) {
     result = check_value(driver, &params->operations[i]);
   }
   if (result != KILN_CU_SUCCESS) return result;
@@ -209,13 +209,13 @@ static kiln_cu_result_t copy_kernel(kilni_soft_driver_t* driver,
                                (void**)&out_copy->params);
   }
   for (uint32_t i = 0; kiln_status_is_ok(status) && i < kernel->param_count;
-       ++i) {
+       i++) {
     out_copy->params[i] =
         out_copy->packed + ((uint8_t*)kernel->params[i] - kernel->packed);
   }
   kiln_cu_result_t result = kilni_soft_result(status);
   for (uint32_t i = 0; result == KILN_CU_SUCCESS && i < kernel->attribute_count;
-       ++i) {
+       i++) {
     result = kilni_soft_kernel_set_attribute(driver, out_copy,
                                              &kernel->attributes[i]);
   }
@@ -245,7 +245,7 @@ kiln_cu_result_t kilni_soft_doing_kernel(kilni_soft_driver_t* driver,
 
 const kiln_cu_launch_attribute_t* kilni_soft_kernel_attribute(
     const kilni_soft_kernel_node_t* kernel, kiln_cu_launch_attribute_id_t id) {
-  for (uint32_t i = 0; i < kernel->attribute_count; ++i) {
+  for (uint32_t i = 0; i < kernel->attribute_count; i++) {
     if (kernel->attributes[i].id == id) return &kernel->attributes[i];
   }
   return NULL;
@@ -254,7 +254,7 @@ const kiln_cu_launch_attribute_t* kilni_soft_kernel_attribute(
 kiln_cu_result_t kilni_soft_kernel_set_attribute(
     kilni_soft_driver_t* driver, kilni_soft_kernel_node_t* kernel,
     const kiln_cu_launch_attribute_t* attribute) {
-  for (uint32_t i = 0; i < kernel->attribute_count; ++i) {
+  for (uint32_t i = 0; i < kernel->attribute_count; i++) {
     if (kernel->attributes[i].id != attribute->id) continue;
     kernel->attributes[i] = *attribute;
     return KILN_CU_SUCCESS;
@@ -291,7 +291,7 @@ static kiln_cu_result_t copy_bodies(kilni_soft_driver_t* driver,
                                (void**)&out_copy->condition.handles);
   }
   kiln_cu_result_t result = kilni_soft_result(status);
-  for (uint32_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+  for (uint32_t i = 0; i < count && result == KILN_CU_SUCCESS; i++) {
     result = kilni_soft_graph_copy(driver, doing->condition.bodies[i], handles,
                                    &out_copy->condition.bodies[i]);
     if (result != KILN_CU_SUCCESS) break;
@@ -304,7 +304,7 @@ static kiln_cu_result_t copy_bodies(kilni_soft_driver_t* driver,
 static void free_bodies(kilni_soft_driver_t* driver,
                         kilni_soft_doing_t* doing) {
   uint32_t count = doing->condition.count;
-  for (uint32_t i = 0; doing->condition.bodies != NULL && i < count; ++i) {
+  for (uint32_t i = 0; doing->condition.bodies != NULL && i < count; i++) {
     if (doing->condition.bodies[i] == NULL) continue;
     kilni_soft_graph_free(driver, doing->condition.bodies[i]);
   }

@@ -91,13 +91,13 @@ static void put_graph(text_t* text, const kilni_soft_driver_t* driver,
                       const kilni_soft_graph_t* graph, unsigned int flags) {
   put(text, "subgraph cluster_%" PRIu64 " {\nlabel=\"graph_%" PRIu64 "\"\n",
       graph->serial, graph->serial);
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     put(text, "\"graph_%" PRIu64 "_node_%" PRIu64 "\"[label=\"%" PRIu64 "\\n%s",
         graph->serial, node->number, node->number, kTypes[node->type]);
     put_doing(text, driver, node, flags);
     put(text, "\"]\n");
-    for (size_t k = 0; k < node->in.count; ++k) {
+    for (size_t k = 0; k < node->in.count; k++) {
       put(text,
           "\"graph_%" PRIu64 "_node_%" PRIu64 "\" -> \"graph_%" PRIu64
           "_node_%" PRIu64 "\"\n",
@@ -106,14 +106,14 @@ static void put_graph(text_t* text, const kilni_soft_driver_t* driver,
     }
   }
   put(text, "}\n");
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
       put_graph(text, driver, node->as.child, flags);
     }
     for (uint32_t k = 0; node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL &&
                          k < node->as.condition.count;
-         ++k) {
+         k++) {
       put_graph(text, driver, node->as.condition.bodies[k], flags);
     }
   }

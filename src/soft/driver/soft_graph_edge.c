@@ -42,7 +42,7 @@ static void put(room_t* room, const kilni_soft_node_t* from,
 
 static kiln_cu_result_t give(kilni_soft_driver_t* driver, const room_t* room,
                              size_t* count) {
-  for (size_t i = room->count; !room->counts && i < room->room; ++i) {
+  for (size_t i = room->count; !room->counts && i < room->room; i++) {
     if (room->from != NULL) room->from[i] = NULL;
     if (room->to != NULL) room->to[i] = NULL;
   }
@@ -69,9 +69,9 @@ static kiln_cu_result_t row_edges_v2(kiln_cu_graph_t graph,
                  .data = edges,
                  .room = *count,
                  .counts = from == NULL};
-  for (size_t i = 0; i < found->count; ++i) {
+  for (size_t i = 0; i < found->count; i++) {
     const kilni_soft_node_t* node = found->nodes[i];
-    for (size_t k = 0; k < node->in.count; ++k) {
+    for (size_t k = 0; k < node->in.count; k++) {
       put(&room, node->in.list[k].from, node, &node->in.list[k].data);
     }
   }
@@ -100,12 +100,12 @@ static kiln_cu_result_t neighbours(kiln_cu_graph_node_t node, bool behind,
   } else {
     room.from = nodes;
   }
-  for (size_t k = 0; !behind && k < found->in.count; ++k) {
+  for (size_t k = 0; !behind && k < found->in.count; k++) {
     put(&room, found->in.list[k].from, found, &found->in.list[k].data);
   }
-  for (size_t i = 0; behind && i < found->graph->count; ++i) {
+  for (size_t i = 0; behind && i < found->graph->count; i++) {
     const kilni_soft_node_t* other = found->graph->nodes[i];
-    for (size_t k = 0; k < other->in.count; ++k) {
+    for (size_t k = 0; k < other->in.count; k++) {
       if (other->in.list[k].from != found) continue;
       put(&room, found, other, &other->in.list[k].data);
     }
@@ -141,7 +141,7 @@ static kiln_cu_result_t row_behind_v2(kiln_cu_graph_node_t node,
 
 static kilni_soft_dependency_t* find_edge(kilni_soft_node_t* to,
                                           const kilni_soft_node_t* from) {
-  for (size_t i = 0; i < to->in.count; ++i) {
+  for (size_t i = 0; i < to->in.count; i++) {
     if (to->in.list[i].from == from) return &to->in.list[i];
   }
   return NULL;
@@ -174,7 +174,7 @@ static kiln_cu_result_t change(kilni_soft_driver_t* driver, bool add,
 }
 
 static bool has_store(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     if (graph->nodes[i]->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         graph->nodes[i]->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE) {
       return true;
@@ -200,7 +200,7 @@ static kiln_cu_result_t change_all(kiln_cu_graph_t graph, bool add,
     return kilni_soft_leave(driver, KILN_CU_ERROR_NOT_SUPPORTED);
   }
   size_t done = 0;
-  for (; done < count && result == KILN_CU_SUCCESS; ++done) {
+  for (; done < count && result == KILN_CU_SUCCESS; done++) {
     const kiln_cu_graph_edge_t* data = edges != NULL ? &edges[done] : NULL;
     kilni_soft_dependencies_t one;
     result =

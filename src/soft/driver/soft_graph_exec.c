@@ -50,12 +50,12 @@ static kiln_cu_result_t sort_one(kilni_soft_driver_t* driver,
       kilni_alloc_array(driver->host.allocator, graph->count,
                         sizeof(kilni_soft_node_t*), (void**)&graph->order);
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     graph->nodes[i]->at = 0;
     graph->nodes[i]->state = 0;
     graph->nodes[i]->has_next = false;
   }
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     if (graph->nodes[i]->state != 0) continue;
     if (follow(graph, graph->nodes[i], out_node)) continue;
     // It is freed by what it was allocated with.
@@ -69,13 +69,13 @@ kiln_cu_result_t kilni_soft_graph_sort(kilni_soft_driver_t* driver,
                                        kilni_soft_graph_t* graph,
                                        kilni_soft_node_t** out_node) {
   kiln_cu_result_t result = sort_one(driver, graph, out_node);
-  for (size_t i = 0; i < graph->count && result == KILN_CU_SUCCESS; ++i) {
+  for (size_t i = 0; i < graph->count && result == KILN_CU_SUCCESS; i++) {
     kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
       result = kilni_soft_graph_sort(driver, node->as.child, out_node);
     } else if (node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) {
       for (uint32_t k = 0;
-           k < node->as.condition.count && result == KILN_CU_SUCCESS; ++k) {
+           k < node->as.condition.count && result == KILN_CU_SUCCESS; k++) {
         result = kilni_soft_graph_sort(driver, node->as.condition.bodies[k],
                                        out_node);
       }
@@ -110,13 +110,13 @@ void kilni_soft_exec_release(kilni_soft_driver_t* driver,
 static kilni_soft_graph_t* find_copy(kilni_soft_graph_t* graph,
                                      uint64_t serial) {
   if (graph->origin == serial) return graph;
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     kilni_soft_node_t* node = graph->nodes[i];
     kilni_soft_graph_t* found = NULL;
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
       found = find_copy(node->as.child, serial);
     } else if (node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-      for (uint32_t k = 0; k < node->as.condition.count && found == NULL; ++k) {
+      for (uint32_t k = 0; k < node->as.condition.count && found == NULL; k++) {
         found = find_copy(node->as.condition.bodies[k], serial);
       }
     }
@@ -135,7 +135,7 @@ kilni_soft_node_t* kilni_soft_exec_node(kilni_soft_exec_t* exec,
 
 // What the bodies of conditional nodes may not have in them.
 static bool may_be_body(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     switch (graph->nodes[i]->type) {
       case KILN_CU_GRAPH_NODE_TYPE_KERNEL:
       case KILN_CU_GRAPH_NODE_TYPE_MEMCPY:
@@ -154,14 +154,14 @@ static bool may_be_body(const kilni_soft_graph_t* graph) {
 }
 
 static bool bodies_are_good(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH &&
         !bodies_are_good(node->as.child)) {
       return false;
     }
     if (node->type != KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
-    for (uint32_t k = 0; k < node->as.condition.count; ++k) {
+    for (uint32_t k = 0; k < node->as.condition.count; k++) {
       const kilni_soft_graph_t* body = node->as.condition.bodies[k];
       if (!may_be_body(body) || !bodies_are_good(body)) return false;
     }
@@ -170,7 +170,7 @@ static bool bodies_are_good(const kilni_soft_graph_t* graph) {
 }
 
 static bool allocates(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         node->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE ||
@@ -187,7 +187,7 @@ static kiln_cu_result_t check_graph(const kilni_soft_driver_t* driver,
                                     const kilni_soft_graph_t* graph,
                                     kiln_cu_graph_instantiate_t* params) {
   params->result = KILN_CUDA_GRAPH_INSTANTIATE_ERROR;
-  for (size_t i = 0; i < graph->value_count; ++i) {
+  for (size_t i = 0; i < graph->value_count; i++) {
     if (graph->values[i]->used) continue;
     params->result = KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
     return KILN_CU_ERROR_INVALID_VALUE;

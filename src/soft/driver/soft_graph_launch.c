@@ -42,7 +42,7 @@ typedef struct plan_t {
 
 static void free_plan(plan_t* plan, bool drop) {
   kiln_allocator_t allocator = plan->driver->host.allocator;
-  for (size_t i = 0; drop && i < plan->count; ++i) {
+  for (size_t i = 0; drop && i < plan->count; i++) {
     kilni_soft_task_drop(plan->driver, plan->tasks[i]);
   }
   kilni_free_array(allocator, plan->tasks, plan->capacity,
@@ -90,7 +90,7 @@ static kiln_cu_result_t add_mark(plan_t* plan, size_t room,
 
 static size_t count_leaves(const kilni_soft_graph_t* graph) {
   size_t count = 0;
-  for (size_t i = 0; i < graph->order_count; ++i) {
+  for (size_t i = 0; i < graph->order_count; i++) {
     count += !graph->order[i]->has_next;
   }
   return count;
@@ -99,7 +99,7 @@ static size_t count_leaves(const kilni_soft_graph_t* graph) {
 // `task` waits for all that nothing of the graph waits for.
 static void after_leaves(const kilni_soft_graph_t* graph,
                          kilni_soft_task_t* task) {
-  for (size_t i = 0; i < graph->order_count; ++i) {
+  for (size_t i = 0; i < graph->order_count; i++) {
     if (!graph->order[i]->has_next) {
       kilni_soft_task_after(task, graph->order[i]->tail);
     }
@@ -131,8 +131,9 @@ static kiln_cu_result_t plan_condition(plan_t* plan, kilni_soft_node_t* node) {
       .as.condition = {.flight = plan->flight, .node = node}};
   kiln_cu_result_t result =
       add_task(plan, &work, node->in.count + 1, &node->head);
-  if (result == KILN_CU_SUCCESS)
+  if (result == KILN_CU_SUCCESS) {
     result = add_mark(plan, END_SLOTS, &node->tail);
+  }
   if (result != KILN_CU_SUCCESS) return result;
   node->head->work.as.condition.end = node->tail;
   kilni_soft_task_after(node->tail, node->head);
@@ -196,11 +197,11 @@ static kiln_cu_result_t plan_node(plan_t* plan, kilni_soft_node_t* node) {
 static kiln_cu_result_t plan_graph(plan_t* plan,
                                    const kilni_soft_graph_t* graph,
                                    kilni_soft_task_t* gate) {
-  for (size_t i = 0; i < graph->order_count; ++i) {
+  for (size_t i = 0; i < graph->order_count; i++) {
     kilni_soft_node_t* node = graph->order[i];
     kiln_cu_result_t result = plan_node(plan, node);
     if (result != KILN_CU_SUCCESS) return result;
-    for (size_t k = 0; k < node->in.count; ++k) {
+    for (size_t k = 0; k < node->in.count; k++) {
       kilni_soft_task_after(node->head, node->in.list[k].from->tail);
     }
     if (node->in.count == 0) kilni_soft_task_after(node->head, gate);
@@ -212,7 +213,7 @@ static kiln_cu_result_t plan_graph(plan_t* plan,
 
 // Whether what the graph allocates is free, or is to be freed by the launch.
 static bool stores_are_free(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
         (node->as.alloc.store->used || node->as.alloc.store->address == 0)) {
@@ -229,7 +230,7 @@ static bool stores_are_free(const kilni_soft_graph_t* graph) {
 static void set_stores(kilni_soft_driver_t* driver,
                        const kilni_soft_graph_t* graph, uint32_t type,
                        bool used) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
       set_stores(driver, node->as.child, type, used);
@@ -259,7 +260,7 @@ static kiln_cu_result_t plan_values(plan_t* plan,
   kilni_soft_task_t* behind = NULL;
   if (graph->value_count == 0) return KILN_CU_SUCCESS;
   size_t first = plan->count;
-  for (size_t i = 0; i < graph->value_count; ++i) {
+  for (size_t i = 0; i < graph->value_count; i++) {
     const kilni_soft_value_t* value = graph->values[i];
     if (value->address == 0) return KILN_CU_ERROR_INVALID_VALUE;
     if (!value->assign) continue;
@@ -278,7 +279,7 @@ static kiln_cu_result_t plan_values(plan_t* plan,
   kiln_cu_result_t result = add_mark(plan, fills + 1, &behind);
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_task_after(behind, gate);
-  for (size_t i = 0; i < fills; ++i) {
+  for (size_t i = 0; i < fills; i++) {
     kilni_soft_task_after(behind, plan->tasks[first + i]);
   }
   *inout_gate = behind;
@@ -322,14 +323,14 @@ static void commit_launch(plan_t* plan, kilni_soft_exec_t* exec,
   const kilni_soft_graph_t* graph = exec->graph;
   kilni_soft_task_after(gate, begin);
   kilni_soft_task_after(gate, exec->last);
-  for (size_t i = 0; i < graph->value_count; ++i) {
+  for (size_t i = 0; i < graph->value_count; i++) {
     kilni_soft_task_after(gate, graph->values[i]->last);
   }
-  for (size_t i = 0; i < plan->record_count; ++i) {
+  for (size_t i = 0; i < plan->record_count; i++) {
     kilni_soft_capture_forget(driver, plan->records[i].event);
     set_last(driver, &plan->records[i].event->recorded, plan->records[i].task);
   }
-  for (size_t i = 0; i < graph->value_count; ++i) {
+  for (size_t i = 0; i < graph->value_count; i++) {
     set_last(driver, &graph->values[i]->last, end);
   }
   // What was the last may only live through this.
@@ -410,7 +411,7 @@ static kiln_cu_result_t plan_body(plan_t* plan, const kilni_soft_work_t* work,
 }
 
 static bool has_kernel(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_KERNEL && !node->disabled) {
       return true;
@@ -420,7 +421,7 @@ static bool has_kernel(const kilni_soft_graph_t* graph) {
       return true;
     }
     if (node->type != KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
-    for (uint32_t k = 0; k < node->as.condition.count; ++k) {
+    for (uint32_t k = 0; k < node->as.condition.count; k++) {
       if (has_kernel(node->as.condition.bodies[k])) return true;
     }
   }
@@ -482,7 +483,7 @@ kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
   if (result == KILN_CU_SUCCESS) {
     size_t slot = 1 + task->work.as.condition.turns % (END_SLOTS - 1);
     kilni_soft_task_after_too(end, slot, last);
-    for (size_t i = 0; end->wanted && i < plan.count; ++i) {
+    for (size_t i = 0; end->wanted && i < plan.count; i++) {
       kilni_soft_task_want(driver, plan.tasks[i]);
     }
     kilni_soft_queue_commit(driver, plan.tasks, plan.count, false);

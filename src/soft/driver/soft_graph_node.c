@@ -75,7 +75,7 @@ static kiln_cu_result_t read_event(const kilni_soft_driver_t* driver,
 // A graph that is to be a node of another: nothing of it may allocate, or
 // choose.
 static bool is_plain(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         node->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE ||
@@ -123,7 +123,7 @@ static kiln_cu_result_t read_alloc(kilni_soft_driver_t* driver,
     return KILN_CU_ERROR_INVALID_VALUE;
   }
   if (params->pool.handle_types != 0) return KILN_CU_ERROR_NOT_SUPPORTED;
-  for (size_t i = 0; i < params->access_count; ++i) {
+  for (size_t i = 0; i < params->access_count; i++) {
     if (params->access[i].location.type != KILN_CU_MEM_LOCATION_TYPE_DEVICE ||
         !kilni_soft_is_device(driver, params->access[i].location.id)) {
       return KILN_CU_ERROR_INVALID_DEVICE;
@@ -152,7 +152,7 @@ static kiln_cu_result_t read_free(kilni_soft_driver_t* driver,
                                   kilni_soft_doing_t* out_doing) {
   kilni_soft_store_t* store = kilni_soft_store_find(driver, address);
   if (store == NULL || graph->is_body) return KILN_CU_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_MEM_FREE &&
         node->as.release.store == store) {
@@ -193,7 +193,7 @@ static kiln_cu_result_t read_conditional(kilni_soft_driver_t* driver,
                                (void**)&out_doing->condition.handles);
   }
   kiln_cu_result_t result = kilni_soft_result(status);
-  for (uint32_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+  for (uint32_t i = 0; i < count && result == KILN_CU_SUCCESS; i++) {
     kilni_soft_graph_t* body = NULL;
     result = kilni_soft_graph_new(driver, &body);
     if (result != KILN_CU_SUCCESS) break;
@@ -710,7 +710,7 @@ static kiln_cu_result_t row_copy_attributes(kiln_cu_graph_node_t to,
   }
   for (uint32_t i = 0; result == KILN_CU_SUCCESS && source != target &&
                        i < source->as.kernel.attribute_count;
-       ++i) {
+       i++) {
     result = kilni_soft_kernel_set_attribute(driver, &target->as.kernel,
                                              &source->as.kernel.attributes[i]);
   }

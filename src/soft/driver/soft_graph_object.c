@@ -58,7 +58,7 @@ kiln_cu_result_t kilni_soft_holding_add(kilni_soft_driver_t* driver,
                                         kilni_soft_object_t* object,
                                         uint64_t count) {
   kilni_soft_holding_t* holding = NULL;
-  for (size_t i = 0; i < graph->holding_count && holding == NULL; ++i) {
+  for (size_t i = 0; i < graph->holding_count && holding == NULL; i++) {
     if (graph->holdings[i].object == object) holding = &graph->holdings[i];
   }
   if (holding == NULL) {
@@ -79,7 +79,7 @@ kiln_cu_result_t kilni_soft_holding_add(kilni_soft_driver_t* driver,
 
 void kilni_soft_holdings_free(kilni_soft_driver_t* driver,
                               kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->holding_count; ++i) {
+  for (size_t i = 0; i < graph->holding_count; i++) {
     drop(driver, graph->holdings[i].object, graph->holdings[i].count);
   }
   kilni_free_array(driver->host.allocator, graph->holdings,
@@ -185,7 +185,7 @@ static kiln_cu_result_t row_graph_release(kiln_cu_graph_t graph,
   kilni_soft_object_t* found = find_object(driver, object);
   result = KILN_CU_ERROR_INVALID_VALUE;
   for (size_t i = 0; from != NULL && count > 0 && i < from->holding_count;
-       ++i) {
+       i++) {
     kilni_soft_holding_t* holding = &from->holdings[i];
     if (holding->object != found || holding->count < count) continue;
     holding->count -= count;
@@ -271,7 +271,7 @@ kiln_cu_result_t kilni_soft_values_copy(kilni_soft_driver_t* driver,
                                         const kilni_soft_graph_t* graph,
                                         kilni_soft_graph_t* copy) {
   kiln_cu_result_t result = KILN_CU_SUCCESS;
-  for (size_t i = 0; i < graph->value_count && result == KILN_CU_SUCCESS; ++i) {
+  for (size_t i = 0; i < graph->value_count && result == KILN_CU_SUCCESS; i++) {
     result = keep_value(driver, copy, graph->values[i]);
   }
   return result;
@@ -279,7 +279,7 @@ kiln_cu_result_t kilni_soft_values_copy(kilni_soft_driver_t* driver,
 
 void kilni_soft_values_free(kilni_soft_driver_t* driver,
                             kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->value_count; ++i) {
+  for (size_t i = 0; i < graph->value_count; i++) {
     kilni_soft_value_t* value = graph->values[i];
     if (value->graph == graph) value->graph = NULL;
     if (--value->refs == 0) free_value(driver, value);

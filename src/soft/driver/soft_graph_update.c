@@ -44,7 +44,7 @@ static size_t place_of(const kilni_soft_graph_t* graph,
 static bool has_edge(const kilni_soft_node_t* node,
                      const kilni_soft_node_t* from,
                      const kiln_cu_graph_edge_t* data) {
-  for (size_t i = 0; i < node->in.count; ++i) {
+  for (size_t i = 0; i < node->in.count; i++) {
     if (node->in.list[i].from != from) continue;
     return memcmp(&node->in.list[i].data, data, sizeof(*data)) == 0;
   }
@@ -96,7 +96,7 @@ static bool node_fits(const kilni_soft_driver_t* driver,
                       KILN_CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, fresh,
                       NULL);
       }
-      for (uint32_t i = 0; i < was->condition.count; ++i) {
+      for (uint32_t i = 0; i < was->condition.count; i++) {
         if (!fits(driver, was->condition.bodies[i], is->condition.bodies[i],
                   outcome)) {
           return false;
@@ -114,7 +114,7 @@ static bool fits(const kilni_soft_driver_t* driver,
                  kiln_cu_graph_update_t* outcome) {
   const kiln_cu_graph_update_result_t kTopology =
       KILN_CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-  for (size_t i = 0; i < graph->count && i < fresh->count; ++i) {
+  for (size_t i = 0; i < graph->count && i < fresh->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     const kilni_soft_node_t* other = fresh->nodes[i];
     if (node->type != other->type && graph->count == fresh->count) {
@@ -125,10 +125,10 @@ static bool fits(const kilni_soft_driver_t* driver,
   if (graph->count != fresh->count) {
     return refuse(outcome, kTopology, NULL, NULL);
   }
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     const kilni_soft_node_t* other = fresh->nodes[i];
-    for (size_t k = 0; k < other->in.count; ++k) {
+    for (size_t k = 0; k < other->in.count; k++) {
       const kilni_soft_node_t* from = other->in.list[k].from;
       if (!has_edge(node, graph->nodes[place_of(fresh, from)],
                     &other->in.list[k].data)) {
@@ -151,7 +151,7 @@ static void take_place(const kilni_soft_graph_t* graph,
                        kilni_soft_graph_t* copy) {
   copy->origin = graph->origin;
   copy->next_number = graph->next_number;
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* from = graph->nodes[i];
     kilni_soft_node_t* to = copy->nodes[i];
     to->number = from->number;
@@ -159,7 +159,7 @@ static void take_place(const kilni_soft_graph_t* graph,
     if (from->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) {
       take_place(from->as.child, to->as.child);
     } else if (from->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-      for (uint32_t k = 0; k < from->as.condition.count; ++k) {
+      for (uint32_t k = 0; k < from->as.condition.count; k++) {
         take_place(from->as.condition.bodies[k], to->as.condition.bodies[k]);
       }
     }
@@ -167,7 +167,7 @@ static void take_place(const kilni_soft_graph_t* graph,
 }
 
 static bool chooses(const kilni_soft_graph_t* graph) {
-  for (size_t i = 0; i < graph->count; ++i) {
+  for (size_t i = 0; i < graph->count; i++) {
     const kilni_soft_node_t* node = graph->nodes[i];
     if (node->type == KILN_CU_GRAPH_NODE_TYPE_CONDITIONAL ||
         (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH &&

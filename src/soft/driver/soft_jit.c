@@ -17,7 +17,7 @@ kiln_cu_result_t kilni_soft_jit_read(unsigned int count,
   if (count > 0 && (options == NULL || values == NULL)) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
-  for (unsigned int i = 0; i < count; ++i) {
+  for (unsigned int i = 0; i < count; i++) {
     switch (options[i]) {
       case KILN_CU_JIT_ERROR_LOG_BUFFER:
         out_jit->error = values[i];

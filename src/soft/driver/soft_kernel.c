@@ -300,7 +300,7 @@ static kiln_cu_result_t check_clusters(const kiln_cu_launch_config_t* config) {
   }
   kiln_cu_result_t result = KILN_CU_SUCCESS;
   for (unsigned int i = 0;
-       i < config->attribute_count && result == KILN_CU_SUCCESS; ++i) {
+       i < config->attribute_count && result == KILN_CU_SUCCESS; i++) {
     result = kilni_soft_check_attribute(&config->attributes[i]);
   }
   return result;

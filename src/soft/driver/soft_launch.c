@@ -34,7 +34,7 @@ static kiln_cu_result_t check_shape(const launch_t* launch,
   const kilni_soft_entry_t* entry = kernel->entry;
   uint64_t threads = 1;
   bool required = entry->required_block[0] != 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     if (launch->grid[i] == 0 || launch->grid[i] > kGridMost[i] ||
         launch->block[i] == 0 || launch->block[i] > kBlockMost[i]) {
       return KILN_CU_ERROR_INVALID_VALUE;
@@ -94,7 +94,7 @@ static kiln_cu_result_t pack(const launch_t* launch,
   if (entry->param_count > 0 && launch->params == NULL) {
     return KILN_CU_ERROR_INVALID_VALUE;
   }
-  for (uint32_t i = 0; i < entry->param_count; ++i) {
+  for (uint32_t i = 0; i < entry->param_count; i++) {
     if (launch->params[i] == NULL) return KILN_CU_ERROR_INVALID_VALUE;
     memcpy(buffer + entry->params[i].offset, launch->params[i],
            entry->params[i].bytes);
@@ -225,7 +225,7 @@ static kiln_cu_result_t take_attributes(kilni_soft_driver_t* driver,
                                         const kilni_soft_stream_t* stream,
                                         launch_t* launch,
                                         recorded_t* recorded) {
-  for (unsigned int i = 0; i < launch->attribute_count; ++i) {
+  for (unsigned int i = 0; i < launch->attribute_count; i++) {
     const kiln_cu_launch_attribute_t* attribute = &launch->attributes[i];
     kiln_cu_result_t result = kilni_soft_check_attribute(attribute);
     if (result == KILN_CU_SUCCESS) {
@@ -249,7 +249,7 @@ static kiln_cu_result_t take_attributes(kilni_soft_driver_t* driver,
 // Nobody may rely on an event before the kernel's end: it is that.
 static void record_events(kilni_soft_driver_t* driver,
                           const recorded_t* recorded, kilni_soft_task_t* task) {
-  for (unsigned int i = 0; i < recorded->count; ++i) {
+  for (unsigned int i = 0; i < recorded->count; i++) {
     kilni_soft_task_retain(task);
     kilni_soft_task_release(driver, recorded->events[i]->recorded);
     recorded->events[i]->recorded = task;
@@ -333,7 +333,7 @@ static kiln_cu_result_t keep_params(kilni_soft_driver_t* driver,
                                (void**)&out_kernel->params);
   }
   if (!kiln_status_is_ok(status)) return kilni_soft_result(status);
-  for (uint32_t i = 0; i < entry->param_count; ++i) {
+  for (uint32_t i = 0; i < entry->param_count; i++) {
     out_kernel->params[i] = out_kernel->packed + entry->params[i].offset;
   }
   return pack(launch, entry, out_kernel->packed);
@@ -369,7 +369,7 @@ kiln_cu_result_t kilni_soft_launch_keep(
   memcpy(out_kernel->block, launch.block, sizeof(launch.block));
   out_kernel->shared_bytes = launch.shared_bytes;
   result = keep_params(driver, &launch, kernel->entry, out_kernel);
-  for (unsigned int i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+  for (unsigned int i = 0; i < count && result == KILN_CU_SUCCESS; i++) {
     if (attributes[i].id == KILN_CU_LAUNCH_ATTRIBUTE_IGNORE) continue;
     result =
         kilni_soft_kernel_set_attribute(driver, out_kernel, &attributes[i]);

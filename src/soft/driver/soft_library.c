@@ -209,7 +209,7 @@ static kiln_cu_result_t row_enumerate(kiln_cu_kernel_t* kernels,
   if (result != KILN_CU_SUCCESS) return result;
   uint32_t have = kilni_soft_code_entry_count(module->code);
   for (uint32_t i = 0; i < count && i < have && result == KILN_CU_SUCCESS;
-       ++i) {
+       i++) {
     result = give_kernel(driver, module, kilni_soft_code_entry(module->code, i),
                          &kernels[i]);
   }

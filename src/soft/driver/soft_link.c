@@ -68,7 +68,7 @@ static void end_part(kiln_allocator_t allocator, kilni_soft_part_t* part) {
 
 static void end_parts(kilni_soft_driver_t* driver, kilni_soft_link_t* link) {
   kiln_allocator_t allocator = driver->host.allocator;
-  for (size_t i = 0; i < link->part_count; ++i) {
+  for (size_t i = 0; i < link->part_count; i++) {
     end_part(allocator, &link->parts[i]);
   }
   kilni_free_array(allocator, link->parts, link->part_capacity,
@@ -264,7 +264,7 @@ static kiln_cu_result_t take(kiln_allocator_t allocator,
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_part_t* part = &link->parts[link->part_count];
   memset(part, 0, sizeof(*part));
-  ++link->part_count;  // so that what it holds is ended with the link
+  link->part_count++;  // so that what it holds is ended with the link
   return read_part(allocator, link, part, data, size, name);
 }
 

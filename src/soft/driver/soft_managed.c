@@ -139,7 +139,7 @@ static kiln_cu_result_t row_attribute(void* value, size_t room,
     size_t most = room / sizeof(*list);
     size_t count = 0;
     good = most > 0 && room % sizeof(*list) == 0;
-    for (uint32_t place = 1; place <= KILNI_SOFT_DEVICES_MOST + 1; ++place) {
+    for (uint32_t place = 1; place <= KILNI_SOFT_DEVICES_MOST + 1; place++) {
       if ((alloc.flags >> (USERS_SHIFT + place - 1) & 1) == 0) continue;
       if (count < most) list[count++] = device_of(place);
     }
@@ -191,10 +191,10 @@ static kiln_cu_result_t check_batch(kilni_soft_driver_t* driver,
   bool good = batch->addresses != NULL && batch->sizes != NULL &&
               batch->count > 0 && batch->flags == 0;
   kilni_soft_alloc_t alloc;
-  for (size_t i = 0; good && i < batch->count; ++i) {
+  for (size_t i = 0; good && i < batch->count; i++) {
     good = find(driver, batch->addresses[i], batch->sizes[i], &alloc);
   }
-  for (size_t i = 0; good && i < batch->location_count; ++i) {
+  for (size_t i = 0; good && i < batch->location_count; i++) {
     good =
         batch->first[i] < batch->count &&
         (i == 0 ? batch->first[0] == 0 : batch->first[i] > batch->first[i - 1]);
@@ -217,12 +217,12 @@ static kiln_cu_result_t discard_all(kiln_cu_stream_t stream,
     result = kilni_soft_capture_refuse(driver, where, "cuMemDiscardBatchAsync");
   }
   size_t location = 0;
-  for (size_t i = 0; result == KILN_CU_SUCCESS && i < batch->count; ++i) {
+  for (size_t i = 0; result == KILN_CU_SUCCESS && i < batch->count; i++) {
     result = discard(driver, where, batch->addresses[i], batch->sizes[i]);
     if (batch->location_count == 0 || result != KILN_CU_SUCCESS) continue;
     while (location + 1 < batch->location_count &&
            batch->first[location + 1] <= i) {
-      ++location;
+      location++;
     }
     kilni_soft_alloc_t alloc;
     if (!find(driver, batch->addresses[i], batch->sizes[i], &alloc)) continue;

@@ -93,7 +93,7 @@ static kiln_status_t sort_names(merge_t* merge) {
   KILNI_RETURN_IF_ERROR(kilni_alloc_array(merge->allocator, merge->item_count,
                                           sizeof(*merge->named), &named));
   merge->named = named;
-  for (size_t i = 0; i < merge->item_count; ++i) {
+  for (size_t i = 0; i < merge->item_count; i++) {
     kilni_soft_statement_kind_t kind = merge->items[i].says.kind;
     if ((kind == KILNI_SOFT_STATEMENT_FUNCTION ||
          kind == KILNI_SOFT_STATEMENT_VARIABLE) &&
@@ -117,7 +117,7 @@ typedef struct group_t {
 
 // Whether no other text sees the name as this part has it.
 static bool is_private(const group_t* group, uint32_t part) {
-  for (size_t i = 0; i < group->count; ++i) {
+  for (size_t i = 0; i < group->count; i++) {
     const item_t* item = group->items[i];
     if (item->part == part &&
         (item->says.linkage.size > 0 || item->says.is_entry)) {
@@ -149,7 +149,7 @@ static void twice(merge_t* merge, const item_t* first, const item_t* second) {
 // weak one, or the largest common one.
 static item_t* choose(merge_t* merge, const group_t* group) {
   item_t* best = NULL;
-  for (size_t i = 0; i < group->count; ++i) {
+  for (size_t i = 0; i < group->count; i++) {
     item_t* item = group->items[i];
     if (item->renamed || is_declaration(item)) continue;
     if (best == NULL) {
@@ -186,7 +186,7 @@ static void settle_item(merge_t* merge, item_t* item, const item_t* chosen) {
 
 // Dynamic shared memory: each text may have its own name for the one block.
 static void settle_shared(group_t* group) {
-  for (size_t i = 1; i < group->count; ++i) {
+  for (size_t i = 1; i < group->count; i++) {
     item_t* item = group->items[i];
     if (item->says.is_shared && item->part != group->items[0]->part) {
       item->renamed = true;
@@ -196,11 +196,11 @@ static void settle_shared(group_t* group) {
 
 static void settle(merge_t* merge, group_t* group) {
   bool several = false;
-  for (size_t i = 1; i < group->count; ++i) {
+  for (size_t i = 1; i < group->count; i++) {
     several = several || group->items[i]->part != group->items[0]->part;
   }
   if (!several) return;
-  for (size_t i = 0; i < group->count; ++i) {
+  for (size_t i = 0; i < group->count; i++) {
     group->items[i]->renamed = is_private(group, group->items[i]->part);
   }
   const item_t* chosen = choose(merge, group);
@@ -208,7 +208,7 @@ static void settle(merge_t* merge, group_t* group) {
     settle_shared(group);
     return;
   }
-  for (size_t i = 0; i < group->count; ++i) {
+  for (size_t i = 0; i < group->count; i++) {
     if (!group->items[i]->renamed) {
       settle_item(merge, group->items[i], chosen);
     }
@@ -220,7 +220,7 @@ static group_t group_at(const merge_t* merge, size_t at) {
   while (at + group.count < merge->named_count &&
          compare(merge->named[at]->says.name,
                  merge->named[at + group.count]->says.name) == 0) {
-    ++group.count;
+    group.count++;
   }
   return group;
 }
@@ -251,7 +251,7 @@ static group_t find(const merge_t* merge, kiln_string_view_t name) {
 static bool is_supplied(const char* name) {
   static const char* const kNames[] = {"vprintf", "__assertfail", "malloc",
                                        "free", "cudaGraphSetConditional"};
-  for (size_t i = 0; i < sizeof(kNames) / sizeof(*kNames); ++i) {
+  for (size_t i = 0; i < sizeof(kNames) / sizeof(*kNames); i++) {
     if (strcmp(name, kNames[i]) == 0) return true;
   }
   return false;
@@ -259,7 +259,7 @@ static bool is_supplied(const char* name) {
 
 static bool is_defined(const merge_t* merge, const char* name) {
   group_t group = find(merge, kilni_sv(name));
-  for (size_t i = 0; i < group.count; ++i) {
+  for (size_t i = 0; i < group.count; i++) {
     if (!is_declaration(group.items[i]) && !group.items[i]->renamed) {
       return true;
     }
@@ -274,7 +274,7 @@ typedef struct uses_t {
 } uses_t;
 
 static void mark(const kilni_ptx_module_t* tree, uses_t* uses) {
-  for (uint32_t i = 0; i < tree->operand_count; ++i) {
+  for (uint32_t i = 0; i < tree->operand_count; i++) {
     const kilni_ptx_operand_t* o = &tree->operands[i];
     bool at = o->kind == KILNI_PTX_OPERAND_ADDRESS;
     if (o->kind == KILNI_PTX_OPERAND_FUNCTION ||
@@ -285,7 +285,7 @@ static void mark(const kilni_ptx_module_t* tree, uses_t* uses) {
       uses->variables[o->index] = true;
     }
   }
-  for (uint32_t i = 0; i < tree->relocation_count; ++i) {
+  for (uint32_t i = 0; i < tree->relocation_count; i++) {
     const kilni_ptx_relocation_t* r = &tree->relocations[i];
     bool* marks =
         r->kind == KILNI_PTX_RELOC_FUNCTION ? uses->functions : uses->variables;
@@ -301,14 +301,14 @@ static void undefined(merge_t* merge, const char* name, size_t part) {
 
 static void check_uses(merge_t* merge, size_t part, const uses_t* uses) {
   const kilni_ptx_module_t* tree = merge->parts[part].tree;
-  for (uint32_t i = 0; i < tree->function_count; ++i) {
+  for (uint32_t i = 0; i < tree->function_count; i++) {
     const kilni_ptx_function_t* f = &tree->functions[i];
     if (uses->functions[i] && !f->is_defined && !is_supplied(f->name) &&
         !is_defined(merge, f->name)) {
       undefined(merge, f->name, part);
     }
   }
-  for (uint32_t i = 0; i < tree->variable_count; ++i) {
+  for (uint32_t i = 0; i < tree->variable_count; i++) {
     const kilni_ptx_variable_t* v = &tree->variables[i];
     if (uses->variables[i] && v->declared_only &&
         v->space != KILNI_PTX_SPACE_SHARED && !is_defined(merge, v->name)) {
@@ -342,7 +342,7 @@ typedef struct writer_t {
 
 static bool is_renamed(const writer_t* writer, kiln_string_view_t name) {
   group_t group = find(writer->merge, name);
-  for (size_t i = 0; i < group.count; ++i) {
+  for (size_t i = 0; i < group.count; i++) {
     if (group.items[i]->part == writer->part && group.items[i]->renamed) {
       return true;
     }
@@ -451,7 +451,7 @@ static void write_item(writer_t* writer, const item_t* item) {
 
 static uint32_t last_file(const kilni_ptx_module_t* tree) {
   uint32_t last = 0;
-  for (uint32_t i = 0; i < tree->file_count; ++i) {
+  for (uint32_t i = 0; i < tree->file_count; i++) {
     if (tree->files[i].number > last) last = tree->files[i].number;
   }
   return last;
@@ -460,11 +460,11 @@ static uint32_t last_file(const kilni_ptx_module_t* tree) {
 // The items of every part in order, or those that come first.
 static void write_items(merge_t* merge, bool first) {
   writer_t writer = {merge, 0, 0, false};
-  for (size_t i = 0; i < merge->item_count; ++i) {
+  for (size_t i = 0; i < merge->item_count; i++) {
     const item_t* item = &merge->items[i];
     while (writer.part < item->part) {
       writer.file_base += last_file(merge->parts[writer.part].tree);
-      ++writer.part;
+      writer.part++;
     }
     if (item->fate == GOES || (item->fate == COMES_FIRST) != first) continue;
     write_item(&writer, item);
@@ -484,7 +484,7 @@ static void write_top(merge_t* merge) {
   bool debug = false;
   kilni_str_addf(merge->text, "//\n// Linked from %zu PTX text%s:\n",
                  merge->part_count, merge->part_count == 1 ? "" : "s");
-  for (size_t i = 0; i < merge->part_count; ++i) {
+  for (size_t i = 0; i < merge->part_count; i++) {
     const kilni_ptx_module_t* tree = merge->parts[i].tree;
     if (is_newer(tree, version)) version = tree;
     if (tree->target_sm > target->target_sm ||
@@ -493,7 +493,7 @@ static void write_top(merge_t* merge) {
     }
     debug = debug || tree->debug != 0;
     kilni_str_add_cstr(merge->text, "//   ");
-    for (const char* c = merge->parts[i].name; *c != '\0'; ++c) {
+    for (const char* c = merge->parts[i].name; *c != '\0'; c++) {
       kilni_str_add_char(merge->text, *c < ' ' ? '?' : *c);
     }
     kilni_str_add_char(merge->text, '\n');
@@ -512,7 +512,7 @@ static void write_top(merge_t* merge) {
 static void say_left_out(merge_t* merge) {
   uint32_t last = UINT32_MAX;
   if (merge->part_count < 2) return;
-  for (size_t i = 0; i < merge->item_count; ++i) {
+  for (size_t i = 0; i < merge->item_count; i++) {
     const item_t* item = &merge->items[i];
     if (item->says.kind != KILNI_SOFT_STATEMENT_SECTION || item->part == last) {
       continue;
@@ -526,7 +526,7 @@ static void say_left_out(merge_t* merge) {
 }
 
 static kiln_status_t run(merge_t* merge) {
-  for (size_t i = 0; i < merge->part_count; ++i) {
+  for (size_t i = 0; i < merge->part_count; i++) {
     KILNI_RETURN_IF_ERROR(read_part(merge, (uint32_t)i));
   }
   KILNI_RETURN_IF_ERROR(sort_names(merge));
@@ -535,7 +535,7 @@ static kiln_status_t run(merge_t* merge) {
     settle(merge, &group);
     i += group.count;
   }
-  for (size_t i = 0; i < merge->part_count; ++i) {
+  for (size_t i = 0; i < merge->part_count; i++) {
     KILNI_RETURN_IF_ERROR(check_part(merge, i));
   }
   if (merge->errors->size > 0) return kilni_str_status(merge->errors);

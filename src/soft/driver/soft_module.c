@@ -98,8 +98,9 @@ static kiln_cu_result_t build(kilni_soft_driver_t* driver, const void* image,
   kiln_bytes_view_t text = {.data = image, .size = size};
   kiln_status_t status = kilni_ptx_module_create(
       text, "PTX", NULL, driver->host.allocator, &module->tree);
-  if (!kiln_status_is_ok(status))
+  if (!kiln_status_is_ok(status)) {
     return kilni_soft_read_result(status, true, message);
+  }
   result = kilni_soft_check_target(module->tree, message);
   if (result != KILN_CU_SUCCESS) return result;
   status = kilni_soft_code_create(&driver->host, module->tree, driver->lanes,
@@ -152,7 +153,7 @@ kiln_cu_result_t kilni_soft_module_load(kilni_soft_driver_t* driver,
   kilni_soft_module_t* module;
   kiln_cu_result_t result = kilni_soft_result(
       kilni_alloc(driver->host.allocator, sizeof(*module), (void**)&module));
-  if (module != NULL) module->context = kilni_soft_current(driver);
+  if (result == KILN_CU_SUCCESS) module->context = kilni_soft_current(driver);
   kilni_mutex_unlock(&driver->lock);
   char message[KILNI_SOFT_MESSAGE_BYTES] = "";
   if (result == KILN_CU_SUCCESS) {
@@ -341,7 +342,7 @@ static kiln_cu_result_t row_enumerate(kiln_cu_function_t* functions,
   if (result != KILN_CU_SUCCESS) return result;
   uint32_t have = kilni_soft_code_entry_count(found->code);
   for (uint32_t i = 0; i < count && i < have && result == KILN_CU_SUCCESS;
-       ++i) {
+       i++) {
     result = give_kernel(driver, found, kilni_soft_code_entry(found->code, i),
                          &functions[i]);
   }

@@ -119,7 +119,7 @@ static kiln_cu_result_t row_attributes(unsigned int count,
   }
   kilni_soft_alloc_t alloc;
   bool known = kilni_soft_memory_query(driver->memory, address, &alloc);
-  for (unsigned int i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+  for (unsigned int i = 0; i < count && result == KILN_CU_SUCCESS; i++) {
     uint64_t found = 0;
     size_t bytes = 0;
     if (values[i] == NULL) {

@@ -80,7 +80,7 @@ static kiln_cu_result_t make_pool(kilni_soft_driver_t* driver,
   }
   pool->kind = kind;
   pool->max_bytes = max_bytes;
-  for (int i = 0; i < KILNI_SOFT_POOL_SWITCHES; ++i) pool->reuse[i] = 1;
+  for (int i = 0; i < KILNI_SOFT_POOL_SWITCHES; i++) pool->reuse[i] = 1;
   pool->device = device;
   pool->access = first_access(kind, device);
   pool->next = driver->pools;
@@ -214,7 +214,7 @@ static kilni_soft_alloc_kind_t kind_of(const kilni_soft_driver_t* driver,
 }
 
 static bool is_zero(const kiln_cu_mempool_props_t* props) {
-  for (size_t i = 0; i < sizeof(props->reserved); ++i) {
+  for (size_t i = 0; i < sizeof(props->reserved); i++) {
     if (props->reserved[i] != 0) return false;
   }
   return props->security == NULL;
@@ -409,7 +409,7 @@ static kiln_cu_result_t row_set_access(kiln_cu_mempool_t pool,
   if (result != KILN_CU_SUCCESS) return result;
   result = kilni_soft_capture_unsafe(driver, "cuMemPoolSetAccess");
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
-  for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; ++i) {
+  for (size_t i = 0; i < count && result == KILN_CU_SUCCESS; i++) {
     uint32_t shift = 2 * (uint32_t)list[i].location.id;
     if (!may_set(driver, found, &list[i])) {
       result = KILN_CU_ERROR_INVALID_VALUE;

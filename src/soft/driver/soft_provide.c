@@ -54,7 +54,7 @@ static uint32_t report_of(const char* name, size_t length) {
   } kNames[] = {{"unwritten", KILNI_SOFT_REPORT_UNWRITTEN},
                 {"freed", KILNI_SOFT_REPORT_FREED},
                 {"all", KILNI_SOFT_REPORT_UNWRITTEN | KILNI_SOFT_REPORT_FREED}};
-  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); ++i) {
+  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); i++) {
     if (strlen(kNames[i].name) == length &&
         memcmp(kNames[i].name, name, length) == 0) {
       return kNames[i].bits;
@@ -81,7 +81,7 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
     }
     wish->report |= bits;
     text += length;
-    if (*text == ',') ++text;
+    if (*text == ',') text++;
   }
   return NULL;
 }
@@ -174,13 +174,13 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
   bool faulted = false;
   kilni_soft_queue_stop(driver);
   kilni_mutex_lock(&driver->lock);
-  for (uint32_t i = 0; i < driver->device_count; ++i) {
+  for (uint32_t i = 0; i < driver->device_count; i++) {
     if (kilni_soft_sticky(&driver->contexts[i]) != KILN_CU_SUCCESS) {
       faulted = true;
     }
   }
   for (uint32_t i = 0; driver->memory != NULL && i < driver->device_count;
-       ++i) {
+       i++) {
     kilni_soft_context_clear(driver, &driver->contexts[i]);
   }
   kilni_soft_graphs_clear(driver);
@@ -269,7 +269,7 @@ static kiln_status_t create_memory(kilni_soft_driver_t* driver,
                                                      wish->devices, list));
   driver->memory = list[0];
   driver->device_count = wish->devices;
-  for (uint32_t i = 0; i < wish->devices; ++i) {
+  for (uint32_t i = 0; i < wish->devices; i++) {
     driver->contexts[i].device = i;
     driver->contexts[i].memory = list[i];
   }

@@ -64,7 +64,7 @@ static void call_help(kilni_soft_driver_t* driver,
                       const kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
   uint64_t room = kilni_soft_grid_room(task->work.as.grid, task->inside);
-  for (uint32_t i = 1; i <= 2 && i <= room; ++i) {
+  for (uint32_t i = 1; i <= 2 && i <= room; i++) {
     if (queue->idle < i) {
       add_worker(driver);
       return;
@@ -100,7 +100,7 @@ bool kilni_soft_task_awaits(kilni_soft_driver_t* driver,
   while (task != NULL) {
     if (task == other) return true;
     kilni_soft_task_t* list = task->walk_next;
-    for (size_t i = 0; i < task->edge_count; ++i) {
+    for (size_t i = 0; i < task->edge_count; i++) {
       kilni_soft_task_t* blocker = task->edges[i].blocker;
       if (blocker == NULL || blocker->walk == walk) continue;
       blocker->walk = walk;
@@ -157,7 +157,7 @@ static void make_ready(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
   // Room for every pending task was made when it was issued. The list is kept
   // in the order of tickets, so that no choice depends on who was done first.
   size_t at = queue->ready_count++;
-  for (; at > 0 && queue->ready[at - 1]->ticket > task->ticket; --at) {
+  for (; at > 0 && queue->ready[at - 1]->ticket > task->ticket; at--) {
     queue->ready[at] = queue->ready[at - 1];
   }
   queue->ready[at] = task;
@@ -376,8 +376,8 @@ static bool do_copy(kilni_soft_driver_t* driver, kilni_soft_work_t* work) {
 
 // One row of a box after the other.
 static bool do_box(kilni_soft_driver_t* driver, const kilni_soft_box_t* box) {
-  for (uint64_t z = 0; z < box->depth; ++z) {
-    for (uint64_t y = 0; y < box->height; ++y) {
+  for (uint64_t z = 0; z < box->depth; z++) {
+    for (uint64_t y = 0; y < box->height; y++) {
       kilni_soft_work_t row = {
           .kind = KILNI_SOFT_TASK_COPY,
           .as.copy = {
@@ -405,14 +405,14 @@ static bool fill_row(kilni_soft_driver_t* driver, const kilni_soft_work_t* work,
     return true;
   }
   // Little-endian hosts only, as the device: the low bytes come first.
-  for (uint64_t i = 0; i < count; ++i) memcpy(to + i * width, &value, width);
+  for (uint64_t i = 0; i < count; i++) memcpy(to + i * width, &value, width);
   return true;
 }
 
 static bool do_fill(kilni_soft_driver_t* driver,
                     const kilni_soft_work_t* work) {
   uint64_t rows = work->as.fill.rows > 0 ? work->as.fill.rows : 1;
-  for (uint64_t i = 0; i < rows; ++i) {
+  for (uint64_t i = 0; i < rows; i++) {
     uint64_t address = work->as.fill.address + i * work->as.fill.row_bytes;
     if (!fill_row(driver, work, address)) return false;
   }
@@ -553,7 +553,7 @@ bool kilni_soft_queue_is_alone(const kilni_soft_driver_t* driver) {
 // seed's choice; `ready_count` if there is none.
 static uint64_t choose_latest(kilni_soft_queue_t* queue) {
   size_t count = 0;
-  for (size_t i = 0; i < queue->ready_count; ++i) {
+  for (size_t i = 0; i < queue->ready_count; i++) {
     count += queue->ready[i]->wanted;
   }
   if (count == 0) return queue->ready_count;
@@ -779,7 +779,7 @@ void kilni_soft_queue_stop(kilni_soft_driver_t* driver) {
   uint32_t count = queue->thread_count;  // and no more from here on
   kilni_mutex_unlock(&driver->lock);
   // In this order, since the first may be about to start the second.
-  for (uint32_t i = 0; queue->threads != NULL && i < count; ++i) {
+  for (uint32_t i = 0; queue->threads != NULL && i < count; i++) {
     kilni_thread_join(&queue->threads[i]);
   }
   kilni_mutex_lock(&driver->lock);
@@ -814,7 +814,7 @@ static size_t link_blockers(kilni_soft_stream_t* stream,
       stream->last, after,
       !is_legacy && blocking ? context->legacy.last : NULL};
   kilni_soft_stream_t* other = is_legacy ? context->streams : NULL;
-  for (size_t i = 0; i < 3 || other != NULL; ++i) {
+  for (size_t i = 0; i < 3 || other != NULL; i++) {
     kilni_soft_task_t* blocker;
     if (i < 3) {
       blocker = fixed[i];
@@ -832,7 +832,7 @@ static size_t link_blockers(kilni_soft_stream_t* stream,
       edge->next = blocker->waiters;
       blocker->waiters = edge;
     }
-    ++count;
+    count++;
   }
   return count;
 }
@@ -909,10 +909,10 @@ void kilni_soft_queue_commit(kilni_soft_driver_t* driver,
                              bool is_last) {
   kilni_soft_queue_t* queue = &driver->queue;
   kilni_soft_task_t* list = NULL;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     kilni_soft_task_t* task = tasks[i];
     task->ticket = ++queue->tickets;
-    for (size_t k = 0; k < task->edge_count; ++k) {
+    for (size_t k = 0; k < task->edge_count; k++) {
       kilni_soft_task_t* blocker = task->edges[k].blocker;
       task->edges[k].blocker = NULL;
       if (!blocker->done) link_edge(task, &task->edges[k], blocker);
@@ -923,7 +923,7 @@ void kilni_soft_queue_commit(kilni_soft_driver_t* driver,
   }
   if (is_last) tasks[count - 1]->stream->last = tasks[count - 1];
   // Nothing ends before all of them are in.
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     if (tasks[i]->blockers == 0) make_ready(driver, tasks[i], &list);
   }
   finish_list(driver, list);
@@ -1001,7 +1001,7 @@ static void want(kilni_soft_queue_t* queue, kilni_soft_task_t* task) {
     kilni_soft_task_t* list = task->walk_next;
     queue->wanted++;
     // What it waits for is wanted with it, where that makes a difference.
-    for (size_t i = 0; queue->latest && i < task->edge_count; ++i) {
+    for (size_t i = 0; queue->latest && i < task->edge_count; i++) {
       kilni_soft_task_t* blocker = task->edges[i].blocker;
       if (blocker == NULL || blocker->wanted) continue;
       blocker->wanted = true;

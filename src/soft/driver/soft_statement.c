@@ -34,16 +34,16 @@ static size_t skip(kiln_string_view_t text) {
   size_t at = 0;
   while (at < text.size) {
     if (is_blank(text.data[at])) {
-      ++at;
+      at++;
     } else if (at + 1 < text.size && text.data[at] == '/' &&
                text.data[at + 1] == '/') {
-      while (at < text.size && text.data[at] != '\n') ++at;
+      while (at < text.size && text.data[at] != '\n') at++;
     } else if (at + 1 < text.size && text.data[at] == '/' &&
                text.data[at + 1] == '*') {
       at += 2;
       while (at + 1 < text.size &&
              !(text.data[at] == '*' && text.data[at + 1] == '/')) {
-        ++at;
+        at++;
       }
       at = at + 2 < text.size ? at + 2 : text.size;
     } else {
@@ -66,7 +66,7 @@ static size_t dot_size(kiln_string_view_t text) {
   size_t at = 1;
   while (at < text.size) {
     if (goes_on(text.data[at])) {
-      ++at;
+      at++;
     } else if (at + 2 < text.size && text.data[at] == ':' &&
                text.data[at + 1] == ':' && goes_on(text.data[at + 2])) {
       at += 2;
@@ -88,7 +88,7 @@ kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest) {
     size = 1;
     if (starts_name(c)) {
       word.kind = KILNI_SOFT_WORD_NAME;
-      while (size < rest.size && goes_on(rest.data[size])) ++size;
+      while (size < rest.size && goes_on(rest.data[size])) size++;
     } else if (c == '.') {
       word.kind = KILNI_SOFT_WORD_DOT;
       size = dot_size(rest);
@@ -96,7 +96,7 @@ kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest) {
       word.kind = KILNI_SOFT_WORD_NUMBER;
       while (size < rest.size &&
              (goes_on(rest.data[size]) || rest.data[size] == '.')) {
-        ++size;
+        size++;
       }
     } else if (c == '"') {
       word.kind = KILNI_SOFT_WORD_STRING;
@@ -117,7 +117,7 @@ static bool word_is(const kilni_soft_word_t* word, char mark) {
 // ---- Statements ----
 
 static bool is_one_of(kiln_string_view_t word, const char* const* words) {
-  for (; *words != NULL; ++words) {
+  for (; *words != NULL; words++) {
     if (kilni_sv_equal_cstr(word, *words)) return true;
   }
   return false;
@@ -186,8 +186,8 @@ static void take_declaration(kiln_string_view_t* rest,
         statement->kind == KILNI_SOFT_STATEMENT_VARIABLE) {
       statement->has_several = true;
     }
-    if (opens(&word)) ++depth;
-    if (closes(&word) && depth > 0) --depth;
+    if (opens(&word)) depth++;
+    if (closes(&word) && depth > 0) depth--;
     if (depth == 0 && word_is(&word, '}') &&
         statement->kind != KILNI_SOFT_STATEMENT_VARIABLE) {
       return;

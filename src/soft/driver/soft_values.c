@@ -12,7 +12,7 @@
 bool kilni_soft_values_run(kilni_soft_driver_t* driver, kilni_soft_work_t* work,
                            bool* out_gone) {
   *out_gone = false;
-  for (; work->as.values.at < work->as.values.count; ++work->as.values.at) {
+  for (; work->as.values.at < work->as.values.count; work->as.values.at++) {
     const kiln_cu_mem_op_t* one = &work->as.values.list[work->as.values.at];
     bool wide = one->operation == KILN_CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
                 one->operation == KILN_CU_STREAM_MEM_OP_WRITE_VALUE_64;
@@ -54,7 +54,7 @@ bool kilni_soft_values_run(kilni_soft_driver_t* driver, kilni_soft_work_t* work,
         break;
       default:
         holds = wide ? ~(is | wanted) != 0
-                     : (uint32_t) ~((uint32_t)is | (uint32_t)wanted) != 0;
+                     : (uint32_t)~((uint32_t)is | (uint32_t)wanted) != 0;
         break;
     }
     if (!holds) return false;

@@ -244,13 +244,13 @@ static kiln_cu_result_t row_set_access(kiln_cu_deviceptr_t address,
       enter(good_if(list != NULL && count > 0 && is_whole(bytes)), &driver);
   if (result != KILN_CU_SUCCESS) return result;
   bool good = kilni_soft_memory_is_mapped(driver->memory, address, bytes);
-  for (size_t i = 0; good && i < count; ++i) {
+  for (size_t i = 0; good && i < count; i++) {
     good = is_device(driver, &list[i].location) &&
            (list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_NONE ||
             list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READ ||
             list[i].flags == KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   }
-  for (size_t i = 0; good && i < count; ++i) {
+  for (size_t i = 0; good && i < count; i++) {
     kilni_soft_memory_set_access(driver->contexts[list[i].location.id].memory,
                                  address, bytes, list[i].flags);
   }

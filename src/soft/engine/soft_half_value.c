@@ -65,8 +65,9 @@ uint16_t kilni_soft_half_combine(bool bf16, uint32_t action, uint16_t x,
     return kilni_soft_half_narrow(bf16,
                                   isinf(a) || isinf(b) ? a + b : odd_sum(a, b));
   }
-  if (isnan(a) || isnan(b))
+  if (isnan(a) || isnan(b)) {
     return isnan(a) ? kilni_soft_half_narrow(bf16, b) : x;
+  }
   bool less = a < b || (a == b && signbit(a));
   return less == (action == KILNI_SOFT_ACTION_MIN) ? x : y;
 }

@@ -72,6 +72,8 @@ static element_t decode(uint32_t type, uint64_t bits) {
       e.real = kilni_soft_half_widen(false, (uint16_t)((word & 0xffu) << 8));
       return e;
     case KILNI_SOFT_MATRIX_S8:
+      // The sign is meant to go on.
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse)
       e.whole = (int8_t)(uint8_t)bits;
       return e;
     case KILNI_SOFT_MATRIX_U8:

@@ -151,11 +151,13 @@ static void put_integer(printer_t* p, const spec_t* spec) {
   uint64_t raw = take(p, spec->longs > 0 ? 8 : 4);
   bool is_signed = spec->type == 'd' || spec->type == 'i';
   build_format(spec, "ll", spec->type, format);
-  if (spec->longs == -1)
+  if (spec->longs == -1) {
     raw = is_signed ? (uint64_t)(int16_t)raw : (uint16_t)raw;
+  }
   if (spec->longs == -2) raw = is_signed ? (uint64_t)(int8_t)raw : (uint8_t)raw;
-  if (spec->longs == 0)
+  if (spec->longs == 0) {
     raw = is_signed ? (uint64_t)(int32_t)raw : (uint32_t)raw;
+  }
   put_field(p, field, snprintf(field, sizeof(field), format, raw));
 }
 

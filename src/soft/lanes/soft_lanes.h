@@ -64,12 +64,10 @@ typedef uint32_t kilni_lanes_chunk_t
 // A bit per lane, in the width of the lanes that it selects from: `mask &
 // bit[i]` is a vector operation on every lane set, a variable shift is not.
 #define KILNI_LANES_BITS4(b) 1u << (b), 2u << (b), 4u << (b), 8u << (b)
-#define KILNI_LANES_BITS                                                     \
-  {                                                                          \
-    KILNI_LANES_BITS4(0), KILNI_LANES_BITS4(4), KILNI_LANES_BITS4(8),        \
-        KILNI_LANES_BITS4(12), KILNI_LANES_BITS4(16), KILNI_LANES_BITS4(20), \
-        KILNI_LANES_BITS4(24), KILNI_LANES_BITS4(28)                         \
-  }
+#define KILNI_LANES_BITS                                                \
+  {KILNI_LANES_BITS4(0),  KILNI_LANES_BITS4(4),  KILNI_LANES_BITS4(8),  \
+   KILNI_LANES_BITS4(12), KILNI_LANES_BITS4(16), KILNI_LANES_BITS4(20), \
+   KILNI_LANES_BITS4(24), KILNI_LANES_BITS4(28)}
 static const uint32_t kilni_lanes_bit32[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED
     __attribute__((unused)) = KILNI_LANES_BITS;
 static const uint64_t kilni_lanes_bit64[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED

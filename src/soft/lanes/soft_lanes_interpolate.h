@@ -18,7 +18,8 @@
 
 // c0, then c1 in 19 bits and c2 in 13; of the tangent, whose c2 are negative,
 // the unit in two bits, c1 in 16 and -c2 in 14, 16 times for each binade.
-#define ROW(c0, c1, c2) {(c0), (uint32_t)(c1) << 13 | ((uint32_t)(c2)&0x1fffu)},
+#define ROW(c0, c1, c2) \
+  {(c0), (uint32_t)(c1) << 13 | ((uint32_t)(c2) & 0x1fffu)},
 #define TANH(binade, n, unit, c0, c1, c2)
 static const uint32_t kilni_lanes_rows[][2] KILNI_LANES_ALIGNED
     __attribute__((unused)) = {
@@ -39,7 +40,7 @@ static const uint32_t kilni_lanes_rows[][2] KILNI_LANES_ALIGNED
 #define TANH_OF_16       TANH_1
 #define TANH(binade, n, unit, c0, c1, c2) \
   TANH_OF_##n((c0),                       \
-              ((unit)-36u) << 30 | (uint32_t)(c1) << 14 | (uint32_t) - (c2))
+              ((unit) - 36u) << 30 | (uint32_t)(c1) << 14 | (uint32_t)-(c2))
 static const uint32_t kilni_lanes_tanh_rows[][2] KILNI_LANES_ALIGNED
     __attribute__((unused)) = {
 #include "soft/lanes/soft_interpolate.inc"

@@ -143,7 +143,7 @@ static void init_device(kilni_soft_memory_t* memory, kilni_soft_memory_t* root,
 }
 
 static kiln_status_t join_devices(kilni_soft_memory_t* memory) {
-  for (uint32_t i = 1; i < memory->device_count; ++i) {
+  for (uint32_t i = 1; i < memory->device_count; i++) {
     void* block;
     KILNI_RETURN_IF_ERROR(
         kilni_alloc(memory->allocator, sizeof(*memory), &block));
@@ -261,13 +261,13 @@ void kilni_soft_memory_destroy(kilni_soft_memory_t* memory) {
                      (size_t)KILNI_SOFT_MARKS_SIZE(memory->window_bytes));
   }
   kiln_allocator_t allocator = memory->allocator;
-  for (size_t i = 0; i < memory->count; ++i) {
+  for (size_t i = 0; i < memory->count; i++) {
     const kilni_soft_alloc_t* alloc = &memory->allocs[i];
     if (!is_own_host(alloc->kind)) continue;
     kilni_vm_release(host_pointer(alloc->address, 0),
                      (size_t)round_up(alloc->bytes, kilni_vm_page_bytes()));
   }
-  for (uint32_t i = 1; i < memory->device_count; ++i) {
+  for (uint32_t i = 1; i < memory->device_count; i++) {
     if (memory->joined[i] == NULL) break;
     kilni_free(allocator, memory->joined[i], sizeof(*memory));
   }
@@ -352,7 +352,7 @@ static bool find_gap(const kilni_soft_memory_t* memory, uint64_t from,
       at = round_up(stop, KILNI_SOFT_ALLOC_ALIGN);
     }
   }
-  for (; at < end; ++i) {
+  for (; at < end; i++) {
     uint64_t limit = end;
     if (i < memory->count && memory->allocs[i].address < end) {
       limit = memory->allocs[i].address;
@@ -386,28 +386,28 @@ static kiln_status_t commit_pages(kilni_soft_memory_t* memory, uint64_t first,
                                   uint64_t end) {
   while (first < end) {
     if (memory->pages[first] & PAGE_COMMITTED) {
-      ++first;
+      first++;
       continue;
     }
     uint64_t stop = first + 1;
-    while (stop < end && !(memory->pages[stop] & PAGE_COMMITTED)) ++stop;
+    while (stop < end && !(memory->pages[stop] & PAGE_COMMITTED)) stop++;
     KILNI_RETURN_IF_ERROR(kilni_vm_commit(memory->base + first * PAGE,
                                           (size_t)((stop - first) * PAGE)));
-    for (; first < stop; ++first) memory->pages[first] |= PAGE_COMMITTED;
+    for (; first < stop; first++) memory->pages[first] |= PAGE_COMMITTED;
   }
   return NULL;
 }
 
 static void drop_pages(kilni_soft_memory_t* memory, uint64_t first,
                        uint64_t end) {
-  for (uint64_t i = first; i < end; ++i) memory->pages[i]--;
+  for (uint64_t i = first; i < end; i++) memory->pages[i]--;
   while (first < end) {
     if (memory->pages[first] != PAGE_COMMITTED) {
-      ++first;
+      first++;
       continue;
     }
     uint64_t stop = first + 1;
-    while (stop < end && memory->pages[stop] == PAGE_COMMITTED) ++stop;
+    while (stop < end && memory->pages[stop] == PAGE_COMMITTED) stop++;
     kilni_vm_discard(memory->base + first * PAGE,
                      (size_t)((stop - first) * PAGE));
     first = stop;
@@ -472,7 +472,7 @@ static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
   fill_fresh(memory, host_pointer(address, alloc.delta), rounded);
   start_marks(memory, &alloc, rounded);
   KILNI_RETURN_IF_ERROR(insert(memory, &alloc));
-  for (uint64_t i = first; i < end; ++i) memory->pages[i]++;
+  for (uint64_t i = first; i < end; i++) memory->pages[i]++;
   own->used += rounded;
   memory->cursor = address + rounded;
   *out_address = address;
@@ -543,7 +543,7 @@ bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
   uint64_t kept = memory->freed != NULL ? memory->freed_count : 0;
   uint64_t oldest =
       kept > KILNI_SOFT_FREED_KEPT ? kept - KILNI_SOFT_FREED_KEPT : 0;
-  for (uint64_t i = kept; i > oldest && !found; --i) {
+  for (uint64_t i = kept; i > oldest && !found; i--) {
     const kilni_soft_freed_t* freed =
         &memory->freed[(i - 1) % KILNI_SOFT_FREED_KEPT];
     found = address - freed->address < freed->bytes;
@@ -611,7 +611,7 @@ void kilni_soft_memory_own_access(kilni_soft_memory_t* memory,
                                   const void* owner, uint32_t access) {
   memory = memory->root;
   kilni_mutex_lock(&memory->lock);
-  for (size_t i = 0; i < memory->count; ++i) {
+  for (size_t i = 0; i < memory->count; i++) {
     kilni_soft_alloc_t* alloc = &memory->allocs[i];
     if (alloc->owner == owner && alloc->kind != KILNI_SOFT_ALLOC_MAPPED) {
       alloc->access = access;
@@ -742,7 +742,7 @@ bool kilni_soft_memory_clear_one(kilni_soft_memory_t* memory,
   size_t at = root->count;
   while (at > 0 && (root->allocs[at - 1].device != memory->device ||
                     kilni_soft_alloc_is_virtual(root->allocs[at - 1].kind))) {
-    --at;
+    at--;
   }
   if (at > 0) *out_alloc = root->allocs[at - 1];
   kilni_mutex_unlock(&root->lock);
@@ -786,10 +786,10 @@ static bool find_pages(const kilni_soft_memory_t* memory, uint64_t address,
   if ((memory->pages[first] & ~PAGE_COMMITTED) == 0) return false;
   uint64_t end = first + 1;
   while (end < page_count && (memory->pages[end] & ~PAGE_COMMITTED) != 0) {
-    ++end;
+    end++;
   }
   while (first > 0 && (memory->pages[first - 1] & ~PAGE_COMMITTED) != 0) {
-    --first;
+    first--;
   }
   out_range->lo = KILNI_SOFT_GLOBAL_BASE + first * PAGE;
   out_range->hi = KILNI_SOFT_GLOBAL_BASE + end * PAGE;
@@ -805,8 +805,8 @@ static void find_mapped(const kilni_soft_memory_t* memory,
   const kilni_soft_alloc_t* first = alloc;
   const kilni_soft_alloc_t* last = alloc;
   const kilni_soft_alloc_t* end = memory->allocs + memory->count;
-  while (first > memory->allocs && continues(&first[-1], first)) --first;
-  while (last + 1 < end && continues(last, &last[1])) ++last;
+  while (first > memory->allocs && continues(&first[-1], first)) first--;
+  while (last + 1 < end && continues(last, &last[1])) last++;
   out_range->lo = first->address;
   out_range->hi = last->address + last->bytes;
   out_range->delta = alloc->delta;
@@ -852,7 +852,7 @@ void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
     const kilni_soft_alloc_t* end = memory->allocs + memory->count;
     while (last->address + last->bytes - address < bytes && last + 1 < end &&
            continues(last, &last[1])) {
-      ++last;
+      last++;
     }
     if (bytes <= last->address + last->bytes - address) {
       data = host_pointer(address, alloc->delta);
@@ -886,7 +886,7 @@ bool kilni_soft_memory_nearest(kilni_soft_memory_t* memory, uint64_t address,
   size_t above = upper_bound(memory, address);
   while (above > 0 &&
          memory->allocs[above - 1].kind == KILNI_SOFT_ALLOC_RESERVED) {
-    --above;
+    above--;
   }
   if (above > 0) *out_alloc = memory->allocs[above - 1];
   kilni_mutex_unlock(&memory->lock);
@@ -904,7 +904,7 @@ static size_t cover(const kilni_soft_memory_t* memory, uint64_t address,
     return memory->count;
   }
   uint64_t reached = address;
-  for (size_t i = at - 1; i < memory->count; ++i) {
+  for (size_t i = at - 1; i < memory->count; i++) {
     const kilni_soft_alloc_t* alloc = &memory->allocs[i];
     if (alloc->kind != kind || alloc->address != reached) break;
     reached += alloc->bytes;
@@ -1054,7 +1054,7 @@ static void set_pages(kilni_soft_memory_t* memory, uint64_t address,
   uint64_t first;
   uint64_t end;
   pages_of(address, bytes, &first, &end);
-  for (; first < end; ++first) memory->pages[first] = PAGE_COMMITTED | value;
+  for (; first < end; first++) memory->pages[first] = PAGE_COMMITTED | value;
 }
 
 void kilni_soft_memory_unmap(kilni_soft_memory_t* memory, uint64_t address,
@@ -1081,7 +1081,7 @@ void kilni_soft_memory_set_access(kilni_soft_memory_t* memory, uint64_t address,
   memory = memory->root;
   kilni_mutex_lock(&memory->lock);
   size_t at = cover(memory, address, bytes, KILNI_SOFT_ALLOC_MAPPED);
-  for (; at < memory->count; ++at) {
+  for (; at < memory->count; at++) {
     kilni_soft_alloc_t* alloc = &memory->allocs[at];
     if (alloc->address - address >= bytes) break;
     alloc->access = (alloc->access & ~(3u << shift)) | access << shift;

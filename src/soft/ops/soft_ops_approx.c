@@ -54,7 +54,7 @@ KILNI_LANES_INLINE float scale_none(float b) {
 }
 
 PLAIN(rcp_approx_ftz_f32, mufu_rcp)
-SCALED(rcp_approx_f32, mufu_rcp, a* scale_both(a), y* scale_both(a))
+SCALED(rcp_approx_f32, mufu_rcp, a * scale_both(a), y * scale_both(a))
 PLAIN(sqrt_approx_ftz_f32, mufu_sqrt)
 SCALED(sqrt_approx_f32, mufu_sqrt, SUBNORMAL(a) ? a * 0x1p24f : a,
        SUBNORMAL(a) ? y * 0x1p-12f : y)

@@ -7,8 +7,8 @@
 
 #define TWO(id, T, expr) KILNI_LANES_BINARY(id, T, T, T, expr)
 
-TWO(and_b32, uint32_t, a& b)
-TWO(and_b64, uint64_t, a& b)
+TWO(and_b32, uint32_t, a & b)
+TWO(and_b64, uint64_t, a & b)
 TWO(or_b32, uint32_t, a | b)
 TWO(or_b64, uint64_t, a | b)
 TWO(xor_b32, uint32_t, a ^ b)
@@ -26,7 +26,7 @@ KILNI_LANES_UNARY(cnot_b64, uint64_t, uint64_t, a == 0 ? 1u : 0u)
     kilni_soft_set_pred(warp, instr->d, kilni_soft_exec(warp, instr), (expr)); \
     return instr + 1;                                                          \
   }
-PREDICATE(and_pred, a& b)
+PREDICATE(and_pred, a & b)
 PREDICATE(or_pred, a | b)
 PREDICATE(xor_pred, a ^ b)
 

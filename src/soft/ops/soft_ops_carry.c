@@ -47,9 +47,9 @@
   CHAIN(sub_cc_b##w, T, 0, a, b, 0, 1)            \
   CHAIN(subc_b##w, T, 0, a, b, 1, 0)              \
   CHAIN(subc_cc_b##w, T, 0, a, b, 1, 1)           \
-  CHAIN(mad_lo_cc_b##w, T, 2, a* b, c, 0, 1)      \
-  CHAIN(madc_lo_b##w, T, 2, a* b, c, 1, 0)        \
-  CHAIN(madc_lo_cc_b##w, T, 2, a* b, c, 1, 1)     \
+  CHAIN(mad_lo_cc_b##w, T, 2, (a * b), c, 0, 1)   \
+  CHAIN(madc_lo_b##w, T, 2, (a * b), c, 1, 0)     \
+  CHAIN(madc_lo_cc_b##w, T, 2, (a * b), c, 1, 1)  \
   CHAIN(mad_hi_cc_u##w, T, 2, hu(a, b), c, 0, 1)  \
   CHAIN(madc_hi_u##w, T, 2, hu(a, b), c, 1, 0)    \
   CHAIN(madc_hi_cc_u##w, T, 2, hu(a, b), c, 1, 1) \

@@ -247,7 +247,7 @@ WIDE(wide_u32, uint64_t, uint32_t, (void)0, a)
 WIDE(wide_s32, uint64_t, int32_t, (void)0, (int64_t)a)
 
 // `aux`: first bit, bits, whether to extend the sign, bits of the register.
-#define FIELD_SHIFT(aux)  ((aux)&31u)
+#define FIELD_SHIFT(aux)  ((aux) & 31u)
 #define FIELD_BITS(aux)   ((aux) >> 8 & 63u)
 #define FIELD_SIGNED(aux) ((aux) >> 16 & 1u)
 #define FIELD_KEEP(aux)   ((aux) >> 24 & 63u)

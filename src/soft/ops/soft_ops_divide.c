@@ -61,7 +61,7 @@ KILNI_LANES_INLINE uint64_t rem_sl(int64_t a, int64_t b) {
 }
 
 #define TWO(id, T, expr) KILNI_LANES_BINARY(id, T, T, T, expr)
-#define LOW16(x)         ((uint32_t)(x)&0xffffu)
+#define LOW16(x)         ((uint32_t)(x) & 0xffffu)
 
 TWO(div_u16, uint32_t, LOW16(div_u(LOW16(a), LOW16(b))))
 TWO(rem_u16, uint32_t, LOW16(rem_u(LOW16(a), LOW16(b))))

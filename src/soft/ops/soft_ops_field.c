@@ -57,7 +57,7 @@ KILNI_LANES_UNARY(brev_b64, uint64_t, uint64_t, reverse64(a))
 // The highest bit that differs from the sign; all ones when there is none.
 #define FIND(name, T, leading, last)              \
   KILNI_LANES_INLINE uint32_t name(T x) {         \
-    return x ? (last)-leading(x) : UINT32_MAX;    \
+    return x ? (last) - leading(x) : UINT32_MAX;  \
   }                                               \
   KILNI_LANES_INLINE uint32_t name##_shift(T x) { \
     return x ? leading(x) : UINT32_MAX;           \
@@ -80,14 +80,14 @@ KILNI_LANES_UNARY(bfind_shiftamt_s64, uint32_t, uint64_t,
 
 // `len` ones from bit 0, for any len.
 #define ONES(T, width, len) \
-  ((len) < (width) ? ((T)1 << ((len) & ((width)-1))) - 1u : ~(T)0)
+  ((len) < (width) ? ((T)1 << ((len) & ((width) - 1))) - 1u : ~(T)0)
 // x shifted, zero beyond the width.
-#define LEFT(x, width, n)  ((n) < (width) ? (x) << ((n) & ((width)-1)) : 0)
-#define RIGHT(x, width, n) ((n) < (width) ? (x) >> ((n) & ((width)-1)) : 0)
+#define LEFT(x, width, n)  ((n) < (width) ? (x) << ((n) & ((width) - 1)) : 0)
+#define RIGHT(x, width, n) ((n) < (width) ? (x) >> ((n) & ((width) - 1)) : 0)
 
 // The manual gives positions and lengths of 0 to 255. Above it a GPU takes
 // those of 32 bits modulo 256, and those of 64 bits as they are.
-#define COUNT_32(x) ((x)&0xffu)
+#define COUNT_32(x) ((x) & 0xffu)
 #define COUNT_64(x) ((x) < 255u ? (x) : 255u)
 
 // The last bit of the field, or of the word where the field leaves it, fills
@@ -97,10 +97,10 @@ KILNI_LANES_UNARY(bfind_shiftamt_s64, uint32_t, uint64_t,
     uint32_t pos = COUNT_##width(b);                                      \
     uint32_t len = COUNT_##width(c);                                      \
     uint32_t last = pos + len - 1u;                                       \
-    uint32_t top = len && last < (width)-1u ? last : (width)-1u;          \
-    T sign = (T)0 - (a >> (top & ((width)-1u)) & 1u);                     \
+    uint32_t top = len && last < (width) - 1u ? last : (width) - 1u;      \
+    T sign = (T)0 - (a >> (top & ((width) - 1u)) & 1u);                   \
     T fill = is_signed && len ? sign : 0;                                 \
-    uint32_t room = pos < (width) ? (width)-pos : 0;                      \
+    uint32_t room = pos < (width) ? (width) - pos : 0;                    \
     uint32_t kept = len < room ? len : room;                              \
     T ones = ONES(T, width, kept);                                        \
     return (RIGHT(a, width, pos) & ones) | (fill & ~ones);                \

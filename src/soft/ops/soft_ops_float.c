@@ -33,10 +33,12 @@ KILNI_LANES_INLINE float fused(int mode, float a, float b, float c) {
 #define ADD(name, mode, in, out)                              \
   KILNI_LANES_BINARY_ROUNDED(name, mode, float, float, float, \
                              out(in(a) + in(b)))
-#define SUB(name, mode, in, out) \
-  KILNI_LANES_BINARY_ROUNDED(name, mode, float, float, float, out(in(a)-in(b)))
-#define MUL(name, mode, in, out) \
-  KILNI_LANES_BINARY_ROUNDED(name, mode, float, float, float, out(in(a)*in(b)))
+#define SUB(name, mode, in, out)                              \
+  KILNI_LANES_BINARY_ROUNDED(name, mode, float, float, float, \
+                             out(in(a) - in(b)))
+#define MUL(name, mode, in, out)                              \
+  KILNI_LANES_BINARY_ROUNDED(name, mode, float, float, float, \
+                             out(in(a) * in(b)))
 #define FMA(name, mode, in, out)                                      \
   KILNI_LANES_TERNARY_ROUNDED(name, mode, float, float, float, float, \
                               out(fused(mode, in(a), in(b), in(c))))

@@ -91,8 +91,9 @@ typedef struct rounding_t {
 
 static rounding_t rounding_of(uint32_t how) {
   rounding_t r = {0, 0, 0, 0};
-  if (how == KILNI_SOFT_HALF_RN || how == KILNI_SOFT_HALF_RNA)
+  if (how == KILNI_SOFT_HALF_RN || how == KILNI_SOFT_HALF_RNA) {
     r.nearest = ~0ull;
+  }
   if (how == KILNI_SOFT_HALF_RN) r.even = 1;
   if (how == KILNI_SOFT_HALF_RP) r.up = ~0ull;
   if (how == KILNI_SOFT_HALF_RM) r.down = ~0ull;

@@ -7,7 +7,7 @@
 // their sign counts, results are masked.
 #include "soft/lanes/soft_lanes_wide.h"
 
-#define LOW16(x) ((uint32_t)(x)&0xffffu)
+#define LOW16(x) ((uint32_t)(x) & 0xffffu)
 
 // Handlers of two and three sources of one type.
 #define TWO(id, T, expr)   KILNI_LANES_BINARY(id, T, T, T, expr)
@@ -19,8 +19,8 @@
 
 TWO(add_b16, uint32_t, LOW16(a + b))
 TWO(sub_b16, uint32_t, LOW16(a - b))
-TWO(mul_lo_b16, uint32_t, LOW16(a* b))
-THREE(mad_lo_b16, uint32_t, LOW16(a* b + c))
+TWO(mul_lo_b16, uint32_t, LOW16(a * b))
+THREE(mad_lo_b16, uint32_t, LOW16(a * b + c))
 KILNI_LANES_UNARY(neg_b16, uint32_t, uint32_t, LOW16(0u - a))
 KILNI_LANES_UNARY(abs_s16, uint32_t, uint32_t, LOW16(S(a) < 0 ? 0u - a : a))
 TWO(mul_hi_u16, uint32_t, LOW16((U(a) * U(b)) >> 16))
@@ -43,8 +43,8 @@ THREE(mad_wide_s16, uint32_t, (uint32_t)(S(a) * S(b)) + c)
 
 TWO(add_b32, uint32_t, a + b)
 TWO(sub_b32, uint32_t, a - b)
-TWO(mul_lo_b32, uint32_t, a* b)
-THREE(mad_lo_b32, uint32_t, a* b + c)
+TWO(mul_lo_b32, uint32_t, a * b)
+THREE(mad_lo_b32, uint32_t, a * b + c)
 KILNI_LANES_UNARY(neg_b32, uint32_t, uint32_t, 0u - a)
 KILNI_LANES_UNARY(abs_s32, uint32_t, uint32_t, S32(a) < 0 ? 0u - a : a)
 TWO(mul_hi_u32, uint32_t, high_u32(a, b))
@@ -59,12 +59,12 @@ TWO(min_relu_s32, int32_t, (a < b ? a : b) > 0 ? (a < b ? a : b) : 0)
 TWO(max_relu_s32, int32_t, (a > b ? a : b) > 0 ? (a > b ? a : b) : 0)
 THREE(sad_u32, uint32_t, c + (a < b ? b - a : a - b))
 THREE(sad_s32, uint32_t, c + (S32(a) < S32(b) ? b - a : a - b))
-KILNI_LANES_BINARY(mul_wide_u32, uint64_t, uint32_t, uint32_t, (uint64_t)a* b)
-KILNI_LANES_BINARY(mul_wide_s32, int64_t, int32_t, int32_t, (int64_t)a* b)
+KILNI_LANES_BINARY(mul_wide_u32, uint64_t, uint32_t, uint32_t, (uint64_t)a * b)
+KILNI_LANES_BINARY(mul_wide_s32, int64_t, int32_t, int32_t, (int64_t)a * b)
 KILNI_LANES_TERNARY(mad_wide_u32, uint64_t, uint32_t, uint32_t, uint64_t,
-                    (uint64_t)a* b + c)
+                    (uint64_t)a * b + c)
 KILNI_LANES_TERNARY(mad_wide_s32, uint64_t, int32_t, int32_t, uint64_t,
-                    (uint64_t)((int64_t)a* b) + c)
+                    (uint64_t)((int64_t)a * b) + c)
 
 KILNI_LANES_INLINE uint32_t clamp_s32(int64_t x) {
   int64_t low = x < INT32_MIN ? INT32_MIN : x;
@@ -76,7 +76,7 @@ THREE(mad_hi_sat_s32, uint32_t,
       clamp_s32((int64_t)S32(high_s32(a, b)) + S32(c)))
 
 // 24 bits: the product of 48 bits, its low 32 or its bits 16 to 47.
-#define U24(x) ((uint64_t)((x)&0xffffffu))
+#define U24(x) ((uint64_t)((x) & 0xffffffu))
 #define S24(x) ((int64_t)((int32_t)((x) << 8) >> 8))
 
 TWO(mul24_lo_u32, uint32_t, (uint32_t)(U24(a) * U24(b)))
@@ -88,17 +88,17 @@ THREE(mad24_hi_u32, uint32_t, (uint32_t)((U24(a) * U24(b)) >> 16) + c)
 THREE(mad24_lo_s32, uint32_t, (uint32_t)(S24(a) * S24(b)) + c)
 THREE(mad24_hi_s32, uint32_t, (uint32_t)((uint64_t)(S24(a) * S24(b)) >> 16) + c)
 THREE(mad24_hi_sat_s32, uint32_t,
-      clamp_s32((int64_t)(int32_t)(uint32_t)((uint64_t)(S24(a) * S24(b)) >>
-                                             16) +
-                S32(c)))
+      clamp_s32(
+          (int64_t)(int32_t)(uint32_t)((uint64_t)(S24(a) * S24(b)) >> 16) +
+          S32(c)))
 
 // 64 bits.
 #define S64(x) ((int64_t)(x))
 
 TWO(add_b64, uint64_t, a + b)
 TWO(sub_b64, uint64_t, a - b)
-TWO(mul_lo_b64, uint64_t, a* b)
-THREE(mad_lo_b64, uint64_t, a* b + c)
+TWO(mul_lo_b64, uint64_t, a * b)
+THREE(mad_lo_b64, uint64_t, a * b + c)
 KILNI_LANES_UNARY(neg_b64, uint64_t, uint64_t, 0u - a)
 KILNI_LANES_UNARY(abs_s64, uint64_t, uint64_t, S64(a) < 0 ? 0u - a : a)
 TWO(mul_hi_u64, uint64_t, high_u64(a, b))

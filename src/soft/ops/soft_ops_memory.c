@@ -315,6 +315,8 @@ KILNI_LANES_INLINE void scatter(const uint64_t* addr, uint32_t exec,
                                 uint64_t delta, uint32_t bytes,
                                 const void* values) {
   EACH_OF(exec, lane) {
+    // `find` has filled in the addresses of all lanes in `exec`.
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     write_any((uint8_t*)(uintptr_t)(addr[lane] + delta),
               get_lane(values, lane, bytes), bytes);
   }

@@ -11,7 +11,7 @@
 #define THREE(id, T, expr) KILNI_LANES_TERNARY(id, T, T, T, T, expr)
 
 // Integers.
-#define SHIFTED(a, b, bits) ((b) < (bits) ? (a) << ((b) & ((bits)-1)) : 0)
+#define SHIFTED(a, b, bits) ((b) < (bits) ? (a) << ((b) & ((bits) - 1)) : 0)
 THREE(shl_add_b32, uint32_t, SHIFTED(a, b, 32) + c)
 THREE(add_add_b32, uint32_t, a + b + c)
 KILNI_LANES_TERNARY(shl_add_b64, uint64_t, uint64_t, uint32_t, uint64_t,
@@ -22,10 +22,10 @@ KILNI_LANES_BINARY(add_wide_s32, uint64_t, int32_t, uint64_t,
 KILNI_LANES_BINARY(add_wide_u32, uint64_t, uint32_t, uint64_t, a + b)
 
 // Floats.
-THREE(mul_add_f32, float, canonical32(a* b + c))
-THREE(mul_sub_f32, float, canonical32(a* b - c))
+THREE(mul_add_f32, float, canonical32(a * b + c))
+THREE(mul_sub_f32, float, canonical32(a * b - c))
 THREE(sub_mul_f32, float, canonical32(c - a * b))
-THREE(mul_mul_f32, float, canonical32(a* b* c))
+THREE(mul_mul_f32, float, canonical32(a * b * c))
 THREE(add_add_f32, float, canonical32(a + b + c))
 THREE(add_mul_f32, float, canonical32((a + b) * c))
 THREE(diff_add_f32, float, canonical32((a - b) + c))

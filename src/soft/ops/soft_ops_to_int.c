@@ -42,7 +42,7 @@ CONVERT(f64_u16, double, int32_t, 0.0, 0x1p16, 0, UINT16_MAX, 0x8000)
 CONVERT(f64_s8, double, int32_t, -0x1p7, 0x1p7, INT8_MIN, INT8_MAX, INT8_MIN)
 CONVERT(f64_u8, double, int32_t, 0.0, 0x1p8, 0, UINT8_MAX, 0x80)
 
-#define LOW16(x) ((uint32_t)(x)&0xffffu)
+#define LOW16(x) ((uint32_t)(x) & 0xffffu)
 
 // `r` names the rounding (and flushing), `round` does it to the source a.
 #define ALL(r, TF, f, round)                                                   \

@@ -80,13 +80,15 @@ static bool on_mapped(const kilni_dynlib_mapped_t* mapped, void* user) {
   if (seen->objects == 0) {
     seen->program_first = mapped->path[0] == 0 && mapped->soname[0] == 0;
     for (uint32_t i = 0; kilni_dynlib_mapped_need(mapped, i) != NULL; i++) {
-      if (strcmp(kilni_dynlib_mapped_need(mapped, i), "libc.so.6") == 0)
+      if (strcmp(kilni_dynlib_mapped_need(mapped, i), "libc.so.6") == 0) {
         seen->program_needs_libc = true;
+      }
     }
   }
   seen->objects++;
-  if (strcmp(mapped->soname, seen->soname) == 0)
+  if (strcmp(mapped->soname, seen->soname) == 0) {
     snprintf(seen->path, sizeof(seen->path), "%s", mapped->path);
+  }
   return seen->objects != seen->stop_after;
 }
 

@@ -82,6 +82,7 @@ static void a_child_finds_no_mark(void** state) {
   if (mark == NULL) {
     print_message("skipped: the system clears no memory in children\n");
     skip();
+    return;
   }
   assert_true(*mark != 0);
   pid_t child = fork();

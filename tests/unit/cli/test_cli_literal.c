@@ -40,7 +40,7 @@ static void values_are_read(void** state) {
       {"true", KILNI_CLI_TYPE_BOOL, 1},
       {"false", KILNI_CLI_TYPE_BOOL, 0},
   };
-  for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
     kilni_cli_value_t value;
     kilni_cli_error_t error;
     assert_true(kilni_cli_value_parse(GOOD[i].text, &value, &error));
@@ -79,11 +79,12 @@ static void wrong_values_are_refused(void** state) {
                                     "f32",
                                     "18446744073709551616u64",
                                     "-9223372036854775809i64"};
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_value_t value;
     kilni_cli_error_t error;
-    if (kilni_cli_value_parse(BAD[i], &value, &error))
+    if (kilni_cli_value_parse(BAD[i], &value, &error)) {
       fail_msg("\"%s\" was taken", BAD[i]);
+    }
     assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
     assert_true(error.fix[0] != 0);
   }
@@ -162,11 +163,12 @@ static void wrong_specs_are_refused(void** state) {
                                     "a:f32[1][2]",
                                     "a:[3]",
                                     "a:u8[1,1,1,1,1,1,1,1,1]"};
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_spec_t spec;
     kilni_cli_error_t error;
-    if (kilni_cli_spec_parse(BAD[i], &spec, &error))
+    if (kilni_cli_spec_parse(BAD[i], &spec, &error)) {
       fail_msg("\"%s\" was taken", BAD[i]);
+    }
     assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
     assert_true(error.fix[0] != 0);
   }
@@ -199,9 +201,11 @@ static void dims_are_read(void** state) {
   static const char* const BAD[] = {"",       "0",       "1,", "1,2,",
                                     "1,2,3,", "1,2,3,4", "a",  "4294967296",
                                     "-1",     "1 "};
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i)
-    if (kilni_cli_dims_parse("grid", BAD[i], d, &error))
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+    if (kilni_cli_dims_parse("grid", BAD[i], d, &error)) {
       fail_msg("\"%s\" was taken", BAD[i]);
+    }
+  }
 }
 
 static void assignments_are_split(void** state) {

@@ -26,8 +26,9 @@
 static json_t* read_good(const char* text) {
   json_t* lock = NULL;
   kilni_cli_error_t error = {0};
-  if (!kilni_config_lock_parse(text, strlen(text), "l", &lock, &error))
+  if (!kilni_config_lock_parse(text, strlen(text), "l", &lock, &error)) {
     fail_msg("%s", error.message);
+  }
   assert_non_null(lock);
   return lock;
 }
@@ -36,13 +37,15 @@ static void expect_bad(const char* text, size_t size, kiln_status_code_t code,
                        const char* words) {
   json_t* lock = NULL;
   kilni_cli_error_t error = {0};
-  if (kilni_config_lock_parse(text, size, "l", &lock, &error))
+  if (kilni_config_lock_parse(text, size, "l", &lock, &error)) {
     fail_msg("read: %.*s", (int)size, text);
+  }
   assert_null(lock);
   assert_int_equal(error.code, code);
   assert_non_null(strstr(error.message, "\"l\""));
-  if (strstr(error.message, words) == NULL)
+  if (strstr(error.message, words) == NULL) {
     fail_msg("%s: no \"%s\"", error.message, words);
+  }
   assert_int_not_equal(error.fix[0], 0);
 }
 
@@ -50,8 +53,9 @@ static void every_beginning_is_part_of_one(void** state) {
   (void)state;
   static const char text[] = LOCK(ITEM("nvrtc", ""));
   json_decref(read_good(text));
-  for (size_t size = 0; size < sizeof(text) - 1; ++size)
+  for (size_t size = 0; size < sizeof(text) - 1; size++) {
     expect_bad(text, size, KILN_STATUS_INVALID_ARGUMENT, "only part");
+  }
 }
 
 static void what_is_damaged_is_named(void** state) {
@@ -82,7 +86,7 @@ static void what_is_damaged_is_named(void** state) {
       {"\"static\":false", "\"static\":false,\"static\":true", "duplicate"},
   };
   static const char text[] = LOCK(ITEM("nvrtc", ""));
-  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     char bad[1024];
     const char* at = strstr(text, rows[i].from);
     assert_non_null(at);
@@ -150,7 +154,7 @@ static void variables(void** state) {
   json_t* list = kilni_config_lock_variables(then, now);
   static const char* const names[] = {"GONE", "SET", "NEW"};
   assert_int_equal(json_array_size(list), 3);
-  for (size_t i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < 3; i++) {
     const json_t* one = json_array_get(list, i);
     assert_string_equal(json_string_value(json_object_get(one, "name")),
                         names[i]);

@@ -60,7 +60,7 @@ static void arrays_are_read(void** state) {
                         &a, &error));
   assert_int_equal(a.shape.type, KILNI_CLI_TYPE_BOOL);
   kilni_cli_array_deinit(&a);
-  for (int version = 2; version <= 3; ++version) {
+  for (int version = 2; version <= 3; version++) {
     n = make(bytes, version,
              "{'descr':'<i8','fortran_order':False,'shape':(1,)}", 8);
     assert_true(kilni_cli_npy_read(bytes, n, &a, &error));
@@ -87,7 +87,7 @@ static void bad_headers_are_refused(void** state) {
       "{'descr' '<f4','fortran_order':False,'shape':(1,)}",
       "{'descr':'<f4','fortran_order':False,'shape':(99999999999999999999,)}",
   };
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_array_t a;
     kilni_cli_error_t error;
     if (read_text(BAD[i], 4, &a, &error)) fail_msg("taken: %s", BAD[i]);
@@ -105,7 +105,7 @@ static void what_numpy_has_and_we_do_not_is_unsupported(void** state) {
       "{'descr':[('a','<f4')],'fortran_order':False,'shape':(1,)}",
       "{'descr':'<f4','fortran_order':True,'shape':(1,1)}",
   };
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_array_t a;
     kilni_cli_error_t error;
     assert_false(read_text(BAD[i], 4, &a, &error));
@@ -119,7 +119,7 @@ static void every_cut_is_refused(void** state) {
   uint8_t bytes[256];
   size_t n = make(bytes, 1,
                   "{'descr':'<f4','fortran_order':False,'shape':(2,3),}\n", 24);
-  for (size_t cut = 0; cut < n; ++cut) {
+  for (size_t cut = 0; cut < n; cut++) {
     kilni_cli_array_t a;
     kilni_cli_error_t error;
     assert_false(kilni_cli_npy_read(bytes, cut, &a, &error));
@@ -133,18 +133,18 @@ static void every_cut_is_refused(void** state) {
 
 static void what_is_written_is_read_back(void** state) {
   (void)state;
-  for (int type = 1; type < KILNI_CLI_TYPE_COUNT; ++type)
-    for (uint32_t rank = 0; rank <= KILNI_CLI_MAX_RANK; ++rank) {
+  for (int type = 1; type < KILNI_CLI_TYPE_COUNT; type++) {
+    for (uint32_t rank = 0; rank <= KILNI_CLI_MAX_RANK; rank++) {
       kilni_cli_error_t error;
       kilni_cli_array_t in = {0}, back;
       kilni_cli_buffer_t file = {0};
       in.shape.type = (kilni_cli_type_t)type;
       in.shape.rank = rank;
-      for (uint32_t i = 0; i < rank; ++i) in.shape.dims[i] = 1 + i % 2;
+      for (uint32_t i = 0; i < rank; i++) in.shape.dims[i] = 1 + i % 2;
       assert_true(kilni_cli_shape_finish(&in.shape, &error));
       assert_true(
           kilni_cli_buffer_resize(&in.data, (size_t)in.shape.bytes, &error));
-      for (size_t i = 0; i < in.data.size; ++i) in.data.data[i] = (uint8_t)i;
+      for (size_t i = 0; i < in.data.size; i++) in.data.data[i] = (uint8_t)i;
       bool ok = kilni_cli_npy_write(&in, &file, &error);
       assert_int_equal(ok, type != KILNI_CLI_TYPE_BF16);
       if (ok) {
@@ -159,6 +159,7 @@ static void what_is_written_is_read_back(void** state) {
       kilni_cli_buffer_deinit(&file);
       kilni_cli_array_deinit(&in);
     }
+  }
 }
 
 int main(void) {

@@ -37,7 +37,7 @@ static int empty_folder(void) {
     if (e->d_name[0] == '.') continue;
     (void)snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
     assert_int_equal(unlink(path), 0);
-    ++count;
+    count++;
   }
   (void)closedir(dir);
   return count;
@@ -54,7 +54,7 @@ static char paths[3][128];
 static void prepare(kilni_cli_output_t out[3], size_t size) {
   kilni_cli_error_t error;
   memset(out, 0, 3 * sizeof(out[0]));
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     (void)snprintf(paths[i], sizeof(paths[i]), "%s/%d", folder, i);
     out[i].path = paths[i];
     assert_true(kilni_cli_buffer_resize(&out[i].content, size, &error));

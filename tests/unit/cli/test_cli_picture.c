@@ -66,11 +66,12 @@ static void bad_pnm_is_refused(void** state) {
                                     "P2 2 2 255 1 2 3",
                                     "P6 1 1 255 ab",
                                     "P5 60000 60000 255 a"};
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_array_t a;
     kilni_cli_error_t error;
-    if (read_pnm(BAD[i], strlen(BAD[i]), &a, &error))
+    if (read_pnm(BAD[i], strlen(BAD[i]), &a, &error)) {
       fail_msg("taken: %s", BAD[i]);
+    }
     assert_true(error.code == KILN_STATUS_BAD_DATA ||
                 error.code == KILN_STATUS_LIMIT_EXCEEDED);
     assert_null(a.data.data);
@@ -94,7 +95,7 @@ static void make_picture(kilni_cli_array_t* a, uint64_t h, uint64_t w,
   assert_true(
       kilni_cli_buffer_resize(&a->data, (size_t)a->shape.bytes, &error));
   uint32_t x = 1;
-  for (size_t i = 0; i < a->data.size; ++i) {
+  for (size_t i = 0; i < a->data.size; i++) {
     x = x * 1664525u + 1013904223u;
     a->data.data[i] = (uint8_t)(x >> 24);
   }
@@ -120,7 +121,7 @@ static void pnm_comes_back(void** state) {
 
 static void png_comes_back(void** state) {
   (void)state;
-  for (uint64_t c = 1; c <= 4; ++c) {
+  for (uint64_t c = 1; c <= 4; c++) {
     kilni_cli_array_t a, back;
     kilni_cli_buffer_t file = {0};
     kilni_cli_error_t error;
@@ -130,9 +131,10 @@ static void png_comes_back(void** state) {
     assert_memory_equal(&back.shape, &a.shape, sizeof(a.shape));
     assert_memory_equal(back.data.data, a.data.data, a.data.size);
     kilni_cli_array_deinit(&back);
-    for (size_t cut = 0; cut < file.size; ++cut) {
-      if (kilni_cli_png_read(file.data, cut, &back, &error))
+    for (size_t cut = 0; cut < file.size; cut++) {
+      if (kilni_cli_png_read(file.data, cut, &back, &error)) {
         fail_msg("%zu of %zu bytes were taken", cut, file.size);
+      }
       assert_int_equal(error.code, KILN_STATUS_BAD_DATA);
       assert_null(back.data.data);
     }
@@ -148,7 +150,7 @@ static void a_flipped_bit_never_passes_for_the_picture(void** state) {
   kilni_cli_error_t error;
   make_picture(&a, 3, 3, 3);
   assert_true(kilni_cli_png_write(&a, &file, &error));
-  for (size_t i = 0; i < file.size * 8; ++i) {
+  for (size_t i = 0; i < file.size * 8; i++) {
     file.data[i / 8] ^= (uint8_t)(1 << i % 8);
     // A chunk that is not needed may be hurt; its neighbours must not change.
     if (kilni_cli_png_read(file.data, file.size, &back, &error)) {

@@ -52,7 +52,7 @@ static void bind(kilni_cli_request_t* r, kilni_cli_binding_t* b,
         kilni_cli_buffer_add(&b->path, rest, b->spec.path_size, &error));
     if (b->is_in) b->array.shape = b->spec.shape;
   }
-  ++r->binding_count;
+  r->binding_count++;
 }
 
 static const char* const GOOD[] = {"in",  "0=x:f32[100]", "out", "1=y:@0",
@@ -67,16 +67,18 @@ static bool plan_with(size_t index, const char* option, const char* text,
   kilni_cli_binding_t bindings[8];
   make_kernel(&kernel);
   r.bindings = bindings;
-  for (size_t i = 0; i < 6; ++i)
+  for (size_t i = 0; i < 6; i++) {
     if (i != index) {
       bind(&r, &bindings[r.binding_count], GOOD[2 * i], GOOD[2 * i + 1]);
     } else if (text != NULL) {
       bind(&r, &bindings[r.binding_count], option, text);
     }
+  }
   if (index > 6) bind(&r, &bindings[r.binding_count], option, text);
   bool ok = kilni_cli_plan_make(&kernel, &r, plan, error);
-  for (size_t i = 0; i < r.binding_count; ++i)
+  for (size_t i = 0; i < r.binding_count; i++) {
     kilni_cli_buffer_deinit(&bindings[i].path);
+  }
   return ok;
 }
 
@@ -127,14 +129,16 @@ static void what_is_wrong_names_the_parameter(void** state) {
       {9, "arg", "6=1i32", "no parameter \"6\""},
       {9, "arg", "99999999999=1i32", "no parameter"},
   };
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_plan_t plan;
     kilni_cli_error_t error;
-    if (plan_with(BAD[i].index, BAD[i].option, BAD[i].text, &plan, &error))
+    if (plan_with(BAD[i].index, BAD[i].option, BAD[i].text, &plan, &error)) {
       fail_msg("case %zu was taken", i);
+    }
     assert_int_equal(error.code, KILN_STATUS_INVALID_ARGUMENT);
-    if (strstr(error.message, BAD[i].part) == NULL)
+    if (strstr(error.message, BAD[i].part) == NULL) {
       fail_msg("case %zu: \"%s\" lacks \"%s\"", i, error.message, BAD[i].part);
+    }
     assert_true(error.fix[0] != 0);
   }
 }
@@ -172,7 +176,7 @@ static void what_to_write_names_the_parameter(void** state) {
       {9, "arg", "2=1i32", NULL, "parameter 2 (\"n\") is given twice", ""},
       {9, "arg", "2=1i32", "", "parameter 2 is given twice", ""},
   };
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i) {
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     kilni_cli_plan_t plan;
     kilni_cli_error_t error;
     g_name = BAD[i].name;

@@ -14,7 +14,7 @@
 static kilni_cli_samples_t list_of(size_t count, double first, double step) {
   kilni_cli_samples_t samples;
   memset(&samples, 0, sizeof(samples));
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; i++) {
     // Not in order.
     size_t at = i % 2 == 0 ? i / 2 : count - 1 - i / 2;
     samples.values[at] = first + step * (double)i;
@@ -57,7 +57,7 @@ static void test_ratio(void** state) {
   (void)state;
   kilni_cli_samples_t a = list_of(5, 10, 10);
   kilni_cli_samples_t b = a;
-  for (size_t i = 0; i < b.count; ++i) b.values[i] /= 2;
+  for (size_t i = 0; i < b.count; i++) b.values[i] /= 2;
   assert_true(kilni_cli_samples_ratio(&a, &b) == 2);
   // A pair with nothing in it is none.
   b.values[0] = 0;

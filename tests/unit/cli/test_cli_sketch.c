@@ -44,8 +44,9 @@ static void fails_at(const char* text, unsigned line, unsigned column,
   kilni_cli_sketch_deinit(&sketch);
   (void)snprintf(place, sizeof(place), "g.kgraph:%u:%u: ", line + 3, column);
   if (strncmp(error.message, place, strlen(place)) != 0 ||
-      strstr(error.message, says) == NULL)
+      strstr(error.message, says) == NULL) {
     print_error("%s\n", error.message);
+  }
   assert_int_equal(strncmp(error.message, place, strlen(place)), 0);
   assert_non_null(strstr(error.message, says));
   assert_true(error.fix[0] != 0);
@@ -212,10 +213,11 @@ static void test_growth(void** state) {
   (void)state;
   char text[4096];
   size_t size = (size_t)snprintf(text, sizeof(text), "graph g0 { empty e }\n");
-  for (int i = 1; i <= 20; ++i)
+  for (int i = 1; i <= 20; i++) {
     size += (size_t)snprintf(text + size, sizeof(text) - size,
                              "graph g%d {\nchild a = g%d\nchild b = g%d\n}\n",
                              i, i - 1, i - 1);
+  }
   kilni_cli_sketch_t sketch;
   kilni_cli_error_t error;
   assert_false(read_text(&sketch, text, &error));
@@ -224,9 +226,10 @@ static void test_growth(void** state) {
   kilni_cli_sketch_deinit(&sketch);
   // Braces in braces.
   size = 0;
-  for (int i = 0; i < 20; ++i)
+  for (int i = 0; i < 20; i++) {
     size += (size_t)snprintf(text + size, sizeof(text) - size,
                              "condition c\nif i = c {\n");
+  }
   assert_false(read_text(&sketch, text, &error));
   kilni_cli_sketch_deinit(&sketch);
 }

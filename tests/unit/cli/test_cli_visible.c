@@ -42,7 +42,7 @@ static void composes(void** state) {
       {"NoDevFiles", 0, NULL},
       {"1 2", 0, NULL},
   };
-  for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); ++i) {
+  for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
     char out[KILNI_CLI_VISIBLE_MAX];
     kilni_cli_error_t error;
     bool ok = kilni_cli_visible_compose(CASES[i].visible, CASES[i].ordinal, out,
@@ -78,8 +78,9 @@ static void names_are_read(void** state) {
   static const char* const BAD[] = {
       "cuda:",  "cuda:-1",  "cuda:1x",          "cuda1", "soft",
       "CUDA:0", "cuda:0x1", "cuda:99999999999", ""};
-  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); ++i)
+  for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
     assert_false(kilni_cli_cuda_name_parse(BAD[i], &n));
+  }
 }
 
 int main(void) {

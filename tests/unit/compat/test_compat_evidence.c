@@ -11,9 +11,8 @@
 
 #include "kiln/compat.h"
 
-#define SAYS(source, line) \
-  { KILN_COMPAT_SOURCE_##source, line, NULL }
-#define COUNT(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
+#define SAYS(source, line) {KILN_COMPAT_SOURCE_##source, line, NULL}
+#define COUNT(array)       (uint32_t)(sizeof(array) / sizeof((array)[0]))
 
 static void nothing_says_nothing(void** state) {
   (void)state;

@@ -100,7 +100,8 @@ static void as_packaging_says(void** state) {
   while (fgets(line, sizeof(line), file) != NULL) {
     char shown[4096];
     memcpy(shown, line, sizeof(line));
-    char* cells[6] = {NULL};
+    char none[1] = "";
+    char* cells[6] = {none, none, none, none, none, none};
     char* at = line;
     at[strcspn(at, "\n")] = '\0';
     for (int i = 0; i < 6 && at != NULL; i++) {
@@ -122,7 +123,7 @@ static void as_packaging_says(void** state) {
 }
 
 int main(int argc, char** argv) {
-  char path[1024];
+  static char path[1024];
   cases_path = argc > 1 ? argv[1]
                         : test_tree_path(path, sizeof(path),
                                          "tests/unit/compat/pep440_cases.tsv");

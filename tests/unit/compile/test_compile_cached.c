@@ -308,8 +308,9 @@ static void what_cannot_be_cached_says_why(void** state) {
   enum { TOO_MANY = 65537 };
   char* many = malloc(TOO_MANY * 12 + 1);
   assert_non_null(many);
-  for (size_t i = 0; i < TOO_MANY; i++)
+  for (size_t i = 0; i < TOO_MANY; i++) {
     memcpy(many + i * 12, "#include  N\n", 13);
+  }
   expect(many, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "than is looked at");
   free(many);
   options.time_file = "t.csv";

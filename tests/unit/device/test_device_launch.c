@@ -328,8 +328,9 @@ static void test_arguments_arrive(void** state) {
   uint64_t live = w->in.watch.live_blocks;
   fault_alloc_arm(&w->in.watch, 1, true);  // none may be made
   g_seen.asked = 0;
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     assert_null(kiln_launch_run(launch, w->in.stream));
+  }
   assert_int_equal(w->in.watch.live_blocks, live);
   assert_int_equal(g_seen.asked, 0);
   assert_int_equal(g_seen.launches, 3);

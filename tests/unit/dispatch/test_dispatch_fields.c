@@ -80,12 +80,14 @@ typedef struct field_t {
   const char* word;  // of the message
 } field_t;
 
-#define FIELD(name, value, code, prepares, word)                 \
-  {                                                              \
-#name, offsetof(kiln_dispatch_options_t, name),              \
-        sizeof(((kiln_dispatch_options_t*)NULL)->name), (value), \
-        KILN_STATUS_##code, (prepares), (word)                   \
-  }
+#define FIELD(name, value, code, prepares, word)   \
+  {#name,                                          \
+   offsetof(kiln_dispatch_options_t, name),        \
+   sizeof(((kiln_dispatch_options_t*)NULL)->name), \
+   (value),                                        \
+   KILN_STATUS_##code,                             \
+   (prepares),                                     \
+   (word)}
 static const field_t kFields[] = {
     FIELD(struct_size, 3, INVALID_ARGUMENT, false, "struct_size"),
     FIELD(max_ulp, 4, INVALID_ARGUMENT, false, "`max_ulp` 0"),

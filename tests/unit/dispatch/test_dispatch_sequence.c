@@ -168,8 +168,9 @@ static void test_order_of_calls(void** state) {
   kiln_sequence_release(s);
   // As deep as it may be, and deeper.
   s = begin(&kit);
-  for (int i = 0; i < 16; i++)
+  for (int i = 0; i < 16; i++) {
     assert_null(kiln_sequence_begin_loop(s, 1, NULL));
+  }
   assert_says(kiln_sequence_begin_loop(s, 1, NULL), KILN_STATUS_LIMIT_EXCEEDED,
               "17 bodies");
   kiln_sequence_release(s);

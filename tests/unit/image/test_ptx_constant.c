@@ -17,10 +17,8 @@ typedef struct constant_case_t {
   uint32_t immediate;
 } constant_case_t;
 
-#define S64(text, value) \
-  { text, (uint64_t)(value), KILNI_PTX_IMMEDIATE_S64 }
-#define U64(text, value) \
-  { text, (uint64_t)(value), KILNI_PTX_IMMEDIATE_U64 }
+#define S64(text, value) {text, (uint64_t)(value), KILNI_PTX_IMMEDIATE_S64}
+#define U64(text, value) {text, (uint64_t)(value), KILNI_PTX_IMMEDIATE_U64}
 
 static const constant_case_t kCases[] = {
     S64("1+2*3", 7),

@@ -19,11 +19,9 @@ typedef struct error_case_t {
 } error_case_t;
 
 // The body stands in line 7, from column 1.
-#define BODY(text, column, says) \
-  { PTX_KERNEL(text), 7, column, says }
+#define BODY(text, column, says) {PTX_KERNEL(text), 7, column, says}
 // The text stands in line 4, from column 1.
-#define MODULE(text, column, says) \
-  { PTX_HEAD text, 4, column, says }
+#define MODULE(text, column, says) {PTX_HEAD text, 4, column, says}
 
 static const error_case_t kCases[] = {
     BODY("foo.u32 %r1;", 1, "\"foo\" is no instruction"),

@@ -24,7 +24,7 @@ typedef struct limit_case_t {
 } limit_case_t;
 
 #define LIMIT(name, at, text) \
-  { #name, offsetof(kilni_ptx_limits_t, name), at, text }
+  {#name, offsetof(kilni_ptx_limits_t, name), at, text}
 
 static const limit_case_t kCases[] = {
     LIMIT(input_bytes, 44, PTX_HEAD),

@@ -98,8 +98,9 @@ static void test_endings(void** state) {
   move(&t.kit, "scatter", KILN_PROGRAM_TYPE_U8, moved, count, order, count,
        back);
   assert_memory_equal(back, t.bytes, count);
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < count; i++) {
     order[i] = (order[i] + count - 1) % count;
+  }
   move(&t.kit, "gather", KILN_PROGRAM_TYPE_U8, t.bytes, count, order, count,
        moved);
   uint32_t alike = 0, were = 0;

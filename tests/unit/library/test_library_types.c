@@ -206,8 +206,9 @@ static void compact(dispatch_kit_t* kit, kiln_library_plan_t* plan, bool rest,
         one_in != 0 && bits % one_in == 0 ? (uint8_t)(bits >> 56 | 128) : 0;
     uint64_t value = typed_bits(type, x, i);
     if (keep[i] != 0) values_set(type, want, kept++, value);
-    if (keep[i] == 0 && rest)
+    if (keep[i] == 0 && rest) {
       values_set(type, want, count - 1 - others++, value);
+    }
   }
   const kit_argument_t arguments[] = {{x, NULL, size},
                                       {keep, NULL, count},
@@ -461,8 +462,10 @@ static void sorts(const char* name, const uint32_t* types, uint32_t count) {
     kiln_library_plan_t* plan = kit_plan(&kit, name, &options);
     for (uint32_t s = 0; s < SIZES * VALUES_FORMS; s++) {
       // One form of the largest size for each plan is enough.
-      if (s / VALUES_FORMS == SIZES - 1 && s % VALUES_FORMS != k % VALUES_FORMS)
+      if (s / VALUES_FORMS == SIZES - 1 &&
+          s % VALUES_FORMS != k % VALUES_FORMS) {
         continue;
+      }
       sort(&kit, plan, value_type, kSizes[s / VALUES_FORMS],
            (values_form_t)(s % VALUES_FORMS));
     }

@@ -23,7 +23,7 @@ static const char* text_of(entry_t entry, uint32_t list, uint32_t index) {
 }
 
 static bool has(entry_t entry, uint32_t list, const char* text) {
-  for (uint32_t i = 0; i < kiln_locate_entry_list_count(entry, list); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_list_count(entry, list); i++) {
     if (strcmp(text_of(entry, list, i), text) == 0) return true;
   }
   return false;
@@ -39,7 +39,7 @@ static void test_every_row_is_found_by_its_name(void** state) {
   (void)state;
   uint32_t count = kiln_locate_entry_count();
   assert_in_range(count, 150, 255);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; i++) {
     entry_t entry = kiln_locate_entry(i);
     uint32_t kind = kiln_locate_entry_kind(entry);
     const char* name = kiln_locate_entry_name(entry);
@@ -55,7 +55,7 @@ static void test_every_row_is_found_by_its_name(void** state) {
 
 static void test_rows_are_sorted_and_unique(void** state) {
   (void)state;
-  for (uint32_t i = 1; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 1; i < kiln_locate_entry_count(); i++) {
     entry_t before = kiln_locate_entry(i - 1);
     entry_t entry = kiln_locate_entry(i);
     uint32_t kind = kiln_locate_entry_kind(entry);
@@ -70,8 +70,8 @@ static void test_what_is_not_there_is_not_found(void** state) {
   (void)state;
   static const char* const kNone[] = {"",       "a",       "zzz",   "NVRTC",
                                       "nvrtc ", "cudart.", "cuda\n"};
-  for (uint32_t kind = 0; kind < 9; ++kind) {
-    for (size_t i = 0; i < sizeof(kNone) / sizeof(kNone[0]); ++i) {
+  for (uint32_t kind = 0; kind < 9; kind++) {
+    for (size_t i = 0; i < sizeof(kNone) / sizeof(kNone[0]); i++) {
       assert_null(kiln_locate_entry_find(kind, kNone[i]));
     }
     assert_null(kiln_locate_entry_find(kind, NULL));
@@ -89,10 +89,10 @@ static void test_what_is_not_there_is_not_found(void** state) {
 
 static void test_names_can_be_typed(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     const char* name = kiln_locate_entry_name(kiln_locate_entry(i));
     assert_int_not_equal(name[0], '\0');
-    for (const char* c = name; *c != '\0'; ++c) {
+    for (const char* c = name; *c != '\0'; c++) {
       assert_true(isalnum((unsigned char)*c) || strchr("_-+.", *c) != NULL);
     }
     // Pathfinder's names of libraries and headers are identifiers.
@@ -102,7 +102,7 @@ static void test_names_can_be_typed(void** state) {
       continue;
     }
     assert_false(isdigit((unsigned char)name[0]));
-    for (const char* c = name; *c != '\0'; ++c) {
+    for (const char* c = name; *c != '\0'; c++) {
       assert_true(isalnum((unsigned char)*c) || *c == '_');
     }
   }
@@ -110,7 +110,7 @@ static void test_names_can_be_typed(void** state) {
 
 static void test_every_row_has_a_class_a_file_and_a_summary(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     assert_in_range(kiln_locate_entry_class(entry), KILN_LOCATE_CLASS_CTK,
                     KILN_LOCATE_CLASS_OTHER);
@@ -122,11 +122,11 @@ static void test_every_row_has_a_class_a_file_and_a_summary(void** state) {
 
 static void test_file_names_look_like_their_kind(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     uint32_t files =
         kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);
-    for (uint32_t f = 0; f < files; ++f) {
+    for (uint32_t f = 0; f < files; f++) {
       const char* file = text_of(entry, KILN_LOCATE_LIST_FILES, f);
       kiln_string_view_t view = kilni_sv(file);
       bool is_lib = kilni_sv_starts_with(view, "lib");
@@ -152,11 +152,11 @@ static void test_file_names_look_like_their_kind(void** state) {
 
 static void test_no_two_rows_share_a_file(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     uint32_t files =
         kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_FILES);
-    for (uint32_t f = 0; f < files; ++f) {
+    for (uint32_t f = 0; f < files; f++) {
       // Found by its file means: nobody else has it.
       kiln_string_view_t file =
           kilni_sv(text_of(entry, KILN_LOCATE_LIST_FILES, f));
@@ -173,15 +173,15 @@ static void test_no_two_rows_share_a_file(void** state) {
 
 static void test_dependencies_are_other_libraries(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     for (uint32_t list = KILN_LOCATE_LIST_NEEDS; list <= KILN_LOCATE_LIST_WANTS;
-         ++list) {
+         list++) {
       uint32_t count = kiln_locate_entry_list_count(entry, list);
       if (kiln_locate_entry_kind(entry) != KILN_LOCATE_KIND_LIB) {
         assert_int_equal(count, 0);
       }
-      for (uint32_t n = 0; n < count; ++n) {
+      for (uint32_t n = 0; n < count; n++) {
         assert_ptr_not_equal(lib(text_of(entry, list, n)), entry);
       }
     }
@@ -193,7 +193,7 @@ static uint32_t depth(entry_t entry, uint32_t limit) {
   assert_int_not_equal(limit, 0);
   uint32_t deepest = 0;
   for (uint32_t i = 0;
-       i < kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_NEEDS); ++i) {
+       i < kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_NEEDS); i++) {
     uint32_t below =
         1 + depth(lib(text_of(entry, KILN_LOCATE_LIST_NEEDS, i)), limit - 1);
     if (below > deepest) deepest = below;
@@ -203,7 +203,7 @@ static uint32_t depth(entry_t entry, uint32_t limit) {
 
 static void test_dependencies_form_no_circle(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     depth(kiln_locate_entry(i), 8);
   }
   assert_int_equal(depth(lib("cublas"), 8), 1);
@@ -212,12 +212,12 @@ static void test_dependencies_form_no_circle(void** state) {
 static void test_driver_rows_are_the_systems_own(void** state) {
   (void)state;
   uint32_t drivers = 0;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     if (kiln_locate_entry_class(entry) != KILN_LOCATE_CLASS_DRIVER) continue;
     if (kiln_locate_entry_kind(entry) != KILN_LOCATE_KIND_LIB) continue;
-    ++drivers;
-    for (uint32_t list = 0; list < KILN_LOCATE_LIST_COUNT; ++list) {
+    drivers++;
+    for (uint32_t list = 0; list < KILN_LOCATE_LIST_COUNT; list++) {
       if (list == KILN_LOCATE_LIST_FILES ||
           list == KILN_LOCATE_LIST_DISTRIBUTION_DIRS ||
           list == KILN_LOCATE_LIST_TAGS) {
@@ -232,13 +232,13 @@ static void test_driver_rows_are_the_systems_own(void** state) {
 
 static void test_folders_are_relative_and_clean(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     for (uint32_t list = KILN_LOCATE_LIST_WHEEL_DIRS;
-         list <= KILN_LOCATE_LIST_VARIABLE_DIRS; ++list) {
+         list <= KILN_LOCATE_LIST_VARIABLE_DIRS; list++) {
       if (list == KILN_LOCATE_LIST_VARIABLES) continue;
       uint32_t count = kiln_locate_entry_list_count(entry, list);
-      for (uint32_t n = 0; n < count; ++n) {
+      for (uint32_t n = 0; n < count; n++) {
         const char* dir = text_of(entry, list, n);
         kiln_string_view_t view = kilni_sv(dir);
         assert_true(view.size != 0 && dir[0] != '/');
@@ -262,17 +262,17 @@ static void test_folders_are_relative_and_clean(void** state) {
 // Lower-case words; tags once each; components on libraries alone.
 static void test_tags_and_components_are_words(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     uint32_t count = kiln_locate_entry_list_count(entry, KILN_LOCATE_LIST_TAGS);
-    for (uint32_t n = 0; n < count; ++n) {
+    for (uint32_t n = 0; n < count; n++) {
       const char* tag = text_of(entry, KILN_LOCATE_LIST_TAGS, n);
       assert_true(islower((unsigned char)tag[0]));
-      for (const char* c = tag; *c != '\0'; ++c) {
+      for (const char* c = tag; *c != '\0'; c++) {
         assert_true(islower((unsigned char)*c) || isdigit((unsigned char)*c) ||
                     *c == '_');
       }
-      for (uint32_t m = 0; m < n; ++m) {
+      for (uint32_t m = 0; m < n; m++) {
         assert_string_not_equal(tag, text_of(entry, KILN_LOCATE_LIST_TAGS, m));
       }
     }
@@ -300,7 +300,7 @@ static void test_groups_are_those_that_link_together(void** state) {
       {"", "nvfatbin nvvm curand nvjpeg cupti cudla cusparseLt nvpl_fftw"},
   };
   uint32_t grouped = 0;
-  for (size_t g = 0; g < sizeof(kGroups) / sizeof(kGroups[0]); ++g) {
+  for (size_t g = 0; g < sizeof(kGroups) / sizeof(kGroups[0]); g++) {
     kiln_string_view_t names = kilni_sv(kGroups[g].names);
     kiln_string_view_t name;
     while (kilni_sv_split(&names, ' ', &name)) {
@@ -308,20 +308,20 @@ static void test_groups_are_those_that_link_together(void** state) {
       assert_non_null(entry);
       assert_string_equal(kiln_locate_entry_component(entry),
                           kGroups[g].component);
-      if (kGroups[g].component[0] != '\0') ++grouped;
+      if (kGroups[g].component[0] != '\0') grouped++;
     }
   }
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     const char* component = kiln_locate_entry_component(kiln_locate_entry(i));
     if (component[0] == '\0' || strcmp(component, "cudnn") == 0) continue;
-    --grouped;
+    grouped--;
   }
   assert_int_equal(grouped, 0);
 }
 
 static bool shares_a_tag(entry_t a, entry_t b) {
   for (uint32_t i = 0;
-       i < kiln_locate_entry_list_count(a, KILN_LOCATE_LIST_TAGS); ++i) {
+       i < kiln_locate_entry_list_count(a, KILN_LOCATE_LIST_TAGS); i++) {
     if (has(b, KILN_LOCATE_LIST_TAGS, text_of(a, KILN_LOCATE_LIST_TAGS, i))) {
       return true;
     }
@@ -333,7 +333,7 @@ static void test_a_compiler_is_tied_to_the_headers_it_compiles(void** state) {
   (void)state;
   entry_t nvrtc = lib("nvrtc");
   static const char* const kTied[] = {"nvrtc", "cudart", "cccl", "cuda"};
-  for (size_t i = 0; i < sizeof(kTied) / sizeof(kTied[0]); ++i) {
+  for (size_t i = 0; i < sizeof(kTied) / sizeof(kTied[0]); i++) {
     entry_t header = kiln_locate_entry_find(KILN_LOCATE_KIND_HEADER, kTied[i]);
     assert_non_null(header);
     assert_true(shares_a_tag(nvrtc, header));
@@ -349,7 +349,7 @@ static void test_a_compiler_is_tied_to_the_headers_it_compiles(void** state) {
 // A library and the headers of the same name are of one line.
 static void test_libraries_are_tied_to_their_own_headers(void** state) {
   (void)state;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     if (kiln_locate_entry_kind(entry) != KILN_LOCATE_KIND_LIB) continue;
     entry_t header = kiln_locate_entry_find(KILN_LOCATE_KIND_HEADER,
@@ -365,12 +365,12 @@ static void test_libraries_are_tied_to_their_own_headers(void** state) {
 // How many rows of a kind and class pathfinder 1.9 has.
 static uint32_t pathfinders(uint32_t kind, uint32_t class_value) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < kiln_locate_entry_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_entry_count(); i++) {
     entry_t entry = kiln_locate_entry(i);
     if (kiln_locate_entry_kind(entry) == kind &&
         kiln_locate_entry_class(entry) == class_value &&
         (kiln_locate_entry_flags(entry) & KILN_LOCATE_FLAG_PATHFINDER) != 0) {
-      ++count;
+      count++;
     }
   }
   return count;
@@ -406,7 +406,7 @@ static void test_files_and_folders_of_a_major(void** state) {
       kiln_locate_entry_list_major(nvrtc, KILN_LOCATE_LIST_WHEEL_DIRS, 1), 12);
   // The file name of these does not tell the major.
   static const char* const kSame[] = {"cusparse", "cufile", "nvvm", "cudla"};
-  for (size_t i = 0; i < sizeof(kSame) / sizeof(kSame[0]); ++i) {
+  for (size_t i = 0; i < sizeof(kSame) / sizeof(kSame[0]); i++) {
     assert_int_equal(
         kiln_locate_entry_list_major(lib(kSame[i]), KILN_LOCATE_LIST_FILES, 0),
         0);
@@ -450,7 +450,7 @@ static void test_nothing_and_out_of_range_answer_nothing(void** state) {
 static void test_flaws_say_what_and_what_to_do(void** state) {
   (void)state;
   assert_in_range(kiln_locate_flaw_count(), 1, 100);
-  for (uint32_t i = 0; i < kiln_locate_flaw_count(); ++i) {
+  for (uint32_t i = 0; i < kiln_locate_flaw_count(); i++) {
     kiln_locate_flaw_t flaw = kiln_locate_flaw(i);
     assert_non_null(flaw.id);
     assert_int_not_equal(flaw.id[0], '\0');
@@ -462,7 +462,7 @@ static void test_flaws_say_what_and_what_to_do(void** state) {
       assert_non_null(kiln_locate_entry_find_file(KILN_LOCATE_KIND_LIB,
                                                   kilni_sv(flaw.file)));
     }
-    for (uint32_t before = 0; before < i; ++before) {
+    for (uint32_t before = 0; before < i; before++) {
       assert_string_not_equal(kiln_locate_flaw(before).id, flaw.id);
     }
   }

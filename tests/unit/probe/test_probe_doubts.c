@@ -110,8 +110,9 @@ static kiln_status_t make(const world_t* world, kiln_allocator_t allocator,
       kilni_toolkit_create(&options, &world->env, &g_source.toolkit));
   kiln_status_t status = NULL;
   if (g_use != NULL) status = kiln_toolkit_use_declare(g_source.toolkit, g_use);
-  if (kiln_status_is_ok(status))
+  if (kiln_status_is_ok(status)) {
     status = kilni_probe_create(&g_source, out_probe);
+  }
   kiln_toolkit_release(g_source.toolkit);
   g_source.toolkit = NULL;
   return status;
@@ -278,8 +279,9 @@ static void test_a_search_that_fails(void** state) {
   kiln_probe_t* probe = NULL;
   uint32_t told = 0;
   assert_null(make(world, kiln_allocator_libc(), &probe));
-  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); i++)
+  for (uint32_t i = 0; i < kiln_probe_problem_count(probe); i++) {
     told += strcmp(kiln_probe_problem(probe, i)->id, "search-failed") == 0;
+  }
   assert_int_equal(told, 1);  // and not once for each piece
   assert_true(kiln_probe_piece(probe, 0)->why[0] != 0);
   kiln_probe_release(probe);

@@ -91,8 +91,9 @@ void plain_matmul(const float* a, const float* b, float* c, uint32_t m,
   for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; j < n; j++) {
       float sum = 0;
-      for (size_t p = 0; p < k; p++)
+      for (size_t p = 0; p < k; p++) {
         sum = fmaf(a[i * k + p], b[p * n + j], sum);
+      }
       c[i * n + j] = sum;
     }
   }

@@ -197,6 +197,8 @@ static void run(const kilni_ir_t* ir,
     uint64_t offset =
         (uint64_t)g_offset * kilni_type_bytes(ir->buffers.items[i].type);
     uint8_t* data = calloc(1, padded + offset);
+    // A parameter has data.
+    // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker)
     memcpy(data + offset, world->buffers[i].data, bytes);
     m->addresses[i] = soft_kit_buffer(&m->kit, data, padded + offset) + offset;
     free(data);

@@ -69,14 +69,16 @@ static void make_world(const job_t* job, const kilni_ir_t* ir,
   for (uint32_t i = 1, n = 0; i < ir->buffers.count; i++) {
     const kilni_buffer_record_t* b = &ir->buffers.items[i];
     if (b->function != 0 || b->role == KILN_PROGRAM_ROLE_SHARED ||
-        b->role == KILN_PROGRAM_ROLE_PRIVATE)
+        b->role == KILN_PROGRAM_ROLE_PRIVATE) {
       continue;
+    }
     size_t bytes = job->buffers[n].count * kilni_type_bytes(b->type);
     world->buffers[i].count = job->buffers[n].count;
     world->buffers[i].data = calloc(1, bytes + 8);
     assert_non_null(world->buffers[i].data);
-    if (job->buffers[n].data != NULL)
+    if (job->buffers[n].data != NULL) {
       memcpy(world->buffers[i].data, job->buffers[n].data, bytes);
+    }
     n++;
   }
 }
@@ -563,7 +565,7 @@ static void test_utf8_places(void** state) {
   open_validator(v);
   for (uint32_t p = 0; p < sizeof(kParts) / sizeof(kParts[0]); p++) {
     size_t size = strlen(kParts[p]);
-    for (size_t at = 0; at<40; at += LESS> 1 ? 3 : 1) {
+    for (size_t at = 0; at < 40; at += LESS > 1 ? 3 : 1) {
       uint8_t text[64];
       memset(text, 'a', sizeof(text));
       memcpy(text + at, kParts[p], size);

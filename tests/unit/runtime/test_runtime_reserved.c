@@ -405,11 +405,13 @@ typedef struct row_t {
   kiln_status_t (*call)(world_t* world, const void* given);
 } row_t;
 
-#define ROW(type, sized, call)                           \
-  {                                                      \
-#type, sizeof(type), offsetof(type, reserved),       \
-        sizeof(((type*)NULL)->reserved), (sized), (call) \
-  }
+#define ROW(type, sized, call)      \
+  {#type,                           \
+   sizeof(type),                    \
+   offsetof(type, reserved),        \
+   sizeof(((type*)NULL)->reserved), \
+   (sized),                         \
+   (call)}
 #define SIZED(type, call) ROW(type, true, call)
 #define PLAIN(type, call) ROW(type, false, call)
 

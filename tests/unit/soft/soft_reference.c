@@ -283,7 +283,7 @@ static uint64_t nth_one(uint32_t mask, uint32_t base, int32_t offset) {
   if (base > 31) return UINT32_MAX;
   if (offset == 0) return mask >> base & 1 ? base : UINT32_MAX;
   int64_t count = (offset < 0 ? -(int64_t)offset : offset) - 1;
-  for (int pos = (int)base; pos >= 0 && pos<32; pos += offset> 0 ? 1 : -1) {
+  for (int pos = (int)base; pos >= 0 && pos < 32; pos += offset > 0 ? 1 : -1) {
     if (!(mask >> pos & 1)) continue;
     if (count-- == 0) return (uint32_t)pos;
   }
@@ -328,8 +328,7 @@ static uint64_t dot(const soft_form_t* f, const soft_lane_in_t* in) {
   soft_type_t ta = {"", f->type[0].kind, width};
   soft_type_t tb = {"", f->type[1].kind, 8};
   unsigned from = !four && soft_form_has(f, "hi") ? 2 : 0;
-  s128_t sum = number(in->s[2], ta.kind == 's' ? ta : ta);
-  sum = (s128_t)low(in->s[2], 32);
+  s128_t sum = (s128_t)low(in->s[2], 32);
   for (unsigned i = 0; i < (four ? 4u : 2u); i++) {
     sum += number(in->s[0] >> (width * i), ta) *
            number(in->s[1] >> (8 * (from + i)), tb);

@@ -47,7 +47,7 @@ static void read_entry(kilni_soft_code_t* code,
                                 .register_count = 16,
                                 .line = function->line};
   if (function->maxntid[0] != 0) entry->max_threads = function->maxntid[0];
-  for (uint32_t i = 0; i < function->parameter_count; ++i) {
+  for (uint32_t i = 0; i < function->parameter_count; i++) {
     const kilni_ptx_variable_t* v =
         &module->variables[function->first_parameter + i];
     uint32_t bytes = kilni_ptx_type_bytes(v->type);
@@ -76,7 +76,7 @@ kiln_status_t kilni_soft_code_create(const kiln_host_t* host,
     kilni_free(host->allocator, code, sizeof(*code));
     return status;
   }
-  for (uint32_t i = 0; i < module->function_count; ++i) {
+  for (uint32_t i = 0; i < module->function_count; i++) {
     if (module->functions[i].is_entry && code->count < ENTRIES_MOST) {
       read_entry(code, module, &module->functions[i]);
     }
@@ -103,7 +103,7 @@ const kilni_soft_entry_t* kilni_soft_code_entry(const kilni_soft_code_t* code,
 
 const kilni_soft_entry_t* kilni_soft_code_find(const kilni_soft_code_t* code,
                                                const char* name) {
-  for (uint32_t i = 0; i < code->count; ++i) {
+  for (uint32_t i = 0; i < code->count; i++) {
     if (strcmp(code->entries[i].name, name) == 0) return &code->entries[i];
   }
   return NULL;

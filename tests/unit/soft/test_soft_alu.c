@@ -244,6 +244,7 @@ typedef struct result_t {
   uint64_t d[LANES];
   uint64_t before[LANES];
   uint32_t carry;
+  uint32_t reserved;  // no padding: results are compared byte by byte
 } result_t;
 
 static void execute(kilni_soft_fn_t fn, kilni_soft_op_t op,
@@ -538,7 +539,7 @@ static void lane_sets_are_chosen_by_name(void** state) {
   assert_non_null(kilni_soft_lanes_choose("auto"));
   assert_null(kilni_soft_lanes_choose("mmx"));
   assert_null(kilni_soft_lanes_choose(""));
-  const kilni_soft_lane_set_t* sets[3];
+  const kilni_soft_lane_set_t* sets[3] = {NULL};
   unsigned count = lane_sets(sets);
   assert_ptr_equal(kilni_soft_lanes_choose("auto"), sets[count - 1]);
   for (unsigned s = 0; s < count; s++) {

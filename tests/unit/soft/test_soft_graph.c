@@ -58,7 +58,7 @@ static void open_device(device_t* d, uint32_t workers, uint64_t seed,
                         const char* order) {
   memset(d, 0, sizeof(*d));
   assert_null(kilni_env_init(&d->env, kiln_allocator_libc()));
-  for (int i = 0; i < KILNI_ENV_COUNT; ++i) {
+  for (int i = 0; i < KILNI_ENV_COUNT; i++) {
     assert_null(kilni_env_set(&d->env, (kilni_env_id_t)i, NULL));
   }
   d->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
@@ -100,7 +100,7 @@ typedef struct act_t {
 } act_t;
 
 static void choose_acts(uint64_t* random, act_t* acts) {
-  for (int i = 0; i < NODES; ++i) {
+  for (int i = 0; i < NODES; i++) {
     acts[i].kind = next_random(random) % 4;
     if (acts[i].kind == 3) acts[i].kind = 0;
     acts[i].to = next_random(random) % WORDS;
@@ -116,8 +116,8 @@ static bool meet(const act_t* a, const act_t* b) {
 }
 
 static void by_host(const act_t* acts, uint32_t* words) {
-  for (int i = 0; i < WORDS; ++i) words[i] = 1;
-  for (int i = 0; i < NODES; ++i) {
+  for (int i = 0; i < WORDS; i++) words[i] = 1;
+  for (int i = 0; i < NODES; i++) {
     const act_t* a = &acts[i];
     if (a->kind == 0) {
       words[a->to] = words[a->to] * 3 + words[a->from] + a->value;
@@ -179,10 +179,10 @@ static void run_random(device_t* d, uint64_t* random) {
   choose_acts(random, acts);
   by_host(acts, wanted);
   OK(d->cu.cuGraphCreate(&graph, 0));
-  for (int i = 0; i < NODES; ++i) {
+  for (int i = 0; i < NODES; i++) {
     kiln_cu_graph_node_t after[NODES];
     size_t count = 0;
-    for (int k = 0; k < i; ++k) {
+    for (int k = 0; k < i; k++) {
       if (meet(&acts[k], &acts[i])) after[count++] = nodes[k];
     }
     nodes[i] = add_act(d, graph, &acts[i], after, count);
@@ -205,11 +205,11 @@ static void test_any_order(void** state) {
   } kWays[] = {{1, 0, NULL},     {1, 1, NULL},     {1, 77, NULL},
                {4, 5, NULL},     {1, 0, "latest"}, {1, 9, "latest"},
                {3, 11, "latest"}};
-  for (size_t i = 0; i < sizeof(kWays) / sizeof(kWays[0]); ++i) {
+  for (size_t i = 0; i < sizeof(kWays) / sizeof(kWays[0]); i++) {
     device_t d;
     uint64_t random = 2026;
     open_device(&d, kWays[i].workers, kWays[i].seed, kWays[i].order);
-    for (int k = 0; k < GRAPHS; ++k) run_random(&d, &random);
+    for (int k = 0; k < GRAPHS; k++) run_random(&d, &random);
     close_device(&d);
   }
 }
@@ -219,7 +219,7 @@ static void test_any_order(void** state) {
 static void test_seed_chooses(void** state) {
   (void)state;
   bool seen[2] = {false, false};
-  for (uint64_t seed = 1; seed < 40 && !(seen[0] && seen[1]); ++seed) {
+  for (uint64_t seed = 1; seed < 40 && !(seen[0] && seen[1]); seed++) {
     device_t d;
     uint32_t word = 0;
     kiln_cu_graph_t graph = NULL;
@@ -311,7 +311,7 @@ static kiln_cu_graph_exec_t endless(device_t* d, int how) {
 static void test_loops_without_kernels_end(void** state) {
   (void)state;
   static const char* const kOrders[] = {NULL, "latest"};
-  for (int way = 0; way < 8; ++way) {
+  for (int way = 0; way < 8; way++) {
     device_t d;
     kiln_cu_stream_t stream = NULL;
     kiln_cu_stream_t aside = NULL;
@@ -333,7 +333,7 @@ static void test_loops_without_kernels_end(void** state) {
 // A kernel beside the loop ends it, in whatever order they come.
 static void test_a_kernel_beside_ends_a_loop(void** state) {
   (void)state;
-  for (uint64_t seed = 0; seed < 12; ++seed) {
+  for (uint64_t seed = 0; seed < 12; seed++) {
     device_t d;
     open_device(&d, seed < 6 ? 1 : 3, seed, seed % 2 != 0 ? "latest" : NULL);
     kiln_cu_graph_exec_t exec = endless(&d, KERNEL_BESIDE);

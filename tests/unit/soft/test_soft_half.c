@@ -93,8 +93,9 @@ static void form_read(const char* text, form_t* f) {
   if (is(f, "neg") || is(f, "abs") || is(f, "ex2") || is(f, "tanh")) {
     f->sources = 1;
   }
-  if (is(f, "cvt"))
+  if (is(f, "cvt")) {
     f->sources = f->to->count == 2 && f->from->count == 1 ? 2 : 1;
+  }
 }
 
 // ---- Numbers ----
@@ -496,6 +497,8 @@ static uint64_t next(uint64_t* seed) {
 }
 
 static uint64_t edge_float(const type_t* t, uint64_t which, uint64_t* seed) {
+  // A type has bits.
+  // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
   uint64_t sign = (which & 1) << (t->bits - 1);
   uint64_t inf = infinity_of(t) << spare(t);
   unsigned fraction = t->digits - 1;
@@ -570,6 +573,8 @@ static uint64_t source(const form_t* f, uint64_t row, unsigned k,
   uint64_t x = 0;
   for (unsigned i = 0; i < t->count; i++) {
     uint64_t at = k == 0 ? row : row / 7 + k * row;
+    // All of them together have 64 bits at most.
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
     x |= number(t, at + i, seed) << (i * t->bits);
   }
   return x;

@@ -40,7 +40,7 @@ static void test_life(void** state) {
   assert_null(kilni_soft_handle_get(&handles, KILNI_SOFT_KIND_STREAM, first));
   const uint64_t strange[] = {
       0, 1, 2, UINT64_MAX, third | 1ull << 63, third ^ 1ull << 30};
-  for (size_t i = 0; i < sizeof(strange) / sizeof(*strange); ++i) {
+  for (size_t i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
     assert_null(
         kilni_soft_handle_get(&handles, KILNI_SOFT_KIND_STREAM, strange[i]));
   }
@@ -53,11 +53,11 @@ static void test_many(void** state) {
   kilni_soft_handles_init(&handles, kiln_allocator_libc(), 2);
   static int objects[1000];
   static uint64_t values[1000];
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 1000; ++i) {
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < 1000; i++) {
       values[i] = add(&handles, KILNI_SOFT_KIND_EVENT, &objects[i]);
     }
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 1000; i++) {
       assert_ptr_equal(
           kilni_soft_handle_get(&handles, KILNI_SOFT_KIND_EVENT, values[i]),
           &objects[i]);

@@ -95,7 +95,7 @@ static void diverge_one(int32_t x, int32_t* out) {
   x &= 0xffff;
   while (x != 1) {
     if (steps > 200) break;
-    ++steps;
+    steps++;
     if (x <= 0) {
       *out = -steps;
       return;
@@ -104,7 +104,7 @@ static void diverge_one(int32_t x, int32_t* out) {
       x /= 2;
       continue;
     }
-    ++odd;
+    odd++;
     x = 3 * x + 1;
   }
   int which = steps % 7;
@@ -126,8 +126,8 @@ static void diverge_one(int32_t x, int32_t* out) {
 
 static uint32_t nested_one(uint32_t lane, uint32_t limit) {
   uint32_t sum = 0;
-  for (uint32_t a = 0; a < lane % 11 + 1; ++a) {
-    for (uint32_t b = 0;; ++b) {
+  for (uint32_t a = 0; a < lane % 11 + 1; a++) {
+    for (uint32_t b = 0;; b++) {
       if (b > limit) return sum;
       if (((a * 7 + b * 3 + lane) & 15) == 0) break;
       if ((b & 3) == (lane & 3)) continue;
@@ -182,7 +182,7 @@ static uint8_t mandelbrot_one(int px, int py) {
     if (xx + yy > 4.0f) break;
     y = 2.0f * x * y + cy;
     x = xx - yy + cx;
-    ++n;
+    n++;
   }
   return (uint8_t)(255 - n * 255 / 200);
 }
@@ -304,8 +304,9 @@ static void test_shuffle(void** state) {
     for (uint32_t i = 0; i < 128; i++) {
       uint32_t want[10];
       shuffle_one(in + i / 32 * 32, i % 32, want);
-      for (int k = 0; k < 10; k++)
+      for (int k = 0; k < 10; k++) {
         assert_int_equal(out[i * 10 + (uint32_t)k], want[k]);
+      }
     }
   }
 }
@@ -478,17 +479,17 @@ static uint32_t local_one(uint32_t in) {
                                       23, 29, 31, 37, 41, 43, 47, 53};
   uint32_t stack[24];
   uint16_t counts[8] = {0};
-  for (uint32_t k = 0; k < 24; ++k) stack[k] = k * in;
+  for (uint32_t k = 0; k < 24; k++) stack[k] = k * in;
   uint32_t at = in % 24;
-  for (uint32_t r = 0; r < 40; ++r) {
+  for (uint32_t r = 0; r < 40; r++) {
     uint32_t next = (stack[at] + primes[r & 15]) % 24;
     stack[at] ^= stack[next] + r;
     counts[stack[at] & 7]++;
     at = next;
   }
   uint32_t sum = 0;
-  for (int k = 0; k < 24; ++k) sum = sum * 33 + stack[k];
-  for (int k = 0; k < 8; ++k) sum = sum * 17 + counts[k];
+  for (int k = 0; k < 24; k++) sum = sum * 33 + stack[k];
+  for (int k = 0; k < 8; k++) sum = sum * 17 + counts[k];
   return sum;
 }
 
@@ -501,7 +502,7 @@ static int64_t table_one(uint32_t x) {
   static const char* const words[4] = {"kiln", "warp", "", "block of threads"};
   int64_t sum = weights[x % 3] + keys[x % 3] + tags[x % 3][x % 5];
   sum += halves[x % 3][(x >> 8) % 3];
-  for (const char* w = words[(x >> 4) & 3]; *w; ++w) {
+  for (const char* w = words[(x >> 4) & 3]; *w; w++) {
     sum = (int64_t)((uint64_t)sum * 131 + (uint64_t)*w);
   }
   return sum;

@@ -92,7 +92,7 @@ static void test_fresh_is_not_zero(void** state) {
   uint64_t a = must_alloc(&f, 4096, KILNI_SOFT_ALLOC_DEVICE);
   uint8_t* bytes = kilni_soft_memory_host(f.memory, a, 4096);
   assert_non_null(bytes);
-  for (size_t i = 0; i < 4096; ++i) assert_int_not_equal(bytes[i], 0);
+  for (size_t i = 0; i < 4096; i++) assert_int_not_equal(bytes[i], 0);
   assert_null(kilni_soft_memory_host(f.memory, a, 4097));
   assert_null(kilni_soft_memory_host(f.memory, a + 1, 4096));
   assert_non_null(kilni_soft_memory_host(f.memory, a + 4095, 1));
@@ -118,7 +118,7 @@ static void test_free_is_unreachable_and_late_reused(void** state) {
   expect_code(kilni_soft_memory_free(f.memory, a, KILNI_SOFT_ALLOC_DEVICE),
               KILN_STATUS_NOT_FOUND);
   uint64_t last = a;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 100; i++) {
     uint64_t b = must_alloc(&f, 4096, KILNI_SOFT_ALLOC_DEVICE);
     assert_true(b > last);
     last = b;
@@ -137,7 +137,7 @@ static void test_window_wraps(void** state) {
   uint64_t big = 1ull << 30;
   bool wrapped = false;
   uint64_t last = keep;
-  for (int i = 0; i < 80 && !wrapped; ++i) {
+  for (int i = 0; i < 80 && !wrapped; i++) {
     uint64_t b = must_alloc(&f, big, KILNI_SOFT_ALLOC_DEVICE);
     assert_true(b >= keep + 600 || b + big <= keep);
     wrapped = b < last;
@@ -233,7 +233,7 @@ static void test_host_memory(void** state) {
 static void test_allocation_faults(void** state) {
   (void)state;
   uint64_t fail_at = 1;
-  for (;; ++fail_at) {
+  for (;; fail_at++) {
     static fault_alloc_t watch;
     kiln_host_t host = host_make(&watch);
     fault_alloc_arm(&watch, fail_at, false);
@@ -244,7 +244,7 @@ static void test_allocation_faults(void** state) {
       assert_null(memory);
       expect_code(status, KILN_STATUS_OUT_OF_MEMORY);
     }
-    for (int i = 0; i < 20 && !failed; ++i) {
+    for (int i = 0; i < 20 && !failed; i++) {
       uint64_t address;
       status = kilni_soft_memory_alloc(memory, 64, KILNI_SOFT_ALLOC_DEVICE,
                                        &address);
@@ -270,7 +270,7 @@ typedef struct race_t {
 
 static void race_thread(void* user) {
   race_t* race = user;
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 500; i++) {
     uint64_t address;
     kiln_status_t status = kilni_soft_memory_alloc(
         race->memory, 64 + (uint64_t)i, KILNI_SOFT_ALLOC_DEVICE, &address);
@@ -294,11 +294,11 @@ static void test_threads(void** state) {
   open_memory(&f, true);
   race_t races[3] = {{f.memory, 0}, {f.memory, 0}, {f.memory, 0}};
   kilni_thread_t threads[3];
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     assert_true(kiln_status_is_ok(
         kilni_thread_start(&threads[i], "race", race_thread, &races[i])));
   }
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     kilni_thread_join(&threads[i]);
     assert_int_equal(races[i].failures, 0);
   }

@@ -149,26 +149,15 @@ typedef struct pair_t {
   kilni_soft_op_t op;
 } pair_t;
 
-#define W(op1, op2, both)                                      \
-  {                                                            \
-    op1 " %rd20, %r10, %r11;\n" op2 " %rd21, %rd10, %rd20;\n", \
-        KILNI_SOFT_OP_##both                                   \
-  }
-#define R(op1, op2, both)                                  \
-  {                                                        \
-    op1 " %r20, %r10, %r11;\n" op2 " %r21, %r20, %r12;\n", \
-        KILNI_SOFT_OP_##both                               \
-  }
-#define F(op1, op2, both)                                  \
-  {                                                        \
-    op1 " %f20, %f10, %f11;\n" op2 " %f21, %f20, %f12;\n", \
-        KILNI_SOFT_OP_##both                               \
-  }
-#define G(op1, op2, both)                                  \
-  {                                                        \
-    op1 " %f20, %f10, %f11;\n" op2 " %f21, %f12, %f20;\n", \
-        KILNI_SOFT_OP_##both                               \
-  }
+#define W(op1, op2, both)                                     \
+  {op1 " %rd20, %r10, %r11;\n" op2 " %rd21, %rd10, %rd20;\n", \
+   KILNI_SOFT_OP_##both}
+#define R(op1, op2, both) \
+  {op1 " %r20, %r10, %r11;\n" op2 " %r21, %r20, %r12;\n", KILNI_SOFT_OP_##both}
+#define F(op1, op2, both) \
+  {op1 " %f20, %f10, %f11;\n" op2 " %f21, %f20, %f12;\n", KILNI_SOFT_OP_##both}
+#define G(op1, op2, both) \
+  {op1 " %f20, %f10, %f11;\n" op2 " %f21, %f12, %f20;\n", KILNI_SOFT_OP_##both}
 
 static const pair_t pairs[] = {
     W("mul.wide.s32", "add.s64", mad_wide_s32),

@@ -129,7 +129,7 @@ static void test_facts(void** state) {
   char bus[2][16];
   OK(cu->cuDeviceGetCount(&count));
   assert_int_equal(count, 2);
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     kiln_cu_device_t device = -1;
     OK(cu->cuDeviceGet(&device, i));
     assert_int_equal(device, i);
@@ -283,7 +283,7 @@ static void test_pools(void** state) {
   const kiln_cuda_table_t* cu = &world->cu;
   kiln_cu_mempool_t pool = NULL;
   kiln_cu_deviceptr_t far = 0;
-  kiln_cu_deviceptr_t near = take(world, 1, 0);
+  (void)take(world, 1, 0);
   use(world, 0);
   OK(cu->cuDeviceGetMemPool(&pool, 0));
   OK(cu->cuMemAllocAsync(&far, BYTES, world->stream[0]));
@@ -293,7 +293,7 @@ static void test_pools(void** state) {
   OK(cu->cuCtxEnablePeerAccess(world->context[0], 0));
   SAYS(ILLEGAL_ADDRESS, run(world, 1, far, far));
   renew(world, 1);
-  near = take(world, 1, 0);
+  kiln_cu_deviceptr_t near = take(world, 1, 0);
   allow(world, pool, KILN_CU_MEM_ACCESS_FLAGS_PROT_READ);
   OK(run(world, 1, near, far));
   holds(world, near, 21);
@@ -483,7 +483,7 @@ static void test_handles_stay_apart(void** state) {
                                           world->stream[0], params, NULL));
   // Each has a per-thread stream of its own.
   kiln_cu_context_t of = NULL;
-  for (int i = 1; i >= 0; --i) {
+  for (int i = 1; i >= 0; i--) {
     use(world, i);
     OK(cu->cuStreamGetCtx(KILN_CU_STREAM_PER_THREAD, &of));
     assert_ptr_equal(of, world->context[i]);

@@ -72,7 +72,7 @@ typedef struct device_t {
 static void make_host(device_t* d) {
   memset(d, 0, sizeof(*d));
   assert_null(kilni_env_init(&d->env, kiln_allocator_libc()));
-  for (int i = 0; i < KILNI_ENV_COUNT; ++i) {
+  for (int i = 0; i < KILNI_ENV_COUNT; i++) {
     assert_null(kilni_env_set(&d->env, (kilni_env_id_t)i, NULL));
   }
   d->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
@@ -129,7 +129,7 @@ enum { READERS = sizeof(kReaders) / sizeof(kReaders[0]) };
 // Who reads one word that is missing is found, whatever reads it.
 static void test_unwritten_is_found(void** state) {
   (void)state;
-  for (size_t i = 0; i < READERS; ++i) {
+  for (size_t i = 0; i < READERS; i++) {
     device_t d;
     kiln_cu_deviceptr_t in;
     kiln_cu_deviceptr_t out;
@@ -159,8 +159,8 @@ static void test_unwritten_is_found(void** state) {
 // kernel.
 static void test_written_is_not(void** state) {
   (void)state;
-  for (uint32_t workers = 1; workers <= 2; ++workers) {
-    for (size_t i = 0; i < READERS * 3; ++i) {
+  for (uint32_t workers = 1; workers <= 2; workers++) {
+    for (size_t i = 0; i < READERS * 3; i++) {
       device_t d;
       kiln_cu_deviceptr_t in;
       kiln_cu_deviceptr_t out;
@@ -272,7 +272,7 @@ static void use_up_addresses(device_t* d) {
 static void test_unwritten_again(void** state) {
   (void)state;
   static const size_t kBytes[] = {BYTES, 3 << 20};
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; i++) {
     device_t d;
     kiln_cu_deviceptr_t in;
     kiln_cu_deviceptr_t again;
@@ -299,7 +299,7 @@ static void test_report_names(void** state) {
   make_host(&d);
   static const char* const kBad[] = {"unwriten", "unwritten;all", ",",
                                      "unwritten,,all"};
-  for (size_t i = 0; i < sizeof(kBad) / sizeof(kBad[0]); ++i) {
+  for (size_t i = 0; i < sizeof(kBad) / sizeof(kBad[0]); i++) {
     assert_null(kilni_env_set(&d.env, KILNI_ENV_KILN_SOFT_REPORT, kBad[i]));
     kiln_status_t status = kilni_soft_start(&d.host, NULL, &d.cu);
     assert_int_equal(kiln_status_code(status), KILN_STATUS_INVALID_ARGUMENT);
@@ -361,8 +361,8 @@ static void two_streams(streams_t* s, bool waits) {
 
 static void test_missing_wait(void** state) {
   (void)state;
-  for (uint64_t seed = 0; seed < 4; ++seed) {
-    for (uint32_t workers = 1; workers <= 2; ++workers) {
+  for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint32_t workers = 1; workers <= 2; workers++) {
       streams_t s;
       open_streams(&s, "latest", seed, workers);
       two_streams(&s, false);
@@ -390,7 +390,7 @@ static void test_missing_wait(void** state) {
 static void test_missing_wait_by_seed(void** state) {
   (void)state;
   int found = 0;
-  for (uint64_t seed = 1; seed <= 16; ++seed) {
+  for (uint64_t seed = 1; seed <= 16; seed++) {
     streams_t s;
     open_streams(&s, NULL, seed, 1);
     two_streams(&s, false);
@@ -436,12 +436,12 @@ static void test_nothing_runs_early(void** state) {
 // Chains through events, several streams, host functions and a full queue.
 static void test_latest_is_an_order(void** state) {
   (void)state;
-  for (uint64_t seed = 0; seed < 3; ++seed) {
+  for (uint64_t seed = 0; seed < 3; seed++) {
     streams_t s;
     open_streams(&s, "latest", seed, 2);
     kiln_cuda_table_t* cu = &s.d.cu;
     OK(cu->cuMemsetD32Async(s.data, 0, THREADS, s.a));
-    for (int i = 0; i < 700; ++i) {
+    for (int i = 0; i < 700; i++) {
       kiln_cu_stream_t from = i % 2 ? s.b : s.a;
       kiln_cu_stream_t to = i % 2 ? s.a : s.b;
       OK(launch(&s.d, "count", from, 0, s.data));
@@ -513,7 +513,7 @@ static void free_and_use(streams_t* s, const char* what, bool waits,
 
 static void test_freed_is_found(void** state) {
   (void)state;
-  for (size_t i = 0; i < USERS * 4; ++i) {
+  for (size_t i = 0; i < USERS * 4; i++) {
     const char* what = kUsers[i % USERS];
     bool free_first = i / USERS % 2;
     bool waits = i / USERS / 2;
@@ -539,7 +539,7 @@ static void test_freed_is_found(void** state) {
 // Use between the free and the reuse of the block, on the stream itself.
 static void test_used_behind_the_free(void** state) {
   (void)state;
-  for (size_t i = 0; i < USERS; ++i) {
+  for (size_t i = 0; i < USERS; i++) {
     streams_t s;
     kiln_cu_deviceptr_t block;
     kiln_cu_deviceptr_t next;

@@ -271,7 +271,7 @@ static kiln_cu_result_t captures(const kiln_cuda_table_t* cu) {
   const kiln_cu_graph_node_t* nodes = NULL;
   kiln_cu_capture_status_t status = 0;
   size_t count = 0;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     TRY(cu->cuStreamCreate(&streams[i], KILN_CU_STREAM_NON_BLOCKING));
     TRY(cu->cuEventCreate(&events[i], KILN_CU_EVENT_DISABLE_TIMING));
   }
@@ -294,7 +294,7 @@ static kiln_cu_result_t captures(const kiln_cuda_table_t* cu) {
   TRY(cu->cuStreamEndCapture(streams[0], &graph));
   TRY(cu->cuGraphDestroy(graph));
   TRY(cu->cuMemFree(a));
-  for (int i = 0; i < 2; ++i) TRY(cu->cuStreamDestroy(streams[i]));
+  for (int i = 0; i < 2; i++) TRY(cu->cuStreamDestroy(streams[i]));
   return cu->cuModuleUnload(module);
 }
 

@@ -253,8 +253,9 @@ static void test_guards(void** state) {
   (void)state;
   SOFT_KIT_EVERY_WAY(&kit) {
     must_run(guarded_ptx, 1, 64);
-    for (uint32_t i = 0; i < 64; i++)
+    for (uint32_t i = 0; i < 64; i++) {
       assert_int_equal(out[i], i == 5 ? 0 : i + 1);
+    }
     // Head 8 (ld.param, cvta, 3 mov, mad, mul, add), 2 setp; the lanes that
     // stay: barrier, store, add, store, ret; the one that leaves: ret.
     assert_int_equal(kit.executed, 64 * 10 + 63 * 5 + 1);

@@ -46,7 +46,7 @@ typedef struct device_t {
 static void open_device(device_t* d, uint32_t workers) {
   memset(d, 0, sizeof(*d));
   assert_null(kilni_env_init(&d->env, kiln_allocator_libc()));
-  for (int i = 0; i < KILNI_ENV_COUNT; ++i) {
+  for (int i = 0; i < KILNI_ENV_COUNT; i++) {
     assert_null(kilni_env_set(&d->env, (kilni_env_id_t)i, NULL));
   }
   d->host = (kiln_host_t){.allocator = kiln_allocator_libc(),
@@ -100,14 +100,14 @@ static void test_no_more_than_there_is_work_for(void** state) {
   device_t d;
   open_device(&d, 1000);
   assert_in_range(count_workers(), 1, 2);
-  for (int i = 0; i < 20; ++i) launch(&d, 1, 1);
+  for (int i = 0; i < 20; i++) launch(&d, 1, 1);
   kiln_cu_deviceptr_t memory;
   OK(d.cu.cuMemAlloc(&memory, 4096));
   OK(d.cu.cuMemsetD8Async(memory, 1, 4096, NULL));
   OK(d.cu.cuCtxSynchronize());
   assert_in_range(count_workers(), 1, 2);
   // Three blocks are no work for four.
-  for (int i = 0; i < 20; ++i) launch(&d, 3, 1);
+  for (int i = 0; i < 20; i++) launch(&d, 3, 1);
   assert_in_range(count_workers(), 2, 3);
   close_device(&d);
 }
@@ -149,11 +149,11 @@ static void test_tasks_that_wait_for_each_other(void** state) {
   assert_int_equal(pthread_barrier_init(&meeting.all, NULL, STREAMS), 0);
   open_device(&d, STREAMS);
   kiln_cu_stream_t streams[STREAMS];
-  for (int i = 0; i < STREAMS; ++i) {
+  for (int i = 0; i < STREAMS; i++) {
     OK(d.cu.cuStreamCreate(&streams[i], KILN_CU_STREAM_NON_BLOCKING));
   }
-  for (int turn = 0; turn < 10; ++turn) {
-    for (int i = 0; i < STREAMS; ++i) {
+  for (int turn = 0; turn < 10; turn++) {
+    for (int i = 0; i < STREAMS; i++) {
       OK(d.cu.cuLaunchHostFunc(streams[i], meet, &meeting));
     }
     OK(d.cu.cuCtxSynchronize());
@@ -183,10 +183,10 @@ static void test_the_limit_holds(void** state) {
   device_t d;
   crowd_t c = {0};
   open_device(&d, 3);
-  for (int i = 0; i < 4 * STREAMS; ++i) {
+  for (int i = 0; i < 4 * STREAMS; i++) {
     kiln_cu_stream_t stream;
     OK(d.cu.cuStreamCreate(&stream, KILN_CU_STREAM_NON_BLOCKING));
-    for (int turn = 0; turn < 20; ++turn) {
+    for (int turn = 0; turn < 20; turn++) {
       OK(d.cu.cuLaunchHostFunc(stream, crowd, &c));
     }
   }

@@ -76,7 +76,7 @@ static void from_the_nth_on_all_fail(void** state) {
   kilni_cuda_fault_arm(&table, 2, KILNI_FAULT_FROM,
                        KILN_CU_ERROR_ILLEGAL_ADDRESS);
   assert_int_equal(table.cuInit(0), KILN_CU_SUCCESS);
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 5; i++) {
     assert_int_equal(table.cuCtxSynchronize(), KILN_CU_ERROR_ILLEGAL_ADDRESS);
   }
   assert_int_equal(kilni_cuda_fault_disarm(&table), 6);

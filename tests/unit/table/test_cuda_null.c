@@ -26,7 +26,7 @@ static void it_has_every_row(void** state) {
   kilni_cuda_table_null(&table);
   assert_string_equal(table.provider, "null");
   assert_true(kiln_status_is_ok(kilni_cuda_table_check(&table)));
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     assert_true(kilni_cuda_has(&table, (kilni_cuda_row_id_t)i));
   }
   assert_int_equal(table.cuInit(0), KILN_CU_SUCCESS);
@@ -46,7 +46,7 @@ static void handles_are_distinct_and_counted(void** state) {
   kiln_cu_stream_t streams[3] = {NULL};
   kiln_cu_event_t event = NULL;
   kiln_cu_module_t module = NULL;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     assert_int_equal(table.cuStreamCreate(&streams[i], 0), KILN_CU_SUCCESS);
     assert_non_null(streams[i]);
   }
@@ -57,7 +57,7 @@ static void handles_are_distinct_and_counted(void** state) {
   assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_STREAM), 3);
   assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_EVENT), 1);
   assert_int_equal(kilni_cuda_null_live(KILNI_HANDLE_NONE), 5);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; i++) {
     assert_int_equal(table.cuStreamDestroy(streams[i]), KILN_CU_SUCCESS);
   }
   assert_int_equal(table.cuEventDestroy(event), KILN_CU_SUCCESS);
@@ -91,7 +91,7 @@ static void handles_are_the_same_in_every_run(void** state) {
   kilni_cuda_table_null(&table);
   kiln_cu_stream_t stream[2] = {NULL};
   kiln_cu_deviceptr_t address[2] = {0};
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2; i++) {
     kilni_cuda_null_reset();
     assert_int_equal(table.cuStreamCreate(&stream[i], 0), KILN_CU_SUCCESS);
     assert_int_equal(table.cuMemAlloc(&address[i], 100), KILN_CU_SUCCESS);

@@ -67,7 +67,7 @@ static void rows_come_by_pinned_version(void** state) {
   assert_string_equal(table.provider, "libcuda");
   assert_string_equal(table.origin, FAKE_CUDA_NEW);
   assert_int_equal(table.driver_version, 13000);
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     assert_true(kilni_cuda_has(&table, (kilni_cuda_row_id_t)i));
   }
   assert_int_equal(table.cuMemAlloc(NULL, 0),
@@ -122,7 +122,7 @@ static void optional_rows_of_an_older_driver_are_absent(void** state) {
   kilni_dynlib_t* library;
   must_open(FAKE_CUDA_525, &table, &library);
   assert_int_equal(table.driver_version, 12000);
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_cuda_row_id_t id = (kilni_cuda_row_id_t)i;
     assert_int_equal(kilni_cuda_has(&table, id),
                      kilni_cuda_row(id)->need == KILNI_NEED_REQUIRED);
@@ -151,7 +151,7 @@ static void missing_rows_are_reported_all_at_once(void** state) {
   size_t length = 0;
   kiln_status_format(status, sizeof(text), text, &length);
   assert_true(length < sizeof(text));
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
     if (row->need == KILNI_NEED_OPTIONAL) continue;
     if (i == KILNI_CUDA_ROW_cuDriverGetVersion) continue;

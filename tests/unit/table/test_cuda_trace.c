@@ -27,7 +27,7 @@ static void collect(kiln_log_level_t level, const char* room, const char* line,
   assert_null(strchr(line, '\n'));
   const size_t used = strlen(log->text);
   snprintf(log->text + used, sizeof(log->text) - used, "%s\n", line);
-  ++log->lines;
+  log->lines++;
 }
 
 static kiln_log_sink_t sink_of(log_t* log, uint32_t level) {

@@ -35,7 +35,7 @@ static void count_line(kiln_log_level_t level, const char* room,
 
 static void make_and_end(void* user) {
   (void)user;
-  for (int i = 0; i < ROUNDS; ++i) {
+  for (int i = 0; i < ROUNDS; i++) {
     kiln_cu_event_t event = NULL;
     if (table.cuEventCreate(&event, 0) != KILN_CU_SUCCESS ||
         table.cuEventDestroy(event) != KILN_CU_SUCCESS) {
@@ -47,12 +47,12 @@ static void make_and_end(void* user) {
 static void run_threads(void) {
   kilni_thread_t threads[THREADS];
   atomic_store(&wrong, 0);
-  for (int i = 0; i < THREADS; ++i) {
+  for (int i = 0; i < THREADS; i++) {
     kiln_status_t status =
         kilni_thread_start(&threads[i], "table", make_and_end, NULL);
     assert_true(kiln_status_is_ok(status));
   }
-  for (int i = 0; i < THREADS; ++i) kilni_thread_join(&threads[i]);
+  for (int i = 0; i < THREADS; i++) kilni_thread_join(&threads[i]);
 }
 
 static void faults_stay_on_the_thread_that_armed_them(void** state) {

@@ -39,7 +39,7 @@ static void null_knows_its_handles(void** state) {
   kiln_nvjitlink_table_t table;
   kilni_nvjitlink_table_null(&table);
   assert_string_equal(table.provider, "null");
-  for (unsigned row = 0; row < KILNI_NVJITLINK_ROW_COUNT; ++row) {
+  for (unsigned row = 0; row < KILNI_NVJITLINK_ROW_COUNT; row++) {
     assert_true(kilni_nvjitlink_has(&table, (kilni_nvjitlink_row_id_t)row));
     assert_null(kilni_nvjitlink_need(&table, (kilni_nvjitlink_row_id_t)row));
   }
@@ -71,7 +71,7 @@ static void fault_fails_the_chosen_call(void** state) {
   kiln_nvjitlink_table_t table;
   kilni_nvjitlink_table_null(&table);
   assert_null(kilni_nvjitlink_fault_install(&table, &table));
-  for (uint64_t nth = 1; nth <= 2; ++nth) {
+  for (uint64_t nth = 1; nth <= 2; nth++) {
     kilni_nvjitlink_fault_arm(&table, nth, KILNI_FAULT_ONCE,
                               KILN_NVJITLINK_ERROR_FINALIZE);
     assert_int_equal(make_and_end(&table, false),
@@ -106,7 +106,7 @@ static void a_new_one_has_every_row(void** state) {
   kilni_dynlib_t* library;
   assert_null(open_fake(FAKE_NVJITLINK_NEW, &table, &library));
   assert_int_equal(table.major, 13);
-  for (unsigned i = 0; i < KILNI_NVJITLINK_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_NVJITLINK_ROW_COUNT; i++) {
     assert_true(kilni_nvjitlink_has(&table, (kilni_nvjitlink_row_id_t)i));
   }
   assert_int_equal(table.nvJitLinkComplete(NULL),
@@ -167,7 +167,7 @@ static void an_older_one_makes_no_ltoir(void** state) {
   kiln_nvjitlink_table_t table;
   kilni_dynlib_t* library;
   assert_null(open_fake(FAKE_NVJITLINK_12_3, &table, &library));
-  for (unsigned i = 0; i < KILNI_NVJITLINK_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_NVJITLINK_ROW_COUNT; i++) {
     const kilni_nvjitlink_row_id_t id = (kilni_nvjitlink_row_id_t)i;
     assert_int_equal(kilni_nvjitlink_has(&table, id),
                      kilni_nvjitlink_row(id)->need == KILNI_NEED_REQUIRED);

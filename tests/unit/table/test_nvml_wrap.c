@@ -17,7 +17,7 @@
 
 static void rows_are_sound(void** state) {
   (void)state;
-  for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_NVML_ROW_COUNT; i++) {
     const kilni_table_row_t* row = kilni_nvml_row((kilni_nvml_row_id_t)i);
     assert_int_equal(strncmp(row->name, "nvml", 4), 0);
     assert_int_equal(strncmp(row->symbol, row->name, strlen(row->name)), 0);
@@ -26,7 +26,7 @@ static void rows_are_sound(void** state) {
     assert_int_equal(row->handle == KILNI_HANDLE_SESSION,
                      row->effect != KILNI_EFFECT_QUERY);
     assert_int_not_equal(row->effect, KILNI_EFFECT_ACT);  // nothing is changed
-    for (unsigned j = 0; j < i; ++j) {
+    for (unsigned j = 0; j < i; j++) {
       assert_string_not_equal(kilni_nvml_row((kilni_nvml_row_id_t)j)->symbol,
                               row->symbol);
     }
@@ -107,13 +107,15 @@ static void places_are_counted(void** state) {
   kiln_nvml_table_t wrapped[KILNI_WRAP_SLOTS];
   kiln_nvml_table_t more;
   kilni_nvml_table_null(&null);
-  for (int i = 0; i < KILNI_WRAP_SLOTS; ++i)
+  for (int i = 0; i < KILNI_WRAP_SLOTS; i++) {
     assert_null(kilni_nvml_trace_install(&null, sink, &wrapped[i]));
+  }
   kiln_status_t status = kilni_nvml_trace_install(&null, sink, &more);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_LIMIT_EXCEEDED);
   kiln_status_free(status);
-  for (int i = 0; i < KILNI_WRAP_SLOTS; ++i)
+  for (int i = 0; i < KILNI_WRAP_SLOTS; i++) {
     kilni_nvml_trace_remove(&wrapped[i]);
+  }
 }
 
 int main(void) {

@@ -57,7 +57,7 @@ static void a_new_one_has_every_row(void** state) {
   assert_int_equal(table.minor, 0);
   assert_string_equal(table.provider, "libnvrtc");
   assert_string_equal(table.origin, FAKE_NVRTC_NEW);
-  for (unsigned i = 0; i < KILNI_NVRTC_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_NVRTC_ROW_COUNT; i++) {
     assert_true(kilni_nvrtc_has(&table, (kilni_nvrtc_row_id_t)i));
   }
   assert_int_equal(table.nvrtcGetPTX(NULL, NULL),
@@ -77,7 +77,7 @@ static void optional_rows_of_an_older_one_are_absent(void** state) {
   kiln_nvrtc_table_t table;
   kilni_dynlib_t* library;
   must_open(FAKE_NVRTC_12_0, &table, &library);
-  for (unsigned i = 0; i < KILNI_NVRTC_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_NVRTC_ROW_COUNT; i++) {
     const kilni_nvrtc_row_id_t id = (kilni_nvrtc_row_id_t)i;
     assert_int_equal(kilni_nvrtc_has(&table, id),
                      kilni_nvrtc_row(id)->need == KILNI_NEED_REQUIRED);

@@ -20,7 +20,7 @@ static void null_knows_its_programs(void** state) {
   kiln_nvrtc_table_t table;
   kilni_nvrtc_table_null(&table);
   assert_string_equal(table.provider, "null");
-  for (unsigned row = 0; row < KILNI_NVRTC_ROW_COUNT; ++row) {
+  for (unsigned row = 0; row < KILNI_NVRTC_ROW_COUNT; row++) {
     assert_true(kilni_nvrtc_has(&table, (kilni_nvrtc_row_id_t)row));
   }
   kiln_nvrtc_program_t program = NULL;
@@ -110,7 +110,7 @@ static void places_are_counted_for_each_library(void** state) {
   kiln_nvrtc_table_t wrapped[KILNI_WRAP_SLOTS + 1];
   kiln_cuda_table_t cuda;
   kilni_nvrtc_table_null(&null);
-  for (int i = 0; i < KILNI_WRAP_SLOTS; ++i) {
+  for (int i = 0; i < KILNI_WRAP_SLOTS; i++) {
     assert_true(
         kiln_status_is_ok(kilni_nvrtc_fault_install(&null, &wrapped[i])));
   }
@@ -122,7 +122,7 @@ static void places_are_counted_for_each_library(void** state) {
   kilni_cuda_table_null(&cuda);
   assert_true(kiln_status_is_ok(kilni_cuda_fault_install(&cuda, &cuda)));
   kilni_cuda_fault_remove(&cuda);
-  for (int i = 0; i < KILNI_WRAP_SLOTS; ++i) {
+  for (int i = 0; i < KILNI_WRAP_SLOTS; i++) {
     kilni_nvrtc_fault_remove(&wrapped[i]);
   }
 }

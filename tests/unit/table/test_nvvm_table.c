@@ -39,7 +39,7 @@ static void null_knows_its_handles(void** state) {
   kiln_nvvm_table_t table;
   kilni_nvvm_table_null(&table);
   assert_string_equal(table.provider, "null");
-  for (unsigned row = 0; row < KILNI_NVVM_ROW_COUNT; ++row) {
+  for (unsigned row = 0; row < KILNI_NVVM_ROW_COUNT; row++) {
     assert_true(kilni_nvvm_has(&table, (kilni_nvvm_row_id_t)row));
     assert_null(kilni_nvvm_need(&table, (kilni_nvvm_row_id_t)row));
   }
@@ -71,7 +71,7 @@ static void fault_fails_the_chosen_call(void** state) {
   kiln_nvvm_table_t table;
   kilni_nvvm_table_null(&table);
   assert_null(kilni_nvvm_fault_install(&table, &table));
-  for (uint64_t nth = 1; nth <= 2; ++nth) {
+  for (uint64_t nth = 1; nth <= 2; nth++) {
     kilni_nvvm_fault_arm(&table, nth, KILNI_FAULT_ONCE,
                          KILN_NVVM_ERROR_COMPILATION);
     assert_int_equal(make_and_end(&table, false), KILN_NVVM_ERROR_COMPILATION);
@@ -105,7 +105,7 @@ static void a_new_one_has_every_row(void** state) {
   kilni_dynlib_t* library;
   assert_null(open_fake(FAKE_NVVM_NEW, &table, &library));
   assert_int_equal(table.major, 13);
-  for (unsigned i = 0; i < KILNI_NVVM_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_NVVM_ROW_COUNT; i++) {
     assert_true(kilni_nvvm_has(&table, (kilni_nvvm_row_id_t)i));
   }
   assert_int_equal(table.nvvmGetCompiledResult(NULL, NULL),

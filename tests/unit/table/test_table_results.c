@@ -46,7 +46,7 @@ static void not_ready_is_a_bare_code(void** state) {
 
 static void every_result_has_code_name_number_call_and_fix(void** state) {
   (void)state;
-  for (unsigned i = 0; i < RESULT_COUNT; ++i) {
+  for (unsigned i = 0; i < RESULT_COUNT; i++) {
     if (results[i] == KILN_CU_ERROR_NOT_READY) continue;
     kiln_status_t status = KILNI_CUDA_STATUS(NULL, results[i], "cuMemAlloc");
     kiln_status_native_t native;
@@ -66,7 +66,7 @@ static void every_result_has_code_name_number_call_and_fix(void** state) {
 
 static void sticky_results_are_a_lost_device_and_no_others(void** state) {
   (void)state;
-  for (unsigned i = 0; i < RESULT_COUNT; ++i) {
+  for (unsigned i = 0; i < RESULT_COUNT; i++) {
     assert_int_equal(
         kilni_cuda_result_is_sticky(results[i]),
         kilni_cuda_result_code(results[i]) == KILN_STATUS_DEVICE_LOST);
@@ -103,7 +103,7 @@ static void sticky_results_are_on_their_page(void** state) {
   assert_non_null(lost);
   assert_non_null(behind);
   *behind = 0;
-  for (unsigned i = 0; i < RESULT_COUNT; ++i) {
+  for (unsigned i = 0; i < RESULT_COUNT; i++) {
     const char* name = kilni_cuda_result_name(results[i]);
     char word[80];
     snprintf(word, sizeof(word), "`%s`", name + strlen("CUDA_ERROR_"));
@@ -141,7 +141,7 @@ static void attributes_have_names(void** state) {
       "MULTIPROCESSOR_COUNT");
   assert_null(kilni_cuda_attribute_name(0));
   assert_null(kilni_cuda_attribute_name(100000));
-  for (unsigned i = 1; i < 92; ++i) {
+  for (unsigned i = 1; i < 92; i++) {
     assert_non_null(kilni_cuda_attribute_name(i));
   }
 }

@@ -16,14 +16,14 @@
 
 static void rows_have_names_and_symbols(void** state) {
   (void)state;
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
     assert_int_equal(strncmp(row->symbol, row->name, strlen(row->name)), 0);
     const char* suffix = row->symbol + strlen(row->name);
     assert_true(suffix[0] == '\0' || strcmp(suffix, "_v2") == 0);
     assert_null(strstr(row->symbol, "_pt"));
     assert_in_range(row->version, 2000, 14000);
-    for (unsigned j = 0; j < i; ++j) {
+    for (unsigned j = 0; j < i; j++) {
       assert_string_not_equal(kilni_cuda_row((kilni_cuda_row_id_t)j)->name,
                               row->name);
     }
@@ -32,7 +32,7 @@ static void rows_have_names_and_symbols(void** state) {
 
 static void required_is_what_driver_525_has(void** state) {
   (void)state;
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
     assert_int_equal(row->need == KILNI_NEED_REQUIRED, row->version <= 12000);
     // The software device may lack a REQUIRED one: that names its feature too.
@@ -44,7 +44,7 @@ static void every_created_handle_can_be_destroyed(void** state) {
   (void)state;
   bool made[KILNI_HANDLE_COUNT] = {false};
   bool ended[KILNI_HANDLE_COUNT] = {false};
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
     if (row->effect == KILNI_EFFECT_CREATE) made[row->handle] = true;
     if (row->effect == KILNI_EFFECT_DESTROY) ended[row->handle] = true;
@@ -53,7 +53,7 @@ static void every_created_handle_can_be_destroyed(void** state) {
     }
   }
   for (unsigned kind = KILNI_HANDLE_PRIMARY_CONTEXT;
-       kind < KILNI_HANDLE_PROGRAM; ++kind) {
+       kind < KILNI_HANDLE_PROGRAM; kind++) {
     assert_true(made[kind]);
     assert_true(ended[kind]);
   }
@@ -92,7 +92,7 @@ static void an_absent_row_answers_and_does_not_crash(void** state) {
   KILNI_CUDA_SET(&table, cuInit, own_init);
   assert_true(kilni_cuda_has(&table, KILNI_CUDA_ROW_cuInit));
   assert_int_equal(table.cuInit(5), 1005);
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     assert_int_equal(kilni_cuda_has(&table, (kilni_cuda_row_id_t)i),
                      i == KILNI_CUDA_ROW_cuInit);
   }
@@ -120,7 +120,7 @@ static void check_names_every_missing_row_at_once(void** state) {
   assert_true(length < sizeof(text));
   assert_non_null(strstr(text, "CUDA 11.2"));
   assert_non_null(strstr(kiln_status_fix(status), "525"));
-  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; ++i) {
+  for (unsigned i = 0; i < KILNI_CUDA_ROW_COUNT; i++) {
     const kilni_table_row_t* row = kilni_cuda_row((kilni_cuda_row_id_t)i);
     // Names are told apart by what stands around them.
     char first[80], next[80], last[80];

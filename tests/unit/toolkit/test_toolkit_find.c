@@ -398,8 +398,9 @@ static uint32_t driver_state(world_t* world, const char* library,
       make(world, (made_t){KILN_COMPAT_MODE_STRICT, NULL, NULL, library});
   kiln_compat_driver_t driver;
   assert_null(kiln_toolkit_driver(toolkit, &driver));
-  if (driver.state != KILN_COMPAT_DRIVER_KNOWN)
+  if (driver.state != KILN_COMPAT_DRIVER_KNOWN) {
     assert_non_null(driver.evidence);
+  }
   *out_line = driver.line;
   uint32_t state = driver.state;
   kiln_toolkit_reset(toolkit);
