@@ -88,10 +88,10 @@ function(kiln_wrap name)
   set_target_properties(${name} PROPERTIES KILN_WRAPS ON)
 endfunction()
 
-# kiln_fuzz(NAME SOURCES file... CORPUS folder [LIBS ...]): a fuzz target. Its
-# test replays the corpus.
+# kiln_fuzz(NAME LABELS room SOURCES file... CORPUS folder [LIBS ...]): a fuzz
+# target. Its test replays the corpus.
 function(kiln_fuzz name)
-  cmake_parse_arguments(T "" "CORPUS" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(T "" "CORPUS" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE kiln_test_flags ${T_LIBS}
     kiln_test_support kiln_inside)
@@ -105,5 +105,6 @@ function(kiln_fuzz name)
     add_test(NAME ${name} COMMAND ${name} ${T_CORPUS})
   endif()
   math(EXPR timeout "120 * ${KILN_TEST_PATIENCE}")
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS fuzz)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout}
+    LABELS "fuzz;${T_LABELS}")
 endfunction()

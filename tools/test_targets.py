@@ -60,6 +60,22 @@ def chosen(options, name, labels):
                 (options.unless and re.search(options.unless, name)))
 
 
+def targets_of(build, lists):
+    """The targets of a build that the lists of words name."""
+    known = subprocess.run(
+        ["ninja", "-C", build, "-t", "targets", "all"], check=True,
+        stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    known = {line.rpartition(":")[0] for line in known}
+    found = set()
+    for named in lists:
+        for word in named:
+            target = os.path.relpath(word, build) if word.startswith(
+                build + os.sep) else ""
+            # A folder that is named: all that is built in it.
+            found.update({target, target + "/all"} & known)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -71,19 +87,9 @@ def main():
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     tests = read_tests(build)
-    known = subprocess.run(
-        ["ninja", "-C", build, "-t", "targets", "all"], check=True,
-        stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    known = {line.rpartition(":")[0] for line in known}
-    found = set()
-    for name, (labels, named) in tests.items():
-        if not chosen(options, name, labels):
-            continue
-        for word in named:
-            target = os.path.relpath(word, build) if word.startswith(
-                build + os.sep) else ""
-            # A folder that is named: all that is built in it.
-            found.update({target, target + "/all"} & known)
+    found = targets_of(build, [
+        named for name, (labels, named) in tests.items()
+        if chosen(options, name, labels)])
     if not found:
         print("test_targets.py: no test of this choice", file=sys.stderr)
         return 1

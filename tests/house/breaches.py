@@ -135,6 +135,16 @@ BREACHES = {
         ({"lost": "tests/unit/left/test_left.c"},
          "tests/unit/left/test_left.c: no CMakeLists.txt names it"),
     ],
+    "tests_have_rooms": [
+        ({"build/CTestTestfile.cmake":
+          'add_test(one "/one")\nset_tests_properties(one PROPERTIES '
+          ' LABELS "unit;left")\nadd_test(two "/two")\n'},
+         "two: its labels name no room: it has none"),
+        ({"build/CTestTestfile.cmake":
+          'add_test(one "/one")\nset_tests_properties(one PROPERTIES '
+          ' LABELS "unit;attic")\n'},
+         "one: its labels name no room: attic, unit"),
+    ],
     "parts": [
         ({"src/right/low/right_low.h":
           ("+", '#include "right/high/right_high.h"\n')},

@@ -7,9 +7,14 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 
-from house_tree import rule, run, strip_comments
+from house_tree import Skip, rule, run, strip_comments
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "../../tools"))
+import test_targets  # noqa: E402  (what CTest knows of the tests)
 
 # Imported by nobody but the file named.
 ONE_FILE = {
@@ -331,6 +336,18 @@ def sources_are_built(tree):
     for path in tree.files("src", "tests", "bench", ext=".c"):
         if path not in built and path not in excepted:
             yield "%s: no CMakeLists.txt names it" % path
+
+
+@rule
+def tests_have_rooms(tree):
+    """Each test is labelled with the rooms that can break it, so that
+    tools/test runs it."""
+    known = set(tree.rooms()) | {"house", "install", "live", "pathfinder"}
+    tests = test_targets.read_tests(tree.build)
+    for name, (labels, _) in sorted(tests.items()):
+        if not labels & known:
+            yield "%s: its labels name no room: %s" % (
+                name, ", ".join(sorted(labels)) or "it has none")
 
 
 @rule
